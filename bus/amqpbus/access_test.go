@@ -21,7 +21,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 )
 
-// What the broker refuses for good is said, and nobody waits for it.
+// A permanent refusal of the broker is returned at once, without waiting.
 func TestNoPermission(t *testing.T) {
 	t.Parallel()
 	s := rabbittest.Shared(t)
@@ -46,7 +46,8 @@ func TestNoPermission(t *testing.T) {
 	}
 }
 
-// startTLS lets address be reached over TLS, and returns where and with what certificate.
+// startTLS makes address reachable over TLS, and returns the address and the certificate of the
+// proxy.
 func startTLS(t *testing.T, address string) (secure string, roots *x509.CertPool) {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -85,7 +86,7 @@ func startTLS(t *testing.T, address string) (secure string, roots *x509.CertPool
 	return u.String(), roots
 }
 
-// relay passes connections on, until l is closed and they have ended.
+// relay forwards connections, until l is closed and they have ended.
 func relay(l net.Listener, to string, owned *sync.WaitGroup) {
 	for {
 		in, err := l.Accept()

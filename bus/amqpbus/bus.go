@@ -19,31 +19,32 @@ import (
 // DefaultTimeout is the Timeout of a Bus without one.
 const DefaultTimeout = 10 * time.Second
 
-// Bus is a bus on RabbitMQ. URL is required; fields must not change once it is in use.
+// Bus is a bus on RabbitMQ. URL is required; fields must not change once it is in use. Its
+// methods are safe for concurrent use.
 type Bus struct {
-	// URL is the address: amqp://user:password@host:port/vhost, or amqps for TLS. It is
-	// never logged and in no error.
+	// URL is the address: amqp://user:password@host:port/vhost, or amqps for TLS. It appears in
+	// no log record and no error.
 	URL string
-	// TLS is for amqps. If nil, the certificate must be good for the host of URL.
+	// TLS is for amqps. If nil, the certificate must be valid for the host of URL.
 	TLS *tls.Config
-	// Name is what the broker's tools call the connections. Empty means "parley".
+	// Name is the name of the connections in the broker's tools. Empty means "parley".
 	Name string
-	// Timeout is how long Publish and the methods of Operator wait for the broker, if
-	// their context does not end before. Zero means DefaultTimeout.
+	// Timeout is the longest time for which Publish and the methods of Operator wait for the
+	// broker, if their context does not end before. Zero means DefaultTimeout.
 	Timeout time.Duration
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 
 	once   sync.Once
-	wrong  error           // what Check says
+	wrong  error           // the result of Check
 	ctx    context.Context // ends with Close, with cause bus.ErrClosed
 	cancel context.CancelCauseFunc
 	owned  sync.WaitGroup
 	owning sync.Mutex // held while owned grows, and while Close ends that
-	// out carries what is published and in everything else: the broker stops reading from
-	// a connection that publishes when its disk is full.
+	// out carries published messages, in all other traffic. They are separate because a broker
+	// with a full disk stops reading from a connection that publishes.
 	in, out  line
-	declared names // what is known to be there
+	declared names // queues and exchanges that are known to exist
 	reach    reach
 }
 
@@ -54,7 +55,7 @@ var (
 	_ bus.Monitor  = (*Bus)(nil)
 )
 
-// begin makes what the zero value has not.
+// begin initialises the zero value.
 func (b *Bus) begin() {
 	b.once.Do(func() {
 		b.wrong = b.Check()
@@ -64,11 +65,11 @@ func (b *Bus) begin() {
 	})
 }
 
-// Check returns what is wrong with the fields. It does not connect.
+// Check returns an error if the URL is invalid. It does not connect.
 func (b *Bus) Check() error {
 	u, err := url.Parse(b.URL)
 	if err != nil || u.Host == "" {
-		return errURL // what the parser says would have the password in it
+		return errURL // the error of the parser would contain the password
 	}
 	if _, err := amqp.ParseURI(b.URL); err != nil {
 		return errURL
@@ -79,7 +80,7 @@ func (b *Bus) Check() error {
 var errURL = errors.New("address of RabbitMQ is not amqp://user:password@host:port/vhost or amqps://…, " +
 	"where special characters in names and passwords are percent-encoded")
 
-// where returns the address without what is secret.
+// where returns the address without secrets.
 func (b *Bus) where() string {
 	u, err := url.Parse(b.URL)
 	if err != nil {
@@ -110,7 +111,7 @@ func (b *Bus) alive(ctx context.Context, done context.CancelFunc) (context.Conte
 
 var errTimeout = errors.New("no answer in time")
 
-// check returns why nothing can be done with at.
+// check returns an error if the bus is closed, its URL is invalid or at is.
 func (b *Bus) check(at bus.Address) error {
 	b.begin()
 	if b.ctx.Err() != nil {
@@ -122,7 +123,7 @@ func (b *Bus) check(at bus.Address) error {
 	return at.Check()
 }
 
-// Keeps implements bus.Keeper: what is in queues survives all processes, and the broker's.
+// Keeps implements bus.Keeper: queues survive all processes, including the broker's.
 func (b *Bus) Keeps() bool { return true }
 
 // Close implements bus.Bus.
@@ -168,7 +169,8 @@ func (b *Bus) publish(ctx context.Context, to bus.Address, e *bus.Envelope) erro
 	return b.send(ctx, m)
 }
 
-// properties returns what RabbitMQ shows of an envelope to people. Nothing depends on it.
+// properties returns the message with the properties that RabbitMQ shows to operators. They
+// have no other use.
 func properties(e *bus.Envelope, body []byte) amqp.Publishing {
 	return amqp.Publishing{
 		ContentType: "application/json", DeliveryMode: amqp.Persistent, Body: body,
@@ -176,7 +178,7 @@ func properties(e *bus.Envelope, body []byte) amqp.Publishing {
 	}
 }
 
-// short returns s, or nothing if it is too long for a short string of AMQP.
+// short returns s, or "" if it is too long for a short string of AMQP.
 func short(s string) string {
 	if len(s) > 255 {
 		return ""

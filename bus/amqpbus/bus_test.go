@@ -44,7 +44,7 @@ func (w testWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// logText is a log that somebody reads while others write.
+// logText is a log that can be read while other goroutines write.
 type logText struct {
 	mu   sync.Mutex // guards text
 	text strings.Builder
@@ -113,7 +113,7 @@ func wantIDs(t *testing.T, got []*bus.Delivery, want ...string) {
 	}
 }
 
-// What is published before anybody has listened is kept, in order.
+// Envelopes that are published before there is a receiver are kept, in order.
 func TestQueueKeeps(t *testing.T) {
 	t.Parallel()
 	b, q := startBus(t), bus.Queue("agent.task.echo")
@@ -131,8 +131,8 @@ func TestQueueKeeps(t *testing.T) {
 	}
 }
 
-// A listener hears all of what comes in one go: what is acknowledged together is acknowledged
-// before the broker has handed out all that it may.
+// A listener receives all of a burst: messages that are acknowledged together are acknowledged
+// before the prefetch is exhausted.
 func TestTopicFlows(t *testing.T) {
 	t.Parallel()
 	const n = 1000
@@ -162,7 +162,7 @@ func TestTopicFlows(t *testing.T) {
 	}
 }
 
-// A queue that somebody deletes is there again for the next envelope.
+// A deleted queue is declared again for the next envelope.
 func TestReturned(t *testing.T) {
 	t.Parallel()
 	url := rabbittest.Shared(t).VHost(t)
@@ -202,7 +202,7 @@ func putAt(t *testing.T, url, exchange, key string, body []byte) {
 	}
 }
 
-// A queue that an operator has made in another way is used as it is.
+// A queue that an operator has declared with other arguments is used unchanged.
 func TestForeignQueue(t *testing.T) {
 	t.Parallel()
 	url := rabbittest.Shared(t).VHost(t)
@@ -236,7 +236,7 @@ func TestNak(t *testing.T) {
 	}
 }
 
-// Receivers that die are counted by the broker. The last one finds nothing for it.
+// The broker counts the deliveries of receivers that die. The last receiver gets no envelope.
 func TestReceiversThatDie(t *testing.T) {
 	t.Parallel()
 	b, q := startBus(t), bus.Queue("q")
@@ -253,7 +253,7 @@ func TestReceiversThatDie(t *testing.T) {
 	}
 }
 
-// Where nobody counts, the broker does.
+// If receivers do not count, the broker does.
 func TestForeignReceiversThatDie(t *testing.T) {
 	t.Parallel()
 	url := rabbittest.Shared(t).VHost(t)
@@ -282,7 +282,7 @@ func TestForeignReceiversThatDie(t *testing.T) {
 	}
 }
 
-// What a receiver has not seen when it leaves was not delivered.
+// An envelope that was prefetched but not yielded counts as not delivered.
 func TestLeavingCountsNothing(t *testing.T) {
 	t.Parallel()
 	b, q := startBus(t), bus.Queue("q")
@@ -317,7 +317,7 @@ func TestBuryAndPoison(t *testing.T) {
 	}
 }
 
-// listen receives at a topic until the test ends, and returns when it hears.
+// listen receives at a topic until the test ends, and returns when it is subscribed.
 func listen(t *testing.T, b bus.Bus, at bus.Address) <-chan *bus.Delivery {
 	t.Helper()
 	got, ready := make(chan *bus.Delivery, 1000), make(chan struct{}, 10)
@@ -356,7 +356,7 @@ func TestTopic(t *testing.T) {
 	}
 }
 
-// Many publish side by side, each waits for its own confirm.
+// Many goroutines publish concurrently; each waits for its own confirm.
 func TestPublishSideBySide(t *testing.T) {
 	t.Parallel()
 	b, q := startBus(t), bus.Queue("q")
@@ -402,8 +402,8 @@ func TestBadAddress(t *testing.T) {
 	}
 }
 
-// Wrong credentials are told at once and tried now and then, until somebody makes them right;
-// nobody reads the password.
+// Wrong credentials are reported at once and retried now and then, until they are corrected;
+// the password appears nowhere.
 func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 	s := rabbittest.Shared(t)
@@ -474,8 +474,8 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestCloseBesideTheFirstUse: what begins while the bus is closed is waited for, or does not
-// begin.
+// TestCloseBesideTheFirstUse: Close waits for goroutines that start at the same time, or they
+// do not start.
 func TestCloseBesideTheFirstUse(t *testing.T) {
 	t.Parallel()
 	for range 200 {

@@ -13,20 +13,22 @@ import (
 	"github.com/parley-a2a/parley/bus"
 )
 
-// Exchange is a topic exchange of another system, whose messages are not envelopes of the
-// bus. It shares the connections of a Bus. Fields must not change once it is in use.
+// Exchange is a topic exchange of another system, whose messages are not envelopes of the bus.
+// It shares the connections of a Bus. Fields must not change once it is in use.
 type Exchange struct {
 	// Bus is required.
 	Bus *Bus
-	// Name is the exchange's. What its queues refuse goes to the exchange DeadLetters.
+	// Name is the name of the exchange. Messages that its queues refuse go to the exchange
+	// DeadLetters.
 	Name, DeadLetters string
 }
 
-// Message is one on an Exchange.
+// Message is a message on an Exchange.
 type Message struct {
 	// Topic is the routing key.
 	Topic string
-	// ID, Type, Correlation and ReplyTo are properties of AMQP, of at most 255 bytes.
+	// ID, Type, Correlation and ReplyTo are properties of AMQP, of at most 255 bytes. Longer
+	// ones are omitted.
 	ID, Type, Correlation, ReplyTo string
 	Time                           time.Time
 	// Headers are those whose values are text.
@@ -34,23 +36,23 @@ type Message struct {
 	Body    []byte
 }
 
-// Queue is a durable queue that is bound to a topic. Its dead letters are kept in a queue
-// with ".dlq" behind its name.
+// Queue is a durable queue that is bound to a topic. Its dead letters are kept in a queue with
+// ".dlq" behind its name.
 type Queue struct {
 	Name, Topic string
 	// More are further topics that the queue is bound to.
 	More []string
-	// Keep is how long a message waits in the queue at most; zero means for ever.
+	// Keep is the longest time for which a message waits in the queue; zero means no limit.
 	Keep time.Duration
 }
 
-// Arrival is a message that has arrived. One of its methods must be called.
+// Arrival is a received message. One of its methods must be called.
 type Arrival struct {
 	Message
 	h *held
 }
 
-// Ack says that the message is done with.
+// Ack removes the message from its queue.
 func (a *Arrival) Ack() error {
 	if !a.h.settled.CompareAndSwap(false, true) {
 		return nil
@@ -66,10 +68,10 @@ func (a *Arrival) Refuse() error {
 	return a.h.tell(a.h.d.Reject(false))
 }
 
-// Publish publishes m and waits until the broker keeps it; the errors are those of
-// Bus.Publish. If no queue is bound to its topic, m is dropped, unless waits is not nil:
-// then that queue is declared first, whatever else is bound, and m waits in it. The queue's
-// owner declares the one of its dead letters.
+// Publish publishes m and waits until the broker has stored it; the errors are those of
+// Bus.Publish. If waits is nil and no queue is bound to the topic of m, m is dropped. If waits
+// is not nil, Publish first declares that queue, so that m waits in it. The queue of its dead
+// letters is declared by its receiver alone.
 func (x *Exchange) Publish(ctx context.Context, m *Message, waits *Queue) error {
 	err := x.Bus.ready()
 	if err == nil {
@@ -96,11 +98,11 @@ func (x *Exchange) outgoing(m *Message, waits *Queue) *message {
 	}
 }
 
-// ready returns why nothing can be done with b.
+// ready returns an error if b cannot be used.
 func (b *Bus) ready() error { return b.check(bus.Dead) }
 
-// Receive yields what arrives at a queue, which it makes if it is not there, as Bus.Receive
-// does; at most prefetch arrivals are open.
+// Receive yields the messages of a queue, as Bus.Receive does. It declares the queue if it does
+// not exist. At most prefetch arrivals are unsettled.
 func (x *Exchange) Receive(ctx context.Context, q Queue, prefetch int) iter.Seq2[*Arrival, error] {
 	return func(yield func(*Arrival, error) bool) {
 		err := x.Bus.ready()
@@ -156,7 +158,7 @@ func incoming(d *amqp.Delivery) Message {
 	return m
 }
 
-// declare makes the exchanges, and q with its dead letters unless it is nil.
+// declare declares the exchanges, and q with its dead letters unless it is nil.
 func (x *Exchange) declare(s *session, ch *amqp.Channel, q *Queue) error {
 	for _, name := range []string{x.Name, x.DeadLetters} {
 		if err := ch.ExchangeDeclare(name, amqp.ExchangeTopic, true, false, false, false, nil); err != nil {
@@ -173,18 +175,18 @@ func (x *Exchange) declare(s *session, ch *amqp.Channel, q *Queue) error {
 	return x.declareAlone(s, ch, q)
 }
 
-// declareAlone makes q without its dead letters.
+// declareAlone declares q without its dead letters.
 func (x *Exchange) declareAlone(s *session, ch *amqp.Channel, q *Queue) error {
 	args := amqp.Table{"x-dead-letter-exchange": x.DeadLetters, "x-dead-letter-routing-key": q.Topic}
 	if q.Keep > 0 {
 		args["x-message-ttl"] = q.Keep.Milliseconds()
-		delete(args, "x-dead-letter-exchange") // what is too old is no dead letter
+		delete(args, "x-dead-letter-exchange") // an expired message is no dead letter
 		delete(args, "x-dead-letter-routing-key")
 	}
 	return s.bound(ch, *q, x.Name, args)
 }
 
-// bound makes a queue and binds it. One that is there with other arguments stays as it is.
+// bound declares a queue and binds it. An existing one with other arguments stays unchanged.
 func (s *session) bound(ch *amqp.Channel, q Queue, exchange string, args amqp.Table) error {
 	if err := s.declareQueue(q.Name, args); err != nil {
 		return fmt.Errorf("declare queue %s: %w", q.Name, err)
@@ -197,7 +199,7 @@ func (s *session) bound(ch *amqp.Channel, q Queue, exchange string, args amqp.Ta
 	return nil
 }
 
-// Make makes queues that are not there yet, so that they keep what comes from now on.
+// Make declares queues with their dead letters, so that they keep messages from now on.
 func (x *Exchange) Make(ctx context.Context, queues ...Queue) error {
 	if err := x.Bus.ready(); err != nil {
 		return err
@@ -212,7 +214,7 @@ func (x *Exchange) Make(ctx context.Context, queues ...Queue) error {
 	return nil
 }
 
-// make makes a queue, over as many connections as that takes.
+// make declares a queue, and retries on a new connection if one is lost.
 func (x *Exchange) make(ctx context.Context, q *Queue) error {
 	for {
 		in, err := x.Bus.in.session(ctx)

@@ -13,8 +13,8 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 )
 
-// What many goroutines were told is kept is there after kill -9, and what they were not
-// told is unknown to them, not said to be refused.
+// Confirmed messages of many goroutines survive kill -9. For the others the error is
+// ErrUnknown, not a refusal.
 func TestKillLosesNothing(t *testing.T) {
 	s := rabbittest.Start(t)
 	b, q := newBus(t, s.VHost(t)), bus.Queue("q")
@@ -72,8 +72,8 @@ func TestKillLosesNothing(t *testing.T) {
 	t.Errorf("%d confirmed messages are lost", len(missing))
 }
 
-// A broker that stands still, and one that is full, hold nobody up beyond his time; many
-// publishers fill every buffer on the way.
+// A frozen or full broker blocks no caller beyond its time; many publishers fill every buffer
+// on the way.
 func TestNothingHangs(t *testing.T) {
 	s := rabbittest.Start(t)
 	b, q := newBus(t, s.VHost(t)), bus.Queue("q")

@@ -16,23 +16,23 @@ import (
 )
 
 const (
-	// heartbeat is how often both sides say that they are there. A connection on which
-	// nothing was heard for three of them is given up.
+	// heartbeat is the interval of heartbeats in both directions. A connection without traffic
+	// for three of them is closed.
 	heartbeat = 10 * time.Second
-	// handshake is how long a connection may take to begin, goodbye how long to end.
+	// handshake limits the time to open a connection, goodbye the time to close one.
 	handshake = 15 * time.Second
 	goodbye   = 2 * time.Second
 )
 
-// line is one connection to the broker that is made anew when it breaks. It begins with
-// the first use.
+// line is one connection to the broker that is reopened when it breaks. It is opened at the
+// first use.
 type line struct {
 	bus      *Bus
 	channels int // to publish on
 	once     sync.Once
 
 	mu      sync.Mutex // guards the fields below
-	current *session   // nil while there is none
+	current *session   // nil while disconnected
 	err     error      // of the last attempt
 	changed chan struct{}
 }
@@ -42,17 +42,17 @@ type session struct {
 	conn       *amqp.Connection
 	gone       chan struct{} // closed when it has ended
 	publishers []*publisher
-	turn       chan struct{} // capacity 1: taken by who speaks with the broker
+	turn       chan struct{} // capacity 1: a token for the call under way
 	owned      sync.WaitGroup
 
 	mu     sync.Mutex    // guards the fields below
-	full   chan struct{} // closed when the broker takes something again; nil while it does
+	full   chan struct{} // closed when the broker accepts messages again; nil while it does
 	why    string
-	ending bool // nobody joins owned any more
+	ending bool // no goroutine may join owned any more
 }
 
-// session waits for a connection, unless the broker refuses it: then nobody knows how long
-// that takes. The error is bus.ErrClosed, or bus.ErrUnavailable.
+// session waits for a connection. It returns at once if the broker refuses this client, because
+// that may last for long. The error is bus.ErrClosed or bus.ErrUnavailable.
 func (l *line) session(ctx context.Context) (*session, error) {
 	for {
 		s, changed, err := l.now()
@@ -70,7 +70,7 @@ func (l *line) session(ctx context.Context) (*session, error) {
 	}
 }
 
-// patient is session for who has time until ctx ends, whatever the broker says.
+// patient is session without the early return: it waits until ctx ends.
 func (l *line) patient(ctx context.Context) (*session, error) {
 	for {
 		s, changed, err := l.now()
@@ -85,8 +85,8 @@ func (l *line) patient(ctx context.Context) (*session, error) {
 	}
 }
 
-// now returns the connection, or nil and why there is none, and what is closed when that
-// changes.
+// now returns the connection, or nil and the error of the last attempt. changed is closed at
+// the next change.
 func (l *line) now() (s *session, changed <-chan struct{}, why error) {
 	l.once.Do(func() { l.bus.spawn(func() { l.run(l.bus.ctx) }) })
 	l.mu.Lock()
@@ -97,7 +97,7 @@ func (l *line) now() (s *session, changed <-chan struct{}, why error) {
 	return s, l.changed, l.err
 }
 
-// noSession says why there was none before ctx ended.
+// noSession returns the error of a wait that ended with ctx.
 func (l *line) noSession(ctx context.Context, last error) error {
 	cause := context.Cause(ctx)
 	switch {
@@ -109,7 +109,7 @@ func (l *line) noSession(ctx context.Context, last error) error {
 	return fmt.Errorf("%w: %w", bus.ErrUnavailable, cause)
 }
 
-// run connects, again and again, until ctx ends.
+// run connects and reconnects until ctx ends.
 func (l *line) run(ctx context.Context) {
 	log, reach := l.bus.log().With("address", l.bus.where()), &l.bus.reach
 	hungUp := false
@@ -142,11 +142,12 @@ func (l *line) run(ctx context.Context) {
 	}
 }
 
-// errHungUp is about a broker that may have refused a user or a password: RabbitMQ just hangs
-// up then. But so does one that ends, and only the second time in a row counts as refused.
+// errHungUp is returned once if the broker closes the connection at login. RabbitMQ does so
+// after a wrong user or password, but also when it stops. Only a second time in a row counts as
+// refused.
 var errHungUp = errors.New("broker has hung up at login")
 
-// jitter returns something around d.
+// jitter returns a random time between half of d and one and a half of d.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
 func (l *line) set(s *session, err error) {
@@ -169,7 +170,7 @@ func (l *line) open(ctx context.Context) (*session, error) {
 			if err != nil {
 				return nil, err
 			}
-			return conn, conn.SetDeadline(time.Now().Add(handshake)) // the client takes it away
+			return conn, conn.SetDeadline(time.Now().Add(handshake)) // the client removes it
 		},
 	}
 	if b.TLS != nil {
@@ -202,12 +203,12 @@ func orParley(name string) string {
 	return name
 }
 
-// watch notes what the broker says about the connection.
+// watch observes the notifications of the broker about the connection.
 func (s *session) watch(l *line) {
 	closed := s.conn.NotifyClose(make(chan *amqp.Error, 1))
 	blocked := s.conn.NotifyBlocked(make(chan amqp.Blocking, 8))
 	s.owned.Go(func() {
-		for n := range blocked { // it is closed with the connection
+		for n := range blocked { // closed with the connection
 			if s.block(n) {
 				l.bus.log().Warn("RabbitMQ takes nothing more", "address", l.bus.where(), "reason", n.Reason)
 			} else {
@@ -217,13 +218,13 @@ func (s *session) watch(l *line) {
 		s.block(amqp.Blocking{})
 	})
 	s.owned.Go(func() {
-		for range closed { // an error if the connection was lost; then it is closed
+		for range closed { // one error if the connection was lost; then it is closed
 		}
 		close(s.gone)
 	})
 }
 
-// block notes whether the broker takes something, and returns n.Active.
+// block records whether the broker blocks publishing, and returns n.Active.
 func (s *session) block(n amqp.Blocking) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,8 +239,8 @@ func (s *session) block(n amqp.Blocking) bool {
 	return n.Active
 }
 
-// blocked returns a channel that is closed when the broker takes something again, and why
-// it does not; nil if it does.
+// blocked returns a channel that is closed when the broker accepts messages again, and the
+// reason of the block. It returns nil if there is no block.
 func (s *session) blocked() (again <-chan struct{}, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -249,7 +250,7 @@ func (s *session) blocked() (again <-chan struct{}, why string) {
 	return s.full, s.why
 }
 
-// room waits until the broker takes something. The error is bus.ErrFull.
+// room waits until the broker accepts messages. The error is bus.ErrFull.
 func (s *session) room(ctx context.Context) error {
 	again, why := s.blocked()
 	if again == nil {
@@ -274,7 +275,7 @@ func (s *session) ended() bool {
 	}
 }
 
-// spawn runs f in a goroutine of the session, unless that ends already.
+// spawn runs f in a goroutine of the session, unless the session is ending.
 func (s *session) spawn(f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -285,18 +286,18 @@ func (s *session) spawn(f func()) bool {
 	return true
 }
 
-// end closes the connection and waits for what belongs to it.
+// end closes the connection and waits for the goroutines of the session.
 func (s *session) end() {
 	s.mu.Lock()
 	s.ending = true
 	s.mu.Unlock()
-	_ = s.conn.CloseDeadline(time.Now().Add(goodbye)) // it is closed whatever that says
+	_ = s.conn.CloseDeadline(time.Now().Add(goodbye)) // it is closed even after an error
 	s.owned.Wait()
 }
 
-// call runs f, which speaks with the broker on a channel of its own, and waits for it until
-// ctx ends. The channel is closed unless f succeeds in time. One call runs at a time: a
-// broker that does not answer holds up one goroutine, until the connection is given up.
+// call runs f with a channel of its own, and waits for it until ctx ends. The channel is closed
+// unless f succeeds in time. One call runs at a time: if the broker does not answer, it blocks
+// one goroutine, until the connection is closed.
 func (s *session) call(ctx context.Context, f func(*amqp.Channel) error) error {
 	select {
 	case s.turn <- struct{}{}:
@@ -317,7 +318,7 @@ func (s *session) call(ctx context.Context, f func(*amqp.Channel) error) error {
 		}
 		err = f(ch)
 		if !answer(done, left, err) || err != nil {
-			_ = ch.Close() // the broker has closed it, or the connection goes
+			_ = ch.Close() // the broker has closed it, or the connection ends
 		}
 	})
 	if !began {
@@ -332,7 +333,7 @@ func (s *session) call(ctx context.Context, f func(*amqp.Channel) error) error {
 	}
 }
 
-// answer reports whether anybody waited for err.
+// answer reports whether the caller was still waiting for err.
 func answer(done chan<- error, left <-chan struct{}, err error) bool {
 	select {
 	case done <- err:
@@ -342,7 +343,7 @@ func answer(done chan<- error, left <-chan struct{}, err error) bool {
 	}
 }
 
-// errLost is about a connection that is no more: nothing was published.
+// errLost is returned for a lost connection: nothing was published.
 var errLost = errors.New("connection is lost")
 
 // names is a set. The zero names is empty.

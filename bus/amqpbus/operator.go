@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/bus"
 )
 
-// Depth implements bus.Operator. AMQP does not say what receivers hold: Held is 0.
+// Depth implements bus.Operator. AMQP does not report held messages: Held is 0.
 func (b *Bus) Depth(ctx context.Context, queue bus.Address) (bus.Depth, error) {
 	var depth bus.Depth
 	err := b.operate(ctx, queue, func(s *session, _ *amqp.Channel) error {
@@ -38,7 +38,7 @@ func (b *Bus) Purge(ctx context.Context, queue bus.Address) (int64, error) {
 	return int64(dropped), nil
 }
 
-// operate runs f, again if the connection is lost. A queue that is not there is no error.
+// operate runs f, again if the connection is lost. A missing queue is no error.
 func (b *Bus) operate(ctx context.Context, queue bus.Address, f func(*session, *amqp.Channel) error) error {
 	if err := b.check(queue); err != nil {
 		return err

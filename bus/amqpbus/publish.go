@@ -13,24 +13,24 @@ import (
 	"github.com/parley-a2a/parley/bus"
 )
 
-// publishChannels is how many channels publish. What goes to one address goes over one of
-// them, so that it stays in order.
+// publishChannels is the number of channels that publish. All messages to one address use the
+// same channel, so that they stay in order.
 const publishChannels = 4
 
-// message is something on its way to the broker.
+// message is a message to be published.
 type message struct {
 	to         bus.Address
 	exchange   string        // empty for a queue
 	delay      time.Duration // of the exchange, if that is one for delays
 	properties amqp.Publishing
-	foreign    *Exchange // whose message it is, if it is no envelope
-	waits      *Queue    // where it goes, if it is declared before
+	foreign    *Exchange // set for a message that is no envelope
+	waits      *Queue    // a queue to be declared before
 }
 
-// confirmed says whether m waits for the broker's word that it is kept.
+// confirmed reports whether publishing m waits for the broker's confirm.
 func (m *message) confirmed() bool { return m.to.Kind == bus.QueueKind }
 
-// send publishes m and waits until the broker keeps it, or until it is clear that it does
+// send publishes m and waits until the broker has stored it, or until it is certain that it has
 // not.
 func (b *Bus) send(ctx context.Context, m *message) error {
 	ctx, cancel := b.within(ctx)
@@ -50,7 +50,7 @@ func (b *Bus) send(ctx context.Context, m *message) error {
 		case errors.Is(err, errReturned) && m.foreign != nil && m.waits == nil:
 			return nil
 		case errors.Is(err, errReturned) && tries < maxReturns:
-			b.declared.forget(m.declares()) // somebody has deleted the queue
+			b.declared.forget(m.declares()) // the queue was deleted
 		case errors.Is(err, errReturned):
 			return fmt.Errorf("%w: %w", bus.ErrUnavailable, err)
 		case !errors.Is(err, errLost):
@@ -62,10 +62,10 @@ func (b *Bus) send(ctx context.Context, m *message) error {
 	}
 }
 
-// maxReturns is how often a message that the broker gives back is sent.
+// maxReturns is how often a message that the broker returns is sent.
 const maxReturns = 5
 
-// errReturned is about a message that no queue took: the broker has given it back.
+// errReturned is returned for a message that the broker returned because no queue accepted it.
 var errReturned = errors.New("broker has no such queue")
 
 var seed = maphash.MakeSeed()
@@ -74,8 +74,8 @@ func (s *session) publisher(m *message) *publisher {
 	return s.publishers[maphash.String(seed, m.to.Name)%uint64(len(s.publishers))]
 }
 
-// publisher publishes on one channel, whose confirms it hears. Callers wait side by side:
-// each message goes out at once, whatever was confirmed.
+// publisher publishes on one channel and receives its confirms. Its callers wait concurrently:
+// each message is written at once, without waiting for earlier confirms.
 type publisher struct {
 	s    *session
 	ch   *amqp.Channel
@@ -84,16 +84,16 @@ type publisher struct {
 	mu      sync.Mutex // guards the field below
 	waiting map[uint64]*job
 
-	returned map[string]string // why, by id; listen alone uses it
+	returned map[string]string // reasons by message id; only listen uses it
 }
 
-// job is a message with somebody who waits for it.
+// job is a message for which a caller waits.
 type job struct {
 	*message
 	done chan error // capacity 1
 }
 
-// newPublisher opens a channel and starts what serves it, until the connection ends.
+// newPublisher opens a channel and starts its goroutines, which run until the connection ends.
 func newPublisher(s *session) (*publisher, error) {
 	ch, err := s.conn.Channel()
 	if err != nil {
@@ -103,7 +103,7 @@ func newPublisher(s *session) (*publisher, error) {
 		return nil, err
 	}
 	p := &publisher{s: s, ch: ch, jobs: make(chan *job), waiting: map[uint64]*job{}, returned: map[string]string{}}
-	// They have no room, so that what is returned is heard before it is confirmed.
+	// The channels are unbuffered, so that a return is handled before its confirm.
 	confirms, returns := ch.NotifyPublish(make(chan amqp.Confirmation)), ch.NotifyReturn(make(chan amqp.Return))
 	closed := ch.NotifyClose(make(chan *amqp.Error, 1))
 	s.spawn(p.write)
@@ -111,8 +111,8 @@ func newPublisher(s *session) (*publisher, error) {
 	return p, nil
 }
 
-// publish hands m to the channel. The error is errLost if the broker has not got it, and
-// bus.ErrUnknown if it may have it.
+// publish passes m to the channel. The error is errLost if the broker has not received it, and
+// bus.ErrUnknown if it may have.
 func (p *publisher) publish(ctx context.Context, m *message) error {
 	j := &job{message: m, done: make(chan error, 1)}
 	select {
@@ -130,8 +130,8 @@ func (p *publisher) publish(ctx context.Context, m *message) error {
 	}
 }
 
-// late is the error of a message that ctx has not left enough time; kind is what is known
-// of it.
+// late returns the error of a message whose context ended too early. kind is the error if
+// publishing was not blocked.
 func (p *publisher) late(ctx context.Context, kind error) error {
 	switch again, why := p.s.blocked(); {
 	case again == nil:
@@ -143,8 +143,8 @@ func (p *publisher) late(ctx context.Context, kind error) error {
 	}
 }
 
-// write publishes the jobs, until the connection ends. It alone does, so that it knows
-// their numbers.
+// write publishes the jobs, until the connection ends. As the only writer it knows their
+// sequence numbers.
 func (p *publisher) write() {
 	for {
 		select {
@@ -178,7 +178,7 @@ func (p *publisher) put(j *job) {
 	}
 }
 
-// end tells who waits, unless that was done.
+// end passes err to the waiting caller, unless that was done before.
 func (j *job) end(err error) {
 	select {
 	case j.done <- err:
@@ -195,8 +195,9 @@ func (p *publisher) take(number uint64) *job {
 	return j
 }
 
-// listen hears what the broker says about what was published, until the channel ends. A
-// channel that the broker closes takes the connection along: the next one is whole.
+// listen handles the returns and confirms of the broker, until the channel ends. If the broker
+// closes the channel, listen closes the whole connection, so that the next session has all
+// channels.
 func (p *publisher) listen(confirms <-chan amqp.Confirmation, returns <-chan amqp.Return, closed <-chan *amqp.Error) {
 	for confirms != nil || returns != nil {
 		select {
@@ -244,7 +245,7 @@ func (p *publisher) confirm(c amqp.Confirmation) {
 	}
 }
 
-// fail tells all who wait that nothing is known.
+// fail ends all waiting jobs with bus.ErrUnknown.
 func (p *publisher) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

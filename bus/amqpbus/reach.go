@@ -13,15 +13,15 @@ import (
 	"github.com/parley-a2a/parley/internal/backoff"
 )
 
-// reach tells the log whether the broker is reached: once for all connections, and not
-// each time that it is not. The zero reach has not been there yet.
+// reach logs whether the broker can be reached: once for all connections, and not for each
+// failure. The zero reach was never connected.
 type reach struct {
 	mu    sync.Mutex // guards the fields below
 	up    bool
-	tries int       // that have failed in a row, over all connections
-	since time.Time // when the first of them did, or the connection was lost
-	told  time.Time // when the log was told so
-	why   string    // what it was told
+	tries int       // failed in a row, over all connections
+	since time.Time // when the first of them failed, or the connection was lost
+	told  time.Time // when the last failure was logged
+	why   string    // its text
 	began time.Time // when up became true
 }
 
@@ -36,10 +36,10 @@ func (b *Bus) Connection() bus.Connection {
 	return bus.Connection{Since: r.since, Reason: r.why}
 }
 
-// tellEvery is the time between two records of the same trouble.
+// tellEvery is the time between two records of the same failure.
 const tellEvery = 30 * time.Second
 
-// failed notes that an attempt has failed.
+// failed records that an attempt has failed.
 func (r *reach) failed(log *slog.Logger, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,7 +56,7 @@ func (r *reach) failed(log *slog.Logger, err error) {
 	log.Warn(why, "tries", r.tries, "for", r.lastedLocked(), "error", err)
 }
 
-// lost notes that a connection has ended.
+// lost records that a connection has ended.
 func (r *reach) lost(log *slog.Logger) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,7 +66,7 @@ func (r *reach) lost(log *slog.Logger) {
 	r.downLocked()
 }
 
-// reached notes that a connection is there.
+// reached records that a connection was established.
 func (r *reach) reached(log *slog.Logger) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,15 +89,14 @@ func (r *reach) downLocked() {
 
 func (r *reach) lastedLocked() time.Duration { return time.Since(r.since).Round(time.Millisecond) }
 
-// forGood reports whether the broker has refused something that it will refuse again until
-// somebody changes its settings: wrong credentials, a virtual host or a permission that is
-// not there.
+// forGood reports whether the broker has refused the client and will do so until an operator
+// changes its settings: wrong credentials, a missing virtual host or a missing permission.
 func forGood(err error) bool {
 	var e *amqp.Error
 	return errors.As(err, &e) && (e.Code == amqp.AccessRefused || e.Code == amqp.NotAllowed)
 }
 
-// refusal says for people what the broker has refused.
+// refusal returns the reason of a refusal, for operators.
 func refusal(err error) string {
 	var e *amqp.Error
 	if errors.As(err, &e) && e.Code == amqp.NotAllowed {
@@ -106,9 +105,9 @@ func refusal(err error) string {
 	return "wrong user or password"
 }
 
-// The pauses between two attempts, at first and at most. Those after a failure are well
-// below DefaultTimeout, so that who publishes when the broker is back succeeds. A broker
-// that refuses is asked less often: it writes each time down.
+// The pauses between two attempts, at first and at most. Those after a failure are well below
+// DefaultTimeout, so that a pending Publish succeeds when the broker returns. A broker that
+// refuses is asked less often, because it logs each attempt.
 const (
 	backoffFirst = 100 * time.Millisecond
 	backoffMost  = 2 * time.Second
@@ -116,12 +115,12 @@ const (
 	refusedMost  = 30 * time.Second
 )
 
-// pause waits before the next attempt, longer each time, and not everybody equally long.
+// pause waits before the next attempt, longer each time and with jitter.
 func pause(ctx context.Context, tries int, err error) {
 	first, most := backoffFirst, backoffMost
 	if forGood(err) {
 		first, most = refusedFirst, refusedMost
 	}
 	d := min(first<<min(tries, 10), most)
-	_ = backoff.Sleep(ctx, jitter(d)) // the caller looks at ctx
+	_ = backoff.Sleep(ctx, jitter(d)) // the caller checks ctx
 }

@@ -13,8 +13,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// The log tells each change once, whatever the number of connections, and trouble that
-// lasts now and then.
+// Each change is logged once, whatever the number of connections, and a lasting failure now and
+// then.
 func TestReachTells(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

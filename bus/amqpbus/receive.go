@@ -13,16 +13,16 @@ import (
 	"github.com/parley-a2a/parley/bus"
 )
 
-// What the broker keeps for a listener at a topic who is slow. The oldest goes first.
+// The limits of the broker's queue for a slow listener at a topic. The broker drops the oldest
+// messages first.
 const (
 	maxWaiting      = 4096
 	maxWaitingBytes = 8 << 20
-	// ahead is how much of it is on its way to the listener.
+	// ahead is the number of unacknowledged messages on their way to the listener.
 	ahead = 64
 )
 
-// Receive implements bus.Bus. Subscription.Lease does not count: the broker knows when a
-// receiver dies.
+// Receive implements bus.Bus. It ignores Subscription.Lease: the broker detects dead receivers.
 func (b *Bus) Receive(ctx context.Context, s bus.Subscription) iter.Seq2[*bus.Delivery, error] {
 	return func(yield func(*bus.Delivery, error) bool) {
 		err := b.check(s.At)
@@ -35,8 +35,8 @@ func (b *Bus) Receive(ctx context.Context, s bus.Subscription) iter.Seq2[*bus.De
 	}
 }
 
-// receive yields what arrives, over as many connections as that takes. It returns nil when
-// the loop was left.
+// receive yields deliveries, over as many connections as that takes. It returns nil when the
+// loop is left.
 func (b *Bus) receive(ctx context.Context, s bus.Subscription, yield func(*bus.Delivery, error) bool) error {
 	ctx, cancel := b.alive(ctx, func() {})
 	r := &receiver{bus: b, s: s, arrivals: make(chan *held)}
@@ -57,16 +57,16 @@ func (b *Bus) receive(ctx context.Context, s bus.Subscription, yield func(*bus.D
 	}
 }
 
-// receiver is a call of Receive. Its goroutine subscribes again while the loop is busy, so
-// that a listener misses no more than it must.
+// receiver is a call of Receive. Its goroutine resubscribes even while the loop is busy, so
+// that a listener misses as little as possible.
 type receiver struct {
 	bus      *Bus
 	s        bus.Subscription
 	arrivals chan *held
-	begin    func(*consumer) error // of an Exchange; else nil
+	begin    func(*consumer) error // for an Exchange; otherwise nil
 }
 
-// run subscribes, again and again, until ctx ends or there is no use.
+// run subscribes and resubscribes until ctx ends or the broker refuses.
 func (r *receiver) run(ctx context.Context) error {
 	for tries := 0; ctx.Err() == nil; tries++ {
 		c, err := r.subscribe(ctx)
@@ -76,7 +76,7 @@ func (r *receiver) run(ctx context.Context) error {
 		case forGood(err):
 			return err
 		case err != nil:
-			r.bus.declared.forget(r.s.At.Name) // somebody may have deleted the queue
+			r.bus.declared.forget(r.s.At.Name) // the queue may have been deleted
 			r.bus.log().Warn("cannot receive from RabbitMQ", "at", r.s.At.String(), "error", err)
 			pause(ctx, tries, nil)
 			continue
@@ -100,13 +100,13 @@ type consumer struct {
 	deliveries <-chan amqp.Delivery
 	lost       <-chan *amqp.Error // closed with the channel
 	over       atomic.Bool        // the loop was left
-	foreign    bool               // of an Exchange: nobody counts
+	foreign    bool               // of an Exchange, whose deliveries are not counted
 }
 
 // consumerTag names the one consumer on its channel.
 const consumerTag = "parley"
 
-// subscribe asks the broker for what arrives.
+// subscribe starts a consumer on the current connection.
 func (r *receiver) subscribe(ctx context.Context) (*consumer, error) {
 	b, s := r.bus, r.s
 	in, err := b.in.patient(ctx)
@@ -137,7 +137,7 @@ func (c *consumer) consume(prefetch int) error {
 	return c.begin(c.at.Name, prefetch)
 }
 
-// listen makes a queue that is the listener's alone and goes with it.
+// listen declares a queue that is exclusive to the listener and is deleted with it.
 func (c *consumer) listen() error {
 	if err := declareTopics(c.ch); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (c *consumer) begin(queue string, prefetch int) error {
 	return err
 }
 
-// serve hands on what arrives, until the connection is lost or ctx ends.
+// serve passes deliveries on, until the connection is lost or ctx ends.
 func (c *consumer) serve(ctx context.Context, arrivals chan<- *held) {
 	var heard heard
 	for {
@@ -185,8 +185,8 @@ func (c *consumer) serve(ctx context.Context, arrivals chan<- *held) {
 	}
 }
 
-// next waits for what arrives. What is heard of a topic is acknowledged before that, or
-// when much was heard.
+// next waits for a delivery. Deliveries of a topic are acknowledged before that wait, or when
+// there are ahead/2 of them.
 func (c *consumer) next(ctx context.Context, heard *heard) (*amqp.Delivery, bool) {
 	if heard.n > 0 && heard.n < ahead/2 {
 		select {
@@ -204,8 +204,8 @@ func (c *consumer) next(ctx context.Context, heard *heard) (*amqp.Delivery, bool
 	}
 }
 
-// heard is what came from a topic and is not acknowledged yet. The broker is told with one
-// acknowledgement for all of it, so that it sends more.
+// heard counts the deliveries of a topic that are not acknowledged yet. One acknowledgement
+// covers all of them, so that the broker sends more.
 type heard struct {
 	last *amqp.Delivery
 	n    int
@@ -218,12 +218,12 @@ func (h *heard) add(d *amqp.Delivery) {
 
 func (h *heard) ack() {
 	if h.n > 0 {
-		_ = h.last.Ack(true) // what is lost of a topic is lost
+		_ = h.last.Ack(true) // a topic may lose messages
 	}
 	*h = heard{}
 }
 
-// deliver yields h, and returns what yield returns.
+// deliver yields h, and returns the result of yield.
 func (h *held) deliver(ctx context.Context, yield func(*bus.Delivery, error) bool) bool {
 	c := h.consumer
 	e, err := c.read(h.d)
@@ -244,27 +244,27 @@ func (h *held) deliver(ctx context.Context, yield func(*bus.Delivery, error) boo
 	return yield(&bus.Delivery{Envelope: e, At: c.at, Number: h.number, Settle: h.settle}, nil)
 }
 
-// read decodes what has arrived. At bus.Dead everything can be read.
+// read decodes a delivery. At bus.Dead every message is readable.
 func (c *consumer) read(d *amqp.Delivery) (*bus.Envelope, error) {
 	if c.at != bus.Dead {
 		return bus.Decode(d.Body)
 	}
 	e := bus.ReadDead(d.Body)
 	if from, why := deathOf(d.Headers); e.Reason == "" && why != "" {
-		e.Reason, e.Queue = why, from.Name // the broker has put it there
+		e.Reason, e.Queue = why, from.Name // the broker has moved it there
 	}
 	return e, nil
 }
 
-// giveUp buries what nobody is to see.
+// giveUp buries a message that must not be delivered.
 func (h *held) giveUp(ctx context.Context, reason string) {
 	if err := h.bury(ctx, reason); err != nil {
 		h.consumer.bus.log().Warn("cannot bury a message", "at", h.consumer.at.String(), "error", err)
 	}
 }
 
-// end gives up the subscription. What nobody has seen goes back; what somebody has, and has
-// not settled, comes again. At a lost connection the broker has done so already.
+// end cancels the subscription. Prefetched messages are returned to the queue; delivered but
+// unsettled ones are redelivered. If the connection is lost, the broker has done both already.
 func (c *consumer) end(ctx context.Context) {
 	c.over.Store(true)
 	if !c.ch.IsClosed() && c.ch.Cancel(consumerTag, false) == nil {
@@ -276,8 +276,8 @@ func (c *consumer) end(ctx context.Context) {
 	_ = c.ch.Close() // the connection is lost, or it is closed
 }
 
-// untouched puts h at the end of its queue, as if it had not been delivered; the broker
-// would count that. If it cannot be published, the broker takes it back nevertheless.
+// untouched republishes h at the end of its queue, because the broker would count a returned
+// message as delivered. If that fails, the broker returns it nevertheless.
 func (h *held) untouched(ctx context.Context) {
 	if h.consumer.foreign || h.consumer.at.Kind == bus.TopicKind || h.consumer.bus.ctx.Err() != nil {
 		return
@@ -287,11 +287,11 @@ func (h *held) untouched(ctx context.Context) {
 	_ = h.again(ctx, 0, h.number-1)
 }
 
-// The headers of messages. The first is the bus's own: how often the envelope was
-// delivered before the message that has it was published.
+// The headers of messages. deliveriesHeader is set by the bus: the number of deliveries before
+// the message was republished.
 const (
 	deliveriesHeader = "parley-deliveries"
-	countHeader      = "x-delivery-count" // of quorum queues: how often it came back
+	countHeader      = "x-delivery-count" // of quorum queues: how often it was returned
 )
 
 // numberOf returns the number of a delivery.
@@ -299,7 +299,7 @@ func numberOf(d *amqp.Delivery) int {
 	return int(integer(d.Headers[deliveriesHeader])+integer(d.Headers[countHeader])) + 1
 }
 
-// integer returns a number of a header; 0 for what is none, or is absurd.
+// integer returns the number in a header; 0 if it is none, at most MaxInt32.
 func integer(v any) int64 {
 	var n int64
 	switch v := v.(type) {
@@ -317,7 +317,7 @@ func integer(v any) int64 {
 	return min(max(n, 0), math.MaxInt32)
 }
 
-// deathOf reads from which queue the broker has moved a message to Dead, and why.
+// deathOf returns the queue from which the broker has moved a message to Dead, and the reason.
 func deathOf(h amqp.Table) (from bus.Address, why string) {
 	deaths, _ := h["x-death"].([]any)
 	for _, one := range deaths { // the newest first

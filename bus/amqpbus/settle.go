@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/bus"
 )
 
-// held is a message that the broker has handed out.
+// held is a message that the broker has delivered.
 type held struct {
 	consumer *consumer
 	d        *amqp.Delivery
@@ -19,10 +19,10 @@ type held struct {
 	settled  atomic.Bool
 }
 
-// settle is Delivery.Settle.
+// settle implements Delivery.Settle.
 func (h *held) settle(ctx context.Context, s bus.Settlement) error {
 	if s.Verdict == bus.Extended || h.consumer.over.Load() || !h.settled.CompareAndSwap(false, true) {
-		return nil // the broker waits as long as the connection is there
+		return nil // the broker waits as long as the connection exists
 	}
 	if err := h.apply(ctx, s); err != nil {
 		return fmt.Errorf("settle %q at %s: %w", h.d.MessageId, h.consumer.at, err)
@@ -41,19 +41,19 @@ func (h *held) apply(ctx context.Context, s bus.Settlement) error {
 		if h.again(ctx, s.After, h.number) == nil {
 			return nil
 		}
-		fallthrough // rather too early than never
+		fallthrough // too early is better than never
 	case s.Verdict == bus.Refused:
 		return h.tell(h.d.Nack(false, true))
 	case s.Verdict == bus.Buried && h.consumer.at == bus.Dead:
-		return h.tell(h.d.Nack(false, true)) // what is dead stays as it is
+		return h.tell(h.d.Nack(false, true)) // a dead letter stays at Dead
 	case s.Verdict == bus.Buried:
 		return h.bury(ctx, s.Reason)
 	}
 	return fmt.Errorf("verdict %d: %w", s.Verdict, bus.ErrInvalid)
 }
 
-// bury moves the message to Dead. If it cannot be published there, the broker moves it,
-// which knows no reason.
+// bury moves the message to Dead with a reason. If it cannot be published there, the broker
+// moves it without one.
 func (h *held) bury(ctx context.Context, reason string) error {
 	at := h.consumer.at
 	h.consumer.bus.log().Warn("envelope is dead", "at", at.String(), "id", h.d.MessageId, "reason", reason)
@@ -65,7 +65,7 @@ func (h *held) bury(ctx context.Context, reason string) error {
 	return h.tell(h.d.Reject(false))
 }
 
-// again publishes a held message once more, for later or at once, and drops the original.
+// again republishes a held message, now or after a delay, and removes the original.
 func (h *held) again(ctx context.Context, after time.Duration, delivered int) error {
 	m := &message{to: h.consumer.at, properties: h.properties()}
 	m.properties.Headers = amqp.Table{deliveriesHeader: int64(delivered)}
@@ -76,7 +76,7 @@ func (h *held) again(ctx context.Context, after time.Duration, delivered int) er
 	return h.replace(ctx, m)
 }
 
-// properties are those of the message, without what the broker has added.
+// properties returns the properties of the message, without those that the broker has added.
 func (h *held) properties() amqp.Publishing {
 	d := h.d
 	return amqp.Publishing{
@@ -85,8 +85,7 @@ func (h *held) properties() amqp.Publishing {
 	}
 }
 
-// replace publishes m in place of the message. Both are there if the process ends in
-// between.
+// replace publishes m in place of the message. If the process ends in between, both exist.
 func (h *held) replace(ctx context.Context, m *message) error {
 	if err := h.consumer.bus.send(ctx, m); err != nil {
 		return err
@@ -94,8 +93,8 @@ func (h *held) replace(ctx context.Context, m *message) error {
 	return h.tell(h.d.Ack(false))
 }
 
-// tell makes an error of the bus of one of the connection: then the message comes again. A
-// subscription that was given up is none.
+// tell converts an error of the connection to one of the bus; the message is then redelivered.
+// It returns nil for a cancelled subscription.
 func (h *held) tell(err error) error {
 	if err == nil || h.consumer.over.Load() {
 		return nil

@@ -20,8 +20,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.Cleanup(rabbittest.Exit))
 }
 
-// TestSuite shares one broker, and a second one for the tests that need a broker alone, which
-// take turns.
+// TestSuite shares one broker, and a second one for the tests that need a broker alone; these
+// run one after the other.
 func TestSuite(t *testing.T) {
 	t.Parallel()
 	shared, own := rabbittest.Shared(t), rabbittest.Start(t)
@@ -38,12 +38,12 @@ func TestSuite(t *testing.T) {
 	})
 }
 
-// alone are the tests that stop or fill the broker, and Once: it counts deliveries, and under the
-// load of other tests RabbitMQ may close its connection with an internal error (541), after which
-// it delivers again.
+// alone are the tests that stop or fill the broker, and Once. Once counts deliveries: under the
+// load of other tests RabbitMQ may close its connection with an internal error (541), and then
+// redelivers.
 const alone = "/Once/Restart/PublishDuringOutage/PublishAcrossOutage/NothingLost/HoldAcrossOutage/CloseDuringOutage/Full/"
 
-// harm lets b be stopped and filled. It is whole again when t ends.
+// harm makes the broker of b stoppable and fillable. The broker is restored when t ends.
 func harm(t *testing.T, s *rabbittest.Server, b *bustest.Broker) {
 	t.Helper()
 	stopped := false
@@ -79,7 +79,7 @@ func onBroker(s *rabbittest.Server, address string) *bustest.Broker {
 	}
 }
 
-// declare makes a queue that is not there yet as the bus does.
+// declare declares a missing queue as the bus does.
 func declare(t *testing.T, address string, at bus.Address) {
 	t.Helper()
 	if _, err := channel(t, address).QueueDeclarePassive(at.Name, true, false, false, false, nil); err == nil {

@@ -14,8 +14,8 @@ import (
 // topics is the exchange of all topics: its routing keys are their names.
 const topics = "parley.topics"
 
-// delays are the times for which a queue can be left before a message comes back to it.
-// Each has an exchange and a queue of the same name. Names of the bus have no colon.
+// delays are the possible times before a message returns to its queue. Each has an exchange and
+// a queue of the same name. Names of the bus have no colon.
 var delays = []time.Duration{
 	100 * time.Millisecond, time.Second, 5 * time.Second, 15 * time.Second, time.Minute, 5 * time.Minute, 30 * time.Minute,
 }
@@ -32,7 +32,7 @@ func delayFor(d time.Duration) time.Duration {
 
 func delayName(d time.Duration) string { return "parley:delay:" + d.String() }
 
-// declares names what must be there before m is published.
+// declares returns the name of the exchange or queue that must exist before m is published.
 func (m *message) declares() string {
 	if m.exchange != "" {
 		return m.exchange
@@ -40,11 +40,12 @@ func (m *message) declares() string {
 	return m.to.Name
 }
 
-// declare makes sure that what m goes to is there: once for each connection. It is asked
-// for on the connection that does not publish, which the broker always reads.
+// declare ensures that the target of m exists: once for each connection. It uses the connection
+// that does not publish, which the broker always reads.
 //
-// The queue of another system is declared each time: a message that nothing but a logger's
-// queue takes is not returned, so that the loss of the queue would not be noticed.
+// The queue of another system is declared each time: if another queue, such as a logger's,
+// accepts the message, the broker does not return it, and the loss of the queue would go
+// unnoticed.
 func (b *Bus) declare(ctx context.Context, m *message) error {
 	name := m.declares()
 	if b.declared.has(name) && m.waits == nil {
@@ -84,7 +85,7 @@ func declareTopics(ch *amqp.Channel) error {
 	return nil
 }
 
-// unavailable makes bus.ErrUnavailable of an error of the broker, unless the connection is
+// unavailable converts an error of the broker to bus.ErrUnavailable, unless the connection is
 // lost or it is one of the bus already.
 func unavailable(err error) error {
 	switch {
@@ -96,7 +97,7 @@ func unavailable(err error) error {
 	return fmt.Errorf("%w: %w", bus.ErrUnavailable, err)
 }
 
-// declareQueue declares a queue, and that of the dead letters before it.
+// declareQueue declares a queue, and the queue of the dead letters before it.
 func (b *Bus) declareQueue(s *session, name string) error {
 	for _, name := range []string{bus.Dead.Name, name} {
 		if b.declared.has(name) {
@@ -110,8 +111,8 @@ func (b *Bus) declareQueue(s *session, name string) error {
 	return nil
 }
 
-// declareQueue declares a queue. One that is there with other arguments stays as it is: an
-// operator may have reasons.
+// declareQueue declares a queue. An existing one with other arguments stays unchanged, because
+// an operator may have chosen them.
 func (s *session) declareQueue(name string, args amqp.Table) error {
 	ch, err := s.conn.Channel()
 	if err != nil {
@@ -126,8 +127,8 @@ func (s *session) declareQueue(name string, args amqp.Table) error {
 	return err
 }
 
-// passive looks for a queue, on a channel of its own: the broker closes that if there is
-// none.
+// passive looks up a queue, on a channel of its own: the broker closes the channel if the queue
+// does not exist.
 func (s *session) passive(name string) (amqp.Queue, error) {
 	ch, err := s.conn.Channel()
 	if err != nil {
@@ -137,16 +138,16 @@ func (s *session) passive(name string) (amqp.Queue, error) {
 	return ch.QueueDeclarePassive(name, true, false, false, false, nil)
 }
 
-// noLimit is a number of deliveries that nobody reaches. RabbitMQ 4 has a limit of its own
-// for queues that have none, above which a message is gone.
+// noLimit is a number of deliveries that is never reached. For queues without a limit, RabbitMQ
+// 4 applies one of its own, beyond which a message is lost.
 const noLimit = 1 << 30
 
-// brokerLimit is how often the broker takes a message back before it moves it to Dead
-// itself. It is for receivers that do not count: this package counts to MaxDeliveries, and
-// has what it moves confirmed, which the broker has not.
+// brokerLimit is the number of returns after which the broker itself moves a message to Dead.
+// It protects against receivers that do not count deliveries. This package counts to
+// MaxDeliveries, and unlike the broker it waits for a confirm when it moves a message.
 const brokerLimit = 4 * bus.MaxDeliveries
 
-// arguments are those of a queue.
+// arguments returns the arguments of a queue.
 func arguments(name string) amqp.Table {
 	if name == bus.Dead.Name {
 		return amqp.Table{amqp.QueueTypeArg: amqp.QueueTypeQuorum, "x-delivery-limit": noLimit}
@@ -157,8 +158,8 @@ func arguments(name string) amqp.Table {
 	}
 }
 
-// delayArguments are those of a queue whose messages go, when they have been there for d,
-// to the queue that is their routing key. The broker drops them when that has confirmed.
+// delayArguments returns the arguments of a delay queue. After d its messages move to the queue
+// that is their routing key. The broker removes them when that queue has confirmed.
 func delayArguments(d time.Duration) amqp.Table {
 	return amqp.Table{
 		amqp.QueueTypeArg: amqp.QueueTypeQuorum, amqp.QueueMessageTTLArg: d.Milliseconds(),
@@ -167,7 +168,7 @@ func delayArguments(d time.Duration) amqp.Table {
 	}
 }
 
-// declareDelay declares a queue for messages that are to come back after d.
+// declareDelay declares a queue for messages that are to be redelivered after d.
 func declareDelay(ch *amqp.Channel, name string, d time.Duration) error {
 	if err := ch.ExchangeDeclare(name, amqp.ExchangeFanout, true, false, false, false, nil); err != nil {
 		return fmt.Errorf("declare exchange %s: %w", name, err)

@@ -23,27 +23,29 @@ const (
 	DefaultAge     = 30 * 24 * time.Hour
 )
 
-// sweepEvery is the time between two looks at the age of letters.
+// sweepEvery is the time between two sweeps by age.
 const sweepEvery = time.Hour
 
-// again is how long a letter waits that could not be dealt with.
+// again is the wait after which a letter that could not be stored is redelivered.
 const again = 5 * time.Second
 
-// Desk writes down what arrives at bus.Dead. Bus and Book are required.
+// Desk stores the envelopes that arrive at bus.Dead. Bus and Book are required. Fields must not
+// change once it is in use; it is safe for concurrent use.
 type Desk struct {
 	Bus  bus.Bus
 	Book Store
-	// Signer vouches for what the hub publishes again of its own. If nil, everything is
-	// the hub's own, and nothing is signed.
+	// Signer signs the hub's own envelopes when they are replayed, and identifies the hub. If
+	// nil, all letters count as the hub's own, and nothing is signed.
 	Signer *bus.Signer
-	// Undelivered is called with work of the hub that will not be executed, once its letter
-	// is in the book. After an error it is called again. If nil, nobody is told.
+	// Undelivered is called with work of the hub that will not be executed, once its letter is
+	// stored. After an error it is called again. If nil, the tasks of such work are not
+	// notified.
 	Undelivered func(ctx context.Context, e *bus.Envelope) error
-	// MaxLetters, MaxBytes and MaxAge bound what is kept; zero means the defaults.
+	// MaxLetters, MaxBytes and MaxAge bound the stored letters; zero means the defaults.
 	MaxLetters int
 	MaxBytes   int
 	MaxAge     time.Duration
-	// Logger is told of letters. If nil, nobody is.
+	// Logger gets a record for each letter. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -62,10 +64,10 @@ func (d *Desk) hub() string {
 	return d.Signer.Hub()
 }
 
-// ownDead is the queue of what has died of a hub.
+// ownDead returns the queue of a hub's dead letters.
 func ownDead(hub string) bus.Address { return bus.Queue("hub.dead." + hub) }
 
-// Run receives until ctx ends. It returns an error only if the bus does not work for good.
+// Run receives until ctx ends. It returns an error only if the bus fails permanently.
 func (d *Desk) Run(ctx context.Context) error {
 	at := []bus.Address{bus.Dead}
 	if hub := d.hub(); hub != "" {
@@ -107,7 +109,7 @@ func (d *Desk) receive(ctx context.Context, at bus.Address) error {
 		}
 		if err := d.take(ctx, got.Envelope); err != nil {
 			d.logger().Error("write down dead letter", "queue", got.Queue, "envelope", got.ID, "error", err)
-			_ = got.Nak(ctx, again) // it comes again anyhow
+			_ = got.Nak(ctx, again) // it is redelivered in any case
 			continue
 		}
 		if err := got.Ack(ctx); err != nil && ctx.Err() == nil {
@@ -117,7 +119,7 @@ func (d *Desk) receive(ctx context.Context, at bus.Address) error {
 	return nil
 }
 
-// take deals with an envelope that is dead.
+// take stores a dead envelope, or passes it to the hub to which it belongs.
 func (d *Desk) take(ctx context.Context, e *bus.Envelope) error {
 	if hub, own := hubOf(e), d.hub(); hub != "" && own != "" && hub != own {
 		return d.Bus.Publish(ctx, ownDead(hub), e)
@@ -144,8 +146,8 @@ func (d *Desk) take(ctx context.Context, e *bus.Envelope) error {
 	return d.Undelivered(ctx, e)
 }
 
-// verify refuses what says that it is from this hub, and is not: whoever may bury may put
-// anything at Dead.
+// verify returns an error if an envelope claims to be from this hub without its signature.
+// Every client of the broker may be able to publish at Dead.
 func (d *Desk) verify(e *bus.Envelope) error {
 	if d.Signer == nil || e.Source != "hub/"+d.hub() {
 		return nil
@@ -157,7 +159,7 @@ func (d *Desk) verify(e *bus.Envelope) error {
 	return ring.Verify(e)
 }
 
-// hubOf returns the hub that an envelope is about, or nothing.
+// hubOf returns the hub to which an envelope belongs, or "".
 func hubOf(e *bus.Envelope) string {
 	for _, at := range []string{protocol.ReportAt("").Name, ownDead("").Name} {
 		if hub, ok := strings.CutPrefix(e.Queue, at); ok {
@@ -170,7 +172,7 @@ func hubOf(e *bus.Envelope) string {
 	return ""
 }
 
-// sweep drops what is outside of the bounds.
+// sweep drops letters beyond the bounds.
 func (d *Desk) sweep(ctx context.Context) error {
 	b := Bounds{Letters: d.MaxLetters, Bytes: d.MaxBytes}
 	if b.Letters == 0 {
@@ -191,18 +193,18 @@ func (d *Desk) sweep(ctx context.Context) error {
 	return err
 }
 
-// What cannot be replayed.
+// The reasons why a letter cannot be replayed.
 var (
-	// ErrUnreadable: what was in the queue was no envelope.
+	// ErrUnreadable is returned if the letter holds no envelope.
 	ErrUnreadable = errors.New("it is no envelope")
-	// ErrForged: it says that it is from this hub, which has not signed it.
+	// ErrForged is returned if the envelope claims to be from this hub without its signature.
 	ErrForged = errors.New("it is not from this hub, although it says so")
-	// ErrNoQueue: nobody knows where it was.
+	// ErrNoQueue is returned if the letter's former queue is unknown.
 	ErrNoQueue = errors.New("the queue that it was in is not known")
 )
 
-// Replay publishes a letter again at the queue that it was in, with a new id, and drops
-// it. It is ErrNoLetter, ErrUnreadable, ErrForged, ErrNoQueue or an error of the bus.
+// Replay publishes a letter again at its former queue, with a new id, and drops it. The error
+// is ErrNoLetter, ErrUnreadable, ErrForged, ErrNoQueue, or one of the store or the bus.
 func (d *Desk) Replay(ctx context.Context, id ID) (*Letter, error) {
 	l, err := d.Book.Letter(ctx, id)
 	if err != nil {
@@ -229,7 +231,7 @@ func (d *Desk) Replay(ctx context.Context, id ID) (*Letter, error) {
 	return l, d.drop(ctx, id)
 }
 
-// publish signs what is the hub's own, because its signature was for another id.
+// publish signs the hub's own envelopes again, because the old signature covers the old id.
 func (d *Desk) publish(ctx context.Context, to bus.Address, e *bus.Envelope) error {
 	if hub := d.hub(); hub != "" && e.Source == "hub/"+hub {
 		if err := d.Signer.Sign(e); err != nil {
@@ -239,7 +241,7 @@ func (d *Desk) publish(ctx context.Context, to bus.Address, e *bus.Envelope) err
 	return d.Bus.Publish(ctx, to, e)
 }
 
-// Drop forgets a letter. It is ErrNoLetter if it is not there.
+// Drop deletes a letter. The error is ErrNoLetter if it does not exist.
 func (d *Desk) Drop(ctx context.Context, id ID) error { return d.drop(ctx, id) }
 
 func (d *Desk) drop(ctx context.Context, id ID) error {

@@ -27,11 +27,11 @@ func TestMemory(t *testing.T) {
 	deadlettertest.Test(t, func(*testing.T) deadletter.Store { return new(deadletter.Memory) })
 }
 
-// told notes the work that was not delivered.
+// told records the undelivered work.
 type told struct {
 	mu   sync.Mutex // guards the fields below
 	ids  []string
-	fail int // how often it fails
+	fail int // the number of calls that fail
 }
 
 func (u *told) undelivered(_ context.Context, e *bus.Envelope) error {
@@ -45,7 +45,7 @@ func (u *told) undelivered(_ context.Context, e *bus.Envelope) error {
 	return nil
 }
 
-// heard returns what was told.
+// heard returns the recorded work.
 func (u *told) heard() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -98,8 +98,8 @@ func bury(t *testing.T, b bus.Bus, at bus.Address, e *bus.Envelope) {
 	}
 }
 
-// receive takes one envelope from a queue, and leaves it unsettled only as long as the
-// caller holds on to its bus: the loop goes on until the test ends.
+// receive returns one envelope of a queue. The envelope stays unsettled, because the loop
+// continues until the test ends.
 func receive(t *testing.T, b bus.Bus, at bus.Address) *bus.Delivery {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -153,7 +153,7 @@ func TestDesk(t *testing.T) {
 		if len(u.heard()) != 0 {
 			t.Errorf("told %v although it failed", u.heard())
 		}
-		time.Sleep(5 * time.Second) // it comes again
+		time.Sleep(5 * time.Second) // it is redelivered
 		synctest.Wait()
 		if diff := cmp.Diff([]string{"t1: no good"}, u.heard()); diff != "" || len(list(t, d)) != 1 {
 			t.Errorf("told (-want +got):\n%s", diff)
@@ -184,7 +184,7 @@ func replays(t *testing.T, d *deadletter.Desk, s *bus.Signer, id deadletter.ID) 
 	}
 }
 
-// TestTwoHubs: what belongs to a hub is with that hub, whoever receives it.
+// TestTwoHubs: an envelope of a hub reaches that hub, whichever desk receives it.
 func TestTwoHubs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -216,8 +216,8 @@ func TestTwoHubs(t *testing.T) {
 	})
 }
 
-// TestForgedLetter: what only says that it is work of the hub ends no task, and the hub does
-// not sign it.
+// TestForgedLetter: an envelope that only claims to be work of the hub ends no task, and the
+// hub does not sign it.
 func TestForgedLetter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -248,7 +248,7 @@ func TestForgedLetter(t *testing.T) {
 	})
 }
 
-// TestBounds buries more than is kept, and waits until it is too old.
+// TestBounds buries more than the book may keep, and waits until it is too old.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -270,7 +270,7 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// TestCannotBeReplayed: bytes that are no envelope, and what came from nowhere.
+// TestCannotBeReplayed: bytes that are no envelope, and an envelope without a former queue.
 func TestCannotBeReplayed(t *testing.T) {
 	t.Parallel()
 	book := new(deadletter.Memory)

@@ -1,27 +1,27 @@
-// Package deadletter keeps the envelopes that their queues have given up, so that a person can
-// look at them, publish them again, or drop them.
+// Package deadletter keeps dead envelopes, so that an operator can inspect, republish or drop
+// them.
 //
-// # What it is
+// # Overview
 //
-// A [Desk] receives at bus.Dead and writes each envelope down as a [Letter] in a [Book].
-// If it was work, the task that it belongs to is told. A [Memory] keeps letters until the
-// process ends; package sqlitestore keeps them in the file with the tasks; suite deadtest
-// says what every book has to do.
+// A [Desk] receives at bus.Dead and stores each envelope as a [Letter] in a [Book]. If the
+// envelope was work, the desk notifies the task that it belongs to. A [Memory] keeps letters
+// until the process ends; package sqlitestore keeps them in the file with the tasks. Suite
+// deadlettertest tests the contract of a book.
 //
-// Several hubs may share a broker and with it bus.Dead. What belongs to another hub is
-// passed on to that hub, at a queue that it alone receives from.
+// Several hubs may share a broker and with it bus.Dead. An envelope that belongs to another hub
+// is passed on to that hub, at a queue with this one receiver.
 //
 // # Guarantees
 //
-// A letter is in the book before its envelope is acknowledged. An envelope that arrives
-// again is the same letter. A letter that is replayed is published before it is dropped.
-// There are never more letters than Desk.MaxLetters, nor more bytes than Desk.MaxBytes,
-// nor for longer than Desk.MaxAge: the oldest make way.
+// A letter is stored before its envelope is acknowledged. An envelope that arrives again is the
+// same letter. A replayed letter is published before it is dropped. The book never holds more
+// than Desk.MaxLetters letters or Desk.MaxBytes bytes, nor letters older than Desk.MaxAge: the
+// oldest are dropped.
 //
 // # What it does not promise
 //
-// What is replayed may have been executed before it died, and dies again if nothing has
-// changed.
+// A replayed envelope may have been executed before it went to Dead, and goes there again if
+// its cause persists.
 //
 // # Concurrency
 //

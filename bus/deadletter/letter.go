@@ -17,20 +17,20 @@ import (
 // ID identifies a letter.
 type ID string
 
-// Letter is an envelope that its queue has given up.
+// Letter is a dead envelope.
 type Letter struct {
 	ID ID `json:"id"`
-	// Queue is the name of the queue that it was in, Reason why it is not any more.
+	// Queue is the name of its former queue, Reason the reason why it went to Dead.
 	Queue  string `json:"queue"`
 	Reason string `json:"reason"`
-	// At is when it was written down, in milliseconds.
+	// At is the time when it was stored, with a resolution of milliseconds.
 	At time.Time `json:"at"`
 	// Type, Source, Task and Owner are those of the envelope; empty if it has none.
 	Type   string     `json:"type"`
 	Source string     `json:"source"`
 	Task   string     `json:"task,omitempty"`
 	Owner  task.Owner `json:"owner,omitempty"`
-	// Envelope is the whole of it. It may be nil in a list.
+	// Envelope is the complete JSON. It may be nil in a list.
 	Envelope json.RawMessage `json:"envelope,omitempty"`
 	// Size is the length of the envelope in bytes.
 	Size int `json:"size"`
@@ -49,39 +49,39 @@ func Of(e *bus.Envelope, at time.Time) (*Letter, error) {
 	}, nil
 }
 
-// Clone returns a copy that shares nothing with l.
+// Clone returns a deep copy of l.
 func (l *Letter) Clone() *Letter {
 	c := *l
 	c.Envelope = bytes.Clone(l.Envelope)
 	return &c
 }
 
-// Query chooses letters. Zero fields do not filter.
+// Query selects letters. Zero fields do not filter.
 type Query struct {
 	Queue string
 	Task  string
-	// After continues behind the letter with this id; one that is not there any more gives
+	// After continues behind the letter with this id; if it no longer exists, the error is
 	// ErrNoLetter.
 	After ID
 	// Limit is the largest number of letters; it must be positive.
 	Limit int
 }
 
-// Bounds are how much a book holds.
+// Bounds limit the letters in a book.
 type Bounds struct {
-	// Before is the time of the oldest letters that stay; zero means any.
+	// Before is the earliest time of letters that stay; zero means any.
 	Before time.Time
-	// Letters and Bytes are the most that stay; the newest do.
+	// Letters and Bytes are the largest number and size of letters that stay; the newest do.
 	Letters, Bytes int
 }
 
-// ErrNoLetter is returned for a letter that is not there.
+// ErrNoLetter is returned for a letter that does not exist.
 var ErrNoLetter = errors.New("no such dead letter")
 
-// Book keeps letters. Methods are called concurrently; nothing that is passed in or out
-// is shared with the book.
+// Book stores letters. Methods are called concurrently; arguments and results are not shared
+// with the book.
 type Book interface {
-	// PutLetter writes l down as the newest, unless its id is there: then nothing changes.
+	// PutLetter stores l as the newest. It changes nothing if a letter with this id exists.
 	PutLetter(ctx context.Context, l *Letter) error
 	// Letters returns letters without their envelopes, the newest first.
 	Letters(ctx context.Context, q *Query) ([]Letter, error)
@@ -89,15 +89,15 @@ type Book interface {
 	Letter(ctx context.Context, id ID) (*Letter, error)
 }
 
-// Dropper takes letters out of a book.
+// Dropper deletes letters of a book.
 type Dropper interface {
-	// DropLetter forgets a letter; it returns ErrNoLetter if it is not there.
+	// DropLetter deletes a letter; it returns ErrNoLetter if it does not exist.
 	DropLetter(ctx context.Context, id ID) error
-	// SweepLetters drops what is outside of the bounds, and returns how many that was.
+	// SweepLetters deletes the letters beyond the bounds, and returns their number.
 	SweepLetters(ctx context.Context, b Bounds) (int, error)
 }
 
-// Store is a book that letters can be taken out of.
+// Store is a Book from which letters can be deleted.
 type Store interface {
 	Book
 	Dropper

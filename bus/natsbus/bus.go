@@ -19,7 +19,7 @@ import (
 	"github.com/parley-a2a/parley/bus"
 )
 
-// Bus is a bus on NATS. Open makes one.
+// Bus is a bus on NATS. Open creates one. Its methods are safe for concurrent use.
 type Bus struct {
 	options Options
 	log     *slog.Logger
@@ -29,15 +29,15 @@ type Bus struct {
 	ctx     context.Context // ends with Close
 	end     context.CancelFunc
 	closing sync.Once
-	refusal atomic.Pointer[error] // why the bus was closed by the server; nil if it was not
+	refusal atomic.Pointer[error] // why the server closed the bus; nil if it did not
 
-	declaring sync.Mutex // held while the stream is looked for or made
+	declaring sync.Mutex // held while the stream is looked up or created
 	mu        sync.Mutex // guards the fields below
-	declared  bool       // the stream is there
-	memory    bool       // and lives in memory
+	declared  bool       // the stream exists
+	memory    bool       // and is in memory
 	receivers map[*receiver]struct{}
-	listeners map[*nats.Subscription]func() // what is called when they hear again
-	shown     map[string]struct{}           // queues whose consumer was looked for
+	listeners map[*nats.Subscription]func() // the callbacks to call after a reconnection
+	shown     map[string]struct{}           // queues whose consumer was looked up
 }
 
 var (
@@ -47,10 +47,11 @@ var (
 	_ bus.Monitor  = (*Bus)(nil)
 )
 
-// Open connects to a server. If none takes the first connection, or the one that does has
-// no stream until ctx ends, or for Timeout, the bus goes on trying: Publish returns
-// bus.ErrUnavailable until there is one, and the log says so. The error is about options,
-// or about a server that refuses this client or has no stream for it.
+// Open connects to a server. It waits until ctx ends, but at most for Timeout, until the stream
+// exists. If no server can be reached or the stream does not answer in that time, Open succeeds
+// nevertheless, logs the reason, and the bus keeps trying; Publish returns bus.ErrUnavailable
+// meanwhile. Open returns an error if the options are invalid, if the server refuses this
+// client, or if it has no suitable stream.
 func Open(ctx context.Context, o Options) (*Bus, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {
@@ -77,12 +78,12 @@ func Open(ctx context.Context, o Options) (*Bus, error) {
 	return b, nil
 }
 
-// dialTries is how often a server is tried that takes a connection and breaks it off: a reset
-// may overtake the refusal that it has sent.
+// dialTries is the number of attempts at a server that resets accepted connections: a reset may
+// overtake the refusal that the server has sent.
 const dialTries = 3
 
-// dial connects. Of a server that is not to be trusted, or does not let this client in, only
-// a first try without others tells.
+// dial connects. Its first tries use no background reconnection, which would hide the errors
+// of an untrusted server and of a refused client.
 func (b *Bus) dial() (*nats.Conn, error) {
 	o := b.connection()
 	for range dialTries {
@@ -100,13 +101,14 @@ func (b *Bus) dial() (*nats.Conn, error) {
 	return nats.Connect(b.options.URL, o...)
 }
 
-// brokenOff reports whether there was a connection, and the server ended it without a word.
+// brokenOff reports whether the server ended an established connection without an error
+// message.
 func brokenOff(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// begin waits for the stream if there is a connection. For a connection nobody waits: a hub
-// serves its callers also while its broker is away.
+// begin waits for the stream if the bus is connected. It does not wait for a connection: a hub
+// serves its callers while its broker is unreachable.
 func (b *Bus) begin(ctx context.Context) error {
 	ctx, cancel := b.bounded(ctx)
 	defer cancel()
@@ -128,11 +130,11 @@ func (b *Bus) begin(ctx context.Context) error {
 	return nil
 }
 
-// ErrRefused is about a key that opens nothing at the server: it is not one, is not good any
-// more, or is that of another agent.
+// ErrRefused is returned if the server refuses a key: it is unknown or expired, or belongs to
+// another agent.
 var ErrRefused = errors.New("key is refused")
 
-// whyClosed returns bus.ErrClosed, and ErrRefused if that is why.
+// whyClosed returns bus.ErrClosed, together with ErrRefused if the server refused the key.
 func (b *Bus) whyClosed() error {
 	if why := b.refusal.Load(); why != nil {
 		return fmt.Errorf("%w: %w", bus.ErrClosed, *why)
@@ -140,21 +142,21 @@ func (b *Bus) whyClosed() error {
 	return bus.ErrClosed
 }
 
-// distrusts reports whether this client did not believe the server, or was to speak TLS to
-// one that does not.
+// distrusts reports whether the TLS verification of the server failed, or only one side
+// requires TLS.
 func distrusts(err error) bool {
 	var certificate *tls.CertificateVerificationError
 	return errors.As(err, &certificate) || errors.Is(err, nats.ErrSecureConnWanted) || errors.Is(err, nats.ErrSecureConnRequired)
 }
 
-// refused reports whether a server did not let this client in.
+// refused reports whether a server refused this client.
 func refused(err error) bool {
 	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) || errors.Is(err, nats.ErrAuthRevoked) ||
 		errors.Is(err, nats.ErrAccountAuthExpired)
 }
 
-// opened returns what Open says of a refusal, in the words of this client: each server has its
-// own.
+// opened returns the error of Open for a refusal. Its text does not depend on the server's
+// version.
 func (b *Bus) opened(err error) error {
 	if !errors.Is(err, nats.ErrAuthorization) {
 		return err
@@ -180,7 +182,7 @@ func (b *Bus) Publish(ctx context.Context, to bus.Address, e *bus.Envelope) erro
 	return nil
 }
 
-// check returns why nothing can be done with at.
+// check returns an error if at is invalid, the bus is closed or ctx has ended.
 func (b *Bus) check(ctx context.Context, at bus.Address) error {
 	if err := at.Check(); err != nil {
 		return err
@@ -223,7 +225,7 @@ func (b *Bus) Receive(ctx context.Context, s bus.Subscription) iter.Seq2[*bus.De
 		switch {
 		case err == nil || ctx.Err() != nil:
 		case errors.Is(err, nats.ErrConnectionClosed):
-			<-b.ctx.Done() // by Close, or when the client tells that it has given up
+			<-b.ctx.Done() // by Close, or by closed when the client has stopped reconnecting
 			fallthrough
 		case b.ctx.Err() != nil:
 			yield(nil, fmt.Errorf("receive at %s: %w", s.At, b.whyClosed()))
@@ -240,7 +242,7 @@ func (b *Bus) Keeps() bool {
 	return !b.memory
 }
 
-// Close implements bus.Bus. What receivers hold is given back.
+// Close implements bus.Bus. Held envelopes return to their queues.
 func (b *Bus) Close() error {
 	b.closing.Do(func() {
 		b.end()

@@ -10,19 +10,19 @@ import (
 	"os"
 )
 
-// ContactFile is the name of the file in the data folder of a hub that says how workers on
-// the same machine reach its bus.
+// ContactFile is the name of the file in the data folder of a hub that holds the address of its
+// bus, for workers on the same machine.
 const ContactFile = "bus.json"
 
-// Contact is what is in it.
+// Contact is the content of a ContactFile.
 type Contact struct {
-	// URL is the address of the server, Token what it asks for.
+	// URL is the address of the server, Token the token for it.
 	URL   string `json:"url"`
 	Token string `json:"token"`
 	// Hub is the hub's key for signatures: see bus.ParseHubKey. It may be empty.
 	Hub string `json:"hub,omitempty"`
-	// Certificate is the SHA-256 of the certificate that the server shows, in hexadecimal
-	// digits: clients believe that one, whatever names are in it. It is empty without TLS.
+	// Certificate is the SHA-256 of the server's certificate, in hexadecimal digits: clients
+	// trust this certificate alone, whatever names it contains. It is empty without TLS.
 	Certificate string `json:"certificate,omitempty"`
 }
 
@@ -35,17 +35,17 @@ func (c Contact) Options() Options {
 	return o
 }
 
-// Fingerprint returns what Contact.Certificate says of a certificate in DER.
+// Fingerprint returns the value of Contact.Certificate for a certificate in DER.
 func Fingerprint(der []byte) string {
 	sum := sha256.Sum256(der)
 	return hex.EncodeToString(sum[:])
 }
 
-// pinned returns the TLS of a client that believes one certificate alone.
+// pinned returns the TLS configuration of a client that trusts one certificate alone.
 func pinned(fingerprint string) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
-		InsecureSkipVerify: true, // VerifyConnection looks at it, at each handshake
+		InsecureSkipVerify: true, // VerifyConnection checks the certificate at each handshake
 		VerifyConnection: func(s tls.ConnectionState) error {
 			if len(s.PeerCertificates) == 0 || Fingerprint(s.PeerCertificates[0].Raw) != fingerprint {
 				return errors.New("the certificate is not that of " + ContactFile)
@@ -55,8 +55,8 @@ func pinned(fingerprint string) *tls.Config {
 	}
 }
 
-// ReadContact reads a Contact from the file at path. An error that is fs.ErrNotExist means
-// that no hub runs there, or that it does not listen.
+// ReadContact reads a Contact from the file at path. An error that is fs.ErrNotExist means that
+// no hub runs there, or that its bus does not listen.
 func ReadContact(path string) (Contact, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -12,16 +12,17 @@ import (
 	"github.com/parley-a2a/parley/bus"
 )
 
-// errLost is the cause of what ends with the connection.
+// errLost is the cancel cause of contexts that end with the connection.
 var errLost = errors.New("the connection was lost")
 
-// link tells whether there is a connection.
+// link is the state of the connection.
 type link struct {
 	mu   sync.Mutex
-	up   context.Context // ends with the connection; nil while there is none
+	up   context.Context // ends with the connection; nil while disconnected
 	down context.CancelCauseFunc
-	back chan struct{} // closed when there is one again
-	// since is when up has changed, or when the first connection was missed.
+	back chan struct{} // closed on the next connection
+	// since is the time of the last change of up; before the first connection, the time of
+	// creation.
 	since time.Time
 }
 
@@ -38,7 +39,8 @@ func (b *Bus) Connection() bus.Connection {
 	return c
 }
 
-// state returns what ends with the connection; or nil, and what is closed when there is one.
+// state returns a context that ends with the connection. While disconnected it is nil, and back
+// is closed on the next connection.
 func (l *link) state() (up context.Context, back <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,7 +66,7 @@ func (l *link) lose() {
 	}
 }
 
-// await waits for a connection, and returns what ends with it.
+// await waits for a connection, and returns a context that ends with it.
 func (b *Bus) await(ctx context.Context) (up context.Context, err error) {
 	for {
 		up, back := b.link.state()
@@ -79,11 +81,11 @@ func (b *Bus) await(ctx context.Context) (up context.Context, err error) {
 	}
 }
 
-// connected is called by the client, one call at a time with the other callbacks.
+// connected is a callback of the client, which makes one callback at a time.
 func (b *Bus) connected(nc *nats.Conn) {
 	b.mu.Lock()
 	clear(b.shown)
-	b.declared = false // it may be another server, or have lost what it had in memory
+	b.declared = false // it may be another server, or have lost its memory
 	ready := make([]func(), 0, len(b.listeners))
 	for _, f := range b.listeners {
 		ready = append(ready, f)
@@ -92,15 +94,15 @@ func (b *Bus) connected(nc *nats.Conn) {
 	b.link.connect()
 	b.log.Info("bus: connected", "server", b.server(nc), "version", nc.ConnectedServerVersion())
 	if nc.FlushTimeout(b.options.Timeout) != nil {
-		return // it is lost again
+		return // disconnected again
 	}
 	for _, f := range ready {
 		f()
 	}
 }
 
-// server names the server of a connection for people. A server of this process has no
-// address here; that which the client tells is the default one.
+// server returns the address of the connected server for the log. For a server of this process,
+// the client would report its default address.
 func (b *Bus) server(nc *nats.Conn) string {
 	if b.options.Server != nil {
 		return b.options.target()
@@ -108,7 +110,7 @@ func (b *Bus) server(nc *nats.Conn) string {
 	return bare(nc.ConnectedUrl())
 }
 
-// closed is called when the client gives up: its key was refused twice.
+// closed is a callback of the client when it stops reconnecting: its key was refused twice.
 func (b *Bus) closed(nc *nats.Conn) {
 	if b.ctx.Err() != nil {
 		return
@@ -126,7 +128,7 @@ func (b *Bus) disconnected(_ *nats.Conn, err error) {
 	}
 }
 
-// asyncError is told what the client cannot return anywhere.
+// asyncError is a callback of the client for errors that it cannot return.
 func (b *Bus) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
 	if sub != nil && errors.Is(err, nats.ErrSlowConsumer) {
 		b.log.Warn("bus: a slow reader loses envelopes", "at", sub.Subject)
@@ -135,7 +137,7 @@ func (b *Bus) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
 	b.log.Warn("bus: the server says", "error", err)
 }
 
-// bounded returns ctx with the end of b and the Timeout of its options.
+// bounded returns a child of ctx that also ends with b and after the Timeout of its options.
 func (b *Bus) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeoutCause(ctx, b.options.Timeout,
 		fmt.Errorf("no answer within %v: %w", b.options.Timeout, context.DeadlineExceeded))
@@ -143,14 +145,14 @@ func (b *Bus) bounded(ctx context.Context) (context.Context, context.CancelFunc)
 	return ctx, func() { end(); cancel() }
 }
 
-// until returns ctx with the end of b, whose cause is bus.ErrClosed.
+// until returns a child of ctx that also ends with b; the cause then is bus.ErrClosed.
 func (b *Bus) until(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(b.ctx, func() { cancel(bus.ErrClosed) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// away reports whether err says that there is no connection, so nothing was sent.
+// away reports whether err means that the client is disconnected and has sent nothing.
 func away(err error) bool {
 	return errors.Is(err, nats.ErrReconnectBufExceeded) || errors.Is(err, nats.ErrConnectionReconnecting) ||
 		errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrConnectionClosed)

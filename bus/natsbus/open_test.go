@@ -122,8 +122,7 @@ func TestOpenWrongStream(t *testing.T) {
 	}
 }
 
-// TestOpenWithoutServer begins when nobody is there.
-// nobodyAt returns an address at which nobody listens.
+// nobodyAt returns an address at which no server listens.
 func nobodyAt(t *testing.T) *net.TCPAddr {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -137,7 +136,7 @@ func nobodyAt(t *testing.T) *net.TCPAddr {
 	return at
 }
 
-// TestOpenDoesNotWait opens a bus whose server is away, and would wait for an hour.
+// TestOpenDoesNotWait opens a bus with a time-out of an hour while its server is unreachable.
 func TestOpenDoesNotWait(t *testing.T) {
 	t.Parallel()
 	log := new(lines)
@@ -181,7 +180,7 @@ func TestOpenWithoutServer(t *testing.T) {
 	}
 }
 
-// TestStableNames are what an autoscaler is told once.
+// TestStableNames checks the names that are part of the configuration of autoscalers.
 func TestStableNames(t *testing.T) {
 	t.Parallel()
 	s := run(t, server.Options{JetStream: true})
@@ -242,7 +241,7 @@ func (l *lines) has(part string) bool {
 	return strings.Contains(l.text.String(), part)
 }
 
-// TestLog has a slow reader, an envelope that dies, and a connection that is lost.
+// TestLog has a slow reader, an envelope that goes to Dead, and a lost connection.
 func TestLog(t *testing.T) {
 	t.Parallel()
 	log := new(lines)
@@ -291,7 +290,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestTokensAreNotLogged: an address may be a token's, too.
+// TestTokensAreNotLogged checks that a token within an address is not logged.
 func TestTokensAreNotLogged(t *testing.T) {
 	t.Parallel()
 	s := run(t, server.Options{JetStream: true, Authorization: "geheim"})

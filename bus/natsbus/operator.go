@@ -36,14 +36,15 @@ func (b *Bus) depth(ctx context.Context, queue bus.Address) (bus.Depth, error) {
 	if err != nil {
 		return bus.Depth{}, err
 	}
-	// A server that was killed may have brought back what was acknowledged: NATS 2.9 does,
-	// and hands it out to nobody. So what waits is what the consumer has before it.
+	// A killed server may have restored acknowledged messages: NATS 2.9 does, and delivers them
+	// to no receiver. So only the messages pending for the consumer count as ready.
 	info := c.CachedInfo()
 	ready := min(int64(info.NumPending), n) //nolint:gosec // a count
 	return bus.Depth{Ready: ready, Held: min(int64(info.NumAckPending), n-ready), Receivers: info.NumWaiting}, nil
 }
 
-// operate returns ctx for questions about a queue.
+// operate checks the arguments and the stream, and returns a bounded context for requests about
+// a queue.
 func (b *Bus) operate(ctx context.Context, queue bus.Address) (context.Context, context.CancelFunc, error) {
 	if queue.Kind == bus.TopicKind {
 		return nil, nil, fmt.Errorf("a topic is no queue: %w", bus.ErrInvalid)
@@ -59,7 +60,7 @@ func (b *Bus) operate(ctx context.Context, queue bus.Address) (context.Context, 
 	return ctx, cancel, nil
 }
 
-// stored returns how many envelopes of a queue are in the stream.
+// stored returns the number of envelopes of a queue in the stream.
 func (b *Bus) stored(ctx context.Context, queue bus.Address) (int64, error) {
 	s, err := b.js.Stream(ctx, b.options.Stream)
 	if err != nil {
@@ -72,7 +73,7 @@ func (b *Bus) stored(ctx context.Context, queue bus.Address) (int64, error) {
 	return int64(info.State.Subjects[Subject(queue)]), nil //nolint:gosec // a count
 }
 
-// Purge implements bus.Operator. It takes what is held as well.
+// Purge implements bus.Operator. It drops held envelopes as well.
 func (b *Bus) Purge(ctx context.Context, queue bus.Address) (int64, error) {
 	n, err := b.purge(ctx, queue)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/backoff"
 )
 
-// Codes of the server that say that it takes nothing more.
+// Error codes of a server that is full.
 const (
 	codeInsufficient jetstream.ErrorCode = 10023 // resources
 	codeMemory       jetstream.ErrorCode = 10028 // of the account
@@ -21,17 +21,18 @@ const (
 	codeStoreFailed  jetstream.ErrorCode = 10077 // maximum bytes, or a disk that is full
 )
 
-// firstPause and lastPause are between two tries at a stream that does not answer.
+// firstPause and lastPause are the first and the longest pause between two tries at a stream
+// that does not answer.
 const (
 	firstPause = 20 * time.Millisecond
 	lastPause  = time.Second
 )
 
-// errSilent is the cause of a new try: a stream that is deleted at that moment, for one,
+// errSilent is the cause of a new try. A stream that is deleted at that moment, for example,
 // never answers.
 var errSilent = errors.New("the stream does not answer")
 
-// post sends data to whoever listens, once there is a connection.
+// post sends data to the current subscribers, once the bus is connected.
 func (b *Bus) post(ctx context.Context, subject string, data []byte) error {
 	for {
 		if _, err := b.await(ctx); err != nil {
@@ -46,14 +47,14 @@ func (b *Bus) post(ctx context.Context, subject string, data []byte) error {
 		case !away(err):
 			return sent(err)
 		}
-		if err := backoff.Sleep(ctx, firstPause); err != nil { // link is told a moment later
+		if err := backoff.Sleep(ctx, firstPause); err != nil { // link is notified a moment later
 			return b.gaveUp(err, false)
 		}
 	}
 }
 
-// store publishes m at the stream until that has confirmed it. A try whose answer is lost
-// with the connection is made again: the stream knows the id.
+// store publishes m at the stream until the stream confirms it. A try whose response was lost
+// with the connection is repeated: the stream knows the id.
 func (b *Bus) store(ctx context.Context, m *nats.Msg) error {
 	unknown := false
 	for d := firstPause; ; d = min(2*d, lastPause) {
@@ -82,7 +83,7 @@ func (b *Bus) store(ctx context.Context, m *nats.Msg) error {
 	}
 }
 
-// try publishes m once. The error is bus.ErrUnknown if the answer did not come.
+// try publishes m once. The error is bus.ErrUnknown if no response came.
 func (b *Bus) try(ctx, up context.Context, m *nats.Msg) error {
 	ctx, enough := context.WithTimeoutCause(ctx, b.options.Timeout/4, errSilent)
 	defer enough()
@@ -109,7 +110,7 @@ func (b *Bus) gaveUp(err error, unknown bool) error {
 	return fmt.Errorf("%w: %w", err, bus.ErrUnavailable)
 }
 
-// sent returns the error of the bus for what the server, or the client, says.
+// sent converts an error of the server or of the client to an error of the bus.
 func sent(err error) error {
 	var api *jetstream.APIError
 	switch {

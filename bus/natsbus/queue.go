@@ -16,8 +16,8 @@ import (
 	"github.com/parley-a2a/parley/internal/backoff"
 )
 
-// pullFor is how long the server keeps a request for envelopes, and overdue when it must
-// have said that it has not.
+// pullFor is the time for which the server keeps a request for envelopes. At overdue it must
+// have reported that none came.
 const (
 	pullFor = 10 * time.Second
 	overdue = pullFor + 2*time.Second
@@ -27,32 +27,32 @@ const (
 type receiver struct {
 	b     *Bus
 	at    bus.Address
-	room  int // how much it may hold
+	room  int // the prefetch: how many envelopes it may hold
 	lease time.Duration
 	ready func() // nil once it was called
 	inbox string
 	sub   *nats.Subscription
 	msgs  chan *nats.Msg
 	gone  chan struct{} // closed when sub has ended
-	wake  chan struct{} // has room for one; told when something is settled
+	wake  chan struct{} // has a capacity of 1; written when an envelope is settled
 
-	leaving sync.Once // whoever comes second waits for the first
+	leaving sync.Once // a second call waits for the first
 
 	mu   sync.Mutex // guards the fields below
 	held map[uint64]*item
 	left bool
-	// taking is set while the loop may take something that is not held yet; taken is
-	// signaled when it has ended.
+	// taking is set while the loop may receive an envelope that is not held yet; taken is
+	// signalled when it is reset.
 	taking bool
 	taken  *sync.Cond
 
 	// The fields below belong to the goroutine of the loop.
 	pulls  int // requests so far
-	asked  int // what the last request may still bring
+	asked  int // the number of envelopes that the last request may still bring
 	answer time.Time
 }
 
-// receiveQueue yields what arrives at a queue. It returns nil when the loop was left.
+// receiveQueue yields the deliveries of a queue. It returns nil when the loop is left.
 func (b *Bus) receiveQueue(ctx context.Context, s bus.Subscription, yield func(*bus.Delivery, error) bool) error {
 	r := &receiver{
 		b: b, at: s.At, room: max(s.Prefetch, 1), lease: s.Lease, ready: s.Ready,
@@ -62,8 +62,8 @@ func (b *Bus) receiveQueue(ctx context.Context, s bus.Subscription, yield func(*
 	if r.lease <= 0 {
 		r.lease = bus.DefaultLease
 	}
-	// Beside the envelopes there are a few words of the server for each request, of which
-	// there is one at a time.
+	// The channel has room for the envelopes and for some status messages of the server. There
+	// is one request at a time.
 	r.msgs = make(chan *nats.Msg, 2*r.room+64)
 	var err error
 	if r.sub, err = b.nc.ChanSubscribe(r.inbox+".*", r.msgs); err != nil {
@@ -86,7 +86,7 @@ func (b *Bus) receiveQueue(ctx context.Context, s bus.Subscription, yield func(*
 	}
 }
 
-// enter makes r known to Close; it reports false if that does not look any more.
+// enter registers r for Close; it reports false if the bus is already closed.
 func (b *Bus) enter(r *receiver) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,8 +97,8 @@ func (b *Bus) enter(r *receiver) bool {
 	return true
 }
 
-// prepare waits until the queue can be received at, and returns what ends with the
-// connection.
+// prepare waits until the consumer of the queue exists, and returns a context that ends with
+// the connection.
 func (r *receiver) prepare(ctx context.Context) (up context.Context, err error) {
 	for d := firstPause; ; d = min(2*d, lastPause) {
 		if up, err = r.b.await(ctx); err != nil {
@@ -129,8 +129,8 @@ func (r *receiver) prepare(ctx context.Context) (up context.Context, err error) 
 	}
 }
 
-// run yields what arrives over one connection. It returns true if there is more to do,
-// after another prepare.
+// run yields the deliveries of one connection. It returns true if the loop must continue with
+// another prepare.
 func (r *receiver) run(ctx, up context.Context, yield func(*bus.Delivery, error) bool) (more bool, err error) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -148,9 +148,8 @@ func (r *receiver) run(ctx, up context.Context, yield func(*bus.Delivery, error)
 	}
 }
 
-// next waits until something happens, and returns what to yield, if anything. again says that
-// the queue must be looked for again. Who leaves waits for it: what is taken is held then, or
-// given back.
+// next waits for the next event, and returns a delivery to yield, if any. again requests
+// another prepare. leave waits for next: a received envelope is then either held or returned.
 func (r *receiver) next(ctx, up context.Context, timer *time.Timer) (d *bus.Delivery, again bool, err error) {
 	if !r.begin() {
 		return nil, false, bus.ErrClosed
@@ -175,7 +174,7 @@ func (r *receiver) next(ctx, up context.Context, timer *time.Timer) (d *bus.Deli
 	return nil, false, nil
 }
 
-// begin notes that the loop takes something; it reports false if r was left.
+// begin marks the loop as receiving; it reports false if the receiver was left.
 func (r *receiver) begin() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -183,7 +182,7 @@ func (r *receiver) begin() bool {
 	return r.taking
 }
 
-// rest notes that the loop has what it took.
+// rest marks the loop as not receiving: the received envelope is held or returned.
 func (r *receiver) rest() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -191,7 +190,7 @@ func (r *receiver) rest() {
 	r.taken.Broadcast()
 }
 
-// pull asks the server for as much as there is room for, if nothing is asked for.
+// pull requests envelopes from the server for the free room, unless a request is pending.
 func (r *receiver) pull() error {
 	if r.asked > 0 {
 		return nil
@@ -219,10 +218,10 @@ func (r *receiver) pull() error {
 	return nil
 }
 
-// reply is where the server tells about the last request.
+// reply returns the subject for responses to the last request.
 func (r *receiver) reply() string { return fmt.Sprintf("%s.%d", r.inbox, r.pulls) }
 
-// patience is how long there is nothing to do if nothing arrives.
+// patience returns the time until the next request or lease expires.
 func (r *receiver) patience() time.Duration {
 	if r.asked > 0 {
 		return time.Until(r.answer)
@@ -238,7 +237,7 @@ func (r *receiver) patience() time.Duration {
 	return time.Until(first)
 }
 
-// expire forgets a request that should have been answered, and what is held too long.
+// expire forgets an overdue request, and envelopes whose lease has ended.
 func (r *receiver) expire() {
 	now := time.Now()
 	if r.asked > 0 && !now.Before(r.answer) {
@@ -253,8 +252,8 @@ func (r *receiver) expire() {
 	}
 }
 
-// arrived returns what to yield for a message, if anything. again says that the queue
-// must be looked for again.
+// arrived returns the delivery of a message, if there is one to yield. again requests another
+// prepare.
 func (r *receiver) arrived(ctx context.Context, m *nats.Msg) (d *bus.Delivery, again bool) {
 	if status := m.Header.Get("Status"); status != "" && m.Reply == "" {
 		return nil, r.status(m, status)
@@ -269,29 +268,29 @@ func (r *receiver) arrived(ctx context.Context, m *nats.Msg) (d *bus.Delivery, a
 	return it.open(ctx), false
 }
 
-// status takes what the server says instead of an envelope.
+// status handles a status message of the server.
 func (r *receiver) status(m *nats.Msg, status string) (again bool) {
 	if m.Subject != r.reply() {
-		return false // about a request that is given up
+		return false // about an abandoned request
 	}
 	text := m.Header.Get("Description")
 	switch status {
-	case "404", "408": // nothing came in time
+	case "404", "408": // no envelope came in time
 		r.asked = 0
 		return false
-	case "503": // nobody is there
+	case "503": // no server is responsible
 		r.b.undeclare()
 		return true
 	case "100":
 		return false
 	}
-	// 409: the consumer is gone, has another leader, or too many wait at it.
+	// 409: the consumer was deleted, has another leader, or has too many waiting requests.
 	r.b.log.Warn("bus: request for envelopes refused", "queue", r.at.Name, "status", status, "reason", text)
 	r.b.undeclare()
 	return true
 }
 
-// hold makes it one of those that are held, and reports whether it may be yielded.
+// hold adds an envelope to the held ones, and reports whether it may be yielded.
 func (r *receiver) hold(it *item) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -302,14 +301,14 @@ func (r *receiver) hold(it *item) bool {
 	return true
 }
 
-// leave gives back what is not settled. It returns when that is done, whoever does it: the
-// loop, which was left, or Close, which must not end the connection before.
+// leave returns unsettled envelopes to the queue. It is called by the loop and by Close; both
+// wait until that is done, because Close must not disconnect before.
 func (r *receiver) leave() { r.leaving.Do(r.giveBackAll) }
 
 func (r *receiver) giveBackAll() {
 	r.mu.Lock()
 	r.left = true
-	for r.taking { // not for long: Close has ended its context
+	for r.taking { // not for long: Close has cancelled its context
 		r.taken.Wait()
 	}
 	r.mu.Unlock()
@@ -320,13 +319,13 @@ func (r *receiver) giveBackAll() {
 	r.b.mu.Unlock()
 }
 
-// drain ends the subscription and gives back what has come.
+// drain ends the subscription and returns its envelopes to the queue.
 func (r *receiver) drain() {
 	if up, _ := r.b.link.state(); up == nil || r.sub.Drain() != nil {
-		_ = r.sub.Unsubscribe() // the server finds out by itself
+		_ = r.sub.Unsubscribe() // the server detects it by itself
 		return
 	}
-	// When the server has forgotten the subscription, nothing more can come.
+	// When the server has confirmed the end of the subscription, no further message can come.
 	ctx, cancel := context.WithTimeout(context.Background(), r.b.options.Timeout)
 	defer cancel()
 	select {
@@ -348,7 +347,8 @@ func (r *receiver) drain() {
 	}
 }
 
-// unsettled returns what is held. Nobody adds to it any more.
+// unsettled returns the held envelopes in the order of the stream. The caller has stopped
+// additions.
 func (r *receiver) unsettled() []*nats.Msg {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -42,7 +42,7 @@ func TestDeletedBehindItsBack(t *testing.T) {
 		if err := b.Publish(t.Context(), protocol.WorkAt("echo"), letter(id)); err != nil {
 			t.Fatalf("Publish(%q) = %v", id, err)
 		}
-		// An acknowledgement goes with the consumer, so others may come again.
+		// An acknowledgement is lost with the consumer, so other envelopes may come again.
 		for now, late := "", time.After(time.Minute); now != id; {
 			select {
 			case now = <-got:
@@ -63,7 +63,7 @@ func TestDeletedBehindItsBack(t *testing.T) {
 	<-done
 }
 
-// TestCloseWhileBusy closes a bus from within a loop, which does not end before.
+// TestCloseWhileBusy closes a bus from within a loop that ends only afterwards.
 func TestCloseWhileBusy(t *testing.T) {
 	t.Parallel()
 	s := run(t, server.Options{JetStream: true})
@@ -92,8 +92,9 @@ func TestCloseWhileBusy(t *testing.T) {
 	}
 }
 
-// TestShownToAutoscalers: a queue that nobody has ever received at has its consumer as soon as
-// there is something in it, and that counts what waits; also when it is there already.
+// TestShownToAutoscalers: a queue without any receiver so far has its consumer as soon as it
+// contains an envelope, and the consumer counts the waiting envelopes. This also holds if the
+// consumer exists already.
 func TestShownToAutoscalers(t *testing.T) {
 	t.Parallel()
 	s := run(t, server.Options{JetStream: true})

@@ -17,11 +17,11 @@ type item struct {
 	m      *nats.Msg
 	seq    uint64    // in the stream
 	number int       // of this delivery
-	due    time.Time // when the lease ends; r.mu guards it
-	done   bool      // settled; r.mu guards it
+	due    time.Time // when the lease ends; guarded by r.mu
+	done   bool      // settled; guarded by r.mu
 }
 
-// open returns the delivery to yield; nil if it goes to Dead, or back.
+// open returns the delivery to yield; nil if the envelope goes to Dead, or back to the queue.
 func (it *item) open(ctx context.Context) *bus.Delivery {
 	dead := it.r.at == bus.Dead
 	e, err := bus.Decode(it.m.Data)
@@ -48,7 +48,7 @@ func (it *item) open(ctx context.Context) *bus.Delivery {
 	return &bus.Delivery{Envelope: e, At: it.r.at, Number: it.number, Settle: it.settle}
 }
 
-// settle is Delivery.Settle.
+// settle implements Delivery.Settle.
 func (it *item) settle(ctx context.Context, s bus.Settlement) error {
 	if it.over(s.Verdict) {
 		return nil
@@ -79,8 +79,8 @@ func (it *item) settle(ctx context.Context, s bus.Settlement) error {
 	return nil
 }
 
-// over reports whether nothing can be said about it any more. After its lease that is
-// so for all but an acknowledgement, unless it came again.
+// over reports whether a verdict has no effect any more. After the end of the lease only an
+// acknowledgement has one, unless the envelope was delivered again.
 func (it *item) over(v bus.Verdict) bool {
 	it.r.mu.Lock()
 	defer it.r.mu.Unlock()
@@ -100,7 +100,7 @@ func (it *item) extend() {
 	it.due = time.Now().Add(it.r.lease)
 }
 
-// settled makes room for another one.
+// settled marks the item as settled, and wakes the loop because there is room for another one.
 func (it *item) settled() {
 	it.r.mu.Lock()
 	defer it.r.mu.Unlock()
@@ -114,8 +114,8 @@ func (it *item) settled() {
 	}
 }
 
-// die publishes it at Dead and acknowledges it then. If the first succeeds and the second
-// does not, the stream drops the next try as a double, for some time.
+// die publishes the envelope at Dead and then acknowledges it. If the acknowledgement fails,
+// the stream drops the next try as a duplicate, for some time.
 func (it *item) die(ctx context.Context, reason string) error {
 	b := it.r.b
 	ctx, cancel := b.bounded(ctx)
@@ -130,15 +130,15 @@ func (it *item) die(ctx context.Context, reason string) error {
 	return b.answer(ctx, it.m, "+ACK")
 }
 
-// answer tells the server about a delivery, once there is a connection.
+// answer sends the server a verdict on a delivery, once the bus is connected.
 func (b *Bus) answer(ctx context.Context, m *nats.Msg, what string) error {
 	ctx, cancel := b.bounded(ctx)
 	defer cancel()
 	return b.post(ctx, m.Reply, []byte(what))
 }
 
-// giveBack gives a delivery back without waiting for a connection: without one, its lease
-// will end.
+// giveBack returns a delivery to the queue without waiting for a connection. While
+// disconnected, the end of the lease has the same effect.
 func (b *Bus) giveBack(m *nats.Msg, after time.Duration) {
 	if err := b.nc.Publish(m.Reply, []byte(nak(after))); err != nil {
 		b.log.Warn("bus: envelope comes again after its lease only", "error", err)

@@ -22,10 +22,10 @@ const (
 	topicPrefix = "parley.topic."
 )
 
-// remembered is how long the stream knows the ids of what it has taken.
+// remembered is the time for which the stream knows the ids of accepted messages.
 const remembered = 2 * time.Minute
 
-// Subject returns the subject at which an address is on NATS.
+// Subject returns the subject of an address on NATS.
 func Subject(a bus.Address) string {
 	if a.Kind == bus.TopicKind {
 		return topicPrefix + a.Name
@@ -33,12 +33,12 @@ func Subject(a bus.Address) string {
 	return queuePrefix + a.Name
 }
 
-// ConsumerName returns the name of the durable consumer of a queue: its name, with a plus
-// sign for each dot, which names of consumers must not have.
+// ConsumerName returns the name of the durable consumer of a queue: its name, with a plus sign
+// for each dot, which names of consumers must not have.
 func ConsumerName(queue bus.Address) string { return strings.ReplaceAll(queue.Name, ".", "+") }
 
-// messageID returns by what the stream knows a double. The same id at another queue is
-// none.
+// messageID returns the id by which the stream detects duplicates. The same envelope id at
+// another queue is no duplicate.
 func messageID(queue, id string) string {
 	if len(id) > 200 || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		id = fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(id)))
@@ -46,15 +46,15 @@ func messageID(queue, id string) string {
 	return queue + "/" + id
 }
 
-// errStream is about a stream that is not what a bus needs.
+// errStream is returned for a stream that is unsuitable for a bus.
 var errStream = errors.New("stream is not one for queues")
 
-// permanent reports whether err does not go away by itself.
+// permanent reports whether a retry cannot help.
 func permanent(err error) bool {
 	return errors.Is(err, errStream) || errors.Is(err, bus.ErrClosed) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)
 }
 
-// declare makes sure that there is a stream, once for each connection.
+// declare ensures that the stream exists, once for each connection.
 func (b *Bus) declare(ctx context.Context) error {
 	b.declaring.Lock()
 	defer b.declaring.Unlock()
@@ -101,7 +101,7 @@ func (b *Bus) streamConfig() jetstream.StreamConfig {
 		Name: b.options.Stream, Subjects: []string{queuePrefix + ">"},
 		Description: "Queues of Parley",
 		Retention:   jetstream.WorkQueuePolicy,
-		Discard:     jetstream.DiscardNew, // a full stream says so
+		Discard:     jetstream.DiscardNew, // a full stream returns an error
 		Replicas:    b.options.Replicas, Duplicates: remembered,
 	}
 	if b.options.MaxBytes > 0 {
@@ -113,9 +113,9 @@ func (b *Bus) streamConfig() jetstream.StreamConfig {
 	return c
 }
 
-// show makes sure, once for each connection, that a queue has its consumer when something is
-// in it: autoscalers look for work there, and start the first receiver. What fails is left to
-// the receivers.
+// show ensures, once for each connection, that a queue with envelopes has its consumer:
+// autoscalers read the backlog there, and start the first receiver. Errors are ignored, because
+// receivers create the consumer, too.
 func (b *Bus) show(ctx context.Context, queue bus.Address) {
 	b.mu.Lock()
 	_, done := b.shown[queue.Name]
@@ -135,7 +135,7 @@ func (b *Bus) show(ctx context.Context, queue bus.Address) {
 	}
 }
 
-// consumer makes sure that the queue has its consumer, with the lease.
+// consumer ensures that the queue has its consumer with the lease.
 func (b *Bus) consumer(ctx context.Context, queue bus.Address, lease time.Duration) error {
 	if err := b.declare(ctx); err != nil {
 		return err
@@ -190,7 +190,7 @@ func bare(at string) string {
 	return u.String()
 }
 
-// noStream reports whether err says that nobody listens where the stream should be.
+// noStream reports whether err means that the stream does not exist or has no server.
 func noStream(err error) bool {
 	return errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrStreamNotFound)
 }

@@ -86,7 +86,7 @@ func (s *inProcess) stop(*testing.T) {
 	s.WaitForShutdown()
 }
 
-// broker returns what the suite needs of a server.
+// broker returns the functions that the suite needs of a server.
 func broker(url string, o natsbus.Options) *bustest.Broker {
 	return &bustest.Broker{
 		Open:   func(t *testing.T) bus.Bus { return open(t, url, o) },
@@ -108,7 +108,7 @@ func open(t *testing.T, url string, o natsbus.Options) *natsbus.Bus {
 	return b
 }
 
-// connect returns a client of another kind.
+// connect returns a plain NATS client.
 func connect(t *testing.T, url string) (*nats.Conn, jetstream.JetStream) {
 	t.Helper()
 	nc, err := nats.Connect(url)
@@ -139,7 +139,7 @@ func poison(t *testing.T, url string, at bus.Address, data []byte) {
 	}
 }
 
-// fill makes the stream as small as what is in it.
+// fill limits the stream to the size of its content.
 func fill(t *testing.T, url string) func() {
 	t.Helper()
 	_, js := connect(t, url)

@@ -9,13 +9,14 @@ import (
 	"github.com/parley-a2a/parley/bus"
 )
 
-// What a reader of a topic may have waiting. What comes above that is lost to it.
+// The limits of a receiver's backlog at a topic. Envelopes beyond them are lost for this
+// receiver.
 const (
 	maxWaiting      = 4096
 	maxWaitingBytes = 8 << 20
 )
 
-// receiveTopic yields what arrives at a topic. It returns nil when the loop was left.
+// receiveTopic yields the deliveries of a topic. It returns nil when the loop is left.
 func (b *Bus) receiveTopic(ctx context.Context, s bus.Subscription, yield func(*bus.Delivery, error) bool) error {
 	sub, err := b.listen(ctx, s)
 	if err != nil {
@@ -29,7 +30,7 @@ func (b *Bus) receiveTopic(ctx context.Context, s bus.Subscription, yield func(*
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case errors.Is(err, nats.ErrSlowConsumer):
-			continue // is in the log
+			continue // asyncError has logged it
 		default:
 			return err
 		}
@@ -44,7 +45,7 @@ func (b *Bus) receiveTopic(ctx context.Context, s bus.Subscription, yield func(*
 	}
 }
 
-// listen subscribes, and calls s.Ready when the server knows it.
+// listen subscribes, and calls s.Ready when the server has confirmed that.
 func (b *Bus) listen(ctx context.Context, s bus.Subscription) (*nats.Subscription, error) {
 	sub, err := b.nc.SubscribeSync(Subject(s.At))
 	if err != nil {
@@ -58,7 +59,7 @@ func (b *Bus) listen(ctx context.Context, s bus.Subscription) (*nats.Subscriptio
 	}
 	b.whenBack(sub, s.Ready)
 	if up, _ := b.link.state(); up == nil {
-		return sub, nil // ready when it is back
+		return sub, nil // connected calls Ready later
 	}
 	ctx, cancel := b.bounded(ctx)
 	defer cancel()
@@ -68,7 +69,7 @@ func (b *Bus) listen(ctx context.Context, s bus.Subscription) (*nats.Subscriptio
 	return sub, nil
 }
 
-// whenBack has ready called each time that the connection is back.
+// whenBack registers ready to be called after each reconnection.
 func (b *Bus) whenBack(sub *nats.Subscription, ready func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

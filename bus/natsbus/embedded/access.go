@@ -13,20 +13,20 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// door decides who gets in, by the token that a client shows.
+// door authenticates clients by their token.
 type door struct {
 	hub   string // of the hub itself, within the process
 	local string // of bus.json
 	agent func(key, from string) (Pass, bool)
 	room  func(agent string) (*server.Account, error)
 	log   *slog.Logger
-	// open is closed once the stream is there: whoever comes first would make it, and not as
-	// the hub does.
+	// open is closed once the stream exists. Before, only the hub may connect: another client
+	// would create the stream with other settings.
 	open chan struct{}
 	once sync.Once
 }
 
-// letIn lets others in than the hub.
+// letIn admits clients other than the hub.
 func (d *door) letIn() { d.once.Do(func() { close(d.open) }) }
 
 // Check implements server.Authentication.
@@ -66,7 +66,8 @@ func (d *door) admit(c server.ClientAuthentication, key string) bool {
 	c.RegisterUser(&server.User{
 		Username: userOf(p.Key), Account: room, Permissions: permissions(p.Agent), ConnectionDeadline: p.Until,
 	})
-	// Drop finds the connection from now on. A key that was revoked before is not good now.
+	// Drop finds the connection from now on. A key that was revoked before fails this second
+	// check.
 	if again, ok := d.agent(key, from); !ok || again.Agent != p.Agent {
 		return false
 	}
@@ -84,8 +85,8 @@ func near(a net.Addr) bool {
 
 func userOf(key string) string { return "key/" + key }
 
-// permissions are what a worker of an agent needs. Its room has nothing else to offer: this
-// says so to whoever tries.
+// permissions returns the permissions of a worker of an agent. Its room contains no other
+// subjects; the permissions give a client an explicit error.
 func permissions(agent string) *server.Permissions {
 	n := needs(agent)
 	return &server.Permissions{

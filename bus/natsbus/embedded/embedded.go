@@ -25,50 +25,52 @@ import (
 // DefaultMaxBytes is the MaxBytes of Options without one.
 const DefaultMaxBytes = 256 << 20
 
-// startTime is how long a server may take to be ready. It takes a few milliseconds.
+// startTime limits the start of a server, which normally takes a few milliseconds.
 const startTime = 10 * time.Second
 
-// maxPending is what may wait for one client that does not read, in bytes, before it is
-// disconnected.
+// maxPending is the number of bytes that may wait for a slow client before the server
+// disconnects it.
 const maxPending = 16 << 20
 
-// Options say who may reach the server. The zero value is for this process alone.
+// Options configure the server and its access. The zero value is for this process alone.
 type Options struct {
-	// Folder is the data folder: bus.json is written there if Listen is set, and the
-	// server keeps its lists in its subfolder "nats". Empty means that there is no file,
-	// and a temporary folder.
+	// Folder is the data folder. bus.json is written there if Listen is set, and the server
+	// keeps its files in its subfolder "nats". If empty, no bus.json is written and a temporary
+	// folder is used.
 	Folder string
-	// Listen is the address for other processes, such as "127.0.0.1:0" or ":4222". Empty
-	// means none. An address that is not on loopback needs TLS and Agent.
+	// Listen is the address for other processes, such as "127.0.0.1:0" or ":4222". Empty means
+	// none. An address that is not on loopback needs TLS and Agent.
 	Listen string
-	// Token is that of bus.json. If empty, it is new at each start; if it stays the same,
-	// and Listen does, workers outlive the server.
+	// Token is that of bus.json. If empty, it is new at each start. If Token and Listen stay
+	// the same, workers can reconnect after a restart of the server.
 	Token string
-	// TLS, if set, is what clients from outside must speak. The server needs a certificate
-	// in it.
+	// TLS, if set, is required of clients from outside the process. It must contain a
+	// certificate.
 	TLS *tls.Config
-	// Agent returns what a key opens to a client at an address; ok is false for what is no
-	// key. It may take a moment to say so. If nil, there are none.
+	// Agent returns the pass for a key that a client at an address presents; ok is false for an
+	// invalid key. It may block for a short time. If nil, no key is valid.
 	Agent func(key, from string) (p Pass, ok bool)
 	// Hub is put into bus.json for workers: the hub's bus.HubKey as a string.
 	Hub string
-	// MaxBytes is how much all queues together may hold. Zero means DefaultMaxBytes.
+	// MaxBytes is the number of bytes that all queues together may hold. Zero means
+	// DefaultMaxBytes.
 	MaxBytes int64
-	// Logger is told what the server warns about. If nil, nobody is.
+	// Logger gets the warnings of the server. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
-// Pass is what a key opens.
+// Pass is the permission of a key.
 type Pass struct {
 	// Key is the id of the key, for Server.Drop and for the log.
 	Key string
-	// Agent is the name of its agent on the bus, as it is spelled there.
+	// Agent is the name of its agent on the bus, in the spelling of the bus.
 	Agent string
 	// Until is when the connection ends; zero means never.
 	Until time.Time
 }
 
-// Server is a NATS server in this process. Start makes one.
+// Server is a NATS server in this process. Start creates one. Its methods are safe for
+// concurrent use.
 type Server struct {
 	options Options
 	log     *slog.Logger
@@ -133,7 +135,7 @@ func (s *Server) start() error {
 	return writeContact(s.file, s.contact)
 }
 
-// makeStream makes the stream, and lets others in then.
+// makeStream creates the stream, and then admits other clients.
 func (s *Server) makeStream() error {
 	defer s.door.letIn()
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
@@ -172,8 +174,8 @@ func (s *Server) serverOptions() (*server.Options, error) {
 	return so, nil
 }
 
-// free returns why nobody can listen where the server is to. The server itself would say
-// nothing but that it is not ready, after startTime.
+// free returns an error if the address of the server cannot be listened at. The server itself
+// would only report after startTime that it is not ready.
 func (s *Server) free(so *server.Options) error {
 	if so.Port == server.RANDOM_PORT {
 		return nil
@@ -185,7 +187,7 @@ func (s *Server) free(so *server.Options) error {
 	return l.Close()
 }
 
-// folder returns where the server may write.
+// folder returns the folder in which the server may write.
 func (s *Server) folder() (string, error) {
 	if s.options.Folder != "" {
 		return filepath.Join(s.options.Folder, "nats"), nil
@@ -195,7 +197,8 @@ func (s *Server) folder() (string, error) {
 	return s.scratch, err
 }
 
-// listen returns the address, unless it would be open to strangers.
+// listen returns the address, or an error if it would be open to other machines without TLS and
+// keys.
 func (s *Server) listen() (host string, port int, err error) {
 	at := s.options.Listen
 	host, text, err := net.SplitHostPort(at)
@@ -231,7 +234,7 @@ func loopback(host string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// url is where clients on this machine reach the server.
+// url returns the address of the server for clients on this machine.
 func (s *Server) url() string {
 	scheme := "nats"
 	if s.options.TLS != nil {
@@ -245,12 +248,12 @@ func (s *Server) url() string {
 	return scheme + "://" + net.JoinHostPort(host, strconv.Itoa(at.Port))
 }
 
-// Contact returns how other processes of this machine reach the server; it is zero if they
-// do not.
+// Contact returns the address and token for other processes of this machine; it is zero without
+// Listen.
 func (s *Server) Contact() natsbus.Contact { return s.contact }
 
-// Open returns a bus on the server, connected within the process. Of o, what is about the
-// connection or a new stream is not used.
+// Open returns a bus on the server, connected within the process. It ignores the fields of o
+// for the connection and for a new stream.
 func (s *Server) Open(ctx context.Context, o natsbus.Options) (*natsbus.Bus, error) {
 	o.URL, o.User, o.Password, o.Credentials, o.TLS = "", "", "", "", nil
 	o.Server, o.Token = s.server, s.door.hub
@@ -258,7 +261,8 @@ func (s *Server) Open(ctx context.Context, o natsbus.Options) (*natsbus.Bus, err
 	return natsbus.Open(ctx, o)
 }
 
-// Drop ends the connections that were made with a key. If it still counts, they come back.
+// Drop closes the connections that were made with a key. Clients reconnect if the key is still
+// valid.
 func (s *Server) Drop(key string) error {
 	list, err := s.server.Connz(&server.ConnzOptions{Username: true, User: userOf(key), Limit: math.MaxInt})
 	if err != nil {
@@ -270,14 +274,15 @@ func (s *Server) Drop(key string) error {
 	return err
 }
 
-// Close ends the server and removes its files. Buses should be closed before.
+// Close ends the server and removes its files. Close the buses before. Further calls return the
+// same error.
 func (s *Server) Close() error {
 	s.closing.Do(func() {
 		if s.file != "" {
 			s.closed = removeContact(s.file, s.contact)
 		}
 		if s.server != nil {
-			s.door.letIn() // nobody waits for it any more
+			s.door.letIn() // release waiting checks
 			s.server.Shutdown()
 			s.server.WaitForShutdown()
 		}
@@ -288,7 +293,7 @@ func (s *Server) Close() error {
 	return s.closed
 }
 
-// logger hands on what the server warns about.
+// logger passes the messages of the server to a slog.Logger.
 type logger struct{ log *slog.Logger }
 
 // Noticef implements server.Logger.
@@ -300,7 +305,7 @@ func (l logger) Warnf(format string, v ...any) { l.log.Warn("nats: " + fmt.Sprin
 // Errorf implements server.Logger.
 func (l logger) Errorf(format string, v ...any) { l.log.Error("nats: " + fmt.Sprintf(format, v...)) }
 
-// Fatalf implements server.Logger. It does not end the process: Start says what is wrong.
+// Fatalf implements server.Logger. It does not end the process: Start returns an error.
 func (l logger) Fatalf(format string, v ...any) { l.log.Error("nats: " + fmt.Sprintf(format, v...)) }
 
 // Debugf implements server.Logger.

@@ -78,7 +78,7 @@ func connect(t *testing.T, url string, o ...nats.Option) *nats.Conn {
 	return nc
 }
 
-// TestSuite has one half of the buses within the process, the other half without.
+// TestSuite connects half of the buses within the process and half over the network.
 func TestSuite(t *testing.T) {
 	t.Parallel()
 	f := bustest.Features{Dedupes: true, Leases: true}
@@ -111,7 +111,7 @@ func TestSuite(t *testing.T) {
 	})
 }
 
-// TestStreamIsTheHubs: whoever comes first, the stream is in memory.
+// TestStreamIsTheHubs: the stream is in memory, whichever client connects first.
 func TestStreamIsTheHubs(t *testing.T) {
 	t.Parallel()
 	for range 5 {
@@ -259,11 +259,11 @@ func TestAddressInUse(t *testing.T) {
 	}
 }
 
-// TestLogNamesItself: within the process there is no address to tell people.
+// TestLogNamesItself: within the process there is no address to log.
 func TestLogNamesItself(t *testing.T) {
 	t.Parallel()
 	s := start(t, embedded.Options{})
-	log := lockedLog{wrote: make(chan struct{})} // the connection writes when it likes
+	log := lockedLog{wrote: make(chan struct{})} // the connection logs at any time
 	b, err := s.Open(t.Context(), natsbus.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
@@ -345,7 +345,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// certificate returns one for 127.0.0.1 that is its own authority.
+// certificate returns a self-signed certificate for 127.0.0.1.
 func certificate(t *testing.T) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -367,7 +367,7 @@ func certificate(t *testing.T) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// TestKeyOpensItsOwn tries what a worker needs, and much that it must not have.
+// TestKeyOpensItsOwn tries the operations that a worker needs, and many that must be refused.
 func TestKeyOpensItsOwn(t *testing.T) {
 	t.Parallel()
 	s := start(t, embedded.Options{Listen: "127.0.0.1:0", Agent: keys})
@@ -381,7 +381,7 @@ func TestKeyOpensItsOwn(t *testing.T) {
 		if err := nc.Flush(); err != nil {
 			t.Fatal(err)
 		}
-		// The callbacks come in order, so a refusal of our own ends them.
+		// The callbacks come in order, so a deliberate refusal marks the end.
 		if err := nc.Publish("end.of.this", nil); err != nil {
 			t.Fatal(err)
 		}

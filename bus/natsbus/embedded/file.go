@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/internal/file/atomicfile"
 )
 
-// writeContact makes the file appear complete, and readable for its owner alone.
+// writeContact writes the file atomically, readable for its owner alone.
 func writeContact(path string, c natsbus.Contact) error {
 	text, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {

@@ -12,17 +12,17 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Each agent with a key has an account of its own on the server: a room that nothing leaves
-// and nothing enters but what is imported. So an answer of the server goes nowhere else,
-// whatever subject a client names for it, and the server writes into each message from
-// which room it came (natsbus.Options.Rooms).
+// Each agent with a key has an account of its own on the server, called its room. Messages
+// enter and leave a room only by imports. A response of the server therefore stays in the room,
+// whatever subject a client names for it. The server also writes the name of the sender's room
+// into each message (natsbus.Options.Rooms).
 
-// subjects are what a worker of an agent needs.
+// subjects are the subjects that a worker of an agent needs.
 type subjects struct {
-	// asks are subjects that it publishes at, and told those of them that have more than
-	// one answer.
+	// asks and told are subjects at which the worker publishes; those in told have several
+	// responses.
 	asks, told []string
-	// hears are subjects that others publish at.
+	// hears are subjects at which the worker subscribes.
 	hears []string
 }
 
@@ -50,7 +50,7 @@ func needs(agent string) subjects {
 	}
 }
 
-// exports lets rooms be made.
+// exports makes the subjects of the hub's account available for import into rooms.
 func (s *Server) exports() error {
 	hub, all := s.server.GlobalAccount(), needs("*")
 	var err error
@@ -66,7 +66,7 @@ func (s *Server) exports() error {
 	return err
 }
 
-// room returns the account of an agent, which is made when it first comes.
+// room returns the account of an agent; it creates the account at the first connection.
 func (s *Server) room(agent string) (*server.Account, error) {
 	s.entering.Lock()
 	defer s.entering.Unlock()

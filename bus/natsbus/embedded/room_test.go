@@ -20,7 +20,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// agents have the key "key-" and their name.
+// agents accepts keys of the form "key-" and the agent's name.
 func agents(key, _ string) (embedded.Pass, bool) {
 	name, ok := strings.CutPrefix(key, "key-")
 	return embedded.Pass{Key: name, Agent: name}, ok
@@ -37,7 +37,7 @@ func worker(t *testing.T, s *embedded.Server, agent string) bus.Bus {
 	return b
 }
 
-// raw connects with a key and nothing of ours. What the server refuses is not told.
+// raw connects a plain NATS client with a key. It ignores refusals of the server.
 func raw(t *testing.T, s *embedded.Server, agent string) *nats.Conn {
 	t.Helper()
 	return connect(t, s.Contact().URL, nats.Token("key-"+agent), nats.CustomInboxPrefix(natsbus.Inbox(agent)),
@@ -62,7 +62,7 @@ func first(t *testing.T, b bus.Bus, at bus.Address) *bus.Delivery {
 	return nil
 }
 
-// TestNameAsSpelled: names on the bus keep their spelling, with a key as without.
+// TestNameAsSpelled: names on the bus keep their spelling, with and without a key.
 func TestNameAsSpelled(t *testing.T) {
 	t.Parallel()
 	s := start(t, embedded.Options{Listen: "127.0.0.1:0", Agent: agents})
@@ -79,8 +79,9 @@ func TestNameAsSpelled(t *testing.T) {
 	}
 }
 
-// TestSenderIsVouchedFor: at its topics the hub is told whose worker has said something,
-// whatever that has said of itself; nothing of those who need no key, and nothing at queues.
+// TestSenderIsVouchedFor: at its topics the hub learns to which agent the sender belongs,
+// whatever the sender claims. It learns nothing about clients without a key, and nothing at
+// queues.
 func TestSenderIsVouchedFor(t *testing.T) {
 	t.Parallel()
 	s := start(t, embedded.Options{Listen: "127.0.0.1:0", Agent: agents})
@@ -153,8 +154,8 @@ func TestSenderIsVouchedFor(t *testing.T) {
 	<-done
 }
 
-// TestServersAnswersStay: what a client names as the place for answers is in its own room,
-// so that the server cannot be made to say something elsewhere.
+// TestServersAnswersStay: a client can name only reply subjects in its own room, so it cannot
+// make the server publish elsewhere.
 func TestServersAnswersStay(t *testing.T) {
 	t.Parallel()
 	s := start(t, embedded.Options{Listen: "127.0.0.1:0", Agent: agents})
@@ -188,7 +189,7 @@ func TestServersAnswersStay(t *testing.T) {
 	if err := nc.PublishRequest(natsbus.Subject(protocol.ReportAt("h1")), targets[0], []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
-	// Only the report is there when all was looked at.
+	// Only the report is in the stream after all requests.
 	ask(t, nc, "$JS.API.CONSUMER.INFO."+consumer, "")
 	before.Messages++
 	if diff := cmp.Diff(before, state(t, admin)); diff != "" {
@@ -196,7 +197,7 @@ func TestServersAnswersStay(t *testing.T) {
 	}
 }
 
-// streamState is what is looked at of the stream.
+// streamState is the part of the stream's state that the test compares.
 type streamState struct {
 	Messages      int
 	ConsumerCount int `json:"consumer_count"`
@@ -215,7 +216,7 @@ func state(t *testing.T, nc *nats.Conn) streamState {
 	return answer.State
 }
 
-// answer is what JetStream answers.
+// answer is a response of JetStream.
 type answer struct{ Error *struct{ Description string } }
 
 func ask(t *testing.T, nc *nats.Conn, subject, data string) answer {
@@ -231,7 +232,7 @@ func ask(t *testing.T, nc *nats.Conn, subject, data string) answer {
 	return a
 }
 
-// TestNothingIsOverheard: a worker that listens at all that there is hears nothing of
+// TestNothingIsOverheard: a worker that subscribes to all subjects receives no message of
 // another agent, nor of the hub.
 func TestNothingIsOverheard(t *testing.T) {
 	t.Parallel()
@@ -260,7 +261,7 @@ func TestNothingIsOverheard(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m, err := wide[len(wide)-1].NextMsg(time.Minute) // was published last
+	m, err := wide[len(wide)-1].NextMsg(time.Minute) // published last
 	if err != nil || !strings.Contains(string(m.Data), `"worker.echo.1"`) {
 		t.Errorf("at its own topic: %v, %v", m, err)
 	}
@@ -272,7 +273,7 @@ func TestNothingIsOverheard(t *testing.T) {
 	}
 }
 
-// TestEndOfKey ends connections when their key does.
+// TestEndOfKey ends connections when their key expires.
 func TestEndOfKey(t *testing.T) {
 	t.Parallel()
 	var good atomic.Bool
@@ -317,8 +318,7 @@ func TestEndOfKey(t *testing.T) {
 	}
 }
 
-// TestRevokedWhileItComes: a key that is revoked while its connection is let in is not let
-// in.
+// TestRevokedWhileItComes: a key that is revoked during the connection is refused.
 func TestRevokedWhileItComes(t *testing.T) {
 	t.Parallel()
 	var looked atomic.Int32
@@ -333,7 +333,7 @@ func TestRevokedWhileItComes(t *testing.T) {
 	}
 }
 
-// TestManyThroughARoom: as much goes through a room as is published.
+// TestManyThroughARoom: all published messages pass through a room.
 func TestManyThroughARoom(t *testing.T) {
 	t.Parallel()
 	s := start(t, embedded.Options{Listen: "127.0.0.1:0", Agent: agents})
