@@ -1,42 +1,42 @@
-// Package memory is what a hub remembers beside its tasks: notes that somebody finds
-// again for a while, and the turns of conversations.
+// Package memory stores the data that a hub remembers beside its tasks: short-lived notes and
+// the turns of conversations.
 //
 // # What it is
 //
-// [Notes] are the working memory: short texts by keys such as "session/main/plan", with
-// a category, tags and an end. A key consists of segments; the first two of them are its
-// namespace, which has room for a few notes only. Notes are listed by the beginnings of
-// their keys and searched by words, category, tags and namespace.
+// [Notes] is the working memory: short texts under keys such as "session/main/plan", with a
+// category, tags and an expiry. A key consists of segments; the first two of them are its
+// namespace, which holds a limited number of notes. Notes can be listed by prefix and searched
+// by words, category, tags and namespace.
 //
-// [Turns] are the conversation memory: who said what, in order, in a session such as
-// "a2a-inbound/{contextId}". What is not remembered, or not yet, is made from the log of
-// tasks.
+// [Turns] is the conversation memory: the utterances of a session such as
+// "a2a-inbound/{contextId}", with their speakers, in order. Missing turns are rebuilt from the
+// task log.
 //
-// A [View] is the working memory as somebody sees it who has a place of his own in it:
-// short keys are below his place, and only what he was given beside it is in reach.
+// A [View] is the working memory seen from one place in it: relative keys are below that place,
+// and only explicitly opened places are accessible beside it.
 //
 // # Guarantees
 //
-// An owner sees his own notes and turns; those of others take the same queries and are as
-// good as missing. A note is durable when Set returns. A note whose time has passed is
-// never shown, whether it was swept or not. A key has no empty segment, no "." and no
-// "..", and at most [MaxKey] bytes. Each note that is set finds room: in a namespace that
-// is full, the note that ends first makes way, and so it is when an owner has too many.
+// An owner sees only its own notes and turns; those of other owners appear as missing. A note
+// is durable when Set returns. An expired note is never returned, whether it was swept or not.
+// A key has no empty segment, no "." and no "..", and at most [MaxKey] bytes. Each new note
+// finds room: in a full namespace the note that expires first is dropped, and the same applies
+// to the limit of an owner.
 //
 // # What it does not promise
 //
-// It is working memory: what is to last belongs elsewhere. Words are found in the first
-// [Indexed] characters of a note. A note that stands for a text in the log of tasks is
-// gone when its task is.
+// It is working memory: permanent data belongs elsewhere. Searches cover the first [Indexed]
+// characters of a note. A note that refers to a text in the task log is lost together with its
+// task.
 //
 // # Concurrency
 //
-// Notes, Turns and Views are safe for concurrent use. Run sweeps what has ended, in small
+// Notes, Turns and Views are safe for concurrent use. Run deletes expired data, in small
 // slices.
 //
 // # Testing
 //
-// [MemNotes] and [MemTurns] are stores that end with the process. Suite memorytest says
-// what every store has to do. Moments in records come from the caller of a store; those of
-// Notes come from the clock, so that a synctest bubble rules them.
+// [MemNotes] and [MemTurns] are in-memory stores. Suite memorytest defines the behaviour
+// required of every store. Stores get all times from their caller; Notes reads the clock, so
+// that a bubble of testing/synctest controls it.
 package memory

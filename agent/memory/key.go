@@ -8,32 +8,32 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of names.
+// Limits of keys.
 const (
-	// MaxKey is the length of the longest key in bytes.
+	// MaxKey is the maximum length of a key in bytes.
 	MaxKey = 512
-	// MaxSegment is the length of the longest segment of a key in bytes.
+	// MaxSegment is the maximum length of a segment of a key in bytes.
 	MaxSegment = 160
-	// maxSegments is how many segments a key has at most.
+	// maxSegments is the maximum number of segments of a key.
 	maxSegments = 16
 )
 
-// What is wrong with a note or a question for notes. Callers test with errors.Is.
+// Errors about notes and queries. Callers test for them with errors.Is.
 var (
-	// ErrKey: the key, or the beginning of one, is none.
+	// ErrKey is returned for an invalid key or prefix.
 	ErrKey = errors.New("not a key of a note")
-	// ErrInvalid: another part of a note or of a question cannot be taken.
+	// ErrInvalid is returned for another invalid part of a note or query.
 	ErrInvalid = errors.New("not acceptable")
-	// ErrTooLarge: the text of a note is longer than it may be.
+	// ErrTooLarge is returned if the text of a note exceeds the limit.
 	ErrTooLarge = errors.New("note is too large")
-	// ErrNotFound: the owner has no such note now.
+	// ErrNotFound is returned if the owner has no such note, or it has expired.
 	ErrNotFound = errors.New("no such note")
-	// ErrForeign: the key is in a place that is not open to the caller.
+	// ErrForeign is returned for a key in a place that is not open to the View.
 	ErrForeign = errors.New("key is in another namespace")
 )
 
-// CheckKey reports what keeps a text from being a key: segments between slashes, none of
-// them empty, "." or "..", of printable characters.
+// CheckKey returns an error that wraps ErrKey if a text is not a valid key: non-empty segments
+// of printable characters, other than "." and "..", separated by slashes.
 func CheckKey(key string) error {
 	if key == "" {
 		return fmt.Errorf("%w: it is empty; name it like session/main/plan", ErrKey)
@@ -41,13 +41,13 @@ func CheckKey(key string) error {
 	return checkPath(key, key)
 }
 
-// CheckPrefix reports what keeps a text from being the beginning of a key. The empty one
-// is the beginning of all.
+// CheckPrefix returns an error that wraps ErrKey if no key can begin with a text. The empty
+// prefix is valid.
 func CheckPrefix(prefix string) error {
 	if prefix == "" {
 		return nil
 	}
-	// What is begun may be continued.
+	// An incomplete last segment may be completed.
 	whole := prefix
 	if strings.HasSuffix(prefix, "/") || strings.HasSuffix(prefix, "/.") || strings.HasSuffix(prefix, "/..") {
 		whole += "x"
@@ -55,7 +55,7 @@ func CheckPrefix(prefix string) error {
 	return checkPath(prefix, whole)
 }
 
-// checkPath checks whole, which stands for what the caller has said.
+// checkPath checks whole, which stands for the caller's text said.
 func checkPath(said, whole string) error {
 	if len(said) > MaxKey {
 		return fmt.Errorf("%w: it has %d bytes; the longest has %d", ErrKey, len(said), MaxKey)
@@ -83,15 +83,14 @@ func checkPath(said, whole string) error {
 func hidden(r rune) bool { return !unicode.IsPrint(r) }
 
 // Namespace returns the namespace of a key: its first two segments. A key of two segments
-// is in the namespace of the first one, and a single segment in the one without a name.
+// belongs to the namespace of its first segment, and a single segment to the empty namespace.
 func Namespace(key string) string {
 	s := strings.SplitN(key, "/", 3)
 	return strings.Join(s[:min(len(s)-1, 2)], "/")
 }
 
-// Segment returns a text from elsewhere as one segment of a key: what cannot stand there
-// is written as in URLs, and what is too long is cut. Different short texts stay
-// different.
+// Segment encodes an arbitrary text as one segment of a key. Invalid characters are
+// percent-encoded, and long texts are cut. Different short texts give different segments.
 func Segment(text string) string {
 	if text == "" {
 		return "%"
@@ -119,6 +118,6 @@ func Segment(text string) string {
 	return b.String()
 }
 
-// maxForeign is the length of the longest segment that Segment makes: three of them leave
-// room for the rest of a key.
+// maxForeign is the maximum length of the result of Segment: three of them leave room for the
+// rest of a key.
 const maxForeign = 128

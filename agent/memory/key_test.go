@@ -26,7 +26,7 @@ func TestCheckKey(t *testing.T) {
 	}
 }
 
-// TestKeysSayWhatToDo: what is wrong with a key is said together with what is right.
+// The error about a key explains the correct form.
 func TestKeysSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[string]string{
@@ -80,8 +80,7 @@ func TestSegment(t *testing.T) {
 	}
 }
 
-// FuzzKey: a key that passes is made of plain segments, and whatever Segment makes can be
-// one of them.
+// A valid key consists of plain segments, and every result of Segment is a valid segment.
 func FuzzKey(f *testing.F) {
 	for _, s := range []string{"", "a/b/c", "../x", "a//b", "%", "\xff", "..", strings.Repeat("x/", 300)} {
 		f.Add(s)

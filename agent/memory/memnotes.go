@@ -12,7 +12,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// MemNotes is a Store that ends with the process. The zero MemNotes is ready to use.
+// MemNotes is an in-memory Store. The zero MemNotes is ready to use. It is safe for concurrent
+// use.
 type MemNotes struct {
 	mu     sync.Mutex // guards owners
 	owners map[task.Owner]map[string]*Note
@@ -52,8 +53,8 @@ func (m *MemNotes) Put(ctx context.Context, n *Note, room Room) (int, error) {
 	return dropped + makeRoom(notes, &mine, room.Owner, func(string) bool { return true }), nil
 }
 
-// makeRoom drops the notes that end first until no more than room of those that count
-// are left.
+// makeRoom drops the notes that expire first, except but, until at most room of the counted
+// ones remain.
 func makeRoom(notes map[string]*Note, but *Note, room int, counts func(key string) bool) int {
 	if room <= 0 || len(notes) <= room {
 		return 0
@@ -74,7 +75,7 @@ func makeRoom(notes map[string]*Note, but *Note, room int, counts func(key strin
 	return min(over, len(some))
 }
 
-// has reports whether r chooses n.
+// has reports whether r selects n.
 func (r *Range) has(n *Note) bool {
 	return (r.Key == "" || n.Key == r.Key) && strings.HasPrefix(n.Key, r.Prefix) && n.Key > r.After &&
 		strings.HasPrefix(n.Category, r.Category) && n.ExpiresAt.After(r.At)
@@ -87,7 +88,7 @@ func (r *Range) check() error {
 	return nil
 }
 
-// chosenLocked returns the notes that r chooses, in order.
+// chosenLocked returns the notes selected by r, sorted by key.
 func (m *MemNotes) chosenLocked(r *Range) []*Note {
 	var some []*Note
 	for _, n := range m.owners[r.Owner] {
@@ -115,8 +116,8 @@ func (m *MemNotes) Read(ctx context.Context, r *Range) ([]Note, error) {
 	return found, nil
 }
 
-// Cut returns the first characters of a text; zero stands for all of them. It is for
-// stores.
+// Cut returns the first most characters of a text, all of it if most is zero. It is a helper
+// for stores.
 func Cut(text string, most int) string {
 	if most <= 0 {
 		return text

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// MemTurns is a TurnStore that ends with the process. The zero MemTurns is ready to use.
+// MemTurns is an in-memory TurnStore. The zero MemTurns is ready to use. It is safe for
+// concurrent use.
 type MemTurns struct {
 	mu       sync.Mutex // guards sessions
 	sessions map[Session][]Turn

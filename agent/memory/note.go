@@ -8,23 +8,23 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Note is a text that is remembered for a while.
+// Note is a text that is stored for a limited time.
 type Note struct {
 	// Owner and Key identify the note.
 	Owner task.Owner
 	Key   string
-	// Value is the text. If Ref is set it is the beginning of one that is elsewhere.
+	// Value is the text. If Ref is set, it is only the beginning of the text.
 	Value string
-	// Ref says where the whole text is; empty if Value is the text.
+	// Ref locates the whole text; empty if Value is the whole text.
 	Ref string
 	// Size is the length of the whole text in bytes.
 	Size int64
-	// Category is a kind of notes such as "a2a-result"; empty for none.
+	// Category is a kind of note, such as "a2a-result"; it may be empty.
 	Category string
-	// Tags are words to find the note by.
+	// Tags are words for searches.
 	Tags []string
-	// CreatedAt is when there was first a note with the key, UpdatedAt when this one was
-	// set, and ExpiresAt when it ends. They have milliseconds.
+	// CreatedAt is the time at which the key was first set, UpdatedAt the time of the last Set,
+	// and ExpiresAt the time at which the note expires. They have a precision of milliseconds.
 	CreatedAt, UpdatedAt, ExpiresAt time.Time
 }
 
@@ -35,88 +35,89 @@ func (n *Note) clone() Note {
 	return c
 }
 
-// Range chooses notes of one owner that have not ended. Zero fields choose all.
+// Range selects unexpired notes of one owner. Zero fields do not filter.
 type Range struct {
 	// Owner is required.
 	Owner task.Owner
-	// Key is the key of the only note that is wanted.
+	// Key selects the single note with this key.
 	Key string
-	// Prefix is how keys begin, After the key behind which they begin.
+	// Prefix is a prefix of the keys. After is the key behind which the range begins.
 	Prefix, After string
-	// Category is how categories begin.
+	// Category is a prefix of the categories.
 	Category string
-	// At is the moment of the question: what has ended then is not there. It is required.
+	// At is the time of the query: notes that have expired by then are not selected. It is
+	// required.
 	At time.Time
-	// Limit is how many notes are wanted at most; it must be positive.
+	// Limit is the maximum number of notes; it must be positive.
 	Limit int
-	// Clip cuts values after so many characters; zero leaves them whole.
+	// Clip is the maximum length of returned values in characters; zero means no limit.
 	Clip int
 }
 
-// Room is how many notes there may be after a note was put; zero means any number. The
-// note that was put counts.
+// Room is the maximum number of notes after a note was put, including that note; zero means no
+// limit.
 type Room struct{ Namespace, Owner int }
 
-// Store keeps notes. Methods are called concurrently; nothing that is passed in or out is
-// shared with the store. Errors wrap task.ErrUnavailable where the store does not work.
+// Store stores notes. Its methods are called concurrently. No argument or result is shared with
+// the store. Errors wrap task.ErrUnavailable if the store is not available.
 type Store interface {
-	// Put stores n in place of the note with its owner and key, and keeps the moment of
-	// making of that one if it had not ended at n.UpdatedAt. If there was none, ended or
-	// not, it drops notes until there is room: of the namespace, then of the owner, first
-	// those that end first, but never n. It returns how many were dropped. All of this is
-	// one step, and durable.
+	// Put stores n in place of the note with the same owner and key. It keeps the CreatedAt of
+	// that note, unless it has expired at n.UpdatedAt. If there was no such note, expired or
+	// not, Put drops notes until there is room: in the namespace, then of the owner, those that
+	// expire first, but never n. It returns the number of dropped notes. Put is atomic and
+	// durable.
 	Put(ctx context.Context, n *Note, room Room) (dropped int, err error)
-	// Read returns notes in the order of the bytes of their keys.
+	// Read returns notes, sorted by the bytes of their keys.
 	Read(ctx context.Context, r *Range) ([]Note, error)
-	// Drop forgets notes, durably, and returns how many. Clip means nothing here.
+	// Drop durably deletes notes and returns their number. It ignores Clip.
 	Drop(ctx context.Context, r *Range) (int, error)
 }
 
-// Sweeper is the ability of a store to remove what has ended.
+// Sweeper is implemented by a store that can delete expired data.
 type Sweeper interface {
-	// Sweep deletes up to limit notes or turns that ended before a moment, those of every
-	// owner, and returns how many.
+	// Sweep deletes up to limit notes or turns, of any owner, that expired before a time, and
+	// returns their number.
 	Sweep(ctx context.Context, before time.Time, limit int) (int, error)
 }
 
-// Turn is something that was said in a conversation.
+// Turn is one utterance in a conversation.
 type Turn struct {
 	// ID identifies the turn in its session. It is required.
 	ID string
-	// Role is who said it: RoleCaller, RoleAgent or RoleHub.
+	// Role is the speaker: RoleCaller, RoleAgent or RoleHub.
 	Role string
-	// Name is the name of the caller or of the agent; for RoleHub, of the agent to whose model
-	// the hub has said it.
+	// Name is the name of the caller or of the agent; for RoleHub, of the agent whose model
+	// received the notice.
 	Name string
 	Text string
-	// At is when it was said. It has milliseconds.
+	// At is the time of the utterance, with a precision of milliseconds.
 	At time.Time
 }
 
-// The roles of turns.
+// Roles of turns.
 const (
 	RoleCaller = "caller"
 	RoleAgent  = "agent"
-	// RoleHub is that of notices of the hub to a model, such as that a result has come.
+	// RoleHub is the role of notices of the hub to a model, such as the arrival of a result.
 	RoleHub = "hub"
 )
 
-// TurnStore keeps turns. It is like Store.
+// TurnStore stores turns. The rules of Store for concurrency, sharing and errors apply.
 type TurnStore interface {
-	// Add stores turns at the end of a session, but not those whose ID is there already,
-	// and drops the oldest until no more than keep are left; zero keeps all.
+	// Add appends turns to a session, except those whose ID exists already. Then it drops the
+	// oldest turns until at most keep remain; zero keeps all.
 	Add(ctx context.Context, s Session, turns []Turn, keep int) error
-	// Turns returns the newest turns of a session that were said at since or later, at
-	// most limit, in the order of their addition.
+	// Turns returns the newest turns of a session at or after since, at most limit, in the
+	// order in which they were added.
 	Turns(ctx context.Context, s Session, since time.Time, limit int) ([]Turn, error)
-	// Forget drops all turns of a session.
+	// Forget deletes all turns of a session.
 	Forget(ctx context.Context, s Session) error
 }
 
 // Session is a conversation of an owner.
 type Session struct {
 	Owner task.Owner
-	// Name is "a2a-inbound/" and the context, see SessionOf.
+	// Name is "a2a-inbound/" followed by the context, see SessionOf.
 	Name string
 }
 
@@ -128,5 +129,5 @@ func SessionOf(owner task.Owner, contextID, taskID string) Session {
 	return Session{owner, "a2a-inbound/" + Segment(contextID)}
 }
 
-// millis cuts a time to what a store keeps.
+// millis returns a time with the precision of stores.
 func millis(t time.Time) time.Time { return task.MillisOf(t).Time() }

@@ -14,25 +14,25 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Limits bound the working memory. A zero field means its default.
+// Limits are the limits of the working memory. A zero field means its default.
 type Limits struct {
-	// TTL is how long a note is kept whose maker does not say; 5 min.
+	// TTL is the default lifetime of a note; zero means 5 minutes.
 	TTL time.Duration
-	// MaxTTL is the longest that one may say; 30 days.
+	// MaxTTL is the maximum lifetime of a note; zero means 30 days.
 	MaxTTL time.Duration
-	// Entries is how many notes a namespace has room for; 50.
+	// Entries is the maximum number of notes in a namespace; zero means 50.
 	Entries int
-	// Namespaces are other numbers for the namespaces that begin so; the longest beginning
+	// Namespaces overrides Entries for namespaces with the given prefixes; the longest prefix
 	// counts.
 	Namespaces map[string]int
-	// OwnerEntries is how many notes an owner has room for; 10,000.
+	// OwnerEntries is the maximum number of notes of an owner; zero means 10,000.
 	OwnerEntries int
-	// Value is the length of the longest text in bytes; 64 KiB.
+	// Value is the maximum length of a text in bytes; zero means 64 KiB.
 	Value int
 }
 
-// ClosedSessions is the namespace of the notes which say that a session has ended. It has
-// room for many unless Limits say otherwise.
+// ClosedSessions is the namespace of the notes that mark ended sessions. Its default limit is
+// 1,000 notes.
 const ClosedSessions = "sessions/closed"
 
 const maxClosed = 1000
@@ -49,7 +49,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// entries returns how many notes a namespace has room for.
+// entries returns the maximum number of notes in a namespace.
 func (l *Limits) entries(namespace string) int {
 	best, room := -1, l.Entries
 	for prefix, n := range l.Namespaces {
@@ -60,30 +60,30 @@ func (l *Limits) entries(namespace string) int {
 	return room
 }
 
-// Limits of what goes with a note, and of answers.
+// Limits of notes and of results.
 const (
 	maxCategory = 64
 	maxTags     = 16
 	maxTag      = 64
-	// MaxList is how many notes a list has at most.
+	// MaxList is the maximum number of notes in a list.
 	MaxList = 500
-	// MaxHits is how many notes a search finds at most.
+	// MaxHits is the maximum number of hits of a search.
 	MaxHits = 20
-	// Preview is how many characters of a note are shown where it is listed or found.
+	// Preview is the maximum length of a preview in characters.
 	Preview = 120
-	// Indexed is how many characters of a note are looked at for words.
+	// Indexed is the number of characters of a note that a search covers.
 	Indexed = 4096
 )
 
-// Notes are the working memory. The zero Notes keep everything in this process. The
-// fields must not change once it is in use.
+// Notes is the working memory. The zero Notes keeps everything in memory. Its fields must not
+// change after the first call. It is safe for concurrent use.
 type Notes struct {
-	// Store keeps the notes. If nil, they end with the process.
+	// Store stores the notes. If nil, they are kept in memory.
 	Store Store
-	// Limits bound them. The zero Limits are sensible.
+	// Limits are the limits. The zero Limits are the defaults.
 	Limits Limits
-	// Fetch returns the whole text of a note that has a Ref. It returns ErrNotFound when
-	// there is none any more. If nil, what the store has is the text.
+	// Fetch returns the whole text of a note with a Ref, or ErrNotFound if it no longer exists.
+	// If nil, Get returns the stored beginning.
 	Fetch func(ctx context.Context, n *Note) (string, error)
 
 	once sync.Once
@@ -91,7 +91,7 @@ type Notes struct {
 	bell bell
 }
 
-// Entry is a note without the whole of its text.
+// Entry is a note with a preview in place of its text.
 type Entry struct {
 	Key, Category string
 	Tags          []string
@@ -102,18 +102,18 @@ type Entry struct {
 	CreatedAt, UpdatedAt, ExpiresAt time.Time
 }
 
-// Set is a note to remember.
+// Set holds the arguments of Notes.Set.
 type Set struct {
 	Owner task.Owner
 	Key   string
 	Value string
-	// Ref says where the whole text is, of which Value is the beginning; Size is its
-	// length then. Only the hub's own parts set it.
+	// Ref locates the whole text, of which Value is the beginning and Size the length. Only the
+	// hub itself sets it.
 	Ref      string
 	Size     int64
 	Category string
 	Tags     []string
-	// TTL is how long to remember it; zero means Limits.TTL.
+	// TTL is the lifetime of the note; zero means Limits.TTL.
 	TTL time.Duration
 }
 
@@ -129,11 +129,11 @@ func (n *Notes) limits() *Limits {
 	return &n.Limits
 }
 
-// MaxValue is the length of the longest text of a note in bytes.
+// MaxValue returns the maximum length of the text of a note in bytes.
 func (n *Notes) MaxValue() int { return n.limits().Value }
 
-// Set remembers a note in place of the one with its key, and returns it. The error wraps
-// ErrKey, ErrInvalid, ErrTooLarge or task.ErrUnavailable.
+// Set stores a note in place of the one with its key, and returns it. The error wraps ErrKey,
+// ErrInvalid, ErrTooLarge or task.ErrUnavailable.
 func (n *Notes) Set(ctx context.Context, s *Set) (Note, error) {
 	limits := n.limits()
 	if err := s.check(limits); err != nil {
@@ -155,7 +155,7 @@ func (n *Notes) Set(ctx context.Context, s *Set) (Note, error) {
 	return note, nil
 }
 
-// check reports what is wrong with a note.
+// check returns the first error in a note.
 func (s *Set) check(l *Limits) error {
 	if err := CheckKey(s.Key); err != nil {
 		return err
@@ -191,7 +191,7 @@ func checkName(what, name string, most int) error {
 	return nil
 }
 
-// Get returns a note with the whole of its text. The error wraps ErrNotFound, ErrKey or
+// Get returns a note with its whole text. The error wraps ErrNotFound, ErrKey or
 // task.ErrUnavailable.
 func (n *Notes) Get(ctx context.Context, owner task.Owner, key string) (Note, error) {
 	if err := CheckKey(key); err != nil {
@@ -213,7 +213,7 @@ func (n *Notes) Get(ctx context.Context, owner task.Owner, key string) (Note, er
 	return note, nil
 }
 
-// Delete forgets a note. The error wraps ErrNotFound if there is none.
+// Delete deletes a note. The error wraps ErrNotFound if the note does not exist.
 func (n *Notes) Delete(ctx context.Context, owner task.Owner, key string) error {
 	if err := CheckKey(key); err != nil {
 		return fmt.Errorf("delete note: %w", err)
@@ -228,7 +228,7 @@ func (n *Notes) Delete(ctx context.Context, owner task.Owner, key string) error 
 	return nil
 }
 
-// DeleteAll forgets the notes whose keys begin so, and returns how many there were.
+// DeleteAll deletes the notes whose keys begin with prefix, and returns their number.
 func (n *Notes) DeleteAll(ctx context.Context, owner task.Owner, prefix string) (int, error) {
 	err := CheckPrefix(prefix)
 	total := 0
@@ -244,17 +244,17 @@ func (n *Notes) DeleteAll(ctx context.Context, owner task.Owner, prefix string) 
 	return total, nil
 }
 
-// List is a question for the notes whose keys begin so.
+// List is a query for the notes with a prefix.
 type List struct {
 	Owner task.Owner
-	// Prefix is how keys begin, After the key behind which the list goes on, and Category
-	// how categories begin.
+	// Prefix is a prefix of the keys, After the key behind which the list begins, and Category
+	// a prefix of the categories.
 	Prefix, After, Category string
-	// Limit is how many are wanted, at most MaxList; zero means MaxList.
+	// Limit is the maximum number of notes; zero, and anything above MaxList, means MaxList.
 	Limit int
 }
 
-// List returns notes in the order of the bytes of their keys, and whether there are more.
+// List returns notes sorted by the bytes of their keys, and whether there are more.
 func (n *Notes) List(ctx context.Context, q *List) (entries []Entry, more bool, err error) {
 	if err := CheckPrefix(q.Prefix); err != nil {
 		return nil, false, fmt.Errorf("list notes: %w", err)
@@ -265,7 +265,7 @@ func (n *Notes) List(ctx context.Context, q *List) (entries []Entry, more bool, 
 	}
 	found, err := n.store().Read(ctx, &Range{
 		Owner: q.Owner, Prefix: q.Prefix, After: q.After, Category: q.Category, At: time.Now(),
-		Limit: limit + 1, Clip: Indexed, // white space in front is no preview
+		Limit: limit + 1, Clip: Indexed, // more than a preview, because of leading white space
 	})
 	if err != nil {
 		return nil, false, fmt.Errorf("list notes: %w", err)
@@ -285,8 +285,8 @@ func entryOf(n *Note) Entry {
 	}
 }
 
-// Clip returns a text on one line with at most so many characters; what was cut off is
-// shown by an ellipsis, which counts.
+// Clip returns a text on one line with at most the given number of characters. A text that was
+// cut ends with an ellipsis, which is included in the number.
 func Clip(text string, most int) string {
 	var b strings.Builder
 	n, last, gap := 0, 0, false
@@ -313,22 +313,21 @@ func Clip(text string, most int) string {
 	return b.String()
 }
 
-// Sweeping goes in slices, so that nobody waits long.
+// Sweeps run in slices, so that they do not block other calls for long.
 const (
 	sweepEvery = time.Minute
 	sliceNotes = 256
 )
 
-// Run sweeps notes that have ended, until ctx ends. Those who watch notes then are told that
-// it ends.
+// Run deletes expired notes until ctx ends. Then watchers get ErrEnded.
 func (n *Notes) Run(ctx context.Context) {
 	defer n.bell.end()
 	sweep(ctx, n.store(), 0)
-	<-ctx.Done() // not every store can be swept
+	<-ctx.Done() // not every store is a Sweeper
 }
 
-// sweep removes what is older than age from a store again and again. A store that fails
-// is asked again the next time; those who write to it are told.
+// sweep periodically deletes data older than age from a store. Errors are ignored, because
+// writers to the store get them too; the next sweep tries again.
 func sweep(ctx context.Context, store any, age time.Duration) {
 	s, ok := store.(Sweeper)
 	if !ok {

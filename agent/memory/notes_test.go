@@ -43,8 +43,7 @@ func hitKeys(hits []memory.Hit) []string {
 	return keys
 }
 
-// TestNotesEnd: a note is there until its time has passed, and its place is given back by
-// Run.
+// A note exists until it expires, and Run frees its memory.
 func TestNotesEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -105,7 +104,7 @@ func TestNotesRefuse(t *testing.T) {
 	}
 }
 
-// TestNotesMakeRoom: a full namespace drops what ends first, and others are left alone.
+// A full namespace drops the note that expires first; other namespaces are unaffected.
 func TestNotesMakeRoom(t *testing.T) {
 	t.Parallel()
 	n := &memory.Notes{Limits: memory.Limits{Entries: 2, Namespaces: map[string]int{"big": 3, "big/one": 1}}}
@@ -190,7 +189,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestListPages: a list has at most 500 notes and goes on behind its last one.
+// A list has at most 500 notes and continues behind its last one.
 func TestListPages(t *testing.T) {
 	t.Parallel()
 	n := &memory.Notes{Limits: memory.Limits{Entries: 1000}}
@@ -252,7 +251,7 @@ func TestView(t *testing.T) {
 	}
 }
 
-// TestWatch: who watches sees what is there, what comes, and what is set again.
+// A watcher sees the existing notes, new notes, and notes that are set again.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,28 +13,27 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Log is what conversations are made from. A task.Store is one.
+// Log is the task log from which conversations are rebuilt. A task.Store is one.
 type Log interface {
-	// List is that of task.Index, Read that of task.Log.
+	// List is task.Index.List, and Read is task.Log.Read.
 	List(ctx context.Context, q *task.Query) (task.ListPage, error)
 	Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error)
-	// Lineage is that of task.Lineages: messages of agents to each other on behalf of a task
-	// are no turns of its caller.
+	// Lineage is task.Lineages.Lineage: messages between agents on behalf of a task are not
+	// turns of its caller.
 	Lineage(ctx context.Context, key task.Key) (task.Lineage, error)
 }
 
-// maxRebuilt is how many tasks of a context are looked at, the newest, with those that
-// agents have begun.
+// maxRebuilt limits the number of tasks of a context that are read, newest first, including
+// tasks begun by agents.
 const maxRebuilt = 100
 
-// Rebuild makes the turns of a conversation from the tasks of a context in the log: each
-// message of the caller, each message with which an agent asked or closed, and what it
-// delivered.
+// Rebuild builds the turns of a conversation from the tasks of a context in the log: the
+// messages of the caller, the questions and final messages of the agent, and its results.
 func Rebuild(ctx context.Context, log Log, owner task.Owner, contextID string) ([]Turn, error) {
 	return rebuild(ctx, log, &task.Query{Owner: owner, ContextID: contextID, Limit: maxRebuilt}, nil)
 }
 
-// rebuild is Rebuild without the tasks whose last version is a turn that is known.
+// rebuild is Rebuild without the tasks whose last version is a known turn.
 func rebuild(ctx context.Context, log Log, q *task.Query, known map[string]bool) ([]Turn, error) {
 	page, err := log.List(ctx, q)
 	if err != nil {
@@ -42,7 +41,7 @@ func rebuild(ctx context.Context, log Log, q *task.Query, known map[string]bool)
 	}
 	var all []Turn
 	for i := range page.Heads {
-		h := &page.Heads[len(page.Heads)-1-i] // the oldest first
+		h := &page.Heads[len(page.Heads)-1-i] // oldest first
 		if known[TurnID(h.ID, h.Version)] {
 			continue
 		}
@@ -63,7 +62,7 @@ func rebuild(ctx context.Context, log Log, q *task.Query, known map[string]bool)
 	return all, nil
 }
 
-// delegated reports whether an agent has begun a task, on behalf of another one.
+// delegated reports whether an agent began a task on behalf of another task.
 func delegated(ctx context.Context, log Log, h *task.Head) (bool, error) {
 	line, err := log.Lineage(ctx, h.Key)
 	return line.Parent != 0, err
@@ -71,7 +70,7 @@ func delegated(ctx context.Context, log Log, h *task.Head) (bool, error) {
 
 func byTime(a, b Turn) int { return a.At.Compare(b.At) }
 
-// TurnID is the ID of the turn that is in a version of a task.
+// TurnID returns the ID of the turn for a version of a task.
 func TurnID(id a2a.TaskID, version int64) string {
 	return string(id) + "/" + strconv.FormatInt(version, 10)
 }
@@ -101,7 +100,7 @@ func turnsOf(ctx context.Context, log Log, h *task.Head) ([]Turn, error) {
 	return turns, nil
 }
 
-// turnOf returns the turn that an entry is, if it is one.
+// turnOf returns the turn of an entry; false if it is not a turn.
 func turnOf(h *task.Head, e *task.Entry, fold *task.Fold) (Turn, bool) {
 	t := Turn{ID: TurnID(h.ID, e.Version), At: e.At.Time()}
 	switch {
@@ -115,8 +114,8 @@ func turnOf(h *task.Head, e *task.Entry, fold *task.Fold) (Turn, bool) {
 	return t, t.Text != ""
 }
 
-// ReplyText returns what a task has come to in words, from its last status and the text of
-// what it delivered. A task that was not completed says why before that.
+// ReplyText returns the result of a task as text, from its last status and its delivered text.
+// For a task that was not completed, the reason precedes the text.
 func ReplyText(last *task.Entry, delivered string) string {
 	reason := task.TextOf(last.Body)
 	if last.State == task.Completed || reason == "" || reason == delivered {
@@ -125,19 +124,18 @@ func ReplyText(last *task.Entry, delivered string) string {
 	return reason + "\n\nUntil then it said:\n" + delivered
 }
 
-// questionKey is in the metadata of a status with which an agent asks something that the
-// hub answers itself.
+// questionKey is the metadata key of a status in which an agent asks a question that the hub
+// answers.
 const questionKey = "parley.question"
 
-// asksHub reports whether an entry is a question that the hub answers, and not what the
-// hub has to say about one.
+// asksHub reports whether an entry is a question to the hub, and not the hub's own note about
+// one.
 func asksHub(e *task.Entry) bool {
 	asked := rawjson.Member(e.Meta, questionKey)
 	return asked != nil && rawjson.Member(asked, "note") == nil
 }
 
-// CallerName returns the name of the caller from what a message keeps of its call
-// (task.Entry.Call).
+// CallerName returns the caller's name from the call data of a message (task.Entry.Call).
 func CallerName(call []byte) string {
 	var c struct {
 		Principal struct {

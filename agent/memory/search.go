@@ -12,33 +12,33 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Search is a question for notes. Zero fields do not choose.
+// Search is a query for notes. Zero fields do not filter.
 type Search struct {
 	Owner task.Owner
-	// Text is words; the notes that have to do with them come first, by BM25. Without it,
-	// the newest come first.
+	// Text is a list of words; notes are ranked by BM25, best first. Without it, the newest
+	// come first.
 	Text string
-	// Category is how categories begin.
+	// Category is a prefix of the categories.
 	Category string
-	// Tags are all to be there; their case does not matter.
+	// Tags are the required tags, compared without case.
 	Tags []string
-	// Namespace is the namespace, or a beginning of it that ends with a segment.
+	// Namespace is a namespace, or its first segments.
 	Namespace string
-	// Limit is how many are wanted, at most MaxHits; zero means MaxHits.
+	// Limit is the maximum number of hits; zero, and anything above MaxHits, means MaxHits.
 	Limit int
 }
 
-// Hit is a note that was found.
+// Hit is a note found by a search.
 type Hit struct {
 	Entry
-	// Score is how well it fits, from 0 to 1, relative to the best; 0 without words.
+	// Score is the relevance from 0 to 1, relative to the best hit; 0 without Text.
 	Score float64
 }
 
-// maxSearched is how many notes of an owner are looked at.
+// maxSearched limits the number of notes searched.
 const maxSearched = 10_000
 
-// Search returns the notes that fit, the best first.
+// Search returns the matching notes, best first.
 func (n *Notes) Search(ctx context.Context, q *Search) ([]Hit, error) {
 	prefix := ""
 	if q.Namespace != "" {
@@ -82,8 +82,8 @@ func newest(notes []Note, limit int) []Hit {
 	return hits
 }
 
-// ranked returns the notes that have to do with the words of a text. Words count most in
-// the key, and more in tags than in the text of a note.
+// ranked returns the notes that match the words of a text. Words weigh most in the key, and
+// more in tags than in the value.
 func ranked(notes []Note, text string, limit int) []Hit {
 	index, at := bm25.New(), make(map[string]*Note, len(notes))
 	for i := range notes {

@@ -11,23 +11,23 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Turns are the conversation memory. The zero Turns keep everything in this process. The
-// fields must not change once it is in use.
+// Turns is the conversation memory. The zero Turns keeps everything in memory. Its fields must
+// not change after the first call. It is safe for concurrent use.
 type Turns struct {
-	// Store keeps the turns. If nil, they end with the process.
+	// Store stores the turns. If nil, they are kept in memory.
 	Store TurnStore
-	// Log is where turns are made again from that are not remembered any more. If nil,
-	// they are not.
+	// Log is the task log from which Continue rebuilds missing turns. If nil, they are not
+	// rebuilt.
 	Log Log
-	// Retention is how long a turn is kept; 30 days.
+	// Retention is the time for which a turn is kept; zero means 30 days.
 	Retention time.Duration
-	// Keep is how many turns a session has at most; the oldest make way; 200.
+	// Keep is the maximum number of turns of a session; the oldest are dropped. Zero means 200.
 	Keep int
 
 	own MemTurns
 }
 
-// MaxTurn is how many bytes of a turn are kept; the rest of it is in the log.
+// MaxTurn is the maximum size of a stored turn in bytes; longer texts are cut.
 const MaxTurn = 64 << 10
 
 func (t *Turns) store() TurnStore {
@@ -41,8 +41,7 @@ func (t *Turns) retention() time.Duration { return cmp.Or(t.Retention, 30*24*tim
 
 func (t *Turns) keep() int { return cmp.Or(t.Keep, 200) }
 
-// Append remembers turns at the end of a session. One that is there already, by its ID,
-// stays as it is.
+// Append adds turns to the end of a session. A turn whose ID exists already is ignored.
 func (t *Turns) Append(ctx context.Context, s Session, turns ...Turn) error {
 	short := make([]Turn, len(turns))
 	for i, turn := range turns {
@@ -61,7 +60,7 @@ func (t *Turns) Append(ctx context.Context, s Session, turns ...Turn) error {
 	return nil
 }
 
-// Get returns the turns of a session that are remembered.
+// Get returns the stored turns of a session.
 func (t *Turns) Get(ctx context.Context, s Session) ([]Turn, error) {
 	found, err := t.store().Turns(ctx, s, time.Now().Add(-t.retention()), t.keep())
 	if err != nil {
@@ -70,16 +69,15 @@ func (t *Turns) Get(ctx context.Context, s Session) ([]Turn, error) {
 	return found, nil
 }
 
-// Continue returns the turns of the conversation in a context, with all that was said
-// until now: it makes those that are not remembered yet from the tasks of the context in
-// the log, and remembers them.
+// Continue returns all turns of the conversation in a context up to now. It rebuilds missing
+// turns from the tasks of the context in Log, and stores them.
 func (t *Turns) Continue(ctx context.Context, owner task.Owner, contextID string) ([]Turn, error) {
 	s := SessionOf(owner, contextID, "")
 	found, err := t.Get(ctx, s)
 	if err != nil || t.Log == nil || contextID == "" {
 		return found, err
 	}
-	// Notices are added before what was said in their task.
+	// Notices are stored before the turns of their task.
 	slices.SortStableFunc(found, byTime)
 	more, err := t.rebuild(ctx, owner, contextID, found)
 	if err != nil || len(more) == 0 {
@@ -93,8 +91,8 @@ func (t *Turns) Continue(ctx context.Context, owner task.Owner, contextID string
 	return found, err
 }
 
-// rebuild returns the turns of a context that are not among those that were found. Those
-// that have made way are left out, and so are those that are too old.
+// rebuild returns the turns of a context that are missing in found, except those that were
+// dropped or are older than the retention time.
 func (t *Turns) rebuild(ctx context.Context, owner task.Owner, contextID string, found []Turn) ([]Turn, error) {
 	known := make(map[string]bool, len(found))
 	for i := range found {
@@ -112,7 +110,7 @@ func (t *Turns) rebuild(ctx context.Context, owner task.Owner, contextID string,
 	return all[max(0, len(all)-t.keep()):], nil
 }
 
-// Forget drops the turns of a session.
+// Forget deletes the turns of a session.
 func (t *Turns) Forget(ctx context.Context, s Session) error {
 	if err := t.store().Forget(ctx, s); err != nil {
 		return fmt.Errorf("forget turns of %s: %w", s.Name, err)
@@ -120,5 +118,5 @@ func (t *Turns) Forget(ctx context.Context, s Session) error {
 	return nil
 }
 
-// Run sweeps turns that are too old, until ctx ends.
+// Run deletes turns older than the retention time, until ctx ends.
 func (t *Turns) Run(ctx context.Context) { sweep(ctx, t.store(), t.retention()) }

@@ -15,13 +15,13 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// reading is a log that counts what is read.
+// reading is a log that counts reads.
 type reading struct {
 	*memstore.Store
 	reads int
 }
 
-// talk is a context in which a caller and an agent talk.
+// talk is a context with a conversation between a caller and an agent.
 type talk struct {
 	t     *testing.T
 	log   *memstore.Store
@@ -34,13 +34,13 @@ func newTalk(t *testing.T) *talk {
 	return &talk{t: t, log: log, turns: &memory.Turns{Log: log}, at: task.MillisOf(time.Now().Add(-time.Hour))}
 }
 
-// now is a little later each time.
+// now returns a strictly increasing time.
 func (k *talk) now() task.Millis {
 	k.at++
 	return k.at
 }
 
-// wants checks the conversation.
+// wants compares the turns of the conversation.
 func (k *talk) wants(want ...string) {
 	k.t.Helper()
 	all, err := k.turns.Continue(k.t.Context(), "alice", "c")
@@ -56,8 +56,8 @@ func (k *talk) wants(want ...string) {
 	}
 }
 
-// TestConversationGoesOn: who asks for a conversation while it goes on finds the rest of
-// it later, each turn once.
+// A conversation that is read while it continues has its later turns in the next read, each
+// exactly once.
 func TestConversationGoesOn(t *testing.T) {
 	t.Parallel()
 	k := newTalk(t)
@@ -74,8 +74,7 @@ func TestConversationGoesOn(t *testing.T) {
 	}
 }
 
-// TestQuestionsToTheHubAreTurns: what an agent asks is part of the conversation, also if
-// the hub answers it.
+// A question of an agent is part of the conversation, even if the hub answers it.
 func TestQuestionsToTheHubAreTurns(t *testing.T) {
 	t.Parallel()
 	k := newTalk(t)
@@ -91,8 +90,7 @@ func TestQuestionsToTheHubAreTurns(t *testing.T) {
 	k.wants("caller: the weather", "agent: which city?", "caller: Paris", "agent: sunny")
 }
 
-// TestDelegationsAreNoTurns: what agents ask each other to answer a caller is not what the
-// caller has said.
+// Messages between agents on behalf of a caller are not turns of the caller.
 func TestDelegationsAreNoTurns(t *testing.T) {
 	t.Parallel()
 	k := newTalk(t)
@@ -107,8 +105,7 @@ func TestDelegationsAreNoTurns(t *testing.T) {
 	k.wants("caller: the weather", "agent: sunny")
 }
 
-// TestFailuresAreNoAnswers: what a task has delivered that failed then is not told like an
-// answer.
+// The output of a failed task is not presented as an answer.
 func TestFailuresAreNoAnswers(t *testing.T) {
 	t.Parallel()
 	k := newTalk(t)
@@ -124,8 +121,7 @@ func TestFailuresAreNoAnswers(t *testing.T) {
 	}
 }
 
-// TestTurnsThatMadeWayStayAway: what is beyond the limit, or too old, does not come back
-// from the log.
+// Turns that were dropped or are too old are not rebuilt from the log.
 func TestTurnsThatMadeWayStayAway(t *testing.T) {
 	t.Parallel()
 	k := newTalk(t)
@@ -144,13 +140,13 @@ func TestTurnsThatMadeWayStayAway(t *testing.T) {
 	k.wants()
 }
 
-// Read is that of the log.
+// Read counts the call and reads the log.
 func (r *reading) Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error) {
 	r.reads++
 	return r.Store.Read(ctx, key, after)
 }
 
-// TestEndedTasksAreReadOnce: a long conversation is not read again and again.
+// The tasks of a long conversation are not read repeatedly.
 func TestEndedTasksAreReadOnce(t *testing.T) {
 	t.Parallel()
 	k := newTalk(t)

@@ -9,16 +9,15 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// View is the working memory as somebody sees it who has a place of his own in it. A key
-// is below his place; one that begins with a slash is a whole key, and must be in his
-// place or in one that he was given beside it.
+// View is a view of the working memory from one place in it. A relative key is below Place. A
+// key that begins with a slash is absolute, and must be below Place or one of the places in
+// Open. A View is safe for concurrent use.
 type View struct {
-	// Notes are required.
+	// Notes is the working memory. It is required.
 	Notes *Notes
-	// Owner is whose memory it is.
+	// Owner is the owner of the notes.
 	Owner task.Owner
-	// Place is what keys without a slash in front are below, such as "session/main". It
-	// is required.
+	// Place is the prefix of relative keys, such as "session/main". It is required.
 	Place string
 	// Open are further places whose notes may be read and set, such as "shared".
 	Open []string
@@ -26,7 +25,7 @@ type View struct {
 	All bool
 }
 
-// Resolve returns the whole key of a key, or an error that wraps ErrKey or ErrForeign.
+// Resolve returns the absolute key of a key. The error wraps ErrKey or ErrForeign.
 func (v *View) Resolve(key string) (string, error) {
 	whole, absolute := strings.CutPrefix(key, "/")
 	if !absolute {
@@ -42,7 +41,7 @@ func (v *View) Resolve(key string) (string, error) {
 	return "", fmt.Errorf("%w: %s is not below %s; leave the slash out to name a note of your own", ErrForeign, key, v.Place)
 }
 
-// Set is Notes.Set for a key of the view. The owner of s does not matter.
+// Set is Notes.Set for a key of the view. It ignores s.Owner.
 func (v *View) Set(ctx context.Context, s *Set) (Note, error) {
 	key, err := v.Resolve(s.Key)
 	if err != nil {

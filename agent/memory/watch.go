@@ -13,26 +13,26 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// ErrEnded is what those who watch notes are told when nobody keeps them any more.
+// ErrEnded is the final error of Watch after Run has ended.
 var ErrEnded = errors.New("the notes are not kept any more")
 
-// bell wakes those who watch notes. The zero bell is ready to use.
+// bell wakes the watchers of notes. The zero bell is ready to use.
 type bell struct {
-	mu       sync.Mutex // guards the fields and those of watchers; never held while calling out
+	mu       sync.Mutex // guards the fields and those of watchers; never held during calls out of the package
 	watchers map[*watcher]struct{}
 }
 
-// watcher waits for notes of an owner whose keys begin so.
+// watcher is the state of a Watch for notes of an owner with a prefix.
 type watcher struct {
 	owner  task.Owner
 	prefix string
 	wake   chan struct{}
 
-	// keys are those that were set since the watcher has looked; all says that there were
-	// too many of them, or that it has not looked yet.
+	// keys are the keys set since the last take; all is set if there were too many of them, or
+	// before the first take.
 	keys map[string]struct{}
 	all  bool
-	// ended says that nothing comes any more.
+	// ended is set after the end of Run.
 	ended bool
 }
 
@@ -51,7 +51,7 @@ func (b *bell) remove(w *watcher) {
 	delete(b.watchers, w)
 }
 
-// ring tells those who wait for a note. It waits for nobody.
+// ring notifies the watchers of a note. It does not block.
 func (b *bell) ring(owner task.Owner, key string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -62,7 +62,7 @@ func (b *bell) ring(owner task.Owner, key string) {
 	}
 }
 
-// put takes a key down; the caller holds the lock of the bell.
+// put records a key; the caller holds the lock of the bell.
 func (w *watcher) put(key string) {
 	switch {
 	case w.all:
@@ -80,11 +80,11 @@ func (w *watcher) put(key string) {
 func (w *watcher) rouse() {
 	select {
 	case w.wake <- struct{}{}:
-	default: // it is awake, and looks again
+	default: // the watcher is awake and reads again
 	}
 }
 
-// end tells those who watch that nothing comes any more.
+// end notifies all watchers of the end.
 func (b *bell) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -94,7 +94,8 @@ func (b *bell) end() {
 	}
 }
 
-// take returns what was set since the last time: keys in their order, or all.
+// take returns the keys set since the last call, sorted; all is set if the watcher must read
+// all notes.
 func (b *bell) take(w *watcher) (keys []string, all, ended bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -103,12 +104,12 @@ func (b *bell) take(w *watcher) (keys []string, all, ended bool) {
 	return keys, all, w.ended
 }
 
-// Watch yields the notes of an owner whose keys begin so: those that are there, in the
-// order of their keys, and then each that is set, until ctx ends or with an error that is
-// the last item; ErrEnded says that Run has ended meanwhile. Nobody waits for whoever is slow: he
-// sees a note that was set twice once, as it is, and what came and went meanwhile not at
-// all. More than MaxList notes later he sees all of them again. A note that is set in the
-// moment in which the watching begins may be seen twice.
+// Watch yields the notes of an owner with a prefix: first the existing ones, sorted by key,
+// then each note that is set, until ctx ends. The last element is an error: the cause of ctx,
+// an error of the store, or ErrEnded if Run has ended. A slow watcher does not delay writers.
+// It sees a note that was set several times once, in its current state, and misses notes that
+// were deleted meanwhile. If more than MaxList notes were set meanwhile, it sees all notes
+// again. A note that is set when Watch begins may be yielded twice.
 func (n *Notes) Watch(ctx context.Context, owner task.Owner, prefix string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		w := &watcher{owner: owner, prefix: prefix, wake: make(chan struct{}, 1), all: true}
@@ -142,7 +143,7 @@ func (n *Notes) Watch(ctx context.Context, owner task.Owner, prefix string) iter
 	}
 }
 
-// showAll yields the notes that a watcher waits for; it reports whether he wants more.
+// showAll yields all notes of a watcher; it returns false if the consumer stops.
 func (n *Notes) showAll(ctx context.Context, w *watcher, yield func(Entry, error) bool) (bool, error) {
 	after := ""
 	for {
@@ -162,7 +163,7 @@ func (n *Notes) showAll(ctx context.Context, w *watcher, yield func(Entry, error
 	}
 }
 
-// show yields the notes with some keys, as far as they are still there.
+// show yields the notes with the given keys that still exist.
 func (n *Notes) show(ctx context.Context, w *watcher, keys []string, yield func(Entry, error) bool) (bool, error) {
 	for _, key := range keys {
 		found, err := n.store().Read(ctx, &Range{Owner: w.owner, Key: key, At: time.Now(), Limit: 1, Clip: Indexed})

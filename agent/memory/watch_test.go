@@ -10,8 +10,8 @@ import (
 	"github.com/parley-a2a/parley/agent/memory"
 )
 
-// TestWatchHasNoLimit: there may be more notes than fit a list, before and while somebody
-// watches who is slow; he sees the last of each.
+// A slow watcher sees the last state of every note, even if there are more notes than fit in a
+// list, before and during the Watch.
 func TestWatchHasNoLimit(t *testing.T) {
 	t.Parallel()
 	const most = 3*memory.MaxList + 1
@@ -40,8 +40,7 @@ func TestWatchHasNoLimit(t *testing.T) {
 	}
 }
 
-// TestWatchEndsWithRun: who watches is told when nobody keeps notes any more, after the
-// last of them, and may watch again.
+// A watcher gets ErrEnded after the last note when Run ends, and may watch again.
 func TestWatchEndsWithRun(t *testing.T) {
 	t.Parallel()
 	n := new(memory.Notes)
