@@ -18,7 +18,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// skilled is an agent whose card lists skills.
+// skilled returns an agent whose card lists skills.
 func skilled(name string, x a2asrv.AgentExecutor, skills ...string) engine.Agent {
 	card := &a2a.AgentCard{Name: name}
 	for _, id := range skills {
@@ -35,7 +35,7 @@ func (b *bench) names() []string {
 	return names
 }
 
-// asked sends a message for a skill and returns which agent answered.
+// asked sends a message for a skill and returns the agent that answered.
 func (b *bench) asked(id string) (string, error) {
 	r := text("for " + id)
 	r.Message.Skill = id
@@ -46,7 +46,7 @@ func (b *bench) asked(id string) (string, error) {
 	return statusText(b.t, a), nil
 }
 
-// A card that is read again changes the extended card, too.
+// Update with a new card changes the extended card, too.
 func TestUpdateExtendsTheNewCard(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{}, named("main"))
@@ -114,7 +114,8 @@ func TestUpdateReplacesAnAgent(t *testing.T) {
 	}
 }
 
-// relay asks, and says who has got the answer.
+// relay returns an agent that asks a question, and states in its answer which agent received
+// the reply.
 func relay(name string) *executor {
 	return &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		if ec.StoredTask == nil {
@@ -125,8 +126,8 @@ func relay(name string) *executor {
 	}}
 }
 
-// A task goes on with the agent that has its name now; without one it takes no answer,
-// until there is one again.
+// A task continues with the agent that has its name at that time. Without one it accepts no
+// answer until one is registered again.
 func TestFollowUpFindsTheAgentOfNow(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{}, named("main"))
@@ -154,8 +155,8 @@ func TestFollowUpFindsTheAgentOfNow(t *testing.T) {
 	}
 }
 
-// A run that has begun ends as it began, whoever has the name by then; messages that
-// wait behind it go to the new agent, or fail without one.
+// A run that has begun ends with its agent, even if another agent takes over the name. Messages
+// that wait behind it go to the new agent, or fail without one.
 func TestRunsOutliveTheirRegistration(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -211,7 +212,7 @@ func TestRunsOutliveTheirRegistration(t *testing.T) {
 	}
 }
 
-// The agent that runs a task is asked to cancel it, also when it is gone from the hub.
+// The agent that runs a task receives its cancel request, even if it was unregistered.
 func TestCancelReachesAnAgentThatIsGone(t *testing.T) {
 	t.Parallel()
 	began, told := make(chan context.Context, 1), make(chan struct{}, 1)
@@ -241,7 +242,7 @@ func TestCancelReachesAnAgentThatIsGone(t *testing.T) {
 	}
 }
 
-// chooser takes what it is told to, and remembers what it was asked.
+// chooser chooses as the test prescribes, and records the questions.
 type chooser struct {
 	mu    sync.Mutex
 	takes func(n int) int
@@ -286,7 +287,7 @@ func TestChooser(t *testing.T) {
 	}
 }
 
-// A message with a key that comes again finds the agent that got it, not another one.
+// A repeated message with a key goes to the agent that received it the first time.
 func TestChooserAndKeys(t *testing.T) {
 	t.Parallel()
 	c := &chooser{takes: func(n int) int { return n % 2 }}
@@ -317,8 +318,8 @@ func TestChooserAndKeys(t *testing.T) {
 	}
 }
 
-// A message that names a context alone finds the task that waits in it, whichever of the
-// agents it belongs to.
+// A message that names only a context finds the task that waits in it, whichever agent it
+// belongs to.
 func TestChooserAndContexts(t *testing.T) {
 	t.Parallel()
 	c := &chooser{takes: func(n int) int { return 1 - n%2 }}
@@ -373,7 +374,8 @@ func TestUnknownSkillNamesTheNearest(t *testing.T) {
 	}
 }
 
-// Agents come and go while messages are sent: each message finds a whole agent.
+// Each message finds a complete agent while agents are registered and unregistered
+// concurrently.
 func TestRosterUnderFire(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{}, named("main"))

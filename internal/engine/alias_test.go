@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// known gives a message an alias.
+// known sets the alias of a message.
 func known(alias string, r *op.Send) *op.Send {
 	r.Alias = alias
 	return r
@@ -20,8 +20,8 @@ func known(alias string, r *op.Send) *op.Send {
 
 var byAlias = op.Target{Aliases: true}
 
-// A caller that asks for aliases finds the newest task that one of its messages with the
-// alias began or continued, by every operation on a task.
+// A caller that asks for aliases finds, by every operation on a task, the newest task that one
+// of its messages with the alias created or continued.
 func TestAliasesOfTasks(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{}, asking())
@@ -53,7 +53,7 @@ func TestAliasesOfTasks(t *testing.T) {
 	}
 }
 
-// An alias is its owner's, and is no task's id for anybody who does not ask for aliases.
+// An alias belongs to its owner, and is no task id for callers that do not ask for aliases.
 func TestAliasesArePrivate(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{}, asking())
@@ -77,7 +77,7 @@ func TestAliasesArePrivate(t *testing.T) {
 	}
 }
 
-// A job that continued the task of another one is there again when it comes again.
+// A repeated job finds the task that it continued the first time.
 func TestOnceKnowsWhatItContinued(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{}, asking())

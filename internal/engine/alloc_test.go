@@ -13,21 +13,21 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 )
 
-// allocs are the most objects that an operation may allocate, together with those of
-// the agent that performs it: what it takes today. The detector of races allocates,
-// too, so these tests are not built with it. Whoever makes an operation cheaper lowers
-// its number. Whoever must make one dearer raises it in the same commit, and says in
-// the commit what the allocation buys.
+// allocs is the maximum number of objects that an operation may allocate, including those of
+// its agent. It equals the present number. The race detector allocates, too, so these tests are
+// not built with it. A change that reduces the allocations of an operation lowers its number. A
+// change that needs more raises it in the same commit, and the commit message states the
+// benefit.
 var allocs = map[string]float64{
 	"blocking send": 76,
 	"get":           10,
 }
 
-// appendsPerTask is how often the store is written to in the life of a task whose agent
-// answers at once. Each append is a row of the task and one of its log.
+// appendsPerTask is the number of writes to the store in the life of a task whose agent answers
+// at once. Each append is a row of the task and one of its log.
 const appendsPerTask = 2
 
-// echoing works, answers with one artifact, and completes.
+// echoing sends WORKING and one artifact, and completes.
 func echoing() a2asrv.AgentExecutor {
 	x := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		_ = yield(status(ec, a2a.TaskStateWorking, ""), nil) &&
@@ -37,7 +37,7 @@ func echoing() a2asrv.AgentExecutor {
 	return agent.With(x, agent.Traits{NoMessage: true})
 }
 
-// TestAllocations does not run in parallel with other tests: it counts for the whole
+// TestAllocations does not run in parallel with other tests, because it counts for the whole
 // process.
 func TestAllocations(t *testing.T) {
 	b := start(t, engine.Config{}, echoing())
@@ -54,8 +54,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// fewest returns how many objects f allocates. It is the least of several averages,
-// because maps grow, pools are emptied, and timers fire when they like.
+// fewest returns the number of objects that f allocates. It is the minimum of several averages,
+// because maps grow, pools are emptied, and timers fire at any time.
 func fewest(f func()) float64 {
 	least := testing.AllocsPerRun(100, f)
 	for range 4 {
@@ -64,8 +64,8 @@ func fewest(f func()) float64 {
 	return least
 }
 
-// TestAppendsPerTask takes the best of many tasks: a machine that is busy may let time
-// pass between two events, and then the first one is not kept waiting.
+// TestAppendsPerTask takes the minimum over many tasks: on a busy machine, time may pass
+// between two events, and then the first one is written alone.
 func TestAppendsPerTask(t *testing.T) {
 	store := new(counting)
 	b := start(t, engine.Config{Store: store}, echoing())

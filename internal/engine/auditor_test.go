@@ -21,12 +21,12 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// scribe is an auditor that takes its time.
+// scribe is an auditor that takes a given time.
 type scribe struct {
 	mu   sync.Mutex
 	said []string
-	// takes is how long it takes to write something down; refuses and breaks are the errors
-	// of Doing and Wait.
+	// takes is the time that it takes to write a record; refuses and breaks are the errors of
+	// Doing and Wait.
 	takes           time.Duration
 	refuses, breaks error
 }
@@ -59,7 +59,7 @@ func (s *scribe) Doing(c *op.Caller, d engine.Deed) (engine.Written, error) {
 func (s *scribe) Undone(c *op.Caller, d engine.Deed, _ error) { s.note("undone", c, d) }
 func (s *scribe) Looked(c *op.Caller, d engine.Deed)          { s.note("looked", c, d) }
 
-// TestAuditor tells what is done to tasks.
+// TestAuditor checks the records of operations on tasks.
 func TestAuditor(t *testing.T) {
 	t.Parallel()
 	s := new(scribe)
@@ -90,7 +90,8 @@ func TestAuditor(t *testing.T) {
 	}
 }
 
-// TestNothingIsToldBeforeItIsWrittenDown: an answer waits for the log, and the store does not.
+// TestNothingIsToldBeforeItIsWrittenDown: an answer waits for the audit log; the store does not
+// wait.
 func TestNothingIsToldBeforeItIsWrittenDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -104,7 +105,8 @@ func TestNothingIsToldBeforeItIsWrittenDown(t *testing.T) {
 	})
 }
 
-// TestWhatCannotBeWrittenDown is not done, or not told.
+// TestWhatCannotBeWrittenDown: an operation that cannot be logged is not done, or its result is
+// not returned.
 func TestWhatCannotBeWrittenDown(t *testing.T) {
 	t.Parallel()
 	full := errors.New("the log is full")
@@ -122,7 +124,7 @@ func TestWhatCannotBeWrittenDown(t *testing.T) {
 	}
 }
 
-// TestUndone tells of what could not be stored.
+// TestUndone checks the record of a change that could not be stored.
 func TestUndone(t *testing.T) {
 	t.Parallel()
 	s := new(scribe)
@@ -139,7 +141,7 @@ func TestUndone(t *testing.T) {
 	}
 }
 
-// TestDenialsAreWrittenDown tells of what the policy has refused, once for each call.
+// TestDenialsAreWrittenDown wants one record for each call that the policy has refused.
 func TestDenialsAreWrittenDown(t *testing.T) {
 	t.Parallel()
 	s := new(scribe)
@@ -160,7 +162,8 @@ func TestDenialsAreWrittenDown(t *testing.T) {
 	}
 }
 
-// TestPartsAreWrittenDown tells of the large parts that callers were shown, and of no others.
+// TestPartsAreWrittenDown wants a record of each large part that a caller was shown, and of no
+// others.
 func TestPartsAreWrittenDown(t *testing.T) {
 	t.Parallel()
 	s := new(scribe)

@@ -15,8 +15,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// TestRunsThatWaitElsewhere fills the line of such runs: others run beside it, further
-// ones wait, and a hub that ends does not wait for them.
+// TestRunsThatWaitElsewhere fills all places for such runs. Other runs start beside them,
+// further ones wait, and a draining hub does not wait for them.
 func TestRunsThatWaitElsewhere(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -43,8 +43,7 @@ func TestRunsThatWaitElsewhere(t *testing.T) {
 	})
 }
 
-// TestFlushOfAFencedRun wants no run to believe that what it has said is durable after it
-// was fenced.
+// TestFlushOfAFencedRun: a fenced run must not be led to believe that its output is durable.
 func TestFlushOfAFencedRun(t *testing.T) {
 	t.Parallel()
 	said := make(chan error, 1)

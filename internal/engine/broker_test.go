@@ -20,7 +20,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// observer remembers how tasks have ended.
+// observer records the outcomes of tasks.
 type observer struct {
 	mu  sync.Mutex
 	all []engine.Outcome
@@ -42,7 +42,7 @@ func (o *observer) take() []engine.Outcome {
 	return all
 }
 
-// The observer hears once of each task that has ended, with what it wants of it.
+// The observer is notified once of each task that has ended, with the entries that it wants.
 func TestObserver(t *testing.T) {
 	t.Parallel()
 	o := new(observer)
@@ -85,7 +85,7 @@ func TestObserver(t *testing.T) {
 	}
 }
 
-// gate lets one message pass for each skill.
+// gate admits one message for each skill.
 type gate struct {
 	mu     sync.Mutex
 	passed []string
@@ -106,7 +106,7 @@ func (g *gate) Admit(agent task.Agent, r *op.Send) (func(), error) {
 	}, nil
 }
 
-// The gate is asked for each new task, and told when none came of what it let pass.
+// The gate is called for each new task, and its undo when an admitted message created none.
 func TestGate(t *testing.T) {
 	t.Parallel()
 	g := new(gate)
@@ -132,8 +132,8 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// A message that says the same as one a moment ago is that one, where the skill asks for
-// that, and for as long.
+// A message with the same content as an earlier one counts as the same message, if
+// Idempotency.Same says so for its skill, and for that time.
 func TestSameContent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// exhausted fails the test unless err says that the caller must come back later.
+// exhausted fails the test unless err asks the caller to try again later.
 func exhausted(t *testing.T, err error) {
 	t.Helper()
 	var f *apierror.Error
@@ -27,7 +27,7 @@ func exhausted(t *testing.T, err error) {
 	}
 }
 
-// A caller's tasks that run or wait in line are limited; others are not touched.
+// The tasks of a caller that run or are queued are limited; other callers are not affected.
 func TestTasksPerCaller(t *testing.T) {
 	t.Parallel()
 	began := make(chan context.Context, 10)
@@ -41,7 +41,7 @@ func TestTasksPerCaller(t *testing.T) {
 	if _, err := b.Send(t.Context(), caller("bob"), now(text("bob's"))); err != nil {
 		t.Errorf("another caller is refused: %v", err)
 	}
-	// A message for a task that is at work already is no further task.
+	// A message for a task that is at work already does not count as a further task.
 	b.send(now(reply(first.Head.ID, "more")))
 	if _, err := b.Cancel(t.Context(), alice, &op.Cancel{ID: first.Head.ID}); err != nil {
 		t.Fatal(err)
@@ -51,8 +51,8 @@ func TestTasksPerCaller(t *testing.T) {
 	exhausted(t, err)
 }
 
-// Whoever is told that a task has ended, or waits for the caller, can begin the next
-// one at once.
+// A caller that is notified that its task has ended, or waits for it, can start the next one at
+// once.
 func TestEndedTasksMakeRoom(t *testing.T) {
 	t.Parallel()
 	asks := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
@@ -83,8 +83,8 @@ func TestEndedTasksMakeRoom(t *testing.T) {
 	}
 }
 
-// A task that waited for its caller counts again when it is answered; where there is
-// no room it goes on waiting.
+// A task that waited for its caller counts again when it is answered. Without a free place it
+// remains waiting.
 func TestAnswerNeedsRoom(t *testing.T) {
 	t.Parallel()
 	var held atomic.Int64
@@ -117,7 +117,7 @@ func TestAnswerNeedsRoom(t *testing.T) {
 	}
 }
 
-// Side by side, exactly as many are admitted as may be.
+// Of concurrent messages, exactly the allowed number is admitted.
 func TestTasksSideBySide(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{TasksPerCaller: 5, DrainTimeout: -1}, untilStopped(nil))
@@ -139,8 +139,8 @@ func TestTasksSideBySide(t *testing.T) {
 	}
 }
 
-// A task that a caller named and that is there already keeps its place when it is
-// named once more.
+// An existing task with an id that a caller has chosen keeps its place when the caller names it
+// again.
 func TestTasksWithChosenIDs(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{TasksPerCaller: 1, DrainTimeout: -1}, untilStopped(nil))
@@ -154,7 +154,7 @@ func TestTasksWithChosenIDs(t *testing.T) {
 	exhausted(t, err)
 }
 
-// The tasks that a hub takes up again after a restart count.
+// Tasks that a hub recovers after a restart count.
 func TestRecoveredTasksCount(t *testing.T) {
 	t.Parallel()
 	store := new(memstore.Store)

@@ -15,16 +15,16 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// everything are all extensions of these tests, in the order of the callers here.
+// everything lists all extensions of these tests, in the order of the callers here.
 var everything = []string{alien, inner, cite, geo}
 
-// activeIn are the extensions of everything that are active in an answer of strict.
+// activeIn returns the extensions of everything that are active in an answer of strict.
 func (b *bench) activeIn(said *engine.Confirmation) []string {
 	return b.ActiveIn("strict", everything, said)
 }
 
 // declaring starts an engine with the agent strict, whose card declares everything but alien,
-// and which has a time for its first event.
+// and with the given time for a first event.
 func declaring(t *testing.T, first time.Duration, x a2asrv.AgentExecutor) *bench {
 	t.Helper()
 	b := start(t, engine.Config{FirstEvent: first}, words("hi"))
@@ -36,8 +36,8 @@ func declaring(t *testing.T, first time.Duration, x a2asrv.AgentExecutor) *bench
 	return b
 }
 
-// TestConfirm: an agent that says which extensions are active is believed, in the answer to
-// that message; one that does not is taken at its card's word.
+// TestConfirm: if an agent confirms extensions, these are active in the answer to that message;
+// otherwise those of its card are.
 func TestConfirm(t *testing.T) {
 	t.Parallel()
 	declared := []string{inner, cite, geo}
@@ -100,7 +100,7 @@ func TestConfirmOfEachMessage(t *testing.T) {
 		}
 		yield(status(ec, a2a.TaskStateInputRequired, "more?"), nil)
 	}})
-	// A reader keeps the task in memory, with what was confirmed before.
+	// A reader keeps the task, and its earlier confirmation, in memory.
 	first, err := b.Stream(t.Context(), naming(everything...), to("strict", text("one")))
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +129,8 @@ func TestConfirmOfEachMessage(t *testing.T) {
 	}
 }
 
-// confirming asks for more at once, and confirms cite for a further message once it may.
+// confirming returns INPUT_REQUIRED at once, and confirms cite for a further message after may
+// is closed.
 func confirming(may <-chan struct{}) a2asrv.AgentExecutor {
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		if ec.StoredTask == nil {
@@ -147,8 +148,8 @@ func confirming(may <-chan struct{}) a2asrv.AgentExecutor {
 	return agent.With(x, agent.Traits{Confirms: true})
 }
 
-// TestStreamAwaitsConfirm: a stream of a caller who names extensions begins once the agent has
-// confirmed them, or has had the time for it; any other stream begins at once.
+// TestStreamAwaitsConfirm: if a caller names extensions, its stream begins after the agent has
+// confirmed them, or after FirstEvent. Any other stream begins at once.
 func TestStreamAwaitsConfirm(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

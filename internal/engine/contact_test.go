@@ -10,8 +10,8 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 )
 
-// TestContacts counts the messages of callers: not those that are refused, repeated, sent
-// by agents on their behalf, or that nobody has signed; and not questions for tasks.
+// TestContacts counts the messages of callers, except those that are refused, repeated,
+// anonymous, or sent by agents on their behalf; requests about tasks do not count either.
 func TestContacts(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -11,7 +11,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// A page token counts for the list of the caller that it was made for, and no other text does.
+// A page token is valid only for the list of the caller that received it, and no other text is
+// accepted.
 func FuzzPageToken(f *testing.F) {
 	tokens := newTokens([]byte("0123456789abcdef0123456789abcdef"))
 	good := tokens.encode(&task.Query{Owner: "alice", Agent: "echo"}, task.Cursor{At: 7, Key: 9})
@@ -70,8 +71,8 @@ func FuzzPushToken(f *testing.F) {
 	})
 }
 
-// Whatever a reader names as its last event, it resumes after a version that the task has, or
-// from the beginning; nothing is skipped, and nothing beyond the task is waited for.
+// For any last event id, a reader resumes after a version that the task has, or from the
+// beginning. It skips no event, and does not wait for versions that it names beyond the task.
 func FuzzLastEventID(f *testing.F) {
 	for _, id := range []string{"", "1", "5", "6", "0", "-1", "+1", " 1", "1 ", "0x1", "9223372036854775808", "1e0", "١", "01", "\x00"} {
 		f.Add(id, int64(5), true)

@@ -9,7 +9,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// The default agent is the one of the configured name while it is there, and else the first.
+// The default agent is the one with the configured name while that is registered, otherwise the
+// first.
 func TestDefaultAgent(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{Default: "default"}, words("first"))

@@ -18,8 +18,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// asks returns an executor that asks another agent what it was asked, and completes
-// with the answer.
+// asks returns an executor that passes its message to another agent, and completes with the
+// answer.
 func asks(other task.Agent, key string, heard chan<- *agent.Delegated) *executor {
 	return &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		got, err := agent.Delegate(ctx, &agent.Delegation{Agent: other, Key: key, Message: ec.Message})
@@ -46,8 +46,7 @@ func (b *bench) tasksOf(name task.Agent) []engine.Answer {
 	return page.Tasks
 }
 
-// startTwo starts an engine on what another one has left, with the agents main and
-// other.
+// startTwo starts an engine with the agents main and other on the store of an earlier one.
 func startTwo(t *testing.T, store task.Store, first, second a2asrv.AgentExecutor) *bench {
 	t.Helper()
 	b := &bench{Engine: engine.New(engine.Config{Store: store, DrainTimeout: -1}), t: t, store: store, done: make(chan error, 1)}
@@ -126,8 +125,8 @@ func TestDelegationThatFails(t *testing.T) {
 	}
 }
 
-// TestDelegationWithAKeyHappensOnce interrupts a parent that waits for its child. The
-// next execution joins the child.
+// TestDelegationWithAKeyHappensOnce interrupts a parent that waits for its child. The next
+// execution joins the child.
 func TestDelegationWithAKeyHappensOnce(t *testing.T) {
 	t.Parallel()
 	store, began := new(memstore.Store), make(chan context.Context, 2)
@@ -175,8 +174,8 @@ func TestCancelReachesChildren(t *testing.T) {
 	}
 }
 
-// TestPendingCancelReachesChildren leaves a cancel request behind that the hub has not
-// carried out.
+// TestPendingCancelReachesChildren leaves behind a cancel request that the hub has not carried
+// out.
 func TestPendingCancelReachesChildren(t *testing.T) {
 	t.Parallel()
 	store, began := new(memstore.Store), make(chan context.Context, 1)
@@ -204,9 +203,9 @@ func TestPendingCancelReachesChildren(t *testing.T) {
 	}
 }
 
-// TestFollowUpWithAKeyHappensOnce interrupts a parent whose child is at its second message.
-// The next execution finds the child where it is, waits for what comes of that message, and
-// does not say it again.
+// TestFollowUpWithAKeyHappensOnce interrupts a parent whose child is processing its second
+// message. The next execution finds the child in that state, waits for the outcome of that
+// message, and does not send it again.
 func TestFollowUpWithAKeyHappensOnce(t *testing.T) {
 	t.Parallel()
 	store, began := new(memstore.Store), make(chan context.Context, 2)
@@ -234,7 +233,7 @@ func TestFollowUpWithAKeyHappensOnce(t *testing.T) {
 						n++
 					}
 				}
-				n-- // the present one is there, too
+				n-- // the present run is included
 			}
 			switch {
 			case n == 2 && stop:
@@ -253,8 +252,8 @@ func TestFollowUpWithAKeyHappensOnce(t *testing.T) {
 	b.stop()
 	b = startTwo(t, store, parent, child(false))
 	b.wait(id, task.Completed)
-	// The first one is answered with what the child says meanwhile, before or after it has
-	// read the second message again.
+	// The first message is answered with the child's output so far, before or after the child
+	// has read the second message again.
 	const rest = "heard 2 heard 2 heard 3 "
 	if got := statusText(t, b.get(id)); got != "heard 1 "+rest && got != "heard 2 "+rest {
 		t.Errorf("the parent heard %q, want %q after what the child said at first", got, rest)

@@ -19,7 +19,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// TestCircle lets an agent ask one that asks it again.
+// TestCircle lets an agent delegate to one that delegates back to it.
 func TestCircle(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{TokenKey: make([]byte, 32)}, asks("other", "", nil))
@@ -34,7 +34,7 @@ func TestCircle(t *testing.T) {
 	}
 }
 
-// TestHops lets a row of agents ask each other, of which the last is one too many.
+// TestHops builds a chain of agents that is one longer than allowed.
 func TestHops(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{Errands: delegation.Limits{Hops: 3}}, asks("a1", "", nil))
@@ -48,8 +48,8 @@ func TestHops(t *testing.T) {
 	}
 }
 
-// TestBudget lets an agent ask another one until nobody may be asked any more, and once
-// more after a further message.
+// TestBudget lets an agent delegate until its budget is spent, and once more after a further
+// message.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	greedy := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
@@ -66,7 +66,7 @@ func TestBudget(t *testing.T) {
 	if got, want := statusText(t, a), "the budget of this work is spent: main@"; !strings.Contains(got, want) {
 		t.Errorf("the answer is %q, want %q", got, want)
 	}
-	// Of five tasks each of the first ones leaves one to itself to spend.
+	// Each of the first tasks reserves a share of the budget of five for itself.
 	n := len(b.tasksOf("other"))
 	if n < 2 || n > 5 {
 		t.Errorf("%d tasks were begun, want two to five", n)
@@ -77,7 +77,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestDeadline lets an agent work for longer than its caller has time.
+// TestDeadline lets an agent work longer than the deadline of its caller.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
-// TestErrandsOfStrangers sends what is no errand.
+// TestErrandsOfStrangers sends invalid errands.
 func TestErrandsOfStrangers(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{}, words("ok"))

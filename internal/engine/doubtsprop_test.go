@@ -18,13 +18,13 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// deed is one step of callers, or of the store.
+// deed is one step of callers or of the store.
 type deed struct {
 	What string
-	// Task is the number of the task that it is about, among those that are known.
+	// Task is the index of the task concerned, among the known ones.
 	Task int
 	Word string
-	// Hook, Wait, Keep and Stay are what they are in a message, and in a hostile store.
+	// Hook, Wait, Keep and Stay are the settings of a message, and of a hostile store.
 	Hook, Wait, Keep, Stay bool
 	// N is the number of the write that fails, counted from now.
 	N int
@@ -48,7 +48,7 @@ type saga struct {
 	*ordeal
 	ids   []a2a.TaskID
 	calls sync.WaitGroup
-	// open is how many calls have not returned.
+	// open is the number of calls that have not returned.
 	mu   sync.Mutex
 	open int
 }
@@ -62,7 +62,7 @@ func (s *saga) id(n int) (a2a.TaskID, bool) {
 	return s.ids[n%len(s.ids)], true
 }
 
-// call makes a call beside the others; whether it is refused does not matter.
+// call makes a call concurrently with the others; a refusal is allowed.
 func (s *saga) call(f func(ctx context.Context)) {
 	s.mu.Lock()
 	s.open++
@@ -117,7 +117,7 @@ func (s *saga) do(d deed) {
 	}
 }
 
-// failAt lets the write number d.N fail.
+// failAt makes the write number d.N fail.
 func (s *hostile) failAt(d deed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,9 +130,9 @@ func (s *hostile) failAt(d deed) {
 	}
 }
 
-// TestDoubtsProperty lets a store fail anywhere in sequences of calls. When it works
-// again, nothing is left to do, every call has returned, no message was executed twice,
-// webhooks are known, and readers see what is stored.
+// TestDoubtsProperty lets a store fail at any point of a sequence of calls. When it works
+// again, no work is left over, every call has returned, no message was executed twice, the
+// pusher knows all webhooks, and readers see the stored log.
 func TestDoubtsProperty(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

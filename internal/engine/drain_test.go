@@ -35,8 +35,8 @@ func patient(traits agent.Traits) a2asrv.AgentExecutor {
 	}}, traits)
 }
 
-// TestUntilDrain: a run that waits for somebody ends when the engine drains, and goes on
-// in the next process if it can.
+// TestUntilDrain: a run that waits for a person ends when the engine drains, and continues in
+// the next process if it is resumable.
 func TestUntilDrain(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -44,7 +44,7 @@ func TestUntilDrain(t *testing.T) {
 		want   task.State
 	}{
 		"resumable": {agent.Traits{Resumable: true}, task.Completed},
-		// It has ended, and says that it waits for its caller.
+		// It has ended in a state that waits for its caller.
 		"not resumable": {agent.Traits{}, task.AuthRequired},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestUntilDrain(t *testing.T) {
 	}
 }
 
-// TestQuestionsDoNotHoldUpADrain: who answers may take days.
+// TestQuestionsDoNotHoldUpADrain: an answer may take days.
 func TestQuestionsDoNotHoldUpADrain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -109,7 +109,7 @@ func held(t *testing.T, cfg engine.Config, x a2asrv.AgentExecutor) *bench {
 	return b
 }
 
-// TestQuestionsThatComeWhileDraining are for the next process, which can ask others.
+// TestQuestionsThatComeWhileDraining: they wait for the next process, which can answer them.
 func TestQuestionsThatComeWhileDraining(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -154,8 +154,8 @@ func (c *clumsy) Reply(ctx context.Context, q *engine.Question) (engine.Reply, e
 	return engine.Reply{Fail: "nobody helps"}, nil
 }
 
-// TestRepliesWhileDraining: that nobody can be asked while the engine drains is no reason
-// to fail.
+// TestRepliesWhileDraining: a delegation that is impossible because the engine drains does not
+// fail the task.
 func TestRepliesWhileDraining(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -179,8 +179,8 @@ func TestRepliesWhileDraining(t *testing.T) {
 	})
 }
 
-// TestUntilDrainIsOver: an executor that waits no more and ends without a final state has
-// failed, also while the engine drains.
+// TestUntilDrainIsOver: an executor that no longer waits and ends without a final state has
+// failed, even while the engine drains.
 func TestUntilDrainIsOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -203,11 +203,11 @@ func TestUntilDrainIsOver(t *testing.T) {
 	})
 }
 
-// teller tells why it takes its time.
+// teller explains in a status why its answer takes time.
 type teller struct{ *desk }
 
 func (d teller) Reply(ctx context.Context, q *engine.Question) (engine.Reply, error) {
-	for range 2 { // the second time changes nothing
+	for range 2 { // the second call changes nothing
 		if err := q.Tell(ctx, "please wait"); err != nil {
 			return engine.Reply{}, err
 		}
@@ -215,8 +215,8 @@ func (d teller) Reply(ctx context.Context, q *engine.Question) (engine.Reply, er
 	return d.desk.Reply(ctx, q)
 }
 
-// TestTold: a status of the hub about a question changes neither its version nor what
-// counts as an attempt.
+// TestTold: a status that the hub adds to a question changes neither its version nor the number
+// of attempts.
 func TestTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

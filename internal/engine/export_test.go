@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// BusyCallers returns how many callers have tasks that are at work.
+// BusyCallers returns the number of callers with tasks at work.
 func BusyCallers(e *Engine) int {
 	e.busy.mu.Lock()
 	defer e.busy.mu.Unlock()
 	return len(e.busy.by)
 }
 
-// Held is what an engine holds: tasks in memory, runs and places in line, doubts, and tokens
-// of callers. A hub at rest holds nothing.
+// Held counts the resources of an engine: tasks in memory, runs and queued tickets, doubts, and
+// tokens of callers. All are zero in an idle hub.
 type Held struct{ Live, Running, Waiting, Doubts, Bearers int }
 
-// Holds returns what an engine holds.
+// Holds returns the resources that an engine holds.
 func Holds(e *Engine) Held {
 	var h Held
 	h.Running, h.Waiting = e.scheduler.size()
@@ -37,5 +37,5 @@ func Holds(e *Engine) Held {
 	return h
 }
 
-// SweepParts sweeps the parts as if it were now.
+// SweepParts sweeps the parts at the given time.
 func (e *Engine) SweepParts(ctx context.Context, now time.Time) { e.sweepParts(ctx, now) }

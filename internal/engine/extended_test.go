@@ -17,7 +17,7 @@ import (
 
 const cardToken = "a-token-of-the-extended-cards"
 
-// request is a call with these values of Authorization, and a key for "ann".
+// request returns a call with these values of Authorization, and a key for "ann".
 func request(key string, authorization ...string) *auth.Request {
 	return &auth.Request{Header: func(name string) []string {
 		switch strings.ToLower(name) {
@@ -30,8 +30,8 @@ func request(key string, authorization ...string) *auth.Request {
 	}}
 }
 
-// keyed knows the key "ann"; without a key and bearer token, callers are anonymous if
-// open is set.
+// keyed accepts the key "ann". Callers without a key and bearer token are anonymous if open is
+// set.
 func keyed(open bool) auth.Authenticator {
 	return auth.Func(func(_ context.Context, r *auth.Request) (*auth.Principal, error) {
 		switch {
@@ -93,7 +93,8 @@ func TestExtendedCard(t *testing.T) {
 	}
 }
 
-// The token opens nothing but the cards: whoever has no other credentials is nobody.
+// The token grants access to the cards alone: a caller without other credentials is
+// unauthenticated.
 func TestTokenOfCardsOpensNothingElse(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{Extended: engine.ExtendedCards{Token: cardToken}}, words())
@@ -130,7 +131,8 @@ func TestExtendedCardOfWhichAgent(t *testing.T) {
 	}
 }
 
-// An agent whose own card promises an extended one is told apart from others.
+// The error for an agent whose own card promises an extended one differs from that for other
+// agents.
 func TestPromisedExtendedCard(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{}, words())

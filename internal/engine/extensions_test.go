@@ -25,13 +25,13 @@ const (
 	alien = "https://example.com/ext/alien/v1"
 )
 
-// naming is alice who names extensions.
+// naming returns alice as a caller that names extensions.
 func naming(uris ...string) *op.Caller {
 	return &op.Caller{Principal: &auth.Principal{ID: "alice"}, Extensions: uris}
 }
 
-// strict starts an engine with the agent main, which requires nothing, and strict, whose
-// card requires geo and knows cite, and whose extended card knows inner, too.
+// strict starts an engine with the agent main, which requires no extension, and strict, whose
+// card requires geo and declares cite. The extended card of strict declares inner, too.
 func strict(t *testing.T, x a2asrv.AgentExecutor) *bench {
 	t.Helper()
 	b := start(t, engine.Config{Push: new(enginetest.Pusher)}, words("hi"))
@@ -50,8 +50,8 @@ func to(name string, r *op.Send) *op.Send {
 	return r
 }
 
-// Every operation on an agent, or on a task of it, needs the extensions that the agent
-// requires; what is not there is not found, with or without them.
+// Every operation on an agent, or on its tasks, needs the extensions that the agent requires.
+// Tasks and agents that do not exist are not found, with or without them.
 func TestRequiredExtensions(t *testing.T) {
 	t.Parallel()
 	ask := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
@@ -121,7 +121,7 @@ func TestRequiredExtensions(t *testing.T) {
 	}
 }
 
-// A refused message leaves no task behind, and says what is missing.
+// A refused message creates no task, and the error lists the missing extensions.
 func TestRefusedForExtensions(t *testing.T) {
 	t.Parallel()
 	b := strict(t, words("hi"))
@@ -172,7 +172,7 @@ func TestActivated(t *testing.T) {
 	}
 }
 
-// seenExtensions is what an executor is told of extensions.
+// seenExtensions are the extensions passed to an executor.
 type seenExtensions struct{ Requested, Activated, Call []string }
 
 func see(ctx context.Context) seenExtensions {
@@ -186,7 +186,7 @@ func see(ctx context.Context) seenExtensions {
 	return s
 }
 
-// Executors ask the SDK which extensions the caller named and which are active.
+// Executors learn from the SDK which extensions the caller named and which are active.
 func TestExecutorSeesExtensions(t *testing.T) {
 	t.Parallel()
 	saw := make(chan seenExtensions, 2)
@@ -202,7 +202,7 @@ func TestExecutorSeesExtensions(t *testing.T) {
 	}
 	b := strict(t, x)
 	c := naming(alien, cite, geo)
-	// The header as it came is one value.
+	// The unparsed header is one value.
 	c.Params = map[string][]string{"a2a-extensions": {alien + ", " + cite + "," + geo}}
 	a, err := b.Send(t.Context(), c, to("strict", text("a")))
 	if err != nil {

@@ -9,9 +9,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// A task may be ended by somebody else between the append of a run's events and the
-// moment at which the run takes them out of its queue: a cancellation that comes as
-// the agent completes.
+// A task may be ended after the append of a run's events and before the run removes them from
+// its queue: a cancellation that arrives as the agent completes.
 func TestFenceBetweenAppendAndQueue(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(*run){

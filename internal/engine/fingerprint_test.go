@@ -55,7 +55,7 @@ func TestFingerprintTellsApart(t *testing.T) {
 	}
 }
 
-// What is sorted is the same for every order of the members, and says the same.
+// The result of sorting is the same for every order of the members, and has the same content.
 func FuzzAppendSorted(f *testing.F) {
 	for _, s := range []string{`{"b":1,"a":[{"y":null,"x":"\u00e4"}]}`, `[]`, `"\n"`, `{"":{}}`, `-1e400`} {
 		f.Add([]byte(s))
@@ -65,7 +65,7 @@ func FuzzAppendSorted(f *testing.F) {
 			return
 		}
 		once := appendSorted(nil, in)
-		// It ends each list with a comma, so it is no JSON; encoding/json sorts, too.
+		// Each list in it ends with a comma, so it is not JSON; encoding/json sorts, too.
 		d := json.NewDecoder(bytes.NewReader(in))
 		d.UseNumber()
 		var v any
@@ -100,8 +100,8 @@ func mustDecode(t *testing.T, b []byte) any {
 	return v
 }
 
-// hasTwins reports whether an object in b has two members of the same name, of which
-// encoding/json knows the last one alone.
+// hasTwins reports whether an object in b has two members of the same name. encoding/json keeps
+// only the last of them.
 func hasTwins(b []byte) bool {
 	seen := map[string]bool{}
 	for name, v := range rawjson.Fields(b) {

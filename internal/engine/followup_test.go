@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// shownAs is what a caller sees of a task.
+// shownAs is a caller's view of a task.
 type shownAs struct {
 	State    task.State
 	Question string
@@ -34,8 +34,8 @@ func asShown(t *testing.T, a *engine.Answer) shownAs {
 	return got
 }
 
-// From the moment at which an answer is accepted, no way to read the task shows its old
-// question: clients that stop at the first interrupted state would take it for a new one.
+// Once an answer is accepted, no way to read the task shows its old question: clients that stop
+// at the first interrupted state would take it for a new one.
 func TestAnsweredQuestionIsNotShownAgain(t *testing.T) {
 	t.Parallel()
 	for _, state := range []a2a.TaskState{a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired} {
@@ -93,7 +93,7 @@ func TestAnsweredQuestionIsNotShownAgain(t *testing.T) {
 	}
 }
 
-// The stream of a follow-up begins with the task at work, and ends with the next question.
+// The stream of a follow-up begins with the working task, and ends with the next question.
 func TestStreamOfAFollowUpBeginsAfterTheQuestion(t *testing.T) {
 	t.Parallel()
 	x := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {

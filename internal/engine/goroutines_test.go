@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestCrewKeepsGoroutines wants one goroutine to do what comes one after the other, and
-// none to be left when the crew is closed.
+// TestCrewKeepsGoroutines wants one goroutine to run consecutive functions, and none to be left
+// when the crew is closed.
 func TestCrewKeepsGoroutines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -35,7 +35,8 @@ func TestCrewKeepsGoroutines(t *testing.T) {
 	})
 }
 
-// TestCrewBounds wants a crew to run any number side by side, and to keep a few.
+// TestCrewBounds wants a crew to run any number of functions concurrently, and to keep a few
+// goroutines.
 func TestCrewBounds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -57,7 +58,7 @@ func TestCrewBounds(t *testing.T) {
 	})
 }
 
-// TestCrewClose closes a crew while others run and join: what was accepted is done.
+// TestCrewClose closes a crew while others run and join: every accepted function runs.
 func TestCrewClose(t *testing.T) {
 	t.Parallel()
 	for range 50 {

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// executor is an agent made of functions.
+// executor is an agent built from functions.
 type executor struct {
 	run    func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool)
 	cancel func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool)
@@ -57,7 +57,7 @@ func chunk(ec *a2asrv.ExecutorContext, text string, more bool) a2a.Event {
 	return ev
 }
 
-// words answers with its text in chunks.
+// words answers with its texts in chunks.
 func words(texts ...string) *executor {
 	return &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		if !yield(status(ec, a2a.TaskStateWorking, ""), nil) {
@@ -93,7 +93,7 @@ type bench struct {
 	done   chan error
 }
 
-// start returns an engine with one agent that works until the test ends.
+// start returns an engine with one agent. The engine works until the test ends.
 func start(t testing.TB, cfg engine.Config, x a2asrv.AgentExecutor) *bench {
 	t.Helper()
 	if cfg.Store == nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// byHeader takes the keys that come beside payloads.
+// byHeader accepts the keys that come beside payloads.
 var byHeader = engine.Config{Idempotency: engine.Idempotency{Header: true}}
 
 func key(k string, r *op.Send) *op.Send {
@@ -32,7 +32,7 @@ func key(k string, r *op.Send) *op.Send {
 	return r
 }
 
-// counted completes each task, and counts the messages. With a gate it waits for it.
+// counted completes each task, and counts the messages. If it has a gate, it waits for it.
 type counted struct {
 	executor
 	n     atomic.Int64
@@ -79,7 +79,7 @@ func (b *bench) tasks(owner string) int {
 	return p.TotalSize
 }
 
-// taken refuses the first change with a key, as if another message had used it.
+// taken refuses the first change with a key, as if another message had used the key.
 type taken struct {
 	memstore.Store
 	done atomic.Bool
@@ -92,8 +92,8 @@ func (s *taken) Append(ctx context.Context, c *task.Change) error {
 	return s.Store.Append(ctx, c)
 }
 
-// TestKeyIsFreeAgain lets the first attempt to store a message fail after its run has begun:
-// the second attempt begins another run, and nothing of the first one is left.
+// TestKeyIsFreeAgain makes the first attempt to store a message fail after its run has begun:
+// the second attempt starts another run, and no trace of the first run is left.
 func TestKeyIsFreeAgain(t *testing.T) {
 	t.Parallel()
 	cfg := byHeader
@@ -151,7 +151,7 @@ func TestRepeatedMessageGetsTheSameTask(t *testing.T) {
 	}
 }
 
-// Without the configuration, keys say nothing.
+// Without the configuration, keys have no effect.
 func TestKeysAreOffByDefault(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{}, newCounted(false))
@@ -184,7 +184,8 @@ func TestKeysOfOthers(t *testing.T) {
 	}
 }
 
-// What decides about the outcome must be the same; what only shapes the answer need not.
+// Content that affects the outcome must be equal; settings that affect only the form of the
+// answer need not be.
 func TestOtherContentUnderTheSameKey(t *testing.T) {
 	t.Parallel()
 	cfg := byHeader
@@ -231,7 +232,7 @@ func TestOtherContentUnderTheSameKey(t *testing.T) {
 	}
 }
 
-// Whoever repeats a message while the first one is at work joins its caller.
+// A caller that repeats a message while the first one is being processed joins its caller.
 func TestRepeatedMessageJoins(t *testing.T) {
 	t.Parallel()
 	x := newCounted(true)
@@ -273,7 +274,7 @@ func TestRepeatedMessageJoins(t *testing.T) {
 	}
 }
 
-// kinds writes down what a reader is shown.
+// kinds returns the items shown to a reader as text.
 func kinds(first *engine.Answer, events []engine.Event) string {
 	var all []string
 	if first != nil {
@@ -286,8 +287,8 @@ func kinds(first *engine.Answer, events []engine.Event) string {
 	return strings.Join(all, ", ")
 }
 
-// The stream of a repeated message begins with the first frame, and ends where the
-// first one did, whatever came later and in whatever process.
+// The stream of a repeated message begins with the first frame. It ends at the same event as
+// the first stream, regardless of later events and in any process.
 func TestRepeatedStream(t *testing.T) {
 	t.Parallel()
 	cfg := byHeader
@@ -339,7 +340,7 @@ func TestRepeatedMessageOfATaskThatAsks(t *testing.T) {
 	}
 }
 
-// A bare message is nothing that a later caller could be shown.
+// A bare message cannot be shown to a later caller.
 func TestMessageWithAKeyMakesATask(t *testing.T) {
 	t.Parallel()
 	x := &executor{run: func(_ context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
@@ -383,7 +384,7 @@ func TestMessageIDAsKey(t *testing.T) {
 	}
 }
 
-// A key and a message id that are the same text are two keys.
+// A key and a message id with the same text are two keys.
 func TestKeyIsNoMessageID(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{Idempotency: engine.Idempotency{Header: true, MessageID: true}}, newCounted(false))
@@ -420,7 +421,7 @@ func TestRefusedMessageKeepsNoKey(t *testing.T) {
 	b.send(key("k", text("b")))
 }
 
-// A client that chooses the id of the task may repeat itself, too.
+// A client that chooses the id of the task may repeat its message, too.
 func TestRepeatedMessageWithItsOwnTaskID(t *testing.T) {
 	t.Parallel()
 	b := start(t, byHeader, newCounted(false))
@@ -433,7 +434,7 @@ func TestRepeatedMessageWithItsOwnTaskID(t *testing.T) {
 	}
 }
 
-// A key is forgotten when its time is over, even before it is swept, and then swept.
+// A key expires at the end of its time, even before it is swept, and is swept then.
 func TestKeysExpire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -458,8 +459,8 @@ func TestKeysExpire(t *testing.T) {
 	})
 }
 
-// A caller who is told that its message may not be stored comes back with the key, and
-// gets the one task whatever was stored.
+// A caller whose message was possibly not stored retries with the key. It gets the one task,
+// whether or not the message was stored.
 func TestKeySettlesDoubt(t *testing.T) {
 	t.Parallel()
 	for _, keep := range []bool{false, true} {

@@ -18,7 +18,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// recorded returns the records of the task of a run, one after the other.
+// recorded returns the records of the run's task as one text.
 func recorded(ctx context.Context) string {
 	var all []string
 	for rec, err := range agent.Journal(ctx) {
@@ -30,7 +30,7 @@ func recorded(ctx context.Context) string {
 	return strings.Join(all, " ")
 }
 
-// journalOf returns what a store has of the journal of a task.
+// journalOf returns the journal of a task from a store.
 func journalOf(t *testing.T, s task.Journals, key task.Key) string {
 	t.Helper()
 	page, err := s.Journal(t.Context(), key, 0)
@@ -47,8 +47,8 @@ func journalOf(t *testing.T, s task.Journals, key task.Key) string {
 	return strings.Join(all, " ")
 }
 
-// TestJournalGoesOn interrupts a run twice, which adds a record each time, and lets its
-// caller answer a question in the end.
+// TestJournalGoesOn interrupts a run twice, which adds a record each time. Finally its caller
+// answers a question.
 func TestJournalGoesOn(t *testing.T) {
 	t.Parallel()
 	store, began, heard := new(memstore.Store), make(chan context.Context, 1), make(chan string, 4)
@@ -130,7 +130,7 @@ func TestRecordIsAsDurableAsItsEvent(t *testing.T) {
 	b.wait(h.ID, task.Completed)
 }
 
-// TestRecordAloneIsStoredSoon: no event follows the records, and nobody flushes.
+// TestRecordAloneIsStoredSoon: no event follows the records, and Flush is not called.
 func TestRecordAloneIsStoredSoon(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -190,7 +190,7 @@ func TestJournalOfOthersIsNone(t *testing.T) {
 	}
 }
 
-// TestRedriveForgetsTheJournal dispatches a message anew, which begins from the start.
+// TestRedriveForgetsTheJournal dispatches a message again, which starts from the beginning.
 func TestRedriveForgetsTheJournal(t *testing.T) {
 	t.Parallel()
 	store, began, heard := new(memstore.Store), make(chan context.Context, 1), make(chan string, 2)

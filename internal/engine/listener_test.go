@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// hearer notes the output of agents.
+// hearer records the output of agents.
 type hearer struct {
 	mu    sync.Mutex // guards the field below
 	heard []string

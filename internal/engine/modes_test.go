@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 )
 
-// studio is an engine with agents that give different things out.
+// studio returns an engine with agents of different output media types.
 func studio(t *testing.T) *bench {
 	b := start(t, engine.Config{}, named("main"))
 	for _, card := range []*a2a.AgentCard{
@@ -28,8 +28,8 @@ func studio(t *testing.T) *bench {
 	return b
 }
 
-// A caller that accepts nothing of what the agent's card says it gives is refused. What
-// either side leaves open refuses nothing.
+// A caller that accepts none of the media types on the agent's card is refused. A side that
+// lists none refuses nothing.
 func TestAcceptedOutputModes(t *testing.T) {
 	t.Parallel()
 	b := studio(t)
@@ -46,7 +46,7 @@ func TestAcceptedOutputModes(t *testing.T) {
 		{"texts", "", []string{"*/*"}, false},
 		{"texts", "", []string{"file"}, false},
 		{"texts", "", []string{"video/mp4", "text/plain"}, false},
-		{"texts", "", []string{"image/png"}, false}, // a skill gives them
+		{"texts", "", []string{"image/png"}, false}, // a skill produces them
 		{"texts", "", []string{"video/mp4"}, true},
 		{"texts", "", []string{"text/html"}, true},
 		{"texts", "write", []string{"text/plain"}, false},
@@ -57,7 +57,7 @@ func TestAcceptedOutputModes(t *testing.T) {
 		{"texts", "draw", []string{"text"}, true},
 		{"any", "", []string{"video/mp4"}, false},
 		{"main", "", []string{"video/mp4"}, false},
-		{"open", "", []string{"video/mp4"}, false}, // nobody knows what it gives without the skill
+		{"open", "", []string{"video/mp4"}, false}, // unknown without the skill
 		{"open", "draw", []string{"video/mp4"}, true},
 	}
 	made := 0
@@ -80,7 +80,7 @@ func TestAcceptedOutputModes(t *testing.T) {
 	}
 }
 
-// A follow-up is asked like a first message.
+// A follow-up is checked like a first message.
 func TestAcceptedOutputModesOfAFollowUp(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{}, named("main"))

@@ -8,8 +8,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// TestNotesBelongToEvents: a checkpoint may be stored with its event or a later one, and
-// never before, even if a flush comes between the two.
+// TestNotesBelongToEvents: a checkpoint may be stored with its event or a later one, and never
+// before, even if a flush comes between the two.
 func TestNotesBelongToEvents(t *testing.T) {
 	t.Parallel()
 	e := New(Config{Store: new(memstore.Store)})

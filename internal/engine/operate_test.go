@@ -16,8 +16,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// stuck hangs in its first execution, whatever its context says, until it is let go;
-// then it says something that must not count. Later ones answer.
+// stuck blocks in its first execution, ignoring its context, until let is closed. It then
+// yields an event that must be ignored. Later executions answer.
 type stuck struct {
 	began chan context.Context
 	let   chan struct{}
@@ -152,7 +152,7 @@ func TestReassign(t *testing.T) {
 		t.Fatalf("Reassign = %q for %q, %v", h.Assigned, h.Agent, err)
 	}
 	b.wait(id, task.InputRequired)
-	// The answer goes to the same agent, also after a restart.
+	// The same agent gets the answer, even after a restart.
 	b.stop()
 	b = start(t, engine.Config{Store: store}, untilStopped(began))
 	b.register("other", wonders("name?"))
@@ -181,8 +181,8 @@ func TestReassignAfterWords(t *testing.T) {
 	}
 }
 
-// TestPause pauses an agent at work: what it has goes on, and what comes waits, also the
-// answers to its questions.
+// TestPause pauses an agent during a run: the run continues, and new messages wait, including
+// the answers to its questions.
 func TestPause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -225,7 +225,7 @@ func TestPause(t *testing.T) {
 	})
 }
 
-// TestPauseOverRestart: what waits is still there, and what had begun goes on.
+// TestPauseOverRestart: waiting messages are still there, and started runs continue.
 func TestPauseOverRestart(t *testing.T) {
 	t.Parallel()
 	store, began := new(memstore.Store), make(chan context.Context, 1)

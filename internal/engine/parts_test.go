@@ -30,7 +30,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// keeper keeps what is longer than 1,000 bytes, for an hour.
+// keeper keeps parts longer than 1,000 bytes, for an hour.
 func keeper(t testing.TB) *blobstore.Keeper {
 	t.Helper()
 	return keeperIn(t, t.TempDir())
@@ -47,14 +47,14 @@ func keeperIn(t testing.TB, dir string) *blobstore.Keeper {
 
 var bulk = bytes.Repeat([]byte("0123456789"), 1000)
 
-// file is a message with a part.
+// file returns a message with a part.
 func file(id string, part map[string]any) *op.Send {
 	body, _ := json.Marshal(map[string]any{"messageId": id, "role": "ROLE_USER", "parts": []any{part}})
 	return &op.Send{Message: op.Message{ID: id, MediaTypes: []string{""}, Body: body}}
 }
 
-// mirror asks for more until it has two messages, and gives back all bytes that it sees, in
-// one artifact each, the last one in two chunks. It notes what it gets.
+// mirror asks for input until it has two messages. It returns all bytes of their parts, in one
+// artifact each, the last one in two chunks. It records the parts that it gets.
 func mirror(seen *[]string) a2asrv.AgentExecutor {
 	return agent.With(&executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		note := func(where string, p *a2a.Part) { *seen = append(*seen, where+" "+kindOf(p)) }
@@ -86,7 +86,7 @@ func kindOf(p *a2a.Part) string {
 	return "text"
 }
 
-// address returns the url of the only part of a message or artifact.
+// address returns the URL of the only part of a message or artifact.
 func address(t testing.TB, p *a2a.Part) (string, blobstore.Digest) {
 	t.Helper()
 	u, ok := p.Content.(a2a.URL)
@@ -156,8 +156,8 @@ func TestLargeParts(t *testing.T) {
 	}
 }
 
-// The message of a status has large parts like others; so has what an agent answers with at
-// once, if it comes too late to be an answer of its own.
+// The message of a status has large parts like other messages; so has an immediate answer of an
+// agent that comes too late to be a bare message.
 func TestLargeStatus(t *testing.T) {
 	t.Parallel()
 	log := new(written)
@@ -186,7 +186,7 @@ func TestLargeStatus(t *testing.T) {
 	}
 }
 
-// written is a store in memory that knows its largest entry.
+// written is a store in memory that records the size of its largest entry.
 type written struct {
 	memstore.Store
 	largest int
@@ -200,7 +200,7 @@ func (w *written) Append(ctx context.Context, c *task.Change) error {
 	return w.Store.Append(ctx, c)
 }
 
-// Somebody else gets the same answer for a part as for a task that is not there, also if he
+// Another caller gets the same error for a part as for a task that does not exist, even if it
 // has the same content.
 func TestPartsOfOthers(t *testing.T) {
 	t.Parallel()
@@ -230,8 +230,8 @@ func TestPartsOfOthers(t *testing.T) {
 	}
 }
 
-// A caller may send what he has: the task gets it as its own. What he may not read is
-// refused, whether it is there or not, and nothing is stored.
+// A caller may send references to its own parts: the task gets a copy. A reference that it may
+// not read is refused, whether the part exists or not, and no part is stored.
 func TestPartsSentOn(t *testing.T) {
 	t.Parallel()
 	var seen []string
@@ -269,8 +269,8 @@ func TestPartsSentOn(t *testing.T) {
 	}
 }
 
-// A task that ended as a bare message is not there for its caller, and neither are its parts,
-// also for who knows all names.
+// A task that ended as a bare message does not exist for its caller, nor do its parts, even for
+// a caller that knows all names.
 func TestPartsOfHiddenTasks(t *testing.T) {
 	t.Parallel()
 	var id a2a.TaskID
@@ -292,7 +292,8 @@ func TestPartsOfHiddenTasks(t *testing.T) {
 	}
 }
 
-// An agent that asks another one gets the bytes of what that one gives, and gives them on.
+// An agent that delegates to another one gets the bytes of the other's parts, and can pass them
+// on.
 func TestPartsOfDelegations(t *testing.T) {
 	t.Parallel()
 	var asked, answered string
@@ -325,7 +326,7 @@ func TestPartsOfDelegations(t *testing.T) {
 	}
 }
 
-// 32 MiB make the log longer by a reference.
+// A part of 32 MiB makes the log longer by only a reference.
 func TestPartsGrowNoLog(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -389,7 +390,7 @@ func TestPartsTooLarge(t *testing.T) {
 	}
 }
 
-// Parts are kept for their time after the end of the task; then they are gone, and the task
+// Parts are kept for their time after the end of the task. Then they are deleted, and the task
 // still refers to them.
 func TestPartsExpire(t *testing.T) {
 	t.Parallel()
@@ -432,7 +433,7 @@ func TestPartsExpire(t *testing.T) {
 	})
 }
 
-// A part whose file is missing is gone, and the operator is told. The executor sees the
+// A part whose file is missing is gone, and the operator is notified. The executor receives the
 // reference.
 func TestPartsLost(t *testing.T) {
 	t.Parallel()
@@ -456,7 +457,7 @@ func TestPartsLost(t *testing.T) {
 	}
 }
 
-// A message whose part cannot be stored is refused, and a later one is taken. The part of an
+// A message whose part cannot be stored is refused, and a later one is accepted. The part of an
 // agent waits until it can be stored.
 func TestPartsDiskFails(t *testing.T) {
 	t.Parallel()
@@ -466,7 +467,7 @@ func TestPartsDiskFails(t *testing.T) {
 		func() error { return os.Remove(temp) }, func() error { return os.Mkdir(temp, 0o700) })
 }
 
-// partsDiskFails has a folder of parts that cannot be written, after fails, until heals.
+// partsDiskFails tests with a folder of parts that cannot be written, after fails, until heals.
 func partsDiskFails(t *testing.T, dir, why string, fails, heals func() error) {
 	t.Helper()
 	begun, goOn := make(chan struct{}), make(chan struct{})
@@ -535,7 +536,7 @@ func (b *failsOnce) Append(ctx context.Context, c *task.Change) error {
 	return b.Store.Append(ctx, c)
 }
 
-// Where it is not known whether an entry was stored, its part stays until that is found out.
+// While it is unknown whether an entry was stored, its part is kept.
 func TestPartsInDoubt(t *testing.T) {
 	t.Parallel()
 	var seen []string
@@ -571,8 +572,8 @@ func TestPartsOff(t *testing.T) {
 	}
 }
 
-// A colleague who may not get the tasks of an agent neither gets their parts nor has another
-// agent look at them.
+// A caller that may not get the tasks of an agent can neither get their parts nor pass them to
+// another agent.
 func TestPartsAndPolicy(t *testing.T) {
 	t.Parallel()
 	var seen []string

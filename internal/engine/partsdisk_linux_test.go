@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// The same on a disk that is full to the last byte.
+// Like TestPartsDiskFails, on a disk that is full to the last byte.
 func TestPartsDiskIsFull(t *testing.T) {
 	disk := hubtest.Disk(t, "1m")
 	dir, ballast := filepath.Join(disk, "parts"), filepath.Join(disk, "ballast")

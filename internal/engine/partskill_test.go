@@ -18,13 +18,14 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// killAt names the moment at which the process below waits to be killed, killDir its data.
+// killAt names the point at which the process below waits to be killed, killDir its data
+// folder.
 const (
 	killAt  = "PARLEY_TEST_PARTS_KILL"
 	killDir = "PARLEY_TEST_PARTS_DIR"
 )
 
-// waiting waits forever, once it has said so, before or after it stores a change.
+// waiting reports and then waits forever, before or after it stores a change.
 type waiting struct {
 	task.Store
 	at string
@@ -56,7 +57,7 @@ func openKilled(t *testing.T, dir, at string) (*engine.Engine, *blobstore.Keeper
 	return b.Engine, k
 }
 
-// TestPartsKilledProcess is the process that TestPartsKilled kills; by itself it does nothing.
+// TestPartsKilledProcess is the process that TestPartsKilled kills; alone it does nothing.
 func TestPartsKilledProcess(t *testing.T) {
 	at := os.Getenv(killAt)
 	if at == "" {
@@ -69,8 +70,8 @@ func TestPartsKilledProcess(t *testing.T) {
 	t.Errorf("Send() = %v, and nobody has killed the process", err)
 }
 
-// A hub that is killed between the file and the entry leaves a file, which is removed after a
-// time of grace and not before; one that is killed after the entry has the part.
+// If a hub is killed between the file and the entry, the file is removed after a grace period
+// and not before. If it is killed after the entry, it has the part.
 func TestPartsKilled(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"before the entry", "after the entry"} {
@@ -149,7 +150,7 @@ func all(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// onlyDigest returns the digest of the one content that there is.
+// onlyDigest returns the digest of the only stored content.
 func onlyDigest(t *testing.T, dir string) blobstore.Digest {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, "parts", "owners", "*", "*"))

@@ -36,13 +36,13 @@ func colleague(id string, roles ...string) *op.Caller {
 	return &op.Caller{Principal: &auth.Principal{ID: id, Org: "acme", Roles: roles}}
 }
 
-// operation is an operation of the protocol on a task of the agent of a target.
+// operation is an operation of the protocol on a task of the target's agent.
 type operation struct {
 	op      policy.Op
 	perform func(ctx context.Context, e *engine.Engine, c *op.Caller, at op.Target, id a2a.TaskID) error
 }
 
-// operations are all that concern a task that is there.
+// operations are all operations on an existing task.
 var operations = []operation{
 	{policy.Get, func(ctx context.Context, e *engine.Engine, c *op.Caller, at op.Target, id a2a.TaskID) error {
 		_, err := e.Get(ctx, c, &op.Get{Target: at, ID: id})
@@ -120,7 +120,7 @@ func open(t *testing.T, rules ...policy.Rule) (*bench, a2a.TaskID) {
 	return b, a.Head.ID
 }
 
-// Of two callers with the same tasks, one may do each thing and the other may not.
+// Of two callers with the same tasks, one may use each operation and the other may not.
 func TestPolicyOnEveryOperation(t *testing.T) {
 	t.Parallel()
 	for i := range operations {
@@ -164,8 +164,8 @@ func TestPolicyOnEveryOperation(t *testing.T) {
 	}
 }
 
-// Whatever callers may ask of an engine is asked in these tests: a method that is new belongs
-// to one of them before it gets into this list.
+// These tests cover every method for callers: a new method is added to one of them before it is
+// added to this list.
 func TestPolicyKnowsEveryMethod(t *testing.T) {
 	t.Parallel()
 	want := []string{
@@ -186,7 +186,7 @@ func TestPolicyKnowsEveryMethod(t *testing.T) {
 	}
 }
 
-// A message that is refused leaves nothing behind, and no agent hears of it.
+// A refused message leaves no trace, and no agent receives it.
 func TestRefusedMessagesLeaveNothing(t *testing.T) {
 	t.Parallel()
 	var ran atomic.Int64
@@ -234,8 +234,8 @@ func TestRefusedMessagesLeaveNothing(t *testing.T) {
 	b.send(r)
 }
 
-// Skills decide where a task begins, and nowhere else; agents that a caller may not use are
-// not chosen, nor are their skills told.
+// Rules on skills apply only to messages that create a task. Agents that a caller may not use
+// are not chosen, and errors do not list their skills.
 func TestSkillsOfAPolicy(t *testing.T) {
 	t.Parallel()
 	asking := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
@@ -289,7 +289,7 @@ func TestSkillsOfAPolicy(t *testing.T) {
 	}
 }
 
-// A list has the tasks of those agents that the caller may list, with their total and all
+// A list has the tasks of those agents that the caller may list, with their total and on all
 // pages.
 func TestListsOfAPolicy(t *testing.T) {
 	t.Parallel()
@@ -346,8 +346,8 @@ func TestListsOfAPolicy(t *testing.T) {
 	}
 }
 
-// What an agent asks of another one needs no rule for each caller, unless that is wanted; a
-// denial counts on every way.
+// Delegations between agents need no rule for each caller, unless the policy requires it; a
+// denial always applies.
 func TestDelegationsUnderAPolicy(t *testing.T) {
 	t.Parallel()
 	mine := policy.Rule{Ops: []string{"send", "get"}, Who: policy.Authenticated, Agents: []string{"main"}}
@@ -378,7 +378,7 @@ func TestDelegationsUnderAPolicy(t *testing.T) {
 	}
 }
 
-// What a tool of an agent asks of the hub, with the context of a run, is the caller's own.
+// A request that an agent's tool sends with the context of a run counts as the caller's own.
 func TestToolsUnderAPolicy(t *testing.T) {
 	t.Parallel()
 	b := new(bench)
@@ -392,7 +392,7 @@ func TestToolsUnderAPolicy(t *testing.T) {
 	}
 }
 
-// Extended cards are asked for by the name of the agent, whether it is there or not.
+// Requests for extended cards are checked by the name of the agent, whether it exists or not.
 func TestExtendedCardsUnderAPolicy(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{

@@ -16,13 +16,13 @@ import (
 	"github.com/parley-a2a/parley/store/memstore"
 )
 
-// seen is what a run finds out about its caller.
+// seen is the caller as a run sees it.
 type seen struct {
 	principal auth.Principal
 	user      a2asrv.User
 }
 
-// watching answers nothing until it is stopped, if hold is set, and says who calls.
+// watching reports its caller. If hold is set, it works until it is stopped.
 func watching(to chan<- seen, hold bool) a2asrv.AgentExecutor {
 	return idempotent(&executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		if !yield(status(ec, a2a.TaskStateWorking, ""), nil) || agent.Flush(ctx) != nil {
@@ -37,7 +37,8 @@ func watching(to chan<- seen, hold bool) a2asrv.AgentExecutor {
 	}})
 }
 
-// An agent knows who calls it, all of it, also when it is run again after a crash.
+// An agent receives the complete principal of its caller, even if it is run again after a
+// crash.
 func TestPrincipalOfARun(t *testing.T) {
 	t.Parallel()
 	ann := auth.Principal{
@@ -76,7 +77,7 @@ func TestPrincipalOfARun(t *testing.T) {
 			if diff := cmp.Diff(first.user, second.user); diff != "" {
 				t.Errorf("user mismatch (-first +second):\n%s", diff)
 			}
-			// The task is that of the principal's owner, and of nobody else.
+			// The task belongs to the principal's owner alone.
 			same := &op.Caller{Principal: &auth.Principal{ID: "another", Org: tt.want.Org}}
 			_, err = b.Get(t.Context(), same, &op.Get{ID: a.Head.ID})
 			if shared := tt.want.Org != ""; (err == nil) != shared {

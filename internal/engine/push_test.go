@@ -23,7 +23,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// pushing returns an engine with a pusher that must find no fault with it.
+// pushing returns an engine with a pusher that must report no problems.
 func pushing(t *testing.T, cfg engine.Config, x a2asrv.AgentExecutor) (*bench, *enginetest.Pusher) {
 	t.Helper()
 	p := new(enginetest.Pusher)
@@ -174,8 +174,8 @@ func TestListPushPages(t *testing.T) {
 	}
 }
 
-// pushCalls are the four operations on a task, with a config that would be refused if
-// somebody looked at it.
+// pushCalls makes the four operations on a task, with a config that would be refused if it was
+// examined.
 func (b *bench) pushCalls(c *op.Caller, to op.Target, id a2a.TaskID) map[string]error {
 	ctx := b.t.Context()
 	_, create := b.CreatePush(ctx, c, &op.PushConfig{Target: to, TaskID: id, URL: "nonsense"})
@@ -185,7 +185,8 @@ func (b *bench) pushCalls(c *op.Caller, to op.Target, id a2a.TaskID) map[string]
 	return map[string]error{"create": create, "get": get, "list": list, "delete": del}
 }
 
-// What is foreign looks like what is not there, whatever else is wrong with the call.
+// A task of another caller looks like one that does not exist, whatever other errors the call
+// has.
 func TestPushConfigsOfForeignTasks(t *testing.T) {
 	t.Parallel()
 	b, p := pushing(t, engine.Config{}, words("hello"))
@@ -292,7 +293,7 @@ func TestInlinePushRefused(t *testing.T) {
 	}
 }
 
-// A task that ends as a bare message is one that nobody may be told of.
+// Webhooks are not notified of a task that ends as a bare message.
 func TestInlinePushOfABareMessage(t *testing.T) {
 	t.Parallel()
 	store := new(memstore.Store)
@@ -313,7 +314,7 @@ func TestInlinePushOfABareMessage(t *testing.T) {
 	}
 }
 
-// However many callers try at once, a task has no more configs than it may.
+// With any number of concurrent callers, a task has no more configs than allowed.
 func TestPushConfigsByTheThousand(t *testing.T) {
 	t.Parallel()
 	b, p := pushing(t, engine.Config{}, words("hello"))
@@ -340,15 +341,14 @@ func TestPushConfigsByTheThousand(t *testing.T) {
 	if made.Load() != engine.MaxPushConfigs || refused.Load() != 2000-engine.MaxPushConfigs || len(known) != engine.MaxPushConfigs {
 		t.Fatalf("%d made, %d refused, %d known; want %d made", made.Load(), refused.Load(), len(known), engine.MaxPushConfigs)
 	}
-	b.push(config(h.ID, known[7].ID)) // one that is there may be replaced
+	b.push(config(h.ID, known[7].ID)) // an existing one may be replaced
 	if err := b.DeletePush(t.Context(), alice, &op.PushRef{TaskID: h.ID, ID: known[7].ID}); err != nil {
 		t.Fatal(err)
 	}
 	b.push(config(h.ID, "room again"))
 }
 
-// A follow-up whose config is one too many is refused as a whole, and gives its place
-// in line back.
+// A follow-up whose config exceeds the limit is refused as a whole, and releases its place.
 func TestInlinePushBeyondTheLimit(t *testing.T) {
 	t.Parallel()
 	x := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
@@ -371,8 +371,8 @@ func TestInlinePushBeyondTheLimit(t *testing.T) {
 	}
 }
 
-// A config that is registered while its task ends either tells of the end or begins
-// behind it. Nothing falls in between.
+// A config that is registered while its task ends is either notified of the end or begins after
+// it. No change is lost in between.
 func TestPushConfigsRaceWithTheEndOfATask(t *testing.T) {
 	t.Parallel()
 	b, p := pushing(t, engine.Config{}, words("a", "b", "c", "d"))
@@ -392,7 +392,7 @@ func TestPushConfigsRaceWithTheEndOfATask(t *testing.T) {
 		}
 		end := b.wait(h.ID, task.Completed)
 		wg.Wait()
-		// Readers are told before the pusher is, and both while the task is locked.
+		// Readers are notified before the pusher, and both while the task is locked.
 		if err := b.DeletePush(t.Context(), alice, &op.PushRef{TaskID: h.ID, ID: "none"}); err != nil {
 			t.Fatalf("DeletePush: %v", err)
 		}
@@ -470,8 +470,8 @@ func TestPushWhileTheStoreFails(t *testing.T) {
 	}
 }
 
-// A follow-up that was stored although the store said that it might not be: when it is
-// known, the pusher learns of its config.
+// A follow-up is stored although the store returned an error. Once that is known, the pusher is
+// notified of its config.
 func TestInlinePushInDoubt(t *testing.T) {
 	t.Parallel()
 	store := new(shaky)

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// desk hands questions to a test. Each waits until it is settled.
+// desk passes questions to a test. Each waits until it is settled.
 type desk struct {
 	posed   chan *engine.Question
 	settled chan error
@@ -73,7 +73,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestToolsAreTheCallers: what only the caller can do is not answered in its place.
+// TestToolsAreTheCallers: the hub does not answer requests that only the caller can fulfil.
 func TestToolsAreTheCallers(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
@@ -88,7 +88,7 @@ func TestToolsAreTheCallers(t *testing.T) {
 	}
 }
 
-// TestQuestionsSurviveRestarts asks again what nobody has answered.
+// TestQuestionsSurviveRestarts: the next process asks an unanswered question again.
 func TestQuestionsSurviveRestarts(t *testing.T) {
 	t.Parallel()
 	store, d := new(memstore.Store), newDesk()
@@ -102,7 +102,7 @@ func TestQuestionsSurviveRestarts(t *testing.T) {
 		t.Errorf("the question is %+v, want %+v", again, first)
 	}
 	b.stop()
-	// Without anybody who answers it is the caller's question.
+	// Without Questions, the caller has to answer.
 	b = start(t, engine.Config{Store: store}, curious())
 	a := b.send(reply(id, "mine"))
 	if got := statusText(t, a); a.Head.State != task.Completed || got != "mine" {

@@ -18,7 +18,7 @@ func TestQuota(t *testing.T) {
 	}{
 		{"ann", false, true},
 		{"ann", false, true},
-		{"ann", false, false}, // her limit
+		{"ann", false, false}, // ann's limit
 		{"bob", false, true},
 		{"bob", false, false}, // the limit of all
 		{"ann", true, true},

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// saying yields JSON as it is.
+// saying yields JSON unchanged.
 func saying(events ...string) *executor {
 	return &executor{run: func(_ context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		for _, ev := range events {
@@ -156,8 +156,8 @@ func TestRawEventThatIsNone(t *testing.T) {
 	}
 }
 
-// TestOthersInTasks: the task has the members of its current status, and the last value of
-// those that its events or an agent's task had; a list shows the same.
+// TestOthersInTasks: the task has the unknown members of its current status, and the last value
+// of those in its events or an agent's task; a list shows the same.
 func TestOthersInTasks(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{}, agent.With(saying(

@@ -8,8 +8,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// FuzzRaw gives an engine whatever an executor may call an event. What becomes an entry
-// has a frame that is JSON.
+// FuzzRaw passes arbitrary raw events to an engine. Every resulting entry has a frame that is
+// JSON.
 func FuzzRaw(f *testing.F) {
 	for _, s := range []string{
 		`{"task":{"id":"x","status":{"state":"TASK_STATE_WORKING"},"artifacts":[{"artifactId":"a","parts":[{"text":"t"}]}],"metadata":{"k":1e400}}}`,

@@ -22,21 +22,20 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// hostile is a store in memory that fails once, where it hurts, and may stay broken.
+// hostile is a store in memory that fails once, at a given change, and may stay broken.
 type hostile struct {
 	memstore.Store
-	// keep says that what fails is stored all the same; stay that nothing can be
-	// stored afterwards, until heal.
+	// keep stores the failed write nevertheless; stay fails all further writes until heal.
 	keep, stay bool
 
 	mu    sync.Mutex // guards the fields below
 	match func(*task.Change) bool
-	hooks bool // the next hook that is put or dropped fails
+	hooks bool // the next hook that is stored or deleted fails
 	down  bool
 	hits  int
 }
 
-// fails reports whether a write fails, and whether it is stored all the same.
+// fails reports whether a write fails, and whether it is stored nevertheless.
 func (s *hostile) fails(hit func() bool) (fails, kept bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +83,7 @@ func (s *hostile) Probe(context.Context) error {
 	return nil
 }
 
-// arm lets the next change that matches fail.
+// arm makes the next change that matches fail.
 func (s *hostile) arm(match func(*task.Change) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,8 +132,7 @@ func reveals(c *task.Change) bool {
 	return len(c.Entries) == 0 && c.Prev.Shown == task.Quiet && c.Next.Shown == task.ToCaller
 }
 
-// obedient does what messages say, and counts how often it was told so. By default it
-// completes.
+// obedient executes the commands in messages, and counts them. Without a command it completes.
 type obedient struct {
 	executor
 	mu   sync.Mutex
@@ -216,8 +214,8 @@ func (o *ordeal) refused(r *op.Send) {
 	}
 }
 
-// heard checks what somebody was told who waited while the store failed. If that was
-// over at once, the end may have come first.
+// heard checks the result of a call that waited while the store failed. If the failure was over
+// at once, the end may have come first.
 func (o *ordeal) heard(began time.Time, err error) {
 	o.t.Helper()
 	over := err == nil || errors.Is(err, a2a.ErrTaskNotCancelable)
@@ -227,7 +225,7 @@ func (o *ordeal) heard(began time.Time, err error) {
 	}
 }
 
-// waits sends a message and waits for what comes of it, while the store fails.
+// waits sends a message and waits for its outcome while the store fails.
 func (o *ordeal) waits(r *op.Send) {
 	o.t.Helper()
 	began := time.Now()
@@ -248,7 +246,7 @@ func (o *ordeal) heads() []task.Head {
 	return page.Heads
 }
 
-// head returns a task as it is stored.
+// head returns the stored head of a task.
 func (o *ordeal) head(id a2a.TaskID) task.Head {
 	o.t.Helper()
 	h, err := o.store.Head(o.t.Context(), "alice", id)
@@ -258,7 +256,7 @@ func (o *ordeal) head(id a2a.TaskID) task.Head {
 	return h
 }
 
-// state checks the state of a task, by whether the change that failed was stored.
+// state checks the state of a task, which depends on whether the failed change was stored.
 func (o *ordeal) state(id a2a.TaskID, kept, lost task.State) {
 	o.t.Helper()
 	want := lost
@@ -270,8 +268,8 @@ func (o *ordeal) state(id a2a.TaskID, kept, lost task.State) {
 	}
 }
 
-// rested checks that nothing is left to do, nothing was done twice, and everybody knows
-// what is stored.
+// rested checks that no work is left over, none was done twice, and readers and the pusher
+// agree with the store.
 func (o *ordeal) rested() {
 	o.t.Helper()
 	synctest.Wait()
@@ -296,7 +294,7 @@ func (o *ordeal) rested() {
 	}
 }
 
-// told checks that the pusher knows all hooks of a task and where the task is.
+// told checks that the pusher knows all hooks of a task and its newest version.
 func (o *ordeal) told(h *task.Head) {
 	o.t.Helper()
 	have, err := o.store.Hooks(o.t.Context(), h.Key, "", 100)
@@ -314,12 +312,11 @@ func (o *ordeal) told(h *task.Head) {
 	}
 }
 
-// trial is one way to fail.
+// trial is one scenario of a failure.
 type trial struct {
 	name string
 	runs int // Config.MaxRuns
-	// play brings the store to fail once, and returns what to check once it works
-	// again.
+	// play makes the store fail once, and returns the check to run after it works again.
 	play func(o *ordeal) (check func())
 }
 
@@ -533,8 +530,8 @@ var trials = []trial{
 	}},
 }
 
-// onlyFailed checks that a task whose caller was refused has failed if it is there, and
-// was never executed.
+// onlyFailed checks that a task whose caller was refused has failed if it exists, and was never
+// executed.
 func (o *ordeal) onlyFailed() {
 	o.t.Helper()
 	heads := o.heads()
@@ -551,7 +548,7 @@ func (o *ordeal) onlyFailed() {
 	}
 }
 
-// A caller that waits for a task in line hears of it when the claim cannot be stored.
+// A caller that waits for a queued task gets an error when the claim cannot be stored.
 func TestWaiterInLineHearsOfAFailingStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -566,8 +563,8 @@ func TestWaiterInLineHearsOfAFailingStore(t *testing.T) {
 	})
 }
 
-// A quiet task whose caller has waited long enough is shown once the store works, although
-// its agent says nothing.
+// A quiet task is shown once the store works, although its agent yields nothing, if its quiet
+// time is over.
 func TestQuietTaskIsShownOnceTheStoreWorks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -585,7 +582,7 @@ func TestQuietTaskIsShownOnceTheStoreWorks(t *testing.T) {
 	})
 }
 
-// What an earlier process left is taken up again although the store fails meanwhile.
+// Tasks of an earlier process are recovered although the store fails meanwhile.
 func TestRecoveryOfATaskInDoubt(t *testing.T) {
 	t.Parallel()
 	for i := range 4 {
@@ -611,8 +608,8 @@ func TestRecoveryOfATaskInDoubt(t *testing.T) {
 	}
 }
 
-// What is in doubt is held in memory. When that is full, messages are refused without
-// being tried, until the store works.
+// Pending changes are held in memory. At the limit, messages are refused without an attempt,
+// until the store works.
 func TestDoubtsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -20,8 +20,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// stopped runs an engine on store with x until one task is where began says, and
-// drains it at once. It returns the task.
+// stopped runs an engine on store with x until one task has reached began, and drains it at
+// once. It returns the task.
 func stopped(t *testing.T, store task.Store, x a2asrv.AgentExecutor, began <-chan context.Context) a2a.TaskID {
 	t.Helper()
 	b := start(t, engine.Config{Store: store, DrainTimeout: -1}, x)
@@ -213,7 +213,7 @@ func TestDrainNamesExecutorsThatDoNotStop(t *testing.T) {
 type broken struct {
 	memstore.Store
 	failing atomic.Bool
-	// lie stores the change all the same.
+	// lie stores the change nevertheless.
 	lie atomic.Bool
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// TestOnlyTheHubPosesQuestions: neither an agent nor a caller can say something in the
-// hub's name; what else they say stays.
+// TestOnlyTheHubPosesQuestions: neither an agent nor a caller can send a message in the hub's
+// name; their other metadata stays.
 func TestOnlyTheHubPosesQuestions(t *testing.T) {
 	t.Parallel()
 	forged := map[string]any{
@@ -67,8 +67,7 @@ func TestOnlyTheHubPosesQuestions(t *testing.T) {
 	}
 }
 
-// TestPurposesAreOfTheHub: a caller cannot say that the hub asks for itself, an agent of
-// the hub can.
+// TestPurposesAreOfTheHub: a caller cannot claim a purpose of the hub; an agent of the hub can.
 func TestPurposesAreOfTheHub(t *testing.T) {
 	t.Parallel()
 	heard := make(chan string, 2)

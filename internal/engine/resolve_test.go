@@ -16,14 +16,14 @@ import (
 
 type agentName = task.Agent
 
-// named says which agent it is.
+// named completes with its name.
 func named(name string) *executor {
 	return &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		yield(status(ec, a2a.TaskStateCompleted, name), nil)
 	}}
 }
 
-// gallery is an engine with three agents that take different things in.
+// gallery returns an engine with three agents of different input media types.
 func gallery(t *testing.T) *bench {
 	b := start(t, engine.Config{}, named("main"))
 	for _, card := range []*a2a.AgentCard{

@@ -22,8 +22,8 @@ func resumable(x a2asrv.AgentExecutor) a2asrv.AgentExecutor {
 	return agent.With(x, agent.Traits{Resumable: true, NoMessage: true})
 }
 
-// counter says numbers from where its checkpoint is up to ten, and stops for good at
-// the number stop. It notes in heard what each execution was given.
+// counter yields numbers from its checkpoint up to ten, and blocks for good at the number stop.
+// It sends the call of each execution to heard.
 func counter(stop int, began chan<- context.Context, heard chan<- *agent.Call) *executor {
 	return &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		c := agent.CallFrom(ctx)
@@ -94,8 +94,8 @@ func TestResumableRunGoesOn(t *testing.T) {
 	}
 }
 
-// TestCheckpointIsAsDurableAsItsEvent keeps the queue of a run from being written, and
-// then lets one flush come between a checkpoint and its event.
+// TestCheckpointIsAsDurableAsItsEvent keeps the queue of a run from being written. It then
+// allows one flush between a checkpoint and its event.
 func TestCheckpointIsAsDurableAsItsEvent(t *testing.T) {
 	t.Parallel()
 	store := new(memstore.Store)
@@ -144,7 +144,7 @@ func TestCheckpointIsAsDurableAsItsEvent(t *testing.T) {
 	}
 }
 
-// TestCheckpointAloneIsStoredSoon: no event follows the checkpoint, and nobody flushes.
+// TestCheckpointAloneIsStoredSoon: no event follows the checkpoint, and Flush is not called.
 func TestCheckpointAloneIsStoredSoon(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -184,8 +184,8 @@ func TestCheckpointOfOthersIsNone(t *testing.T) {
 	}
 }
 
-// TestFollowUpGoesOnFromTheCheckpoint answers a question; the next run knows where the
-// one before it was.
+// TestFollowUpGoesOnFromTheCheckpoint answers a question; the next run gets the checkpoint of
+// the one before.
 func TestFollowUpGoesOnFromTheCheckpoint(t *testing.T) {
 	t.Parallel()
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
@@ -204,8 +204,8 @@ func TestFollowUpGoesOnFromTheCheckpoint(t *testing.T) {
 	}
 }
 
-// TestPendingCancelReachesResumableAgent kills a hub before the agent has heard of a
-// cancel request. The next hub tells it, and does not run it again.
+// TestPendingCancelReachesResumableAgent kills a hub before the agent has received a cancel
+// request. The next hub passes on the request, and does not run the agent again.
 func TestPendingCancelReachesResumableAgent(t *testing.T) {
 	t.Parallel()
 	refuse := func(_ context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
@@ -252,8 +252,8 @@ func TestPendingCancelReachesResumableAgent(t *testing.T) {
 	}
 }
 
-// TestAskedTellsOfAWaitingMessage lets a run wait in AUTH_REQUIRED until its caller says
-// something.
+// TestAskedTellsOfAWaitingMessage lets a run wait in AUTH_REQUIRED until its caller sends a
+// message.
 func TestAskedTellsOfAWaitingMessage(t *testing.T) {
 	t.Parallel()
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {

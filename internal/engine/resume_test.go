@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// asking asks once, and completes with what it is told.
+// asking asks once, and completes with the answer.
 func asking() *executor {
 	return &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		if ec.StoredTask == nil {
@@ -88,8 +88,7 @@ func TestTaskRemembersItsDialect(t *testing.T) {
 	}
 }
 
-// A caller that can read nothing but a task gets one from an agent that answers with
-// messages.
+// A caller that accepts only tasks gets one from an agent that answers with messages.
 func TestAnswerMustBeATask(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{}, &executor{run: func(_ context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
@@ -134,7 +133,7 @@ func TestOnce(t *testing.T) {
 		b := start(t, engine.Config{Store: store}, asking())
 		first := b.send(once("job", "a"))
 		b.stop()
-		// A hub that has not run the task knows as well that it waits.
+		// A hub that has not run the task sees from the store that it waits.
 		b = start(t, engine.Config{Store: store}, asking())
 		if again := b.send(once("job", "a")); again.Head.Version != first.Head.Version || again.Head.State != task.InputRequired {
 			t.Errorf("again %+v, the first time %+v", again.Head, first.Head)

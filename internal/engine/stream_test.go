@@ -22,7 +22,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// chunks yields n chunks, then completes; it waits for go before the last half.
+// chunks yields n chunks, then completes; it waits for goOn before the last half.
 func chunks(n int, goOn <-chan struct{}) *executor {
 	return &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		for i := range n {
@@ -37,7 +37,7 @@ func chunks(n int, goOn <-chan struct{}) *executor {
 	}}
 }
 
-// gapless checks that events follow each other from version after.
+// gapless checks that the versions of events follow each other, from after.
 func gapless(t testing.TB, after int64, events []engine.Event) {
 	t.Helper()
 	for i := range events {
@@ -96,7 +96,7 @@ func (b *bench) resume(id a2a.TaskID, lastEventID string) *engine.Stream {
 		if s.First == nil {
 			return s
 		}
-		// The version has not been reached yet: wait for the next events and try again.
+		// The version does not exist yet: wait for the next events and try again.
 		_, _ = s.Next(context.Background(), 0)
 		s.Close()
 	}
@@ -210,7 +210,7 @@ func TestASlowReaderHurtsOnlyItself(t *testing.T) {
 	}
 }
 
-// snapping says when it has kept a snapshot.
+// snapping reports when it has stored a snapshot.
 type snapping struct {
 	memstore.Store
 	kept chan struct{}
@@ -290,7 +290,7 @@ func TestListPages(t *testing.T) {
 	}
 }
 
-// ahead has stored the end of a task for a while before it says so.
+// ahead stores the end of a task some time before it returns.
 type ahead struct {
 	memstore.Store
 	stored, release chan struct{}
@@ -305,8 +305,8 @@ func (s *ahead) Append(ctx context.Context, c *task.Change) error {
 	return err
 }
 
-// TestStreamsAreNotAhead: who has seen the end of a task in a stream does not find it at
-// work afterwards, also if the stream reads what is stored and not told yet.
+// TestStreamsAreNotAhead: a reader that has seen the end of a task in a stream does not find it
+// working afterwards, even if the stream reads entries that are stored and not published yet.
 func TestStreamsAreNotAhead(t *testing.T) {
 	t.Parallel()
 	store := &ahead{stored: make(chan struct{}), release: make(chan struct{})}
@@ -326,7 +326,7 @@ func TestStreamsAreNotAhead(t *testing.T) {
 	id := b.send(now(text("hi"))).Head.ID
 	<-began
 	b.stop()
-	// After a restart what was said before is in the store alone.
+	// After a restart, earlier entries are only in the store.
 	b = start(t, engine.Config{Store: store}, run(true))
 	<-store.stored
 	s, err := b.Subscribe(t.Context(), alice, &op.Subscribe{ID: id, LastEventID: "1"})
@@ -340,7 +340,7 @@ func TestStreamsAreNotAhead(t *testing.T) {
 		if events, err = s.Next(t.Context(), 100*time.Millisecond); len(events) > 0 {
 			seen = append(seen, events...)
 		} else if err == nil {
-			close(store.release) // all that is told already was seen
+			close(store.release) // the reader has seen all published entries
 		}
 		if n := len(seen); n > 0 && seen[n-1].State.Terminal() {
 			if got := b.get(id).Head.State; got != seen[n-1].State {

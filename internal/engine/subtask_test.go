@@ -16,8 +16,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// sends returns an executor that sends a message to the agent other through the surface of
-// the engine, as a tool does, in the name of who, and tells the answer.
+// sends returns an executor that sends a message to the agent other through the public methods
+// of the engine, as a tool does, on behalf of the caller who. It completes with the answer.
 func sends(b **bench, who *op.Caller, message func() *op.Send) *executor {
 	return &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		s := message()
@@ -69,7 +69,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// TestAdoptedOnce sends a further message to a task that is there: it keeps its lineage.
+// TestAdoptedOnce sends a further message to an existing task: the task keeps its lineage.
 func TestAdoptedOnce(t *testing.T) {
 	t.Parallel()
 	store, b := new(memstore.Store), new(bench)
@@ -107,7 +107,7 @@ func TestCancelOfAdopted(t *testing.T) {
 	b.wait(b.tasksOf("other")[0].Head.ID, task.Canceled)
 }
 
-// TestBudgetOfAdopted begins tasks until the budget is spent.
+// TestBudgetOfAdopted creates tasks until the budget is spent.
 func TestBudgetOfAdopted(t *testing.T) {
 	t.Parallel()
 	b := new(bench)
@@ -130,7 +130,7 @@ func TestBudgetOfAdopted(t *testing.T) {
 	}
 }
 
-// TestAdoptedIsNotBelieved: a tool cannot say why it asks in the name of the hub.
+// TestAdoptedIsNotBelieved: a tool cannot claim a purpose in the name of the hub.
 func TestAdoptedIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	b, heard := new(bench), make(chan *a2a.Message, 1)

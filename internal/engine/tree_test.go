@@ -22,7 +22,7 @@ func nodeText(n *engine.Node) string {
 	return fmt.Sprint(strings.Repeat("  ", n.Depth), n.Head.Agent, " ", strings.TrimPrefix(n.Head.State.String(), "TASK_STATE_"))
 }
 
-// watched collects what a tree tells until it ends, and sends it to a channel meanwhile.
+// watched collects the nodes of a tree until it ends, and sends each to a channel.
 func (b *bench) watched(id a2a.TaskID, told chan<- string) ([]string, error) {
 	var all []string
 	for n, err := range b.WatchTree(b.t.Context(), alice, id) {
@@ -37,7 +37,7 @@ func (b *bench) watched(id a2a.TaskID, told chan<- string) ([]string, error) {
 	return all, nil
 }
 
-// twoSteps works until it is told to go on.
+// twoSteps works until the test lets it continue.
 func twoSteps(goOn <-chan struct{}) *executor {
 	return &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		if !yield(status(ec, a2a.TaskStateWorking, "at it"), nil) {
@@ -51,8 +51,8 @@ func twoSteps(goOn <-chan struct{}) *executor {
 	}}
 }
 
-// TestWatchTree follows a chain of three tasks from its beginning to its end: children
-// appear without anybody asking for them, and each status is told once.
+// TestWatchTree follows a chain of three tasks from beginning to end: children appear by
+// themselves, and each status is yielded once.
 func TestWatchTree(t *testing.T) {
 	t.Parallel()
 	goOn, start1 := make(chan struct{}), make(chan struct{})
@@ -117,7 +117,8 @@ func TestWatchTree(t *testing.T) {
 	}
 }
 
-// TestTreeIsTheCallersOwn: the tree of a foreign task is as missing as none.
+// TestTreeIsTheCallersOwn: the tree of another caller's task is not found, like that of a
+// missing task.
 func TestTreeIsTheCallersOwn(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{StreamsPerCaller: 1}, asks("other", "", nil))
@@ -139,7 +140,7 @@ func TestTreeIsTheCallersOwn(t *testing.T) {
 	if _, err := b.Tree(t.Context(), alice, id); err != nil {
 		t.Errorf("Tree: %v", err)
 	}
-	// It counts as a stream, and gives its place back.
+	// It counts as a stream, and releases its place.
 	for range b.WatchTree(t.Context(), alice, id) {
 		for _, err := range b.WatchTree(t.Context(), alice, id) {
 			if !errors.Is(err, apierror.ErrExhausted) {
@@ -153,7 +154,7 @@ func TestTreeIsTheCallersOwn(t *testing.T) {
 	}
 }
 
-// TestTreeEndsWithTheCallerAndTheHub: nobody waits for ever.
+// TestTreeEndsWithTheCallerAndTheHub: no watcher waits for ever.
 func TestTreeEndsWithTheCallerAndTheHub(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{DrainTimeout: -1}, untilStopped(nil))
@@ -179,7 +180,7 @@ func TestTreeEndsWithTheCallerAndTheHub(t *testing.T) {
 	}
 }
 
-// TestTreeIsBounded has a task with more children than are told.
+// TestTreeIsBounded creates a task with more children than the tree returns.
 func TestTreeIsBounded(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{}, words("x"))

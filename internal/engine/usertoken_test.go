@@ -32,7 +32,7 @@ func with(token string) *op.Caller {
 	return &op.Caller{Principal: alice.Principal, Bearer: usertoken.New(token)}
 }
 
-// TestBearers: a run has the token that came with its message, also one that waited in line,
+// TestBearers: a run has the token that came with its message, even if the message was queued,
 // and no other.
 func TestBearers(t *testing.T) {
 	t.Parallel()
@@ -66,7 +66,7 @@ func TestBearers(t *testing.T) {
 	}
 }
 
-// TestBearersAreForgotten: a task that is read when its run has ended has no token any more.
+// TestBearersAreForgotten: a task that is read after its run has ended has no token any more.
 func TestBearersAreForgotten(t *testing.T) {
 	t.Parallel()
 	began := make(chan context.Context, 1)
@@ -90,8 +90,8 @@ func TestBearersAreForgotten(t *testing.T) {
 	}
 }
 
-// TestBearersStayHere: what an agent asks of another one has no token, nor has what a later
-// process takes up.
+// TestBearersStayHere: neither a delegation of an agent nor a task recovered by a later process
+// has a token.
 func TestBearersStayHere(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{Bearers: true}, asks("other", "", nil))

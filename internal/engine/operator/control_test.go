@@ -34,7 +34,7 @@ func (hangs) Cancel(context.Context, *a2asrv.ExecutorContext) iter.Seq2[a2a.Even
 	return func(func(a2a.Event, error) bool) {}
 }
 
-// answers answers at once.
+// answers completes at once.
 type answers struct{ hangs }
 
 func (answers) Execute(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
@@ -43,8 +43,7 @@ func (answers) Execute(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[
 	}
 }
 
-// desk returns a desk with the agents slow and quick, whose engine works until the test
-// ends.
+// desk returns a desk with the agents slow and quick, whose engine works until the test ends.
 func desk(t *testing.T, notes dirstore.Notes) (*operator.Desk, *engine.Engine) {
 	t.Helper()
 	store := new(memstore.Store)
@@ -68,7 +67,7 @@ func desk(t *testing.T, notes dirstore.Notes) (*operator.Desk, *engine.Engine) {
 	return d, e
 }
 
-// send begins a task of a caller with an agent.
+// send creates a task of a caller with an agent.
 func send(t *testing.T, e *engine.Engine, who string, id a2a.TaskID, name task.Agent) {
 	t.Helper()
 	r := &op.Send{

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestAlarmsGoOff wants each alarm to go off at its moment, in whatever order they were
-// started and whichever were stopped.
+// TestAlarmsGoOff wants each alarm to go off at its time, whatever the order of starts and
+// whichever alarms are stopped.
 func TestAlarmsGoOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -54,8 +54,8 @@ func TestAlarmsGoOff(t *testing.T) {
 	})
 }
 
-// TestStopTooLate wants Stop to say that an alarm has gone off, and the alarm to be
-// good for another time.
+// TestStopTooLate wants Stop to report that an alarm has gone off, and the alarm to be usable
+// again.
 func TestStopTooLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestStopTooLate(t *testing.T) {
 	})
 }
 
-// TestClear wants alarms not to go off that waited, and later ones to go off.
+// TestClear wants waiting alarms not to go off, and later ones to go off.
 func TestClear(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -96,8 +96,8 @@ func TestClear(t *testing.T) {
 	})
 }
 
-// TestParallel starts and stops alarms from many sides: each of them is either stopped
-// or goes off.
+// TestParallel starts and stops alarms concurrently: each of them is either stopped or goes
+// off.
 func TestParallel(t *testing.T) {
 	t.Parallel()
 	var s Set
