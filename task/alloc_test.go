@@ -8,10 +8,10 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// allocs are the most objects that an operation may allocate: what it takes today.
-// The detector of races allocates, too, so these tests are not built with it. Whoever
-// makes an operation cheaper lowers its number. Whoever must make one dearer raises it
-// in the same commit, and says in the commit what the allocation buys.
+// allocs is the maximum number of objects that an operation may allocate. It equals the present
+// number. The race detector allocates, too, so these tests are not built with it. A change that
+// reduces the allocations of an operation lowers its number. A change that needs more raises it
+// in the same commit, and the commit message states the benefit.
 var allocs = map[string]float64{
 	"apply":             0,
 	"frames":            0,
@@ -21,7 +21,7 @@ var allocs = map[string]float64{
 	"encode small task": 2,
 }
 
-// TestAllocations does not run in parallel with other tests: it counts for the whole
+// TestAllocations does not run in parallel with other tests, because it counts for the whole
 // process.
 func TestAllocations(t *testing.T) {
 	es := []task.Entry{

@@ -8,23 +8,23 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// Why Apply refuses an entry. Callers test with errors.Is.
+// Reasons for which Apply refuses an entry. Callers test with errors.Is.
 var (
-	// ErrIllegal: the protocol forbids the entry in the state of the task.
+	// ErrIllegal is returned if the protocol forbids the entry in the state of the task.
 	ErrIllegal = errors.New("illegal event")
 	// ErrTerminal is the ErrIllegal of a task that has ended.
 	ErrTerminal = fmt.Errorf("task has ended: %w", ErrIllegal)
-	// ErrFenced: the event comes from a run that is no longer the task's run.
+	// ErrFenced is returned for an event of a run that is no longer the task's run.
 	ErrFenced = errors.New("run is fenced")
-	// ErrRepeated: the event was applied before. It is not an error of the sender.
+	// ErrRepeated is returned for an event that was applied before. It is not an error of the
+	// sender.
 	ErrRepeated = errors.New("event was applied before")
-	// ErrGap: an event before this one is missing.
+	// ErrGap is returned if an event before this one is missing.
 	ErrGap = errors.New("event is missing")
 )
 
-// MaxSealed is how many sealed artifacts a head remembers. Sealing is enforced for
-// the most recent ones only, so that the head of a task with many artifacts stays
-// small.
+// MaxSealed limits the sealed artifacts that a head remembers. Sealing is enforced for the most
+// recent ones only, so that the head of a task with many artifacts stays small.
 const MaxSealed = 256
 
 // stateSet is a set of states.
@@ -40,8 +40,8 @@ func setOf(states ...State) stateSet {
 
 func (s stateSet) has(st State) bool { return s&(1<<st) != 0 }
 
-// transitions says which states may follow a state. The specification gives no
-// matrix; this one is accepted by every known client and kit.
+// transitions lists the states that may follow a state. The specification gives no matrix; all
+// known clients and kits accept this one.
 var transitions = [numStates]stateSet{
 	Unspecified:   setOf(Submitted, Working, InputRequired, AuthRequired, Completed, Failed, Rejected),
 	Submitted:     setOf(Submitted, Working, InputRequired, AuthRequired, Completed, Failed, Canceled, Rejected),
@@ -50,17 +50,17 @@ var transitions = [numStates]stateSet{
 	AuthRequired:  setOf(Working, InputRequired, AuthRequired, Completed, Failed, Canceled, Rejected),
 }
 
-// CanFollow reports whether a task in state from may change to state to. From
-// Unspecified means a new task.
+// CanFollow reports whether a task may change from state from to state to. If from is
+// Unspecified, it reports whether a new task may begin in state to.
 func CanFollow(from, to State) bool {
 	return from < numStates && to < numStates && transitions[from].has(to)
 }
 
-// Apply returns the head after e and e as it is to be stored: with its version,
-// and with its time moved forward if the task's clock is ahead. It returns an
-// error wrapping ErrIllegal if the protocol forbids e in the state of h, and
-// ErrFenced, ErrRepeated or ErrGap if e does not fit into the run of h. It does
-// not change Rev, Key or the Run beyond Seq and Told; that is for the caller.
+// Apply returns the head after e, and e in the form to be stored: with its version, and with
+// its time moved forward if the task's clock is ahead. It returns an error wrapping ErrIllegal
+// if the protocol forbids e in the state of h, and ErrFenced, ErrRepeated or ErrGap if e does
+// not fit into the run of h. It does not change Rev, Key or the fields of Run other than Seq
+// and Told; the caller sets them.
 func Apply(h Head, e Entry) (Head, Entry, error) {
 	if err := admit(&h, &e); err != nil {
 		return h, e, err
@@ -93,7 +93,7 @@ func Apply(h Head, e Entry) (Head, Entry, error) {
 	return h, e, nil
 }
 
-// admit decides whether e may be applied to h.
+// admit returns an error if e may not be applied to h.
 func admit(h *Head, e *Entry) error {
 	switch {
 	case e.Kind == Created && h.Version != 0:
@@ -154,8 +154,8 @@ func (h *Head) setStatus(e *Entry, message []byte) {
 	}
 }
 
-// seal remembers that an artifact is complete. The slice is shared with earlier
-// heads, so it is copied.
+// seal records that an artifact is complete. The slice is shared with earlier heads, so it is
+// copied.
 func (h *Head) seal(e *Entry) {
 	from := max(0, len(h.Sealed)+1-MaxSealed)
 	sealed := append(make([]a2a.ArtifactID, 0, len(h.Sealed)+1-from), h.Sealed[from:]...)

@@ -17,8 +17,8 @@ var states = []task.State{
 	task.Completed, task.Failed, task.Canceled, task.Rejected,
 }
 
-// follows is the table of specification §4.1.3 as every known client accepts it:
-// a row for each state, a column for each of states.
+// follows is the table of specification §4.1.3 as all known clients accept it: a row for each
+// state, a column for each of states.
 var follows = map[task.State]string{
 	task.Unspecified:   "yyyyyyny",
 	task.Submitted:     "yyyyyyyy",
@@ -164,7 +164,7 @@ func TestApplyRun(t *testing.T) {
 	if err != nil || got.Run.Seq != 6 || !got.Run.Told {
 		t.Errorf("Apply = %v, run %+v, want event 6 applied and told", err, got.Run)
 	}
-	// What does not come from a run is never fenced.
+	// Entries that do not come from a run are never fenced.
 	got, _, err = task.Apply(in(task.Working), said(answer))
 	if err != nil || got.Run.Seq != 5 || got.Asked != 4 || got.StatusAt != at(10) {
 		t.Errorf("Apply(message) = %v, head %+v", err, got)
@@ -198,7 +198,7 @@ func TestApplySeals(t *testing.T) {
 			t.Errorf("Apply(chunk of %s) = %v, want %v", id, err, want)
 		}
 	}
-	// Two heads that come from the same one do not share memory.
+	// Two heads derived from the same one do not share memory.
 	a, b := last, last
 	a.ArtifactID, b.ArtifactID = "left", "right"
 	left, _, _ := task.Apply(heads[3], a)

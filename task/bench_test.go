@@ -55,7 +55,7 @@ func BenchmarkDecodeEntries(b *testing.B) {
 	}
 }
 
-// BenchmarkFold shows that a chunk costs the same however many came before.
+// BenchmarkFold shows that the cost of a chunk does not depend on the number of earlier ones.
 func BenchmarkFold(b *testing.B) {
 	for _, n := range []int{100, 1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -11,35 +11,35 @@ import (
 	"github.com/parley-a2a/parley/internal/varint"
 )
 
-// ErrCorrupt: stored bytes are not what this program wrote.
+// ErrCorrupt is returned for stored bytes that this program did not write.
 var ErrCorrupt = errors.New("corrupt data")
 
-// The first byte of a stored form, so that a later form can be told apart.
+// The first byte of a stored form, which distinguishes later forms.
 const (
 	entriesFormat = 1
 	foldFormat    = 1
-	// foldOthers is foldFormat with members that the protocol does not have behind it.
+	// foldOthers is foldFormat followed by unknown members.
 	foldOthers = 2
 )
 
-// What an encoded entry has.
+// Flags of an encoded entry.
 const (
 	hasBody = 1 << iota
 	hasMeta
 	hasCall
 	hasRun
 	hasArtifact
-	// sameArtifact: the artifact of the entry before.
+	// sameArtifact means the artifact of the previous entry.
 	sameArtifact
 	isAppend
 	isLastChunk
 )
 
-// hasOthers is a bit of the byte of the kind: the flags have none left.
+// hasOthers is a bit in the byte of the kind, because all flags are used.
 const hasOthers = 1 << 7
 
-// AppendEntries appends the compact form in which stores keep consecutive entries
-// of one task. Empty bodies are the same as absent ones.
+// AppendEntries appends the compact form in which stores keep consecutive entries of one task.
+// Empty bodies are the same as absent ones.
 func AppendEntries(dst []byte, es []Entry) []byte {
 	dst = append(dst, entriesFormat)
 	dst = binary.AppendUvarint(dst, uint64(len(es)))
@@ -108,8 +108,8 @@ func flagIf(set bool, flag byte) byte {
 // leastEntry is the length of the shortest encoded entry.
 const leastEntry = 4
 
-// DecodeEntries returns the entries that AppendEntries wrote. Their slices alias
-// b. The error wraps ErrCorrupt.
+// DecodeEntries returns the entries that AppendEntries wrote. Their slices alias b. Errors wrap
+// ErrCorrupt.
 func DecodeEntries(b []byte) ([]Entry, error) {
 	r := reader{varint.Reader{Left: b}}
 	if format := r.Byte(); format != entriesFormat && !r.Bad {
@@ -134,9 +134,9 @@ func DecodeEntries(b []byte) ([]Entry, error) {
 	return es, nil
 }
 
-// LastVersion returns the version of the last of the entries that AppendEntries wrote,
-// without decoding them. If there are none, or b is corrupt, it returns the largest version:
-// who looks for an entry then decodes b, and gets the error.
+// LastVersion returns the version of the last entry that AppendEntries wrote, without decoding
+// the entries. If there are none, or b is corrupt, it returns the largest version: a caller
+// that searches for an entry then decodes b, and gets the error.
 func LastVersion(b []byte) int64 {
 	r := varint.Reader{Left: b}
 	r.Byte()
@@ -182,7 +182,7 @@ func (r *reader) entry(before, e *Entry) {
 // reader reads the stored forms of this package.
 type reader struct{ varint.Reader }
 
-// done returns an error unless everything was read and was in order.
+// done returns an error unless all bytes were read and valid.
 func (r *reader) done(operation string) error {
 	if !r.Done() {
 		return fmt.Errorf("%s: %w", operation, ErrCorrupt)

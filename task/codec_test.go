@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// anyEntries draws entries that a store might get: consecutive, but otherwise as
-// odd as the types allow. Empty slices are nil.
+// anyEntries draws entries that a store might get: consecutive, but otherwise arbitrary within
+// the limits of the types. Empty slices are nil.
 func anyEntries(t *rapid.T) []task.Entry {
 	version := rapid.Int64Range(1, 1<<50).Draw(t, "version")
 	blob := rapid.Custom(func(t *rapid.T) []byte {
@@ -68,7 +68,7 @@ func TestNoEntries(t *testing.T) {
 	}
 }
 
-// TestEntriesAreSmall holds the price of a chunk beside its body.
+// TestEntriesAreSmall limits the overhead of a chunk beside its body.
 func TestEntriesAreSmall(t *testing.T) {
 	t.Parallel()
 	body := `{"artifactId":"a","parts":[{"text":"word "}]}`
@@ -160,7 +160,7 @@ func FuzzDecodeFold(f *testing.F) {
 			}
 			return
 		}
-		// Nothing may panic, whatever the bytes say.
+		// No bytes may cause a panic.
 		h := head()
 		h.State = task.Completed
 		shown := fold.AppendTask(nil, &h, task.TaskOptions{Artifacts: true})

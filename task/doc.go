@@ -1,50 +1,48 @@
-// Package task is the core of Parley: what a task is, which changes are legal,
-// and what a store of tasks must promise.
+// Package task is the core of Parley: it defines a task, its legal changes, and the contract of
+// a store of tasks.
 //
-// A task is an append-only log of [Entry] values plus one small mutable row, its
-// [Head]. [Apply] is the only place where the rules of a task's life stand; it is
-// a pure function of the head and never sees the whole task. [Fold] rebuilds the
-// whole task from entries when somebody asks for it.
+// A task is an append-only log of [Entry] values plus one small mutable row, its [Head].
+// [Apply] alone implements the rules of a task's life cycle. It is a pure function of the head
+// and never sees the whole task. [Fold] rebuilds the whole task from entries when a reader
+// needs it.
 //
-// Entries hold v1.0 JSON as bytes. [AppendFrame], [AppendHead] and the methods of
-// Fold write the objects of the protocol around them; nothing is decoded on the
-// way. [AppendEntries] and [Fold.AppendBinary] are the forms that stores keep.
-// A [Hook] is a webhook: a reader of the log whose position is kept beside the task.
-// A [Request] is what a caller may repeat and the hub must not: its key is stored with
-// what it has changed. A run keeps a checkpoint beside its task ([Checkpoints]) and
-// a journal ([Journals]), and a task that was made for another one its [Lineage].
-// Package memstore keeps tasks in memory, package sqlitestore in a file.
+// Entries hold v1.0 JSON as bytes. [AppendFrame], [AppendHead] and the methods of Fold write
+// the objects of the protocol around them without decoding. [AppendEntries] and
+// [Fold.AppendBinary] write the stored forms. A [Hook] is a webhook: a reader of the log whose
+// position is stored beside the task. A [Request] makes a caller's request idempotent: its key
+// is stored with the change that the request made. Beside a task, the store keeps a checkpoint
+// ([Checkpoints]) and a journal ([Journals]) of its run and, for a task that was created on
+// behalf of another one, its [Lineage]. Package memstore keeps tasks in memory, package
+// sqlitestore in a file.
 //
 // # Guarantees
 //
-// Versions of entries are gapless: 1, 2, 3 … They count protocol mutations only
-// (the task and its first message, a further message, a status, an artifact).
-// Everything else that changes (the run, leases, a cancel request) lives in the
-// head and is counted by [Head.Rev] alone. A store accepts a [Change] only if the
-// head it was made from is still the stored one; a loser gets [ErrConflict] and
-// nothing of its change is stored. Once Append returns nil, the change survives
-// the death of the process, if the store is durable at all.
+// Versions of entries are gapless: 1, 2, 3 … They count protocol mutations only (the task and
+// its first message, a further message, a status, an artifact). All other mutable data (the
+// run, leases, a cancel request) is in the head and counted by [Head.Rev] alone. A store
+// accepts a [Change] only if the head it was made from is still the stored one. Otherwise it
+// returns [ErrConflict] and stores no part of the change. Once Append returns nil, the change
+// survives the death of the process, if the store is durable.
 //
-// A terminal state is final: Apply refuses whatever comes later.
+// A terminal state is final: Apply refuses all later entries.
 //
-// Nothing of a message or an artifact is lost: unknown fields and the digits of
-// numbers come out as they went in. Adding an entry to a task costs what the entry
-// is long, not what the task is.
+// Messages and artifacts are kept completely: unknown fields and the digits of numbers are
+// returned unchanged. The cost of adding an entry to a task is proportional to the length of
+// the entry, not to that of the task.
 //
 // # What it does not promise
 //
-// Callers are not authenticated here: an [Owner] is an opaque scope that somebody
-// else made. The scoped methods ([Log.Head], [Index]) never answer for another
-// owner's task; the methods of [Work] and [Sweeper] are explicitly unscoped and
-// belong to the hub itself.
+// This package does not authenticate callers: an [Owner] is an opaque scope that its caller
+// provides. The scoped methods ([Log.Head], [Index]) never return another owner's task; the
+// methods of [Work] and [Sweeper] are explicitly unscoped and for the hub itself.
 //
 // # Concurrency
 //
-// Apply and the encoders are pure. Stores are safe for concurrent use. A [Fold]
-// belongs to one goroutine while entries are added; after that it may be shared.
+// Apply and the encoders are pure. Stores are safe for concurrent use. A [Fold] belongs to one
+// goroutine while entries are added; after that it may be shared.
 //
 // # Testing
 //
-// Package tasktest is the suite that every store passes. The decoders of stored
-// bytes are fuzz targets.
+// Package tasktest is the suite that every store passes. The decoders of stored bytes are fuzz
+// targets.
 package task

@@ -6,7 +6,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// A change is made from a head by Apply, stored by a store, and shown by a fold.
+// Apply derives a change from a head, a store stores it, and a Fold shows it.
 func Example() {
 	h := task.Head{ID: "t-1", ContextID: "c-1"}
 	var f task.Fold

@@ -12,28 +12,28 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// Fold is a whole task, rebuilt from its entries: history, artifacts and metadata.
-// The zero Fold is a task without entries. It keeps the bytes of the entries and
-// decodes none of them, so that unknown fields and the digits of numbers survive;
-// adding an entry costs what the entry is long, not what the task is.
+// Fold is a whole task, rebuilt from its entries: history, artifacts and metadata. The zero
+// Fold is a task without entries. It keeps the bytes of the entries and decodes none of them,
+// so that unknown fields and the digits of numbers survive. The cost of adding an entry is
+// proportional to its length, not to that of the task.
 type Fold struct {
 	// Version is the version of the last entry added.
 	Version int64
 
 	// messages are those of the caller and of statuses, in order of their versions.
 	messages []message
-	// current is one more than the place of the message of the current status,
-	// which is not part of the history; zero if that status has none.
+	// current is the index of the current status's message plus one; zero if that status has
+	// none. The message is not part of the history.
 	current int
 
 	artifacts []artifact
-	// places are those of many artifacts by their ids; nil while there are few.
+	// places maps artifact ids to indexes; nil while there are few artifacts.
 	places map[a2a.ArtifactID]int
 
 	// meta is the metadata of all status events; the later value of a name wins.
 	meta members
-	// others are the members of the task that the protocol does not have; the later value
-	// of a name wins. status has those of the current status, an object or nil.
+	// others are the members of the task that the protocol does not define; the later value of
+	// a name wins. status holds those of the current status, an object or nil.
 	others members
 	status []byte
 }
@@ -45,12 +45,11 @@ type message struct {
 	body   []byte
 }
 
-// Add brings f to the version of e, which must follow the version of f; otherwise
-// it returns an error wrapping ErrGap. It retains the slices of e.
+// Add advances f to the version of e, which must follow the version of f; otherwise it returns
+// an error wrapping ErrGap. It retains the slices of e.
 //
-// An artifact entry creates its artifact or replaces it; with Append it appends
-// its parts, merges its metadata, and any other member that it has takes the place
-// of the earlier one (specification §4.2.2).
+// An artifact entry creates its artifact or replaces it. With Append it appends its parts and
+// merges its metadata, and its other members replace the earlier ones (specification §4.2.2).
 func (f *Fold) Add(e *Entry) error {
 	if e.Version != f.Version+1 {
 		return fmt.Errorf("fold version %d after %d: %w", e.Version, f.Version, ErrGap)
@@ -70,8 +69,8 @@ func (f *Fold) Add(e *Entry) error {
 	return nil
 }
 
-// addOthers takes over the members that the task shows: those of its own, those of the
-// events, which protocols to come may have in the task as well, and those of the status.
+// addOthers adds the unknown members that the task shows: its own, those of events, because
+// later protocol versions may have them in the task as well, and those of the status.
 func (f *Fold) addOthers(others []byte) {
 	for level, obj := range rawjson.Fields(others) {
 		switch level {
@@ -87,8 +86,8 @@ func (f *Fold) addOthers(others []byte) {
 	}
 }
 
-// addStatus lets the message of the earlier status become history. A message that
-// is said again without change stays one message.
+// addStatus moves the message of the earlier status to the history. A repeated message stays
+// one message.
 func (f *Fold) addStatus(e *Entry) {
 	if i := f.current - 1; i >= 0 && bytes.Equal(f.messages[i].body, e.Body) {
 		f.messages = slices.Delete(f.messages, i, i+1)
@@ -113,10 +112,10 @@ func (f *Fold) addArtifact(e *Entry) {
 	a.add(e.Body)
 }
 
-// maxSought is the largest number of artifacts among which one is sought one by one.
+// maxSought is the largest number of artifacts that are searched linearly.
 const maxSought = 8
 
-// find returns the place of an artifact. The last one is the likeliest.
+// find returns the index of an artifact. It begins with the last one, which is the likeliest.
 func (f *Fold) find(id a2a.ArtifactID) (int, bool) {
 	if f.places != nil {
 		i, ok := f.places[id]
@@ -130,7 +129,7 @@ func (f *Fold) find(id a2a.ArtifactID) (int, bool) {
 	return 0, false
 }
 
-// place makes room for a new artifact and returns its place.
+// place adds a new artifact and returns its index.
 func (f *Fold) place(id a2a.ArtifactID) int {
 	f.artifacts = append(f.artifacts, artifact{id: id})
 	last := len(f.artifacts) - 1
@@ -151,15 +150,15 @@ func (f *Fold) Artifacts() int { return len(f.artifacts) }
 
 // Said is a message of a task.
 type Said struct {
-	// Version is that of its entry.
+	// Version is the version of its entry.
 	Version int64
-	// Caller is set for messages that came from the caller, whatever role they have.
+	// Caller is set for messages that came from the caller, regardless of their role.
 	Caller bool
 	// Body is the message as v1.0 JSON.
 	Body []byte
 }
 
-// Said yields the messages of the task in order, that of the current status included.
+// Said yields the messages of the task in order, including that of the current status.
 func (f *Fold) Said() iter.Seq[Said] {
 	return func(yield func(Said) bool) {
 		for i := range f.messages {
@@ -170,7 +169,7 @@ func (f *Fold) Said() iter.Seq[Said] {
 	}
 }
 
-// Retire makes the message of the current status, if it has one, the last of the history.
+// Retire moves the message of the current status, if it has one, to the end of the history.
 func (f *Fold) Retire() { f.current, f.status = 0, nil }
 
 // Messages returns the number of messages in the history.
@@ -183,9 +182,9 @@ func (f *Fold) historyLen() int {
 	return len(f.messages)
 }
 
-// ReplyText returns what the agent said in words: the text parts of each artifact
-// joined, the artifacts separated by a line break; or, if no artifact has text,
-// that of the message of the current status.
+// ReplyText returns the agent's answer as text: the text parts of each artifact joined, the
+// artifacts separated by a line break. If no artifact has text, it returns the text of the
+// current status's message.
 func (f *Fold) ReplyText() string {
 	var texts []string
 	for i := range f.artifacts {
@@ -203,7 +202,7 @@ func (f *Fold) ReplyText() string {
 	return strings.Join(texts, "\n")
 }
 
-// TextOf returns the joined text parts of a message as v1.0 JSON.
+// TextOf returns the joined text parts of a message in v1.0 JSON.
 func TextOf(body []byte) string {
 	var b strings.Builder
 	for name, value := range rawjson.Fields(body) {
@@ -214,7 +213,7 @@ func TextOf(body []byte) string {
 	return b.String()
 }
 
-// writeText writes the texts of parts, the inside of an array.
+// writeText writes the texts of parts, the contents of an array without brackets.
 func writeText(b *strings.Builder, parts []byte) {
 	for part := range rawjson.Elements(slices.Concat([]byte{'['}, parts, []byte{']'})) {
 		for name, value := range rawjson.Fields(part) {
@@ -226,7 +225,7 @@ func writeText(b *strings.Builder, parts []byte) {
 	}
 }
 
-// inside returns what stands between the brackets of an array.
+// inside returns the contents of an array without the brackets.
 func inside(arr []byte) []byte {
 	if len(arr) < 2 || arr[0] != '[' {
 		return nil
@@ -234,12 +233,12 @@ func inside(arr []byte) []byte {
 	return arr[1 : len(arr)-1]
 }
 
-// artifact is an artifact as its chunks left it.
+// artifact is an artifact assembled from its chunks.
 type artifact struct {
 	id a2a.ArtifactID
-	// fields are all members but parts and metadata.
+	// fields are all members except parts and metadata.
 	fields members
-	// parts are the insides of the chunks' arrays of parts; none is empty.
+	// parts are the contents of the chunks' arrays of parts; none is empty.
 	parts [][]byte
 	meta  members
 }
@@ -272,7 +271,7 @@ func (a *artifact) append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// appendParts appends the inside of the array of parts.
+// appendParts appends the contents of the array of parts.
 func (a *artifact) appendParts(dst []byte) []byte {
 	for i, run := range a.parts {
 		if i > 0 {

@@ -129,7 +129,7 @@ func TestFoldArtifacts(t *testing.T) {
 	}
 }
 
-// TestFoldManyMembers goes beyond the number of names that are searched one by one.
+// TestFoldManyMembers exceeds the number of names that are searched linearly.
 func TestFoldManyMembers(t *testing.T) {
 	t.Parallel()
 	es := []task.Entry{created(hello)}
@@ -211,8 +211,8 @@ func TestReplyText(t *testing.T) {
 	}
 }
 
-// TestChunksCostTheSame counts allocations: a chunk of an artifact must not cost
-// more because many came before.
+// TestChunksCostTheSame counts allocations: the cost of a chunk must not depend on the number
+// of earlier chunks.
 func TestChunksCostTheSame(t *testing.T) {
 	const n = 20_000
 	f := task.Fold{}
@@ -309,7 +309,7 @@ func anyMeta(t *rapid.T) map[string]any {
 	return meta
 }
 
-// anyOthers draws members that the protocol does not have, for some of the levels.
+// anyOthers draws unknown members, for some of the levels.
 func anyOthers(t *rapid.T, levels ...string) []byte {
 	others := map[string]any{}
 	for _, level := range levels {
@@ -331,8 +331,8 @@ func marshal(t *rapid.T, v any) []byte {
 	return b
 }
 
-// reader is a caller who follows a stream with the SDK's types: it gets frames and
-// keeps the task that they add up to.
+// reader is a caller that follows a stream with the SDK's types: it receives frames and builds
+// the task from them.
 type reader struct {
 	task *a2a.Task
 }
@@ -383,7 +383,7 @@ func (r *reader) artifact(ev *a2a.TaskArtifactUpdateEvent) {
 	r.task.Artifacts = append(r.task.Artifacts, ev.Artifact)
 }
 
-// TestFoldAgreesWithReaders compares the folded task with what a caller makes of
+// TestFoldAgreesWithReaders compares the folded task with the task that a caller builds from
 // the frames of the same entries, at every version.
 func TestFoldAgreesWithReaders(t *testing.T) {
 	t.Parallel()
@@ -413,8 +413,8 @@ func TestFoldAgreesWithReaders(t *testing.T) {
 	})
 }
 
-// TestFoldIsJSON wants every rendering to be one line of valid JSON, and A2A to be
-// what the SDK reads from it.
+// TestFoldIsJSON wants every rendering to be one line of valid JSON, and A2A to return the same
+// as the SDK's decoder.
 func TestFoldIsJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -455,7 +455,7 @@ func folded(t *rapid.T, f *task.Fold, es []task.Entry) *task.Fold {
 	return f
 }
 
-// TestFoldFromSnapshot wants the same task wherever a reader begins.
+// TestFoldFromSnapshot wants the same task from every starting point.
 func TestFoldFromSnapshot(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -7,20 +7,19 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// Key is a store's own short name for a task. It is unique in the store, never
-// reused, never shown to a caller. Zero means that the task is not stored yet.
+// Key is the store's internal number of a task. It is unique in the store, never reused, and
+// never shown to a caller. Zero means that the task is not stored yet.
 type Key int64
 
-// Owner is the opaque scope that a task belongs to. Two callers with different
-// owners never learn of each other's tasks. The wire id of a task is unique
-// within its owner only.
+// Owner is the opaque scope that a task belongs to. Callers with different owners never see
+// each other's tasks. The wire id of a task is unique within its owner only.
 type Owner string
 
-// Agent is the name under which the hub knows an agent.
+// Agent is the name of an agent in the hub.
 type Agent string
 
-// AgentNamed returns the name of an agent that people call title: small letters and
-// digits, with a dash for every run of other characters between them.
+// AgentNamed derives the name of an agent from its title: small letters and digits, with a dash
+// for every run of other characters between them.
 func AgentNamed(title string) Agent {
 	var b strings.Builder
 	gap := false
@@ -38,14 +37,14 @@ func AgentNamed(title string) Agent {
 	return Agent(b.String())
 }
 
-// Holder names who executes a task: a hub, or a worker process.
+// Holder names the executor of a task: a hub or a worker process.
 type Holder string
 
-// Millis is a moment in milliseconds since the Unix epoch, UTC: the precision
-// that the protocol writes (specification §5.6.1). Zero means never.
+// Millis is a time in milliseconds since the Unix epoch, UTC: the precision that the protocol
+// writes (specification §5.6.1). Zero means never.
 type Millis int64
 
-// MillisOf returns t cut to milliseconds, or zero if t is the zero time.
+// MillisOf returns t truncated to milliseconds, or zero if t is the zero time.
 func MillisOf(t time.Time) Millis {
 	if t.IsZero() {
 		return 0
@@ -61,28 +60,28 @@ func (m Millis) Time() time.Time {
 	return time.UnixMilli(int64(m)).UTC()
 }
 
-// Shown says who may see a task.
+// Shown is the visibility of a task.
 type Shown uint8
 
 const (
 	// ToCaller is an ordinary task.
 	ToCaller Shown = iota
-	// Quiet is a task whose caller has not been told of it yet, because its agent
-	// may still answer with a bare message. It is recovered after a crash like any
-	// other task, but it is not listed or found until it becomes ToCaller.
+	// Quiet is a task that was not shown to its caller yet, because its agent may still answer
+	// with a bare message. It is recovered after a crash like any other task, but it is not
+	// listed or found until it becomes ToCaller.
 	Quiet
-	// Answered is a task that ended as a bare message. It is never listed or found
-	// and waits for the sweeper.
+	// Answered is a task that ended as a bare message. It is never listed or found, and the
+	// Sweeper deletes it.
 	Answered
 )
 
-// Dispatch says how far the open run of a task has come.
+// Dispatch is the progress of a task's open run.
 type Dispatch uint8
 
 const (
-	// Idle tasks have no run to do: they wait for a caller, or have ended.
+	// Idle tasks have no run: they wait for a caller, or have ended.
 	Idle Dispatch = iota
-	// Pending tasks wait for somebody to execute them.
+	// Pending tasks wait for an executor.
 	Pending
 	// Published tasks have been handed to a broker.
 	Published
@@ -92,38 +91,36 @@ const (
 	Asking
 )
 
-// Run is the execution attempt that a task is in, or was in last.
+// Run is the current or last execution attempt of a task.
 type Run struct {
-	// Epoch is the number of the attempt, from 1. An event of another epoch is
-	// refused.
+	// Epoch is the number of the attempt, from 1. Events of other epochs are refused.
 	Epoch int64
-	// Seq is the number of the last event of this epoch that was applied.
+	// Seq is the number of the last applied event of this epoch.
 	Seq int64
-	// Holder executes the run, or has it in line; empty while Dispatch is Idle.
+	// Holder executes the run, or has it queued; empty while Dispatch is Idle.
 	Holder Holder
-	// Dispatch says how far the run has come.
+	// Dispatch is the progress of the run.
 	Dispatch Dispatch
-	// Attempt counts the executions of the same message, from 1. It starts again
-	// with each message.
+	// Attempt counts the executions of the same message, from 1. It starts again with each
+	// message.
 	Attempt int
-	// Told is set once a caller could have seen more of this message's execution
-	// than SUBMITTED and WORKING. A run that told is not repeated in silence.
+	// Told is set once a caller could have seen more of this message's execution than SUBMITTED
+	// and WORKING. Such a run is not repeated silently.
 	Told bool
 }
 
-// Head is the mutable row of a task: everything that admission, dispatch and
-// listing need, and nothing that grows with the task. The zero Head is a task that
-// does not exist yet.
+// Head is the mutable row of a task: all data that admission, dispatch and listing need, and
+// none that grows with the task. The zero Head is a task that does not exist yet.
 type Head struct {
 	Key       Key
 	ID        a2a.TaskID
 	ContextID string
 	Owner     Owner
 	Agent     Agent
-	// Assigned is the agent that an operator has given the task to: it executes it in
-	// the place of Agent, whose task it stays for callers. Empty means Agent.
+	// Assigned is the agent that an operator has assigned to the task: it executes the task in
+	// place of Agent. For callers the task remains Agent's. Empty means Agent.
 	Assigned Agent
-	// Dialect is the wire shape in which the task was made; zero is v1.0.
+	// Dialect is the wire dialect in which the task was created; zero is v1.0.
 	Dialect uint8
 	Shown   Shown
 
@@ -133,8 +130,7 @@ type Head struct {
 	Version int64
 
 	State State
-	// StatusAt is the timestamp of the current status; never earlier than the one
-	// before it.
+	// StatusAt is the time of the current status; never earlier than that of the previous one.
 	StatusAt Millis
 	// StatusMessage is the message of the current status as v1.0 JSON, or nil.
 	StatusMessage []byte
@@ -143,18 +139,18 @@ type Head struct {
 
 	// Asked is the version of the newest message from the caller.
 	Asked int64
-	// Read is the version of the newest message from the caller that was handed to
-	// a run. Read < Asked means that a message waits.
+	// Read is the version of the newest message from the caller that a run has received. Read <
+	// Asked means that a message waits.
 	Read int64
 
 	Run Run
-	// CancelAt is when a caller asked to cancel; zero if nobody did.
+	// CancelAt is the time of a cancel request; zero if there is none.
 	CancelAt Millis
-	// Others is set once an entry has had members that the protocol does not have: the task
-	// shows some of them, and a head has none of them.
+	// Others is set once an entry has had members that the protocol does not define: the task
+	// shows some of them, but a head contains none.
 	Others bool
-	// Sealed are the most recent artifacts (at most MaxSealed) that had their last
-	// chunk. It is empty once the task has ended.
+	// Sealed are the most recent artifacts (at most MaxSealed) that had their last chunk. It is
+	// empty once the task has ended.
 	Sealed []a2a.ArtifactID
 }
 
@@ -166,14 +162,14 @@ func (h *Head) Performer() Agent {
 	return h.Agent
 }
 
-// Due reports whether the task has something to do for the hub: a run that is
-// pending or under way, a cancel request, or a message that no run has read.
+// Due reports whether the hub has work to do for the task: a run that is pending or in
+// progress, a cancel request, or a message that no run has read.
 func (h *Head) Due() bool {
 	return h.State.Open() && h.Shown != Answered &&
 		(h.Run.Dispatch != Idle || h.CancelAt != 0 || h.Waiting())
 }
 
-// Ended reports whether the task has come to its end, so that a Sweeper may delete it.
+// Ended reports whether the task has ended, so that a Sweeper may delete it.
 func (h *Head) Ended() bool { return h.State.Terminal() || h.Shown == Answered }
 
 // The bits of Marks.
@@ -185,18 +181,17 @@ const (
 // Marks returns Run.Told and Others as the bits of a byte, for stores.
 func (h *Head) Marks() byte { return flagIf(h.Run.Told, markTold) | flagIf(h.Others, markOthers) }
 
-// SetMarks sets what Marks returned.
+// SetMarks sets the fields that Marks encodes.
 func (h *Head) SetMarks(marks byte) {
 	h.Run.Told, h.Others = marks&markTold != 0, marks&markOthers != 0
 }
 
-// Waiting reports whether a message of the caller has not been read by a run.
+// Waiting reports whether no run has read the newest message of the caller.
 func (h *Head) Waiting() bool { return h.Read < h.Asked }
 
-// Resumed reports whether the status asks for what the task has got: a message that answers
-// it was accepted, and a run that waits, or has reported nothing yet, goes on with it.
-// A run that waits for credentials may keep the status of a run before it, if that one was
-// interrupted.
+// Resumed reports whether a message that answers the interrupted status was accepted, and the
+// run that continues with it is waiting, or has reported nothing yet. A run that waits for
+// credentials may keep the status of an earlier run, if that one was interrupted by a crash.
 func (h *Head) Resumed() bool {
 	switch {
 	case h.State == InputRequired:

@@ -6,9 +6,9 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// AppendJSON appends m as a JSON string with exactly three digits of a second,
-// such as "2026-03-12T09:05:00.000Z" (specification §5.6.1). Never, the zero
-// Millis, is null. Years outside 0000 to 9999 are written as the nearest of those.
+// AppendJSON appends m as a JSON string with exactly three digits of a second, such as
+// "2026-03-12T09:05:00.000Z" (specification §5.6.1). Never, the zero Millis, is null. Years
+// outside 0000 to 9999 are written as the nearest of those.
 func (m Millis) AppendJSON(dst []byte) []byte {
 	if m == 0 {
 		return append(dst, "null"...)
@@ -29,7 +29,7 @@ func (m Millis) AppendJSON(dst []byte) []byte {
 	return append(dst, '"')
 }
 
-// The first and the last millisecond that four digits of a year can say.
+// The first and the last millisecond of four-digit years.
 const (
 	minMillis Millis = -62167219200000
 	maxMillis Millis = 253402300799999
@@ -39,10 +39,9 @@ func appendTwo(dst []byte, n int, after byte) []byte {
 	return append(dst, byte('0'+n/10), byte('0'+n%10), after)
 }
 
-// AppendFrame appends the StreamResponse object that shows e to a reader of its
-// task (specification §3.2.3, §4.2): the task, a status update or an artifact
-// update. A further message of the caller has no frame; dst is then returned
-// unchanged. Only the ids of h are used, so h may be newer than e.
+// AppendFrame appends the StreamResponse object for e: the task, a status update or an artifact
+// update (specification §3.2.3, §4.2). A further message of the caller has no frame; dst is
+// then returned unchanged. Only the ids of h are used, so h may be newer than e.
 func AppendFrame(dst []byte, h *Head, e *Entry) []byte {
 	switch e.Kind {
 	case Created:
@@ -119,24 +118,23 @@ func appendMeta(dst, meta []byte) []byte {
 	return append(append(dst, `,"metadata":`...), meta...)
 }
 
-// TaskOptions says how much of a task to show. The zero TaskOptions show the whole
-// history and no artifacts.
+// TaskOptions selects the parts of a task to show. The zero TaskOptions show the whole history
+// and no artifacts.
 type TaskOptions struct {
 	// History is the largest number of messages to show, the most recent ones
 	// (specification §3.2.4). Nil shows all of them; with zero the key is absent.
 	History *int
 	// Artifacts shows the artifacts.
 	Artifacts bool
-	// EmptyHistory writes an empty array where the history key would be absent.
+	// EmptyHistory writes an empty array instead of omitting the history key.
 	EmptyHistory bool
 	// EmptyArtifacts writes an empty array if Artifacts is set and the task has
 	// none.
 	EmptyArtifacts bool
 }
 
-// AppendTask appends the whole Task object (specification §4.1.1). The status is
-// that of h, which must be the head at the version of f. A nil Fold has neither
-// history nor artifacts nor metadata.
+// AppendTask appends the whole Task object (specification §4.1.1). The status is that of h,
+// which must be the head at the version of f. A nil Fold has no history, artifacts or metadata.
 func (f *Fold) AppendTask(dst []byte, h *Head, o TaskOptions) []byte {
 	if f == nil {
 		f = &Fold{}
@@ -157,8 +155,7 @@ func (f *Fold) AppendTask(dst []byte, h *Head, o TaskOptions) []byte {
 	return append(dst, '}')
 }
 
-// AppendArtifacts appends the array of the task's artifacts, in the order in which
-// they began.
+// AppendArtifacts appends the array of the task's artifacts, in the order of their creation.
 func (f *Fold) AppendArtifacts(dst []byte) []byte {
 	dst = append(dst, '[')
 	for i := range f.artifacts {
@@ -170,9 +167,9 @@ func (f *Fold) AppendArtifacts(dst []byte) []byte {
 	return append(dst, ']')
 }
 
-// AppendHistory appends the array of at most n messages, the most recent ones; nil
-// means all. A message of the caller that no run of the task read before it ended
-// carries the member "parley.undelivered": true in its metadata.
+// AppendHistory appends the array of at most n messages, the most recent ones; nil means all. A
+// message of the caller that no run of the task read before the task ended has the member
+// "parley.undelivered": true in its metadata.
 func (f *Fold) AppendHistory(dst []byte, h *Head, n *int) []byte {
 	dst = append(dst, '[')
 	skip := f.historyLen() - f.shown(n)
@@ -198,7 +195,7 @@ func (f *Fold) AppendHistory(dst []byte, h *Head, n *int) []byte {
 	return append(dst, ']')
 }
 
-// shown is how many messages a limit leaves.
+// shown returns the number of messages within a limit.
 func (f *Fold) shown(limit *int) int {
 	if limit == nil {
 		return f.historyLen()
@@ -206,7 +203,7 @@ func (f *Fold) shown(limit *int) int {
 	return min(max(*limit, 0), f.historyLen())
 }
 
-// undelivered marks a message that the task ended without reading.
+// undelivered marks a message that no run read before the task ended.
 const undelivered = "parley.undelivered"
 
 func appendUndelivered(dst, body []byte) []byte {

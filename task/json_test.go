@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// at returns a moment some milliseconds after 2026-03-12T09:05:00Z.
+// at returns a time the given number of milliseconds after 2026-03-12T09:05:00Z.
 func at(ms int64) task.Millis {
 	return task.MillisOf(time.Date(2026, 3, 12, 9, 5, 0, 0, time.UTC)) + task.Millis(ms)
 }
@@ -20,8 +20,7 @@ func head() task.Head {
 	return task.Head{ID: "t-1", ContextID: "c-1", Owner: "o", Agent: "echo"}
 }
 
-// story applies entries to a new task and folds them. It fails the test if one is
-// refused.
+// story applies entries to a new task and folds them. It fails the test if one is refused.
 func story(t testing.TB, es ...task.Entry) (task.Head, *task.Fold, []task.Entry) {
 	t.Helper()
 	h, f := head(), &task.Fold{}
@@ -47,7 +46,7 @@ func created(body string) task.Entry {
 
 func said(body string) task.Entry { return task.Entry{Kind: task.Message, Body: []byte(body)} }
 
-// status has no message if body is empty.
+// status returns a status without a message if body is empty.
 func status(s task.State, body string) task.Entry {
 	e := task.Entry{Kind: task.Status, State: s}
 	if body != "" {

@@ -2,12 +2,11 @@ package task
 
 import "github.com/parley-a2a/parley/internal/json/rawjson"
 
-// members is a JSON object that is put together from others. Members keep the
-// place where they first came and the value that came last. The zero value is
-// empty.
+// members is a JSON object merged from others. A member keeps its first position and its last
+// value. The zero value is empty.
 type members struct {
 	list []member
-	// places finds members by name once there are many; nil before.
+	// places maps names to indexes once there are many members; nil before.
 	places map[string]int
 }
 
@@ -16,7 +15,7 @@ type member struct {
 	value []byte
 }
 
-// manyMembers is the number from which a map finds a name faster.
+// manyMembers is the number from which a map is used to find names.
 const manyMembers = 16
 
 func (m *members) len() int { return len(m.list) }

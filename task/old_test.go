@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// The bytes that the program wrote before entries had unknown members.
+// Bytes that the program wrote before entries had unknown members.
 const (
 	oldEntries = "01040101010580a0abfef962117b226d6573736167654964223a226d227d0e7b2274656e616e74223a2278227d03020b02020211" +
 		"7b226d6573736167654964223a2277227d0a7b226b223a312e35307d0400d90202040161297b2261727469666163744964223a2261222c22" +
@@ -19,8 +19,8 @@ const (
 		"4964223a226e227d02010161010a6172746966616374496403226122000c7b2274657874223a2274227d01016b04312e3530"
 )
 
-// TestOldLogs: logs and snapshots of earlier versions are read as they were, and what has
-// no unknown members is written as it was.
+// TestOldLogs: logs and snapshots of earlier versions are still read correctly, and data
+// without unknown members is still written in the old form.
 func TestOldLogs(t *testing.T) {
 	t.Parallel()
 	stored, _ := hex.DecodeString(oldEntries)

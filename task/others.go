@@ -10,8 +10,8 @@ const (
 	inTask   = "task"
 )
 
-// A member that is shown elsewhere than where it came must not have these names: readers
-// would take it for a member of the protocol.
+// An unknown member with one of these names is not shown in another object than its own:
+// readers would mistake it for a member of the protocol.
 var (
 	taskReserved  = rawjson.Reserved{"id", "contextId", "status", "artifacts", "history", "metadata", "kind"}
 	eventReserved = rawjson.Reserved{
@@ -27,7 +27,7 @@ func level(others []byte, name string) []byte {
 	return rawjson.Member(others, name)
 }
 
-// appendInside appends the members of an object behind others.
+// appendInside appends the members of an object after others.
 func appendInside(dst, obj []byte) []byte {
 	if len(obj) <= len("{}") {
 		return dst
@@ -35,9 +35,8 @@ func appendInside(dst, obj []byte) []byte {
 	return append(append(dst, ','), obj[1:len(obj)-1]...)
 }
 
-// appendFrameEnd appends what the protocol does not have to an event, closes it, and does
-// the same for the object around it. Others of a task are members of the task
-// and none of an event: the event shows them.
+// appendFrameEnd appends the unknown members to an event and closes it, and does the same for
+// the object around it. Others of a task are no members of an event, but the event shows them.
 func appendFrameEnd(dst, others []byte) []byte {
 	if len(others) == 0 {
 		return append(dst, `}}`...)

@@ -12,10 +12,9 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// A2A returns the task as the SDK's struct, with whole history and all artifacts,
-// for executors. The head must be that at the version of f. The struct shows less
-// than the task has: unknown fields are dropped, and numbers in data and metadata
-// become float64.
+// A2A returns the task as the SDK's struct, with the whole history and all artifacts, for
+// executors. The head must be that at the version of f. The struct holds less than the task:
+// unknown fields are dropped, and numbers in data and metadata become float64.
 func (f *Fold) A2A(h *Head) (*a2a.Task, error) {
 	var d sdkDecoder
 	t := new(a2a.Task)
@@ -26,7 +25,7 @@ func (f *Fold) A2A(h *Head) (*a2a.Task, error) {
 	return t, nil
 }
 
-// DecodeTask returns a task as the SDK's struct, as Fold.A2A does.
+// DecodeTask returns a task as the SDK's struct, like Fold.A2A.
 func DecodeTask(body []byte) (*a2a.Task, error) {
 	if err := rawjson.Check(body, maxDepth); err != nil {
 		return nil, fmt.Errorf("decode task: %w", err)
@@ -43,12 +42,12 @@ func DecodeTask(body []byte) (*a2a.Task, error) {
 	return t, nil
 }
 
-// maxDepth is how deep the objects of a message may lie in each other. The
-// decoders of the bindings allow far less.
+// maxDepth limits the nesting of objects in a message. The decoders of the bindings allow far
+// less.
 const maxDepth = 10_000
 
-// DecodeMessage returns a message as the SDK's struct. Unlike the SDK it knows a
-// part whose data is null.
+// DecodeMessage returns a message as the SDK's struct. Unlike the SDK it accepts a part whose
+// data is null.
 func DecodeMessage(body []byte) (*a2a.Message, error) {
 	if err := rawjson.Check(body, maxDepth); err != nil {
 		return nil, fmt.Errorf("decode message: %w", err)
@@ -64,9 +63,8 @@ func DecodeMessage(body []byte) (*a2a.Message, error) {
 	return m, nil
 }
 
-// sdkDecoder reads canonical v1.0 JSON into the SDK's structs. It knows the few
-// shapes there are, which costs a fraction of what reflection does. The first
-// error stays.
+// sdkDecoder decodes canonical v1.0 JSON into the SDK's structs. It handles only these few
+// shapes, at a fraction of the cost of reflection. It keeps the first error.
 type sdkDecoder struct{ err error }
 
 func (d *sdkDecoder) task(t *a2a.Task, b []byte) {
@@ -163,7 +161,7 @@ func (d *sdkDecoder) parts(b []byte) a2a.ContentParts {
 	return parts
 }
 
-// part reads a part. Data that is null is a value like any other.
+// part decodes a part. Null is a valid value of data.
 func (d *sdkDecoder) part(b []byte) *a2a.Part {
 	p := new(a2a.Part)
 	for name, v := range rawjson.Fields(b) {
@@ -216,9 +214,8 @@ func (d *sdkDecoder) object(name string, v []byte) map[string]any {
 	return m
 }
 
-// DecodeMetadata returns a metadata object as executors see it: numbers are float64,
-// and one that no float64 can hold becomes the largest of its sign. The log keeps it
-// as it came.
+// DecodeMetadata returns a metadata object in the form for executors: numbers are float64, and
+// a number beyond float64 becomes the largest float64 of its sign. The log keeps the original.
 func DecodeMetadata(b []byte) (map[string]any, error) {
 	var m map[string]any
 	err := decodeFinite(b, &m)

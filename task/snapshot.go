@@ -9,8 +9,7 @@ import (
 	"github.com/parley-a2a/parley/internal/varint"
 )
 
-// AppendBinary appends f in the form that DecodeFold reads: what stores keep as a
-// Snapshot.
+// AppendBinary appends f in the form that DecodeFold reads. Stores keep it as a Snapshot.
 func (f *Fold) AppendBinary(dst []byte) []byte {
 	format := byte(foldFormat)
 	if f.others.len() > 0 || f.status != nil {
@@ -57,8 +56,7 @@ func (m *members) appendBinary(dst []byte) []byte {
 	return dst
 }
 
-// DecodeFold returns the fold that AppendBinary wrote. It aliases b. The error
-// wraps ErrCorrupt.
+// DecodeFold returns the fold that AppendBinary wrote. It aliases b. Errors wrap ErrCorrupt.
 func DecodeFold(b []byte) (*Fold, error) {
 	r := reader{varint.Reader{Left: b}}
 	format := r.Byte()

@@ -56,12 +56,12 @@ func (s State) String() string {
 	return string(stateNames[s])
 }
 
-// Word returns the name for people, such as "input-required".
+// Word returns a readable name, such as "input-required".
 func (s State) Word() string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_")), "_", "-")
 }
 
-// A2A returns s as the SDK spells it.
+// A2A returns s as the SDK's type.
 func (s State) A2A() a2a.TaskState {
 	if s == Unspecified || s >= numStates {
 		return a2a.TaskStateUnspecified
@@ -72,7 +72,7 @@ func (s State) A2A() a2a.TaskState {
 // Valid reports whether s is a state that a task can have.
 func (s State) Valid() bool { return s > Unspecified && s < numStates }
 
-// Terminal reports whether nothing can follow s.
+// Terminal reports whether s is final: no state can follow it.
 func (s State) Terminal() bool {
 	return s == Completed || s == Failed || s == Canceled || s == Rejected
 }

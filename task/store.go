@@ -8,29 +8,29 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// What a store answers. Callers test with errors.Is.
+// Errors that a store returns. Callers test with errors.Is.
 var (
-	// ErrNotFound: there is no such task for this owner.
+	// ErrNotFound is returned if the owner has no such task.
 	ErrNotFound = errors.New("task not found")
-	// ErrExists: the owner already has a task with this id.
+	// ErrExists is returned if the owner already has a task with this id.
 	ErrExists = errors.New("task exists")
-	// ErrConflict: the head is not the one that the change was made from. Nothing
-	// was stored; read the head again.
+	// ErrConflict is returned if the head from which the change was made is outdated. Nothing
+	// was stored; the caller reads the head again.
 	ErrConflict = errors.New("concurrent modification")
-	// ErrUnavailable: the store cannot write or read now (disk full, read-only,
+	// ErrUnavailable is returned if the store cannot write or read now (disk full, read-only,
 	// closed, connection lost). The change may or may not be stored.
 	ErrUnavailable = errors.New("store unavailable")
-	// ErrFull is the ErrUnavailable of a disk without room.
+	// ErrFull is the ErrUnavailable of a full disk.
 	ErrFull = fmt.Errorf("disk is full: %w", ErrUnavailable)
 	// ErrReadOnly is the ErrUnavailable of a disk or file that cannot be written.
 	ErrReadOnly = fmt.Errorf("disk is read-only: %w", ErrUnavailable)
 )
 
-// Change is one atomic step of one task: a new head, and the entries that lead to
-// it. A change without entries alters the row alone.
+// Change is one atomic step of one task: a new head, and the entries that lead to it. A change
+// without entries changes only the row.
 type Change struct {
-	// Prev is the head that the change was made from. Its Rev must still be the
-	// stored one. The zero Head creates the task.
+	// Prev is the head from which the change was made. Its Rev must still be the stored one.
+	// The zero Head creates the task.
 	Prev Head
 	// Next is the head to store. Its Rev is Prev.Rev + 1. When the task is created,
 	// the store sets Next.Key.
@@ -39,32 +39,32 @@ type Change struct {
 	Entries []Entry
 	// Hook, if not nil, is stored together with the change. The store sets its Task.
 	Hook *Hook
-	// Request, if not nil, is stored together with the change, unless its key was used:
-	// that is found out before all else that may keep the change from being stored.
+	// Request, if not nil, is stored together with the change, unless its key was used. The
+	// store checks the key before all other conditions of the change.
 	Request *Request
-	// Alias, if not empty, is a further name of the task from now on. Others of the owner
-	// may have it too.
+	// Alias, if not empty, becomes an additional name of the task. Other tasks of the owner may
+	// have it too.
 	Alias string
-	// Checkpoint, if not nil, is stored together with the change, instead of an earlier
-	// one of the task.
+	// Checkpoint, if not nil, is stored together with the change, and replaces an earlier one
+	// of the task.
 	Checkpoint []byte
 	// Lineage, if not nil, is stored together with the change that creates the task.
 	Lineage *Lineage
-	// Mark, if not nil, is stored together with the change, instead of an earlier one of the
+	// Mark, if not nil, is stored together with the change, and replaces an earlier one of the
 	// task.
 	Mark []byte
-	// Journal are records that are added to the journal of the task together with the
-	// change. A record whose number is there already is not added again. Forget empties
-	// the journal before that.
+	// Journal are records that are added to the journal of the task together with the change. A
+	// record whose number exists already is not added again. Forget empties the journal before
+	// that.
 	Journal []Record
 	Forget  bool
 }
 
-// ErrHookID is about a Hook without an ID: a mistake of the caller of a store.
+// ErrHookID is returned for a Hook without an ID: a mistake of the store's caller.
 var ErrHookID = errors.New("hook has no id")
 
-// Check returns an error if c would spoil a log, whatever is stored: a mistake of the caller of
-// a store, which stores nothing of such a change.
+// Check returns an error if c is inconsistent, regardless of the stored data: a mistake of the
+// store's caller. The store stores no part of such a change.
 func (c *Change) Check() error {
 	switch {
 	case c.Next.Rev != c.Prev.Rev+1:
@@ -93,47 +93,48 @@ func (c *Change) Check() error {
 	return nil
 }
 
-// sameTask compares what a task keeps for life.
+// sameTask compares the fields that never change in a task.
 func sameTask(a, b *Head) bool {
 	return a.Key == b.Key && a.ID == b.ID && a.Owner == b.Owner && a.Agent == b.Agent && a.ContextID == b.ContextID
 }
 
 // Log is the record of tasks. Methods are safe for concurrent use.
 type Log interface {
-	// Append stores c, and returns when it is durable. It returns ErrConflict,
-	// ErrExists, ErrKeyUsed or ErrUnavailable. The store retains c.Entries and the byte slices
-	// of c.Next, but not c.Checkpoint, c.Mark and c.Journal; the caller must not change them
-	// afterwards. c itself is the caller's again once Append has returned nil or ErrConflict. Cancelling ctx stops the
-	// waiting, not the writing. A task has at most one append in flight.
+	// Append stores c, and returns when it is durable. It returns ErrConflict, ErrExists,
+	// ErrKeyUsed or ErrUnavailable. The store retains c.Entries and the byte slices of c.Next,
+	// which the caller must not change afterwards. It does not retain c.Checkpoint, c.Mark and
+	// c.Journal. The caller may reuse c itself once Append has returned nil or ErrConflict.
+	// Cancelling ctx stops the waiting, not the writing. A task has at most one append in
+	// flight.
 	Append(ctx context.Context, c *Change) error
-	// Head returns the head of the owner's task, shown or not, or ErrNotFound.
+	// Head returns the head of the owner's task, regardless of Shown, or ErrNotFound.
 	Head(ctx context.Context, owner Owner, id a2a.TaskID) (Head, error)
-	// Read returns entries with versions above after, in order: as many as fit in a
-	// page (at most 256 entries or about 1 MiB, at least one). None means that
-	// there are none yet. A key that was deleted gives ErrNotFound.
+	// Read returns entries with versions above after, in order: as many as fit in a page (at
+	// most 256 entries or about 1 MiB, at least one). An empty result means that there are none
+	// yet. It returns ErrNotFound for a deleted key.
 	Read(ctx context.Context, key Key, after int64) ([]Entry, error)
 }
 
-// MaxTotal is how far ListPage.Total is exact when a timestamp filters the list.
+// MaxTotal is the limit up to which ListPage.Total is exact if a timestamp filters the list.
 const MaxTotal = 10_000
 
-// Query chooses tasks of one owner. Zero fields do not filter. Only tasks shown to
-// the caller are listed.
+// Query selects tasks of one owner. Zero fields do not filter. Only tasks with the visibility
+// ToCaller are listed.
 type Query struct {
 	Owner     Owner
 	Agent     Agent
 	ContextID string
 	State     State
-	// Since keeps tasks whose status timestamp is not before it.
+	// Since selects tasks whose status timestamp is not earlier.
 	Since Millis
-	// After continues behind the task that a page ended with.
+	// After continues after the last task of a page.
 	After Cursor
 	// Limit is the largest number of heads to return; it must be positive.
 	Limit int
 }
 
-// Cursor is a place in a list: the status timestamp and key of a task. The zero
-// Cursor is the beginning.
+// Cursor is a position in a list: the status timestamp and key of a task. The zero Cursor is
+// the beginning.
 type Cursor struct {
 	At  Millis
 	Key Key
@@ -141,48 +142,47 @@ type Cursor struct {
 
 // ListPage is one page of a list.
 type ListPage struct {
-	// Heads are ordered by status timestamp, newest first, then by key, newest
-	// first.
+	// Heads are ordered by status timestamp, newest first, then by key, newest first.
 	Heads []Head
-	// More is set when further tasks follow the last head.
+	// More is set if further tasks follow the last head.
 	More bool
-	// Total counts the tasks that match without regard to After and Limit. With a
-	// Since filter it is exact up to MaxTotal and MaxTotal + 1 beyond.
+	// Total is the number of matching tasks, regardless of After and Limit. With a Since filter
+	// it is exact up to MaxTotal, and MaxTotal + 1 if there are more.
 	Total int
 }
 
 // Index finds tasks of an owner.
 type Index interface {
 	List(ctx context.Context, q *Query) (ListPage, error)
-	// Interrupted returns the newest interrupted task of the owner with this agent
-	// and context, or ErrNotFound.
+	// Interrupted returns the newest interrupted task of the owner with this agent and context,
+	// or ErrNotFound.
 	Interrupted(ctx context.Context, q *Query) (Head, error)
 }
 
-// Work gives the hub the tasks that have something to do, of every owner.
+// Work returns the tasks of all owners for which the hub has work to do.
 type Work interface {
-	// Due returns up to limit heads of tasks that are due (Head.Due), with keys above
-	// after, in order of their keys. Its cost does not depend on the tasks that
-	// merely wait for their callers.
+	// Due returns up to limit heads of tasks that are due (Head.Due), with keys above after, in
+	// order of their keys. Its cost does not depend on the tasks that only wait for their
+	// callers.
 	Due(ctx context.Context, after Key, limit int) ([]Head, error)
-	// Stale returns up to limit heads of interrupted tasks that have no run and
-	// whose context has seen no change since before.
+	// Stale returns up to limit heads of interrupted tasks that have no run and whose context
+	// has not changed since before.
 	Stale(ctx context.Context, before Millis, limit int) ([]Head, error)
 }
 
-// Sweeper removes what nobody needs any more.
+// Sweeper deletes expired data.
 type Sweeper interface {
-	// Sweep deletes up to limit tasks that ended, or were answered, before before,
-	// with their entries, and returns how many it deleted. Deleted ids are not
-	// found; their numbers leave the totals.
+	// Sweep deletes up to limit tasks that ended, or were answered, before the given time, with
+	// their entries. It returns the number of deleted tasks. Deleted tasks are not found, and
+	// do not count in totals.
 	Sweep(ctx context.Context, before Millis, limit int) (int, error)
 }
 
-// Snapshot is a task folded up to a version. A reader may begin with it instead of
-// the first entry.
+// Snapshot is a task folded up to a version. A reader may start from it instead of the first
+// entry.
 type Snapshot struct {
 	Version int64
-	// Data is what Fold.AppendBinary wrote.
+	// Data is the encoding of Fold.AppendBinary.
 	Data []byte
 }
 
@@ -190,15 +190,15 @@ type Snapshot struct {
 type Snapshots interface {
 	// Snapshot returns the newest snapshot of a task, or the zero Snapshot.
 	Snapshot(ctx context.Context, key Key) (Snapshot, error)
-	// SaveSnapshot keeps s instead of an older one. It is best effort: losing it
-	// costs time, not entries.
+	// SaveSnapshot replaces an older snapshot by s. It is best effort: a lost snapshot costs
+	// time, but no entries.
 	SaveSnapshot(ctx context.Context, key Key, s Snapshot) error
 }
 
-// Finder finds tasks for operators, who do not own them.
+// Finder finds tasks for operators, which do not own them.
 type Finder interface {
-	// Find returns the heads of the tasks of all owners that have the id, in the order of
-	// their owners; none is no error.
+	// Find returns the heads of the tasks of all owners that have the id, sorted by owner. It
+	// is no error if there are none.
 	Find(ctx context.Context, id a2a.TaskID) ([]Head, error)
 }
 
@@ -208,9 +208,9 @@ type Prober interface {
 	Probe(ctx context.Context) error
 }
 
-// Store is all that the hub asks of a place for tasks. It is large because it is the sum of
-// small parts; code that needs one part asks for that part. Whatever is kept beside a task
-// is deleted together with it.
+// Store is the complete storage interface of the hub. It is large because it is the sum of
+// small parts; code that needs one part accepts that part. All data beside a task is deleted
+// together with it.
 type Store interface {
 	Log
 	Index
