@@ -20,26 +20,25 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// backends make the executors of agents elsewhere, by the names that endpoints have for
-// them.
+// backends create the executors of remote agents, by the backend names of endpoints.
 var backends = map[string]func(*config.Agent) *remote.Agent{
 	config.BackendA2A: (*config.Agent).Remote,
 }
 
-// overGRPC calls agents that the operator has named over gRPC. Those that somebody else
-// has registered are called over HTTP alone, through the guard.
+// overGRPC allows calls over gRPC. Only remote agents that the operator has configured are
+// called over it. All others are called over HTTP, through the guard.
 var overGRPC = map[a2a.TransportProtocol]transport.Factory{a2a.TransportProtocolGRPC: caller.Dial}
 
-// remotes are the agents elsewhere that the hub calls. The zero remotes are none.
+// remotes are the remote agents that the hub calls. The zero remotes are none.
 type remotes struct {
 	mu         sync.Mutex // guards the fields below
 	all        []*remote.Agent
 	configured map[task.Agent]*remote.Agent
-	listed     map[task.Agent]*remote.Agent // by the directory
+	listed     map[task.Agent]*remote.Agent // listed by the directory
 	callbacks  *remote.Callbacks            // nil if they cannot reach the hub
 }
 
-// adopt makes an agent elsewhere one of the hub's.
+// adopt connects a remote agent to the hub and closes it with the hub.
 func (h *Hub) adopt(a *remote.Agent) *remote.Agent {
 	a.Logger, a.Callbacks = h.logger, h.ownCallbacks()
 	h.remotes.mu.Lock()
@@ -48,7 +47,7 @@ func (h *Hub) adopt(a *remote.Agent) *remote.Agent {
 	return a
 }
 
-// adoptConfigured is adopt for an agent that the configuration names.
+// adoptConfigured is adopt for an agent of the configuration.
 func (h *Hub) adoptConfigured(name task.Agent, a *remote.Agent) *remote.Agent {
 	a.Transports = overGRPC
 	h.adopt(a)
@@ -73,7 +72,7 @@ func (h *Hub) adoptListed(name task.Agent, a *remote.Agent) *remote.Agent {
 	return a
 }
 
-// cardChanged lets the next call of an agent elsewhere read its card again.
+// cardChanged makes the next call of a remote agent read its card again.
 func (r *remotes) cardChanged(name task.Agent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,15 +83,15 @@ func (r *remotes) cardChanged(name task.Agent) {
 	}
 }
 
-// ofConfiguration returns the agent elsewhere that the configuration names so, or nil.
+// ofConfiguration returns the remote agent that the configuration has under a name, or nil.
 func (r *remotes) ofConfiguration(name task.Agent) *remote.Agent {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.configured[name]
 }
 
-// ownCallbacks returns the webhook of the hub for agents elsewhere; nil if the hub does
-// not know how it can be reached.
+// ownCallbacks returns the webhook of the hub for remote agents, or nil if the hub has no
+// public URL.
 func (h *Hub) ownCallbacks() *remote.Callbacks {
 	h.remotes.mu.Lock()
 	defer h.remotes.mu.Unlock()
@@ -105,7 +104,7 @@ func (h *Hub) ownCallbacks() *remote.Callbacks {
 	return h.remotes.callbacks
 }
 
-// callbacks is ownCallbacks for the front; nil if there are none.
+// callbacks is ownCallbacks for the front. It returns a nil interface if there are none.
 func (h *Hub) callbacks() http.Handler {
 	if c := h.ownCallbacks(); c != nil {
 		return c
@@ -144,7 +143,7 @@ func (h *Hub) configured() ([]engine.Agent, error) {
 			s := a.Spec()
 			e.Executor, e.ListedSkills = h.rockBotAgent(&s), true
 			if len(a.Skills) == 0 {
-				e.Card.Skills = nil // it announces what it can do
+				e.Card.Skills = nil // it announces its skills
 			}
 		case a.Thinks():
 			x, err := h.thinker(&a.Model)
@@ -170,7 +169,7 @@ func (h *Hub) configured() ([]engine.Agent, error) {
 	return all, nil
 }
 
-// elsewhere reports whether the configuration names an agent elsewhere so.
+// elsewhere reports whether the configuration has a remote agent under the name.
 func (h *Hub) elsewhere(name task.Agent) bool {
 	for i := range h.cfg.Agents {
 		if a := &h.cfg.Agents[i]; task.Agent(a.Name) == name {
@@ -180,8 +179,8 @@ func (h *Hub) elsewhere(name task.Agent) bool {
 	return false
 }
 
-// configuredAgents are the agents elsewhere that the configuration names, as a source of
-// the directory: their cards are read, and they are probed, like those of others.
+// configuredAgents are the remote agents of the configuration, as a source of the directory.
+// The directory reads their cards and probes them like other remote agents.
 type configuredAgents struct{ cfg *config.Config }
 
 // Name implements directory.Source.
@@ -198,7 +197,7 @@ func (c configuredAgents) Load(context.Context) directory.Update {
 	return u
 }
 
-// Follow implements directory.Source. The configuration is read once.
+// Follow implements directory.Source. The configuration does not change.
 func (configuredAgents) Follow(ctx context.Context, _ func(directory.Update)) error {
 	<-ctx.Done()
 	return nil

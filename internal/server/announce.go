@@ -21,9 +21,9 @@ type About struct {
 	Data string
 	// Bus is the address of the bus, without credentials; empty without a bus.
 	Bus string
-	// Agents are the names of the agents.
+	// Agents are the names of the agents, separated by commas.
 	Agents string
-	// Access says which callers the hub accepts.
+	// Access describes the callers that the hub accepts.
 	Access string
 }
 
@@ -66,7 +66,7 @@ func (h *Hub) access() string {
 	return "everybody on this machine, without credentials; nobody else"
 }
 
-// credentials names what callers may show.
+// credentials names the kinds of credentials that the hub accepts.
 func (h *Hub) credentials() string {
 	all := "an API key"
 	if h.keys.Tokens != nil {
@@ -78,7 +78,7 @@ func (h *Hub) credentials() string {
 	return all
 }
 
-// duration is d as the packages of the hub take it.
+// duration converts d to the type of the hub's packages.
 func duration(d config.Duration) time.Duration { return time.Duration(d) }
 
 // CheckAnonymous returns a *ConfigError with parley.ErrAnonymous for an address that other

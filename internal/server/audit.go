@@ -19,7 +19,7 @@ import (
 	"github.com/parley-a2a/parley/internal/secret/hubkey"
 )
 
-// auditParts are the audit log of a hub, and who writes to it. Without a log nobody does.
+// auditParts is the audit log of a hub. The zero value has no log.
 type auditParts struct {
 	log     *audit.Log
 	started bool
@@ -28,12 +28,12 @@ type auditParts struct {
 const (
 	// auditName is the folder of the log in a data folder.
 	auditName = "audit"
-	// auditPlaceName is the file there that says where it is instead; "off" means nowhere.
+	// auditPlaceName is the file there that contains the path of the log if it is elsewhere;
+	// "off" means that there is no log.
 	auditPlaceName = "audit.place"
 )
 
-// AuditFolder returns the folder of the audit log of a data folder; empty if there is to be
-// none.
+// AuditFolder returns the folder of the audit log of a data folder; empty if the log is off.
 func AuditFolder(data string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(data, auditPlaceName))
 	switch place := strings.TrimSpace(string(text)); {
@@ -48,7 +48,8 @@ func AuditFolder(data string) (string, error) {
 	}
 }
 
-// setAuditPlace notes where the audit log is, for commands that do not know the configuration.
+// setAuditPlace stores the path of the audit log for commands that do not read the
+// configuration.
 func (h *Hub) setAuditPlace() error {
 	path, place := h.dir.Join(auditPlaceName), h.cfg.Audit.Dir
 	if h.cfg.Audit.Off() {
@@ -66,7 +67,7 @@ func (h *Hub) setAuditPlace() error {
 	return atomicfile.Replace(path, []byte(place+"\n"), 0o600)
 }
 
-// openAudit opens the audit log, unless there is to be none.
+// openAudit opens the audit log, unless it is off.
 func (h *Hub) openAudit() error {
 	if h.cfg.Conformance {
 		return nil
@@ -87,8 +88,8 @@ func (h *Hub) openAudit() error {
 	return err
 }
 
-// auditStart writes down that the hub serves from now on, and by which configuration. A hub
-// whose disk is full starts nevertheless: it refuses what it cannot write down.
+// auditStart records the start of the hub and the checksum of its configuration. A hub whose
+// disk is full starts nevertheless: it refuses the operations that it cannot record.
 func (h *Hub) auditStart() {
 	l := h.audit.log
 	if l == nil {
@@ -119,10 +120,10 @@ func (h *Hub) auditStart() {
 	h.logger.Info("audit log", "head", l.Head().String(), "key", audit.KeyText(l.Key()), "folder", l.Dir())
 }
 
-// theHub is who does what nobody has asked for.
+// theHub is the actor of operations that the hub performs without a request.
 var theHub = audit.Actor{ID: "hub"}
 
-// auditStop writes down that the hub has stopped, and closes the log.
+// auditStop records that the hub has stopped, and closes the log.
 func (h *Hub) auditStop() error {
 	l := h.audit.log
 	if l == nil {
@@ -138,7 +139,7 @@ func (h *Hub) auditStop() error {
 	return err
 }
 
-// checks says how the parts of the hub are that the engine does not know.
+// checks returns the states of the parts of the hub that the engine does not know.
 func (h *Hub) checks() []engine.Check {
 	all := h.busParts.checks()
 	if c, ok := h.policyCheck(); ok {
@@ -147,7 +148,7 @@ func (h *Hub) checks() []engine.Check {
 	return all
 }
 
-// refused writes down who is refused for their credentials.
+// refused returns a function that records refused credentials.
 func (a *auditParts) refused() func(*auth.Attempt) {
 	if a.log == nil {
 		return nil

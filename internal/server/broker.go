@@ -16,8 +16,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// openBroker makes what chooses among agents. The directory tells it later which of them
-// answer.
+// openBroker creates the broker, which chooses among agents. The directory later reports to it
+// which of them answer.
 func (h *Hub) openBroker(ctx context.Context) error {
 	var rules []broker.Rule
 	for _, s := range h.cfg.Broker.Skills {
@@ -27,7 +27,7 @@ func (h *Hub) openBroker(ctx context.Context) error {
 	return h.broker.Open(ctx)
 }
 
-// health says which agents answer, by the directory.
+// health reports which agents answer, by the directory.
 type health struct{ directory *directory.Directory } // nil until it is open
 
 // Healthy implements broker.Health.
@@ -35,7 +35,7 @@ func (x *health) Healthy(name task.Agent) bool {
 	return x.directory == nil || x.directory.Healthy(name)
 }
 
-// same says for how long messages for a skill with the same content are one.
+// same returns the time for which messages for a skill with the same content count as one.
 func (h *Hub) same() func(skill string) time.Duration {
 	windows := make(map[string]time.Duration)
 	for _, s := range h.cfg.Broker.Skills {
@@ -49,7 +49,7 @@ func (h *Hub) same() func(skill string) time.Duration {
 	return func(skill string) time.Duration { return windows[strings.ToLower(skill)] }
 }
 
-// brokerGate is the broker as the engine's gate.
+// brokerGate adapts the broker to the engine's gate.
 type brokerGate struct{ *broker.Broker }
 
 // Admit implements engine.Gate.
@@ -62,7 +62,8 @@ func (g brokerGate) Admit(_ task.Agent, r *op.Send) (func(), error) {
 	return undo, err
 }
 
-// metadataText returns the text of a member of the metadata, that of the message first.
+// metadataText returns the text of a member of the metadata. The metadata of the message take
+// precedence over those of the request.
 func metadataText(r *op.Send, key string) string {
 	for name, metadata := range rawjson.Fields(r.Message.Body) {
 		if name != "metadata" {
@@ -88,7 +89,7 @@ func memberText(object []byte, key string) (string, bool) {
 	return "", false
 }
 
-// observer notifies the parts of the hub of output and of the ends of tasks.
+// observer notifies the parts of the hub of output and of ended tasks.
 func (h *Hub) observer() engine.Observer {
 	o := engine.Observer{Wants: broker.Wants, Ended: h.ended}
 	if chat := h.busParts.chat; chat != nil {
@@ -97,12 +98,13 @@ func (h *Hub) observer() engine.Observer {
 	return o
 }
 
-// ended notes an agent that has completed a task, and records the outcome.
+// ended reports an agent that has completed a task to the directory, and the outcome to the
+// broker.
 func (h *Hub) ended(o *engine.Outcome) {
 	if o.State == task.Completed {
 		select {
 		case h.answered <- o.Agent:
-		default: // another one will be seen
+		default: // a later one will be seen
 		}
 	}
 	h.broker.Ended((*broker.Outcome)(o))

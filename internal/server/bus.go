@@ -25,11 +25,11 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// busParts are the parts of a hub at a bus. All of them are nil where there is none.
+// busParts are the parts of a hub at a bus. Without a bus they are nil.
 type busParts struct {
 	bus        bus.Bus
 	close      func() error
-	drop       func(key string) error // ends what is connected with a key; nil if there are none
+	drop       func(key string) error // disconnects the clients with a key; nil if there are none
 	where      string                 // for people, without credentials
 	kind       string                 // of the broker
 	address    string                 // without credentials; empty if it has none
@@ -39,7 +39,7 @@ type busParts struct {
 	chat       *livefeed.View
 }
 
-// openBus takes the hub's place on the bus, unless there is to be none.
+// openBus opens the bus and creates the parts that use it, unless the bus is off.
 func (h *Hub) openBus(ctx context.Context) error {
 	c, p := &h.cfg.Bus, &h.busParts
 	if h.cfg.Conformance || c.URL == config.BusOff {
@@ -68,7 +68,7 @@ func (h *Hub) openBus(ctx context.Context) error {
 	return nil
 }
 
-// openBook makes b know the agents that announce themselves, and where that is written.
+// openBook connects b to the stored agents and to the file of known agents.
 func (h *Hub) openBook(b *announce.Book) (err error) {
 	b.Notes, b.Logger = h.db.Ledger(), h.logger
 	h.busParts.book = b
@@ -85,12 +85,12 @@ func (h *Hub) openBook(b *announce.Book) (err error) {
 	return err
 }
 
-// places say where a file that names agents is looked for.
+// places returns the paths at which a file that names agents may be.
 func (h *Hub) places(flag string) agentfile.Places {
 	return agentfile.Places{Flag: flag, Data: h.dir.Path(), RockBot: h.cfg.RockBotURL() != ""}
 }
 
-// queueExecutor returns what performs the tasks of an agent at a queue.
+// queueExecutor returns the executor of an agent at a queue.
 func (h *Hub) queueExecutor(s *directory.Spec) (a2asrv.AgentExecutor, error) {
 	d := h.busParts.dispatcher
 	if d == nil {
@@ -99,7 +99,7 @@ func (h *Hub) queueExecutor(s *directory.Spec) (a2asrv.AgentExecutor, error) {
 	return &queue.Agent{Dispatcher: d, Queue: s.Queue, Serial: s.Serial}, nil
 }
 
-// knownOnBus are the sources of agents that have announced themselves.
+// knownOnBus returns the sources of agents that have announced themselves.
 func (h *Hub) knownOnBus() []directory.Source {
 	var all []directory.Source
 	if !h.cfg.Directory.WriteKnownAgents {
@@ -111,14 +111,15 @@ func (h *Hub) knownOnBus() []directory.Source {
 	return all
 }
 
-// busServices are the hub's work on the bus. Workers report until no task runs any more.
+// busServices returns the hub's services on the bus. The bus delivers reports of workers until
+// no task runs any more.
 func (h *Hub) busServices() []hub.Service {
 	p := &h.busParts
 	if p.bus == nil {
 		return nil
 	}
 	all := []hub.Service{
-		{Name: "dead letters", Run: h.recovered(p.dead.Run)}, // only then tasks can be told
+		{Name: "dead letters", Run: h.recovered(p.dead.Run)}, // only then can it fail tasks
 	}
 	if p.chat != nil {
 		all = append(all, hub.Service{Name: "live view", Run: p.chat.Run, Late: true})
@@ -126,7 +127,7 @@ func (h *Hub) busServices() []hub.Service {
 	return all
 }
 
-// recovered returns run, which begins when the tasks of an earlier process are recovered.
+// recovered returns a function that waits for the recovery of earlier tasks and then calls run.
 func (h *Hub) recovered(run func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		select {
@@ -145,7 +146,7 @@ func (p *busParts) shut() error {
 	return p.close()
 }
 
-// status is what administrators see of the bus; nil if there is none.
+// status returns the bus for administrators, or nil without a bus.
 func (p *busParts) status() *adminapi.Bus {
 	if p.bus == nil {
 		return nil
@@ -153,8 +154,8 @@ func (p *busParts) status() *adminapi.Bus {
 	return &adminapi.Bus{Bus: p.bus, Kind: p.kind, Address: p.address}
 }
 
-// checks says how the bus is. A hub whose broker is away takes messages all the same: it
-// puts them into their queues later.
+// checks returns the state of the bus. While the broker is unreachable, the hub still accepts
+// messages and puts them into their queues later.
 func (p *busParts) checks() []engine.Check {
 	m, ok := p.bus.(bus.Monitor)
 	if !ok {

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/client"
 )
 
-// busCertificate returns what the hub's broker shows; nil if it does not speak TLS.
+// busCertificate returns the TLS configuration of the hub's broker, or nil without TLS.
 func (h *Hub) busCertificate() (*tls.Config, error) {
 	files := h.cfg.Bus.TLS
 	if files.Cert == "" {
@@ -30,23 +30,23 @@ func (h *Hub) busCertificate() (*tls.Config, error) {
 	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{c}}, nil
 }
 
-// busPass returns what says which agent a key is for.
+// busPass returns a function that looks up the agent of a key.
 func (h *Hub) busPass(ctx context.Context) func(key, from string) (embedded.Pass, bool) {
 	return func(key, from string) (embedded.Pass, bool) {
 		k, err := h.keys.Worker(ctx, key, from)
 		if err != nil {
-			return embedded.Pass{}, false // is in the log
+			return embedded.Pass{}, false // Worker has logged it
 		}
 		name, ok := k.BusAgent()
 		return embedded.Pass{Key: k.ID, Agent: name, Until: k.ExpiresAt}, ok
 	}
 }
 
-// keyDropper are the keys of the hub. What was connected with one that is revoked is
-// disconnected at once.
+// keyDropper is the key ring of the hub. It disconnects workers as soon as their key is
+// revoked.
 type keyDropper struct {
 	*auth.Keyring
-	// drop disconnects the workers with a key; nil if the hub's broker has none.
+	// drop disconnects the workers with a key; nil if the hub has no broker of its own.
 	drop   func(key string) error
 	logger *slog.Logger
 }
@@ -57,7 +57,7 @@ func (d keyDropper) Revoke(ctx context.Context, id string, after time.Duration) 
 	if err != nil {
 		return k, err
 	}
-	// One that is good for a while comes back, and is told until when.
+	// If the key stays valid for a while, the worker reconnects and learns its new expiry.
 	if _, ok := k.BusAgent(); ok && d.drop != nil {
 		if err := d.drop(k.ID); err != nil {
 			d.logger.Error("disconnect workers with a revoked key", "key", k.ID, "error", err)
@@ -66,7 +66,7 @@ func (d keyDropper) Revoke(ctx context.Context, id string, after time.Duration) 
 	return k, nil
 }
 
-// whereBus says for people where the hub's broker is, and for whom.
+// whereBus describes the address of the hub's broker and its users for people.
 func whereBus(contact, listen string) string {
 	host, _, err := net.SplitHostPort(listen)
 	u, bad := url.Parse(contact)

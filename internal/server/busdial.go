@@ -21,12 +21,12 @@ import (
 // openBroker connects to a broker. Its errors name the address.
 type openBroker func(ctx context.Context, url string, log *slog.Logger) (bus.Bus, error)
 
-// brokers connect to the brokers of other programs, by the scheme of their address.
+// brokers connect to external brokers, by the scheme of their address.
 var brokers = map[string]openBroker{
 	"nats": openNATS, "tls": openNATS, "amqp": openAMQP, "amqps": openAMQP,
 }
 
-// openAMQP does not wait for the broker: it is connected to as soon as it is there.
+// openAMQP does not wait for the broker: the bus connects as soon as the broker is reachable.
 func openAMQP(_ context.Context, url string, log *slog.Logger) (bus.Bus, error) {
 	b := &amqpbus.Bus{URL: url, Logger: log}
 	if err := b.Check(); err != nil {
@@ -43,7 +43,7 @@ func openNATS(ctx context.Context, url string, log *slog.Logger) (bus.Bus, error
 	return b, nil
 }
 
-// DialBus connects to the broker at a URL. flag is how the URL was given.
+// DialBus connects to the broker at a URL. flag names the source of the URL in errors.
 func DialBus(ctx context.Context, at, flag string, log *slog.Logger) (bus.Bus, error) {
 	if wrong := config.CheckBusURL(at); wrong != "" {
 		return nil, configf("%s: it %s", flag, wrong)
@@ -56,7 +56,7 @@ func DialBus(ctx context.Context, at, flag string, log *slog.Logger) (bus.Bus, e
 	return open(ctx, at, log)
 }
 
-// RedactedURL is the address of a broker for people, without what it is shown.
+// RedactedURL returns the address of a broker for people, without credentials.
 func RedactedURL(at string) string {
 	var all []string
 	for one := range strings.SplitSeq(at, ",") {
@@ -88,7 +88,7 @@ func (h *Hub) connect(ctx context.Context, key bus.HubKey) (err error) {
 	return err
 }
 
-// kindOf names the kind of the broker at a URL.
+// kindOf returns the kind of the broker at a URL.
 func kindOf(at string) string {
 	if strings.HasPrefix(at, "amqp") {
 		return "amqp"
@@ -96,9 +96,9 @@ func kindOf(at string) string {
 	return "nats"
 }
 
-// startBroker starts the broker that the hub brings along. Workers on this machine find it
-// by bus.json in the data folder. Its address and its token stay the same, so that workers
-// that run come back after a restart of the hub.
+// startBroker starts the embedded broker. Workers on this machine find it by bus.json in the
+// data folder. Its address and its token stay the same, so that workers reconnect after a
+// restart of the hub.
 func (h *Hub) startBroker(ctx context.Context, key bus.HubKey) error {
 	p := &h.busParts
 	at := h.cfg.Bus.Listen
@@ -130,10 +130,11 @@ func (h *Hub) startBroker(ctx context.Context, key bus.HubKey) error {
 	return h.db.Ledger().PutNote(ctx, busAddress, []byte(u.Host))
 }
 
-// busAddress is the note with the address of the hub's broker.
+// busAddress is the key of the note with the address of the embedded broker.
 const busAddress = "bus address"
 
-// lastBusAddress is where the hub's broker listened last, if it is free and on this machine.
+// lastBusAddress returns the last address of the embedded broker if it is free and on this
+// machine, or else a free port.
 func (h *Hub) lastBusAddress(ctx context.Context) string {
 	const anywhere = "127.0.0.1:0"
 	note, err := h.db.Ledger().Note(ctx, busAddress)

@@ -9,14 +9,14 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// desk returns who answers when agents ask back.
+// desk returns the desk that answers the questions of agents.
 func (h *Hub) desk() *question.Desk {
 	d := h.cfg.Desk()
 	d.Inbox, d.Judge = h.trust.inbox, h.trust.book
 	return d
 }
 
-// clerk returns the agent that answers questions by a script; none without one.
+// clerk returns the agent that answers questions by a script, or none without a script.
 func (h *Hub) clerk() ([]engine.Agent, error) {
 	q := &h.cfg.Questions
 	if q.Script == "" {

@@ -24,7 +24,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// openDirectory makes the agents callable that are elsewhere, after those of the hub.
+// openDirectory registers remote agents, after those of the hub.
 func (h *Hub) openDirectory(ctx context.Context) error {
 	if h.cfg.Conformance {
 		return nil
@@ -56,7 +56,7 @@ func (h *Hub) openDirectory(ctx context.Context) error {
 	return h.directory.Open(ctx)
 }
 
-// sources are where agents are known from, those that count first.
+// sources returns the sources of agents, in order of precedence.
 func (h *Hub) sources() []directory.Source {
 	c := &h.cfg.Directory
 	own := slices.DeleteFunc(h.engine.Agents(), func(a engine.Agent) bool {
@@ -70,8 +70,8 @@ func (h *Hub) sources() []directory.Source {
 	return append(all, h.knownOnBus()...)
 }
 
-// localAgents are the agents of the hub itself, as a source: they can be found like
-// others, and their names are taken.
+// localAgents are the agents of the hub itself, as a source of the directory: they can be found
+// like others, and their names are reserved.
 type localAgents []engine.Agent
 
 // Name implements directory.Source.
@@ -107,16 +107,16 @@ func (localAgents) Follow(ctx context.Context, _ func(directory.Update)) error {
 type registrar struct {
 	engine *engine.Engine
 	broker *broker.Broker
-	// make makes what calls an agent.
+	// make creates the executor of an agent.
 	make func(e *directory.Entry) (a2asrv.AgentExecutor, error)
-	// cardChanged is called when an agent keeps its executor and has another card.
+	// cardChanged is called when an agent keeps its executor and has a new card.
 	cardChanged func(task.Agent)
 
 	mu   sync.Mutex // guards the field below
 	made map[task.Agent]madeExecutor
 }
 
-// madeExecutor is an executor with what it was made for.
+// madeExecutor is an executor with the properties for which it was created.
 type madeExecutor struct {
 	spec      directory.Spec
 	streaming bool
@@ -125,8 +125,8 @@ type madeExecutor struct {
 	executor  a2asrv.AgentExecutor
 }
 
-// Put implements directory.Registrar. An agent of which only the card has changed keeps
-// its executor, and with it its connections.
+// Put implements directory.Registrar. An agent keeps its executor, and so its connections, if
+// only its card has changed.
 func (r *registrar) Put(e *directory.Entry) error {
 	x, err := r.executor(e)
 	if err != nil {
@@ -167,19 +167,19 @@ func (r *registrar) Drop(name task.Agent) {
 	delete(r.made, name)
 	r.mu.Unlock()
 	r.broker.Forget(name)
-	_ = r.engine.Unregister(name) // it was not there if it could not be called
+	_ = r.engine.Unregister(name) // an agent that cannot be called is not registered
 }
 
-// cardReader reads cards: those of strangers through the guard.
+// cardReader reads cards. It reads those of guarded agents through the guard.
 type cardReader struct {
 	plain, guarded *http.Client
-	verifier       *cardVerifier // nil if signatures are not looked at
+	verifier       *cardVerifier // nil if signatures are not verified
 
 	mu  sync.Mutex                     // guards the field below
-	own map[directory.TLS]*http.Client // those with certificates of their own
+	own map[directory.TLS]*http.Client // those with client certificates
 }
 
-// Bounds of the time until an agent has answered; the directory bounds the whole.
+// Timeouts until a server has answered. The directory bounds the whole.
 const (
 	cardConnect = 3 * time.Second
 	cardHeaders = 10 * time.Second
@@ -208,7 +208,7 @@ func (c *cardReader) Fetch(ctx context.Context, r *directory.Request) (*card.Car
 	}
 	o := &card.FetchOptions{Header: header, ETag: r.ETag, Timeout: -1, Target: r.Call.Target}
 	if c.verifier != nil {
-		o.ETag = "" // what was not verified may be here
+		o.ETag = "" // the cached card may be unverified
 	}
 	if o.Client, err = c.client(r); err != nil {
 		return nil, err
@@ -218,13 +218,14 @@ func (c *cardReader) Fetch(ctx context.Context, r *directory.Request) (*card.Car
 		got, err = c.verifier.check(ctx, got)
 	}
 	if err == nil && got.Fallback {
-		// It says how the address is called, and which skills another agent has.
+		// The card may belong to another agent at the address, so its name, description and
+		// skills do not apply.
 		got.A2A.Name, got.A2A.Description, got.A2A.Skills = r.Call.Target, "", nil
 	}
 	return got, err
 }
 
-// client returns what reaches an agent.
+// client returns the HTTP client for the address of an agent.
 func (c *cardReader) client(r *directory.Request) (*http.Client, error) {
 	switch {
 	case r.Guarded:
@@ -239,7 +240,7 @@ func (c *cardReader) client(r *directory.Request) (*http.Client, error) {
 	}
 	config, err := tlsOf(&r.Call.TLS)
 	if err != nil {
-		return nil, err // it may be better at the next time
+		return nil, err // a later attempt may succeed
 	}
 	t := cardTransport()
 	t.TLSClientConfig = config
@@ -264,8 +265,8 @@ func (c *cardReader) close() {
 	c.guarded.CloseIdleConnections()
 }
 
-// runDirectory keeps the directory until ctx ends, and reads the files again when the hub
-// is hung up on.
+// runDirectory runs the directory until ctx ends. It reads the files again when the process
+// receives SIGHUP.
 func (h *Hub) runDirectory(ctx context.Context) error {
 	if h.directory == nil {
 		return nil

@@ -1,21 +1,22 @@
-// Package server opens the resources that a configuration names, such as the data folder,
-// the store, keys, certificates, listeners, brokers and telemetry, and makes a hub of them:
-// the one that "parley serve" runs.
+// Package server opens the resources that a configuration names, such as the data folder, the
+// store, keys, certificates, listeners, brokers and telemetry. It builds the hub that "parley
+// serve" runs from them. Package hub runs the result.
 //
 // # Guarantees
 //
-// A hub that cannot have all that its configuration names does not open, and releases what
-// it had opened. An error in the configuration is a [ConfigError]. Run returns when all
-// tasks have ended or the time for that is over, and answers have left.
+// If a resource of the configuration cannot be opened, Open fails and releases the resources
+// that it had opened. An error in the configuration is a [ConfigError]. Run returns after all
+// tasks have ended, or their time is over, and all answers were sent.
 //
 // # What it does not promise
 //
-// The fields of a configuration that a program makes itself are not checked again: package
-// config does that when it reads a file.
+// A configuration that a program builds itself is not checked again: package config checks a
+// configuration when it reads a file.
 //
 // # Concurrency
 //
-// The methods of a [Hub] may be called by several goroutines; Run once, and Close after it.
+// The methods of a [Hub] may be called by several goroutines. Call Run once, and Close after
+// it.
 //
 // # Testing
 //

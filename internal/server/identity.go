@@ -16,14 +16,14 @@ import (
 	"github.com/parley-a2a/parley/internal/secret/tokenexchange"
 )
 
-// identityParts are what tells agents whose work they do. The zero value tells nothing.
+// identityParts vouch for callers towards agents. The zero value asserts nothing.
 type identityParts struct {
 	keys     *tokenexchange.Keys // nil if the hub asserts nothing
 	asserter *token.Asserter     // nil likewise
-	bearers  bool                // tokens of callers are needed
+	bearers  bool                // whether agents need the tokens of callers
 }
 
-// openIdentity reads the keys of assertions, if agents of the configuration get some.
+// openIdentity loads the keys of assertions, if agents of the configuration receive assertions.
 func (h *Hub) openIdentity() error {
 	uses := func(f func(*config.Identity) bool) bool {
 		return slices.ContainsFunc(h.cfg.Agents, func(a config.Agent) bool { return f(&a.Identity) })
@@ -44,7 +44,7 @@ func (h *Hub) openIdentity() error {
 	return nil
 }
 
-// onward returns what executors let others know callers by; nil if there is nothing.
+// onward returns the asserter as an interface, or nil if the hub asserts nothing.
 func (i *identityParts) onward() auth.Onward {
 	if i.asserter == nil {
 		return nil
@@ -52,7 +52,7 @@ func (i *identityParts) onward() auth.Onward {
 	return i.asserter
 }
 
-// told lets an agent elsewhere know whose work it does, if it is to.
+// told makes a remote agent send the identity of the caller, if the configuration says so.
 func (h *Hub) told(a *config.Agent, r *remote.Agent) *remote.Agent {
 	if p := a.Onward(h.identity.asserter); p != nil {
 		r.Identity = p
@@ -60,7 +60,8 @@ func (h *Hub) told(a *config.Agent, r *remote.Agent) *remote.Agent {
 	return r
 }
 
-// program returns the executor of a program. Callers without credentials have no assertion.
+// program returns the executor of a program. It passes no assertion for callers without
+// credentials.
 func (h *Hub) program(a *config.Agent) *command.Agent {
 	x := a.Executor(h.runs())
 	p := a.Onward(h.identity.asserter)
@@ -77,8 +78,8 @@ func (h *Hub) program(a *config.Agent) *command.Agent {
 	return x
 }
 
-// keySet returns what serves the keys that sign cards and assertions; nil if nothing is
-// signed.
+// keySet returns a function that serves the keys that sign cards and assertions; nil if nothing
+// is signed.
 func (h *Hub) keySet() func() ([]byte, error) {
 	cards, keys := h.signing.keySet, h.identity.keys
 	switch {
@@ -96,7 +97,7 @@ func (h *Hub) keySet() func() ([]byte, error) {
 	}
 }
 
-// issues returns what the hub says of itself as an issuer; nil if it asserts nothing.
+// issues returns the issuer metadata of the hub; nil if it asserts nothing.
 func (h *Hub) issues() ([]byte, error) {
 	if h.identity.keys == nil {
 		return nil, nil
@@ -105,7 +106,7 @@ func (h *Hub) issues() ([]byte, error) {
 	return token.Metadata(issuer, issuer+keySetPath)
 }
 
-// joinKeySets returns the keys of all sets in one, each once.
+// joinKeySets merges key sets, without duplicates.
 func joinKeySets(sets ...[]byte) ([]byte, error) {
 	var all struct {
 		Keys []json.RawMessage `json:"keys"`

@@ -15,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpclient"
 )
 
-// mcpServers makes the MCP servers of the configuration, which runMCPServers runs.
+// mcpServers creates the clients of the configured MCP servers, which runMCPServers runs.
 func (h *Hub) mcpServers() *mcpclient.Set {
 	s := new(mcpclient.Set)
 	for i := range h.cfg.MCPServers {
@@ -42,8 +42,8 @@ func (h *Hub) mcpClient(m *config.MCPServer) *mcpclient.Client {
 	return c
 }
 
-// runMCPServers keeps the servers running, and what is known of them in the directory,
-// until ctx ends.
+// runMCPServers keeps the servers running, and their entries in the directory current, until
+// ctx ends.
 func (h *Hub) runMCPServers(ctx context.Context) error {
 	if len(h.servers.Clients) == 0 {
 		return nil
@@ -54,7 +54,7 @@ func (h *Hub) runMCPServers(ctx context.Context) error {
 	return h.servers.Run(ctx)
 }
 
-// tellOfServers tells the directory what the servers can do.
+// tellOfServers updates the directory entries of the servers until ctx ends.
 func (h *Hub) tellOfServers(ctx context.Context) {
 	if h.directory == nil {
 		return
@@ -72,7 +72,7 @@ func (h *Hub) tellOfServers(ctx context.Context) {
 	}
 }
 
-// service is what the directory knows of a server.
+// service returns the directory entry of a server.
 func service(m *config.MCPServer, c *mcpclient.Client) *directory.Service {
 	s := &directory.Service{ID: m.Name, Summary: m.Summary}
 	for _, t := range c.Known() {
@@ -81,7 +81,7 @@ func service(m *config.MCPServer, c *mcpclient.Client) *directory.Service {
 	return s
 }
 
-// serverStatus is what an operator is told of the servers.
+// serverStatus returns the states of the servers for administrators.
 func (h *Hub) serverStatus() []adminapi.MCPServer {
 	var all []adminapi.MCPServer
 	for _, s := range h.servers.Status() {

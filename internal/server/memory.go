@@ -10,14 +10,14 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// memories are what the hub remembers beside its tasks.
+// memories are the notes and conversations of the hub.
 type memories struct {
 	notes    *memory.Notes
 	turns    *memory.Turns
 	recorder *recorder.Recorder
 }
 
-// openMemory makes them.
+// openMemory creates the memories.
 func (h *Hub) openMemory() {
 	c, tasks := &h.cfg.Memory, h.db.Tasks()
 	h.memory.notes = &memory.Notes{
@@ -38,13 +38,13 @@ func (h *Hub) openMemory() {
 	})
 }
 
-// negotiates reports whether an agent makes appointments for the owner, who will want to
-// know of them.
+// negotiates reports whether an agent makes appointments for the owner, who wants to see their
+// outcomes.
 func (h *Hub) negotiates(a task.Agent) bool {
 	return h.cfg.FrontDesk.Serve && a == assistant.NegotiateMeeting
 }
 
-// shown is what the hub's own interface shows of them.
+// shown returns the memories for the hub's own interface.
 func (m *memories) shown() *adminapi.Memory {
 	return &adminapi.Memory{Notes: m.notes, Turns: m.turns, Sessions: m.recorder}
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// provider returns where a model is asked.
+// provider returns the model provider of a name. It creates each provider once.
 func (h *Hub) provider(name string) (llm.Provider, error) {
 	if p := h.models[name]; p != nil {
 		return p, nil
@@ -57,7 +57,7 @@ func newProvider(c *config.ModelProvider) (llm.Provider, error) {
 	return e, nil
 }
 
-// thinker returns the executor of an agent that a model thinks for.
+// thinker returns the executor of a model agent.
 func (h *Hub) thinker(m *config.Model) (*model.Agent, error) {
 	a := &model.Agent{
 		SystemPrompt: m.SystemPrompt, Allowed: m.AllowedTools, Excluded: m.ExcludedTools,
@@ -88,7 +88,7 @@ func (h *Hub) thinker(m *config.Model) (*model.Agent, error) {
 	return a, nil
 }
 
-// about returns what the card of an agent says of it.
+// about returns the description in the card of an agent.
 func (h *Hub) about(name task.Agent) string {
 	for _, a := range h.engine.Agents() {
 		if a.Name == name && a.Card != nil {
@@ -98,7 +98,7 @@ func (h *Hub) about(name task.Agent) string {
 	return ""
 }
 
-// specThinker returns the executor of an agent of an agent spec that a model thinks for.
+// specThinker returns the executor of a model agent of an agent spec.
 func (h *Hub) specThinker(m *directory.Model) (*model.Agent, error) {
 	c := config.Model{
 		Provider: m.Provider, Model: m.ID, SystemPrompt: m.SystemPrompt, MaxRounds: m.MaxRounds,
@@ -113,13 +113,13 @@ func (h *Hub) specThinker(m *directory.Model) (*model.Agent, error) {
 	return h.thinker(&c)
 }
 
-// registering are the tools that change which agents there are. A model has them only if
-// they are named.
+// registering are the tools that change the registered agents. A model gets them only if its
+// allowed tools name one of them.
 var registering = []string{"register_agent", "unregister_agent", "refresh_agent_card"}
 
-// toolsOf returns the tools of the hub for a task of a model agent: they speak for the
-// caller of the task, and the tasks that they begin are its children. The tools of single
-// skills repeat what the others can do, so a model has them only if they are named.
+// toolsOf returns the tools of the hub for a task of a model agent. They act for the caller of
+// the task, and tasks that they start are its children. A model gets the tools of single skills
+// only if they are named, because the other tools can do the same.
 func (h *Hub) toolsOf(s *model.Scope, allowed []string) llm.Source {
 	at := h.within()
 	at.Self, at.Guard = string(s.Agent), h.cfg.Safety.Guard()
@@ -133,7 +133,7 @@ func (h *Hub) toolsOf(s *model.Scope, allowed []string) llm.Source {
 	return box
 }
 
-// within returns the hub as models of it see it.
+// within returns the client by which models of the hub call the hub.
 func (h *Hub) within() *hubclient.Hub {
 	return &hubclient.Hub{URL: "http://" + insideHost, HTTP: &http.Client{Transport: &h.inside}, Logger: h.logger}
 }
@@ -153,5 +153,5 @@ func (d dispatches) Await(ctx context.Context, w *model.Wait) (a2a.TaskState, er
 	return t.Status.State, nil
 }
 
-// insideHost is what requests from inside name as the host.
+// insideHost is the host of requests from inside.
 const insideHost = "127.0.0.1"

@@ -14,12 +14,12 @@ import (
 const (
 	// partsName is the folder of large parts in the data folder.
 	partsName = "parts"
-	// retentionDefault is how long the engine keeps tasks if it is not told otherwise.
+	// retentionDefault is the engine's default retention of tasks.
 	retentionDefault = 30 * 24 * time.Hour
 )
 
-// openParts opens the folder of large parts, if there is to be one, or if there is one that
-// tasks refer to. Parts are kept no longer than their tasks.
+// openParts opens the folder of large parts, if a threshold is configured or the folder exists
+// already, because tasks may refer to it. Parts are kept no longer than their tasks.
 func (h *Hub) openParts() error {
 	c := &h.cfg.Parts
 	dir, threshold := cmp.Or(c.Dir, h.dir.Join(partsName)), int64(c.Threshold)
@@ -48,7 +48,7 @@ func (h *Hub) openParts() error {
 	return nil
 }
 
-// closeParts lets go of the folder.
+// closeParts releases the folder.
 func (h *Hub) closeParts() error {
 	if h.partsDir == nil {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-a2a/parley/internal/file/policyfile"
 )
 
-// openPolicy returns the rules that the engine asks; nil if there are none. Those of a file
-// go with it.
+// openPolicy returns the rules for the engine; nil if there are none. Rules of a file follow
+// changes of the file.
 func (h *Hub) openPolicy() (*policy.Policy, error) {
 	if h.cfg.Policy.File == "" {
 		return h.cfg.Policy.Load()
@@ -23,7 +23,7 @@ func (h *Hub) openPolicy() (*policy.Policy, error) {
 	return h.policy.Policy(), nil
 }
 
-// runPolicy takes what the file of the policy says when it changes, until ctx ends.
+// runPolicy reloads the policy file when it changes, until ctx ends.
 func (h *Hub) runPolicy(ctx context.Context) error {
 	if h.policy == nil {
 		return nil
@@ -31,7 +31,7 @@ func (h *Hub) runPolicy(ctx context.Context) error {
 	return h.policy.Run(ctx, h.policyChanged)
 }
 
-// policyChanged logs and writes down what has come of a change.
+// policyChanged logs and records the result of a change.
 func (h *Hub) policyChanged(c *policyfile.Change) {
 	path := h.cfg.Policy.File
 	if c.Err != nil {
@@ -45,7 +45,7 @@ func (h *Hub) policyChanged(c *policyfile.Change) {
 	h.audit.policyLoaded(path, c.Sum, c.Err)
 }
 
-// policyLoaded writes down that a policy was read, or why it was not taken.
+// policyLoaded records that a policy was read, or why it was not accepted.
 func (a *auditParts) policyLoaded(path, sum string, err error) {
 	if a.log == nil {
 		return
@@ -60,8 +60,8 @@ func (a *auditParts) policyLoaded(path, sum string, err error) {
 	a.log.Note(r)
 }
 
-// policyCheck says whether the file of the policy is what counts. A hub whose rules were not
-// changed for a mistake is as ready as before.
+// policyCheck reports whether the rules of the current policy file are in force. A hub that
+// keeps the previous rules because of an error in the file is still ready.
 func (h *Hub) policyCheck() (engine.Check, bool) {
 	if h.policy == nil {
 		return engine.Check{}, false

@@ -5,7 +5,7 @@ import (
 	"github.com/parley-a2a/parley/push"
 )
 
-// pushOptions say how webhooks are notified.
+// pushOptions returns the options for the notification of webhooks.
 func pushOptions(c *config.Push) push.Options {
 	return push.Options{
 		Off: c.Off, Allow: c.Allow, RequireHTTPS: c.RequireHTTPS, SigningSecrets: c.SigningSecrets,

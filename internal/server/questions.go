@@ -15,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// questions are those that agents ask models of the hub.
+// questions looks up the questions that agents ask models of the hub.
 type questions struct {
 	engine *engine.Engine
 	trust  *trust.Book
@@ -24,8 +24,8 @@ type questions struct {
 
 var _ model.Gate = questions{}
 
-// Question implements model.Gate. The model answers alone where the agent is trusted to act
-// with the skill, and where the configuration leaves the agent's questions to its callers.
+// Question implements model.Gate. The model answers alone if the agent is trusted to act with
+// the skill, or if the configuration leaves the agent's questions to its callers.
 func (g questions) Question(ctx context.Context, id a2a.TaskID) (*model.Question, error) {
 	q, err := g.engine.Open(ctx, &engine.Question{Owner: owner(ctx), Task: id})
 	if errors.Is(err, a2a.ErrTaskNotFound) || err == nil && q == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/internal/directory"
 )
 
-// remoteExecutor makes what calls an agent of the directory. One that somebody else than
-// the operator has named is called through the guard.
+// remoteExecutor returns the executor for an agent of the directory. An agent that was not
+// registered by the operator is called through the guard.
 func (h *Hub) remoteExecutor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
 	if m := e.Spec.Model; m != nil {
 		x, err := h.specThinker(m)
@@ -77,7 +77,7 @@ func (h *Hub) remoteExecutor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
 	return h.guardKnown(s, h.adoptListed(e.Name(), a)), nil
 }
 
-// credentialsOf returns credentials as calls need them.
+// credentialsOf converts credentials to the form that calls need.
 func credentialsOf(c *directory.Credentials) *transport.Credentials {
 	p := &transport.Credentials{APIKey: c.APIKey, APIKeyEnv: c.APIKeyEnv, Bearer: c.Bearer, HeaderName: c.HeaderName}
 	if c.HeaderValue != "" {

@@ -16,21 +16,22 @@ import (
 )
 
 const (
-	// rockBotName is what RockBot's agents call a hub that has no other name.
+	// rockBotName is the default name of the hub for RockBot's agents.
 	rockBotName = "parley"
-	// rockBotPause is the time after which a place on the exchange is taken again that was
-	// lost for good, such as one whose queue somebody has made differently.
+	// rockBotPause is the time after which the hub tries to use the exchange again after a
+	// permanent error, such as a queue that another program has declared differently.
 	rockBotPause = 30 * time.Second
 )
 
-// rockBotParts are the hub's place on RockBot's exchange. Both are nil where it has none.
+// rockBotParts are the connection and the line to RockBot's exchange; nil if the hub does not
+// use it.
 type rockBotParts struct {
 	bus  *amqpbus.Bus
 	line *rockbot.Line
 }
 
-// openRockBot takes a place on RockBot's exchange if the configuration names one. It does
-// not wait for the broker.
+// openRockBot connects to RockBot's exchange if the configuration names one. It does not wait
+// for the broker.
 func (h *Hub) openRockBot() error {
 	at := h.cfg.RockBotURL()
 	switch {
@@ -52,8 +53,8 @@ func (h *Hub) openRockBot() error {
 	return nil
 }
 
-// announcedAtRockBot takes what an agent on RockBot's exchange says of itself. An agent that
-// the configuration names keeps the name that it has there.
+// announcedAtRockBot adds an agent that has announced itself on RockBot's exchange. An agent of
+// the configuration keeps its configured name.
 func (h *Hub) announcedAtRockBot(n *rockbot.Announcement) error {
 	s, err := directory.AnnouncedAtRockBot(n.Card, n.URL)
 	if err != nil {
@@ -71,7 +72,7 @@ func (h *Hub) announcedAtRockBot(n *rockbot.Announcement) error {
 	return h.busParts.book.Announce(context.Background(), &s)
 }
 
-// nameAsConfigured gives an agent of RockBot the name that the configuration has for it.
+// nameAsConfigured gives an agent of RockBot its configured name.
 func (h *Hub) nameAsConfigured(s *directory.Spec) {
 	for i := range h.cfg.Agents {
 		if a := &h.cfg.Agents[i]; a.RockBot != "" && task.Agent(a.RockBot) == s.RockBot {
@@ -80,7 +81,7 @@ func (h *Hub) nameAsConfigured(s *directory.Spec) {
 	}
 }
 
-// rockBotAgent returns what gives tasks to an agent of RockBot.
+// rockBotAgent returns the executor of an agent of RockBot.
 func (h *Hub) rockBotAgent(s *directory.Spec) *rockbot.Agent {
 	x := &rockbot.Agent{Line: h.rockBot.line, Name: string(s.RockBot)}
 	for i := range h.cfg.Agents {
@@ -91,7 +92,7 @@ func (h *Hub) rockBotAgent(s *directory.Spec) *rockbot.Agent {
 	return x
 }
 
-// checkServed returns an error if an agent that RockBot's may ask is none of the hub's.
+// checkServed returns an error if rockbot.serve names an agent that the hub does not have.
 func (h *Hub) checkServed() error {
 	for _, name := range h.cfg.RockBot.Serve {
 		if _, ok := h.engine.Agent(task.Agent(name)); !ok {
@@ -122,7 +123,7 @@ func (h *Hub) rockBotServices() []hub.Service {
 	return all
 }
 
-// stay does something until ctx ends, and begins anew after a while if it cannot.
+// stay calls do until ctx ends, and again after a pause if it fails.
 func (h *Hub) stay(ctx context.Context, what string, do func(context.Context) error) error {
 	for {
 		err := do(ctx)
@@ -137,7 +138,7 @@ func (h *Hub) stay(ctx context.Context, what string, do func(context.Context) er
 	}
 }
 
-// shut leaves the exchange.
+// shut disconnects from the exchange.
 func (p *rockBotParts) shut() error {
 	if p.bus == nil {
 		return nil

@@ -42,7 +42,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Hub is everything that "parley serve" runs. Open makes one.
+// Hub is the hub that "parley serve" runs. Open creates one.
 type Hub struct {
 	cfg    *config.Config
 	commit string
@@ -53,21 +53,21 @@ type Hub struct {
 	db           *sqlitestore.DB
 	box          *seal.Box
 	keys         *auth.Keyring
-	tls          *tlsfile.Source // nil if the listeners speak in the clear
+	tls          *tlsfile.Source // nil if the listeners do not use TLS
 	listener     net.Listener
 	grpcListener net.Listener // nil without gRPC
 	memory       memories
 	signing      signing
 	identity     identityParts
-	parts        *blobstore.Keeper // nil where all parts are in the log
-	partsDir     *datadir.Dir      // nil where parts is
+	parts        *blobstore.Keeper // nil if all parts are in the log
+	partsDir     *datadir.Dir      // nil if parts is nil
 	core         *hub.Hub
 	engine       *engine.Engine // that of core
 	broker       *broker.Broker
 	health       health
-	directory    *directory.Directory // nil in the profile of the conformance kits
+	directory    *directory.Directory // nil with the profile of the conformance kits
 	answered     chan task.Agent      // agents that have completed a task, for directory
-	web          *cardReader          // nil where directory is
+	web          *cardReader          // nil if directory is nil
 	remotes      remotes
 	server       *http.Server
 	grpc         *grpcbind.Binding // nil without gRPC
@@ -79,20 +79,20 @@ type Hub struct {
 	rockBot      rockBotParts
 	mcpParts     mcpParts
 	servers      *mcpclient.Set          // the MCP servers whose tools models use
-	models       map[string]llm.Provider // those that agents think with
-	inside       inprocess.Transport     // by which the tools of models reach the hub
+	models       map[string]llm.Provider // the models of agents
+	inside       inprocess.Transport     // the transport of the tools of models to the hub
 }
 
-// Options say which hub Open makes. Config and Logger are required.
+// Options are the options of Open. Config and Logger are required.
 type Options struct {
 	Config *config.Config
 	Logger *slog.Logger
-	// Commit names the source of the program, for measurements.
+	// Commit names the source revision of the program, for metrics.
 	Commit string
 }
 
-// Open takes the resources of the hub: the data folder, the addresses, the store. An error
-// in the configuration is a *ConfigError.
+// Open opens the resources of the hub: the data folder, the addresses, the store. An error in
+// the configuration is a *ConfigError.
 func Open(ctx context.Context, o Options) (*Hub, error) {
 	cfg, logger := o.Config, o.Logger
 	h := &Hub{cfg: cfg, logger: logger, commit: o.Commit}
@@ -106,8 +106,8 @@ func Open(ctx context.Context, o Options) (*Hub, error) {
 }
 
 func (h *Hub) open(ctx context.Context) (err error) {
-	// The folder comes first: a second hub on it is the likelier mistake than one
-	// on the address, and the better message.
+	// The folder comes first: a second hub with the same folder is more likely than one with
+	// the same address, and its error message is better.
 	if h.dir, err = datadir.Open(h.cfg.Data); err != nil {
 		return err
 	}
@@ -144,15 +144,15 @@ func (h *Hub) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// StoreName is the file in the data folder that holds everything.
+// StoreName is the file of the store in the data folder.
 const StoreName = "parley.db"
 
-// ErrProfileKeys is returned where the profile of the conformance kits finds keys in the
-// data folder: kits have no credentials.
+// ErrProfileKeys is returned if the data folder has keys and the profile of the conformance
+// kits is configured: kits have no credentials.
 var ErrProfileKeys = errors.New("the data folder has API keys, and conformance kits have none")
 
-// openStore opens the store with the keys in it, and refuses addresses that others
-// can reach if nobody asks them who they are.
+// openStore opens the store and loads its keys. It refuses addresses that other machines can
+// reach if callers are not authenticated.
 func (h *Hub) openStore(ctx context.Context) (err error) {
 	if h.db, err = sqlitestore.Open(h.dir.Join(StoreName), sqlitestore.Options{Committed: committed}); err != nil {
 		return err
@@ -176,7 +176,7 @@ func (h *Hub) openStore(ctx context.Context) (err error) {
 	return CheckAnonymous(h.cfg)
 }
 
-// takeTokens lets callers in who have tokens of the issuers that are configured.
+// takeTokens accepts tokens of the configured issuers.
 func (h *Hub) takeTokens() error {
 	if len(h.cfg.Auth.Tokens) == 0 {
 		return nil
@@ -189,7 +189,7 @@ func (h *Hub) takeTokens() error {
 	return nil
 }
 
-// Listen listens on a TCP address; flag is how to choose another one.
+// Listen listens on a TCP address. flag is the flag for another address, for the error message.
 func Listen(ctx context.Context, addr, flag string) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -198,10 +198,10 @@ func Listen(ctx context.Context, addr, flag string) (net.Listener, error) {
 	return l, err
 }
 
-// runs is the folder of the records of programs that run.
+// runs returns the folder with the records of running programs.
 func (h *Hub) runs() string { return h.dir.Join("runs") }
 
-// reap ends the programs that a killed hub has left behind.
+// reap ends the programs of a killed hub.
 func (h *Hub) reap() error {
 	n, err := command.Reap(h.runs())
 	if n > 0 {
@@ -210,8 +210,9 @@ func (h *Hub) reap() error {
 	return err
 }
 
-// openBox opens the master key, or makes one. If the old one was left behind when the
-// data was moved, it says so: the secrets of webhooks cannot be opened without it.
+// openBox opens the master key, or creates it. It warns if webhooks exist but their key was
+// missing, for example because only the data was moved: their secrets cannot be opened without
+// it.
 func (h *Hub) openBox(ctx context.Context) error {
 	path := h.dir.Join(seal.FileName)
 	_, missing := os.Lstat(path)
@@ -227,7 +228,7 @@ func (h *Hub) openBox(ctx context.Context) error {
 	return err
 }
 
-// compose puts the parts together.
+// compose creates and connects the parts.
 func (h *Hub) compose(ctx context.Context) error {
 	rules, err := h.openPolicy()
 	if err != nil {
@@ -289,7 +290,7 @@ func (h *Hub) compose(ctx context.Context) error {
 	return nil
 }
 
-// coreParts are the parts of the hub that the engine and the loops beside it need.
+// coreParts returns the parts for the engine and its services.
 func (h *Hub) coreParts(rules *policy.Policy) hub.Parts {
 	return hub.Parts{
 		Store: h.db.Tasks(), Auth: h.keys, Box: h.box, Recorder: h.memory.recorder, Turns: h.memory.turns,
@@ -323,7 +324,7 @@ func (h *Hub) front() hub.Front {
 	}
 }
 
-// api serves /api/v1.
+// api returns the handler of /api/v1.
 func (h *Hub) api() *adminapi.Handler {
 	a := h.core.API()
 	a.Reach = h.core.Reach(cmp.Or(h.cfg.PublicURL, h.URL()), h.grpcAddr())
@@ -333,7 +334,7 @@ func (h *Hub) api() *adminapi.Handler {
 	return a
 }
 
-// profiles returns the dialects that the configuration names.
+// profiles returns the dialects of the configuration.
 func (h *Hub) profiles() httpfront.Profiles {
 	p := httpfront.Profiles{Callers: h.cfg.Auth.Dialects(), Agents: make(map[task.Agent]string)}
 	for i := range h.cfg.Agents {
@@ -344,8 +345,8 @@ func (h *Hub) profiles() httpfront.Profiles {
 	return p
 }
 
-// guarded reports whether callers must name this machine as the host: where nobody
-// else can call, a web page could make a browser do it.
+// guarded reports whether callers must name this machine as the host. If only this machine can
+// call, a web page could still make a browser call.
 func (h *Hub) guarded() bool {
 	addr, ok := h.listener.Addr().(*net.TCPAddr)
 	return ok && addr.IP.IsLoopback() && !h.cfg.AllowAnonymous
@@ -363,8 +364,8 @@ func (h *Hub) binding() grpcbind.Config {
 	}
 }
 
-// grpcAddr is the address of gRPC that cards name. A listener on all addresses is
-// named by the host of the public URL.
+// grpcAddr returns the address of gRPC for cards. A listener on all addresses is named by the
+// host of the public URL.
 func (h *Hub) grpcAddr() string {
 	if h.grpcListener == nil {
 		return ""
@@ -382,8 +383,8 @@ func (h *Hub) grpcAddr() string {
 	return net.JoinHostPort(host, strconv.Itoa(addr.Port))
 }
 
-// register adds the agents, the default one first. One of the configuration takes
-// the place of a built-in one with its name.
+// register adds the agents, the default one first. A configured agent replaces a built-in one
+// of the same name.
 func (h *Hub) register() error {
 	if h.cfg.Conformance {
 		return h.engine.Register(engine.Agent{Name: testagent.Name, Card: testagent.Card(), Executor: testagent.Executor()})
@@ -414,7 +415,7 @@ func (h *Hub) register() error {
 	}
 	all = append(all, clerk...)
 	if len(all) == 0 && h.cfg.DefaultAgent == "" {
-		return nil // the directory may know some
+		return nil // the directory may have some
 	}
 	first, err := defaultAgent(all, task.Agent(h.cfg.DefaultAgent))
 	if err != nil {
@@ -431,8 +432,8 @@ func (h *Hub) register() error {
 	return nil
 }
 
-// defaultAgent returns the index of the agent with the given name; the first if
-// there is no name.
+// defaultAgent returns the index of the agent with the given name; the first if the name is
+// empty.
 func defaultAgent(all []engine.Agent, name task.Agent) (int, error) {
 	if name == "" {
 		return 0, nil
@@ -459,8 +460,8 @@ func (h *Hub) Run(ctx context.Context) error {
 	})
 }
 
-// services are what the hub does beside its tasks. Those that are late learn what comes of
-// tasks until the last one has ended.
+// services returns the services of the hub beside its tasks. Late services receive the results
+// of tasks until the last task has ended.
 func (h *Hub) services() []hub.Service {
 	all := []hub.Service{
 		{Name: "directory", Run: h.runDirectory},
@@ -477,12 +478,12 @@ func (h *Hub) services() []hub.Service {
 	return all
 }
 
-// Close releases the resources that Open has taken.
+// Close releases the resources that Open has opened.
 func (h *Hub) Close() error {
 	var errs []error
 	for _, l := range []net.Listener{h.listener, h.grpcListener} {
 		if l != nil {
-			l.Close() // served listeners are closed already, and say so
+			l.Close() // served listeners are closed already and return an error
 		}
 	}
 	h.inside.Close()

@@ -8,8 +8,7 @@ import (
 	"github.com/parley-a2a/parley/internal/config"
 )
 
-// A hub that only this machine reaches is guarded against pages, with and without
-// keys.
+// TestGuard checks that a hub that only this machine reaches is guarded against web pages.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

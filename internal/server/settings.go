@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// settings are what the configuration says of the work of the hub.
+// settings returns the settings of the configuration for the hub.
 func (h *Hub) settings() hub.Settings {
 	c := h.cfg
 	return hub.Settings{
@@ -24,7 +24,7 @@ func (h *Hub) settings() hub.Settings {
 	}
 }
 
-// limits are those of the configuration.
+// limits returns the limits of the configuration.
 func limits(c *config.Config) hub.Limits {
 	e, l, d := &c.Engine, &c.Limits, &c.Delegation
 	return hub.Limits{

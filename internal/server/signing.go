@@ -20,13 +20,13 @@ import (
 	"github.com/parley-a2a/parley/internal/secret/signature"
 )
 
-// signing is what signs the cards of the hub. The zero value signs nothing.
+// signing signs the cards of the hub. The zero value signs nothing.
 type signing struct {
 	signers []*signature.Signer
 	keySet  []byte
 }
 
-// keySetPath is where the hub serves the keys that sign its cards.
+// keySetPath is the path at which the hub serves the keys that sign its cards.
 const keySetPath = "/.well-known/jwks.json"
 
 // openSigning reads the keys that sign the cards of the hub.
@@ -49,7 +49,7 @@ func (h *Hub) openSigning() error {
 	return err
 }
 
-// maxKeyFile is how large a file with keys may be, in bytes.
+// maxKeyFile is the maximum size of a file with keys in bytes.
 const maxKeyFile = 1 << 20
 
 func readSigner(path string) (*signature.Signer, error) {
@@ -70,7 +70,7 @@ func readSigner(path string) (*signature.Signer, error) {
 	return signature.ParseSigner(text)
 }
 
-// signer returns what makes the signatures of cards, or nil.
+// signer returns a function that signs cards, or nil.
 func (s *signing) signer() func([]byte) ([]a2a.AgentCardSignature, error) {
 	if len(s.signers) == 0 {
 		return nil
@@ -78,14 +78,13 @@ func (s *signing) signer() func([]byte) ([]a2a.AgentCardSignature, error) {
 	return func(doc []byte) ([]a2a.AgentCardSignature, error) { return signature.Make(doc, s.signers...) }
 }
 
-// cardVerifier looks at the signatures of cards that were read.
+// cardVerifier verifies the signatures of fetched cards.
 type cardVerifier struct {
 	signature.Verifier
 	required bool
 }
 
-// newCardVerifier returns nil if signatures are not looked at. Key sets are fetched with
-// client.
+// newCardVerifier returns nil if signatures are not verified. It fetches key sets with client.
 func newCardVerifier(c *config.Cards, client *http.Client) (*cardVerifier, error) {
 	if !c.Verify() {
 		return nil, nil
@@ -106,8 +105,8 @@ func newCardVerifier(c *config.Cards, client *http.Client) (*cardVerifier, error
 	return v, nil
 }
 
-// check returns the card as it was signed by somebody who is trusted, or else as it came,
-// if that is enough.
+// check returns the signed content of the card if a trusted key has signed it. Otherwise it
+// returns the card unchanged, or an error if signatures are required.
 func (v *cardVerifier) check(ctx context.Context, c *card.Card) (*card.Card, error) {
 	proof, err := v.Verify(ctx, c.Raw)
 	switch {
@@ -126,11 +125,11 @@ func (v *cardVerifier) check(ctx context.Context, c *card.Card) (*card.Card, err
 	return signed, nil
 }
 
-// keySets fetches the key sets of others, and keeps them for a while.
+// keySets fetches and caches the key sets of other hubs.
 type keySets struct {
 	client *http.Client
 
-	mu   sync.Mutex // guards the field below, and is held while a set is fetched
+	mu   sync.Mutex // guards the field below; also held while a set is fetched
 	sets map[string]fetchedSet
 }
 
@@ -140,13 +139,13 @@ type fetchedSet struct {
 }
 
 const (
-	// keySetAge is how long a key set is good without being fetched again.
+	// keySetAge is the time for which a fetched key set is used.
 	keySetAge = 10 * time.Minute
-	// keySetTime is how long a server may take to send one.
+	// keySetTime is the maximum time to fetch a key set.
 	keySetTime = 10 * time.Second
 )
 
-// KeySet implements signature.KeySets. Its addresses stand in the configuration.
+// KeySet implements signature.KeySets. It fetches configured addresses only.
 func (k *keySets) KeySet(ctx context.Context, address string) ([]byte, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

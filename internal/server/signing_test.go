@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestKeySetsAreKept fetches a key set once, and does not keep what is none.
+// TestKeySetsAreKept checks that a key set is fetched once, and that invalid answers are not
+// cached.
 func TestKeySetsAreKept(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32

@@ -13,11 +13,11 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// flushTimeout is how long the last spans and metrics may take to leave.
+// flushTimeout is the time to send the last spans and metrics.
 const flushTimeout = 3 * time.Second
 
-// startTelemetry begins to record what the configuration and the variables of
-// OpenTelemetry ask for.
+// startTelemetry starts the telemetry that the configuration and the environment variables of
+// OpenTelemetry enable.
 func (h *Hub) startTelemetry(ctx context.Context) (err error) {
 	h.telemetry, err = export.Start(ctx, export.Config{
 		Metrics: h.cfg.Telemetry.Metrics != "off", RockBotNames: h.cfg.Telemetry.RockBotNames,
@@ -26,8 +26,8 @@ func (h *Hub) startTelemetry(ctx context.Context) (err error) {
 	return err
 }
 
-// stopTelemetry sends what is left. A collector that does not take it is no reason to
-// fail.
+// stopTelemetry sends the remaining telemetry. If the collector does not accept it, it logs a
+// warning.
 func (h *Hub) stopTelemetry() {
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
@@ -36,10 +36,10 @@ func (h *Hub) stopTelemetry() {
 	}
 }
 
-// committed notes a commit of the store.
+// committed records a commit of the store.
 func committed(c sqlitestore.Commit) { trace.Committed(c.Changes, c.Took, reasonOf(c.Err)) }
 
-// reasonOf says in one word why the store did not work; empty if it did.
+// reasonOf names the kind of a store error in one word; empty without an error.
 func reasonOf(err error) string {
 	switch {
 	case err == nil:
@@ -52,7 +52,7 @@ func reasonOf(err error) string {
 	return "unavailable"
 }
 
-// metricsReaders are who may read /metrics.
+// metricsReaders returns the callers that may read /metrics.
 func metricsReaders(word string) httpfront.Readers {
 	switch word {
 	case "admin":

@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/internal/file/tlsfile"
 )
 
-// openTLS reads what the listeners show. Without a certificate they speak in the clear.
+// openTLS reads the certificate of the listeners. Without one they do not use TLS.
 func (h *Hub) openTLS() error {
 	if !h.cfg.TLS.On() {
 		return nil
@@ -32,7 +32,7 @@ func (h *Hub) openTLS() error {
 	return nil
 }
 
-// takeCertificates lets callers in who have certificates that the configuration names.
+// takeCertificates accepts the client certificates that the configuration names.
 func (h *Hub) takeCertificates() error {
 	if len(h.cfg.Auth.Certificates) == 0 {
 		return nil
@@ -45,7 +45,7 @@ func (h *Hub) takeCertificates() error {
 	return nil
 }
 
-// unrevoked knows who calls with a certificate that nobody has revoked since the handshake.
+// unrevoked refuses certificates that were revoked since the handshake.
 type unrevoked struct {
 	auth.Certificates
 
@@ -60,7 +60,7 @@ func (u unrevoked) Certificate(chains [][]*x509.Certificate) (*auth.Principal, e
 	return u.Certificates.Certificate(chains)
 }
 
-// serveHTTP serves the listener for HTTP, over TLS if there is a certificate.
+// serveHTTP serves HTTP on the listener, over TLS if there is a certificate.
 func (h *Hub) serveHTTP() error {
 	if h.tls == nil {
 		return h.server.Serve(h.listener)
@@ -69,7 +69,7 @@ func (h *Hub) serveHTTP() error {
 	return h.server.ServeTLS(h.listener, "", "")
 }
 
-// scheme is that of the hub's addresses.
+// scheme returns the scheme of the hub's addresses.
 func (h *Hub) scheme() string {
 	if h.tls == nil {
 		return "http"
@@ -77,7 +77,7 @@ func (h *Hub) scheme() string {
 	return "https"
 }
 
-// grpcOptions make the gRPC listener speak TLS, if there is a certificate.
+// grpcOptions enable TLS on the gRPC listener, if there is a certificate.
 func (h *Hub) grpcOptions() []grpc.ServerOption {
 	if h.tls == nil {
 		return nil

@@ -27,17 +27,17 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// trustParts are the parts of a hub that know whom it trusts, and ask its owner.
+// trustParts are the parts of a hub that record its trust in callers and ask its owner.
 type trustParts struct {
 	inbox *inbox.Inbox
 	book  *trust.Book
 	file  *trustfile.File
 	gate  *approval.Gate
-	// activity is what is seen of the owner.
+	// activity records the activity of the owner.
 	activity assistant.Activity
 }
 
-// openTrust puts these parts together, and reads how far callers are trusted.
+// openTrust creates the parts, and reads the trust levels of callers.
 func (h *Hub) openTrust(ctx context.Context) error {
 	c, t := &h.cfg.Trust, &h.trust
 	if c.Summarizer != "" && !h.named(c.Summarizer) {
@@ -58,14 +58,14 @@ func (h *Hub) openTrust(ctx context.Context) error {
 	t.gate = &approval.Gate{
 		Judge: t.book, Inbox: t.inbox, Notes: keeper{h.memory.notes, cmp.Or(task.Owner(h.cfg.Memory.Owner), auth.Local)}, Talks: h.memory.turns, Summarizer: task.Agent(c.Summarizer), Complete: c.Refused == "completed",
 		ApprovalTime: duration(c.ApprovalTime), KeepAlive: keepAlive(duration(h.cfg.Engine.AgentSilence)),
-		// Where others reach the address without credentials, or through a proxy, who has
-		// none need not be the owner.
+		// Other machines may reach this address without credentials or through a proxy, so
+		// callers without credentials may not be the owner.
 		Closed: h.cfg.AllowAnonymous || h.cfg.TrustForwarded,
 	}
 	return nil
 }
 
-// keeper keeps what was not done in the memory of the hub's owner.
+// keeper stores refused requests in the memory of the hub's owner.
 type keeper struct {
 	notes *memory.Notes
 	owner task.Owner
@@ -82,7 +82,7 @@ func (k keeper) Keep(ctx context.Context, key, text string, ttl time.Duration) e
 	return err
 }
 
-// named reports whether there is an agent with the name beside those of the directory.
+// named reports whether the configuration or the built-in agents contain an agent of this name.
 func (h *Hub) named(name string) bool {
 	for i := range h.cfg.Agents {
 		if h.cfg.Agents[i].Name == name {
@@ -97,8 +97,8 @@ func (h *Hub) named(name string) bool {
 	return false
 }
 
-// keepAlive is how often a run that waits for a person says so, where a run may be
-// silent for so long.
+// keepAlive returns the interval at which a run that waits for a person reports that it is
+// alive, for a hub that ends a run after the given silence.
 func keepAlive(silence time.Duration) time.Duration {
 	if silence <= 0 {
 		return time.Minute
@@ -118,7 +118,7 @@ func (h *Hub) guard(a *config.Agent, e *engine.Agent) {
 	p := approval.Policy{Gated: skills}
 	for i := range e.Card.Skills {
 		if a.Elsewhere() && len(a.Skills) == 0 {
-			break // what it has is not known yet
+			break // its skills are not known yet
 		}
 		p.Skills = append(p.Skills, e.Card.Skills[i].ID)
 	}
@@ -129,8 +129,8 @@ func (h *Hub) guard(a *config.Agent, e *engine.Agent) {
 	e.Executor = g.Around(e.Executor, p)
 }
 
-// guardElsewhere returns the executor of an agent elsewhere that the configuration names,
-// behind the gate if it says so: the directory puts it in the place of the first one.
+// guardElsewhere returns the executor of a remote agent of the configuration, behind the gate
+// if the configuration says so. The directory replaces the first executor by it.
 func (h *Hub) guardElsewhere(name task.Agent, x a2asrv.AgentExecutor) a2asrv.AgentExecutor {
 	for i := range h.cfg.Agents {
 		if a := &h.cfg.Agents[i]; task.Agent(a.Name) == name {
@@ -142,12 +142,11 @@ func (h *Hub) guardElsewhere(name task.Agent, x a2asrv.AgentExecutor) a2asrv.Age
 	return x
 }
 
-// mustGate reports whether the configuration gates an agent by its name, wherever it is
-// known from.
+// mustGate reports whether the configuration gates an agent by its name, whatever its source.
 func (h *Hub) mustGate(name task.Agent) bool { return slices.Contains(h.cfg.Trust.Gated, string(name)) }
 
-// guardNamed puts an agent of the hub behind the gate that the configuration gates by its
-// name, unless it is there already.
+// guardNamed puts an agent of the hub behind the gate if the configuration gates it by name,
+// unless it is gated already.
 func (h *Hub) guardNamed(e *engine.Agent) {
 	if _, ok := e.Executor.(adminapi.GatedAgent); ok || !h.mustGate(e.Name) {
 		return
@@ -159,8 +158,8 @@ func (h *Hub) guardNamed(e *engine.Agent) {
 	e.Executor = h.trust.gate.Around(e.Executor, p)
 }
 
-// guardKnown returns the executor of an agent that only the directory knows, behind the
-// gate if its entry says so, or the configuration.
+// guardKnown returns the executor of an agent that only the directory knows, behind the gate if
+// its entry or the configuration says so.
 func (h *Hub) guardKnown(s *directory.Spec, x a2asrv.AgentExecutor) a2asrv.AgentExecutor {
 	p := approval.Policy{Gated: s.GatedSkills}
 	switch {
@@ -177,8 +176,8 @@ func (h *Hub) guardKnown(s *directory.Spec, x a2asrv.AgentExecutor) a2asrv.Agent
 	return h.trust.gate.Around(x, p)
 }
 
-// missGated warns of agents that are to be gated and are not there: the name may be
-// mistyped, and another agent open.
+// missGated warns of gated names without an agent: the name may be mistyped, and another agent
+// not gated.
 func (h *Hub) missGated() {
 	for _, name := range h.cfg.Trust.Gated {
 		if _, ok := h.engine.Agent(task.Agent(name)); !ok {
@@ -187,7 +186,7 @@ func (h *Hub) missGated() {
 	}
 }
 
-// frontDesk returns the agents that speak for the owner, if they are wanted.
+// frontDesk returns the agents that act for the owner, if they are configured.
 func (h *Hub) frontDesk() ([]engine.Agent, error) {
 	c := &h.cfg.FrontDesk
 	if !c.Serve {
@@ -210,13 +209,13 @@ func (h *Hub) frontDesk() ([]engine.Agent, error) {
 	return all, nil
 }
 
-// busy reports whether something of the owner is under way.
+// busy reports whether a task of the owner is running.
 func (h *Hub) busy(ctx context.Context) bool {
 	page, err := h.db.Tasks().List(ctx, &task.Query{Owner: auth.Local, State: task.Working, Limit: 1})
 	return err == nil && len(page.Heads) > 0
 }
 
-// trustServices read the file of trust when it changes, and notify of new items.
+// trustServices returns the services that follow the trust file and notify of new items.
 func (h *Hub) trustServices() []hub.Service {
 	t := &h.trust
 	all := []hub.Service{
