@@ -44,7 +44,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// wrongs are arguments, and what is said about them.
+// wrongs are arguments, and the error for each.
 var wrongs = []struct{ raw, want string }{
 	{``, `"agent_name" is missing`},
 	{`null`, `"agent_name" is missing`},
@@ -110,7 +110,7 @@ func TestReadOpen(t *testing.T) {
 	}
 }
 
-// compiled returns the schema of fields, which must be one of 2020-12.
+// compiled returns the schema of fields, and checks that it is valid in draft 2020-12.
 func compiled(t testing.TB, raw json.RawMessage) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
@@ -143,7 +143,8 @@ func withoutNulls(v any) any {
 	return v
 }
 
-// FuzzRead: what is read fits the schema, and what does not fit it is not read.
+// FuzzRead checks that accepted arguments match the schema, and that arguments which do not
+// match it are rejected.
 func FuzzRead(f *testing.F) {
 	for _, tt := range wrongs {
 		if len(tt.raw) < 200 {

@@ -1,28 +1,23 @@
-// Package args reads the arguments that language models give to tools.
-//
-// # What it is
-//
-// Fields describe the arguments of a tool. Schema is what the model is shown, Read takes
-// what it gives: both come from the same table, so that neither says something else than
-// the other.
+// Package args reads the arguments that language models pass to tools. Fields describe the
+// arguments of a tool. Schema returns the description for the model, and Read decodes and
+// checks the model's arguments; both use the same table, so they cannot differ.
 //
 // # Guarantees
 //
-// Read takes what Schema allows, and null for what may be left out; nothing has a value that
-// was not checked. A name that is there twice, and a text that is blank, are refused. Its
-// error is for the model: it names each field that is wrong, says what would be right, and
-// which name may have been meant. What it repeats of the arguments is short. Objects keep
-// the digits of their numbers.
+// Read accepts all arguments that match Schema, and null for optional ones; it never returns an
+// unchecked value. It rejects duplicate names and blank texts. Its error is written for the
+// model: it names each wrong field, the required value, and a similar name that may have been
+// meant. Quotes of the arguments are short. Objects keep the digits of their numbers.
 //
 // # What it does not promise
 //
-// A schema says what a value looks like, not whether there is an agent of that name.
+// A schema checks the form of a value, not for example whether an agent of that name exists.
 //
 // # Concurrency
 //
-// Fields are not changed by anything here.
+// No function changes Fields.
 //
 // # Testing
 //
-// Reading has a fuzz target, which compares it with a validator of schemas.
+// A fuzz test compares Read with a validator of schemas.
 package args

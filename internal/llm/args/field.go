@@ -5,24 +5,24 @@ import (
 	"fmt"
 )
 
-// Kind is what a value looks like.
+// Kind is the form of a value.
 type Kind uint8
 
-// The kinds of values.
+// Kinds of values.
 const (
-	// Text is a string that is not blank.
+	// Text is a non-blank string.
 	Text Kind = iota
 	// Number is a number.
 	Number
-	// Whole is a number without a fraction.
+	// Whole is a number without a fractional part.
 	Whole
 	// Flag is true or false.
 	Flag
-	// Object is a JSON object of any content.
+	// Object is a JSON object with any members.
 	Object
 	// Scalars is a JSON object whose values are strings, numbers, true or false.
 	Scalars
-	// Texts is an array of strings that are not blank.
+	// Texts is an array of non-blank strings.
 	Texts
 )
 
@@ -30,30 +30,31 @@ const (
 type Field struct {
 	Name string
 	Kind Kind
-	// Required fields must be there.
+	// Required fields must be present and not null.
 	Required bool
-	// Description tells the model what to put there.
+	// Description explains the argument to the model.
 	Description string
-	// Min and Max bound a number; both zero mean any number. Max bounds the length of a
-	// Text or of each of Texts in characters; zero means any length.
+	// Min and Max limit a number; both zero mean any number. Max limits the length in
+	// characters of a Text or of each of Texts; zero means any length.
 	Min, Max float64
-	// Enum lists all texts that are allowed; empty means any.
+	// Enum lists the allowed texts; empty means any.
 	Enum []string
-	// Reserved are keys that Scalars must not have.
+	// Reserved lists keys that Scalars must not have.
 	Reserved []string
-	// Default is the value that counts if the field is left out, for the model to know.
+	// Default is the value that applies if the field is omitted. It is information for the
+	// model.
 	Default any
 }
 
 // Fields are the arguments of a tool, the required ones first.
 type Fields []Field
 
-// Schema returns the JSON Schema (2020-12) of the arguments. It panics if a Default cannot
-// be written.
+// Schema returns the JSON Schema (2020-12) of the arguments. It panics if a Default cannot be
+// encoded.
 func (f Fields) Schema() json.RawMessage { return f.schema(false) }
 
-// OpenSchema is Schema for a tool that takes further arguments, whose values are strings,
-// numbers, true or false. They are for ReadOpen.
+// OpenSchema is Schema for a tool that accepts further arguments, whose values are strings,
+// numbers, true or false. Use ReadOpen with it.
 func (f Fields) OpenSchema() json.RawMessage { return f.schema(true) }
 
 func (f Fields) schema(open bool) json.RawMessage {
@@ -78,10 +79,10 @@ func (f Fields) schema(open bool) json.RawMessage {
 	return b
 }
 
-// scalar lists its types one by one: some providers of models refuse an array of types.
+// scalar lists its types one by one, because some model providers reject an array of types.
 var scalar = map[string]any{"anyOf": []map[string]any{{"type": "string"}, {"type": "number"}, {"type": "boolean"}}}
 
-// notBlank is a pattern of texts that have something to show.
+// notBlank is a pattern that matches non-blank texts.
 const notBlank = `\S`
 
 func (f *Field) schema() map[string]any {
@@ -117,7 +118,7 @@ func (f *Field) schema() map[string]any {
 	return s
 }
 
-// maxTexts is how many texts an array may have.
+// maxTexts is the largest number of texts in an array.
 const maxTexts = 64
 
 func (f *Field) text(s map[string]any) {

@@ -16,17 +16,17 @@ import (
 	"github.com/parley-a2a/parley/internal/suggest"
 )
 
-// Values are arguments that were read: string for Text, float64 for Number and Whole, bool
-// for Flag, json.RawMessage for Object, map[string]any for Scalars, []string for Texts.
+// Values are decoded arguments: string for Text, float64 for Number and Whole, bool for Flag,
+// json.RawMessage for Object, map[string]any for Scalars, []string for Texts.
 type Values map[string]any
 
-// Text returns a Text, or "" if it was left out.
+// Text returns a Text, or "" if it was omitted.
 func (v Values) Text(name string) string { s, _ := v[name].(string); return s }
 
-// Flag returns a Flag, or false if it was left out.
+// Flag returns a Flag, or false if it was omitted.
 func (v Values) Flag(name string) bool { b, _ := v[name].(bool); return b }
 
-// Number returns a number, or otherwise if it was left out.
+// Number returns a number, or otherwise if it was omitted.
 func (v Values) Number(name string, otherwise float64) float64 {
 	if n, ok := v[name].(float64); ok {
 		return n
@@ -34,24 +34,24 @@ func (v Values) Number(name string, otherwise float64) float64 {
 	return otherwise
 }
 
-// Object returns an Object, or nil if it was left out.
+// Object returns an Object, or nil if it was omitted.
 func (v Values) Object(name string) json.RawMessage { o, _ := v[name].(json.RawMessage); return o }
 
-// Scalars returns Scalars, or nil if they were left out.
+// Scalars returns Scalars, or nil if they were omitted.
 func (v Values) Scalars(name string) map[string]any { m, _ := v[name].(map[string]any); return m }
 
-// Texts returns Texts, or nil if they were left out.
+// Texts returns Texts, or nil if they were omitted.
 func (v Values) Texts(name string) []string { l, _ := v[name].([]string); return l }
 
-// Error says what is wrong with arguments, for a model to read.
+// Error describes wrong arguments to a model.
 type Error struct {
-	// Problems are what is wrong, each one naming its field.
+	// Problems lists the mistakes. Each one names its field.
 	Problems []string
-	// Fields are all that there are, in words.
+	// Fields describes all arguments of the tool.
 	Fields string
 }
 
-// maxProblems is how many problems are told at one time.
+// maxProblems is the largest number of problems in one error.
 const maxProblems = 5
 
 // Error implements error.
@@ -63,8 +63,7 @@ func (e *Error) Error() string {
 	return "The arguments are not right: " + strings.Join(p, "; ") + ". " + e.Fields
 }
 
-// Read returns the arguments in raw; none at all are an empty object. The error is an
-// *Error.
+// Read returns the arguments in raw. Empty input means an empty object. The error is an *Error.
 func (f Fields) Read(raw json.RawMessage) (Values, error) {
 	v, rest, err := f.read(raw)
 	if err == nil && len(rest) == 0 {
@@ -77,8 +76,7 @@ func (f Fields) Read(raw json.RawMessage) (Values, error) {
 	return nil, &Error{problems, f.words(false)}
 }
 
-// ReadOpen is Read for a tool that takes further arguments. They are returned beside the
-// others.
+// ReadOpen is Read for a tool that accepts further arguments, which it returns in further.
 func (f Fields) ReadOpen(raw json.RawMessage) (v Values, further map[string]any, err error) {
 	v, rest, err := f.read(raw)
 	problems := problemsOf(err)
@@ -116,7 +114,7 @@ type member struct {
 	value json.RawMessage
 }
 
-// read returns the values of the fields, and the members that are none of them.
+// read returns the values of the fields, and the members that belong to no field.
 func (f Fields) read(raw json.RawMessage) (Values, []member, error) {
 	members, wrong := membersOf(raw)
 	if wrong != "" {
@@ -153,7 +151,7 @@ func (f Fields) read(raw json.RawMessage) (Values, []member, error) {
 	return v, rest, nil
 }
 
-// membersOf returns the members of an object, or what is wrong with it.
+// membersOf returns the members of an object, or a description of the problem.
 func membersOf(raw json.RawMessage) ([]member, string) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {
@@ -166,7 +164,7 @@ func membersOf(raw json.RawMessage) ([]member, string) {
 		return nil, "they are " + kindOf(raw) + "; send one JSON object, not packed in anything"
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
-	_, _ = d.Token() // it is valid
+	_, _ = d.Token() // the JSON is valid
 	var members []member
 	for d.More() {
 		name, _ := d.Token()
@@ -179,7 +177,7 @@ func membersOf(raw json.RawMessage) ([]member, string) {
 	return members, ""
 }
 
-// whereBroken says where text is no JSON.
+// whereBroken describes the position of the syntax error in invalid JSON.
 func whereBroken(raw []byte) string {
 	var v any
 	err := json.Unmarshal(raw, &v)
@@ -193,8 +191,8 @@ func whereBroken(raw []byte) string {
 	return "or too deep"
 }
 
-// read returns the value of a field, or what is wrong with it. A null is as if the field
-// were left out, unless it is required.
+// read returns the value of a field, or a description of the problem. It treats null as
+// omitted, unless the field is required.
 func (f *Field) read(raw json.RawMessage) (value any, wrong string) {
 	if string(raw) == "null" && !f.Required {
 		return nil, ""
@@ -324,12 +322,12 @@ func (f *Field) readTexts(raw json.RawMessage) (any, string) {
 	return texts, ""
 }
 
-// mustBe says what a value should be, and what it is.
+// mustBe describes the required and the actual kind of a value.
 func mustBe(want string, raw json.RawMessage) string {
 	return "must be " + want + ", not " + kindOf(raw)
 }
 
-// kindOf says what a valid value is.
+// kindOf describes the kind of a valid value.
 func kindOf(raw json.RawMessage) string {
 	switch raw[0] {
 	case '{':
@@ -356,7 +354,7 @@ func holdsJSON(s string) bool {
 	return s != "" && (s[0] == '{' || s[0] == '[') && json.Valid([]byte(s))
 }
 
-// unknown says that there is no such field.
+// unknown describes an unknown argument, and suggests a similar name.
 func (f Fields) unknown(name string) string {
 	return "there is no argument " + quote(name) + meant(name, f.names())
 }
@@ -380,7 +378,7 @@ func (f Fields) names() []string {
 
 var kindWords = [...]string{"string", "number", "whole number", "true or false", "object", "object of plain values", "array of strings"}
 
-// words says which arguments there are.
+// words lists the arguments in words.
 func (f Fields) words(open bool) string {
 	if len(f) == 0 && !open {
 		return "There are no arguments: send {}."
@@ -399,7 +397,7 @@ func (f Fields) words(open bool) string {
 	return "The arguments are " + strings.Join(words, ", ") + "."
 }
 
-// quote shows a text of a model, no more than a little of it.
+// quote returns a shortened, quoted text of a model.
 func quote(s string) string { return fmt.Sprintf("%q", clip.Fit(s, maxQuote)) }
 
 const maxQuote = 60

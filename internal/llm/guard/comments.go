@@ -2,7 +2,7 @@ package guard
 
 import "strings"
 
-// comments finds orders in comments of HTML and Markdown, which people do not see.
+// comments finds instructions in comments of HTML and Markdown, which people do not see.
 func (s *scan) comments() {
 	for _, pair := range [][2]string{{"<!--", "-->"}, {"[//]: #", "\n"}, {"[comment]: ", "\n"}} {
 		s.commentsIn(pair[0], pair[1])
@@ -29,8 +29,8 @@ func (s *scan) commentsIn(open, closing string) {
 	}
 }
 
-// ordersIn reports whether a comment speaks to a model: in one, a word is enough that
-// says nothing in a text that people see.
+// ordersIn reports whether a comment addresses a model. In a comment a single suspect word is
+// enough, which would mean nothing in visible text.
 func ordersIn(body string) bool {
 	f := &folded{text: body}
 	found := false
@@ -43,7 +43,7 @@ func ordersIn(body string) bool {
 	return found
 }
 
-// suspects are words that comments for people rarely have.
+// suspects are words that are rare in comments for people.
 var suspects = func() *vocabulary {
 	v := &vocabulary{ids: make(map[string]uint16), scrambled: make(map[string]uint16)}
 	for w := range strings.FieldsSeq("ai llm llms chatgpt gpt claude gemini copilot assistant assistants chatbot " +

@@ -10,7 +10,8 @@ import (
 // sample is a text of the corpus.
 type sample struct {
 	Name, Text string
-	// Missed says that a hostile text is not found, Found that a harmless one is.
+	// Missed is set if the screen does not find a hostile text, Found if it finds a harmless
+	// one.
 	Missed, Found bool
 }
 
@@ -27,8 +28,8 @@ func samples(t testing.TB, file string) []sample {
 	return all
 }
 
-// The rates of the screen are measured, and what it misses and takes for what it is not is
-// written down: a text that changes sides fails the test either way.
+// The test measures the rates of the screen. The corpus records the misses and the false
+// alarms: a text whose result changes fails the test in either direction.
 func TestCorpus(t *testing.T) {
 	t.Parallel()
 	hostile, harmless := samples(t, "testdata/hostile.yaml"), samples(t, "testdata/harmless.yaml")

@@ -8,10 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// shortestBlob is how many characters a blob has at least: fewer hold no order.
+// shortestBlob is the smallest number of characters of a blob: shorter ones hold no
+// instruction.
 const shortestBlob = 20
 
-// encoded finds blobs of base64 and hexadecimal digits that hold orders.
+// encoded finds blobs of base64 or hexadecimal digits that contain instructions.
 func (s *scan) encoded() {
 	if s.depth >= maxDepth {
 		return
@@ -43,8 +44,8 @@ func blobByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '+' || c == '/' || c == '-' || c == '_'
 }
 
-// blobEnd returns the end of the blob at i. A blob may go on in the next line if this one
-// is long, as that of mail does.
+// blobEnd returns the end of the blob at i. A blob may continue on the next line if the current
+// one is long, as in mail.
 func blobEnd(text string, i int) int {
 	const longLine = 40
 	line := i
@@ -78,7 +79,7 @@ func padded(text string, i int) int {
 	return i
 }
 
-// decode returns the texts that a blob may stand for.
+// decode returns the possible decoded texts of a blob.
 func decode(blob string) []string {
 	blob = strings.NewReplacer("\n", "", "\r", "").Replace(blob)
 	var out []string
@@ -86,7 +87,7 @@ func decode(blob string) []string {
 		out = append(out, string(b))
 	}
 	standard := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(blob, "="))
-	// What stands before the blob without a blank spoils at most one of four.
+	// Characters directly before the blob spoil at most one group of four.
 	for skip := range 4 {
 		if skip >= len(standard) {
 			break
@@ -103,7 +104,7 @@ func decode(blob string) []string {
 	return out
 }
 
-// readable reports whether b is text.
+// readable reports whether b is mostly printable text.
 func readable(b []byte) bool {
 	if !utf8.Valid(b) {
 		return false

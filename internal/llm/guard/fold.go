@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// folded is a text as the rules read it: lower case, plain letters, escapes resolved, and
-// without what does not show.
+// folded is a text in the form that the rules match: lower case, plain letters, escapes
+// resolved, invisible characters removed.
 type folded struct {
 	text string
-	at   []int32 // of each byte, where it came from; one more for the end
+	at   []int32 // for each byte, its offset in the source; one more for the end
 }
 
-// span returns where the bytes of f between two offsets came from.
+// span returns the source offsets of the bytes of f between two offsets.
 func (f *folded) span(start, end int) (from, to int) {
 	return int(f.at[start]), int(f.at[end])
 }
@@ -25,8 +25,8 @@ func fold(s string) *folded {
 	for i := 0; i < len(s); {
 		r, size := next(s[i:])
 		before := len(b)
-		// Bytes in a row that are no UTF-8 are shown as one sign, and must not make longer
-		// what is read.
+		// A run of invalid UTF-8 is shown as one sign, and must not make the folded text longer
+		// than its source.
 		again := broken
 		broken = r == utf8.RuneError && size == 1
 		if r = foldRune(r); r >= 0 && !(broken && again) {
@@ -40,8 +40,8 @@ func fold(s string) *folded {
 	return &folded{text: string(b), at: append(at, int32(len(s)))}
 }
 
-// next returns the first character of s, or what an escape there stands for, and its
-// length.
+// next returns the first character of s, or the character of an escape there, and its length in
+// s.
 func next(s string) (rune, int) {
 	switch c := s[0]; {
 	case c == '&':
@@ -67,7 +67,7 @@ var entities = map[string]rune{
 	"lbrack": '[', "rbrack": ']', "vert": '|', "colon": ':', "newline": '\n',
 }
 
-// entity reads a character of HTML. The length is 0 if there is none.
+// entity decodes an HTML entity. The length is 0 if there is none.
 func entity(s string) (rune, int) {
 	const longest = 12
 	end := strings.IndexByte(s[:min(len(s), longest)], ';')
@@ -92,7 +92,7 @@ func entity(s string) (rune, int) {
 	return rune(n), end + 1
 }
 
-// backslash reads an escape as JSON and programming languages write it.
+// backslash decodes an escape of JSON or of programming languages.
 func backslash(s string) (rune, int) {
 	if len(s) < 2 {
 		return 0, 0
@@ -120,7 +120,7 @@ func backslash(s string) (rune, int) {
 	return rune(n), 2 + digits
 }
 
-// foldRune returns the plain lower-case form of r, or -1 if it does not show.
+// foldRune returns the plain lower-case form of r, or -1 if r is invisible.
 func foldRune(r rune) rune {
 	switch {
 	case r < utf8.RuneSelf:
@@ -129,9 +129,9 @@ func foldRune(r rune) rune {
 		return -1
 	case r >= 0xff01 && r <= 0xff5e: // full width
 		return foldASCII(r - 0xff01 + '!')
-	case r >= 0x1d400 && r <= 0x1d6a3: // letters of mathematics: 13 alphabets
+	case r >= 0x1d400 && r <= 0x1d6a3: // mathematical letters: 13 alphabets
 		return foldASCII(mathLetter(r))
-	case r >= 0x24b6 && r <= 0x24e9: // in circles
+	case r >= 0x24b6 && r <= 0x24e9: // circled letters
 		return 'a' + (r-0x24b6)%26
 	case r >= 0x1f130 && r <= 0x1f149, r >= 0x1f150 && r <= 0x1f169, r >= 0x1f170 && r <= 0x1f189:
 		return 'a' + (r-0x1f130)%32
@@ -167,7 +167,7 @@ func mathLetter(r rune) rune {
 	return 'a' + i - 26
 }
 
-// plain are letters with marks and signs with forms of their own, as the rules know them.
+// plain maps letters with diacritics and typographic signs to their plain forms.
 var plain = plainTable(`aàáâãäåāăąǎ cçćĉċč dďđð eèéêëēĕėęě gĝğġģ hĥħ iìíîïĩīĭįıǐ jĵ kķ lĺļľŀł
 	nñńņňŋ oòóôõöøōŏőǒ rŕŗř sśŝşšș tţťŧț uùúûüũūŭůűųǔ wŵ yýÿŷ zźżž
 	'’‘ʼ＇` + "`" + `´ "“”„«» -‐‑‒–—―− <‹〈⟨˂ >›〉⟩˃ |｜∣ǀ │: ：∶꞉ .․`)
@@ -186,10 +186,10 @@ func plainTable(rows string) map[rune]rune {
 	return table
 }
 
-// twins are letters of other scripts that look like Latin ones.
+// twins maps letters of other scripts to the Latin ones that they look like.
 var twins = plainTable(`aаαɑ bЬвβ cсϲ dԁ eеєε gɡ hһн iіιӏ jј kкκ lⅼ mмm nпηո oоοσօ pрρ qԛ rгr sѕ tтτ uυս vνѵ wԝω xхχ yуγү zᴢ`)
 
-// twin returns the Latin letter that r looks like, else r.
+// twin returns the Latin letter that r looks like, or r.
 func twin(r rune) rune {
 	if t, ok := twins[r]; ok {
 		return t

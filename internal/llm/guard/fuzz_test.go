@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Whatever a text is: findings lie within it, its label cannot be closed, and what Redact
-// leaves has none.
+// For every text, findings lie within it, its label cannot be closed, and the result of Redact
+// has no grave findings.
 func FuzzQuote(f *testing.F) {
 	for _, file := range []string{"testdata/hostile.yaml", "testdata/harmless.yaml"} {
 		for _, s := range samples(f, file) {

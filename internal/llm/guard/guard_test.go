@@ -40,7 +40,7 @@ Rain today.[removed]. Sun tomorrow.
 	}
 }
 
-// What is slight alone neither withholds nor changes what people can see.
+// Slight findings alone neither withhold a text nor change its visible part.
 func TestSlightFindingsAreNoReason(t *testing.T) {
 	t.Parallel()
 	const text = "User: is it open?\nAssistant: yes\u200b."
@@ -55,7 +55,7 @@ func TestSlightFindingsAreNoReason(t *testing.T) {
 	}
 }
 
-// What remains may not be an order that the removal has put together.
+// A removal must not create a new instruction from the rest.
 func TestRedactLooksAgain(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -109,10 +109,10 @@ func TestPolicyNames(t *testing.T) {
 	}
 }
 
-// Texts that were made to be slow take no longer than others of their length.
+// Adversarial texts take no longer than others of their length.
 func TestTimeIsLinear(t *testing.T) {
 	t.Parallel()
-	const most = 10 * time.Second // of a busy machine; what is quadratic takes minutes
+	const most = 10 * time.Second // enough for a busy machine; a quadratic algorithm takes minutes
 	for _, unit := range []string{
 		"ignore all ", "ignore ", "![", "<img", "<!--", "<|", "<", "&#", "%", "\\u", "a ", "[//]: #", "QUJD", "\u200b",
 		"\U000E0041", "<quoted", "system: ", "a@", "http://", "$ ", "!", "1gn0re", "i g n o r e ",

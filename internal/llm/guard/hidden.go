@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// invisible reports whether r shows nothing: marks of direction, signs of no width,
+// invisible reports whether r has no visible form: direction marks, zero-width characters,
 // joiners, fillers, tags and variation selectors.
 func invisible(r rune) bool {
 	switch {
@@ -22,9 +22,8 @@ func invisible(r rune) bool {
 	return r >= 0xe0000 && r <= 0xe0fff
 }
 
-// useful reports whether an invisible r has work to do between two characters: joiners
-// and marks of direction in scripts that need them, what makes emoji and flags, and the
-// mark that files begin with.
+// useful reports whether an invisible r has a function between two characters: joiners and
+// direction marks in scripts that need them, parts of emoji and flags, and a byte order mark.
 func useful(before, r, after rune) bool {
 	switch r {
 	case 0x200c, 0x200d, 0x200e, 0x200f, 0x61c, 0x34f:
@@ -39,7 +38,7 @@ func useful(before, r, after rune) bool {
 	return r >= 0xfe00 && r <= 0xfe0d && before >= 0x2000 && !invisible(before)
 }
 
-// hidden finds characters that do not show, and reads what they spell.
+// hidden finds invisible characters, and decodes the text that they spell.
 func (s *scan) hidden() {
 	var spelled smuggled
 	before := rune(0)
@@ -60,15 +59,15 @@ func (s *scan) hidden() {
 		if flag(text) && strings.HasSuffix(s.source[:run.start], "\U0001f3f4") {
 			continue
 		}
-		// Nobody spells so many words by accident.
+		// So many spelled characters are no accident.
 		const most = 4
 		grave := len(text) > most || Grave(s.inner(text))
 		s.note(Finding{Rule: Hidden, Start: run.start, End: run.end, Slight: !grave})
 	}
 }
 
-// joined finds orders that are there only when what does not show is taken out, as a Guard
-// does: it then stands between their parts.
+// joined finds instructions that appear only once a Guard has removed the invisible characters
+// between their parts.
 func (s *scan) joined() {
 	body := shown(s.source)
 	if body == s.source || !Grave(screen(body, 1)) {
@@ -77,7 +76,7 @@ func (s *scan) joined() {
 	s.note(Finding{Rule: Hidden, Start: 0, End: len(s.source)})
 }
 
-// needless reports whether the character at i does not show and does nothing.
+// needless reports whether the character at i is invisible and without function.
 func needless(text string, i int, before rune) bool {
 	r, size := utf8.DecodeRuneInString(text[i:])
 	switch {
@@ -92,7 +91,7 @@ func needless(text string, i int, before rune) bool {
 	return !useful(before, r, after)
 }
 
-// flag reports whether tags spell the code of a region, which a flag may have.
+// flag reports whether tags spell the code of a region, as in a flag emoji.
 func flag(tags string) bool {
 	const longest = 6
 	if len(tags) > longest {
@@ -101,7 +100,7 @@ func flag(tags string) bool {
 	return strings.Trim(tags, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }
 
-// tagged reports whether text ends within a flag: a black flag and up to six tags.
+// tagged reports whether text ends within a flag emoji: a black flag and up to six tags.
 func tagged(text string) bool {
 	for range 7 {
 		r, size := utf8.DecodeLastRuneInString(text)
@@ -116,8 +115,8 @@ func tagged(text string) bool {
 	return false
 }
 
-// smuggled collects texts that are spelled in characters that do not show: tags for
-// ASCII, variation selectors for bytes.
+// smuggled collects texts that are spelled in invisible characters: tags encode ASCII,
+// variation selectors bytes.
 type smuggled struct {
 	runs []hiddenRun
 	open bool
@@ -145,7 +144,7 @@ func (s *smuggled) read(start, end int, r rune) {
 	}
 }
 
-// flush drops runs that are no text: the one selector behind an emoji.
+// flush drops runs that are no text, such as a single selector after an emoji.
 func (s *smuggled) flush() {
 	kept := s.runs[:0]
 	for _, r := range s.runs {

@@ -2,8 +2,8 @@ package guard
 
 import "strings"
 
-// images finds images whose address has a place for what the reader knows: whoever shows
-// the answer of a model loads them, and so sends it away.
+// images finds images whose URL has a placeholder for data of the reader. A client that
+// displays the answer of a model loads such an image, and thereby sends the data away.
 func (s *scan) images() {
 	text := s.folded.text
 	for at := 0; ; {
@@ -31,8 +31,8 @@ func (s *scan) images() {
 	}
 }
 
-// markdownImage returns the end of what follows the exclamation mark of an image; 0 if it
-// is none.
+// markdownImage returns the end of a Markdown image, given the text after its exclamation mark;
+// 0 if it is none.
 func markdownImage(s string) int {
 	const longest = 1024
 	s = s[:min(len(s), longest)]
@@ -50,7 +50,7 @@ func markdownImage(s string) int {
 	return open + n + 1
 }
 
-// image notes an image if its address has a place to fill in.
+// image notes an image if its URL has a placeholder.
 func (s *scan) image(start, end int) {
 	text := s.folded.text[start:end]
 	query := strings.IndexByte(text, '?')
@@ -67,7 +67,7 @@ func (s *scan) image(start, end int) {
 	}
 }
 
-// wanted reports whether an address asks to be given what a model knows.
+// wanted reports whether the query of a URL asks for data of a model.
 func wanted(query string) bool {
 	for _, w := range []string{"secret", "conversation", "history", "prompt", "password", "summary", "api_key", "apikey", "your_", "insert", "userdata", "user_data", "chat=", "leak", "exfil", "stolen"} {
 		if strings.Contains(query, w) {

@@ -27,7 +27,7 @@ It rains.
 
 var boundaryID = regexp.MustCompile(`id="[0-9a-f]{20}"`)
 
-// A text cannot end the label around it, nor show a label of its own.
+// A text can neither end the label around it nor contain a label of its own.
 func TestTextsCannotCloseTheirLabel(t *testing.T) {
 	t.Parallel()
 	inner := Label(Agent("a"), "x")
@@ -67,7 +67,7 @@ func TestOriginsAreStrangersWords(t *testing.T) {
 	}
 }
 
-// bodyOf returns what is within a label, whose marks must be right.
+// bodyOf returns the content of a label, and checks the label's tags.
 func bodyOf(t testing.TB, labelled string) string {
 	t.Helper()
 	head, rest, ok := strings.Cut(labelled, ">\n")
@@ -85,7 +85,7 @@ func bodyOf(t testing.TB, labelled string) string {
 	return body
 }
 
-// opensTag reports whether s has what reads as a mark of ours.
+// opensTag reports whether s has anything like an opening label tag.
 func opensTag(s string) bool {
 	for i, r := range s {
 		if bracket(r) && looksLikeTag(s[i+len(string(r)):]) {

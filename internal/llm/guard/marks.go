@@ -2,14 +2,14 @@ package guard
 
 import "strings"
 
-// mark is a piece of syntax that models take for more than text.
+// mark is a piece of syntax with a special meaning for models.
 type mark struct {
 	text   string
 	rule   Rule
 	slight bool
 }
 
-// marksOf are the marks by the byte that they begin with.
+// marksOf holds the marks by their first byte.
 var marksOf = func() map[byte][]mark {
 	out := make(map[byte][]mark)
 	add := func(rule Rule, slight bool, list string) {
@@ -135,8 +135,8 @@ const (
 		.netrc
 		.npmrc
 		.git-credentials`
-	// strangeOverrides are said in languages that have no blanks, or whose words change
-	// too much for phrases.
+	// strangeOverrides are in languages without blanks, or with inflection that phrases cannot
+	// cover.
 	strangeOverrides = `
 		忽略之前
 		忽略以上
@@ -226,8 +226,8 @@ func (s *scan) marks() {
 	}
 }
 
-// token returns the length of a special token, such as <|im_start|>, at the beginning of
-// s; 0 if there is none.
+// token returns the length of a special token, such as <|im_start|>, at the beginning of s; 0
+// if there is none.
 func token(s string) int {
 	const longest = 60
 	if !strings.HasPrefix(s, "<|") {

@@ -5,32 +5,32 @@ import (
 	"unicode/utf8"
 )
 
-// Origin says whose words a text is, in the form of the labels of envelopes on the bus:
-// "caller", or a kind and a name as in "agent/weather". The zero Origin is not known.
+// Origin names the author of a text, in the form of the labels of envelopes on the bus:
+// "caller", or a kind and a name as in "agent/weather". The zero Origin is unknown.
 type Origin string
 
-// Caller is the origin of what the principal says for whom a task is performed.
+// Caller is the origin of text from the principal of a task.
 const Caller Origin = "caller"
 
-// Agent is the origin of what an agent says.
+// Agent is the origin of text from an agent.
 func Agent(name string) Origin { return origin("agent", name) }
 
-// Card is the origin of what the card of an agent says.
+// Card is the origin of text from the card of an agent.
 func Card(agent string) Origin { return origin("card", agent) }
 
-// Server is the origin of what an MCP server says, its tools' descriptions included.
+// Server is the origin of text from an MCP server, including the descriptions of its tools.
 func Server(name string) Origin { return origin("mcp", name) }
 
-// Web is the origin of what was fetched from a host.
+// Web is the origin of text fetched from a host.
 func Web(host string) Origin { return origin("web", host) }
 
 func origin(kind, name string) Origin { return Origin(kind + "/" + name) }
 
-// maxOrigin is how many bytes of an origin a label shows.
+// maxOrigin is the largest number of bytes of an origin in a label.
 const maxOrigin = 120
 
-// String returns o as a label shows it: names are strangers' words too, so that only
-// letters, digits and a few signs are left of them.
+// String returns o as shown in a label. Names are foreign text as well, so it keeps only
+// letters, digits and a few signs.
 func (o Origin) String() string {
 	if o == "" {
 		return "unknown"

@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// A phrase is a pattern of words. In its source, words are separated by blanks, and
+// A phrase is a pattern of words. In its source, words are separated by blanks:
 //
-//	a|b   is one word or another,
-//	$name is a word of a set, which may be one of alternatives,
-//	?a|b  may be missing,
-//	~3    is up to three words, whatever they are,
-//	@addr is an address of the web or of mail,
-//	^a    begins a line,
-//	a:    has a colon behind it.
+//	a|b   matches one word or another,
+//	$name matches a word of a set, which may be one of alternatives,
+//	?a|b  is optional,
+//	~3    matches up to three words of any kind,
+//	@addr matches a web or mail address,
+//	^a    matches at the beginning of a line,
+//	a:    has a colon after it.
 //
-// It is found within one sentence.
+// A phrase matches within one sentence.
 type phrase struct {
 	rule   Rule
 	slight bool
-	// plainly says that a negation before it takes the order away.
+	// plainly is set if a negation before the phrase cancels it.
 	plainly bool
 	parts   []element
 }
@@ -28,7 +28,7 @@ type phrase struct {
 type element struct {
 	words    map[uint16]bool
 	optional bool
-	gap      int // this many words at most, instead of one of words
+	gap      int // matches up to this number of words, instead of one of words
 	address  bool
 	first    bool
 	colon    bool
@@ -41,7 +41,7 @@ func (e *element) fits(w *word) bool {
 	return e.address && w.address || e.words[w.id]
 }
 
-// book is the phrases by the words that they begin with.
+// book holds phrases by their first words.
 type book struct {
 	vocabulary
 	phrases  map[uint16][]*phrase
@@ -129,8 +129,8 @@ func (b *book) find(f *folded, found func(p *phrase, start, end int)) {
 	}
 }
 
-// match returns the index of the last word that parts match when they begin at words[i],
-// or -1. What it tries is bounded by parts, whatever the words are.
+// match returns the index of the last word that parts match from words[i] on, or -1. parts
+// limits its work, whatever the words are.
 func match(parts []element, words []word, i int) int {
 	if len(parts) == 0 {
 		return i - 1
@@ -152,7 +152,7 @@ func match(parts []element, words []word, i int) int {
 		if len(rest) == 0 {
 			return i
 		}
-		// What follows belongs to the same sentence.
+		// The next word must belong to the same sentence.
 		if i+1 < len(words) && !words[i+1].fresh {
 			if last := match(rest, words, i+1); last >= 0 {
 				return last
@@ -177,7 +177,7 @@ func allOptional(parts []element) bool {
 	return true
 }
 
-// negated reports whether the word before words[i] takes the order away.
+// negated reports whether the word before words[i] negates the phrase.
 func (b *book) negated(words []word, i int) bool {
 	return i > 0 && !words[i].fresh && b.negation[words[i-1].id]
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// section is phrases of one rule, one in a line.
+// section has phrases of one rule, one per line.
 type section struct {
 	rule    Rule
 	slight  bool
@@ -13,7 +13,7 @@ type section struct {
 	phrases string
 }
 
-// sets are words that phrases share.
+// sets are lists of words that phrases share.
 var sets = map[string]string{
 	"drop":    "ignore disregard forget override overrule bypass discard neglect ignoring disregarding forgetting unlearn",
 	"past":    "previous prior above earlier preceding foregoing initial original system",
@@ -31,7 +31,7 @@ var sets = map[string]string{
 	"maker":   "openai anthropic google microsoft developer developers creator creators administrator admin operator",
 }
 
-// orders is the book of the screen.
+// orders holds the phrases of the screen.
 var orders = newBook(slices.Concat(english, disguised(), others), sets)
 
 var english = []section{
@@ -158,8 +158,7 @@ var others = []section{
 		no le digas|diga|informes ~3 usuario`},
 }
 
-// disguised are the first orders read from the end, and with each letter moved by
-// thirteen.
+// disguised returns the most common phrases reversed, and in ROT13.
 func disguised() []section {
 	const first, middle, last = "ignore|disregard|forget|override", "previous|prior|above|all|earlier|system", "instructions|rules|prompt|prompts|directives|guidelines"
 	turn := func(words string, f func(string) string) string {

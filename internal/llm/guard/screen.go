@@ -5,67 +5,66 @@ import (
 	"slices"
 )
 
-// MaxText is how many bytes of a text are screened, and how many of one a Guard shows.
+// MaxText is the number of bytes of a text that are screened, and that a Guard shows at most.
 const MaxText = 4 << 20
 
-// Rule names what a Finding is.
+// Rule is the kind of a Finding.
 type Rule string
 
 // The rules of the screen.
 const (
-	// Override orders the reader to drop the instructions that it has.
+	// Override: the text orders the reader to drop its instructions.
 	Override Rule = "override"
-	// Task gives the reader a new task, or instructions that replace others.
+	// Task: the text gives the reader a new task, or replaces its instructions.
 	Task Rule = "task"
-	// Persona makes the reader somebody who has no rules.
+	// Persona: the text gives the reader a role without rules.
 	Persona Rule = "persona"
-	// Secrets asks for the reader's instructions, credentials or conversations.
+	// Secrets: the text asks for the reader's instructions, credentials or conversations.
 	Secrets Rule = "secrets"
-	// Conceal orders the reader to keep something from the person.
+	// Conceal: the text orders the reader to hide something from the user.
 	Conceal Rule = "conceal"
-	// Address speaks to whatever model reads it.
+	// Address: the text addresses any model that reads it.
 	Address Rule = "address"
-	// Authority claims to speak for those who made or own the reader, or that the person
-	// has agreed.
+	// Authority: the text claims the authority of the reader's maker or owner, or the user's
+	// consent.
 	Authority Rule = "authority"
-	// Tool orders the use of tools.
+	// Tool: the text orders the use of tools.
 	Tool Rule = "tool"
-	// Steer orders a judgement.
+	// Steer: the text orders a particular judgment.
 	Steer Rule = "steer"
-	// Role has the marks by which models tell who speaks.
+	// Role: the text has the markers that separate speakers for models.
 	Role Rule = "role"
-	// Syntax has the marks by which models call tools, or read their results.
+	// Syntax: the text has the markers of tool calls or of their results.
 	Syntax Rule = "syntax"
-	// Hidden has characters or styles that people do not see.
+	// Hidden: the text has characters or styles that people do not see.
 	Hidden Rule = "hidden"
-	// Comment has orders where people do not see them.
+	// Comment: the text has instructions in a place that people do not see.
 	Comment Rule = "comment"
-	// Encoded has orders that must be decoded first.
+	// Encoded: the text has encoded instructions.
 	Encoded Rule = "encoded"
-	// Image has an image or link whose address carries away what the reader knows.
+	// Image: the text has an image or a link whose URL carries data of the reader away.
 	Image Rule = "image"
-	// Unread is what lies beyond MaxText.
+	// Unread: the part of the text beyond MaxText.
 	Unread Rule = "unread"
 )
 
-// Finding is what looks like an order to the reader.
+// Finding is a passage that looks like an instruction to the reader.
 type Finding struct {
-	// Rule is what it is.
+	// Rule is the kind of the finding.
 	Rule Rule
-	// Start and End are where it stands: offsets of bytes in the text.
+	// Start and End are its byte offsets in the text.
 	Start, End int
-	// Slight says that it has harmless uses, so that it alone is no reason to withhold
+	// Slight is set if the passage also has harmless uses. Alone it is no reason to withhold
 	// anything.
 	Slight bool
 }
 
-// Screen returns what in text looks like orders to its reader, in the order in which it
-// stands there. Findings may overlap.
+// Screen returns the findings in text, in order of their positions. Findings may overlap.
 func Screen(text string) []Finding {
 	return screen(text, 0)
 }
 
-// maxDepth is how often what was decoded is decoded again.
+// maxDepth is the largest number of nested decodings.
 const maxDepth = 2
 
 func screen(text string, depth int) []Finding {
@@ -109,7 +108,7 @@ func (s *scan) note(f Finding) {
 	s.findings = append(s.findings, f)
 }
 
-// noteFolded notes a finding whose offsets are those of the folded text.
+// noteFolded notes a finding with offsets into the folded text.
 func (s *scan) noteFolded(f Finding) {
 	f.Start, f.End = s.folded.span(f.Start, f.End)
 	s.note(f)
@@ -121,8 +120,7 @@ func (s *scan) phrases() {
 	})
 }
 
-// sorted returns the findings in their order, without those within another of the same
-// rule.
+// sorted returns the findings in order, without those within another one of the same rule.
 func (s *scan) sorted() []Finding {
 	slices.SortFunc(s.findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End), cmp.Compare(a.Rule, b.Rule), grave(a, b))
@@ -139,7 +137,7 @@ func (s *scan) sorted() []Finding {
 	})
 }
 
-// grave sorts grave findings before slight ones.
+// grave compares two findings: grave ones sort before slight ones.
 func grave(a, b Finding) int {
 	switch {
 	case a.Slight == b.Slight:
@@ -150,7 +148,7 @@ func grave(a, b Finding) int {
 	return -1
 }
 
-// Grave reports whether one of findings is not slight.
+// Grave reports whether any finding is not slight.
 func Grave(findings []Finding) bool {
 	return slices.ContainsFunc(findings, func(f Finding) bool { return !f.Slight })
 }

@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// word is a word of a folded text. Its id is that of the vocabulary of the rules; 0 is
-// any other word.
+// word is a word of a folded text. Its id is that in the vocabulary of the rules, or 0 for any
+// other word.
 type word struct {
 	id         uint16
-	address    bool // begins an address of the web, or is one of mail
-	first      bool // stands at the beginning of a line
+	address    bool // starts a web address, or is a mail address
+	first      bool // at the beginning of a line
 	fresh      bool // begins a sentence
-	colon      bool // a colon follows
+	colon      bool // followed by a colon
 	start, end int32
 }
 
@@ -40,8 +40,8 @@ func (v *vocabulary) add(w string) uint16 {
 	return id
 }
 
-// shuffleKey is the same for words whose inner letters are in another order, which
-// models and people read all the same. It is empty for short words.
+// shuffleKey returns the same key for words that differ only in the order of their inner
+// letters. Models and people can read such words. It is empty for short words.
 func shuffleKey(w string) string {
 	const shortest, longest = 6, 16
 	if len(w) < shortest || len(w) > longest {
@@ -52,8 +52,8 @@ func shuffleKey(w string) string {
 	return string(b)
 }
 
-// lookup returns the id of w, also if it is disguised: letters of other scripts, digits
-// for letters, letters in another order.
+// lookup returns the id of w. It also recognizes disguised words: letters of other scripts,
+// digits for letters, and inner letters in another order.
 func (v *vocabulary) lookup(w string) uint16 {
 	const longest = 64
 	if len(w) > longest {
@@ -95,8 +95,8 @@ var (
 	leetL = strings.NewReplacer("0", "o", "1", "l", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "l", "|", "l")
 )
 
-// mixed reports whether w has letters that are Latin and letters that are not, or none
-// that are: a Russian word has none of ours.
+// mixed reports whether w has a Latin letter. A word without any is in another script, not
+// disguised.
 func mixed(w string) bool {
 	latin := false
 	for i := range len(w) {
@@ -130,8 +130,8 @@ func (v *vocabulary) words(f *folded) []word {
 	return v.joinSpaced(out, text)
 }
 
-// pass notes what stands before the next word: r, which ends at end. Dots of an ellipsis end
-// nothing.
+// pass records the separator r, which ends at end, for the next word. The dots of an ellipsis
+// do not end a sentence.
 func (w *word) pass(r rune, text string, end int) {
 	rest := text[end:]
 	switch r {
@@ -167,7 +167,7 @@ func wordEnd(text string, i int) int {
 	return i
 }
 
-// inner reports whether r belongs to a word if it stands between letters.
+// inner reports whether r belongs to a word if it is between letters.
 func inner(r rune) bool { return r == '\'' || r == '!' || r == '|' }
 
 func letterAt(text string, i int) bool {
@@ -175,7 +175,7 @@ func letterAt(text string, i int) bool {
 	return i < len(text) && letter(r)
 }
 
-// address reports whether s begins with an address.
+// address reports whether s begins with a web or mail address.
 func address(s string) bool {
 	for _, p := range []string{"http://", "https://", "http:\\", "www.", "mailto:", "ftp://", "hxxp"} {
 		if strings.HasPrefix(s, p) {
@@ -191,8 +191,8 @@ func address(s string) bool {
 	return at > 0 && strings.IndexByte(s[at:], '.') > 1
 }
 
-// joinSpaced finds words whose letters are spaced out: it replaces runs of single letters
-// by the words of the vocabulary that they spell.
+// joinSpaced finds words whose letters are spaced out. It replaces runs of single letters by
+// the words of the vocabulary that they spell.
 func (v *vocabulary) joinSpaced(all []word, text string) []word {
 	const shortest = 6
 	out := all[:0:0]

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// look is a tool that sees what it is told to look at.
+// look is a tool that returns its arguments.
 type look struct{}
 
 func (look) Tools(context.Context) ([]llm.Tool, error) {
@@ -28,8 +28,8 @@ func (look) Tools(context.Context) ([]llm.Tool, error) {
 
 func (look) Changed() <-chan struct{} { return nil }
 
-// TestAgent lets an agent think at a server that refuses histories which it has not given
-// itself: calls side by side, a turn that is cut, an image.
+// TestAgent runs an agent against a server that rejects histories which it has not produced
+// itself. It covers parallel calls, an interrupted turn, and an image.
 func TestAgent(t *testing.T) {
 	t.Parallel()
 	s := openaitest.New(t, openaitest.Config{}, openaitest.Table(

@@ -1,25 +1,23 @@
-// Package openai asks language models at an endpoint that speaks the chat completions of
-// OpenAI: that of OpenAI itself, or of whoever else speaks it, such as a server on this
-// machine.
+// Package openai asks language models at endpoints with the chat completions API of OpenAI:
+// those of OpenAI itself, or of any compatible server, including a local one.
 //
-// # What it is
+// # Overview
 //
-// An Endpoint is an llm.Provider on the official SDK. Completions are streamed, with their
-// usage; calls of tools come in pieces, by their index. Images go out as image_url with a
-// data URL, other content as package llm converts it. Images that come in (in the images of
-// a delta, as some servers send them) become parts.
+// An Endpoint is an llm.Provider that uses the official SDK. Completions are streamed, with
+// their usage. Tool calls arrive in pieces, by their index. Images are sent as image_url with a
+// data URL, other content in the form of package llm. Received images (in the images of a
+// delta, as some servers send them) become parts.
 //
 // # Guarantees
 //
-// Nothing is read from the environment: the key is in the Endpoint. A stream that ends
-// without a finish_reason, chunks that are no JSON, chunks that say an error, and a body
-// that is no event stream are faults. Retry-After and retry-after-ms are passed on. The SDK
-// tries nothing again by itself: package internal/agents/model does.
+// Nothing is read from the environment: the key is in the Endpoint. Errors are returned for a
+// stream without a finish_reason, for chunks that are invalid JSON or report an error, and for
+// a body that is no event stream. Retry-After and retry-after-ms are passed on. The SDK does
+// not retry by itself: package internal/agents/model does.
 //
 // # What it does not promise
 //
-// Only the first choice of a completion is read. What an endpoint says about reasoning is
-// left out.
+// Only the first choice of a completion is read. Reasoning output is dropped.
 //
 // # Concurrency
 //
@@ -59,18 +57,18 @@ import (
 // DefaultURL is the endpoint of OpenAI.
 const DefaultURL = "https://api.openai.com/v1/"
 
-// Endpoint is an llm.Provider. The fields must not change once it is in use.
+// Endpoint is an llm.Provider. Its fields must not change once it is in use.
 type Endpoint struct {
-	// URL is the base of the endpoint, before chat/completions; DefaultURL.
+	// URL is the base URL, without chat/completions. Empty means DefaultURL.
 	URL string
-	// Key is sent as a bearer token; empty for servers that want none.
+	// Key is sent as a bearer token. Empty means no token, for servers that need none.
 	Key string
-	// Header is sent along.
+	// Header is added to each request.
 	Header http.Header
-	// HTTP sends the requests. If nil, http.DefaultClient does.
+	// HTTP sends the requests. If nil, http.DefaultClient is used.
 	HTTP *http.Client
-	// LegacyMaxTokens names the bound of an answer max_tokens instead of
-	// max_completion_tokens, as older servers want it.
+	// LegacyMaxTokens sends the limit of an answer as max_tokens instead of
+	// max_completion_tokens, for older servers.
 	LegacyMaxTokens bool
 }
 
@@ -113,7 +111,7 @@ func (e *Endpoint) Complete(ctx context.Context, r *llm.Request) iter.Seq2[*llm.
 	}
 }
 
-// options returns how to reach the endpoint.
+// options returns the SDK options for requests to the endpoint.
 func (e *Endpoint) options() []option.RequestOption {
 	base := cmp.Or(e.URL, DefaultURL)
 	if !strings.HasSuffix(base, "/") {
@@ -134,7 +132,8 @@ func (e *Endpoint) options() []option.RequestOption {
 	return opts
 }
 
-// veil keeps what a server repeats of the credentials out of errors.
+// veil removes credentials that a server repeats in its response, so that errors do not show
+// them.
 func veil(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 	resp, err := next(r)
 	return httpcall.Veil(r, resp), err
@@ -179,8 +178,8 @@ func (e *Endpoint) params(r *llm.Request) (*sdk.ChatCompletionNewParams, error) 
 	return p, nil
 }
 
-// wireOf returns a message as endpoints want it: an assistant that only calls tools has no
-// content, all others have some.
+// wireOf returns a message in the form that endpoints require. An assistant that only calls
+// tools has no content, all other messages have some.
 func wireOf(m *llm.ChatMessage) *llm.ChatMessage {
 	if len(m.Content) > 0 || m.Role == "assistant" {
 		return m
@@ -190,8 +189,8 @@ func wireOf(m *llm.ChatMessage) *llm.ChatMessage {
 	return &c
 }
 
-// notAStream returns what is wrong with an answer that is no event stream, such as the page
-// of a proxy.
+// notAStream returns an error for a response that is no event stream, such as the page of a
+// proxy; otherwise nil.
 func notAStream(r *http.Response) *llm.ProviderError {
 	if r == nil {
 		return nil
@@ -203,7 +202,7 @@ func notAStream(r *http.Response) *llm.ProviderError {
 	return &llm.ProviderError{Message: "the answer is " + strconv.Quote(kind) + ", not an event stream", Reason: "it answered with something else than a completion"}
 }
 
-// deltaOf returns what a chunk says, or nil.
+// deltaOf returns the content of a chunk, or nil if it is empty.
 func deltaOf(c *sdk.ChatCompletionChunk) (*llm.Delta, error) {
 	d := new(llm.Delta)
 	if c.JSON.Usage.Valid() {
@@ -259,7 +258,7 @@ func imagesOf(raw string) []*a2a.Part {
 	return parts
 }
 
-// faultOf returns what went wrong.
+// faultOf converts an error of a request.
 func faultOf(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -280,7 +279,7 @@ func faultOf(ctx context.Context, err error) error {
 	return &llm.ProviderError{Message: err.Error(), Err: err}
 }
 
-// retryAfter returns how long an answer asks to wait.
+// retryAfter returns the wait that a response demands; zero if none.
 func retryAfter(r *http.Response) time.Duration {
 	if r == nil {
 		return 0

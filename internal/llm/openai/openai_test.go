@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// heard is what a completion has come to.
+// heard is the assembled result of a completion.
 type heard struct {
 	Text   string
 	Calls  map[int]llm.CallDelta
@@ -25,7 +25,7 @@ type heard struct {
 	Err    error
 }
 
-// ask asks an endpoint, and puts the pieces together.
+// ask calls an endpoint and assembles the pieces of its answer.
 func ask(ctx context.Context, e *openai.Endpoint, r *llm.Request) heard {
 	h := heard{Calls: make(map[int]llm.CallDelta)}
 	for d, err := range e.Complete(ctx, r) {
@@ -56,7 +56,7 @@ func user(text string) []llm.ChatMessage {
 	return []llm.ChatMessage{{Role: "user", Content: llm.ChatText(text)}}
 }
 
-// endpoint returns an endpoint without connections that outlive the test.
+// endpoint returns an endpoint whose connections are closed at the end of the test.
 func endpoint(t *testing.T, url string) *openai.Endpoint {
 	t.Helper()
 	tr := new(http.Transport)
@@ -122,7 +122,8 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// TestFaults: what an endpoint does wrong is a fault that says whether to try again.
+// TestFaults checks that faults of an endpoint become errors which state whether a retry may
+// help.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -154,7 +155,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestCut: an answer that ends before it says why has no Finish.
+// TestCut checks that an answer which ends without a reason has no Finish.
 func TestCut(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]openaitest.Fault{
@@ -173,7 +174,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestSilence: a request ends with its context, with the cause of that.
+// TestSilence checks that a request ends with its context, with the cause of that context.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	s := openaitest.New(t, openaitest.Config{}, func(*openaitest.Request) openaitest.Turn {

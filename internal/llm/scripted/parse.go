@@ -9,12 +9,12 @@ import (
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
-// file is a script as it is written.
+// file is a script in its YAML form.
 type file struct {
 	Turns []spec `yaml:"turns"`
 }
 
-// spec is a turn as it is written.
+// spec is a turn in its YAML form.
 type spec struct {
 	When   when         `yaml:"when"`
 	Text   string       `yaml:"text"`
@@ -57,7 +57,7 @@ type failure struct {
 	Message    string `yaml:"message"`
 }
 
-// Parse reads src, which came from the file at path. The error names file, line and key.
+// Parse parses src, which was read from the file at path. Errors name the file, line and key.
 func Parse(path string, src []byte) (*Script, error) {
 	var f file
 	s := new(Script)

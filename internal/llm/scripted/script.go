@@ -1,43 +1,42 @@
-// Package scripted is a language model that follows a script: for tests, demonstrations and
-// whoever has no key.
+// Package scripted is a language model that follows a script. It is for tests, for
+// demonstrations, and for users without an API key. The script replaces the provider: a request
+// gets the first turn that matches.
 //
-// # What it is
+// # Overview
 //
-// A script is a YAML file. Its turns are tried from the first to the last for each request;
-// the first one that fits is the model's next message. One that has nothing under when fits
-// always.
+// A script is a YAML file. For each request its turns are tried from the first to the last. The
+// first one that matches is the model's next message. A turn without when always matches.
 //
 //	turns:
-//	  - when: {role: user, last: 'weather in (\w+)'}
-//	    text: Let me ask.
-//	    calls:
-//	      - {name: agent_run_weather, arguments: {prompt: the weather in $1}}
-//	  - when: {role: tool, tool: agent_run_weather}
-//	    text: Take an umbrella.
+//	- when: {role: user, last: 'weather in (\w+)'}
+//	text: Let me ask.
+//	calls:
+//	- {name: agent_run_weather, arguments: {prompt: the weather in $1}}
+//	- when: {role: tool, tool: agent_run_weather}
+//	text: Take an umbrella.
 //
-// A turn fits if all that stands under when does: role (user or tool, of the last message),
-// last (a pattern that is found in its text), tool (a pattern of the name of the tool whose
-// result is the last message), said (a pattern that is found in any message of the user),
-// system (one that is found in the instructions), model (one of the name of the model), turn
-// (how many messages the model has written since the last one of the user, from 0), and
-// offers (the name of a tool that there must be). $1 and so on in texts and arguments are the
-// groups of last, or of said if there is no last.
+// A turn matches if all conditions under when hold: role (user or tool, of the last message),
+// last (a pattern for its text), tool (a pattern for the name of the tool whose result is the
+// last message), said (a pattern for any message of the user), system (one for the
+// instructions), model (one for the name of the model), turn (the number of messages that the
+// model has written since the last one of the user, from 0), and offers (the name of a required
+// tool). $1 and so on in texts and arguments are the groups of last, or of said without last.
 //
-// What a turn does: text (written word by word), calls (a list of name and arguments, or
-// raw for arguments that are no JSON), data (written as a part of its own), usage (input and
-// output in tokens; without it they are estimated), delay (before each piece), finish (the
-// reason, stop), times (how often the turn fits in the life of the process), and errors:
-// error (status, retry_after and message, after the text), cut (the stream ends after the
-// text without a reason) and stall (it ends with the request).
+// The members of a turn are: text (written word by word), calls (a list of name and arguments,
+// or raw for invalid JSON), data (written as a part of its own), usage (input and output in
+// tokens; estimated by default), delay (before each piece), finish (the reason, stop), times
+// (the number of times that the turn may match in the life of the process), and errors: error
+// (status, retry_after and message, after the text), cut (the stream ends after the text
+// without a reason) and stall (the stream ends with the request).
 //
 // # Guarantees
 //
-// Patterns are regular expressions of package regexp, in which capital letters count like
-// small ones. The same request gets the same message, but for turns with times.
+// Patterns are regular expressions of package regexp and ignore case. The same request gets the
+// same message, except for turns with times.
 //
 // # What it does not promise
 //
-// It understands nothing. A request that no turn fits is refused.
+// It understands nothing. A request that no turn matches is refused.
 //
 // # Concurrency
 //
@@ -45,7 +44,7 @@
 //
 // # Testing
 //
-// Complete can be ranged over without a hub.
+// A test can range over Complete without a hub.
 package scripted
 
 import (
@@ -66,12 +65,12 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// Script is a model that follows a script. The zero Script refuses everything.
+// Script is a model that follows a script. The zero Script refuses every request.
 type Script struct{ turns []*turn }
 
 var _ llm.Provider = (*Script)(nil)
 
-// turn is a turn as it was read.
+// turn is a parsed turn.
 type turn struct {
 	spec
 	last, said, system, tool *regexp.Regexp
@@ -83,7 +82,7 @@ type turn struct {
 	delay, retryAfter        time.Duration
 }
 
-// call is a call that a turn makes.
+// call is a tool call in a turn.
 type call struct{ name, arguments string }
 
 // Load reads the script at path.
@@ -105,7 +104,7 @@ func (s *Script) Complete(ctx context.Context, r *llm.Request) iter.Seq2[*llm.De
 
 const maxClip = 200
 
-// situation is what a script can tell of a request.
+// situation holds the facts about a request that conditions can use.
 type situation struct {
 	model, system, role, last, tool string
 	said                            []string
@@ -139,7 +138,7 @@ func situationOf(r *llm.Request) *situation {
 	return at
 }
 
-// fits reports whether a turn is the next one, and returns the groups that were found.
+// fits reports whether a turn matches, and returns the matched groups.
 func (t *turn) fits(at *situation) (*groups, bool) {
 	w := &t.When
 	switch {
@@ -164,7 +163,7 @@ func (t *turn) fits(at *situation) (*groups, bool) {
 	return g, true
 }
 
-// groups are what a pattern has found.
+// groups are the groups that a pattern has matched.
 type groups struct {
 	re   *regexp.Regexp
 	in   string
@@ -189,7 +188,7 @@ func (g *groups) findAny(re *regexp.Regexp, texts []string) bool {
 	return false
 }
 
-// expand puts the groups into a text.
+// expand inserts the groups into a text.
 func (g *groups) expand(text string) string {
 	if g.re == nil {
 		return text
@@ -197,7 +196,7 @@ func (g *groups) expand(text string) string {
 	return string(g.re.ExpandString(nil, text, g.in, g.span))
 }
 
-// expandJSON puts the groups into the texts of a JSON value.
+// expandJSON inserts the groups into the strings of a JSON value.
 func (g *groups) expandJSON(value string) string {
 	if g.re == nil || !strings.Contains(value, "$") {
 		return value
@@ -229,7 +228,7 @@ func (g *groups) expandValue(v any) any {
 	return v
 }
 
-// play yields a turn.
+// play yields the pieces of a turn.
 func (t *turn) play(ctx context.Context, r *llm.Request, g *groups, yield func(*llm.Delta, error) bool) {
 	say := func(d *llm.Delta) bool {
 		if t.delay > 0 {
@@ -265,13 +264,13 @@ func (t *turn) play(ctx context.Context, r *llm.Request, g *groups, yield func(*
 
 func (t *turn) part(g *groups) *a2a.Part {
 	var v any
-	_ = json.Unmarshal([]byte(g.expandJSON(string(t.data))), &v) // it was made of a value
+	_ = json.Unmarshal([]byte(g.expandJSON(string(t.data))), &v) // the JSON was encoded from a value
 	p := a2a.NewDataPart(v)
 	p.MediaType = "application/json"
 	return p
 }
 
-// end yields how a turn ends.
+// end yields the end of a turn.
 func (t *turn) end(ctx context.Context, r *llm.Request, written int, yield func(*llm.Delta, error) bool) {
 	switch {
 	case t.Stall:
@@ -298,7 +297,7 @@ func (t *turn) end(ctx context.Context, r *llm.Request, written int, yield func(
 	yield(&llm.Delta{Finish: finish, Usage: u}, nil)
 }
 
-// tokens estimates what a conversation has.
+// tokens estimates the number of tokens of a conversation.
 func tokens(msgs []llm.ChatMessage) (n int64) {
 	for i := range msgs {
 		n += int64(len(msgs[i].Content.Text()))/4 + 1

@@ -14,8 +14,7 @@ func message(role, text string) llm.ChatMessage {
 	return llm.ChatMessage{Role: role, Content: llm.ChatText(text)}
 }
 
-// play returns what a script says to a conversation: its text, its calls, and what went
-// wrong.
+// play returns the answer of a script to a conversation: its text, its calls, and its error.
 func play(t *testing.T, s *scripted.Script, msgs ...llm.ChatMessage) string {
 	t.Helper()
 	var said, calls strings.Builder
