@@ -15,12 +15,12 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Agent lets the workers at a queue perform its tasks. Fields must not change once it is
-// in use.
+// Agent is an executor whose tasks are performed by the workers at a queue. Fields must not
+// change once it is in use; it is safe for concurrent use.
 type Agent struct {
-	// Dispatcher is the hub's place on the bus. It is required.
+	// Dispatcher connects the hub to the bus. It is required.
 	Dispatcher *Dispatcher
-	// Queue is the name of the agent on the bus. If empty, it is that in the hub.
+	// Queue is the name of the agent on the bus. If empty, it is the agent's name in the hub.
 	Queue task.Agent
 	// Serial runs the tasks of one context one after the other.
 	Serial bool
@@ -31,14 +31,15 @@ var (
 	_ agent.Described      = (*Agent)(nil)
 )
 
-// Traits implements agent.Described. Work is published while its task is being stored: a
-// worker does nothing before its claim is granted, and none is before that is done. A worker that is silent is lost when it does not
-// beat: a long silence of its agent is no reason to end a run.
+// Traits implements agent.Described. Work is published while its task is being stored: a worker
+// does not start before its claim is granted, and the hub grants none before the task is
+// stored. A worker counts as lost when its beats stop; a long silence of its agent alone does
+// not end a run.
 func (a *Agent) Traits() agent.Traits {
 	return agent.Traits{Resumable: true, Away: true, Early: true, Silence: -1, NoMessage: true, Serial: a.Serial}
 }
 
-// Kind returns "queue": how the agent is reached, for people.
+// Kind returns "queue", the way in which the agent is reached, for operators.
 func (a *Agent) Kind() string { return "queue" }
 
 // Execute implements a2asrv.AgentExecutor.
@@ -87,11 +88,11 @@ func ownerOf(ctx context.Context) task.Owner {
 	return ""
 }
 
-// cancel asks a run to cancel its task.
+// cancel is a request to a run to cancel its task.
 type cancel struct {
 	metadata json.RawMessage
-	// unclaimed is closed if no worker has the task, and none will; refused if its worker
-	// refuses.
+	// unclaimed is closed if no worker has the task, and none will get it; refused if its
+	// worker refuses.
 	unclaimed, refused chan struct{}
 }
 
@@ -123,7 +124,7 @@ func (a *Agent) Cancel(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq
 	}
 }
 
-// cancelStored tells the worker of a task to stop that no run is about.
+// cancelStored stops the worker of a task that has no run in this process.
 func (a *Agent) cancelStored(ctx context.Context, k taskKey) {
 	call := agent.CallFrom(ctx)
 	if call == nil {

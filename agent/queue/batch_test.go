@@ -18,13 +18,13 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// toll is a bus on which everything takes a while that goes to a topic.
+// toll is a bus that takes a while for each envelope to a topic.
 type toll struct {
 	bus.Bus
 	*ledger
 }
 
-// ledger counts what is published, by the kind of the source and the type.
+// ledger counts published envelopes, by the kind of the source and the type.
 type ledger struct {
 	mu   sync.Mutex // guards sent
 	sent map[string]int
@@ -48,7 +48,7 @@ func (b *toll) Publish(ctx context.Context, to bus.Address, e *bus.Envelope) err
 	return b.Bus.Publish(ctx, to, e)
 }
 
-// What a hub and a worker say to each other at one time goes together, signed once.
+// Simultaneous messages between a hub and a worker are sent together and signed once.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -92,8 +92,8 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// Who has not said that he takes batches gets none: each of two claims that come together is
-// answered with an envelope of its own.
+// A worker that has not announced support for batches gets none: each of two simultaneous
+// claims is answered with an envelope of its own.
 func TestNoBatches(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestNoBatches(t *testing.T) {
 	})
 }
 
-// A batch that cannot be read changes nothing.
+// A batch that cannot be decoded changes nothing.
 func TestBadBatches(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// TestWorkerKnowsTheCaller: who the caller is, of which organisation and with which roles,
-// arrives at a worker as the hub has signed it; the caller's token does not.
+// TestWorkerKnowsTheCaller: the worker gets the identity, organisation and roles of the caller
+// in a signed envelope; it does not get the caller's token.
 func TestWorkerKnowsTheCaller(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, nil)

@@ -16,14 +16,13 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Tasks is what is known of tasks that no run of this process is about. A task.Store is
-// one.
+// Tasks looks up tasks that have no run in this process. A task.Store implements it.
 type Tasks interface {
 	// Head returns the head of the owner's task, or task.ErrNotFound.
 	Head(ctx context.Context, owner task.Owner, id a2a.TaskID) (task.Head, error)
 }
 
-// Signer vouches for what a hub says; a *bus.Signer is one.
+// Signer signs the envelopes of a hub. A *bus.Signer implements it.
 type Signer interface {
 	Sign(e *bus.Envelope) error
 }
@@ -31,33 +30,33 @@ type Signer interface {
 // DefaultPrefetch is the Prefetch of a Dispatcher without one.
 const DefaultPrefetch = 1024
 
-// Dispatcher is the place of a hub on a bus. Fields must not change once it is in use.
+// Dispatcher connects a hub to a bus. Fields must not change once it is in use; it is safe for
+// concurrent use.
 type Dispatcher struct {
 	// Bus carries the envelopes. It is required.
 	Bus bus.Bus
-	// ID names the hub on the bus, and stays the same when it is started again: a word of
-	// a–z, A–Z, 0–9, "-" and "_". It is required.
+	// ID names the hub on the bus, and stays the same across restarts: a word of a–z, A–Z, 0–9,
+	// "-" and "_". It is required.
 	ID string
-	// Tasks tells what became of tasks that have no run. It is required.
+	// Tasks looks up the state of tasks without a run. It is required.
 	Tasks Tasks
-	// Signer vouches for what the hub says. If nil, nobody does.
+	// Signer signs the envelopes of the hub. If nil, they are not signed.
 	Signer Signer
-	// Lease is how long a worker may be silent before its jobs are given to others. Zero
-	// means protocol.Lease. The time in which Bus is away from its broker does not count, if Bus
-	// is a bus.Monitor.
+	// Lease is the time for which a worker may be silent before its jobs are given to others.
+	// Zero means protocol.Lease. If Bus is a bus.Monitor, the time in which it is disconnected
+	// does not count.
 	Lease time.Duration
-	// MaxWait is how long work waits for a worker before its task fails. Zero means
-	// protocol.MaxWait; negative means for ever.
+	// MaxWait is the time for which work waits for a worker before its task fails. Zero means
+	// protocol.MaxWait; negative means no limit.
 	MaxWait time.Duration
-	// Prefetch is how many reports may be under way to tasks at one time. Zero means
+	// Prefetch is the largest number of reports that are processed at one time. Zero means
 	// DefaultPrefetch.
 	Prefetch int
-	// Large is how many bytes of content and events that do not fit into an envelope are in
-	// memory at one time; what is too much waits. Zero means DefaultLarge; it should not be
-	// less than protocol.MaxLarge.
+	// Large limits the bytes in memory of content and events that do not fit into an envelope;
+	// further ones wait. Zero means DefaultLarge; it should not be less than protocol.MaxLarge.
 	Large int64
-	// Lost is told of workers that have given no sign of life for a lease. It is called on
-	// the goroutines of runs and must not wait. If nil, nobody is told.
+	// Lost is called with workers that have been silent for a lease. It is called on the
+	// goroutines of runs and must not block. It may be nil.
 	Lost func(name task.Agent, worker string)
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
@@ -66,26 +65,26 @@ type Dispatcher struct {
 
 	mu   sync.Mutex // guards the fields below
 	runs map[taskKey]*run
-	// parked are reports for tasks that will have a run soon.
+	// parked holds reports for tasks that will soon have a run.
 	parked map[taskKey][]*bus.Delivery
 	count  int   // of all parked
 	held   int64 // of Large
 }
 
-// taskKey finds a task. Its id alone is unique within its owner only.
+// taskKey identifies a task: an id is unique only within its owner.
 type taskKey struct {
 	owner task.Owner
 	id    a2a.TaskID
 }
 
-// reviewEvery is the time between two looks at the reports that wait for a run.
+// reviewEvery is the interval at which parked reports are processed again.
 const reviewEvery = 10 * time.Second
 
-// reportLease is how long a report may wait for its run before the bus delivers it again.
+// reportLease is the time for which a report may wait for its run before the bus redelivers it.
 const reportLease = time.Minute
 
-// Run hears what workers say until ctx ends. It returns an error if something is missing
-// in d, or if the bus does not work and will not.
+// Run receives the messages of workers until ctx ends. It returns an error if a required field
+// of d is missing or invalid, or if the bus fails permanently.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	if err := d.check(); err != nil {
 		return err
@@ -134,21 +133,21 @@ func (d *Dispatcher) receive(ctx context.Context, s bus.Subscription, handle fun
 	return nil
 }
 
-// refuse gives up an envelope that is not for the hub, or no envelope at all.
+// refuse buries an envelope that is invalid or is not for the hub.
 func (d *Dispatcher) refuse(ctx context.Context, delivery *bus.Delivery, reason string) {
 	d.log().Warn("envelope refused", "at", delivery.At, "type", delivery.Type, "from", delivery.Source, "reason", reason)
 	d.settled(delivery.Bury(ctx, reason))
 }
 
-// settled notes a settlement that has failed: the delivery comes again.
+// settled logs a settlement that has failed: the bus then redelivers the envelope.
 func (d *Dispatcher) settled(err error) {
 	if err != nil {
 		d.log().Debug("delivery not settled", "error", err)
 	}
 }
 
-// mended returns what is called when the connection is there, and each time that it is
-// there again: then work that nobody has claimed may be lost.
+// mended returns the function that the bus calls when it is connected, and after each
+// reconnection. After a reconnection unclaimed work may be lost, and the runs publish it again.
 func (d *Dispatcher) mended() func() {
 	var once sync.Once
 	return func() {
@@ -165,13 +164,13 @@ func (d *Dispatcher) mended() func() {
 	}
 }
 
-// keeps reports whether the bus keeps what it has if it is started again.
+// keeps reports whether the bus keeps its queues when it is restarted.
 func (d *Dispatcher) keeps() bool {
 	k, ok := d.Bus.(bus.Keeper)
 	return ok && k.Keeps()
 }
 
-// enter makes r the run of its task, and gives it what waits for it.
+// enter registers r as the run of its task, and passes it the parked reports.
 func (d *Dispatcher) enter(r *run) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -186,7 +185,7 @@ func (d *Dispatcher) enter(r *run) {
 	delete(d.parked, r.key)
 }
 
-// leave takes r out, and returns what has come for it and was not looked at.
+// leave removes r, and returns the unread content of its mailbox.
 func (d *Dispatcher) leave(r *run) []any {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -196,8 +195,7 @@ func (d *Dispatcher) leave(r *run) []any {
 	return r.mail.take()
 }
 
-// deliver puts something into the mailbox of a task's run; it reports whether there is
-// one.
+// deliver puts an item into the mailbox of a task's run; it reports whether there is a run.
 func (d *Dispatcher) deliver(k taskKey, item any) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -215,8 +213,7 @@ func (d *Dispatcher) find(k taskKey) *run {
 	return d.runs[k]
 }
 
-// park keeps a report for a run that will be there soon; it reports whether there was
-// room.
+// park keeps a report for a run that will soon exist; it reports whether there was room.
 func (d *Dispatcher) park(k taskKey, delivery *bus.Delivery) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -225,7 +222,7 @@ func (d *Dispatcher) park(k taskKey, delivery *bus.Delivery) bool {
 		return true
 	}
 	if d.count >= d.prefetch()/2 {
-		return false // the others are for tasks that have a run
+		return false // the rest is for tasks that have a run
 	}
 	if d.parked == nil {
 		d.parked = make(map[taskKey][]*bus.Delivery)
@@ -235,7 +232,7 @@ func (d *Dispatcher) park(k taskKey, delivery *bus.Delivery) bool {
 	return true
 }
 
-// unpark takes all parked reports out.
+// unpark removes and returns all parked reports.
 func (d *Dispatcher) unpark() []*bus.Delivery {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -247,7 +244,7 @@ func (d *Dispatcher) unpark() []*bus.Delivery {
 	return all
 }
 
-// review looks again at reports whose run has not come.
+// review processes parked reports again whose run has not started.
 func (d *Dispatcher) review(ctx context.Context) {
 	ticker := time.NewTicker(reviewEvery)
 	defer ticker.Stop()
@@ -279,8 +276,8 @@ func (d *Dispatcher) lease() time.Duration {
 	return protocol.Lease
 }
 
-// deaf returns when a worker that was not heard for a lease is to be looked at again,
-// because the hub itself was away from the broker in that time; zero if it was not.
+// deaf returns the time at which a silent worker is to be checked again, because the hub itself
+// was disconnected from the broker during its lease; zero if it was not.
 func (d *Dispatcher) deaf(now time.Time) time.Time {
 	m, ok := d.Bus.(bus.Monitor)
 	if !ok {

@@ -17,10 +17,11 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// disk is a store whose first append for a task waits until the test says how it ends.
+// disk is a store whose first append for a task waits until the test decides its outcome.
 type disk struct {
 	*memstore.Store
-	// outcome is what the append says; kept whether it has stored something all the same.
+	// outcome is the result of the append; kept is set if it stores its entries despite an
+	// error.
 	outcome chan error
 	kept    bool
 }
@@ -59,7 +60,7 @@ func (j *held) ask() {
 	j.say(bus.Topic(j.d.ReplyTo), protocol.TypeClaim, 0, &protocol.Claim{Delivery: j.work.Delivery, Worker: j.id, Nonce: j.nonce, Idempotent: true})
 }
 
-// denied claims and wants to hear why there is no grant.
+// denied claims and checks the reason of the denial.
 func (j *held) denied(why string) {
 	j.t.Helper()
 	synctest.Wait()
@@ -96,8 +97,8 @@ func TestGrantWaitsForTheStore(t *testing.T) {
 	})
 }
 
-// TestWorkOfATaskThatIsNot: whoever claims the work of a task that could not be stored hears
-// that there is none, and its caller hears that nothing was accepted.
+// TestWorkOfATaskThatIsNot: a claim for the work of a task that could not be stored is denied
+// as unknown, and the caller gets an error.
 func TestWorkOfATaskThatIsNot(t *testing.T) {
 	onDisk(t, false, func(t *testing.T, d *disk, h *hub) {
 		j, sent, _ := d.begin(h)
@@ -112,8 +113,8 @@ func TestWorkOfATaskThatIsNot(t *testing.T) {
 	})
 }
 
-// TestWorkOfATaskThatIsRefused: the store has kept the task and said that it has not. Its caller
-// was told so, too: nobody may begin with it.
+// TestWorkOfATaskThatIsRefused: the store has stored the task but returned an error. The caller
+// got this error, too: no worker may start.
 func TestWorkOfATaskThatIsRefused(t *testing.T) {
 	onDisk(t, true, func(t *testing.T, d *disk, h *hub) {
 		j, sent, _ := d.begin(h)
@@ -129,8 +130,8 @@ func TestWorkOfATaskThatIsRefused(t *testing.T) {
 	})
 }
 
-// TestChosenIDsAreNotEarly: a task with an id of its caller's may be there already, and its work
-// would be another's.
+// TestChosenIDsAreNotEarly: a task with an id chosen by its caller may exist already, and its
+// work would belong to another task.
 func TestChosenIDsAreNotEarly(t *testing.T) {
 	onDisk(t, false, func(t *testing.T, d *disk, h *hub) {
 		p := h.startPuppet()

@@ -21,12 +21,12 @@ import (
 	"github.com/parley-a2a/parley/bus/protocol"
 )
 
-// moody is a bus whose broker may be away: what is published then waits in vain, and who
-// begins to receive waits until it is there.
+// moody is a bus whose broker may be unreachable: Publish then waits in vain, and a new Receive
+// waits until the broker is reachable.
 type moody struct {
 	bus.Bus
 	away atomic.Bool
-	back chan struct{} // closed once the broker is there; nil if it always was
+	back chan struct{} // closed once the broker is reachable; nil if it always was
 }
 
 func (m *moody) Publish(ctx context.Context, to bus.Address, e *bus.Envelope) error {
@@ -50,7 +50,7 @@ func (m *moody) Receive(ctx context.Context, s bus.Subscription) iter.Seq2[*bus.
 	}
 }
 
-// unconfirmed gives a worker a task, and never confirms that it was performed.
+// unconfirmed gives a worker a task, and never confirms its events.
 func unconfirmed(t *testing.T, b bus.Bus) {
 	t.Helper()
 	control := listen(t, b, protocol.ControlAt("h"))
@@ -82,7 +82,7 @@ func unconfirmed(t *testing.T, b bus.Bus) {
 	}
 }
 
-// TestHowFastWorkersEnd ends workers that have nothing to do, or nothing that they could do.
+// TestHowFastWorkersEnd stops workers that are idle, or that cannot complete their work.
 func TestHowFastWorkersEnd(t *testing.T) {
 	t.Parallel()
 	const courtesy = 500 * time.Millisecond
@@ -125,8 +125,8 @@ func TestHowFastWorkersEnd(t *testing.T) {
 	}
 }
 
-// TestWorkerWaitsForTheBroker: a worker says that it waits, and that it performs tasks only
-// when it does.
+// TestWorkerWaitsForTheBroker: a worker logs that it waits, and that it is ready only when it
+// is.
 func TestWorkerWaitsForTheBroker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestWorkerWaitsForTheBroker(t *testing.T) {
 	})
 }
 
-// lines is a log that may be read while it is written.
+// lines is a log that can be read while it is written.
 type lines struct {
 	mu sync.Mutex
 	b  strings.Builder

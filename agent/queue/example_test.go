@@ -18,8 +18,8 @@ import (
 	"github.com/parley-a2a/parley/store/memstore"
 )
 
-// A hub and a worker share a bus. In earnest they are two processes, and the bus is that
-// of a broker.
+// A hub and a worker share a bus. In production they are two processes, and the bus is that of
+// a broker.
 func Example() {
 	b, store := new(bus.Memory), new(memstore.Store)
 	dispatcher := &queue.Dispatcher{Bus: b, ID: "hub1", Tasks: store}

@@ -28,8 +28,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// hub is a hub with one queue agent, far, that can be stopped and started again on what
-// it has stored.
+// hub is a hub with one queue agent, far, that can be restarted on its store.
 type hub struct {
 	t     testing.TB
 	bus   *bus.Memory
@@ -95,7 +94,7 @@ func (h *hub) start() {
 	hears.Wait()
 }
 
-// ears is a bus that can be waited for until both loops of a dispatcher hear.
+// ears is a bus that signals when both loops of a dispatcher are subscribed.
 type ears struct {
 	bus.Bus
 	sync.WaitGroup
@@ -113,14 +112,14 @@ func (e *ears) Receive(ctx context.Context, s bus.Subscription) iter.Seq2[*bus.D
 	return e.Bus.Receive(ctx, s)
 }
 
-// again stops the hub and starts it once more.
+// again restarts the hub.
 func (h *hub) again() {
 	h.t.Helper()
 	h.stop()
 	h.start()
 }
 
-// crew is a worker that runs until it is told to end.
+// crew is a worker that runs until end is called.
 type crew struct {
 	end  func()
 	done chan error
@@ -184,8 +183,8 @@ func (h *hub) get(id a2a.TaskID) *engine.Answer {
 	return a
 }
 
-// events follows a task from its beginning until its log ends, or until one is a status
-// with the state want.
+// events follows a task from its beginning until its log ends, or until a status with the state
+// want.
 func (h *hub) events(id a2a.TaskID, want task.State) []engine.Event {
 	h.t.Helper()
 	s, err := h.Subscribe(h.t.Context(), alice, &op.Subscribe{ID: id, LastEventID: "1"})
@@ -255,7 +254,7 @@ func status(ec *a2asrv.ExecutorContext, s a2a.TaskState, text string) a2a.Event 
 	return a2a.NewStatusUpdateEvent(ec, s, m)
 }
 
-// echo says its words in chunks.
+// echo sends the words of its message in chunks.
 var echo = agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 	words := strings.Fields(agent.Text(ec.Message))
 	for i, w := range words {

@@ -14,15 +14,15 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// claim is a worker that asks for a job. from is the agent that the broker vouches for; it
-// may be empty.
+// claim is a worker's request for a job. from is the agent that the broker has authenticated;
+// it may be empty.
 type claim struct {
 	protocol.Claim
 	from string
 }
 
-// fits reports whether a worker with the claim may have work of an agent: it must not be
-// one of another agent, as far as that is known.
+// fits reports whether the worker of the claim may have work of an agent. It must not be known
+// to belong to another agent.
 func (c *claim) fits(name task.Agent) bool {
 	if c.from != "" && c.from != string(name) {
 		return false
@@ -30,23 +30,23 @@ func (c *claim) fits(name task.Agent) bool {
 	return !strings.Contains(c.Worker, ".") || protocol.WorksFor(c.Worker, name)
 }
 
-// beat says that a worker has a job, and is alive.
+// beat is a worker's sign of life for one job.
 type beat struct {
 	epoch  int64
 	token  string
 	worker string
 }
 
-// lost says that the bus may have forgotten what it had.
+// lost is put into the mailbox when the bus may have lost its queues.
 type lost struct{}
 
-// dead says that work was given up by the bus.
+// dead is put into the mailbox when the bus has moved work to Dead.
 type dead struct {
 	delivery int64
 	reason   string
 }
 
-// control takes what workers say at the hub's topic.
+// control handles the messages of workers at the hub's topic.
 func (d *Dispatcher) control(ctx context.Context, delivery *bus.Delivery) {
 	if err := protocol.CheckSender(delivery); err != nil {
 		d.log().Warn("envelope ignored", "at", delivery.At, "type", delivery.Type, "task", delivery.Task, "error", err)
@@ -68,7 +68,7 @@ func (d *Dispatcher) control(ctx context.Context, delivery *bus.Delivery) {
 	}
 }
 
-// batch takes what workers say together.
+// batch handles the messages of a batch.
 func (d *Dispatcher) batch(ctx context.Context, delivery *bus.Delivery) {
 	all, err := protocol.Split(delivery.Envelope)
 	if err != nil {
@@ -120,7 +120,7 @@ func (d *Dispatcher) beaten(ctx context.Context, e *bus.Envelope) {
 	}
 }
 
-// report takes what an agent says, at the hub's queue or its topic.
+// report handles a report, at the hub's queue or its topic.
 func (d *Dispatcher) report(ctx context.Context, delivery *bus.Delivery) {
 	if delivery.Type != protocol.TypeReport {
 		d.refuse(ctx, delivery, fmt.Sprintf("type %q is not known at the queue of a hub", delivery.Type))
@@ -133,7 +133,7 @@ func (d *Dispatcher) report(ctx context.Context, delivery *bus.Delivery) {
 	d.stray(ctx, k, delivery)
 }
 
-// fate is what became of a task that has no run in this process.
+// fate is the state of a task that has no run in this process.
 type fate uint8
 
 const (
@@ -155,7 +155,7 @@ func (f fate) reason() string {
 	return "the task has no run yet"
 }
 
-// fateOf looks into the log.
+// fateOf looks up the fate of a task in the store.
 func (d *Dispatcher) fateOf(ctx context.Context, k taskKey) (fate, error) {
 	h, err := d.Tasks.Head(ctx, k.owner, k.id)
 	switch {
@@ -172,11 +172,11 @@ func (d *Dispatcher) fateOf(ctx context.Context, k taskKey) (fate, error) {
 	return resting, nil
 }
 
-// strayDelay is how long a report is given back for whose task there is no room.
+// strayDelay is the time after which a report is redelivered for whose task there was no room.
 const strayDelay = 5 * time.Second
 
-// stray settles a report for a task without a run. If its run will come, it waits. A
-// worker whose last event was taken, but did not hear so, is told again.
+// stray settles a report for a task without a run. It parks the report if the task will have a
+// run. If the worker's last event was accepted before, stray repeats the confirmation.
 func (d *Dispatcher) stray(ctx context.Context, k taskKey, delivery *bus.Delivery) {
 	rep, ok := d.reportOf(ctx, delivery)
 	if !ok {
@@ -202,7 +202,7 @@ func (d *Dispatcher) stray(ctx context.Context, k taskKey, delivery *bus.Deliver
 	d.settled(delivery.Ack(ctx))
 }
 
-// reportOf decodes a report; it is refused if it is none.
+// reportOf decodes a report; it refuses an invalid one.
 func (d *Dispatcher) reportOf(ctx context.Context, delivery *bus.Delivery) (*protocol.Report, bool) {
 	rep := new(protocol.Report)
 	err := protocol.Decode(delivery.Body, rep)
@@ -219,7 +219,7 @@ func (d *Dispatcher) reportOf(ctx context.Context, delivery *bus.Delivery) (*pro
 	return rep, true
 }
 
-// length returns how many numbers a report takes.
+// length returns the number of event numbers that a report uses.
 func length(rep *protocol.Report) int {
 	if rep.Piece != nil {
 		return 1
@@ -236,7 +236,7 @@ func plain(rep *protocol.Report) int {
 	return n
 }
 
-// finalOf reports whether a report says that the run is over.
+// finalOf reports whether a report ends the run.
 func finalOf(rep *protocol.Report) bool {
 	if rep.Error != "" || rep.Ended || rep.GivenBack {
 		return true
@@ -248,9 +248,9 @@ func finalOf(rep *protocol.Report) bool {
 	return s.Terminal() || s == task.InputRequired
 }
 
-// Undeliverable tells what lies at bus.Dead: work of this hub that nobody could take ends
-// its task; everything else changes nothing. After an error it is to be told again: the task
-// cannot be told yet, as it is when the hub has just started.
+// Undeliverable handles an envelope from bus.Dead. Work of this hub that could not be delivered
+// ends its task; other envelopes are ignored. After an error, such as when the hub has just
+// started and the task has no run yet, the caller must call it again.
 func (d *Dispatcher) Undeliverable(ctx context.Context, e *bus.Envelope) error {
 	if e.Type != protocol.TypeWork || e.Source != d.source() {
 		return nil

@@ -14,17 +14,17 @@ import (
 // DefaultLarge is the Large of a Dispatcher without one.
 const DefaultLarge = 4 * protocol.MaxLarge
 
-// large is the memory of a run for what does not fit into an envelope: content that its
-// worker fetches, and then the pieces of events that it reports.
+// large is the memory of a run for data that does not fit into an envelope: first the content
+// that its worker fetches, then the pieces of events that it reports.
 type large struct {
-	// bytes are the content, or as much of the event as is there; of says of which. It is nil
-	// if there is nothing.
+	// bytes are the content, or the first pieces of the event that of describes. of is nil if
+	// there is neither.
 	bytes []byte
 	of    *protocol.Blob
 }
 
-// hold makes room for bytes of a size; it reports whether there is some. All of it is given
-// at once: so runs that have a part each do not wait for each other.
+// hold reserves the memory for a blob; it reports whether there was enough. The whole size is
+// reserved at once, so that no runs wait for each other with a part each.
 func (d *Dispatcher) hold(l *large, of *protocol.Blob) bool {
 	d.drop(l)
 	limit := d.Large
@@ -42,7 +42,7 @@ func (d *Dispatcher) hold(l *large, of *protocol.Blob) bool {
 	return true
 }
 
-// drop gives the room of l back.
+// drop releases the memory of l.
 func (d *Dispatcher) drop(l *large) {
 	if l.of == nil {
 		return
@@ -53,8 +53,8 @@ func (d *Dispatcher) drop(l *large) {
 	*l = large{}
 }
 
-// content returns what is too large for the envelope of the work. It is made of what is
-// stored, and so the same after a restart of the hub, unless the task has changed.
+// content returns the content that is too large for the envelope of the work. It is built from
+// stored data, so it is the same after a restart of the hub, unless the task has changed.
 func (r *run) content() ([]byte, error) {
 	c := protocol.Content{Message: r.call.Message, Metadata: r.call.Metadata, Others: r.call.Others}
 	if r.ec.StoredTask != nil {
@@ -63,8 +63,8 @@ func (r *run) content() ([]byte, error) {
 	return protocol.Encode(&c)
 }
 
-// enlarge puts a reference into the work in the place of its content; it reports whether the
-// content is not too large for that.
+// enlarge replaces the content of the work by a reference. It fails the task and returns false
+// if the content is too large even for that.
 func (r *run) enlarge() bool {
 	b, err := r.content()
 	if err != nil {
@@ -80,7 +80,7 @@ func (r *run) enlarge() bool {
 	return true
 }
 
-// fetch is a worker that asks for a piece.
+// fetch is a worker's request for a piece.
 type fetch struct {
 	epoch int64
 	protocol.Fetch
@@ -101,8 +101,8 @@ func (d *Dispatcher) fetched(ctx context.Context, e *bus.Envelope) {
 	}
 }
 
-// fetched answers a worker that asks for a piece of the message. What asks too early or with
-// a wrong offset gets no answer.
+// fetched sends the worker a piece of the message. A request that comes too early or with a
+// wrong offset gets no answer.
 func (r *run) fetched(f *fetch) {
 	if !r.vouched(beat{f.epoch, f.Token, f.Worker}) || r.closed || r.place.Ahead > 0 {
 		return
@@ -119,12 +119,13 @@ func (r *run) fetched(f *fetch) {
 	end := min(f.Offset+protocol.MaxPiece, int64(len(whole)))
 	r.say(protocol.TypePiece, 0, &protocol.Piece{Blob: f.Blob, Offset: f.Offset, Data: whole[f.Offset:end]})
 	if end == int64(len(whole)) {
-		r.d.drop(&r.large) // if the last piece is lost, the content is made again
+		r.d.drop(&r.large) // if the last piece is lost, the content is built again
 	}
 }
 
-// serve gets the content into memory. If it is not any more what the work says, the worker
-// has nothing to begin with: it stops, and the message is published as it is now.
+// serve loads the content into memory. If it no longer matches the reference in the work, the
+// worker cannot start: serve stops it, and publishes the message again with the current
+// content.
 func (r *run) serve(f *fetch) bool {
 	b, err := r.content()
 	if err != nil {
@@ -146,8 +147,8 @@ func (r *run) serve(f *fetch) bool {
 	return false
 }
 
-// gather takes a piece of a large event, and the event with its last piece. Until then
-// nothing of it is durable: a hub that is started again asks for all of it.
+// gather accepts a piece of a large event, and the event with its last piece. Before the last
+// piece nothing is durable: a restarted hub requests all pieces again.
 func (r *run) gather(rep *protocol.Report) {
 	event, err := r.collect(rep.Large, rep.Piece)
 	switch {
@@ -167,12 +168,12 @@ func (r *run) gather(rep *protocol.Report) {
 	}
 }
 
-// askAgainAfter is the time between two requests for what is missing of a large event.
+// askAgainAfter is the time between two requests for missing pieces of a large event.
 const askAgainAfter = 2 * time.Second
 
 var errNoRoom = errors.New("no room")
 
-// collect adds a piece to those before it; it returns the event with the last one.
+// collect appends a piece to the previous ones; it returns the event with the last one.
 func (r *run) collect(of *protocol.Blob, p *protocol.Piece) ([]byte, error) {
 	l := &r.large
 	if r.place.Ahead == 0 {
@@ -198,7 +199,7 @@ func (r *run) collect(of *protocol.Blob, p *protocol.Piece) ([]byte, error) {
 	return l.bytes, nil
 }
 
-// forget drops the pieces that are there.
+// forget drops the collected pieces.
 func (r *run) forget() {
 	r.place.Ahead = 0
 	r.d.drop(&r.large)

@@ -29,7 +29,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// image returns n bytes that are like those of an image.
+// image returns n random bytes, which compress as badly as an image.
 func image(n int) []byte {
 	b := make([]byte, n)
 	rng := rand.NewChaCha8([32]byte{1})
@@ -46,7 +46,7 @@ func show(id string, pixels []byte) *op.Send {
 	return r
 }
 
-// mirror answers with the image that it is shown, and asks for the next one.
+// mirror answers with the image of the message, and asks for the next one.
 var mirror = agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 	ev := a2a.NewArtifactEvent(ec, ec.Message.Parts[0])
 	ev.Artifact.ID = a2a.ArtifactID("of-" + ec.Message.ID)
@@ -76,8 +76,8 @@ func losing(kind bus.Type, nth int64, count *atomic.Int64) func(*bus.Envelope) b
 	return func(e *bus.Envelope) bool { return e.Type == kind && count.Add(1)%nth == 0 }
 }
 
-// TestLarge sends an image there and back, while pieces are lost, and then a second message,
-// whose task so far is large.
+// TestLarge sends an image there and back, while pieces are lost, and then a second message for
+// the large task.
 func TestLarge(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -103,8 +103,8 @@ func TestLarge(t *testing.T) {
 	})
 }
 
-// TestLargeAndARestart starts the hub again while the message is fetched, and while the
-// answer is on its way.
+// TestLargeAndARestart restarts the hub while the message is fetched, and while the answer is
+// on its way.
 func TestLargeAndARestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestLargeAndARestart(t *testing.T) {
 	})
 }
 
-// TestLargeNATS sends an image there and back over a real broker, and starts the hub again
+// TestLargeNATS sends an image there and back over a real broker, and restarts the hub
 // meanwhile.
 func TestLargeNATS(t *testing.T) {
 	t.Parallel()
@@ -188,7 +188,7 @@ func TestLargeNATS(t *testing.T) {
 	t.Logf("there and back, with the task so far, took %v", time.Since(began))
 }
 
-// TestLargeIsBounded wants what is too large to fail with a reason that says so.
+// TestLargeIsBounded wants data that is too large to fail with that reason.
 func TestLargeIsBounded(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, nil)
@@ -204,8 +204,7 @@ func TestLargeIsBounded(t *testing.T) {
 	}
 }
 
-// served is a bus of a hub that counts how much the hub serves at one time: what was begun
-// and not ended.
+// served is a bus of a hub that counts the bytes of all blobs that the hub serves at one time.
 type served struct {
 	bus.Bus
 	mu   sync.Mutex       // guards the fields below
@@ -242,7 +241,7 @@ func (s *served) count(p *protocol.Piece) {
 	}
 }
 
-// slow is a bus of a worker that fetches slowly, so that several do at once.
+// slow is a bus of a worker that fetches slowly, so that several fetches overlap.
 type slow struct{ bus.Bus }
 
 // Publish runs in a synctest bubble.
@@ -253,7 +252,7 @@ func (s *slow) Publish(ctx context.Context, to bus.Address, e *bus.Envelope) err
 	return s.Bus.Publish(ctx, to, e)
 }
 
-// TestRoomForLarge has many large tasks and little memory: together they never have more.
+// TestRoomForLarge has many large tasks and little memory: together they never use more.
 func TestRoomForLarge(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -278,7 +277,7 @@ func TestRoomForLarge(t *testing.T) {
 	})
 }
 
-// forging changes what a worker fetches.
+// forging changes the pieces that a worker fetches.
 type forging struct {
 	bus.Bus
 	left atomic.Int64
@@ -323,13 +322,13 @@ func TestForgedContent(t *testing.T) {
 	}
 }
 
-// fetch asks for a piece.
+// fetch requests a piece.
 func (j *held) fetch(blob string, offset int64) {
 	j.t.Helper()
 	j.say(bus.Topic(j.d.ReplyTo), protocol.TypeFetch, 0, &protocol.Fetch{Token: j.token, Worker: j.id, Blob: blob, Offset: offset})
 }
 
-// TestWhoMayFetch asks as nobody should.
+// TestWhoMayFetch sends requests that the hub must not answer.
 func TestWhoMayFetch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -371,7 +370,7 @@ func (j *held) piece(seq int64, of *protocol.Blob, offset int64, data []byte) {
 	})
 }
 
-// TestPiecesThatDoNotFit wants what is no event to end the task, and to leave nothing.
+// TestPiecesThatDoNotFit wants invalid pieces to end the task, and their memory to be released.
 func TestPiecesThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	event := []byte(word(strings.Repeat("x", 100)))
@@ -422,7 +421,7 @@ func TestPiecesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestPieces looks at what the hub says to one piece after the other.
+// TestPieces checks the hub's answers to a sequence of pieces.
 func TestPieces(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -435,11 +434,11 @@ func TestPieces(t *testing.T) {
 		j.report(1, word("a"))
 		p.hears(protocol.TypeConfirm, 1)
 		j.piece(2, of, 0, event[:50])
-		p.hears(protocol.TypeConfirm, 1) // it is there, and not durable
+		p.hears(protocol.TypeConfirm, 1) // received, but not durable
 		j.piece(4, of, 60, event[60:])
 		p.hears(protocol.TypeResend, 3)
 		j.piece(5, of, 70, event[70:])
-		p.silence() // it is asked for already
+		p.silence() // it was requested already
 		j.piece(2, of, 0, event[:50])
 		p.hears(protocol.TypeConfirm, 1)
 		h.again()
@@ -448,7 +447,7 @@ func TestPieces(t *testing.T) {
 		p.hears(protocol.TypeConfirm, 1)
 		j.piece(3, of, 50, event[50:])
 		p.hears(protocol.TypeConfirm, 3)
-		j.piece(4, of, 0, event[:50]) // and then it has something else to say
+		j.piece(4, of, 0, event[:50]) // and then it reports another event
 		p.hears(protocol.TypeConfirm, 3)
 		j.report(5, completed)
 		p.hears(protocol.TypeConfirm, 5)
@@ -458,8 +457,7 @@ func TestPieces(t *testing.T) {
 	})
 }
 
-// TestHostileWork wants a worker not to begin with work that says it is larger than it may
-// be.
+// TestHostileWork wants a worker not to start work whose declared size exceeds the limit.
 func TestHostileWork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// counted is a store that counts what is appended.
+// counted is a store that counts appends.
 type counted struct {
 	*memstore.Store
 
@@ -26,15 +26,15 @@ func (s *counted) Append(ctx context.Context, c *task.Change) error {
 	return s.Store.Append(ctx, c)
 }
 
-// WORKING of a worker that may be repeated goes with its words into one append if they come
-// soon. If they do not, callers hear it before.
+// WORKING of an idempotent worker shares an append with its first event, if that comes soon. If
+// it does not, callers get WORKING before.
 func TestWorkingWaitsForWords(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		idempotent bool
 		think      time.Duration
 		want       int32
-		state      task.State // before the words
+		state      task.State // before the first event
 	}{
 		"soon":         {true, time.Millisecond, 1, task.Submitted},
 		"late":         {true, time.Second, 2, task.Working},
@@ -74,7 +74,7 @@ func TestWorkingWaitsForWords(t *testing.T) {
 	}
 }
 
-// What is held back is said before the task fails, or is given to another worker.
+// The delayed event is sent before the task fails, or is given to another worker.
 func TestWorkingBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -6,13 +6,13 @@ import (
 	"github.com/parley-a2a/parley/bus"
 )
 
-// maxMail is how many things may wait in a mailbox that are not from a queue: they come
-// again by themselves. How many from a queue wait is bounded by what the bus hands out.
+// maxMail limits the items in a mailbox that are not from a queue; their senders repeat them.
+// The number of items from a queue is limited by the prefetch of the bus.
 const maxMail = 256
 
-// mailbox holds what has come for a run. Use newMailbox.
+// mailbox holds the unread items of a run. Use newMailbox.
 type mailbox struct {
-	// wake is signaled when there is something.
+	// wake is signalled when an item was added.
 	wake chan struct{}
 
 	mu     sync.Mutex // guards the fields below
@@ -22,7 +22,7 @@ type mailbox struct {
 
 func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
 
-// put adds something, unless there is too much.
+// put adds an item, or drops it if there are too many.
 func (m *mailbox) put(item any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -39,7 +39,7 @@ func (m *mailbox) put(item any) {
 	}
 }
 
-// take returns everything that is there.
+// take removes and returns all items.
 func (m *mailbox) take() []any {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// TestNATS goes once through everything over a real broker.
+// TestNATS runs each feature once over a real broker.
 func TestNATS(t *testing.T) {
 	t.Parallel()
 	server := natstest.Start(t, natstest.Debian(t))

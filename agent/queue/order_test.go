@@ -45,7 +45,8 @@ func TestReportsInAnyOrder(t *testing.T) {
 		if got := strings.Join(h.chunks(id), ""); got != "abcd" {
 			t.Errorf("the answer is %q", got)
 		}
-		// The confirmation was lost: it is repeated from the log, and nothing happens twice.
+		// The confirmation was lost: the hub repeats it from the log, and nothing happens
+		// twice.
 		j.report(5, completed)
 		p.hears(protocol.TypeConfirm, 5)
 		j.report(4, word("d"))
@@ -63,7 +64,7 @@ func TestDoubleWork(t *testing.T) {
 		h, p := stage(t)
 		id := h.send(now(say("hi"))).Head.ID
 		j := p.take()
-		// Not acknowledged in time, it comes again.
+		// It is not acknowledged in time, so it is redelivered.
 		q := h.startPuppet()
 		again := *j
 		again.puppet, again.nonce = q, uuid.NewString()
@@ -71,7 +72,7 @@ func TestDoubleWork(t *testing.T) {
 		if e := again.claim(false); e.Type != protocol.TypeDenial || !strings.Contains(string(e.Body), "has it") {
 			t.Errorf("the second claim is answered with %s %s", e.Type, e.Body)
 		}
-		// The grant was lost: the claim comes again, and so does the same grant.
+		// The grant was lost: the worker repeats the claim, and the hub the same grant.
 		token := j.token
 		j.granted(false)
 		if j.token != token || j.epoch != 1 {
@@ -93,8 +94,8 @@ func TestDoubleWork(t *testing.T) {
 	})
 }
 
-// TestGrantIsLostWithTheHub claims, and the hub is started again before the worker has
-// heard the answer.
+// TestGrantIsLostWithTheHub claims, and restarts the hub before the worker has received the
+// answer.
 func TestGrantIsLostWithTheHub(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -114,7 +115,7 @@ func TestGrantIsLostWithTheHub(t *testing.T) {
 	})
 }
 
-// TestLostIsTold: whoever wants to know is told of a worker whose lease has ended.
+// TestLostIsTold: Dispatcher.Lost is called for a worker whose lease has ended.
 func TestLostIsTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -213,7 +214,7 @@ func TestThreeWorkersAtMost(t *testing.T) {
 	})
 }
 
-// TestLeaseBeginsAnew starts the hub again just before the lease ends.
+// TestLeaseBeginsAnew restarts the hub just before the lease ends.
 func TestLeaseBeginsAnew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -230,7 +231,7 @@ func TestLeaseBeginsAnew(t *testing.T) {
 	})
 }
 
-// cut is a bus that says what a test wants of its connection.
+// cut is a bus that reports a connection state chosen by the test.
 type cut struct {
 	bus.Bus
 	mu sync.Mutex
@@ -249,8 +250,8 @@ func (c *cut) set(up bool) {
 	c.c = bus.Connection{Up: up, Since: time.Now()}
 }
 
-// TestBrokerIsAway: a hub that cannot hear a worker does not miss it; the worker has a lease
-// from the time on when it can be heard again, and no more.
+// TestBrokerIsAway: a disconnected hub does not count a worker as lost. After the reconnection
+// the worker has one lease, and no more.
 func TestBrokerIsAway(t *testing.T) {
 	t.Parallel()
 	for name, back := range map[string]bool{"the worker is back": true, "the worker is not back": false} {
@@ -284,8 +285,8 @@ func TestBrokerIsAway(t *testing.T) {
 	}
 }
 
-// TestForgedToken wants whoever has no token to change nothing, and not to be able to stop
-// the worker that has one.
+// TestForgedToken wants a worker without the token to change nothing, and to be unable to stop
+// the worker that has it.
 func TestForgedToken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -310,7 +311,7 @@ func TestForgedToken(t *testing.T) {
 	})
 }
 
-// TestQuestions goes through the states in which a job ends and the task does not.
+// TestQuestions covers the states in which a job ends and the task does not.
 func TestQuestions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -331,7 +332,7 @@ func TestQuestions(t *testing.T) {
 		}
 		second.report(1, asks)
 		p.hears(protocol.TypeConfirm, 1)
-		// The confirmation is lost, and the hub has nobody who waits for the report.
+		// The confirmation is lost, and no run of the hub waits for the report.
 		second.report(1, asks)
 		p.hears(protocol.TypeConfirm, 1)
 		h.send(now(reply(id, "go on")))
@@ -391,7 +392,7 @@ func TestHowARunEnds(t *testing.T) {
 	}
 }
 
-// TestUndeliverable tells the hub what lies at Dead.
+// TestUndeliverable passes the hub envelopes from Dead.
 func TestUndeliverable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -416,8 +417,9 @@ func TestUndeliverable(t *testing.T) {
 	})
 }
 
-// TestUndeliverableAtStart tells a hub that has not begun to go on with the task: it must be
-// told again, or the task waits for a worker that will never have the work.
+// TestUndeliverableAtStart passes such an envelope to a hub that has not resumed the task yet.
+// The hub must return an error; otherwise the task waits for a worker that will never get the
+// work.
 func TestUndeliverableAtStart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -443,7 +445,7 @@ func TestUndeliverableAtStart(t *testing.T) {
 	})
 }
 
-// TestBadEnvelopes wants what is no report to lie at Dead, and to change nothing.
+// TestBadEnvelopes wants invalid reports to go to Dead, and to change nothing.
 func TestBadEnvelopes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -471,8 +473,8 @@ func TestBadEnvelopes(t *testing.T) {
 	})
 }
 
-// TestGrantIsForgotten has a worker go on with a grant that was lost with the hub which gave
-// it, as those for idempotent agents may be: the work comes again, with a higher epoch.
+// TestGrantIsForgotten has a worker continue with a grant that was lost in a crash of the hub,
+// which is possible for idempotent agents: the work comes again, with a higher epoch.
 func TestGrantIsForgotten(t *testing.T) {
 	t.Parallel()
 	for name, goOn := range map[string]func(*held){

@@ -15,16 +15,16 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// tasks are all in the same state.
+// tasks returns the same head for every task.
 type tasks struct{ head atomic.Pointer[task.Head] }
 
 func (t *tasks) Head(context.Context, task.Owner, a2a.TaskID) (task.Head, error) {
 	return *t.head.Load(), nil
 }
 
-// TestReportsWaitForTheirRun sends reports for tasks whose runs will come: half as many as
-// may be held wait, so that there is room for those of others. When it turns out that the
-// tasks have ended, nothing is left.
+// TestReportsWaitForTheirRun sends reports for tasks whose runs will come. At most half of the
+// prefetch is parked, so that there is room for reports of other tasks. When the tasks turn out
+// to have ended, no report remains.
 func TestReportsWaitForTheirRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -10,40 +10,42 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// place is where a task is on the bus: its checkpoint.
+// place is the checkpoint of a task: its state on the bus.
 type place struct {
-	// Key is agent.Call.Key of the message that the rest is about. Delivery and Epoch go
-	// on over all messages of a task.
+	// Key is agent.Call.Key of the message that the other fields describe. Delivery and Epoch
+	// increase over all messages of a task.
 	Key string `json:"key"`
 	// Delivery is the number of the work that was published last, or is about to be.
 	Delivery int64 `json:"delivery"`
-	// Published is when it was published for the first time, if that is certain.
+	// Published is the time when it was first published, if that is certain.
 	Published task.Millis `json:"published,omitempty"`
-	// Deadline is when the message is of no more use; zero means never.
+	// Deadline is when the message becomes useless; zero means never.
 	Deadline task.Millis `json:"deadline,omitempty"`
-	// Tries is how many workers have claimed the message.
+	// Tries is the number of workers that have claimed the message.
 	Tries int `json:"tries,omitempty"`
 	// Epoch is that of the last grant.
 	Epoch int64 `json:"epoch,omitempty"`
-	// Worker has the job now; it is empty while nobody has. Nonce is that of its claim.
+	// Worker is the worker that has the job; empty if there is none. Nonce is that of its
+	// claim.
 	Worker string `json:"worker,omitempty"`
 	Nonce  string `json:"nonce,omitempty"`
 	// Token is the SHA-256 of the token of the grant.
 	Token []byte `json:"token,omitempty"`
-	// Seq is the number of the last event that was taken.
+	// Seq is the number of the last accepted event.
 	Seq int64 `json:"seq,omitempty"`
-	// Idempotent says that another worker may have the job if this one is lost.
+	// Idempotent is set if another worker may have the job after the loss of this one.
 	Idempotent bool `json:"idempotent,omitempty"`
-	// Working is set once the task was shown as WORKING, Told once more was shown.
+	// Working is set once the task was shown as WORKING, Told once any further state or event
+	// was shown.
 	Working bool `json:"working,omitempty"`
 	Told    bool `json:"told,omitempty"`
 
-	// Ahead is how many pieces of a large event were taken after Seq. They are in memory
-	// alone.
+	// Ahead is the number of pieces of a large event that were accepted after Seq. They are in
+	// memory only.
 	Ahead int64 `json:"-"`
 }
 
-// places are the members of a place, as its tags say.
+// places lists the members of a place, in agreement with its tags.
 var places = structjson.Of(
 	structjson.Text("key", func(p *place) *string { return &p.Key }).Always(),
 	structjson.Int("delivery", func(p *place) *int64 { return &p.Delivery }).Always(),
@@ -60,7 +62,7 @@ var places = structjson.Of(
 	structjson.Bool("told", func(p *place) *bool { return &p.Told }),
 )
 
-// placeOf returns the place of a task for the message with a key, given what was saved.
+// placeOf returns the place of a task for the message with a key, from the saved checkpoint.
 func placeOf(saved []byte, key string) (place, error) {
 	var p place
 	if len(saved) > 0 {
@@ -88,7 +90,7 @@ func (p *place) encode() []byte {
 // claimed reports whether a worker has the job.
 func (p *place) claimed() bool { return p.Worker != "" }
 
-// claim gives the job to a worker.
+// claim assigns the job to a worker.
 func (p *place) claim(worker, nonce, token string) {
 	p.Epoch++
 	p.Tries++
@@ -102,8 +104,8 @@ func (p *place) free() {
 	p.Worker, p.Nonce, p.Token, p.Published, p.Seq, p.Ahead = "", "", nil, 0, 0, 0
 }
 
-// renew makes the place of a message that is dispatched anew: what was published of it
-// before and who has it do not count. It does nothing to that of another message.
+// renew resets the place of a message that is dispatched anew: earlier publications and grants
+// do not count. It does nothing if there was none.
 func (p *place) renew() {
 	if p.Tries > 0 || p.Published != 0 {
 		*p = place{Key: p.Key, Delivery: p.Delivery + 1, Epoch: p.Epoch}
@@ -120,22 +122,22 @@ func hashed(token string) []byte {
 	return sum[:]
 }
 
-// next is the number of what is to be taken next.
+// next returns the number of the next event or piece to accept.
 func (p *place) next() int64 { return p.Seq + p.Ahead + 1 }
 
-// verdict is what becomes of a report.
+// verdict is the decision about a report.
 type verdict uint8
 
 const (
 	takes  verdict = iota + 1
-	known          // all of it was taken before
-	gap            // something before it is missing
-	stale          // it is of a run that does not count
-	forged         // it has no valid token
+	known          // all events were accepted before
+	gap            // earlier events are missing
+	stale          // from a run that does not count
+	forged         // without a valid token
 )
 
-// judge says what becomes of n events from number first of an epoch, and how many of them
-// were taken before.
+// judge returns the verdict on n events of an epoch whose numbers begin with first, and the
+// number of those that were accepted before.
 func (p *place) judge(epoch int64, token string, first int64, n int) (v verdict, skip int) {
 	switch {
 	case !p.claimed() || epoch != p.Epoch:

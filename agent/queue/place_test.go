@@ -9,20 +9,20 @@ import (
 	"pgregory.net/rapid"
 )
 
-// grant is one that the machine has made. Its worker says the numbers from 1 to said.
+// grant is one that the state machine has made. Its worker has sent the numbers from 1 to said.
 type grant struct {
 	epoch int64
 	token string
 	said  int
 }
 
-// ordering sends reports of all grants that there ever were in any order, twice, and cut
-// into pieces, and starts the hub again in between. Of each epoch, what counts are the
-// numbers from 1 on, in order, each once, and only while it is the newest one.
+// ordering sends reports of all grants so far in any order, twice, and split, and restarts the
+// hub in between. Only reports of the newest epoch count: their numbers are accepted from 1 on,
+// in order, each once.
 type ordering struct {
 	place  place
 	grants []*grant
-	// took is what was taken of the newest epoch.
+	// took are the accepted numbers of the newest epoch.
 	took []int64
 }
 
@@ -65,7 +65,7 @@ func (o *ordering) lose(t *rapid.T) {
 
 func (o *ordering) say(t *rapid.T) { rapid.SampledFrom(o.grants).Draw(t, "grant").said++ }
 
-// again starts the hub again.
+// again restarts the hub.
 func (o *ordering) again(t *rapid.T) {
 	p, err := placeOf(o.place.encode(), "k")
 	if err != nil {
@@ -122,7 +122,7 @@ func (o *ordering) check(t *rapid.T) {
 	}
 }
 
-// TestNumbersOutOfRange wants numbers that no worker sends to be asked for again.
+// TestNumbersOutOfRange wants a gap to be reported for numbers that no worker sends.
 func TestNumbersOutOfRange(t *testing.T) {
 	t.Parallel()
 	p := place{}
@@ -135,7 +135,7 @@ func TestNumbersOutOfRange(t *testing.T) {
 	}
 }
 
-// TestNextMessage begins anew with another message, and goes on counting.
+// TestNextMessage begins anew with another message, and continues counting.
 func TestNextMessage(t *testing.T) {
 	t.Parallel()
 	p := place{Key: "a", Delivery: 4}
@@ -150,7 +150,7 @@ func TestNextMessage(t *testing.T) {
 	}
 }
 
-// A checkpoint is what encoding/json writes, member by member.
+// A checkpoint has the JSON of encoding/json, member by member.
 func TestPlaceEncoded(t *testing.T) {
 	t.Parallel()
 	whole := place{Ahead: 7}

@@ -17,30 +17,30 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// schedule is when a run has something to do by itself. Zero times are never.
+// schedule holds the times at which a run acts by itself. A zero time means never.
 type schedule struct {
 	// lease is when the worker counts as lost.
 	lease time.Time
-	// publish is when work is published again that could not be.
+	// publish is when publishing is retried.
 	publish time.Time
-	// note is when it is noted that work was published.
+	// note is when the publication is stored in the checkpoint.
 	note time.Time
-	// say is when is said what was held back.
+	// say is when the delayed event is sent.
 	say time.Time
-	// limit is when nobody waits for a worker any more.
+	// limit is when the task fails for lack of a worker.
 	limit time.Time
 	// deadline is that of the errand.
 	deadline time.Time
-	// cancel is when the worker is asked once more to cancel.
+	// cancel is when the cancel request to the worker is repeated.
 	cancel time.Time
-	// ask is when it is asked once more for what is missing of a large event.
+	// ask is when the request for missing pieces of a large event is repeated.
 	ask time.Time
 }
 
 // never is longer than any wait.
 const never = 1 << 62
 
-// wait returns how long there is nothing to do.
+// wait returns the time until the next action.
 func (s *schedule) wait(now time.Time) time.Duration {
 	d := time.Duration(never)
 	for _, at := range [...]time.Time{s.lease, s.publish, s.note, s.say, s.limit, s.deadline, s.cancel, s.ask} {
@@ -51,7 +51,7 @@ func (s *schedule) wait(now time.Time) time.Duration {
 	return d
 }
 
-// past reports whether a time has come, and makes it never.
+// past reports whether a time has come, and resets it.
 func past(at *time.Time, now time.Time) bool {
 	if at.IsZero() || now.Before(*at) {
 		return false
@@ -60,7 +60,7 @@ func past(at *time.Time, now time.Time) bool {
 	return true
 }
 
-// tick does what is due.
+// tick performs an action that is due.
 func (r *run) tick(now time.Time) {
 	switch {
 	case past(&r.due.deadline, now):
@@ -73,10 +73,10 @@ func (r *run) tick(now time.Time) {
 		r.publish(now)
 	case past(&r.due.note, now):
 		r.remember(quiet)
-		r.dirty = false // it does not matter when
+		r.dirty = false // it need not be durable at once
 	case past(&r.due.say, now):
 		r.sayLate()
-		r.dirty = false // nobody waits for it
+		r.dirty = false // no caller waits for it
 	case past(&r.due.cancel, now):
 		r.askCancel(now)
 	case past(&r.due.ask, now):
@@ -85,8 +85,8 @@ func (r *run) tick(now time.Time) {
 	r.confirm()
 }
 
-// unheard gives up a worker whose lease has ended, unless it could not be heard: then it has
-// a lease from the time on when it can.
+// unheard gives up a worker whose lease has ended. If the hub itself was disconnected
+// meanwhile, the lease begins anew with the reconnection.
 func (r *run) unheard(now time.Time) {
 	if until := r.d.deaf(now); !until.IsZero() {
 		r.due.lease = until
@@ -107,7 +107,7 @@ func (r *run) late() {
 	r.fail("the deadline of the task has passed before a worker of agent %q had taken it", r.call.Agent)
 }
 
-// prepare makes the work.
+// prepare builds the work.
 func (r *run) prepare() {
 	e := r.d.envelope(protocol.TypeWork, r.key)
 	e.ID = workID(r.d.ID, r.key, r.place.Delivery)
@@ -136,7 +136,7 @@ func (r *run) prepare() {
 	r.work = e
 }
 
-// entrust sends the errand along. The last name of its chain is that of the agent.
+// entrust adds the errand to the work. The last name of its chain is that of the agent.
 func (r *run) entrust(e *bus.Envelope, onward *agent.DelegationContext) {
 	e.Chain, e.Deadline = onward.Chain, task.MillisOf(onward.Deadline)
 	r.body.Hops, r.body.Budget = onward.Hops, onward.Budget
@@ -147,24 +147,24 @@ func (r *run) entrust(e *bus.Envelope, onward *agent.DelegationContext) {
 	}
 }
 
-// workID is always the same for the same delivery of a task, so that a bus may drop work
-// that is published twice.
+// workID returns the same id for the same delivery of a task, so that a bus may drop work that
+// is published twice.
 func workID(hub string, k taskKey, delivery int64) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%d", hub, k.owner, k.id, delivery))
 	return "work-" + hex.EncodeToString(sum[:16])
 }
 
-// How long a publish may take, and the time between two of them.
+// The time limit of a publish, and the time between two of them.
 const (
 	publishWithin = 10 * time.Second
 	publishAgain  = 2 * time.Second
 )
 
-// noteAfter is how long work has been waiting for a worker before it is noted that it was
-// published: most work never costs that.
+// noteAfter is how long work waits for a worker before its publication is stored: most work is
+// claimed earlier and needs no such write.
 const noteAfter = time.Second
 
-// publish puts the work into the queue, or tries again later.
+// publish puts the work into the queue, or schedules a retry.
 func (r *run) publish(now time.Time) {
 	ctx, stop := context.WithTimeout(r.ctx, publishWithin)
 	err := r.d.publish(ctx, protocol.WorkAt(r.name), r.work, r.body)
@@ -193,14 +193,14 @@ func (r *run) publish(now time.Time) {
 	r.waitFor(r.place.Published.Time())
 }
 
-// waitFor sets until when a worker is waited for.
+// waitFor sets the time until which the run waits for a worker.
 func (r *run) waitFor(since time.Time) {
 	if d := r.d.maxWait(); d > 0 {
 		r.due.limit = since.Add(d)
 	}
 }
 
-// republish puts work into the queue that may be lost.
+// republish publishes unclaimed work again, which may be lost.
 func (r *run) republish() {
 	if r.work != nil && !r.place.claimed() {
 		r.publish(time.Now())

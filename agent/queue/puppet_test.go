@@ -13,14 +13,14 @@ import (
 	"github.com/parley-a2a/parley/bus/protocol"
 )
 
-// puppet is a worker that does what a test says, and nothing by itself. It belongs to a
+// puppet is a worker that is controlled by the test and does nothing by itself. It belongs to a
 // bubble.
 type puppet struct {
 	t    testing.TB
 	bus  bus.Bus
 	id   string
 	work chan *bus.Delivery
-	// heard is what hubs have said to it.
+	// heard receives the messages of hubs.
 	heard chan *bus.Envelope
 }
 
@@ -104,7 +104,7 @@ func (j *held) claim(idempotent bool) *bus.Envelope {
 	return e
 }
 
-// granted is claim, and wants a grant. The work does not come again.
+// granted is claim, and wants a grant. It acknowledges the work.
 func (j *held) granted(idempotent bool) *held {
 	j.t.Helper()
 	if e := j.claim(idempotent); e.Type != protocol.TypeGrant {
@@ -116,7 +116,7 @@ func (j *held) granted(idempotent bool) *held {
 	return j
 }
 
-// report says events from number seq on.
+// report sends events from number seq on.
 func (j *held) report(seq int64, events ...string) {
 	j.t.Helper()
 	rep := &protocol.Report{Token: j.token, Worker: j.id}
@@ -131,7 +131,7 @@ func (j *held) beat() {
 	j.say(bus.Topic(j.d.ReplyTo), protocol.TypeBeat, 0, &protocol.Beat{Worker: j.id, Jobs: []protocol.Held{{Task: j.d.Task, Owner: j.d.Owner, Epoch: j.epoch, Token: j.token}}})
 }
 
-// hears wants the next thing that the hub says to be of a type, with a number.
+// hears wants the next message of the hub to be of a type, with a number.
 func (p *puppet) hears(kind bus.Type, seq int64) *bus.Envelope {
 	p.t.Helper()
 	synctest.Wait()
@@ -147,7 +147,7 @@ func (p *puppet) hears(kind bus.Type, seq int64) *bus.Envelope {
 	}
 }
 
-// silence wants the hub to say nothing.
+// silence wants the hub to send nothing.
 func (p *puppet) silence() {
 	p.t.Helper()
 	synctest.Wait()

@@ -10,8 +10,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// TestCallBeforeTheWorker calls an agent that nobody performs, and starts a worker a
-// minute later.
+// TestCallBeforeTheWorker calls an agent without workers, and starts one a minute later.
 func TestCallBeforeTheWorker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// run is one execution for one message. All of it but mail and gone belongs to the
+// run is one execution for one message. Except for mail and gone, its fields belong to the
 // goroutine of perform.
 type run struct {
 	d     *Dispatcher
@@ -32,37 +32,37 @@ type run struct {
 	gone chan struct{}
 
 	place place
-	// token is that of the grant; empty if a run before this one has given it.
+	// token is that of the grant; empty if an earlier run has granted it.
 	token string
-	// batches says that the worker takes protocol.Batch, as far as it is known.
+	// batches is set if the worker is known to accept protocol.Batch.
 	batches bool
-	// work is what is published while nobody has the task; nil once it is.
+	// work is the envelope to publish while the task is unclaimed; then nil.
 	work *bus.Envelope
 	body *protocol.Work
 
-	// unsaid is what accept has to say once the worker takes longer; else nil.
+	// unsaid is an event that accept has delayed until the worker takes longer; else nil.
 	unsaid []byte
-	// over is set when no further event counts, dirty when something is not durable.
+	// over is set when no further event counts, dirty when a change is not durable yet.
 	over, dirty bool
-	// owed are the reports whose events were taken and are not durable.
+	// owed are the reports whose events were accepted and are not durable yet.
 	owed []*bus.Delivery
-	// cancel is the request that is under way; nil if there is none. closed says that no
-	// worker may claim the task any more.
+	// cancel is the pending cancel request, or nil. closed is set if no worker may claim the
+	// task any more.
 	cancel *cancel
 	closed bool
 	due    schedule
 	large  large
 }
 
-// perform publishes the message, or goes on where an earlier execution was, until no
-// further event counts.
+// perform publishes the message, or continues an earlier execution, until no further event
+// counts.
 func (r *run) perform() {
 	defer close(r.gone)
 	r.d.enter(r)
 	defer r.leave()
 	r.begin()
 	if !r.over && !r.flush() {
-		return // the task was not stored: whoever claims the work hears that there is none
+		return // the task was not stored: claims of the work are denied
 	}
 	timer := time.NewTimer(r.due.wait(time.Now()))
 	defer timer.Stop()
@@ -88,7 +88,7 @@ func (r *run) begin() {
 	now := time.Now()
 	if r.place.claimed() {
 		r.due.lease, r.due.deadline = now.Add(r.d.lease()), r.place.Deadline.Time()
-		// What the worker has said in the meantime may have been for nobody.
+		// No run may have received the worker's reports in the meantime.
 		r.askAgain()
 		return
 	}
@@ -105,8 +105,7 @@ func (r *run) begin() {
 	r.publish(now)
 }
 
-// leave ends the run. What has come for it and was not looked at is settled as it is for
-// tasks without a run.
+// leave ends the run. Unread items of its mailbox are handled as for tasks without a run.
 func (r *run) leave() {
 	left := r.d.leave(r)
 	r.forget()
@@ -125,8 +124,8 @@ func (r *run) leave() {
 	}
 }
 
-// dismiss stops the worker if the hub has ended the task without it, or begins anew. If the run has ended
-// for another reason, it is to be resumed.
+// dismiss stops the worker if the hub has ended the task without it, or restarts it. If the run
+// has ended for another reason, it is to be resumed.
 func (r *run) dismiss(ctx context.Context) {
 	if cause := context.Cause(r.ctx); errors.Is(cause, agent.ErrAnew) {
 		r.d.stop(ctx, r.note(), cause.Error())
@@ -137,8 +136,8 @@ func (r *run) dismiss(ctx context.Context) {
 	}
 }
 
-// handle looks at what has come, makes what it changes durable in one step, and then
-// tells the worker.
+// handle processes the items of the mailbox, makes their changes durable in one step, and then
+// notifies the worker.
 func (r *run) handle(items []any) {
 	for i, item := range items {
 		if r.over {
@@ -165,7 +164,7 @@ func (r *run) handle(items []any) {
 	r.confirm()
 }
 
-// owe keeps the reports that nobody will look at.
+// owe keeps the reports that will not be processed.
 func (r *run) owe(items []any) {
 	for _, item := range items {
 		if delivery, ok := item.(*bus.Delivery); ok {
@@ -174,7 +173,7 @@ func (r *run) owe(items []any) {
 	}
 }
 
-// confirm makes durable what was taken, and tells the worker.
+// confirm makes accepted events durable, and confirms them to the worker.
 func (r *run) confirm() {
 	if !r.dirty && len(r.owed) == 0 {
 		return
@@ -189,7 +188,7 @@ func (r *run) confirm() {
 	r.owed = r.owed[:0]
 }
 
-// flush makes durable what was taken; it reports whether that is certain.
+// flush makes accepted events durable; it reports whether that is certain.
 func (r *run) flush() bool {
 	if err := r.call.Flush(r.ctx); err != nil {
 		r.over = true
@@ -202,8 +201,8 @@ func (r *run) flush() bool {
 // quiet is an event that changes nothing.
 var quiet = []byte(`{"statusUpdate":{"status":{"state":"TASK_STATE_SUBMITTED"}}}`)
 
-// sayLate says what was held back. It comes before anything else that changes the place: the
-// place which is stored with it must not be ahead of what is said.
+// sayLate sends the delayed event. It comes before anything else that changes the place,
+// because the stored place must not be ahead of the sent events.
 func (r *run) sayLate() {
 	event := r.unsaid
 	if r.unsaid, r.due.say = nil, (time.Time{}); event != nil {
@@ -211,7 +210,7 @@ func (r *run) sayLate() {
 	}
 }
 
-// remember keeps the place with an event that goes on.
+// remember stores the place together with an event.
 func (r *run) remember(event []byte) {
 	r.dirty = true
 	if err := r.call.Checkpoint(r.place.encode()); err != nil {
@@ -224,7 +223,7 @@ func (r *run) remember(event []byte) {
 	}
 }
 
-// claimed gives the job to a worker that has claimed it, or denies it.
+// claimed grants the job to a worker that has claimed it, or denies it.
 func (r *run) claimed(c *claim) {
 	p := &r.place
 	switch {
@@ -248,15 +247,16 @@ func (r *run) deny(c *claim, reason string) {
 	r.d.say(r.ctx, &note{to: c.Worker, about: r.key, kind: protocol.TypeDenial, body: &protocol.Denial{Nonce: c.Nonce, Reason: reason}})
 }
 
-// working says that a worker has begun.
+// working is the event for the start of a worker.
 var working = []byte(`{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING"}}}`)
 
-// sayAfter is how long WORKING of a worker that may be repeated waits for the worker's words:
-// a short job costs one append less.
+// sayAfter is the time for which WORKING of an idempotent worker is delayed, so that it shares
+// an append with the worker's first event: a short job costs one append less.
 const sayAfter = 10 * time.Millisecond
 
-// accept grants a claim once it is durable. That of a worker which may be repeated is granted
-// at once: what is lost with the hub is found again by what the worker says (missed).
+// accept grants a claim once it is durable. The claim of an idempotent worker is granted at
+// once: if the hub crashes before it is durable, missed detects that from the worker's next
+// message.
 func (r *run) accept(c *claim) {
 	r.token = rand.Text()
 	r.place.claim(c.Worker, c.Nonce, r.token)
@@ -277,9 +277,9 @@ func (r *run) accept(c *claim) {
 	r.grant()
 }
 
-// missed puts the work into the queue again if its grant was lost together with the hub
-// that gave it: somebody has an epoch that this run knows nothing of. That worker stops, and
-// the work that it has is gone. It was a try as any other.
+// missed publishes the work again if its grant was lost in a crash of the hub: a worker then
+// has an epoch that is unknown to this run. That worker stops, and has acknowledged the work.
+// It counts as a try.
 func (r *run) missed(epoch int64) {
 	p := &r.place
 	if p.claimed() || r.closed || epoch != p.Epoch+1 {
@@ -313,11 +313,11 @@ func (r *run) again() {
 	}
 }
 
-// grantAgain answers a worker that has not heard of its grant.
+// grantAgain repeats the grant for a worker that has not received it.
 func (r *run) grantAgain() {
 	if r.token == "" {
 		if r.place.Seq > 0 {
-			return // it has
+			return // it has received it
 		}
 		r.token = rand.Text()
 		r.place.Token = hashed(r.token)
@@ -337,7 +337,7 @@ func (r *run) note() *note {
 	return &note{to: r.place.Worker, about: r.key, correlation: r.call.CorrelationID, epoch: r.place.Epoch, batches: r.batches}
 }
 
-// say tells the worker that has the job.
+// say sends a message to the worker that has the job.
 func (r *run) say(kind bus.Type, seq int64, body any) {
 	n := r.note()
 	n.kind, n.seq, n.body = kind, seq, body
@@ -353,8 +353,8 @@ func (r *run) tell(kind bus.Type, body any) {
 
 func (r *run) askAgain() { r.say(protocol.TypeResend, r.place.next(), &protocol.Resend{}) }
 
-// vouched begins the lease anew, if a sign of life is that of the worker which has the job;
-// it reports whether it is.
+// vouched restarts the lease if a sign of life is from the worker that has the job; it reports
+// whether it is.
 func (r *run) vouched(b beat) bool {
 	switch {
 	case r.place.claimed() && b.epoch == r.place.Epoch && r.place.vouches(b.token):
@@ -369,8 +369,8 @@ func (r *run) vouched(b beat) bool {
 	return false
 }
 
-// suspect notes a token that is none. A worker that is told to stop must not be the one
-// that has the job: whoever has no token may have its name.
+// suspect logs an invalid token. It stops the sender unless this has the name of the worker
+// that has the job: the name may be forged.
 func (r *run) suspect(worker string) {
 	r.d.log().Warn("token is not that of the grant", "agent", r.name, "task", r.key.id, "worker", worker)
 	if worker != r.place.Worker {
@@ -378,7 +378,8 @@ func (r *run) suspect(worker string) {
 	}
 }
 
-// canceled asks the worker to cancel. If there is none, there will be none.
+// canceled asks the worker to cancel. If the task is unclaimed, no worker can claim it any
+// more.
 func (r *run) canceled(c *cancel) {
 	r.cancel = c
 	if !r.place.claimed() {
@@ -389,7 +390,7 @@ func (r *run) canceled(c *cancel) {
 	r.askCancel(time.Now())
 }
 
-// cancelEvery is the time between two requests, which may be lost.
+// cancelEvery is the time between two cancel requests, which may be lost.
 const cancelEvery = time.Second
 
 func (r *run) askCancel(now time.Time) {
@@ -397,7 +398,7 @@ func (r *run) askCancel(now time.Time) {
 	r.due.cancel = now.Add(cancelEvery)
 }
 
-// died ends a task whose work the bus has given up, if nobody has it.
+// died ends a task whose work the bus has moved to Dead, if no worker has it.
 func (r *run) died(x dead) {
 	if !r.place.claimed() && x.delivery == r.place.Delivery {
 		r.fail("no worker of agent %q could take the message: %s", r.call.Agent, x.reason)
@@ -414,6 +415,6 @@ func (r *run) fail(format string, args ...any) {
 		defer r.d.stop(r.ctx, r.note(), text)
 	}
 	r.yield(a2a.NewStatusUpdateEvent(r.ec, a2a.TaskStateFailed, message), nil)
-	_ = r.call.Flush(r.ctx) // if it cannot be said, the run is repeated
+	_ = r.call.Flush(r.ctx) // after an error the run is repeated
 	r.over = true
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// note is something that the hub says to a worker. It may be lost: then it is asked for
-// again, or said at the worker's next sign of life.
+// note is a message from the hub to a worker. It may be lost: then the worker asks again, or
+// the hub repeats it at the worker's next sign of life.
 type note struct {
 	to    string // the worker
 	about taskKey
@@ -23,14 +23,14 @@ type note struct {
 	epoch int64
 	seq   int64
 	body  any
-	// batches says that the worker takes protocol.Batch.
+	// batches is set if the worker accepts protocol.Batch.
 	batches bool
 }
 
-// sayWithin is how long it may take to say something.
+// sayWithin limits the time to send a note.
 const sayWithin = 5 * time.Second
 
-// say sends a note. It does so even when ctx has ended: who asks must be answered.
+// say sends a note. It does so even if ctx has ended, because the worker waits for an answer.
 func (d *Dispatcher) say(ctx context.Context, n *note) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), sayWithin)
 	defer stop()
@@ -45,7 +45,7 @@ func (d *Dispatcher) say(ctx context.Context, n *note) {
 	}
 }
 
-// post publishes what a note says, together with others for the same worker.
+// post publishes the envelope of a note, together with others for the same worker.
 func (d *Dispatcher) post(ctx context.Context, n *note, e *bus.Envelope) error {
 	at := protocol.WorkerAt(n.to)
 	if !n.batches || len(e.Body) > protocol.MaxBatched {
@@ -60,14 +60,14 @@ func (d *Dispatcher) post(ctx context.Context, n *note, e *bus.Envelope) error {
 	})
 }
 
-// stop tells a worker that what it does does not count.
+// stop notifies a worker that its run does not count.
 func (d *Dispatcher) stop(ctx context.Context, n *note, reason string) {
 	n.kind, n.body = protocol.TypeStop, &protocol.Stop{Reason: reason}
 	d.say(ctx, n)
 }
 
-// envelope returns an envelope of the hub. It has no id: sign makes one, since most of them go
-// together with others.
+// envelope returns an envelope of the hub. It has no id: sign creates one, because most
+// envelopes are sent in batches.
 func (d *Dispatcher) envelope(kind bus.Type, about taskKey) *bus.Envelope {
 	return &bus.Envelope{
 		Type: kind, Time: task.MillisOf(time.Now()),

@@ -41,7 +41,7 @@ func TestLongStream(t *testing.T) {
 	}
 }
 
-// asker asks once, and says its name and what it has heard.
+// asker asks once, and then answers with its name and the reply.
 func asker(name string) agent.Func {
 	return func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		if ec.StoredTask == nil {
@@ -53,7 +53,7 @@ func asker(name string) agent.Func {
 	}
 }
 
-// TestFollowUpGoesToAnyWorker ends the worker that has asked, and another one goes on.
+// TestFollowUpGoesToAnyWorker stops the worker that has asked; another one continues.
 func TestFollowUpGoesToAnyWorker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestFollowUpGoesToAnyWorker(t *testing.T) {
 	})
 }
 
-// counting says a word for each turn.
+// counting sends a word for each turn.
 func counting(turn <-chan struct{}) agent.Func {
 	return func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		words := strings.Fields(agent.Text(ec.Message))
@@ -94,7 +94,7 @@ func counting(turn <-chan struct{}) agent.Func {
 	}
 }
 
-// TestHubIsStartedAgain stops the hub in the middle of a stream; the worker goes on.
+// TestHubIsStartedAgain stops the hub in the middle of a stream; the worker continues.
 func TestHubIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestHubIsStartedAgain(t *testing.T) {
 				h.stop()
 				continue
 			}
-			time.Sleep(time.Duration(i) * time.Second) // nobody listens
+			time.Sleep(time.Duration(i) * time.Second) // no hub is running
 			h.start()
 		}
 		h.wait(id, task.Completed)
@@ -119,7 +119,7 @@ func TestHubIsStartedAgain(t *testing.T) {
 	})
 }
 
-// TestHubIsStartedAgainBeforeTheClaim publishes what the bus has forgotten.
+// TestHubIsStartedAgainBeforeTheClaim: the hub republishes work that the bus has lost.
 func TestHubIsStartedAgainBeforeTheClaim(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -137,8 +137,8 @@ func TestHubIsStartedAgainBeforeTheClaim(t *testing.T) {
 	})
 }
 
-// TestNobodyComes wants a task to fail that no worker claims in time, counted from when it
-// was published first.
+// TestNobodyComes wants a task to fail that no worker claims in time, counted from its first
+// publication.
 func TestNobodyComes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestNobodyComes(t *testing.T) {
 		if got := describe(a); got != `TASK_STATE_FAILED no worker of agent "far" has taken the message within 1h0m0s` || time.Since(began) != time.Hour {
 			t.Errorf("after %v the task is %s", time.Since(began), got)
 		}
-		// A worker that comes too late has nothing to do.
+		// A worker that comes too late gets no work.
 		h.startWorker(agent.Func(func(context.Context, *a2asrv.ExecutorContext, func(a2a.Event, error) bool) {
 			t.Error("the task is performed although it has failed")
 		}), nil)
@@ -178,7 +178,7 @@ func TestCancelUnclaimed(t *testing.T) {
 	})
 }
 
-// canceler waits until it is canceled, and answers as it is told.
+// canceler waits until it is canceled, and gives a configured answer.
 type canceler struct {
 	agent.Func
 	how func(ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool)
@@ -241,7 +241,7 @@ func TestCancelOfADeadWorker(t *testing.T) {
 			t.Errorf("Cancel = %v", err)
 		}
 		cut.down.Store(false)
-		time.Sleep(time.Minute) // the worker hears that it must stop
+		time.Sleep(time.Minute) // the worker is stopped meanwhile
 		if d, err := h.bus.Depth(t.Context(), protocol.WorkAt("far")); err != nil || d.Ready+d.Held != 0 {
 			t.Errorf("the worker still holds the work: %+v, %v", d, err)
 		}

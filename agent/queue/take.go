@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// report takes what is new in a report.
+// report accepts the new events of a report.
 func (r *run) report(delivery *bus.Delivery) {
 	rep, ok := r.d.reportOf(r.ctx, delivery)
 	if !ok {
@@ -48,11 +48,11 @@ func (r *run) report(delivery *bus.Delivery) {
 	r.d.settled(delivery.Ack(r.ctx))
 }
 
-// alive begins the lease anew.
+// alive restarts the lease.
 func (r *run) alive() { r.due.lease = time.Now().Add(r.d.lease()) }
 
-// lacks asks for what is missing. Pieces of a large event are many and are under way for
-// long: one request is for all that come before its answer.
+// lacks requests missing events. A large event has many pieces that take long to arrive, so one
+// request covers all pieces that come before its answer.
 func (r *run) lacks(rep *protocol.Report) {
 	if rep.Piece == nil {
 		r.askAgain()
@@ -62,8 +62,8 @@ func (r *run) lacks(rep *protocol.Report) {
 	}
 }
 
-// takeAll takes the events of a report, but for those that were taken before. What follows
-// pieces of an event that is not whole gives that up.
+// takeAll accepts the events of a report, except those that were accepted before. An event that
+// follows the pieces of an incomplete event discards these pieces.
 func (r *run) takeAll(rep *protocol.Report, skip int) {
 	switch {
 	case skip == length(rep):
@@ -98,13 +98,13 @@ func (r *run) take(event []byte) {
 		r.place.Told = true
 	}
 	if state == task.Working && update.bare(event) {
-		event = quiet // the hub has said so already
+		event = quiet // the hub has sent it already
 	}
 	r.remember(event)
 }
 
-// answered returns the task that a message completes which is the whole answer. It has the
-// same artifact each time.
+// answered converts a message that is the whole answer to a completed task. Its artifact is the
+// same each time.
 func answered(message []byte) []byte {
 	id, _ := rawjson.String(rawjson.Member(message, "messageId"))
 	if id == "" {
@@ -121,7 +121,7 @@ func answered(message []byte) []byte {
 	return append(b, `}]}}`...)
 }
 
-// end ends the run as a report says beside its events.
+// end ends the run with the outcome that a report has beside its events.
 func (r *run) end(rep *protocol.Report) {
 	r.place.Seq++
 	switch {
@@ -139,7 +139,7 @@ func (r *run) end(rep *protocol.Report) {
 	}
 }
 
-// refused passes on that the worker does not cancel.
+// refused passes the worker's refusal to cancel on.
 func (r *run) refused(reason string) {
 	if r.cancel == nil {
 		return
@@ -149,10 +149,10 @@ func (r *run) refused(reason string) {
 	r.cancel, r.due.cancel = nil, time.Time{}
 }
 
-// maxTries is how many workers may claim a message in all.
+// maxTries is the largest number of workers that may claim a message.
 const maxTries = 3
 
-// lose gives the job of a lost worker to another one, if that does no harm.
+// lose gives the job of a lost worker to another one, if that is safe.
 func (r *run) lose(how string) {
 	p := &r.place
 	r.d.log().Warn("worker is lost", "agent", r.name, "task", r.key.id, "worker", p.Worker, "epoch", p.Epoch, "how", how)
@@ -173,11 +173,11 @@ func (r *run) lose(how string) {
 	r.again()
 }
 
-// change is what an event sets: a status, or a whole task.
+// change is the part of an event that changes the task: a status, or a whole task.
 type change struct{ update, task []byte }
 
-// partsOf returns what a StreamResponse has: a message, or what it changes of the task, if it
-// is no artifact.
+// partsOf returns the parts of a StreamResponse: a message, or its change of the task. Both are
+// empty for an artifact.
 func partsOf(event []byte) (message []byte, c change) {
 	for name, v := range rawjson.Fields(event) {
 		switch {
@@ -192,7 +192,7 @@ func partsOf(event []byte) (message []byte, c change) {
 	return message, c
 }
 
-// state returns the state that is set; Unspecified if there is none.
+// state returns the new state; Unspecified if there is none.
 func (c change) state() task.State {
 	of := c.update
 	if of == nil {

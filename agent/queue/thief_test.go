@@ -21,7 +21,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// thief has the key of another agent, and a client that does what it is told to.
+// thief has the key of another agent, and a client without checks of its own.
 type thief struct {
 	t       *testing.T
 	nc      *nats.Conn
@@ -69,7 +69,7 @@ func (th *thief) say(at bus.Address, worker string, about *bus.Envelope, body an
 	}
 }
 
-// hears returns what the hub says to it next.
+// hears returns the next message of the hub to it.
 func (th *thief) hears() string {
 	th.t.Helper()
 	m, err := th.heard.NextMsg(time.Minute)
@@ -79,7 +79,7 @@ func (th *thief) hears() string {
 	return string(m.Data)
 }
 
-// mustRefuse waits until the server says that something was not allowed.
+// mustRefuse waits until the server reports a refused operation.
 func (th *thief) mustRefuse(at bus.Address) {
 	th.t.Helper()
 	select {
@@ -92,8 +92,8 @@ func (th *thief) mustRefuse(at bus.Address) {
 	}
 }
 
-// TestThief has a worker with the key of another agent try everything with a task that waits
-// for its own agent, and with one that is at work. It gets nothing, and changes nothing.
+// TestThief has a worker with the key of another agent attack a task that waits for its own
+// agent, and one that is being performed. It gets nothing, and changes nothing.
 func TestThief(t *testing.T) {
 	t.Parallel()
 	server, err := embedded.Start(embedded.Options{
@@ -137,11 +137,11 @@ func TestThief(t *testing.T) {
 	if err != nil || observer.Flush() != nil {
 		t.Fatal(err)
 	}
-	// With its own name it is denied the job, with that of another it is not heard.
+	// With its own name its claim is denied, with that of another it is ignored.
 	th.say(protocol.ControlAt("h"), "far.forged", about, &protocol.Claim{Delivery: 1, Worker: "far.forged", Nonce: "1"})
 	th.say(protocol.ControlAt("h"), "other.1", about, &protocol.Claim{Delivery: 1, Worker: "far.forged", Nonce: "2"})
 	th.say(protocol.ControlAt("h"), "other.1", about, &protocol.Claim{Delivery: 1, Worker: "other.1", Nonce: "3"})
-	for _, nonce := range []string{"4", "5"} { // nor does it help to say it together with something else
+	for _, nonce := range []string{"4", "5"} { // nor does a batch help
 		one := map[string]protocol.Claim{
 			"4": {Delivery: 1, Worker: "far.forged", Nonce: "4"}, "5": {Delivery: 1, Worker: "other.1", Nonce: "5"},
 		}[nonce]
@@ -164,7 +164,7 @@ func TestThief(t *testing.T) {
 	if n, _, err := others.Pending(); n > 0 || err != nil || observer.Flush() != nil {
 		t.Errorf("a worker of the agent was told %d things, %v", n, err)
 	}
-	// It cannot speak to the agent's queue or to its workers, nor listen there.
+	// It can neither publish at the agent's queue or to its workers, nor subscribe there.
 	for _, at := range []bus.Address{protocol.WorkAt("far"), protocol.WorkerAt("far.1")} {
 		th.say(at, "other.1", &bus.Envelope{Type: protocol.TypeWork, Source: "hub/h", Task: string(id), Owner: "alice"}, &protocol.Work{})
 		th.mustRefuse(at)
@@ -175,7 +175,7 @@ func TestThief(t *testing.T) {
 	}
 	th.mustRefuse(protocol.WorkerAt("far.*"))
 
-	// While a worker of the agent is at it, reports, beats and claims change nothing.
+	// While a worker of the agent performs the task, reports, beats and claims change nothing.
 	started, end := make(chan string, 1), make(chan struct{})
 	b, err := natsbus.Open(t.Context(), natsbus.Options{URL: server.Contact().URL, Token: "key-far", Agent: "far"})
 	if err != nil {
@@ -205,11 +205,11 @@ func TestThief(t *testing.T) {
 	if got := th.hears(); !strings.Contains(got, "job.stop") {
 		t.Errorf("the answer to a beat is %s", got)
 	}
-	for _, epoch := range []int64{1, 2} { // the worker must not be told to stop
+	for _, epoch := range []int64{1, 2} { // the worker must not be stopped
 		about.Epoch, done.Worker = epoch, "far.1"
 		th.say(protocol.ReportAt("h"), "other.1", about, &done)
 	}
-	// What is for another hub is given up, and so is what no worker has to say to a hub.
+	// The hub refuses envelopes for another hub, and types that no worker sends to a hub.
 	about.Type, about.Destination = protocol.TypeReport, "hub/x"
 	th.say(protocol.ReportAt("h"), "other.1", about, &done)
 	about.Type, about.Destination = protocol.TypeConfirm, ""
@@ -226,7 +226,7 @@ func TestThief(t *testing.T) {
 	}
 }
 
-// next returns what arrives next.
+// next returns the next delivery.
 func next(t *testing.T, b bus.Bus, at bus.Address) *bus.Delivery {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

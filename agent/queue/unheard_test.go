@@ -18,7 +18,7 @@ import (
 	"github.com/parley-a2a/parley/bus/protocol"
 )
 
-// listen hands on what arrives at an address.
+// listen passes on the deliveries at an address.
 func listen(t *testing.T, b bus.Bus, at bus.Address) <-chan *bus.Delivery {
 	t.Helper()
 	heard := make(chan *bus.Delivery, 100)
@@ -38,8 +38,9 @@ func listen(t *testing.T, b bus.Bus, at bus.Address) <-chan *bus.Delivery {
 	return heard
 }
 
-// TestReportsThatNobodyConfirms lets a worker report to a hub that is away: after a second
-// the queue of the hub keeps what was said, and it is said again until it is confirmed.
+// TestReportsThatNobodyConfirms lets a worker report to a hub that is not running: after a
+// second the worker sends the report to the queue of the hub, and repeats it until it is
+// confirmed.
 func TestReportsThatNobodyConfirms(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

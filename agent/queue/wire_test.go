@@ -8,15 +8,14 @@ import (
 	"github.com/parley-a2a/parley/bus"
 )
 
-// wire is the connection of one process to a bus. While it is down, nothing that is
-// published arrives, and nothing that arrives is heard.
+// wire is the connection of one process to a bus. While it is down, nothing passes in either
+// direction.
 type wire struct {
 	bus.Bus
 	down atomic.Bool
 	// twice publishes everything twice.
 	twice bool
-	// drop loses every envelope for which it returns true, in either direction; nil loses
-	// none.
+	// drop loses every envelope for which it returns true, in either direction; nil loses none.
 	drop func(*bus.Envelope) bool
 }
 

@@ -28,7 +28,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// TestWhatAnExecutorIsGiven looks at what reaches the worker's side.
+// TestWhatAnExecutorIsGiven checks the arguments of the worker's executor.
 func TestWhatAnExecutorIsGiven(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestFlushWaitsForTheHub(t *testing.T) {
 	})
 }
 
-// TestRunWaitsForPermission keeps a run that has said AUTH_REQUIRED, until a message comes.
+// TestRunWaitsForPermission keeps a run alive after AUTH_REQUIRED, until a message comes.
 func TestRunWaitsForPermission(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestSkills(t *testing.T) {
 	})
 }
 
-// announced returns what is announced first while f runs.
+// announced returns the first announcement while f runs.
 func (h *hub) announced(f func()) *protocol.Announce {
 	h.t.Helper()
 	ctx, stop := context.WithCancel(h.t.Context())
@@ -266,7 +266,7 @@ func TestOnce(t *testing.T) {
 	})
 }
 
-// TestDrain ends a worker in the middle of a task.
+// TestDrain stops a worker in the middle of a task.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -298,7 +298,7 @@ func TestDrain(t *testing.T) {
 				time.Sleep(time.Second)
 				began := time.Now()
 				first.end()
-				waiting := h.send(now(say("wait"))).Head.ID // nobody takes it
+				waiting := h.send(now(say("wait"))).Head.ID // no worker claims it
 				if err := <-first.done; err != nil || time.Since(began) != tt.ended {
 					t.Errorf("it ended after %v: %v", time.Since(began), err)
 				}
@@ -315,7 +315,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestKilledWorker cuts a worker off for ever.
+// TestKilledWorker cuts a worker off permanently.
 func TestKilledWorker(t *testing.T) {
 	t.Parallel()
 	for name, idempotent := range map[string]bool{"idempotent": true, "at most once": false} {
@@ -379,8 +379,8 @@ func TestZombie(t *testing.T) {
 	})
 }
 
-// TestBadBus lets one of four envelopes be lost, and all come twice, while the hub is
-// started again. Everything that a hub and its workers say must be said until it is heard.
+// TestBadBus lets one of four envelopes be lost, and all others come twice, while the hub is
+// restarted. Hub and workers must repeat each message until it is received.
 func TestBadBus(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -429,7 +429,7 @@ func TestBadBus(t *testing.T) {
 	}
 }
 
-// TestSignatures wants a worker to believe the hub that it trusts, and nobody else.
+// TestSignatures wants a worker to accept envelopes of the hub that it trusts, and no others.
 func TestSignatures(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -489,7 +489,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestWorkersWithoutSense cannot begin.
+// TestWorkersWithoutSense starts workers with invalid settings, which must fail.
 func TestWorkersWithoutSense(t *testing.T) {
 	t.Parallel()
 	b := new(bus.Memory)
@@ -516,7 +516,7 @@ func TestWorkersWithoutSense(t *testing.T) {
 	}
 }
 
-// TestBusIsClosed wants workers and dispatchers to say so.
+// TestBusIsClosed wants workers and dispatchers to return an error when the bus is closed.
 func TestBusIsClosed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -537,7 +537,7 @@ func TestBusIsClosed(t *testing.T) {
 	})
 }
 
-// TestConcurrency wants no more tasks at one time than a worker may have.
+// TestConcurrency wants a worker to run no more simultaneous tasks than its limit.
 func TestConcurrency(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -563,7 +563,7 @@ func TestConcurrency(t *testing.T) {
 	})
 }
 
-// TestShortLease has a hub that misses its workers sooner than others do.
+// TestShortLease has a hub with a shorter lease than the default.
 func TestShortLease(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
