@@ -17,12 +17,11 @@ import (
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 )
 
-// allocs are the most objects that a call may allocate, from the decoded head of its
-// request to the last byte of its answer, together with those of the engine and of the
-// agent: what it takes today. The detector of races allocates, too, so these tests are
-// not built with it. Whoever makes a call cheaper lowers its number. Whoever must make
-// one dearer raises it in the same commit, and says in the commit what the allocation
-// buys.
+// allocs is the maximum number of objects that a call may allocate, from the decoded head of
+// its request to the last byte of its answer, including those of the engine and the agent. The
+// values are the measured ones. The race detector allocates as well, so these tests are not
+// built with it. Lower the value when a call becomes cheaper. Raise it only in the commit that
+// needs the allocation, with the reason in the commit message.
 var allocs = map[string]float64{
 	"GetTask not found":    15,
 	"SendMessage":          83,
@@ -30,8 +29,8 @@ var allocs = map[string]float64{
 	"SendStreamingMessage": 97,
 }
 
-// TestAllocations does not run in parallel with other tests: it counts for the whole
-// process.
+// TestAllocations does not run in parallel with other tests, because it counts allocations of
+// the whole process.
 func TestAllocations(t *testing.T) {
 	once := described(func(_ context.Context, ec *a2asrv.ExecutorContext, yield yielder) {
 		_ = yield(status(ec, a2a.TaskStateWorking, ""), nil) &&
@@ -53,8 +52,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// fewest returns how many objects f allocates. It is the least of several averages,
-// because maps grow, pools are emptied, and timers fire when they like.
+// fewest returns how many objects f allocates. It is the minimum of several averages, because
+// maps grow, pools are emptied, and timers fire at any time.
 func fewest(f func()) float64 {
 	least := testing.AllocsPerRun(100, f)
 	for range 4 {
@@ -63,8 +62,8 @@ func fewest(f func()) float64 {
 	return least
 }
 
-// serving returns a function that lets f answer the same request again, with nothing
-// around it that allocates.
+// serving returns a function that makes f answer the same request again, without allocations
+// around it.
 func serving(t *testing.T, f http.Handler, path, body string) func() {
 	header := http.Header{"Content-Type": {"application/json"}, "A2a-Version": {"1.0"}}
 	reader := strings.NewReader("")

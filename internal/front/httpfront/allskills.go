@@ -11,8 +11,8 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 )
 
-// union keeps the card of the default agent with the skills of all agents, as long as
-// their cards stay the same: its document is kept by the card.
+// union caches the card of the default agent with the skills of all agents, as long as their
+// cards stay the same, because documents are cached by card.
 type union struct {
 	mu   sync.Mutex // guards the fields below
 	of   []*a2a.AgentCard
@@ -33,8 +33,8 @@ func (u *union) get(c *a2a.AgentCard, agents []engine.Agent) *a2a.AgentCard {
 	return u.card
 }
 
-// withSkills returns c with its own skills and those of others. Of skills with one id, to
-// which letters' case does not count, the first stays.
+// withSkills returns c with its own skills and those of others. Of several skills with the same
+// id, compared without regard to case, the first stays.
 func withSkills(c *a2a.AgentCard, others []*a2a.AgentCard) *a2a.AgentCard {
 	all := *c
 	all.Skills = slices.Clone(c.Skills)
@@ -61,9 +61,8 @@ func withSkills(c *a2a.AgentCard, others []*a2a.AgentCard) *a2a.AgentCard {
 	return &all
 }
 
-// withAllSkills replaces the card of a, which stands for the hub as a whole, by one with
-// the skills of all agents, or of those that p sees. It reports whether the card is for p
-// alone.
+// withAllSkills replaces the card of a, which represents the hub as a whole, by one with the
+// skills of all agents, or of those visible to p. It reports whether the card is for p only.
 func (f *Front) withAllSkills(a *engine.Agent, p *auth.Principal, extended bool) (personal bool) {
 	if !f.cfg.AllSkills {
 		return false

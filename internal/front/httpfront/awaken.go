@@ -10,9 +10,9 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// asAwaken gives a report the form that Awaken's server has for it below /v1/a2a: a wrong
-// field comes before the reason, a body of another type is a wrong field, an unknown action
-// of a task is not found, and a task that has ended conflicts with a subscription.
+// asAwaken adapts a report to the errors of Awaken's server below /v1/a2a: the field violation
+// precedes the reason, a body of another media type is a field violation, an unknown action of
+// a task is not found, and subscribing to a task that has ended is a conflict.
 func (x *exchange) asAwaken(err error, report *dialect.Report) {
 	report.FieldsFirst = true
 	switch {
@@ -26,8 +26,8 @@ func (x *exchange) asAwaken(err error, report *dialect.Report) {
 	}
 }
 
-// cardVersion refuses to show a card in a version of the protocol that Awaken's server
-// does not have, where the hub answers as that one does.
+// cardVersion refuses a card in a protocol version that Awaken's server does not have, if the
+// hub follows Awaken's behaviour.
 func (x *exchange) cardVersion() error {
 	if !x.front.cfg.Awaken || x.route.place != atCard {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 )
 
-// firstDetail returns the status of an answer with the reason, or the field, that is first
+// firstDetail returns the status of an answer with the reason, or the field, that comes first
 // in the details of its error.
 func firstDetail(t *testing.T, a *answer) string {
 	t.Helper()
@@ -39,8 +39,8 @@ func firstDetail(t *testing.T, a *answer) string {
 	return strings.Join(strings.Fields(fmt.Sprint(a.code, " ", body.Error.Status, " ", detail)), " ")
 }
 
-// The profile answers as Awaken's server does where the protocol leaves it open; other hubs
-// keep their answers.
+// TestAwakenProfile checks that hubs with the profile answer like Awaken's server where the
+// protocol leaves the answer open, and that other hubs do not.
 func TestAwakenProfile(t *testing.T) {
 	t.Parallel()
 	hubs := map[string]*hub{
@@ -78,8 +78,8 @@ func TestAwakenProfile(t *testing.T) {
 	}
 }
 
-// Cards list the configured bindings in their order; the capability of v0.3 comes with the
-// profile.
+// TestConfiguredInterfaces checks that cards list the configured bindings in their order, and
+// that the profile adds the capability of v0.3.
 func TestConfiguredInterfaces(t *testing.T) {
 	t.Parallel()
 	order := []a2a.TransportProtocol{a2a.TransportProtocolHTTPJSON, a2a.TransportProtocolJSONRPC}

@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 )
 
-// sink is a ResponseWriter that forgets.
+// sink is a ResponseWriter that discards its input.
 type sink struct {
 	header http.Header
 	code   int
@@ -46,8 +46,8 @@ func benchmarkCall(b *testing.B, path, body string) {
 	}
 }
 
-// BenchmarkNotFound is the cost of the front alone: the engine looks once and
-// finds nothing.
+// BenchmarkNotFound measures the cost of the front alone: the engine searches once and finds
+// nothing.
 func BenchmarkNotFound(b *testing.B) {
 	benchmarkCall(b, "/a2a", rpc("GetTask", `{"id":"nothing"}`))
 }

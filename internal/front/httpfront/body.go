@@ -20,8 +20,8 @@ const (
 	mediaA2A  = "application/a2a+json"
 )
 
-// contentType checks the media type of the body; its parameters do not matter. A
-// body without one is refused: browsers can send that without asking.
+// contentType checks the media type of the body, without its parameters. A body without one is
+// refused, because browsers can send such requests across origins without a preflight.
 func (x *exchange) contentType(accepted ...string) error {
 	value := x.r.Header.Get("Content-Type")
 	media := value
@@ -36,8 +36,8 @@ func (x *exchange) contentType(accepted ...string) error {
 	return apierror.New(apierror.ErrMediaType, "content type %q is not %s", value, accepted[0])
 }
 
-// readBody reads the body into the request's buffer. A body that is too large or
-// takes too long is an error, and its connection is not used again.
+// readBody reads the body into the request's buffer. A body that is too large or too slow is an
+// error, and its connection is not reused.
 func (x *exchange) readBody() error {
 	err := x.readAll()
 	if x.front.limiter != nil {
@@ -63,8 +63,8 @@ func (x *exchange) readAll() error {
 			return tooLarge(limit)
 		}
 		if errors.Is(err, io.EOF) {
-			// Without this the deadline would end the watch over the connection, and
-			// with it the request.
+			// Without this the read deadline would end the server's watch over the connection,
+			// and with it the request.
 			x.readBy(time.Time{})
 			x.read = true
 			return nil
@@ -75,8 +75,8 @@ func (x *exchange) readAll() error {
 	}
 }
 
-// release gives the request's buffer back. The bytes of the request must not be
-// used any more.
+// release returns the request's buffer to the pool. The bytes of the request must not be used
+// afterwards.
 func (x *exchange) release() {
 	if x.in != nil {
 		x.in.put()
@@ -88,7 +88,7 @@ func tooLarge(limit int64) error {
 	return apierror.New(apierror.ErrTooLarge, "the request body is larger than %d bytes", limit)
 }
 
-// errSlowBody: the body did not arrive in time.
+// errSlowBody is returned when the body did not arrive in time.
 var errSlowBody = &httpError{
 	status: http.StatusRequestTimeout,
 	err:    apierror.New(a2a.ErrInvalidRequest, "the request body took too long to arrive"),
@@ -102,13 +102,12 @@ func readError(err error) error {
 		fmt.Errorf("read body: %w", err))
 }
 
-// readBy sets the time until when the body must have arrived; zero lifts it. A
-// writer without deadlines is left as it is, and a broken connection shows in the
-// read that follows.
+// readBy sets the deadline for the body; zero removes it. A writer without deadlines ignores
+// it, and a broken connection shows in the next read.
 func (x *exchange) readBy(at time.Time) { _ = x.rc.SetReadDeadline(at) }
 
-// writeSoon bounds the time of the next write, in the same way. Package http reads
-// what is left of a body before it writes, so that time is added.
+// writeSoon bounds the time of the next write in the same way. Package http reads the rest of a
+// body before it writes, so that time is added.
 func (x *exchange) writeSoon() {
 	limit := x.front.cfg.Limits.WriteTime
 	if x.r.ContentLength != 0 && !x.read {

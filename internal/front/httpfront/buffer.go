@@ -2,7 +2,7 @@ package httpfront
 
 import "sync"
 
-// maxPooled is the largest buffer that is kept for the next request.
+// maxPooled is the largest buffer that is returned to the pool.
 const maxPooled = 64 << 10
 
 // buffer is a byte slice from the pool.
@@ -10,8 +10,8 @@ type buffer struct{ b []byte }
 
 var buffers = sync.Pool{New: func() any { return &buffer{make([]byte, 0, 4<<10)} }}
 
-// takeBuffer returns an empty buffer. Whoever takes it puts it back when nothing
-// refers to its bytes any more.
+// takeBuffer returns an empty buffer. The caller returns it with put when nothing refers to its
+// bytes any more.
 func takeBuffer() *buffer { return buffers.Get().(*buffer) }
 
 func (b *buffer) put() {

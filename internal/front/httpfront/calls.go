@@ -15,8 +15,8 @@ import (
 
 var errNoStreaming = apierror.New(a2a.ErrUnsupportedOperation, "streaming is switched off here")
 
-// The methods of this file take a decoded call together with the error of its
-// decoder, so that both bindings hand their decoders' results on as they are.
+// The methods of this file accept a decoded call together with the error of its decoder, so
+// that both bindings pass the results of their decoders on directly.
 
 func (x *exchange) send(r *op.Send, err error) error {
 	if err != nil {
@@ -29,7 +29,7 @@ func (x *exchange) send(r *op.Send, err error) error {
 	return x.answer(a, err, dialect.AppendSendResponse)
 }
 
-// ownSend completes a message. What it keeps of the request's buffer is copied,
+// ownSend completes a message. The parts of the request's buffer that it keeps are copied,
 // because the task outlives the request.
 func (x *exchange) ownSend(r *op.Send) (err error) {
 	x.agent(&r.Target)
@@ -41,7 +41,7 @@ func (x *exchange) ownSend(r *op.Send) (err error) {
 		x.foreign(r)
 	}
 	if r.Aliases {
-		// A RockBot names the context that it goes on in, and asks by the message's id.
+		// A RockBot continues a task by its context, and reads a task by the message's id.
 		r.Resume, r.Alias = true, r.Message.ID
 	}
 	r.Key, err = x.idempotencyKey()

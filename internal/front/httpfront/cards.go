@@ -18,22 +18,21 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// maxCards bounds the documents that are kept: their addresses may come from
+// maxCards bounds the number of cached documents, because their addresses may come from
 // callers.
 const maxCards = 256
 
-// cards keeps the card documents that were asked for. A document keeps its time of
-// modification for as long as it is kept.
+// cards caches the card documents that were requested. A document keeps its modification time
+// as long as it is cached.
 type cards struct {
 	mu   sync.Mutex // guards the fields below
 	docs map[cardKey]*cardDoc
-	// schemes and requirements are what the hub asked of callers when the documents
-	// were made.
+	// schemes and requirements are the hub's security at the time the documents were built.
 	schemes      a2a.NamedSecuritySchemes
 	requirements a2a.SecurityRequirementsOptions
 }
 
-// cardKey is all that a document depends on, but for the security of the hub.
+// cardKey holds everything that a document depends on, except the security of the hub.
 type cardKey struct {
 	card   *a2a.AgentCard
 	base   string
@@ -46,16 +45,16 @@ type cardKey struct {
 
 type cardDoc struct {
 	json []byte
-	// varies is set if others get another spelling.
+	// varies is set if other clients get another spelling.
 	varies bool
-	// personal is set if it was made for one request.
+	// personal is set if it was built for one request.
 	personal bool
 	etag     string
 	modified string
 }
 
-// get returns the document of c for key with the options o, which key leaves some of
-// to complete.
+// get returns the document of c for key with the options o; complete fills the options that
+// follow from key.
 func (c *cards) get(key cardKey, o *card.Options, complete func(*card.Options)) (*cardDoc, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,8 +90,8 @@ func newCardDoc(c *a2a.AgentCard, o *card.Options) (*cardDoc, error) {
 	}, nil
 }
 
-// serveCard answers a request for a public card (specification §8.2, §8.6). It
-// asks for no credentials, and scripts of every origin may read it.
+// serveCard answers a request for a public card (specification §8.2, §8.6). It requires no
+// credentials, and scripts of every origin may read it.
 func (x *exchange) serveCard() {
 	if x.public() {
 		return
@@ -130,7 +129,7 @@ func (x *exchange) serveCard() {
 	x.body(http.StatusOK, jsonType, d.json)
 }
 
-// who returns the caller for whom a card is made, nil for a public one.
+// who returns the caller for which a card is built; nil for a public card.
 func who(personal bool, p *auth.Principal) *auth.Principal {
 	if personal {
 		return p
@@ -138,9 +137,9 @@ func who(personal bool, p *auth.Principal) *auth.Principal {
 	return nil
 }
 
-// personal reports whether a card is asked for by a caller who says who he is, where a policy
-// may hide the agent from him. Others get the public card: it is how they learn what
-// credentials are asked for.
+// personal reports whether the request for a card is authenticated and a policy may hide the
+// agent from the caller. Other callers get the public card, which tells clients the required
+// credentials.
 func (x *exchange) personal() bool {
 	h, c := x.r.Header, x.credentials()
 	if x.front.cfg.Engine.Policy() == nil || !x.inside && h["Authorization"] == nil && h[auth.HeaderKey] == nil && len(c.Chains) == 0 {
@@ -149,8 +148,8 @@ func (x *exchange) personal() bool {
 	return x.authenticate() == nil && x.caller.Principal != nil
 }
 
-// public lets scripts of every origin read the answer. It answers the question that
-// browsers ask before that, and reports whether it did.
+// public allows scripts of every origin to read the answer. It answers a browser's preflight
+// request, and reports whether it did.
 func (x *exchange) public() bool {
 	h := x.w.Header()
 	h["Access-Control-Allow-Origin"] = anyOrigin
@@ -164,8 +163,8 @@ func (x *exchange) public() bool {
 	return true
 }
 
-// serveKeySet answers with the public keys that sign cards and assertions. Readers may keep them for
-// five minutes: whoever takes a key out of use has it in the set for longer than that.
+// serveKeySet answers with the public keys that sign cards and assertions. Clients may cache
+// them for five minutes, so a key must stay in the set for longer than that after its last use.
 func (x *exchange) serveKeySet() {
 	if x.public() {
 		return
@@ -179,7 +178,7 @@ func (x *exchange) serveKeySet() {
 	x.body(http.StatusOK, keySetType, set)
 }
 
-// serveMetadata answers with what the hub says of itself as an issuer.
+// serveMetadata answers with the hub's metadata as an issuer.
 func (x *exchange) serveMetadata() {
 	if x.public() {
 		return
@@ -192,8 +191,8 @@ var keySetType = []string{"application/jwk-set+json"}
 
 var anyOrigin = []string{"*"}
 
-// cardDoc returns the document of the card of a. It is not kept if the skills in it were
-// selected for the caller.
+// cardDoc returns the document of the card of a. It is not cached if its skills were selected
+// for the caller.
 func (f *Front) cardDoc(r *http.Request, a *engine.Agent, at *route, selected bool) (*cardDoc, error) {
 	key := cardKey{card: a.Card, base: f.base(r), name: string(a.Name), root: at.agent == "", bare: plainGo(r.Header)}
 	if at.place == atLegacyCard || f.cfg.UnionCard {
@@ -222,7 +221,7 @@ func (f *Front) cardDoc(r *http.Request, a *engine.Agent, at *route, selected bo
 	return f.cards.get(key, o, complete)
 }
 
-// cardFor returns the card that the agent makes for this request, or nil.
+// cardFor returns the card that the agent builds for this request, or nil.
 func cardFor(r *http.Request, a *engine.Agent) *a2a.AgentCard {
 	c := agent.CarderOf(a.Executor)
 	if c == nil {
@@ -231,7 +230,7 @@ func cardFor(r *http.Request, a *engine.Agent) *a2a.AgentCard {
 	return c.CardFor(r.Context(), &agent.CardRequest{Host: r.Host, Header: r.Header})
 }
 
-// reach puts the ways to reach an agent into o. If named, its name is part of them.
+// reach sets the interfaces of an agent in o. If named, its name is part of their addresses.
 func (f *Front) reach(o *card.Options, base string, a *engine.Agent, named bool) {
 	p := card.Place{Base: base, GRPC: f.cfg.GRPCAddr}
 	if named {
@@ -242,7 +241,7 @@ func (f *Front) reach(o *card.Options, base string, a *engine.Agent, named bool)
 	o.Legacy = card.Prefer(card.LegacyInterfaces(p), f.cfg.Interfaces)
 }
 
-// base returns the hub's address as the caller of r should know it.
+// base returns the hub's address as the caller of r should use it.
 func (f *Front) base(r *http.Request) string {
 	if f.cfg.PublicURL != "" {
 		return f.cfg.PublicURL
@@ -262,14 +261,14 @@ func (f *Front) base(r *http.Request) string {
 	return scheme + "://" + host
 }
 
-// firstOf returns the first element of a comma list: what the outermost proxy saw.
+// firstOf returns the first element of a comma list: the value of the outermost proxy.
 func firstOf(list string) string {
 	s, _, _ := strings.Cut(list, ",")
 	return strings.TrimSpace(s)
 }
 
-// unchanged reports whether the caller has the document already (RFC 9110 §13.2.2:
-// an entity tag counts before a date).
+// unchanged reports whether the caller already has the document (RFC 9110 §13.2.2: an entity
+// tag takes precedence over a date).
 func unchanged(h http.Header, d *cardDoc) bool {
 	if tags := h.Values("If-None-Match"); len(tags) > 0 {
 		for tag := range strings.SplitSeq(strings.Join(tags, ","), ",") {

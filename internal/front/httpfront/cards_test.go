@@ -52,7 +52,7 @@ func TestCards(t *testing.T) {
 		iface("https://hub.example/v1/a2a/ask", "HTTP+JSON", ""),
 		iface("hub.example:4101", "GRPC", "ask"),
 	}}
-	// Over gRPC v0.3 cannot name an agent, so the default one alone is reached there.
+	// Over gRPC, v0.3 cannot name an agent, so only the default agent is listed there.
 	echo := cardDoc{Name: "echo", SupportedInterfaces: []a2a.AgentInterface{
 		iface("https://hub.example/a2a/echo", "JSONRPC", ""),
 		iface("https://hub.example/v1/a2a/echo", "HTTP+JSON", ""),
@@ -95,7 +95,7 @@ func TestCards(t *testing.T) {
 	}
 }
 
-// The interfaces that a card names are there.
+// TestCardLeadsToTheAgent checks that the interfaces that a card names are served.
 func TestCardLeadsToTheAgent(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, httpfront.Config{}, everyone()...)
@@ -118,7 +118,8 @@ func TestCardLeadsToTheAgent(t *testing.T) {
 	}
 }
 
-// So are those of v0.3, for the hub and for each of its agents.
+// TestLegacyCardLeadsToTheAgent checks the same for v0.3, for the hub and for each of its
+// agents.
 func TestLegacyCardLeadsToTheAgent(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, httpfront.Config{}, everyone()...)
@@ -248,7 +249,7 @@ func TestCardAddress(t *testing.T) {
 	}
 }
 
-// Addresses come from callers, so what is kept for them is bounded.
+// TestCardsOfManyHosts checks that the cache is bounded, because addresses come from callers.
 func TestCardsOfManyHosts(t *testing.T) {
 	t.Parallel()
 	f := httpfront.New(httpfront.Config{Engine: startEngine(t, everyone()...), AllowAnonymous: true})
@@ -266,7 +267,7 @@ func TestCardsOfManyHosts(t *testing.T) {
 	}
 }
 
-// polyglot says what it does in the language of the reader.
+// polyglot describes itself in the language of the reader.
 type polyglot struct{ a2asrv.AgentExecutor }
 
 // CardFor implements agent.Carder.
@@ -277,8 +278,8 @@ func (polyglot) CardFor(_ context.Context, r *agent.CardRequest) *a2a.AgentCard 
 	return &a2a.AgentCard{Name: "perroquet", Description: "Répète ce qu’on lui dit à " + r.Host + "."}
 }
 
-// An agent may make a card for each request; caches do not keep it, and it is as
-// complete as any other.
+// TestCardForEachRequest checks that an agent may build a card for each request. Such a card is
+// not cacheable, and is as complete as any other.
 func TestCardForEachRequest(t *testing.T) {
 	t.Parallel()
 	parrot := newAgent("parrot", agent.With(polyglot{echo()}, agent.Traits{Idempotent: true}))
@@ -301,8 +302,8 @@ func TestCardForEachRequest(t *testing.T) {
 	}
 }
 
-// With all skills the hub's own card lists those of each agent, once, with the media types
-// of their agent; cards of agents stay as they are.
+// TestAllSkills checks that with AllSkills the hub's own card lists the skills of each agent,
+// once, with the media types of their agent. The cards of agents stay unchanged.
 func TestAllSkills(t *testing.T) {
 	t.Parallel()
 	one, two := newAgent("one", echo()), newAgent("two", ask())

@@ -14,102 +14,106 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Config says how a Front works. Only Engine is required.
+// Config configures a Front. Only Engine is required.
 type Config struct {
-	// Engine does what callers ask for.
+	// Engine performs the operations of callers.
 	Engine *engine.Engine
-	// Auth finds out who calls. If nil, every caller is the anonymous local one; the
-	// front then acts as if Loopback were set and refuses callers from other
-	// machines, unless AllowAnonymous says otherwise.
+	// Auth identifies callers. If nil, every caller is the anonymous local one; the front then
+	// acts as if Loopback were set and refuses callers from other machines, unless
+	// AllowAnonymous is set.
 	Auth auth.Authenticator
-	// AllowAnonymous accepts callers from everywhere when Auth is nil.
+	// AllowAnonymous accepts callers from every machine when Auth is nil.
 	AllowAnonymous bool
 	// Loopback refuses requests whose Host or Origin is not a loopback name or
 	// address, so that no web page can reach the hub through a browser.
 	Loopback bool
-	// PublicURL is the address that cards name, such as "https://hub.example". If
-	// empty, it is made from each request.
+	// PublicURL is the address that cards name, such as "https://hub.example". If empty, it is
+	// derived from each request.
 	PublicURL string
-	// TrustForwarded takes X-Forwarded-Proto and X-Forwarded-Host for that, which is
-	// right only behind a proxy that sets both.
+	// TrustForwarded uses X-Forwarded-Proto and X-Forwarded-Host for that address. Set it only
+	// behind a proxy that sets both headers.
 	TrustForwarded bool
-	// GRPCAddr is the "host:port" that cards name for gRPC. If empty, they do not.
+	// GRPCAddr is the "host:port" that cards name for gRPC. If empty, cards list no gRPC
+	// interface.
 	GRPCAddr string
 	// UnionCard serves the card with the keys of v0.3 also at agent-card.json.
 	UnionCard bool
-	// AllSkills lists the skills of all agents in the card of the hub, which is that of the
-	// default agent: a message without an agent is for the one that has its skill.
+	// AllSkills lists the skills of all agents in the card of the hub, which is otherwise that
+	// of the default agent. A message that names no agent then goes to the agent with its
+	// skill.
 	AllSkills bool
-	// Interfaces are the bindings that cards list, the preferred one first. If empty, all of
-	// them in the hub's own order.
+	// Interfaces are the bindings that cards list, the preferred one first. If empty, cards
+	// list all of them in the hub's own order.
 	Interfaces []a2a.TransportProtocol
-	// Awaken answers as Awaken's server does where the protocol leaves it open: see
+	// Awaken answers like Awaken's server where the protocol leaves the answer open: see
 	// awaken.go.
 	Awaken bool
-	// NoStreaming switches the streaming operations off; cards say so.
+	// NoStreaming disables the streaming operations; cards declare it.
 	NoStreaming bool
-	// LenientVersion takes a JSON-RPC call without A2A-Version for v1.0 (specification
-	// §3.6.2 asks to refuse it).
+	// LenientVersion treats a JSON-RPC call without A2A-Version as v1.0 (specification §3.6.2
+	// requires refusing it).
 	LenientVersion bool
-	// Profiles say how calls are read that do not say it themselves.
+	// Profiles define the dialects of calls that do not name theirs.
 	Profiles Profiles
-	// SpecStatuses answers on HTTP+JSON with the specification's status where clients
-	// of that surface are used to another: 400 instead of 409 for a task that cannot
-	// be canceled, instead of 415 for media types that the agent does not take or give,
-	// and instead of 501 for an extended card that is not declared; 200
-	// with an empty object instead of 204 for a push notification config that was
-	// deleted. Callers that name a version of the protocol get these anyway.
+	// SpecStatuses answers on HTTP+JSON with the statuses of the specification instead of those
+	// that clients of that surface expect: 400 instead of 409 for a task that cannot be
+	// canceled, instead of 415 for media types that the agent does not accept or produce, and
+	// instead of 501 for an extended card that is not declared; 200 with an empty object
+	// instead of 204 for a deleted push notification config. Callers that name a version of the
+	// protocol always get these statuses.
 	SpecStatuses bool
-	// API serves everything below /api/v1. If nil, those paths are not found. It is
-	// called with the caller's principal in the context; a body must arrive within
-	// Limits.BodyTime.
+	// API serves everything below /api/v1. If nil, those paths are not found. Requests carry
+	// the caller's principal in their context; a body must arrive within Limits.BodyTime.
 	API http.Handler
-	// MCP serves /mcp, as API does what is below /api/v1. If nil, that path is not found.
+	// MCP serves /mcp, in the same way as API serves the paths below /api/v1. If nil, that path
+	// is not found.
 	MCP http.Handler
 	// KeySet returns the JSON of /.well-known/jwks.json: the public keys that sign cards and
 	// assertions. If nil, that path is not found.
 	KeySet func() ([]byte, error)
-	// Metadata is the JSON of /.well-known/openid-configuration: what the hub says of itself
-	// to those who believe its assertions. If nil, that path is not found.
+	// Metadata is the JSON of /.well-known/openid-configuration: the hub's metadata for
+	// receivers of its assertions. If nil, that path is not found.
 	Metadata []byte
 	// Metrics serves /metrics. If nil, that path is not found.
 	Metrics http.Handler
-	// MetricsReaders are those who may read it.
+	// MetricsReaders selects the callers that may read /metrics.
 	MetricsReaders Readers
-	// Callbacks serves everything below /api/a2a/callback, where agents elsewhere tell
-	// about tasks, without a principal: it checks who calls by itself. If nil, those paths
-	// are not found.
+	// Callbacks serves everything below /api/a2a/callback, where remote agents send
+	// notifications about tasks. Requests have no principal; the handler authenticates them
+	// itself. If nil, those paths are not found.
 	Callbacks http.Handler
-	// Guests serve paths in the shapes of other ecosystems, each those that the front and
-	// the guests before it do not serve.
+	// Guests serve paths in the shapes of other ecosystems. The front's own paths come first,
+	// then the guests in their order.
 	Guests []surface.Surface
-	// Logger receives a record for each error that the caller is not told. If nil,
-	// nothing is logged.
+	// Logger receives a record for each error that is hidden from the caller. If nil, nothing
+	// is logged.
 	Logger *slog.Logger
-	// Limits are described there.
+	// Limits bound the cost of each request; zero fields have defaults.
 	Limits Limits
 }
 
-// Profiles are the dialects of callers and agents, by names such as "v0.3" or
-// "promptkit"; other names count as none. The dialect of the caller counts first.
+// Profiles are the dialects of callers and agents, by names such as "v0.3" or "promptkit";
+// other names are ignored. The dialect of the caller takes precedence.
 type Profiles struct {
-	// Callers are by the id of the principal. A caller with RockBot's may ask for a task
-	// by the id of its message, and goes on with a task by its context, in every dialect.
+	// Callers are the dialects by the id of the principal. A caller with RockBot's dialect may
+	// read a task by the id of its message, and continues a task by its context, in every
+	// dialect.
 	Callers map[string]string
-	// Agents are by their names; the default agent's counts for calls that name none.
+	// Agents are the dialects by agent name; the default agent's applies to calls that name
+	// none.
 	Agents map[task.Agent]string
 }
 
-// Limits bound what one request may take. Zero fields have the default named.
+// Limits bound the cost of one request. A zero field means the default named in its comment.
 type Limits struct {
-	// Body is the largest request body in bytes: 10 MiB.
+	// Body is the largest request body in bytes. The default is 10 MiB.
 	Body int64
-	// BodyTime is how long a body may take to arrive: 30 s.
+	// BodyTime is how long a body may take to arrive. The default is 30 s.
 	BodyTime time.Duration
-	// WriteTime is how long the reader of an answer may take to accept a write: 30 s.
-	// A reader who takes longer is cut off.
+	// WriteTime is how long a client may take to accept a write. The default is 30 s. A slower
+	// client is disconnected.
 	WriteTime time.Duration
-	// KeepAlive is the silence after which a stream sends a comment: 15 s.
+	// KeepAlive is the silence after which a stream sends a comment. The default is 15 s.
 	KeepAlive time.Duration
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 )
 
-// bubble runs f with a front that is served in memory, in a bubble.
+// bubble runs f in a synctest bubble, with a front that is served in memory.
 func bubble(t *testing.T, cfg httpfront.Config, f func(t *testing.T, dial func() *rawConn)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -31,7 +31,7 @@ func bubble(t *testing.T, cfg httpfront.Config, f func(t *testing.T, dial func()
 	})
 }
 
-// rawConn is a client that writes what it likes.
+// rawConn is a client that writes arbitrary bytes.
 type rawConn struct {
 	net.Conn
 	t *testing.T
@@ -111,7 +111,8 @@ func TestSlowBody(t *testing.T) {
 	})
 }
 
-// A refused request does not get more time for its body than an accepted one.
+// TestSlowBodyOfRefusedRequest checks that a refused request does not get more time for its
+// body than an accepted one.
 func TestSlowBodyOfRefusedRequest(t *testing.T) {
 	t.Parallel()
 	bubble(t, httpfront.Config{Auth: byKey()}, func(t *testing.T, dial func() *rawConn) {
@@ -124,7 +125,8 @@ func TestSlowBodyOfRefusedRequest(t *testing.T) {
 	})
 }
 
-// The limit on the body's time does not end what comes after it.
+// TestBodyTimeIsNotRequestTime checks that the limit on the body's time does not end the rest
+// of the request.
 func TestBodyTimeIsNotRequestTime(t *testing.T) {
 	t.Parallel()
 	words := make(chan string)
@@ -211,8 +213,8 @@ func TestPipelinedRequests(t *testing.T) {
 	})
 }
 
-// A caller may ask before it sends a body, also on a connection whose last write
-// is longer ago than a write may take.
+// TestExpectContinue checks that a caller may ask before it sends a body, also on a connection
+// whose last write is longer ago than the write limit.
 func TestExpectContinue(t *testing.T) {
 	t.Parallel()
 	bubble(t, httpfront.Config{}, func(t *testing.T, dial func() *rawConn) {
@@ -232,7 +234,8 @@ func TestExpectContinue(t *testing.T) {
 	})
 }
 
-// A caller that does not take its answer is cut off like the reader of a stream.
+// TestStalledAnswer checks that a caller that does not read its answer is disconnected like the
+// reader of a stream.
 func TestStalledAnswer(t *testing.T) {
 	t.Parallel()
 	bubble(t, httpfront.Config{}, func(t *testing.T, dial func() *rawConn) {

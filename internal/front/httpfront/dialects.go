@@ -13,8 +13,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// recognize finds the operation of a JSON-RPC call, and notes the dialect to answer
-// in. Calls of v1.0 that name their version take the short way.
+// recognize determines the operation of a JSON-RPC call and the dialect of its answer. Calls of
+// v1.0 that name their version skip the detection of dialects.
 func (x *exchange) recognize(call *dialect.Call) (dialect.Operation, error) {
 	versions := x.r.Header[versionHeader]
 	if o, err := dialect.Lookup(call.Method); err == nil && dialect.Version(versions, dialect.RPC) == nil {
@@ -34,7 +34,7 @@ func (x *exchange) recognize(call *dialect.Call) (dialect.Operation, error) {
 	return x.operation, err
 }
 
-// profiles returns the dialects of the caller and of the agent, if they have any.
+// profiles returns the configured dialects of the caller and of the agent.
 func (x *exchange) profiles() []dialect.Shape {
 	p := &x.front.cfg.Profiles
 	var all []dialect.Shape
@@ -60,11 +60,11 @@ func (x *exchange) recall(id a2a.TaskID) (dialect.Shape, bool) {
 	if shape, ok := e.Dialect(x.r.Context(), &x.caller, id); ok {
 		return dialect.Shape(shape), true
 	}
-	// RockBot's clients alone ask by other ids than those of tasks.
+	// Only RockBot's clients use other ids than those of tasks.
 	return dialect.RockBot, e.Aliased(x.r.Context(), &x.caller, id)
 }
 
-// decoder returns the decoder for the params of the call, which are v1.0 by now.
+// decoder returns the decoder for the params of the call, which are in v1.0 by now.
 func (x *exchange) decoder() *dialect.Decoder {
 	if x.shape == dialect.V1 {
 		return &x.front.decoder
@@ -72,9 +72,8 @@ func (x *exchange) decoder() *dialect.Decoder {
 	return &x.front.filler
 }
 
-// isRockBot reports whether the caller is a RockBot: its dialect says so, or the profile
-// of its key. Some of its clients speak v1.0 and v0.3 like everybody else, and know tasks
-// no better.
+// isRockBot reports whether the caller is a RockBot, by its dialect or by the profile of its
+// key. Some of its clients use v1.0 and v0.3, but still identify tasks in RockBot's way.
 func (x *exchange) isRockBot() bool {
 	if x.shape == dialect.RockBot {
 		return true
@@ -93,9 +92,9 @@ func (x *exchange) foreign(r *op.Send) {
 	}
 }
 
-// showsEnded reports whether a subscriber sees a task that has ended, where others are
-// refused. Awaken's client does not look at the task before it subscribes, with GET, and
-// fails its run if the task has ended meanwhile; the kits and SDKs subscribe with POST.
+// showsEnded reports whether a subscriber gets a task that has ended instead of an error.
+// Awaken's client subscribes with GET without reading the task first, and fails its run if the
+// task has ended meanwhile; the kits and SDKs subscribe with POST.
 func (x *exchange) showsEnded() bool {
 	if x.shape == dialect.PromptKit {
 		return true
@@ -103,8 +102,8 @@ func (x *exchange) showsEnded() bool {
 	return x.shape == dialect.V1 && !x.route.rpc && x.r.Method == http.MethodGet && !x.front.cfg.SpecStatuses
 }
 
-// subscribeEnded is Engine.Subscribe for a dialect that shows a task that has ended
-// instead of refusing it.
+// subscribeEnded is Engine.Subscribe for a dialect that returns a task that has ended instead
+// of refusing it.
 func (x *exchange) subscribeEnded(r *op.Subscribe) (*engine.Stream, error) {
 	e := x.front.cfg.Engine
 	st, err := e.Subscribe(x.r.Context(), &x.caller, r)

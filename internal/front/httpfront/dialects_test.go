@@ -16,7 +16,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// What a call does not say, the caller's profile does, then the agent's.
+// TestProfiles checks that the caller's profile, then the agent's, supplies the dialect that a
+// call does not name.
 func TestProfiles(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, httpfront.Config{Auth: byKey(), Profiles: httpfront.Profiles{
@@ -45,7 +46,8 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// The dialect of a task is remembered for its owner, and tells nobody else anything.
+// TestDialectOfATask checks that the dialect of a task is remembered for its owner, and reveals
+// nothing to other callers.
 func TestDialectOfATask(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, httpfront.Config{Auth: byKey()}, everyone()...)
@@ -66,7 +68,8 @@ func TestDialectOfATask(t *testing.T) {
 	}
 }
 
-// The extended card of v0.3 has the keys of v0.3, by either of its ways.
+// TestExtendedCardOfV03 checks that the extended card of v0.3 has the keys of v0.3, on both of
+// its paths.
 func TestExtendedCardOfV03(t *testing.T) {
 	t.Parallel()
 	h := extendedHub(t, engine.ExtendedCards{Token: cardToken}, httpfront.Config{AllowAnonymous: true})
@@ -82,7 +85,7 @@ func TestExtendedCardOfV03(t *testing.T) {
 			t.Errorf("%s may be kept: %q", name, got.header.Get("Cache-Control"))
 		}
 	}
-	// The token opens nothing else.
+	// The token authorizes nothing else.
 	if got := h.do("POST", "/a2a", rpc("tasks/get", `{"id":"x"}`), token); got.code == 200 && strings.Contains(got.body, `"result"`) {
 		t.Errorf("a task by the token of the card: %s", got)
 	}
@@ -108,8 +111,8 @@ func TestJobErrors(t *testing.T) {
 	}
 }
 
-// A caller may choose the id of a new task where its clients do, unless the operator
-// says otherwise.
+// TestClientIDs checks that a caller may choose the id of a new task on the surfaces whose
+// clients do so, unless the operator disables it.
 func TestClientIDs(t *testing.T) {
 	t.Parallel()
 	chosen := withTask("mine", message("hi"))
@@ -118,7 +121,7 @@ func TestClientIDs(t *testing.T) {
 		if got := h.do("POST", "/v1/a2a/message:send", chosen); got.code != code {
 			t.Errorf("HTTP+JSON, refused %v: %s, want %d", no, got, code)
 		}
-		// Awaken's client for remote agents names the version, too.
+		// Awaken's client for remote agents also names the version.
 		if got := h.do("POST", "/v1/a2a/message:send", withTask("run", message("hi")), v1); got.code != code {
 			t.Errorf("HTTP+JSON with a version, refused %v: %s, want %d", no, got, code)
 		}
@@ -133,8 +136,8 @@ func TestClientIDs(t *testing.T) {
 	}
 }
 
-// The card of a hub that takes ids of callers declares it, and an answer says that the
-// extension is active to a caller that names it, where it is.
+// TestClientIDsAreDeclared checks that the card of a hub that accepts ids of callers declares
+// it. Answers to a caller that names the extension list it as active, where it is.
 func TestClientIDsAreDeclared(t *testing.T) {
 	t.Parallel()
 	named := "A2A-Extensions: https://x.example/other, " + card.ClientTaskIDs
@@ -166,7 +169,8 @@ func TestClientIDsAreDeclared(t *testing.T) {
 	}
 }
 
-// However often and however close together a job comes, it is done once.
+// TestJobOnce checks that a job is performed once, however often and however concurrently it
+// arrives.
 func TestJobOnce(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, httpfront.Config{}, everyone()...)
@@ -189,8 +193,8 @@ func TestJobOnce(t *testing.T) {
 	}
 }
 
-// Another job of a context that waits for its caller continues the task there, and is
-// answered under its own id.
+// TestJobContinues checks that another job of a context that waits for its caller continues the
+// task, and is answered under its own id.
 func TestJobContinues(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, httpfront.Config{}, everyone()...)
@@ -208,8 +212,9 @@ func TestJobContinues(t *testing.T) {
 	}
 }
 
-// Some clients of RockBot speak v1.0 or v0.3 like everybody else, but still ask by the
-// ids of their messages and go on by the context. The profile of the key says who they are.
+// TestRockBotByProfile checks clients of RockBot that use v1.0 or v0.3, but still identify
+// tasks by the ids of their messages and continue by the context. The profile of the key
+// identifies them.
 func TestRockBotByProfile(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, httpfront.Config{Auth: byKey(), Profiles: httpfront.Profiles{Callers: map[string]string{"bot": "rockbot"}}}, everyone()...)
@@ -241,8 +246,9 @@ func TestRockBotByProfile(t *testing.T) {
 	}
 }
 
-// Callers of RockBot's gateway name no version, and some of their calls have nothing else
-// by which they could be known. The key in X-Api-Key on the path "/" is enough.
+// TestRockBotByItsKey checks that the key in X-Api-Key on the path "/" identifies callers of
+// RockBot's gateway. They name no version, and some of their calls have no other distinguishing
+// mark.
 func TestRockBotByItsKey(t *testing.T) {
 	t.Parallel()
 	keys, key := keyring(t)

@@ -1,10 +1,10 @@
-// Package httpfront is the hub's HTTP side: it finds out what a request asks for
-// and who asks, lets the engine do it, and writes the answer.
+// Package httpfront is the hub's HTTP side: it determines the operation and the caller of a
+// request, calls the engine, and writes the answer.
 //
 // # What it is
 //
-// A [Front] serves both HTTP bindings of the protocol, the agent cards, and the
-// two health paths:
+// A [Front] serves both HTTP bindings of the protocol, the agent cards, and the two health
+// paths:
 //
 //	POST /  /a2a  /a2a/{agent}  /a2a/{agent}/a2a     JSON-RPC
 //	POST /v1/a2a[/{tenant}]/message:send             HTTP+JSON
@@ -25,84 +25,82 @@
 //	GET  /healthz  /readyz  /metrics
 //	POST /mcp  and GET, DELETE                       MCP, by another handler
 //
-// A tenant is the name of an agent. Paths are taken apart by hand: agents and task
-// ids are free text, and ":cancel" counts only where nobody escaped it.
+// A tenant is the name of an agent. Paths are parsed without a router, because names of agents
+// and task ids are free text, and ":cancel" is a verb only if it is not escaped.
 //
-// The order of the checks is fixed: path and method, caller, limits of the caller,
-// agent, version, content type, size, payload. A JSON-RPC call has its version checked once its id
-// is known, so that the error carries it. Package dialect reads and writes the
-// payloads and holds the table of errors.
+// The order of the checks is fixed: path and method, caller, limits of the caller, agent,
+// version, content type, size, payload. The version of a JSON-RPC call is checked once its id
+// is known, so that the error carries the id. Package dialect reads and writes the payloads and
+// holds the table of errors.
 //
-// Surfaces in the shapes of other ecosystems (package guest) serve what else there is, such as
-// /v1/models, /v1/chat/completions and /ag-ui/{agent}. They have the front's guard, identity
-// and limits, and their own shape of errors.
+// Surfaces in the shapes of other ecosystems (package surface) serve further paths, such as
+// /v1/models, /v1/chat/completions and /ag-ui/{agent}. They share the front's guard,
+// authentication and limits, and have their own shape of errors.
 //
 // # Dialects
 //
-// JSON-RPC is read in four dialects, which package dialect tells apart: v1.0, v0.3,
-// that of PromptKit and that of RockBot's gateway. A call in another one than v1.0 is
-// rewritten into v1.0 before it is decoded, and its answer, its frames and its errors are
-// rewritten into its dialect. Calls of v1.0 that name their version pay nothing for that.
-// A task remembers the dialect in which it was made; [Profiles] say what a call does not.
+// JSON-RPC is read in four dialects, which package dialect distinguishes: v1.0, v0.3, that of
+// PromptKit and that of RockBot's gateway. A call in another dialect than v1.0 is rewritten
+// into v1.0 before it is decoded, and its answer, its frames and its errors are rewritten into
+// its dialect. Calls of v1.0 that name their version have no overhead from that. A task
+// remembers the dialect in which it was created; [Profiles] supply the dialect of calls that do
+// not show theirs.
 //
 // # Cards
 //
-// A card says which credentials the hub asks for, as soon as it does, if the
-// authenticator knows (a method Security like that of auth.Keyring). Requirements have
-// the protocol's spelling, but for Go programs that do not name themselves, which get
-// that of the official SDK.
+// A card lists the credentials that the hub requires, if the authenticator reports them (a
+// method Security like that of auth.Keyring). Requirements have the protocol's spelling. Only
+// Go programs that do not name themselves get the spelling of the official SDK.
 //
-// The extended card is there if the engine was configured with who may see it. Its
-// token opens nothing else; whoever has no other credentials is nobody. Nothing keeps
-// the answer.
+// The extended card is served if the engine is configured with its readers. Its token
+// authorizes nothing else; a caller without other credentials has no principal. Its answers are
+// not cacheable.
 //
 // # Extensions and keys
 //
 // Callers name extensions in A2A-Extensions, or in the header of v0.3, X-A2A-Extensions.
-// Answers with tasks or messages, streams too, name those that are active, in the header
-// of v1.0 and to a caller of v0.3 in its own: for a message those that its agent has
-// confirmed, and otherwise those that the agent's card declares. The first hundred of a
-// request count.
+// Answers with tasks or messages, including streams, name the active extensions, in the header
+// of v1.0, and for a caller of v0.3 in its own header as well. For a message these are the
+// extensions that its agent has confirmed, and otherwise those that the agent's card declares.
+// Only the first hundred extensions of a request are used.
 //
-// A message with an Idempotency-Key is taken once, where the engine was configured so.
-// The dialect, the binding and whether the answer is a stream make no difference to it.
+// A message with an Idempotency-Key is accepted once, if the engine is configured so. The
+// dialect, the binding and streaming make no difference to the key.
 //
 // # Guarantees
 //
-// Every answer to a call has the shape of the surface it came in by, errors
-// included. An error that was not written for callers leaves as "internal error"
-// with a reference, and is logged once under it.
+// Every answer to a call has the shape of its surface, including errors. An error that was not
+// written for callers is sent as "internal error" with a reference, and is logged once under
+// that reference.
 //
-// The frames of a stream are what the engine has stored, in its order; the id of an
-// event is the version of its entry, so a reader who comes back with Last-Event-ID
-// misses nothing and gets nothing twice. An error that is known before the first
-// event is a plain answer.
+// The frames of a stream are the events that the engine has stored, in its order. The id of an
+// event is the version of its entry, so a reader that reconnects with Last-Event-ID misses and
+// repeats nothing. An error that is known before the first event is a plain answer.
 //
-// A reader who does not take a write within [Limits].WriteTime is cut off; it holds
-// up nobody else, because the stream reads from the log and not from a channel. A
-// caller who goes away ends its own stream and nothing else.
+// A reader that does not accept a write within [Limits].WriteTime is disconnected. It delays no
+// other reader, because the stream reads from the log and not from a channel. A caller that
+// disconnects ends its own stream and nothing else.
 //
-// Each request of a caller counts against its limits before its body is read, and the
-// body once it was: all operations of both bindings, /mcp, and everything below /api/v1. Who
-// is over a limit gets 429 with Retry-After. Cards and health paths have no caller and
-// are not counted.
+// Each request of a caller counts against its limits before its body is read, and the body once
+// it was read: all operations of both bindings, /mcp, and everything below /api/v1. A caller
+// over a limit gets 429 with Retry-After. Cards and health paths have no caller and are not
+// counted.
 //
-// Without an authenticator only callers on this machine are served, and only by a
-// loopback name (see [Config].Auth).
+// Without an authenticator only callers on this machine are served, and only by a loopback name
+// (see [Config].Auth).
 //
 // # What it does not promise
 //
-// Which events a write carries together is a matter of timing. Comments between
-// events mean only that the connection is alive.
+// The grouping of events into writes depends on timing. Comments between events mean only that
+// the connection is alive.
 //
 // # Concurrency
 //
-// A Front serves any number of requests at once. It starts no goroutines; a stream
-// lives in the goroutine of its request and holds no buffer while it is idle.
+// A Front serves any number of requests concurrently. It starts no goroutines; a stream runs in
+// the goroutine of its request and holds no buffer while it is idle.
 //
 // # Testing
 //
-// Protocol behaviour is written down as transcripts under testdata; -update writes
-// their answers again. Tests with timeouts run over in-memory connections in a
-// bubble with a clock of its own.
+// Protocol behaviour is recorded as transcripts under testdata; -update rewrites their answers.
+// Tests with timeouts run over in-memory connections in a synctest bubble.
 package httpfront

@@ -3,7 +3,7 @@ package httpfront
 // MaxCards is maxCards.
 const MaxCards = maxCards
 
-// CardsKept returns how many card documents f keeps.
+// CardsKept returns how many card documents f caches.
 func CardsKept(f *Front) int {
 	f.cards.mu.Lock()
 	defer f.cards.mu.Unlock()

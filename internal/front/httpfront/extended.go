@@ -11,12 +11,12 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 )
 
-// mayVisit reports whether the request may be one for the extended card. Of a
-// JSON-RPC request that is not known before its body is read.
+// mayVisit reports whether the request may be one for the extended card. For a JSON-RPC request
+// that is unknown until its body is read.
 func (x *exchange) mayVisit() bool { return x.route.rpc || x.route.place == atExtendedCard }
 
-// visit is identify for requests that may be for the extended card, where a token
-// opens it.
+// visit is identify for requests that may be for the extended card, which a token may
+// authorize.
 func (x *exchange) visit() error {
 	v, err := x.front.cfg.Engine.Visit(x.r.Context(), x.front.cfg.Auth, x.credentials())
 	if err != nil {
@@ -26,7 +26,7 @@ func (x *exchange) visit() error {
 	return nil
 }
 
-// credentials are what the request says about its caller.
+// credentials returns the credentials of the request.
 func (x *exchange) credentials() *auth.Request {
 	r := &auth.Request{Header: x.r.Header.Values, RemoteAddr: x.r.RemoteAddr}
 	if x.r.TLS != nil {
@@ -35,8 +35,7 @@ func (x *exchange) credentials() *auth.Request {
 	return r
 }
 
-// onlyCard returns the error for a caller who may do nothing but look at the extended
-// card.
+// onlyCard returns the error for a caller that may only read the extended card.
 func (x *exchange) onlyCard() error {
 	if x.visitor == nil {
 		return nil
@@ -44,8 +43,8 @@ func (x *exchange) onlyCard() error {
 	return x.visitor.Err
 }
 
-// extendedCard answers GetExtendedAgentCard (specification §3.1.11). The answer is
-// for nobody else, so it is not kept.
+// extendedCard answers GetExtendedAgentCard (specification §3.1.11). The answer is for this
+// caller only, so it is not cacheable.
 func (x *exchange) extendedCard(r *op.ExtendedCard, err error) error {
 	if err != nil {
 		return err
@@ -86,7 +85,7 @@ func (x *exchange) extendedJSON(a *engine.Agent, r *op.ExtendedCard) ([]byte, er
 	switch x.shape {
 	case dialect.V1:
 	case dialect.RockBot:
-		o.ExtendedCard = true // this is it
+		o.ExtendedCard = true // this is the extended card
 	default:
 		o.Layout = card.Union
 	}
@@ -97,9 +96,9 @@ func (x *exchange) extendedJSON(a *engine.Agent, r *op.ExtendedCard) ([]byte, er
 	return card.JSON(c, o)
 }
 
-// plainGo reports whether a request comes from a Go program that does not say which
-// one it is, as those with the official SDK do. It reads security requirements in a
-// spelling of its own, see card.Options.
+// plainGo reports whether a request comes from a Go program that does not name itself, like
+// those with the official SDK. That SDK reads security requirements in its own spelling, see
+// card.Options.
 func plainGo(h http.Header) bool {
 	agents := h["User-Agent"]
 	return len(agents) == 1 && strings.HasPrefix(agents[0], "Go-http-client/")

@@ -22,7 +22,7 @@ import (
 
 const cardToken = "a-token-of-the-extended-cards"
 
-// extendedAgents are echo, which shows more to some, and greet, which does not.
+// extendedAgents returns echo, which has an extended card, and greet, which has none.
 func extendedAgents() []engine.Agent {
 	more := newAgent("echo", echo())
 	more.Extended = card.Extend(more.Card, &a2a.AgentCard{
@@ -49,11 +49,12 @@ func keyring(t *testing.T) (*auth.Keyring, string) {
 	return &auth.Keyring{Configured: []auth.Key{*k}}, key
 }
 
-// Every way to ask gives the card to who has the token, and a challenge to others.
+// TestExtendedCardByToken checks that each operation for the card returns it to callers with
+// the token, and a challenge to others.
 func TestExtendedCardByToken(t *testing.T) {
 	t.Parallel()
 	const key = "the-key-of-ann"
-	// Not a keyring, which would slow the wrong tokens down.
+	// A keyring would slow the wrong tokens down.
 	closed := auth.Func(func(_ context.Context, r *auth.Request) (*auth.Principal, error) {
 		if slices.Equal(r.Header("Authorization"), []string{"Bearer " + key}) {
 			return &auth.Principal{ID: "ann"}, nil
@@ -115,7 +116,8 @@ func checkExtended(t *testing.T, got *answer, agent string) {
 	}
 }
 
-// The token is not a key: it opens nothing else, on a closed hub and beside a key.
+// TestTokenOfExtendedCardsIsNoKey checks that the token is not a key: it authorizes nothing
+// else, on a closed hub and beside a key.
 func TestTokenOfExtendedCardsIsNoKey(t *testing.T) {
 	t.Parallel()
 	ring, key := keyring(t)
@@ -164,7 +166,7 @@ func TestExtendedCardForCallers(t *testing.T) {
 	}
 }
 
-// counted is an authenticator that everybody passes, and that counts refusals.
+// counted is an authenticator that accepts all callers and counts refusals.
 type counted struct {
 	auth.Authenticator
 
@@ -176,8 +178,8 @@ func (c *counted) Refuse(context.Context, *auth.Request, string) error {
 	return auth.ErrUnauthenticated
 }
 
-// Guesses at the token are counted where credentials are; asking without one is no
-// guess.
+// TestWrongTokensAreCounted checks that guesses at the token are counted like wrong
+// credentials. A request without a token is no guess.
 func TestWrongTokensAreCounted(t *testing.T) {
 	t.Parallel()
 	c := &counted{Authenticator: auth.Anyone()}
@@ -194,7 +196,8 @@ func TestWrongTokensAreCounted(t *testing.T) {
 	}
 }
 
-// The public card tells where the extended one is announced, and what it asks for.
+// TestPublicCardOfExtendedOne checks that the public card announces the extended one and the
+// credentials that it requires.
 func TestPublicCardOfExtendedOne(t *testing.T) {
 	t.Parallel()
 	type shown struct {
@@ -246,8 +249,8 @@ const (
 	bareSpelling  = `"securityRequirements":[{"schemes":{"apiKey":[]}}]`
 )
 
-// Cards say what is on, from the moment on at which it is, each kind of reader in its
-// own spelling.
+// TestSecurityOfCards checks that cards list the active security as soon as it is active, in
+// the spelling of each kind of reader.
 func TestSecurityOfCards(t *testing.T) {
 	t.Parallel()
 	by := &changing{Authenticator: auth.Anyone()}
@@ -288,8 +291,8 @@ func TestSecurityOfCards(t *testing.T) {
 	}
 }
 
-// The official client reads the cards of a hub that asks for keys, finds its way by
-// them, and is given the extended card.
+// TestSDKReadsSecuredCards checks that the official client reads the cards of a hub that
+// requires keys, follows them, and gets the extended card.
 func TestSDKReadsSecuredCards(t *testing.T) {
 	t.Parallel()
 	ring, key := keyring(t)

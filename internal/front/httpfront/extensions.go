@@ -17,8 +17,8 @@ const (
 	extensionsHeaderV0 = "X-A2a-Extensions"
 )
 
-// maxExtensions is how many extensions of a request count. Further ones are ignored
-// like unknown ones.
+// maxExtensions is how many extensions of a request are used. Further ones are ignored like
+// unknown ones.
 const maxExtensions = 100
 
 // extensions returns the extension URIs that the caller names, each once
@@ -38,9 +38,9 @@ func extensions(h http.Header) []string {
 	return uris
 }
 
-// activated names the extensions that are active in a call of the agent, which may have said
-// which, in the headers of the answer: always in that of v1.0, and in that of v0.3 for a caller
-// who used it.
+// activated names the active extensions of a call in the headers of the answer: always in the
+// header of v1.0, and in that of v0.3 for a caller that used it. said holds the agent's
+// confirmation, if it sent one.
 func (x *exchange) activated(agent task.Agent, said *engine.Confirmation) {
 	if len(x.caller.Extensions) == 0 {
 		return

@@ -24,7 +24,8 @@ func extensive() engine.Agent {
 	return a
 }
 
-// extensionCalls make the calls that show what is active, for a task of the agent.
+// extensionCalls returns the calls whose answers name active extensions, for a task of the
+// agent.
 func extensionCalls(t *testing.T, h *hub) map[string]func(headers ...string) *answer {
 	t.Helper()
 	made := h.do("POST", "/v1/a2a/extensive/message:send", message("hello"), "A2A-Extensions: "+geoURI)
@@ -44,7 +45,7 @@ func extensionCalls(t *testing.T, h *hub) map[string]func(headers ...string) *an
 			return h.do(c[0], c[1], c[2], append(headers, v1)...)
 		}
 	}
-	// A reader who resumes a task that has ended.
+	// A reader that resumes a task that has ended.
 	calls["rest resume"] = func(headers ...string) *answer {
 		return h.do("POST", "/v1/a2a/tasks/"+id+":subscribe", "", append(headers, v1, "Last-Event-ID: 1")...)
 	}
@@ -61,7 +62,8 @@ func between(t *testing.T, s, before, after string) string {
 	return s
 }
 
-// What is active is named in the header of v1.0, and in that of v0.3 for who uses it.
+// TestActivatedExtensions checks that active extensions are named in the header of v1.0, and in
+// that of v0.3 for callers that use it.
 func TestActivatedExtensions(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, httpfront.Config{}, newAgent("echo", echo()), extensive())
@@ -88,7 +90,8 @@ func TestActivatedExtensions(t *testing.T) {
 	}
 }
 
-// Without the required extension every call is refused, and nothing is activated.
+// TestRequiredExtensions checks that without the required extension every call is refused, and
+// nothing is activated.
 func TestRequiredExtensions(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, httpfront.Config{}, newAgent("echo", echo()), extensive())
@@ -109,8 +112,8 @@ func TestRequiredExtensions(t *testing.T) {
 	}
 }
 
-// An agent that declares nothing activates nothing, and the card can be read without
-// any extension.
+// TestUndeclaredExtensions checks that an agent that declares nothing activates nothing, and
+// that the card can be read without any extension.
 func TestUndeclaredExtensions(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, httpfront.Config{}, newAgent("echo", echo()), extensive())
@@ -124,7 +127,7 @@ func TestUndeclaredExtensions(t *testing.T) {
 	}
 }
 
-// A request that names very many extensions names the first hundred.
+// TestManyExtensions checks that only the first hundred extensions of a request are used.
 func TestManyExtensions(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, httpfront.Config{}, extensive())
@@ -141,8 +144,8 @@ func TestManyExtensions(t *testing.T) {
 	}
 }
 
-// Callers of v0.3 have a header of their own, and no code of their own for what is
-// missing.
+// TestExtensionsOfV03 checks that callers of v0.3 have their own header, but no error code of
+// their own for missing extensions.
 func TestExtensionsOfV03(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, httpfront.Config{}, extensive())

@@ -20,8 +20,8 @@ import (
 
 var reference = regexp.MustCompile(`[0-9a-f]{16}`)
 
-// An error in a running stream is its last event, in the shape of the surface and
-// without an id.
+// TestFailEvent checks that an error in a running stream is its last event, in the shape of the
+// surface and without an id.
 func TestFailEvent(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -24,15 +24,15 @@ type Front struct {
 	cfg     Config
 	guarded bool
 	decoder dialect.Decoder
-	// filler is the decoder of the dialects whose messages need no id and no role.
+	// filler is the decoder of the dialects in which messages need no id and no role.
 	filler dialect.Decoder
 	cards  cards
 	union  union
-	// limiter is nil if nothing is limited.
+	// limiter is nil if no limits are configured.
 	limiter *ratelimit.Limiter
-	// token is set if a token opens the extended cards.
+	// token is set if a token authorizes reading the extended cards.
 	token bool
-	// keys is set if idempotency keys count.
+	// keys is set if idempotency keys are enabled.
 	keys bool
 }
 
@@ -65,8 +65,8 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Inside returns the handler for requests from inside the process, whose caller is the
-// principal in their context. What a caller may do and take is checked as it is for others;
-// credentials, Host and Origin are not looked at. It must not be served to anybody else.
+// principal in their context. The permissions and limits of callers apply as usual;
+// credentials, Host and Origin are not checked. It must not be reachable for other clients.
 func (f *Front) Inside() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.exchange(&exchange{front: f, w: w, r: r, rc: http.NewResponseController(w), inside: true})
@@ -104,30 +104,30 @@ type exchange struct {
 	rc     *http.ResponseController
 	route  route
 	caller op.Caller
-	// inside says that the request comes from inside the process.
+	// inside states that the request comes from inside the process.
 	inside bool
-	// visitor is set if the caller may have come for the extended card. If its Err is
-	// set, there is no principal.
+	// visitor is set if the request may be for the extended card. If its Err is set, there is
+	// no principal.
 	visitor *engine.Visitor
-	// in holds the body. A stream does without it.
+	// in holds the body. A stream releases it.
 	in *buffer
-	// id is the id of a JSON-RPC request as it came, or nil.
+	// id is the raw id of a JSON-RPC request, or nil.
 	id []byte
-	// shape is the dialect to answer in, operation what was asked for; both are known
+	// shape is the dialect of the answer, operation the requested operation; both are known
 	// once a JSON-RPC request was recognised.
 	shape     dialect.Shape
 	operation dialect.Operation
 	// read is set once the body has been read to its end.
 	read bool
-	// wrote is set once the answer has begun.
+	// wrote is set once the answer has started.
 	wrote bool
 	seen  observed
-	// guest is the surface that serves the path, which takes methods.
+	// guest is the surface that serves the path, which allows methods.
 	guest   surface.Surface
 	methods string
 }
 
-// notServed is what callers read of a path that leads nowhere.
+// notServed is the error text for a path that is not served.
 const notServed = "nothing is served at this path"
 
 var (
@@ -141,7 +141,7 @@ var (
 	}
 )
 
-// precheck finds out whether there is something at the path for this method.
+// precheck checks the guard, the path and the method.
 func (x *exchange) precheck() error {
 	if x.front.guarded && !x.inside {
 		if err := guard(x.r); err != nil {
@@ -190,7 +190,7 @@ func notAllowed(method, allow string) error {
 	}
 }
 
-// serve answers a request for a place that is there.
+// serve answers a request for a served path.
 func (x *exchange) serve() {
 	switch x.route.place {
 	case atHealth:
@@ -252,27 +252,27 @@ func (x *exchange) serve() {
 	}
 }
 
-// handOver lets another handler answer, who finds the caller in the context.
+// handOver passes the request to another handler, with the caller in the context.
 func (x *exchange) handOver(h http.Handler) {
 	x.wrote = true
 	h.ServeHTTP(x.w, x.r.WithContext(auth.WithPrincipal(x.r.Context(), x.caller.Principal)))
 }
 
-// agentThere reports whether the path names an agent that the hub has. Whoever is
-// not authenticated does not get here, so names cannot be probed.
+// agentThere reports whether the path names an existing agent. Unauthenticated callers are
+// refused before, so names cannot be probed.
 func (x *exchange) agentThere() bool {
 	if x.route.agent == "" {
 		return true
 	}
 	a, ok := x.front.cfg.Engine.Agent(task.Agent(x.route.agent))
 	x.seen.agent = a.Name
-	// Whoever may do nothing with an agent of that name hears the same whether there is one.
+	// A caller without any permission for an agent of that name gets the same answer whether
+	// the agent exists or not.
 	return ok || !x.front.cfg.Engine.Sees(x.caller.Principal, task.Agent(x.route.agent))
 }
 
-// deadlines bounds the time of the body, and of an interim answer to a caller who
-// wants to be asked for the body. The deadline of the answer is set when it is
-// written.
+// deadlines bounds the time of the body, and of the interim answer to a caller that sends
+// Expect. The deadline of the answer is set when it is written.
 func (x *exchange) deadlines() {
 	if x.r.ContentLength != 0 {
 		x.readBy(time.Now().Add(x.front.cfg.Limits.BodyTime))
@@ -282,8 +282,8 @@ func (x *exchange) deadlines() {
 	}
 }
 
-// recovered turns a panic into an internal error. If the answer has begun, the
-// connection is cut, so that nobody takes it for complete.
+// recovered turns a panic into an internal error. If the answer has started, the connection is
+// closed, so that the client does not take it for complete.
 func (x *exchange) recovered() {
 	p := recover()
 	if p == nil {

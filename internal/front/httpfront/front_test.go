@@ -50,8 +50,8 @@ func (a *answer) failure(t *testing.T) (reason string, f failure) {
 	return "", f
 }
 
-// Every route of both bindings leads to its operation. The reasons are those of
-// calls that name nothing.
+// TestRoutes checks that every route of both bindings leads to its operation. The reasons are
+// those of empty calls.
 func TestRoutes(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, httpfront.Config{}, everyone()...)
@@ -115,8 +115,9 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// Callers that name a version get the statuses of the specification, as those of a hub with
-// SpecStatuses do; callers that name none get those that they are used to.
+// TestSpecStatuses checks that callers that name a version get the statuses of the
+// specification, as all callers of a hub with SpecStatuses do. Callers that name none get those
+// that they expect.
 func TestSpecStatuses(t *testing.T) {
 	t.Parallel()
 	plain, spec := startHub(t, httpfront.Config{}, everyone()...), startHub(t, httpfront.Config{SpecStatuses: true}, everyone()...)
@@ -210,7 +211,8 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
-// A task of somebody else gives the same answer as none.
+// TestCallersSeeOnlyTheirOwn checks that a task of another caller gives the same answer as a
+// missing one.
 func TestCallersSeeOnlyTheirOwn(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, httpfront.Config{Auth: byKey()}, everyone()...)
@@ -237,7 +239,7 @@ func TestCallersSeeOnlyTheirOwn(t *testing.T) {
 	}
 }
 
-// What an error says for the operator stays with the operator.
+// TestHiddenErrors checks that internal error texts reach the operator only.
 func TestHiddenErrors(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -311,7 +313,7 @@ func TestAPI(t *testing.T) {
 	}
 }
 
-// Without an authenticator the front serves this machine alone.
+// TestAnonymous checks that without an authenticator the front serves this machine alone.
 func TestAnonymous(t *testing.T) {
 	t.Parallel()
 	e := startEngine(t, everyone()...)
@@ -349,8 +351,8 @@ func TestAnonymous(t *testing.T) {
 	}
 }
 
-// The agent sees the service parameters and extensions of the call, and no
-// credentials.
+// TestServiceParams checks that the agent gets the service parameters and extensions of the
+// call, and no credentials.
 func TestServiceParams(t *testing.T) {
 	t.Parallel()
 	seen := make(chan *a2asrv.ExecutorContext, 1)
@@ -396,7 +398,7 @@ func TestHealth(t *testing.T) {
 	if got := h.do("GET", "/healthz", ""); got.code != 200 || got.body != `{"status":"ok"}` {
 		t.Errorf("/healthz = %d %s", got.code, got.body)
 	}
-	// An engine that has not begun to run has not recovered its tasks.
+	// An engine that has not started has not recovered its tasks.
 	got := h.do("GET", "/readyz", "")
 	var report struct {
 		Status string
@@ -420,7 +422,7 @@ func TestReady(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := httpfront.New(httpfront.Config{Engine: startEngine(t, everyone()...), AllowAnonymous: true})
-		synctest.Wait() // the engine has begun
+		synctest.Wait() // the engine has started
 		w := httptest.NewRecorder()
 		f.ServeHTTP(w, httptest.NewRequest("GET", "/readyz", nil))
 		if w.Code != 200 || !strings.Contains(w.Body.String(), `"status":"ready"`) {
@@ -429,7 +431,8 @@ func TestReady(t *testing.T) {
 	})
 }
 
-// What fails because its caller waits no longer is no error of the hub.
+// TestCallersWhoWaitNoLonger checks that a failure caused by the caller's disconnect is not
+// logged as an error of the hub.
 func TestCallersWhoWaitNoLonger(t *testing.T) {
 	t.Parallel()
 	var log logbook

@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 )
 
-// Whatever is asked, the answer is JSON or a stream, and never an internal error.
+// FuzzServe checks that every request gets JSON or a stream, and never an internal error.
 func FuzzServe(f *testing.F) {
 	f.Add("POST", "/a2a", "1.0", rpc("SendMessage", message("hi")))
 	f.Add("POST", "/a2a/echo/", "", rpc("GetTask", `{"id":"x"}`))

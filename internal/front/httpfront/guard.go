@@ -12,9 +12,9 @@ import (
 	"github.com/parley-a2a/parley/internal/apierror"
 )
 
-// guard refuses requests that a web page made a browser send to a hub on this
-// machine: a page can name any host that resolves to 127.0.0.1, but it cannot lie
-// in Host and Origin.
+// guard refuses requests that a web page may have sent through a browser to a hub on this
+// machine: a page can name any host that resolves to 127.0.0.1, but it cannot forge Host and
+// Origin.
 func guard(r *http.Request) error {
 	if !loopbackHost(r.Host) {
 		return apierror.New(a2a.ErrUnauthorized, "host %q is not a loopback address", r.Host)
@@ -28,8 +28,7 @@ func guard(r *http.Request) error {
 	return nil
 }
 
-// loopbackHost reports whether host, with or without a port, can only mean this
-// machine.
+// loopbackHost reports whether host, with or without a port, can only denote this machine.
 func loopbackHost(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h

@@ -7,13 +7,13 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 )
 
-// serveHealth says that the process is up, and nothing else.
+// serveHealth reports that the process is up, without further checks.
 func (x *exchange) serveHealth() {
 	x.w.Header()["Cache-Control"] = noStore
 	x.body(http.StatusOK, jsonType, []byte(`{"status":"ok"}`))
 }
 
-// serveReady says whether the hub can take work, and if not, why.
+// serveReady reports whether the hub can accept work, with the result of each check.
 func (x *exchange) serveReady() {
 	report := struct {
 		Status string         `json:"status"`

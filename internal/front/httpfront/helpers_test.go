@@ -81,7 +81,7 @@ func echo() a2asrv.AgentExecutor {
 	})
 }
 
-// ask wants to know the city before it answers.
+// ask requests the city before it answers.
 func ask() a2asrv.AgentExecutor {
 	return described(func(_ context.Context, ec *a2asrv.ExecutorContext, yield yielder) {
 		if ec.StoredTask == nil {
@@ -102,7 +102,7 @@ func hold() a2asrv.AgentExecutor {
 	})
 }
 
-// stubborn is hold, but does not let itself be canceled.
+// stubborn is hold, but refuses to be canceled.
 func stubborn() a2asrv.AgentExecutor {
 	x := &executor{cancel: func(_ context.Context, _ *a2asrv.ExecutorContext, yield yielder) {
 		yield(nil, errors.New("not now"))
@@ -126,8 +126,7 @@ func described(run func(context.Context, *a2asrv.ExecutorContext, yielder)) a2as
 	return agent.With(&executor{run: run}, agent.Traits{NoMessage: true})
 }
 
-// gated yields one chunk for each text that it is given, and completes when the
-// channel is closed.
+// gated yields one chunk for each text from words, and completes when the channel is closed.
 func gated(words <-chan string) a2asrv.AgentExecutor {
 	return described(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield yielder) {
 		for first := true; ; first = false {
@@ -154,7 +153,7 @@ func newAgent(name task.Agent, x a2asrv.AgentExecutor) engine.Agent {
 	}}
 }
 
-// everyone is the agents of most tests; echo is the default.
+// everyone returns the agents of most tests; echo is the default.
 func everyone() []engine.Agent {
 	promising := newAgent("promising", echo())
 	promising.Card.Capabilities.ExtendedAgentCard = true
@@ -166,7 +165,7 @@ func everyone() []engine.Agent {
 	}
 }
 
-// startEngine returns an engine that works until the test ends.
+// startEngine returns an engine that runs until the test ends.
 func startEngine(t testing.TB, agents ...engine.Agent) *engine.Engine {
 	t.Helper()
 	return startEngineWith(t, engine.Config{}, agents...)
@@ -273,7 +272,7 @@ func message(text string) string {
 	return `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"` + text + `"}]}}`
 }
 
-// byKey authenticates the bearer as its token says: "ann" is ann.
+// byKey authenticates the bearer by the text of its token: "ann" is ann.
 func byKey() auth.Authenticator {
 	return auth.Func(func(_ context.Context, r *auth.Request) (*auth.Principal, error) {
 		for _, v := range r.Header("authorization") {
@@ -285,7 +284,7 @@ func byKey() auth.Authenticator {
 	})
 }
 
-// logbook is a logger whose records can be read while others write.
+// logbook is a logger whose records can be read concurrently.
 type logbook struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -305,8 +304,8 @@ func (l *logbook) String() string {
 
 func (l *logbook) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
-// pipes is a listener whose connections are in memory, so that a bubble knows when
-// everybody waits.
+// pipes is a listener whose connections are in memory, so that a synctest bubble detects when
+// all goroutines wait.
 type pipes struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -339,8 +338,8 @@ func (p *pipes) dial(t testing.TB) net.Conn {
 	return ours
 }
 
-// servePipes serves cfg in memory. The caller must call the function that it
-// returns, inside of the bubble.
+// servePipes serves cfg in memory. The caller must call the returned function inside the
+// bubble.
 func servePipes(t testing.TB, cfg httpfront.Config) (*pipes, func()) {
 	t.Helper()
 	p := newPipes()

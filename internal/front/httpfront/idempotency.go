@@ -6,12 +6,11 @@ import (
 	"github.com/parley-a2a/parley/internal/apierror"
 )
 
-// keyHeader names a message that must not be taken twice.
+// keyHeader is the header with the idempotency key of a message.
 const keyHeader = "Idempotency-Key"
 
-// idempotencyKey returns the key of a message, if keys count here and it has one. A
-// caller who relies on a key must not be mistaken about it, so one that is no key is
-// refused.
+// idempotencyKey returns the key of a message, if keys are enabled and the message has one. An
+// invalid key is refused, because its caller relies on it.
 func (x *exchange) idempotencyKey() (string, error) {
 	if !x.front.keys {
 		return "", nil

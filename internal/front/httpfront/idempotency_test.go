@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 )
 
-// keyedHub is a hub where idempotency keys count.
+// keyedHub is a hub with idempotency keys enabled.
 func keyedHub(t *testing.T) *hub {
 	t.Helper()
 	cfg := engine.Config{Idempotency: engine.Idempotency{Header: true}}
@@ -63,7 +63,8 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 }
 
-// A repeated stream has the frames, and the ids, of the first one.
+// TestIdempotentStream checks that a repeated stream has the frames and the ids of the first
+// one.
 func TestIdempotentStream(t *testing.T) {
 	t.Parallel()
 	h := keyedHub(t)
@@ -74,7 +75,7 @@ func TestIdempotentStream(t *testing.T) {
 	}
 }
 
-// Another request under the key is a conflict.
+// TestIdempotencyKeyReused checks that another request under the key is a conflict.
 func TestIdempotencyKeyReused(t *testing.T) {
 	t.Parallel()
 	h := keyedHub(t)
@@ -92,7 +93,7 @@ func TestIdempotencyKeyReused(t *testing.T) {
 	}
 }
 
-// Nobody shall be mistaken about a key.
+// TestBadIdempotencyKeys checks that invalid keys are refused.
 func TestBadIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	h := keyedHub(t)
@@ -114,7 +115,7 @@ func TestBadIdempotencyKeys(t *testing.T) {
 	}
 }
 
-// Where keys do not count, they are a header like any other.
+// TestIdempotencyKeyIgnored checks that keys are ignored where they are not enabled.
 func TestIdempotencyKeyIgnored(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, httpfront.Config{}, everyone()...)
@@ -124,7 +125,8 @@ func TestIdempotencyKeyIgnored(t *testing.T) {
 	}
 }
 
-// The wire makes no difference to a key: the same message in v0.3 is the same request.
+// TestIdempotencyKeyAcrossDialects checks that the same message in v0.3 is the same request
+// under a key.
 func TestIdempotencyKeyAcrossDialects(t *testing.T) {
 	t.Parallel()
 	h := keyedHub(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/internal/usertoken"
 )
 
-// identify finds out who calls, and which extensions the caller names.
+// identify determines the caller and the extensions that it names.
 func (x *exchange) identify() error {
 	err := x.authenticate()
 	if err != nil {
@@ -46,8 +46,8 @@ func (x *exchange) authenticate() error {
 	return err
 }
 
-// serviceParams returns the headers that an agent may see, by their names in lower
-// case (specification §3.2.6). Credentials are not among them.
+// serviceParams returns the headers that an agent may see, with lower-case names (specification
+// §3.2.6). Credentials are not among them.
 func serviceParams(h http.Header) map[string][]string {
 	var params map[string][]string
 	for name, values := range h {
@@ -63,12 +63,12 @@ func serviceParams(h http.Header) map[string][]string {
 	return params
 }
 
-// paramKey returns the lower-case name of a service parameter, or "" if the header
-// is none. Names come in the form that package http gives them.
+// paramKey returns the lower-case name of a service parameter, or "" if the header is none.
+// name must be canonical, as package http stores it.
 func paramKey(name string) string {
 	switch name {
 	case versionHeader:
-		return "" // the binding has dealt with it
+		return "" // the binding has processed it
 	case extensionsHeader:
 		return "a2a-extensions"
 	case "Traceparent":

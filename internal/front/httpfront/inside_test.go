@@ -18,7 +18,8 @@ var whoami = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%s %s %s", r.Method, auth.PrincipalFrom(r.Context()).ID, b)
 })
 
-// MCP is served by another handler, for whom the front has found out who calls.
+// TestMCP checks that another handler serves MCP, with the caller that the front has
+// identified.
 func TestMCP(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -48,7 +49,8 @@ func TestMCP(t *testing.T) {
 	}
 }
 
-// A request from inside is that of the principal in its context, whatever it says itself.
+// TestInside checks that the caller of a request from inside is the principal in its context,
+// whatever its headers contain.
 func TestInside(t *testing.T) {
 	t.Parallel()
 	ring := &auth.Keyring{Store: noStore{}}
@@ -74,7 +76,7 @@ func TestInside(t *testing.T) {
 	if w := ask(f.Inside(), nil); w.Code != 401 {
 		t.Errorf("from inside, for nobody = %d %s", w.Code, w.Body)
 	}
-	// What is in the context of a request from outside does not count.
+	// The context of a request from outside does not count.
 	if w := ask(f, ann); w.Code != 403 {
 		t.Errorf("from outside = %d %s, want 403 for the host", w.Code, w.Body)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 )
 
-// noStore takes keys and forgets them.
+// noStore accepts keys and discards them.
 type noStore struct{}
 
 func (noStore) Keys(context.Context) ([]auth.Key, error) { return nil, nil }
@@ -41,8 +41,8 @@ func newKey(t testing.TB, ring *auth.Keyring, p auth.Principal) (*auth.Key, stri
 	return k, text
 }
 
-// Whoever has no key, or a wrong one, is told so in the words and the code that
-// clients look for, before anything is said about agents and tasks.
+// TestKeysAreRequired checks that a caller with a missing or wrong key gets the code and the
+// challenge that clients expect, before any check of agents and tasks.
 func TestKeysAreRequired(t *testing.T) {
 	t.Parallel()
 	h, ring := startKeyed(t)
@@ -87,8 +87,8 @@ func TestKeysAreRequired(t *testing.T) {
 	}
 }
 
-// A key opens every surface in either header, from the moment it is made to the
-// moment it is revoked.
+// TestKeysOnEverySurface checks that a key authorizes every surface in either header, from its
+// creation to its revocation.
 func TestKeysOnEverySurface(t *testing.T) {
 	t.Parallel()
 	h, ring := startKeyed(t)

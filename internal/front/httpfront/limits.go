@@ -17,8 +17,8 @@ func (x *exchange) admit() error {
 	return nil
 }
 
-// owner is whom the limits count the request for. Callers who have nothing but the
-// token of the extended cards are one.
+// owner is the owner that the request is counted for. All callers that have only the token of
+// the extended cards share one.
 func (x *exchange) owner() task.Owner {
 	if x.caller.Principal == nil {
 		return ""
@@ -26,7 +26,7 @@ func (x *exchange) owner() task.Owner {
 	return x.caller.Principal.Owner()
 }
 
-// countBody counts the body that was read, also if it was not read to its end.
+// countBody counts the body that was read, even if it was not read to its end.
 func (x *exchange) countBody(err error) error {
 	if over := x.front.limiter.Bytes(x.owner(), len(x.in.b)); err == nil {
 		err = over
@@ -34,8 +34,8 @@ func (x *exchange) countBody(err error) error {
 	return err
 }
 
-// metered is a body that somebody else reads. It is counted but never cut off: its
-// caller's next request pays for it.
+// metered is a body that another handler reads. It is counted but never cut off: the excess
+// delays its caller's next request.
 type metered struct {
 	io.ReadCloser
 

@@ -14,8 +14,8 @@ import (
 	"github.com/parley-a2a/parley/internal/ratelimit"
 )
 
-// limited is a front whose callers are limited. It is called without a network, so
-// that tests run in a bubble.
+// limited is a front with limits for callers. Tests call it without a network, so that they run
+// in a bubble.
 func limited(t *testing.T, cfg engine.Config) *httpfront.Front {
 	t.Helper()
 	return httpfront.New(httpfront.Config{
@@ -29,7 +29,7 @@ func limited(t *testing.T, cfg engine.Config) *httpfront.Front {
 	})
 }
 
-// call sends a request in the name of who.
+// call sends a request on behalf of who.
 func call(f http.Handler, who, method, path, body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.Header.Set("Authorization", "Bearer "+who)
@@ -85,8 +85,8 @@ func refusedCall(t *testing.T, w *httptest.ResponseRecorder, path, retry string)
 	}
 }
 
-// Every operation counts against the requests of its caller, and none against those
-// of others.
+// TestEveryOperationIsLimited checks that every operation counts against the limits of its own
+// caller only.
 func TestEveryOperationIsLimited(t *testing.T) {
 	t.Parallel()
 	for _, c := range everyCall() {
@@ -110,8 +110,8 @@ func TestEveryOperationIsLimited(t *testing.T) {
 	}
 }
 
-// What needs no credentials is nobody's, and who has none is refused before anything
-// is counted.
+// TestWhatIsNotLimited checks that requests that need no credentials are not counted, and that
+// callers without credentials are refused before anything is counted.
 func TestWhatIsNotLimited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -129,8 +129,8 @@ func TestWhatIsNotLimited(t *testing.T) {
 	})
 }
 
-// Bodies count wherever they are read, also when they are refused for something
-// else, and whether or not their length was announced.
+// TestBytesAreLimited checks that bodies are counted on every path, also when the request is
+// refused for another reason, and whether or not their length was announced.
 func TestBytesAreLimited(t *testing.T) {
 	t.Parallel()
 	body := rpc("GetTask", `{"id":"`+strings.Repeat("x", 500)+`"}`)
@@ -166,7 +166,7 @@ func TestBytesAreLimited(t *testing.T) {
 	}
 }
 
-// Tasks at one time are limited, with the answer of each binding.
+// TestTasksAreLimited checks the limit on concurrent tasks, with the answer of each binding.
 func TestTasksAreLimited(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, httpfront.Config{Auth: byKey(), Engine: startEngineWith(t, engine.Config{TasksPerCaller: 1}, everyone()...)})

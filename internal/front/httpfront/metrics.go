@@ -11,24 +11,23 @@ import (
 	"github.com/parley-a2a/parley/internal/apierror"
 )
 
-// Readers says who may read /metrics.
+// Readers selects the callers that may read /metrics. The zero Readers is Local.
 type Readers uint8
 
 // The readers.
 const (
-	// Local: administrators, and everybody on this machine who came straight to it. It
-	// is the default.
+	// Local allows administrators, and direct requests from this machine. It is the default.
 	Local Readers = iota
-	// Admins: callers with the role "admin" alone.
+	// Admins allows callers with the role "admin" only.
 	Admins
-	// Anyone: everybody who reaches the address.
+	// Anyone allows every caller.
 	Anyone
 )
 
 var errNoMetrics = apierror.New(a2a.ErrUnauthorized, "metrics are for administrators: a key with the role %s", auth.RoleAdmin)
 
-// serveMetrics shows the numbers of the process. They are not of any one caller, and
-// name no task.
+// serveMetrics serves the metrics of the process. They are not attributed to callers, and name
+// no task.
 func (x *exchange) serveMetrics() {
 	if err := x.readsMetrics(); err != nil {
 		x.fail(err)
@@ -39,7 +38,7 @@ func (x *exchange) serveMetrics() {
 	x.front.cfg.Metrics.ServeHTTP(x.w, x.r)
 }
 
-// readsMetrics reports by an error that the caller may not read them.
+// readsMetrics returns an error if the caller may not read the metrics.
 func (x *exchange) readsMetrics() error {
 	switch who := x.front.cfg.MetricsReaders; {
 	case who == Anyone, who == Local && direct(x.r):
@@ -54,8 +53,8 @@ func (x *exchange) readsMetrics() error {
 	return nil
 }
 
-// direct reports whether a request came from this machine and was not passed on by a
-// proxy, nor by a browser that a page has made to ask.
+// direct reports whether a request came from this machine without a proxy, and not from a web
+// page in a browser.
 func direct(r *http.Request) bool {
 	for _, name := range [...]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via", "Origin"} {
 		if len(r.Header[name]) > 0 {

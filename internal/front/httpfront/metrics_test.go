@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 )
 
-// TestMetricsReaders: who may read /metrics, with keys and without.
+// TestMetricsReaders checks who may read /metrics, with keys and without.
 func TestMetricsReaders(t *testing.T) {
 	t.Parallel()
 	const adminKey, plainKey = "key-of-the-admin-0123456789", "key-of-the-other-0123456789"

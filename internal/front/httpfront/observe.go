@@ -10,18 +10,18 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// observed is what is told of an exchange when it has ended.
+// observed is the data that is recorded when an exchange has ended.
 type observed struct {
-	// began is zero if nobody wants to know.
+	// began is zero if nothing is recorded.
 	began time.Time
 	span  trace.Span
-	// agent is the one that was called, as far as the hub knows it.
+	// agent is the agent of the call, as far as the hub knows it.
 	agent task.Agent
-	// reason says why the exchange failed; empty if it did not.
+	// reason is the reason why the exchange failed; empty if it did not.
 	reason string
 }
 
-// observe takes in whose work the request belongs to, and begins to record it.
+// observe reads the trace ids of the request, and starts recording it.
 func (x *exchange) observe() {
 	params := x.caller.Params
 	if params != nil {
@@ -38,7 +38,7 @@ func (x *exchange) observe() {
 	x.record(trace.Extract(ctx, params))
 }
 
-// record begins the span of the request, and makes ctx that of the request.
+// record starts the span of the request, and makes ctx the context of the request.
 func (x *exchange) record(ctx context.Context) {
 	if trace.On() {
 		x.seen.began = time.Now()
@@ -52,7 +52,7 @@ func (x *exchange) record(ctx context.Context) {
 	}
 }
 
-// adopt takes in the ids that a message names.
+// adopt applies the ids that a message names.
 func (x *exchange) adopt(r *op.Send) {
 	if r.IDs == (trace.IDs{}) {
 		return
@@ -64,14 +64,14 @@ func (x *exchange) adopt(r *op.Send) {
 	x.seen.span.Text(trace.SessionID, ids.Session)
 }
 
-// about notes which task the answer is about.
+// about records the task of the answer.
 func (x *exchange) about(h *task.Head) {
 	x.seen.agent = h.Agent
 	x.seen.span.Text(trace.TaskID, string(h.ID))
 	x.seen.span.Text(trace.ContextID, h.ContextID)
 }
 
-// streamed notes how many events were sent to the reader of a stream.
+// streamed records how many events were sent to the reader of a stream.
 func (x *exchange) streamed(events int) {
 	if x.seen.began.IsZero() {
 		return
@@ -81,7 +81,7 @@ func (x *exchange) streamed(events int) {
 	trace.Count(x.r.Context(), trace.ServedEvents, trace.Labels{Agent: l.Agent, Protocol: l.Protocol, Transport: l.Transport}, events)
 }
 
-// conclude ends what observe has begun.
+// conclude ends the recording that observe has started.
 func (x *exchange) conclude() {
 	if x.seen.began.IsZero() {
 		return
@@ -104,7 +104,7 @@ func (x *exchange) conclude() {
 	s.End()
 }
 
-// labels are what the exchange counts under.
+// labels returns the labels under which the exchange is counted.
 func (x *exchange) labels() trace.Labels {
 	l := trace.Labels{
 		Agent: string(x.seen.agent), Protocol: x.shape.String(), Version: protocolVersions[x.shape],

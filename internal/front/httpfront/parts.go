@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 )
 
-// errPartGone answers for a part that was there.
+// errPartGone is the answer for a part that existed.
 var errPartGone = &httpError{
 	status: http.StatusGone,
 	err:    apierror.New(a2a.ErrTaskNotFound, "the part is kept no longer"),
@@ -39,12 +39,12 @@ func (x *exchange) servePart() {
 	w := &partWriter{ResponseWriter: x.w, x: x}
 	http.ServeContent(w, x.r, "", c.Stored, io.NewSectionReader(c, 0, c.Size))
 	if l := x.front.limiter; l != nil {
-		_ = l.Bytes(x.owner(), w.sent) // the caller's next request pays for them
+		_ = l.Bytes(x.owner(), w.sent) // the excess delays the caller's next request
 	}
 }
 
-// partHeaders sets the headers of a part. Whoever wrote it also chose its media type: no
-// browser is to take it for a page of the hub.
+// partHeaders sets the headers of a part. Its media type is chosen by the agent, so browsers
+// must not render it as a page of the hub.
 func (x *exchange) partHeaders(p *blobstore.Part) {
 	h := x.w.Header()
 	h["Content-Type"] = []string{mediaTypeOf(p.MediaType)}
@@ -56,7 +56,8 @@ func (x *exchange) partHeaders(p *blobstore.Part) {
 	h["Etag"] = []string{`"` + p.Digest.String() + `"`}
 }
 
-// mediaTypeOf returns a media type as a header, without what is none.
+// mediaTypeOf returns a media type as a header value; invalid ones become
+// application/octet-stream.
 func mediaTypeOf(s string) string {
 	const unknown = "application/octet-stream"
 	t, params, err := mime.ParseMediaType(s)
@@ -69,7 +70,8 @@ func mediaTypeOf(s string) string {
 	return t
 }
 
-// dispositionOf returns the header that makes a browser save a file instead of showing it.
+// dispositionOf returns the header value that makes a browser save a file instead of showing
+// it.
 func dispositionOf(name string) string {
 	const unnamed = "attachment"
 	name = path.Base(strings.ReplaceAll(name, `\`, "/"))
@@ -88,8 +90,8 @@ func dispositionOf(name string) string {
 	return unnamed
 }
 
-// partWriter gives each write its time, and counts what was sent. It hides what else the
-// writer can do: bytes that the system copied by itself would have one deadline for all.
+// partWriter sets a deadline for each write, and counts the bytes sent. It hides the other
+// methods of the writer, because a copy by the system would have one deadline for all bytes.
 type partWriter struct {
 	http.ResponseWriter
 

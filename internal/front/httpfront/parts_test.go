@@ -28,10 +28,10 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// bulk is what the agent of these tests gives.
+// bulk is the content that the agent of these tests returns.
 var bulk = []byte(strings.Repeat("0123456789", 1000))
 
-// giver gives content as one artifact.
+// giver returns content as one artifact.
 func giver(content []byte, name, mediaType string) a2asrv.AgentExecutor {
 	return described(func(_ context.Context, ec *a2asrv.ExecutorContext, yield yielder) {
 		p := a2a.NewRawPart(content)
@@ -40,7 +40,8 @@ func giver(content []byte, name, mediaType string) a2asrv.AgentExecutor {
 	})
 }
 
-// partsConfig is that of an engine which keeps what is longer than 1,000 bytes.
+// partsConfig returns the config of an engine that stores parts longer than 1,000 bytes
+// separately.
 func partsConfig(t testing.TB) engine.Config {
 	t.Helper()
 	s, err := blobstore.Open(t.TempDir(), blobstore.Options{Keep: time.Hour})
@@ -52,7 +53,7 @@ func partsConfig(t testing.TB) engine.Config {
 
 const ann, bob = "Authorization: Bearer ann", "Authorization: Bearer bob"
 
-// partsHub serves a hub where the task of ann has a part, and returns its path.
+// partsHub serves a hub with a task of ann that has a part, and returns the path of the part.
 func partsHub(t testing.TB, cfg engine.Config, front httpfront.Config, x a2asrv.AgentExecutor) (*hub, string) {
 	t.Helper()
 	front.Auth = byKey()
@@ -149,7 +150,8 @@ func TestPartRanges(t *testing.T) {
 	}
 }
 
-// Nobody but the owner of the task gets anything, and all others the same.
+// TestPartScope checks that only the owner of the task can read a part, and that all others get
+// the same answer.
 func TestPartScope(t *testing.T) {
 	t.Parallel()
 	h, path := partsHub(t, partsConfig(t), httpfront.Config{}, giver(bulk, "", ""))
@@ -200,7 +202,7 @@ func TestPartPaths(t *testing.T) {
 	}
 }
 
-// What its writer says of a part does nothing to whoever reads it.
+// TestPartHeaders checks that the name and media type of a part cannot harm its reader.
 func TestPartHeaders(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, mediaType, wantType, wantDisposition string }{
@@ -219,7 +221,8 @@ func TestPartHeaders(t *testing.T) {
 	}
 }
 
-// All ways to read a task show the reference, in the shape of the dialect.
+// TestPartDialects checks that every operation that returns a task shows the reference, in the
+// shape of the dialect.
 func TestPartDialects(t *testing.T) {
 	t.Parallel()
 	h, path := partsHub(t, partsConfig(t), httpfront.Config{}, giver(bulk, "a.bin", "application/x-a"))
@@ -265,7 +268,7 @@ func TestPartDialects(t *testing.T) {
 	}
 }
 
-// Webhooks are told the reference, in both versions.
+// TestPartPush checks that webhooks get the reference, in both versions.
 func TestPartPush(t *testing.T) {
 	t.Parallel()
 	bodies := make(chan string, 16)
@@ -333,7 +336,8 @@ func (noTasks) Names(context.Context, blobstore.Key, blobstore.Digest) (bool, er
 	return false, task.ErrNotFound
 }
 
-// The bytes of parts count like those of requests: whoever takes more waits.
+// TestPartBandwidth checks that the bytes of parts count like those of requests against the
+// limits of the caller.
 func TestPartBandwidth(t *testing.T) {
 	t.Parallel()
 	cfg := partsConfig(t)
@@ -347,7 +351,7 @@ func TestPartBandwidth(t *testing.T) {
 	}
 }
 
-// A reader who takes nothing is cut off after WriteTime.
+// TestPartSlowReader checks that a stalled reader is disconnected after WriteTime.
 func TestPartSlowReader(t *testing.T) {
 	t.Parallel()
 	cfg := partsConfig(t)
@@ -373,14 +377,14 @@ func TestPartSlowReader(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		time.Sleep(11 * time.Second) // nothing is read, and then the rest is not there
+		time.Sleep(11 * time.Second) // the client reads nothing, and then the rest is missing
 		n, _ := io.Copy(io.Discard, c)
 		if n >= int64(200*len(bulk)) || time.Since(began) > 12*time.Second {
 			t.Errorf("a reader who waited %v still got %d bytes", time.Since(began), n)
 		}
 		c.Close()
 
-		// One who takes a little all the time gets everything, however long it takes.
+		// A slow but steady reader gets everything, however long it takes.
 		c = l.dial(t)
 		if _, err := io.WriteString(c, "GET "+partOf(t, answer.Body.String())+" HTTP/1.1\r\nHost: hub\r\nConnection: close\r\n\r\n"); err != nil {
 			t.Fatal(err)
@@ -403,7 +407,8 @@ func TestPartSlowReader(t *testing.T) {
 	})
 }
 
-// Eight who read 32 MiB at once cost the hub a few buffers.
+// TestPartMemory checks that eight concurrent readers of 32 MiB cost the hub a few buffers
+// only.
 func TestPartMemory(t *testing.T) {
 	const size = 32 << 20
 	content := make([]byte, size)

@@ -7,12 +7,12 @@ import (
 	"github.com/parley-a2a/parley/internal/blobstore"
 )
 
-// place is what a path names, without regard to the HTTP method.
+// place is the kind of resource that a path names, regardless of the HTTP method.
 type place uint8
 
 const (
 	nowhere place = iota
-	// atGuest is where a surface says itself what it allows.
+	// atGuest is a path whose methods a surface defines itself.
 	atGuest
 	atRPC
 	atSend
@@ -39,7 +39,7 @@ const (
 	numPlaces
 )
 
-// allow lists the methods of each place, as the Allow header wants them.
+// allow lists the methods of each place, in the form of the Allow header.
 var allow = [numPlaces]string{
 	atRPC:          "POST",
 	atSend:         "POST",
@@ -63,22 +63,22 @@ var allow = [numPlaces]string{
 	atPart:         "GET, HEAD",
 }
 
-// route is a path taken apart. Its strings are percent-decoded.
+// route is a parsed path. Its strings are percent-decoded.
 type route struct {
 	place place
-	// rpc says that errors have the shape of JSON-RPC.
+	// rpc states that errors have the shape of JSON-RPC.
 	rpc bool
-	// legacy says that the path is one of HTTP+JSON of v0.3.
+	// legacy states that the path is one of HTTP+JSON of v0.3.
 	legacy bool
 	// agent is the name in the path; empty means the default agent.
 	agent  string
 	task   string
 	config string
-	// digest is that of a part.
+	// digest is the digest of a part.
 	digest blobstore.Digest
 }
 
-// allows reports whether the place has the method, which is one of list.
+// allows reports whether list contains the method.
 func (r *route) allows(method, list string) bool {
 	if list == method {
 		return true
@@ -97,14 +97,14 @@ const (
 	pushConfigs = "pushNotificationConfigs"
 	// job is the one operation of RockBot's agents.
 	job = "tasks/send"
-	// callbacks is where agents elsewhere tell about their tasks.
+	// callbacks is where remote agents send notifications about their tasks.
 	callbacks = "/api/a2a/callback/"
-	// below is what PromptKit's clients add to the URL of an agent.
+	// below is the segment that PromptKit's clients append to the URL of an agent.
 	below = "a2a"
 )
 
-// parsePath takes an escaped path apart. Words of the protocol win over agents of
-// the same name, so those names are reserved.
+// parsePath parses an escaped path. Words of the protocol take precedence over agents of the
+// same name, so those names are reserved.
 func parsePath(path string) route {
 	switch path {
 	case "/", "/a2a", "/a2a/":
@@ -148,7 +148,7 @@ func parsePath(path string) route {
 	return route{}
 }
 
-// parseRPC reads what follows /a2a/.
+// parseRPC parses the part after /a2a/.
 func parseRPC(tail string) route {
 	head, tail, more := strings.Cut(tail, "/")
 	if head == wellKnown {
@@ -173,7 +173,7 @@ func parseRPC(tail string) route {
 	return r
 }
 
-// parseREST reads what follows /v1/a2a/ (specification §11.3).
+// parseREST parses the part after /v1/a2a/ (specification §11.3).
 func parseREST(tail string) route {
 	first, rest, more := strings.Cut(tail, "/")
 	word, ok := decode(first)
@@ -196,8 +196,8 @@ func parseREST(tail string) route {
 	return r
 }
 
-// parseLegacy reads what follows /v1/ in v0.3, which has no list of tasks and no agents
-// in paths: their names stand before it.
+// parseLegacy parses the part after /v1/ in v0.3, which has no list of tasks. The name of an
+// agent precedes it.
 func parseLegacy(tail string) route {
 	first, rest, more := strings.Cut(tail, "/")
 	word, ok := decode(first)
@@ -245,8 +245,8 @@ func parseResource(word, rest string, more bool) route {
 	return route{}
 }
 
-// parseTask reads what follows tasks/. A task id may contain colons, so only a
-// known verb behind the last one counts, and only if it is not escaped.
+// parseTask parses the part after tasks/. A task id may contain colons, so only a known verb
+// after the last colon counts, and only if it is not escaped.
 func parseTask(tail string) route {
 	id, rest, more := strings.Cut(tail, "/")
 	r := route{place: atTask}
@@ -265,7 +265,7 @@ func parseTask(tail string) route {
 	return r
 }
 
-// parsePush reads what follows tasks/{id}/.
+// parsePush parses the part after tasks/{id}/.
 func parsePush(tail string) (place, string) {
 	word, rest, more := strings.Cut(tail, "/")
 	if word != pushConfigs {
@@ -281,8 +281,8 @@ func parsePush(tail string) (place, string) {
 	return atPushConfig, id
 }
 
-// parsePart reads what follows blobstore.Place: the id of a task and a digest, which is written
-// in one way alone.
+// parsePart parses the part after blobstore.Place: the id of a task and a digest in its only
+// valid spelling.
 func parsePart(tail string) route {
 	id, digest, ok := blobstore.ParsePlace(tail)
 	if !ok {
@@ -301,7 +301,7 @@ func cardPlace(file string) place {
 	return nowhere
 }
 
-// decode undoes percent-encoding. An empty segment names nothing.
+// decode reverses percent-encoding. An empty segment is invalid.
 func decode(segment string) (string, bool) {
 	if segment == "" || strings.IndexByte(segment, '%') < 0 {
 		return segment, segment != ""

@@ -11,8 +11,8 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 )
 
-// errNoPush comes before all else that may be wrong with a call about push
-// notification configs (specification §3.3.4).
+// errNoPush takes precedence over all other errors of a call about push notification configs
+// (specification §3.3.4).
 var errNoPush = apierror.New(a2a.ErrPushNotificationNotSupported, "push notifications are not supported here")
 
 // pushREST performs the operation on push notification configs that the path and the
@@ -82,8 +82,8 @@ func (x *exchange) getPush(r *op.PushRef, err error) error {
 	return x.pushConfig(c, err)
 }
 
-// pushConfig sends a config, or returns the error of the engine. A config that was
-// made is answered with 200 like any other result: clients ask for it exactly.
+// pushConfig sends a config, or returns the error of the engine. A created config is answered
+// with 200 like any other result, because clients require exactly that.
 func (x *exchange) pushConfig(c *engine.PushConfig, err error) error {
 	if err != nil {
 		return err
@@ -127,10 +127,10 @@ func (x *exchange) deletePush(r *op.PushRef, err error) error {
 	return nil
 }
 
-// wantsResult reports whether the caller expects the results of the specification: an
-// empty object where there is nothing to say, and a bare message where the agent answers
-// with one. Official clients name the protocol's version, as they must. Callers over
-// HTTP+JSON that name none are used to Awaken's results: status 204, and always a task.
+// wantsResult reports whether the caller expects the results of the specification: an empty
+// object for an empty result, and a bare message if the agent answers with one. Official
+// clients name the protocol's version, as they must. Callers over HTTP+JSON that name none
+// expect Awaken's results: status 204, and always a task.
 func (x *exchange) wantsResult() bool {
 	return x.route.rpc || x.specified()
 }

@@ -24,7 +24,7 @@ func startPushHub(t *testing.T, cfg httpfront.Config) *hub {
 
 const configsOfT = "/v1/a2a/tasks/t/pushNotificationConfigs"
 
-// What a deletion is answered with depends on who asks.
+// TestDeletedPushConfig checks that the answer to a deletion depends on the client.
 func TestDeletedPushConfig(t *testing.T) {
 	t.Parallel()
 	plain, spec := startPushHub(t, httpfront.Config{}), startPushHub(t, httpfront.Config{SpecStatuses: true})
@@ -49,8 +49,8 @@ func TestDeletedPushConfig(t *testing.T) {
 	}
 }
 
-// Fields of a megabyte are refused by their name, or taken as they are; nothing of
-// them comes back in an error.
+// TestHugePushConfigs checks that fields of a megabyte are refused by name, or accepted
+// unchanged, and never repeated in an error.
 func TestHugePushConfigs(t *testing.T) {
 	t.Parallel()
 	h := startPushHub(t, httpfront.Config{})
@@ -78,7 +78,8 @@ func TestHugePushConfigs(t *testing.T) {
 	}
 }
 
-// One config too many is refused in the shape of each binding.
+// TestTooManyPushConfigs checks that one config too many is refused in the shape of each
+// binding.
 func TestTooManyPushConfigs(t *testing.T) {
 	t.Parallel()
 	h := startPushHub(t, httpfront.Config{})
@@ -101,8 +102,8 @@ func TestTooManyPushConfigs(t *testing.T) {
 	}
 }
 
-// What another caller's task gets is byte for byte what a missing one gets, on either
-// binding, and nothing happens to its configs.
+// TestPushConfigsOfOthers checks that requests for another caller's task get byte for byte the
+// answer for a missing one, on either binding, and do not change its configs.
 func TestPushConfigsOfOthers(t *testing.T) {
 	t.Parallel()
 	e := startEngineWith(t, engine.Config{Push: new(enginetest.Pusher)}, everyone()...)

@@ -30,8 +30,8 @@ var (
 	a2aType  = []string{mediaA2A}
 )
 
-// maxBuffered is how much of an answer package http buffers; it finds out the
-// length of such an answer itself.
+// maxBuffered is how much of an answer package http buffers; it sets the length of such an
+// answer itself.
 const maxBuffered = 2048
 
 // body sends an answer.
@@ -42,7 +42,7 @@ func (x *exchange) body(code int, contentType []string, b []byte) {
 		h["Content-Length"] = []string{strconv.Itoa(len(b))}
 	}
 	x.status(code)
-	_, _ = x.w.Write(b) // whoever asked is gone; nobody is left to be told
+	_, _ = x.w.Write(b) // an error means that the client has disconnected
 }
 
 // status sends the status line and the headers.
@@ -52,16 +52,14 @@ func (x *exchange) status(code int) {
 	x.w.WriteHeader(code)
 }
 
-// reply sends a successful answer to a call. Answers are a caller's own and not
-// for caches.
+// reply sends a successful answer to a call. Answers are private to a caller and not cacheable.
 func (x *exchange) reply(b []byte) {
 	x.w.Header()["Cache-Control"] = noStore
 	x.body(http.StatusOK, x.mediaType(), b)
 }
 
-// mediaType returns the content type of an answer: JSON, which every client can
-// read, unless a caller of HTTP+JSON names the protocol's own type (specification
-// §11.1).
+// mediaType returns the content type of an answer: JSON, which every client can read, unless a
+// caller of HTTP+JSON names the protocol's own type (specification §11.1).
 func (x *exchange) mediaType() []string {
 	if x.route.rpc {
 		return jsonType
@@ -76,8 +74,8 @@ func (x *exchange) mediaType() []string {
 	return jsonType
 }
 
-// httpError is an error whose HTTP status is the same on both bindings, because it
-// is about the request and not about what the request says.
+// httpError is an error whose HTTP status is the same on both bindings, because it concerns the
+// request itself and not its payload.
 type httpError struct {
 	status int
 	// allow is the Allow header, or empty.
@@ -94,9 +92,9 @@ func (e *httpError) Unwrap() error { return e.err }
 // fail answers with an error.
 func (x *exchange) fail(err error) { x.failAs(err, "") }
 
-// failAs answers with an error. An error whose text is kept from the caller is
-// logged, once, under the reference that the caller gets; if ref is not empty,
-// that has been done.
+// failAs answers with an error. An error whose text is hidden from the caller is logged once,
+// under the reference that the caller gets. A ref that is not empty means that this has been
+// done.
 func (x *exchange) failAs(err error, ref string) {
 	report := x.report(err, ref)
 	code := x.statusOf(err, &report)
@@ -111,7 +109,7 @@ func (x *exchange) failAs(err error, ref string) {
 	x.body(code, x.mediaType(), buf.b)
 }
 
-// report decides what the caller is told about err.
+// report returns the report of err for the caller, and logs a hidden error.
 func (x *exchange) report(err error, ref string) dialect.Report {
 	report := dialect.Explain(err, ref)
 	x.seen.reason = report.Reason
@@ -128,13 +126,13 @@ func (x *exchange) report(err error, ref string) dialect.Report {
 	return dialect.Explain(err, ref)
 }
 
-// gone reports whether a request has failed because its caller waits no longer.
+// gone reports whether a request has failed because its caller has disconnected or timed out.
 func gone(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
 }
 
-// statusOf returns the HTTP status of an answer with the report, whose own status
-// it adapts where the surface has another one.
+// statusOf returns the HTTP status of an answer with the report, whose own status it adapts if
+// the surface has another one.
 func (x *exchange) statusOf(err error, report *dialect.Report) int {
 	var h *httpError
 	switch {
@@ -174,7 +172,7 @@ func (x *exchange) failHeaders(err error, report *dialect.Report) {
 	}
 }
 
-// appendError adds an error in the shape of the surface.
+// appendError appends an error in the shape of the surface.
 func (x *exchange) appendError(dst []byte, report *dialect.Report) []byte {
 	if x.route.rpc {
 		x.shape.Adapt(report)
@@ -184,7 +182,7 @@ func (x *exchange) appendError(dst []byte, report *dialect.Report) []byte {
 		return report.AppendRPC(dst, x.id)
 	}
 	if x.guest != nil {
-		own := *report // what an interface gets is on the heap
+		own := *report // a value passed to an interface escapes to the heap
 		return x.guest.AppendError(dst, &own)
 	}
 	if x.shape == dialect.RockBotTask {
@@ -193,7 +191,7 @@ func (x *exchange) appendError(dst []byte, report *dialect.Report) []byte {
 	return report.AppendREST(dst)
 }
 
-// gone reports whether err only says that the caller has gone away.
+// gone reports whether err means only that the caller has disconnected.
 func (x *exchange) gone(err error) bool {
 	return errors.Is(err, context.Canceled) && x.r.Context().Err() != nil
 }

@@ -26,12 +26,12 @@ func (x *exchange) serveREST() {
 	}
 }
 
-// versions returns the version that a request names, in the header or, as this
-// binding allows, in the query (specification §3.6.1).
+// versions returns the version that a request names, in the header or, as this binding allows,
+// in the query (specification §3.6.1).
 func (x *exchange) versions() []string {
 	versions := x.r.Header[versionHeader]
 	if query := x.r.URL.RawQuery; len(query) >= len(versionHeader) && strings.Contains(strings.ToLower(query), "a2a-version") {
-		values, _ := url.ParseQuery(query) // the decoder of the call complains about the rest
+		values, _ := url.ParseQuery(query) // the decoder of the call reports other errors
 		for name, v := range values {
 			if strings.EqualFold(name, versionHeader) {
 				versions = append(versions[:len(versions):len(versions)], v...)
@@ -42,8 +42,8 @@ func (x *exchange) versions() []string {
 }
 
 // specified reports whether the statuses are those of the specification. Clients of this
-// surface that are used to others name no version; official clients, some of which fail
-// with others, must name theirs.
+// surface that expect other statuses name no version; official clients, some of which fail with
+// others, must name theirs.
 func (x *exchange) specified() bool {
 	return x.route.legacy || x.front.cfg.SpecStatuses || len(x.versions()) > 0
 }
@@ -67,7 +67,7 @@ func (x *exchange) readREST() error {
 	return x.readBody()
 }
 
-// bodyOptional reports whether the operation can do without a body.
+// bodyOptional reports whether the operation allows an empty body.
 func (x *exchange) bodyOptional() bool {
 	return x.route.place == atCancel || x.route.place == atSubscribe
 }

@@ -64,7 +64,7 @@ func (x *exchange) readRPC() error {
 	return x.readBody()
 }
 
-// rpcOperation finds out what is called, and in which dialect.
+// rpcOperation determines the operation and the dialect of a call.
 func (x *exchange) rpcOperation(call *dialect.Call) (dialect.Operation, error) {
 	o, err := x.recognize(call)
 	x.operation = o
@@ -106,13 +106,13 @@ func (x *exchange) streamRPC(o dialect.Operation, params []byte) error {
 	return x.subscribe(r, err)
 }
 
-// agent puts the agent of the path into a call.
+// agent sets the agent of the path in a call.
 func (x *exchange) agent(t *op.Target) {
 	t.Agent = task.Agent(x.route.agent)
 	t.Aliases = x.isRockBot()
 }
 
-// surface returns what decides over the small differences of the answers.
+// surface returns the binding, on which small differences of the answers depend.
 func (x *exchange) surface() dialect.Surface {
 	if x.route.rpc {
 		return dialect.RPC
@@ -120,7 +120,7 @@ func (x *exchange) surface() dialect.Surface {
 	return dialect.REST
 }
 
-// envelope returns what stands around the results of this call.
+// envelope returns the envelope around the results of this call.
 func (x *exchange) envelope() dialect.Envelope {
 	if x.route.rpc {
 		return dialect.NewEnvelope(x.id)

@@ -14,8 +14,8 @@ import (
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 )
 
-// The SDK's client finds its way by the card, on both bindings, and understands
-// every answer.
+// TestSDKClient checks that the SDK's client follows the card, on both bindings, and
+// understands every answer.
 func TestSDKClient(t *testing.T) {
 	t.Parallel()
 	for _, binding := range []a2a.TransportProtocol{a2a.TransportProtocolJSONRPC, a2a.TransportProtocolHTTPJSON} {
@@ -77,8 +77,8 @@ func sdkReads(t *testing.T, c *a2aclient.Client, asked *a2a.Task) {
 	}
 }
 
-// The SDK's client makes, reads, lists and deletes push notification configs on both
-// bindings, also with a message.
+// TestSDKClientPush checks that the SDK's client creates, reads, lists and deletes push
+// notification configs on both bindings, also with a message.
 func TestSDKClientPush(t *testing.T) {
 	t.Parallel()
 	for _, binding := range []a2a.TransportProtocol{a2a.TransportProtocolJSONRPC, a2a.TransportProtocolHTTPJSON} {

@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// NewServer returns a server for h whose limits fit a Front: headers must come
-// soon, idle connections end, and there is no limit on a whole request, because
-// streams live long; the Front sets deadlines for bodies and writes itself. It
-// speaks HTTP/1.1 and HTTP/2, the latter also without TLS. If h is a Front, the
-// server logs where the Front does.
+// NewServer returns a server for h whose limits fit a Front: headers must arrive soon, idle
+// connections end, and there is no limit on a whole request, because streams live long. The
+// Front sets deadlines for bodies and writes itself. The server supports HTTP/1.1 and HTTP/2,
+// the latter also without TLS. If h is a Front, the server uses the Front's logger.
 func NewServer(h http.Handler) *http.Server {
 	var p http.Protocols
 	p.SetHTTP1(true)

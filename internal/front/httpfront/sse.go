@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 )
 
-// source is what a stream is read from; see engine.Stream.
+// source supplies the events of a stream; see engine.Stream.
 type source interface {
 	Next(ctx context.Context, wait time.Duration) ([]engine.Event, error)
 }
@@ -21,14 +21,14 @@ type source interface {
 type sse struct {
 	w  http.ResponseWriter
 	rc *http.ResponseController
-	// prefix and suffix go around each frame.
+	// prefix and suffix enclose each frame.
 	prefix, suffix []byte
 	// timeout is how long a write may take.
 	timeout time.Duration
-	// timed says that a passed deadline ends even an idle stream, as it does in
-	// HTTP/2, so that it must be lifted after each write.
+	// timed states that an expired deadline ends even an idle stream, as in HTTP/2, so that it
+	// must be removed after each write.
 	timed bool
-	// frames rewrites frames for readers of another dialect; nil leaves them as they are.
+	// frames rewrites frames for readers of another dialect; nil leaves them unchanged.
 	frames func(v1 []byte) [][]byte
 	// sent counts the events.
 	sent int
@@ -42,8 +42,8 @@ var (
 	keepAliveTag = []byte(": keep-alive\n\n")
 )
 
-// begin sets the headers. Nothing is sent before the first write. The headers keep
-// caches, compressors and buffering proxies out of the way.
+// begin sets the headers. Nothing is sent before the first write. The headers disable caches,
+// compressors and buffering proxies.
 func (s *sse) begin() {
 	h := s.w.Header()
 	h["Content-Type"] = eventStream
@@ -51,14 +51,14 @@ func (s *sse) begin() {
 	h["X-Accel-Buffering"] = noBuffering
 }
 
-// appendEvent adds one event; a version of zero gives it no id.
+// appendEvent appends one event; a version of zero means no id.
 func (s *sse) appendEvent(dst []byte, version int64, frame []byte) []byte {
 	s.sent++
 	return s.shut(append(s.open(dst, version), frame...))
 }
 
-// appendFrame adds the events that show a frame. Of several only the last one has the
-// id, so that whoever resumes there has seen them all.
+// appendFrame appends the events for a frame. Of several events only the last one has the id,
+// so that a reader that resumes there has received them all.
 func (s *sse) appendFrame(dst []byte, version int64, frame []byte) []byte {
 	if s.frames == nil {
 		return s.appendEvent(dst, version, frame)
@@ -74,8 +74,7 @@ func (s *sse) appendFrame(dst []byte, version int64, frame []byte) []byte {
 	return dst
 }
 
-// open adds what stands in front of the frame of an event, shut what stands behind
-// it.
+// open appends the text before the frame of an event, shut the text after it.
 func (s *sse) open(dst []byte, version int64) []byte {
 	if version > 0 {
 		dst = strconv.AppendInt(append(dst, "id: "...), version, 10)
@@ -88,8 +87,7 @@ func (s *sse) shut(dst []byte) []byte {
 	return append(append(dst, s.suffix...), "\n\n"...)
 }
 
-// send writes b and everything before it to the reader, who has timeout to take
-// it.
+// send writes and flushes b; the reader must accept it within timeout.
 func (s *sse) send(b []byte) error {
 	err := s.rc.SetWriteDeadline(time.Now().Add(s.timeout))
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
@@ -109,8 +107,8 @@ func (s *sse) send(b []byte) error {
 	return nil
 }
 
-// copy sends what src gives until it ends. It returns nil when src has ended, the
-// error of src, or one wrapping errReader when the reader is gone or too slow.
+// copy sends the events of src until it ends. It returns nil when src has ended, the error of
+// src, or an error wrapping errReader if the reader is disconnected or too slow.
 func (s *sse) copy(ctx context.Context, src source, keepAlive time.Duration) error {
 	for {
 		events, err := src.Next(ctx, keepAlive)
@@ -126,7 +124,7 @@ func (s *sse) copy(ctx context.Context, src source, keepAlive time.Duration) err
 	}
 }
 
-// errReader: the reader of a stream does not take it any more.
+// errReader is returned when the reader of a stream does not accept writes any more.
 var errReader = errors.New("reader of the stream is gone")
 
 // sendEvents sends events in one write, or a comment if there are none.

@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// writer is a ResponseWriter that remembers every flush and deadline.
+// writer is a ResponseWriter that records every flush and deadline.
 type writer struct {
 	header    http.Header
 	pending   bytes.Buffer
@@ -50,7 +50,7 @@ func (w *writer) SetWriteDeadline(at time.Time) error {
 	return nil
 }
 
-// script is a source that plays what it is given, waiting where it says so.
+// script is a source that returns scripted events, with the scripted waits.
 type script struct {
 	steps []step
 	waits []time.Duration
@@ -62,7 +62,7 @@ type step struct {
 	err    error
 }
 
-// Next runs in a bubble, where waiting takes no time.
+// Next runs in a bubble, where waiting takes no real time.
 func (s *script) Next(ctx context.Context, wait time.Duration) ([]engine.Event, error) {
 	s.waits = append(s.waits, wait)
 	if len(s.steps) == 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 )
 
-// stream answers SendStreamingMessage, or returns an error that was known before
-// the first event.
+// stream answers SendStreamingMessage, or returns an error that is known before the first
+// event.
 func (x *exchange) stream(r *op.Send, err error) error {
 	if err != nil {
 		return err
@@ -23,8 +23,7 @@ func (x *exchange) stream(r *op.Send, err error) error {
 	})
 }
 
-// subscribe answers SubscribeToTask, or returns an error that was known before the
-// first event.
+// subscribe answers SubscribeToTask, or returns an error that is known before the first event.
 func (x *exchange) subscribe(r *op.Subscribe, err error) error {
 	if err != nil {
 		return err
@@ -60,8 +59,7 @@ func (x *exchange) follow(open func() (*engine.Stream, error)) error {
 	return nil
 }
 
-// noContent says that there is nothing to send: to an EventSource, that it need
-// not come back.
+// noContent reports that there is nothing to send; an EventSource then does not reconnect.
 func (x *exchange) noContent() { x.status(http.StatusNoContent) }
 
 // events sends a stream. From here on, errors are events.
@@ -90,12 +88,12 @@ func (x *exchange) events(st *engine.Stream) {
 	}
 }
 
-// firstEvent sends what comes first, or the headers alone to a reader who resumes.
+// firstEvent sends the first event, or only the headers to a reader that resumes.
 func (x *exchange) firstEvent(s *sse, st *engine.Stream) error {
 	buf := takeBuffer()
 	defer buf.put()
 	if a := st.First; a != nil {
-		st.First = nil // it may be large, and the stream may live long
+		st.First = nil // it may be large, and the stream may be long
 		var version int64
 		if a.Message == nil {
 			version = a.Head.Version
@@ -113,8 +111,8 @@ func (x *exchange) firstEvent(s *sse, st *engine.Stream) error {
 	return nil
 }
 
-// failEvent sends the error that ends a stream (specification §9.4.2, §11.7). It
-// has no id: there is nothing to resume after it.
+// failEvent sends the error that ends a stream (specification §9.4.2, §11.7). It has no id,
+// because nothing can be resumed after it.
 func (x *exchange) failEvent(s *sse, err error) {
 	report := x.report(err, "")
 	x.statusOf(err, &report)

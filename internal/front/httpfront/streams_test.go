@@ -50,7 +50,7 @@ func nextEvent(r *bufio.Reader) (e sseEvent, err error) {
 	}
 }
 
-// allEvents reads to the end of the stream and leaves out comments.
+// allEvents reads to the end of the stream and skips comments.
 func allEvents(t *testing.T, resp *http.Response) []sseEvent {
 	t.Helper()
 	defer resp.Body.Close()
@@ -69,8 +69,8 @@ func allEvents(t *testing.T, resp *http.Response) []sseEvent {
 	}
 }
 
-// readTo reads the events up to the one with the given id. The body of resp then
-// begins behind it.
+// readTo reads the events up to the one with the given id. The body of resp then starts after
+// it.
 func readTo(t *testing.T, resp *http.Response, id string) []sseEvent {
 	t.Helper()
 	body := resp.Body
@@ -94,8 +94,8 @@ func withTask(id, body string) string {
 	return strings.Replace(body, `"role"`, `"taskId":"`+id+`","role"`, 1)
 }
 
-// Whatever version a reader has seen last, it gets exactly the rest, on both
-// bindings, from a task that goes on and from one that has ended.
+// TestResume checks that a reader gets exactly the rest after any version, on both bindings,
+// from a task in progress and from one that has ended.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	words := make(chan string)
@@ -105,7 +105,7 @@ func TestResume(t *testing.T) {
 		words <- "w" + strconv.Itoa(i)
 	}
 	all := readTo(t, whole, "6")
-	// These follow the task while it goes on.
+	// These follow the task while it is in progress.
 	var early []*http.Response
 	for after := 1; after <= 3; after++ {
 		early = append(early, h.open(t.Context(), "GET", "/v1/a2a/tasks/t:subscribe", "", "Last-Event-ID: "+strconv.Itoa(after)))
@@ -144,8 +144,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// A subscription begins with the task as it is and goes on through the interrupted
-// state to the end.
+// TestSubscribeThroughInterruption checks that a subscription begins with the current task and
+// continues through the interrupted state to the end.
 func TestSubscribeThroughInterruption(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, httpfront.Config{}, everyone()...)
@@ -164,7 +164,7 @@ func TestSubscribeThroughInterruption(t *testing.T) {
 	}
 }
 
-// A stream that stays silent says that it is alive; nothing else is in between.
+// TestKeepAlive checks that a silent stream sends keep-alive comments and nothing else.
 func TestKeepAlive(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -198,8 +198,8 @@ func mustEvent(t *testing.T, r *bufio.Reader, id string) {
 	}
 }
 
-// A reader that stops reading is cut off after the write limit. Meanwhile the task
-// and its other readers go on.
+// TestStalledReader checks that a reader that stops reading is disconnected after the write
+// limit. Meanwhile the task and its other readers continue.
 func TestStalledReader(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestStalledReader(t *testing.T) {
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("the other reader waited %v", took)
 		}
-		// A third stream is one too many, until the stalled one has been cut off.
+		// A third stream is one too many, until the stalled one has been disconnected.
 		third := dial()
 		third.get("/v1/a2a/tasks/t:subscribe")
 		if code, body := third.whole(); code != 429 {
@@ -249,7 +249,7 @@ func TestStalledReader(t *testing.T) {
 	})
 }
 
-// A reader that goes away ends its stream and not the task.
+// TestReaderGoesAway checks that a reader that disconnects ends its stream and not the task.
 func TestReaderGoesAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -266,7 +266,7 @@ func TestReaderGoesAway(t *testing.T) {
 		c.post("/v1/a2a/message:stream", withTask("t", message("hi")))
 		mustEvent(t, bufio.NewReader(c.response().Body), "1")
 		c.Close()
-		synctest.Wait() // the only stream that is allowed has ended
+		synctest.Wait() // the only allowed stream has ended
 		words <- "on"
 		close(words)
 		c = dial()
@@ -301,7 +301,8 @@ func TestTooManyStreams(t *testing.T) {
 	}
 }
 
-// The hub that stops ends its streams without a word, so that readers come back.
+// TestStreamOfStoppingHub checks that a stopping hub ends its streams without an event, so that
+// readers reconnect.
 func TestStreamOfStoppingHub(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -334,12 +335,13 @@ func TestStreamOfStoppingHub(t *testing.T) {
 	})
 }
 
-// An idle stream costs little: design.md promises at most 40 KiB in all.
+// TestIdleStreamMemory checks that an idle stream costs at most 40 KiB in all, as design.md
+// promises.
 func TestIdleStreamMemory(t *testing.T) {
 	const streams = 500
 	limit := uint64(40 << 10)
 	if raceEnabled {
-		limit *= 2 // the detector keeps as much again for each goroutine
+		limit *= 2 // the race detector keeps as much again for each goroutine
 	}
 	began := make(chan struct{}, streams)
 	idle := described(func(ctx context.Context, _ *a2asrv.ExecutorContext, _ yielder) {
@@ -359,7 +361,7 @@ func TestIdleStreamMemory(t *testing.T) {
 		}
 		defer conn.Close()
 		fmt.Fprint(conn, "GET /v1/a2a/tasks/t:subscribe HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer 0123456789abcdef\r\n\r\n")
-		// Once this byte has come, the stream has been opened.
+		// Once this byte has arrived, the stream is open.
 		if _, err := conn.Read(make([]byte, 1)); err != nil {
 			t.Fatal(err)
 		}

@@ -7,8 +7,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/surface"
 )
 
-// welcome finds the surface that serves the path of a request for which the front has no
-// place of its own.
+// welcome finds the surface for a path that the front does not serve itself.
 func (x *exchange) welcome() {
 	if x.route.place != nowhere {
 		return
@@ -23,7 +22,7 @@ func (x *exchange) welcome() {
 	}
 }
 
-// serveGuest lets the surface answer.
+// serveGuest passes the request to the surface.
 func (x *exchange) serveGuest() {
 	x.in = takeBuffer()
 	defer x.release()
@@ -58,7 +57,7 @@ func (x *exchange) replyGuest(status int, body []byte) {
 	x.body(status, jsonType, body)
 }
 
-// streamGuest begins an event stream.
+// streamGuest starts an event stream.
 func (x *exchange) streamGuest() (func([]byte) error, error) {
 	if x.front.cfg.NoStreaming {
 		return nil, errNoStreaming

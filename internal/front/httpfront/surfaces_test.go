@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/ratelimit"
 )
 
-// visitor is a surface at /guest that does as its body says.
+// visitor is a surface at /guest that does what its request body selects.
 type visitor struct{}
 
 func (visitor) Methods(path string) string {
@@ -57,7 +57,8 @@ func guestHub(t *testing.T, cfg httpfront.Config) *hub {
 	return startHub(t, cfg, newAgent("echo", echo()))
 }
 
-// A surface has the front's guard, identity and limits, and its own shape of errors.
+// TestGuests checks that a surface shares the front's guard, authentication and limits, and has
+// its own shape of errors.
 func TestGuests(t *testing.T) {
 	t.Parallel()
 	logs := new(logbook)
@@ -101,7 +102,8 @@ func TestGuestWithoutStreams(t *testing.T) {
 	}
 }
 
-// Visits count against the limits of the caller, and have its key.
+// TestGuestLimits checks that requests to a surface count against the limits of the caller, and
+// carry its idempotency key.
 func TestGuestLimits(t *testing.T) {
 	t.Parallel()
 	e := startEngineWith(t, engine.Config{Rates: ratelimit.Config{Requests: 0.001, Burst: 2}, Idempotency: engine.Idempotency{Header: true}}, newAgent("echo", echo()))

@@ -9,7 +9,8 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// errNoJobs: a job cannot do without an id of its caller.
+// errNoJobs refuses jobs if ids of callers are disabled, because a job needs the id of its
+// caller.
 var errNoJobs = apierror.New(a2a.ErrUnsupportedOperation, "task ids of callers are refused here")
 
 // serveJob answers POST /tasks/send, the one operation of RockBot's agents over HTTP.
@@ -28,8 +29,8 @@ func (x *exchange) serveJob() {
 	}
 }
 
-// doJob sends the message and answers with the task, when it has ended or waits for its
-// caller. The same job again is answered with the same task.
+// doJob sends the message and answers with the task, when it has ended or waits for its caller.
+// A repeated job is answered with the same task.
 func (x *exchange) doJob() error {
 	if !x.front.cfg.Engine.ClientIDs() {
 		return errNoJobs
@@ -41,7 +42,7 @@ func (x *exchange) doJob() error {
 	x.agent(&r.Target)
 	x.adopt(r)
 	if r.Message.Skill == dialect.GeneralSkill && !x.front.cfg.Engine.Offers(r.Agent, r.Message.Skill) {
-		r.Message.Skill = "" // RockBot's callers name this one if they mean none
+		r.Message.Skill = "" // RockBot's callers name this skill if they mean none
 	}
 	r.Metadata = bytes.Clone(r.Metadata)
 	r.Dialect = uint8(dialect.RockBotTask)
@@ -61,7 +62,7 @@ func (x *exchange) doJob() error {
 	return nil
 }
 
-// appendJobError adds an error as RockBot's agents write it.
+// appendJobError appends an error in the shape of RockBot's agents.
 func (x *exchange) appendJobError(dst []byte, report *dialect.Report) []byte {
 	var body []byte
 	if x.in != nil {

@@ -11,11 +11,12 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/transcript"
 )
 
-// shown are the headers of answers that matter.
+// shown lists the headers that transcripts include.
 var shown = []string{"Allow", "Cache-Control", "Content-Type", "Retry-After", "WWW-Authenticate"}
 
-// Besides times and ids, $REF is a reference and $TOKEN a page token. Only the hub of
-// the transcripts about push sends push notifications, and that of bad input knows callers.
+// TestTranscripts replays the transcripts. Besides times and ids, $REF is a reference and
+// $TOKEN a page token. Only the hub of the transcripts about push sends push notifications, and
+// only that of bad input authenticates callers.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	transcript.Suite{
@@ -49,5 +50,5 @@ func (a *answer) response() transcript.Response {
 	return transcript.Response{Code: a.code, Header: a.header, Body: a.body}
 }
 
-// String writes an answer as transcripts do.
+// String returns an answer in the form of transcripts.
 func (a *answer) String() string { return a.response().Text(shown...) }

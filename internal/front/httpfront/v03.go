@@ -15,8 +15,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// anyPush answers GetPushConfig of v0.3 where it names no config: with the first one
-// of the task.
+// anyPush answers GetPushConfig of v0.3 without a config id: with the first config of the task.
 func (x *exchange) anyPush(r *op.PushList, err error) error {
 	if err != nil {
 		return err
@@ -33,8 +32,7 @@ func (x *exchange) anyPush(r *op.PushList, err error) error {
 	return x.pushConfig(&p.Configs[0], nil)
 }
 
-// following returns what the events of a stream are read from in the dialect of the
-// call.
+// following returns the source of a stream's events in the dialect of the call.
 func (x *exchange) following(st *engine.Stream) source {
 	switch x.shape {
 	case dialect.V03, dialect.V03Proto:
@@ -43,8 +41,8 @@ func (x *exchange) following(st *engine.Stream) source {
 	return st
 }
 
-// untilAsked ends a stream where its reader is asked for input. A reader of v0.3 is
-// told there that nothing follows, and some wait for the end before they go on.
+// untilAsked ends a stream when the task asks for input. A v0.3 event then states that it is
+// the last one, and some readers wait for the end before they continue.
 type untilAsked struct {
 	source
 	asked bool
@@ -65,17 +63,17 @@ func (u *untilAsked) Next(ctx context.Context, wait time.Duration) ([]engine.Eve
 	return events, err
 }
 
-// wantsEvents reports whether an error with the HTTP status is to be an event: what
-// v0.3 answers to a call for a stream is a stream, and some of its clients see no error
-// in anything else.
+// wantsEvents reports whether an error with the HTTP status is sent as an event. A call for a
+// stream of v0.3 is answered with a stream, and some of its clients detect no error in anything
+// else.
 func (x *exchange) wantsEvents(code int) bool {
 	return x.shape == dialect.V03 && x.operation.Streaming() && code == http.StatusOK
 }
 
-// failStream answers with a stream that has nothing but an error.
+// failStream answers with a stream that has a single error.
 func (x *exchange) failStream(report *dialect.Report) {
 	x.wrote = true
 	s := &sse{w: x.w, rc: x.rc, timeout: x.front.cfg.Limits.WriteTime, timed: x.r.ProtoMajor > 1}
 	s.begin()
-	_ = s.send(s.appendEvent(nil, 0, x.appendError(nil, report))) // whoever asked is gone
+	_ = s.send(s.appendEvent(nil, 0, x.appendError(nil, report))) // an error means that the client has disconnected
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 )
 
-// pause works until the gate is closed, then it wants input.
+// pause works until the gate is closed, then it asks for input.
 func pause(gate <-chan struct{}) a2asrv.AgentExecutor {
 	return described(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield yielder) {
 		if !yield(status(ec, a2a.TaskStateWorking, ""), nil) {
@@ -26,8 +26,8 @@ func pause(gate <-chan struct{}) a2asrv.AgentExecutor {
 	})
 }
 
-// Whoever follows a task in v0.3 is told that nothing follows when the task asks for
-// input, and the stream ends there.
+// TestLegacyStreamsEndWithTheQuestion checks that a reader of v0.3 gets an event marked as the
+// last one when the task asks for input, and that the stream ends there.
 func TestLegacyStreamsEndWithTheQuestion(t *testing.T) {
 	t.Parallel()
 	gate := make(chan struct{})
