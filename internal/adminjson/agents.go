@@ -14,7 +14,7 @@ import (
 type Agent struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"`
-	// Default is set for the agent of callers that name none.
+	// Default is set for the agent of messages that name none.
 	Default     bool     `json:"default"`
 	Title       string   `json:"title"`
 	Description string   `json:"description"`
@@ -23,20 +23,20 @@ type Agent struct {
 	InputModes  []string `json:"inputModes"`
 	OutputModes []string `json:"outputModes"`
 	Traits      Traits   `json:"traits"`
-	// Trust is "gated" for an agent that does what its callers are trusted with; absent for
-	// others. GatedSkills are those alone that are gated, if not all of it is.
+	// Trust is "gated" for an agent whose skills require trust in the caller; absent for
+	// others. GatedSkills are the gated skills, if not all of them are.
 	Trust       string   `json:"trust,omitempty"`
 	GatedSkills []string `json:"gatedSkills,omitempty"`
-	// Paused is set if the agent is given no messages, so that they wait.
+	// Paused is set if messages to the agent are held back.
 	Paused bool `json:"paused,omitempty"`
-	// LastSeen says when an agent elsewhere was last seen, for a person; State is "up",
+	// LastSeen describes when a remote agent was last seen, as text for people; State is "up",
 	// "down" or "unknown". Both are absent for an agent of the hub.
 	LastSeen string `json:"lastSeen,omitempty"`
 	State    string `json:"state,omitempty"`
-	// Remote is what the directory knows of an agent elsewhere. Administrators see it.
+	// Remote holds the directory's details of a remote agent. Only administrators see it.
 	Remote *Remote `json:"remote,omitempty"`
-	// Card is the card as it was registered, with the addresses at which the hub takes messages
-	// for the agent. It is given where one agent is asked for.
+	// Card is the registered card, with the addresses at which the hub accepts messages for the
+	// agent. It is present only in answers about a single agent.
 	Card *a2a.AgentCard `json:"card,omitempty"`
 }
 
@@ -46,12 +46,12 @@ type Skill struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description"`
 	Tags        []string `json:"tags"`
-	// InputModes and OutputModes are its media types, if they are not those of the agent.
+	// InputModes and OutputModes are its media types, if they differ from those of the agent.
 	InputModes  []string `json:"inputModes,omitempty"`
 	OutputModes []string `json:"outputModes,omitempty"`
 }
 
-// Traits are what an agent says about its runs, see agent.Traits.
+// Traits are the declared properties of an agent's runs, see agent.Traits.
 type Traits struct {
 	Idempotent bool `json:"idempotent"`
 	Serial     bool `json:"serial"`
@@ -59,15 +59,14 @@ type Traits struct {
 	Silence string `json:"silence,omitempty"`
 }
 
-// AgentList is all agents.
+// AgentList is the answer of GET /api/v1/agents.
 type AgentList struct {
 	Agents []Agent `json:"agents"`
-	// Problems are what is wrong with the files that name agents. Administrators see
-	// them.
+	// Problems are the errors of the files that name agents. Only administrators see them.
 	Problems []directory.Problem `json:"problems,omitempty"`
 }
 
-// Remote is what the directory knows of an agent elsewhere.
+// Remote holds the directory's details of a remote agent.
 type Remote struct {
 	URL             string `json:"url"`
 	ProtocolVersion string `json:"protocolVersion,omitempty"`
@@ -75,26 +74,27 @@ type Remote struct {
 	SignedBy  string `json:"signedBy,omitempty"`
 	Streaming bool   `json:"streaming"`
 	Push      bool   `json:"pushNotifications"`
-	// Queue is the agent's name on the bus, Transport says how it is called: "http" or
-	// "queue". Workers is how many have announced themselves for the queue and are there.
+	// Queue is the agent's name on the bus, Transport its transport: "http" or "queue". Workers
+	// is the number of announced workers of the queue that are present.
 	Queue     string `json:"queue,omitempty"`
 	Transport string `json:"transport"`
 	Workers   int    `json:"workers,omitempty"`
-	// Sources are the files that name the agent, or "registered"; the first one counts.
+	// Sources are the files that name the agent, or "registered"; the first one takes
+	// precedence.
 	Sources []string `json:"sources"`
-	// Registered agents may be changed and removed here.
+	// Registered states that the agent can be changed and removed by this API.
 	Registered bool `json:"registered"`
-	// Pinned agents are never asked for a card.
+	// Pinned states that the agent's card is never fetched.
 	Pinned bool `json:"pinned,omitempty"`
-	// Credentials says what kind they are of, never their values.
+	// Credentials describes the kind of the credentials, never their values.
 	Credentials string `json:"credentials"`
 	Target      string `json:"target,omitempty"`
 	Health      Health `json:"health"`
-	// Problems are what an operator should know.
+	// Problems are warnings for the operator.
 	Problems []string `json:"problems,omitempty"`
 }
 
-// Health is how an agent elsewhere does.
+// Health is the health of a remote agent.
 type Health struct {
 	// State is "up", "down" or "unknown".
 	State     string     `json:"state"`
@@ -106,7 +106,7 @@ type Health struct {
 	Error     string     `json:"error,omitempty"`
 }
 
-// Probe is what asking an agent has shown.
+// Probe is the result of probing an agent.
 type Probe struct {
 	Agent      Agent   `json:"agent"`
 	Reachable  bool    `json:"reachable"`
@@ -114,17 +114,17 @@ type Probe struct {
 	Streaming  bool    `json:"streaming"`
 	Push       bool    `json:"push"`
 	SkillCount int     `json:"skillCount"`
-	// Changed is set if the card is another one than before.
+	// Changed is set if the card differs from the one before.
 	Changed bool   `json:"changed"`
 	Error   string `json:"error,omitempty"`
 }
 
-// NewAgent asks for the registration of an agent.
+// NewAgent requests the registration of an agent.
 type NewAgent struct {
-	// Name is the agent's name in the hub. If empty, it is made of Title.
+	// Name is the agent's name in the hub. If empty, it is derived from Title.
 	Name  string `json:"name,omitempty"`
 	Title string `json:"title,omitempty"`
-	// URL is where the agent is. It is required.
+	// URL is the address of the agent. It is required.
 	URL         string            `json:"url"`
 	Description string            `json:"description,omitempty"`
 	Version     string            `json:"version,omitempty"`
@@ -133,25 +133,25 @@ type NewAgent struct {
 	TimeoutMs   int               `json:"timeoutMs,omitempty"`
 	PollMs      int               `json:"pollIntervalMs,omitempty"`
 	Streaming   *bool             `json:"streaming,omitempty"`
-	// Trust is "gated" for an agent that does what its callers are trusted with, else
-	// "open"; GatedSkills are those alone that are gated. If both are absent, what was
-	// registered before stays.
+	// Trust is "gated" for an agent whose skills require trust in the caller, else "open";
+	// GatedSkills are the gated skills, if not all of them are. If both are absent, the
+	// registered values stay.
 	Trust       string   `json:"trust,omitempty"`
 	GatedSkills []string `json:"gatedSkills,omitempty"`
-	// Credentials are what the hub shows to the agent. If absent, those that were
-	// registered before stay as they are, unless the agent moves to another host; null, or an
-	// empty object, takes them away.
+	// Credentials are the credentials that the hub sends to the agent. If absent, those of an
+	// earlier registration stay, unless the agent moves to another host; null, or an empty
+	// object, removes them.
 	Credentials CredentialsUpdate `json:"credentials,omitzero"`
 }
 
-// CredentialsUpdate says what becomes of credentials. If it is zero, they stay.
+// CredentialsUpdate is a change of credentials. The zero CredentialsUpdate keeps them.
 type CredentialsUpdate struct {
-	// Given is set if NewCredentials take the place of what there was.
+	// Given is set if NewCredentials replace the earlier ones.
 	Given bool
 	NewCredentials
 }
 
-// UnmarshalJSON takes null for no credentials.
+// UnmarshalJSON decodes the credentials; null means no credentials.
 func (u *CredentialsUpdate) UnmarshalJSON(b []byte) error {
 	u.Given = true
 	d := json.NewDecoder(bytes.NewReader(b))
@@ -159,14 +159,14 @@ func (u *CredentialsUpdate) UnmarshalJSON(b []byte) error {
 	return d.Decode(&u.NewCredentials)
 }
 
-// MarshalJSON writes the credentials.
+// MarshalJSON encodes the credentials.
 func (u CredentialsUpdate) MarshalJSON() ([]byte, error) { return json.Marshal(u.NewCredentials) }
 
 // NewCredentials are the credentials of a registration. An empty object means none.
 type NewCredentials struct {
 	APIKey string `json:"apiKey,omitempty"`
 	Bearer string `json:"bearer,omitempty"`
-	// HeaderName and HeaderValueBase64 are any header.
+	// HeaderName and HeaderValueBase64 are an arbitrary header.
 	HeaderName        string `json:"headerName,omitempty"`
 	HeaderValueBase64 string `json:"headerValueBase64,omitempty"`
 }
@@ -176,12 +176,12 @@ type Found struct {
 	Results []Result `json:"results"`
 }
 
-// Result is an agent or an MCP server that fits.
+// Result is an agent or an MCP server that matches.
 type Result struct {
 	ID      string `json:"id"`
 	Type    string `json:"type"` // "a2a" or "mcp"
 	Summary string `json:"summary"`
-	// Relevance is from 0 to 1, relative to the best.
+	// Relevance is from 0 to 1, relative to the best match.
 	Relevance float64  `json:"relevance_score"`
 	TopSkills []string `json:"top_skills,omitempty"`
 	TopTools  []string `json:"top_tools,omitempty"`

@@ -1,6 +1,6 @@
-// Package adminjson is the JSON of a hub's own interface below /api/v1, as far as its clients
-// read and write it.
+// Package adminjson defines the JSON of a hub's own interface below /api/v1, as far as clients
+// in this module use it.
 //
-// The hub's side is package adminapi; the clients are the parley command and package hubclient.
-// Comments say which members are absent, and when.
+// The server is package adminapi; the clients are the parley command and package hubclient.
+// Comments state which members may be absent, and when.
 package adminjson

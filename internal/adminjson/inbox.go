@@ -9,21 +9,21 @@ type InboxList struct {
 	NextPageToken string `json:"nextPageToken,omitempty"`
 }
 
-// Decision is what is said with an answer, an approval or a refusal.
+// Decision is the body of an answer, an approval or a refusal.
 type Decision struct {
 	Text string `json:"text,omitempty"`
 }
 
 // NewQuestion is the body of POST /api/v1/inbox: a question that belongs to no task.
 type NewQuestion struct {
-	// Key names the question among those of its caller: one with a key that was used is the
-	// first one, as it is now. If empty, it is a new one.
+	// Key identifies the question among those of its caller: a request with a known key returns
+	// the existing question in its current state. If empty, the question is new.
 	Key string `json:"key,omitempty"`
 	// Text is the question. It is required.
 	Text string `json:"text"`
-	// Agent is who wants to know, or empty.
+	// Agent is the name of the asking agent, or empty.
 	Agent string `json:"agent,omitempty"`
-	// TTL is how long it waits for an answer, such as "24h"; empty means seven days, which
-	// is the longest.
+	// TTL is how long the question stays open, such as "24h"; empty means seven days, which is
+	// the maximum.
 	TTL string `json:"ttl,omitempty"`
 }

@@ -4,8 +4,7 @@ import (
 	"time"
 )
 
-// Note is a note. In lists and answers of searches there is a preview in place of the
-// value.
+// Note is a note. Lists and search results have a preview in place of the value.
 type Note struct {
 	Key       string    `json:"key"`
 	Value     *string   `json:"value,omitempty"`
@@ -16,7 +15,7 @@ type Note struct {
 	CreatedAt time.Time `json:"createdAt"`
 	UpdatedAt time.Time `json:"updatedAt"`
 	ExpiresAt time.Time `json:"expiresAt"`
-	// Score is how well the note fits what was searched for, from 0 to 1.
+	// Score is how well the note matches the search, from 0 to 1.
 	Score float64 `json:"score,omitempty"`
 }
 
@@ -40,6 +39,6 @@ type NewNote struct {
 	Value    string   `json:"value"`
 	Category string   `json:"category,omitempty"`
 	Tags     []string `json:"tags,omitempty"`
-	// TTL is how long it is remembered, such as "5m"; empty leaves it to the hub.
+	// TTL is how long the note is kept, such as "5m"; empty means the hub's default.
 	TTL string `json:"ttl,omitempty"`
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// TaskInfo is a task of the caller, without what was said in it.
+// TaskInfo is a task of the caller, without its messages.
 type TaskInfo struct {
 	TaskID    a2a.TaskID `json:"taskId"`
 	ContextID string     `json:"contextId"`

@@ -1,73 +1,72 @@
-// Package adminapi is the hub's own HTTP interface below /api/v1: what its operator
-// and its command line ask, beside the protocol.
+// Package adminapi is the hub's own HTTP interface below /api/v1: the operations of its
+// operator and its command line beside the protocol.
 //
 //	GET /api/v1/status         the hub: version, uptime, readiness, the caller's tasks, the bus
 //	GET /api/v1/agents         the agents, in the order of their registration
-//	POST /api/v1/agents        registers an agent elsewhere
+//	POST /api/v1/agents        registers a remote agent
 //	GET /api/v1/agents/{name}  one agent with its card
 //	PUT /api/v1/agents/{name}  registers it, or changes its registration
 //	DELETE /api/v1/agents/{name}  removes an agent that was registered
-//	POST /api/v1/agents/{name}/probe    asks whether it answers
+//	POST /api/v1/agents/{name}/probe    checks whether it answers
 //	POST /api/v1/agents/{name}/refresh  reads its card again
-//	POST /api/v1/agents/{name}/pause    gives it no further messages: they wait
-//	POST /api/v1/agents/{name}/resume   gives it messages again
+//	POST /api/v1/agents/{name}/pause    holds back further messages to it
+//	POST /api/v1/agents/{name}/resume   sends it messages again
 //	POST /api/v1/tasks/{id}/redrive     dispatches the message of a task again
 //	POST /api/v1/tasks/{id}/fail        ends a task as FAILED, with a reason
-//	POST /api/v1/tasks/{id}/reassign    gives a task that waits to another agent
-//	GET /api/v1/dead           what queues have given up: ?queue=, ?task=, pages
-//	GET, DELETE /api/v1/dead/{id}       one letter with its envelope; forgets it
+//	POST /api/v1/tasks/{id}/reassign    assigns a waiting task to another agent
+//	GET /api/v1/dead           dead letters of queues: ?queue=, ?task=, pages
+//	GET, DELETE /api/v1/dead/{id}       one letter with its envelope; deletes it
 //	POST /api/v1/dead/{id}/replay       publishes it again
 //	GET /api/v1/tasks          the caller's tasks with their agents: ?agent=, ?context=, ?state=, pages
 //	GET /api/v1/tasks/{id}     one of them
 //	GET /api/v1/tasks/{id}/tree         a task of the caller and those that it has delegated
-//	GET /api/v1/tasks/{id}/tree/events  the same, and each that moves, as Server-Sent Events
+//	GET /api/v1/tasks/{id}/tree/events  the same, and each change of a status, as Server-Sent Events
 //	GET /api/v1/search         agents and MCP servers for ?q=, best first: ?limit=
-//	GET /api/v1/costs          what tasks have cost: ?agent=, ?skill=, ?minSamples=
-//	GET /api/v1/confidences    how sure agents were, by the same filters
+//	GET /api/v1/costs          the costs of tasks: ?agent=, ?skill=, ?minSamples=
+//	GET /api/v1/confidences    the confidences of agents, by the same filters
 //	GET /api/v1/keys           the API keys, without their texts
-//	POST /api/v1/keys          makes a key; its text is in the answer and nowhere else
+//	POST /api/v1/keys          creates a key; its text is in the answer and nowhere else
 //	DELETE /api/v1/keys/{id}   revokes a key, with ?after=24h when that time has passed
 //	GET /api/v1/push           the webhooks of all callers: ?task=, ?dead=true, pages
 //	GET /api/v1/memory         the caller's notes: ?prefix=, category=, limit=, after=
 //	GET /api/v1/memory/events  the caller's notes and each that is set, as Server-Sent Events: ?prefix=, category=
 //	GET /api/v1/memory/search  ?q=, category=, tag=, namespace=, limit=
-//	GET, PUT, DELETE /api/v1/memory/note  one note: ?key=; DELETE also takes ?prefix=
+//	GET, PUT, DELETE /api/v1/memory/note  one note: ?key=; DELETE also accepts ?prefix=
 //	DELETE /api/v1/memory/session         ends a session: ?id=
-//	GET /api/v1/memory/conversation       what was said in a context: ?context=
-//	POST /api/v1/push/{task}/redeliver  tells webhooks again what they were not told
+//	GET /api/v1/memory/conversation       the turns of a context: ?context=
+//	POST /api/v1/push/{task}/redeliver  sends webhooks their undelivered notifications again
 //	GET /api/v1/audit          the audit log: ?actor=, action=, task=, agent=, since=, until=, after=, limit=
-//	GET /api/v1/inbox          what waits for a person: ?state=, ?kind=, pages
-//	POST /api/v1/inbox         puts a question of the caller to whoever looks there
+//	GET /api/v1/inbox          the items that wait for a person: ?state=, ?kind=, pages
+//	POST /api/v1/inbox         adds a question of the caller to the inbox
 //	GET /api/v1/inbox/{id}     one item of it
-//	GET /api/v1/inbox/events   items that are put or settled, as Server-Sent Events
+//	GET /api/v1/inbox/events   items that are added or settled, as Server-Sent Events
 //	POST /api/v1/inbox/{id}/answer, approve, refuse  settles an item
-//	GET /api/v1/trust          how far callers and agents are trusted
-//	POST /api/v1/trust         changes that for one of them
+//	GET /api/v1/trust          the trust levels of callers and agents
+//	POST /api/v1/trust         changes one of them
 //
-// What changes something, and everything about keys, webhooks and trust, needs an
-// administrator. So does where an agent is and how it does, which others are not shown. But
-// notes and conversations belong to the caller, who may change them, and who owns a task
-// sees the questions about it in the inbox, and may answer them.
-// An administrator is a principal with the role "admin", or the anonymous caller on the
-// hub's own machine, if no proxy passed the request on and it names this machine as
-// its host. Other callers get 403. With a policy, callers may do what it allows them, too, and
-// administrators what it does not deny (docs/policy.md). Requests that a page from elsewhere makes a
-// browser send are refused.
+// All changes, and all requests about keys, webhooks and trust, need an administrator. The
+// addresses and the health of agents are shown to administrators only. Notes and conversations
+// belong to the caller, which may change them. The owner of a task sees the questions about it
+// in the inbox, and may answer them. An administrator is a principal with the role "admin", or
+// the anonymous caller on the hub's own machine, if no proxy passed the request on and it names
+// this machine as its host. Other callers get 403. With a policy, callers may also do what it
+// allows, and administrators everything that it does not deny (docs/policy.md). Cross-origin
+// requests from browsers are refused.
 //
 // # Guarantees
 //
-// Answers are JSON, errors have the shape of the protocol's HTTP+JSON binding
-// (specification §11.6). An unknown path is 404, as is one with empty or dotted elements; a
-// method that a path does not have is 405 with Allow. What concerns tasks is limited to those of the caller. A body is
-// JSON of at most 64 KiB, but 8 MiB for a note. No answer but that to its making holds the text of a key.
-// None holds the token or the credentials of a webhook, nor the values in the query
-// of its URL. With an audit log, a change is written down before it is made, and what came
-// of it before it is told; one that cannot be written down is not made.
+// Answers are JSON, errors have the shape of the protocol's HTTP+JSON binding (specification
+// §11.6). An unknown path is 404, as is one with empty or dotted elements; a method that a path
+// does not have is 405 with Allow. Requests about tasks are limited to those of the caller. A
+// body is JSON of at most 64 KiB, but 8 MiB for a note. Only the answer to the creation of a
+// key holds its text. No answer holds the token or the credentials of a webhook, nor the values
+// in the query of its URL. With an audit log, a change is recorded before it is made, and its
+// outcome before the answer is sent; a change that cannot be recorded is not made.
 //
 // # What it does not promise
 //
-// It does not authenticate: the front in front of it does, and puts the principal
-// into the context. A request without one is refused.
+// It does not authenticate: the front does, and puts the principal into the context. A request
+// without one is refused.
 //
 // # Concurrency
 //
@@ -75,8 +74,8 @@
 //
 // # Testing
 //
-// A Handler needs three methods of an engine and, if tasks are to be counted, an
-// index; both are easily had in a test.
+// A Handler needs three methods of an engine and, if tasks are to be counted, an index; tests
+// can easily provide both.
 package adminapi
 
 import (
@@ -106,10 +105,11 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Root is the path that everything is below.
+// Root is the path prefix of the API.
 const Root = "/api/v1"
 
-// Hub is what the API shows. An engine is one. Methods are called concurrently.
+// Hub supplies the agents and the readiness of a hub. *engine.Engine implements it. Methods are
+// called concurrently.
 type Hub interface {
 	// Agents returns the agents in the order of their registration.
 	Agents() []engine.Agent
@@ -119,61 +119,61 @@ type Hub interface {
 	Ready(ctx context.Context) []engine.Check
 }
 
-// Handler serves the API. Its fields must not change once it is in use.
+// Handler serves the API. Its fields must not change after the first use.
 type Handler struct {
-	// Hub is required.
+	// Hub supplies the agents and the readiness. It is required.
 	Hub Hub
 	// Reach returns the interfaces of an agent for its card. If nil, cards have none.
 	Reach func(name task.Agent) []*a2a.AgentInterface
-	// Tasks counts the caller's tasks. If nil, the status says nothing about tasks.
+	// Tasks counts the caller's tasks. If nil, the status has no counts.
 	Tasks task.Index
-	// Trees shows tasks with those below them. If nil, no trees are served.
+	// Trees reads tasks with the tasks below them. If nil, no trees are served.
 	Trees Trees
-	// Reader knows the tasks of callers. If nil, nothing is served at /api/v1/tasks and for
-	// single ones.
+	// Reader reads the tasks of callers. If nil, /api/v1/tasks and single tasks are not served.
 	Reader TaskReader
 	// Keys are the API keys. If nil, nothing is served below /api/v1/keys.
 	Keys Keys
-	// Directory knows the agents that are elsewhere. If nil, there are none, and none can
-	// be registered or searched for.
+	// Directory holds the remote agents. If nil, there are none, and none can be registered or
+	// searched for.
 	Directory *directory.Directory
-	// Broker knows how tasks have ended. If nil, nothing is told of costs.
+	// Broker holds the statistics of ended tasks. If nil, costs and confidences are not served.
 	Broker *broker.Broker
-	// Push is about webhooks. If nil, nothing is served below /api/v1/push.
+	// Push manages webhooks. If nil, nothing is served below /api/v1/push.
 	Push *Push
-	// Inbox is what waits for a person. If nil, nothing is served below /api/v1/inbox.
+	// Inbox holds the items that wait for a person. If nil, nothing is served below
+	// /api/v1/inbox.
 	Inbox *inbox.Inbox
 	// MCPServers returns the MCP servers that the hub keeps running. If nil, there are none.
 	MCPServers func() []MCPServer
-	// Control is what an operator does to tasks and agents. If nil, nothing is.
+	// Control performs an operator's changes of tasks and agents. If nil, they are not served.
 	Control *operator.Desk
-	// Bus is the hub's place on a bus. If nil, it has none.
+	// Bus is the hub's connection to a bus. If nil, it has none.
 	Bus *Bus
-	// Dead are the dead letters of the bus. If nil, the hub has no bus, and requests below
-	// /api/v1/dead are answered with an error that says so.
+	// Dead holds the dead letters of the bus. If nil, the hub has no bus, and requests below
+	// /api/v1/dead are answered with an error that states so.
 	Dead *deadletter.Desk
-	// Active is called when an administrator looks at the inbox or settles something. It
-	// may be nil.
+	// Active is called when an administrator reads the inbox or settles an item. It may be nil.
 	Active func()
-	// Trust is whom the hub trusts. If nil, nothing is served at /api/v1/trust.
+	// Trust holds the trust levels of callers and agents. If nil, nothing is served at
+	// /api/v1/trust.
 	Trust Trust
-	// Policy says which caller may do what. If nil, administrators may do everything here, and
-	// others what is said above.
+	// Policy authorizes the operations of callers. If nil, administrators may do everything
+	// here, and others what the package comment states.
 	Policy *policy.Policy
-	// Memory is what the hub remembers. If nil, nothing is served below /api/v1/memory.
+	// Memory holds notes and conversations. If nil, nothing is served below /api/v1/memory.
 	Memory *Memory
-	// Audit writes down what is asked for. If nil, nobody does.
+	// Audit records requests. If nil, no request is recorded.
 	Audit Auditor
-	// AuditLog is where. If nil, nothing is served at /api/v1/audit.
+	// AuditLog is the log that is read. If nil, nothing is served at /api/v1/audit.
 	AuditLog *AuditLog
-	// Version is that of the program.
+	// Version is the version of the program.
 	Version string
 	// Store names the kind of store, such as "sqlite".
 	Store string
 	// Started is when the hub was started.
 	Started time.Time
-	// Logger receives a record for each error that the caller is not told. If nil,
-	// nothing is logged.
+	// Logger receives a record for each error that is hidden from the caller. If nil, nothing
+	// is logged.
 	Logger *slog.Logger
 
 	once sync.Once
@@ -182,8 +182,8 @@ type Handler struct {
 
 var _ http.Handler = (*Handler)(nil)
 
-// errNoPath is about the request; errNoAgent is what this API has beside the errors
-// of the protocol.
+// errNoPath concerns the request; errNoAgent is an error of this API beside those of the
+// protocol.
 var (
 	errNoPath  = apierror.New(a2a.ErrMethodNotFound, "nothing is served at this path")
 	errNoAgent = dialect.Report{
@@ -195,7 +195,7 @@ var (
 // maxNamed is how much of a name an answer repeats, in characters.
 const maxNamed = 100
 
-// refusal is an error with all that the caller learns of it.
+// refusal is an error with everything that the caller gets to know about it.
 type refusal dialect.Report
 
 func (e *refusal) Error() string { return e.Message }
@@ -208,7 +208,7 @@ func refuseRow(row dialect.Row, err error) error {
 	return refuse(dialect.Report{Row: row, Message: err.Error()})
 }
 
-// named returns the error that something is not there, with the name that the caller gave.
+// named returns the error that something does not exist, with the name that the caller gave.
 func named(report dialect.Report, name string) error {
 	report.Message += fmt.Sprintf(" as %q", memory.Clip(name, maxNamed))
 	return refuse(report)
@@ -237,8 +237,8 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	write(w, r, report.HTTP, report.AppendREST(nil))
 }
 
-// explain returns the report of an error. One whose text is kept from the caller is logged under
-// the reference that the caller gets.
+// explain returns the report of an error. One whose text is hidden from the caller is logged
+// under the reference that the caller gets.
 func (h *Handler) explain(r *http.Request, err error) dialect.Report {
 	var refused *refusal
 	if errors.As(err, &refused) {
@@ -250,7 +250,7 @@ func (h *Handler) explain(r *http.Request, err error) dialect.Report {
 	}
 	reference, level := uuid.NewString(), slog.LevelError
 	if ctx := r.Context(); ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
-		level = slog.LevelDebug // its caller waits no longer
+		level = slog.LevelDebug // the caller has disconnected or timed out
 	}
 	if h.Logger != nil {
 		h.Logger.Log(r.Context(), level, "request failed", "method", r.Method, "path", r.URL.Path, "reference", reference, "error", err)
@@ -265,6 +265,6 @@ func write(w http.ResponseWriter, r *http.Request, code int, b []byte) {
 	header.Set("Cache-Control", "no-store")
 	w.WriteHeader(code)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(b) // a caller that is gone needs no answer
+		_, _ = w.Write(b) // an error means that the client has disconnected
 	}
 }

@@ -89,7 +89,7 @@ func send(h http.Handler, r *http.Request) answer {
 	return answer{w.Code, w.Header(), w.Body.String()}
 }
 
-// decode returns the body as a JSON value and checks what every answer has.
+// decode returns the body as a JSON value and checks the headers that every answer has.
 func (a *answer) decode(t testing.TB) map[string]any {
 	t.Helper()
 	if got := a.header.Get("Content-Type"); got != "application/json" {
@@ -216,7 +216,7 @@ func TestStatus(t *testing.T) {
 	})
 }
 
-// index answers with totals, as a store does, and notes what it is asked.
+// index answers with totals, as a store does, and records the queries.
 type index struct {
 	task.Index
 	totals map[task.Owner]map[task.State]int
@@ -301,7 +301,7 @@ func TestWrongPaths(t *testing.T) {
 	got.failure(t, 404, "NOT_FOUND", "AGENT_NOT_FOUND")
 }
 
-// TestUncleanPaths: a path that a ServeMux would redirect is refused.
+// TestUncleanPaths checks that a path that a ServeMux would redirect is refused.
 func TestUncleanPaths(t *testing.T) {
 	t.Parallel()
 	h := &adminapi.Handler{Hub: newHub()}
@@ -351,7 +351,8 @@ func TestCallerIsRequired(t *testing.T) {
 	got.failure(t, 401, "UNAUTHENTICATED", "UNAUTHENTICATED")
 }
 
-// What fails because its caller waits no longer is no error of the hub.
+// TestCallersWhoWaitNoLonger checks that a failure caused by the caller's disconnect is not
+// logged as an error of the hub.
 func TestCallersWhoWaitNoLonger(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

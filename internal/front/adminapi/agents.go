@@ -13,18 +13,17 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Local is the kind of an agent whose executor does not say another.
+// Local is the kind of an agent whose executor is not Kinded.
 const Local = "local"
 
-// Kinded is an executor that says how it reaches its agent: "command" for a program,
-// and so on.
+// Kinded is an executor that names its kind of agent: "command" for a program, and so on.
 type Kinded interface {
 	Kind() string
 }
 
-// GatedAgent is an executor that does what callers are trusted with.
+// GatedAgent is an executor whose skills require the trust of the operator in the caller.
 type GatedAgent interface {
-	// GatedSkills are those alone that are gated; none if all of it is.
+	// GatedSkills returns the gated skills; none means that all of them are gated.
 	GatedSkills() []string
 }
 
@@ -54,7 +53,7 @@ func (h *Handler) agent(r *http.Request) (*adminjson.Agent, error) {
 	name := r.PathValue("id")
 	a, ok := h.Hub.Agent(task.Agent(name))
 	if e := h.entry(name); !ok && e != nil {
-		a, ok = h.Hub.Agent(e.Name()) // by the name that people use
+		a, ok = h.Hub.Agent(e.Name()) // by the title of the agent
 	}
 	if !ok || !h.sees(r, a.Name) {
 		return nil, h.noAgent(r, name)
@@ -116,7 +115,7 @@ func traitsOf(a engine.Agent) adminjson.Traits {
 	return shown
 }
 
-// list returns l, as a list even if it is nil.
+// list returns l, or an empty list if l is nil.
 func list(l []string) []string {
 	if l == nil {
 		return []string{}

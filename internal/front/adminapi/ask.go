@@ -25,7 +25,7 @@ const (
 	maxAsker     = 200
 )
 
-// putQuestion puts a question of the caller into the inbox.
+// putQuestion adds a question of the caller to the inbox.
 func (h *Handler) putQuestion(r *http.Request, n *adminjson.NewQuestion) (*inbox.Item, error) {
 	it, err := questionOf(n, auth.PrincipalFrom(r.Context()))
 	if err == nil {
@@ -42,7 +42,7 @@ func (h *Handler) putQuestion(r *http.Request, n *adminjson.NewQuestion) (*inbox
 	return &put, nil
 }
 
-// questionOf returns the question as the inbox has it.
+// questionOf returns the question as an item of the inbox.
 func questionOf(n *adminjson.NewQuestion, p *auth.Principal) (*inbox.Item, error) {
 	ttl := maxQuestionTTL
 	switch {
@@ -69,14 +69,14 @@ func questionOf(n *adminjson.NewQuestion, p *auth.Principal) (*inbox.Item, error
 	}, nil
 }
 
-// questionID returns the id of the question with a key: another one for each owner.
+// questionID returns the id of the question with a key, which differs between owners.
 func questionID(owner task.Owner, key string) inbox.ID {
 	sum := sha256.Sum256(fmt.Appendf(nil, "parley question %q %q", owner, key))
 	return inbox.ID(strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10])))
 }
 
-// roomToAsk returns an error if the caller has too many open questions already. One that is
-// there is not a further one.
+// roomToAsk returns an error if the caller has too many open questions already. A question that
+// exists already does not count as a further one.
 func (h *Handler) roomToAsk(r *http.Request, it *inbox.Item) error {
 	if _, err := h.Inbox.Get(r.Context(), it.ID); err == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
-// asked puts a question and returns it.
+// asked adds a question and returns it.
 func asked(t *testing.T, h *adminapi.Handler, who *auth.Principal, body string) inbox.Item {
 	t.Helper()
 	var it inbox.Item

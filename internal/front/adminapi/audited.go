@@ -11,41 +11,41 @@ import (
 	"github.com/parley-a2a/parley/auth/audit"
 )
 
-// Auditor writes down what is asked of the API. Methods are called concurrently.
+// Auditor records the requests to the API. Methods are called concurrently.
 type Auditor interface {
-	// Asked is told of a change before it is made, and returns when that is durable. An
-	// error refuses the change, and is told to the caller.
+	// Asked records a change before it is made, and returns when the record is durable. An
+	// error refuses the change, and is sent to the caller.
 	Asked(r *http.Request, d *Deed) error
-	// Ended is told what came of it, before the caller is. An error is what the caller
-	// is told instead.
+	// Ended records the outcome before the caller gets it. An error is sent to the caller in
+	// place of the outcome.
 	Ended(r *http.Request, d *Deed) error
-	// Refused is told of callers who may not do what they ask for. It returns at once.
+	// Refused records a request of a caller without permission. It returns at once.
 	Refused(r *http.Request, d *Deed)
 }
 
-// Deed is what somebody asks of the API.
+// Deed is a request to the API, for the audit log.
 type Deed struct {
 	Action  audit.Action
 	Subject audit.Subject
-	// Own says that it is about what belongs to the caller, and nothing of the hub.
+	// Own states that the request concerns the caller's own data, and nothing of the hub.
 	Own bool
-	// Outcome and Reason are what came of it. Reason is a constant of the API.
+	// Outcome and Reason are the result. Reason is a constant of the API.
 	Outcome audit.Outcome
 	Reason  string
 	Detail  []audit.Field
-	// Asked is the number of the entry that Asked has made.
+	// Asked is the number of the entry that Auditor.Asked has written.
 	Asked uint64
 }
 
 type deedKey struct{}
 
-// deedOf returns the deed that a request is; nil if nobody writes it down.
+// deedOf returns the deed of a request; nil if it is not recorded.
 func deedOf(r *http.Request) *Deed {
 	d, _ := r.Context().Value(deedKey{}).(*Deed)
 	return d
 }
 
-// about adds what is known of a deed once it was done.
+// about adds the details of a deed that are known once it was done.
 func about(r *http.Request, s audit.Subject, detail ...audit.Field) {
 	if d := deedOf(r); d != nil {
 		d.Subject = s
@@ -53,8 +53,8 @@ func about(r *http.Request, s audit.Subject, detail ...audit.Field) {
 	}
 }
 
-// audited answers a request that changes something: what is asked for is durable before it is
-// done, and its outcome before the answer is sent.
+// audited answers a request for a change: the request is durable in the log before the change
+// is made, and its outcome before the answer is sent.
 func (h *Handler) audited(w http.ResponseWriter, r *http.Request, t *route) {
 	d := h.deed(r)
 	d.Own = t.access == own
@@ -79,7 +79,7 @@ func (h *Handler) audited(w http.ResponseWriter, r *http.Request, t *route) {
 	write(w, r, code, body)
 }
 
-// refused writes down that a caller may not do what it asks for.
+// refused records a request of a caller without permission.
 func (h *Handler) refused(r *http.Request, err error) {
 	if h.Audit == nil {
 		return
@@ -101,9 +101,8 @@ func (h *Handler) refused(r *http.Request, err error) {
 	h.Audit.Refused(r, d)
 }
 
-// deed returns the deed of a request, by its route. Of an id that callers choose, such as that of
-// a key, only what is known here is written down: it may be a secret that was put into the wrong
-// place.
+// deed returns the deed of a request, by its route. An id that callers choose, such as that of
+// a key, is recorded only if it is known here: it may be a secret in the wrong place.
 func (h *Handler) deed(r *http.Request) *Deed {
 	_, path, _ := strings.Cut(r.Pattern, " "+Root+"/")
 	family, rest, _ := strings.Cut(path, "/")
@@ -132,7 +131,7 @@ func (h *Handler) deed(r *http.Request) *Deed {
 	return d
 }
 
-// actions are what routes do.
+// actions are the audit actions of routes.
 var actions = map[string]audit.Action{
 	"POST keys": audit.KeyAdd, "DELETE keys/{id}": audit.KeyRevoke,
 	"POST agents": audit.AgentRegister, "PUT agents/{id}": audit.AgentRegister, "DELETE agents/{id}": audit.AgentRemove,

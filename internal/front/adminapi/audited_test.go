@@ -22,7 +22,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
-// auditor keeps what it is told, in words.
+// auditor records calls as text.
 type auditor struct {
 	said []string
 	// full and broken are the errors of Asked and Ended.
@@ -58,8 +58,7 @@ func (a *auditor) Refused(r *http.Request, d *adminapi.Deed) { a.note("refused",
 
 var errFull = &apierror.Error{Err: apierror.ErrUnavailable, Message: "the hub cannot write its audit log now: the disk is full"}
 
-// TestChangesAreNamed asks for each change that the API knows; none is made, because
-// the log is full.
+// TestChangesAreNamed requests each change of the API; none is made, because the log is full.
 func TestChangesAreNamed(t *testing.T) {
 	t.Parallel()
 	h, ring, _ := keyed(t)
@@ -105,7 +104,7 @@ func TestChangesAreNamed(t *testing.T) {
 	}
 }
 
-// TestChangesAreWrittenDown makes changes: they are asked for before they are made, and told
+// TestChangesAreWrittenDown makes changes: each is recorded before it is made, and its outcome
 // after.
 func TestChangesAreWrittenDown(t *testing.T) {
 	t.Parallel()
@@ -140,7 +139,7 @@ func TestChangesAreWrittenDown(t *testing.T) {
 		t.Errorf("the text of a key is written down:\n%s", said)
 	}
 
-	// Who is not told what came of it, is not told the key either.
+	// A caller that does not get the outcome does not get the key either.
 	a.broken = errFull
 	got := as(t, h, boss, "POST /api/v1/keys", "{}")
 	if got.code != http.StatusServiceUnavailable || strings.Contains(got.body, "pk_") {

@@ -23,7 +23,7 @@ type AuditLog struct {
 
 // AuditPage is the answer of GET /api/v1/audit.
 type AuditPage struct {
-	// Entries are as they stand in the log, byte for byte.
+	// Entries are the entries in the log, byte for byte.
 	Entries []json.RawMessage `json:"entries"`
 	// Next is the number after which the next page begins; zero at the end of the log. A
 	// page without entries may have one.
@@ -39,7 +39,7 @@ const (
 	maxAuditPage = 1000
 	// maxAuditScan is how many bytes of the log are read for a page without a match.
 	maxAuditScan = 16 << 20
-	// maxAuditBytes is how large the entries of a page are in all.
+	// maxAuditBytes is the maximum total size of the entries of a page.
 	maxAuditBytes = 4 << 20
 )
 
@@ -49,7 +49,7 @@ func (h *Handler) listAudit(r *http.Request) (*AuditPage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if q.After == 0 && h.Audit != nil { // a look, and not each page of it
+	if q.After == 0 && h.Audit != nil { // record a query once, and not for each of its pages
 		d := h.deed(r)
 		d.Outcome = audit.OK
 		if err := h.Audit.Ended(r, d); err != nil {
@@ -63,7 +63,7 @@ func (h *Handler) listAudit(r *http.Request) (*AuditPage, error) {
 	return p, nil
 }
 
-// page reads a page of entries up to the head, which is what is durable.
+// page reads a page of entries up to the head, the last durable entry.
 func (l *AuditLog) page(ctx context.Context, q *audit.Query, limit int) (*AuditPage, error) {
 	p := &AuditPage{Entries: []json.RawMessage{}, Head: l.Head(), Log: l.ID(), Key: audit.KeyText(l.Key())}
 	size := 0
@@ -87,7 +87,7 @@ func (l *AuditLog) page(ctx context.Context, q *audit.Query, limit int) (*AuditP
 	return p, nil
 }
 
-// auditQuery reads what is asked for.
+// auditQuery parses the query of a request.
 func auditQuery(values url.Values) (q *audit.Query, limit int, err error) {
 	q, limit = &audit.Query{
 		Actor: values.Get("actor"), Action: values.Get("action"), Task: values.Get("task"), Agent: values.Get("agent"),

@@ -12,17 +12,17 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Costs sums up what the tasks of agents have cost.
+// Costs are the costs of the tasks of agents, in summary.
 type Costs struct {
 	Costs []broker.Cost `json:"costs"`
 }
 
-// Confidences sums up how sure agents were.
+// Confidences are the confidences that agents reported, in summary.
 type Confidences struct {
 	Confidences []broker.Confidence `json:"confidences"`
 }
 
-// costs answers with what tasks have cost.
+// costs answers with the costs of tasks.
 func (h *Handler) costs(r *http.Request) (*Costs, error) {
 	filter, err := filterOf(r)
 	if err != nil {
@@ -31,7 +31,7 @@ func (h *Handler) costs(r *http.Request) (*Costs, error) {
 	return &Costs{h.Broker.Costs(filter)}, nil
 }
 
-// confidences answers with how sure agents were.
+// confidences answers with the confidences of agents.
 func (h *Handler) confidences(r *http.Request) (*Confidences, error) {
 	filter, err := filterOf(r)
 	if err != nil {

@@ -16,51 +16,52 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Bus is the place of a hub on a bus.
+// Bus is the hub's connection to a bus.
 type Bus struct {
-	// Bus is required.
+	// Bus is the connection. It is required.
 	Bus bus.Bus
-	// Kind names the broker: "embedded", "nats" or "amqp". Address is where it is, without
+	// Kind names the broker: "embedded", "nats" or "amqp". Address is its address, without
 	// credentials; it may be empty.
 	Kind, Address string
 }
 
-// BusStatus is what /api/v1/status says of the bus. Administrators alone are told of the
-// address and the queues.
+// BusStatus is the part of /api/v1/status about the bus. Only administrators get the address
+// and the queues.
 type BusStatus struct {
 	Kind    string `json:"kind"`
 	Address string `json:"address,omitempty"`
-	// Connected says whether there is a connection, Since for how long that has been so, and
-	// Reason why there is none.
+	// Connected reports whether the broker is connected, Since the time of the last change, and
+	// Reason the cause of a disconnect.
 	Connected bool       `json:"connected"`
 	Since     *time.Time `json:"since,omitempty"`
 	Reason    string     `json:"reason,omitempty"`
-	// Queues are those of agents, by the names of their agents; at most maxQueues.
+	// Queues are the queues of agents, sorted by agent name; at most maxQueues.
 	Queues []QueueStatus `json:"queues,omitempty"`
 }
 
 // QueueStatus is a queue of an agent.
 type QueueStatus struct {
-	// Agent is the name of the agent in the hub, Queue that on the bus.
+	// Agent is the name of the agent in the hub, Queue its name on the bus.
 	Agent string `json:"agent"`
 	Queue string `json:"queue"`
-	// Waiting messages have no worker yet, Held ones are with one, as far as the broker
-	// tells. Workers is how many have announced themselves and are there.
+	// Waiting is the number of messages without a worker, Held the number of those held by a
+	// worker, as far as the broker reports them. Workers is the number of announced workers
+	// that are present.
 	Waiting int64 `json:"waiting"`
 	Held    int64 `json:"held"`
 	Workers int   `json:"workers"`
-	// Error says why nothing is known of the queue.
+	// Error is the reason why the numbers are unknown.
 	Error string `json:"error,omitempty"`
 }
 
-// What is asked of the broker for one status.
+// Limits of the queries to the broker for one status.
 const (
 	maxQueues  = 100
 	depthsTime = 2 * time.Second
 	depthsOnce = 8
 )
 
-// queues returns the queues that the caller may know of, without what is in them.
+// queues returns the queues that the caller may see, without their depths.
 func (h *Handler) queues(r *http.Request) []QueueStatus {
 	if h.Bus == nil || h.Directory == nil || !h.mayRead(r, policy.AdminAgents) {
 		return nil
@@ -75,7 +76,7 @@ func (h *Handler) queues(r *http.Request) []QueueStatus {
 	return queues[:min(len(queues), maxQueues)]
 }
 
-// status returns how the bus is. Queues are nil for a caller who is not to know of them.
+// status returns the status of the bus. Queues are nil for a caller that may not see them.
 func (b *Bus) status(ctx context.Context, queues []QueueStatus) *BusStatus {
 	if b == nil {
 		return nil
@@ -101,7 +102,7 @@ func (b *Bus) status(ctx context.Context, queues []QueueStatus) *BusStatus {
 	return s
 }
 
-// depths asks the broker what is in the queues, as long as there is time.
+// depths queries the broker for the depths of the queues, within depthsTime.
 func (b *Bus) depths(ctx context.Context, queues []QueueStatus) {
 	o, ok := b.Bus.(bus.Operator)
 	if !ok {
@@ -122,7 +123,7 @@ func (b *Bus) depths(ctx context.Context, queues []QueueStatus) {
 			return nil
 		})
 	}
-	_ = group.Wait() // what failed is in the queues
+	_ = group.Wait() // errors are stored in the queues
 }
 
 func tell(queues []QueueStatus, why string) {

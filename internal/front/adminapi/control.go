@@ -15,21 +15,22 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Operation is said with what an operator does to a task.
+// Operation is the body of an operator's request about a task.
 type Operation struct {
-	// Owner is whose task is meant; needed only where several have one with the id.
+	// Owner is the owner of the task; needed only if several owners have a task with the id.
 	Owner task.Owner `json:"owner,omitempty"`
-	// Reason is what the caller is told of a task that is failed.
+	// Reason is the reason that the caller gets for a failed task.
 	Reason string `json:"reason,omitempty"`
-	// Agent is who gets a task that is reassigned.
+	// Agent is the new agent of a task that is reassigned.
 	Agent task.Agent `json:"agent,omitempty"`
 }
 
-// Operated is a task to which an operator has done something.
+// Operated is a task that an operator has changed.
 type Operated struct {
 	TaskID a2a.TaskID `json:"taskId"`
 	Owner  task.Owner `json:"owner"`
-	// Agent is the agent that was asked, Assigned who executes the task in its place.
+	// Agent is the agent that the caller addressed, Assigned the agent that executes the task
+	// in its place.
 	Agent    task.Agent `json:"agent"`
 	Assigned task.Agent `json:"assigned,omitempty"`
 	State    string     `json:"state"`
@@ -38,13 +39,13 @@ type Operated struct {
 	ChangedAt time.Time `json:"changedAt"`
 }
 
-// Pause is the answer to pausing an agent or giving it messages again.
+// Pause is the answer to pausing or resuming an agent.
 type Pause struct {
 	Agent  task.Agent `json:"agent"`
 	Paused bool       `json:"paused"`
 }
 
-// What this API has beside the errors of the protocol.
+// Errors of this API beside those of the protocol.
 var (
 	errNoTask = dialect.Report{
 		Row:     dialect.Row{HTTP: http.StatusNotFound, GRPC: dialect.NotFound, Reason: "TASK_NOT_FOUND"},
@@ -68,12 +69,12 @@ func (h *Handler) reassign(r *http.Request, o *Operation) (*Operated, error) {
 	return h.operated(r, o)(h.Control.Reassign(r.Context(), target(r, o), o.Agent))
 }
 
-// target returns the task that an operation is about.
+// target returns the task of an operation.
 func target(r *http.Request, o *Operation) operator.Target {
 	return operator.Target{ID: a2a.TaskID(r.PathValue("id")), Owner: o.Owner}
 }
 
-// operated returns what answers with the result of an operation.
+// operated returns a function that answers with the result of an operation.
 func (h *Handler) operated(r *http.Request, o *Operation) func(task.Head, error) (*Operated, error) {
 	return func(head task.Head, err error) (*Operated, error) {
 		if err != nil {
@@ -87,7 +88,7 @@ func (h *Handler) operated(r *http.Request, o *Operation) func(task.Head, error)
 	}
 }
 
-// operationError returns the error of an operation for its caller.
+// operationError converts an error of an operation for its caller.
 func (h *Handler) operationError(r *http.Request, o *Operation, err error) error {
 	switch {
 	case errors.Is(err, task.ErrNotFound):
@@ -116,7 +117,7 @@ func (h *Handler) resume(r *http.Request, _ *struct{}) (*Pause, error) {
 	return h.setPaused(r, h.agentNamed(r), false)
 }
 
-// setPaused pauses an agent, or gives it messages again.
+// setPaused pauses or resumes an agent.
 func (h *Handler) setPaused(r *http.Request, agent task.Agent, paused bool) (*Pause, error) {
 	if err := h.Control.SetPaused(r.Context(), agent, paused); err != nil {
 		return nil, err
@@ -125,7 +126,7 @@ func (h *Handler) setPaused(r *http.Request, agent task.Agent, paused bool) (*Pa
 	return &Pause{agent, paused}, nil
 }
 
-// record logs what somebody did.
+// record logs a change with its caller.
 func (h *Handler) record(r *http.Request, what string, args ...any) {
 	if h.Logger != nil {
 		h.Logger.Info(what, append(args, "by", auth.PrincipalFrom(r.Context()).ID, "address", r.RemoteAddr)...)

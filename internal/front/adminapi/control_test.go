@@ -21,8 +21,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// withControl returns a handler of an engine that does not run, with a task of ann and
-// one of bob that have one id, and one of ann that has ended.
+// withControl returns a handler of an engine that does not run. A task of ann and one of bob
+// have the same id, and another task of ann has ended.
 func withControl(t *testing.T) *adminapi.Handler {
 	t.Helper()
 	h, _, _ := keyed(t)
@@ -41,7 +41,7 @@ func withControl(t *testing.T) *adminapi.Handler {
 	return h
 }
 
-// read notes that the message of t1 was read, so that the task waits for its caller.
+// read records that the message of t1 was read, so that the task waits for its caller.
 func read(t *testing.T, store *memstore.Store, owner task.Owner) {
 	t.Helper()
 	h, err := store.Head(t.Context(), owner, "t1")
@@ -112,7 +112,7 @@ func TestPausedAgents(t *testing.T) {
 		}
 		_ = h.Control.SetPaused(t.Context(), "echo", false)
 	}
-	// A pause of an agent that is gone can be taken back.
+	// A pause of a removed agent can be reverted.
 	if err := h.Control.SetPaused(t.Context(), "gone", true); err != nil {
 		t.Fatal(err)
 	}

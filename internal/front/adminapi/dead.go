@@ -14,7 +14,7 @@ import (
 
 // DeadList is the answer of GET /api/v1/dead.
 type DeadList struct {
-	// Letters are without their envelopes, the newest first.
+	// Letters are the letters without their envelopes, the newest first.
 	Letters []deadletter.Letter `json:"letters"`
 	// NextPageToken continues the list; empty at its end.
 	NextPageToken string `json:"nextPageToken,omitempty"`
@@ -25,8 +25,8 @@ const (
 	maxDeadPage = 1000
 )
 
-// errNoBus is about a hub without a bus. The others are what this API has beside the errors of
-// the protocol.
+// errNoBus is returned by a hub without a bus. The others are errors of this API beside those
+// of the protocol.
 var (
 	errNoBus = apierror.New(a2a.ErrMethodNotFound,
 		"the hub has no bus, and so no dead letters: bus.url (serve --bus) is off; leave it out, or set it to the address of a broker")
@@ -56,7 +56,7 @@ func (h *Handler) listDead(r *http.Request) (*DeadList, error) {
 	if err != nil {
 		return nil, err
 	}
-	q.Limit = limit + 1 // to see whether there are more
+	q.Limit = limit + 1 // one more, to detect a further page
 	found, err := h.Dead.Book.Letters(r.Context(), q)
 	if errors.Is(err, deadletter.ErrNoLetter) {
 		return nil, apierror.Field(a2a.ErrInvalidParams, "pageToken", "the letter that the page ended with is gone; begin anew")
@@ -90,7 +90,7 @@ func (h *Handler) replayDead(r *http.Request, _ *struct{}) (*deadletter.Letter, 
 	return l, nil
 }
 
-// dropDead forgets a letter.
+// dropDead deletes a letter.
 func (h *Handler) dropDead(r *http.Request) (*deadletter.Letter, error) {
 	l, err := h.Dead.Book.Letter(r.Context(), letterOf(r))
 	if err == nil {
@@ -104,7 +104,7 @@ func (h *Handler) dropDead(r *http.Request) (*deadletter.Letter, error) {
 	return l, nil
 }
 
-// deadError returns the error of a letter for its caller.
+// deadError converts an error of a letter for its caller.
 func deadError(r *http.Request, err error) error {
 	switch {
 	case errors.Is(err, deadletter.ErrNoLetter):

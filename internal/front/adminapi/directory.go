@@ -22,7 +22,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// entry returns what the directory knows of an agent elsewhere, or nil.
+// entry returns the directory's entry of a remote agent, or nil.
 func (h *Handler) entry(name string) *directory.Entry {
 	if h.Directory == nil {
 		return nil
@@ -34,7 +34,7 @@ func (h *Handler) entry(name string) *directory.Entry {
 	return e
 }
 
-// enrich adds what the directory knows and the caller may see.
+// enrich adds the details of the directory that the caller may see.
 func (h *Handler) enrich(r *http.Request, a adminjson.Agent) adminjson.Agent {
 	e := h.entry(a.Name)
 	if e == nil {
@@ -74,10 +74,10 @@ func uncalled(e *directory.Entry) adminjson.Agent {
 	return a
 }
 
-// noAgent returns the error that there is none, and which may have been meant.
+// noAgent returns the error that the agent does not exist, with suggestions of similar names.
 func (h *Handler) noAgent(r *http.Request, name string) error {
 	report := errNoAgent
-	// Where a policy hides agents, callers learn no names of others.
+	// A policy may hide agents, so callers then get no suggestions.
 	if h.Directory != nil && (h.Policy == nil || h.mayRead(r, policy.AdminAgents)) {
 		if _, err := h.Directory.Get(name); err != nil {
 			report.Message = err.Error()
@@ -86,10 +86,10 @@ func (h *Handler) noAgent(r *http.Request, name string) error {
 	return refuse(report)
 }
 
-// errAgentConfigured is what callers get who want to change what stands in a file.
+// errAgentConfigured refuses changes of an agent that a file defines.
 var errAgentConfigured = dialect.Row{HTTP: http.StatusConflict, GRPC: dialect.FailedPrecondition, Reason: "AGENT_CONFIGURED"}
 
-// directoryError returns an error of the directory for its caller.
+// directoryError converts an error of the directory for its caller.
 func (h *Handler) directoryError(r *http.Request, err error, name string) error {
 	switch {
 	case errors.Is(err, directory.ErrNoAgent):
@@ -122,7 +122,7 @@ func (h *Handler) register(r *http.Request, n *adminjson.NewAgent) (*adminjson.A
 	return &a, nil
 }
 
-// specOf returns the agent that a request asks to register.
+// specOf returns the agent of a registration request.
 func specOf(n *adminjson.NewAgent) (*directory.Spec, error) {
 	if n.TimeoutMs < 0 || n.PollMs < 0 {
 		return nil, apierror.Field(a2a.ErrInvalidParams, "timeoutMs", "times are not negative")
@@ -144,7 +144,7 @@ func specOf(n *adminjson.NewAgent) (*directory.Spec, error) {
 	return s, nil
 }
 
-// listed describes an agent of the directory as the hub has it.
+// listed describes an agent of the directory in the hub's form.
 func (h *Handler) listed(e *directory.Entry) adminjson.Agent {
 	if a, ok := h.Hub.Agent(e.Name()); ok {
 		return h.describe(a)
@@ -152,7 +152,7 @@ func (h *Handler) listed(e *directory.Entry) adminjson.Agent {
 	return uncalled(e)
 }
 
-// remove forgets an agent that was registered.
+// remove deletes a registered agent.
 func (h *Handler) remove(r *http.Request) (*adminjson.Agent, error) {
 	name := r.PathValue("id")
 	e, err := h.Directory.Remove(r.Context(), name)
@@ -164,13 +164,13 @@ func (h *Handler) remove(r *http.Request) (*adminjson.Agent, error) {
 	return &a, nil
 }
 
-// noteAgent records who changed an agent.
+// noteAgent records a change of an agent with its caller.
 func (h *Handler) noteAgent(r *http.Request, what string, e *directory.Entry) {
 	about(r, audit.Subject{Kind: "agent", ID: string(e.Name()), Agent: string(e.Name())}, audit.Field{Name: "trust", Value: string(e.Spec.Trust)})
 	h.record(r, what, "agent", e.Name(), "url", e.Spec.URL)
 }
 
-// probe asks an agent whether it answers.
+// probe checks whether an agent answers.
 func (h *Handler) probe(r *http.Request) (*adminjson.Probe, error) {
 	return h.probed(r, h.Directory.Probe)
 }
@@ -193,7 +193,7 @@ func (h *Handler) probed(r *http.Request, ask func(context.Context, string) (*di
 	}, nil
 }
 
-// search answers with what fits a query.
+// search answers with the matches of a query.
 func (h *Handler) search(r *http.Request) (*adminjson.Found, error) {
 	q := r.URL.Query()
 	limit, err := strconv.Atoi(cmp.Or(q.Get("limit"), "0"))
@@ -216,7 +216,7 @@ func (h *Handler) search(r *http.Request) (*adminjson.Found, error) {
 	return &found, nil
 }
 
-// hits returns what fits a query and is there for the caller.
+// hits returns the matches of a query that are visible to the caller.
 func (h *Handler) hits(r *http.Request, query string, limit int) []bm25.Hit {
 	if h.Policy == nil {
 		return h.Directory.Search(query, limit)

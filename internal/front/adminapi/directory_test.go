@@ -22,7 +22,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// growing is a hub that agents of a directory are added to.
+// growing is a hub to which a directory adds agents.
 type growing struct{ *hub }
 
 func (g growing) Put(e *directory.Entry) error {
@@ -51,7 +51,7 @@ func (answering) Fetch(_ context.Context, r *directory.Request) (*card.Card, err
 	return card.Read([]byte(`{"name":"Peer","description":"Finds papers.","version":"1","url":"` + r.URL + `","skills":[{"id":"papers","name":"Papers","description":"Finds papers.","tags":["research"]}]}`))
 }
 
-// withDirectory returns a handler with a directory, of which a file names one agent.
+// withDirectory returns a handler with a directory that has one agent from a file.
 func withDirectory(t *testing.T, logs *bytes.Buffer) *adminapi.Handler {
 	t.Helper()
 	hub := newHub()
@@ -89,8 +89,8 @@ func ask(t *testing.T, h http.Handler, request, body string, roles ...string) an
 	return send(h, r.WithContext(auth.WithPrincipal(r.Context(), &auth.Principal{ID: "ann", Roles: roles})))
 }
 
-// Credentials go in and never come out: they are replaced, kept and cleared, and stay with the
-// host that they are for.
+// TestCredentialsAreReplacedKeptAndCleared checks that credentials are never shown, that they
+// can be replaced, kept and cleared, and that they stay with their host.
 func TestCredentialsAreReplacedKeptAndCleared(t *testing.T) {
 	t.Parallel()
 	var logs bytes.Buffer
@@ -146,7 +146,7 @@ func TestRegisteredAgents(t *testing.T) {
 		d["state"] != "up" || d["description"] != "Finds papers." || remote["target"] != "x" {
 		t.Errorf("agent = %s", got.body)
 	}
-	// A change keeps the credentials, unless it brings others.
+	// A change keeps the credentials, unless it has new ones.
 	got = ask(t, h, "PUT /api/v1/agents/my-peer", `{"url":"https://peer.example/v2"}`, auth.RoleAdmin)
 	if got.code != 200 || !strings.Contains(got.body, "bearer token") {
 		t.Errorf("update: %d %s", got.code, got.body)
@@ -168,7 +168,8 @@ func TestRegisteredAgents(t *testing.T) {
 	}
 }
 
-// Who is no administrator sees what an agent can do, and not where it is or how it does.
+// TestWhatOthersSeeOfAgents checks that callers other than administrators see an agent's
+// skills, but not its address or health.
 func TestWhatOthersSeeOfAgents(t *testing.T) {
 	t.Parallel()
 	h := withDirectory(t, new(bytes.Buffer))
@@ -246,7 +247,8 @@ func TestSearchAgentsAndServices(t *testing.T) {
 	}
 }
 
-// Without a directory nothing is registered or searched.
+// TestWithoutDirectory checks that without a directory no agent can be registered or searched
+// for.
 func TestWithoutDirectory(t *testing.T) {
 	t.Parallel()
 	h := &adminapi.Handler{Hub: newHub()}

@@ -5,5 +5,5 @@ import (
 	"slices"
 )
 
-// Families returns the families that a policy knows.
+// Families returns the families of paths that a policy covers.
 func Families() []string { return slices.Collect(maps.Keys(families)) }

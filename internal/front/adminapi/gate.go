@@ -23,10 +23,10 @@ var (
 	errOrigin  = apierror.New(a2a.ErrUnauthorized, "requests of pages from elsewhere are refused")
 )
 
-// sameOrigin refuses changes that a page from elsewhere made a browser ask for.
+// sameOrigin refuses cross-origin changes by browsers.
 var sameOrigin = http.NewCrossOriginProtection()
 
-// admit refuses callers who may not send r to a route.
+// admit returns an error if the caller may not send r to a route.
 func (h *Handler) admit(a access, r *http.Request) error {
 	switch {
 	case reads(r) && a != secret:
@@ -41,13 +41,13 @@ func (h *Handler) admit(a access, r *http.Request) error {
 	return nil
 }
 
-// administers reports whether the caller is an administrator. keyed says whether the hub has
-// keys: then nobody is an administrator without one, also where anonymous callers are allowed.
+// administers reports whether the caller is an administrator. keyed reports whether the hub has
+// keys: then every administrator needs one, also if anonymous callers are allowed.
 func administers(r *http.Request, keyed func() bool) bool {
 	return admin(r) && !(auth.PrincipalFrom(r.Context()).Anonymous() && keyed())
 }
 
-// keyed reports whether there are keys, or were.
+// keyed reports whether keys for callers exist or existed.
 func (h *Handler) keyed() bool { return h.Keys != nil && forCallers(h.Keys.List()) }
 
 // forCallers reports whether one of the keys is for callers.
@@ -58,10 +58,9 @@ func forCallers(all []auth.Key) bool {
 	})
 }
 
-// admin reports whether the caller may change the hub: one with the role, or an
-// anonymous one on this machine who came straight to this machine. A request that a
-// proxy has passed on, or that names another host, as a page does that a browser was
-// lured to, may be anybody's.
+// admin reports whether the caller may change the hub: it has the role, or is anonymous and
+// directly on this machine. A request that a proxy has passed on, or that names another host,
+// as from a page with DNS rebinding, may come from any client.
 func admin(r *http.Request) bool {
 	p := auth.PrincipalFrom(r.Context())
 	if !p.Anonymous() {
@@ -75,7 +74,7 @@ func admin(r *http.Request) bool {
 	return p != nil && auth.LocalPeer(r.RemoteAddr) && localName(r.Host)
 }
 
-// localName reports whether host, with or without a port, can only mean this machine.
+// localName reports whether host, with or without a port, can only denote this machine.
 func localName(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
@@ -90,8 +89,8 @@ func localName(host string) bool {
 // maxBody is the largest request of this API.
 const maxBody = 64 << 10
 
-// decodeUpTo reads the body of r, a JSON object of at most so many bytes, into v. No body at all
-// means an empty object. A member that v does not have is an error.
+// decodeUpTo decodes the body of r, a JSON object of at most that many bytes, into v. An empty
+// body means an empty object. A member that v does not have is an error.
 func decodeUpTo(r *http.Request, v any, most int) error {
 	body, err := io.ReadAll(io.LimitReader(r.Body, int64(most)+1))
 	switch {
@@ -100,7 +99,7 @@ func decodeUpTo(r *http.Request, v any, most int) error {
 	case len(body) > most:
 		return apierror.New(apierror.ErrTooLarge, "the body is larger than %d bytes", most)
 	}
-	// Only a type that browsers ask about before they send it, body or not.
+	// This type makes browsers send a preflight request, with or without a body.
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return apierror.New(apierror.ErrMediaType, "the content type must be application/json")
 	}
@@ -118,7 +117,7 @@ func decodeUpTo(r *http.Request, v any, most int) error {
 	return nil
 }
 
-// badBody says what is wrong with a body, without repeating it.
+// badBody describes the error of a body, without repeating the body.
 func badBody(err error) error {
 	var kind *json.UnmarshalTypeError
 	switch {

@@ -20,7 +20,7 @@ import (
 
 const inboxPage = 50
 
-// What this API has beside the errors of the protocol.
+// Errors of this API beside those of the protocol.
 var (
 	errNoItem = dialect.Report{
 		Row:     dialect.Row{HTTP: http.StatusNotFound, GRPC: dialect.NotFound, Reason: "ITEM_NOT_FOUND"},
@@ -29,8 +29,9 @@ var (
 	rowSettled = dialect.Row{HTTP: http.StatusConflict, GRPC: dialect.FailedPrecondition, Reason: "ITEM_SETTLED"}
 )
 
-// viewer is what a caller sees of the inbox: an administrator all of it, others the
-// questions about their own tasks. What waits for an approval is not for who waits.
+// viewer determines the part of the inbox that a caller sees: an administrator all of it,
+// others the questions about their own tasks. Approvals are not shown to the caller that waits
+// for them.
 type viewer struct {
 	*auth.Principal
 	admin  bool
@@ -46,8 +47,8 @@ func (h *Handler) viewer(r *http.Request) viewer {
 	return v
 }
 
-// sees reports whether the caller may see and settle an item: who may not get the task that
-// asks does not see its question.
+// sees reports whether the caller may see and settle an item: without permission to get the
+// task, a caller does not see its question.
 func (v *viewer) sees(it *inbox.Item) bool {
 	return v.admin || it.Kind == inbox.Question && it.Owner == v.Owner() &&
 		(it.Task == "" || v.policy.Allows(v.Principal, &policy.Request{Op: policy.Get, Agent: it.Agent}))
@@ -71,7 +72,7 @@ func (h *Handler) listInbox(r *http.Request) (*adminjson.InboxList, error) {
 		return &adminjson.InboxList{Items: []inbox.Item{}}, nil
 	}
 	limit := q.Limit
-	q.Limit++ // to see whether there are more
+	q.Limit++ // one more, to detect a further page
 	found, err := h.Inbox.List(r.Context(), q)
 	if err != nil {
 		return nil, err
@@ -91,7 +92,7 @@ func or[T any](list, otherwise []T) []T {
 	return list
 }
 
-// inboxQuery reads what is asked for: open items unless something else is said.
+// inboxQuery parses the query of a request; the default is open items.
 func inboxQuery(r *http.Request) (*inbox.Query, error) {
 	values := r.URL.Query()
 	q := &inbox.Query{State: inbox.Open, After: inbox.ID(values.Get("pageToken"))}
@@ -114,7 +115,8 @@ func inboxQuery(r *http.Request) (*inbox.Query, error) {
 	return q, err
 }
 
-// item returns an item that the caller may see; others are as missing as none.
+// item returns an item that the caller may see; hidden items give the same error as missing
+// ones.
 func (h *Handler) item(r *http.Request) (*inbox.Item, error) {
 	it, err := h.Inbox.Get(r.Context(), inbox.ID(r.PathValue("id")))
 	v := h.viewer(r)
@@ -152,7 +154,7 @@ func (h *Handler) settleItem(r *http.Request, d *adminjson.Decision, settle sett
 	return &it, nil
 }
 
-// inboxError returns an error of the inbox for its caller.
+// inboxError converts an error of the inbox for its caller.
 func inboxError(r *http.Request, err error) error {
 	var first *inbox.Settled
 	switch {

@@ -30,15 +30,15 @@ type events struct {
 func (e *events) send(text string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	_ = e.control.SetWriteDeadline(time.Now().Add(eventsWrite)) // some writers have none
+	_ = e.control.SetWriteDeadline(time.Now().Add(eventsWrite)) // some writers have no deadlines
 	if _, err := fmt.Fprint(e.w, text); err != nil {
 		return err
 	}
 	return e.control.Flush()
 }
 
-// inboxEvents tells of each item that is put or settled from now on, as far as the caller
-// may see it, until the caller goes away or the hub stops.
+// inboxEvents sends each item that is added or settled from now on, if the caller may see it,
+// until the caller disconnects or the hub stops.
 func (h *Handler) inboxEvents(w http.ResponseWriter, r *http.Request) {
 	v := h.viewer(r)
 	ctx, cancel := context.WithCancel(r.Context())
@@ -48,7 +48,7 @@ func (h *Handler) inboxEvents(w http.ResponseWriter, r *http.Request) {
 	defer stream.beating(ctx, cancel)()
 	for it, err := range changes {
 		if errors.Is(err, inbox.ErrBehind) {
-			_ = stream.send("event: behind\ndata: {}\n\n") // the last there is to say
+			_ = stream.send("event: behind\ndata: {}\n\n") // the final event
 		}
 		if err != nil || v.sees(&it) && stream.tell(&it) != nil {
 			return
@@ -56,12 +56,13 @@ func (h *Handler) inboxEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// beating sends comments until what it returns is called, and cancels if nobody reads them.
+// beating sends comments until the returned stop is called, and cancels if the client has
+// disconnected.
 func (e *events) beating(ctx context.Context, cancel context.CancelFunc) (stop func()) {
 	var beat sync.WaitGroup
 	beat.Go(func() {
 		if e.beat(ctx) != nil {
-			cancel() // whoever asked is gone
+			cancel() // the client has disconnected
 		}
 	})
 	return func() {

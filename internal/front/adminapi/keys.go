@@ -15,15 +15,14 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// Keys are the API keys of a hub. An auth.Keyring is one. Methods are called
-// concurrently.
+// Keys are the API keys of a hub. *auth.Keyring implements it. Methods are called concurrently.
 type Keys interface {
 	// List returns all keys.
 	List() []auth.Key
-	// Add makes a key good.
+	// Add makes a key valid.
 	Add(ctx context.Context, k *auth.Key) error
-	// Revoke makes a key useless after a time. It returns auth.ErrNoKey or
-	// auth.ErrConfigured for a key that is not there or stands in the configuration.
+	// Revoke makes a key invalid after a time. It returns auth.ErrNoKey or auth.ErrConfigured
+	// for a key that does not exist or is defined in the configuration.
 	Revoke(ctx context.Context, id string, after time.Duration) (auth.Key, error)
 }
 
@@ -44,35 +43,35 @@ type Key struct {
 	AgentID     string `json:"agentId"`
 	DisplayName string `json:"displayName,omitempty"`
 	Owner       string `json:"owner,omitempty"`
-	// Owners are the organisations of a caller who belongs to several; Owner is the first.
+	// Owners are the organisations of a caller that belongs to several; Owner is the first.
 	Owners []string `json:"owners,omitempty"`
 	Roles  []string `json:"roles"`
 	// State is "active", "expired" or "revoked".
 	State string `json:"state"`
-	// Configured says that the key stands in the configuration file.
+	// Configured states that the key is defined in the configuration file.
 	Configured bool       `json:"configured,omitempty"`
 	CreatedAt  *time.Time `json:"createdAt,omitempty"`
 	ExpiresAt  *time.Time `json:"expiresAt,omitempty"`
 	RevokedAt  *time.Time `json:"revokedAt,omitempty"`
 }
 
-// NewKey asks for a key. All of it may be left out.
+// NewKey requests a key. Every member is optional.
 type NewKey struct {
 	// BusAgent makes it a key for workers of the agent with this name at the hub's own bus.
-	// Then it has neither AgentID nor Owner nor Roles.
+	// Such a key has neither AgentID nor Owner nor Roles.
 	BusAgent string `json:"busAgent,omitempty"`
-	// AgentID is the principal's id: one of the key's own.
+	// AgentID is the principal's id; the default is unique to the key.
 	AgentID     string `json:"agentId,omitempty"`
 	DisplayName string `json:"displayName,omitempty"`
 	Owner       string `json:"owner,omitempty"`
-	// Owners are organisations that the caller belongs to, in place of Owner.
+	// Owners are the organisations of the caller, in place of Owner.
 	Owners []string `json:"owners,omitempty"`
 	Roles  []string `json:"roles,omitempty"`
-	// ExpiresIn is how long the key is good, as a Go duration; empty means for ever.
+	// ExpiresIn is the validity of the key, as a Go duration; empty means no expiry.
 	ExpiresIn string `json:"expiresIn,omitempty"`
 }
 
-// principal returns whom the key stands for.
+// principal returns the principal of the key.
 func (n *NewKey) principal() (auth.Principal, error) {
 	if n.Owner != "" && len(n.Owners) > 0 {
 		return auth.Principal{}, apierror.Field(a2a.ErrInvalidParams, "owners", "cannot be given together with owner")
@@ -94,9 +93,9 @@ func (n *NewKey) principal() (auth.Principal, error) {
 // MadeKey is the answer to NewKey.
 type MadeKey struct {
 	Key
-	// Text is the key itself. It is told here and never again.
+	// Text is the key itself. It is sent here and never again.
 	Text string `json:"key"`
-	// First says that callers need a key from now on.
+	// First states that callers need a key from now on.
 	First bool `json:"first,omitempty"`
 }
 
@@ -105,7 +104,7 @@ type KeyList struct {
 	Keys []Key `json:"keys"`
 }
 
-// Describe returns what is told about a key.
+// Describe returns the public description of a key.
 func Describe(k *auth.Key, now time.Time) Key {
 	d := Key{
 		ID: k.ID, Hint: k.Hint, AgentID: k.Principal.ID, DisplayName: k.Principal.DisplayName, Owner: k.Principal.Org, Owners: k.Principal.Orgs,
@@ -135,7 +134,7 @@ func timeText(t *time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// Make adds a key to keys. Errors that are the caller's name the field.
+// Make adds a key to keys. Errors caused by the caller name the field.
 func (n *NewKey) Make(ctx context.Context, keys Keys, now time.Time) (*MadeKey, error) {
 	p, err := n.principal()
 	if err != nil {
@@ -168,7 +167,7 @@ func (h *Handler) listKeys(r *http.Request) (*KeyList, error) {
 	return &answer, nil
 }
 
-// addKey makes a key and answers with it.
+// addKey creates a key and answers with it.
 func (h *Handler) addKey(r *http.Request, n *NewKey) (*MadeKey, error) {
 	made, err := n.Make(r.Context(), h.Keys, time.Now())
 	if err != nil {
@@ -178,7 +177,7 @@ func (h *Handler) addKey(r *http.Request, n *NewKey) (*MadeKey, error) {
 	return made, nil
 }
 
-// What this API has beside the errors of the protocol.
+// Errors of this API beside those of the protocol.
 var (
 	errNoKey = dialect.Report{
 		Row:     dialect.Row{HTTP: http.StatusNotFound, GRPC: dialect.NotFound, Reason: "KEY_NOT_FOUND"},
@@ -190,7 +189,7 @@ var (
 	}
 )
 
-// revokeKey makes a key useless, at once or after the time in the query.
+// revokeKey makes a key invalid, at once or after the time in the query.
 func (h *Handler) revokeKey(r *http.Request) (*Key, error) {
 	var after time.Duration
 	if text := r.URL.Query().Get("after"); text != "" {
@@ -214,7 +213,7 @@ func (h *Handler) revokeKey(r *http.Request) (*Key, error) {
 	return &d, nil
 }
 
-// noteKey records who changed a key.
+// noteKey records a change of a key with its caller.
 func (h *Handler) noteKey(r *http.Request, what string, k *Key) {
 	about(r, audit.Subject{Kind: "key", ID: k.ID}, audit.Field{Name: "principal", Value: k.AgentID}, audit.Field{Name: "owner", Value: k.Owner},
 		audit.Field{Name: "roles", Value: strings.Join(k.Roles, " ")}, audit.Field{Name: "state", Value: k.State}, audit.Field{Name: "expires", Value: timeText(k.ExpiresAt)})

@@ -48,8 +48,8 @@ var (
 	local = &auth.Principal{ID: auth.Local}
 )
 
-// as sends a request of a caller; lines are headers like "Host: x", and "From: x" is
-// the address of the peer.
+// as sends a request of a caller; lines are headers like "Host: x", and "From: x" is the
+// client's address.
 func as(t testing.TB, h http.Handler, p *auth.Principal, request, body string, lines ...string) answer {
 	t.Helper()
 	method, path, _ := strings.Cut(request, " ")
@@ -74,7 +74,7 @@ func as(t testing.TB, h http.Handler, p *auth.Principal, request, body string, l
 
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { // for the times
+	synctest.Test(t, func(t *testing.T) { // the bubble fixes the times
 		h, ring, log := keyed(t)
 		got := as(t, h, boss, "POST /api/v1/keys", `{"agentId":"ann","displayName":"Ann","owner":"acme","roles":["admin"],"expiresIn":"48h"}`)
 		made := got.decode(t)
@@ -248,7 +248,8 @@ func TestAdministrators(t *testing.T) {
 	got.failure(t, 401, "UNAUTHENTICATED", "UNAUTHENTICATED")
 }
 
-// Where there are keys, an administrator has one.
+// TestNobodyIsAdministratorWithoutAKey checks that administrators need a key as soon as keys
+// exist.
 func TestNobodyIsAdministratorWithoutAKey(t *testing.T) {
 	t.Parallel()
 	h, _, _ := keyed(t)
@@ -259,7 +260,8 @@ func TestNobodyIsAdministratorWithoutAKey(t *testing.T) {
 	}
 }
 
-// A page that a browser on the hub's machine shows cannot make keys.
+// TestPagesFromElsewhere checks that a web page in a browser on the hub's machine cannot create
+// keys.
 func TestPagesFromElsewhere(t *testing.T) {
 	t.Parallel()
 	here := []string{"From: 127.0.0.1:5", "Host: localhost:4100"}

@@ -18,13 +18,13 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Sessions end sessions. A recorder.Recorder does. Methods are called concurrently.
+// Sessions ends sessions. *recorder.Recorder implements it. Methods are called concurrently.
 type Sessions interface {
-	// CloseSession forgets the notes of a session and returns how many there were.
+	// CloseSession deletes the notes of a session and returns their number.
 	CloseSession(ctx context.Context, owner task.Owner, session string) (int, error)
 }
 
-// Memory is what the hub remembers beside its tasks.
+// Memory holds the notes and conversations of the hub.
 type Memory struct {
 	// Notes, Turns and Sessions are required.
 	Notes    *memory.Notes
@@ -34,11 +34,11 @@ type Memory struct {
 
 // Deleted is the answer of a DELETE.
 type Deleted struct {
-	// Deleted is how many notes there were.
+	// Deleted is the number of deleted notes.
 	Deleted int `json:"deleted"`
 }
 
-// Turn is something that was said in a conversation.
+// Turn is one turn of a conversation.
 type Turn struct {
 	// Role is "caller", "agent" or "hub".
 	Role string    `json:"role"`
@@ -54,8 +54,7 @@ type TurnList struct {
 	Turns   []Turn `json:"turns"`
 }
 
-// maxNoteBody is the largest request that sets a note. What a note may have is for the
-// notes to say.
+// maxNoteBody is the largest request that sets a note. The notes have limits of their own.
 const maxNoteBody = 8 << 20
 
 var errNoNote = dialect.Report{
@@ -65,7 +64,7 @@ var errNoNote = dialect.Report{
 
 func ownerOf(r *http.Request) task.Owner { return auth.PrincipalFrom(r.Context()).Owner() }
 
-// badNote returns the error of a note for its caller.
+// badNote converts an error of a note for its caller.
 func badNote(r *http.Request, err error) error {
 	switch {
 	case errors.Is(err, memory.ErrNotFound):
@@ -87,7 +86,7 @@ func entryNote(e *memory.Entry) adminjson.Note {
 	}
 }
 
-// limitOf reads how many notes are wanted; zero leaves it to the hub.
+// limitOf parses the number of notes to return; zero means the hub's default.
 func limitOf(q url.Values) (int, error) {
 	s := q.Get("limit")
 	if s == "" {
@@ -100,7 +99,7 @@ func limitOf(q url.Values) (int, error) {
 	return n, nil
 }
 
-// listNotes answers with the notes whose keys begin so.
+// listNotes answers with the notes whose keys have the prefix.
 func (h *Handler) listNotes(r *http.Request) (*adminjson.NoteList, error) {
 	q := r.URL.Query()
 	limit, err := limitOf(q)
@@ -123,7 +122,7 @@ func (h *Handler) listNotes(r *http.Request) (*adminjson.NoteList, error) {
 	return &answer, nil
 }
 
-// searchNotes answers with the notes that fit, the best first.
+// searchNotes answers with the notes that match, the best first.
 func (h *Handler) searchNotes(r *http.Request) (*adminjson.NoteList, error) {
 	q := r.URL.Query()
 	limit, err := limitOf(q)
@@ -179,7 +178,7 @@ func (h *Handler) setNote(r *http.Request, ask *adminjson.NewNote) (*adminjson.N
 	return whole(&n), nil
 }
 
-// deleteNote forgets a note, or all whose keys begin so.
+// deleteNote deletes a note, or all whose keys have the prefix.
 func (h *Handler) deleteNote(r *http.Request) (*Deleted, error) {
 	q, deleted := r.URL.Query(), 1
 	var err error
@@ -202,7 +201,7 @@ func (h *Handler) closeSession(r *http.Request) (*Deleted, error) {
 	return &Deleted{n}, nil
 }
 
-// conversation answers with what was said in a context.
+// conversation answers with the turns of a context.
 func (h *Handler) conversation(r *http.Request) (*TurnList, error) {
 	id := r.URL.Query().Get("context")
 	turns, err := h.Memory.Turns.Continue(r.Context(), ownerOf(r), id)

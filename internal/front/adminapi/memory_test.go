@@ -29,7 +29,7 @@ func remembering() *adminapi.Handler {
 	}}
 }
 
-// setNote sets a note and fails the test if that is refused.
+// setNote sets a note and fails the test on an error.
 func setNote(t *testing.T, h *adminapi.Handler, p *auth.Principal, key, body string) {
 	t.Helper()
 	if a := as(t, h, p, "PUT /api/v1/memory/note?key="+url.QueryEscape(key), body, isJSON); a.code != 200 {
@@ -37,7 +37,7 @@ func setNote(t *testing.T, h *adminapi.Handler, p *auth.Principal, key, body str
 	}
 }
 
-// TestMemory: callers without a role set, find and forget notes of their own.
+// TestMemory checks that callers without a role set, find and delete notes of their own.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	h := remembering()
@@ -86,7 +86,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestMemoryRefuses what is no note, with a message that says what to do.
+// TestMemoryRefuses checks that invalid notes are refused, with a helpful message.
 func TestMemoryRefuses(t *testing.T) {
 	t.Parallel()
 	h := remembering()

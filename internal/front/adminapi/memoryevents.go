@@ -9,9 +9,9 @@ import (
 	"github.com/parley-a2a/parley/agent/memory"
 )
 
-// memoryEvents tells of the caller's notes whose keys and categories begin so: of those
-// that are there and of each that is set, until the caller goes away or the hub stops. A
-// reader who is slow is told less, and nobody else waits for him.
+// memoryEvents sends the caller's notes with the prefix and the category: the existing ones and
+// each that is set, until the caller disconnects or the hub stops. A slow reader may miss
+// intermediate changes, and delays no other caller.
 func (h *Handler) memoryEvents(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	prefix, category := q.Get("prefix"), q.Get("category")

@@ -20,13 +20,13 @@ import (
 	"github.com/parley-a2a/parley/store/memstore"
 )
 
-// noteStream reads notes as they come.
+// noteStream reads notes as they arrive.
 type noteStream struct {
 	t     *testing.T
 	lines *bufio.Scanner
 }
 
-// watchNotes opens a stream of what ann may see.
+// watchNotes opens a stream of the notes that ann may see.
 func watchNotes(t *testing.T, h http.Handler, query string) *noteStream {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -66,8 +66,8 @@ func (s *noteStream) next() (n adminjson.Note) {
 	return n
 }
 
-// TestMemoryEvents: callers hear of their own notes, as far as they ask for them, until
-// the hub stops.
+// TestMemoryEvents checks that callers get events of their own notes, as far as they match the
+// query, until the hub stops.
 func TestMemoryEvents(t *testing.T) {
 	t.Parallel()
 	h := remembering()
@@ -96,7 +96,7 @@ func TestMemoryEvents(t *testing.T) {
 	got.failure(t, 401, "UNAUTHENTICATED", "UNAUTHENTICATED")
 }
 
-// stuckWriter is a caller who does not read until he is released.
+// stuckWriter is a caller that does not read until it is released.
 type stuckWriter struct {
 	*httptest.ResponseRecorder
 	stuck, release chan struct{}
@@ -111,8 +111,8 @@ func (w *stuckWriter) Write(b []byte) (int, error) {
 	return w.ResponseRecorder.Write(b)
 }
 
-// TestSlowReaderOfNotes: who does not read holds up neither those who set notes nor others
-// who read, and finds all notes when he reads again.
+// TestSlowReaderOfNotes checks that a stalled reader delays neither writers of notes nor other
+// readers, and gets all notes when it reads again.
 func TestSlowReaderOfNotes(t *testing.T) {
 	t.Parallel()
 	const most = 3 * notes.MaxList

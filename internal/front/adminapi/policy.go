@@ -13,20 +13,20 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// families are what is asked of the policy for the paths below /api/v1, by their first
-// element.
+// families are the policy operations for the paths below /api/v1, by their first element.
 var families = map[string]struct {
 	read, change policy.Op
-	// open says that reading is not asked for here: whoever reads is shown what he may see.
+	// open states that reads need no permission here: the handler shows each caller only its
+	// visible part.
 	open bool
-	// own says that the family has what belongs to callers, too, and what administrators do
-	// with all of it is asked for where it is done.
+	// own marks families with resources that belong to callers. Access to the resources of
+	// other callers is checked in the handler.
 	own bool
 }{
 	"status":      {read: policy.Status, change: policy.AdminOther, own: true},
 	"agents":      {open: true, change: policy.AdminAgents},
 	"search":      {open: true, change: policy.AdminOther},
-	"tasks":       {open: true, change: policy.AdminTasks}, // the engine is asked
+	"tasks":       {open: true, change: policy.AdminTasks}, // the engine checks reads
 	"dead":        {read: policy.AdminTasks, change: policy.AdminTasks},
 	"costs":       {read: policy.AdminRead, change: policy.AdminOther},
 	"confidences": {read: policy.AdminRead, change: policy.AdminOther},
@@ -38,8 +38,8 @@ var families = map[string]struct {
 	"inbox":       {read: policy.InboxRead, change: policy.InboxWrite, own: true},
 }
 
-// asks returns what the policy is asked for a request, and whether it is asked at all. What
-// has no family is for those who may do everything.
+// asks returns the policy request for a request, and whether the policy is asked at all. Paths
+// without a family need AdminOther.
 func (h *Handler) asks(r *http.Request) (policy.Request, bool) {
 	below := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, Root), "/")
 	name, _, _ := strings.Cut(below, "/")
@@ -60,7 +60,7 @@ func (h *Handler) asks(r *http.Request) (policy.Request, bool) {
 	return q, true
 }
 
-// agentNamed returns the agent that a path names, by the name that it has here.
+// agentNamed returns the agent that a path names, by its name in the hub.
 func (h *Handler) agentNamed(r *http.Request) task.Agent {
 	name := r.PathValue("id")
 	if e := h.entry(name); e != nil {
@@ -71,8 +71,8 @@ func (h *Handler) agentNamed(r *http.Request) task.Agent {
 
 func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
-// may reports whether the caller may do what an administrator does: what the policy allows
-// it, or else what administrators may, unless the policy denies it.
+// may reports whether the caller may perform an administrator's operation: the policy allows
+// it, or the caller is an administrator and the policy does not deny it.
 func (h *Handler) may(r *http.Request, q policy.Request) bool {
 	p := auth.PrincipalFrom(r.Context())
 	switch {
@@ -84,13 +84,13 @@ func (h *Handler) may(r *http.Request, q policy.Request) bool {
 	return h.Policy.Allows(p, &q) || administers(r, h.keyed)
 }
 
-// mayRead reports whether the caller may see what administrators see: all of it, or that of
-// one operation.
+// mayRead reports whether the caller may read what administrators read: everything, or the part
+// of one operation.
 func (h *Handler) mayRead(r *http.Request, o policy.Op) bool {
 	return h.may(r, policy.Request{Op: o}) || h.may(r, policy.Request{Op: policy.AdminRead})
 }
 
-// permit refuses callers who may not send r to a route.
+// permit returns an error if the caller may not send r to a route.
 func (h *Handler) permit(a access, r *http.Request) error {
 	if h.Policy == nil {
 		return h.admit(a, r)
@@ -118,7 +118,7 @@ func (h *Handler) permit(a access, r *http.Request) error {
 	return apierror.New(a2a.ErrUnauthorized, "%s is not allowed", what)
 }
 
-// sees reports whether an agent is there for the caller.
+// sees reports whether an agent is visible to the caller.
 func (h *Handler) sees(r *http.Request, name task.Agent) bool {
 	return h.Policy == nil || h.Policy.Sees(auth.PrincipalFrom(r.Context()), name) ||
 		h.may(r, policy.Request{Op: policy.AdminAgents, Agent: name}) || h.mayRead(r, policy.AdminRead)

@@ -13,8 +13,8 @@ import (
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
-// Every path of the manual of the package belongs to a family that says what the policy is
-// asked.
+// TestFamilies checks that every path in the package comment belongs to a family with policy
+// operations.
 func TestFamilies(t *testing.T) {
 	t.Parallel()
 	src, err := os.ReadFile("adminapi.go")
@@ -33,8 +33,8 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// A caller of an organisation sees the questions of those agents that he may get tasks from,
-// and those that belong to no task.
+// TestInboxUnderAPolicy checks that a caller of an organisation sees the questions of the
+// agents whose tasks it may get, and those that belong to no task.
 func TestInboxUnderAPolicy(t *testing.T) {
 	t.Parallel()
 	h := withInbox(t)

@@ -19,32 +19,32 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Pusher tells webhooks. A push.Dispatcher is one. Methods are called concurrently.
+// Pusher notifies webhooks. *push.Dispatcher implements it. Methods are called concurrently.
 type Pusher interface {
-	// Status returns how a webhook does, and false for one that is not known because
-	// nothing is left to tell.
+	// Status returns the delivery status of a webhook. It returns false for one that is not
+	// loaded because no notification is pending.
 	Status(ref task.HookRef) (push.Status, bool)
-	// Redeliver tells a webhook again what it was not told.
+	// Redeliver sends a webhook its undelivered notifications again.
 	Redeliver(ctx context.Context, ref task.HookRef) (task.Hooked, error)
 }
 
 var _ Pusher = (*push.Dispatcher)(nil)
 
-// Push is what the API shows of webhooks and does with them.
+// Push supplies the webhooks and their delivery.
 type Push struct {
-	// Desk finds webhooks, those of all owners. It is required.
+	// Desk finds the webhooks of all owners. It is required.
 	Desk task.HookDesk
-	// Pusher tells them. It is required.
+	// Pusher notifies them. It is required.
 	Pusher Pusher
 }
 
 // The states of a webhook.
 const (
-	HookCurrent  = "current"  // has been told everything so far
-	HookTelling  = "telling"  // is being told something
-	HookWaiting  = "waiting"  // waits for a place at its endpoint
+	HookCurrent  = "current"  // every notification so far is delivered
+	HookTelling  = "telling"  // a delivery is in progress
+	HookWaiting  = "waiting"  // waits for a slot at its endpoint
 	HookRetrying = "retrying" // waits for its next try
-	HookSettled  = "settled"  // nothing will be left to tell
+	HookSettled  = "settled"  // no further notification will follow
 )
 
 // Webhook is a push notification config for an operator: without its secrets.
@@ -53,31 +53,31 @@ type Webhook struct {
 	Config string `json:"config"`
 	Owner  string `json:"owner"`
 	Agent  string `json:"agent"`
-	// URL is where the webhook is; the values of its query are masked.
+	// URL is the address of the webhook; the values of its query are masked.
 	URL string `json:"url"`
 	// Scheme is the authentication scheme, or empty.
 	Scheme    string     `json:"scheme,omitempty"`
 	CreatedAt *time.Time `json:"createdAt,omitempty"`
 	// State is "current", "telling", "waiting", "retrying" or "settled".
 	State string `json:"state"`
-	// Told is the version up to which the webhook was told; Version is that of the
-	// task.
+	// Told is the version up to which notifications were delivered; Version is the version of
+	// the task.
 	Told    int64 `json:"told"`
 	Version int64 `json:"version"`
-	// Tries counts those of the next version, NextTry is when the next one comes, and
-	// LastError says why the last one came to nothing.
+	// Tries counts the tries of the next version, NextTry is the time of the next one, and
+	// LastError the error of the last one.
 	Tries     int        `json:"tries,omitempty"`
 	NextTry   *time.Time `json:"nextTry,omitempty"`
 	LastError string     `json:"lastError,omitempty"`
-	// Breaker is that of the endpoint: "closed", "open" or "half-open". An open one
-	// lets a try through at BreakerUntil.
+	// Breaker is the state of the endpoint's circuit breaker: "closed", "open" or "half-open".
+	// An open one allows a try at BreakerUntil.
 	Breaker      string     `json:"breaker,omitempty"`
 	BreakerUntil *time.Time `json:"breakerUntil,omitempty"`
-	// Dead are the dead letters, where they are asked for.
+	// Dead are the dead letters, if they were requested.
 	Dead []DeadLetter `json:"deadLetters,omitempty"`
 }
 
-// DeadLetter is a run of versions that a webhook was not told.
+// DeadLetter is a range of versions whose notifications were not delivered.
 type DeadLetter struct {
 	First    int64      `json:"first"`
 	Last     int64      `json:"last"`
@@ -93,7 +93,7 @@ type WebhookList struct {
 	NextPageToken string `json:"nextPageToken,omitempty"`
 }
 
-// Redeliver asks to tell webhooks of a task again what they were not told.
+// Redeliver requests the delivery of a task's undelivered notifications.
 type Redeliver struct {
 	// Config is the id of the config; empty means all that have dead letters.
 	Config string `json:"config,omitempty"`
@@ -104,7 +104,7 @@ const (
 	maxPushPage = 200
 )
 
-// errNoHook is what this API has beside the errors of the protocol.
+// errNoHook is an error of this API beside those of the protocol.
 var errNoHook = dialect.Report{
 	Row:     dialect.Row{HTTP: http.StatusNotFound, GRPC: dialect.NotFound, Reason: "WEBHOOK_NOT_FOUND"},
 	Message: "no such webhook",
@@ -117,7 +117,7 @@ func (h *Handler) listHooks(r *http.Request) (*WebhookList, error) {
 		return nil, err
 	}
 	limit := q.Limit
-	q.Limit++ // to see whether there are more
+	q.Limit++ // one more, to detect a further page
 	found, err := h.Push.Desk.FindHooks(r.Context(), q)
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (h *Handler) listHooks(r *http.Request) (*WebhookList, error) {
 	return &answer, nil
 }
 
-// hookQuery reads what is asked for.
+// hookQuery parses the query of a request.
 func hookQuery(r *http.Request) (*task.HookQuery, error) {
 	values := r.URL.Query()
 	q := &task.HookQuery{Task: a2a.TaskID(values.Get("task"))}
@@ -162,7 +162,7 @@ func hookQuery(r *http.Request) (*task.HookQuery, error) {
 	return q, nil
 }
 
-// hookToken is the page token that continues behind a hook.
+// hookToken returns the page token that continues after a hook.
 func hookToken(ref task.HookRef) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(int64(ref.Task), 10) + ":" + ref.ID))
 }
@@ -213,7 +213,7 @@ func stateOf(st *push.Status) string {
 	return HookCurrent
 }
 
-// maskQuery hides the values in the query of a URL: they are tokens, often.
+// maskQuery hides the values in the query of a URL, because they are often tokens.
 func maskQuery(raw string) string {
 	base, query, ok := strings.Cut(raw, "?")
 	if !ok {
@@ -237,8 +237,8 @@ func mask(value string) string {
 	return "***"
 }
 
-// redeliver tells webhooks of a task again what they were not told, and answers with
-// those.
+// redeliver sends webhooks of a task their undelivered notifications again, and answers with
+// those webhooks.
 func (h *Handler) redeliver(r *http.Request, ask *Redeliver) (*WebhookList, error) {
 	id := r.PathValue("id")
 	answer, found, err := h.revive(r.Context(), a2a.TaskID(id), ask.Config)
@@ -257,8 +257,8 @@ func (h *Handler) redeliver(r *http.Request, ask *Redeliver) (*WebhookList, erro
 	return answer, nil
 }
 
-// revive moves webhooks of a task back, that with the given id or all that have dead
-// letters. It reports whether the task has such webhooks at all.
+// revive resets webhooks of a task for redelivery: the one with the given id, or all that have
+// dead letters. It reports whether the task has such webhooks at all.
 func (h *Handler) revive(ctx context.Context, id a2a.TaskID, config string) (*WebhookList, bool, error) {
 	answer := &WebhookList{Webhooks: []Webhook{}}
 	found := false
@@ -285,7 +285,7 @@ func (h *Handler) revive(ctx context.Context, id a2a.TaskID, config string) (*We
 	}
 }
 
-// reviveOne moves a webhook back if it has dead letters or if it was named.
+// reviveOne resets a webhook if it has dead letters or if it was named.
 func (h *Handler) reviveOne(ctx context.Context, k *task.Hooked, answer *WebhookList, named bool) error {
 	if !named {
 		dead, err := h.Push.Desk.DeadLetters(ctx, k.Ref())

@@ -37,7 +37,7 @@ func (r *receiver) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: r.code, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
 }
 
-// answer changes the code and returns how many there were until now.
+// answer changes the code and returns the number of notifications until now.
 func (r *receiver) answer(code int) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,7 +45,7 @@ func (r *receiver) answer(code int) int {
 	return r.n
 }
 
-// webhooks is a handler of webhooks in a bubble.
+// webhooks is a handler of webhooks in a synctest bubble.
 type webhooks struct {
 	t     *testing.T
 	store *memstore.Store
@@ -74,7 +74,7 @@ func withWebhooks(t *testing.T, f func(w *webhooks)) {
 	})
 }
 
-// hooked makes a task of an owner with webhooks, each with one change to tell.
+// hooked creates a task of an owner with webhooks, each with one change to deliver.
 func (w *webhooks) hooked(owner task.Owner, id a2a.TaskID, configs ...string) {
 	w.t.Helper()
 	now := func() task.Millis { return task.MillisOf(time.Now()) }
@@ -96,7 +96,7 @@ func (w *webhooks) hooked(owner task.Owner, id a2a.TaskID, configs ...string) {
 	w.d.Moved(&head)
 }
 
-// rest waits until everything was told once and saved. It runs in a bubble.
+// rest waits until everything was delivered once and saved. It runs in a bubble.
 func (w *webhooks) rest() {
 	time.Sleep(100 * time.Millisecond)
 	synctest.Wait()

@@ -16,14 +16,14 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// access says which callers may use a route; zero is for those that all callers may read, and
-// administrators alone may change.
+// access selects the callers that may use a route. Zero means that all callers may read, and
+// only administrators may change.
 type access int
 
 const (
 	// secret routes need an administrator for reading, too.
 	secret access = 1 + iota
-	// own routes let callers change their own things.
+	// own routes allow callers to change their own resources.
 	own
 )
 
@@ -40,7 +40,7 @@ func post[In, Out any](f func(r *http.Request, in *In) (Out, error)) call {
 	return postUpTo(maxBody, f)
 }
 
-// postUpTo is post for bodies of another size.
+// postUpTo is post for bodies of another maximum size.
 func postUpTo[In, Out any](most int, f func(r *http.Request, in *In) (Out, error)) call {
 	return func(r *http.Request) (any, error) {
 		in := new(In)
@@ -51,12 +51,12 @@ func postUpTo[In, Out any](most int, f func(r *http.Request, in *In) (Out, error
 	}
 }
 
-// route is a method and a path that are served.
+// route is the handler of a method and a path.
 type route struct {
 	hub    *Handler
 	access access
 	call   call
-	stream http.HandlerFunc // in place of call
+	stream http.HandlerFunc // replaces call
 }
 
 // ServeHTTP checks that the caller may use the route, and answers.
@@ -82,7 +82,8 @@ func (t *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// routes returns what is served. What the hub has no part for is not there.
+// routes returns the served routes. Routes without the part of the hub that they need are
+// absent.
 func (h *Handler) routes() *http.ServeMux {
 	mux := new(http.ServeMux)
 	add := func(there bool, a access, calls map[string]call) {
@@ -125,7 +126,7 @@ func (h *Handler) routes() *http.ServeMux {
 	return mux
 }
 
-// handle adds a route for a method and a path below Root, if it is there.
+// handle adds a route for a method and a path below Root, if there is set.
 func handle(mux *http.ServeMux, there bool, pattern string, t *route) {
 	if there {
 		method, path, _ := strings.Cut(pattern, " ")
@@ -133,7 +134,7 @@ func handle(mux *http.ServeMux, there bool, pattern string, t *route) {
 	}
 }
 
-// pageSize reads how many items a page may have.
+// pageSize parses the maximum number of items of a page.
 func pageSize(q url.Values, normal, most int) (int, error) {
 	s := q.Get("pageSize")
 	if s == "" {
@@ -146,7 +147,8 @@ func pageSize(q url.Values, normal, most int) (int, error) {
 	return min(n, most), nil
 }
 
-// taskPath finds the ids of tasks in paths: they may have slashes, which clients need not escape.
+// taskPath matches the ids of tasks in paths, which may contain slashes that clients need not
+// escape.
 var taskPath = regexp.MustCompile(`^(` + Root + `/(?:tasks|push)/)(.+)(/(?:tree|tree/events|redrive|fail|reassign|redeliver))$`)
 
 // slashInName reports whether an escaped path has a slash in the name of anything but a task.
@@ -167,7 +169,7 @@ func escaped(r *http.Request) *http.Request {
 	return &clone
 }
 
-// methods are those that Allow may name, in its order.
+// methods are the methods that Allow may list, in its order.
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete}
 
 // ServeHTTP implements http.Handler.
@@ -199,7 +201,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.fail(w, r, refuse(report))
 }
 
-// serves reports whether there is a route for a method at the path of r.
+// serves reports whether a route exists for a method at the path of r.
 func (h *Handler) serves(r *http.Request, method string) bool {
 	probe := *r
 	probe.Method = method

@@ -20,36 +20,37 @@ type Status struct {
 	// UptimeSeconds are whole seconds since Started.
 	UptimeSeconds int64  `json:"uptimeSeconds"`
 	Store         string `json:"store"`
-	// Ready is set if all checks are.
+	// Ready is set if all checks are OK.
 	Ready  bool           `json:"ready"`
 	Checks []engine.Check `json:"checks"`
-	// Bus is the hub's place on a bus; absent if it has none.
+	// Bus is the status of the bus; absent if the hub has none.
 	Bus *BusStatus `json:"bus,omitempty"`
-	// Tasks counts the caller's tasks by the protocol's name of their state. States
-	// without tasks are left out; it is absent if tasks are not counted.
+	// Tasks counts the caller's tasks by the protocol's name of their state. States without
+	// tasks are omitted; Tasks is absent if tasks are not counted.
 	Tasks map[string]int `json:"tasks,omitempty"`
-	// MCPServers are the MCP servers that the hub keeps running. Administrators see them.
+	// MCPServers are the MCP servers that the hub keeps running. Only administrators see them.
 	MCPServers []MCPServer `json:"mcpServers,omitempty"`
 }
 
-// MCPServer says how an MCP server is.
+// MCPServer is the status of an MCP server.
 type MCPServer struct {
 	Name string `json:"name"`
 	// State is idle, starting, ready, down or stopped.
 	State string    `json:"state"`
 	Since time.Time `json:"since"`
-	// Reason is why it is down, or was last.
+	// Reason is the cause of its last failure.
 	Reason string `json:"reason,omitempty"`
-	// Server is how it introduces itself.
+	// Server is the name that it reports.
 	Server string `json:"server,omitempty"`
-	// Tools is how many tools count, and LeftOut how many are too many or too large.
+	// Tools is the number of tools in use, and LeftOut the number of those that are too many or
+	// too large.
 	Tools   int `json:"tools"`
 	LeftOut int `json:"leftOut,omitempty"`
-	// Starts is how often it was ready.
+	// Starts is how often it became ready.
 	Starts int `json:"starts"`
 }
 
-// states are those that tasks are counted by.
+// states are the states by which tasks are counted.
 var states = []task.State{
 	task.Submitted, task.Working, task.InputRequired, task.AuthRequired,
 	task.Completed, task.Failed, task.Canceled, task.Rejected,
@@ -77,8 +78,8 @@ func (h *Handler) status(r *http.Request) (*Status, error) {
 	return answer, nil
 }
 
-// counts returns how many of the tasks that a caller may list are in each state. Stores keep
-// these numbers, so the cost does not depend on them.
+// counts returns how many of the tasks that a caller may list are in each state. Stores
+// maintain these totals, so the cost does not depend on them.
 func (h *Handler) counts(ctx context.Context, p *auth.Principal) (map[string]int, error) {
 	if h.Tasks == nil {
 		return nil, nil

@@ -14,8 +14,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// TaskReader knows the tasks of callers with their agents, which the protocol does not
-// tell. An engine does. Methods are called concurrently.
+// TaskReader reads the tasks of callers with their agents, which the protocol does not expose.
+// *engine.Engine implements it. Methods are called concurrently.
 type TaskReader interface {
 	Get(ctx context.Context, c *op.Caller, r *op.Get) (*engine.Answer, error)
 	List(ctx context.Context, c *op.Caller, r *op.List) (*engine.Page, error)
@@ -23,7 +23,7 @@ type TaskReader interface {
 
 var _ TaskReader = (*engine.Engine)(nil)
 
-// taskPage is how many tasks a page has, and maxTaskPage how many it may have.
+// taskPage is the default page size of tasks, and maxTaskPage the largest.
 const (
 	taskPage    = 50
 	maxTaskPage = 100
@@ -64,7 +64,7 @@ func (h *Handler) listTasks(r *http.Request) (*adminjson.TaskList, error) {
 	return &answer, nil
 }
 
-// taskQuery reads which tasks are wanted.
+// taskQuery parses the query of a request.
 func taskQuery(r *http.Request) (*op.List, error) {
 	values := r.URL.Query()
 	q := &op.List{

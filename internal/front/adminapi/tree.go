@@ -19,12 +19,12 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// Trees shows tasks with those that they have delegated to others. An engine does.
-// Methods are called concurrently.
+// Trees reads tasks with those that they have delegated. *engine.Engine implements it. Methods
+// are called concurrently.
 type Trees interface {
 	// Tree returns a task of the caller and those below it, each after its parent.
 	Tree(ctx context.Context, c *op.Caller, id a2a.TaskID) ([]engine.Node, error)
-	// WatchTree returns the same, and then each of them again when its status has moved.
+	// WatchTree returns the same, and then each of them again when its status has changed.
 	WatchTree(ctx context.Context, c *op.Caller, id a2a.TaskID) iter.Seq2[engine.Node, error]
 }
 
@@ -32,40 +32,40 @@ var _ Trees = (*engine.Engine)(nil)
 
 // TaskTree is the answer of GET /api/v1/tasks/{id}/tree.
 type TaskTree struct {
-	// Tasks has each task after the one that has asked for it.
+	// Tasks lists each task after the one that has created it.
 	Tasks []TreeTask `json:"tasks"`
 }
 
 // TreeTask is a task in a tree of delegations.
 type TreeTask struct {
 	TaskID a2a.TaskID `json:"taskId"`
-	// ParentID is the task that has asked for it; absent for the first one.
+	// ParentID is the task that has created it; absent for the first one.
 	ParentID  a2a.TaskID `json:"parentId,omitempty"`
 	ContextID string     `json:"contextId"`
 	// Depth is how many tasks are above it in the tree.
 	Depth int        `json:"depth"`
 	Agent task.Agent `json:"agent"`
-	// Kind says how the agent is reached: "local", "command", "remote" and so on; absent
-	// if the agent is gone.
+	// Kind is the kind of the agent: "local", "command", "remote" and so on; absent if the
+	// agent was removed.
 	Kind  string `json:"kind,omitempty"`
 	State string `json:"state"`
-	// Text is the beginning of what the agent says about its state.
+	// Text is the beginning of the agent's status message.
 	Text      string    `json:"text,omitempty"`
 	CreatedAt time.Time `json:"createdAt"`
 	ChangedAt time.Time `json:"changedAt"`
-	// AgeMs is for how long the task is there, or was until its end, in milliseconds, by
-	// the clock of the hub.
+	// AgeMs is the age of the task, or its duration if it has ended, in milliseconds, by the
+	// clock of the hub.
 	AgeMs int64 `json:"ageMs"`
-	// CancelRequested is set once somebody has asked to cancel the task.
+	// CancelRequested is set once a cancellation was requested.
 	CancelRequested bool `json:"cancelRequested,omitempty"`
-	// More is set if there are tasks below it that are not told.
+	// More is set if there are tasks below it that are not listed.
 	More bool `json:"more,omitempty"`
 }
 
-// maxTreeText is how many characters of a status are told.
+// maxTreeText is how many characters of a status message are shown.
 const maxTreeText = 120
 
-// treeTask returns a node as the API tells it.
+// treeTask converts a node to JSON.
 func treeTask(n *engine.Node, now time.Time) *TreeTask {
 	h := &n.Head
 	t := &TreeTask{
@@ -77,7 +77,7 @@ func treeTask(n *engine.Node, now time.Time) *TreeTask {
 	end := now
 	switch {
 	case h.Shown == task.Answered:
-		// It is over: its answer was a message.
+		// The task is over: its answer was a message.
 		t.State, t.ChangedAt, end = task.Completed.String(), h.UpdatedAt.Time(), h.UpdatedAt.Time()
 	case h.State.Terminal():
 		end = h.StatusAt.Time()
@@ -86,7 +86,7 @@ func treeTask(n *engine.Node, now time.Time) *TreeTask {
 	return t
 }
 
-// callerOf returns who asks, as the engine wants it.
+// callerOf returns the caller in the engine's form.
 func callerOf(r *http.Request) *op.Caller {
 	return &op.Caller{Principal: auth.PrincipalFrom(r.Context())}
 }
@@ -104,8 +104,8 @@ func (h *Handler) tree(r *http.Request) (*TaskTree, error) {
 	return &answer, nil
 }
 
-// treeEvents tells of the tasks of a tree as they move. The event "end" says that there
-// will be nothing more; a stream that ends without it may be asked for again.
+// treeEvents sends the tasks of a tree as they change. The event "end" marks a complete stream;
+// a stream that ends without it may be requested again.
 func (h *Handler) treeEvents(w http.ResponseWriter, r *http.Request) {
 	id := a2a.TaskID(r.PathValue("id"))
 	ctx, cancel := context.WithCancel(r.Context())
@@ -128,7 +128,7 @@ func (h *Handler) treeEvents(w http.ResponseWriter, r *http.Request) {
 			stream = openEvents(w)
 			beat.Go(func() {
 				if stream.beat(ctx) != nil {
-					cancel() // whoever asked is gone
+					cancel() // the client has disconnected
 				}
 			})
 		}
@@ -137,11 +137,11 @@ func (h *Handler) treeEvents(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if stream != nil {
-		_ = stream.send("event: end\ndata: {}\n\n") // the last there is to say
+		_ = stream.send("event: end\ndata: {}\n\n") // the final event
 	}
 }
 
-// openEvents begins a stream of events.
+// openEvents starts a stream of events.
 func openEvents(w http.ResponseWriter) *events {
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")

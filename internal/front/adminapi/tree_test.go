@@ -22,7 +22,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// woods is a tree with a first task of clerk, named "a/1", and an end.
+// woods is a tree with a first task of clerk, named "a/1", and an error at its end.
 type woods struct {
 	nodes []engine.Node
 	end   error
@@ -90,7 +90,8 @@ func TestTree(t *testing.T) {
 			t.Errorf("%s = %d %s, want %d", request, got.code, got.body, code)
 		}
 	}
-	// Somebody else's task is as missing as none, for an administrator, too.
+	// A task of another caller gives the same error as a missing one, for an administrator,
+	// too.
 	foreign, missing := as(t, h, boss, "GET /api/v1/tasks/a%2F1/tree", ""), as(t, h, boss, "GET /api/v1/tasks/none/tree", "")
 	if foreign.code != 404 || foreign.body != missing.body {
 		t.Errorf("a foreign task = %d %s, a missing one %s", foreign.code, foreign.body, missing.body)
@@ -100,7 +101,8 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestTreeEvents: a stream that is complete says so, and one that broke does not.
+// TestTreeEvents checks that a complete stream ends with the event "end", and a broken one does
+// not.
 func TestTreeEvents(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -13,7 +13,8 @@ import (
 	"github.com/parley-a2a/parley/internal/apierror"
 )
 
-// Trust is whom the hub trusts. A trust.Book is one. Methods are called concurrently.
+// Trust holds the trust levels of callers and agents. *trust.Book implements it. Methods are
+// called concurrently.
 type Trust interface {
 	// List returns all entries.
 	List() []trust.Entry
@@ -28,11 +29,11 @@ type TrustList struct {
 	Entries []trust.Entry `json:"entries"`
 }
 
-// SetTrust asks to change how far somebody is trusted.
+// SetTrust requests a change of the trust in a caller or an agent.
 type SetTrust struct {
 	// AgentID is the id of a principal or the name of an agent. It is required.
 	AgentID string `json:"agentId"`
-	// Level is the name or the number of a level; empty leaves it.
+	// Level is the name or the number of a level; empty means unchanged.
 	Level string `json:"level,omitempty"`
 	// Approve and Revoke are skills; RevokeAll revokes all others.
 	Approve   []string `json:"approve,omitempty"`
