@@ -12,13 +12,13 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// protocolVersion is the version of AG-UI that is spoken.
+// protocolVersion is the implemented version of AG-UI.
 const protocolVersion = "1.0"
 
 // object is an event, or a part of one. No value of it is nil.
 type object = map[string]any
 
-// story tells what becomes of a run.
+// story reports the progress of a run.
 type story struct {
 	front *Front
 	visit *surface.Visit
@@ -27,13 +27,13 @@ type story struct {
 	skill string
 	turn  *exchange.Turn
 
-	// buf are events that are not sent yet.
+	// buf holds the events that are not sent yet.
 	buf []byte
-	// open are the messages that have begun, in their order, by the artifacts that they are.
+	// open are the messages that have begun, in their order, with their artifacts.
 	open []openMessage
 	// begun counts the messages of each artifact.
 	begun map[string]int
-	// tools are the calls that the client was told of.
+	// tools are the ids of the tool calls that the client knows.
 	tools map[string]bool
 	state *state
 	usage [2]int64
@@ -41,17 +41,17 @@ type story struct {
 
 type openMessage struct{ artifact, id string }
 
-// event adds an event to those that go out next.
+// event appends an event to the buffer.
 func (s *story) event(kind string, members object) {
 	members["type"] = kind
 	b, err := json.Marshal(members)
 	if err != nil {
-		panic("aguifront: " + err.Error()) // everything in an event is JSON
+		panic("aguifront: " + err.Error()) // everything in an event can be encoded
 	}
 	s.buf = surface.AppendEvent(s.buf, b)
 }
 
-// started tells that the run begins, for which task.
+// started reports the start of the run with its task.
 func (s *story) started(h *task.Head) {
 	ev := object{"threadId": s.in.threadID, "runId": s.in.runID, "protocolVersion": protocolVersion}
 	if h != nil {
@@ -60,7 +60,7 @@ func (s *story) started(h *task.Head) {
 	s.event("RUN_STARTED", ev)
 }
 
-// tell tells what the agent does until the turn ends.
+// tell reports the agent's progress until the turn ends.
 func (s *story) tell() error {
 	send, err := s.visit.Stream()
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *story) hear(ev *exchange.Event) {
 	}
 }
 
-// text tells a piece of a message. An artifact that begins anew is another message.
+// text reports a piece of a message. An artifact that starts anew is another message.
 func (s *story) text(ev *exchange.Event) {
 	id := ""
 	for i, m := range s.open {
@@ -138,7 +138,7 @@ func (s *story) text(ev *exchange.Event) {
 	s.event("TEXT_MESSAGE_CONTENT", object{"messageId": id, "delta": ev.Text})
 }
 
-// begin begins a message and returns its id, which is the same when the run is told again.
+// begin starts a message and returns its id, which is the same when the run is repeated.
 func (s *story) begin(artifact string) string {
 	id := fmt.Sprintf("%s:%d:%s", s.turn.Task.ID, s.turn.Task.Asked, artifact)
 	if s.begun[artifact]++; s.begun[artifact] > 1 {
@@ -157,12 +157,12 @@ func (s *story) close() {
 	s.open = nil
 }
 
-// say tells a whole message.
+// say reports a whole message.
 func (s *story) say(name, text string) {
 	s.text(&exchange.Event{Artifact: name, Text: text})
 }
 
-// status tells how the task gets on.
+// status reports a status of the task.
 func (s *story) status(ev *exchange.Event) {
 	about := object{"taskId": string(s.turn.Task.ID), "state": exchange.StateName(ev.State)}
 	if ev.Text != "" {
@@ -173,7 +173,7 @@ func (s *story) status(ev *exchange.Event) {
 	})
 }
 
-// part tells a part of an artifact that is no text.
+// part reports a part of an artifact that is not text.
 func (s *story) part(ev *exchange.Event) {
 	if call := exchange.ExtensionOf(ev.Part, "tool-call-v1"); call != nil && s.frame(call) {
 		return
@@ -204,7 +204,7 @@ func (s *story) count(ev object) {
 	}
 }
 
-// end tells how the turn has ended.
+// end reports the end of the turn.
 func (s *story) end(ev *exchange.Event) {
 	switch ev.State {
 	case task.Failed, task.Rejected:
@@ -228,8 +228,8 @@ func (s *story) end(ev *exchange.Event) {
 	s.finish(s.outcome(ev))
 }
 
-// outcome says whether the run is over, or what the agent waits for: a tool that the client
-// performs, or an answer.
+// outcome returns the outcome of the run: its end, or the input that the agent waits for,
+// either the result of a client tool or an answer.
 func (s *story) outcome(ev *exchange.Event) object {
 	if !ev.State.Interrupted() {
 		return object{"type": "success"}
@@ -255,8 +255,7 @@ func (s *story) finish(outcome object) {
 	s.event("RUN_FINISHED", ev)
 }
 
-// wanted tells the calls of tools that the agent wants its caller to perform, and returns
-// their ids.
+// wanted reports the tool calls that the caller is asked to perform, and returns their ids.
 func (s *story) wanted(msg []byte) (ids []string) {
 	m, err := task.DecodeMessage(msg)
 	if err != nil {
@@ -269,7 +268,7 @@ func (s *story) wanted(msg []byte) (ids []string) {
 		}
 		args := []byte("{}")
 		if c.Args != nil {
-			args, _ = json.Marshal(c.Args) // it has been JSON before
+			args, _ = json.Marshal(c.Args) // it was decoded from JSON
 		}
 		s.call(c.ID, c.Name, args)
 		ids = append(ids, c.ID)

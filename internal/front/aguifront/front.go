@@ -1,46 +1,46 @@
-// Package aguifront shows the agents of a hub to AG-UI clients: any agent is a run with a
+// Package aguifront offers the agents of a hub to AG-UI clients: any agent is a run with a
 // stream of events.
 //
 // # What it is
 //
-// A [Front] is a surface behind the hub's HTTP front, for AG-UI 1.0 over HTTP and
-// server-sent events:
+// A [Front] is a surface behind the hub's HTTP front, for AG-UI 1.0 over HTTP and server-sent
+// events:
 //
 //	POST /ag-ui                    the default agent
 //	POST /ag-ui/{agent}[/{skill}]
 //
-// The body is a RunAgentInput. A thread is a context, a run is a message and what comes of
-// it. The agent gets what is new in the thread; if it does not know the thread yet, what was
-// before stands in front of that as one text.
+// The body is a RunAgentInput. A thread is a context, a run is a message and its result. The
+// agent gets the new messages of the thread; if it does not know the thread yet, one text with
+// the earlier messages precedes them.
 //
 // # Events
 //
 //	RUN_STARTED              with the ids of task and context in the metadata
 //	TEXT_MESSAGE_…           each artifact with text is a message; so is a question
 //	ACTIVITY_SNAPSHOT        each status of the task on the way, of the type a2a-task
-//	TOOL_CALL_…              what the extension tool-call-v1 tells; tools that the caller
+//	TOOL_CALL_…              tool calls in the extension tool-call-v1; tools that the caller
 //	                         is asked to perform, which are pending in the outcome
-//	STATE_SNAPSHOT, _DELTA   what the extension worldstate-delta-v1 changes, in the state
-//	                         that the client sent
+//	STATE_SNAPSHOT, _DELTA   changes in the extension worldstate-delta-v1, applied to the
+//	                         state that the client sent
 //	CUSTOM a2a.part          any other part of an artifact, as v1.0 JSON
 //	MESSAGES_SNAPSHOT        the thread as the hub knows it, for a run without a message
 //	RUN_FINISHED             success; interrupt, if the task waits for its caller;
-//	                         cancelled. With the usage that the extension cost-v1 tells
+//	                         cancelled. With the usage in the extension cost-v1
 //	RUN_ERROR                the task has failed or was rejected, or the hub stops
 //
 // # Guarantees
 //
-// A run that is sent again, with the same ids of thread and run, is the same run: it is
-// answered with the same events. A client that goes away changes nothing. No value is null.
+// A repeated run, with the same ids of thread and run, is the same run: it is answered with the
+// same events. A client that disconnects changes nothing. No value is null.
 //
 // # What it does not promise
 //
-// Interrupts do not expire. The client's tools, context, state and forwarded properties
-// reach the agent in the metadata of the request, under "ag-ui", and do nothing here.
+// Interrupts do not expire. The client's tools, context, state and forwarded properties are
+// passed to the agent in the metadata of the request, under "ag-ui", and have no effect here.
 //
 // # Concurrency
 //
-// A Front serves any number of visits at once, and keeps nothing between them.
+// A Front serves any number of visits concurrently, and keeps nothing between them.
 //
 // # Testing
 //
@@ -63,9 +63,9 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Front is the surface. It is made by composing it.
+// Front is the surface. Create it as a composite literal.
 type Front struct {
-	// Engine does what callers ask for. It is required.
+	// Engine performs the operations of callers. It is required.
 	Engine *engine.Engine
 }
 
@@ -81,7 +81,7 @@ func (f *Front) Methods(path string) string {
 	return ""
 }
 
-// AppendError implements surface.Surface: errors before a run look as on HTTP+JSON.
+// AppendError implements surface.Surface: errors before a run have the form of HTTP+JSON.
 func (f *Front) AppendError(dst []byte, r *dialect.Report) []byte { return r.AppendREST(dst) }
 
 // Serve implements surface.Surface.
@@ -115,7 +115,8 @@ func (f *Front) Serve(v *surface.Visit) error {
 	return r.tell()
 }
 
-// place returns the agent and the skill that a path names, if the agent is there for the caller.
+// place returns the agent and the skill that a path names, if the agent is visible to the
+// caller.
 func (f *Front) place(who *auth.Principal, path string) (agent task.Agent, skill string, err error) {
 	first, second, _ := strings.Cut(strings.Trim(strings.TrimPrefix(path, root), "/"), "/")
 	name, err1 := url.PathUnescape(first)

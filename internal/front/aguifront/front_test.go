@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type yielder = func(a2a.Event, error) bool
 
-// hub is a hub with agents for AG-UI clients, which notes what they are told.
+// hub is a hub with agents for AG-UI clients. It records the messages of the agents.
 type hub struct {
 	*httptest.Server
 
@@ -103,7 +103,7 @@ func talk(_ context.Context, x *a2asrv.ExecutorContext, yield yielder) {
 	yield(status(x, a2a.TaskStateCompleted, text("done")), nil)
 }
 
-// work tells of its tools, its effects and its costs.
+// work reports its tools, its effects and its costs.
 func work(_ context.Context, x *a2asrv.ExecutorContext, yield yielder) {
 	for i, p := range []*a2a.Part{
 		extension("tool-call-v1", `{"toolCallId":"c1","name":"look","phase":"started","args":{"at":1}}`),
@@ -132,7 +132,7 @@ func ask(_ context.Context, x *a2asrv.ExecutorContext, yield yielder) {
 	}
 }
 
-// program says its question in an artifact, too, as programs do.
+// program sends its question in an artifact, too, as command agents do.
 func program(_ context.Context, x *a2asrv.ExecutorContext, yield yielder) {
 	yield(piece(x, "a", false, text("Which city?\n")), nil)
 	yield(status(x, a2a.TaskStateInputRequired, text("Which city?")), nil)
@@ -182,7 +182,7 @@ func (h *hub) post(path, body string) (int, string) {
 	return resp.StatusCode, string(b)
 }
 
-// run returns the events of a run. The id of its task, which is in all of them, is T.
+// run returns the events of a run, with the id of its task replaced by T.
 func (h *hub) run(agentName, body string) []string {
 	h.t.Helper()
 	code, b := h.post("/ag-ui/"+agentName, body)
@@ -283,7 +283,7 @@ func TestTools(t *testing.T) {
 	})
 }
 
-// A question is an interrupt, and the answer resumes its task.
+// TestInterrupts checks that a question is an interrupt, and that the answer resumes its task.
 func TestInterrupts(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -304,7 +304,7 @@ func TestInterrupts(t *testing.T) {
 		t.Errorf("the answer is %s", events)
 	}
 	h.run("asker", say("t2", "r1", "Weather?"))
-	events = h.run("asker", say("t2", "r2", "Bergen")) // by a client that knows no interrupts
+	events = h.run("asker", say("t2", "r2", "Bergen")) // from a client without support for interrupts
 	if !slices.ContainsFunc(events, func(e string) bool { return strings.Contains(e, `"delta":"Rain in Bergen"`) }) {
 		t.Errorf("the answer in words is %s", events)
 	}
@@ -333,7 +333,8 @@ func TestDeclined(t *testing.T) {
 	}
 }
 
-// Tools of the client are calls that are pending, and their results go back to the agent.
+// TestClientTools checks that calls of the client's tools are pending, and that their results
+// are sent to the agent.
 func TestClientTools(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -375,7 +376,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// A run that asks for nothing shows the thread.
+// TestThreads checks that a run without a message returns the thread.
 func TestThreads(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -396,7 +397,8 @@ func TestThreads(t *testing.T) {
 	h.want("empty thread", h.run("plain", `{"threadId":"t9","runId":"r","messages":[]}`)[1:2], []string{`{"messages":[],"type":"MESSAGES_SNAPSHOT"}`})
 }
 
-// The agent gets what is new, behind what it does not know of the thread.
+// TestMessageToAgent checks that the agent gets the new messages, preceded by those that it
+// does not know.
 func TestMessageToAgent(t *testing.T) {
 	t.Parallel()
 	h := start(t)

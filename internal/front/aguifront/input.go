@@ -50,7 +50,7 @@ func invalid(field, format string, args ...any) error {
 	return apierror.Field(a2a.ErrInvalidParams, field, format, args...)
 }
 
-// read reads the body of a request.
+// read parses the body of a request.
 func read(body []byte) (*input, error) {
 	var d dialect.Decoder
 	if err := d.Body(body); err != nil {
@@ -105,7 +105,7 @@ func into(field string, v []byte, to any, want string) error {
 	return nil
 }
 
-// each reads a list of objects.
+// each decodes a list of objects.
 func each[T any](field string, v []byte, to *[]T) error {
 	if rawjson.KindOf(v) != rawjson.Array {
 		return invalid(field, "must be a list")
@@ -142,7 +142,7 @@ func (in *input) last() int {
 	return -1
 }
 
-// silent reports whether the run asks for nothing.
+// silent reports whether the run has neither a message nor an answer.
 func (in *input) silent() bool {
 	if len(in.resume) > 0 {
 		return false

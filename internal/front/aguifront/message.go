@@ -22,14 +22,14 @@ type run struct {
 	story
 }
 
-// taskID is the id of the task that a run begins: the same for the same run.
+// taskID is the id of the new task of a run: the same for the same run.
 func (r *run) taskID() string {
 	sum := sha256.Sum256([]byte(fmt.Sprintf("%d:%s%s", len(r.in.threadID), r.in.threadID, r.in.runID)))
 	return "run-" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:20]))
 }
 
-// message returns the message to the agent: to the task that waits in the thread, or to a
-// new one.
+// message returns the message to the agent: to the task that waits in the thread, or to a new
+// one.
 func (r *run) message() (*op.Send, error) {
 	parts, err := r.parts()
 	if err != nil {
@@ -69,11 +69,11 @@ func (r *run) known() (bool, error) {
 	return err == nil && len(p.Tasks) > 0, err
 }
 
-// metaEarlier marks the part that tells of the thread before the message.
+// metaEarlier marks the part with the thread before the message.
 const metaEarlier = "parley/earlier"
 
-// parts returns the answers to interrupts and the new messages, behind what the agent does
-// not know of the thread.
+// parts returns the answers to interrupts and the new messages, preceded by the messages that
+// the agent does not know.
 func (r *run) parts() (a2a.ContentParts, error) {
 	known, err := r.known()
 	if err != nil {
@@ -105,8 +105,7 @@ func (r *run) parts() (a2a.ContentParts, error) {
 	return parts, nil
 }
 
-// tellBefore adds a message to what was before. Activities and reasoning are none of the
-// agent's business.
+// tellBefore adds a message to the text of the earlier thread, except activities and reasoning.
 func tellBefore(b *strings.Builder, m *message, parts a2a.ContentParts) {
 	if m.Role == "activity" || m.Role == "reasoning" {
 		return
@@ -129,7 +128,7 @@ func payload(raw json.RawMessage) *a2a.Part {
 		return a2a.NewTextPart(text)
 	}
 	if len(raw) == 0 {
-		return a2a.NewTextPart("yes") // it was resolved, and nothing else was said
+		return a2a.NewTextPart("yes") // resolved without further text
 	}
 	return &a2a.Part{Content: a2a.Data{Value: raw}}
 }
@@ -152,7 +151,7 @@ func partsOf(at string, m *message) (a2a.ContentParts, error) {
 	return contentParts(at+".content", m.Content)
 }
 
-// toolPart is what came of a tool that the client has performed.
+// toolPart returns the result of a tool that the client has performed.
 func toolPart(at string, m *message) (a2a.ContentParts, error) {
 	if m.ToolCallID == "" {
 		return nil, invalid(at+".toolCallId", "is required")
@@ -227,7 +226,7 @@ func (c *contentPart) part(at string) (*a2a.Part, error) {
 	return nil, invalid(at+".source.type", "must be data or url")
 }
 
-// declined reports whether the client declines what the agent waits for.
+// declined reports whether the client declines the request of the agent.
 func (r *run) declined() bool {
 	for _, a := range r.in.resume {
 		if a.Status == "cancelled" {

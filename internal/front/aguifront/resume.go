@@ -9,10 +9,10 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// maxRecalled is how many tasks of a thread are shown to a client that comes back.
+// maxRecalled is how many tasks of a thread are returned to a client that reconnects.
 const maxRecalled = 100
 
-// recall answers a run that asks for nothing with the thread as the hub knows it.
+// recall answers a run without a message with the thread as the hub knows it.
 func (r *run) recall() error {
 	all := 1 << 20
 	p, err := r.front.Engine.List(r.visit.Request.Context(), r.visit.Caller, &op.List{
@@ -21,7 +21,7 @@ func (r *run) recall() error {
 	if err != nil {
 		return err
 	}
-	slices.Reverse(p.Tasks) // the last changed comes first
+	slices.Reverse(p.Tasks) // the last changed is first
 	slices.SortStableFunc(p.Tasks, func(a, b engine.Answer) int { return int(a.Head.CreatedAt - b.Head.CreatedAt) })
 	messages := []object{}
 	for i := range p.Tasks {
@@ -33,13 +33,13 @@ func (r *run) recall() error {
 	return r.whole()
 }
 
-// whole sends a stream that is complete.
+// whole sends a complete stream.
 func (r *run) whole() error {
 	send, err := r.visit.Stream()
 	if err != nil {
 		return err
 	}
-	_ = r.flush(send) // whoever asked may be gone
+	_ = r.flush(send) // the client may have disconnected
 	return nil
 }
 
@@ -65,7 +65,7 @@ func recalled(a *engine.Answer) []object {
 	return messages
 }
 
-// cancel ends the tasks that the client declines to answer, and the run with them.
+// cancel cancels the tasks whose questions the client declines, and ends the run.
 func (r *run) cancel() error {
 	h, err := r.cancelTask()
 	if err != nil {

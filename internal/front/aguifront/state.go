@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// state is the state that client and agent share: what the client has sent, with the
-// changes of the extension worldstate-delta-v1.
+// state is the state that client and agent share: the client's state, with the changes of the
+// extension worldstate-delta-v1.
 type state struct {
 	root object
 	// shown is set once the client has a snapshot.
 	shown bool
 }
 
-// newState begins with the state of the client, if it is an object.
+// newState returns the state of the client, if it is an object, or an empty one.
 func newState(raw json.RawMessage) *state {
 	s := &state{root: object{}}
 	if json.Unmarshal(raw, &s.root) != nil || s.root == nil {
@@ -27,8 +27,8 @@ type worldDelta struct {
 	Deltas []worldChange `json:"deltas"`
 }
 
-// worldChange sets, increases or appends to a value of a domain. A path has its names
-// between dots or slashes.
+// worldChange sets, increases or appends to a value of a domain. The names in a path are
+// separated by dots or slashes.
 type worldChange struct {
 	Domain string `json:"domain"`
 	Path   string `json:"path"`
@@ -36,8 +36,8 @@ type worldChange struct {
 	Value  any    `json:"value"`
 }
 
-// change tells how a part changes the state: with a snapshot the first time, and when there
-// is a new branch, else with a patch. It reports whether the part is one.
+// change reports a part's change of the state: as a snapshot the first time and when a new
+// branch was created, else as a patch. It returns false if the part is no valid change.
 func (s *story) change(raw []byte) bool {
 	var d worldDelta
 	if json.Unmarshal(raw, &d) != nil || len(d.Deltas) == 0 {
@@ -66,8 +66,8 @@ func (s *story) change(raw []byte) bool {
 
 func known(op string) bool { return op == "set" || op == "inc" || op == "push" }
 
-// apply makes a change and returns where, the value that is there now, and whether
-// something had to be made on the way.
+// apply applies a change and returns its path, the new value, and whether a parent had to be
+// created.
 func (s *state) apply(c *worldChange) (names []string, value any, grown bool) {
 	names = append([]string{c.Domain}, strings.FieldsFunc(c.Path, func(r rune) bool { return r == '.' || r == '/' })...)
 	at := s.root

@@ -6,7 +6,7 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// call tells a call of a tool with its arguments, once.
+// call reports a tool call with its arguments, once.
 func (s *story) call(id, name string, args []byte) {
 	if s.tools[id] {
 		return
@@ -19,8 +19,8 @@ func (s *story) call(id, name string, args []byte) {
 	s.event("TOOL_CALL_END", object{"toolCallId": id})
 }
 
-// frame tells what a part of the extension tool-call-v1 says; it reports whether the part
-// is one.
+// frame reports the content of a part of the extension tool-call-v1; it returns false if the
+// part is not valid.
 func (s *story) frame(raw []byte) bool {
 	var f struct {
 		ID     string          `json:"toolCallId"`

@@ -6,7 +6,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// StateName returns the name of a state for people who write no A2A: "input-required".
+// StateName returns the name of a state in the form for people: "input-required".
 func StateName(s task.State) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_")), "_", "-")
 }

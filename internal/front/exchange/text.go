@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// artifact yields what a chunk of an artifact, or a whole one, says.
+// artifact yields the events of an artifact or of a chunk of one.
 func (t *Turn) artifact(en *task.Entry, yield func(Event, error) bool) bool {
 	var text strings.Builder
 	var parts [][]byte
@@ -38,8 +38,8 @@ func (t *Turn) artifact(en *task.Entry, yield func(Event, error) bool) bool {
 	return true
 }
 
-// extensionMark begins the media types of parts that say something about the work, and
-// nothing to its reader: what it has cost, which tools were called.
+// extensionMark is the prefix of the media types of parts that describe the work and are not
+// for its reader, such as costs or tool calls.
 const extensionMark = "application/vnd.protolabs."
 
 // Extension reports whether a part as v1.0 JSON belongs to an extension.
@@ -58,15 +58,15 @@ func ExtensionOf(part []byte, name string) []byte {
 	return rawjson.Member(part, "data")
 }
 
-// texts remembers how much of each artifact was said, without keeping it.
+// texts tracks how much of each artifact was yielded, without storing the text.
 type texts struct {
 	seed maphash.Seed
 	said map[string]*maphash.Hash
 	size map[string]int
 }
 
-// piece returns what of the text of an entry is new. An artifact that is sent again is
-// compared with what was said: often it is the same with more behind it.
+// piece returns the new part of the text of an entry. An artifact that is sent again is
+// compared with the yielded text, because it is often the same text with an addition.
 func (t *texts) piece(en *task.Entry, text string) (piece string, anew bool) {
 	if t.said == nil {
 		t.seed, t.said, t.size = maphash.MakeSeed(), map[string]*maphash.Hash{}, map[string]int{}
@@ -93,10 +93,10 @@ func (t *texts) piece(en *task.Entry, text string) (piece string, anew bool) {
 	return text, anew
 }
 
-// maxLast is how long a text may be of which a repetition is noticed, in bytes.
+// maxLast is the maximum size of a text that is compared for repetition, in bytes.
 const maxLast = 64 << 10
 
-// lastText is the text of the artifact that was spoken of last.
+// lastText is the text of the most recent artifact.
 type lastText struct {
 	artifact string
 	text     []byte
@@ -112,7 +112,7 @@ func (l *lastText) add(ev *Event) {
 	}
 }
 
-// is reports whether text is what was said, but for white space around it.
+// is reports whether text equals the last text, apart from surrounding white space.
 func (l *lastText) is(text string) bool {
 	text = strings.TrimSpace(text)
 	return text != "" && !l.long && string(bytes.TrimSpace(l.text)) == text

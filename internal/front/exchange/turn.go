@@ -1,23 +1,22 @@
-// Package exchange is one message to an agent and what comes of it, for surfaces whose clients
-// know texts and not tasks.
+// Package exchange handles one message to an agent and the agent's reaction, for surfaces whose
+// clients know texts and not tasks.
 //
 // # What it is
 //
-// [Begin] admits a message and returns a [Turn], whose Events are what the agent says from
-// then on: pieces of text, other parts, statuses, and the end. A turn ends when its task
-// has ended, or when it waits for its caller: for input or for a permission.
+// [Begin] admits a message and returns a [Turn], whose Events are the agent's output from then
+// on: pieces of text, other parts, statuses, and the end. A turn ends when its task has ended,
+// or when it waits for its caller: for input or for a permission.
 //
 // # Guarantees
 //
-// Events come from the log: none is shown before a restart would show it too. The pieces of
-// an artifact joined are its text, also where an agent sends the whole of it again and
-// again. A caller who goes away changes nothing: the task goes on.
+// Events come from the log, so an event that was yielded survives a restart. The pieces of an
+// artifact joined are its text, even if an agent repeatedly sends the whole of it. A caller
+// that disconnects changes nothing: the task continues.
 //
 // # What it does not promise
 //
-// An agent that answers with a bare message is a task here that has completed with it. What
-// an agent has said in an artifact cannot be unsaid: if it replaces the text by another
-// one, the event says so.
+// An agent that answers with a bare message appears as a task that has completed with it. Text
+// of an artifact cannot be withdrawn: if the agent replaces it, the event is marked so.
 //
 // # Concurrency
 //
@@ -43,15 +42,15 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Turn is a message that was admitted. It must be closed.
+// Turn is an admitted message with its events. It must be closed.
 type Turn struct {
-	// Task is the task of the message, as it was when the message was admitted.
+	// Task is the task of the message at the time of its admission.
 	Task task.Head
 
 	stream *engine.Stream
 	texts  texts
-	// said is set once an artifact had text, and shown once one had another part that is
-	// for its reader.
+	// said is set once an artifact had text, and shown once one had another part that is for
+	// its reader.
 	said, shown bool
 	last        lastText
 }
@@ -70,37 +69,37 @@ func Begin(ctx context.Context, e *engine.Engine, c *op.Caller, r *op.Send) (*Tu
 	return &Turn{Task: a.Head, stream: s}, nil
 }
 
-// Close lets go of the task, which goes on.
+// Close releases the task, which continues.
 func (t *Turn) Close() { t.stream.Close() }
 
-// Kind is what an Event says.
+// Kind is the kind of an Event.
 type Kind uint8
 
 const (
-	// Idle says that nothing has happened for a while.
+	// Idle means that nothing has happened for the idle time.
 	Idle Kind = iota
 	// Text is a piece of the text of an artifact.
 	Text
-	// Part is a part of an artifact that is no text.
+	// Part is a part of an artifact that is not text.
 	Part
-	// Status is a status after which the turn goes on.
+	// Status is a status after which the turn continues.
 	Status
 	// End is the last event: the status with which the turn ends.
 	End
 )
 
-// Event is something that an agent says.
+// Event is a piece of an agent's output.
 type Event struct {
 	Kind Kind
-	// Version is that of the entry in the log; zero for Idle.
+	// Version is the version of the entry in the log; zero for Idle.
 	Version int64
 	// Artifact is the id of the artifact of Text and Part.
 	Artifact string
 	// Text is the piece of Text, or the text of the message of Status and End. For a task that
-	// has completed without a word it says so, as llm.NoReply does.
+	// has completed without any output it is the text of llm.NoReply.
 	Text string
-	// Anew says that the piece is a whole text that takes the place of what the artifact
-	// said before.
+	// Anew states that the piece is a whole text that replaces the earlier text of the
+	// artifact.
 	Anew bool
 	// Part is a part as v1.0 JSON.
 	Part []byte
@@ -108,11 +107,11 @@ type Event struct {
 	State task.State
 	// Message is the message of Status and End as v1.0 JSON, or nil.
 	Message []byte
-	// Said says, for End, that artifacts had text, so that Text is no answer.
+	// Said states, for End, that artifacts had text, so that Text is not the answer.
 	Said bool
-	// Repeats says, for End, that the artifact that was spoken of last has said Text, and
-	// nothing else: programs that ask back say their question in both places. White space
-	// around it does not count, and texts above 64 KiB are not compared.
+	// Repeats states, for End, that Text equals the text of the most recent artifact: command
+	// agents that ask back send their question in both places. Surrounding white space is
+	// ignored, and texts above 64 KiB are not compared.
 	Repeats bool
 }
 
@@ -121,8 +120,8 @@ var ErrStopped = &apierror.Error{
 	Err: apierror.ErrUnavailable, Message: "the hub is shutting down; the task goes on when it is back", RetryAfter: 5 * time.Second,
 }
 
-// Events yields what the agent says, and Idle after each silence of idle; zero means
-// never. The last event is End, or an error is the last one.
+// Events yields the agent's output, and Idle after each silence of the length idle; zero means
+// never. The last event is End, or an error is yielded last.
 func (t *Turn) Events(ctx context.Context, idle time.Duration) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for {
@@ -146,7 +145,7 @@ func (t *Turn) Events(ctx context.Context, idle time.Duration) iter.Seq2[Event, 
 	}
 }
 
-// event yields what an entry says; it reports whether the turn goes on.
+// event yields the events of an entry; it reports whether the turn continues.
 func (t *Turn) event(en *task.Entry, yield func(Event, error) bool) bool {
 	switch en.Kind {
 	case task.Artifact:

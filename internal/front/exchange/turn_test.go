@@ -132,7 +132,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// A turn ends where its task waits, and the next one begins behind its own message.
+// TestTurns checks that a turn ends when its task waits, and that the next one starts after its
+// own message.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	e, _ := start(t, func(_ context.Context, x *a2asrv.ExecutorContext, yield yielder) {
@@ -154,7 +155,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// A question that stands in an artifact as well is told to be the same, and only then.
+// TestRepeats checks that a question is marked as a repetition if and only if it is in an
+// artifact as well.
 func TestRepeats(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("?", 70_000)
@@ -206,7 +208,8 @@ func TestBareMessage(t *testing.T) {
 	}
 }
 
-// An agent that completes without a word is said to have done so; one that fails is not.
+// TestNoReply checks that the end of an agent that completes without output has a text, and
+// that of a failed one has none.
 func TestNoReply(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[a2a.TaskState]string{
@@ -222,7 +225,8 @@ func TestNoReply(t *testing.T) {
 	}
 }
 
-// A hub that stops ends the turn with an error, a silent one is told.
+// TestSilenceAndStop checks that a stopping hub ends the turn with an error, and that silence
+// is reported.
 func TestSilenceAndStop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

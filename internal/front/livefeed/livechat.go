@@ -1,20 +1,20 @@
-// Package livefeed tells on a bus what agents elsewhere say, while they say it, for
+// Package livefeed publishes the output of remote agents on a bus as it is produced, for
 // programs that show it to people.
 //
 // # Guarantees
 //
-// Each status and artifact that an agent at a queue or at another address has said is
-// published at protocol.ChatTopic, in the order within its task, after it is durable. Nobody
-// who runs or reads a task waits for that.
+// Each status and artifact of an agent at a queue or at another address is published at
+// protocol.ChatTopic, in the order within its task, after it is durable. Runs and readers of
+// tasks never wait for that.
 //
 // # What it does not promise
 //
-// It is a view, not a record: where the bus is slower than agents, or not there, things are
-// left out, and the log says how many. Texts are cut at 8 KiB.
+// It is a view, not a record: if the bus is slower than the agents, or disconnected, events are
+// dropped, and the log contains their number. Texts are cut at 8 KiB.
 //
 // # Concurrency
 //
-// A View is safe for concurrent use. Run is the only one who publishes.
+// A View is safe for concurrent use. Only Run publishes.
 //
 // # Testing
 //
@@ -39,13 +39,13 @@ import (
 )
 
 const (
-	// room is how much waits to be published.
+	// room is the number of events that may wait to be published.
 	room = 1024
 	// maxText is the length of the longest text in bytes.
 	maxText = 8 << 10
-	// publishTime is how long one of them may take.
+	// publishTime is how long publishing one event may take.
 	publishTime = 2 * time.Second
-	// tellEvery is the time between two records of what was left out.
+	// tellEvery is the time between two log records about dropped events.
 	tellEvery = time.Minute
 )
 
@@ -54,7 +54,7 @@ type View struct {
 	Bus bus.Bus
 	// Hub is the id of the hub.
 	Hub string
-	// Logger is told when things are left out. If nil, nobody is.
+	// Logger receives records about dropped events. If nil, nothing is logged.
 	Logger *slog.Logger
 
 	once  sync.Once
@@ -62,7 +62,7 @@ type View struct {
 	lost  atomic.Int64
 }
 
-// chat is one thing that waits to be published.
+// chat is an event that waits to be published.
 type chat struct {
 	protocol.Chat
 	task, correlation string
@@ -74,7 +74,7 @@ func (v *View) begin() { v.once.Do(func() { v.queue = make(chan *chat, room) }) 
 // Kinds are the kinds of agents that run elsewhere, for engine.Observer.
 var Kinds = []string{"remote", "queue"}
 
-// Output puts output of an agent in line to be published. It returns at once.
+// Output queues output of an agent for publishing. It returns at once.
 func (v *View) Output(s *engine.Output) {
 	v.begin()
 	for i := range s.Entries {

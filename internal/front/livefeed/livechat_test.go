@@ -69,7 +69,7 @@ func TestView(t *testing.T) {
 	})
 }
 
-// TestSlowBus: nobody waits for a bus that takes nothing.
+// TestSlowBus checks that callers do not wait for a bus that accepts nothing.
 func TestSlowBus(t *testing.T) {
 	t.Parallel()
 	v := &View{Bus: new(bus.Memory)}

@@ -31,7 +31,7 @@ func (f *Front) complete(v *surface.Visit) error {
 	}
 	defer t.Close()
 	v.About(&t.Task)
-	// Clients repeat what has failed, and would make another task.
+	// Clients retry failed requests, which would create another task.
 	v.Header.Set("X-Should-Retry", "false")
 	a := &answer{visit: v, req: req, turn: t}
 	if req.stream {
@@ -40,29 +40,29 @@ func (f *Front) complete(v *surface.Visit) error {
 	return a.whole()
 }
 
-// answer is what an agent says to one request.
+// answer is the answer of an agent to one request.
 type answer struct {
 	visit *surface.Visit
 	req   *request
 	turn  *exchange.Turn
 
-	// artifact is the one that the text was last about.
+	// artifact is the artifact of the last text.
 	artifact string
 	spoken   bool
-	// parts are those that are no text, as v1.0 JSON.
+	// parts are those that are not text, as v1.0 JSON.
 	parts [][]byte
 	usage usage
 	state task.State
 }
 
-// usage is how many tokens were used, as far as the agent tells.
+// usage is the number of tokens used, as far as the agent reports it.
 type usage struct {
 	Prompt     int64 `json:"prompt_tokens"`
 	Completion int64 `json:"completion_tokens"`
 	Total      int64 `json:"total_tokens"`
 }
 
-// hear returns what an event adds to the text of the answer.
+// hear returns the text that an event adds to the answer.
 func (a *answer) hear(ev *exchange.Event) string {
 	switch ev.Kind {
 	case exchange.Text:
@@ -84,8 +84,8 @@ func (a *answer) hear(ev *exchange.Event) string {
 	return ""
 }
 
-// last returns what the status at the end adds: the answer, if no artifact had a text, or
-// the question. What is neither is told in words.
+// last returns the text that the final status adds: the answer, if no artifact had text, or the
+// question. Otherwise the parts that are not text are described in words.
 func (a *answer) last(ev *exchange.Event) string {
 	switch {
 	case !a.spoken && ev.Text != "":
@@ -98,7 +98,7 @@ func (a *answer) last(ev *exchange.Event) string {
 	return ""
 }
 
-// words returns the parts that are no text as a text.
+// words describes the parts that are not text.
 func (a *answer) words() string {
 	var parts a2a.ContentParts
 	for _, raw := range a.parts {
@@ -119,14 +119,14 @@ func (a *answer) count(cost []byte) {
 		} `json:"usage"`
 	}
 	if json.Unmarshal(cost, &c) != nil {
-		return // it is the agent's own affair
+		return // the agent uses another form
 	}
 	a.usage.Prompt += c.Usage.Input
 	a.usage.Completion += c.Usage.Output
 	a.usage.Total = a.usage.Prompt + a.usage.Completion
 }
 
-// failure returns the error that a task has ended with, or nil.
+// failure returns the error of a task that has failed, or nil.
 func (a *answer) failure(ev *exchange.Event) *problem {
 	var code string
 	switch ev.State {
@@ -146,7 +146,7 @@ func (a *answer) failure(ev *exchange.Event) *problem {
 	return p
 }
 
-// metadata says which task the answer is about, and how it stands.
+// metadata returns the task, the context and the state of the answer.
 func (a *answer) metadata() map[string]string {
 	h := &a.turn.Task
 	return map[string]string{metaTask: string(h.ID), metaContext: h.ContextID, metaState: exchange.StateName(a.state)}
@@ -175,7 +175,7 @@ type message struct {
 	Role    string  `json:"role"`
 	Content string  `json:"content"`
 	Refusal *string `json:"refusal"`
-	// Parts are not OpenAI's: what the agent said that is no text, as parts of A2A.
+	// Parts is not in OpenAI's API: the parts of the answer that are not text, as parts of A2A.
 	Parts []json.RawMessage `json:"a2a_parts,omitempty"`
 }
 
@@ -202,13 +202,13 @@ func (a *answer) rawParts() []json.RawMessage {
 
 var stop = "stop"
 
-// texts are the texts of an answer. A new text of an artifact takes the place of the old one, so
-// that what an agent has said before its answer is not in it.
+// texts are the texts of an answer. A new text of an artifact replaces the old one, so that
+// preliminary texts of the agent are not part of the answer.
 type texts []artifactText
 
 type artifactText struct{ artifact, text string }
 
-// add adds a piece, which the first text of an answer separates from nothing.
+// add adds a piece of text. The first text of the answer gets no separator.
 func (t *texts) add(text string, ev *exchange.Event) {
 	last := len(*t) - 1
 	switch {
@@ -222,7 +222,7 @@ func (t *texts) add(text string, ev *exchange.Event) {
 	}
 }
 
-// replace puts a text in the place of what its artifact has said.
+// replace replaces the text of an artifact.
 func (t *texts) replace(ev *exchange.Event) {
 	*t = slices.DeleteFunc(*t, func(a artifactText) bool { return a.artifact == ev.Artifact })
 	text := ev.Text
@@ -241,7 +241,7 @@ func (t texts) String() string {
 	return b.String()
 }
 
-// whole answers with everything at once.
+// whole answers with the complete text at once.
 func (a *answer) whole() error {
 	var text texts
 	for ev, err := range a.turn.Events(a.visit.Request.Context(), 0) {

@@ -1,5 +1,5 @@
-// Package openaifront lets clients of OpenAI's chat completions talk to the agents of a
-// hub: a model is an agent.
+// Package openaifront lets clients of OpenAI's chat completions talk to the agents of a hub: a
+// model is an agent.
 //
 // # What it is
 //
@@ -11,34 +11,34 @@
 // A model is the name of an agent, an agent and one of its skills ("report/report"), or a
 // skill, for which the hub chooses the agent. Each request is a message to it. Its answer is
 // the text of the artifacts of the task, or else that of its status; it is streamed as the
-// agent says it.
+// agent produces it.
 //
 // # Conversations
 //
-// The list of messages is the conversation, as clients of chat completions expect: the
-// messages after the last one of the assistant are the agent's, and what was before stands
-// in front of them as one text. With "user" the hub keeps the conversation: user and model
-// are a context, and an agent gets what is new alone, once it knows the rest. An agent that
-// asks back answers with its question; the next request goes on with the task that asked.
-// The metadata of an answer says which task, context and state it is about.
+// The list of messages is the conversation, as clients of chat completions expect. The messages
+// after the last one of the assistant are sent to the agent, preceded by one text with the
+// earlier messages. With "user" the hub keeps the conversation: user and model identify a
+// context, and an agent gets only the new messages once it knows the others. An agent that asks
+// back answers with its question; the next request continues the task that asked. The metadata
+// of an answer names its task, context and state.
 //
 // # Guarantees
 //
 // Errors have the shape of OpenAI and name the parameter. Parameters that would change the
-// shape of the answer are refused by name; those that tune a model go on to the agent in the
-// metadata of the message, under "openai". A client that goes away changes nothing: its
-// task goes on. A request that has become a task is never to be repeated by a client's own
-// retries, which the answer says (x-should-retry).
+// shape of the answer are refused by name; those that tune a model are passed to the agent in
+// the metadata of the message, under "openai". A client that disconnects changes nothing: its
+// task continues. A request that has become a task must not be repeated by a client's own
+// retries, so the answer forbids them (x-should-retry).
 //
 // # What it does not promise
 //
-// Token counts are those that agents tell in parts of the extension cost-v1, and zero where
-// they tell nothing. Two conversations without "user" that are alike to the letter are the
-// same one to the hub while an agent waits in them.
+// Token counts are those that agents report in parts of the extension cost-v1, and zero if they
+// report none. Two conversations without "user" that are identical are the same one to the hub
+// while an agent waits in them.
 //
 // # Concurrency
 //
-// A Front serves any number of visits at once, and keeps nothing between them.
+// A Front serves any number of visits concurrently, and keeps nothing between them.
 //
 // # Testing
 //
@@ -58,11 +58,11 @@ import (
 	"github.com/parley-a2a/parley/internal/front/surface"
 )
 
-// Front is the surface. It is made by composing it.
+// Front is the surface. Create it as a composite literal.
 type Front struct {
-	// Engine does what callers ask for. It is required.
+	// Engine performs the operations of callers. It is required.
 	Engine *engine.Engine
-	// Since is when models are said to have been made; the zero time is 1970.
+	// Since is the creation time that models report; the zero time means 1970.
 	Since time.Time
 }
 
@@ -100,7 +100,7 @@ func (f *Front) AppendError(dst []byte, r *dialect.Report) []byte {
 	return append(dst, problemOf(r).body()...)
 }
 
-// problem is an error as OpenAI writes it.
+// problem is an error in OpenAI's form.
 type problem struct {
 	Message string  `json:"message"`
 	Type    string  `json:"type"`
@@ -137,7 +137,7 @@ func problemOf(r *dialect.Report) *problem {
 	return p
 }
 
-// paramOf returns the parameter that became a field of the message to the agent.
+// paramOf returns the parameter from which a field of the message to the agent was derived.
 func paramOf(field string) string {
 	switch {
 	case field == "metadata.skill":

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type yielder = func(a2a.Event, error) bool
 
-// seen are the messages that the agents of a hub got.
+// seen records the messages that the agents of a hub got.
 type seen struct {
 	mu   sync.Mutex
 	msgs []*a2a.Message
@@ -44,13 +44,13 @@ func (s *seen) last() *a2a.Message {
 	return s.msgs[len(s.msgs)-1]
 }
 
-// hub is a hub with agents for clients of chats.
+// hub is a hub with agents for chat clients.
 type hub struct {
 	*httptest.Server
 
 	t    *testing.T
 	seen seen
-	// gate lets the agent slow go on.
+	// gate lets the agent slow continue.
 	gate chan struct{}
 	key  string
 }
@@ -102,7 +102,7 @@ func piece(x *a2asrv.ExecutorContext, id a2a.ArtifactID, appended bool, parts ..
 	return ev
 }
 
-// talk says the words of the last part one after the other, in two artifacts.
+// talk sends the words of the last part one after the other, in two artifacts.
 func talk(_ context.Context, x *a2asrv.ExecutorContext, yield yielder) {
 	yield(status(x, a2a.TaskStateWorking, "thinking"), nil)
 	for i, word := range strings.SplitAfter(x.Message.Parts[len(x.Message.Parts)-1].Text(), " ") {
@@ -129,7 +129,7 @@ func ask(_ context.Context, x *a2asrv.ExecutorContext, yield yielder) {
 	}
 }
 
-// program says its question in an artifact, too, as programs do.
+// program sends its question in an artifact, too, as command agents do.
 func program(_ context.Context, x *a2asrv.ExecutorContext, yield yielder) {
 	yield(piece(x, "a", false, a2a.NewTextPart("Which city?\n")), nil)
 	yield(status(x, a2a.TaskStateInputRequired, "Which city?"), nil)
@@ -142,7 +142,7 @@ func paint(_ context.Context, x *a2asrv.ExecutorContext, yield yielder) {
 	yield(status(x, a2a.TaskStateCompleted, ""), nil)
 }
 
-// fail ends as its message says, after a word.
+// fail ends in the state that its message names, after a word.
 func fail(_ context.Context, x *a2asrv.ExecutorContext, yield yielder) {
 	yield(piece(x, "a", false, a2a.NewTextPart("So ")), nil)
 	switch agent.Text(x.Message) {
@@ -193,7 +193,7 @@ func (h *hub) do(method, path, body string) (int, http.Header, string) {
 	return resp.StatusCode, resp.Header, string(b)
 }
 
-// reply is what tests look at of an answer.
+// reply holds the checked members of an answer.
 type reply struct {
 	ID, Object, Model string
 	Choices           []struct {
@@ -220,8 +220,8 @@ func (h *hub) chat(body string) *reply {
 
 func (r *reply) text() string { return r.Choices[0].Message.Content }
 
-// streamed sends a request for a stream and returns its chunks; the last one is nil if
-// the stream said that it is done.
+// streamed sends a request for a stream and returns its chunks; the last one is nil if the
+// stream ended with the event [DONE].
 func (h *hub) streamed(body string) []*reply {
 	h.t.Helper()
 	code, header, b := h.do("POST", "/v1/chat/completions", body)
@@ -336,7 +336,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// A question is an answer, and the next message goes on with the task that asked.
+// TestQuestions checks that a question is an answer, and that the next message continues the
+// task that asked.
 func TestQuestions(t *testing.T) {
 	t.Parallel()
 	h := start(t, nil)
@@ -371,7 +372,8 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// The list of messages is the conversation; with a user the hub keeps it.
+// TestConversations checks that the list of messages is the conversation, and that the hub
+// keeps it if a user is given.
 func TestConversations(t *testing.T) {
 	t.Parallel()
 	h := start(t, nil)
@@ -428,7 +430,7 @@ func TestMessageToAgent(t *testing.T) {
 	}
 }
 
-// Whatever is wrong has OpenAI's shape and names the parameter.
+// TestErrors checks that errors have OpenAI's shape and name the parameter.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	h := start(t, nil)
@@ -483,7 +485,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// keys knows one caller.
+// keys authenticates callers by the name in the key.
 type keys struct{}
 
 func (keys) Authenticate(_ context.Context, r *auth.Request) (*auth.Principal, error) {
@@ -495,7 +497,7 @@ func (keys) Authenticate(_ context.Context, r *auth.Request) (*auth.Principal, e
 	return nil, auth.ErrUnauthenticated
 }
 
-// Callers need a key, and have conversations of their own.
+// TestCallers checks that callers need a key, and have conversations of their own.
 func TestCallers(t *testing.T) {
 	t.Parallel()
 	h := start(t, keys{})
@@ -517,7 +519,7 @@ func TestCallers(t *testing.T) {
 	}
 }
 
-// A client that goes away changes nothing.
+// TestClientGoesAway checks that a disconnected client does not affect the task.
 func TestClientGoesAway(t *testing.T) {
 	t.Parallel()
 	h := start(t, nil)

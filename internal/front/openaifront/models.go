@@ -17,13 +17,13 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// model is an agent, or one of its skills, as OpenAI shows it.
+// model is an agent, or one of its skills, in OpenAI's form.
 type model struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"`
 	Created int64  `json:"created"`
 	OwnedBy string `json:"owned_by"`
-	// Description is not OpenAI's: it is what the card says.
+	// Description is not in OpenAI's API: it is the description of the card.
 	Description string `json:"description,omitempty"`
 }
 
@@ -52,7 +52,7 @@ func (f *Front) showModel(v *surface.Visit, escaped string) error {
 	return nil
 }
 
-// models returns the agents that are there for a caller, each with its skills behind it.
+// models returns the agents visible to a caller, each followed by its skills.
 func (f *Front) models(who *auth.Principal) []model {
 	all := []model{}
 	agents := f.Engine.AgentsFor(who)
@@ -75,13 +75,13 @@ func (f *Front) models(who *auth.Principal) []model {
 
 func (f *Front) since() int64 { return max(0, f.Since.Unix()) }
 
-// chosen is the agent and the skill that a model stands for; one of them may be empty.
+// chosen is the agent and the skill of a model; one of them may be empty.
 type chosen struct {
 	agent task.Agent
 	skill string
 }
 
-// resolve returns what a model stands for: an agent, else an agent with a skill, else a
+// resolve returns the agent and skill of a model: an agent, else an agent with a skill, else a
 // skill that an agent lists.
 func (f *Front) resolve(who *auth.Principal, name string) (chosen, error) {
 	if name == "" {
@@ -104,12 +104,13 @@ func (f *Front) resolve(who *auth.Principal, name string) (chosen, error) {
 	return chosen{}, noModel(name, f.models(who))
 }
 
-// lists reports whether the card of an agent has a skill, whose id ignores case.
+// lists reports whether the card of an agent has a skill, whose id is compared without regard
+// to case.
 func lists(a *engine.Agent, skill string) bool {
 	return slices.ContainsFunc(a.Card.Skills, func(s a2a.AgentSkill) bool { return strings.EqualFold(s.ID, skill) })
 }
 
-// noModel is the error for a model that is not there.
+// noModel is the error for a model that does not exist.
 func noModel(name string, all []model) error {
 	const most = 64
 	if len(name) > most {
@@ -128,7 +129,7 @@ func noModel(name string, all []model) error {
 	return e
 }
 
-// marshal writes a value that is always JSON.
+// marshal encodes a value that can always be encoded.
 func marshal(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {

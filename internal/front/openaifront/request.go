@@ -10,17 +10,17 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// request is what a client asks for.
+// request is the request of a client.
 type request struct {
 	model    string
 	messages []llm.ChatMessage
 	user     string
 	stream   bool
-	// usage asks for a last chunk with the usage.
+	// usage requests a last chunk with the usage.
 	usage bool
-	// metadata are texts by names; task_id and context_id count.
+	// metadata are texts by names; only task_id and context_id are used.
 	metadata map[string]string
-	// tuning are the parameters that are for the agent's own model.
+	// tuning are the parameters for the agent's own model.
 	tuning map[string]json.RawMessage
 }
 
@@ -31,8 +31,8 @@ const (
 	metaState   = "state"
 )
 
-// harmless says which values of the parameters that would change the shape of an answer
-// may be there: those that change nothing. Others are refused with the reason.
+// harmless lists the allowed values of parameters that could change the shape of an answer:
+// those that do not. Other values are refused with the reason.
 var harmless = map[string]struct {
 	values []string
 	why    string
@@ -50,7 +50,7 @@ var harmless = map[string]struct {
 	"web_search_options": {nil, "agents search as they do"},
 }
 
-// read reads the body of a request.
+// read parses the body of a request.
 func read(body []byte) (*request, error) {
 	var d dialect.Decoder
 	if err := d.Body(body); err != nil {
@@ -110,7 +110,7 @@ func (r *request) param(name string, v []byte) error {
 	return invalid(name, "is not supported: %s", h.why)
 }
 
-// into reads a value, which must be of a type.
+// into decodes a value, which must be of the type of to.
 func into(name string, v []byte, to any, want string) error {
 	if at := rawjson.Repeated(v); at != "" {
 		return invalid(name+"."+at, "is there twice")
@@ -143,7 +143,7 @@ func (r *request) readMessages(v []byte) error {
 	return nil
 }
 
-// unwrapped returns what is at the bottom of an error of package json.
+// unwrapped returns the text of the innermost error of package json.
 func unwrapped(err error) string {
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner

@@ -10,8 +10,7 @@ const chunkObject = "chat.completion.chunk"
 // done is the last event of a stream.
 var done = []byte("data: [DONE]\n\n")
 
-// stream answers with what the agent says as it says it. From its beginning on, errors
-// are events.
+// stream answers with the agent's output as it arrives. Once it has started, errors are events.
 func (a *answer) stream() error {
 	send, err := a.visit.Stream()
 	if err != nil {
@@ -26,7 +25,7 @@ func (a *answer) stream() error {
 			err = a.tell(send, &ev)
 		} else if !a.visit.Gone(err) {
 			report := a.visit.Explain(err)
-			_ = send(surface.AppendEvent(nil, problemOf(&report).body())) // whoever reads may be gone
+			_ = send(surface.AppendEvent(nil, problemOf(&report).body())) // the client may have disconnected
 		}
 		if err != nil {
 			return nil
@@ -35,7 +34,7 @@ func (a *answer) stream() error {
 	return nil
 }
 
-// tell sends an event. An error means that the reader is gone.
+// tell sends an event. An error means that the reader has disconnected.
 func (a *answer) tell(send func([]byte) error, ev *exchange.Event) error {
 	text := a.hear(ev)
 	var b []byte

@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// talk is the place of a request in a conversation.
+// talk is a request with its position in a conversation.
 type talk struct {
 	front *Front
 	visit *surface.Visit
@@ -56,7 +56,7 @@ func contentError(err error) error {
 	return err
 }
 
-// send finds out where the message belongs, and makes it.
+// send determines the task or context of the message, and builds it.
 func (t *talk) send() (*op.Send, error) {
 	head := map[string]any{"messageId": a2a.NewMessageID(), "role": a2a.MessageRoleUser}
 	earlier := true
@@ -94,7 +94,7 @@ func (t *talk) send() (*op.Send, error) {
 	return r, nil
 }
 
-// decode makes a message of the protocol of what a client has said.
+// decode builds a message of the protocol from the client's request.
 func (t *talk) decode(head map[string]any) (*op.Send, error) {
 	meta := map[string]any{}
 	put(meta, "skill", t.to.skill)
@@ -115,12 +115,12 @@ func put(object map[string]any, name, value string) {
 	}
 }
 
-// contextOfUser returns the context of the user and the model, which is the caller's own.
+// contextOfUser returns the context of the user and the model. It belongs to the caller alone.
 func (t *talk) contextOfUser() string {
 	return "user-" + digest(t.visit.Caller.Principal.ID, t.req.model, t.req.user)
 }
 
-// digest returns a name for a list of texts.
+// digest returns a hash of a list of texts.
 func digest(texts ...string) string {
 	h := sha256.New()
 	for _, s := range texts {
@@ -137,14 +137,14 @@ func (t *talk) known(id string) (bool, error) {
 	return err == nil && len(p.Tasks) > 0, err
 }
 
-// aliasOf returns a name for a conversation up to a point: the one by which the next
-// request finds the task that has asked back there.
+// aliasOf returns an alias for a conversation up to a point, by which the next request finds
+// the task that has asked back there.
 func (t *talk) aliasOf(messages []llm.ChatMessage) string {
 	return "chat-" + digest(t.visit.Caller.Principal.ID, t.req.model, string(marshal(messages)))
 }
 
-// asked returns the task that waits for an answer at this point of the conversation, and
-// whose question the last message of the assistant is; nil if there is none.
+// asked returns the task that waits for an answer at this point of the conversation, and whose
+// question is the last message of the assistant; nil if there is none.
 func (t *talk) asked() *task.Head {
 	if t.last < 0 {
 		return nil
@@ -163,11 +163,11 @@ func (t *talk) asked() *task.Head {
 	return &a.Head
 }
 
-// metaEarlier marks the part that tells of the conversation before the message.
+// metaEarlier marks the part with the conversation before the message.
 const metaEarlier = "parley/earlier"
 
-// parts returns what is new in the conversation, with what was before in front of it if
-// the agent does not know that.
+// parts returns the new parts of the conversation, preceded by the earlier messages if the
+// agent does not know them.
 func (t *talk) parts(earlier bool) (a2a.ContentParts, error) {
 	var parts a2a.ContentParts
 	var story strings.Builder
@@ -196,7 +196,8 @@ func (t *talk) parts(earlier bool) (a2a.ContentParts, error) {
 	return parts, nil
 }
 
-// newParts returns the parts of message i. What an agent could not get is refused.
+// newParts returns the parts of message i. Content that cannot be passed to an agent is
+// refused.
 func newParts(i int, m *llm.ChatMessage) (a2a.ContentParts, error) {
 	msgs, lost, err := llm.FromChatMessages([]llm.ChatMessage{*m})
 	if err != nil {
@@ -214,11 +215,11 @@ func newParts(i int, m *llm.ChatMessage) (a2a.ContentParts, error) {
 	return parts, nil
 }
 
-// tell adds a message to the story of a conversation.
+// tell adds a message to the text of the earlier conversation.
 func tell(b *strings.Builder, m *llm.ChatMessage) {
 	msgs, _, err := llm.FromChatMessages([]llm.ChatMessage{*m})
 	if err != nil || len(msgs) == 0 {
-		return // it was checked before, or says nothing
+		return // it was checked before, or is empty
 	}
 	for _, line := range storyLines(msgs[0].Parts) {
 		fmt.Fprintf(b, "%s: %s\n", m.Role, line)

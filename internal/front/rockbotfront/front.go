@@ -1,12 +1,12 @@
-// Package rockbotfront lets agents of RockBot ask agents of a hub over RabbitMQ: it is what
-// stands between internal/agents/rockbot, which knows the wire, and the engine.
+// Package rockbotfront lets agents of RockBot call agents of a hub over RabbitMQ. It connects
+// internal/agents/rockbot, which implements the wire protocol, to the engine.
 //
 // # Guarantees
 //
-// A request that arrives twice is one task, also across a restart of the hub. Callers see
-// their own tasks alone: the owner is the name of the calling agent, which RockBot's broker
-// vouches for. The rules, trust, limits and audit log of the hub are about them as about
-// others.
+// A request that arrives twice is one task, also across a restart of the hub. Callers see their
+// own tasks only: the owner is the name of the calling agent, which RockBot's broker
+// authenticates. The policy, trust, limits and audit log of the hub apply to them as to other
+// callers.
 //
 // # What it does not promise
 //
@@ -19,7 +19,7 @@
 //
 // # Testing
 //
-// Its test asks a hub as RockBot's agents do, on a private RabbitMQ.
+// Its test calls a hub in the way of RockBot's agents, on a private RabbitMQ.
 package rockbotfront
 
 import (
@@ -40,22 +40,22 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Server is a rockbot.Server on an engine, which is required.
+// Server implements rockbot.Server on an engine, which is required.
 type Server struct{ Engine *engine.Engine }
 
 var _ rockbot.Server = (*Server)(nil)
 
-// prefix stands before the names of RockBot's agents, so that nobody else has them.
+// prefix precedes the names of RockBot's agents, so that they differ from all other principals.
 const prefix = "rockbot/"
 
-// via is how RockBot's agents are known: RockBot's broker says who they are.
+// via states that RockBot's broker has authenticated the agent.
 const via = "rockbot"
 
 func callerOf(name string) *op.Caller {
 	return &op.Caller{Principal: &auth.Principal{ID: prefix + name, DisplayName: name, Via: via}}
 }
 
-// admit counts a request among those that its caller may make in a time.
+// admit counts a request against the rate limit of its caller.
 func (s *Server) admit(c *op.Caller) error {
 	if l := s.Engine.Limiter(); l != nil {
 		return l.Request(c.Principal.Owner())
@@ -63,12 +63,12 @@ func (s *Server) admit(c *op.Caller) error {
 	return nil
 }
 
-// Send implements rockbot.Server. It waits longer than one call of the engine does.
+// Send implements rockbot.Server. It waits longer than a single call of the engine does.
 func (s *Server) Send(ctx context.Context, q *rockbot.Request, progress func([]byte)) ([]byte, error) {
 	r := *q.Send
 	r.Followed = true
 	if r.Message.Skill == dialect.GeneralSkill && !s.Engine.Offers(r.Agent, r.Message.Skill) {
-		r.Message.Skill = "" // RockBot's callers say this if they mean no skill
+		r.Message.Skill = "" // RockBot's callers name this skill if they mean none
 	}
 	c := callerOf(q.Caller)
 	if err := s.admit(c); err != nil {
@@ -91,8 +91,8 @@ func (s *Server) Send(ctx context.Context, q *rockbot.Request, progress func([]b
 	return dialect.AppendTask(nil, shown, dialect.RPC), nil
 }
 
-// follow passes on what an agent says while it works, until the task has ended or waits, and
-// returns the task. A caller may have too many streams, which is apierror.ErrExhausted.
+// follow passes on the progress of an agent until the task has ended or waits, and returns the
+// task. If the caller has too many streams, the error is apierror.ErrExhausted.
 func (s *Server) follow(ctx context.Context, c *op.Caller, r *op.Send, progress func([]byte)) (*engine.Answer, error) {
 	stream, err := s.Engine.Stream(ctx, c, r)
 	if err != nil {
@@ -119,8 +119,8 @@ func (s *Server) follow(ctx context.Context, c *op.Caller, r *op.Send, progress 
 	}
 }
 
-// saidOf returns the message of a status, or the text of an artifact that goes on; nil for
-// all else. The last chunk is in the result, which comes at once.
+// saidOf returns the message of a status, or the text of an artifact without its last chunk;
+// nil for everything else. The last chunk is part of the result, which follows at once.
 func saidOf(ev *engine.Event) []byte {
 	if ev.Kind == task.Status && ev.State == task.Working && len(ev.Body) > 0 {
 		return ev.Body

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(rabbittest
 
 const patience = 30 * time.Second
 
-// helper asks for a name when it is told nothing, and never ends when it is told to wait.
+// helper asks for a name if its message has no text, and never ends if the text is "wait".
 func helper(ctx context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 	text := agent.Text(x.Message)
 	answer := func(s a2a.TaskState, text string) {
@@ -47,7 +47,7 @@ func helper(ctx context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event
 	}
 }
 
-// startHub runs a hub whose agent RockBot's agents may ask, until it is stopped.
+// startHub runs a hub with an agent for RockBot's agents, until it is stopped.
 func startHub(t *testing.T, url string, store task.Store) (stop func()) {
 	t.Helper()
 	b := &amqpbus.Bus{URL: url}
@@ -76,7 +76,7 @@ func startHub(t *testing.T, url string, store task.Store) (stop func()) {
 	return stop
 }
 
-// bob is an agent of RockBot that asks.
+// bob is a calling agent of RockBot.
 type bob struct {
 	t       *testing.T
 	ch      *amqp.Channel
@@ -134,7 +134,7 @@ func (b *bob) request(id, text string) {
 		fmt.Sprintf(`{"taskId":%q,"contextId":"ctx","skill":"greet","message":{"role":"user","parts":%s}}`, id, parts))
 }
 
-// answer returns the next answer: the type and the body of a message, as far as it is here.
+// answer is an answer: the type and the relevant members of the body of a message.
 type answer struct {
 	Type, TaskID, Code, Text, Said string
 	State                          int
@@ -176,8 +176,8 @@ func (b *bob) want(want answer) {
 	}
 }
 
-// The request waits for the hub, a repeated one is the same task, and a question is
-// answered in the same context.
+// TestRequests checks that the request waits for the hub, that a repeated one is the same task,
+// and that a question is answered in the same context.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	url := rabbittest.Shared(t).VHost(t)
@@ -220,7 +220,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A hub that is stopped in the middle goes on with the same task, which can be canceled.
+// TestRestartAndCancel checks that a hub that is stopped halfway continues the same task, which
+// can be canceled.
 func TestRestartAndCancel(t *testing.T) {
 	t.Parallel()
 	url := rabbittest.Shared(t).VHost(t)
@@ -243,7 +244,7 @@ func TestRestartAndCancel(t *testing.T) {
 	b.ask("agent.task.cancel.helper", "AgentTaskCancelRequest", cancel)
 	for canceled := 0; canceled < 2; { // the request and the cancel are answered
 		switch a := b.next(); {
-		case a.Code == "task_not_found": // it is not there yet
+		case a.Code == "task_not_found": // the task does not exist yet
 			b.ask("agent.task.cancel.helper", "AgentTaskCancelRequest", cancel)
 		case a == (answer{Type: "AgentTaskResult", TaskID: "t1", State: 5}):
 			canceled++

@@ -18,7 +18,7 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 )
 
-// Each caller has the requests that a caller has, and may try again later.
+// TestRequestsAreLimited checks that each caller has its own rate limit, and may retry later.
 func TestRequestsAreLimited(t *testing.T) {
 	t.Parallel()
 	hub := &parley.Hub{Limits: parley.Limits{RequestsPerSecond: 0.001, Burst: 2}}

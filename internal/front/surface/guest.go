@@ -1,26 +1,26 @@
-// Package surface is what the HTTP front gives to surfaces in the shapes of other
-// ecosystems: chat completions, AG-UI.
+// Package surface defines the interface between the HTTP front and surfaces in the shapes of
+// other ecosystems: chat completions, AG-UI.
 //
 // # What it is
 //
-// A [Surface] has paths of its own. The front checks Host and Origin, finds out who calls,
+// A [Surface] has paths of its own. The front checks Host and Origin, identifies the caller,
 // counts the request against the caller's limits, reads the body, and then lets the surface
-// serve the [Visit]. Errors go back to the front, which logs what callers must not see, and
-// asks the surface for the shape of the rest.
+// serve the [Visit]. Errors are returned to the front, which logs those that callers must not
+// see, and asks the surface for the shape of the others.
 //
 // # Guarantees
 //
-// A Visit has a principal and a body within the limits of the front. What a Visit sends has
-// the front's deadlines: a reader who is too slow is cut off, and holds up nobody else.
+// A Visit has a principal and a body within the limits of the front. Writes of a Visit have the
+// front's deadlines: a reader that is too slow is disconnected, and delays no other.
 //
 // # Concurrency
 //
-// A Surface serves any number of visits at once. A Visit belongs to the goroutine of its
+// A Surface serves any number of visits concurrently. A Visit belongs to the goroutine of its
 // request.
 //
 // # Testing
 //
-// The tests of package httpfront play a surface; those of the surfaces run behind a front.
+// The tests of package httpfront implement a surface; those of the surfaces run behind a front.
 package surface
 
 import (
@@ -32,18 +32,18 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Surface serves paths that are none of A2A. It is called concurrently.
+// Surface serves paths that do not belong to A2A. It is called concurrently.
 type Surface interface {
-	// Methods returns the methods that an escaped path takes, as the Allow header lists
-	// them; empty if nothing is served there.
+	// Methods returns the methods that an escaped path allows, in the form of the Allow header;
+	// empty if nothing is served there.
 	Methods(path string) string
-	// Serve answers a visit, or returns an error before it has answered.
+	// Serve answers a visit, or returns an error before it has started the answer.
 	Serve(v *Visit) error
-	// AppendError appends the body of an answer that says what is wrong.
+	// AppendError appends the body of an answer with an error.
 	AppendError(dst []byte, r *dialect.Report) []byte
 }
 
-// Visit is a request to a Surface. The functions are those of the front and never nil.
+// Visit is a request to a Surface. The front supplies the functions, which are never nil.
 type Visit struct {
 	// Request is the request, whose body has been read.
 	Request *http.Request
@@ -51,27 +51,27 @@ type Visit struct {
 	Path string
 	// Body is the body; nil if there is none. It must not be kept.
 	Body []byte
-	// Caller is who calls, with a principal.
+	// Caller is the caller, with a principal.
 	Caller *op.Caller
 	// Key is the idempotency key of the request, or empty.
 	Key string
-	// KeepAlive is the silence after which a stream says that it is alive.
+	// KeepAlive is the silence after which a stream sends a comment.
 	KeepAlive time.Duration
-	// Adopt takes in the ids that a message names; see op.Caller.Adopt.
+	// Adopt applies the ids that a message names; see op.Caller.Adopt.
 	Adopt func(r *op.Send)
-	// About notes which task the answer is about.
+	// About records the task of the answer.
 	About func(h *task.Head)
-	// Header is that of the answer, until it begins.
+	// Header is the header of the answer, until the answer starts.
 	Header http.Header
 	// Reply answers with JSON.
 	Reply func(status int, body []byte)
-	// Stream begins an answer of server-sent events and returns what sends a piece of it,
-	// at once; an error of that means that the reader is gone. Body must not be used any
-	// more. It returns an error if streaming is switched off.
+	// Stream starts an answer of server-sent events and returns a function that sends a piece
+	// of it immediately; an error of that function means that the reader has disconnected. Body
+	// must not be used afterwards. Stream returns an error if streaming is disabled.
 	Stream func() (send func(piece []byte) error, err error)
-	// Explain decides what the caller is told about an error, and logs what it is not.
+	// Explain returns the report of an error for the caller, and logs a hidden error.
 	Explain func(err error) dialect.Report
-	// Gone reports whether an error only says that the caller has gone away.
+	// Gone reports whether an error means only that the caller has disconnected.
 	Gone func(err error) bool
 }
 
