@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// confirmed are the ids of the tasks and the callers in the answers.
+// confirmed holds the ids of the tasks and the names of the callers in successful answers.
 type confirmed struct {
 	mu    sync.Mutex
 	tasks []string
@@ -25,7 +25,8 @@ type confirmed struct {
 }
 
 // TestAuditOutlivesKills kills the hub while tasks are sent and the trust of callers is
-// changed: whatever a caller was told of is in the audit log, and its chain holds.
+// changed. Everything that the hub confirmed to a caller must be in the audit log, and its
+// chain must be valid.
 func TestAuditOutlivesKills(t *testing.T) {
 	h := hubtest.Start(t, hubtest.Options{Config: "audit: {segment_size: 64KiB}"})
 	seen := new(confirmed)
@@ -78,7 +79,7 @@ func TestAuditOutlivesKills(t *testing.T) {
 	t.Logf("%d tasks and %d changes were told; %d entries in %d files", len(seen.tasks), len(seen.trust), rep.Entries, rep.Files)
 }
 
-// send sends messages, one after the other, until the hub is gone.
+// send sends messages, one after the other, until the hub is unreachable.
 func (s *confirmed) send(ctx context.Context, h *hubtest.Hub, id string) {
 	for i := 0; ; i++ {
 		body := sending{id: fmt.Sprint(id, "-", i), text: "hi"}.body()
@@ -92,7 +93,7 @@ func (s *confirmed) send(ctx context.Context, h *hubtest.Hub, id string) {
 	}
 }
 
-// change changes how far somebody is trusted, one after the other, until the hub is gone.
+// change changes the trust of new subjects, one after the other, until the hub is unreachable.
 func (s *confirmed) change(ctx context.Context, h *hubtest.Hub, who string) {
 	for i := 0; ; i++ {
 		name := fmt.Sprintf("%s-%d", who, i)
@@ -106,7 +107,7 @@ func (s *confirmed) change(ctx context.Context, h *hubtest.Hub, who string) {
 	}
 }
 
-// verifyAudit fails the test unless the audit log of a data folder is sound.
+// verifyAudit fails the test unless the audit log of a data folder is valid.
 func verifyAudit(t *testing.T, data string) *audit.Report {
 	t.Helper()
 	rep, err := audit.Verify(data, audit.Check{})
@@ -119,8 +120,8 @@ func verifyAudit(t *testing.T, data string) *audit.Report {
 	return rep
 }
 
-// TestAuditHoldsNoSecrets puts marks into everything that is secret, or somebody's words: none
-// of them is in the log.
+// TestAuditHoldsNoSecrets puts marks into all secrets and into the content of messages. None of
+// the marks may be in the log.
 func TestAuditHoldsNoSecrets(t *testing.T) {
 	const mark = "MARK0MARK0MARK"
 	h := hubtest.Start(t, hubtest.Options{

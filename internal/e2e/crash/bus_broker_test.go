@@ -11,22 +11,23 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 )
 
-// broker is what a suite needs to know of a broker.
+// broker describes a broker to the suite.
 type broker struct {
-	// through returns the address of the broker as processes see it, given that of the
-	// proxy; addr is where the proxy finds it.
+	// through returns the address of the broker for processes that connect through a proxy.
+	// addr is the address to which the proxy forwards.
 	through func(proxy string) string
 	addr    string
-	// inside says that the broker is in the hub, which listens at addr for it.
+	// inside is set if the broker is part of the hub, which listens for it at addr.
 	inside bool
-	// commands says that hub and workers are the command, and not parts in this program.
+	// commands is set if hub and workers are the parley command instead of parts of this
+	// program.
 	commands bool
 	// kill ends the broker, start starts it again on its folder; both are nil if it is inside.
 	kill, start func(t *testing.T)
-	// patience divides how often it is killed: some take long to start.
+	// patience divides the number of kills, for brokers that start slowly.
 	patience int
-	// hidesHeld says that it does not tell what is held, or not truly: NATS 2.9 may go on
-	// counting what was acknowledged before it was killed.
+	// hidesHeld is set if the broker does not report held messages, or reports a wrong number.
+	// NATS 2.9 may continue to count messages that were acknowledged before it was killed.
 	hidesHeld bool
 }
 

@@ -21,16 +21,16 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// commands makes the hub "parley serve", and its workers "parley agent run".
+// commands runs "parley serve" as the hub, and "parley agent run" as the workers.
 func commands(b *broker) *broker {
 	b.commands = true
 	return b
 }
 
-// agentVar is the agent whose program this is.
+// agentVar names the agent that this program performs.
 const agentVar = "CRASH_AGENT"
 
-// commandOf is how the command becomes a hub, or a worker of an agent.
+// commandOf returns the command of the hub, or of a worker of an agent.
 func (w *busSystem) commandOf(role string) hubtest.Command {
 	w.t.Helper()
 	dir := filepath.Dir(w.record)
@@ -58,7 +58,7 @@ func (w *busSystem) commandOf(role string) hubtest.Command {
 	}
 }
 
-// address is that of the broker at a host, or behind a proxy.
+// address returns the address of the broker at a host, or behind a proxy.
 func (w *busSystem) address(host string) string {
 	if !w.broker.commands || !w.broker.inside {
 		return w.broker.through(host)
@@ -70,11 +70,11 @@ func (w *busSystem) address(host string) string {
 	return "nats://" + c.Token + "@" + host
 }
 
-// temp is where workers keep what they know of their programs.
+// temp is the folder in which workers keep the state of their programs.
 func (w *busSystem) temp() string { return filepath.Join(filepath.Dir(w.record), "tmp") }
 
-// prepare writes what the hub of the command is told in a file. Its data are on a small
-// disk, if there is one.
+// prepare writes the configuration file of the hub, and places its data on a small disk, if
+// there is one.
 func (w *busSystem) prepare(disk string) {
 	w.t.Helper()
 	dir := filepath.Dir(w.record)
@@ -95,7 +95,7 @@ func (w *busSystem) prepare(disk string) {
 	}
 }
 
-// identify finds out how the hub is called on the bus.
+// identify reads the id of the hub on the bus.
 func (w *busSystem) identify() {
 	w.t.Helper()
 	s, err := hubkey.Load(filepath.Join(w.data, hubkey.FileName))
@@ -105,7 +105,7 @@ func (w *busSystem) identify() {
 	w.hubID = s.Hub()
 }
 
-// fillDisk leaves no room for the data of the hub for a while.
+// fillDisk fills the disk of the hub's data for a while.
 func (w *busSystem) fillDisk() {
 	w.t.Helper()
 	f, err := os.Create(w.ballast)
@@ -122,7 +122,7 @@ func (w *busSystem) fillDisk() {
 	}
 }
 
-// leftovers wants nothing to be left of programs.
+// leftovers fails the test if files of programs are left.
 func (w *busSystem) leftovers() {
 	w.t.Helper()
 	left, err := os.ReadDir(w.temp())
@@ -134,8 +134,9 @@ func (w *busSystem) leftovers() {
 	}
 }
 
-// runProgram is a program that a worker runs. It does what an executor does (process_test.go),
-// but for its questions, which have no words, and for "cancel", which takes long.
+// runProgram is the program that a worker runs. It acts like the executor in
+// bus_process_test.go, except that its questions have no text, and that its kind "cancel" runs
+// for long.
 func runProgram(context.Context) error {
 	text, err := io.ReadAll(os.Stdin)
 	if err != nil {
@@ -177,7 +178,7 @@ func runProgram(context.Context) error {
 	return nil
 }
 
-// say writes n chunks, which have the run and their number.
+// say writes n chunks, each with the run and its number.
 func say(run, what string, n int) error {
 	think, pace := 200*time.Millisecond, 20*time.Millisecond
 	if rand.N(3) == 0 {

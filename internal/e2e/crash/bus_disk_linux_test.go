@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
-// smallDisk is the folder of a small disk, or empty where there cannot be one.
+// smallDisk returns the folder of a small disk, or "" if the test cannot mount one.
 func smallDisk(t *testing.T) string {
 	if os.Geteuid() != 0 && os.Getenv(testenv.CI) != "1" {
 		t.Log("without the superuser's right no disk is full")

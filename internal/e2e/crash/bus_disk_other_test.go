@@ -4,5 +4,5 @@ package crash
 
 import "testing"
 
-// smallDisk is empty: only Linux has small disks.
+// smallDisk returns "": only Linux has small disks.
 func smallDisk(*testing.T) string { return "" }

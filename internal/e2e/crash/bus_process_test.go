@@ -32,8 +32,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// The roles of processes in the scenarios of a broker, beside the workers of the command, which
-// have the names of their agents, and the variables of those roles.
+// The roles of processes in the scenarios of a broker, and the environment variables of these
+// roles. A worker that is the command has the name of its agent as its role.
 const (
 	hubRole     = "hub"
 	workerRole  = "worker"
@@ -46,10 +46,10 @@ const (
 	listenVar = "CRASH_LISTEN" // of a broker within the hub; empty without one
 )
 
-// busToken opens the broker within the hub.
+// busToken is the token of the broker within the hub.
 const busToken = "secret"
 
-// The leases: of a job, and of what the broker has handed out.
+// The leases of a job and of a delivery.
 const (
 	jobLease    = 3 * time.Second
 	brokerLease = 3 * time.Second
@@ -59,14 +59,14 @@ func logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// The agents: robust may be executed again, careful may not.
+// The agents: robust is idempotent, careful may be executed only once.
 const (
 	robust  = "robust"
 	careful = "careful"
 	ownID   = "h" // of a hub that is not the command
 )
 
-// hasty is a bus that hands out again soon what nobody acknowledges.
+// hasty is a bus that soon redelivers unacknowledged messages.
 type hasty struct {
 	bus.Bus
 	bus.Keeper
@@ -78,7 +78,7 @@ func (h *hasty) Receive(ctx context.Context, s bus.Subscription) iter.Seq2[*bus.
 	return h.Bus.Receive(ctx, s)
 }
 
-// openBus connects to the broker of a process, or of the test.
+// openBus connects to the broker for a process, or for the test.
 func openBus(ctx context.Context, url string) (bus.Bus, error) {
 	b, err := connect(ctx, url)
 	if err != nil {
@@ -98,7 +98,7 @@ func connect(ctx context.Context, url string) (bus.Bus, error) {
 	return natsbus.Open(ctx, natsbus.Options{URL: url, Logger: logger()})
 }
 
-// runHub is the process of the hub.
+// runHub runs the process of the hub.
 func runHub(ctx context.Context) error {
 	store, err := sqlitestore.Open(os.Getenv(dataVar), sqlitestore.Options{})
 	if err != nil {
@@ -112,7 +112,7 @@ func runHub(ctx context.Context) error {
 	return errors.Join(err, b.Close(), closing(), store.Close())
 }
 
-// hubBus connects to the broker, or starts the one that the hub brings along.
+// hubBus connects to the broker, or starts the embedded one.
 func hubBus(ctx context.Context) (b bus.Bus, closing func() error, err error) {
 	listen := os.Getenv(listenVar)
 	if listen == "" {
@@ -161,7 +161,7 @@ func serveHub(ctx context.Context, store *sqlitestore.DB, b bus.Bus) error {
 	return errors.Join(err, errs[0], errs[1])
 }
 
-// record is one line of what workers have executed.
+// record is one line in the file of executions by workers.
 type record struct {
 	Agent   string `json:"agent"`
 	Key     string `json:"key"`
@@ -170,7 +170,7 @@ type record struct {
 	Run     string `json:"run"`
 }
 
-// runWorker is a process with a worker for each agent.
+// runWorker runs a process with a worker for each agent.
 func runWorker(ctx context.Context) error {
 	b, err := openBus(ctx, os.Getenv(busVar))
 	if err != nil {
@@ -195,8 +195,8 @@ func runWorker(ctx context.Context) error {
 	return errors.Join(errs[0], errs[1], b.Close(), file.Close())
 }
 
-// executor does what messages say: "stream 12" says twelve chunks, "ask 12" asks back
-// before that, "fail 12" fails after them.
+// executor performs the instructions in messages. "stream 12" writes twelve chunks; "ask 12"
+// asks a question first; "fail 12" fails after the chunks.
 type executor struct{ file *os.File }
 
 func (x *executor) execute(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
@@ -225,7 +225,7 @@ func (x *executor) execute(ctx context.Context, ec *a2asrv.ExecutorContext, yiel
 	yield(status(ec, a2a.TaskStateCompleted, run), nil)
 }
 
-// note writes the execution down before anything else happens.
+// note records the execution durably before anything else happens.
 func (x *executor) note(call *agent.Call, ec *a2asrv.ExecutorContext) (run string, err error) {
 	run = uuid.NewString()[:8]
 	line, err := json.Marshal(record{string(call.Agent), call.Key, call.Attempt, string(ec.TaskID), run})
@@ -236,11 +236,11 @@ func (x *executor) note(call *agent.Call, ec *a2asrv.ExecutorContext) (run strin
 	return run, err
 }
 
-// stream says n chunks, which have the run and their number.
+// stream yields n chunks, each with the run and its number.
 func stream(ctx context.Context, ec *a2asrv.ExecutorContext, run string, n int, yield func(a2a.Event, error) bool) bool {
-	think := 200 * time.Millisecond // some are killed before they say anything
+	think := 200 * time.Millisecond // so that some runs are killed before their first output
 	if rand.N(3) == 0 {
-		think = 2 * time.Second // so that a run and the one that is to take its place meet
+		think = 2 * time.Second // so that a run overlaps with the one that replaces it
 	}
 	timer := time.NewTimer(rand.N(think))
 	defer timer.Stop()

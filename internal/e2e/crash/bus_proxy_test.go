@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// link stands between processes and their broker.
+// link is a TCP proxy between processes and their broker.
 type link struct {
 	listener net.Listener
 	to       string
@@ -17,7 +17,7 @@ type link struct {
 
 	mu    sync.Mutex // guards the fields below
 	conns map[net.Conn]struct{}
-	// stalled is closed when bytes flow again; nil while they do.
+	// stalled is closed when bytes flow again; it is nil while they do.
 	stalled chan struct{}
 	closed  bool
 }
@@ -37,13 +37,13 @@ func (p *link) accept() {
 	for {
 		in, err := p.listener.Accept()
 		if err != nil {
-			return // it is closed
+			return // the listener is closed
 		}
 		p.wg.Go(func() { p.carry(in) })
 	}
 }
 
-// carry forwards what both sides say until one of them is gone.
+// carry forwards the bytes of both sides until one of them disconnects.
 func (p *link) carry(in net.Conn) {
 	defer in.Close()
 	out, err := net.Dial("tcp", p.to) //nolint:noctx // loopback
@@ -111,7 +111,7 @@ func (p *link) cut() {
 	}
 }
 
-// stall lets no byte through until the returned function is called.
+// stall stops all bytes until the returned function is called.
 func (p *link) stall() (flow func()) {
 	stalled := make(chan struct{})
 	p.mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/natstest"
 )
 
-// brokers are what the suite runs on. The embedded one is killed with its hub: it keeps nothing.
+// brokers are the brokers for the suite. The embedded one ends with its hub and stores nothing.
 var brokers = map[string]func(*testing.T) *broker{
 	"DebianNATS":             func(t *testing.T) *broker { return onNATS(t, natstest.Debian(t)) },
 	"CurrentNATS":            func(t *testing.T) *broker { return onNATS(t, natstest.Current(t)) },
@@ -31,7 +31,7 @@ func TestBrokers(t *testing.T) {
 	}
 }
 
-// suite hurts a broker, its hub and its workers, and then looks at what is left.
+// suite injects faults into a broker, its hub and its workers, and then checks the results.
 func suite(t *testing.T, start func(*testing.T) *broker) {
 	n, seed := number(t, "PARLEY_BUS_FAULTS", 24), number(t, "PARLEY_BUS_SEED", rand.Int())
 	began := time.Now()
@@ -58,8 +58,8 @@ func suite(t *testing.T, start func(*testing.T) *broker) {
 		settled.Round(time.Millisecond), (time.Since(began) - took).Round(time.Millisecond))
 }
 
-// Workers that sleep may hold all that there is, on a broker without a lease. They wake
-// although the test waits for something that they must let go of first.
+// Sleeping workers may hold all available jobs, on a broker without a lease. They wake by
+// themselves, although the test waits for a message that they must release first.
 func TestAllWorkersSleep(t *testing.T) {
 	t.Parallel()
 	w := newBusSystem(t, onRabbit(t), 1)
@@ -70,11 +70,11 @@ func TestAllWorkersSleep(t *testing.T) {
 	}
 	over := w.gather(ctx, ctx)
 	t.Cleanup(func() { cancel(); <-over })
-	w.wait(ctx, time.Second) // each caller waits for one of them now
+	w.wait(ctx, time.Second) // each caller waits for a sleeping worker now
 	w.doubleWork()
 }
 
-// judge looks at what is left.
+// judge checks the results, the queues and the dead letters.
 func judge(t *testing.T, w *busSystem) {
 	t.Helper()
 	sum := w.crowd.sum()
@@ -83,11 +83,12 @@ func judge(t *testing.T, w *busSystem) {
 		t.Error(err)
 	}
 	letters := w.stop()
-	if !w.broker.inside { // it has ended with its hub
+	if !w.broker.inside { // the embedded broker has ended with its hub
 		w.silent(sum.ids)
 	}
 	for _, l := range letters {
-		// RabbitMQ gives no reason for what it buries itself, when the worker could not.
+		// RabbitMQ gives no reason for a message that it dead-letters itself because the worker
+		// could not.
 		known := strings.Contains(l.Reason, "delivered") || l.Reason == "broker: rejected"
 		if !sum.ids[l.Task] || !known {
 			t.Errorf("dead letter of task %q at %s: %s from %s: %s", l.Task, l.Queue, l.Type, l.Source, l.Reason)

@@ -33,13 +33,13 @@ type busSystem struct {
 	broker  *broker
 	proxy   *link
 	rand    *rand.Rand
-	bus     bus.Bus // that of the test, which does not go through the proxy
+	bus     bus.Bus // connection of the test, which does not go through the proxy
 	front   *link   // between callers and the hub
 	addr    string
 	data    string
 	record  string
 	hubID   string
-	ballast string // is written to fill the disk; empty if there is no small one
+	ballast string // file that fills the disk; empty without a small disk
 	hub     *hubtest.Process
 	workers []*worker
 	crowd   *crowd
@@ -47,17 +47,17 @@ type busSystem struct {
 	done map[string]int
 }
 
-// worker is a process that may be asleep.
+// worker is a process that may be suspended.
 type worker struct {
 	*hubtest.Process
 	role  string
-	wakes time.Time   // when it does so by itself, or has done so
-	alarm *time.Timer // lets it go on then, whatever the test is at; nil if it never slept
+	wakes time.Time   // time of the automatic wake-up, also after it
+	alarm *time.Timer // wakes the process independently of the test; nil if it never slept
 }
 
 func (p *worker) asleep() bool { return time.Now().Before(p.wakes) }
 
-// sleep stops the process for d from now on, also if it sleeps already.
+// sleep suspends the process for d from now on, even if it sleeps already.
 func (p *worker) sleep(d time.Duration) error {
 	if p.wakes = time.Now().Add(d); p.alarm == nil {
 		p.alarm = time.AfterFunc(d, p.goOn)
@@ -67,7 +67,7 @@ func (p *worker) sleep(d time.Duration) error {
 	return syscall.Kill(p.PID(), syscall.SIGSTOP)
 }
 
-// wake lets the process go on if it sleeps.
+// wake resumes the process if it sleeps.
 func (p *worker) wake() {
 	if p.alarm != nil && p.alarm.Stop() {
 		p.wakes = time.Time{}
@@ -75,7 +75,7 @@ func (p *worker) wake() {
 	}
 }
 
-// goOn does nothing to a process that was killed.
+// goOn resumes the process. It does nothing to a killed process.
 func (p *worker) goOn() { _ = syscall.Kill(p.PID(), syscall.SIGCONT) }
 
 const (
@@ -134,7 +134,7 @@ func (w *busSystem) launch(role string) *hubtest.Process {
 	return p
 }
 
-// command is what a process is.
+// command returns the command line and environment of a process.
 func (w *busSystem) command(role string) hubtest.Command {
 	if w.broker.commands {
 		return w.commandOf(role)
@@ -165,8 +165,8 @@ func (w *busSystem) startHub() {
 	w.await(w.hub)
 }
 
-// gather lets callers begin tasks until begin ends, which they have until ctx ends to end;
-// then the returned channel is closed.
+// gather lets callers begin tasks until begin ends. The tasks must end before ctx does; then
+// the returned channel is closed.
 func (w *busSystem) gather(ctx, begin context.Context) <-chan struct{} {
 	w.crowd.url, w.crowd.direct = "http://"+w.front.addr(), "http://"+w.addr
 	w.crowd.back = func() <-chan struct{} { return nil }
@@ -179,7 +179,7 @@ func (w *busSystem) gather(ctx, begin context.Context) <-chan struct{} {
 	return over
 }
 
-// nextJob makes a job for one of the agents.
+// nextJob creates a job for one of the agents.
 func (w *busSystem) nextJob(_ string, i int) *job {
 	kinds := []string{"stream", "ask", "stream", "fail", "stream"}
 	if w.broker.commands {
@@ -194,10 +194,10 @@ func (w *busSystem) nextJob(_ string, i int) *job {
 	return j
 }
 
-// checkRun looks for the one run that has done the job.
+// checkRun checks that exactly one run has performed the job.
 func (j *job) checkRun() error {
 	run, n, err := oneRun(j.words)
-	by, _, _ := strings.Cut(j.why, ":") // a program says all of it once more
+	by, _, _ := strings.Cut(j.why, ":") // the reason of a program repeats its whole output
 	if err != nil {
 		return wrong("task %s, %s (%s): %v", j.id, j.state, j.why, err)
 	}
@@ -214,8 +214,8 @@ func (j *job) checkRun() error {
 	return nil
 }
 
-// oneRun returns which run has said text and how many chunks, or why it is not one run
-// without gaps.
+// oneRun returns the run that wrote text and its number of chunks. The error states the reason
+// if text is not the output of one run without gaps.
 func oneRun(text string) (run string, n int, err error) {
 	for i, chunk := range strings.Fields(text) {
 		by, number, _ := strings.Cut(chunk, ":")
@@ -230,7 +230,7 @@ func oneRun(text string) (run string, n int, err error) {
 	return run, n, nil
 }
 
-// fault is something that goes wrong, with how often it does beside the others.
+// fault is a kind of fault with its weight in the random choice.
 type fault struct {
 	name   string
 	weight int
@@ -258,14 +258,14 @@ func (w *busSystem) faults() []fault {
 	return all
 }
 
-// hurt lets n faults happen.
+// hurt injects n faults.
 func (w *busSystem) hurt(ctx context.Context, n int) {
 	w.t.Helper()
 	faults, sum := w.faults(), 0
 	for _, f := range faults {
 		sum += f.weight
 	}
-	once := w.rand.Perm(len(faults)) // the first ones: each of them once
+	once := w.rand.Perm(len(faults)) // first each fault once
 	for i := range n {
 		var f fault
 		if i < len(once) {
@@ -298,7 +298,7 @@ func (w *busSystem) wait(ctx context.Context, d time.Duration) {
 func (w *busSystem) killWorker() {
 	w.t.Helper()
 	i := w.rand.IntN(len(w.workers))
-	w.workers[i].wake() // its alarm would be for nobody
+	w.workers[i].wake() // its alarm must not fire later
 	role := w.workers[i].role
 	w.workers[i].Kill()
 	w.workers[i] = &worker{Process: w.launch(role), role: role}
@@ -316,8 +316,8 @@ func (w *busSystem) killBroker() {
 	w.broker.start(w.t)
 }
 
-// freeze lets a worker sleep for longer than its lease, or for longer yet. One of those with
-// its agents is always awake.
+// freeze suspends a worker for longer than its lease, or for much longer. One worker of its
+// agents always stays awake.
 func (w *busSystem) freeze() {
 	w.t.Helper()
 	i := w.rand.IntN(len(w.workers))
@@ -329,7 +329,7 @@ func (w *busSystem) freeze() {
 	w.sleep(p)
 }
 
-// sleep lets a worker sleep for longer than its lease.
+// sleep suspends a worker for longer than its lease.
 func (w *busSystem) sleep(p *worker) {
 	w.t.Helper()
 	if err := p.sleep(jobLease + time.Duration(w.rand.IntN(1000))*time.Millisecond); err != nil {
@@ -349,13 +349,13 @@ func (w *busSystem) doubleWork() {
 	w.double(protocol.TypeWork, at, at, at)
 }
 
-// doubleReport publishes at both ways that a report may take.
+// doubleReport publishes a report again at both addresses to which a worker may send it.
 func (w *busSystem) doubleReport() {
 	w.t.Helper()
 	w.double(protocol.TypeReport, protocol.ControlAt(w.hubID), protocol.ControlAt(w.hubID), protocol.ReportAt(w.hubID))
 }
 
-// double hears or takes an envelope of a kind at an address, and publishes it at others, at
+// double receives an envelope of a kind at an address, and publishes it again at others, at
 // once or late.
 func (w *busSystem) double(kind bus.Type, at bus.Address, to ...bus.Address) {
 	w.t.Helper()
@@ -387,7 +387,7 @@ func (w *busSystem) double(kind bus.Type, at bus.Address, to ...bus.Address) {
 	w.t.Errorf("nothing has come to %s within a minute; under way are %q", at, w.crowd.underWay())
 }
 
-// calm lets everybody go on.
+// calm wakes all workers.
 func (w *busSystem) calm() {
 	w.t.Helper()
 	for _, p := range w.workers {
@@ -395,14 +395,15 @@ func (w *busSystem) calm() {
 	}
 }
 
-// queues are those that have nothing in the end.
+// queues returns the queues that must be empty at the end.
 func (w *busSystem) queues() []bus.Address {
 	return []bus.Address{protocol.WorkAt(careful), protocol.WorkAt(robust), protocol.ReportAt(w.hubID), bus.Dead}
 }
 
-// silent wants nothing to come any more once everybody is gone. Workers that are the command
-// have the broker hold for half a minute what they have received; nobody waits for that. What
-// comes then is about tasks, all of which have ended.
+// silent checks that nothing more arrives after all processes have ended. Workers that are the
+// command make the broker hold their received messages for half a minute, and the test does not
+// wait for these. With such workers, a late message must be about a known task; all of these
+// have ended.
 func (w *busSystem) silent(ids map[string]bool) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), brokerLease+time.Second)
@@ -427,11 +428,11 @@ func (w *busSystem) silent(ids map[string]bool) {
 	}
 }
 
-// empty waits until nothing is in a queue.
+// empty waits until all queues are empty.
 func (w *busSystem) empty(ctx context.Context) {
 	w.t.Helper()
 	operator := w.operator()
-	if w.broker.hidesHeld && !w.broker.commands { // workers claim again within 5 s what they hold, and put it away
+	if w.broker.hidesHeld && !w.broker.commands { // workers reclaim their held messages within 5 s, and discard them
 		w.wait(ctx, 6*time.Second)
 	}
 	for _, at := range w.queues() {
@@ -476,7 +477,7 @@ func (w *busSystem) staffed(ctx context.Context) {
 	}
 }
 
-// stop ends all processes, which must end well, and returns the dead letters.
+// stop ends all processes, checks their exit codes, and returns the dead letters.
 func (w *busSystem) stop() []deadletter.Letter {
 	w.t.Helper()
 	for _, p := range w.workers {
@@ -504,7 +505,7 @@ func (w *busSystem) stop() []deadletter.Letter {
 	return letters
 }
 
-// executions returns how often each message of an agent was executed.
+// executions returns the number of executions of each message of an agent.
 func (w *busSystem) executions() map[string]map[string]int {
 	w.t.Helper()
 	file, err := os.Open(w.record)

@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// job is one task, with what its caller does and has read of it.
+// job is one task, with the plan of its caller and the events that the caller has read.
 type job struct {
 	reader
 	url, agent, name string
@@ -19,23 +19,23 @@ type job struct {
 	// and a number of chunks.
 	kind, text string
 	chunks     int
-	// keyed says that the message has an idempotency key, so that it may be sent again.
+	// keyed is set if the message has an idempotency key, so that it may be sent again.
 	keyed bool
-	// sends says that the message is sent without a stream; blocks, that its answer is the task
-	// at its end.
+	// sends is set if the message is sent without a stream. blocks is set if its answer is the
+	// task at its end.
 	sends, blocks bool
-	// leaves says that the caller leaves a question unanswered.
+	// leaves is set if the caller leaves a question unanswered.
 	leaves bool
-	// cancelAt is the number of events after which the task is to be canceled; zero if it is
-	// not.
+	// cancelAt is the number of events after which the caller cancels the task; zero means
+	// never.
 	cancelAt int
 
 	sent     int // attempts to begin it
-	lost     int // those of which no answer came, though the message may have arrived
+	lost     int // attempts without an answer, whose message may have arrived
 	answered bool
-	// canceled says that the hub has canceled it, done that the task had ended before.
+	// canceled is set if the hub has canceled the task, done if the task had ended before.
 	canceled, done bool
-	// blind says that it is not known whether a request to cancel has arrived.
+	// blind is set if a request to cancel may or may not have arrived.
 	blind bool
 }
 
@@ -66,7 +66,7 @@ func (j *job) run(ctx context.Context, back func() <-chan struct{}) error {
 	return nil
 }
 
-// over reports whether nothing more happens to the task by itself.
+// over reports whether the task makes no more progress by itself.
 func (j *job) over() bool { return j.ended() || j.leaves && j.state == asking }
 
 const asking = "INPUT_REQUIRED"
@@ -78,7 +78,7 @@ func (j *job) cancels() bool {
 	return j.cancelAt > 0 && len(j.events) >= j.cancelAt && !j.canceled && !j.done
 }
 
-// stops reports whether the caller has something to do but to read.
+// stops reports whether the caller has to do something other than read.
 func (j *job) stops() bool { return j.asked() || j.over() || j.cancels() }
 
 func (j *job) says() string {
@@ -88,7 +88,7 @@ func (j *job) says() string {
 	return fmt.Sprintf("%s %d", j.kind, j.chunks)
 }
 
-// message is a request with a message, which is the same each time.
+// message returns the request with a message. It is the same each time.
 func (j *job) message(method, id, text string) hubtest.Request {
 	r := hubtest.Request{
 		URL:  j.url + "/v1/a2a/" + j.agent + "/message:" + method,
@@ -100,7 +100,7 @@ func (j *job) message(method, id, text string) hubtest.Request {
 	return r
 }
 
-// send sends the message. With a key the answer is the same task each time.
+// send sends the message. With a key the answer must be the same task each time.
 func (j *job) send(ctx context.Context) error {
 	j.sent++
 	r := j.message("send", j.name, j.says())
@@ -151,7 +151,7 @@ func (j *job) cancel(ctx context.Context) error {
 	return err
 }
 
-// check compares what the caller has read with the task.
+// check compares the events that the caller has read with the stored task.
 func (j *job) check(ctx context.Context, url string) error {
 	var got taskJSON
 	if err := hubtest.Call(ctx, hubtest.Request{URL: url + "/v1/a2a/tasks/" + j.id}, &got); err != nil {
@@ -163,14 +163,14 @@ func (j *job) check(ctx context.Context, url string) error {
 	return nil
 }
 
-// crowd are the callers.
+// crowd runs the callers.
 type crowd struct {
-	// url is the address that callers use, direct that of the hub itself.
+	// url is the address that callers use, direct the address of the hub itself.
 	url, direct string
 	back        func() <-chan struct{}
-	// next makes the ith job of the callers.
+	// next creates the ith job of a caller.
 	next func(name string, i int) *job
-	// check is what a job must have come to, beside what all must.
+	// check is an additional check of a job's result.
 	check func(context.Context, *job) error
 
 	mu     sync.Mutex // guards the fields below
@@ -179,7 +179,7 @@ type crowd struct {
 	errs   []error
 }
 
-// run begins tasks until begin ends; they have until ctx ends.
+// run begins tasks until begin ends. The tasks must end before ctx does.
 func (c *crowd) run(ctx, begin context.Context, n int) {
 	c.active = map[*job]bool{}
 	var wg sync.WaitGroup
@@ -212,7 +212,7 @@ func (c *crowd) one(ctx context.Context, j *job) {
 	}
 }
 
-// insist checks j, again while the hub is down.
+// insist checks j, and tries again while the hub is down.
 func (c *crowd) insist(ctx context.Context, j *job) error {
 	alive := func() error { return hubtest.Call(ctx, hubtest.Request{URL: c.direct + "/healthz"}, nil) }
 	for {
@@ -228,7 +228,7 @@ func (c *crowd) insist(ctx context.Context, j *job) error {
 	}
 }
 
-// underWay describes what callers wait for.
+// underWay describes the open tasks.
 func (c *crowd) underWay() (all []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -238,13 +238,13 @@ func (c *crowd) underWay() (all []string) {
 	return all
 }
 
-// tally is what became of the jobs.
+// tally counts the outcomes of the jobs.
 type tally struct {
 	completed, lost, canceled, resumed, repeated int
 	ids                                          map[string]bool
 }
 
-// sum counts the jobs by what became of them.
+// sum counts the outcomes of the jobs.
 func (c *crowd) sum() tally {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -265,7 +265,7 @@ func (c *crowd) sum() tally {
 	return t
 }
 
-// violations are those so far.
+// violations returns the violations so far.
 func (c *crowd) violations() []error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,13 +19,14 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// elsewhere is the configuration of an agent that is one of another hub.
+// elsewhere returns the configuration of an agent that is an agent of another hub.
 func elsewhere(name, url, target string) string {
 	return fmt.Sprintf("agents: [{name: %s, endpoint: {backend: a2a, base_url: %q, target: %s}}]\n", name, url, target)
 }
 
-// startRow starts hubs of which each passes on what its agent is asked: one to two, two to
-// three, and the third to last, which may be an agent of its own.
+// startRow starts three hubs. The agent one passes its messages on to two at the second hub,
+// and two to three at the third. last returns the configuration of three, which may be a local
+// agent.
 func startRow(t *testing.T, last func(first *hubtest.Hub) string) []*hubtest.Hub {
 	t.Helper()
 	row := []*hubtest.Hub{hubtest.New(t, hubtest.Options{}), hubtest.New(t, hubtest.Options{}), hubtest.New(t, hubtest.Options{})}
@@ -38,7 +39,7 @@ func startRow(t *testing.T, last func(first *hubtest.Hub) string) []*hubtest.Hub
 	return row
 }
 
-// send sends a message that makes the task id, and does not wait.
+// send sends a message that creates the task id, and does not wait.
 func send(t *testing.T, h *hubtest.Hub, agent, id, text string, header ...string) {
 	t.Helper()
 	body := sending{task: id, id: "m-" + id, text: text}.body()
@@ -47,7 +48,8 @@ func send(t *testing.T, h *hubtest.Hub, agent, id, text string, header ...string
 	}
 }
 
-// followed follows a task until an event has one of texts, and returns when that came.
+// followed follows a task until an event contains one of texts, and returns its time of
+// arrival.
 func followed(ctx context.Context, h *hubtest.Hub, id string, texts ...string) (time.Time, error) {
 	resp, err := hubtest.Do(ctx, hubtest.Request{
 		Method: http.MethodPost, URL: h.URL() + "/v1/a2a/tasks/" + id + ":subscribe", Header: []string{"Last-Event-ID", "1"},
@@ -86,9 +88,9 @@ func only(t *testing.T, h *hubtest.Hub) *taskJSON {
 
 var circle = regexp.MustCompile(`in a circle: one@(\w+) → two@(\w+) → three@(\w+) → one@(\w+)`)
 
-// TestCircleOfHubsIsRefused: an agent asks one of a second hub, that asks one of a third
-// hub, and that the first one again, which refuses with the chain. Nobody begins a task
-// twice.
+// TestCircleOfHubsIsRefused: the agent of the first hub asks one of the second, which asks one
+// of the third, which asks the first again. The first hub refuses and names the chain. Each
+// agent has one task only.
 func TestCircleOfHubsIsRefused(t *testing.T) {
 	t.Parallel()
 	row := startRow(t, func(first *hubtest.Hub) string { return elsewhere("three", first.URL(), "one") })
@@ -107,9 +109,9 @@ func TestCircleOfHubsIsRefused(t *testing.T) {
 	}
 }
 
-// TestCancelReachesTheThirdHub: within a second after a task is canceled, so is that of
-// the third hub, also if the first hub was killed in between. What else this machine does may
-// take the second of one task, but not of three in a row.
+// TestCancelReachesTheThirdHub: the task of the third hub is canceled within a second after the
+// caller canceled its own, also if the first hub was killed in between. The load of the machine
+// may delay one task by more than that second, but not three in a row.
 func TestCancelReachesTheThirdHub(t *testing.T) {
 	t.Parallel()
 	row := startRow(t, func(*hubtest.Hub) string { return "" })
@@ -121,7 +123,7 @@ func TestCancelReachesTheThirdHub(t *testing.T) {
 	for i, late := 0, 0; i < 6+late && late < 3; i++ {
 		id := fmt.Sprint("cancel-", i)
 		send(t, row[0], "one", id, "60 seconds, "+id)
-		if _, err := followed(ctx, row[0], id, " of 60"); err != nil { // the third hub says how far it is
+		if _, err := followed(ctx, row[0], id, " of 60"); err != nil { // the third hub reports its progress
 			t.Fatal(err)
 		}
 		if i%2 == 1 {
@@ -154,7 +156,7 @@ func TestCancelReachesTheThirdHub(t *testing.T) {
 	t.Logf("the task of the third hub is canceled after %v at most", slowest)
 }
 
-// taskAbout returns the id of the task whose caller has said something with text.
+// taskAbout returns the id of the task whose caller sent a message with text.
 func taskAbout(t *testing.T, h *hubtest.Hub, text string) string {
 	t.Helper()
 	var page struct{ Tasks []taskJSON }
@@ -170,7 +172,7 @@ func taskAbout(t *testing.T, h *hubtest.Hub, text string) string {
 	return ""
 }
 
-// tap passes requests on to a hub, and notes what deadlines they have.
+// tap passes requests on to a hub, and records their deadlines.
 type tap struct {
 	*httptest.Server
 
@@ -199,7 +201,7 @@ func newTap(t *testing.T, to string) *tap {
 	return p
 }
 
-// note notes the deadlines of a message, in its header and in its metadata.
+// note records the deadlines of a message in its header and its metadata.
 func (p *tap) note(header string, body []byte) {
 	var r struct {
 		Params, Metadata json.RawMessage
@@ -220,8 +222,8 @@ func (p *tap) note(header string, body []byte) {
 	}
 }
 
-// TestDeadlineReachesTheThirdHub: the deadline that a caller sets at the first hub is the
-// one that comes to the third, where it ends the work.
+// TestDeadlineReachesTheThirdHub: the deadline that a caller sets at the first hub arrives
+// unchanged at the third, where it ends the work.
 func TestDeadlineReachesTheThirdHub(t *testing.T) {
 	t.Parallel()
 	row := startRow(t, func(*hubtest.Hub) string { return "" })
@@ -236,7 +238,7 @@ func TestDeadlineReachesTheThirdHub(t *testing.T) {
 		t.Fatal(err)
 	}
 	there := only(t, row[2])
-	row[0].Restart() // which must not give the work more time
+	row[0].Restart() // the restart must not extend the deadline
 	for h, id := range map[*hubtest.Hub]string{row[2]: there.ID, row[0]: "hurry"} {
 		at, err := followed(ctx, h, id, "TASK_STATE_FAILED", "TASK_STATE_CANCELED")
 		if err != nil {

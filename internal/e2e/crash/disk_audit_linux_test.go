@@ -10,8 +10,8 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// TestFullDiskOfTheAuditLog fills the disk of the audit log alone: what cannot be written
-// down is not done, and works again by itself when there is room.
+// TestFullDiskOfTheAuditLog fills the disk of the audit log alone. The hub refuses operations
+// that it cannot log, and works again by itself when there is space.
 func TestFullDiskOfTheAuditLog(t *testing.T) {
 	disk := hubtest.Disk(t, "1m")
 	h := &smallHub{t, hubtest.Start(t, hubtest.Options{Config: "audit: {dir: " + filepath.Join(disk, "log") + "}"})}
@@ -22,12 +22,12 @@ func TestFullDiskOfTheAuditLog(t *testing.T) {
 		t.Fatalf("trust = %d %s", code, body)
 	}
 	ballast := filepath.Join(disk, "ballast")
-	for size := 1 << 20; size >= 1<<9; size /= 2 { // until there is no room for a line
+	for size := 1 << 20; size >= 1<<9; size /= 2 { // until a line does not fit
 		f, err := os.OpenFile(ballast, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = f.Write(make([]byte, size)) // that it does not fit is what is wanted
+		_, _ = f.Write(make([]byte, size)) // fails at the end, as intended
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +38,7 @@ func TestFullDiskOfTheAuditLog(t *testing.T) {
 			t.Errorf("%s on a full disk = %d %s, want 503 that says so", what, code, body)
 		}
 	}
-	// What is left of the last block of the log has room for a few lines.
+	// The rest of the log's last block has space for a few lines.
 	for range 20 {
 		if code, _ := trust("filler"); code != http.StatusOK {
 			break

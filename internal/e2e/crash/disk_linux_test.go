@@ -18,7 +18,7 @@ type smallHub struct {
 	*hubtest.Hub
 }
 
-// do makes a request to a path and returns status and body.
+// do sends a request to a path and returns status and body.
 func (h *smallHub) do(path, body string, header ...string) (int, string) {
 	h.t.Helper()
 	resp, err := hubtest.Do(h.t.Context(), hubtest.Request{URL: h.URL() + path, Body: body, Header: header})
@@ -51,8 +51,8 @@ func (h *smallHub) fill() (int, string) {
 	return 0, ""
 }
 
-// TestFullDiskRefusesWritesAndHeals fills the disk of a hub: it refuses messages
-// and says why, still reads, and works again by itself when there is room.
+// TestFullDiskRefusesWritesAndHeals fills the disk of a hub. The hub refuses messages with the
+// reason, continues to serve reads, and works again by itself when there is space.
 func TestFullDiskRefusesWritesAndHeals(t *testing.T) {
 	data := hubtest.Disk(t, "12m")
 	ballast := filepath.Join(data, "ballast")

@@ -16,9 +16,9 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// TestFullDiskOfParts fills the disk of large parts alone, with real bytes: a message with one
-// is refused in the dialect of its caller and leaves nothing, everything else goes on, and it
-// works again by itself when there is room.
+// TestFullDiskOfParts fills the disk of large parts alone, with real bytes. The hub refuses a
+// message with a large part in the dialect of its caller and leaves no files behind. Everything
+// else continues to work, and large parts work again by themselves when there is space.
 func TestFullDiskOfParts(t *testing.T) {
 	disk := hubtest.Disk(t, "2m")
 	dir := filepath.Join(disk, "parts")
@@ -104,7 +104,7 @@ func TestFullDiskOfParts(t *testing.T) {
 	}
 }
 
-// below returns the files and folders below a folder, but for the lock.
+// below returns the files and folders below a folder, except for the lock.
 func below(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {

@@ -10,8 +10,9 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// killUnderLoad kills a hub n times at random moments, each within a time after the last, while
-// callers do their jobs. Each job is checked when it is over, and once more at the end.
+// killUnderLoad kills a hub n times at random moments while callers run their jobs. Each kill
+// comes within the given time after the last one. Each job is checked when it is over, and once
+// more at the end.
 func killUnderLoad(t *testing.T, n int, within time.Duration, config string, c *crowd) (*hub, tally) {
 	t.Helper()
 	h := &hub{hubtest.Start(t, hubtest.Options{Config: config}), newProcesses(), "hub"}
@@ -48,7 +49,7 @@ func killUnderLoad(t *testing.T, n int, within time.Duration, config string, c *
 }
 
 // TestKilledHubLosesNothing kills the hub at random moments under load. Each task whose id a
-// client has got ends or waits for its caller, and a reader that returns with Last-Event-ID
+// client has received ends or waits for its caller. A reader that reconnects with Last-Event-ID
 // misses and repeats nothing.
 func TestKilledHubLosesNothing(t *testing.T) {
 	n := number(t, "PARLEY_KILLS", 20)
@@ -75,8 +76,8 @@ func TestKilledHubLosesNothing(t *testing.T) {
 }
 
 // TestKilledHubTakesAKeyOnce kills the hub at random moments while clients send messages with
-// keys. A client that has lost the answer sends its message again: there is one task for each
-// key, and it is the one that was answered before.
+// keys. A client that got no answer sends its message again. There must be one task for each
+// key, and it must be the one in all answers.
 func TestKilledHubTakesAKeyOnce(t *testing.T) {
 	n := max(number(t, "PARLEY_KILLS", 20)/2, 3)
 	c := &crowd{next: func(name string, _ int) *job {

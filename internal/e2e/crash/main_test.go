@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// roleVar makes this program one of the processes of a scenario.
+// roleVar makes this program run as one of the processes of a scenario.
 const roleVar = "CRASH_ROLE"
 
 func TestMain(m *testing.M) {

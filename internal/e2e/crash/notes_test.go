@@ -19,7 +19,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// shelf is a hub whose notes are looked for.
+// shelf is a hub whose notes the tests search.
 type shelf struct {
 	t *testing.T
 	*hubtest.Hub
@@ -38,7 +38,7 @@ func (s *shelf) ask(agent, id, text, session string) {
 	}
 }
 
-// keys returns the keys of the notes that the interface finds.
+// keys returns the keys of the notes that the HTTP interface finds.
 func (s *shelf) keys(path string, pairs ...string) []string {
 	s.t.Helper()
 	var list struct{ Notes []noteJSON }
@@ -69,13 +69,13 @@ func (s *shelf) printed(args ...string) []string {
 	return keys
 }
 
-// wanted is a note that is looked for.
+// wanted is a note to search for.
 type wanted struct {
 	key, category, tag, words, text string
 }
 
-// finds looks for a note in all the ways there are; if there is false it must be found in
-// none of them.
+// finds searches for a note through all interfaces. Each must find it if there is set, and none
+// may find it otherwise.
 func (s *shelf) finds(w wanted, there bool) {
 	s.t.Helper()
 	want := []string{w.key}
@@ -112,8 +112,8 @@ func (s *shelf) finds(w wanted, there bool) {
 	}
 }
 
-// later puts the ends of all notes so much earlier while the hub is down, as if that time
-// had passed.
+// later moves the expiry of all notes back by d while the hub is down, as if that time had
+// passed.
 func (s *shelf) later(d time.Duration) {
 	s.t.Helper()
 	s.Stop()
@@ -142,9 +142,8 @@ func (s *shelf) later(d time.Duration) {
 	s.Restart()
 }
 
-// TestNotesAreFoundAfterARestart: results and outcomes are found by key, category, tag and
-// text after the hub was killed the moment the answer was there, and not any more when
-// their time has passed.
+// TestNotesAreFoundAfterARestart: results and outcomes are found by key, category, tag and text
+// after the hub was killed immediately after the answer. They are not found after their expiry.
 func TestNotesAreFoundAfterARestart(t *testing.T) {
 	t.Parallel()
 	s := &shelf{t, hubtest.Start(t, hubtest.Options{Config: "memory: {outcomes: [clock, echo]}\n"})}
@@ -200,7 +199,7 @@ func TestNotesAreFoundAfterARestart(t *testing.T) {
 	s.finds(plan, false)
 }
 
-// awaits waits until there are notes.
+// awaits waits until notes with these keys exist.
 func (s *shelf) awaits(keys ...string) {
 	s.t.Helper()
 	w := &twoHubs{t: s.t, near: &hub{s.Hub, newProcesses(), "hub"}}
@@ -211,7 +210,7 @@ func (s *shelf) awaits(keys ...string) {
 	}
 }
 
-// TestNotesEndByTheClock: a result is gone when its time has passed while the hub runs.
+// TestNotesEndByTheClock: a result expires on time while the hub runs.
 func TestNotesEndByTheClock(t *testing.T) {
 	t.Parallel()
 	s := &shelf{t, hubtest.Start(t, hubtest.Options{Config: "memory: {result_ttl: 2s}\n"})}
@@ -226,8 +225,8 @@ func TestNotesEndByTheClock(t *testing.T) {
 		t.Errorf("the result is kept for %v", d)
 	}
 	s.Restart()
-	// The hub may have been killed before it knew that the note is there: then it is
-	// written once more.
+	// The hub may have been killed before it recorded that the note was stored. In this case it
+	// stores the note once more.
 	for range 2 {
 		<-time.After(time.Until(n.ExpiresAt) + 10*time.Millisecond)
 		err := hubtest.Call(t.Context(), hubtest.Request{URL: s.URL() + "/api/v1/memory/note" + query("key", key)}, &n)
@@ -238,7 +237,8 @@ func TestNotesEndByTheClock(t *testing.T) {
 	s.finds(wanted{key, "a2a-result", "t1", "tulips", ""}, false)
 }
 
-// announced opens a stream of notifications and returns what sends the key of the first.
+// announced opens a stream of notifications and returns a channel that receives the key of the
+// first one.
 func (s *shelf) announced(ctx context.Context) <-chan string {
 	s.t.Helper()
 	resp, err := hubtest.Do(ctx, hubtest.Request{URL: s.URL() + "/api/v1/memory/events" + query("prefix", "primary/notifications/")})
@@ -260,8 +260,8 @@ func (s *shelf) announced(ctx context.Context) <-chan string {
 	return told
 }
 
-// TestLateResultsAreAnnounced: the result of a task whose session has ended meanwhile is
-// where the hub tells of it, also if it was killed in between.
+// TestLateResultsAreAnnounced: the hub announces the result of a task whose session has ended
+// meanwhile, also if the hub was killed in between.
 func TestLateResultsAreAnnounced(t *testing.T) {
 	t.Parallel()
 	for _, kill := range []bool{false, true} {

@@ -18,10 +18,10 @@ type victim struct {
 	start func() error
 }
 
-// processes kills victims, and keeps count.
+// processes kills victims, and counts the kills.
 type processes struct {
 	striking sync.Mutex     // held while a victim is dead
-	mending  sync.WaitGroup // the strikes under way
+	mending  sync.WaitGroup // pending strikes
 
 	mu      sync.Mutex // guards the fields below
 	up      chan struct{}
@@ -60,8 +60,8 @@ func (p *processes) strike(dead func(), victims ...victim) error {
 	return nil
 }
 
-// hit strikes victims within later, while the caller goes on; if later is zero they are dead
-// when it returns. mending waits for it.
+// hit strikes victims within later without blocking the caller. If later is zero, the victims
+// are dead when it returns. mending waits for the strike.
 func (p *processes) hit(later time.Duration, failed func(...any), victims ...victim) {
 	dead := make(chan struct{})
 	p.mending.Go(func() {
@@ -78,14 +78,14 @@ func (p *processes) hit(later time.Duration, failed func(...any), victims ...vic
 	<-dead
 }
 
-// killed returns how often a victim was killed.
+// killed returns the number of kills of a victim.
 func (p *processes) killed(name string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.kills[name]
 }
 
-// back returns a channel that is closed when a victim was started again.
+// back returns a channel that is closed after the next start of a victim.
 func (p *processes) back() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,7 +106,7 @@ func pause(ctx context.Context, back <-chan struct{}) error {
 	}
 }
 
-// hub is a hub that is killed at times.
+// hub is a hub that the scenarios kill.
 type hub struct {
 	*hubtest.Hub
 	p    *processes
@@ -115,8 +115,8 @@ type hub struct {
 
 func (h *hub) victim() victim { return victim{h.name, h.Kill, h.Start} }
 
-// call makes a call, again until the hub answers. The URL of the request is a path; key, if not
-// empty, is the caller's.
+// call makes a call, and repeats it until the hub answers. The URL of the request is a path;
+// key, if not empty, is the caller's.
 func (h *hub) call(ctx context.Context, key string, r hubtest.Request, into any) error {
 	r.URL = h.URL() + r.URL
 	r.Header = append(slices.Clone(r.Header), bearer(key)...)
@@ -132,7 +132,7 @@ func (h *hub) call(ctx context.Context, key string, r hubtest.Request, into any)
 	}
 }
 
-// bearer returns the header of a caller's key; none if that is empty.
+// bearer returns the header for a caller's key, or nil if the key is empty.
 func bearer(key string) []string {
 	if key == "" {
 		return nil

@@ -18,18 +18,18 @@ type webhook struct {
 	t *testing.T
 
 	mu sync.Mutex // guards the fields below
-	// hangs lets requests hang; bad is how many are treated badly after that.
+	// hangs makes requests hang; bad is the number of requests to reset or fail after that.
 	hangs bool
 	bad   int
-	// hangsThen says whether all requests hang once what is waited for was taken.
+	// hangsThen makes all requests hang again once the awaited notification was accepted.
 	hangsThen bool
-	// took are the notifications that were answered with 200, by path, in order; tried
-	// are all of them.
+	// took holds the notifications that were answered with 200, by path, in order; tried holds
+	// all of them.
 	took, tried map[string][]string
-	// wakes are closed when so many were taken at a path.
+	// wakes are closed when the number in after was accepted at a path.
 	wakes map[string]chan struct{}
 	after map[string]int
-	// first is closed by the first try.
+	// first is called by the first request.
 	first func()
 }
 
@@ -69,7 +69,7 @@ func (w *webhook) wakeLocked(path string) {
 	}
 }
 
-// taken returns a channel that is closed when n notifications were taken at path.
+// taken returns a channel that is closed when n notifications were accepted at path.
 func (w *webhook) taken(path string, n int) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,8 +79,8 @@ func (w *webhook) taken(path string, n int) <-chan struct{} {
 	return c
 }
 
-// recover ends the hanging, for good or until what is waited for was taken; the next
-// requests are treated badly still.
+// recover ends the hanging. If hangsThen is set, requests hang again after the awaited
+// notification was accepted. The next bad requests are still reset or refused.
 func (w *webhook) recover(bad int, hangsThen bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,8 +97,8 @@ func await(t *testing.T, what string, c <-chan struct{}) {
 	}
 }
 
-// check compares what a path was told with what it should have been told: all frames
-// but the first. It may have been told some of it again, but nothing too early.
+// check compares the notifications at a path with the expected ones: all frames except the
+// first. A notification may be repeated, but none may come too early.
 func (w *webhook) check(path string, frames []string) {
 	w.t.Helper()
 	w.mu.Lock()
@@ -129,9 +129,9 @@ func (w *webhook) check(path string, frames []string) {
 	}
 }
 
-// TestWebhooksSurviveKills: a receiver that hangs, resets, fails and recovers is told
-// every transition, in order, through two kills of the hub; and the stream of the task
-// does not wait for it.
+// TestWebhooksSurviveKills: a receiver that hangs, resets, fails and recovers gets every
+// transition, in order, through two kills of the hub. The stream of the task does not wait for
+// the receiver.
 func TestWebhooksSurviveKills(t *testing.T) {
 	t.Parallel()
 	const chunks = 1000
@@ -173,7 +173,7 @@ func TestWebhooksSurviveKills(t *testing.T) {
 	}
 }
 
-// awaitLast waits until a path has taken a notification.
+// awaitLast waits until a path has accepted the last notification.
 func awaitLast(t *testing.T, w *webhook, path, last string) {
 	t.Helper()
 	for n := 1; ; n++ {
@@ -187,8 +187,8 @@ func awaitLast(t *testing.T, w *webhook, path, last string) {
 	}
 }
 
-// streamWithHook has an agent stream chunks, to the end, with a webhook at url that
-// comes with the message. It returns the frames.
+// streamWithHook makes an agent stream chunks to the end, with a webhook at url in the message.
+// It returns the frames.
 func streamWithHook(t *testing.T, h *hubtest.Hub, url string, chunks int) []string {
 	t.Helper()
 	words := make([]string, chunks)

@@ -24,13 +24,13 @@ func isViolation(err error) bool {
 	return errors.As(err, &v)
 }
 
-// reader reads the events of one task, over as many connections as that takes, and compares
-// them: none is missed, and none comes twice.
+// reader reads the events of one task over as many connections as necessary, and checks that
+// none is missing and none is repeated.
 type reader struct {
-	// skips says that versions may be missing: those of further messages of the caller, which
-	// have no events.
+	// skips allows missing versions: further messages of the caller have versions without
+	// events.
 	skips bool
-	// anew says that an artifact that does not append replaces the text before it.
+	// anew makes an artifact that does not append replace the text before it.
 	anew bool
 	// header is sent with each request.
 	header []string
@@ -45,14 +45,14 @@ type reader struct {
 
 func (r *reader) ended() bool { return ended(r.state) }
 
-// take takes one event.
+// take checks and adds one event.
 func (r *reader) take(ev hubtest.Event) error {
 	var f frame
 	if err := json.Unmarshal([]byte(ev.Data), &f); err != nil {
 		return wrong("task %s: event %s is not JSON: %v", r.id, ev.ID, err)
 	}
 	if f.Task == nil && f.StatusUpdate == nil && f.ArtifactUpdate == nil {
-		return fmt.Errorf("the hub sends %s", ev.Data) // it shuts down
+		return fmt.Errorf("the hub sends %s", ev.Data) // the hub is shutting down
 	}
 	version, err := strconv.ParseInt(ev.ID, 10, 64)
 	if err != nil || version <= r.last || !r.skips && version != r.last+1 {
@@ -78,8 +78,8 @@ func (r *reader) take(ev hubtest.Event) error {
 
 func (r *reader) status(s *statusJSON) { r.state, r.why = s.state(), s.Message.text() }
 
-// read reads the stream of a request until it has enough, or the connection is lost. A stream
-// that ends in order before that is io.EOF.
+// read reads the stream of a request until enough returns true, or the connection breaks. It
+// returns io.EOF if the stream ends regularly before that.
 func (r *reader) read(ctx context.Context, request hubtest.Request, enough func() bool) error {
 	resp, err := hubtest.Do(ctx, request)
 	if err != nil {

@@ -13,42 +13,42 @@ import (
 	"time"
 )
 
-// step is how far a task is, as the proxy sees it.
+// step is the progress of a task as seen by the proxy.
 type step string
 
 const (
 	atConnect  step = "connect"  // a message arrives
-	atAccept   step = "accept"   // the other hub has the message, and nobody has heard so
+	atAccept   step = "accept"   // the remote hub has accepted the message, but its answer has not been forwarded
 	atMiddle   step = "middle"   // the third event of the stream
-	atQuestion step = "question" // the status that asks
+	atQuestion step = "question" // the status with the question
 	atAnswer   step = "answer"   // a further message was accepted
 	atCancel   step = "cancel"   // the cancellation was accepted
 	atFinish   step = "finish"   // the last status
 )
 
-// action is what goes wrong.
+// action is a fault.
 type action string
 
 const (
 	killHub   action = "kill hub"
 	killPeer  action = "kill peer"
 	drop      action = "drop"      // the connection breaks, and this event is lost
-	truncate  action = "truncate"  // it breaks in the middle of the event
-	delay     action = "delay"     // this event comes half a second late
-	duplicate action = "duplicate" // this event, or the request, comes twice
+	truncate  action = "truncate"  // the connection breaks in the middle of the event
+	delay     action = "delay"     // this event is delayed by half a second
+	duplicate action = "duplicate" // this event, or the request, is sent twice
 )
 
-// proxy stands between the hubs and does one wrong thing.
+// proxy stands between the hubs and injects one fault.
 type proxy struct {
 	*httptest.Server
 	to   string
-	kill map[action]func() // kills, and starts again
+	kill map[action]func() // each kills a hub and starts it again
 
 	mu    sync.Mutex // guards the field below
 	armed *planned
 }
 
-// planned is a fault that is to happen.
+// planned is a fault that has been armed.
 type planned struct {
 	step step
 	act  action
@@ -71,7 +71,7 @@ func (p *proxy) plan(s step, a action) *planned {
 	return p.armed
 }
 
-// disarm sees to it that nothing goes wrong any more, and waits for what does.
+// disarm cancels the planned fault, or waits until it is over if it has begun.
 func (p *proxy) disarm(w *planned) {
 	p.mu.Lock()
 	unhurt := p.armed == w
@@ -82,7 +82,7 @@ func (p *proxy) disarm(w *planned) {
 	}
 }
 
-// due returns what is to go wrong at a step, once; nil if nothing is.
+// due returns the planned fault if it belongs to step s, and disarms the proxy; otherwise nil.
 func (p *proxy) due(s step) *planned {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,8 +94,7 @@ func (p *proxy) due(s step) *planned {
 	return w
 }
 
-// strike does what can be done to an exchange as a whole. It reports whether the exchange
-// goes on.
+// strike applies a fault to an exchange as a whole. It reports whether the exchange continues.
 func (p *proxy) strike(w *planned) bool {
 	if w == nil {
 		return true
@@ -111,7 +110,7 @@ func (p *proxy) strike(w *planned) bool {
 	return w.act != drop && w.act != truncate
 }
 
-// ServeHTTP passes a request on, and its answer back.
+// ServeHTTP forwards a request and its answer.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -129,7 +128,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler)
 		}
 	}
-	// What was accepted goes on, whatever becomes of who asked.
+	// The request is forwarded with a context that the client's disconnection does not end.
 	resp, err := p.forward(r.Context(), r, body)
 	if err != nil {
 		panic(http.ErrAbortHandler)
@@ -151,7 +150,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.answer(w, resp.Body)
 }
 
-// accepted returns the steps that an answer is.
+// accepted returns the steps that an answer completes.
 func accepted(r *http.Request, body []byte, message bool) []step {
 	switch {
 	case message && bytes.Contains(body, []byte(`"taskId":`)):
@@ -173,7 +172,7 @@ func (p *proxy) forward(ctx context.Context, r *http.Request, body []byte) (*htt
 	return http.DefaultTransport.RoundTrip(req)
 }
 
-// answer passes an answer on that is no stream.
+// answer forwards an answer that is not a stream.
 func (p *proxy) answer(w http.ResponseWriter, from io.Reader) {
 	body, err := io.ReadAll(from)
 	if err != nil {
@@ -185,7 +184,7 @@ func (p *proxy) answer(w http.ResponseWriter, from io.Reader) {
 	_, _ = w.Write(body)
 }
 
-// stream passes events on.
+// stream forwards events.
 func (p *proxy) stream(w http.ResponseWriter, from io.Reader) {
 	rc := http.NewResponseController(w)
 	_ = rc.Flush()
@@ -194,7 +193,7 @@ func (p *proxy) stream(w http.ResponseWriter, from io.Reader) {
 	for n := 0; ; {
 		line, err := events.ReadBytes('\n')
 		if err != nil {
-			panic(http.ErrAbortHandler) // as the other hub ends it, in order or not
+			panic(http.ErrAbortHandler) // the remote hub may end it with or without an error
 		}
 		if event = append(event, line...); len(bytes.TrimSpace(line)) > 0 {
 			continue
@@ -206,7 +205,7 @@ func (p *proxy) stream(w http.ResponseWriter, from io.Reader) {
 	}
 }
 
-// event passes one event on.
+// event forwards one event.
 func (p *proxy) event(w io.Writer, event []byte, n int) {
 	wrong := p.due(stepOf(event, n))
 	switch {
@@ -223,7 +222,7 @@ func (p *proxy) event(w io.Writer, event []byte, n int) {
 	_, _ = w.Write(event)
 }
 
-// stepOf returns the step that an event is, the nth of its stream.
+// stepOf returns the step of an event, the nth of its stream.
 func stepOf(event []byte, n int) step {
 	for _, s := range []struct {
 		state string

@@ -18,7 +18,7 @@ import (
 
 const words = 12
 
-// talk is the output of the program of the other hub.
+// talk returns the output of the program of the remote hub.
 func talk() string {
 	var b strings.Builder
 	for i := range words {
@@ -40,7 +40,7 @@ agents:
   - {name: ask, endpoint: {backend: a2a, base_url: URL, target: interview, options: {idempotent: IDEMPOTENT}}}
 `
 
-// use is what a caller does.
+// use is the action of a caller.
 type use string
 
 const (
@@ -56,7 +56,7 @@ type trial struct {
 	act  action
 }
 
-// trials are all combinations.
+// trials returns all combinations.
 func trials() []trial {
 	var all []trial
 	for _, s := range []struct {
@@ -98,7 +98,7 @@ func newLane(t *testing.T, idempotent bool) *lane {
 	return l
 }
 
-// until asks again and again until the answer is yes, or ctx ends.
+// until calls yes periodically until it returns true, or ctx ends.
 func until(ctx context.Context, every time.Duration, yes func() bool) bool {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -112,7 +112,7 @@ func until(ctx context.Context, every time.Duration, yes func() bool) bool {
 	return true
 }
 
-// perform makes one run, and returns how it ended.
+// perform runs one trial, and returns the outcome of its task.
 func (l *lane) perform(ctx context.Context, id string, r trial) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
 	defer cancel()
@@ -137,7 +137,7 @@ func (l *lane) get(ctx context.Context, id string) (*taskJSON, error) {
 	return task, hubtest.Call(ctx, hubtest.Request{URL: l.hub.URL() + "/v1/a2a/tasks/" + id}, task)
 }
 
-// live does what the story says until the task has ended.
+// live acts as the caller of the trial until the task has ended.
 func (l *lane) live(ctx context.Context, id string, r trial) (*taskJSON, error) {
 	agent := string(r.use)
 	if r.use == cancels {
@@ -152,7 +152,7 @@ func (l *lane) live(ctx context.Context, id string, r trial) (*taskJSON, error) 
 		}
 		now, err := l.get(ctx, id)
 		if err != nil {
-			said = said && hubtest.Status(err) != http.StatusNotFound // the hub died before it had it
+			said = said && hubtest.Status(err) != http.StatusNotFound // the hub died before it had stored the message
 			return false
 		}
 		switch task = now; {
@@ -176,7 +176,8 @@ func (l *lane) say(ctx context.Context, agent, id, text, message string) bool {
 	return hubtest.Call(ctx, hubtest.Request{URL: l.hub.URL() + "/v1/a2a/" + agent + "/message:send", Body: body}, nil) == nil
 }
 
-// checkLog reads the whole log of a task: no gap, no chunk lost or doubled.
+// checkLog reads the whole log of a task, and checks that it has no gap and no lost or repeated
+// chunk.
 func (l *lane) checkLog(ctx context.Context, task *taskJSON, r trial) error {
 	log := reader{id: task.ID, last: 1, anew: true, skips: r.use == asks}
 	err := log.resume(ctx, l.hub.URL(), func() bool { return false })
@@ -193,7 +194,7 @@ func (l *lane) checkLog(ctx context.Context, task *taskJSON, r trial) error {
 	return nil
 }
 
-// compare compares the task with what the other hub says of it.
+// compare compares the task with the one of the remote hub.
 func (l *lane) compare(ctx context.Context, task *taskJSON, r trial) (string, error) {
 	var page struct{ Tasks []taskJSON }
 	var there []taskJSON
@@ -229,8 +230,8 @@ func (l *lane) compare(ctx context.Context, task *taskJSON, r trial) (string, er
 	return how, nil
 }
 
-// TestRemoteTasksSurviveFaults makes each combination of a use, a step and a fault in
-// turn, in several lanes side by side.
+// TestRemoteTasksSurviveFaults runs each combination of a use, a step and a fault, in several
+// lanes concurrently.
 func TestRemoteTasksSurviveFaults(t *testing.T) {
 	all, n := trials(), number(t, "PARLEY_FAULTS", len(trials()))
 	const lanes = 3
@@ -243,7 +244,7 @@ func TestRemoteTasksSurviveFaults(t *testing.T) {
 			for k := i; k < n; k += lanes {
 				r := all[k%len(all)]
 				if r.act == duplicate && r.step == atConnect && i != 0 {
-					continue // a message that comes twice is two, unless both sides know better
+					continue // a repeated message counts twice unless both sides support idempotency
 				}
 				how, err := l.perform(t.Context(), fmt.Sprintf("run-%d", k), r)
 				if err != nil {

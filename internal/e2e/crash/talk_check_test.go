@@ -16,19 +16,19 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// records are what the hubs and the program say in the end.
+// records are the final states of the hubs and the program.
 type records struct {
-	// runs counts what the till has done, by what it was told.
+	// runs counts the runs of the till, by instruction.
 	runs map[string]int
-	// items are those of the inbox, by their tasks.
+	// items are the items of the inbox, by task.
 	items map[string][]itemJSON
-	// far are the tasks of the far hub, by the first thing that was said.
+	// far are the tasks of the far hub, by their first message.
 	far map[string][]taskJSON
-	// booked are the meetings, by their beginnings.
+	// booked are the meetings, by start time.
 	booked map[string]string
 }
 
-// check looks at all conversations, and returns how they have ended.
+// check checks all conversations, and returns the number of each outcome.
 func (w *twoHubs) check() map[string]int {
 	ctx, cancel := context.WithTimeout(w.t.Context(), 5*patience)
 	defer cancel()
@@ -83,7 +83,7 @@ func (w *twoHubs) records(ctx context.Context) (*records, error) {
 	return all, err
 }
 
-// tasksOf lists tasks of a context, or of all.
+// tasksOf lists the tasks of a context, or all tasks.
 func tasksOf(ctx context.Context, s *hub, key, path, contextID string) ([]taskJSON, error) {
 	var all []taskJSON
 	for token := ""; ; {
@@ -102,11 +102,11 @@ func tasksOf(ctx context.Context, s *hub, key, path, contextID string) ([]taskJS
 	}
 }
 
-// interrupted is in the reason of a task that failed because its agent must not be
+// interrupted is part of the reason of a task that failed because its agent must not be
 // executed twice.
 const interrupted = "interrupted by restart"
 
-// check looks at one conversation.
+// check checks one conversation.
 func (st *conversation) check(ctx context.Context, t *taskJSON, all *records) error {
 	if !t.ended() {
 		return errors.New("the task does not end")
@@ -141,9 +141,9 @@ func (st *conversation) check(ctx context.Context, t *taskJSON, all *records) er
 	return errors.Join(errs...)
 }
 
-// mayFail reports whether the task may have failed: the agent must not be executed twice,
-// the hub was killed three times in a row while it was executed, or the far hub was down
-// each time that it was tried.
+// mayFail reports whether the task may have failed. The reasons are: the agent must not be
+// executed twice, the hub was killed three times in a row during the execution, or the far hub
+// was down at each attempt.
 func (st *conversation) mayFail(t *taskJSON) bool {
 	switch st.name {
 	case "faraway", "person", "owner":
@@ -154,10 +154,10 @@ func (st *conversation) mayFail(t *taskJSON) bool {
 	return strings.Contains(t.reply(), interrupted+" in 3 attempts")
 }
 
-// unreached is in the reason of a task whose agent was not there, three times.
+// unreached is part of the reason of a task whose agent was unreachable three times.
 const unreached = "is not reachable: "
 
-// question is what the interview asks, and answer what the clerk says.
+// question returns the ith question of the interview and the answer of the clerk.
 func question(i, total int) (question, answer string) {
 	switch i {
 	case 1:
@@ -168,7 +168,7 @@ func question(i, total int) (question, answer string) {
 	return fmt.Sprintf("Question %d of %d: what else should be known?", i, total), fmt.Sprintf("Answer %d of %d", i, total)
 }
 
-// script is what should have been said, in all.
+// script returns the expected messages of the whole conversation.
 func (st *conversation) script(t *taskJSON) (lines []string, reply string) {
 	lines = []string{"caller: " + st.texts[0]}
 	switch st.name {
@@ -187,18 +187,18 @@ func (st *conversation) script(t *taskJSON) (lines []string, reply string) {
 		reply = "sold " + st.texts[0]
 	}
 	if t.state() == "REJECTED" || reply == "" {
-		reply = t.reply() // others look at it
+		reply = t.reply() // other checks cover it
 	}
 	return lines, reply
 }
 
-// checkSaid compares the log with what was said.
+// checkSaid compares the log with the expected messages.
 func (st *conversation) checkSaid(t *taskJSON) error {
 	switch st.name {
 	case "meeting":
 		return st.checkTurnsOfMeeting(t)
 	case "owner":
-		return nil // checkAsked looks at it
+		return nil // checked by checkAsked
 	}
 	want, reply := st.script(t)
 	got := t.lines()
@@ -218,8 +218,8 @@ func (st *conversation) checkSaid(t *taskJSON) error {
 	return nil
 }
 
-// onceAsked leaves out what is asked and answered again: an answer that has not arrived at an
-// agent elsewhere is asked for once more, with the same question.
+// onceAsked removes repeated questions with their answers. A remote agent repeats its question
+// if the answer has not arrived.
 func onceAsked(lines []string) []string {
 	var all []string
 	for i := 0; i < len(lines); i++ {
@@ -232,8 +232,8 @@ func onceAsked(lines []string) []string {
 	return all
 }
 
-// checkTurnsOfMeeting: what the caller has said is there once and in order, and each of it
-// has one answer.
+// checkTurnsOfMeeting: each message of the caller is in the log once and in order, and has one
+// answer.
 func (st *conversation) checkTurnsOfMeeting(t *taskJSON) error {
 	var said []string
 	for i, line := range t.lines() {
@@ -269,7 +269,7 @@ func (st *conversation) checkClerk(ctx context.Context, t *taskJSON) error {
 	return nil
 }
 
-// checkFar: the far hub has heard the same, in one task.
+// checkFar: the far hub has the same conversation, in one task.
 func (st *conversation) checkFar(t *taskJSON, all *records) error {
 	there := all.far[st.texts[0]]
 	if len(there) == 0 && strings.Contains(t.reply(), unreached) {
@@ -280,7 +280,7 @@ func (st *conversation) checkFar(t *taskJSON, all *records) error {
 	}
 	got, want := there[0].lines(), onceAsked(t.lines())
 	if strings.Contains(t.reply(), unreached) {
-		there[0].Status.State = t.Status.State // it waits for an answer that did not come
+		there[0].Status.State = t.Status.State // it waits for an answer that was never sent
 	}
 	if t.state() == "FAILED" {
 		n := min(len(got), len(want))
@@ -299,11 +299,11 @@ func onlyItem(items []itemJSON, kind, text string) error {
 	return nil
 }
 
-// verbs are what has brought items into their states.
+// verbs are the actions that lead to the states of items.
 var verbs = map[string]string{"approved": "approve", "refused": "refuse"}
 
-// checkAsked: there is one item for each question, and what I have said is what the agent
-// was told, and nothing else.
+// checkAsked: each question has one item, and the agent received exactly the answers that the
+// owner gave.
 func (st *conversation) checkAsked(t *taskJSON, all *records) error {
 	if said := t.twice(); said != "" {
 		return fmt.Errorf("the hub has said twice: %s", said)
@@ -315,7 +315,7 @@ func (st *conversation) checkAsked(t *taskJSON, all *records) error {
 		q, draft := question(i+1, st.questions)
 		said, told := map[string]string{"answer": "answer " + st.id, "approve": draft}, st.won[it.ID]
 		if 2*i+2 >= len(lines) && t.state() == "FAILED" {
-			break // the agent was killed when it was told, or before
+			break // the agent was killed before or when it received the answer
 		}
 		switch {
 		case it.Kind != "question" || it.By != "me" && it.By != "" || it.State != "answered" || it.Draft != draft || !strings.Contains(it.Text, q):
@@ -333,7 +333,7 @@ func (st *conversation) checkAsked(t *taskJSON, all *records) error {
 	return nil
 }
 
-// checkPurchase: what was approved is done once, and what was refused is not done.
+// checkPurchase: an approved action is done once, and a refused one is not done.
 func (st *conversation) checkPurchase(t *taskJSON, all *records) error {
 	if err := onlyItem(all.items[st.id], "approval", st.texts[0]); err != nil {
 		return err
@@ -356,7 +356,7 @@ func (st *conversation) checkPurchase(t *taskJSON, all *records) error {
 	return nil
 }
 
-// checkObserved: nothing is done, and the owner is told once.
+// checkObserved: no action is done, and the owner is notified once.
 func (st *conversation) checkObserved(ctx context.Context, t *taskJSON, all *records) error {
 	if t.state() != "REJECTED" || all.runs[st.texts[0]] != 0 {
 		return fmt.Errorf("the task is %s after %d runs", t.state(), all.runs[st.texts[0]])
@@ -368,7 +368,7 @@ func (st *conversation) checkObserved(ctx context.Context, t *taskJSON, all *rec
 	return errors.Join(err, onlyItem(all.items[st.id], "notice", st.texts[0]))
 }
 
-// checkMeeting: meetings do not overlap, and the owner is told of each once.
+// checkMeeting: meetings do not overlap, and the owner is notified of each once.
 func (st *conversation) checkMeeting(t *taskJSON, all *records) error {
 	for i := range t.Artifacts {
 		for _, p := range t.Artifacts[i].Parts {
@@ -385,14 +385,14 @@ func (st *conversation) checkMeeting(t *taskJSON, all *records) error {
 	return fmt.Errorf("no meeting was agreed: %q, %s", t.lines(), t.reply())
 }
 
-// noteJSON is what the tests read of a note.
+// noteJSON contains the fields of a note that the tests read.
 type noteJSON struct {
 	Key, Value, Category, Preview string
 	Tags                          []string
 	UpdatedAt, ExpiresAt          time.Time
 }
 
-// note returns a note, which may be written soon.
+// note returns a note, and waits until it exists.
 func (w *twoHubs) note(ctx context.Context, key, name string) (*noteJSON, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -408,7 +408,7 @@ func (w *twoHubs) note(ctx context.Context, key, name string) (*noteJSON, error)
 	}
 }
 
-// checkMemory: the result, the outcome and the conversation are remembered as they were.
+// checkMemory: the result, the outcome and the conversation are remembered correctly.
 func (st *conversation) checkMemory(ctx context.Context, t *taskJSON) error {
 	n, err := st.w.note(ctx, st.key, "session/"+st.id+"/a2a/"+st.agent+"/"+st.id+"/result")
 	switch {
@@ -441,7 +441,7 @@ func (st *conversation) checkMemory(ctx context.Context, t *taskJSON) error {
 	return nil
 }
 
-// turns is the conversation as it is remembered.
+// turns returns the remembered conversation.
 func (st *conversation) turns(ctx context.Context) ([]string, error) {
 	var list struct{ Turns []struct{ Role, Text string } }
 	if err := st.w.near.call(ctx, st.key, hubtest.Request{URL: "/api/v1/memory/conversation" + query("context", "ctx-"+st.id)}, &list); err != nil {

@@ -13,31 +13,31 @@ import (
 type kind struct {
 	name, agent, key string
 	hold             func(context.Context, *conversation) error
-	// most is how many there are; zero means any number.
+	// most is the largest number of such conversations; zero means any number.
 	most int
 }
 
-// conversation is one task with the texts of its caller, who reads it, too.
+// conversation is one task with the messages of its caller, which also reads the task.
 type conversation struct {
 	*kind
 	reader
 	w  *twoHubs
 	id string
-	// texts are those of the caller, in order, as far as the hub has taken them.
+	// texts are the messages of the caller, in order, that the hub has accepted.
 	texts []string
-	// asked is the question that was answered last.
+	// asked is the id of the question that was answered last.
 	asked string
-	// won are the decisions about items of the inbox that count, as the hub answered.
+	// won are the effective decisions about items of the inbox, as reported by the hub.
 	won map[string]string
-	// questions is how many the agent asks.
+	// questions is the number of questions of the agent.
 	questions int
 	err       error
 }
 
-// waits is how the hub says that somebody else was asked.
+// waits is the hub's message that another person was asked.
 const waits = "This question waits for the owner of this hub."
 
-// lines is what was said before the end, without what the hub says itself.
+// lines returns the messages before the end, without those of the hub itself.
 func (t *taskJSON) lines() []string {
 	var all []string
 	for i := range t.History {
@@ -52,7 +52,7 @@ func (t *taskJSON) lines() []string {
 	return all
 }
 
-// twice returns what the hub has said twice, if anything.
+// twice returns a message that the hub has sent twice, or "".
 func (t *taskJSON) twice() string {
 	said := map[string]bool{}
 	for i := range t.History {
@@ -68,7 +68,7 @@ func (t *taskJSON) twice() string {
 // errOver is returned by say if the task has ended.
 var errOver = errors.New("the task has ended")
 
-// say says something, with the same message until the hub has taken it.
+// say sends a message, and repeats it until the hub has accepted it.
 func (st *conversation) say(ctx context.Context, text string) error {
 	body := sending{task: st.id, context: "ctx-" + st.id, id: fmt.Sprint(st.id, "-", len(st.texts)), text: text, session: st.id}.body()
 	err := st.w.near.call(ctx, st.key, hubtest.Request{URL: "/v1/a2a/" + st.agent + "/message:send", Body: body}, nil)
@@ -87,8 +87,8 @@ func (st *conversation) get(ctx context.Context) (*taskJSON, error) {
 	return t, st.w.near.call(ctx, st.key, hubtest.Request{URL: "/v1/a2a/tasks/" + st.id + "?historyLength=100"}, t)
 }
 
-// await waits until the task is as wanted, or has ended. A task that was accepted is
-// never unknown.
+// await waits until want accepts the task, or the task has ended. An accepted task must always
+// be known to the hub.
 func (st *conversation) await(ctx context.Context, want func(*taskJSON) bool) (*taskJSON, error) {
 	for {
 		t, err := st.get(ctx)
@@ -110,14 +110,14 @@ func (st *conversation) await(ctx context.Context, want func(*taskJSON) bool) (*
 	}
 }
 
-// asks reports whether the agent asks something that was not answered yet.
+// asks reports whether the agent asks a question that was not answered yet.
 func (st *conversation) asks(t *taskJSON) bool {
 	return t.state() == "INPUT_REQUIRED" && t.Status.Message.ID != st.asked
 }
 
 func never(*taskJSON) bool { return false }
 
-// answer answers what the agent asks, until the task has ended.
+// answer answers the questions of the agent until the task has ended.
 func (st *conversation) answer(ctx context.Context, answers func(n int, question string) string) error {
 	for n := 1; ; n++ {
 		t, err := st.await(ctx, st.asks)

@@ -20,11 +20,12 @@ var kinds = []kind{
 	{"owner", "owner", partner, asked, 0},
 	{"purchase", "till", partner, purchase, 0},
 	{"observed", "till", stranger, observed, 0},
-	{"meeting", "negotiate-meeting", friend, meeting, 240}, // of 500 that the front desk takes
+	{"meeting", "negotiate-meeting", friend, meeting, 240}, // of 500 that the front desk accepts
 	{"notice", "notify-user", friend, observed, 0},
 }
 
-// interviewed lets the hub answer some questions. Now and then somebody reads along.
+// interviewed lets the hub answer some questions. Sometimes it also reads the conversation
+// meanwhile.
 func interviewed(ctx context.Context, st *conversation) error {
 	st.questions = 1 + rand.IntN(5)
 	if err := st.say(ctx, fmt.Sprintf("ask %d %s", st.questions, st.id)); err != nil {
@@ -37,7 +38,7 @@ func interviewed(ctx context.Context, st *conversation) error {
 	return err
 }
 
-// readAlong asks for the conversation while it goes on.
+// readAlong reads the conversation while it continues, in half of all calls.
 func (st *conversation) readAlong(ctx context.Context) error {
 	if rand.IntN(2) == 0 {
 		return nil
@@ -58,7 +59,7 @@ func answered(ctx context.Context, st *conversation) error {
 	return st.answer(ctx, func(n int, _ string) string { return fmt.Sprintf("%s says %d", st.id, n) })
 }
 
-// observed says one thing and waits for what comes of it.
+// observed sends one message and waits for the result.
 func observed(ctx context.Context, st *conversation) error {
 	if err := st.say(ctx, "tell "+st.id); err != nil {
 		return err
@@ -67,7 +68,7 @@ func observed(ctx context.Context, st *conversation) error {
 	return err
 }
 
-// day is when people want to meet: the next Monday but one.
+// day is the proposed day of all meetings: a Monday at least a week from now.
 var day = func() string {
 	at := time.Now().UTC().AddDate(0, 0, 7)
 	for at.Weekday() != time.Monday {
@@ -76,7 +77,7 @@ var day = func() string {
 	return at.Format("2006-01-02")
 }()
 
-// meeting finds a time for a meeting.
+// meeting negotiates a time for a meeting.
 func meeting(ctx context.Context, st *conversation) error {
 	if err := st.say(ctx, "Could we meet? "+st.id); err != nil {
 		return err
@@ -92,7 +93,7 @@ func meeting(ctx context.Context, st *conversation) error {
 	})
 }
 
-// itemJSON is what the tests read of an item of the inbox.
+// itemJSON contains the fields of an item of the inbox that the tests read.
 type itemJSON struct {
 	ID, Kind, Task, State, By, Answer, Draft, Text, Caller string
 	Version                                                int64
@@ -117,8 +118,8 @@ func (w *twoHubs) items(ctx context.Context, state, kind string) ([]itemJSON, er
 	}
 }
 
-// asked lets me answer some questions in the inbox: with words, with the draft of the
-// answering agent, or with both at one time.
+// asked lets the owner answer some questions in the inbox: with text, with the draft of the
+// answering agent, or with both at the same time.
 func asked(ctx context.Context, st *conversation) error {
 	st.questions = 1 + rand.IntN(4)
 	if err := st.say(ctx, fmt.Sprintf("ask %d %s", st.questions, st.id)); err != nil {
@@ -145,7 +146,7 @@ func asked(ctx context.Context, st *conversation) error {
 	}
 }
 
-// purchase asks for something that I must approve, and lets me decide.
+// purchase requests a purchase that the owner must approve, and decides as the owner.
 func purchase(ctx context.Context, st *conversation) error {
 	if err := st.say(ctx, "buy "+st.id); err != nil {
 		return err
@@ -179,7 +180,7 @@ func (st *conversation) item(ctx context.Context) (*itemJSON, error) {
 	return nil, errors.New("the approval is not in the inbox")
 }
 
-// decide does one thing or another with an item, or both at one time.
+// decide applies one or the other decision to an item, or both at the same time.
 func (st *conversation) decide(ctx context.Context, it *itemJSON, one, other string) error {
 	verbs := [][]string{{one}, {one}, {other}, {one, other}}[rand.IntN(4)]
 	errs, won := make([]error, len(verbs)), make([]bool, len(verbs))
@@ -199,12 +200,12 @@ func (st *conversation) decide(ctx context.Context, it *itemJSON, one, other str
 	return errors.Join(errs...)
 }
 
-// settle does one of them, and reports whether it counts as far as I am told. The hub may
-// have taken it and died before it could say so.
+// settle applies one decision, and reports whether the hub confirmed it as effective. The hub
+// may have stored the decision and died before its answer.
 func (st *conversation) settle(ctx context.Context, it *itemJSON, verb string) (bool, error) {
 	r := hubtest.Request{URL: "/api/v1/inbox/" + it.ID + "/" + verb, Body: fmt.Sprintf(`{"text":"%s %s"}`, verb, st.id)}
 	if verb == "approve" && it.Kind == "question" {
-		r.Body = "{}" // the draft
+		r.Body = "{}" // sends the draft
 	}
 	err := st.w.near.call(ctx, me, r, nil)
 	if hubtest.Status(err) == http.StatusConflict {

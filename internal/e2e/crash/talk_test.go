@@ -15,15 +15,15 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// patience is how long a conversation may take, with all that happens to the hubs meanwhile.
+// patience is the time limit of a conversation, including all restarts of the hubs.
 const patience = 2 * time.Minute
 
-// The people, by their keys. Me is the owner of the near hub.
+// The keys of the callers. me is the owner of the near hub.
 const (
 	me       = "me-key-0123456789"
 	partner  = "partner-key-0123456789"  // is trusted to propose
 	friend   = "friend-key-0123456789"   // is trusted to act at the front desk
-	stranger = "stranger-key-0123456789" // is trusted with nothing
+	stranger = "stranger-key-0123456789" // is not trusted
 )
 
 const nearConfig = `
@@ -56,12 +56,12 @@ answers:
 
 const farConfig = "idempotency: {header: true, message_id: true}\n"
 
-// twoHubs are the hubs and the conversations at them.
+// twoHubs holds the hubs and their conversations.
 type twoHubs struct {
 	t         *testing.T
 	p         *processes
 	near, far *hub
-	runs      string        // where the program of the till writes what it does
+	runs      string        // file in which the program of the till records its actions
 	over      chan struct{} // closed after the last kill
 	mu        sync.Mutex    // guards all
 	all       []*conversation
@@ -90,7 +90,8 @@ func (w *twoHubs) trust(entry string) {
 	}
 }
 
-// begin begins a conversation. Its id is the id of its task, of its session, and in its texts.
+// begin begins a conversation. Its id is also the id of its task and of its session, and is
+// part of its texts.
 func (w *twoHubs) begin(k *kind) *conversation {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,7 +120,7 @@ func (w *twoHubs) hold(k *kind) {
 	}
 }
 
-// kill kills hubs n times: mostly the near one, and sometimes both at one time.
+// kill kills hubs n times: mostly the near one, and sometimes both at the same time.
 func (w *twoHubs) kill(n int) {
 	defer close(w.over)
 	for w.p.killed(w.near.name)+w.p.killed(w.far.name) < n && !w.t.Failed() {
@@ -142,8 +143,8 @@ func (w *twoHubs) kill(n int) {
 	}
 }
 
-// TestConversationsSurviveKills holds conversations of all kinds at one time while the hubs are
-// killed, and looks at what has become of them.
+// TestConversationsSurviveKills holds conversations of all kinds concurrently while the hubs
+// are killed, and then checks them.
 func TestConversationsSurviveKills(t *testing.T) {
 	n := number(t, "PARLEY_TALK_KILLS", 40)
 	began := time.Now()
@@ -162,7 +163,7 @@ func TestConversationsSurviveKills(t *testing.T) {
 		(time.Since(began) - held).Round(time.Millisecond), w.p.slow.Round(time.Millisecond), len(w.all), ends)
 }
 
-// query is a query string of names and values, without those that are empty.
+// query returns a query string of names and values, without empty values.
 func query(pairs ...string) string {
 	q := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// taskJSON are the members of a task that the tests read.
+// taskJSON contains the members of a task that the tests read.
 type taskJSON struct {
 	ID, ContextID string
 	History       []messageJSON
@@ -56,7 +56,7 @@ func (p parts) text() string {
 
 func (m *messageJSON) text() string { return m.Parts.text() }
 
-// state is the state without the prefix of the protocol, such as "COMPLETED".
+// state returns the state without the prefix of the protocol, such as "COMPLETED".
 func (s *statusJSON) state() string { return strings.TrimPrefix(s.State, "TASK_STATE_") }
 
 func (t *taskJSON) state() string { return t.Status.state() }
@@ -67,7 +67,7 @@ func ended(state string) bool {
 	return state == "COMPLETED" || state == "FAILED" || state == "CANCELED" || state == "REJECTED"
 }
 
-// text is the text of all artifacts.
+// text returns the text of all artifacts.
 func (t *taskJSON) text() string {
 	var b strings.Builder
 	for i := range t.Artifacts {
@@ -76,7 +76,7 @@ func (t *taskJSON) text() string {
 	return b.String()
 }
 
-// reply is the result of a completed task, else the text of its status.
+// reply returns the result of a completed task, else the text of its status.
 func (t *taskJSON) reply() string {
 	if text := t.text(); text != "" && t.state() == "COMPLETED" {
 		return text
@@ -84,10 +84,10 @@ func (t *taskJSON) reply() string {
 	return t.Status.Message.text()
 }
 
-// sending is a message to send. Empty members are left out.
+// sending is a message to send. Empty members are omitted.
 type sending struct {
 	task, context, id, text, session string
-	// waits leaves it to the hub when to answer: with the first question or the end.
+	// waits makes the hub answer with the first question or at the end of the task.
 	waits bool
 }
 
@@ -107,7 +107,7 @@ func (s sending) body() string {
 	}
 	b, err := json.Marshal(request)
 	if err != nil {
-		panic(fmt.Sprintf("message %+v: %v", s, err)) // strings alone
+		panic(fmt.Sprintf("message %+v: %v", s, err)) // cannot happen with strings alone
 	}
 	return string(b)
 }

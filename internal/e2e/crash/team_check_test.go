@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// check looks at all plans, and returns how they have ended.
+// check checks all plans, and returns the number of each outcome.
 func (w *team) check() map[string]int {
 	ctx, cancel := context.WithTimeout(w.t.Context(), teamPatience)
 	defer cancel()
@@ -41,7 +41,7 @@ func (w *team) check() map[string]int {
 	return ends
 }
 
-// executions reads what delegates have done, by who and key.
+// executions reads the executions of delegates, by delegate and key.
 func (w *team) executions() (map[string][]execution, error) {
 	b, err := os.ReadFile(w.log)
 	if err != nil {
@@ -58,7 +58,7 @@ func (w *team) executions() (map[string][]execution, error) {
 	return all, nil
 }
 
-// delegations are what the planner asks for a plan, by who and what.
+// delegations returns the expected messages of the planner for a plan, by delegate.
 func (st *plan) delegations() map[string][]string {
 	all := map[string][]string{}
 	for _, who := range members {
@@ -95,8 +95,8 @@ func (st *plan) check(ctx context.Context, t *taskJSON, done map[string][]execut
 	return errors.Join(errs...)
 }
 
-// checkDelegation looks at the tasks of a delegation. It reports whether it has failed
-// without a word.
+// checkDelegation checks the tasks of a delegation. It reports whether the delegation has
+// failed without a message.
 func (st *plan) checkDelegation(ctx context.Context, who, key, answer string, done []execution) (silent bool, err error) {
 	tasks, err := st.tasksOf(ctx, who, key)
 	if err != nil {
@@ -124,18 +124,19 @@ func (st *plan) checkDelegation(ctx context.Context, who, key, answer string, do
 	return false, st.checkExecutions(who, key, said[0], t, done)
 }
 
-// Why a delegation to the worker may have failed.
+// Reasons for which a delegation to the worker may fail.
 const (
-	// unknown is in the reason of a task whose worker was lost when its caller had been told
-	// something: the message is not given to another one then.
+	// unknown is part of the reason of a task whose worker was lost after its caller had
+	// received output. The message is not given to another worker in this case.
 	unknown = "it is unknown what it has done"
-	// tired is in that of a task whose message three workers had, of which none is left.
+	// tired is part of the reason of a task whose message was given to three workers, all of
+	// which were lost.
 	tired = "it is tried 3 times"
 )
 
-// mayFail reports whether the delegation may have failed: the tasks of the agent elsewhere
-// are lost when it is killed, what a worker has begun to answer is not begun again, and
-// nothing is begun a fourth time.
+// mayFail reports whether the delegation may have failed. The remote agent loses its tasks when
+// it is killed. A worker's message is not executed again after its first output, and no message
+// is executed a fourth time.
 func (st *plan) mayFail(who string, t *taskJSON) bool {
 	switch who {
 	case "faraway":
@@ -147,13 +148,13 @@ func (st *plan) mayFail(who string, t *taskJSON) bool {
 	return false
 }
 
-// checkExecutions sees that nothing was executed after the hub knew that it was done.
+// checkExecutions checks that nothing was executed after the hub had completed the task.
 func (st *plan) checkExecutions(who, key, said string, t *taskJSON, done []execution) error {
 	completed, err := time.Parse(time.RFC3339Nano, t.Status.Timestamp)
 	if err != nil {
 		return err
 	}
-	completed = completed.Add(time.Millisecond) // times of hubs are cut
+	completed = completed.Add(time.Millisecond) // timestamps of hubs are truncated
 	if done == nil {
 		for _, at := range st.w.asks[who+" "+key] {
 			if at.After(completed) {

@@ -21,9 +21,9 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// Variables of the processes of delegates.
+// Environment variables of the processes of delegates.
 const (
-	hookVar = "CRASH_HOOK" // the address of the test, which each phase is reported to
+	hookVar = "CRASH_HOOK" // the address of the test, to which each phase is reported
 	logVar  = "CRASH_LOG"
 )
 
@@ -33,7 +33,7 @@ const (
 	packerRole = "packer"
 )
 
-// execution is a line of what a delegate has done.
+// execution is a line in the log of a delegate.
 type execution struct {
 	Agent string `json:"agent"`
 	Key   string `json:"key"`
@@ -43,7 +43,7 @@ type execution struct {
 	At   time.Time `json:"at"`
 }
 
-// write makes a line durable.
+// write appends the line durably.
 func (e execution) write() error {
 	e.At = time.Now()
 	line, err := json.Marshal(e)
@@ -58,7 +58,7 @@ func (e execution) write() error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// tell tells the test where a delegate is. The test may kill somebody before it answers.
+// tell reports the phase of a delegate to the test, which may kill a process before it answers.
 func tell(ctx context.Context, agent, what, key string) {
 	q := url.Values{"at": {agent + " " + what}, "key": {key}}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, os.Getenv(hookVar)+"?"+q.Encode(), nil)
@@ -70,8 +70,8 @@ func tell(ctx context.Context, agent, what, key string) {
 	}
 }
 
-// do does what a delegate was told, such as "do k1": it returns what the planner is to hear,
-// or a question.
+// do performs an instruction such as "do k1". It returns the answer to the planner, or a
+// question.
 func do(ctx context.Context, agent, told string, asked bool) (answer, question string, err error) {
 	what, key, _ := strings.Cut(told, " ")
 	if what == "ask" && !asked {
@@ -90,7 +90,7 @@ func do(ctx context.Context, agent, told string, asked bool) (answer, question s
 	return token(agent, key, e.Run), "", nil
 }
 
-// token is what a delegate answers.
+// token is the answer of a delegate.
 func token(agent, key, run string) string { return fmt.Sprintf("token(%s,%s,%s)", agent, key, run) }
 
 // pack is the program of the worker at the queue.
@@ -117,7 +117,7 @@ func pack(ctx context.Context) error {
 	return nil
 }
 
-// firstSaid returns what the task in a file began with.
+// firstSaid returns the first message of the task in a file.
 func firstSaid(file string) (string, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -130,7 +130,7 @@ func firstSaid(file string) (string, error) {
 	return t.History[0].text(), nil
 }
 
-// serveRemote is the process of the agent elsewhere.
+// serveRemote runs the process of the remote agent.
 func serveRemote(ctx context.Context) error {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", os.Getenv(addrVar))
 	if err != nil {
@@ -150,7 +150,7 @@ func serveRemote(ctx context.Context) error {
 	return (&http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}).Serve(l)
 }
 
-// remote is the agent elsewhere.
+// remote is the remote agent.
 type remote struct{}
 
 // Execute implements a2asrv.AgentExecutor.

@@ -8,24 +8,24 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/openaitest"
 )
 
-// The members of the team, to whom the planner delegates.
+// members are the members of the team, to which the planner delegates.
 var members = []string{"writer", "critic", "faraway", "packer"}
 
-// What the models are told about what they are.
+// The prompts by which the models recognize their roles.
 const (
 	plannerPrompt = "You are the planner of a team."
 	memberPrompt  = "You are a member of a team: "
 )
 
 var (
-	// order is what the planner is told: a key, and who is to be asked first.
+	// order matches an instruction to the planner: a key, and the member to ask first.
 	order = regexp.MustCompile(`plan (\w+)(?: ask (\w+))?`)
-	// told is what a member is told.
+	// told matches an instruction to a member.
 	told   = regexp.MustCompile(`do (\w+)`)
 	tokens = regexp.MustCompile(`token\([^()]*\)`)
 )
 
-// script is what the models say. It depends on the request alone.
+// script returns the turns of the models. It depends on the request alone.
 func (w *team) script(r *openaitest.Request) openaitest.Turn {
 	if strings.Contains(r.Last("system"), plannerPrompt) {
 		return w.planner(r)
@@ -80,7 +80,7 @@ func delegation(to, prompt string) openaitest.Call {
 	return openaitest.CallOf("agent_run_"+to, map[string]string{"prompt": prompt})
 }
 
-// results are what members have answered, or that they did not.
+// results returns the answers of members, or their failures.
 func results(r *openaitest.Request) []string {
 	var all []string
 	for i := range r.Messages {
@@ -90,7 +90,7 @@ func results(r *openaitest.Request) []string {
 		}
 		found := tokens.FindAllString(m.Text(), -1)
 		slices.Sort(found)
-		found = slices.Compact(found) // the text and the data of an answer say the same
+		found = slices.Compact(found) // the text and the data of an answer are the same
 		if len(found) == 0 {
 			found = []string{"nothing(" + m.ToolCallID + ")"}
 		}
@@ -99,8 +99,8 @@ func results(r *openaitest.Request) []string {
 	return all
 }
 
-// stages tells the world where a turn is: before its first chunk, within it, and before its
-// end mark.
+// stages reports the phases of a turn to the team: before its first chunk, within it, and
+// before its end mark.
 func (w *team) stages(who, key string) func(int, int) {
 	return func(n, of int) {
 		switch n {

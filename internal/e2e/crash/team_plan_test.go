@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// plan is one task of the planner, with what its reader has read, who resumes after each kill.
+// plan is one task of the planner with its reader, which resumes after each kill.
 type plan struct {
 	reader
 	w      *team
@@ -18,7 +18,7 @@ type plan struct {
 	key    string
 	struck bool // guarded by team.mu
 	err    error
-	// answered says that the question has got its answer.
+	// answered is set once the question has been answered.
 	answered bool
 }
 
@@ -41,7 +41,7 @@ func (st *plan) perform() {
 	}
 }
 
-// say sends a message, the same one until the hub has taken it.
+// say sends a message, and repeats it until the hub has accepted it.
 func (st *plan) say(ctx context.Context, text string, n int) error {
 	body := sending{task: st.task(), context: "ctx-" + st.key, id: fmt.Sprint(st.key, "-", n), text: text}.body()
 	if err := st.w.hub.call(ctx, "", hubtest.Request{URL: "/v1/a2a/planner/message:send", Body: body}, nil); err != nil {

@@ -17,10 +17,10 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/openaitest"
 )
 
-// teamPatience is how long a plan may take, with all that happens meanwhile.
+// teamPatience is the time limit of a plan, including all restarts.
 const teamPatience = 3 * time.Minute
 
-// The victims.
+// The names of the victims.
 const (
 	theHub    = "hub"
 	theRemote = "remote"
@@ -28,11 +28,11 @@ const (
 	everybody = "everybody"
 )
 
-// moment is when somebody is killed, and who.
+// moment is the phase at which a victim is killed, with the victim.
 type moment struct {
 	at  string
 	who string
-	// later is up to how long after it.
+	// later is the longest delay of the kill after the phase.
 	later time.Duration
 	// ask is the member that asks back, or empty.
 	ask string
@@ -80,11 +80,11 @@ type team struct {
 	victims map[string][]victim
 	models  *openaitest.Server
 	hook    *httptest.Server
-	log     string // what delegates have done
+	log     string // log of the delegates' executions
 
 	mu    sync.Mutex // guards the fields below
 	plans map[string]*plan
-	asks  map[string][]time.Time // when a member that is a model was asked, by member and key
+	asks  map[string][]time.Time // times of the requests to members that are models, by member and key
 }
 
 func newTeam(t *testing.T) *team {
@@ -120,7 +120,7 @@ func newTeam(t *testing.T) *team {
 	return w
 }
 
-// member is a process that is killed at times.
+// member is a process that the scenario kills.
 type member struct {
 	t       *testing.T
 	command hubtest.Command
@@ -128,7 +128,7 @@ type member struct {
 	now     *hubtest.Process
 }
 
-// member returns a process of the team, which is not started yet.
+// member returns a process of the team without starting it.
 func (w *team) member(role, ready string, c hubtest.Command, addr string) *member {
 	c.Env = []string{roleVar + "=" + role, addrVar + "=" + addr, hookVar + "=" + w.hook.URL, logVar + "=" + w.log}
 	return &member{t: w.t, command: c, ready: ready}
@@ -143,15 +143,15 @@ func (m *member) start() error {
 
 func (m *member) victim(name string) victim { return victim{name, func() { m.now.Kill() }, m.start} }
 
-// asked notes that a member that is a model was asked.
+// asked records a request to a member that is a model.
 func (w *team) asked(who, key string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asks[who+" "+key] = append(w.asks[who+" "+key], time.Now())
 }
 
-// at is called at each phase of a plan. If victims are to be killed there, they are dead when it
-// returns.
+// at is called at each phase of a plan. If the plan kills victims at this phase, they are dead
+// when it returns.
 func (w *team) at(where, key string) {
 	w.mu.Lock()
 	st := w.plans[strings.TrimSuffix(key, "q")]
@@ -173,8 +173,8 @@ func (w *team) begin(m moment) *plan {
 	return st
 }
 
-// perform performs plans until one has come to a moment. A plan may pass by it, when a member was
-// killed by another plan.
+// perform performs plans until one has reached a moment. A plan may skip it if another plan
+// killed one of its members.
 func (w *team) perform(m moment) {
 	for range 3 {
 		st := w.begin(m)
@@ -188,8 +188,8 @@ func (w *team) perform(m moment) {
 	}
 }
 
-// TestTeamSurvivesKills performs plans in which processes are killed at each moment there is, and
-// looks at what has become of them.
+// TestTeamSurvivesKills performs plans in which processes are killed at each possible moment,
+// and then checks the results.
 func TestTeamSurvivesKills(t *testing.T) {
 	n := number(t, "PARLEY_TEAM_KILLS", len(moments))
 	began := time.Now()
@@ -218,7 +218,7 @@ func TestTeamSurvivesKills(t *testing.T) {
 	}
 }
 
-// unstruck returns the moments to which no plan has come.
+// unstruck returns the moments that no plan has reached.
 func (w *team) unstruck() []string {
 	var all []string
 	for _, st := range w.plans {

@@ -84,8 +84,7 @@ func TestFunctionLengthRule(t *testing.T) {
 	}
 }
 
-// functionLengths returns the sorted lengths of all functions, and the functions that are too
-// long.
+// functionLengths returns the sorted lengths of all functions, and the limits that they exceed.
 func functionLengths(code []*source) (lengths []int, problems []string) {
 	var long []string
 	for _, s := range code {
