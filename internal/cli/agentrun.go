@@ -24,12 +24,12 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// agentCmd is the family of commands that are agents.
+// agentCmd is the family of commands that run agents.
 type agentCmd struct {
 	Run agentRunCmd `cmd:"" help:"Let a program perform the tasks of an agent at a bus."`
 }
 
-// agentRunCmd is a worker of an agent at a bus.
+// agentRunCmd runs a worker of an agent at a bus.
 type agentRunCmd struct {
 	Bus         string        `help:"The address of the broker: nats://, tls://, amqp:// or amqps:// ($$PARLEY_BUS); without it, that of the hub whose data folder is --data." from:"PARLEY_BUS" placeholder:"URL"`
 	Data        string        `help:"The data folder of a hub on this machine, which says where its broker is (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`
@@ -81,7 +81,7 @@ func (c *agentRunCmd) Run(ctx context.Context, o *OS) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = runs.close() }() // what stays is for the next worker
+	defer func() { _ = runs.close() }() // the next worker removes the rest
 	x.Runs = runs.path
 	return o.interruptible(ctx, func(in interrupts) error {
 		if w.Bus, w.Keys, err = c.open(in.soft, w); err != nil {
@@ -104,7 +104,7 @@ func (c *agentRunCmd) Run(ctx context.Context, o *OS) error {
 	})
 }
 
-// unreachable says of an error about a broker that is away that nobody was reached.
+// unreachable adds client.ErrUnreachable to an error about an unreachable broker.
 func unreachable(err error) error {
 	if errors.Is(err, bus.ErrUnavailable) {
 		return fmt.Errorf("%w: %w", client.ErrUnreachable, err)
@@ -112,7 +112,7 @@ func unreachable(err error) error {
 	return err
 }
 
-// open connects to the broker, and finds out which hubs are believed.
+// open connects to the broker and returns the keys of the trusted hubs.
 func (c *agentRunCmd) open(ctx context.Context, w *worker.Worker) (bus.Bus, *bus.Keyring, error) {
 	var keys []bus.HubKey
 	for _, text := range c.HubKey {
@@ -147,10 +147,10 @@ func (c *agentRunCmd) open(ctx context.Context, w *worker.Worker) (bus.Bus, *bus
 	return b, ring, nil
 }
 
-// busNameOf returns the name of a worker's agent on the bus, as it is spelled there.
+// busNameOf returns the name of a worker's agent on the bus, in its spelling there.
 func busNameOf(w *worker.Worker) task.Agent { return cmp.Or(w.Name, task.AgentNamed(w.Card.Name)) }
 
-// worker makes the worker of what the flags say.
+// worker creates the worker from the flags.
 func (c *agentRunCmd) worker() (*worker.Worker, error) {
 	program := c.Program
 	if len(program) > 0 && program[0] == "--" {
@@ -187,7 +187,7 @@ func (c *agentRunCmd) worker() (*worker.Worker, error) {
 	}, nil
 }
 
-// check refuses what would fail each task.
+// check refuses settings with which every task would fail.
 func (c *agentRunCmd) check(program string) error {
 	if c.Name != "" {
 		if err := protocol.WorkAt(task.Agent(c.Name)).Check(); err != nil {
@@ -201,7 +201,7 @@ func (c *agentRunCmd) check(program string) error {
 			return usagef("--dir: %s is not a folder", c.Dir)
 		}
 		if strings.Contains(program, "/") {
-			return nil // it is in that folder
+			return nil // relative to that folder
 		}
 	}
 	if _, err := exec.LookPath(program); err != nil {
@@ -210,7 +210,7 @@ func (c *agentRunCmd) check(program string) error {
 	return nil
 }
 
-// card is what the agent says of itself.
+// card returns the card of the agent, from the flags and the file.
 func (c *agentRunCmd) card() (*a2a.AgentCard, error) {
 	described := &a2a.AgentCard{Name: c.Name, Version: "1.0.0"}
 	if c.Card != "" {

@@ -103,7 +103,7 @@ func (c *agentsListCmd) table() *table[adminjson.Agent] {
 	}}
 }
 
-// agentTrouble says what is wrong with an agent, or nothing.
+// agentTrouble returns the problems of an agent, or an empty text.
 func agentTrouble(r *adminjson.Remote) string {
 	var all []string
 	if r.Health.Error != "" {
@@ -178,7 +178,7 @@ func (c *agentsShowCmd) Run(ctx context.Context, o *OS) error {
 	}).print(ctx, o)
 }
 
-// describeAgent says all that is known of an agent.
+// describeAgent describes an agent for a person.
 func describeAgent(a *adminjson.Agent) string {
 	var b strings.Builder
 	row := func(name, value string) {
@@ -286,7 +286,8 @@ func (c *agentsAddCmd) request(o *OS) (*adminjson.NewAgent, error) {
 	return n, err
 }
 
-// credentials returns those of the environment, or what becomes of those that there are.
+// credentials returns the credentials in the environment, or none, with the handling of the
+// stored ones.
 func (c *agentsAddCmd) credentials(o *OS) (made adminjson.CredentialsUpdate, err error) {
 	if c.KeyEnv+c.BearerEnv+c.HeaderEnv == "" {
 		made.Given = c.NoCredentials
@@ -344,14 +345,14 @@ func (c *agentsRemoveCmd) Run(ctx context.Context, o *OS) error {
 	}).print(ctx, o)
 }
 
-// agentsAskFlags are the flags of the commands that ask agents.
+// agentsAskFlags are the flags of the commands that call agents.
 type agentsAskFlags struct {
 	hubFlags
 	Name []string `arg:"" optional:"" help:"The names of the agents; without any, all that are elsewhere."`
 	JSON bool     `name:"json" help:"Print what was found as JSON, one a line."`
 }
 
-// agentsProbeCmd asks agents whether they answer.
+// agentsProbeCmd checks whether agents answer.
 type agentsProbeCmd struct{ agentsAskFlags }
 
 // Help shows an example.
@@ -363,7 +364,7 @@ Example:
     parley agents probe researcher`
 }
 
-// Run asks the agents.
+// Run probes the agents.
 func (c *agentsProbeCmd) Run(ctx context.Context, o *OS) error { return c.each(ctx, o, "probe") }
 
 // agentsRefreshCmd reads the cards of agents again.
@@ -378,13 +379,13 @@ Example:
     parley agents refresh researcher`
 }
 
-// Run asks the agents.
+// Run reads the cards.
 func (c *agentsRefreshCmd) Run(ctx context.Context, o *OS) error { return c.each(ctx, o, "refresh") }
 
 const askHelp = `Piped output has six columns separated by tabs: name, up or down, milliseconds, number of skills, changed or ` +
 	`unchanged, error. The exit code is 1 if an agent does not answer.`
 
-// each asks agents one after the other.
+// each calls the agents one after the other.
 func (c *agentsAskFlags) each(ctx context.Context, o *OS, verb string) error {
 	return o.interruptible(ctx, func(in interrupts) error {
 		names, err := c.names(in.soft)
@@ -412,7 +413,7 @@ func (c *agentsAskFlags) each(ctx context.Context, o *OS, verb string) error {
 	})
 }
 
-// names returns the agents to ask.
+// names returns the names of the agents to call.
 func (c *agentsAskFlags) names(ctx context.Context) ([]string, error) {
 	if len(c.Name) > 0 {
 		return c.Name, nil
@@ -451,7 +452,7 @@ func probeText(p *adminjson.Probe) string {
 	return fmt.Sprintf("%s is %s: %d skills, %.1f ms, card %s%s\n", plain(p.Agent.Name), state, p.SkillCount, p.LatencyMs, card, colon(p.Error))
 }
 
-// colon puts an error behind a sentence.
+// colon formats an error for the end of a sentence.
 func colon(text string) string {
 	if text == "" {
 		return ""

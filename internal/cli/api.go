@@ -14,19 +14,18 @@ import (
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
-// hubFlags are the flags of the commands that speak to a hub's own interface, below
-// /api/v1.
+// hubFlags are the flags of the commands that use a hub's own interface, /api/v1.
 type hubFlags struct {
 	URL    string `help:"Where the hub is ($$PARLEY_URL)." default:"${url}" from:"PARLEY_URL" placeholder:"URL"`
 	APIKey string `name:"api-key" help:"The credential to send ($$PARLEY_API_KEY)." from:"PARLEY_API_KEY" placeholder:"KEY"`
 	certFlags
 }
 
-// maxAnswer is the largest answer of a hub that is read.
+// maxAnswer is the maximum size of an answer of a hub in bytes.
 const maxAnswer = 64 << 20
 
-// ask calls a method of a path such as /api/v1/keys, with in as the body unless it
-// is nil, and decodes the answer into out.
+// ask sends a request, which is a method and a path such as "GET /api/v1/keys". The body is in
+// as JSON, unless in is nil. It decodes the answer into out.
 func (f *hubFlags) ask(ctx context.Context, request string, in, out any) error {
 	req, err := f.request(ctx, request, in)
 	if err != nil {
@@ -55,7 +54,7 @@ func (f *hubFlags) ask(ctx context.Context, request string, in, out any) error {
 	return nil
 }
 
-// direct returns a client that follows nobody elsewhere: the credential goes to the hub
+// direct returns a client that follows no redirects, so that the credential is sent to the hub
 // only.
 func (f *hubFlags) direct() (*http.Client, error) {
 	t, err := f.transport()
@@ -65,11 +64,11 @@ func (f *hubFlags) direct() (*http.Client, error) {
 	}, err
 }
 
-// maxEvent is the longest line of a stream that is read.
+// maxEvent is the maximum length of a line of a stream in bytes.
 const maxEvent = 1 << 20
 
-// events opens a stream of events at a path below /api/v1. Its body is the caller's to
-// close, and ctx ends it.
+// events opens a stream of events at a path below /api/v1. The caller closes its body, and the
+// stream ends with ctx.
 func (f *hubFlags) events(ctx context.Context, path string) (*http.Response, error) {
 	req, err := f.request(ctx, "GET "+adminapi.Root+path, nil)
 	if err != nil {
@@ -88,7 +87,7 @@ func (f *hubFlags) events(ctx context.Context, path string) (*http.Response, err
 	return resp, nil
 }
 
-// streamBody lets go of the connections of a client when it is closed.
+// streamBody closes the idle connections of its client when it is closed.
 type streamBody struct {
 	io.ReadCloser
 	here *http.Client
@@ -124,7 +123,7 @@ func (f *hubFlags) request(ctx context.Context, request string, in any) (*http.R
 	return req, nil
 }
 
-// base returns the URL with a scheme: one in the clear is for this machine only.
+// base returns the URL with a scheme. The default is https, and http for this machine.
 func (f *hubFlags) base() string {
 	base := f.URL
 	if !strings.Contains(base, "://") {
@@ -147,7 +146,7 @@ func (f *hubFlags) unreachable(ctx context.Context, err error) error {
 	return fmt.Errorf("%s %w: %w%s", f.URL, client.ErrUnreachable, err, hint)
 }
 
-// refusal returns what the hub says is wrong.
+// refusal returns the error message of the hub.
 func (f *hubFlags) refusal(resp *http.Response, body []byte) error {
 	var answer struct {
 		Error struct {

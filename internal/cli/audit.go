@@ -27,7 +27,7 @@ type auditCmd struct {
 	Export auditExportCmd `cmd:"" help:"Write the audit log to a file or to standard output."`
 }
 
-// auditFlags say where the log is.
+// auditFlags select the log.
 type auditFlags struct {
 	Data string `help:"The data folder, whether its hub runs or not (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`
 }
@@ -103,7 +103,7 @@ func counted(n int, word string) string {
 	return strconv.Itoa(n) + " " + word + "s"
 }
 
-// check is what the log is held against.
+// check returns the heads and the key against which the log is verified.
 func (c *auditVerifyCmd) check() (check audit.Check, err error) {
 	for _, text := range c.Head {
 		m, err := audit.ParseMark(text)
@@ -126,7 +126,7 @@ func (c *auditVerifyCmd) check() (check audit.Check, err error) {
 		return check, nil
 	}
 	own := filepath.Join(cmp.Or(c.Data, defaultData), hubkey.FileName)
-	if f, err := os.Open(own); err == nil { // somebody else may not be able to read it
+	if f, err := os.Open(own); err == nil { // the file may be unreadable for this user
 		key, err := hubkey.Audit(own)
 		if err = errors.Join(err, f.Close()); err != nil {
 			return check, err
@@ -164,13 +164,13 @@ func entriesText(n uint64) string {
 	return strconv.FormatUint(n, 10) + " entries"
 }
 
-// auditFilter says which entries are meant.
+// auditFilter selects entries by time.
 type auditFilter struct {
 	Since string `help:"From this time on: 2026-11-22T12:00:00Z, 2026-11-22, or how long ago, such as 24h." placeholder:"TIME"`
 	Until string `help:"Before this time." placeholder:"TIME"`
 }
 
-// query returns the times of the filter.
+// query returns a query for the times of the filter.
 func (f *auditFilter) query(now time.Time) (q audit.Query, err error) {
 	if q.Since, err = moments(f.Since, now); err != nil {
 		return q, usagef("--since %w", err)
@@ -181,7 +181,7 @@ func (f *auditFilter) query(now time.Time) (q audit.Query, err error) {
 	return q, nil
 }
 
-// moments reads a time, or how long ago it was.
+// moments parses a time, or a duration before now.
 func moments(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -239,7 +239,7 @@ func (c *auditListCmd) Run(ctx context.Context, o *OS) error {
 		return t.print(o, last(c.Limit, func(yield func(*audit.Line, error) bool) {
 			for line, err := range audit.Read(in.soft, dir, q, 0) {
 				if err == nil {
-					line.Raw = bytes.Clone(line.Raw) // it is good until the next one is read
+					line.Raw = bytes.Clone(line.Raw) // the next read overwrites it
 				}
 				if !yield(line, err) {
 					return
@@ -260,13 +260,13 @@ func auditRow(e *audit.Line) []any {
 	}
 }
 
-// writeRaw writes an entry as it stands in the log.
+// writeRaw writes the line of an entry unchanged.
 func writeRaw(w io.Writer, v any) error {
 	_, err := w.Write(v.(*audit.Line).Raw)
 	return err
 }
 
-// subjectText names a subject on one line.
+// subjectText returns a subject on one line.
 func subjectText(s *audit.Subject) string {
 	words := []string{strings.TrimSpace(s.Kind + " " + s.ID)}
 	if s.Task != "" && s.Task != s.ID {

@@ -39,14 +39,15 @@ Examples:
     parley audit export --format csv --since 2026-11-01 --until 2026-12-01 > november.csv`
 }
 
-// manifest says what an export has.
+// manifest describes an exported file.
 type manifest struct {
 	File   string `json:"file"`
 	Format string `json:"format"`
 	SHA256 string `json:"sha256"`
 	Log    string `json:"log"`
 	Key    string `json:"key"`
-	// Entries from First to Last; Prev is the hash of the one before.
+	// Entries is the number of entries from First to Last; Prev is the hash of the entry
+	// before.
 	Entries uint64     `json:"entries"`
 	First   uint64     `json:"first"`
 	Prev    audit.Hash `json:"prev"`
@@ -79,13 +80,13 @@ func (c *auditExportCmd) Run(ctx context.Context, o *OS) error {
 	})
 }
 
-// exported is what is exported.
+// exported selects the entries to export.
 type exported struct {
 	dir string
 	q   audit.Query
 }
 
-// toFile writes a file that is not there, and its manifest.
+// toFile creates a file that does not exist yet, and its manifest.
 func (c *auditExportCmd) toFile(ctx context.Context, from exported, rep *audit.Report) error {
 	f, err := os.OpenFile(c.Out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -139,7 +140,7 @@ func (c *auditExportCmd) write(ctx context.Context, w io.Writer, from exported) 
 	return m, table.Error()
 }
 
-// cells is an entry as a row of csv.
+// cells returns an entry as a row of csv.
 func cells(e *audit.Entry) []string {
 	var detail []string
 	for name, value := range e.Detail {
@@ -152,7 +153,7 @@ func cells(e *audit.Entry) []string {
 		e.Prev.String(), e.Hash.String(),
 	}
 	for i, cell := range row {
-		// A spreadsheet takes such a text for a formula (OWASP, CSV injection).
+		// A spreadsheet would evaluate such a text as a formula (OWASP, CSV injection).
 		if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
 			row[i] = "'" + cell
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/parley-a2a/parley/internal/server"
 )
 
-// openBusOf connects to the broker of the hub whose data folder is at a path, and returns
-// the hub's key.
+// openBusOf connects to the broker of the hub whose data folder is given, and returns the hub's
+// key.
 func openBusOf(ctx context.Context, data string, log *slog.Logger) (bus.Bus, []bus.HubKey, error) {
 	c, err := natsbus.ReadContact(filepath.Join(data, natsbus.ContactFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -40,7 +40,7 @@ func openBusOf(ctx context.Context, data string, log *slog.Logger) (bus.Bus, []b
 	return b, []bus.HubKey{key}, nil
 }
 
-// busName is what --bus or bus.url says, for people.
+// busName returns the value of --bus or bus.url without credentials.
 func busName(at string) string {
 	if at == config.BusOff {
 		return at

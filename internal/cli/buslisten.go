@@ -18,7 +18,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// checkBusListen refuses to let other machines reach the hub's broker without TLS.
+// checkBusListen refuses an address of the hub's broker that other machines can reach without
+// TLS.
 func checkBusListen(c *config.Bus) error {
 	if c.Listen == "" || client.Loopback(c.Listen) || c.TLS.Cert != "" {
 		return nil
@@ -28,8 +29,8 @@ func checkBusListen(c *config.Bus) error {
 		"workers there need a key each, which \"parley keys add --bus-agent NAME\" makes", c.Listen)
 }
 
-// openKeyed connects to the broker of a hub elsewhere with the key of an agent, or to one
-// whose certificate is signed by an authority of one's own.
+// openKeyed connects to the broker of a remote hub with the key of an agent, or to a broker
+// whose certificate is signed by a private authority.
 func (c *agentRunCmd) openKeyed(ctx context.Context, name task.Agent, o natsbus.Options) (bus.Bus, error) {
 	for one := range strings.SplitSeq(c.Bus, ",") {
 		if !strings.HasPrefix(one, "tls://") {
@@ -63,13 +64,13 @@ func (c *agentRunCmd) openKeyed(ctx context.Context, name task.Agent, o natsbus.
 	return b, nil
 }
 
-// refused says what is wrong with the key: the broker refuses it at once, or a moment later.
+// refused returns the error for a refused key. The broker refuses it at once or a moment later.
 func (c *agentRunCmd) refused(name task.Agent) error {
 	return fmt.Errorf("%w by the broker at %s: it must be a key for the agent %q, as it is spelled, that is neither revoked nor expired; parley keys add --bus-agent makes one",
 		natsbus.ErrRefused, server.RedactedURL(c.Bus), name)
 }
 
-// busFlags puts the flags about the broker that the hub brings along over the file.
+// busFlags applies the flags about the hub's own broker to the configuration.
 func (c *serveCmd) busFlags(b *config.Bus) error {
 	if wrong := config.CheckBusURL(c.Bus); wrong != "" {
 		return usagef("--bus %s", wrong)

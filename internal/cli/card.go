@@ -51,7 +51,7 @@ func (c *cardCmd) Run(ctx context.Context, o *OS) error {
 	})
 }
 
-// printRaw writes JSON as it came: indented for a person, on one line otherwise.
+// printRaw writes received JSON: indented on a terminal, on one line otherwise.
 func printRaw(o *OS, raw []byte) error {
 	var b bytes.Buffer
 	write := json.Compact
@@ -66,7 +66,7 @@ func printRaw(o *OS, raw []byte) error {
 	return err
 }
 
-// cardText is a card for a person.
+// cardText formats a card for a person.
 func cardText(card *a2a.AgentCard) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n%s\n", card.Name, card.Version, card.Description)
@@ -113,7 +113,7 @@ func capabilities(c *a2a.AgentCapabilities) string {
 	return strings.Join(can, ", ")
 }
 
-// schemes describes the credentials that the card asks for.
+// schemes describes the credentials that the card requires.
 func schemes(card *a2a.AgentCard) []string {
 	var names []string
 	for name, scheme := range card.SecuritySchemes {

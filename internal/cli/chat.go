@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/client"
 )
 
-// chatCmd talks with an agent.
+// chatCmd is a conversation with an agent.
 type chatCmd struct {
 	target
 	Skill   string `help:"The skill to ask for." placeholder:"ID"`
@@ -31,7 +31,7 @@ Example:
     parley chat --agent interview`
 }
 
-// Run reads lines and shows replies until there are no more lines.
+// Run sends each line as a message and shows the replies until the input ends.
 func (c *chatCmd) Run(ctx context.Context, o *OS) error {
 	return c.call(ctx, func(cl *client.Client) error {
 		talk := conversation{cmd: c, client: cl, os: o, contextID: c.Context}
@@ -57,19 +57,19 @@ func (c *chatCmd) Run(ctx context.Context, o *OS) error {
 	})
 }
 
-// conversation is what chat remembers between lines.
+// conversation is the state of a chat between lines.
 type conversation struct {
 	cmd       *chatCmd
 	client    *client.Client
 	os        *OS
 	contextID string
 	taskID    a2a.TaskID // the task that waits for an answer
-	// shown is what that task has said so far.
+	// shown are the parts of that task that were shown.
 	shown map[a2a.ArtifactID]a2a.ContentParts
 }
 
-// line acts on a line and reports whether it was the last one. Only an agent that
-// cannot be reached ends the conversation with an error.
+// line handles a line and reports whether it was the last one. Only an unreachable agent ends
+// the conversation with an error.
 func (t *conversation) line(ctx context.Context, line string) (quit bool, err error) {
 	switch line {
 	case "":
@@ -115,7 +115,7 @@ func (t *conversation) say(ctx context.Context, text string) error {
 	})
 }
 
-// remember keeps what the next message must refer to.
+// remember keeps the ids for the next message.
 func (t *conversation) remember(f *client.Fold) {
 	t.taskID = ""
 	res := f.Result()

@@ -96,7 +96,7 @@ func (c *checkCmd) list(w io.Writer) error {
 	return nil
 }
 
-// files reads what the flags name. Known failures are nil if there is no such flag.
+// files reads the files that the flags name. Known failures are nil without the flag.
 func (c *checkCmd) files() (known []check.Known, documents []*acts.Document, err error) {
 	if c.Known != "" {
 		data, err := os.ReadFile(c.Known)
@@ -118,7 +118,7 @@ func (c *checkCmd) files() (known []check.Known, documents []*acts.Document, err
 	return known, documents, nil
 }
 
-// checkOptions makes the options, and listens for webhooks.
+// checkOptions creates the options, and listens for webhooks.
 func (c *checkCmd) checkOptions() (check.Options, error) {
 	transport, err := c.transport()
 	if err != nil {
@@ -152,7 +152,7 @@ func (c *checkCmd) checkOptions() (check.Options, error) {
 	return o, nil
 }
 
-// grpc connects to an interface with what the flags name.
+// grpc connects to a gRPC interface with the certificates of the flags.
 func (c *checkCmd) grpc(ctx context.Context, url string) (wire.Conn, error) {
 	config, err := c.config()
 	if err != nil {
@@ -161,8 +161,7 @@ func (c *checkCmd) grpc(ctx context.Context, url string) (wire.Conn, error) {
 	return caller.ConnectTLS(ctx, url, config)
 }
 
-// write writes the report in all forms that were asked for, and says by the exit code
-// how it is.
+// write writes the report in all requested forms, and returns the exit code for its result.
 func (c *checkCmd) write(w io.Writer, r *check.Report, suites []*acts.Report) error {
 	if c.JUnit != "" {
 		if err := writeFile(c.JUnit, r.JUnit); err != nil {
@@ -188,7 +187,7 @@ func (c *checkCmd) write(w io.Writer, r *check.Report, suites []*acts.Report) er
 	return err
 }
 
-// escaped makes text that came from a server safe for a terminal.
+// escaped removes control characters from text of a server.
 type escaped struct{ w io.Writer }
 
 func (e escaped) Write(p []byte) (int, error) {
@@ -198,7 +197,7 @@ func (e escaped) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// writeFile makes a file out of what f writes.
+// writeFile creates a file with the output of f.
 func writeFile(path string, f func(io.Writer) error) error {
 	file, err := os.Create(path)
 	if err != nil {

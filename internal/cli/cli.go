@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/server"
 )
 
-// The exit codes of every command.
+// Exit codes of all commands.
 const (
 	exitOK          = 0
 	exitFailed      = 1
@@ -22,10 +22,10 @@ const (
 	exitUnreachable = 4
 )
 
-// exit is an error that chooses the exit code.
+// exit is an error with an exit code.
 type exit struct {
 	code int
-	err  error // nil if everything has been said
+	err  error // nil if the error was printed already
 }
 
 func (e *exit) Error() string {
@@ -36,7 +36,7 @@ func (e *exit) Error() string {
 }
 func (e *exit) Unwrap() error { return e.err }
 
-// usagef returns an error in how the command was called.
+// usagef returns an error about the arguments of the command.
 func usagef(format string, args ...any) error {
 	return &exit{exitUsage, fmt.Errorf(format, args...)}
 }
@@ -65,8 +65,7 @@ type commands struct {
 	Version versionCmd `cmd:"" help:"Print the version."`
 }
 
-// Main runs the command that args name, without the program's name, and returns its
-// exit code.
+// Main runs the command that args name, without the program's name, and returns its exit code.
 func Main(ctx context.Context, args []string, o OS) int {
 	parser, err := newParser(&o)
 	if err != nil {
@@ -89,11 +88,11 @@ func Main(ctx context.Context, args []string, o OS) int {
 	return report(o.Stderr, name(kctx), kctx.Run())
 }
 
-// stopped is the panic by which help ends the parsing.
+// stopped is the panic value by which the help flag stops the parser.
 type stopped int
 
-// parse returns the chosen command, or an exit code if the parser has done all that
-// there was to do.
+// parse returns the chosen command. It returns an exit code instead if the parser has already
+// answered, for example with help.
 func parse(parser *kong.Kong, args []string) (kctx *kong.Context, code int, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -137,7 +136,7 @@ func environment(o *OS) kong.Resolver {
 	})
 }
 
-// name returns the command's words, such as "parley tasks get".
+// name returns the words of the command, such as "parley tasks get".
 func name(kctx *kong.Context) string {
 	words := []string{"parley"}
 	for _, p := range kctx.Path {
@@ -148,7 +147,7 @@ func name(kctx *kong.Context) string {
 	return strings.Join(words, " ")
 }
 
-// report says what went wrong and returns the exit code.
+// report prints an error and returns the exit code.
 func report(w io.Writer, command string, err error) int {
 	if err == nil {
 		return exitOK

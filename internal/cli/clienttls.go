@@ -8,14 +8,14 @@ import (
 	"github.com/parley-a2a/parley/internal/file/tlsfile"
 )
 
-// certFlags say whom a command trusts over TLS, and with which certificate it calls.
+// certFlags are the trusted authorities and the client certificate for TLS.
 type certFlags struct {
 	CA         string `name:"ca" help:"The authorities to trust over TLS instead of the system's, as PEM ($$PARLEY_CA)." from:"PARLEY_CA" placeholder:"FILE"`
 	ClientCert string `name:"client-cert" help:"The certificate to show over TLS, as PEM ($$PARLEY_CLIENT_CERT)." from:"PARLEY_CLIENT_CERT" placeholder:"FILE"`
 	ClientKey  string `name:"client-key" help:"The private key of that certificate, as PEM ($$PARLEY_CLIENT_KEY)." from:"PARLEY_CLIENT_KEY" placeholder:"FILE"`
 }
 
-// files returns the files; nil if there are none.
+// files returns the names of the files; nil if no flag is set.
 func (c *certFlags) files() *client.TLS {
 	if *c == (certFlags{}) {
 		return nil
@@ -23,7 +23,7 @@ func (c *certFlags) files() *client.TLS {
 	return &client.TLS{CertFile: c.ClientCert, KeyFile: c.ClientKey, CAFile: c.CA}
 }
 
-// config reads the files, and says which one is wrong; nil if there are none.
+// config reads the files. Its errors name the flag. It returns nil if no flag is set.
 func (c *certFlags) config() (*tls.Config, error) {
 	switch {
 	case *c == (certFlags{}):
@@ -38,12 +38,12 @@ func (c *certFlags) config() (*tls.Config, error) {
 	return config, nil
 }
 
-// named puts the flag in front of an error of a file.
+// named puts the flag before an error about a file.
 func (c *certFlags) named(err error) error {
 	return tlsfile.Named(err, map[string]string{"cert": "--client-cert", "key": "--client-key", "ca": "--ca"})
 }
 
-// transport returns the default transport with the files in it.
+// transport returns the default transport with the certificates of the flags.
 func (c *certFlags) transport() (*http.Transport, error) {
 	config, err := c.config()
 	t := http.DefaultTransport.(*http.Transport).Clone()

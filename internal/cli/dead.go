@@ -54,7 +54,7 @@ func (c *deadListCmd) Run(ctx context.Context, o *OS) error {
 	return o.interruptible(ctx, func(in interrupts) error { return t.print(o, c.all(in.soft)) })
 }
 
-// all returns all letters that are asked for.
+// all returns the selected letters.
 func (c *deadListCmd) all(ctx context.Context) iter.Seq2[*deadletter.Letter, error] {
 	q := url.Values{"queue": {c.Queue}, "task": {c.Task}}
 	return pages(ctx, &c.hubFlags, deadPath+"?"+q.Encode(), func(p *adminapi.DeadList) ([]deadletter.Letter, string) {
@@ -90,7 +90,7 @@ type someLetters struct {
 	All   bool     `help:"All there are."`
 }
 
-// each does something to the letters, and prints a row for each.
+// each sends a request for each letter, and prints a row for each.
 func (c *someLetters) each(ctx context.Context, o *OS, request func(id string) string) error {
 	if (len(c.ID) > 0) == (c.Queue != "" || c.All) {
 		return usagef("name letters, or say --queue NAME or --all")

@@ -29,7 +29,7 @@ import (
 	"github.com/parley-a2a/parley/internal/server"
 )
 
-// doctorCmd says what is weak about how a hub is set up.
+// doctorCmd reports weaknesses in the configuration of a hub.
 type doctorCmd struct {
 	hubFlags
 	Data    string `help:"The data folder (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`
@@ -52,7 +52,7 @@ Examples:
     parley doctor --explain "caller=corp:ann role=partner op=send agent=translator"`
 }
 
-// Run looks at everything and prints what there is to say.
+// Run collects the facts and prints the findings.
 func (c *doctorCmd) Run(ctx context.Context, o *OS) error {
 	cfg, err := (&serveCmd{Config: c.Config, Data: c.Data}).settings(o)
 	if err != nil {
@@ -89,7 +89,7 @@ func (c *doctorCmd) print(o *OS, f *doctor.Finding) error {
 	return err
 }
 
-// facts finds out what there is to know.
+// facts collects the facts for the findings.
 func (c *doctorCmd) facts(ctx context.Context, cfg *config.Config) *doctor.Facts {
 	f := &doctor.Facts{
 		Now: time.Now(), PublicURL: cfg.PublicURL, AllowAnonymous: cfg.AllowAnonymous, Issuers: len(cfg.Auth.Tokens),
@@ -110,7 +110,7 @@ func (c *doctorCmd) facts(ctx context.Context, cfg *config.Config) *doctor.Facts
 	return f
 }
 
-// hereURL is where this machine reaches the hub that cfg configures.
+// hereURL returns the URL at which this machine reaches the hub of a configuration.
 func hereURL(cfg *config.Config) string {
 	scheme := "http://"
 	if cfg.TLS.On() {
@@ -123,13 +123,13 @@ func hereURL(cfg *config.Config) string {
 	return scheme + net.JoinHostPort(host, port)
 }
 
-// keys reads the keys in the data folder, or asks the hub that has it.
+// keys reads the keys in the data folder, or requests them from the hub that uses it.
 func (c *doctorCmd) keys(ctx context.Context, cfg *config.Config, f *doctor.Facts) {
 	for _, k := range cfg.Auth.Keys() {
 		f.Keys = append(f.Keys, doctor.Key{ID: k.ID, Agent: k.Principal.ID, Roles: k.Principal.Roles, Owners: append(k.Principal.Orgs, k.Principal.Org)})
 	}
 	if _, err := os.Stat(filepath.Join(cfg.Data, server.StoreName)); errors.Is(err, fs.ErrNotExist) {
-		return // there is no hub yet, and so no key
+		return // no hub has run here, so there are no keys
 	}
 	list := func(d keyDesk) error {
 		all, err := d.list(ctx)
@@ -162,7 +162,7 @@ func moment(t *time.Time) time.Time {
 	return *t
 }
 
-// openingsOf returns what a configuration opens.
+// openingsOf returns the settings of a configuration that widen access.
 func openingsOf(cfg *config.Config) []doctor.Opening {
 	var out []doctor.Opening
 	rules := func(key, who string, list []string) {
@@ -199,7 +199,7 @@ func openingsOf(cfg *config.Config) []doctor.Opening {
 	return out
 }
 
-// secretFiles are the files that only the hub should read, as far as they are there.
+// secretFiles returns the existing files that only the hub should read.
 func secretFiles(cfg *config.Config) []doctor.File {
 	paths := []string{cfg.Data}
 	for _, name := range []string{seal.FileName, tokenexchange.FileName, server.StoreName} {
@@ -219,7 +219,7 @@ func secretFiles(cfg *config.Config) []doctor.File {
 	return out
 }
 
-// peersOf are those whom the hub calls by its configuration.
+// peersOf returns the servers that the hub calls by its configuration.
 func peersOf(cfg *config.Config) []peerAt {
 	var out []peerAt
 	for i := range cfg.Agents {
@@ -239,19 +239,19 @@ func peersOf(cfg *config.Config) []peerAt {
 }
 
 const (
-	// peerTime is how long a peer may take to answer.
+	// peerTime is the time that a peer has to answer.
 	peerTime = 5 * time.Second
-	// peersAtOnce is how many are asked at one time.
+	// peersAtOnce is the number of peers that are called concurrently.
 	peersAtOnce = 8
 )
 
-// peerAt is a peer, and how it is called over TLS.
+// peerAt is a peer with the TLS files for its calls.
 type peerAt struct {
 	doctor.Peer
 	tls directory.TLS
 }
 
-// askPeers asks each peer whether it answers, and for the time.
+// askPeers calls each peer, and records whether it answers and the difference of its clock.
 func askPeers(ctx context.Context, peers []peerAt) []doctor.Peer {
 	out := make([]doctor.Peer, len(peers))
 	var all errgroup.Group
@@ -272,11 +272,12 @@ func askPeers(ctx context.Context, peers []peerAt) []doctor.Peer {
 			return nil
 		})
 	}
-	_ = all.Wait() // none of them fails
+	_ = all.Wait() // the functions return no errors
 	return out
 }
 
-// askPeer takes any answer for one: what is at the root of an agent's host is not known.
+// askPeer calls a peer. It accepts any answer, because the content at the root of an agent's
+// host is not known.
 func askPeer(ctx context.Context, client *http.Client, p *doctor.Peer) {
 	ctx, cancel := context.WithTimeout(ctx, peerTime)
 	defer cancel()
@@ -297,7 +298,7 @@ func askPeer(ctx context.Context, client *http.Client, p *doctor.Peer) {
 	}
 	_ = resp.Body.Close()
 	if there, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
-		// The date has whole seconds, and was written somewhere between.
+		// The date has whole seconds, and was written at some time during the request.
 		middle := asked.Add(time.Since(asked) / 2)
 		if d := there.Add(time.Second / 2).Sub(middle); d.Abs() > time.Second {
 			p.Skew = d

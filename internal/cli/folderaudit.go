@@ -12,10 +12,10 @@ import (
 	"github.com/parley-a2a/parley/internal/server"
 )
 
-// folderAudit writes down what an operator does to the data of a hub that does not run.
+// folderAudit records changes of an operator to the data of a hub that does not run.
 type folderAudit struct{ log *audit.Log }
 
-// openFolderAudit opens the audit log of a data folder that this process holds.
+// openFolderAudit opens the audit log of a data folder that this process has locked.
 func openFolderAudit(data string) (*folderAudit, error) {
 	place, err := server.AuditFolder(data)
 	if err != nil || place == "" {
@@ -29,7 +29,7 @@ func openFolderAudit(data string) (*folderAudit, error) {
 	return &folderAudit{log}, err
 }
 
-// do makes a change: it is written down before, and what came of it after.
+// do makes a change. It records the attempt before and the result after it.
 func (f *folderAudit) do(r *audit.Record, change func(r *audit.Record) error) error {
 	if f.log == nil {
 		return change(r)

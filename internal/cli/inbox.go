@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
-// inboxCmd is the family of commands about what waits for a person.
+// inboxCmd is the family of commands about the items that wait for a person.
 type inboxCmd struct {
 	List    inboxListCmd    `cmd:"" help:"List what waits for you."`
 	Show    inboxShowCmd    `cmd:"" help:"Show an item with all that it says."`
@@ -53,14 +53,14 @@ func (c *inboxListCmd) Run(ctx context.Context, o *OS) error {
 	})
 }
 
-// rowText is how much of a text stands in a list, in runes.
+// rowText is the maximum length of a text in a list, in runes.
 const rowText = 60
 
 func itemRow(it *inbox.Item) []any {
 	return []any{it.ID, it.Kind, it.State, dash(plain(it.Caller)), dash(plain(string(it.Agent))), timeOrNever(it.Expires), clip.Fit(plain(it.Text), rowText)}
 }
 
-// plain is printable, in one column.
+// plain makes a text printable on one line.
 func plain(s string) string { return strings.Join(strings.Fields(printable(s)), " ") }
 
 // oneItem are the flags of the commands about one item.
@@ -70,7 +70,7 @@ type oneItem struct {
 	JSON bool   `name:"json" help:"Print the item as JSON."`
 }
 
-// settle settles the item and says what has become of it.
+// settle settles the item and prints its new state.
 func (c *oneItem) settle(ctx context.Context, o *OS, verb, text string) error {
 	return (&asking[inbox.Item]{
 		hubFlags: &c.hubFlags, request: "POST " + inboxPath + "/" + url.PathEscape(c.ID) + "/" + verb,
@@ -94,7 +94,7 @@ func (c *inboxShowCmd) Run(ctx context.Context, o *OS) error {
 	return (&asking[inbox.Item]{hubFlags: &c.hubFlags, request: "GET " + inboxPath + "/" + url.PathEscape(c.ID), json: c.JSON, text: itemText}).print(ctx, o)
 }
 
-// itemText is an item for a person.
+// itemText formats an item for a person.
 func itemText(it *inbox.Item) string {
 	var b strings.Builder
 	row := func(name, value string) {
@@ -145,7 +145,7 @@ func (c *inboxAnswerCmd) Run(ctx context.Context, o *OS) error {
 	return c.settle(ctx, o, "answer", c.Text)
 }
 
-// inboxApproveCmd approves.
+// inboxApproveCmd approves an item.
 type inboxApproveCmd struct{ oneItem }
 
 // Help shows an example.
@@ -157,12 +157,12 @@ Example:
     parley inbox approve mfrggzdfmztwq2lk`
 }
 
-// Run approves.
+// Run approves the item.
 func (c *inboxApproveCmd) Run(ctx context.Context, o *OS) error {
 	return c.settle(ctx, o, "approve", "")
 }
 
-// inboxRefuseCmd refuses.
+// inboxRefuseCmd refuses an item.
 type inboxRefuseCmd struct {
 	oneItem
 	Reason string `help:"Why; the caller is told." placeholder:"TEXT"`
@@ -177,7 +177,7 @@ Example:
     parley inbox refuse mfrggzdfmztwq2lk --reason "not this week"`
 }
 
-// Run refuses.
+// Run refuses the item.
 func (c *inboxRefuseCmd) Run(ctx context.Context, o *OS) error {
 	return c.settle(ctx, o, "refuse", c.Reason)
 }

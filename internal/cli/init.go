@@ -16,7 +16,7 @@ import (
 //go:embed template
 var template embed.FS
 
-// initCmd writes the files that a person begins with.
+// initCmd writes the initial files of a hub.
 type initCmd struct {
 	Force  bool   `help:"Overwrite files that are there."`
 	Schema bool   `help:"Print the JSON Schema of parley.yaml and write nothing."`
@@ -65,7 +65,7 @@ func (c *initCmd) Run(o *OS) error {
 	return nil
 }
 
-// free reports files that would be overwritten.
+// free returns an error if files would be overwritten.
 func (c *initCmd) free(names []string) error {
 	var taken []string
 	for _, name := range names {
@@ -97,11 +97,10 @@ func (c *initCmd) write(files fs.FS, name string) error {
 	if err := os.WriteFile(to, content, mode); err != nil {
 		return err
 	}
-	return os.Chmod(to, mode) // a file that was there kept its mode
+	return os.Chmod(to, mode) // an existing file kept its mode
 }
 
-// shown is the folder as a person may read it: relative if it is below the current
-// one.
+// shown returns the folder for a person: relative if it is below the current one.
 func (c *initCmd) shown() string {
 	wd, err := os.Getwd()
 	if err != nil {
@@ -114,7 +113,7 @@ func (c *initCmd) shown() string {
 	return rel
 }
 
-// enter is how to go to the folder, if it is another one.
+// enter returns the shell command that changes to the folder, if it is another one.
 func (c *initCmd) enter() string {
 	if dir := c.shown(); dir != "." {
 		return "cd " + quote(dir) + " && "

@@ -28,22 +28,21 @@ type keysCmd struct {
 	Revoke keysRevokeCmd `cmd:"" help:"Make a key useless."`
 }
 
-// keysFlags say where the keys are: on a running hub, or in the folder of one that
-// does not run.
+// keysFlags select the keys: those of a running hub, or those in the folder of a hub that does
+// not run.
 type keysFlags struct {
 	hubFlags
 	Data string `help:"The data folder of a hub that does not run, in place of --url." placeholder:"DIR"`
 }
 
-// keyDesk does the work of the commands.
+// keyDesk performs the operations of the commands.
 type keyDesk interface {
 	add(ctx context.Context, n *adminapi.NewKey) (*adminapi.MadeKey, error)
 	list(ctx context.Context) ([]adminapi.Key, error)
 	revoke(ctx context.Context, id string, after time.Duration) (*adminapi.Key, error)
 }
 
-// at calls f with the desk that the flags mean. fresh says that the folder may be
-// made for it.
+// at calls f with the desk that the flags select. If fresh is set, the folder may be created.
 func (k *keysFlags) at(ctx context.Context, fresh bool, f func(keyDesk) error) error {
 	if k.Data == "" {
 		return f(&k.hubFlags)
@@ -54,7 +53,7 @@ func (k *keysFlags) at(ctx context.Context, fresh bool, f func(keyDesk) error) e
 	return inFolder(ctx, k.Data, func(ring *auth.Keyring) error { return f(folderKeys{ring, k.Data}) })
 }
 
-// inFolder calls f with the keys in a data folder that nobody uses.
+// inFolder calls f with the keys in a data folder that no hub uses.
 func inFolder(ctx context.Context, path string, f func(*auth.Keyring) error) (err error) {
 	dir, err := datadir.Open(path)
 	if busy := new(datadir.InUseError); errors.As(err, &busy) {
@@ -76,7 +75,7 @@ func inFolder(ctx context.Context, path string, f func(*auth.Keyring) error) (er
 	return f(ring)
 }
 
-// The desk of a running hub.
+// hubFlags is the desk of a running hub.
 
 const keysPath = adminapi.Root + "/keys"
 
@@ -118,7 +117,7 @@ func (k folderKeys) add(ctx context.Context, n *adminapi.NewKey) (made *adminapi
 	return made, err
 }
 
-// audited makes a change that the audit log of the folder tells of.
+// audited makes a change and records it in the audit log of the folder.
 func (k folderKeys) audited(r *audit.Record, change func(r *audit.Record) error) (err error) {
 	log, err := openFolderAudit(k.data)
 	if err != nil {
@@ -154,7 +153,7 @@ func (k folderKeys) revoke(ctx context.Context, id string, after time.Duration) 
 	return &d, nil
 }
 
-// keysAddCmd makes a key.
+// keysAddCmd creates a key.
 type keysAddCmd struct {
 	keysFlags
 	Bus     string   `name:"bus-agent" help:"Make a key for workers of the agent with this name on the hub's own bus, as it is spelled there, in place of one for a caller." placeholder:"NAME"`
@@ -184,7 +183,7 @@ A hub that does not run is named by its data folder:
     parley keys add --agent me --role admin --data ./parley-data`
 }
 
-// Run makes the key.
+// Run creates the key.
 func (c *keysAddCmd) Run(ctx context.Context, o *OS) error {
 	n := &adminapi.NewKey{BusAgent: c.Bus, AgentID: c.Agent, DisplayName: c.Name, Roles: c.Role}
 	switch len(c.Owner) {
@@ -222,7 +221,7 @@ func (c *keysAddCmd) Run(ctx context.Context, o *OS) error {
 	})
 }
 
-// advice says what the key is good for, and what has changed.
+// advice describes the use of the new key and the changes that it causes.
 func (c *keysAddCmd) advice(k *adminapi.MadeKey) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "This is key %s of %s, good %s. It is not shown again.\n", k.ID, printable(k.AgentID), until(&k.Key))
@@ -254,7 +253,7 @@ func hasRole(k *adminapi.Key, role string) bool {
 	return false
 }
 
-// until says how long a key is good.
+// until describes the end of a key's validity.
 func until(k *adminapi.Key) string {
 	if k.ExpiresAt == nil {
 		return "until it is revoked"

@@ -25,7 +25,7 @@ type mcpCmd struct {
 	LogLevel string   `name:"log-level" help:"The least level to log on standard error: debug, info, warn or error." enum:"debug,info,warn,error" default:"warn" placeholder:"LEVEL"`
 }
 
-// Help shows how hosts are told about it.
+// Help shows how hosts are configured.
 func (mcpCmd) Help() string {
 	return `Speaks the Model Context Protocol (MCP) on standard input and output, for a running hub: hosts such as Claude ` +
 		`Desktop, VS Code or Cursor start it. It ends when its input does, and calls under way are canceled then. A hub ` +
@@ -71,7 +71,7 @@ func (c *mcpCmd) Run(ctx context.Context, o *OS) error {
 		return usagef("--log-level: %w", err)
 	}
 	logger := slog.New(slog.NewTextHandler(o.Stderr, &slog.HandlerOptions{Level: level}))
-	var web *http.Client // nil is the default of those who call
+	var web *http.Client // nil is the default client
 	if c.files() != nil {
 		var err error
 		if web, err = c.direct(); err != nil {
@@ -90,7 +90,7 @@ func (c *mcpCmd) Run(ctx context.Context, o *OS) error {
 	return o.interruptible(ctx, func(stop interrupts) error {
 		err := s.Serve(stop.soft, in, o.Stdout)
 		if errors.Is(err, errInterrupted) {
-			return nil // that is how a host may end it
+			return nil // a host may end the server so
 		}
 		return err
 	})

@@ -70,7 +70,7 @@ func noteTable(o *OS, asJSON bool) *table[adminjson.Note] {
 	}
 }
 
-// encode writes v on one line, fit for a page of HTML.
+// encode writes v on one line, with HTML characters escaped.
 func encode(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
 
 // memoryGetCmd prints a note.
@@ -104,8 +104,7 @@ func (c *memoryGetCmd) Run(ctx context.Context, o *OS) error {
 	})
 }
 
-// checkLength refuses a key that a hub would refuse, too, but for which a request has no
-// room.
+// checkLength refuses a key that is too long for a request. A hub would refuse it, too.
 func checkLength(key string) error {
 	if len(key) <= memory.MaxKey {
 		return nil
@@ -129,7 +128,7 @@ func printNote(w io.Writer, n *adminjson.Note, asJSON bool) error {
 	return err
 }
 
-// memorySetCmd remembers a note.
+// memorySetCmd sets a note.
 type memorySetCmd struct {
 	hubFlags
 	Key      string   `arg:"" help:"The key of the note: segments between slashes." placeholder:"KEY"`
@@ -151,7 +150,7 @@ Examples:
     parley memory set session/primary/draft < draft.txt`
 }
 
-// Run remembers the note.
+// Run sets the note.
 func (c *memorySetCmd) Run(ctx context.Context, o *OS) error {
 	if err := checkLength(c.Key); err != nil {
 		return err
@@ -174,8 +173,8 @@ func (c *memorySetCmd) Run(ctx context.Context, o *OS) error {
 	})
 }
 
-// text returns what to remember. That standard input was empty is more often a mistake than
-// an empty note.
+// text returns the text of the note. Empty standard input is an error: it is more often a
+// mistake than an empty note.
 func (c *memorySetCmd) text(stdin io.Reader) (string, error) {
 	if c.Text != nil {
 		return *c.Text, nil
@@ -190,7 +189,7 @@ func (c *memorySetCmd) text(stdin io.Reader) (string, error) {
 	return string(b), nil
 }
 
-// memoryDeleteCmd forgets notes.
+// memoryDeleteCmd deletes notes.
 type memoryDeleteCmd struct {
 	hubFlags
 	Key     string `arg:"" optional:"" help:"The key of the note." placeholder:"KEY"`
@@ -208,7 +207,7 @@ func (memoryDeleteCmd) Help() string {
     parley memory delete --session 3f2a`
 }
 
-// Run forgets the notes.
+// Run deletes the notes.
 func (c *memoryDeleteCmd) Run(ctx context.Context, o *OS) error {
 	path, chosen := noteAt(c.Key), 0
 	for _, s := range []string{c.Key, c.Prefix, c.Session} {

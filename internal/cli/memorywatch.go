@@ -18,7 +18,7 @@ import (
 	"github.com/parley-a2a/parley/internal/backoff"
 )
 
-// memoryWatchCmd prints notes as they are set.
+// memoryWatchCmd prints notes when they are set.
 type memoryWatchCmd struct {
 	hubFlags
 	Prefix   string `arg:"" optional:"" help:"How keys begin." placeholder:"PREFIX"`
@@ -51,7 +51,7 @@ func (c *memoryWatchCmd) Run(ctx context.Context, o *OS) error {
 		w := &noteWatch{cmd: c, out: o.Stdout, told: o.Stderr, retry: treeRetry, seen: make(map[string]noteSeen)}
 		err := w.follow(in.soft)
 		if in.soft.Err() != nil {
-			return nil // that is how watching ends
+			return nil // an interruption is the usual end
 		}
 		return err
 	})
@@ -61,25 +61,25 @@ func (c *memoryWatchCmd) Run(ctx context.Context, o *OS) error {
 type noteWatch struct {
 	cmd *memoryWatchCmd
 	out io.Writer
-	// told is told when the hub is away, and when it is back.
+	// told receives a message when the hub becomes unreachable, and when it is reachable again.
 	told io.Writer
-	// retry is the first pause before a stream that broke is taken up again.
+	// retry is the first pause before a broken stream is resumed.
 	retry   time.Duration
 	printed int
-	// seen has what was printed, so that a hub that begins anew repeats nothing. What has
-	// ended is forgotten when there is twice as much as kept.
+	// seen holds the printed notes, so that none is printed twice when a stream is resumed.
+	// Expired notes are removed when seen has more than twice kept entries.
 	seen map[string]noteSeen
 	kept int
 }
 
-// noteSeen is what is known of a note that was printed.
+// noteSeen holds the times of a printed note.
 type noteSeen struct{ updated, expires time.Time }
 
-// leastKept is how many notes are remembered before those that have ended are forgotten.
+// leastKept is the minimum number of notes that are kept before expired ones are removed.
 const leastKept = 1000
 
-// follow prints notes until there were enough, or until ctx ends. A stream that breaks is
-// taken up again; only the first one must be there at once.
+// follow prints notes until their number is reached, or until ctx ends. It resumes a broken
+// stream; only the first stream must open at once.
 func (w *noteWatch) follow(ctx context.Context) error {
 	pause, away := w.retry, false
 	for {
@@ -109,13 +109,13 @@ func (w *noteWatch) follow(ctx context.Context) error {
 	}
 }
 
-// errBusy is about a hub that is there and has no stream now.
+// errBusy is the error of a reachable hub that has no free stream.
 var errBusy = errors.New("not now")
 
-// passing reports whether another attempt may work.
+// passing reports whether another attempt may succeed.
 func passing(err error) bool { return errors.Is(err, client.ErrUnreachable) || errors.Is(err, errBusy) }
 
-// open begins a stream.
+// open opens a stream.
 func (w *noteWatch) open(ctx context.Context) (*http.Response, error) {
 	q := url.Values{"prefix": {w.cmd.Prefix}, "category": {w.cmd.Category}}
 	resp, err := w.cmd.events(ctx, "/memory/events?"+q.Encode())
@@ -134,7 +134,7 @@ func (w *noteWatch) open(ctx context.Context) (*http.Response, error) {
 	return nil, err
 }
 
-// show prints the notes of a stream. It reports whether there were enough.
+// show prints the notes of a stream. It reports whether the requested number is reached.
 func (w *noteWatch) show(stream io.Reader) (over bool, err error) {
 	lines := bufio.NewScanner(stream)
 	lines.Buffer(nil, maxEvent)
@@ -154,7 +154,7 @@ func (w *noteWatch) show(stream io.Reader) (over bool, err error) {
 	return false, nil
 }
 
-// fresh reports whether a note was not printed, and remembers it.
+// fresh reports whether a note was not printed before, and records it as printed.
 func (w *noteWatch) fresh(n *adminjson.Note) bool {
 	if s, ok := w.seen[n.Key]; ok && !n.UpdatedAt.After(s.updated) {
 		return false
@@ -168,7 +168,7 @@ func (w *noteWatch) fresh(n *adminjson.Note) bool {
 	return true
 }
 
-// print prints a note on a line.
+// print prints a note on one line.
 func (c *memoryWatchCmd) print(out io.Writer, n *adminjson.Note) error {
 	if c.JSON {
 		return json.NewEncoder(out).Encode(n)

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// listTimeout bounds the question for the agents of a hub, which only serves to
-	// explain a mistake.
+	// listTimeout bounds the request for the agents of a hub, which only serves to explain an
+	// error.
 	listTimeout = 2 * time.Second
-	// maxListed is how many agents an explanation names.
+	// maxListed is the maximum number of agents that an explanation names.
 	maxListed = 20
 )
 
-// missing says which agents there are, if err is that the one with the given name is
-// not there.
+// missing adds the names of the existing agents to err, if err means that the agent of the
+// flags does not exist.
 func (t *target) missing(ctx context.Context, err error) error {
 	if t.Agent == "" || !errors.Is(err, client.ErrNoCard) {
 		return err
@@ -34,8 +34,8 @@ func (t *target) missing(ctx context.Context, err error) error {
 	return fmt.Errorf("there is no agent %q at %s; the agents there are %s", t.Agent, t.URL, strings.Join(names, ", "))
 }
 
-// agents returns the names of the agents if the URL is that of a hub that tells
-// them, and nothing otherwise. Meant is the one whose title was given for its name.
+// agents returns the names of the agents if the URL is that of a hub that lists them. meant is
+// the name of the agent whose title was given as its name.
 func (t *target) agents(ctx context.Context) (names []string, meant string) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()

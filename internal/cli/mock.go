@@ -77,7 +77,7 @@ func (c *mockCmd) script(o *OS) (*mock.Config, error) {
 	return mock.Parse("-", src)
 }
 
-// serve listens, says where, and serves until ctx ends.
+// serve listens, prints the address, and serves until ctx ends.
 func (c *mockCmd) serve(ctx context.Context, cfg *mock.Config, o *OS) (err error) {
 	l, err := server.Listen(ctx, c.Listen, "--listen")
 	if err != nil {

@@ -23,7 +23,7 @@ type operatedTask struct {
 const operateHelp = `Needs an administrator: a key with the role admin, or a caller on the hub's machine while callers need no key. ` +
 	`What has ended stays so.`
 
-// operate does something to the task, and says what it is now.
+// operate performs an operation on the task, and prints its new state.
 func (c *operatedTask) operate(ctx context.Context, o *OS, verb string, op adminapi.Operation) error {
 	op.Owner = task.Owner(c.Owner)
 	return (&asking[adminapi.Operated]{
@@ -72,7 +72,7 @@ func (c *tasksFailCmd) Run(ctx context.Context, o *OS) error {
 	return c.operate(ctx, o, "fail", adminapi.Operation{Reason: c.Reason})
 }
 
-// tasksReassignCmd gives a task to another agent.
+// tasksReassignCmd assigns a task to another agent.
 type tasksReassignCmd struct {
 	operatedTask
 	Agent string `required:"" help:"The agent that gets it." placeholder:"NAME"`
@@ -88,12 +88,12 @@ Example:
     parley tasks reassign 01993d8e-7a11-7c3e-9d5f-0d6a4b1c2e3f --agent researcher-2`
 }
 
-// Run gives the task to another agent.
+// Run assigns the task to the other agent.
 func (c *tasksReassignCmd) Run(ctx context.Context, o *OS) error {
 	return c.operate(ctx, o, "reassign", adminapi.Operation{Agent: task.Agent(c.Agent)})
 }
 
-// pausedAgent are the flags of the commands that pause agents.
+// pausedAgent are the flags of the commands that pause and resume agents.
 type pausedAgent struct {
 	hubFlags
 	Name string `arg:"" help:"The name of the agent."`
@@ -128,7 +128,7 @@ Example:
 // Run pauses the agent.
 func (c *agentsPauseCmd) Run(ctx context.Context, o *OS) error { return c.set(ctx, o, "pause") }
 
-// agentsResumeCmd gives an agent messages again.
+// agentsResumeCmd resumes an agent.
 type agentsResumeCmd struct{ pausedAgent }
 
 // Help shows an example.
@@ -138,5 +138,5 @@ func (agentsResumeCmd) Help() string {
     parley agents resume researcher`
 }
 
-// Run gives the agent messages again.
+// Run resumes the agent.
 func (c *agentsResumeCmd) Run(ctx context.Context, o *OS) error { return c.set(ctx, o, "resume") }

@@ -10,18 +10,18 @@ import (
 	"syscall"
 )
 
-// OS is what a command sees of the world around it.
+// OS is the environment of a command.
 type OS struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// LookupEnv finds an environment variable. If nil, none is set.
+	// LookupEnv returns the value of an environment variable. If nil, none is set.
 	LookupEnv func(name string) (string, bool)
-	// Terminal says that a person reads Stdout.
+	// Terminal is true if Stdout is a terminal.
 	Terminal bool
-	// Typed says that a person types Stdin.
+	// Typed is true if Stdin is a terminal.
 	Typed bool
-	// Signals begins to deliver the signals that ask to stop, until stop is called. If
-	// nil, there are none.
+	// Signals starts the delivery of signals that ask the command to stop, until stop is
+	// called. If nil, no signals are delivered.
 	Signals func() (signals <-chan os.Signal, stop func())
 }
 
@@ -54,19 +54,19 @@ func isTerminal(f *os.File) bool {
 	return err != nil || !os.SameFile(info, null)
 }
 
-// errInterrupted is the cause of a context that a signal ended.
+// errInterrupted is the cause of a context that a signal has ended.
 var errInterrupted = errors.New("interrupted")
 
-// interrupts turns signals into contexts.
+// interrupts converts signals to contexts.
 type interrupts struct {
-	// soft ends with the first signal, or with the context that it was made from.
+	// soft ends with the first signal, or with its parent context.
 	soft context.Context
 	// hard ends with the second signal only.
 	hard context.Context
 }
 
-// interruptible calls f with contexts that signals end. Signals have their usual
-// effect again when it returns.
+// interruptible calls f with contexts that signals end. When it returns, signals have their
+// usual effect again.
 func (o *OS) interruptible(ctx context.Context, f func(in interrupts) error) error {
 	soft, cancelSoft := context.WithCancelCause(ctx)
 	defer cancelSoft(nil)

@@ -4,8 +4,8 @@ package cli
 
 import "io/fs"
 
-// renamesHeld says that a folder can be renamed in which a file is open.
+// renamesHeld reports whether a folder can be renamed while a file in it is open.
 const renamesHeld = false
 
-// isOurs reports true: the folder for temporary files is the user's own.
+// isOurs reports true: the folder for temporary files belongs to the user.
 func isOurs(fs.FileInfo) bool { return true }

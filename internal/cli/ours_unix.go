@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// renamesHeld says that a folder can be renamed in which a file is open.
+// renamesHeld reports whether a folder can be renamed while a file in it is open.
 const renamesHeld = true
 
-// isOurs reports whether a file is this user's, and closed to all others.
+// isOurs reports whether a file belongs to this user, and no other user has access to it.
 func isOurs(info fs.FileInfo) bool {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(s.Uid) == os.Getuid() && info.Mode().Perm()&0o077 == 0

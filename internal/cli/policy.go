@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// policyFacts finds out what there is to know of the policy.
+// policyFacts collects the facts about the policy.
 func policyFacts(cfg *config.Config, f *doctor.Facts) {
 	var err error
 	if f.Policy, err = cfg.Policy.Load(); err != nil {
@@ -41,7 +41,7 @@ func policyFailed(f *doctor.Facts) error {
 	return nil
 }
 
-// worldOf returns what a configuration says of agents and callers, without keys.
+// worldOf returns the agents and callers of a configuration, without the callers of keys.
 func worldOf(cfg *config.Config) policy.World {
 	d := &cfg.Directory
 	w := policy.World{
@@ -96,7 +96,7 @@ func values(m map[string]string) []string {
 	return out
 }
 
-// explain says whether the policy allows what a text asks for, and why.
+// explain prints whether the policy allows the operation of --explain, and by which rule.
 func (c *doctorCmd) explain(o *OS, cfg *config.Config) error {
 	rules, err := cfg.Policy.Load()
 	if err != nil {
@@ -122,7 +122,7 @@ func (c *doctorCmd) explain(o *OS, cfg *config.Config) error {
 	return err
 }
 
-// questionOf reads a question like "caller=ann op=send agent=echo".
+// questionOf parses a text like "caller=ann op=send agent=echo".
 func questionOf(text string) (*policy.Test, error) {
 	t := new(policy.Test)
 	keys := map[string]*string{"caller": &t.Caller, "owner": &t.Owner, "op": &t.Op, "agent": &t.Agent, "skill": &t.Skill}

@@ -10,14 +10,14 @@ import (
 // profileName is the value of --agents that serves the agent of the conformance kits.
 const profileName = "conformance"
 
-// profileData is the folder of that hub. It is not the usual one: tasks of agents that
-// are not served would fail there, and webhooks to this machine would be told.
+// profileData is the data folder of that hub. It is not the usual folder, because tasks of
+// other agents would fail there, and webhooks on this machine would be notified.
 const profileData = "parley-conformance"
 
-// profile is the configuration of a hub for conformance kits: the public ones ask for a
-// server that keeps to the specification where Parley has a choice, takes whatever
-// media type and context they come with, and tells a webhook on this machine. So much
-// trust is for this machine alone. No file changes any of it.
+// profile is the configuration of a hub for conformance kits. The public kits need a server
+// that follows the recommendations of the specification, accepts any media type and context,
+// and notifies a webhook on this machine. Such a hub listens on loopback addresses only. No
+// configuration file changes these settings.
 func (c *serveCmd) profile() (*config.Config, error) {
 	if c.Config != "" {
 		return nil, usagef("--agents %s takes no configuration file; leave out --config and $PARLEY_CONFIG", profileName)
@@ -34,7 +34,7 @@ func (c *serveCmd) profile() (*config.Config, error) {
 	}, nil
 }
 
-// checkProfile refuses addresses that others can reach.
+// checkProfile refuses addresses that other machines can reach.
 func checkProfile(cfg *config.Config) error {
 	if !cfg.Conformance {
 		return nil
@@ -47,7 +47,7 @@ func checkProfile(cfg *config.Config) error {
 	return nil
 }
 
-// profileText says at the start what is different about a hub for conformance kits.
+// profileText returns the start message about a hub for conformance kits.
 func profileText(cfg *config.Config) string {
 	if !cfg.Conformance {
 		return ""

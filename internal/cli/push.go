@@ -64,7 +64,7 @@ func (c *pushListCmd) Run(ctx context.Context, o *OS) error {
 	})
 }
 
-// hookTrouble says what is wrong with a webhook, or nothing.
+// hookTrouble returns the problem of a webhook, or an empty text.
 func hookTrouble(k *adminapi.Webhook) string {
 	switch {
 	case k.NextTry != nil:
@@ -87,7 +87,7 @@ func notTold(d *adminapi.DeadLetter) string {
 	return fmt.Sprintf("not told %d to %d: %s", d.First, d.Last, d.Reason)
 }
 
-// pushRedeliverCmd tells webhooks again.
+// pushRedeliverCmd repeats notifications.
 type pushRedeliverCmd struct {
 	hubFlags
 	Task   string `arg:"" help:"The id of the task."`
@@ -105,7 +105,7 @@ Examples:
     parley push redeliver 01993d8e-7a11-7c3e-9d5f-0d6a4b1c2e3f my-config`
 }
 
-// Run tells the webhooks again.
+// Run repeats the notifications.
 func (c *pushRedeliverCmd) Run(ctx context.Context, o *OS) error {
 	return (&asking[adminapi.WebhookList]{
 		hubFlags: &c.hubFlags, request: "POST " + pushPath + "/" + url.PathEscape(c.Task) + "/redeliver",
@@ -113,7 +113,7 @@ func (c *pushRedeliverCmd) Run(ctx context.Context, o *OS) error {
 	}).print(ctx, o)
 }
 
-// redelivered names the webhooks that are told again.
+// redelivered names the webhooks that are notified again.
 func redelivered(l *adminapi.WebhookList) string {
 	if len(l.Webhooks) == 0 {
 		return "Nothing to tell again.\n"

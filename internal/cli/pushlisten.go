@@ -20,7 +20,7 @@ import (
 	"github.com/parley-a2a/parley/push"
 )
 
-// pushListenCmd is a webhook that prints what it is told.
+// pushListenCmd is a webhook that prints its notifications.
 type pushListenCmd struct {
 	Listen        string   `help:"The address to listen on; port 0 takes any." default:"127.0.0.1:4180" placeholder:"ADDR"`
 	Token         string   `help:"The token that notifications must carry ($$PARLEY_PUSH_TOKEN)." from:"PARLEY_PUSH_TOKEN" placeholder:"TOKEN"`
@@ -45,10 +45,10 @@ Examples:
     parley push listen --json --count 3 > told.jsonl`
 }
 
-// shutdownListen is how long requests may take to be answered at the end.
+// shutdownListen is the time that requests have to be answered at the end.
 const shutdownListen = 5 * time.Second
 
-// Run listens until it is interrupted or has counted enough.
+// Run listens until it is interrupted or the requested number of notifications has arrived.
 func (c *pushListenCmd) Run(ctx context.Context, o *OS) error {
 	if c.Count < 0 {
 		return usagef("--count is negative")
@@ -74,8 +74,7 @@ func (c *pushListenCmd) Run(ctx context.Context, o *OS) error {
 	})
 }
 
-// serve takes notifications until ctx ends, enough have come, or nothing can be
-// printed any more.
+// serve accepts notifications until ctx ends, their number is reached, or printing fails.
 func (c *pushListenCmd) serve(ctx context.Context, l net.Listener, rc *push.Receiver, o *OS) error {
 	t := &told{o: o, json: c.JSON, count: c.Count, enough: make(chan struct{})}
 	rc.Handle, rc.Refused = t.handle, t.refused
@@ -103,7 +102,7 @@ func (c *pushListenCmd) serve(ctx context.Context, l net.Listener, rc *push.Rece
 	return t.err
 }
 
-// welcome says how a hub is told about this webhook.
+// welcome returns a text that shows how to register this webhook.
 func (c *pushListenCmd) welcome(addr *net.TCPAddr) string {
 	at := server.Reachable(addr)
 	config := fmt.Sprintf(`{"url":"http://%s/"`, at)
@@ -135,16 +134,16 @@ Or, for a task that is there already:
 type told struct {
 	o      *OS
 	json   bool
-	count  int           // 0 means no end
+	count  int           // 0 means no limit
 	enough chan struct{} // closed when nothing more will be printed
 
 	mu  sync.Mutex // guards the fields below and the output
 	n   int
 	end bool
-	err error // why nothing can be printed
+	err error // the error of printing
 }
 
-// errEnough is told to senders that come after the last notification.
+// errEnough answers notifications after the last one.
 var errEnough = errors.New("the listener stops")
 
 func (t *told) handle(_ context.Context, n *push.Notification) error {
@@ -183,7 +182,7 @@ func (t *told) print(n *push.Notification) error {
 	return err
 }
 
-// proofs says what a notification has proven.
+// proofs describes the verification of a notification.
 func proofs(n *push.Notification) string {
 	s := "not verified: nothing was asked for"
 	if len(n.Proofs) > 0 {
@@ -195,7 +194,7 @@ func proofs(n *push.Notification) string {
 	return s
 }
 
-// text is what a notification says to a person.
+// text returns a notification as text for a person.
 func (t *told) text(n *push.Notification) string {
 	event, err := n.Event()
 	if err != nil {
@@ -223,7 +222,7 @@ func (t *told) text(n *push.Notification) string {
 	return clip.Runes(s, longestText)
 }
 
-// longestText is how many characters of a text are printed on a line.
+// longestText is the maximum length of a printed text, in characters.
 const longestText = 500
 
 func (t *told) refused(r *http.Request, err error) {

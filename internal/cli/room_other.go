@@ -2,6 +2,5 @@
 
 package cli
 
-// room returns the free and all bytes of the disk that a folder is on: they are not known
-// here.
+// room returns zeros: the free and total bytes of a disk are unknown on this system.
 func room(string) (free, total uint64) { return 0, 0 }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// room returns the free and all bytes of the disk that a folder is on, or will be; zeros
-// if that cannot be found out.
+// room returns the free and total bytes of the disk of a folder, which need not exist yet;
+// zeros if they cannot be determined.
 func room(path string) (free, total uint64) {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -61,7 +61,7 @@ func (c *sendCmd) Run(ctx context.Context, o *OS) error {
 	})
 }
 
-// converse sends and waits.
+// converse sends the message and waits for the reply.
 func (c *sendCmd) converse(in interrupts, cl *client.Client, m *a2a.Message, sh *show) error {
 	sh.words.open = opener(in.hard, cl)
 	s := newSession(cl, sh)
@@ -77,7 +77,7 @@ func (c *sendCmd) converse(in interrupts, cl *client.Client, m *a2a.Message, sh 
 	return sh.outcome(c.flags())
 }
 
-// detach sends without waiting.
+// detach sends the message without waiting.
 func (c *sendCmd) detach(ctx context.Context, cl *client.Client, m *a2a.Message, o *OS) error {
 	res, err := cl.Send(ctx, &a2a.SendMessageRequest{
 		Message: m, Config: &a2a.SendMessageConfig{ReturnImmediately: true},
@@ -103,7 +103,7 @@ func (c *sendCmd) detach(ctx context.Context, cl *client.Client, m *a2a.Message,
 	return err
 }
 
-// message makes the message from the flags.
+// message creates the message from the flags.
 func (c *sendCmd) message(o *OS) (*a2a.Message, error) {
 	if c.Detach && c.Stream {
 		return nil, usagef("--detach and --stream exclude each other")
@@ -152,7 +152,7 @@ func (c *sendCmd) parts(o *OS) ([]*a2a.Part, error) {
 	return parts, nil
 }
 
-// readText reads a text to its end, without the line feed that ends its last line.
+// readText reads a text up to its end, without a final line feed.
 func readText(r io.Reader) (string, error) {
 	b, err := io.ReadAll(r)
 	if err != nil {
@@ -164,7 +164,7 @@ func readText(r io.Reader) (string, error) {
 	return strings.TrimSuffix(string(b), "\n"), nil
 }
 
-// parseData reads one JSON value. Numbers keep their digits.
+// parseData parses one JSON value. Numbers keep their digits.
 func parseData(s string) (*a2a.Part, error) {
 	dec := json.NewDecoder(strings.NewReader(s))
 	dec.UseNumber()
@@ -178,7 +178,7 @@ func parseData(s string) (*a2a.Part, error) {
 	return a2a.NewDataPart(v), nil
 }
 
-// filePart reads a file.
+// filePart returns a file as a part.
 func filePart(path string) (*a2a.Part, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

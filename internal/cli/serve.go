@@ -27,7 +27,7 @@ const (
 	defaultData   = "parley-data"
 )
 
-// serveCmd runs a hub. A flag that is given wins over the configuration file.
+// serveCmd runs a hub. Flags take precedence over the configuration file.
 type serveCmd struct {
 	Listen         string   `help:"The address for HTTP (127.0.0.1:4100)." placeholder:"ADDR"`
 	GRPCListen     string   `name:"grpc-listen" help:"The address for gRPC; without it, gRPC is off." placeholder:"ADDR"`
@@ -72,7 +72,7 @@ Examples:
     parley serve --agents conformance --union-card`
 }
 
-// Run serves until a signal comes.
+// Run serves until a signal arrives.
 func (c *serveCmd) Run(ctx context.Context, o *OS) error {
 	cfg, err := c.settings(o)
 	if err != nil {
@@ -92,8 +92,8 @@ func (c *serveCmd) Run(ctx context.Context, o *OS) error {
 	})
 }
 
-// settings is the configuration file with the flags put over it and the defaults
-// below it.
+// settings returns the configuration: the flags, the configuration file and the defaults, in
+// this order of precedence.
 func (c *serveCmd) settings(o *OS) (*config.Config, error) {
 	cfg, err := c.configuration()
 	if err != nil {
@@ -130,7 +130,7 @@ func (c *serveCmd) settings(o *OS) (*config.Config, error) {
 	return cfg, checkSettings(cfg)
 }
 
-// directory puts the flags about agents elsewhere over the file.
+// directory applies the flags about remote agents to the configuration.
 func (c *serveCmd) directory(d *config.Directory) error {
 	if _, err := safedial.ParsePolicy(c.AgentsAllow); err != nil {
 		return usagef("--agents-allow: %w", err)
@@ -142,7 +142,7 @@ func (c *serveCmd) directory(d *config.Directory) error {
 	return nil
 }
 
-// configuration is what the flags are put over.
+// configuration returns the configuration without the flags.
 func (c *serveCmd) configuration() (*config.Config, error) {
 	if c.Agents == profileName {
 		return c.profile()
@@ -154,8 +154,7 @@ func (c *serveCmd) configuration() (*config.Config, error) {
 	return config.Load(path)
 }
 
-// checkSettings refuses what the flags alone can get wrong; the rest was checked when
-// the file was read.
+// checkSettings checks the flags. The configuration file was checked when it was read.
 func checkSettings(cfg *config.Config) error {
 	for _, addr := range []string{cfg.Listen, cfg.GRPCListen} {
 		if addr == "" {
@@ -171,8 +170,7 @@ func checkSettings(cfg *config.Config) error {
 	if err := cfg.CheckCertificates(); err != nil {
 		return usagef("%w", err)
 	}
-	// Where there is no store, there are no keys in it: nothing needs to be made to
-	// find that out.
+	// If no store exists, there are no keys in it. The store need not be created to check this.
 	if _, err := os.Stat(filepath.Join(cfg.Data, server.StoreName)); errors.Is(err, fs.ErrNotExist) && !cfg.Auth.Asks() {
 		if err := server.CheckAnonymous(cfg); err != nil {
 			return advise(err, cfg)
@@ -184,7 +182,7 @@ func checkSettings(cfg *config.Config) error {
 	return nil
 }
 
-// announce tells a person where the hub is and what to try.
+// announce prints the address of the hub and example commands.
 func announce(w io.Writer, h server.About, cfg *config.Config) error {
 	var b strings.Builder
 	row := func(name, value string) {
@@ -210,9 +208,8 @@ func announce(w io.Writer, h server.About, cfg *config.Config) error {
 	return err
 }
 
-// serveHub serves until the first signal, then drains, and gives everything back. After
-// a second signal it returns at once and leaves the rest to the end of the process:
-// a hub recovers from that as from being killed.
+// serveHub serves until the first signal, then drains and closes the hub. After a second signal
+// it returns at once, and the process ends: the next hub recovers as after a kill.
 func serveHub(in interrupts, h *server.Hub, logger *slog.Logger) error {
 	done := make(chan error, 1)
 	go func() { // ends when everything has drained, or with the process
@@ -233,7 +230,7 @@ func serveHub(in interrupts, h *server.Hub, logger *slog.Logger) error {
 	}
 }
 
-// advise adds to an error of the configuration how to call the command instead.
+// advise adds the correct usage to an error of the configuration.
 func advise(err error, cfg *config.Config) error {
 	switch {
 	case errors.Is(err, parley.ErrAnonymous):
@@ -246,7 +243,7 @@ func advise(err error, cfg *config.Config) error {
 	return err
 }
 
-// newLogger returns a logger as the configuration wants it.
+// newLogger returns a logger for the configured level and format.
 func newLogger(w io.Writer, l config.Log) *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(l.Level)); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/internal/file/tlsfile"
 )
 
-// tlsFlags puts the flags about certificates over the file.
+// tlsFlags applies the flags about certificates to the configuration.
 func (c *serveCmd) tlsFlags(t *config.TLS) error {
 	t.Cert, t.Key, t.ClientCA = cmp.Or(c.TLSCert, t.Cert), cmp.Or(c.TLSKey, t.Key), cmp.Or(c.ClientCA, t.ClientCA)
 	switch {
@@ -21,7 +21,7 @@ func (c *serveCmd) tlsFlags(t *config.TLS) error {
 	return nil
 }
 
-// tlsFacts finds out what the listeners would show; nil if they speak in the clear.
+// tlsFacts collects the facts about the certificate of the listeners; nil without TLS.
 func tlsFacts(cfg *config.Config) *doctor.TLS {
 	if !cfg.TLS.On() {
 		return nil

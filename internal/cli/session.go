@@ -15,10 +15,9 @@ import (
 )
 
 const (
-	// idWait is how long an interrupted command waits for the id of the task that it
-	// has to cancel.
+	// idWait is the time that an interrupted command waits for the id of the task to cancel.
 	idWait = 5 * time.Second
-	// cancelWait is how long an interrupted command waits for the cancellation.
+	// cancelWait is the time that an interrupted command waits for the cancellation.
 	cancelWait = 15 * time.Second
 )
 
@@ -27,7 +26,7 @@ type session struct {
 	client *client.Client
 	show   *show
 	known  chan struct{} // closed by the first event
-	// stop says after which event to stop; nil means at the end of the stream.
+	// stop reports whether to stop after an event; nil means at the end of the stream.
 	stop func(e a2a.Event, first bool) bool
 }
 
@@ -36,13 +35,13 @@ func newSession(c *client.Client, s *show) *session {
 	return &session{client: c, show: s, known: make(chan struct{})}
 }
 
-// opener returns what opens the large parts of an agent.
+// opener returns a function that opens large parts of an agent.
 func opener(ctx context.Context, c *client.Client) func(*a2a.Part) (io.ReadCloser, error) {
 	return func(p *a2a.Part) (io.ReadCloser, error) { return c.Open(ctx, p) }
 }
 
-// send sends a message and follows its task. An interruption cancels the task; to
-// do so, it waits for the task's id.
+// send sends a message and follows its task. An interruption cancels the task, after its id is
+// known.
 func (s *session) send(in interrupts, m *a2a.Message) error {
 	s.stop = func(e a2a.Event, first bool) bool { return asks(e, m, first) }
 	ctx, cancel := context.WithCancelCause(in.hard)
@@ -73,7 +72,7 @@ func (s *session) send(in interrupts, m *a2a.Message) error {
 	return s.abandon(in.hard, id)
 }
 
-// follow shows events until the stream ends. A stream that breaks is taken up again.
+// follow shows events until the stream ends. It resumes a broken stream.
 func (s *session) follow(ctx context.Context, events iter.Seq2[a2a.Event, error]) error {
 	err := s.take(events)
 	var cut *client.Cut
@@ -83,8 +82,8 @@ func (s *session) follow(ctx context.Context, events iter.Seq2[a2a.Event, error]
 	return s.goesOn(ctx, err)
 }
 
-// watch follows a task that may have ended already, and waits for it if its agent
-// does not stream.
+// watch follows a task, which may have ended already. If its agent does not stream, watch waits
+// for the task.
 func (s *session) watch(ctx context.Context, from client.Position) error {
 	err := s.take(s.client.Follow(ctx, from))
 	if err == nil && !s.settled() {
@@ -96,7 +95,7 @@ func (s *session) watch(ctx context.Context, from client.Position) error {
 	return s.goesOn(ctx, err)
 }
 
-// settled reports whether there is nothing more to wait for.
+// settled reports whether the task has ended or waits for its caller.
 func (s *session) settled() bool {
 	task := s.show.fold.Task
 	return task == nil || task.Status.State.Terminal() || client.Interrupted(task.Status.State)
@@ -110,7 +109,7 @@ func (s *session) goesOn(ctx context.Context, err error) error {
 	return err
 }
 
-// take shows events.
+// take shows the events of a stream.
 func (s *session) take(events iter.Seq2[a2a.Event, error]) error {
 	for e, err := range events {
 		if err != nil {
@@ -130,8 +129,8 @@ func (s *session) take(events iter.Seq2[a2a.Event, error]) error {
 	return nil
 }
 
-// recall learns what the task has said before the message that answers it, so that
-// it is not shown again. If the task cannot be had, sending will say why.
+// recall marks the output of the task before the new message as shown. If the task cannot be
+// read, the error of the message is reported instead.
 func (s *session) recall(ctx context.Context, id a2a.TaskID) {
 	none := 0
 	if task, err := s.client.Get(ctx, &a2a.GetTaskRequest{ID: id, HistoryLength: &none}); err == nil {
@@ -139,9 +138,9 @@ func (s *session) recall(ctx context.Context, id a2a.TaskID) {
 	}
 }
 
-// asks reports whether the task waits for the caller after e, in answer to m. An
-// agent may keep the stream open then (specification §7.6.1). A task, or the status
-// with which some dialects begin, may still show the question that m answers.
+// asks reports whether the task waits for the caller after e, in answer to m. The agent may
+// keep the stream open in this state (specification §7.6.1). A task, or the first status in
+// some dialects, may still show the question that m answers.
 func asks(e a2a.Event, m *a2a.Message, first bool) bool {
 	switch e := e.(type) {
 	case *a2a.Task:
@@ -152,7 +151,7 @@ func asks(e a2a.Event, m *a2a.Message, first bool) bool {
 	return false
 }
 
-// id is the task's id, or empty as long as it is not known.
+// id returns the task's id, or an empty id before it is known.
 func (s *session) id() a2a.TaskID {
 	if s.show.fold.Task == nil {
 		return ""
@@ -160,7 +159,7 @@ func (s *session) id() a2a.TaskID {
 	return s.show.fold.Task.ID
 }
 
-// abandon cancels the task after an interruption and returns what became of it.
+// abandon cancels the task after an interruption and returns the result.
 func (s *session) abandon(ctx context.Context, id a2a.TaskID) error {
 	if id == "" {
 		return &exit{exitFailed, errors.New("interrupted before the task had an id; the agent may be working on it")}

@@ -14,38 +14,38 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// output are the flags that say how a reply is shown.
+// output are the flags for the form of a reply.
 type output struct {
 	JSON bool   `name:"json" help:"Print the protocol's JSON objects, one a line."`
 	Out  string `help:"Save files of the reply in this folder; without it they are described." placeholder:"DIR"`
 }
 
-// show writes what a stream tells.
+// show prints the events of a stream.
 type show struct {
-	// agent is the name of the agent, for a reply that says nothing.
+	// agent is the name of the agent, for an empty reply.
 	agent string
 
 	out, notes io.Writer
 	words      words
-	// live: artifacts are written as they come, not at the end.
+	// live writes artifacts as soon as they arrive, not at the end.
 	live bool
-	// json: events are written as JSON; at the end only, unless live.
+	// json writes events as JSON; without live, only the result at the end.
 	json bool
-	// questions: the questions of an agent are noted as they come.
+	// questions writes the questions of an agent to notes as soon as they arrive.
 	questions bool
 
 	fold client.Fold
-	// shown are the parts of each artifact that were written, now or before.
+	// shown are the parts of each artifact that were written, in this call or before.
 	shown map[a2a.ArtifactID]a2a.ContentParts
-	// last is the artifact that was written to last.
+	// last is the artifact of the last written part.
 	last a2a.ArtifactID
-	// open: the last line of out has no end yet.
+	// open is set while the last line of out has no line feed yet.
 	open bool
-	told string // the id of the last status message that went to notes
+	told string // id of the last status message that was written to notes
 
-	// mu is held while something is written: the tree comes from another goroutine.
+	// mu is held during writes: the tree is written by another goroutine.
 	mu sync.Mutex
-	// tree is nil where no tree is shown. Once one is, the reply comes after it.
+	// tree is nil if no tree is shown. After a tree, the reply is written at the end.
 	tree *treeShow
 }
 
@@ -56,7 +56,7 @@ func newShow(o *OS, f *output, live bool) *show {
 	}
 }
 
-// event takes the next event of a stream.
+// event handles the next event of a stream.
 func (s *show) event(e a2a.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +76,7 @@ func (s *show) event(e a2a.Event) error {
 	return s.artifacts()
 }
 
-// forget makes all of an artifact new if e replaces it.
+// forget marks all parts of an artifact as not shown if e replaces it.
 func (s *show) forget(e a2a.Event) {
 	switch e := e.(type) {
 	case *a2a.TaskArtifactUpdateEvent:
@@ -92,13 +92,12 @@ func (s *show) forget(e a2a.Event) {
 	}
 }
 
-// begins reports whether parts are head and more.
+// begins reports whether parts begin with head.
 func begins(parts, head a2a.ContentParts) bool {
 	return len(head) <= len(parts) && reflect.DeepEqual(parts[:len(head)], head)
 }
 
-// skip takes the artifacts of a task as shown: they are older than the message that
-// is about to be sent.
+// skip marks the artifacts of a task as shown: they are older than the message to send.
 func (s *show) skip(task *a2a.Task) {
 	for _, a := range task.Artifacts {
 		if a != nil {
@@ -107,8 +106,8 @@ func (s *show) skip(task *a2a.Task) {
 	}
 }
 
-// progress notes what an agent says while it works, and its questions if the
-// command goes on after them.
+// progress writes the status messages of a working agent to notes. It also writes questions, if
+// the command continues after them.
 func (s *show) progress() error {
 	status := s.fold.Task.Status
 	asks := s.questions && client.Interrupted(status.State)
@@ -126,7 +125,7 @@ func (s *show) progress() error {
 	return err
 }
 
-// finish writes what has not been written yet.
+// finish writes the rest of the reply.
 func (s *show) finish() error {
 	if s.fold.Result() == nil {
 		return nil
@@ -152,7 +151,7 @@ func (s *show) finish() error {
 	asks := client.Interrupted(task.Status.State)
 	answers := task.Status.State == a2a.TaskStateCompleted && len(task.Artifacts) == 0
 	if !asks && !answers {
-		return nil // what is not told is not saved either
+		return nil // nothing is saved that is not described
 	}
 	text, err := s.words.message(task.Status.Message)
 	if err == nil && text == "" && answers {
@@ -167,8 +166,8 @@ func (s *show) finish() error {
 	return s.line(text)
 }
 
-// said returns the text of the artifact that was written to last: an agent may say
-// its question there, too.
+// said returns the text of the last written artifact, because it may contain the agent's
+// question.
 func (s *show) said() string {
 	var b strings.Builder
 	for _, a := range s.fold.Task.Artifacts {
@@ -213,8 +212,8 @@ func (s *show) artifacts() error {
 	return nil
 }
 
-// part writes a part of an artifact. The texts of one artifact follow one another
-// as they are, since chunks are parts too; everything else has lines of its own.
+// part writes a part of an artifact. The texts of one artifact are written without separators,
+// since chunks are parts, too. All other parts get their own lines.
 func (s *show) part(id a2a.ArtifactID, p *a2a.Part) error {
 	text, err := s.words.part(p)
 	if err != nil {
@@ -235,7 +234,7 @@ func (s *show) part(id a2a.ArtifactID, p *a2a.Part) error {
 	return err
 }
 
-// line writes text as lines of its own.
+// line writes text on its own lines.
 func (s *show) line(text string) error {
 	s.endLine()
 	_, err := fmt.Fprintln(s.out, text)
@@ -249,8 +248,8 @@ func (s *show) endLine() {
 	}
 }
 
-// outcome returns the error, or the exit code, that the state of the task means.
-// again are the flags of a command that reaches the same agent.
+// outcome returns the error or exit code for the state of the task. again are the flags of a
+// command that reaches the same agent.
 func (s *show) outcome(again string) error {
 	task := s.fold.Task
 	if s.fold.Message != nil {
@@ -267,7 +266,7 @@ func (s *show) outcome(again string) error {
 		id := quote(printable(string(task.ID)))
 		switch {
 		case s.json:
-		case state == a2a.TaskStateAuthRequired: // words of the caller are no sign-in, and no approval
+		case state == a2a.TaskStateAuthRequired: // a message is neither a sign-in nor an approval
 			fmt.Fprintf(s.notes, "The task waits (%s). To see what becomes of it: parley tasks watch%s %s\n", stateName(state), again, id)
 		default:
 			fmt.Fprintf(s.notes, "The task waits (%s). To answer: parley send%s --task %s \"your answer\"\n", stateName(state), again, id)

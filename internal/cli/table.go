@@ -16,13 +16,14 @@ import (
 type table[T any] struct {
 	// heads are the names of the columns, with tabs between them.
 	heads string
-	// none is printed for a person in place of an empty list. If empty, the heads are printed alone.
+	// none is printed for a person if the list is empty. If none is empty, only the heads are
+	// printed.
 	none string
 	// row returns the columns of a value.
 	row func(v *T) []any
-	// person returns a value for a person in place of columns. It may be nil.
+	// person formats a value for a person, in place of columns. It may be nil.
 	person func(v *T) string
-	// json asks for JSON, and encode writes it; nil means printJSON.
+	// json selects JSON, which encode writes; nil means printJSON.
 	json   bool
 	encode func(w io.Writer, v any) error
 }
@@ -73,7 +74,7 @@ func (t *table[T]) write(w io.Writer, v *T, person bool) error {
 	return err
 }
 
-// each returns all of a list.
+// each returns all values of a list.
 func each[T any](list []T) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		for i := range list {
@@ -122,8 +123,8 @@ func last[T any](n int, all iter.Seq2[*T, error]) iter.Seq2[*T, error] {
 	}
 }
 
-// pages returns the items of a list of the hub that comes in pages. at is its path with a query;
-// page returns the items of a page, and the parameter that asks for the next one, or "".
+// pages returns the items of a list of the hub that is split into pages. at is its path with a
+// query. page returns the items of a page, and the query parameter for the next page, or "".
 func pages[P, T any](ctx context.Context, f *hubFlags, at string, page func(*P) (items []T, next string)) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		for next := at; ; {
@@ -146,7 +147,7 @@ func pages[P, T any](ctx context.Context, f *hubFlags, at string, page func(*P) 
 	}
 }
 
-// nextPage returns the parameter that asks for the page with a token, or "".
+// nextPage returns the query parameter for the page with a token, or "".
 func nextPage(name, token string) string {
 	if token == "" {
 		return ""
@@ -157,15 +158,15 @@ func nextPage(name, token string) string {
 // asking is a request to the hub whose answer is printed.
 type asking[T any] struct {
 	*hubFlags
-	// request is a method and a path, in the body or nil.
+	// request is a method and a path; in is the body, or nil.
 	request string
 	in      any
-	// text returns the answer for a person, unless json asks for JSON.
+	// text formats the answer for a person; json selects JSON instead.
 	text func(v *T) string
 	json bool
 }
 
-// print asks, and prints the answer.
+// print sends the request and prints the answer.
 func (q *asking[T]) print(ctx context.Context, o *OS) error {
 	return o.interruptible(ctx, func(in interrupts) error {
 		v := new(T)
@@ -180,5 +181,5 @@ func (q *asking[T]) print(ctx context.Context, o *OS) error {
 	})
 }
 
-// dash returns a text for a column: "-" if there is none.
+// dash returns s for a column, or "-" if s is empty.
 func dash(s string) string { return cmp.Or(s, "-") }

@@ -15,10 +15,10 @@ import (
 	"github.com/parley-a2a/parley/grpcbind/caller"
 )
 
-// defaultURL is where "parley serve" listens.
+// defaultURL is the default address of "parley serve".
 const defaultURL = "http://127.0.0.1:4100"
 
-// target are the flags that say which agent is meant.
+// target are the flags that select an agent.
 type target struct {
 	URL    string `help:"Where the agent is: the URL above its card, or of the card ($$PARLEY_URL)." default:"${url}" from:"PARLEY_URL" placeholder:"URL"`
 	Agent  string `help:"The agent's name on a Parley hub; without it, the agent at the URL." placeholder:"NAME"`
@@ -59,7 +59,7 @@ func (t *target) options() client.Options {
 	return o
 }
 
-// call dials the agent and calls f with the client.
+// call connects to the agent and calls f with the client.
 func (t *target) call(ctx context.Context, f func(*client.Client) error) error {
 	if _, err := t.config(); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (t *target) call(ctx context.Context, f func(*client.Client) error) error {
 	return t.advise(t.missing(ctx, err))
 }
 
-// advise adds to err what the person can do about it.
+// advise adds a remedy to err.
 func (t *target) advise(err error) error {
 	var agent *client.Error
 	switch {
@@ -85,7 +85,7 @@ func (t *target) advise(err error) error {
 	return err
 }
 
-// flags returns the flags that lead another command to the same agent.
+// flags returns the flags with which another command reaches the same agent.
 func (t *target) flags() string {
 	var b strings.Builder
 	if t.URL != defaultURL {
@@ -104,7 +104,7 @@ func (t *target) flags() string {
 	return b.String()
 }
 
-// quote makes s one word of a shell.
+// quote quotes s as one word of a shell.
 func quote(s string) string {
 	plain := strings.IndexFunc(s, func(r rune) bool {
 		return !strings.ContainsRune("-_./:@%+=,", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')

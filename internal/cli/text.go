@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/client"
 )
 
-// printable removes what could steer a terminal: control characters other than
+// printable removes the characters that could control a terminal: control characters other than
 // line feed and tab.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
@@ -38,7 +38,7 @@ var states = []a2a.TaskState{
 	a2a.TaskStateCompleted, a2a.TaskStateFailed, a2a.TaskStateCanceled, a2a.TaskStateRejected,
 }
 
-// parseState reads the short name of a state or the protocol's.
+// parseState parses the short name of a state or its name in the protocol.
 func parseState(s string) (a2a.TaskState, error) {
 	names := make([]string, len(states))
 	for i, state := range states {
@@ -50,7 +50,7 @@ func parseState(s string) (a2a.TaskState, error) {
 	return "", usagef("no state %q: it is one of %s", s, strings.Join(names, ", "))
 }
 
-// sizeName returns a number of bytes for a person.
+// sizeName formats a number of bytes for a person.
 func sizeName(n int) string {
 	switch {
 	case n < 1<<10:
@@ -61,17 +61,18 @@ func sizeName(n int) string {
 	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }
 
-// words are what a reply is written with.
+// words formats the texts of a reply.
 type words struct {
-	// terminal: a person reads.
+	// terminal is set if the output is a terminal.
 	terminal bool
-	// save is the folder for files; empty describes them only.
+	// save is the folder for files. If empty, files are only described.
 	save string
-	// open returns the bytes of a part whose url is of the agent; nil opens none.
+	// open returns the bytes of a part with a URL of the agent. If nil, such parts are only
+	// described.
 	open func(*a2a.Part) (io.ReadCloser, error)
 }
 
-// clean returns s fit for the output.
+// clean returns s without control characters if the output is a terminal.
 func (w *words) clean(s string) string {
 	if w.terminal {
 		return printable(s)
@@ -79,7 +80,7 @@ func (w *words) clean(s string) string {
 	return s
 }
 
-// part returns a part that is not text as a line.
+// part returns a part on one line, unless it is text.
 func (w *words) part(p *a2a.Part) (string, error) {
 	switch content := p.Content.(type) {
 	case a2a.Text:
@@ -99,8 +100,8 @@ func (w *words) part(p *a2a.Part) (string, error) {
 	return "", nil
 }
 
-// reference returns a part that has an address as a line. What is at an address of the agent
-// itself is saved like bytes; others are not asked for anything.
+// reference describes a part with an address on one line. It saves the content at an address of
+// the agent itself like bytes. It does not call other servers.
 func (w *words) reference(p *a2a.Part, address string) (string, error) {
 	described := w.clean("[" + list(p.Filename, p.MediaType, address) + "]")
 	if w.save == "" || w.open == nil {
@@ -153,7 +154,7 @@ func (w *words) message(m *a2a.Message) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// list joins the words that are not empty.
+// list joins the nonempty words.
 func list(items ...string) string {
 	var kept []string
 	for _, s := range items {
@@ -164,9 +165,9 @@ func list(items ...string) string {
 	return strings.Join(kept, ", ")
 }
 
-// saveFile writes content below dir under the last element of name, numbered if
-// there is such a file already, and returns its path and size. What cannot be written to its
-// end is removed.
+// saveFile writes content to a new file in dir, under the last element of name, with a number
+// if the file exists. It returns the path and the size. It removes a file that could not be
+// written completely.
 func saveFile(dir, name string, content io.Reader) (path string, size int64, err error) {
 	base := filepath.Base(filepath.Clean("/" + strings.ReplaceAll(printable(name), `\`, "/")))
 	base = strings.TrimLeft(base, "./")

@@ -14,31 +14,32 @@ import (
 )
 
 const (
-	// treeRows is how many tasks of a tree a terminal shows.
+	// treeRows is the maximum number of tasks of a tree on a terminal.
 	treeRows = 20
-	// treeMost is how many are taken in.
+	// treeMost is the maximum number of tasks of a tree that are kept.
 	treeMost = 1000
 )
 
-// treeShow writes the tree of a task, once it has more than one task.
+// treeShow writes the tree of a task, if it has more than one task.
 type treeShow struct {
 	out io.Writer
-	// json: each change is a JSON object. drawn: the whole tree is drawn again with each.
+	// json writes each change as a JSON object. drawn draws the whole tree again on each
+	// change.
 	json, drawn bool
 
 	nodes []treeNode
-	at    map[a2a.TaskID]int // where in nodes
-	// rows is how many lines of a drawn tree stand above the cursor.
+	at    map[a2a.TaskID]int // index in nodes
+	// rows is the number of lines of the drawn tree above the cursor.
 	rows int
 }
 
-// treeNode is a task with the moment at which the hub has told of it.
+// treeNode is a task with the time at which the hub reported it.
 type treeNode struct {
 	adminapi.TreeTask
 	seen time.Time
 }
 
-// age is for how long the task is there.
+// age returns the age of the task.
 func (n *treeNode) age() time.Duration {
 	age := time.Duration(n.AgeMs) * time.Millisecond
 	if !a2a.TaskState(n.State).Terminal() {
@@ -50,7 +51,7 @@ func (n *treeNode) age() time.Duration {
 // shown reports whether the tree is shown: a single task is not.
 func (t *treeShow) shown() bool { return t != nil && len(t.nodes) > 1 }
 
-// put takes in what the hub says; it reports whether that is new.
+// put adds or updates a task; it reports whether the tree has changed.
 func (t *treeShow) put(n *adminapi.TreeTask) bool {
 	i, known := t.at[n.TaskID]
 	if !known {
@@ -91,23 +92,23 @@ func (s *show) node(n *adminapi.TreeTask) error {
 	return t.line(&t.nodes[t.at[n.TaskID]])
 }
 
-// branches reports whether the task has delegated something.
+// branches reports whether the task has delegated work.
 func (s *show) branches() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tree.shown()
 }
 
-// redraw draws the tree with the ages that it has now.
+// redraw draws the tree with the current ages.
 func (s *show) redraw() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tree.shown() {
-		_ = s.tree.draw() // the next change says so, too
+		_ = s.tree.draw() // the next change reports the error
 	}
 }
 
-// line writes a task as a line.
+// line writes a task on one line.
 func (t *treeShow) line(n *treeNode) error {
 	if t.json {
 		return printJSON(t.out, map[string]any{"node": &n.TreeTask})
@@ -117,7 +118,7 @@ func (t *treeShow) line(n *treeNode) error {
 	return err
 }
 
-// note is what there is to say about a task beside its state.
+// note returns the remark on a task beside its state.
 func (n *treeNode) note() string {
 	switch {
 	case n.More:
@@ -128,8 +129,8 @@ func (n *treeNode) note() string {
 	return n.Text
 }
 
-// draw writes the tree over the one that was drawn before. Lines that are too long for
-// the terminal are cut by it, so that each of them is one.
+// draw draws the tree over the previous one. The terminal cuts long lines, so that each row is
+// one line.
 func (t *treeShow) draw() error {
 	var b strings.Builder
 	if t.rows > 0 {
@@ -146,10 +147,10 @@ func (t *treeShow) draw() error {
 	return err
 }
 
-// treeTable is a tree row by row.
+// treeTable is a tree as rows.
 type treeTable struct {
 	*treeShow
-	// labels are the names of the agents with the branches that lead to them.
+	// labels are the names of the agents with their branches.
 	labels []string
 	nodes  []*treeNode
 }
@@ -179,8 +180,8 @@ func (t *treeShow) table() []string {
 	return rows
 }
 
-// add adds the task at an index and those below it: lead stands before the task itself,
-// below before its children. A child always comes after its parent.
+// add adds the task at an index and its descendants. lead precedes the task itself, below its
+// children. A child always comes after its parent.
 func (t *treeTable) add(lead, below string, i int) {
 	n := &t.treeShow.nodes[i]
 	name := plain(string(n.Agent))
@@ -203,7 +204,7 @@ func (t *treeTable) add(lead, below string, i int) {
 	}
 }
 
-// ageName is a duration for people: 12s, 3m04s, 2h05m, 4d07h.
+// ageName formats a duration for a person: 12s, 3m04s, 2h05m, 4d07h.
 func ageName(d time.Duration) string {
 	switch s := int(d.Seconds()); {
 	case s < 60:

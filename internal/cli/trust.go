@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
-// trustCmd is the family of commands about how far others are trusted.
+// trustCmd is the family of commands about trust levels.
 type trustCmd struct {
 	List trustListCmd `cmd:"" help:"List how far callers and agents are trusted."`
 	Set  trustSetCmd  `cmd:"" help:"Change how far one of them is trusted."`
@@ -101,7 +101,7 @@ func (c *trustSetCmd) Run(ctx context.Context, o *OS) error {
 	return (&asking[trust.Entry]{hubFlags: &c.hubFlags, request: "POST " + trustPath, in: ask, json: c.JSON, text: trusted}).print(ctx, o)
 }
 
-// trusted says how far an agent or a caller is trusted.
+// trusted describes the trust level of an agent or a caller.
 func trusted(e *trust.Entry) string {
 	skills := "no skills"
 	if len(e.Skills) > 0 {

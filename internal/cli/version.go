@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley"
 )
 
-// versionCmd prints what was built.
+// versionCmd prints the version of the program.
 type versionCmd struct {
 	JSON bool `name:"json" help:"Print a JSON object."`
 }
@@ -40,13 +40,13 @@ func (v *versionCmd) Run(o *OS) error {
 	return err
 }
 
-// buildInfo says from what the program was built.
+// buildInfo is the version and the source revision of the program.
 type buildInfo struct {
 	version, commit string
 	modified        bool
 }
 
-// build reads what the Go command wrote into the program.
+// build reads the information that the Go command has embedded in the program.
 func build() buildInfo {
 	b := buildInfo{version: parley.Version, commit: "unknown"}
 	info, ok := debug.ReadBuildInfo()

@@ -69,11 +69,11 @@ func (c *tasksWatchCmd) Run(ctx context.Context, o *OS) error {
 }
 
 const (
-	// treeWait is how long a tree is waited for after the reply, if no other task is known
-	// yet; treeLinger if some are, which may still have to be canceled.
+	// treeWait is the time to wait for a tree after the reply, if no other task is known yet.
+	// treeLinger is the time if other tasks are known, which may still have to be canceled.
 	treeWait   = 2 * time.Second
 	treeLinger = 15 * time.Second
-	// treeRetry and treeRetryMost are pauses before a stream that broke is taken up again.
+	// treeRetry and treeRetryMost bound the pauses before a broken stream is resumed.
 	treeRetry     = time.Second
 	treeRetryMost = 10 * time.Second
 )
@@ -83,15 +83,15 @@ type treeWatch struct {
 	hub  hubFlags
 	id   string
 	show *show
-	// retry is the first pause before a stream that broke is taken up again.
+	// retry is the first pause before a broken stream is resumed.
 	retry time.Duration
 
 	cancel context.CancelFunc
-	over   chan struct{} // closed once there is nothing more to say of the tree
+	over   chan struct{} // closed when the tree is complete or not available
 	wg     sync.WaitGroup
 }
 
-// startTree begins to follow the tree of the task.
+// startTree starts to follow the tree of the task.
 func (c *tasksWatchCmd) startTree(ctx context.Context, s *show, o *OS) *treeWatch {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &treeWatch{hub: c.hub(), id: c.ID, show: s, retry: treeRetry, cancel: cancel, over: make(chan struct{})}
@@ -110,7 +110,7 @@ func (c *tasksWatchCmd) startTree(ctx context.Context, s *show, o *OS) *treeWatc
 	return w
 }
 
-// finish waits until the tree is complete, if that makes sense, and ends the following.
+// finish waits until the tree is complete, if complete is set, and stops following it.
 func (w *treeWatch) finish(ctx context.Context, complete bool) {
 	defer w.wg.Wait()
 	defer w.cancel()
@@ -137,7 +137,7 @@ func (w *treeWatch) finish(ctx context.Context, complete bool) {
 	}
 }
 
-// tick keeps the ages on a terminal true.
+// tick updates the ages on a terminal.
 func (w *treeWatch) tick(ctx context.Context) {
 	t := time.NewTicker(time.Second)
 	defer t.Stop()
@@ -153,8 +153,8 @@ func (w *treeWatch) tick(ctx context.Context) {
 	}
 }
 
-// follow shows the tree until it is complete. A stream that breaks is taken up again; a
-// server without trees has none.
+// follow shows the tree until it is complete. It resumes a broken stream. It ends if the server
+// does not support trees.
 func (w *treeWatch) follow(ctx context.Context) {
 	for pause := w.retry; ; pause = min(2*pause, treeRetryMost) {
 		if w.stream(ctx) {
@@ -166,7 +166,8 @@ func (w *treeWatch) follow(ctx context.Context) {
 	}
 }
 
-// stream shows what one stream says; it reports whether there is nothing more to say.
+// stream shows the events of one stream; it reports whether the tree is complete or not
+// available.
 func (w *treeWatch) stream(ctx context.Context) (over bool) {
 	resp, err := w.hub.events(ctx, "/tasks/"+url.PathEscape(w.id)+"/tree/events")
 	if errors.Is(err, client.ErrUnreachable) || ctx.Err() != nil {

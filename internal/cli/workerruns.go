@@ -13,19 +13,19 @@ import (
 	"github.com/parley-a2a/parley/internal/file/datadir"
 )
 
-// workerPrefix begins the name of the folder in which a worker records its programs.
+// workerPrefix is the prefix of the folders in which workers record their programs.
 const workerPrefix = "parley-worker-"
 
-// workerRuns is the folder in which this worker records the programs that it runs. Its lock
-// tells others that the worker lives.
+// workerRuns is the folder in which this worker records its running programs. Its lock shows
+// other workers that this one is alive.
 type workerRuns struct {
 	dir *datadir.Dir
-	// path is where the records go.
+	// path is the folder of the records.
 	path string
 }
 
-// openWorkerRuns makes a folder for this worker among those of others, and ends what workers
-// have left that were killed.
+// openWorkerRuns creates a folder for this worker among those of others, and ends the programs
+// of killed workers.
 func openWorkerRuns(among string, log *slog.Logger) (*workerRuns, error) {
 	reapWorkers(among, log)
 	r := &workerRuns{path: filepath.Join(among, workerPrefix+uuid.NewString())}
@@ -34,14 +34,14 @@ func openWorkerRuns(among string, log *slog.Logger) (*workerRuns, error) {
 	if r.dir, err = datadir.Open(hidden); err != nil {
 		return nil, err
 	}
-	// It has its name once it is held, so that nobody takes it for one that was left.
+	// The folder gets its name only after it is locked, so that no other worker reaps it.
 	if err := os.Rename(hidden, r.path); err != nil {
 		return nil, errors.Join(err, r.dir.Close(), os.RemoveAll(hidden))
 	}
 	return r, nil
 }
 
-// hidden is a path that no worker takes for what another one has left.
+// hidden returns a path that other workers do not reap.
 func (r *workerRuns) hidden() string {
 	if !renamesHeld {
 		return r.path
@@ -49,24 +49,24 @@ func (r *workerRuns) hidden() string {
 	return filepath.Join(filepath.Dir(r.path), "."+filepath.Base(r.path))
 }
 
-// close ends what still runs, because the worker was to stop at once, and removes the folder.
-// It loses its name while it is held: else another worker would take it for one that was
-// left, and write into it while it is removed.
+// close ends the remaining programs, because the worker was to stop at once, and removes the
+// folder. It renames the folder while it is locked: otherwise another worker would reap it, and
+// write into it while it is removed.
 func (r *workerRuns) close() error {
 	_, err := command.Reap(r.path)
 	hidden := r.hidden()
 	return errors.Join(err, os.Rename(r.path, hidden), r.dir.Close(), os.RemoveAll(hidden))
 }
 
-// reapWorkers ends the programs that workers of this user have left running, and removes
-// their folders. What does not work now may work for the next worker.
+// reapWorkers ends the programs of killed workers of this user, and removes their folders. A
+// later worker retries after an error.
 func reapWorkers(among string, log *slog.Logger) {
 	entries, err := filepath.Glob(filepath.Join(among, workerPrefix+"*"))
 	if err != nil {
-		return // the pattern is right unless the folder's name is odd
+		return // only a folder with special characters makes the pattern invalid
 	}
 	for _, path := range entries {
-		// The records of others could name our processes.
+		// The records of other users could name processes of this user.
 		if info, err := os.Lstat(path); err != nil || !info.IsDir() || !isOurs(info) {
 			continue
 		}
@@ -80,7 +80,7 @@ func reapWorkers(among string, log *slog.Logger) {
 	}
 }
 
-// reapWorker ends what a worker has left, unless it lives.
+// reapWorker ends the programs of a worker and removes its folder, unless the worker is alive.
 func reapWorker(path string) (killed int, err error) {
 	dir, err := datadir.Open(path)
 	if busy := new(datadir.InUseError); errors.As(err, &busy) || errors.Is(err, fs.ErrNotExist) {
