@@ -7,7 +7,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// aliasName is an alias among those of its owner.
+// aliasName is an alias within its owner.
 type aliasName struct {
 	owner task.Owner
 	alias string
@@ -15,13 +15,13 @@ type aliasName struct {
 
 // aliasTable holds the aliases of a memory store. The zero aliasTable is empty.
 type aliasTable struct {
-	// named are the keys of the tasks that have an alias.
+	// named maps aliases to the keys of their tasks.
 	named map[aliasName]*sortedSet
-	// tasks are the aliases of each task that has some.
+	// tasks maps each task with aliases to these.
 	tasks map[task.Key]map[aliasName]bool
 }
 
-// put gives the task of a change that was stored its alias.
+// put adds the alias of a stored change to its task.
 func (b *aliasTable) put(c *task.Change) {
 	if b.named == nil {
 		b.named = make(map[aliasName]*sortedSet)
@@ -41,7 +41,7 @@ func (b *aliasTable) put(c *task.Change) {
 	b.named[name].insert(task.Cursor{Key: key})
 }
 
-// forget drops the aliases of a task.
+// forget deletes the aliases of a task.
 func (b *aliasTable) forget(key task.Key) {
 	for name := range b.tasks[key] {
 		keys := b.named[name]

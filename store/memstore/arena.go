@@ -7,29 +7,29 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// arena keeps the bytes of many tasks in a few large chunks without pointers, so that
-// the garbage collector has next to nothing to do for them, however many they are.
-// The zero arena is empty.
+// arena keeps the bytes of many tasks in a few large chunks without pointers, so that the
+// garbage collector has next to nothing to do for them, regardless of their number. The zero
+// arena is empty.
 type arena struct {
-	// places are by the upper bits of the key: keys are dense, and a page of places is
-	// found faster than each of them would be.
+	// places are grouped in pages by the upper bits of the key: keys are dense, and a page is
+	// found faster than each single location would be.
 	places map[task.Key]*locationPage
 	// size is the number of tasks.
 	size   int
 	chunks []chunk
-	// spare are the places of chunks that are gone.
+	// spare are the indexes of removed chunks.
 	spare []uint32
-	// open is the chunk that is being filled; it is none while chunks is empty.
+	// open is the index of the chunk that is being filled; meaningless while chunks is empty.
 	open uint32
 }
 
-// location is the place of the bytes of a task. Their length stands in front of them.
+// location is the position of the bytes of a task. Their length precedes them.
 type location struct {
-	// chunk is one more than the index of the chunk; zero if there is no task.
+	// chunk is the index of the chunk plus one; zero if there is no task.
 	chunk, from uint32
 }
 
-// placePage is the places of as many keys as it has room for.
+// locationPage holds the locations of a page of consecutive keys.
 type locationPage struct {
 	size   int
 	places [1 << pageBits]location
@@ -45,7 +45,7 @@ func (a *arena) at(key task.Key) location {
 	return location{}
 }
 
-// set sets the location of key; the zero location forgets it.
+// set sets the location of key; the zero location deletes it.
 func (a *arena) set(key task.Key, to location) {
 	p := a.places[key>>pageBits]
 	if p == nil {
@@ -70,18 +70,18 @@ func (a *arena) set(key task.Key, to location) {
 	}
 }
 
-// chunk is a sequence of keys and bytes. What was written is never overwritten, so
-// that readers need no lock.
+// chunk is a sequence of keys and bytes. Written bytes are never overwritten, so that readers
+// need no lock.
 type chunk struct {
 	b []byte
-	// live is how many bytes of b belong to tasks that are still there.
+	// live is the number of bytes of b that belong to existing tasks.
 	live int
 }
 
-// chunkSize is the size of a chunk. Tasks that need more have one to themselves.
+// chunkSize is the size of a chunk in bytes. A task that needs more has a chunk of its own.
 const chunkSize = 256 << 10
 
-// put keeps b, which is copied, for key, which must not be there.
+// put stores a copy of b for key, which must not exist.
 func (a *arena) put(key task.Key, b []byte) {
 	before := a.open
 	i := a.room(2*binary.MaxVarintLen64 + len(b))
@@ -119,10 +119,10 @@ func (a *arena) add(n int) uint32 {
 	return uint32(len(a.chunks) - 1)
 }
 
-// has reports whether key is there.
+// has reports whether key exists.
 func (a *arena) has(key task.Key) bool { return a.at(key) != (location{}) }
 
-// get returns the bytes of key, which stay as they are even if the task goes.
+// get returns the bytes of key. They stay unchanged even if the task is removed.
 func (a *arena) get(key task.Key) ([]byte, bool) {
 	p := a.at(key)
 	if p == (location{}) {
@@ -133,7 +133,7 @@ func (a *arena) get(key task.Key) ([]byte, bool) {
 	return r.Bytes(), true
 }
 
-// remove forgets key.
+// remove deletes key.
 func (a *arena) remove(key task.Key) {
 	p := a.at(key)
 	if p == (location{}) {
@@ -148,8 +148,8 @@ func (a *arena) remove(key task.Key) {
 	a.tidy(p.chunk - 1)
 }
 
-// tidy drops chunk i if it is nearly empty, and moves what is left of it. That costs
-// less than what has been removed from it since.
+// tidy drops chunk i if it is nearly empty, and moves the remaining tasks. The cost is less
+// than that of the removals since.
 func (a *arena) tidy(i uint32) {
 	c := a.chunks[i]
 	if a.size == 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// TestArena lets many tasks of all sizes come and go: what is there stays the same
-// bytes, and what is gone takes little room.
+// TestArena adds and removes many tasks of all sizes: the bytes of existing tasks stay the
+// same, and removed ones need little memory.
 func TestArena(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -29,7 +29,7 @@ func TestArena(t *testing.T) {
 		if key%7 == 0 {
 			held[key], _ = a.get(key)
 		}
-		// A few live long, the others go in about the order in which they came.
+		// A few live long; the others are removed in about the order of their creation.
 		for _, old := range []task.Key{key - 500 - task.Key(rng.IntN(100)), key - 600} {
 			if old > 0 && old%100 != 0 {
 				a.remove(old)

@@ -53,7 +53,7 @@ func BenchmarkChunks(b *testing.B) {
 	}
 }
 
-// crowd is a store of many tasks of 1,000 owners of which the first has a tenth.
+// crowd returns a store of many tasks of 1,000 owners, of which the first has a tenth.
 var crowd = sync.OnceValues(func() (*memstore.Store, error) {
 	var s memstore.Store
 	for i := range 1_000_000 {
@@ -81,7 +81,7 @@ func crowded(i int) task.Head {
 	return h
 }
 
-// BenchmarkMillion asks a store of a million tasks.
+// BenchmarkMillion queries a store of a million tasks.
 func BenchmarkMillion(b *testing.B) {
 	s, err := crowd()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// lineageTable has the lineages of a store. The zero lineageTable is empty.
+// lineageTable holds the lineages of a store. The zero lineageTable is empty.
 type lineageTable struct {
 	of       map[task.Key]task.Lineage
 	children map[task.Key][]task.Key
@@ -23,7 +23,7 @@ func (k *lineageTable) put(key task.Key, l task.Lineage) {
 	k.children[l.Parent] = append(k.children[l.Parent], key) // keys only grow
 }
 
-// forget drops the lineage of a task that is gone.
+// forget deletes the lineage of a deleted task.
 func (k *lineageTable) forget(key task.Key) {
 	l, there := k.of[key]
 	if !there {
@@ -41,7 +41,7 @@ func (k *lineageTable) forget(key task.Key) {
 	}
 }
 
-// extrasLocked stores what came with a change that was stored.
+// extrasLocked stores the data beside a stored change.
 func (m *Store) extrasLocked(c *task.Change) {
 	if c.Hook != nil {
 		m.hookLocked(c)

@@ -11,14 +11,14 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Bounds of a segment, the part of a log that is decoded as a whole: few enough that
-// a page is not much more than what is asked for.
+// Limits of a segment, the part of a log that is decoded as a whole. They are small enough that
+// a read decodes little more than the page.
 const (
 	segmentEntries = 32
 	segmentBytes   = 64 << 10
 )
 
-// segmentPrefix is the length of the length of a segment.
+// segmentPrefix is the size in bytes of the length before a segment.
 const segmentPrefix = 8
 
 // appendSegments appends consecutive entries in the form that readSegments reads.
@@ -34,8 +34,8 @@ func appendSegments(dst []byte, es []task.Entry) []byte {
 	return dst
 }
 
-// pageOf returns how many of es, at least one, are at most entries and begin within
-// size bytes.
+// pageOf returns the number of entries at the start of es that form a page: at least one, at
+// most entries, each beginning within size bytes.
 func pageOf(es []task.Entry, entries, size int) int {
 	n, sum := 0, 0
 	for n < len(es) && n < entries && (n == 0 || sum < size) {
@@ -70,7 +70,7 @@ func readSegments(b []byte, after int64) ([]task.Entry, error) {
 	return page[:n:n], nil
 }
 
-// cutSegment returns the first segment of b and what follows it.
+// cutSegment returns the first segment of b and the bytes after it.
 func cutSegment(b []byte) (segment, rest []byte) {
 	if len(b) < segmentPrefix {
 		return nil, nil
@@ -81,8 +81,7 @@ func cutSegment(b []byte) (segment, rest []byte) {
 	return b[:n:n], b[n:]
 }
 
-// appendPacked appends a task with its segments, in the form that the functions
-// below read.
+// appendPacked appends a task with its segments, in the form that the functions below read.
 func appendPacked(dst []byte, h *task.Head, segments []byte) []byte {
 	return appendRow(varint.AppendBytes(dst, segments), h, segments)
 }
@@ -93,8 +92,8 @@ func packedSegments(b []byte) []byte {
 	return r.Bytes()
 }
 
-// packedHead returns the head of a packed task, whose key stands elsewhere. Slices
-// alias b. The error wraps ErrCorrupt.
+// packedHead returns the head of a packed task, with the given key. Its slices alias b. Errors
+// wrap ErrCorrupt.
 func packedHead(key task.Key, b []byte) (task.Head, error) {
 	r := reader{varint.Reader{Left: b}}
 	segments := r.Bytes()
@@ -106,9 +105,8 @@ func packedHead(key task.Key, b []byte) (task.Head, error) {
 	return h, nil
 }
 
-// appendRow appends all fields of h but Key. The message of the status usually
-// stands in the segments as well, as the body of the status's entry: then it is not
-// repeated.
+// appendRow appends all fields of h except Key. The message of the status usually is in the
+// segments as well, as the body of the status's entry: then it is not repeated.
 func appendRow(dst []byte, h *task.Head, segments []byte) []byte {
 	dst = append(dst, h.Dialect, byte(h.Shown), byte(h.State), byte(h.Run.Dispatch), h.Marks())
 	for _, n := range [...]int64{
@@ -132,7 +130,7 @@ func appendRow(dst []byte, h *task.Head, segments []byte) []byte {
 	return dst
 }
 
-// appendShared appends b, or where it stands in base.
+// appendShared appends b, or its position in base.
 func appendShared(dst, b, base []byte) []byte {
 	at := -1
 	if len(b) > 0 {
@@ -193,7 +191,7 @@ func (r *reader) texts() (texts [6]string) {
 	return texts
 }
 
-// shared returns what appendShared wrote.
+// shared returns the bytes that appendShared wrote.
 func (r *reader) shared(base []byte) []byte {
 	at := r.Int()
 	if at < 0 {
@@ -227,7 +225,7 @@ func unpack(key task.Key, b []byte) (*record, error) {
 	return r, nil
 }
 
-// packer has the buffers in which tasks are packed.
+// packer holds the buffers in which tasks are packed.
 type packer struct {
 	entries          []task.Entry
 	segments, packed []byte
@@ -236,8 +234,8 @@ type packer struct {
 // maxPacker is the largest buffer that a packer keeps.
 const maxPacker = 256 << 10
 
-// pack returns r with further entries at its end as bytes, which are valid until the
-// next call.
+// pack returns the packed form of r with further entries at its end. The bytes are valid until
+// the next call.
 func (p *packer) pack(r *record, more []task.Entry) []byte {
 	if cap(p.packed) > maxPacker {
 		*p = packer{}

@@ -15,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// anyHead draws a head that is as odd as the types allow.
+// anyHead draws a head with arbitrary values within the limits of the types.
 func anyHead(t *rapid.T) task.Head {
 	text := rapid.SampledFrom([]string{"", "a", "ö\x00", strings.Repeat("long ", 50)})
 	millis := rapid.Custom(func(t *rapid.T) task.Millis { return task.Millis(rapid.Int64().Draw(t, "millis")) })
@@ -79,8 +79,8 @@ func TestPackRoundTrip(t *testing.T) {
 	})
 }
 
-// TestPackSharesStatus wants the message of a status, which is the body of its entry
-// too, to take room once.
+// TestPackSharesStatus wants the message of a status, which is also the body of its entry, to
+// be stored once.
 func TestPackSharesStatus(t *testing.T) {
 	t.Parallel()
 	var p packer
@@ -91,7 +91,7 @@ func TestPackSharesStatus(t *testing.T) {
 	}
 }
 
-// TestPackerForgets wants a packer not to keep the room of a large task for ever.
+// TestPackerForgets wants a packer not to keep the memory of a large task for ever.
 func TestPackerForgets(t *testing.T) {
 	t.Parallel()
 	var p packer

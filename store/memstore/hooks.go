@@ -9,12 +9,12 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// maxDeadLetters is the most dead letters that DeadLetters returns.
+// maxDeadLetters limits the result of DeadLetters.
 const maxDeadLetters = 1000
 
 var errLimit = errors.New("limit is not positive")
 
-// hookLocked stores the hook that came with a change that was stored.
+// hookLocked stores the hook of a stored change.
 func (m *Store) hookLocked(c *task.Change) {
 	c.Hook.Task = c.Next.Key
 	m.hooks.put(c.Hook, c.Next.ID)
@@ -90,7 +90,7 @@ func (m *Store) Unsettled(ctx context.Context, after task.HookRef, limit int) ([
 	return found, nil
 }
 
-// hookedLocked returns up to limit hooks of the tasks in o that are wanted.
+// hookedLocked returns up to limit hooks of the tasks in o for which wanted reports true.
 func (m *Store) hookedLocked(o *sortedSet, after task.HookRef, limit int, wanted func(*hookRow) bool) ([]task.Hooked, error) {
 	var found []task.Hooked
 	var err error

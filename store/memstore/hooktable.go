@@ -11,22 +11,21 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// hookTable holds the hooks of a memory store by task. Pages of all hooks, of those
-// that are not settled and of those with dead letters cost what is on them. The zero
-// hookTable is empty.
+// hookTable holds the hooks of a memory store by task. A page of all hooks, of unsettled ones
+// or of those with dead letters costs in proportion to its length. The zero hookTable is empty.
 type hookTable struct {
 	tasks map[task.Key]*taskHooks
-	// ids are the tasks that have hooks, by the ids that callers know.
+	// ids maps the ids of tasks with hooks to their keys.
 	ids map[a2a.TaskID][]task.Key
-	// Each set has the keys of tasks that have a hook of its kind.
+	// Each set holds the keys of tasks that have a hook of its kind.
 	all, unsettled, dead sortedSet
 }
 
-// taskHooks is the hooks of one task in order of their ids.
+// taskHooks holds the hooks of one task, sorted by id.
 type taskHooks struct {
 	task  a2a.TaskID
 	hooks []*hookRow
-	// unsettled and dead say where in the orders the task stands; zero for nowhere.
+	// unsettled and dead are the positions of the task in the sets; zero if it is not in a set.
 	unsettled, dead task.Cursor
 }
 
@@ -60,7 +59,7 @@ func (b *hookTable) get(ref task.HookRef) *hookRow {
 	return p.hooks[i]
 }
 
-// put keeps a copy of h, whose task has the id, instead of one with the same ref.
+// put stores a copy of h, and replaces a hook with the same ref. id is the id of the task.
 func (b *hookTable) put(h *task.Hook, id a2a.TaskID) {
 	p := b.tasks[h.Task]
 	if p == nil {
@@ -88,7 +87,7 @@ func (b *hookTable) open(key task.Key, id a2a.TaskID) *taskHooks {
 	return p
 }
 
-// drop deletes a hook, if it is there.
+// drop deletes a hook, if it exists.
 func (b *hookTable) drop(ref task.HookRef) {
 	p := b.tasks[ref.Task]
 	if p == nil {
@@ -108,7 +107,7 @@ func (b *hookTable) forget(key task.Key) {
 	}
 }
 
-// file brings the orders in step with the hooks of a task.
+// file updates the sets to match the hooks of a task.
 func (b *hookTable) file(key task.Key) {
 	p := b.tasks[key]
 	var unsettled, dead task.Cursor
@@ -137,8 +136,8 @@ func (b *hookTable) close(key task.Key, id a2a.TaskID) {
 	}
 }
 
-// walk calls yield for each hook of the tasks in o with a ref above after, in order,
-// until it returns false.
+// walk calls yield for each hook of the tasks in o with a ref above after, in order, until
+// yield returns false.
 func (b *hookTable) walk(o *sortedSet, after task.HookRef, yield func(*hookRow) bool) {
 	more := true
 	o.ascend(task.Cursor{Key: after.Task - 1}, func(c task.Cursor) bool {
@@ -164,7 +163,7 @@ func (b *hookTable) with(id a2a.TaskID) *sortedSet {
 	return &o
 }
 
-// advance makes a step, if its hook is there.
+// advance applies a step, if its hook exists.
 func (b *hookTable) advance(s *task.HookStep) {
 	h := b.get(s.HookRef)
 	if h == nil {
@@ -189,7 +188,8 @@ func (h *hookRow) lose(d task.DeadLetter) {
 	h.dead = slices.Insert(h.dead, i, d)
 }
 
-// revive moves a hook in front of its first dead letter and drops them.
+// revive moves a hook to the position before its first dead letter and deletes its dead
+// letters.
 func (b *hookTable) revive(h *hookRow) {
 	if len(h.dead) == 0 {
 		return

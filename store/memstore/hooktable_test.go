@@ -7,8 +7,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// TestHookTableForgets: what is settled or gone must not be looked at again, and
-// takes no room.
+// TestHookTableForgets: settled or deleted hooks must not be visited again, and need no memory.
 func TestHookTableForgets(t *testing.T) {
 	t.Parallel()
 	var b hookTable

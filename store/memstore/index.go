@@ -7,18 +7,18 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// nameIndex finds tasks by two names. It keeps a hash of the names instead of the names,
-// so that the garbage collector need not look at it. The zero nameIndex is empty.
+// nameIndex finds tasks by two names. It holds a hash of the names instead of the names, so
+// that the garbage collector need not scan it. The zero nameIndex is empty.
 type nameIndex struct {
 	keys map[uint64]task.Key
-	// clashes are the tasks whose hash another one had first.
+	// clashes are the tasks whose hash was already taken by another task.
 	clashes map[[2]string]task.Key
 	// hash is random unless a test has set it.
 	hash func(a, b string) uint64
 }
 
-// find returns the key of the task with the names, or zero. Whether a task that is
-// likely to have them has them is for is to say.
+// find returns the key of the task with the names, or zero. Because different names may have
+// the same hash, is verifies that a candidate has the names.
 func (r *nameIndex) find(a, b string, is func(task.Key) bool) task.Key {
 	if r.hash == nil {
 		return 0
@@ -29,7 +29,7 @@ func (r *nameIndex) find(a, b string, is func(task.Key) bool) task.Key {
 	return r.clashes[[2]string{a, b}]
 }
 
-// add remembers the key of a task. There must be none with the names.
+// add adds the key of a task. No task with the names may be in the index.
 func (r *nameIndex) add(a, b string, key task.Key) {
 	if r.hash == nil {
 		seed := maphash.MakeSeed()
@@ -49,7 +49,7 @@ func (r *nameIndex) add(a, b string, key task.Key) {
 	r.keys[hash] = key
 }
 
-// remove forgets the task with the names and the key.
+// remove removes the task with the names and the key.
 func (r *nameIndex) remove(a, b string, key task.Key) {
 	if r.hash == nil {
 		return

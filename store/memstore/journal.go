@@ -14,7 +14,7 @@ const (
 	maxPageRecordBytes = 1 << 20
 )
 
-// journalTable has the journals of a store. The zero journalTable is empty.
+// journalTable holds the journals of a store. The zero journalTable is empty.
 type journalTable map[task.Key][]task.Record
 
 func (j *journalTable) put(c *task.Change) {
@@ -31,7 +31,7 @@ func (j *journalTable) put(c *task.Change) {
 	have := (*j)[key]
 	for _, r := range c.Journal {
 		if n := len(have); n > 0 && have[n-1].Number >= r.Number {
-			continue // it is there
+			continue // it exists already
 		}
 		have = append(have, task.Record{Number: r.Number, Data: bytes.Clone(r.Data)})
 	}

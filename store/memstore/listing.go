@@ -9,9 +9,9 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// listing holds the listed tasks of an owner or of a context, apart by agent and
-// state and sorted by these. Every list of the protocol is a merge of a few of its
-// groups, and every total a sum of their lengths.
+// listing holds the listed tasks of an owner or of a context, grouped by agent and state and
+// sorted by these. Every list of the protocol is a merge of a few of its groups, and every
+// total a sum of their lengths.
 type listing []group
 
 type group struct {
@@ -20,14 +20,14 @@ type group struct {
 	tasks sortedSet
 }
 
-// listKey is the place of a task in a listing. The zero listKey is none.
+// listKey is the position of a task in a listing. The zero listKey is none.
 type listKey struct {
 	agent task.Agent
 	state task.State
 	at    task.Cursor
 }
 
-// listKeyOf returns where h is listed.
+// listKeyOf returns the position at which h is listed.
 func listKeyOf(h *task.Head) listKey {
 	if h.Key == 0 || h.Shown != task.ToCaller {
 		return listKey{}
@@ -44,7 +44,7 @@ func (s listing) find(agent task.Agent, state task.State) (int, bool) {
 	})
 }
 
-// move takes a task from one place to another.
+// move moves a task from one position to another.
 func (s *listing) move(was, is listKey) {
 	if was == is {
 		return
@@ -76,8 +76,8 @@ func (s *listing) remove(p listKey) {
 	}
 }
 
-// choose returns the sets of the groups whose agent (if not empty) and state match; a
-// nil match stands for every state.
+// choose returns the sets of the groups whose agent (if not empty) and state match; a nil match
+// accepts every state.
 func (s listing) choose(agent task.Agent, match func(task.State) bool) []*sortedSet {
 	from, to := 0, len(s)
 	if agent != "" {
@@ -93,7 +93,7 @@ func (s listing) choose(agent task.Agent, match func(task.State) bool) []*sorted
 	return chosen
 }
 
-// total counts the cursors of the sets that are not before since.
+// total returns the number of cursors in the sets that are not before since.
 func total(sets []*sortedSet, since task.Millis) int {
 	n := 0
 	for _, o := range sets {
@@ -109,8 +109,8 @@ func total(sets []*sortedSet, since task.Millis) int {
 	return n
 }
 
-// merge calls yield for the cursors of the sets below c, newest first, until it
-// returns false.
+// merge calls yield for the cursors of the sets below c, newest first, until yield returns
+// false.
 func merge(sets []*sortedSet, c task.Cursor, yield func(task.Cursor) bool) {
 	iters := make([]reverseIter, len(sets))
 	for i, o := range sets {

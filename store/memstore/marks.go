@@ -9,10 +9,10 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// markTable has the marks of a store. The zero markTable is empty.
+// markTable holds the marks of a store. The zero markTable is empty.
 type markTable struct {
 	marks map[task.Key][]byte
-	// keys are those of marks, in order.
+	// keys are the keys of marks, sorted.
 	keys []task.Key
 }
 

@@ -8,15 +8,15 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// requestName is what a caller calls a request by.
+// requestName identifies a request.
 type requestName struct {
 	owner task.Owner
 	agent task.Agent
 	key   string
 }
 
-// requestRow is a stored request. at is its place in the order of time,
-// whose key is a number of its own.
+// requestRow is a stored request. at is its position in the order of time; the key in it is a
+// number of the request, not of a task.
 type requestRow struct {
 	fingerprint []byte
 	at          task.Cursor
@@ -27,9 +27,9 @@ type requestRow struct {
 // requestTable holds the requests of a memory store. The zero requestTable is empty.
 type requestTable struct {
 	named map[requestName]requestRow
-	// tasks are the requests of each task that has some.
+	// tasks maps each task with requests to their names.
 	tasks map[task.Key]map[requestName]bool
-	// names are the requests by their numbers in ages.
+	// names maps the numbers in ages to requests.
 	names map[task.Key]requestName
 	ages  sortedSet
 	last  task.Key
@@ -45,7 +45,7 @@ func nameOf(c *task.Change) requestName {
 	return requestName{c.Next.Owner, c.Next.Agent, c.Request.Key}
 }
 
-// put keeps the request of a change that was stored, instead of one with its name.
+// put stores the request of a stored change, and replaces one with the same name.
 func (b *requestTable) put(c *task.Change) {
 	if b.named == nil {
 		b.named = make(map[requestName]requestRow)
@@ -67,7 +67,7 @@ func (b *requestTable) put(c *task.Change) {
 	b.tasks[r.task][name] = true
 }
 
-// drop forgets a request, if it is there.
+// drop deletes a request, if it exists.
 func (b *requestTable) drop(name requestName) {
 	r, there := b.named[name]
 	if !there {
@@ -81,14 +81,14 @@ func (b *requestTable) drop(name requestName) {
 	}
 }
 
-// forget drops the requests of a task.
+// forget deletes the requests of a task.
 func (b *requestTable) forget(key task.Key) {
 	for name := range b.tasks[key] {
 		b.drop(name)
 	}
 }
 
-// sweep drops up to limit requests from before before.
+// sweep deletes up to limit requests from before the given time.
 func (b *requestTable) sweep(before task.Millis, limit int) int {
 	var old []requestName
 	b.ages.ascend(task.Cursor{}, func(c task.Cursor) bool {

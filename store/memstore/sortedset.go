@@ -8,19 +8,18 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// sortedSet is a sorted set of cursors: by time, then by key. It keeps them in blocks
-// of bounded length, so that adding and removing cost a search and a short move,
-// however large the set is. The newest are at the end, where most changes happen.
+// sortedSet is a sorted set of cursors: by time, then by key. It keeps them in blocks of
+// bounded length, so that an insertion or removal costs a search and a short move, regardless
+// of the size of the set. The newest are at the end, where most changes happen.
 type sortedSet struct {
 	blocks [][]task.Cursor
 	n      int
-	// spare is the memory of the last block that became empty: small sets are empty now
-	// and then.
+	// spare is the memory of the last block that became empty: small sets are empty from time
+	// to time.
 	spare []task.Cursor
 }
 
-// maxBlock bounds a block. Neighbours that together fill less than half of one are
-// merged.
+// maxBlock limits a block. Neighbours that together fill less than half of one are merged.
 const maxBlock = 256
 
 func compareCursors(a, b task.Cursor) int {
@@ -57,7 +56,7 @@ func (o *sortedSet) insert(c task.Cursor) {
 	o.blocks[i] = b
 }
 
-// push adds c behind all others. Full blocks stay full.
+// push adds c after all others. Full blocks stay full.
 func (o *sortedSet) push(c task.Cursor) {
 	last := len(o.blocks) - 1
 	if last < 0 || len(o.blocks[last]) == maxBlock {
@@ -71,7 +70,7 @@ func (o *sortedSet) push(c task.Cursor) {
 	o.blocks[last] = append(o.blocks[last], c)
 }
 
-// remove takes c out, if it is there.
+// remove removes c, if it is in the set.
 func (o *sortedSet) remove(c task.Cursor) {
 	i := o.block(c)
 	if i == len(o.blocks) {
@@ -86,8 +85,7 @@ func (o *sortedSet) remove(c task.Cursor) {
 	o.tidy(i)
 }
 
-// tidy drops block i if it is empty, or merges it with a neighbour if both are
-// short.
+// tidy drops block i if it is empty, or merges it with a neighbour if both are short.
 func (o *sortedSet) tidy(i int) {
 	if len(o.blocks[i]) == 0 {
 		o.spare = o.blocks[i]
@@ -107,7 +105,7 @@ func (o *sortedSet) tidy(i int) {
 	}
 }
 
-// move takes was out and puts is in. A cursor without a key stands for nothing.
+// move removes was and inserts is. A cursor without a key is ignored.
 func (o *sortedSet) move(was, is task.Cursor) {
 	if was == is {
 		return
@@ -120,7 +118,7 @@ func (o *sortedSet) move(was, is task.Cursor) {
 	}
 }
 
-// since counts the cursors that are not before at, but stops above limit.
+// since returns the number of cursors that are not before at, but stops above limit.
 func (o *sortedSet) since(at task.Millis, limit int) int {
 	n := 0
 	for i := len(o.blocks) - 1; i >= 0 && n <= limit; i-- {
@@ -134,7 +132,7 @@ func (o *sortedSet) since(at task.Millis, limit int) int {
 	return n
 }
 
-// ascend calls yield for each cursor above after until it returns false.
+// ascend calls yield for each cursor above after until yield returns false.
 func (o *sortedSet) ascend(after task.Cursor, yield func(task.Cursor) bool) {
 	for i := o.block(after); i < len(o.blocks); i++ {
 		for _, c := range o.blocks[i] {
@@ -145,15 +143,14 @@ func (o *sortedSet) ascend(after task.Cursor, yield func(task.Cursor) bool) {
 	}
 }
 
-// reverseIter walks down a sortedSet. It is valid until the set changes.
+// reverseIter iterates over a sortedSet in descending order. It is valid until the set changes.
 type reverseIter struct {
 	blocks [][]task.Cursor
-	// block and next are the place of the cursor to come; block < 0 at the end.
+	// block and next are the position of the next cursor; block < 0 at the end.
 	block, next int
 }
 
-// below returns an iterator through the cursors before c, or through all if c is
-// zero.
+// below returns an iterator over the cursors before c, or over all if c is zero.
 func (o *sortedSet) below(c task.Cursor) reverseIter {
 	d := reverseIter{blocks: o.blocks, block: len(o.blocks) - 1}
 	if c != (task.Cursor{}) {
@@ -179,7 +176,7 @@ func (d *reverseIter) settle() {
 	}
 }
 
-// peek returns the cursor to come, if there is one.
+// peek returns the next cursor, if there is one.
 func (d *reverseIter) peek() (task.Cursor, bool) {
 	if d.block < 0 {
 		return task.Cursor{}, false

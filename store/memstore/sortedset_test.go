@@ -12,8 +12,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// list returns the cursors of o, and fails the test if its blocks are not as they
-// promise to be.
+// list returns the cursors of o, and fails the test if its blocks break their invariants.
 func (o *sortedSet) list(t interface{ Fatalf(string, ...any) }) []task.Cursor {
 	var all []task.Cursor
 	for i, b := range o.blocks {
@@ -95,7 +94,7 @@ func TestSortedSetModel(t *testing.T) {
 	})
 }
 
-// probe asks o about a place that may or may not be in it.
+// probe queries o at a position that may or may not be in it.
 func probe(t *rapid.T, o *sortedSet, want []task.Cursor, i int) {
 	c := at(i)
 	location, found := slices.BinarySearchFunc(want, c, compareCursors)
@@ -165,7 +164,7 @@ func TestSortedSetMove(t *testing.T) {
 	}
 }
 
-// TestListing wants groups in order, and none that is empty.
+// TestListing wants sorted groups, and none that is empty.
 func TestListing(t *testing.T) {
 	t.Parallel()
 	var s listing
@@ -200,7 +199,7 @@ func TestListing(t *testing.T) {
 	}
 }
 
-// TestForgets wants nothing to be left of tasks that were swept.
+// TestForgets wants no trace of tasks that were swept.
 func TestForgets(t *testing.T) {
 	t.Parallel()
 	var m Store

@@ -15,14 +15,14 @@ import (
 // Store keeps tasks in memory and loses them with the process. The zero Store is empty and
 // ready to use. It must not be copied.
 //
-// The cost of finding a task does not depend on the number of tasks, that of a page of a list
-// on its length alone. A task is kept until it is swept. A task that has ended is kept encoded;
-// to change it again costs in proportion to its log.
+// The cost of finding a task does not depend on the number of tasks, and that of a page of a
+// list only on its length. A task is kept until it is swept. A task that has ended is kept
+// encoded; to change it again costs in proportion to its log.
 type Store struct {
-	mu sync.RWMutex // guards everything below; never held while calling out
+	mu sync.RWMutex // guards all fields below; never held during calls to other packages' code
 
 	lastKey task.Key
-	// open are the tasks that have not ended, packed the others.
+	// open are the tasks that have not ended, packed all others.
 	open   map[task.Key]*record
 	packed arena
 	packer packer
@@ -31,13 +31,13 @@ type Store struct {
 
 	ids    nameIndex
 	owners map[task.Owner]*listing
-	// alone are the contexts that have one task, threads those that have more.
+	// alone maps contexts with a single task, threads those with several.
 	alone   nameIndex
 	threads map[contextID]*thread
 
-	// due holds the keys of tasks that are due, asking those that are interrupted and have
-	// no run by the time of their status, ended those that may be swept by the time
-	// of their last entry.
+	// due holds the keys of tasks that are due. asking holds those that are interrupted and
+	// have no run, by the time of their status. ended holds those that may be swept, by the
+	// time of their last entry.
 	due, asking, ended sortedSet
 
 	hooks       hookTable
@@ -99,7 +99,7 @@ func (m *Store) Append(ctx context.Context, c *task.Change) error {
 	return nil
 }
 
-// recordLocked returns the record that c changes, or makes it.
+// recordLocked returns the record that c changes, or creates it.
 func (m *Store) recordLocked(c *task.Change) (*record, error) {
 	if c.Request != nil && m.requests.used(c) {
 		return nil, task.ErrKeyUsed
@@ -147,15 +147,15 @@ func (m *Store) createLocked(c *task.Change) (*record, error) {
 	return r, nil
 }
 
-// findLocked returns the key and the head of a task; the key is zero if there is none.
+// findLocked returns the key and the head of a task; the key is zero if it does not exist.
 func (m *Store) findLocked(owner task.Owner, id a2a.TaskID) (task.Key, task.Head) {
 	return m.lookLocked(&m.ids, string(owner), string(id), func(h task.Head) bool {
 		return h.Owner == owner && h.ID == id
 	})
 }
 
-// aloneLocked returns the key and the head of the one task of a context; the key is
-// zero if there is none or there are more.
+// aloneLocked returns the key and the head of the single task of a context; the key is zero if
+// the context has no task or several.
 func (m *Store) aloneLocked(owner task.Owner, context string) (task.Key, task.Head) {
 	return m.lookLocked(&m.alone, string(owner), context, func(h task.Head) bool {
 		return h.Owner == owner && h.ContextID == context
@@ -207,7 +207,7 @@ func (m *Store) joinLocked(h *task.Head) {
 	t.tasks++
 }
 
-// quitLocked takes a task out of its context.
+// quitLocked removes a task from its context.
 func (m *Store) quitLocked(h *task.Head) {
 	id := contextID{h.Owner, h.ContextID}
 	t := m.threads[id]
@@ -220,8 +220,8 @@ func (m *Store) quitLocked(h *task.Head) {
 	}
 }
 
-// indexLocked moves a task from where its head is found to where next is found. The
-// zero head is found nowhere; one of them is that when the task is made or deleted.
+// indexLocked moves a task in the indexes from the positions of head to those of next. The zero
+// head has no positions: it is passed when the task is created or deleted.
 func (m *Store) indexLocked(head, next *task.Head) {
 	m.due.move(dueAt(head), dueAt(next))
 	m.asking.move(askingAt(head), askingAt(next))
@@ -364,7 +364,7 @@ func (m *Store) List(ctx context.Context, q *task.Query) (task.ListPage, error) 
 	return page, nil
 }
 
-// listingLocked returns the narrowest listing that has all tasks of q.
+// listingLocked returns the smallest listing that contains all tasks of q.
 func (m *Store) listingLocked(q *task.Query) listing {
 	if q.ContextID != "" {
 		if t := m.threads[contextID{q.Owner, q.ContextID}]; t != nil {

@@ -17,14 +17,14 @@ func TestStore(t *testing.T) {
 	tasktest.Test(t, func(*testing.T) task.Store { return new(memstore.Store) })
 }
 
-// TestClashes lets names have the same hash.
+// TestClashes runs the suite with names that have the same hash.
 func TestClashes(t *testing.T) {
 	t.Parallel()
 	tasktest.Test(t, func(*testing.T) task.Store { return memstore.Clashing() })
 }
 
-// TestReadsEnded reads a long task from every version, while it is open and
-// after it has ended: what a reader sees does not depend on that.
+// TestReadsEnded reads a long task from every version, while it is open and after it has ended:
+// the result must be the same.
 func TestReadsEnded(t *testing.T) {
 	t.Parallel()
 	const n = 700
