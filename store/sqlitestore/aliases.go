@@ -7,7 +7,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Aliases stand in the table of messages, whose ids most of them are.
+// Aliases are in the table of messages, because most of them are ids of messages.
 var (
 	qPutAlias = prepared("INSERT INTO messages VALUES (?, ?, ?) ON CONFLICT DO NOTHING")
 
@@ -30,7 +30,7 @@ func (w *writer) putAlias(ch *change, owner int64) error {
 	return nil
 }
 
-// ByAlias returns a head as the contract of task.Aliases says.
+// ByAlias implements task.Aliases.
 func (t Tasks) ByAlias(ctx context.Context, owner task.Owner, agent task.Agent, alias string) (task.Head, error) {
 	var found []task.Head
 	err := t.db.read(ctx, func(c *conn) error {

@@ -10,11 +10,11 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// allocs are the most objects that an operation may allocate, on the caller's side and
-// on the writer's: what it takes today. The detector of races allocates, too, so these
-// tests are not built with it. Whoever makes an operation cheaper lowers its number.
-// Whoever must make one dearer raises it in the same commit, and says in the commit
-// what the allocation buys.
+// allocs is the maximum number of objects that an operation may allocate, in the caller and in
+// the writer. It equals the present number. The race detector allocates, too, so these tests
+// are not built with it. A change that reduces the allocations of an operation lowers its
+// number. A change that needs more raises it in the same commit, and the commit message states
+// the benefit.
 var allocs = map[string]float64{
 	"create":   0,
 	"finish":   0,
@@ -23,13 +23,13 @@ var allocs = map[string]float64{
 	"list two": 6,
 }
 
-// TestAllocations does not run in parallel with other tests: it counts for the whole
+// TestAllocations does not run in parallel with other tests, because it counts for the whole
 // process.
 func TestAllocations(t *testing.T) {
 	const runs = 100
 	tasks := newTest(t).Tasks()
 	at := task.MillisOf(time.Date(2026, 3, 12, 9, 5, 0, 0, time.UTC))
-	// AllocsPerRun calls once more than it is told, to warm up.
+	// AllocsPerRun makes one additional call, to warm up.
 	var creates, finishes []*task.Change
 	for i := range runs + 1 {
 		creates = append(creates, step(t, newHead("anna", fmt.Sprintf("task-%06d", i)), created(at)))

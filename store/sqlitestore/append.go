@@ -7,19 +7,19 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Limits of one row of entries. What is appended together is one row unless it is
-// larger than a page that readers get.
+// Limits of one row of entries. Entries appended together form one row unless it is larger than
+// a page of a read.
 const (
 	maxRowEntries = 256
 	maxRowBytes   = 1 << 20
 )
 
-// maxAppend is the most bytes that one append may have: SQLite takes a row of up
-// to 1 GB, and would fail all that shares the commit.
+// maxAppend is the largest size of one append in bytes: SQLite accepts a row of up to 1 GB, and
+// an error would fail all appends in the same commit.
 const maxAppend = 256 << 20
 
-// A row of entries stands at a place: the key of the task, and in the lowest bits
-// the first version. It leaves room for 5 · 10¹¹ tasks.
+// A row of entries has a place: the key of the task, and in the lowest bits the first version.
+// It leaves room for 5 · 10¹¹ tasks.
 const (
 	versionBits = 24
 	maxVersion  = 1<<versionBits - 1
@@ -28,14 +28,14 @@ const (
 
 func place(key task.Key, version int64) int64 { return int64(key)<<versionBits | version }
 
-// change is a task.Change in the form in which it is stored. It holds everything by
-// itself, so that the caller may go away.
+// change is a task.Change in its stored form. It shares no memory with the caller, which may
+// return before it is written.
 type change struct {
 	prev expected
 	next task.Head
-	// status says that columns change on which an index depends.
+	// status is set if columns change on which an index depends.
 	status bool
-	// rest is what of next has no column.
+	// rest encodes the fields of next that have no column.
 	rest []byte
 	rows []row
 	data []byte
@@ -55,20 +55,20 @@ type change struct {
 	forget  bool
 }
 
-// expected is what must still be stored for the change to be made.
+// expected holds the stored values that the change requires.
 type expected struct {
 	rev, version int64
 	state        task.State
 	shown        task.Shown
 }
 
-// row is a row of the log: its first version, and where its bytes end.
+// row is a row of the log: its first version, and the end of its bytes.
 type row struct {
 	first int64
 	end   int
 }
 
-// set takes c over.
+// set copies c into ch.
 func (ch *change) set(c *task.Change) {
 	ch.prev = expected{c.Prev.Rev, c.Prev.Version, c.Prev.State, c.Prev.Shown}
 	ch.next = c.Next
@@ -101,7 +101,7 @@ func (ch *change) set(c *task.Change) {
 	ch.journal, ch.forget = ownRecords(c.Journal), c.Forget
 }
 
-// fit returns how many of es go into one row.
+// fit returns the number of entries at the start of es that fit into one row.
 func fit(es []task.Entry) int {
 	size := 0
 	for i := range es[:min(len(es), maxRowEntries)] {
@@ -113,7 +113,7 @@ func fit(es []task.Entry) int {
 	return min(len(es), maxRowEntries)
 }
 
-// check finds changes that are wrong, or that have no place in the file.
+// check returns an error for a change that is inconsistent, or that has no place in the file.
 func check(c *task.Change) error {
 	if c.Next.Version > maxVersion {
 		return fmt.Errorf("version %d is above %d", c.Next.Version, int64(maxVersion))
@@ -126,12 +126,12 @@ func check(c *task.Change) error {
 	return c.Check()
 }
 
-// Tasks is the tasks in a file. It is a small value, meant to be copied.
+// Tasks is the task store in a file. It is a small value, meant to be copied.
 type Tasks struct{ db *DB }
 
 var _ task.Store = Tasks{}
 
-// Append stores c as the contract of task.Log says.
+// Append implements task.Log.
 func (t Tasks) Append(ctx context.Context, c *task.Change) error {
 	if err := t.append(ctx, c); err != nil {
 		return fmt.Errorf("append %s at rev %d: %w", c.Next.ID, c.Prev.Rev, err)
@@ -169,8 +169,8 @@ var (
 	VALUES (?,?,?,?,?, ?,?,?,?,?, ?,?,?,?)
 	ON CONFLICT (id, owner) DO NOTHING`)
 
-	// Indexes are touched only when their columns are set, so a change that leaves
-	// the status alone does not set them.
+	// Indexes are updated only if their columns are set, so a change that keeps the status does
+	// not set them.
 	qChangeRun = prepared(`UPDATE tasks SET
 	rev = ?, version = ?, updated_at = ?, rest = ?` + whereSame)
 
@@ -183,8 +183,8 @@ var (
 
 const whereSame = " WHERE key = ? AND rev = ? AND version = ? AND state = ? AND shown = ?"
 
-// store makes a change. The first error is the answer to the caller; the second is
-// one of SQLite, and fails the batch.
+// store applies a change. The first error is the answer to the caller; the second is one of
+// SQLite, and fails the batch.
 func (w *writer) store(ch *change) (answer, err error) {
 	sc, err := w.scope(ch.next.Owner, ch.next.Agent)
 	if err != nil {
@@ -215,7 +215,7 @@ func (w *writer) store(ch *change) (answer, err error) {
 	return nil, w.addOthers(ch, sc)
 }
 
-// addOthers stores what comes with a change.
+// addOthers stores the data beside a change.
 func (w *writer) addOthers(ch *change, sc scope) error {
 	if ch.hook != nil {
 		ch.hook.Task = ch.next.Key

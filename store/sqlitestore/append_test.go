@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// cost is what the writer did.
+// cost is the work of the writer.
 type cost struct{ Rows, Statements int64 }
 
 func costOf(t *testing.T, db *DB) cost {
@@ -28,12 +28,12 @@ func costOf(t *testing.T, db *DB) cost {
 	return n
 }
 
-// TestCostOfALife fixes what a task costs, commits and counters included.
+// TestCostOfALife fixes the cost of a task, including commits and counters.
 func TestCostOfALife(t *testing.T) {
 	t.Parallel()
 	db := newTest(t)
-	// The first task of an owner and agent pays for their names, and now and then
-	// one pays for a block of keys.
+	// The first task of an owner and agent pays for their names, and occasionally one pays for
+	// a block of keys.
 	put(t, db.Tasks(), newHead("anna", "first"), created(1))
 	before := costOf(t, db)
 	h := put(t, db.Tasks(), newHead("anna", "t1"), created(1))
@@ -58,7 +58,7 @@ func TestCostOfALife(t *testing.T) {
 	}
 }
 
-// TestCostDoesNotGrow appends to a long task what it appended to a short one.
+// TestCostDoesNotGrow makes the same append to a long task and to a short one.
 func TestCostDoesNotGrow(t *testing.T) {
 	t.Parallel()
 	db := newTest(t)
@@ -79,7 +79,7 @@ func TestCostDoesNotGrow(t *testing.T) {
 	}
 }
 
-// TestWaitingAppendsShareACommit holds the writer until many wait.
+// TestWaitingAppendsShareACommit blocks the writer until many appends wait.
 func TestWaitingAppendsShareACommit(t *testing.T) {
 	t.Parallel()
 	db := newTest(t)
@@ -166,8 +166,8 @@ func TestBatchesAreLimited(t *testing.T) {
 	}
 }
 
-// TestLargeAppendsAreSeveralRows: a reader's page never needs much more than a
-// page from the disk.
+// TestLargeAppendsAreSeveralRows: a page for a reader never needs much more than a page from
+// the disk.
 func TestLargeAppendsAreSeveralRows(t *testing.T) {
 	t.Parallel()
 	db := newTest(t)
@@ -190,7 +190,7 @@ func TestLargeAppendsAreSeveralRows(t *testing.T) {
 	wantSound(t, db)
 }
 
-// TestLimitsOfPlaces refuses numbers for which a place has no bits.
+// TestLimitsOfPlaces refuses numbers that exceed the bits of a place.
 func TestLimitsOfPlaces(t *testing.T) {
 	t.Parallel()
 	db := newTest(t)
@@ -214,8 +214,7 @@ func TestLimitsOfPlaces(t *testing.T) {
 	}
 }
 
-// TestPlaces: rows of one task lie between those of its neighbours, however many
-// there are.
+// TestPlaces: the rows of one task lie between those of its neighbours, for any number of rows.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	for _, k := range []task.Key{1, 2, maxKey - 1} {
@@ -240,7 +239,7 @@ func TestLimitsMustBePositive(t *testing.T) {
 	}
 }
 
-// TestManyScopes goes beyond what the writer remembers.
+// TestManyScopes exceeds the cache of the writer.
 func TestManyScopes(t *testing.T) {
 	t.Parallel()
 	db := newTest(t)

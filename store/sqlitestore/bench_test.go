@@ -16,8 +16,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// BenchmarkLives measures whole lives of tasks: a create, and one append with
-// working, artifact and completed, each durable before the next, by 64 callers.
+// BenchmarkLives measures whole lives of tasks: a create, and one append with working, artifact
+// and completed, each durable before the next, by 64 callers.
 func BenchmarkLives(b *testing.B) {
 	for _, owners := range []int{1, 16, 1000} {
 		b.Run(fmt.Sprintf("owners=%d", owners), func(b *testing.B) {
@@ -89,7 +89,7 @@ var (
 	benchAnswer   = []byte(`{"role":"ROLE_AGENT","messageId":"n","parts":[{"text":"` + strings.Repeat("c", 100) + `"}]}`)
 )
 
-// live makes a task and finishes it.
+// live creates a task and finishes it.
 func live(tb testing.TB, tasks Tasks, owner task.Owner) task.Head {
 	at := task.MillisOf(time.Now())
 	h := task.Head{

@@ -9,9 +9,9 @@ import (
 
 var qStates = prepared("SELECT state, sum(n) FROM counters GROUP BY state")
 
-// States returns how many tasks there are in each state, those of all owners together,
-// from counters: the cost depends on how many owners there are, not on their tasks.
-// Tasks that are not shown to their caller do not count.
+// States returns the number of tasks in each state, for all owners together. It reads counters:
+// the cost depends on the number of owners, not on that of their tasks. Tasks that are not
+// shown to their caller do not count.
 func (t Tasks) States(ctx context.Context) (map[task.State]int, error) {
 	states := make(map[task.State]int)
 	err := t.db.view(ctx, func(c *conn) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// TestStates counts the tasks of all owners, but for those that nobody knows.
+// TestStates counts the tasks of all owners, except those not shown to callers.
 func TestStates(t *testing.T) {
 	t.Parallel()
 	tasks := newTest(t).Tasks()
@@ -31,7 +31,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestCommitted: each commit is told of, with what became of it.
+// TestCommitted: each commit is reported, with its outcome.
 func TestCommitted(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -7,8 +7,8 @@ import (
 
 var qIntegrity = prepared("PRAGMA integrity_check(1)")
 
-// Check reads the whole file and returns an error that wraps ErrDamaged if it does
-// not hold together. It takes long for a large file; reading and writing go on.
+// Check reads the whole file and returns an error that wraps ErrDamaged if it is inconsistent.
+// It takes long for a large file; other reads and writes continue.
 func (db *DB) Check(ctx context.Context) error {
 	var verdict string
 	err := db.read(ctx, func(c *conn) (err error) {
@@ -28,7 +28,7 @@ func (db *DB) Check(ctx context.Context) error {
 	return nil
 }
 
-// integrity returns "ok", or what is wrong first.
+// integrity returns "ok", or the first problem found.
 func integrity(c *conn) (string, error) {
 	s := c.start(qIntegrity)
 	if !s.next() {

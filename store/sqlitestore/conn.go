@@ -37,12 +37,12 @@ type conn struct {
 	stmts []*sqlite.Stmt
 	// steps counts the executed statements.
 	steps int
-	// scratch is for bytes that are read and decoded at once.
+	// scratch is a buffer for bytes that are read and decoded at once.
 	scratch []byte
 	names   names
 }
 
-// connOptions say how to open a connection.
+// connOptions are the options of a new connection.
 type connOptions struct {
 	path     string
 	readOnly bool
@@ -84,7 +84,7 @@ func openConn(o connOptions) (*conn, error) {
 
 func (c *conn) close() error { return c.raw.Close() }
 
-// script runs statements that are used once.
+// script runs statements that are executed once.
 func (c *conn) script(text string) error {
 	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
 		s, rest, err := c.raw.PrepareTransient(text)
@@ -99,7 +99,7 @@ func (c *conn) script(text string) error {
 	return nil
 }
 
-// number returns the only value of a statement that is used once.
+// number returns the only value of a statement that is executed once.
 func (c *conn) number(text string) (int64, error) {
 	s, _, err := c.raw.PrepareTransient(text)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// ofContext chooses the tasks of a context that a query lists.
+// ofContext selects the tasks of a context that a query lists.
 const ofContext = ` FROM tasks t
 	WHERE t.owner = ?1 AND t.context = ?2 AND t.shown = 0 AND t.status_at >= ?5
 	AND (?3 = '' OR t.scope = (SELECT id FROM scopes WHERE owner = ?1 AND agent = ?3))
@@ -18,7 +18,7 @@ var (
 	AND t.status_at <= ?6 AND NOT (t.status_at = ?6 AND t.key >= ?7)
 	ORDER BY t.status_at DESC, t.key DESC LIMIT ?8`)
 
-	// Without further filters the index alone is enough to count.
+	// Without further filters, the index is sufficient to count.
 	qCountContext = prepared("SELECT count(*) FROM tasks WHERE owner = ?1 AND context = ?2 AND shown = 0")
 
 	qCountFiltered = prepared("SELECT count(*) FROM (SELECT 1" + ofContext + " LIMIT ?6)")
@@ -74,14 +74,13 @@ func countContext(c *conn, q *task.Query, owner int64) (int, error) {
 	return int(n), err
 }
 
-// Left alone, SQLite would look at all tasks of the context.
+// Without the hint, SQLite would read all tasks of the context.
 var qInterrupted = prepared("SELECT " + columns + ` FROM scopes s
 	JOIN tasks t INDEXED BY tasks_interrupted ON t.scope = s.id AND t.context = ?2 AND t.state IN (6, 8)
 	WHERE s.owner = ?1 AND (?3 = '' OR s.agent = ?3) AND t.shown = 0
 	ORDER BY t.status_at DESC, t.key DESC LIMIT 1`)
 
-// Interrupted returns a head as the contract of task.Index says. Without a context
-// in q it looks at all contexts.
+// Interrupted implements task.Index. Without a context in q it searches all contexts.
 func (t Tasks) Interrupted(ctx context.Context, q *task.Query) (task.Head, error) {
 	var found []task.Head
 	err := t.db.view(ctx, func(c *conn) error {

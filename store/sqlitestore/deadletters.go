@@ -8,12 +8,12 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Letters is the book of dead letters in a file.
+// Letters is the store of dead letters in a file.
 type Letters struct{ db *DB }
 
 var _ deadletter.Store = Letters{}
 
-// Letters returns the book of dead letters in the file.
+// Letters returns the store of dead letters in the file.
 func (db *DB) Letters() Letters { return Letters{db} }
 
 const letterColumns = "id, queue, reason, at, type, source, task, owner, size"
@@ -40,7 +40,7 @@ func (s *stmt) getLetter() deadletter.Letter {
 
 // PutLetter implements deadletter.Book.
 func (b Letters) PutLetter(ctx context.Context, l *deadletter.Letter) error {
-	row := l.Clone() // the writer may come after the caller has gone
+	row := l.Clone() // the writer may run after the caller has returned
 	err := b.db.write(ctx, func(w *writer) error {
 		s := w.conn.start(qPutLetter)
 		s.text(string(row.ID))
@@ -85,7 +85,7 @@ func (b Letters) Letters(ctx context.Context, q *deadletter.Query) ([]deadletter
 	return all, nil
 }
 
-// letterSeq returns the number of the row of a letter; more than any for no id.
+// letterSeq returns the row number of a letter; for the empty id, a number above all.
 func (c *conn) letterSeq(id deadletter.ID) (int64, error) {
 	if id == "" {
 		return maxSeq, nil

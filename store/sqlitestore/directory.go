@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Ledger is what the directory of agents keeps in a file.
+// Ledger is the storage of the agent directory in a file.
 type Ledger struct{ db *DB }
 
 var (
@@ -17,7 +17,7 @@ var (
 	_ dirstore.Notes = Ledger{}
 )
 
-// Ledger returns what the directory of agents keeps in the file.
+// Ledger returns the storage of the agent directory in the file.
 func (db *DB) Ledger() Ledger { return Ledger{db} }
 
 var (
@@ -59,7 +59,7 @@ func (l Ledger) PutRecord(ctx context.Context, r *dirstore.Record) error {
 	if r.Name == "" {
 		return fmt.Errorf("put record: %w", dirstore.ErrNoName)
 	}
-	row := r.Clone() // the writer may come after the caller has gone
+	row := r.Clone() // the writer may run after the caller has returned
 	err := l.db.write(ctx, func(w *writer) error {
 		s := w.conn.start(qPutRecord)
 		s.text(string(row.Name))

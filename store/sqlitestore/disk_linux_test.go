@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// startDisk mounts a small disk of its own for t.
+// startDisk mounts a small separate disk for t.
 func startDisk(t *testing.T) string {
 	t.Helper()
 	testenv.Root(t)
@@ -32,7 +32,7 @@ func startDisk(t *testing.T) string {
 	return dir
 }
 
-// TestFullDisk fills a real disk up and makes room again.
+// TestFullDisk fills a real disk and makes room again.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := startDisk(t)

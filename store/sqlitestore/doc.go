@@ -1,62 +1,59 @@
 // Package sqlitestore keeps tasks in one SQLite file.
 //
-// [Open] opens or makes the file and brings it to the newest layout. [DB.Tasks] is
-// the [task.Store] in it. A program opens a file once and shares the DB; it should
-// hold the lock of the data folder (package datadir), although a second process
-// that writes to the file does no harm beyond making both slower.
+// [Open] opens or creates the file and migrates it to the newest layout. [DB.Tasks] is the
+// [task.Store] in it. A program opens a file once and shares the DB. It should hold the lock of
+// the data folder (package datadir), although a second process that writes to the file only
+// makes both slower.
 //
 // # Guarantees
 //
-// An append that returned nil is on the disk: each commit ends with a real fsync,
-// and neither the death of the process nor a loss of power takes it back. An append
-// is atomic: its head and its entries are stored together or not at all.
+// An append that returned nil is on the disk: each commit ends with a real fsync, and neither
+// the death of the process nor a loss of power undoes it. An append is atomic: its head and its
+// entries are stored together or not at all.
 //
-// Appends that wait at the same time share one commit. One goroutine writes; it
-// takes up to 256 appends or 4 MiB at once, compares each with the stored head
-// before it stores anything of it, and skips the losers. So one caller's conflict
-// costs another nothing.
+// Appends that wait at the same time share one commit. One goroutine writes. It takes up to 256
+// appends or 4 MiB at once, compares each with the stored head before it stores any part of it,
+// and skips the losers. So a conflict of one caller does not affect the others.
 //
-// Reading never waits for writing, and writing never waits for reading. No read
-// transaction outlives the method that began it.
+// Reads never wait for writes, and writes never wait for reads. No read transaction outlives
+// the method that began it.
 //
-// A webhook that comes with an append is stored with it or not at all, and so are all
-// positions of one call of Advance, which share the commits of appends. The webhooks
-// that have something to tell are found by an index of their own, so that settled ones
-// cost nothing but room.
+// A webhook in an append is stored with it or not at all. The same holds for all positions of
+// one call of Advance, which shares the commits of appends. The webhooks with pending
+// deliveries are found by an index of their own, so that settled ones cost only space.
 //
-// A create and a finish with all its events are four rows. The cost of an append
-// does not depend on how long the task is, nor that of a page of a list on how
-// many tasks the owner has: lists read one index per agent and state, their totals
-// come from counters that commit with the tasks, and no list reads entries. Lists
-// and totals of one context cost as much as the context has tasks.
+// A create and a finish with all its events are four rows. The cost of an append does not
+// depend on the length of the task, nor that of a page of a list on the number of the owner's
+// tasks: lists read one index per agent and state, their totals come from counters that commit
+// with the tasks, and no list reads entries. Lists and totals of one context cost in proportion
+// to its tasks.
 //
-// When a commit fails, what was in it may or may not be stored. All its callers get
-// [task.ErrUnavailable] with the cause, the connection is opened anew, and the next
-// commit tries again. A full disk therefore heals by itself when there is space.
-// Reading goes on meanwhile.
+// When a commit fails, its changes may or may not be stored. All its callers get
+// [task.ErrUnavailable] with the cause, the connection is reopened, and the next commit tries
+// again. Therefore the store recovers from a full disk by itself when there is space. Reads
+// continue meanwhile.
 //
 // # What it does not promise
 //
-// The file must be on a local file system with working locks; network file systems
-// have none. Sweeping gives space back to the file system in small steps, so the
-// file shrinks later than tasks are deleted. A task has room for 16,777,215 entries;
-// an append that goes beyond fails.
+// The file must be on a local file system with working locks; network file systems have none.
+// Sweeping returns space to the file system in small steps, so the file shrinks later than
+// tasks are deleted. A task has room for 16,777,215 entries; an append that goes beyond fails.
 //
 // # Layout
 //
-// The layout is made by numbered files below schema, each applied once, in order,
-// in one transaction. Their checksums are kept in the file. A file that is newer,
-// that belongs to another program, or that is damaged is refused with [ErrNewer],
-// [ErrForeign] or [ErrDamaged] before anything is written to it.
+// The layout is created by numbered files below schema, each applied once, in order, in one
+// transaction. Their checksums are stored in the file. A file that is newer, that belongs to
+// another program, or that is damaged is refused with [ErrNewer], [ErrForeign] or [ErrDamaged]
+// before it is changed.
 //
 // # Concurrency
 //
-// A DB and what it hands out are safe for concurrent use. Close waits for
-// everything that was accepted.
+// A DB and the stores it returns are safe for concurrent use. Close waits for all accepted
+// operations.
 //
 // # Testing
 //
-// The package passes the suite of package tasktest, and a test that kills a writing
-// process at random moments and compares what is left with what was acknowledged.
-// PARLEY_KILLS sets how often.
+// The package passes the suite of package tasktest. A further test kills a writing process at
+// random moments and compares the file with the acknowledged writes. PARLEY_KILLS sets the
+// number of kills.
 package sqlitestore

@@ -9,21 +9,21 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Why a file is refused or given up. The error around it names the file and says
-// what to do. Callers test with errors.Is.
+// Reasons for which a file is refused. The error around them names the file and the remedy.
+// Callers test with errors.Is.
 var (
-	// ErrNewer: the file was written by a newer version of Parley.
+	// ErrNewer is returned for a file that a newer version of Parley has written.
 	ErrNewer = errors.New("written by a newer version")
-	// ErrForeign: the file is not one of Parley's.
+	// ErrForeign is returned for a file that is not one of Parley's.
 	ErrForeign = errors.New("not a file of parley")
-	// ErrDamaged: the file does not hold together. It comes from Open and Check,
-	// and together with task.ErrUnavailable from everything else.
+	// ErrDamaged is returned for a damaged file: by Open and Check, and together with
+	// task.ErrUnavailable by all other methods.
 	ErrDamaged = errors.New("file is damaged")
 )
 
 var errClosed = fmt.Errorf("%w: closed", task.ErrUnavailable)
 
-// unavailable says that the store could not do its work because of err.
+// unavailable wraps err as an error of an unavailable store.
 func unavailable(err error) error {
 	if damaged(err) {
 		return fmt.Errorf("%w: %w: %w", task.ErrUnavailable, ErrDamaged, err)
@@ -37,7 +37,7 @@ func unavailable(err error) error {
 	return fmt.Errorf("%w: %w", task.ErrUnavailable, err)
 }
 
-// damaged reports whether err comes from what was found in the file.
+// damaged reports whether err is caused by the contents of the file.
 func damaged(err error) bool {
 	if errors.Is(err, task.ErrCorrupt) {
 		return true

@@ -17,8 +17,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// startTuned opens a store whose writing connections run the pragma that is stored
-// in tune when they are opened.
+// startTuned opens a store whose writing connections, when opened, run the pragma stored in
+// tune.
 func startTuned(t *testing.T) (db *DB, tune *atomic.Value) {
 	t.Helper()
 	tune = new(atomic.Value)
@@ -31,7 +31,7 @@ func startTuned(t *testing.T) (db *DB, tune *atomic.Value) {
 	return db, tune
 }
 
-// breakOff lets the next commit fail, after which the writer opens a connection.
+// breakOff makes the next commit fail, after which the writer opens a new connection.
 func breakOff(t *testing.T, db *DB) {
 	t.Helper()
 	err := db.write(t.Context(), func(*writer) error { return errors.New("broken on purpose") })
@@ -40,7 +40,7 @@ func breakOff(t *testing.T, db *DB) {
 	}
 }
 
-// TestWriterHeals takes the right or the room to write away for a while.
+// TestWriterHeals removes the permission or the space to write for a while.
 func TestWriterHeals(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -76,8 +76,8 @@ func TestWriterHeals(t *testing.T) {
 			}
 
 			tune.Store("")
-			// A full disk was noticed, and the connection given up, at the last
-			// append; the next one finds room.
+			// The last append noticed the full disk and closed the connection; the next one
+			// finds space.
 			if err := tasks.Append(t.Context(), lost); err != nil {
 				t.Errorf("Append after healing = %v", err)
 			}
@@ -87,8 +87,8 @@ func TestWriterHeals(t *testing.T) {
 	}
 }
 
-// TestFailedCommitFailsAll: in a commit that fails nothing is certain, not even
-// that a loser has lost.
+// TestFailedCommitFailsAll: the outcome of every change in a failed commit is unknown, even of
+// a conflicting one.
 func TestFailedCommitFailsAll(t *testing.T) {
 	t.Parallel()
 	db := newTest(t)
@@ -151,7 +151,7 @@ func blockWriter(t *testing.T, db *DB) (release func()) {
 	return release
 }
 
-// waitQueued waits until n requests wait for the writer, who must be blocked.
+// waitQueued waits until n requests wait for the writer, which must be blocked.
 func waitQueued(db *DB, n int) {
 	for {
 		db.writer.queue.mu.Lock()
@@ -164,8 +164,8 @@ func waitQueued(db *DB, n int) {
 	}
 }
 
-// wantSound fails the test unless the file holds together: heads agree with
-// entries, counters with tasks, and SQLite with itself.
+// wantSound fails the test unless the file is consistent: heads agree with entries, counters
+// with tasks, and SQLite's own check passes.
 func wantSound(t *testing.T, db *DB) {
 	t.Helper()
 	if err := db.Check(t.Context()); err != nil {
@@ -246,7 +246,7 @@ func TestCancellationStopsTheWaitingOnly(t *testing.T) {
 		t.Errorf("Append = %v, want the cause of the cancellation", err)
 	}
 	release()
-	// The queue is in order: what is written now is written after it.
+	// The queue is in order: this write comes after the other.
 	put(t, db.Tasks(), newHead("anna", "t2"), created(1))
 	if h, err := db.Tasks().Head(t.Context(), "anna", "t1"); err != nil || h.Key == 0 {
 		t.Errorf("Head of what nobody waited for = %v, want it stored", err)
@@ -300,8 +300,7 @@ func TestReadersAreLimited(t *testing.T) {
 	}
 }
 
-// TestFailedReaderIsReplaced: a transaction must not stay open on a connection
-// that others take.
+// TestFailedReaderIsReplaced: a transaction must not stay open on a connection that is reused.
 func TestFailedReaderIsReplaced(t *testing.T) {
 	t.Parallel()
 	db := openTest(t, filepath.Join(t.TempDir(), "db"), Options{Readers: 1})
@@ -329,8 +328,8 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// TestCloseWaits closes a store while many write: what was acknowledged is there,
-// and what was not says that it may not be.
+// TestCloseWaits closes a store during many writes: acknowledged writes are stored, and the
+// errors of the others say that the outcome is unknown.
 func TestCloseWaits(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "db")

@@ -6,7 +6,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// columns are those of a head in tasks t, in the order in which getHead reads them.
+// columns are the columns of a head in tasks t, in the order in which getHead reads them.
 const columns = `t.status_at, t.key, t.scope, t.id, t.context,
 	t.shown, t.state, t.rev, t.version, t.updated_at, t.rest`
 
@@ -31,8 +31,8 @@ func getHead(s *stmt) task.Head {
 	return h
 }
 
-// getPlace reads the place in lists from a row of columns, and goes back to the
-// beginning of the row.
+// getPlace reads the position in lists from a row of columns, and returns to the beginning of
+// the row.
 func getPlace(s *stmt) task.Cursor {
 	at := task.Cursor{At: task.Millis(s.getInt()), Key: task.Key(s.getInt())}
 	s.at = -1

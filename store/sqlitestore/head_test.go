@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// fullHead has a value in each field of a head that a store keeps.
+// fullHead returns a head with a value in each stored field.
 func fullHead() task.Head {
 	return task.Head{
 		ID: "0190c0de-0000-7000-8000-00000000beef", ContextID: "0190C0DE-0000-7000-8000-00000000BEEF",

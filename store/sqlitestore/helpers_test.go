@@ -39,7 +39,7 @@ func newTest(tb testing.TB) *DB {
 	return openTest(tb, filepath.Join(tb.TempDir(), "parley.db"), Options{})
 }
 
-// step applies entries to h.
+// step returns a change that applies entries to h.
 func step(tb testing.TB, h task.Head, es ...task.Entry) *task.Change {
 	tb.Helper()
 	c, err := stepped(h, es...)
@@ -66,7 +66,7 @@ func stepped(h task.Head, es ...task.Entry) (*task.Change, error) {
 	return c, nil
 }
 
-// newHead is the head of a task that is not stored yet.
+// newHead returns the head of a task that is not stored yet.
 func newHead(owner task.Owner, id string) task.Head {
 	return task.Head{ID: a2a.TaskID(id), Owner: owner, Agent: "echo", ContextID: "context-" + id}
 }
@@ -79,7 +79,7 @@ func status(s task.State, at task.Millis) task.Entry {
 	return task.Entry{Kind: task.Status, State: s, At: at}
 }
 
-// put stores h with entries on top and returns the stored head.
+// put applies entries to h, stores it and returns the stored head.
 func put(tb testing.TB, tasks Tasks, h task.Head, es ...task.Entry) task.Head {
 	tb.Helper()
 	c := step(tb, h, es...)

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// hookColumns are those of a hook, in the order in which getHook reads them.
+// hookColumns are the columns of a hook, in the order in which getHook reads them.
 const hookColumns = `h.task, h.id, h.url, h.dialect, h.scheme, h.secret, h.created_at, h.told, h.settled`
 
 // headOfHook joins the head of a hook's task. The hooks are found first, in order.
@@ -54,7 +54,7 @@ func getHook(s *stmt) task.Hook {
 	}
 }
 
-// startRef begins an execution of q, whose first values are those of ref.
+// startRef begins an execution of q and binds ref as its first values.
 func (c *conn) startRef(q query, ref task.HookRef) stmt {
 	s := c.start(q)
 	s.int(int64(ref.Task))
@@ -62,15 +62,15 @@ func (c *conn) startRef(q query, ref task.HookRef) stmt {
 	return s
 }
 
-// ownHook returns a copy of h that shares nothing with it, because the writer may
-// still be at it when the caller has gone.
+// ownHook returns a copy of h that shares no memory with it, because the writer may still use
+// it after the caller has returned.
 func ownHook(h *task.Hook) *task.Hook {
 	mine := *h
 	mine.Secret = bytes.Clone(h.Secret)
 	return &mine
 }
 
-// PutHook stores a hook as the contract of task.Hooks says.
+// PutHook implements task.Hooks.
 func (t Tasks) PutHook(ctx context.Context, h *task.Hook) error {
 	err := task.ErrHookID
 	if h.ID != "" {
@@ -90,7 +90,7 @@ func (t Tasks) putHook(ctx context.Context, h *task.Hook) error {
 	return err
 }
 
-// putHook stores h, and reports false if its task is gone.
+// putHook stores h. It reports false if its task does not exist.
 func (w *writer) putHook(h *task.Hook) (bool, error) {
 	s := w.conn.start(qPutHook)
 	bindHook(&s, h)
@@ -102,7 +102,7 @@ func (w *writer) putHook(h *task.Hook) (bool, error) {
 	return true, s.done()
 }
 
-// Hooks returns hooks as the contract of task.Hooks says.
+// Hooks implements task.Hooks.
 func (t Tasks) Hooks(ctx context.Context, key task.Key, after string, limit int) ([]task.Hook, error) {
 	if limit <= 0 {
 		return nil, fmt.Errorf("hooks of task %d: limit %d is not positive", key, limit)
@@ -122,7 +122,7 @@ func (t Tasks) Hooks(ctx context.Context, key task.Key, after string, limit int)
 	return found, nil
 }
 
-// DropHook deletes a hook with its dead letters.
+// DropHook implements task.Hooks.
 func (t Tasks) DropHook(ctx context.Context, ref task.HookRef) error {
 	err := t.db.write(ctx, func(w *writer) error {
 		for _, q := range []query{qDropHook, qDropLetters} {
@@ -139,8 +139,7 @@ func (t Tasks) DropHook(ctx context.Context, ref task.HookRef) error {
 	return nil
 }
 
-// Each of these statements takes a ref, of which it returns the hooks above, and ends
-// with a limit.
+// Each of these statements returns the hooks above a ref, and ends with a limit.
 var (
 	qUnsettled = prepared("SELECT " + hookColumns + ", " + columns + ` FROM hooks h INDEXED BY hooks_unsettled` + headOfHook + `
 	WHERE h.settled = 0 AND (h.task, h.id) > (?1, ?2) ORDER BY h.task, h.id LIMIT ?3`)
@@ -148,7 +147,7 @@ var (
 	qHooks = prepared("SELECT " + hookColumns + ", " + columns + ` FROM hooks h` + headOfHook + `
 	WHERE (h.task, h.id) > (?1, ?2) ORDER BY h.task, h.id LIMIT ?3`)
 
-	// Every dead letter has a hook, so the inner limit is enough.
+	// Every dead letter has a hook, so the inner limit is sufficient.
 	qHooksDead = prepared("SELECT " + hookColumns + ", " + columns + ` FROM
 	(SELECT DISTINCT task, hook FROM dead_letters WHERE (task, hook) > (?1, ?2) ORDER BY task, hook LIMIT ?3) d
 	CROSS JOIN hooks h ON h.task = d.task AND h.id = d.hook` + headOfHook + `ORDER BY d.task, d.hook`)
@@ -160,7 +159,7 @@ var (
 	ORDER BY h.task, h.id LIMIT ?3`)
 )
 
-// Unsettled returns hooks as the contract of task.HookWork says.
+// Unsettled implements task.HookWork.
 func (t Tasks) Unsettled(ctx context.Context, after task.HookRef, limit int) ([]task.Hooked, error) {
 	found, err := t.hooked(ctx, qUnsettled, &task.HookQuery{After: after, Limit: limit})
 	if err != nil {
@@ -169,7 +168,7 @@ func (t Tasks) Unsettled(ctx context.Context, after task.HookRef, limit int) ([]
 	return found, nil
 }
 
-// FindHooks returns hooks as the contract of task.HookDesk says.
+// FindHooks implements task.HookDesk.
 func (t Tasks) FindHooks(ctx context.Context, q *task.HookQuery) ([]task.Hooked, error) {
 	which := qHooks
 	switch {
@@ -208,7 +207,7 @@ func (t Tasks) hooked(ctx context.Context, which query, q *task.HookQuery) ([]ta
 var (
 	qTell = prepared("UPDATE hooks SET told = ?3 WHERE task = ?1 AND id = ?2 AND told < ?3")
 
-	// The index of what is not settled is touched only when it must be.
+	// The index of unsettled hooks is updated only when necessary.
 	qSettle = prepared("UPDATE hooks SET settled = 1 WHERE task = ?1 AND id = ?2 AND settled = 0")
 
 	qLose = prepared(`INSERT INTO dead_letters (task, hook, first, last, at, attempts, reason)
@@ -217,7 +216,7 @@ var (
 	last = excluded.last, at = excluded.at, attempts = excluded.attempts, reason = excluded.reason`)
 )
 
-// Advance makes steps as the contract of task.HookWork says.
+// Advance implements task.HookWork.
 func (t Tasks) Advance(ctx context.Context, steps []task.HookStep) error {
 	if len(steps) == 0 {
 		return nil
@@ -243,7 +242,7 @@ func (t Tasks) Advance(ctx context.Context, steps []task.HookStep) error {
 	return nil
 }
 
-// advance makes a step. Nothing happens to a hook that is gone.
+// advance applies a step. It ignores a hook that does not exist.
 func (w *writer) advance(step *task.HookStep) error {
 	s := w.conn.startRef(qTell, step.HookRef)
 	s.int(step.Told)
@@ -280,7 +279,7 @@ var (
 	WHERE h.task = ?1 AND h.id = ?2`)
 )
 
-// DeadLetters returns dead letters as the contract of task.HookDesk says.
+// DeadLetters implements task.HookDesk.
 func (t Tasks) DeadLetters(ctx context.Context, ref task.HookRef) ([]task.DeadLetter, error) {
 	var found []task.DeadLetter
 	err := t.db.read(ctx, func(c *conn) error {
@@ -302,7 +301,7 @@ func (t Tasks) DeadLetters(ctx context.Context, ref task.HookRef) ([]task.DeadLe
 	return found, nil
 }
 
-// Revive moves a hook back as the contract of task.HookDesk says.
+// Revive implements task.HookDesk.
 func (t Tasks) Revive(ctx context.Context, ref task.HookRef) (task.Hooked, error) {
 	found, err := ask(ctx, t.db, func(w *writer) (*task.Hooked, error) { return w.revive(ref) })
 	if err == nil && found == nil {
@@ -314,7 +313,7 @@ func (t Tasks) Revive(ctx context.Context, ref task.HookRef) (task.Hooked, error
 	return *found, nil
 }
 
-// revive returns the hook as it then is, or nil if there is none.
+// revive returns the resulting hook, or nil if there is none.
 func (w *writer) revive(ref task.HookRef) (*task.Hooked, error) {
 	for _, q := range []query{qRevive, qDropLetters} {
 		s := w.conn.startRef(q, ref)

@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// hookOf returns a hook of a task with everything set.
+// hookOf returns a hook of a task with all fields set.
 func hookOf(key task.Key, id string) *task.Hook {
 	return &task.Hook{
 		Task: key, ID: id, URL: "https://example.org/" + id, Dialect: 3, Scheme: "Bearer",
@@ -84,8 +84,8 @@ func TestHooksSurviveReopening(t *testing.T) {
 	}
 }
 
-// TestHooksAreAllOrNothing lets the disk refuse what stands at the end of a change or
-// of a batch of steps. What stands before it must not be stored either.
+// TestHooksAreAllOrNothing makes the disk refuse the last part of a change or of a batch of
+// steps. The earlier parts must not be stored either.
 func TestHooksAreAllOrNothing(t *testing.T) {
 	t.Parallel()
 	db, tune := startTuned(t)
@@ -143,7 +143,7 @@ func TestHooksAreAllOrNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkUnsettled reads all hooks that there are, as a hub does at its start.
+// BenchmarkUnsettled reads all hooks, as a hub does at its start.
 func BenchmarkUnsettled(b *testing.B) {
 	const hooks = 100_000
 	db := newTest(b)

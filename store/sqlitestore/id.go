@@ -9,11 +9,11 @@ import (
 // uuidLen is the length of a UUID as text.
 const uuidLen = 36
 
-// uuidBytes says where the digits of each byte stand in the text.
+// uuidBytes are the positions of each byte's digits in the text.
 var uuidBytes = [16]int{0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34}
 
-// packUUID returns the bytes of a UUID in its canonical form: lower case, with
-// hyphens. No other text gives them.
+// packUUID returns the bytes of a UUID in its canonical form: lower case, with hyphens. It
+// refuses all other texts.
 func packUUID(s string) (b [16]byte, ok bool) {
 	if len(s) != uuidLen || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
 		return b, false
@@ -28,7 +28,7 @@ func packUUID(s string) (b [16]byte, ok bool) {
 	return b, true
 }
 
-// nibbles are the values of the lower case hexadecimal digits; 255 is none.
+// nibbles are the values of the lower case hexadecimal digits; 255 means none.
 var nibbles = func() (t [256]byte) {
 	for i := range t {
 		t[i] = 255
@@ -51,8 +51,7 @@ func unpackUUID(b *[16]byte) string {
 	return string(s[:])
 }
 
-// id binds an id that callers or the hub have chosen: the bytes of a UUID, or else
-// text.
+// id binds an id that callers or the hub have chosen: the bytes of a UUID, or else text.
 func (s *stmt) id(v string) {
 	b, ok := packUUID(v)
 	if !ok {
@@ -62,7 +61,7 @@ func (s *stmt) id(v string) {
 	s.blob(b[:])
 }
 
-// getID reads what id has bound.
+// getID reads an id that id has bound.
 func (s *stmt) getID() string {
 	if s.raw.ColumnType(s.at+1) != sqlite.TypeBlob {
 		return s.getText()

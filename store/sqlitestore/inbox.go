@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Inbox is the inbox in a file.
+// Inbox is the store of the inbox in a file.
 type Inbox struct{ db *DB }
 
 var (
@@ -21,13 +21,13 @@ var (
 	_ inbox.Sweeper = Inbox{}
 )
 
-// Inbox returns the inbox in the file.
+// Inbox returns the store of the inbox in the file.
 func (db *DB) Inbox() Inbox { return Inbox{db} }
 
 const itemColumns = `id, kind, owner, task, version, agent, caller, caller_name, skill, text, draft,
 	created_at, expires_at, state, answer, settled_by, settled_at`
 
-// The lists select in SQL what an index finds, and the rest while they are read.
+// The lists filter in SQL by indexed columns, and by all others while reading.
 var (
 	qItem    = prepared("SELECT " + itemColumns + " FROM inbox WHERE id = ?1")
 	qPutItem = prepared("INSERT INTO inbox (" + itemColumns + `)
@@ -45,7 +45,7 @@ var (
 	WHERE state <> 'open' AND settled_at < ?1 ORDER BY settled_at LIMIT ?2)`)
 )
 
-// maxSeq is more than any row number.
+// maxSeq is greater than any row number.
 const maxSeq = 1<<63 - 1
 
 func (s *stmt) getItem() inbox.Item {
@@ -86,7 +86,7 @@ func (c *conn) oneItem(id inbox.ID) (it inbox.Item, found bool, err error) {
 	return it, found, s.err
 }
 
-// putItem is what a put came to.
+// putItem is the result of a put.
 type putItem struct {
 	item  inbox.Item
 	fresh bool
@@ -97,7 +97,7 @@ func (b Inbox) PutItem(ctx context.Context, it *inbox.Item) (inbox.Item, bool, e
 	if err := it.Check(); err != nil {
 		return inbox.Item{}, false, err
 	}
-	row, got := *it, new(putItem) // the writer may come after the caller has gone
+	row, got := *it, new(putItem) // the writer may run after the caller has returned
 	err := b.db.write(ctx, func(w *writer) error {
 		*got = putItem{fresh: true}
 		old, found, err := w.conn.oneItem(row.ID)
@@ -119,14 +119,14 @@ func (b Inbox) PutItem(ctx context.Context, it *inbox.Item) (inbox.Item, bool, e
 	return got.item, got.fresh, nil
 }
 
-// settledItem is what a settlement came to.
+// settledItem is the result of a settlement.
 type settledItem struct {
 	item inbox.Item
 	err  error
 }
 
-// SettleItem implements inbox.Book. The writer alone writes, so nothing comes between
-// what it reads and what it stores.
+// SettleItem implements inbox.Book. Only the writer writes, so no change comes between its read
+// and its write.
 func (b Inbox) SettleItem(ctx context.Context, id inbox.ID, change *inbox.Settlement) (inbox.Item, error) {
 	if err := change.Check(); err != nil {
 		return inbox.Item{}, err
@@ -181,7 +181,7 @@ func (b Inbox) Items(ctx context.Context, q *inbox.Query) ([]inbox.Item, error) 
 	return found, nil
 }
 
-// startItems begins the list that q asks for.
+// startItems begins the list for q.
 func (c *conn) startItems(q *inbox.Query) (stmt, error) {
 	if q.ByEnd() {
 		s := c.start(qItemsEnd)
@@ -222,7 +222,7 @@ func (c *conn) startItems(q *inbox.Query) (stmt, error) {
 	return s, nil
 }
 
-// wants reports whether q selects it by what no statement looks at.
+// wants reports whether q selects it by the fields that no statement filters.
 func wants(q *inbox.Query, it *inbox.Item) bool {
 	return (q.Owner == "" || it.Owner == q.Owner) && (q.State == "" || it.State == q.State) &&
 		(len(q.Kinds) == 0 || slices.Contains(q.Kinds, it.Kind))

@@ -14,8 +14,8 @@ var (
 	qDropJournal = prepared("DELETE FROM journal WHERE place >= ? AND place <= ?")
 )
 
-// ownRecords returns a copy, because the writer may still be at them when the caller has
-// gone.
+// ownRecords returns a copy of records, because the writer may still use them after the caller
+// has returned.
 func ownRecords(records []task.Record) []task.Record {
 	if len(records) == 0 {
 		return nil
@@ -34,7 +34,7 @@ func recordBytes(records []task.Record) (n int) {
 	return n
 }
 
-// putJournal stores what a change does to the journal of its task.
+// putJournal applies a change to the journal of its task.
 func (w *writer) putJournal(ch *change) error {
 	if ch.forget {
 		if err := w.dropJournal(int64(ch.next.Key)); err != nil {
@@ -61,7 +61,7 @@ func (w *writer) dropJournal(key int64) error {
 	return nil
 }
 
-// Journal returns records as the contract of task.Journals says.
+// Journal implements task.Journals.
 func (t Tasks) Journal(ctx context.Context, key task.Key, after int64) ([]task.Record, error) {
 	var found []task.Record
 	err := t.db.read(ctx, func(c *conn) error {

@@ -24,8 +24,8 @@ var (
 	(SELECT scope, key FROM requests WHERE at < ?1 ORDER BY at LIMIT ?2)`)
 )
 
-// ownRequest returns a copy of r that shares nothing with it, because the writer may
-// still be at it when the caller has gone.
+// ownRequest returns a copy of r that shares no memory with it, because the writer may still
+// use it after the caller has returned.
 func ownRequest(r *task.Request) *task.Request {
 	mine := *r
 	mine.Fingerprint = bytes.Clone(r.Fingerprint)
@@ -60,7 +60,7 @@ func (w *writer) putRequest(ch *change, scope int64) error {
 	return nil
 }
 
-// Request returns a request as the contract of task.Requests says.
+// Request implements task.Requests.
 func (t Tasks) Request(ctx context.Context, owner task.Owner, agent task.Agent, key string) (task.Requested, error) {
 	found, there := task.Requested{Request: task.Request{Key: key}}, false
 	err := t.db.read(ctx, func(c *conn) error {
@@ -90,7 +90,7 @@ func (t Tasks) Request(ctx context.Context, owner task.Owner, agent task.Agent, 
 	return found, nil
 }
 
-// SweepRequests deletes requests as the contract of task.Requests says.
+// SweepRequests implements task.Requests.
 func (t Tasks) SweepRequests(ctx context.Context, before task.Millis, limit int) (int, error) {
 	n, err := ask(ctx, t.db, func(w *writer) (int, error) {
 		s := w.conn.start(qSweepRequests)

@@ -10,12 +10,12 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Keys are the API keys in a file. They are kept as hashes.
+// Keys is the store of API keys in a file. Only their hashes are stored.
 type Keys struct{ db *DB }
 
 var _ auth.KeyStore = Keys{}
 
-// Keys returns the API keys in the file.
+// Keys returns the store of API keys in the file.
 func (db *DB) Keys() Keys { return Keys{db} }
 
 var (
@@ -76,13 +76,13 @@ func (s *stmt) time(t time.Time) {
 	s.int(t.UnixMilli())
 }
 
-// PutKey implements auth.KeyStore. Times lose what is less than a millisecond.
+// PutKey implements auth.KeyStore. Times are truncated to milliseconds.
 func (k Keys) PutKey(ctx context.Context, key *auth.Key) error {
 	principal, err := json.Marshal(&key.Principal)
 	if err != nil {
 		return fmt.Errorf("put key %s: %w", key.ID, err)
 	}
-	row := *key // the writer may come after the caller has gone
+	row := *key // the writer may run after the caller has returned
 	err = k.db.write(ctx, func(w *writer) error {
 		s := w.conn.start(qPutKey)
 		s.text(row.ID)

@@ -42,7 +42,7 @@ func TestKeys(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("keys = %v, mismatch (-want +got):\n%s", err, diff)
 	}
-	// A key that changes keeps its place, and the file keeps it when it is closed.
+	// A changed key keeps its position, even after the file is reopened.
 	want[0].RevokedAt = at.Add(time.Minute)
 	if err := db.Keys().PutKey(t.Context(), &want[0]); err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// Whoever reads the file, or its journal, finds no key.
+// A reader of the file, or of its journal, finds no key.
 func TestKeysAreHashed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -124,7 +124,7 @@ func TestKeysOfADamagedRow(t *testing.T) {
 	}
 }
 
-// A keyring on a file opens and closes doors as one in memory does.
+// A keyring on a file accepts and refuses keys like one in memory.
 func TestKeyringOnAFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "db")

@@ -21,16 +21,15 @@ import (
 )
 
 const (
-	// childEnv makes the test binary a process that writes to the file it names.
+	// childEnv makes the test binary a process that writes to the named file.
 	childEnv = "PARLEY_SQLITE_CHILD"
-	// killsEnv says how often to kill it.
+	// killsEnv is the number of kills.
 	killsEnv = "PARLEY_KILLS"
 )
 
-// runChild writes with many goroutines until it is killed. After each append that
-// was acknowledged it prints the task's id and version, and after each sweep
-// nothing: those tasks are never printed. Every second task has a hook, of which it
-// prints how far it was told.
+// runChild writes with many goroutines until it is killed. After each acknowledged append it
+// prints the task's id and version. It prints nothing for swept tasks. Every second task has a
+// hook, whose position it prints.
 func runChild(path string) int {
 	db, err := Open(path, Options{})
 	if err != nil {
@@ -60,7 +59,7 @@ func runChild(path string) int {
 	return 0
 }
 
-// hookedSuffix ends the ids of tasks that are made with a hook.
+// hookedSuffix ends the ids of tasks that are created with a hook.
 const hookedSuffix = "-hooked"
 
 // childTask takes a task through a random life. One in three stays open.
@@ -88,8 +87,8 @@ func childTask(tasks Tasks, id a2a.TaskID, told chan<- string) error {
 	return nil
 }
 
-// childHook moves the hook of a task to its newest version, which is given up, and
-// forwards only: an older step follows that must not count.
+// childHook advances the hook of a task to its newest version, with a dead letter. An older
+// step follows, which must have no effect.
 func childHook(tasks Tasks, h task.Head, told chan<- string) error {
 	ref := task.HookRef{Task: h.Key, ID: "a"}
 	err := tasks.Advance(context.Background(), []task.HookStep{
@@ -102,7 +101,7 @@ func childHook(tasks Tasks, h task.Head, told chan<- string) error {
 	return err
 }
 
-// childEntries are what happens next; none if the task is left alone.
+// childEntries returns the next entries of a task; none if its life is over.
 func childEntries(h task.Head) []task.Entry {
 	at := task.MillisOf(time.Now())
 	if h.State.Terminal() || rand.IntN(3) == 0 {
@@ -120,8 +119,7 @@ func childEntries(h task.Head) []task.Entry {
 	return es
 }
 
-// childSweep keeps making and sweeping tasks of its own. They end long before all
-// others.
+// childSweep repeatedly creates and sweeps tasks of its own. They end long before all others.
 func childSweep(tasks Tasks, told chan<- string) {
 	for i := 0; ; i++ {
 		h := task.Head{ID: a2a.TaskID(fmt.Sprintf("%d-swept-%d", os.Getpid(), i)), Owner: "sweep", Agent: "echo", ContextID: "s"}
@@ -143,7 +141,7 @@ func childSweep(tasks Tasks, told chan<- string) {
 	}
 }
 
-// acked is what a child was told is durable: versions by task and by hook.
+// acked holds the versions that were acknowledged as durable to a child, by task and by hook.
 type acked map[ackedName]int64
 
 type ackedName struct {
@@ -152,8 +150,8 @@ type ackedName struct {
 	id    a2a.TaskID
 }
 
-// TestKill kills a writing process at random moments, and compares what is left
-// with everything that any of them acknowledged.
+// TestKill kills a writing process at random moments, and compares the file with everything
+// that any of the processes acknowledged.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	kills := 15
@@ -168,7 +166,7 @@ func TestKill(t *testing.T) {
 	var all acked
 	told := 0
 	for i := range kills {
-		if i%5 == 0 { // a file that grows makes each comparison longer
+		if i%5 == 0 { // a growing file makes each comparison longer
 			path, all = filepath.Join(dir, fmt.Sprint("db", i)), acked{}
 		}
 		killOne(t, path, rand.N(300*time.Millisecond), all)
@@ -186,8 +184,8 @@ func TestKill(t *testing.T) {
 	t.Logf("%d kills, %d tasks acknowledged", kills, told)
 }
 
-// killOne starts a child, kills it some time after it has printed its first line,
-// and adds what it printed to all.
+// killOne starts a child, kills it some time after it has printed its first line, and adds its
+// output to all.
 func killOne(t *testing.T, path string, after time.Duration, all acked) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -204,7 +202,7 @@ func killOne(t *testing.T, path string, after time.Duration, all acked) {
 	for {
 		line, err := lines.ReadString('\n')
 		if err == io.EOF {
-			break // a line that was cut off counts as not told
+			break // a truncated line does not count
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -217,7 +215,7 @@ func killOne(t *testing.T, path string, after time.Duration, all acked) {
 	_ = cmd.Wait() // it was killed
 }
 
-// add reads a line of a child.
+// add parses a line of a child.
 func (a acked) add(t *testing.T, line string) {
 	t.Helper()
 	var name ackedName
@@ -258,8 +256,8 @@ func compareAcked(t *testing.T, path string, all acked) {
 	}
 }
 
-// compareHooks wants a hook at each task that was made with one, and nowhere else,
-// with a dead letter at its position.
+// compareHooks wants a hook at each task that was created with one, and at no other, with a
+// dead letter at its position.
 func compareHooks(t *testing.T, db *DB, h task.Head, found acked) {
 	t.Helper()
 	hooks, err := db.Tasks().Hooks(t.Context(), h.Key, "", 10)

@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// List returns a page as the contract of task.Index says.
+// List implements task.Index.
 func (t Tasks) List(ctx context.Context, q *task.Query) (task.ListPage, error) {
 	if q.Limit <= 0 {
 		return task.ListPage{}, fmt.Errorf("list tasks: limit %d is not positive", q.Limit)
@@ -30,9 +30,9 @@ func (t Tasks) List(ctx context.Context, q *task.Query) (task.ListPage, error) {
 	return page, nil
 }
 
-// A list without a context is merged from shelves: the tasks of one scope and
-// state, which the index holds in order. How many shelves an owner has depends on
-// how many agents it uses, not on how many tasks it has.
+// A list without a context is merged from shelves: the tasks of one scope and state, which the
+// index holds in order. The number of an owner's shelves depends on the number of its agents,
+// not on that of its tasks.
 var (
 	qShelves = prepared(`SELECT c.scope, c.state, c.n FROM scopes s
 	JOIN counters c ON c.scope = s.id
@@ -41,8 +41,8 @@ var (
 	qCountShelf = prepared(`SELECT count(*) FROM (SELECT 1 FROM tasks
 	WHERE scope = ?1 AND state = ?2 AND shown = 0 AND status_at >= ?3 LIMIT ?4)`)
 
-	// qShelf is the same statement again and again, for shelves that are read at the
-	// same time: equal texts would be one statement.
+	// qShelf contains the same statement several times, for shelves that are read concurrently.
+	// The comment makes the texts differ, because equal texts would be one statement.
 	qShelf = func() (qs [8]query) {
 		for i := range qs {
 			qs[i] = prepared(fmt.Sprintf("SELECT /* %d */ ", i) + columns + ` FROM tasks t
@@ -54,7 +54,7 @@ var (
 	}()
 )
 
-// counted is a shelf and how many tasks stand on it.
+// counted is a shelf with the number of its tasks.
 type counted struct {
 	shelf
 	n int64
@@ -113,8 +113,8 @@ func countShelves(c *conn, q *task.Query, shelves []counted) (int, error) {
 	return int(total), nil
 }
 
-// merge returns the first q.Limit tasks of all shelves, in order. It reads as many
-// shelves at once as there are statements for them.
+// merge returns the first q.Limit tasks of all shelves, in order. It reads as many shelves at
+// once as there are statements for them.
 func merge(c *conn, q *task.Query, shelves []counted) (task.ListPage, error) {
 	var page task.ListPage
 	for some := range slices.Chunk(shelves, len(qShelf)) {
@@ -134,7 +134,7 @@ func merge(c *conn, q *task.Query, shelves []counted) (task.ListPage, error) {
 	return page, nil
 }
 
-// lane is a shelf that is being read, up to a row that was not taken yet.
+// lane is a shelf that is being read, with a current row that was not merged yet.
 type lane struct {
 	stmt
 	at   task.Cursor
@@ -147,7 +147,7 @@ func (l *lane) advance() {
 	}
 }
 
-// mergeSome takes the first row of all lanes again and again.
+// mergeSome merges the rows of all lanes.
 func mergeSome(c *conn, q *task.Query, shelves []counted) (page task.ListPage, err error) {
 	var room [len(qShelf)]lane
 	lanes := room[:len(shelves)]
@@ -186,7 +186,7 @@ func bindShelf(s *stmt, q *task.Query, sh shelf) {
 	s.int(int64(q.After.Key))
 }
 
-// newest returns the lane whose row comes first, or nil if all are at their ends.
+// newest returns the lane whose row comes first, or nil if all have ended.
 func newest(lanes []lane) *lane {
 	var first *lane
 	for i := range lanes {
@@ -200,12 +200,12 @@ func newest(lanes []lane) *lane {
 
 func listed(h *task.Head) task.Cursor { return task.Cursor{At: h.StatusAt, Key: h.Key} }
 
-// compare orders places as lists do: newest first.
+// compare orders positions like lists: newest first.
 func compare(a, b task.Cursor) int {
 	return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(b.Key, a.Key))
 }
 
-// upTo is the newest status timestamp that q can give.
+// upTo returns the newest status timestamp that q may return.
 func upTo(q *task.Query) task.Millis {
 	if q.After == (task.Cursor{}) {
 		return math.MaxInt64

@@ -45,7 +45,7 @@ func (t Tasks) marked(ctx context.Context, q query, bind ...int64) ([]task.Marke
 	return found, err
 }
 
-// Marked returns tasks as the contract of task.Marks says.
+// Marked implements task.Marks.
 func (t Tasks) Marked(ctx context.Context, after task.Key, limit int) ([]task.Marked, error) {
 	if limit <= 0 {
 		return nil, fmt.Errorf("marked tasks: limit %d is not positive", limit)
@@ -57,7 +57,7 @@ func (t Tasks) Marked(ctx context.Context, after task.Key, limit int) ([]task.Ma
 	return found, nil
 }
 
-// Mark returns a task as the contract of task.Marks says.
+// Mark implements task.Marks.
 func (t Tasks) Mark(ctx context.Context, key task.Key) (task.Marked, error) {
 	found, err := t.marked(ctx, qMark, int64(key))
 	if err == nil && len(found) == 0 {
@@ -69,7 +69,7 @@ func (t Tasks) Mark(ctx context.Context, key task.Key) (task.Marked, error) {
 	return found[0], nil
 }
 
-// Unmark forgets a mark as the contract of task.Marks says.
+// Unmark implements task.Marks.
 func (t Tasks) Unmark(ctx context.Context, key task.Key) error {
 	err := t.db.write(ctx, func(w *writer) error { return w.forKey(qUnmark, int64(key)) })
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Notes is the working memory in a file.
+// Notes is the store of the working memory in a file.
 type Notes struct{ db *DB }
 
 var (
@@ -20,7 +20,7 @@ var (
 	_ memory.Sweeper = Notes{}
 )
 
-// Notes returns the working memory in the file.
+// Notes returns the store of the working memory in the file.
 func (db *DB) Notes() Notes { return Notes{db} }
 
 var (
@@ -38,8 +38,8 @@ var (
 	qEaseOwner = prepared(`DELETE FROM memory WHERE id IN (SELECT id FROM memory
 	WHERE owner = ?1 AND id <> ?2 ORDER BY expires_at, key LIMIT ?3)`)
 
-	// What a question chooses; keys are compared byte by byte. A clip of zero leaves values
-	// whole; else it is in bytes.
+	// These statements read and delete a range; keys are compared byte by byte. A clip of zero
+	// returns whole values; otherwise it is in bytes.
 	qReadMemory = prepared(`SELECT key, CASE ?8 WHEN 0 THEN value ELSE substr(value, 1, ?8) END, ref, size,
 	category, tags, created_at, updated_at, expires_at FROM memory ` + whereMemory)
 	qDropMemory  = prepared(`DELETE FROM memory WHERE id IN (SELECT id FROM memory ` + whereMemory + ")")
@@ -56,7 +56,7 @@ func (n Notes) Put(ctx context.Context, note *memory.Note, room memory.Room) (in
 	if err != nil {
 		return 0, fmt.Errorf("put note: %w", err)
 	}
-	mine := *note // the writer may come after the caller has gone
+	mine := *note // the writer may run after the caller has returned
 	dropped, err := ask(ctx, n.db, func(w *writer) (int, error) { return w.putNote(&mine, string(tags), room) })
 	if err != nil {
 		return 0, fmt.Errorf("put note: %w", err)
@@ -64,7 +64,7 @@ func (n Notes) Put(ctx context.Context, note *memory.Note, room memory.Room) (in
 	return dropped, nil
 }
 
-// putNote stores a note and makes room for it.
+// putNote stores a note, and deletes others if there are too many.
 func (w *writer) putNote(n *memory.Note, tags string, room memory.Room) (dropped int, err error) {
 	created := n.CreatedAt
 	s := w.conn.start(qOldMemory)
@@ -104,7 +104,7 @@ func (w *writer) setNote(n *memory.Note, tags string, id int64, created time.Tim
 	return s.done()
 }
 
-// bindNote binds what a note may be changed in.
+// bindNote binds the fields of a note that may change.
 func bindNote(s *stmt, n *memory.Note, tags string, created time.Time) {
 	s.text(n.Category)
 	s.text(tags)
@@ -116,7 +116,7 @@ func bindNote(s *stmt, n *memory.Note, tags string, created time.Time) {
 	s.blob(append(make([]byte, 0, len(n.Value)), n.Value...))
 }
 
-// makeRoom drops notes beside the one with an id until there is room.
+// makeRoom deletes notes other than the one with the id until the limits are met.
 func (w *writer) makeRoom(owner task.Owner, space string, id int64, room memory.Room) (int, error) {
 	inSpace, err := w.ease(room.Namespace, qCountSpace, qEaseSpace, id, string(owner), space)
 	if err != nil {
@@ -126,7 +126,7 @@ func (w *writer) makeRoom(owner task.Owner, space string, id int64, room memory.
 	return inSpace + ofOwner, err
 }
 
-// ease drops what is over the room of a place.
+// ease deletes the notes of a namespace or owner that exceed its limit.
 func (w *writer) ease(room int, count, drop query, id int64, where ...string) (int, error) {
 	if room <= 0 {
 		return 0, nil
@@ -149,9 +149,9 @@ func (w *writer) ease(room int, count, drop query, id int64, where ...string) (i
 	return 0, err
 }
 
-// bindRange binds what whereMemory asks for.
+// bindRange binds the values of whereMemory.
 func bindRange(s *stmt, r *memory.Range) {
-	from, to := r.Prefix, r.Prefix+"\U0010ffff" // which no key has
+	from, to := r.Prefix, r.Prefix+"\U0010ffff" // a bound that no key has
 	if r.Key != "" {
 		from, to = r.Key, r.Key
 		if !(len(r.Key) >= len(r.Prefix) && r.Key[:len(r.Prefix)] == r.Prefix) {
@@ -222,7 +222,7 @@ func (n Notes) Sweep(ctx context.Context, before time.Time, limit int) (int, err
 	return swept, nil
 }
 
-// sweepRows deletes some rows that ended before a moment.
+// sweepRows deletes up to limit rows that ended before the given time.
 func (db *DB) sweepRows(ctx context.Context, q query, before time.Time, limit int) (int, error) {
 	return ask(ctx, db, func(w *writer) (int, error) {
 		s := w.conn.start(q)

@@ -54,7 +54,7 @@ func TestMemorySurvivesReopening(t *testing.T) {
 
 var qMarksLeft = prepared("SELECT count(*) FROM marks")
 
-// TestMarksAreSwept: a task that goes leaves no mark behind.
+// TestMarksAreSwept: a deleted task leaves no mark behind.
 func TestMarksAreSwept(t *testing.T) {
 	t.Parallel()
 	db := newTest(t)

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// applicationID marks a file as ours ("Prly").
+// applicationID marks a file as Parley's ("Prly").
 const applicationID = 0x50726c79
 
 //go:embed schema/*.sql
 var schema embed.FS
 
-// migration is one step of the layout. Steps are never changed once released; a
-// file remembers the checksums of those that made it.
+// migration is one step of the layout. Steps are never changed once released; a file stores the
+// checksums of the steps applied to it.
 type migration struct {
 	name string
 	text string
@@ -45,8 +45,8 @@ func migrations() ([]migration, error) {
 	return steps, nil
 }
 
-// migrate brings the file of c to the newest layout. It writes nothing to a file
-// that is not ours, or that is newer than steps.
+// migrate migrates the file of c to the newest layout. It does not change a file that is not
+// Parley's, or that is newer than steps.
 func migrate(c *conn, steps []migration) error {
 	have, err := layout(c)
 	if err != nil {
@@ -69,14 +69,14 @@ func migrate(c *conn, steps []migration) error {
 	if err := c.script("PRAGMA journal_mode = WAL"); err != nil {
 		return err
 	}
-	// Only who has opened the journal takes it away at the end, and a connection opens
-	// it when it reads or writes.
+	// Only a connection that has opened the journal removes it at the end, and a connection
+	// opens it when it reads or writes.
 	_, err = c.number("SELECT count(*) FROM sqlite_schema")
 	return err
 }
 
-// layout returns how many steps the file of c has, after checking that the file is
-// ours or empty.
+// layout returns the number of steps applied to the file of c, after checking that the file is
+// Parley's or empty.
 func layout(c *conn) (int, error) {
 	id, err := c.number("PRAGMA application_id")
 	if err != nil {
@@ -99,10 +99,10 @@ func layout(c *conn) (int, error) {
 	return 0, fmt.Errorf("%w (application id %#x): choose another path", ErrForeign, uint32(id))
 }
 
-// apply makes the steps after the first have, all in one transaction.
+// apply applies the steps after the first have, all in one transaction.
 func apply(c *conn, steps []migration, have int) error {
 	if have == 0 {
-		// These take effect only before the first table is made.
+		// These take effect only before the first table is created.
 		if err := c.script("PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL"); err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func record(c *conn, step int, m migration) error {
 	return s.done()
 }
 
-// verify compares the ledger of the file with the steps that should have made it.
+// verify compares the steps recorded in the file with the given ones.
 func verify(c *conn, steps []migration) error {
 	s := c.start(qLedger)
 	n := 0

@@ -6,8 +6,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// maxNames is how many owners, and how many scopes, a connection remembers; then it
-// begins again.
+// maxNames limits the owners, and the scopes, that a connection caches; at the limit it clears
+// the cache.
 const maxNames = 4096
 
 type scopeName struct {
@@ -15,10 +15,10 @@ type scopeName struct {
 	agent task.Agent
 }
 
-// scope is the numbers of an owner and of an owner together with an agent.
+// scope holds the number of an owner, and that of an owner together with an agent.
 type scope struct{ owner, id int64 }
 
-// memo remembers what never changes once it is committed. The zero memo is empty.
+// memo caches values that never change once they are committed. The zero memo is empty.
 type memo[K comparable, V any] struct{ known map[K]V }
 
 func (m *memo[K, V]) clear() { clear(m.known) }
@@ -30,8 +30,7 @@ func (m *memo[K, V]) add(k K, v V) {
 	m.known[k] = v
 }
 
-// names are what a connection that reads remembers: numbers of owners, and names of
-// scopes.
+// names are the caches of a reading connection: numbers of owners, and names of scopes.
 type names struct {
 	owners memo[task.Owner, int64]
 	scopes memo[int64, scopeName]
@@ -85,8 +84,7 @@ var (
 	qAddScope  = prepared("INSERT INTO scopes (owner, agent) VALUES (?, ?)")
 )
 
-// scope returns the numbers of an owner and agent, and gives them some if they have
-// none yet.
+// scope returns the numbers of an owner and agent, and assigns new ones if they have none yet.
 func (w *writer) scope(owner task.Owner, agent task.Agent) (scope, error) {
 	name := scopeName{owner, agent}
 	if s, ok := w.scopes.known[name]; ok {
@@ -108,7 +106,7 @@ func (w *writer) scope(owner task.Owner, agent task.Agent) (scope, error) {
 	return sc, nil
 }
 
-// number returns what find gives, or else the row id that add makes.
+// number returns the result of find, or else the row id that add creates.
 func (w *writer) number(find, add query, bind func(*stmt)) (int64, error) {
 	s := w.conn.start(find)
 	bind(&s)
@@ -128,10 +126,10 @@ func (w *writer) number(find, add query, bind func(*stmt)) (int64, error) {
 	return w.conn.raw.LastInsertRowID(), nil
 }
 
-// counters collects how the numbers of shown tasks change within a batch.
+// counters collects the changes of the numbers of shown tasks within a batch.
 type counters struct{ deltas map[shelf]int64 }
 
-// shelf is where a shown task stands: its scope and state.
+// shelf is the position of a shown task: its scope and state.
 type shelf struct {
 	scope int64
 	state task.State

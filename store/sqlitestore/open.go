@@ -12,32 +12,31 @@ import (
 	"time"
 )
 
-// Options tune a DB. The zero value is what a hub uses.
+// Options tune a DB. The zero value is the hub's setting.
 type Options struct {
-	// Readers is the largest number of connections that read at the same time; zero
-	// means as many as there are processors (GOMAXPROCS), but from 2 to 4. They are
-	// opened when they are needed. More of them share the same memory for pages.
+	// Readers is the largest number of connections that read at the same time; zero means the
+	// number of processors (GOMAXPROCS), but from 2 to 4. They are opened when they are needed.
+	// More of them share the same memory for pages.
 	Readers int
-	// CacheBytes is how much memory all connections together may use for pages of
-	// the file; zero means 24 MiB.
+	// CacheBytes is the memory that all connections together may use for pages of the file, in
+	// bytes; zero means 24 MiB.
 	CacheBytes int
 
-	// Committed, if not nil, hears of each commit, from the goroutine that writes: it
+	// Committed, if not nil, is called after each commit, from the goroutine that writes: it
 	// must return at once.
 	Committed func(Commit)
 
-	// prepare changes each new writing connection. Tests break things with it.
+	// prepare changes each new writing connection. Tests inject failures with it.
 	prepare func(*conn) error
 }
 
-// Commit is what the writer has tried to make durable at once.
+// Commit describes a commit or a failed attempt.
 type Commit struct {
-	// Changes is how many changes and other writes it had.
+	// Changes is the number of changes and other writes in it.
 	Changes int
-	// Took is how long it took, the sync to the disk included.
+	// Took is its duration, including the sync to the disk.
 	Took time.Duration
-	// Err is nil if all of it is durable; else it is what the writers of the changes
-	// were told.
+	// Err is nil if the commit is durable; otherwise it is the error that its callers got.
 	Err error
 }
 
@@ -50,9 +49,8 @@ type DB struct {
 	close   func() error
 }
 
-// Open opens the file at path, or makes it, readable by its user alone. The error
-// names the file; it wraps ErrNewer, ErrForeign or ErrDamaged if the file cannot be
-// used as it is.
+// Open opens the file at path, or creates it, readable by its user alone. The error names the
+// file; it wraps ErrNewer, ErrForeign or ErrDamaged if the file cannot be used.
 func Open(path string, o Options) (*DB, error) {
 	db, err := open(path, o)
 	if err != nil {
@@ -78,7 +76,7 @@ func open(path string, o Options) (*DB, error) {
 	if o.CacheBytes <= 0 {
 		o.CacheBytes = 24 << 20
 	}
-	// The writer touches every index of a task and profits most.
+	// The writer updates every index of a task and profits most from the cache.
 	w := newWriter(connOptions{path: path, cache: o.CacheBytes / 3}, o.prepare)
 	w.told = o.Committed
 	if err := w.first(); err != nil {
@@ -94,8 +92,8 @@ func open(path string, o Options) (*DB, error) {
 	return db, nil
 }
 
-// touch makes the file if there is none, and checks that it may be written and
-// looks like a database.
+// touch creates the file if it does not exist, and checks that it may be written and looks like
+// a database.
 func touch(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -122,16 +120,15 @@ func (db *DB) Path() string { return db.path }
 // Tasks returns the tasks in the file.
 func (db *DB) Tasks() Tasks { return Tasks{db} }
 
-// Close waits until what was accepted is written and what is being read is read,
-// and closes the file. Later calls of other methods give task.ErrUnavailable.
-// Close may be called again.
+// Close waits until accepted writes and running reads are finished, and closes the file. Later
+// calls of other methods return task.ErrUnavailable. Close may be called again.
 func (db *DB) Close() error { return db.close() }
 
 func (db *DB) shut() error {
 	db.writer.queue.close()
 	db.work.Wait()
-	// The writer goes last: the last connection to close merges the write-ahead
-	// log into the file, which a reader cannot.
+	// The writer is closed last: the last connection to close merges the write-ahead log into
+	// the file, which a reader cannot do.
 	err := errors.Join(db.readers.close(), db.writer.close())
 	if err != nil {
 		return fmt.Errorf("close %s: %w", db.path, err)

@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// TestEachCommitReachesTheDisk holds the settings that a loss of power would miss.
+// TestEachCommitReachesTheDisk checks the settings that protect commits from a loss of power.
 func TestEachCommitReachesTheDisk(t *testing.T) {
 	t.Parallel()
 	db := newTest(t)
@@ -49,8 +49,8 @@ func TestEachCommitReachesTheDisk(t *testing.T) {
 	}
 }
 
-// TestReopenedConnectionsReachTheDisk: the settings belong to connections, so one
-// that replaces a failed one needs them, too.
+// TestReopenedConnectionsReachTheDisk: the settings belong to connections, so the replacement
+// of a failed one needs them, too.
 func TestReopenedConnectionsReachTheDisk(t *testing.T) {
 	t.Parallel()
 	w := newWriter(connOptions{path: newTest(t).Path(), cache: 1 << 20}, nil)
@@ -112,8 +112,8 @@ func TestFileIsForItsUserAlone(t *testing.T) {
 	}
 }
 
-// TestKeysAreNotUsedAgain deletes the newest task and starts anew: its key must not
-// come back, because somebody may still hold it.
+// TestKeysAreNotUsedAgain deletes the newest task and reopens the file: its key must not be
+// used again, because a caller may still hold it.
 func TestKeysAreNotUsedAgain(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "db")
@@ -137,7 +137,7 @@ func TestKeysAreNotUsedAgain(t *testing.T) {
 	}
 }
 
-// oldTask stores a task as it is in the first layout.
+// oldTask inserts a task in the first layout.
 const oldTask = `INSERT INTO owners VALUES (1, 'anna');
 	INSERT INTO scopes VALUES (1, 1, 'echo');
 	INSERT INTO tasks (key, owner, scope, id, context, shown, state, status_at, ended, due, rev, version, updated_at, rest)
@@ -157,8 +157,8 @@ func sql(t *testing.T, path string, script string) {
 	}
 }
 
-// TestRefusedFiles opens files that must not be opened: the error is of the right kind,
-// names the file, says what to do, and the file is as before.
+// TestRefusedFiles opens files that must not be opened: the error is of the right kind, names
+// the file and the remedy, and the file is unchanged.
 func TestRefusedFiles(t *testing.T) {
 	t.Parallel()
 	ours := func(script string) func(t *testing.T, path string) {
@@ -204,7 +204,7 @@ func TestRefusedFiles(t *testing.T) {
 	}
 }
 
-// fill makes a file with some tasks.
+// fill creates a file with some tasks.
 func fill(t *testing.T, path string) {
 	t.Helper()
 	db, err := Open(path, Options{})
@@ -260,8 +260,8 @@ func TestEmptyFileBecomesOurs(t *testing.T) {
 	put(t, openTest(t, path, Options{}).Tasks(), newHead("anna", "t1"), created(1))
 }
 
-// TestMigrationIsAllOrNothing fails in the second step; the file is then as if
-// nothing had happened, and can be used later.
+// TestMigrationIsAllOrNothing fails in the second step; the file is then unchanged, and can be
+// used later.
 func TestMigrationIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "db")
@@ -320,8 +320,8 @@ func TestMigrationGoesOn(t *testing.T) {
 	}
 }
 
-// TestOldLayoutsOpen makes a file of each earlier layout, with data. It must open, have
-// what it had, and be able to do all that a new file can.
+// TestOldLayoutsOpen creates a file of each earlier layout, with data. It must open, contain
+// its data, and support all operations of a new file.
 func TestOldLayoutsOpen(t *testing.T) {
 	t.Parallel()
 	steps, err := migrations()
@@ -385,8 +385,8 @@ func TestCheckFindsDamage(t *testing.T) {
 	}
 }
 
-// TestDamageAtWork overwrites pages under an open store: those who meet them are
-// told, and the others go on.
+// TestDamageAtWork overwrites pages under an open store: reads of these pages return errors,
+// and others succeed.
 func TestDamageAtWork(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "db")

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// scans are the statements that may look at every row of something, and why.
+// scans are the statements that may scan all rows of a table, with the reason.
 var scans = map[query]string{
 	qDoomed:       "one row",
 	qLedger:       "once at start, one row for each migration",
@@ -21,14 +21,14 @@ var scans = map[query]string{
 	qStates:       "a row for each owner, agent and state, when somebody measures",
 }
 
-// sorts are the statements that may sort, and why.
+// sorts are the statements that may sort, with the reason.
 var sorts = map[query]string{
 	qStates:      "a row for each state",
 	qInterrupted: "the interrupted tasks of one context",
 	qHooksByID:   "the hooks of the tasks with one id",
 }
 
-// TestStatementsUseIndexes asks SQLite how it would execute each statement.
+// TestStatementsUseIndexes checks SQLite's plan for each statement.
 func TestStatementsUseIndexes(t *testing.T) {
 	t.Parallel()
 	db := newTest(t)
@@ -48,7 +48,7 @@ func TestStatementsUseIndexes(t *testing.T) {
 	}
 }
 
-// TestCountsReadIndexesAlone: counting must not touch heads.
+// TestCountsReadIndexesAlone: counting must not read heads.
 func TestCountsReadIndexesAlone(t *testing.T) {
 	t.Parallel()
 	db := newTest(t)
@@ -79,8 +79,8 @@ func TestEachIndexIsUsed(t *testing.T) {
 	}
 }
 
-// TestHooksAreFoundByIndexes: what is asked for costs what is found, however many
-// hooks there are of other tasks, without dead letters, or settled.
+// TestHooksAreFoundByIndexes: the cost of a query depends on its result, not on the number of
+// hooks of other tasks, without dead letters, or settled.
 func TestHooksAreFoundByIndexes(t *testing.T) {
 	t.Parallel()
 	db := newTest(t)

@@ -6,18 +6,18 @@ import (
 	"sync"
 )
 
-// A batch is limited so that a commit stays short and its waiters are told soon.
+// Limits of a batch, so that a commit stays short and its callers get their answers soon.
 const (
 	maxBatch      = 256
 	maxBatchBytes = 4 << 20
 )
 
-// request is something to write. Exactly one of change and job is set.
+// request is a write. Exactly one of change and job is set.
 type request struct {
 	change change
 	job    func(*writer) error
 	size   int
-	// err is what the writer answers if the batch is committed.
+	// err is the writer's answer if the batch is committed.
 	err  error
 	done chan error // of capacity 1, so that the writer never waits
 }
@@ -25,7 +25,7 @@ type request struct {
 // queue holds requests until the writer takes them. Methods are safe for concurrent
 // use.
 type queue struct {
-	wake chan struct{} // of capacity 1: something waits, or the queue is closed
+	wake chan struct{} // of capacity 1: a request waits, or the queue is closed
 
 	mu      sync.Mutex // guards the fields below
 	waiting []*request
@@ -34,7 +34,7 @@ type queue struct {
 
 func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
 
-// put hands r to the writer. It reports false if the queue is closed.
+// put adds r for the writer. It reports false if the queue is closed.
 func (q *queue) put(r *request) bool {
 	q.mu.Lock()
 	if q.closed {
@@ -64,8 +64,8 @@ func (q *queue) close() {
 	q.signal()
 }
 
-// take waits for requests and moves a batch of them to the empty batch. It returns
-// none when the queue is closed and empty.
+// take waits for requests and appends a batch of them to the empty batch. It returns nil when
+// the queue is closed and empty.
 func (q *queue) take(batch []*request) []*request {
 	for {
 		q.mu.Lock()
@@ -100,11 +100,11 @@ func (q *queue) cut(batch []*request) []*request {
 	return batch
 }
 
-// requests are reused, because an append should allocate little. One that its
-// caller left behind belongs to the writer and is not reused.
+// requests pools requests, because an append should allocate little. A request whose caller has
+// returned early belongs to the writer and is not reused.
 var requests = sync.Pool{New: func() any { return &request{done: make(chan error, 1)} }}
 
-// maxKept is the largest buffer that is kept for its next use.
+// maxKept is the largest buffer that is reused.
 const maxKept = 64 << 10
 
 // kept returns an empty buffer for the next use of b.
@@ -121,8 +121,8 @@ func (r *request) free() {
 	requests.Put(r)
 }
 
-// wait hands r to the writer and waits for its answer. If the answer came, the
-// caller frees r.
+// wait passes r to the writer and waits for its answer. If the writer has answered, the caller
+// frees r.
 func (q *queue) wait(ctx context.Context, r *request) (answered bool, err error) {
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
@@ -138,8 +138,8 @@ func (q *queue) wait(ctx context.Context, r *request) (answered bool, err error)
 	}
 }
 
-// write runs job in the writer's next commit and returns when it is durable. An
-// error of job means that SQLite failed: everything in the commit is undone.
+// write runs job in the writer's next commit and returns when it is durable. An error of job
+// means that SQLite failed: the whole commit is undone.
 func (db *DB) write(ctx context.Context, job func(*writer) error) error {
 	r := requests.Get().(*request)
 	r.job = job

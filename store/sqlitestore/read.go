@@ -17,11 +17,11 @@ const (
 	maxPageBytes   = 1 << 20
 )
 
-// One statement serves all: an id of another owner is as missing as one that does
-// not exist, and takes the same time.
+// One statement serves all ids: an id of another owner is not found like one that does not
+// exist, in the same time.
 var qHead = prepared("SELECT " + columns + " FROM tasks t WHERE t.id = ? AND t.owner = ?")
 
-// Head returns a head as the contract of task.Log says.
+// Head implements task.Log.
 func (t Tasks) Head(ctx context.Context, owner task.Owner, id a2a.TaskID) (task.Head, error) {
 	var found []task.Head
 	err := t.db.read(ctx, func(c *conn) (err error) {
@@ -46,7 +46,7 @@ func (t Tasks) Head(ctx context.Context, owner task.Owner, id a2a.TaskID) (task.
 
 var qFind = prepared("SELECT " + columns + " FROM tasks t WHERE t.id = ?")
 
-// Find returns heads as the contract of task.Finder says.
+// Find implements task.Finder.
 func (t Tasks) Find(ctx context.Context, id a2a.TaskID) ([]task.Head, error) {
 	var found []task.Head
 	err := t.db.read(ctx, func(c *conn) (err error) {
@@ -72,12 +72,12 @@ func heads(s *stmt) ([]task.Head, error) {
 }
 
 var (
-	// Deleted tasks that have entries are doomed.
+	// Entries of doomed tasks belong to deleted tasks.
 	qEntries = prepared(`SELECT data FROM entries WHERE place >= ?1 AND place <= ?2
 	AND NOT EXISTS (SELECT 1 FROM doomed WHERE task = ?3) ORDER BY place`)
 
-	// A row holds the entries from its first version on, so the one before ?1 is
-	// looked for as well.
+	// A row holds the entries from its first version on, so the row before ?1 is searched as
+	// well.
 	qEntriesFrom = prepared(`SELECT data FROM entries WHERE place >= coalesce(
 		(SELECT max(place) FROM entries WHERE place >= ?4 AND place <= ?1), ?1)
 	AND place <= ?2
@@ -86,7 +86,7 @@ var (
 	qExists = prepared("SELECT EXISTS (SELECT 1 FROM tasks WHERE key = ?)")
 )
 
-// Read returns a page of entries as the contract of task.Log says.
+// Read implements task.Log.
 func (t Tasks) Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error) {
 	var page []task.Entry
 	exists := true
@@ -142,7 +142,7 @@ func entries(c *conn, key task.Key, after int64) ([]task.Entry, error) {
 	return page, s.err
 }
 
-// join adds to page what of es is behind after and fits.
+// join appends to page the entries of es after the version after, as far as they fit.
 func join(page, es []task.Entry, after int64) []task.Entry {
 	for len(es) > 0 && es[0].Version <= after {
 		es = es[1:]

@@ -9,7 +9,7 @@ import (
 // readers is a pool of connections that read.
 type readers struct {
 	opts connOptions
-	// slots holds a token for each connection that may still be taken.
+	// slots holds a token for each connection that may be taken.
 	slots chan struct{}
 	size  int
 
@@ -63,7 +63,7 @@ func (r *readers) pop() (*conn, error) {
 	return c, nil
 }
 
-// put gives c back.
+// put returns c to the pool.
 func (r *readers) put(c *conn) {
 	r.mu.Lock()
 	r.idle = append(r.idle, c)
@@ -71,13 +71,13 @@ func (r *readers) put(c *conn) {
 	r.slots <- struct{}{}
 }
 
-// drop gives back a connection that failed.
+// drop removes a failed connection from the pool.
 func (r *readers) drop(c *conn) {
 	_ = c.close() // it has failed already
 	r.slots <- struct{}{}
 }
 
-// close waits for those who read and closes all connections.
+// close waits for running reads and closes all connections.
 func (r *readers) close() error {
 	r.mu.Lock()
 	r.closed = true
@@ -85,7 +85,7 @@ func (r *readers) close() error {
 	for range r.size {
 		<-r.slots
 	}
-	// Whoever waits now finds the pool closed.
+	// Calls that wait for a slot now find the pool closed.
 	for range r.size {
 		r.slots <- struct{}{}
 	}
@@ -99,8 +99,8 @@ func (r *readers) close() error {
 	return errors.Join(errs...)
 }
 
-// read runs f with a connection. An error of f means that SQLite failed; read
-// returns it as unavailable.
+// read runs f with a connection. An error of f means that SQLite failed; read returns it as
+// unavailable.
 func (db *DB) read(ctx context.Context, f func(*conn) error) error {
 	c, err := db.readers.take(ctx)
 	if err != nil {
@@ -114,14 +114,14 @@ func (db *DB) read(ctx context.Context, f func(*conn) error) error {
 	return nil
 }
 
-// view is read with one unchanging picture of the file for all statements of f.
+// view is like read, with one consistent snapshot of the file for all statements of f.
 func (db *DB) view(ctx context.Context, f func(*conn) error) error {
 	return db.read(ctx, func(c *conn) error {
 		if err := c.run(qBegin); err != nil {
 			return err
 		}
 		if err := f(c); err != nil {
-			return err // the connection, and the transaction with it, is closed
+			return err // the connection is closed, and the transaction with it
 		}
 		return c.run(qCommit)
 	})

@@ -10,18 +10,18 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// These begin the rest of a head. A later layout of its bytes takes another.
+// The first byte of the rest of a head. Later layouts use other values.
 const (
 	restFormat = 1
-	// restAssigned is restFormat with an agent behind the holder: few heads have one.
+	// restAssigned is restFormat with an agent after the holder: few heads have one.
 	restAssigned = 2
 )
 
-// errRest is about the part of a head that has no columns.
+// errRest is the error for a damaged rest of a head.
 var errRest = fmt.Errorf("head: %w", task.ErrCorrupt)
 
-// appendRest appends what of h has no column: numbers of variable length, then
-// strings behind their lengths. The status message is last, because it may be long.
+// appendRest appends the fields of h that have no column: numbers of variable length, then
+// strings after their lengths. The status message is last, because it may be long.
 func appendRest(b []byte, h *task.Head) []byte {
 	format := byte(restFormat)
 	if h.Assigned != "" {
@@ -48,7 +48,7 @@ func appendRest(b []byte, h *task.Head) []byte {
 	return varint.AppendBytes(b, h.StatusMessage)
 }
 
-// decodeRest sets in h what appendRest has written. h does not share memory with b.
+// decodeRest sets the fields of h that appendRest has written. h does not share memory with b.
 func decodeRest(b []byte, h *task.Head) error {
 	if len(b) == 0 || b[0] != restFormat && b[0] != restAssigned {
 		return errRest

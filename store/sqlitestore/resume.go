@@ -22,8 +22,8 @@ var (
 	WHERE l.parent = ?1 AND l.task > ?2 ORDER BY l.task LIMIT ?3`)
 )
 
-// ownCheckpoint returns a copy of b that is not nil, because the writer may still be at
-// it when the caller has gone.
+// ownCheckpoint returns a copy of b that is not nil, because the writer may still use it after
+// the caller has returned.
 func ownCheckpoint(b []byte) []byte {
 	return append(make([]byte, 0, len(b)), b...)
 }
@@ -51,7 +51,7 @@ func (w *writer) putLineage(ch *change) error {
 	return nil
 }
 
-// Checkpoint returns a checkpoint as the contract of task.Checkpoints says.
+// Checkpoint implements task.Checkpoints.
 func (t Tasks) Checkpoint(ctx context.Context, key task.Key) ([]byte, error) {
 	var found []byte
 	err := t.db.read(ctx, func(c *conn) error {
@@ -69,7 +69,7 @@ func (t Tasks) Checkpoint(ctx context.Context, key task.Key) ([]byte, error) {
 	return found, nil
 }
 
-// Lineage returns a lineage as the contract of task.Lineages says.
+// Lineage implements task.Lineages.
 func (t Tasks) Lineage(ctx context.Context, key task.Key) (task.Lineage, error) {
 	var found task.Lineage
 	err := t.db.read(ctx, func(c *conn) error {
@@ -87,7 +87,7 @@ func (t Tasks) Lineage(ctx context.Context, key task.Key) (task.Lineage, error) 
 	return found, nil
 }
 
-// Children returns heads as the contract of task.Lineages says.
+// Children implements task.Lineages.
 func (t Tasks) Children(ctx context.Context, parent, after task.Key, limit int) ([]task.Head, error) {
 	if limit <= 0 {
 		return nil, fmt.Errorf("children of task %d: limit %d is not positive", parent, limit)

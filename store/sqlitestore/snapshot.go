@@ -17,7 +17,7 @@ var (
 	WHERE excluded.version > version`)
 )
 
-// Snapshot returns a snapshot as the contract of task.Snapshots says.
+// Snapshot implements task.Snapshots.
 func (t Tasks) Snapshot(ctx context.Context, key task.Key) (task.Snapshot, error) {
 	var found task.Snapshot
 	err := t.db.read(ctx, func(c *conn) error {
@@ -35,9 +35,10 @@ func (t Tasks) Snapshot(ctx context.Context, key task.Key) (task.Snapshot, error
 	return found, nil
 }
 
-// SaveSnapshot keeps s unless there is one as new, or the task was deleted.
+// SaveSnapshot implements task.Snapshots. It keeps s unless a snapshot as new exists, or the
+// task was deleted.
 func (t Tasks) SaveSnapshot(ctx context.Context, key task.Key, s task.Snapshot) error {
-	// The writer may still be at it when the caller has gone.
+	// The writer may still use the data after the caller has returned.
 	data := bytes.Clone(s.Data)
 	if data == nil {
 		data = []byte{}

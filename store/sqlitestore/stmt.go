@@ -7,13 +7,13 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// stmt is one execution of a prepared statement: values are bound in order, then
-// rows are read column by column in order. Errors are kept until the end. It is
-// used as a value on the stack, so that an execution allocates nothing.
+// stmt is one execution of a prepared statement: values are bound in order, then rows are read
+// column by column in order. Errors are kept until the end. It is used as a value on the stack,
+// so that an execution allocates no memory.
 type stmt struct {
 	conn *conn
 	raw  *sqlite.Stmt
-	// at is the number of the value bound, or the column read, last.
+	// at is the number of the value bound last, or of the column read last.
 	at  int
 	err error
 }
@@ -37,7 +37,7 @@ func (c *conn) run(q query) error {
 	return s.done()
 }
 
-// each binds one more value.
+// These methods bind one more value.
 
 func (s *stmt) int(v int64) {
 	if s.err == nil {
@@ -74,8 +74,8 @@ func (s *stmt) blob(v []byte) {
 	s.raw.BindBytes(s.at, v)
 }
 
-// next moves to the next row. After it returned false the execution has ended, and
-// err says whether it failed.
+// next moves to the next row. After it has returned false, the execution has ended, and err is
+// its error.
 func (s *stmt) next() bool {
 	if s.err != nil {
 		return false
@@ -93,7 +93,7 @@ func (s *stmt) next() bool {
 	return false
 }
 
-// close ends an execution of which more rows could be read.
+// close ends an execution with unread rows.
 func (s *stmt) close() {
 	if s.raw != nil && s.err == nil {
 		s.conn.steps++
@@ -101,14 +101,14 @@ func (s *stmt) close() {
 	}
 }
 
-// done executes a statement that gives no rows.
+// done executes a statement that returns no rows.
 func (s *stmt) done() error {
 	for s.next() {
 	}
 	return s.err
 }
 
-// changed executes a statement and returns how many rows it changed.
+// changed executes a statement and returns the number of rows it changed.
 func (s *stmt) changed() (int, error) {
 	if err := s.done(); err != nil {
 		return 0, err
@@ -116,7 +116,7 @@ func (s *stmt) changed() (int, error) {
 	return s.conn.raw.Changes(), nil
 }
 
-// only executes a statement that gives one row with one number.
+// only executes a statement that returns one row with one number.
 func (s *stmt) only() (int64, error) {
 	if !s.next() {
 		if s.err == nil {
@@ -129,7 +129,7 @@ func (s *stmt) only() (int64, error) {
 	return n, s.err
 }
 
-// The next column of the row.
+// These methods return the next column of the row.
 
 func (s *stmt) getInt() int64 {
 	s.at++
@@ -158,7 +158,7 @@ func (s *stmt) getBlob() []byte {
 	return b
 }
 
-// peekBlob is getBlob into a buffer that is valid until the next call.
+// peekBlob is like getBlob, but returns a buffer that is valid until the next call.
 func (s *stmt) peekBlob() []byte {
 	s.at++
 	n := s.raw.ColumnLen(s.at)

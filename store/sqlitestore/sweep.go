@@ -7,15 +7,14 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Sweeping goes in slices, each in a commit that it shares with appends, so that
-// nobody waits long.
+// Sweeping deletes slices, each in a commit shared with appends, so that no caller waits long.
 const (
 	sliceTasks = 64
-	// sliceRows is how many rows of entries go at once; a task with more is deleted
-	// first and its entries after it.
+	// sliceRows is the number of rows of entries that are deleted at once. A task with more is
+	// deleted first and its entries later.
 	sliceRows = 256
-	// slicePages is how many pages are given back to the file system at once. It
-	// stands in qVacuum, too.
+	// slicePages is the number of pages that are returned to the file system at once. qVacuum
+	// contains the same number.
 	slicePages = 256
 )
 
@@ -26,7 +25,7 @@ var (
 	qDeleteTask    = prepared("DELETE FROM tasks WHERE key = ?")
 	qDeleteEntries = prepared("DELETE FROM entries WHERE place >= ? AND place <= ?")
 
-	// belongings are the rows that go with a task.
+	// belongings delete the rows that belong to a task.
 	belongings = []query{
 		prepared("DELETE FROM snapshots WHERE task = ?"),
 		prepared("DELETE FROM lineage WHERE task = ?"),
@@ -48,9 +47,9 @@ var (
 	qVacuum = prepared("PRAGMA incremental_vacuum(256)")
 )
 
-// Sweep deletes tasks as the contract of task.Sweeper says. It also removes what
-// an earlier sweep, cut short, has left, and shortens the file. When it returns an
-// error, the number says how many tasks were deleted nevertheless.
+// Sweep implements task.Sweeper. It also removes the remains of an earlier, interrupted sweep,
+// and shortens the file. If it returns an error, the number is that of the tasks deleted
+// nevertheless.
 func (t Tasks) Sweep(ctx context.Context, before task.Millis, limit int) (int, error) {
 	total := 0
 	for total < limit {
@@ -72,7 +71,7 @@ func (t Tasks) Sweep(ctx context.Context, before task.Millis, limit int) (int, e
 	return total, nil
 }
 
-// repeat commits step again and again until it says that nothing is left.
+// repeat commits step repeatedly until it reports that no work is left.
 func (db *DB) repeat(ctx context.Context, step func(*writer) (more bool, err error)) error {
 	for {
 		more, err := ask(ctx, db, step)
@@ -82,8 +81,8 @@ func (db *DB) repeat(ctx context.Context, step func(*writer) (more bool, err err
 	}
 }
 
-// ask is write for a job with an answer. The answer is handed over with the end of
-// the job, because a caller may have gone by then.
+// ask is like write, for a job with an answer. The answer is returned after the end of the job,
+// because the caller may return earlier.
 func ask[T any](ctx context.Context, db *DB, job func(*writer) (T, error)) (T, error) {
 	answer := new(T)
 	err := db.write(ctx, func(w *writer) (err error) {
@@ -188,7 +187,7 @@ func (w *writer) buryDoomed() (more bool, err error) {
 	return true, err
 }
 
-// vacuum gives some free pages back. It leaves a few for the next tasks.
+// vacuum returns some free pages to the file system. It keeps a few for the next tasks.
 func (w *writer) vacuum() (more bool, err error) {
 	s := w.conn.start(qFree)
 	free, err := s.only()

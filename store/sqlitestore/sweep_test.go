@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// tables returns how many rows the tables that belong to tasks have.
+// tables returns the number of rows in the tables that belong to tasks.
 func tables(t *testing.T, db *DB) map[string]int64 {
 	t.Helper()
 	got := map[string]int64{}
@@ -38,7 +38,7 @@ func tables(t *testing.T, db *DB) map[string]int64 {
 	return got
 }
 
-// TestSweepTakesEverythingOfATask fills the tables that later parts use, too.
+// TestSweepTakesEverythingOfATask fills the tables of other parts, too.
 func TestSweepTakesEverythingOfATask(t *testing.T) {
 	t.Parallel()
 	db := newTest(t)
@@ -94,7 +94,7 @@ func long(t *testing.T, db *DB, id string, rows int) task.Head {
 	return put(t, db.Tasks(), h, status(task.Completed, 3))
 }
 
-// TestSweepOfALongTaskIsSliced looks at what each commit deletes.
+// TestSweepOfALongTaskIsSliced checks the deletions of each commit.
 func TestSweepOfALongTaskIsSliced(t *testing.T) {
 	t.Parallel()
 	db := newTest(t)
@@ -194,7 +194,7 @@ func TestSweepStopsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestSweepAmongAppends: a task that changes while it is swept is one or the other.
+// TestSweepAmongAppends: a task that changes while it is swept is either kept or deleted.
 func TestSweepAmongAppends(t *testing.T) {
 	t.Parallel()
 	db := newTest(t)

@@ -9,12 +9,12 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Trust is whom the hub trusts, in a file.
+// Trust is the store of trust entries in a file.
 type Trust struct{ db *DB }
 
 var _ trust.Store = Trust{}
 
-// Trust returns whom the hub trusts, in the file.
+// Trust returns the store of trust entries in the file.
 func (db *DB) Trust() Trust { return Trust{db} }
 
 var (
@@ -46,15 +46,15 @@ func (t Trust) Entries(ctx context.Context) ([]trust.Entry, error) {
 	return all, nil
 }
 
-// trustRow is an entry as it is stored.
+// trustRow is the stored form of an entry.
 type trustRow struct {
 	trust.Entry
 	skills []byte
 }
 
-// PutEntries implements trust.Store. The writer's commit is one for all of them.
+// PutEntries implements trust.Store. It stores all entries in one commit.
 func (t Trust) PutEntries(ctx context.Context, entries []trust.Entry) error {
-	rows := make([]trustRow, len(entries)) // the writer may come after the caller has gone
+	rows := make([]trustRow, len(entries)) // the writer may run after the caller has returned
 	for i, e := range entries {
 		if err := e.Check(); err != nil {
 			return fmt.Errorf("put trust: %w", err)

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/agent/memory"
 )
 
-// Turns is the conversation memory in a file.
+// Turns is the store of the conversation memory in a file.
 type Turns struct{ db *DB }
 
 var (
@@ -17,7 +17,7 @@ var (
 	_ memory.Sweeper   = Turns{}
 )
 
-// Turns returns the conversation memory in the file.
+// Turns returns the store of the conversation memory in the file.
 func (db *DB) Turns() Turns { return Turns{db} }
 
 var (

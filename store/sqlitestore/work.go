@@ -11,8 +11,8 @@ var (
 	qDue = prepared("SELECT " + columns + ` FROM tasks t
 	WHERE t.due = 1 AND t.key > ?1 ORDER BY t.key`)
 
-	// The first inner statement needs the index alone, and rules out most contexts
-	// that go on. A task without a context is alone.
+	// The first inner statement needs only the index, and excludes most active contexts. A task
+	// without a context is alone.
 	qStale = prepared("SELECT " + columns + ` FROM tasks t
 	WHERE t.state IN (6, 8) AND t.status_at < ?1 AND t.ended = 0 AND t.updated_at < ?1
 	AND NOT EXISTS (SELECT 1 FROM tasks u WHERE t.context <> ''
@@ -22,7 +22,7 @@ var (
 	ORDER BY t.status_at`)
 )
 
-// Due returns heads as the contract of task.Work says.
+// Due implements task.Work.
 func (t Tasks) Due(ctx context.Context, after task.Key, limit int) ([]task.Head, error) {
 	found, err := t.some(ctx, limit, qDue, int64(after))
 	if err != nil {
@@ -31,7 +31,7 @@ func (t Tasks) Due(ctx context.Context, after task.Key, limit int) ([]task.Head,
 	return found, nil
 }
 
-// Stale returns heads as the contract of task.Work says, the longest silent first.
+// Stale implements task.Work. It returns the tasks with the oldest status first.
 func (t Tasks) Stale(ctx context.Context, before task.Millis, limit int) ([]task.Head, error) {
 	found, err := t.some(ctx, limit, qStale, int64(before))
 	if err != nil {
@@ -40,8 +40,8 @@ func (t Tasks) Stale(ctx context.Context, before task.Millis, limit int) ([]task
 	return found, nil
 }
 
-// some returns up to limit heads that q gives for the value from, without those
-// that have a run if q looks for tasks that nobody works at.
+// some returns up to limit heads that q returns for the value from. For qStale, it omits tasks
+// with a run.
 func (t Tasks) some(ctx context.Context, limit int, q query, from int64) ([]task.Head, error) {
 	if limit <= 0 {
 		return nil, fmt.Errorf("limit %d is not positive", limit)

@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// keyBlock is how many keys the writer takes from the sequence at once. What is
-// left of a block when the process ends is not used.
+// keyBlock is the number of keys that the writer takes from the sequence at once. The remainder
+// of a block is lost when the process ends.
 const keyBlock = 4096
 
-// writer is the only one who writes. Its fields, except queue, belong to the
-// goroutine that runs loop.
+// writer is the only writer of the file. Its fields, except queue, belong to the goroutine that
+// runs loop.
 type writer struct {
 	queue *queue
 	opts  connOptions
 	tune  func(*conn) error
-	// told hears of each commit; nil if nobody wants to know.
+	// told is called after each commit; nil if not configured.
 	told func(Commit)
 
 	conn     *conn // nil after a failure, until the next batch
 	scopes   memo[scopeName, scope]
 	counters counters
-	// nextKey up to lastKey can be given to new tasks.
+	// The keys from nextKey up to lastKey, exclusive, are free for new tasks.
 	nextKey, lastKey int64
 }
 
@@ -31,8 +31,8 @@ func newWriter(opts connOptions, tune func(*conn) error) *writer {
 	return &writer{queue: newQueue(), opts: opts, tune: tune}
 }
 
-// first opens the file, brings it to the newest layout and prepares all
-// statements, which fails if the layout is not what it says.
+// first opens the file, migrates it to the newest layout and prepares all statements, which
+// fails if the layout is not as recorded.
 func (w *writer) first() error {
 	c, err := openConn(w.opts)
 	if err != nil {
@@ -81,7 +81,7 @@ func (w *writer) open() error {
 	return nil
 }
 
-// forget gives up the connection and all that was read through it.
+// forget closes the connection and clears all data cached from it.
 func (w *writer) forget() {
 	if w.conn != nil {
 		_ = w.conn.close() // it has failed already
@@ -96,8 +96,8 @@ func (w *writer) forget() {
 func (w *writer) loop() {
 	batch := make([]*request, 0, maxBatch)
 	for {
-		// Those who were just told often have something to write at once. Letting
-		// them run first makes batches several times as large on a busy machine.
+		// Callers that just got an answer often have another write at once. Letting them run
+		// first makes batches several times as large on a busy machine.
 		runtime.Gosched()
 		batch = w.queue.take(batch[:0])
 		if len(batch) == 0 {
@@ -127,7 +127,7 @@ func (w *writer) commit(batch []*request) {
 		w.told(Commit{Changes: len(batch), Took: time.Since(began), Err: err})
 	}
 	for _, r := range batch {
-		// Once told, the caller may reuse r.
+		// After the answer, the caller may reuse r.
 		if err != nil {
 			r.done <- err
 		} else {
@@ -136,7 +136,8 @@ func (w *writer) commit(batch []*request) {
 	}
 }
 
-// try writes a batch in one transaction. An error says that none of it is certain.
+// try writes a batch in one transaction. After an error, the outcome of the whole batch is
+// unknown.
 func (w *writer) try(batch []*request) error {
 	if err := w.open(); err != nil {
 		return err
@@ -166,7 +167,7 @@ func (w *writer) apply(r *request) error {
 
 var qTakeKeys = prepared("UPDATE sequence SET next_key = next_key + ? WHERE one = 1 RETURNING next_key")
 
-// peekKey returns the key that the next new task gets.
+// peekKey returns the key for the next new task.
 func (w *writer) peekKey() (int64, error) {
 	if w.nextKey < w.lastKey {
 		return w.nextKey, nil
