@@ -10,8 +10,8 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/command"
 )
 
-// Executor returns the executor of a. runs is the folder for the records of its
-// runs, see command.Agent.
+// Executor returns the executor of a. runs is the folder for the records of its runs; see
+// command.Agent.
 func (a *Agent) Executor(runs string) *command.Agent {
 	var env []string
 	for name, value := range a.Env {
@@ -32,7 +32,7 @@ func (a *Agent) Executor(runs string) *command.Agent {
 	}
 }
 
-// Programs reports whether a runs programs: one for all its skills, or one for each.
+// Programs reports whether a runs programs: one for all its skills, or one for each skill.
 func (a *Agent) Programs() bool { return len(a.Command) > 0 || a.bySkill() }
 
 // bySkill reports whether a skill of a has a program of its own.
@@ -40,8 +40,8 @@ func (a *Agent) bySkill() bool {
 	return slices.ContainsFunc(a.Skills, func(s Skill) bool { return len(s.Command) > 0 })
 }
 
-// Executors returns what runs each skill of a that has a program of its own; nil if a has
-// one program. complete makes what runs a program.
+// Executors returns an executor for each skill of a with a program of its own, or nil if a has
+// one program for all. complete creates the executor of a program.
 func (a *Agent) Executors(complete func(*Agent) *command.Agent) *command.BySkill {
 	if !a.bySkill() {
 		return nil
@@ -55,7 +55,7 @@ func (a *Agent) Executors(complete func(*Agent) *command.Agent) *command.BySkill
 	return b
 }
 
-// Card returns the card of a, complete but for its interfaces.
+// Card returns the complete card of a, except for its interfaces.
 func (a *Agent) Card() *a2a.AgentCard {
 	plain := []string{"text/plain"}
 	if a.RockBot != "" {
@@ -79,7 +79,7 @@ func (a *Agent) Card() *a2a.AgentCard {
 	return card
 }
 
-// card returns the skill for the card of its agent.
+// card returns the skill as an entry of its agent's card.
 func (s *Skill) card(of *a2a.AgentCard) a2a.AgentSkill {
 	return a2a.AgentSkill{
 		ID:          s.ID,

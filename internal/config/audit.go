@@ -7,37 +7,37 @@ import (
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
-// Audit says what the audit log holds, where it is, and how long it is kept.
+// Audit configures the content, the folder and the retention of the audit log.
 type Audit struct {
-	// Level is off; changes, which is what is done to the hub, and whom it refuses; tasks,
-	// which is what callers do to tasks, too; or reads, which is what they look at, too:
-	// tasks.
+	// Level selects the logged actions: off; changes (administrative changes and denied
+	// requests); tasks (changes plus task operations of callers); reads (tasks plus read
+	// access). The default is tasks.
 	Level string `yaml:"level" enum:"off,changes,tasks,reads"`
-	// Dir is the folder of the log: the folder audit in the data folder.
+	// Dir is the folder of the log. The default is the folder audit in the data folder.
 	Dir string `yaml:"dir" path:"yes"`
-	// Keep is how long entries are kept: for ever.
+	// Keep is the retention time of entries. By default they are kept forever.
 	Keep Duration `yaml:"keep"`
-	// KeepSize is how large the log becomes before its oldest segments are removed: any
-	// size.
+	// KeepSize is the largest size of the log; the oldest segments are removed above it. The
+	// default is no limit.
 	KeepSize Size `yaml:"keep_size"`
-	// SegmentSize is how large a file of the log becomes: 16MiB.
+	// SegmentSize is the largest size of a file of the log. The default is 16MiB.
 	SegmentSize Size `yaml:"segment_size"`
 }
 
 // Off reports whether there is no audit log.
 func (a *Audit) Off() bool { return a.Level == string(audit.Off) }
 
-// Options returns how the log is kept, without its folder and its key.
+// Options returns the options of the log, without its folder and its key.
 func (a *Audit) Options() audit.Options {
 	return audit.Options{
 		Level: audit.Level(a.Level), SegmentSize: int64(a.SegmentSize), KeepAge: time.Duration(a.Keep), KeepSize: int64(a.KeepSize),
 	}
 }
 
-// minSegment is the least that a file of the log must have room for.
+// minSegment is the smallest allowed SegmentSize.
 const minSegment = 64 << 10
 
-// checkAudit notes what is wrong with a.
+// checkAudit reports the problems of a.
 func checkAudit(d *yamlfile.Decoder, a *Audit) {
 	if a.SegmentSize > 0 && a.SegmentSize < minSegment {
 		d.Problem(nil, "audit.segment_size", "is less than 64KiB")

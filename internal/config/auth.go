@@ -12,58 +12,59 @@ import (
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
-// Auth says who may call, beside those who have keys in the data folder. As soon as
-// it names a key, an issuer of tokens or a certificate, every caller needs one of these,
-// unless allow_anonymous is set.
+// Auth configures the accepted credentials, in addition to the keys in the data folder. If it
+// names a key, an issuer of tokens or a certificate, every caller needs one of these, unless
+// allow_anonymous is set.
 type Auth struct {
-	// APIKeys are keys with the callers that they stand for.
+	// APIKeys maps keys to callers.
 	APIKeys Callers `yaml:"api_keys"`
-	// BearerTokens are more of them: every key is taken in either header.
+	// BearerTokens are further keys. The hub accepts every key in either header.
 	BearerTokens Callers `yaml:"bearer_tokens"`
-	// MinKeyLength is how many bytes such a key has at the least: 16. Shorter ones can be
-	// guessed.
+	// MinKeyLength is the smallest length of a key in bytes. The default is 16. Shorter keys
+	// can be guessed.
 	MinKeyLength int `yaml:"min_key_length"`
-	// Tokens are issuers of tokens that are taken beside keys.
+	// Tokens are issuers whose tokens are accepted in addition to keys.
 	Tokens []TokenIssuer `yaml:"tokens"`
-	// Certificates say who calls with a certificate of tls.client_ca and without a key or a
-	// token. The first rule that fits counts; a certificate that none names is nobody's.
+	// Certificates map certificates of tls.client_ca to callers, for requests without a key or
+	// a token. The first matching rule counts; a certificate without a rule identifies no
+	// caller.
 	Certificates []CertificateRule `yaml:"certificates"`
 
 	// Gateway are the callers of Config.APIKeys.
 	Gateway Callers `yaml:"-"`
 }
 
-// Callers is written as a mapping of keys to callers. A key is a text of at least 16
-// bytes, or sha256: with the hash of one; variables are put in. No error tells one.
+// Callers is written as a mapping of keys to callers. A key is a text of at least 16 bytes, or
+// sha256: followed by the hash of one; variables are expanded. Errors never contain a key.
 type Callers []Caller
 
-// Caller is whom a key stands for. The keys of its mapping may also be written like
+// Caller is the caller that a key identifies. The keys of its mapping may also be written like
 // agentId and AgentId.
 type Caller struct {
 	// AgentID identifies the caller. It is required, and must not be "local".
 	AgentID string `yaml:"agent_id"`
-	// DisplayName is for people: the agent_id.
+	// DisplayName is shown to users. The default is the agent_id.
 	DisplayName string `yaml:"display_name"`
 	// Roles are names that policies refer to. An admin may change the hub.
 	Roles []string `yaml:"roles"`
-	// Owner is the organisation that owns the caller's tasks instead of the caller;
-	// local gives the caller the tasks of those without credentials.
+	// Owner is the organisation that owns the caller's tasks instead of the caller. With local,
+	// the caller owns the tasks of callers without credentials.
 	Owner string `yaml:"owner"`
-	// Owners are organisations that the caller belongs to, in place of Owner: each request
-	// names one with X-Parley-Owner, or is for the first.
+	// Owners are the organisations of the caller, as an alternative to Owner. Each request
+	// selects one with X-Parley-Owner; the default is the first.
 	Owners []string `yaml:"owners"`
-	// Dialect is how requests of the caller are read where they do not say it
-	// themselves.
+	// Dialect is the dialect of the caller's requests that do not indicate one themselves.
 	Dialect string `yaml:"dialect" enum:"v1.0,v0.3,promptkit,rockbot"`
 
-	// key is the text in front of the caller.
+	// key is the key of the caller's entry in the mapping.
 	key string
 }
 
-// Asks reports whether callers need credentials, whatever keys a hub has made.
+// Asks reports whether the configuration requires credentials of callers, regardless of the
+// hub's own keys.
 func (a *Auth) Asks() bool { return len(a.Keys())+len(a.Tokens)+len(a.Certificates) > 0 }
 
-// Keys returns the keys, which were checked when the file was read.
+// Keys returns the keys, which were checked when the file was loaded.
 func (a *Auth) Keys() []auth.Key {
 	var keys []auth.Key
 	for _, c := range a.callers() {
@@ -74,10 +75,10 @@ func (a *Auth) Keys() []auth.Key {
 	return keys
 }
 
-// callers are those with keys.
+// callers returns the callers with keys.
 func (a *Auth) callers() Callers { return slices.Concat(a.APIKeys, a.BearerTokens, a.Gateway) }
 
-// ofGateway takes the callers of RockBot's section, which speak its dialect.
+// ofGateway adds the callers of RockBot's section, which use its dialect.
 func (a *Auth) ofGateway(section Callers) {
 	a.Gateway = slices.Clone(section)
 	for i := range a.Gateway {
@@ -90,8 +91,8 @@ func (a *Auth) ofGateway(section Callers) {
 // DialectRockBot is the name of RockBot's dialect.
 const DialectRockBot = "rockbot"
 
-// Dialects returns the dialects of callers by their agent_id; of several keys of a
-// caller the last one counts.
+// Dialects returns the dialects of callers by their agent_id. If a caller has several keys, the
+// last one counts.
 func (a *Auth) Dialects() map[string]string {
 	var all map[string]string
 	for _, c := range a.callers() {
@@ -114,7 +115,7 @@ func (c *Caller) authKey(shortest int) (*auth.Key, error) {
 	return auth.ConfiguredKeyOf(c.key, p, shortest)
 }
 
-// belongs makes p a caller of several organisations, if there are any.
+// belongs adds the organisations of a caller to p, if there are any.
 func belongs(p *auth.Principal, owners []string) error {
 	switch {
 	case len(owners) == 0:
@@ -128,8 +129,8 @@ func belongs(p *auth.Principal, owners []string) error {
 	return nil
 }
 
-// DecodeNode decodes a mapping of keys to callers. Its problems name a caller by its
-// number, since what stands in front of it is secret.
+// DecodeNode decodes a mapping of keys to callers. Its problems name a caller by its number,
+// because the keys are secret.
 func (c *Callers) DecodeNode(d *yamlfile.Decoder, node ast.Node, key string) {
 	if _, ok := node.(ast.MapNode); !ok {
 		d.Problem(node, key, "must be a mapping of keys to callers")
@@ -148,13 +149,13 @@ func (c *Callers) DecodeNode(d *yamlfile.Decoder, node ast.Node, key string) {
 	}
 }
 
-// secretOf returns the key of p with its variables put in.
+// secretOf returns the key of p with its variables expanded.
 func secretOf(d *yamlfile.Decoder, p yamlfile.Pair, at string) string {
 	text, err := d.Expand(p.Name)
 	if err == nil {
 		return text
 	}
-	// A text that is one variable or file as a whole is not secret, only its value is.
+	// The name of a variable or file is not secret, only its value is.
 	if yamlfile.IsReference(p.Name) {
 		d.Problem(p.At, at, "%s", err.Error())
 	} else {
@@ -163,7 +164,7 @@ func secretOf(d *yamlfile.Decoder, p yamlfile.Pair, at string) string {
 	return ""
 }
 
-// decode takes the caller behind a key.
+// decode decodes the caller of a key.
 func (c *Caller) decode(d *yamlfile.Decoder, node ast.Node, key string) {
 	if a, ok := node.(*ast.AliasNode); ok {
 		d.Alias(a, func(target ast.Node) { c.decode(d, target, key) })
@@ -200,8 +201,7 @@ func (c *Caller) decode(d *yamlfile.Decoder, node ast.Node, key string) {
 	}
 }
 
-// spelled returns the field with a name in any way of writing, such as agentId for
-// agent_id.
+// spelled returns the field with a name in any spelling, such as agentId for agent_id.
 func spelled(fs yamlfile.Fields, name string) (reflect.StructField, bool) {
 	for _, f := range fs {
 		if yamlfile.PlainKey(f.Tag.Get("yaml")) == yamlfile.PlainKey(name) {
@@ -211,7 +211,7 @@ func spelled(fs yamlfile.Fields, name string) (reflect.StructField, bool) {
 	return reflect.StructField{}, false
 }
 
-// checkAuth notes keys that cannot be used and those that are there twice.
+// checkAuth reports keys that are invalid or occur twice.
 func checkAuth(d *yamlfile.Decoder, a *Auth) {
 	seen := make(map[[32]byte]string)
 	check := func(key string, callers Callers) {

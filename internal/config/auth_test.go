@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 )
 
-// secret is a key that no message may tell.
+// secret is a key that no message may contain.
 const secret = "s3cret0123456789"
 
 func env(name string) (string, bool) {
@@ -85,7 +85,7 @@ func TestKeysOfRockBot(t *testing.T) {
 	}
 }
 
-// Whatever is wrong, messages say where, and never hold a key.
+// Messages name the position of every problem and never contain a key.
 func TestKeyErrors(t *testing.T) {
 	t.Parallel()
 	for src, want := range map[string]string{

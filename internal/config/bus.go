@@ -7,38 +7,39 @@ import (
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
-// BusOff is the URL of no bus.
+// BusOff is the URL that disables the bus.
 const BusOff = "off"
 
-// Bus says how agents are reached that need not be running when they are called. Zero means
-// the default that is named.
+// Bus configures the message bus, over which the hub calls agents that are not always running.
+// Zero fields mean the defaults.
 type Bus struct {
-	// URL is the address of a broker: nats://, tls:// (NATS with TLS), amqp:// or amqps://;
-	// or off. If empty, the hub brings one along, for programs on this machine.
+	// URL is the address of a broker: nats://, tls:// (NATS with TLS), amqp:// or amqps://; or
+	// off. If empty, the hub runs an embedded broker for programs on this machine.
 	URL string `yaml:"url"`
-	// Listen is the address of the broker that the hub brings along: a free port of
-	// 127.0.0.1. One that other machines reach needs TLS.
+	// Listen is the address of the embedded broker. The default is a free port of 127.0.0.1. An
+	// address that other machines can reach requires TLS.
 	Listen string `yaml:"listen"`
-	// TLS is the certificate that this broker shows. Then all speak TLS to it.
+	// TLS is the certificate of the embedded broker. If set, all connections to it use TLS.
 	TLS Certificate `yaml:"tls"`
-	// MaxWait is how long a message waits for a worker before its task fails: 24h.
+	// MaxWait is the time a message may wait for a worker before its task fails. The default is
+	// 24h.
 	MaxWait Duration `yaml:"max_wait" never:"true"`
-	// Lease is how long a worker may be silent before it counts as lost: 30s.
+	// Lease is the silence after which a worker counts as disconnected. The default is 30s.
 	Lease Duration `yaml:"lease"`
-	// NoLiveView keeps the hub from telling on the bus what agents elsewhere say.
+	// NoLiveView disables publishing the output of remote agents on the bus.
 	NoLiveView bool `yaml:"no_live_view"`
 }
 
-// Certificate is one with its key, in files as PEM.
+// Certificate is a certificate and its private key, as PEM files.
 type Certificate struct {
-	// Cert is the file of the certificate, followed by those that it was signed with.
+	// Cert is the file of the certificate, followed by its chain.
 	Cert string `yaml:"cert" path:"yes"`
-	// Key is the file of its private key.
+	// Key is the file of the private key.
 	Key string `yaml:"key" path:"yes"`
 }
 
-// CheckBusURL returns what is wrong with the address of a broker; empty if nothing is. It
-// repeats none of it, because there may be a password in it.
+// CheckBusURL returns a description of the problem of a broker's address; empty if it is valid.
+// The description does not contain the address, which may include a password.
 func CheckBusURL(text string) string {
 	if text == "" || text == BusOff {
 		return ""

@@ -11,14 +11,14 @@ import (
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
-// ProfileAwaken is the profile of hubs that answer as Awaken's server does.
+// ProfileAwaken is the profile of hubs that emulate Awaken's server.
 const ProfileAwaken = "awaken"
 
-// bindings are those of the hub, in the order that Awaken's clients want.
+// bindings are the hub's bindings, in the order that Awaken's clients expect.
 var bindings = []string{"HTTP+JSON", "JSONRPC", "GRPC"}
 
-// Interfaces returns the bindings that cards list, the preferred one first; nil for the
-// order of the hub.
+// Interfaces returns the bindings that cards list, the preferred one first; nil means the hub's
+// default order.
 func (c *Config) Interfaces() []a2a.TransportProtocol {
 	names := c.Cards.Interfaces
 	if len(names) == 0 && c.Profile == ProfileAwaken {
@@ -31,28 +31,27 @@ func (c *Config) Interfaces() []a2a.TransportProtocol {
 	return order
 }
 
-// Cards says which agent cards are signed, and which signatures are trusted.
+// Cards configures the signatures and the content of agent cards.
 type Cards struct {
-	// SigningKeys are files with private keys in PEM (ECDSA P-256, Ed25519, or RSA of 2048
-	// bits or more). Each of them signs the cards of the hub, so that an old one stays
-	// good while a new one becomes known.
+	// SigningKeys are files with private keys in PEM (ECDSA P-256, Ed25519, or RSA of 2048 bits
+	// or more). Each of them signs the hub's cards, so that clients can verify the old key's
+	// signature while they learn a new key.
 	SigningKeys []string `yaml:"signing_keys" path:"yes"`
-	// TrustedKeys are files with public keys that sign the cards of agents elsewhere: key
-	// sets (JWKS), or PEM.
+	// TrustedKeys are files with the public keys that sign the cards of remote agents: key sets
+	// (JWKS), or PEM.
 	TrustedKeys []string `yaml:"trusted_keys" path:"yes"`
-	// TrustedKeySets are https addresses of key sets that such cards may name (jku).
+	// TrustedKeySets are https addresses of key sets that such cards may reference (jku).
 	TrustedKeySets []string `yaml:"trusted_key_sets"`
-	// RequireSignatures takes no card of an agent elsewhere without a signature that is
-	// trusted.
+	// RequireSignatures refuses cards of remote agents without a trusted signature.
 	RequireSignatures bool `yaml:"require_signatures"`
-	// AllSkills lists the skills of all agents in the card of the hub; nil means yes if
-	// there are callers with the dialect of RockBot, whose gateway has them in its card.
+	// AllSkills lists the skills of all agents in the hub's card. Nil means yes if a caller
+	// uses the dialect of RockBot, whose gateway lists them in its card.
 	AllSkills *bool `yaml:"all_skills"`
-	// Interfaces are the bindings that cards list, the preferred one first: JSONRPC,
-	// HTTP+JSON, GRPC; with the profile awaken HTTP+JSON comes first.
+	// Interfaces are the bindings that cards list, the preferred one first: JSONRPC, HTTP+JSON,
+	// GRPC. With the profile awaken, HTTP+JSON is first by default.
 	Interfaces []string `yaml:"interfaces"`
-	// GRPCURL is what cards name as the URL of gRPC, such as https://grpc.hub.example. If
-	// empty, it is the "host:port" of grpc_listen, which the official SDKs dial.
+	// GRPCURL is the gRPC URL in cards, such as https://grpc.hub.example. If empty, it is the
+	// "host:port" of grpc_listen, which the official SDKs dial.
 	GRPCURL string `yaml:"grpc_url"`
 }
 
@@ -69,12 +68,12 @@ func (c *Config) AllSkills() bool {
 	return false
 }
 
-// Verify reports whether signatures of cards are looked at.
+// Verify reports whether the hub verifies signatures of cards.
 func (c *Cards) Verify() bool {
 	return len(c.TrustedKeys)+len(c.TrustedKeySets) > 0
 }
 
-// checkCards notes what is wrong with cards.
+// checkCards reports the problems of c.
 func checkCards(d *yamlfile.Decoder, c *Cards) {
 	for i, address := range c.TrustedKeySets {
 		if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "https" {
@@ -101,7 +100,7 @@ func checkCards(d *yamlfile.Decoder, c *Cards) {
 	}
 }
 
-// namesHost reports whether an address is empty, host:port, or a URL of HTTP.
+// namesHost reports whether an address is empty, host:port, or an HTTP URL.
 func namesHost(address string) bool {
 	if address == "" {
 		return true

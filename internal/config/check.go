@@ -16,16 +16,16 @@ import (
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
-// agentName is what a hub calls an agent in paths without changing a letter.
+// agentName matches agent names that the hub uses unchanged in paths.
 var agentName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 const (
 	maxAgentName = 64
-	// reservedName stands in paths where the name of an agent could stand.
+	// reservedName has a fixed meaning in paths and cannot be an agent's name.
 	reservedName = "tasks"
 )
 
-// check notes what is wrong with c as a whole.
+// check reports problems of c as a whole.
 func check(d *yamlfile.Decoder, c *Config) {
 	checkAddress(d, "listen", c.Listen)
 	checkAddress(d, "grpc_listen", c.GRPCListen)
@@ -60,7 +60,7 @@ func check(d *yamlfile.Decoder, c *Config) {
 	checkQuestions(d, c)
 }
 
-// checkQuestions checks who answers questions.
+// checkQuestions checks the policies for agents' questions.
 func checkQuestions(d *yamlfile.Decoder, c *Config) {
 	q := &c.Questions
 	if q.AnsweringAgent == "" {
@@ -80,7 +80,7 @@ func checkQuestions(d *yamlfile.Decoder, c *Config) {
 		}
 	}
 	desk := c.Desk()
-	desk.Inbox, desk.Judge = new(inbox.Inbox), new(trust.Book) // a hub has them
+	desk.Inbox, desk.Judge = new(inbox.Inbox), new(trust.Book) // every hub has them
 	if err := desk.Check(); err != nil {
 		d.Problem(nil, "questions", "%s", strings.TrimPrefix(err.Error(), "questions: "))
 	}
@@ -111,7 +111,7 @@ func checkURL(d *yamlfile.Decoder, key, text string) {
 	}
 	u, err := url.Parse(text)
 	switch {
-	case strings.Contains(text, "@") && (err != nil || u.User != nil): // there may be a password in it
+	case strings.Contains(text, "@") && (err != nil || u.User != nil): // text may contain a password
 		d.Problem(nil, key, "is not a URL like https://hub.example: it must have no user")
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		d.Problem(nil, key, "%q is not a URL like https://hub.example", yamlfile.Clip(text))
@@ -141,10 +141,10 @@ func checkAgent(d *yamlfile.Decoder, key string, a *Agent) {
 	checkSkills(d, key, a.Skills)
 }
 
-// maxTitle is how many characters a title may have.
+// maxTitle is the largest number of characters of a title.
 const maxTitle = 200
 
-// isTitle reports whether a title is empty, or can be shown in one line of a card.
+// isTitle reports whether a title is empty, or fits on one line of a card.
 func isTitle(s string) bool {
 	return strings.TrimSpace(s) == s && utf8.RuneCountInString(s) <= maxTitle && !strings.ContainsFunc(s, unicode.IsControl)
 }

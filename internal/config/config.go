@@ -23,19 +23,18 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// FileName is the name that a configuration file is looked for by.
+// FileName is the default name of a configuration file.
 const FileName = "parley.yaml"
 
-// Duration is a time.Duration, written as text: a number with a unit, such as 30s,
-// 1h30m or 7d. Some durations may also be "never", which is a negative one here.
+// Duration is a time.Duration, written as text: a number with a unit, such as 30s, 1h30m or 7d.
+// Some durations may also be "never", which is stored as a negative value.
 type Duration time.Duration
 
-// Size is a number of bytes, written as text: a number, with a unit such as KiB, MiB
-// or GiB, or kB, MB or GB for powers of ten.
+// Size is a number of bytes, written as text: a number with an optional unit, KiB, MiB or GiB,
+// or kB, MB or GB for powers of ten.
 type Size int64
 
-// Command is a program with its arguments, written as a list. A single text is run
-// by /bin/sh.
+// Command is a program with its arguments, written as a list. /bin/sh executes a single text.
 type Command []string
 
 // DecodeNode implements yamlfile.Node.
@@ -49,183 +48,182 @@ func (c *Command) DecodeNode(d *yamlfile.Decoder, node ast.Node, key string) {
 	}
 }
 
-// Config is a configuration file. Zero fields are not set: whoever uses them fills in
-// the default that is named here.
+// Config is a configuration file. Zero fields are not set: the code that uses a field applies
+// the documented default.
 type Config struct {
-	// Listen is the address for HTTP: 127.0.0.1:4100.
+	// Listen is the address for HTTP. The default is 127.0.0.1:4100.
 	Listen string `yaml:"listen"`
 	// GRPCListen is the address for gRPC. If empty, gRPC is not served.
 	GRPCListen string `yaml:"grpc_listen"`
-	// Data is the folder for everything that is kept: ./parley-data.
+	// Data is the folder for all stored data. The default is ./parley-data.
 	Data string `yaml:"data" path:"yes"`
-	// PublicURL is the address that cards name. If empty, it is made from each
-	// request.
+	// PublicURL is the address in cards. If empty, it is derived from each request.
 	PublicURL string `yaml:"public_url"`
-	// TrustForwarded takes X-Forwarded-Proto and X-Forwarded-Host for it.
+	// TrustForwarded derives it from X-Forwarded-Proto and X-Forwarded-Host.
 	TrustForwarded bool `yaml:"trust_forwarded"`
 	// AllowAnonymous accepts callers without credentials from other machines.
 	AllowAnonymous bool `yaml:"allow_anonymous"`
-	// Profile makes the hub answer as the server of another system does, where the protocol
-	// leaves it open: awaken. See docs/dialects.md.
+	// Profile emulates the server of another system where the protocol allows several
+	// behaviours: awaken. See docs/dialects.md.
 	Profile string `yaml:"profile" enum:"awaken"`
 	// UnionCard serves cards with the keys of both protocol versions.
 	UnionCard bool `yaml:"union_card"`
 	// NoStreaming switches the streaming operations off.
 	NoStreaming bool `yaml:"no_streaming"`
-	// LenientVersion takes a JSON-RPC call without A2A-Version for v1.0.
+	// LenientVersion treats a JSON-RPC call without A2A-Version as v1.0.
 	LenientVersion bool `yaml:"lenient_version"`
 	// NoClientIDs refuses task ids that callers choose, on every surface.
 	NoClientIDs bool `yaml:"no_client_ids"`
-	// SpecStatuses answers with the HTTP statuses of the specification where clients
-	// of the surface are used to others.
+	// SpecStatuses answers with the HTTP statuses of the specification where clients of the
+	// surface expect others.
 	SpecStatuses bool `yaml:"spec_statuses"`
 	// AgentsBuiltin says whether the built-in agents are served; nil means yes.
 	AgentsBuiltin *bool `yaml:"agents_builtin"`
-	// DefaultAgent is the agent for callers that name none: the one called default, or else
-	// the first of Agents, or else the first built-in one.
+	// DefaultAgent is the agent for calls that name none. The default is the agent called
+	// default, or else the first of Agents, or else the first built-in one.
 	DefaultAgent string `yaml:"default_agent"`
-	// Agents are served beside the built-in ones. One with the name of a built-in
-	// agent takes its place.
+	// Agents are served in addition to the built-in agents. An agent with the name of a
+	// built-in one replaces it.
 	Agents []Agent `yaml:"agents"`
-	// ModelProviders are where language models are asked, for agents with a Model.
+	// ModelProviders are the providers of language models for agents with a Model.
 	ModelProviders []ModelProvider `yaml:"model_providers"`
-	// Bus says how agents are reached that need not be running when they are called.
+	// Bus configures the message bus.
 	Bus Bus `yaml:"bus"`
-	// RockBot is the hub's place on the exchange of RockBot's agents.
+	// RockBot configures the hub's connection to the exchange of RockBot's agents.
 	RockBot RockBot `yaml:"rockbot"`
-	// Directory says where further agents are known from.
+	// Directory configures the sources of further agents.
 	Directory Directory `yaml:"directory"`
-	// MCPServices are MCP servers that can be searched for beside the agents.
+	// MCPServices are MCP servers that are found by searches, like agents.
 	MCPServices []MCPService `yaml:"mcp_services"`
-	// MCPServers are MCP servers that the hub keeps running.
+	// MCPServers are MCP servers that the hub runs or connects to.
 	MCPServers []MCPServer `yaml:"mcp_servers"`
-	// MCP says what hosts of MCP get.
+	// MCP configures the hub's own MCP server.
 	MCP MCP `yaml:"mcp"`
-	// Broker says how messages are dealt with that ask for a skill.
+	// Broker configures the handling of messages that request a skill.
 	Broker Broker `yaml:"broker"`
-	// TLS is what the listeners of callers show.
+	// TLS configures the certificates of the HTTP and gRPC listeners.
 	TLS TLS `yaml:"tls"`
-	// Auth says who may call.
+	// Auth configures the accepted credentials.
 	Auth Auth `yaml:"auth"`
-	// APIKeys is the section of the gateway of RockBot with its keys: more callers like
-	// those of Auth.APIKeys, which speak RockBot's dialect.
+	// APIKeys is the key section of RockBot's gateway: further callers like those of
+	// Auth.APIKeys, which use RockBot's dialect.
 	APIKeys Callers `yaml:"ApiKeys"`
-	// Policy says which caller may do what.
+	// Policy configures the permissions of callers.
 	Policy Policy `yaml:"policy"`
-	// Cards says which cards are signed, and which signatures are trusted.
+	// Cards configures the signatures and the content of cards.
 	Cards Cards `yaml:"cards"`
-	// ExtendedCard says who may see the extended cards.
+	// ExtendedCard configures access to the extended cards.
 	ExtendedCard ExtendedCard `yaml:"extended_card"`
-	// Limits bound what a request may take.
+	// Limits bound requests and callers.
 	Limits Limits `yaml:"limits"`
-	// Engine says how tasks are run and kept.
+	// Engine configures the execution and retention of tasks.
 	Engine Engine `yaml:"engine"`
-	// Delegation bounds how far agents may ask each other.
+	// Delegation bounds chains of delegated work.
 	Delegation Delegation `yaml:"delegation"`
-	// Safety says how models read what others say.
+	// Safety configures the screening of external text before models read it.
 	Safety Safety `yaml:"safety"`
-	// Questions says who answers when agents ask back.
+	// Questions configures the answering of agents' questions.
 	Questions Questions `yaml:"questions"`
-	// Idempotency says which messages are taken at most once.
+	// Idempotency configures the detection of repeated messages.
 	Idempotency Idempotency `yaml:"idempotency"`
-	// Push says how webhooks are told.
+	// Push configures notifications to webhooks.
 	Push Push `yaml:"push"`
-	// Trust says how gated agents deal with callers.
+	// Trust configures gated agents.
 	Trust Trust `yaml:"trust"`
-	// Parts says how large parts of messages and artifacts are kept.
+	// Parts configures the storage of large parts of messages and artifacts.
 	Parts Parts `yaml:"parts"`
-	// Memory says what the hub remembers beside its tasks.
+	// Memory configures the storage of notes, results and conversations.
 	Memory Memory `yaml:"memory"`
-	// FrontDesk says whether the agents that speak for the owner are served.
+	// FrontDesk configures the owner's assistant agents.
 	FrontDesk FrontDesk `yaml:"front_desk"`
-	// Audit says what the audit log holds, and where it is.
+	// Audit configures the audit log.
 	Audit Audit `yaml:"audit"`
-	// Log says what is logged.
+	// Log configures the log.
 	Log Log `yaml:"log"`
-	// Telemetry says who may measure the hub.
+	// Telemetry configures metrics and traces.
 	Telemetry Telemetry `yaml:"telemetry"`
 
-	// File is where the configuration came from; empty if from nowhere.
+	// File is the path of the configuration file; empty if there is none.
 	File string `yaml:"-"`
-	// SecretFiles are the files whose texts were put in.
+	// SecretFiles are the files that ${file:…} references have read.
 	SecretFiles []string `yaml:"-"`
-	// OpenBus, if set, opens the bus in the place of Bus.URL, for tests. No file can ask
-	// for it.
+	// OpenBus, if set, opens the bus instead of Bus.URL, for tests. A file cannot set it.
 	OpenBus func(context.Context) (bus.Bus, error) `yaml:"-"`
-	// Conformance serves the agent of the conformance kits and no other. No file can
-	// ask for it.
+	// Conformance serves the agent of the conformance kits and no other. A file cannot set it.
 	Conformance bool `yaml:"-"`
 }
 
 // Builtin reports whether the built-in agents are served.
 func (c *Config) Builtin() bool { return c.AgentsBuiltin == nil || *c.AgentsBuiltin }
 
-// Agent is an agent that is served: a program, an agent elsewhere, a language model, or one
-// that the hub brings along, of which something is said.
+// Agent is a served agent: a program, a remote agent, a language model, or a built-in agent
+// whose settings are changed.
 type Agent struct {
-	// Name is the agent's name in addresses: small letters and digits, with single
-	// dashes between them. It is required.
+	// Name is the agent's name in addresses: lower-case letters and digits, with single dashes
+	// between them. It is required.
 	Name string `yaml:"name"`
-	// Title is the name in the agent's card, as people write it: the name.
+	// Title is the display name in the agent's card. The default is the name.
 	Title string `yaml:"title"`
-	// Description and Version are for the card.
+	// Description and Version are copied to the card.
 	Description string `yaml:"description"`
 	Version     string `yaml:"version"`
 	// Command is the program.
 	Command Command `yaml:"command"`
-	// URL is the address of an agent that speaks A2A.
+	// URL is the address of a remote A2A agent.
 	URL string `yaml:"url"`
-	// Endpoint is the same with all that can be said of it.
+	// Endpoint is an alternative to URL with all options of a remote agent.
 	Endpoint Endpoint `yaml:"endpoint"`
-	// Model is the language model that thinks for the agent.
+	// Model is the language model of the agent.
 	Model Model `yaml:"model"`
-	// Queue is the agent's name on the bus, if workers at a queue perform its tasks.
+	// Queue is the agent's name on the bus, if workers on a queue execute its tasks.
 	Queue string `yaml:"queue"`
-	// RockBot is the agent's name on RockBot's exchange, if it is one of RockBot's.
+	// RockBot is the agent's name on RockBot's exchange, if it is a RockBot agent.
 	RockBot string `yaml:"rockbot"`
-	// Transport says how an agent with a URL and a queue is called. If empty, its card says
-	// it, or else it is queue once a worker was seen.
+	// Transport selects the transport of an agent with a URL and a queue. If empty, its card
+	// selects it; if the card does not, it is queue once a worker has connected.
 	Transport string `yaml:"transport" enum:"http,queue"`
-	// OmitContext leaves it to an agent with a URL or an endpoint to name contexts: the
-	// first message of a context is sent without one.
+	// OmitContext lets an agent with a URL or an endpoint choose context ids: the first message
+	// of a context is sent without one.
 	OmitContext bool `yaml:"omit_context"`
-	// Identity says how an agent with a URL, an endpoint or a command is told whose work it
-	// does.
+	// Identity configures how an agent with a URL, an endpoint or a command learns the identity
+	// of the caller.
 	Identity Identity `yaml:"identity"`
-	// Dir is the folder that the program runs in: that of the file.
+	// Dir is the working directory of the program. The default is the folder of the file.
 	Dir string `yaml:"dir" path:"yes"`
 	// Env is added to the hub's environment.
 	Env map[string]string `yaml:"env"`
-	// Timeout ends a run that takes longer; zero means no limit.
+	// Timeout aborts a run that takes longer; zero means no limit.
 	Timeout Duration `yaml:"timeout"`
-	// Grace is the time between SIGTERM and SIGKILL: 5s.
+	// Grace is the time between SIGTERM and SIGKILL. The default is 5s.
 	Grace Duration `yaml:"grace"`
-	// MaxOutput ends a run that writes more: 8MiB.
+	// MaxOutput aborts a run that writes more. The default is 8MiB.
 	MaxOutput Size `yaml:"max_output"`
-	// Silence ends a run that writes nothing for so long; zero means the engine's
+	// Silence aborts a run that writes nothing for this time; zero means the engine's
 	// agent_silence.
 	Silence Duration `yaml:"silence" never:"true"`
-	// Idempotent and Serial are the agent's traits.
+	// Idempotent and Serial are traits of the agent.
 	Idempotent bool `yaml:"idempotent"`
 	Serial     bool `yaml:"serial"`
-	// Trust is "gated" for an agent that does what callers are trusted with: open.
+	// Trust is "gated" for an agent that requires approval unless the caller is trusted. The
+	// default is open.
 	Trust string `yaml:"trust" enum:"open,gated"`
-	// Questions says who answers when the agent asks back: the policy of Questions.
+	// Questions is the policy for questions of the agent. The default is the policy of
+	// Config.Questions.
 	Questions string `yaml:"questions" enum:"suspend,auto,ask,trust,fail"`
-	// Skills are what the agent can do. If empty, it has one skill with its own name
-	// and description.
+	// Skills are the agent's skills. If empty, it has one skill with its own name and
+	// description.
 	Skills []Skill `yaml:"skills"`
-	// Dialect is how requests to the agent are read where neither they nor their
-	// caller say it.
+	// Dialect is the dialect of requests to the agent if neither the request nor the caller
+	// determines one.
 	Dialect string `yaml:"dialect" enum:"v1.0,v0.3,promptkit,rockbot"`
-	// Extended is what some callers see beyond the card, see ExtendedCard.
+	// Extended is the additional content of the extended card; see ExtendedCard.
 	Extended Extended `yaml:"extended"`
-	// InputModes and OutputModes are the media types that the agent takes and gives:
-	// text/plain.
+	// InputModes and OutputModes are the media types that the agent accepts and produces. The
+	// default is text/plain.
 	InputModes  []string `yaml:"inputModes"`
 	OutputModes []string `yaml:"outputModes"`
-	// StrictModes refuses messages to an agent elsewhere whose media types its card does not
-	// list. Otherwise they are passed on, and the log says so.
+	// StrictModes refuses messages to a remote agent whose media types its card does not list.
+	// Otherwise the hub forwards them and logs a warning.
 	StrictModes bool `yaml:"strict_modes"`
 }
 
@@ -233,120 +231,127 @@ type Agent struct {
 type Skill struct {
 	// ID identifies the skill within the agent. It is required.
 	ID string `yaml:"id"`
-	// Name is for people: the id.
+	// Name is the display name. The default is the id.
 	Name string `yaml:"name"`
-	// Description says what the skill does: the description of the agent.
+	// Description describes the skill. The default is the description of the agent.
 	Description string `yaml:"description"`
-	// Tags are words to find the skill by.
+	// Tags are search terms for the skill.
 	Tags []string `yaml:"tags"`
 	// Examples are messages that the skill handles.
 	Examples []string `yaml:"examples"`
-	// InputModes and OutputModes are media types; if empty, the agent's count.
+	// InputModes and OutputModes are media types; if empty, those of the agent apply.
 	InputModes  []string `yaml:"inputModes"`
 	OutputModes []string `yaml:"outputModes"`
-	// Trust is "gated" for a skill that is done for those who are trusted with it: open.
+	// Trust is "gated" for a skill that requires approval unless the caller is trusted. The
+	// default is open.
 	Trust string `yaml:"trust" enum:"open,gated"`
-	// Command is the program of this skill, for an agent that has one for each of them.
+	// Command is the program of this skill, for an agent with one program for each skill.
 	Command Command `yaml:"command"`
 }
 
-// Limits bound what a request and a caller may take. Zero means the default that is
-// named; the last four do not limit then, because a hub of one person is not to be
-// slowed down by its own guard.
+// Limits bound requests and callers. Zero means the documented default. The last four are
+// unlimited by default, so that the limits do not slow down the hub of a single user.
 type Limits struct {
-	// Body is the largest request body: 10MiB.
+	// Body is the largest request body. The default is 10MiB.
 	Body Size `yaml:"body"`
-	// BodyTime is how long a body may take to arrive: 30s.
+	// BodyTime is the time within which a body must arrive. The default is 30s.
 	BodyTime Duration `yaml:"body_time"`
-	// WriteTime is how long a reader may take to accept a write: 30s.
+	// WriteTime is the time within which a client must accept a write. The default is 30s.
 	WriteTime Duration `yaml:"write_time"`
-	// KeepAlive is the silence after which a stream sends a comment: 15s.
+	// KeepAlive is the silence after which a stream sends a comment. The default is 15s.
 	KeepAlive Duration `yaml:"keep_alive"`
-	// StreamsPerCaller is how many streams one caller may have open: 1000.
+	// StreamsPerCaller is the largest number of open streams of one caller. The default is
+	// 1000.
 	StreamsPerCaller int `yaml:"streams_per_caller"`
-	// Streams is how many streams may be open in all: 20000.
+	// Streams is the largest number of open streams in total. The default is 20000.
 	Streams int `yaml:"streams"`
-	// RequestsPerSecond is how many requests one caller may make, on average. All
-	// anonymous callers are one.
+	// RequestsPerSecond is the average number of requests of one caller. All anonymous callers
+	// count as one.
 	RequestsPerSecond float64 `yaml:"requests_per_second"`
-	// Burst is how many of them may come at once: twice RequestsPerSecond.
+	// Burst is the number of requests at once. The default is twice RequestsPerSecond.
 	Burst int `yaml:"burst"`
-	// BytesPerSecond is how many bytes of requests one caller may send, on average, and of
-	// large parts read. A request may be larger; its caller then waits until it is paid for.
+	// BytesPerSecond is the average number of bytes of one caller: requests, and downloads of
+	// large parts. A single request may be larger; its caller then waits until the average is
+	// kept again.
 	BytesPerSecond Size `yaml:"bytes_per_second"`
-	// TasksPerCaller is how many tasks of one caller may run or wait in line. Those
-	// that wait for the caller do not count.
+	// TasksPerCaller is the largest number of running or queued tasks of one caller. Tasks that
+	// wait for the caller do not count.
 	TasksPerCaller int `yaml:"tasks_per_caller"`
 }
 
-// Engine says how tasks are run and kept. Zero means the default that is named.
+// Engine configures the execution and retention of tasks. Zero fields mean the defaults.
 type Engine struct {
-	// MaxWait is how long a blocking call waits: 300s.
+	// MaxWait is the longest duration of a blocking call. The default is 300s.
 	MaxWait Duration `yaml:"max_wait"`
-	// FirstEvent is how long an agent may take to answer with a bare message, or to confirm
-	// extensions: 1s.
+	// FirstEvent is the time for an agent to answer with a bare message, or to confirm
+	// extensions. The default is 1s.
 	FirstEvent Duration `yaml:"first_event"`
-	// AgentSilence ends a run that says nothing for so long: 15m.
+	// AgentSilence aborts a run without output for this time. The default is 15m.
 	AgentSilence Duration `yaml:"agent_silence" never:"true"`
-	// CancelWait is how long an agent may take to confirm a cancellation: 10s.
+	// CancelWait is the time for an agent to confirm a cancellation. The default is 10s.
 	CancelWait Duration `yaml:"cancel_wait"`
-	// DrainTimeout is how long runs may go on when the hub stops: 10s; never means
-	// that they are not waited for.
+	// DrainTimeout is the time that runs may continue when the hub stops. The default is 10s;
+	// with never, the hub does not wait for them.
 	DrainTimeout Duration `yaml:"drain_timeout" never:"true"`
-	// Retention is how long a finished task is kept: 30d.
+	// Retention is the retention time of finished tasks. The default is 30d.
 	Retention Duration `yaml:"retention"`
-	// IdleRetention is how long a task waits for its caller: 30d.
+	// IdleRetention is the time that a task waits for its caller. The default is 30d.
 	IdleRetention Duration `yaml:"idle_retention"`
-	// MaxRuns is how many tasks run at one time: 10000.
+	// MaxRuns is the largest number of tasks running at one time. The default is 10000.
 	MaxRuns int `yaml:"max_runs"`
-	// MaxQueued is how many tasks may wait in line: 100000.
+	// MaxQueued is the largest number of queued tasks. The default is 100000.
 	MaxQueued int `yaml:"max_queued"`
-	// MaxWaiting is how many unread messages a task may have: 100.
+	// MaxWaiting is the largest number of unread messages of a task. The default is 100.
 	MaxWaiting int `yaml:"max_waiting"`
 }
 
-// Delegation bounds how far the work of one caller goes from agent to agent, through this
-// hub and others. Zero means the default that is named.
+// Delegation bounds the delegation of one caller's work from agent to agent, across this hub
+// and others. Zero fields mean the defaults.
 type Delegation struct {
-	// MaxHops is how many agents may ask each other one after the other: 8.
+	// MaxHops is the largest length of a chain of agents. The default is 8.
 	MaxHops int `yaml:"max_hops"`
-	// MaxTasks is how many tasks may be begun on behalf of one: 1000.
+	// MaxTasks is the largest number of tasks created on behalf of one. The default is 1000.
 	MaxTasks int `yaml:"max_tasks"`
-	// MaxTime is how long work may take that an agent has asked others for, unless its
-	// caller has less time; zero means no limit.
+	// MaxTime is the time limit of work that an agent has delegated, unless its caller has less
+	// time; zero means no limit.
 	MaxTime Duration `yaml:"max_time"`
 }
 
-// Safety says how models read what others say: agents, cards, MCP servers.
+// Safety configures the screening of text from agents, cards and MCP servers before models read
+// it.
 type Safety struct {
-	// WordsOfOthers is what happens to orders in them: mark leaves them and warns of them,
-	// redact takes them out, refuse withholds the text; mark.
+	// WordsOfOthers selects the treatment of instructions in such text: mark keeps them and
+	// warns of them, redact removes them, refuse withholds the text. The default is mark.
 	WordsOfOthers string `yaml:"words_of_others" enum:"mark,redact,refuse"`
 }
 
-// Guard returns what labels and screens the words of others.
+// Guard returns the guard that labels and screens external text.
 func (s *Safety) Guard() guard.Guard { return guard.Guard{Policy: guard.Policy(s.WordsOfOthers)} }
 
-// Questions says who answers when agents ask back. If it is zero, their callers do.
+// Questions configures the answering of agents' questions. The zero value leaves them to the
+// callers.
 type Questions struct {
-	// Policy is that of agents without one of their own: trust if there is an answering
-	// agent, which asks a person unless the agent is trusted to act; else suspend, which
-	// leaves questions to the caller.
+	// Policy is the policy of agents without one of their own. The default is trust if there is
+	// an answering agent: it asks a person unless the agent is trusted to act. Without an
+	// answering agent the default is suspend, which leaves questions to the caller.
 	Policy string `yaml:"policy" enum:"suspend,auto,ask,trust,fail"`
-	// AnsweringAgent is the agent that answers for auto and trust, and drafts for ask.
+	// AnsweringAgent is the agent that answers with auto and trust, and drafts answers with
+	// ask.
 	AnsweringAgent string `yaml:"answering_agent"`
-	// Script is a file of patterns and answers, with which the hub serves the answering
-	// agent itself.
+	// Script is a file of patterns and answers, from which the hub itself serves an answering
+	// agent.
 	Script string `yaml:"script" path:"yes"`
-	// AskTime is how long a question waits for a person: 7d.
+	// AskTime is the time that a question waits for a person. The default is 7d.
 	AskTime Duration `yaml:"ask_time"`
-	// MaxRounds is how many questions of a task are answered in a row: 20.
+	// MaxRounds is the largest number of consecutive questions of a task to answer. The default
+	// is 20.
 	MaxRounds int `yaml:"max_input_required_rounds"`
-	// Repetition is how often in a row the same question may get the same answer: 3.
+	// Repetition is the number of times in a row that the same question may get the same
+	// answer. The default is 3.
 	Repetition int `yaml:"input_required_repetition_threshold"`
 }
 
-// Desk returns who answers, without the hub's inbox and what it knows of trust.
+// Desk returns the question desk, without the hub's inbox and trust registry.
 func (c *Config) Desk() *question.Desk {
 	q := &c.Questions
 	d := &question.Desk{
@@ -355,7 +360,7 @@ func (c *Config) Desk() *question.Desk {
 	}
 	if c.FrontDesk.Serve {
 		for _, a := range new(assistant.Desk).Agents() {
-			d.Policies[a.Name] = question.Suspend // it speaks for the owner, and asks who calls
+			d.Policies[a.Name] = question.Suspend // it acts for the owner and asks the caller
 		}
 	}
 	for i := range c.Agents {
@@ -366,33 +371,33 @@ func (c *Config) Desk() *question.Desk {
 	return d
 }
 
-// Idempotency says which messages are taken at most once. If it is zero, every message
-// is a new one.
+// Idempotency configures the detection of repeated messages. The zero value treats every
+// message as new.
 type Idempotency struct {
-	// Header takes the key of a message from the header Idempotency-Key.
+	// Header reads the key of a message from the header Idempotency-Key.
 	Header bool `yaml:"header"`
-	// TTL is how long a key is remembered: 24h.
+	// TTL is the retention time of a key. The default is 24h.
 	TTL Duration `yaml:"ttl"`
-	// MessageID takes the id of a message without a key for its key.
+	// MessageID uses the id of a message without a key as its key.
 	MessageID bool `yaml:"message_id"`
 }
 
-// Log says what is logged.
+// Log configures the log.
 type Log struct {
-	// Level is the least level that is logged: info.
+	// Level is the lowest level to log. The default is info.
 	Level string `yaml:"level" enum:"debug,info,warn,error"`
-	// Format is how records are written: text.
+	// Format is the format of log records. The default is text.
 	Format string `yaml:"format" enum:"text,json"`
 }
 
-// Telemetry says who may measure the hub, and how. Where spans and metrics are sent is
-// said by the variables of OpenTelemetry.
+// Telemetry configures metrics and traces. The environment variables of OpenTelemetry select
+// the destination of spans and metrics.
 type Telemetry struct {
-	// Metrics says who may read /metrics: local, which is everybody on this machine and
-	// administrators; admin; anyone; or off.
+	// Metrics selects the readers of /metrics: local (callers on this machine and
+	// administrators), admin, anyone, or off.
 	Metrics string `yaml:"metrics" enum:"local,admin,anyone,off"`
-	// RockBotNames gives the metrics of calls the names rockbot.a2a.* as well, and spans the
-	// names and ids that RockBot has for them.
+	// RockBotNames also exports the metrics of calls under the names rockbot.a2a.*, and adds
+	// RockBot's names and ids to spans.
 	RockBotNames bool `yaml:"rockbot_names"`
 }
 
@@ -402,9 +407,9 @@ var schema []byte
 // Schema returns the JSON Schema (draft 2020-12) of the file.
 func Schema() []byte { return slices.Clone(schema) }
 
-// Find returns the path of the configuration file: the one that a flag names, which
-// must exist, or else the first parley.yaml in the current folder, in its folder
-// workspace, and in the data folder. It returns an empty path if there is none.
+// Find returns the path of the configuration file: the one in flag, which must exist, or else
+// the first parley.yaml in the current folder, in its folder workspace, and in the data folder.
+// It returns an empty path if there is none.
 func Find(flag, data string) (string, error) {
 	if flag != "" {
 		if _, err := os.Stat(flag); err != nil {
@@ -436,8 +441,8 @@ func Load(path string) (*Config, error) {
 	return Parse(path, src, os.LookupEnv)
 }
 
-// Parse reads src, which came from the file at path. Variables are looked up with
-// lookup. The error is a [yamlfile.Errors] if the file is at fault.
+// Parse reads src, the content of the file at path. lookup returns the values of variables. The
+// error is a [yamlfile.Errors] if the file is invalid.
 func Parse(path string, src []byte, lookup func(string) (string, bool)) (*Config, error) {
 	folder, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {
@@ -459,7 +464,7 @@ func Parse(path string, src []byte, lookup func(string) (string, bool)) (*Config
 	return c, nil
 }
 
-// runIn lets programs without a folder of their own run in folder.
+// runIn sets folder as the working directory of programs without one of their own.
 func (c *Config) runIn(folder string) {
 	for i := range c.Agents {
 		if a := &c.Agents[i]; a.Programs() {

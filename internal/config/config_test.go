@@ -160,7 +160,7 @@ func TestExample(t *testing.T) {
 	if diff := cmp.Diff([]string{"partner org:acme", "ops ops", "gateway local", "alice alice"}, callers); diff != "" {
 		t.Errorf("callers of the example mismatch (-want +got):\n%s", diff)
 	}
-	got.Auth, got.APIKeys = config.Auth{}, nil // keys cannot be written down here
+	got.Auth, got.APIKeys = config.Auth{}, nil // keys are unexported
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("example mismatch (-want +got):\n%s", diff)
 	}

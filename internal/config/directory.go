@@ -9,41 +9,40 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/safedial"
 )
 
-// Directory says where agents are known from, beside Agents. Zero means the default that
-// is named.
+// Directory configures the sources of agents besides Agents. Zero fields mean the defaults.
 type Directory struct {
-	// AgentsFile is the list of agents in the form of protoWorkstacean: agents.yaml in the
-	// current folder, in its folder workspace, or in the data folder, if it is there.
+	// AgentsFile is the list of agents in protoWorkstacean's format. The default is an existing
+	// agents.yaml in the current folder, in its folder workspace, or in the data folder.
 	AgentsFile string `yaml:"agents_file" path:"yes"`
-	// WellKnown is the list of agents in the form of RockBot: well-known-agents.json in the
-	// same places.
+	// WellKnown is the list of agents in RockBot's format. The default is an existing
+	// well-known-agents.json in the same folders.
 	WellKnown string `yaml:"well_known" path:"yes"`
 	// Specs are files of agent specs, or folders of them.
 	Specs []string `yaml:"specs" path:"yes"`
-	// Allow names the addresses beside public ones that agents may have which callers have
-	// registered. Agents that stand in files may be anywhere.
+	// Allow names the addresses, besides public ones, of agents that callers may register.
+	// Agents listed in files may have any address.
 	Allow []string `yaml:"allow"`
-	// Trust is what counts for an agent that only the directory knows, and of which nothing
-	// is said: open.
+	// Trust is the trust setting of agents that only the directory knows, unless one is given.
+	// The default is open.
 	Trust string `yaml:"trust" enum:"open,gated"`
-	// KnownAgents is the list of agents that have announced themselves on the bus:
-	// known-agents.json in the places where well-known-agents.json is looked for.
+	// KnownAgents is the list of agents that have announced themselves on the bus. The default
+	// is known-agents.json in the folders of well-known-agents.json.
 	KnownAgents string `yaml:"known_agents"`
-	// WriteKnownAgents keeps that list up to date.
+	// WriteKnownAgents makes the hub update that list.
 	WriteKnownAgents bool `yaml:"write_known_agents"`
-	// Refresh is the time after which the card of an agent is read again: 10m.
+	// Refresh is the interval for reading the card of an agent again. The default is 10m.
 	Refresh Duration `yaml:"refresh" never:"true"`
-	// Probe is the time after which an agent is asked again whether it answers: 1m.
+	// Probe is the interval for testing whether an agent is reachable. The default is 1m.
 	Probe Duration `yaml:"probe" never:"true"`
 }
 
-// MCPService is an MCP server that can be searched for beside the agents.
+// MCPService is an MCP server that is found by searches, like agents.
 type MCPService struct {
 	// ID is the name of the server. It is required.
 	ID string `yaml:"id"`
-	// Summary says what it is for.
+	// Summary describes the purpose of the server.
 	Summary string `yaml:"summary"`
-	// Tools are what it can do.
+	// Tools are the tools of the server.
 	Tools []MCPTool `yaml:"tools"`
 }
 
@@ -51,13 +50,13 @@ type MCPService struct {
 type MCPTool struct {
 	// Name is the name of the tool. It is required.
 	Name string `yaml:"name"`
-	// Description says what the tool does.
+	// Description describes the tool.
 	Description string `yaml:"description"`
 }
 
-// Broker says how messages are dealt with that ask for a skill.
+// Broker configures the handling of messages that request a skill.
 type Broker struct {
-	// Skills are those with rules of their own.
+	// Skills are the skills with rules of their own.
 	Skills []BrokerSkill `yaml:"skills"`
 }
 
@@ -65,17 +64,17 @@ type Broker struct {
 type BrokerSkill struct {
 	// ID is the id of the skill. It is required.
 	ID string `yaml:"id"`
-	// Cooldown is how long the skill is not to be had again after it was asked for.
+	// Cooldown is the time after a request for the skill during which it is unavailable.
 	Cooldown Duration `yaml:"cooldown"`
-	// CooldownKey is the member of the metadata, such as repository, whose values cool
-	// down on their own.
+	// CooldownKey is the member of the metadata, such as repository, whose values have separate
+	// cooldowns.
 	CooldownKey string `yaml:"cooldown_key"`
-	// Dedupe is how long a message with the same content is taken for the same message:
-	// its caller gets the first one's task.
+	// Dedupe is the time during which a message with the same content counts as a repetition:
+	// its caller gets the task of the first message.
 	Dedupe Duration `yaml:"dedupe"`
 }
 
-// Services returns the MCP servers as the directory has them.
+// Services returns the MCP servers in the form of the directory.
 func (c *Config) Services() []directory.Service {
 	var all []directory.Service
 	for _, m := range c.MCPServices {

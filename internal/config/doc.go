@@ -2,26 +2,25 @@
 //
 // # The file
 //
-// A file is one YAML mapping; [Config] is its shape, and the JSON Schema that
-// [Schema] returns describes it to editors. Unknown keys are errors. Durations are
-// written like 30s, 1h30m or 30d, sizes like 10MiB. Relative paths count from the
-// folder of the file.
+// A file is one YAML mapping; [Config] is its shape, and the JSON Schema that [Schema] returns
+// describes it to editors. Unknown keys are errors. Durations are written like 30s, 1h30m or
+// 30d, sizes like 10MiB. Relative paths are relative to the folder of the file.
 //
-// In every value, and in the API keys below auth, ${NAME} stands for an environment variable. One that
-// is not set is an error, unless ${NAME:-text} says what to take instead; $$ stands
-// for a dollar sign. ${file:PATH} stands for the text of a file, such as a secret. The variables are put in after the YAML has been read, so that
-// they cannot change the structure of the file.
+// In every value, and in the API keys below auth, ${NAME} is replaced by an environment
+// variable. An unset variable is an error, unless ${NAME:-text} gives a default; $$ is a dollar
+// sign. ${file:PATH} is replaced by the content of a file, such as a secret. Variables are
+// expanded after the YAML has been parsed, so they cannot change the structure of the file.
 //
 // # Guarantees
 //
-// An error names the file, the line and the key of each problem, and all problems
-// of a file are told at once. A file that loads without error can be served: names
-// are unique, addresses are addresses, the default agent exists.
+// An error names the file, the line and the key of each problem, and all problems of a file are
+// reported together. A file that loads without an error can be served: names are unique,
+// addresses are valid, and the default agent exists.
 //
 // # What it does not promise
 //
-// Programs are not looked for, folders are not made and addresses are not listened
-// at. YAML tags are refused, and a file holds one document.
+// Loading does not look for programs, create folders or listen on addresses. YAML tags are
+// refused, and a file holds one document.
 //
 // # Concurrency
 //
@@ -29,6 +28,6 @@
 //
 // # Testing
 //
-// [Parse] takes a text and a function that stands for the environment. The schema is
-// compared with the structs in both directions.
+// [Parse] takes a text and a function that replaces the environment. The schema is compared
+// with the structs in both directions.
 package config

@@ -21,73 +21,72 @@ import (
 // BackendA2A is the backend of agents that speak A2A.
 const BackendA2A = "a2a"
 
-// Endpoint says where an agent is that somebody else runs, and how it is called.
+// Endpoint is the address of a remote agent, with the options for calling it.
 type Endpoint struct {
-	// Backend says how it is spoken to: a2a. It is required.
+	// Backend is the protocol of the agent: a2a. It is required.
 	Backend string `yaml:"backend" enum:"a2a"`
-	// BaseURL is its address, or that of its card. It is required.
+	// BaseURL is the address of the agent or of its card. It is required.
 	BaseURL string `yaml:"base_url"`
-	// Auth is what it is shown.
+	// Auth are the credentials that the hub sends.
 	Auth EndpointAuth `yaml:"auth"`
-	// TLS is the hub's certificate for it, and whom the hub trusts.
+	// TLS is the hub's client certificate, and the authorities that the hub trusts.
 	TLS EndpointTLS `yaml:"tls"`
-	// Target is the tenant under which it is asked.
+	// Target is the tenant in requests to the agent.
 	Target string `yaml:"target"`
-	// TimeoutMS is how many milliseconds a message may take: 300000.
+	// TimeoutMS is the time limit of a message in milliseconds. The default is 300000.
 	TimeoutMS int `yaml:"timeout_ms"`
-	// Options say how it is followed.
+	// Options control how the hub follows tasks.
 	Options EndpointOptions `yaml:"options"`
 }
 
-// EndpointAuth is what the hub shows to an agent. If it is left out, nothing.
+// EndpointAuth are the credentials that the hub sends to an agent. The zero value sends none.
 type EndpointAuth struct {
-	// Type says how the token is sent: as a bearer token, as an API key where the agent's
-	// card wants it, or in the header that Name names. With oauth2, bearer tokens are got
-	// by the client credentials flow.
+	// Type selects how the token is sent: as a bearer token, as an API key where the agent's
+	// card requires it, or in the header in Name. With oauth2, the hub obtains bearer tokens by
+	// the client credentials flow.
 	Type  string `yaml:"type" enum:"bearer,apiKey,header,oauth2"`
 	Token string `yaml:"token"`
 	Name  string `yaml:"name"`
-	// ClientID, ClientSecret, TokenURL and Scope are for oauth2 (RFC 6749 section 4.4).
-	// Without TokenURL the card says where tokens come from. Scope is a list separated by
-	// spaces.
+	// ClientID, ClientSecret, TokenURL and Scope are for oauth2 (RFC 6749 section 4.4). Without
+	// TokenURL the card names the token endpoint. Scope is a list separated by spaces.
 	ClientID     string `yaml:"client_id"`
 	ClientSecret string `yaml:"client_secret"`
 	TokenURL     string `yaml:"token_url"`
 	Scope        string `yaml:"scope"`
 }
 
-// EndpointTLS are files in PEM, relative to the folder of the configuration. A certificate
-// that was renewed is taken at the next connection.
+// EndpointTLS names PEM files, relative to the folder of the configuration. A renewed
+// certificate is used from the next connection on.
 type EndpointTLS struct {
 	// Cert and Key are the hub's certificate and its key.
 	Cert string `yaml:"cert" path:"yes"`
 	Key  string `yaml:"key" path:"yes"`
-	// CA are the authorities that are trusted instead of the system's.
+	// CA are the trusted authorities, instead of the system's.
 	CA string `yaml:"ca" path:"yes"`
 }
 
-// EndpointOptions say how a task elsewhere is followed.
+// EndpointOptions control how the hub follows a remote task.
 type EndpointOptions struct {
-	// PollIntervalMS is the time between two looks at a task that is not streamed. If it is
-	// left out, the time doubles from PollInitialMS to PollMaxMS.
+	// PollIntervalMS is the polling interval of a task that is not streamed. If zero, the
+	// interval doubles from PollInitialMS to PollMaxMS.
 	PollIntervalMS int `yaml:"poll_interval_ms"`
-	// PollInitialMS and PollMaxMS are the first and the longest such time: 2000 and 30000.
+	// PollInitialMS and PollMaxMS are the first and the longest interval. The defaults are 2000
+	// and 30000.
 	PollInitialMS int `yaml:"poll_initial_ms"`
 	PollMaxMS     int `yaml:"poll_max_ms"`
-	// HistoryLength is how much of its history a task brings along; nil leaves that to
-	// the agent.
+	// HistoryLength is the requested history of a task; nil means the agent's default.
 	HistoryLength *int `yaml:"history_length"`
-	// ReturnImmediately asks for the task at once and follows it; nil means yes.
+	// ReturnImmediately requests the task without blocking and follows it; nil means yes.
 	ReturnImmediately *bool `yaml:"return_immediately"`
-	// Idempotent says that the agent takes a message with the same id once.
+	// Idempotent is set if the agent processes messages with the same id once.
 	Idempotent bool `yaml:"idempotent"`
-	// NoStreaming looks at tasks instead of reading streams.
+	// NoStreaming polls tasks instead of reading streams.
 	NoStreaming bool `yaml:"no_streaming"`
 	// FollowCard calls the hosts that the card names instead of the configured one.
 	FollowCard bool `yaml:"follow_card"`
 }
 
-// at returns where the agent is.
+// at returns the agent's endpoint.
 func (a *Agent) at() *Endpoint {
 	if a.URL == "" {
 		return &a.Endpoint
@@ -97,21 +96,21 @@ func (a *Agent) at() *Endpoint {
 	return e
 }
 
-// Elsewhere reports whether somebody else runs the agent.
+// Elsewhere reports whether the agent runs outside of the hub.
 func (a *Agent) Elsewhere() bool { return a.Remotely() || a.Queue != "" || a.RockBot != "" }
 
-// Remotely reports whether the agent has an address where it is called.
+// Remotely reports whether the agent is called at a URL.
 func (a *Agent) Remotely() bool { return a.URL != "" || a.Endpoint != (Endpoint{}) }
 
-// Backend returns how an agent elsewhere is spoken to.
+// Backend returns the protocol of a remote agent.
 func (a *Agent) Backend() string { return a.at().Backend }
 
-// Bound reports whether a says something of an agent that the hub brings along.
+// Bound reports whether a changes the settings of a built-in agent.
 func (a *Agent) Bound() bool {
 	return !a.Programs() && !a.Elsewhere() && !a.Thinks()
 }
 
-// Remote returns the executor of an agent elsewhere.
+// Remote returns the executor of a remote agent.
 func (a *Agent) Remote() *remote.Agent {
 	e := a.at()
 	r := &remote.Agent{
@@ -129,8 +128,8 @@ func (a *Agent) Remote() *remote.Agent {
 	return r
 }
 
-// direct says how the agent is called without its card: a url as JSON-RPC, an endpoint as
-// HTTP+JSON, at that address alone.
+// direct returns the binding for calling the agent without its card: JSON-RPC for a url,
+// HTTP+JSON for an endpoint, only at that address.
 func (a *Agent) direct() remote.Direct {
 	if a.URL != "" {
 		return remote.Direct{Binding: a2a.TransportProtocolJSONRPC, Version: "0.3"}
@@ -140,7 +139,7 @@ func (a *Agent) direct() remote.Direct {
 	}
 }
 
-// credentials returns what the agent is shown; nil for nothing.
+// credentials returns the credentials to send to the agent; nil means none.
 func (e *Endpoint) credentials() *transport.Credentials {
 	c := e.Auth.credentials()
 	if e.TLS == (EndpointTLS{}) {
@@ -169,7 +168,7 @@ func (x *EndpointAuth) credentials() *transport.Credentials {
 	return nil
 }
 
-// Spec returns what the configuration says of an agent elsewhere, for the directory.
+// Spec returns the configuration of a remote agent in the form of the directory.
 func (a *Agent) Spec() directory.Spec {
 	e := a.at()
 	r := a.Remote()
@@ -199,7 +198,7 @@ func (a *Agent) Spec() directory.Spec {
 	return s
 }
 
-// forCards returns what is shown when the card is read.
+// forCards returns the credentials for reading the card.
 func (x *EndpointAuth) forCards() directory.Credentials {
 	switch x.Type {
 	case "bearer":
@@ -212,7 +211,7 @@ func (x *EndpointAuth) forCards() directory.Credentials {
 	return directory.Credentials{}
 }
 
-// Over returns the card of an agent that the hub brings along, with what a says of it.
+// Over returns the card of a built-in agent with the settings of a applied.
 func (a *Agent) Over(own *a2a.AgentCard) *a2a.AgentCard {
 	c := *own
 	c.Name = cmp.Or(a.Title, own.Name)
@@ -228,7 +227,7 @@ func (a *Agent) Over(own *a2a.AgentCard) *a2a.AgentCard {
 	return &c
 }
 
-// checkKind notes what is wrong with what an agent is.
+// checkKind reports contradictory kinds of an agent.
 func checkKind(d *yamlfile.Decoder, key string, a *Agent, own bool) {
 	kinds := 0
 	for _, set := range []bool{a.Programs(), a.URL != "", a.Endpoint != (Endpoint{}), a.Thinks(), a.RockBot != ""} {
@@ -270,7 +269,7 @@ func checkKind(d *yamlfile.Decoder, key string, a *Agent, own bool) {
 	}
 }
 
-// checkQueue notes what is wrong with how an agent at a queue is called.
+// checkQueue reports problems of the queue settings of an agent.
 func checkQueue(d *yamlfile.Decoder, key string, a *Agent) {
 	if a.Queue != "" {
 		s := directory.Spec{Name: "x", Queue: task.Agent(a.Queue)}
@@ -286,8 +285,8 @@ func checkQueue(d *yamlfile.Decoder, key string, a *Agent) {
 	}
 }
 
-// checkSkillPrograms notes what is wrong with the programs of skills: an agent has one
-// program, or one for each skill.
+// checkSkillPrograms reports problems of the programs of skills: an agent has one program, or
+// one for each skill.
 func checkSkillPrograms(d *yamlfile.Decoder, key string, a *Agent) {
 	for i := range a.Extended.Skills {
 		if len(a.Extended.Skills[i].Command) > 0 {
@@ -314,7 +313,7 @@ func builtinNamed(name string) bool {
 	return slices.ContainsFunc(builtin.Agents(), func(b builtin.Agent) bool { return string(b.Name) == name })
 }
 
-// checkNoProgram notes what is said of a program that is none.
+// checkNoProgram reports program settings of an agent that is not a program.
 func checkNoProgram(d *yamlfile.Decoder, key string, a *Agent) {
 	for _, f := range []struct {
 		name string
@@ -369,7 +368,7 @@ func checkPolling(d *yamlfile.Decoder, key string, o *EndpointOptions) {
 	}
 }
 
-// checkEndpointOAuth repeats no secret.
+// checkEndpointOAuth reports problems without repeating secrets.
 func checkEndpointOAuth(d *yamlfile.Decoder, key string, x *EndpointAuth) {
 	for _, f := range []struct{ name, value string }{{"client_id", x.ClientID}, {"client_secret", x.ClientSecret}} {
 		if f.value == "" {
@@ -382,7 +381,7 @@ func checkEndpointOAuth(d *yamlfile.Decoder, key string, x *EndpointAuth) {
 	}
 }
 
-// checkEndpointAuth repeats no token.
+// checkEndpointAuth reports problems without repeating the token.
 func checkEndpointAuth(d *yamlfile.Decoder, key string, x *EndpointAuth) {
 	switch {
 	case *x == (EndpointAuth{}):

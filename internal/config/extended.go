@@ -9,30 +9,28 @@ import (
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
-// ExtendedCard says who may see the extended cards of the agents (specification
-// §3.1.11). If it is left out, there are none.
+// ExtendedCard configures access to the extended cards of the agents (specification §3.1.11).
+// The zero value serves none.
 type ExtendedCard struct {
-	// Token opens them as a bearer token without spaces. It opens nothing else. One of
-	// fewer than 16 characters can be guessed, of which the hub warns.
+	// Token is a bearer token, without spaces, for extended cards only. The hub warns of a
+	// token of fewer than 16 characters, which can be guessed.
 	Token string `yaml:"token"`
-	// Authenticated opens them for every caller with credentials.
+	// Authenticated gives all callers with credentials access.
 	Authenticated bool `yaml:"authenticated"`
 }
 
-// Extended is what the extended card of an agent says beyond its public card. If it
-// is left out, both say the same.
+// Extended is the additional content of an agent's extended card. The zero value adds nothing.
 type Extended struct {
-	// Description takes the place of the agent's.
+	// Description replaces the agent's description.
 	Description string `yaml:"description"`
-	// Skills are added to the agent's; one with the same id takes its place.
+	// Skills are added to the agent's skills; a skill with the same id replaces the agent's.
 	Skills []Skill `yaml:"skills"`
 }
 
-// MinCardToken is the least length of a token of extended cards that cannot be guessed.
+// MinCardToken is the smallest length of a token of extended cards that cannot be guessed.
 const MinCardToken = 16
 
-// checkExtended notes what is wrong with the extended cards. No problem repeats the
-// token.
+// checkExtended reports the problems of the extended cards, without repeating the token.
 func checkExtended(d *yamlfile.Decoder, c *Config) {
 	x := &c.ExtendedCard
 	if !visible(x.Token) {
@@ -52,7 +50,7 @@ func checkExtended(d *yamlfile.Decoder, c *Config) {
 
 func (e *Extended) empty() bool { return e.Description == "" && len(e.Skills) == 0 }
 
-// visible reports whether text has nothing but letters, digits and signs of ASCII.
+// visible reports whether text has only letters, digits and punctuation of ASCII.
 func visible(text string) bool {
 	for i := range len(text) {
 		if text[i] <= ' ' || text[i] > '~' {
@@ -62,8 +60,8 @@ func visible(text string) bool {
 	return true
 }
 
-// More returns what the extended card of a says beyond its card, which may be one that is
-// read elsewhere; nil if nothing.
+// More returns the additional content of a's extended card, whose public card may be remote;
+// nil means none.
 func (a *Agent) More() *a2a.AgentCard {
 	if a.Extended.empty() {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/agent/card"
 )
 
-// The extended card is the public one with more in it.
+// The extended card is the public one with additions.
 func TestExtendedCardOfAnAgent(t *testing.T) {
 	t.Parallel()
 	c := parse(t, `

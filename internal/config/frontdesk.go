@@ -7,23 +7,22 @@ import (
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
-// FrontDesk says whether the agents that speak for the owner are served. Zero means the
-// default that is named.
+// FrontDesk configures the owner's assistant agents. Zero fields mean the defaults.
 type FrontDesk struct {
 	// Serve serves notify-user, query-availability and negotiate-meeting.
 	Serve bool `yaml:"serve"`
-	// Trust is whether they are gated: gated.
+	// Trust selects whether the agents are gated. The default is gated.
 	Trust string `yaml:"trust" enum:"open,gated"`
-	// Hours are when meetings may be, Monday to Friday: 09:00-17:00.
+	// Hours are the hours available for meetings, Monday to Friday. The default is 09:00-17:00.
 	Hours string `yaml:"hours"`
-	// TimeZone is where: UTC.
+	// TimeZone is the time zone of Hours. The default is UTC.
 	TimeZone string `yaml:"time_zone"`
 }
 
 // Open reports whether the agents are not gated.
 func (f *FrontDesk) Open() bool { return f.Trust != "" && f.Trust != gated }
 
-// Times returns when meetings may be.
+// Times returns the hours available for meetings.
 func (f *FrontDesk) Times() (h assistant.Hours, err error) {
 	if f.Hours != "" {
 		if h.From, h.To, err = assistant.ParseHours(f.Hours); err != nil {
@@ -34,7 +33,7 @@ func (f *FrontDesk) Times() (h assistant.Hours, err error) {
 	return h, err
 }
 
-// checkFrontDesk notes what is wrong with f.
+// checkFrontDesk reports the problems of f.
 func checkFrontDesk(d *yamlfile.Decoder, f *FrontDesk) {
 	if f.Hours != "" {
 		if _, _, err := assistant.ParseHours(f.Hours); err != nil {

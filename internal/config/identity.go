@@ -14,44 +14,44 @@ import (
 	"github.com/parley-a2a/parley/internal/secret/tokenexchange"
 )
 
-// Identity says how an agent elsewhere, or a program, is told whose work it does. If it is
-// left out, an agent elsewhere is told nothing.
+// Identity configures how a remote agent or a program learns the identity of the caller. The
+// zero value sends a remote agent nothing.
 type Identity struct {
-	// Mode is none; assertion: a token that the hub signs; exchange: a token that an
-	// authorization server gives for the caller (RFC 8693); or forward: the caller's own
-	// token. Programs get assertions alone, in PARLEY_ASSERTION. The last three need an
-	// address over https, or of this machine.
+	// Mode is none; assertion (a token signed by the hub); exchange (a token that an
+	// authorization server issues for the caller, RFC 8693); or forward (the caller's own
+	// token). Programs only get assertions, in PARLEY_ASSERTION. All modes but none require an
+	// https address, or one on this machine.
 	Mode string `yaml:"mode" enum:"none,assertion,exchange,forward"`
-	// Header carries the token: Authorization, as a bearer token.
+	// Header is the header with the token. The default is Authorization, as a bearer token.
 	Header string `yaml:"header"`
-	// Audience is for whom the token is: scheme and host of the agent's address, the name
-	// of a program.
+	// Audience is the audience of the token. The default is the scheme and host of the agent's
+	// address, or the name of a program.
 	Audience string `yaml:"audience"`
-	// Claims are what an assertion says of the caller beside the id: org, roles, name,
+	// Claims are the claims about the caller in an assertion, besides the id: org, roles, name,
 	// email, client_id, azp, scope.
 	Claims []string `yaml:"claims"`
-	// Anonymous is the id that callers without credentials have there. Without it, the agent
-	// is not called for them; a program gets no assertion.
+	// Anonymous is the id sent for callers without credentials. If empty, a remote agent is not
+	// called for them, and a program gets no assertion.
 	Anonymous string `yaml:"anonymous"`
-	// TokenURL is the token endpoint of the authorization server, ClientID and ClientSecret
-	// are those of the hub there. They are required for exchange.
+	// TokenURL is the token endpoint of the authorization server; ClientID and ClientSecret are
+	// the hub's credentials there. They are required for exchange.
 	TokenURL     string `yaml:"token_url"`
 	ClientID     string `yaml:"client_id"`
 	ClientSecret string `yaml:"client_secret"`
-	// Scope and Resource say what the token is to be good for there.
+	// Scope and Resource are the requested scope and resource of the token.
 	Scope    string `yaml:"scope"`
 	Resource string `yaml:"resource"`
 }
 
-// Tells reports whether the agent is told whose work it does.
+// Tells reports whether the agent learns the identity of the caller.
 func (i *Identity) Tells() bool { return i.mode() != tokenexchange.None }
 
-// Bearers reports whether the tokens of callers are needed.
+// Bearers reports whether the mode needs the tokens of callers.
 func (i *Identity) Bearers() bool {
 	return i.mode() == tokenexchange.Forward || i.mode() == tokenexchange.Exchange
 }
 
-// Asserts reports whether the hub signs.
+// Asserts reports whether the hub signs assertions.
 func (i *Identity) Asserts() bool {
 	return i.mode() == tokenexchange.Assertion || i.mode() == tokenexchange.Exchange
 }
@@ -63,8 +63,8 @@ func (i *Identity) mode() tokenexchange.Mode {
 	return tokenexchange.Mode(i.Mode)
 }
 
-// Onward returns how the agent is told whose work it does; nil if it is not. The asserter
-// signs.
+// Onward returns the policy for sending the caller's identity to the agent; nil if it is not
+// sent. asserter signs assertions.
 func (a *Agent) Onward(asserter *token.Asserter) *tokenexchange.Policy {
 	i := &a.Identity
 	if !i.Tells() {
@@ -88,7 +88,7 @@ func (a *Agent) Onward(asserter *token.Asserter) *tokenexchange.Policy {
 	return p
 }
 
-// audience returns for whom assertions are if nothing else is said.
+// audience returns the default audience of assertions.
 func (a *Agent) audience() string {
 	if u, err := url.Parse(a.at().BaseURL); err == nil && a.Remotely() {
 		return tokenexchange.Origin(u)
@@ -99,7 +99,7 @@ func (a *Agent) audience() string {
 // Issuer returns the name of the hub in assertions.
 func (c *Config) Issuer() string { return strings.TrimSuffix(c.PublicURL, "/") }
 
-// checkIdentities notes what is wrong with how agents are told whose work they do.
+// checkIdentities reports the problems of the agents' identity settings.
 func checkIdentities(d *yamlfile.Decoder, c *Config) {
 	for n := range c.Agents {
 		a := &c.Agents[n]
@@ -119,8 +119,8 @@ func needsIssuer(a *Agent) string {
 	return a.Identity.Mode + " needs a public_url that begins with https://: it is the issuer, and has the keys"
 }
 
-// CheckIssuer returns an error if the hub signs assertions without an address at which others
-// find its keys. The address may have come with the command.
+// CheckIssuer returns an error if the hub signs assertions but has no public address for its
+// keys. The address may come from a flag.
 func (c *Config) CheckIssuer() error {
 	for n := range c.Agents {
 		if a := &c.Agents[n]; a.Identity.Asserts() && !private(c.PublicURL) {
@@ -130,7 +130,7 @@ func (c *Config) CheckIssuer() error {
 	return nil
 }
 
-// private reports whether nobody can read what goes to an address on its way.
+// private reports whether traffic to an address cannot be read in transit.
 func private(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && httpcall.Loopback(u.Host))
@@ -164,12 +164,12 @@ func checkIdentity(d *yamlfile.Decoder, key string, a *Agent) {
 	checkExchange(d, key, i)
 }
 
-// said reports whether anything but the mode is said.
+// said reports whether a field besides the mode is set.
 func (i *Identity) said() bool {
 	return len(i.Claims) > 0 || i.Header+i.Audience+i.Anonymous+i.TokenURL+i.ClientID+i.ClientSecret+i.Scope+i.Resource != ""
 }
 
-// checkExchange repeats no secret.
+// checkExchange reports problems without repeating secrets.
 func checkExchange(d *yamlfile.Decoder, key string, i *Identity) {
 	if i.mode() != tokenexchange.Exchange {
 		if i.TokenURL+i.ClientID+i.ClientSecret+i.Scope+i.Resource != "" {
@@ -191,7 +191,7 @@ func checkExchange(d *yamlfile.Decoder, key string, i *Identity) {
 
 var ownHeader = regexp.MustCompile(`^(?i:x-[a-z0-9-]+)$`)
 
-// checkIdentityHeader notes a header that means something else, or carries the hub's own
+// checkIdentityHeader reports a header that has another meaning, or carries the hub's own
 // credentials.
 func checkIdentityHeader(d *yamlfile.Decoder, key string, a *Agent) {
 	name := http.CanonicalHeaderKey(a.Identity.Header)
@@ -209,7 +209,7 @@ func checkIdentityHeader(d *yamlfile.Decoder, key string, a *Agent) {
 		carries = tokenexchange.Authorization
 	case "apiKey":
 		if name == tokenexchange.Authorization || name == "X-Api-Key" {
-			carries = name // the card says which
+			carries = name // the card names it
 		}
 	}
 	if x.Type != "" && carries == name {

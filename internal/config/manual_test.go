@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/internal/config"
 )
 
-// TestManualOfSystems: each parley.yaml of docs/systems.md can be pasted.
+// TestManualOfSystems: each parley.yaml of docs/systems.md loads.
 func TestManualOfSystems(t *testing.T) {
 	t.Parallel()
 	manual, err := os.ReadFile("../../docs/systems.md")

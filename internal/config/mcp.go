@@ -11,70 +11,67 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// MCP says what hosts of MCP get that connect to /mcp. Zero means the default that is
-// named.
+// MCP configures the MCP server at /mcp. Zero fields mean the defaults.
 type MCP struct {
-	// Off serves nothing there.
+	// Off disables the server.
 	Off bool `yaml:"off"`
-	// NoToolbox leaves out the tools to find, call and remember.
+	// NoToolbox omits the tools for searching, calling and memory.
 	NoToolbox bool `yaml:"no_toolbox"`
 	// Bridge adds a tool for each skill of the agents.
 	Bridge bool `yaml:"bridge"`
-	// Allow are the tools that are offered; if empty, all are. Block are those that are
-	// not. Names may have "*" for any characters.
+	// Allow are the tools to offer; if empty, all. Block are tools not to offer. In names, "*"
+	// matches any characters.
 	Allow []string `yaml:"allow"`
 	Block []string `yaml:"block"`
 }
 
-// Choice returns which tools are offered.
+// Choice returns the filter of offered tools.
 func (m *MCP) Choice() llm.Filter { return llm.Filter{Allow: m.Allow, Block: m.Block} }
 
-// MCPServer is an MCP server whose tools the hub's models may use, and that can be searched
-// for.
+// MCPServer is an MCP server whose tools the hub's models may use, and which searches find.
 type MCPServer struct {
 	// Name is the name of the server: letters, digits, "_" and "-", at most 32. It is
 	// required.
 	Name string `yaml:"name"`
-	// Summary says what it is for.
+	// Summary describes the purpose of the server.
 	Summary string `yaml:"summary"`
-	// Command is the program, and Args are its further arguments. A single text with Args
-	// is the name of the program.
+	// Command is the program, and Args are further arguments. With Args, a single text is the
+	// name of the program.
 	Command Command  `yaml:"command"`
 	Args    []string `yaml:"args"`
-	// Dir is the folder that the program runs in: that of the file.
+	// Dir is the working directory of the program. The default is the folder of the file.
 	Dir string `yaml:"dir" path:"yes"`
 	// Env is added to the hub's environment.
 	Env map[string]string `yaml:"env"`
-	// URL is the address of a server that is there already, and Headers are sent to it.
+	// URL is the address of a running server, and Headers are sent to it.
 	URL     string            `yaml:"url"`
 	Headers map[string]string `yaml:"headers"`
-	// Tools says which tools count.
+	// Tools selects the tools to use.
 	Tools MCPTools `yaml:"tools"`
-	// Start is "demand" for a server that is started when its tools are wanted: hub.
+	// Start is "demand" for a server that is started when a tool is needed. The default is hub.
 	Start string `yaml:"start" enum:"hub,demand"`
-	// Timeout is how long a call may take: 2m.
+	// Timeout is the time limit of a call. The default is 2m.
 	Timeout Duration `yaml:"timeout"`
-	// Calls is how many calls may be under way at one time: 16.
+	// Calls is the largest number of concurrent calls. The default is 16.
 	Calls int `yaml:"calls"`
-	// MaxTools is how many tools count: 200.
+	// MaxTools is the largest number of tools to use. The default is 200.
 	MaxTools int `yaml:"max_tools"`
-	// MaxMessage is the largest message of the server: 16MiB.
+	// MaxMessage is the largest message of the server. The default is 16MiB.
 	MaxMessage Size `yaml:"max_message"`
 }
 
-// MCPTools are tools of an MCP server by their names, which may have "*" for any
-// characters.
+// MCPTools selects tools of an MCP server by name. In names, "*" matches any characters.
 type MCPTools struct {
-	// Allow are those that count; if empty, all do.
+	// Allow are the tools to use; if empty, all.
 	Allow []string `yaml:"allow"`
-	// Block are those that do not.
+	// Block are the tools not to use.
 	Block []string `yaml:"block"`
 }
 
-// Choice returns which tools count.
+// Choice returns the filter of used tools.
 func (t *MCPTools) Choice() llm.Filter { return llm.Filter{Allow: t.Allow, Block: t.Block} }
 
-// Program returns the program and its arguments; nil for a server on the web.
+// Program returns the program and its arguments; nil for a server with a URL.
 func (s *MCPServer) Program() []string {
 	c := s.Command
 	if len(s.Args) > 0 && len(c) == 3 && c[0] == "/bin/sh" && c[1] == "-c" {
@@ -86,7 +83,7 @@ func (s *MCPServer) Program() []string {
 	return slices.Concat(c, s.Args)
 }
 
-// Header returns what is sent to a server on the web.
+// Header returns the headers to send to a server with a URL.
 func (s *MCPServer) Header() http.Header {
 	h := make(http.Header, len(s.Headers))
 	for name, value := range s.Headers {
@@ -95,10 +92,10 @@ func (s *MCPServer) Header() http.Header {
 	return h
 }
 
-// serverName is what stands in the names of tools without changing a letter.
+// serverName matches server names that tool names contain unchanged.
 var serverName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
 
-// checkMCP notes what is wrong with what is said about MCP.
+// checkMCP reports the problems of the MCP settings.
 func checkMCP(d *yamlfile.Decoder, c *Config) {
 	checkChoice(d, "mcp", c.MCP.Choice())
 	seen := make(map[string]bool)

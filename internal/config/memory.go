@@ -8,46 +8,45 @@ import (
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
-// Memory says what the hub remembers beside its tasks. Zero means the default that is
-// named.
+// Memory configures the storage of notes, results and conversations. Zero fields mean the
+// defaults.
 type Memory struct {
-	// Off writes down no results and outcomes. Notes can be set nevertheless.
+	// Off disables recording results and outcomes. Notes can still be set.
 	Off bool `yaml:"off"`
-	// PrimarySession is the session of the hub itself: primary.
+	// PrimarySession is the hub's own session. The default is primary.
 	PrimarySession string `yaml:"primary_session"`
-	// Owner is in whose memory outcomes are written: local.
+	// Owner is the owner of the memory for outcomes. The default is local.
 	Owner string `yaml:"owner"`
-	// Outcomes are the agents of which outcomes are remembered; * stands for all. If
-	// empty, none are.
+	// Outcomes are the agents whose outcomes are recorded; * means all. If empty, none are.
 	Outcomes []string `yaml:"outcomes"`
-	// TTL is how long a note is kept whose maker does not say: 5m.
+	// TTL is the lifetime of a note whose author sets none. The default is 5m.
 	TTL Duration `yaml:"ttl"`
-	// MaxTTL is the longest that one may say: 30d.
+	// MaxTTL is the longest lifetime of a note. The default is 30d.
 	MaxTTL Duration `yaml:"max_ttl"`
-	// ResultTTL is how long a result is kept: 60m.
+	// ResultTTL is the lifetime of a result. The default is 60m.
 	ResultTTL Duration `yaml:"result_ttl"`
-	// OutcomeTTL is how long an outcome is kept, at least 8h: 8h.
+	// OutcomeTTL is the lifetime of an outcome, at least 8h. The default is 8h.
 	OutcomeTTL Duration `yaml:"outcome_ttl"`
-	// SessionTTL is how long after its last message a session is taken for gone: 24h.
+	// SessionTTL is the time after its last message when a session counts as ended. The default
+	// is 24h.
 	SessionTTL Duration `yaml:"session_ttl"`
-	// Entries is how many notes a namespace has room for: 50.
+	// Entries is the largest number of notes in a namespace. The default is 50.
 	Entries int `yaml:"entries"`
-	// OwnerEntries is how many notes a caller has room for: 10000.
+	// OwnerEntries is the largest number of notes of a caller. The default is 10000.
 	OwnerEntries int `yaml:"owner_entries"`
-	// Value is the length of the longest note: 64KiB.
+	// Value is the length of the longest note. The default is 64KiB.
 	Value Size `yaml:"value"`
-	// Retention is how long turns of conversations are kept: 30d.
+	// Retention is the retention time of conversation turns. The default is 30d.
 	Retention Duration `yaml:"retention"`
 }
 
-// minOutcome is how long an outcome is kept at least: a working day.
+// minOutcome is the shortest lifetime of an outcome: a working day.
 const minOutcome = 8 * time.Hour
 
-// minValue is the least that a note must have room for: an outcome or the beginning of a
-// result.
+// minValue is the smallest allowed Value: room for an outcome or the beginning of a result.
 const minValue = 1 << 10
 
-// checkMemory notes what is wrong with m.
+// checkMemory reports the problems of m.
 func checkMemory(d *yamlfile.Decoder, m *Memory) {
 	if m.OutcomeTTL > 0 && time.Duration(m.OutcomeTTL) < minOutcome {
 		d.Problem(nil, "memory.outcome_ttl", "is less than 8h")

@@ -13,26 +13,27 @@ import (
 
 // The kinds of providers of models.
 const (
-	// KindOpenAI is an endpoint that speaks the chat completions of OpenAI.
+	// KindOpenAI is an endpoint with OpenAI's chat completions API.
 	KindOpenAI = "openai"
-	// KindScript is a file that says what the model says.
+	// KindScript is a file with the answers of the model.
 	KindScript = "script"
 )
 
-// ModelProvider is where language models are asked.
+// ModelProvider is a provider of language models.
 type ModelProvider struct {
-	// Name is what agents call it. It is required.
+	// Name is the provider's name in agents. It is required.
 	Name string `yaml:"name"`
-	// Kind is how it is asked: openai if BaseURL is given, or else script if Script is. So
-	// a script can stand in for a server that an environment variable names.
+	// Kind is the API of the provider. The default is openai if BaseURL is set, or else script
+	// if Script is. A script can thereby replace a server whose address is an optional
+	// environment variable.
 	Kind string `yaml:"kind" enum:"openai,script"`
-	// BaseURL is the endpoint, before chat/completions: that of OpenAI.
+	// BaseURL is the endpoint, without chat/completions. The default is OpenAI's.
 	BaseURL string `yaml:"base_url"`
-	// APIKey is sent as a bearer token; empty for a server that wants none.
+	// APIKey is sent as a bearer token; empty for a server that requires none.
 	APIKey string `yaml:"api_key"`
-	// Headers are sent along.
+	// Headers are sent with each request.
 	Headers map[string]string `yaml:"headers"`
-	// LegacyMaxTokens names the bound of an answer max_tokens, as older servers want it.
+	// LegacyMaxTokens sends the limit of an answer as max_tokens, as older servers require.
 	LegacyMaxTokens bool `yaml:"legacy_max_tokens"`
 	// Script is the file of a scripted model.
 	Script string `yaml:"script" path:"yes"`
@@ -43,59 +44,64 @@ func (p *ModelProvider) Scripted() bool {
 	return p.Kind == KindScript || p.Kind == "" && p.Script != "" && p.BaseURL == ""
 }
 
-// Model is the language model that thinks for an agent, and what it may do. Zero fields
-// mean the default that is named.
+// Model configures the language model of an agent, and its permissions. Zero fields mean the
+// defaults.
 type Model struct {
-	// Provider is one of the model providers: the only one, if there is one alone.
+	// Provider is the name of a model provider. It may be empty if there is only one.
 	Provider string `yaml:"provider"`
 	// Model is the provider's name for the model.
 	Model string `yaml:"model"`
-	// Fallbacks are asked, one after the other, if the model does not answer.
+	// Fallbacks are tried in order if the model does not answer.
 	Fallbacks []ModelChoice `yaml:"fallbacks"`
-	// SystemPrompt is the model's instruction.
+	// SystemPrompt is the instruction to the model.
 	SystemPrompt string `yaml:"system_prompt"`
-	// Delegates are names of agents that it may ask, with the tools agent_run_{name}.
+	// Delegates are names of agents that the model may call, with the tools agent_run_{name}.
 	Delegates []string `yaml:"delegates"`
-	// AllowedTools are patterns of tools that it may call, such as get_*: all.
+	// AllowedTools are patterns of tools that it may call, such as get_*. The default is all.
 	AllowedTools []string `yaml:"allowed_tools"`
 	// ExcludedTools are patterns of tools that it may not call.
 	ExcludedTools []string `yaml:"excluded_tools"`
-	// MaxRounds is how many messages the model may write for one of its caller: 16.
+	// MaxRounds is the largest number of model messages for one message of the caller. The
+	// default is 16.
 	MaxRounds int `yaml:"max_rounds"`
-	// MaxToolCalls is how many tools it may call for one: 100.
+	// MaxToolCalls is the largest number of tool calls for one message of the caller. The
+	// default is 100.
 	MaxToolCalls int `yaml:"max_tool_calls"`
-	// MaxTaskTokens is how many tokens it may read and write for a task: no limit.
+	// MaxTaskTokens is the largest number of tokens read and written for a task. The default is
+	// no limit.
 	MaxTaskTokens int `yaml:"max_task_tokens"`
-	// MaxTime is how long it may take for a message: no limit.
+	// MaxTime is the time limit for a message of the caller. The default is no limit.
 	MaxTime Duration `yaml:"max_time"`
-	// ContextTokens is how many tokens a request may have, by estimate: 100000.
+	// ContextTokens is the largest estimated number of tokens of a request. The default is
+	// 100000.
 	ContextTokens int `yaml:"context_tokens"`
-	// MaxTokens is how many tokens a message of the model may have: what the provider
-	// allows.
+	// MaxTokens is the largest number of tokens of a model message. The default is the
+	// provider's.
 	MaxTokens int `yaml:"max_tokens"`
-	// Temperature is that of the model: the provider's.
+	// Temperature is the sampling temperature. The default is the provider's.
 	Temperature *float64 `yaml:"temperature"`
-	// Stall is the silence after which the provider is given up: 90s.
+	// Stall is the silence after which a request to the provider is aborted. The default is
+	// 90s.
 	Stall Duration `yaml:"stall"`
-	// ToolTime is how long a tool may take: 10m.
+	// ToolTime is the time limit of a tool call. The default is 10m.
 	ToolTime Duration `yaml:"tool_time"`
-	// InlineResults is how many characters a result of an agent may have to stand in the result
-	// of the tool, if it comes within five seconds. All others are read from working memory by
-	// their keys: 0, which is none.
+	// InlineResults is the largest number of characters of an agent's result to include in the
+	// result of the tool, if it arrives within five seconds. The model reads all other results
+	// from working memory by key. The default is 0, which includes none.
 	InlineResults int `yaml:"inline_results"`
-	// Forgetful models know nothing of earlier tasks of a conversation.
+	// Forgetful models do not get the earlier tasks of a conversation.
 	Forgetful bool `yaml:"forgetful"`
 }
 
 // ModelChoice is a model at a provider.
 type ModelChoice struct {
-	// Provider is one of the model providers: that of the first choice.
+	// Provider is the name of a model provider. The default is that of the first choice.
 	Provider string `yaml:"provider"`
 	// Model is the provider's name for the model.
 	Model string `yaml:"model"`
 }
 
-// Thinks reports whether a language model thinks for the agent.
+// Thinks reports whether the agent is a language model.
 func (a *Agent) Thinks() bool { return !reflect.ValueOf(a.Model).IsZero() }
 
 // Choices returns the models of m with the names of their providers.
@@ -112,7 +118,7 @@ func (c *Config) Choices(m *Model) []ModelChoice {
 	return all
 }
 
-// checkModels notes what is wrong with providers and with agents that models think for.
+// checkModels reports the problems of providers and of agents with models.
 func checkModels(d *yamlfile.Decoder, c *Config) {
 	var names []string
 	for i := range c.ModelProviders {
@@ -184,7 +190,7 @@ func checkModel(d *yamlfile.Decoder, key string, c *Config, a *Agent) {
 	}
 }
 
-// checkModelChoice notes what is wrong with a model at a provider.
+// checkModelChoice reports the problems of a model at a provider.
 func checkModelChoice(d *yamlfile.Decoder, key string, c *Config, choice *ModelChoice) {
 	i := slices.IndexFunc(c.ModelProviders, func(p ModelProvider) bool { return p.Name == choice.Provider })
 	switch {

@@ -12,7 +12,7 @@ func TestPartsProblems(t *testing.T) {
 	t.Parallel()
 	for src, want := range map[string]string{
 		"parts: {expiry: 1h}":                     "parts.threshold",
-		"parts: {dir: elsewhere}":                 "", // that has those of a time with a threshold
+		"parts: {dir: elsewhere}":                 "", // it may hold files from a time with a threshold
 		"parts: {threshold: 2MiB, max: 1MiB}":     "parts.max",
 		"parts: {threshold: -1}":                  "parts.threshold",
 		"parts: {threshold: 1MiB, expiry: never}": "parts.expiry",

@@ -30,7 +30,7 @@ agents:
   - {name: c, endpoint: {backend: a2a, base_url: "https://a.example", tls: {cert: c.pem, key: c.key, ca: c.ca}}}
 `
 
-// Every path counts from the folder of the file, whatever its place.
+// Every path is relative to the folder of the file, at any position.
 func TestPathsCountFromTheFile(t *testing.T) {
 	t.Parallel()
 	c, err := Parse("/etc/parley/parley.yaml", []byte(allPaths), func(string) (string, bool) { return "", false })
@@ -56,14 +56,14 @@ func TestPathsCountFromTheFile(t *testing.T) {
 			want[key] = strings.TrimSuffix("/etc/parley/"+path, "/")
 		}
 	}
-	delete(want, "agents....dir") // it is no program
+	delete(want, "agents....dir") // it is not a program
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("paths (-want +got):\n%s", diff)
 	}
 }
 
-// tagged collects the fields with the tag path that are set; an item has as many dots as
-// its number.
+// tagged collects the fields with the tag path that are set; the number of dots of a key is the
+// number of its item.
 func tagged(v reflect.Value, key string, found map[string]string) {
 	switch v.Kind() {
 	case reflect.Struct:

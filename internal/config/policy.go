@@ -10,12 +10,12 @@ import (
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
-// Policy says which caller may do what: the path of a file with rules, or the rules
-// themselves. Without it, every caller who is let in may use every agent.
+// Policy configures the permissions of callers: the path of a file with rules, or the rules
+// themselves. Without it, every accepted caller may use every agent.
 type Policy struct {
-	// File is the path of the file; empty if the rules stand here, or there are none.
+	// File is the path of the file; empty if the rules are inline, or if there are none.
 	File string
-	// Rules are the rules that stand here; nil if there are none.
+	// Rules are the inline rules; nil if there are none.
 	Rules *policyfile.File
 }
 
@@ -30,11 +30,10 @@ func (p *Policy) DecodeNode(d *yamlfile.Decoder, node ast.Node, key string) {
 	p.File = d.Path(path)
 }
 
-// On reports whether there is a policy.
+// On reports whether a policy is configured.
 func (p *Policy) On() bool { return p.File != "" || p.Rules != nil }
 
-// Load returns the policy; nil if there is none. What it returns with an error is not to be
-// used.
+// Load returns the policy; nil if there is none. On error the result must not be used.
 func (p *Policy) Load() (*policy.Policy, error) {
 	switch {
 	case p.File != "":
@@ -45,8 +44,8 @@ func (p *Policy) Load() (*policy.Policy, error) {
 	return nil, nil
 }
 
-// checkPolicy notes what is wrong with a policy. A key without a value is not taken for no
-// policy.
+// checkPolicy reports the problems of a policy. A key without a value does not mean "no
+// policy".
 func checkPolicy(d *yamlfile.Decoder, p *Policy) {
 	switch {
 	case p.Rules != nil:

@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/internal/config"
 )
 
-// A script stands in for the server of a provider as long as none is named.
+// A script replaces the server of a provider as long as none is configured.
 func TestScriptStandsInForAServer(t *testing.T) {
 	t.Parallel()
 	for env, want := range map[string]bool{"": true, "http://127.0.0.1:11434/v1": false} {

@@ -8,27 +8,28 @@ import (
 	"github.com/parley-a2a/parley/push"
 )
 
-// Push says how webhooks are told. Zero means the default that is named.
+// Push configures notifications to webhooks. Zero fields mean the defaults.
 type Push struct {
 	// Off switches push notifications off.
 	Off bool `yaml:"off"`
-	// Allow names the targets beside public addresses that webhooks may have.
+	// Allow names the targets, besides public addresses, that webhooks may have.
 	Allow []string `yaml:"allow"`
 	// RequireHTTPS refuses webhooks without TLS.
 	RequireHTTPS bool `yaml:"require_https"`
-	// SigningSecrets sign each notification by Standard Webhooks.
+	// SigningSecrets sign each notification according to Standard Webhooks.
 	SigningSecrets []string `yaml:"signing_secrets"`
-	// Timeout ends a try: 15s.
+	// Timeout aborts an attempt. The default is 15s.
 	Timeout Duration `yaml:"timeout"`
-	// MaxAge gives up a notification that is older and was tried: 24h.
+	// MaxAge drops a notification that is older and was attempted. The default is 24h.
 	MaxAge Duration `yaml:"max_age"`
-	// Concurrency is how many tries are under way at one time: 256.
+	// Concurrency is the largest number of concurrent attempts. The default is 256.
 	Concurrency int `yaml:"concurrency"`
-	// PerEndpoint is how many of them at one scheme, host and port: 8.
+	// PerEndpoint is the largest number of concurrent attempts at one scheme, host and port.
+	// The default is 8.
 	PerEndpoint int `yaml:"per_endpoint"`
 }
 
-// checkPush notes what is wrong with p. No problem repeats a secret.
+// checkPush reports the problems of p without repeating secrets.
 func checkPush(d *yamlfile.Decoder, p *Push) {
 	for i, rule := range p.Allow {
 		if _, err := safedial.ParsePolicy([]string{rule}); err != nil {

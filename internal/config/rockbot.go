@@ -8,18 +8,18 @@ import (
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
-// RockBot is the hub's place on the exchange of RockBot's agents.
+// RockBot configures the hub's connection to the exchange of RockBot's agents.
 type RockBot struct {
-	// URL is the address of RockBot's broker, amqp:// or amqps://: that of the bus, if it is
-	// RabbitMQ.
+	// URL is the address of RockBot's broker, amqp:// or amqps://. The default is the bus, if
+	// that is RabbitMQ.
 	URL string `yaml:"url"`
-	// Name is what RockBot's agents call the hub: parley.
+	// Name is the hub's name among RockBot's agents. The default is parley.
 	Name string `yaml:"name"`
-	// Serve are the agents of the hub that RockBot's agents may ask.
+	// Serve are the hub's agents that RockBot's agents may call.
 	Serve []string `yaml:"serve"`
 }
 
-// RockBotURL returns the address of RockBot's broker; empty if the hub has no place there.
+// RockBotURL returns the address of RockBot's broker; empty if the hub does not connect to it.
 func (c *Config) RockBotURL() string {
 	switch {
 	case c.RockBot.URL != "":
@@ -30,7 +30,7 @@ func (c *Config) RockBotURL() string {
 	return ""
 }
 
-// UsesRockBot reports whether the hub has something to do on RockBot's exchange.
+// UsesRockBot reports whether the hub calls or serves agents on RockBot's exchange.
 func (c *Config) UsesRockBot() bool {
 	return len(c.RockBot.Serve) > 0 || c.RockBot.Name != "" || slices.ContainsFunc(c.Agents, func(a Agent) bool { return a.RockBot != "" })
 }
@@ -39,10 +39,10 @@ func overAMQP(at string) bool {
 	return strings.HasPrefix(at, "amqp://") || strings.HasPrefix(at, "amqps://")
 }
 
-// maxRockBotName keeps the names of queues within what AMQP takes.
+// maxRockBotName keeps queue names within AMQP's limit.
 const maxRockBotName = 64
 
-// checkRockBot notes what is wrong with the place on RockBot's exchange.
+// checkRockBot reports the problems of the RockBot settings.
 func checkRockBot(d *yamlfile.Decoder, c *Config) {
 	if u := c.RockBot.URL; u != "" && (!overAMQP(u) || CheckBusURL(u) != "") {
 		d.Problem(nil, "rockbot.url", "is not the address of a broker like amqp://user:password@host/vhost")
@@ -64,7 +64,7 @@ func checkRockBot(d *yamlfile.Decoder, c *Config) {
 	}
 }
 
-// checkRockBotName notes a name that cannot stand in topics and queues.
+// checkRockBotName reports a name that topics and queues cannot contain.
 func checkRockBotName(d *yamlfile.Decoder, key, name string) {
 	bad := func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(".*#", r) }
 	switch {

@@ -37,8 +37,8 @@ func setDuration(p *Duration, text string, never bool) error {
 	return nil
 }
 
-// ParseDuration parses a duration as the file has it, such as 30s, 1h30m or 7d. A
-// day is 24 hours.
+// ParseDuration parses a duration in the file's format, such as 30s, 1h30m or 7d. A day is 24
+// hours.
 func ParseDuration(text string) (time.Duration, error) {
 	d, ok := parseDuration(text)
 	if !ok {

@@ -96,7 +96,7 @@ func TestSuggestions(t *testing.T) {
 	}
 }
 
-// No file makes the decoder panic or hang, and each problem names the file.
+// The decoder neither panics nor hangs, and each problem names the file.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"listen: :1", "agents:\n- name: a\n  command: [x]\n", "a: &a [*a]", "log: {level: ${X}}", "? [a]\n: b",

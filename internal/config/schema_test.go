@@ -59,7 +59,7 @@ func TestSchemaAcceptsTheExample(t *testing.T) {
 	}
 }
 
-// The schema and the decoder agree on what a file may hold.
+// The schema and the decoder accept the same files.
 func TestSchemaAgreesWithTheDecoder(t *testing.T) {
 	t.Parallel()
 	s := compiled(t)
@@ -189,8 +189,8 @@ func TestSchemaAgreesWithTheDecoder(t *testing.T) {
 	}
 }
 
-// Every field has its property with the right type and a description, and every
-// property has its field.
+// Every field has a property with the right type and a description, and every property has a
+// field.
 func TestSchemaMatchesTheStructs(t *testing.T) {
 	t.Parallel()
 	var doc struct {
@@ -255,14 +255,14 @@ func compare(t *testing.T, name string, n node, typ reflect.Type) {
 	}
 }
 
-// alias reports whether a property is another way of writing an earlier one.
+// alias reports whether a property is another spelling of an earlier one.
 func alias(n node, key string, p node) bool {
 	name, ok := strings.CutPrefix(p.Description, "The same as ")
 	first, there := n.Properties[strings.TrimSuffix(name, ".")]
 	return ok && there && first.Ref == p.Ref && yamlfile.PlainKey(strings.TrimSuffix(name, ".")) == yamlfile.PlainKey(key)
 }
 
-// expected returns the shape that the property of a field must have.
+// expected returns the required shape of a field's property.
 func expected(f reflect.StructField) string {
 	if enum := f.Tag.Get("enum"); enum != "" {
 		return "one of " + enum
@@ -299,7 +299,7 @@ func expected(f reflect.StructField) string {
 	return f.Type.Name()
 }
 
-// shape returns the same of a property.
+// shape returns the shape of a property.
 func shape(p node) string {
 	switch {
 	case p.Ref != "":

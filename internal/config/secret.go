@@ -13,17 +13,17 @@ import (
 	"unicode/utf8"
 )
 
-// maxSecret is how large a file may be whose text is put in, in bytes.
+// maxSecret is the largest size, in bytes, of a file that ${file:…} reads.
 const maxSecret = 64 << 10
 
-// readSecret returns the text of a file for ${file:PATH}, without the ends of its last line.
-// A relative path counts from the folder of the configuration. Errors hold nothing of the
-// text.
+// readSecret returns the content of a file for ${file:PATH}, without trailing line ends. A
+// relative path is relative to the folder of the configuration. Errors contain nothing of the
+// content.
 func (c *Config) readSecret(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(filepath.Dir(c.File), path)
 	}
-	info, err := os.Stat(path) // orchestrators put links there
+	info, err := os.Stat(path) // orchestrators create symbolic links
 	switch {
 	case err != nil:
 		return "", withoutPath(err)
@@ -37,7 +37,7 @@ func (c *Config) readSecret(path string) (string, error) {
 		return "", withoutPath(err)
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxSecret)) // some systems say that a file is empty which is not
+	b, err := io.ReadAll(io.LimitReader(f, maxSecret)) // some systems report a size of zero
 	if err != nil {
 		return "", withoutPath(err)
 	}
@@ -54,7 +54,7 @@ func (c *Config) readSecret(path string) (string, error) {
 	return text, nil
 }
 
-// withoutPath leaves out the path, which is named in front of the error.
+// withoutPath removes the path from an error, because the message already names it.
 func withoutPath(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
@@ -63,7 +63,7 @@ func withoutPath(err error) error {
 	return err
 }
 
-// Secrets returns the secrets of the configuration, wherever they came from.
+// Secrets returns all secrets of the configuration, regardless of their source.
 func (c *Config) Secrets() []string {
 	all := []string{c.ExtendedCard.Token, passwordOf(c.Bus.URL), passwordOf(c.RockBot.URL)}
 	all = append(all, c.Push.SigningSecrets...)
@@ -83,7 +83,7 @@ func (c *Config) Secrets() []string {
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
 }
 
-// passwordOf returns the password in the address of a broker.
+// passwordOf returns the password in a broker's address.
 func passwordOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -93,7 +93,7 @@ func passwordOf(address string) string {
 	return p
 }
 
-// HoldsSecrets reports whether a secret stands in the file itself.
+// HoldsSecrets reports whether the file itself contains a secret.
 func (c *Config) HoldsSecrets() bool {
 	text, err := os.ReadFile(filepath.Clean(c.File))
 	return err == nil && slices.ContainsFunc(c.Secrets(), func(s string) bool { return strings.Contains(string(text), s) })

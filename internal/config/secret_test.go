@@ -22,7 +22,7 @@ func put(t *testing.T, dir, name, text string) string {
 	return path
 }
 
-// TestSecretsFromFiles has secrets in each kind of place come from files.
+// TestSecretsFromFiles reads secrets of each kind of field from files.
 func TestSecretsFromFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -84,7 +84,8 @@ func TestHoldsSecrets(t *testing.T) {
 	}
 }
 
-// TestSecretFileErrors names key, line and file, and nothing that is in a file.
+// TestSecretFileErrors: errors name key, line and file, and contain nothing of a file's
+// content.
 func TestSecretFileErrors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

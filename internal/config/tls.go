@@ -13,23 +13,24 @@ import (
 	"github.com/parley-a2a/parley/internal/secret/certificate"
 )
 
-// TLS is what the listeners of callers show, HTTP and gRPC, in files as PEM. If it is
-// zero, they speak in the clear.
+// TLS configures the certificates of the HTTP and gRPC listeners, as PEM files. The zero value
+// disables TLS.
 type TLS struct {
-	// Cert is the file of the certificate, followed by those that it was signed with, and
-	// Key that of its private key. They are read again when they have changed.
+	// Cert is the file of the certificate, followed by its chain, and Key is the file of its
+	// private key. Changed files are read again.
 	Cert string `yaml:"cert" path:"yes"`
 	Key  string `yaml:"key" path:"yes"`
-	// ClientCA is a file with the authorities whose certificates callers may show.
+	// ClientCA is a file with the authorities for client certificates.
 	ClientCA string `yaml:"client_ca" path:"yes"`
-	// ClientCRL is a file with revocation lists of these authorities, which is read again when
-	// it has changed.
+	// ClientCRL is a file with revocation lists of these authorities. A changed file is read
+	// again.
 	ClientCRL string `yaml:"client_crl" path:"yes"`
-	// Clients says whether each connection needs such a certificate: optional.
+	// Clients selects whether each connection requires a client certificate. The default is
+	// optional.
 	Clients string `yaml:"clients" enum:"optional,required"`
 }
 
-// On reports whether listeners speak TLS.
+// On reports whether listeners use TLS.
 func (t *TLS) On() bool { return t.Cert != "" }
 
 // Files returns the files of the listeners.
@@ -37,34 +38,34 @@ func (t *TLS) Files() tlsfile.Files {
 	return tlsfile.Files{Cert: t.Cert, Key: t.Key, ClientCA: t.ClientCA, ClientCRL: t.ClientCRL, Required: t.Clients == "required"}
 }
 
-// CertificateRule says who calls with a certificate of tls.client_ca: whoever has the one
-// with a name, or, with each and name, whoever has one of an authority.
+// CertificateRule maps client certificates of tls.client_ca to a caller: the certificate with a
+// given name, or, with each and name, all certificates of an authority.
 type CertificateRule struct {
-	// URI, DNS, Email, CommonName and Fingerprint are what a certificate must have, exactly:
-	// an alternative name, the common name of its subject, or its SHA-256. There is one of
-	// them, or Each.
+	// URI, DNS, Email, CommonName and Fingerprint select a certificate exactly: by an
+	// alternative name, the common name of its subject, or its SHA-256. A rule has one of them,
+	// or Each.
 	URI         string `yaml:"uri"`
 	DNS         string `yaml:"dns"`
 	Email       string `yaml:"email"`
 	CommonName  string `yaml:"common_name"`
 	Fingerprint string `yaml:"fingerprint"`
-	// Each takes every certificate of CA that has one name of this kind; its holder is
-	// called "name:VALUE".
+	// Each accepts every certificate of CA that has one name of this kind; its holder gets the
+	// id "name:VALUE".
 	Each string `yaml:"each" enum:"uri,dns,email,common_name"`
-	// Name is what callers by Each are called by.
+	// Name is the prefix of caller ids with Each.
 	Name string `yaml:"name"`
-	// CA is a file with those authorities alone that count for the rule. It is required with
-	// Each. It is read when the hub starts.
+	// CA is a file with the only authorities that the rule accepts. It is required with Each.
+	// It is read when the hub starts.
 	CA string `yaml:"ca" path:"yes"`
 	// AgentID identifies the caller. It is required without Each, and must not be "local".
 	AgentID string `yaml:"agent_id"`
-	// DisplayName is for people: the agent_id.
+	// DisplayName is shown to users. The default is the agent_id.
 	DisplayName string `yaml:"display_name"`
 	// Roles are names that policies refer to. An admin may change the hub.
 	Roles []string `yaml:"roles"`
 	// Owner is the organisation that owns the caller's tasks instead of the caller.
 	Owner string `yaml:"owner"`
-	// Owners are organisations that the caller belongs to, in place of Owner.
+	// Owners are the organisations of the caller, as an alternative to Owner.
 	Owners []string `yaml:"owners"`
 }
 
@@ -87,7 +88,7 @@ func (a *Auth) CertificateRules() (certificate.Rules, error) {
 	return rules, nil
 }
 
-// rule returns c without its authorities; the error begins with a key.
+// rule returns the rule of c without its authorities; the error begins with a key.
 func (c *CertificateRule) rule() (*certificate.Rule, error) {
 	r := &certificate.Rule{Name: c.Name, Principal: auth.Principal{
 		ID: c.AgentID, DisplayName: c.DisplayName, Org: c.Owner, Roles: c.Roles,
@@ -128,12 +129,12 @@ func (c *CertificateRule) rule() (*certificate.Rule, error) {
 		return nil, err
 	}
 	if r.Field == certificate.Fingerprint {
-		r.Value, _ = certificate.ParseFingerprint(r.Value) // it was checked
+		r.Value, _ = certificate.ParseFingerprint(r.Value) // already checked
 	}
 	return r, nil
 }
 
-// checkTLS notes what is wrong with the certificate of the listeners.
+// checkTLS reports the problems of the listeners' certificate.
 func checkTLS(d *yamlfile.Decoder, t *TLS) {
 	inline := false
 	for key, value := range map[string]string{"cert": t.Cert, "key": t.Key, "client_ca": t.ClientCA, "client_crl": t.ClientCRL} {
@@ -155,8 +156,8 @@ func checkTLS(d *yamlfile.Decoder, t *TLS) {
 	}
 }
 
-// checkCertificates notes rules that cannot be used, and those that say two things of the
-// same certificate.
+// checkCertificates reports rules that are invalid, and pairs of rules for the same
+// certificate.
 func checkCertificates(d *yamlfile.Decoder, a *Auth) {
 	seen, names := make(map[string]int), make(map[string]string)
 	for i := range a.Tokens {
@@ -182,8 +183,8 @@ func checkCertificates(d *yamlfile.Decoder, a *Auth) {
 	}
 }
 
-// CheckCertificates returns what is wrong with rules for certificates that nobody can show;
-// it is for what was put together from a file and flags.
+// CheckCertificates returns an error if there are rules for certificates but clients cannot
+// send any. It checks the combination of a file and flags.
 func (c *Config) CheckCertificates() error {
 	if len(c.Auth.Certificates) > 0 && c.TLS.ClientCA == "" {
 		return errors.New("auth.certificates: tls.client_ca is missing, so that nobody can show a certificate")
@@ -191,7 +192,7 @@ func (c *Config) CheckCertificates() error {
 	return nil
 }
 
-// KeyFiles are the files with private keys of certificates.
+// KeyFiles returns the files with private keys of certificates.
 func (c *Config) KeyFiles() []string {
 	all := []string{c.TLS.Key, c.Bus.TLS.Key}
 	for i := range c.Agents {

@@ -12,43 +12,41 @@ import (
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
-// TokenIssuer is somebody whose tokens are taken, such as an OpenID provider.
+// TokenIssuer is an issuer of accepted tokens, such as an OpenID provider.
 type TokenIssuer struct {
-	// Name is what callers with its tokens are called by: "name:subject". It is
-	// required.
+	// Name is the prefix of caller ids: "name:subject". It is required.
 	Name string `yaml:"name"`
-	// Issuer is the issuer as its tokens name it (iss). It is required.
+	// Issuer is the issuer in tokens (iss). It is required.
 	Issuer string `yaml:"issuer"`
-	// Audiences are the names of the hub there, one of which a token has to be for (aud).
-	// At least one is required.
+	// Audiences are the hub's names at the issuer. A token must contain one of them (aud). At
+	// least one is required.
 	Audiences []string `yaml:"audiences"`
-	// Algorithms are those that tokens may be signed with: RS256, PS256, ES256, EdDSA.
+	// Algorithms are the accepted signature algorithms: RS256, PS256, ES256, EdDSA.
 	Algorithms []string `yaml:"algorithms"`
-	// KeysURL is the address of the issuer's keys, if its discovery document is not to
-	// say it.
+	// KeysURL is the address of the issuer's keys. The default is the address in its discovery
+	// document.
 	KeysURL string `yaml:"keys_url"`
-	// KeysFile is a file with the issuer's keys (JWKS), if they are not to be fetched. It
+	// KeysFile is a file with the issuer's keys (JWKS), as an alternative to fetching them. It
 	// is read when the hub starts.
 	KeysFile string `yaml:"keys_file" path:"yes"`
-	// Skew is how far the clocks may differ: 1m.
+	// Skew is the largest accepted difference of the clocks. The default is 1m.
 	Skew Duration `yaml:"skew"`
-	// Owner is the organisation that owns the tasks of all its callers instead of each
-	// caller.
+	// Owner is the organisation that owns the tasks of all callers of the issuer.
 	Owner string `yaml:"owner"`
-	// OwnerClaim is a claim with the organisation of a caller, and Owners which of its
-	// values become which owner.
+	// OwnerClaim is the claim with the organisation of a caller, and Owners maps its values to
+	// owners.
 	OwnerClaim string            `yaml:"owner_claim"`
 	Owners     map[string]string `yaml:"owners"`
-	// RolesClaim is a claim with roles, and Roles which of them become which roles here.
+	// RolesClaim is the claim with roles, and Roles maps its values to roles of the hub.
 	RolesClaim string            `yaml:"roles_claim"`
 	Roles      map[string]string `yaml:"roles"`
-	// Scopes says which scopes become which roles here.
+	// Scopes maps scopes to roles of the hub.
 	Scopes map[string]string `yaml:"scopes"`
-	// RequiredScopes are scopes without which a token is refused.
+	// RequiredScopes are the scopes that every token must have.
 	RequiredScopes []string `yaml:"required_scopes"`
 }
 
-// Issuers returns the issuers of tokens with their keys, as far as those stand in files.
+// Issuers returns the issuers of tokens, with their keys if those are in files.
 func (a *Auth) Issuers() ([]*token.Issuer, error) {
 	issuers := make([]*token.Issuer, 0, len(a.Tokens))
 	for n := range a.Tokens {
@@ -68,7 +66,7 @@ func (a *Auth) Issuers() ([]*token.Issuer, error) {
 	return issuers, nil
 }
 
-// issuer returns t without the keys of its file.
+// issuer returns the issuer of t without the keys of its file.
 func (t *TokenIssuer) issuer() *token.Issuer {
 	return &token.Issuer{
 		Name: t.Name, URL: t.Issuer, Audiences: t.Audiences, Algorithms: t.Algorithms, KeysURL: t.KeysURL,
@@ -77,8 +75,8 @@ func (t *TokenIssuer) issuer() *token.Issuer {
 	}
 }
 
-// inWordsOfFile takes an error of an issuer apart, which begins with the name of a
-// field.
+// inWordsOfFile splits an error of an issuer, which begins with the name of a field, into the
+// key in the file and the rest.
 func inWordsOfFile(err error) (key, what string) {
 	key, what, _ = strings.Cut(err.Error(), ": ")
 	if name, ok := tokenKeys[key]; ok {
@@ -87,12 +85,12 @@ func inWordsOfFile(err error) (key, what string) {
 	return key, tokenWords.Replace(what)
 }
 
-// tokenKeys are the keys of fields that are called otherwise here.
+// tokenKeys maps field names that differ to the keys of the file.
 var tokenKeys = map[string]string{"org": "owner", "orgs": "owners", "keys": "keys_file"}
 
 var tokenWords = strings.NewReplacer("org_claim", "owner_claim")
 
-// checkTokens notes issuers that cannot be used.
+// checkTokens reports invalid issuers.
 func checkTokens(d *yamlfile.Decoder, a *Auth) {
 	names, urls := make(map[string]int), make(map[string]int)
 	for i := range a.Tokens {

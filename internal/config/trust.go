@@ -8,34 +8,33 @@ import (
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
-// gated marks agents and skills that do not do what everybody asks.
+// gated marks agents and skills that require approval unless the caller is trusted.
 const gated = "gated"
 
-// Trust says how agents and skills that are marked "trust: gated" deal with callers.
-// Zero means the default that is named.
+// Trust configures agents and skills marked "trust: gated". Zero fields mean the defaults.
 type Trust struct {
-	// File says how far callers are trusted: agent-trust.json where Parley's files are
-	// looked for.
+	// File is the file with the trust levels of callers. The default is agent-trust.json in the
+	// folders of Parley's files.
 	File string `yaml:"file" path:"yes"`
-	// Gated are agents that are gated as a whole, wherever they are known from.
+	// Gated are agents that are gated as a whole, from any source.
 	Gated []string `yaml:"gated"`
-	// Write lets the hub write the file.
+	// Write allows the hub to write the file.
 	Write bool `yaml:"write"`
-	// Summarizer is the agent that summarises what is not done; without one, texts are
-	// shortened.
+	// Summarizer is the agent that summarises messages that are not executed; without one,
+	// their texts are shortened.
 	Summarizer string `yaml:"summarizer"`
-	// Refused is how a task ends that is not done: rejected.
+	// Refused is the final state of a task that is not approved. The default is rejected.
 	Refused string `yaml:"refused" enum:"rejected,completed"`
-	// ApprovalTime is how long an approval is waited for: 7d.
+	// ApprovalTime is the time limit for an approval. The default is 7d.
 	ApprovalTime Duration `yaml:"approval_time"`
-	// NotifyURL is told of each new item of the inbox.
+	// NotifyURL receives a notification for each new item of the inbox.
 	NotifyURL string `yaml:"notify_url"`
 	// NotifyCommand is run for each new item of the inbox.
 	NotifyCommand Command `yaml:"notify_command"`
 }
 
-// Gated reports whether anything of the agent is gated; the skills are those alone that
-// are, if not all of it is.
+// Gated reports whether the agent or any of its skills is gated; skills are the gated ones, or
+// empty if the whole agent is.
 func (a *Agent) Gated() (skills []string, ok bool) {
 	if a.Trust == gated {
 		return nil, true
@@ -50,7 +49,7 @@ func (a *Agent) Gated() (skills []string, ok bool) {
 	return skills, len(skills) > 0
 }
 
-// checkTrust notes what is wrong with trust.
+// checkTrust reports the problems of the trust settings.
 func checkTrust(d *yamlfile.Decoder, c *Config) {
 	if u, err := url.Parse(c.Trust.NotifyURL); c.Trust.NotifyURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		d.Problem(nil, "trust.notify_url", "is not a URL like https://hooks.example/parley")
