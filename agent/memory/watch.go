@@ -105,11 +105,11 @@ func (b *bell) take(w *watcher) (keys []string, all, ended bool) {
 }
 
 // Watch yields the notes of an owner with a prefix: first the existing ones, sorted by key,
-// then each note that is set, until ctx ends. The last element is an error: the cause of ctx,
-// an error of the store, or ErrEnded if Run has ended. A slow watcher does not delay writers.
-// It sees a note that was set several times once, in its current state, and misses notes that
-// were deleted meanwhile. If more than MaxList notes were set meanwhile, it sees all notes
-// again. A note that is set when Watch begins may be yielded twice.
+// then each note that is set, until ctx ends. If the store fails or Run ends, the last element
+// is an error, ErrEnded in the latter case. A slow watcher does not delay writers. It sees a
+// note that was set several times once, in its current state, and misses notes that were
+// deleted meanwhile. If more than MaxList notes were set meanwhile, it sees all notes again. A
+// note that is set when Watch begins may be yielded twice.
 func (n *Notes) Watch(ctx context.Context, owner task.Owner, prefix string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		w := &watcher{owner: owner, prefix: prefix, wake: make(chan struct{}, 1), all: true}
