@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/tlstest"
 )
 
-// chains verifies a certificate as a listener does that trusts the authorities.
+// chains verifies a certificate like a listener that trusts the authorities.
 func chains(t *testing.T, p *tlstest.Pair, authorities ...*tlstest.Authority) [][]*x509.Certificate {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -44,7 +44,7 @@ func uris(t *testing.T, all ...string) []*url.URL {
 	return out
 }
 
-// raw makes the extension of alternative names byte by byte: tag, value, tag, value.
+// raw returns an extension of alternative names with the given tag and values.
 func raw(t *testing.T, tag int, values ...string) []pkix.Extension {
 	t.Helper()
 	var all []asn1.RawValue
@@ -63,7 +63,7 @@ const (
 	host   = "worker.acme.example"
 )
 
-// TestExact has each field with what fits, and what only looks like it.
+// TestExact tries matching values of each field, and similar ones that must not match.
 func TestExact(t *testing.T) {
 	t.Parallel()
 	ca := tlstest.NewAuthority(t, "acme")
@@ -143,7 +143,8 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// TestAuthorities has two of them that the listener trusts, and a rule that believes one.
+// TestAuthorities has two authorities that the listener trusts, and a rule that trusts one of
+// them.
 func TestAuthorities(t *testing.T) {
 	t.Parallel()
 	acme, evil := tlstest.NewAuthority(t, "acme"), tlstest.NewAuthority(t, "evil")
@@ -160,7 +161,7 @@ func TestAuthorities(t *testing.T) {
 	}
 }
 
-// TestEach has every certificate of an authority for a caller of its own.
+// TestEach maps every certificate of an authority to its own caller.
 func TestEach(t *testing.T) {
 	t.Parallel()
 	acme, evil := tlstest.NewAuthority(t, "acme"), tlstest.NewAuthority(t, "evil")
@@ -200,7 +201,7 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// A connection that is open longer than its certificate is good loses its name.
+// A certificate that expires during a connection is refused.
 func TestEndsWithinAConnection(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -246,7 +247,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// FuzzNames: no bytes make the reading of names fail, and what it finds is in them.
+// FuzzNames reads names from arbitrary bytes: reading never fails, and every name found is part
+// of the input.
 func FuzzNames(f *testing.F) {
 	f.Add([]byte{0x30, 3, 0x82, 1, 'a'})
 	f.Add([]byte{0x30, 0x80, 0x82, 0xff})

@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 )
 
-// Check returns what is wrong with a rule; the error begins with the name of what is.
+// Check returns the first error in a rule; it begins with the name of the field.
 func (r *Rule) Check() error {
 	switch r.Field {
 	case URI, DNS, Email, CommonName, Fingerprint:
@@ -37,7 +37,7 @@ func (r *Rule) Check() error {
 	return nil
 }
 
-// checkEach is Check for a rule about each certificate of an authority.
+// checkEach is Check for a rule without a Value.
 func (r *Rule) checkEach() error {
 	switch {
 	case r.Field == Fingerprint:
@@ -59,7 +59,8 @@ func (r *Rule) checkEach() error {
 	return nil
 }
 
-// checkValue refuses what no certificate should have, and what looks like a pattern.
+// checkValue returns an error for a value that no certificate should have, or that looks like a
+// pattern.
 func checkValue(f Field, value string) error {
 	switch {
 	case f == Fingerprint:
@@ -88,8 +89,8 @@ func checkValue(f Field, value string) error {
 	return nil
 }
 
-// ParseFingerprint returns a fingerprint as Rule.Value has it. It takes hexadecimal digits
-// in either case, with colons between them or without, and "sha256:" in front.
+// ParseFingerprint returns a fingerprint in the form of Rule.Value. It accepts hexadecimal
+// digits in either case, with or without colons, and an optional prefix "sha256:".
 func ParseFingerprint(text string) (string, error) {
 	digits := strings.ReplaceAll(strings.TrimPrefix(strings.ToLower(text), "sha256:"), ":", "")
 	if b, err := hex.DecodeString(digits); err != nil || len(b) != sha256.Size {

@@ -1,35 +1,34 @@
-// Package certificate authenticates callers by the certificates of their connections
-// (mutual TLS).
+// Package certificate authenticates callers by the certificates of their connections (mutual
+// TLS).
 //
 // # What it is
 //
-// Rules say who calls with a certificate: whoever has one with a certain name, or each
-// holder of a certificate of an authority, under the name that stands in it. Set
-// auth.Keyring.Certificates to Rules to take certificates beside API keys and tokens.
+// Rules map certificates to callers: either a certificate with a given name to one caller, or
+// each certificate of an authority to a caller named after the certificate. Set
+// auth.Keyring.Certificates to Rules to accept certificates beside API keys and tokens.
 //
 // # Guarantees
 //
-// Only certificates count that the handshake of the connection has verified; no header
-// stands for one. Names are compared byte by byte as they stand in the certificate, each
-// with those of its own field: a common name is never taken for a DNS name, a wildcard
-// stands for itself, and a name in capital letters, with a dot or a NUL at its end is
-// another one. A rule with authorities believes no others. Where the name in a certificate
-// becomes the name of the caller, the certificate has exactly one of that field, in plain
-// characters. A certificate is looked at for each request: once it has ended, it is good
-// for nothing, on a connection that was open before as well.
+// Only certificates verified by the TLS handshake of the connection are accepted; no header
+// replaces them. Names are compared byte by byte, and only with the same field: a common name
+// is never compared with a DNS name. A wildcard matches only itself, and a name that differs in
+// case, or by a dot or NUL at its end, is a different name. A rule with authorities trusts no
+// others. If the name in a certificate becomes the name of the caller, the certificate must
+// have exactly one value of that field, in plain characters. A certificate is checked for each
+// request: an expired one is refused, even on a connection that was opened before.
 //
 // # What it does not promise
 //
-// Revocation is not looked at: issue certificates that end soon, or take the rule away.
-// Whoever may issue for an authority that rules believe may be any of its callers.
+// Revocation is not checked: issue short-lived certificates, or remove the rule. An authority
+// that rules trust can issue certificates for any of its callers.
 //
 // # Concurrency
 //
-// Rules must not change once they are in use. Their methods may be called at the same
-// time. Nothing is started.
+// Rules must not change after the first call. Their methods may be called concurrently. They
+// start no goroutines.
 //
 // # Testing
 //
-// The tests make authorities and certificates, and verify them as a handshake does; those
-// of internal/cli shake hands.
+// The tests create authorities and certificates, and verify them like a handshake; the tests of
+// internal/cli use real handshakes.
 package certificate

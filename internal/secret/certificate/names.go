@@ -5,17 +5,17 @@ import (
 	"encoding/asn1"
 )
 
-// The object identifiers of the common name and of the alternative names.
+// Object identifiers of the common name and of the alternative names.
 var (
 	oidCommonName = asn1.ObjectIdentifier{2, 5, 4, 3}
 	oidNames      = asn1.ObjectIdentifier{2, 5, 29, 17}
 )
 
-// tags are those of alternative names (RFC 5280 §4.2.1.6).
+// tags are the tags of alternative names (RFC 5280 §4.2.1.6).
 var tags = map[Field]int{Email: 1, DNS: 2, URI: 6}
 
-// valuesOf returns what a certificate has in a field, byte by byte. Package x509 has URIs
-// in a form that does not tell every spelling.
+// valuesOf returns the values of a field of a certificate, byte by byte. The URIs of package
+// x509 do not preserve every spelling.
 func valuesOf(c *x509.Certificate, f Field) []string {
 	switch f {
 	case Fingerprint:
@@ -32,8 +32,8 @@ func valuesOf(c *x509.Certificate, f Field) []string {
 	return out
 }
 
-// commonName returns the only common name of the subject. Of two, nobody can say which one
-// is meant.
+// commonName returns the common name of the subject; none if it has several, because the choice
+// would be ambiguous.
 func commonName(c *x509.Certificate) []string {
 	var out []string
 	for _, a := range c.Subject.Names {
@@ -47,7 +47,7 @@ func commonName(c *x509.Certificate) []string {
 	return out
 }
 
-// names returns the alternative names with a tag; none if they cannot be read.
+// names returns the alternative names with a tag; none if they are malformed.
 func names(der []byte, tag int) []string {
 	var all asn1.RawValue
 	if rest, err := asn1.Unmarshal(der, &all); err != nil || len(rest) > 0 {

@@ -14,8 +14,8 @@ import (
 	"github.com/parley-a2a/parley/auth"
 )
 
-// ErrCertificate is wrapped by the reason why a certificate is not taken. Callers are told
-// nothing of it. It wraps auth.ErrUnauthenticated.
+// ErrCertificate is wrapped by the reason for refusing a certificate. Callers do not see the
+// reason. It wraps auth.ErrUnauthenticated.
 var ErrCertificate error = refusal{}
 
 type refusal struct{}
@@ -24,47 +24,47 @@ func (refusal) Error() string { return "certificate is refused" }
 
 func (refusal) Unwrap() error { return auth.ErrUnauthenticated }
 
-// Field is a part of a certificate.
+// Field is a field of a certificate.
 type Field string
 
-// The fields that rules look at.
+// Fields for rules.
 const (
-	// URI, DNS and Email are alternative names of the subject (RFC 5280 §4.2.1.6); SPIFFE
-	// ids are URIs.
+	// URI, DNS and Email are alternative names of the subject (RFC 5280 §4.2.1.6); SPIFFE ids
+	// are URIs.
 	URI   Field = "uri"
 	DNS   Field = "dns"
 	Email Field = "email"
-	// CommonName is that of the subject.
+	// CommonName is the common name of the subject.
 	CommonName Field = "common_name"
-	// Fingerprint is the SHA-256 of the whole certificate, as 64 small hexadecimal digits.
+	// Fingerprint is the SHA-256 of the whole certificate, as 64 lower-case hexadecimal digits.
 	Fingerprint Field = "fingerprint"
 )
 
-// Rule says who calls with a certificate.
+// Rule maps a certificate to a principal.
 type Rule struct {
-	// Field is what is looked at. It is required.
+	// Field is the field to compare. It is required.
 	Field Field
-	// Value is what the field must have, exactly. If empty, each certificate of the
-	// Authorities counts, and stands for a caller of its own.
+	// Value is the exact value of the field. If empty, the rule accepts every certificate of
+	// the Authorities, each for its own principal.
 	Value string
-	// Name is what stands in front of the names of these callers: "name:VALUE". It is
-	// required without a Value.
+	// Name is the prefix of the ids of these principals: "name:VALUE". It is required if Value
+	// is empty.
 	Name string
-	// Authorities are those one of which must have issued the certificate, itself or by
-	// others. If empty, with a Value, all that the listener trusts do.
+	// Authorities must include one that has issued the certificate, directly or through others.
+	// If empty, with a Value, every authority that the listener trusts is accepted.
 	Authorities []*x509.Certificate
-	// Principal is who calls. Without a Value, its ID and DisplayName are left out.
+	// Principal is the caller. Without a Value, its ID and DisplayName must be empty.
 	Principal auth.Principal
 }
 
-// Rules are tried in order; the first that fits counts. They implement auth.Certificates.
-// The zero Rules know nobody.
+// Rules are tried in order; the first match counts. They implement auth.Certificates. The zero
+// Rules accept no certificate.
 type Rules []Rule
 
 var _ auth.Certificates = Rules(nil)
 
-// Certificate returns the principal of a certificate with the chains by which it was
-// verified. It implements auth.Certificates.
+// Certificate implements auth.Certificates. It returns the principal of a certificate with the
+// given verified chains.
 func (r Rules) Certificate(chains [][]*x509.Certificate) (*auth.Principal, error) {
 	if len(chains) == 0 || len(chains[0]) == 0 {
 		return nil, fmt.Errorf("%w: it was not verified", ErrCertificate)
@@ -81,15 +81,15 @@ func (r Rules) Certificate(chains [][]*x509.Certificate) (*auth.Principal, error
 	return nil, fmt.Errorf("%w: no rule names it (%s)", ErrCertificate, describe(leaf))
 }
 
-// Security returns the scheme of cards for certificates, and the requirement that it alone
-// satisfies (specification §4.5). It implements auth.Certificates.
+// Security implements auth.Certificates. It returns the security scheme of cards for
+// certificates, and a requirement that is sufficient alone (specification §4.5).
 func (r Rules) Security() (a2a.NamedSecuritySchemes, a2a.SecurityRequirementsOptions) {
 	const name = "mutualTLS"
 	return a2a.NamedSecuritySchemes{name: a2a.MutualTLSSecurityScheme{Description: "A client certificate that this hub knows."}},
 		a2a.SecurityRequirementsOptions{{name: {}}}
 }
 
-// principal returns who calls with a certificate by the rule, or nil.
+// principal returns the principal of a certificate according to the rule, or nil.
 func (r *Rule) principal(leaf *x509.Certificate, chains [][]*x509.Certificate) *auth.Principal {
 	values := valuesOf(leaf, r.Field)
 	switch {
@@ -112,15 +112,15 @@ func (r *Rule) principal(leaf *x509.Certificate, chains [][]*x509.Certificate) *
 	return &p
 }
 
-// issued reports whether a chain has one of the authorities above its certificate.
+// issued reports whether a chain contains one of the authorities above its certificate.
 func (r *Rule) issued(chain []*x509.Certificate) bool {
 	return slices.ContainsFunc(chain[1:], func(above *x509.Certificate) bool {
 		return slices.ContainsFunc(r.Authorities, above.Equal)
 	})
 }
 
-// plain reports whether a name that somebody else has chosen can name a caller: one that
-// has another spelling is not taken, so that nobody is two callers.
+// plain reports whether a name chosen by another party can become the id of a caller. Names
+// with alternative spellings are refused, so that no holder has two ids.
 func plain(f Field, value string) bool {
 	odd := strings.ContainsFunc(value, func(c rune) bool { return c <= ' ' || c > '~' || c == '*' })
 	if f == DNS {
@@ -129,13 +129,13 @@ func plain(f Field, value string) bool {
 	return value != "" && !odd
 }
 
-// fingerprint returns the SHA-256 of a certificate.
+// fingerprint returns the SHA-256 of a certificate in hexadecimal digits.
 func fingerprint(c *x509.Certificate) string {
 	sum := sha256.Sum256(c.Raw)
 	return hex.EncodeToString(sum[:])
 }
 
-// describe says which certificate it is, for a log.
+// describe identifies a certificate for a log.
 func describe(leaf *x509.Certificate) string {
 	const most = 80
 	for _, f := range []Field{URI, DNS, Email, CommonName} {

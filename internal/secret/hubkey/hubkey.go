@@ -1,24 +1,24 @@
-// Package hubkey keeps what a hub proves with, on the bus, that it is itself: its id and
-// its private key, in one file of its data folder. The key of its audit log is made of that.
+// Package hubkey stores the identity of a hub on the bus: its id and its private key, in one
+// file of its data folder. The key of its audit log is derived from that key.
 //
 // # Guarantees
 //
-// [Load] makes both when there is no file, mode 0600, durable before anything is signed.
-// From then on they are the same at every start. A file that others may read, or that
-// does not hold both, is refused with an error that names it.
+// [Load] creates both if the file does not exist, with mode 0600, durably before the first
+// signature. They are the same at every later start. A file that is readable by other users, or
+// incomplete, is refused with an error that names it.
 //
 // # What it does not promise
 //
-// Who can read the file can speak in the hub's name. A copy of a data folder is the same
-// hub: two of them on one broker take each other's reports.
+// A reader of the file can act in the hub's name. A copy of a data folder is the same hub: two
+// of them on one broker receive each other's reports.
 //
 // # Concurrency
 //
-// Only one process may call Load for a folder at one time; package datadir sees to that.
+// Only one process may call Load for a folder at one time, which package datadir ensures.
 //
 // # Testing
 //
-// [bus.NewSigner] makes keys that nobody keeps.
+// [bus.NewSigner] creates signers that are not stored.
 package hubkey
 
 import (
@@ -40,17 +40,17 @@ import (
 // FileName is the name of the file in a data folder.
 const FileName = "hub.key"
 
-// maxSize is more than a file may have in bytes.
+// maxSize limits the size of the file, in bytes.
 const maxSize = 4096
 
-// file is what the file holds, as JSON.
+// file is the content of the file, as JSON.
 type file struct {
 	Hub  string `json:"hub"`
 	Seed []byte `json:"seed"`
 }
 
-// Load returns the signer of the hub whose file is at path. If there is none, the hub gets
-// a new id and a new key.
+// Load returns the signer of the hub from the file at path. If the file does not exist, Load
+// creates it with a new id and a new key.
 func Load(path string) (*bus.Signer, error) {
 	f, err := read(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -66,9 +66,9 @@ func Load(path string) (*bus.Signer, error) {
 	return s, nil
 }
 
-// Audit returns the key with which the hub whose file is at path signs its audit log. It is
-// made of the key of the hub, so that it is the same at every start, and neither signs for
-// the other. If there is no file, the hub gets one, as from Load.
+// Audit returns the key for the audit log of the hub from the file at path. It is derived from
+// the hub's key, so that it is the same at every start, and signatures by one key are not valid
+// for the other. If the file does not exist, Audit creates it like Load.
 func Audit(path string) (ed25519.PrivateKey, error) {
 	f, err := read(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -106,7 +106,7 @@ func read(path string) (*file, error) {
 	return f, nil
 }
 
-// create makes a file.
+// create creates a file with a new id and key.
 func create(path string) (*file, error) {
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails

@@ -15,7 +15,7 @@ import (
 func TestLoadKeepsTheHub(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), FileName)
-	// A crash may have left this.
+	// A file that a crash may have left behind.
 	if err := os.WriteFile(path+".new", []byte("half"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -1,24 +1,23 @@
-// Package seal keeps secrets at rest: what callers give the hub to be used later,
-// such as the credentials of a webhook, is stored sealed with a master key.
+// Package seal encrypts secrets at rest: secrets that callers give the hub for later use, such
+// as the credentials of a webhook, are stored sealed with a master key.
 //
-// A [Box] seals with AES-256-GCM. Whoever seals names a context, such as the address
-// that a credential is for; what was sealed for one context does not open in
-// another, so that a sealed secret cannot be moved to a row where it would be sent
-// elsewhere.
+// A [Box] seals with AES-256-GCM. The caller names a context, such as the address that a
+// credential is for. A text sealed for one context cannot be opened for another, so that a
+// sealed secret cannot be moved to a row from which it would be sent elsewhere.
 //
 // # Guarantees
 //
-// [Load] makes the key when there is none: 32 random bytes, mode 0600, durable
-// before anything is sealed with it. A key file of another size, or one that others
-// may read, is refused with an error that says so.
+// [Load] creates the key if there is none: 32 random bytes, mode 0600, durable before anything
+// is sealed with it. A key file of another size, or one that other users may read, is refused
+// with an error that gives the reason.
 //
-// Each sealed text begins with a version and with the id of its key, so that a key
-// can be changed later. The id is a hash and tells nothing about the key.
+// Each sealed text begins with a version and the id of its key, so that the key can be changed
+// later. The id is a hash and reveals nothing about the key.
 //
 // # What it does not promise
 //
-// Who can read the key file and the database can read the secrets. Nonces are
-// random: one key should seal no more than 2^32 texts.
+// A reader of the key file and the database can read the secrets. Nonces are random: one key
+// should seal at most 2^32 texts.
 //
 // # Concurrency
 //
@@ -26,7 +25,7 @@
 //
 // # Testing
 //
-// [New] makes a Box with a key that nobody keeps.
+// [New] returns a Box with a key that is not stored.
 package seal
 
 import (
@@ -49,28 +48,28 @@ const FileName = "secret.key"
 
 const (
 	keySize = 32
-	// version is the first byte of what is sealed.
+	// version is the first byte of a sealed text.
 	version = 1
 	idSize  = 4
-	// header is what stands before the nonce.
+	// header is the length of the data before the nonce.
 	header = 1 + idSize
 )
 
 var (
-	// ErrOtherKey: the text was sealed with a key that this Box does not have.
+	// ErrOtherKey is returned for a text sealed with another key.
 	ErrOtherKey = errors.New("sealed with another key")
-	// ErrBroken: the text was changed, cut, or sealed for another context.
+	// ErrBroken is returned for a text that was changed, cut, or sealed for another context.
 	ErrBroken = errors.New("sealed text is broken")
 )
 
-// Box seals and opens.
+// Box seals and opens secrets with one key.
 type Box struct {
 	key  []byte
 	aead cipher.AEAD
 	head [header]byte
 }
 
-// New returns a Box with a random key that ends with the process.
+// New returns a Box with a random key that is not stored.
 func New() *Box {
 	var key [keySize]byte
 	_, _ = rand.Read(key[:]) // never fails
@@ -93,7 +92,7 @@ func newBox(key []byte) *Box {
 	return b
 }
 
-// Seal returns plain sealed for context.
+// Seal encrypts plain for a context.
 func (b *Box) Seal(plain, context []byte) []byte {
 	out := make([]byte, header+b.aead.NonceSize(), header+b.aead.NonceSize()+len(plain)+b.aead.Overhead())
 	copy(out, b.head[:])
@@ -102,7 +101,7 @@ func (b *Box) Seal(plain, context []byte) []byte {
 	return b.aead.Seal(out, nonce, plain, b.bound(context))
 }
 
-// Open returns what was sealed for context. It returns ErrOtherKey or ErrBroken.
+// Open decrypts a text sealed for a context. It returns ErrOtherKey or ErrBroken.
 func (b *Box) Open(sealed, context []byte) ([]byte, error) {
 	if len(sealed) < header+b.aead.NonceSize()+b.aead.Overhead() || sealed[0] != version {
 		return nil, ErrBroken
@@ -119,8 +118,8 @@ func (b *Box) Open(sealed, context []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// Key returns a key of 32 bytes for another purpose, which has a name. It tells
-// nothing about the master key or the keys of other purposes (RFC 5869).
+// Key derives a key of 32 bytes for a named purpose. It reveals nothing about the master key or
+// the keys of other purposes (RFC 5869).
 func (b *Box) Key(purpose string) []byte {
 	key, err := hkdf.Key(sha256.New, b.key, nil, purpose, keySize)
 	if err != nil {
@@ -129,13 +128,13 @@ func (b *Box) Key(purpose string) []byte {
 	return key
 }
 
-// bound is the additional data: the header and the context.
+// bound returns the additional authenticated data: the header and the context.
 func (b *Box) bound(context []byte) []byte {
 	return append(b.head[:header:header], context...)
 }
 
-// Load returns a Box with the key in the file at path. If there is no file, it is
-// made with a new key. Only one process may do so at one time.
+// Load returns a Box with the key in the file at path. If the file does not exist, Load creates
+// it with a new key. Only one process may call Load for a file at one time.
 func Load(path string) (*Box, error) {
 	key, err := read(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -158,7 +157,7 @@ func read(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// create makes a key.
+// create creates a key file.
 func create(path string) ([]byte, error) {
 	var key [keySize]byte
 	_, _ = rand.Read(key[:]) // never fails

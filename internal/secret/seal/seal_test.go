@@ -14,7 +14,7 @@ func TestSealOpens(t *testing.T) {
 	b := New()
 	for _, plain := range []string{"", "x", strings.Repeat("secret ", 1000)} {
 		sealed := b.Seal([]byte(plain), []byte("https://a.example"))
-		// A single byte is in random ones by chance.
+		// A short text may occur in random bytes by chance.
 		if len(plain) > 8 && bytes.Contains(sealed, []byte(plain[:8])) {
 			t.Errorf("sealed text shows %q", plain[:8])
 		}
@@ -62,7 +62,7 @@ func TestOpenRefuses(t *testing.T) {
 func TestLoadKeepsTheKey(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), FileName)
-	// A crash may have left this.
+	// A file that a crash may have left behind.
 	if err := os.WriteFile(path+".new", []byte("half"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -7,27 +7,26 @@ import (
 	"github.com/parley-a2a/parley/internal/json/jcs"
 )
 
-// Form is one way to make the bytes of a card over which it is signed. The
-// specification's own (§8.4.1) is not what the official SDKs of Python and JavaScript
-// make, so that there are several.
+// Form is a canonical form of a card for signatures. There are several, because the official
+// SDKs of Python and JavaScript differ from the specification (§8.4.1).
 type Form uint8
 
 const (
-	// Exact is the form of the specification: the fields of the protocol alone, without
-	// those that have their default and are neither required nor optional.
+	// Exact is the form of the specification: only the fields of the protocol, without fields
+	// that have their default value and are neither required nor optional.
 	Exact Form = iota
-	// Dense is Exact without anything that is empty, wherever it stands: texts, lists and
-	// objects, also required ones. The official SDKs of Python (1.2) and JavaScript
-	// (1.3) make it.
+	// Dense is Exact without any empty text, list or object, including required ones. The
+	// official SDKs of Python (1.2) and JavaScript (1.3) produce it.
 	Dense
-	// Received is the document as it came, with all its fields. It is verified, not made.
+	// Received is the document as received, with all its fields. It is only verified, never
+	// produced.
 	Received
 )
 
-// forms are all of them, in the order in which they are tried.
+// forms are all forms, in the order in which they are tried.
 var forms = [...]Form{Exact, Dense, Received}
 
-// String returns the name of f.
+// String returns the name of the form.
 func (f Form) String() string {
 	if int(f) < len(formNames) {
 		return formNames[f]
@@ -37,10 +36,10 @@ func (f Form) String() string {
 
 var formNames = [...]string{Exact: "exact", Dense: "dense", Received: "received"}
 
-// Canonical returns the bytes over which the card in doc, a document of v1.0, is signed.
-// The signatures in it are left out.
+// Canonical returns the signed bytes of the card in doc, a document of v1.0. Signatures in it
+// are not included.
 func Canonical(doc []byte, f Form) ([]byte, error) {
-	// Two members of one name are refused here, before a decoder chooses one of them.
+	// Duplicate names of members are refused here, because a decoder would choose one of them.
 	if _, err := jcs.Append(nil, doc); err != nil {
 		return nil, fmt.Errorf("canonical card: %w", err)
 	}
@@ -62,7 +61,7 @@ func Canonical(doc []byte, f Form) ([]byte, error) {
 	return jcs.Append(nil, text)
 }
 
-// dense returns v without what is empty; nil if nothing is left.
+// dense returns v without empty values; nil if nothing remains.
 func dense(v any) any {
 	switch v := v.(type) {
 	case string:

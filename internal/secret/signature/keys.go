@@ -12,10 +12,10 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// ErrNoKey is returned for a text in which there is no key.
+// ErrNoKey is returned for a text without a key.
 var ErrNoKey = errors.New("there is no key")
 
-// ParseSigner reads a private key in PEM: PKCS #8, SEC 1 or PKCS #1.
+// ParseSigner parses a private key in PEM: PKCS #8, SEC 1 or PKCS #1.
 func ParseSigner(text []byte) (*Signer, error) {
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		key, err := parsePrivate(block)
@@ -33,7 +33,7 @@ func ParseSigner(text []byte) (*Signer, error) {
 	return nil, fmt.Errorf("private key in PEM: %w", ErrNoKey)
 }
 
-// parsePrivate returns nil for a block that has no private key.
+// parsePrivate returns nil for a block without a private key.
 func parsePrivate(block *pem.Block) (crypto.Signer, error) {
 	var key any
 	var err error
@@ -57,8 +57,8 @@ func parsePrivate(block *pem.Block) (crypto.Signer, error) {
 	return signer, nil
 }
 
-// ParseKeys reads public keys that are to be trusted: a JSON Web Key, a set of them, or
-// PEM with public keys or certificates, whose ids do not count.
+// ParseKeys parses trusted public keys: a JSON Web Key, a set of them, or PEM with public keys
+// or certificates. Keys from PEM match any key id.
 func ParseKeys(text []byte) ([]PinnedKey, error) {
 	if text = bytes.TrimSpace(text); len(text) > 0 && text[0] == '{' {
 		return parseJWK(text)

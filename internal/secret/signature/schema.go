@@ -1,19 +1,18 @@
 package signature
 
-// The tables of this file say which fields the messages of a card have, and which of
-// them stay though they have their default (specification §4.4, §8.4.1).
+// The tables of this file list the fields of the messages of a card, and those that are kept
+// even with their default value (specification §4.4, §8.4.1).
 
-// message has the fields of a message.
+// message is the fields of a message.
 type message map[string]field
 
-// field is a field of a message. The zero field is left out if it has its default.
+// field describes a field of a message. The zero field is omitted if it has its default value.
 type field struct {
-	// always: the field is REQUIRED or optional, and stays if it is there.
+	// always is set for a field that is REQUIRED or optional, which is kept if present.
 	always bool
-	// in has the fields of the message, or of those in the list, or of the values of a
-	// map.
+	// in is the fields of the message in the field, in its list, or in the values of its map.
 	in message
-	// mapped: in belongs to the values of a map, not to the value itself.
+	// mapped is set if in describes the values of a map instead of the value itself.
 	mapped bool
 }
 
@@ -40,7 +39,7 @@ var flowFields = message{
 	"scopes": stays, "pkceRequired": plain,
 }
 
-// looseFlowFields are those of the flows of which the protocol requires less.
+// looseFlowFields are the fields of the flows with fewer required fields.
 var looseFlowFields = message{"authorizationUrl": plain, "tokenUrl": plain, "refreshUrl": plain, "scopes": plain}
 
 var schemeFields = message{
@@ -77,8 +76,7 @@ var agentCard = message{
 	}).required(),
 }
 
-// strip returns obj without fields that m does not have, and without those that have
-// their default.
+// strip returns obj without unknown fields and without fields that have their default value.
 func (m message) strip(obj map[string]any) map[string]any {
 	out := make(map[string]any, len(obj))
 	for name, v := range obj {
@@ -117,7 +115,7 @@ func (f field) strip(v any) any {
 	return v
 }
 
-// element strips a value of a map or of a list.
+// element strips an element of a map or list.
 func (f field) element(v any) any {
 	if obj, ok := v.(map[string]any); ok {
 		return f.in.strip(obj)
@@ -125,7 +123,7 @@ func (f field) element(v any) any {
 	return v
 }
 
-// isDefault reports whether v is what a field has that was not set.
+// isDefault reports whether v is the default value of a field.
 func isDefault(v any) bool {
 	switch v := v.(type) {
 	case string:

@@ -19,25 +19,25 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// ErrKey is returned for a key that cards are not signed or verified with: it is neither
-// of the curve P-256, nor of Ed25519, nor an RSA key of at least 2048 bits.
+// ErrKey is returned for a key that is neither ECDSA on P-256, nor Ed25519, nor RSA with at
+// least 2048 bits.
 var ErrKey = errors.New("keys of cards are ECDSA P-256, Ed25519, or RSA with at least 2048 bits")
 
-// minRSA is the number of bits that an RSA key needs (RFC 7518 §3.3).
+// minRSA is the minimum number of bits of an RSA key (RFC 7518 §3.3).
 const minRSA = 2048
 
-// Signer is a private key with what is told about it.
+// Signer is a private key with its description.
 type Signer struct {
-	// Key signs. It is required.
+	// Key is the private key. It is required.
 	Key crypto.Signer
-	// ID names the key (kid). If empty, it is the key's thumbprint (RFC 7638).
+	// ID is the id of the key (kid). If empty, it is the key's thumbprint (RFC 7638).
 	ID string
-	// KeysURL is where the public key is found (jku); empty names no place.
+	// KeysURL is the address of the public key (jku); empty omits it.
 	KeysURL string
 }
 
-// Sign returns doc, the v1.0 document of a card that has no signatures, with those of
-// all signers, in their order.
+// Sign returns doc with the signatures of all signers, in their order. doc is the v1.0 document
+// of a card without signatures.
 func Sign(doc []byte, signers ...*Signer) ([]byte, error) {
 	signatures, err := Make(doc, signers...)
 	if err != nil || len(signatures) == 0 {
@@ -52,8 +52,8 @@ func Sign(doc []byte, signers ...*Signer) ([]byte, error) {
 	return append(append(signed, list...), '}'), nil
 }
 
-// Make returns the signatures of all signers over doc, the v1.0 document of a card, in
-// their order. Signatures in it are not signed.
+// Make returns the signatures of all signers over doc, the v1.0 document of a card, in their
+// order. Signatures in doc are not covered.
 func Make(doc []byte, signers ...*Signer) ([]a2a.AgentCardSignature, error) {
 	var signatures []a2a.AgentCardSignature
 	for _, s := range signers {
@@ -66,7 +66,7 @@ func Make(doc []byte, signers ...*Signer) ([]a2a.AgentCardSignature, error) {
 	return signatures, nil
 }
 
-// sign returns a signature for each form that there is of doc.
+// sign returns a signature for each distinct form of doc.
 func (s *Signer) sign(doc []byte) ([]a2a.AgentCardSignature, error) {
 	protected, err := s.header()
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *Signer) header() (string, error) {
 	return encode(text), err
 }
 
-// Public returns the public key as others get it.
+// Public returns the published form of the public key.
 func (s *Signer) Public() (jose.JSONWebKey, error) {
 	if s.Key == nil {
 		return jose.JSONWebKey{}, ErrKey
@@ -117,7 +117,7 @@ func (s *Signer) Public() (jose.JSONWebKey, error) {
 	return publicKey(s.Key.Public(), s.ID)
 }
 
-// publicKey describes a public key; an empty id becomes its thumbprint.
+// publicKey describes a public key; if id is empty, the thumbprint becomes the id.
 func publicKey(key crypto.PublicKey, id string) (jose.JSONWebKey, error) {
 	alg, err := algorithmOf(key)
 	if err != nil {
@@ -134,7 +134,7 @@ func publicKey(key crypto.PublicKey, id string) (jose.JSONWebKey, error) {
 	return k, nil
 }
 
-// algorithmOf returns the one algorithm that is used with a public key.
+// algorithmOf returns the single algorithm for a public key.
 func algorithmOf(key crypto.PublicKey) (jose.SignatureAlgorithm, error) {
 	switch k := key.(type) {
 	case *ecdsa.PublicKey:
@@ -151,8 +151,8 @@ func algorithmOf(key crypto.PublicKey) (jose.SignatureAlgorithm, error) {
 	return "", ErrKey
 }
 
-// bytes signs input. It takes no randomness, so that equal input gives equal bytes: a
-// card whose bytes change has another entity tag.
+// bytes signs input. It is deterministic, because a card whose bytes change gets another entity
+// tag.
 func (s *Signer) bytes(input []byte) ([]byte, error) {
 	sum := sha256.Sum256(input)
 	switch s.Key.Public().(type) {
@@ -168,7 +168,7 @@ func (s *Signer) bytes(input []byte) ([]byte, error) {
 	return s.Key.Sign(nil, sum[:], crypto.SHA256) // PKCS #1 v1.5
 }
 
-// fixedSize returns an ECDSA signature as JWS has it (RFC 7518 §3.4).
+// fixedSize returns an ECDSA signature in the form of JWS (RFC 7518 §3.4).
 func fixedSize(der []byte) ([]byte, error) {
 	var sig struct{ R, S *big.Int }
 	if _, err := asn1.Unmarshal(der, &sig); err != nil {
@@ -180,7 +180,7 @@ func fixedSize(der []byte) ([]byte, error) {
 	return out, nil
 }
 
-// JWKS returns the set of the public keys of signers as JSON (RFC 7517 §5).
+// JWKS returns the key set with the public keys of signers, as JSON (RFC 7517 §5).
 func JWKS(signers ...*Signer) ([]byte, error) {
 	set := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{}}
 	for _, s := range signers {

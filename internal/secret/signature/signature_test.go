@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCanonical has the example of the specification (§8.4.1).
+// TestCanonical checks the example of the specification (§8.4.1).
 func TestCanonical(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -146,8 +146,8 @@ func TestEveryByteCounts(t *testing.T) {
 			changed := bytes.Clone(signed)
 			changed[i] ^= mask
 			proof, err := v.Verify(t.Context(), changed)
-			// A changed name of a field, or one of the two signatures, may leave another
-			// one good; but then exactly what was signed is what is returned.
+			// After a change of a field's name, or of one of the two signatures, the other
+			// signature may remain valid; the returned document is then exactly the signed one.
 			if err == nil && !bytes.Equal(proof.Document, exact) && !bytes.Equal(proof.Document, thin) {
 				t.Fatalf("byte %d ^ %d: verified %s", i, mask, proof.Document)
 			}
@@ -189,7 +189,7 @@ func TestVerifyByKeysURL(t *testing.T) {
 	}
 }
 
-// TestVerifyRefuses has what somebody does who has no trusted key.
+// TestVerifyRefuses tries cards that must be refused without a trusted key.
 func TestVerifyRefuses(t *testing.T) {
 	t.Parallel()
 	keys := keysOf(t)
@@ -239,8 +239,7 @@ func TestVerifyRefuses(t *testing.T) {
 	}
 }
 
-// TestOverlap: a card that is signed with the old and the new key is verified by readers
-// of either.
+// TestOverlap verifies a card signed with an old and a new key, by either key.
 func TestOverlap(t *testing.T) {
 	t.Parallel()
 	keys := keysOf(t)
@@ -257,7 +256,7 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// TestAddedFieldsAreNotSigned: what somebody has added to a card is not in the document
+// TestAddedFieldsAreNotSigned checks that fields added to a signed card are not in the document
 // of the proof.
 func TestAddedFieldsAreNotSigned(t *testing.T) {
 	t.Parallel()
@@ -338,8 +337,7 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// TestVectors verifies cards that official SDKs have signed; internal/e2e/interop makes
-// them anew.
+// TestVectors verifies cards signed by official SDKs; internal/e2e/interop renews them.
 func TestVectors(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"python", "js"} {

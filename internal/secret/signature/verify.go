@@ -18,56 +18,55 @@ import (
 // ErrUnsigned is returned for a card without signatures.
 var ErrUnsigned = errors.New("card is not signed")
 
-// ErrUntrusted is returned for a card of which no signature could be verified with a key
-// that is trusted.
+// ErrUntrusted is returned for a card without a signature that a trusted key verifies.
 var ErrUntrusted = errors.New("no signature of the card can be trusted")
 
 const (
-	// maxSignatures is how many signatures of a card are looked at.
+	// maxSignatures limits the number of signatures of a card.
 	maxSignatures = 16
-	// maxHeader is how long a protected header may be, in bytes of its text.
+	// maxHeader limits the text of a protected header, in bytes.
 	maxHeader = 4 << 10
 )
 
-// KeySets fetches sets of keys.
+// KeySets fetches key sets.
 type KeySets interface {
-	// KeySet returns the JSON of the key set at an https address.
+	// KeySet returns the key set at an https address, as JSON.
 	KeySet(ctx context.Context, address string) ([]byte, error)
 }
 
-// PinnedKey is a public key that is trusted.
+// PinnedKey is a trusted public key.
 type PinnedKey struct {
-	// ID is the id of the key (kid); empty if the key is good for any id.
+	// ID is the id of the key (kid); empty if the key matches any id.
 	ID string
 	// Key is the public key.
 	Key crypto.PublicKey
 }
 
-// Verifier says which signatures of cards are trusted. The zero Verifier trusts none.
+// Verifier verifies signatures of cards. The zero Verifier trusts no key.
 type Verifier struct {
-	// Keys are trusted.
+	// Keys are the trusted keys.
 	Keys []PinnedKey
-	// KeysURLs are the addresses of key sets that a card may name, exactly as it names
-	// them.
+	// KeysURLs are the allowed addresses of key sets, compared exactly with the address in a
+	// card.
 	KeysURLs []string
-	// Sets fetches those. If nil, none are fetched.
+	// Sets fetches these key sets. If nil, none are fetched.
 	Sets KeySets
 }
 
-// Proof is a signature that was verified.
+// Proof is the result of a verification.
 type Proof struct {
-	// KeyID and Algorithm are those of the signature.
+	// KeyID and Algorithm are those of the verified signature.
 	KeyID, Algorithm string
-	// KeysURL is the address of the key set that had the key; empty if it was pinned.
+	// KeysURL is the address of the key set with the key; empty if the key was pinned.
 	KeysURL string
-	// Form is the form of the card that was signed.
+	// Form is the signed form of the card.
 	Form Form
-	// Document is the card as it was signed: nothing in it is anybody else's.
+	// Document is the signed content of the card, without unsigned additions.
 	Document []byte
 }
 
-// Verify returns the first signature of the card in doc that can be trusted. The error
-// wraps ErrUnsigned or ErrUntrusted and says of each signature what is wrong with it.
+// Verify returns the first trusted signature of the card in doc. The error wraps ErrUnsigned or
+// ErrUntrusted, and gives the reason for each signature.
 func (v *Verifier) Verify(ctx context.Context, doc []byte) (*Proof, error) {
 	var card struct {
 		Signatures []a2a.AgentCardSignature `json:"signatures"`
@@ -96,7 +95,7 @@ func (v *Verifier) Verify(ctx context.Context, doc []byte) (*Proof, error) {
 	return nil, fmt.Errorf("%w: %w", ErrUntrusted, errors.Join(problems...))
 }
 
-// canonicals returns all forms of a card.
+// canonicals returns the bytes of all forms of a card.
 func canonicals(doc []byte) ([][]byte, error) {
 	var all [][]byte
 	for _, f := range forms {
@@ -143,14 +142,14 @@ func verifies(s *a2a.AgentCardSignature, payload []byte, key crypto.PublicKey, a
 	return jws.DetachedVerify(payload, key) == nil
 }
 
-// header is what a protected header says.
+// header is the content of a protected header.
 type header struct {
 	Algorithm string `json:"alg"`
 	KeyID     string `json:"kid"`
 	KeysURL   string `json:"jku"`
 }
 
-// algorithms are all that are accepted.
+// algorithms are the accepted algorithms.
 var algorithms = []string{string(jose.ES256), string(jose.EdDSA), string(jose.RS256)}
 
 func readHeader(protected string) (*header, error) {
@@ -174,8 +173,7 @@ func readHeader(protected string) (*header, error) {
 	return &h, nil
 }
 
-// keys returns the trusted keys that may have made a signature, and the address that
-// they came from.
+// keys returns the trusted keys for a header, and the address of their key set.
 func (v *Verifier) keys(ctx context.Context, h *header) (keys []crypto.PublicKey, from string, err error) {
 	for _, k := range v.Keys {
 		if k.ID == "" || k.ID == h.KeyID {

@@ -26,38 +26,38 @@ const (
 
 const (
 	grantExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
-	// exchangeTime is how long an authorization server may take.
+	// exchangeTime limits the duration of a request to the authorization server.
 	exchangeTime = 10 * time.Second
-	// maxAnswer is how large its answer may be, in bytes.
+	// maxAnswer limits the size of its answer, in bytes.
 	maxAnswer = 256 << 10
-	// maxTokens is how many tokens are kept.
+	// maxTokens limits the number of cached tokens.
 	maxTokens = 1024
-	// margin is how long before its end a token is not used any more, for those that are
-	// good for twice as long; others are used for half of their time.
+	// margin is the time before its expiry at which a token is no longer used. A token that is
+	// valid for less than twice that time is used for half of it.
 	margin = 30 * time.Second
-	// maxLife is how long a token is kept at most, usualLife one that does not say how long
-	// it is good.
+	// maxLife limits the time for which a token is cached; usualLife is the default for a token
+	// without a lifetime.
 	maxLife, usualLife = time.Hour, time.Minute
 )
 
 // Exchanger gets tokens for callers from an authorization server (RFC 8693). Its fields must
-// not change once it is in use.
+// not change after the first call.
 type Exchanger struct {
-	// TokenURL is the server's token endpoint, an https address or one of this machine. It is
+	// TokenURL is the server's token endpoint: an https address, or one of this machine. It is
 	// required.
 	TokenURL string
-	// ClientID and ClientSecret are those of the hub there, sent as HTTP Basic.
+	// ClientID and ClientSecret are the hub's credentials at the server, sent as HTTP Basic.
 	ClientID, ClientSecret string
-	// Audience, Resource and Scope say what tokens are asked for (RFC 8693 §2.1).
+	// Audience, Resource and Scope are parameters of the request (RFC 8693 §2.1).
 	Audience, Resource, Scope string
-	// Client sends the requests. If nil, one of its own does.
+	// Client sends the requests. If nil, a default client is used.
 	Client *http.Client
 
 	mu     sync.Mutex // guards the fields below
 	tokens map[[32]byte]*exchanged
 }
 
-// exchanged is a token, or one that is being fetched.
+// exchanged is a cached token, or one that is being fetched.
 type exchanged struct {
 	done  chan struct{} // closed when the fields below are set
 	token string
@@ -65,7 +65,7 @@ type exchanged struct {
 	err   error
 }
 
-// over reports whether the token was fetched, and is not good any more.
+// over reports whether the token was fetched and has expired.
 func (e *exchanged) over(now time.Time) bool {
 	select {
 	case <-e.done:
@@ -75,11 +75,11 @@ func (e *exchanged) over(now time.Time) bool {
 	}
 }
 
-// errBusy: there is no place for a further token.
+// errBusy is returned if no further token can be cached.
 var errBusy = fmt.Errorf("too many tokens are being fetched: %w", httpcall.ErrUnreachable)
 
-// token returns a token for the subject that key stands for. One caller fetches it for all
-// who want the same.
+// token returns a token for the subject of a cache key. One caller fetches it for all
+// concurrent callers with the same key.
 func (x *Exchanger) token(ctx context.Context, key [32]byte, subject func() (text, kind string, err error)) (string, error) {
 	e, mine, err := x.entry(key)
 	if err != nil {
@@ -94,7 +94,8 @@ func (x *Exchanger) token(ctx context.Context, key [32]byte, subject func() (tex
 		}
 	}
 	defer close(e.done)
-	// Whoever waits must not go without because the one who fetches for all has gone.
+	// The request must not be canceled for the waiting callers when the caller that sends it
+	// disconnects.
 	fetching, cancel := context.WithTimeout(context.WithoutCancel(ctx), exchangeTime)
 	defer cancel()
 	text, kind, err := subject()
@@ -110,7 +111,7 @@ func (x *Exchanger) token(ctx context.Context, key [32]byte, subject func() (tex
 	return e.token, e.err
 }
 
-// entry returns what there is for a key, and whether the caller has to fetch it.
+// entry returns the entry of a key, and whether the caller must fetch its token.
 func (x *Exchanger) entry(key [32]byte) (e *exchanged, mine bool, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -129,7 +130,7 @@ func (x *Exchanger) entry(key [32]byte) (e *exchanged, mine bool, err error) {
 	return e, true, nil
 }
 
-// makeRoomLocked forgets the tokens that are over, or else the one that is over first.
+// makeRoomLocked removes the expired tokens or, if there are none, the one that expires first.
 func (x *Exchanger) makeRoomLocked(now time.Time) bool {
 	var first [32]byte
 	var until time.Time
@@ -151,7 +152,7 @@ func (x *Exchanger) makeRoomLocked(now time.Time) bool {
 	return len(x.tokens) < maxTokens
 }
 
-// drop forgets a token; one that is being fetched stays.
+// drop removes a cached token, except one that is being fetched.
 func (x *Exchanger) drop(key [32]byte) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -166,7 +167,7 @@ func (x *Exchanger) drop(key [32]byte) {
 	}
 }
 
-// forget takes an entry back that has no token.
+// forget removes an entry whose token could not be fetched.
 func (x *Exchanger) forget(key [32]byte, e *exchanged) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -175,8 +176,8 @@ func (x *Exchanger) forget(key [32]byte, e *exchanged) {
 	}
 }
 
-// fetch asks the server for a token. Errors name the endpoint, and nothing secret; those
-// that may pass are httpcall.ErrUnreachable: the agent itself has received nothing.
+// fetch requests a token from the server. Errors name the endpoint and contain no secrets.
+// Temporary errors wrap httpcall.ErrUnreachable, because the agent itself has received nothing.
 func (x *Exchanger) fetch(ctx context.Context, subject, kind string) (string, time.Duration, error) {
 	token, life, err := x.ask(ctx, subject, kind)
 	if err != nil {
@@ -211,14 +212,15 @@ func (x *Exchanger) ask(ctx context.Context, subject, kind string) (string, time
 	return readAnswer(resp)
 }
 
-// client returns what sends requests: secrets follow no redirects.
+// client returns the client for requests. It follows no redirects, because requests contain
+// secrets.
 func (x *Exchanger) client() (*http.Client, func()) {
 	c, release := httpcall.Client(x.Client)
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return c, release
 }
 
-// answer is what the server says (RFC 8693 §2.2, RFC 6749 §5.2).
+// answer is the server's response (RFC 8693 §2.2, RFC 6749 §5.2).
 type answer struct {
 	Token   string      `json:"access_token"`
 	Issued  string      `json:"issued_token_type"`
@@ -227,8 +229,8 @@ type answer struct {
 	Error   string      `json:"error"`
 }
 
-// errorCode is the form of the errors of RFC 6749 §5.2, of which servers say more, such as
-// descriptions that repeat what they were sent.
+// errorCode matches the error codes of RFC 6749 §5.2. Other error texts are not repeated,
+// because they may quote the request.
 var errorCode = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 
 func readAnswer(resp *http.Response) (string, time.Duration, error) {
@@ -265,7 +267,7 @@ func readAnswer(resp *http.Response) (string, time.Duration, error) {
 	return a.Token, life, nil
 }
 
-// shown returns an address without what could be secret in it.
+// shown returns an address without parts that may be secret.
 func shown(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -275,7 +277,7 @@ func shown(address string) string {
 	return u.Redacted()
 }
 
-// keyOf returns what a token is kept under.
+// keyOf returns the cache key of a subject.
 func keyOf(kind string, subject []byte) [32]byte {
 	return sha256.Sum256(append([]byte(kind+"\n"), subject...))
 }

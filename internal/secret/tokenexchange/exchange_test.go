@@ -29,13 +29,13 @@ func withBearer(ctx context.Context, text string) context.Context {
 
 const secret = "cl1ent/s3cret+&"
 
-// authority is an authorization server that takes what RFC 8693 says and nothing else.
+// authority is an authorization server that accepts only valid requests of RFC 8693.
 type authority struct {
 	t     *testing.T
-	keys  *tokenexchange.Keys // of the hub whose assertions it takes
+	keys  *tokenexchange.Keys // of the hub whose assertions it accepts
 	url   string
 	asked atomic.Int32
-	begun chan struct{} // if not nil, is told of each request
+	begun chan struct{} // if not nil, receives a value for each request
 	hold  chan struct{} // if not nil, answers wait for it
 	life  int
 }
@@ -55,7 +55,7 @@ func (a *authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"access_token":"at-%d","issued_token_type":"urn:ietf:params:oauth:token-type:access_token","token_type":"Bearer","expires_in":%d}`, n, a.life)
 }
 
-// check says what is wrong with a request (RFC 8693 §2.1, RFC 6749 §2.3.1).
+// check returns the first error in a request (RFC 8693 §2.1, RFC 6749 §2.3.1).
 func (a *authority) check(r *http.Request) error {
 	if err := r.ParseForm(); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (a *authority) checkSubject(text, kind string) error {
 	return errors.New("a subject of another type")
 }
 
-// exchange is a policy whose tokens come from an authority.
+// exchange returns a policy whose tokens come from an authority.
 func exchange(t *testing.T, h http.Handler) (*tokenexchange.Policy, *authority) {
 	t.Helper()
 	keys := load(t, filepath.Join(t.TempDir(), tokenexchange.FileName))
@@ -164,8 +164,8 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-// TestExchangeOnce: of many who want the same token one fetches it, and all get it, also
-// when that one has gone.
+// TestExchangeOnce checks that one of many callers for the same token fetches it and all get
+// it, even if the fetching caller disconnects.
 func TestExchangeOnce(t *testing.T) {
 	t.Parallel()
 	p, a := exchange(t, nil)
@@ -190,8 +190,8 @@ func TestExchangeOnce(t *testing.T) {
 	}
 }
 
-// TestExchangeRefused: what a server says instead of a token. Errors name the endpoint and
-// tell no secret, those that may pass are told from others, and none is kept.
+// TestExchangeRefused tries error responses of the server. Errors name the endpoint and contain
+// no secret, temporary errors are distinguished, and no error is cached.
 func TestExchangeRefused(t *testing.T) {
 	t.Parallel()
 	ok := func(change map[string]any) string {
@@ -274,8 +274,8 @@ func (a answers) RoundTrip(*http.Request) (*http.Response, error) {
 	return rec.Result(), nil
 }
 
-// TestExchangeKeeps: tokens are used until shortly before they end, and there are never too
-// many.
+// TestExchangeKeeps checks that tokens are cached until shortly before they expire, and that
+// their number is limited.
 func TestExchangeKeeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0

@@ -18,25 +18,25 @@ import (
 const FileName = "assertion.key"
 
 const (
-	// Period is how long a key signs.
+	// Period is the time for which a key signs.
 	Period = 90 * 24 * time.Hour
-	// overlap is how long the next key is published before it signs, and the last one after
-	// it has signed. It is longer than verifiers keep key sets.
+	// overlap is the time for which a key is published before and after it signs. It is longer
+	// than verifiers cache key sets.
 	overlap = 24 * time.Hour
-	// maxFile is more than a file may have in bytes.
+	// maxFile limits the size of the file, in bytes.
 	maxFile = 16 << 10
 )
 
-// Keys are what the hub signs assertions with, in a file.
+// Keys are the hub's signing keys for assertions, stored in a file.
 type Keys struct {
 	path string
 
 	mu  sync.Mutex // guards the fields below, and the file
-	all []dated    // in the order of From; never empty
-	set []byte     // the public ones of all as a key set
+	all []dated    // sorted by from; never empty
+	set []byte     // the public keys as a key set
 }
 
-// dated is a key that signs from a time on.
+// dated is a key with the time at which it begins to sign.
 type dated struct {
 	key  *token.Key
 	from time.Time
@@ -48,12 +48,12 @@ type entry struct {
 	From time.Time `json:"from"`
 }
 
-// file is what the file holds, as JSON.
+// file is the content of the file, as JSON.
 type file struct {
 	Keys []entry `json:"keys"`
 }
 
-// Load reads the keys at path. If there is no file, it makes one with a key.
+// Load reads the keys at path. If the file does not exist, Load creates it with one key.
 func Load(path string) (*Keys, error) {
 	k := &Keys{path: path}
 	err := k.read()
@@ -96,7 +96,7 @@ func (k *Keys) read() error {
 	return k.publish(k.all)
 }
 
-// publish makes all the keys that are known, and their set.
+// publish activates a list of keys and its key set.
 func (k *Keys) publish(all []dated) error {
 	public := make([]*token.Key, len(all))
 	for i := range all {
@@ -109,7 +109,7 @@ func (k *Keys) publish(all []dated) error {
 	return err
 }
 
-// add makes a key that signs from a time on, writes it, and then publishes it.
+// add creates a key that signs from a time on, stores it, and then publishes it.
 func (k *Keys) add(from time.Time) error {
 	key, err := token.NewKey()
 	if err != nil {
@@ -118,7 +118,7 @@ func (k *Keys) add(from time.Time) error {
 	return k.keep(append(slices.Clone(k.all), dated{key, from}))
 }
 
-// keep writes all the keys, and then publishes them.
+// keep stores a list of keys, and then publishes it.
 func (k *Keys) keep(all []dated) error {
 	var f file
 	for _, d := range all {
@@ -138,7 +138,7 @@ func (k *Keys) keep(all []dated) error {
 	return k.publish(all)
 }
 
-// Key returns the key in force.
+// Key returns the current signing key.
 func (k *Keys) Key() (*token.Key, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -149,7 +149,7 @@ func (k *Keys) Key() (*token.Key, error) {
 	return k.all[k.currentLocked(now)].key, nil
 }
 
-// Set returns the public keys as a key set: those that have signed lately, sign, or will.
+// Set returns the published keys as a key set: recent, current and next.
 func (k *Keys) Set() ([]byte, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -159,8 +159,8 @@ func (k *Keys) Set() ([]byte, error) {
 	return k.set, nil
 }
 
-// currentLocked returns the index of the key in force: the last one whose time has come. A
-// clock that was set back leaves the first one.
+// currentLocked returns the index of the current key: the last one whose time has come. If the
+// clock was set back before all keys, it returns the first one.
 func (k *Keys) currentLocked(now time.Time) int {
 	for i := len(k.all) - 1; i > 0; i-- {
 		if !k.all[i].from.After(now) {
@@ -170,9 +170,9 @@ func (k *Keys) currentLocked(now time.Time) int {
 	return 0
 }
 
-// renewLocked makes the next key if it is time for it, and forgets what is not needed any
-// more. A key that cannot be written is tried again the next time; the one in force is used
-// until a period is over twice.
+// renewLocked creates the next key when it is due, and removes keys that are no longer needed.
+// If the file cannot be written, the next call tries again; the current key is used for at most
+// two periods.
 func (k *Keys) renewLocked(now time.Time) error {
 	i := k.currentLocked(now)
 	if i > 0 && now.Sub(k.all[i].from) >= overlap && k.keep(slices.Clone(k.all[i:])) == nil {

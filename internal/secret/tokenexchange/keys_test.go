@@ -43,7 +43,7 @@ func keyID(t testing.TB, k *tokenexchange.Keys) string {
 	return key.ID()
 }
 
-// published counts the public keys.
+// published returns the number of published keys.
 func published(t testing.TB, k *tokenexchange.Keys) int {
 	t.Helper()
 	set, err := k.Set()
@@ -53,7 +53,7 @@ func published(t testing.TB, k *tokenexchange.Keys) int {
 	return strings.Count(string(set), `"kid"`)
 }
 
-// site answers with the key set of a hub, unless it is down.
+// site serves the key set of a hub.
 type site struct{ keys *tokenexchange.Keys }
 
 func (s site) RoundTrip(*http.Request) (*http.Response, error) {
@@ -64,8 +64,8 @@ func (s site) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(string(set)))}, nil
 }
 
-// TestRotation lives through a year with a message every six hours, restarts among them, and a
-// verifier who reads the keys as others do: none is refused, and the keys change.
+// TestRotation simulates a year with a message every six hours, restarts, and a verifier that
+// caches keys: no assertion is refused, and the keys change.
 func TestRotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), tokenexchange.FileName)
@@ -92,7 +92,7 @@ func TestRotation(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(4 * time.Minute) // on its way
+			time.Sleep(4 * time.Minute) // the assertion is on its way
 			if _, err := v.Token(t.Context(), text); err != nil {
 				t.Fatalf("message %d: %v", n, err)
 			}
@@ -108,8 +108,8 @@ func TestRotation(t *testing.T) {
 	})
 }
 
-// TestRotationUnderLoad: four callers send around the moments at which a key is
-// made, begins to sign, and goes; no assertion is refused.
+// TestRotationUnderLoad sends from four callers around the creation, activation and removal of
+// a key; no assertion is refused.
 func TestRotationUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		keys := load(t, filepath.Join(t.TempDir(), tokenexchange.FileName))
@@ -152,13 +152,13 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestNextKeyIsKnownBefore: verifiers that keep a key set for a day never meet a key that is
-// not in it.
+// TestNextKeyIsKnownBefore checks that a verifier that caches a key set for a day never needs a
+// key that is not in it.
 func TestNextKeyIsKnownBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		keys := load(t, filepath.Join(t.TempDir(), tokenexchange.FileName))
 		first := keyID(t, keys)
-		time.Sleep(tokenexchange.Period + 200*24*time.Hour) // nobody calls for long
+		time.Sleep(tokenexchange.Period + 200*24*time.Hour) // no calls for a long time
 		if n := published(t, keys); n != 2 || keyID(t, keys) != first {
 			t.Errorf("after the time of the key: %d keys, and the old one signs: %t", n, keyID(t, keys) == first)
 		}
@@ -173,7 +173,7 @@ func TestNextKeyIsKnownBefore(t *testing.T) {
 	})
 }
 
-// TestKeysWithoutDisk: a disk that is full does not keep the hub from speaking.
+// TestKeysWithoutDisk checks that the hub can sign while its disk is full.
 func TestKeysWithoutDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "data")
@@ -223,7 +223,7 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
-// TestPolicy is what agents are told, for each mode and caller.
+// TestPolicy checks the header for each mode and caller.
 func TestPolicy(t *testing.T) {
 	t.Parallel()
 	keys := load(t, filepath.Join(t.TempDir(), tokenexchange.FileName))

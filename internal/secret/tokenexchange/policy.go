@@ -13,44 +13,44 @@ import (
 	"github.com/parley-a2a/parley/internal/usertoken"
 )
 
-// Mode is how an agent is told whose work it does.
+// Mode is the method of identifying callers to an agent.
 type Mode string
 
-// The modes. The empty Mode is None.
+// Modes. The empty Mode is None.
 const (
-	// None tells nothing.
+	// None sends nothing.
 	None Mode = "none"
-	// Assertion sends a token that the hub signs.
+	// Assertion sends a token signed by the hub.
 	Assertion Mode = "assertion"
-	// Exchange sends a token that an authorization server gives for the caller.
+	// Exchange sends a token that an authorization server issues for the caller.
 	Exchange Mode = "exchange"
 	// Forward sends the caller's own token.
 	Forward Mode = "forward"
 )
 
-// Authorization is the header that carries tokens unless a policy says otherwise.
+// Authorization is the default header for tokens.
 const Authorization = "Authorization"
 
-// Policy is how one agent is told whose work it does. The zero Policy tells nothing.
+// Policy configures how callers are identified to one agent. The zero Policy sends nothing.
 type Policy struct {
 	Mode Mode
-	// Name is that of the header which carries the token; empty means Authorization, with
-	// the scheme Bearer. Others carry the token alone.
+	// Name is the name of the header for the token; empty means Authorization, with the scheme
+	// Bearer. Other headers carry only the token.
 	Name string
-	// Audience is for whom an assertion is. It is required for one.
+	// Audience is the audience of assertions. It is required for the mode Assertion.
 	Audience string
-	// Claims are those of token.Asserter.Of.
+	// Claims are the claims for token.Asserter.Of.
 	Claims []string
-	// Anonymous is the id that callers without credentials have there. If empty, nothing is
-	// made for them, and the agent is not called.
+	// Anonymous is the id of callers without credentials at the agent. If empty, no token is
+	// issued for them, and the agent is not called.
 	Anonymous string
-	// Asserter signs, for Assertion and Exchange.
+	// Asserter signs assertions, for Assertion and Exchange.
 	Asserter *token.Asserter
-	// Exchanger asks the authorization server, for Exchange.
+	// Exchanger calls the authorization server, for Exchange.
 	Exchanger *Exchanger
 }
 
-// Origin returns the scheme and the host of a URL, without the port that is usual.
+// Origin returns the scheme and the host of a URL, without a default port.
 func Origin(u *url.URL) string {
 	host := strings.ToLower(u.Host)
 	switch u.Scheme {
@@ -62,8 +62,8 @@ func Origin(u *url.URL) string {
 	return u.Scheme + "://" + host
 }
 
-// Header returns what a call on behalf of the caller of ctx carries; nil for nothing.
-// Errors hold nothing secret; one that is outcall.ErrUnreachable may pass.
+// Header returns the header for a call on behalf of the caller of ctx; nil if there is none.
+// Errors contain no secrets; an error that wraps httpcall.ErrUnreachable is temporary.
 func (p *Policy) Header(ctx context.Context) (http.Header, error) {
 	text, err := p.Token(ctx)
 	if err != nil || text == "" {
@@ -75,7 +75,7 @@ func (p *Policy) Header(ctx context.Context) (http.Header, error) {
 	return http.Header{http.CanonicalHeaderKey(p.Name): {text}}, nil
 }
 
-// Token returns the token for the caller of ctx, empty for none.
+// Token returns the token for the caller of ctx; empty if there is none.
 func (p *Policy) Token(ctx context.Context) (string, error) {
 	switch p.Mode {
 	case Assertion:
@@ -88,7 +88,7 @@ func (p *Policy) Token(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// who returns the caller as the agent is to know it.
+// who returns the caller's principal for the agent.
 func (p *Policy) who(ctx context.Context) (*auth.Principal, error) {
 	caller := auth.PrincipalFrom(ctx)
 	switch {
@@ -108,7 +108,7 @@ func (p *Policy) assert(ctx context.Context) (string, error) {
 	return p.Asserter.Of(caller, p.Audience, p.Claims)
 }
 
-// errNoBearer: there is no token to pass on.
+// errNoBearer is returned if the caller's own token is not available.
 var errNoBearer = errors.New("it gets the caller's own token, and there is none: the caller has shown none with the message, " +
 	"or the hub, which keeps tokens in memory alone, was started anew since; send a new message with a token")
 
@@ -120,8 +120,8 @@ func forward(ctx context.Context) (string, error) {
 	return t, nil
 }
 
-// exchange lets the authorization server give a token for the caller's own one, or else for
-// an assertion of the hub.
+// exchange gets a token from the authorization server for the caller's own token or, without
+// one, for an assertion of the hub.
 func (p *Policy) exchange(ctx context.Context) (string, error) {
 	key, caller, err := p.subject(ctx)
 	if err != nil {
@@ -136,8 +136,8 @@ func (p *Policy) exchange(ctx context.Context) (string, error) {
 	})
 }
 
-// subject returns for what a token is kept, and the caller of whom the hub speaks; nil if his
-// own token does.
+// subject returns the cache key of a token, and the caller to assert; nil if the caller's own
+// token is the subject.
 func (p *Policy) subject(ctx context.Context) (key [32]byte, caller *auth.Principal, err error) {
 	if own := usertoken.From(ctx).Reveal(); own != "" {
 		return keyOf(accessToken, []byte(own)), nil, nil
@@ -149,7 +149,7 @@ func (p *Policy) subject(ctx context.Context) (key [32]byte, caller *auth.Princi
 	return keyOf(jwtToken, id), caller, err
 }
 
-// Refused forgets the token that was sent for the caller of ctx: the next call gets another
+// Refused removes the cached token for the caller of ctx, so that the next call gets another
 // one from the authorization server.
 func (p *Policy) Refused(ctx context.Context) {
 	if p.Mode != Exchange {
