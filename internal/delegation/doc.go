@@ -1,28 +1,28 @@
-// Package delegation is what a message carries that one agent sends on behalf of another:
-// through whom the work has come, and how far it may still go.
+// Package delegation defines the data that a message carries when one agent sends it on behalf
+// of another: the chain of agents, and the remaining limits.
 //
-// It travels twice, so that it survives peers that drop one of the two: in the metadata
-// of the request (parley.chain, parley.hops, parley.budget, parley.deadline) and in
-// headers (X-Parley-Chain and so on; over gRPC in metadata of the same names). Where the
-// two differ, the stricter one counts.
+// It is sent twice, so that it survives peers that drop one of the two: in the metadata of the
+// request (parley.chain, parley.hops, parley.budget, parley.deadline) and in headers
+// (X-Parley-Chain and so on; over gRPC in metadata of the same names). Where the two differ,
+// the stricter value counts.
 //
 // # Guarantees
 //
-// What was read is bounded: a chain has at most [MaxChain] names of at most [MaxName]
-// bytes of visible ASCII, numbers are no larger than the limits of the hub, and a deadline
-// can only move forward. Something else under one of these names is refused, and the
-// error says where it stood.
+// Received data is bounded: a chain has at most [MaxChain] names of at most [MaxName] bytes of
+// visible ASCII, numbers do not exceed the limits of the hub, and a deadline can only become
+// earlier. An invalid value under one of these names is refused, and the error gives its
+// position.
 //
 // # What it does not promise
 //
-// Nothing is signed. A peer that drops the chain, or invents one, is not found out; what
-// it sends begins a new errand with the limits of the hub that gets it.
+// The data is not signed. A peer that drops or forges the chain is not detected; its messages
+// begin a new errand with the limits of the receiving hub.
 //
 // # Concurrency
 //
-// An Errand is a value. Its chain must not change.
+// An Errand is a value. Its chain must not be changed.
 //
 // # Testing
 //
-// Everything here is a pure function.
+// All functions are pure.
 package delegation

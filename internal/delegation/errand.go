@@ -11,11 +11,11 @@ import (
 	"github.com/parley-a2a/parley/internal/apierror"
 )
 
-// Bounds of a chain.
+// Limits of a chain.
 const (
-	// MaxChain is the largest number of names in a chain.
+	// MaxChain is the maximum number of names in a chain.
 	MaxChain = 64
-	// MaxName is the largest length of a name in bytes.
+	// MaxName is the maximum length of a name in bytes.
 	MaxName = 128
 )
 
@@ -25,33 +25,32 @@ const (
 	DefaultBudget = 1000
 )
 
-// Errand says through whom a piece of work has come and how far it may go. The zero
-// Errand says nothing.
+// Errand is the delegation state of a piece of work: its chain of agents and its remaining
+// limits. The zero Errand allows no delegation.
 type Errand struct {
-	// Chain names the agents that the work has come through, the first one first, as
-	// agent@hub. It is empty for the work of a caller who is no agent.
+	// Chain names the agents that have passed the work on, first one first, as agent@hub. It is
+	// empty for the work of a caller that is not an agent.
 	Chain []string
-	// Hops is how many further agents may be asked one after the other.
+	// Hops is the number of further agents in a row that may be asked.
 	Hops int
-	// Budget is how many further tasks may be begun in all.
+	// Budget is the total number of further tasks that may be begun.
 	Budget int
-	// Deadline is when the work must be done; zero means at any time.
+	// Deadline is the time by which the work must end; zero means no deadline.
 	Deadline time.Time
 }
 
-// Limits bound the errands of a hub. The zero Limits are sensible.
+// Limits bound the errands of a hub. The zero Limits are the defaults.
 type Limits struct {
-	// Hops is how many agents may ask each other one after the other; zero means
-	// DefaultHops.
+	// Hops is the maximum number of agents in a row; zero means DefaultHops.
 	Hops int
-	// Budget is how many tasks may be begun on behalf of one; zero means DefaultBudget.
+	// Budget is the maximum number of tasks begun on behalf of one task; zero means
+	// DefaultBudget.
 	Budget int
-	// Time is how long the work of others may take, from the first delegation; zero means
-	// any time.
+	// Time limits delegated work, from the first delegation; zero means no limit.
 	Time time.Duration
 }
 
-// WithDefaults returns l with its defaults.
+// WithDefaults returns l with defaults in place of zero fields.
 func (l Limits) WithDefaults() Limits {
 	if l.Hops == 0 {
 		l.Hops = DefaultHops
@@ -62,14 +61,13 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// New returns the errand of a caller who has said nothing.
+// New returns the errand of a message that carries none.
 func New(l Limits) Errand {
 	l = l.WithDefaults()
 	return Errand{Hops: l.Hops, Budget: l.Budget}
 }
 
-// Within returns e bounded by l. The names in its chain count as hops, whatever it says
-// of hops.
+// Within returns e limited by l. The names in its chain count as hops, regardless of e.Hops.
 func (e Errand) Within(l Limits) Errand {
 	l = l.WithDefaults()
 	e.Hops = max(0, min(e.Hops, l.Hops-len(e.Chain)))
@@ -77,7 +75,7 @@ func (e Errand) Within(l Limits) Errand {
 	return e
 }
 
-// Admit returns why the agent self must not take the errand at a time; nil if it may.
+// Admit returns an error if the agent self must not accept the errand at a time.
 func (e *Errand) Admit(self string, at time.Time) error {
 	if slices.Contains(e.Chain, self) {
 		return apierror.New(a2a.ErrUnsupportedOperation, "agents would ask each other in a circle: %s", e.path(self))
@@ -93,8 +91,8 @@ func (e *Errand) inTime(self string, at time.Time) error {
 	return nil
 }
 
-// Next returns the errand with which the agent self asks another one, and all that is
-// left of the budget after that. It is an error if it must not ask.
+// Next returns the errand for a delegation by the agent self, with the whole rest of the
+// budget. It returns an error if self must not delegate.
 func (e *Errand) Next(self string, l Limits, at time.Time) (Errand, error) {
 	switch {
 	case e.Hops <= 0 || len(e.Chain) >= MaxChain:
@@ -116,24 +114,24 @@ func (e *Errand) Next(self string, l Limits, at time.Time) (Errand, error) {
 	return next, nil
 }
 
-// fraction is the part of what is left that a child gets to spend.
+// fraction is the divisor of the remaining budget for the share of a child.
 const fraction = 8
 
-// Share divides a budget: what a child may spend, and what is left for others after it.
-// Both together are one less than there was, which is the child itself.
+// Share divides a budget into the child's share and the rest for others. Their sum is one less
+// than the budget, because the child itself is a task.
 func Share(budget int) (child, left int) {
 	rest := max(0, budget-1)
 	child = (rest + fraction - 1) / fraction
 	return child, rest - child
 }
 
-// path returns the chain for people, with self at its end.
+// path returns the chain for display, with self at its end.
 func (e *Errand) path(self string) string {
 	return strings.Join(append(slices.Clip(e.Chain), self), " → ")
 }
 
-// stricter returns what both errands allow. A chain goes on with the names that only the
-// other one has.
+// stricter returns the errand that both e and o allow. Names that only o has are appended to
+// the chain.
 func (e Errand) stricter(o *Errand) Errand {
 	for _, name := range o.Chain {
 		if !slices.Contains(e.Chain, name) {
@@ -145,8 +143,8 @@ func (e Errand) stricter(o *Errand) Errand {
 	return e
 }
 
-// Or returns the errand of a further message: what it says and what the first message of
-// its task has said. Each may be nil.
+// Or returns the errand of a further message in a task: the combination of its errand and that
+// of the task's first message. Each may be nil.
 func Or(e, first *Errand) *Errand {
 	switch {
 	case e == nil:
@@ -158,7 +156,7 @@ func Or(e, first *Errand) *Errand {
 	return &both
 }
 
-// earlier returns the earlier of two times, of which zero is none.
+// earlier returns the earlier of two times; zero means no time.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -166,7 +164,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// String is the errand for people.
+// String returns the errand for display.
 func (e *Errand) String() string {
 	return fmt.Sprintf("%s (%d hops, %d tasks)", strings.Join(e.Chain, " → "), e.Hops, e.Budget)
 }

@@ -18,7 +18,7 @@ import (
 
 var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 
-// TestRoundTrip writes an errand in both places, and reads it from each.
+// TestRoundTrip writes an errand as metadata and as headers, and reads it from each.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	want := &delegation.Errand{Chain: []string{"a@1", "b@2"}, Hops: 3, Budget: 20, Deadline: noon}
@@ -121,7 +121,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestShare counts what a whole tree of agents may begin that ask as often as they can.
+// TestShare counts the tasks of a whole tree of agents that delegate as often as they can.
 func TestShare(t *testing.T) {
 	t.Parallel()
 	var begin func(budget int) int
@@ -161,7 +161,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("Read = %+v", e)
 		}
 		if len(e.Chain) > delegation.MaxChain {
-			return // it has no hops left, so nobody writes it
+			return // no hops are left, so it is never sent
 		}
 		again, err := delegation.Read(delegation.AppendMetadata(nil, meta, e), nil, delegation.Store(nil, e))
 		if err != nil || !cmp.Equal(e, again) {

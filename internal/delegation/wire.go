@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// The names in metadata.
+// Names in metadata.
 const (
 	prefix      = "parley."
 	keyChain    = prefix + "chain"
@@ -25,7 +25,7 @@ const (
 	keyDeadline = prefix + "deadline"
 )
 
-// The headers, as service parameters are spelled (specification §3.2.6).
+// Headers, in the spelling of service parameters (specification §3.2.6).
 const (
 	headChain    = "x-parley-chain"
 	headHops     = "x-parley-hops"
@@ -33,10 +33,11 @@ const (
 	headDeadline = "x-parley-deadline"
 )
 
-// layout is how a deadline is written: a timestamp of the protocol (specification §5.6.1).
+// layout is the format of a deadline: a timestamp of the protocol (specification §5.6.1).
 const layout = "2006-01-02T15:04:05.000Z"
 
-// Param returns the service parameter that a header is, or "" if it belongs to no errand.
+// Param returns the service parameter of a header, or "" if the header does not belong to an
+// errand.
 func Param(header string) string {
 	if len(header) < len(headHops) || !strings.EqualFold(header[:len("x-parley-")], "x-parley-") {
 		return ""
@@ -49,9 +50,9 @@ func Param(header string) string {
 	return ""
 }
 
-// Read returns the errand that came with a message: in the metadata of the request or of
-// the message, and in service parameters. Each may be nil. It returns nil if there is
-// none, and an error that names the field for what is no errand.
+// Read returns the errand of a message, from the metadata of the request and of the message,
+// and from service parameters. Each may be nil. It returns nil if there is none. For a
+// malformed errand the error names the field.
 func Read(metadata, message []byte, params map[string][]string) (*Errand, error) {
 	if !mentioned(metadata, message, params) {
 		return nil, nil
@@ -88,8 +89,7 @@ func mentioned(metadata, message []byte, params map[string][]string) bool {
 	return bytes.Contains(metadata, mark) || bytes.Contains(message, mark)
 }
 
-// Stored returns the errand that Store has put into service parameters; nil if there is
-// none.
+// Stored returns the errand that Store has put into service parameters; nil if there is none.
 func Stored(params map[string][]string) *Errand {
 	if !mentioned(nil, nil, params) {
 		return nil
@@ -103,7 +103,7 @@ func Stored(params map[string][]string) *Errand {
 
 func unsaid() Errand { return Errand{Hops: math.MaxInt32, Budget: math.MaxInt32} }
 
-// ofMessage returns the metadata of a message if an errand may be in it.
+// ofMessage returns the metadata of a message if it may contain an errand.
 func ofMessage(message []byte) []byte {
 	if !bytes.Contains(message, []byte(`"`+prefix)) {
 		return nil
@@ -111,7 +111,7 @@ func ofMessage(message []byte) []byte {
 	return rawjson.Member(message, "metadata")
 }
 
-// readMetadata makes e stricter by what a metadata object says.
+// readMetadata restricts e by the errand in a metadata object.
 func readMetadata(e *Errand, where string, obj []byte) (said bool, err error) {
 	if !bytes.Contains(obj, []byte(`"`+prefix)) {
 		return false, nil
@@ -140,7 +140,7 @@ func readMetadata(e *Errand, where string, obj []byte) (said bool, err error) {
 	return said, nil
 }
 
-// readParams makes e stricter by what service parameters say.
+// readParams restricts e by the errand in service parameters.
 func readParams(e *Errand, params map[string][]string) (said bool, err error) {
 	if len(params) == 0 {
 		return false, nil
@@ -169,7 +169,7 @@ func readParams(e *Errand, params map[string][]string) (said bool, err error) {
 	return said, nil
 }
 
-// wrong is the error for a field with something else than an errand in it.
+// wrong returns the error for a field with an invalid value.
 func wrong(field, key string) error {
 	what := "is no number from 0 to 2147483647"
 	switch key {
@@ -196,7 +196,7 @@ func chainOf(v []byte) ([]string, bool) {
 	return names(list)
 }
 
-// names returns the names of a chain, without the space around them.
+// names returns the names of a chain without surrounding space; false if one is invalid.
 func names(list []string) ([]string, bool) {
 	if len(list) > MaxChain {
 		return nil, false
@@ -212,7 +212,7 @@ func names(list []string) ([]string, bool) {
 	return chain, true
 }
 
-// nameable reports whether s can stand in a chain.
+// nameable reports whether s is a valid name in a chain.
 func nameable(s string) bool {
 	if s == "" || len(s) > MaxName {
 		return false
@@ -247,8 +247,8 @@ func (e *Errand) fields(set func(key, value string)) {
 	}
 }
 
-// Store puts e into service parameters, in place of one that is there. It returns p, or a
-// new map if it is nil.
+// Store puts e into service parameters, replacing any errand in them. It returns p, or a new
+// map if p is nil.
 func Store(p map[string][]string, e *Errand) map[string][]string {
 	if p == nil {
 		p = make(map[string][]string, 4)
@@ -258,15 +258,15 @@ func Store(p map[string][]string, e *Errand) map[string][]string {
 	return p
 }
 
-// Strip takes an errand out of service parameters.
+// Strip removes an errand from service parameters.
 func Strip(p map[string][]string) {
 	for _, key := range [...]string{headChain, headHops, headBudget, headDeadline} {
 		delete(p, key)
 	}
 }
 
-// AppendMetadata appends a metadata object with e and the members of meta, which may be
-// nil, but for those of another errand.
+// AppendMetadata appends a metadata object with e and the members of meta, without those of
+// another errand. meta may be nil.
 func AppendMetadata(dst, meta []byte, e *Errand) []byte {
 	dst = append(rawjson.AppendString(append(dst, '{'), keyHops), ':')
 	dst = strconv.AppendInt(dst, int64(e.Hops), 10)
@@ -301,12 +301,12 @@ func AppendMetadata(dst, meta []byte, e *Errand) []byte {
 
 type errandKey struct{}
 
-// With returns a context whose requests carry e.
+// With returns a context whose outgoing requests carry e.
 func With(ctx context.Context, e *Errand) context.Context {
 	return context.WithValue(ctx, errandKey{}, e)
 }
 
-// Inject puts the errand of ctx, if it has one, into the header of a request.
+// Inject adds the errand of ctx, if there is one, to the header of a request.
 func Inject(ctx context.Context, h http.Header) {
 	if e, ok := ctx.Value(errandKey{}).(*Errand); ok {
 		e.fields(func(key, value string) { h[http.CanonicalHeaderKey(key)] = []string{value} })
