@@ -1,22 +1,21 @@
-// Package ratelimit bounds how much one caller may ask of a hub: requests per second,
-// with bursts, and bytes of requests per second.
+// Package ratelimit limits the requests of one caller: requests per second, with bursts, and
+// bytes of requests per second.
 //
-// A [Limiter] keeps a bucket per caller. A request takes one token; tokens come
-// back at the configured rate, up to the burst. Bytes are counted once they have
-// been read, so a request may take more than is there: the caller is then in debt,
-// and refused until the debt is paid.
+// A [Limiter] keeps a bucket per caller. A request consumes one token; tokens accrue at the
+// configured rate, up to the burst. Bytes are counted after they were read, so a request may
+// consume more than is available: the caller is then in debt, and refused until the debt is
+// paid.
 //
 // # Guarantees
 //
-// A refusal says when to come back, and a caller who waits that long is served
-// unless it has asked for something else meanwhile. What is refused is not counted,
-// so a caller who tries too often is not locked out. Memory is bounded: a full
-// bucket says nothing and is forgotten.
+// A refusal names the time after which to retry, and a caller that waits that long is served,
+// unless it has sent other requests meanwhile. Refused requests are not counted, so that a
+// caller that retries too often is not locked out. Memory is bounded: a full bucket is removed.
 //
 // # What it does not promise
 //
-// It knows one process. A caller with many callers behind it, such as a gateway, is
-// one caller here; so are all anonymous ones.
+// Limits apply to one process. A gateway with many users counts as one caller, and so do all
+// anonymous callers together.
 //
 // # Concurrency
 //

@@ -3,7 +3,7 @@ package ratelimit
 // MaxCallers is maxCallers.
 const MaxCallers = maxCallers
 
-// Callers returns how many callers l knows.
+// Callers returns the number of callers that l remembers.
 func Callers(l *Limiter) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,49 +10,49 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Config says how much is allowed. The zero Config allows everything.
+// Config is the rate limit of a caller. The zero Config allows everything.
 type Config struct {
-	// Requests is how many requests one caller may make per second, on average. Zero
-	// or less does not limit.
+	// Requests is the average number of requests per second of one caller. Zero or less means
+	// no limit.
 	Requests float64
-	// Burst is how many requests may come at once after a pause. Zero or less means
+	// Burst is the number of requests that may come at once after a pause. Zero or less means
 	// twice Requests, and at least one.
 	Burst int
-	// Bytes is how many bytes of requests one caller may send per second, on average,
-	// and at once after a pause. Zero or less does not limit.
+	// Bytes is the average number of bytes of requests per second of one caller, and the number
+	// that may come at once after a pause. Zero or less means no limit.
 	Bytes int64
 }
 
-// maxCallers bounds the callers that are known at one time.
+// maxCallers limits the number of callers remembered.
 const maxCallers = 1 << 16
 
-// Limiter counts what callers ask for.
+// Limiter counts the requests of callers.
 type Limiter struct {
 	cfg Config
 
 	mu      sync.Mutex // guards the fields below
 	callers map[task.Owner]*caller
-	// sweepAt is the number of callers at which the idle ones are forgotten.
+	// sweepAt is the number of callers at which idle ones are removed.
 	sweepAt int
 }
 
-// caller is what one caller has left.
+// caller is the remaining allowance of one caller.
 type caller struct {
 	requests, bytes bucket
 }
 
-// bucket holds tokens as they were at a moment; below zero is a debt.
+// bucket holds the tokens at a time; a negative number is a debt.
 type bucket struct {
 	tokens float64
 	at     time.Time
 }
 
-// minSweep is the least number of callers to look through for idle ones.
+// minSweep is the minimum of sweepAt.
 const minSweep = 1024
 
 // New returns a Limiter for cfg, or nil if cfg allows everything.
 func New(cfg Config) *Limiter {
-	if !(cfg.Requests > 0) && cfg.Bytes <= 0 { // NaN does not limit either
+	if !(cfg.Requests > 0) && cfg.Bytes <= 0 { // NaN means no limit, too
 		return nil
 	}
 	if cfg.Burst <= 0 {
@@ -62,8 +62,8 @@ func New(cfg Config) *Limiter {
 }
 
 // Request counts a request of a caller, before it is read. The error wraps
-// apierror.ErrExhausted and says when to come back: the caller asks too often, or is in
-// debt for the bytes of earlier requests.
+// apierror.ErrExhausted, with the time after which to retry: the caller sends too many
+// requests, or is in debt for the bytes of earlier requests.
 func (l *Limiter) Request(who task.Owner) error {
 	if l == nil {
 		return nil
@@ -86,9 +86,9 @@ func (l *Limiter) Request(who task.Owner) error {
 	return nil
 }
 
-// Bytes counts n bytes that were read from a caller. The error wraps
-// apierror.ErrExhausted: other requests of the caller have used up what was left when
-// this one began, and n was not counted.
+// Bytes counts n bytes read from a caller. The error wraps apierror.ErrExhausted: concurrent
+// requests of the caller have used up the allowance since this one began; n is not counted
+// then.
 func (l *Limiter) Bytes(who task.Owner, n int) error {
 	if l == nil || l.cfg.Bytes <= 0 {
 		return nil
@@ -104,7 +104,7 @@ func (l *Limiter) Bytes(who task.Owner, n int) error {
 	return nil
 }
 
-// inDebt returns an error if c has sent more bytes than it may.
+// inDebt returns an error if c has sent more bytes than allowed.
 func (l *Limiter) inDebt(c *caller, now time.Time) error {
 	rate := float64(l.cfg.Bytes)
 	if l.cfg.Bytes <= 0 {
@@ -116,8 +116,7 @@ func (l *Limiter) inDebt(c *caller, now time.Time) error {
 	return nil
 }
 
-// fill adds the tokens that have come since the last time, and returns how many
-// there are.
+// fill adds the tokens accrued since the last call, and returns the new number.
 func (b *bucket) fill(now time.Time, rate, most float64) float64 {
 	if b.at.IsZero() {
 		b.tokens = most
@@ -133,13 +132,13 @@ func (b *bucket) full(now time.Time, rate, most float64) bool {
 	return b.at.IsZero() || b.tokens+rate*now.Sub(b.at).Seconds() >= most
 }
 
-// moment is the time, in seconds, that is not waited for: rounding may make it up.
+// moment is a debt, in seconds, that is ignored as a possible rounding error.
 const moment = 1e-8
 
-// maxRetry bounds what a caller is told to wait.
+// maxRetry limits the retry time given to a caller.
 const maxRetry = time.Hour
 
-// refuse says that a caller is so many seconds too early.
+// refuse returns the error for a caller that must wait for late seconds.
 func refuse(late float64, what string, most float64) error {
 	wait := maxRetry
 	if late < maxRetry.Seconds() {
@@ -152,7 +151,7 @@ func refuse(late float64, what string, most float64) error {
 	}
 }
 
-// caller returns what who has left, making room if there are many callers.
+// caller returns the allowance of a caller, and removes others if there are too many.
 func (l *Limiter) caller(who task.Owner, now time.Time) *caller {
 	if c := l.callers[who]; c != nil {
 		return c
@@ -165,8 +164,8 @@ func (l *Limiter) caller(who task.Owner, now time.Time) *caller {
 	return c
 }
 
-// sweep forgets the callers whose buckets are full. If that leaves too many, some
-// others are forgiven, so many that the next sweep is far away.
+// sweep removes the callers whose buckets are full. If too many callers remain, it removes
+// others, enough to postpone the next sweep.
 func (l *Limiter) sweep(now time.Time) {
 	for who, c := range l.callers {
 		if c.requests.full(now, l.cfg.Requests, float64(l.cfg.Burst)) &&

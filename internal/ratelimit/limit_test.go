@@ -15,8 +15,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// retry returns when a refused caller may come back, and fails the test if err is
-// no refusal.
+// retry returns the retry time of a refusal, and fails the test if err is not a refusal.
 func retry(t *testing.T, err error) time.Duration {
 	t.Helper()
 	var f *apierror.Error
@@ -39,8 +38,8 @@ func TestNothingIsLimited(t *testing.T) {
 	}
 }
 
-// A caller has its burst at once, then the rate; what it is told to wait is enough,
-// and not more than it needs.
+// A caller has its burst at once, then the rate; the retry time is sufficient and not longer
+// than necessary.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -50,7 +49,7 @@ func TestRequests(t *testing.T) {
 				t.Fatalf("request %d: %v", i, err)
 			}
 		}
-		for range 10 { // what is refused does not count
+		for range 10 { // refused requests are not counted
 			if wait := retry(t, l.Request("ann")); wait < 250*time.Millisecond || wait > 251*time.Millisecond {
 				t.Fatalf("RetryAfter = %v, want 250ms", wait)
 			}
@@ -63,7 +62,7 @@ func TestRequests(t *testing.T) {
 			t.Errorf("after the wait: %v", err)
 		}
 		retry(t, l.Request("ann"))
-		time.Sleep(time.Hour) // no more than the burst is saved up
+		time.Sleep(time.Hour) // no more than the burst accrues
 		for i := range 3 {
 			if err := l.Request("ann"); err != nil {
 				t.Fatalf("request %d after a pause: %v", i, err)
@@ -89,7 +88,7 @@ func TestDefaultBurst(t *testing.T) {
 	})
 }
 
-// A request may be larger than what is left, and is paid for afterwards.
+// A request may be larger than the allowance, and is paid for afterwards.
 func TestBytes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -101,7 +100,7 @@ func TestBytes(t *testing.T) {
 		if wait < 3*time.Second || wait > 3001*time.Millisecond {
 			t.Errorf("RetryAfter = %v, want 3s", wait)
 		}
-		retry(t, l.Bytes("ann", 1)) // one that had begun before
+		retry(t, l.Bytes("ann", 1)) // a request that had begun before
 		if err := errors.Join(l.Request("bob"), l.Bytes("bob", 1)); err != nil {
 			t.Errorf("another caller is refused: %v", err)
 		}
@@ -112,7 +111,7 @@ func TestBytes(t *testing.T) {
 	})
 }
 
-// A rate that is never reached again is not an endless wait.
+// A very low rate gives a bounded retry time.
 func TestLongWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -126,8 +125,7 @@ func TestLongWait(t *testing.T) {
 	})
 }
 
-// Callers who have been quiet for a while are forgotten; those who have not are
-// remembered, up to a bound.
+// Idle callers are removed; active ones are remembered, up to a limit.
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -156,7 +154,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	})
 }
 
-// Side by side, callers get exactly what they may have.
+// Concurrent requests get exactly the allowance.
 func TestSideBySide(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
