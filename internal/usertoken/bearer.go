@@ -1,20 +1,20 @@
-// Package usertoken carries a caller's own token through one call, for the few agents that are
-// to get it.
+// Package usertoken carries a caller's own token through one call, to the few agents that are
+// allowed to receive it.
 //
 // # What it is
 //
-// Whoever authenticates calls makes a [Slot] with [Collect] if somebody may want the token;
-// the authenticator leaves it there with [Found]. The hub hands it to the run of the
-// message with [With], and who calls on reads it with [From].
+// The server creates a [Slot] with [Collect] if the token may be needed; the authenticator
+// stores the token in it with [Found]. The hub passes the token to the run of the message with
+// [With], and outgoing calls read it with [From].
 //
 // # Guarantees
 //
-// A [Token] is never shown: not printed, not logged, not encoded. It is in memory only, as
-// long as the call or the run that it came for.
+// A [Token] is never printed, logged or encoded. It is held in memory only, for the duration of
+// its call or run.
 //
 // # What it does not promise
 //
-// Memory is not wiped. Whoever runs in the process can call [From].
+// Memory is not wiped. Any code in the process can call [From].
 //
 // # Concurrency
 //
@@ -22,7 +22,7 @@
 //
 // # Testing
 //
-// Everything here is a pure function.
+// All functions are pure.
 package usertoken
 
 import (
@@ -30,13 +30,13 @@ import (
 	"log/slog"
 )
 
-// Token is a token that a caller has shown. The zero Token is none.
+// Token is a token sent by a caller. The zero Token means none.
 type Token struct{ text *string }
 
-// hidden stands for a token wherever one is shown.
+// hidden is the text form of every token.
 const hidden = "[token]"
 
-// New returns the token with a text; that of an empty text is none.
+// New returns a Token with a text; the zero Token if text is empty.
 func New(text string) Token {
 	if text == "" {
 		return Token{}
@@ -44,8 +44,8 @@ func New(text string) Token {
 	return Token{&text}
 }
 
-// Reveal returns the text of the token, empty if there is none. It is for the header of a
-// request alone.
+// Reveal returns the text of the token; empty if there is none. Use it only for the header of a
+// request.
 func (t Token) Reveal() string {
 	if t.text == nil {
 		return ""
@@ -65,10 +65,10 @@ func (Token) LogValue() slog.Value { return slog.StringValue(hidden) }
 // MarshalJSON does not show the token.
 func (Token) MarshalJSON() ([]byte, error) { return []byte(`"` + hidden + `"`), nil }
 
-// Slot is where an authenticator leaves the token of a call.
+// Slot receives the token of a call from the authenticator.
 type Slot struct{ token Token }
 
-// Token returns what was left; the zero Token if nothing was.
+// Token returns the stored token; the zero Token if there is none.
 func (s *Slot) Token() Token { return s.token }
 
 type (
@@ -76,19 +76,19 @@ type (
 	tokenKey struct{}
 )
 
-// Collect returns a context for an authenticator that leaves the token in s.
+// Collect returns a context in which the authenticator stores the token in s.
 func Collect(ctx context.Context, s *Slot) context.Context {
 	return context.WithValue(ctx, slotKey{}, s)
 }
 
-// Found leaves a token that was found good, if somebody wants it.
+// Found stores a verified token in the Slot of ctx, if there is one.
 func Found(ctx context.Context, text string) {
 	if s, _ := ctx.Value(slotKey{}).(*Slot); s != nil {
 		s.token = New(text)
 	}
 }
 
-// With returns a context with a token; ctx itself if there is none.
+// With returns a context with a token; ctx itself if t is the zero Token.
 func With(ctx context.Context, t Token) context.Context {
 	if t == (Token{}) {
 		return ctx
