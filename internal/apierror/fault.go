@@ -1,12 +1,11 @@
-// Package apierror is what a caller may be told about an error.
+// Package apierror defines the errors whose text may be sent to callers.
 //
-// The engine and the decoders return errors that wrap one of the SDK's sentinels
-// (a2a.ErrTaskNotFound and the like) or one of the few here. An [Error] adds the
-// words, the fields and the metadata that a binding may write to the wire. Any
-// other error leaves the process as "internal error" with a reference; its text
-// stays in the log.
+// The engine and the decoders return errors that wrap a sentinel of the SDK
+// (a2a.ErrTaskNotFound and the like) or one of this package. An [Error] adds the message, the
+// fields and the metadata that a binding may send. Any other error is sent as "internal error"
+// with a reference; its text is only logged.
 //
-// Only bindings know codes; package dialect holds the table.
+// Error codes are defined by the bindings; package dialect has the table.
 package apierror
 
 import (
@@ -15,42 +14,42 @@ import (
 	"time"
 )
 
-// Sentinels beside those of the SDK.
+// Sentinels in addition to those of the SDK.
 var (
-	// ErrUnavailable: the hub cannot do this now and a later try may succeed.
+	// ErrUnavailable means that the hub cannot perform the request now, and a later attempt may
+	// succeed.
 	ErrUnavailable = errors.New("unavailable")
-	// ErrExhausted: the caller has used up a limit.
+	// ErrExhausted means that the caller has reached a limit.
 	ErrExhausted = errors.New("resource exhausted")
-	// ErrTooLarge: the request is larger than the hub accepts.
+	// ErrTooLarge means that the request is larger than the hub accepts.
 	ErrTooLarge = errors.New("request too large")
-	// ErrMediaType: the content type of the request itself is not served.
+	// ErrMediaType means that the content type of the request is not supported.
 	ErrMediaType = errors.New("unsupported media type")
-	// ErrKeyReused: the caller's idempotency key names another request.
+	// ErrKeyReused means that the caller's idempotency key belongs to another request.
 	ErrKeyReused = errors.New("idempotency key reused")
-	// ErrDeadline: the hub gave up waiting.
+	// ErrDeadline means that the hub stopped waiting.
 	ErrDeadline = errors.New("deadline exceeded")
 )
 
-// Violation names one field of a request and what is wrong with it.
+// Violation is an error in one field of a request.
 type Violation struct {
-	// Field is the path of the field as the caller wrote it, such as
-	// "message.parts[0]".
+	// Field is the path of the field as written by the caller, such as "message.parts[0]".
 	Field string
-	// Problem is a sentence for a person.
+	// Problem describes the error in a sentence.
 	Problem string
 }
 
-// Error is an error whose message was written for the caller.
+// Error is an error with a message for the caller.
 type Error struct {
-	// Err is the sentinel that decides code and reason. It must not be nil.
+	// Err is the sentinel that determines code and reason. It must not be nil.
 	Err error
-	// Message is shown to the caller. If empty, the sentinel's own text is.
+	// Message is sent to the caller. If empty, the text of Err is sent.
 	Message string
-	// Violations name the fields that are wrong.
+	// Violations list the invalid fields.
 	Violations []Violation
-	// Meta goes into ErrorInfo.metadata.
+	// Meta is sent as ErrorInfo.metadata.
 	Meta map[string]string
-	// RetryAfter tells the caller when to try again; zero says nothing.
+	// RetryAfter is the time after which the caller may retry; zero sends none.
 	RetryAfter time.Duration
 }
 
@@ -80,7 +79,7 @@ func Field(sentinel error, field, format string, args ...any) *Error {
 	}
 }
 
-// With returns e with a further entry in its metadata.
+// With adds an entry to the metadata of e and returns e.
 func (e *Error) With(key, value string) *Error {
 	if e.Meta == nil {
 		e.Meta = make(map[string]string, 1)
