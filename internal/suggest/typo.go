@@ -1,19 +1,18 @@
-// Package suggest finds the word that somebody may have meant.
+// Package suggest finds the word that a user has probably meant.
 //
-// [Nearest] compares a word with the words that there are, by how many letters must be
-// put in, taken out, changed or swapped. It suggests nothing where all of them are too far away.
-// Long words are not compared: nobody mistypes a page of text, and a caller who sends
-// one is not worth the time.
+// [Nearest] compares a misspelt word with the valid words by their edit distance: the number of
+// letters to insert, delete, change or swap. It suggests nothing if all words are too
+// different. Long words are not compared, because they are no typing errors and would cost too
+// much time.
 package suggest
 
 import "strings"
 
-// most is the length of the longest word that is compared.
+// most is the maximum length of a compared word.
 const most = 64
 
-// Nearest returns the one of words that is most like word, the first of several, or
-// nothing if none is like it. How words are written does not count: the case of letters,
-// dashes and underscores.
+// Nearest returns the entry of words that is most similar to word, the first one of several, or
+// "" if none is similar. It ignores case, dashes and underscores.
 func Nearest(word string, words []string) string {
 	best, least := "", 1+len(word)/3
 	plain := plain(word)
@@ -25,8 +24,8 @@ func Nearest(word string, words []string) string {
 	return best
 }
 
-// distance is Distance to a word as it is written; it gives up where that is clear to be
-// enough.
+// distance is Distance to a word as written; it stops early and returns enough if the distance
+// is at least that.
 func distance(plainWord, w string, enough int) int {
 	if len(w) > 2*most || len(w) >= 2*(len(plainWord)+enough)+most {
 		return enough
@@ -38,14 +37,14 @@ func distance(plainWord, w string, enough int) int {
 	return Distance(plainWord, w)
 }
 
-// plain makes words comparable that differ in their way of writing only.
+// plain removes differences of case, dashes, underscores and spaces.
 func plain(s string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(s))
 }
 
-// Distance is how many bytes must be put in, taken out, changed, or swapped with the
-// next one, to make b of a, if nothing is done twice at one place. If a is long, it is the
-// length of a.
+// Distance returns the number of bytes to insert, delete, change, or swap with the next one, to
+// turn a into b, with at most one edit per position. If a is too long, it returns the length of
+// a.
 func Distance(a, b string) int {
 	if len(a) > most {
 		return len(a)

@@ -35,8 +35,8 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// A distance is none of a word to itself, at most the longer length, and the same both
-// ways.
+// The distance of a word to itself is zero, a distance is at most the longer length, and it is
+// symmetric.
 func TestDistance(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
