@@ -33,7 +33,8 @@ func below(t *testing.T, dir string) (names []string) {
 }
 
 // TestFullDisk stores parts on small disks until there is no room for the bytes, or for one of
-// the names: what is refused leaves nothing, what is there can be read, and with room it works.
+// the names. A refused part leaves no files, stored parts remain readable, and puts succeed
+// again once there is room.
 func TestFullDisk(t *testing.T) {
 	for room := 8; room < 24; room++ {
 		t.Run(fmt.Sprint("files ", room), func(t *testing.T) {
@@ -75,7 +76,7 @@ func fullDisk(t *testing.T, disk string, size int) {
 		}
 	}
 	if len(stored) == 0 {
-		return // not even one fits
+		return // not even one part fits
 	}
 	if err := unix.Mount("tmpfs", disk, "tmpfs", unix.MS_REMOUNT, "size=8m,nr_inodes=1000"); err != nil {
 		t.Fatal(err)
@@ -89,8 +90,8 @@ func fullDisk(t *testing.T, disk string, size int) {
 	}
 }
 
-// TestLimitOfFiles has a process whose files may not be larger (ulimit -f): a part that is
-// larger is refused, and the process goes on.
+// TestLimitOfFiles runs a process with a limit on file sizes (ulimit -f): a larger part is
+// refused, and the process continues.
 func TestLimitOfFiles(t *testing.T) {
 	const name = "PARLEY_TEST_LIMIT"
 	if os.Getenv(name) == "" {

@@ -1,40 +1,37 @@
-// Package blobstore keeps the large parts of tasks in files, and puts references in their
-// place.
+// Package blobstore stores the large parts of tasks in files, and replaces them by references.
 //
 // # What it is
 //
-// A [Store] is a folder of contents by the SHA-256 of their bytes. A [Keeper] reads the
-// v1.0 JSON of messages and artifacts: [Keeper.Shed] stores the bytes of parts that are
-// large and leaves a part with a url; [Keeper.Fill] puts the bytes back for executors.
+// A [Store] is a folder of contents named by the SHA-256 of their bytes. A [Keeper] processes
+// the v1.0 JSON of messages and artifacts: [Keeper.Shed] stores the bytes of large parts and
+// replaces them by a url; [Keeper.Fill] restores the bytes for executors.
 //
 // # Guarantees
 //
-// A content belongs to the task that has it: each task has references of its own, and
-// nobody gets a content but by a reference. The same bytes in several tasks of one owner
-// are one file. Those of another owner are another file, even if they are the same, so that
-// nobody learns from the time that storing takes what others have.
+// A content is accessible only through a task that has a reference to it. Equal bytes in
+// several tasks of one owner share one file. Equal bytes of another owner are a separate file,
+// so that the duration of storing reveals nothing about the contents of other owners.
 //
-// What [Store.Put] returns is on the disk, with its name: an entry that names a part is
-// written after that. Whatever happens to the process in between, a part without an entry is
-// removed by a later [Store.Sweep], and only after a grace time.
+// A part returned by [Store.Put] is durable, including its name, before an entry that names it
+// is written. If the process ends in between, a later [Store.Sweep] removes the part without an
+// entry, after a grace time.
 //
-// The parts of a task are kept for a time after it has ended, which is said in the
-// reference. Then Sweep removes them; a content goes with the last reference to it.
+// The parts of a task are kept for a time after its end, which is stored in the reference. Then
+// Sweep removes them; a content is removed together with its last reference.
 //
 // # What it does not promise
 //
-// The files are as the system keeps them: they are not encrypted, and their bytes are not
-// compared with their names when they are read. One that somebody else removes is
-// [ErrLost]. What is known of each part is held in memory, about 300 bytes, and read from
-// the folder when it is opened.
+// Files are not encrypted, and their bytes are not verified against their names when they are
+// read. A file that was deleted from outside is reported as [ErrLost]. The description of each
+// part is held in memory, about 300 bytes, and read from the folder at Open.
 //
 // # Concurrency
 //
-// All methods are safe for concurrent use. Whoever opens a folder sees to it that nobody else
-// does. Files are written side by side; their names are changed one after the other.
+// All methods are safe for concurrent use. The caller of Open must ensure that no other process
+// uses the folder. Files are written concurrently; their names are changed one after the other.
 //
 // # Testing
 //
-// The tests use real folders. Those of internal/engine kill a process between the file and
-// its entry, and after the entry; those of internal/cli the whole program.
+// The tests use real folders. Those of internal/engine kill a process between the file and its
+// entry, and after the entry; those of internal/cli kill the whole program.
 package blobstore

@@ -20,19 +20,18 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// The folder has two below it: what is being written, and the owners. A content has a folder
-// in that of its owner, together with the references to it, one a task.
+// The folder has two subfolders: files being written, and owners. A content has a folder in
+// that of its owner, together with its references, one per task.
 const (
 	tempFolder  = "new"
 	ownerFolder = "owners"
 	contentName = "content"
-	// refSuffix ends the name of a reference that an entry names, newSuffix of one of
-	// which that is not known.
+	// refSuffix ends the name of a confirmed reference, newSuffix that of a pending one.
 	refSuffix = ".json"
 	newSuffix = ".new"
 )
 
-// refFile is a reference as its file has it.
+// refFile is the file form of a reference.
 type refFile struct {
 	Owner     task.Owner `json:"owner"`
 	Task      a2a.TaskID `json:"task"`
@@ -43,7 +42,7 @@ type refFile struct {
 	Stored    time.Time  `json:"stored"`
 }
 
-// nameOf returns a name for what may hold any character and be of any length.
+// nameOf returns a valid file name for an arbitrary text.
 func nameOf(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:16])
@@ -65,7 +64,7 @@ func (s *Store) ref(f file, k Key, pending bool) string {
 	return filepath.Join(s.folder(f), nameOf(string(k.Task))+suffix)
 }
 
-// write writes the bytes of r to a file of its own, and notes their size and digest in p.
+// write writes the bytes of r to a temporary file, and sets their size and digest in p.
 func (s *Store) write(p *Part, r io.Reader) (path string, err error) {
 	f, err := os.CreateTemp(filepath.Join(s.path, tempFolder), "part-*")
 	if err != nil {
@@ -83,7 +82,7 @@ func (s *Store) write(p *Part, r io.Reader) (path string, err error) {
 	return f.Name(), nil
 }
 
-// moveLocked gives a file that was written the name of a content.
+// moveLocked renames a temporary file to its content.
 func (s *Store) moveLocked(temp string, f file) error {
 	folder := s.folder(f)
 	err := os.MkdirAll(folder, 0o700)
@@ -114,7 +113,7 @@ func (s *Store) writeRef(k Key, p *Part) error {
 // load reads the folder.
 func (s *Store) load() error {
 	temp := filepath.Join(s.path, tempFolder)
-	if err := os.RemoveAll(temp); err != nil { // nothing there was ever complete
+	if err := os.RemoveAll(temp); err != nil { // its files are always incomplete
 		return err
 	}
 	for _, dir := range []string{temp, filepath.Join(s.path, ownerFolder)} {
@@ -142,7 +141,7 @@ func (s *Store) load() error {
 	return nil
 }
 
-// loadContent reads the references to a content. One without any was never told of.
+// loadContent reads the references to a content. A content without references is removed.
 func (s *Store) loadContent(f file) error {
 	names, err := os.ReadDir(s.folder(f))
 	if err != nil {
@@ -181,7 +180,7 @@ func (s *Store) loadRef(f file, name string, pending bool) error {
 	return nil
 }
 
-// full tells apart what the hub knows about disks.
+// full classifies disk errors.
 func full(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

@@ -14,13 +14,14 @@ import (
 )
 
 const (
-	// DefaultMax is the largest part that is stored, in bytes, where a Keeper does not say it.
+	// DefaultMax is the default maximum size of a stored part, in bytes.
 	DefaultMax = 64 << 20
-	// MaxFill is how many bytes Fill puts into one text at the most.
+	// MaxFill limits the number of bytes that Fill puts into one text.
 	MaxFill = 64 << 20
-	// Place is where hubs serve parts: it stands before the id of the task and the digest.
+	// Place is the path at which hubs serve parts, followed by the id of the task and the
+	// digest.
 	Place = "/v1/parts/"
-	// Mark is the member of a reference's metadata that says what it refers to.
+	// Mark is the metadata member of a part that describes its reference.
 	Mark = "parley.part"
 )
 
@@ -29,31 +30,31 @@ type Reference struct {
 	SHA256 string `json:"sha256"`
 	// Size is the number of bytes.
 	Size int64 `json:"size"`
-	// Keep is how many seconds the part is kept after its task has ended.
+	// Keep is the number of seconds for which the part is kept after the end of its task.
 	Keep int64 `json:"keptSeconds"`
 }
 
-// Keeper puts references in the place of large parts, and back. All its texts are valid
-// v1.0 JSON of messages and artifacts, which have their parts in a member of that name.
+// Keeper replaces large parts by references, and references by their bytes. All texts are valid
+// v1.0 JSON of messages or artifacts, with their parts in the member "parts".
 type Keeper struct {
 	Store *Store
-	// Base is the address of the hub, to which Place is added.
+	// Base is the address of the hub, without Place.
 	Base string
 	// Threshold is the size, in bytes, above which a part is stored. It must be positive.
 	Threshold int64
-	// Max is the largest part that is stored, in bytes. Zero means DefaultMax.
+	// Max is the maximum size of a stored part, in bytes. Zero means DefaultMax.
 	Max int64
 }
 
-// Held are parts that were put for one text and of whose entry nothing is known yet.
+// Held are the parts put for one text whose entry is not written yet.
 type Held struct {
 	store *Store
 	key   Key
 	all   []Digest
 }
 
-// Keep says that the entry is there, Drop that it is not, and Leave that this is not known.
-// One of them is called, once.
+// Keep reports that the entry was written, Drop that it was not, and Leave that this is
+// unknown. Exactly one of them must be called, once.
 func (h *Held) Keep() { h.each((*Store).Keep) }
 
 // Drop is described at Keep.
@@ -69,7 +70,7 @@ func (h *Held) each(f func(*Store, Key, Digest)) {
 	h.all = nil
 }
 
-// Begin returns what the parts of a change of the task k are noted in.
+// Begin returns an empty Held for a change of a task.
 func (k *Keeper) Begin(key Key) *Held { return &Held{store: k.Store, key: key} }
 
 // max returns Max or its default.
@@ -80,10 +81,10 @@ func (k *Keeper) max() int64 {
 	return DefaultMax
 }
 
-// Shed returns body with references in the place of large parts; body itself if there are
-// none. The parts are noted in h. A problem with one part is a *PartError. With link set, a
-// reference to a part of another task of the owner becomes one of the task, too, and one that
-// cannot be had is a problem; whether the caller may read them is asked before, see Addresses.
+// Shed returns body with references in place of large parts; body itself if there are none.
+// Stored parts are added to h. An error about one part is a *PartError. With link set,
+// references to parts of other tasks of the owner are linked to the task, and a failure is an
+// error. The caller must check before whether these parts may be read, see Addresses.
 func (k *Keeper) Shed(h *Held, body []byte, link bool) ([]byte, error) {
 	if int64(len(body)) <= k.Threshold && !Mentions(body) {
 		return body, nil
@@ -96,7 +97,7 @@ func (k *Keeper) Shed(h *Held, body []byte, link bool) ([]byte, error) {
 	return out, nil
 }
 
-// Check returns a *PartError if a text has a part that is larger than what is stored.
+// Check returns a *PartError if a text has a part that exceeds the maximum size.
 func (k *Keeper) Check(body []byte) error {
 	if int64(len(body)) <= max(k.max(), k.Threshold) {
 		return nil
@@ -113,7 +114,7 @@ func (k *Keeper) Check(body []byte) error {
 	return err
 }
 
-// Addresses returns the tasks whose parts a text refers to, by the places of the parts that do.
+// Addresses returns the tasks to whose parts a text refers, by the index of the referring part.
 func (k *Keeper) Addresses(body []byte) map[int]a2a.TaskID {
 	if !Mentions(body) {
 		return nil
@@ -129,9 +130,9 @@ func (k *Keeper) Addresses(body []byte) map[int]a2a.TaskID {
 	return found
 }
 
-// Fill returns body with the bytes of parts of the task in the place of references to them,
-// MaxFill of them at the most. What cannot be had stays a reference; lost, if not nil, is
-// told of it.
+// Fill returns body with the bytes of the task's parts in place of references to them, at most
+// MaxFill bytes. Parts that cannot be read remain references; lost, if not nil, is called for
+// each of them.
 func (k *Keeper) Fill(key Key, body []byte, lost func(Digest, error)) []byte {
 	if !Mentions(body) {
 		return body
@@ -178,7 +179,7 @@ func (k *Keeper) Names(key Key, body []byte, d Digest) (named bool) {
 	return named
 }
 
-// place is what the address of a part says.
+// place is a parsed address of a part.
 type place struct {
 	task   a2a.TaskID
 	digest Digest
@@ -189,7 +190,7 @@ func (k *Keeper) URL(id a2a.TaskID, d Digest) string {
 	return strings.TrimRight(k.Base, "/") + Place + url.PathEscape(string(id)) + "/" + d.String()
 }
 
-// ParsePlace reads what stands behind Place: the id of a task, escaped, and a digest.
+// ParsePlace parses the path behind Place: the escaped id of a task, and a digest.
 func ParsePlace(tail string) (id a2a.TaskID, d Digest, ok bool) {
 	name, digest, ok := strings.Cut(tail, "/")
 	if !ok || name == "" {
@@ -202,8 +203,8 @@ func ParsePlace(tail string) (id a2a.TaskID, d Digest, ok bool) {
 	return a2a.TaskID(name), d, err == nil
 }
 
-// read reads the JSON of an address. It must be one of this hub, unless it is known to be by
-// its mark: the hub may have had another address.
+// read parses the JSON of an address. It must be an address of this hub, unless it is marked:
+// the hub may have changed its address.
 func (k *Keeper) read(v []byte, marked bool) (place, bool) {
 	s, _ := rawjson.String(v)
 	tail, ok := strings.CutPrefix(s, strings.TrimRight(k.Base, "/")+Place)
@@ -217,7 +218,7 @@ func (k *Keeper) read(v []byte, marked bool) (place, bool) {
 	return place{id, d}, ok
 }
 
-// shedding is the work of one Shed.
+// shedding is the state of one Shed.
 type shedding struct {
 	k       *Keeper
 	held    *Held
@@ -241,8 +242,7 @@ func (s *shedding) part(dst, part []byte) ([]byte, error) {
 	return s.k.appendReference(dst, part, s.held.key.Task, p), nil
 }
 
-// store makes a part of the task of what is large or elsewhere on the hub; nil for other
-// parts.
+// store stores or links a part for the task; nil for other parts.
 func (s *shedding) store(part []byte) (*Part, error) {
 	var p Part
 	var raw, address []byte
@@ -267,7 +267,7 @@ func (s *shedding) store(part []byte) (*Part, error) {
 	return nil, nil
 }
 
-// put stores the bytes of a part that is large.
+// put stores the bytes of a large part; nil for a small one.
 func (s *shedding) put(p *Part, raw []byte) (*Part, error) {
 	size := rawSize(raw)
 	if size <= s.k.Threshold {
@@ -284,7 +284,7 @@ func (s *shedding) put(p *Part, raw []byte) (*Part, error) {
 	return &got, nil
 }
 
-// link makes a part of the task of one of another task of the owner.
+// link links a part of another task of the owner to the task.
 func (s *shedding) link(address []byte) (*Part, error) {
 	at, ok := s.k.read(address, false)
 	if !ok || !s.links {
@@ -297,7 +297,8 @@ func (s *shedding) link(address []byte) (*Part, error) {
 	return &got, nil
 }
 
-// rawSize returns how many bytes padded base64 stands for; v has its quotation marks.
+// rawSize returns the number of bytes that padded base64 encodes; v includes the quotation
+// marks.
 func rawSize(v []byte) int64 {
 	if len(v) < 2 {
 		return 0
@@ -310,11 +311,11 @@ func rawSize(v []byte) int64 {
 	return int64(len(text)/4*3 - pad)
 }
 
-// appendReference appends a part with the address of what is in it.
+// appendReference appends a part with an address in place of its bytes.
 func (k *Keeper) appendReference(dst, part []byte, id a2a.TaskID, p *Part) []byte {
 	mark, err := json.Marshal(Reference{p.Digest.String(), p.Size, int64(p.Keep.Seconds())})
 	if err != nil {
-		panic("parts: " + err.Error()) // there is nothing in it that has no JSON
+		panic("parts: " + err.Error()) // a Reference can always be encoded
 	}
 	out, marked := []byte{'{'}, false
 	for name, v := range rawjson.Fields(part) {
@@ -332,7 +333,7 @@ func (k *Keeper) appendReference(dst, part []byte, id a2a.TaskID, p *Part) []byt
 	return append(append(dst, out...), '}')
 }
 
-// withMark returns metadata with the mark, in the place of another one.
+// withMark returns metadata with the mark, replacing another one.
 func withMark(meta, mark []byte) []byte {
 	out := []byte{'{'}
 	for name, v := range rawjson.Fields(meta) {
@@ -343,7 +344,7 @@ func withMark(meta, mark []byte) []byte {
 	return append(appendMember(out, Mark, mark), '}')
 }
 
-// filling is the work of one Fill.
+// filling is the state of one Fill.
 type filling struct {
 	k    *Keeper
 	key  Key
@@ -375,8 +376,8 @@ func (f *filling) part(dst, part []byte) ([]byte, error) {
 	return appendFilled(dst, part, raw), nil
 }
 
-// bytes returns the JSON of the bytes of a part, or nil if there is no room for them or
-// they cannot be had.
+// bytes returns the bytes of a part as JSON, or nil if they exceed the remaining limit or
+// cannot be read.
 func (f *filling) bytes(d Digest) ([]byte, error) {
 	c, err := f.k.Store.Open(f.key, d)
 	if err != nil {
@@ -395,7 +396,7 @@ func (f *filling) bytes(d Digest) ([]byte, error) {
 	return append(base64.StdEncoding.AppendEncode(out, b), '"'), nil
 }
 
-// appendFilled appends a part with its bytes, as it was before it became a reference.
+// appendFilled appends a part with its bytes in place of the reference.
 func appendFilled(dst, part, raw []byte) []byte {
 	out := append(make([]byte, 0, len(part)+len(raw)), '{')
 	for name, v := range rawjson.Fields(part) {

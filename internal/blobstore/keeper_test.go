@@ -22,7 +22,7 @@ func keeper(t testing.TB) *blobstore.Keeper {
 	return &blobstore.Keeper{Store: openStore(t, t.TempDir()), Base: base, Threshold: 10, Max: 100}
 }
 
-// message returns a message with these parts.
+// message returns a message with the given parts.
 func message(list ...string) []byte {
 	return []byte(`{"messageId":"m","role":"ROLE_USER","parts":[` + strings.Join(list, ",") + `],"x":1.50}`)
 }
@@ -112,8 +112,8 @@ func TestReferenceOnTheWire(t *testing.T) {
 	}
 }
 
-// What is no address of a part of the hub, or of none that the owner may read, stays as it
-// is, or is refused.
+// Other addresses than those of the hub's parts are unchanged. Addresses of parts that the
+// owner may not read are unchanged or refused.
 func TestShedAddresses(t *testing.T) {
 	t.Parallel()
 	k := keeper(t)
@@ -172,7 +172,7 @@ func TestShedAddresses(t *testing.T) {
 	}
 }
 
-// The mark gives nobody what the task's owner does not have.
+// A forged mark gives no access to parts of other owners.
 func TestForgedMark(t *testing.T) {
 	t.Parallel()
 	k := keeper(t)
@@ -219,7 +219,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Addresses that the hub makes lead back to the part, and reading others never fails badly.
+// Addresses created by the hub parse to the part, and parsing others never panics.
 func FuzzPlace(f *testing.F) {
 	f.Add("t1", "t1/"+strings.Repeat("0a", 32))
 	f.Add("a/b%2F\x00", "%2e%2e/"+strings.Repeat("0A", 32))
@@ -247,7 +247,7 @@ func FuzzPlace(f *testing.F) {
 	})
 }
 
-// Whatever the parts say, what is shed is JSON, and what is filled is what it was.
+// For any parts, the output of Shed is valid JSON, and Fill restores the input.
 func FuzzShed(f *testing.F) {
 	f.Add(`{"a":1}`, "name", "text/plain", []byte(large))
 	f.Add(`{"parley.part":{"sha256":"x"}}`, "\"\\", "", []byte("short"))

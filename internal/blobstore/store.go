@@ -17,22 +17,21 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// What a Store answers. Callers test with errors.Is.
+// Errors of a Store. Callers test for them with errors.Is.
 var (
-	// ErrNotFound: the task has no such part, or has it no more.
+	// ErrNotFound means that the task has no such part, or that it was removed.
 	ErrNotFound = errors.New("no such part")
-	// ErrLost: the task has the part, but its file is missing.
+	// ErrLost means that the task has the part, but its file is missing.
 	ErrLost = errors.New("the file of the part is missing")
 )
 
-// Grace is how old a part must be that no entry names before it is removed.
+// Grace is the minimum age of an unreferenced part before it is removed.
 const Grace = 10 * time.Minute
 
-// DefaultKeep is how long parts are kept after the end of their task, where Options do not
-// say it.
+// DefaultKeep is the default time for which parts are kept after the end of their task.
 const DefaultKeep = 7 * 24 * time.Hour
 
-// Key names a task.
+// Key identifies a task.
 type Key struct {
 	Owner task.Owner
 	Task  a2a.TaskID
@@ -44,7 +43,7 @@ type Digest [sha256.Size]byte
 // String returns 64 hexadecimal digits in lower case.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
-// ParseDigest reads what String writes, and nothing else.
+// ParseDigest parses the output of Digest.String and accepts no other form.
 func ParseDigest(s string) (d Digest, ok bool) {
 	if len(s) != hex.EncodedLen(len(d)) {
 		return d, false
@@ -58,17 +57,17 @@ func ParseDigest(s string) (d Digest, ok bool) {
 	return d, err == nil
 }
 
-// Part is what is known of a part beside its bytes.
+// Part describes a part without its bytes.
 type Part struct {
 	Digest Digest
 	// Size is the number of bytes.
 	Size int64
-	// MediaType and Filename are those of the part that was stored first with this content
-	// in the task; both may be empty, and both are what somebody else wrote.
+	// MediaType and Filename are those of the first part with this content in the task. Both
+	// may be empty, and both are untrusted.
 	MediaType, Filename string
-	// Keep is how long the part is kept after its task has ended.
+	// Keep is the time for which the part is kept after the end of its task.
 	Keep time.Duration
-	// Stored is when it was.
+	// Stored is the time at which the part was stored.
 	Stored time.Time
 }
 
@@ -79,9 +78,9 @@ type Content struct {
 	*os.File
 }
 
-// Options say how a Store works. The zero Options are ready to use.
+// Options configure a Store. The zero Options are ready to use.
 type Options struct {
-	// Keep is how long parts are kept after their tasks have ended. Zero means
+	// Keep is the time for which parts are kept after the end of their tasks. Zero means
 	// DefaultKeep.
 	Keep time.Duration
 }
@@ -93,13 +92,13 @@ type Store struct {
 
 	mu    sync.Mutex // guards the fields below, and the names of files
 	tasks map[Key]*shelf
-	files map[file]int // how many references a content has
+	files map[file]int // number of references to each content
 }
 
-// shelf is what the Store has of one task.
+// shelf holds the references of one task.
 type shelf struct {
 	refs map[Digest]*ref
-	// known is set once ended was asked for. ended is zero as long as the task is open.
+	// known is set after the end of the task was looked up. ended is zero for an open task.
 	known bool
 	ended time.Time
 }
@@ -108,20 +107,21 @@ type shelf struct {
 type ref struct {
 	Part
 
-	// pending is set until an entry is known that names the part.
+	// pending is set until an entry that names the part is known.
 	pending bool
-	// holders are those who have put it and not yet said what became of the entry.
+	// holders is the number of callers of Put or Link that have not yet called Keep, Drop or
+	// Leave.
 	holders int
 }
 
-// file is a content of an owner.
+// file identifies a content of an owner.
 type file struct {
-	owner  string // as a name of a folder
+	owner  string // as the name of a folder
 	digest Digest
 }
 
-// Open opens the folder at path, or makes it; no other Store may have it. What is left there of
-// parts that were never complete is removed.
+// Open opens the folder at path and creates it if necessary. No other Store may use it. Open
+// removes the remains of incomplete parts.
 func Open(path string, o Options) (*Store, error) {
 	if o.Keep <= 0 {
 		o.Keep = DefaultKeep
@@ -137,13 +137,13 @@ func Open(path string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// KeepAtMost makes s keep parts no longer than d after their tasks have ended. It is called
-// before s is used.
+// KeepAtMost limits the time for which parts are kept after the end of their tasks to d. It
+// must be called before any other method.
 func (s *Store) KeepAtMost(d time.Duration) { s.keep = min(s.keep, d) }
 
-// Put stores the bytes of r as a part of the task k, whose MediaType and Filename p says.
-// When it returns, they are on the disk. The caller then calls Keep, Drop or Leave once for
-// the part. A part that the task has already is the same one, and is not written again.
+// Put stores the bytes of r as a part of the task k, with MediaType and Filename from p. The
+// bytes are on disk when it returns. The caller must then call Keep, Drop or Leave once for the
+// part. A part that the task has already is not written again.
 func (s *Store) Put(k Key, p Part, r io.Reader) (Part, error) {
 	temp, err := s.write(&p, r)
 	if err != nil {
@@ -168,8 +168,8 @@ func (s *Store) Put(k Key, p Part, r io.Reader) (Part, error) {
 	return p, nil
 }
 
-// Link makes a part of the task from one of the task k, too, which has the same owner. Like
-// with Put, the caller then calls Keep, Drop or Leave. The error is ErrNotFound or ErrLost.
+// Link adds a part of the task from to the task k, which has the same owner. As with Put, the
+// caller must then call Keep, Drop or Leave. The error is ErrNotFound or ErrLost.
 func (s *Store) Link(k Key, from a2a.TaskID, d Digest) (Part, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +187,7 @@ func (s *Store) Link(k Key, from a2a.TaskID, d Digest) (Part, error) {
 	return p, nil
 }
 
-// Keep says that an entry names the part that was put.
+// Keep reports that an entry names the part that was put.
 func (s *Store) Keep(k Key, d Digest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,8 +197,8 @@ func (s *Store) Keep(k Key, d Digest) {
 	}
 }
 
-// Drop says that no entry names the part that was put. It goes, unless somebody else has put
-// it, too.
+// Drop reports that no entry names the part that was put. The part is removed, unless another
+// caller has put it too.
 func (s *Store) Drop(k Key, d Digest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,8 +211,8 @@ func (s *Store) Drop(k Key, d Digest) {
 	}
 }
 
-// Leave says that it is not known whether an entry names the part that was put. Sweep finds
-// out.
+// Leave reports that it is unknown whether an entry names the part that was put. Sweep looks it
+// up later.
 func (s *Store) Leave(k Key, d Digest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,7 +221,7 @@ func (s *Store) Leave(k Key, d Digest) {
 	}
 }
 
-// Find returns what is known of a part, or ErrNotFound.
+// Find returns the description of a part, or ErrNotFound.
 func (s *Store) Find(k Key, d Digest) (Part, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -247,7 +247,7 @@ func (s *Store) Open(k Key, d Digest) (*Content, error) {
 	return &Content{p, f}, nil
 }
 
-// Len returns how many tasks have parts, and how many contents there are.
+// Len returns the number of tasks with parts, and the number of contents.
 func (s *Store) Len() (tasks, contents int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -261,7 +261,7 @@ func (s *Store) findLocked(k Key, d Digest) *ref {
 	return nil
 }
 
-// referLocked makes a reference on the disk, unless there is one, and holds it.
+// referLocked creates a reference on disk, unless there is one, and holds it.
 func (s *Store) referLocked(k Key, p Part) (Part, error) {
 	if r := s.findLocked(k, p.Digest); r != nil {
 		r.holders++
@@ -285,8 +285,8 @@ func (s *Store) addLocked(k Key, r *ref) {
 	s.files[fileOf(k, r.Digest)]++
 }
 
-// removeLocked removes a reference, and the content with the last one. What cannot be
-// removed from the disk is found again when the folder is opened.
+// removeLocked removes a reference, and the content with its last reference. Files that cannot
+// be deleted are found again at the next Open.
 func (s *Store) removeLocked(k Key, d Digest) {
 	sh, f := s.tasks[k], fileOf(k, d)
 	for _, name := range []string{s.ref(f, k, true), s.ref(f, k, false)} {
@@ -302,18 +302,18 @@ func (s *Store) removeLocked(k Key, d Digest) {
 	}
 }
 
-// confirmLocked notes that an entry names the part.
+// confirmLocked records that an entry names the part.
 func (s *Store) confirmLocked(k Key, r *ref) {
 	if !r.pending {
 		return
 	}
 	f := fileOf(k, r.Digest)
 	if err := os.Rename(s.ref(f, k, true), s.ref(f, k, false)); err == nil {
-		r.pending = false // else Sweep tries again
+		r.pending = false // otherwise Sweep tries again
 	}
 }
 
-// tidyLocked removes the folder of a content that has no reference.
+// tidyLocked removes the folder of a content without references.
 func (s *Store) tidyLocked(f file) error {
 	if s.files[f] > 0 {
 		return nil

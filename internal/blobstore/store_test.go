@@ -94,8 +94,7 @@ func TestPutAndOpen(t *testing.T) {
 	}
 }
 
-// Contents are shared within an owner and not beyond, so that nobody learns from anything
-// what others have.
+// Contents are shared within an owner only, so that no owner can detect the contents of others.
 func TestSharing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -133,7 +132,7 @@ func TestSharing(t *testing.T) {
 	}
 }
 
-// Of two who put the same part into a task, one may fail.
+// If two callers put the same part into a task, a Drop by one does not affect the other.
 func TestDropIsOnesOwn(t *testing.T) {
 	t.Parallel()
 	s := openStore(t, t.TempDir())
@@ -173,7 +172,7 @@ func TestReopen(t *testing.T) {
 	s := openStore(t, dir)
 	kept, pending := put(t, s, one, "kept"), put(t, s, one, "pending")
 	s.Keep(one, kept.Digest)
-	// A file that was being written, and a content that nothing refers to yet.
+	// An incomplete file, and a content without references.
 	for name, text := range map[string]string{
 		"new/part-1": "half", "owners/" + strings.Repeat("a", 32) + "/" + kept.Digest.String() + "/content": "kept",
 	} {
@@ -215,13 +214,13 @@ func TestLost(t *testing.T) {
 	if _, err := s.Link(two, one.Task, p.Digest); !errors.Is(err, blobstore.ErrLost) {
 		t.Errorf("Link() to a missing file = %v, want ErrLost", err)
 	}
-	put(t, s, two, "x") // brings it back
+	put(t, s, two, "x") // restores it
 	if got, err := read(t, s, one, p.Digest); got != "x" || err != nil {
 		t.Errorf("after it was put again: %q, %v", got, err)
 	}
 }
 
-// tasks are those of a hub.
+// tasks are the tasks of a hub.
 type tasks struct {
 	mu    sync.Mutex
 	ended map[blobstore.Key]time.Time
@@ -303,7 +302,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// A hub that was started again learns when tasks ended, and asks once for each.
+// A restarted hub looks up the end of each task once.
 func TestSweepAfterStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -387,7 +386,7 @@ func TestStrangeNames(t *testing.T) {
 	}
 }
 
-// Nothing is lost when many put and drop the same.
+// Concurrent puts and drops of the same content lose nothing.
 func TestAtOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -422,7 +421,7 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// A content that cannot get its name leaves nothing in the way of the next one.
+// A content that could not be renamed leaves nothing that obstructs the next one.
 func TestPutAfterAFailure(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -8,16 +8,16 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Tasks tells a Store about the tasks that its parts belong to. Its methods are safe for
-// concurrent use.
+// Tasks looks up the tasks of a Store's parts. Its methods are safe for concurrent use.
 type Tasks interface {
-	// Ended returns when the task ended, the zero time if it is open, or task.ErrNotFound.
+	// Ended returns the time at which the task ended, the zero time if it is open, or
+	// task.ErrNotFound.
 	Ended(ctx context.Context, k Key) (time.Time, error)
 	// Names reports whether an entry of the task names the part.
 	Names(ctx context.Context, k Key, d Digest) (bool, error)
 }
 
-// End notes that the task k ended at a time, if the Store has parts of it.
+// End records that the task k ended at a time, if the Store has parts of it.
 func (s *Store) End(k Key, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -26,9 +26,9 @@ func (s *Store) End(k Key, at time.Time) {
 	}
 }
 
-// Sweep removes the parts whose time is over at now, those of tasks that are no more, and
-// those that no entry names. It returns how many it has removed. What it cannot find out is
-// left for the next time; the error says what that was.
+// Sweep removes parts whose time has passed at now, parts of deleted tasks, and parts that no
+// entry names. It returns the number of removed parts. Parts whose state could not be looked up
+// are kept until the next call; the error gives the reasons.
 func (s *Store) Sweep(ctx context.Context, tasks Tasks, now time.Time) (removed int, err error) {
 	var errs []error
 	for _, k := range s.keys() {
@@ -74,8 +74,8 @@ func (s *Store) sweepTask(ctx context.Context, tasks Tasks, k Key, now time.Time
 	return removed + n, err
 }
 
-// learn finds out when a task ended, unless that is known, and reports whether it is no
-// more.
+// learn looks up the end of a task, unless it is known, and reports whether the task was
+// deleted.
 func (s *Store) learn(ctx context.Context, tasks Tasks, k Key) (gone bool, err error) {
 	s.mu.Lock()
 	sh := s.tasks[k]
@@ -99,8 +99,8 @@ func (s *Store) learn(ctx context.Context, tasks Tasks, k Key) (gone bool, err e
 	return false, nil
 }
 
-// due returns the parts of a task whose time is over. A task that is not there may be about
-// to be made: its parts have the time of grace.
+// due returns the parts of a task whose time has passed. A missing task may be about to be
+// created, so its parts are kept for the grace time.
 func (s *Store) due(k Key, now time.Time, gone bool) (list []Digest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,13 +117,13 @@ func (s *Store) due(k Key, now time.Time, gone bool) (list []Digest) {
 	return list
 }
 
-// sweepPending finds out which parts of a task an entry names. They are those of a process
-// that was killed, and of changes whose outcome was not known.
+// sweepPending looks up which pending parts of a task are named by an entry. Parts are pending
+// after a crash, or after a change with an unknown outcome.
 func (s *Store) sweepPending(ctx context.Context, tasks Tasks, k Key, now time.Time) (removed int, err error) {
 	for _, d := range s.pending(k, now) {
 		named, err := tasks.Names(ctx, k, d)
 		if errors.Is(err, task.ErrNotFound) {
-			continue // the next one finds that the task is gone
+			continue // the next sweep finds that the task is gone
 		}
 		if err != nil {
 			return removed, err

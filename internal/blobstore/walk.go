@@ -7,31 +7,31 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// PartError says which part of a message or an artifact something is wrong with.
+// PartError is an error about one part of a message or artifact.
 type PartError struct {
-	// Index is the place of the part, from zero.
+	// Index is the position of the part, from zero.
 	Index int
 	Err   error
 }
 
-// Error names the part.
+// Error implements error. It names the part.
 func (e *PartError) Error() string { return fmt.Sprintf("part %d: %v", e.Index, e.Err) }
 
-// Unwrap returns what is wrong.
+// Unwrap returns Err.
 func (e *PartError) Unwrap() error { return e.Err }
 
-// TooLargeError says that a part is larger than what is stored.
+// TooLargeError reports a part that exceeds the maximum size. Both fields are in bytes.
 type TooLargeError struct{ Size, Max int64 }
 
-// Error says how large the part is and may be.
+// Error implements error. It names both sizes.
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("has %d bytes, and at most %d are stored", e.Size, e.Max)
 }
 
-// Mentions reports whether a text may have an address of a part.
+// Mentions reports whether a text may contain the address of a part.
 func Mentions(body []byte) bool { return bytes.Contains(body, []byte(Place)) }
 
-// eachPart returns an object with what f appends in the place of each of its parts.
+// eachPart returns an object in which each part is replaced by the output of f.
 func eachPart(body []byte, f func(dst, part []byte) ([]byte, error)) ([]byte, error) {
 	out := append(make([]byte, 0, len(body)/4), '{')
 	for name, v := range rawjson.Fields(body) {
@@ -56,7 +56,7 @@ func eachPart(body []byte, f func(dst, part []byte) ([]byte, error)) ([]byte, er
 	return append(out, '}'), nil
 }
 
-// eachElement returns an array with f of each of its elements.
+// eachElement returns an array with f applied to each element.
 func eachElement(arr []byte, f func([]byte) []byte) []byte {
 	if rawjson.KindOf(arr) != rawjson.Array {
 		return arr
@@ -71,7 +71,7 @@ func eachElement(arr []byte, f func([]byte) []byte) []byte {
 	return append(out, ']')
 }
 
-// eachMember returns an object with f of the members of one name.
+// eachMember returns an object with f applied to the members with one name.
 func eachMember(obj []byte, name string, f func([]byte) []byte) []byte {
 	if rawjson.KindOf(obj) != rawjson.Object {
 		return obj
@@ -86,7 +86,7 @@ func eachMember(obj []byte, name string, f func([]byte) []byte) []byte {
 	return append(out, '}')
 }
 
-// appendMember appends a member to an object that is open; without a value, its name alone.
+// appendMember appends a member to an open object; if value is nil, only its name.
 func appendMember(b []byte, name string, value []byte) []byte {
 	if len(b) > 1 {
 		b = append(b, ',')
