@@ -1,24 +1,22 @@
-// Package bm25 finds, among things that have a name and skills, those that have to do
-// with what somebody wants, in the words that he happens to use.
+// Package bm25 is a search index for items with a name and skills, queried in free words.
 //
 // # What it is
 //
-// An [Index] ranks by BM25 (Okapi; k1 1.5, b 0.75). Words count more in a name, in the
-// name of a skill or in a tag than in a description. Two words that stand side by side in
-// the query and in the document count twice in addition. Words are cut to stems; a stem
-// also finds words that it is the beginning of, and words that people say for the same
-// thing, for less.
+// An [Index] ranks by BM25 (Okapi; k1 1.5, b 0.75). Words weigh more in a name, in the name of
+// a skill or in a tag than in a description. Two words that are adjacent in the query and in
+// the document add twice their weight. Words are reduced to stems; a stem also matches longer
+// words that begin with it, and words with a similar meaning, with a lower weight.
 //
 // # Guarantees
 //
-// The same documents and the same query give the same answer, whatever was there before
-// and in whatever order it came. A change costs what the document costs, not what the
-// index does. Scores go from 0 to 1, and the best hit has 1.
+// The same documents and the same query give the same result, regardless of earlier documents
+// and of the order of changes. The cost of a change depends on the document, not on the size of
+// the index. Scores range from 0 to 1, and the best hit has 1.
 //
 // # What it does not promise
 //
-// Scores of different queries cannot be compared, and a best hit may be a bad one. Words
-// and stems are those of English; other languages are found by whole words.
+// Scores of different queries cannot be compared, and the best hit may be a poor one. Stems are
+// those of English; other languages are matched by whole words.
 //
 // # Concurrency
 //
@@ -26,6 +24,6 @@
 //
 // # Testing
 //
-// The quality is measured with labelled queries in testdata; those in heldout.txt were
-// written when everything was chosen, and nothing was chosen with them.
+// The quality is measured with labelled queries in testdata; those in heldout.txt were written
+// after all parameters were chosen, and none was tuned with them.
 package bm25

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// lines calls f for each line of a file that says something.
+// lines calls f for each line of a file that is not empty or a comment.
 func lines(t *testing.T, path string, f func(line string)) {
 	t.Helper()
 	file, err := os.Open(path)
@@ -52,7 +52,7 @@ func cards(t *testing.T) []*Document {
 	return all
 }
 
-// skillOf reads "id: description #tag ?example".
+// skillOf parses "id: description #tag ?example".
 func skillOf(line string) Skill {
 	id, rest, _ := strings.Cut(line, ": ")
 	s := Skill{ID: id}
@@ -70,14 +70,14 @@ func skillOf(line string) Skill {
 	return s
 }
 
-// half is the queries that were tuned with, or those that were not.
+// half is one half of the queries: those used for tuning, or the held-out ones.
 type half struct {
 	name             string
 	all, first, top3 int
 	missed           []string
 }
 
-// judge counts what a query has found.
+// judge counts the result of a query.
 func (h *half) judge(line, want string, ids []string) {
 	h.all++
 	if len(ids) > 0 && ids[0] == want {
@@ -93,8 +93,8 @@ func (h *half) judge(line, want string, ids []string) {
 
 func (h *half) share(n int) float64 { return float64(n) / float64(h.all) }
 
-// TestQuality holds how good the search is: of the labelled queries that nothing was tuned
-// with, at least nine in ten find the right agent among the first three.
+// TestQuality checks the quality of the search: at least nine of ten held-out queries find the
+// right agent among the first three hits.
 func TestQuality(t *testing.T) {
 	t.Parallel()
 	x, known := New(), make(map[string]bool)

@@ -9,24 +9,24 @@ import (
 	"sync"
 )
 
-// The constants of BM25 (Okapi), and of what is added to it.
+// Constants of BM25 (Okapi) and its extensions.
 const (
 	k1 = 1.5
 	b  = 0.75
-	// phraseBonus is how much more two words count that stand side by side in the query
-	// and in the document.
+	// phraseBonus is the additional weight of two words that are adjacent in the query and in
+	// the document.
 	phraseBonus = 2
-	// likeWeight and prefixWeight are how much a word counts that is only alike, or only
-	// begins like the word of the query.
+	// likeWeight and prefixWeight are the weights of a word that is only alike, or that only
+	// begins with the word of the query.
 	likeWeight   = 0.35
 	prefixWeight = 0.5
-	// minPrefix is the length of the shortest stem whose continuations count.
+	// minPrefix is the minimum length of a stem that matches as a prefix.
 	minPrefix = 4
-	// maxContinued is how many of them count.
+	// maxContinued limits the number of words matched by a prefix.
 	maxContinued = 8
 )
 
-// How often a word counts by where it stands.
+// Weights of a word by its position.
 const (
 	nameWeight        = 3.0
 	skillNameWeight   = 2.5
@@ -36,78 +36,78 @@ const (
 	summaryWeight     = 1.0
 )
 
-// Limits of a query and of its answer.
+// Limits of a query and its result.
 const (
 	maxQueryWords = 64
-	// DefaultLimit is how many hits are returned if the caller does not say.
+	// DefaultLimit is the default number of hits.
 	DefaultLimit = 5
-	// MaxLimit is how many are returned at most.
+	// MaxLimit is the maximum number of hits.
 	MaxLimit = 100
-	// maxTop is how many skills of a hit are named.
+	// maxTop is the number of skills named in a hit.
 	maxTop = 3
-	// leastScore is the score below which a hit is none.
+	// leastScore is the minimum score of a hit.
 	leastScore = 0.02
 )
 
-// Skill is something that a document can do.
+// Skill is a skill of a document.
 type Skill struct {
 	ID, Name, Description string
 	Tags, Examples        []string
 }
 
-// Document is what can be found.
+// Document is an item of the index.
 type Document struct {
 	// ID identifies the document. It is required.
 	ID string
-	// Kind is what it is, such as "a2a" or "mcp"; Name is its name, and Title another
-	// one, for people.
+	// Kind is the kind of the item, such as "a2a" or "mcp"; Name is its name, and Title its
+	// display name.
 	Kind, Name, Title string
-	// Summary says what it is for.
+	// Summary describes the purpose of the item.
 	Summary string
 	Skills  []Skill
 }
 
-// Hit is a document that was found.
+// Hit is a document found by a search.
 type Hit struct {
 	ID, Kind, Name, Summary string
-	// Score is how well it fits, from 0 to 1, relative to the best.
+	// Score is the relevance from 0 to 1, relative to the best hit.
 	Score float64
-	// Skills are the ids of those that fit, the best first, at most three.
+	// Skills are the ids of the matching skills, best first, at most three.
 	Skills []string
 }
 
-// Index finds documents.
+// Index is a search index of documents.
 type Index struct {
 	mu    sync.RWMutex // guards the fields below
 	slots []slot
 	byID  map[string]int
 	dead  int
 	terms map[string]*term
-	// length is the sum of the lengths of the living documents.
+	// length is the total length of the current documents.
 	length float64
-	// sorted are the single words in order.
+	// sorted are all words, sorted.
 	sorted []string
 }
 
-// slot is a document, or what is left of one.
+// slot is a document, or the remains of a dropped one.
 type slot struct {
 	doc    *Document // nil if it was dropped
 	length float64
 	terms  []string
-	// pairs are the words that stand side by side, in order.
+	// pairs are the pairs of adjacent words, sorted.
 	pairs []pair
 }
 
-// pair is two words that stand side by side, and how much they count together.
+// pair is a pair of adjacent words with its weight.
 type pair struct {
 	sum    uint32
 	weight float32
 }
 
-// term is a stem with the documents that have it, in the order of their slots.
+// term is a stem with the documents that contain it, in the order of their slots.
 type term struct {
 	in   []posting
-	live int // how many of them are living
+	live int // number of current documents among them
 }
 
 type posting struct {
@@ -120,14 +120,14 @@ func New() *Index {
 	return &Index{byID: make(map[string]int), terms: make(map[string]*term)}
 }
 
-// Len returns how many documents there are.
+// Len returns the number of documents.
 func (x *Index) Len() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return len(x.byID)
 }
 
-// Put adds a document, in place of the one with its ID. The Index keeps it.
+// Put adds a document, replacing the one with its ID. The Index retains it.
 func (x *Index) Put(d *Document) {
 	found := weigh(d)
 	x.mu.Lock()
@@ -150,13 +150,13 @@ func (x *Index) Put(d *Document) {
 	x.length += s.length
 }
 
-// sortLocked puts a new word among the others.
+// sortLocked inserts a new word into sorted.
 func (x *Index) sortLocked(text string) {
 	i, _ := slices.BinarySearch(x.sorted, text)
 	x.sorted = slices.Insert(x.sorted, i, text)
 }
 
-// Drop forgets a document.
+// Drop removes a document.
 func (x *Index) Drop(id string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -180,7 +180,7 @@ func (x *Index) dropLocked(id string) {
 	}
 }
 
-// compactLocked takes what was dropped out of the lists.
+// compactLocked removes dropped documents from the lists.
 func (x *Index) compactLocked() {
 	moved := make([]int32, len(x.slots))
 	var slots []slot
@@ -207,7 +207,7 @@ func (x *Index) compactLocked() {
 	x.sorted = slices.DeleteFunc(x.sorted, func(w string) bool { return x.terms[w] == nil })
 }
 
-// bag is the words of a document with their weights.
+// bag holds the words of a document with their weights.
 type bag struct {
 	terms   []string
 	weights map[string]float64
@@ -219,7 +219,7 @@ func newBag() *bag {
 	return &bag{weights: make(map[string]float64), pairs: make(map[uint32]float64)}
 }
 
-// inOrder returns the pairs in order.
+// inOrder returns the pairs, sorted.
 func (bg *bag) inOrder() []pair {
 	pairs := make([]pair, 0, len(bg.pairs))
 	for sum, weight := range bg.pairs {
@@ -229,7 +229,7 @@ func (bg *bag) inOrder() []pair {
 	return pairs
 }
 
-// together returns a short name of two words that stand side by side.
+// together returns a hash of two adjacent words.
 func together(a, b string) uint32 {
 	h := fnv.New32a()
 	h.Write([]byte(a))
@@ -261,7 +261,7 @@ func weigh(d *Document) *bag {
 	return bg
 }
 
-// add counts the words of a text, and each two that stand side by side.
+// add counts the words of a text, and the pairs of adjacent words.
 func (bg *bag) add(text string, weight float64) {
 	last := ""
 	for _, w := range words(text) {
@@ -286,7 +286,7 @@ func (bg *bag) count(text string, weight float64) {
 	bg.weights[text] += weight
 }
 
-// wanted is a word of a query, or two if second is not empty, and how much it counts.
+// wanted is a word of a query, or a pair if second is not empty, with its weight.
 type wanted struct {
 	text, second string
 	weight       float64
@@ -334,7 +334,7 @@ func (x *Index) want(query string) []wanted {
 	return all
 }
 
-// continued returns words that begin with a stem and are longer.
+// continued returns longer words that begin with a stem.
 func (x *Index) continued(w string) []string {
 	if len(w) < minPrefix {
 		return nil
@@ -349,8 +349,8 @@ func (x *Index) continued(w string) []string {
 	return found
 }
 
-// Search returns the documents that fit a query, the best first, at most limit; zero
-// means DefaultLimit. Equal documents come in the order of their IDs.
+// Search returns the documents that match a query, best first, at most limit; zero means
+// DefaultLimit. Documents with equal scores are sorted by ID.
 func (x *Index) Search(query string, limit int) []Hit {
 	limit = min(cmp.Or(max(limit, 0), DefaultLimit), MaxLimit)
 	x.mu.RLock()
@@ -391,7 +391,7 @@ func (x *Index) scores(terms []wanted) []float64 {
 	return scores
 }
 
-// having returns the living documents that have what is wanted.
+// having returns the current documents that contain a word or pair.
 func (x *Index) having(w *wanted) []posting {
 	t := x.terms[w.text]
 	if t == nil || t.live == 0 {
@@ -412,7 +412,7 @@ func (x *Index) having(w *wanted) []posting {
 	return in
 }
 
-// sideBySide returns the living documents that have two words side by side.
+// sideBySide returns the current documents that contain a pair.
 func (x *Index) sideBySide(w *wanted) []posting {
 	a, b := x.terms[w.text], x.terms[w.second]
 	if b == nil {
@@ -423,7 +423,7 @@ func (x *Index) sideBySide(w *wanted) []posting {
 	}
 	var in []posting
 	sum := together(w.text, w.second)
-	for _, p := range a.in { // the rarer one
+	for _, p := range a.in { // the rarer word
 		s := &x.slots[p.slot]
 		i, ok := slices.BinarySearchFunc(s.pairs, sum, func(p pair, sum uint32) int { return cmp.Compare(p.sum, sum) })
 		if ok {
@@ -439,7 +439,7 @@ type ranked struct {
 	score float64
 }
 
-// best returns the slots with the highest scores, in order.
+// best returns the slots with the highest scores, best first.
 func (x *Index) best(scores []float64, limit int) []ranked {
 	var found []ranked
 	before := func(a, b ranked) int {
@@ -457,7 +457,7 @@ func (x *Index) best(scores []float64, limit int) []ranked {
 	return found
 }
 
-// top returns the ids of the skills of a document that fit the terms best.
+// top returns the ids of the skills of a document that match the terms best.
 func top(d *Document, terms []wanted) []string {
 	type fit struct {
 		id    string

@@ -46,7 +46,7 @@ func TestWords(t *testing.T) {
 			}
 		}
 		if text == "list-APIs and URLs" || text == "bus buses class" {
-			continue // what the stems are does not matter, as long as forms meet
+			continue // the stems are irrelevant, as long as forms have the same one
 		}
 		if g := strings.Join(got, " "); g != want {
 			t.Errorf("words(%.40q) = %q, want %q", text, g, want)
@@ -75,8 +75,8 @@ func TestRanking(t *testing.T) {
 		"review my pull request": "quinn", // the phrase
 		"translating German":     "polyglot",
 		"TRANSLATOR":             "polyglot",
-		"is there a CVE in this": "quinn", // what people say for a vulnerability
-		"vuln":                   "quinn", // what it is the beginning of
+		"is there a CVE in this": "quinn", // another word for a vulnerability
+		"vuln":                   "quinn", // a prefix of vulnerability
 		"forecast":               "weather",
 		"polyglot":               "polyglot",
 	} {
@@ -109,7 +109,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// An index that has seen many changes answers like one that was made anew.
+// An index after many changes gives the same results as a new one.
 func TestIncremental(t *testing.T) {
 	t.Parallel()
 	vocabulary := strings.Fields("weather rain code review translate text book flight hotel music song plan")
@@ -147,7 +147,7 @@ func TestIncremental(t *testing.T) {
 	})
 }
 
-// Many changes do not make an index grow for ever.
+// An index does not grow without bound after many changes.
 func TestCompaction(t *testing.T) {
 	t.Parallel()
 	x := New()
@@ -184,7 +184,8 @@ func TestTogether(t *testing.T) {
 	wg.Wait()
 }
 
-// FuzzSearch: no query and no document makes it panic, and scores are in order.
+// FuzzSearch tries arbitrary queries and documents: Search never panics, and scores are in
+// order.
 func FuzzSearch(f *testing.F) {
 	f.Add("pr_review", "review my PR")
 	f.Add("\xff\xfe", "ÄÖ ü 'x")
@@ -202,7 +203,7 @@ func FuzzSearch(f *testing.F) {
 	})
 }
 
-// crowd makes n documents that differ like agents do, of words with the frequencies of a
+// crowd returns n documents that differ like agents, with word frequencies of a natural
 // language.
 func crowd(n int) []*Document {
 	r := rand.New(rand.NewPCG(1, 2))

@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// words returns the stems of a text, in order. Words that say nothing stay as empty
-// stems, so that what stands on both sides of them does not become a phrase.
+// words returns the stems of a text, in order. Stop words become empty stems, so that the words
+// around them do not form a phrase.
 func words(text string) []string {
 	var stems []string
 	for _, w := range split(text) {
@@ -19,8 +19,8 @@ func words(text string) []string {
 	return stems
 }
 
-// split returns the words of a text in lower case. Names of programs are taken apart:
-// pr_review, prReview and PRReview are two words each.
+// split returns the words of a text in lower case. It splits identifiers: pr_review, prReview
+// and PRReview are two words each.
 func split(text string) []string {
 	var all []string
 	var word strings.Builder
@@ -41,7 +41,7 @@ func split(text string) []string {
 		if i > 0 && unicode.IsUpper(r) {
 			lowerBefore := unicode.IsLower(runes[i-1])
 			lowerAfter := i+1 < len(runes) && unicode.IsLower(runes[i+1])
-			plural := i+2 == len(runes) || i+2 < len(runes) && !unicode.IsLetter(runes[i+2]) // URLs, APIs
+			plural := i+2 == len(runes) || i+2 < len(runes) && !unicode.IsLetter(runes[i+2]) // plurals like URLs, APIs
 			if lowerBefore || unicode.IsUpper(runes[i-1]) && lowerAfter && !plural {
 				end()
 			}
@@ -54,8 +54,7 @@ func split(text string) []string {
 	return all
 }
 
-// compounds returns the stems of words that are written with a dash, as one word: email
-// for e-mail.
+// compounds returns the stems of words with dashes, joined to one word: email for e-mail.
 func compounds(text string) []string {
 	var all []string
 	for _, field := range strings.FieldsFunc(text, func(r rune) bool {
@@ -68,10 +67,10 @@ func compounds(text string) []string {
 	return all
 }
 
-// maxWord is how many bytes of a word count.
+// maxWord limits the length of a word, in bytes.
 const maxWord = 64
 
-// suffixes are cut off words, the longest that fits and leaves enough.
+// suffixes are removed from words; the longest one that leaves enough bytes is used.
 var suffixes = []string{
 	"izations", "isations", "ization", "isation", "ations", "ators", "izing", "ising", "ation", "ator", "ating", "ated",
 	"ates", "izer", "iser", "ized", "ised", "izes", "ises", "ments", "ement", "ment", "ness", "ings", "ions", "able", "ible",
@@ -79,11 +78,11 @@ var suffixes = []string{
 	"ly", "ic", "e", "s", "y",
 }
 
-// leastStem is how many bytes a suffix must leave.
+// leastStem is the minimum length of the rest, in bytes.
 const leastStem = 4
 
-// stem cuts the end off a word, so that its forms become one: translate, translator and
-// translations are transl. It is coarse: it looks nothing up.
+// stem removes the suffix of a word, so that its forms become equal: translate, translator and
+// translations become transl. It uses no dictionary.
 func stem(w string) string {
 	w = strings.TrimSuffix(w, "'s")
 	for _, s := range suffixes {
@@ -97,7 +96,7 @@ func stem(w string) string {
 	return w
 }
 
-// undouble makes plann, of planning, plan.
+// undouble removes a doubled consonant: plann, of planning, becomes plan.
 func undouble(s string) string {
 	if n := len(s); n > leastStem && s[n-1] == s[n-2] && !strings.ContainsRune("aeiouls", rune(s[n-1])) {
 		return s[:n-1]
@@ -105,7 +104,7 @@ func undouble(s string) string {
 	return s
 }
 
-// set makes a set of words.
+// set returns the set of words in a text.
 func set(text string) map[string]bool {
 	m := make(map[string]bool)
 	for w := range strings.FieldsSeq(text) {
@@ -114,15 +113,15 @@ func set(text string) map[string]bool {
 	return m
 }
 
-// stopWords say nothing about what somebody wants, or about what an agent can do.
+// stopWords are ignored, because they do not distinguish queries or agents.
 var stopWords = set(`a about agent agents all also am an and any are as at be been being but by can could did do does
 	doing for from get give given had has have help helps her here him his how i if in into is it its just let like
 	me my need needs not of on one or other our out over please provide provides she should so some such than that the
 	their them then there these they thing things this those to up us use used useful user users using various very via
 	want wants was we what when where which while who whom whose why will with would you your`)
 
-// alike are groups of words that people say for the same thing. Whoever asks for one of
-// them is shown those who say another, a little later.
+// alike are groups of words with similar meanings. A query for one of them also finds the
+// others, with a lower score.
 var alike = groups(
 	"mail email inbox",
 	"picture image photo photograph illustration drawing",
@@ -175,7 +174,7 @@ var alike = groups(
 	"approve approval permission",
 )
 
-// groups returns for each stem the stems of the others.
+// groups returns for each stem the other stems of its groups.
 func groups(lines ...string) map[string][]string {
 	m := make(map[string][]string)
 	for _, line := range lines {
