@@ -1,23 +1,24 @@
-// Package dirstoretest is the suite that every ledger passes. [Test] runs it against one
-// that the caller makes, which is empty. Third parties may run it against theirs.
+// Package dirstoretest is the conformance suite for stores of a directory. [Test] runs it
+// against empty stores created by its caller. Third parties may run it against their own
+// stores.
 //
 // # Guarantees
 //
-// A ledger that passes does what package ledger says of every store, one after the other
-// and side by side.
+// A store that passes behaves as package dirstore requires, with sequential and concurrent
+// calls.
 //
 // # What it does not promise
 //
-// It says nothing about what survives the end of a process: whoever promises that has a
-// test of its own for it.
+// The suite does not test durability: a store that survives the end of a process needs its own
+// test for that.
 //
 // # Concurrency
 //
-// Test calls open once for each of its parts, which run in parallel.
+// Test calls open once for each subtest; subtests run in parallel.
 //
 // # Testing
 //
-// The suite is tested by the ledgers that pass it.
+// The suite is tested by the stores that pass it.
 package dirstoretest
 
 import (
@@ -34,13 +35,13 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Ledger is all that a ledger can do.
+// Ledger combines the interfaces of a directory's store.
 type Ledger interface {
 	dirstore.Store
 	dirstore.Notes
 }
 
-// Test runs the suite against ledgers that open makes.
+// Test runs the suite against stores returned by open.
 func Test(t *testing.T, open func(t *testing.T) Ledger) {
 	for name, f := range map[string]func(*testing.T, Ledger){
 		"records": testRecords, "nothing is shared": testSharing, "notes": testNotes,
@@ -88,7 +89,7 @@ func testRecords(t *testing.T, l Ledger) {
 	for _, r := range []*dirstore.Record{zed, ann, bare} {
 		put(t, l, r)
 	}
-	ann.SeenAt = at(1) // what is less than a millisecond is lost
+	ann.SeenAt = at(1) // precision below a millisecond is lost
 	want := []dirstore.Record{*ann, *bare, *zed}
 	if diff := cmp.Diff(want, records(t, l)); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
@@ -164,7 +165,7 @@ func testNames(t *testing.T, l Ledger) {
 	}
 }
 
-// testTogether writes from several goroutines; every record is whole.
+// testTogether writes from several goroutines; no record may be mixed.
 func testTogether(t *testing.T, l Ledger) {
 	var wg sync.WaitGroup
 	for i := range 4 {

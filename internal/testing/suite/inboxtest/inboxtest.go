@@ -1,24 +1,23 @@
-// Package inboxtest is the suite that every book of an inbox passes. [Test] runs it
-// against one that the caller makes, which is empty. Third parties may run it against
-// theirs.
+// Package inboxtest is the conformance suite for books of an inbox. [Test] runs it against
+// empty books created by its caller. Third parties may run it against their own books.
 //
 // # Guarantees
 //
-// A book that passes does what package inbox says of every book: one answer wins, also
-// of many that come side by side, and lists are in order.
+// A book that passes behaves as package inbox requires: one of several concurrent answers wins,
+// and lists are in order.
 //
 // # What it does not promise
 //
-// It says nothing about what survives the end of a process: whoever promises that has a
-// test of its own for it.
+// The suite does not test durability: a book that survives the end of a process needs its own
+// test for that.
 //
 // # Concurrency
 //
-// Test calls open once for each of its parts, which run in parallel.
+// Test calls open once for each subtest; subtests run in parallel.
 //
 // # Testing
 //
-// The suite is tested by the books that pass it, and by some that it has to fail.
+// The suite is tested by the books that pass it, and by faulty books that it must reject.
 package inboxtest
 
 import (
@@ -36,7 +35,7 @@ import (
 	"github.com/parley-a2a/parley/inbox"
 )
 
-// Test runs the suite against books that open makes.
+// Test runs the suite against books returned by open.
 func Test(t *testing.T, open func(t *testing.T) inbox.Book) {
 	for name, f := range map[string]func(*testing.T, inbox.Book){
 		"put": testPut, "invalid": testInvalid, "settle": testSettle, "late": testLate, "one wins": testRace,
@@ -49,12 +48,12 @@ func Test(t *testing.T, open func(t *testing.T) inbox.Book) {
 	}
 }
 
-// at returns a moment of the suite's time.
+// at returns a time of the suite.
 func at(seconds int) time.Time {
 	return time.UnixMilli(1_790_000_000_000).UTC().Add(time.Duration(seconds) * time.Second)
 }
 
-// full returns an item with every field.
+// full returns an item with all fields set.
 func full(id inbox.ID) *inbox.Item {
 	return &inbox.Item{
 		ID: id, Kind: inbox.Question, Owner: "ann", Task: "t", Version: 7, Agent: "clerk", Caller: "bob", CallerName: "Bob Ä",
@@ -287,7 +286,7 @@ func testEnds(t *testing.T, b inbox.Book) {
 func testSweep(t *testing.T, b inbox.Book) {
 	s, ok := b.(inbox.Sweeper)
 	if !ok {
-		return // the book keeps everything
+		return // the book is not a Sweeper
 	}
 	for i := range 5 {
 		id := inbox.ID(fmt.Sprint(i))

@@ -1,22 +1,22 @@
-// Package memorytest is the suite that every store of notes and of turns passes.
-// [TestNotes] and [TestTurns] run it against stores that the caller makes, which are
-// empty. Third parties may run it against theirs.
+// Package memorytest is the conformance suite for stores of notes and of turns. [TestNotes] and
+// [TestTurns] run it against empty stores created by their caller. Third parties may run it
+// against their own stores.
 //
 // # Guarantees
 //
-// A store that passes does what package memory says of every store. Random operations are
-// compared with a simple model, whose answers are worked out from a list.
+// A store that passes behaves as package memory requires. Random operations are compared with a
+// simple model that computes the expected results from a list.
 //
 // # What it does not promise
 //
-// It says nothing about what survives the end of a process: whoever promises that has a
-// test of its own for it.
+// The suite does not test durability: a store that survives the end of a process needs its own
+// test for that.
 //
 // # Concurrency
 //
-// The tests call open once for each of their parts, which run in parallel.
+// The tests call open once for each subtest; subtests run in parallel.
 //
 // # Testing
 //
-// The suite is tested by the stores that pass it, and by one with mistakes.
+// The suite is tested by the stores that pass it, and by one with faults.
 package memorytest

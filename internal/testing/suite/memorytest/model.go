@@ -16,10 +16,10 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// start is the moment at which the stories of the suite begin.
+// start is the time at which the tests of the suite begin.
 var start = time.UnixMilli(1_790_000_000_000).UTC()
 
-// model is what a store of notes should hold: a list.
+// model is the expected content of a store of notes: a list.
 type model []memory.Note
 
 func (m *model) put(n memory.Note, room memory.Room) (dropped int) {
@@ -36,7 +36,7 @@ func (m *model) put(n memory.Note, room memory.Room) (dropped int) {
 	return dropped + m.ease(&n, room.Owner, func(*memory.Note) bool { return true })
 }
 
-// ease drops one note after the other, each time the one that ends first.
+// ease drops notes one by one, each time the one that expires first.
 func (m *model) ease(but *memory.Note, room int, counts func(*memory.Note) bool) (dropped int) {
 	for room > 0 {
 		n, first := 0, -1
@@ -119,10 +119,10 @@ func testModel(t *testing.T, open func(t *testing.T) memory.Store) {
 			}
 		}
 		rt.Repeat(map[string]func(*rapid.T){
-			"put": put, "put another": put, // more than what goes
+			"put": put, "put another": put, // more puts than drops
 			"drop": func(rt *rapid.T) {
 				r := drawRange(rt, now)
-				r.Limit = rapid.IntRange(1, 2).Draw(rt, "drops") // so that there is something left
+				r.Limit = rapid.IntRange(1, 2).Draw(rt, "drops") // so that some notes remain
 				got, err := s.Drop(t.Context(), &r)
 				if want := m.drop(&r); got != want || err != nil {
 					rt.Fatalf("Drop(%+v) = %d, %v, want %d", r, got, err, want)
@@ -160,7 +160,7 @@ func drawRange(rt *rapid.T, now time.Time) memory.Range {
 	}
 }
 
-// testRefusals asks for what makes no sense, or with a context that has ended.
+// testRefusals calls the store with invalid arguments, and with an ended context.
 func testRefusals(t *testing.T, open func(t *testing.T) memory.Store) {
 	s := open(t)
 	if _, err := s.Read(t.Context(), &memory.Range{Owner: "o", At: start}); err == nil {
@@ -176,7 +176,7 @@ func testRefusals(t *testing.T, open func(t *testing.T) memory.Store) {
 	}
 }
 
-// testSharing: what was passed in or out may be changed.
+// testSharing checks that arguments and results may be changed by the caller.
 func testSharing(t *testing.T, open func(t *testing.T) memory.Store) {
 	s := open(t)
 	n := memory.Note{Owner: "o", Key: "a/b/c", Value: "v", Tags: []string{"x"}, CreatedAt: start, UpdatedAt: start, ExpiresAt: start.Add(time.Hour)}

@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/agent/memory"
 )
 
-// TestNotes runs the suite against stores of notes that open makes.
+// TestNotes runs the suite against stores of notes returned by open.
 func TestNotes(t *testing.T, open func(t *testing.T) memory.Store) {
 	for name, f := range map[string]func(*testing.T, func(*testing.T) memory.Store){
 		"model": testModel, "refusals": testRefusals, "nothing is shared": testSharing, "together": testTogether,
@@ -24,7 +24,7 @@ func TestNotes(t *testing.T, open func(t *testing.T) memory.Store) {
 	}
 }
 
-// testTogether: a namespace is never over its room, whoever puts at the same time.
+// testTogether checks that a namespace never exceeds its room with concurrent calls of Put.
 func testTogether(t *testing.T, open func(t *testing.T) memory.Store) {
 	s := open(t)
 	const room = 5
@@ -47,7 +47,7 @@ func testTogether(t *testing.T, open func(t *testing.T) memory.Store) {
 	}
 }
 
-// TestTurns runs the suite against stores of turns that open makes.
+// TestTurns runs the suite against stores of turns returned by open.
 func TestTurns(t *testing.T, open func(t *testing.T) memory.TurnStore) {
 	for name, f := range map[string]func(*testing.T, memory.TurnStore){
 		"order": testOrder, "once": testOnce, "keep": testKeep, "forget": testForget, "age": testAge,
