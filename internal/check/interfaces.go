@@ -3,7 +3,6 @@ package check
 import (
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -94,8 +93,6 @@ func customBinding(name string) bool {
 	u, err := url.Parse(name)
 	return err == nil && u.IsAbs()
 }
-
-var majorMinor = regexp.MustCompile(`^[0-9]+\.[0-9]+$`)
 
 // isLegacy reports whether a card is one of v0.3 alone, of which §8 of v1.0 asks nothing.
 func isLegacy(card any) bool {

@@ -11,16 +11,6 @@ import (
 // silentWebhook is registered where nothing needs to be delivered.
 const silentWebhook = "https://example.com/parley-check"
 
-// registered creates a webhook for a task that has ended, where nothing is delivered.
-func (p *probe) registered(ctx context.Context) (taskID string, x *wire.Exchange, err error) {
-	t, err := p.finished(ctx)
-	if err != nil {
-		return "", nil, err
-	}
-	taskID = text(t, "id")
-	return taskID, p.call(ctx, wire.CreatePush, map[string]any{"taskId": taskID, "url": silentWebhook}), nil
-}
-
 // delivery is what a webhook was told.
 type delivery struct {
 	header http.Header
