@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// aliasTests are the tests of stores that find tasks by aliases.
+// aliasTests are the tests of aliases.
 var aliasTests = []storeTest{
 	{"AliasNewest", testAliasNewest},
 	{"AliasScope", testAliasScope},
@@ -17,7 +17,7 @@ var aliasTests = []storeTest{
 	{"AliasSweep", testAliasSweep},
 }
 
-// called returns a change that gives its task an alias.
+// called sets the alias of a change.
 func called(c *task.Change, alias string) *task.Change {
 	c.Alias = alias
 	return c
@@ -60,7 +60,7 @@ func testAliasNewest(t *testing.T, s task.Store) {
 	one = storeCalled(t, s, Step(t, one, Said(At(10), "more")), "m2")
 	one = storeCalled(t, s, Step(t, one, Said(At(11), "again")), "m2")
 	wantAlias(t, s, "", "m1", one)
-	wantAlias(t, s, "", "m2", two) // the newer task, though the older one got the alias later
+	wantAlias(t, s, "", "m2", two) // the newer task, although the older one got the alias later
 	two = Append(t, s, two, Status(At(12), task.Completed, "done"))
 	wantAlias(t, s, "echo", "m2", two)
 	wantNoAlias(t, s, "anna", "", "M2")
@@ -87,7 +87,7 @@ func testAliasScope(t *testing.T, s task.Store) {
 	wantNoAlias(t, s, "carl", "", "m")
 }
 
-// testAliasHidden: an alias finds only what is shown to the caller.
+// testAliasHidden: an alias finds only tasks that callers may see.
 func testAliasHidden(t *testing.T, s task.Store) {
 	shown := storeCalled(t, s, Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), "m")
 	quiet := NewHead("anna", "t2")
@@ -99,7 +99,7 @@ func testAliasHidden(t *testing.T, s task.Store) {
 	wantAlias(t, s, "", "m", storeCalled(t, s, c, ""))
 }
 
-// testAliasConflict: a change that is not stored gives no alias.
+// testAliasConflict: a change that is not stored adds no alias.
 func testAliasConflict(t *testing.T, s task.Store) {
 	old := storeCalled(t, s, Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), "m")
 	Append(t, s, old, Status(At(1), task.Working, ""))
@@ -109,7 +109,7 @@ func testAliasConflict(t *testing.T, s task.Store) {
 	wantNoAlias(t, s, "anna", "", "new")
 }
 
-// testAliasSweep: aliases go with their tasks.
+// testAliasSweep: aliases are deleted with their tasks.
 func testAliasSweep(t *testing.T, s task.Store) {
 	left := storeCalled(t, s, Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), "m")
 	gone := storeCalled(t, s, Step(t, NewHead("anna", "t2"), Created(At(0), "hello")), "m")

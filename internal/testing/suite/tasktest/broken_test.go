@@ -27,7 +27,7 @@ func TestMemoryPasses(t *testing.T) {
 	tasktest.Test(t, func(*testing.T) task.Store { return new(memstore.Store) })
 }
 
-// broken is a memory store of which some methods are replaced.
+// broken is a memory store with some methods replaced.
 type broken struct {
 	below
 	brokenHooks
@@ -46,10 +46,11 @@ type broken struct {
 	probe       func(context.Context) error
 }
 
-// below stands one step deeper than brokenHooks, whose methods so take precedence.
+// below embeds the store one level deeper than brokenHooks, whose methods therefore take
+// precedence.
 type below struct{ *memstore.Store }
 
-// sound returns a store with every method as it should be.
+// sound returns a store with correct methods.
 func sound() *broken {
 	m := new(memstore.Store)
 	return &broken{
@@ -97,7 +98,7 @@ func (b *broken) Snapshot(ctx context.Context, key task.Key) (task.Snapshot, err
 
 func (b *broken) Probe(ctx context.Context) error { return b.probe(ctx) }
 
-// defect breaks one promise.
+// defect breaks one part of the contract.
 type defect struct {
 	// found names the tests of the suite that must fail, separated by bars.
 	found string
@@ -294,7 +295,7 @@ var defects = map[string]defect{
 
 func init() { maps.Copy(defects, hookDefects) }
 
-// changed returns an Append that alters changes on their way.
+// changed returns an Append that modifies changes before they are stored.
 func changed(b *broken, alter func(*task.Change)) func(context.Context, *task.Change) error {
 	return func(ctx context.Context, c *task.Change) error {
 		mine := *c
@@ -305,7 +306,7 @@ func changed(b *broken, alter func(*task.Change)) func(context.Context, *task.Ch
 	}
 }
 
-// asked returns a List that alters queries.
+// asked returns a List that modifies queries.
 func asked(b *broken, alter func(*task.Query)) func(context.Context, *task.Query) (task.ListPage, error) {
 	return func(ctx context.Context, q *task.Query) (task.ListPage, error) {
 		mine := *q
@@ -314,7 +315,7 @@ func asked(b *broken, alter func(*task.Query)) func(context.Context, *task.Query
 	}
 }
 
-// listed returns a List that alters pages.
+// listed returns a List that modifies pages.
 func listed(b *broken, alter func(*task.Query, *task.ListPage)) func(context.Context, *task.Query) (task.ListPage, error) {
 	return func(ctx context.Context, q *task.Query) (task.ListPage, error) {
 		p, err := b.Store.List(ctx, q)
@@ -323,11 +324,11 @@ func listed(b *broken, alter func(*task.Query, *task.ListPage)) func(context.Con
 	}
 }
 
-// defectVar names the defect that a child process shall test.
+// defectVar names the defect that a child process tests.
 const defectVar = "PARLEY_TASKTEST_DEFECT"
 
-// TestBroken runs the suite in a process of its own on each broken store. Those
-// tests that watch over what is broken must fail.
+// TestBroken runs the suite in a separate process on each broken store. The tests for the
+// broken part must fail.
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	if name := os.Getenv(defectVar); name != "" {

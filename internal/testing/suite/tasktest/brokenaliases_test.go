@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// brokenAliases is the method for aliases that replaces that of a memory store.
+// brokenAliases holds a method for aliases that replaces that of a memory store.
 type brokenAliases struct {
 	byAlias func(context.Context, task.Owner, task.Agent, string) (task.Head, error)
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// brokenHooks are methods for hooks that replace those of a memory store, where they
-// are not nil.
+// brokenHooks holds methods for hooks that replace those of a memory store if they are not nil.
 type brokenHooks struct {
 	m         *memstore.Store
 	put       func(context.Context, *task.Hook) error
@@ -56,7 +55,7 @@ func (b *brokenHooks) Revive(ctx context.Context, ref task.HookRef) (task.Hooked
 	return b.revive(ctx, ref)
 }
 
-// stepped returns an Advance that alters steps on their way.
+// stepped returns an Advance that modifies steps before they are stored.
 func stepped(b *broken, alter func(*task.HookStep)) func(context.Context, []task.HookStep) error {
 	return func(ctx context.Context, steps []task.HookStep) error {
 		steps = slices.Clone(steps)
@@ -67,7 +66,7 @@ func stepped(b *broken, alter func(*task.HookStep)) func(context.Context, []task
 	}
 }
 
-// replaced stores a hook and gives it the dead letters of the one before.
+// replaced stores a hook and gives it the dead letters of its predecessor.
 func (b *broken) replaced(ctx context.Context, h *task.Hook) error {
 	letters, err := b.Store.DeadLetters(ctx, h.Ref())
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// brokenRequests are methods for requests that replace those of a memory store.
+// brokenRequests holds methods for requests that replace those of a memory store.
 type brokenRequests struct {
 	request       func(context.Context, task.Owner, task.Agent, string) (task.Requested, error)
 	sweepRequests func(context.Context, task.Millis, int) (int, error)

@@ -8,8 +8,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// brokenResume are methods for checkpoints and lineages that replace those of a memory
-// store.
+// brokenResume holds methods for checkpoints and lineages that replace those of a memory store.
 type brokenResume struct {
 	checkpoint func(context.Context, task.Key) ([]byte, error)
 	lineage    func(context.Context, task.Key) (task.Lineage, error)

@@ -11,14 +11,13 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Epoch is the moment at which the tests of the suite begin.
+// Epoch is the time at which the tests of the suite begin.
 var Epoch = task.MillisOf(time.Date(2026, 3, 12, 9, 5, 0, 0, time.UTC))
 
-// At returns the moment ms milliseconds after Epoch.
+// At returns the time ms milliseconds after Epoch.
 func At(ms int64) task.Millis { return Epoch + task.Millis(ms) }
 
-// NewHead returns the head of a task that is not stored yet, of agent "echo" in
-// context "c".
+// NewHead returns the head of a task that is not stored yet, of agent "echo" in context "c".
 func NewHead(owner task.Owner, id a2a.TaskID) task.Head {
 	return task.Head{Owner: owner, ID: id, Agent: "echo", ContextID: "c"}
 }
@@ -59,8 +58,8 @@ func Chunk(at task.Millis, id a2a.ArtifactID, text string) task.Entry {
 	}
 }
 
-// Step returns the change that applies the entries, at least one or none, to h. It
-// fails the test if task.Apply refuses one.
+// Step returns the change that applies the entries, if any, to h. It fails the test if
+// task.Apply refuses one.
 func Step(t testing.TB, h task.Head, es ...task.Entry) *task.Change {
 	t.Helper()
 	c, err := Try(h, es...)
@@ -70,8 +69,8 @@ func Step(t testing.TB, h task.Head, es ...task.Entry) *task.Change {
 	return c
 }
 
-// Try is Step for changes that may be refused. The head of a task that is not
-// stored yet names the task and is not the one that the change was made from.
+// Try is like Step for changes that may be refused. If the task is not stored yet, h only names
+// it, and Prev is the zero head.
 func Try(h task.Head, es ...task.Entry) (*task.Change, error) {
 	c := &task.Change{Prev: h, Next: h}
 	if h.Rev == 0 {
@@ -88,8 +87,8 @@ func Try(h task.Head, es ...task.Entry) (*task.Change, error) {
 	return c, nil
 }
 
-// Append applies the entries to h, stores them in one change, and returns the new
-// head. It fails the test if that does not work.
+// Append applies the entries to h, stores them in one change, and returns the new head. It
+// fails the test on errors.
 func Append(t testing.TB, s task.Log, h task.Head, es ...task.Entry) task.Head {
 	t.Helper()
 	c := Step(t, h, es...)
@@ -99,7 +98,7 @@ func Append(t testing.TB, s task.Log, h task.Head, es ...task.Entry) task.Head {
 	return c.Next
 }
 
-// Alter changes the row of a task alone, and returns the new head.
+// Alter changes only the row of a task, and returns the new head.
 func Alter(t testing.TB, s task.Log, h task.Head, change func(*task.Head)) task.Head {
 	t.Helper()
 	c := Step(t, h)

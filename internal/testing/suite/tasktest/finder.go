@@ -6,13 +6,13 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// finderTests are the tests of stores that find tasks of all owners.
+// finderTests are the tests of finding tasks of all owners.
 var finderTests = []storeTest{
 	{"Find", testFind},
 }
 
-// testFind looks for an id that two owners have, for one that nobody has, and for one
-// whose task is gone.
+// testFind searches for an id that two owners have, for one that no owner has, and for one
+// whose task was deleted.
 func testFind(t *testing.T, s task.Store) {
 	bert := Append(t, s, NewHead("bert", "t1"), Created(At(0), "hello"))
 	anna := Append(t, s, NewHead("anna", "t1"), Created(At(0), "hello"))

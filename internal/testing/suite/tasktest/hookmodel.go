@@ -14,8 +14,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// testHookModel does random things to the hooks of a store and to a map of hooks,
-// and compares what they answer.
+// testHookModel applies random operations to the hooks of a store and to a map of hooks, and
+// compares the results.
 func testHookModel(t *testing.T, s task.Store) {
 	rapid.Check(t, func(rt *rapid.T) {
 		empty(t, s)
@@ -37,8 +37,8 @@ func testHookModel(t *testing.T, s task.Store) {
 	})
 }
 
-// hookModel is a store of hooks that does everything the plainest way. Its tasks are
-// those of model, with hooks at some changes.
+// hookModel is the simplest possible store of hooks. Its tasks are those of model, with hooks
+// at some changes.
 type hookModel struct {
 	model
 	s     task.Store
@@ -50,7 +50,7 @@ type modelHook struct {
 	dead map[int64]task.DeadLetter
 }
 
-// refs returns the refs of the hooks that are wanted, in order.
+// refs returns the sorted refs of the hooks for which wanted reports true.
 func (m *hookModel) refs(wanted func(*modelHook) bool) []task.HookRef {
 	refs := slices.SortedFunc(maps.Keys(m.hooks), func(a, b task.HookRef) int {
 		return cmp.Or(cmp.Compare(a.Task, b.Task), strings.Compare(a.ID, b.ID))
@@ -128,7 +128,7 @@ func (m *hookModel) appendOld() {
 	m.wantError("Append from an old head", m.s.Append(context.Background(), c), task.ErrConflict)
 }
 
-// ref names a hook that may or may not be there.
+// ref names a hook that may or may not exist.
 func (m *hookModel) ref() task.HookRef {
 	return task.HookRef{Task: m.any().head.Key, ID: pick(&m.model, "hook", "a", "b", "c")}
 }
@@ -201,7 +201,7 @@ func (m *hookModel) sweep() {
 	}
 }
 
-// compare looks at everything that the store has.
+// compare compares all hooks of the store with those of the model.
 func (m *hookModel) compare() {
 	all := m.refs(func(*modelHook) bool { return true })
 	m.wantSame("FindHooks", m.hooked(all), m.pages(task.HookQuery{Limit: 3}))

@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// hookTests are the tests of stores that keep webhooks.
+// hookTests are the tests of webhooks.
 var hookTests = []storeTest{
 	{"HookKeep", testHookKeep},
 	{"HookReplace", testHookReplace},
@@ -32,7 +32,7 @@ var hookTests = []storeTest{
 	{"HookModel", testHookModel},
 }
 
-// NewHook returns a hook with an ID of its own, that has been told version 1.
+// NewHook returns a hook with the given ID at position 1.
 func NewHook(key task.Key, id string) *task.Hook {
 	return &task.Hook{
 		Task: key, ID: id, URL: "https://hooks.example/" + id + "?x=1", Dialect: 3, Scheme: "Bearer",
@@ -64,7 +64,7 @@ func advance(t *testing.T, s task.Store, steps ...task.HookStep) {
 	}
 }
 
-// step returns a step of the hook that the task calls id.
+// step returns a step of the task's hook with the id.
 func step(key task.Key, id string, told int64) task.HookStep {
 	return task.HookStep{HookRef: task.HookRef{Task: key, ID: id}, Told: told}
 }
@@ -76,7 +76,7 @@ func lost(key task.Key, id string, first, told int64) task.HookStep {
 	return s
 }
 
-// wantHooks fails the test unless the task has these hooks and no others.
+// wantHooks fails the test unless the task has exactly these hooks.
 func wantHooks(t *testing.T, s task.Store, key task.Key, want ...task.Hook) {
 	t.Helper()
 	got, err := s.Hooks(t.Context(), key, "", 100)
@@ -126,13 +126,13 @@ func testHookKeep(t *testing.T, s task.Store) {
 	want := []task.Hook{*bare, *NewHook(h.Key, "full")}
 	putHook(t, s, full)
 	putHook(t, s, bare)
-	clear(full.Secret) // the caller may use it again
+	clear(full.Secret) // the caller may reuse it
 	wantHooks(t, s, h.Key, want...)
 	got, err := s.Hooks(t.Context(), h.Key, "", 100)
 	if err != nil {
 		t.Fatal(err)
 	}
-	clear(got[1].Secret) // and so may who reads it
+	clear(got[1].Secret) // and so may its reader
 	wantHooks(t, s, h.Key, want...)
 	wantUnsettled(t, s, task.Hooked{Hook: want[0], Head: h}, task.Hooked{Hook: want[1], Head: h})
 	wantHead(t, s, h)
@@ -182,7 +182,7 @@ func testHookPages(t *testing.T, s task.Store) {
 	wantHooks(t, s, other.Key, *NewHook(other.Key, "a"), *NewHook(other.Key, "bb"))
 }
 
-// testHookMissing asks for what is not there.
+// testHookMissing reads hooks that do not exist.
 func testHookMissing(t *testing.T, s task.Store) {
 	h := hooked(t, s, "t1", "a")
 	nobody := task.HookRef{Task: h.Key + 1000, ID: "a"}
@@ -205,7 +205,7 @@ func testHookMissing(t *testing.T, s task.Store) {
 	wantUnsettled(t, s, task.Hooked{Hook: *NewHook(h.Key, "a"), Head: h})
 }
 
-// with returns a change that carries a hook.
+// with sets the hook of a change.
 func with(c *task.Change, h *task.Hook) *task.Change {
 	c.Hook = h
 	return c
@@ -233,8 +233,8 @@ func testHookCreate(t *testing.T, s task.Store) {
 	}
 }
 
-// testHookAppend stores hooks with changes that follow: of a task that goes on, that
-// ends, and of one that has ended.
+// testHookAppend stores hooks with later changes: of a task that continues, of one that ends,
+// and of one that has ended.
 func testHookAppend(t *testing.T, s task.Store) {
 	h := hooked(t, s, "t1", "a")
 	advance(t, s, lost(h.Key, "a", 2, 2))
@@ -323,7 +323,7 @@ func testHookUnsettled(t *testing.T, s task.Store) {
 		t.Fatalf("DropHook = %v", err)
 	}
 	wantUnsettled(t, s, at(one, "b"), at(three, "z"))
-	putHook(t, s, NewHook(one.Key, "a")) // to be told again
+	putHook(t, s, NewHook(one.Key, "a")) // to be delivered again
 	wantUnsettled(t, s, at(one, "a"), at(one, "b"), at(three, "z"))
 }
 
@@ -361,7 +361,7 @@ func testHookFind(t *testing.T, s task.Store) {
 	}
 }
 
-// findAll pages through what FindHooks gives, and compares heads.
+// findAll pages through the results of FindHooks, and compares heads.
 func findAll(t *testing.T, s task.Store, q task.HookQuery) []task.HookRef {
 	t.Helper()
 	var refs []task.HookRef
@@ -421,7 +421,7 @@ func testHookRevive(t *testing.T, s task.Store) {
 	advance(t, s, lost(h.Key, "a", 3, 4), last, lost(h.Key, "b", 2, 2))
 	want := task.Hooked{Hook: *NewHook(h.Key, "a"), Head: h}
 	want.Told = 2
-	for range 2 { // the second changes nothing
+	for range 2 { // the second call changes nothing
 		got, err := s.Revive(t.Context(), ref)
 		if err != nil {
 			t.Fatalf("Revive = %v", err)
@@ -469,8 +469,8 @@ func testHookSweep(t *testing.T, s task.Store) {
 	}
 }
 
-// testHookRace lets hooks be advanced, replaced, dropped and revived at the same time
-// as their task goes on. In the end each has only what follows from the last calls.
+// testHookRace advances, replaces, deletes and revives hooks while their task changes. At the
+// end each has only the effect of the last calls.
 func testHookRace(t *testing.T, s task.Store) {
 	const rounds = 30
 	h := hooked(t, s, "t1", "kept", "dropped")

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// ids returns the ids of heads, for messages that a person reads.
+// ids returns the ids of heads, for test messages.
 func ids(heads []task.Head) []a2a.TaskID {
 	var out []a2a.TaskID
 	for i := range heads {
@@ -22,8 +22,7 @@ func ids(heads []task.Head) []a2a.TaskID {
 	return out
 }
 
-// listAll walks over all pages. It fails the test if a page is not what its size
-// and More promise.
+// listAll reads all pages. It fails the test if a page does not match its size and More.
 func listAll(t testing.TB, s task.Index, q task.Query) []task.Head {
 	t.Helper()
 	var all []task.Head
@@ -75,8 +74,8 @@ func testListOrder(t *testing.T, s task.Store) {
 	wantHead(t, s, page.Heads[0])
 }
 
-// testListMoves wants a task to go to the front when its status changes, and to
-// stay where it is when something else does.
+// testListMoves wants a task to move to the front when its status changes, and to keep its
+// position after other changes.
 func testListMoves(t *testing.T, s task.Store) {
 	a := Append(t, s, NewHead("anna", "a"), Created(At(1), "hello"))
 	b := Append(t, s, NewHead("anna", "b"), Created(At(2), "hello"))
@@ -93,7 +92,7 @@ func testListMoves(t *testing.T, s task.Store) {
 	wantList(t, s, task.Query{Owner: "anna", State: task.Submitted})
 }
 
-// testListCursor walks with every page size over tasks of which many share a time.
+// testListCursor pages, with every page size, through tasks of which many share a time.
 func testListCursor(t *testing.T, s task.Store) {
 	var want []a2a.TaskID
 	for i := range 23 {
@@ -194,8 +193,8 @@ func testListHidden(t *testing.T, s task.Store) {
 	}
 }
 
-// testListTotal wants exact totals of many tasks, and the promised bound for lists
-// with a time.
+// testListTotal wants exact totals of many tasks, and the documented limit for lists with a
+// time.
 func testListTotal(t *testing.T, s task.Store) {
 	const n = task.MaxTotal + 50
 	var g errgroup.Group

@@ -18,7 +18,7 @@ var journalTests = []storeTest{
 	{"JournalSweep", testJournalSweep},
 }
 
-// noting returns a change that adds records, numbered from first.
+// noting adds records to a change, numbered from first.
 func noting(c *task.Change, first int64, records ...string) *task.Change {
 	for i, r := range records {
 		c.Journal = append(c.Journal, task.Record{Number: first + int64(i), Data: []byte(r)})
@@ -26,7 +26,7 @@ func noting(c *task.Change, first int64, records ...string) *task.Change {
 	return c
 }
 
-// note stores a change with records, which the caller uses again afterwards.
+// note stores a change with records, whose bytes are reused afterwards.
 func note(t *testing.T, s task.Log, c *task.Change) task.Head {
 	t.Helper()
 	if err := s.Append(t.Context(), c); err != nil {
@@ -67,7 +67,7 @@ func wantJournal(t *testing.T, s task.Journals, key task.Key, want ...string) {
 	}
 }
 
-// testJournalKeep adds records with a new task, with entries, alone and again.
+// testJournalKeep adds records with a new task, with entries, alone and repeatedly.
 func testJournalKeep(t *testing.T, s task.Store) {
 	h := note(t, s, noting(Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), 1, "one"))
 	wantJournal(t, s, h.Key, "one")
@@ -111,7 +111,7 @@ func testJournalPages(t *testing.T, s task.Store) {
 	}
 }
 
-// testJournalConflict: a change that is not stored adds nothing, and forgets nothing.
+// testJournalConflict: a change that is not stored adds no records, and empties no journal.
 func testJournalConflict(t *testing.T, s task.Store) {
 	old := note(t, s, noting(Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), 1, "one"))
 	now := Append(t, s, old, Status(At(1), task.Working, ""))
@@ -123,7 +123,7 @@ func testJournalConflict(t *testing.T, s task.Store) {
 	wantJournal(t, s, now.Key, "one")
 }
 
-// testJournalForget empties a journal, and begins a new one in the same step.
+// testJournalForget empties a journal, and starts a new one in the same change.
 func testJournalForget(t *testing.T, s task.Store) {
 	h := note(t, s, noting(Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), 1, "one", "two"))
 	other := note(t, s, noting(Step(t, NewHead("anna", "t2"), Created(At(0), "hello")), 1, "other"))
@@ -138,7 +138,7 @@ func testJournalForget(t *testing.T, s task.Store) {
 	wantJournal(t, s, other.Key, "other")
 }
 
-// testJournalSweep: journals go with their tasks.
+// testJournalSweep: journals are deleted with their tasks.
 func testJournalSweep(t *testing.T, s task.Store) {
 	h := note(t, s, noting(Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), 1, "one"))
 	Append(t, s, h, Status(At(1), task.Completed, ""))

@@ -49,7 +49,7 @@ func testCreateTwice(t *testing.T, s task.Store) {
 	}
 }
 
-// fullHead sets every field of a head.
+// fullHead returns a head with every field set.
 func fullHead() task.Head {
 	h := NewHead("org:ö", "t/1 ?")
 	h.Agent, h.ContextID, h.Dialect, h.Shown = "agent.x", "c'\"", 3, task.Quiet
@@ -60,7 +60,7 @@ func fullHead() task.Head {
 	return h
 }
 
-// testKeep stores every field there is, and wants it back.
+// testKeep stores a value in every field, and reads it back.
 func testKeep(t *testing.T, s task.Store) {
 	first := Created(At(0), "hello \u2028 \x00 wörld")
 	first.Call = []byte{0, 1, 2, 255}
@@ -149,8 +149,8 @@ func testScope(t *testing.T, s task.Store) {
 	}
 }
 
-// testPages reads a long log from many places and always gets a page of what
-// follows.
+// testPages reads a long log from many versions and always gets a page of the entries that
+// follow.
 func testPages(t *testing.T, s task.Store) {
 	const n = 700
 	h := Append(t, s, NewHead("anna", "t1"), Created(At(0), "hello"))
@@ -226,8 +226,8 @@ func testReadNothing(t *testing.T, s task.Store) {
 	}
 }
 
-// testCancellation wants a change to be stored whole or not at all when its caller
-// goes away, and the store to be as good as before.
+// testCancellation wants a change to be stored completely or not at all if its caller cancels,
+// and the store to keep working.
 func testCancellation(t *testing.T, s task.Store) {
 	h := Append(t, s, NewHead("anna", "t1"), Created(At(0), "hello"))
 	gone, cancel := context.WithCancel(t.Context())
@@ -236,7 +236,7 @@ func testCancellation(t *testing.T, s task.Store) {
 	if err := s.Append(gone, c); err != nil && !errors.Is(err, context.Canceled) {
 		t.Errorf("Append after cancellation = %v, want nil or context.Canceled", err)
 	}
-	// A change of another task goes behind the first, if that was begun.
+	// A change of another task is stored after the first, if that was begun.
 	Append(t, s, NewHead("anna", "t2"), Created(At(2), "hello"))
 	now, err := s.Head(t.Context(), h.Owner, h.ID)
 	if err != nil {
@@ -251,7 +251,7 @@ func testCancellation(t *testing.T, s task.Store) {
 	}
 }
 
-// testMistakes: a change that would spoil the log is refused, and nothing of it is stored.
+// testMistakes: an inconsistent change is refused, and no part of it is stored.
 func testMistakes(t *testing.T, s task.Store) {
 	h := Append(t, s, NewHead("anna", "t1"), Created(At(0), "hello"))
 	for name, spoil := range map[string]func(c *task.Change){

@@ -17,7 +17,7 @@ var markTests = []storeTest{
 	{"MarkSweep", testMarkSweep},
 }
 
-// marking stores a change with a mark, whose bytes are used again afterwards.
+// marking stores a change with a mark, whose bytes are reused afterwards.
 func marking(t *testing.T, s task.Log, c *task.Change, mark string) task.Head {
 	t.Helper()
 	c.Mark = []byte(mark)
@@ -45,8 +45,8 @@ func wantNoMark(t *testing.T, s task.Marks, key task.Key) {
 	}
 }
 
-// testMarkKeep: a mark stays, whatever becomes of its task, until it is replaced or
-// dropped.
+// testMarkKeep: a mark is kept through all changes of its task, until it is replaced or
+// deleted.
 func testMarkKeep(t *testing.T, s task.Store) {
 	h := marking(t, s, Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), "one")
 	wantMark(t, s, &h, "one")
@@ -117,7 +117,7 @@ func testMarkConflict(t *testing.T, s task.Store) {
 	wantNoMark(t, s, old.Key)
 }
 
-// testMarkSweep: marks go with their tasks.
+// testMarkSweep: marks are deleted with their tasks.
 func testMarkSweep(t *testing.T, s task.Store) {
 	h := marking(t, s, Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), "one")
 	Append(t, s, h, Status(At(1), task.Completed, ""))

@@ -14,8 +14,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// testModel does random things to a store and to a list of tasks, and compares
-// what they answer.
+// testModel applies random operations to a store and to a list of tasks, and compares the
+// results.
 func testModel(t *testing.T, s task.Store) {
 	rapid.Check(t, func(rt *rapid.T) {
 		empty(t, s)
@@ -37,7 +37,7 @@ func testModel(t *testing.T, s task.Store) {
 	})
 }
 
-// empty ends and sweeps everything, so that the next round begins with nothing.
+// empty ends and sweeps all tasks, so that the next round begins with an empty store.
 func empty(t *testing.T, s task.Store) {
 	t.Helper()
 	for _, owner := range modelOwners {
@@ -59,13 +59,13 @@ func empty(t *testing.T, s task.Store) {
 	}
 }
 
-// model is a store that does everything the plainest way.
+// model is the simplest possible store.
 type model struct {
 	t     *rapid.T
 	s     task.Store
 	now   task.Millis
 	tasks []*modelTask
-	// changed is when each context changed last, even by tasks that are gone.
+	// changed is the time of each context's last change, including those of deleted tasks.
 	changed map[string]task.Millis
 }
 
@@ -85,7 +85,7 @@ func (m *model) with(action func()) func(*rapid.T) {
 	}
 }
 
-// several repeats an action, so that short runs have something to look at.
+// several repeats an action, so that short runs have enough data.
 func (m *model) several(action func()) func() {
 	return func() {
 		for range rapid.IntRange(1, 6).Draw(m.t, "times") {
@@ -100,7 +100,7 @@ func pick[T any](m *model, what string, from ...T) T {
 
 func contextOf(h *task.Head) string { return fmt.Sprint(h.Owner, "/", h.ContextID) }
 
-// The owners of the model's tasks, and how many ids each has.
+// The owners of the model's tasks, and the number of ids of each.
 var modelOwners = []task.Owner{"anna", "bert"}
 
 const modelIDs = 16
@@ -176,7 +176,7 @@ func (m *model) entry() task.Entry {
 func (m *model) append() {
 	t := m.any()
 	if t.head.Shown == task.Answered {
-		return // nothing happens to it any more, so that it is swept by the time of its answer
+		return // no further change, so that the task is swept by the time of its answer
 	}
 	c, err := Try(t.head, m.entry())
 	if err != nil {
@@ -276,7 +276,7 @@ func matches(h *task.Head, q *task.Query) bool {
 		(q.ContextID == "" || h.ContextID == q.ContextID)
 }
 
-// matching returns the heads that match in the order of lists.
+// matching returns the matching heads in the order of lists.
 func (m *model) matching(match func(*task.Head) bool) []task.Head {
 	var heads []task.Head
 	for _, t := range m.tasks {
@@ -322,7 +322,7 @@ func (m *model) due() {
 	m.wantSame("Due", want, got)
 }
 
-// stale allows for a store that forgets the changes of tasks that are gone.
+// stale allows for a store that forgets the changes of deleted tasks.
 func (m *model) stale() {
 	before := pick(m, "before", m.now, m.now+1, Epoch+5)
 	heads, err := m.s.Stale(context.Background(), before, 1000)
@@ -346,7 +346,7 @@ func (m *model) stale() {
 	}
 }
 
-// lastChange is the newest change of the tasks that share a context with h.
+// lastChange returns the time of the newest change among the tasks that share a context with h.
 func (m *model) lastChange(h *task.Head) task.Millis {
 	last := h.UpdatedAt
 	for _, t := range m.tasks {

@@ -12,8 +12,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// testRace lets many goroutines change one task from the same head. Each round has
-// one winner.
+// testRace lets many goroutines change one task from the same head. Each round has one winner.
 func testRace(t *testing.T, s task.Store) {
 	const rounds, racers = 20, 8
 	h := Append(t, s, NewHead("anna", "t1"), Created(At(0), "hello"))
@@ -53,7 +52,7 @@ func testRace(t *testing.T, s task.Store) {
 	}
 }
 
-// testParallel writes many tasks side by side while readers look at them.
+// testParallel writes many tasks concurrently while readers read them.
 func testParallel(t *testing.T, s task.Store) {
 	const writers, tasks, chunks = 8, 5, 20
 	var g, readers errgroup.Group
@@ -106,8 +105,7 @@ func write(t *testing.T, s task.Store, writer, tasks, chunks int) error {
 	return nil
 }
 
-// watch lists and reads until done: a head never promises entries that are not
-// there.
+// watch lists and reads until done: a head must never refer to entries that are not stored.
 func watch(t *testing.T, s task.Store, done <-chan struct{}) error {
 	for {
 		select {

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// requestTests are the tests of stores that keep requests.
+// requestTests are the tests of requests.
 var requestTests = []storeTest{
 	{"RequestKeep", testRequestKeep},
 	{"RequestUsed", testRequestUsed},
@@ -26,12 +26,12 @@ var requestTests = []storeTest{
 	{"RequestCancellation", testRequestCancellation},
 }
 
-// NewRequest returns a request that came at At(at); earlier ones count from At(since).
+// NewRequest returns a request at At(at); earlier ones count from At(since).
 func NewRequest(key string, at, since int64) *task.Request {
 	return &task.Request{Key: key, Fingerprint: []byte("print\x00\xff" + key), At: At(at), Since: At(since)}
 }
 
-// keyed returns a change that carries a request.
+// keyed sets the request of a change.
 func keyed(c *task.Change, r *task.Request) *task.Change {
 	c.Request = r
 	return c
@@ -47,7 +47,7 @@ func createKeyed(t *testing.T, s task.Store, id a2a.TaskID, r *task.Request) tas
 	return c.Next
 }
 
-// wantUsed fails the test unless c is refused for its key.
+// wantUsed fails the test unless c is refused because of its key.
 func wantUsed(t *testing.T, s task.Store, c *task.Change) {
 	t.Helper()
 	if err := s.Append(t.Context(), c); !errors.Is(err, task.ErrKeyUsed) {
@@ -80,7 +80,7 @@ func testRequestKeep(t *testing.T, s task.Store) {
 	wantNoRequest(t, s, "anna", "echo", "k1")
 	first, second := NewRequest("k1", 5, 0), NewRequest("k2", 7, 0)
 	h := createKeyed(t, s, "t1", first)
-	clear(first.Fingerprint) // the caller may use it again
+	clear(first.Fingerprint) // the caller may reuse it
 	first = NewRequest("k1", 5, 0)
 	wantRequest(t, s, first, 1, h)
 	h = Append(t, s, h, Status(At(1), task.Working, ""))
@@ -95,7 +95,7 @@ func testRequestKeep(t *testing.T, s task.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	clear(got.Fingerprint) // and so may who reads it
+	clear(got.Fingerprint) // and so may its reader
 	wantRequest(t, s, second, 3, h)
 	nameless := keyed(Step(t, NewHead("anna", "t2"), Created(At(0), "hello")), NewRequest("", 0, 0))
 	if err := s.Append(t.Context(), nameless); err == nil {
@@ -106,7 +106,7 @@ func testRequestKeep(t *testing.T, s task.Store) {
 	}
 }
 
-// testRequestUsed repeats a request in every way; nothing is stored.
+// testRequestUsed repeats a request in all variants; none is stored.
 func testRequestUsed(t *testing.T, s task.Store) {
 	r := NewRequest("k", 5, 0)
 	old := createKeyed(t, s, "t1", r)
@@ -128,7 +128,7 @@ func testRequestUsed(t *testing.T, s task.Store) {
 	}
 }
 
-// testRequestScope gives the same key to two owners, and to two agents of one.
+// testRequestScope uses the same key for two owners, and for two agents of one.
 func testRequestScope(t *testing.T, s task.Store) {
 	r := NewRequest("k", 5, 0)
 	want := []task.Head{createKeyed(t, s, "t1", r)}
@@ -149,7 +149,7 @@ func testRequestScope(t *testing.T, s task.Store) {
 	wantNoRequest(t, s, "anna", "echo", "K")
 }
 
-// testRequestReplace uses keys again whose requests count no more.
+// testRequestReplace reuses the keys of expired requests.
 func testRequestReplace(t *testing.T, s task.Store) {
 	one := createKeyed(t, s, "t1", NewRequest("k", 5, 0))
 	wantUsed(t, s, keyed(Step(t, NewHead("anna", "t2"), Created(At(9), "hello")), NewRequest("k", 9, 5)))
@@ -190,7 +190,7 @@ func testRequestConflict(t *testing.T, s task.Store) {
 
 func testRequestSweep(t *testing.T, s task.Store) {
 	var heads []task.Head
-	// They do not come in the order of their times.
+	// They are not in the order of their times.
 	for i, at := range []int64{3, 1, 2, 2, 9} {
 		heads = append(heads, createKeyed(t, s, a2a.TaskID(fmt.Sprint("t", i)), NewRequest(fmt.Sprint("k", i), at, 0)))
 	}
@@ -217,7 +217,7 @@ func testRequestSweep(t *testing.T, s task.Store) {
 	createKeyed(t, s, "t9", NewRequest("k1", 1, 0)) // the key is free again
 }
 
-// testRequestTaskSweep: requests go with their tasks.
+// testRequestTaskSweep: requests are deleted with their tasks.
 func testRequestTaskSweep(t *testing.T, s task.Store) {
 	h := createKeyed(t, s, "t1", NewRequest("k1", 1, 0))
 	c := keyed(Step(t, h, Said(At(1), "more")), NewRequest("k2", 2, 0))
@@ -238,8 +238,7 @@ func testRequestTaskSweep(t *testing.T, s task.Store) {
 	}
 }
 
-// testRequestRace lets many goroutines make the same request. One wins, and the others
-// find it.
+// testRequestRace lets many goroutines make the same request. One wins, and the others find it.
 func testRequestRace(t *testing.T, s task.Store) {
 	const rounds, racers = 10, 8
 	for round := range rounds {
@@ -270,7 +269,7 @@ func testRequestRace(t *testing.T, s task.Store) {
 	}
 }
 
-// testRequestCancellation calls with a context that has ended.
+// testRequestCancellation calls with a canceled context.
 func testRequestCancellation(t *testing.T, s task.Store) {
 	h := createKeyed(t, s, "t1", NewRequest("k", 5, 0))
 	ctx, cancel := context.WithCancel(t.Context())

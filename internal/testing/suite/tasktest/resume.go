@@ -17,13 +17,13 @@ var checkpointTests = []storeTest{
 	{"CheckpointSweep", testCheckpointSweep},
 }
 
-// saving returns a change that carries a checkpoint.
+// saving sets the checkpoint of a change.
 func saving(c *task.Change, blob string) *task.Change {
 	c.Checkpoint = []byte(blob)
 	return c
 }
 
-// save stores a change with a checkpoint, which the caller uses again afterwards.
+// save stores a change with a checkpoint, whose bytes are reused afterwards.
 func save(t *testing.T, s task.Log, c *task.Change) task.Head {
 	t.Helper()
 	if err := s.Append(t.Context(), c); err != nil {
@@ -70,7 +70,7 @@ func testCheckpointKeep(t *testing.T, s task.Store) {
 	}
 }
 
-// testCheckpointConflict: a change that is not stored keeps no checkpoint.
+// testCheckpointConflict: a change that is not stored stores no checkpoint.
 func testCheckpointConflict(t *testing.T, s task.Store) {
 	old := save(t, s, saving(Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), "one"))
 	now := Append(t, s, old, Status(At(1), task.Working, ""))
@@ -80,7 +80,7 @@ func testCheckpointConflict(t *testing.T, s task.Store) {
 	wantCheckpoint(t, s, now.Key, "one")
 }
 
-// testCheckpointSweep: checkpoints go with their tasks.
+// testCheckpointSweep: checkpoints are deleted with their tasks.
 func testCheckpointSweep(t *testing.T, s task.Store) {
 	h := save(t, s, saving(Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), "one"))
 	Append(t, s, h, Status(At(1), task.Completed, ""))
@@ -98,7 +98,7 @@ var lineageTests = []storeTest{
 	{"LineageSweep", testLineageSweep},
 }
 
-// born stores a task that was asked for on behalf of another.
+// born stores a task that was created on behalf of another.
 func born(t *testing.T, s task.Log, id a2a.TaskID, l task.Lineage) task.Head {
 	t.Helper()
 	c := Step(t, NewHead("anna", id), Created(At(0), "hello"))
@@ -106,7 +106,7 @@ func born(t *testing.T, s task.Log, id a2a.TaskID, l task.Lineage) task.Head {
 	if err := s.Append(t.Context(), c); err != nil {
 		t.Fatalf("Append with a lineage = %v", err)
 	}
-	*c.Lineage = task.Lineage{} // the caller may use it again
+	*c.Lineage = task.Lineage{} // the caller may reuse it
 	return c.Next
 }
 
@@ -152,7 +152,8 @@ func testLineageKeep(t *testing.T, s task.Store) {
 	wantChildren(t, s, grandchild.Key)
 }
 
-// testLineageConflict: what is not stored has no parent, and nothing gets one later.
+// testLineageConflict: a change that is not stored adds no lineage, and an existing task cannot
+// get one later.
 func testLineageConflict(t *testing.T, s task.Store) {
 	root := Append(t, s, NewHead("anna", "root"), Created(At(0), "hello"))
 	child := Append(t, s, NewHead("anna", "c1"), Created(At(0), "hello"))
@@ -176,7 +177,7 @@ func testLineageConflict(t *testing.T, s task.Store) {
 	wantLineage(t, s, child.Key, task.Lineage{})
 }
 
-// testLineageSweep: lineages go with the tasks that were asked for.
+// testLineageSweep: lineages are deleted with their tasks, the children.
 func testLineageSweep(t *testing.T, s task.Store) {
 	root := Append(t, s, NewHead("anna", "root"), Created(At(0), "hello"))
 	line := task.Lineage{Parent: root.Key, Root: root.Key, Hops: 1}

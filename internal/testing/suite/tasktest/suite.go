@@ -47,8 +47,8 @@ var logTests = []storeTest{
 	{"Probe", testProbe},
 }
 
-// Test runs the suite. It calls open for each of its tests; the store must be empty
-// and is closed with t.Cleanup.
+// Test runs the suite. It calls open for each of its tests; the store must be empty, and open
+// must register its closing with t.Cleanup.
 func Test(t *testing.T, open func(t *testing.T) task.Store) {
 	t.Helper()
 	for _, tt := range slices.Concat(logTests, hookTests, requestTests, aliasTests, checkpointTests, journalTests, lineageTests, markTests, finderTests) {
@@ -62,7 +62,7 @@ func Test(t *testing.T, open func(t *testing.T) task.Store) {
 // diff compares stored values; nil and empty slices are the same to a store.
 func diff(want, got any) string { return cmp.Diff(want, got, cmpopts.EquateEmpty()) }
 
-// wantHead fails the test unless the store has h as it is.
+// wantHead fails the test unless the stored head equals h.
 func wantHead(t *testing.T, s task.Store, h task.Head) {
 	t.Helper()
 	got, err := s.Head(t.Context(), h.Owner, h.ID)

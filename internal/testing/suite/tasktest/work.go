@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// testDue makes tasks of every state and kind of work, and looks which are due.
+// testDue creates tasks of every state and kind of work, and checks which are due.
 func testDue(t *testing.T, s task.Store) {
 	states := []task.State{
 		task.Submitted, task.Working, task.InputRequired, task.AuthRequired,
@@ -207,7 +207,7 @@ func testSweepLimit(t *testing.T, s task.Store) {
 	}
 }
 
-// testProbe: a store that works says so, and one that is asked too late why it does not.
+// testProbe: Probe succeeds on a working store, and returns an error for a canceled context.
 func testProbe(t *testing.T, s task.Store) {
 	if err := s.Probe(t.Context()); err != nil {
 		t.Errorf("Probe = %v", err)
