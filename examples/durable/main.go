@@ -1,6 +1,6 @@
-// Command durable keeps its tasks in a file. Kill it with "kill -9" in the middle of
-// a task and start it again: the agent says that it is idempotent, so the hub lets
-// it do the work once more, and the caller gets the answer.
+// Command durable keeps its tasks in a file. Kill it with "kill -9" in the middle of a task and
+// start it again: the agent is declared idempotent, so the hub repeats the run, and the caller
+// gets the answer.
 package main
 
 import (

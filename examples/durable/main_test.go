@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestKill kills the program in the middle of a task and starts it again: the task
-// is completed by a second attempt.
+// TestKill kills the program in the middle of a task and starts it again: the task is completed
+// by a second attempt.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	program := exampletest.Build(t, ".")

@@ -15,7 +15,7 @@ import (
 // reporter works on a report for a while.
 type reporter struct{ work time.Duration }
 
-// Traits says that the hub may repeat a run that a crash has interrupted.
+// Traits declares that the hub may repeat a run that a crash has interrupted.
 func (reporter) Traits() agent.Traits { return agent.Traits{Idempotent: true} }
 
 func (r reporter) Execute(ctx context.Context, x *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {

@@ -1,20 +1,20 @@
-// Package exampletest runs the examples as a person would: it builds the program,
-// starts it as a process of its own and calls it at the address that it prints.
+// Package exampletest runs the examples as a user would: it builds the program, starts it as a
+// process of its own and calls it at the address that it prints.
 //
 // # Guarantees
 //
-// A process does not outlive the test that started it. If a program ends before it
-// has printed an address, the test fails with all that the program has said.
+// A process does not outlive the test that started it. If a program ends before it has printed
+// an address, the test fails with the complete output.
 //
 // # What it does not promise
 //
-// Only what a process prints is known of it. A program that prints no address and
-// does not end either is waited for until the test's own time is over.
+// The package observes only the output of a process. If a program neither prints an address nor
+// ends, the test waits until its own time-out.
 //
 // # Concurrency
 //
-// A Process may be used by one test at a time. One goroutine reads what it prints,
-// until it ends.
+// A Process may be used by one test at a time. One goroutine reads its output, until the
+// process ends.
 //
 // # Testing
 //
@@ -34,8 +34,8 @@ import (
 	"github.com/parley-a2a/parley/client"
 )
 
-// Build builds the command in dir, which counts from the folder of the test, and
-// returns the path of the program.
+// Build builds the command in dir, which is relative to the folder of the test, and returns the
+// path of the program.
 func Build(t *testing.T, dir string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "program")
@@ -56,14 +56,14 @@ func Parley(t *testing.T) string {
 	return Build(t, filepath.Join("..", "..", "cmd", "parley"))
 }
 
-// Run runs a program to its end. It returns what it wrote to standard output,
-// without white space around it, and the exit code.
+// Run runs a program to its end. It returns its standard output, without surrounding white
+// space, and its exit code.
 func Run(t *testing.T, program string, args ...string) (string, int) {
 	t.Helper()
 	var stdout, stderr strings.Builder
 	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	// So that the machine's settings do not lead the program elsewhere.
+	// Settings of the machine must not redirect the program.
 	cmd.Env = append(os.Environ(), "PARLEY_URL=", "PARLEY_API_KEY=", "PARLEY_DATA=", "PARLEY_CONFIG=")
 	if err := cmd.Run(); cmd.ProcessState == nil {
 		t.Fatalf("run %s: %v", program, err)
@@ -72,7 +72,7 @@ func Run(t *testing.T, program string, args ...string) (string, int) {
 	return strings.TrimSpace(stdout.String()), cmd.ProcessState.ExitCode()
 }
 
-// Dial returns a client for the agent at url that shows key, if it is not empty.
+// Dial returns a client for the agent at url that sends key as its token, if it is not empty.
 func Dial(t *testing.T, url, key string) *client.Client {
 	t.Helper()
 	c, err := client.Dial(t.Context(), url, client.Options{Key: key})
@@ -92,8 +92,7 @@ func Say(text string) *a2a.SendMessageRequest {
 	return &a2a.SendMessageRequest{Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(text))}
 }
 
-// Answer returns the text of the message in the status of task, which must be
-// completed.
+// Answer returns the text of the message in the status of task, which must be completed.
 func Answer(t *testing.T, task *a2a.Task) string {
 	t.Helper()
 	if task == nil || task.Status.State != a2a.TaskStateCompleted || task.Status.Message == nil {

@@ -23,11 +23,11 @@ type Process struct {
 	said strings.Builder
 }
 
-// address is what a program prints when it serves.
+// address matches the address that a program prints when it serves.
 var address = regexp.MustCompile(`http://127\.0\.0\.1:[0-9]+`)
 
-// Start starts a program in the folder of the test and waits until it has printed
-// the address at which it serves. The process is killed when t ends.
+// Start starts a program in the folder of the test and waits until it has printed the address
+// at which it serves. The process is killed when t ends.
 func Start(t *testing.T, program string, args ...string) *Process {
 	t.Helper()
 	out, in, err := os.Pipe()
@@ -56,7 +56,7 @@ func Start(t *testing.T, program string, args ...string) *Process {
 	return p
 }
 
-// read keeps what the process prints until it ends, and sends the first address.
+// read keeps the output of the process until it ends, and sends the first address.
 func (p *Process) read(out io.ReadCloser, urls chan<- string) {
 	defer out.Close()
 	defer close(urls)
@@ -72,23 +72,22 @@ func (p *Process) read(out io.ReadCloser, urls chan<- string) {
 	}
 }
 
-// Said returns what the process has printed.
+// Said returns the output of the process so far.
 func (p *Process) Said() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.said.String()
 }
 
-// Kill ends the process as "kill -9" does, and waits until it is gone. It may be
-// called again.
+// Kill ends the process as "kill -9" does, and waits for its end. It may be called again.
 func (p *Process) Kill() {
-	// An error says that the process is gone already.
+	// An error means that the process has ended already.
 	_ = p.cmd.Process.Kill()
 	_ = p.wait()
 }
 
-// Interrupt asks the process to stop, as Ctrl-C does, and waits until it is gone. It
-// returns nil if the exit code was 0.
+// Interrupt asks the process to stop, as Ctrl-C does, and waits for its end. It returns nil if
+// the exit code was 0.
 func (p *Process) Interrupt() error {
 	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
 		return err

@@ -19,8 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestShout serves parley.yaml with the command parley and speaks to its agent as a
-// person would.
+// TestShout serves parley.yaml with the command parley and calls its agent as a user would.
 func TestShout(t *testing.T) {
 	t.Parallel()
 	program := exampletest.Parley(t)
@@ -31,7 +30,7 @@ func TestShout(t *testing.T) {
 	}
 }
 
-// TestHello sends a name over JSON-RPC, as a stranger would.
+// TestHello sends a name over JSON-RPC, without a client of Parley.
 func TestHello(t *testing.T) {
 	t.Parallel()
 	var hub parley.Hub

@@ -9,7 +9,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 )
 
-// advisor thinks about every question and recommends the same.
+// advisor thinks about every question and always gives the same advice.
 type advisor struct{ thinking time.Duration }
 
 func (a advisor) Execute(ctx context.Context, x *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {

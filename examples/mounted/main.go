@@ -1,6 +1,5 @@
-// Command mounted is a web shop with an agent: the hub is a handler in a mux that
-// has other routes, too. When the shop is told to stop, the answers that are being
-// given are given to their end.
+// Command mounted is a web shop with an agent: the hub is a handler in a mux that has other
+// routes, too. When the shop is asked to stop, it completes the running answers first.
 package main
 
 import (
@@ -47,8 +46,8 @@ func main() {
 	}
 }
 
-// serve serves until ctx ends. The server is shut down last, so that callers hear
-// what comes of the runs that the hub lets come to their end.
+// serve serves until ctx ends. The server is shut down last, so that callers get the results of
+// the runs that the hub completes.
 func serve(ctx context.Context, l net.Listener, mux http.Handler, hub *parley.Hub) error {
 	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	group, ctx := errgroup.WithContext(ctx)

@@ -53,8 +53,8 @@ func TestOtherRoutes(t *testing.T) {
 	}
 }
 
-// TestGracefulStop stops the shop while the agent is thinking: the caller gets its
-// answer all the same.
+// TestGracefulStop stops the shop while the agent is thinking: the caller gets its answer all
+// the same.
 func TestGracefulStop(t *testing.T) {
 	t.Parallel()
 	shop := exampletest.Start(t, exampletest.Build(t, "."), "-listen=127.0.0.1:0", "-thinking=2s")

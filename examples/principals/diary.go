@@ -9,7 +9,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 )
 
-// diary makes a task of what it is told, and knows who told it.
+// diary turns each message into a task, and knows the name of its caller.
 type diary struct{}
 
 func (diary) Execute(_ context.Context, x *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {

@@ -1,5 +1,5 @@
-// Command principals serves callers that show a bearer token. A caller sees its own
-// tasks alone; the tasks of others do not exist for it.
+// Command principals serves callers that send a bearer token. A caller sees only its own tasks;
+// the tasks of others do not exist for it.
 package main
 
 import (
@@ -19,14 +19,14 @@ import (
 	"github.com/parley-a2a/parley/auth"
 )
 
-// people are the callers by the digest of their token. In earnest the digests come
-// from a file, and the tokens are long and random.
+// people are the callers by the digest of their token. In production the digests come from a
+// file, and the tokens are long and random.
 var people = map[[sha256.Size]byte]*auth.Principal{
 	sha256.Sum256([]byte("ada-secret")):   {ID: "ada", DisplayName: "Ada"},
 	sha256.Sum256([]byte("grace-secret")): {ID: "grace", DisplayName: "Grace"},
 }
 
-// bearer finds the caller of a request by its token.
+// bearer returns the caller of a request by its token.
 func bearer(_ context.Context, r *auth.Request) (*auth.Principal, error) {
 	for _, value := range r.Header("Authorization") {
 		token, ok := strings.CutPrefix(value, "Bearer ")

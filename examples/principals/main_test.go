@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestCallersAreApart lets two callers make a task each; neither sees the other's.
+// TestCallersAreApart lets two callers create a task each; neither sees the other's.
 func TestCallersAreApart(t *testing.T) {
 	t.Parallel()
 	p := exampletest.Start(t, exampletest.Build(t, "."), "-listen=127.0.0.1:0")
@@ -55,7 +55,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// write makes a task as the caller called name and returns its id.
+// write creates a task as the caller called name and returns its id.
 func write(t *testing.T, c *client.Client, name string) a2a.TaskID {
 	t.Helper()
 	answer, err := c.Send(t.Context(), exampletest.Say("good night"))

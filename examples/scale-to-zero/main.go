@@ -1,5 +1,5 @@
-// Command scale-to-zero stands in for KEDA on one machine: it watches the queue of an agent
-// and starts a worker for each task that waits. While there is none, nothing runs.
+// Command scale-to-zero stands in for KEDA on one machine: it watches the queue of an agent and
+// starts a worker for each waiting task. Without tasks, no worker runs.
 //
 //	scale-to-zero --bus nats://127.0.0.1:4222 --agent poet -- \
 //	    parley agent run --once --bus nats://127.0.0.1:4222 --name poet --exec ./poet
@@ -63,7 +63,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	return errors.Join(s.run(ctx), broker.Close())
 }
 
-// operated is a bus that says how much waits.
+// operated is a bus that reports the depth of queues.
 type operated interface {
 	bus.Bus
 	bus.Operator

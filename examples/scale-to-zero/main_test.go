@@ -23,7 +23,7 @@ import (
 	"github.com/parley-a2a/parley/store/memstore"
 )
 
-// workerOf is the variable that makes a worker of the test's program: the address of the
+// workerOf is the variable that turns the test's program into a worker: the address of the
 // broker.
 const workerOf = "SCALE_TO_ZERO_WORKER_OF"
 
@@ -52,7 +52,7 @@ func work(url string) error {
 	return b.Close()
 }
 
-// poem says which process has made it.
+// poem answers with the id of its process.
 func poem(_ context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 	yield(a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(fmt.Sprintf("poem of process %d", os.Getpid()))), nil)
 }
@@ -89,8 +89,8 @@ func startHub(t *testing.T, url string) string {
 	return server.URL
 }
 
-// TestScaleToZero calls an agent three times. There is a process for each call, and none
-// in the end.
+// TestScaleToZero calls an agent three times. There is a process for each call, and none in the
+// end.
 func TestScaleToZero(t *testing.T) {
 	url := natstest.Start(t, natstest.Current(t)).URL
 	t.Setenv(workerOf, url)

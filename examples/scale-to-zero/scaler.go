@@ -13,19 +13,19 @@ import (
 	"github.com/parley-a2a/parley/bus"
 )
 
-// scaler starts a process for each envelope that waits in a queue, up to a limit. Each
-// process performs one task and ends.
+// scaler starts a process for each waiting envelope of a queue, up to a limit. Each process
+// performs one task and ends.
 type scaler struct {
-	// broker says how much waits.
+	// broker reports the depth of the queue.
 	broker bus.Operator
 	queue  bus.Address
-	// command is what is started: a program and its arguments.
+	// command is the program to start, with its arguments.
 	command []string
-	// max is how many processes there may be at one time.
+	// max is the largest number of simultaneous processes.
 	max int
-	// every is the time between two looks at the queue.
+	// every is the time between two checks of the queue.
 	every time.Duration
-	// settle is how long a new process gets to take its task: until then it counts as one
+	// settle is the time in which a new process claims its task: until then it counts as one
 	// that will.
 	settle time.Duration
 	log    *slog.Logger
@@ -34,8 +34,7 @@ type scaler struct {
 	running map[*exec.Cmd]time.Time
 }
 
-// run looks at the queue until ctx ends, and then waits for the processes, which are asked
-// to end.
+// run checks the queue until ctx ends. Then it interrupts the processes and waits for them.
 func (s *scaler) run(ctx context.Context) error {
 	s.running = map[*exec.Cmd]time.Time{}
 	var processes sync.WaitGroup
@@ -67,11 +66,11 @@ func (s *scaler) run(ctx context.Context) error {
 	}
 }
 
-// wanted returns how many processes are to be started when so many envelopes wait.
+// wanted returns the number of processes to start when ready envelopes wait.
 func (s *scaler) wanted(ready int64, now time.Time) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	coming := 0 // have been started, and may not have taken anything yet
+	coming := 0 // were started, and may not have claimed a task yet
 	for _, since := range s.running {
 		if now.Sub(since) < s.settle {
 			coming++
@@ -85,7 +84,7 @@ func (s *scaler) start(ctx context.Context, processes *sync.WaitGroup) error {
 	cmd := exec.CommandContext(ctx, s.command[0], s.command[1:]...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 30 * time.Second // for what it has begun
+	cmd.WaitDelay = 30 * time.Second // for its current task
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start a worker: %w", err)
 	}
@@ -99,7 +98,7 @@ func (s *scaler) start(ctx context.Context, processes *sync.WaitGroup) error {
 	return nil
 }
 
-// note changes what is running.
+// note changes running.
 func (s *scaler) note(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

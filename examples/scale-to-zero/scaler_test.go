@@ -20,7 +20,7 @@ func TestWanted(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		ready    int64
-		old, new int // processes that have had time to take something, and others
+		old, new int // processes that have had time to claim a task, and others
 		want     int
 	}{
 		{"nothing waits", 0, 0, 0, 0},
@@ -45,7 +45,7 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-// depths is a broker whose queue has as much in it as the test says next.
+// depths is a broker whose queue has the depths that the test sends.
 type depths chan bus.Depth
 
 func (d depths) Depth(ctx context.Context, _ bus.Address) (bus.Depth, error) {
@@ -106,7 +106,7 @@ func TestScaler(t *testing.T) {
 		want  int
 	}{{0, 0}, {1, 1}, {1, 1}, {5, 2}, {5, 2}} {
 		queue <- bus.Depth{Ready: step.ready}
-		queue <- bus.Depth{} // when this is taken, the processes are there
+		queue <- bus.Depth{} // when this is received, the processes are running
 		if got := s.count(); got != step.want {
 			t.Fatalf("%d processes while %d wait, want %d", got, step.ready, step.want)
 		}
@@ -122,7 +122,7 @@ func TestScaler(t *testing.T) {
 	}
 }
 
-// TestScalerEnds asks its workers to end.
+// TestScalerEnds checks that the scaler interrupts its workers.
 func TestScalerEnds(t *testing.T) {
 	t.Parallel()
 	s, queue, result := start(t)

@@ -1,5 +1,5 @@
-// Package shell has no Go code: it is a configuration and a script. This test serves
-// them with the command parley. It speaks to the agent as a person would.
+// Package shell has no Go code: it is a configuration and a script. This test serves them with
+// the command parley. It calls the agent as a user would.
 package shell
 
 import (

@@ -1,5 +1,5 @@
-// Command streaming is an agent that says a text word by word. Command ask, in the
-// folder below, prints the words as they come.
+// Command streaming is an agent that repeats a text word by word. Command ask, in the folder
+// below, prints the words as they come.
 package main
 
 import (

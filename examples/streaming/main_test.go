@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestChunks looks at what the agent sends.
+// TestChunks checks the events of the agent.
 func TestChunks(t *testing.T) {
 	t.Parallel()
 	p := exampletest.Start(t, exampletest.Build(t, "."), "-listen=127.0.0.1:0", "-pause=0s")

@@ -10,7 +10,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 )
 
-// speaker says what it is told, with a pause after each word.
+// speaker repeats the message, with a pause after each word.
 type speaker struct{ pause time.Duration }
 
 func (s speaker) Execute(ctx context.Context, x *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
@@ -31,7 +31,7 @@ func (s speaker) Execute(ctx context.Context, x *a2asrv.ExecutorContext) iter.Se
 				return
 			}
 		}
-		// The whole text is in the status for callers that look at nothing else.
+		// The whole text is in the status for callers that read nothing else.
 		whole := a2a.NewMessageForTask(a2a.MessageRoleAgent, x, a2a.NewTextPart(text))
 		yield(a2a.NewStatusUpdateEvent(x, a2a.TaskStateCompleted, whole), nil)
 	}

@@ -1,5 +1,5 @@
 // Package team has no Go code but for one of its agents: it is a configuration. This test
-// does what its page says.
+// follows the steps of its README.
 package team
 
 import (
@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// team is its programs.
+// team holds its programs.
 type team struct{ parley, facts string }
 
 // start starts the team, and returns the address of the hub.
@@ -43,7 +43,7 @@ func TestTeam(t *testing.T) {
 	t.Run("server", b.server)
 }
 
-// script lets the models follow the script.
+// script runs the team with scripted models.
 func (b *team) script(t *testing.T) {
 	url := b.start(t)
 	answer, code := exampletest.Run(t, b.parley, "send", "--url="+url, "--agent=editor", "a page about whales")
@@ -60,7 +60,7 @@ func (b *team) script(t *testing.T) {
 	}
 }
 
-// server names a model server.
+// server uses a model server instead.
 func (b *team) server(t *testing.T) {
 	models := openaitest.New(t, openaitest.Config{Key: "secret"}, func(r *openaitest.Request) openaitest.Turn {
 		switch {

@@ -1,5 +1,5 @@
-// Package workerpython has no Go code: its workers are in Python. These tests start them
-// beside a hub, on real brokers, and call the agent as anybody would.
+// Package workerpython has no Go code: its workers are in Python. These tests start them beside
+// a hub, on real brokers, and call the agent as any caller would.
 package workerpython
 
 import (
@@ -38,7 +38,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(rabbittest.Exit)) }
 
-// python returns the interpreter of the virtual environment that .ci/venvs makes here.
+// python returns the interpreter of the virtual environment that .ci/venvs creates here.
 func python(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(".venv", "bin", "python"))
@@ -59,7 +59,7 @@ func TestCore(t *testing.T) {
 	}
 }
 
-// broker is one that hub and workers use.
+// broker is a broker that hub and workers use.
 type broker struct {
 	bus    bus.Bus
 	script string
@@ -68,7 +68,7 @@ type broker struct {
 	cut func()
 }
 
-// brokers are those that there is a worker for.
+// brokers are those for which a worker exists.
 var brokers = map[string]func(t *testing.T) *broker{
 	"rabbitmq": func(t *testing.T) *broker {
 		server := rabbittest.Shared(t)
@@ -80,8 +80,8 @@ var brokers = map[string]func(t *testing.T) *broker{
 	"embedded": startEmbedded,
 }
 
-// startEmbedded starts the broker of a hub, which workers may use with the key of their
-// agent, and for nothing else than they need.
+// startEmbedded starts the broker of a hub. Workers have the key of their agent, which permits
+// only the operations that they need.
 func startEmbedded(t *testing.T) *broker {
 	t.Helper()
 	server, err := embedded.Start(embedded.Options{
@@ -122,7 +122,7 @@ func startNATS(t *testing.T, p natstest.Program) *broker {
 	}}
 }
 
-// stage is a hub with one agent, "pythonist", whose workers are elsewhere.
+// stage is a hub with one agent, "pythonist", whose workers are other processes.
 type stage struct {
 	*broker
 	t      *testing.T
@@ -174,7 +174,7 @@ type process struct {
 	wait func() error
 }
 
-// start starts a worker that believes the hub with key. It is killed when the test ends.
+// start starts a worker that trusts the hub with key. It is killed when the test ends.
 func (s *stage) start(key bus.HubKey) *process {
 	s.t.Helper()
 	cmd := exec.Command(python(s.t), "-B", s.script, s.url, "pythonist", key.String())
@@ -193,7 +193,7 @@ func (w *process) kill() {
 	_ = w.wait()
 }
 
-// say returns the task that a message has led to, as it is when the caller is answered.
+// say sends a message and returns the task in the response.
 func (s *stage) say(m *a2a.Message) *a2a.Task {
 	s.t.Helper()
 	result, err := s.client.Send(s.t.Context(), &a2a.SendMessageRequest{Message: m})
@@ -211,7 +211,7 @@ func message(text string) *a2a.Message {
 	return a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(text))
 }
 
-// TestWorkers tells the same stories on each broker.
+// TestWorkers runs the same scenarios on each broker.
 func TestWorkers(t *testing.T) {
 	t.Parallel()
 	stories := map[string]func(*stage){
@@ -281,7 +281,7 @@ func (s *stage) stream() {
 	}
 }
 
-// question answers what the agent asks; one of two workers has asked, any may go on.
+// question answers the agent's question; one of two workers has asked, either may continue.
 func (s *stage) question() {
 	s.start(s.signer.HubKey())
 	s.start(s.signer.HubKey())
@@ -298,9 +298,9 @@ func (s *stage) question() {
 	}
 }
 
-// mixed has workers in Python and in Go at the same queue: whoever is free asks, and whoever
-// is free goes on with the answer. It tells until each language has gone on with a question
-// of the other one.
+// mixed has workers in Python and in Go at the same queue: any free worker asks, and any free
+// worker continues with the answer. It repeats this until each language has continued with a
+// question of the other one.
 func (s *stage) mixed() {
 	s.start(s.signer.HubKey())
 	ctx, stop := context.WithCancel(s.t.Context())
@@ -331,7 +331,8 @@ func (s *stage) mixed() {
 	s.t.Logf("who asked and who went on: %v", pairs)
 }
 
-// pair answers a question, and returns who has asked and who went on.
+// pair answers a question, and returns the languages of the worker that asked and the one that
+// continued.
 func (s *stage) pair() string {
 	send := func(m *a2a.Message, want a2a.TaskState) *a2a.Task {
 		result, err := s.client.Send(s.t.Context(), &a2a.SendMessageRequest{Message: m})
@@ -366,7 +367,7 @@ func gopher(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event,
 	yield(a2a.NewStatusUpdateEvent(ec, state, a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(text))), nil)
 }
 
-// language returns in what the worker is written that has said m.
+// language returns the language of the worker that has sent m.
 func language(m *a2a.Message) string {
 	if strings.HasSuffix(m.Parts[0].Text(), "(Go)") {
 		return "Go"
@@ -374,8 +375,8 @@ func language(m *a2a.Message) string {
 	return "Python"
 }
 
-// faults kills the worker that performs a task. Another one gets it; its connection is
-// cut, and then the task is canceled.
+// faults kills the worker that performs a task. Another one gets it; its connection is cut, and
+// then the task is canceled.
 func (s *stage) faults() {
 	first := s.start(s.signer.HubKey())
 	req := exampletest.Say("wait")
@@ -403,10 +404,10 @@ func (s *stage) faults() {
 	}
 }
 
-// waits is what a worker says that waits.
+// waits returns the text of a worker that waits.
 func waits(w *process) string { return fmt.Sprintf("process %d waits", w.cmd.Process.Pid) }
 
-// orderly asks a worker to end. What it has begun, another one goes on with at once.
+// orderly asks a worker to stop. Another one continues its task at once.
 func (s *stage) orderly() {
 	first := s.start(s.signer.HubKey())
 	var second *process

@@ -7,18 +7,19 @@ import (
 	"sync"
 )
 
-// Most is how many items are sent together.
+// Most is the largest number of items that are sent together.
 const Most = 64
 
-// Convoy sends items of type T to places with keys of type K. The zero Convoy is ready.
+// Convoy sends items of type T to destinations with keys of type K. The zero Convoy is ready to
+// use.
 type Convoy[K comparable, T any] struct {
 	mu    sync.Mutex // guards the field below, and lines
 	lines map[K]*line[T]
 }
 
-// line is what goes to one key, as long as somebody sends there.
+// line holds the items for one key, while there is a sender for it.
 type line[T any] struct {
-	// waiting is to be sent next. Who comes first there has the lead, or will.
+	// waiting is the next batch. Its first passenger is the leader, or will be.
 	waiting []*passenger[T]
 }
 
@@ -27,15 +28,16 @@ type passenger[T any] struct {
 	turn chan turn // capacity 1
 }
 
-// turn says that an item was sent, or that its passenger has the lead.
+// turn notifies a passenger that its item was sent (err), that it is the leader (lead), or that
+// it must send again (again).
 type turn struct {
 	lead, again bool
 	err         error
 }
 
-// Send has item sent to key by send, which may be the function of another call, and gets
-// the items of several. Their order is that in which they came. It returns what that
-// returns, or the cause of the end of ctx while it waits for others.
+// Send sends item to key by send. That may be the function of another call, and gets the items
+// of several calls in the order of their arrival. Send returns the error of that function, or
+// the cause of the end of ctx while it waits for others.
 func (c *Convoy[K, T]) Send(ctx context.Context, key K, item T, send func([]T) error) error {
 	for {
 		p := &passenger[T]{item, make(chan turn, 1)}
@@ -59,7 +61,7 @@ func (c *Convoy[K, T]) Send(ctx context.Context, key K, item T, send func([]T) e
 	}
 }
 
-// join puts p into the line of key; it reports whether p is to lead.
+// join puts p into the line of key; it reports whether p is the leader.
 func (c *Convoy[K, T]) join(key K, p *passenger[T]) (l *line[T], first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,7 +76,7 @@ func (c *Convoy[K, T]) join(key K, p *passenger[T]) (l *line[T], first bool) {
 	return l, first
 }
 
-// leave takes p out of its line, unless it is under way.
+// leave removes p from its line, unless it is being sent.
 func (c *Convoy[K, T]) leave(key K, l *line[T], p *passenger[T]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,10 +90,10 @@ func (c *Convoy[K, T]) leave(key K, l *line[T], p *passenger[T]) {
 	}
 }
 
-// lead sends what waits, the item of the caller first, and gives the lead away. The others
-// try again if that has failed because ctx has ended.
+// lead sends the waiting items, that of the caller first, and passes the lead on. If that fails
+// because ctx has ended, the others send again.
 func (c *Convoy[K, T]) lead(ctx context.Context, key K, l *line[T], send func([]T) error) error {
-	runtime.Gosched() // to those who are about to join
+	runtime.Gosched() // lets other goroutines join
 	all := c.take(l)
 	items := make([]T, len(all))
 	for i, p := range all {
@@ -117,7 +119,7 @@ func (c *Convoy[K, T]) take(l *line[T]) []*passenger[T] {
 	return all
 }
 
-// passLocked gives the lead to the next one.
+// passLocked makes the next passenger the leader.
 func (c *Convoy[K, T]) passLocked(key K, l *line[T]) {
 	if len(l.waiting) == 0 {
 		delete(c.lines, key)

@@ -15,11 +15,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// road is where items go. It lets one send through at a time when the test says so.
+// road is a destination. It lets one send through when the test allows it.
 type road struct {
 	batch.Convoy[string, int]
 
-	open chan error // what the next send returns
+	open chan error // the result of the next send
 
 	mu   sync.Mutex // guards sent
 	sent [][]int
@@ -33,8 +33,8 @@ func (r *road) send(items []int) error {
 	return err
 }
 
-// start sends items one after the other, each from a goroutine of its own that waits then,
-// and returns what their Sends return, by item.
+// start sends items one after the other, each from a goroutine of its own that then waits. It
+// returns the results of their Sends, by item.
 func (r *road) start(ctx context.Context, items ...int) map[int]chan error {
 	ends := map[int]chan error{}
 	for _, item := range items {
@@ -46,7 +46,7 @@ func (r *road) start(ctx context.Context, items ...int) map[int]chan error {
 	return ends
 }
 
-// What comes while a send is under way goes together, in order, and each hears its own end.
+// Items that come during a send go together, in order, and each Send returns its own result.
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestTogether(t *testing.T) {
 	})
 }
 
-// What goes elsewhere waits for nobody.
+// Items for another key do not wait.
 func TestOtherKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestOtherKey(t *testing.T) {
 	})
 }
 
-// No send has more than Most.
+// No send has more than Most items.
 func TestMost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestMost(t *testing.T) {
 	})
 }
 
-// Who leaves is not waited for, also if it was to send next; the others go on.
+// The others do not wait for a caller whose context ends, even if it was to send next.
 func TestLeave(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestLeave(t *testing.T) {
 	})
 }
 
-// If a send fails because its leader has no time any more, the others are sent again.
+// If a send fails because the leader's context has ended, the others send again.
 func TestLeaderOutOfTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -168,7 +168,7 @@ func TestLeaderOutOfTime(t *testing.T) {
 	})
 }
 
-// Many goroutines that come and go: each item is sent, and nobody is left waiting.
+// Many goroutines that come and go: each item is sent, and no Send waits forever.
 func TestManyGoroutines(t *testing.T) {
 	t.Parallel()
 	var (

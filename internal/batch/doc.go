@@ -1,15 +1,15 @@
-// Package batch lets what many send to one place at one time travel together.
+// Package batch combines simultaneous sends to one destination.
 //
-// # What it is
+// # Overview
 //
-// A [Convoy] is for what costs much each time and little for each item: a signature, a
-// message of a broker, a commit. Who comes while nobody sends, sends at once and alone; who
-// comes while somebody does waits, and the first of those then sends for all of them.
+// A [Convoy] is for operations with a high cost per call and a low cost per item: a signature,
+// a message to a broker, a commit. A caller that comes while none is sending sends at once and
+// alone. Callers that come during a send wait, and the first of them then sends for all.
 //
 // # Guarantees
 //
-// Nothing waits for company. Send returns when its own item was sent, with the error of
-// that. Nothing is sent to one key side by side, and what one goroutine sends goes in its
+// No item waits for further ones. Send returns when its own item was sent, with the error of
+// that send. There is one send to a key at a time, and the items of one goroutine keep their
 // order.
 //
 // # What it does not promise
@@ -18,10 +18,10 @@
 //
 // # Concurrency
 //
-// A Convoy may be used by many goroutines, and starts none. It keeps nothing for a key to
-// which nobody sends.
+// A Convoy is safe for concurrent use, and starts no goroutines. It keeps no state for a key
+// without senders.
 //
 // # Testing
 //
-// The tests run in bubbles, with a sender that is held up.
+// The tests run in bubbles, with a send function that blocks.
 package batch

@@ -1,7 +1,7 @@
-// Package notify tells a person of new items of the inbox, by a request to an address or
-// by a program, both of the owner's choice. It tries once, and one item after the other.
-// What is not told stands in the inbox all the same, also what came while the hub was
-// down.
+// Package notify notifies the owner of a hub of new items of the inbox, by a request to an
+// address, a program, or both. It tries once for each item, one item after the other. Items
+// without a notification are in the inbox all the same, including those that came while the hub
+// was down.
 package notify
 
 import (
@@ -22,26 +22,26 @@ import (
 )
 
 const (
-	// timeout ends a request or a program.
+	// timeout limits a request and a program.
 	timeout = 30 * time.Second
-	// waitDelay is how long the output of a program that has ended may go on.
+	// waitDelay is the time for which the output of a program is read after its end.
 	waitDelay = time.Second
 )
 
-// Notifier notifies. Its fields must not change once it is in use.
+// Notifier sends notifications. Its fields must not change once it is in use.
 type Notifier struct {
 	// Inbox is required.
 	Inbox *inbox.Inbox
-	// URL is sent each item as JSON by POST. If empty, no request is made.
+	// URL gets each item as JSON by POST. If empty, no request is made.
 	URL string
-	// Command is a program with its arguments, which reads the item as JSON from its
-	// standard input. If empty, none is run.
+	// Command is a program with its arguments; it reads the item as JSON from its standard
+	// input. If empty, none is run.
 	Command []string
-	// Logger receives a record of what went wrong. It is required.
+	// Logger gets a record of each failed notification. It is required.
 	Logger *slog.Logger
 }
 
-// Run notifies until ctx ends or the inbox stops.
+// Run notifies until ctx ends or the inbox stops. It returns nil.
 func (n *Notifier) Run(ctx context.Context) error {
 	client := &http.Client{
 		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
@@ -53,7 +53,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 	return nil
 }
 
-// follow tells of items as they come; it reports whether it was too slow.
+// follow notifies of items as they come; it reports whether it was too slow.
 func (n *Notifier) follow(ctx context.Context, client *http.Client, items iter.Seq2[inbox.Item, error]) (behind bool) {
 	for it, err := range items {
 		switch {
@@ -92,15 +92,15 @@ func (n *Notifier) post(ctx context.Context, client *http.Client, body []byte) e
 		return err
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be reused
 	if resp.StatusCode/100 != 2 {
 		return fmt.Errorf("the address answers %s", resp.Status)
 	}
 	return nil
 }
 
-// run runs the program. Nothing of the item is in its arguments, where a shell or the
-// program could take it for more than a text.
+// run runs the program. No content of the item is in its arguments, where a shell or the
+// program could interpret it.
 func (n *Notifier) run(ctx context.Context, it *inbox.Item, body []byte) error {
 	cmd := exec.CommandContext(ctx, n.Command[0], n.Command[1:]...)
 	cmd.Stdin, cmd.WaitDelay = bytes.NewReader(body), waitDelay

@@ -23,8 +23,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestNotifier puts two items, of which one is settled: the address refuses the first,
-// and the program hears of both, with a text that is no command.
+// TestNotifier puts two items, one of which is settled. The address refuses the first, and the
+// program gets both; the text of an item must not be run as a command.
 func TestNotifier(t *testing.T) {
 	t.Parallel()
 	sh := testenv.Tool(t, "sh")

@@ -1,5 +1,5 @@
-// Package keda has no Go code: its files are manifests. These tests hold the names in them
-// against those that the buses use.
+// Package keda has no Go code: its files are manifests. These tests compare the names in them
+// with those that the buses use.
 package keda
 
 import (
@@ -21,7 +21,7 @@ import (
 // agent is the name of the agent in the manifests.
 const agent = "poet"
 
-// manifest is what the tests look at in a document.
+// manifest is the part of a document that the tests check.
 type manifest struct {
 	Kind     string
 	Metadata struct{ Name string }
@@ -60,7 +60,7 @@ type trigger struct {
 	AuthenticationRef struct{ Name string } `yaml:"authenticationRef"`
 }
 
-// read returns the documents of a file. A member that is there twice is an error.
+// read returns the documents of a file. A duplicate member is an error.
 func read(t *testing.T, name string) []manifest {
 	t.Helper()
 	text, err := os.ReadFile(name)
@@ -81,7 +81,7 @@ func read(t *testing.T, name string) []manifest {
 	}
 }
 
-// triggers are what the manifests ask the brokers, but for where they are.
+// triggers are the queries of the manifests to the brokers, without addresses.
 var triggers = map[string]map[string]string{
 	"rabbitmq": {
 		"queueName": protocol.WorkAt(agent).Name, "mode": "QueueLength", "activationValue": "0",
@@ -93,10 +93,10 @@ var triggers = map[string]map[string]string{
 	},
 }
 
-// target is the name of the member that says how much there is for one worker.
+// target is the name of the member with the backlog per worker.
 var target = map[string]string{"rabbitmq": "value", "nats-jetstream": "lagThreshold"}
 
-// TestTriggers looks at what scales.
+// TestTriggers checks the triggers of the manifests.
 func TestTriggers(t *testing.T) {
 	t.Parallel()
 	for name, kind := range map[string]string{
@@ -145,7 +145,7 @@ func checkTrigger(t *testing.T, name, kind string, got trigger) {
 	}
 }
 
-// checkObject looks for what m scales.
+// checkObject checks that the target of m exists.
 func checkObject(t *testing.T, name string, documents []manifest, m manifest) {
 	t.Helper()
 	found := slices.ContainsFunc(documents, func(d manifest) bool {
@@ -159,7 +159,7 @@ func checkObject(t *testing.T, name string, documents []manifest, m manifest) {
 	}
 }
 
-// TestNames looks for the names in what people read.
+// TestNames looks for the names in the documentation.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"README.md", "../../../docs/wire.md"} {
@@ -175,7 +175,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestWorkers looks at what is started.
+// TestWorkers checks the workers that the manifests start.
 func TestWorkers(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.yaml")

@@ -21,7 +21,7 @@ var (
 	topic = bus.Topic("worker.bustest")
 )
 
-// bed is what a test lies in.
+// bed is the environment of a test.
 type bed struct {
 	*testing.T
 	f Features
@@ -40,7 +40,7 @@ func (x *bed) open() bus.Bus {
 	return b
 }
 
-// context ends when patience does.
+// context returns a context that ends after Features.Patience.
 func (x *bed) context() context.Context {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), x.f.Patience, errors.New("the patience of the test ended"))
 	x.Cleanup(cancel)
@@ -64,14 +64,14 @@ func (x *bed) publish(b bus.Bus, to bus.Address, ids ...string) {
 type inbox struct {
 	x     *bed
 	at    bus.Address
-	got   chan *bus.Delivery // one by one, when the test takes it
+	got   chan *bus.Delivery // unbuffered: the loop waits for the test
 	ready chan struct{}      // one for each call of Ready
-	end   chan struct{}      // closed when the loop was left
-	err   error              // what the loop ended with, readable after end
+	end   chan struct{}      // closed when the loop has ended
+	err   error              // the error of the loop, readable after end
 	leave context.CancelFunc
 }
 
-// receive begins to receive and returns when that is Ready.
+// receive starts to receive and returns when Ready was called.
 func (x *bed) receive(b bus.Bus, s bus.Subscription) *inbox {
 	x.Helper()
 	in := x.start(b, s)
@@ -79,7 +79,7 @@ func (x *bed) receive(b bus.Bus, s bus.Subscription) *inbox {
 	return in
 }
 
-// start begins to receive.
+// start starts to receive.
 func (x *bed) start(b bus.Bus, s bus.Subscription) *inbox {
 	ctx, cancel := context.WithCancel(context.Background())
 	in := &inbox{
@@ -140,7 +140,7 @@ func (in *inbox) ended() error {
 	}
 }
 
-// next returns what arrives next.
+// next returns the next delivery.
 func (in *inbox) next() *bus.Delivery {
 	in.x.Helper()
 	select {
@@ -178,8 +178,8 @@ func (in *inbox) take(ids ...string) {
 	}
 }
 
-// drain acknowledges what arrives until each of ids has arrived, and returns how often
-// each did.
+// drain acknowledges deliveries until each of ids has arrived, and returns the number of
+// deliveries by id.
 func (in *inbox) drain(ids ...string) map[string]int {
 	in.x.Helper()
 	missing := map[string]bool{}
@@ -210,7 +210,7 @@ func (in *inbox) nak(d *bus.Delivery) {
 	}
 }
 
-// onlyAt fails the test unless fence, published now, is the next that arrives.
+// onlyAt fails the test unless fence, published now, is the next delivery.
 func (in *inbox) onlyAt(b bus.Bus, fence string) {
 	in.x.Helper()
 	in.x.publish(b, in.at, fence)
@@ -226,7 +226,7 @@ func names(prefix string, n int) []string {
 	return ids
 }
 
-// same fails the test unless got is want as it arrives on a bus.
+// same fails the test unless got equals want, with the version that Encode sets.
 func (x *bed) same(want, got *bus.Envelope) {
 	x.Helper()
 	sent := *want
@@ -239,7 +239,7 @@ func (x *bed) same(want, got *bus.Envelope) {
 	}
 }
 
-// lacks says that a test has nothing to do.
+// lacks logs that the bus lacks the feature of a test.
 func (x *bed) lacks(what string) { x.Logf("the bus does not have %s", what) }
 
 // sized returns an envelope that has n bytes, encoded.

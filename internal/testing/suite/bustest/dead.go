@@ -24,7 +24,7 @@ var deadTests = []testCase{
 	{"PoisonAtTopic", testPoisonAtTopic},
 }
 
-// buried fails the test unless e is next at Dead, with a reason that has part in it.
+// buried fails the test unless e is next at Dead, with a reason that contains part.
 func (x *bed) buried(in *inbox, e *bus.Envelope, part string) {
 	x.Helper()
 	d := in.hold(e.ID)
@@ -89,7 +89,7 @@ func testDeadAfterLeases(x *bed) {
 	in.onlyAt(b, "fence")
 }
 
-// testDeadLarge has no room for a reason but what MaxEnvelope leaves on purpose.
+// testDeadLarge leaves room for a reason only beyond MaxEnvelope.
 func testDeadLarge(x *bed) {
 	b := x.open()
 	e := x.sized("large", bus.MaxEnvelope)
@@ -103,7 +103,7 @@ func testDeadLarge(x *bed) {
 	x.buried(x.receive(b, bus.Subscription{At: bus.Dead}), e, "\x01\x01")
 }
 
-// testDeadStays does at Dead what kills elsewhere.
+// testDeadStays applies the verdicts at Dead that move an envelope to Dead elsewhere.
 func testDeadStays(x *bed) {
 	b := x.open()
 	x.publish(b, bus.Dead, "a")
@@ -122,7 +122,7 @@ func testDeadStays(x *bed) {
 	dead.onlyAt(b, "fence")
 }
 
-// rubbish is what must not be taken for an envelope.
+// rubbish returns data that must not be accepted as an envelope.
 func rubbish() map[string][]byte {
 	return map[string][]byte{
 		"not JSON":        []byte("\xff\x00rubbish"),

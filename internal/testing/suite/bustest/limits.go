@@ -83,7 +83,7 @@ func testEnvelopes(x *bed) {
 		}
 	}
 	odd := letter("v")
-	odd.Version = 77 // is set by Encode
+	odd.Version = 77 // Encode sets it
 	odd.ID = "täter \"1\"\r\n: x"
 	if err := b.Publish(x.context(), queue, odd); err != nil {
 		x.Errorf("Publish of an odd id = %v", err)
@@ -136,7 +136,7 @@ func testClose(x *bed) {
 	x.receive(other, bus.Subscription{At: queue}).onlyAt(other, "fence")
 }
 
-// testFull also takes what is there while there is no room.
+// testFull also receives a waiting envelope while the broker is full.
 func testFull(x *bed) {
 	if x.b.Fill == nil {
 		x.lacks("a way to fill it")

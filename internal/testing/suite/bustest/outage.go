@@ -28,7 +28,7 @@ func (x *bed) restarts() bool {
 	return true
 }
 
-// testRestart has receivers that do nothing about it.
+// testRestart has receivers that must reconnect by themselves.
 func testRestart(x *bed) {
 	if !x.restarts() {
 		return
@@ -52,7 +52,7 @@ func testRestart(x *bed) {
 	}
 }
 
-// testPublishDuringOutage wants an error in time, and that it is true.
+// testPublishDuringOutage wants an error in time, and wants it to be true.
 func testPublishDuringOutage(x *bed) {
 	if !x.restarts() {
 		return
@@ -78,7 +78,7 @@ func testPublishDuringOutage(x *bed) {
 	}
 }
 
-// testPublishAcrossOutage publishes without a pause, again where it is told to.
+// testPublishAcrossOutage publishes without a pause, and again after errors that allow it.
 func testPublishAcrossOutage(x *bed) {
 	if !x.restarts() {
 		return
@@ -105,10 +105,10 @@ func testPublishAcrossOutage(x *bed) {
 	x.b.Start(x.T)
 	in.awaitReady()
 	ids := []string{<-confirmed, <-confirmed, <-confirmed, <-confirmed}
-	in.drain(ids[2:]...) // what was confirmed before the outage may be gone
+	in.drain(ids[2:]...) // envelopes that were confirmed before the outage may be lost
 }
 
-// insist publishes until that is confirmed.
+// insist publishes an envelope until it is confirmed.
 func (x *bed) insist(ctx context.Context, b bus.Bus, id string) bool {
 	for ctx.Err() == nil {
 		try, cancel := context.WithTimeout(ctx, time.Second)
@@ -126,8 +126,8 @@ func (x *bed) insist(ctx context.Context, b bus.Bus, id string) bool {
 	return false
 }
 
-// testNothingLost restarts the broker while one publishes and nobody receives, then
-// receives all that was confirmed.
+// testNothingLost restarts the broker while envelopes are published and not received. Then it
+// receives all confirmed envelopes.
 func testNothingLost(x *bed) {
 	if !x.restarts() || !x.f.Keeps {
 		return
@@ -170,8 +170,8 @@ func testNothingLost(x *bed) {
 	x.receive(b, bus.Subscription{At: queue, Prefetch: 10}).drain(append(ids, "after")...)
 }
 
-// testHoldAcrossOutage settles what was received before it. Nothing hangs, and what was
-// not acknowledged comes again.
+// testHoldAcrossOutage settles deliveries that were received before the outage. Nothing hangs,
+// and unacknowledged envelopes come again.
 func testHoldAcrossOutage(x *bed) {
 	if !x.restarts() {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/bus"
 )
 
-// childVar has the URL of the broker for a process that Child runs in.
+// childVar is the variable with the URL of the broker, for a process that runs Child.
 const childVar = "PARLEY_BUSTEST_URL"
 
 var processTests = []testCase{{"Processes", testProcesses}}
@@ -25,8 +25,9 @@ var (
 	answers    = bus.Queue("hub.report.bustest")
 )
 
-// Child makes this process another receiver if the suite has started it for that, and
-// ends it then. TestMain calls it first, with what opens a bus by Broker.URL.
+// Child turns this process into another receiver and does not return, if the suite has started
+// the process for that. Otherwise it does nothing. TestMain calls it first, with a function
+// that opens a bus at Broker.URL.
 func Child(open func(url string) (bus.Bus, error)) {
 	url := os.Getenv(childVar)
 	if url == "" {
@@ -40,7 +41,8 @@ func Child(open func(url string) (bus.Bus, error)) {
 	os.Exit(1)
 }
 
-// serve answers what is to be answered, and keeps the rest until the process is killed.
+// serve answers each envelope, acknowledges those of typeEcho, and holds those of typeHold
+// until the process is killed.
 func serve(ctx context.Context, b bus.Bus) error {
 	for d, err := range b.Receive(ctx, bus.Subscription{At: childQueue, Prefetch: 2, Lease: 2 * shortLease}) {
 		if err != nil {
@@ -59,7 +61,7 @@ func serve(ctx context.Context, b bus.Bus) error {
 	return nil
 }
 
-// testProcesses kills a process that holds something.
+// testProcesses kills a process that holds an envelope.
 func testProcesses(x *bed) {
 	if x.b.URL == "" {
 		x.lacks("a URL for other processes")
@@ -86,7 +88,7 @@ func testProcesses(x *bed) {
 		e.Type = typ
 		err := b.Publish(x.context(), childQueue, e)
 		for errors.Is(err, bus.ErrUnknown) {
-			err = b.Publish(x.context(), childQueue, e) // two processes make the queue at one time
+			err = b.Publish(x.context(), childQueue, e) // two processes create the queue at the same time
 		}
 		if err != nil {
 			x.Fatalf("Publish = %v", err)

@@ -96,7 +96,7 @@ func testCompete(x *bed) {
 	}
 }
 
-// testOnce counts what many receivers get.
+// testOnce counts the deliveries of several receivers.
 func testOnce(x *bed) {
 	want := map[string]int{"fence": 1}
 	for _, id := range names("a", 300) {
@@ -130,7 +130,7 @@ func testOnce(x *bed) {
 	}
 }
 
-// forward acknowledges what arrives and hands it on, until ctx ends.
+// forward acknowledges deliveries and passes them on, until ctx ends.
 func (x *bed) forward(ctx context.Context, b bus.Bus, to chan<- *bus.Delivery) {
 	for d, err := range b.Receive(ctx, bus.Subscription{At: queue, Prefetch: 5}) {
 		if err != nil {

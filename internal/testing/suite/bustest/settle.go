@@ -52,7 +52,7 @@ func testNak(x *bed) {
 	in.onlyAt(b, "fence")
 }
 
-// testNakLater has others go on while one waits.
+// testNakLater has other envelopes that arrive during the delay of one.
 func testNakLater(x *bed) {
 	b := x.open()
 	x.publish(b, queue, "a", "b", "c")
@@ -138,8 +138,8 @@ func testCloseGivesBack(x *bed) {
 	x.receive(b, bus.Subscription{At: queue}).take("a")
 }
 
-// testCloseWhileLeaving closes the bus while its loop is on the way out: who comes second must
-// wait until what the loop held is given back.
+// testCloseWhileLeaving closes the bus while its loop is ending: Close must wait until held
+// envelopes are returned to the queue.
 func testCloseWhileLeaving(x *bed) {
 	b := x.open()
 	for _, id := range names("a", 20) {
@@ -162,8 +162,8 @@ func testCloseWhileLeaving(x *bed) {
 	}
 }
 
-// testCloseWhileTaking closes the bus while its loop is busy with what arrives: that is given
-// back, too.
+// testCloseWhileTaking closes the bus while deliveries arrive: these are returned to the queue,
+// too.
 func testCloseWhileTaking(x *bed) {
 	b := x.open()
 	for _, id := range names("a", 4) {
@@ -178,7 +178,7 @@ func testCloseWhileTaking(x *bed) {
 		in.hold(ids[0])
 		began := time.Now()
 		closed := make(chan error)
-		go func() { closed <- c.Close() }() // is awaited below
+		go func() { closed <- c.Close() }() // the test waits for it below
 		taken := 1
 		for more := true; more; {
 			select {
@@ -200,7 +200,7 @@ func testCloseWhileTaking(x *bed) {
 	}
 }
 
-// testLateSettle settles after the loop was left: that does nothing.
+// testLateSettle settles after the loop was left, which has no effect.
 func testLateSettle(x *bed) {
 	b := x.open()
 	x.publish(b, queue, "a")
@@ -218,7 +218,7 @@ func testLateSettle(x *bed) {
 
 const shortLease = 2 * time.Second
 
-// testLease has a receiver that is alive and does nothing.
+// testLease has a live receiver that does not settle.
 func testLease(x *bed) {
 	if !x.f.Leases {
 		x.lacks("leases")
@@ -241,7 +241,7 @@ func testLease(x *bed) {
 	other.onlyAt(b, "fence")
 }
 
-// testExtend holds something for two leases.
+// testExtend holds an envelope for two leases.
 func testExtend(x *bed) {
 	b := x.open()
 	x.publish(b, queue, "a")

@@ -54,7 +54,7 @@ func testTopicKeepsNothing(x *bed) {
 	x.receive(b, bus.Subscription{At: topic}).onlyAt(b, "second")
 }
 
-// testTopicSettle settles what needs not be settled.
+// testTopicSettle settles deliveries that need no settlement.
 func testTopicSettle(x *bed) {
 	b := x.open()
 	in := x.receive(b, bus.Subscription{At: topic})
@@ -71,8 +71,8 @@ func testTopicSettle(x *bed) {
 	x.receive(b, bus.Subscription{At: bus.Dead}).onlyAt(b, "nobody else")
 }
 
-// testSlowReader has one that takes nothing while another one takes 40 MiB. It must lose
-// some of it, delay nobody, and hear again afterwards.
+// testSlowReader has a reader that is blocked while another one receives 40 MiB. The slow one
+// must lose some envelopes, delay no other, and receive again afterwards.
 func testSlowReader(x *bed) {
 	const size, count = 64 << 10, 640
 	sender := x.open()

@@ -1,14 +1,13 @@
-// Package deadlettertest is the suite that every book of dead letters passes. [Test] runs it
-// against one that the caller makes, which is empty. Third parties may run it against
-// theirs.
+// Package deadlettertest is the suite that every store of dead letters passes. [Test] runs it
+// against empty stores that the caller creates. Third parties may run it against theirs.
 //
 // # Guarantees
 //
-// A book that passes does what package dead says of every book.
+// A store that passes keeps the promises of package deadletter.
 //
 // # What it does not promise
 //
-// It says nothing about what survives the end of a process.
+// The suite does not test durability across the end of a process.
 //
 // # Concurrency
 //
@@ -16,7 +15,7 @@
 //
 // # Testing
 //
-// The suite is tested by the books that pass it.
+// The suite is tested by the stores that pass it.
 package deadlettertest
 
 import (
@@ -32,7 +31,7 @@ import (
 	"github.com/parley-a2a/parley/bus/deadletter"
 )
 
-// Test runs the suite against books that open makes.
+// Test runs the suite against stores that open creates.
 func Test(t *testing.T, open func(t *testing.T) deadletter.Store) {
 	for name, f := range map[string]func(*testing.T, deadletter.Store){
 		"letters": testLetters, "pages": testPages, "drop": testDrop, "sweep": testSweep, "together": testTogether,
@@ -67,7 +66,7 @@ func put(t *testing.T, b deadletter.Store, ls ...*deadletter.Letter) {
 	}
 }
 
-// wantIDs fails the test unless a query finds the letters.
+// wantIDs fails the test unless a query finds exactly the letters.
 func wantIDs(t *testing.T, b deadletter.Store, q deadletter.Query, want ...deadletter.ID) {
 	t.Helper()
 	if q.Limit == 0 {
