@@ -15,15 +15,15 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// reserved are the keys of metadata that the hub reads itself.
+// reserved are the keys of metadata that the hub interprets itself.
 var reserved = []string{"skill", "skillId", "skillHint", "sessionId", "parley.session"}
 
 const (
 	maxName = 200
-	// invokeMinutes is how long invoke_agent waits unless the model says something else.
+	// invokeMinutes is the default wait of invoke_agent.
 	invokeMinutes = 5
 	maxMinutes    = 24 * 60
-	// chatWait is how long a conversation waits for its reply.
+	// chatWait is the longest wait of a conversation for its reply.
 	chatWait = 5 * time.Minute
 )
 
@@ -43,7 +43,7 @@ var (
 	taskField = args.Field{Name: "task_id", Required: true, Max: maxName, Description: "The id of the task."}
 )
 
-// calls are the tools that call agents.
+// calls returns the tools that call agents.
 func (b *Toolbox) calls() []tool {
 	invoke := args.Fields{
 		agentField,
@@ -126,8 +126,8 @@ func (b *Toolbox) invoke(ctx context.Context, c *call) (*llm.Result, error) {
 	return r, err
 }
 
-// pending returns the work of the agent whose result the caller awaits; nil if the result, or
-// a question, is returned by the call itself.
+// pending returns the work whose result the caller awaits. It is nil if the call itself returns
+// the result, or a question.
 func (t *talk) pending(sent *Sent, p patience) *llm.Pending {
 	h := t.call.Dispatch
 	if h == nil || sent.Task == nil || t.question != nil {
@@ -140,12 +140,12 @@ func (t *talk) pending(sent *Sent, p patience) *llm.Pending {
 	return &llm.Pending{Agent: sent.Agent, TaskID: sent.Task.ID, Begun: t.begins, Wait: p.rest}
 }
 
-// patience is how long a call of invoke_agent waits: hold in the call, and rest after it, in
-// which the caller awaits the result.
+// patience splits the wait of invoke_agent: hold is spent in the call, and rest afterwards,
+// while the caller awaits the result.
 type patience struct{ hold, rest time.Duration }
 
-// patienceOf returns how long a call waits. The caller of one that only dispatches waits as
-// long as for one that names no time.
+// patienceOf returns the wait of a call. For a call that only dispatches, the caller awaits the
+// result for the default time.
 func patienceOf(c *call) patience {
 	all := time.Duration(c.args.Number("timeout_minutes", invokeMinutes) * float64(time.Minute))
 	h := c.Dispatch
@@ -163,13 +163,13 @@ func patienceOf(c *call) patience {
 	return p
 }
 
-// dispatchedNext is what the model reads of a task whose result it is notified of.
+// dispatchedNext is the advice to a model that will be notified of the result.
 const dispatchedNext = "It is dispatched. Stop here unless there is something else to do: when it is done you are told, and find the result under working_memory_key. Do not dispatch it again."
 
-// readLater is what a model reads of a task of which it is not notified.
+// readLater is the advice to a model that will not be notified of the result.
 const readLater = "Read working_memory_key with get_from_working_memory when it is done, or ask get_task. Do not dispatch it again."
 
-// partsOf returns what a call says to an agent.
+// partsOf returns the content of the message to the agent.
 func partsOf(c *call) []*a2a.Part {
 	parts := []*a2a.Part{a2a.NewTextPart(c.args.Text("message"))}
 	if data := c.args.Object("data"); data != nil {
@@ -196,8 +196,8 @@ func (b *Toolbox) chat(ctx context.Context, c *call) (*llm.Result, error) {
 	return b.say(ctx, c, s)
 }
 
-// leaveEnded makes a message to a task that has ended one that begins another task in the
-// same conversation: models pass on the ids of the last reply whatever it was.
+// leaveEnded clears the task id of a message to an ended task: the message then begins another
+// task in the same conversation. Models pass on the ids of the last reply in any state.
 func (b *Toolbox) leaveEnded(ctx context.Context, s *Send) error {
 	if s.TaskID == "" || b.Tasks == nil {
 		return nil
@@ -227,17 +227,17 @@ type said struct {
 	Agent string `json:"agent"`
 	Reply string `json:"reply"`
 	State string `json:"state"`
-	// ContextID and TaskID are left out when the conversation is done.
+	// ContextID and TaskID are omitted when the conversation has ended.
 	ContextID string     `json:"contextId,omitempty"`
 	TaskID    a2a.TaskID `json:"taskId,omitempty"`
 	Progress  string     `json:"progress,omitempty"`
-	// Key is where the reply is read, if it does not stand here.
+	// Key is the note that holds the reply, if the reply is not in this answer.
 	Key  string `json:"working_memory_key,omitempty"`
 	Data string `json:"data,omitempty"`
 	Next string `json:"next,omitempty"`
 }
 
-// say sends a message and answers with the reply.
+// say sends a message and returns the reply.
 func (b *Toolbox) say(ctx context.Context, c *call, s *Send) (*llm.Result, error) {
 	t := b.talk(c, s)
 	sent, err := t.run(ctx)
@@ -269,13 +269,14 @@ func (b *Toolbox) say(ctx context.Context, c *call, s *Send) (*llm.Result, error
 	return result, err
 }
 
-// resolved is an agent that may be called, and the skill that is asked for.
+// resolved is an agent that the model may call, and the requested skill.
 type resolved struct {
 	Agent
 	skill string
 }
 
-// resolve finds the agent and the skill that the model means, or says which there are.
+// resolve finds the agent and the skill that the model named. If there is none, it returns a
+// result that lists the alternatives.
 func (b *Toolbox) resolve(ctx context.Context, name, skill string) (*resolved, *llm.Result, error) {
 	r := &resolved{skill: skill}
 	r.Name = name
@@ -307,8 +308,8 @@ func (b *Toolbox) resolve(ctx context.Context, name, skill string) (*resolved, *
 		r.Name, quote(skill), strings.Join(nearest(skill, ids, 20), ", ")), nil
 }
 
-// known returns an agent, or the names that are most like the one that there is not. How
-// the name is written does not matter.
+// known returns an agent by any spelling of its name. If there is none, it returns a result
+// with the most similar names.
 func (b *Toolbox) known(ctx context.Context, name string) (*Agent, *llm.Result, error) {
 	a, err := b.Directory.Agent(ctx, name)
 	if err == nil {
@@ -334,7 +335,7 @@ func (b *Toolbox) known(ctx context.Context, name string) (*Agent, *llm.Result, 
 		quote(name), strings.Join(nearest(name, names, 3), ", ")), nil
 }
 
-// nextOf says what the model can do now.
+// nextOf returns advice on the model's next step.
 func (b *Toolbox) nextOf(sent *Sent, t *talk, later string) string {
 	if sent.Task == nil {
 		return ""

@@ -1,21 +1,21 @@
-// Package agenttools is the tools with which a language model finds agents, calls them,
-// follows what they do, remembers, and asks people.
+// Package agenttools provides the tools with which a language model finds agents, calls them,
+// follows their tasks, stores notes, and asks people.
 //
-// # What it is
+// # Overview
 //
-// A Toolbox is an llm.Source. What its tools do is behind small interfaces: Caller,
-// Tasks, Directory, Registry, NoteReader, NoteWriter, People. One that is nil hides its
-// tools. Package hubclient implements all of them for a hub over HTTP.
+// A Toolbox is an llm.Source. Small interfaces do the work of its tools: Caller, Tasks,
+// Directory, Registry, NoteReader, NoteWriter, People. The tools of a nil interface are hidden.
+// Package hubclient implements all of them for a hub over HTTP.
 //
 // # Guarantees
 //
-// Arguments are read strictly: what is wrong is said with the name of the field, what is
-// right, and names that are near. No agent calls itself. A call that is repeated with the
-// same llm.Call.ID in the same session joins the first one.
+// Arguments are read strictly: an error names the field, the valid values, and similar names.
+// No agent calls itself. A call that is repeated with the same llm.Call.ID in the same session
+// joins the first one.
 //
 // # What it does not promise
 //
-// A Toolbox does not check who calls: whoever offers it does.
+// A Toolbox does not check its caller: the program that offers it does.
 //
 // # Concurrency
 //

@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// finding are the tools that find agents.
+// finding returns the tools that find agents.
 func (b *Toolbox) finding() []tool {
 	there := b.Directory != nil
 	list := args.Fields{{Name: "skill", Max: maxName, Description: "Only agents with the skill of this id."}}
@@ -48,7 +48,7 @@ type (
 	}
 )
 
-// listed returns an agent as a model may read it.
+// listed returns the entry of an agent, with foreign text labelled.
 func (b *Toolbox) listed(a *Agent) listedAgent {
 	about := a.Description
 	if about == "" && !strings.EqualFold(a.Title, a.Name) {
@@ -57,7 +57,7 @@ func (b *Toolbox) listed(a *Agent) listedAgent {
 	return listedAgent{a.Name, b.words(guard.Card(a.Name), about), a.LastSeen, b.skills(a)}
 }
 
-// skills returns the skills of an agent as a model may read them.
+// skills returns the skills of an agent, with foreign text labelled.
 func (b *Toolbox) skills(a *Agent) []listedSkill {
 	list := make([]listedSkill, 0, len(a.Skills))
 	for _, s := range a.Skills {
@@ -66,7 +66,7 @@ func (b *Toolbox) skills(a *Agent) []listedSkill {
 		}
 		about := cmp.Or(s.Description, s.Name)
 		if about == a.Description || strings.EqualFold(about, s.ID) {
-			about = "" // it says nothing more
+			about = "" // it adds no information
 		}
 		list = append(list, listedSkill{s.ID, b.words(guard.Card(a.Name), about)})
 	}
@@ -116,7 +116,7 @@ func (b *Toolbox) agentDetails(ctx context.Context, c *call) (*llm.Result, error
 	return structured(&answer)
 }
 
-// maxFound is how many services a search finds at most.
+// maxFound is the largest number of services that a search returns.
 const maxFound = 5
 
 func (b *Toolbox) search(ctx context.Context, c *call) (*llm.Result, error) {
@@ -138,7 +138,7 @@ func (b *Toolbox) search(ctx context.Context, c *call) (*llm.Result, error) {
 	return structured(&answer)
 }
 
-// originOf returns whose words the summary of a service is.
+// originOf returns the author of the summary of a service.
 func originOf(f *adminjson.Result) guard.Origin {
 	if f.Type == "mcp" {
 		return guard.Server(f.ID)
@@ -146,7 +146,7 @@ func originOf(f *adminjson.Result) guard.Origin {
 	return guard.Card(f.ID)
 }
 
-// filter returns the names that are no more than that.
+// filter returns the names that are safe to show, see named.
 func filter(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !named(n) })
 }

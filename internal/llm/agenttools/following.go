@@ -12,10 +12,10 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// maxTasks is how many tasks a list has at most.
+// maxTasks is the largest number of tasks in a list.
 const maxTasks = 100
 
-// following are the tools that follow tasks.
+// following returns the tools that follow tasks.
 func (b *Toolbox) following() []tool {
 	there := b.Tasks != nil
 	list := args.Fields{
@@ -64,7 +64,7 @@ func (b *Toolbox) cancelTask(ctx context.Context, c *call) (*llm.Result, error) 
 	return b.look(ctx, c, b.Tasks.Cancel)
 }
 
-// look answers with the task that f returns.
+// look returns a report on the task that f returns.
 func (b *Toolbox) look(ctx context.Context, c *call, f func(context.Context, a2a.TaskID) (*Sent, error)) (*llm.Result, error) {
 	sent, err := f(ctx, a2a.TaskID(c.args.Text("task_id")))
 	if err != nil {

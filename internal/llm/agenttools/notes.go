@@ -18,11 +18,11 @@ import (
 const (
 	maxKey       = 512
 	maxNoteHours = 30 * 24
-	// maxHits is how many notes a search finds at most.
+	// maxHits is the largest number of notes that a search returns.
 	maxHits = 20
-	// maxNote is how many characters of a note are shown at one time.
+	// maxNote is the largest number of characters of a note in one answer.
 	maxNote = 64 << 10
-	// maxOffset is the character with which a piece of a text begins at most.
+	// maxOffset is the largest offset, in characters, of a piece of a text.
 	maxOffset = 1 << 30
 )
 
@@ -31,7 +31,7 @@ var offsetField = args.Field{
 	Description: "The character to read from. Leave it out to read from the beginning; to read on, pass the offset that the last piece names.",
 }
 
-// notes are the tools of the working memory.
+// notes returns the tools of the working memory.
 func (b *Toolbox) notes() []tool {
 	key := args.Field{Name: "key", Required: true, Max: maxKey, Description: "The key of the note. A key without a slash is one of your own notes; one with slashes is a whole key, such as a working_memory_key."}
 	own := key
@@ -74,7 +74,7 @@ func (b *Toolbox) notes() []tool {
 	}
 }
 
-// listedNote is a note as a model sees it.
+// listedNote is a note in the form for a model.
 type listedNote struct {
 	Key      string     `json:"key"`
 	Value    string     `json:"value,omitempty"`
@@ -99,8 +99,8 @@ func outline(n *adminjson.Note) listedNote {
 	return l
 }
 
-// shown returns a piece of the text of a note as a model may read it: what the hub has stored
-// for a task was said by an agent.
+// shown returns a piece of the text of a note in the form for a model. It labels notes that the
+// hub has stored for a task, because an agent has written them.
 func (b *Toolbox) shown(n *adminjson.Note, p piece) string {
 	text := p.whole[p.from:p.to]
 	if !strings.HasPrefix(n.Category, "a2a-") || text == "" {
@@ -117,7 +117,7 @@ func (b *Toolbox) shown(n *adminjson.Note, p piece) string {
 type readNoteAnswer struct {
 	listedNote
 	Offset int `json:"offset,omitempty"`
-	// NextOffset is where the rest begins; nil at the end.
+	// NextOffset is the offset of the rest; nil at the end.
 	NextOffset *int   `json:"next_offset,omitempty"`
 	Next       string `json:"next,omitempty"`
 }
@@ -141,8 +141,8 @@ func (b *Toolbox) getNote(ctx context.Context, c *call) (*llm.Result, error) {
 	return structured(&a)
 }
 
-// readNote reads the note that the model means: a key with a slash is a whole one, or else
-// one of its own.
+// readNote reads the note that the model named. A key with a slash is a complete key, or else
+// one of the model's own notes.
 func (b *Toolbox) readNote(ctx context.Context, key string) (*adminjson.Note, error) {
 	whole, absolute := strings.CutPrefix(key, "/")
 	if !strings.Contains(key, "/") {
@@ -158,7 +158,7 @@ func (b *Toolbox) readNote(ctx context.Context, key string) (*adminjson.Note, er
 	return n, err
 }
 
-// noNote says why there may be no note with a key.
+// noNote returns an error that explains why there may be no note with a key.
 func (b *Toolbox) noNote(ctx context.Context, key string) error {
 	if id := TaskOfKey(key); id != "" && b.Tasks != nil {
 		if sent, err := b.Tasks.Get(ctx, id); err == nil && sent.Task != nil && !sent.Task.Status.State.Terminal() {
@@ -191,7 +191,7 @@ func (b *Toolbox) searchNotes(ctx context.Context, c *call) (*llm.Result, error)
 	return structured(&answer)
 }
 
-// ownKey returns the whole key of one of the model's own notes.
+// ownKey returns the complete key of one of the model's own notes.
 func (b *Toolbox) ownKey(key string) (string, error) {
 	mine := place(b.SessionID())
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(key, "/"), mine)

@@ -11,10 +11,10 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// askMinutes is how long ask_human waits unless the model says something else.
+// askMinutes is the default wait of ask_human.
 const askMinutes = 5
 
-// people are the tools that reach people.
+// people returns the tools that reach people.
 func (b *Toolbox) people() []tool {
 	ask := args.Fields{
 		{Name: "question", Required: true, Max: 8000, Description: "What you want to know, with all that is needed to answer it."},
@@ -54,7 +54,7 @@ func (b *Toolbox) askHuman(ctx context.Context, c *call) (*llm.Result, error) {
 	return structured(&answered{Answered: true, Answer: answer.Text})
 }
 
-// askPerson asks whoever is there, or else the inbox.
+// askPerson asks the user of the call, or otherwise through the inbox.
 func (b *Toolbox) askPerson(ctx context.Context, c *call, question string) (*llm.Answer, error) {
 	if c.Ask != nil {
 		answer, err := c.Ask(ctx, &llm.Question{Parts: []*a2a.Part{a2a.NewTextPart(question)}})

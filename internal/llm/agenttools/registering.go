@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// registering are the tools that change which agents there are.
+// registering returns the tools that add and remove agents.
 func (b *Toolbox) registering() []tool {
 	there := b.Registry != nil
 	register := args.Fields{
@@ -93,7 +93,7 @@ func (b *Toolbox) refresh(ctx context.Context, c *call) (*llm.Result, error) {
 	return structured(&answer)
 }
 
-// statusOf says what reading a card again has shown.
+// statusOf describes the result of reading a card again.
 func statusOf(f *Refreshed) string {
 	switch {
 	case f.Skipped != "":

@@ -13,30 +13,30 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// What a result holds at most; the rest is where its note or its task is.
+// Limits of one result. The rest is in its note or its task.
 const (
 	maxReply = 32 << 10 // characters of text
 	maxData  = 64 << 10 // characters of structured data
-	maxRaw   = 4 << 20  // bytes of pictures, sounds and files
+	maxRaw   = 4 << 20  // bytes of images, audio and files
 	maxFiles = 16
 )
 
-// report is a task as a model sees it.
+// report is a task in the form for a model.
 type report struct {
 	Agent     string     `json:"agent"`
 	TaskID    a2a.TaskID `json:"task_id,omitempty"`
 	ContextID string     `json:"context_id,omitempty"`
 	State     string     `json:"state"`
-	// Result is what the agent says: what it asks, what it has come to, or why not.
+	// Result is the agent's question, its answer, or the reason why there is none.
 	Result string `json:"result,omitempty"`
-	// Progress is what the agent has last said while it works.
+	// Progress is the last message of an agent that is still working.
 	Progress string `json:"progress,omitempty"`
 	// Data is the structured data, as JSON text.
 	Data string `json:"data,omitempty"`
 	Next string `json:"next,omitempty"`
 }
 
-// reportOf returns what has become of a message, with its text from the offset of the call on.
+// reportOf returns a report on a message, with its text from the offset of the call.
 func (b *Toolbox) reportOf(c *call, s *Sent) report {
 	whose := guard.Agent(s.Agent)
 	r := report{Agent: s.Agent, State: client.StateName(a2a.TaskStateCompleted)}
@@ -59,7 +59,7 @@ func (b *Toolbox) reportOf(c *call, s *Sent) report {
 	return r
 }
 
-// goOn says how to read the rest of what an agent says.
+// goOn returns a note on how to read the rest of an agent's text.
 func (b *Toolbox) goOn(s *Sent, p *piece) string {
 	switch {
 	case p.left == 0:
@@ -70,7 +70,7 @@ func (b *Toolbox) goOn(s *Sent, p *piece) string {
 	return fmt.Sprintf("\n(%d more characters. Call get_task with task_id %q and offset %d to read on.)", p.left, s.Task.ID, p.next)
 }
 
-// data returns the data that an agent has made as a model may read it.
+// data returns the data of an agent's result, labelled and limited.
 func (b *Toolbox) data(c *call, s *Sent) string {
 	whole := dataOf(outcome(s))
 	p := pieceOf(whole, 0, maxData, c.room(2))
@@ -86,8 +86,8 @@ func (b *Toolbox) data(c *call, s *Sent) string {
 	return text
 }
 
-// answer makes a result of v, which reports what an agent says, and of what the agent has
-// made that is neither text nor data.
+// answer returns a result with v, a report, and with those parts of an agent's result that are
+// neither text nor data.
 func (b *Toolbox) answer(s *Sent, v any) (*llm.Result, error) {
 	r, err := structured(v)
 	if err != nil {
@@ -108,15 +108,15 @@ func (b *Toolbox) answer(s *Sent, v any) (*llm.Result, error) {
 	return r, nil
 }
 
-// Reply returns what an agent says, in words: the question of a task that waits, why one was
-// not completed and how far it had come, or the answer. They are the agent's. An agent that
-// has ended without a word, and has made nothing, is said to have done so.
+// Reply returns the text of an agent's result, in the agent's words: the question of a waiting
+// task, the reason and the progress of a task that was not completed, or the answer. If the
+// agent has ended without any output, the text states that.
 func (s *Sent) Reply() string { return replyOf(s) }
 
-// Parts returns what an agent has made: the parts of the artifacts, or of its message.
+// Parts returns the output of an agent: the parts of the artifacts, or of its message.
 func (s *Sent) Parts() []*a2a.Part { return outcome(s) }
 
-// outcome returns the parts that an agent has made.
+// outcome returns the parts of an agent's output.
 func outcome(s *Sent) []*a2a.Part {
 	var parts []*a2a.Part
 	add := func(more a2a.ContentParts) {
@@ -142,7 +142,7 @@ func outcome(s *Sent) []*a2a.Part {
 	return parts
 }
 
-// dataOf returns the data of parts as JSON text: the value of the only one, or an array.
+// dataOf returns the data of parts as JSON text: the single value, or an array of several.
 func dataOf(parts []*a2a.Part) string {
 	var values []string
 	for _, p := range parts {
@@ -160,7 +160,7 @@ func dataOf(parts []*a2a.Part) string {
 	return "[" + strings.Join(values, ",") + "]"
 }
 
-// replyOf returns what an agent says; see Sent.Reply.
+// replyOf returns the text of an agent's result; see Sent.Reply.
 func replyOf(s *Sent) string {
 	text := spokenOf(s)
 	if text != "" || len(outcome(s)) > 0 {
@@ -175,7 +175,7 @@ func replyOf(s *Sent) string {
 	return ""
 }
 
-// spokenOf returns the words of an agent.
+// spokenOf returns the text that the agent has written.
 func spokenOf(s *Sent) string {
 	if s.Task == nil {
 		return delivered(s)
@@ -211,7 +211,7 @@ func delivered(s *Sent) string {
 	return strings.Join(texts, "\n")
 }
 
-// textOf returns the text of parts, which are pieces of one.
+// textOf returns the concatenated text of parts.
 func textOf(parts []*a2a.Part) string {
 	var b strings.Builder
 	for _, p := range parts {
@@ -222,16 +222,16 @@ func textOf(parts []*a2a.Part) string {
 	return b.String()
 }
 
-// piece is a part of a text: its bytes from and to, the number of characters that are left after
-// it, and that of the character with which they begin.
+// piece is a part of a text: the bytes from and to. left is the number of characters after it,
+// next the offset in characters of the following piece.
 type piece struct {
 	whole      string
 	from, to   int
 	left, next int
 }
 
-// pieceOf returns the piece of a text that begins at a character, and has at most so many
-// characters and so many bytes of JSON.
+// pieceOf returns the piece of a text that begins at a character offset. It has at most most
+// characters, and at most room bytes of JSON.
 func pieceOf(text string, offset, most, room int) piece {
 	p := piece{whole: text, next: offset}
 	p.from, _ = skip(text, offset, len(text)*longest)
@@ -246,8 +246,8 @@ func pieceOf(text string, offset, most, room int) piece {
 // longest is the number of bytes of the longest escape in JSON.
 const longest = len(`\u0000`)
 
-// skip returns the number of bytes of the first characters of a text, and the number of these:
-// at most so many, that have at most room bytes in JSON.
+// skip returns the length in bytes, and the number, of the first characters of a text: at most
+// most characters, with at most room bytes in JSON.
 func skip(text string, most, room int) (end, n int) {
 	for i, r := range text {
 		size := utf8.RuneLen(r)
@@ -265,10 +265,10 @@ func skip(text string, most, room int) (end, n int) {
 	return len(text), n
 }
 
-// overhead is the room that a result has beside the texts in it.
+// overhead is the room of a result for everything but its texts.
 const overhead = 4 << 10
 
-// room returns the bytes that each of so many texts of a result may have.
+// room returns the number of bytes for each of several texts of a result.
 func (c *call) room(texts int) int {
 	if c.Room <= 0 {
 		return guard.MaxText

@@ -16,8 +16,8 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// Refuse returns an error that wraps kind, which is ErrNotFound or ErrRefused, and whose
-// text is for the model.
+// Refuse returns an error that wraps kind, which is ErrNotFound or ErrRefused. The model sees
+// its text.
 func Refuse(kind error, format string, a ...any) error {
 	return &refusal{kind, fmt.Sprintf(format, a...)}
 }
@@ -33,8 +33,7 @@ func (r *refusal) Error() string { return r.text }
 // Unwrap returns the kind.
 func (r *refusal) Unwrap() error { return r.kind }
 
-// failed returns an error as the result that it is for the model, or as one that broke the
-// call off.
+// failed converts an error to a result for the model, or to an error that aborts the call.
 func failed(tool string, err error) (*llm.Result, error) {
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrRefused) {
 		return problem("%s", sentence(err.Error())), nil
@@ -54,12 +53,12 @@ func sentence(s string) string {
 	return s
 }
 
-// problem is a result that says what is wrong.
+// problem returns a result with an error text for the model.
 func problem(format string, a ...any) *llm.Result {
 	return &llm.Result{Error: true, Parts: []*a2a.Part{a2a.NewTextPart(fmt.Sprintf(format, a...))}}
 }
 
-// structured is a result of one data part, whose JSON v is.
+// structured returns a result with one data part, the JSON of v.
 func structured(v any) (*llm.Result, error) {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -72,9 +71,8 @@ func structured(v any) (*llm.Result, error) {
 	return &llm.Result{Parts: []*a2a.Part{a2a.NewDataPart(plain)}}, nil
 }
 
-// words returns what others say as a model may read it. It is the only way by which their
-// words get into a result, but for names: those of agents are the hub's, and those of skills
-// are checked by named.
+// words returns foreign text in labelled form. All foreign text in a result passes through it,
+// except names: those of agents are the hub's, and named checks those of skills.
 func (b *Toolbox) words(whose guard.Origin, text string) string {
 	if strings.TrimSpace(text) == "" {
 		return ""
@@ -82,13 +80,13 @@ func (b *Toolbox) words(whose guard.Origin, text string) string {
 	return b.Guard.Quote(whose, text).Text
 }
 
-// maxID is how many bytes the id of a skill has at most.
+// maxID is the largest number of bytes of a skill id.
 const maxID = 128
 
-// named reports whether the id of a skill is no more than that.
+// named reports whether the id of a skill is safe to show: short, and without instructions.
 func named(id string) bool { return id != "" && len(id) <= maxID && !guard.Grave(guard.Screen(id)) }
 
-// nearest returns at most n of names that are most like name, the most like first.
+// nearest returns the n names that are most similar to name, the most similar first.
 func nearest(name string, names []string, n int) []string {
 	plain := strings.ToLower(name)
 	near := slices.Clone(names)
@@ -98,5 +96,5 @@ func nearest(name string, names []string, n int) []string {
 	return near[:min(n, len(near))]
 }
 
-// quote shows a text of the model, no more than a little of it.
+// quote returns a shortened, quoted text of the model.
 func quote(s string) string { return fmt.Sprintf("%q", clip.Fit(s, 80)) }

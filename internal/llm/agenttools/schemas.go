@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// The results of the tools: the members of the data part, as JSON Schema. A member whose
-// name ends in "?" may be missing.
+// JSON Schemas of the results: the members of the data part. A member whose name ends in "?" is
+// optional.
 const (
 	text   = `{"type":"string"}`
 	texts  = `{"type":"array","items":{"type":"string"}}`

@@ -12,22 +12,22 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// Limits of what is asked and answered in one call.
+// Limits of the questions within one call.
 const (
 	maxRounds   = 20
 	maxRepeated = 3
-	// cancelWait is how long a cancellation may take after a call was aborted.
+	// cancelWait is the timeout of the cancellation after a call was aborted.
 	cancelWait = 15 * time.Second
 )
 
-// talk is a message to an agent with all that is asked back.
+// talk is a message to an agent, with all questions that the agent asks back.
 type talk struct {
 	box  *Toolbox
 	call *call
 	send Send
-	// begins says that the first message begins a task.
+	// begins is set if the first message begins a task.
 	begins bool
-	// question is what nobody has answered; refused says that somebody does not want to.
+	// question is the unanswered question; refused is set if the user declined to answer.
 	question *llm.Question
 	refused  bool
 
@@ -35,9 +35,9 @@ type talk struct {
 	last             string // the last question and its answer
 }
 
-// Talk sends a message in the name of a call, with its key and its progress, and asks
-// whoever is there what the agent asks back. It returns what has become of it, and the
-// question that nobody has answered, or nil. It is for tools beside those of the box.
+// Talk sends a message on behalf of a call, with its key and its progress, and passes the
+// agent's questions to the user. It returns the result, and the unanswered question or nil. It
+// is for tools outside the box.
 func (b *Toolbox) Talk(ctx context.Context, tool string, c *llm.Call, s *Send) (*Sent, *llm.Question, error) {
 	t := b.talk(&call{Call: c, key: b.key(tool, c)}, s)
 	sent, err := t.run(ctx)
@@ -51,8 +51,8 @@ func (b *Toolbox) talk(c *call, s *Send) *talk {
 	return t
 }
 
-// run sends the message, asks whoever is there for what the agent wants to know, and
-// returns the task when nothing is left to do.
+// run sends the message and passes the agent's questions to the user. It returns the task when
+// nothing is left to do.
 func (t *talk) run(ctx context.Context) (*Sent, error) {
 	until := time.Now().Add(t.send.Wait)
 	for {
@@ -73,12 +73,12 @@ func (t *talk) run(ctx context.Context) (*Sent, error) {
 		if err != nil || !again {
 			return sent, err
 		}
-		until = until.Add(time.Since(asked)) // people take their time
+		until = until.Add(time.Since(asked)) // the time for an answer does not count
 		t.send.Wait = max(0, time.Until(until))
 	}
 }
 
-// ask asks whoever the model works for, and reports whether there is an answer to send.
+// ask asks the user of the model. It reports whether there is an answer to send.
 func (t *talk) ask(ctx context.Context, sent *Sent) (bool, error) {
 	answer, err := t.call.Ask(ctx, t.question)
 	switch {
@@ -86,7 +86,7 @@ func (t *talk) ask(ctx context.Context, sent *Sent) (bool, error) {
 		t.abandon(ctx, sent.Task.ID)
 		return false, context.Cause(ctx)
 	case err != nil:
-		return false, nil // nobody can be asked after all
+		return false, nil // the user cannot be asked
 	case answer == nil || answer.Refused:
 		t.refused = true
 		return false, nil
@@ -106,7 +106,7 @@ func (t *talk) ask(ctx context.Context, sent *Sent) (bool, error) {
 	return true, nil
 }
 
-// guard ends a talk that goes in circles.
+// guard ends a talk that repeats itself or has too many rounds.
 func (t *talk) guard(answer string) error {
 	t.rounds++
 	turn := strings.ToLower(strings.Join(strings.Fields(textOf(t.question.Parts)+"\n"+answer), " "))
@@ -124,14 +124,14 @@ func (t *talk) guard(answer string) error {
 	return nil
 }
 
-// abandon cancels a task whose call was aborted while somebody was asked.
+// abandon cancels a task if its call was aborted during a question.
 func (t *talk) abandon(ctx context.Context, id a2a.TaskID) {
 	if !t.send.Abort || t.box.Tasks == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelWait)
 	defer cancel()
-	_, _ = t.box.Tasks.Cancel(ctx, id) // the caller is gone, and the hub ends what nobody answers
+	_, _ = t.box.Tasks.Cancel(ctx, id) // the call has ended, and the hub expires unanswered tasks
 }
 
 // asks adds the open question to a result.
@@ -142,7 +142,7 @@ func (t *talk) asks(r *llm.Result, err error) (*llm.Result, error) {
 	return r, err
 }
 
-// questionOf returns what a task that waits for its caller asks.
+// questionOf returns the question of a task that waits for its caller.
 func questionOf(sent *Sent) *llm.Question {
 	t := sent.Task
 	q := &llm.Question{Agent: sent.Agent, TaskID: t.ID, ContextID: t.ContextID, Auth: t.Status.State == a2a.TaskStateAuthRequired}

@@ -18,18 +18,18 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// Toolbox is the tools for one model, or for one conversation of it. The zero Toolbox has
-// no tools but send_update.
+// Toolbox is the set of tools for one model, or for one conversation of it. The zero Toolbox
+// has no tool but send_update.
 type Toolbox struct {
-	// Self is the name in the hub of the agent whose model it is. That one is not called.
-	// If empty, the model is no agent.
+	// Self is the hub's name of the agent that uses the model. The tools never call that agent.
+	// If empty, the model belongs to no agent.
 	Self string
-	// Session is the conversation of the model: its notes are below session/{Session}/,
-	// and calls with the same id are the same call within it. If empty, it is a new one,
+	// Session is the conversation of the model. Its notes are below session/{Session}/, and
+	// calls with the same id within it are the same call. If empty, a new session is created,
 	// and calls cannot be joined after a crash.
 	Session string
 
-	// What is behind the tools. One that is nil hides them.
+	// The implementations of the tools. A nil one hides its tools.
 	Caller    Caller
 	Tasks     Tasks
 	Directory Directory
@@ -37,8 +37,8 @@ type Toolbox struct {
 	Notes     NoteReader
 	Writer    NoteWriter
 	People    People
-	// Guard labels and screens what agents and cards say, before a model reads it. The
-	// zero Guard says what was found.
+	// Guard labels and screens text of agents and cards before a model reads it. The zero Guard
+	// adds warnings.
 	Guard guard.Guard
 
 	once    sync.Once
@@ -52,8 +52,8 @@ func ResultKey(session, agent string, id a2a.TaskID) string {
 	return place(session) + "a2a/" + memory.Segment(agent) + "/" + memory.Segment(string(id)) + "/result"
 }
 
-// TaskOfKey returns the task whose result, or data, a note with the key has; empty if it is
-// another note.
+// TaskOfKey returns the task whose result or data is stored in the note with the key. It is
+// empty for other notes.
 func TaskOfKey(key string) a2a.TaskID {
 	s := strings.Split(strings.TrimPrefix(key, "/"), "/")
 	if len(s) != 6 || s[0] != "session" || s[2] != "a2a" || strings.TrimSuffix(s[5], ".data") != "result" {
@@ -62,10 +62,10 @@ func TaskOfKey(key string) a2a.TaskID {
 	return a2a.TaskID(s[4])
 }
 
-// place returns how the keys of a session begin.
+// place returns the prefix of the keys of a session.
 func place(session string) string { return "session/" + memory.Segment(session) + "/" }
 
-// SessionID returns Session, or the new one that stands for it.
+// SessionID returns Session, or the id of the created session.
 func (b *Toolbox) SessionID() string {
 	b.once.Do(func() {
 		if b.session = b.Session; b.session == "" {
@@ -79,9 +79,9 @@ func (b *Toolbox) SessionID() string {
 type tool struct {
 	llm.Tool
 	fields args.Fields
-	// there says whether what is behind the tool is.
+	// there is set if the implementation of the tool is present.
 	there bool
-	// run performs a call whose arguments were read.
+	// run performs a call with decoded arguments.
 	run func(ctx context.Context, c *call) (*llm.Result, error)
 }
 
@@ -89,11 +89,11 @@ type tool struct {
 type call struct {
 	*llm.Call
 	args args.Values
-	// key names the call among all of the session; empty if it is not repeated.
+	// key identifies the call within its session; empty if the call is not repeated.
 	key string
 }
 
-// Tools implements llm.Source. What is behind the tools is not asked.
+// Tools implements llm.Source. It sends no requests.
 func (b *Toolbox) Tools(context.Context) ([]llm.Tool, error) {
 	var tools []llm.Tool
 	for _, table := range [][]tool{b.calls(), b.finding(), b.following(), b.notes(), b.registering(), b.people()} {
@@ -106,7 +106,7 @@ func (b *Toolbox) Tools(context.Context) ([]llm.Tool, error) {
 	return tools, nil
 }
 
-// offered returns an entry as others see it.
+// offered returns an entry as an llm.Tool.
 func (b *Toolbox) offered(t *tool) llm.Tool {
 	o := t.Tool
 	o.Input = t.fields.Schema()
@@ -124,11 +124,11 @@ func (b *Toolbox) offered(t *tool) llm.Tool {
 	return o
 }
 
-// Changed implements llm.Source: the tools stay.
+// Changed implements llm.Source: the tools never change.
 func (b *Toolbox) Changed() <-chan struct{} { return nil }
 
-// key returns the name of a call: the same if it is repeated, and another one for each
-// session, so that two models that count their calls in the same way do not meet.
+// key returns the key of a call. It is the same if the call is repeated, and differs between
+// sessions, so that two models with the same call ids do not collide.
 func (b *Toolbox) key(tool string, c *llm.Call) string {
 	if c.ID == "" {
 		return ""
@@ -136,7 +136,7 @@ func (b *Toolbox) key(tool string, c *llm.Call) string {
 	return digest(b.SessionID(), tool, c.ID, compact(c.Arguments))
 }
 
-// digest returns a name for texts.
+// digest returns a hash of texts.
 func digest(texts ...string) string {
 	h := sha256.New()
 	for _, t := range texts {
@@ -145,7 +145,7 @@ func digest(texts ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// compact returns arguments without the blanks that somebody may have put in.
+// compact returns arguments in a canonical form, without optional blanks.
 func compact(raw json.RawMessage) string {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {

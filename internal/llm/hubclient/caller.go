@@ -16,18 +16,18 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// Caller returns what sends messages to the agents of the hub.
+// Caller returns an implementation that sends messages to the agents of the hub.
 func (h *Hub) Caller() agenttools.Caller { return caller{h} }
 
 type caller struct{ hub *Hub }
 
 const (
-	// acceptTimeout bounds the time in which a message is accepted, once it is on its way.
+	// acceptTimeout limits the time until the hub has accepted a message that was sent.
 	acceptTimeout = 30 * time.Second
 	cancelTimeout = 15 * time.Second
 )
 
-// errWaited is the cause of the end of a wait that was long enough.
+// errWaited is the cause of the end of a wait that has timed out.
 var errWaited = errors.New("the time to wait is over")
 
 // Send implements agenttools.Caller.
@@ -64,27 +64,27 @@ func (c caller) Send(ctx context.Context, s *agenttools.Send) (*agenttools.Sent,
 	case err != nil && wait.Err() == nil && c.hub.Logger != nil:
 		c.hub.Logger.Warn("the hub was lost while a task was followed", "task", string(d.id), "error", err)
 	}
-	// The hub has the task, whether or not it is there now.
+	// The hub has the task, even if it is unreachable now.
 	return d.sent(), nil
 }
 
-// delivery is a message on its way, and its task after that.
+// delivery is a message being sent, and then its task.
 type delivery struct {
 	hub    *Hub
 	client *client.Client
 	send   *agenttools.Send
 	agent  string
-	// id is that of the task, message that of the message; both are the same if the call is
-	// repeated. begins says that the message begins the task.
+	// id is the id of the task, message that of the message. Both stay the same if the call is
+	// repeated. begins is set if the message begins the task.
 	id      a2a.TaskID
 	message string
 	begins  bool
 	// question is the status that the message answers.
 	question *a2a.TaskStatus
 	fold     client.Fold
-	shown    a2a.TaskStatus // the status that was told last
-	// at is where the task is followed from. old says that what comes is from before the
-	// answer to the question.
+	shown    a2a.TaskStatus // the last reported status
+	// at is the position from which the task is followed. old is set while events may precede
+	// the answer to the question.
 	at  client.Position
 	old bool
 }
@@ -112,16 +112,16 @@ func (h *Hub) delivery(ctx context.Context, s *agenttools.Send) (*delivery, erro
 	return d, err
 }
 
-// derived returns an id that a key stands for.
+// derived returns an id that depends only on its arguments.
 func derived(what, key string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "parley tool %s %q", what, key))
 	id, _ := uuid.FromBytes(sum[:16])
-	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80 // version 8, of one's own making
+	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80 // version 8: vendor specific
 	return id.String()
 }
 
-// accept sends the message until the hub has it, once. It is not broken off: the answer
-// comes at once, and who aborts the call wants to know what to cancel.
+// accept sends the message until the hub has accepted it, exactly once. It does not end with
+// ctx: the hub answers at once, and an aborted call must know the task to cancel.
 func (d *delivery) accept(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), acceptTimeout+d.hub.patience(), errors.New("the hub does not answer"))
 	defer cancel()
@@ -139,12 +139,13 @@ func (d *delivery) accept(ctx context.Context) error {
 			d.fold.Apply(res.(a2a.Event))
 			return false, nil
 		}
-		look = look || !errors.Is(err, client.ErrUnreachable) // it may have been received
+		look = look || !errors.Is(err, client.ErrUnreachable) // the hub may have received it
 		return passing(err), told(err)
 	})
 }
 
-// there looks whether an earlier try, or an earlier call with the key, has come to the hub.
+// there reports whether the hub has the message of an earlier try, or of an earlier call with
+// the key.
 func (d *delivery) there(ctx context.Context) (bool, error) {
 	t, err := d.client.Get(ctx, &a2a.GetTaskRequest{ID: d.id})
 	switch {
@@ -168,7 +169,7 @@ func (d *delivery) there(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// post sends the message and does not wait for what becomes of it.
+// post sends the message and does not wait for its result.
 func (d *delivery) post(ctx context.Context) (a2a.SendMessageResult, error) {
 	m := &a2a.Message{
 		ID: d.message, Role: a2a.MessageRoleUser, Parts: d.send.Parts, ContextID: d.send.ContextID, TaskID: d.id,
@@ -186,7 +187,7 @@ func (d *delivery) post(ctx context.Context) (a2a.SendMessageResult, error) {
 	}
 	res, err := d.client.Send(ctx, req)
 	if d.begins && errors.Is(err, a2a.ErrTaskNotFound) {
-		// The hub lets nobody choose ids.
+		// The hub does not accept ids of clients.
 		m.TaskID = ""
 		if res, err = d.client.Send(ctx, req); err != nil && peer.Passing(err) && !errors.Is(err, client.ErrUnreachable) {
 			return nil, agenttools.Refuse(agenttools.ErrRefused, "the hub was lost while it took the message, and it is unknown whether the agent got it; look at list_tasks before you send it again")
@@ -198,11 +199,11 @@ func (d *delivery) post(ctx context.Context) (a2a.SendMessageResult, error) {
 	return res, err
 }
 
-// created is the id of the event that a task of a hub begins with.
+// created is the id of the first event of a hub's task.
 const created = "1"
 
-// begin chooses where to follow the task from: if every status is to be told, from its
-// beginning, because the hub may have gone on while it answered.
+// begin selects the position from which to follow the task. If every status is to be reported,
+// that is its beginning, because the task may have changed since the hub's answer.
 func (d *delivery) begin() {
 	if d.send.Progress == nil || d.send.Wait == 0 || d.fold.Task == nil || !d.begins && d.question == nil {
 		return
@@ -210,11 +211,11 @@ func (d *delivery) begin() {
 	d.at.EventID = created
 	d.rewind()
 	if d.begins {
-		d.progress() // that it was submitted comes before its first event
+		d.progress() // SUBMITTED precedes the first event
 	}
 }
 
-// rewind forgets what is known of a task that is read from its beginning.
+// rewind resets the state of a task that is read from its beginning.
 func (d *delivery) rewind() {
 	if d.at.EventID != created {
 		return
@@ -224,7 +225,7 @@ func (d *delivery) rewind() {
 	d.fold, d.old = client.Fold{Task: &t}, d.question != nil
 }
 
-// follow follows the task until it is settled. A hub that is away is waited for.
+// follow follows the task until it is settled. It waits for an unreachable hub.
 func (d *delivery) follow(ctx context.Context) error {
 	for {
 		news := false
@@ -238,7 +239,7 @@ func (d *delivery) follow(ctx context.Context) error {
 	}
 }
 
-// watch follows the task as long as the hub says something, and reports whether it did.
+// watch follows the task until the stream breaks, and sets news if it received an event.
 func (d *delivery) watch(ctx context.Context, news *bool) error {
 	d.at.Task = d.id
 	d.rewind()
@@ -265,18 +266,18 @@ func (d *delivery) watch(ctx context.Context, news *bool) error {
 	return client.ErrCut
 }
 
-// past reports whether an event is from before the answer to the question.
+// past reports whether an event precedes the answer to the question.
 func (d *delivery) past(event a2a.Event) bool {
 	was := d.old
 	if _, whole := event.(*a2a.Task); whole {
-		d.old, was = false, false // it is as it is now
+		d.old, was = false, false // a whole task is the current one
 	}
 	d.old = d.old && !same(d.question, &d.fold.Task.Status)
 	return was
 }
 
-// settled reports whether there is nothing to wait for: the task has ended, or waits for
-// its caller with another question than the one that was answered.
+// settled reports whether the task has ended, or waits for its caller with a question other
+// than the answered one.
 func (d *delivery) settled() bool {
 	t := d.fold.Task
 	if t == nil {
@@ -285,7 +286,7 @@ func (d *delivery) settled() bool {
 	return t.Status.State.Terminal() || client.Interrupted(t.Status.State) && !same(d.question, &t.Status)
 }
 
-// same reports whether two statuses are one.
+// same reports whether two statuses are equal.
 func same(a, b *a2a.TaskStatus) bool {
 	if a == nil || a.State != b.State || (a.Message == nil) != (b.Message == nil) || (a.Timestamp == nil) != (b.Timestamp == nil) {
 		return false
@@ -293,7 +294,7 @@ func same(a, b *a2a.TaskStatus) bool {
 	return (a.Message == nil || a.Message.ID == b.Message.ID) && (a.Timestamp == nil || a.Timestamp.Equal(*b.Timestamp))
 }
 
-// progress tells a new status of the task.
+// progress reports a new status of the task.
 func (d *delivery) progress() {
 	t := d.fold.Task
 	if t == nil || d.send.Progress == nil || same(&d.shown, &t.Status) || same(d.question, &t.Status) {
@@ -309,7 +310,7 @@ func (d *delivery) progress() {
 	d.send.Progress(p)
 }
 
-// aborted cancels the task of a call that was aborted, if it is to be, and returns why.
+// aborted cancels the task of an aborted call if Abort is set, and returns the cause.
 func (d *delivery) aborted(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	if !d.send.Abort || d.fold.Message != nil {
@@ -323,7 +324,7 @@ func (d *delivery) aborted(ctx context.Context) error {
 	return cause
 }
 
-// sent returns the task as it is.
+// sent returns the current task.
 func (d *delivery) sent() *agenttools.Sent {
 	return &agenttools.Sent{Agent: d.agent, Task: d.fold.Task, Message: d.fold.Message}
 }

@@ -13,10 +13,11 @@ import (
 	"github.com/parley-a2a/parley/internal/llm/agenttools"
 )
 
-// Directory returns the agents of the hub.
+// Directory returns the directory of the hub's agents.
 func (h *Hub) Directory() agenttools.Directory { return directory{h} }
 
-// Registry returns what changes the agents of the hub. The hub lets administrators do so.
+// Registry returns the registry of the hub's agents. The hub permits changes only to
+// administrators.
 func (h *Hub) Registry() agenttools.Registry { return registry{h} }
 
 type (

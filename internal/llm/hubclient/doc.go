@@ -1,30 +1,30 @@
-// Package hubclient is the toolbox of a running hub: it finds, calls and follows agents,
-// reads and writes notes, and asks people, over the hub's HTTP.
+// Package hubclient is the toolbox of a running hub: it finds, calls and follows agents, reads
+// and writes notes, and asks people, over the hub's HTTP.
 //
 //	hub := &hubclient.Hub{URL: "http://127.0.0.1:4100"}
 //	tools, err := hub.Toolbox("my-session").Tools(ctx)
 //
-// # What it is
+// # Overview
 //
-// A Hub is where a hub is and who calls it. Toolbox returns all tools of package toolbox
-// for it; Caller, Tasks and so on are what is behind them, one by one. Skills returns a tool
-// for each skill of the hub's agents.
+// A Hub holds the address of a hub and the credential of the caller. Toolbox returns all tools
+// of package agenttools for it. Caller, Tasks and so on return the implementations of these
+// tools one by one. Skills returns a tool for each skill of the hub's agents.
 //
 // # Guarantees
 //
-// A message is taken once: the id of its task is chosen here, so that a call whose answer
-// was lost, because the hub was started anew or the connection broke, finds the task, and a
-// call that is repeated with its key joins it. Streams are taken up where they broke. A
-// hub that is away is waited for, for a minute at a time. If it is away longer while a task is
-// followed, the result is the task as it was last seen: it goes on when the hub does.
+// A message is accepted once. The client chooses the id of its task, so a call finds the task
+// even if the answer was lost with the connection or by a restart of the hub; a repeated call
+// with the same key joins the task. Interrupted streams are resumed. Requests wait for an
+// unreachable hub, for a minute at a time. If the hub is unreachable for longer while a task is
+// followed, the result is the last known state of the task; the task continues with the hub.
 //
-// Only what the caller's key may do is done: the hub checks that.
+// The hub checks the permissions of the caller's key.
 //
 // # What it does not promise
 //
-// A hub with no_client_ids takes a message again whose answer was lost before the id of
-// its task was known; so it is not sent again there. The session of a result counts only
-// if the hub has a working memory.
+// If a hub with no_client_ids loses its answer before the id of the task is known, a second
+// message would begin another task; so the message is not sent again. The session of a result
+// is used only if the hub has a working memory.
 //
 // # Concurrency
 //
@@ -32,6 +32,5 @@
 //
 // # Testing
 //
-// The tests run all tools against a hub in the same process, and against one that is
-// killed.
+// The tests run all tools against a hub in the same process, and against one that is killed.
 package hubclient

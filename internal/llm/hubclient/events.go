@@ -9,16 +9,17 @@ import (
 	"strings"
 )
 
-// maxEvent is the longest line of a stream that is read.
+// maxEvent is the largest length of a line of a stream.
 const maxEvent = 1 << 20
 
-// listen reads Server-Sent Events until done says so for the data of one. The error says
-// that the stream has ended before.
+// listen reads Server-Sent Events until done returns true for the data of one. It returns an
+// error if the stream ends earlier.
 func (h *Hub) listen(ctx context.Context, r *request, done func(data string) bool) error {
 	return h.events(ctx, r, func() (bool, error) { return false, nil }, done)
 }
 
-// events is listen, and calls opened, which may be done as well, when the stream is there.
+// events is listen with a callback: it calls opened, which may also end it, once the stream is
+// open.
 func (h *Hub) events(ctx context.Context, r *request, opened func() (done bool, err error), done func(data string) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -32,7 +33,7 @@ func (h *Hub) events(ctx context.Context, r *request, opened func() (done bool, 
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxEvent)) // the status says enough
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxEvent)) // the status suffices
 		return refusal(h.base(), resp, body)
 	}
 	if over, err := opened(); over || err != nil {

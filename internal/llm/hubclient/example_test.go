@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
 )
 
-// The tools of a hub, as a program that runs a model offers them.
+// The tools of a hub, offered by a program that runs a model.
 func Example() {
 	ctx := context.Background()
 	hub := &hubclient.Hub{URL: "http://127.0.0.1:4100"}

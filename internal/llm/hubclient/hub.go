@@ -24,26 +24,26 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
-// Hub is a running hub, as somebody sees it who calls it. The zero Hub is one on this
-// machine at the usual port.
+// Hub is a client of a running hub. The zero Hub connects to one on this machine at the default
+// port.
 type Hub struct {
-	// URL is where the hub is. If empty, it is http://127.0.0.1:4100. Without a scheme it
-	// is https, but on this machine http.
+	// URL is the address of the hub. If empty, it is http://127.0.0.1:4100. The default scheme
+	// is https, but http on this machine.
 	URL string
 	// Key is the caller's API key, or empty.
 	Key string
-	// HTTP sends the requests. Its Timeout also ends streams, so it is best left zero. If
-	// nil, a client with a connect timeout of ten seconds is used, which follows nobody
-	// elsewhere.
+	// HTTP sends the requests. Its Timeout also ends streams, so it is best left zero. If nil,
+	// a client with a connect timeout of ten seconds is used, which follows no redirects to
+	// other hosts.
 	HTTP *http.Client
-	// Self is the name of the agent whose model it is, see agenttools.Toolbox.
+	// Self is the name of the agent that uses the model, see agenttools.Toolbox.
 	Self string
-	// Guard labels and screens what others say.
+	// Guard labels and screens foreign text.
 	Guard guard.Guard
-	// Patience is how long a hub that is away is waited for. Zero means a minute, negative
-	// not at all.
+	// Patience is how long to wait for an unreachable hub. Zero means a minute, negative no
+	// wait.
 	Patience time.Duration
-	// Logger receives what an operator should know. If nil, nothing is logged.
+	// Logger receives records for operators. If nil, nothing is logged.
 	Logger *slog.Logger
 
 	keys keys
@@ -58,8 +58,8 @@ func (h *Hub) Toolbox(session string) *agenttools.Toolbox {
 	}
 }
 
-// Skills returns a tool for each skill of each agent of the hub, for one session. Its Run
-// looks for other skills.
+// Skills returns a tool for each skill of each agent of the hub, for one session. Its Run looks
+// for changed skills.
 func (h *Hub) Skills(session string) *skilltools.Bridge {
 	return &skilltools.Bridge{Directory: h.Directory(), Caller: h.Caller(), Self: h.Self, Session: session, Guard: h.Guard, Joins: true}
 }
@@ -67,14 +67,14 @@ func (h *Hub) Skills(session string) *skilltools.Bridge {
 const (
 	defaultURL = "http://127.0.0.1:4100"
 	apiRoot    = "/api/v1"
-	// maxAnswer is the largest answer that is read.
+	// maxAnswer is the largest response that is read.
 	maxAnswer = 64 << 20
-	// requestTimeout bounds a request that the hub answers at once.
+	// requestTimeout limits a request that the hub answers at once.
 	requestTimeout  = 30 * time.Second
 	patienceDefault = time.Minute
 )
 
-// base returns the URL with a scheme and without a slash at its end.
+// base returns the URL with a scheme and without a trailing slash.
 func (h *Hub) base() string {
 	base := strings.TrimRight(h.URL, "/")
 	switch {
@@ -88,7 +88,7 @@ func (h *Hub) base() string {
 	return "https://" + base
 }
 
-// direct is the transport where none is given. It is shared: connections are few.
+// direct is the default transport. All Hubs share it, because connections are few.
 var direct = func() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DialContext = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
@@ -112,7 +112,7 @@ func (h *Hub) patience() time.Duration {
 	return max(0, h.Patience)
 }
 
-// agents returns a client that speaks to an agent of the hub, or to all of them.
+// agents returns a client for an agent of the hub, or for all of them if name is empty.
 func (h *Hub) agents(name string) (*client.Client, error) {
 	place := h.base() + "/v1/a2a"
 	if name != "" {
@@ -132,16 +132,16 @@ func (h *Hub) header() http.Header {
 	return http.Header{"Authorization": {"Bearer " + h.Key}}
 }
 
-// request is one of the hub's own interface.
+// request is a request to the hub's own API.
 type request struct {
 	method, path string
 	query        url.Values
 	in, out      any // JSON, or nil
-	// again says that it may be sent again when it is unknown whether it was received.
+	// again permits a retry if the hub may have received the request.
 	again bool
 }
 
-// ask sends a request and reads the answer. A hub that is away is waited for.
+// ask sends a request and reads the response. It waits for an unreachable hub.
 func (h *Hub) ask(ctx context.Context, r *request) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout+h.patience(), errors.New("the hub does not answer"))
 	defer cancel()
@@ -151,10 +151,10 @@ func (h *Hub) ask(ctx context.Context, r *request) error {
 	})
 }
 
-// errLost says that a connection broke after a request may have been received.
+// errLost is returned if a connection broke after the hub may have received the request.
 var errLost = errors.New("the connection broke")
 
-// patiently calls f until it says that it need not be called again, or patience is over.
+// patiently calls f until f returns false, or until the patience is over.
 func (h *Hub) patiently(ctx context.Context, f func() (again bool, err error)) error {
 	until := time.Now().Add(h.patience())
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
@@ -221,7 +221,7 @@ func (h *Hub) newRequest(ctx context.Context, r *request) (*http.Request, error)
 	return req, nil
 }
 
-// unanswered returns what an error of the connection means.
+// unanswered converts an error of the connection.
 func (h *Hub) unanswered(ctx context.Context, err error) error {
 	var op *net.OpError
 	switch {
@@ -233,7 +233,7 @@ func (h *Hub) unanswered(ctx context.Context, err error) error {
 	return fmt.Errorf("hub %s: %w: %w", h.base(), errLost, err)
 }
 
-// refusal returns what the hub says is wrong.
+// refusal returns the hub's error message as an error.
 func refusal(base string, resp *http.Response, body []byte) error {
 	var answer struct {
 		Error struct {
@@ -246,7 +246,7 @@ func refusal(base string, resp *http.Response, body []byte) error {
 	return byStatus(resp.StatusCode, answer.Error.Message)
 }
 
-// byStatus returns an error of the hub as the model, or whoever runs it, is to see it.
+// byStatus converts an error of the hub to one for the model or its operator.
 func byStatus(status int, text string) error {
 	switch {
 	case status == http.StatusNotFound:
@@ -261,10 +261,10 @@ func byStatus(status int, text string) error {
 	return fmt.Errorf("the hub answers %d: %s", status, text)
 }
 
-// passing reports whether a call may succeed later.
+// passing reports whether a later call may succeed.
 func passing(err error) bool { return err != nil && peer.Passing(err) }
 
-// noTask says where the tasks are if err says that one is not there.
+// noTask adds advice to an error that wraps ErrNotFound.
 func noTask(err error) error {
 	if errors.Is(err, agenttools.ErrNotFound) {
 		return agenttools.Refuse(agenttools.ErrNotFound, "there is no such task; list_tasks shows those that there are")
@@ -272,7 +272,7 @@ func noTask(err error) error {
 	return err
 }
 
-// told returns an error of an A2A call as byStatus does.
+// told converts an error of an A2A call like byStatus.
 func told(err error) error {
 	var e *client.Error
 	switch {

@@ -2,21 +2,20 @@ package hubclient
 
 import "sync"
 
-// keys lets those with one key do something one after the other. The zero keys are ready to
-// use.
+// keys serializes the holders of each key. The zero keys are ready to use.
 type keys struct {
 	mu   sync.Mutex // guards held, and the counts in it
 	held map[string]*turns
 }
 
-// turns are those with one key.
+// turns is the lock of one key.
 type turns struct {
 	sync.Mutex
-	n int // how many have it, or wait
+	n int // holders and waiters
 }
 
-// hold waits until nobody else has the key, and returns what gives it back. The empty key is
-// none.
+// hold waits until the key is free, and returns a function that releases it. The empty key is
+// never locked.
 func (k *keys) hold(key string) (free func()) {
 	if key == "" {
 		return func() {}

@@ -14,13 +14,13 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// Connections that are kept for the next request belong to the process.
+// Idle connections of the shared transport stay open until the process ends.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(hubtest.M{M: m},
 		goleak.IgnoreTopFunction("net/http.(*persistConn).writeLoop"), goleak.IgnoreTopFunction("internal/poll.runtime_pollWait"))
 }
 
-// kit is the tools of a hub by their names.
+// kit holds the tools of a hub by their names.
 type kit struct {
 	t     *testing.T
 	hub   *hubtest.Hub
@@ -54,7 +54,7 @@ func (k *kit) call(name, args string) *llm.Result {
 	return k.with(k.t.Context(), name, &llm.Call{Arguments: json.RawMessage(args)})
 }
 
-// with calls a tool, and checks that its result is as it says.
+// with calls a tool, and checks that its result matches its schema.
 func (k *kit) with(ctx context.Context, name string, c *llm.Call) *llm.Result {
 	k.t.Helper()
 	tool, ok := k.tools[name]

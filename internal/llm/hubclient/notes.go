@@ -15,25 +15,25 @@ import (
 	"github.com/parley-a2a/parley/internal/llm/agenttools"
 )
 
-// Notes returns what reads the caller's working memory, Writer what changes it.
+// Notes returns a reader of the caller's working memory.
 func (h *Hub) Notes() agenttools.NoteReader { return notes{h} }
 
-// Writer returns what changes the caller's working memory.
+// Writer returns a writer of the caller's working memory.
 func (h *Hub) Writer() agenttools.NoteWriter { return notes{h} }
 
 type notes struct{ hub *Hub }
 
-// one asks for something about the note with a key, which is the answer.
+// one sends a request about the note with a key, and returns the note in the response.
 func (m notes) one(ctx context.Context, method, key string, in any) (*adminjson.Note, error) {
 	n := new(adminjson.Note)
 	return n, m.hub.ask(ctx, &request{method: method, path: "/memory/note", query: url.Values{"key": {key}}, in: in, out: n, again: true})
 }
 
-// settling is how long the note of a result may come after the end of its task.
+// settling is the time within which a result's note follows the end of its task.
 const settling = 2 * time.Second
 
-// Note implements agenttools.NoteReader. Who has heard of the end of a task may ask for its
-// result a moment before that is written down.
+// Note implements agenttools.NoteReader. A client may learn of the end of a task shortly before
+// the hub has stored the result; Note then waits for the note.
 func (m notes) Note(ctx context.Context, key string) (*adminjson.Note, error) {
 	n, err := m.one(ctx, http.MethodGet, key, nil)
 	id := agenttools.TaskOfKey(key)
@@ -49,7 +49,7 @@ func (m notes) Note(ctx context.Context, key string) (*adminjson.Note, error) {
 		var told adminjson.Note
 		return json.Unmarshal([]byte(data), &told) == nil && told.Key == key
 	}
-	// It tells of notes that are there already, too.
+	// The stream also reports existing notes.
 	if m.hub.listen(ctx, &request{method: http.MethodGet, path: "/memory/events", query: url.Values{"prefix": {key}}}, there) != nil {
 		return n, err
 	}

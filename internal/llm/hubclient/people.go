@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// People returns who looks into the inbox of the hub.
+// People returns an implementation that asks through the inbox of the hub.
 func (h *Hub) People() agenttools.People { return people{h} }
 
 type people struct{ hub *Hub }
@@ -22,7 +22,8 @@ type people struct{ hub *Hub }
 func (p people) Ask(ctx context.Context, q *agenttools.PersonQuestion) (*llm.Answer, error) {
 	in := adminjson.NewQuestion{Key: q.Key, Text: q.Text, Agent: q.Agent}
 	var it inbox.Item
-	// The hub answers at once, and who breaks off has to know what to withdraw.
+	// The request does not end with ctx: the hub answers at once, and an aborted call must know
+	// the item to withdraw.
 	put, done := context.WithTimeoutCause(context.WithoutCancel(ctx), acceptTimeout+p.hub.patience(), errors.New("the hub does not answer"))
 	defer done()
 	err := p.hub.ask(put, &request{method: http.MethodPost, path: "/inbox", in: &in, out: &it, again: q.Key != ""})
@@ -52,7 +53,7 @@ func (p people) Ask(ctx context.Context, q *agenttools.PersonQuestion) (*llm.Ans
 	return &llm.Answer{Refused: true}, nil
 }
 
-// await waits until an item is settled. A hub that is away is waited for.
+// await waits until an item is settled. It waits for an unreachable hub.
 func (p people) await(ctx context.Context, it *inbox.Item) error {
 	for it.State == inbox.Open {
 		var heard bool
@@ -70,7 +71,7 @@ func (p people) await(ctx context.Context, it *inbox.Item) error {
 // listen reads the events of the inbox until the item is settled or the stream ends.
 func (p people) listen(ctx context.Context, it *inbox.Item, heard *bool) error {
 	opened := func() (bool, error) {
-		// From now on a change would be heard of.
+		// The stream reports all changes from now on.
 		err := p.look(ctx, it)
 		*heard = err == nil
 		return err == nil && it.State != inbox.Open, err
@@ -89,7 +90,7 @@ func (p people) look(ctx context.Context, it *inbox.Item) error {
 	return p.hub.ask(ctx, &request{method: http.MethodGet, path: "/inbox/" + string(it.ID), out: it, again: true})
 }
 
-// withdraw takes back a question that nobody waits for any more.
+// withdraw withdraws a question whose caller no longer waits.
 func (p people) withdraw(ctx context.Context, id inbox.ID) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// compiled returns a schema of a tool, which must be one.
+// compiled returns the schema of a tool, and checks that it is valid.
 func compiled(t *testing.T, raw json.RawMessage) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
@@ -30,7 +30,7 @@ func compiled(t *testing.T, raw json.RawMessage) *jsonschema.Schema {
 	return s
 }
 
-// valid reports what keeps JSON from fitting a schema.
+// valid returns the error of validating JSON against a schema.
 func valid(t *testing.T, schema *jsonschema.Schema, raw []byte) error {
 	t.Helper()
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
@@ -40,7 +40,7 @@ func valid(t *testing.T, schema *jsonschema.Schema, raw []byte) error {
 	return schema.Validate(v)
 }
 
-// checkOutput checks the first part of a result by the schema of its tool.
+// checkOutput validates the first part of a result against the schema of its tool.
 func checkOutput(t *testing.T, tool *llm.Tool, r *llm.Result) {
 	t.Helper()
 	raw, err := json.Marshal(r.Parts[0].Data())

@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// Each skill of the hub's agents is a tool; that of the model itself is none.
+// Each skill of the hub's agents is a tool, except those of the model's own agent.
 func TestSkills(t *testing.T) {
 	t.Parallel()
 	h := hubtest.Start(t, hubtest.Options{})
@@ -43,8 +43,8 @@ func TestSkills(t *testing.T) {
 	}
 }
 
-// counting counts requests and adds a header to them, as a transport inside a hub does that
-// knows who calls.
+// counting counts requests and adds a header to them, like a transport inside a hub that knows
+// its caller.
 type counting struct{ n atomic.Int64 }
 
 func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -52,8 +52,7 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// Every request goes through the transport that was handed in; an agent does not call
-// itself.
+// Every request uses the given transport. An agent does not call itself.
 func TestTransportAndSelf(t *testing.T) {
 	t.Parallel()
 	h := hubtest.Start(t, hubtest.Options{})
@@ -77,7 +76,7 @@ func TestTransportAndSelf(t *testing.T) {
 	}
 }
 
-// Callers need a key where the hub wants one, and what they may not do is a result.
+// Callers need a key if the hub demands one. A forbidden action is a result for the model.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	h := hubtest.Start(t, hubtest.Options{Config: keyed})

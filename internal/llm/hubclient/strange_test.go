@@ -15,8 +15,8 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// What is no hub, or does not answer as one, breaks a call off: nothing hangs, and nothing
-// of it is taken for a result.
+// A server that is no hub, or does not answer like one, aborts the call: nothing blocks, and
+// nothing of its answer becomes a result.
 func TestNoHub(t *testing.T) {
 	t.Parallel()
 	answers := map[string]http.HandlerFunc{
@@ -62,7 +62,7 @@ func TestNoHub(t *testing.T) {
 	}
 }
 
-// A hub that goes away for good while a call waits has the task: the model is told which.
+// If a hub goes down for good while a call waits, the model learns the id of the task.
 func TestHubThatGoesAway(t *testing.T) {
 	t.Parallel()
 	h := hubtest.Start(t, hubtest.Options{})

@@ -19,23 +19,23 @@ func (h *Hub) Tasks() agenttools.Tasks { return tasks{h} }
 
 type tasks struct{ hub *Hub }
 
-// task returns which agent has a task.
+// task returns the hub's record of a task, which names its agent.
 func (h *Hub) task(ctx context.Context, id a2a.TaskID) (*adminjson.TaskInfo, error) {
 	var info adminjson.TaskInfo
 	err := h.ask(ctx, &request{method: http.MethodGet, path: "/tasks/" + url.PathEscape(string(id)), out: &info, again: true})
 	return &info, noTask(err)
 }
 
-// Following says how a task is followed.
+// Following holds the options of Settled.
 type Following struct {
 	// Progress is called with each status of the task. It may be nil.
 	Progress func(llm.Progress)
-	// Anew says that statuses from before are reported as well.
+	// Anew also reports the statuses before the call.
 	Anew bool
 }
 
 // Settled follows a task until it has ended or waits for its caller, and returns it. If ctx
-// ends before, the error is the cause of that. A hub that is away is waited for.
+// ends first, it returns the cause of ctx. It waits for an unreachable hub.
 func (h *Hub) Settled(ctx context.Context, id a2a.TaskID, f Following) (*a2a.Task, error) {
 	sent, err := tasks{h}.Get(ctx, id)
 	if err != nil {
@@ -62,7 +62,7 @@ func (h *Hub) Settled(ctx context.Context, id a2a.TaskID, f Following) (*a2a.Tas
 	return nil, orCause(ctx, told(err))
 }
 
-// orCause returns why ctx has ended, or else err.
+// orCause returns the cause of ctx if ctx has ended, else err.
 func orCause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -85,7 +85,7 @@ func (t tasks) Cancel(ctx context.Context, id a2a.TaskID) (*agenttools.Sent, err
 	})
 }
 
-// with calls f for a task. A hub that is away is waited for.
+// with calls f for a task. It waits for an unreachable hub.
 func (t tasks) with(ctx context.Context, id a2a.TaskID, f func(*client.Client) (*a2a.Task, error)) (*agenttools.Sent, error) {
 	info, err := t.hub.task(ctx, id)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// goodAndBad are calls of every tool: what the result has in it, or, after "!", what the
-// model is told.
+// goodAndBad are calls of every tool. want is a text in the result or, after "!", in the error
+// for the model.
 var goodAndBad = []struct{ tool, args, want string }{
 	{"invoke_agent", `{"agent_name":"echo","skill":"echo","message":"hello world"}`, `from=\"agent/echo\">\nhello world\n</quoted`},
 	{"invoke_agent", `{"agent_name":"Echo","skill":"ECHO","message":"x"}`, `"agent":"echo"`},
@@ -128,7 +128,7 @@ mcp_services:
 	}
 }
 
-// fits checks arguments that were taken by the schema of their tool.
+// fits validates accepted arguments against the schema of their tool.
 func fits(t *testing.T, k *kit, tool, args string) {
 	t.Helper()
 	if args == "null" {

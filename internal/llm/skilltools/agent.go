@@ -19,19 +19,19 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// Config says where a single agent is and how it is called. Its JSON and YAML are those of
-// PromptKit.
+// Config holds the address of a single agent and the options for calling it. Its JSON and YAML
+// are those of PromptKit.
 type Config struct {
-	// URL is where the agent is. It is required.
+	// URL is the address of the agent. It is required.
 	URL string `json:"agent_url" yaml:"agent_url"`
-	// SkillID is the only skill that gets a tool; empty leaves it to SkillFilter.
+	// SkillID is the only skill that gets a tool. If empty, SkillFilter decides.
 	SkillID string `json:"skill_id,omitempty" yaml:"skill_id"`
-	// SkillFilter chooses the skills that get a tool.
+	// SkillFilter selects the skills that get a tool.
 	SkillFilter Filter `json:"skill_filter,omitzero" yaml:"skill_filter"`
-	// TimeoutMs is how long a tool waits. Zero means five minutes.
+	// TimeoutMs is the longest wait of a tool in milliseconds. Zero means five minutes.
 	TimeoutMs int `json:"timeout_ms,omitempty" yaml:"timeout_ms"`
-	// Headers are added to each request; HeadersFromEnv are, too, each one as "Header=NAME"
-	// with the name of an environment variable.
+	// Headers are added to each request. HeadersFromEnv adds further ones in the form
+	// "Header=NAME", with the name of an environment variable.
 	Headers        map[string]string `json:"headers,omitempty" yaml:"headers"`
 	HeadersFromEnv []string          `json:"headers_from_env,omitempty" yaml:"headers_from_env"`
 	Auth           Auth              `json:"auth,omitzero" yaml:"auth"`
@@ -39,11 +39,11 @@ type Config struct {
 
 	// HTTP sends the requests. If nil, a client with a connect timeout is used.
 	HTTP *http.Client `json:"-" yaml:"-"`
-	// LookupEnv looks environment variables up. If nil, os.LookupEnv does.
+	// LookupEnv looks up environment variables. If nil, os.LookupEnv is used.
 	LookupEnv func(string) (string, bool) `json:"-" yaml:"-"`
 }
 
-// Filter chooses skills by their ids. Who is allowed is not blocked.
+// Filter selects skills by their ids. Block is ignored if Allow is not empty.
 type Filter struct {
 	Allow []string `json:"allowlist,omitempty" yaml:"allowlist"`
 	Block []string `json:"blocklist,omitempty" yaml:"blocklist"`
@@ -51,20 +51,20 @@ type Filter struct {
 
 // Auth is a credential in the header Authorization.
 type Auth struct {
-	// Scheme is "Bearer" if empty.
+	// Scheme is the authentication scheme. Empty means "Bearer".
 	Scheme string `json:"scheme,omitempty" yaml:"scheme"`
 	// Token is the credential; TokenEnv names an environment variable with it.
 	Token    string `json:"token,omitempty" yaml:"token"`
 	TokenEnv string `json:"token_env,omitempty" yaml:"token_env"`
 }
 
-// Retry says how often a message is sent again that nobody can have accepted: where no
-// connection could be made, and after the answers 429 and 503.
+// Retry limits how often a message is sent again. That happens only if the agent cannot have
+// accepted it: if the connection failed, and after the statuses 429 and 503.
 type Retry struct {
-	// Max is how often; zero means 3, negative not at all.
+	// Max is the number of retries. Zero means 3, negative none.
 	Max int `json:"max_retries,omitempty" yaml:"max_retries"`
-	// InitialMs is the first pause, which doubles up to MaxMs; up to a half of each is
-	// chance. Zero means 500 and 30,000.
+	// InitialMs is the first pause, which doubles up to MaxMs, both in milliseconds. Up to half
+	// of each pause is random. Zero means 500 and 30,000.
 	InitialMs int `json:"initial_delay_ms,omitempty" yaml:"initial_delay_ms"`
 	MaxMs     int `json:"max_delay_ms,omitempty" yaml:"max_delay_ms"`
 }
@@ -108,7 +108,7 @@ func (c *Config) header() (http.Header, error) {
 	return h, nil
 }
 
-// Agent is a single A2A agent: a Directory of one, and the Caller of it.
+// Agent is a single A2A agent. It implements Directory and agenttools.Caller.
 type Agent struct {
 	cfg     Config
 	options client.Options
@@ -120,8 +120,8 @@ var (
 	_ agenttools.Caller = (*Agent)(nil)
 )
 
-// Dial reads the card of the agent that cfg names. Whatever dialect of A2A it speaks, it is
-// called in that one.
+// Dial reads the card of the agent that cfg names, and selects the dialect of A2A for its
+// calls.
 func Dial(ctx context.Context, cfg *Config) (*Agent, error) {
 	header, err := cfg.header()
 	if err != nil {
@@ -134,7 +134,7 @@ func Dial(ctx context.Context, cfg *Config) (*Agent, error) {
 	return a, nil
 }
 
-// Close lets go of the connections.
+// Close releases the connections.
 func (a *Agent) Close() error { return a.client.Close() }
 
 // Bridge returns the tools of the agent.
@@ -149,7 +149,7 @@ func (a *Agent) Bridge() *Bridge {
 	return b
 }
 
-// Agents implements Directory: it reads the card again.
+// Agents implements Directory. It reads the card again.
 func (a *Agent) Agents(ctx context.Context) ([]agenttools.Agent, error) {
 	c, raw, err := client.Fetch(ctx, a.cfg.URL, a.options)
 	if err != nil {
@@ -169,8 +169,8 @@ func (a *Agent) Agents(ctx context.Context) ([]agenttools.Agent, error) {
 
 var errWaited = errors.New("the time to wait is over")
 
-// Send implements agenttools.Caller. Calls cannot be joined: agents know no keys. A session
-// does not count.
+// Send implements agenttools.Caller. Calls cannot be joined, because agents know no keys. It
+// ignores the session.
 func (a *Agent) Send(ctx context.Context, s *agenttools.Send) (*agenttools.Sent, error) {
 	m := &a2a.Message{
 		ID: a2a.NewMessageID(), Role: a2a.MessageRoleUser, Parts: s.Parts, ContextID: s.ContextID, TaskID: s.TaskID,
@@ -201,7 +201,7 @@ func (a *Agent) Send(ctx context.Context, s *agenttools.Send) (*agenttools.Sent,
 	return &x.sent, nil
 }
 
-// explained returns an error of the agent as one for the model.
+// explained converts an error of the agent to one for the model.
 func explained(err error) error {
 	var e *client.Error
 	switch {
@@ -215,7 +215,7 @@ func explained(err error) error {
 	return err
 }
 
-// exchange is one message and what comes of it.
+// exchange is one message and its result.
 type exchange struct {
 	agent *Agent
 	send  *agenttools.Send
@@ -223,7 +223,7 @@ type exchange struct {
 	fold  client.Fold
 }
 
-// run sends the message, again if nobody can have accepted it.
+// run sends the message, and retries if the agent cannot have accepted it.
 func (x *exchange) run(ctx context.Context, req *a2a.SendMessageRequest) error {
 	r := &x.agent.cfg.Retry
 	pause, most := limit(r.InitialMs, 500), limit(r.MaxMs, 30_000)
@@ -258,7 +258,7 @@ func retries(most int) int {
 	return max(0, most)
 }
 
-// unaccepted reports whether surely nobody has accepted a message.
+// unaccepted reports whether the error proves that the agent has not accepted the message.
 func unaccepted(err error) bool {
 	var e *client.Error
 	if errors.As(err, &e) {
@@ -285,7 +285,7 @@ func (x *exchange) try(ctx context.Context, req *a2a.SendMessageRequest) error {
 	return nil
 }
 
-// take notes what happens.
+// take applies an event to the result.
 func (x *exchange) take(event a2a.Event) {
 	first := x.fold.Result() == nil
 	x.fold.Apply(event)
@@ -304,6 +304,6 @@ func (x *exchange) abort(ctx context.Context) {
 	if t := x.fold.Task; x.send.Abort && t != nil && !t.Status.State.Terminal() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 		defer cancel()
-		_, _ = x.agent.client.Cancel(ctx, &a2a.CancelTaskRequest{ID: t.ID}) // who has called is gone
+		_, _ = x.agent.client.Cancel(ctx, &a2a.CancelTaskRequest{ID: t.ID}) // the caller is gone
 	}
 }

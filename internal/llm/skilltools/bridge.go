@@ -16,35 +16,35 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// Directory knows the agents. A agenttools.Directory is one. Its method is called
+// Directory lists the agents. An agenttools.Directory implements it. Its method may be called
 // concurrently.
 type Directory interface {
 	// Agents returns all agents with their skills and media types.
 	Agents(ctx context.Context) ([]agenttools.Agent, error)
 }
 
-// Bridge is a tool for each skill of each agent.
+// Bridge provides a tool for each skill of each agent.
 type Bridge struct {
 	// Directory and Caller are required.
 	Directory Directory
 	Caller    agenttools.Caller
-	// Self is the name of the agent whose model it is, which gets no tools of its own. If
-	// empty, the model is no agent.
+	// Self is the name of the agent that uses the model; its own skills get no tools. If empty,
+	// the model belongs to no agent.
 	Self string
 	// Session is the conversation of the model, see agenttools.Toolbox.
 	Session string
-	// Joins says that a call with a key that was used joins the first one, as the Caller of a
-	// hub promises, so that the tools are Repeatable.
+	// Joins declares that Caller joins a call whose key was used to the first one, as that of a
+	// hub does. The tools are Repeatable then.
 	Joins bool
-	// Allow are the skills that get a tool: "skill", "agent/skill" or "agent/*". If it is
-	// empty, all but those of Block do.
+	// Allow lists the skills that get a tool: "skill", "agent/skill" or "agent/*". If it is
+	// empty, all skills but those in Block do.
 	Allow, Block []string
-	// Timeout is how long a tool waits for the agent; then the agent goes on. Zero means
-	// five minutes.
+	// Timeout is the longest wait of a tool for the agent; the agent continues afterwards. Zero
+	// means five minutes.
 	Timeout time.Duration
-	// Refresh is how often Run looks for other skills. Zero means a minute.
+	// Refresh is the interval at which Run looks for other skills. Zero means a minute.
 	Refresh time.Duration
-	// Guard labels and screens what agents and cards say.
+	// Guard labels and screens text of agents and cards.
 	Guard guard.Guard
 
 	once sync.Once
@@ -84,7 +84,7 @@ func (b *Bridge) Tools(ctx context.Context) ([]llm.Tool, error) {
 	return tools, nil
 }
 
-// offers returns the skills that get a tool in the order of their names.
+// offers returns the skills that get a tool, in the order of their names.
 func (b *Bridge) offers(ctx context.Context) ([]offer, error) {
 	agents, err := b.Directory.Agents(ctx)
 	if err != nil {
@@ -111,7 +111,7 @@ func (b *Bridge) offers(ctx context.Context) ([]offer, error) {
 	return offers, nil
 }
 
-// allowed reports whether a skill gets a tool. Who is allowed is not blocked.
+// allowed reports whether a skill gets a tool. Block is ignored if Allow is not empty.
 func (b *Bridge) allowed(p pair) bool {
 	in := func(list []string) bool {
 		return slices.Contains(list, p.skill) || slices.Contains(list, p.agent+"/"+p.skill) || slices.Contains(list, p.agent+"/*")
@@ -122,7 +122,7 @@ func (b *Bridge) allowed(p pair) bool {
 	return !in(b.Block)
 }
 
-// output is the schema of what a tool gives.
+// output is the schema of the results.
 var output = json.RawMessage(`{"type":"object","properties":{` +
 	`"response":{"type":"string"},"media_url":{"type":"string"},"media_type":{"type":"string"},` +
 	`"state":{"type":"string"},"task_id":{"type":"string"},"context_id":{"type":"string"},"next":{"type":"string"}},"required":["response"]}`)
@@ -137,7 +137,7 @@ func (b *Bridge) tool(o *offer) llm.Tool {
 	}
 }
 
-// describe says what a skill is for, in the words of its card.
+// describe returns the description of a skill from its card, labelled.
 func (b *Bridge) describe(o *offer) string {
 	about := o.skill.Description
 	if strings.TrimSpace(about) == "" {
@@ -165,7 +165,8 @@ func fieldsOf(o *offer) args.Fields {
 		args.Field{Name: "task_id", Max: 200, Description: "The task to answer: the task_id of a result with the state input-required."})
 }
 
-// takes reports whether a skill, or else its agent, takes media types that begin so.
+// takes reports whether the input modes of a skill, or of its agent, include media types with
+// the prefix kind.
 func (o *offer) takes(kind string) bool {
 	return slices.ContainsFunc(o.modes(), func(m string) bool { return m == "*/*" || strings.HasPrefix(strings.ToLower(m), kind) })
 }
@@ -177,8 +178,8 @@ func (o *offer) modes() []string {
 	return o.agent.InputModes
 }
 
-// Changed implements llm.Source. The channel is closed if Run finds other skills than
-// Tools has returned last.
+// Changed implements llm.Source. The channel is closed if Run finds skills that differ from the
+// last result of Tools.
 func (b *Bridge) Changed() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -188,7 +189,7 @@ func (b *Bridge) Changed() <-chan struct{} {
 	return b.changed
 }
 
-// Run looks for other skills until ctx ends.
+// Run looks for changed skills until ctx ends.
 func (b *Bridge) Run(ctx context.Context) {
 	every := b.Refresh
 	if every <= 0 {
@@ -201,7 +202,7 @@ func (b *Bridge) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			// One who does not answer now has the skills that he had.
+			// An agent that does not answer keeps its previous skills.
 			if offers, err := b.offers(ctx); err == nil {
 				b.compare(offers)
 			}
@@ -209,7 +210,7 @@ func (b *Bridge) Run(ctx context.Context) {
 	}
 }
 
-// note remembers which tools others know.
+// note remembers the tools that the caller has received.
 func (b *Bridge) note(tools []llm.Tool) {
 	p := printOf(tools)
 	b.mu.Lock()
@@ -217,7 +218,7 @@ func (b *Bridge) note(tools []llm.Tool) {
 	b.print, b.known = p, true
 }
 
-// compare tells those who watch if there are other tools.
+// compare notifies the watchers if the tools have changed.
 func (b *Bridge) compare(offers []offer) {
 	tools := make([]llm.Tool, 0, len(offers))
 	for i := range offers {
@@ -236,7 +237,7 @@ func (b *Bridge) compare(offers []offer) {
 	b.changed = make(chan struct{})
 }
 
-// printOf is another one for other tools.
+// printOf returns a fingerprint of tools.
 func printOf(tools []llm.Tool) [sha256.Size]byte {
 	h := sha256.New()
 	for i := range tools {

@@ -23,7 +23,7 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// Connections that are kept for the next request belong to the process.
+// Idle connections of the shared transport stay open until the process ends.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("net/http.(*persistConn).writeLoop"), goleak.IgnoreTopFunction("internal/poll.runtime_pollWait"))
 }
@@ -97,7 +97,7 @@ func call(t *testing.T, tool llm.Tool, args string) (*llm.Result, map[string]any
 	return r, m
 }
 
-// fits reports what keeps JSON from fitting a schema.
+// fits returns the error of validating JSON against a schema.
 func fits(t *testing.T, schema json.RawMessage, raw []byte) error {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
@@ -296,7 +296,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// A call that is broken off cancels its task; one whose time is over does not.
+// An aborted call cancels its task; a call that times out does not.
 func TestAbortAndTime(t *testing.T) {
 	t.Parallel()
 	s, a := dialed(t, skilltools.Config{TimeoutMs: 3000})

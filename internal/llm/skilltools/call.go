@@ -20,10 +20,10 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// reserved are the keys of metadata that say which skill and which conversation is meant.
+// reserved are the keys of metadata that select the skill and the conversation.
 var reserved = []string{"skill", "skillId", "skillHint", "sessionId", "parley.session"}
 
-// maxReply is how many bytes of a reply are shown.
+// maxReply is the largest size of a shown reply in bytes.
 const maxReply = 64 << 10
 
 // call performs the tool of a skill.
@@ -60,7 +60,7 @@ func (b *Bridge) call(ctx context.Context, o *offer, fields args.Fields, c *llm.
 	return r, nil
 }
 
-// toolbox is what messages are sent with.
+// toolbox returns the toolbox that sends the messages.
 func (b *Bridge) toolbox() *agenttools.Toolbox {
 	b.once.Do(func() {
 		b.box = &agenttools.Toolbox{Self: b.Self, Session: b.Session, Caller: b.Caller, Guard: b.Guard}
@@ -72,7 +72,7 @@ func problem(text string) *llm.Result {
 	return &llm.Result{Error: true, Parts: []*a2a.Part{a2a.NewTextPart(text)}}
 }
 
-// parts returns what a call says to the agent, or what is wrong with it.
+// parts returns the content of the message to the agent, or a description of the mistake.
 func (o *offer) parts(v args.Values) ([]*a2a.Part, string) {
 	parts := []*a2a.Part{a2a.NewTextPart(v.Text("query"))}
 	if address := v.Text("image_url"); address != "" {
@@ -107,7 +107,7 @@ func (o *offer) parts(v args.Values) ([]*a2a.Part, string) {
 	return parts, ""
 }
 
-// concrete returns a media type of the skill that begins so.
+// concrete returns a media type of the skill with the prefix kind, or kind with a wildcard.
 func (o *offer) concrete(kind string) string {
 	for _, m := range o.modes() {
 		if m = strings.ToLower(m); strings.HasPrefix(m, kind) && m != kind+"*" {
@@ -117,7 +117,7 @@ func (o *offer) concrete(kind string) string {
 	return kind + "*"
 }
 
-// decode reads base64 or a data URL.
+// decode decodes base64 or a data URL.
 func decode(text string) (raw []byte, mediaType string, ok bool) {
 	if rest, found := strings.CutPrefix(text, "data:"); found {
 		head, body, found := strings.Cut(rest, ",")
@@ -136,7 +136,7 @@ func decode(text string) (raw []byte, mediaType string, ok bool) {
 	return nil, "", false
 }
 
-// result returns what has become of a message, as a model may read it.
+// result returns the result of a message in the form for a model.
 func (b *Bridge) result(s *agenttools.Sent) *llm.Result {
 	reply := s.Reply()
 	if len(reply) > maxReply {
@@ -171,7 +171,7 @@ func (b *Bridge) result(s *agenttools.Sent) *llm.Result {
 	return r
 }
 
-// nextOf says what to do about a task that is not completed, and whether that is a failure.
+// nextOf returns advice on a task that is not completed, and whether it has failed.
 func nextOf(state a2a.TaskState) (string, bool) {
 	switch {
 	case state == a2a.TaskStateInputRequired:

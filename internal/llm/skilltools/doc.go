@@ -3,31 +3,31 @@
 //	agent, err := skilltools.Dial(ctx, &skilltools.Config{URL: "https://agents.example.org/research"})
 //	tools, err := agent.Bridge().Tools(ctx)
 //
-// # What it is
+// # Overview
 //
-// A Bridge is an llm.Source over the agents of a Directory. The tool of a skill is called
-// a2a__{agent}__{skill}; it takes a query, and images or sounds if the skill or its agent
-// does, and gives {response, media_url, media_type}. The Directory is a hub (package
-// hubtools) or a single A2A agent at any URL (Agent).
+// A Bridge is an llm.Source for the agents of a Directory. The tool of a skill is named
+// a2a__{agent}__{skill}. It accepts a query, and images or audio if the skill or its agent
+// does, and returns {response, media_url, media_type}. The Directory is a hub (package
+// hubclient) or a single A2A agent at any URL (Agent).
 //
 // # Guarantees
 //
-// A name means one skill: small letters and digits, with "_" for every run of others. Names
-// over 64 characters are cut and get a hash, and so does each of those that would be the
-// same, so that a further agent never takes over the name of another one. What cards and
-// agents say is labelled and screened (package safety). A message is sent again only if
-// nobody can have accepted it.
+// A name belongs to one skill. It has lower-case letters and digits, with "_" for every run of
+// other characters. Names over 64 characters are cut and get a hash. Equal names all get a
+// hash, so a new agent never takes over the name of another one. Text of cards and agents is
+// labelled and screened (package guard). A message is sent again only if the agent cannot have
+// accepted it.
 //
 // # What it does not promise
 //
-// Cards are read as often as Refresh says, while Run runs; an agent that does not answer
-// keeps the tools that it had.
+// Run reads the cards at the interval Refresh. An agent that does not answer keeps its previous
+// tools.
 //
 // # Concurrency
 //
-// Everything is safe for concurrent use once its fields are set. Run is called once.
+// All types are safe for concurrent use once their fields are set. Run is called once.
 //
 // # Testing
 //
-// The tests run against the mock, and package hubtools against a hub.
+// The tests run against the mock, those of package hubclient against a hub.
 package skilltools

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Prefix begins the names of the tools.
+// Prefix is the prefix of the names of the tools.
 const Prefix = "a2a__"
 
-// maxName is how long the name of a tool may be.
+// maxName is the largest length of a tool's name.
 const maxName = 64
 
 // pair is a skill of an agent.
 type pair struct{ agent, skill string }
 
-// names returns the names of the tools of skills. They do not depend on the order.
+// names returns the names of the tools of skills. They do not depend on the order of pairs.
 func names(pairs []pair) map[pair]string {
 	plain, count := make(map[pair]string, len(pairs)), make(map[string]int)
 	for _, p := range pairs {
@@ -33,8 +33,8 @@ func names(pairs []pair) map[pair]string {
 	return plain
 }
 
-// plainly returns a text in small letters and digits, with "_" for every run of others but
-// at its ends.
+// plainly returns a text in lower-case letters and digits. Each run of other characters becomes
+// "_", except at both ends.
 func plainly(s string) string {
 	var b strings.Builder
 	gap := false
@@ -52,11 +52,12 @@ func plainly(s string) string {
 	return b.String()
 }
 
-// hashed returns a name that no other skill has. Whatever is as long as the longest one is
-// hashed, so that no plain name looks like one that was cut.
+// hashed returns a name that no other skill has. Names of the maximum length are hashed as
+// well, so that no plain name equals a cut one.
 func hashed(name string, p pair) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", p.agent, p.skill))
 	const digits = 10
-	// Two underscores: a plain name of this length, or with three pairs of them, there is none.
+	// Two underscores before the hash: no plain name of this length, or with three such pairs,
+	// exists.
 	return name[:min(len(name), maxName-digits-2)] + "__" + hex.EncodeToString(sum[:])[:digits]
 }

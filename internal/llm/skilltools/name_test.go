@@ -39,7 +39,8 @@ func TestNames(t *testing.T) {
 
 var wellFormed = regexp.MustCompile(`^a2a__[a-z0-9_]{1,59}$`)
 
-// FuzzNames: names are well formed, each of one skill, and do not depend on the order.
+// FuzzNames checks that names are well formed, belong to one skill each, and do not depend on
+// the order.
 func FuzzNames(f *testing.F) {
 	f.Add("a", "b", "A", "b ", "a_", "B")
 	f.Add("x", "a b", "x", "a-b", "x", "a__b")

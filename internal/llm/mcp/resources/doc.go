@@ -1,26 +1,23 @@
-// Package resources lets hosts of MCP read what a running hub has of their caller: tasks,
-// their artifacts, and the notes of the working memory.
-//
-// # What it is
-//
-// A [Library] is a mcpserver.Library in front of the hub's HTTP. The addresses are
+// Package resources lets MCP hosts read data of a running hub: the tasks of their caller, the
+// artifacts of these, and the notes of the working memory. A [Library] is a mcpserver.Library
+// that uses the hub's HTTP. Its addresses are
 //
 //	parley://tasks/{id}                           a task as JSON of A2A v1.0
 //	parley://tasks/{id}/artifacts/{artifactId}    the parts of an artifact
 //	parley://memory/{+key}                        a note
 //
-// in which ids and keys are escaped as in the path of a URL; slashes of keys stay.
+// Ids and keys are escaped as in the path of a URL, except slashes of keys.
 //
 // # Guarantees
 //
-// The hub decides what the caller may see: what belongs to others is not there. The list
-// has the hundred tasks that were changed last and then the notes. A watch goes on when
-// the hub was started anew.
+// The hub decides which resources the caller may see: those of others do not exist for it. The
+// list has the hundred most recently changed tasks and then the notes. A watch continues after
+// a restart of the hub.
 //
 // # What it does not promise
 //
-// A watch may tell of a change that is none, above all at its beginning. That a note was
-// deleted or has expired is not told.
+// A watch may report a change that did not happen, especially at its beginning. It does not
+// report that a note was deleted or has expired.
 //
 // # Concurrency
 //

@@ -16,9 +16,9 @@ import (
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpserver"
 )
 
-// Library is what a caller of a hub can read.
+// Library reads the resources of a hub's caller.
 type Library struct {
-	// URL is where the hub is, with its scheme. If empty, it is http://127.0.0.1:4100.
+	// URL is the address of the hub, with its scheme. If empty, it is http://127.0.0.1:4100.
 	URL string
 	// Key is the caller's credential, or empty.
 	Key string
@@ -49,14 +49,14 @@ func (*Library) Templates() []mcpserver.Template {
 	}
 }
 
-// ref is an address taken apart: that of a note if key is set.
+// ref is a parsed address: that of a note if key is set.
 type ref struct {
 	task     a2a.TaskID
 	artifact a2a.ArtifactID
 	key      string
 }
 
-// parse takes an address apart.
+// parse parses an address.
 func parse(uri string) (ref, bool) {
 	if tail, ok := strings.CutPrefix(uri, noteRoot); ok {
 		key, err := url.PathUnescape(tail)
@@ -145,7 +145,7 @@ func textPart(text, media string) *a2a.Part {
 	return p
 }
 
-// note is a note as the hub tells it.
+// note is the hub's JSON of a note.
 type note struct {
 	Key, Value, Preview, Category string
 	Size                          int64
@@ -153,7 +153,7 @@ type note struct {
 
 const (
 	tasksPage = 100
-	// The cursors are what follows: the tasks, and then the notes after a key.
+	// Cursors: the empty one is for the tasks, others for the notes after a key.
 	notesAfter = "notes:"
 )
 
@@ -218,10 +218,10 @@ func (l *Library) notes(ctx context.Context, after string) ([]mcpserver.Resource
 	return page, next, nil
 }
 
-// maxAnswer is the largest answer of a hub that is read.
+// maxAnswer is the largest response of a hub that is read.
 const maxAnswer = 64 << 20
 
-// get returns the answer to a request, or ErrNoResource.
+// get returns the response to a request, or ErrNoResource.
 func (l *Library) get(ctx context.Context, path string, query url.Values) ([]byte, error) {
 	resp, err := l.open(ctx, http.MethodGet, path, query)
 	if err != nil {
@@ -240,7 +240,7 @@ func (l *Library) get(ctx context.Context, path string, query url.Values) ([]byt
 	return body, nil
 }
 
-// open sends a request for something at a path.
+// open sends a request to a path.
 func (l *Library) open(ctx context.Context, method, path string, query url.Values) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, cmp.Or(strings.TrimRight(l.URL, "/"), defaultURL)+path+"?"+query.Encode(), nil)
 	if err != nil {
@@ -257,7 +257,7 @@ func (l *Library) open(ctx context.Context, method, path string, query url.Value
 	return resp, nil
 }
 
-// refusal returns what the hub says is wrong.
+// refusal returns the hub's error message as an error.
 func refusal(status string, body []byte) error {
 	var answer struct {
 		Error struct{ Message string }

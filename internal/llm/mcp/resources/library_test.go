@@ -108,7 +108,7 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// Whoever the hub does not know is told so.
+// A caller that the hub does not know gets the hub's error.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	hub := hubtest.Start(t, hubtest.Options{Config: "auth:\n  api_keys:\n    a-long-enough-key-for-ann: {agent_id: ann}\n"})
@@ -122,7 +122,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A watch tells of changes, also of those after the hub was killed and started again.
+// A watch reports changes, also after the hub was killed and restarted.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	hub := hubtest.Start(t, hubtest.Options{})

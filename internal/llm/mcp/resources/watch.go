@@ -19,11 +19,11 @@ import (
 const (
 	firstPause = time.Second
 	lastPause  = 30 * time.Second
-	// maxEvent is the largest line of a stream that is read.
+	// maxEvent is the largest length of a line of a stream.
 	maxEvent = 16 << 20
 )
 
-// errNothingLeft: the task has ended, and there is nothing to tell any more.
+// errNothingLeft is returned if the task has ended, so that no further change can happen.
 var errNothingLeft = errors.New("the task has ended")
 
 // Watch implements mcpserver.Watcher.
@@ -54,10 +54,10 @@ func (l *Library) Watch(ctx context.Context, uri string) iter.Seq2[struct{}, err
 	}
 }
 
-// follow calls tell for each event of a stream until that breaks, or until tell returns
-// false; then more is false.
+// follow calls tell for each event of a stream until the stream breaks, or until tell returns
+// false; more is false then.
 func (l *Library) follow(ctx context.Context, at ref, tell func() bool) (more bool, err error) {
-	// POST refuses a task that has ended, where GET shows it.
+	// POST refuses an ended task, while GET would return it.
 	method, path, query := http.MethodPost, "/v1/a2a/tasks/"+url.PathEscape(string(at.task))+":subscribe", url.Values(nil)
 	if at.key != "" {
 		method, path, query = http.MethodGet, "/api/v1/memory/events", url.Values{"prefix": {at.key}}
@@ -71,7 +71,7 @@ func (l *Library) follow(ctx context.Context, at ref, tell func() bool) (more bo
 	case resp.StatusCode == http.StatusNotFound:
 		return true, mcpserver.ErrNoResource
 	case resp.StatusCode >= 400 && resp.StatusCode < 500 && at.key == "" && resp.StatusCode != http.StatusTooManyRequests:
-		return true, errNothingLeft // a task that has ended cannot be subscribed to
+		return true, errNothingLeft // an ended task cannot be subscribed to
 	case resp.StatusCode != http.StatusOK:
 		return true, fmt.Errorf("the hub answers HTTP %s", resp.Status)
 	}
@@ -86,7 +86,7 @@ func (l *Library) follow(ctx context.Context, at ref, tell func() bool) (more bo
 	return true, lines.Err()
 }
 
-// concerns reports whether an event is about what is at the address.
+// concerns reports whether an event is about the resource at the address.
 func (at ref) concerns(event []byte) bool {
 	if at.key == "" {
 		return true

@@ -1,23 +1,20 @@
-// Package stdio is the connection between a host of MCP and a program: messages are lines
-// of JSON on standard input and output.
-//
-// # What it is
-//
-// A [Pipe] is a transport of the official SDK that survives what the SDK's own one does
-// not: lines that are no JSON, that are no messages, and that are too large.
+// Package stdio is the connection between an MCP host and a program: messages are lines of JSON
+// on standard input and output. A [Pipe] is a transport of the official SDK. Unlike the SDK's
+// own transport, it survives lines that are invalid JSON, no messages, or too large.
 //
 // # Guarantees
 //
-// No more than Options.Limit bytes of a line are kept. A line that is no message changes
-// nothing: it is answered, or told to whoever made the Pipe, and the next one counts.
+// A Pipe keeps at most Options.Limit bytes of a line. An invalid line does not end the
+// connection: it is answered with an error or passed to Options.Bad, and reading continues with
+// the next line.
 //
 // # What it does not promise
 //
-// Batches are refused. A write to somebody who does not read waits.
+// Batches are rejected. A write blocks while the other side does not read.
 //
 // # Concurrency
 //
-// Run is for one goroutine, which ends with the pipe; the other methods are for the SDK.
+// Run is for one goroutine, which ends with the pipe. The SDK calls the other methods.
 //
 // # Testing
 //

@@ -28,40 +28,40 @@ type Pipe struct {
 	closed chan struct{}
 
 	mu   sync.Mutex // guards out and the fields below
-	open int        // requests that were read and not answered
+	open int        // requests that were read and not yet answered
 	idle chan struct{}
 }
 
-// Options say how a Pipe deals with its other side.
+// Options configure a Pipe.
 type Options struct {
-	// Limit is the largest message that is taken, in bytes. It is required.
+	// Limit is the largest accepted message in bytes. It is required.
 	Limit int
-	// Bad is told of each line that is no message; an error from it ends the connection.
-	// If nil, such lines are answered with their errors.
+	// Bad is called for each invalid line; an error from it ends the connection. If nil, such
+	// lines are answered with their errors.
 	Bad func(*Fault) error
-	// Ended is told that the other side has said all that it will. What it has asked may
-	// still be answered for a while. It may be nil.
+	// Ended is called when the other side has closed its output. Open requests may still be
+	// answered for a while. It may be nil.
 	Ended func()
 }
 
-// Fault is what is wrong with a line.
+// Fault describes an invalid line.
 type Fault struct {
-	// Long says that it is larger than may be.
+	// Long is set if the line exceeds the limit.
 	Long bool
-	// Err is what to answer.
+	// Err is the error to answer with.
 	Err *jsonrpc.Error
 }
 
-// NewPipe returns a connection that reads from in, which it closes, and writes to out.
-// Nothing is read before Run.
+// NewPipe returns a connection that reads from in, which it closes, and writes to out. It reads
+// nothing before Run.
 func NewPipe(in io.ReadCloser, out io.Writer, o Options) *Pipe {
 	return &Pipe{in: in, out: out, limit: o.Limit, bad: o.Bad, ended: o.Ended, lines: make(chan line), closed: make(chan struct{})}
 }
 
-// line is what was read.
+// line is a line that was read, or an error.
 type line struct {
 	text []byte
-	// long says that there was more than may be: text is its beginning.
+	// long is set if the line exceeds the limit: text is its beginning.
 	long bool
 	err  error
 }
@@ -78,13 +78,13 @@ func (p *Pipe) SessionID() string { return "" }
 func (p *Pipe) Close() error {
 	p.once.Do(func() {
 		close(p.closed)
-		_ = p.in.Close() // it may have been closed by the other side
+		_ = p.in.Close() // the other side may have closed it
 	})
 	return nil
 }
 
-// Run reads lines until there are no more, or until the pipe is closed and reading from it
-// ends by that.
+// Run reads lines until the input ends, or until the pipe is closed, which also ends a blocked
+// read.
 func (p *Pipe) Run() {
 	r := bufio.NewReaderSize(p.in, 64<<10)
 	for {
@@ -100,7 +100,7 @@ func (p *Pipe) Run() {
 	}
 }
 
-// nextLine reads a line, of which it keeps no more than limit bytes.
+// nextLine reads a line and keeps at most limit bytes of it.
 func nextLine(r *bufio.Reader, limit int) line {
 	var l line
 	for {
@@ -114,7 +114,7 @@ func nextLine(r *bufio.Reader, limit int) line {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case errors.Is(err, io.EOF) && len(l.text) > 0:
-			return l // the next line is the end
+			return l // the next call returns the end
 		}
 		l.err = err
 		return l
@@ -147,7 +147,7 @@ func (p *Pipe) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// count counts a request that was read, or an answer that was written.
+// count adds n for a request that was read (n > 0) or a response that was written (n < 0).
 func (p *Pipe) count(m jsonrpc.Message, n int) {
 	switch m := m.(type) {
 	case *jsonrpc.Request:
@@ -167,10 +167,10 @@ func (p *Pipe) count(m jsonrpc.Message, n int) {
 	}
 }
 
-// lastAnswers is how long answers may take after the other side has ended.
+// lastAnswers is the time for responses after the other side has closed its output.
 const lastAnswers = 5 * time.Second
 
-// settle waits until all requests are answered, but not for long.
+// settle waits until all requests are answered, at most for lastAnswers.
 func (p *Pipe) settle() {
 	if p.ended == nil {
 		return
@@ -193,7 +193,7 @@ func (p *Pipe) settle() {
 	}
 }
 
-// decode reads a message; nil without an error is an empty line.
+// decode decodes a message. An empty line returns nil without an error.
 func (p *Pipe) decode(l line) (jsonrpc.Message, *jsonrpc.Error) {
 	text := bytes.TrimSpace(l.text)
 	switch {
@@ -213,7 +213,7 @@ func (p *Pipe) decode(l line) (jsonrpc.Message, *jsonrpc.Error) {
 	return m, nil
 }
 
-// fault deals with a line that is no message.
+// fault handles an invalid line.
 func (p *Pipe) fault(f *Fault) error {
 	if p.bad != nil {
 		return p.bad(f)
