@@ -286,8 +286,8 @@ func (c *agentsAddCmd) request(o *OS) (*adminjson.NewAgent, error) {
 	return n, err
 }
 
-// credentials returns the credentials in the environment, or none, with the handling of the
-// stored ones.
+// credentials returns the change of the agent's credentials: new ones from the environment, or
+// whether the stored ones are removed.
 func (c *agentsAddCmd) credentials(o *OS) (made adminjson.CredentialsUpdate, err error) {
 	if c.KeyEnv+c.BearerEnv+c.HeaderEnv == "" {
 		made.Given = c.NoCredentials

@@ -13,8 +13,8 @@ import (
 	"github.com/parley-a2a/parley/internal/adminjson"
 )
 
-// hubAsked waits until a question is open in the inbox of the hub, and puts its id into a
-// variable: asked VAR. Questions that were found before do not count.
+// hubAsked waits until a new question is open in the inbox of the hub, and puts its id into a
+// variable: asked VAR. Questions of earlier calls do not count.
 func hubAsked(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: asked VAR")

@@ -30,14 +30,14 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/grpctest"
 )
 
-// busHub is a hub in this process, on a bus in this process.
+// busHub is a hub and a bus in this process.
 type busHub struct {
 	*server.Hub
 	t    *testing.T
 	stop func()
 }
 
-// serveOn starts a hub on a bus with its data in a folder; it is stopped with the test.
+// serveOn starts a hub on a bus with its data in a folder. The hub stops with the test.
 func serveOn(t *testing.T, b *bus.Memory, data string, change func(*config.Config)) *busHub {
 	t.Helper()
 	c := serveCmd{Listen: "127.0.0.1:0", Data: data, LogLevel: "error", Agents: "none"}
@@ -96,12 +96,13 @@ func (h *busHub) call(request, body string, lines ...string) (int, string) {
 	return resp.StatusCode, string(bytes.TrimSpace(b))
 }
 
-// waitingCall is how a dialect sends a message without waiting, and looks for the answer.
+// waitingCall holds the requests with which a dialect sends a message without waiting, and
+// later reads the answer.
 type waitingCall struct {
 	send, sendBody string
 	get, getBody   string
 	header         []string
-	// id finds the task in what was answered.
+	// id returns the id of the task in an answer.
 	id func(answer map[string]any) any
 }
 
@@ -113,7 +114,7 @@ func inside(v any, path ...string) any {
 	return v
 }
 
-// waitingCalls are the dialects over HTTP in which one can wait.
+// waitingCalls are the dialects over HTTP whose clients can wait.
 var waitingCalls = map[string]waitingCall{
 	"JSON-RPC v1.0": {
 		send:     "POST /a2a/greeter",
@@ -155,8 +156,8 @@ var waitingCalls = map[string]waitingCall{
 	},
 }
 
-// TestAgentThatIsNotRunning calls an agent that is not there in every dialect in which one
-// can wait, restarts the hub, and starts the agent then: each caller finds its answer.
+// TestAgentThatIsNotRunning calls an agent that does not run, in every dialect whose clients
+// can wait. Then it restarts the hub and starts the agent. Each caller must receive its answer.
 func TestAgentThatIsNotRunning(t *testing.T) {
 	t.Parallel()
 	b, data := new(bus.Memory), t.TempDir()
@@ -183,7 +184,7 @@ func TestAgentThatIsNotRunning(t *testing.T) {
 		}
 		ids[name] = fmt.Sprint(inside(v, "task", "id"))
 	}
-	// This one's caller waits, and loses its connection.
+	// The caller of this one waits and is disconnected.
 	const job = `{"taskId":"job-1","message":{"role":"user","parts":[{"kind":"text","text":"you"}]}}`
 	ctx, leave := context.WithTimeout(t.Context(), 3*time.Second)
 	req, err := http.NewRequestWithContext(ctx, "POST", h.URL()+"/a2a/greeter/tasks/send", strings.NewReader(job))
@@ -228,7 +229,7 @@ func (h *busHub) follow(id string) {
 	}
 }
 
-// grpcCall calls a method of v1.0, or of v0.3 if it is named "v0.3 METHOD".
+// grpcCall calls a method of v1.0, or of v0.3 if its name is "v0.3 METHOD".
 func (h *busHub) grpcCall(method, request string) string {
 	h.t.Helper()
 	service := pb.File_a2av1_proto.Services().ByName("A2AService")
@@ -253,7 +254,7 @@ func (h *busHub) grpcCall(method, request string) string {
 	return answer
 }
 
-// grpcCalls are the bindings over gRPC: how a message is sent and a task read.
+// grpcCalls are the bindings over gRPC, with the calls that send a message and read a task.
 var grpcCalls = map[string]struct{ send, sendBody, get, getBody string }{
 	"gRPC v1.0": {
 		"SendMessage", `{"tenant":"greeter","message":{"messageId":"m7","role":"ROLE_USER","parts":[{"text":"you"}]},"configuration":{"returnImmediately":true}}`,
@@ -284,7 +285,8 @@ func (h *busHub) get(id string) string {
 	return answer
 }
 
-// hears returns what arrives at a topic; it is there when the function returns.
+// hears subscribes to a topic and returns its messages. The subscription is active when hears
+// returns.
 func hears(t *testing.T, b bus.Bus, at bus.Address) <-chan *bus.Envelope {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -308,8 +310,9 @@ func hears(t *testing.T, b bus.Bus, at bus.Address) <-chan *bus.Envelope {
 	return heard
 }
 
-// TestAnnouncedAgent: to announce itself is enough for an agent to be listed, found by its
-// skill and called, also after a restart without it; and what it says is told on the bus.
+// TestAnnouncedAgent checks that an announcement is enough for an agent to be listed, found by
+// its skill and called, also after a restart of the hub without the agent. It also checks that
+// the output of the agent is published on the bus.
 func TestAnnouncedAgent(t *testing.T) {
 	t.Parallel()
 	b, data := new(bus.Memory), t.TempDir()
@@ -322,7 +325,7 @@ func TestAnnouncedAgent(t *testing.T) {
 	})
 	for e := range discovery {
 		if e.Type != protocol.TypeHub {
-			continue // the hub greets whom it has heard for the first time
+			continue // the hub greets a new agent
 		}
 		code, answer := h.call("GET /api/v1/agents/greeter", "")
 		if code == 200 && strings.Contains(answer, `"kind":"queue"`) && strings.Contains(answer, `"id":"greet"`) && strings.Contains(answer, `"workers":1`) {
@@ -358,7 +361,7 @@ func TestAnnouncedAgent(t *testing.T) {
 	}
 }
 
-// TestDeadLetterFailsItsTask buries the work of a task, and publishes it again.
+// TestDeadLetterFailsItsTask makes a dead letter of the work of a task, and replays it.
 func TestDeadLetterFailsItsTask(t *testing.T) {
 	t.Parallel()
 	b := new(bus.Memory)
@@ -390,7 +393,7 @@ func TestDeadLetterFailsItsTask(t *testing.T) {
 	}
 }
 
-// TestRedriveAtAQueue: a worker that hangs loses its task to another one.
+// TestRedriveAtAQueue checks that a hanging worker loses its task to another worker.
 func TestRedriveAtAQueue(t *testing.T) {
 	t.Parallel()
 	b := new(bus.Memory)
@@ -422,8 +425,8 @@ func TestRedriveAtAQueue(t *testing.T) {
 	}
 }
 
-// TestTwoHubsOnOneBus: two hubs share the workers of an agent, and each gets what it has
-// asked for.
+// TestTwoHubsOnOneBus checks that two hubs share the workers of an agent, and that each hub
+// receives the answers to its own messages.
 func TestTwoHubsOnOneBus(t *testing.T) {
 	t.Parallel()
 	b := new(bus.Memory)
@@ -448,7 +451,8 @@ func TestTwoHubsOnOneBus(t *testing.T) {
 	}
 }
 
-// TestRedriveGoesToAFreeWorker: what a worker hangs at is given to the next one that is free.
+// TestRedriveGoesToAFreeWorker checks that the task of a hanging worker is given to the next
+// free worker.
 func TestRedriveGoesToAFreeWorker(t *testing.T) {
 	t.Parallel()
 	b := new(bus.Memory)

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
-// toldBus is a bus that says how it stands to its broker.
+// toldBus is a bus with a given state of the connection to its broker.
 type toldBus struct {
 	*bus.Memory
 	is *bus.Connection
@@ -22,7 +22,7 @@ type toldBus struct {
 
 func (b toldBus) Connection() bus.Connection { return *b.is }
 
-// TestStatusOfBus: a broker that is away is seen, and keeps nobody from being ready.
+// TestStatusOfBus checks that an unreachable broker is reported, and that the hub stays ready.
 func TestStatusOfBus(t *testing.T) {
 	t.Parallel()
 	since := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -44,7 +44,7 @@ func TestStatusOfBus(t *testing.T) {
 		}
 		return s.Bus
 	}
-	for { // the message is published beside the call
+	for { // the call publishes the message concurrently
 		if s := status(); len(s.Queues) == 1 && s.Queues[0].Waiting == 1 {
 			break
 		}
@@ -69,7 +69,7 @@ func TestStatusOfBus(t *testing.T) {
 	if code, answer := h.call("GET /readyz", ""); code != 200 || !strings.Contains(answer, detail) {
 		t.Errorf("/readyz = %d %s, want 200 and %q", code, answer, detail)
 	}
-	// Who does not administer the hub is not told where the broker is, nor of queues.
+	// Only administrators see the address of the broker and the queues.
 	if _, answer := h.call("GET /api/v1/status", "", "X-Forwarded-For: 192.0.2.1"); strings.Contains(answer, "Greeter") || !strings.Contains(answer, `"bus":{"kind":"test"`) {
 		t.Errorf("another caller is told %s", answer)
 	}

@@ -16,9 +16,9 @@ import (
 
 type issuersKey struct{}
 
-// certificate makes a certificate and its key: certificate NAME [by=CA] [uri=…] [dns=…]
-// [for=DURATION] writes NAME.pem and NAME.key. Without by it is for 127.0.0.1, and its own
-// authority; by names one that was made before.
+// certificate creates a certificate and its key: certificate NAME [by=CA] [uri=…] [dns=…]
+// [for=DURATION] writes NAME.pem and NAME.key. by names an earlier certificate as the
+// authority. Without by, the certificate is for 127.0.0.1 and its own authority.
 func certificate(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: certificate NAME [by=CA] [uri=…] [dns=…] [for=DURATION]")

@@ -20,7 +20,7 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 )
 
-// leakChecked is a test run that fails if it leaves goroutines behind.
+// leakChecked is a test run that fails if goroutines are still running at its end.
 type leakChecked struct{ *testing.M }
 
 func (m leakChecked) Run() int {
@@ -42,11 +42,11 @@ func TestMain(m *testing.M) {
 type testAgent struct {
 	name    string
 	run     a2asrv.AgentExecutor
-	started chan a2a.TaskID // gets the id of each run that begins
+	started chan a2a.TaskID // receives the id of each run that begins
 	ended   <-chan struct{} // closed when the test is over
 }
 
-// Execute adds the first event that the SDK's server insists on.
+// Execute adds the first event that the SDK's server requires.
 func (a *testAgent) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -75,7 +75,7 @@ func (a *testAgent) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) ite
 			first = false
 		}
 		if a.name == "auth" {
-			// The SDK's server keeps the stream open, and the run until its final event.
+			// The SDK's server keeps the stream and the run open until the final event.
 			<-ctx.Done()
 			yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateFailed, nil), nil)
 		}
@@ -87,7 +87,7 @@ func (a *testAgent) Cancel(ctx context.Context, ec *a2asrv.ExecutorContext) iter
 	return a.run.Cancel(ctx, ec)
 }
 
-// oneEvent is an agent that answers everything with the same event.
+// oneEvent is an agent that always answers with the same event.
 type oneEvent func(ec *a2asrv.ExecutorContext) a2a.Event
 
 func (f oneEvent) Execute(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
@@ -100,14 +100,14 @@ func (f oneEvent) Cancel(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq
 	}
 }
 
-// inState answers with a state and a word.
+// inState returns an agent that answers with a state and a word.
 func inState(state a2a.TaskState, word string) oneEvent {
 	return func(ec *a2asrv.ExecutorContext) a2a.Event {
 		return a2a.NewStatusUpdateEvent(ec, state, a2a.NewMessageForTask(a2a.MessageRoleAgent, ec, a2a.NewTextPart(word)))
 	}
 }
 
-// say answers with a bare message that shows what it was given.
+// say answers with a bare message with the parts and the skill of the request.
 func say(ec *a2asrv.ExecutorContext) a2a.Event {
 	m := a2a.NewMessageForTask(a2a.MessageRoleAgent, ec, ec.Message.Parts...)
 	if skill, ok := ec.Message.Metadata["skill"].(string); ok {
@@ -116,16 +116,16 @@ func say(ec *a2asrv.ExecutorContext) a2a.Event {
 	return m
 }
 
-// sdkServer is the official SDK's server with the built-in agents of Parley and a
-// few that misbehave.
+// sdkServer is the official SDK's server with the built-in agents of Parley and a few that
+// misbehave.
 type sdkServer struct {
 	url    string
 	agents map[string]*testAgent
-	// subscribed gets a value for each subscription over HTTP+JSON.
+	// subscribed receives a value for each subscription over HTTP+JSON.
 	subscribed chan struct{}
 }
 
-// startSDK starts a server that ends with cleanup.
+// startSDK starts a server, which cleanup stops.
 func startSDK(cleanup func(func())) *sdkServer {
 	ended := make(chan struct{})
 	mux := http.NewServeMux()

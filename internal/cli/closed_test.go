@@ -22,8 +22,9 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// A hub that is not set up soundly does not start: it never starts with less than was
-// written. Each row was a hub that others reach, or whose file says who may do what.
+// TestHubsThatDoNotStart checks that a hub with an unsafe or invalid configuration does not
+// start. It must never start with less protection than the configuration says. Each row is a
+// hub that other machines reach, or a configuration with access rules.
 func TestHubsThatDoNotStart(t *testing.T) {
 	t.Parallel()
 	const key = "auth: {api_keys: {partner-0123456789abcdef: {agent_id: partner}}}\n"
@@ -96,7 +97,7 @@ func TestHubsThatDoNotStart(t *testing.T) {
 	}
 }
 
-// addKey makes a key in a data folder.
+// addKey adds a key to a data folder.
 func addKey(t *testing.T, data string) {
 	t.Helper()
 	err := inFolder(t.Context(), data, func(ring *auth.Keyring) error {
@@ -108,7 +109,7 @@ func addKey(t *testing.T, data string) {
 	}
 }
 
-// Requests that a hub with keys refuses, whatever else they say.
+// TestRequestsThatAreRefused lists requests that a hub with keys refuses.
 func TestRequestsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	h := startRuled(t, `
@@ -141,8 +142,8 @@ allow_anonymous: true
 	}
 }
 
-// An anonymous caller on the hub's own machine administers a hub without keys, but nobody
-// whom a proxy or a page has sent.
+// TestAnonymousAdministrators checks that an anonymous caller on the hub's own machine
+// administers a hub without keys, but not a caller that came through a proxy or a web page.
 func TestAnonymousAdministrators(t *testing.T) {
 	t.Parallel()
 	h := startRuled(t, "policy: {rules: [{allow: '*', who: anybody}]}")
@@ -161,7 +162,8 @@ func TestAnonymousAdministrators(t *testing.T) {
 	}
 }
 
-// Whatever an authenticator does that is not to name a caller, nobody is let in.
+// TestAuthenticatorsThatFail checks that an authenticator that does not return a principal with
+// an id lets no caller in.
 func TestAuthenticatorsThatFail(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]auth.Func{

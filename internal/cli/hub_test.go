@@ -25,8 +25,8 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/tlstest"
 )
 
-// TestHubScripts runs the scripts that need a hub of their own. $CONFORMANCE is the
-// folder of the conformance files.
+// TestHubScripts runs the scripts that need their own hub. $CONFORMANCE is the folder of the
+// conformance files.
 func TestHubScripts(t *testing.T) {
 	t.Parallel()
 	conformance, err := filepath.Abs(filepath.Join("..", "e2e"))
@@ -68,8 +68,8 @@ type hubProcess struct {
 	over bool         // guarded by mu: errs is complete
 }
 
-// startHub starts a hub and waits until it serves: hub ARGS... Its address is then
-// in $PARLEY_URL and $HUB_ADDR, what it has printed in the file hub.out.
+// startHub starts a hub and waits until it serves: hub ARGS... It sets $PARLEY_URL and
+// $HUB_ADDR to the address, and writes the output to the file hub.out.
 func startHub(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("unsupported: ! hub")
@@ -77,12 +77,12 @@ func startHub(ts *testscript.TestScript, neg bool, args []string) {
 	launch(ts, ts.Value(hubKey{}).(*hubProcess), "hub.out", args)
 }
 
-// launch starts a hub as a process and puts what it prints into a file.
+// launch starts a hub as a process and writes its output to a file.
 func launch(ts *testscript.TestScript, h *hubProcess, out string, args []string) {
 	path, err := exec.LookPath("parley")
 	ts.Check(err)
 	if !slices.Contains(args, "--listen") {
-		n, release, err := testenv.ReservePort() // scripts start hubs again where they were
+		n, release, err := testenv.ReservePort() // scripts restart hubs at the same address
 		ts.Check(err)
 		ts.Defer(release)
 		args = append([]string{"--listen", fmt.Sprintf("127.0.0.1:%d", n)}, args...)
@@ -107,9 +107,8 @@ func launch(ts *testscript.TestScript, h *hubProcess, out string, args []string)
 
 type peerKey struct{}
 
-// peerHub is a second hub: peer ARGS... starts it, with its address in $PEER_URL and
-// $PEER_ADDR; peer says TEXT waits until it has written something to standard error, and
-// peer stop ends it.
+// peerHub controls a second hub: peer ARGS... starts it, with its address in $PEER_URL and
+// $PEER_ADDR; peer says TEXT waits for a text on its standard error; peer stop ends it.
 func peerHub(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("unsupported: ! peer")
@@ -132,7 +131,7 @@ func peerHub(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// banner reads what the hub prints at its start and sets $PARLEY_URL.
+// banner reads the first output of the hub and sets $PARLEY_URL.
 func banner(ts *testscript.TestScript, h *hubProcess, stdout io.Reader) string {
 	var b strings.Builder
 	lines := bufio.NewScanner(stdout)
@@ -151,7 +150,7 @@ func banner(ts *testscript.TestScript, h *hubProcess, stdout io.Reader) string {
 	return ""
 }
 
-// collect keeps what the hub writes to standard error.
+// collect reads the standard error of the hub.
 func (h *hubProcess) collect(r io.Reader) {
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
@@ -166,7 +165,7 @@ func (h *hubProcess) collect(r io.Reader) {
 	h.more.Broadcast()
 }
 
-// hubSays waits until the hub has written something to standard error: says TEXT.
+// hubSays waits for a text on the standard error of the hub: says TEXT.
 func hubSays(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: says TEXT")
@@ -194,8 +193,8 @@ func signalHub(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(ts.Value(hubKey{}).(*hubProcess).cmd.Process.Signal(signals[args[0]]))
 }
 
-// hubStopped waits for the end of the hub and checks its exit code: stopped CODE,
-// -1 for a hub that was killed.
+// hubStopped waits for the end of the hub and checks its exit code: stopped CODE, with -1 for a
+// killed hub.
 func hubStopped(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: stopped CODE")
@@ -230,7 +229,7 @@ func post(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[2]), body, 0o644))
 }
 
-// fetch gets a path of the hub into a file: fetch PATH FILE.
+// fetch reads a path of the hub into a file: fetch PATH FILE.
 func fetch(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: fetch PATH FILE")
@@ -244,7 +243,7 @@ func fetch(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), body, 0o644))
 }
 
-// natsServer starts a NATS server with JetStream, whose address is in $NATS then: nats.
+// natsServer starts a NATS server with JetStream and sets $NATS to its address: nats.
 func natsServer(t *testing.T, ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: nats")
@@ -252,7 +251,7 @@ func natsServer(t *testing.T, ts *testscript.TestScript, neg bool, args []string
 	ts.Setenv("NATS", natstest.Start(t, natstest.Debian(t)).URL)
 }
 
-// rabbitServer starts RabbitMQ, whose address is in $AMQP then: rabbitmq.
+// rabbitServer starts RabbitMQ and sets $AMQP to its address: rabbitmq.
 func rabbitServer(t *testing.T, ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: rabbitmq")

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/server"
 )
 
-// running runs a hub until the test ends, or stop is called.
+// running runs a hub until the test ends or stop is called.
 func running(t *testing.T, cfg *config.Config, log *slog.Logger) (h *server.Hub, stop func()) {
 	t.Helper()
 	h, err := server.Open(t.Context(), server.Options{Config: cfg, Logger: log})
@@ -35,19 +35,19 @@ func running(t *testing.T, cfg *config.Config, log *slog.Logger) (h *server.Hub,
 	return h, stop
 }
 
-// httpQuery is what a test asks a server over HTTP.
+// httpQuery is an HTTP request of a test.
 type httpQuery struct {
 	// web is http.DefaultClient if nil.
 	web *http.Client
 	// at is the address of the server.
 	at string
-	// what is like "POST /path".
+	// what is a method and a path, such as "POST /path".
 	what, body string
 	// header are lines like "Name: value".
 	header []string
 }
 
-// ask sends a question; the caller closes the body of the answer.
+// ask sends the request; the caller closes the body of the answer.
 func (q *httpQuery) ask(ctx context.Context) (*http.Response, error) {
 	method, path, _ := strings.Cut(q.what, " ")
 	r, err := http.NewRequestWithContext(ctx, method, q.at+path, strings.NewReader(q.body))
@@ -67,7 +67,7 @@ func (q *httpQuery) ask(ctx context.Context) (*http.Response, error) {
 	return q.web.Do(r)
 }
 
-// answered sends a question, and returns the answer with its body.
+// answered sends the request, and returns the answer and its body.
 func (q *httpQuery) answered(t *testing.T) (*http.Response, string) {
 	t.Helper()
 	resp, err := q.ask(t.Context())

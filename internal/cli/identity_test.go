@@ -23,7 +23,7 @@ import (
 	"github.com/parley-a2a/parley/internal/server"
 )
 
-// site is a hub in this process behind a server whose address is known before it starts.
+// site is a hub in this process behind a server whose address is known before the hub starts.
 type site struct {
 	t   *testing.T
 	srv *httptest.Server
@@ -32,7 +32,7 @@ type site struct {
 
 	mu    sync.Mutex // guards the fields below
 	front http.Handler
-	shown []string // the values of Authorization that came, but those of the test itself
+	shown []string // values of Authorization, except those of the test itself
 	logs  bytes.Buffer
 }
 
@@ -45,7 +45,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// ServeHTTP lets the hub answer.
+// ServeHTTP passes the request to the hub.
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	front := s.front
@@ -60,14 +60,14 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	front.ServeHTTP(w, r)
 }
 
-// Write takes what the hub logs.
+// Write receives the log of the hub.
 func (s *site) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.logs.Write(b)
 }
 
-// tokens returns the bearer tokens that the site was shown, each once.
+// tokens returns the bearer tokens that the site has received, without duplicates.
 func (s *site) tokens() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,8 +109,8 @@ func (s *site) serve(config string) (stop func()) {
 	return stop
 }
 
-// say sends a message to an agent, with a header, and returns the status of the answer and
-// its body.
+// say sends a message to an agent, with a header, and returns the status and the body of the
+// answer.
 func (s *site) say(agent, header, text string) (int, string) {
 	s.t.Helper()
 	body := fmt.Sprintf(`{"message":{"messageId":%q,"role":"ROLE_USER","parts":[{"text":%q}]}}`, time.Now().Format(time.RFC3339Nano), text)
@@ -119,7 +119,7 @@ func (s *site) say(agent, header, text string) (int, string) {
 	return resp.StatusCode, answer
 }
 
-// told returns the PARLEY_CALLER that a program has seen that was asked through a hub.
+// told returns the PARLEY_CALLER of a program that was called through a hub.
 func (s *site) told(agent, header string) map[string]any {
 	s.t.Helper()
 	status, body := s.say(agent, header, "who am I?")
@@ -146,8 +146,8 @@ func (s *site) told(agent, header string) map[string]any {
 	return who
 }
 
-// believing is the configuration of a hub that believes another one, of which it knows the
-// address alone.
+// believing is the configuration of a hub that trusts another hub, of which it knows only the
+// address.
 const believing = `
 auth:
   tokens:
@@ -160,12 +160,12 @@ auth:
       roles: {ops: operator}
 `
 
-// keysAt is believing where the address of the keys is known, too.
+// keysAt adds the address of the keys to believing.
 func keysAt(config string, s *site) string {
 	return strings.Replace(config, "      audiences", "      keys_url: "+s.srv.URL+"/.well-known/jwks.json\n      audiences", 1)
 }
 
-// whoAmI is a program that says whose work it does.
+// whoAmI is a program that prints its caller.
 const whoAmI = `
 agents:
   - {name: calendar, command: [sh, -c, 'printf %s "$PARLEY_CALLER"']}
@@ -173,9 +173,9 @@ agents:
 
 const aliceKey = "alice-0123456789abcdef"
 
-// TestOnward: a caller of hub A reaches an agent behind hub B, and an agent behind hub C
-// through B. Each hub sees who it is by the words of the hub before it, and writes that into
-// its audit log; and what A has said to B is of no use elsewhere.
+// TestOnward checks that a caller of hub A reaches an agent behind hub B, and an agent behind
+// hub C through B. Each hub identifies the caller by the assertion of the previous hub and
+// writes it to its audit log. The assertion of A for B is invalid elsewhere.
 func TestOnward(t *testing.T) {
 	t.Parallel()
 	a, b, c := newSite(t), newSite(t), newSite(t)
@@ -230,9 +230,9 @@ agents:
 	}
 }
 
-// TestIssuerIsDiscovered: what a hub says of itself as an issuer is what verifiers need, and is
-// there where it asserts something alone. A hub that believes another issuer at that address is
-// not led astray.
+// TestIssuerIsDiscovered checks that the issuer metadata of a hub suffice for verifiers, and
+// are served only by a hub that asserts identities. A hub that trusts another issuer at that
+// address is not deceived.
 func TestIssuerIsDiscovered(t *testing.T) {
 	t.Parallel()
 	a, b := newSite(t), newSite(t)
@@ -277,8 +277,8 @@ agents:
 	}
 }
 
-// TestOnwardAfterRestart: a task that a hub takes up again after it was stopped, and one that
-// goes on with an answer, tell the agent who the caller is as before.
+// TestOnwardAfterRestart checks that the agent learns the same caller as before from a task
+// that a restarted hub resumes, and from one that continues with an answer.
 func TestOnwardAfterRestart(t *testing.T) {
 	t.Parallel()
 	a, b := newSite(t), newSite(t)
@@ -326,7 +326,7 @@ func (s *site) tasks() string {
 	return text
 }
 
-// happens waits for something that other processes do.
+// happens waits for a change by another process.
 func happens(t *testing.T, f func() bool) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -341,9 +341,9 @@ func happens(t *testing.T, f func() bool) {
 	}
 }
 
-// TestOnwardLeavesNoTrace: the token of a caller goes to the agents that are to have it, and
-// nowhere else: not to other agents, programs and authorities, not into the data folder, and
-// not into logs. Nor do assertions, exchanged tokens and the secrets of the hub.
+// TestOnwardLeavesNoTrace checks that the token of a caller is sent only to the configured
+// agents: not to other agents, programs and authorities, nor to the data folder and the logs.
+// The same holds for assertions, exchanged tokens and the secrets of the hub.
 func TestOnwardLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	key, err := token.NewKey()
@@ -435,7 +435,7 @@ agents:
 	}
 }
 
-// holding returns the files below a folder that have a mark in them.
+// holding returns the files below a folder that contain a mark.
 func holding(t *testing.T, dir, mark string) map[string]bool {
 	t.Helper()
 	found := make(map[string]bool)

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
-// fakeHub answers every request with a status and a body, and notes the requests.
+// fakeHub answers every request with a status and a body, and records the requests.
 func fakeHub(t *testing.T, code int, body string) (url string, requests *[]string) {
 	t.Helper()
 	requests = new([]string)
@@ -77,7 +77,7 @@ func TestKeysOfAFolder(t *testing.T) {
 	}
 }
 
-// What a server says that is no hub, or does not like the caller.
+// TestHubsThatAnswerOddly checks the errors for a server that is no hub, or refuses the caller.
 func TestHubsThatAnswerOddly(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -21,7 +21,7 @@ import (
 	"github.com/parley-a2a/parley/client"
 )
 
-// A person sees more than a program that reads the output.
+// TestForAPerson checks the additional output on a terminal.
 func TestForAPerson(t *testing.T) {
 	t.Parallel()
 	sdk := startSDK(t.Cleanup)
@@ -181,7 +181,7 @@ func TestInterruptible(t *testing.T) {
 	}
 }
 
-// steps answers each call with the next body; the card is always there.
+// steps answers each call with the next body. It always serves the card.
 func steps(t *testing.T, bodies ...string) (url string, calls func() []string) {
 	var mu sync.Mutex
 	var seen []string
@@ -223,7 +223,8 @@ const (
 	stream      = "data: {\"task\":" + taskWorking + "}\n\n"
 )
 
-// A stream that breaks is taken up again, and nothing is shown twice.
+// TestBrokenStream checks that a broken stream is resumed, and that output is printed only
+// once.
 func TestBrokenStream(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -255,8 +256,8 @@ func TestBrokenStream(t *testing.T) {
 	}
 }
 
-// What a task has said before the message is not shown again, however the agent
-// tells it.
+// TestAnswerToAQuestion checks that output of the task before the message is not shown again,
+// in whatever form the agent sends it.
 func TestAnswerToAQuestion(t *testing.T) {
 	t.Parallel()
 	const (
@@ -294,7 +295,8 @@ func TestAnswerToAQuestion(t *testing.T) {
 	}
 }
 
-// An agent that does not stream is asked until its task is over.
+// TestWatchWithoutStreams checks that a task of an agent without streams is polled until its
+// end.
 func TestWatchWithoutStreams(t *testing.T) {
 	t.Parallel()
 	url, calls := steps(t, hasEnded, taskWorking, hasEnded, taskDone)
@@ -375,7 +377,7 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// A command that is interrupted twice does not wait for anything.
+// TestInterruptedBeforeTheFirstEvent checks that a second interruption ends a command at once.
 func TestInterruptedBeforeTheFirstEvent(t *testing.T) {
 	t.Parallel()
 	signals := make(chan os.Signal)
@@ -386,7 +388,7 @@ func TestInterruptedBeforeTheFirstEvent(t *testing.T) {
 		fmt.Fprintf(w, `{"name":"x","capabilities":{"streaming":true},"supportedInterfaces":[{"url":%q,"protocolBinding":"HTTP+JSON","protocolVersion":"1.0"}]}`, srv.URL)
 	})
 	mux.HandleFunc("/message:stream", func(_ http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body) // only then the server notices that the client is gone
+		io.Copy(io.Discard, r.Body) // only then the server notices that the client has disconnected
 		signals <- os.Interrupt
 		signals <- os.Interrupt
 		<-r.Context().Done()

@@ -15,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/adminjson"
 )
 
-// TestKeysThatFitNoRequest: a key that is far too long is refused before anybody is asked.
+// TestKeysThatFitNoRequest checks that a key that is far too long is refused without a request.
 func TestKeysThatFitNoRequest(t *testing.T) {
 	t.Parallel()
 	key := strings.Repeat("k", 1<<20)
@@ -27,8 +27,8 @@ func TestKeysThatFitNoRequest(t *testing.T) {
 	}
 }
 
-// TestWatchGoesOn: a stream of notes that breaks is taken up again, and what was printed is
-// not printed again.
+// TestWatchGoesOn checks that a broken stream of notes is resumed, and that no note is printed
+// twice.
 func TestWatchGoesOn(t *testing.T) {
 	t.Parallel()
 	note := func(key string, second int) string {
@@ -80,7 +80,8 @@ func TestWatchGoesOn(t *testing.T) {
 	}
 }
 
-// TestWatchBegins: the first stream must be there, and a reader who is gone ends it.
+// TestWatchBegins checks that the first stream must open at once, and that a closed reader ends
+// it.
 func TestWatchBegins(t *testing.T) {
 	t.Parallel()
 	away := &noteWatch{cmd: &memoryWatchCmd{hubFlags: hubFlags{URL: "http://127.0.0.1:1"}}, out: io.Discard, told: io.Discard, retry: time.Hour}
@@ -100,7 +101,7 @@ func TestWatchBegins(t *testing.T) {
 	}
 }
 
-// TestSeenNotes: notes that have ended are forgotten when there are many.
+// TestSeenNotes checks that expired notes are removed if there are many.
 func TestSeenNotes(t *testing.T) {
 	t.Parallel()
 	w := &noteWatch{seen: map[string]noteSeen{}}

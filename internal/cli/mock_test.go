@@ -44,9 +44,9 @@ type mockProcess struct {
 	errs bytes.Buffer // complete after wait
 }
 
-// startMock starts a mock and waits until it serves: mock ARGS... The address of the
-// first agent is then in $PARLEY_URL, that of each agent in a variable of its name, what
-// was printed in the file mock.out.
+// startMock starts a mock and waits until it serves: mock ARGS... It sets $PARLEY_URL to the
+// address of the first agent, and a variable with the name of each agent to that agent's
+// address. It writes the output to the file mock.out.
 func startMock(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("unsupported: ! mock")
@@ -89,8 +89,8 @@ func startMock(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("the mock does not start:\n%s%s", b.String(), m.errs.String())
 }
 
-// interruptMock ends the mock, which must succeed, and puts what it wrote to standard
-// error into the file mock.err.
+// interruptMock ends the mock, which must succeed, and writes its standard error to the file
+// mock.err.
 func interruptMock(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: interrupt")
@@ -104,8 +104,8 @@ func interruptMock(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs("mock.err"), m.errs.Bytes(), 0o644))
 }
 
-// tryMock does what the mock proposes to try, without a shell, and writes the answer
-// into a file: tried FILE.
+// tryMock runs the example that the mock prints, without a shell, and writes the answer to a
+// file: tried FILE.
 func tryMock(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: tried FILE")
@@ -126,7 +126,7 @@ func tryMock(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), answer, 0o644))
 }
 
-// The script in the help can be served.
+// TestMockHelp checks that the script in the help can be served.
 func TestMockHelp(t *testing.T) {
 	t.Parallel()
 	_, script, _ := strings.Cut(mockCmd{}.Help(), "A script:\n\n")

@@ -14,8 +14,8 @@ import (
 	"github.com/parley-a2a/parley/internal/config"
 )
 
-// Who reads a large part is in the audit log at the level of reads, as is who reads a task;
-// at the level below, neither is.
+// TestReadsOfPartsAreAudited checks that readers of large parts and of tasks are in the audit
+// log at the level reads, and not at the level below.
 func TestReadsOfPartsAreAudited(t *testing.T) {
 	t.Parallel()
 	for _, level := range []audit.Level{audit.Reads, audit.Tasks} {

@@ -20,8 +20,8 @@ import (
 	"github.com/parley-a2a/parley/internal/config"
 )
 
-// ruledConfig is a hub with a policy: ann may do everything with all agents but clock, bob,
-// who belongs to the same organisation, everything with clock alone.
+// ruledConfig is a hub with a policy: ann may perform all operations with all agents but clock.
+// bob, who belongs to the same organisation, may perform all operations with clock only.
 const ruledConfig = `
 auth:
   api_keys:
@@ -48,7 +48,7 @@ policy:
     - {deny: admin.trust, roles: admin}
 `
 
-// ruledHub is a hub that runs in the process.
+// ruledHub is a hub in this process.
 type ruledHub struct {
 	t    *testing.T
 	url  string
@@ -82,7 +82,7 @@ func (h *ruledHub) ask(who, request, body string, headers ...string) (int, http.
 	return resp.StatusCode, resp.Header, text
 }
 
-// interview begins a task for ann that waits for her.
+// interview starts a task of ann that waits for her.
 func (h *ruledHub) interview() string {
 	h.t.Helper()
 	_, _, body := h.ask("ann", "POST /v1/a2a/interview/message:send", `{"message":{"messageId":"q","role":"ROLE_USER","parts":[{"text":"go"}]}}`)
@@ -93,7 +93,7 @@ func (h *ruledHub) interview() string {
 	return got.Task.ID
 }
 
-// count returns how many tasks ann has.
+// count returns the number of ann's tasks.
 func (h *ruledHub) count() int {
 	h.t.Helper()
 	_, _, body := h.ask("ann", "GET /v1/a2a/tasks", "", "A2A-Version: 1.0")
@@ -108,8 +108,8 @@ func rpc(method, params string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params)
 }
 
-// On every surface ann is let through where bob is refused, who belongs to the same
-// organisation.
+// TestPolicyOnEverySurface checks on every surface that ann is allowed and that bob, of the
+// same organisation, is refused.
 func TestPolicyOnEverySurface(t *testing.T) {
 	t.Parallel()
 	h := startRuled(t, ruledConfig)
@@ -127,9 +127,9 @@ func TestPolicyOnEverySurface(t *testing.T) {
 	for _, tt := range []struct {
 		name, request, body string
 		header              string
-		status              int    // what bob gets
-		refuse              string // and is told
-		allow               string // what ann is told; TASK is a task of hers
+		status              int    // the status for bob
+		refuse              string // and a text in bob's answer
+		allow               string // a text in ann's answer; TASK is a task of hers
 	}{
 		{"JSON-RPC send", "POST /a2a/echo", rpc("SendMessage", hello), v1, 403, rpcCode, "hello"},
 		{"JSON-RPC send to the default agent", "POST /", rpc("SendMessage", hello), v1, 403, rpcCode, "hello"},
@@ -203,7 +203,8 @@ func TestPolicyOnEverySurface(t *testing.T) {
 	})
 }
 
-// Chats need no more than send and list; counts and suggestions say nothing of other agents.
+// TestPolicyLeavesNoTrace checks that chats need only send and list, and that counts and
+// suggestions do not reveal other agents.
 func TestPolicyLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	h := startRuled(t, ruledConfig)
@@ -227,7 +228,7 @@ func TestPolicyLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// The same over gRPC, of both versions.
+// TestPolicyOverGRPC checks the policy over gRPC, for both versions.
 func TestPolicyOverGRPC(t *testing.T) {
 	t.Parallel()
 	h := startRuled(t, ruledConfig)
@@ -274,7 +275,7 @@ func TestPolicyOverGRPC(t *testing.T) {
 	}
 }
 
-// Hosts of MCP have the agents of their caller alone.
+// TestPolicyOverMCP checks that MCP hosts see only the agents that their caller may use.
 func TestPolicyOverMCP(t *testing.T) {
 	t.Parallel()
 	h := startRuled(t, ruledConfig)
@@ -299,7 +300,7 @@ func TestPolicyOverMCP(t *testing.T) {
 	}
 }
 
-// Whoever administers is let in where the rules say so.
+// TestPolicyOfAdministrators checks the rules for operations of administrators.
 func TestPolicyOfAdministrators(t *testing.T) {
 	t.Parallel()
 	h := startRuled(t, ruledConfig)

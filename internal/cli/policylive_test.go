@@ -17,8 +17,9 @@ import (
 	"github.com/parley-a2a/parley/internal/config"
 )
 
-// The file of the policy changes under load. Whom all versions allow is never refused, whom
-// none allows is never let in, and the last one that is sound is what counts.
+// TestPolicyChangesWhileTheHubRuns changes the file of the policy under load. A caller that all
+// versions allow is never refused, and one that none allows is never let in. The last valid
+// version is in force.
 func TestPolicyChangesWhileTheHubRuns(t *testing.T) {
 	t.Parallel()
 	const rules = "rules:\n  - {allow: send, callers: ann, agents: echo}\n  - {allow: status, callers: [ann, carl]}\n"

@@ -19,14 +19,14 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 )
 
-// exchange is RockBot's exchange, where several of its agents ask those of a hub.
+// exchange is RockBot's exchange, over which several of its agents call those of a hub.
 type exchange struct {
 	t       *testing.T
 	ch      *amqp.Channel
 	answers <-chan amqp.Delivery
 }
 
-// newExchange makes the queues of the hub's agents, and one for all answers.
+// newExchange declares the queues of the hub's agents, and one for all answers.
 func newExchange(t *testing.T, url string, agents ...string) *exchange {
 	t.Helper()
 	conn, err := amqp.Dial(url)
@@ -61,13 +61,13 @@ func (x *exchange) must(err error) {
 	}
 }
 
-// rockBotAnswer is an answer as far as it is looked at here.
+// rockBotAnswer has the members of an answer that the test checks.
 type rockBotAnswer struct {
 	TaskID, Code, Message string
 	State                 int
 }
 
-// publish publishes something in the name of an agent and returns what that is told.
+// publish publishes a message in the name of an agent and returns the answer.
 func (x *exchange) publish(who, topic, typ, body string) rockBotAnswer {
 	x.t.Helper()
 	x.must(x.ch.Publish("rockbot", topic, false, false, amqp.Publishing{
@@ -108,8 +108,8 @@ func (x *exchange) cancel(who, agent, id string) rockBotAnswer {
 	return x.publish(who, "agent.task.cancel."+agent, "AgentTaskCancelRequest", fmt.Sprintf(`{"taskId":%q}`, id))
 }
 
-// RockBot's agents, who come over their own exchange, are callers like others: for the rules,
-// for trust, for the audit log, and for whom tasks belong to.
+// TestPolicyOverRockBot checks that RockBot's agents, which call over their own exchange, are
+// callers like others for the rules, for trust, for the audit log, and as owners of tasks.
 func TestPolicyOverRockBot(t *testing.T) {
 	t.Parallel()
 	url, marks := rabbittest.Start(t).VHost(t), t.TempDir()
@@ -164,7 +164,7 @@ policy:
 			t.Errorf("%s (-want +got):\n%s", tt.what, diff)
 		}
 	}
-	// The answer of Ann goes to her own task, which nobody else has answered or canceled.
+	// Ann's answer goes to her own task, which no other caller has answered or canceled.
 	if got := x.ask("Ann", "interview", "t3", "interview"); got.State != question || got.Message == first {
 		t.Errorf("the second question to Ann is %+v; the first one was %q", got, first)
 	}
@@ -186,7 +186,7 @@ policy:
 			t.Fatal(err)
 		}
 		if who := e.Actor.ID + " by " + e.Actor.Auth; e.Action == audit.PolicyRefused && !slices.Contains(refused, who) {
-			refused = append(refused, who) // those of the same minute are counted
+			refused = append(refused, who) // the log counts those of the same minute
 		}
 	}
 	want := []string{"rockbot/Bob by rockbot", "rockbot/Carl by rockbot"}

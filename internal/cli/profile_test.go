@@ -68,7 +68,7 @@ func (p *profiled) open(method, path, body string, headers ...string) *http.Resp
 	return resp
 }
 
-// do is open, with the body read.
+// do is open, but reads the body.
 func (p *profiled) do(method, path, body string, headers ...string) (*http.Response, string) {
 	p.t.Helper()
 	resp := p.open(method, path, body, headers...)
@@ -90,7 +90,7 @@ func object(t *testing.T, s string) map[string]any {
 	return v
 }
 
-// at follows names and indexes into a JSON value; nil where there is nothing.
+// at follows names and indexes into a JSON value; nil if the value does not exist.
 func at(v any, path ...any) any {
 	for _, step := range path {
 		switch step := step.(type) {
@@ -151,8 +151,8 @@ func events(t *testing.T, r io.Reader, stop func(map[string]any) bool) []map[str
 
 func toTheEnd(map[string]any) bool { return false }
 
-// A subscription to a task that waits for input stays open until the task is over, and
-// tells its end.
+// TestSubscriptionOutlastsAQuestion checks that a subscription to a task that waits for input
+// stays open until the task has ended, and reports its end.
 func TestSubscriptionOutlastsAQuestion(t *testing.T) {
 	t.Parallel()
 	p := startProfile(t, serveCmd{})
@@ -183,8 +183,8 @@ func TestSubscriptionOutlastsAQuestion(t *testing.T) {
 	}
 }
 
-// The card can be cached, has the keys of v1.0 alone, and promises nothing that a kit
-// without credentials cannot have.
+// TestProfileCard checks that the card can be cached, has only the keys of v1.0, and declares
+// nothing that a kit without credentials cannot use.
 func TestProfileCard(t *testing.T) {
 	t.Parallel()
 	p := startProfile(t, serveCmd{})
@@ -218,7 +218,8 @@ func TestProfileCard(t *testing.T) {
 	}
 }
 
-// gRPC is served in the clear, and refuses a version with the status of v1.0.1.
+// TestProfileGRPC checks that gRPC is served without TLS, and refuses an unknown version with
+// the status of v1.0.1.
 func TestProfileGRPC(t *testing.T) {
 	t.Parallel()
 	p := startProfile(t, serveCmd{})
@@ -250,7 +251,8 @@ func TestProfileGRPC(t *testing.T) {
 	}
 }
 
-// A webhook on this machine is told, with its credentials.
+// TestProfileTellsWebhooksHere checks that a webhook on this machine is notified, with its
+// credentials.
 func TestProfileTellsWebhooksHere(t *testing.T) {
 	t.Parallel()
 	p := startProfile(t, serveCmd{})
@@ -279,7 +281,8 @@ func TestProfileTellsWebhooksHere(t *testing.T) {
 	}
 }
 
-// The history of three turns has the three texts in order, and nothing else.
+// TestProfileHistory checks that the history of three turns consists of the three texts in
+// order.
 func TestProfileHistory(t *testing.T) {
 	t.Parallel()
 	p := startProfile(t, serveCmd{})
@@ -303,8 +306,8 @@ func TestProfileHistory(t *testing.T) {
 	}
 }
 
-// Every error of JSON-RPC has a code, a message and a list of details that begins with an
-// ErrorInfo, and no other field.
+// TestProfileErrors checks that every JSON-RPC error has a code, a message and a list of
+// details that begins with an ErrorInfo, and no other field.
 func TestProfileErrors(t *testing.T) {
 	t.Parallel()
 	on, off := startProfile(t, serveCmd{}), startProfile(t, serveCmd{NoStreaming: true, NoPush: true})

@@ -8,10 +8,10 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/transcript"
 )
 
-// What the kits force on a server is written as transcripts. Requests have A2A-Version
-// 1.0 unless they say otherwise; $URL is the address of the hub. In files whose names
-// end in -off the hub has no streams and no webhooks; in those about v0.3 its cards have the
-// keys of both versions.
+// TestProfileTranscripts checks the requirements of the kits in the form of transcripts.
+// Requests have A2A-Version 1.0 unless they set another one; $URL is the address of the hub. In
+// files whose names end in -off the hub has no streams and no webhooks; in those about v0.3 its
+// cards have the keys of both versions.
 func TestProfileTranscripts(t *testing.T) {
 	t.Parallel()
 	transcript.Suite{

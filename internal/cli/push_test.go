@@ -19,7 +19,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// refusing is a webhook that refuses everything.
+// refusing is a webhook that refuses every notification.
 type refusing struct{}
 
 // RoundTrip implements http.RoundTripper.
@@ -27,8 +27,7 @@ func (refusing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusTeapot, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
 }
 
-// startPush serves the API of a hub with a task that has a webhook, which was not
-// told one thing.
+// startPush serves the API of a hub with a task whose webhook has missed one notification.
 func startPush(t *testing.T) (url string) {
 	t.Helper()
 	store := new(memstore.Store)
@@ -79,7 +78,7 @@ func awaitDead(t *testing.T, store *memstore.Store, ref task.HookRef) {
 	}
 }
 
-// runPush runs a command and returns its exit code and what it printed.
+// runPush runs a command and returns its exit code and its output.
 func runPush(t *testing.T, terminal bool, args ...string) (code int, out, errs string) {
 	t.Helper()
 	var stdout, stderr strings.Builder

@@ -21,7 +21,7 @@ import (
 	"github.com/parley-a2a/parley/push"
 )
 
-// listener is a "parley push listen" that runs.
+// listener is a running "parley push listen".
 type listener struct {
 	t       *testing.T
 	url     string
@@ -98,8 +98,7 @@ const (
 	toldOld      = `{"kind":"task","id":"t1","contextId":"c","status":{"state":"input-required"}}`
 )
 
-// columns returns the lines of piped output without their times, which must be
-// times.
+// columns returns the lines of piped output without their times, whose format it checks.
 func columns(t *testing.T, out string) [][]string {
 	t.Helper()
 	var lines [][]string
@@ -208,7 +207,8 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("disk is full") }
 
-// TestPushListenCannotPrint wants a sender to try again what was not printed.
+// TestPushListenCannotPrint checks that a notification that cannot be printed gets a status
+// that makes the sender repeat it.
 func TestPushListenCannotPrint(t *testing.T) {
 	t.Parallel()
 	l := startListener(t, OS{Stdout: full{}})
@@ -271,9 +271,8 @@ func TestLongTextsAreCut(t *testing.T) {
 	}
 }
 
-// heardExample listens, sends the hub the first example of the listener's own
-// welcome, and writes what the listener prints into the file heard.out: heard COUNT
-// ARGS...
+// heardExample starts the listener, sends the hub the first example of the listener's welcome,
+// and writes the output of the listener to the file heard.out: heard COUNT ARGS...
 func heardExample(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: heard COUNT ARGS...")

@@ -15,8 +15,8 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 )
 
-// cutter breaks the connection of a stream after its second event, as often as it is
-// told to. It notes with which event ids streams are asked for.
+// cutter breaks the connection of a stream after its second event, for a given number of
+// streams. It records the event ids with which streams are requested.
 type cutter struct {
 	next http.Handler
 
@@ -43,7 +43,7 @@ func (c *cutter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.next.ServeHTTP(&cutWriter{ResponseWriter: w, left: 2}, r)
 }
 
-// cutWriter ends the connection when left events were written.
+// cutWriter ends the connection after left events were written.
 type cutWriter struct {
 	http.ResponseWriter
 	left int
@@ -51,7 +51,7 @@ type cutWriter struct {
 
 // Write implements http.ResponseWriter.
 func (w *cutWriter) Write(b []byte) (int, error) {
-	// What is written may hold several events.
+	// One write may contain several events.
 	for rest := b; ; {
 		_, after, ok := strings.Cut(string(rest), "\n\n")
 		if !ok {
@@ -66,7 +66,7 @@ func (w *cutWriter) Write(b []byte) (int, error) {
 	}
 }
 
-// Unwrap lets http.ResponseController through.
+// Unwrap returns the wrapped writer, for http.ResponseController.
 func (w *cutWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // startCutter serves a hub with the built-in agents behind a cutter.
@@ -93,8 +93,8 @@ func startCutter(t *testing.T, cuts int) (*cutter, string) {
 	return c, srv.URL
 }
 
-// A stream of a hub that is cut goes on after the last event that came, so nothing
-// comes twice and nothing is missing.
+// TestResume checks that a broken stream of a hub continues after the last received event, so
+// that no event is repeated or missing.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	c, url := startCutter(t, 3)

@@ -19,8 +19,8 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/tlstest"
 )
 
-// TestRevokedCertificate takes a certificate back while its holder has connections open: they
-// are of no use any more, new ones are not made, and others go on.
+// TestRevokedCertificate revokes a certificate while its holder has open connections. They are
+// refused from then on, new ones fail, and the connections of other callers are unaffected.
 func TestRevokedCertificate(t *testing.T) {
 	t.Parallel()
 	h := startTLS(t, ", client_crl: crl.pem", rulesOfTest)

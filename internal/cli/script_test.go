@@ -14,12 +14,12 @@ import (
 
 type sdkKey struct{}
 
-// noNap keeps commands that were built with the race detector from sleeping for a
-// second before they exit.
+// noNap prevents commands that were built with the race detector from sleeping for a second
+// before they exit.
 const noNap = "atexit_sleep_ms=0"
 
-// TestScripts runs the scripts of the commands that talk to any server. $SDK is the
-// address of the official SDK's server with the agents of startSDK.
+// TestScripts runs the scripts of the commands that work with any server. $SDK is the address
+// of the official SDK's server with the agents of startSDK.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -63,8 +63,7 @@ func subscribed(ts *testscript.TestScript, neg bool, args []string) {
 	<-ts.Value(sdkKey{}).(*sdkServer).subscribed
 }
 
-// exits runs a command that has to end with the given exit code: exits CODE COMMAND
-// ARGS...
+// exits runs a command that must end with the given exit code: exits CODE COMMAND ARGS...
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE COMMAND ARGS...")

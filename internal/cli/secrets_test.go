@@ -27,17 +27,18 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/tlstest"
 )
 
-// marks are secrets by the place that they are put into, each of its own.
+// marks are the secrets by their places. Each place has its own secret.
 type marks map[string]string
 
-// mark makes the secret of a place: fit for a header, and other in a URL and in base64.
+// mark creates the secret of a place. It is valid in a header, and changes when it is encoded
+// for a URL or in base64.
 func (m marks) mark(place string) string {
 	m[place] = fmt.Sprintf("mk%02d+Zq7/%s=", len(m), strings.ToUpper(hex.EncodeToString([]byte(place))))
 	return m[place]
 }
 
-// forms are what a secret looks like that got out: as it is, escaped, in hexadecimal digits,
-// and within base64 wherever it begins there.
+// forms returns the forms in which a secret may leak: unchanged, escaped, in hexadecimal
+// digits, and within base64 at each offset.
 func forms(secret string) []string {
 	all := []string{secret, url.QueryEscape(secret), url.PathEscape(secret), hex.EncodeToString([]byte(secret)), strings.ReplaceAll(secret, "/", `\/`)}
 	for _, s := range all[:2] {
@@ -50,7 +51,7 @@ func forms(secret string) []string {
 	return all
 }
 
-// leaks returns the places whose secrets are in a text.
+// leaks returns the places whose secrets a text contains.
 func (m marks) leaks(text string) []string {
 	var all []string
 	for _, place := range slices.Sorted(maps.Keys(m)) {
@@ -61,8 +62,8 @@ func (m marks) leaks(text string) []string {
 	return all
 }
 
-// echo is a server that tells everybody what it was shown, as badly written ones do, and
-// remembers it.
+// echo is a server that reveals the secrets of requests in its answers, like badly written
+// servers, and records them.
 type echo struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -103,7 +104,7 @@ func (e *echo) text() string {
 	return e.seen.String()
 }
 
-// secretConfig has a secret in every place that can hold one.
+// secretConfig returns a configuration with a secret in every place that can hold one.
 func secretConfig(t *testing.T, m marks, dir string, e *echo) string {
 	t.Helper()
 	ca := tlstest.NewAuthority(t, "ca")
@@ -150,7 +151,7 @@ agents:
 `
 }
 
-// secretHub is a process with all of them, and what it has said.
+// secretHub is a process with this configuration, and its output.
 type secretHub struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -213,10 +214,9 @@ func (h *secretHub) ask(key, request, body string) string {
 	return text
 }
 
-// TestSecretsStayInside puts a secret of its own into every place that can hold one, has the
-// hub do what it can with them, also where those who are shown them tell everybody, and looks
-// for them in all that comes out: answers, cards, logs, metrics, spans, what the commands
-// print, and the data folder.
+// TestSecretsStayInside puts a different secret into every place that can hold one, and lets
+// the hub use them, also with servers that reveal them. Then it searches all outputs for them:
+// answers, cards, logs, metrics, spans, the output of commands, and the data folder.
 func TestSecretsStayInside(t *testing.T) {
 	t.Parallel()
 	m, e, dir := make(marks), newEcho(t), t.TempDir()
@@ -247,7 +247,7 @@ func TestSecretsStayInside(t *testing.T) {
 	if got := m.leaks(stored); len(got) > 0 {
 		t.Errorf("the data folder has the secrets of %v as they are", got)
 	}
-	// The secrets were in use, or the test shows nothing.
+	// The secrets must have been used: otherwise the test proves nothing.
 	shown := (marks{}).with(m, inside...).leaks(e.text())
 	if len(shown) != len(inside) {
 		t.Errorf("only %v were shown to those whom they are for, want %v", shown, inside)
@@ -260,7 +260,7 @@ func TestSecretsStayInside(t *testing.T) {
 	}
 }
 
-// with returns the marks of some places.
+// with returns the marks of the given places.
 func (marks) with(m marks, places ...string) marks {
 	some := make(marks)
 	for _, p := range places {
@@ -269,7 +269,8 @@ func (marks) with(m marks, places ...string) marks {
 	return some
 }
 
-// exercise has the hub use its secrets. It returns the places whose secrets others were shown.
+// exercise makes the hub use its secrets. It returns the places whose secrets were sent to
+// other servers.
 func (h *secretHub) exercise(m marks, e *echo, admin string) []string {
 	send := func(agent string) string {
 		return h.ask(admin, "POST /a2a/"+agent, fmt.Sprintf(sendV1, "m-"+agent))
@@ -277,7 +278,7 @@ func (h *secretHub) exercise(m marks, e *echo, admin string) []string {
 	for _, agent := range []string{"bearer", "key", "header", "oauth", "told", "thinker", "prog", "echo"} {
 		send(agent)
 	}
-	// What callers bring, by the administrators' interface and by the protocol.
+	// Secrets of callers, by the administrators' interface and by the protocol.
 	h.ask(admin, "POST /api/v1/agents", `{"title":"reg","url":"`+e.URL+`/reg","credentials":{"apiKey":"`+m.mark("registered apiKey")+`","bearer":"`+
 		m.mark("registered bearer")+`","headerName":"X-Reg","headerValueBase64":"`+base64.StdEncoding.EncodeToString([]byte(m.mark("registered header")))+`"}}`)
 	h.ask(admin, "POST /api/v1/agents/reg/refresh", "")
@@ -293,7 +294,7 @@ func (h *secretHub) exercise(m marks, e *echo, admin string) []string {
 	h.ask(admin, "POST /a2a/slow", `{"jsonrpc":"2.0","id":1,"method":"ListTaskPushNotificationConfigs","params":{"taskId":"`+id+`"}}`)
 	h.ask(admin, "POST /a2a/slow", `{"jsonrpc":"2.0","id":1,"method":"CreateTaskPushNotificationConfig","params":{"taskId":"`+id+`","url":"ftp://x/","token":"`+m["webhook token"]+`"}}`)
 	h.ask(admin, "POST /a2a/slow", `{"jsonrpc":"2.0","id":1,"method":"SubscribeToTask","params":{"id":"`+id+`"}}`)
-	// What is read: by an administrator, by a caller, by nobody, and with wrong secrets.
+	// Reads by an administrator, by a caller, without a key, and with wrong secrets.
 	paths := []string{
 		"/api/v1/agents", "/api/v1/agents/reg", "/api/v1/agents/bearer", "/api/v1/agents/thinker", "/api/v1/agents/prog", "/api/v1/keys", "/api/v1/push",
 		"/api/v1/status", "/api/v1/tasks", "/api/v1/mcp/servers", "/api/v1/trust", "/api/v1/inbox", "/api/v1/search?q=far", "/api/v1/dead", "/api/v1/broker",
@@ -308,7 +309,7 @@ func (h *secretHub) exercise(m marks, e *echo, admin string) []string {
 		}
 	}
 	h.ask(admin, "POST /a2a", `{"jsonrpc":"2.0","id":"`+strings.Repeat("x", 10)+`","method":"GetTask","params":{`)
-	if c, err := net.Dial("tcp", strings.TrimPrefix(h.url, "https://")); err == nil { // no handshake, which is told while debugging
+	if c, err := net.Dial("tcp", strings.TrimPrefix(h.url, "https://")); err == nil { // no handshake, which is logged at level debug
 		fmt.Fprintf(c, "GET /?key=%s HTTP/1.1\r\nX-Api-Key: %s\r\n\r\n", url.QueryEscape(admin), admin)
 		_, _ = io.Copy(io.Discard, c)
 		c.Close()
@@ -327,7 +328,7 @@ func between(text, before, after string) string {
 	return found
 }
 
-// commands runs what a person would run beside the hub.
+// commands runs the commands that an operator may run beside the hub.
 func (h *secretHub) commands(dir, admin string) {
 	env := func(name string) (string, bool) {
 		v, ok := map[string]string{"PARLEY_URL": h.url, "PARLEY_API_KEY": admin, "PARLEY_CA": filepath.Join(dir, "ca.pem"), "BEARER": "another-bearer-0123456"}[name]
@@ -349,14 +350,14 @@ func (h *secretHub) commands(dir, admin string) {
 	doctor := exec.CommandContext(ctx, path, "doctor", "--json", "--config", filepath.Join(dir, "parley.yaml"), "--data", filepath.Join(dir, "data"),
 		"--url", h.url, "--ca", filepath.Join(dir, "ca.pem"))
 	doctor.Env = append(os.Environ(), "BEARER=another-bearer-0123456", "PARLEY_API_KEY="+admin)
-	out, _ := doctor.CombinedOutput() // it has found something
+	out, _ := doctor.CombinedOutput() // it exits with an error because it has findings
 	h.said["parley doctor --json"] = string(out)
 	if !bytes.Contains(out, []byte(`"subject":"tls"`)) {
 		h.t.Errorf("the doctor says %s", out)
 	}
 }
 
-// storedText is all that a data folder has.
+// storedText returns the content of all files of a data folder.
 func storedText(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -374,7 +375,7 @@ func storedText(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// TestForms has what the search must find, so that it does not find nothing for no reason.
+// TestForms checks that the search finds leaked secrets.
 func TestForms(t *testing.T) {
 	t.Parallel()
 	m := make(marks)

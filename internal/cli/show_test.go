@@ -179,7 +179,8 @@ func TestShowQuestionsWhileWatching(t *testing.T) {
 	}
 }
 
-// What was said before is not said again, not even if it asks the same.
+// TestShowSkips checks that earlier output is not shown again, even if it asks the same
+// question.
 func TestShowSkips(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -200,7 +201,8 @@ func TestShowSkips(t *testing.T) {
 	}
 }
 
-// A status that comes again as part of the task is no news.
+// TestShowNotesOnce checks that a status message that is repeated as part of the task is shown
+// once.
 func TestShowNotesOnce(t *testing.T) {
 	t.Parallel()
 	var notes bytes.Buffer
@@ -246,7 +248,7 @@ func TestShowJSON(t *testing.T) {
 	}
 }
 
-// brokenPipe refuses everything.
+// brokenPipe is a writer that always fails.
 type brokenPipe struct{}
 
 var errPipe = errors.New("broken pipe")

@@ -57,7 +57,7 @@ func TestSizeName(t *testing.T) {
 	}
 }
 
-// A file from an agent stays in the folder, whatever its name is.
+// TestSaveFile checks that a file from an agent is saved in the folder, whatever its name is.
 func TestSaveFile(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new")

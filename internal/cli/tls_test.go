@@ -31,8 +31,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/tlstest"
 )
 
-// tlsHub is a hub that speaks TLS, with the authorities that it trusts and one that it does
-// not.
+// tlsHub is a hub with TLS, an authority that it trusts and one that it does not trust.
 type tlsHub struct {
 	*server.Hub
 	t          *testing.T
@@ -62,7 +61,7 @@ func (l *lockedBuffer) String() string {
 
 const buyerID = "spiffe://acme.example/agent/buyer"
 
-// rulesOfTest let the buyer in, by certificate and by key, and a few more.
+// rulesOfTest allow the buyer, by certificate and by key, and a few other callers.
 const rulesOfTest = `
 agents_builtin: true
 auth:
@@ -75,7 +74,7 @@ auth:
     - {each: email, name: acme, ca: acme.pem}
 `
 
-// startTLS serves with a configuration behind its tls until the test ends.
+// startTLS serves with a TLS configuration until the test ends.
 func startTLS(t *testing.T, more, rules string) *tlsHub {
 	t.Helper()
 	h := &tlsHub{
@@ -101,7 +100,8 @@ func startTLS(t *testing.T, more, rules string) *tlsHub {
 	return h
 }
 
-// config is that of a caller with a certificate, or without one if it is nil.
+// config returns the TLS configuration of a caller with a certificate, or without one if p is
+// nil.
 func (h *tlsHub) config(p *tlstest.Pair) *tls.Config {
 	c := &tls.Config{RootCAs: h.acme.Pool()}
 	if p != nil {
@@ -111,14 +111,14 @@ func (h *tlsHub) config(p *tlstest.Pair) *tls.Config {
 	return c
 }
 
-// web returns a client for HTTP/1.1 or HTTP/2 until the test ends.
+// web returns a client for HTTP/1.1 or HTTP/2, which is closed when the test ends.
 func (h *tlsHub) web(c *tls.Config, http2 bool) *http.Client {
 	t := &http.Transport{TLSClientConfig: c, ForceAttemptHTTP2: http2}
 	h.t.Cleanup(t.CloseIdleConnections)
 	return &http.Client{Transport: t}
 }
 
-// rpc makes a JSON-RPC call and returns the status with the body.
+// rpc makes a JSON-RPC call and returns the status and the body.
 func (h *tlsHub) rpc(web *http.Client, body string, lines ...string) (int, string, error) {
 	h.t.Helper()
 	q := httpQuery{web: web, at: h.URL(), what: "POST /a2a", body: body, header: append([]string{"A2A-Version: 1.0"}, lines...)}
@@ -146,7 +146,7 @@ func parsedURL(t *testing.T, text string) *url.URL {
 	return u
 }
 
-// tasksOf counts the tasks that whoever has a key sees.
+// tasksOf counts the tasks of the caller with a key.
 func (h *tlsHub) tasksOf(key string) int {
 	h.t.Helper()
 	_, body, err := h.rpc(h.web(h.config(nil), true), listV1, "X-Api-Key: "+key)
@@ -158,8 +158,8 @@ func (h *tlsHub) tasksOf(key string) int {
 	return int(n)
 }
 
-// TestMutualTLS calls over each binding with a certificate and nothing else. What it makes
-// belongs to the principal of the rule, who sees it with a key as well.
+// TestMutualTLS calls over each binding with only a certificate. The created tasks belong to
+// the principal of the rule, who can also read them with a key.
 func TestMutualTLS(t *testing.T) {
 	t.Parallel()
 	h := startTLS(t, "", rulesOfTest)
@@ -202,7 +202,7 @@ func TestMutualTLS(t *testing.T) {
 	}
 }
 
-// TestMutualTLSDialects has v0.3 and its streams, over both versions of HTTP.
+// TestMutualTLSDialects checks v0.3 and its streams over both versions of HTTP.
 func TestMutualTLSDialects(t *testing.T) {
 	t.Parallel()
 	h := startTLS(t, ", clients: optional", rulesOfTest)
@@ -233,7 +233,7 @@ func TestMutualTLSDialects(t *testing.T) {
 	if n := h.tasksOf("key-of-the-buyer-0123"); n != 4 {
 		t.Errorf("the owner has %d tasks, want 4", n)
 	}
-	// The administrator's interface knows certificates, too.
+	// The administrators' interface accepts certificates, too.
 	admin := h.web(h.config(h.acme.Issue(t, x509.Certificate{DNSNames: []string{"worker.acme.example"}})), true)
 	for who, want := range map[*http.Client]int{admin: 200, h.web(mine, true): 403, h.web(h.config(nil), true): 401} {
 		resp, err := who.Get(h.URL() + "/api/v1/keys")
@@ -246,8 +246,8 @@ func TestMutualTLSDialects(t *testing.T) {
 	}
 }
 
-// TestMutualTLSRefuses is the table of those who are not let in: by the handshake, or by the
-// hub with the words that all are told. Each is tried over HTTP and gRPC.
+// TestMutualTLSRefuses lists callers that are refused by the handshake, or by the hub with the
+// same text for all. Each is tried over HTTP and gRPC.
 func TestMutualTLSRefuses(t *testing.T) {
 	t.Parallel()
 	h := startTLS(t, "", rulesOfTest)
@@ -259,8 +259,8 @@ func TestMutualTLSRefuses(t *testing.T) {
 		by        *tlstest.Authority
 		cert      *x509.Certificate
 		headers   []string
-		handshake bool // refuses
-		want      bool // is let in after all, to see that the table can tell
+		handshake bool // the handshake refuses
+		want      bool // the caller is allowed, as a check of the table itself
 	}{
 		"the buyer":                    {by: h.acme, cert: &x509.Certificate{URIs: buyer}, want: true},
 		"one of many":                  {by: h.acme, cert: &x509.Certificate{EmailAddresses: []string{"a@acme.example"}}, want: true},
@@ -283,7 +283,7 @@ func TestMutualTLSRefuses(t *testing.T) {
 		"a header and a strange one":   {by: h.acme, cert: &x509.Certificate{DNSNames: []string{"x.example"}}, headers: []string{"X-Forwarded-Client-Cert: URI=" + buyerID}},
 		"the certificate in a header":  {headers: []string{"Client-Cert: :" + strings.Repeat("A", 64) + ":", "X-Client-Subject: CN=" + worker}},
 	} {
-		// The answers to those who are refused are delayed, all at the same time.
+		// The answers to refused callers are delayed, so all rows run concurrently.
 		group.Go(func() {
 			var shown *tlstest.Pair
 			if tc.cert != nil {
@@ -309,13 +309,14 @@ func TestMutualTLSRefuses(t *testing.T) {
 	}
 }
 
-// dnsExtension is a DNS name that package x509 would not put into a certificate.
+// dnsExtension returns an extension with a DNS name that package x509 would not put into a
+// certificate.
 func dnsExtension(name string) pkix.Extension {
 	der := append([]byte{0x30, byte(len(name) + 2), 0x82, byte(len(name))}, name...)
 	return pkix.Extension{Id: []int{2, 5, 29, 17}, Value: der}
 }
 
-// overGRPC asks for the tasks with the certificate and the headers as metadata.
+// overGRPC lists the tasks with the certificate and with the headers as metadata.
 func (h *tlsHub) overGRPC(p *tlstest.Pair, headers []string) error {
 	ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute)
 	defer cancel()
@@ -334,7 +335,8 @@ func (h *tlsHub) overGRPC(p *tlstest.Pair, headers []string) error {
 	return err
 }
 
-// A hub that requires certificates talks to nobody without one, about nothing.
+// TestMutualTLSRequired checks that a hub that requires certificates serves no caller without
+// one.
 func TestMutualTLSRequired(t *testing.T) {
 	t.Parallel()
 	h := startTLS(t, ", clients: required", rulesOfTest)
@@ -347,7 +349,7 @@ func TestMutualTLSRequired(t *testing.T) {
 	if err != nil || status != 200 {
 		t.Errorf("with one: %d %s %v", status, body, err)
 	}
-	// In the clear nobody is served at all.
+	// Without TLS, no caller is served.
 	resp, err := http.Get(strings.Replace(h.URL(), "https:", "http:", 1) + "/healthz")
 	if err != nil {
 		t.Fatal(err)
@@ -358,7 +360,8 @@ func TestMutualTLSRequired(t *testing.T) {
 	}
 }
 
-// Cards say that a certificate is enough, in the form of either version, over HTTPS.
+// TestMutualTLSCard checks that cards declare that a certificate is enough, in the form of
+// either version, and name HTTPS addresses.
 func TestMutualTLSCard(t *testing.T) {
 	t.Parallel()
 	h := startTLS(t, "", rulesOfTest)
@@ -387,7 +390,7 @@ func TestMutualTLSCard(t *testing.T) {
 	}
 }
 
-// Commands that follow another one get its files.
+// TestCertFlagsFollow checks that proposed commands have the same files as the command itself.
 func TestCertFlagsFollow(t *testing.T) {
 	t.Parallel()
 	c := target{URL: defaultURL, certFlags: certFlags{CA: "ca.pem", ClientCert: "my cert.pem", ClientKey: "k"}}

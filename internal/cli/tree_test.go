@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// treeOf returns a show with a tree, and what it writes.
+// treeOf returns a show with a tree, and its output.
 func treeOf(drawn, json bool) (*show, *bytes.Buffer) {
 	out := new(bytes.Buffer)
 	s := newShow(&OS{Stdout: out, Stderr: out}, &output{JSON: json}, true)
@@ -25,7 +25,7 @@ func treeOf(drawn, json bool) (*show, *bytes.Buffer) {
 	return s, out
 }
 
-// leaf is a task that was ended after a minute.
+// leaf is a task that ended after a minute.
 func leaf(id, parent a2a.TaskID, agent task.Agent, kind string) *adminapi.TreeTask {
 	return &adminapi.TreeTask{TaskID: id, ParentID: parent, Agent: agent, Kind: kind, State: "TASK_STATE_COMPLETED", AgeMs: 61_000}
 }
@@ -58,7 +58,7 @@ func TestTreeIsDrawn(t *testing.T) {
 	if diff := cmp.Diff(want, drawings[len(drawings)-1]); diff != "" {
 		t.Errorf("drawn (-want +got):\n%s", diff)
 	}
-	// The first task alone is not drawn, and each drawing takes the place of the last.
+	// The first task alone is not drawn, and each drawing replaces the last.
 	if len(drawings) != 6 || drawings[0] != "" || !strings.HasSuffix(drawings[2], "\x1b[3A\x1b[J") {
 		t.Errorf("%d drawings: %q", len(drawings), drawings)
 	}
@@ -100,7 +100,8 @@ func TestTreeAsLines(t *testing.T) {
 	}
 }
 
-// TestHostileTree: a server that sends nonsense neither fills the memory nor hangs.
+// TestHostileTree checks that invalid data of a server neither fills the memory nor blocks the
+// command.
 func TestHostileTree(t *testing.T) {
 	t.Parallel()
 	s, _ := treeOf(true, false)
@@ -130,8 +131,8 @@ func TestHostileTree(t *testing.T) {
 	}
 }
 
-// TestTreeOfOtherServers: those that know no trees are asked once, and those that cannot
-// say now are asked again.
+// TestTreeOfOtherServers checks that servers without trees are called once, and that temporary
+// errors are retried.
 func TestTreeOfOtherServers(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[int]bool{404: true, 401: true, 302: true, 200: true, 429: false, 503: false} {
@@ -148,8 +149,8 @@ func TestTreeOfOtherServers(t *testing.T) {
 	}
 }
 
-// TestTreeIsTakenUpAgain: a stream that breaks is asked for again, and what is known by
-// then is told once.
+// TestTreeIsTakenUpAgain checks that a broken stream is requested again, and that known tasks
+// are printed once.
 func TestTreeIsTakenUpAgain(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32

@@ -15,7 +15,8 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/command"
 )
 
-// TestRunsOfAWorkerThatStopsAtOnce: what runs is ended, and nothing is left behind.
+// TestRunsOfAWorkerThatStopsAtOnce checks that running programs are ended, and that their
+// folder is removed.
 func TestRunsOfAWorkerThatStopsAtOnce(t *testing.T) {
 	t.Parallel()
 	among := t.TempDir()
@@ -54,7 +55,8 @@ func TestRunsOfAWorkerThatStopsAtOnce(t *testing.T) {
 	}
 }
 
-// TestRunsOfOthers: folders that this user's workers have not made are left alone.
+// TestRunsOfOthers checks that folders that other users or programs have created are not
+// touched.
 func TestRunsOfOthers(t *testing.T) {
 	t.Parallel()
 	among := t.TempDir()
@@ -81,7 +83,7 @@ func TestRunsOfOthers(t *testing.T) {
 	}
 }
 
-// TestRunsOfWorkersSideBySide: workers that begin leave alone what those that end remove.
+// TestRunsOfWorkersSideBySide checks that starting workers do not interfere with stopping ones.
 func TestRunsOfWorkersSideBySide(t *testing.T) {
 	t.Parallel()
 	among := t.TempDir()
