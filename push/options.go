@@ -38,8 +38,8 @@ type Options struct {
 	// PerEndpoint is the largest number of simultaneous tries at one scheme, host and port;
 	// zero means 8.
 	PerEndpoint int
-	// Grace is the time for which running tries may continue when the hub stops; zero means 3
-	// s.
+	// Grace is the time for which running tries may continue when the hub stops. Zero means
+	// 3 s.
 	Grace time.Duration
 }
 
