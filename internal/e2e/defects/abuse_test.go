@@ -25,13 +25,13 @@ const (
 	abuseTime = 4 * time.Second
 )
 
-// crowd is many callers of two users, who do what they like with each other's tasks.
+// crowd is many callers of two users, which use their own and each other's tasks at random.
 type crowd struct {
 	h *hub
 
 	mu   sync.Mutex // guards the fields below
 	ids  map[string][]string
-	done map[string]int // what was done how often, and with what outcome
+	done map[string]int // counts by operation and outcome
 }
 
 var users = []string{"ann", "bob"}
@@ -43,14 +43,14 @@ func other(user string) string {
 	return users[0]
 }
 
-// saw remembers a task of a user.
+// saw records a task of a user.
 func (c *crowd) saw(user, id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ids[user] = append(c.ids[user], id)
 }
 
-// some returns a random task of a user, most often a recent one; before there is any,
+// some returns a random task of a user, most often a recent one. Before the first it returns
 // one that does not exist.
 func (c *crowd) some(user string) string {
 	c.mu.Lock()
@@ -65,26 +65,26 @@ func (c *crowd) some(user string) string {
 	return ids[rand.IntN(len(ids))]
 }
 
-// count notes an outcome.
+// count counts an outcome.
 func (c *crowd) count(what string, code int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.done[fmt.Sprintf("%s %d", what, code)]++
 }
 
-// deed is one thing that a caller may do.
+// deed is one operation of a caller.
 type deed struct {
 	name string
-	// codes are the statuses that it may have.
+	// codes are the allowed statuses.
 	codes []int
 	call  func(c *crowd, user string) call
-	// endless is set if it may last until somebody else does something.
+	// endless is set if it may last until another request ends it.
 	endless bool
 }
 
 func at(format string, id string) string { return "/v1/a2a/tasks/" + fmt.Sprintf(format, id) }
 
-// deeds are done at random. What is done to a foreign task is never found.
+// deeds are chosen at random. An operation on a foreign task must return not found.
 var deeds = []deed{
 	{"send", []int{200}, func(c *crowd, user string) call {
 		agent := []string{"echo", "ask", "nap", "late", "greet", "leaky", "slowcancel", "bomb"}[rand.IntN(8)]
@@ -129,8 +129,8 @@ var deeds = []deed{
 	}, false},
 }
 
-// act does random things until ctx ends. What has begun is carried through, except
-// that some leave in the middle.
+// act performs random operations until ctx ends. It completes those that have begun, except
+// that some callers disconnect in the middle.
 func (c *crowd) act(ctx context.Context, user string) {
 	for ctx.Err() == nil {
 		if rand.IntN(12) == 0 {
@@ -171,14 +171,14 @@ func (c *crowd) perform(d *deed, user string, limit time.Duration, whole bool) {
 	c.h.t.Errorf("%s: %d %.300s, want one of %v", d.name, a.code, a.body, d.codes)
 }
 
-// bystander reports whether err is the end of another request. Package http gives a
-// connection to the next request a moment before the last one's deadline closes it.
+// bystander reports whether err is the end of another request. Package http may give a
+// connection to the next request a moment before the previous request's deadline closes it.
 func bystander(ctx context.Context, err error) bool {
 	end, _ := ctx.Deadline()
 	return ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && time.Until(end) > patience/2
 }
 
-// firstID returns the id of the task that an answer or a stream begins with.
+// firstID returns the id of the task at the beginning of an answer or a stream.
 func firstID(body string) string {
 	_, rest, ok := strings.Cut(body, `"task":{"id":"`)
 	id, _, whole := strings.Cut(rest, `"`)
@@ -188,7 +188,7 @@ func firstID(body string) string {
 	return id
 }
 
-// overGRPC does the same on the other binding.
+// overGRPC performs operations over the other binding.
 func (c *crowd) overGRPC(user string) {
 	ctx, cancel := c.h.as(user)
 	defer cancel()
@@ -205,9 +205,9 @@ func (c *crowd) overGRPC(user string) {
 	c.count("gRPC", 0)
 }
 
-// Two hundred callers do everything at once, with their own tasks and with foreign
-// ones. Afterwards every task that anybody saw has ended or waits for its caller, its
-// log has no gap, and the totals are those of a recount.
+// Two hundred callers perform all operations concurrently, on their own tasks and on foreign
+// ones. Afterwards every task that a caller has seen has ended or waits for its caller, its log
+// has no gap, and the totals equal a recount.
 func TestAbuse(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
 		c := &crowd{h: h, ids: map[string][]string{}, done: map[string]int{}}
@@ -229,8 +229,8 @@ func TestAbuse(t *testing.T) {
 	})
 }
 
-// settled waits until no task of a user works any more, by following those that do.
-// The agents that work until they are told to stop are told so.
+// settled waits until no task of a user is working, by following the working ones. It cancels
+// tasks of agents that work until they are canceled.
 func (h *hub) settled(t *testing.T, user string) {
 	t.Helper()
 	for _, state := range []string{"SUBMITTED", "WORKING"} {
@@ -258,8 +258,7 @@ func (h *hub) finish(user, id string) {
 	}
 }
 
-// recount compares the totals of a user with what pages say, and looks for the tasks
-// that were seen.
+// recount compares the totals of a user with the listed pages, and looks for the seen tasks.
 func (h *hub) recount(t *testing.T, user string, seen []string) {
 	t.Helper()
 	states := map[string]int{}
@@ -320,8 +319,8 @@ func (h *hub) gaplessLogs(t *testing.T) {
 	}
 }
 
-// checkLog reads a log to its end: versions follow each other, nothing follows the
-// end of the task, and the last status is that of the head.
+// checkLog reads a log to its end: versions are consecutive, no event follows the end of the
+// task, and the last status is that of the head.
 func (h *hub) checkLog(ctx context.Context, head *task.Head) error {
 	var version int64
 	state := task.Unspecified
@@ -352,8 +351,8 @@ func (h *hub) checkLog(ctx context.Context, head *task.Head) error {
 	return nil
 }
 
-// A cancellation that arrives as the agent completes must not hurt the hub: one of the
-// two wins, and everybody is told the same.
+// A cancellation that arrives while the agent completes must not harm the hub: one of the two
+// wins, and all readers get the same result.
 func TestCancelAsItEnds(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
 		var wg sync.WaitGroup

@@ -17,7 +17,7 @@ import (
 
 type yielder = func(a2a.Event, error) bool
 
-// executor is an agent made of functions.
+// executor is an agent built from functions.
 type executor struct {
 	run    func(ctx context.Context, ec *a2asrv.ExecutorContext, yield yielder)
 	cancel func(ctx context.Context, ec *a2asrv.ExecutorContext, yield yielder)
@@ -43,7 +43,7 @@ type named struct {
 	executor a2asrv.AgentExecutor
 }
 
-// allAgents are those of every hub; echo is the default.
+// allAgents returns the agents of every hub; echo is the default.
 func allAgents() []named {
 	plain := func(name string, run func(context.Context, *a2asrv.ExecutorContext, yielder)) named {
 		return named{newCard(name), agent.With(&executor{run: run}, agent.Traits{NoMessage: true})}
@@ -91,14 +91,14 @@ func textOf(ec *a2asrv.ExecutorContext) string {
 	return ec.Message.Parts[0].Text()
 }
 
-// echo answers with the text.
+// echo answers with the text of the message.
 func echo(_ context.Context, ec *a2asrv.ExecutorContext, yield yielder) {
 	_ = yield(status(ec, a2a.TaskStateWorking, ""), nil) &&
 		yield(chunk(ec, "> "+textOf(ec), true, true), nil) &&
 		yield(status(ec, a2a.TaskStateCompleted, ""), nil)
 }
 
-// ask wants to be answered once.
+// ask asks one question.
 func ask(_ context.Context, ec *a2asrv.ExecutorContext, yield yielder) {
 	if ec.StoredTask == nil {
 		yield(status(ec, a2a.TaskStateInputRequired, "which city?"), nil)
@@ -108,14 +108,14 @@ func ask(_ context.Context, ec *a2asrv.ExecutorContext, yield yielder) {
 		yield(status(ec, a2a.TaskStateCompleted, ""), nil)
 }
 
-// hold works until it is stopped.
+// hold works until it is canceled.
 func hold(ctx context.Context, ec *a2asrv.ExecutorContext, yield yielder) {
 	if yield(status(ec, a2a.TaskStateWorking, "secret of the owner"), nil) {
 		<-ctx.Done()
 	}
 }
 
-// nap works for as many milliseconds as the text says.
+// nap works for the number of milliseconds in the message.
 func nap(ctx context.Context, ec *a2asrv.ExecutorContext, yield yielder) {
 	ms, _ := strconv.Atoi(textOf(ec))
 	timer := time.NewTimer(time.Duration(ms) * time.Millisecond)
@@ -135,8 +135,8 @@ const chunkSize = 16 << 10
 
 var padding = strings.Repeat("x", chunkSize-9)
 
-// flood streams as many chunks as the text says, each of chunkSize bytes and
-// beginning with its number.
+// flood streams the number of chunks in the message. Each has chunkSize bytes and begins with
+// its number.
 func flood(_ context.Context, ec *a2asrv.ExecutorContext, yield yielder) {
 	n, _ := strconv.Atoi(textOf(ec))
 	for i := range n {
@@ -147,22 +147,22 @@ func flood(_ context.Context, ec *a2asrv.ExecutorContext, yield yielder) {
 	yield(status(ec, a2a.TaskStateCompleted, ""), nil)
 }
 
-// leak is what must never reach a caller.
+// leak is a text that must never reach a caller.
 const leak = "dial tcp 10.1.2.3:5432: SQLSTATE 28P01 password=hunter2"
 
-// leaky fails with the words of its plumbing.
+// leaky fails with an internal error text.
 func leaky(_ context.Context, ec *a2asrv.ExecutorContext, yield yielder) {
 	if yield(status(ec, a2a.TaskStateWorking, ""), nil) {
 		yield(nil, errors.New(leak))
 	}
 }
 
-// torn refuses with an error that says two things at once.
+// torn fails with an error that wraps two errors of the protocol.
 func torn(_ context.Context, _ *a2asrv.ExecutorContext, yield yielder) {
 	yield(nil, fmt.Errorf("%s: %w, %w", leak, a2a.ErrUnsupportedOperation, a2a.ErrInvalidParams))
 }
 
-// gauge is a type that only its agent knows.
+// gauge is a type that is known only to its agent.
 type gauge struct {
 	Name  string  `json:"name"`
 	Level *int    `json:"level"`
@@ -180,12 +180,12 @@ func rich(_ context.Context, ec *a2asrv.ExecutorContext, yield yielder) {
 	_ = yield(ev, nil) && yield(status(ec, a2a.TaskStateCompleted, ""), nil)
 }
 
-// artifactFirst begins with an artifact.
+// artifactFirst sends an artifact as its first event.
 func artifactFirst(_ context.Context, ec *a2asrv.ExecutorContext, yield yielder) {
 	_ = yield(chunk(ec, "at once", true, true), nil) && yield(status(ec, a2a.TaskStateCompleted, ""), nil)
 }
 
-// lateMessage answers with a bare message after it has shown a task.
+// lateMessage answers with a bare message after events of a task.
 func lateMessage(_ context.Context, ec *a2asrv.ExecutorContext, yield yielder) {
 	_ = yield(status(ec, a2a.TaskStateWorking, ""), nil) &&
 		yield(a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("good day")), nil)
@@ -203,7 +203,7 @@ func panicky(_ context.Context, ec *a2asrv.ExecutorContext, yield yielder) {
 
 func explode(context.Context, *a2asrv.ExecutorContext, yielder) { panic(leak) }
 
-// slowly confirms a cancellation a little later.
+// slowly confirms a cancellation with a delay.
 func slowly(ctx context.Context, ec *a2asrv.ExecutorContext, yield yielder) {
 	timer := time.NewTimer(300 * time.Millisecond)
 	defer timer.Stop()

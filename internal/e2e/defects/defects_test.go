@@ -15,9 +15,9 @@ import (
 	"github.com/parley-a2a/parley/client"
 )
 
-// Elsewhere one reader that stops reading blocks the broker, and the next subscriber
-// of its task takes a lock of the whole process along. Parley: a reader who does not
-// read delays nobody, on no binding.
+// In other servers one reader that stops reading blocks the broker, and the next subscriber of
+// its task holds a lock of the whole process meanwhile. Parley: a stalled reader delays no
+// other caller, on any binding.
 func TestDefect01StalledReaderFreezesNobody(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
 		const chunks = "320" // 5 MB, more than the buffers of a connection hold
@@ -50,9 +50,9 @@ func TestDefect01StalledReaderFreezesNobody(t *testing.T) {
 	})
 }
 
-// Elsewhere subscribing swallows the "not found" of a foreign task and streams it.
-// Parley: every operation answers for a foreign task what it answers for one that
-// does not exist.
+// In other servers subscribing ignores the "not found" of a foreign task and streams it.
+// Parley: every operation gives the same answer for a foreign task as for one that does not
+// exist.
 func TestDefect02SubscribeChecksOwner(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
 		held := h.to("ann", "slowcancel", sayNow("hi")).ID
@@ -69,7 +69,7 @@ func TestDefect02SubscribeChecksOwner(t *testing.T) {
 			a, _ := h.try(t.Context(), call{"ann", "POST", "/v1/a2a/tasks/" + held + ":cancel", "", nil})
 			canceled <- a
 		}()
-		for open := true; open; { // also while a cancellation is under way
+		for open := true; open; { // also while a cancellation is in progress
 			h.foreign(t, held)
 			select {
 			case a := <-canceled:
@@ -86,7 +86,7 @@ func TestDefect02SubscribeChecksOwner(t *testing.T) {
 	})
 }
 
-// foreign makes bob try everything with ann's task, over every binding.
+// foreign tries all operations on ann's task as bob, over every binding.
 func (h *hub) foreign(t *testing.T, id string) {
 	t.Helper()
 	for _, c := range []call{
@@ -117,8 +117,8 @@ func (h *hub) foreign(t *testing.T, id string) {
 	wantFault(t, grpcNotFound, grpcFault(t, err))
 }
 
-// Elsewhere any A2A-Version is served. Parley refuses what it does not speak, before
-// anything happens.
+// Other servers accept any A2A-Version. Parley refuses versions that it does not support,
+// before any effect.
 func TestDefect03VersionIsEnforced(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
 		for _, v := range []string{"9.9", "0.2", "2", "1", "1.00", "1.0.x", "one", "1.0,9.9"} {
@@ -143,8 +143,8 @@ func TestDefect03VersionIsEnforced(t *testing.T) {
 	})
 }
 
-// Elsewhere requests and fetched cards may have any size. Parley bounds both, also
-// where no length is announced.
+// In other servers requests and fetched cards may have any size. Parley limits both, also
+// without an announced length.
 func TestDefect04SizesAreBounded(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
 		const limit = 10 << 20
@@ -156,7 +156,7 @@ func TestDefect04SizesAreBounded(t *testing.T) {
 		c := h.dial(0)
 		c.send("POST /v1/a2a/message:send HTTP/1.1\r\nHost: hub\r\nX-User: ann\r\nContent-Type: application/json\r\n" +
 			"Transfer-Encoding: chunked\r\n\r\n")
-		go endless(c) // ends when the hub has had enough, at the latest with the connection
+		go endless(c) // ends when the hub closes the connection, at the latest with the test's
 		wantFault(t, fault{413, 413, "REQUEST_TOO_LARGE", ""}, faultOf(t, c.answer()))
 		ctx, cancel := h.as("ann")
 		defer cancel()
@@ -207,9 +207,9 @@ func TestDefect04CardsAreBounded(t *testing.T) {
 	}
 }
 
-// Elsewhere ids of requests lose digits, trailing data is ignored, batches are not
-// refused and GET answers 200. Parley writes ids back byte for byte and refuses the
-// rest by the book.
+// In other servers request ids lose digits, trailing data is ignored, batches are accepted and
+// GET returns 200. Parley returns ids byte for byte and refuses the rest as the specification
+// requires.
 func TestDefect05RequestIDsSurvive(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
 		for _, id := range []string{
@@ -245,9 +245,9 @@ func TestDefect05RequestIDsSurvive(t *testing.T) {
 	})
 }
 
-// Elsewhere a stream begins with 200 before its parameters are read, so that every
-// error hides in an event. Parley answers with an ordinary error as long as nothing
-// has been streamed.
+// In other servers a stream begins with 200 before its parameters are read, so that every error
+// is hidden in an event. Parley answers with an ordinary error until the first event has been
+// sent.
 func TestDefect06ErrorsComeBeforeTheStream(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
 		done := h.to("ann", "echo", say("hi")).ID
@@ -271,8 +271,8 @@ func TestDefect06ErrorsComeBeforeTheStream(t *testing.T) {
 	})
 }
 
-// Elsewhere the ids of events are random and Last-Event-ID is not read. Parley's ids
-// are versions, and a reader who comes back gets what it has not seen, also after the
+// In other servers event ids are random and Last-Event-ID is ignored. Parley's event ids are
+// versions. A reader that reconnects gets the events that it has not received, also after the
 // end.
 func TestDefect07StreamsResume(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
@@ -311,9 +311,9 @@ func TestDefect07StreamsResume(t *testing.T) {
 	})
 }
 
-// Elsewhere the texts of internal errors reach callers, and the code of an error that
-// is two things depends on the order of a map. Parley tells a reference, keeps the
-// text for the log, and always chooses the same code.
+// In other servers the texts of internal errors reach callers, and the code of an error that
+// wraps two depends on the order of a map. Parley sends a reference, writes the text to the
+// log, and always chooses the same code.
 func TestDefect08InternalTextStaysInside(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
 		for _, agent := range []string{"leaky", "panicky"} {
@@ -343,8 +343,8 @@ func TestDefect08InternalTextStaysInside(t *testing.T) {
 	})
 }
 
-// Elsewhere writes have no deadline and a server cannot drain. Parley cuts off who
-// does not take an answer, and ends in time with readers that do not read.
+// In other servers writes have no deadline and a server cannot drain. Parley closes connections
+// whose client does not read, and shuts down in time despite stalled readers.
 func TestDefect09StalledReadersDoNotStopTheEnd(t *testing.T) {
 	t.Parallel()
 	h := start(t, options{store: newStore(t, "sqlite")})
@@ -377,15 +377,14 @@ func TestDefect09StalledReadersDoNotStopTheEnd(t *testing.T) {
 	}
 }
 
-// Elsewhere an agent that panics in Cancel makes its callers read of a bug. Parley:
-// the task is canceled all the same, for everybody who waits, and nobody reads of the
-// panic.
+// In other servers an agent that panics in Cancel exposes the panic to its callers. Parley: the
+// task is canceled all the same for all its readers, and no answer mentions the panic.
 func TestDefect10PanicInCancel(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
 		sub := h.stream(t.Context(), call{"ann", "POST", "/bomb/message:stream", say("hi"), nil})
 		r := h.read(sub.Body)
 		id := r.event().frame(t).Task.ID
-		r.event() // it works
+		r.event() // working
 		a := h.rest("ann", "POST", "/tasks/"+id+":cancel", "")
 		discreet(t, a.body)
 		if w := h.readTask(a.body); a.code != 200 || w.Status.State != "TASK_STATE_CANCELED" {
@@ -403,9 +402,9 @@ func TestDefect10PanicInCancel(t *testing.T) {
 	})
 }
 
-// Elsewhere a task that waits for its caller can no longer be subscribed to, and one
-// that has ended is "not found". Parley: the first gives the task and what follows,
-// the second says that it has ended.
+// In other servers a caller cannot subscribe to a task that waits for input, and one that has
+// ended is "not found". Parley: the first returns the task and the following events, the second
+// returns an error that states the end.
 func TestDefect11LateSubscribers(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
 		id := h.to("ann", "ask", say("hi")).ID
@@ -439,9 +438,9 @@ func TestDefect11LateSubscribers(t *testing.T) {
 	})
 }
 
-// Elsewhere every event copies the whole task five times, and values that the copy
-// does not know get lost. Parley stores an event once, however long its task is, and
-// keeps what an agent puts into metadata.
+// In other servers every event copies the whole task five times, and values unknown to the copy
+// get lost. Parley stores an event once, however long its task is, and keeps the metadata of
+// agents.
 func TestDefect12EventsAreStoredOnce(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
 		w := h.to("ann", "rich", say("hi"))
@@ -459,9 +458,9 @@ func TestDefect12EventsAreStoredOnce(t *testing.T) {
 	})
 }
 
-// Elsewhere a push notification that cannot be sent fails the task or vanishes, and
-// the webhook delays the stream. A Parley that sends none says so at once, and makes
-// no task for a caller who counts on one.
+// In other servers a push notification that cannot be sent fails the task or vanishes, and the
+// webhook delays the stream. A hub without push refuses such a request at once, and creates no
+// task for a caller that relies on notifications.
 func TestDefect13PushIsRefusedOpenly(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
 		config := `{"url":"http://169.254.169.254/"}`
@@ -497,8 +496,8 @@ func TestDefect13PushIsRefusedOpenly(t *testing.T) {
 	})
 }
 
-// Elsewhere the first event must be a task or a message, and a message after a task is
-// an error. Parley takes what agents yield.
+// In other servers the first event must be a task or a message, and a message after a task is
+// an error. Parley accepts the events of agents in any order.
 func TestDefect14AnyFirstEvent(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
 		w := h.to("ann", "artifact", say("hi"))
@@ -524,9 +523,8 @@ func TestDefect14AnyFirstEvent(t *testing.T) {
 	})
 }
 
-// Elsewhere the card lets every origin in with credentials. Parley's public card may
-// be read by everybody, without credentials; nothing else may be read by pages of
-// another origin.
+// In other servers the card allows every origin with credentials. Every origin may read
+// Parley's public card without credentials; pages of another origin may read nothing else.
 func TestDefect15CardsShareNoCredentials(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
 		const evil = "Origin: https://evil.example"

@@ -11,14 +11,14 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 )
 
-// fault is all that a caller can tell of an error.
+// fault contains all parts of an error that a caller can see.
 type fault struct {
 	// HTTP is the status of the answer.
 	HTTP int
-	// Code is that of the error: of JSON-RPC, of HTTP, or of gRPC.
+	// Code is the code of the error in JSON-RPC, HTTP or gRPC.
 	Code   int
 	Reason string
-	// Field is the field that is wrong, or empty.
+	// Field is the invalid field, or empty.
 	Field string
 }
 
@@ -82,17 +82,16 @@ func grpcFault(t testing.TB, err error) fault {
 	return f
 }
 
-// inside are words that only the inside of a hub knows.
+// inside are names of internals that no error may contain.
 var inside = []string{
 	"goroutine", ".go:", "runtime error", "github.com", "/internal", "httpfront", "rawjson", "a2ajson",
 	"sqlite", "sqlstate", "strconv", "json: cannot", "hunter2", "10.1.2.3", "protojson", "/tmp", "0xc0", "cannot unmarshal", "reflect",
 }
 
-// maxFault is more than an error needs to say.
+// maxFault is the largest size of an error, in bytes.
 const maxFault = 4 << 10
 
-// discreet fails the test if an answer shows the inside, or what a caller sent at
-// length.
+// discreet fails the test if an answer contains internals, or long input of the caller.
 func discreet(t testing.TB, text string) {
 	t.Helper()
 	low := strings.ToLower(text)
@@ -106,7 +105,7 @@ func discreet(t testing.TB, text string) {
 	}
 }
 
-// wantFault compares an error with what it has to be.
+// wantFault compares an error with the expected one.
 func wantFault(t testing.TB, want, got fault) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {

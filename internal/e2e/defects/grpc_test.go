@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/grpcbind"
 )
 
-// A skill that is longer than a message that the hub of package hostile takes.
+// The skill here is longer than the largest message for the hub of package hostile.
 func TestHostileGRPC(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
 		h.fixtures().leavesNoTrace(t, func() {
@@ -28,10 +28,10 @@ func TestHostileGRPC(t *testing.T) {
 	})
 }
 
-// A gRPC reader who does not read is cut off like one over HTTP, and resumes.
+// A gRPC reader that does not read is disconnected like one over HTTP, and resumes.
 func TestStalledGRPCReader(t *testing.T) {
 	t.Parallel()
-	// It is long for a busy machine, whose reader of the rest is not to miss it.
+	// The limit is long enough for the reader of the rest on a busy machine.
 	h := start(t, options{grpc: grpcbind.Limits{SendTime: 4 * time.Second}})
 	ctx, cancel := h.as("ann")
 	defer cancel()
@@ -43,13 +43,13 @@ func TestStalledGRPCReader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The hub writes the end of the call into the log when it gives up.
+	// The hub writes the end of the call to the log when it aborts the call.
 	id := first.GetTask().GetId()
 	h.logs.await(t, "stream was not read")
 	h.alive("bob")
 	got, err := recvAll(s)
 	wantFault(t, fault{0, int(codes.DeadlineExceeded), "DEADLINE_EXCEEDED", ""}, grpcFault(t, err))
-	last := len(got) + 1 // the versions that the reader has seen
+	last := len(got) + 1 // the versions that the reader has received
 	again, stop := h.as("ann", "last-event-id", strconv.Itoa(last))
 	defer stop()
 	s, err = h.grpc.SubscribeToTask(again, &pb.SubscribeToTaskRequest{Id: id})

@@ -26,21 +26,21 @@ import (
 	"github.com/parley-a2a/parley/push"
 )
 
-// patience is how long anything may take that should take no time; a hub that
-// hangs fails the test with it.
+// patience is the time limit for operations that should return immediately, so that a hub that
+// hangs fails the test.
 const patience = time.Minute
 
-// options say how start sets up a hub.
+// options configure the hub of start.
 type options struct {
-	// store is that of the hub; nil means memory.
+	// store is the hub's store; nil means memory.
 	store *spy
-	// open leaves out the authenticator, so that everybody is "local".
+	// open disables the authenticator, so that every caller is "local".
 	open bool
-	// limits, if set, are those of a front of its own instead of the facade's.
+	// limits, if set, are the limits of a separate front instead of the facade's.
 	limits *httpfront.Limits
-	// headerTime is how long the head of a request may take, with limits.
+	// headerTime is the time limit for the head of a request; it requires limits.
 	headerTime time.Duration
-	// connState is told about connections, with limits.
+	// connState is called on changes of connections; it requires limits.
 	connState func(net.Conn, http.ConnState)
 	// grpc are the limits of the gRPC binding.
 	grpc grpcbind.Limits
@@ -52,20 +52,20 @@ type hub struct {
 	parley *parley.Hub
 	store  *spy
 	logs   *logbook
-	// addr is that of HTTP.
+	// addr is the HTTP address.
 	addr   string
 	client *http.Client
 	grpc   pb.A2AServiceClient
-	// conn is what grpc calls over.
+	// conn is the connection for gRPC calls.
 	conn *grpc.ClientConn
 	// stop ends the hub and waits for it. It may be called again.
 	stop func()
 }
 
-// userHeader says who calls.
+// userHeader is the header with the name of the caller.
 const userHeader = "X-User"
 
-// byHeader authenticates a caller as whom the header says.
+// byHeader returns an authenticator that trusts userHeader.
 func byHeader() auth.Authenticator {
 	return auth.Func(func(_ context.Context, r *auth.Request) (*auth.Principal, error) {
 		if who := r.Header(userHeader); len(who) == 1 && who[0] != "" {
@@ -137,8 +137,8 @@ func (h *hub) run(o *options) {
 	})
 }
 
-// front returns what serves the hub with the limits of o, which the facade does not
-// let a caller choose.
+// front returns a function that serves the hub with the limits of o, which the facade does not
+// expose.
 func (h *hub) front(o *options) func(context.Context, net.Listener) error {
 	s := httpfront.NewServer(httpfront.New(httpfront.Config{
 		Engine: h.parley.Engine(), Auth: h.parley.Auth, Logger: h.logs.logger(), Limits: *o.limits,
@@ -177,7 +177,7 @@ type answer struct {
 	body   string
 }
 
-// call is a request. Headers are "Name: value"; one without a value is left out.
+// call is a request. Headers are "Name: value"; one without a value is removed.
 type call struct {
 	user, method, path, body string
 	headers                  []string
@@ -193,7 +193,7 @@ func (h *hub) do(c call) answer {
 	return a
 }
 
-// try is do for goroutines.
+// try is do for use in goroutines.
 func (h *hub) try(ctx context.Context, c call) (answer, error) {
 	resp, err := h.open(ctx, c)
 	if err != nil {
@@ -251,7 +251,7 @@ func say(text string, members ...string) string {
 		strings.Join(append([]string{""}, members...), ",") + `}}`
 }
 
-// sayNow is say for a caller who does not wait.
+// sayNow is say with returnImmediately set.
 func sayNow(text string) string {
 	return strings.TrimSuffix(say(text), "}") + `,"configuration":{"returnImmediately":true}}`
 }
@@ -278,7 +278,7 @@ func (h *hub) to(user, agent, params string) wireTask {
 	return w
 }
 
-// wireTask is what tests look at in a task.
+// wireTask contains the members of a task that the tests read.
 type wireTask struct {
 	ID        string
 	ContextID string
@@ -329,7 +329,7 @@ func (h *hub) get(user, id string) wireTask {
 	return h.readTask(a.body)
 }
 
-// wirePage is what tests look at in a page of tasks.
+// wirePage contains the members of a page of tasks that the tests read.
 type wirePage struct {
 	Tasks         []wireTask
 	NextPageToken string
@@ -347,7 +347,7 @@ func (h *hub) list(user, query string) wirePage {
 	return page
 }
 
-// total returns how many tasks a user has.
+// total returns the number of a user's tasks.
 func (h *hub) total(user string) int {
 	h.t.Helper()
 	return *h.list(user, "pageSize=1").TotalSize
@@ -388,7 +388,7 @@ func pbTo(agent, text string) *pb.SendMessageRequest {
 	return r
 }
 
-// raw is a connection on which a test writes what it likes.
+// raw is a connection on which a test writes any bytes.
 type raw struct {
 	*net.TCPConn
 	t *testing.T

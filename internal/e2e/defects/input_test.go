@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// fixtures are tasks that bad input refers to: $done and $asked are ann's, $foreign is
-// bob's.
+// fixtures are tasks that bad input refers to: $done and $asked belong to ann, $foreign to bob.
 type fixtures struct {
 	*hub
 	names *strings.Replacer
@@ -23,8 +22,8 @@ func (h *hub) fixtures() fixtures {
 	)}
 }
 
-// leavesNoTrace runs f and fails the test if anything was stored meanwhile, or if ann
-// has other tasks than before.
+// leavesNoTrace runs do and fails the test if anything was stored meanwhile, or if ann's tasks
+// have changed.
 func (f fixtures) leavesNoTrace(t *testing.T, do func()) {
 	t.Helper()
 	appends, total := f.store.appends.Load(), f.total("ann")
@@ -47,8 +46,8 @@ func part(json string) string {
 	return `{"message":{"messageId":"m","role":"ROLE_USER","parts":[` + json + `]}}`
 }
 
-// More hostile requests are rows of package hostile. Its hub takes less than these, and has
-// extended cards.
+// badInputs are hostile requests; package hostile has more. The hub of that package has lower
+// limits than these requests need, and has extended cards.
 var badInputs = []struct {
 	name, method, path, body string
 	want                     fault

@@ -20,13 +20,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// spy is a store that counts what is written to it, and that can be broken.
+// spy is a store that counts its writes, and that can be made to fail.
 type spy struct {
 	task.Store
 	appends atomic.Int64
 	// written counts the bytes of bodies that were appended.
 	written atomic.Int64
-	// broken is what every method returns, if it is set.
+	// broken is the error that every method returns, if it is set.
 	broken atomic.Pointer[error]
 }
 
@@ -94,11 +94,11 @@ func onEachStore(t *testing.T, f func(t *testing.T, h *hub)) {
 	}
 }
 
-// logbook keeps what is logged; it can be read while others write.
+// logbook keeps log records; it is safe for concurrent use.
 type logbook struct {
 	mu   sync.Mutex // guards the fields below
 	buf  bytes.Buffer
-	wake chan struct{} // closed by the next record; nil if nobody waits
+	wake chan struct{} // closed by the next record; nil without a waiting test
 }
 
 func (l *logbook) Write(b []byte) (int, error) {

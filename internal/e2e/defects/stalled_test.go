@@ -24,13 +24,13 @@ const (
 	floodChunks = 1200 // 20 MB
 	senders     = 64
 	writeTime   = 4 * time.Second
-	// maxGrowth is what a stalled reader and everybody beside it may keep in memory.
+	// maxGrowth limits the memory that a stalled reader and all other callers may occupy.
 	maxGrowth = 64 << 20
 )
 
-// The strong form of defect 1: a reader who never reads, on a task of 20 MB, costs
-// neither another reader of it an event, nor those who send meanwhile their time, nor
-// the hub memory. It is cut off, and gets the rest when it comes back.
+// The strong form of defect 1: a reader that never reads, on a task of 20 MB, must not cost
+// another reader an event, delay other senders, or fill the memory of the hub. The hub
+// disconnects it, and it gets the rest after it reconnects.
 func TestStalledReader(t *testing.T) { //nolint:paralleltest // it measures latencies
 	var w watchdog
 	h := start(t, options{
@@ -64,7 +64,7 @@ func TestStalledReader(t *testing.T) { //nolint:paralleltest // it measures late
 	h.resumes(t, stalled)
 }
 
-// stall opens a stream of a flood, reads its first event, and nothing more.
+// stall opens a stream of a flood, reads its first event, and then stops reading.
 func (h *hub) stall(user string) *stalledReader {
 	h.t.Helper()
 	s := &stalledReader{raw: h.dial(4096)}
@@ -81,22 +81,22 @@ func (h *hub) stall(user string) *stalledReader {
 	return s
 }
 
-// stalledReader is a connection that has seen the beginning of a stream.
+// stalledReader is a connection on which only the beginning of a stream was read.
 type stalledReader struct {
 	*raw
 	id   string
 	seen []byte
 }
 
-// flooding is how a flood went for one of its readers.
+// flooding is the measured result of a flood for one reader.
 type flooding struct {
 	took time.Duration
 	end  time.Time
 	heap uint64
 }
 
-// flooded reads the flood of the stalled reader, or of one that reads like itself, to
-// the end. Nothing may be missing.
+// flooded reads the flood of the stalled reader, or of a new one that reads concurrently, to
+// the end. No event may be missing.
 func (h *hub) flooded(t *testing.T, stalled *stalledReader) flooding {
 	t.Helper()
 	if stalled == nil {
@@ -133,7 +133,7 @@ func (h *hub) flooded(t *testing.T, stalled *stalledReader) flooding {
 	return f
 }
 
-// checkChunk fails the test unless the event is what stands at its version of a flood.
+// checkChunk fails the test unless the event has the chunk of its version in a flood.
 func checkChunk(t *testing.T, ev event) {
 	t.Helper()
 	want := fmt.Sprintf(`"parts":[{"text":"%08d x`, ev.id-2)
@@ -148,9 +148,9 @@ func checkChunk(t *testing.T, ev event) {
 	}
 }
 
-// resumes reads a little of what the kernel still has for the stalled reader, comes
-// back for the rest, and checks that both are the whole. The kernel gives more of it
-// only slowly, because the window was so small.
+// resumes reads a part of the data that the kernel still has for the stalled reader, reconnects
+// for the rest, and checks that both are complete together. The kernel delivers the data
+// slowly, because the window is small.
 func (h *hub) resumes(t *testing.T, stalled *stalledReader) {
 	t.Helper()
 	resp, err := http.ReadResponse(bufio.NewReader(io.MultiReader(bytes.NewReader(stalled.seen), stalled)), nil)
@@ -177,7 +177,7 @@ func (h *hub) resumes(t *testing.T, stalled *stalledReader) {
 	}
 }
 
-// heapInUse returns the size of what is really in use.
+// heapInUse returns the bytes of the heap in use after a garbage collection.
 func heapInUse() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -185,7 +185,7 @@ func heapInUse() uint64 {
 	return m.HeapInuse
 }
 
-// watchdog tells when the server closes a connection.
+// watchdog reports when the server closes a connection.
 type watchdog struct {
 	mu    sync.Mutex // guards the fields below
 	peers map[string]chan time.Time
@@ -202,8 +202,8 @@ func (w *watchdog) connState(c net.Conn, s http.ConnState) {
 	}
 }
 
-// watch returns a channel that gets the time at which the server closes the
-// connection to peer.
+// watch returns a channel that receives the time at which the server closes the connection to
+// peer.
 func (w *watchdog) watch(peer net.Addr) <-chan time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -223,7 +223,7 @@ const (
 	phases
 )
 
-// load is senders that wait for their answers, and how long they waited.
+// load is a set of senders that wait for their answers, with the measured waiting times.
 type load struct {
 	now    atomic.Int32
 	cancel context.CancelFunc
@@ -272,8 +272,8 @@ func (l *load) stop() {
 	l.wg.Wait()
 }
 
-// report compares the times before and during the stall. Both phases have a flood of
-// the same size beside them, so that only the stall differs.
+// report compares the times before and during the stall. A flood of the same size runs in both
+// phases, so that only the stall differs.
 func (l *load) report(t *testing.T) {
 	t.Helper()
 	var p50, p99 [phases]time.Duration
@@ -293,7 +293,7 @@ func (l *load) report(t *testing.T) {
 	}
 }
 
-// A caller who does not take the answer of an ordinary call is cut off, too.
+// A caller that does not read the answer of an ordinary call is disconnected, too.
 func TestStalledAnswer(t *testing.T) {
 	t.Parallel()
 	var w watchdog

@@ -23,8 +23,8 @@ type event struct {
 	data string
 }
 
-// events reads server-sent events until the reader ends. What ends it, unless it is
-// io.EOF between two events, is the last error.
+// events reads server-sent events until the reader ends. The last error is the cause of the
+// end, unless that is io.EOF between two events.
 func events(r io.Reader) iter.Seq2[event, error] {
 	return func(yield func(event, error) bool) {
 		var ev event
@@ -55,7 +55,7 @@ func events(r io.Reader) iter.Seq2[event, error] {
 	}
 }
 
-// frame is what tests look at in a frame of HTTP+JSON, or in one of JSON-RPC.
+// frame contains the members of a frame of HTTP+JSON or JSON-RPC that the tests read.
 type frame struct {
 	Result       *frame
 	Error        json.RawMessage
@@ -135,7 +135,8 @@ func (r *reading) rest() []event {
 	}
 }
 
-// gapless fails the test unless the ids of events follow after, one by one.
+// gapless fails the test unless the ids of events are consecutive, beginning after the given
+// one.
 func gapless(t testing.TB, after int64, all []event) {
 	t.Helper()
 	for _, ev := range all {

@@ -20,8 +20,8 @@ const (
 	typed = "Content-Type: application/json\r\n"
 )
 
-// A hub without authenticator is guarded against browsers, too. All that comes over the wire
-// against the rules is in package hostile.
+// A hub without authenticator is guarded against browsers, too. Package hostile tests other
+// violations of HTTP.
 func TestHostileWire(t *testing.T) {
 	t.Parallel()
 	h := start(t, options{open: true})
@@ -69,7 +69,7 @@ func (c *raw) only(t *testing.T) (code int, body string) {
 	return resp.StatusCode, string(b)
 }
 
-// Whatever is legal on the wire is served, however unusual.
+// Every legal request is served, however unusual.
 func TestUnusualWire(t *testing.T) {
 	t.Parallel()
 	h := start(t, options{open: true})
@@ -104,8 +104,8 @@ func chunks(s string) string {
 	return b.String()
 }
 
-// Whoever sends too slowly is cut off: the head of a request, a body of known length
-// and one that never ends.
+// A client that sends too slowly is disconnected: in the head of a request, in a body of known
+// length and in an endless body.
 func TestSlowSenders(t *testing.T) {
 	t.Parallel()
 	h := start(t, options{
@@ -150,7 +150,7 @@ func TestSlowSenders(t *testing.T) {
 	}
 }
 
-// HTTP/2 without TLS has the same guards, sizes and deadlines; one stream that is not
+// HTTP/2 without TLS has the same guards, sizes and deadlines. A stream whose client does not
 // read does not stop the others of its connection.
 func TestHTTP2(t *testing.T) {
 	t.Parallel()

@@ -6,21 +6,20 @@ import (
 	"strings"
 )
 
-// answer is what came of a hostile request.
+// answer is the result of a hostile request.
 type answer struct {
-	// outcome is set where there is more to say than one answer of HTTP: by gRPC, and where
-	// nothing was answered.
+	// outcome is set if the result is more than one HTTP answer: for gRPC, and for no answer.
 	outcome string
-	// status is that of HTTP.
+	// status is the HTTP status.
 	status int
 	head   []byte
 	body   []byte
-	// closed says that the connection was ended after the answer.
+	// closed is set if the hub closed the connection after the answer.
 	closed bool
 }
 
-// String says in few words what the caller was told: the status, then the code, the reason
-// and the field in the shape of the surface, then whether the connection was ended.
+// String summarizes the answer: the status; the code, reason and field in the form of the
+// surface; and whether the connection was closed.
 func (a *answer) String() string {
 	s := a.outcome
 	if s == "" {
@@ -35,12 +34,12 @@ func (a *answer) String() string {
 // failure is the error of any surface.
 type failure struct {
 	Error json.RawMessage `json:"error"`
-	// A job of RockBot has its error on the top.
+	// A job of RockBot has its error at the top level.
 	Code    json.RawMessage `json:"code"`
 	Message string          `json:"message"`
 }
 
-// inner is what an error says.
+// inner is the content of an error.
 type inner struct {
 	Code    json.RawMessage `json:"code"`
 	Type    string          `json:"type"`
@@ -58,7 +57,7 @@ type detail struct {
 	} `json:"fieldViolations"`
 }
 
-// told takes an error apart.
+// told returns code, reason and field of an error.
 func told(body []byte) string {
 	body = lastEvent(body)
 	var batch []json.RawMessage
@@ -67,7 +66,7 @@ func told(body []byte) string {
 	}
 	var f failure
 	if err := json.Unmarshal(body, &f); err != nil {
-		return "" // a page, or nothing
+		return "" // a page, or no body
 	}
 	if len(f.Error) == 0 {
 		if f.Message != "" && len(f.Code) > 0 {
@@ -117,7 +116,8 @@ func told(body []byte) string {
 
 func unquoted(raw json.RawMessage) string { return strings.Trim(string(raw), `"`) }
 
-// lastEvent is the data of the last server-sent event, if the body is a stream of those.
+// lastEvent returns the data of the last server-sent event if the body is an event stream, and
+// otherwise the body.
 func lastEvent(body []byte) []byte {
 	text := string(body)
 	if !strings.HasPrefix(text, "data:") && !strings.HasPrefix(text, "event:") && !strings.HasPrefix(text, "id:") && !strings.HasPrefix(text, ":") {

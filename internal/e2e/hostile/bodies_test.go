@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// bomb is what a small body becomes when somebody unpacks it.
+// bomb returns a small body that is very large when unpacked.
 func bomb() string {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -17,7 +17,7 @@ func bomb() string {
 	return b.String()
 }
 
-// deep is JSON that is nested so deep.
+// deep returns JSON that is nested n levels deep.
 func deep(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
 
 const (
@@ -25,7 +25,7 @@ const (
 	sendREST = "/v1/a2a/message:send"
 )
 
-// bodyRows are bodies that no client writes.
+// bodyRows are bodies that no honest client sends.
 var bodyRows = []row{
 	{name: "a bomb of gzip", send: web("POST", sendREST, bomb(), "Content-Encoding: gzip"), want: "400 PARSE_ERROR"},
 	{name: "a bomb of gzip, JSON-RPC", send: web("POST", sendRPC, bomb(), "Content-Encoding: gzip"), want: "200 -32700 PARSE_ERROR"},

@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/tokentest"
 )
 
-// elsewhere is a server of agents that somebody else has, and of the attacker's.
+// elsewhere is a server of remote agents, some of them the attacker's.
 type elsewhere struct {
 	*httptest.Server
 
@@ -37,7 +37,7 @@ func newElsewhere(t *testing.T) *elsewhere {
 	return e
 }
 
-// ServeHTTP serves the card of the agent that the path begins with.
+// ServeHTTP serves the card of the agent named by the first segment of the path.
 func (e *elsewhere) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	e.mu.Lock()
@@ -63,14 +63,14 @@ func (e *elsewhere) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// times is how often a path was asked for.
+// times returns the number of requests for a path.
 func (e *elsewhere) times(path string) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.asked[path]
 }
 
-// card is a signed card, changed in the way that its agent is named for.
+// card returns a signed card with the change that the agent's name describes.
 func (e *elsewhere) card(name string) []byte {
 	doc := fmt.Sprintf(`{"name":%q,"description":"a peer","version":"1.0.0","capabilities":{},`+
 		`"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],`+
@@ -107,7 +107,7 @@ func (e *elsewhere) card(name string) []byte {
 	return []byte(text)
 }
 
-// flip changes the character behind each mark a little.
+// flip changes the character after each mark.
 func flip(text, mark string) string {
 	parts := strings.Split(text, mark)
 	for i := 1; i < len(parts); i++ {

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// hook registers a webhook for a task of alice's.
+// hook registers a webhook for one of alice's tasks.
 func hook(url string) send {
 	return web("POST", "/v1/a2a/tasks/$asked/pushNotificationConfigs", `{"url":"`+url+`"}`)
 }
 
 const badURL = "400 INVALID_PARAMS url"
 
-// hookRows are a sample of addresses that the hub must not call for a caller; the whole
-// list is tested with package push.
+// hookRows are a sample of addresses that the hub must not call for a caller; the whole list is
+// tested with package push.
 var hookRows = []row{
 	{name: "the metadata of a cloud", send: hook("http://169.254.169.254/latest/meta-data/"), want: badURL},
 	{name: "the metadata of a cloud, as a number", send: hook("http://2852039166/"), want: badURL},
@@ -39,12 +39,12 @@ var hookRows = []row{
 	{name: "an id that is a path", send: web("POST", "/v1/a2a/tasks/$asked/pushNotificationConfigs", `{"id":"`+strings.Repeat("x", 2000)+`","url":"https://example.org/"}`), want: "400 INVALID_PARAMS id"},
 }
 
-// chat is a request of a client of chat completions.
+// chat is a chat completions request.
 func chat(body string) send {
 	return web("POST", "/v1/chat/completions", body, "Authorization: Bearer $key-alice")
 }
 
-// run is a request of an AG-UI client.
+// run is an AG-UI request.
 func run(path, body string) send {
 	return web("POST", "/ag-ui"+path, body, "Accept: text/event-stream")
 }
@@ -131,7 +131,7 @@ func resource(uri string) send {
 	return func(w *world) *answer { return w.mcp("alice", "alice", "resources/read", `{"uri":"`+uri+`"}`) }
 }
 
-// mcp makes a session of one caller and calls a method in it as another one.
+// mcp opens a session of one caller and calls a method in it as another one.
 func (w *world) mcp(owner, caller, method, params string) *answer {
 	id, err := w.session(owner)
 	if err != nil {
@@ -142,7 +142,7 @@ func (w *world) mcp(owner, caller, method, params string) *answer {
 	return a
 }
 
-// endSession makes a session of one caller, ends it as another one, and uses it.
+// endSession opens a session of one caller, ends it as another one, and then uses it.
 func (w *world) endSession(owner, caller string) *answer {
 	id, err := w.session(owner)
 	if err != nil {
@@ -168,7 +168,7 @@ func (w *world) session(owner string) (string, error) {
 	return string(id), nil
 }
 
-// post sends a body, or a DELETE without one, with a good client.
+// post sends a body, or a DELETE without one, with a regular HTTP client.
 func (w *world) post(caller, path, body string, headers ...string) *answer {
 	method := http.MethodPost
 	if body == "" {
@@ -201,7 +201,7 @@ func (w *world) post(caller, path, body string, headers ...string) *answer {
 
 const forbidden = "403 UNAUTHORIZED"
 
-// operatorRows are what somebody tries at /api/v1 who is no administrator.
+// operatorRows are requests to /api/v1 by a caller that is not an administrator.
 var operatorRows = []row{
 	{name: "keys", send: get("/api/v1/keys"), want: forbidden},
 	{name: "a key of one's own", send: web("POST", "/api/v1/keys", `{"agentId":"x","roles":["admin"]}`), want: forbidden},
@@ -237,7 +237,7 @@ var operatorRows = []row{
 
 const untrusted = "no signature of the card can be trusted"
 
-// cardRows are cards of agents elsewhere that an operator registers.
+// cardRows are cards of remote agents that an operator registers.
 func cardRows(w *world) []row {
 	var rows []row
 	for _, c := range []struct{ name, want string }{
@@ -269,7 +269,7 @@ func operator(method, path, body string) send {
 	return web(method, path, body, "Authorization: Bearer $key-root")
 }
 
-// register registers an agent elsewhere, says how it is, and removes it.
+// register registers a remote agent, reads its state, and removes it.
 func (w *world) register(name string) *answer {
 	a := w.post("root", "/api/v1/agents", `{"name":"`+name+`","url":"`+w.elsewhere.URL+"/"+name+`"}`)
 	defer w.post("root", "/api/v1/agents/"+name, "")

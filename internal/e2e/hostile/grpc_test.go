@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// bytesCodec sends and receives bytes as they are.
+// bytesCodec sends and receives bytes unchanged.
 type bytesCodec struct{}
 
 func (bytesCodec) Marshal(v any) ([]byte, error) { return v.([]byte), nil }
@@ -34,7 +34,7 @@ const (
 	serviceV03 = "/a2a.v1.A2AService/"
 )
 
-// over calls a method of gRPC with bytes, as alice unless md says otherwise.
+// over calls a gRPC method with bytes, as alice unless md names another caller.
 func over(path string, body func(w *world) []byte, md ...string) send {
 	return func(w *world) *answer {
 		if len(md) == 0 {
@@ -57,7 +57,7 @@ func over(path string, body func(w *world) []byte, md ...string) send {
 	}
 }
 
-// said is the error of a call: its code, reason and field.
+// said returns the code, reason and field of an error.
 func said(err error) string {
 	s := status.Convert(err)
 	words := []string{s.Code().String()}
@@ -74,7 +74,7 @@ func said(err error) string {
 	return strings.Join(words, " ")
 }
 
-// plain is a body that does not depend on the world.
+// plain returns a body that does not depend on the world.
 func plain(b []byte) func(*world) []byte { return func(*world) []byte { return b } }
 
 func encoded(m proto.Message) []byte {
@@ -85,17 +85,18 @@ func encoded(m proto.Message) []byte {
 	return b
 }
 
-// field is a field of a message as bytes.
+// field returns a field of a message as bytes.
 func field(n protowire.Number, b []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(nil, n, protowire.BytesType), b)
 }
 
-// number is that of a field.
+// number returns the number of a field.
 func number(m proto.Message, name protoreflect.Name) protowire.Number {
 	return m.ProtoReflect().Descriptor().Fields().ByName(name).Number()
 }
 
-// textMessage is a message; change may spoil it.
+// textMessage returns an encoded send request after change, if not nil, has modified its
+// message.
 func textMessage(text string, change func(*pb.Message)) []byte {
 	m := &pb.Message{MessageId: "m", Role: pb.Role_ROLE_USER, Parts: []*pb.Part{{Content: &pb.Part_Text{Text: text}}}}
 	if change != nil {
@@ -104,7 +105,7 @@ func textMessage(text string, change func(*pb.Message)) []byte {
 	return encoded(&pb.SendMessageRequest{Message: m})
 }
 
-// get asks for a task by its name in the world.
+// getTask requests a task by its name in the world.
 func getTask(name string) func(*world) []byte {
 	return func(w *world) []byte { return encoded(&pb.GetTaskRequest{Id: w.in(name)}) }
 }
@@ -113,7 +114,7 @@ func legacyTask(name string) func(*world) []byte {
 	return func(w *world) []byte { return encoded(&pb0.GetTaskRequest{Name: w.in(name)}) }
 }
 
-// nestedMetadata is metadata nested so deep, by bytes.
+// nestedMetadata returns encoded metadata that is nested n levels deep.
 func nestedMetadata(n int) []byte {
 	value := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 0)
 	for range n {

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// sends sends over gRPC what change makes of a good message.
+// sends sends a good message over gRPC after change has modified it.
 func sends(change func(r *pb.SendMessageRequest, w *world)) send {
 	return over(sendV1, func(w *world) []byte {
 		r := &pb.SendMessageRequest{Message: &pb.Message{
@@ -30,7 +30,7 @@ func deepValue(depth int) *structpb.Value {
 	return v
 }
 
-// grpcMessageRows are messages over gRPC that no client writes, and calls that are none.
+// grpcMessageRows are messages over gRPC that no honest client sends, and invalid calls.
 var grpcMessageRows = []row{
 	{name: "no message", send: sends(func(r *pb.SendMessageRequest, _ *world) { r.Message = nil }), want: "InvalidArgument INVALID_PARAMS message"},
 	{name: "no id", send: sends(func(r *pb.SendMessageRequest, _ *world) { r.Message.MessageId = "" }), want: "InvalidArgument INVALID_PARAMS message.messageId"},

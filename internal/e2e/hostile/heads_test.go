@@ -2,13 +2,13 @@ package hostile
 
 import "strings"
 
-// tasks asks for alice's tasks with a head of its own.
+// tasks requests alice's tasks with additional headers.
 func tasks(headers ...string) send { return web("GET", "/v1/a2a/tasks", "", headers...) }
 
-// smuggled is a request that must not be answered as one.
+// smuggled is a request in a body, which the hub must not answer as a request.
 const smuggled = "GET /v1/a2a/tasks HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Api-Key: $key-bob\r\n\r\n"
 
-// headRows are heads of HTTP/1.1 that no client writes.
+// headRows are heads of HTTP/1.1 that no honest client sends.
 var headRows = []row{
 	{name: "length and chunks", send: web("POST", "/a2a", "0\r\n\r\n", "Content-Length: 5", "Transfer-Encoding: chunked"), want: "200 -32700 PARSE_ERROR"},
 	{name: "length and chunks, with a request behind", send: web("POST", "/a2a", "0\r\n\r\n"+smuggled, "Content-Length: 200", "Transfer-Encoding: chunked"), want: "200 -32700 PARSE_ERROR, then 200 ok"},

@@ -9,25 +9,25 @@ import (
 	"testing"
 )
 
-// row is something that an attacker does.
+// row is one hostile request.
 type row struct {
 	name string
 	send send
-	// want is exactly what the attacker is told, see answer.String. Of floods it may be one
-	// of two things with " or " between: whether the hub has enough of one depends on time.
+	// want is the exact answer, see answer.String. For floods it may be two alternatives with "
+	// or " between them, because the refusal depends on timing.
 	want string
 }
 
-// class is rows that belong together.
+// class is a group of rows.
 type class struct {
 	name string
 	rows func(w *world) []row
 }
 
-// fixed are rows that need no world.
+// fixed returns rows that do not depend on the world.
 func fixed(rows []row) func(*world) []row { return func(*world) []row { return rows } }
 
-// table is all that is tried.
+// table is the list of all rows.
 var table = []class{
 	{"tokens", tokenRows},
 	{"keys", fixed(keyRows)},
@@ -51,7 +51,7 @@ var table = []class{
 	{"floods", fixed(floodRows)},
 }
 
-// rowsAtLeast is how many rows the table has.
+// rowsAtLeast is the smallest number of rows in the table.
 const rowsAtLeast = 840
 
 func TestHostile(t *testing.T) {
@@ -76,8 +76,8 @@ func TestHostile(t *testing.T) {
 	w.quiet(t)
 }
 
-// meanwhile tries rows at once, beside what follows. The answers are there when what it
-// returns has returned.
+// meanwhile sends rows concurrently in the background. The returned function waits for the
+// answers.
 func (w *world) meanwhile(rows []row) func() []*answer {
 	all := make([]*answer, len(rows))
 	var wg sync.WaitGroup
@@ -88,7 +88,7 @@ func (w *world) meanwhile(rows []row) func() []*answer {
 	return func() []*answer { wg.Wait(); return all }
 }
 
-// attack tries rows one after the other.
+// attack sends rows one after the other.
 func (w *world) attack(t *testing.T, rows []row) {
 	t.Helper()
 	before := w.stored()
@@ -102,7 +102,7 @@ func (w *world) attack(t *testing.T, rows []row) {
 	}
 }
 
-// judge looks at what came of a hostile request.
+// judge checks the answer to a hostile request.
 func (w *world) judge(t *testing.T, r *row, a *answer) {
 	t.Helper()
 	if got := a.String(); !slices.Contains(strings.Split(r.want, " or "), got) {
@@ -111,8 +111,8 @@ func (w *world) judge(t *testing.T, r *row, a *answer) {
 	w.discreet(t, a)
 }
 
-// quiet fails the test if the hub has said something that it should not, to whoever reads
-// its log or its audit log, or if the latter is not whole any more.
+// quiet fails the test if the log or the audit log contains a secret, or if the audit log is
+// not intact.
 func (w *world) quiet(t *testing.T) {
 	t.Helper()
 	said := w.hub.Said()
@@ -132,7 +132,7 @@ func (w *world) quiet(t *testing.T) {
 	}
 }
 
-// audited is the audit log, which knows of the refusals.
+// audited returns the audit log, after a check that it contains the refusals.
 func (w *world) audited(t *testing.T) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(w.hub.Data(), "audit", "*.jsonl"))

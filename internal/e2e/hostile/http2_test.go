@@ -27,7 +27,7 @@ const (
 
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-// frame is a frame as bytes.
+// frame returns a frame as bytes.
 func frame(kind, flags byte, stream uint32, payload string) string {
 	var head [9]byte
 	head[0], head[1], head[2] = byte(len(payload)>>16), byte(len(payload)>>8), byte(len(payload))
@@ -36,10 +36,10 @@ func frame(kind, flags byte, stream uint32, payload string) string {
 	return string(head[:]) + payload
 }
 
-// settings are ours: none.
+// settings is the client's settings frame, which is empty.
 var settings = frame(frameSettings, 0, 0, "")
 
-// block is a block of headers, each a literal that is not remembered (RFC 7541 §6.2.2).
+// block is a block of headers, each a literal without indexing (RFC 7541 §6.2.2).
 func block(pairs ...string) string {
 	var b strings.Builder
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -49,7 +49,7 @@ func block(pairs ...string) string {
 	return b.String()
 }
 
-// literal is a text with its length in front.
+// literal returns a text with its length in front.
 func literal(s string) string {
 	n := len(s)
 	if n < 127 {
@@ -62,12 +62,12 @@ func literal(s string) string {
 	return string(append(head, byte(n))) + s
 }
 
-// asks is the head of a request of alice's.
+// asks returns the head of a request from alice.
 func asks(method, path string, more ...string) string {
 	return block(append([]string{":method", method, ":scheme", "http", ":path", path, ":authority", "127.0.0.1", "x-api-key", keyOf("alice")}, more...)...)
 }
 
-// http2 sends frames to a port, and says what comes of stream 1, or of the connection.
+// http2 sends frames to a port, and returns the result of stream 1, or of the connection.
 func http2(port string, frames func(w *world) string) send {
 	return func(w *world) *answer {
 		addr := w.hub.Addr()
@@ -115,7 +115,7 @@ func readFrames(r *bufio.Reader) *answer {
 		}
 		switch {
 		case head[3] == frameGoAway:
-			a.outcome = cut // with an error that a reset of the connection may cut off
+			a.outcome = cut // its error may be lost through a reset of the connection
 			return a
 		case stream == 1 && head[3] == frameReset:
 			a.outcome = fmt.Sprintf("reset with error %d", binary.BigEndian.Uint32(payload))
@@ -151,13 +151,14 @@ func one(head string, body ...string) func(*world) string {
 	}
 }
 
-// cut is what becomes of a connection that says too much.
+// cut is the outcome of a connection that the hub closed for excess.
 const cut = "connection ended"
 
-// last is a stream behind all others.
+// last is the highest stream id.
 const last = 1<<31 - 1
 
-// many repeats frames on streams of their own, and then makes a good request on the last.
+// many repeats frames, each time on a new stream, and then sends a good request on the last
+// stream.
 func many(n int, f func(stream uint32) string) func(*world) string {
 	return func(*world) string {
 		var b strings.Builder
@@ -195,7 +196,8 @@ var http2Rows = []row{
 		return frame(frameHeaders, endStream, 1, asks("POST", list)) + strings.Repeat(frame(frameContinuation, 0, 1, block("x-a", strings.Repeat("b", 16000))), 2000)
 	}), want: cut},
 	{name: "a head that unpacks", send: http2(here, func(*world) string {
-		// One long header is remembered, and then named ten thousand times.
+		// One long header is put into the dynamic table, and then referenced ten thousand
+		// times.
 		remembered := "\x40" + literal("x-a") + literal(strings.Repeat("b", 3900))
 		return frame(frameHeaders, endStream|endHeaders, 1, asks("GET", "/healthz")+remembered+strings.Repeat("\xbe", 10_000))
 	}), want: "answered"},

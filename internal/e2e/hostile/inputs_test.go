@@ -7,12 +7,12 @@ func part(json string) string {
 	return `{"message":{"messageId":"m","role":"ROLE_USER","parts":[` + json + `]}}`
 }
 
-// configured is a message with a configuration of the given JSON.
+// configured returns a message with a configuration of the given JSON.
 func configured(json string) string {
 	return strings.TrimSuffix(message("a"), "}") + `,"configuration":` + json + `}`
 }
 
-// badMessages are params of a message that no binding takes, and the field that is wrong.
+// badMessages are message params that every binding refuses, with the invalid field.
 var badMessages = []struct{ name, params, field string }{
 	{"no message", `{}`, "message"},
 	{"null message", `{"message":null}`, "message"},
@@ -72,12 +72,12 @@ func messageRows(*world) []row {
 	return rows
 }
 
-// rest makes a request of HTTP+JSON that names no version.
+// rest sends an HTTP+JSON request without a version.
 func rest(method, path, body string, headers ...string) send {
 	return web(method, "/v1/a2a"+path, body, append(headers, "A2A-Version:")...)
 }
 
-// rpcRows are requests of JSON-RPC that no client writes.
+// rpcRows are JSON-RPC requests that no honest client sends.
 var rpcRows = []row{
 	{name: "empty", send: web("POST", sendRPC, "", "Content-Type: application/json"), want: "200 -32700 PARSE_ERROR"},
 	{name: "white space", send: web("POST", sendRPC, " \t\r\n"), want: "200 -32700 PARSE_ERROR"},
@@ -142,7 +142,7 @@ var rpcRows = []row{
 	{name: "time", send: rpc("ListTasks", `{"statusTimestampAfter":"yesterday"}`), want: "200 -32602 INVALID_PARAMS statusTimestampAfter"},
 }
 
-// restRows are requests of HTTP+JSON that no client writes.
+// restRows are HTTP+JSON requests that no honest client sends.
 var restRows = []row{
 	{name: "no body", send: rest("POST", "/message:send", "", "Content-Type: application/json"), want: "400 PARSE_ERROR"},
 	{name: "no content type", send: rest("POST", "/message:send", message("hi"), "Content-Type:"), want: "415 CONTENT_TYPE_NOT_SUPPORTED"},

@@ -10,7 +10,7 @@ import (
 
 const unauthenticated = "401 UNAUTHENTICATED"
 
-// tokenRows are tokens that must not be taken, on a surface each.
+// tokenRows are tokens that the hub must refuse, each on one of the surfaces.
 func tokenRows(w *world) []row {
 	var rows []row
 	for i, c := range tokentest.Bad(w.tb, w.corp) {
@@ -45,7 +45,7 @@ func tokenRows(w *world) []row {
 	}...)
 }
 
-// keyRows are keys that must not be taken.
+// keyRows are keys that the hub must refuse.
 var keyRows = []row{
 	{name: "none", send: web("GET", "/v1/a2a/tasks", "", "X-Api-Key:"), want: unauthenticated},
 	{name: "none, JSON-RPC", send: web("POST", "/", call("ListTasks", "{}"), "X-Api-Key:"), want: "401 -32000 UNAUTHENTICATED"},
@@ -78,8 +78,8 @@ var keyRows = []row{
 
 const denied = "403 UNAUTHORIZED"
 
-// policyRows are ways to an agent that the policy keeps alice from. Who may not use it is not
-// told of its skill either.
+// policyRows are ways to an agent that the policy denies to alice. The hub does not reveal the
+// agent's skill to callers without access.
 var policyRows = []row{
 	{name: "by the path", send: web("POST", "/v1/a2a/slow/message:send", message("x")), want: denied},
 	{name: "by an encoded path", send: web("POST", "/v1/a2a/sl%6fw/message:send", message("x")), want: denied},

@@ -2,7 +2,7 @@ package hostile
 
 import "strings"
 
-// partOf is a path of a large part with another digest, or another task.
+// partOf requests the path of a large part with another digest or another task.
 func partOf(change func(task, digest string) string) send {
 	return func(w *world) *answer {
 		task, digest, _ := strings.Cut(strings.TrimPrefix(w.names["$bobspart"], "/v1/parts/"), "/")
@@ -18,7 +18,7 @@ func sayPart(url string) send {
 	}
 }
 
-// partRows are tricks with the addresses of large parts.
+// partRows are manipulations of the addresses of large parts.
 var partRows = []row{
 	{name: "the good one", send: get("$part"), want: "200"},
 	{name: "without a key", send: get("$part", "X-Api-Key:"), want: unauthenticated},

@@ -9,7 +9,7 @@ const (
 
 func get(path string, headers ...string) send { return web("GET", path, "", headers...) }
 
-// pathRows are tricks with paths, tenants and ids.
+// pathRows are manipulations of paths, tenants and ids.
 var pathRows = []row{
 	{name: "dots to the API", send: get("/v1/a2a/../../api/v1/keys"), want: noPath},
 	{name: "encoded dots to the API", send: get("/v1/a2a/%2e%2e/%2e%2e/api/v1/keys"), want: noPath},
@@ -60,8 +60,8 @@ var pathRows = []row{
 	{name: "a note with NUL", send: web("PUT", "/api/v1/memory/note?key=a%00b/c", `{"value":"x"}`), want: "400 INVALID_PARAMS key"},
 }
 
-// cursorRows are pages, positions and tickets that somebody made up, or that are somebody
-// else's.
+// cursorRows are page tokens, positions and tickets that are invented or belong to another
+// caller.
 var cursorRows = []row{
 	{name: "the good one", send: get("/v1/a2a/tasks?pageSize=1&pageToken=$page"), want: "200 ok"},
 	{name: "nonsense", send: get("/v1/a2a/tasks?pageToken=AAAA"), want: "400 INVALID_PARAMS pageToken"},
@@ -92,7 +92,7 @@ var cursorRows = []row{
 	{name: "an idempotency key of 60 KiB", send: web("POST", sendREST, message("x"), "Idempotency-Key: "+strings.Repeat("k", 60<<10)), want: "400 INVALID_PARAMS Idempotency-Key"},
 }
 
-// changed is a text with another character in its middle.
+// changed returns a text with another character in its middle.
 func changed(s string) string {
 	b := []byte(s)
 	if i := len(b) / 2; b[i] == 'A' {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// floodRows are more than is allowed of something that is allowed.
+// floodRows exceed limits with requests that are legal by themselves.
 var floodRows = []row{
 	{name: "streams beyond the limit", send: (*world).manyStreams, want: "429 RESOURCE_EXHAUSTED"},
 	{name: "failures from one address", send: (*world).manyFailures, want: "only 401 and 429; a good key at once"},
@@ -48,7 +48,7 @@ func (w *world) manyStreams() *answer {
 	return get("/v1/a2a/tasks/$floods:subscribe", "Authorization: Bearer $key-flood")(w)
 }
 
-// manyFailures tries keys from one address, all at once, and then a good one.
+// manyFailures sends wrong keys from one address, all concurrently, and then a good one.
 func (w *world) manyFailures() *answer {
 	local := &net.TCPAddr{IP: net.IPv4(127, 9, 9, 9)}
 	client := &http.Client{Timeout: patience, Transport: &http.Transport{
@@ -95,7 +95,7 @@ func (w *world) manyFailures() *answer {
 	return &answer{outcome: "only 401 and 429; a good key at once"}
 }
 
-// manyConnections holds many connections with half a head, and makes a good request.
+// manyConnections holds many connections with half a head, and sends a good request.
 func (w *world) manyConnections() *answer {
 	for range 200 {
 		c, err := w.dial(context.Background(), w.hub.Addr())
@@ -108,8 +108,8 @@ func (w *world) manyConnections() *answer {
 	return get("/v1/a2a/tasks")(w)
 }
 
-// drip writes a beginning, and then one more byte now and then, until the hub has had
-// enough.
+// drip writes a beginning, and then one more byte periodically, until the hub closes the
+// connection.
 func drip(port, begin, more string) send {
 	return func(w *world) *answer {
 		addr := w.hub.Addr()
@@ -155,14 +155,14 @@ func drip(port, begin, more string) send {
 	}
 }
 
-// begun is a request whose body has begun.
+// begun returns a request with an incomplete body.
 func begun(path string, headers ...string) string {
 	return strings.Replace(request("POST", path, "{", append([]string{"Content-Length: 1000"}, headers...)...), "$length", "1000", 1)
 }
 
 const tooSlow = "408 INVALID_REQUEST, closed"
 
-// slowRows wait for the hub to lose its patience: four seconds for a body, ten for a head.
+// slowRows wait for the timeouts of the hub: four seconds for a body, ten for a head.
 var slowRows = []row{
 	{name: "nothing at all", send: drip(here, "", ""), want: "no answer, closed"},
 	{name: "a head that stops", send: drip(here, "GET /v1/a2a/tasks HTTP/1.1\r\nX-A: ", ""), want: "no answer, closed"},

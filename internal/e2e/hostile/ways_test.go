@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// send makes a hostile request.
+// send sends a hostile request.
 type send func(w *world) *answer
 
-// message is the body of a message with further members.
+// message returns the body of a message with further members.
 func message(text string, members ...string) string {
 	more := ""
 	for _, m := range members {
@@ -27,14 +27,13 @@ func message(text string, members ...string) string {
 	return `{"message":{"messageId":"m-` + text + `","role":"ROLE_USER",` + more + `"parts":[{"text":"` + text + `"}]}}`
 }
 
-// call is a call of JSON-RPC.
+// call returns a JSON-RPC call.
 func call(method, params string) string {
 	return `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`
 }
 
-// request is a request of HTTP/1.1 as text, of alice's unless headers say otherwise. A
-// header "X:" without a value leaves the header out. Lines of headers are written as they
-// are.
+// request returns an HTTP/1.1 request as text, from alice unless headers name another caller. A
+// header "X:" without a value removes the header. Header lines are written unchanged.
 func request(method, path, body string, headers ...string) string {
 	have := map[string]bool{}
 	for _, h := range headers {
@@ -67,7 +66,7 @@ func request(method, path, body string, headers ...string) string {
 	return b.String() + "\r\n" + body
 }
 
-// web sends a request on a connection of its own, and then looks whether that goes on.
+// web sends a request on a new connection, and then checks whether the connection stays open.
 func web(method, path, body string, headers ...string) send {
 	return raw(request(method, path, body, headers...))
 }
@@ -87,13 +86,13 @@ func raw(text string) send {
 	}
 }
 
-// whole sends bytes to the HTTP port and says that they are all.
+// whole sends bytes to the HTTP port and then closes the sending side.
 func whole(text string) send {
 	return func(w *world) *answer { return w.exchange([]byte(w.in(text)), true) }
 }
 
-// exchange writes bytes, says that they are all if last is set, and reads one answer, and what
-// becomes of the connection.
+// exchange writes bytes, closes the sending side if last is set, and reads one answer and the
+// state of the connection.
 func (w *world) exchange(text []byte, last bool) *answer {
 	c, err := w.dial(context.Background(), w.hub.Addr())
 	if err != nil {
@@ -115,8 +114,8 @@ func (w *world) exchange(text []byte, last bool) *answer {
 	return a
 }
 
-// readAnswer reads an answer. Whether the connection goes on is seen by a good request
-// behind the hostile one: what is hostile must not run into it.
+// readAnswer reads an answer. A good request after the hostile one shows whether the connection
+// is still open; the hub must not confuse the two.
 func readAnswer(r *bufio.Reader, c net.Conn, written <-chan struct{}) *answer {
 	resp, err := response(r)
 	if err != nil {
@@ -127,7 +126,7 @@ func readAnswer(r *bufio.Reader, c net.Conn, written <-chan struct{}) *answer {
 	a.body, err = io.ReadAll(resp.Body)
 	resp.Body.Close()
 	if err != nil && resp.ContentLength < 0 && gone(err) {
-		a.closed = true // a text until the connection ends, which a reset may cut off
+		a.closed = true // a text until the connection ends, which a reset may truncate
 		return a
 	}
 	if err != nil {
@@ -154,7 +153,7 @@ func readAnswer(r *bufio.Reader, c net.Conn, written <-chan struct{}) *answer {
 	return a
 }
 
-// response reads a head that is not an interim one.
+// response reads the first response that is not an interim one.
 func response(r *bufio.Reader) (*http.Response, error) {
 	for {
 		resp, err := http.ReadResponse(r, nil)
@@ -164,8 +163,8 @@ func response(r *bufio.Reader) (*http.Response, error) {
 	}
 }
 
-// gone reports whether err means that the hub has ended the connection, and not that it
-// says nothing.
+// gone reports whether err means that the hub has closed the connection, and not that it is
+// silent.
 func gone(err error) bool {
 	var late net.Error
 	return !errors.As(err, &late) || !late.Timeout()

@@ -25,8 +25,8 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/tokentest"
 )
 
-// patience is how long anything may take that the hub bounds; it is longer than the ten
-// seconds that a head may take.
+// patience is the time limit for everything that the hub bounds. It is longer than the ten
+// seconds for a head.
 const patience = 30 * time.Second
 
 const configuration = `
@@ -71,20 +71,20 @@ agents:
     command: [/bin/sh, -c, "echo x >> RUNS; cat"]
 `
 
-// keyOf returns the key of a caller, or a name's that nobody has.
+// keyOf returns the key of a caller. For an unknown name the key is invalid.
 func keyOf(name string) string { return "sk-" + name + "-5f1b0c9e7d3a48261c" }
 
-// world is the hub that is attacked, with tasks of honest callers.
+// world is the hub under attack, with tasks of honest callers.
 type world struct {
 	tb   testing.TB
 	hub  *hubtest.Hub
 	grpc string
 	runs string
-	// corp is a good issuer, shop another one.
+	// corp is a trusted issuer, shop another one.
 	corp, shop *tokentest.Issuer
 	elsewhere  *elsewhere
 	client     *http.Client
-	// names are put into requests: ids of tasks, keys, tokens of pages.
+	// names maps placeholders in requests to values: ids of tasks, keys, page tokens.
 	names map[string]string
 	peers atomic.Uint32
 }
@@ -117,11 +117,11 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// secretWord stands in everything that is bob's. What an attacker could guess, such as his
-// context, has no secret in it.
+// secretWord is part of all content of bob's tasks. Values that an attacker could guess, such
+// as the context of bob's task, do not contain it.
 const secretWord = "bobsecret"
 
-// populate makes tasks of alice's and of bob's.
+// populate creates tasks of alice and of bob.
 func (w *world) populate() {
 	w.tb.Helper()
 	say := func(key, agent, context string) string {
@@ -175,7 +175,7 @@ func (w *world) populate() {
 	}
 }
 
-// file sends a large part, and returns the path where it is kept.
+// file sends a large part, and returns the path from which the hub serves it.
 func (w *world) file(caller, word string) string {
 	w.tb.Helper()
 	var got struct {
@@ -197,7 +197,7 @@ func (w *world) file(caller, word string) string {
 	return ""
 }
 
-// good makes a request that must work.
+// good sends a request that must succeed.
 func (w *world) good(caller, method, path, body string, into any) {
 	w.tb.Helper()
 	if err := w.call(caller, method, path, body, into); err != nil {
@@ -232,8 +232,8 @@ func (w *world) call(caller, method, path, body string, into any) error {
 	return nil
 }
 
-// stored is what there is in the hub, as those see it who may, and how often the agent ran.
-// That it is told is the good request after each row.
+// stored returns the content of the hub as its authorized callers see it, and the number of
+// agent runs. The good request after each row reads it.
 func (w *world) stored() string {
 	var all strings.Builder
 	for _, look := range [][2]string{
@@ -263,7 +263,7 @@ func (w *world) stored() string {
 	return all.String()
 }
 
-// deliveries are how webhooks fare, which goes on by itself.
+// deliveries matches the state of webhook deliveries, which changes by itself.
 var deliveries = regexp.MustCompile(`"(delivery|breaker|pending|failures|attempts|lastError|nextTry|lastAttempt|status|position)":("[^"]*"|[0-9]+|\{[^{}]*\}|null)`)
 
 // leaves fails the test if anything was stored since before.
@@ -274,7 +274,7 @@ func (w *world) leaves(t *testing.T, before string) {
 	}
 }
 
-// in puts the names into a text.
+// in replaces placeholders in a text by their values.
 func (w *world) in(s string) string {
 	if !strings.Contains(s, "$") {
 		return s
@@ -290,8 +290,8 @@ func (w *world) in(s string) string {
 	return strings.NewReplacer(pairs...).Replace(s)
 }
 
-// dial connects from an address of its own, where this machine has many: those who fail
-// to authenticate are slowed down by address.
+// dial connects from a new local address, if the machine has many, because failed
+// authentication is throttled by address.
 func (w *world) dial(ctx context.Context, addr string) (net.Conn, error) {
 	n := w.peers.Add(1)
 	d := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 7, byte(n>>8), byte(n))}}
@@ -302,7 +302,7 @@ func (w *world) dial(ctx context.Context, addr string) (net.Conn, error) {
 	return c, err
 }
 
-// conn is a new connection for gRPC.
+// conn returns a new connection for gRPC.
 func (w *world) conn() *grpc.ClientConn {
 	c, err := grpc.NewClient("passthrough:///"+w.grpc, grpc.WithContextDialer(w.dial),
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(32<<20)))
@@ -312,16 +312,16 @@ func (w *world) conn() *grpc.ClientConn {
 	return c
 }
 
-// indiscreet is what no answer to an attacker has in it.
+// indiscreet matches internals that no answer to an attacker may contain.
 var indiscreet = regexp.MustCompile(`goroutine \d|\.go:\d|runtime error|panic|sqlite|SQL|/tmp/|/home/|parley-data|invalid memory|0xc0`)
 
-// inside are words that only the inside of the hub knows: no error has one.
+// inside matches names of internals that no error may contain.
 var inside = regexp.MustCompile(`(?i)github\.com|/internal|httpfront|rawjson|a2ajson|strconv|json: cannot|protojson|cannot unmarshal|reflect`)
 
-// maxError is more than an error needs to say, in bytes.
+// maxError is the largest size of an error, in bytes.
 const maxError = 4 << 10
 
-// discreet fails the test if an answer says what it should not.
+// discreet fails the test if an answer contains internals or secrets.
 func (w *world) discreet(t *testing.T, a *answer) {
 	t.Helper()
 	all := append(bytes.Clone(a.head), a.body...)
@@ -343,7 +343,7 @@ func (w *world) discreet(t *testing.T, a *answer) {
 	}
 }
 
-// secrets are what nobody is told.
+// secrets returns the values that no answer and no log may contain.
 func (w *world) secrets() map[string]string {
 	all := map[string]string{"folder of the hub": w.hub.Dir(), "words of bob": secretWord}
 	for name, v := range w.names {
