@@ -8,9 +8,9 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/dialecttest"
 )
 
-// A task that was made in one dialect is read, continued, streamed, canceled, listed and
-// followed by webhooks in every other one that has the operation, and nothing happens to
-// it where a dialect has not. The log shows the table.
+// A task that was created in one dialect is read, continued, streamed, canceled, listed and
+// followed by webhooks in every other dialect that has the operation. An operation that a
+// dialect lacks must not change the task. The log shows the table.
 func TestBridges(t *testing.T) {
 	t.Parallel()
 	b := &bridge{hub: start(t)}
@@ -32,10 +32,10 @@ func TestBridges(t *testing.T) {
 	t.Logf("\n%s", &table)
 }
 
-// width is that of the column of an operation.
+// width returns the width of an operation's column.
 func width(operation string) int { return max(len(operation), len("works")) + 2 }
 
-// Each dialect gets the card of the hub in a layout that it reads.
+// Each dialect gets the card of the hub in a layout that its clients read.
 func TestBridgesOfCards(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -54,7 +54,7 @@ func TestBridgesOfCards(t *testing.T) {
 	t.Logf("\n%s", &table)
 }
 
-// Every dialect declares what it has and what it lacks.
+// Every dialect declares each operation as present or lacking.
 func TestEveryOperationIsDeclared(t *testing.T) {
 	t.Parallel()
 	for _, to := range dialecttest.All() {
@@ -72,13 +72,13 @@ func TestEveryOperationIsDeclared(t *testing.T) {
 
 type bridge struct {
 	*hub
-	// configurer makes webhooks where the dialect of the task has none.
+	// configurer creates webhooks if the dialect of the task has none.
 	configurer *dialecttest.Tongue
 	n          int
 }
 
-// cell makes a task in one dialect, performs an operation in another one, and says how
-// that went.
+// cell creates a task in one dialect, performs an operation in another one, and returns the
+// result.
 func (b *bridge) cell(from, to *dialecttest.Tongue, operation string) string {
 	b.t.Helper()
 	b.n++
@@ -112,12 +112,12 @@ func (b *bridge) cell(from, to *dialecttest.Tongue, operation string) string {
 	return result
 }
 
-// with puts names into words.
+// with replaces the placeholders in words.
 func with(w dialecttest.Words, names *strings.Replacer) dialecttest.Words {
 	return dialecttest.Words{Request: names.Replace(w.Request), Want: names.Replace(w.Want)}
 }
 
-// try sends a request and looks at the answer.
+// try sends a request and checks the answer.
 func (h *hub) try(to *dialecttest.Tongue, w dialecttest.Words, first bool) string {
 	h.t.Helper()
 	if got := h.say(to, w.Request, first); !strings.Contains(got, w.Want) {
@@ -127,7 +127,7 @@ func (h *hub) try(to *dialecttest.Tongue, w dialecttest.Words, first bool) strin
 	return "works"
 }
 
-// configure makes a webhook in the dialect of the task, if that has any.
+// configure creates a webhook in the dialect of the task, if that has webhooks.
 func (b *bridge) configure(from *dialecttest.Tongue, names *strings.Replacer) {
 	b.t.Helper()
 	w, has := from.Has["push"]
@@ -137,7 +137,7 @@ func (b *bridge) configure(from *dialecttest.Tongue, names *strings.Replacer) {
 	b.try(from, with(w, names), false)
 }
 
-// seen returns what v1.0 shows of a task and its webhooks.
+// seen returns the v1.0 view of a task and its webhooks.
 func (b *bridge) seen(names *strings.Replacer) string {
 	b.t.Helper()
 	as := b.configurer

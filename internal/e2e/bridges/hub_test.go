@@ -34,7 +34,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// ask wants to know the city before it answers.
+// ask asks for the city before it answers.
 type ask struct{}
 
 func (ask) Execute(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
@@ -79,15 +79,15 @@ func (h *hub) register(name task.Agent, x a2asrv.AgentExecutor) {
 	}
 }
 
-// services are the services of gRPC by the word that a call begins with.
+// services are the gRPC services, by the first word of a call.
 var services = map[string]protoreflect.ServiceDescriptor{
 	"CALL":  pb.File_a2av1_proto.Services().ByName("A2AService"),
 	"CALL3": pb0.File_a2a_proto.Services().ByName("A2AService"),
 }
 
-// start serves a hub until the test ends. Each client has a key of its own, and all of
-// them the same tasks. The dialect of the key is what tells PromptKit's call about a
-// task from v0.3's.
+// start serves a hub until the test ends. Each client has its own key, and all share the same
+// tasks. The dialect of the key distinguishes PromptKit's calls about a task from those of
+// v0.3.
 func start(t *testing.T) *hub {
 	t.Helper()
 	e := engine.New(engine.Config{Store: new(memstore.Store), Push: new(enginetest.Pusher), Extended: engine.ExtendedCards{Authenticated: true}, DrainTimeout: -1})
@@ -119,7 +119,7 @@ func start(t *testing.T) *hub {
 	return h
 }
 
-// serve runs what the hub is made of until the test ends.
+// serve runs the parts of the hub until the test ends.
 func (h *hub) serve(p hubtest.Parts) {
 	_, grpcAddr, _ := hubtest.Serve(h.t, p)
 	conn, err := grpc.NewClient("passthrough:///"+grpcAddr, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -135,8 +135,8 @@ func (h *hub) serve(p hubtest.Parts) {
 	})
 }
 
-// say sends a request of a client and returns the status and the answer. Of a stream that
-// goes on it returns the first event.
+// say sends a request of a client and returns the status and the answer. For a continuing
+// stream it returns the first event.
 func (h *hub) say(as *dialecttest.Tongue, request string, first bool) string {
 	h.t.Helper()
 	line, body, _ := strings.Cut(request, "\n")
@@ -165,7 +165,7 @@ func (h *hub) say(as *dialecttest.Tongue, request string, first bool) string {
 	return resp.Status + "\n" + read(h.t, resp.Body, first)
 }
 
-// read reads an answer, or the first event of one that goes on.
+// read reads an answer, or the first event of a continuing stream.
 func read(t *testing.T, r io.Reader, first bool) string {
 	t.Helper()
 	var all strings.Builder
@@ -182,7 +182,7 @@ func read(t *testing.T, r io.Reader, first bool) string {
 	}
 }
 
-// call makes a call of gRPC.
+// call makes a gRPC call.
 func call(ctx context.Context, c *grpctest.Client, as *dialecttest.Tongue, method, request string, first bool) string {
 	ctx = metadata.AppendToOutgoingContext(ctx, "x-client", as.Name, "a2a-version", as.Version)
 	var all strings.Builder

@@ -14,8 +14,8 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/dialecttest"
 )
 
-// needy asks its caller to execute a tool, in the way of PromptKit's agents, and says what
-// the caller has made of it.
+// needy asks its caller to execute a tool, as PromptKit's agents do, and returns the caller's
+// result.
 type needy struct{ ask }
 
 func (needy) Execute(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
@@ -37,15 +37,15 @@ func (needy) Execute(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2
 	}
 }
 
-// toolResults are what a caller answers: with the result, or with a refusal.
+// toolResults are the answers of a caller: a result and a refusal.
 var toolResults = []string{
 	`{"tool_call_id":"call-1","tool_result":{"n":1.5,"text":"hello"}}`,
 	`{"reason":"it is private","rejected":true,"tool_call_id":"call-1"}`,
 }
 
-// A caller of each dialect can execute a tool for an agent: the call and its result go
-// through as they are, in whatever dialect either of them is said. A RockBot job has no
-// metadata at its parts.
+// A caller of each dialect can execute a tool for an agent: the call and its result pass
+// through unchanged, in every combination of dialects. A RockBot job has no metadata at its
+// parts.
 func TestClientTools(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -67,7 +67,7 @@ func TestClientTools(t *testing.T) {
 	}
 }
 
-// clientTool lets a caller begin a task in one dialect, and answer in another.
+// clientTool makes a caller begin a task in one dialect, and answer in another.
 func (h *hub) clientTool(from, to *dialecttest.Tongue, talk, result string) {
 	h.t.Helper()
 	ask := strings.NewReplacer("$CTX", talk, `"tenant":"ask"`, `"tenant":"ask-tool"`, "a2a/ask", "a2a/ask-tool", `"skill":"ask"`, `"skill":"ask-tool"`)
@@ -86,7 +86,7 @@ func (h *hub) clientTool(from, to *dialecttest.Tongue, talk, result string) {
 	)
 	request := answer.Replace(to.Has["next"].Request)
 	if to.Name == "promptkit" {
-		request = strings.Replace(request, `"text":"",`, "", 1) // it may be metadata alone
+		request = strings.Replace(request, `"text":"",`, "", 1) // the part may be metadata alone
 	}
 	quoted, err := json.Marshal("got " + result)
 	if err != nil {

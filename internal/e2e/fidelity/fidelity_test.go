@@ -27,10 +27,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// extension is declared by the agent, and its contents are its own.
+// extension is declared by the agent, and its contents are free.
 const extension = "https://example.com/ext/geo/v1"
 
-// content is the members of a message that must come back as they are.
+// content is the members of a message that the hub must return unchanged.
 const content = `"messageId":"m1","role":"ROLE_USER",` +
 	`"parts":[{"text":"here","metadata":{"n":9007199254740993},"xPart":{"a":[1.10,-0,1e400]}},` +
 	`{"data":{"id":18446744073709551615,"small":0.1000000000000000055511151231257827,"nested":{"deep":[9223372036854775807]}}}],` +
@@ -38,7 +38,7 @@ const content = `"messageId":"m1","role":"ROLE_USER",` +
 	`"extensions":["` + extension + `","urn:unknown"],` +
 	`"xUnknown":{"big":123456789012345678901234567890,"list":[null,true,{"":""}]}`
 
-// listener completes each task, and tells what message it was given.
+// listener completes each task, and sends the message that it received to heard.
 type listener struct{ heard chan []byte }
 
 func (x listener) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
@@ -54,7 +54,7 @@ func (x listener) Cancel(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq
 	}
 }
 
-// hub is a hub that can be started again on what it has stored.
+// hub is a hub that can be restarted on its stored tasks.
 type hub struct {
 	t     *testing.T
 	open  func() task.Store
@@ -103,7 +103,7 @@ func (h *hub) start() {
 	}
 }
 
-// stores opens each kind of store, again and again with the same tasks.
+// stores returns functions that open each kind of store; repeated calls open the same tasks.
 func stores(t *testing.T) map[string]func() task.Store {
 	memory := new(memstore.Store)
 	path := t.TempDir() + "/tasks.db"
@@ -154,7 +154,7 @@ func (h *hub) call(method, path, body string) string {
 	return string(b)
 }
 
-// exact is JSON whose numbers are compared by their digits.
+// exact decodes JSON with numbers that are compared by their digits.
 func exact(t *testing.T, s string) map[string]any {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(s))
@@ -166,8 +166,7 @@ func exact(t *testing.T, s string) map[string]any {
 	return v
 }
 
-// find returns the message m1 in v, wherever it stands, without the ids that the hub
-// adds.
+// find returns the message m1 anywhere in v, without the ids that the hub adds.
 func find(v any) map[string]any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -191,7 +190,7 @@ func find(v any) map[string]any {
 	return nil
 }
 
-// check compares the message in got with what was sent.
+// check compares the message in got with the sent one.
 func (h *hub) check(what, got string) {
 	h.t.Helper()
 	if diff := cmp.Diff(exact(h.t, "{"+content+"}"), find(exact(h.t, got))); diff != "" {

@@ -13,12 +13,12 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// relayed is an artifact that an executor passes on, with what nobody here knows.
+// relayed is an artifact with unknown members that an executor passes on.
 const relayed = `{"artifactId":"r1","name":"n","parts":[{"data":{"id":18446744073709551615,"f":1.10},"xPart":[1e400]},` +
 	`{"text":"t","metadata":{"n":9007199254740993}}],"metadata":{"seq":-9223372036854775808},"xArtifact":{"big":123456789012345678901234567890}}`
 
-// relay passes the message that it was given on as the message of its status, and an
-// artifact, as they came from elsewhere.
+// relay passes on its message as the message of its status, and the artifact relayed, both as
+// raw JSON.
 type relay struct{ listener }
 
 func (relay) Execute(context.Context, *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
@@ -30,7 +30,7 @@ func (relay) Execute(context.Context, *a2asrv.ExecutorContext) iter.Seq2[a2a.Eve
 	}
 }
 
-// search returns the first object in v for which is says yes.
+// search returns the first object in v for which is returns true.
 func search(v any, is func(map[string]any) bool) map[string]any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -52,7 +52,7 @@ func search(v any, is func(map[string]any) bool) map[string]any {
 	return nil
 }
 
-// checkRelayed looks for what the agent has passed on.
+// checkRelayed checks the data that the agent has passed on.
 func (h *hub) checkRelayed(what, got string) {
 	h.t.Helper()
 	var all []any

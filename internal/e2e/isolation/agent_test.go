@@ -60,8 +60,8 @@ func told(ec *a2asrv.ExecutorContext, s a2a.TaskState, mark, name string) a2a.Ev
 	return e
 }
 
-// agentMarks are the names of the marks that vault leaves in a task that has ended or
-// waits. Those of a status that was followed by another one are in the history.
+// agentMarks are the names of the marks that vault leaves in a task that has ended or waits.
+// Marks of a replaced status are in the history.
 var agentMarks = []string{
 	"final", "finalid", "finalkey", "finalvalue",
 	"artifactid", "artifactname", "artifactdescription", "artifactextension", "artifactkey", "artifactvalue",
@@ -88,10 +88,10 @@ func artifact(ec *a2asrv.ExecutorContext, mark string) a2a.Event {
 	return e
 }
 
-// rawText is the base64 text of rawMark, which JSON shows.
+// rawText is the base64 text of rawMark, as shown in JSON.
 func rawText(mark string) string { return mark + "0raw0" }
 
-// rawMark is bytes whose base64 text has the mark in it.
+// rawMark returns bytes whose base64 text contains the mark.
 func rawMark(mark string) []byte {
 	b, err := base64.StdEncoding.DecodeString(rawText(mark))
 	if err != nil {

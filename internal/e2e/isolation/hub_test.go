@@ -24,11 +24,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(hubtest.M{M: m}) }
 
-// patience is how long anything may take that should take no time.
+// patience is the time limit for operations that should return immediately.
 const patience = time.Minute
 
-// keeper is a pusher that delivers nothing. It keeps secrets as they are, so that
-// they can be told from others.
+// keeper is a pusher that delivers nothing. It keeps secrets in clear text, so that the tests
+// can find them.
 type keeper struct{}
 
 func (keeper) Prepare(c *task.HookRequest) (*task.Hook, error) {
@@ -45,9 +45,9 @@ func (keeper) Redeliver(context.Context, task.HookRef) (task.Hooked, error) {
 	return task.Hooked{}, task.ErrNotFound
 }
 
-// caller is a principal with a key, and the connections that it calls over.
+// caller is a principal with a key and its connections.
 type caller struct {
-	// mark is in everything that is the caller's.
+	// mark is part of all data of the caller.
 	mark  string
 	owner task.Owner
 	key   string
@@ -56,7 +56,7 @@ type caller struct {
 	grpc  *grpc.ClientConn
 }
 
-// tap keeps all bytes that were read from connections.
+// tap records all bytes that were read from connections.
 type tap struct {
 	mu  sync.Mutex
 	got []byte
@@ -70,7 +70,7 @@ func (p *tap) dial(ctx context.Context, addr string) (net.Conn, error) {
 	return tapped{c, p}, nil
 }
 
-// bytes returns a copy of what was read.
+// bytes returns a copy of the recorded bytes.
 func (p *tap) bytes() []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -162,7 +162,7 @@ func (c *caller) apiKey(t *testing.T) auth.Key {
 	return *k
 }
 
-// connect makes the clients of c. Nothing is compressed on the way to the tap.
+// connect creates the clients of c, without compression, so that the tap records clear text.
 func (c *caller) connect(t *testing.T, grpcAddr string) {
 	t.Helper()
 	c.http = &http.Client{Timeout: patience, Transport: &http.Transport{

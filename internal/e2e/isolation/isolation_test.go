@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// secret is the message of a task in which everything is marked. MARK, COMMAND and
-// MEMBERS are replaced.
+// secret is the message of a task in which every value is marked. MARK, COMMAND and MEMBERS are
+// replaced.
 const secret = `{"message":{"messageId":"MARK-messageid","role":"ROLE_USER",MEMBERS
 	"extensions":["https://example.org/MARK-messageextension"],"referenceTaskIds":["MARK-reference"],
 	"metadata":{"MARK-messagekey":"MARK-messagevalue"},"parts":[
@@ -26,7 +26,7 @@ const secret = `{"message":{"messageId":"MARK-messageid","role":"ROLE_USER",MEMB
 	"configuration":{"returnImmediately":NOW,"taskPushNotificationConfig":{"id":"MARK-config","url":"https://example.org/MARK-hook",
 	"token":"MARK-token","authentication":{"scheme":"Bearer","credentials":"MARK-credentials"}}}}`
 
-// callerMarks are the names of the marks that the message leaves in its task, beside
+// callerMarks are the names of the marks that the message leaves in its task, in addition to
 // those of its webhook.
 var callerMarks = []string{
 	"messageid", "messageextension", "reference", "messagekey", "messagevalue",
@@ -38,12 +38,12 @@ func (c *caller) secret(command, members string) string {
 		"\n", "", "\t", "").Replace(secret)
 }
 
-// guess is what a caller puts into a call.
+// guess is the set of ids that a caller puts into a call.
 type guess struct {
 	task, config, context string
-	// token is of a list of tasks, pushToken of one of webhooks.
+	// token is a page token of a task list, pushToken of a webhook list.
 	token, pushToken string
-	// own is a task that is the caller's own.
+	// own is a task of the caller itself.
 	own string
 }
 
@@ -61,7 +61,7 @@ func (g *guess) in(params string) string {
 	return params
 }
 
-// wrong returns a guess of what does not exist, as long as g.
+// wrong returns a guess of ids that do not exist, with the same lengths as in g.
 func wrong(g *guess) *guess {
 	w := &guess{
 		task: uuid.Must(uuid.NewV7()).String(), config: "other-config", context: "other-context", own: g.own,
@@ -71,13 +71,13 @@ func wrong(g *guess) *guess {
 	return w
 }
 
-// knownConfig and knownContext are what bob knows of ann's; they have no mark.
+// knownConfig and knownContext are ids of ann that bob knows; they have no mark.
 const (
 	knownConfig  = "known-config"
 	knownContext = "known-context"
 )
 
-// victim makes ann a task in a state, with webhooks, and returns what bob guesses.
+// victim creates a task of ann in a state, with webhooks, and returns bob's guess for it.
 func (h *hub) victim(command, context string) *guess {
 	h.t.Helper()
 	rpc := &bindings[0]
@@ -93,7 +93,7 @@ func (h *hub) victim(command, context string) *guess {
 	return g
 }
 
-// victims are ann's tasks, of every kind, with a token of her list.
+// victims creates tasks of ann, of every kind, with a token of their list.
 func (h *hub) victims() []*guess {
 	h.t.Helper()
 	var all []*guess
@@ -109,15 +109,15 @@ func (h *hub) victims() []*guess {
 	return all
 }
 
-// probe is something to try with a guess.
+// probe is a call to make with a guess.
 type probe struct {
 	name string
 	call
-	// makes says that the call makes something of the caller's own, whatever is
-	// guessed. So its answer has new ids and times.
+	// makes is set if the call creates an object of the caller, with any guess. Its answer then
+	// has new ids and times.
 	makes bool
-	// claims says that HTTP+JSON lets callers choose the id of a new task, which is
-	// then their own.
+	// claims is set if callers of HTTP+JSON may choose the id of a new task, which then belongs
+	// to them.
 	claims bool
 }
 
@@ -137,7 +137,7 @@ func claiming(p probe) probe {
 	return p
 }
 
-// say returns a message of bob's with further members.
+// say returns a message from bob with further members.
 func say(members string) string {
 	return `{"message":{"messageId":"m1","role":"ROLE_USER",` + members + `"parts":[{"text":"done bobmark-text"}]}}`
 }
@@ -189,8 +189,8 @@ var probes = []probe{
 	making(try("send with reference", "SendMessage", say(`"referenceTaskIds":["$task"],`))),
 }
 
-// TestForeignIsAsMissing makes every call with what is ann's and with what does not
-// exist, as bob.
+// TestForeignIsAsMissing makes every call as bob, with ann's ids and with ids that do not
+// exist.
 func TestForeignIsAsMissing(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
 		victims := h.victims()
@@ -200,7 +200,7 @@ func TestForeignIsAsMissing(t *testing.T) {
 			t.Error("ann does not see the context of her tasks")
 		}
 		h.operatorsView(t, victims[0])
-		// What makes something comes last: lists would show it.
+		// Calls that create objects come last, because lists would show these.
 		for _, makes := range []bool{false, true} {
 			for _, b := range bindings {
 				for _, g := range victims {
@@ -215,8 +215,8 @@ func TestForeignIsAsMissing(t *testing.T) {
 	})
 }
 
-// operatorsView has bob look at what is beside the protocol: there are his one task,
-// the agents, and nothing that is an administrator's.
+// operatorsView checks bob's view of the API beside the protocol: his own task and the agents,
+// but no data of an administrator.
 func (h *hub) operatorsView(t *testing.T, g *guess) {
 	t.Helper()
 	for path, want := range map[string]string{
@@ -250,7 +250,7 @@ func (h *hub) compareAll(t *testing.T, b *binding, makes bool, g *guess) {
 	h.store.take()
 	for _, p := range probes {
 		if p.makes != makes || p.claims && b.name == "HTTP+JSON" || !b.has(&p.call) {
-			continue // TestClaimedID has a look at ids that are claimed
+			continue // TestClaimedID covers claimed ids
 		}
 		h.compare(t, b, &p, g)
 	}
@@ -277,7 +277,7 @@ func (h *hub) compare(t *testing.T, b *binding, p *probe, g *guess) {
 		t.Errorf("%s: the foreign is told from the missing (-missing +foreign):\n%s", name, diff)
 	}
 	if p.makes {
-		return // runs go on beside the answer
+		return // runs continue after the answer
 	}
 	if diff := cmp.Diff(asked[1], asked[0]); diff != "" {
 		t.Errorf("%s: the store is asked for other things (-missing +foreign):\n%s", name, diff)
@@ -287,7 +287,7 @@ func (h *hub) compare(t *testing.T, b *binding, p *probe, g *guess) {
 	}
 }
 
-// wantUnmarked wants nothing of ann's in an answer to bob.
+// wantUnmarked checks that an answer to bob contains no data of ann.
 func (h *hub) wantUnmarked(t *testing.T, name string, a answer) {
 	t.Helper()
 	all := slices.Concat([]byte(a.String()), a.body)
@@ -296,7 +296,7 @@ func (h *hub) wantUnmarked(t *testing.T, name string, a answer) {
 	}
 }
 
-// wantSilence wants nothing of ann's in all that ever came to bob.
+// wantSilence checks that no byte ever sent to bob contains data of ann.
 func (h *hub) wantSilence(t *testing.T) {
 	t.Helper()
 	if where := marked(h.bob.tap.bytes(), h.ann.mark); where != "" {
@@ -307,7 +307,7 @@ func (h *hub) wantSilence(t *testing.T) {
 	}
 }
 
-// marked returns the surroundings of a mark, in whatever form, or nothing.
+// marked returns the text around a mark, in any encoding, or "".
 func marked(b []byte, mark string) string {
 	lower := bytes.ToLower(b)
 	for _, form := range [][]byte{[]byte(mark), rawMark(mark), inBase64(mark, 0), inBase64(mark, 1), inBase64(mark, 2)} {
@@ -322,13 +322,13 @@ func marked(b []byte, mark string) string {
 	return ""
 }
 
-// inBase64 returns what base64 always makes of a mark behind so many other bytes.
+// inBase64 returns the invariant part of a mark's base64 text after the given number of bytes.
 func inBase64(mark string, before int) []byte {
 	text := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("\x00", before) + mark))
 	return []byte(text[(before*8+5)/6 : len(text)-1])
 }
 
-// seenByAnn is all that ann can see of her tasks, over every binding.
+// seenByAnn returns ann's view of her tasks over every binding.
 func (h *hub) seenByAnn(victims []*guess) string {
 	h.t.Helper()
 	var all strings.Builder
@@ -348,8 +348,8 @@ func (h *hub) seenByAnn(victims []*guess) string {
 	return all.String()
 }
 
-// wantMarks wants every mark in what came to ann, so that there is something to
-// leak, and no secret of a webhook, which is not even told to its owner.
+// wantMarks checks that ann received every mark, so that there is data to leak, and no secret
+// of a webhook, which even its owner must not receive.
 func (h *hub) wantMarks(t *testing.T) {
 	t.Helper()
 	seen := string(h.ann.tap.bytes())
@@ -370,8 +370,8 @@ func (h *hub) wantMarks(t *testing.T) {
 	}
 }
 
-// TestSameID lets both callers choose the same ids, where callers may choose. Each
-// has a task of its own then.
+// TestSameID makes both callers choose the same ids where callers may choose. Each then has a
+// task of its own.
 func TestSameID(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
 		rest := &bindings[1]
@@ -393,7 +393,7 @@ func TestSameID(t *testing.T) {
 	})
 }
 
-// twins makes both callers do everything with tasks of the same id.
+// twins makes both callers perform all operations on tasks with the same id.
 func (h *hub) twins(t *testing.T, g *guess, command string) {
 	t.Helper()
 	hook := func(c *caller) string {
@@ -427,7 +427,7 @@ func (h *hub) twins(t *testing.T, g *guess, command string) {
 	h.endTwin(t, g, command)
 }
 
-// endTwin takes bob's task to its end. Ann's stays as it is.
+// endTwin ends bob's task. Ann's task must stay unchanged.
 func (h *hub) endTwin(t *testing.T, g *guess, command string) {
 	t.Helper()
 	before := h.seenByAnn([]*guess{g})
@@ -450,8 +450,8 @@ func (h *hub) endTwin(t *testing.T, g *guess, command string) {
 	}
 }
 
-// TestClaimedID lets bob choose ids on the surface that allows it: one that is ann's
-// and one that nobody has. He cannot tell them apart.
+// TestClaimedID makes bob choose ids on the surface that allows it: one of ann's and an unused
+// one. Bob must not be able to distinguish them.
 func TestClaimedID(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
 		victims := h.victims()

@@ -15,7 +15,7 @@ func (b *binding) has(r *call) bool {
 	return b.name != overLegacyGRPC || r.method != "ListTasks" && !strings.Contains(r.params, `{"taskPushNotificationConfig":{"taskId"`)
 }
 
-// The names of v0.3 for methods that it calls otherwise.
+// legacyMethods maps methods to their different names in v0.3.
 var legacyMethods = map[string]string{
 	"SubscribeToTask":                 "TaskSubscription",
 	"ListTaskPushNotificationConfigs": "ListTaskPushNotificationConfig",
@@ -104,7 +104,7 @@ func legacySend(p object) object {
 func legacyPart(part object) object {
 	file := object{"name": part["filename"], "mimeType": part["mediaType"]}
 	switch {
-	case part["raw"] != nil: // bytes hold base64 in v0.3
+	case part["raw"] != nil: // bytes contain base64 in v0.3
 		file["fileWithBytes"] = base64.StdEncoding.EncodeToString([]byte(part["raw"].(string)))
 		return object{"file": file}
 	case part["url"] != nil:

@@ -27,26 +27,25 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/tokentest"
 )
 
-// The people of the matrix: ann and amy belong to one organisation, bob to another one, and
-// cat to none.
+// people are the callers of the matrix: ann and amy belong to one organisation, bob to another
+// one, and cat to none.
 var people = map[string]string{"ann": "acme", "amy": "acme", "bob": "globex", "cat": ""}
 
-// profiles are the dialects that keys can be for, as their callers have no other way to say
-// it.
+// profiles are the dialects of keys, for callers that have no other way to state theirs.
 var profiles = []string{"v1.0", "v0.3", "promptkit", "rockbot"}
 
-// scheme is a way to say who calls.
+// scheme is a way to authenticate.
 type scheme struct {
 	name string
-	// header returns the name and the value of what says it; nil if the connection does, by
-	// a certificate.
+	// header returns the name and the value of the authenticating header; nil if the connection
+	// authenticates with a certificate.
 	header func(m *matrix, who, profile string) (name, value string)
 }
 
-// mute reports whether the scheme cannot say the dialect of its caller.
+// mute reports whether the scheme cannot state the dialect of its caller.
 func (s *scheme) mute() bool { return s.header == nil || s.name == "token" }
 
-// headers returns what a request has of the scheme.
+// headers returns the headers of a request for the scheme.
 func (s *scheme) headers(m *matrix, who, profile string) []string {
 	if s.header == nil {
 		return nil
@@ -55,7 +54,7 @@ func (s *scheme) headers(m *matrix, who, profile string) []string {
 	return []string{name, value}
 }
 
-// schemes are all of them.
+// schemes are all authentication schemes.
 var schemes = []scheme{
 	{"API key", func(_ *matrix, who, profile string) (string, string) { return "X-Api-Key", keyOf(who, profile) }},
 	{"bearer", func(_ *matrix, who, profile string) (string, string) {
@@ -67,13 +66,13 @@ var schemes = []scheme{
 	{"certificate", nil},
 }
 
-// client is the connections of somebody.
+// client is the set of connections of a caller.
 type client struct {
 	http *http.Client
 	grpc map[string]*grpctest.Client
 }
 
-// client returns the connections of a caller: with a certificate, or those of all.
+// client returns the connections of a caller with a certificate, or otherwise the shared ones.
 func (m *matrix) client(s *scheme, who string) *client {
 	if s.header == nil {
 		return m.clients[who]
@@ -83,19 +82,20 @@ func (m *matrix) client(s *scheme, who string) *client {
 
 func keyOf(who, profile string) string { return "sk-" + who + "-" + profile + "-00000000" }
 
-// matrix is the command as it is run, with ann's things in it.
+// matrix is the running command with ann's data.
 type matrix struct {
 	t      *testing.T
 	hub    *hubtest.Hub
 	issuer *tokentest.Issuer
 	url    string
-	// clients are the connections of each who has a certificate, and those of all others.
+	// clients are the connections of each caller with a certificate, and the shared ones of all
+	// others.
 	clients map[string]*client
-	// things are what is ann's: ids of tasks and of what belongs to them.
+	// things are ann's ids: of tasks and of their parts.
 	things things
 }
 
-// things are what a caller guesses, by the words of requests.
+// things are the guessed values, by placeholder in requests.
 type things map[string]string
 
 func (g things) in(request string) string {
@@ -105,7 +105,7 @@ func (g things) in(request string) string {
 	return request
 }
 
-// out puts the words back, so that the answers to two guesses can be compared.
+// out replaces values by placeholders, so that the answers to two guesses can be compared.
 func (g things) out(s string) string {
 	for name, v := range g {
 		s = strings.ReplaceAll(s, v, name)
@@ -113,13 +113,13 @@ func (g things) out(s string) string {
 	return s
 }
 
-// missing are things that do not exist, of the same form and length.
+// missing are ids that do not exist, of the same form and length.
 var missing = things{
 	"$ID": "01a20333-0000-7000-8000-000000000000", "$CTX": "context-of-tim", "$CONFIG": "hook-of-tim",
 	"$NOTE": "plans/of-tim", "$ITEM": "aaaaaaaaaaaaaaaa", "$SESSION": "session-of-tim", "$NEW": "new-id-2", "$DIGEST": strings.Repeat("0", 64),
 }
 
-// startMatrix starts the hub, and makes ann's things.
+// startMatrix starts the hub, and creates ann's data.
 func startMatrix(t *testing.T) *matrix {
 	t.Helper()
 	grpcAddr := hubtest.Addr(t)
@@ -149,7 +149,7 @@ func startMatrix(t *testing.T) *matrix {
 	return m
 }
 
-// connect makes connections.
+// connect creates connections.
 func (m *matrix) connect(grpcAddr string, config *tls.Config) *client {
 	m.t.Helper()
 	conn, err := grpc.NewClient("passthrough:///"+grpcAddr, grpc.WithTransportCredentials(credentials.NewTLS(config)))
@@ -170,8 +170,8 @@ func (m *matrix) connect(grpcAddr string, config *tls.Config) *client {
 	return c
 }
 
-// configuration is that of the hub. The agent asks back without a word: how its words come
-// in pieces would be another way each time.
+// configuration returns the configuration of the hub. The agent asks a question without text,
+// because the chunks of a text would differ from run to run.
 func (m *matrix) configuration(grpcAddr string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `
@@ -206,10 +206,10 @@ auth:
 	return b.String()
 }
 
-// annsWord stands in all that ann says.
+// annsWord is part of all texts of ann.
 const annsWord = "annmark"
 
-// populate makes ann's task, which waits, with a webhook, a note, a question and a session.
+// populate creates ann's task, which waits, with a webhook, a note, a question and a session.
 func (m *matrix) populate() {
 	m.t.Helper()
 	as := schemes[0]
@@ -246,13 +246,14 @@ func firstMatch(t *testing.T, s, expr string) string {
 }
 
 // TestForeignInEveryDialect makes every request of every dialect, over every path of a tenant
-// and with every scheme, with what is ann's and with what does not exist. Who is of another
-// organisation, or of none, is told the same; who is of ann's is shown it.
+// and with every scheme, with ann's ids and with ids that do not exist. A caller of another
+// organisation, or of none, gets the same answer for both. A caller of ann's organisation gets
+// ann's data.
 func TestForeignInEveryDialect(t *testing.T) {
 	t.Parallel()
 	m := startMatrix(t)
 	before := m.seen()
-	// What makes something comes last: lists would show it.
+	// Requests that create objects come last, because lists would show these.
 	m.everybody(t, "guesses", false)
 	m.everybody(t, "claims", true)
 	if after := m.seen(); after != before {
@@ -267,7 +268,7 @@ func TestForeignInEveryDialect(t *testing.T) {
 	m.t = t
 }
 
-// everybody makes the requests that make something, or the others, as each stranger.
+// everybody makes the requests that create objects, or the others, as each stranger.
 func (m *matrix) everybody(t *testing.T, phase string, makes bool) {
 	t.Helper()
 	for _, s := range schemes {
@@ -281,7 +282,7 @@ func (m *matrix) everybody(t *testing.T, phase string, makes bool) {
 	m.t = t
 }
 
-// seen is all that ann can see.
+// seen returns ann's view of all her data.
 func (m *matrix) seen() string {
 	m.t.Helper()
 	var all strings.Builder
@@ -299,7 +300,7 @@ func (m *matrix) seen() string {
 	return all.String()
 }
 
-// guess makes every request twice, as somebody who has nothing to do with ann.
+// guess makes every request twice, as a caller that is unrelated to ann.
 func (m *matrix) guess(s *scheme, who string, makes bool) {
 	m.t.Helper()
 	tried := 0
@@ -326,12 +327,12 @@ func (m *matrix) guess(s *scheme, who string, makes bool) {
 	m.t.Logf("%d requests", 2*tried)
 }
 
-// share makes the requests that read, as somebody of ann's organisation.
+// share makes the reading requests as a caller of ann's organisation.
 func (m *matrix) share(s *scheme) {
 	m.t.Helper()
 	for _, r := range requests() {
 		if !r.reads || s.mute() && r.profile == "rockbot" {
-			continue // it does not say what dialect its caller speaks
+			continue // it does not state the dialect of its caller
 		}
 		a := m.ask(s, "amy", r.profile, m.things.in(r.text), r.header...)
 		if !strings.HasPrefix(a, "200 OK") || !anns.MatchString(a) {
@@ -340,16 +341,16 @@ func (m *matrix) share(s *scheme) {
 	}
 }
 
-// anns is what somebody sees who is shown a thing of ann's.
+// anns matches the data of ann in an answer.
 var anns = regexp.MustCompile(annsWord + `|"(id|name)": ?"[^"]*hook-of-ann"|"context(_i|I)d":"context-of-ann"`)
 
 var madeAnew = regexp.MustCompile(`run-[a-z2-7]{32}|chatcmpl-[A-Za-z0-9_-]+|[A-Z2-7]{26}|"(created|timestamp)":\d+|\d{4}-\d\d-\d\dT[0-9:.]+Z`)
 
-// sessions are the names of sessions and streams of MCP.
+// sessions matches the names of MCP sessions and streams.
 var sessions = regexp.MustCompile(`Mcp-Session-Id: \S+\n|id: [A-Z2-7]{26}_\d+\n`)
 
-// settled is an answer without what is another one each time. If something was made, it has
-// ids and times of its own.
+// settled returns an answer without values that differ from run to run. If made is set, ids and
+// times are among them.
 func settled(a string, made bool) string {
 	a = sessions.ReplaceAllString(a, "")
 	if made {
@@ -363,15 +364,15 @@ func settled(a string, made bool) string {
 type attempt struct {
 	name, text, profile string
 	header              []string
-	// makes says that it makes something of the caller's own, whatever is guessed; empty that
-	// nothing is found where nothing is the caller's.
+	// makes is set if the request creates an object of the caller, with any guess; empty if the
+	// answer for a caller without such objects is an empty one.
 	makes, empty bool
-	// reads says that who may see it is shown something of ann's.
+	// reads is set if an authorized caller gets data of ann.
 	reads bool
 }
 
-// requests are what is tried: the operations of every dialect, over each path that leads to
-// an agent, and those of every other surface.
+// requests are all requests of the matrix: the operations of every dialect, over each path that
+// leads to an agent, and those of every other surface.
 func requests() []attempt {
 	var all []attempt
 	for _, to := range dialecttest.All() {
@@ -414,7 +415,7 @@ func versionOf(to *dialecttest.Tongue) []string {
 }
 
 // overPaths returns a request over every path of a tenant: its own, that of the default agent,
-// and that of an agent whose task it is not.
+// and that of an agent that does not have the task.
 func overPaths(request string) []string {
 	all := []string{request}
 	for _, swap := range [][2]string{

@@ -14,8 +14,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// spy writes down what it is asked for by callers: by owner, or by key. The work of
-// the hub itself is left out.
+// spy records the calls for callers: by owner, or by key. It ignores the work of the hub
+// itself.
 type spy struct {
 	task.Store
 
@@ -43,7 +43,7 @@ func newSpy(t *testing.T, kind string) *spy {
 	return s
 }
 
-// take returns what was asked since the last call.
+// take returns the calls since the last take.
 func (s *spy) take() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +119,7 @@ func (s *spy) DropHook(ctx context.Context, ref task.HookRef) error {
 	return s.Store.DropHook(ctx, ref)
 }
 
-// of returns what was asked about an owner.
+// of returns the calls about an owner.
 func of(owner task.Owner, asked []string) []string {
 	suffix := fmt.Sprintf(" of %s", owner)
 	return slices.DeleteFunc(slices.Clone(asked), func(s string) bool {

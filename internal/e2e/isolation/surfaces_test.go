@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/grpctest"
 )
 
-// otherSurfaces are what can be asked beside A2A: chat completions, AG-UI, MCP and the API.
+// otherSurfaces are the requests outside A2A: chat completions, AG-UI, MCP and the API.
 func otherSurfaces() []attempt {
 	chat := func(name, members string) attempt {
 		return attempt{name: "chat: " + name, text: "POST /v1/chat/completions\n" + `{"model":"ask","messages":[{"role":"user","content":"x"}],` + members + `}`}
@@ -76,7 +76,7 @@ func api() []attempt {
 	}
 }
 
-// TestEventsOfOthers has somebody follow notes and questions while ann makes some.
+// TestEventsOfOthers makes another caller follow notes and questions while ann creates some.
 func TestEventsOfOthers(t *testing.T) {
 	t.Parallel()
 	m := startMatrix(t)
@@ -107,7 +107,7 @@ func TestEventsOfOthers(t *testing.T) {
 	m.t = t
 }
 
-// follow reads a stream of events until it says what do makes it say.
+// follow reads a stream of events until the text until comes, which do provokes.
 func (m *matrix) follow(s *scheme, who, path string, do func(), until string) string {
 	m.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -160,8 +160,8 @@ func tool(name, args string) string {
 	return mcp("tools/call", `{"name":"`+name+`","arguments":`+args+`}`)
 }
 
-// ask sends a request with a scheme, and returns status, headers and body. Of a stream that
-// goes on it returns what comes first.
+// ask sends a request with a scheme, and returns status, headers and body. For a continuing
+// stream it returns the beginning.
 func (m *matrix) ask(s *scheme, who, profile, request string, headers ...string) string {
 	m.t.Helper()
 	line, body, _ := strings.Cut(request, "\n")
@@ -188,7 +188,8 @@ type sender struct {
 	headers []string
 }
 
-// inSession begins a session of MCP, for the requests that follow, and returns what ends it.
+// inSession begins an MCP session for the following requests, and returns a function that ends
+// it.
 func (h *sender) inSession(ctx context.Context) func() {
 	h.t.Helper()
 	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
@@ -221,8 +222,8 @@ func (h *sender) send(ctx context.Context, method, path, body string) string {
 	return resp.Status + "\n" + strings.Join(metaLines(resp.Header), "\n") + "\n" + readAll(h.t, resp.Body, path+body)
 }
 
-// enough reports whether what came of a request is all that is awaited, where a stream goes
-// on: something and then silence, or silence where there need not be anything.
+// enough reports whether the expected part of a continuing stream has arrived: data and then
+// silence, or silence alone where no data is required.
 func enough(request, read string) bool {
 	switch silent := strings.HasPrefix(read, ":") || strings.Contains(read, "\n\n:"); {
 	case strings.Contains(request, "/events"):
@@ -235,7 +236,7 @@ func enough(request, read string) bool {
 
 var silence = regexp.MustCompile(`(?m)^:.*\n\n?`)
 
-// readAll reads an answer to its end, or until it is enough.
+// readAll reads an answer to its end, or until enough returns true.
 func readAll(t *testing.T, r io.Reader, request string) string {
 	t.Helper()
 	var all strings.Builder
@@ -252,7 +253,7 @@ func readAll(t *testing.T, r io.Reader, request string) string {
 	}
 }
 
-// callJSON makes a call of gRPC. Of a stream that goes on it returns the first message.
+// callJSON makes a gRPC call. For a continuing stream it returns the first message.
 func callJSON(ctx context.Context, c *grpctest.Client, method, request string, headers []string) string {
 	for i := 0; i+1 < len(headers); i += 2 {
 		ctx = metadata.AppendToOutgoingContext(ctx, headers[i], headers[i+1])

@@ -25,23 +25,23 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
-// call is an operation of the protocol with the params of JSON-RPC, which every
-// binding is called with.
+// call is an operation of the protocol with its JSON-RPC params, which are converted for every
+// other binding.
 type call struct {
 	method, params string
-	// lastEventID resumes a stream; empty for none.
+	// lastEventID resumes a stream; "" does not.
 	lastEventID string
 }
 
-// answer is all that a caller is told.
+// answer contains everything that a caller receives.
 type answer struct {
 	// code is the status of HTTP or of gRPC.
 	code string
 	// meta are headers and trailers in order, without the date.
 	meta []string
-	// body is as it came; messages of a gRPC stream stand behind one another.
+	// body is the unchanged body; messages of a gRPC stream are concatenated.
 	body []byte
-	// ordered is the body of gRPC with its maps in order; nil for HTTP.
+	// ordered is the body of gRPC with sorted maps; nil for HTTP.
 	ordered []byte
 	// read is the body as text.
 	read string
@@ -51,7 +51,7 @@ func (a answer) String() string {
 	return fmt.Sprintf("%s\n%s\n\n%s", a.code, strings.Join(a.meta, "\n"), a.read)
 }
 
-// ok reports whether the call worked.
+// ok reports whether the call succeeded.
 func (a answer) ok() bool {
 	return (a.code == "200" || a.code == "204" || a.code == "OK") && !strings.Contains(a.read, `"error":{`)
 }
@@ -74,7 +74,7 @@ func (h *hub) rpc(c *caller, r call) answer {
 	return h.web(c, http.MethodPost, "/a2a", body, r.lastEventID)
 }
 
-// rest makes a call of HTTP+JSON: what is not in the path is in the body or the query.
+// rest makes an HTTP+JSON call; params that are not in the path are in the body or the query.
 func (h *hub) rest(c *caller, r call) answer {
 	h.t.Helper()
 	params := map[string]any{}
@@ -162,7 +162,7 @@ func (h *hub) web(c *caller, method, path, body, lastEventID string) answer {
 	return answer{code: fmt.Sprint(resp.StatusCode), meta: metaLines(resp.Header, resp.Trailer), body: b, read: string(b)}
 }
 
-// metaLines returns headers in an order of their own.
+// metaLines returns headers in sorted order.
 func metaLines(headers ...map[string][]string) []string {
 	var lines []string
 	for _, h := range headers {
@@ -173,7 +173,7 @@ func metaLines(headers ...map[string][]string) []string {
 	return lines
 }
 
-// shape makes the messages of a method of gRPC.
+// shape creates the messages of a gRPC method.
 type shape struct {
 	in, out func() proto.Message
 	stream  bool
@@ -215,7 +215,7 @@ func (rawCodec) Unmarshal(b []byte, v any) error {
 
 func (rawCodec) Name() string { return "proto" }
 
-// rpcOverGRPC makes a call of gRPC with the params of JSON-RPC.
+// rpcOverGRPC makes a gRPC call with JSON-RPC params.
 func (h *hub) rpcOverGRPC(c *caller, r call) answer {
 	h.t.Helper()
 	return h.callOverGRPC(c, "lf.a2a.v1.A2AService", r)
@@ -259,7 +259,7 @@ func (h *hub) callOverGRPC(c *caller, service string, r call) answer {
 	return a
 }
 
-// invoke returns the messages that a method answers with.
+// invoke returns the response messages of a method.
 func (h *hub) invoke(ctx context.Context, c *caller, path string, in proto.Message, opts ...grpc.CallOption) ([][]byte, error) {
 	service, method, _ := strings.Cut(path[1:], "/")
 	if !services[service][method].stream {
@@ -291,7 +291,7 @@ func (h *hub) invoke(ctx context.Context, c *caller, path string, in proto.Messa
 	}
 }
 
-// must makes a call that has to work.
+// must makes a call that must succeed.
 func (h *hub) must(b *binding, c *caller, method, params string) answer {
 	h.t.Helper()
 	a := b.do(h, c, call{method: method, params: params})
@@ -318,7 +318,7 @@ func (h *hub) awaitOnStream(c *caller, id, text string) {
 	}
 }
 
-// field returns a string in an answer of JSON-RPC, by the names that lead to it.
+// field returns a string in a JSON-RPC answer, by the names of its path.
 func field(t *testing.T, a answer, names ...string) string {
 	t.Helper()
 	var v any
@@ -341,7 +341,7 @@ var (
 	times = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
 )
 
-// inOrder is the body, with what gRPC writes in any order in one order.
+// inOrder returns the body with sorted gRPC maps.
 func (a answer) inOrder() []byte {
 	if a.ordered != nil {
 		return a.ordered
@@ -349,8 +349,8 @@ func (a answer) inOrder() []byte {
 	return a.body
 }
 
-// sameness is a with the guess, and if new things were made also their ids and
-// times, replaced by names.
+// sameness returns a as text with the guessed ids replaced by names. If made is set, new ids
+// and times are replaced, too.
 func (a answer) sameness(g *guess, made bool) string {
 	s := fmt.Sprintf("%s\n%s\n\n", a.code, strings.Join(a.meta, "\n"))
 	if made {

@@ -21,18 +21,18 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// A callerOf speaks one binding of one version.
+// callerOf is a client of one binding of one version.
 type callerOf struct {
 	binding string
 	form    form
-	// stream sends the message of a plan and yields the events that come, each as the name of
-	// its kind in v1.0, the object, and what stands beside it.
+	// stream sends the message of a plan and yields the incoming events. Each has the v1.0 name
+	// of its kind, the object, and the members beside it.
 	stream func(ctx context.Context, w *world, agent string, p *plan, yield func(event)) error
 	// get returns a task.
 	get func(ctx context.Context, w *world, agent, id string) (string, error)
 }
 
-// event is one that has come.
+// event is a received event.
 type event struct{ kind, body, beside string }
 
 var callers = []callerOf{
@@ -44,7 +44,7 @@ var callers = []callerOf{
 	{grpcOld, formProto, streamOldGRPC, getOldGRPC},
 }
 
-// post makes a request and gives each event of the answer, or the whole of it, to take.
+// post sends a request and passes each event of the answer, or the whole answer, to take.
 func post(ctx context.Context, r *http.Request, version string, take func([]byte) error) error {
 	r = r.WithContext(ctx)
 	if version != "" {
@@ -71,7 +71,7 @@ func post(ctx context.Context, r *http.Request, version string, take func([]byte
 			}
 		}
 		if err != nil {
-			return nil // the caller sees whether all has come
+			return nil // the caller checks for completeness
 		}
 	}
 }
@@ -110,7 +110,7 @@ func rpc(ctx context.Context, w *world, agent, version, method, params string, t
 	})
 }
 
-// wrapped gives an event of v1.0 to yield.
+// wrapped returns a function that passes v1.0 events to yield.
 func wrapped(yield func(event)) func([]byte) error {
 	return func(b []byte) error {
 		var ev event
@@ -150,7 +150,7 @@ func getREST(ctx context.Context, w *world, agent, id string) (out string, err e
 	return out, err
 }
 
-// oldKinds are the names of v1.0 for the kinds of v0.3.
+// oldKinds maps the kinds of v0.3 to the names of v1.0.
 var oldKinds = map[string]string{"task": "task", "status-update": "statusUpdate", "artifact-update": "artifactUpdate"}
 
 func streamOldRPC(ctx context.Context, w *world, agent string, p *plan, yield func(event)) error {
@@ -163,7 +163,7 @@ func streamOldRPC(ctx context.Context, w *world, agent string, p *plan, yield fu
 		if name == "" {
 			return fmt.Errorf("no event: %s", b)
 		}
-		yield(event{name, string(b), string(b)}) // what stood beside it is in it
+		yield(event{name, string(b), string(b)}) // the members beside it are in it
 		return nil
 	})
 }
@@ -187,7 +187,7 @@ func getOldREST(ctx context.Context, w *world, agent, id string) (out string, er
 	return out, err
 }
 
-// parse reads params as a message of gRPC, which leaves out what it has no field for.
+// parse parses params as a gRPC message, which drops unknown fields.
 func parse(params string, m proto.Message) error {
 	return protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(rawjson.AppendFinite(nil, []byte(params)), m)
 }
@@ -205,7 +205,7 @@ func streamGRPC(ctx context.Context, w *world, agent string, p *plan, yield func
 	return receive(stream, yield)
 }
 
-// receive gives the events of a stream of gRPC to yield.
+// receive passes the events of a gRPC stream to yield.
 func receive[M any, P interface {
 	*M
 	proto.Message
@@ -237,14 +237,14 @@ func getGRPC(ctx context.Context, w *world, agent, id string) (string, error) {
 	return string(b), err
 }
 
-// to names the agent of a call of gRPC of v0.3.
+// to names the agent of a v0.3 gRPC call.
 func to(ctx context.Context, agent string) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "a2a-tenant", agent)
 }
 
 func streamOldGRPC(ctx context.Context, w *world, agent string, p *plan, yield func(event)) error {
 	var r pb0.SendMessageRequest
-	// The generated code calls the content of a message its parts, which is the same on the wire.
+	// The generated code names the content of a message parts, which is the same on the wire.
 	params := strings.Replace(p.request(formProto), `"content":[`, `"parts":[`, 1)
 	if err := parse(params, &r); err != nil {
 		return err
@@ -265,7 +265,7 @@ func getOldGRPC(ctx context.Context, w *world, agent, id string) (string, error)
 	return string(b), err
 }
 
-// exact is JSON whose numbers are compared by their digits.
+// exact decodes JSON with numbers that are compared by their digits.
 func exact(s string) any {
 	d := json.NewDecoder(strings.NewReader(s))
 	d.UseNumber()
@@ -276,7 +276,7 @@ func exact(s string) any {
 	return v
 }
 
-// doubles is v, which exact has returned, with each number as the double next to it.
+// doubles returns v, a result of exact, with each number rounded to a double.
 func doubles(v any) any {
 	switch v := v.(type) {
 	case json.Number:

@@ -7,8 +7,8 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// examiner compares what has come with a plan. Of what the protocol does not have, all must
-// have come that the list does not say is lost, and nothing else.
+// examiner compares received data with a plan. All unknown members must arrive except those
+// that the list declares as lost, and these must not arrive.
 type examiner struct {
 	lost     losses
 	caller   *callerOf
@@ -27,8 +27,8 @@ func (x *examiner) asked(p place) bool {
 	return x.lost.on(fromCallers, p, x.caller.binding) || x.lost.on(toAgents, p, x.route.binding)
 }
 
-// answered reports whether a place of the answer is lost on the way to the caller. An agent
-// elsewhere is behind a hub, whose answers lose what its callers' do.
+// answered reports whether a place of the answer is lost on the way to the caller. A remote
+// agent is behind a hub, whose answers have the losses of the binding between them.
 func (x *examiner) answered(p place) bool {
 	return x.lost.on(answers, p, x.caller.binding) || x.lost.on(answers, p, x.route.binding)
 }
@@ -38,10 +38,10 @@ func (x *examiner) echoed(p place) bool {
 	return x.lost.on(fromCallers, p, x.caller.binding) || x.lost.on(answers, p, x.caller.binding)
 }
 
-// A way is asked, answered or echoed.
+// way is one of the methods asked, answered and echoed.
 type way func(place) bool
 
-// unknown looks in got for each member of want, which stand at a place.
+// unknown searches got for each member of want at a place.
 func (x *examiner) unknown(where string, lost bool, want, got string) {
 	for name, v := range rawjson.Fields([]byte(want)) {
 		have := rawjson.Member([]byte(got), name)
@@ -56,7 +56,7 @@ func (x *examiner) unknown(where string, lost bool, want, got string) {
 	}
 }
 
-// known looks in got for each member of want, of which nothing but digits may be lost.
+// known searches got for each member of want, of which only digits may be lost.
 func (x *examiner) known(where string, lost way, want, got string) {
 	for name, v := range rawjson.Fields([]byte(want)) {
 		wanted := exact(string(v))
@@ -69,7 +69,7 @@ func (x *examiner) known(where string, lost way, want, got string) {
 	}
 }
 
-// request looks at what the agent was given.
+// request checks the data that the agent received.
 func (x *examiner) request(p *plan, got heard) {
 	x.unknown("params for the agent", x.asked(inParams), p.params, member(got.others, "params"))
 	x.unknown("configuration for the agent", x.asked(inConfiguration), p.configuration, member(got.others, "configuration"))
@@ -80,14 +80,14 @@ func (x *examiner) request(p *plan, got heard) {
 	x.message("message for the agent", x.asked, p, got.message, formV1)
 }
 
-// message looks at the caller's message.
+// message checks the caller's message.
 func (x *examiner) message(where string, lost way, p *plan, got string, f form) {
 	x.unknown(where, lost(inMessage), p.message, got)
 	x.known("metadata of "+where, lost, p.messageMeta, member(got, "metadata"))
 	x.part(where, lost, &p.part, got, f)
 }
 
-// part looks at the only part of a message or an artifact.
+// part checks the only part of a message or an artifact.
 func (x *examiner) part(where string, lost way, want *part, in string, f form) {
 	where = "part of " + where
 	list := member(in, "parts")
@@ -111,7 +111,7 @@ func (x *examiner) part(where string, lost way, want *part, in string, f form) {
 	x.unknown(where, lost(inPart), with(want.others, want.inside), parts[0])
 }
 
-// events looks at the events of a stream, by their steps.
+// events checks the events of a stream, by their steps.
 func (x *examiner) events(p *plan, seen map[int]event) {
 	for i, s := range p.steps {
 		ev, ok := seen[i+1]
@@ -127,7 +127,7 @@ func (x *examiner) events(p *plan, seen map[int]event) {
 			x.problem("event %d has not come: %v", i+1, seen)
 			continue
 		}
-		if x.route.binding == rpcOld { // there it comes in the event
+		if x.route.binding == rpcOld { // there it is a member of the event
 			ev.beside = ev.body
 		}
 		x.unknown("object around "+where, x.answered(aroundEvent), s.beside, ev.beside)
@@ -137,7 +137,7 @@ func (x *examiner) events(p *plan, seen map[int]event) {
 	}
 }
 
-// content looks at the status or the artifact of a step in an event.
+// content checks the status or the artifact of a step in an event.
 func (x *examiner) content(where string, p *plan, s *step, event string) {
 	if s.artifact == "" {
 		x.status(where, p, s, member(event, "status"))
@@ -162,7 +162,7 @@ func (x *examiner) status(where string, p *plan, s *step, got string) {
 	x.part("message of the "+where, x.answered, &p.part, message, x.caller.form)
 }
 
-// task looks at the whole task, which has what its events had.
+// task checks the whole task, which has the contents of its events.
 func (x *examiner) task(p *plan, got string) {
 	lost := x.lost.on(answers, inEvent, x.route.binding) || x.lost.on(answers, inTask, x.caller.binding)
 	var last step
@@ -174,7 +174,7 @@ func (x *examiner) task(p *plan, got string) {
 		x.unknown("task", lost, s.event, got)
 		if s.artifact != "" {
 			x.artifact("the task", p, &s, only(member(got, "artifacts")))
-			continue // whose metadata is that of the event alone
+			continue // whose metadata is only in the event
 		}
 		x.known("metadata of the task", x.answered, s.meta, member(got, "metadata"))
 	}

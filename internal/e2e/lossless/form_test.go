@@ -7,7 +7,7 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// A form is how a version writes the objects of the protocol.
+// form is the representation of the protocol's objects in one version.
 type form int
 
 const (
@@ -20,17 +20,17 @@ const (
 type part struct {
 	// kind is the name of the content in v1.0.
 	kind, content string
-	// others are the members that the protocol does not have, meta is the metadata.
+	// others are the unknown members, meta is the metadata.
 	others, meta string
-	// inside are members like others that stand in the object around the content, where a
-	// version has such an object. In v1.0 they stand in the part.
+	// inside are unknown members of the object around the content, in versions with such an
+	// object. In v1.0 they are members of the part.
 	inside string
 }
 
-// file returns whether the part has a name and a media type.
+// file reports whether the part has a name and a media type.
 func (p *part) file() bool { return p.kind == "raw" || p.kind == "url" }
 
-// v1 returns the part as v1.0 has it.
+// v1 returns the part in v1.0.
 func (p *part) v1() string {
 	out := `{"` + p.kind + `":` + p.content
 	if p.file() {
@@ -39,8 +39,8 @@ func (p *part) v1() string {
 	return with(with(out+`,"metadata":`+p.meta+`}`, p.others), p.inside)
 }
 
-// asObject returns a part whose data is an object, as v0.3 has no other: the object's value is
-// the data then, and the metadata says so.
+// asObject returns a part whose data is an object, as v0.3 requires. Other data is wrapped: it
+// becomes the object's value, and the metadata states this.
 func (p *part) asObject() *part {
 	if p.kind != "data" || rawjson.KindOf([]byte(p.content)) == rawjson.Object {
 		return p
@@ -50,7 +50,7 @@ func (p *part) asObject() *part {
 	return &object
 }
 
-// old returns the part as JSON-RPC of v0.3 has it.
+// old returns the part in JSON-RPC of v0.3.
 func (p *part) old() string {
 	switch p.kind {
 	case "raw":
@@ -61,7 +61,7 @@ func (p *part) old() string {
 	return with(with(`{"kind":"`+p.kind+`","`+p.kind+`":`+p.content+`,"metadata":`+p.meta+`}`, p.others), p.inside)
 }
 
-// proto returns the part as the proto of v0.3 has it, whose bytes the SDKs encode twice.
+// proto returns the part in the proto of v0.3, whose bytes the SDKs encode twice.
 func (p *part) proto() string {
 	switch p.kind {
 	case "raw":
@@ -76,7 +76,7 @@ func (p *part) proto() string {
 	return with(with(`{"text":`+p.content+`,"metadata":`+p.meta+`}`, p.others), p.inside)
 }
 
-// around returns the part whose content stands in an object of its own.
+// around returns the part with its content in an inner object.
 func (p *part) around(kind, object string) string {
 	name, out := "file", `{"metadata":`+p.meta+`}`
 	if kind != "" {
@@ -102,12 +102,12 @@ func (p *plan) request(f form) string {
 	return with(params, p.params)
 }
 
-// names are those of v1.0 for the members of a file in v0.3.
+// names maps the members of a file in v0.3 to those of v1.0.
 var names = map[string]string{
 	"bytes": "raw", "fileWithBytes": "raw", "uri": "url", "fileWithUri": "url", "name": "filename", "mimeType": "mediaType",
 }
 
-// asV1 returns a part in the form of v1.0.
+// asV1 converts a part to the form of v1.0.
 func (f form) asV1(part string) string {
 	out := "{}"
 	add := func(name string, v []byte) { out = with(out, `{`+quoted(name)+`:`+string(v)+`}`) }
@@ -135,12 +135,12 @@ func (f form) asV1(part string) string {
 		}
 	}
 	if f != formV1 && member(member(out, "metadata"), "data_part_compat") == "true" {
-		out = with(`{"data":`+member(member(out, "data"), "value")+`}`, out) // the first counts
+		out = with(`{"data":`+member(member(out, "data"), "value")+`}`, out) // the first of two equal names wins
 	}
 	return out
 }
 
-// once returns the base64 of bytes that were encoded twice.
+// once returns the base64 text of bytes that were encoded twice.
 func once(v []byte) []byte {
 	text, _ := rawjson.String(v)
 	b, err := base64.StdEncoding.DecodeString(text)

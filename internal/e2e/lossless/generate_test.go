@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 )
 
-// generator draws JSON. It is for one goroutine.
+// generator draws JSON. It must be used by one goroutine only.
 type generator struct{ *rand.Rand }
 
-// serial makes names that no other member has.
+// serial numbers the names, so that each is unique.
 var serial atomic.Int64
 
 var (
@@ -23,7 +23,7 @@ var (
 	texts = []string{"", "a", "ünï", `q"\/`, "\u2028\u2029", "\U0001f600", "\u0000", "<script>&", "9007199254740993", "TASK_STATE_COMPLETED"}
 )
 
-// name draws a name that is used once.
+// name draws a unique name.
 func (g generator) name() string {
 	odd := oddNames[g.IntN(len(oddNames))]
 	if n := serial.Add(1); g.IntN(2) == 0 {
@@ -70,10 +70,10 @@ func (g generator) inside(n, depth int) string {
 	return strings.Join(all, ",")
 }
 
-// members draws members that the protocol does not have, as an object with at least one.
+// members draws unknown members, as an object with at least one.
 func (g generator) members() string { return "{" + g.inside(1+g.IntN(3), 3) + "}" }
 
-// with returns an object with the members of another behind its own.
+// with returns an object with the members of another one appended.
 func with(obj, members string) string {
 	if members == "{}" {
 		return obj
@@ -85,18 +85,17 @@ func with(obj, members string) string {
 	return strings.TrimSuffix(obj, "}") + comma + members[1:]
 }
 
-// A plan is one message and all that its agent says.
+// plan is one message and the whole answer of its agent.
 type plan struct {
 	id string
-	// params, configuration and message are the members that the protocol does not have at
-	// these places of the request.
+	// params, configuration and message are the unknown members at these places of the request.
 	params, configuration, message string
 	// paramsMeta and messageMeta are metadata.
 	paramsMeta, messageMeta string
-	// part is the only part of the message, which the agent gives back.
+	// part is the only part of the message, which the agent returns.
 	part part
-	// prose is whether a caller over HTTP+JSON of v0.3 writes the message as the prose of
-	// v0.3 has it, like JSON-RPC, and not as its proto does.
+	// prose is set if a caller over HTTP+JSON of v0.3 writes the message as in the text of the
+	// v0.3 specification, like JSON-RPC, and not as in its proto.
 	prose bool
 	// steps are the events of the agent after WORKING.
 	steps []step
@@ -105,13 +104,13 @@ type plan struct {
 	heard chan heard
 }
 
-// A step is an event with its members by their places; empty where there are none.
+// step is an event with its members by place; empty where it has none.
 type step struct {
 	json                                     string
 	beside, event, status, message, artifact string
 	// meta is the metadata of the event, innerMeta that of its message or artifact.
 	meta, innerMeta string
-	// kind is that of an event that the protocol does not have.
+	// kind is the kind of an event that the protocol does not define.
 	kind, body string
 }
 
@@ -160,14 +159,14 @@ func (g generator) statusStep(n int, state, part string) step {
 	return s
 }
 
-// taskStep draws the agent's task, which the hub shows as a status.
+// taskStep draws the agent's task, which the hub sends as a status.
 func (g generator) taskStep(n int, part string) step {
 	s, task := g.statusOf(n, "WORKING", part)
 	s.json = with(`{"task":`+with(`{"id":"theirs","contextId":"theirs"}`, task)+`}`, s.beside)
 	return s
 }
 
-// statusOf draws a status, and returns the members that have it in an event and in a task.
+// statusOf draws a status, and returns its members for an event and for a task.
 func (g generator) statusOf(n int, state, part string) (_ step, members string) {
 	s := step{beside: g.members(), event: g.members(), status: g.members(), message: g.members(), meta: g.members(), innerMeta: g.members()}
 	message := with(fmt.Sprintf(`{"messageId":"reply-%d","role":"ROLE_AGENT","parts":[%s],"metadata":%s}`, n, part, s.innerMeta), s.message)
@@ -183,7 +182,8 @@ func (g generator) artifactStep(n int, part string) step {
 	return s
 }
 
-// otherStep draws an event of an unknown kind. Beside it nothing stands: v0.3 has no place.
+// otherStep draws an event of an unknown kind. It has no members beside it, because v0.3 has no
+// place for them.
 func (g generator) otherStep(n int) step {
 	s := step{kind: fmt.Sprintf("zap%cUpdate", 'A'+rune(g.IntN(26))), body: g.members()}
 	s.json = fmt.Sprintf(`{%q:%s}`, s.kind, with(fmt.Sprintf(`{"taskId":"theirs","metadata":{"step":%d}}`, n), s.body))

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// A place is where a member stands that the protocol does not have, as docs/dialects.md
-// calls it.
+// place is the location of an unknown member, named as in docs/dialects.md.
 type place string
 
 // The places of requests, then those of answers; numbers are a place of both.
@@ -27,7 +26,7 @@ const (
 	inArtifact  place = "an artifact"
 )
 
-// The ways on which members can be lost, as docs/dialects.md calls them.
+// The ways on which members can be lost, named as in docs/dialects.md.
 const (
 	fromCallers = "request of a caller"
 	toAgents    = "request to an agent elsewhere"
@@ -41,7 +40,7 @@ var placesOf = map[string][]place{
 	answers:     {aroundEvent, inEvent, otherEvents, inTask, inStatus, inMessage, inArtifact, inPart, inNumbers},
 }
 
-// The bindings, as docs/dialects.md calls them.
+// The bindings, named as in docs/dialects.md.
 const (
 	rpcV1   = "JSON-RPC v1.0"
 	restV1  = "HTTP+JSON v1.0"
@@ -53,18 +52,18 @@ const (
 
 var bindings = []string{rpcV1, restV1, grpcV1, rpcOld, restOld, grpcOld}
 
-// A loss is one entry of the list of what is lost.
+// loss is one entry of the list of losses.
 type loss struct {
 	way     string
 	place   place
 	binding string
 }
 
-// losses is the list of what is lost.
+// losses is the list of losses.
 type losses map[loss]bool
 
-// readLosses reads the list that docs/dialects.md declares. It must have each place of each way
-// for each binding once, and nothing else.
+// readLosses reads the list in docs/dialects.md. It must have each place of each way for each
+// binding exactly once.
 func readLosses(t *testing.T) losses {
 	t.Helper()
 	text, err := os.ReadFile("../../../docs/dialects.md")
@@ -91,7 +90,7 @@ func readLosses(t *testing.T) losses {
 	return list
 }
 
-// read reads the row of l, and reports whether it is that.
+// read parses a row if it is the row of l, and reports whether it is.
 func (list losses) read(l loss, row string) bool {
 	cells := strings.Split(strings.Trim(row, "| "), " | ")
 	if len(cells) != 2+len(bindings) || cells[0] != l.way || cells[1] != string(l.place) {
@@ -107,7 +106,7 @@ func (list losses) read(l loss, row string) bool {
 	return true
 }
 
-// on reports whether a place is lost on a way over a binding; none, "", loses nothing.
+// on reports whether a place is lost on a way over a binding. The empty binding loses nothing.
 func (list losses) on(way string, where place, binding string) bool {
 	return list[loss{way, where, binding}]
 }

@@ -22,11 +22,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// messages is how many are sent in all by default: seven on each way, which is from a caller over
+// messages is the default number of messages: seven on each way, which is from a caller over
 // one binding to an agent on one kind of store.
 const messages = 672
 
-// wanted returns how many messages to send at least.
+// wanted returns the smallest number of messages to send.
 func wanted(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("PARLEY_LOSSLESS")
@@ -40,7 +40,7 @@ func wanted(t *testing.T) int {
 	return n
 }
 
-// atOnce is how many messages are under way at one time for each caller and route.
+// atOnce is the number of concurrent messages for each caller and route.
 const atOnce = 2
 
 func TestNothingIsLost(t *testing.T) {
@@ -89,7 +89,7 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
-// many calls f n times, some at one time, until one fails.
+// many calls f n times, partly concurrently, until one call fails.
 func many(t *testing.T, n int, f func(int) error) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -105,7 +105,7 @@ func many(t *testing.T, n int, f func(int) error) {
 	wg.Wait()
 }
 
-// talk sends the message of a plan and looks at all that comes.
+// talk sends the message of a plan and checks all answers.
 func (w *world) talk(ctx context.Context, p *plan, c *callerOf, r route) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

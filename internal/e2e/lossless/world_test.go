@@ -33,10 +33,10 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// heard is what an agent was given.
+// heard is the data that an agent received.
 type heard struct{ message, others, metadata string }
 
-// teller is an agent that says what the plan of its message says.
+// teller is an agent that sends the events in the plan of its message.
 type teller struct{ plans *sync.Map }
 
 func (x teller) Execute(ctx context.Context, _ *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
@@ -78,7 +78,7 @@ type hub struct {
 	stop      func()
 }
 
-// startHub starts a hub; run, if it is not nil, runs beside it until it has ended.
+// startHub starts a hub. If run is not nil, it runs concurrently until it returns.
 func startHub(t *testing.T, store task.Store, agents map[task.Agent]a2asrv.AgentExecutor, run func(context.Context) error) *hub {
 	t.Helper()
 	e := engine.New(engine.Config{Store: store, DrainTimeout: -1, MaxRuns: 1000})
@@ -117,10 +117,10 @@ func startHub(t *testing.T, store task.Store, agents map[task.Agent]a2asrv.Agent
 	}}
 }
 
-// A route leads from the hub that is called to the teller.
+// route leads from the called hub to the teller.
 type route struct {
 	agent task.Agent
-	// binding is that over which an agent elsewhere is called; empty for others.
+	// binding is the binding to a remote agent; empty for others.
 	binding string
 }
 
@@ -135,7 +135,7 @@ var routes = []route{
 	{"oldgrpc", grpcOld},
 }
 
-// world is a hub with agents of every kind, and the hub where those elsewhere are.
+// world is a hub with agents of every kind, and the hub of the remote ones.
 type world struct {
 	plans   *sync.Map
 	lost    losses

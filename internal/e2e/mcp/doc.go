@@ -3,22 +3,22 @@
 //
 // # What it is
 //
-// A hub as a process, and hosts of every version of MCP before it. Package interop has
-// the host in TypeScript.
+// The tests run a hub as a process, with hosts of every version of MCP. Package interop has the
+// host in TypeScript.
 //
 // # Guarantees
 //
-// The tests fail if a tool of the hub is missing from the list or is not called, if
-// progress, cancellation and questions do not arrive on a transport, if a host sees what
-// is another's, and if a server that crashes stays away.
+// The tests fail if a tool of the hub is missing from the list or cannot be called; if
+// progress, cancellation and questions do not arrive on a transport; if a host gets data of
+// another caller; and if a crashed server is not restarted.
 //
 // # What it does not promise
 //
-// What tools answer in detail is tested with package hubtools.
+// The answers of tools are tested in detail with package hubtools.
 //
 // # Concurrency
 //
-// Each test has a hub of its own; tests run side by side.
+// Each test has a hub of its own; tests run concurrently.
 //
 // # Testing
 //

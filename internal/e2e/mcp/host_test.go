@@ -16,7 +16,7 @@ import (
 
 const patience = 30 * time.Second
 
-// wire is a way of a host to a hub.
+// wire is a way to connect a host to a hub.
 type wire struct {
 	name, version string
 	http          bool
@@ -34,13 +34,12 @@ type host struct {
 	*mcp.ClientSession
 
 	t *testing.T
-	// progress has what calls have told; asked what the person was asked, and answers what
-	// is answered.
+	// progress receives the progress of calls, asked the questions to the person. answers
+	// supplies the person's answers.
 	progress, asked, answers, updated chan string
 }
 
-// connect connects a host to a hub, with an API key or without one; flags are for parley
-// mcp.
+// connect connects a host to a hub, with an API key or without one; flags are for parley mcp.
 func (w wire) connect(t *testing.T, hub *hubtest.Hub, key string, flags ...string) *host {
 	t.Helper()
 	h := &host{
@@ -87,7 +86,7 @@ func (w wire) transport(t *testing.T, hub *hubtest.Hub, key string, flags ...str
 	}
 }
 
-// keyed sends a key along.
+// keyed adds a key to each request.
 type keyed struct {
 	http.RoundTripper
 
@@ -104,7 +103,7 @@ func (k keyed) RoundTrip(r *http.Request) (*http.Response, error) {
 
 type args map[string]any
 
-// call calls a tool, which must work, and returns its structured content.
+// call calls a tool, which must succeed, and returns its structured content.
 func (h *host) call(name string, a args) map[string]any {
 	h.t.Helper()
 	res, err := h.try(h.t.Context(), name, a)
@@ -137,7 +136,7 @@ func text(res *mcp.CallToolResult) string {
 	return all
 }
 
-// receive waits for something on a channel.
+// receive receives a value from a channel, with a time limit.
 func receive[T any](t *testing.T, what string, c <-chan T) T {
 	t.Helper()
 	select {
@@ -149,14 +148,14 @@ func receive[T any](t *testing.T, what string, c <-chan T) T {
 	}
 }
 
-// told waits for progress with a text in it.
+// told waits for progress that contains a text.
 func (h *host) told(want string) {
 	h.t.Helper()
 	for !strings.Contains(receive(h.t, "progress with "+want, h.progress), want) {
 	}
 }
 
-// Every tool is listed, called, and works, over every transport.
+// Every tool is listed, can be called, and works, over every transport.
 func TestEveryTool(t *testing.T) {
 	t.Parallel()
 	hub := hubtest.Start(t, hubtest.Options{Flags: []string{"--agents-allow", "loopback"}})
@@ -185,7 +184,7 @@ func TestEveryTool(t *testing.T) {
 	}
 }
 
-// tour calls every tool and returns which they are.
+// tour calls every tool and returns the names.
 func (h *host) tour(far string) map[string]bool {
 	h.t.Helper()
 	called := make(map[string]bool)
@@ -230,7 +229,7 @@ func (h *host) tour(far string) map[string]bool {
 	return called
 }
 
-// With the bridge each skill is a tool, and skills of an agent that was registered become
+// With the bridge each skill is a tool. Skills of an agent that is registered later become
 // tools as well.
 func TestBridge(t *testing.T) {
 	t.Parallel()
@@ -263,7 +262,7 @@ func (h *host) waiting() string {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), patience)
 	defer cancel()
-	// The host could answer, so the task is made with another one that cannot.
+	// This host could answer, so another one that cannot creates the task.
 	got := h.call("invoke_agent", args{"agent_name": "interview", "skill": "interview", "message": "ask 1", "timeout_minutes": 0})
 	id, _ := got["task_id"].(string)
 	for ctx.Err() == nil {
@@ -280,7 +279,7 @@ func (h *host) waiting() string {
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	hub := hubtest.Start(t, hubtest.Options{})
-	for i, w := range wires { // one after the other: they are one caller
+	for i, w := range wires { // not concurrently, because they are one caller
 		t.Run(w.name, func(t *testing.T) {
 			h := w.connect(t, hub, "")
 			ctx, cancel := context.WithCancel(t.Context())
@@ -304,14 +303,14 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// canceled is how many tasks of the slow agent are.
+// canceled returns the number of canceled tasks of the slow agent.
 func (h *host) canceled() int {
 	h.t.Helper()
 	list, _ := h.call("list_tasks", args{"agent_name": "slow", "state": "canceled"})["tasks"].([]any)
 	return len(list)
 }
 
-// Callers see only their own, over every transport.
+// Callers get only their own data, over every transport.
 func TestCallersSeeTheirOwn(t *testing.T) {
 	t.Parallel()
 	const ann, bob = "a-long-enough-key-for-ann", "a-long-enough-key-for-bob"
@@ -348,7 +347,7 @@ func TestCallersSeeTheirOwn(t *testing.T) {
 	}
 }
 
-// uris are the addresses of all resources.
+// uris returns the addresses of all resources.
 func (h *host) uris() []string {
 	h.t.Helper()
 	var all []string
@@ -361,7 +360,7 @@ func (h *host) uris() []string {
 	return all
 }
 
-// A host at its pipe goes on when the hub was killed and started again.
+// A host connected over a pipe continues to work after the hub was killed and started again.
 func TestHubComesBack(t *testing.T) {
 	t.Parallel()
 	hub := hubtest.Start(t, hubtest.Options{})
@@ -392,8 +391,8 @@ func TestHubComesBack(t *testing.T) {
 	receive(t, "the update of the change", h.updated)
 }
 
-// A hub that stops does not cancel what hosts have begun: it goes on, or ends with a
-// reason, as everything does.
+// A hub that stops does not cancel the tasks of hosts. They continue after the restart or fail
+// with a reason, like all other tasks.
 func TestHubStops(t *testing.T) {
 	t.Parallel()
 	hub := hubtest.Start(t, hubtest.Options{Config: "engine: {drain_timeout: 1s}\n"})

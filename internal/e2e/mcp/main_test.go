@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreTopFunction("internal/poll.runtime_pollWait"))
 }
 
-// serve is an MCP server for a hub, which crashes when it is asked to.
+// serve runs an MCP server for a hub; one of its tools crashes it.
 func serve() {
 	s := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
 	schema := json.RawMessage(`{"type":"object"}`)

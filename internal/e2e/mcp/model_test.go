@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// askForecast is a model that asks the weather server and repeats what it reads.
+// askForecast is a model that asks the weather server and repeats the result.
 const askForecast = `turns:
   - when: {role: user, offers: mcp__weather__forecast}
     calls: [{name: mcp__weather__forecast}]
@@ -19,8 +19,8 @@ const askForecast = `turns:
   - text: I know nothing of the weather.
 `
 
-// TestModelUsesServers lets a model agent call a tool of an MCP server that the hub keeps
-// running; one that is not allowed to has no such tool.
+// TestModelUsesServers makes a model agent call a tool of an MCP server that the hub runs. An
+// agent without permission does not have the tool.
 func TestModelUsesServers(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()

@@ -13,13 +13,13 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// server is what the hub says of an MCP server.
+// server is the hub's description of an MCP server.
 type server struct {
 	Name, State, Reason, Server string
 	Tools, Starts               int
 }
 
-// servers waits until the hub says what is wanted of its first server.
+// servers waits until ok accepts the hub's first server.
 func servers(t *testing.T, hub *hubtest.Hub, ok func(*server) bool) []server {
 	t.Helper()
 	deadline := time.Now().Add(patience)
@@ -55,8 +55,8 @@ func pid(t *testing.T, hub *hubtest.Hub) int {
 	return record.Pid
 }
 
-// A hub keeps MCP servers running, and finds their tools. What a killed hub has left
-// behind is ended.
+// A hub keeps MCP servers running, and finds their tools. After a kill, the next hub ends the
+// servers that the killed one left running.
 func TestServersOfAHub(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -89,7 +89,7 @@ func TestServersOfAHub(t *testing.T) {
 	}
 	servers(t, hub, func(s *server) bool { return ready(s) && s.Starts == 2 })
 
-	// What a killed hub has left is ended before anything begins.
+	// The next hub ends the old server before it starts a new one.
 	old := pid(t, hub)
 	hub.Kill()
 	hub.Restart()

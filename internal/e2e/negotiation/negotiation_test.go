@@ -19,15 +19,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(hubtest.M{M: m}) }
 
-// The people and the hub, by their keys.
+// The keys of the people and the hub, and the pattern of an offer.
 const (
 	adaKey = "ada-key-0123456789"  // Ada, at her own hub
 	hubKey = "hub-key-0123456789"  // Ada's hub, at Bob's
 	bobKey = "bob-key-0123456789"  // Bob, at his own hub
-	offer  = `How about (\S+ \S+)` // how the front desk offers a time
+	offer  = `How about (\S+ \S+)` // the offer of a time by the front desk
 )
 
-// taken is when Ada wants to meet, and Bob has a meeting already: on a Monday in the week
+// taken is the time that Ada proposes, at which Bob already has a meeting: a Monday in the week
 // after the next.
 var taken = func() string {
 	at := time.Now().UTC().AddDate(0, 0, 8)
@@ -67,7 +67,7 @@ agents:
 
 var offered = regexp.MustCompile(offer)
 
-// think is what the models of both hubs say.
+// think returns the turns of the models of both hubs.
 func think(r *openaitest.Request) openaitest.Turn {
 	system, user := r.Last("system"), r.Last("user")
 	ask := func(who, what string) openaitest.Turn {
@@ -88,7 +88,7 @@ func think(r *openaitest.Request) openaitest.Turn {
 	return openaitest.Turn{Text: taken + " for 30 minutes"}
 }
 
-// town is the two hubs.
+// town holds the two hubs and their models.
 type town struct {
 	t        *testing.T
 	ada, bob *hubtest.Hub
@@ -141,7 +141,7 @@ func (w *town) send(h *hubtest.Hub, key, agent, text string) *taskJSON {
 	return &answer.Task
 }
 
-// meetAlready gives Bob a meeting at the time that Ada wants.
+// meetAlready gives Bob a meeting at the time that Ada proposes.
 func (w *town) meetAlready() {
 	w.t.Helper()
 	done := w.send(w.bob, bobKey, "negotiate-meeting", taken+" for 60 minutes")
@@ -150,11 +150,11 @@ func (w *town) meetAlready() {
 	}
 }
 
-// item is one of Ada's inbox.
+// item is an item of Ada's inbox.
 type item struct{ ID, Kind, State, Agent, Draft, Text string }
 
-// approve lets Ada approve each draft for a question, until the test is over, and notes
-// what she was asked.
+// approve approves each draft for a question as Ada until the test is over, and sends the
+// questions to seen.
 func (w *town) approve(ctx context.Context, seen chan<- item) {
 	defer close(seen)
 	resp, err := hubtest.Do(ctx, hubtest.Request{
@@ -180,8 +180,8 @@ func (w *town) approve(ctx context.Context, seen chan<- item) {
 	}
 }
 
-// TestModelsNegotiate lets the assistant of Ada find a time with the secretary of Bob, who
-// is not free when she wants to meet.
+// TestModelsNegotiate makes the assistant of Ada find a time with the secretary of Bob, who is
+// not free at Ada's proposed time.
 func TestModelsNegotiate(t *testing.T) {
 	for _, level := range []string{"act", "propose"} {
 		t.Run(level, func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestModelsNegotiate(t *testing.T) {
 	}
 }
 
-// checkAgreed sees that they meet when the front desk has offered it.
+// checkAgreed checks that the meeting is at the time that the front desk offered.
 func (w *town) checkAgreed(answer string) {
 	w.t.Helper()
 	agreed := regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d`).FindString(answer)
@@ -215,7 +215,8 @@ func (w *town) checkAgreed(answer string) {
 	}
 }
 
-// checkAsked sees that the person was asked each time at propose, and never at act.
+// checkAsked checks that the person was asked each time at level Propose, and never at level
+// Act.
 func (w *town) checkAsked(level string, asked []item) {
 	w.t.Helper()
 	if level == "act" {
@@ -233,7 +234,7 @@ func (w *town) checkAsked(level string, asked []item) {
 	}
 }
 
-// checkLabels sees that no model reads words of the other hub as its own caller's.
+// checkLabels checks that every model reads text of the other hub only with a label.
 func (w *town) checkLabels() {
 	w.t.Helper()
 	for _, r := range w.models.Requests() {

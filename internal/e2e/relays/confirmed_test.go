@@ -21,15 +21,15 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// An agent declares needed and offered. It confirms offered alone, and unknown, which its card
-// does not have, and one that no caller names.
+// The agents declare needed and offered. They confirm offered alone, with unknown, which is not
+// in their card, and with an extension that no caller requests.
 const (
 	confirms      = offered + ", urn:x:more, " + unknown
 	named         = needed + ", " + unknown + ", " + offered
 	wantConfirmed = unknown + "," + offered
 )
 
-// declares are the members of a card.
+// declares returns the members of a card.
 func declares(streaming bool) string {
 	return fmt.Sprintf(`,"capabilities":{"streaming":%t,"extensions":[{"uri":%q},{"uri":%q}]}`, streaming, needed, offered)
 }
@@ -109,11 +109,11 @@ func startGRPC(t *testing.T, x pb.A2AServiceServer, streaming bool) string {
 	return card.URL
 }
 
-// confirmed asks an agent of a hub in one way; it returns the extensions that the answer
+// confirmed calls an agent of a hub in one way, and returns the extensions that the answer
 // confirms.
 type confirmed func(t *testing.T, agent string) string
 
-// overHTTP asks over HTTP at a URL in which %s is the agent, with more headers.
+// overHTTP calls over HTTP at a URL in which %s is the agent, with more headers.
 func overHTTP(url, body, header string, more ...string) confirmed {
 	return func(t *testing.T, agent string) string {
 		t.Helper()
@@ -130,7 +130,7 @@ func overHTTP(url, body, header string, more ...string) confirmed {
 	}
 }
 
-// withGRPC asks over gRPC.
+// withGRPC calls over gRPC.
 func withGRPC(t *testing.T, address string, stream bool) confirmed {
 	t.Helper()
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -166,9 +166,9 @@ func withGRPC(t *testing.T, address string, stream bool) confirmed {
 	}
 }
 
-// TestConfirmedByTheAgent: the answer to a send confirms the extensions that the agent
-// elsewhere has confirmed, and not those of its card; on every binding on both sides, and
-// through a second hub. An agent that confirms nothing has activated nothing.
+// TestConfirmedByTheAgent: the answer to a send confirms the extensions that the remote agent
+// has confirmed, and not those of its card. This holds on every binding on both sides, and
+// through a second hub. If an agent confirms nothing, the hub confirms nothing.
 func TestConfirmedByTheAgent(t *testing.T) {
 	t.Parallel()
 	agents := map[string]string{}
@@ -211,10 +211,10 @@ func TestConfirmedByTheAgent(t *testing.T) {
 	}
 }
 
-// confirmingHub starts a hub with agents elsewhere, and waits until it knows their cards.
+// confirmingHub starts a hub with remote agents, and waits until it has read their cards.
 func confirmingHub(t *testing.T, agents map[string]string) (hub *hubtest.Hub, grpcAddr string) {
 	t.Helper()
-	// A stream waits for what its agent confirms, also on a machine that is busy.
+	// A stream waits for the agent's confirmation, also on a busy machine.
 	config := "agents_builtin: false\nengine: {first_event: 1m}\nagents:\n"
 	for name, url := range agents {
 		config += fmt.Sprintf("  - {name: %s, url: %q}\n", name, url)
@@ -227,7 +227,7 @@ func confirmingHub(t *testing.T, agents map[string]string) (hub *hubtest.Hub, gr
 	return hub, grpcAddr
 }
 
-// waysTo are the ways to ask a hub.
+// waysTo returns the ways to call a hub.
 func waysTo(t *testing.T, hub *hubtest.Hub, grpcAddr string) map[string]confirmed {
 	t.Helper()
 	const (

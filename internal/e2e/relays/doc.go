@@ -1,17 +1,17 @@
-// Package relays holds hubs against agents elsewhere, as the configuration names them:
-// each way that parley.yaml has of reaching an agent, through the real command.
+// Package relays tests hubs with remote agents: each way in which parley.yaml can name an
+// agent, through the real command. The agents are those of parley mock, and small servers of
+// the tests.
 //
 // # Guarantees
 //
-// A follow-up reaches the agent and its answer comes back, whichever way is configured; and
-// agents whose answers follow the end of their task lose none of them.
+// A follow-up reaches the agent and its answer returns, with every kind of configuration.
+// Output that an agent sends after the end of its task is not lost.
 //
 // # Concurrency
 //
-// The agents of one hub are tested at the same time.
+// The agents of one hub are tested concurrently.
 //
 // # Testing
 //
-// The package is tests alone. The agents are those of parley mock, and small servers of
-// the tests.
+// The package is tests alone.
 package relays

@@ -24,7 +24,7 @@ const (
 	unknown = "urn:x:unknown"
 )
 
-// demanding is a peer that answers only callers who name the extension it requires.
+// demanding is a peer that answers only callers that name its required extension.
 func demanding(t *testing.T) *peer {
 	return (&peer{
 		card:     `,"capabilities":{"streaming":true,"extensions":[{"uri":"urn:x:needed","required":true},{"uri":"urn:x:offered"}]}`,
@@ -38,9 +38,9 @@ func demanding(t *testing.T) *peer {
 	}).start(t)
 }
 
-// TestExtensionsReachThePeer: the extensions that a caller names reach the agent elsewhere,
-// and the answer confirms those that the agent confirms. One that the agent requires
-// can be met through the hub, on every binding.
+// TestExtensionsReachThePeer: the extensions that a caller names reach the remote agent, and
+// the answer confirms those that the agent confirms. A caller can use a required extension
+// through the hub, on every binding.
 func TestExtensionsReachThePeer(t *testing.T) {
 	t.Parallel()
 	p := demanding(t)
@@ -64,7 +64,7 @@ func TestExtensionsReachThePeer(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer resp.Body.Close()
-			if _, err := io.Copy(io.Discard, resp.Body); err != nil { // a stream begins before the agent is asked
+			if _, err := io.Copy(io.Discard, resp.Body); err != nil { // a stream begins before the hub calls the agent
 				t.Fatal(err)
 			}
 			if got := resp.Header.Get(tt.header); resp.StatusCode != http.StatusOK || got != want {
@@ -102,7 +102,7 @@ func TestExtensionsReachThePeer(t *testing.T) {
 	})
 }
 
-// wantAsked holds that the peer was asked once more, with the caller's extensions.
+// wantAsked checks that the peer got one more request, with the caller's extensions.
 func wantAsked(t *testing.T, p *peer, before int) {
 	t.Helper()
 	asked := p.all()
@@ -114,7 +114,7 @@ func wantAsked(t *testing.T, p *peer, before int) {
 	}
 }
 
-// awaitCard waits until the hub has read the card of an agent, with a text in it.
+// awaitCard waits until the hub has read an agent's card that contains a text.
 func awaitCard(t *testing.T, hub, agent, text string) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {

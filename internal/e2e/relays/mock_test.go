@@ -30,7 +30,7 @@ a2a_agents:
           - artifact: {parts: [{text: "{{text}} it is"}]}
 `
 
-// ways are how a hub is configured to ask an agent; %s is its address.
+// ways are the configurations of an agent; %s is its address.
 var ways = map[string]string{
 	"url":    `url: "%s"`,
 	"stream": `endpoint: {backend: a2a, base_url: "%s"}`,
@@ -66,7 +66,7 @@ type answer struct {
 	}
 }
 
-// said is the text of all artifacts.
+// said returns the text of all artifacts.
 func (a *answer) said() string {
 	var all strings.Builder
 	for _, x := range a.Task.Artifacts {
@@ -77,7 +77,7 @@ func (a *answer) said() string {
 	return all.String()
 }
 
-// send sends a message to an agent of the hub, of the given task unless that is empty.
+// send sends a message to an agent of the hub, for the given task unless that is empty.
 func send(t *testing.T, hub, agent, task, text string, header ...string) *answer {
 	t.Helper()
 	more := ""
@@ -96,8 +96,8 @@ func send(t *testing.T, hub, agent, task, text string, header ...string) *answer
 	return a
 }
 
-// TestMockBehindHub answers the question of a mock, and gives it its permission, through a
-// hub: in each way that a hub can be configured.
+// TestMockBehindHub answers the question of a mock, and grants its permission request, through
+// a hub with each kind of configuration.
 func TestMockBehindHub(t *testing.T) {
 	t.Parallel()
 	mock := startMock(t, mockFile)
@@ -129,7 +129,7 @@ func TestMockBehindHub(t *testing.T) {
 	}
 }
 
-// await subscribes to a task and returns it as it is when the stream has ended.
+// await subscribes to a task and returns its state after the end of the stream.
 func await(t *testing.T, hub, agent, id string) *answer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -8,8 +8,8 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// TestMediaTypesOfAPeer: an agent elsewhere judges media types itself, unless the operator
-// wants the hub to; an agent of the hub has the types of its card.
+// TestMediaTypesOfAPeer: a remote agent checks media types itself, unless the operator
+// configures the hub to do it. An agent of the hub has the types of its card.
 func TestMediaTypesOfAPeer(t *testing.T) {
 	t.Parallel()
 	p := (&peer{card: `,"defaultInputModes":["application/x-protobuf"],"defaultOutputModes":["application/json"]`}).start(t)

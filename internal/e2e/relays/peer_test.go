@@ -11,15 +11,15 @@ import (
 	"testing"
 )
 
-// peer is an agent elsewhere that does each task at once, and remembers what it was asked.
+// peer is a remote agent that completes each task at once, and records its requests.
 type peer struct {
-	// card are further members of the card, with a comma before.
+	// card are further members of the card, with a leading comma.
 	card string
-	// refuse, if not nil, returns the JSON-RPC error of a request; empty for none.
+	// refuse, if not nil, returns the JSON-RPC error for a request; empty accepts it.
 	refuse func(h http.Header) string
 	// confirms is the A2A-Extensions of its answers; empty for none.
 	confirms string
-	// binding is that of its interface: JSONRPC if empty.
+	// binding is the binding of its interface; empty means JSONRPC.
 	binding string
 
 	url string
@@ -53,7 +53,7 @@ func (p *peer) start(t *testing.T) *peer {
 	return p
 }
 
-// cardOf serves a card with one interface, and with further members after a comma.
+// cardOf serves a card with one interface, and further members with a leading comma.
 func cardOf(binding, at, more string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -62,14 +62,14 @@ func cardOf(binding, at, more string) http.HandlerFunc {
 	}
 }
 
-// confirm names the extensions that the agent confirms.
+// confirm writes the header with the confirmed extensions.
 func (p *peer) confirm(w http.ResponseWriter) {
 	if p.confirms != "" {
 		w.Header().Set("A2A-Extensions", p.confirms)
 	}
 }
 
-// serveHTTP answers calls of HTTP+JSON.
+// serveHTTP answers HTTP+JSON calls.
 func (p *peer) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	task := doneTask(p.note(r.URL.Path, r.Header, body))
@@ -86,7 +86,7 @@ func (p *peer) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// note remembers a request; it returns how many there were.
+// note records a request, and returns the number of requests.
 func (p *peer) note(method string, h http.Header, body []byte) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,7 +127,7 @@ func (p *peer) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// all returns what the agent was asked.
+// all returns the recorded requests.
 func (p *peer) all() []asked {
 	p.mu.Lock()
 	defer p.mu.Unlock()

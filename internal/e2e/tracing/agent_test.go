@@ -8,7 +8,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 )
 
-// agentFunc is an executor made of a function.
+// agentFunc is an executor that is a function.
 type agentFunc func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool)
 
 // Execute implements a2asrv.AgentExecutor.

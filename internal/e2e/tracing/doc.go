@@ -1,23 +1,23 @@
-// Package tracing holds the tests of one trace through every hop: a caller, a hub, a
-// program that it runs, another hub, a webhook, and the same hub after a restart.
+// Package tracing tests that one trace covers every hop: a caller, a hub, a program that it
+// runs, another hub, a webhook, and the same hub after a restart.
 //
 // # What it is
 //
-// Hubs in process, with the SDK of OpenTelemetry in memory behind them. Each test looks
-// for the spans of its own trace, whose id it has made up.
+// The hubs run in the process, with the OpenTelemetry SDK and its exporters in memory. Each
+// test searches for the spans of its own trace, whose id it has generated.
 //
 // # Guarantees
 //
-// The tests fail if a hop is missing from a trace or hangs below the wrong one, if ids of
-// a caller get lost on the way, and if what a caller chooses becomes a label of a metric.
+// The tests fail if a hop is missing from a trace or has the wrong parent, if ids of a caller
+// get lost on the way, and if a value chosen by a caller becomes a label of a metric.
 //
 // # What it does not promise
 //
-// How spans leave the process is tested with internal/telemetry/export.
+// The export of spans is tested with internal/telemetry/export.
 //
 // # Concurrency
 //
-// The providers belong to the process; tests share them and run side by side.
+// The providers belong to the process; tests share them and run concurrently.
 //
 // # Testing
 //

@@ -48,10 +48,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// patience is how long anything may take that should take no time.
+// patience is the time limit for operations that should return immediately.
 const patience = time.Minute
 
-// story is one trace: that of a caller who says that its own span is the parent.
+// story is one trace, with the span of the caller as its root.
 type story struct {
 	t           *testing.T
 	trace, root string
@@ -71,8 +71,8 @@ func newStory(t *testing.T) *story {
 
 func (s *story) parent() string { return "00-" + s.trace + "-" + s.root + "-01" }
 
-// line is a span with the names of those above it, the outermost first, and the
-// attributes that a test may ask for.
+// line is a span with the names of its ancestors, the outermost first, and the attributes that
+// tests check.
 type line struct {
 	path       string
 	id         string
@@ -173,7 +173,7 @@ func serve(t *testing.T, h *parley.Hub) *hub {
 	return &hub{h, t, srv.URL, stop}
 }
 
-// shell is an agent that runs a script.
+// shell registers an agent that runs a script.
 func shell(t *testing.T, h *parley.Hub, name, script string) {
 	t.Helper()
 	h.Handle(card(name), &command.Agent{Command: []string{testenv.Tool(t, "sh"), "-c", script}})
@@ -186,7 +186,7 @@ func card(name string) *a2a.AgentCard {
 	}
 }
 
-// environment is a script that tells what the program knows of the trace.
+// environment is a script that prints the program's environment variables of the trace.
 const environment = `echo "$TRACEPARENT|$PARLEY_CORRELATION_ID|$PARLEY_PARENT_ID"`
 
 // post sends a request with headers, and returns the answer and its body.
@@ -213,7 +213,7 @@ func (h *hub) post(path, body string, headers ...string) (*http.Response, string
 	return resp, string(b)
 }
 
-// message is a request to send text, with further members of the message and of the
+// message returns a request to send text, with further members of the message and of the
 // request.
 func message(text, inMessage, beside string) string {
 	b, err := json.Marshal(text)
@@ -272,7 +272,7 @@ func openStore(t *testing.T, path string) *sqlitestore.DB {
 	return db
 }
 
-// forward is an executor that asks another hub, as an agent that a person wrote does.
+// forward is an executor that calls another hub, as a hand-written agent does.
 func forward(url string) agentFunc {
 	return func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader([]byte(rpc("SendMessage", message("hello", "", "")))))
@@ -298,7 +298,7 @@ func ended(ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 	yield(&a2a.TaskStatusUpdateEvent{TaskID: ec.TaskID, ContextID: ec.ContextID, Status: a2a.TaskStatus{State: a2a.TaskStateCompleted}}, nil)
 }
 
-// webhooks is a receiver of notifications that keeps their headers.
+// webhooks starts a receiver of notifications that passes on their headers.
 func webhooks(t *testing.T) (url string, heard <-chan http.Header) {
 	t.Helper()
 	headers := make(chan http.Header, 100)

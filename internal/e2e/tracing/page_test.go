@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 )
 
-// scrape reads the page with Prometheus' own parser.
+// scrape parses the metrics page with Prometheus' own parser.
 func scrape(t *testing.T) map[string]*dto.MetricFamily {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -32,13 +32,13 @@ func scrape(t *testing.T) map[string]*dto.MetricFamily {
 	return families
 }
 
-// maxRows is how many rows a metric may have after the traffic below: far fewer than
-// there are tasks.
+// maxRows is the largest number of rows of a metric after the traffic below: far fewer than the
+// tasks.
 const maxRows = 60
 
-// TestLabelsAreBounded: after many tasks with ids, skills, methods and errors of every
-// kind, nothing that a caller has chosen is a label, and the rows of a metric do not
-// follow the number of tasks.
+// TestLabelsAreBounded: after many tasks with ids, skills, methods and errors of every kind, no
+// value chosen by a caller is a label, and the rows of a metric do not grow with the number of
+// tasks.
 func TestLabelsAreBounded(t *testing.T) {
 	t.Parallel()
 	h := &parley.Hub{}

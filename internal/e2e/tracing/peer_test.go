@@ -14,8 +14,8 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
 
-// TestTraceOfPeers: the calls that follow a task of another agent, whatever that offers,
-// are spans below those of the caller, and each request says so.
+// TestTraceOfPeers: the calls that follow a task of another agent are spans below those of the
+// caller, with every set of the agent's capabilities. Each request carries the trace.
 func TestTraceOfPeers(t *testing.T) {
 	t.Parallel()
 	const work = `
@@ -100,7 +100,7 @@ func TestTraceOfPeers(t *testing.T) {
 	}
 }
 
-// TestFailuresOfPeers: a peer that cannot be reached is a failed span and a reason.
+// TestFailuresOfPeers: an unreachable peer is a failed span with a reason.
 func TestFailuresOfPeers(t *testing.T) {
 	t.Parallel()
 	s := mock.Start(t, "a2a_agents: [{name: other, operations: {GetTask: {http: 503}}}]")
@@ -130,8 +130,7 @@ func TestFailuresOfPeers(t *testing.T) {
 	}
 }
 
-// TestOneTraceAcrossDialects: a hub that is called by a peer joins its trace, in
-// whatever they speak.
+// TestOneTraceAcrossDialects: a hub that is called by a peer joins its trace, in every dialect.
 func TestOneTraceAcrossDialects(t *testing.T) {
 	t.Parallel()
 	h := &parley.Hub{}

@@ -27,8 +27,8 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
 
-// TestOneTrace: from the caller through the hub to its program, over every binding of
-// HTTP.
+// TestOneTrace: the trace goes from the caller through the hub to its program, over every
+// binding of HTTP.
 func TestOneTrace(t *testing.T) {
 	t.Parallel()
 	h := &parley.Hub{}
@@ -87,7 +87,7 @@ func (h *hub) with(t *testing.T) *hub {
 	return &sub
 }
 
-// TestOneTraceOverGRPC: the same over gRPC, whose ids come back in the header.
+// TestOneTraceOverGRPC: the same over gRPC, which returns the ids in the header.
 func TestOneTraceOverGRPC(t *testing.T) {
 	t.Parallel()
 	h := &parley.Hub{}
@@ -170,7 +170,7 @@ func (s *story) over(transport, operation string) line {
 	return got
 }
 
-// TestTraceThroughTwoHubs: an agent of the first hub asks the second.
+// TestTraceThroughTwoHubs: an agent of the first hub calls the second.
 func TestTraceThroughTwoHubs(t *testing.T) {
 	t.Parallel()
 	second := &parley.Hub{}
@@ -193,7 +193,7 @@ func TestTraceThroughTwoHubs(t *testing.T) {
 	}
 }
 
-// TestTraceOfARemoteAgent: an agent of the first hub is one of the second.
+// TestTraceOfARemoteAgent: an agent of the first hub is a remote agent at the second.
 func TestTraceOfARemoteAgent(t *testing.T) {
 	t.Parallel()
 	second := &parley.Hub{}
@@ -222,8 +222,7 @@ func TestTraceOfARemoteAgent(t *testing.T) {
 	}
 }
 
-// TestTraceOfADelegation: the task of an agent that another agent asks is below the run
-// of that.
+// TestTraceOfADelegation: the task of a delegate is below the run of the agent that calls it.
 func TestTraceOfADelegation(t *testing.T) {
 	t.Parallel()
 	h := &parley.Hub{}
@@ -246,8 +245,8 @@ func TestTraceOfADelegation(t *testing.T) {
 	}
 }
 
-// TestTraceOfAWebhook: what a webhook is told belongs to the trace of the caller, also
-// if another process tells it.
+// TestTraceOfAWebhook: notifications belong to the trace of the caller, also if another process
+// sends them.
 func TestTraceOfAWebhook(t *testing.T) {
 	t.Parallel()
 	for _, restart := range []bool{false, true} {
@@ -300,8 +299,7 @@ func TestTraceOfAWebhook(t *testing.T) {
 	}
 }
 
-// TestTraceThroughARestart: a run that is repeated by the next process joins the trace
-// of the message.
+// TestTraceThroughARestart: a run that the next process repeats joins the trace of the message.
 func TestTraceThroughARestart(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "db")
@@ -355,8 +353,8 @@ func TestTraceThroughARestart(t *testing.T) {
 	s.stop()
 }
 
-// TestIDsStayWithTheTask: a further message keeps the ids of the first, unless it has
-// some of its own; ids of the header count before those of the metadata.
+// TestIDsStayWithTheTask: a further message keeps the ids of the first one, unless it has its
+// own. Ids in the header take precedence over those in the metadata.
 func TestIDsStayWithTheTask(t *testing.T) {
 	t.Parallel()
 	h := &parley.Hub{}
@@ -375,8 +373,8 @@ func TestIDsStayWithTheTask(t *testing.T) {
 	}
 }
 
-// TestBadTraces: what is no trace context begins a trace of its own, and what is no id
-// goes nowhere: the work has the id of its task.
+// TestBadTraces: an invalid trace context begins a new trace, and an invalid id is dropped. The
+// work then has the id of its task.
 func TestBadTraces(t *testing.T) {
 	t.Parallel()
 	h := &parley.Hub{}
@@ -408,7 +406,7 @@ func TestBadTraces(t *testing.T) {
 	}
 }
 
-// TestFailuresInSpans: what the caller is told is what the span says.
+// TestFailuresInSpans: the span has the same error as the answer to the caller.
 func TestFailuresInSpans(t *testing.T) {
 	t.Parallel()
 	h := &parley.Hub{}
@@ -434,8 +432,7 @@ func TestFailuresInSpans(t *testing.T) {
 	}
 }
 
-// TestLogsNameTheTrace: what goes wrong in a run is logged with the trace and the id of
-// its caller.
+// TestLogsNameTheTrace: errors in a run are logged with the trace and the id of its caller.
 func TestLogsNameTheTrace(t *testing.T) {
 	t.Parallel()
 	log := new(lockedBuffer)
@@ -455,7 +452,7 @@ func TestLogsNameTheTrace(t *testing.T) {
 	t.Errorf("log = %s, want a record of the panic", log)
 }
 
-// lockedBuffer is a buffer that may be written to at any time.
+// lockedBuffer is a buffer for concurrent use.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -468,7 +465,7 @@ func (l *lockedBuffer) Write(b []byte) (int, error) {
 	return l.b.Write(b)
 }
 
-// String returns what was written.
+// String returns the written text.
 func (l *lockedBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
