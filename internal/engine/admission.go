@@ -63,7 +63,7 @@ type admitted struct {
 	live *live
 	// version is the version of the message.
 	version int64
-	// joined is set if the message was in the task already.
+	// joined is set if the message has joined a task that has it already (op.Send.Once).
 	joined bool
 	// repeated is set if the message was admitted before.
 	repeated bool

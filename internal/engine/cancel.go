@@ -72,8 +72,8 @@ func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answe
 	return &Answer{Head: h, Fold: f}, nil
 }
 
-// startCancel carries out a cancel request in a goroutine of its own. Only the caller that made
-// the request durable calls it.
+// startCancel carries out a cancel request in a goroutine of its own. The request must be
+// assigned to the caller: see lookAfterCancel.
 func (e *Engine) startCancel(l *live, c *cancelCall) {
 	e.live.retain(l)
 	told := e.work.run(func() {

@@ -233,7 +233,7 @@ func TestFollowUpWithAKeyHappensOnce(t *testing.T) {
 						n++
 					}
 				}
-				n-- // the present run is included
+				n-- // the present message is included
 			}
 			switch {
 			case n == 2 && stop:

@@ -66,7 +66,7 @@ func TestBudget(t *testing.T) {
 	if got, want := statusText(t, a), "the budget of this work is spent: main@"; !strings.Contains(got, want) {
 		t.Errorf("the answer is %q, want %q", got, want)
 	}
-	// Each of the first tasks reserves a share of the budget of five for itself.
+	// Each of the first children gets a share of the budget of five for itself.
 	n := len(b.tasksOf("other"))
 	if n < 2 || n > 5 {
 		t.Errorf("%d tasks were begun, want two to five", n)

@@ -126,7 +126,7 @@ func (e *Engine) shed(l *live, c *task.Change) (*blobstore.Held, error) {
 }
 
 // settleParts keeps or drops the stored parts, depending on the outcome of the change that
-// names them.
+// names them. If the outcome is unknown, it leaves them to the sweeper.
 func settleParts(held *blobstore.Held, err error) {
 	switch {
 	case held == nil:
