@@ -149,13 +149,13 @@ func (r *Keyring) keys() (*keys, error) {
 	return r.known.Load(), nil
 }
 
-// On reports whether callers must authenticate, unless AllowAnonymous is set.
+// On reports whether the Keyring is on, so that callers are asked for credentials.
 func (r *Keyring) On() bool {
 	ks, err := r.keys()
 	return err != nil || r.asks(ks)
 }
 
-// asks reports whether callers must authenticate.
+// asks reports whether callers are asked for credentials.
 func (r *Keyring) asks(ks *keys) bool { return ks.callers || r.Tokens != nil || r.Certificates != nil }
 
 // List returns all keys, including revoked and expired ones: the configured keys first, then

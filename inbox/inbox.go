@@ -260,8 +260,8 @@ func (b *Inbox) change(ctx context.Context, id ID, s *Settlement) (Item, error) 
 	return got, nil
 }
 
-// Wait returns an item as soon as it is settled. It returns ErrNotFound if the item does not
-// exist, and ErrClosed when the inbox stops.
+// Wait blocks until an item is settled and returns it. It returns ErrNotFound if the item does
+// not exist, and ErrClosed when the inbox stops.
 func (b *Inbox) Wait(ctx context.Context, id ID) (Item, error) {
 	for {
 		again, leave := b.join(id)

@@ -69,7 +69,7 @@ func (l *Log) find() (*found, error) {
 	return f, atomicfile.SyncFolder(filepath.Dir(l.o.Dir))
 }
 
-// findEnd continues the last segment, as far as it is intact.
+// findEnd continues the last segment behind its last valid line.
 func (l *Log) findEnd(s *segment, f *found) error {
 	e, err := readEnd(s.path)
 	if err != nil {

@@ -2,8 +2,8 @@
 //
 // # What it is
 //
-// A [Policy] consists of rules. A [Rule] selects callers (by id, role or owner), operations (of
-// the list below), agents and skills, and allows or denies what it selects:
+// A [Policy] consists of rules. A [Rule] selects callers (by id, role or owner), operations
+// (see [Ops]), agents and skills, and allows or denies the matching requests:
 //
 //	p, err := policy.New(policy.Rules{List: []policy.Rule{
 //		{Ops: []string{"send", "stream", "get", "list"}, Who: policy.Authenticated, Agents: []string{"translator"}},

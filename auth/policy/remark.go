@@ -37,8 +37,8 @@ type Remark struct {
 	Unsure bool
 }
 
-// Remarks returns rules that are overly broad, rules that never match, and agents that no
-// caller may reach.
+// Remarks returns rules that are overly broad, rules that never match, and agents to which no
+// caller may send.
 func (p *Policy) Remarks(w *World) []Remark {
 	if p == nil {
 		return nil
@@ -157,7 +157,7 @@ func (p pattern) ofFamily(families []string) bool {
 	})
 }
 
-// alone returns a remark for each agent that no caller may reach.
+// alone returns a remark for each agent to which no caller may send.
 func (t *table) alone(w *World) []Remark {
 	var out []Remark
 	for _, name := range slices.Sorted(maps.Keys(w.Agents)) {

@@ -28,7 +28,7 @@ func Whos() []string { return []string{Anybody, Authenticated, Anonymous} }
 type Rule struct {
 	// At is the position of the rule for display, such as "policy.yaml:12".
 	At string
-	// Deny makes the rule deny what it matches; otherwise the rule allows it.
+	// Deny denies the requests that the rule matches; without it the rule allows them.
 	Deny bool
 	// Ops are names of operations, such as "send" or "push.*". At least one is required.
 	Ops []string

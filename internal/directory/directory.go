@@ -410,8 +410,8 @@ func (d *Directory) Get(name string) (*Entry, error) {
 	return nil, fmt.Errorf("%w as %q", ErrNoAgent, clip.Runes(name, maxQuoted))
 }
 
-// Healthy reports whether the agent's last probe did not fail. It returns true for an agent
-// that is unknown or was never probed.
+// Healthy reports whether an agent is not known to be down. It returns true for an unknown
+// agent.
 func (d *Directory) Healthy(name task.Agent) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
