@@ -70,7 +70,7 @@ Examples:
     parley audit verify ./copy-of-audit --key hub.pub`
 }
 
-// Run verifies the log and prints what was found.
+// Run verifies the log and prints the findings.
 func (c *auditVerifyCmd) Run(_ context.Context, o *OS) error {
 	path := c.Path
 	if path == "" {
