@@ -17,39 +17,39 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// Client is an MCP server with what keeps it running. Its fields must not be changed once
-// it runs.
+// Client connects to one MCP server and keeps it running. Its fields must not change once it
+// runs.
 type Client struct {
 	// Name is the name of the server: letters, digits, "_" and "-". It is required.
 	Name string
-	// Start starts the server if it is a program. If nil, it is at URL.
+	// Start starts the server if it is a program. If nil, the server is at URL.
 	Start func() (Program, error)
-	// URL is the endpoint of a server on the web, Header what is sent with each request,
-	// and HTTP what sends them; if nil, http.DefaultTransport does.
+	// URL is the endpoint of a server reached over HTTP. Header is sent with each request. HTTP
+	// sends the requests; if nil, http.DefaultTransport is used.
 	URL    string
 	Header http.Header
 	HTTP   *http.Client
-	// Lazy starts the server when its tools are wanted, not before.
+	// Lazy delays the start of the server until its tools are requested.
 	Lazy bool
-	// Choice says which tools count, by the names that the server gives them.
+	// Choice selects tools by the names that the server gives them.
 	Choice llm.Filter
-	// Version is how the client introduces itself.
+	// Version is the client's own version, which it sends to the server.
 	Version string
-	// Logger receives what an operator should know. If nil, nothing is logged.
+	// Logger receives records for operators. If nil, nothing is logged.
 	Logger *slog.Logger
-	// Limits are described there.
+	// Limits bound the server's use of resources.
 	Limits Limits
 
 	once   sync.Once
-	wanted chan struct{} // has one element once the tools are wanted
-	broken chan error    // what a call has found out about the connection
+	wanted chan struct{} // holds one element once the tools are requested
+	broken chan error    // errors of the connection that calls have found
 
 	mu      sync.Mutex // guards the fields below; never held while calling out
 	status  Status
 	session *mcp.ClientSession
 	tools   []llm.Tool
 	changed chan struct{}
-	// turned is closed when the status is another one.
+	// turned is closed when the status changes.
 	turned chan struct{}
 	// settled is closed when the first attempt has succeeded or failed.
 	settled chan struct{}
@@ -57,34 +57,35 @@ type Client struct {
 	calls   int
 }
 
-// Program is a server that was started: what it says and is told, a message a line.
+// Program is a started server. It exchanges messages over its pipes, one per line.
 type Program interface {
 	io.ReadWriteCloser
-	// Said is the end of what it has said beside that, for the operator.
+	// Said returns the end of its other output, for operators.
 	Said() string
-	// Ended says how it has ended, such as "exit status 2"; empty while it runs.
+	// Ended describes its exit, such as "exit status 2"; empty while it runs.
 	Ended() string
 }
 
-// Limits bound what a server may take. Zero fields have the default named.
+// Limits bound the resources that a server may use. Zero fields mean the named default.
 type Limits struct {
-	// Message is the largest message of the server in bytes: 16 MiB.
+	// Message is the largest message of the server in bytes. The default is 16 MiB.
 	Message int
-	// Tools is how many tools count: 200. The rest is left out.
+	// Tools is the largest number of tools; further ones are dropped. The default is 200.
 	Tools int
-	// Text is the largest description of a tool, and Schema the largest schema, in bytes:
-	// 16 KiB and 128 KiB. Descriptions are cut, tools with a larger schema left out.
+	// Text and Schema are the largest sizes in bytes of a tool's description and schema. Longer
+	// descriptions are cut, tools with a larger schema dropped. The defaults are 16 KiB and 128
+	// KiB.
 	Text, Schema int
-	// Rate is how many messages that nobody has asked for may come a second: 200, and as
-	// many as in ten seconds at once.
+	// Rate is the largest number of unsolicited messages per second. A burst may have ten times
+	// as many. The default is 200.
 	Rate int
-	// Garbage is how many lines of a program may be no messages: 100.
+	// Garbage is the largest number of invalid lines from a program. The default is 100.
 	Garbage int
-	// Calls is how many calls may be under way: 16.
+	// Calls is the largest number of concurrent calls. The default is 16.
 	Calls int
-	// Handshake is how long the server may take to be ready: 30 s.
+	// Handshake is the time in which the server must become ready. The default is 30 s.
 	Handshake time.Duration
-	// Call is how long a call may take: 2 min.
+	// Call is the timeout of a call. The default is 2 min.
 	Call time.Duration
 }
 
@@ -102,41 +103,42 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-// The states of a server.
+// States of a server.
 const (
-	// Idle: it was not wanted yet.
+	// Idle: the server was not requested yet.
 	Idle = "idle"
-	// Starting: it is not ready yet.
+	// Starting: the server is not ready yet.
 	Starting = "starting"
-	// Ready: its tools can be called.
+	// Ready: the tools of the server can be called.
 	Ready = "ready"
-	// Down: it is begun anew after a pause.
+	// Down: the server is restarted after a pause.
 	Down = "down"
-	// Stopped: it was ended.
+	// Stopped: the server was stopped.
 	Stopped = "stopped"
 )
 
-// Status says how a server is.
+// Status describes the state of a server.
 type Status struct {
 	Name  string    `json:"name"`
 	State string    `json:"state"`
 	Since time.Time `json:"since"`
-	// Reason is why it is down, or was last.
+	// Reason is the reason why the server is down, or was down last.
 	Reason string `json:"reason,omitempty"`
-	// Server is how it introduces itself.
+	// Server is the name and version that the server has sent.
 	Server string `json:"server,omitempty"`
-	// Tools is how many tools count, and LeftOut how many do not because of the limits.
+	// Tools is the number of tools. LeftOut is the number of tools that were dropped because of
+	// the limits.
 	Tools   int `json:"tools"`
 	LeftOut int `json:"leftOut,omitempty"`
-	// Starts is how often it was ready.
+	// Starts is the number of times that the server became ready.
 	Starts int `json:"starts"`
 }
 
-// Pauses before a server is begun anew.
+// Pauses before a restart.
 const (
 	firstPause = time.Second
 	lastPause  = 5 * time.Minute
-	// steady is how long a server must have been ready for the pauses to begin anew.
+	// steady is the uptime after which the pauses start again from the first one.
 	steady = time.Minute
 )
 
@@ -153,7 +155,7 @@ func (c *Client) init() {
 	})
 }
 
-// Run keeps the server running until ctx ends, and ends it then.
+// Run keeps the server running until ctx ends, and then stops it.
 func (c *Client) Run(ctx context.Context) error {
 	c.init()
 	defer c.set(Stopped, nil)
@@ -182,14 +184,14 @@ func (c *Client) Run(ctx context.Context) error {
 	}
 }
 
-// wasReady reports whether the last attempt has come so far.
+// wasReady reports whether the last attempt became ready.
 func (c *Client) wasReady() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.status.State == Ready
 }
 
-// set says how the server is.
+// set changes the state and its reason.
 func (c *Client) set(state string, reason error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -212,7 +214,7 @@ func (c *Client) set(state string, reason error) {
 	}
 }
 
-// Status returns how the server is.
+// Status returns the current status of the server.
 func (c *Client) Status() Status {
 	c.init()
 	c.mu.Lock()
@@ -220,7 +222,7 @@ func (c *Client) Status() Status {
 	return c.status
 }
 
-// StatusChanged returns a channel that is closed when Status returns another state.
+// StatusChanged returns a channel that is closed at the next change of the state.
 func (c *Client) StatusChanged() <-chan struct{} {
 	c.init()
 	c.mu.Lock()
@@ -236,11 +238,11 @@ func (c *Client) want() {
 	}
 }
 
-// firstWait is how long whoever wants the tools waits for a server that starts.
+// firstWait is the time that callers of Tools wait for a starting server.
 const firstWait = 10 * time.Second
 
-// Tools implements llm.Source: the tools that the server had last, under their names
-// in the set. It waits for a server that was never ready, but not for long.
+// Tools implements llm.Source. It returns the last known tools of the server, under their names
+// in the set. It waits up to firstWait for a server that was never ready.
 func (c *Client) Tools(ctx context.Context) ([]llm.Tool, error) {
 	c.init()
 	c.want()
@@ -257,7 +259,7 @@ func (c *Client) Tools(ctx context.Context) ([]llm.Tool, error) {
 	return c.tools, nil
 }
 
-// Known returns the tools that the server had last, and does not start it.
+// Known returns the last known tools of the server without starting it.
 func (c *Client) Known() []llm.Tool {
 	c.init()
 	c.mu.Lock()
@@ -275,10 +277,10 @@ func (c *Client) Changed() <-chan struct{} {
 
 var _ llm.Source = (*Client)(nil)
 
-// errUnready is what calls get while the server is not there.
+// errUnready is the error of calls while the server is not ready.
 var errUnready = errors.New("is not there")
 
-// ready returns the connection, or why there is none.
+// ready returns the connection, or the reason why there is none.
 func (c *Client) ready() (*mcp.ClientSession, error) {
 	c.init()
 	c.want()
@@ -287,7 +289,7 @@ func (c *Client) ready() (*mcp.ClientSession, error) {
 	if c.session == nil {
 		reason := c.status.State
 		if reason == Ready {
-			reason = Down // it has ended just now
+			reason = Down // it has just ended
 		}
 		if c.status.Reason != "" {
 			reason += ": " + c.status.Reason

@@ -23,7 +23,7 @@ import (
 
 const patience = 30 * time.Second
 
-// program makes a client of a server that is this program.
+// program returns a client whose server is this test program.
 func program(t *testing.T, how string) *mcpclient.Client {
 	t.Helper()
 	self, err := os.Executable()
@@ -39,7 +39,7 @@ func program(t *testing.T, how string) *mcpclient.Client {
 	}}
 }
 
-// web makes a client of an official server over HTTP.
+// web returns a client of a server of the official SDK over HTTP.
 func web(t *testing.T) *mcpclient.Client {
 	t.Helper()
 	s := official()
@@ -80,7 +80,7 @@ func run(t *testing.T, c interface {
 	t.Cleanup(func() { cancel(); wg.Wait() })
 }
 
-// named returns a tool, or fails.
+// named returns the tool with a name, or fails the test.
 func named(t *testing.T, s llm.Source, name string) llm.Tool {
 	t.Helper()
 	tools, err := s.Tools(t.Context())
@@ -171,7 +171,7 @@ func TestOfficialServers(t *testing.T) {
 	}
 }
 
-// A call that is canceled is canceled at the server, after it told how it gets on.
+// Canceling a call cancels it at the server. The call's progress is reported before.
 func TestCancelAndProgress(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -195,19 +195,19 @@ func TestCancelAndProgress(t *testing.T) {
 		t.Errorf("slow: %v, want the cause", err)
 	}
 	deadline := time.Now().Add(patience)
-	for { // the server says by a file that it has seen it
+	for { // the server creates a file when it has received the cancellation
 		if b, err := os.ReadFile(filepath.Join(dir, "canceled")); err == nil && string(b) == "canceled" {
 			break
 		}
 		if time.Now().After(deadline) {
 			t.Fatal("the server was not told")
 		}
-		// Another call is answered meanwhile.
+		// Another call is answered at the same time.
 		call(t, c, "mcp__s__echo", `{}`)
 	}
 }
 
-// What servers do wrong is said, and they are begun anew.
+// Errors of servers are reported in the status, and the servers are restarted.
 func TestBadServers(t *testing.T) {
 	t.Parallel()
 	for how, tt := range map[string]struct{ call, reason string }{
@@ -279,7 +279,7 @@ func TestAllowAndBlock(t *testing.T) {
 	}
 }
 
-// A lazy server runs when its tools are wanted; one that cannot run says so.
+// A lazy server starts when its tools are requested. One that cannot start reports the reason.
 func TestLazy(t *testing.T) {
 	t.Parallel()
 	c := program(t, "official")
@@ -304,7 +304,7 @@ func TestServerThatDoesNotStart(t *testing.T) {
 	await(t, c, mcpclient.Down, "/no/such/program")
 }
 
-// A set has the tools of all servers, and tells of changes of each.
+// A set has the tools of all servers, and reports the changes of each.
 func TestSet(t *testing.T) {
 	t.Parallel()
 	s := &mcpclient.Set{Clients: []*mcpclient.Client{web(t), program(t, "talkative"), program(t, "version")}}
@@ -318,8 +318,8 @@ func TestSet(t *testing.T) {
 	awaitTool(t, s, changed, "mcp__web__learned")
 }
 
-// awaitTool waits for notifications of changes, of which changed is the first, until there is a
-// tool. The notification of an earlier change, such as the first list, may come before it.
+// awaitTool waits for notifications of changes until the tool exists; changed is the first one.
+// Notifications of earlier changes, such as the first list, may precede it.
 func awaitTool(t *testing.T, s llm.Source, changed <-chan struct{}, name string) {
 	t.Helper()
 	deadline := time.After(patience)

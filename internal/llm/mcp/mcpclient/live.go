@@ -19,24 +19,24 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 )
 
-// The versions of MCP that a server is asked for: the first one that has what is needed
-// here, which all servers know, and the last one for those who know no other.
+// Requested versions of MCP. The first one has all required features, and every server with
+// older versions supports it. The last one is for servers that support no other.
 const (
 	version       = "2025-11-25"
 	versionModern = "2026-07-28"
 )
 
-// errEnded: the server has closed the connection.
+// errEnded is returned if the server has closed the connection.
 var errEnded = errors.New("the server has ended")
 
-// errSlow: the server does not answer the first message.
+// errSlow is returned if the server does not answer the first message.
 var errSlow = errors.New("the server was not ready")
 
-// errBroke: a call has found that there is no connection any more.
+// errBroke is returned if a call has found the connection closed.
 var errBroke = errors.New("a call broke off")
 
-// live connects to the server and keeps its tools, until the connection ends or ctx does.
-// It returns why.
+// live connects to the server and keeps its tools current until the connection or ctx ends. It
+// returns the reason.
 func (c *Client) live(ctx context.Context) error {
 	err := c.liveWith(ctx, version)
 	var refused *jsonrpc.Error
@@ -57,7 +57,7 @@ func (c *Client) liveWith(ctx context.Context, version string) (err error) {
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
 			select {
 			case relist <- struct{}{}:
-			default: // it will be done anyway
+			default: // a notification is pending already
 			}
 		},
 		ProgressNotificationHandler: c.progress,
@@ -75,7 +75,7 @@ func (c *Client) liveWith(ctx context.Context, version string) (err error) {
 	defer func() {
 		c.use(nil)
 		cancel(nil)
-		// Calls have ended, or end with the transport: nobody waits for the server.
+		// All calls have ended, or end with the transport; nothing waits for the server.
 		end()
 		_ = session.Close()
 	}()
@@ -89,7 +89,7 @@ func (c *Client) liveWith(ctx context.Context, version string) (err error) {
 	return c.follow(ctx, session, relist)
 }
 
-// connect shakes hands.
+// connect performs the handshake.
 func (c *Client) connect(ctx context.Context, client *mcp.Client, t mcp.Transport, version string) (*mcp.ClientSession, error) {
 	slow := fmt.Errorf("%w within %v", errSlow, c.Limits.Handshake)
 	shake, stop := context.WithTimeoutCause(ctx, c.Limits.Handshake, slow)
@@ -104,7 +104,7 @@ func (c *Client) connect(ctx context.Context, client *mcp.Client, t mcp.Transpor
 	return nil, fmt.Errorf("connect: %w", err)
 }
 
-// follow lists the tools now and whenever they change, until ctx ends.
+// follow lists the tools now and after each change, until ctx ends.
 func (c *Client) follow(ctx context.Context, session *mcp.ClientSession, relist <-chan struct{}) error {
 	if err := c.list(ctx, session); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (c *Client) follow(ctx context.Context, session *mcp.ClientSession, relist 
 	}
 }
 
-// drain forgets what was found out about an earlier connection.
+// drain discards errors of an earlier connection.
 func (c *Client) drain() {
 	select {
 	case <-c.broken:
@@ -134,25 +134,25 @@ func (c *Client) drain() {
 	}
 }
 
-// use makes session the one of calls.
+// use makes session the connection for calls.
 func (c *Client) use(session *mcp.ClientSession) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.session = session
 }
 
-// ending is what is known of a program that has ended; nil if there was none.
+// ending describes the exit of a program; nil if the server is no program.
 type ending struct {
-	// how it has ended, and said the end of what it has said beside messages.
+	// how describes the exit, said is the end of the program's other output.
 	how, said string
-	// garbage is how many lines it has written that are no messages.
+	// garbage is the number of invalid lines that the program has written.
 	garbage int
 }
 
-// maxSaid is how much of what a program has said is part of a reason, in bytes.
+// maxSaid is the largest number of bytes of a program's output in a reason.
 const maxSaid = 400
 
-// explain adds to the error of a connection what the end of its program tells.
+// explain adds facts about the program's exit to the error of a connection.
 func (e *ending) explain(err error) error {
 	switch {
 	case e == nil:
@@ -168,8 +168,7 @@ func (e *ending) explain(err error) error {
 	return fmt.Errorf("%w: %s: %s", errEnded, e.how, said)
 }
 
-// broken reports whether err may come of it that the program is gone: of an end of its
-// pipes, also before it was ready.
+// broken reports whether the end of the program's pipes may have caused err.
 func broken(err error) bool {
 	for _, gone := range []error{errEnded, errBroke, io.EOF, io.ErrClosedPipe, syscall.EPIPE} {
 		if errors.Is(err, gone) {
@@ -179,7 +178,8 @@ func broken(err error) bool {
 	return false
 }
 
-// transport returns the way to the server, and what ends it and says how it has ended.
+// transport returns the transport to the server, and a function that ends the server and
+// describes its exit.
 func (c *Client) transport(wg *sync.WaitGroup, cancel context.CancelCauseFunc) (mcp.Transport, func() *ending, error) {
 	if c.Start == nil {
 		return c.web(), func() *ending { return nil }, nil
@@ -209,7 +209,7 @@ func (c *Client) transport(wg *sync.WaitGroup, cancel context.CancelCauseFunc) (
 	}), nil
 }
 
-// web is the way to a server on the web.
+// web returns the transport to a server over HTTP.
 func (c *Client) web() mcp.Transport {
 	client := &http.Client{}
 	if c.HTTP != nil {
@@ -222,7 +222,7 @@ func (c *Client) web() mcp.Transport {
 	return &mcp.StreamableClientTransport{Endpoint: c.URL, HTTPClient: client, MaxRetries: 2, MaxEventSize: c.Limits.Message}
 }
 
-// bounded sends headers along, and lets no answer that is no stream be larger than limit.
+// bounded adds headers to requests, and limits the size of responses other than streams.
 type bounded struct {
 	next   http.RoundTripper
 	header http.Header
@@ -245,7 +245,7 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// short is a body that is an error when it is too large.
+// short is a body that fails once it exceeds its limit.
 type short struct {
 	io.ReadCloser
 
@@ -261,7 +261,7 @@ func (s *short) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// guard cuts off a server that sends too much of what nobody has asked for.
+// guard disconnects a server that sends too many unsolicited messages.
 func (c *Client) guard(cancel context.CancelCauseFunc) mcp.Middleware {
 	flood := &flood{rate: float64(c.Limits.Rate), room: 10 * float64(c.Limits.Rate)}
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
@@ -275,7 +275,7 @@ func (c *Client) guard(cancel context.CancelCauseFunc) mcp.Middleware {
 	}
 }
 
-// flood counts what comes: rate a second, and room at once.
+// flood is a rate limiter: rate messages per second, with bursts of room.
 type flood struct {
 	rate, room float64
 
@@ -284,7 +284,7 @@ type flood struct {
 	at   time.Time
 }
 
-// take reports whether there is room for one more.
+// take counts a message, and reports whether it is within the limit.
 func (f *flood) take(now time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if how := os.Getenv("TEST_SERVER"); how != "" {
-		serve(how) // this process is a server for a test
+		serve(how) // this process is the server of a test
 		return
 	}
 	goleak.VerifyTestMain(m)

@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// serve is a server of the official SDK, or one that misbehaves.
+// serve runs a server of the official SDK, or one that misbehaves.
 func serve(how string) {
 	if how == "official" {
 		_ = official().Run(context.Background(), &mcp.StdioTransport{})
@@ -34,7 +34,7 @@ func serve(how string) {
 
 func answer(id, result string) { fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", id, result) }
 
-// misbehave answers as others do, but for one thing.
+// misbehave answers correctly except for one fault.
 func misbehave(how, method, id string) {
 	version := "2025-06-18"
 	if how == "version" {

@@ -14,9 +14,9 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// Set is the servers of a hub. Its field must not be changed once it runs.
+// Set holds the servers of a hub. Its field must not change once it runs.
 type Set struct {
-	// Clients are the servers; their names differ.
+	// Clients are the servers. Their names must differ.
 	Clients []*Client
 
 	mu      sync.Mutex // guards the field below
@@ -35,13 +35,13 @@ func (s *Set) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// relay tells that the tools of a server change.
+// relay passes on the changes of a server's tools.
 func (s *Set) relay(ctx context.Context, c *Client) {
 	changed := c.Changed()
 	for {
 		select {
 		case <-changed:
-			changed = c.Changed() // before it is told, so that none is missed
+			changed = c.Changed() // before the notification, so that none is missed
 			s.mu.Lock()
 			if s.changed != nil {
 				close(s.changed)
@@ -64,8 +64,8 @@ func (s *Set) Changed() <-chan struct{} {
 	return s.changed
 }
 
-// Tools implements llm.Source: the tools of all servers, in the order of their names.
-// A server that is not there has those that it had.
+// Tools implements llm.Source. It returns the tools of all servers, in the order of their
+// names. An unreachable server keeps its last known tools.
 func (s *Set) Tools(ctx context.Context) ([]llm.Tool, error) {
 	found := make([][]llm.Tool, len(s.Clients))
 	group, ctx := errgroup.WithContext(ctx)
@@ -83,7 +83,7 @@ func (s *Set) Tools(ctx context.Context) ([]llm.Tool, error) {
 	return slices.CompactFunc(all, func(a, b llm.Tool) bool { return a.Name == b.Name }), nil
 }
 
-// Status returns how the servers are.
+// Status returns the status of each server.
 func (s *Set) Status() []Status {
 	all := make([]Status, 0, len(s.Clients))
 	for _, c := range s.Clients {
@@ -92,7 +92,7 @@ func (s *Set) Status() []Status {
 	return all
 }
 
-// fit cuts a name that is too long, and marks it.
+// fit shortens a name that is too long, and appends a hash.
 func fit(name string) string {
 	if len(name) <= maxName {
 		return name

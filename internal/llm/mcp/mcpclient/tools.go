@@ -18,7 +18,7 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// list makes the tools of the server those of the client.
+// list replaces the client's tools by the current ones of the server.
 func (c *Client) list(ctx context.Context, session *mcp.ClientSession) error {
 	ctx, stop := context.WithTimeoutCause(ctx, c.Limits.Handshake, errors.New("the server does not list its tools"))
 	defer stop()
@@ -30,7 +30,7 @@ func (c *Client) list(ctx context.Context, session *mcp.ClientSession) error {
 			return fmt.Errorf("list tools: %w", cmp.Or(context.Cause(ctx), err))
 		}
 		if seen++; seen > 10*c.Limits.Tools {
-			break // it may go on like this forever
+			break // the server might never end the list
 		}
 		if !c.Choice.Has(t.Name) {
 			continue
@@ -56,8 +56,8 @@ func (c *Client) list(ctx context.Context, session *mcp.ClientSession) error {
 	return nil
 }
 
-// tool is a tool of the server under its name in the set. What is too large, or has no
-// schema of an object, does not count.
+// tool returns a tool under its name in the set. It returns false if the schema is too large or
+// not that of an object.
 func (c *Client) tool(t *mcp.Tool) (llm.Tool, bool) {
 	schema, err := json.Marshal(t.InputSchema)
 	if err != nil || len(schema) > c.Limits.Schema {
@@ -83,12 +83,11 @@ func (c *Client) tool(t *mcp.Tool) (llm.Tool, bool) {
 	return tool, true
 }
 
-// maxName is the largest name of a tool.
+// maxName is the largest length of a tool's name.
 const maxName = 64
 
-// ToolName is the name of a server's tool in a Set: mcp__{server}__{tool}, of which what
-// models cannot say becomes "_". A name that is too long is cut, and ends with a mark of
-// the whole.
+// ToolName returns the name of a server's tool in a Set: mcp__{server}__{tool}. Characters that
+// models do not support become "_". A name that is too long is cut and ends with a hash.
 func ToolName(server, tool string) string {
 	return fit("mcp__" + plain(server) + "__" + plain(tool))
 }
@@ -102,7 +101,7 @@ func plain(s string) string {
 	}, s)
 }
 
-// call calls a tool. What went wrong at the server is a result that says so.
+// call calls a tool. Failures of the server become results that describe them.
 func (c *Client) call(ctx context.Context, tool string, call *llm.Call) (*llm.Result, error) {
 	session, err := c.ready()
 	if err != nil {
@@ -137,7 +136,7 @@ func (c *Client) call(ctx context.Context, tool string, call *llm.Call) (*llm.Re
 	return c.refused(err), nil
 }
 
-// refused is the result of a call that has none.
+// refused returns the result of a failed call.
 func (c *Client) refused(err error) *llm.Result {
 	var answer *jsonrpc.Error
 	if errors.As(err, &answer) {
@@ -168,14 +167,14 @@ func (c *Client) leave() {
 	c.calls--
 }
 
-// origin is who has said what a server says.
+// origin returns the Origin of the server's text.
 func (c *Client) origin() string { return "mcp:" + c.Name }
 
 func (c *Client) failed(format string, args ...any) *llm.Result {
 	return &llm.Result{Error: true, Parts: []*a2a.Part{a2a.NewTextPart(fmt.Sprintf(format, args...))}}
 }
 
-// result is what a server has answered.
+// result converts a result of the server.
 func (c *Client) result(res *mcp.CallToolResult) *llm.Result {
 	var r llm.MCPResult
 	b, err := json.Marshal(res)
@@ -192,7 +191,7 @@ func (c *Client) result(res *mcp.CallToolResult) *llm.Result {
 	return &llm.Result{Parts: parts, Error: r.IsError, Origin: c.origin()}
 }
 
-// listen has progress of a call told, until what it returns is called.
+// listen passes the progress of a call to tell, until stop is called.
 func (c *Client) listen(params *mcp.CallToolParams, tell func(llm.Progress)) (stop func()) {
 	if tell == nil {
 		return func() {}
@@ -209,7 +208,7 @@ func (c *Client) listen(params *mcp.CallToolParams, tell func(llm.Progress)) (st
 	}
 }
 
-// progress tells what a server says about a call.
+// progress passes the server's progress of a call on.
 func (c *Client) progress(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
 	token, _ := req.Params.ProgressToken.(string)
 	c.mu.Lock()

@@ -15,19 +15,19 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// firstModern is the first version of the protocol in which a server asks in the answer
-// to a request, and the caller comes back with another one.
+// firstModern is the first version of the protocol in which a server asks in the response to a
+// request, and the caller answers with another request.
 const firstModern = "2026-07-28"
 
 func modern(req *mcp.CallToolRequest) bool { return req.ProtocolVersion() >= firstModern }
 
-// canElicit reports whether the person at the host can be asked with a form. A host that
-// names no kind of question takes forms.
+// canElicit reports whether the host can ask its user with a form. A host that names no kind of
+// question supports forms.
 func canElicit(c *mcp.ClientCapabilities) bool {
 	return c != nil && c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
 }
 
-// asking is a question of a tool that waits for its answer.
+// asking is a tool's question that waits for its answer.
 type asking struct {
 	ctx      context.Context //nolint:containedctx // the tool waits no longer when it ends
 	question *llm.Question
@@ -39,10 +39,10 @@ type answered struct {
 	err    error
 }
 
-// settle gives the tool its answer. It is called once.
+// settle passes the answer to the tool. It is called once.
 func (a *asking) settle(answer *llm.Answer, err error) { a.got <- answered{answer, err} }
 
-// ask is the Ask of a call.
+// ask implements llm.Call.Ask.
 func (r *running) ask(ctx context.Context, q *llm.Question) (*llm.Answer, error) {
 	a := &asking{ctx, q, make(chan answered, 1)}
 	select {
@@ -60,7 +60,7 @@ func (r *running) ask(ctx context.Context, q *llm.Question) (*llm.Answer, error)
 	}
 }
 
-// elicit asks the person at the host while the request of a call waits.
+// elicit asks the user of the host while the request of a call waits.
 func elicit(ctx context.Context, req *mcp.CallToolRequest, a *asking) (*llm.Answer, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -72,17 +72,17 @@ func elicit(ctx context.Context, req *mcp.CallToolRequest, a *asking) (*llm.Answ
 	return answer(res), nil
 }
 
-// answerField is the one field of the form.
+// answerField is the only field of the form.
 const answerField = "answer"
 
 var answerSchema = json.RawMessage(`{"type":"object","properties":{"answer":{"type":"string","title":"Answer"}},"required":["answer"]}`)
 
-// form is a question as a host shows it.
+// form returns a question in the form for a host.
 func form(q *llm.Question) *mcp.ElicitParams {
 	return &mcp.ElicitParams{Mode: "form", Message: questionText(q), RequestedSchema: answerSchema}
 }
 
-// maxQuestion is how much of a question is shown, in bytes.
+// maxQuestion is the largest number of bytes of a question that is shown.
 const maxQuestion = 16 << 10
 
 func questionText(q *llm.Question) string {
@@ -113,7 +113,7 @@ func questionText(q *llm.Question) string {
 	return who + " " + verb + ": " + clip.Bytes(strings.Join(said, "\n"), maxQuestion)
 }
 
-// answer reads a form that was filled in, declined or dismissed.
+// answer converts a form that the user has filled in, declined or dismissed.
 func answer(res *mcp.ElicitResult) *llm.Answer {
 	text, ok := res.Content[answerField].(string)
 	if res.Action != "accept" || !ok {
@@ -122,7 +122,7 @@ func answer(res *mcp.ElicitResult) *llm.Answer {
 	return &llm.Answer{Text: text}
 }
 
-// parked is a call that waits for its caller to come back with an answer.
+// parked is a call that waits for a request with an answer.
 type parked struct {
 	run   *running
 	asked *asking
@@ -131,8 +131,8 @@ type parked struct {
 
 var errNoAnswer = errors.New("the caller has not come back with an answer")
 
-// park answers a request with a question. The call goes on with the request that brings
-// the answer and names the state, or ends waiting when nobody comes.
+// park answers a request with a question. The call continues with the request that contains the
+// answer and the state. If no such request arrives in time, the question fails.
 func (d *desk) park(r *running, a *asking) *mcp.CallToolResult {
 	state := rand.Text()
 	p := &parked{run: r, asked: a}
@@ -151,7 +151,7 @@ func (d *desk) park(r *running, a *asking) *mcp.CallToolResult {
 	}
 }
 
-// unpark returns the call of a state, and forgets it; nil if there is none.
+// unpark removes and returns the call of a state; nil if there is none.
 func (d *desk) unpark(state string) *parked {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -160,7 +160,7 @@ func (d *desk) unpark(state string) *parked {
 	return p
 }
 
-// goOn goes on with a parked call.
+// goOn continues a parked call.
 func (d *desk) goOn(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	p := d.unpark(req.Params.RequestState)
 	if p == nil {

@@ -15,18 +15,17 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// errClosed is the cause of calls that end with the server.
+// errClosed is the cancel cause of calls that end with the server.
 var errClosed = errors.New("the server ends")
 
-// running is a call of a tool under way. The tool runs in a goroutine of its own, because
-// a call may outlive the request that began it: when it asks something, and the answer
-// comes with another request.
+// running is a tool call in progress. The tool runs in a goroutine of its own, because a call
+// may outlive its request: when it asks a question, the answer may arrive with another request.
 type running struct {
 	told   teller
 	cancel context.CancelCauseFunc
-	// asks hands questions of the tool to whoever waits for it.
+	// asks passes questions of the tool to the waiting request.
 	asks chan *asking
-	// left is closed when nobody will wait for the call any more.
+	// left is closed when no request will wait for the call.
 	left chan struct{}
 	// done is closed when result and err are set.
 	done   chan struct{}
@@ -40,7 +39,7 @@ func (d *desk) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallT
 		return d.goOn(ctx, req)
 	}
 	o := d.offered(req.Params.Name)
-	if o == nil { // it has gone since the request was read
+	if o == nil { // it was removed after the request was read
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", req.Params.Name)}
 	}
 	args, wrong := d.arguments(req.Params.Arguments)
@@ -58,7 +57,7 @@ func (d *desk) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallT
 	return d.await(ctx, r, req)
 }
 
-// arguments returns the arguments of a call, or what is wrong with them.
+// arguments returns the arguments of a call, or a description of the mistake.
 func (d *desk) arguments(raw json.RawMessage) (args json.RawMessage, wrong string) {
 	raw = bytes.TrimSpace(raw)
 	switch {
@@ -72,7 +71,7 @@ func (d *desk) arguments(raw json.RawMessage) (args json.RawMessage, wrong strin
 	return raw, ""
 }
 
-// begin starts a tool, whose call has taken a slot. Arguments are known to be an object.
+// begin starts a tool. The call holds a slot, and its arguments are an object.
 func (d *desk) begin(r *running, tool *llm.Tool, args json.RawMessage, asks bool) {
 	ctx, cancel := context.WithCancelCause(d.base)
 	r.cancel = cancel
@@ -88,7 +87,7 @@ func (d *desk) begin(r *running, tool *llm.Tool, args json.RawMessage, asks bool
 	})
 }
 
-// perform calls a tool. A panic ends the call and nothing else.
+// perform calls a tool. A panic ends only this call.
 func (d *desk) perform(ctx context.Context, tool *llm.Tool, call *llm.Call) (res *llm.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -103,8 +102,8 @@ func (d *desk) perform(ctx context.Context, tool *llm.Tool, call *llm.Call) (res
 	return res, err
 }
 
-// await waits for a call on behalf of a request, until the call has ended, the request is
-// canceled, or the caller must be asked in the answer to it.
+// await waits on behalf of a request until the call has ended, the request is canceled, or the
+// response must ask the caller a question.
 func (d *desk) await(ctx context.Context, r *running, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	defer r.told.listen(context.WithoutCancel(ctx), nil)
 	beat := time.NewTicker(d.Limits.Beat)
@@ -128,7 +127,7 @@ func (d *desk) await(ctx context.Context, r *running, req *mcp.CallToolRequest) 
 	}
 }
 
-// outcome is the answer to a call that has ended.
+// outcome returns the response to a call that has ended.
 func (d *desk) outcome(r *running) *mcp.CallToolResult {
 	switch {
 	case r.err == nil:
@@ -139,7 +138,7 @@ func (d *desk) outcome(r *running) *mcp.CallToolResult {
 	return failed(r.err.Error())
 }
 
-// failed is a result that says what went wrong.
+// failed returns an error result with a text.
 func failed(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }

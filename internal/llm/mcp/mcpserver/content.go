@@ -10,11 +10,11 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// metaOrigin is where a content says whose words it is, in its _meta. What else MCP has no
-// place for is put there by package llm.
+// metaOrigin is the member of _meta with the origin of a content block. Package llm adds the
+// other values that MCP has no place for.
 const metaOrigin = "parley/origin"
 
-// converted is the result of a tool as an answer to its call.
+// converted converts the result of a tool to the response to its call.
 func (d *desk) converted(res *llm.Result) *mcp.CallToolResult {
 	made, losses := llm.ToMCPResult(res.Parts, res.Error)
 	out := &mcp.CallToolResult{IsError: res.Error, Content: []mcp.Content{}}
@@ -33,7 +33,7 @@ func (d *desk) converted(res *llm.Result) *mcp.CallToolResult {
 		size := sizeOf(b)
 		if size > room {
 			if b.Meta[dataMark] != nil {
-				out.StructuredContent = nil // it is in there
+				out.StructuredContent = nil // the block contains it
 			}
 			out.Content = append(out.Content, d.keep(b))
 			continue
@@ -47,7 +47,7 @@ func (d *desk) converted(res *llm.Result) *mcp.CallToolResult {
 	return out
 }
 
-// dataMark is in the _meta of texts that are data.
+// dataMark is in the _meta of texts that represent data.
 const dataMark = "parley/data"
 
 func sizeOf(b *llm.MCPBlock) int {
@@ -58,7 +58,7 @@ func sizeOf(b *llm.MCPBlock) int {
 	return n
 }
 
-// block is a content block as the SDK has it.
+// block converts a content block to the SDK's type.
 func block(b *llm.MCPBlock) mcp.Content {
 	switch b.Type {
 	case "image":
@@ -74,7 +74,7 @@ func block(b *llm.MCPBlock) mcp.Content {
 	return &mcp.TextContent{Text: b.Text, Meta: b.Meta}
 }
 
-// contentsOf is what parts are as contents of a resource at an address.
+// contentsOf converts parts to the contents of a resource at an address.
 func contentsOf(parts []*a2a.Part, uri string) []*mcp.ResourceContents {
 	blocks, _ := llm.ToMCP(parts)
 	all := make([]*mcp.ResourceContents, 0, len(blocks))
@@ -86,7 +86,7 @@ func contentsOf(parts []*a2a.Part, uri string) []*mcp.ResourceContents {
 	return all
 }
 
-// contents is a content block as the contents of a resource.
+// contents converts a content block to the contents of a resource.
 func contents(b *llm.MCPBlock) *mcp.ResourceContents {
 	c := &mcp.ResourceContents{MIMEType: b.MIMEType, Meta: b.Meta}
 	switch {
@@ -107,10 +107,10 @@ func contents(b *llm.MCPBlock) *mcp.ResourceContents {
 	return c
 }
 
-// maxPreview is how much of a text that is too large is shown, in bytes.
+// maxPreview is the largest number of bytes of a large text that are shown.
 const maxPreview = 2 << 10
 
-// keep puts a block that is too large where it can be read, and returns a link to it.
+// keep stores a block that is too large, and returns a link to it.
 func (d *desk) keep(b *llm.MCPBlock) mcp.Content {
 	item := contents(b)
 	size := int64(len(item.Text) + len(item.Blob))

@@ -1,52 +1,52 @@
-// Package mcpserver offers the tools of an llm.Source over the Model Context Protocol
-// (MCP), to one host over a pair of pipes or to many callers over HTTP.
+// Package mcpserver offers the tools of an llm.Source over the Model Context Protocol (MCP), to
+// one host over a pair of pipes or to many callers over HTTP.
 //
-// # What it is
+// # Overview
 //
-// A [Server] says what one caller gets: tools, and what can be read (a [Library]).
-// [Server.Serve] speaks to the host that has started the program (stdio). A [Handler] is
-// the streamable HTTP endpoint: it asks who calls, and has a Server for each.
+// A [Server] configures the tools and the resources (a [Library]) of one caller. [Server.Serve]
+// serves the host that has started the program (stdio). A [Handler] is the streamable HTTP
+// endpoint: it determines the caller of each request, and has a Server for each caller.
 //
-// The versions of MCP from 2024-11-05 to 2026-07-28 are spoken, over HTTP the last one
-// without sessions.
+// It supports the versions of MCP from 2024-11-05 to 2026-07-28, the last one over HTTP without
+// sessions.
 //
 // # Guarantees
 //
-// A tool that is told to stop has stopped before its call is answered. A call ends when
-// the caller cancels it (notifications/cancelled), when a host closes its pipe, and with
-// [Handler.Close]; then the context of the tool ends. A caller of HTTP whose connection
-// breaks changes nothing, except with version 2026-07-28, where the request is the call.
+// A canceled tool has returned before its call is answered. A call ends when the caller cancels
+// it (notifications/cancelled), when a host closes its pipe, and with [Handler.Close]; the
+// context of the tool ends then. If the connection of an HTTP caller breaks, its calls
+// continue. Version 2026-07-28 is an exception: there the request is the call.
 //
-// Progress of a call goes to callers who have asked for it, at most ten times a second
-// and at least every [Limits.Beat], so that hosts with a timeout know that it is alive.
-// A question goes to the person at the host (elicitation) where the host can do that; a
-// form that is declined or dismissed is a refusal.
+// Callers that have requested progress receive it, at most ten times per second and at least
+// every [Limits.Beat], so that hosts with a timeout know that the call is alive. A question
+// goes to the user of the host (elicitation) if the host supports that; a form that the user
+// declines or dismisses is a refusal.
 //
-// Nothing grows without bound: arguments, results, calls at one time, sessions and
-// subscriptions have limits, see [Limits]. What is too large for an answer stays where
-// the caller can read it (a resource link), for a while.
+// All resources are limited: arguments, results, concurrent calls, sessions and subscriptions,
+// see [Limits]. Content that is too large for a response is stored for a while, and the
+// response has a link to it (a resource link).
 //
-// A session of HTTP belongs to the caller who opened it. For all others it does not exist.
+// An HTTP session belongs to the caller that opened it. It does not exist for other callers.
 //
 // # What it does not promise
 //
-// Schemas of results are not announced: clients refuse results without the structured
-// content that a schema names, and a tool may well have none to give. What MCP has no
-// place for is in the _meta of a content: the file name, the metadata and the origin of a
-// part. Structured content is the first data part that is an object; each data part is
-// also there as text.
+// Schemas of results are not announced: clients reject results without the structured content
+// that a schema requires, and a tool may have none. The _meta of a content block holds the
+// values that MCP has no place for: the file name, the metadata and the origin of a part.
+// Structured content is the first data part that is an object; each data part is also included
+// as text.
 //
-// Prompts, sampling and logging are not offered. Answers to a batch come one by one, and
-// over stdio a batch is refused.
+// Prompts, sampling and logging are not offered. The requests of a batch are answered one by
+// one; over stdio a batch is rejected.
 //
 // # Concurrency
 //
-// A Server and a Handler serve any number of calls at once. The goroutines of a Server
-// end before Serve returns, except one that reads from a pipe which cannot be interrupted;
-// those of a Handler before Close returns.
+// A Server and a Handler serve any number of concurrent calls. The goroutines of a Server end
+// before Serve returns, except one that reads from a pipe which cannot be interrupted; those of
+// a Handler end before Close returns.
 //
 // # Testing
 //
-// The tests speak to it with the official client, over pipes in memory and over HTTP, and
-// write lines of their own where a client would not.
+// The tests use the official client over in-memory pipes and over HTTP, and raw lines for input
+// that the client cannot send.
 package mcpserver

@@ -20,7 +20,7 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// patience is how long a test waits for what must happen.
+// patience is the longest wait of a test for an expected event.
 const patience = time.Minute
 
 // source is a Source whose tools a test sets.
@@ -55,7 +55,7 @@ func (s *source) set(err error, tools ...llm.Tool) {
 	s.changed = make(chan struct{})
 }
 
-// tool returns a tool that does what f does.
+// tool returns a tool that calls f.
 func tool(name string, f func(ctx context.Context, c *llm.Call) (*llm.Result, error)) llm.Tool {
 	return llm.Tool{Name: name, Description: "Does " + name + ".", Input: json.RawMessage(`{"type":"object"}`), Call: f}
 }
@@ -64,12 +64,12 @@ func said(text string) *llm.Result {
 	return &llm.Result{Parts: []*a2a.Part{a2a.NewTextPart(text)}}
 }
 
-// echo says its arguments.
+// echo returns its arguments.
 var echo = tool("echo", func(_ context.Context, c *llm.Call) (*llm.Result, error) {
 	return said(string(c.Arguments)), nil
 })
 
-// asks asks a question and says what was answered.
+// asks asks a question and returns the answer.
 var asks = tool("asks", func(ctx context.Context, c *llm.Call) (*llm.Result, error) {
 	if c.Ask == nil {
 		return said("nobody is there"), nil
@@ -88,13 +88,13 @@ var asks = tool("asks", func(ctx context.Context, c *llm.Call) (*llm.Result, err
 	return said("asked too often"), nil
 })
 
-// wire is a way to speak to a server.
+// wire is a transport with a version of the protocol.
 type wire struct {
 	name, version string
 	http          bool
 }
 
-// wires are all ways.
+// wires are all combinations.
 var wires = []wire{
 	{"stdio-2025-06-18", "2025-06-18", false},
 	{"stdio-2025-11-25", "2025-11-25", false},
@@ -115,7 +115,7 @@ func everywhere(t *testing.T, f func(t *testing.T, w wire)) {
 	}
 }
 
-// connect starts the server and connects to it over the wire.
+// connect starts the server and connects to it over w.
 func (w wire) connect(t *testing.T, s *mcpserver.Server, o *mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
 	if s.Logger == nil {
@@ -155,7 +155,7 @@ func startHTTP(t *testing.T, h *mcpserver.Handler) string {
 	return srv.URL
 }
 
-// caller names its caller on each request.
+// caller adds the name of its caller to each request.
 type caller struct {
 	http.RoundTripper
 
@@ -275,7 +275,7 @@ func (s *shelf) Watch(ctx context.Context, _ string) iter.Seq2[struct{}, error] 
 	}
 }
 
-// withResult is a tool that also tells how it has ended.
+// withResult returns f with a report of its error to gave.
 func withResult(
 	f func(context.Context, *llm.Call) (*llm.Result, error), gave chan<- error,
 ) func(context.Context, *llm.Call) (*llm.Result, error) {

@@ -16,24 +16,23 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Handler is the streamable HTTP endpoint. Its fields must not be changed once it serves.
-// It does not find out who calls, and checks neither Host nor Origin: whoever puts it
-// behind an address does.
+// Handler is the streamable HTTP endpoint. Its fields must not change once it serves. It does
+// not authenticate callers, and checks neither Host nor Origin: the surrounding server does.
 type Handler struct {
-	// Caller names the caller of a request. Requests of one name share sessions and a
-	// Server. It is required.
+	// Caller returns the name of a request's caller. Requests with the same name share sessions
+	// and a Server. It is required.
 	Caller func(*http.Request) string
-	// Server returns what a caller gets, by a request of his. It is required.
+	// Server returns the Server for a caller, given one of its requests. It is required.
 	Server func(*http.Request) *Server
-	// Sessions is how many sessions a caller may have: 32.
+	// Sessions is the largest number of sessions of a caller. The default is 32.
 	Sessions int
-	// Callers is how many callers there may be at one time: 1000.
+	// Callers is the largest number of concurrent callers. The default is 1000.
 	Callers int
-	// Idle is how long a session lives without a message: 1 h.
+	// Idle is the time after which a session without messages is closed. The default is 1 h.
 	Idle time.Duration
-	// WriteTime is how long a reader may take to accept a write: 30 s.
+	// WriteTime is the time that a client may take to accept a write. The default is 30 s.
 	WriteTime time.Duration
-	// Logger receives what an operator should know. If nil, nothing is logged.
+	// Logger receives records for operators. If nil, nothing is logged.
 	Logger *slog.Logger
 
 	mu     sync.Mutex // guards the fields below
@@ -42,15 +41,15 @@ type Handler struct {
 	wg     sync.WaitGroup
 }
 
-// guest is a caller.
+// guest is the state of one caller.
 type guest struct {
 	// ready is closed when the fields below are set.
 	ready chan struct{}
 	desk  *desk
-	// sessions serves the versions that have sessions, single the others.
+	// sessions serves protocol versions with sessions, single the others.
 	sessions, single http.Handler
 
-	// Guarded by Handler.mu: how many requests are under way, and when the last one was.
+	// Guarded by Handler.mu: the number of open requests, and the time of the last one.
 	requests int
 	last     time.Time
 }
@@ -85,7 +84,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.sessions.ServeHTTP(w, r)
 }
 
-// full reports whether there are as many sessions as may be.
+// full reports whether the caller has reached the limit of sessions.
 func (g *guest) full(limit int) bool {
 	n := 0
 	for range g.desk.mcp.Sessions() {
@@ -94,7 +93,7 @@ func (g *guest) full(limit int) bool {
 	return n >= limit
 }
 
-// enter returns the guest that sends a request, or what to answer.
+// enter returns the guest of a request, or the error to answer with.
 func (h *Handler) enter(r *http.Request) (g *guest, status int, wrong string) {
 	name := h.Caller(r)
 	h.mu.Lock()
@@ -126,15 +125,15 @@ func (h *Handler) enter(r *http.Request) (g *guest, status int, wrong string) {
 	return g, 0, ""
 }
 
-// receive puts a server to work for a new guest.
+// receive starts a server for a new guest.
 func (h *Handler) receive(g *guest, r *http.Request) {
 	defer close(g.ready)
 	g.desk = h.Server(r).open(r.Context())
 	one := func(*http.Request) *mcp.Server { return g.desk.mcp }
 	options := mcp.StreamableHTTPOptions{
-		// Whoever puts the handler behind an address checks Host and Origin.
+		// The surrounding server checks Host and Origin.
 		DisableLocalhostProtection: true,
-		MaxRequestBodyBytes:        -1, // the body was read, within its limit
+		MaxRequestBodyBytes:        -1, // the body was read within its limit
 	}
 	single := options
 	single.Stateless, single.PropagateRequestCancellation = true, true
@@ -144,7 +143,7 @@ func (h *Handler) receive(g *guest, r *http.Request) {
 	g.sessions = mcp.NewStreamableHTTPHandler(one, &options)
 }
 
-// leave ends a request.
+// leave counts the end of a request.
 func (h *Handler) leave(g *guest) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -152,8 +151,8 @@ func (h *Handler) leave(g *guest) {
 	g.last = time.Now()
 }
 
-// dismissLocked closes the guest who has been quiet for longest, if there is one who does
-// nothing, has no session, and was quiet for at least as long as quiet.
+// dismissLocked closes the caller that has been idle longest, if any caller has no open
+// request, no session, and has been idle for at least quiet.
 func (h *Handler) dismissLocked(quiet time.Duration) bool {
 	var who string
 	for name, g := range h.guests {
@@ -173,8 +172,8 @@ func (h *Handler) dismissLocked(quiet time.Duration) bool {
 	return true
 }
 
-// Close ends all calls and sessions, and waits until they have ended. Requests are
-// refused from then on.
+// Close ends all calls and sessions, and waits until they have ended. Later requests are
+// refused.
 func (h *Handler) Close() {
 	h.mu.Lock()
 	h.closed = true
@@ -190,8 +189,8 @@ func (h *Handler) Close() {
 	h.wg.Wait()
 }
 
-// readBody reads the body of a request, so that its deadline does not count for the
-// answer.
+// readBody reads the body of a request first, so that the read deadline does not apply to the
+// response.
 func readBody(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, limit int64) (status int, wrong string) {
 	if r.Method != http.MethodPost {
 		return 0, ""
@@ -206,12 +205,12 @@ func readBody(w http.ResponseWriter, r *http.Request, rc *http.ResponseControlle
 	case !json.Valid(b):
 		return http.StatusBadRequest, "the body is not JSON"
 	}
-	_ = rc.SetReadDeadline(time.Time{}) // where there are no deadlines, there was none
+	_ = rc.SetReadDeadline(time.Time{}) // without deadlines, none was set
 	r.Body = io.NopCloser(bytes.NewReader(b))
 	return 0, ""
 }
 
-// refuse answers with an error that every client of MCP can read.
+// refuse answers with an error that every MCP client can read.
 func refuse(w http.ResponseWriter, status int, text string) {
 	code := jsonrpc.CodeInvalidRequest
 	if status == http.StatusBadRequest {
@@ -224,7 +223,7 @@ func refuse(w http.ResponseWriter, status int, text string) {
 	})
 }
 
-// patient is a ResponseWriter that cuts off a reader who does not take what is written.
+// patient is a ResponseWriter that disconnects a client which does not accept writes in time.
 type patient struct {
 	http.ResponseWriter
 

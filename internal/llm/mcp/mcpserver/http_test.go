@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpserver"
 )
 
-// startMany serves callers by the names that they give.
+// startMany serves callers by the names that they send.
 func startMany(t *testing.T, h *mcpserver.Handler) string {
 	t.Helper()
 	h.Caller = func(r *http.Request) string { return r.Header.Get("X-Caller") }
@@ -59,7 +59,7 @@ func send(t *testing.T, method, url, who, session, body string) (status int, ope
 
 const ping = `{"jsonrpc":"2.0","id":2,"method":"ping"}`
 
-// The session of another caller is as good as none.
+// The session of another caller does not exist for a caller.
 func TestSessionsBelongToTheirCallers(t *testing.T) {
 	t.Parallel()
 	url := startMany(t, new(mcpserver.Handler))
@@ -122,14 +122,14 @@ func TestLimitsOfSessions(t *testing.T) {
 	if status, _, answer := post(t, url, "carol", "", initialize); status != http.StatusServiceUnavailable {
 		t.Errorf("a third caller gives %d %s", status, answer)
 	}
-	// Whoever has no session makes room.
+	// A caller without sessions makes room for another one.
 	send(t, http.MethodDelete, url, "alice", first, "")
 	if status, _, answer := post(t, url, "carol", "", initialize); status != http.StatusOK {
 		t.Errorf("carol gets %d %s", status, answer)
 	}
 }
 
-// Whoever has gone makes room in time, before there are too many.
+// Disconnected callers make room in time, before there are too many.
 func TestQuietCallersAreForgotten(t *testing.T) {
 	t.Parallel()
 	ended := make(chan struct{})
@@ -140,12 +140,12 @@ func TestQuietCallersAreForgotten(t *testing.T) {
 		return &mcpserver.Server{Tools: newSource(echo)}
 	}})
 	_, session, _ := post(t, url, "alice", "", initialize)
-	send(t, http.MethodDelete, url, "alice", session, "") // it may be over already
+	send(t, http.MethodDelete, url, "alice", session, "") // the session may have ended already
 	post(t, url, "bob", "", initialize)
 	receive(t, "the end of what alice had", ended)
 }
 
-// A version that nobody speaks is refused, with those that are spoken.
+// An unsupported version is refused with a list of the supported ones.
 func TestUnknownVersionOverHTTP(t *testing.T) {
 	t.Parallel()
 	url := startMany(t, new(mcpserver.Handler))
@@ -174,7 +174,7 @@ func TestUnknownVersionOverHTTP(t *testing.T) {
 	}
 }
 
-// Close ends calls and streams, and nobody gets in any more.
+// Close ends calls and streams; no further request is accepted.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	blocks, began, ended := blocks()
@@ -207,8 +207,8 @@ func TestClose(t *testing.T) {
 	_ = cs.Close()
 }
 
-// A reader who goes away changes nothing before version 2026-07-28; there, the request is
-// the call.
+// A disconnecting client changes nothing before version 2026-07-28; there, the request is the
+// call.
 func TestReaderGoesAway(t *testing.T) {
 	t.Parallel()
 	blocks, began, ended := blocks()
@@ -244,8 +244,8 @@ func TestReaderGoesAway(t *testing.T) {
 	receive(t, "the end of the request", gone)
 }
 
-// Question and answer of version 2026-07-28 are two requests: a call waits so long for
-// the second one, and not forever.
+// In version 2026-07-28 question and answer are two requests. A call waits for the second one
+// for a limited time.
 func TestNobodyComesBack(t *testing.T) {
 	t.Parallel()
 	gave := make(chan error, 1)

@@ -7,11 +7,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// keptPrefix is what the addresses of kept results begin with.
+// keptPrefix is the prefix of the addresses of stored results.
 const keptPrefix = "parley://results/"
 
-// kept holds results that were too large for an answer, for a while: the oldest go when
-// there is no more room.
+// kept stores results that were too large for a response. It drops the oldest when it has no
+// more room.
 type kept struct {
 	max int
 
@@ -21,7 +21,8 @@ type kept struct {
 	size  int
 }
 
-// add keeps an item and returns its address, unless it is larger than all the room.
+// add stores an item and returns its address. It returns false if the item exceeds the total
+// room.
 func (k *kept) add(item *mcp.ResourceContents) (uri string, ok bool) {
 	size := len(item.Text) + len(item.Blob)
 	if size > k.max {
@@ -45,7 +46,7 @@ func (k *kept) add(item *mcp.ResourceContents) (uri string, ok bool) {
 	return item.URI, true
 }
 
-// get returns an item that is still there, or nil.
+// get returns an item that is still stored, or nil.
 func (k *kept) get(uri string) *mcp.ResourceContents {
 	k.mu.Lock()
 	defer k.mu.Unlock()

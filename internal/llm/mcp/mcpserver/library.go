@@ -11,48 +11,48 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// ErrNoResource is what a Library returns for an address at which there is nothing for
-// this caller.
+// ErrNoResource is returned by a Library if the caller has no resource at an address.
 var ErrNoResource = errors.New("no such resource")
 
-// Library has what a caller can read. Methods are called concurrently.
+// Library provides the resources that a caller can read. Its methods may be called
+// concurrently.
 type Library interface {
-	// Templates say how the addresses of resources are made.
+	// Templates returns the forms of the addresses of resources.
 	Templates() []Template
-	// List returns a page of what there is, and the cursor of the next page; empty at
-	// the end. An empty cursor is that of the first page.
+	// List returns a page of the resources, and the cursor of the next page; empty at the end.
+	// An empty cursor selects the first page.
 	List(ctx context.Context, cursor string) (page []Resource, next string, err error)
-	// Read returns what is at an address, or ErrNoResource. The media type of a text or of
-	// data may say more than that it is one.
+	// Read returns the content at an address, or ErrNoResource. The media type of text or of
+	// data may be a more specific one.
 	Read(ctx context.Context, uri string) ([]*a2a.Part, error)
 }
 
-// Watcher is a Library that can tell of changes.
+// Watcher is a Library that can report changes.
 type Watcher interface {
-	// Watch yields each time that the resource has changed, until ctx ends or an error.
-	// It returns ErrNoResource if there is none.
+	// Watch yields after each change of the resource, until ctx ends or an error occurs. It
+	// yields ErrNoResource if there is no such resource.
 	Watch(ctx context.Context, uri string) iter.Seq2[struct{}, error]
 }
 
-// Template describes resources whose addresses are alike.
+// Template describes resources with addresses of one form.
 type Template struct {
 	// URI is a template (RFC 6570), such as "parley://tasks/{id}".
 	URI string
 	// Name and Description are for people and models.
 	Name, Description string
-	// MediaType is that of all of them, or empty.
+	// MediaType is the media type of all of them, or empty.
 	MediaType string
 }
 
-// Resource is a thing that can be read.
+// Resource is an entry in a list of resources.
 type Resource struct {
 	URI, Name, Description string
-	// MediaType and Size are empty and zero if they are not known.
+	// MediaType and Size are empty and zero if they are unknown.
 	MediaType string
 	Size      int64
 }
 
-// serveResources offers the library and the kept results.
+// serveResources offers the library and the stored results.
 func (d *desk) serveResources() {
 	templates := []Template{{
 		URI: keptPrefix + "{id}", Name: "Large results",
@@ -70,14 +70,14 @@ func (d *desk) serveResources() {
 	d.mcp.AddSendingMiddleware(d.watch.sending)
 }
 
-// watcher returns the library if it can tell of changes, or nil.
+// watcher returns the library if it can report changes, or nil.
 func (d *desk) watcher() Watcher {
 	w, _ := d.Library.(Watcher)
 	return w
 }
 
-// listing answers with what the library has at the moment: the SDK would list what was
-// registered.
+// listing answers with the current list of the library; the SDK would list only registered
+// resources.
 func (d *desk) listing(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if method != "resources/list" || d.Library == nil {

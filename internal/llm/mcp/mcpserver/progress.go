@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// lull is the least time between two pieces of progress in the same state.
+	// lull is the shortest time between two progress messages in the same state.
 	lull = 100 * time.Millisecond
-	// maxText is how much text a piece of progress has, in bytes.
+	// maxText is the largest number of bytes of text in a progress message.
 	maxText = 2 << 10
 )
 
-// teller tells a caller how a call gets on, if it has asked for that. A caller who reads
-// slowly slows down nobody but the tool that works for it.
+// teller sends the progress of a call to a caller that has requested it. A caller that reads
+// slowly delays only the tool that works for it.
 type teller struct {
-	mu    sync.Mutex // guards the fields below; held while telling, so that order is kept
+	mu    sync.Mutex // guards the fields below; held while sending, so that order is kept
 	ctx   context.Context
 	who   *mcp.ServerSession
 	token any
@@ -32,7 +32,7 @@ type teller struct {
 	at    time.Time
 }
 
-// listen makes the caller of req the one who is told; a nil req is nobody.
+// listen directs progress to the caller of req. A nil req stops it.
 func (t *teller) listen(ctx context.Context, req *mcp.CallToolRequest) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -43,7 +43,7 @@ func (t *teller) listen(ctx context.Context, req *mcp.CallToolRequest) {
 	}
 }
 
-// tell is the Progress of a call.
+// tell implements llm.Call.Progress.
 func (t *teller) tell(p llm.Progress) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,7 +54,7 @@ func (t *teller) tell(p llm.Progress) {
 	t.send()
 }
 
-// beat says that the call is alive, if nothing was said for so long.
+// beat repeats the last message if none was sent for half of silence.
 func (t *teller) beat(silence time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,8 +63,8 @@ func (t *teller) beat(silence time.Duration) {
 	}
 }
 
-// send says the last thing (again). A caller who cannot be told has gone: its request
-// ends by itself.
+// send sends the last message. It ignores errors: if the caller is gone, its request ends by
+// itself.
 func (t *teller) send() {
 	t.at = time.Now()
 	if t.who == nil || t.token == nil {
@@ -74,7 +74,7 @@ func (t *teller) send() {
 	_ = t.who.NotifyProgress(t.ctx, &mcp.ProgressNotificationParams{ProgressToken: t.token, Progress: t.n, Message: t.last})
 }
 
-// sentence puts progress into words.
+// sentence returns progress in words.
 func sentence(p llm.Progress) string {
 	var words []string
 	if p.Agent != "" {

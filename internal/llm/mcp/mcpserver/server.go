@@ -12,52 +12,55 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// Server says what one caller gets. Its fields must not be changed once it serves.
+// Server configures the service for one caller. Its fields must not change once it serves.
 type Server struct {
-	// Name and Version are how it introduces itself: "parley", and no version.
+	// Name and Version are sent to the client. The default Name is "parley"; Version may be
+	// empty.
 	Name, Version string
-	// Instructions tell the model of the host what this is about. They may be empty.
+	// Instructions describe the server to the model of the host. They may be empty.
 	Instructions string
-	// Tools are what can be called. It is required. If it is a Runner, it runs as long as
-	// the server does.
+	// Tools provides the tools. It is required. If it is a Runner, the server runs it for as
+	// long as it serves.
 	Tools llm.Source
-	// Choice says which of them are offered.
+	// Choice selects the tools that are offered.
 	Choice llm.Filter
-	// Library has what can be read. If nil, only large results can be.
+	// Library provides resources. If nil, only large results can be read.
 	Library Library
-	// Logger receives what an operator should know. If nil, nothing is logged.
+	// Logger receives records for operators. If nil, nothing is logged.
 	Logger *slog.Logger
-	// Limits are described there.
+	// Limits bound the caller's use of resources.
 	Limits Limits
 }
 
-// Runner is a source that must run for its changes to be told.
+// Runner is a source that reports changes only while it runs.
 type Runner interface {
 	// Run runs until ctx ends.
 	Run(ctx context.Context) error
 }
 
-// Limits bound what a caller may take. Zero fields have the default named.
+// Limits bound the resources that a caller may use. Zero fields mean the named default.
 type Limits struct {
-	// Message is the largest message of a caller in bytes: 4 MiB.
+	// Message is the largest message of a caller in bytes. The default is 4 MiB.
 	Message int
-	// Arguments are the largest arguments of a call in bytes: 1 MiB.
+	// Arguments is the largest size of the arguments of a call in bytes. The default is 1 MiB.
 	Arguments int
-	// Result is how much of a result is in the answer to a call, in bytes: 512 KiB. The
-	// parts that do not fit become links to resources.
+	// Result is the largest size of a result in the response to a call, in bytes. Parts that do
+	// not fit become links to resources. The default is 512 KiB.
 	Result int
-	// Kept is how much of such results is kept, in bytes: 32 MiB. The oldest go first.
+	// Kept is the total size in bytes of such parts; the oldest are dropped first. The default
+	// is 32 MiB.
 	Kept int
-	// Calls is how many calls there may be at one time: 32.
+	// Calls is the largest number of concurrent calls. The default is 32.
 	Calls int
-	// Tools is how many tools are offered: 1000. The rest is left out.
+	// Tools is the largest number of offered tools; further ones are dropped. The default is
+	// 1000.
 	Tools int
-	// Watches is how many resources may be subscribed to: 64.
+	// Watches is the largest number of subscribed resources. The default is 64.
 	Watches int
-	// Beat is the silence after which a call that is under way says so: 15 s.
+	// Beat is the interval of progress messages while a call has no news. The default is 15 s.
 	Beat time.Duration
-	// Patience is how long a call waits for the caller to come back with an answer,
-	// where the version of the protocol makes it a request of its own: 10 min.
+	// Patience is how long a call waits for the answer to a question, in versions of the
+	// protocol where the answer is a request of its own. The default is 10 min.
 	Patience time.Duration
 }
 
@@ -75,12 +78,12 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-// desk is a Server at work. Its goroutines have ended when close returns.
+// desk is a running Server. Its goroutines have ended when close returns.
 type desk struct {
 	Server
 
 	mcp *mcp.Server
-	// slots has a place for each call under way.
+	// slots has one element for each call in progress.
 	slots chan struct{}
 	kept  kept
 	watch watches
@@ -90,7 +93,7 @@ type desk struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	// replacing is held while the SDK has some of the old tools and some of the new.
+	// replacing is locked while the SDK has some of the old tools and some of the new ones.
 	replacing sync.RWMutex
 
 	mu     sync.Mutex // guards the fields below; never held while calling out
@@ -98,14 +101,14 @@ type desk struct {
 	parked map[string]*parked
 }
 
-// private is the scope of all answers: what one caller sees is nobody else's business.
+// private is the cache scope of all responses: they depend on the caller.
 const private = "private"
 
-// firstList is how long the first caller waits for the list of tools.
+// firstList is the time that the first caller waits for the list of tools.
 const firstList = 5 * time.Second
 
-// open puts a Server to work. The tools are those of the moment, and followed until the
-// desk is closed.
+// open starts a Server. It lists the current tools, and follows their changes until the desk is
+// closed.
 func (s *Server) open(ctx context.Context) *desk {
 	d := &desk{Server: *s, tools: make(map[string]*offer), parked: make(map[string]*parked)}
 	d.Name = cmp.Or(d.Name, "parley")
@@ -143,7 +146,7 @@ func (s *Server) open(ctx context.Context) *desk {
 	return d
 }
 
-// close ends all calls and waits for everything.
+// close ends all calls and waits for all goroutines.
 func (d *desk) close() {
 	d.cancel()
 	d.mu.Lock()
@@ -157,5 +160,5 @@ func (d *desk) close() {
 	d.wg.Wait()
 }
 
-// busy reports whether calls are under way.
+// busy reports whether calls are in progress.
 func (d *desk) busy() bool { return len(d.slots) > 0 }

@@ -62,7 +62,7 @@ func TestToolsChange(t *testing.T) {
 	})
 }
 
-// Whoever lists tools while they change sees the old ones or the new ones.
+// A client that lists tools while they change receives either the old ones or the new ones.
 func TestToolsChangeAtOnce(t *testing.T) {
 	t.Parallel()
 	sets := make([][]llm.Tool, 2)
@@ -106,7 +106,7 @@ func (r *runner) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// A source that runs does so as long as the server.
+// A Runner runs as long as the server.
 func TestRunner(t *testing.T) {
 	t.Parallel()
 	r := &runner{newSource(echo), make(chan struct{})}
@@ -115,7 +115,7 @@ func TestRunner(t *testing.T) {
 	receive(t, "the end of the source", r.ran)
 }
 
-// Tools that cannot be listed yet are listed later.
+// Tools that cannot be listed at first are listed later.
 func TestToolsComeLater(t *testing.T) {
 	t.Parallel()
 	told := make(chan struct{}, 10)
@@ -197,7 +197,7 @@ func TestProgress(t *testing.T) {
 	})
 }
 
-// blocks tells when it begins and why it ends.
+// blocks returns a tool that reports its start and the cause of its end.
 func blocks() (_ llm.Tool, began chan struct{}, ended chan error) {
 	began, ended = make(chan struct{}, 10), make(chan error, 10)
 	return tool("blocks", func(ctx context.Context, _ *llm.Call) (*llm.Result, error) {
@@ -228,7 +228,7 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// A host that closes its pipe ends its calls.
+// If a host closes its pipe, its calls end.
 func TestHostGoesAway(t *testing.T) {
 	t.Parallel()
 	blocks, began, ended := blocks()
@@ -246,7 +246,7 @@ func TestHostGoesAway(t *testing.T) {
 	receive(t, "the call", began)
 	_ = in.Close()
 	receive(t, "the end of the tool", ended)
-	// Whoever still reads is told that the call has come to nothing.
+	// A host that still reads receives the failure of the call.
 	if res := receive(t, "the answer", answered); res == nil || !res.IsError || !strings.Contains(text(res), "the server ends") {
 		t.Errorf("the call gives %+v", res)
 	}
@@ -368,7 +368,7 @@ func TestLargeResults(t *testing.T) {
 			t.Errorf("ReadResource: %v", err)
 		}
 		link()
-		link() // there is room for two
+		link() // two results fit
 		if _, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: first.URI}); err == nil {
 			t.Error("the oldest result is still there")
 		}

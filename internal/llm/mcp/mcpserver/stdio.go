@@ -9,9 +9,9 @@ import (
 	"github.com/parley-a2a/parley/internal/llm/mcp/stdio"
 )
 
-// Serve speaks to one host, a message a line, until the host closes in, in cannot be
-// read, or ctx ends. It closes in. Calls under way are canceled then, and have ended when
-// Serve returns. The error is nil if the host has closed its pipe.
+// Serve serves one host, one message per line, until the host closes in, reading from in fails,
+// or ctx ends. It closes in. It then cancels running calls, which have ended when Serve
+// returns. The error is nil if the host has closed its pipe.
 func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.Writer) error {
 	d := s.open(ctx)
 	defer d.close()
@@ -20,7 +20,7 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.Writer) err
 	if err != nil {
 		return fmt.Errorf("serve a host: %w", err)
 	}
-	go pipe.Run() // ends with in, or with the program where reading cannot be interrupted
+	go pipe.Run() // ends with in, or with the program if reading cannot be interrupted
 	ended := make(chan error, 1)
 	d.wg.Go(func() { ended <- ss.Wait() })
 	select {

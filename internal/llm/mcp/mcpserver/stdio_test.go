@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpserver"
 )
 
-// host speaks lines to a server.
+// host sends lines to a server.
 type host struct {
 	t   *testing.T
 	in  io.Writer
@@ -27,7 +27,7 @@ func startHost(t *testing.T, s *mcpserver.Server) *host {
 	return &host{t, in, scanner}
 }
 
-// ask sends a line and returns the next one that comes.
+// ask sends a line and returns the next line of the server.
 func (h *host) ask(line string) string {
 	h.t.Helper()
 	if _, err := io.WriteString(h.in, line+"\n"); err != nil {
@@ -42,7 +42,7 @@ func (h *host) ask(line string) string {
 const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",` +
 	`"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
 
-// Lines that are no messages are answered, and the next one counts.
+// Invalid lines are answered, and reading continues.
 func TestBadLines(t *testing.T) {
 	t.Parallel()
 	h := startHost(t, &mcpserver.Server{Tools: newSource(echo), Limits: mcpserver.Limits{Message: 500}})
@@ -72,7 +72,7 @@ func TestBadLines(t *testing.T) {
 	}
 }
 
-// A version that the server does not speak is answered with one that it does.
+// An unsupported version is answered with a supported one.
 func TestUnknownVersion(t *testing.T) {
 	t.Parallel()
 	h := startHost(t, &mcpserver.Server{Tools: newSource()})

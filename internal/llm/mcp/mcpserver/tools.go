@@ -12,10 +12,10 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// offer is a tool as the caller sees it.
+// offer is a tool in the form for the caller.
 type offer struct {
 	tool llm.Tool
-	// wire is what the caller was told of it.
+	// wire is the JSON that the caller has received.
 	wire []byte
 }
 
@@ -24,8 +24,8 @@ const (
 	lastRetry  = 30 * time.Second
 )
 
-// follow lists the tools again whenever they change, until ctx ends. changed and err are
-// what the last list gave.
+// follow lists the tools again after each change, until ctx ends. changed and err are the
+// results of the previous list.
 func (d *desk) follow(ctx context.Context, changed <-chan struct{}, err error) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -50,10 +50,10 @@ func (d *desk) follow(ctx context.Context, changed <-chan struct{}, err error) {
 	}
 }
 
-// list makes the tools of the source those of the server, and returns what tells of the
-// next change.
+// list replaces the server's tools by those of the source. It returns a channel that is closed
+// at the next change.
 func (d *desk) list(ctx context.Context) (<-chan struct{}, error) {
-	changed := d.Tools.Changed() // before the list, so that none is missed
+	changed := d.Tools.Changed() // before the list, so that no change is missed
 	tools, err := d.Tools.Tools(ctx)
 	if err != nil {
 		return changed, err
@@ -87,8 +87,9 @@ func (d *desk) list(ctx context.Context) (<-chan struct{}, error) {
 	return changed, nil
 }
 
-// replace makes now the tools; fresh are those of them that are new or others. The SDK changes
-// one after the other and tells it at once: whoever lists them meanwhile waits.
+// replace makes now the current tools; fresh are those of them that are new or changed. The SDK
+// changes one tool after the other and notifies clients at once, so requests for the list wait
+// meanwhile.
 func (d *desk) replace(now map[string]*offer, fresh []*mcp.Tool) {
 	d.replacing.Lock()
 	defer d.replacing.Unlock()
@@ -110,7 +111,7 @@ func (d *desk) replace(now map[string]*offer, fresh []*mcp.Tool) {
 	}
 }
 
-// whole lets nobody see tools that are about to be replaced.
+// whole delays requests for the list while the tools are being replaced.
 func (d *desk) whole(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if method == "tools/list" {
@@ -127,7 +128,7 @@ func (d *desk) offered(name string) *offer {
 	return d.tools[name]
 }
 
-// described returns what a caller is told of a tool.
+// described converts a tool to the SDK's type.
 func described(t *llm.Tool) (*mcp.Tool, error) {
 	if t.Name == "" || t.Call == nil {
 		return nil, fmt.Errorf("it has no name, or cannot be called")
@@ -142,7 +143,7 @@ func described(t *llm.Tool) (*mcp.Tool, error) {
 	if err := json.Unmarshal(schema, &kind); err != nil || kind.Type != "object" {
 		return nil, fmt.Errorf("its schema is not that of an object")
 	}
-	// Tools of Parley reach agents, about which nothing can be said: the world is open.
+	// Tools may reach agents with unknown effects: the default, an open world, applies.
 	notes := &mcp.ToolAnnotations{Title: t.Title, ReadOnlyHint: t.ReadOnly, IdempotentHint: t.Idempotent}
 	if !t.ReadOnly {
 		notes.DestructiveHint = &t.Destructive

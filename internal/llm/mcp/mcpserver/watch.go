@@ -10,18 +10,18 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// watches are the resources that somebody subscribes to, by their addresses.
+// watches holds the subscribed resources by their addresses.
 type watches struct {
 	desk *desk
 
 	mu sync.Mutex // guards the fields below
 	of map[string]*watch
-	// readers are whom a goroutine waits for, to forget them.
+	// readers are the sessions for which a goroutine waits, to remove them at their end.
 	readers map[*mcp.ServerSession]bool
 }
 
-// watch is one of them. It is followed once the SDK has noted somebody whom to tell: a change
-// before that would be told to nobody.
+// watch is one subscribed resource. It is followed once the SDK has registered a reader; an
+// earlier change would reach no reader.
 type watch struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -29,13 +29,14 @@ type watch struct {
 	readers  map[*mcp.ServerSession]bool
 }
 
-// The SDK has noted who subscribes when it has answered the one, and when it sends the other.
+// The SDK has registered a subscriber when it has answered the first method, and when it sends
+// the second one.
 const (
 	methodSubscribe    = "resources/subscribe"
 	methodAcknowledged = "notifications/subscriptions/acknowledged"
 )
 
-// answering begins to follow what somebody subscribes to with a request.
+// answering begins to follow resources that a session subscribes to with a request.
 func (w *watches) answering(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		res, err := next(ctx, method, req)
@@ -46,7 +47,7 @@ func (w *watches) answering(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// sending begins to follow what somebody subscribes to with a stream.
+// sending begins to follow resources that a session subscribes to with a stream.
 func (w *watches) sending(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if ss, ok := req.GetSession().(*mcp.ServerSession); ok && method == methodAcknowledged {
@@ -56,7 +57,7 @@ func (w *watches) sending(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// begin follows what a session subscribes to.
+// begin follows the resources that a session subscribes to.
 func (w *watches) begin(ss *mcp.ServerSession) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,7 +69,7 @@ func (w *watches) begin(ss *mcp.ServerSession) {
 	}
 }
 
-// subscribe is called before the SDK notes who subscribes.
+// subscribe is called before the SDK registers the subscriber.
 func (w *watches) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
 	d, uri := w.desk, req.Params.URI
 	if d.watcher() == nil {
@@ -94,7 +95,7 @@ func (w *watches) subscribe(ctx context.Context, req *mcp.SubscribeRequest) erro
 	return nil
 }
 
-// await forgets a reader when its session has ended. w.mu is held.
+// await removes a reader when its session has ended. w.mu is held.
 func (w *watches) await(ss *mcp.ServerSession) {
 	if w.readers[ss] {
 		return
@@ -114,7 +115,7 @@ func (w *watches) await(ss *mcp.ServerSession) {
 	})
 }
 
-// unsubscribe is called before the SDK forgets who subscribes.
+// unsubscribe is called before the SDK removes the subscriber.
 func (w *watches) unsubscribe(_ context.Context, req *mcp.UnsubscribeRequest) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -134,7 +135,7 @@ func (w *watches) dropLocked(uri string, ss *mcp.ServerSession) {
 	}
 }
 
-// follow tells the readers of a resource about its changes.
+// follow notifies the readers of a resource of its changes.
 func (w *watches) follow(ctx context.Context, uri string) {
 	d := w.desk
 	for _, err := range d.watcher().Watch(ctx, uri) {
