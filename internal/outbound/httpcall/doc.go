@@ -1,25 +1,25 @@
-// Package httpcall is HTTP requests to agents that somebody else runs.
+// Package httpcall makes HTTP requests to agents of other operators.
 //
 // # What it is
 //
-// [Client] makes an http.Client from the one of the caller; [ReadBounded] reads an
-// answer, [Get] a whole document; [ParseURL] reads what a person calls the address of an agent.
+// [Client] derives an http.Client from that of the caller; [ReadBounded] reads an answer, [Get]
+// a whole document; [ParseURL] parses the address of an agent as a user writes it.
 //
 // # Guarantees
 //
-// A host that could not be connected to is [ErrUnreachable]: it has received nothing,
-// so that the request can go elsewhere. Every other error leaves that open. Redirects
-// are followed only within the host and the scheme of the first request, so that
-// credentials stay there, and a refusal does not repeat what was shown ([Veil]). An answer that is larger than its limit is [ErrTooLarge].
+// [ErrUnreachable] means that no connection to the host could be made. The host has received
+// nothing, so that the request can go elsewhere. Every other error leaves that open. Redirects
+// are followed only within the host and the scheme of the first request, so that credentials
+// stay there, and credentials are removed from error answers ([Veil]). An answer that is larger
+// than its limit is [ErrTooLarge].
 //
 // # What it does not promise
 //
-// Addresses are not checked: who is called is the caller's choice. Nothing is sent
-// twice.
+// Addresses are not checked: the caller chooses them. Nothing is sent twice.
 //
 // # Concurrency
 //
-// All functions may be called at the same time. Nothing is started.
+// All functions are safe for concurrent use. Nothing is started.
 //
 // # Testing
 //

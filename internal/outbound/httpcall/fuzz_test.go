@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Whatever a URL looks like, it has a host, and a host that is not of this machine is called
-// without TLS only if that was written.
+// FuzzParseURL checks that every parsed URL has a host, and that a host other than this machine
+// is called without TLS only if the URL states http.
 func FuzzParseURL(f *testing.F) {
 	for _, s := range []string{
 		"localhost:80", "127.0.0.1:80@evil.example", "[::1]:80/x", "a.localhost", "http://a/#b", "//a", "https://", "ftp://a",

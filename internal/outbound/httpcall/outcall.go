@@ -15,24 +15,24 @@ import (
 	"time"
 )
 
-// What can go wrong before an answer is there.
+// Errors before an answer exists.
 var (
-	// ErrUnreachable: no connection could be made, so nothing was received.
+	// ErrUnreachable means that no connection could be made, so nothing was received.
 	ErrUnreachable = errors.New("not reachable")
-	// ErrTooLarge: an answer is larger than its limit.
+	// ErrTooLarge means that an answer is larger than its limit.
 	ErrTooLarge = errors.New("answer too large")
 )
 
 // maxRedirects is how many redirects a request may follow.
 const maxRedirects = 5
 
-// connectTimeout bounds how long a connection may take to come up.
+// connectTimeout bounds the time to connect.
 const connectTimeout = 10 * time.Second
 
-// Client returns a client like base that follows redirects only within a host and
-// tells a host that could not be connected to by ErrUnreachable. If base is nil, it has
-// a connect timeout of ten seconds and no other. release closes the connections that
-// are idle; it leaves those of base alone.
+// Client returns a client like base that follows redirects only within a host, and returns
+// ErrUnreachable for a host that it could not connect to. If base is nil, it has a connect
+// timeout of ten seconds and no other. release closes the idle connections, except those of
+// base.
 func Client(base *http.Client) (c *http.Client, release func()) {
 	c = &http.Client{CheckRedirect: sameHost}
 	if base != nil {
@@ -49,16 +49,15 @@ func Client(base *http.Client) (c *http.Client, release func()) {
 	return c, t.CloseIdleConnections
 }
 
-// Transport returns the default transport with a shorter connect timeout, for callers
-// that change more of it.
+// Transport returns the default transport with a shorter connect timeout, for callers that
+// customize it.
 func Transport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DialContext = (&net.Dialer{Timeout: connectTimeout, KeepAlive: 15 * time.Second}).DialContext
 	return t
 }
 
-// reacher tells a host that could not be connected to from one that may have received
-// something.
+// reacher distinguishes a host without a connection from one that may have received something.
 type reacher struct{ base http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -75,19 +74,19 @@ func (r *reacher) RoundTrip(req *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// Unreachable says which host could not be connected to, and why. It is
+// Unreachable names a host that could not be connected to, with the reason. It wraps
 // ErrUnreachable.
 type Unreachable struct {
 	Host string
 	Err  error
 }
 
-// Error says what could not be reached.
+// Error names the host and the reason.
 func (u *Unreachable) Error() string {
 	why := u.Err
 	var op *net.OpError
 	if errors.As(why, &op) {
-		why = op.Err // the rest of it repeats the host
+		why = op.Err // the outer error repeats the host
 	}
 	return u.Host + " is not reachable: " + why.Error()
 }
@@ -95,7 +94,7 @@ func (u *Unreachable) Error() string {
 // Unwrap returns ErrUnreachable and the error of the connection.
 func (u *Unreachable) Unwrap() []error { return []error{ErrUnreachable, u.Err} }
 
-// sameHost follows redirects only where the first request went.
+// sameHost allows redirects only to the host and scheme of the first request.
 func sameHost(req *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if req.URL.Host != first.Host || req.URL.Scheme != first.Scheme {
@@ -107,7 +106,7 @@ func sameHost(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// ReadBounded reads and closes r.
+// ReadBounded reads at most limit bytes of r and closes it. More bytes are ErrTooLarge.
 func ReadBounded(r io.ReadCloser, limit int64) ([]byte, error) {
 	defer r.Close()
 	body, err := io.ReadAll(io.LimitReader(r, limit+1))
@@ -144,7 +143,7 @@ func Get(ctx context.Context, client *http.Client, address string, limit int64) 
 	return text, nil
 }
 
-// Reason returns what net/http says went wrong, without the request in front of it.
+// Reason returns the cause of an error of net/http, without the request in front of it.
 func Reason(err error) error {
 	var transport *url.Error
 	if errors.As(err, &transport) {
@@ -153,8 +152,8 @@ func Reason(err error) error {
 	return err
 }
 
-// ParseURL reads the URL of an agent; a bare "host:port" means http on a loopback host
-// and https elsewhere.
+// ParseURL parses the URL of an agent; a bare "host:port" means http on a loopback host and
+// https elsewhere.
 func ParseURL(rawURL string) (*url.URL, error) {
 	bare := rawURL != "" && !strings.Contains(rawURL, "://")
 	if bare {
@@ -164,7 +163,7 @@ func ParseURL(rawURL string) (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	if bare && Loopback(u.Host) { // of what was read, for what was written may look like another host
+	if bare && Loopback(u.Host) { // checks the parsed host, because the raw text may look like another host
 		u.Scheme = "http"
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {

@@ -39,7 +39,8 @@ func TestReadBounded(t *testing.T) {
 	}
 }
 
-// A server that was connected to may have received something.
+// TestUnreachable checks that a server that was connected to counts as having received
+// something.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))

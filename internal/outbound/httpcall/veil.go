@@ -10,20 +10,20 @@ import (
 	"strings"
 )
 
-// veiled stands where a secret was.
+// veiled replaces a secret.
 const veiled = "[credentials]"
 
 const (
-	// maxVeiled is how much of a refusal is read, in bytes; the rest is left out.
+	// maxVeiled is how much of an error answer is read, in bytes; the rest is dropped.
 	maxVeiled = 1 << 20
-	// minSecret is the length below which a text is not taken for a secret: it would be
-	// found in words that are none.
+	// minSecret is the minimum length of a text that is treated as a secret: shorter ones would
+	// occur in ordinary words.
 	minSecret = 8
 )
 
-// Veil takes the credentials of a request out of the answer to it, if that is a refusal:
-// there are servers that repeat what they were shown, and what they say goes to logs and to
-// callers. Answers that are no refusal stay as they are. It returns the answer.
+// Veil removes the credentials of a request from an error answer to it: some servers repeat
+// them, and error answers end up in logs and with callers. Other answers stay unchanged. It
+// returns the answer.
 func Veil(req *http.Request, resp *http.Response) *http.Response {
 	if resp == nil || resp.StatusCode < http.StatusBadRequest {
 		return resp
@@ -49,7 +49,7 @@ func Veil(req *http.Request, resp *http.Response) *http.Response {
 	return resp
 }
 
-// failing is what is left of a body that could not be read to its end.
+// failing is the remainder of a body that could not be read to its end.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) {
@@ -59,8 +59,8 @@ func (f failing) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// Hide takes secrets out of a text, also as they stand in JSON and in a URL. Those of fewer
-// than eight bytes stay: they may be words of any text.
+// Hide removes secrets from a text, including their forms in JSON and in a URL. Secrets of
+// fewer than eight bytes stay, because they may be ordinary words.
 func Hide(text string, secrets ...string) string {
 	for _, s := range secrets {
 		if len(s) < minSecret {
@@ -68,7 +68,7 @@ func Hide(text string, secrets ...string) string {
 		}
 		quoted, err := json.Marshal(s)
 		if err != nil {
-			continue // texts have a form in JSON
+			continue // strings can always be encoded
 		}
 		for _, form := range []string{s, strings.Trim(string(quoted), `"`), strings.ReplaceAll(s, "/", `\/`), url.QueryEscape(s), url.PathEscape(s)} {
 			text = strings.ReplaceAll(text, form, veiled)
@@ -77,9 +77,8 @@ func Hide(text string, secrets ...string) string {
 	return text
 }
 
-// shownBy returns the credentials of a request: what is in headers that are not known to be
-// harmless, since anybody chooses the name of a header, and in parameters that are called
-// like a secret.
+// shownBy returns the credentials of a request: the values of all headers that are not known to
+// be harmless, since header names are arbitrary, and of parameters named like a secret.
 func shownBy(req *http.Request) []string {
 	var all []string
 	for name, values := range req.Header {
@@ -98,7 +97,7 @@ func shownBy(req *http.Request) []string {
 	return all
 }
 
-// parts returns the value of a header, with what is in it.
+// parts returns the value of a header and the secrets inside it.
 func parts(value string) []string {
 	all := []string{value}
 	scheme, token, ok := strings.Cut(value, " ")

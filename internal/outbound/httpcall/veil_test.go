@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 )
 
-// TestVeil calls a server that repeats what it is shown.
+// TestVeil calls a server that repeats the credentials that it gets.
 func TestVeil(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -2,26 +2,25 @@
 //
 // # What it is
 //
-// A [Transport] is an http.RoundTripper in front of an http.Handler: what is a client of
-// the hub elsewhere is one inside of it too, and passes through everything that the hub
-// checks. The handler gets the context of the request, and with it what was put there.
+// A [Transport] is an http.RoundTripper in front of an http.Handler. Clients inside the hub
+// thus use the same path as remote ones, with all checks of the hub. The handler gets the
+// context of the request with its values.
 //
 // # Guarantees
 //
-// Answers are streamed: what the handler has written and flushed, or returned from, can
-// be read. Closing the body of an answer, or the end of the request's context, ends the
-// context of the handler. A handler that panics is an error of the request, or of reading
-// its answer.
+// Answers are streamed: data can be read once the handler has flushed it, or has returned.
+// Closing the body of an answer, or the end of the request's context, ends the context of the
+// handler. A panic of a handler is an error of the request, or of reading its answer.
 //
 // # What it does not promise
 //
-// There are no deadlines, no trailers and no upgrades; a handler that wants to set a
-// deadline is told that there is none.
+// There are no deadlines, no trailers and no upgrades; a handler that sets a deadline gets an
+// error.
 //
 // # Concurrency
 //
-// A Transport is safe for concurrent use. Each request runs its handler in a goroutine,
-// for which Close waits.
+// A Transport is safe for concurrent use. Each request runs its handler in a goroutine, for
+// which Close waits.
 //
 // # Testing
 //
@@ -37,28 +36,27 @@ import (
 	"sync"
 )
 
-// ErrClosed is what requests get after Close.
+// ErrClosed is the error of requests after Close.
 var ErrClosed = errors.New("the hub stops")
 
 // Transport sends requests to a handler.
 type Transport struct {
-	// Handler answers. It must be set before the first request.
+	// Handler answers the requests. It must be set before the first request.
 	Handler http.Handler
 
-	mu     sync.Mutex // guards closed, and that nothing starts after it
+	mu     sync.Mutex // guards closed, and the start of requests
 	closed bool
 	wg     sync.WaitGroup
 }
 
-// Refuse refuses requests from now on. Those that are under way go on.
+// Refuse refuses requests from now on. Requests in progress continue.
 func (t *Transport) Refuse() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.closed = true
 }
 
-// Close refuses requests from now on, and waits for those that are under way. It does not
-// end them.
+// Close refuses requests from now on, and waits for those in progress. It does not cancel them.
 func (t *Transport) Close() {
 	t.Refuse()
 	t.wg.Wait()
@@ -93,7 +91,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.mu.Unlock()
 	select {
 	case <-w.began:
-	case <-r.Context().Done(): // the handler sees it too
+	case <-r.Context().Done(): // the handler's context ends as well
 		_ = body.Close()
 		return nil, context.Cause(r.Context())
 	}
@@ -107,7 +105,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// serve runs the handler; a panic is an error.
+// serve runs the handler; it returns a panic as an error.
 func (t *Transport) serve(w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -118,7 +116,7 @@ func (t *Transport) serve(w http.ResponseWriter, r *http.Request) (err error) {
 	return nil
 }
 
-// answer is the body of an answer: closing it ends the handler.
+// answer is the body of an answer: closing it cancels the handler.
 type answer struct {
 	io.ReadCloser
 
@@ -131,8 +129,8 @@ func (a *answer) Close() error {
 	return a.ReadCloser.Close()
 }
 
-// writer is what the handler writes to. It belongs to the handler; others look at it
-// once began is closed.
+// writer is the ResponseWriter of the handler. It belongs to the handler; other goroutines read
+// it once began is closed.
 type writer struct {
 	header, sent http.Header
 	status       int
@@ -159,7 +157,7 @@ func (w *writer) Write(b []byte) (int, error) {
 	return w.pipe.Write(b)
 }
 
-// Flush implements http.Flusher: what was written has been read.
+// Flush implements http.Flusher: written data has already been read.
 func (w *writer) Flush() { w.WriteHeader(http.StatusOK) }
 
 // finish ends the answer.

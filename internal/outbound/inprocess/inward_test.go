@@ -63,7 +63,8 @@ func TestEmptyAnswer(t *testing.T) {
 	_ = resp.Body.Close()
 }
 
-// A stream is read while it is written, and closing it ends the handler.
+// TestStream checks that a stream is read while it is written, and that closing it cancels the
+// handler.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	ended := make(chan error, 1)

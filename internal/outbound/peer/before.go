@@ -8,15 +8,15 @@ import (
 
 type beforeKey struct{}
 
-// BeforeSending returns a context whose sends of messages call f once there is a connection
-// to the agent, and before the first byte of the message goes there. If f returns an error,
-// the message is not sent, and the send fails. f is called for each time that a message is
-// sent, by any goroutine, with a context that ends with the send.
+// BeforeSending returns a context whose sends of messages call f once a connection to the agent
+// exists, and before the first byte of the message is sent. If f returns an error, the message
+// is not sent, and the send fails. f is called each time that a message is sent, by any
+// goroutine, with a context that ends with the send.
 func BeforeSending(ctx context.Context, f func(context.Context) error) context.Context {
 	return context.WithValue(ctx, beforeKey{}, f)
 }
 
-// before calls the function of BeforeSending, if a call sends a message.
+// before calls the function of BeforeSending, if the call sends a message.
 func before(ctx context.Context, a *ask) error {
 	if f, ok := ctx.Value(beforeKey{}).(func(context.Context) error); ok && a.sends() {
 		return f(ctx)
@@ -25,7 +25,7 @@ func before(ctx context.Context, a *ask) error {
 }
 
 // holdBody makes the body of a request that sends a message wait for the function of
-// BeforeSending. A transport reads it only when it is connected.
+// BeforeSending. A transport reads the body only when it is connected.
 func holdBody(req *http.Request, a *ask) {
 	ctx := req.Context()
 	if ctx.Value(beforeKey{}) == nil || !a.sends() || req.Body == nil {
@@ -45,7 +45,7 @@ func holdBody(req *http.Request, a *ask) {
 	}
 }
 
-// heldBody calls before when it is read first.
+// heldBody calls before at its first read.
 type heldBody struct {
 	io.ReadCloser
 	before func() error // nil once it has returned no error

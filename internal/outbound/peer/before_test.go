@@ -18,7 +18,7 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
-// steps are what has happened, in order.
+// steps records events in order.
 type steps struct {
 	mu  sync.Mutex // guards the field below
 	all []string
@@ -39,7 +39,7 @@ func (s *steps) wants(t *testing.T, want ...string) {
 	}
 }
 
-// steppingConn is a connection that says what it is asked.
+// steppingConn is a connection that records its calls.
 type steppingConn struct{ *steps }
 
 func (c steppingConn) Call(_ context.Context, method string, _ []byte) ([]byte, error) {
@@ -56,8 +56,8 @@ func (c steppingConn) Stream(_ context.Context, method string, _ []byte) iter.Se
 
 func (steppingConn) Close() error { return nil }
 
-// TestBeforeSending: the function is called between the connection and the message, and
-// keeps the message back with an error.
+// TestBeforeSending checks that the function is called between the connection and the message,
+// and prevents the send with an error.
 func TestBeforeSending(t *testing.T) {
 	t.Parallel()
 	errKept := errors.New("it is kept back")
@@ -82,7 +82,7 @@ func TestBeforeSending(t *testing.T) {
 			url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 				body, err := io.ReadAll(r.Body)
 				if err != nil {
-					return // the message is not all there
+					return // the message is incomplete
 				}
 				s.add("body")
 				if !strings.Contains(string(body), "hello") {
@@ -119,7 +119,7 @@ func TestBeforeSending(t *testing.T) {
 	}
 }
 
-// TestBeforeSendingAlone: calls that send no message do not call the function.
+// TestBeforeSendingAlone checks that calls that send no message do not call the function.
 func TestBeforeSendingAlone(t *testing.T) {
 	t.Parallel()
 	s := new(steps)
@@ -132,6 +132,6 @@ func TestBeforeSendingAlone(t *testing.T) {
 		s.add("before")
 		return nil
 	})
-	_, _ = p.Get(ctx, "t", nil) // only what is called counts
+	_, _ = p.Get(ctx, "t", nil) // only the recorded calls matter
 	s.wants(t, "GetTask")
 }

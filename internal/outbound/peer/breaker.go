@@ -5,19 +5,20 @@ import (
 	"time"
 )
 
-// breaker holds back calls to a peer that keeps failing. It counts calls, not the tries
-// of a call.
+// breaker is a circuit breaker for a peer that keeps failing. It counts calls, not the tries of
+// a call.
 type breaker struct {
-	after int           // failures in a row that open it; not positive: never
-	every time.Duration // how often one call is let through as a probe
+	after int           // consecutive failures that open it; not positive: never
+	every time.Duration // how often one call is allowed as a probe
 
 	mu       sync.Mutex // guards the fields below
 	failures int
-	probed   time.Time // when the last call was let through
+	probed   time.Time // when the last call was allowed
 	probing  bool
 }
 
-// allow reports whether a call may go out. Each call that may must be told to done.
+// allow returns an error if calls are held back. The result of each allowed call must be
+// reported to done.
 func (b *breaker) allow() error {
 	if b.after <= 0 {
 		return nil
@@ -34,8 +35,7 @@ func (b *breaker) allow() error {
 	return nil
 }
 
-// done notes how a call ended. A call that its caller has given up says nothing about
-// the peer.
+// done records the result of a call. A call that its caller has aborted is not counted.
 func (b *breaker) done(failed, gaveUp bool) {
 	if b.after <= 0 {
 		return

@@ -12,9 +12,9 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// Send sends a message and returns the answer: a task that has ended or waits for the
-// caller, or a bare message; with returnImmediately in the configuration, a task as it
-// is now (specification §3.1.1). params are a SendMessageRequest of v1.0.
+// Send sends a message and returns the answer: a task that has ended or waits for the caller,
+// or a bare message; with returnImmediately in the configuration, the task in its current state
+// (specification §3.1.1). params are a SendMessageRequest of v1.0.
 func (p *Peer) Send(ctx context.Context, params []byte) (Event, error) {
 	ctx, cancel := bound(ctx, limit(p.opts.Deadline, DefaultDeadline))
 	defer cancel()
@@ -29,7 +29,7 @@ func (p *Peer) Send(ctx context.Context, params []byte) (Event, error) {
 	return NewEvent(raw), nil
 }
 
-// sending returns the call that sends a message. A job has the id of its caller.
+// sending returns the call that sends a message. A job has the id that its caller chose.
 func (p *Peer) sending(op dialect.Operation, params []byte) (*ask, error) {
 	if err := dialect.CheckAsk(params); err != nil {
 		return nil, err
@@ -42,9 +42,9 @@ func (p *Peer) sending(op dialect.Operation, params []byte) (*ask, error) {
 	return a, nil
 }
 
-// jobOf returns the id of the job that a message makes, and the task that it stands for
-// to the caller. Each message is a job of its own, which the context connects; so a
-// message that is sent again is the same job.
+// jobOf returns the id of the job for a message, and the task that it represents to the caller.
+// Each message is a job of its own, and the context connects them; so a message that is resent
+// is the same job.
 func jobOf(params []byte) (job, task a2a.TaskID) {
 	msg := rawjson.Member(params, "message")
 	job = a2a.TaskID(text(msg, "messageId"))
@@ -68,18 +68,18 @@ func withJob(params []byte, job a2a.TaskID) []byte {
 	return append(out, '}')
 }
 
-// Get returns a task (specification §3.1.3), with as many messages of its history as are
-// asked for, or, if that is nil, as the agent gives.
+// Get returns a task (specification §3.1.3), with up to historyLength messages of its history;
+// nil means the agent's default.
 func (p *Peer) Get(ctx context.Context, id a2a.TaskID, historyLength *int) (Event, error) {
 	return p.task(ctx, "get task", &ask{op: dialect.GetTask, params: getParams(id, historyLength)}, id)
 }
 
-// Cancel asks to cancel a task and returns it (specification §3.1.5).
+// Cancel requests the cancellation of a task and returns the task (specification §3.1.5).
 func (p *Peer) Cancel(ctx context.Context, id a2a.TaskID) (Event, error) {
 	return p.task(ctx, "cancel task", &ask{op: dialect.CancelTask, params: getParams(id, nil)}, id)
 }
 
-// GetBy is Get with the params of v1.0. The task that comes may have another id: hubs
+// GetBy is Get with the params of v1.0. The returned task may have another id, because hubs
 // know tasks by further names.
 func (p *Peer) GetBy(ctx context.Context, params []byte) (Event, error) {
 	return p.by(ctx, "get task", dialect.GetTask, params)
@@ -97,7 +97,7 @@ func (p *Peer) by(ctx context.Context, name string, op dialect.Operation, params
 	return p.task(ctx, name, &ask{op: op, params: params}, "")
 }
 
-// task makes a call whose result is the task with the given id, if that is not empty.
+// task makes a call whose result must be the task with the given id, if id is not empty.
 func (p *Peer) task(ctx context.Context, op string, a *ask, id a2a.TaskID) (Event, error) {
 	op += " " + text(a.params, "id")
 	raw, err := p.quick(ctx, a)
@@ -111,9 +111,9 @@ func (p *Peer) task(ctx context.Context, op string, a *ask, id a2a.TaskID) (Even
 	return e, nil
 }
 
-// List returns a page of the caller's tasks: params are a ListTasksRequest of v1.0, and
-// the result is a ListTasksResponse (specification §3.1.4). Dialects without a list are
-// ErrUnsupported.
+// List returns a page of the caller's tasks: params are a ListTasksRequest of v1.0, and the
+// result is a ListTasksResponse (specification §3.1.4). For dialects without a list the error
+// is ErrUnsupported.
 func (p *Peer) List(ctx context.Context, params []byte) ([]byte, error) {
 	return p.checked(ctx, "list tasks", dialect.ListTasks, params)
 }
@@ -157,7 +157,7 @@ func (p *Peer) checked(ctx context.Context, name string, op dialect.Operation, p
 	return raw, named(err, name)
 }
 
-// quick makes a call that an agent answers at once.
+// quick makes a call with the short timeout, because agents answer it at once.
 func (p *Peer) quick(ctx context.Context, a *ask) ([]byte, error) {
 	ctx, cancel := bound(ctx, limit(p.opts.Timeout, DefaultTimeout))
 	defer cancel()
@@ -187,8 +187,7 @@ func (p *Peer) guarded(ctx context.Context, a *ask, f func(*endpoint, dialect.Sh
 	return err
 }
 
-// failure reports whether err says that something is wrong with the peer, and not with
-// what it was asked.
+// failure reports whether err indicates a failure of the peer, and not of the request.
 func failure(err error) bool {
 	var agent *transport.Error
 	switch {
@@ -201,8 +200,8 @@ func failure(err error) bool {
 		!errors.Is(err, a2a.ErrInvalidParams)
 }
 
-// try calls the endpoints in turn until one can be connected to. One that has never
-// answered and does not know the operation is not where the card says.
+// try calls the endpoints in turn until one can be connected to. If an endpoint has never
+// answered and does not know the operation, its address in the card is wrong.
 func (p *Peer) try(ctx context.Context, a *ask, f func(*endpoint, dialect.Shape) error) error {
 	var last error
 	for _, e := range p.order() {
@@ -224,11 +223,11 @@ func (p *Peer) try(ctx context.Context, a *ask, f func(*endpoint, dialect.Shape)
 	return last
 }
 
-// try makes a call in each dialect until one is understood.
+// try makes a call in each dialect until the peer understands one.
 func (e *endpoint) try(a *ask, f func(*endpoint, dialect.Shape) error) error {
 	err := e.tryShapes(func(s dialect.Shape) error { return e.tryVerbs(s, a, f) })
 	if s := e.spoken(); s == dialect.V03 && unlike(err) {
-		// PromptKit calls these otherwise.
+		// PromptKit has other names for these operations.
 		switch a.op {
 		case dialect.SubscribeToTask, dialect.ListTasks:
 			if other := f(e, dialect.PromptKit); !unknownOperation(other) {
@@ -239,7 +238,7 @@ func (e *endpoint) try(a *ask, f func(*endpoint, dialect.Shape) error) error {
 	return err
 }
 
-// unlike reports whether err says that a dialect lacks the operation.
+// unlike reports whether err means that a dialect lacks the operation.
 func unlike(err error) bool { return errors.Is(err, ErrUnsupported) || unknownOperation(err) }
 
 func (e *endpoint) spoken() dialect.Shape {
@@ -248,7 +247,7 @@ func (e *endpoint) spoken() dialect.Shape {
 	return e.shape
 }
 
-// tryVerbs subscribes by POST and then by GET: the specification has both, and servers
+// tryVerbs subscribes by POST and then by GET: the specification has both, and servers support
 // one of them (specification §11.3.2 and its proto file).
 func (e *endpoint) tryVerbs(s dialect.Shape, a *ask, f func(*endpoint, dialect.Shape) error) error {
 	err := f(e, s)

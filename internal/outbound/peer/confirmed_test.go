@@ -12,8 +12,7 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
-// confirming answers every call about a task that is completed, and names extensions in a
-// header.
+// confirming answers every call with a completed task, and names extensions in a header.
 func confirming(header, list string) http.HandlerFunc {
 	const done = `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}`
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -31,8 +30,8 @@ func confirming(header, list string) http.HandlerFunc {
 	}
 }
 
-// TestWithConfirmed: the answers to sends are reported with the extensions of their header, in
-// either spelling; answers to other calls, and errors, are not.
+// TestWithConfirmed checks that the answers to sends are reported with the extensions of their
+// header, in either spelling, and that answers to other calls, and errors, are not.
 func TestWithConfirmed(t *testing.T) {
 	t.Parallel()
 	const message = `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]}}`

@@ -41,7 +41,7 @@ func (e *endpoint) message(s dialect.Shape, a *ask) []byte {
 	return s.AppendParams(nil, a.op, e.withTenant(a.params))
 }
 
-// openConn begins a stream over a binding that is not HTTP.
+// openConn opens a stream over a binding that is not HTTP.
 func (e *endpoint) openConn(ctx context.Context, s dialect.Shape, a *ask) (*frames, error) {
 	conn, err := e.connect(ctx)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 )
 
-// defaultKeyHeader carries an API key if the card names no header for it.
+// defaultKeyHeader is the header of an API key if the card names none.
 const defaultKeyHeader = "X-API-Key"
 
 // refuse returns an error about credentials, without their values.
@@ -25,8 +25,8 @@ func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", transport.ErrCredentials, fmt.Sprintf(format, args...))
 }
 
-// veil takes the credentials out of what an agent says is wrong: it goes to callers and to
-// logs.
+// veil removes the credentials from the error text of an agent, because callers and logs get
+// it.
 func veil(c *transport.Credentials, err error) error {
 	var agent *transport.Error
 	if !errors.As(err, &agent) {
@@ -59,7 +59,7 @@ func fromEnv(name string) (string, error) {
 	return v, nil
 }
 
-// shown is what a call carries.
+// shown holds the credentials of a call.
 type shown struct {
 	header http.Header
 	query  url.Values
@@ -68,14 +68,14 @@ type shown struct {
 
 func (s *shown) bearer(token string) { s.header.Set("Authorization", "Bearer "+token) }
 
-// authorizer shows credentials. It is safe for concurrent use.
+// authorizer adds credentials to calls. It is safe for concurrent use.
 type authorizer struct {
 	creds  *transport.Credentials
 	card   *a2a.AgentCard // nil for the request of the card itself
 	tokens *tokens
 }
 
-// show returns what a call carries.
+// show returns the credentials of a call.
 func (a *authorizer) show(ctx context.Context) (*shown, error) {
 	s := &shown{header: make(http.Header), query: make(url.Values)}
 	c := a.creds
@@ -114,7 +114,7 @@ func (a *authorizer) show(ctx context.Context) (*shown, error) {
 	return s, nil
 }
 
-// apiKey shows a key by the configured scheme, or else by the card's.
+// apiKey adds a key in the configured scheme, or else in the card's.
 func (a *authorizer) apiKey(s *shown, key string) {
 	keys := a.keys()
 	if a.creds.Scheme == transport.SchemeBearer || a.creds.Scheme == "" && len(keys) == 0 && a.bearers() {
@@ -137,8 +137,8 @@ func (a *authorizer) apiKey(s *shown, key string) {
 	}
 }
 
-// keys are the API keys that the card declares and whose names can be used: those that
-// it requires, or all if it requires none.
+// keys returns the API key schemes of the card that have usable names: the required ones, or
+// all if none is required.
 func (a *authorizer) keys() []a2a.APIKeySecurityScheme {
 	var all, required []a2a.APIKeySecurityScheme
 	if a.card == nil {
@@ -160,8 +160,8 @@ func (a *authorizer) keys() []a2a.APIKeySecurityScheme {
 	return all
 }
 
-// unsafeName reports whether a card must not choose a header: it would change what the
-// request means.
+// unsafeName reports whether a header must not be chosen by a card, because it would change the
+// meaning of the request.
 func unsafeName(name string) bool {
 	switch http.CanonicalHeaderKey(name) {
 	case "Host", "Content-Length", "Content-Type", "Content-Encoding", "Transfer-Encoding", "Connection", "Upgrade",

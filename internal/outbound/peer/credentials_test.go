@@ -20,7 +20,7 @@ import (
 
 const finished = `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}`
 
-// shown calls a peer with credentials and schemes, and returns what it was shown.
+// shown calls a peer with credentials and schemes, and returns the request that the peer got.
 func shown(t *testing.T, c transport.Credentials, schemes a2a.NamedSecuritySchemes, o peer.Options) (*http.Request, error) {
 	t.Helper()
 	var seen *http.Request
@@ -77,7 +77,8 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// What is wrong with credentials is said without their values, and they are never printed.
+// TestCredentialsAreNotTold checks that errors about credentials do not contain their values,
+// and that they are never printed.
 func TestCredentialsAreNotTold(t *testing.T) {
 	t.Parallel()
 	const secret = "hunter2"
@@ -109,7 +110,7 @@ func TestCredentialsAreNotTold(t *testing.T) {
 	}
 }
 
-// Credentials go to the host that was configured alone.
+// TestCredentialsStayAtHome checks that credentials are sent only to the configured host.
 func TestCredentialsStayAtHome(t *testing.T) {
 	t.Parallel()
 	var got http.Header

@@ -1,49 +1,48 @@
-// Package peer calls other agents in whatever they speak, and loses nothing on the way.
+// Package peer calls other agents in the dialect that they support, without losing events.
 //
 // # What it is
 //
-// A [Peer] is another agent, as its card describes it: [Dial] fetches the card, [New]
-// takes one that is there. Its calls take and give JSON of v1.0, byte for byte, whatever
-// is on the wire: JSON-RPC or HTTP+JSON of v1.0 or v0.3, PromptKit, the gateway of
-// RockBot, POST /tasks/send, or a binding that a [Factory] adds.
+// A [Peer] is another agent, as its card describes it: [Dial] fetches the card, [New] uses an
+// existing one. Its calls accept and return JSON of v1.0, byte for byte, whatever the dialect
+// of the connection is: JSON-RPC or HTTP+JSON of v1.0 or v0.3, PromptKit, the gateway of
+// RockBot, POST /tasks/send, or a binding added by a transport.Factory.
 //
-// Send, Stream, Subscribe, Get, Cancel and List are the operations of the protocol.
-// [Peer.Run] is what most callers want: it sends a message and follows its task to the
-// end by all means that the peer has. [Peer.Follow] is the same for a task that is known.
+// Send, Stream, Subscribe, Get, Cancel and List are the operations of the protocol. Most
+// callers need [Peer.Run]: it sends a message and follows its task to the end with the means
+// that the peer offers. [Peer.Follow] is the same for a task that is known.
 //
 // # Guarantees
 //
-// A message is sent again only if it surely was not accepted: no connection could be
-// made, or the peer refused it with 429, 503, or as unknown. Other calls are repeated
-// after failures. A peer that speaks another version than its card says is called in
-// that, and the log says so once.
+// A message is resent only if it was certainly not accepted: no connection could be made, or
+// the peer refused it with 429, 503, or as unknown. Other calls are repeated after failures. If
+// a peer implements another version than its card states, that version is used, and the
+// mismatch is logged once.
 //
-// Every event is checked: a state that nobody knows is an error and never an end, and so
-// is an event of another task. Text that is no JSON counts as a broken connection; a web
-// page in place of an answer is said to be one.
+// Every event is checked: an unknown state is an error and never an end, and so is an event of
+// another task. Invalid JSON counts as a broken connection; a web page in place of an answer is
+// reported as such.
 //
-// Everything is bounded: answers, events, silence, retries, and, for Run and Follow, the
-// whole call. A peer that fails again and again is called only now and then.
+// Everything is bounded: answers, events, silence, retries, and, for Run and Follow, the whole
+// call. A peer that fails repeatedly is called only occasionally.
 //
-// Credentials go to the host that was configured, are never logged, and are not sent in
-// the clear if the peer was configured with TLS.
+// Credentials are sent to the configured host only, are never logged, and are not sent
+// unencrypted if the peer was configured with TLS.
 //
 // # What it does not promise
 //
-// A Message after a task, with which RockBot ends its streams, becomes the status
-// COMPLETED. A dialect that has no place for something does not carry it: v0.3 over
-// HTTP+JSON has no unknown fields, a job of RockBot no files. A Task event may repeat
-// what was seen.
+// A Message after a task, with which RockBot ends its streams, becomes the status COMPLETED.
+// Data without a place in a dialect is dropped: v0.3 over HTTP+JSON has no unknown fields, a
+// job of RockBot no files. A Task event may repeat earlier events.
 //
 // # Concurrency
 //
-// A Peer is safe for concurrent use. It starts no goroutine that outlives a call.
-// Breaking out of a loop closes its connection and leaves the remote task alone; the end
-// of the context of Run and Follow cancels it, unless the cause is [ErrDetached].
+// A Peer is safe for concurrent use. It starts no goroutine that outlives a call. Breaking out
+// of a loop closes its connection and does not affect the remote task; the end of the context
+// of Run and Follow cancels it, unless the cause is [ErrDetached].
 //
 // # Testing
 //
-// The tests run against the front of the hub, the mock, the official SDK's servers and
-// scripted servers that misbehave. What goes over the wire is told by transcripts, and
-// whatever the hub's encoders write is read back.
+// The tests run against the front of the hub, the mock, the official SDK's servers and scripted
+// servers that misbehave. Transcripts record the traffic of each dialect, and the output of the
+// hub's encoders is decoded again.
 package peer

@@ -24,20 +24,20 @@ type endpoint struct {
 	iface a2a.AgentInterface
 	base  *url.URL // nil for bindings that are not HTTP
 
-	mu     sync.Mutex // guards the fields below; held while conn is being made
+	mu     sync.Mutex // guards the fields below; held while conn is created
 	shape  dialect.Shape
 	proven bool // the peer has answered in shape
 	byGET  bool // the peer subscribes by GET
 	conn   transport.Conn
 }
 
-// httpBindings are the bindings that this package speaks itself.
+// httpBindings are the bindings that this package implements itself.
 var httpBindings = map[a2a.TransportProtocol]bool{
 	a2a.TransportProtocolJSONRPC: true, a2a.TransportProtocolHTTPJSON: true, card.TaskSend: true,
 }
 
-// native returns the dialect that the card tells of the interface, and whether it can be
-// spoken.
+// native returns the dialect of the interface according to the card, and whether it is
+// supported.
 func (e *endpoint) native() (dialect.Shape, bool) {
 	v := string(e.iface.ProtocolVersion)
 	old := v == "0" || strings.HasPrefix(v, "0.")
@@ -70,7 +70,7 @@ func (e *endpoint) same(other *endpoint) bool {
 		e.shape == other.shape && e.iface.Tenant == other.iface.Tenant
 }
 
-// trusted reports whether credentials may go to the endpoint.
+// trusted reports whether credentials may be sent to the endpoint.
 func (e *endpoint) trusted() bool {
 	if e.base == nil {
 		return e.peer.trustsHost(hostOf(e.iface.URL))
@@ -78,15 +78,15 @@ func (e *endpoint) trusted() bool {
 	return e.peer.trusts(e.base)
 }
 
-// inClear reports whether others could read what goes to the endpoint: over gRPC, too, http
-// means that it is not encrypted.
+// inClear reports whether traffic to the endpoint is unencrypted and leaves this machine: over
+// gRPC, too, http means that it is not encrypted.
 func (e *endpoint) inClear() bool {
 	u, err := url.Parse(e.iface.URL)
 	return err == nil && u.Scheme == "http" && !httpcall.Loopback(u.Host)
 }
 
-// others are the dialects to try, in this order, where a peer does not speak the one
-// that its card tells.
+// others are the dialects to try, in this order, if a peer does not support the dialect of its
+// card.
 var others = map[dialect.Shape][]dialect.Shape{
 	dialect.V1:        {dialect.V03, dialect.RockBot},
 	dialect.V03:       {dialect.V1},
@@ -94,7 +94,7 @@ var others = map[dialect.Shape][]dialect.Shape{
 	dialect.RockBot:   {dialect.V03},
 }
 
-// shapes are the dialects in which a call is made, one after the other.
+// shapes returns the dialects in which a call is tried, in order.
 func (e *endpoint) shapes() []dialect.Shape {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -119,8 +119,8 @@ func (e *endpoint) known() bool {
 	return e.proven
 }
 
-// settle remembers in which dialect the peer has answered, and tells once if that is not
-// the one of its card.
+// settle records the dialect in which the peer has answered, and logs once if it differs from
+// the card's.
 func (e *endpoint) settle(shape dialect.Shape) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -131,8 +131,8 @@ func (e *endpoint) settle(shape dialect.Shape) {
 	e.shape, e.proven = shape, true
 }
 
-// mismatch reports whether err, of the first call in a dialect, means that the peer
-// speaks another one. In each case nothing was accepted.
+// mismatch reports whether err, of the first call in a dialect, means that the peer uses
+// another one. In each case nothing was accepted.
 func mismatch(err error, next dialect.Shape) bool {
 	var e *transport.Error
 	if !errors.As(err, &e) {
@@ -147,7 +147,8 @@ func mismatch(err error, next dialect.Shape) bool {
 	return e.Reason == "" && e.Code == 0 && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity)
 }
 
-// tryShapes calls f in each dialect until one is understood. The first error counts.
+// tryShapes calls f in each dialect until the peer understands one. Otherwise it returns the
+// first error.
 func (e *endpoint) tryShapes(f func(dialect.Shape) error) error {
 	shapes := e.shapes()
 	first := f(shapes[0])
@@ -161,7 +162,7 @@ func (e *endpoint) tryShapes(f func(dialect.Shape) error) error {
 			return nil
 		}
 		if answers(err) && !mismatch(err, dialect.V1) {
-			e.settle(next) // an error, but one of this dialect
+			e.settle(next) // an error, but one in this dialect
 			return err
 		}
 	}
@@ -171,8 +172,7 @@ func (e *endpoint) tryShapes(f func(dialect.Shape) error) error {
 	return first
 }
 
-// answers reports whether err is one that only a peer says that has understood the
-// call.
+// answers reports whether err proves that the peer has understood the call.
 func answers(err error) bool {
 	var e *transport.Error
 	return errors.As(err, &e) && slices.ContainsFunc([]error{
@@ -200,14 +200,14 @@ func (e *endpoint) connect(ctx context.Context) (transport.Conn, error) {
 	return conn, nil
 }
 
-// tls returns the certificate for a connection that is not HTTP, and whom to trust; nil if
-// the credentials have neither, and the peer was not found over TLS. The certificate goes
-// where other credentials go.
+// tls returns the TLS configuration for a connection that is not HTTP; nil if the credentials
+// have none, and the peer was not found over TLS. The certificate is sent only where other
+// credentials may be sent.
 func (e *endpoint) tls() (*tls.Config, error) {
 	t := e.peer.opts.Credentials.TLS
 	if t == nil {
 		if home := e.peer.home; home != nil && home.Scheme == "https" {
-			return &tls.Config{MinVersion: tls.VersionTLS12}, nil // what began over TLS stays so
+			return &tls.Config{MinVersion: tls.VersionTLS12}, nil // a peer found over TLS is called over TLS
 		}
 		return nil, nil
 	}

@@ -16,32 +16,32 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 )
 
-// What can go wrong on the caller's side. Callers test with errors.Is.
+// Errors on the caller's side. Callers test with errors.Is.
 var (
-	// ErrUnreachable: no connection to the agent could be made, so it has received
+	// ErrUnreachable means that no connection to the agent could be made, so it has received
 	// nothing.
 	ErrUnreachable = httpcall.ErrUnreachable
-	// ErrOpen: the breaker of the peer is open after calls that failed. Nothing was
-	// sent. It is ErrUnreachable, too.
+	// ErrOpen means that the breaker of the peer is open after failed calls. Nothing was sent.
+	// It wraps ErrUnreachable.
 	ErrOpen = fmt.Errorf("calls are held back after failures: %w", httpcall.ErrUnreachable)
-	// ErrNoInterface: the card lists no interface that can be used.
+	// ErrNoInterface means that the card lists no interface that can be used.
 	ErrNoInterface = errors.New("no usable interface")
-	// ErrNoTransport: Options.Bindings names a binding that is neither built in nor
+	// ErrNoTransport means that Options.Bindings names a binding that is neither built in nor
 	// among Options.Transports.
 	ErrNoTransport = errors.New("no transport for the binding")
-	// ErrTooLarge: an answer is larger than Options.MaxBody, or an event than
+	// ErrTooLarge means that an answer is larger than Options.MaxBody, or an event larger than
 	// Options.MaxEvent.
 	ErrTooLarge = httpcall.ErrTooLarge
-	// ErrUnsupported: the dialect of the peer does not have the operation. Nothing was
-	// sent.
+	// ErrUnsupported means that the dialect of the peer does not have the operation. Nothing
+	// was sent.
 	ErrUnsupported = fmt.Errorf("not in the dialect of the peer: %w", a2a.ErrUnsupportedOperation)
-	// ErrDetached is the cause of a context whose end leaves the remote task alone: the
-	// caller will come back for it. Any other end of the context of Run and Follow
-	// cancels the task.
+	// ErrDetached is the cause of a context whose end does not affect the remote task, because
+	// the caller will follow it later. Any other end of the context of Run and Follow cancels
+	// the task.
 	ErrDetached = errors.New("detached from the task")
 )
 
-// ErrNothingLeft: there are no events after the position, and there will be none.
+// ErrNothingLeft means that no events follow the position, now or later.
 var ErrNothingLeft = errors.New("nothing left to stream")
 
 // wireError is the error object of both HTTP bindings.
@@ -58,7 +58,7 @@ type errorInfo struct {
 	Metadata map[string]string `json:"metadata"`
 }
 
-// ErrorOf returns the error that an HTTP answer carries, or nil.
+// ErrorOf returns the error in an HTTP answer, or nil.
 func ErrorOf(status int, body []byte) error {
 	good := status >= 200 && status < 300
 	if good && rawjson.Member(body, "error") == nil {
@@ -76,14 +76,13 @@ func ErrorOf(status int, body []byte) error {
 	return (&transport.Error{Status: status, Message: explanation(status, body)}).Settle()
 }
 
-// maxExplanation bounds what is taken from the answer of who knows whom.
+// maxExplanation bounds the text that is used from the answer of an arbitrary server.
 const maxExplanation = 300
 
-// explanation returns the status with what the frameworks behind many agents say about
-// it.
+// explanation returns the status with the error text of common web frameworks.
 func explanation(status int, body []byte) string {
 	text := strings.TrimSpace(fmt.Sprintf("HTTP %d %s", status, http.StatusText(status)))
-	if bytes.Contains(body, []byte("HTTP request to an HTTPS server")) { // package net/http says so
+	if bytes.Contains(body, []byte("HTTP request to an HTTPS server")) { // the text of package net/http
 		return text + ": the server speaks TLS; its address begins with https://"
 	}
 	var said struct {
@@ -112,7 +111,7 @@ func (w *wireError) decode(status int) *transport.Error {
 		e.Code = int(code)
 	}
 	for _, list := range []json.RawMessage{w.Data, w.Details} {
-		// Older agents put free-form data here; only a list can hold an ErrorInfo.
+		// Older agents put free-form data here; only a list can contain an ErrorInfo.
 		var infos []errorInfo
 		if json.Unmarshal(list, &infos) != nil {
 			continue
@@ -127,8 +126,7 @@ func (w *wireError) decode(status int) *transport.Error {
 	return e
 }
 
-// explain reduces an error to what happened, without the names of the layers that it
-// came through.
+// explain reduces an error to its cause, without the names of intermediate layers.
 func explain(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
@@ -146,19 +144,19 @@ func named(err error, op string) error {
 	return fmt.Errorf("%s: %w", op, err)
 }
 
-// strange returns an error about an answer that no agent gives.
+// strange returns an error about an invalid answer.
 func strange(format string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), a2a.ErrInvalidAgentResponse)
 }
 
-// Refused reports whether err, of a subscription, may mean that the task has ended or
-// that the agent has no subscriptions: the protocol's answer, what the official SDK's
-// server says instead, and the answers of agents that do not know the operation.
+// Refused reports whether err, of a subscription, may mean that the task has ended or that the
+// agent has no subscriptions: the protocol's error, the error of the official SDK's server, and
+// the errors of agents that do not know the operation.
 func Refused(err error) bool {
 	return errors.Is(err, a2a.ErrUnsupportedOperation) || errors.Is(err, a2a.ErrTaskNotFound) || unknownOperation(err)
 }
 
-// unknownOperation reports whether err says that there is no such operation.
+// unknownOperation reports whether err means that the operation does not exist.
 func unknownOperation(err error) bool {
 	var e *transport.Error
 	if !errors.As(err, &e) {
@@ -171,7 +169,7 @@ func unknownOperation(err error) bool {
 		e.Status == http.StatusNotImplemented)
 }
 
-// Passing reports whether a later attempt may succeed where err came.
+// Passing reports whether a later attempt may succeed after err.
 func Passing(err error) bool {
 	var agent *transport.Error
 	if errors.As(err, &agent) {

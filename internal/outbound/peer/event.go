@@ -7,12 +7,12 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// Kind is what an event tells. The zero Kind is none.
+// Kind is the kind of an event. The zero Kind is invalid.
 type Kind uint8
 
 // The kinds of events.
 const (
-	// Task is the whole task as it is; it stands for everything before.
+	// Task is the whole task in its current state; it replaces all events before.
 	Task Kind = iota + 1
 	// Message is a bare message, which is the whole answer.
 	Message
@@ -20,7 +20,7 @@ const (
 	StatusUpdate
 	// ArtifactUpdate is an artifact, or a chunk of one.
 	ArtifactUpdate
-	// Other is an event of a kind that the protocol does not have.
+	// Other is an event of a kind that the protocol does not define.
 	Other
 )
 
@@ -34,23 +34,23 @@ func (k Kind) String() string {
 	return kindNames[k]
 }
 
-// Event is one thing that a peer said about a task.
+// Event is an event of a peer about a task.
 type Event struct {
 	// JSON is a StreamResponse of v1.0 on one line: an object with a task, a message, a
-	// statusUpdate or an artifactUpdate as its first member, or with none of them. Unknown fields and the digits of
-	// numbers are those of the peer.
+	// statusUpdate or an artifactUpdate as its first member, or with none of them. Unknown
+	// fields and the digits of numbers are those of the peer.
 	JSON []byte
-	// Kind is which of them.
+	// Kind is the kind of the event.
 	Kind Kind
 	// ID is the id that the peer gave to the event, or empty.
 	ID string
-	// TaskID and ContextID are what the event belongs to; empty for messages that do
-	// not say.
+	// TaskID and ContextID are the task and the context of the event; empty for messages that
+	// do not name them.
 	TaskID    a2a.TaskID
 	ContextID string
-	// State is that of a Task and of a StatusUpdate, and empty otherwise.
+	// State is the state of a Task or a StatusUpdate, and empty otherwise.
 	State a2a.TaskState
-	// Whole says that the event is the whole answer to a send, and not one of a stream.
+	// Whole states that the event is the whole answer to a send, and not one of a stream.
 	Whole bool
 }
 
@@ -66,7 +66,7 @@ var kindOf = map[string]Kind{
 	"task": Task, "message": Message, "statusUpdate": StatusUpdate, "artifactUpdate": ArtifactUpdate,
 }
 
-// NewEvent returns the event that a StreamResponse of v1.0 is.
+// NewEvent returns the event for a StreamResponse of v1.0.
 func NewEvent(json []byte) Event {
 	e := Event{JSON: json}
 	for name, body := range rawjson.Fields(json) {
@@ -98,7 +98,7 @@ func Interrupted(s a2a.TaskState) bool {
 	return s == a2a.TaskStateInputRequired || s == a2a.TaskStateAuthRequired
 }
 
-// answered stands for a stream that was answered with a bare message.
+// answered is the state of a stream that was answered with a bare message.
 const answered a2a.TaskState = "answered"
 
 // settled reports whether an agent may end a stream in state.
@@ -109,18 +109,19 @@ func settled(state a2a.TaskState) bool {
 // over reports whether nothing follows state.
 func over(state a2a.TaskState) bool { return state.Terminal() || state == answered }
 
-// teller checks and mends the events of one stream.
+// teller checks and corrects the events of one stream.
 type teller struct {
 	task    a2a.TaskID
 	context string
 	state   a2a.TaskState
-	// closed says that the status which has ended the task has a message.
+	// closed states that the status which has ended the task has a message.
 	closed bool
 }
 
-// take returns the event that a frame is, and whether there is one. RockBot's streams
-// end with a message about their task; that is the end of the task, because in v1.0 a
-// message never follows a task. Once the task has ended, no event changes its state.
+// take converts a frame to an event; the result is false if the frame is dropped. RockBot's
+// streams end with a message about their task. That message becomes the end of the task,
+// because in v1.0 a message never follows a task. Once the task has ended, no event changes its
+// state.
 func (t *teller) take(f dialect.Frame, id string) (Event, bool, error) {
 	e := NewEvent(f.JSON)
 	e.ID = id
@@ -154,7 +155,7 @@ func (t *teller) take(f dialect.Frame, id string) (Event, bool, error) {
 	return e, true, nil
 }
 
-// completed makes the message that ends a task, or follows its end, a status.
+// completed converts a message that ends a task, or follows its end, to a status.
 func (t *teller) completed(e Event) Event {
 	state := t.state
 	if !state.Terminal() {

@@ -29,11 +29,11 @@ func WithExtensions(ctx context.Context, uris []string) context.Context {
 
 type confirmedKey struct{}
 
-// WithConfirmed returns a context whose sends report to f which extensions the header of an
-// answer confirms: their URIs as the peer writes them, none if the header names none. A peer
-// may be asked several times; the last report counts. An answer that is an error is not
-// reported. f is called by the goroutine that makes the call, before it has the answer; nil
-// ends the reports of ctx.
+// WithConfirmed returns a context whose sends report to f the extensions that the header of an
+// answer confirms: their URIs as the peer writes them, none if the header names none. If a call
+// has several tries, the last report is valid. An answer that is an error is not reported. f is
+// called by the goroutine that makes the call, before the call returns; nil ends the reports of
+// ctx.
 func WithConfirmed(ctx context.Context, f func(uris []string)) context.Context {
 	return context.WithValue(ctx, confirmedKey{}, f)
 }
@@ -45,11 +45,11 @@ func Confirmed(ctx context.Context) func(uris []string) {
 	return f
 }
 
-// maxConfirmed is how many extensions of an answer count. Callers cannot name more.
+// maxConfirmed is how many extensions of an answer are used. Callers cannot name more.
 const maxConfirmed = 100
 
-// ConfirmedBy returns the extensions that headers name, each once. get returns the values of
-// one of them, by its name in lower case.
+// ConfirmedBy returns the extensions that headers name, each once. get returns the values of a
+// header by its lower-case name.
 func ConfirmedBy(get func(name string) []string) []string {
 	var uris []string
 	for _, name := range [...]string{extensionsHeader, extensionsHeaderV0} {
@@ -65,14 +65,15 @@ func ConfirmedBy(get func(name string) []string) []string {
 	return uris
 }
 
-// confirmed reports what the header of the answer to a confirms.
+// confirmed reports the extensions that the header of the answer to a confirms.
 func confirmed(ctx context.Context, a *ask, h http.Header) {
 	if f := Confirmed(ctx); f != nil && a.sends() {
 		f(ConfirmedBy(h.Values))
 	}
 }
 
-// reporting returns the context for a call over a Conn, which does not know whether to report.
+// reporting returns the context for a call over a Conn, which cannot decide by itself whether
+// to report.
 func reporting(ctx context.Context, a *ask) context.Context {
 	if a.sends() || Confirmed(ctx) == nil {
 		return ctx
@@ -80,8 +81,8 @@ func reporting(ctx context.Context, a *ask) context.Context {
 	return WithConfirmed(ctx, nil)
 }
 
-// injectExtensions puts the extensions of ctx into the header of a request, as the dialect
-// names it.
+// injectExtensions adds the extensions of ctx to the header of a request, in the form of the
+// dialect.
 func injectExtensions(ctx context.Context, h http.Header, s dialect.Shape) {
 	uris, _ := ctx.Value(extensionsKey{}).([]string)
 	if len(uris) == 0 {

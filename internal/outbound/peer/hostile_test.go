@@ -53,7 +53,8 @@ func says(status int, kind, body string) http.HandlerFunc {
 	}
 }
 
-// A peer that misbehaves is told apart precisely, and nothing outlives its deadline.
+// TestHostilePeers checks that misbehaving peers get precise errors, and that no call outlives
+// its deadline.
 func TestHostilePeers(t *testing.T) {
 	t.Parallel()
 	const working = `data: {"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}` + "\n\n"
@@ -142,8 +143,8 @@ func TestHostilePeers(t *testing.T) {
 	}
 }
 
-// A card that claims another version than the peer speaks is corrected, and the log says
-// so once.
+// TestVersionOfTheCardIsWrong checks that a wrong version in the card is corrected, and logged
+// once.
 func TestVersionOfTheCardIsWrong(t *testing.T) {
 	t.Parallel()
 	const task = `{"kind":"task","id":"t","contextId":"c","status":{"state":"completed"}}`
@@ -183,7 +184,7 @@ func TestVersionOfTheCardIsWrong(t *testing.T) {
 	}
 }
 
-// The configured URL is called, whatever address the card names.
+// TestPin checks that the configured URL is called, whatever address the card names.
 func TestPin(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -211,7 +212,8 @@ func TestPin(t *testing.T) {
 	}
 }
 
-// An agent that answers a subscription like a get is asked again, and not for ever.
+// TestSubscriptionWithoutAStream checks that an agent that answers a subscription like a get is
+// asked again, a limited number of times.
 func TestSubscriptionWithoutAStream(t *testing.T) {
 	t.Parallel()
 	n := 0

@@ -26,16 +26,16 @@ import (
 
 const (
 	eventStream = "text/event-stream"
-	// lastEventID is the header with which a reader of server-sent events comes back.
+	// lastEventID is the header with which a reader of server-sent events resumes.
 	lastEventID = "Last-Event-ID"
-	// idempotencyKey names a message that must not be taken twice.
+	// idempotencyKey is the header with the idempotency key of a message.
 	idempotencyKey = "Idempotency-Key"
 )
 
-// maxDepth is how deep the answers of peers may nest.
+// maxDepth is the maximum nesting of answers of peers.
 const maxDepth = 110
 
-// send sends the request of a call. The answer has been read up to its header.
+// send sends the request of a call. It returns once the header of the answer was read.
 func (e *endpoint) send(ctx context.Context, s dialect.Shape, a *ask) (*http.Response, error) {
 	r, err := e.route(s, a)
 	if err != nil {
@@ -88,11 +88,11 @@ func withQuery(u *url.URL, more url.Values) *url.URL {
 	return &out
 }
 
-// carry returns the headers of a call: the caller's, and the credentials, if they may go
-// there.
+// carry returns the headers of a call: the caller's, and the credentials, if they may be sent
+// to the endpoint.
 func (e *endpoint) carry(ctx context.Context) (http.Header, *shown, error) {
 	if !e.trusted() {
-		// Who knows what else is secret.
+		// Other headers may be secret as well.
 		h := make(http.Header)
 		if agent := e.peer.opts.Header.Get("User-Agent"); agent != "" {
 			h.Set("User-Agent", agent)
@@ -111,7 +111,7 @@ func (e *endpoint) carry(ctx context.Context) (http.Header, *shown, error) {
 	return join(header, identity), shown, err
 }
 
-// identity returns the headers that say on whose behalf a call is made.
+// identity returns the headers that identify the original caller.
 func (e *endpoint) identity(ctx context.Context) (http.Header, error) {
 	if e.inClear() {
 		return nil, &transport.IdentityError{Err: errors.New("the connection to it is not encrypted")}
@@ -126,8 +126,8 @@ func (e *endpoint) identity(ctx context.Context) (http.Header, error) {
 	return nil, &transport.IdentityError{Err: err}
 }
 
-// headers are those of a call over a binding that is not HTTP, whose dialect is always
-// that of the card.
+// headers returns the headers of a call over a binding that is not HTTP, whose dialect is
+// always that of the card.
 func (e *endpoint) headers(ctx context.Context) (http.Header, error) {
 	h, _, err := e.carry(ctx)
 	if err == nil {
@@ -143,7 +143,7 @@ func (e *endpoint) headers(ctx context.Context) (http.Header, error) {
 	return h, err
 }
 
-// mark adds what the dialect says in headers.
+// mark adds the headers of the dialect.
 func (e *endpoint) mark(req *http.Request, s dialect.Shape, a *ask, r *request) {
 	h := req.Header
 	if r.body != nil {
@@ -175,8 +175,8 @@ func (e *endpoint) mark(req *http.Request, s dialect.Shape, a *ask, r *request) 
 	}
 }
 
-// version names the version of the protocol. PromptKit, and messages to RockBot, are
-// known by naming none.
+// version adds the version of the protocol. PromptKit calls, and messages to RockBot, are
+// recognized by its absence.
 func (e *endpoint) version(h http.Header, s dialect.Shape, sends bool) {
 	switch {
 	case s == dialect.V1, s == dialect.RockBot && !sends:
@@ -234,7 +234,7 @@ func notAnAnswer(host string, page []byte) error {
 // errorIn returns the error of an answer, or nil.
 func (e *endpoint) errorIn(ctx context.Context, resp *http.Response, raw []byte) error {
 	if e.iface.ProtocolBinding == card.TaskSend {
-		// Jobs have errors of their own.
+		// Jobs have their own form of errors.
 		if job, err := dialect.ReadJobAnswer("", "", raw); err == nil && job.Code != "" {
 			return jobError(&job, resp.StatusCode)
 		}
@@ -250,7 +250,7 @@ func (e *endpoint) errorIn(ctx context.Context, resp *http.Response, raw []byte)
 	return err
 }
 
-// refused forgets tokens that the peer did not take.
+// refused discards tokens that the peer has refused.
 func (e *endpoint) refused(ctx context.Context) {
 	if t := e.peer.auth.tokens; t != nil {
 		t.drop()
@@ -286,8 +286,8 @@ func (e *endpoint) result(s dialect.Shape, a *ask, raw []byte) ([]byte, error) {
 	return s.ReadResult(a.op, inner)
 }
 
-// ended returns an error about the result of a job that is still being done: it cannot be
-// asked for again.
+// ended returns an error if the job in the result is still in progress, because a job cannot be
+// read again.
 func (e *endpoint) ended(frame []byte) error {
 	status := rawjson.Member(rawjson.Member(frame, "task"), "status")
 	state := a2a.TaskState(text(status, "state"))
@@ -297,7 +297,7 @@ func (e *endpoint) ended(frame []byte) error {
 	return nil
 }
 
-// unwrap returns what is in a JSON-RPC response.
+// unwrap returns the result in a JSON-RPC response.
 func (e *endpoint) unwrap(raw []byte) ([]byte, error) {
 	if e.iface.ProtocolBinding != a2a.TransportProtocolJSONRPC {
 		return raw, nil
@@ -308,17 +308,17 @@ func (e *endpoint) unwrap(raw []byte) ([]byte, error) {
 	if rawjson.Member(raw, "jsonrpc") != nil || rawjson.KindOf(raw) != rawjson.Object {
 		return nil, strange("%s answered without a result", e.base.Host)
 	}
-	return raw, nil // without the envelope, as some do
+	return raw, nil // some agents omit the envelope
 }
 
-// frames is a stream that has begun.
+// frames is an open stream.
 type frames struct {
 	next  func() (dialect.Frame, string, error) // io.EOF at the end
 	stop  func()
 	whole bool // it is one answer
 }
 
-// open begins a stream and reads its first frame, so that an error in its place is known.
+// open opens a stream and reads its first frame, so that an error in its place is detected.
 func (e *endpoint) open(ctx context.Context, s dialect.Shape, a *ask) (*frames, error) {
 	if e.base == nil {
 		return e.openConn(ctx, s, a)
@@ -389,8 +389,7 @@ func (e *endpoint) reader(ctx context.Context, s dialect.Shape, body io.ReadClos
 	}
 }
 
-// frame reads one event. Text that is no JSON broke on the way: that is an error of the
-// connection.
+// frame reads one event. Invalid JSON counts as an error of the connection.
 func (e *endpoint) frame(s dialect.Shape, data []byte) (dialect.Frame, error) {
 	if err := rawjson.Check(data, maxDepth); err != nil {
 		return dialect.Frame{}, fmt.Errorf("an event of %s: %w", e.base.Host, err)
@@ -409,7 +408,7 @@ func (e *endpoint) frame(s dialect.Shape, data []byte) (dialect.Frame, error) {
 	return s.ReadFrame(inner)
 }
 
-// primed reads the first frame of a stream. An empty stream is one that was cut.
+// primed reads the first frame of a stream. An empty stream counts as cut.
 func primed(f *frames) (*frames, error) {
 	first, id, err := f.next()
 	if err != nil && err != io.EOF {
@@ -427,8 +426,8 @@ func primed(f *frames) (*frames, error) {
 	return f, nil
 }
 
-// unopened is the error in the place of the first frame of a stream that was answered
-// with success: whether the call was accepted is open, unless it is one of the agent's.
+// unopened is the error in the place of the first frame of a stream with a successful status:
+// whether the call was accepted is unknown, unless it is an error of the agent.
 type unopened struct{ err error }
 
 func (u *unopened) Error() string { return u.err.Error() }

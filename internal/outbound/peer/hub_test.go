@@ -19,7 +19,7 @@ import (
 	"github.com/parley-a2a/parley/push"
 )
 
-// startHub serves the built-in agents and returns where.
+// startHub serves the built-in agents and returns their address.
 func startHub(t *testing.T) string {
 	t.Helper()
 	hub := &parley.Hub{Push: push.Options{Allow: []string{"loopback"}}}
@@ -41,7 +41,7 @@ func startHub(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
-// tongue is a way to speak to the hub.
+// tongue is a binding and dialect of the hub.
 type tongue struct {
 	name    string
 	layout  card.Layout
@@ -61,7 +61,7 @@ var tongues = []tongue{
 	{"job", card.RockBot, "/a2a/%s/tasks/send", card.TaskSend, "", ""},
 }
 
-// dial returns the agent of a hub, called in one way.
+// dial returns an agent of a hub, called in one dialect.
 func (w tongue) dial(t *testing.T, hub, agent string, o peer.Options) *peer.Peer {
 	t.Helper()
 	i := &a2a.AgentInterface{URL: hub + w.path, ProtocolBinding: w.binding, ProtocolVersion: w.version}
@@ -93,12 +93,12 @@ func eachTongue(t *testing.T, f func(t *testing.T, w tongue, hub string)) {
 	}
 }
 
-// say are the params of a message with a text.
+// say returns the params of a message with a text.
 func say(text string) []byte {
 	return fmt.Appendf(nil, `{"message":{"messageId":%q,"role":"ROLE_USER","parts":[{"text":%q}]}}`, a2a.NewMessageID(), text)
 }
 
-// reply are those of an answer to a task.
+// reply returns the params of an answer to a task.
 func reply(e peer.Event, text string) []byte {
 	return fmt.Appendf(nil, `{"message":{"messageId":%q,"role":"ROLE_USER","taskId":%q,"contextId":%q,"parts":[{"text":%q}]}}`,
 		a2a.NewMessageID(), e.TaskID, e.ContextID, text)
@@ -228,7 +228,8 @@ func TestCancelInEveryDialect(t *testing.T) {
 	})
 }
 
-// An abort of the caller cancels the remote task, unless it only detaches.
+// TestAbortCancelsTheRemoteTask checks that an abort of the caller cancels the remote task,
+// unless the caller only detaches.
 func TestAbortCancelsTheRemoteTask(t *testing.T) {
 	t.Parallel()
 	eachTongue(t, func(t *testing.T, w tongue, hub string) {

@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
 
-// The names of spans. Dashboards know them.
+// The names of spans. Dashboards use them.
 const (
 	unarySpan     = "http_dispatch"
 	streamSpan    = "streaming_dispatch"
@@ -20,17 +20,17 @@ const (
 	pollSpan      = "poll_loop"
 )
 
-// spanNames are the spans of calls, by whether the call streams.
+// spanNames are the span names of calls that stream or not.
 var spanNames = map[bool]string{false: unarySpan, true: streamSpan}
 
-// observed is a call that is being recorded. Its zero value is none.
+// observed is the recording of a call. The zero observed records nothing.
 type observed struct {
 	began  time.Time
 	span   trace.Span
 	labels trace.Labels
 }
 
-// observe begins to record a call.
+// observe starts recording a call.
 func (p *Peer) observe(ctx context.Context, a *ask) (context.Context, observed) {
 	if !trace.On() {
 		return ctx, observed{}
@@ -41,12 +41,12 @@ func (p *Peer) observe(ctx context.Context, a *ask) (context.Context, observed) 
 	return ctx, x
 }
 
-// transports are the words of metrics for bindings; others are "other".
+// transports are the metric labels of bindings; others are "other".
 var transports = map[a2a.TransportProtocol]string{
 	a2a.TransportProtocolJSONRPC: "jsonrpc", a2a.TransportProtocolHTTPJSON: "http+json", a2a.TransportProtocolGRPC: "grpc",
 }
 
-// over notes which way a call takes. Of several, the last one counts.
+// over records the binding and dialect of a call. The last one of several tries is kept.
 func (x *observed) over(e *endpoint, s dialect.Shape) {
 	if x.began.IsZero() {
 		return
@@ -62,7 +62,7 @@ func (x *observed) over(e *endpoint, s dialect.Shape) {
 	}
 }
 
-// end ends what observe has begun.
+// end ends the recording that observe has started.
 func (x *observed) end(ctx context.Context, err error) {
 	if x.began.IsZero() {
 		return
@@ -80,7 +80,8 @@ func (x *observed) end(ctx context.Context, err error) {
 	x.span.End()
 }
 
-// reasonOf says in a word of a closed set why a call failed; empty if it did not.
+// reasonOf returns the reason of a failed call as a word of a closed set; empty if it
+// succeeded.
 func reasonOf(err error) string {
 	var agent *transport.Error
 	var cut *transport.Cut
@@ -113,7 +114,7 @@ func (p *Peer) count(ctx context.Context, c trace.Counter, n int) {
 	trace.Count(ctx, c, trace.Labels{Agent: p.label}, n)
 }
 
-// loop records what f does as one span.
+// loop records f as one span.
 func (r *runner) loop(ctx context.Context, name string, f func(context.Context) error) error {
 	ctx, span := trace.Start(ctx, name, trace.Internal)
 	span.Text(trace.TargetAgent, r.peer.opts.Name)

@@ -31,89 +31,90 @@ const (
 // cancelTimeout bounds how long an aborted call waits for the remote task's cancel.
 const cancelTimeout = 5 * time.Second
 
-// Poll says how often an agent is asked that does not stream.
+// Poll configures how often an agent that does not stream is polled.
 type Poll struct {
-	// Initial and Max are the pauses: the first one, which doubles up to the last. Zero
-	// means DefaultPollInitial and DefaultPollMax.
+	// Initial and Max are the first and the longest pause; pauses double. Zero means
+	// DefaultPollInitial and DefaultPollMax.
 	Initial, Max time.Duration
-	// Interval, if set, is the pause that never grows.
+	// Interval, if set, is a constant pause.
 	Interval time.Duration
-	// HistoryLength is how much of the history is asked for. If nil, the agent decides.
+	// HistoryLength is the number of history messages requested with a task. If nil, the agent
+	// decides.
 	HistoryLength *int
 }
 
-// Options say how to call. The zero value calls as agents call each other: with retries,
-// a breaker and a deadline, by the interfaces of the card, without credentials.
+// Options configure the calls to a peer. The zero Options call with retries, a breaker and a
+// deadline, by the interfaces of the card, without credentials.
 type Options struct {
 	// Name is the peer's name in errors and logs. If empty, it is the card's.
 	Name string
-	// URL is where the peer was configured to be. New pins calls to it; credentials go to
-	// its host alone. If empty, the card is believed.
+	// URL is the configured address of the peer. New pins calls to it; credentials are sent to
+	// its host alone. If empty, the addresses of the card are used.
 	URL string
-	// FollowCard calls the addresses that the card names although URL is set. Credentials
-	// still go to the host of URL alone.
+	// FollowCard calls the addresses that the card names although URL is set. Credentials are
+	// still sent to the host of URL alone.
 	FollowCard bool
 	// Dialect forces the dialect of JSON-RPC: "v1.0", "v0.3", "promptkit" or "rockbot". If
-	// empty, the card says it, and the peer's answers correct the card.
+	// empty, it follows from the card and from the peer's answers.
 	Dialect string
-	// HTTP sends the requests. Its Timeout also ends streams, so it is best left
-	// zero; its CheckRedirect is replaced. If nil, a client with a connect timeout of
-	// ten seconds and no other is used.
+	// HTTP sends the requests. Its Timeout also ends streams, so it should be zero; its
+	// CheckRedirect is replaced. If nil, a client with a connect timeout of ten seconds and no
+	// other is used.
 	HTTP *http.Client
-	// Credentials are shown to the peer.
+	// Credentials are sent to the peer.
 	Credentials transport.Credentials
-	// Identity says on whose behalf calls are made; nil if nothing does. What it says goes where
-	// credentials go, but not with the request of the card, and over TLS or to this machine
-	// alone.
+	// Identity adds headers that identify the original caller; nil adds none. They are sent
+	// where credentials may be sent, but not with the request of the card, and only over TLS or
+	// to this machine.
 	Identity transport.Identity
 	// Header is added to every request, over gRPC as metadata.
 	Header http.Header
-	// Bindings are the bindings to prefer, best first. Others of the card follow in the
-	// card's order. A binding that is neither built in nor among Transports is
-	// ErrNoTransport.
+	// Bindings are the preferred bindings, best first. Others of the card follow in the card's
+	// order. A binding that is neither built in nor among Transports is ErrNoTransport.
 	Bindings []a2a.TransportProtocol
 	// Transports adds bindings, such as gRPC.
 	Transports map[a2a.TransportProtocol]transport.Factory
-	// Timeout bounds the calls that an agent answers at once: the card, Get, List, Cancel
-	// and push configs. Zero means DefaultTimeout, negative means never.
+	// Timeout bounds the calls that an agent answers at once: the card, Get, List, Cancel and
+	// push configs. Zero means DefaultTimeout, negative means no limit.
 	Timeout time.Duration
-	// Deadline bounds Send, Run and Follow. Zero means DefaultDeadline, negative never.
+	// Deadline bounds Send, Run and Follow. Zero means DefaultDeadline, negative means no
+	// limit.
 	Deadline time.Duration
-	// Idle ends a stream that says nothing, not even a comment; Run and Follow take it up
-	// again. Zero means DefaultIdle, negative never.
+	// Idle ends a stream after a silence without even a comment; Run and Follow resume it. Zero
+	// means DefaultIdle, negative means no limit.
 	Idle time.Duration
 	// MaxStream bounds how long one stream stays open. Zero means no limit.
 	MaxStream time.Duration
 	// MaxBody bounds an answer and MaxEvent an event of a stream, in bytes. Zero means
 	// DefaultMaxBody and DefaultMaxEvent.
 	MaxBody, MaxEvent int64
-	// Target is the tenant whose card is fetched, where it has one.
+	// Target is the tenant whose card is fetched, if the server has cards of tenants.
 	Target string
 	// MaxCard bounds the card that Dial fetches, in bytes. Zero means
 	// card.DefaultMaxBytes.
 	MaxCard int64
-	// Retries is how often a call is repeated that surely was not accepted, or is
-	// idempotent. Zero means DefaultRetries, negative none.
+	// Retries is how often a call is repeated that was certainly not accepted, or is
+	// idempotent. Zero means DefaultRetries, negative means none.
 	Retries int
-	// BreakAfter is after how many failed calls in a row others are held back with
-	// ErrOpen. Zero means DefaultBreakAfter, negative never.
+	// BreakAfter is the number of consecutive failed calls after which further ones are held
+	// back with ErrOpen. Zero means DefaultBreakAfter, negative means never.
 	BreakAfter int
-	// ProbeEvery is how often one call is let through while others are held back. Zero
-	// means DefaultProbeEvery.
+	// ProbeEvery is how often one call is allowed while others are held back. Zero means
+	// DefaultProbeEvery.
 	ProbeEvery time.Duration
-	// Poll says how Run and Follow ask an agent that does not stream.
+	// Poll configures how Run and Follow poll an agent that does not stream.
 	Poll Poll
-	// Detach leaves remote tasks alone when Run or Follow is aborted. Otherwise the
-	// task is canceled, unless the cause of the abort is ErrDetached.
+	// Detach does not cancel remote tasks when Run or Follow is aborted. Otherwise the task is
+	// canceled, unless the cause of the abort is ErrDetached.
 	Detach bool
-	// Idempotent sends the message's id as Idempotency-Key, so that a hub which heeds
-	// it takes no message twice. Sends are then retried like any other call.
+	// Idempotent sends the message's id as Idempotency-Key, so that a hub which supports it
+	// accepts no message twice. Sends are then retried like any other call.
 	Idempotent bool
-	// Logger receives what an operator should know. If nil, nothing is logged.
+	// Logger receives records for the operator. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
-// check refuses preferences that would be passed over.
+// check returns an error for options that cannot be honored.
 func (o *Options) check() error {
 	for _, b := range o.Bindings {
 		if !o.speaks(b) {
@@ -145,7 +146,7 @@ func (o *Options) rank(b a2a.TransportProtocol) int {
 	return len(o.Bindings)
 }
 
-// limit returns d, its default if it is zero, and zero, for none, if it is negative.
+// limit returns d, the default if d is zero, and zero, meaning no limit, if d is negative.
 func limit(d, otherwise time.Duration) time.Duration {
 	switch {
 	case d < 0:
@@ -195,7 +196,7 @@ func (o *Options) log() *slog.Logger {
 	return o.Logger
 }
 
-// bound limits ctx by d, which is none if it is zero.
+// bound limits ctx by d; zero means no limit.
 func bound(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if d <= 0 {
 		return context.WithCancel(ctx)

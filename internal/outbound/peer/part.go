@@ -14,16 +14,15 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
 
-// ErrElsewhere: an address is not one of the peer, so nothing was asked of it.
+// ErrElsewhere means that an address is not one of the peer, so nothing was sent.
 var ErrElsewhere = errors.New("not an address of the agent")
 
-// maxPartError bounds what is read of an answer that is an error.
+// maxPartError bounds the bytes that are read of an error answer.
 const maxPartError = 64 << 10
 
-// Part asks for what is at an address that the peer has given for the content of a part. It
-// must have the origin (scheme, host and port) of the peer: credentials go nowhere else, and
-// nothing is asked for elsewhere. Only ctx bounds the time; the caller closes what is
-// returned.
+// Part reads the content of a part at an address that the peer has sent. The address must have
+// the origin (scheme, host and port) of the peer, so that credentials and requests go nowhere
+// else. Only ctx bounds the time; the caller must close the result.
 func (p *Peer) Part(ctx context.Context, address string) (io.ReadCloser, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.User != nil || !p.own(u) {
@@ -56,15 +55,15 @@ func (p *Peer) Part(ctx context.Context, address string) (io.ReadCloser, error) 
 	return nil, fmt.Errorf("part: %w", ErrorOf(resp.StatusCode, raw))
 }
 
-// own reports whether u is where the peer is: where it was configured to be, or where calls
-// with credentials go.
+// own reports whether u has the origin of the peer: the configured one, or that of an endpoint
+// to which calls with credentials go.
 func (p *Peer) own(u *url.URL) bool {
 	same := func(o *url.URL) bool { return o != nil && sameOrigin(o, u) && p.trusts(u) }
 	return same(p.home) || slices.ContainsFunc(p.order(), func(e *endpoint) bool { return same(e.base) })
 }
 
-// sameOrigin compares scheme, host and port. A port that is written out is another one than
-// one that is not: that costs an address that nobody writes.
+// sameOrigin compares scheme, host and port. An explicit default port counts as different from
+// an omitted one, which only affects unusual addresses.
 func sameOrigin(a, b *url.URL) bool {
 	return strings.EqualFold(a.Scheme, b.Scheme) && strings.EqualFold(a.Host, b.Host)
 }

@@ -20,22 +20,22 @@ import (
 type Peer struct {
 	card *card.Card
 	opts Options
-	// label is the name for metrics: the configured one, because the card may say
-	// another each time.
+	// label is the name for metrics: the configured one, because the name in the card may
+	// change.
 	label   string
 	http    *http.Client
 	release func()
 	breaker *breaker
 	auth    *authorizer
-	home    *url.URL // where the peer was configured to be, or its card came from; may be nil
+	home    *url.URL // the configured address, or that of the card; may be nil
 
 	mu        sync.Mutex // guards the fields below; never held during a call
 	endpoints []*endpoint
 	current   int // index of the endpoint that is tried first
 }
 
-// Dial fetches the card of the agent at rawURL, as card.Fetch finds it, and returns the
-// peer. Options.URL is rawURL if it is not set.
+// Dial fetches the card of the agent at rawURL with card.Fetch, and returns the peer.
+// Options.URL is rawURL if it is not set.
 func Dial(ctx context.Context, rawURL string, o *Options) (*Peer, error) {
 	opts := o.copy()
 	if opts.URL == "" {
@@ -49,8 +49,8 @@ func Dial(ctx context.Context, rawURL string, o *Options) (*Peer, error) {
 	return p, named(err, "card of "+rawURL)
 }
 
-// Fetch returns the card of the agent at rawURL. What the server reports instead is an
-// *Error.
+// Fetch returns the card of the agent at rawURL. An error reported by the server is a
+// *transport.Error.
 func Fetch(ctx context.Context, rawURL string, o *Options) (*card.Card, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -78,8 +78,8 @@ func Fetch(ctx context.Context, rawURL string, o *Options) (*card.Card, error) {
 	return c, err
 }
 
-// New returns the peer that a card describes. It returns ErrNoInterface if the card
-// lists no interface that can be called. It does not connect.
+// New returns the peer that a card describes. It returns ErrNoInterface if the card lists no
+// interface that can be called. It does not connect.
 func New(c *card.Card, o *Options) (*Peer, error) {
 	opts := o.copy()
 	if err := opts.check(); err != nil {
@@ -113,7 +113,7 @@ func New(c *card.Card, o *Options) (*Peer, error) {
 	return p, nil
 }
 
-// copy returns options that the caller cannot change any more.
+// copy returns a copy of the options that the caller cannot change.
 func (o *Options) copy() Options {
 	if o == nil {
 		return Options{}
@@ -139,7 +139,7 @@ func (p *Peer) Interface() a2a.AgentInterface {
 	return p.endpoints[p.current].iface
 }
 
-// Close lets go of the peer's connections. Calls under way may fail.
+// Close closes the peer's connections. Calls in progress may fail.
 func (p *Peer) Close() error {
 	var errs []error
 	for _, e := range p.endpoints {
@@ -152,8 +152,8 @@ func (p *Peer) Close() error {
 // Open reports whether the breaker holds calls back.
 func (p *Peer) Open() bool { return p.breaker.open() }
 
-// Probe fetches the peer's card once more and tells the breaker how that went, so that
-// a directory which watches its peers closes breakers.
+// Probe fetches the peer's card again and reports the result to the breaker, so that a
+// directory which probes its peers closes breakers.
 func (p *Peer) Probe(ctx context.Context) (*card.Card, error) {
 	at := p.opts.URL
 	if at == "" && p.card.From != nil {
@@ -164,8 +164,8 @@ func (p *Peer) Probe(ctx context.Context) (*card.Card, error) {
 	return c, err
 }
 
-// choose takes the usable interfaces from the card, best first. What is not of the
-// protocol is used only where there is nothing else.
+// choose selects the usable interfaces of the card, best first. Interfaces outside of the
+// protocol are used only if there are no others.
 func (p *Peer) choose() error {
 	for _, i := range p.card.A2A.SupportedInterfaces {
 		e, ok := p.usable(i)
@@ -219,11 +219,11 @@ func (p *Peer) usable(i *a2a.AgentInterface) (*endpoint, bool) {
 	return e, (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && !p.downgrades(u)
 }
 
-// pin returns where an interface of the card is called. The address that was configured
-// is the one that is known to work from here; cards behind proxies and in containers
-// name others. An interface on the configured host stays what it is. One on another host
-// is moved there: to the path that the card names, if that makes sense there, and else to
-// the very URL that was configured.
+// pin returns the URL at which an interface of the card is called. The configured address is
+// the one that is known to work from here; cards behind proxies and in containers name others.
+// An interface on the configured host stays unchanged. One on another host is moved there: to
+// the path that the card names, if such paths are valid there, and else to exactly the
+// configured URL.
 func (p *Peer) pin(u *url.URL, binding a2a.TransportProtocol) *url.URL {
 	if p.opts.URL == "" || p.opts.FollowCard || u.Host == p.home.Host && u.Scheme == p.home.Scheme {
 		return u
@@ -235,8 +235,8 @@ func (p *Peer) pin(u *url.URL, binding a2a.TransportProtocol) *url.URL {
 	return &out
 }
 
-// sharesPaths reports whether the paths that the card names are good at the configured
-// host: that has no path of its own, or one that the card names.
+// sharesPaths reports whether the paths that the card names are valid at the configured host:
+// it has no path of its own, or one that the card names.
 func (p *Peer) sharesPaths() bool {
 	path := strings.Trim(p.home.Path, "/")
 	if path == "" || strings.HasSuffix(path, ".json") {
@@ -249,7 +249,7 @@ func (p *Peer) sharesPaths() bool {
 }
 
 // pinsHost reports whether an address without a scheme may be called: it must name the
-// host that was configured.
+// configured host.
 func (p *Peer) pinsHost(address string) bool {
 	return p.opts.URL == "" || p.opts.FollowCard || hostOf(address) == p.home.Hostname()
 }
@@ -266,13 +266,13 @@ func hostOf(address string) string {
 	return u.Hostname()
 }
 
-// downgrades reports whether a call to u would be in the clear although the peer was
-// configured, or its card was fetched, over TLS.
+// downgrades reports whether a call to u would be unencrypted although the peer was configured,
+// or its card was fetched, over TLS.
 func (p *Peer) downgrades(u *url.URL) bool {
 	return p.home != nil && p.home.Scheme == "https" && u.Scheme == "http"
 }
 
-// trusts reports whether credentials may go to u.
+// trusts reports whether credentials may be sent to u.
 func (p *Peer) trusts(u *url.URL) bool { return p.trustsHost(u.Hostname()) && !p.downgrades(u) }
 
 func (p *Peer) trustsHost(host string) bool {
@@ -286,7 +286,7 @@ func (p *Peer) order() []*endpoint {
 	return append(p.endpoints[p.current:len(p.endpoints):len(p.endpoints)], p.endpoints[:p.current]...)
 }
 
-// worked remembers that e could be reached.
+// worked records that e could be reached.
 func (p *Peer) worked(e *endpoint) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -307,7 +307,7 @@ func offered(c *a2a.AgentCard) string {
 	return strings.Join(names, ", ")
 }
 
-// join returns the headers of a and of b; those of b count.
+// join returns the headers of a and of b; those of b take precedence.
 func join(a, b http.Header) http.Header {
 	out := a.Clone()
 	if out == nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
-// slow is the body of a stream: frames, and then more of the last one, each after a while.
+// slow is the body of a stream: frames, then repetitions of the last one, with pauses in
+// between.
 type slow struct {
 	ctx    context.Context
 	frames []string
@@ -42,8 +43,8 @@ func (s *slow) Read(p []byte) (int, error) {
 
 func (*slow) Close() error { return nil }
 
-// streamed runs a message at an agent with such a stream, and returns how many events came
-// and what was logged.
+// streamed runs a message at an agent with such a stream, and returns the number of events and
+// the log.
 func streamed(t *testing.T, s *slow) (events int, log string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -68,15 +69,15 @@ const (
 	begun = `{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}`
 )
 
-// TestRestIsCut: the log says when an agent is not read to the end of its stream, after a
-// number of events or a time, and nothing if it is.
+// TestRestIsCut checks that the log states when an agent is not read to the end of its stream,
+// because of the number of events or the time, and only then.
 func TestRestIsCut(t *testing.T) {
 	t.Parallel()
 	const cut = `level=WARN msg="agent goes on after the end of its task; the rest of its stream is not taken" agent=far task=mine remote_task=t taken=%d`
 	for name, tt := range map[string]struct {
 		every time.Duration
 		more  int
-		// taken is how many events were taken after the end; cut says that there were more.
+		// taken is the number of events read after the end; cut states that more followed.
 		taken int
 		cut   bool
 	}{
@@ -101,8 +102,8 @@ func TestRestIsCut(t *testing.T) {
 	}
 }
 
-// TestMalformedEventIsLogged: the log says why a stream was not read further, before and
-// after the end of its task.
+// TestMalformedEventIsLogged checks that the log states why a stream was not read further,
+// before and after the end of its task.
 func TestMalformedEventIsLogged(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

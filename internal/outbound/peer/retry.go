@@ -11,14 +11,14 @@ import (
 	"github.com/parley-a2a/parley/internal/backoff"
 )
 
-// Pauses between the tries of a call: they double, up to a limit, and up to half of
-// each is chance, so that callers do not come back together.
+// Pauses between the tries of a call: they double, up to a limit, and up to half of each is
+// random, so that callers do not retry simultaneously.
 const (
 	retryFirst = 500 * time.Millisecond
 	retryLast  = 30 * time.Second
 )
 
-// retry calls f until it succeeds, or fails for good, or has failed for the last time.
+// retry calls f until it succeeds, fails permanently, or has used up its tries.
 func (p *Peer) retry(ctx context.Context, idempotent bool, f func() error) error {
 	pause := retryFirst
 	for tries := 0; ; tries++ {
@@ -34,8 +34,8 @@ func (p *Peer) retry(ctx context.Context, idempotent bool, f func() error) error
 	}
 }
 
-// again reports whether a call that ended with err may be made once more. A send is
-// repeated only if nothing can have been accepted: 502 and 504 leave that open.
+// again reports whether a call that ended with err may be repeated. A send is repeated only if
+// nothing can have been accepted, which 502 and 504 leave open.
 func again(err error, idempotent bool) bool {
 	if errors.Is(err, ErrOpen) {
 		return false
@@ -56,8 +56,8 @@ func again(err error, idempotent bool) bool {
 	return false
 }
 
-// pauseAfter is how long to wait after err: what the agent asks for, or else up to a
-// half less than pause.
+// pauseAfter returns the time to wait after err: the agent's Retry-After, or else up to half
+// less than pause.
 func pauseAfter(err error, pause time.Duration) time.Duration {
 	var agent *transport.Error
 	if errors.As(err, &agent) && agent.RetryAfter > 0 {
@@ -66,5 +66,5 @@ func pauseAfter(err error, pause time.Duration) time.Duration {
 	return pause - rand.N(pause/2)
 }
 
-// longestAsked is the longest time that an agent may ask to wait.
+// longestAsked is the longest Retry-After of an agent that is accepted.
 const longestAsked = 24 * time.Hour

@@ -17,9 +17,9 @@ import (
 type ask struct {
 	op     dialect.Operation
 	params []byte // of v1.0
-	// after is the id of the event after which a subscription goes on.
+	// after is the id of the event after which a subscription resumes.
 	after string
-	// job is the id of the job that is sent, and task what its caller calls it.
+	// job is the id of the job that is sent, and task the id that its caller uses.
 	job, task a2a.TaskID
 }
 
@@ -27,7 +27,7 @@ func (a *ask) sends() bool {
 	return a.op == dialect.SendMessage || a.op == dialect.SendStreamingMessage
 }
 
-// repeatable reports whether the call may be made twice.
+// repeatable reports whether the call may be repeated safely.
 func (a *ask) repeatable(o *Options) bool {
 	switch a.op {
 	case dialect.SendMessage, dialect.SendStreamingMessage:
@@ -38,7 +38,7 @@ func (a *ask) repeatable(o *Options) bool {
 	return true
 }
 
-// request is a call as HTTP has it.
+// request is the HTTP form of a call.
 type request struct {
 	method string
 	url    *url.URL
@@ -59,7 +59,7 @@ func (e *endpoint) route(s dialect.Shape, a *ask) (*request, error) {
 	return e.rest(s, a)
 }
 
-// rpc is a call of JSON-RPC.
+// rpc returns the request of a JSON-RPC call.
 func (e *endpoint) rpc(s dialect.Shape, a *ask) (*request, error) {
 	method := s.Method(a.op)
 	if method == "" {
@@ -90,7 +90,7 @@ func withTenant(params []byte, tenant string) []byte {
 	return append(out, '}')
 }
 
-// rest is a call of HTTP+JSON (specification §11.3).
+// rest returns the request of a call of HTTP+JSON (specification §11.3).
 func (e *endpoint) rest(s dialect.Shape, a *ask) (*request, error) {
 	if s == dialect.V03Proto && a.op == dialect.ListTasks {
 		return nil, ErrUnsupported
@@ -129,8 +129,8 @@ func (e *endpoint) rest(s dialect.Shape, a *ask) (*request, error) {
 	return nil, ErrUnsupported
 }
 
-// rester builds the request of a call of HTTP+JSON. What stands in the path does not
-// stand in the body or the query.
+// rester builds the request of a call of HTTP+JSON. Members in the path are not repeated in the
+// body or the query.
 type rester struct {
 	shape  dialect.Shape
 	ask    *ask
@@ -139,7 +139,7 @@ type rester struct {
 	taken  []string
 }
 
-// prefix begins the path: with the version in v0.3, with the tenant in v1.0.
+// prefix starts the path: with the version in v0.3, with the tenant in v1.0.
 func (r *rester) prefix() {
 	if r.shape == dialect.V03Proto {
 		r.path = append(r.path, "v1")
@@ -151,7 +151,7 @@ func (r *rester) prefix() {
 	r.taken = append(r.taken, "tenant")
 }
 
-// id takes a member into the path.
+// id moves a member into the path.
 func (r *rester) id(name string) string {
 	r.taken = append(r.taken, name)
 	return url.PathEscape(text(r.params, name))
@@ -171,7 +171,7 @@ func (r *rester) at(base *url.URL, path []string) *url.URL {
 	return &u
 }
 
-// post has the params in the body.
+// post returns a request with the params in the body.
 func (r *rester) post(base *url.URL, path ...string) *request {
 	params := r.params
 	if !r.ask.sends() && (r.ask.op != dialect.CreatePushConfig || r.shape == dialect.V1) {
@@ -206,7 +206,7 @@ func (r *rester) has(name string) bool {
 	return false
 }
 
-// get has the params in the query.
+// get returns a request with the params in the query.
 func (r *rester) get(base *url.URL, path ...string) *request {
 	u := r.at(base, path)
 	q := u.Query()

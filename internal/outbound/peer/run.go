@@ -16,20 +16,20 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
 
-// Pauses are how long Follow waits before it takes up a stream that broke: four
-// seconds in all, in which a server can be started again.
+// Pauses are the times that Follow waits before it resumes a broken stream: four seconds in
+// all, enough for a server to restart.
 var Pauses = []time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond, 900 * time.Millisecond, 2700 * time.Millisecond}
 
-// Run sends a message and yields what happens to its task until the task has ended or
-// waits for the caller, whatever the peer offers: it streams; where the peer does not,
-// it sends and waits; what is not finished then it follows, as Follow does. The message
-// is sent again only if it surely was not accepted.
+// Run sends a message and yields the events of its task until the task has ended or waits for
+// the caller, with the means that the peer offers. It streams if the peer does; otherwise it
+// sends and waits for the answer. A task that is not finished then is followed as by Follow.
+// The message is resent only if it was certainly not accepted.
 //
-// Events that an agent sends after the end of its task come after that end, for as long as the
-// agent leaves the stream open and for a few seconds at most.
+// Events that an agent sends after the end of its task are yielded after that end, as long as
+// the agent leaves the stream open and for a few seconds at most.
 //
-// A Task event stands for all events before it. If ctx ends, the remote task is
-// canceled; see ErrDetached. Breaking out of the loop leaves it alone.
+// A Task event replaces all events before it. If ctx ends, the remote task is canceled; see
+// ErrDetached. Breaking out of the loop does not affect it.
 func (p *Peer) Run(ctx context.Context, params []byte) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		r := newRunner(p, yield)
@@ -37,11 +37,11 @@ func (p *Peer) Run(ctx context.Context, params []byte) iter.Seq2[Event, error] {
 	}
 }
 
-// Follow yields what happens to a task after a position until the task has ended or
-// waits for the caller: it subscribes; it takes up streams that break; where the peer
-// does not stream, or its task has ended, it asks for the task, again and again, and
-// yields it whenever it has changed. With an event id that the peer knows the first
-// event is the one after it, and otherwise the task as it is.
+// Follow yields the events of a task after a position until the task has ended or waits for the
+// caller. It subscribes, and resumes broken streams. If the peer does not stream, or its task
+// has ended, it polls the task, and yields it whenever it has changed. With an event id that
+// the peer knows, the first event is the one after it, and otherwise the task in its current
+// state.
 //
 // If ctx ends, the remote task is canceled; see ErrDetached.
 func (p *Peer) Follow(ctx context.Context, at transport.Position) iter.Seq2[Event, error] {
@@ -52,11 +52,10 @@ func (p *Peer) Follow(ctx context.Context, at transport.Position) iter.Seq2[Even
 	}
 }
 
-// maxMisses is how often in a row a peer may fail to show a task that is asked for again
-// and again.
+// maxMisses is how many consecutive polls of a task may fail.
 const maxMisses = 10
 
-// runner follows one task by all means.
+// runner follows one task with all means.
 type runner struct {
 	peer  *Peer
 	yield func(Event, error) bool
@@ -64,13 +63,13 @@ type runner struct {
 	at    transport.Position
 	state a2a.TaskState
 	asked a2a.TaskID // the task that the message continues
-	// question is the status of that task as it was before the answer, if it was shown.
+	// question is the status of that task before the answer, if the peer showed it.
 	question []byte
 	last     []byte // the task that was yielded last, by polling
-	done     bool   // the reader broke out, or there is nothing more to see
-	news     bool   // something new has come since news was reset
-	started  bool   // an event has come
-	misses   int    // how often in a row the task could not be had
+	done     bool   // the reader broke out, or no events remain
+	news     bool   // an event has arrived since news was reset
+	started  bool   // an event has arrived
+	misses   int    // consecutive failed polls
 }
 
 func newRunner(p *Peer, yield func(Event, error) bool) *runner { return &runner{peer: p, yield: yield} }
@@ -110,7 +109,7 @@ func (r *runner) abandon(ctx context.Context) {
 	}
 }
 
-// begin sends the message, and follows its task if that is not the end of it.
+// begin sends the message, and follows its task if the answer is not the end of it.
 func (r *runner) begin(ctx context.Context, params []byte) error {
 	r.asked = a2a.TaskID(text(rawjson.Member(params, "message"), "taskId"))
 	err := r.send(ctx, params)
@@ -128,18 +127,18 @@ func (r *runner) begin(ctx context.Context, params []byte) error {
 	return r.follow(ctx)
 }
 
-// send sends the message and yields what comes.
+// send sends the message and yields the events of the answer.
 func (r *runner) send(ctx context.Context, params []byte) error {
 	stream := relay{peer: r.peer, yield: r.take}
 	return stream.send(ctx, params)
 }
 
-// streams reports whether the card says that the peer streams, over a binding that can.
+// streams reports whether the peer streams according to its card, over a binding that can.
 func (p *Peer) streams() bool {
 	return p.card.A2A.Capabilities.Streaming && p.Interface().ProtocolBinding != card.TaskSend
 }
 
-// take yields an event. It reports whether the stream is to go on.
+// take yields an event. It reports whether the stream continues.
 func (r *runner) take(e Event, err error) bool {
 	if err != nil {
 		return true
@@ -175,8 +174,8 @@ func (r *runner) note(e *Event) {
 	}
 }
 
-// ends reports whether the caller need not wait for more. What begins the stream of a
-// follow-up may still show the question that is being answered.
+// ends reports whether the caller need not wait for further events. The first event in the
+// stream of a follow-up may still show the question that is being answered.
 func (r *runner) ends(e *Event, first bool) bool {
 	if e.Kind == Message {
 		return true
@@ -192,7 +191,7 @@ func (r *runner) ends(e *Event, first bool) bool {
 	return r.question == nil || !bytes.Equal(r.question, status)
 }
 
-// follow subscribes until the task is settled, and asks for it where it cannot.
+// follow subscribes until the task is settled, and polls it if the peer has no subscriptions.
 func (r *runner) follow(ctx context.Context) error {
 	for tries := 0; ; {
 		r.news = false
@@ -234,7 +233,7 @@ func (r *runner) watch(ctx context.Context) error {
 	return err
 }
 
-// poll asks for the task until it is settled.
+// poll polls the task until it is settled.
 func (r *runner) poll(ctx context.Context) error {
 	o := &r.peer.opts.Poll
 	pause, last := o.Interval, o.Interval
@@ -257,8 +256,8 @@ func (r *runner) poll(ctx context.Context) error {
 	}
 }
 
-// look asks for the task once and yields it if it has changed. Passing errors are left
-// to the next look: the deadline bounds them all.
+// look reads the task once and yields it if it has changed. Temporary errors are left to the
+// next poll; the deadline bounds all of them.
 func (r *runner) look(ctx context.Context) error {
 	r.peer.count(ctx, trace.PollingAttempts, 1)
 	e, err := r.peer.Get(ctx, r.at.Task, r.peer.opts.Poll.HistoryLength)

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// maxEventID bounds the ids that are kept, in bytes.
+// maxEventID bounds the event ids that are kept, in bytes.
 const maxEventID = 256
 
-// errIdle is why a stream was given up that said nothing.
+// errIdle is the cause of the end of a silent stream.
 var errIdle = errors.New("the stream is silent")
 
 // message is one server-sent event.
@@ -33,8 +33,8 @@ func newSSE(body io.Reader, maxEvent int64, alive func()) *sse {
 	return &sse{lines: bufio.NewReaderSize(body, 16<<10), maxEvent: maxEvent, alive: alive}
 }
 
-// next returns the next event with data. A last event without the empty line behind it
-// was cut off and is not returned. The error is io.EOF at the end.
+// next returns the next event with data. A last event without a following empty line is
+// incomplete and not returned. The error is io.EOF at the end.
 func (s *sse) next() (message, error) {
 	var m message
 	data := false
@@ -68,8 +68,8 @@ func (s *sse) next() (message, error) {
 	}
 }
 
-// line returns a line without its end. It aliases the reader's buffer only if it is
-// short, so that it must be used before the next call.
+// line returns a line without its end. A short line aliases the reader's buffer, so it must be
+// used before the next call.
 func (s *sse) line(limit int64) ([]byte, error) {
 	line, err := s.lines.ReadSlice('\n')
 	var whole []byte
@@ -93,7 +93,7 @@ func (s *sse) line(limit int64) ([]byte, error) {
 	return bytes.TrimRight(line, "\r\n"), nil
 }
 
-// usableID reports whether id can be sent back as a header.
+// usableID reports whether id can be sent as a header.
 func usableID(id []byte) bool {
 	for _, b := range id {
 		if b < ' ' || b > '~' {
@@ -103,8 +103,8 @@ func usableID(id []byte) bool {
 	return len(id) <= maxEventID
 }
 
-// watchdog ends the context of a stream that is silent for too long, or goes on for too
-// long. Its functions are for the reader alone.
+// watchdog ends the context of a stream that is silent or open for too long. Only the reader
+// may call its methods.
 type watchdog struct {
 	idle   *time.Timer
 	limit  time.Duration
@@ -112,7 +112,7 @@ type watchdog struct {
 	total  context.CancelFunc
 }
 
-// watch returns the context of a stream. Limits that are not positive are none.
+// watch returns the context of a stream. Limits that are not positive are disabled.
 func watch(ctx context.Context, idle, total time.Duration) (context.Context, *watchdog) {
 	w := &watchdog{limit: idle, total: func() {}}
 	if total > 0 {

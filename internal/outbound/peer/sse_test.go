@@ -53,7 +53,7 @@ func TestSSE(t *testing.T) {
 	}
 }
 
-// However a stream is cut into pieces, it is read the same, within its limit.
+// FuzzSSE checks that a stream is read the same however it is split, within its limit.
 func FuzzSSE(f *testing.F) {
 	for _, stream := range []string{"", "id: 1\ndata: x\n\n", "id\n\n\n", "\r\n\r\n", "data", "id: 1\r\n\r\n: c\n\nid: 2", "data:\n\n"} {
 		f.Add(stream)

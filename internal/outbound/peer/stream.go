@@ -15,10 +15,10 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
 
-// Stream sends a message and yields what happens to its task until the task has ended or
-// waits for the caller (specification §3.1.2), and what the agent says after the end. The first event is a task or a bare
-// message, unless the peer has another custom. An agent without streaming yields its
-// answer as the only event. A stream that ends early is a [*Cut], which Follow takes up.
+// Stream sends a message and yields the events of its task until the task has ended or waits
+// for the caller (specification §3.1.2), including events after the end. The first event is
+// normally a task or a bare message. An agent without streaming yields its answer as the only
+// event. A stream that ends early is a *transport.Cut, which Follow resumes.
 func (p *Peer) Stream(ctx context.Context, params []byte) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		r := relay{peer: p, yield: yield}
@@ -28,10 +28,10 @@ func (p *Peer) Stream(ctx context.Context, params []byte) iter.Seq2[Event, error
 	}
 }
 
-// Subscribe yields the task as it is and what happens to it until it has ended
-// (specification §3.1.6). With an event id that the peer knows, it yields what came
-// after that. A task that has ended already is a2a.ErrUnsupportedOperation, where the
-// peer has no other custom. A stream that ends early is a [*Cut].
+// Subscribe yields the task in its current state and its events until it has ended
+// (specification §3.1.6). With an event id that the peer knows, it yields the events after
+// that. For a task that has ended already the error is normally a2a.ErrUnsupportedOperation. A
+// stream that ends early is a *transport.Cut.
 func (p *Peer) Subscribe(ctx context.Context, at transport.Position) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		r := relay{peer: p, yield: yield}
@@ -49,12 +49,12 @@ type relay struct {
 	tell    teller
 	at      transport.Position
 	events  int
-	whole   bool // the answer is no stream
+	whole   bool // the answer is not a stream
 	stopped bool // the reader broke out
 }
 
-// Bounds of what an agent says after its task has ended, all in all and between two
-// events. Most end the stream at once.
+// Limits of the events of an agent after its task has ended, in total and between two events.
+// Most agents end the stream at once.
 const (
 	afterEndEvents = 1000
 	afterEndFor    = 5 * time.Second
@@ -68,8 +68,8 @@ func (r *relay) subscribe(ctx context.Context, at transport.Position) error {
 	return named(err, "subscribe to task "+string(at.Task))
 }
 
-// send sends a message and yields what comes: a stream, or, where the peer does not
-// stream, the answer.
+// send sends a message and yields the answer: a stream, or a single event if the peer does not
+// stream.
 func (r *relay) send(ctx context.Context, params []byte) error {
 	op := dialect.SendStreamingMessage
 	if !r.peer.streams() {
@@ -89,14 +89,13 @@ func (r *relay) send(ctx context.Context, params []byte) error {
 	return r.run(ctx, a)
 }
 
-// streamless reports whether err means that a peer does not stream. Nothing was accepted
-// then.
+// streamless reports whether err means that a peer does not stream. Nothing was accepted then.
 func streamless(err error) bool {
 	return errors.Is(err, a2a.ErrUnsupportedOperation) || errors.Is(err, ErrUnsupported) || unknownOperation(err)
 }
 
-// run yields the events of a stream. Its error is nil if the reader broke out or the
-// stream came to a good end. A call that surely was not accepted goes on elsewhere.
+// run yields the events of a stream. Its error is nil if the reader broke out or the stream
+// ended properly. A call that was certainly not accepted is tried at other endpoints.
 func (r *relay) run(ctx context.Context, a *ask) (err error) {
 	ctx, x := r.peer.observe(ctx, a)
 	defer func() {
@@ -107,7 +106,7 @@ func (r *relay) run(ctx context.Context, a *ask) (err error) {
 	return r.flow(ctx, a, &x)
 }
 
-// flow is run without the record.
+// flow is run without the recording.
 func (r *relay) flow(ctx context.Context, a *ask, x *observed) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -140,8 +139,8 @@ func (r *relay) flow(ctx context.Context, a *ask, x *observed) error {
 	}
 }
 
-// passRest yields what follows the end of the task, such as the artifacts of Awaken's
-// agents, until the agent ends the stream. It does not matter how it does.
+// passRest yields the events after the end of the task, such as the artifacts of Awaken's
+// agents, until the stream ends. Errors are ignored.
 func (r *relay) passRest(ctx context.Context, f *frames, cancel func()) {
 	var late atomic.Bool
 	all := time.AfterFunc(afterEndFor, func() {
@@ -171,22 +170,22 @@ func (r *relay) passRest(ctx context.Context, f *frames, cancel func()) {
 	}
 }
 
-// cutRest records that an agent was not read to the end.
+// cutRest logs that an agent was not read to the end.
 func (r *relay) cutRest(ctx context.Context, taken int) {
 	r.peer.opts.log().WarnContext(ctx, "agent goes on after the end of its task; the rest of its stream is not taken",
 		append(r.about(ctx), "taken", taken)...)
 }
 
-// broke records that a stream has ended with an error, such as an event that is none. An end
-// without one is no error, and neither is that of a caller who has gone.
+// broke logs that a stream has ended with an error, such as an invalid event. A proper end is
+// not logged, nor that of a caller that has disconnected.
 func (r *relay) broke(ctx context.Context, err error) {
 	if err != nil && err != io.EOF && ctx.Err() == nil {
 		r.peer.opts.log().DebugContext(ctx, "stream of an agent ends with an error", append(r.about(ctx), "reason", err)...)
 	}
 }
 
-// about names the agent and the task of a stream: the task of the caller, if the context has
-// one, and that of the agent.
+// about returns log attributes for a stream: the agent, the task of the caller, if the context
+// has one, and that of the agent.
 func (r *relay) about(ctx context.Context) []any {
 	all := []any{"agent", r.peer.opts.Name}
 	if id, ok := ctx.Value(taskKey{}).(a2a.TaskID); ok {
@@ -197,12 +196,12 @@ func (r *relay) about(ctx context.Context) []any {
 
 type taskKey struct{}
 
-// ForTask returns a context whose records name the task for which a peer is called.
+// ForTask returns a context whose log records name the task for which a peer is called.
 func ForTask(ctx context.Context, id a2a.TaskID) context.Context {
 	return context.WithValue(ctx, taskKey{}, id)
 }
 
-// opened opens a stream. A subscription is not tried again here: Follow does so.
+// opened opens a stream. A subscription is not retried here, because Follow does so.
 func (p *Peer) opened(ctx context.Context, a *ask, open func(*endpoint, dialect.Shape) error) error {
 	if a.op != dialect.SubscribeToTask {
 		return p.guarded(ctx, a, open)
@@ -211,13 +210,13 @@ func (p *Peer) opened(ctx context.Context, a *ask, open func(*endpoint, dialect.
 		return err
 	}
 	err := p.try(ctx, a, open)
-	// One that fails is a try of Follow, which goes on trying, and no call of its own.
+	// A failed subscription is a try of Follow, which continues to try, and no call of its own.
 	p.breaker.done(false, failure(err) || ctx.Err() != nil)
 	return err
 }
 
-// unopened returns what an error in the place of the first event means. A connection
-// that broke after success was promised is a cut.
+// unopened interprets an error in the place of the first event. A connection that broke after a
+// successful status is a cut.
 func (r *relay) unopened(ctx context.Context, err error) error {
 	var begun *unopened
 	if errors.As(err, &begun) && ctx.Err() == nil && broken(begun.err) {
@@ -226,7 +225,7 @@ func (r *relay) unopened(ctx context.Context, err error) error {
 	return err
 }
 
-// pass yields the event that a frame is.
+// pass yields the event of a frame.
 func (r *relay) pass(f dialect.Frame, id string) error {
 	e, ok, err := r.tell.take(f, id)
 	if err != nil || !ok {
@@ -245,7 +244,7 @@ func (r *relay) pass(f dialect.Frame, id string) error {
 	return nil
 }
 
-// ended is the good end of a stream, if the task has one.
+// ended returns nil if the stream may end in this state, and a Cut otherwise.
 func (r *relay) ended(ctx context.Context) error {
 	if r.stopped || ctx.Err() == nil && settled(r.tell.state) {
 		return nil
@@ -253,8 +252,8 @@ func (r *relay) ended(ctx context.Context) error {
 	return r.cut(nil)
 }
 
-// failed tells a connection that broke from an error of the agent. After the last event
-// of a task, it does not matter how the connection ends.
+// failed distinguishes a broken connection from an error of the agent. After the last event of
+// a task, errors of the connection are ignored.
 func (r *relay) failed(ctx context.Context, err error) error {
 	switch {
 	case err == io.EOF:

@@ -21,24 +21,24 @@ const (
 	maxToken = 1 << 20
 	// tokenTimeout bounds a request for a token.
 	tokenTimeout = 30 * time.Second
-	// tokenMargin is how long before its end a token is renewed.
+	// tokenMargin is how long before its expiry a token is renewed.
 	tokenMargin = 30 * time.Second
-	// tokenLife is how long a token is used that does not say.
+	// tokenLife is how long a token without an expiry is used.
 	tokenLife = 5 * time.Minute
 )
 
-// tokens gets tokens by the client credentials flow and keeps them while they are good.
+// tokens gets tokens by the client credentials flow and caches them until they expire.
 type tokens struct {
 	creds  *transport.ClientCredentials
 	url    string
 	client *http.Client
 
-	turn  chan struct{} // who has it may use the fields below, and fetches for all
+	turn  chan struct{} // guards the fields below; the holder fetches for all callers
 	token string
 	until time.Time
 }
 
-// newTokens returns the source of tokens, or nil if there are no credentials for one.
+// newTokens returns the source of tokens, or nil if the credentials have none.
 func newTokens(o *Options, card *a2a.AgentCard, trusted func(*url.URL) bool, client *http.Client) (*tokens, error) {
 	c := o.Credentials.OAuth2
 	if c == nil {
@@ -55,7 +55,7 @@ func newTokens(o *Options, card *a2a.AgentCard, trusted func(*url.URL) bool, cli
 	return &tokens{creds: c, url: at, client: client, turn: make(chan struct{}, 1)}, nil
 }
 
-// tokenURL is where the card says that tokens come from.
+// tokenURL returns the token URL of the card.
 func tokenURL(card *a2a.AgentCard) string {
 	for _, scheme := range card.SecuritySchemes {
 		if o, ok := scheme.(a2a.OAuth2SecurityScheme); ok {
@@ -67,7 +67,7 @@ func tokenURL(card *a2a.AgentCard) string {
 	return ""
 }
 
-// get returns a token that is good for a while.
+// get returns a token that is valid for some time.
 func (t *tokens) get(ctx context.Context) (string, error) {
 	select {
 	case t.turn <- struct{}{}:
@@ -91,7 +91,7 @@ func (t *tokens) get(ctx context.Context) (string, error) {
 	return token, nil
 }
 
-// drop forgets a token that was refused.
+// drop discards a token that was refused.
 func (t *tokens) drop() {
 	t.turn <- struct{}{}
 	t.token = ""

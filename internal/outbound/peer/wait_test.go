@@ -15,8 +15,8 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
-// script answers each request with the next function, without a network, so that time can
-// be a bubble's.
+// script answers each request with the next function, without a network, so that time can be
+// that of a synctest bubble.
 type script struct {
 	steps []func(*http.Request) (*http.Response, error)
 	asked []time.Time
@@ -90,7 +90,8 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// Three calls that fail hold the others back; one is let through every ten seconds.
+// TestBreaker checks that three failed calls hold back the others, and that one is allowed
+// every ten seconds.
 func TestBreaker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -123,7 +124,8 @@ func TestBreaker(t *testing.T) {
 	})
 }
 
-// A peer without streams is asked after 2, 4, 8, 16 and then 30 seconds.
+// TestPollingSlowsDown checks that a peer without streams is polled after 2, 4, 8, 16 and then
+// 30 seconds.
 func TestPollingSlowsDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write the transcripts again")
 
-// tape writes down the requests of a story and answers each with a task that works.
+// tape records the requests of a test and answers each with a working task.
 type tape struct{ files []txtar.File }
 
 func (p *tape) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -57,7 +57,7 @@ func (p *tape) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// What goes over the wire in each dialect, written down.
+// TestWire compares the traffic in each dialect with its recording.
 func TestWire(t *testing.T) {
 	t.Parallel()
 	const message = `{"message":{"messageId":"m","role":"ROLE_USER","contextId":"c","parts":[{"text":"hello"},{"data":7},` +

@@ -10,16 +10,15 @@ import (
 	"time"
 )
 
-// Transport returns a new transport that checks each request and each connection
-// against the policy. It belongs to the caller, who closes its idle connections.
+// Transport returns a new transport that checks each request and each connection against the
+// policy. The caller owns it, and closes its idle connections.
 func (p *Policy) Transport() *http.Transport { return p.Dialer().Transport() }
 
-// Transport returns a new transport that checks each request and each connection
-// against the policy of d. It belongs to the caller, who closes its idle
-// connections.
+// Transport returns a new transport that checks each request and each connection against the
+// policy of d. The caller owns it, and closes its idle connections.
 func (d *Dialer) Transport() *http.Transport {
 	t := &http.Transport{
-		// Proxy is asked about every request, which makes it the place to check them.
+		// Proxy is called for every request, which makes it the place to check them.
 		Proxy:                  d.Policy.route,
 		DialContext:            d.DialContext,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
@@ -33,7 +32,7 @@ func (d *Dialer) Transport() *http.Transport {
 		MaxResponseHeaderBytes: 64 << 10,
 	}
 	if d.Policy != nil && d.Policy.Proxy != nil {
-		// All connections go to the proxy, whose address the operator wrote.
+		// All connections go to the proxy, whose address the operator configured.
 		trusted := *d
 		trusted.Policy = &Policy{all: true}
 		t.DialContext = trusted.DialContext
@@ -41,7 +40,7 @@ func (d *Dialer) Transport() *http.Transport {
 	return t
 }
 
-// route checks the URL of a request and returns the proxy that takes it, or nil.
+// route checks the URL of a request and returns its proxy, or nil.
 func (p *Policy) route(r *http.Request) (*url.URL, error) {
 	if err := p.checkURL(r.URL); err != nil {
 		return nil, err
@@ -52,22 +51,21 @@ func (p *Policy) route(r *http.Request) (*url.URL, error) {
 	return p.Proxy, nil
 }
 
-// ClientOptions are choices for a client. The zero value follows no redirects and
-// leaves the time to the contexts of requests.
+// ClientOptions configure a client. The zero ClientOptions follow no redirects and leave
+// timeouts to the contexts of requests.
 type ClientOptions struct {
-	// Redirects is how many redirects are followed; zero means that the redirect
-	// itself is the response.
+	// Redirects is the maximum number of redirects that are followed; zero means that the
+	// redirect itself is the response.
 	Redirects int
-	// Timeout bounds a request with its redirects and the reading of the body; zero
-	// means no bound.
+	// Timeout bounds a request with its redirects and the reading of the body; zero means no
+	// limit.
 	Timeout time.Duration
 	// Dialer is used instead of the policy's own; its Policy is ignored.
 	Dialer *Dialer
 }
 
-// Client returns a new client that checks each request, each redirect and each
-// connection against the policy. Its idle connections are closed with
-// CloseIdleConnections.
+// Client returns a new client that checks each request, each redirect and each connection
+// against the policy. CloseIdleConnections closes its idle connections.
 func (p *Policy) Client(o ClientOptions) *http.Client {
 	d := p.Dialer()
 	if o.Dialer != nil {
@@ -83,7 +81,7 @@ func (p *Policy) Client(o ClientOptions) *http.Client {
 	}
 }
 
-// redirect judges one more hop.
+// redirect checks one more redirect.
 func (p *Policy) redirect(r *http.Request, via []*http.Request, most int) error {
 	switch {
 	case most == 0:
@@ -106,7 +104,7 @@ func (p *Policy) redirect(r *http.Request, via []*http.Request, most int) error 
 	return nil
 }
 
-// public are the headers that another origin may see.
+// public are the headers that may be sent to another origin.
 var public = []string{"Accept", "Accept-Encoding", "Accept-Language", "Content-Type", "User-Agent", "A2a-Version", "A2a-Extensions"}
 
 func dropPrivate(h http.Header) {

@@ -150,7 +150,7 @@ func TestRedirectsAreCounted(t *testing.T) {
 	}
 }
 
-// TestRedirectsDropCredentials goes to another port and back again.
+// TestRedirectsDropCredentials redirects to another port and back again.
 func TestRedirectsDropCredentials(t *testing.T) {
 	t.Parallel()
 	seen := make(chan http.Header, 4)
@@ -211,7 +211,7 @@ func TestCertificatesAreVerified(t *testing.T) {
 	}
 }
 
-// TestProxyOfTheEnvironmentIsIgnored cannot be parallel: it sets variables.
+// TestProxyOfTheEnvironmentIsIgnored cannot run in parallel, because it sets variables.
 func TestProxyOfTheEnvironmentIsIgnored(t *testing.T) {
 	proxy := startServer(t, func(http.ResponseWriter, *http.Request) { t.Error("the proxy was asked") })
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY"} {

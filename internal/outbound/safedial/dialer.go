@@ -20,23 +20,23 @@ const (
 // Dialer opens connections that a policy allows. The zero value allows public
 // addresses only.
 type Dialer struct {
-	// Policy says what may be dialed; nil allows public addresses only.
+	// Policy defines the allowed addresses; nil allows public addresses only.
 	Policy *Policy
 	// Resolver finds addresses; nil is the system's.
 	Resolver *net.Resolver
 	// Timeout bounds a dial with all its addresses; zero means ten seconds.
 	Timeout time.Duration
-	// Control, if set, is called for each address that is allowed, before it is
-	// connected to, as net.Dialer does; an error refuses it.
+	// Control, if set, is called for each allowed address before it is connected to, like
+	// net.Dialer.ControlContext; an error refuses the address.
 	Control func(ctx context.Context, network, address string, c syscall.RawConn) error
 }
 
 // Dialer returns a dialer with the policy.
 func (p *Policy) Dialer() *Dialer { return &Dialer{Policy: p} }
 
-// DialContext connects to a TCP address, "host:port". Each address that the host is
-// resolved to is checked before it is connected to. If one is refused and none
-// answers, the error is its Refusal.
+// DialContext connects to a TCP address, "host:port". Each address that the host resolves to is
+// checked before it is connected to. If one is refused and none answers, the error is its
+// Refusal.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if !strings.HasPrefix(network, "tcp") {
 		return nil, fmt.Errorf("dial %s: %w", network, ErrForbidden)
@@ -57,12 +57,12 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	conn, err := nd.DialContext(ctx, network, address)
 	var refusal *Refusal
 	if errors.As(err, &refusal) {
-		return nil, refusal // without the address that net adds
+		return nil, refusal // without the address that package net adds
 	}
 	return conn, err
 }
 
-// control judges an address right before it is connected to.
+// control checks an address right before it is connected to.
 func (d *Dialer) control(ctx context.Context, t target, network, address string, c syscall.RawConn) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
 
-// FuzzCheckURL looks for a literal address, as any program might read it, that is
-// registered although the dialer would refuse it.
+// FuzzCheckURL searches for a literal address, in any reading, that is accepted at registration
+// although the dialer would refuse it.
 func FuzzCheckURL(f *testing.F) {
 	for _, tt := range hostile {
 		f.Add(tt.url)
@@ -40,14 +40,15 @@ func FuzzCheckURL(f *testing.F) {
 	})
 }
 
-// readings returns the addresses for which some program takes a host.
+// readings returns the addresses that some program may read in a host.
 func readings(host string) []netip.Addr {
 	var all []netip.Addr
 	host = strings.TrimSuffix(host, ".")
 	if a, err := netip.ParseAddr(host); err == nil {
 		all = append(all, a)
 	}
-	// As inet_aton does: one to four numbers in three bases, the last one filling up.
+	// Like inet_aton: one to four numbers in three bases, the last one filling the remaining
+	// bytes.
 	numbers := strings.Split(host, ".")
 	if len(numbers) > 4 {
 		return all

@@ -13,9 +13,9 @@ import (
 
 // hostile are targets that must be refused unless the operator allows them.
 var hostile = []struct {
-	url   string // what a caller registers
-	means string // what a name is resolved to
-	allow string // the narrowest rule that allows it; none does if it is empty
+	url   string // the URL that a caller registers
+	means string // the addresses that the name resolves to
+	allow string // the narrowest rule that allows it; empty if none does
 }{
 	// Loopback and this host.
 	{url: "http://127.0.0.1/", allow: "127.0.0.1"},
@@ -71,7 +71,7 @@ var hostile = []struct {
 	{url: "http://metadata.google.internal/", means: "169.254.169.254", allow: "169.254.169.254"},
 	{url: "http://metadata/computeMetadata/v1/", means: "169.254.169.254", allow: "all"},
 
-	// Addresses that carry others.
+	// Addresses that embed others.
 	{url: "http://[64:ff9b::127.0.0.1]/", allow: "64:ff9b::7f00:1"},
 	{url: "http://[64:ff9b::a00:1]/", allow: "64:ff9b::/96"},
 	{url: "http://[64:ff9b::a9fe:a9fe]/", allow: "64:ff9b::a9fe:a9fe"},
@@ -82,7 +82,7 @@ var hostile = []struct {
 	{url: "http://[2a00:1450::5efe:10.0.0.1]/", allow: "2a00:1450::5efe:a00:1"},
 	{url: "http://[2a00:1450::200:5efe:127.0.0.1]/", allow: "2a00:1450::/32"},
 
-	// What is neither public nor private.
+	// Addresses that are neither public nor private.
 	{url: "http://192.0.0.8/", allow: "192.0.0.0/24"},
 	{url: "http://192.0.2.1/", allow: "192.0.2.0/24"},
 	{url: "http://198.51.100.7/", allow: "198.51.100.7"},
@@ -105,7 +105,7 @@ var hostile = []struct {
 	{url: "http://[5f00::1]/", allow: "5f00::/16"},
 	{url: "http://[4000::1]/", allow: "4000::/3"},
 
-	// Spellings that programs disagree about: never, whatever is allowed.
+	// Spellings that programs disagree about: refused, whatever is allowed.
 	{url: "http://2130706433/"},
 	{url: "http://0x7f000001/"},
 	{url: "http://0X7F.1/"},
@@ -160,10 +160,10 @@ var hostile = []struct {
 	{url: ""},
 }
 
-// errAllowed ends a dial that has been allowed.
+// errAllowed ends a dial that was allowed.
 var errAllowed = errors.New("allowed")
 
-// tryDial reports what the dialer says about a URL, without connecting.
+// tryDial returns the dialer's error for a URL, without connecting.
 func tryDial(t *testing.T, p *Policy, raw, means string) error {
 	t.Helper()
 	u, err := url.Parse(raw)
@@ -205,7 +205,7 @@ func TestHostileTargetsAreRefused(t *testing.T) {
 		case err != nil:
 			t.Errorf("CheckURL(%q) = %v, want the dialer to decide", tt.url, err)
 		}
-		// localhost is never asked about elsewhere: the system knows it.
+		// The name server is never asked for localhost: the system resolves it.
 		if err := tryDial(t, strict, tt.url, tt.means); !errors.Is(err, ErrForbidden) {
 			t.Errorf("dial %q: %v, want ErrForbidden", tt.url, err)
 		}

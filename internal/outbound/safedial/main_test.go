@@ -15,16 +15,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// names is a name server in memory. Each query for a name gets its next answer; the
-// last one stays.
+// names is a name server in memory. Each query for a name gets its next answer; the last one
+// repeats.
 type names struct {
 	mu      sync.Mutex // guards the field below
 	answers map[string][][]netip.Addr
 }
 
-// resolver returns a resolver that asks the name server about hosts, which are
-// separated from their addresses by an equals sign: "name=1.2.3.4,::1". A later entry
-// of the same name is the answer to a later question.
+// resolver returns a resolver that queries the name server about hosts. A host is separated
+// from its addresses by an equals sign: "name=1.2.3.4,::1". A later entry of the same name is
+// the answer to a later query.
 func resolver(t *testing.T, hosts ...string) *net.Resolver {
 	t.Helper()
 	n := &names{answers: map[string][][]netip.Addr{}}
@@ -67,7 +67,7 @@ func (n *names) serve(conn net.Conn) {
 
 const typeA, typeAAAA = 1, 28
 
-// answer makes the answer to a query with one question.
+// answer builds the answer to a query with one question.
 func (n *names) answer(query []byte) []byte {
 	var labels []string
 	i := 12
@@ -94,8 +94,8 @@ func (n *names) answer(query []byte) []byte {
 	return b
 }
 
-// next returns the addresses of a name. Both families are asked for at once; the
-// answer moves on with the question for IPv4.
+// next returns the addresses of a name. Both families are queried at once; the query for IPv4
+// advances to the next answer.
 func (n *names) next(name string, kind uint16) ([]netip.Addr, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

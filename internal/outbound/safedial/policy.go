@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// Policy says which addresses may be dialed for somebody else. The zero value, and a
-// nil *Policy, allow public unicast addresses only. Its fields must not change once
-// it is in use.
+// Policy defines the addresses that may be dialed on behalf of untrusted parties. The zero
+// Policy, and a nil *Policy, allow public unicast addresses only. Its fields must not change
+// after the first use.
 type Policy struct {
 	// HTTPS refuses http URLs.
 	HTTPS bool
-	// Proxy, if set, is a proxy that dials instead of this program; it is trusted to
-	// refuse addresses inside. The proxy's own address is trusted as written.
+	// Proxy, if set, is a proxy that dials instead of this program; it is trusted to refuse
+	// internal addresses. The proxy's own address is trusted.
 	Proxy *url.URL
 
 	all   bool
@@ -25,33 +25,32 @@ type Policy struct {
 	names []nameRule
 }
 
-// addrRule allows addresses, whatever name they were found by.
+// addrRule allows addresses, whatever names they were resolved from.
 type addrRule struct {
 	netip.Prefix
 	port uint16 // 0 means any
 }
 
-// nameRule allows whatever a name is resolved to.
+// nameRule allows all addresses of a name.
 type nameRule struct {
 	name  string // without a final dot, in lower case
 	below bool   // names below name, and not name itself
 	port  uint16 // 0 means any
 }
 
-// ParsePolicy returns the policy that allows public addresses and what the rules of
-// an operator name:
+// ParsePolicy returns the policy that allows public addresses and those that the rules of an
+// operator name:
 //
 //	10.1.2.3, fd00::7        an address
 //	10.1.0.0/16              a range of addresses
-//	hooks.example.internal   a host name, whatever it is resolved to
+//	hooks.example.internal   a host name, whatever it resolves to
 //	*.example.internal       all host names below a name
 //	10.1.2.3:8080, [fd00::7]:8080, hooks.example.internal:8080   the same on one port
 //	loopback                 127.0.0.0/8 and ::1
 //	private                  10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 and fc00::/7
 //	all                      every address
 //
-// The addresses where clouds keep credentials are allowed by "all" and by their own
-// rule only.
+// The metadata addresses of clouds are allowed by "all" and by their own rule only.
 func ParsePolicy(rules []string) (*Policy, error) {
 	p := new(Policy)
 	for _, rule := range rules {
@@ -145,7 +144,7 @@ func splitRule(rule string) (host string, port uint16, err error) {
 	return host, uint16(n), nil
 }
 
-// target is a host and a port that somebody wants to reach.
+// target is a requested host and port.
 type target struct {
 	host string // as written
 	port uint16
@@ -179,5 +178,5 @@ func (p *Policy) named(t target) bool {
 	})
 }
 
-// inside reports whether the policy allows any address by itself.
+// inside reports whether a rule allows any internal address.
 func (p *Policy) inside() bool { return p != nil && (p.all || len(p.addrs) > 0) }

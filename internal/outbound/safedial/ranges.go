@@ -8,8 +8,8 @@ type span struct {
 	kind string
 }
 
-// spans are the ranges that no caller may reach, the narrow ones first (the special
-// registries of IANA, RFC 6890 and its successors).
+// spans are the ranges that are not public, the narrow ones first (the special registries of
+// IANA, RFC 6890 and its successors).
 var spans = []span{
 	{netip.MustParsePrefix("0.0.0.0/8"), "an unspecified address"},
 	{netip.MustParsePrefix("10.0.0.0/8"), "a private address"},
@@ -58,8 +58,8 @@ var (
 	nat64   = netip.MustParsePrefix("64:ff9b::/96")
 )
 
-// metadata are the addresses where clouds give machines their credentials, and
-// agents of clouds their orders.
+// metadata are the addresses at which clouds serve credentials to machines, and instructions to
+// their agents.
 var metadata = map[netip.Addr]bool{
 	netip.MustParseAddr("169.254.169.254"): true,
 	netip.MustParseAddr("169.254.169.253"): true,
@@ -77,11 +77,12 @@ var metadata = map[netip.Addr]bool{
 
 const metadataKind = "a metadata address"
 
-// plain returns a as it is routed: an IPv4 address in IPv6 clothes is an IPv4
-// address, and a zone changes nothing about the range.
+// plain returns the routed form of a: an IPv4-mapped address is an IPv4 address, and a zone
+// does not affect the range.
 func plain(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 
-// kindOf says what a plain address is if it is not a public unicast address.
+// kindOf returns the kind of a plain address that is not a public unicast address; empty
+// otherwise.
 func kindOf(a netip.Addr) string {
 	if metadata[a] {
 		return metadataKind
@@ -100,8 +101,8 @@ func kindOf(a netip.Addr) string {
 	return ""
 }
 
-// carried returns the IPv4 address to which a gateway or tunnel would bring what is
-// sent to a. An address that is refused for itself carries nothing.
+// carried returns the IPv4 address to which a gateway or tunnel would forward packets for a. An
+// address that is refused itself carries nothing.
 func carried(a netip.Addr) (netip.Addr, bool) {
 	if !a.Is6() {
 		return netip.Addr{}, false
@@ -113,7 +114,7 @@ func carried(a netip.Addr) (netip.Addr, bool) {
 	}
 	inner := netip.AddrFrom4([4]byte(b[12:]))
 	if isatap && kindOf(inner) == "" {
-		// Judge the IPv6 address itself.
+		// Check the IPv6 address itself.
 		return netip.Addr{}, false
 	}
 	return inner, true

@@ -21,18 +21,18 @@ var ErrRedirect = errors.New("redirect is not followed")
 
 // Refusal is an address that the policy does not allow. It wraps ErrForbidden.
 type Refusal struct {
-	// Host is what the caller wrote, a name or an address.
+	// Host is the name or address that the caller wrote.
 	Host string
 	// Port is the port, or 0 if any would be refused.
 	Port uint16
-	// Addr is the address that was about to be dialed. It is not valid if Host is a
-	// name that was not resolved.
+	// Addr is the address to be dialed. It is not valid if Host is a name that was not
+	// resolved.
 	Addr netip.Addr
-	// Kind says what the address or the name is, such as "a private address".
+	// Kind describes the address or the name, such as "a private address".
 	Kind string
 }
 
-// Error says what was refused for who chose it: nothing that was not known before.
+// Error describes the refusal for the party that chose the host, without revealing addresses.
 func (r *Refusal) Error() string {
 	if r.told() {
 		return fmt.Sprintf("%s is %s, which this hub may not call; its operator can allow it", r.Host, r.Kind)
@@ -49,7 +49,7 @@ func (r *Refusal) told() bool {
 	return err == nil && plain(a) == plain(r.Addr)
 }
 
-// Detail says what was refused, and what would allow it, for the operator alone.
+// Detail describes the refusal for the operator, with the rule that would allow it.
 func (r *Refusal) Detail() string {
 	what := r.Host
 	if r.Addr.IsValid() && !r.told() {
@@ -58,7 +58,7 @@ func (r *Refusal) Detail() string {
 	return fmt.Sprintf("%s is %s; to allow it, add %q to the allowed addresses", what, r.Kind, r.rule())
 }
 
-// rule is the narrowest rule that would allow what was refused.
+// rule returns the narrowest rule that would allow the target.
 func (r *Refusal) rule() string {
 	switch {
 	case r.Addr.IsValid() && (r.told() || r.Kind == metadataKind):
@@ -80,9 +80,8 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...)
 }
 
-// Explain says why a request failed, for who chose its address: without addresses
-// that names were resolved to, and without those of name servers. It returns the
-// empty string for nil.
+// Explain returns the reason of a failed request for the party that chose its address: without
+// resolved addresses, and without those of name servers. It returns the empty string for nil.
 func Explain(err error) string {
 	var (
 		refusal *Refusal

@@ -28,7 +28,7 @@ func TestRefusalTellsTheCallerNothingNew(t *testing.T) {
 	}
 }
 
-// TestRefusalNamesItsRule adds the rule that a refusal names, and dials again.
+// TestRefusalNamesItsRule adds the rule that a refusal suggests, and dials again.
 func TestRefusalNamesItsRule(t *testing.T) {
 	t.Parallel()
 	for _, tt := range hostile {

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// maxURL is the largest number of bytes of a URL.
+// maxURL is the maximum size of a URL in bytes.
 const maxURL = 2048
 
-// CheckURL refuses what is not a URL that the policy allows, before anything is
-// dialed. Names are not resolved: what they mean is checked when they are dialed. The
-// error wraps ErrInvalid or is a Refusal; its text is for who wrote the URL.
+// CheckURL returns an error for a URL that the policy does not allow, before anything is
+// dialed. Names are not resolved: their addresses are checked when they are dialed. The error
+// wraps ErrInvalid or is a Refusal; its text is safe for the author of the URL.
 func (p *Policy) CheckURL(raw string) error {
 	switch i := strings.IndexFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }); {
 	case raw == "":
@@ -32,7 +32,7 @@ func (p *Policy) CheckURL(raw string) error {
 	return p.checkURL(u)
 }
 
-// checkURL is CheckURL of a URL that was parsed.
+// checkURL is CheckURL for a parsed URL.
 func (p *Policy) checkURL(u *url.URL) error {
 	secure := p != nil && p.HTTPS
 	switch {
@@ -62,7 +62,7 @@ func (p *Policy) checkURL(u *url.URL) error {
 	return p.checkHost(t, strings.HasPrefix(u.Host, "["))
 }
 
-// checkHost judges a host before it is resolved.
+// checkHost checks a host before it is resolved.
 func (p *Policy) checkHost(t target, bracketed bool) error {
 	addr, err := netip.ParseAddr(t.host)
 	switch {
@@ -83,8 +83,8 @@ func (p *Policy) checkHost(t target, bracketed bool) error {
 	return nil
 }
 
-// badName says why a name in lower case, without a final dot, is no host name. An
-// address in an unusual spelling is none.
+// badName returns the reason why a name in lower case, without a final dot, is not a host name.
+// An address in an unusual spelling is not one.
 func badName(name string) string {
 	labels := strings.Split(name, ".")
 	switch last := labels[len(labels)-1]; {
@@ -107,8 +107,7 @@ func badLabel(label string) bool {
 		}) >= 0
 }
 
-// number reports whether some program takes a last label for a part of an IPv4
-// address.
+// number reports whether some program may read a last label as part of an IPv4 address.
 func number(label string) bool {
 	if strings.Trim(label, "0123456789") == "" {
 		return true
@@ -117,12 +116,12 @@ func number(label string) bool {
 	return ok && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
-// localZones are the ends of names that no public name server answers for.
+// localZones are suffixes of names that public name servers never resolve.
 var localZones = []string{
 	".localhost", ".localdomain", ".local", ".internal", ".intranet", ".private", ".corp", ".home", ".lan", ".home.arpa",
 }
 
-// localName reports whether a name never means anything outside.
+// localName reports whether a name is always local.
 func localName(name string) bool {
 	return !strings.Contains(name, ".") ||
 		slices.ContainsFunc(localZones, func(zone string) bool { return strings.HasSuffix("."+name, zone) })
