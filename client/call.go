@@ -11,9 +11,9 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
-// Send sends a message and waits for the answer: a task that has ended or waits for
-// the caller, or a bare message; with ReturnImmediately, a task as it is now
-// (specification §3.1.1). Only ctx bounds the wait.
+// Send sends a message and waits for the answer: a task that has ended or waits for the caller,
+// or a bare message; with ReturnImmediately, the task in its current state (specification
+// §3.1.1). Only ctx bounds the wait.
 func (c *Client) Send(ctx context.Context, req *a2a.SendMessageRequest) (a2a.SendMessageResult, error) {
 	params, err := encode(req)
 	if err != nil {
@@ -34,11 +34,10 @@ func (c *Client) Send(ctx context.Context, req *a2a.SendMessageRequest) (a2a.Sen
 	return res, nil
 }
 
-// Stream sends a message and yields what happens to its task until the task has
-// ended or waits for the caller (specification §3.1.2). The first event is a task
-// or a bare message, unless the agent has another custom. An agent without streaming
-// yields its answer as the only event. A stream that breaks after its first event is a
-// [*Cut], which Follow takes up.
+// Stream sends a message and yields the events of its task until the task has ended or waits
+// for the caller (specification §3.1.2). The first event is normally a task or a bare message.
+// An agent without streaming yields its answer as the only event. A stream that breaks after
+// its first event is a [*Cut], which Follow resumes.
 func (c *Client) Stream(ctx context.Context, req *a2a.SendMessageRequest) iter.Seq2[a2a.Event, error] {
 	params, err := encode(req)
 	if err != nil {
@@ -47,9 +46,9 @@ func (c *Client) Stream(ctx context.Context, req *a2a.SendMessageRequest) iter.S
 	return typed(c.peer.Stream(ctx, params))
 }
 
-// Run sends a message and yields what happens to its task until the task has ended or
-// waits for the caller, by all means that the agent has: it streams, takes up streams
-// that break, and asks for the task again and again where there are none.
+// Run sends a message and yields the events of its task until the task has ended or waits for
+// the caller, with the means that the agent offers: it streams, resumes streams that break, and
+// polls the task of an agent without streams.
 func (c *Client) Run(ctx context.Context, req *a2a.SendMessageRequest) iter.Seq2[a2a.Event, error] {
 	params, err := encode(req)
 	if err != nil {
@@ -58,8 +57,8 @@ func (c *Client) Run(ctx context.Context, req *a2a.SendMessageRequest) iter.Seq2
 	return typed(c.peer.Run(ctx, params))
 }
 
-// Subscribe yields the task as it is and what happens to it until it has ended
-// (specification §3.1.6). A task that has ended already is
+// Subscribe yields the task in its current state and its events until it has ended
+// (specification §3.1.6). For a task that has ended already the error is
 // a2a.ErrUnsupportedOperation. A stream that breaks is a [*Cut].
 func (c *Client) Subscribe(ctx context.Context, req *a2a.SubscribeToTaskRequest) iter.Seq2[a2a.Event, error] {
 	return typed(c.peer.Subscribe(ctx, Position{Task: req.ID, Tenant: req.Tenant}))
@@ -70,7 +69,7 @@ func (c *Client) Get(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Task, e
 	return taskOf(ctx, c.peer.GetBy, req)
 }
 
-// Cancel asks to cancel a task and returns it (specification §3.1.5).
+// Cancel requests the cancellation of a task and returns the task (specification §3.1.5).
 func (c *Client) Cancel(ctx context.Context, req *a2a.CancelTaskRequest) (*a2a.Task, error) {
 	return taskOf(ctx, c.peer.CancelBy, req)
 }
@@ -92,8 +91,8 @@ func taskOf(ctx context.Context, call func(context.Context, []byte) (peer.Event,
 	return event.(*a2a.Task), nil
 }
 
-// List returns a page of the caller's tasks, the last changed first
-// (specification §3.1.4). Dialects without a list are ErrUnsupported.
+// List returns a page of the caller's tasks, the last changed first (specification §3.1.4). For
+// dialects without a list the error is ErrUnsupported.
 func (c *Client) List(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
 	params, err := encode(req)
 	if err != nil {
@@ -137,7 +136,7 @@ func (c *Client) Tasks(ctx context.Context, req *a2a.ListTasksRequest) iter.Seq2
 	}
 }
 
-// encode writes a request of the SDK.
+// encode encodes a request of the SDK.
 func encode(req any) ([]byte, error) {
 	b, err := json.Marshal(req)
 	if err != nil {
@@ -146,7 +145,7 @@ func encode(req any) ([]byte, error) {
 	return b, nil
 }
 
-// decode reads an event into the SDK's types.
+// decode decodes an event into the SDK's types.
 func decode(e *peer.Event) (a2a.Event, error) {
 	var r a2a.StreamResponse
 	if err := json.Unmarshal(e.JSON, &r); err != nil {
@@ -155,8 +154,8 @@ func decode(e *peer.Event) (a2a.Event, error) {
 	return r.Event, nil
 }
 
-// typed decodes the events of a stream. The SDK has no type for an event of a kind that
-// the protocol does not have.
+// typed decodes the events of a stream. It skips events of a kind that the protocol does not
+// define, because the SDK has no type for them.
 func typed(events iter.Seq2[peer.Event, error]) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
 		for e, err := range events {
@@ -174,12 +173,12 @@ func typed(events iter.Seq2[peer.Event, error]) iter.Seq2[a2a.Event, error] {
 	}
 }
 
-// failed is a stream of an error.
+// failed returns a stream with an error only.
 func failed(err error) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) { yield(nil, err) }
 }
 
-// answered stands for a stream that was answered with a bare message.
+// answered is the state of a stream that was answered with a bare message.
 const answered a2a.TaskState = "answered"
 
 func stateAfter(state a2a.TaskState, event a2a.Event) a2a.TaskState {

@@ -330,7 +330,7 @@ func TestStreamThatIsCut(t *testing.T) {
 
 func TestFallbackToAnotherBinding(t *testing.T) {
 	t.Parallel()
-	// A port that nobody listens on.
+	// A port without a listener.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -387,7 +387,7 @@ func TestPreference(t *testing.T) {
 	}
 }
 
-// A refused transport stands for gRPC without a server.
+// TestTransportOfTheCaller uses a failing transport in place of gRPC without a server.
 func TestTransportOfTheCaller(t *testing.T) {
 	t.Parallel()
 	card := &a2a.AgentCard{Name: "grpc", SupportedInterfaces: []*a2a.AgentInterface{

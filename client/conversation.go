@@ -8,22 +8,22 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// Conversation keeps the ids of a conversation for its caller: the first message names
-// neither a context nor a task, those after it the context, and the task as long as that
-// waits for an answer. The zero Conversation with a Client is ready to use; with a
-// ContextID and a TaskID it goes on with an earlier one.
+// Conversation keeps the ids of a conversation for its caller. The first message names neither
+// a context nor a task; later ones name the context, and the task as long as that waits for an
+// answer. The zero Conversation with a Client is ready to use; with a ContextID and a TaskID it
+// continues an earlier one.
 //
-// It is safe for concurrent use, but one message at a time makes sense.
+// It is safe for concurrent use, but messages should be sent one at a time.
 type Conversation struct {
 	Client *Client
 
 	mu sync.Mutex // guards the fields below, while no method runs
-	// ContextID and TaskID are those of the next message, or empty.
+	// ContextID and TaskID are the ids that the next message gets, or empty.
 	ContextID string
 	TaskID    a2a.TaskID
 }
 
-// Say sends the parts and yields what happens, as Client.Run does.
+// Say sends the parts and yields the events, like Client.Run.
 func (c *Conversation) Say(ctx context.Context, parts ...*a2a.Part) iter.Seq2[a2a.Event, error] {
 	return c.Send(ctx, a2a.NewMessage(a2a.MessageRoleUser, parts...))
 }
@@ -48,7 +48,7 @@ func (c *Conversation) Send(ctx context.Context, m *a2a.Message) iter.Seq2[a2a.E
 	}
 }
 
-// hear keeps the ids of an event. A task that has ended takes no further message.
+// hear stores the ids of an event. A task that has ended accepts no further message.
 func (c *Conversation) hear(e a2a.Event) {
 	info := e.TaskInfo()
 	c.mu.Lock()
@@ -65,7 +65,7 @@ func (c *Conversation) hear(e a2a.Event) {
 	}
 }
 
-// Done ends the conversation: the next message begins another one.
+// Done ends the conversation: the next message starts another one.
 func (c *Conversation) Done() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,24 +8,24 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
-// What can go wrong on the caller's side. Callers test with errors.Is.
+// Errors on the caller's side. Callers test with errors.Is.
 var (
-	// ErrUnreachable: no connection to the agent could be made, so it has received
+	// ErrUnreachable means that no connection to the agent could be made, so it has received
 	// nothing.
 	ErrUnreachable = peer.ErrUnreachable
-	// ErrNoInterface: the card lists no interface that the client can use.
+	// ErrNoInterface means that the card lists no interface that the client can use.
 	ErrNoInterface = peer.ErrNoInterface
-	// ErrNoCard: there is no agent card at the URL.
+	// ErrNoCard means that there is no agent card at the URL.
 	ErrNoCard = card.ErrNoCard
-	// ErrNoTransport: Options.Bindings names a binding that the client does not speak
-	// and that Options.Transports does not add.
+	// ErrNoTransport means that Options.Bindings names a binding that is neither built in nor
+	// among Options.Transports.
 	ErrNoTransport = peer.ErrNoTransport
-	// ErrCut: a stream ended before its task did. The error is a *Cut, which says
-	// where to go on.
+	// ErrCut means that a stream ended before its task did. The error is a *Cut, which has the
+	// position to continue from.
 	ErrCut = transport.ErrCut
-	// ErrTooLarge: an answer is larger than Options.MaxBody.
+	// ErrTooLarge means that an answer is larger than Options.MaxBody.
 	ErrTooLarge = peer.ErrTooLarge
-	// ErrUnsupported: the dialect of the agent does not have the operation, such as a
+	// ErrUnsupported means that the dialect of the agent does not have the operation, such as a
 	// list in v0.3. Nothing was sent.
 	ErrUnsupported = peer.ErrUnsupported
 )
@@ -35,11 +35,11 @@ var (
 // explanation, and the status of HTTP.
 type Error = transport.Error
 
-// Position is a place in the stream of a task.
+// Position is a position in the stream of a task.
 type Position = transport.Position
 
-// Cut is the error of a stream that ended before its task did. It is ErrCut, and says
-// where to go on.
+// Cut is the error of a stream that ended before its task did. It wraps ErrCut, and has the
+// position to continue from.
 type Cut = transport.Cut
 
 func named(err error, op string) error {

@@ -2,7 +2,7 @@ package client
 
 import "github.com/a2aproject/a2a-go/v2/a2a"
 
-// Fold is what the events of a stream add up to. The zero Fold has seen none.
+// Fold combines the events of a stream. The zero Fold has seen none.
 type Fold struct {
 	// Task is the task after the events so far; nil before the first one, and for an
 	// answer with a bare message.
@@ -11,9 +11,9 @@ type Fold struct {
 	Message *a2a.Message
 }
 
-// Apply adds an event. It takes over the event's artifacts: the caller must not
-// change the event afterwards. An event that comes before the task itself makes
-// one with what it tells.
+// Apply adds an event. It keeps references to the event's artifacts: the caller must not change
+// the event afterwards. An update that precedes the task itself creates a task with the content
+// of the update.
 func (f *Fold) Apply(event a2a.Event) {
 	switch e := event.(type) {
 	case *a2a.Message:
@@ -30,7 +30,7 @@ func (f *Fold) Apply(event a2a.Event) {
 	}
 }
 
-// Result is the fold as an answer of SendMessage, or nil if nothing was seen.
+// Result returns the fold as an answer of SendMessage, or nil if there were no events.
 func (f *Fold) Result() a2a.SendMessageResult {
 	switch {
 	case f.Message != nil:

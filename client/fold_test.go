@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/client"
 )
 
-// An agent may send a task with a hole in it.
+// TestFoldOfMissingArtifacts applies a task with a null artifact.
 func TestFoldOfMissingArtifacts(t *testing.T) {
 	t.Parallel()
 	var f client.Fold

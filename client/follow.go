@@ -13,22 +13,22 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
-// How often Wait asks an agent that does not stream: at first, and at last.
+// The first and the longest pause between two polls of Wait for an agent that does not stream.
 const (
 	pollFirst = time.Second
 	pollLast  = 10 * time.Second
 )
 
-// Follow yields what happens to a task after a position, until the agent ends the
-// stream because the task has ended or waits for the caller.
+// Follow yields the events of a task after a position, until the agent ends the stream because
+// the task has ended or waits for the caller.
 //
-// If the position has an event id that the agent knows, the first event is the one
-// after it. Otherwise it is the task as it is, and may repeat what was seen. A task
-// that has ended, and a task of an agent that does not stream, is the only event.
+// If the position has an event id that the agent knows, the first event is the one after it.
+// Otherwise it is the task in its current state, and may repeat earlier events. For a task that
+// has ended, and for a task of an agent that does not stream, the task is the only event.
 //
-// A stream that breaks is taken up again where it broke; events without an id come
-// again as part of the task. After five attempts in a row without anything new,
-// over four seconds, the last error is yielded.
+// A stream that breaks is resumed at that point; events without an id are repeated as part of
+// the task. After five consecutive attempts without news, over four seconds, the last error is
+// yielded.
 func (c *Client) Follow(ctx context.Context, from Position) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
 		f := follower{client: c, at: from, yield: yield}
@@ -58,7 +58,7 @@ type follower struct {
 	client  *Client
 	at      Position
 	yield   func(a2a.Event, error) bool
-	news    bool // the last attempt has yielded something new
+	news    bool // the last attempt has yielded news
 	stopped bool // the reader broke out
 }
 
@@ -70,7 +70,7 @@ func (f *follower) attempt(ctx context.Context) error {
 		if err != nil {
 			return f.failed(ctx, err, events)
 		}
-		// The task that begins a subscription is no news.
+		// The task at the beginning of a subscription is not news.
 		if _, ok := event.(*a2a.Task); !ok || events > 0 {
 			f.news = true
 		}
@@ -82,7 +82,8 @@ func (f *follower) attempt(ctx context.Context) error {
 	return nil
 }
 
-// failed returns what an error of a subscription means after so many events.
+// failed interprets an error of a subscription after so many events; nil means that the stream
+// is complete.
 func (f *follower) failed(ctx context.Context, err error, events int) error {
 	var cut *Cut
 	switch {
@@ -102,10 +103,9 @@ func (f *follower) failed(ctx context.Context, err error, events int) error {
 	return err
 }
 
-// Wait waits until a task has ended or waits for the caller, and returns it. Only
-// ctx bounds the wait; streams that break are taken up as by Follow. An agent that
-// does not stream is asked again after a second, and then less and less often, at
-// least every ten seconds.
+// Wait waits until a task has ended or waits for the caller, and returns it. Only ctx bounds
+// the wait; broken streams are resumed as by Follow. An agent that does not stream is polled
+// after a second, and then less and less often, at least every ten seconds.
 func (c *Client) Wait(ctx context.Context, id a2a.TaskID) (*a2a.Task, error) {
 	for pause := pollFirst; ; pause = min(2*pause, pollLast) {
 		task, err := c.watch(ctx, id)
@@ -121,9 +121,9 @@ func (c *Client) Wait(ctx context.Context, id a2a.TaskID) (*a2a.Task, error) {
 	}
 }
 
-// watch follows a task until it is settled, or until the agent has no more to say.
-// It returns the task if the last event was the whole of it, and nil otherwise:
-// events do not tell the history.
+// watch follows a task until it is settled, or until the agent ends the stream. It returns the
+// task if the last event was the whole task, and nil otherwise, because events do not contain
+// the history.
 func (c *Client) watch(ctx context.Context, id a2a.TaskID) (*a2a.Task, error) {
 	var state a2a.TaskState
 	var whole *a2a.Task

@@ -21,14 +21,14 @@ import (
 
 // step is an answer of a scripted agent.
 type step struct {
-	status int // 0 means that the agent is not reachable
+	status int // 0 means that the agent is unreachable
 	kind   string
 	body   string
-	err    error // what reading the body ends with, if not its end
+	err    error // the error at the end of the body; nil for none
 }
 
-// script answers each request with the next step, without a network, so that time
-// can be a bubble's. It notes what was asked.
+// script answers each request with the next step, without a network, so that time can be that
+// of a synctest bubble. It records the requests.
 type script struct {
 	steps []step
 	asked []string
@@ -107,7 +107,7 @@ func taskIn(state a2a.TaskState) string {
 	return fmt.Sprintf(`{"id":"t","contextId":"c","status":{"state":%q},"history":[{"messageId":"m","role":"ROLE_USER","parts":[]}]}`, state)
 }
 
-// kinds are the events of a stream in short, and the error that ended it.
+// kinds returns a summary of the events of a stream, and the error that ended it.
 func kinds(t *testing.T, c *client.Client, from client.Position) ([]string, error) {
 	t.Helper()
 	var got []string
@@ -286,7 +286,7 @@ func TestFollowStops(t *testing.T) {
 	})
 }
 
-// A stream that was cut says where to go on, over either binding.
+// TestCut checks that a cut stream has the position to continue from, over either binding.
 func TestCut(t *testing.T) {
 	t.Parallel()
 	frame := func(binding a2a.TransportProtocol, data string) string {
@@ -416,7 +416,7 @@ func TestWaitErrors(t *testing.T) {
 	})
 }
 
-// Wait against the official SDK's server.
+// TestWaitForTheSDK runs Wait against the official SDK's server.
 func TestWaitForTheSDK(t *testing.T) {
 	t.Parallel()
 	eachBinding(t, func(t *testing.T, c *client.Client) {
@@ -439,7 +439,7 @@ func TestBindingsThatTheClientDoesNotSpeak(t *testing.T) {
 	if _, err := client.New(card, o); !errors.Is(err, client.ErrNoTransport) || !strings.Contains(err.Error(), "GRPC") {
 		t.Errorf("New() = %v, want ErrNoTransport for GRPC", err)
 	}
-	// Nothing is asked for: the mistake is the caller's.
+	// No request is sent, because the caller's options are wrong.
 	if _, err := client.Dial(t.Context(), "http://127.0.0.1:1", o); !errors.Is(err, client.ErrNoTransport) {
 		t.Errorf("Dial() = %v, want ErrNoTransport", err)
 	}

@@ -17,35 +17,35 @@ import (
 // DefaultJudgeTimeout is how long a judge may take.
 const DefaultJudgeTimeout = time.Minute
 
-// ErrNoVerdict is returned for an answer in which there is no verdict.
+// ErrNoVerdict is returned for an answer without a verdict.
 var ErrNoVerdict = errors.New("the judge has given no verdict")
 
-// Judge is an agent that judges. Only URL is required.
+// Judge is an agent that grades the output of other agents. Only URL is required.
 type Judge struct {
-	// URL is that of the agent, as Dial takes it.
+	// URL is the address of the agent, in the form for Dial.
 	URL string
 	// Token is the caller's bearer token or API key, or empty.
 	Token string
-	// Timeout bounds a judgement; zero means DefaultJudgeTimeout.
+	// Timeout bounds a judgement; zero or less means DefaultJudgeTimeout.
 	Timeout time.Duration
-	// Criteria say by what to judge; empty leaves it to the agent.
+	// Criteria are the criteria of the judgement; empty leaves them to the agent.
 	Criteria string
-	// MinScore is the least score that passes. Zero leaves it to the agent's own word, and
-	// without one to a score of one half.
+	// MinScore is the lowest score that passes. Zero uses the agent's own decision, or a score
+	// of one half if it sends none.
 	MinScore float64
-	// Extra goes to the agent as it is.
+	// Extra is passed to the agent unchanged.
 	Extra map[string]any
-	// Client says how to call; Token counts if its Key is empty.
+	// Client configures the calls; Token is used if its Key is empty.
 	Client Options
 }
 
-// Case is what is judged.
+// Case is the output to judge.
 type Case struct {
-	// Output is what was said last.
+	// Output is the last output.
 	Output string
-	// Messages are the conversation that led to it; nil if the judge need not know.
+	// Messages are the conversation that led to it; nil omits them.
 	Messages []llm.ChatMessage
-	// ToolCalls are the tools that were called on the way; nil if the judge need not know.
+	// ToolCalls are the tool calls on the way; nil omits them.
 	ToolCalls []ToolCall
 }
 
@@ -57,7 +57,7 @@ type ToolCall struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// Verdict is what a judge says.
+// Verdict is the result of a judgement.
 type Verdict struct {
 	Passed bool
 	// Score is from 0 to 1.
@@ -65,8 +65,8 @@ type Verdict struct {
 	Reasoning string
 }
 
-// Judge returns the verdict of the agent. An error says why there is none; it wraps
-// ErrNoVerdict if the agent has answered something else.
+// Judge returns the verdict of the agent. The error wraps ErrNoVerdict if the agent has
+// answered without a verdict.
 func (j *Judge) Judge(ctx context.Context, c *Case) (*Verdict, error) {
 	timeout := j.Timeout
 	if timeout <= 0 {
@@ -183,7 +183,7 @@ func (j *Judge) verdict(parts a2a.ContentParts) (*Verdict, error) {
 	return nil, ErrNoVerdict
 }
 
-// read reads the verdict that b begins with, or returns nil.
+// read decodes the verdict at the beginning of b, or returns nil.
 func (j *Judge) read(b []byte) *Verdict {
 	var v struct {
 		Passed    *bool    `json:"passed"`

@@ -20,7 +20,7 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// bench is a hub whose agent answers as the test says.
+// bench is a hub whose agent returns the answer that a test sets.
 type bench struct {
 	*httptest.Server
 
@@ -65,7 +65,7 @@ func start(t *testing.T) *bench {
 	return b
 }
 
-// says lets the judge answer with the parts of a status.
+// says makes the judge answer with the parts of a status.
 func (b *bench) says(s a2a.TaskState, parts ...*a2a.Part) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -128,7 +128,7 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
-// No verdict is an error, and not one that was not passed.
+// TestNoVerdict checks that a missing verdict is an error, and not a failed judgement.
 func TestNoVerdict(t *testing.T) {
 	t.Parallel()
 	b := start(t)

@@ -16,20 +16,21 @@ import (
 )
 
 var (
-	// ErrElsewhere: the content of a part is at an address that is not the agent's. It was
-	// not asked for.
+	// ErrElsewhere means that the content of a part is at an address outside of the agent's
+	// origin. No request was sent.
 	ErrElsewhere = peer.ErrElsewhere
-	// ErrDamaged: the content of a part is not the one that the part refers to.
+	// ErrDamaged means that the content of a part does not match the digest in the part.
 	ErrDamaged = errors.New("content is not what the part refers to")
 )
 
-// partMark is where a Parley hub says in a part's metadata what its url refers to.
+// partMark is the metadata member in which a Parley hub describes the content behind a part's
+// url.
 const partMark = "parley.part"
 
 // Open returns the bytes of a part with raw bytes, or with the url of a large part on the
-// agent's own origin, which is asked for it with the credentials of the Client. A url
-// elsewhere is ErrElsewhere. If the part says which digest its content has, reading another
-// content to its end is ErrDamaged. The caller closes what is returned; it ends with ctx.
+// agent's own origin, which is requested with the credentials of the Client. A url elsewhere is
+// ErrElsewhere. If the part has a digest and the content does not match it, reading to the end
+// returns ErrDamaged. The caller must close the result; it ends with ctx.
 func (c *Client) Open(ctx context.Context, p *a2a.Part) (io.ReadCloser, error) {
 	switch content := p.Content.(type) {
 	case a2a.Raw:
@@ -44,7 +45,7 @@ func (c *Client) Open(ctx context.Context, p *a2a.Part) (io.ReadCloser, error) {
 	return nil, fmt.Errorf("open part: it has neither bytes nor a url: %w", a2a.ErrInvalidParams)
 }
 
-// verified returns r, or a reader of it that compares the digest, if the part names one.
+// verified returns r, or a reader of it that checks the digest, if the part has one.
 func verified(r io.ReadCloser, p *a2a.Part) io.ReadCloser {
 	mark, _ := p.Metadata[partMark].(map[string]any)
 	digest, _ := mark["sha256"].(string)
@@ -54,7 +55,7 @@ func verified(r io.ReadCloser, p *a2a.Part) io.ReadCloser {
 	return &verifier{ReadCloser: r, want: digest, sum: sha256.New()}
 }
 
-// verifier compares the digest of what was read when it ends.
+// verifier checks the digest of the content at its end.
 type verifier struct {
 	io.ReadCloser
 

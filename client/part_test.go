@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/client"
 )
 
-// partPeer is an agent that serves one content to those who have the key.
+// partPeer is an agent that serves one content to callers with the key.
 func partPeer(t *testing.T, calls *atomic.Int64) (*httptest.Server, *client.Client) {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -63,7 +63,7 @@ func readPart(t *testing.T, c *client.Client, p *a2a.Part) (string, error) {
 	return string(b), err
 }
 
-// at returns a part with an address, and the digest of a content if there is one.
+// at returns a part with an address, and the digest of a content if it is not empty.
 func at(address, content string) *a2a.Part {
 	p := &a2a.Part{Content: a2a.URL(address)}
 	if content != "" {
@@ -95,7 +95,7 @@ func TestOpenPart(t *testing.T) {
 	}
 }
 
-// Nothing is asked for elsewhere, and nobody is led there.
+// TestOpenPartElsewhere checks that no request is sent to another origin.
 func TestOpenPartElsewhere(t *testing.T) {
 	t.Parallel()
 	var calls, others atomic.Int64

@@ -8,9 +8,9 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// Text is what the agent with the given name has answered, in words: all text parts of
-// all artifacts, each artifact on lines of its own; else those of a bare message; else
-// those of the status; else "agent: state".
+// Text returns the answer of the agent with the given name as text: all text parts of all
+// artifacts, each artifact on lines of its own; else those of a bare message; else those of the
+// status; else "agent: state".
 func (f *Fold) Text(agent string) string {
 	var texts []string
 	if f.Task != nil {
@@ -37,7 +37,7 @@ func (f *Fold) Text(agent string) string {
 	return llm.NoReply(agent, "no answer")
 }
 
-// appendText appends what the text parts say together, if there are any.
+// appendText appends the joined text parts, if there are any.
 func appendText(texts []string, parts a2a.ContentParts) []string {
 	var b strings.Builder
 	some := false
@@ -74,18 +74,17 @@ const (
 	UpdateMessage = "message"
 )
 
-// Update is an event in short, for showing progress.
+// Update is a summary of an event, for showing progress.
 type Update struct {
 	// Type is one of the types above.
 	Type string `json:"type"`
-	// Text is what the text parts of the event say.
+	// Text is the joined text of the event's text parts.
 	Text string `json:"text,omitempty"`
-	// State is the task's state in words, such as "working"; empty if the event has
-	// none.
+	// State is the name of the task's state, such as "working"; empty if the event has none.
 	State string `json:"state,omitempty"`
 }
 
-// UpdateOf returns an event in short.
+// UpdateOf returns the summary of an event.
 func UpdateOf(event a2a.Event) Update {
 	switch e := event.(type) {
 	case *a2a.Message:

@@ -69,7 +69,8 @@ func TestUpdateOf(t *testing.T) {
 	}
 }
 
-// The ids are kept for the caller, and dropped when the conversation is done.
+// TestConversation checks that the ids are kept for the caller, and dropped when the
+// conversation is done.
 func TestConversation(t *testing.T) {
 	t.Parallel()
 	for _, serve := range []string{"jsonrpc", "rest", "v0.3", "promptkit"} {

@@ -12,7 +12,8 @@ import (
 	"github.com/parley-a2a/parley/client"
 )
 
-// A card's requirements are read in the protocol's spelling and in that of the SDK.
+// TestBothSpellingsOfRequirements checks that a card's requirements are read in the protocol's
+// spelling and in that of the SDK.
 func TestBothSpellingsOfRequirements(t *testing.T) {
 	t.Parallel()
 	required := a2a.SecurityRequirementsOptions{{"apiKey": {}}, {"code": {"read", "write"}, "apiKey": {}}}
@@ -44,7 +45,8 @@ func TestBothSpellingsOfRequirements(t *testing.T) {
 	}
 }
 
-// What nobody can read does not cost the rest of the card.
+// TestStrangeRequirements checks that unreadable requirements do not invalidate the rest of the
+// card.
 func TestStrangeRequirements(t *testing.T) {
 	t.Parallel()
 	for _, list := range []string{`"all"`, `[7]`, `[{"schemes":["key"]}]`, `[{"schemes":{"key":{"list":"all"}}}]`, `[{"schemes":{"key":7}}]`} {

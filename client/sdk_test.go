@@ -48,7 +48,7 @@ func (a agent) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq
 			select {
 			case <-ctx.Done():
 			case <-a.ended:
-				// The SDK's server never lets go of a run without a final state.
+				// The SDK's server never releases a run without a final state.
 				yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateFailed, nil), nil)
 			}
 		case "ask":

@@ -8,8 +8,8 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 )
 
-// ErrCredentials: the credentials cannot be used as they are. The error says what is wrong
-// with them, without their values.
+// ErrCredentials means that the credentials cannot be used. The error text describes the
+// problem, without their values.
 var ErrCredentials = errors.New("credentials")
 
 // Schemes of [Credentials].
@@ -18,61 +18,60 @@ const (
 	SchemeBearer = "bearer"
 )
 
-// Credentials are what a caller shows to an agent. The zero Credentials are none. They
-// are sent over HTTP and as metadata of gRPC, and only to the host that was configured.
-// No value is ever printed.
+// Credentials authenticate a caller to an agent. The zero Credentials are none. They are sent
+// over HTTP and as metadata of gRPC, and only to the configured host. No value is ever printed.
 type Credentials struct {
 	// Key is sent as a bearer token, and as an API key as well if the card declares one
 	// in a header.
 	Key string
-	// APIKey is sent as the card's security says: as an API key in a header, a query
-	// parameter or a cookie, or else as a bearer token; without anything in the card,
-	// in X-API-Key.
+	// APIKey is sent according to the card's security schemes: as an API key in a header, a
+	// query parameter or a cookie, or else as a bearer token; without a scheme in the card, in
+	// X-API-Key.
 	APIKey string
 	// APIKeyEnv names the environment variable with the APIKey. It is read for each call.
 	APIKeyEnv string
-	// Scheme, if set, decides how the APIKey is sent, whatever the card says: apiKey or
+	// Scheme, if set, selects how the APIKey is sent, whatever the card declares: apiKey or
 	// bearer.
 	Scheme string
 	// Bearer is sent as Authorization: Bearer.
 	Bearer string
-	// HeaderName and HeaderValueBase64 are any header, and its value in base64.
+	// HeaderName and HeaderValueBase64 are an arbitrary header, with its value in base64.
 	HeaderName        string
 	HeaderValueBase64 string
 	// OAuth2 gets bearer tokens by the client credentials flow.
 	OAuth2 *ClientCredentials
-	// TLS is the caller's certificate and whom it trusts.
+	// TLS holds the caller's certificate and the trusted authorities.
 	TLS *TLS
-	// AnyHost sends the credentials to all hosts that the card names. Otherwise they
-	// go to the host alone that was configured, on any of its ports.
+	// AnyHost sends the credentials to all hosts that the card names. Otherwise they are sent
+	// only to the configured host, on any of its ports.
 	AnyHost bool
 }
 
-// ClientCredentials are those of OAuth 2.0 (RFC 6749 section 4.4).
+// ClientCredentials are the client credentials of OAuth 2.0 (RFC 6749 section 4.4).
 type ClientCredentials struct {
-	// TokenURL is where tokens come from. If empty, it is that of the card, if that is
-	// on the host that was configured.
+	// TokenURL is the token endpoint. If empty, it is that of the card, if that is on the
+	// configured host.
 	TokenURL string
 	ClientID string
 	// ClientSecret is the secret; ClientSecretEnv names the environment variable with it.
 	ClientSecret, ClientSecretEnv string
 	Scopes                        []string
-	// Audience and the other parameters that a provider wants.
+	// Params are further parameters for the provider, such as the audience.
 	Params map[string]string
 	// InBody sends id and secret in the body instead of as HTTP Basic.
 	InBody bool
 }
 
-// TLS are files in PEM.
+// TLS names files in PEM.
 type TLS struct {
-	// CertFile and KeyFile are the caller's certificate and its key. They are read again
-	// when they have changed.
+	// CertFile and KeyFile are the caller's certificate and its key. They are reread when they
+	// have changed.
 	CertFile, KeyFile string
 	// CAFile are the authorities that are trusted instead of the system's.
 	CAFile string
 }
 
-// hiddenText stands for credentials wherever they are printed.
+// hiddenText replaces credentials wherever they are printed.
 const hiddenText = "[credentials]"
 
 // String does not show the credentials.
@@ -99,7 +98,7 @@ func (c ClientCredentials) LogValue() slog.Value { return slog.StringValue(hidde
 // MarshalJSON does not show the credentials.
 func (c ClientCredentials) MarshalJSON() ([]byte, error) { return []byte(`"` + hiddenText + `"`), nil }
 
-// Check returns an error that names what is wrong, and no values.
+// Check returns an error that describes the first invalid field, without values.
 func (c *Credentials) Check() error {
 	if c.Scheme != "" && c.Scheme != SchemeAPIKey && c.Scheme != SchemeBearer {
 		return refuse("scheme %q is neither %s nor %s", c.Scheme, SchemeAPIKey, SchemeBearer)

@@ -1,15 +1,15 @@
-// Package transport has what a client and the bindings that carry its calls share:
+// Package transport has the types that a client shares with the bindings that carry its calls:
 // credentials, the contract of a binding that is not HTTP, and the errors of calls.
 //
-// An agent is called by package client. A binding, such as grpcbind/caller for gRPC, is a
-// [Factory]: it connects to an interface of an agent's card and returns a [Conn]. A failed
-// call is an [*Error] if the agent reported the error, a [*Cut] if a stream broke before its
-// task ended, and an [*IdentityError] if the credentials of the caller could not be had.
+// Package client calls agents. A binding, such as grpcbind/caller for gRPC, is a [Factory]: it
+// connects to an interface of an agent's card and returns a [Conn]. A failed call is an
+// [*Error] if the agent reported the error, a [*Cut] if a stream broke before its task ended,
+// and an [*IdentityError] if the headers of its [Identity] were unavailable.
 //
 // # Guarantees
 //
-// [Credentials] are never printed: their String, GoString, LogValue and MarshalJSON hide
-// them. An [Error] has the same fields whatever the binding, and wraps the SDK's sentinel.
+// [Credentials] are never printed: their String, GoString, LogValue and MarshalJSON hide them.
+// An [Error] has the same fields whatever the binding, and wraps the SDK's sentinel.
 //
 // # What it does not promise
 //
@@ -22,6 +22,6 @@
 //
 // # Testing
 //
-// The tests of the clients and bindings that use the package cover it, and hold that no
-// value of credentials is printed.
+// The tests of the clients and bindings that use the package cover it, and verify that no value
+// of credentials is printed.
 package transport

@@ -8,8 +8,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// ErrCut: a stream ended before its task did. The error is a *Cut, which has the position to
-// continue from.
+// ErrCut means that a stream ended before its task did. The error is a *Cut, which has the
+// position to continue from.
 var ErrCut = errors.New("stream ended before the task did")
 
 // Error is an error that the agent reported (specification §5.4), in the same shape
@@ -20,17 +20,18 @@ type Error struct {
 	Err error
 	// Code is the JSON-RPC code of the error, over any binding; zero if it has none.
 	Code int
-	// Reason is the machine-readable reason, such as "TASK_NOT_FOUND"; empty if the
-	// agent gave none and none follows from the code.
+	// Reason is the machine-readable reason, such as "TASK_NOT_FOUND"; empty if the agent sent
+	// none and none follows from the code.
 	Reason string
 	// Message is the agent's explanation.
 	Message string
-	// Meta is what the agent added to the reason.
+	// Meta is the metadata that the agent added to the reason.
 	Meta map[string]string
 	// Status is the HTTP status of the answer; zero if it was not HTTP, or an event of
 	// a stream.
 	Status int
-	// RetryAfter is how long the agent asks its callers to wait; zero if it does not.
+	// RetryAfter is how long callers should wait according to the agent; zero if it sent no
+	// time.
 	RetryAfter time.Duration
 }
 
@@ -69,8 +70,8 @@ var sentinels = []struct {
 	{-31403, a2a.ErrUnauthorized},
 }
 
-// Settle fills in the fields of e that follow from the others, and returns e, for bindings
-// that read errors in their own way. The reason counts before the code and the code before
+// Settle fills in the fields of e that follow from the others, and returns e, for bindings that
+// decode errors in their own way. The reason takes precedence over the code and the code over
 // the status, since only reasons are the same in every binding.
 func (e *Error) Settle() *Error {
 	for _, s := range sentinels {
@@ -92,29 +93,27 @@ func (e *Error) Settle() *Error {
 	return e
 }
 
-// Position is a place in the stream of a task.
+// Position is a position in the stream of a task.
 type Position struct {
 	// Task is the task.
 	Task a2a.TaskID
-	// EventID is the id that the agent gave to the last event before the position.
-	// Empty means that there is none: no event was seen, the binding is not HTTP, or
-	// the agent gives no ids.
+	// EventID is the id of the last event before the position. Empty means that there is none:
+	// no event was received, the binding is not HTTP, or the agent sends no ids.
 	EventID string
-	// Tenant is the tenant that the task was made in, if it is not that of the
-	// interface.
+	// Tenant is the tenant of the task, if it is not that of the interface.
 	Tenant string
 }
 
-// Cut is the error of a stream that ended before its task did. It is ErrCut.
+// Cut is the error of a stream that ended before its task did. It wraps ErrCut.
 type Cut struct {
 	// Position is where the stream broke, for Follow. Its Task is empty if no event
 	// named one.
 	Position
-	// Err is what broke the connection, or nil if the agent closed it in good order.
+	// Err is the error of the connection, or nil if the agent closed it properly.
 	Err error
 }
 
-// Error says that the stream was cut, and why.
+// Error returns ErrCut's text and the error of the connection.
 func (c *Cut) Error() string {
 	if c.Err == nil {
 		return ErrCut.Error()
@@ -122,7 +121,7 @@ func (c *Cut) Error() string {
 	return ErrCut.Error() + ": " + c.Err.Error()
 }
 
-// Unwrap returns ErrCut and what broke the connection.
+// Unwrap returns ErrCut and the error of the connection.
 func (c *Cut) Unwrap() []error {
 	if c.Err == nil {
 		return []error{ErrCut}
@@ -130,8 +129,8 @@ func (c *Cut) Unwrap() []error {
 	return []error{ErrCut, c.Err}
 }
 
-// IdentityError is the error of a call that was not sent, because the headers of its
-// [Identity] could not be had. A later call may succeed if it is ErrUnreachable, too.
+// IdentityError is the error of a call that was not sent, because the headers of its [Identity]
+// were unavailable. If it also wraps ErrUnreachable, a later call may succeed.
 type IdentityError struct{ Err error }
 
 // Error returns the reason.
