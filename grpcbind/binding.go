@@ -20,11 +20,11 @@ type Binding struct {
 	cfg     Config
 	service service
 	legacy  legacy
-	// feeds are the goroutines that write to streams.
+	// feeds waits for the goroutines that write to streams.
 	feeds sync.WaitGroup
 }
 
-// New returns a Binding. It panics if there is no engine.
+// New returns a Binding. It panics if Config.Engine is nil.
 func New(cfg Config) *Binding {
 	if cfg.Engine == nil {
 		panic("grpcbind: Config.Engine is required")
@@ -38,27 +38,27 @@ func New(cfg Config) *Binding {
 	return b
 }
 
-// Register adds the services of both versions to r, whose owner answers for the limits of its
-// messages and connections.
+// Register adds the services of both versions to r, whose owner is responsible for the limits
+// of messages and connections.
 func (b *Binding) Register(r grpc.ServiceRegistrar) {
 	pb.RegisterA2AServiceServer(observer{r}, &b.service)
 	pb0.RegisterA2AServiceServer(observer{r}, &b.legacy)
 }
 
-// The least time between the pings of a client, and how long it may take to answer
-// ours.
+// The shortest allowed time between the pings of a client, and how long a client may take to
+// answer the server's pings.
 const (
 	leastPing   = 10 * time.Second
 	pingTimeout = 20 * time.Second
 )
 
-// maxMetadata is how many bytes the metadata of a call may have, as HTTP/2 counts them. Who
-// calls is not known yet when they are read.
+// maxMetadata is the maximum size of the metadata of a call in bytes, as HTTP/2 counts them. It
+// is read before the caller is authenticated.
 const maxMetadata = 64 << 10
 
-// Server returns a server that has the services, the limits of the Config and its
-// Options. Without credentials among these it speaks in the clear, which is meant
-// for this machine and for networks that protect it otherwise.
+// Server returns a server that has the services, the limits of the Config and its Options.
+// Without credentials among these it is unencrypted, which is meant for this machine and for
+// networks with other protection.
 func (b *Binding) Server() *grpc.Server {
 	opts := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(b.cfg.Limits.Message),
@@ -72,9 +72,8 @@ func (b *Binding) Server() *grpc.Server {
 	return s
 }
 
-// Serve serves on l until ctx ends. Then it takes no further calls, gives those
-// that are open Limits.StopTime to end, and closes l. It returns an error if l
-// fails before that.
+// Serve serves on l until ctx ends. Then it accepts no further calls, gives open calls
+// Limits.StopTime to end, and closes l. It returns an error if l fails before that.
 func (b *Binding) Serve(ctx context.Context, l net.Listener) error {
 	s := b.Server()
 	failed := make(chan struct{})
@@ -97,7 +96,7 @@ func (b *Binding) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// stop lets open calls end, for a while.
+// stop lets open calls end, for Limits.StopTime at most.
 func (b *Binding) stop(s *grpc.Server) {
 	late := time.AfterFunc(b.cfg.Limits.StopTime, func() {
 		b.cfg.Logger.Warn("gRPC calls were cut off")

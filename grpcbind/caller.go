@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/usertoken"
 )
 
-// The metadata keys that have a meaning of their own.
+// The metadata keys with a defined meaning.
 const (
 	keyVersion     = "a2a-version"
 	keyExtensions  = "a2a-extensions"
@@ -25,8 +25,8 @@ const (
 	keyChallenge   = "www-authenticate"
 )
 
-// enter finds out who calls and what came beside the payload, counts the call, and
-// checks the protocol version.
+// enter identifies the caller, reads the service parameters, counts the call against the
+// limits, and checks the protocol version.
 func (s *side) enter(ctx context.Context) (*op.Caller, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	who, slot := ctx, new(usertoken.Slot)
@@ -52,7 +52,7 @@ func (s *side) enter(ctx context.Context) (*op.Caller, error) {
 	return &op.Caller{Principal: p, Params: joined(ctx, serviceParams(md)), Extensions: extensions(md), Bearer: slot.Token(), From: from.RemoteAddr}, nil
 }
 
-// request is what a call says about its caller.
+// request returns the credentials of a call.
 func request(ctx context.Context, md metadata.MD) *auth.Request {
 	r := &auth.Request{Header: md.Get, RemoteAddr: remoteAddr(ctx)}
 	if p, ok := peer.FromContext(ctx); ok {
@@ -74,11 +74,11 @@ func remoteAddr(ctx context.Context) string {
 // checkVersion checks the version that a call names.
 func (s *side) checkVersion(md metadata.MD) error { return s.version(split(md[keyVersion])) }
 
-// servesV1 applies the rule of a surface whose address names the version: none means
-// 1.0 (specification §3.6).
+// servesV1 applies the rule for a surface whose address names the version: no version means 1.0
+// (specification §3.6).
 func servesV1(versions []string) error { return dialect.Version(versions, dialect.REST) }
 
-// lastEventID returns the event after which the caller resumes a stream, or nothing.
+// lastEventID returns the event after which the caller resumes a stream, or the empty string.
 func lastEventID(ctx context.Context) string {
 	if ids := metadata.ValueFromIncomingContext(ctx, keyLastEventID); len(ids) > 0 {
 		return ids[0]

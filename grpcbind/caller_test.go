@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/auth"
 )
 
-// TestStrangers holds that without an authenticator only this machine is served,
-// unless anonymous callers are allowed.
+// TestStrangers checks that without an authenticator only this machine is served, unless
+// anonymous callers are allowed.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	tcp := func(ip string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(ip), Port: 9} }

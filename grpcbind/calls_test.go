@@ -178,8 +178,8 @@ func TestListTasks(t *testing.T) {
 	}
 }
 
-// TestNothingIsDropped holds what the SDK's handler loses: tenant and metadata on
-// each call.
+// TestNothingIsDropped checks data that the SDK's handler loses: tenant and metadata on each
+// call.
 func TestNothingIsDropped(t *testing.T) {
 	t.Parallel()
 	x := newHolder()
@@ -229,7 +229,7 @@ func TestNothingIsDropped(t *testing.T) {
 		},
 		"CancelTask": func(tenant string) error {
 			if tenant == "held" {
-				return nil // is tried below
+				return nil // tested below
 			}
 			_, err := h.client.CancelTask(t.Context(), &pb.CancelTaskRequest{Tenant: tenant, Id: id})
 			return err
@@ -286,7 +286,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// nested returns a list in a list, and so on.
+// nested returns lists nested to a depth.
 func nested(depth int) *structpb.Value {
 	v := structpb.NewNullValue()
 	for range depth {
@@ -295,7 +295,7 @@ func nested(depth int) *structpb.Value {
 	return v
 }
 
-// TestErrors walks what a caller can do wrong, on the call that it belongs to.
+// TestErrors checks the errors that a caller can cause, on the call that they belong to.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	refusing := &executor{run: func(_ context.Context, _ *a2asrv.ExecutorContext, yield yielder) {
@@ -413,7 +413,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// byToken authenticates by a token that is the caller's name.
+// byToken authenticates by a token that equals the caller's name.
 var byToken = auth.Func(func(_ context.Context, r *auth.Request) (*auth.Principal, error) {
 	name, ok := strings.CutPrefix(strings.Join(r.Header("Authorization"), ""), "Bearer ")
 	switch {
@@ -459,7 +459,7 @@ func TestUnauthenticated(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{Auth: byToken}, words, nil)
 	var trailer metadata.MD
-	// An unsupported version must not hide that nobody is there.
+	// An unsupported version must not hide that the caller is unauthenticated.
 	_, err := h.client.SendMessage(with(t.Context(), "a2a-version", "9.9"), say("x"), grpc.Trailer(&trailer))
 	want := failure{Code: codes.Unauthenticated, Reason: "UNAUTHENTICATED"}
 	if diff := cmp.Diff(want, failureOf(t, err)); diff != "" {
@@ -477,8 +477,8 @@ func TestUnauthenticated(t *testing.T) {
 	}
 }
 
-// TestInternalErrors holds that the caller of a broken hub gets a reference and
-// nothing else, and the operator gets the rest.
+// TestInternalErrors checks that the caller of a broken hub gets only a reference, and the log
+// has the details.
 func TestInternalErrors(t *testing.T) {
 	t.Parallel()
 	logger, logged := records()

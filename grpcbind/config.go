@@ -12,45 +12,44 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 )
 
-// Config says how a Binding works. Only Engine is required.
+// Config configures a Binding. Only Engine is required.
 type Config struct {
-	// Engine does what callers ask for.
+	// Engine performs the operations of callers.
 	Engine *engine.Engine
-	// Auth finds out who calls. If nil, every caller on this machine is the anonymous
-	// local one, and callers from other machines are refused, unless AllowAnonymous
-	// says otherwise.
+	// Auth identifies callers. If nil, every caller on this machine is the anonymous local one,
+	// and callers from other machines are refused, unless AllowAnonymous is set.
 	Auth auth.Authenticator
-	// AllowAnonymous accepts callers from everywhere when Auth is nil.
+	// AllowAnonymous accepts callers from every machine when Auth is nil.
 	AllowAnonymous bool
-	// PublicURL is the address of the HTTP bindings, such as "https://hub.example",
-	// which extended cards name. If empty, they name gRPC alone.
+	// PublicURL is the address of the HTTP bindings, such as "https://hub.example", which
+	// extended cards name. If empty, they name gRPC only.
 	PublicURL string
-	// NoStreaming switches the streaming operations off.
+	// NoStreaming disables the streaming operations.
 	NoStreaming bool
-	// Logger receives a record for each error that the caller is not told. If nil,
-	// nothing is logged.
+	// Logger receives a record for each error that is hidden from the caller. If nil, nothing
+	// is logged.
 	Logger *slog.Logger
-	// Limits are described there.
+	// Limits bound the cost of calls; zero fields have defaults.
 	Limits Limits
-	// Options are added to the options of the server that Server makes, such as
-	// transport credentials.
+	// Options are added to the options of the server that Server creates, such as transport
+	// credentials.
 	Options []grpc.ServerOption
 }
 
-// Limits bound what callers may take. Zero fields have the default named.
+// Limits bound the cost of calls. A zero field means the default named in its comment.
 type Limits struct {
-	// Message is the largest request in bytes: 10 MiB.
+	// Message is the largest request in bytes. The default is 10 MiB.
 	Message int
-	// SendTime is how long the reader of a stream may take to accept a message: 30 s.
+	// SendTime is how long the reader of a stream may take to accept a message. The default is
+	// 30 s.
 	SendTime time.Duration
-	// CallsPerConnection is how many calls one connection may have open, streams
-	// among them: 1,000. Further calls wait. Negative means any number.
+	// CallsPerConnection is how many calls one connection may have open, including streams. The
+	// default is 1,000. Further calls wait. Negative means no limit.
 	CallsPerConnection int
-	// KeepAlive is the silence after which a connection is asked whether it is still
-	// there: 60 s.
+	// KeepAlive is the silence after which the server pings a connection. The default is 60 s.
 	KeepAlive time.Duration
-	// StopTime is how long calls may go on after Serve was told to stop: 15 s. It
-	// should be longer than the engine takes to drain.
+	// StopTime is how long calls may continue after the context of Serve has ended. The default
+	// is 15 s. It should be longer than the engine takes to drain.
 	StopTime time.Duration
 }
 
@@ -63,7 +62,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// callsPerConnection is the limit as HTTP/2 counts it.
+// callsPerConnection returns the limit in HTTP/2's type.
 func (l *Limits) callsPerConnection() uint32 {
 	if l.CallsPerConnection < 0 {
 		return math.MaxUint32

@@ -45,15 +45,15 @@ func (s *service) extendedCard(ctx context.Context, r *pb.GetExtendedAgentCardRe
 	return out, nil
 }
 
-// shownCard is an extended card before it has the form of a version.
+// shownCard is an extended card before it is converted to a version.
 type shownCard struct {
 	agent   task.Agent
 	card    *a2a.AgentCard
 	options *card.Options
 }
 
-// visit finds out which extended card the caller gets. What is asked for is read once
-// the caller may ask at all.
+// visit determines the extended card for the caller. read decodes the request once the caller
+// is known to be allowed to send it.
 func (s *side) visit(ctx context.Context, read func(*op.Caller) (*op.ExtendedCard, error)) (*shownCard, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	e, who := s.cfg.Engine, request(ctx, md)
@@ -92,8 +92,8 @@ func (s *side) extendedOf(a *engine.Agent, r *op.ExtendedCard, md metadata.MD) *
 	return &shownCard{agent: a.Name, card: c, options: o}
 }
 
-// place says where an agent is reached: over HTTP, if it is known where that is, and the
-// way that the caller has taken.
+// place returns the addresses of an agent: over HTTP, if PublicURL is set, and the gRPC address
+// that the caller has used.
 func (s *side) place(tenant string, md metadata.MD) card.Place {
 	// The caller has reached the agent, whether or not its version has a name for it.
 	p := card.Place{Base: s.cfg.PublicURL, Agent: tenant, Default: true}
@@ -103,7 +103,7 @@ func (s *side) place(tenant string, md metadata.MD) card.Place {
 	return p
 }
 
-// reachable returns those interfaces of a place whose address is known.
+// reachable returns the interfaces of a place with a known address.
 func reachable(p *card.Place, all []*a2a.AgentInterface) []*a2a.AgentInterface {
 	var list []*a2a.AgentInterface
 	for _, i := range all {

@@ -22,8 +22,8 @@ const (
 	annsKey   = "the-key-of-ann-is-long"
 )
 
-// extendedHub is a hub whose agent insider shows more to some. Callers without a key
-// are anonymous.
+// extendedHub is a hub whose agent insider has an extended card. Callers without a key are
+// anonymous.
 func extendedHub(t *testing.T, x engine.ExtendedCards, cfg grpcbind.Config) *hub {
 	t.Helper()
 	k, err := auth.ConfiguredKey(annsKey, auth.Principal{ID: "ann"})
@@ -84,7 +84,8 @@ func TestExtendedCard(t *testing.T) {
 	}
 }
 
-// The extended card says what the hub asks for and where the agent is.
+// TestExtendedCardIsComplete checks that the extended card contains the hub's security and the
+// agent's addresses.
 func TestExtendedCardIsComplete(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"", "https://hub.example"} {
@@ -110,7 +111,7 @@ func TestExtendedCardIsComplete(t *testing.T) {
 	}
 }
 
-// The token opens nothing else.
+// TestTokenOfExtendedCardsIsNoKey checks that the token authorizes nothing else.
 func TestTokenOfExtendedCardsIsNoKey(t *testing.T) {
 	t.Parallel()
 	h := extendedHub(t, engine.ExtendedCards{Token: cardToken}, grpcbind.Config{})

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// maxExtensions is how many extensions of a call count. Further ones are ignored like
+// maxExtensions is how many extensions of a call are used. Further ones are ignored like
 // unknown ones.
 const maxExtensions = 100
 
@@ -32,17 +32,17 @@ func extensions(md metadata.MD) []string {
 	return uris
 }
 
-// answering is the answer of an agent, which may have said which extensions are active.
+// answering is the agent of an answer, with its confirmation of extensions, if it sent one.
 type answering struct {
 	agent task.Agent
 	said  *engine.Confirmation
 }
 
-// answeringOf returns who gives an answer.
+// answeringOf returns the agent of an answer.
 func answeringOf(a *engine.Answer) answering { return answering{a.Head.Agent, a.Confirmed} }
 
-// activated names the extensions that are active in an answer in its header, under the keys
-// that the caller has used.
+// activated names the active extensions of an answer in its header, under the keys that the
+// caller has used.
 func (s *side) activated(ctx context.Context, c *op.Caller, by answering) error {
 	active := s.cfg.Engine.ActiveIn(by.agent, c.Extensions, by.said)
 	if len(active) == 0 {

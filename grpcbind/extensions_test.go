@@ -31,7 +31,7 @@ func extensive(t *testing.T) *hub {
 	return h
 }
 
-// extensionCalls make calls of the agent with metadata, and return the header.
+// extensionCalls returns calls of the agent with metadata, which return the header.
 func extensionCalls(t *testing.T, h *hub) map[string]func(kv ...string) (metadata.MD, error) {
 	t.Helper()
 	a, err := h.client.SendMessage(with(t.Context(), "a2a-extensions", geoURI), to("extensive", say("a")))

@@ -13,10 +13,9 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// fill sets the fields of m to the members of b, which is ProtoJSON of its message.
-// Members without a field are left out, and like all of reader it takes names that are
-// given twice. It goes by descriptors, where reader's other methods go by hand, because
-// few calls need it.
+// fill sets the fields of m to the members of b, which is ProtoJSON of its message. Members
+// without a field are ignored, and like all methods of reader it accepts repeated names. It
+// uses descriptors instead of generated fields, because few calls need it.
 func (r *reader) fill(m protoreflect.Message, b []byte) {
 	for name, v := range rawjson.Fields(b) {
 		f := fieldOf(m.Descriptor(), name)
@@ -32,9 +31,9 @@ func (r *reader) fill(m protoreflect.Message, b []byte) {
 	}
 }
 
-// fieldOf returns the field for a member. The generated messages of v0.3 call the
-// content of a message its parts, unlike the published proto, which is the same on the
-// wire; and the requirements of a card have their shape under the name of v1.0.
+// fieldOf returns the field for a member. The generated messages of v0.3 name the content of a
+// message differently from the published proto, with the same encoding; and the requirements of
+// a card have their shape under the name of v1.0.
 func fieldOf(d protoreflect.MessageDescriptor, name string) protoreflect.FieldDescriptor {
 	switch name {
 	case "content":
@@ -61,7 +60,7 @@ func (r *reader) listOf(l protoreflect.List, f protoreflect.FieldDescriptor, v [
 	return l
 }
 
-// valueOf returns the value of one element of a field. Empty is a new one.
+// valueOf returns the value of one element of a field. empty is a new value of its type.
 func (r *reader) valueOf(empty protoreflect.Value, f protoreflect.FieldDescriptor, v []byte) protoreflect.Value {
 	switch f.Kind() {
 	case protoreflect.MessageKind:

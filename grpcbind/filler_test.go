@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// What fill makes of the messages of v0.3 is what protojson makes of them.
+// TestFillIsLikeProtoJSON checks that fill decodes the messages of v0.3 like protojson.
 func TestFillIsLikeProtoJSON(t *testing.T) {
 	t.Parallel()
 	for _, v1 := range frames {
@@ -32,7 +32,7 @@ func TestFillIsLikeProtoJSON(t *testing.T) {
 	}
 }
 
-// withParts calls the content of messages as the generated messages do.
+// withParts renames the content of messages to the name in the generated messages.
 func withParts(b []byte) []byte {
 	var out []byte
 	switch rawjson.KindOf(b) {
@@ -89,8 +89,8 @@ func TestFillErrors(t *testing.T) {
 	}
 }
 
-// FuzzFill fills messages with any JSON. What comes out has a form on the wire, but for
-// text that is no UTF-8.
+// FuzzFill fills messages from arbitrary JSON. The result must be encodable, except for invalid
+// UTF-8.
 func FuzzFill(f *testing.F) {
 	for _, v1 := range frames {
 		f.Add(dialect.V03Proto.Frames()([]byte(v1))[0])

@@ -88,7 +88,7 @@ var mirror = &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, 
 	}
 }}
 
-// ask wants one answer.
+// ask asks for one answer.
 var ask = &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield yielder) {
 	if ec.StoredTask == nil {
 		yield(state(ec, a2a.TaskStateInputRequired, "which?"), nil)
@@ -102,12 +102,12 @@ var brief = &executor{run: func(_ context.Context, _ *a2asrv.ExecutorContext, yi
 	yield(a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("hi")), nil)
 }}
 
-// holder works until it is let go or canceled.
+// holder works until it is released or canceled.
 type holder struct {
 	executor
 	// began gets the context of each execution, canceled that of each cancellation.
 	began, canceled chan *a2asrv.ExecutorContext
-	// calls gets what the hub says about each execution.
+	// calls gets the hub's record of each execution.
 	calls chan *agent.Call
 	letGo chan struct{}
 }
@@ -121,7 +121,7 @@ func newHolder() *holder {
 		if !yield(state(ec, a2a.TaskStateWorking, "busy"), nil) {
 			return
 		}
-		// The test may act on what is durable.
+		// The test may rely on the events being durable.
 		if agent.Flush(ctx) != nil {
 			return
 		}
@@ -137,7 +137,7 @@ func newHolder() *holder {
 	return h
 }
 
-// agents are the agents of a hub; those whose names begin with "a-" come first.
+// agents are the agents of a hub; names with the prefix "a-" come first.
 type agents map[task.Agent]a2asrv.AgentExecutor
 
 // hub is an engine behind a binding, and a connection to it.
@@ -147,7 +147,7 @@ type hub struct {
 	binding *grpcbind.Binding
 	conn    *grpc.ClientConn
 	client  pb.A2AServiceClient
-	// stopEngine and stopBinding end what Run and Serve do, and wait for it.
+	// stopEngine and stopBinding end Run and Serve, and wait for them.
 	stopEngine, stopBinding func() error
 }
 
@@ -181,7 +181,7 @@ func start(t testing.TB, cfg grpcbind.Config, main a2asrv.AgentExecutor, more ag
 	return h
 }
 
-// background calls run until the function that it returns is called.
+// background runs a function until the returned stop is called.
 func background(run func(context.Context) error) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -235,7 +235,7 @@ func to(tenant string, r *pb.SendMessageRequest) *pb.SendMessageRequest {
 	return r
 }
 
-// send returns the task that r makes.
+// send returns the task for the message r.
 func (h *hub) send(r *pb.SendMessageRequest) *pb.Task {
 	h.t.Helper()
 	a, err := h.client.SendMessage(h.t.Context(), r)
@@ -276,7 +276,7 @@ func drain(s grpc.ServerStreamingClient[pb.StreamResponse]) ([]*pb.StreamRespons
 	}
 }
 
-// failure is what a caller can read of an error.
+// failure is the part of an error that a caller can read.
 type failure struct {
 	Code   codes.Code
 	Reason string
@@ -307,7 +307,7 @@ func failureOf(t testing.TB, err error) failure {
 	return f
 }
 
-// records is a logger whose messages a test can wait for.
+// records returns a logger and a channel of its records.
 func records() (*slog.Logger, <-chan slog.Record) {
 	c := make(chan slog.Record, 100)
 	return slog.New(recorder{slog.DiscardHandler, c}), c

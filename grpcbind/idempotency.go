@@ -10,11 +10,11 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 )
 
-// keyIdempotency names a message that must not be taken twice.
+// keyIdempotency is the metadata key of the idempotency key of a message.
 const keyIdempotency = "idempotency-key"
 
-// keyed gives a message the key that its call has, if keys count here. A caller who
-// relies on a key must not be mistaken about it, so one that is no key is refused.
+// keyed sets the idempotency key of a message, if keys are enabled. An invalid key is refused,
+// because its caller relies on it.
 func (s *side) keyed(ctx context.Context, in *op.Send) error {
 	if !s.cfg.Engine.TakesKeys() {
 		return nil

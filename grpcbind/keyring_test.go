@@ -15,7 +15,8 @@ import (
 	"github.com/parley-a2a/parley/grpcbind"
 )
 
-// A key opens gRPC in either metadata key, and nothing else does.
+// TestKeys checks that a key authorizes gRPC calls in either metadata key, and nothing else
+// does.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	k, text := auth.NewKey(auth.Principal{ID: "ann"}, time.Now())

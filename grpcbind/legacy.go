@@ -19,9 +19,9 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// legacy implements a2a.v1.A2AService, which is the service of v0.3 in spite of its
-// name. Its messages are those of HTTP+JSON of v0.3, and become v1.0 as text, as there.
-// ListTasks, which some generated code has, is no operation of v0.3.
+// legacy implements a2a.v1.A2AService, which is the service of v0.3 in spite of its name. Its
+// messages are those of HTTP+JSON of v0.3, and are rewritten into v1.0 as JSON, like those.
+// ListTasks, which some generated code has, does not exist in v0.3.
 type legacy struct {
 	pb0.UnimplementedA2AServiceServer
 	side
@@ -29,11 +29,12 @@ type legacy struct {
 
 var _ pb0.A2AServiceServer = (*legacy)(nil)
 
-// keyTenant names the agent: the messages of v0.3 have no member for that.
+// keyTenant is the metadata key of the agent's name, for which the messages of v0.3 have no
+// field.
 const keyTenant = "a2a-tenant"
 
-// reading returns a reader of the messages of o that turns them into the params of
-// v1.0 for read.
+// reading returns a decoder of the messages of o, which rewrites them into the params of v1.0
+// for read.
 func reading[T any](
 	ctx context.Context, l *legacy, o dialect.Operation, read func([]byte) (*T, error),
 ) func([]byte) (*T, error) {
@@ -50,7 +51,7 @@ func reading[T any](
 	}
 }
 
-// withTenant returns a message with the agent that the metadata names.
+// withTenant returns a message with the agent of the metadata.
 func withTenant(ctx context.Context, message []byte) ([]byte, error) {
 	names := metadata.ValueFromIncomingContext(ctx, keyTenant)
 	switch len(names) {
@@ -67,7 +68,7 @@ func withTenant(ctx context.Context, message []byte) ([]byte, error) {
 	return append(out, message[1:]...), nil
 }
 
-// toV03 puts the result of o in v1.0 into its message.
+// toV03 converts the v1.0 result of o to its message.
 func toV03[M proto.Message](m M, o dialect.Operation, v1 []byte) (M, error) {
 	out, err := filled(m, dialect.V03Proto.AppendResult(nil, o, v1))
 	if err != nil {
@@ -80,7 +81,7 @@ func shown(a *engine.Answer) *dialect.Answer {
 	return &dialect.Answer{Head: &a.Head, Fold: a.Fold, Message: a.Message, History: a.History}
 }
 
-// decodeSend reads a message, and notes its dialect for its task and its webhook.
+// decodeSend decodes a message, and records its dialect for its task and its webhook.
 func (l *legacy) decodeSend(ctx context.Context, c *op.Caller, r *pb0.SendMessageRequest) (*op.Send, error) {
 	in, err := decode(&l.side, c, r, reading(ctx, l, dialect.SendMessage, l.decoder.Send))
 	if err != nil {
@@ -206,7 +207,7 @@ func (w *legacyWriter) frame(b []byte) error {
 	return nil
 }
 
-// last ends a stream with a question: its reader is told there that nothing follows.
+// last ends a stream at a question, whose event states in v0.3 that nothing follows.
 func (w *legacyWriter) last(e *engine.Event) bool {
 	return e.Kind == task.Status && e.State == task.InputRequired
 }

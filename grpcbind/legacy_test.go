@@ -34,7 +34,7 @@ import (
 // legacy returns a client of v0.3 of the hub.
 func (h *hub) legacy() pb0.A2AServiceClient { return pb0.NewA2AServiceClient(h.conn) }
 
-// say0 returns a request of v0.3 with one text part, which waits.
+// say0 returns a request of v0.3 with one text part, which blocks.
 func say0(text string) *pb0.SendMessageRequest {
 	return &pb0.SendMessageRequest{
 		Request: &pb0.Message{
@@ -45,7 +45,7 @@ func say0(text string) *pb0.SendMessageRequest {
 	}
 }
 
-// send0 returns the task that r makes.
+// send0 returns the task for the message r.
 func (h *hub) send0(r *pb0.SendMessageRequest) *pb0.Task {
 	h.t.Helper()
 	a, err := h.legacy().SendMessage(h.t.Context(), r)
@@ -91,7 +91,8 @@ func TestLegacySendMessage(t *testing.T) {
 	}
 }
 
-// A call that does not ask to wait gets the task as it is, and is canceled.
+// TestLegacyCancel checks that a call that does not block gets the task in its current state,
+// and that the task can be canceled.
 func TestLegacyCancel(t *testing.T) {
 	t.Parallel()
 	x := newHolder()
@@ -137,7 +138,8 @@ func TestLegacyParts(t *testing.T) {
 	}
 }
 
-// Data that is no object is wrapped for readers of v0.3, who have only objects.
+// TestLegacyData checks that data other than objects is wrapped for readers of v0.3, which
+// support only objects.
 func TestLegacyData(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{}, mirror, nil)
@@ -154,7 +156,7 @@ func TestLegacyData(t *testing.T) {
 	}
 }
 
-// shape0 writes a frame of v0.3 in one word.
+// shape0 describes a frame of v0.3 in one word.
 func shape0(m *pb0.StreamResponse) string {
 	short := func(s pb0.TaskState) string { return strings.TrimPrefix(s.String(), "TASK_STATE_") }
 	switch p := m.GetPayload().(type) {
@@ -213,7 +215,8 @@ func TestLegacyStreams(t *testing.T) {
 	}
 }
 
-// A subscription of v0.3 ends with the question, and resumes by the id of an event.
+// TestLegacySubscription checks that a subscription of v0.3 ends at the question, and resumes
+// by the id of an event.
 func TestLegacySubscription(t *testing.T) {
 	t.Parallel()
 	gate := make(chan struct{})
@@ -254,7 +257,8 @@ func TestLegacySubscription(t *testing.T) {
 	}
 }
 
-// Bad input names the field as the message has it, and stores nothing.
+// TestLegacyBadInput checks that errors of bad input use the field names of the message, and
+// that nothing is stored.
 func TestLegacyBadInput(t *testing.T) {
 	t.Parallel()
 	h := start(t, pushing(grpcbind.Config{}), words, nil)
@@ -326,9 +330,9 @@ func TestLegacyBadInput(t *testing.T) {
 	}
 }
 
-// The statuses are those that clients of v0.3 read: NOT_FOUND is a task that is not
-// there, FAILED_PRECONDITION one that cannot be canceled, UNIMPLEMENTED all else that
-// is not supported.
+// TestLegacyStatuses checks the statuses that clients of v0.3 expect: NOT_FOUND is a missing
+// task, FAILED_PRECONDITION one that cannot be canceled, UNIMPLEMENTED any other unsupported
+// operation.
 func TestLegacyStatuses(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{}, words, agents{"extended": words})
@@ -384,7 +388,7 @@ func TestLegacyPushConfigs(t *testing.T) {
 			Name: nameOf(id) + "/pushNotificationConfigs/" + config.GetId(), PushNotificationConfig: config,
 		}
 	}
-	// Secrets are taken and never shown.
+	// Secrets are accepted and never returned.
 	inline := named(&pb0.PushNotificationConfig{Id: "inline", Url: hookURL, Authentication: &pb0.AuthenticationInfo{Schemes: []string{"Basic"}}})
 	want := named(&pb0.PushNotificationConfig{Id: "z/1", Url: hookURL})
 	made, err := c.CreateTaskPushNotificationConfig(ctx, &pb0.CreateTaskPushNotificationConfigRequest{
@@ -422,7 +426,7 @@ func TestLegacyPushConfigs(t *testing.T) {
 	}
 }
 
-// noting notes the dialect of each webhook, by its URL.
+// noting records the dialect of each webhook, by its URL.
 type noting struct {
 	enginetest.Pusher
 	mu       sync.Mutex
@@ -436,8 +440,8 @@ func (p *noting) Prepare(c *task.HookRequest) (*task.Hook, error) {
 	return p.Pusher.Prepare(c)
 }
 
-// Tasks and webhooks remember that they were made in v0.3, so that their readers are
-// told in v0.3.
+// TestLegacyIsRemembered checks that tasks and webhooks remember that they were created in
+// v0.3, so that notifications use v0.3.
 func TestLegacyIsRemembered(t *testing.T) {
 	t.Parallel()
 	p := &noting{dialects: map[string]dialect.Shape{}}
@@ -464,7 +468,8 @@ func TestLegacyIsRemembered(t *testing.T) {
 	}
 }
 
-// Identity, limits, keys and extensions are those of the service of v1.0.
+// TestLegacyCallersAreKnown checks that identity, limits, keys and extensions are those of the
+// service of v1.0.
 func TestLegacyCallersAreKnown(t *testing.T) {
 	t.Parallel()
 	e := engine.New(engine.Config{Store: new(memstore.Store), Idempotency: engine.Idempotency{Header: true}})
@@ -593,7 +598,7 @@ func TestLegacySDKClient(t *testing.T) {
 	}
 }
 
-// everyLegacyCall is a call of each method of v0.3.
+// everyLegacyCall returns a call of each method of v0.3.
 func everyLegacyCall(h *hub) map[string]func(context.Context) error {
 	c := h.legacy()
 	return map[string]func(context.Context) error{

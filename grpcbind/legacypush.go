@@ -76,7 +76,7 @@ func (l *legacy) DeleteTaskPushNotificationConfig(
 	})
 }
 
-// legacyPush returns what a caller is shown of a config, or the error of the engine.
+// legacyPush returns a config in the form for callers, or the error of the engine.
 func legacyPush(c *engine.PushConfig, err error) (*pb0.TaskPushNotificationConfig, error) {
 	if err != nil {
 		return nil, err

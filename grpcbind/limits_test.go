@@ -21,7 +21,7 @@ import (
 	"github.com/parley-a2a/parley/store/memstore"
 )
 
-// byName takes every caller for who it says it is.
+// byName authenticates every caller by the name that it sends.
 func byName() auth.Authenticator {
 	return auth.Func(func(_ context.Context, r *auth.Request) (*auth.Principal, error) {
 		if names := r.Header("x-name"); len(names) == 1 {
@@ -40,7 +40,7 @@ func limitedHub(t *testing.T, cfg engine.Config) *hub {
 	return start(t, grpcbind.Config{Auth: byName(), Engine: engine.New(cfg)}, words, agents{"holder": newHolder()})
 }
 
-// refusedFor returns when the caller may come back.
+// refusedFor returns the retry delay of a refusal.
 func refusedFor(t *testing.T, what string, err error) time.Duration {
 	t.Helper()
 	st, _ := status.FromError(err)
@@ -57,7 +57,7 @@ func refusedFor(t *testing.T, what string, err error) time.Duration {
 	return 0
 }
 
-// everyCall is a call of each method.
+// everyCall returns a call of each method.
 func everyCall(h *hub) map[string]func(context.Context) error {
 	c := h.client
 	return map[string]func(context.Context) error{
@@ -101,8 +101,8 @@ func streamed(s grpc.ServerStreamingClient[pb.StreamResponse], err error) error 
 	return err
 }
 
-// Every method counts against the requests of its caller, and none against those of
-// others. That a caller comes back in time is for the tests of package limit.
+// TestEveryMethodIsLimited checks that every method counts against the limits of its own caller
+// only. The tests of the rate limiter cover the delays.
 func TestEveryMethodIsLimited(t *testing.T) {
 	t.Parallel()
 	h := limitedHub(t, engine.Config{Rates: ratelimit.Config{Requests: 0.001, Burst: 1}})

@@ -16,8 +16,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// observer registers services whose calls are recorded, whatever server they are
-// registered with.
+// observer registers services whose calls are recorded, on any server.
 type observer struct{ grpc.ServiceRegistrar }
 
 // RegisterService implements grpc.ServiceRegistrar.
@@ -33,7 +32,7 @@ func (o observer) RegisterService(desc *grpc.ServiceDesc, service any) {
 	o.ServiceRegistrar.RegisterService(&d, service)
 }
 
-// callContext is the context of a call, which gRPC hands over in the second place.
+// callContext is the context of a call, which gRPC passes as the second parameter.
 type callContext = context.Context
 
 func observeCall(next grpc.MethodHandler) grpc.MethodHandler {
@@ -56,7 +55,7 @@ func observeStream(next grpc.StreamHandler) grpc.StreamHandler {
 	}
 }
 
-// observedStream is a stream with another context. It counts what is sent.
+// observedStream is a stream with another context. It counts the messages that are sent.
 type observedStream struct {
 	grpc.ServerStream
 
@@ -76,7 +75,7 @@ func (s *observedStream) SendMsg(m any) error {
 	return err
 }
 
-// observed is what is told of a call when it has ended. A nil one is told nothing.
+// observed is the recording of a call. A nil observed records nothing.
 type observed struct {
 	began  time.Time
 	span   trace.Span
@@ -86,8 +85,8 @@ type observed struct {
 
 type observedKey struct{}
 
-// observe takes in whose work a call belongs to, and begins to record it. What it
-// returns is nil if nobody wants to know.
+// observe reads the trace ids of a call, and starts recording it. The observed is nil if
+// nothing is recorded.
 func observe(ctx context.Context) (context.Context, *observed) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	params := serviceParams(md)
@@ -112,11 +111,11 @@ func observedFrom(ctx context.Context) *observed {
 	return x
 }
 
-// echo gives the caller its ids back.
+// echo sends the caller's ids back.
 func echo(ctx context.Context, ids trace.IDs) {
 	md := metadata.MD(trace.StoreIDs(nil, ids))
 	if md.Len() > 0 {
-		_ = grpc.SetHeader(ctx, md) // without a stream nobody waits for it
+		_ = grpc.SetHeader(ctx, md) // fails only outside of a call
 	}
 }
 
@@ -129,7 +128,7 @@ func joined(ctx context.Context, params map[string][]string) map[string][]string
 	return params
 }
 
-// adopt takes in the ids that a message names.
+// adopt applies the ids that a message names.
 func adopt(ctx context.Context, c *op.Caller, r *op.Send) {
 	if r.IDs == (trace.IDs{}) {
 		return
@@ -142,7 +141,7 @@ func adopt(ctx context.Context, c *op.Caller, r *op.Send) {
 	}
 }
 
-// performs notes which operation is called.
+// performs records the operation of a call.
 func performs(ctx context.Context, s *side, o dialect.Operation) {
 	x := observedFrom(ctx)
 	if x == nil {
@@ -155,7 +154,7 @@ func performs(ctx context.Context, s *side, o dialect.Operation) {
 	x.span.Rename(o.String())
 }
 
-// about notes which task the answer to a call is about.
+// about records the task of the answer to a call.
 func about(ctx context.Context, h *task.Head) {
 	if x := observedFrom(ctx); x != nil {
 		x.labels.Agent = string(h.Agent)
@@ -164,21 +163,21 @@ func about(ctx context.Context, h *task.Head) {
 	}
 }
 
-// blame notes why a call fails.
+// blame records why a call fails.
 func blame(ctx context.Context, reason string) {
 	if x := observedFrom(ctx); x != nil {
 		x.labels.Reason = reason
 	}
 }
 
-// failed notes an error that nobody has explained, such as a panic.
+// failed records an error without a recorded reason, such as a panic.
 func (x *observed) failed(err error) {
 	if x != nil && err != nil && x.labels.Reason == "" {
 		x.labels.Reason = status.Code(err).String()
 	}
 }
 
-// conclude ends what observe has begun.
+// conclude ends the recording that observe has started.
 func (x *observed) conclude(ctx context.Context) {
 	if x == nil {
 		return

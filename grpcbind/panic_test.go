@@ -37,7 +37,7 @@ func (nobody) Cancel(context.Context, *a2asrv.ExecutorContext) iter.Seq2[a2a.Eve
 	return func(func(a2a.Event, error) bool) {}
 }
 
-// TestPanicInAStream holds that the goroutine of a stream cannot take the hub down.
+// TestPanicInAStream checks that a panic in the goroutine of a stream does not crash the hub.
 func TestPanicInAStream(t *testing.T) {
 	t.Parallel()
 	e := engine.New(engine.Config{Store: new(memstore.Store)})

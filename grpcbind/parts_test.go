@@ -18,8 +18,8 @@ import (
 	"github.com/parley-a2a/parley/store/memstore"
 )
 
-// Callers over gRPC, of both versions, get addresses in the place of large parts, and the
-// official client reads them.
+// TestLargeParts checks that callers over gRPC, of both versions, get addresses in place of
+// large parts, and that the official client reads them.
 func TestLargeParts(t *testing.T) {
 	t.Parallel()
 	store, err := blobstore.Open(t.TempDir(), blobstore.Options{Keep: time.Hour})
@@ -69,7 +69,7 @@ func TestLargeParts(t *testing.T) {
 	h.wantContent("v0.3", f.GetFileWithUri(), content)
 }
 
-// wantContent checks what the hub has for the address of a part.
+// wantContent checks the content that the hub stores for the address of a part.
 func (h *hub) wantContent(where, address string, want []byte) {
 	h.t.Helper()
 	tail, ok := strings.CutPrefix(address, "https://hub.example"+blobstore.Place)

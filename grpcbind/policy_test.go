@@ -12,7 +12,8 @@ import (
 	"github.com/parley-a2a/parley/grpcbind"
 )
 
-// Whatever an authenticator does that is not to name a caller, nobody is let in.
+// TestAuthenticatorsThatFail checks that a call is refused unless the authenticator returns a
+// caller.
 func TestAuthenticatorsThatFail(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]auth.Func{
@@ -32,7 +33,7 @@ func TestAuthenticatorsThatFail(t *testing.T) {
 	}
 }
 
-// The organisation that a request is for comes as metadata.
+// TestOwnersOfACaller checks that metadata selects the organisation of a request.
 func TestOwnersOfACaller(t *testing.T) {
 	t.Parallel()
 	k, err := auth.ConfiguredKey("ann-0123456789abcdef", auth.Principal{ID: "ann", Org: "acme", Orgs: []string{"acme", "beta"}})

@@ -13,8 +13,8 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 )
 
-// callPush is call for an operation on push notification configs. That there are
-// none comes before all else that may be wrong with it (specification §3.3.4).
+// callPush is call for an operation on push notification configs. The error that the hub has no
+// push notifications takes precedence over all others (specification §3.3.4).
 func callPush[T any](ctx context.Context, s *side, o dialect.Operation, do func(*op.Caller) (T, error)) (T, error) {
 	return call(ctx, s, o, func(c *op.Caller) (none T, err error) {
 		if !s.cfg.Engine.Pushes() {
@@ -84,7 +84,7 @@ func (s *service) DeleteTaskPushNotificationConfig(
 	})
 }
 
-// pushOf returns what a caller is shown of a config, or the error of the engine.
+// pushOf returns a config in the form for callers, or the error of the engine.
 func pushOf(c *engine.PushConfig, err error) (*pb.TaskPushNotificationConfig, error) {
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ import (
 
 const hookURL = "https://hooks.example/a"
 
-// pushing is a binding whose hub sends push notifications.
+// pushing returns a config whose hub sends push notifications.
 func pushing(cfg grpcbind.Config) grpcbind.Config {
 	cfg.Engine = engine.New(engine.Config{Store: new(memstore.Store), Push: new(enginetest.Pusher)})
 	return cfg
@@ -74,7 +74,8 @@ func TestPushConfigs(t *testing.T) {
 	}
 }
 
-// pushCalls are the four operations on the task with this id, for an agent.
+// pushCalls makes the four calls about the task with this id, for an agent, and returns their
+// errors.
 func (h *hub) pushCalls(ctx context.Context, tenant, id string) map[string]error {
 	_, create := h.client.CreateTaskPushNotificationConfig(ctx, &pb.TaskPushNotificationConfig{Tenant: tenant, TaskId: id, Id: "a", Url: hookURL})
 	_, get := h.client.GetTaskPushNotificationConfig(ctx, &pb.GetTaskPushNotificationConfigRequest{Tenant: tenant, TaskId: id, Id: "a"})
@@ -83,7 +84,8 @@ func (h *hub) pushCalls(ctx context.Context, tenant, id string) map[string]error
 	return map[string]error{"create": create, "get": get, "list": list, "delete": del}
 }
 
-// What another caller or another agent has looks like what nobody has.
+// TestPushConfigsOfOthers checks that configs of another caller or another agent give the same
+// error as missing ones.
 func TestPushConfigsOfOthers(t *testing.T) {
 	t.Parallel()
 	h := start(t, pushing(grpcbind.Config{Auth: byToken}), words, agents{"ask": ask})
@@ -155,8 +157,7 @@ func TestPushErrors(t *testing.T) {
 	}
 }
 
-// TestSDKClientPush holds that the SDK's client makes, reads, lists and deletes
-// configs.
+// TestSDKClientPush checks that the SDK's client creates, reads, lists and deletes configs.
 func TestSDKClientPush(t *testing.T) {
 	t.Parallel()
 	h := start(t, pushing(grpcbind.Config{}), words, nil)

@@ -13,11 +13,10 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// reader makes protocol buffers of the canonical v1.0 JSON that the log keeps.
-// Members that the protocol does not know are left out. Unlike protojson it accepts
-// what the log may hold: names given twice in free JSON, of which the last counts,
-// and numbers that no double can hold. Its first error stays; there is one only if
-// the log is damaged.
+// reader decodes the canonical v1.0 JSON of the log into protocol buffers. Members that the
+// protocol does not define are ignored. Unlike protojson it accepts everything that the log may
+// contain: repeated names in free JSON, of which the last counts, and numbers outside the range
+// of a double. It keeps its first error, which only a damaged log causes.
 type reader struct {
 	err error
 }
@@ -28,7 +27,7 @@ func (r *reader) fail(what string, err error) {
 	}
 }
 
-// frame reads a StreamResponse.
+// frame decodes a StreamResponse.
 func (r *reader) frame(b []byte) *pb.StreamResponse {
 	out := new(pb.StreamResponse)
 	for name, v := range rawjson.Fields(b) {
@@ -235,7 +234,7 @@ func value(v []byte) *structpb.Value {
 	return structpb.NewNullValue()
 }
 
-// number returns the nearest double. Infinity is none that JSON could say.
+// number returns the nearest finite double, because JSON cannot represent infinity.
 func number(v []byte) float64 {
 	f, _ := strconv.ParseFloat(string(v), 64)
 	return min(max(f, -math.MaxFloat64), math.MaxFloat64)

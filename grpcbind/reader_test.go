@@ -54,7 +54,7 @@ func TestEveryState(t *testing.T) {
 	}
 }
 
-// TestFreeJSON reads what protojson refuses.
+// TestFreeJSON decodes values that protojson refuses.
 func TestFreeJSON(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]any{
@@ -71,7 +71,7 @@ func TestFreeJSON(t *testing.T) {
 	}
 }
 
-// TestDamagedLog holds that damage is an error and not another task.
+// TestDamagedLog checks that damage is an error and not another task.
 func TestDamagedLog(t *testing.T) {
 	t.Parallel()
 	for _, frame := range []string{
@@ -86,7 +86,7 @@ func TestDamagedLog(t *testing.T) {
 	}
 }
 
-// FuzzReader compares the reader with protojson on what the canonicaliser accepts.
+// FuzzReader compares the reader with protojson on the output of the canonicaliser.
 func FuzzReader(f *testing.F) {
 	for _, frame := range frames {
 		f.Add(strings.TrimSuffix(strings.TrimPrefix(frame, `{"message":`), "}"))
@@ -107,7 +107,7 @@ func FuzzReader(f *testing.F) {
 		}
 		want := new(pb.Message)
 		if discard.Unmarshal(body, want) != nil {
-			return // it refuses free JSON that the reader must accept
+			return // protojson refuses some free JSON that the reader must accept
 		}
 		if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 			t.Errorf("message(%s) mismatch (-protojson +got):\n%s", body, diff)
@@ -135,7 +135,8 @@ func BenchmarkFrame(b *testing.B) {
 	})
 }
 
-// Example_largeNumbers shows what a client sees of a number that no double can hold.
+// Example_largeNumbers shows the value that a client gets for a number that a double cannot
+// represent.
 func Example_largeNumbers() {
 	fmt.Println(value([]byte(`9007199254740993`)).GetNumberValue())
 	// Output: 9.007199254740992e+15

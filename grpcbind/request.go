@@ -10,8 +10,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// owner is whom the limits count a call for. Callers who have nothing but the token
-// of the extended cards are one.
+// owner is the owner that the limits count a call for. All callers that have only the token of
+// the extended cards share one.
 func owner(c *op.Caller) task.Owner {
 	if c.Principal == nil {
 		return ""
@@ -30,7 +30,7 @@ func decode[T any](s *side, c *op.Caller, m proto.Message, read func(params []by
 	}
 	params, err := protojson.Marshal(m)
 	if err != nil {
-		// Only values that JSON cannot express: NaN, an empty Value, a wild timestamp.
+		// Only values that JSON cannot represent: NaN, an empty Value, an invalid timestamp.
 		return nil, apierror.New(a2a.ErrInvalidParams, "a value of the request has no form in JSON: %v", err)
 	}
 	if err := s.decoder.Body(params); err != nil {

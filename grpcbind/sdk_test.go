@@ -112,7 +112,7 @@ func TestSDKClientCancelsAndSubscribes(t *testing.T) {
 	}
 }
 
-// TestSDKClientErrors holds that the SDK turns our errors back into its own.
+// TestSDKClientErrors checks that the SDK converts the errors back into its own.
 func TestSDKClientErrors(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{}, words, nil)

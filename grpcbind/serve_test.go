@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/store/memstore"
 )
 
-// brokenListener accepts nobody.
+// brokenListener fails to accept connections.
 type brokenListener struct{ net.Listener }
 
 var errBroken = errors.New("broken")

@@ -62,8 +62,8 @@ func (s *service) GetTask(ctx context.Context, r *pb.GetTaskRequest) (*pb.Task, 
 	})
 }
 
-// ListTasks implements pb.A2AServiceServer. A page size of zero is none: the Go SDK
-// always sends one.
+// ListTasks implements pb.A2AServiceServer. A page size of zero counts as absent, because the
+// Go SDK always sends one.
 func (s *service) ListTasks(ctx context.Context, r *pb.ListTasksRequest) (*pb.ListTasksResponse, error) {
 	return call(ctx, &s.side, dialect.ListTasks, func(c *op.Caller) (*pb.ListTasksResponse, error) {
 		if r.GetPageSize() == 0 {

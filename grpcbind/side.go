@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/internal/ratelimit"
 )
 
-// side is what the services of both versions have in common.
+// side is the common part of the services of both versions.
 type side struct {
 	cfg     *Config
 	decoder dialect.Decoder
@@ -17,13 +17,13 @@ type side struct {
 	shape dialect.Shape
 	// version checks the values of a2a-version.
 	version func(values []string) error
-	// limiter is nil if nothing is limited.
+	// limiter is nil if no limits are configured.
 	limiter *ratelimit.Limiter
-	// feeds are the goroutines that write to streams.
+	// feeds waits for the goroutines that write to streams.
 	feeds *sync.WaitGroup
 }
 
-// call does what every call without a stream has in common.
+// call performs the common steps of every call without a stream.
 func call[T any](ctx context.Context, s *side, o dialect.Operation, do func(*op.Caller) (T, error)) (out T, err error) {
 	performs(ctx, s, o)
 	defer s.recovered(o, &err)

@@ -29,8 +29,8 @@ const (
 	logReference = "reference"
 )
 
-// fail returns the status that the caller of o gets for err. What it is not told is
-// logged. An error that is a status already comes from gRPC itself.
+// fail returns the status that the caller of o gets for err. Hidden errors are logged. An error
+// that is a status already comes from gRPC itself.
 func (s *side) fail(ctx context.Context, o dialect.Operation, err error) error {
 	if _, own := err.(interface{ GRPCStatus() *status.Status }); own { //nolint:errorlint // what an agent's error wraps is not ours to tell
 		return err
@@ -43,7 +43,7 @@ func (s *side) fail(ctx context.Context, o dialect.Operation, err error) error {
 		s.cfg.Logger.ErrorContext(ctx, "call failed", logMethod, o.String(), logReference, ref, "error", err)
 	}
 	if r.GRPC == dialect.Unauthenticated {
-		// The call is lost with its connection if this fails; the status says enough.
+		// If this fails, the connection is broken; the status is sufficient.
 		_ = grpc.SetTrailer(ctx, metadata.MD{keyChallenge: auth.Challenges()})
 	}
 	return toStatus(&r)
@@ -73,7 +73,7 @@ const (
 	maxMany = 8
 )
 
-// toStatus writes a report as a gRPC status with details (specification §10.6).
+// toStatus converts a report to a gRPC status with details (specification §10.6).
 func toStatus(r *dialect.Report) error {
 	st := status.New(codes.Code(r.GRPC), clip(r.Message))
 	detailed, err := st.WithDetails(details(r)...)
@@ -117,7 +117,7 @@ func clipMeta(m map[string]string) map[string]string {
 	return out
 }
 
-// clip shortens s to what fits into a trailer, and makes it valid UTF-8.
+// clip shortens s for a trailer, and makes it valid UTF-8.
 func clip(s string) string {
 	if len(s) > maxText {
 		s = s[:maxText] + "…"

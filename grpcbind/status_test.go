@@ -26,8 +26,7 @@ func testService() *service {
 	return &service{side: side{cfg: &cfg, version: servesV1}}
 }
 
-// TestErrorTable walks the errors that a caller may be told about (specification
-// §5.4).
+// TestErrorTable checks the errors that are shown to callers (specification §5.4).
 func TestErrorTable(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -61,7 +60,7 @@ func TestErrorTable(t *testing.T) {
 		{context.Canceled, codes.Canceled, "CANCELLED"},
 		{a2a.ErrInternalError, codes.Internal, "INTERNAL_ERROR"},
 		{errors.New("of unknown origin"), codes.Internal, "INTERNAL_ERROR"},
-		// What an agent got from a peer of its own is not the answer to our caller.
+		// The status that an agent got from a peer of its own is not the answer to the caller.
 		{fmt.Errorf("peer: %w", status.Error(codes.DataLoss, "secret")), codes.Internal, "INTERNAL_ERROR"},
 	} {
 		for _, err := range []error{tt.err, fmt.Errorf("get t-1: %w", tt.err)} {
@@ -103,7 +102,7 @@ func TestDetails(t *testing.T) {
 	}
 }
 
-// TestDetailsAreShort holds that no error outgrows the headers that peers accept.
+// TestDetailsAreShort checks that no error exceeds the header size that peers accept.
 func TestDetailsAreShort(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("ä", 100_000)
@@ -121,7 +120,7 @@ func TestDetailsAreShort(t *testing.T) {
 	}
 }
 
-// TestStatusPasses holds that an error of gRPC itself is passed on.
+// TestStatusPasses checks that an error of gRPC itself is passed on.
 func TestStatusPasses(t *testing.T) {
 	t.Parallel()
 	want := status.Error(codes.Unavailable, "transport is closing")

@@ -21,9 +21,9 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// writer shows a caller what becomes of a task, in the messages of a service.
+// writer sends the events of a task in the messages of a service.
 type writer interface {
-	// first sends what a stream begins with.
+	// first sends the first message of a stream.
 	first(a *engine.Answer) error
 	// frame sends a frame of v1.0.
 	frame(b []byte) error
@@ -31,10 +31,10 @@ type writer interface {
 	last(e *engine.Event) bool
 }
 
-// opener begins a stream.
+// opener opens a stream.
 type opener = func(context.Context, *op.Caller) (*engine.Stream, error)
 
-// stream does what both streaming calls have in common.
+// stream performs the common steps of both streaming calls.
 func (s *side) stream(o dialect.Operation, out grpc.ServerStream, w writer, open opener) (err error) {
 	defer s.recovered(o, &err)
 	ctx := out.Context()
@@ -62,7 +62,7 @@ func (s *side) stream(o dialect.Operation, out grpc.ServerStream, w writer, open
 	return nil
 }
 
-// What a stream ends with if it ends before its task does.
+// The errors of a stream that ends before its task does.
 var (
 	errStopping = &apierror.Error{
 		Err: apierror.ErrUnavailable, Message: "the hub stops; subscribe again", RetryAfter: 5 * time.Second,
@@ -77,23 +77,23 @@ type feed struct {
 	w   writer
 	// sending is set if the stream ends when the task asks for input.
 	sending bool
-	// ended is set once the writer has said that the stream ends.
+	// ended is set once the writer has ended the stream.
 	ended bool
 
 	// timer runs while a message is being sent.
 	timer *time.Timer
 	limit time.Duration
-	// state and version are what the caller has seen last.
+	// state and version are the last ones that the caller has received.
 	state   task.State
 	version int64
 }
 
-// run copies until the stream ends. The copying has a goroutine of its own, because
-// nothing but the return of the handler ends a send to a caller that does not read.
+// run copies until the stream ends. The copying has a goroutine of its own, because only the
+// return of the handler ends a send to a caller that does not read.
 func (f *feed) run(ctx context.Context, s *side, o dialect.Operation) error {
 	stalled := make(chan struct{})
 	f.limit = s.cfg.Limits.SendTime
-	// It rings again if a message gets through while the call is still on its way out.
+	// The timer may fire again if a message is sent while the call is still ending.
 	f.timer = time.AfterFunc(math.MaxInt64, sync.OnceFunc(func() { close(stalled) }))
 	done := make(chan error, 1)
 	s.feeds.Go(func() { done <- f.guarded(ctx, s, o) })
@@ -116,7 +116,7 @@ func (f *feed) guarded(ctx context.Context, s *side, o dialect.Operation) (err e
 	return f.copy(ctx)
 }
 
-// copy sends what there is to see until the stream ends.
+// copy sends the events until the stream ends.
 func (f *feed) copy(ctx context.Context) error {
 	if a := f.src.First; a != nil {
 		if err := f.timed(func() error { return f.w.first(a) }); err != nil {
@@ -144,7 +144,7 @@ func (f *feed) copy(ctx context.Context) error {
 	}
 }
 
-// end returns what the stream ends with: nothing if the task is through.
+// end returns the error of the end of the stream: nil if the task is settled.
 func (f *feed) end() error {
 	if f.state.Terminal() || f.sending && f.state == task.InputRequired {
 		return nil
@@ -155,7 +155,7 @@ func (f *feed) end() error {
 func (f *feed) sendAll(events []engine.Event) error {
 	for i := range events {
 		e := &events[i]
-		// The messages of the proto have no place for an event that the protocol does not have.
+		// The messages of the proto cannot carry an event that the protocol does not define.
 		if e.Frame != nil && e.Kind != task.Other {
 			if err := f.timed(func() error { return f.w.frame(e.Frame) }); err != nil {
 				return err

@@ -27,7 +27,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// shape writes a frame in one word.
+// shape describes a frame in one word.
 func shape(m *pb.StreamResponse) string {
 	short := func(s pb.TaskState) string { return strings.TrimPrefix(s.String(), "TASK_STATE_") }
 	switch p := m.GetPayload().(type) {
@@ -54,7 +54,7 @@ func shapes(all []*pb.StreamResponse) []string {
 
 type stream = grpc.ServerStreamingClient[pb.StreamResponse]
 
-// opened returns s, or ends the test.
+// opened returns s, or fails the test.
 func opened(t *testing.T, s stream, err error) stream {
 	t.Helper()
 	if err != nil {
@@ -100,8 +100,8 @@ func TestStreamOfAMessage(t *testing.T) {
 	}
 }
 
-// TestStreamEndsWithAQuestion holds that a stream of a message ends when the agent
-// asks, and a subscription does not (specification §3.1.2, §3.1.6).
+// TestStreamEndsWithAQuestion checks that a stream of a message ends when the agent asks, and a
+// subscription does not (specification §3.1.2, §3.1.6).
 func TestStreamEndsWithAQuestion(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{}, ask, nil)
@@ -219,7 +219,7 @@ func TestStreamLimits(t *testing.T) {
 			if _, err := drain(s); err != nil {
 				t.Fatal(err)
 			}
-			// The place is free before the caller learns of the end.
+			// The slot is released before the caller gets the end of the stream.
 			third, err := h.client.SubscribeToTask(with(t.Context(), "last-event-id", "1"), req)
 			if _, err := drain(opened(t, third, err)); err != nil {
 				t.Errorf("third stream: %v", err)
@@ -251,7 +251,7 @@ func TestCallsPerConnection(t *testing.T) {
 	}
 }
 
-// TestCallerGoesAway holds that a caller that leaves changes nothing.
+// TestCallerGoesAway checks that a caller that disconnects changes nothing.
 func TestCallerGoesAway(t *testing.T) {
 	t.Parallel()
 	x := newHolder()
@@ -283,8 +283,8 @@ func TestCallerGoesAway(t *testing.T) {
 	}
 }
 
-// TestStalledReader holds that a caller that does not read is cut off, and that
-// nobody else notices.
+// TestStalledReader checks that a caller that does not read is disconnected, without effects on
+// others.
 func TestStalledReader(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("x", 16<<10)
@@ -297,7 +297,7 @@ func TestStalledReader(t *testing.T) {
 		yield(state(ec, a2a.TaskStateCompleted, "done"), nil)
 	}}
 	logger, logged := records()
-	// It is long for a busy machine, which is not to miss it with the first frame.
+	// Long enough for a busy machine, which must not exceed it with the first frame.
 	cfg := grpcbind.Config{Logger: logger, Limits: grpcbind.Limits{SendTime: 2 * time.Second}}
 	h := start(t, cfg, words, agents{"flood": flood})
 	s, err := h.client.SendStreamingMessage(t.Context(), to("flood", say("x")))
@@ -315,7 +315,7 @@ func TestStalledReader(t *testing.T) {
 	if len(all) == 0 {
 		t.Fatal("nothing was sent before the stream was cut")
 	}
-	// A busy machine may make this reader slow, too: it comes back as often as it must.
+	// This reader may be slow on a busy machine, too: it reconnects as often as necessary.
 	id := all[0].GetTask().GetId()
 	for err != nil {
 		resume := with(t.Context(), "last-event-id", strconv.Itoa(len(all)))
@@ -332,7 +332,7 @@ func TestStalledReader(t *testing.T) {
 	}
 }
 
-// slowStream takes longer for each message than a stream may.
+// slowStream takes longer for each message than the limit.
 type slowStream struct {
 	grpc.ServerStream
 
@@ -347,8 +347,8 @@ func (s *slowStream) SendMsg(m any) error {
 
 const slowLimit = 10 * time.Millisecond
 
-// TestStalledTwice holds that a reader may be too slow again while the call that was cut off
-// is still on its way out.
+// TestStalledTwice checks that a reader may exceed the limit again while the cut-off call is
+// still ending.
 func TestStalledTwice(t *testing.T) {
 	t.Parallel()
 	var sent atomic.Int32
@@ -378,7 +378,7 @@ func TestStalledTwice(t *testing.T) {
 	}
 }
 
-// slowLog takes until a channel is closed for each record.
+// slowLog blocks on each record until a channel is closed.
 type slowLog struct {
 	slog.Handler
 
@@ -392,7 +392,7 @@ func (l slowLog) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-// TestHubStops holds that a stream that ends too early says so and can be resumed.
+// TestHubStops checks that a stream that ends too early reports that, and can be resumed.
 func TestHubStops(t *testing.T) {
 	t.Parallel()
 	x := newHolder()
@@ -418,7 +418,7 @@ func TestHubStops(t *testing.T) {
 	}
 }
 
-// TestServeStops holds that Serve lets calls end, and cuts those that do not.
+// TestServeStops checks that Serve lets calls end, and cuts those that do not.
 func TestServeStops(t *testing.T) {
 	t.Parallel()
 	t.Run("in time", func(t *testing.T) {

@@ -13,16 +13,16 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/transcript"
 )
 
-// In a transcript of gRPC a request is "CALL method" with metadata for headers and a
-// body in ProtoJSON; an answer is the number of the status and the messages, or the
-// status with its details.
+// TestTranscripts replays the transcripts. A request of gRPC is "CALL method" with metadata for
+// headers and a body in ProtoJSON; an answer is the number of the status and the messages, or
+// the status with its details.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	transcript.Suite{
 		Files: "testdata/*.txtar",
 		Start: func(t *testing.T, _ transcript.Story) transcript.Server {
 			h := start(t, grpcbind.Config{}, mirror, agents{"ask": ask, "plain": mirror})
-			// ProtoJSON leaves the fraction of a whole second out.
+			// ProtoJSON omits the fraction of a whole second.
 			whole := regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
 			return transcript.Server{Do: h.exchange, Masks: []transcript.Mask{{Name: "$TIME", Pattern: whole}}}
 		},

@@ -29,13 +29,13 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
-// connectTimeout is how long a connection may take to come up.
+// connectTimeout is how long connecting may take.
 const connectTimeout = 10 * time.Second
 
 // maxMessage bounds one message of an agent, in bytes.
 const maxMessage = 64 << 20
 
-// method is a method of a service, with what makes its messages.
+// method is a method of a service, with the constructors of its messages.
 type method struct {
 	path            string
 	request, result func() proto.Message
@@ -48,7 +48,7 @@ func message[T any, P interface {
 	return P(new(T))
 }
 
-// methods are those of v1.0 by their names there (specification §10.3).
+// methods are the methods of v1.0 by name (specification §10.3).
 var methods = map[string]method{
 	"SendMessage":          {pb.A2AService_SendMessage_FullMethodName, message[pb.SendMessageRequest], message[pb.SendMessageResponse]},
 	"SendStreamingMessage": {pb.A2AService_SendStreamingMessage_FullMethodName, message[pb.SendMessageRequest], message[pb.StreamResponse]},
@@ -74,7 +74,7 @@ var methods = map[string]method{
 	},
 }
 
-// oldMethods are those of v0.3 by the same names. It has no list.
+// oldMethods are the methods of v0.3 by the same names. It has no list.
 var oldMethods = map[string]method{
 	"SendMessage":          {pb0.A2AService_SendMessage_FullMethodName, message[pb0.SendMessageRequest], message[pb0.SendMessageResponse]},
 	"SendStreamingMessage": {pb0.A2AService_SendStreamingMessage_FullMethodName, message[pb0.SendMessageRequest], message[pb0.StreamResponse]},
@@ -99,9 +99,8 @@ var oldMethods = map[string]method{
 	},
 }
 
-// Dial connects to a gRPC interface. It is a client.Transport. The connection is in the
-// clear if the URL says http, or on this machine if there is no config; it is over TLS
-// elsewhere.
+// Dial connects to a gRPC interface. It is a client.Transport. The connection is unencrypted if
+// the URL has the scheme http, or to this machine if config is nil; otherwise it uses TLS.
 func Dial(ctx context.Context, iface a2a.AgentInterface, header transport.HeaderFunc, config *tls.Config) (transport.Conn, error) {
 	c, err := connect(ctx, iface.URL, config)
 	if err != nil {
@@ -114,14 +113,14 @@ func Dial(ctx context.Context, iface a2a.AgentInterface, header transport.Header
 	return &conn{grpc: c, methods: of, header: header}, nil
 }
 
-// Connect connects to the URL of a gRPC interface and waits until the connection is
-// there. One that is not is client.ErrUnreachable.
+// Connect connects to the URL of a gRPC interface and waits until it is connected. If that
+// fails, the error is client.ErrUnreachable.
 func Connect(ctx context.Context, url string) (*grpc.ClientConn, error) {
 	return connect(ctx, url, nil)
 }
 
-// ConnectTLS is Connect with a certificate, or with others to trust than the system does. Only
-// a URL with http is in the clear then, unless there is no config.
+// ConnectTLS is Connect with a certificate, or with other trusted authorities than the
+// system's. With a config, only a URL with the scheme http is unencrypted.
 func ConnectTLS(ctx context.Context, url string, config *tls.Config) (*grpc.ClientConn, error) {
 	return connect(ctx, url, config)
 }
@@ -172,7 +171,8 @@ func connected(ctx context.Context, c *grpc.ClientConn) error {
 	return nil
 }
 
-// failure returns why c could not be connected. A call says it, which fails at once.
+// failure returns the reason why c could not connect. It makes a call, which fails at once with
+// that reason.
 func failure(ctx context.Context, c *grpc.ClientConn) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -196,7 +196,7 @@ type conn struct {
 // Close closes the connection.
 func (c *conn) Close() error { return c.grpc.Close() }
 
-// Call makes a call that has one answer.
+// Call makes a call with a single answer.
 func (c *conn) Call(ctx context.Context, name string, params []byte) ([]byte, error) {
 	m, in, ctx, err := c.prepare(ctx, name, params)
 	if err != nil {

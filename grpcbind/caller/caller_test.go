@@ -108,8 +108,8 @@ func TestBothVersions(t *testing.T) {
 	}
 }
 
-// TestConfirmedOverGRPC: what the metadata of an answer confirms is reported for messages, and
-// not for other calls.
+// TestConfirmedOverGRPC checks that extensions confirmed in the metadata of an answer are
+// reported for messages, and not for other calls.
 func TestConfirmedOverGRPC(t *testing.T) {
 	t.Parallel()
 	address := startHub(t)

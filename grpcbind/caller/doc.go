@@ -1,5 +1,5 @@
-// Package caller is the caller's side of the gRPC binding: what a client.Client needs to
-// call agents over gRPC.
+// Package caller is the caller's side of the gRPC binding: it connects a client.Client to
+// agents over gRPC.
 //
 //	o := client.Options{Transports: map[a2a.TransportProtocol]client.Transport{
 //		a2a.TransportProtocolGRPC: caller.Dial,
@@ -7,19 +7,19 @@
 //
 // # What it is
 //
-// [Dial] connects to an interface of version 1.0 or 0.3. Calls come and go as JSON,
-// which ProtoJSON turns into the messages of the service.
+// [Dial] connects to an interface of version 1.0 or 0.3. Calls are exchanged as JSON, which
+// ProtoJSON converts to and from the messages of the service.
 //
 // # Guarantees
 //
-// A connection that does not come up within ten seconds is client.ErrUnreachable, so that
-// the client goes on to another binding. Errors of the agent are a client.Error with its
-// reason. Credentials are sent in the clear to this machine alone.
+// If connecting takes longer than ten seconds, the error is client.ErrUnreachable, so that the
+// client tries another binding. Errors of the agent are a client.Error with its reason.
+// Credentials are sent unencrypted to this machine only.
 //
 // # What it does not promise
 //
-// Numbers in data parts and metadata are doubles, and fields that the protocol does not
-// know are lost: the messages of gRPC have no place for them. Events have no ids.
+// Numbers in data parts and metadata are doubles, and fields that the protocol does not define
+// are lost: the messages of gRPC cannot carry them. Events have no ids.
 //
 // # Concurrency
 //

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 )
 
-// sentinels are what statuses mean that come without a reason (specification §10.6).
+// sentinels are the errors for statuses without a reason (specification §10.6).
 var sentinels = map[codes.Code]error{
 	codes.NotFound: a2a.ErrTaskNotFound, codes.InvalidArgument: a2a.ErrInvalidParams,
 	codes.FailedPrecondition: a2a.ErrUnsupportedOperation, codes.Unimplemented: a2a.ErrMethodNotFound,
@@ -22,13 +22,12 @@ var sentinels = map[codes.Code]error{
 	codes.Internal: a2a.ErrInternalError,
 }
 
-// statuses are those of HTTP that mean the same, where a caller acts on them.
+// statuses are the equivalent HTTP statuses, where callers act on them.
 var statuses = map[codes.Code]int{
 	codes.ResourceExhausted: http.StatusTooManyRequests, codes.DeadlineExceeded: http.StatusGatewayTimeout,
 }
 
-// explain returns the error of an agent. A connection that broke, or did not come up
-// again, is none.
+// explain returns the error of an agent. Errors of the connection are not converted to one.
 func explain(err error) error {
 	s, ok := status.FromError(err)
 	if !ok {

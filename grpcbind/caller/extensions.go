@@ -9,11 +9,11 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
-// besides are the metadata of an answer. Agents confirm extensions in its header, and those
-// made with the official SDK in its trailer.
+// besides is the metadata of an answer. Agents confirm extensions in its header, and those
+// built with the official SDK in its trailer.
 type besides struct{ header, trailer metadata.MD }
 
-// options makes a call collect the metadata; none if it is for nothing.
+// options makes a call collect the metadata, if its context has a function to report to.
 func (b *besides) options(ctx context.Context) []grpc.CallOption {
 	if peer.Confirmed(ctx) == nil {
 		return nil
@@ -21,15 +21,15 @@ func (b *besides) options(ctx context.Context) []grpc.CallOption {
 	return []grpc.CallOption{grpc.Header(&b.header), grpc.Trailer(&b.trailer)}
 }
 
-// report reports the extensions that the metadata confirm.
+// report reports the extensions that the metadata confirms.
 func (b *besides) report(ctx context.Context) {
 	if f := peer.Confirmed(ctx); f != nil {
 		f(peer.ConfirmedBy(metadata.Join(b.header, b.trailer).Get))
 	}
 }
 
-// reportHeader reports the extensions that the header of a stream confirms, whose first
-// message has come.
+// reportHeader reports the extensions that the header of a stream confirms, after its first
+// message.
 func reportHeader(ctx context.Context, s grpc.ClientStream) {
 	if peer.Confirmed(ctx) == nil {
 		return
@@ -39,8 +39,7 @@ func reportHeader(ctx context.Context, s grpc.ClientStream) {
 	}
 }
 
-// reportTrailer reports the extensions of a stream that has come to its end, if there are
-// any in its trailer.
+// reportTrailer reports the extensions of a stream that has ended, if its trailer names any.
 func reportTrailer(ctx context.Context, s grpc.ClientStream) {
 	if peer.Confirmed(ctx) == nil || len(peer.ConfirmedBy(s.Trailer().Get)) == 0 {
 		return

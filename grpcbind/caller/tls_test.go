@@ -48,7 +48,7 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// sign writes a certificate, which ends at a time, and its key to NAME.pem and NAME.key.
+// sign writes a certificate with an expiry, and its key, to NAME.pem and NAME.key.
 func (a *authority) sign(name string, end time.Time) (*x509.Certificate, *ecdsa.PrivateKey) {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -91,7 +91,7 @@ func (a *authority) write(name, kind string, der []byte) {
 
 func (a *authority) file(name string) string { return filepath.Join(a.dir, name) }
 
-// demanding returns the configuration of a server that asks callers for a certificate.
+// demanding returns the configuration of a server that requires client certificates.
 func (a *authority) demanding(name string) *tls.Config {
 	a.t.Helper()
 	pair, err := tls.LoadX509KeyPair(a.file(name+".pem"), a.file(name+".key"))
@@ -106,7 +106,7 @@ func (a *authority) demanding(name string) *tls.Config {
 	}
 }
 
-// secured starts a hub whose listeners, of HTTP and gRPC, have a configuration, and returns
+// secured starts a hub whose HTTP and gRPC listeners have a TLS configuration, and returns
 // their addresses.
 func secured(t *testing.T, config *tls.Config) (web, calls string) {
 	t.Helper()
@@ -139,7 +139,7 @@ func secured(t *testing.T, config *tls.Config) (web, calls string) {
 	return h.PublicURL, "https://" + l.Addr().String()
 }
 
-// TestCertificates calls a hub that demands certificates, over both kinds of transports.
+// TestCertificates calls a hub that requires certificates, over both kinds of transports.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
@@ -155,7 +155,7 @@ func TestCertificates(t *testing.T) {
 	for name, tt := range map[string]struct {
 		at   place
 		tls  client.TLS
-		want string // what the error says; empty for none
+		want string // a part of the error text; empty for no error
 	}{
 		"with a certificate": {at, client.TLS{CertFile: a.file("caller.pem"), KeyFile: a.file("caller.key"), CAFile: a.file("authority.pem")}, ""},
 		"without one":        {at, client.TLS{CAFile: a.file("authority.pem")}, "certificate required"},
@@ -188,8 +188,8 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// says reports whether an error says what is wanted. A server of TLS 1.3 judges a caller
-// after the handshake; what it says may be overtaken by the end of the connection.
+// says reports whether the error contains want. A server of TLS 1.3 verifies a caller after the
+// handshake; the end of the connection may arrive before its alert.
 func says(err error, want string) bool {
 	if err == nil {
 		return false
@@ -201,8 +201,8 @@ func says(err error, want string) bool {
 	return slices.ContainsFunc(said, func(s string) bool { return strings.Contains(err.Error(), s) })
 }
 
-// greet sends a message over a binding, and returns the reply. Over gRPC the card is there
-// already, so that nothing but gRPC can fail.
+// greet sends a message over a binding, and returns the reply. Over gRPC the card exists
+// already, so that only gRPC can fail.
 func greet(t *testing.T, url string, binding a2a.TransportProtocol, certificate *client.TLS) (string, error) {
 	t.Helper()
 	o := client.Options{
