@@ -1,8 +1,8 @@
 // Package backoff waits between attempts.
 //
-// [Sleep] ends with its context, and returns the cause of that. [RetryAfter] reads how long a
-// server asks a caller to wait, up to a bound that the caller sets. How long a wait grows from one
-// attempt to the next is for the packages that repeat something. All functions are safe for
+// [Sleep] ends with its context, and returns the cause of that. [RetryAfter] parses the time
+// that a server asks a caller to wait, up to a bound that the caller sets. The growth of waits
+// from one attempt to the next is left to the packages that retry. All functions are safe for
 // concurrent use.
 package backoff
 
@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Sleep waits for d, or for the end of ctx, whose cause it returns. It does not wait if d is not
-// positive.
+// Sleep waits for d, or for the end of ctx, whose cause it returns. It does not wait if d is
+// not positive.
 func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return context.Cause(ctx)
@@ -30,8 +30,8 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// RetryAfter reads the header of that name, in whole seconds or as a date (RFC 9110 §10.2.3). The
-// result is from zero, which also means that the header says nothing, to most.
+// RetryAfter parses the header of that name, in whole seconds or as a date (RFC 9110 §10.2.3).
+// The result is from zero, which also represents an absent or invalid value, to most.
 func RetryAfter(value string, now time.Time, most time.Duration) time.Duration {
 	value = strings.TrimSpace(value)
 	if n, err := strconv.ParseInt(value, 10, 64); err == nil {

@@ -1,8 +1,8 @@
-// Package clip shortens texts, so that they do not fill a message.
+// Package clip shortens texts for messages.
 //
-// An ellipsis shows that something was cut off. [Bytes] and [Runes] put it behind the part that
-// they keep; [Fit] counts it. None of them changes a text that is short enough, valid UTF-8 or
-// not.
+// An ellipsis marks a shortened text. [Bytes] and [Runes] append it to the part that they keep;
+// [Fit] includes it in the limit. A text that is short enough is returned unchanged, valid
+// UTF-8 or not.
 package clip
 
 import "strings"
@@ -10,7 +10,7 @@ import "strings"
 const mark = "…"
 
 // Bytes returns the first bytes of s, at most so many, as valid UTF-8, and the ellipsis. A text
-// that is not longer is returned as it is.
+// that is not longer is returned unchanged.
 func Bytes(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -18,8 +18,8 @@ func Bytes(s string, most int) string {
 	return strings.ToValidUTF8(s[:most], "") + mark
 }
 
-// Runes returns the first characters of s, at most so many, and the ellipsis. A text that is not
-// longer is returned as it is.
+// Runes returns the first characters of s, at most so many, and the ellipsis. A text that is
+// not longer is returned unchanged.
 func Runes(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -30,7 +30,7 @@ func Runes(s string, most int) string {
 	return s
 }
 
-// Fit is Runes with an ellipsis that counts.
+// Fit is Runes with the ellipsis included in the limit.
 func Fit(s string, most int) string {
 	if len(s) <= most {
 		return s

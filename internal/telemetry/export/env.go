@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// environment reads the variables that decide what is made.
+// environment reads the variables that select the exporters.
 type environment struct {
 	lookup func(string) string
 	logger *slog.Logger
 }
 
-// wishes are what the variables ask for.
+// wishes are the settings of the variables.
 type wishes struct {
 	disabled                bool
 	traces, metrics, noPage bool
 }
 
-// read returns what is to be sent by OTLP.
+// read returns the settings.
 func (e environment) read() wishes {
 	if e.lookup == nil {
 		e.lookup = os.Getenv
@@ -37,8 +37,8 @@ func (e environment) read() wishes {
 
 func (e environment) get(name string) string { return strings.TrimSpace(e.lookup(name)) }
 
-// sends reports whether a signal is sent: if that is asked for, or if an endpoint is
-// named and nothing else is asked for.
+// sends reports whether a signal is sent: if its variable selects that, or if an endpoint is
+// set and the variable selects nothing else.
 func (e environment) sends(signal string, known ...string) bool {
 	name := "OTEL_" + signal + "_EXPORTER"
 	chosen, otlp := false, false
@@ -63,7 +63,7 @@ func (e environment) sends(signal string, known ...string) bool {
 	return otlp
 }
 
-// protocol complains about another protocol than the one that is there.
+// protocol logs unsupported protocols.
 func (e environment) protocol(signal string) {
 	const only = "http/protobuf"
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_" + signal + "_PROTOCOL"} {
@@ -86,11 +86,11 @@ func contains(list []string, word string) bool {
 	return false
 }
 
-// complainEvery is the least time between two records of what goes wrong.
+// complainEvery is the shortest time between two log records of errors.
 const complainEvery = time.Minute
 
-// complaints is the error handler of the SDK. A collector that is away would fill the
-// log.
+// complaints is the error handler of the SDK. It limits the rate of records, because an
+// unreachable collector would fill the log.
 type complaints struct {
 	logger *slog.Logger
 

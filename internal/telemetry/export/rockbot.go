@@ -10,11 +10,11 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
 
-// rockBotSpans are the spans that RockBot has as well, there below rockBotNames.
+// rockBotSpans are the spans that RockBot also has, under the prefix rockBotNames.
 var rockBotSpans = []string{"poll_loop", "input_required_loop", "input_required_round"}
 
-// rockBotExporter gives spans the names and the ids that dashboards of RockBot know. It is
-// safe for concurrent use if the exporter behind it is.
+// rockBotExporter gives spans the names and the ids that dashboards of RockBot use. It is safe
+// for concurrent use if the exporter behind it is.
 type rockBotExporter struct{ sdktrace.SpanExporter }
 
 // ExportSpans implements sdktrace.SpanExporter.
@@ -26,7 +26,7 @@ func (x rockBotExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadO
 	return x.SpanExporter.ExportSpans(ctx, named)
 }
 
-// rockBotSpan is a span as RockBot would record it.
+// rockBotSpan is a span in RockBot's form.
 type rockBotSpan struct{ sdktrace.ReadOnlySpan }
 
 func (s rockBotSpan) known() bool { return slices.Contains(rockBotSpans, s.ReadOnlySpan.Name()) }
@@ -39,8 +39,8 @@ func (s rockBotSpan) Name() string {
 	return s.ReadOnlySpan.Name()
 }
 
-// Attributes returns those of the span. Work that its caller has given no correlation id has
-// that of its task, and work without a session that of its context, as in RockBot.
+// Attributes returns the attributes of the span. As in RockBot, a missing correlation id is
+// replaced by the id of the task, and a missing session id by that of the context.
 func (s rockBotSpan) Attributes() []attribute.KeyValue {
 	own := s.ReadOnlySpan.Attributes()
 	values := make(map[attribute.Key]attribute.Value, len(own))

@@ -20,11 +20,11 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// maxSets is how many label sets a metric may have. It is above what internal/telemetry/trace
-// lets through.
+// maxSets is how many label sets a metric may have. It is above the limit of
+// internal/telemetry/trace.
 const maxSets = 4000
 
-// startTraces installs a provider of spans if they are to be sent.
+// startTraces installs a provider of spans if they are sent.
 func (t *Telemetry) startTraces(ctx context.Context, c *Config, w wishes, res *resource.Resource) error {
 	if !w.traces {
 		return nil
@@ -42,7 +42,7 @@ func (t *Telemetry) startTraces(ctx context.Context, c *Config, w wishes, res *r
 	return nil
 }
 
-// startMetrics installs a provider of metrics if somebody wants them.
+// startMetrics installs a provider of metrics if they are sent or shown.
 func (t *Telemetry) startMetrics(ctx context.Context, c *Config, w wishes, res *resource.Resource) error {
 	options := []sdkmetric.Option{sdkmetric.WithResource(res), sdkmetric.WithCardinalityLimit(maxSets)}
 	wanted := false
@@ -73,8 +73,8 @@ func (t *Telemetry) startMetrics(ctx context.Context, c *Config, w wishes, res *
 	return nil
 }
 
-// newPage makes the reader for Prometheus and the page that shows what it reads,
-// together with what the runtime and the system say of the process.
+// newPage creates the reader for Prometheus and the page with its metrics, together with those
+// of the Go runtime and the process.
 func newPage(logger *slog.Logger) (sdkmetric.Reader, http.Handler, error) {
 	registry := prometheus.NewRegistry()
 	for _, c := range []prometheus.Collector{
@@ -94,25 +94,25 @@ func newPage(logger *slog.Logger) (sdkmetric.Reader, http.Handler, error) {
 	}), nil
 }
 
-// Bounds of reading the page.
+// Limits of requests for the page.
 const (
 	maxScrapes = 8
 	scrapeTime = 10 * time.Second
 )
 
-// The names that the metrics of calls have, and may have as well.
+// The prefixes of the metrics of calls: the hub's own, and RockBot's.
 const (
 	ownNames     = "parley.a2a."
 	rockBotNames = "rockbot.a2a."
 )
 
-// asItIs keeps a metric that asRockBot shows, too: once there is a view, only views
-// count.
+// asItIs keeps the name of a metric that asRockBot renames: once there is a view, only views
+// are exported.
 func asItIs(i sdkmetric.Instrument) (sdkmetric.Stream, bool) {
 	return sdkmetric.Stream{Name: i.Name, Description: i.Description, Unit: i.Unit}, strings.HasPrefix(i.Name, ownNames)
 }
 
-// asRockBot shows the metrics of calls under the names that dashboards of RockBot know.
+// asRockBot exports the metrics of calls under the names that dashboards of RockBot use.
 func asRockBot(i sdkmetric.Instrument) (sdkmetric.Stream, bool) {
 	name, ok := strings.CutPrefix(i.Name, ownNames)
 	return sdkmetric.Stream{Name: rockBotNames + name, Description: i.Description, Unit: i.Unit}, ok

@@ -17,31 +17,31 @@ import (
 	notrace "go.opentelemetry.io/otel/trace/noop"
 )
 
-// Config says what leaves the hub. The zero Config is what the variables say, without a
-// page for Prometheus.
+// Config selects the exporters. The zero Config follows the variables, without a page for
+// Prometheus.
 type Config struct {
-	// Metrics makes the page for Prometheus.
+	// Metrics enables the page for Prometheus.
 	Metrics bool
-	// RockBotNames gives the metrics of calls the names rockbot.a2a.* as well, and the spans
-	// that RockBot has its names and ids.
+	// RockBotNames exports the metrics of calls under the names rockbot.a2a.* as well, and
+	// gives the spans that RockBot also has its names and ids.
 	RockBotNames bool
-	// Version is that of the program.
+	// Version is the version of the program.
 	Version string
-	// Logger receives what is wrong with variables and with collectors. It is required.
+	// Logger receives errors of variables and of collectors. It is required.
 	Logger *slog.Logger
-	// Getenv looks variables up; nil means those of the process, of which the SDK reads
-	// more.
+	// Getenv looks variables up; nil means the variables of the process. The SDK always reads
+	// those of the process.
 	Getenv func(string) string
 }
 
-// Telemetry is what was started. A nil one is nothing, and can be shut down.
+// Telemetry holds the started providers. A nil Telemetry has none, and can be shut down.
 type Telemetry struct {
 	page    http.Handler
 	tracer  *sdktrace.TracerProvider // nil if no spans are sent
-	metrics *sdkmetric.MeterProvider // nil if nobody wants metrics
+	metrics *sdkmetric.MeterProvider // nil if metrics are neither sent nor shown
 }
 
-// Start installs the providers that c and the variables ask for. ctx is for making
+// Start installs the providers that c and the variables select. ctx is for creating
 // connections; Shutdown ends them.
 func Start(ctx context.Context, c Config) (*Telemetry, error) {
 	env := environment{c.Getenv, c.Logger}.read()
@@ -50,7 +50,7 @@ func Start(ctx context.Context, c Config) (*Telemetry, error) {
 	}
 	res, err := identity(ctx, c.Version)
 	if err != nil {
-		// What could be found out is there; the rest is a variable that cannot be read.
+		// The detected attributes are kept; the error concerns a variable that cannot be read.
 		c.Logger.Warn("telemetry: the description of this process is incomplete", "error", err)
 	}
 	t := &Telemetry{}
@@ -68,7 +68,7 @@ func Start(ctx context.Context, c Config) (*Telemetry, error) {
 	return t, nil
 }
 
-// identity describes the process. Variables win.
+// identity describes the process. Variables take precedence.
 func identity(ctx context.Context, version string) (*resource.Resource, error) {
 	return resource.New(ctx,
 		resource.WithTelemetrySDK(), resource.WithHost(),
@@ -85,7 +85,7 @@ func (t *Telemetry) Page() http.Handler {
 	return t.page
 }
 
-// Shutdown sends what is left, until ctx ends, and takes the providers away.
+// Shutdown sends the remaining data, until ctx ends, and removes the providers.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
 	if t == nil {
 		return nil

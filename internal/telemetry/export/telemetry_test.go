@@ -28,8 +28,8 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
 
-// The tests of this package do not run in parallel: providers and variables belong to
-// the process.
+// TestMain checks for leaked goroutines. The tests of this package do not run in parallel,
+// because providers and variables belong to the process.
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -115,7 +115,7 @@ func (c *collector) take(path string, b []byte) error {
 	return nil
 }
 
-// journal holds log records, also of goroutines that nobody has waited for yet.
+// journal holds log records, also of goroutines that are still running.
 type journal struct {
 	mu   sync.Mutex // guards the field below
 	text strings.Builder
@@ -134,7 +134,7 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-// start starts with the variables of env and nothing else.
+// start calls Start with the variables of env and no others.
 func start(t *testing.T, c Config, env map[string]string) (*Telemetry, *journal) {
 	t.Helper()
 	for _, v := range os.Environ() {
@@ -168,7 +168,7 @@ func shutdown(t *testing.T, tel *Telemetry) {
 	}
 }
 
-// work is a call as the hub records it.
+// work records a call like the hub.
 func work() {
 	ctx, s := trace.Start(context.Background(), "invoke", trace.Internal)
 	trace.Invoked(ctx, trace.Labels{Agent: "a"}, time.Millisecond)
@@ -200,7 +200,7 @@ func TestOTLP(t *testing.T) {
 	}
 }
 
-// TestSignals: what is sent depends on the variables of OpenTelemetry.
+// TestSignals checks that the variables of OpenTelemetry select the signals that are sent.
 func TestSignals(t *testing.T) {
 	c := newCollector(t)
 	for name, tt := range map[string]struct {
@@ -240,7 +240,7 @@ func TestSignals(t *testing.T) {
 			if got := len(c.metrics) > 0; got != tt.sent {
 				t.Errorf("metrics are sent: %v, want %v", got, tt.sent)
 			}
-			// What an earlier test has left unsent may be complained of here, too.
+			// Errors of unsent data of an earlier test may be logged here, too.
 			if !strings.Contains(log.String(), tt.log) || tt.log == "" && strings.Contains(log.String(), "variable=") {
 				t.Errorf("log = %q, want %q in it", log, tt.log)
 			}
@@ -248,7 +248,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestShutdownIsBounded: a collector that does not answer holds nobody up.
+// TestShutdownIsBounded checks that an unresponsive collector does not delay the shutdown.
 func TestShutdownIsBounded(t *testing.T) {
 	release := make(chan struct{})
 	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -261,7 +261,7 @@ func TestShutdownIsBounded(t *testing.T) {
 	defer close(release)
 	tel, _ := start(t, Config{}, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": srv.URL})
 	for range 10_000 {
-		work() // more than the queue holds, and nobody waits
+		work() // more than the queue holds, without waiting
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()

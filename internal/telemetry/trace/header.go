@@ -12,7 +12,7 @@ import (
 	oteltrace "go.opentelemetry.io/otel/trace"
 )
 
-// The headers, as service parameters are spelled (specification §3.2.6).
+// The headers in the spelling of service parameters (specification §3.2.6).
 const (
 	traceparent = "traceparent"
 	tracestate  = "tracestate"
@@ -20,14 +20,14 @@ const (
 	parent      = "x-parent-id"
 )
 
-// The headers of the ids, as package http spells them.
+// The headers of the ids in the spelling of package http.
 const (
 	CorrelationHeader = "X-Correlation-Id"
 	ParentHeader      = "X-Parent-Id"
 )
 
-// Bounds of a trace context (Trace Context §3.2 and §3.3). A version after the one that
-// is known may have a longer traceparent.
+// Limits of a trace context (Trace Context §3.2 and §3.3). A later version than the known one
+// may have a longer traceparent.
 const (
 	maxParent = 128
 	maxState  = 512
@@ -35,11 +35,11 @@ const (
 
 var w3c propagation.TraceContext
 
-// params are service parameters by their names in lower case.
+// params are service parameters by lower-case name.
 type params map[string][]string
 
-// Get implements propagation.TextMapCarrier. Of a tracestate all values count, of the
-// rest the only one.
+// Get implements propagation.TextMapCarrier. All values of a tracestate are joined; of other
+// headers only a single value is valid.
 func (p params) Get(key string) string {
 	values := p[key]
 	switch {
@@ -59,7 +59,7 @@ func (p params) Set(key, value string) { p[key] = []string{value} }
 // Keys implements propagation.TextMapCarrier.
 func (p params) Keys() []string { return []string{traceparent, tracestate} }
 
-// id returns the id that a header holds, or "".
+// id returns the id in a header, or "".
 func (p params) id(key string) string {
 	if values := p[key]; len(values) == 1 && Usable(values[0]) {
 		return values[0]
@@ -67,8 +67,8 @@ func (p params) id(key string) string {
 	return ""
 }
 
-// Clean takes out of service parameters, which may be nil, what is no trace context and
-// no id, or is too long for one.
+// Clean removes from service parameters, which may be nil, invalid or overlong trace contexts
+// and ids.
 func Clean(p map[string][]string) {
 	if _, there := p[traceparent]; there {
 		if !remote(p).IsValid() {
@@ -88,8 +88,7 @@ func Clean(p map[string][]string) {
 	}
 }
 
-// remote returns the trace context of service parameters; it is not valid if they have
-// none.
+// remote returns the trace context of service parameters; it is invalid if they have none.
 func remote(p map[string][]string) oteltrace.SpanContext {
 	if len(p[traceparent]) == 0 {
 		return oteltrace.SpanContext{}
@@ -102,8 +101,8 @@ func HeaderIDs(p map[string][]string) IDs {
 	return IDs{Correlation: params(p).id(correlation), Parent: params(p).id(parent)}
 }
 
-// Extract returns ctx with the trace context of service parameters, which may be nil.
-// Their ids are HeaderIDs.
+// Extract returns ctx with the trace context of service parameters, which may be nil. HeaderIDs
+// returns their ids.
 func Extract(ctx context.Context, p map[string][]string) context.Context {
 	if sc := remote(p); sc.IsValid() {
 		return oteltrace.ContextWithRemoteSpanContext(ctx, sc)
@@ -111,8 +110,8 @@ func Extract(ctx context.Context, p map[string][]string) context.Context {
 	return ctx
 }
 
-// Store puts the trace context and the ids of ctx into service parameters, so that what
-// is done with them later joins the trace. It returns p, or a new map if it is nil.
+// Store puts the trace context and the ids of ctx into service parameters, so that later work
+// with them joins the trace. It returns p, or a new map if p is nil.
 func Store(ctx context.Context, p map[string][]string) map[string][]string {
 	ids, sc := IDsFrom(ctx), oteltrace.SpanContextFromContext(ctx)
 	if sc.IsValid() {
@@ -125,7 +124,7 @@ func Store(ctx context.Context, p map[string][]string) map[string][]string {
 	return StoreIDs(p, ids)
 }
 
-// StoreIDs puts ids into service parameters. It returns p, or a new map if it is nil.
+// StoreIDs puts ids into service parameters. It returns p, or a new map if p is nil.
 func StoreIDs(p map[string][]string, ids IDs) map[string][]string {
 	for _, id := range [...]struct{ key, value string }{{correlation, ids.Correlation}, {parent, ids.Parent}} {
 		if id.value == "" {
@@ -139,8 +138,8 @@ func StoreIDs(p map[string][]string, ids IDs) map[string][]string {
 	return p
 }
 
-// Inject puts the trace context and the ids of ctx into the header of a request to the
-// next hop. Ids that are there already stay.
+// Inject puts the trace context and the ids of ctx into the header of a request to the next
+// hop. Existing ids stay.
 func Inject(ctx context.Context, h http.Header) {
 	w3c.Inject(ctx, propagation.HeaderCarrier(h))
 	Echo(h, IDsFrom(ctx))
@@ -155,8 +154,8 @@ func Echo(h http.Header, ids IDs) {
 	}
 }
 
-// Environ returns the trace context of ctx as environment variables for a program:
-// TRACEPARENT, and TRACESTATE if there is one. None if there is no trace.
+// Environ returns the trace context of ctx as environment variables for a program: TRACEPARENT,
+// and TRACESTATE if there is one. It returns nil without a trace.
 func Environ(ctx context.Context) []string {
 	p := params{}
 	w3c.Inject(ctx, p)

@@ -16,8 +16,8 @@ const (
 	traceID = "0af7651916cd43dd8448eb211c80319c"
 )
 
-// TestClean: what is no trace context and no id does not get further (Trace Context
-// §3.2.2.3: a traceparent that cannot be read is ignored, and with it the tracestate).
+// TestClean checks that invalid trace contexts and ids are removed (Trace Context §3.2.2.3: an
+// unreadable traceparent is ignored, and with it the tracestate).
 func TestClean(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 10<<10)
@@ -80,7 +80,7 @@ func TestCleanOfTracestate(t *testing.T) {
 	}
 }
 
-// TestPassingOn: a hub that records nothing passes a trace on as it came.
+// TestPassingOn checks that a hub that records nothing passes a trace on unchanged.
 func TestPassingOn(t *testing.T) {
 	t.Parallel()
 	in := map[string][]string{
@@ -157,7 +157,7 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// FuzzClean: what is left can be passed on and read again.
+// FuzzClean checks that the remaining values can be passed on and read again.
 func FuzzClean(f *testing.F) {
 	f.Add(sampled, "a=1", "c")
 	f.Add("cc"+sampled[2:]+"-x", ",", " ")

@@ -6,13 +6,12 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// IDs are the names by which people find a piece of work in several systems. Empty ones
-// are not known.
+// IDs identify a piece of work across several systems. Empty ids are unknown.
 type IDs struct {
-	// Task and Context are those of the hub.
+	// Task and Context are the ids of the hub.
 	Task, Context string
-	// Correlation and Parent are what the caller sent as X-Correlation-Id and
-	// X-Parent-Id, or as correlationId and parentId in its metadata.
+	// Correlation and Parent are the caller's X-Correlation-Id and X-Parent-Id, or
+	// correlationId and parentId in its metadata.
 	Correlation, Parent string
 	// Session is the sessionId of the metadata.
 	Session string
@@ -33,11 +32,11 @@ func IDsFrom(ctx context.Context) IDs {
 	return IDs{}
 }
 
-// maxID is the length from which on an id is ignored.
+// maxID is the length in bytes above which an id is ignored.
 const maxID = 256
 
-// Usable reports whether id can go out as a header as it came in, and is of a length
-// that can be kept with a task and logged with each record.
+// Usable reports whether id can be sent as a header unchanged, and is short enough to be stored
+// with a task and logged with each record.
 func Usable(id string) bool {
 	if id == "" || len(id) > maxID || id[0] == ' ' || id[len(id)-1] == ' ' {
 		return false
@@ -50,8 +49,8 @@ func Usable(id string) bool {
 	return true
 }
 
-// MetadataIDs returns the ids in a metadata object, which may be nil: correlationId,
-// parentId and sessionId. What is not usable is left out.
+// MetadataIDs returns the ids in a metadata object, which may be nil: correlationId, parentId
+// and sessionId. Unusable ids are ignored.
 func MetadataIDs(metadata []byte) IDs {
 	var ids IDs
 	if len(metadata) == 0 {
@@ -76,7 +75,7 @@ func MetadataIDs(metadata []byte) IDs {
 	return ids
 }
 
-// Or returns ids with those of other where it has none.
+// Or returns ids with empty ones replaced by those of other.
 func (ids IDs) Or(other IDs) IDs {
 	for _, p := range [...]struct{ at, from *string }{
 		{&ids.Task, &other.Task},

@@ -7,8 +7,8 @@ import (
 	oteltrace "go.opentelemetry.io/otel/trace"
 )
 
-// LogHandler returns a handler that adds to each record what its context says: trace_id
-// and span_id where there is a trace, and correlation_id where the caller sent one.
+// LogHandler returns a handler that adds attributes of the context to each record: trace_id and
+// span_id if there is a trace, and correlation_id if the caller sent one.
 func LogHandler(h slog.Handler) slog.Handler { return &logHandler{h} }
 
 type logHandler struct{ slog.Handler }
@@ -31,7 +31,7 @@ func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &logHandler{h.Handler.WithAttrs(attrs)}
 }
 
-// WithGroup implements slog.Handler. What the context says is then in the group, too.
+// WithGroup implements slog.Handler. The attributes of the context are then in the group, too.
 func (h *logHandler) WithGroup(name string) slog.Handler {
 	return &logHandler{h.Handler.WithGroup(name)}
 }

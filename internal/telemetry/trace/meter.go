@@ -9,44 +9,44 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Labels are the attributes of a metric. Each value must be one of few: never an id, nor
-// anything else that a caller can choose. Empty ones are left out.
+// Labels are the attributes of a metric. Each value must be from a small set: never an id, nor
+// anything else that a caller can choose. Empty labels are omitted.
 type Labels struct {
-	// Agent is the name of the agent that is called, one that the hub knows.
+	// Agent is the name of the called agent, which must be known to the hub.
 	Agent string
 	// Skill is a skill that the agent declares.
 	Skill string
 	// Operation is a method of the protocol.
 	Operation string
-	// Protocol is how the agent is spoken to: the wire shape of a request, such as
-	// "v1.0", or what an agent of the hub is, such as "command".
+	// Protocol is the dialect of a request, such as "v1.0", or the kind of an agent of the hub,
+	// such as "command".
 	Protocol string
 	// Version is the version of A2A: "1.0" or "0.3".
 	Version string
 	// Transport is the binding: "jsonrpc", "http+json" or "grpc".
 	Transport string
-	// Outcome is how the work ended.
+	// Outcome is the result of the work.
 	Outcome string
-	// Reason is why it failed, a word of a closed set.
+	// Reason is the reason of a failure, a word of a closed set.
 	Reason string
-	// Grade is the latency grade; Served and its like fill it in.
+	// Grade is the latency grade; Served, Invoked and Requested set it.
 	Grade string
 }
 
-// maxSets is how many label sets are told apart. A program whose agents come and go
-// without end does not grow without end.
+// maxSets is how many label sets are distinguished. It bounds the memory of a program whose
+// agents change without end.
 const maxSets = 2000
 
-// overflow stands for all further label sets; the key is the SDK's for the same.
+// overflow represents all further label sets; the SDK uses the same key.
 var overflow = optionsOf(attribute.NewSet(attribute.Bool("otel.metric.overflow", true)))
 
-// options are a label set as instruments take it.
+// options are a label set in the form for instruments.
 type options struct {
 	add    []metric.AddOption
 	record []metric.RecordOption
 }
 
-// sets are the label sets that were used.
+// sets caches the label sets in use.
 type sets struct {
 	mu    sync.RWMutex // guards the field below
 	known map[Labels]*options
@@ -101,31 +101,31 @@ func (l *Labels) set() attribute.Set {
 	return attribute.NewSet(kvs...)
 }
 
-// coarse returns the labels of a histogram, which costs a row for each bucket.
+// coarse returns the labels of a histogram, which has a row for each bucket.
 func (l Labels) coarse() Labels {
 	return Labels{Agent: l.Agent, Operation: l.Operation, Protocol: l.Protocol, Transport: l.Transport}
 }
 
-// A Counter counts what happens on the way of a call.
+// A Counter counts events during calls.
 type Counter uint8
 
 // The counters.
 const (
-	// PollingAttempts are the times that a task of another agent was asked for.
+	// PollingAttempts counts the polls of tasks of other agents.
 	PollingAttempts Counter = iota
-	// StreamingEvents are the events that other agents have streamed.
+	// StreamingEvents counts the events that other agents have streamed.
 	StreamingEvents
-	// SubscribeFallbacks are the streams of other agents that were given up for polling.
+	// SubscribeFallbacks counts the streams of other agents that were abandoned for polling.
 	SubscribeFallbacks
-	// InputRequiredRounds are the times that an agent was given an answer to go on.
+	// InputRequiredRounds counts the answers that agents got to continue.
 	InputRequiredRounds
-	// InputRequiredBreaks are the times that this was given up.
+	// InputRequiredBreaks counts the times that such rounds were aborted.
 	InputRequiredBreaks
-	// ServedEvents are the events that were streamed to callers.
+	// ServedEvents counts the events that were streamed to callers.
 	ServedEvents
-	// WebhookTries are the notifications that were sent, successful or not.
+	// WebhookTries counts the notifications that were sent, successful or not.
 	WebhookTries
-	// ModelInput and ModelOutput are the tokens that language models have read and written.
+	// ModelInput and ModelOutput count the tokens that language models have read and written.
 	ModelInput
 	ModelOutput
 	numCounters
@@ -143,13 +143,13 @@ var counters = [numCounters]struct{ name, unit, description string }{
 	ModelOutput:         {"parley.model.output_tokens", "{token}", "Tokens that language models have written."},
 }
 
-// family is what is known of one kind of work.
+// family holds the instruments of one kind of work.
 type family struct {
 	requests, failures metric.Int64Counter
 	duration           metric.Float64Histogram
 }
 
-// instruments are those of one provider.
+// instruments are the instruments of one provider.
 type instruments struct {
 	provider metric.MeterProvider
 	on       bool
@@ -162,19 +162,19 @@ type instruments struct {
 	sets sets
 }
 
-// buckets are the bounds of durations in seconds: from what a hub adds by itself to the
-// longest time that a blocking call waits.
+// buckets are the bounds of durations in seconds: from a hub's own overhead to the longest wait
+// of a blocking call.
 var buckets = metric.WithExplicitBucketBoundaries(
 	.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300,
 )
 
-// commitBuckets are those of commits, which are expected to be short.
+// commitBuckets are the bounds for commits, which are expected to be short.
 var commitBuckets = metric.WithExplicitBucketBoundaries(
 	.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5,
 )
 
-// make makes the instruments. One that cannot be made records nothing: what is wrong
-// with it is for the error handler of the SDK.
+// make creates the instruments. One that cannot be created records nothing; the error handler
+// of the SDK gets its error.
 func (m *instruments) make(from metric.Meter) {
 	m.on = true
 	m.served = familyOf(from, "parley.server", "Requests of callers")
@@ -200,10 +200,10 @@ func familyOf(from metric.Meter, name, what string) family {
 	return f
 }
 
-// lower returns s with a small first letter.
+// lower returns s with a lower-case first letter.
 func lower(s string) string { return string(s[0]|0x20) + s[1:] }
 
-// record notes a piece of work that has come to an end.
+// record records a finished piece of work.
 func (m *instruments) record(ctx context.Context, f *family, l Labels, took time.Duration) {
 	reason := l.Reason
 	l.Reason, l.Grade = "", GradeOf(took)
@@ -215,22 +215,21 @@ func (m *instruments) record(ctx context.Context, f *family, l Labels, took time
 	}
 }
 
-// Served notes a request of a caller that was answered. It has failed if it has a
-// Reason.
+// Served records an answered request of a caller. It has failed if it has a Reason.
 func Served(ctx context.Context, l Labels, took time.Duration) {
 	if m := meter(); m != nil {
 		m.record(ctx, &m.served, l, took)
 	}
 }
 
-// Invoked notes a run of an agent that has ended. It has failed if it has a Reason.
+// Invoked records a finished run of an agent. It has failed if it has a Reason.
 func Invoked(ctx context.Context, l Labels, took time.Duration) {
 	if m := meter(); m != nil {
 		m.record(ctx, &m.invoked, l, took)
 	}
 }
 
-// Requested notes a request to another agent's server. It has failed if it has a Reason.
+// Requested records a request to another agent's server. It has failed if it has a Reason.
 func Requested(ctx context.Context, l Labels, took time.Duration) {
 	if m := meter(); m != nil {
 		m.record(ctx, &m.requested, l, took)
@@ -244,8 +243,8 @@ func Count(ctx context.Context, c Counter, l Labels, n int) {
 	}
 }
 
-// Committed notes a commit of the store with so many changes; it has failed if it has a
-// reason.
+// Committed records a commit of the store with a number of changes; it has failed if reason is
+// not empty.
 func Committed(changes int, took time.Duration, reason string) {
 	m := meter()
 	if m == nil {

@@ -13,16 +13,16 @@ import (
 // Scope is the name under which spans and metrics are recorded.
 const Scope = "github.com/parley-a2a/parley"
 
-// Tracing reports whether somebody records spans.
+// Tracing reports whether spans are recorded.
 func Tracing() bool { return tracer() != nil }
 
-// Metering reports whether somebody records metrics.
+// Metering reports whether metrics are recorded.
 func Metering() bool { return meter() != nil }
 
-// On reports whether somebody records anything.
+// On reports whether spans or metrics are recorded.
 func On() bool { return Tracing() || Metering() }
 
-// tracing is the tracer of a provider; nil if that records nothing.
+// tracing is the tracer of a provider; the tracer is nil if the provider records nothing.
 type tracing struct {
 	provider oteltrace.TracerProvider
 	tracer   oteltrace.Tracer
@@ -30,7 +30,7 @@ type tracing struct {
 
 var tracings atomic.Pointer[tracing]
 
-// tracer returns the tracer of the global provider; nil if nobody records spans.
+// tracer returns the tracer of the global provider; nil if spans are not recorded.
 func tracer() oteltrace.Tracer {
 	p := otel.GetTracerProvider()
 	t := tracings.Load()
@@ -46,7 +46,7 @@ func tracer() oteltrace.Tracer {
 
 var meterings atomic.Pointer[instruments]
 
-// meter returns the instruments of the global provider; nil if nobody records metrics.
+// meter returns the instruments of the global provider; nil if metrics are not recorded.
 func meter() *instruments {
 	p := otel.GetMeterProvider()
 	m := meterings.Load()
@@ -63,15 +63,15 @@ func meter() *instruments {
 	return m
 }
 
-// same reports whether a and b are one provider. Types that cannot be compared have one
-// value each.
+// same reports whether a and b are the same provider. Values of an incomparable type count as
+// the same.
 func same(a, b any) bool {
 	t := reflect.TypeOf(a)
 	return t == reflect.TypeOf(b) && (!t.Comparable() || a == b)
 }
 
-// placeholder reports whether p only stands for a provider that was not installed yet.
-// What it makes allocates, and records nothing.
+// placeholder reports whether p is a placeholder for a provider that was not installed yet. Its
+// instruments allocate, and record nothing.
 func placeholder(p any) bool {
 	t := reflect.TypeOf(p)
 	return t.Kind() == reflect.Pointer && t.Elem().PkgPath() == "go.opentelemetry.io/otel/internal/global"

@@ -22,7 +22,7 @@ import (
 	notrace "go.opentelemetry.io/otel/trace/noop"
 )
 
-// work does everything that the hub does for a call.
+// work records everything that the hub records for a call.
 func work(ctx context.Context) {
 	ctx, s := Start(ctx, "work", Internal)
 	s.Text(TaskID, "t")
@@ -41,9 +41,9 @@ func work(ctx context.Context) {
 	Clean(nil)
 }
 
-// TestAllocations does not run in parallel with other tests: it counts for the whole
-// process, and providers belong to it. Without a provider nothing may be allocated, and
-// neither with one that was taken away again.
+// TestAllocations does not run in parallel with other tests, because allocations and providers
+// are those of the whole process. Nothing may be allocated without a provider, nor after one
+// was removed.
 func TestAllocations(t *testing.T) {
 	ctx := t.Context()
 	check := func(when string) {
@@ -64,7 +64,7 @@ func TestAllocations(t *testing.T) {
 	check("after providers were taken away")
 }
 
-// install makes the global providers some that keep everything in memory.
+// install sets global providers that keep everything in memory.
 func install(t *testing.T) (*tracetest.InMemoryExporter, *sdkmetric.ManualReader) {
 	t.Helper()
 	spans, reader := tracetest.NewInMemoryExporter(), sdkmetric.NewManualReader()
@@ -114,8 +114,8 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// series returns the label sets of a metric with their values; of a histogram, how often
-// it was recorded.
+// series returns the label sets of a metric with their values; for a histogram, the number of
+// recordings.
 func series(t *testing.T, reader *sdkmetric.ManualReader, name string) map[string]int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -174,8 +174,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestLabelSetsAreBounded: whatever somebody puts into labels, the rows of a metric are
-// limited.
+// TestLabelSetsAreBounded checks that the rows of a metric are limited for arbitrary labels.
 func TestLabelSetsAreBounded(t *testing.T) {
 	_, reader := install(t)
 	for i := range maxSets + 500 {
@@ -212,7 +211,7 @@ func TestLogHandler(t *testing.T) {
 	}
 }
 
-// odd is a provider that cannot be compared.
+// odd is a provider of an incomparable type.
 type odd struct {
 	oteltrace.TracerProvider
 	_ []int
@@ -229,8 +228,8 @@ func TestProvidersThatCannotBeCompared(t *testing.T) {
 	}
 }
 
-// start is the provider that a process has before one is installed.
+// start is the provider of a process before one is installed.
 var start = otel.GetTracerProvider()
 
-// encoder writes label sets for people.
+// encoder formats label sets for people.
 var encoder = attribute.DefaultEncoder()

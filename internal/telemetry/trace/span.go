@@ -9,7 +9,7 @@ import (
 	oteltrace "go.opentelemetry.io/otel/trace"
 )
 
-// Kind says which side of a hop a span is.
+// Kind is the side of a hop that a span represents.
 type Kind = oteltrace.SpanKind
 
 // The kinds of spans.
@@ -19,8 +19,8 @@ const (
 	Internal = oteltrace.SpanKindInternal
 )
 
-// The names of attributes. Those of the first group are of spans alone, because a hub
-// sees any number of their values; dashboards know them by these names.
+// The names of attributes. Those of the first group are for spans only, because their values
+// are unbounded; dashboards use these names.
 const (
 	TaskID        = "task_id"
 	ContextID     = "context_id"
@@ -42,10 +42,10 @@ const (
 	Reason      = "reason"
 )
 
-// Slow is the time from which on work counts as slow.
+// Slow is the duration above which work counts as slow.
 const Slow = 5 * time.Second
 
-// GradeOf returns the latency grade of work that took so long: "fast" or "slow".
+// GradeOf returns the latency grade of a duration: "fast" or "slow".
 func GradeOf(took time.Duration) string {
 	if took > Slow {
 		return "slow"
@@ -53,11 +53,11 @@ func GradeOf(took time.Duration) string {
 	return "fast"
 }
 
-// Span is a piece of work that is being recorded. The zero Span is not recorded.
+// Span is the recording of a piece of work. The zero Span records nothing.
 type Span struct{ s oteltrace.Span }
 
-// Start begins a span below that of ctx, and returns a context for what happens in it.
-// Without a provider it returns ctx and the zero Span.
+// Start starts a span below that of ctx, and returns a context for the work inside it. Without
+// a provider it returns ctx and the zero Span.
 func Start(ctx context.Context, name string, kind Kind) (context.Context, Span) {
 	t := tracer()
 	if t == nil {
@@ -68,7 +68,7 @@ func Start(ctx context.Context, name string, kind Kind) (context.Context, Span) 
 	return ctx, Span{s}
 }
 
-// attributes are those that every span below ctx has.
+// attributes returns the attributes that every span below ctx has.
 func attributes(ctx context.Context) []attribute.KeyValue {
 	ids := IDsFrom(ctx)
 	var kvs []attribute.KeyValue
@@ -82,7 +82,8 @@ func attributes(ctx context.Context) []attribute.KeyValue {
 	return kvs
 }
 
-// Below returns ctx for what happens in the span, which may have begun elsewhere.
+// Below returns ctx with the span as parent of the work inside it. The span may have started
+// elsewhere.
 func (s Span) Below(ctx context.Context) context.Context {
 	if s.s == nil {
 		return ctx
@@ -100,7 +101,7 @@ func (s Span) Text(key, value string) {
 	}
 }
 
-// Label sets the attributes that metrics have, too, but for the reason and the grade.
+// Label sets the attributes that metrics have as well, except the reason and the grade.
 func (s Span) Label(l Labels) {
 	if s.s == nil {
 		return
@@ -124,7 +125,7 @@ func (s Span) Rename(name string) {
 	}
 }
 
-// Fail says that the work has failed, for a reason that may be told.
+// Fail marks the work as failed, with a reason that is safe to publish.
 func (s Span) Fail(reason string) {
 	if s.s != nil {
 		s.s.SetStatus(codes.Error, reason)
