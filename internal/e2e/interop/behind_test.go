@@ -15,10 +15,10 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
-// rockBot is the shape of agents of RockBot that are reached over HTTP.
+// rockBot names the protocol of RockBot's agents that are called over HTTP.
 const rockBot = "RockBot"
 
-// plainPython returns the command of a script that needs Python and nothing else.
+// plainPython returns the command of a script that needs only Python.
 func plainPython(script string) func(t *testing.T, dir string) []string {
 	return func(t *testing.T, _ string) []string { return []string{testenv.Tool(t, "python3"), script} }
 }
@@ -26,23 +26,23 @@ func plainPython(script string) func(t *testing.T, dir string) []string {
 // elsewhere are the agents behind the hub.
 var elsewhere = append(slices.Clone(servers), server{
 	name: "rockbot", title: "`/tasks/send` (RockBot)", speaks: rockBot, dir: "rockbot", program: plainPython("agent.py"),
-	// It takes messages and answers them when it is done, and that is all.
+	// It accepts messages and answers them at the end, and supports nothing else.
 	lacks: []string{"message", "cancel"},
 })
 
-// ways are how the configuration of a hub names an agent elsewhere.
+// ways are the kinds of configuration of a remote agent.
 var ways = []string{"url", "endpoint"}
 
-// relayed is an agent of the hub that is elsewhere.
+// relayed is an agent of the hub that runs remotely.
 type relayed struct {
 	*server
 	hub, agent string
-	// there is where it is, and tap what the hub takes for it.
+	// there is the URL of the agent; tap is the proxy that the hub calls instead.
 	there string
 	tap   *tap
 }
 
-// story is what a person does with it.
+// story is a use of the agent by a person.
 type story struct {
 	name string
 	run  func(t testing.TB, a *relayed)
@@ -82,8 +82,8 @@ var stories = []story{
 		if out != "the red one\n" || code != 0 {
 			t.Fatalf("parley send --task: exit code %d, %q, %q; want the reply", code, out, errs)
 		}
-		// An agent of RockBot knows a conversation by its context, and has a task for
-		// each message.
+		// An agent of RockBot identifies a conversation by its context, and has a task for each
+		// message.
 		if last := a.agree(t, id, "COMPLETED"); last != first && a.speaks != rockBot {
 			t.Errorf("the question was of task %s, and the answer went to %s", first, last)
 		}
@@ -107,8 +107,8 @@ func (a *relayed) parley(t testing.TB, args ...string) (stdout, stderr string, c
 	return parley(t, append(args, "--url", a.hub, "--agent", a.agent)...)
 }
 
-// agree holds that a task is in a state at the hub, and so is the only one that the agent
-// has spoken of, whose id it returns.
+// agree checks that a task is in a state at the hub, and that the only task that the agent has
+// mentioned is in the same state. It returns the id of the agent's task.
 func (a *relayed) agree(t testing.TB, id, state string) string {
 	t.Helper()
 	out, errs, _ := a.parley(t, "tasks", "get", "--json", id)
@@ -126,7 +126,7 @@ func (a *relayed) agree(t testing.TB, id, state string) string {
 	}
 	there := state
 	if a.forgets && state == "CANCELED" {
-		there = "" // the agent does not know it any more
+		there = "" // the agent has forgotten it
 	}
 	if got := a.stateThere(t, last); got != there {
 		t.Errorf("at the agent task %s is %q, at the hub it is %s", last, got, state)
@@ -134,8 +134,8 @@ func (a *relayed) agree(t testing.TB, id, state string) string {
 	return last
 }
 
-// stateThere asks the agent itself, and not through the hub, what state a task is in. What
-// PromptKit's mock says of a task it says once.
+// stateThere asks the agent itself, and not the hub, for the state of a task. PromptKit's mock
+// reports a task only once.
 func (a *relayed) stateThere(t testing.TB, id string) string {
 	t.Helper()
 	method, states := "GetTask", "TASK_STATE_"
@@ -185,8 +185,8 @@ func (a *relayed) ask(t testing.TB, method, url string, body, into any) {
 	}
 }
 
-// TestBehindHub puts agents that nobody here wrote behind one hub, and does with each what
-// people do. At the end both sides must agree on the state of the task.
+// TestBehindHub runs agents of other makers behind one hub, and uses each as people do. At the
+// end both sides must agree on the state of the task.
 func TestBehindHub(t *testing.T) {
 	t.Parallel()
 	var config strings.Builder
@@ -195,7 +195,7 @@ func TestBehindHub(t *testing.T) {
 	for i := range elsewhere {
 		s := &elsewhere[i]
 		t.Run("start/"+s.name, func(sub *testing.T) {
-			program := s.program(sub, s.dir) // it may be skipped
+			program := s.program(sub, s.dir) // it may skip the test
 			there := startForeign(t, s.dir, program)
 			for _, way := range ways {
 				a := &relayed{server: s, agent: strings.ReplaceAll(s.name, ".", "-") + "-" + way, there: there, tap: newTap(t, there)}
@@ -239,7 +239,8 @@ func TestBehindHub(t *testing.T) {
 	}
 }
 
-// behindTable writes the table of agents behind a hub, and what did not run, if anything.
+// behindTable writes the table of agents behind a hub. gap names the agents that did not run,
+// if any.
 func behindTable(l *ledger) (table, gap string) {
 	var b strings.Builder
 	names := []string{"Agent", "Version", "Named by"}

@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 )
 
-// TestClients lets each peer take each scenario over each of its bindings. A failure
-// that is not accepted fails the test, and so does an accepted one that passes.
+// TestClients runs each scenario with each peer over each of its bindings. A failure that is
+// not accepted fails the test, and so does an accepted one that passes.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	hub := startHub(t)
@@ -46,7 +46,7 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// runScenarios lets a caller take all scenarios that make sense for it.
+// runScenarios runs all scenarios that suit a caller.
 func runScenarios(t *testing.T, c *caller, all []known) {
 	for _, s := range scenarios {
 		reason := accepted(all, c.binding, s.name)
@@ -64,7 +64,7 @@ func runScenarios(t *testing.T, c *caller, all []known) {
 	}
 }
 
-// runMissing holds that what is missing is still missing: the first scenario fails.
+// runMissing checks that a missing binding is still missing: the first scenario fails.
 func runMissing(t *testing.T, c *caller, why string) {
 	first := scenarios[0]
 	t.Run(first.name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func runMissing(t *testing.T, c *caller, why string) {
 	})
 }
 
-// tryScenario returns how a scenario fails, if it does.
+// tryScenario returns the failures of a scenario.
 func tryScenario(t *testing.T, c *caller, s *scenario) []string {
 	return try(t, func(tb testing.TB) {
 		ctx, cancel := context.WithTimeout(t.Context(), timeout)
@@ -83,7 +83,7 @@ func tryScenario(t *testing.T, c *caller, s *scenario) []string {
 	})
 }
 
-// judge compares what came with what is accepted.
+// judge compares failures with the accepted reason.
 func judge(t testing.TB, failures []string, reason string) {
 	t.Helper()
 	said := strings.Join(failures, "\n")
@@ -116,13 +116,13 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// suits reports whether a scenario makes sense for a peer.
+// suits reports whether a scenario is meaningful for a peer.
 func (s *scenario) suits(p *peer) bool {
 	return (s.only == "" || s.only == p.speaks) &&
 		!slices.ContainsFunc(strings.Fields(s.needs), func(op string) bool { return !p.offers(op) })
 }
 
-// wantChart returns the image that the agent report makes of words, without any hub.
+// wantChart returns the image that the agent report draws for words, without any hub.
 func wantChart(t testing.TB, words string) []byte {
 	t.Helper()
 	for _, a := range builtin.Agents() {

@@ -10,7 +10,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// site is an agent of a stranger, and the binding to call it by.
+// site is a foreign agent, and the binding of its calls.
 type site struct{ url, binding string }
 
 // parley runs a command on the agent.
@@ -20,13 +20,13 @@ func (s site) parley(t testing.TB, args ...string) (stdout, stderr string, code 
 	return parley(t, append(args, "--url", s.url, "--binding", words[s.binding])...)
 }
 
-// command is one of them, as a test.
+// command is a test of one command.
 type command struct {
 	name string
 	run  func(t testing.TB, at site)
 }
 
-// commands are what a person does with the agent of a stranger.
+// commands are the uses of a foreign agent by a person.
 var commands = []command{
 	{"send", func(t testing.TB, at site) {
 		out, errs, code := at.parley(t, "send", "hello out there")
@@ -123,7 +123,7 @@ var commands = []command{
 	}},
 }
 
-// printedTask reads what --json prints.
+// printedTask parses the output of --json.
 func printedTask(t testing.TB, out string) task {
 	t.Helper()
 	var ev event

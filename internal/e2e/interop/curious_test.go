@@ -12,11 +12,11 @@ import (
 	"testing"
 )
 
-// TestAsksBack lets an agent of the official Python SDK ask back, behind a hub that answers
-// it by each of its policies.
+// TestAsksBack makes an agent of the official Python SDK ask questions behind a hub, which
+// answers with each of its policies.
 func TestAsksBack(t *testing.T) {
 	t.Parallel()
-	program := python("curious.py")(t, "python/v1") // it may be skipped
+	program := python("curious.py")(t, "python/v1") // it may skip the test
 	there := startForeign(t, "python/v1", program)
 	dir := t.TempDir()
 	config := fmt.Sprintf("questions: {answering_agent: clerk, script: answers.yaml}\nagents:\n"+
@@ -43,7 +43,8 @@ func TestAsksBack(t *testing.T) {
 	h.run(1, "same answer 3 times in a row; put all that it needs into the request", "send", "--agent", "auto", "parrot")
 	h.run(1, "asks without words [and 1 part that is not text]", "send", "--agent", "auto", "data")
 
-	// Nobody knows it yet: a person answers, in words what was asked with data.
+	// No other source knows the answer yet, so a person answers, in text even if the question
+	// was data.
 	for order, want := range map[string]string{"ask 2": "person\nperson\n", "data": "person\n"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		asked := h.asked(ctx)
@@ -61,14 +62,13 @@ func TestAsksBack(t *testing.T) {
 	}
 }
 
-// askedHub is a hub that people use by the command.
+// askedHub is a hub that people use through the command.
 type askedHub struct {
 	t   *testing.T
 	url string
 }
 
-// run runs a command, which has to end with a code and to print a text, and returns what it
-// prints.
+// run runs a command, which must exit with code and print want. It returns the output.
 func (h *askedHub) run(code int, want string, args ...string) string {
 	h.t.Helper()
 	out, errs, got := parley(h.t, append(args, "--url", h.url)...)
@@ -78,7 +78,7 @@ func (h *askedHub) run(code int, want string, args ...string) string {
 	return out
 }
 
-// asked returns the questions that come into the inbox from now on, until ctx ends.
+// asked returns the questions that arrive in the inbox from now on, until ctx ends.
 func (h *askedHub) asked(ctx context.Context) <-chan string {
 	h.t.Helper()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, h.url+"/api/v1/inbox/events", nil)

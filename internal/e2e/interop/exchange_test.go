@@ -54,9 +54,9 @@ func (d *doorway) serve(t *testing.T, config string) {
 	d.hub.Store(httputil.NewSingleHostReverseProxy(u))
 }
 
-// TestTokenExchange lets an authorization server give tokens for callers: for their own
-// tokens, and for what the hub says of them. The agent behind another hub sees them by the
-// words of that server.
+// TestTokenExchange makes an authorization server issue tokens for callers: for their own
+// tokens, and for the hub's assertions about them. The agent behind another hub identifies the
+// callers by that server's claims.
 func TestTokenExchange(t *testing.T) {
 	t.Parallel()
 	inner, hubA := startDoorway(t)
@@ -108,7 +108,8 @@ agents:
 	}
 }
 
-// shows sends a message with what is shown, or reads if that is empty, and returns the answer.
+// shows sends a message with the given credentials, or reads if the credentials are empty, and
+// returns the answer.
 func shows(t *testing.T, at, shown string) string {
 	t.Helper()
 	method, body := http.MethodPost, restSend

@@ -24,15 +24,15 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
-// finding is how one or more findings of parley check are seen with curl.
+// finding is the reproduction of one or more findings of parley check with curl.
 type finding struct {
 	IDs []string
-	// Webhook starts one, at $HOOK, and shows what it is told first.
+	// Webhook starts a webhook, at $HOOK, and shows its first notification.
 	Webhook bool
 	Steps   []step
 }
 
-// step is a call of curl: either its whole line or a call over JSON-RPC.
+// step is a call of curl: either its whole line or a JSON-RPC call.
 type step struct {
 	Curl    string
 	RPC     string
@@ -41,7 +41,7 @@ type step struct {
 	Headers bool
 }
 
-// line returns the command. Variables in params are put outside of the quotes.
+// line returns the command. Variables in params are placed outside of the quotes.
 func (s step) line() string {
 	if s.Curl != "" {
 		return s.Curl
@@ -58,7 +58,7 @@ func (s step) line() string {
 		flags, version, s.RPC, params)
 }
 
-// stage is a server and what the commands know of it.
+// stage is a server with the variables of its commands.
 type stage struct {
 	vars map[string]string
 	told chan string
@@ -101,7 +101,7 @@ func newStage(t testing.TB, url string) *stage {
 	return s
 }
 
-// run runs a command as a shell does, and keeps the id of the task that it answers with.
+// run runs a command like a shell, and keeps the id of the task in the answer.
 func (s *stage) run(t testing.TB, line string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
@@ -113,7 +113,7 @@ func (s *stage) run(t testing.TB, line string) string {
 	}
 	var out bytes.Buffer
 	cmd.Stdout = &out
-	const partial = 18 // what curl says when a server breaks an answer off
+	const partial = 18 // exit code of curl for a truncated answer
 	if err := cmd.Run(); err != nil && cmd.ProcessState.ExitCode() != partial {
 		t.Fatalf("%s: %v", line, err)
 	}
@@ -132,7 +132,7 @@ func (s *stage) run(t testing.TB, line string) string {
 	return out.String()
 }
 
-// What differs between two runs.
+// Values that differ from run to run.
 var (
 	uuid      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)`)
@@ -141,8 +141,8 @@ var (
 	header    = regexp.MustCompile(`(?i)^(HTTP/|content-type:|cache-control:|etag:|grpc-status:|grpc-message:)`)
 )
 
-// steady returns an answer without what differs between two runs, and without headers
-// that do not matter.
+// steady returns an answer without values that differ from run to run, and without irrelevant
+// headers.
 func steady(answer string) string {
 	ids := map[string]string{}
 	answer = uuid.ReplaceAllStringFunc(answer, func(id string) string {
@@ -185,7 +185,7 @@ func (s *server) section(t testing.TB, url string, all []finding) string {
 	return b.String()
 }
 
-// describe says which rule a finding is about.
+// describe returns the rule of a finding.
 func describe(k *check.Known) string {
 	on := "all interfaces"
 	if len(k.Interfaces) > 0 {
@@ -226,7 +226,7 @@ func (s *stage) show(t testing.TB, b *strings.Builder, f *finding) {
 	fmt.Fprintf(b, "```\n%s\n```\n\n", steady(answer))
 }
 
-// about returns the file about a server in a folder of testdata, or nil if there is none.
+// about returns the file about a server in a folder of testdata, or nil without such a file.
 func (s *server) about(t testing.TB, dir string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", dir, s.name+".yaml"))
@@ -236,7 +236,7 @@ func (s *server) about(t testing.TB, dir string) []byte {
 	return b
 }
 
-// findings returns what parley check has to find in a server.
+// findings returns the findings that parley check must report for a server.
 func (s *server) findings(t testing.TB) []check.Known {
 	t.Helper()
 	all, err := check.ReadKnown(s.about(t, "servers"))
@@ -246,8 +246,8 @@ func (s *server) findings(t testing.TB) []check.Known {
 	return all
 }
 
-// readFindings reads how the findings of a server are seen. If there is a file about
-// that, each of them has to be in it.
+// readFindings reads the reproductions of a server's findings. If the file exists, it must
+// contain each of the findings.
 func (s *server) readFindings(t testing.TB) []finding {
 	t.Helper()
 	b := s.about(t, "curl")
@@ -266,8 +266,8 @@ func (s *server) readFindings(t testing.TB) []finding {
 	return file.Findings
 }
 
-// TestFindings runs every curl command of docs/interop.md against the server that it is
-// about, and holds that the page has what came.
+// TestFindings runs every curl command of docs/interop.md against its server, and checks that
+// the page shows the answers.
 func TestFindings(t *testing.T) {
 	t.Parallel()
 	testenv.Tool(t, "curl")

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Clients of other protocols call the hub of this configuration: its callers need a key,
-// and the agent breaker fails whatever it is told.
+// Clients of other protocols call the hub of this configuration: its callers need a key, and
+// the agent breaker always fails.
 const (
 	frontConfig = `
 auth:
@@ -34,8 +34,7 @@ func startFrontHub(t *testing.T) (url string) {
 	return url
 }
 
-// saw lets the program of a stranger talk to a hub, and returns what it prints: one JSON
-// object.
+// saw runs a foreign program against a hub, and returns its output: one JSON object.
 func saw(t *testing.T, dir string, command []string) map[string]any {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
@@ -58,7 +57,7 @@ type (
 	items  = []any
 )
 
-// chatted is what OpenAI's clients see; both see the same.
+// chatted is the expected output of OpenAI's clients, which is the same for both.
 func chatted() things {
 	answer := func(text, state string) things { return things{"text": text, "finish": "stop", "state": state} }
 	refused := func(kind string, status float64, param any, code string) things {
@@ -106,7 +105,7 @@ func TestOpenAI(t *testing.T) {
 	}
 }
 
-// joined joins the pieces of a text: which of them go together is a matter of timing.
+// joined joins the pieces of a text, because their boundaries depend on timing.
 func joined(streamed any) {
 	s, ok := streamed.(things)
 	if !ok {

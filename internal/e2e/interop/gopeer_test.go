@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// builds has the programs of the modules beside this one, each built once.
+// builds maps the modules beside this one to their programs, each built once.
 var builds struct {
 	mu  sync.Mutex // guards the field below
 	all map[string]func() error
 }
 
-// goModule returns the command of a program that is a Go module of its own, built from
-// the sources in its folder. The go command fetches what it depends on.
+// goModule returns the command of a program that is a Go module of its own, built from the
+// sources in its folder. The go command downloads its dependencies.
 func goModule(args ...string) func(t *testing.T, dir string) []string {
 	return func(t *testing.T, dir string) []string {
 		t.Helper()

@@ -37,7 +37,7 @@ func newGoClient(t *testing.T, hub string, binding a2a.TransportProtocol) client
 	return c
 }
 
-// transport returns the SDK's own transport for a binding, and none beside it.
+// transport returns only the SDK's own transport for a binding.
 func transport(b a2a.TransportProtocol) a2aclient.FactoryOption {
 	switch b {
 	case a2a.TransportProtocolJSONRPC:
@@ -70,7 +70,7 @@ func (g *goClient) agent(ctx context.Context, name string) (*a2aclient.Client, e
 
 type versionKey struct{}
 
-// versioner names another protocol version where a scenario asks for it.
+// versioner sends another protocol version if a scenario requests it.
 type versioner struct {
 	a2aclient.PassthroughInterceptor
 }
@@ -82,7 +82,7 @@ func (versioner) Before(ctx context.Context, r *a2aclient.Request) (context.Cont
 	return ctx, nil, nil
 }
 
-// params returns what a request looks like to the SDK.
+// params decodes a request into the SDK's type.
 func params[T any](c call) *T {
 	b, err := json.Marshal(c.Params)
 	if err != nil {

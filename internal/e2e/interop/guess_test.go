@@ -12,16 +12,16 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
-// game is an agent of the JavaScript SDK that asks again with an artifact alone.
+// game is an agent of the JavaScript SDK that asks for the next guess with an artifact alone.
 type game struct {
 	name string
 	args []string
 }
 
-// games are one that streams, one that does not, and one that gives its statuses no times.
+// games are one that streams, one that does not, and one whose statuses have no timestamps.
 var games = []game{{"streams", nil}, {"plain", []string{"plain"}}, {"unstamped", []string{"plain", "unstamped"}}}
 
-// guessWays are how a hub is configured to ask them.
+// guessWays are the kinds of configuration of the agents.
 var guessWays = map[string]string{
 	"url":      `url: "%s"`,
 	"endpoint": `endpoint: {backend: a2a, base_url: "%s", options: {poll_interval_ms: 100}}`,
@@ -29,7 +29,8 @@ var guessWays = map[string]string{
 }
 
 // TestGuessing plays a game of many turns with an agent behind a hub, as the number guessing
-// sample of the protocol's makers does: each answer is an artifact, and the task waits on.
+// sample of the protocol's makers does: each answer is an artifact, and the task continues to
+// wait.
 func TestGuessing(t *testing.T) {
 	t.Parallel()
 	testenv.Tool(t, "node")
@@ -57,7 +58,7 @@ func TestGuessing(t *testing.T) {
 	}
 }
 
-// play halves the range of the number until the agent says that it is found.
+// play halves the range of the number until the agent reports that it is found.
 func play(t *testing.T, hub, agent string) {
 	low, high, id := 1, 100, ""
 	for range 8 {

@@ -37,25 +37,25 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// startHub starts the command with its built-in agents on free ports and a data
-// folder of its own, and returns its URL.
+// startHub starts the command with its built-in agents on free ports and a new data folder, and
+// returns its URL.
 func startHub(t *testing.T) string {
 	t.Helper()
 	url, _ := startHubIn(t, t.TempDir())
 	return url
 }
 
-// startHubIn starts the command on a data folder. The hub is interrupted, and must
-// end well, when stop is called or the test ends.
+// startHubIn starts the command on a data folder. stop, or the end of the test, interrupts the
+// hub, which must exit without an error.
 func startHubIn(t *testing.T, data string) (url string, stop func()) {
 	t.Helper()
 	return serveHub(t, t.TempDir(), // without a configuration file
 		"--agents", "builtin", "--grpc-listen", "127.0.0.1:0", "--data", data,
-		"--push-allow", "loopback") // webhooks of tests are here
+		"--push-allow", "loopback") // webhooks of tests are on loopback
 }
 
-// serveHub starts the command in a folder, whose configuration file counts. Stop is that
-// of startHubIn.
+// serveHub starts the command in a folder with a configuration file. stop is that of
+// startHubIn.
 func serveHub(t *testing.T, dir string, args ...string) (url string, stop func()) {
 	t.Helper()
 	cmd := exec.Command(binary, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
@@ -91,7 +91,7 @@ func serveHub(t *testing.T, dir string, args ...string) (url string, stop func()
 	return url, stop
 }
 
-// announced returns the value of a row of what the command prints when it starts.
+// announced returns the value of a row in the command's output at the start.
 func announced(out io.Reader, row string) string {
 	lines := bufio.NewScanner(out)
 	found := ""
@@ -106,7 +106,7 @@ func announced(out io.Reader, row string) string {
 	return found
 }
 
-// syncBuffer is a buffer that may be read while it is written.
+// syncBuffer is a buffer for concurrent use.
 type syncBuffer struct {
 	mu sync.Mutex // guards the field below
 	b  bytes.Buffer
@@ -124,8 +124,7 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-// parley runs the command against a server and returns what it prints and its exit
-// code.
+// parley runs the command against a server and returns its output and its exit code.
 func parley(t testing.TB, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, args...)

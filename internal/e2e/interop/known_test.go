@@ -13,14 +13,13 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// known is a failure of a peer that is accepted.
+// known is an accepted failure of a peer.
 type known struct {
-	// Scenario is the one that fails (of a server: the command), on these bindings; without bindings on all that
-	// the peer has.
+	// Scenario is the one that fails (of a server: the command), on these bindings. Without
+	// bindings it fails on all of the peer's.
 	Scenario string
 	Bindings []string
-	// Reason says why it fails: what the SDK does, and which rule of the protocol says
-	// otherwise.
+	// Reason states the cause: the behaviour of the SDK, and the violated rule of the protocol.
 	Reason string
 }
 
@@ -31,7 +30,7 @@ func readKnown(file string, p *peer) ([]known, error) {
 	})
 }
 
-// readFails reads the commands that fail on a server, in the same way.
+// readFails reads the failing commands of a server, in the same way.
 func readFails(file string, s *server) ([]known, error) {
 	return readAccepted(file, s.bindings, func(name string) bool {
 		return slices.ContainsFunc(commands, func(c command) bool { return c.name == name })
@@ -69,7 +68,7 @@ func readAccepted(file string, bindings []string, exists func(name string) bool)
 	return all.Known, nil
 }
 
-// accepted returns why a failure is accepted, or "".
+// accepted returns the reason of an accepted failure, or "".
 func accepted(all []known, binding, scenario string) string {
 	for _, k := range all {
 		if k.Scenario == scenario && (len(k.Bindings) == 0 || slices.Contains(k.Bindings, binding)) {
@@ -81,7 +80,7 @@ func accepted(all []known, binding, scenario string) string {
 
 func knownFile(p *peer) string { return filepath.Join("testdata", "known", p.name+".yaml") }
 
-// TestKnownFiles holds that every file of accepted failures belongs to a peer.
+// TestKnownFiles checks that every file of accepted failures belongs to a peer.
 func TestKnownFiles(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "known", "*.yaml"))

@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
-// groups returns the groups of scenarios, in their order.
+// groups returns the groups of scenarios in order.
 func groups() []string {
 	var all []string
 	for _, s := range scenarios {
@@ -21,8 +21,8 @@ func groups() []string {
 	return all
 }
 
-// whole reports whether a table can be compared: everything ran, and ended well. gap is
-// what did not run. In continuous integration there must be none.
+// whole reports whether a table can be compared: all its tests ran and passed. gap names the
+// tests that did not run. In continuous integration there must be none.
 func whole(t testing.TB, gap string) bool {
 	t.Helper()
 	if gap == "" {
@@ -35,7 +35,7 @@ func whole(t testing.TB, gap string) bool {
 	return false
 }
 
-// clientsTable writes the table of peers, and what did not run, if anything.
+// clientsTable writes the table of peers. gap names the peers that did not run, if any.
 func clientsTable(l *ledger) (table, gap string) {
 	var b strings.Builder
 	head(&b, append([]string{"Client", "Version", "Binding"}, groups()...)...)
@@ -56,7 +56,7 @@ func clientsTable(l *ledger) (table, gap string) {
 	return b.String(), gap
 }
 
-// groupCell says what became of a group of scenarios.
+// groupCell returns the result of a group of scenarios.
 func groupCell(l *ledger, p *peer, binding, group string) (cell string, ran bool) {
 	if p.missing[binding] != "" {
 		return notThere, l.noted(p.name, binding, scenarios[0].name) != ""
@@ -123,7 +123,7 @@ func acceptedTable(t testing.TB) string {
 	return b.String()
 }
 
-// serversTable writes the table of servers, and what did not run, if anything.
+// serversTable writes the table of servers. gap names the servers that did not run, if any.
 func serversTable(t testing.TB, l *ledger) (table, gap string) {
 	t.Helper()
 	var b strings.Builder
@@ -164,7 +164,7 @@ func counted(findings int) string {
 	return fmt.Sprint(findings, " findings")
 }
 
-// TestGroupCell holds what the cells of the table say.
+// TestGroupCell checks the contents of the table's cells.
 func TestGroupCell(t *testing.T) {
 	t.Parallel()
 	const binding = "JSONRPC"

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// mcpReport is what the host in TypeScript says.
+// mcpReport is the output of the host in TypeScript.
 type mcpReport struct {
 	Server struct{ Name string }
 	Tools  []string
@@ -25,7 +25,7 @@ type mcpReport struct {
 }
 
 // The official TypeScript client lists and calls every tool over both transports, with
-// progress, cancellation and questions, and reads and watches what there is to read.
+// progress, cancellation and questions, and reads and watches all resources.
 func TestMCPHost(t *testing.T) {
 	t.Parallel()
 	url, _ := serveHub(t, t.TempDir(), "--data", t.TempDir(), "--agents-allow", "loopback")
@@ -33,7 +33,7 @@ func TestMCPHost(t *testing.T) {
 		"stdio": {"stdio", binary, "mcp", "--url", url, "--session", "table"},
 		"http":  {"http", url + "/mcp"},
 	} {
-		t.Run(kind, func(t *testing.T) { // one after the other: they are one caller
+		t.Run(kind, func(t *testing.T) { // not concurrently, because they are one caller
 			report := runMCPHost(t, args)
 			for _, name := range report.Tools {
 				if got, ok := report.Called[name]; !ok || got.IsError {
@@ -43,7 +43,8 @@ func TestMCPHost(t *testing.T) {
 			if len(report.Tools) < 17 || report.Server.Name != "parley" || !strings.Contains(report.Chat, "hello") {
 				t.Errorf("%d tools of %q; chat: %s", len(report.Tools), report.Server.Name, report.Chat)
 			}
-			// Over pipes this client drops what comes together with the answer of its call.
+			// Over pipes this client drops progress that arrives together with the answer of
+			// its call.
 			for _, want := range []string{"echo submitted", "interview working"} {
 				if !slices.ContainsFunc(report.Progress, func(s string) bool { return strings.Contains(s, want) }) {
 					t.Errorf("no progress has %q: %q", want, report.Progress)

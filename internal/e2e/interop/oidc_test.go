@@ -15,8 +15,9 @@ import (
 	"time"
 )
 
-// TestOpenIDProvider lets callers in by tokens of a real OpenID provider: what they may,
-// what is refused, and that no good token is refused while the provider changes its key.
+// TestOpenIDProvider authenticates callers by tokens of a real OpenID provider. It checks their
+// permissions and the refusals, and that no valid token is refused while the provider rotates
+// its key.
 func TestOpenIDProvider(t *testing.T) {
 	t.Parallel()
 	p := &openID{t, startForeign(t, "oidc", node("provider.mjs")(t, "oidc"))}
@@ -93,7 +94,7 @@ func (p *openID) token(audience, scope string) string {
 
 const restSend = `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hello"}]}}`
 
-// call sends a message, or reads from the hub's own interface, and returns the status.
+// call sends a message, or reads from the hub's own API, and returns the status.
 func (p *openID) call(hub, path, token string) int {
 	p.t.Helper()
 	method, body := http.MethodPost, restSend
@@ -128,7 +129,7 @@ func (p *openID) call(hub, path, token string) int {
 	return resp.StatusCode
 }
 
-// expires uses a token of one second until it is refused.
+// expires uses a token with a lifetime of one second until it is refused.
 func (p *openID) expires(hub string) {
 	p.t.Helper()
 	token := p.token("https://brief.example", "a2a")
@@ -140,7 +141,7 @@ func (p *openID) expires(hub string) {
 	p.t.Error("a token of one second is taken after twenty")
 }
 
-// card looks whether callers are told where tokens come from.
+// card checks that the card names the issuer of tokens.
 func (p *openID) card(hub string) {
 	p.t.Helper()
 	resp, err := http.Get(hub + "/.well-known/agent-card.json")

@@ -14,13 +14,13 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of docs/interop.md again")
 
-// document is docs/interop.md. Its parts between marks are what the tests came to.
+// document is docs/interop.md. Its parts between marks are results of the tests.
 var document = struct {
 	mu   sync.Mutex // guards the file
 	file string
 }{file: filepath.Join("..", "..", "..", "docs", "interop.md")}
 
-// wantPart compares a part of the page with what the tests came to, or writes it.
+// wantPart compares a part of the page with the results of the tests, or writes it.
 func wantPart(t testing.TB, name, want string) {
 	t.Helper()
 	document.mu.Lock()
@@ -45,7 +45,7 @@ func wantPart(t testing.TB, name, want string) {
 	}
 }
 
-// cutPart cuts a text at the marks of a part, which belong to what is around it.
+// cutPart splits a text at the marks of a part. The marks belong to the surrounding text.
 func cutPart(text, name string) (before, inside, after string, err error) {
 	begin, end := "<!-- "+name+" -->", "<!-- end of "+name+" -->"
 	before, rest, begun := strings.Cut(text, begin)
@@ -81,7 +81,7 @@ func TestCutPart(t *testing.T) {
 	}
 }
 
-// ledger has what became of every test of a table.
+// ledger holds the outcomes of a table's tests.
 type ledger struct {
 	mu    sync.Mutex // guards the field below
 	cells map[[3]string]string
@@ -95,7 +95,7 @@ const (
 	notThere   = "missing"
 )
 
-// note writes down how a test ended.
+// note records the outcome of a test.
 func (l *ledger) note(who, binding, what, outcome string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,14 +105,14 @@ func (l *ledger) note(who, binding, what, outcome string) {
 	l.cells[[3]string{who, binding, what}] = outcome
 }
 
-// noted returns how a test ended, or "" if it did not run.
+// noted returns the outcome of a test, or "" if it did not run.
 func (l *ledger) noted(who, binding, what string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cells[[3]string{who, binding, what}]
 }
 
-// outcome says what failures come to.
+// outcome returns the outcome that failures amount to.
 func outcome(failures []string, reason string) string {
 	switch {
 	case len(failures) == 0:

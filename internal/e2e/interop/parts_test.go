@@ -18,7 +18,7 @@ import (
 
 const partsKey = "a-key-of-the-tests-for-large-parts"
 
-// partsHub starts a hub that keeps parts above 100 KiB and takes one key.
+// partsHub starts a hub that stores parts above 100 KiB separately and accepts one key.
 func partsHub(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -30,8 +30,8 @@ func partsHub(t *testing.T) string {
 	return url
 }
 
-// TestLargePartsOfSDKs lets the official SDKs send a large part, read the task, and follow
-// the address that stands there.
+// TestLargePartsOfSDKs makes the official SDKs send a large part, read the task, and request
+// the part at its address.
 func TestLargePartsOfSDKs(t *testing.T) {
 	t.Parallel()
 	url := partsHub(t)
@@ -70,7 +70,7 @@ func TestLargePartsOfSDKs(t *testing.T) {
 	})
 }
 
-// followed is what a client has seen of a part.
+// followed describes a part as received by a client.
 type followed struct {
 	Kind, Name           string
 	Same, Digest, Ranged bool
@@ -86,7 +86,7 @@ func (withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// followWithGo does what parts.py does.
+// followWithGo performs the steps of parts.py.
 func followWithGo(t *testing.T, url string) (f followed) {
 	t.Helper()
 	http1 := &http.Client{Transport: withKey{}}

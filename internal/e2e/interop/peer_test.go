@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
-// The versions of the protocol that peers speak.
+// The protocol versions of peers.
 const (
 	v1  = "1.0"
 	v03 = "0.3"
@@ -19,29 +19,29 @@ const (
 
 // peer is the client of a foreign SDK.
 type peer struct {
-	// name is the first part of the names of its tests, and of its file of accepted
-	// failures, testdata/known/NAME.yaml.
+	// name is the first part of the names of its tests, and of its file of accepted failures,
+	// testdata/known/NAME.yaml.
 	name string
-	// title says which SDK it is, with its version, for people.
+	// title is the name and the version of the SDK for the page.
 	title string
 	// speaks is the version of the protocol: v1, v03 or promptKit.
 	speaks   string
 	bindings []string
-	// lacks has the calls that the SDK does not offer. What its version of the protocol
-	// does not have need not be in it.
+	// lacks are the calls that the SDK does not offer. Calls that its version of the protocol
+	// does not define may be omitted.
 	lacks []string
-	// missing has the bindings on which Parley does not answer this peer yet, and why.
+	// missing maps bindings on which Parley does not support this peer yet to the reason.
 	missing map[string]string
-	// program returns the command to run in the folder dir; the hub's URL and the
-	// binding are appended. It says what of the machine it needs. If it is nil, the SDK
-	// is used in this process, by connect.
+	// program returns the command to run in the folder dir; the hub's URL and the binding are
+	// appended. It skips or fails the test if the machine lacks a requirement. If it is nil,
+	// connect runs the SDK in this process.
 	program func(t *testing.T, dir string) []string
 	dir     string
 	connect func(t *testing.T, hub, binding string) client
 }
 
-// peers are all that are held against the hub. A new one is a program that speaks the
-// line protocol, and a row.
+// peers are all clients that the tests run against the hub. A new one is a program that
+// implements the line protocol, and a row.
 var peers = []peer{
 	{
 		name: "go-2.4", title: "Go SDK 2.4.0", speaks: v1, bindings: allBindings,
@@ -65,8 +65,7 @@ var peers = []peer{
 		lacks: []string{"listPush", "deletePush"},
 	},
 	{
-		// Its webhooks and its gRPC are those of a draft of v1.0, as is the way to say that it
-		// does not wait.
+		// Its webhooks, its gRPC and its returnImmediately are those of a draft of v1.0.
 		name: "java-1.0", title: "Java SDK 1.0.0.Alpha3", speaks: v1, bindings: []string{"JSONRPC", "HTTP+JSON"},
 		lacks: []string{"immediate", "createPush", "getPush", "listPush", "deletePush"},
 		dir:   "java/v1", program: java("peer.Drive"),
@@ -116,8 +115,7 @@ func python(script string) func(t *testing.T, dir string) []string {
 	}
 }
 
-// java returns the command of a class whose sources and packages Maven compiles and
-// fetches.
+// java returns the command of a class whose sources and packages Maven compiles and downloads.
 func java(class string) func(t *testing.T, dir string) []string {
 	return func(t *testing.T, dir string) []string {
 		program := testenv.Tool(t, "java")
@@ -125,7 +123,7 @@ func java(class string) func(t *testing.T, dir string) []string {
 		_, packages := os.Stat(filepath.Join(dir, "target", "lib"))
 		testenv.Met(t, classes == nil && packages == nil, "internal/e2e/interop/"+dir+"/target (mvn compile makes it)")
 		path := "target/classes" + string(filepath.ListSeparator) + "target/lib/*"
-		// A small machine runs the tests of others beside it.
+		// A small machine runs other tests concurrently.
 		return []string{program, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-cp", path, class}
 	}
 }

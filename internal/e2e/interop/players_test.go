@@ -13,13 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// bobs are the clients that play; the first is on the SDK of the sample.
+// bobs are the clients that play; the first uses the SDK of the sample.
 var bobs = []string{"python-0.3", "python-1.3", "js-1.3", "go-2.4"}
 
-// TestSamplesGame lets Bob of the sample number_guessing_game play with Alice and Carol, who
-// are behind a hub: Alice ends a task for each guess, and Carol shuffles his guesses until he
-// finds them in order, all in one task that asks with artifacts alone. That he follows up Carol
-// knows only by the tasks that he refers to.
+// TestSamplesGame makes Bob of the sample number_guessing_game play with Alice and Carol, who
+// are behind a hub. Alice ends a task for each guess. Carol shuffles Bob's guesses until they
+// are in order, all in one task that asks with artifacts alone; Carol recognizes a follow-up
+// only by its referenced tasks.
 func TestSamplesGame(t *testing.T) {
 	t.Parallel()
 	there := startForeign(t, "python/v03", python("players.py")(t, "python/v03"))
@@ -43,17 +43,17 @@ func TestSamplesGame(t *testing.T) {
 	}
 }
 
-// bob is the player who guesses.
+// bob is the player that guesses.
 type bob struct{ *caller }
 
-// guess is a guess with what Alice said of it.
+// guess is a guess with Alice's answer.
 type guess struct {
 	Guess    int    `json:"guess"`
 	Response string `json:"response"`
 }
 
-// say sends a message, which follows up a task if there is one, and returns the task with the
-// text of its last artifact.
+// say sends a message, as a follow-up of a task unless that is nil. It returns the task with
+// the text of its last artifact.
 func (b *bob) say(agent, words string, follows *task) (*task, string) {
 	b.Helper()
 	members := obj{}
@@ -67,7 +67,7 @@ func (b *bob) say(agent, words string, follows *task) (*task, string) {
 	return &t, text(t.Artifacts[len(t.Artifacts)-1].Parts)
 }
 
-// said returns the words of a message, if there is one.
+// said returns the text of a message, or "" without one.
 func said(m *message) string {
 	if m == nil {
 		return ""
@@ -75,7 +75,7 @@ func said(m *message) string {
 	return text(m.Parts)
 }
 
-// guess halves the range of the number until Alice says that it is found.
+// guess halves the range of the number until Alice reports that it is found.
 func (b *bob) guess() []guess {
 	var guesses []guess
 	tasks := make(map[string]bool)
@@ -103,7 +103,7 @@ func (b *bob) guess() []guess {
 	return nil
 }
 
-// show has Carol list the guesses.
+// show makes Carol list the guesses.
 func (b *bob) show(guesses []guess) {
 	t, table := b.say("carol", b.written(guesses), nil)
 	b.wantState(*t, "INPUT_REQUIRED")
@@ -112,7 +112,7 @@ func (b *bob) show(guesses []guess) {
 	}
 }
 
-// sort has Carol shuffle the guesses until they are in order, and thanks her.
+// sort makes Carol shuffle the guesses until they are in order, and thanks her.
 func (b *bob) sort(guesses []guess) {
 	want := slices.SortedFunc(slices.Values(guesses), func(x, y guess) int { return x.Guess - y.Guess })
 	t, shuffled := b.say("carol", b.written(obj{"action": "shuffle", "history": guesses}), nil)
@@ -135,7 +135,7 @@ func (b *bob) sort(guesses []guess) {
 	b.wantState(*t, "COMPLETED")
 }
 
-// stop has Carol shuffle once, and cancels the task that asks.
+// stop makes Carol shuffle once, and cancels the task that asks.
 func (b *bob) stop(guesses []guess) {
 	t, _ := b.say("carol", b.written(obj{"action": "shuffle", "history": guesses}), nil)
 	canceled := decode[task](b.caller, b.do("carol", "cancel", obj{"id": t.ID}))

@@ -14,20 +14,20 @@ import (
 	"testing"
 )
 
-// process is the client of a foreign SDK, in a process of its own that speaks the line
-// protocol of this package. It says what the SDK's own version of the protocol says;
-// see spoken for the way from and to v1.0.
+// process is the client of a foreign SDK, in a process of its own that implements the line
+// protocol of this package. It uses the SDK's own version of the protocol; spoken converts from
+// and to v1.0.
 type process struct {
 	in io.Writer
 
 	mu    sync.Mutex // guards the fields below, and writing to in
 	last  int
 	waits map[int]chan line
-	// gone is closed when the process says nothing more.
+	// gone is closed when the process has closed its output.
 	gone chan struct{}
 }
 
-// line is what a process prints.
+// line is one line of a process's output.
 type line struct {
 	ID     int             `json:"id"`
 	Result json.RawMessage `json:"result"`
@@ -72,7 +72,7 @@ func startProcess(t *testing.T, dir string, args []string) *process {
 	return p
 }
 
-// read hands the lines to those who wait for them.
+// read passes the lines to the waiting steps.
 func (p *process) read(out io.Reader) {
 	defer close(p.gone)
 	lines := bufio.NewReader(out)
@@ -96,7 +96,7 @@ func (p *process) read(out io.Reader) {
 	}
 }
 
-// begin takes a step and returns where its lines come.
+// begin starts a step and returns the channel of its lines.
 func (p *process) begin(c call) (id int, lines <-chan line, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -169,7 +169,7 @@ func (p *process) stream(ctx context.Context, c call) iter.Seq2[json.RawMessage,
 	}
 }
 
-// stop leaves a stream.
+// stop ends the client's side of a stream.
 func (p *process) stop(id int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,15 +13,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// promptKit is PromptKit's own shape of the protocol: methods and states like those of
-// v0.3, and parts without kinds.
+// promptKit is PromptKit's own dialect: methods and states like those of v0.3, and parts
+// without kinds.
 const promptKit = "PromptKit"
 
 func init() {
 	languages[promptKit] = &language{
-		// Its client has no way back into a stream and no webhooks. It always waits for
-		// the answer, because it leaves out blocking where it is false. Its streams have no task
-		// in them; see promptKitScenarios.
+		// Its client cannot resume a stream and has no webhooks. It always waits for the
+		// answer, because it omits blocking if it is false. Its streams contain no task; see
+		// promptKitScenarios.
 		lacks:   []string{"stream", "subscribe", "immediate", "createPush", "getPush", "listPush", "deletePush", "read"},
 		request: promptKitRequest,
 		result:  promptKitResult,
@@ -62,7 +62,7 @@ func promptKitResult(op string, b json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(m)
 }
 
-// modern gives states and roles the names of v1.0.
+// modern converts states and roles to the names of v1.0.
 func modern(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -86,7 +86,7 @@ func modern(v any) any {
 	return v
 }
 
-// promptKitScenarios are what only PromptKit's own parts do.
+// promptKitScenarios test features that only PromptKit has.
 var promptKitScenarios = []scenario{
 	{name: "events", group: "stream", only: promptKit, needs: "send", run: promptKitEvents},
 	{name: "cancel a stream's task", group: "tasks", only: promptKit, needs: "send cancel", run: promptKitCancel},
@@ -99,8 +99,8 @@ var promptKitScenarios = []scenario{
 
 func init() { scenarios = append(scenarios, promptKitScenarios...) }
 
-// promptKitEvents checks that a stream begins with working, as that of PromptKit's server
-// does, and has the whole answer in chunks that append.
+// promptKitEvents checks that a stream begins with working, like that of PromptKit's server,
+// and has the whole answer in chunks that append.
 func promptKitEvents(c *caller) {
 	var states []string
 	answer := ""
@@ -140,7 +140,7 @@ func promptKitCancel(c *caller) {
 		c.Errorf("the stream ends with %q, want canceled", last)
 	}
 	c.wantState(c.get("slow", id), "CANCELED")
-	// PromptKit's own server answers so, and its callers know no other code.
+	// PromptKit's own server returns this code, and its clients know no other.
 	c.refused("TASK_NOT_FOUND", call{Op: "cancel", Agent: "slow", Params: obj{"id": id}})
 }
 
@@ -161,8 +161,8 @@ func promptKitList(c *caller) {
 	}
 }
 
-// promptKitSkill holds that the hub itself finds an agent by the skill that PromptKit
-// puts into the metadata.
+// promptKitSkill checks that the hub itself finds an agent by the skill that PromptKit puts
+// into the metadata.
 func promptKitSkill(c *caller) {
 	c.wantState(c.send("", with(obj{"metadata": obj{"skillId": "interview"}}, obj{"text": "ask 1"})), "INPUT_REQUIRED")
 	c.wantState(c.send("", say("the default agent")), "COMPLETED")
@@ -180,7 +180,7 @@ func promptKitCard(c *caller) {
 	}
 }
 
-// tool is a descriptor that PromptKit's bridge makes of a skill.
+// tool is a descriptor that PromptKit's bridge creates from a skill.
 type tool struct {
 	Name        string
 	Description string
@@ -191,7 +191,7 @@ type tool struct {
 	Mode string
 }
 
-// tools lists the tools that the bridge makes of the card of an agent.
+// tools lists the tools that the bridge creates from the card of an agent.
 func (c *caller) tools(agent string) []tool {
 	c.Helper()
 	return decode[struct{ Tools []tool }](c, c.do(agent, "tools", obj{})).Tools
@@ -206,8 +206,8 @@ func promptKitTools(c *caller) {
 	}
 }
 
-// promptKitExecutor holds what a model of PromptKit sees of an agent: the executor sends
-// one message and takes what comes as the answer, without polling.
+// promptKitExecutor checks an agent's output to a model of PromptKit: the executor sends one
+// message and uses its result as the answer, without polling.
 func promptKitExecutor(c *caller) {
 	type execution struct {
 		Result struct{ Response string }
@@ -232,11 +232,11 @@ func promptKitExecutor(c *caller) {
 }
 
 // promptKitScript has only keys that PromptKit's mock has as well. YAML gives its card
-// lower-case keys, so that longer ones cannot be in it.
+// lower-case keys, so that it cannot contain compound ones.
 const promptKitScript = "promptkit/testdata/agents.yaml"
 
-// TestPromptKitMock lets one file of agents be served by PromptKit's mock and by
-// parley mock, and holds that PromptKit's client, bridge and executor see the same.
+// TestPromptKitMock serves one file of agents with PromptKit's mock and with parley mock, and
+// checks that PromptKit's client, bridge and executor get the same results.
 func TestPromptKitMock(t *testing.T) {
 	t.Parallel()
 	program := goModule()(t, "promptkit")
@@ -256,7 +256,7 @@ func TestPromptKitMock(t *testing.T) {
 	}
 }
 
-// mocked holds what promptKitScript says.
+// mocked checks the answers that promptKitScript defines.
 func (c *caller) mocked() {
 	var names []string
 	for _, t := range c.tools("") {
@@ -288,7 +288,7 @@ func (c *caller) mocked() {
 	}
 }
 
-// startMock serves promptKitScript by parley mock, which is stopped when the test ends.
+// startMock serves promptKitScript with parley mock, which is stopped when the test ends.
 func startMock(t *testing.T) string {
 	t.Helper()
 	cmd := exec.Command(binary, "mock", promptKitScript, "--listen", "127.0.0.1:0", "--record", filepath.Join(t.TempDir(), "requests"))

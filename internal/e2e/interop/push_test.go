@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/push"
 )
 
-// pushConfig is a config as a client is shown it.
+// pushConfig is a config as returned to a client.
 type pushConfig struct {
 	TaskID         string
 	ID             string
@@ -21,14 +21,13 @@ type pushConfig struct {
 	Authentication struct{ Scheme, Credentials string }
 }
 
-// webhook is where a hub tells what happens.
+// webhook is a receiver of a hub's notifications.
 type webhook struct {
 	url  string
 	told chan *push.Notification
 }
 
-// startWebhook starts a webhook that believes only who sends its token and its
-// credentials.
+// startWebhook starts a webhook that accepts only requests with its token and its credentials.
 func startWebhook(c *caller) *webhook {
 	w := &webhook{told: make(chan *push.Notification, 1000)}
 	srv := httptest.NewServer(&push.Receiver{
@@ -52,8 +51,8 @@ func (w *webhook) config(more obj) obj {
 	return o
 }
 
-// until returns what the webhook is told up to a state, each as the SDK reads it.
-// Nothing may come twice or be of another task.
+// until returns the notifications up to a state, each decoded by the SDK. No notification may
+// be repeated or belong to another task.
 func (w *webhook) until(c *caller, id, state string) []event {
 	c.Helper()
 	var all []event
@@ -80,7 +79,7 @@ func (w *webhook) until(c *caller, id, state string) []event {
 	}
 }
 
-// state returns the state that an event tells: v1.0 tells changes, v0.3 the task.
+// state returns the state in an event: v1.0 sends changes, v0.3 the task.
 func (e event) state() string {
 	switch {
 	case e.StatusUpdate != nil:
@@ -91,7 +90,7 @@ func (e event) state() string {
 	return ""
 }
 
-// artifacts returns the text of the artifacts that a webhook was told.
+// artifacts returns the text of the artifacts in notifications.
 func artifacts(told []event) string {
 	s := ""
 	for _, ev := range told {
@@ -105,7 +104,7 @@ func artifacts(told []event) string {
 	return s
 }
 
-// reads returns what a notification means in v1.0.
+// reads converts a notification to v1.0.
 func (p *peer) reads(tb testing.TB, body json.RawMessage) json.RawMessage {
 	tb.Helper()
 	if result := languages[p.speaks].result; result != nil {
@@ -118,7 +117,7 @@ func (p *peer) reads(tb testing.TB, body json.RawMessage) json.RawMessage {
 	return body
 }
 
-// quiet fails if the webhook is told anything that has not been read.
+// quiet fails the test if the webhook has received an unread notification.
 func (w *webhook) quiet(c *caller) {
 	c.Helper()
 	select {
@@ -128,8 +127,8 @@ func (w *webhook) quiet(c *caller) {
 	}
 }
 
-// wantConfigs fails unless a task has exactly these configs, as far as the client can
-// list them.
+// wantConfigs fails unless a task has exactly these configs, as far as the client can list
+// them.
 func (c *caller) wantConfigs(agent, id string, want ...string) {
 	c.Helper()
 	if !c.peer.offers("listPush") {
@@ -183,7 +182,7 @@ func pushConfigsScenario(c *caller) {
 	if !c.peer.offers("deletePush") {
 		return
 	}
-	for range 2 { // deleting again changes nothing
+	for range 2 { // a second deletion changes nothing
 		c.do("interview", "deletePush", ref)
 	}
 	c.wantConfigs("interview", t.ID, named.ID)

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRestart stops the hub under its clients: readers are let go at once, and after
-// the start everything is as it was and goes on.
+// TestRestart stops the hub while clients are connected. Readers are disconnected at once, and
+// after the start all tasks are unchanged and continue.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	for _, binding := range []a2a.TransportProtocol{
@@ -40,7 +40,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// watch subscribes to a task that goes nowhere, stops the hub, and returns when the
+// watch subscribes to a task that makes no progress, stops the hub, and returns when the
 // subscription has ended.
 func watch(c *caller, id string, stop func()) {
 	c.Helper()

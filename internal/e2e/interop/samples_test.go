@@ -21,13 +21,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sample is an agent that behaves like one of the protocol's makers, behind the hub.
+// sample is an agent that behaves like one of the protocol makers' samples, behind the hub.
 type sample struct {
 	name, url string
 	// card is the name in the agent's own card.
 	card string
-	// answer is the text that it gives for sampleText, as an artifact; or, if spoken is
-	// set, with its last status.
+	// answer is the text of its answer to sampleText. It is an artifact or, if spoken is set,
+	// the message of the last status.
 	answer string
 	spoken bool
 }
@@ -53,7 +53,7 @@ func startSamples(t *testing.T) []sample {
 	}
 }
 
-// serveSamples puts the agents behind a hub. Callers with a key see a further skill.
+// serveSamples runs the agents behind a hub. Callers with a key get a further skill.
 func serveSamples(t *testing.T, all []sample) (hub string) {
 	var config strings.Builder
 	fmt.Fprintf(&config, "agents_builtin: false\nallow_anonymous: true\n"+
@@ -69,13 +69,13 @@ func serveSamples(t *testing.T, all []sample) (hub string) {
 	return hub
 }
 
-// greeted is what a client has seen of an agent.
+// greeted is a client's report about an agent.
 type greeted struct {
 	Card     sampleCard
 	Sent     struct{ Task *task }
 	Streamed []event
 	Extended sampleCard
-	// Refused is what the SDK says of the extended card to a caller without a key.
+	// Refused is the SDK's error for the extended card without a key.
 	Refused string
 }
 
@@ -93,7 +93,7 @@ func (c *sampleCard) skills() string {
 	return strings.Join(ids, " ")
 }
 
-// TestSamples lets clients that behave like the samples of each SDK greet agents that behave
+// TestSamples makes clients that behave like the samples of each SDK greet agents that behave
 // like them, all behind one hub: each reads the card, sends, streams and reads the extended
 // card.
 func TestSamples(t *testing.T) {
@@ -137,7 +137,7 @@ func TestSamples(t *testing.T) {
 			}
 		})
 	}
-	// The host "cli" is on this SDK, and makes these two calls.
+	// The host "cli" uses this SDK, and makes these two calls.
 	old := &peers[slices.IndexFunc(peers, func(p peer) bool { return p.name == "python-0.3" })]
 	t.Run(old.name, func(t *testing.T) {
 		t.Parallel()
@@ -149,7 +149,7 @@ func TestSamples(t *testing.T) {
 	})
 }
 
-// checkCards compares the cards that a client has seen with what they have to say.
+// checkCards compares the cards that a client has received with the expected ones.
 func (s *sample) checkCards(t *testing.T, seen *greeted) {
 	skill := "echo_bot"
 	if s.card != "Hello World Agent" {
@@ -166,7 +166,7 @@ func (s *sample) checkCards(t *testing.T, seen *greeted) {
 	}
 }
 
-// checkAnswers compares the answers that a client has seen with what the agent does.
+// checkAnswers compares the answers that a client has received with the expected ones.
 func (s *sample) checkAnswers(t *testing.T, sent *task, streamed []event) {
 	t.Helper()
 	s.checkAnswer(t, "send", sent)
@@ -195,7 +195,7 @@ func (s *sample) checkAnswers(t *testing.T, sent *task, streamed []event) {
 	s.checkAnswer(t, "stream", &last)
 }
 
-// checkAnswer holds that a task has ended with the agent's answer.
+// checkAnswer checks that a task has ended with the agent's answer.
 func (s *sample) checkAnswer(t *testing.T, call string, got *task) {
 	t.Helper()
 	if got == nil || got.Status.State != "TASK_STATE_COMPLETED" || got.Status.Message == nil {
@@ -215,7 +215,7 @@ func (s *sample) checkAnswer(t *testing.T, call string, got *task) {
 	}
 }
 
-// goGreet greets the agents with the client of the Go SDK, as it comes.
+// goGreet greets the agents with the unmodified client of the Go SDK.
 func goGreet(t *testing.T, hub string, all []sample) any {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
@@ -268,7 +268,7 @@ func goGreetOne(ctx context.Context, agent string) (obj, error) {
 	}, errors.Join(c.Destroy(), known.Destroy())
 }
 
-// keyed shows the key of a caller.
+// keyed adds the key of a caller.
 type keyed struct {
 	a2aclient.PassthroughInterceptor
 }
@@ -278,8 +278,8 @@ func (keyed) Before(ctx context.Context, r *a2aclient.Request) (context.Context,
 	return ctx, nil, nil
 }
 
-// startGreeter serves an agent that behaves like the sample "helloworld" with the Go SDK
-// alone, and returns its URL.
+// startGreeter serves an agent that behaves like the sample "helloworld" with the Go SDK alone,
+// and returns its URL.
 func startGreeter(t *testing.T) string {
 	t.Helper()
 	mux := http.NewServeMux()

@@ -17,13 +17,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// timeout ends a scenario that hangs.
+// timeout is the time limit of a scenario.
 const timeout = 30 * time.Second
 
-// caller speaks to a hub through one peer.
+// caller is a client that calls a hub through one peer.
 type caller struct {
 	testing.TB
-	// book has how its scenarios end.
+	// book records the outcomes of its scenarios.
 	book    *ledger
 	peer    *peer
 	binding string
@@ -31,17 +31,17 @@ type caller struct {
 	ctx     context.Context
 }
 
-// chooses reports whether callers may name the id of a new task.
+// chooses reports whether callers may choose the id of a new task.
 func (c *caller) chooses() bool { return c.peer.speaks == v1 && c.binding == "HTTP+JSON" }
 
 // ofAgent reports whether the binding has an address for each agent.
 func (c *caller) ofAgent() bool { return c.peer.speaks != v03 || c.binding != "GRPC" }
 
-// zeroIsAll reports whether a history length of zero cannot be told from none, as in the
-// proto of v0.3.
+// zeroIsAll reports whether the encoding does not distinguish a history length of zero from
+// none, as in the proto of v0.3.
 func (c *caller) zeroIsAll() bool { return c.peer.speaks == v03 && c.binding != "JSONRPC" }
 
-// decode reads what the SDK wrote.
+// decode decodes the SDK's output.
 func decode[T any](c *caller, b json.RawMessage) T {
 	c.Helper()
 	var v T
@@ -141,24 +141,24 @@ func with(members obj, parts ...obj) obj {
 	return obj{"message": m}
 }
 
-// follow returns a request that goes on with a task.
+// follow returns a request that continues a task.
 func follow(id, words string) obj { return with(obj{"taskId": id}, obj{"text": words}) }
 
-// scenario is what a stranger does with a hub, as one test.
+// scenario is a use of a hub by a foreign client, as one test.
 type scenario struct {
 	name string
 	// group is its column in the table of docs/interop.md.
 	group string
-	// only is the version of the protocol in which it makes sense; if empty, all.
+	// only is the only version of the protocol in which it is meaningful; empty means all.
 	only string
-	// needs are the calls that it makes, separated by spaces; a peer that does not offer
-	// one of them does not take it.
+	// needs are the calls that it makes, separated by spaces; a peer that does not offer one of
+	// them skips it.
 	needs string
 	run   func(*caller)
 }
 
-// scenarios are what a stranger does with a hub. Each has its own contexts, so that
-// they may run side by side. They speak v1.0; see spoken for peers that do not.
+// scenarios are all uses of a hub by foreign clients. Each has its own contexts, so that they
+// may run concurrently. They are written in v1.0; spoken converts them for other peers.
 var scenarios = []scenario{
 	{name: "send", group: "send", needs: "send", run: sendScenario},
 	{name: "unicode", group: "send", needs: "send", run: unicodeScenario},
@@ -250,7 +250,7 @@ func interviewScenario(c *caller) {
 	if got := text(next.Status.Message.Parts); got == first || next.ID != t.ID || next.ContextID != t.ContextID {
 		c.Errorf("second turn = %+v, want another question in the same task", next)
 	}
-	// Naming the context as well must not change anything.
+	// A request that names the context as well must have the same result.
 	last := with(obj{"taskId": t.ID, "contextId": t.ContextID}, obj{"text": "engines"})
 	done := c.send("interview", last)
 	c.wantState(done, "COMPLETED")
@@ -434,7 +434,7 @@ func subscribeScenario(c *caller) {
 	}
 }
 
-// readersScenario holds that two readers of a task see the same end.
+// readersScenario checks that two readers of a task get the same end.
 func readersScenario(c *caller) {
 	t := c.begin("slow", "600")
 	begun := make(chan struct{}, 2)
@@ -474,7 +474,7 @@ func readersScenario(c *caller) {
 	}
 }
 
-// leaveScenario holds that a task goes on when its reader leaves.
+// leaveScenario checks that a task continues when its reader disconnects.
 func leaveScenario(c *caller) {
 	id := ""
 	for b, err := range c.client.stream(c.ctx, call{Op: "stream", Agent: "slow", Params: say("600")}) {
@@ -589,7 +589,7 @@ func finishedScenario(c *caller) {
 	c.refused("TASK_NOT_CANCELABLE", call{Op: "cancel", Agent: "echo", Params: obj{"id": t.ID}})
 }
 
-// refusedStreamsScenario holds that a client hears why it gets no stream.
+// refusedStreamsScenario checks that a client gets the reason for which a stream is refused.
 func refusedStreamsScenario(c *caller) {
 	none := "none-" + a2a.NewContextID()
 	c.refused("TASK_NOT_FOUND", call{Op: "subscribe", Agent: "echo", Params: obj{"id": none}})

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// startForeign starts a program that serves an agent, and returns the URL that it
-// prints. It must end by itself when its input does.
+// startForeign starts a program that serves an agent, and returns the URL that it prints. It
+// must exit by itself at the end of its input.
 func startForeign(t *testing.T, dir string, args []string) string {
 	t.Helper()
 	cmd := exec.Command(args[0], args[1:]...)
@@ -47,8 +47,8 @@ func startForeign(t *testing.T, dir string, args []string) string {
 	return url
 }
 
-// firstLine returns the first line that a program prints, and what waits until it
-// prints no more.
+// firstLine returns the first line that a program prints, and a function that waits for the end
+// of its output.
 func firstLine(out io.Reader) (line string, wait func()) {
 	lines := bufio.NewScanner(out)
 	if lines.Scan() {
@@ -61,22 +61,22 @@ func firstLine(out io.Reader) (line string, wait func()) {
 
 // server is an agent that is served with a foreign SDK.
 type server struct {
-	// name is that of the peer, and of its files: testdata/servers/NAME.yaml has what
-	// parley check has to find, testdata/commands/NAME.yaml the commands that fail.
+	// name is the name of the peer, and of its files. testdata/servers/NAME.yaml has the
+	// expected findings of parley check, testdata/commands/NAME.yaml the commands that fail.
 	name, title string
 	// speaks is the version of the protocol: v1 or v03.
 	speaks string
-	// bindings are those of its card.
+	// bindings are the bindings in its card.
 	bindings []string
 	program  func(t *testing.T, dir string) []string
 	dir      string
-	// lacks are the commands that it has no calls for.
+	// lacks are the commands whose calls it does not offer.
 	lacks []string
-	// forgets says that it does not know a task any more that it has canceled.
+	// forgets is set if it deletes a task that it has canceled.
 	forgets bool
 }
 
-// noList is what v0.3 lacks.
+// noList is the call that v0.3 lacks.
 var noList = []string{"list"}
 
 var servers = []server{
@@ -93,16 +93,16 @@ var servers = []server{
 	{
 		name: "promptkit-1.5", title: "PromptKit runtime 1.5.11", speaks: promptKit, bindings: jsonRPC,
 		dir: "promptkit", program: goModule("server"),
-		// It answers a message with its rules, and that is all.
+		// It answers a message with its rules, and supports nothing else.
 		lacks: []string{"message", "file", "follow up", "get", "list", "cancel"},
 	},
 }
 
 var jsonRPC = []string{"JSONRPC"}
 
-// TestServers lets parley check ask servers that are made with foreign SDKs, and lets
-// the other commands call them. The check must find what the server's file lists, each
-// with a reason, and nothing else.
+// TestServers runs parley check on servers that are built with foreign SDKs, and calls them
+// with the other commands. The check must report exactly the findings that the server's file
+// lists with reasons.
 func TestServers(t *testing.T) {
 	t.Parallel()
 	var book ledger
@@ -157,7 +157,7 @@ func (s *server) command(t *testing.T, book *ledger, at site, failing []known) {
 	}
 }
 
-// TestServerFiles holds that every file of findings belongs to a server.
+// TestServerFiles checks that every file of findings belongs to a server.
 func TestServerFiles(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"servers", "commands"} {

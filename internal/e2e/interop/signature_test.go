@@ -25,12 +25,12 @@ import (
 	"github.com/parley-a2a/parley/internal/secret/signature"
 )
 
-// updateVectors keeps what the SDKs sign as test vectors of the package signature.
+// updateVectors stores the cards that the SDKs sign as test vectors of package signature.
 var updateVectors = flag.Bool("vectors", false, "write the cards that the SDKs sign into internal/secret/signature/testdata")
 
-// TestSignedCards lets the official SDKs verify cards that Parley has signed, and the
-// other way round: with each algorithm, for a plain card and for one in which the forms
-// of specification and SDKs differ.
+// TestSignedCards makes the official SDKs verify cards that Parley has signed, and Parley
+// verify theirs. It uses each algorithm, for a plain card and for one in which the forms of
+// specification and SDKs differ.
 func TestSignedCards(t *testing.T) {
 	t.Parallel()
 	for _, sdk := range []struct {
@@ -76,7 +76,7 @@ func writeVectors(t *testing.T, name string, kept []vector) {
 	}
 }
 
-// cardsToSign are documents as a hub serves them.
+// cardsToSign returns card documents as served by a hub.
 func cardsToSign(t *testing.T) map[string][]byte {
 	t.Helper()
 	c := &a2a.AgentCard{
@@ -147,7 +147,7 @@ func startNotary(t *testing.T, dir string, program []string) *notary {
 	return &notary{json.NewEncoder(in), lines}
 }
 
-// ask sends an order and reads what became of it.
+// ask sends an order and reads its result.
 func (n *notary) ask(t *testing.T, order map[string]any) (got struct {
 	OK    bool            `json:"ok"`
 	Error string          `json:"error"`

@@ -6,13 +6,13 @@ import (
 	"iter"
 )
 
-// language is a version of the protocol, as it differs from v1.0. Scenarios are written
-// in v1.0 alone; the way to and from another version is here, once for all its peers.
+// language is a version of the protocol with its differences from v1.0. Scenarios are written
+// in v1.0 alone; the conversion to and from another version is here, once for all its peers.
 type language struct {
 	// lacks are the calls that the version does not have.
 	lacks []string
-	// request returns the params of a call, and result and event what came back. If
-	// they are nil, nothing changes.
+	// request converts the params of a call, and result and event convert its answers. If they
+	// are nil, nothing changes.
 	request func(c call, binding string) any
 	result  func(op string, b json.RawMessage) (json.RawMessage, error)
 }
@@ -22,7 +22,7 @@ var languages = map[string]*language{
 	v03: {lacks: []string{"list"}, request: v03Request, result: v03Result},
 }
 
-// spoken is a client that speaks another version of the protocol than its scenarios.
+// spoken is a client that converts between its own version of the protocol and v1.0.
 type spoken struct {
 	client
 	as      *language
@@ -65,7 +65,7 @@ func (s *spoken) stream(ctx context.Context, c call) iter.Seq2[json.RawMessage, 
 	}
 }
 
-// reasons are the names of the codes of JSON-RPC (specification §5.4).
+// reasons are the names of the JSON-RPC codes (specification §5.4).
 var reasons = map[int]string{
 	-32602: "INVALID_PARAMS",
 	-32001: "TASK_NOT_FOUND",
@@ -76,7 +76,7 @@ var reasons = map[int]string{
 	-32009: "VERSION_NOT_SUPPORTED",
 }
 
-// reasoned names a refusal that has a code alone.
+// reasoned adds the name to a refusal that has a code alone.
 func reasoned(err error) error {
 	if r, ok := err.(*refusal); ok && r.Reason == "" {
 		r.Reason = reasons[r.Code]

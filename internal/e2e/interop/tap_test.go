@@ -14,12 +14,12 @@ import (
 	"testing"
 )
 
-// tap lets everything through to a server, and remembers of which tasks it speaks.
+// tap is a proxy before a server that records the ids of tasks in its answers.
 type tap struct {
 	url string
 
 	mu    sync.Mutex // guards the field below
-	tasks []string   // in their order, each once in a row
+	tasks []string   // in order, without consecutive repetitions
 }
 
 func newTap(t *testing.T, to string) *tap {
@@ -36,7 +36,7 @@ func newTap(t *testing.T, to string) *tap {
 			r.Body = &tapped{ReadCloser: r.Body, tap: p}
 			return nil
 		},
-		ErrorLog:     log.New(io.Discard, "", 0), // streams that the hub leaves
+		ErrorLog:     log.New(io.Discard, "", 0), // streams that the hub closes
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
 	s := httptest.NewServer(proxy)
@@ -45,21 +45,21 @@ func newTap(t *testing.T, to string) *tap {
 	return p
 }
 
-// forget begins anew.
+// forget clears the recorded ids.
 func (p *tap) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tasks = nil
 }
 
-// heard returns the tasks that were spoken of since.
+// heard returns the tasks that were mentioned since.
 func (p *tap) heard() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string(nil), p.tasks...)
 }
 
-// hear reads a line of an answer.
+// hear records the task in a line of an answer.
 func (p *tap) hear(line []byte) {
 	var v any
 	if json.Unmarshal(bytes.TrimPrefix(bytes.TrimSpace(line), []byte("data:")), &v) != nil {
@@ -73,7 +73,7 @@ func (p *tap) hear(line []byte) {
 	}
 }
 
-// taskIn returns the id of the task that an answer is about, in any dialect.
+// taskIn returns the id of the task in an answer of any dialect.
 func taskIn(v any) string {
 	m := object(v)
 	if id, ok := m["id"].(string); ok && m["status"] != nil {
@@ -90,7 +90,7 @@ func taskIn(v any) string {
 	return ""
 }
 
-// tapped is a body whose lines a tap hears.
+// tapped is a body whose lines a tap records.
 type tapped struct {
 	io.ReadCloser
 	tap  *tap

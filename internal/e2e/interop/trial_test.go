@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// trial is a test that keeps its failures instead of reporting them, because a failure
-// may be an accepted one. Everything else goes to the test behind it.
+// trial is a test that keeps its failures instead of reporting them, because a failure may be
+// accepted. All other calls go to the underlying test.
 type trial struct {
 	testing.TB
 
@@ -16,7 +16,7 @@ type trial struct {
 	failures []string
 }
 
-// try runs a test and returns how it failed, if it did.
+// try runs a test and returns its failures.
 func try(t testing.TB, run func(testing.TB)) []string {
 	t.Helper()
 	kept := &trial{TB: t}

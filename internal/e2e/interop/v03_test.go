@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// v03Request writes the params of v1.0 as v0.3 has them in JSON-RPC. Bindings without
-// an address for each agent find it by its skill, which is named like it.
+// v03Request converts params from v1.0 to v0.3 in JSON-RPC. Bindings without an address for
+// each agent find it by the skill of the same name.
 func v03Request(c call, binding string) any {
 	p := object(plain(c.Params))
 	switch c.Op {
@@ -27,7 +27,7 @@ func v03Request(c call, binding string) any {
 	return p
 }
 
-// plain returns v as JSON has it.
+// plain converts v to plain JSON values.
 func plain(v any) any {
 	b, err := json.Marshal(v)
 	var p any
@@ -50,7 +50,7 @@ func list(v any) []any {
 	return l
 }
 
-// each returns what f makes of every object of a list.
+// each returns the results of f for every object of a list.
 func each(v any, f func(obj) obj) []obj {
 	all := []obj{}
 	for _, e := range list(v) {
@@ -59,7 +59,7 @@ func each(v any, f func(obj) obj) []obj {
 	return all
 }
 
-// moved returns the members of m that are there, under other names.
+// moved returns the existing members of m under other names.
 func moved(m obj, names ...string) obj {
 	out := obj{}
 	for _, n := range names {
@@ -110,8 +110,8 @@ func v03Config(p obj) obj {
 	return config
 }
 
-// v03Result reads what came back from a call as v1.0. It does not insist on the kinds
-// of objects, which some types of v0.3 do not have.
+// v03Result converts the result of a call to v1.0. It accepts objects without a kind, which
+// some types of v0.3 do not have.
 func v03Result(op string, b json.RawMessage) (json.RawMessage, error) {
 	var v any
 	if err := json.Unmarshal(b, &v); err != nil {
@@ -200,8 +200,7 @@ func v1Config(m obj) obj {
 	return config
 }
 
-// TestV03 holds what a message becomes on its way to a peer of v0.3, and what comes
-// back from it.
+// TestV03 checks the conversion of a message to v0.3, and of the answers to v1.0.
 func TestV03(t *testing.T) {
 	t.Parallel()
 	got := plain(v03Request(call{Op: "send", Agent: "echo", Params: obj{

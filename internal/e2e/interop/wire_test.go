@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// client is an SDK's client, connected to a hub by one binding. What goes in and
-// comes out is v1.0 JSON as the SDK reads and writes it.
+// client is an SDK's client, connected to a hub by one binding. Requests and results are v1.0
+// JSON as the SDK decodes and encodes it.
 type client interface {
-	// do makes a call that has one answer. Its error is a *refusal if the hub said no.
+	// do makes a call that has one answer. It returns a *refusal if the hub refused.
 	do(ctx context.Context, c call) (json.RawMessage, error)
-	// stream makes a call that has many.
+	// stream makes a call that has many answers.
 	stream(ctx context.Context, c call) iter.Seq2[json.RawMessage, error]
 }
 
@@ -24,17 +24,18 @@ type call struct {
 	Agent string `json:"agent"`
 	// Params is the request of the protocol.
 	Params any `json:"params"`
-	// Version is the protocol version to name; if empty, the SDK's own.
+	// Version is the protocol version to send; if empty, the SDK's own.
 	Version string `json:"version,omitempty"`
 }
 
-// refusal is an error of the protocol, as the SDK understood it.
+// refusal is an error of the protocol, as decoded by the SDK.
 type refusal struct {
-	// Reason is the protocol's name of the error. If a process leaves it out, it is that
-	// of Code.
+	// Reason is the protocol's name of the error. If a process omits it, it is derived from
+	// Code.
 	Reason string `json:"reason"`
 	Code   int    `json:"code"`
-	// Status is that of HTTP ("404") or gRPC ("NOT_FOUND"), for SDKs that know no more.
+	// Status is the status of HTTP ("404") or gRPC ("NOT_FOUND"), for SDKs that report only
+	// this.
 	Status  string `json:"status"`
 	Message string `json:"message"`
 }
@@ -43,8 +44,8 @@ func (r *refusal) Error() string {
 	return fmt.Sprintf("refused (reason %q, code %d, status %q): %s", r.Reason, r.Code, r.Status, r.Message)
 }
 
-// is reports whether r is the error of the protocol with this reason, as far as the SDK
-// can tell: one that gives the status alone is taken at its word.
+// is reports whether r is the error of the protocol with this reason, as far as the SDK can
+// distinguish it. An error with a status alone matches every reason with this status.
 func (r *refusal) is(reason string) bool {
 	if r.Reason == "" && r.Code == 0 {
 		return slices.Contains(statuses[reason], r.Status)
@@ -52,7 +53,7 @@ func (r *refusal) is(reason string) bool {
 	return r.Reason == reason
 }
 
-// statuses are those of v0.3 for a reason.
+// statuses are the v0.3 statuses of a reason.
 var statuses = map[string][]string{
 	"INVALID_PARAMS":        {"400", "INVALID_ARGUMENT"},
 	"TASK_NOT_FOUND":        {"404", "NOT_FOUND"},
@@ -63,7 +64,7 @@ var statuses = map[string][]string{
 // obj is a JSON object of a request.
 type obj map[string]any
 
-// The parts of the protocol that scenarios look at.
+// The parts of the protocol that scenarios check.
 type (
 	task struct {
 		ID        string

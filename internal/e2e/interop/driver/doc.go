@@ -1,28 +1,26 @@
-// Package driver is the line protocol of internal/e2e/interop for peers that are written
-// in Go.
+// Package driver is the line protocol of internal/e2e/interop for peers that are written in Go.
 //
 // # What it is
 //
-// [Serve] reads steps from standard input, hands each to a [Peer], and prints what the
-// peer sees. The params of a step are decoded into the types of the library, and what
-// the library returns is printed as it encodes it.
+// [Serve] reads steps from standard input, passes each to a [Peer], and prints the peer's
+// results. The params of a step are decoded into the types of the library, and the library's
+// results are printed in its own encoding.
 //
 // # Guarantees
 //
-// Each step is taken by a goroutine of its own, so that a stream does not hold up the
-// others, and Serve returns when all of them have ended.
+// Each step runs in a goroutine of its own, so that a stream does not delay the others. Serve
+// returns when all of them have ended.
 //
 // # What it does not promise
 //
-// The package is for programs below internal/e2e/interop. It depends on nothing but the
-// standard library (its tests look for leaks), so that it changes no version of what a
-// peer depends on.
+// The package is for programs below internal/e2e/interop. It depends on the standard library
+// alone (its tests check for leaks), so that it changes no version of a peer's dependencies.
 //
 // # Concurrency
 //
-// A peer must take several steps at the same time.
+// A peer must support several concurrent steps.
 //
 // # Testing
 //
-// The tests take steps with a peer of their own.
+// The tests run steps with a peer of their own.
 package driver

@@ -14,19 +14,19 @@ import (
 // Step is one call of an agent.
 type Step struct {
 	ID int `json:"id"`
-	// Op is what to do; internal/e2e/interop lists the ops.
+	// Op is the operation; internal/e2e/interop lists the ops.
 	Op string `json:"op"`
 	// Agent is the name of an agent of the hub.
 	Agent string `json:"agent"`
 	// Params is the request.
 	Params json.RawMessage `json:"params"`
-	// Version is the version to name; if empty, the library's own.
+	// Version is the protocol version to send; if empty, the library's own.
 	Version string `json:"version"`
 }
 
-// Failure is an error of the protocol, as the library understood it.
+// Failure is an error of the protocol, as decoded by the library.
 type Failure struct {
-	// Code is that of JSON-RPC, or 0 if the library does not tell it.
+	// Code is the JSON-RPC code, or 0 if the library does not report it.
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 }
@@ -36,14 +36,15 @@ func (f *Failure) Error() string { return strconv.Itoa(f.Code) + ": " + f.Messag
 
 // Peer is a client of another maker.
 type Peer interface {
-	// Do takes a step that has one answer, and returns what encodes to it, or nil.
+	// Do performs a step that has one answer. It returns a value that encodes to the answer, or
+	// nil.
 	Do(ctx context.Context, s *Step) (any, error)
-	// Stream takes a step that has many. It stops when tell returns false.
+	// Stream performs a step that has many answers. It stops when tell returns false.
 	Stream(ctx context.Context, s *Step, tell func(event any) bool) error
 }
 
-// Params returns the params of a step as the library reads them. A test that writes
-// what the library cannot read is wrong, so it panics.
+// Params decodes the params of a step with the library. Params that the library cannot decode
+// are an error in the test, so it panics.
 func Params[T any](s *Step) *T {
 	v := new(T)
 	if err := json.Unmarshal(s.Params, v); err != nil {
@@ -52,7 +53,7 @@ func Params[T any](s *Step) *T {
 	return v
 }
 
-// ErrNoOperation says that the library cannot do what a step asks for.
+// ErrNoOperation states that the library does not have the operation of a step.
 var ErrNoOperation = errors.New("the library has no such operation")
 
 type answer struct {
@@ -72,7 +73,7 @@ type server struct {
 	stop map[int]context.CancelFunc
 }
 
-// Serve takes the steps of in until it ends, and prints to out what peer sees.
+// Serve runs the steps of in until in ends, and prints the results of peer to out.
 func Serve(in io.Reader, out io.Writer, peer Peer) error {
 	s := &server{peer: peer, out: json.NewEncoder(out), stop: make(map[int]context.CancelFunc)}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// echo answers with its params; its streams go on until somebody leaves them.
+// echo answers with its params; its streams continue until the client stops them.
 type echo struct{}
 
 func (echo) Do(_ context.Context, s *Step) (any, error) {

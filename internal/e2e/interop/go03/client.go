@@ -23,8 +23,8 @@ type peer struct {
 	agents map[string]*a2aclient.Client
 }
 
-// agent connects to an agent by its card, as everybody who knows only the SDK does. Over
-// gRPC the hub has one address for all agents, and its own card names it.
+// agent connects to an agent by its card, like any program that uses the SDK alone. Over gRPC
+// the hub has one address for all agents, and its own card names it.
 func (p *peer) agent(ctx context.Context, name string) (*a2aclient.Client, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,7 +113,7 @@ func (p *peer) Stream(ctx context.Context, s *driver.Step, tell func(any) bool) 
 	return nil
 }
 
-// codes are the errors that the SDK tells apart.
+// codes are the errors that the SDK distinguishes.
 var codes = map[error]int{
 	a2a.ErrParseError:                   -32700,
 	a2a.ErrInvalidRequest:               -32600,

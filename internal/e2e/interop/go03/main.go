@@ -1,11 +1,11 @@
-// Command go03 is the official Go SDK of v0.3, as a client that takes steps and as the
+// Command go03 is the official Go SDK of v0.3, as a client that performs steps and as the
 // server of an agent.
 //
 //	go03 client <hub's URL> <JSONRPC | GRPC>
 //	go03 server
 //
-// The client is a driver (package driver). The server prints the URL below which its
-// card is, and serves until its standard input ends.
+// The client is a driver (package driver). The server prints the URL below which its card is,
+// and serves until its standard input ends.
 package main
 
 import (

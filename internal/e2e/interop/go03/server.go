@@ -13,9 +13,8 @@ import (
 	"github.com/a2aproject/a2a-go/a2asrv/push"
 )
 
-// agent answers with the parts of the message, asks back when it is told to ask,
-// answers with a bare message when it is told to be brief, and works until it is
-// canceled when it is told to wait.
+// agent answers with the parts of the message. If the message requests it, the agent asks a
+// question, answers with a bare message, or works until it is canceled.
 type agent struct{}
 
 func (agent) Execute(ctx context.Context, rc *a2asrv.RequestContext, q eventqueue.Queue) error {

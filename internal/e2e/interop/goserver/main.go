@@ -1,5 +1,5 @@
-// Command goserver is the stranger, served with the official Go SDK alone. It prints the
-// URL above its card, and ends when its input does.
+// Command goserver is a foreign agent, served with the official Go SDK alone. It prints the URL
+// above its card, and exits at the end of its input.
 package main
 
 import (
@@ -62,7 +62,7 @@ func run() error {
 		webErr = nil
 	}
 	if errors.Is(rpcErr, grpc.ErrServerStopped) {
-		rpcErr = nil // the input ended before it began
+		rpcErr = nil // the input ended before the server started
 	}
 	return errors.Join(closed, webErr, rpcErr)
 }
@@ -90,9 +90,9 @@ func newCard(url, calls string) *a2a.AgentCard {
 	}
 }
 
-// stranger is an agent as somebody who knows only the SDK writes it: it answers with
-// the parts of the message. It does other things if the message's text, or its id, as
-// the kits for conformance have it, begins with certain words.
+// stranger is an agent written against the SDK alone: it answers with the parts of the message.
+// It behaves differently if the message's text begins with certain words. The id counts, too,
+// because the conformance kits use it.
 type stranger struct{}
 
 // told reports whether a message begins with one of these words.

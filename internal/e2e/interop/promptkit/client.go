@@ -26,8 +26,8 @@ func newPeer(hub string) *peer {
 	return &peer{hub: hub, executor: a2a.NewExecutor(a2a.WithNoRetry()), agents: make(map[string]*a2a.Client)}
 }
 
-// url is where PromptKit is told that an agent is: it adds /a2a, and the path of the
-// card. An agent without a name is the hub itself.
+// url returns the URL of an agent for PromptKit, which adds /a2a and the path of the card. An
+// agent without a name is the hub itself.
 func (p *peer) url(agent string) string {
 	if agent == "" {
 		return p.hub
@@ -78,7 +78,7 @@ func answer(v any, err error) (any, error) {
 	return v, nil
 }
 
-// tools lists the tools that the bridge makes of a card.
+// tools lists the tools that the bridge creates from a card.
 func (p *peer) tools(ctx context.Context, s *driver.Step) (any, error) {
 	made, err := a2a.NewToolBridge(a2a.NewClient(p.url(s.Agent))).RegisterAgent(ctx)
 	return struct {
@@ -86,14 +86,14 @@ func (p *peer) tools(ctx context.Context, s *driver.Step) (any, error) {
 	}{made}, err
 }
 
-// execution is the step that lets the executor call a tool.
+// execution is the params of the step in which the executor calls a tool.
 type execution struct {
 	Tool string          `json:"tool"`
 	Args json.RawMessage `json:"args"`
 }
 
-// execute calls a tool as an agent of PromptKit does it: by the registry's executor,
-// with the answer of one call.
+// execute calls a tool as an agent of PromptKit does: with the registry's executor, which
+// returns the answer of one call.
 func (p *peer) execute(ctx context.Context, s *driver.Step) (any, error) {
 	var e execution
 	if err := json.Unmarshal(s.Params, &e); err != nil {

@@ -1,13 +1,13 @@
-// Command promptkit is the A2A client, the executor, the bridge and the mock of
-// PromptKit.
+// Command promptkit is the A2A client, the executor, the bridge and the mock of PromptKit.
 //
 //	promptkit client <hub's URL> JSONRPC
 //	promptkit mock <a2a_agents file> <name>
 //	promptkit server
 //
-// The client is a driver (package driver) with two more steps: tools lists the tools
-// that the bridge makes of an agent's card, and execute lets the executor call one of
-// them. The mock serves an agent of the file, and the server the stranger; both print their URL and serve until their standard input ends.
+// The client is a driver (package driver) with two more steps: tools lists the tools that the
+// bridge creates from an agent's card, and execute makes the executor call one of them. The
+// mock serves an agent of the file, and the server serves a foreign agent. Both print their URL
+// and serve until their standard input ends.
 package main
 
 import (

@@ -108,7 +108,7 @@ func (p *peer) Stream(ctx context.Context, s *driver.Step, tell func(any) bool) 
 	return nil
 }
 
-// code is how the library's errors of JSON-RPC begin; their type is not exported.
+// code matches the beginning of the library's JSON-RPC errors; their type is not exported.
 var code = regexp.MustCompile(`jsonrpc error (-\d+):`)
 
 func refusal(err error) error {

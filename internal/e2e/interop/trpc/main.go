@@ -1,11 +1,10 @@
-// Command trpc is trpc-a2a-go, as a client that takes steps and as the server of an
-// agent.
+// Command trpc is trpc-a2a-go, as a client that performs steps and as the server of an agent.
 //
 //	trpc client <hub's URL> JSONRPC
 //	trpc server
 //
-// The client is a driver (package driver). The server prints the URL below which its
-// card is, and serves until its standard input ends.
+// The client is a driver (package driver). The server prints the URL below which its card is,
+// and serves until its standard input ends.
 package main
 
 import (
@@ -35,7 +34,7 @@ func run(args []string) error {
 	return fmt.Errorf("do not know what to do with %q", args)
 }
 
-// quiet logs nothing: the library logs to standard output, where the answers are.
+// quiet logs nothing: the library logs to standard output, which carries the answers.
 type quiet struct{}
 
 func (quiet) Debug(...any)          {}

@@ -12,9 +12,8 @@ import (
 	"trpc.group/trpc-go/trpc-a2a-go/taskmanager"
 )
 
-// agent answers with the parts of the message, asks back when it is told to ask,
-// answers with a bare message when it is told to be brief, and works until it is
-// canceled when it is told to wait.
+// agent answers with the parts of the message. If the message requests it, the agent asks a
+// question, answers with a bare message, or works until it is canceled.
 type agent struct{}
 
 // ProcessMessage implements taskmanager.MessageProcessor.
@@ -53,7 +52,7 @@ func (agent) ProcessMessage(
 	return &taskmanager.MessageProcessingResult{StreamingEvents: events}, nil
 }
 
-// brief answers with a bare message. The library streams through a task, also that.
+// brief answers with a bare message. In a stream the library sends even that through a task.
 func brief(m protocol.Message, o taskmanager.ProcessOptions, h taskmanager.TaskHandler) (*taskmanager.MessageProcessingResult, error) {
 	reply := protocol.NewMessage(protocol.MessageRoleAgent, []protocol.Part{protocol.NewTextPart("in short: yes")})
 	if !o.Streaming {
@@ -71,7 +70,7 @@ func brief(m protocol.Message, o taskmanager.ProcessOptions, h taskmanager.TaskH
 	return &taskmanager.MessageProcessingResult{StreamingEvents: events}, events.Send(protocol.StreamingMessageEvent{Result: &reply})
 }
 
-// task returns the task that a message goes on with, or a new one.
+// task returns the task that a message continues, or a new one.
 func task(m protocol.Message, h taskmanager.TaskHandler) (string, error) {
 	if m.TaskID != nil && *m.TaskID != "" {
 		_, err := h.GetTask(m.TaskID)
