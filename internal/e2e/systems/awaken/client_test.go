@@ -14,18 +14,18 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// backend is a client that does what Awaken's A2aBackend does (awaken-runtime,
-// extensions/a2a/a2a_backend.rs): it sends, then subscribes with GET whatever the answer
-// said, unless that was done, and polls after 404, 405 and 501 alone.
+// backend is a client with the behaviour of Awaken's A2aBackend (awaken-runtime,
+// extensions/a2a/a2a_backend.rs). It sends, then subscribes with GET after every answer except
+// a final one, and polls after 404, 405 and 501 alone.
 type backend struct {
 	base   string // with the target
 	bearer string
 	poll   time.Duration
-	// asked counts the requests by what they ask for.
+	// The numbers of requests by kind.
 	sends, subscribes, polls atomic.Int64
 }
 
-// outcome is what a run of Awaken has in the end.
+// outcome is the final result of a run of Awaken.
 type outcome struct {
 	Task, Context string
 	State         state
@@ -36,8 +36,8 @@ type outcome struct {
 
 var messageIDs atomic.Int64
 
-// run sends a text and follows the task to its end or its question. A task and a context
-// are named as Awaken names them: the run and the thread.
+// run sends a text and follows the task to its end or its question. task and thread are the ids
+// that Awaken gives to the run and the thread.
 func (b *backend) run(ctx context.Context, text, task, thread string) (outcome, error) {
 	b.sends.Add(1)
 	n := strconv.FormatInt(messageIDs.Add(1), 10)
@@ -69,7 +69,7 @@ func (b *backend) run(ctx context.Context, text, task, thread string) (outcome, 
 	return b.pollTask(ctx, o.Task)
 }
 
-// subscribe reports whether the task is done; otherwise it has to be polled.
+// subscribe reports whether the task is done; otherwise the client must poll.
 func (b *backend) subscribe(ctx context.Context, o *outcome) (bool, error) {
 	b.subscribes.Add(1)
 	resp, err := b.open(ctx, "GET", "/tasks/"+o.Task+":subscribe", "", "text/event-stream")
@@ -85,7 +85,7 @@ func (b *backend) subscribe(ctx context.Context, o *outcome) (bool, error) {
 	}
 	for ev, err := range hubtest.Events(resp.Body) {
 		if err != nil {
-			return false, nil // the end of the stream, or a broken one: poll
+			return false, nil // the stream has ended or is broken: poll
 		}
 		e, err := decode[event]([]byte(ev.Data))
 		if err != nil {
@@ -121,7 +121,7 @@ func (b *backend) pollTask(ctx context.Context, id string) (outcome, error) {
 	}
 }
 
-// take is TaskSnapshot::from_task.
+// take corresponds to TaskSnapshot::from_task.
 func (o *outcome) take(t *taskJSON) {
 	*o = outcome{Task: *t.ID, Context: *t.ContextID, State: *t.Status.State}
 	for _, a := range t.Artifacts {
@@ -142,7 +142,7 @@ func (o *outcome) take(t *taskJSON) {
 	}
 }
 
-// apply is TaskSnapshot::apply_stream_response.
+// apply corresponds to TaskSnapshot::apply_stream_response.
 func (o *outcome) apply(e *event) {
 	switch {
 	case e.Task != nil:
@@ -169,7 +169,7 @@ func (b *backend) open(ctx context.Context, method, path, body, accept string) (
 	req.Header.Set("A2A-Version", "1.0")
 	req.Header.Add("Accept", "application/json")
 	if accept != "" {
-		req.Header.Add("Accept", accept) // both, as Awaken's client has it
+		req.Header.Add("Accept", accept) // both media types, like Awaken's client
 	}
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")

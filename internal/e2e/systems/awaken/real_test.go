@@ -37,7 +37,7 @@ func startAwaken(t *testing.T, specs string) string {
 	return strings.TrimSpace(p.Said())
 }
 
-// runOf is a run of Awaken, as its own stream shows it.
+// runOf is a run of Awaken as reported by its own stream.
 type runOf struct {
 	thread string
 	events []map[string]any
@@ -71,7 +71,7 @@ func begin(t *testing.T, awaken, agent, thread, text string) runOf {
 	return r
 }
 
-// finish returns the event with which the run has ended.
+// finish returns the final event of the run.
 func (r *runOf) finish(t *testing.T) string {
 	t.Helper()
 	for _, e := range r.events {
@@ -84,7 +84,7 @@ func (r *runOf) finish(t *testing.T) string {
 	return ""
 }
 
-// TestRealClient is Awaken 0.6.0 as the hub's client: its runs are tasks of the hub.
+// TestRealClient uses Awaken 0.6.0 as the hub's client: its runs are tasks of the hub.
 func TestRealClient(t *testing.T) {
 	t.Parallel()
 	h := hubtest.Start(t, hubtest.Options{Config: "profile: awaken\nagents: [{name: cat, command: [cat]}]\n"})
@@ -96,7 +96,7 @@ func TestRealClient(t *testing.T) {
 		`{"id":"default","model_id":"scripted","max_rounds":4,"delegates":["quick","program","interviewer"]}`,
 		spec("quick", "echo"), spec("program", "cat"), spec("late", "slow"), spec("interviewer", "interview"),
 	}, ",")+"]")
-	// Tasks that end between the send and the subscription, again and again.
+	// Many tasks that end between the send and the subscription.
 	for i := range 8 {
 		for _, agent := range []string{"quick", "program"} {
 			r := begin(t, awaken, agent, fmt.Sprintf("%s-%d", agent, i), "hello")
@@ -123,7 +123,7 @@ func TestRealClient(t *testing.T) {
 	})
 }
 
-// TestRealServer is Awaken 0.6.0 behind the hub.
+// TestRealServer uses Awaken 0.6.0 behind the hub.
 func TestRealServer(t *testing.T) {
 	t.Parallel()
 	awaken := startAwaken(t, `[{"id":"default","model_id":"scripted","max_rounds":4},{"id":"researcher","model_id":"scripted","max_rounds":4}]`)
@@ -157,8 +157,8 @@ agents:
 	})
 }
 
-// TestStrictClient is the client that Awaken's backend is, by its source, at a hub of
-// default configuration: it cannot be behind what the program has by now.
+// TestStrictClient uses the client that behaves like Awaken's backend, according to its source,
+// at a hub with the default configuration. Newer releases of Awaken do not change it.
 func TestStrictClient(t *testing.T) {
 	t.Parallel()
 	h := hubtest.Start(t, hubtest.Options{})

@@ -18,10 +18,10 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/openaitest"
 )
 
-// documentSpec is the AgentSpec of Awaken's page, to the letter but for the address.
+// documentSpec is the literal AgentSpec of Awaken's page, except for the address.
 const documentSpec = `{ "id": "remote-researcher", "endpoint": { "backend": "a2a", "base_url": "https://remote-agent.example.com/v1/a2a", "auth": { "type": "bearer", "token": "..." }, "target": "researcher", "timeout_ms": 300000, "options": { "poll_interval_ms": 1000 } }}`
 
-// remoteHub is a hub in front of the strict server: with the document's spec, and with an
+// remoteHub starts a hub in front of the strict server: with the document's spec, and with an
 // endpoint of parley.yaml for each way to follow a task.
 func remoteHub(t *testing.T, far *server, model string) *hubtest.Hub {
 	t.Helper()
@@ -47,8 +47,8 @@ agents:
 `, specs, model, endpoint, endpoint, endpoint, endpoint, far.URL)})
 }
 
-// TestRemote is the hub as a client of Awaken's server, for each way in which a remote
-// agent is configured.
+// TestRemote uses the hub as a client of Awaken's server, with each configuration of a remote
+// agent.
 func TestRemote(t *testing.T) {
 	t.Parallel()
 	far := newServer(t, "...", "default", "researcher")
@@ -96,8 +96,8 @@ func testWaiting(t *testing.T, agent string) {
 	}
 }
 
-// testWire looks at what the hub has sent: the bearer token and the path of the target with
-// each call, and the task at once.
+// testWire checks the hub's requests: the bearer token and the path of the target in each call,
+// and returnImmediately.
 func testWire(t *testing.T, far *server) {
 	sends := far.seen("message:s")
 	if first := sends[0]; !strings.Contains(first.Body, `"returnImmediately":true`) {
@@ -120,7 +120,7 @@ func testWire(t *testing.T, far *server) {
 
 func testRemoteCancel(t *testing.T, far *server, api string) {
 	held := must[sent](t, do(t, "POST", api+"polled/message:send", waiting(message1("hold on", ""))), 200).Task
-	resp := events(t, do(t, "POST", api+"polled/message:stream", message1("short", ""))) // by now the first was sent, too
+	resp := events(t, do(t, "POST", api+"polled/message:stream", message1("short", ""))) // by now the hub has sent the first message, too
 	if len(resp) == 0 {
 		t.Fatal("no events")
 	}
@@ -154,7 +154,7 @@ func testAuth(t *testing.T, far *server, api string) {
 	}
 }
 
-// testDelegation: the model sees a regular tool call.
+// testDelegation checks that the model gets a regular tool call.
 func testDelegation(t *testing.T, model *openaitest.Server, api string) {
 	got := must[sent](t, do(t, "POST", api+"planner/message:send", message1("ask the researcher", "")), 200).Task
 	if *got.Status.State != "TASK_STATE_COMPLETED" || joined(got) != "the researcher has it" {
@@ -187,7 +187,8 @@ func joined(t *taskJSON) string {
 	return text
 }
 
-// testLocal: a spec without an endpoint runs here, and one that cannot is reported.
+// testLocal checks that an agent without an endpoint runs locally, and that one that cannot run
+// is reported.
 func testLocal(t *testing.T, h *hubtest.Hub, api string) {
 	got := must[sent](t, do(t, "POST", api+"planner/message:send", message1("work alone", "")), 200).Task
 	if joined(got) != "done alone" {
@@ -201,8 +202,8 @@ func testLocal(t *testing.T, h *hubtest.Hub, api string) {
 	}
 }
 
-// TestTarget: the card of the target says what the agent is and does, not that of the
-// default agent at the same address.
+// TestTarget: the card of the target describes that agent, not the default agent at the same
+// address.
 func TestTarget(t *testing.T) {
 	t.Parallel()
 	far := hubtest.Start(t, hubtest.Options{})
@@ -224,7 +225,7 @@ agents:
 	}
 }
 
-// TestBackends: endpoints have the backend a2a, and 300 s unless they say something else.
+// TestBackends: endpoints have the backend a2a and a timeout of 300 s by default.
 func TestBackends(t *testing.T) {
 	t.Parallel()
 	h := hubtest.New(t, hubtest.Options{Config: "agents: [{name: a, endpoint: {backend: xyz, base_url: 'http://127.0.0.1:1'}}]\n"})
@@ -236,8 +237,8 @@ func TestBackends(t *testing.T) {
 	}
 }
 
-// TestHostileServer: what no server of Awaken says ends the task with a reason, and nothing
-// else.
+// TestHostileServer: an answer that no server of Awaken sends fails the task with a reason, and
+// has no other effect.
 func TestHostileServer(t *testing.T) {
 	t.Parallel()
 	const task = `"id":"t","contextId":"c"`
@@ -279,7 +280,7 @@ func TestHostileServer(t *testing.T) {
 	}
 }
 
-// testPolling: poll_interval_ms is the time between two looks.
+// testPolling checks that poll_interval_ms is the time between two polls.
 func testPolling(t *testing.T, far *server, api string) {
 	held := must[sent](t, do(t, "POST", api+"polled/message:send", waiting(message1("hold the line", ""))), 200).Task
 	id := ""
@@ -310,8 +311,8 @@ func testPolling(t *testing.T, far *server, api string) {
 	do(t, "POST", api+"tasks/"+*held.ID+":cancel", "")
 }
 
-// TestBareMessage: an agent that answers with a message and no task gives Awaken's client a
-// task, with the answer as its artifact.
+// TestBareMessage: an agent that answers with a bare message and no task gives Awaken's client
+// a task, with the answer as its artifact.
 func TestBareMessage(t *testing.T) {
 	t.Parallel()
 	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -38,7 +38,7 @@ func do(t *testing.T, method, url, body string, header ...string) answer {
 	return answer{resp.StatusCode, resp.Header, b}
 }
 
-// must decodes an answer with a status as Awaken does.
+// must decodes an answer with the expected status like Awaken.
 func must[T any](t *testing.T, a answer, status int) T {
 	t.Helper()
 	if a.status != status {
@@ -55,12 +55,12 @@ func message1(text, ids string) string {
 	return fmt.Sprintf(`{"message":{%s"messageId":"m-%d","role":"ROLE_USER","parts":[{"text":%q}]}}`, ids, messageIDs.Add(1), text)
 }
 
-// waiting adds the configuration that asks for the task at once.
+// waiting adds the configuration for an immediate answer.
 func waiting(body string) string {
 	return strings.TrimSuffix(body, "}") + `,"configuration":{"returnImmediately":true}}`
 }
 
-// events returns the events of a stream, each read as Awaken reads it.
+// events returns the events of a stream, each decoded like Awaken.
 func events(t *testing.T, a answer) []event {
 	t.Helper()
 	var all []event
@@ -80,10 +80,10 @@ func events(t *testing.T, a answer) []event {
 	return all
 }
 
-// localSpec is an AgentSpec that a card is made of.
+// localSpec is an AgentSpec from which the hub builds a card.
 const localSpec = `{"id": "writer", "description": "Writes texts.", "model_id": "scripted", "system_prompt": "You write."}`
 
-// TestServer is the hub as Awaken's page describes a server, read by the types of Awaken.
+// TestServer checks the hub against the server on Awaken's page, with the types of Awaken.
 func TestServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -156,7 +156,8 @@ func testSend(t *testing.T, api string) {
 	if got.Task == nil || *got.Task.ID != "optional-client-provided-id" || *got.Task.ContextID != "optional-client-provided-id" {
 		t.Fatalf("answer = %+v, want the task with the ids of the client", got)
 	}
-	// A second task in the context of the first is another task; the same id names the first.
+	// A second message in the context of the first task creates another task; the same id
+	// continues the first.
 	second := must[sent](t, do(t, "POST", api+"/message:send", message1("again", `"contextId":"optional-client-provided-id",`)), 200)
 	if second.Task == nil || *second.Task.ID == *got.Task.ID || *second.Task.ContextID != *got.Task.ContextID {
 		t.Errorf("second task = %+v, want another one in the same context", second.Task)
@@ -315,7 +316,7 @@ func detail(t *testing.T, a answer) string {
 	return e.Error.Status + " " + d.Reason
 }
 
-// testErrors holds what Awaken's own suites ask of errors.
+// testErrors checks the errors that Awaken's own suites require.
 func testErrors(t *testing.T, url string) {
 	for _, tt := range []struct {
 		method, path, body string
@@ -337,7 +338,8 @@ func testErrors(t *testing.T, url string) {
 	}
 }
 
-// testHostileClient sends what Awaken's client never sends. Nothing of it is stored.
+// testHostileClient sends requests that Awaken's client never sends. The hub must store
+// nothing.
 func testHostileClient(t *testing.T, api string) {
 	before := *must[page](t, do(t, "GET", api+"/tasks", ""), 200).TotalSize
 	for name, body := range map[string]string{
@@ -362,7 +364,7 @@ func testHostileClient(t *testing.T, api string) {
 	}
 }
 
-// TestExtendedCard is the card that one bearer token opens, of any length.
+// TestExtendedCard requests the extended card with one bearer token, of any length.
 func TestExtendedCard(t *testing.T) {
 	t.Parallel()
 	h := hubtest.Start(t, hubtest.Options{Config: "extended_card: {token: card-token-1}\n"})

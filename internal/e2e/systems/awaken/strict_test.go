@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// server answers as Awaken's server does (awaken-server, protocols/a2a): in the path the
-// agent, 404 to GET :subscribe, the whole task first in a stream, then the status, and the
-// only artifact after the status COMPLETED; no timestamps; an interrupted task alone takes a
-// further message. Its agents do what the message says: "ask …" and "auth …" wait for an
-// answer, "fail …" fails, "hold …" works until it is canceled, any other text is answered.
+// server behaves like Awaken's server (awaken-server, protocols/a2a). The agent is in the path,
+// and GET :subscribe returns 404. A stream begins with the whole task, then has the status, and
+// the only artifact after the status COMPLETED; there are no timestamps. Only an interrupted
+// task accepts a further message. Its agents follow the message: "ask …" and "auth …" wait for
+// an answer, "fail …" fails, "hold …" works until it is canceled, any other text is answered.
 type server struct {
 	*httptest.Server
 	token  string
@@ -29,7 +29,7 @@ type server struct {
 	woken chan struct{}
 }
 
-// call is a request that the server has seen.
+// call is a request to the server.
 type call struct {
 	Method, Path, Authorization, Body string
 	at                                time.Time
@@ -51,7 +51,7 @@ func newServer(t *testing.T, token string, agents ...string) *server {
 	return s
 }
 
-// seen returns the calls whose method and path have the text in them.
+// seen returns the calls whose method and path contain the text.
 func (s *server) seen(text string) []call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +114,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// card is that of the default agent, the only one that Awaken serves.
+// card serves the card of the default agent, the only one that Awaken serves.
 func (s *server) card(w http.ResponseWriter) {
 	reply(w, map[string]any{
 		"name": "default", "description": "Awaken AI agent 'default'", "version": "0.6.0",
@@ -203,7 +203,7 @@ func (s *server) message(w http.ResponseWriter, r *http.Request, agent string, s
 	}
 }
 
-// follow sends what changes, in Awaken's order.
+// follow sends changes in Awaken's order.
 func (s *server) follow(w http.ResponseWriter, r *http.Request, id string, whole bool) {
 	s.mu.Lock()
 	t := s.tasks[id]
@@ -233,7 +233,7 @@ func (s *server) over(t *taskState) bool {
 	return t.state != "TASK_STATE_WORKING"
 }
 
-// await waits until the task does not work any more.
+// await waits until the task is no longer working.
 func (s *server) await(r *http.Request, t *taskState) {
 	for {
 		s.mu.Lock()
@@ -275,7 +275,8 @@ func (s *server) task(t *taskState) map[string]any {
 	return s.taskLocked(t)
 }
 
-// taskLocked is a task as Awaken shows it: no timestamp, the artifact at COMPLETED alone.
+// taskLocked returns a task in Awaken's form: without timestamps, and with the artifact only at
+// COMPLETED.
 func (s *server) taskLocked(t *taskState) map[string]any {
 	msg := func(i int, role, text string) map[string]any {
 		return map[string]any{"taskId": t.id, "contextId": t.context, "messageId": fmt.Sprintf("%s-%d", t.id, i), "role": role, "parts": []any{map[string]any{"text": text}}}

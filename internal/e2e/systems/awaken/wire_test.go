@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// The types of crate awaken-protocol-a2a. A pointer without omitempty is a member that
-// its reader requires; the others have a default there.
+// The types of crate awaken-protocol-a2a. A pointer without omitempty is a required member; the
+// others have a default there.
 type (
 	card struct {
 		Name                *string
@@ -118,7 +118,7 @@ func (s *state) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// done reports whether Awaken's client stops looking at a task in the state.
+// done reports whether Awaken's client stops polling a task in the state.
 func (s state) done() bool { return slices.Index(states, s) >= 2 }
 
 // role is one of the two roles of Awaken.
@@ -135,8 +135,8 @@ func (r *role) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// decode reads JSON as Awaken's serde does: further members are passed over, a wrong type
-// and a missing member are errors.
+// decode decodes JSON like Awaken's serde: unknown members are ignored, a wrong type and a
+// missing member are errors.
 func decode[T any](b []byte) (T, error) {
 	var v T
 	if err := json.NewDecoder(bytes.NewReader(b)).Decode(&v); err != nil {
@@ -145,7 +145,7 @@ func decode[T any](b []byte) (T, error) {
 	return v, complete(reflect.ValueOf(v))
 }
 
-// complete returns an error if a member is missing that Awaken requires.
+// complete returns an error if a member that Awaken requires is missing.
 func complete(v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -174,7 +174,7 @@ func complete(v reflect.Value) error {
 	return nil
 }
 
-// textOf joins the texts of parts, as Awaken's client does.
+// textOf joins the texts of parts, like Awaken's client.
 func textOf(parts []part) string {
 	var texts []string
 	for _, p := range parts {

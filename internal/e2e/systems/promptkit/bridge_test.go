@@ -27,7 +27,7 @@ func write(t *testing.T, name, text string) string {
 	return path
 }
 
-// bridged returns the tools that PromptKit's bridge makes of an agent's card.
+// bridged returns the tools that PromptKit's bridge creates from an agent's card.
 func bridged(t *testing.T, url string) map[string]*tools.ToolDescriptor {
 	t.Helper()
 	made, err := a2a.NewToolBridge(a2a.NewClient(url)).RegisterAgent(within(t))
@@ -57,8 +57,8 @@ func executed(t *testing.T, d *tools.ToolDescriptor, args string) string {
 	return got.Response
 }
 
-// PromptKit's bridge makes a tool of each skill of the hub's agents, and its executor
-// calls them. The hub's own bridge gives the same names to MCP hosts and to its models.
+// PromptKit's bridge creates a tool from each skill of the hub's agents, and its executor calls
+// them. The hub's own bridge gives the same names to MCP hosts and to its models.
 func TestBridge(t *testing.T) {
 	t.Parallel()
 	const tool = "a2a__research__search_papers"
@@ -121,7 +121,7 @@ mcp: {bridge: true}
 	})
 }
 
-// arena is a configuration of PromptKit's mock, inside a larger file of PromptKit's.
+// arena is a configuration of PromptKit's mock, inside a larger file of PromptKit.
 const arena = `
 apiVersion: promptkit.altairalabs.ai/v1alpha1
 kind: Arena
@@ -140,8 +140,8 @@ a2a_agents:
       - {skill: alarm, error: the siren is broken}
 `
 
-// parley mock answers PromptKit's bridge and client as PromptKit's own mock does, from the
-// same file.
+// parley mock answers PromptKit's bridge and client like PromptKit's own mock, from the same
+// file.
 func TestMock(t *testing.T) {
 	t.Parallel()
 	url := mocked(t, arena, "weather")

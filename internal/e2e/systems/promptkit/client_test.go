@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// PromptKit's own client calls a hub: each call that it has, and each type that it reads.
+// PromptKit's own client calls a hub with each of its calls and decodes each of its types.
 func TestClient(t *testing.T) {
 	t.Parallel()
 	h := hubtest.Start(t, hubtest.Options{Config: "default_agent: echo\n" + research})
@@ -29,7 +29,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// The card of PromptKit's page, with its name as people write it.
+// The card of PromptKit's page, with its human-readable name.
 func clientCard(t *testing.T, h *hubtest.Hub) {
 	card, err := of(h, "research").Discover(within(t))
 	if err != nil {
@@ -78,7 +78,7 @@ func events(t *testing.T, c *a2a.Client, r *a2a.SendMessageRequest) (all []a2a.S
 	return all, states, text
 }
 
-// The channel of PromptKit's client gets what its own server sends: working first, then
+// The channel of PromptKit's client gets the events of its own server: working first, then
 // chunks that append, then the end.
 func clientStream(t *testing.T, h *hubtest.Hub) {
 	all, states, text := events(t, of(h, ""), user(text("one two three")))
@@ -104,7 +104,7 @@ func clientCancel(t *testing.T, h *hubtest.Hub) {
 		t.Fatal(err)
 	}
 	id := (<-ch).StatusUpdate.TaskID
-	<-ch // its progress: it works
+	<-ch // its progress: working
 	if task, err := c.GetTask(within(t), id); err != nil || task.ID != id || task.Status.State != a2a.TaskStateWorking {
 		t.Errorf("GetTask = %+v, %v", task, err)
 	}
@@ -155,7 +155,7 @@ func clientEnded(t *testing.T, h *hubtest.Hub) {
 	}
 }
 
-// Each member of a part comes back as it went.
+// Each member of a part is returned unchanged.
 func clientParts(t *testing.T, h *hubtest.Hub) {
 	parts := []a2a.Part{
 		{Text: ptr("hello"), Metadata: map[string]any{"k": "v"}, MediaType: "text/plain"},
@@ -172,7 +172,7 @@ func clientParts(t *testing.T, h *hubtest.Hub) {
 	if diff := cmp.Diff(parts, got); diff != "" {
 		t.Errorf("artifacts (-want +got):\n%s", diff)
 	}
-	// A converter of PromptKit's, which takes all but data, reads them.
+	// A converter of PromptKit, which accepts all parts except data, accepts them.
 	if _, err := a2a.MessageToMessage(&a2a.Message{Role: a2a.RoleAgent, Parts: got[:4]}); err != nil {
 		t.Error(err)
 	}
@@ -221,7 +221,7 @@ func clientArtifacts(t *testing.T, h *hubtest.Hub) {
 	}
 }
 
-// The media types of a skill count in place of the agent's.
+// The media types of a skill override the agent's.
 func clientModes(t *testing.T, h *hubtest.Hub) {
 	c := of(h, "research")
 	for _, tt := range []struct {
@@ -245,8 +245,8 @@ func clientModes(t *testing.T, h *hubtest.Hub) {
 	}
 }
 
-// PromptKit's client has no call for tasks/subscribe; its reader of events reads what the
-// hub sends: the status of a running task, then what changes.
+// PromptKit's client has no call for tasks/subscribe. Its reader of events decodes the hub's
+// events: the status of a running task, then the changes.
 func clientSubscribe(t *testing.T, h *hubtest.Hub) {
 	c := of(h, "slow")
 	ctx, cancel := context.WithCancel(within(t))
@@ -256,7 +256,7 @@ func clientSubscribe(t *testing.T, h *hubtest.Hub) {
 		t.Fatal(err)
 	}
 	id := (<-ch).StatusUpdate.TaskID
-	cancel() // the task goes on
+	cancel() // the task continues
 	subscribe := `{"jsonrpc":"2.0","id":7,"method":"tasks/subscribe","params":{"id":"` + id + `"}}`
 	res := post(t, h, subscribe)
 	got := make(chan a2a.StreamEvent)
@@ -310,8 +310,8 @@ func clientEnvelopes(t *testing.T, h *hubtest.Hub) {
 	}
 }
 
-// Each event of a stream is in an envelope with the id of the request, and has no member
-// that PromptKit's types have not.
+// Each event of a stream is in an envelope with the id of the request, and has only members of
+// PromptKit's types.
 func clientFrames(t *testing.T, h *hubtest.Hub) {
 	res := post(t, h, `{"jsonrpc":"2.0","id":"s1","method":"message/stream","params":{"message":{"role":"user","parts":[{"text":"one two"}]}}}`)
 	if kind := res.Header.Get("Content-Type"); kind != "text/event-stream" {

@@ -1,7 +1,7 @@
-// Package promptkit holds the parley binary against PromptKit: against its own client, tool
-// bridge, executor and mock, and against a server that keeps the rules of its own.
+// Package promptkit tests the parley binary with PromptKit: with its own client, tool bridge,
+// executor and mock, and with a server that enforces the rules of PromptKit's.
 //
-// The page beside it, README.md, says what is the real program and what the strict server
-// holds. The package has tests alone. It is a module of its own, so that PromptKit's
+// README.md in this folder states which parts are the real program, and which rules the strict
+// server enforces. The package has tests alone. It is a module of its own, so that PromptKit's
 // dependencies stay out of Parley's.
 package promptkit

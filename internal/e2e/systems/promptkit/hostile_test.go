@@ -13,10 +13,10 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// liars are servers that break PromptKit's types, or the rules of JSON-RPC. Each row is the
-// answer to message/stream, message/send and tasks/get: ID is the id of the request, and a
-// bare result is one in a right envelope. The words are part of the reason that the hub gives,
-// or, where the state is set, the text of the artifacts.
+// liars are servers that violate PromptKit's types, or the rules of JSON-RPC. Each row is the
+// answer to message/stream, message/send and tasks/get: ID is the id of the request, and a bare
+// result is put into a correct envelope. The words are part of the reason that the hub reports,
+// or of the artifacts' text if the state is set.
 var liars = []struct {
 	name, body, words string
 	state             a2a.TaskState // empty means failed
@@ -31,7 +31,7 @@ var liars = []struct {
 	{"artifacts-text", `{"id":"t","contextId":"c","status":{"state":"completed"},"artifacts":"x"}`, "task.artifacts: must be a list", ""},
 	{"result-null", `null`, "must be an object", ""},
 	{"empty", `{}`, "neither a task nor a message nor an event", ""},
-	// One answer belongs to one request of HTTP, so that the id in it decides nothing.
+	// An HTTP response belongs to one request, so the hub ignores the id in it.
 	{"rpc-id-other", `{"jsonrpc":"2.0","id":"of-another-request","result":{"id":"t","contextId":"c","status":{"state":"completed"},"artifacts":[{"artifactId":"a","parts":[{"text":"once"}]}]}}`, "once", a2a.TaskStateCompleted},
 	{"rpc-id-none", `{"jsonrpc":"2.0","result":{"id":"t","contextId":"c","status":{"state":"completed"},"artifacts":[{"artifactId":"a","parts":[{"text":"once"}]}]}}`, "once", a2a.TaskStateCompleted},
 	{"rpc-id-twice", `{"jsonrpc":"2.0","id":ID,"id":"2","result":{"id":"t","contextId":"c","status":{"state":"completed"},"artifacts":[{"artifactId":"a","parts":[{"text":"once"}]}]}}`, "once", a2a.TaskStateCompleted},
@@ -78,7 +78,7 @@ func liar(t *testing.T, body string) string {
 	return ts.URL
 }
 
-// A server that breaks its own types fails the task, with a reason, and nothing else.
+// A server that violates its own types fails the task with a reason, and has no other effect.
 func TestHostileServers(t *testing.T) {
 	t.Parallel()
 	var config strings.Builder
@@ -114,7 +114,7 @@ func TestHostileServers(t *testing.T) {
 	stores(t, h, len(liars)+1)
 }
 
-// stores wants as many tasks in the hub.
+// stores checks the number of tasks in the hub.
 func stores(t *testing.T, h *hubtest.Hub, want int) {
 	t.Helper()
 	var list struct{ TotalSize int }
@@ -123,9 +123,8 @@ func stores(t *testing.T, h *hubtest.Hub, want int) {
 	}
 }
 
-// A card that is another one at the second call changes no more than it says: the agent is
-// called on the host that is configured, and the first card holds where the next one cannot be
-// read.
+// A card that has changed at the second call takes effect only within limits: the agent is
+// called at the configured host, and the first card stays valid if the next one cannot be read.
 func TestChangingCards(t *testing.T) {
 	t.Parallel()
 	echo := func(text string) work { return work{chunks: []string{text}, state: a2a.TaskStateCompleted} }
@@ -138,8 +137,8 @@ func TestChangingCards(t *testing.T) {
 	for name, tt := range map[string]struct {
 		card   string
 		skills []string
-		error  string // the reason for which the card cannot be read
-		fails  string // the reason for which a call fails
+		error  string // the error in reading the card
+		fails  string // the error of a call
 	}{
 		"skills vanish":   {head + `"skills":[]}`, none, "", ""},
 		"skills are 7":    {head + `"skills":7}`, none, "", ""},
@@ -205,8 +204,8 @@ func TestChangingCards(t *testing.T) {
 	})
 }
 
-// Requests of one connection with one id are two requests, each with an answer of its own; one
-// with two ids is refused, and nothing of it is stored.
+// Two requests with the same id on one connection are two requests, each with an answer of its
+// own. A request with two ids is refused, and nothing of it is stored.
 func TestSameIDs(t *testing.T) {
 	t.Parallel()
 	h := hubtest.Start(t, hubtest.Options{})
@@ -236,8 +235,8 @@ func TestSameIDs(t *testing.T) {
 	stores(t, h, 3)
 }
 
-// Requests that PromptKit's types cannot make are refused with the field that is wrong, and
-// leave no task.
+// Requests that PromptKit's types cannot represent are refused with the invalid field, and
+// create no task.
 func TestHostileCallers(t *testing.T) {
 	t.Parallel()
 	h := hubtest.Start(t, hubtest.Options{})

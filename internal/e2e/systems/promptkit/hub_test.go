@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// patience guards against hanging and nothing else.
+// patience is the time limit of a test that hangs.
 const patience = 60 * time.Second
 
 // research is the configuration of an agent with the card of PromptKit's page.
@@ -40,7 +40,7 @@ agents:
         outputModes: [application/json]
 `
 
-// within returns a context that guards a test against hanging.
+// within returns a context with the time limit of a test.
 func within(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -77,8 +77,8 @@ func said(parts []a2a.Part) string {
 	return b.String()
 }
 
-// answer returns the text of a task's artifacts, which is all that PromptKit's demo client
-// shows of it.
+// answer returns the text of a task's artifacts, the only text that PromptKit's demo client
+// displays.
 func answer(task *a2a.Task) string {
 	var b strings.Builder
 	for _, a := range task.Artifacts {
@@ -87,7 +87,7 @@ func answer(task *a2a.Task) string {
 	return b.String()
 }
 
-// send sends a message and wants a task in a state.
+// send sends a message and checks the state of the task.
 func send(t *testing.T, c *a2a.Client, r *a2a.SendMessageRequest, state a2a.TaskState) *a2a.Task {
 	t.Helper()
 	task, err := c.SendMessage(within(t), r)
@@ -100,7 +100,7 @@ func send(t *testing.T, c *a2a.Client, r *a2a.SendMessageRequest, state a2a.Task
 	return task
 }
 
-// refused wants an RPC error with a code.
+// refused checks that err is an RPC error with a code.
 func refused(t *testing.T, err error, code int) {
 	t.Helper()
 	var rpc *a2a.RPCError
@@ -109,8 +109,7 @@ func refused(t *testing.T, err error, code int) {
 	}
 }
 
-// strict decodes JSON into one of PromptKit's types, and fails where it has a member that
-// the type has not.
+// strict decodes JSON into one of PromptKit's types, and fails on unknown members.
 func strict(t *testing.T, b []byte, into any) {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(b))
@@ -147,7 +146,7 @@ func rpc(t *testing.T, h *hubtest.Hub, body string) a2a.JSONRPCResponse {
 	return got
 }
 
-// frames returns the data of a stream's events, to its end.
+// frames returns the data of all events of a stream.
 func frames(t *testing.T, res *http.Response) [][]byte {
 	t.Helper()
 	var all [][]byte

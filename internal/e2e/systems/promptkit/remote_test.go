@@ -15,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// PromptKit's servers stand behind a hub, and PromptKit's client in front of it.
+// PromptKit's servers are behind a hub, and PromptKit's client is in front of it.
 func TestBehindTheHub(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -120,7 +120,7 @@ func settled(t *testing.T, h *hubtest.Hub, id string) *a2a.Task {
 	return task
 }
 
-// script plays each state that an agent can bring a task to.
+// script reaches each state of a task.
 const script = `
 a2a_agents:
   - name: states
@@ -139,7 +139,7 @@ a2a_agents:
         steps: [{wait: 1h}]
 `
 
-// mocked starts parley mock with a script and returns where its agent is.
+// mocked starts parley mock with a script and returns the address of its agent.
 func mocked(t *testing.T, script, agent string) string {
 	t.Helper()
 	file := write(t, "agents.yaml", script)
@@ -203,8 +203,9 @@ func TestStates(t *testing.T) {
 	})
 }
 
-// statesTo streams a message and returns the states until one of them, or the end of the
-// stream: one that waits for a sign-in stays open, because the task may go on by itself.
+// statesTo streams a message and returns the states until last, or the end of the stream. The
+// stream of a task that waits for a sign-in stays open, because the task may continue by
+// itself.
 func statesTo(t *testing.T, c *a2a.Client, r *a2a.SendMessageRequest, last a2a.TaskState) []a2a.TaskState {
 	t.Helper()
 	ctx, cancel := context.WithCancel(within(t))
@@ -224,8 +225,8 @@ func statesTo(t *testing.T, c *a2a.Client, r *a2a.SendMessageRequest, last a2a.T
 	return states
 }
 
-// An agent that answers with a bare message, and no task, gives PromptKit's client a task
-// with an artifact, which is where the client looks for the answer.
+// An agent that answers with a bare message and no task gives PromptKit's client a task with an
+// artifact, which is where the client looks for the answer.
 func TestMessageOnlyAgent(t *testing.T) {
 	t.Parallel()
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,28 +14,28 @@ import (
 	"github.com/AltairaLabs/PromptKit/runtime/a2a"
 )
 
-// server keeps the rules of PromptKit's own A2A server, with PromptKit's own types; see
-// README.md for what they are and where they stand.
+// server enforces the rules of PromptKit's own A2A server, with PromptKit's own types;
+// README.md lists the rules and their sources.
 type server struct {
 	t       *testing.T
 	card    a2a.AgentCard
 	perform func(text string) work
-	// stopped ends what works at the end of the test.
+	// stopped ends all work at the end of the test.
 	stopped <-chan struct{}
 
 	mu sync.Mutex // guards the fields below
-	// other is what is sent in place of the card, if it is set.
+	// other, if set, is sent in place of the card.
 	other  *string
 	tasks  map[string]*stored
 	called map[string]chan struct{} // closed at the first call of a method
 }
 
-// work is what an agent of a server does with a message.
+// work is the reaction of a server's agent to a message.
 type work struct {
-	// chunks are the texts that it gives, the state the one in which it ends.
+	// chunks are the texts of the answer, state the final state.
 	chunks []string
 	state  a2a.TaskState
-	// until, if set, is waited for before anything is given.
+	// until, if set, delays the whole answer until it is closed.
 	until <-chan struct{}
 }
 
@@ -61,7 +61,7 @@ func serve(t *testing.T, name string, perform func(text string) work) (*server, 
 	return s, ts.URL
 }
 
-// show sends the card, or what stands in its place.
+// show sends the card, or its replacement.
 func (s *server) show(w http.ResponseWriter) {
 	s.mu.Lock()
 	other := s.other
@@ -83,7 +83,7 @@ func (s *server) shows(other *string) {
 func (s *server) write(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(v); err != nil {
-		s.t.Logf("write: %v", err) // the caller is gone
+		s.t.Logf("write: %v", err) // the caller has disconnected
 	}
 }
 
@@ -99,7 +99,7 @@ func (s *server) refuse(w http.ResponseWriter, id any, code int, text string) {
 	s.write(w, a2a.JSONRPCResponse{JSONRPC: "2.0", ID: id, Error: &a2a.JSONRPCError{Code: code, Message: text}})
 }
 
-// note closes the channel of a method that is called.
+// note closes the channel of the called method.
 func (s *server) note(method string) {
 	c := s.calledWith(method)
 	s.mu.Lock()
@@ -143,15 +143,15 @@ func (s *server) rpc(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// take accepts a message. Each one begins a task of its own: the server does not look at
-// the task that a message names, only at its context.
+// take accepts a message. Each message begins a new task: the server ignores the task in the
+// message, and uses only its context.
 func (s *server) take(w http.ResponseWriter, r *http.Request, req *a2a.JSONRPCRequest) {
 	var params a2a.SendMessageRequest
 	if json.Unmarshal(req.Params, &params) != nil {
 		s.refuse(w, req.ID, -32602, "Invalid params")
 		return
 	}
-	// The converter refuses what PromptKit's models cannot read, data parts among it.
+	// The converter refuses content that PromptKit's models cannot read, including data parts.
 	if _, err := a2a.MessageToMessage(&params.Message); err != nil {
 		s.refuse(w, req.ID, -32602, fmt.Sprintf("Invalid message: %v", err))
 		return
@@ -176,13 +176,13 @@ func (s *server) take(w http.ResponseWriter, r *http.Request, req *a2a.JSONRPCRe
 	} else {
 		select {
 		case <-done:
-		case <-time.After(5 * time.Millisecond): // the time that the server gives quick agents
+		case <-time.After(5 * time.Millisecond): // the time that the server grants quick agents
 		}
 	}
 	s.answer(w, req.ID, s.snapshot(st))
 }
 
-// finish performs work that is not streamed: one artifact for all of it.
+// finish performs work without a stream: one artifact for the whole answer.
 func (s *server) finish(st *stored, w work) {
 	if w.until != nil {
 		select {
@@ -205,7 +205,7 @@ func (s *server) finish(st *stored, w work) {
 	s.settleLocked(st, w.state)
 }
 
-// settleLocked sets the last state of a task, unless it has one.
+// settleLocked sets the final state of a task, unless it has one.
 func (s *server) settleLocked(st *stored, state a2a.TaskState) {
 	select {
 	case <-st.changed:
@@ -225,8 +225,8 @@ func (s *server) snapshot(st *stored) a2a.Task {
 	return st.task
 }
 
-// stream performs work and sends its events: working, an artifact of its own for each chunk,
-// each with append, and the last status. The task keeps no artifact of it.
+// stream performs work and sends its events: working, a separate artifact for each chunk, each
+// with append, and the last status. The task keeps none of these artifacts.
 func (s *server) stream(w http.ResponseWriter, r *http.Request, id any, st *stored, todo work) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	emit := func(event any) {
@@ -250,9 +250,9 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, id any, st *stor
 		select {
 		case <-todo.until:
 		case <-st.changed:
-			return // canceled: the stream ends without another word
+			return // canceled: the stream ends without a further event
 		case <-r.Context().Done():
-			return // a caller that goes away ends the turn
+			return // a caller that disconnects ends the turn
 		case <-s.stopped:
 			return
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// A hub with keys: the card is open, calls need a bearer token, which PromptKit's client
-// has an option for.
+// At a hub with keys the card is public. Calls need a bearer token, for which PromptKit's
+// client has an option.
 func TestBearerToken(t *testing.T) {
 	t.Parallel()
 	const token = "a-token-of-promptkit"
@@ -45,7 +45,7 @@ func TestBearerToken(t *testing.T) {
 	}
 }
 
-// A run of AG-UI over an agent begins, gives the text and finishes.
+// An AG-UI run of an agent starts, sends the text and finishes.
 func TestAGUI(t *testing.T) {
 	t.Parallel()
 	h := hubtest.Start(t, hubtest.Options{})
@@ -87,7 +87,7 @@ func TestMCP(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(b, &got)
 	}
-	// The reply is labelled as the words of another.
+	// The reply is labelled as text of another agent.
 	if err != nil || got.Agent != "echo" || got.State != "completed" || !strings.Contains(got.Reply, "\nhello\n") {
 		t.Errorf("%s: %v", b, err)
 	}

@@ -19,8 +19,8 @@ const quinnSkills = `
         description: CVE/vulnerability triage and escalation
 `
 
-// TestCallsWithoutACard: an agent of the document has a message/send endpoint and nothing
-// else. It gets the document's literal request at the configured URL, and its ids are used.
+// TestCallsWithoutACard: an agent of the document has only a message/send endpoint. It gets the
+// document's literal request at the configured URL, and the hub uses its ids.
 func TestCallsWithoutACard(t *testing.T) {
 	t.Parallel()
 	quinn := startAgent(t, fake{Key: "ava-secret"})
@@ -72,7 +72,7 @@ func TestCallsWithoutACard(t *testing.T) {
 		}
 	})
 	t.Run("conversation", func(t *testing.T) {
-		// The task has ended; the agent's own context goes on, after a restart as well.
+		// The task has ended, but the agent's own context continues, also after a restart.
 		h.Restart()
 		third := h.chat(map[string]any{"agent": "quinn", "message": "and now?", "contextId": first.ContextID, "done": true})
 		r := quinn.last(t)
@@ -117,7 +117,8 @@ func TestCallsWithoutACard(t *testing.T) {
 	}
 }
 
-// TestStates: each state of the document comes back, and those that end a task take no more.
+// TestStates: each state of the document is reported, and final states accept no further
+// message.
 func TestStates(t *testing.T) {
 	t.Parallel()
 	quinn := startAgent(t, fake{})
@@ -138,7 +139,8 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestCorrelation: the trace id reaches the agent in header and metadata alike, from every caller.
+// TestCorrelation: the trace id reaches the agent in the header and in the metadata, from every
+// caller.
 func TestCorrelation(t *testing.T) {
 	t.Parallel()
 	quinn := startAgent(t, fake{})
@@ -184,8 +186,8 @@ func TestCorrelation(t *testing.T) {
 	})
 }
 
-// TestReplies: texts of all artifacts, else the message, else the agent and its state, on each
-// surface that shows a text.
+// TestReplies: the reply is the texts of all artifacts, else the message, else the agent with
+// its state, on each surface with a text.
 func TestReplies(t *testing.T) {
 	t.Parallel()
 	results := map[string]string{

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ownCard returns the document's card of an agent in a container: its url is one that cannot be
-// reached from elsewhere.
+// ownCard returns the document's card of an agent in a container, whose url is unreachable from
+// elsewhere.
 func ownCard(streaming, skills string) string {
 	return `{"protocolVersion":"0.3.0","name":"Quinn","description":"d","version":"1","url":"http://127.0.0.1:7870/elsewhere","preferredTransport":"JSONRPC",
 "capabilities":{"streaming":` + streaming + `},"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],"skills":[` + skills + `],
@@ -21,7 +21,7 @@ func cardSkill(id, description string) string {
 	return `{"id":"` + id + `","name":"` + id + `","description":"` + description + `","tags":["t"]}`
 }
 
-// skillsOf returns the ids and descriptions of an agent's skills, as the hub knows them.
+// skillsOf returns the ids and descriptions of an agent's skills in the hub.
 func (h *hub) skillsOf(name string) []string {
 	var all []string
 	list, _ := h.entry(name)["skills"].([]any)
@@ -34,8 +34,9 @@ func (h *hub) skillsOf(name string) []string {
 	return all
 }
 
-// TestCards: agent-card.json, else agent.json, at the base URL; its skills are merged under those
-// of the file and are read again without a restart; its url is not called.
+// TestCards: the hub reads agent-card.json, else agent.json, at the base URL. Its skills are
+// merged with those of the file, which take precedence, and are read again without a restart.
+// The card's url is not called.
 func TestCards(t *testing.T) {
 	t.Parallel()
 	quinn := startAgent(t, fake{
@@ -85,7 +86,7 @@ func TestCards(t *testing.T) {
 		if err := h.Process().Await(t.Context(), "skills are gone from the card"); err != nil {
 			t.Fatal(err)
 		}
-		// The next question is put after what the last one has shown is known.
+		// The hub requests the card again after it has stored the previous one.
 		asked := len(quinn.requests(http.MethodGet))
 		quinn.await(t, "another question for the card", func(log []received) bool {
 			return len(quinn.requests(http.MethodGet)) > asked
@@ -102,7 +103,7 @@ func TestCards(t *testing.T) {
 	}
 }
 
-// TestHeaderOfTheCard: the key goes where the card wants it.
+// TestHeaderOfTheCard: the hub sends the key in the header that the card requires.
 func TestHeaderOfTheCard(t *testing.T) {
 	t.Parallel()
 	quinn := startAgent(t, fake{Card: strings.Replace(ownCard("false", cardSkill("x", "y")), "X-API-Key", "X-Team-Key", 1)})
@@ -115,8 +116,8 @@ func TestHeaderOfTheCard(t *testing.T) {
 	}
 }
 
-// TestPinnedSkills: an entry of well-known-agents.json with skills is never asked for a card, and
-// is called all the same.
+// TestPinnedSkills: for an entry of well-known-agents.json with skills the hub never requests a
+// card, and calls the agent all the same.
 func TestPinnedSkills(t *testing.T) {
 	t.Parallel()
 	quinn := startAgent(t, fake{Card: ownCard("false", cardSkill("other", "of the card")), AnyContext: true})
@@ -136,8 +137,8 @@ func TestPinnedSkills(t *testing.T) {
 	}
 }
 
-// TestServedCard: with union_card the hub's agent-card.json has the document's securitySchemes and
-// security, for readers of that time.
+// TestServedCard: with union_card the hub's agent-card.json has the document's securitySchemes
+// and security, for readers of that version.
 func TestServedCard(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, settings{Config: "union_card: true\n"})

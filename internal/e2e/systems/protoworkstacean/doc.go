@@ -1,8 +1,8 @@
-// Package protoworkstacean drives the parley command with strict peers of protoWorkstacean:
-// agents and callers that have the literal shapes of its documentation of the A2A runtime,
-// and refuse what the real ones refuse. README.md says which facts they hold and where these
-// were read.
+// Package protoworkstacean tests the parley command with strict peers of protoWorkstacean:
+// agents and callers that use the literal shapes in its documentation of the A2A runtime, and
+// refuse the same requests as the real ones. README.md lists the facts that they enforce, with
+// their sources.
 //
-// The tests start real hubs with parley.yaml and workspace/agents.yaml; nothing of the hub is
+// The tests start real hubs with parley.yaml and workspace/agents.yaml; no part of the hub is
 // replaced.
 package protoworkstacean

@@ -13,10 +13,10 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// lie is an answer to a message, and what the caller of the hub reads of it.
+// lie is an invalid answer to a message, with the result for the hub's caller.
 type lie struct{ body, state, reply string }
 
-// evil are answers to a message, by the name of the agent that gives them.
+// evil are invalid answers to a message, by the name of the agent that sends them.
 var evil = map[string]lie{
 	"text":          {`{"jsonrpc":"2.0","result":"done"}`, "failed", "run message: must be an object"},
 	"list":          {`{"jsonrpc":"2.0","result":[]}`, "failed", "run message: must be an object"},
@@ -37,8 +37,8 @@ var evil = map[string]lie{
 	"two":           {`{"jsonrpc":"2.0","result":{"id":"t","contextId":"c","status":{"state":"completed"}}}{}`, "failed", "unexpected data after the value at byte 84"},
 	"empty":         {``, "failed", "answered with nothing"},
 	"message-parts": {`{"jsonrpc":"2.0","result":{"id":"t","contextId":"c","status":{"state":"completed"},"message":{"parts":"x"}}}`, "failed", "task.status.message.parts: must be a list of parts"},
-	// One answer belongs to one request of HTTP, so that the id in it decides nothing: the
-	// document's agents give none.
+	// An HTTP response belongs to one request, so the hub ignores the id in it. The document's
+	// agents send none.
 	"other-rpc-id":     {`{"jsonrpc":"2.0","id":"of-another-request","result":{"id":"t","contextId":"c","status":{"state":"completed"},"artifacts":[{"artifactId":"a","parts":[{"kind":"text","text":"once"}]}]}}`, "completed", "once"},
 	"null-rpc-id":      {`{"jsonrpc":"2.0","id":null,"result":{"id":"t","contextId":"c","status":{"state":"completed"},"artifacts":[{"artifactId":"a","parts":[{"kind":"text","text":"once"}]}]}}`, "completed", "once"},
 	"object-rpc-id":    {`{"jsonrpc":"2.0","id":{},"result":{"id":"t","contextId":"c","status":{"state":"completed"},"artifacts":[{"artifactId":"a","parts":[{"kind":"text","text":"once"}]}]}}`, "completed", "once"},
@@ -50,8 +50,8 @@ var evil = map[string]lie{
 	"answer-twice":     {`{"jsonrpc":"2.0","id":"1","result":{"id":"t","contextId":"c","status":{"state":"completed"},"artifacts":[{"artifactId":"a","parts":[{"kind":"text","text":"once"}]}]}}{"jsonrpc":"2.0","id":"1","result":{"id":"t","contextId":"c","status":{"state":"completed"},"artifacts":[{"artifactId":"a","parts":[{"kind":"text","text":"once"}]}]}}`, "failed", "unexpected data after the value"},
 }
 
-// lying is a hub with an agent for each lie of a table, which gives it as the answer to a
-// method when the message is the name of the lie, and performs all other messages.
+// lying starts a hub with an agent for each lie of a table. The agent sends the lie as the
+// answer to a method when the message is the name of the lie, and performs all other messages.
 func lying(t *testing.T, method string, table map[string]lie) *hub {
 	t.Helper()
 	kind := map[bool]string{false: "application/json", true: "text/event-stream"}[method == "message/stream"]
@@ -70,8 +70,8 @@ func lying(t *testing.T, method string, table map[string]lie) *hub {
 	return startHub(t, settings{Agents: agents})
 }
 
-// believes sends each lie of a table, and wants the caller's reply, one stored task for each
-// message, and an agent that performs the next message.
+// believes sends each lie of a table. It checks the reply to the caller, that one task is
+// stored for each message, and that the agent performs the next message.
 func (h *hub) believes(t *testing.T, table map[string]lie) {
 	t.Helper()
 	for name, tt := range table {
@@ -88,7 +88,7 @@ func (h *hub) believes(t *testing.T, table map[string]lie) {
 	h.stores(t, 2*len(table))
 }
 
-// stores wants as many tasks in the hub.
+// stores checks the number of tasks in the hub.
 func (h *hub) stores(t *testing.T, want int) {
 	t.Helper()
 	if n := member(h.call("/v1/a2a/tasks", ""), "totalSize"); n != float64(want) {
@@ -96,16 +96,16 @@ func (h *hub) stores(t *testing.T, want int) {
 	}
 }
 
-// TestHostileAgents: an agent that answers with wrong types, states and orders costs its task, with
-// the reason, and nothing else.
+// TestHostileAgents: an agent that answers with wrong types, states and orders fails its task
+// with the reason, and has no other effect.
 func TestHostileAgents(t *testing.T) {
 	t.Parallel()
 	lying(t, "message/send", evil).believes(t, evil)
 }
 
-// TestHostileStreams: a stream with events of another task, or with no events, is broken, and the
-// task is asked for, which this agent does not know; an end that comes
-// twice, and a status after it, change nothing.
+// TestHostileStreams: a stream with events of another task, or without events, counts as
+// broken, and the hub requests the task, which this agent does not know. A repeated end, and a
+// status after it, change nothing.
 func TestHostileStreams(t *testing.T) {
 	t.Parallel()
 	status := func(task, state, final string) string {
@@ -117,7 +117,7 @@ func TestHostileStreams(t *testing.T) {
 		"twice":       {artifact + status("t1", "completed", "true") + status("t1", "completed", "true"), "completed", "once"},
 		"after-end":   {artifact + status("t1", "completed", "true") + status("t1", "working", "false"), "completed", "once"},
 		"wrong-state": {status("t1", "working", "false") + status("t1", "resting", "false"), "failed", "has lost the task"},
-		// The id of an answer decides nothing, as in answers that are no streams.
+		// The id of an answer is ignored, as in answers that are not streams.
 		"other-rpc-ids": {
 			strings.ReplaceAll(status("t1", "working", "false"), `"2.0"`, `"2.0","id":"1"`) + strings.ReplaceAll(artifact+status("t1", "completed", "true"), `"2.0"`, `"2.0","id":"2"`), "completed", "once",
 		},
@@ -131,10 +131,10 @@ func TestHostileStreams(t *testing.T) {
 // nextCard is the card of an agent at the second call.
 type nextCard struct {
 	card   string
-	skills []string // that the hub knows then; nil means ofTheCard
-	error  string   // the reason for which the hub cannot read it
-	fails  string   // the reason for which a call fails
-	waits  [2]bool  // the agent is not asked for a stream: at once, and after the hub's restart
+	skills []string // in the hub afterwards; nil means ofTheCard
+	error  string   // the hub's error in reading it
+	fails  string   // the error of a call
+	waits  [2]bool  // the hub does not request a stream: at once, and after its restart
 }
 
 // change makes a call with the first card, one with the next one, and one with the first one
@@ -196,8 +196,8 @@ func (n *nextCard) change(t *testing.T, first string, restart bool) {
 // ofTheCard are the skills of an agent whose first card is known.
 var ofTheCard = []string{"first: of the card", "pinned: of the file"}
 
-// TestChangingCards: a card that is another one at the second call. The configured URL is
-// called all the same, as the document says, and no other host gets a message or the key.
+// TestChangingCards: the card has changed at the second call. The hub calls the configured URL
+// all the same, as the document requires, and sends no message and no key to another host.
 func TestChangingCards(t *testing.T) {
 	t.Parallel()
 	other := startAgent(t, fake{})
@@ -229,8 +229,8 @@ func TestChangingCards(t *testing.T) {
 	})
 }
 
-// TestSameIDs: requests of one connection with one id are two requests, and each answer is
-// that of its request.
+// TestSameIDs: two requests with the same id on one connection are two requests, and each
+// answer belongs to its request.
 func TestSameIDs(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, settings{Config: "agents:\n  - {name: waiter, command: [cat]}\n"})

@@ -26,7 +26,7 @@ type hub struct {
 	t *testing.T
 }
 
-// settings are what a hub is started with.
+// settings are the configuration files of a hub.
 type settings struct {
 	Config string // parley.yaml
 	Agents string // workspace/agents.yaml
@@ -59,7 +59,7 @@ func (h *hub) write(name, text string) {
 	}
 }
 
-// parley runs the command and returns what it prints; it must succeed.
+// parley runs the command and returns its output; it must succeed.
 func (h *hub) parley(args ...string) string {
 	h.t.Helper()
 	out, err := h.Parley(h.t.Context(), args...)
@@ -79,7 +79,7 @@ func (h *hub) call(path, body string, header ...string) map[string]any {
 	return v
 }
 
-// reply is what chat_with_agent answers.
+// reply is the result of chat_with_agent.
 type reply struct {
 	Agent, Reply, State, Data string
 	ContextID, TaskID         string
@@ -120,10 +120,10 @@ func (h *hub) chat(args map[string]any) reply {
 	return r
 }
 
-// quoted is how a model reads what an agent has said.
+// quoted matches the form in which a model gets an agent's text.
 var quoted = regexp.MustCompile(`(?s)^<quoted [^>]*>\n(.*)\n</quoted [^>]*>$`)
 
-// member returns what stands at a path of names and indexes.
+// member returns the value at a path of names and indexes.
 func member(v any, path ...any) any {
 	for _, at := range path {
 		switch at := at.(type) {
@@ -141,11 +141,11 @@ func member(v any, path ...any) any {
 	return v
 }
 
-// entry returns an agent as GET /api/v1/agents/NAME shows it.
+// entry returns an agent as in GET /api/v1/agents/NAME.
 func (h *hub) entry(name string) map[string]any {
 	h.t.Helper()
 	return h.call("/api/v1/agents/"+name, "")
 }
 
-// patience is how long anything may take that should take no time.
+// patience is the time limit for operations that should return immediately.
 const patience = time.Minute

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// The shapes of the document's request. Members that it does not have are passed over, as
-// JSON.parse does; those that it has must have its types.
+// The shapes of the document's request. Unknown members are ignored, as by JSON.parse; known
+// ones must have their types.
 type (
 	rpcRequest struct {
 		JSONRPC string     `json:"jsonrpc"`
@@ -53,33 +53,33 @@ func (m *sentMessage) text() string {
 	return b.String()
 }
 
-// received is a request that an agent has got.
+// received is a request to an agent.
 type received struct {
 	Method, Path string // of HTTP
 	Header       http.Header
 	Call         rpcRequest
-	// Refused is why the agent has refused it; empty if it has not.
+	// Refused is the reason for which the agent refused it; empty if it accepted it.
 	Refused string
 }
 
-// fake says how an agent is unlike the document's.
+// fake describes the differences of an agent from the document's.
 type fake struct {
-	// Card is what it serves at CardPath; empty for none.
+	// Card is served at CardPath; empty for none.
 	Card, CardPath string
-	// Key is the API key that it wants.
+	// Key is the required API key.
 	Key string
-	// AnyContext lets it take contexts that it has not made.
+	// AnyContext accepts contexts that the agent has not created.
 	AnyContext bool
-	// Streams lets it answer message/stream.
+	// Streams enables message/stream.
 	Streams bool
-	// Reply answers a message with the result of a task; nil answers as the document does.
+	// Reply answers a message with the result of a task; nil answers like the document.
 	Reply func(p *sendParams, id, context string) string
-	// Raw writes a whole answer of HTTP itself, if it is not nil and returns true.
+	// Raw writes a whole HTTP response itself, if it is not nil and returns true.
 	Raw func(w http.ResponseWriter, r *http.Request, call *rpcRequest) bool
 }
 
 // remoteAgent is a remote agent of the document: JSON-RPC at /a2a, bare tasks without kind,
-// answers without a JSON-RPC id, ids that it makes itself.
+// answers without a JSON-RPC id, and ids that it creates itself.
 type remoteAgent struct {
 	*httptest.Server
 	fake fake
@@ -89,7 +89,7 @@ type remoteAgent struct {
 	log   []received
 	tasks map[string]*remoteTask
 	seq   int
-	// news is closed and made anew with each request.
+	// news is closed and replaced with each request.
 	news chan struct{}
 }
 
@@ -161,7 +161,7 @@ func rpcError(code int, format string, args ...any) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","error":{"code":%d,"message":%s}}`, code, text)
 }
 
-// answer answers a request, or refuses it as the real agents do.
+// answer answers a request, or refuses it like the real agents.
 func (a *remoteAgent) answer(r *http.Request) (*rpcRequest, int, string) {
 	call := new(rpcRequest)
 	body, _ := io.ReadAll(r.Body)
@@ -192,7 +192,7 @@ func (a *remoteAgent) answer(r *http.Request) (*rpcRequest, int, string) {
 	return call, http.StatusOK, a.message(p)
 }
 
-// message performs a message. Ids are the agent's own: those that it has not made are refused.
+// message performs a message. Ids are the agent's own: it refuses ids that it has not created.
 func (a *remoteAgent) message(p *sendParams) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -260,7 +260,7 @@ func terminal(state string) bool {
 	return slices.Contains([]string{"completed", "failed", "canceled", "rejected"}, state)
 }
 
-// documented is the document's literal response: the first word of a message may ask for
+// documented returns the document's literal response. The first word of a message may request
 // another state.
 func documented(p *sendParams, id, context string) string {
 	text := p.Message.text()
@@ -304,7 +304,7 @@ func (a *remoteAgent) note(r received) {
 	a.news = make(chan struct{})
 }
 
-// requests returns the requests so far with the method of HTTP.
+// requests returns the requests so far with the HTTP method.
 func (a *remoteAgent) requests(method string) []received {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -317,7 +317,7 @@ func (a *remoteAgent) requests(method string) []received {
 	return all
 }
 
-// last returns the newest message that the agent has got.
+// last returns the newest message to the agent.
 func (a *remoteAgent) last(t *testing.T) received {
 	t.Helper()
 	all := a.requests(http.MethodPost)

@@ -14,7 +14,7 @@ func literal(text, ids string) string {
 		`"contextId":"thread-9","metadata":{"skillHint":"echo","correlationId":"trace-9","parentId":"span-9"}}}`
 }
 
-// answer is the document's response, as its caller reads it.
+// answer is the document's response, as decoded by its caller.
 type answer struct {
 	JSONRPC string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -32,7 +32,7 @@ type answer struct {
 	}
 }
 
-// post sends a body to the hub's JSON-RPC, and reads the answer and the correlation id with it.
+// post sends a body to the hub's JSON-RPC, and returns the answer with its correlation id.
 func (h *hub) post(body string) (answer, string) {
 	h.t.Helper()
 	resp, err := hubtest.Do(h.t.Context(), hubtest.Request{URL: h.URL() + "/a2a", Body: body, Header: []string{"X-Correlation-Id", "trace-9", "X-Parent-Id", "span-9"}})

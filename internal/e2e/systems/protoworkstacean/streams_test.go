@@ -18,7 +18,7 @@ import (
 	"github.com/parley-a2a/parley/store/sqlitestore"
 )
 
-// methods returns what an agent was sent: each method with what the caller accepts.
+// methods returns the methods of an agent's requests, each with the caller's Accept header.
 func (a *remoteAgent) methods() []string {
 	var all []string
 	for _, r := range a.requests(http.MethodPost) {
@@ -27,8 +27,8 @@ func (a *remoteAgent) methods() []string {
 	return all
 }
 
-// TestStreams: message/stream is sent to an agent whose card says that it streams, and
-// message/send where it does not, or has lied.
+// TestStreams: the hub sends message/stream to an agent whose card declares streaming, and
+// message/send if the card does not, or has proved wrong.
 func TestStreams(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -71,11 +71,11 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// update is what onStreamUpdate publishes.
+// update is the content that onStreamUpdate publishes.
 type update struct{ Agent, Type, Text, State string }
 
-// TestUpdatesOnTheBus: what an agent says while it works is published at agent.chat.inbound on the
-// real broker, in its order.
+// TestUpdatesOnTheBus: the output of a working agent is published at agent.chat.inbound on the
+// real broker, in order.
 func TestUpdatesOnTheBus(t *testing.T) {
 	t.Parallel()
 	run := func(t *testing.T, bus string, next func() []byte) {
@@ -139,7 +139,7 @@ func TestUpdatesOnTheBus(t *testing.T) {
 	})
 }
 
-// listen binds a queue of its own to the topic on RabbitMQ.
+// listen binds a new queue to the topic on RabbitMQ.
 func listen(t *testing.T, conn *amqp.Connection) <-chan amqp.Delivery {
 	t.Helper()
 	ch, err := conn.Channel()
@@ -163,7 +163,7 @@ func listen(t *testing.T, conn *amqp.Connection) <-chan amqp.Delivery {
 	return deliveries
 }
 
-// body returns the body of an envelope, or what is no envelope as it is.
+// body returns the body of an envelope, or data unchanged if it is not an envelope.
 func body(t *testing.T, data []byte) []byte {
 	t.Helper()
 	var e struct {
@@ -178,9 +178,9 @@ func body(t *testing.T, data []byte) []byte {
 	return data
 }
 
-// TestDefaultTimeout: a message to an agent of agents.yaml without timeoutMs has a deadline five
-// minutes after it was sent. The hub keeps it with the task, so that it counts after a restart
-// as well; that is where it is read here.
+// TestDefaultTimeout: a message to an agent of agents.yaml without timeoutMs has a deadline
+// five minutes after it was sent. The hub stores it with the task, so that it is valid after a
+// restart as well; the test reads it there.
 func TestDefaultTimeout(t *testing.T) {
 	t.Parallel()
 	working := func(_ *sendParams, id, context string) string {

@@ -21,7 +21,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 )
 
-// TestHandlers: an agent of parley.yaml has a program for each skill, found without case.
+// TestHandlers: an agent of parley.yaml has a program for each skill, matched without case.
 func TestHandlers(t *testing.T) {
 	t.Parallel()
 	url := rabbittest.Shared(t).VHost(t)
@@ -59,7 +59,7 @@ agents:
 		if got := primary.Reply().Error; got == nil || rb.Val(got.Code) != "skill_not_supported" {
 			t.Errorf("an unknown skill is answered with %+v", got)
 		}
-		primary.Invoke("tools", request("hello")) // general: no skill is meant
+		primary.Invoke("tools", request("hello")) // general: no particular skill
 		if got := primary.Reply().Result; got == nil || got.State != rb.Failed || !strings.Contains(got.Message.Text(), "names no skill; there are: echo, Shout") {
 			t.Errorf("no skill is answered with %+v", got)
 		}
@@ -73,8 +73,8 @@ agents:
 	})
 }
 
-// TestWaitsForURL: a message to a well-known agent over HTTP that is not there waits until
-// it starts.
+// TestWaitsForURL: a message to a well-known HTTP agent that is not running waits until it
+// starts.
 func TestWaitsForURL(t *testing.T) {
 	t.Parallel()
 	far := hubtest.New(t, hubtest.Options{Config: "bus: {url: \"off\"}\n"})
@@ -91,10 +91,10 @@ func TestWaitsForURL(t *testing.T) {
 	}
 	alice := &caller{t, near, aliceKey}
 	id := alice.text("faragent", "b25", "are you there").ID
-	ctx, cancel := context.WithTimeout(t.Context(), 14*time.Second) // other agents are given up before
+	ctx, cancel := context.WithTimeout(t.Context(), 14*time.Second) // the hub fails messages to other agents before
 	defer cancel()
 	for ctx.Err() == nil {
-		_ = alice.changed(ctx, "faragent", id) // its error is the end of the time
+		_ = alice.changed(ctx, "faragent", id) // the error marks the end of the time
 		var got taskOf
 		if err := alice.rpc("faragent", "GetTask", fmt.Sprintf(`{"id":%q}`, id), &got); err != nil {
 			t.Fatal(err)
@@ -111,7 +111,7 @@ func TestWaitsForURL(t *testing.T) {
 	}
 }
 
-// pinned is an agent over HTTP that has no card, and answers each message.
+// pinned is an HTTP agent without a card that answers each message.
 type pinned struct {
 	mu   sync.Mutex // guards the field below
 	seen []string
@@ -131,8 +131,8 @@ func (p *pinned) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"kind":"message","role":"agent","messageId":"m","parts":[{"kind":"text","text":"here"}]}}`, call.ID)
 }
 
-// TestPinned: an entry with skills is taken as it is, no card is fetched, and the agent is
-// seen once it has answered.
+// TestPinned: an entry with skills is used unchanged, no card is fetched, and the agent counts
+// as seen after its first answer.
 func TestPinned(t *testing.T) {
 	t.Parallel()
 	agent := new(pinned)
@@ -165,7 +165,8 @@ func TestPinned(t *testing.T) {
 	}
 }
 
-// TestOneShot: a worker that a queue has started performs the task and ends, as KEDA's do.
+// TestOneShot: a worker that a queue has started performs one task and exits, like KEDA's
+// workers.
 func TestOneShot(t *testing.T) {
 	t.Parallel()
 	url := rabbittest.Shared(t).VHost(t)

@@ -41,7 +41,7 @@ func startHub(t *testing.T, url string) (*hubtest.Hub, *caller) {
 	return h, &caller{t, h, aliceKey}
 }
 
-// awaitDepth waits until a queue holds a message. A broker has no event for that.
+// awaitDepth polls until a queue holds a message, because a broker has no event for that.
 func awaitDepth(t *testing.T, at *rb.Caller, queue string) {
 	t.Helper()
 	ctx, tick := within(t), time.NewTicker(20*time.Millisecond)
@@ -59,8 +59,8 @@ func awaitDepth(t *testing.T, at *rb.Caller, queue string) {
 	}
 }
 
-// TestQueue: the request waits for the agent, through the end of the hub and of the broker,
-// and whatever else is bound to the exchange.
+// TestQueue: the request waits for the agent across restarts of the hub and of the broker, with
+// any other binding at the exchange.
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	broker := rabbittest.Start(t)
@@ -103,8 +103,8 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// work is an agent that asks back, sends progress and answers with data, as its request
-// says.
+// work is an agent that asks a question, sends progress or answers with data, as its request
+// demands.
 func work(task *rb.Task) (*rb.Result, error) {
 	switch text := task.Message.Text(); {
 	case strings.HasPrefix(text, "say "):
@@ -130,7 +130,7 @@ func work(task *rb.Task) (*rb.Result, error) {
 	return task.Result(rb.Completed, "done"), nil
 }
 
-// TestCalls: what the hub sends, RockBot reads, and the other way round.
+// TestCalls: RockBot decodes the hub's messages, and the hub decodes RockBot's.
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	url := rabbittest.Shared(t).VHost(t)
@@ -146,7 +146,8 @@ func TestCalls(t *testing.T) {
 	agent.Unread()
 }
 
-// survives: what no program of RockBot would publish is refused, and changes no other task.
+// survives checks that a message that no program of RockBot would publish is refused, and
+// changes no other task.
 func survives(t *testing.T, alice *caller) {
 	const right = `{"taskId":"JOB","state":3,"message":{"role":"agent","parts":[{"kind":"text","text":"right"}]}}`
 	for name, tt := range map[string]struct{ said, state, text string }{
@@ -164,15 +165,15 @@ func survives(t *testing.T, alice *caller) {
 	}
 }
 
-// drain forgets the requests of an agent that are seen.
+// drain discards the received requests of an agent.
 func drain(agent *rb.Running) {
 	for len(agent.Tasks) > 0 {
 		<-agent.Tasks
 	}
 }
 
-// sendsData: data is a string that holds the JSON, after the text, digit for digit, and
-// nothing but strings are in metadata.
+// sendsData checks that data is a string with the JSON, after the text, digit for digit, and
+// that metadata contains only strings.
 func sendsData(t *testing.T, alice *caller, agent *rb.Running) {
 	drain(agent)
 	id := alice.send("extraction", `{"messageId":"b8","role":"ROLE_USER","parts":[{"text":"Extract the title."},`+
@@ -194,7 +195,7 @@ func sendsData(t *testing.T, alice *caller, agent *rb.Running) {
 	}
 }
 
-// readsData: data of an agent is the JSON that its string holds, in results and in statuses.
+// readsData checks that data of an agent is the JSON in its string, in results and in statuses.
 func readsData(t *testing.T, alice *caller) {
 	for data, want := range map[string]string{
 		`{"title": "T", "n": 1.50}`: `"data":{"title":"T","n":1.50}`,
@@ -219,8 +220,8 @@ func readsData(t *testing.T, alice *caller) {
 	}
 }
 
-// answers: a question is answered in the same context and thread, with text alone. Marks in
-// the metadata of the answer are strings, and the hub's own marks do not come from callers.
+// answers checks that an answer has the context and thread of the question, and text alone.
+// Marks in the metadata of the answer are strings, and callers cannot set the hub's own marks.
 func answers(t *testing.T, alice *caller, agent *rb.Running) {
 	drain(agent)
 	id := alice.send("extraction", `{"messageId":"b16","role":"ROLE_USER","parts":[{"text":"ask"},{"data":{"a":1}}]}`).ID
@@ -250,8 +251,8 @@ func answers(t *testing.T, alice *caller, agent *rb.Running) {
 	agent.Unread()
 }
 
-// tellsCallersApart: each caller has a source and a reply topic, which stay, and statuses
-// come by agent.task.status.
+// tellsCallersApart checks that each caller has a permanent source and reply topic, and that
+// statuses arrive at agent.task.status.
 func tellsCallersApart(t *testing.T, callers []*caller, agent *rb.Running, tap *rb.Tap) {
 	want := []string{"hub.alice agent.response.hub.alice", "hub.bob-example-com-", "hub.alice agent.response.hub.alice"}
 	for i, c := range []*caller{callers[0], callers[1], callers[0]} {
@@ -275,7 +276,7 @@ func tellsCallersApart(t *testing.T, callers []*caller, agent *rb.Running, tap *
 	}
 }
 
-// TestServed: agents of the hub answer RockBot's callers with what those can read.
+// TestServed: agents of the hub answer RockBot's callers with content that those can read.
 func TestServed(t *testing.T) {
 	t.Parallel()
 	url := rabbittest.Shared(t).VHost(t)
@@ -331,13 +332,13 @@ func TestServed(t *testing.T) {
 	})
 }
 
-// request is an AgentTaskRequest with a text.
+// request returns an AgentTaskRequest with a text.
 func request(text string) *rb.Request {
 	return &rb.Request{Skill: rb.Ptr("general"), Message: &rb.Message{Role: rb.Ptr("user"), Parts: []rb.Part{rb.TextPart(text)}}}
 }
 
-// TestObserved: the answer to a caller whose request is not performed has metadata that is
-// no string in the hub; RockBot's dictionary has nothing but strings.
+// TestObserved: the answer to a caller whose request is not performed has metadata of other
+// types in the hub. RockBot's dictionary contains only strings.
 func TestObserved(t *testing.T) {
 	t.Parallel()
 	url := rabbittest.Shared(t).VHost(t)

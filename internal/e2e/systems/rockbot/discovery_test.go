@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 )
 
-// cardOf is the card of an agent with one skill.
+// cardOf returns the card of an agent with one skill.
 func cardOf(name, skill string) *rb.Card {
 	return &rb.Card{
 		AgentName: rb.Ptr(name), Description: rb.Ptr(name + " helps."), Version: rb.Ptr("2.1"),
@@ -25,14 +25,14 @@ func cardOf(name, skill string) *rb.Card {
 	}
 }
 
-// listed is an agent as parley agents list --json shows it.
+// listed is an agent in the output of parley agents list --json.
 type listed struct {
 	Name, Title, Description, Version, LastSeen, State string
 
 	Skills []struct{ ID string }
 }
 
-// agents returns the agents that a hub knows, by their names.
+// agents returns the agents in the hub's directory, by name.
 func agents(t *testing.T, h *hubtest.Hub) map[string]listed {
 	t.Helper()
 	out, err := h.Parley(within(t), "agents", "list", "--json", "--api-key", aliceKey)
@@ -121,7 +121,7 @@ func TestDiscovery(t *testing.T) {
 			t.Errorf("after its announcement the agent is %+v", before)
 		}
 		agent.Stop()
-		for range 3 { // what is published later is handled later
+		for range 3 { // messages are handled in the order of publication
 			primary.Announce(cardOf("Primary", "lead"))
 		}
 		awaitLog(t, h, `msg="agent has announced itself" agent=primary`)
@@ -162,7 +162,7 @@ func TestDiscovery(t *testing.T) {
 	})
 }
 
-// awaitLog waits until the hub has logged something.
+// awaitLog waits until the hub has logged a text.
 func awaitLog(t *testing.T, h *hubtest.Hub, text string) {
 	t.Helper()
 	if err := h.Process().Await(within(t), text); err != nil {
@@ -170,8 +170,8 @@ func awaitLog(t *testing.T, h *hubtest.Hub, text string) {
 	}
 }
 
-// awaitSeen waits until an agent has a real time of last seen. The directory has no event
-// for that.
+// awaitSeen polls until an agent has a real time of last seen, because the directory has no
+// event for that.
 func awaitSeen(t *testing.T, h *hubtest.Hub, name string) {
 	t.Helper()
 	ctx, tick := within(t), time.NewTicker(50*time.Millisecond)
@@ -189,8 +189,8 @@ func awaitSeen(t *testing.T, h *hubtest.Hub, name string) {
 	}
 }
 
-// hearsAgents: an agent that announces itself is in the directory and can be called by its
-// own name.
+// hearsAgents checks that an agent that announces itself is in the directory and can be called
+// by its own name.
 func hearsAgents(t *testing.T, h *hubtest.Hub, alice *caller, url string) {
 	agent := rb.StartAgent(t, url, &rb.Agent{Name: "LateAgent", Card: cardOf("LateAgent", "brew"), Handle: work})
 	awaitLog(t, h, `msg="agent has announced itself" agent=lateagent`)
@@ -206,8 +206,8 @@ func hearsAgents(t *testing.T, h *hubtest.Hub, alice *caller, url string) {
 	agent.Unread()
 }
 
-// learnsSkills: an agent that is configured has the skills that it announces, and none
-// before; no skill is invented for it.
+// learnsSkills checks that a configured agent has only the skills that it announces, and none
+// before.
 func learnsSkills(t *testing.T, h *hubtest.Hub, alice *caller, url string) {
 	if a := agents(t, h)["newcomer"]; len(a.Skills) != 0 {
 		t.Errorf("before its announcement newcomer has the skills %+v", a.Skills)
@@ -234,8 +234,8 @@ func learnsSkills(t *testing.T, h *hubtest.Hub, alice *caller, url string) {
 	}
 }
 
-// refusesAnnouncements: a card that is wrong, or that claims another's name, changes
-// nothing and is logged.
+// refusesAnnouncements checks that an invalid card, or one that claims another agent's name,
+// changes nothing and is logged.
 func refusesAnnouncements(t *testing.T, h *hubtest.Hub, from *rb.Caller) {
 	before := agents(t, h)
 	for name, tt := range map[string]struct{ source, body, log string }{

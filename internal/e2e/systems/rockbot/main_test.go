@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(hubtest.M{M: m}, goleak.Cleanup(rabbittest.Exit))
 }
 
-// patience is how long a test waits for something that must happen.
+// patience is the time limit for expected events.
 const patience = 60 * time.Second
 
 func within(t *testing.T) context.Context {
@@ -34,7 +34,7 @@ type caller struct {
 	key string
 }
 
-// taskOf is what is looked at of a task.
+// taskOf contains the members of a task that the tests read.
 type taskOf struct {
 	ID, ContextID string
 	Status        struct {
@@ -65,7 +65,7 @@ func (c *caller) rpc(agent, method, params string, result any) error {
 	return json.Unmarshal(answer.Result, result)
 }
 
-// send sends a message whose parts are JSON and returns the task as it is then.
+// send sends a message whose parts are JSON and returns the task in the answer.
 func (c *caller) send(agent, message string) *taskOf {
 	c.t.Helper()
 	var r struct{ Task *taskOf }
@@ -82,7 +82,7 @@ func (c *caller) text(agent, id, text string) *taskOf {
 	return c.send(agent, fmt.Sprintf(`{"messageId":%q,"role":"ROLE_USER","parts":[{"text":%q}]}`, id, text))
 }
 
-// wait returns a task when it is in a state. A stream notifies it of each change.
+// wait returns a task once it is in a state. It follows the changes on a stream.
 func (c *caller) wait(agent, id, state string) *taskOf {
 	c.t.Helper()
 	ctx := within(c.t)

@@ -16,11 +16,11 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// waits is the record of a hub about a message that waits for its agent.
+// waits is the hub's log line about a message that waits for its agent.
 const waits = "message waits until its agent is reachable"
 
-// knowing starts a hub whose list has FarAgent at an address; more are further members of
-// its entry.
+// knowing starts a hub with FarAgent at an address in its list; more are further members of its
+// entry.
 func knowing(t *testing.T, url, more string) (*hubtest.Hub, *caller) {
 	t.Helper()
 	h := hubtest.New(t, hubtest.Options{Config: fmt.Sprintf("bus: {url: \"off\"}\nauth: {api_keys: {%s: {agent_id: alice}}}\n", aliceKey)})
@@ -46,14 +46,14 @@ func killed(t *testing.T, h *hubtest.Hub) {
 	}
 }
 
-// TestWaitsAcrossKills: a message that waits for its agent waits on when the hub is killed
-// and started again, and is performed once.
+// TestWaitsAcrossKills: a message that waits for its agent continues to wait after the hub was
+// killed and started again, and is performed once.
 func TestWaitsAcrossKills(t *testing.T) {
 	t.Parallel()
 	const skills = `, "skills": [{"id": "shout", "name": "Shout", "description": "Shouts."}]`
 	for name, tt := range map[string]struct {
 		more string
-		// before is how many messages the agent has performed before it stops.
+		// before is the number of messages that the agent has performed before it stops.
 		before int
 	}{
 		"never seen":   {"", 0},
@@ -96,10 +96,10 @@ func TestWaitsAcrossKills(t *testing.T) {
 	}
 }
 
-// silent is an agent over HTTP that receives messages and answers none.
+// silent is an HTTP agent that receives messages and answers none.
 type silent struct {
 	received atomic.Int32
-	first    chan struct{} // closed when a message has come
+	first    chan struct{} // closed when the first message arrives
 }
 
 // ServeHTTP implements http.Handler.
@@ -134,7 +134,7 @@ func TestSentAfterWaiting(t *testing.T) {
 	if err := near.Process().Await(within(t), waits); err != nil {
 		t.Fatal(err)
 	}
-	killed(t, near) // so that the checkpoint is one of an earlier process
+	killed(t, near) // so that the checkpoint belongs to an earlier process
 	agent := &silent{first: make(chan struct{})}
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {

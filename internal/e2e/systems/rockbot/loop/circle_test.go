@@ -15,8 +15,8 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/openaitest"
 )
 
-// TestCircles: two programs do not talk for ever: after 20 answers, or three times the same
-// question with the same answer, the task fails and says why and what to do.
+// TestCircles: a conversation of two programs ends. After 20 answers, or three times the same
+// question with the same answer, the task fails with the reason and a remedy.
 func TestCircles(t *testing.T) {
 	t.Parallel()
 	address := broker(t)
@@ -118,7 +118,7 @@ mcp_servers:
 	}
 }
 
-// ask lets the model call a tool, and reads its result.
+// ask makes the model call a tool, and decodes its result.
 func ask(w *world, call string, into any) {
 	w.Helper()
 	_, task := w.say(user(call, "", ""))

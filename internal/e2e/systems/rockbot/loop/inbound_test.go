@@ -33,7 +33,7 @@ agents:
     command: [sh, -c, "printf 'SUMMARY: '; head -c 400"]
 `
 
-// inbound is a hub that is called.
+// inbound is a hub with an external caller.
 type inbound struct {
 	*testing.T
 	hub *hubtest.Hub
@@ -90,7 +90,7 @@ func (w *inbound) note(key string) map[string]any {
 	return n
 }
 
-// notices are the texts of the notices in the inbox.
+// notices returns the texts of the notices in the inbox.
 func (w *inbound) notices() []string {
 	w.Helper()
 	var got struct{ Items []item }
@@ -102,7 +102,7 @@ func (w *inbound) notices() []string {
 	return texts
 }
 
-// TestInbound: what happens to a caller, by its trust, and what the owner finds of it.
+// TestInbound: the treatment of a caller by its trust level, and the records for the owner.
 func TestInbound(t *testing.T) {
 	t.Parallel()
 	w := &inbound{t, hubtest.Start(t, hubtest.Options{Config: inboundConfig})}
@@ -153,7 +153,7 @@ func TestInbound(t *testing.T) {
 	t.Run("C18 C23 negotiate-meeting", func(t *testing.T) { negotiate(t, w) })
 }
 
-// negotiate: a meeting is agreed on in several messages of one context, through a kill; the
+// negotiate agrees on a meeting in several messages of one context, across a kill. The
 // conversation has all of them, and the outcome is stored once the negotiation has ended.
 func negotiate(t *testing.T, w *inbound) {
 	day := time.Now().UTC().AddDate(0, 0, 7)

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 )
 
-// killing chooses the moment at which something is killed: when at returns true for a request.
+// killing chooses the moment of a kill: the first request for which at returns true.
 type killing struct {
 	mu sync.Mutex
 	at func(*openaitest.Request) bool
@@ -30,7 +30,7 @@ func (k *killing) arm(at func(*openaitest.Request) bool) (reached, killed chan s
 	return k.reached, k.killed
 }
 
-// script is primary, and waits at the moment.
+// script runs primary, and waits at the moment.
 func (k *killing) script(r *openaitest.Request) openaitest.Turn {
 	turn := primary(r)
 	k.mu.Lock()
@@ -48,14 +48,14 @@ func (k *killing) script(r *openaitest.Request) openaitest.Turn {
 	return turn
 }
 
-// worker is an agent that works until it is allowed to end, or its connection is lost.
+// worker is an agent that works until it may end, or until it is disconnected.
 type worker struct {
 	mu          sync.Mutex
 	taken, ends chan struct{}
 }
 
-// hold lets the next request wait; what it returns is closed when the agent has it, and to be
-// closed when it may end.
+// hold makes the next request wait. taken is closed when the agent has received it; the caller
+// closes ends to let it end.
 func (a *worker) hold() (taken, ends chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -80,13 +80,13 @@ func (a *worker) handle(t *rockbotpeer.Task) (*rockbotpeer.Result, error) {
 			return t.Result(rockbotpeer.Completed, text(lines)), nil
 		case <-tick.C:
 			if t.Status(rockbotpeer.Working, fmt.Sprintf("still working %d", n)) != nil {
-				return nil, nil // it is killed, and its request comes to the next process
+				return nil, nil // the agent was killed, and its next process receives the request
 			}
 		}
 	}
 }
 
-// TestKilled: the loop comes to the same answer whichever process is killed in it, and whenever;
+// TestKilled: the loop reaches the same answer with a kill of any process at any moment, and
 // the agent is asked once.
 func TestKilled(t *testing.T) {
 	t.Parallel()
@@ -137,7 +137,7 @@ func TestKilled(t *testing.T) {
 		answered(t, t.Name(), func(a2a.TaskID) {
 			<-taken
 			w.hub.Kill()
-			close(ends) // its result comes while the hub is away
+			close(ends) // its result arrives while the hub is down
 			if err := w.hub.Start(); err != nil {
 				t.Fatal(err)
 			}

@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/openaitest"
 )
 
-// lines is how long the result of the agent is: more than 200 kB.
+// lines is the number of lines in the agent's result, which is more than 200 kB.
 const lines = 10_000
 
 // extract reports eight statuses, and returns a result of 200 kB.
@@ -129,7 +129,7 @@ func moment(t *testing.T, v any) time.Time {
 	return at
 }
 
-// details: the card of an agent has its address, and every member of its skills.
+// details checks that the card of an agent has its address, and every member of its skills.
 func details(t *testing.T, w *world) {
 	var got struct {
 		Card a2a.AgentCard `json:"card"`
@@ -146,7 +146,7 @@ func details(t *testing.T, w *world) {
 	}
 }
 
-// TestInline: with inline_results a short result stands in that of the tool, and there is no
+// TestInline: with inline_results a short result is part of the tool's result, and there is no
 // notice; a longer one is read by its key.
 func TestInline(t *testing.T) {
 	t.Parallel()
@@ -176,7 +176,8 @@ func TestInline(t *testing.T) {
 	}
 }
 
-// TestDataThatIsNone: what is no JSON object is refused with the reason, and nothing is sent.
+// TestDataThatIsNone: data that is not a JSON object is refused with the reason, and the hub
+// sends nothing.
 func TestDataThatIsNone(t *testing.T) {
 	t.Parallel()
 	values := map[string]any{"array": []any{1}, "string": "x", "number": 7, "JSON in a string": `{"a":1}`, "flag": true}

@@ -29,7 +29,7 @@ type collector struct {
 	news  chan struct{} // is closed when there are more
 }
 
-// span is a span with its attributes that are text.
+// span is a span with its string attributes.
 type span struct {
 	name       string
 	attributes map[string]string
@@ -68,7 +68,7 @@ func (c *collector) traces(w http.ResponseWriter, r *http.Request) {
 	c.news = make(chan struct{})
 }
 
-// decode reads the body of a request.
+// decode decodes the body of a request.
 func decode(r *http.Request, into proto.Message) error {
 	body := io.Reader(r.Body)
 	if r.Header.Get("Content-Encoding") == "gzip" {
@@ -85,7 +85,7 @@ func decode(r *http.Request, into proto.Message) error {
 	return proto.Unmarshal(b, into)
 }
 
-// metrics takes the names of metrics for spans of those names.
+// metrics adds the names of metrics to spans, as spans with these names.
 func (c *collector) metrics(w http.ResponseWriter, r *http.Request) {
 	req := new(colmetrics.ExportMetricsServiceRequest)
 	if err := decode(r, req); err != nil {
@@ -126,7 +126,7 @@ func (c *collector) named(ctx context.Context, name string) span {
 	}
 }
 
-// ids are the attributes that every span of a task has.
+// ids are the attributes of every span of a task.
 var ids = []string{"task_id", "context_id", "correlation_id", "session_id"}
 
 // TestSpans: with rockbot_names a collector gets RockBot's three spans under its names, and all
@@ -154,7 +154,7 @@ agents:
 		t.Fatal(err)
 	}
 	for agent, text := range map[string]string{"far": "1 s", "interview": "your name? your colour?"} {
-		// The second question of the interview is one too many.
+		// The second question of the interview exceeds the limit.
 		if _, err := hub.Parley(ctx, "send", "--agent", agent, text); err != nil && agent == "far" {
 			t.Fatal(err)
 		}
@@ -187,7 +187,7 @@ agents:
 				}
 			}
 			if s.attributes["task_id"] == "" {
-				continue // a request about no task
+				continue // a request without a task
 			}
 			for _, id := range ids {
 				if s.attributes[id] == "" {

@@ -19,8 +19,8 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/openaitest"
 )
 
-// asks answers the first message of a conversation with a question, and the second one with what
-// it was answered.
+// asks answers the first message of a conversation with a question, and the second one with the
+// answer to it.
 func asks(t *rockbotpeer.Task) (*rockbotpeer.Result, error) {
 	text := rockbotpeer.Val(t.Message.Parts[0].Text)
 	if strings.HasPrefix(text, "Extract") {
@@ -29,8 +29,8 @@ func asks(t *rockbotpeer.Task) (*rockbotpeer.Result, error) {
 	return t.Result(rockbotpeer.Completed, "line 00000000 of it: "+text), nil
 }
 
-// clerk is a model that answers what agents ask: if it may not, it proposes "A", and passes on
-// what the user says.
+// clerk is a model that answers questions of agents. Without permission it proposes "A", and
+// passes on the user's text.
 func clerk(r *openaitest.Request) openaitest.Turn {
 	last := &r.Messages[len(r.Messages)-1]
 	id := taskOf(r)
@@ -60,16 +60,17 @@ func taskOf(r *openaitest.Request) string {
 		ID string `json:"task_id"`
 	}
 	for _, result := range r.Results("invoke_agent") {
-		_ = json.Unmarshal([]byte(result), &d) // it is empty then
+		_ = json.Unmarshal([]byte(result), &d) // it stays empty on an error
 	}
 	return d.ID
 }
 
-// waits is what the user reads while an agent that is not trusted waits.
+// waits is the user's status text while an untrusted agent waits.
 const waits = "input-required: The agent \"extractionagent\" asks: Which record, A or B?\n\nProposed answer: "
 
-// TestQuestions: what a RockBot agent asks back is answered by the model alone only if the agent
-// is trusted to act with the skill; else the user decides, in the conversation or in the inbox.
+// TestQuestions: the model alone answers questions of a RockBot agent only if the agent is
+// trusted to act with the skill; otherwise the user decides, in the conversation or in the
+// inbox.
 func TestQuestions(t *testing.T) {
 	t.Parallel()
 	w := start(t, broker(t), clerk, options{handle: asks})
@@ -131,8 +132,8 @@ func TestQuestions(t *testing.T) {
 	w.agent.Unread()
 }
 
-// TestStubborn: a call that would answer is refused before the user has said something, and the
-// agent gets nothing.
+// TestStubborn: a call that would answer is refused before the user has sent a message, and the
+// agent receives nothing.
 func TestStubborn(t *testing.T) {
 	t.Parallel()
 	w := start(t, broker(t), clerk, options{model: ", allowed_tools: ['*']", handle: asks, more: `
@@ -159,10 +160,10 @@ func TestStubborn(t *testing.T) {
 	}
 }
 
-// idOfTask is the id of a task in what a model reads.
+// idOfTask matches the id of a task in the input of a model.
 var idOfTask = regexp.MustCompile(`task(?: |_id":"|Id":")([0-9a-f-]{36})`)
 
-// hasty is a model that answers three times at once as soon as it may answer.
+// hasty is a model that sends three answers at once as soon as it may answer.
 func hasty(r *openaitest.Request) openaitest.Turn {
 	last := &r.Messages[len(r.Messages)-1]
 	switch {
@@ -181,8 +182,8 @@ func hasty(r *openaitest.Request) openaitest.Turn {
 	return openaitest.Turn{Text: "draft"}
 }
 
-// TestOneAnswer: what the user decides about one question answers that one, and not the next
-// ones, which the user has not seen.
+// TestOneAnswer: the user's decision about one question answers only that one, and not later
+// questions, which the user has not seen.
 func TestOneAnswer(t *testing.T) {
 	t.Parallel()
 	w := start(t, broker(t), hasty, options{more: `
@@ -208,8 +209,8 @@ func TestOneAnswer(t *testing.T) {
 	}
 }
 
-// eager is a model that sends a further message to a task as soon as the task is dispatched,
-// calls answered when it has read what came of that, and passes on what the user says then.
+// eager is a model that sends a further message to a task as soon as the task is dispatched. It
+// calls answered after it has read the result, and then passes on the user's text.
 func eager(answered func()) openaitest.Script {
 	return func(r *openaitest.Request) openaitest.Turn {
 		last := &r.Messages[len(r.Messages)-1]
@@ -233,7 +234,7 @@ func eager(answered func()) openaitest.Script {
 }
 
 // TestNoAnswerAhead: a message that a model sends to a task before the task asks does not
-// answer the question, which the user has not seen. The agent asks once the message was sent.
+// answer the question, which the user has not seen. The agent asks after the message was sent.
 func TestNoAnswerAhead(t *testing.T) {
 	t.Parallel()
 	sent := make(chan struct{})
@@ -274,8 +275,9 @@ func open(w *world) []item {
 	return got.Items
 }
 
-// entry is RockBot's AgentTrustEntry as its FileAgentTrustStore reads it: camelCase, and levels
-// as numbers alone. A name in the place of the number is an exception there, as it is here.
+// entry is RockBot's AgentTrustEntry as decoded by its FileAgentTrustStore: camelCase, and
+// levels as numbers alone. A name in place of the number is an exception there, and an error
+// here.
 type entry struct {
 	AgentID          string   `json:"agentId"`
 	Level            int      `json:"level"`
@@ -285,7 +287,8 @@ type entry struct {
 	InteractionCount int      `json:"interactionCount"`
 }
 
-// TestTrustFile: the hub reads levels as numbers and names, and writes what RockBot reads.
+// TestTrustFile: the hub reads levels as numbers and names, and writes a form that RockBot
+// reads.
 func TestTrustFile(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "agent-trust.json")

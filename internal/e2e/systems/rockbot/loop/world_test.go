@@ -19,10 +19,10 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 )
 
-// patience is how long a test waits for what a busy machine does.
+// patience is the time limit of a test on a busy machine.
 const patience = 2 * time.Minute
 
-// agentName is the name on RockBot's exchange of the agent that the model asks.
+// agentName is the name on RockBot's exchange of the agent that the model calls.
 const agentName = "ExtractionAgent"
 
 // world is a hub with a model, and an agent of RockBot at a broker.
@@ -35,7 +35,7 @@ type world struct {
 	agent  *rockbotpeer.Running
 }
 
-// config is parley.yaml; ${MORE} is what a test adds.
+// config is parley.yaml; ${MORE} is the addition of a test.
 const config = `
 model_providers:
   - {name: test, base_url: MODELS}
@@ -62,7 +62,7 @@ func start(t *testing.T, broker string, script openaitest.Script, o options) *wo
 	return w
 }
 
-// options are what differs between worlds.
+// options are the differences between worlds.
 type options struct {
 	model, more string
 	env         []string
@@ -84,12 +84,12 @@ func (w *world) dial() *client.Client {
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.Cleanup(func() { _ = c.Close() }) // it has nothing open
+	w.Cleanup(func() { _ = c.Close() }) // it has no open connection
 	return c
 }
 
-// say sends a message of the user and returns the statuses that the user saw, and the task at
-// the end of the turn.
+// say sends a message of the user. It returns the statuses for the user, and the task at the
+// end of the turn.
 func (w *world) say(m *a2a.Message) ([]string, *a2a.Task) {
 	w.Helper()
 	c := w.dial()
@@ -136,8 +136,8 @@ func (w *world) end(id a2a.TaskID) *a2a.Task {
 	return t
 }
 
-// sees waits until the user sees a status with a text: the broker has then confirmed the request
-// to the agent, which reports it.
+// sees waits until the user gets a status with a text. The broker has then confirmed the
+// request to the agent, which sends the status.
 func (w *world) sees(id a2a.TaskID, text string) {
 	w.Helper()
 	for ev, err := range w.dial().Follow(w.ctx, client.Position{Task: id}) {
@@ -216,8 +216,8 @@ var invoke = openaitest.CallOf("invoke_agent", map[string]any{
 	"data":    map[string]any{"recordId": "rec-42", "source": "https://example.com/doc"},
 })
 
-// primary is what the model of the primary agent says: it dispatches, reads the whole result in
-// pieces by the key that it is notified of, and says how much it has read.
+// primary returns the turns of the primary agent's model. It dispatches, reads the whole result
+// in pieces by the key in the notification, and reports the amount that it has read.
 func primary(r *openaitest.Request) openaitest.Turn {
 	last := &r.Messages[len(r.Messages)-1]
 	switch {
@@ -243,7 +243,8 @@ func primary(r *openaitest.Request) openaitest.Turn {
 	return openaitest.Turn{Text: "I know."}
 }
 
-// read says which lines of the text are in the results of the model, each once and in order.
+// read returns a summary of the text's lines in the tool results, which must be unique and in
+// order.
 func read(r *openaitest.Request) string {
 	var whole strings.Builder
 	for _, result := range r.Results("get_from_working_memory") {
@@ -258,7 +259,7 @@ func read(r *openaitest.Request) string {
 	return fmt.Sprintf("I have read %d lines.", len(lines))
 }
 
-// piece returns the text of a result without the marks that quote the words of an agent.
+// piece returns the text of a result without the marks that quote an agent's text.
 func piece(result string) string {
 	var r struct {
 		Value string `json:"value"`

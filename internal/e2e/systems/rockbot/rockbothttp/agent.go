@@ -13,13 +13,14 @@ import (
 
 // Agent is an agent of RockBot over HTTP. The zero Agent echoes.
 type Agent struct {
-	// Card is what it says of itself; nil is the card of the sample.
+	// Card is its agent card; nil is the card of the sample.
 	Card *rb.Card
 	// Header and Value, if set, are the header that callers must send.
 	Header, Value string
-	// Handle answers a job. If nil, the text comes back.
+	// Handle answers a job. If nil, the text is echoed.
 	Handle func(*rb.Request) *rb.Result
-	// Answer, if set, is sent instead of what Handle returns: what no RockBot would send.
+	// Answer, if set, replaces the result of Handle, for answers that no RockBot agent would
+	// send.
 	Answer func(*rb.Request) string
 
 	http *httptest.Server
@@ -28,8 +29,8 @@ type Agent struct {
 	bad  []string
 }
 
-// StartAgent starts an agent, which ends with the test. Bodies that it could not read fail
-// the test then.
+// StartAgent starts an agent, which ends with the test. At that time, bodies that it could not
+// read fail the test.
 func StartAgent(tb testing.TB, a *Agent) *Agent {
 	tb.Helper()
 	mux := http.NewServeMux()
@@ -49,7 +50,7 @@ func StartAgent(tb testing.TB, a *Agent) *Agent {
 // URL is the base URL of the agent.
 func (a *Agent) URL() string { return a.http.URL }
 
-// Jobs returns the requests that it could read, in their order.
+// Jobs returns the requests that it could read, in order.
 func (a *Agent) Jobs() []*rb.Request {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -83,8 +84,8 @@ func (a *Agent) serveCard(w http.ResponseWriter, _ *http.Request) {
 	reply(w, rb.Encode(card))
 }
 
-// serveJob binds the body as a minimal API does: 415 without JSON, 400 with an empty body
-// for what it cannot read.
+// serveJob binds the body like a minimal API: 415 without JSON, 400 with an empty body for
+// invalid JSON.
 func (a *Agent) serveJob(w http.ResponseWriter, r *http.Request) {
 	if a.Header != "" && r.Header.Get(a.Header) != a.Value {
 		w.WriteHeader(http.StatusUnauthorized)
@@ -135,5 +136,5 @@ func Result(job *rb.Request, state rb.State, text string) *rb.Result {
 
 func reply(w http.ResponseWriter, body []byte) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	_, _ = w.Write(body) // the caller may be gone
+	_, _ = w.Write(body) // the caller may have disconnected
 }

@@ -27,8 +27,8 @@ func write(t *testing.T, name, text string) string {
 	return path
 }
 
-// wellKnown is the document's well-known-agents.json, at the addresses of two agents, with
-// a third one that does not run.
+// wellKnown returns the document's well-known-agents.json, with the addresses of two agents,
+// and a third one that does not run.
 func wellKnown(sample, bob string) string {
 	return fmt.Sprintf(`[
   {
@@ -86,8 +86,8 @@ func TestHTTPAgents(t *testing.T) {
 	t.Run("B15", func(t *testing.T) { testAnswer(t, h, bob) })
 }
 
-// testJobs sends a text, and a text with data, as one who has the ids, chain and budget of a
-// hub on him.
+// testJobs sends a text, and a text with data, as a caller with the ids, chain and budget of a
+// hub.
 func testJobs(t *testing.T, h *hubtest.Hub, sample *rockbothttp.Agent) {
 	hub := at(h, "/a2a/sampleagent-http", "")
 	if e, err := hub.Send(within(t), message("hello", "echo", "")); err != nil || e.Message.Text() != "Echo: hello" {
@@ -246,8 +246,8 @@ func TestServesHTTPAgent(t *testing.T) {
 	})
 }
 
-// An agent that answers as no agent of RockBot does ends the task with the reason, and the
-// hub goes on.
+// An answer that no agent of RockBot sends fails the task with the reason, and the hub
+// continues to work.
 func TestHostileHTTPAgent(t *testing.T) {
 	t.Parallel()
 	answers := map[string]string{

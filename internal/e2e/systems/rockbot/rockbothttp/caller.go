@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Caller calls a gateway as RockBot's document does.
+// Caller calls a gateway according to RockBot's document.
 type Caller struct {
-	// URL is where calls are posted, Key what is shown in X-Api-Key.
+	// URL is the address for calls, Key the value of X-Api-Key.
 	URL, Key string
 }
 
@@ -69,8 +69,7 @@ func (c *Caller) Call(ctx context.Context, method, params string) (json.RawMessa
 	return c.Raw(ctx, call(method, params))
 }
 
-// Raw is Call with the body as it is sent. Errors of authentication alone have another
-// status than 200.
+// Raw is Call with an arbitrary body. Only authentication errors have a status other than 200.
 func (c *Caller) Raw(ctx context.Context, body string) (json.RawMessage, error) {
 	resp, err := c.Post(ctx, body)
 	if err != nil {
@@ -87,7 +86,7 @@ func (c *Caller) Raw(ctx context.Context, body string) (json.RawMessage, error) 
 	return read(raw)
 }
 
-// Send sends a message and reads the event that answers it.
+// Send sends a message and decodes the event in the answer.
 func (c *Caller) Send(ctx context.Context, params string) (*Event, error) {
 	raw, err := c.Call(ctx, "SendMessage", params)
 	if err != nil {
@@ -135,14 +134,14 @@ func (c *Caller) List(ctx context.Context, params string) (*Page, error) {
 	return p, nil
 }
 
-// Frame is an event of a stream, and its bytes.
+// Frame is an event of a stream with its bytes.
 type Frame struct {
 	Event *Event
 	Raw   json.RawMessage
 }
 
-// Stream calls a method that answers with server-sent events. The end of the stream is the
-// end of the sequence.
+// Stream calls a method that answers with server-sent events. The sequence ends with the
+// stream.
 func (c *Caller) Stream(ctx context.Context, method, params string) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		resp, err := c.Post(ctx, call(method, params))

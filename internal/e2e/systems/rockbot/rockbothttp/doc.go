@@ -1,15 +1,15 @@
-// Package rockbothttp is RockBot's side of HTTP, for tests: its sample agent, a caller of
-// its gateway, and a receiver of its webhooks.
+// Package rockbothttp implements RockBot's side of HTTP for tests: its sample agent, a caller
+// of its gateway, and a receiver of its webhooks.
 //
 // # What it is
 //
-// An [Agent] is RockBot.SampleAgent.Http: it serves its card and takes jobs as ASP.NET binds
-// them, so that a body which System.Text.Json cannot read is answered with 400 and nothing
-// else. A [Caller] calls the gateway as its document does, by POST to the root with a key
-// and without a version, and refuses each answer that has another shape than the document's.
-// A [Webhook] does so with notifications.
+// An [Agent] behaves like RockBot.SampleAgent.Http: it serves its card and binds jobs like
+// ASP.NET, so that a body that System.Text.Json cannot read is answered with an empty 400. A
+// [Caller] calls the gateway according to its document, by POST to the root with a key and
+// without a version, and refuses each answer whose shape differs from the document's. A
+// [Webhook] does the same for notifications.
 //
-// The facts and where they were read are in the README of the folder above.
+// The README of the parent folder lists the facts with their sources.
 //
 // # Guarantees
 //
@@ -18,8 +18,8 @@
 //
 // # What it does not promise
 //
-// The caller knows the names that the document of the gateway has for states and roles. The
-// .NET SDK behind the gateway has had other ones.
+// The caller uses the names of states and roles in the document of the gateway. The .NET SDK
+// behind the gateway has had other ones.
 //
 // # Concurrency
 //
@@ -27,5 +27,5 @@
 //
 // # Testing
 //
-// The tests of the package hold the hub to the document's statements about HTTP.
+// The tests of the package check the hub against the document's statements about HTTP.
 package rockbothttp

@@ -16,8 +16,8 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// gatewayConfig is the parley.yaml of a hub in the place of RockBot's gateway, with the keys
-// of the document as its appsettings.json has them.
+// gatewayConfig is the parley.yaml of a hub that replaces RockBot's gateway, with the keys of
+// the document in the form of its appsettings.json.
 const gatewayConfig = `
 auth: {min_key_length: 6}
 ApiKeys:
@@ -151,7 +151,7 @@ func testMethods(t *testing.T, h *hubtest.Hub) {
 	}
 }
 
-// cardOf is what is looked at of a card.
+// cardOf contains the members of a card that the tests read.
 type cardOf struct {
 	Name         string
 	Capabilities struct{ Streaming, PushNotifications, ExtendedAgentCard bool }
@@ -186,7 +186,7 @@ func testIdentity(t *testing.T, h *hubtest.Hub) {
 	}
 }
 
-// testStream wants statuses, and then the answer as the message that ends the stream.
+// testStream expects statuses, and then the answer as the message that ends the stream.
 func testStream(t *testing.T, bob *rockbothttp.Caller, method string) {
 	var got []string
 	for f, err := range bob.Stream(within(t), method, message("hi", "", "")) {
@@ -275,7 +275,7 @@ func testLists(t *testing.T, h *hubtest.Hub) {
 	}
 }
 
-// testFollowUp answers a question by its context alone, as RockBot's callers do.
+// testFollowUp answers a question by its context alone, like RockBot's callers.
 func testFollowUp(t *testing.T, bob *rockbothttp.Caller) {
 	asked, err := bob.Send(within(t), message("meet", "ask", `,"contextId":"trip"`))
 	if err != nil || asked.Task == nil || asked.Task.Status.Message.Text() != "when?" {

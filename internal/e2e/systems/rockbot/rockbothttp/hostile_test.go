@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// testHostileCaller sends what no caller of RockBot sends. Each call is refused with its
+// testHostileCaller sends calls that no caller of RockBot sends. Each call is refused with its
 // code, and no task is stored.
 func testHostileCaller(t *testing.T, h *hubtest.Hub) {
 	bob := at(h, "/", bobs)

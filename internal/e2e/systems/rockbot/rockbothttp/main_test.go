@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(hubtest.M{M: m}) }
 
-// patience is how long a test waits for something that must happen.
+// patience is the time limit for expected events.
 const patience = 60 * time.Second
 
 func within(t *testing.T) context.Context {
@@ -23,13 +23,13 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-// at returns a caller of a path of a hub.
+// at returns a caller for a path of a hub.
 func at(h *hubtest.Hub, path, key string) *rockbothttp.Caller {
 	return &rockbothttp.Caller{URL: h.URL() + path, Key: key}
 }
 
-// message returns the params of a text, as the document writes them, with more members of
-// the message.
+// message returns the params of a text in the document's form, with more members of the
+// message.
 func message(text, skill, more string) string {
 	params := `{"message":{"role":"user","parts":[{"text":"` + text + `"}]` + more + `}`
 	if skill != "" {

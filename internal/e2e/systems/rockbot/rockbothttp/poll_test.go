@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// poller is an agent that neither streams nor ends a task before it was asked for it a
-// number of times, and remembers when that was.
+// poller is an agent without streams, which ends a task only after a number of polls, and
+// records their times.
 type poller struct {
 	*httptest.Server
 	looks int
@@ -63,7 +63,7 @@ func (p *poller) serve(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, call.ID, task)
 }
 
-// pauses are the times between two calls.
+// pauses returns the times between two calls.
 func (p *poller) pauses() []time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,11 +74,11 @@ func (p *poller) pauses() []time.Duration {
 	return all
 }
 
-// slack is how late a busy machine may be, and less than the difference that a setting
-// makes.
+// slack is the largest delay on a busy machine. It is less than the difference between two
+// settings.
 const slack = 1400 * time.Millisecond
 
-// wantPauses wants each pause to be as long as the setting says.
+// wantPauses checks that each pause has the length of the setting.
 func wantPauses(t *testing.T, got []time.Duration, want ...time.Duration) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -118,7 +118,8 @@ agents:
 			t.Errorf("%s: the answer is %+v, want %s", name, e, state)
 		}
 	}
-	// All of them wait at once: two tests at a time would take twice as long.
+	// All calls wait concurrently, because one after the other would take several times as
+	// long.
 	var all sync.WaitGroup
 	for _, name := range []string{"plain", "set", "listed", "spec", "here"} {
 		all.Go(func() { run(name, "completed") })

@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// Tasks and webhooks outlive a hub that is killed, and are their caller's alone.
+// Tasks and webhooks outlive a hub that is killed, and only their caller can access them.
 func TestGatewayRestarts(t *testing.T) {
 	t.Parallel()
 	h := hubtest.Start(t, hubtest.Options{Config: gatewayConfig})
@@ -56,7 +56,7 @@ func TestGatewayRestarts(t *testing.T) {
 			}
 		}
 	})
-	// Events of the task that goes on, by both ways.
+	// Events of the continuing task, through the stream and the webhook.
 	stream := make(chan []string, 1)
 	go func() {
 		var raw []string
@@ -69,7 +69,7 @@ func TestGatewayRestarts(t *testing.T) {
 			if f.Event.StatusUpdate != nil {
 				raw = append(raw, string(f.Raw))
 			}
-			if len(raw) == 0 { // the task itself: the reader is there
+			if len(raw) == 0 { // the task itself: the reader is connected
 				if err := os.WriteFile(filepath.Join(h.Dir(), "go"), nil, 0o600); err != nil {
 					t.Error(err)
 				}
@@ -101,7 +101,7 @@ func TestGatewayRestarts(t *testing.T) {
 	})
 }
 
-// A hub with one key and nothing else is enough for calls that have no message.
+// A hub with one key and no other settings is sufficient for calls without a message.
 func TestPlainKey(t *testing.T) {
 	t.Parallel()
 	const key = "0123456789abcdef"

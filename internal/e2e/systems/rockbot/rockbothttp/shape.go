@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The names that the document of RockBot's gateway has.
+// The names in the document of RockBot's gateway.
 var (
 	states = []string{"submitted", "working", "inputRequired", "authRequired", "completed", "failed", "canceled", "rejected"}
 	roles  = []string{"user", "agent"}
@@ -76,7 +76,7 @@ type ArtifactUpdate struct {
 	LastChunk bool     `json:"lastChunk"`
 }
 
-// ReadEvent reads a StreamResponse. A member that the gateway does not have is an error.
+// ReadEvent decodes a StreamResponse. A member that the gateway does not have is an error.
 func ReadEvent(raw []byte) (*Event, error) {
 	e := new(Event)
 	if err := json.Unmarshal(raw, e); err != nil {
@@ -115,7 +115,7 @@ func (e *Event) check() error {
 	return checkParts(e.ArtifactUpdate.Artifact.Parts, "artifactUpdate.artifact")
 }
 
-// Check returns an error about a task that the gateway would not send.
+// Check returns an error for a task that the gateway would not send.
 func (t *Task) Check() error {
 	if t.ID == "" || t.ContextID == "" {
 		return fmt.Errorf("task has no id, or no contextId")
@@ -168,7 +168,7 @@ func checkParts(parts []Part, at string) error {
 	return nil
 }
 
-// Text returns the texts of the parts, one after the other.
+// Text returns the concatenated texts of the parts.
 func (m *Message) Text() string {
 	if m == nil {
 		return ""

@@ -12,9 +12,9 @@ import (
 
 // Webhook receives the notifications of a gateway.
 type Webhook struct {
-	// URL is where it listens.
+	// URL is the address of the webhook.
 	URL string
-	// Notes are the notifications, in the order of their arrival.
+	// Notes receives the notifications in order of arrival.
 	Notes <-chan Frame
 
 	token string
@@ -22,11 +22,11 @@ type Webhook struct {
 	bad   []string
 }
 
-// maxNotes is how many notifications a webhook keeps for the test.
+// maxNotes is the number of notifications that a webhook keeps for the test.
 const maxNotes = 1000
 
-// StartWebhook starts a receiver that wants token as a bearer, where RockBot's gateway sends
-// it. It ends with the test, which fails if a notification was no StreamResponse.
+// StartWebhook starts a receiver that requires token as a bearer token, like RockBot's gateway.
+// It ends with the test, which fails if a notification was not a StreamResponse.
 func StartWebhook(tb testing.TB, token string) *Webhook {
 	tb.Helper()
 	notes := make(chan Frame, maxNotes)

@@ -11,11 +11,11 @@ import (
 type Agent struct {
 	// Name is the AgentIdentity. It is required.
 	Name string
-	// Card is announced at the start and taken back at the end; nil announces nothing.
+	// Card is announced at the start and withdrawn at the end; nil announces nothing.
 	Card *Card
 	// Handle is the IAgentTaskHandler.
 	Handle func(*Task) (*Result, error)
-	// Skills are IAgentSkillHandlers by their ids, if Handle is nil.
+	// Skills are the IAgentSkillHandlers by id, used if Handle is nil.
 	Skills map[string]func(*Task) (*Result, error)
 }
 
@@ -26,14 +26,14 @@ type Task struct {
 	agent    *Running
 }
 
-// Status publishes a status with a text, as AgentTaskContext.PublishStatus does.
+// Status publishes a status with a text, like AgentTaskContext.PublishStatus.
 func (t *Task) Status(state State, text string) error {
 	return t.agent.send(StatusTopic, t.Envelope.CorrelationID, "", &StatusUpdate{
 		TaskID: t.TaskID, ContextID: t.ContextID, State: state, Message: TextMessage(text),
 	})
 }
 
-// Publish publishes something that RockBot's types would not let it publish.
+// Publish publishes a message that RockBot's types would not allow.
 func (t *Task) Publish(w *Wire) error { return t.agent.publish(w) }
 
 // Result returns a result of the task with a text.
@@ -41,21 +41,21 @@ func (t *Task) Result(state State, text string) *Result {
 	return &Result{TaskID: t.TaskID, ContextID: t.ContextID, State: state, Message: TextMessage(text)}
 }
 
-// Running is an agent that runs.
+// Running is a running agent.
 type Running struct {
 	*conn
 	a *Agent
-	// Tasks are the requests that could be read, Canceled the ids of those to be canceled,
-	// Refused the exceptions for all others.
+	// Tasks are the requests that could be read, Canceled the ids of tasks to cancel, and
+	// Refused the exceptions for all other messages.
 	Tasks    chan *Task
 	Canceled chan string
 	Refused  chan error
 }
 
-// capacity is how much a peer keeps for its test.
+// capacity is the number of messages that a peer keeps for its test.
 const capacity = 1000
 
-// StartAgent starts an agent as AddA2A does. It stops with the test at the latest.
+// StartAgent starts an agent like AddA2A. It stops with the test at the latest.
 func StartAgent(tb testing.TB, url string, a *Agent) *Running {
 	tb.Helper()
 	r := &Running{
@@ -87,7 +87,7 @@ func (r *Running) Stop() {
 	r.end()
 }
 
-// Kill ends the agent without a word.
+// Kill ends the agent without deregistering it.
 func (r *Running) Kill() { r.end() }
 
 // receive dispatches a message by its type.
@@ -128,7 +128,8 @@ func (r *Running) replyTo(e *Envelope) string {
 	return e.ReplyTo
 }
 
-// perform is AgentTaskRequestHandler: Working, then the handler's result or its error.
+// perform corresponds to AgentTaskRequestHandler: Working, then the handler's result or its
+// error.
 func (r *Running) perform(t *Task) error {
 	r.Tasks <- t
 	e := t.Envelope
@@ -143,12 +144,12 @@ func (r *Running) perform(t *Task) error {
 			TaskID: t.TaskID, ContextID: t.ContextID, Code: Ptr("execution_failed"), Message: Ptr(err.Error()),
 		})
 	case result == nil:
-		return nil // the handler has published it
+		return nil // the handler has published the result itself
 	}
 	return r.send(r.replyTo(e), e.CorrelationID, "", result)
 }
 
-// handle is the task handler, or SkillDispatchingTaskHandler.
+// handle calls the task handler, or acts like SkillDispatchingTaskHandler.
 func (r *Running) handle(t *Task) (*Result, error) {
 	if r.a.Handle != nil {
 		return r.a.Handle(t)
@@ -161,7 +162,7 @@ func (r *Running) handle(t *Task) (*Result, error) {
 	return t.Result(Failed, fmt.Sprintf("Skill '%s' is not supported by this agent.", Val(t.Skill))), nil
 }
 
-// Next returns the next request. It fails the test if none arrives, or one that could not
+// Next returns the next request. It fails the test if none arrives, or if a message could not
 // be read.
 func (r *Running) Next() *Task {
 	r.tb.Helper()

@@ -12,8 +12,8 @@ import (
 // Caller is an agent that calls others, such as the primary one.
 type Caller struct {
 	*conn
-	// Replies, Statuses and Cards are what could be read, Refused the exceptions for all
-	// others.
+	// Replies, Statuses and Cards are the messages that could be read, Refused the exceptions
+	// for all others.
 	Replies  chan *Reply
 	Statuses chan *Status
 	Cards    chan *Announced
@@ -39,7 +39,7 @@ type Announced struct {
 	Envelope *Envelope
 }
 
-// StartCaller starts a caller that is called name.
+// StartCaller starts a caller with a name.
 func StartCaller(tb testing.TB, url, name string) *Caller {
 	tb.Helper()
 	c := &Caller{
@@ -93,7 +93,7 @@ func (c *Caller) dispatch(e *Envelope) error {
 	return nil
 }
 
-// Invoke sends a request to an agent, as invoke_agent does, and returns its task id.
+// Invoke sends a request to an agent, like invoke_agent, and returns its task id.
 func (c *Caller) Invoke(agent string, r *Request) string {
 	c.tb.Helper()
 	if r.TaskID == nil {
@@ -113,7 +113,7 @@ func (c *Caller) Cancel(agent, id string) {
 	}
 }
 
-// Publish publishes something that RockBot's types would not let it publish.
+// Publish publishes a message that RockBot's types would not allow.
 func (c *Caller) Publish(w *Wire) {
 	c.tb.Helper()
 	if err := c.publish(w); err != nil {
@@ -129,8 +129,8 @@ func (c *Caller) Announce(card *Card) {
 	}
 }
 
-// Reply returns the next result or error. It fails the test if none arrives, or a message
-// that could not be read.
+// Reply returns the next result or error. It fails the test if none arrives, or if a message
+// could not be read.
 func (c *Caller) Reply() *Reply { return next(c, c.Replies, "answer") }
 
 // Status returns the next status.
@@ -151,7 +151,7 @@ func next[T any](c *Caller, from <-chan T, what string) (v T) {
 	return v
 }
 
-// Tap is a queue that is bound to all topics, as that of a logger is.
+// Tap is a queue that is bound to all topics, like that of a logger.
 type Tap struct {
 	*conn
 	Messages chan *Envelope
@@ -168,7 +168,7 @@ func StartTap(tb testing.TB, url string) *Tap {
 	return t
 }
 
-// Next returns the next message at a topic that begins so; others are left out.
+// Next returns the next message at a topic with this prefix, and discards others.
 func (t *Tap) Next(topic string) *Envelope {
 	t.tb.Helper()
 	late := time.After(patience)

@@ -23,7 +23,7 @@ const (
 	ReplyTopic    = "agent.response."
 )
 
-// patience is how long a peer waits for a message.
+// patience is the time limit of a peer that waits for a message.
 const patience = 60 * time.Second
 
 // Envelope is RockBot's MessageEnvelope as its subscriber maps a delivery.
@@ -31,9 +31,9 @@ type Envelope struct {
 	MessageID, Type, CorrelationID, ReplyTo string
 	// Source is the header rb-source, "unknown" without one.
 	Source string
-	// Headers are those that begin with rb- and are text, without that prefix.
+	// Headers are the text headers that begin with rb-, without that prefix.
 	Headers map[string]string
-	// Topic is the routing key, which RockBot's envelope has not.
+	// Topic is the routing key, which RockBot's envelope does not have.
 	Topic string
 	Body  []byte
 }
@@ -68,7 +68,7 @@ func dial(tb testing.TB, url, name string) *conn {
 		}
 	}
 	c.end = sync.OnceFunc(func() {
-		_ = c.conn.Close() // the broker may be gone
+		_ = c.conn.Close() // the broker may be down
 		c.owned.Wait()
 	})
 	tb.Cleanup(c.end)
@@ -88,8 +88,8 @@ func QueueOf(agent, topic string) string {
 	return "rockbot." + agent + "." + strings.ReplaceAll(topic, ".", "-")
 }
 
-// subscribe declares what RabbitMqSubscriber declares and calls handle for each delivery,
-// one after the other. An error of handle sends the delivery to the dead letters.
+// subscribe declares the same objects as RabbitMqSubscriber and calls handle for each delivery,
+// one after the other. If handle returns an error, the delivery is dead-lettered.
 func (c *conn) subscribe(queue, topic string, handle func(*Envelope) error) {
 	c.tb.Helper()
 	dlq := queue + ".dlq"
@@ -111,8 +111,8 @@ func (c *conn) subscribe(queue, topic string, handle func(*Envelope) error) {
 	}
 }
 
-// redeclare declares a queue. One that has other arguments is deleted, with what is in it
-// unless that keeps a dead letter, and declared again.
+// redeclare declares a queue. A queue with other arguments is deleted with its messages, unless
+// it keeps a dead letter, and declared again.
 func (c *conn) redeclare(queue string, args amqp.Table, ifEmpty bool) error {
 	declare := func() error {
 		return c.within(func(ch *amqp.Channel) error {
@@ -139,7 +139,7 @@ func (c *conn) bind(queue, topic, exchange string) error {
 	return c.within(func(ch *amqp.Channel) error { return ch.QueueBind(queue, topic, exchange, false, nil) })
 }
 
-// within runs f on a channel of its own, which an error of the broker closes.
+// within runs f on a new channel, because an error of the broker closes the channel.
 func (c *conn) within(f func(*amqp.Channel) error) error {
 	ch, err := c.conn.Channel()
 	if err != nil {
@@ -165,7 +165,7 @@ func (c *conn) consume(queue string, handle func(*Envelope) error) error {
 		for d := range deliveries {
 			if err := handle(envelopeOf(&d)); err != nil {
 				c.tb.Logf("%s: error processing message %d: %v", c.name, d.DeliveryTag, err)
-				_ = d.Nack(false, false) // the connection may be gone
+				_ = d.Nack(false, false) // the connection may be closed
 				continue
 			}
 			_ = d.Ack(false)
@@ -174,7 +174,7 @@ func (c *conn) consume(queue string, handle func(*Envelope) error) error {
 	return nil
 }
 
-// envelopeOf maps a delivery as MapToEnvelope does.
+// envelopeOf maps a delivery like MapToEnvelope.
 func envelopeOf(d *amqp.Delivery) *Envelope {
 	e := &Envelope{
 		MessageID: d.MessageId, Type: d.Type, CorrelationID: d.CorrelationId, ReplyTo: d.ReplyTo,
@@ -194,7 +194,7 @@ func envelopeOf(d *amqp.Delivery) *Envelope {
 	return e
 }
 
-// Wire is a message on its way, with nothing checked.
+// Wire is a message to publish, without any checks.
 type Wire struct {
 	Topic, Type, CorrelationID, ReplyTo string
 	Body                                []byte
@@ -204,7 +204,7 @@ type Wire struct {
 	Source string
 }
 
-// publish publishes a message as RabbitMqPublisher does.
+// publish publishes a message like RabbitMqPublisher.
 func (c *conn) publish(w *Wire) error {
 	source := w.Source
 	if source == "" {
@@ -232,7 +232,7 @@ func (c *conn) send(topic, correlation, replyTo string, rec record) error {
 	return c.publish(&Wire{Topic: topic, Type: rec.typeName(), CorrelationID: correlation, ReplyTo: replyTo, Body: Encode(rec)})
 }
 
-// Depth returns how many messages a queue holds. A queue that is not there is an error.
+// Depth returns the number of messages in a queue. A missing queue is an error.
 func (c *conn) Depth(queue string) (n int, err error) {
 	err = c.within(func(ch *amqp.Channel) error {
 		q, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)

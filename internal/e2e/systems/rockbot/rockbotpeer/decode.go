@@ -13,14 +13,14 @@ import (
 // JSONException is the exception of System.Text.Json.
 type JSONException struct{ Text string }
 
-// Error returns the text as .NET has it.
+// Error returns the text in the form of .NET.
 func (e *JSONException) Error() string { return e.Text }
 
 // maxDepth is JsonSerializerOptions.MaxDepth.
 const maxDepth = 64
 
-// Decode reads body into one of the records, as JsonSerializer.Deserialize does with
-// RockBot's options. into is a pointer to a record.
+// Decode decodes body into one of the records, like JsonSerializer.Deserialize with RockBot's
+// options. into is a pointer to a record.
 func Decode(body []byte, into any) error {
 	rec, ok := into.(record)
 	if !ok {
@@ -39,7 +39,7 @@ func Decode(body []byte, into any) error {
 	return r.value(v, "$", rec.typeName())
 }
 
-// invalid returns a text for bytes that are no JSON.
+// invalid returns an exception text for bytes that are not JSON.
 func invalid(body []byte) string {
 	var v any
 	err := json.NewDecoder(bytes.NewReader(body)).Decode(&v)
@@ -95,7 +95,7 @@ func (r *reader) skip() []byte {
 	return r.src[from:r.at]
 }
 
-// convert returns the exception for a value at the present place.
+// convert returns the exception for a value at the current position.
 func (r *reader) convert(typ, path string) error {
 	end := r.at + 1
 	if c := r.src[r.at]; c != '{' && c != '[' {
@@ -108,7 +108,7 @@ func (r *reader) convert(typ, path string) error {
 	return &JSONException{fmt.Sprintf("The JSON value could not be converted to %s. Path: %s | LineNumber: %d | BytePositionInLine: %d.", typ, path, line, column)}
 }
 
-// value reads one value into v, whose type is called typ in .NET.
+// value reads one value into v, whose .NET type is called typ.
 func (r *reader) value(v reflect.Value, path, typ string) error {
 	r.space()
 	null := bytes.HasPrefix(r.src[r.at:], []byte("null"))
@@ -144,8 +144,8 @@ func (r *reader) value(v reflect.Value, path, typ string) error {
 	panic("rockbotpeer: a record has a member of type " + v.Type().String())
 }
 
-// state reads an enum, which is a number without a JsonStringEnumConverter. A number
-// that no state has is taken, as .NET takes it.
+// state reads an enum, which is a number without a JsonStringEnumConverter. Like .NET, it
+// accepts numbers that are not states.
 func (r *reader) state(s *State, path string) error {
 	here := *r
 	n, err := strconv.ParseInt(string(here.skip()), 10, 64)
@@ -156,8 +156,8 @@ func (r *reader) state(s *State, path string) error {
 	return nil
 }
 
-// object reads the members of a record. Unknown ones are skipped, and of duplicates the
-// last one counts.
+// object reads the members of a record. Unknown ones are skipped, and the last one of
+// duplicates wins.
 func (r *reader) object(v reflect.Value, path string, rec record, null bool) error {
 	if null {
 		r.skip()
@@ -282,7 +282,7 @@ func tagOf(f reflect.StructField) (key string, required bool) {
 	return key, rest == "required"
 }
 
-// fieldOf returns the member with a name, whose case does not count.
+// fieldOf returns the member with a name, compared without case.
 func fieldOf(v reflect.Value, name string) (reflect.Value, string, bool) {
 	for i := range v.NumField() {
 		if key, _ := tagOf(v.Type().Field(i)); strings.EqualFold(key, name) {

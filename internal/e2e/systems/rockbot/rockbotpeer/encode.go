@@ -9,8 +9,8 @@ import (
 	"unicode/utf16"
 )
 
-// Encode writes a record as JsonSerializer does with RockBot's options: every member,
-// null where there is none, enums as numbers, and the escapes of the default encoder.
+// Encode writes a record like JsonSerializer with RockBot's options: every member, null for
+// missing ones, enums as numbers, and the escapes of the default encoder.
 func Encode(rec any) []byte { return appendValue(nil, reflect.ValueOf(rec)) }
 
 func appendValue(b []byte, v reflect.Value) []byte {

@@ -11,7 +11,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestDecode holds the decoder to what System.Text.Json does with RockBot's options.
+// TestDecode compares the decoder with the behaviour of System.Text.Json with RockBot's
+// options.
 func TestDecode(t *testing.T) {
 	t.Parallel()
 	const message = `"message":{"role":"user","parts":[]}`

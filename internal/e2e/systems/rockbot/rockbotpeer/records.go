@@ -104,7 +104,7 @@ type Card struct {
 	IsDeregistering       bool    `cs:"isDeregistering"`
 }
 
-// record is one of the types above by its full name in .NET.
+// record is implemented by the types above, with their full names in .NET.
 type record interface{ typeName() string }
 
 func (*Part) typeName() string          { return "RockBot.A2A.AgentMessagePart" }
@@ -118,7 +118,7 @@ func (*CancelRequest) typeName() string { return "RockBot.A2A.AgentTaskCancelReq
 func (*Skill) typeName() string         { return "RockBot.A2A.AgentSkill" }
 func (*Card) typeName() string          { return "RockBot.A2A.AgentCard" }
 
-// Ptr returns a pointer to s: a member that is not null.
+// Ptr returns a pointer to s, for a member that is not null.
 func Ptr(s string) *string { return &s }
 
 // Val returns the text of a member, and "" for null.
@@ -132,7 +132,7 @@ func Val(s *string) string {
 // TextPart returns a part of text.
 func TextPart(text string) Part { return Part{Kind: Ptr("text"), Text: &text} }
 
-// DataPart returns a part with v as the JSON text that RockBot keeps in a string.
+// DataPart returns a part with v as JSON text in a string, like RockBot.
 func DataPart(v any) Part {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -141,7 +141,7 @@ func DataPart(v any) Part {
 	return Part{Kind: Ptr("data"), Data: Ptr(string(b)), MimeType: Ptr("application/json")}
 }
 
-// JSON reads the data of a part as RockBot's gateway does.
+// JSON decodes the data of a part like RockBot's gateway.
 func (p *Part) JSON() (any, error) {
 	if p.Data == nil {
 		return nil, fmt.Errorf("the part of kind %q has no data", Val(p.Kind))
@@ -156,7 +156,7 @@ func TextMessage(text string) *Message {
 	return &Message{Role: Ptr("agent"), Parts: []Part{TextPart(text)}}
 }
 
-// Text returns the text of the message's parts, one after the other.
+// Text returns the concatenated texts of the message's parts.
 func (m *Message) Text() string {
 	if m == nil {
 		return ""
