@@ -9,14 +9,14 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// The extension by which agents say what a task has cost, and the media type of its data.
+// The extension for reporting the cost of a task, and the media type of its data.
 const (
 	costExtension = "https://proto-labs.ai/a2a/ext/cost-v1"
 	costType      = "application/vnd.protolabs.cost-v1+json"
 )
 
-// Extensions returns the extensions of the protocol that model agents have for callers who
-// activate them.
+// Extensions returns the protocol extensions that model agents support for callers who activate
+// them.
 func Extensions() []a2a.AgentExtension {
 	return []a2a.AgentExtension{
 		{URI: costExtension, Description: "What a task has cost, as a data part of its last message."},
@@ -24,8 +24,8 @@ func Extensions() []a2a.AgentExtension {
 	}
 }
 
-// account says in the last message of a task what the task has cost: in its metadata, where
-// the hub finds it, and in a part for callers that have activated the extension.
+// account adds the cost of a task to its last message: as metadata for the hub, and as a part
+// for callers that have activated the extension.
 func (s *session) account(m *a2a.Message) {
 	if s.t == nil || s.t.usage == (llm.Usage{}) {
 		return

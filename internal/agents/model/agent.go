@@ -20,22 +20,22 @@ import (
 // Choice is a model at a provider.
 type Choice struct {
 	Provider llm.Provider
-	// Model is the provider's name for it; empty leaves it to the provider.
+	// Model is the provider's name of the model; empty means the provider's default.
 	Model string
-	// Name is what people call the two; empty means Model.
+	// Name is the display name of the choice; empty means Model.
 	Name string
 }
 
-// Delegate is an agent of the hub that the model may ask.
+// Delegate is an agent of the hub that the model may call.
 type Delegate struct {
 	// ID is the name of the agent: the tool is called agent_run_{ID}.
 	ID task.Agent
-	// Description tells the model what the agent is good for. If empty, Describe of the
-	// Agent says it.
+	// Description explains to the model the abilities of the agent. If empty, Agent.Describe
+	// provides the text.
 	Description string
 }
 
-// Scope says for which task tools are.
+// Scope identifies the task that tools are for.
 type Scope struct {
 	// Agent is the agent whose model calls them.
 	Agent     task.Agent
@@ -43,82 +43,86 @@ type Scope struct {
 	ContextID string
 }
 
-// History is what was said before in a conversation, and where the notices of the hub about
-// results are kept. *memory.Turns is one.
+// History stores the earlier turns of a conversation, and the hub's notices about results.
+// *memory.Turns implements it.
 type History interface {
-	// Continue returns the turns of the conversation of an owner in a context, the oldest
-	// first.
+	// Continue returns the turns of an owner's conversation in a context, the oldest first.
 	Continue(ctx context.Context, owner task.Owner, contextID string) ([]memory.Turn, error)
-	// Append adds turns to a session. One whose ID is there already stays as it is.
+	// Append adds turns to a session. It ignores turns whose ID exists already.
 	Append(ctx context.Context, s memory.Session, turns ...memory.Turn) error
 }
 
-// Agent is an agent that a language model thinks for. Choices is required. The fields must
-// not change once it is in use.
+// Agent is an agent that uses a language model. Choices is required. The fields must not change
+// once it is in use.
 type Agent struct {
-	// Choices are the models that are asked: the first one, and each further one if those
-	// before it do not answer.
+	// Choices are the models, in order of preference: each one is asked if those before it do
+	// not answer.
 	Choices []Choice
 	// SystemPrompt is the first instruction of the model; it may be empty.
 	SystemPrompt string
 
-	// Tools are what the model may call, beside those of Own. Both may be nil.
+	// Tools provides the tools of the model, in addition to those of Own. Both may be nil.
 	Tools llm.Source
-	// Own returns the tools that a task alone has.
+	// Own returns the tools that only one task has.
 	Own func(*Scope) llm.Source
-	// Awaiter waits for what tools have dispatched before the model writes its answer. If
-	// nil, or if the model cannot read notes, nothing is awaited that tools do not wait for.
+	// Awaiter waits for tasks that tools have dispatched, before the model writes its answer.
+	// If it is nil, or if the model cannot read notes, only tools wait.
 	Awaiter Awaiter
-	// Inline is the number of characters of the longest result of an agent that a tool returns
-	// itself, if it comes within five seconds. The model reads all others from working memory.
-	// Zero means all.
+	// Inline is the largest number of characters of an agent's result that a tool returns
+	// directly, if the result arrives within five seconds. The model reads all others from
+	// working memory. Zero means that no result is returned directly.
 	Inline int
-	// Gate knows which questions of agents the model may answer alone: the others are asked the
-	// caller, with the answer that the model proposes. If nil, the model may answer all.
+	// Gate decides which questions of agents the model may answer alone. The caller is asked
+	// the others, with an answer proposed by the model. If nil, the model may answer all
+	// questions.
 	Gate Gate
-	// Allowed are patterns of the names of tools that are offered to the model, with * for
-	// any letters; if empty, all are. Excluded are not, whatever Allowed says. They count
-	// for delegates too.
+	// Allowed lists patterns of the names of tools that the model may call, with * for any
+	// characters; if empty, it may call all. Excluded lists patterns of tools that it may not
+	// call, even if Allowed matches. Both also apply to delegates.
 	Allowed, Excluded []string
-	// Delegates are agents that the model may ask.
+	// Delegates are agents that the model may call.
 	Delegates []Delegate
-	// Describe returns what the card of an agent says of it. It may be nil.
+	// Describe returns the description of an agent from its card. It may be nil.
 	Describe func(task.Agent) string
 
-	// History is what the model gets to know of earlier tasks of the conversation. If nil,
-	// it knows nothing of them.
+	// History provides earlier tasks of the conversation to the model. If nil, the model has no
+	// access to them.
 	History History
-	// Screening is how texts of others are treated that look like instructions to the model.
-	// They are labelled as data in any case. Empty means ScreenMark.
+	// Screening decides the treatment of foreign text that looks like instructions to the
+	// model. Such text is labelled as data in any case. Empty means ScreenMark.
 	Screening Screening
 
-	// Budget bounds a task.
+	// Budget limits a task.
 	Budget Budget
-	// MaxTokens bounds each message of the model, Temperature is its temperature; zero and
-	// nil leave it to the provider.
+	// MaxTokens limits each message of the model, Temperature is its sampling temperature; zero
+	// and nil mean the provider's defaults.
 	MaxTokens   int
 	Temperature *float64
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
-// Budget bounds what a task may take. Zero fields mean the default that is named.
+// Budget limits the resources of a task. Zero fields mean the named default.
 type Budget struct {
-	// Rounds is how many messages the model may write for one of its caller: 16.
+	// Rounds is the largest number of messages that the model may write for one of its caller.
+	// The default is 16.
 	Rounds int
-	// Calls is how many tools it may call for one: 100.
+	// Calls is the largest number of tool calls for one message of the caller. The default is
+	// 100.
 	Calls int
-	// Tokens is how many it may read and write in all for a task; no limit.
+	// Tokens is the largest total number of tokens of a task, read and written. The default is
+	// no limit.
 	Tokens int64
-	// Time is how long it may take for one message of its caller; no limit. The time in
-	// which the task waits for its caller does not count.
+	// Time is the longest time for one message of the caller, not counting waits for the
+	// caller. The default is no limit.
 	Time time.Duration
-	// Context is how many tokens a request may have, by estimate: 100,000.
+	// Context is the largest size of a request, in estimated tokens. The default is 100,000.
 	Context int
-	// Stall is the silence after which a provider is given up: 90 seconds.
+	// Stall is the time without output after which a request to a provider is aborted. The
+	// default is 90 seconds.
 	Stall time.Duration
-	// ToolTime is how long a tool may take: 10 minutes. Agents that are asked take the
-	// time that they need.
+	// ToolTime is the longest time for a tool call. The default is 10 minutes. It does not
+	// apply to calls of agents.
 	ToolTime time.Duration
 }
 
@@ -150,7 +154,7 @@ func (a *Agent) Traits() agent.Traits {
 	return agent.Traits{Resumable: true, NoMessage: true, Silence: -1}
 }
 
-// Kind returns "model": how the agent is reached, for people.
+// Kind returns "model", the kind of the agent for people.
 func (a *Agent) Kind() string { return "model" }
 
 func (a *Agent) logger() *slog.Logger {
@@ -168,21 +172,21 @@ func (a *Agent) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Se
 	}
 }
 
-// Cancel implements a2asrv.AgentExecutor. The hub ends the run, and cancels the tasks of
-// those that it has asked.
+// Cancel implements a2asrv.AgentExecutor. The hub ends the run, and cancels the tasks of its
+// delegations.
 func (a *Agent) Cancel(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return agent.ConfirmCancel(ec)
 }
 
-// Screening is how a model agent treats texts of agents, tools and cards that look like
-// instructions to the model.
+// Screening is a model agent's treatment of foreign text that looks like instructions to the
+// model: text of agents, tools and cards.
 type Screening string
 
-// The ways of screening.
+// Kinds of screening.
 const (
-	// ScreenMark names what was found in the label of the text.
+	// ScreenMark adds a warning with the findings to the label of the text.
 	ScreenMark Screening = "mark"
-	// ScreenRedact removes what was found.
+	// ScreenRedact removes the findings.
 	ScreenRedact Screening = "redact"
 	// ScreenRefuse withholds the text.
 	ScreenRefuse Screening = "refuse"

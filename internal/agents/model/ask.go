@@ -17,11 +17,11 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// Tries of a choice, and the times between them.
+// The number of tries of a choice, and the pauses between them.
 const (
 	tries     = 3
 	firstWait = time.Second
-	// maxWait is how long a provider may ask to be left alone. If it wants more, the next
+	// maxWait is the longest wait that a provider may demand. If it demands more, the next
 	// choice is asked.
 	maxWait = time.Minute
 )
@@ -48,7 +48,7 @@ func (s *session) ask(ctx context.Context) error {
 	return endedf("no model has answered: %s", strings.Join(problems, "; "))
 }
 
-// tryChoice asks a model a few times.
+// tryChoice asks one model, with retries.
 func (s *session) tryChoice(ctx context.Context, c *Choice) (*turn, error) {
 	r := s.request(c)
 	wait := firstWait
@@ -72,7 +72,7 @@ func (s *session) tryChoice(ctx context.Context, c *Choice) (*turn, error) {
 	}
 }
 
-// request returns what the model is asked with.
+// request returns the request to the model.
 func (s *session) request(c *Choice) *llm.Request {
 	return &llm.Request{
 		Model: c.Model, Tools: s.tools.list, MaxTokens: s.agent.MaxTokens, Temperature: s.agent.Temperature,
@@ -80,7 +80,7 @@ func (s *session) request(c *Choice) *llm.Request {
 	}
 }
 
-// listen reads one message of the model, and writes its text as it comes.
+// listen reads one message of the model, and yields its text as it arrives.
 func (s *session) listen(ctx context.Context, c *Choice, r *llm.Request) (*turn, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -113,7 +113,7 @@ func (s *session) listen(ctx context.Context, c *Choice, r *llm.Request) (*turn,
 	return g.turn(cmp.Or(c.Name, c.Model))
 }
 
-// finish adds a message of the model to the transcript; it is durable together with the
+// finish adds a message of the model to the transcript. It becomes durable together with the
 // end of its text.
 func (s *session) finish(ctx context.Context, t *turn) error {
 	if err := s.note(ctx, &record{Turn: t}); err != nil {
@@ -126,13 +126,13 @@ func (s *session) finish(ctx context.Context, t *turn) error {
 	return nil
 }
 
-// Bounds of one message of a model.
+// Limits of one message of a model.
 const (
 	maxAnswer = 4 << 20 // bytes
 	maxCalls  = 128
 )
 
-// gathering puts the pieces of a message together.
+// gathering assembles the pieces of a message.
 type gathering struct {
 	text   strings.Builder
 	calls  []*gathered
@@ -176,7 +176,7 @@ func (g *gathering) add(d *llm.Delta) error {
 	return nil
 }
 
-// turn returns the whole message, or what is wrong with it.
+// turn returns the whole message, or an error if it is invalid.
 func (g *gathering) turn(choice string) (*turn, error) {
 	switch {
 	case g.finish == "":
@@ -207,10 +207,10 @@ func (g *gathering) turn(choice string) (*turn, error) {
 	return t, nil
 }
 
-// maxToolName is the length of the longest name of a tool.
+// maxToolName is the largest length of a tool's name.
 const maxToolName = 64
 
-// toolName returns a name as one that providers accept when they read it again.
+// toolName replaces the characters of a name that providers reject.
 func toolName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {

@@ -14,62 +14,63 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// Awaiter waits for tasks that tools have dispatched. Its method is called concurrently.
+// Awaiter waits for tasks that tools have dispatched. Its method may be called concurrently.
 type Awaiter interface {
-	// Await waits until a task has ended or waits for its caller, and returns that state.
-	// ctx speaks for the caller of the task whose model has dispatched it, as that of
-	// tools does. If it ends before the task does, the error is the cause of that. An empty
-	// state says that there is no such task; after another error Await is called again.
+	// Await waits until a task has ended or waits for its caller, and returns its state. ctx
+	// carries the principal of the task whose model has dispatched it, like that of tools. If
+	// ctx ends first, Await returns its cause. An empty state means that the task does not
+	// exist; after any other error Await is called again.
 	Await(ctx context.Context, w *Wait) (a2a.TaskState, error)
 }
 
 // Wait is a task to wait for.
 type Wait struct {
 	Task a2a.TaskID
-	// Anew says that statuses from before the wait are reported as well.
+	// Anew also reports the statuses before the wait.
 	Anew bool
-	// Progress is called with each status of the task, one after the other.
+	// Progress is called with each status of the task. Calls do not overlap.
 	Progress func(llm.Progress)
 }
 
 const (
-	// holdTime is how long a tool waits for a result that may stand in its own. A result that
-	// comes later is awaited when the model has nothing else to do.
+	// holdTime is how long a tool waits for a result that it may return directly. A later
+	// result is awaited when the model has no other calls.
 	holdTime = 5 * time.Second
-	// glanceTime is how long a task is looked for whose time was over before anybody
-	// looked, as after a crash.
+	// glanceTime is the shortest wait for a task, if its deadline passed while no process
+	// waited, for example after a crash.
 	glanceTime = 2 * time.Second
-	// readNote is the tool that reads the result that a key stands for.
+	// readNote is the tool that reads the note of a result.
 	readNote = "get_from_working_memory"
 )
 
-// pending is that an agent works on what a call has dispatched.
+// pending describes the work of an agent that a call has dispatched.
 type pending struct {
 	Agent string     `json:"agent"`
 	Task  a2a.TaskID `json:"task"`
-	// Note is the key of working memory under which the result will be.
+	// Note is the key of working memory that will hold the result.
 	Note string `json:"note"`
-	// Begun says that the call has begun the task.
+	// Begun is set if the call has started the task.
 	Begun bool `json:"begun,omitempty"`
-	// Until is how long it is waited for.
+	// Until is the end of the wait.
 	Until time.Time `json:"until"`
 }
 
-// arrived is what the model is told of the end of what a call has dispatched.
+// arrived is the notice to the model that dispatched work has ended.
 type arrived struct {
-	// Key is that of the call.
+	// Key is the key of the call.
 	Key  string `json:"key"`
 	Text string `json:"text"`
-	// Asks says that the agent waits for the model.
+	// Asks is set if the agent waits for an answer of the model.
 	Asks bool `json:"asks,omitempty"`
-	// Open is the question of the agent if a person decides about it.
+	// Open is the question of the agent, if a person must decide about it.
 	Open *open `json:"open,omitempty"`
 }
 
-// awaits reports whether results are awaited that tools do not give.
+// awaits reports whether the agent awaits dispatched results.
 func (s *session) awaits() bool { return s.agent.Awaiter != nil && s.tools.byName[readNote] != nil }
 
-// dispatch returns which results tools return themselves; nil if they wait for agents.
+// dispatch returns the rules for results that tools return directly; nil if tools wait for
+// agents.
 func (s *session) dispatch() *llm.Dispatch {
 	if !s.awaits() {
 		return nil
@@ -77,8 +78,7 @@ func (s *session) dispatch() *llm.Dispatch {
 	return &llm.Dispatch{Inline: s.agent.Inline, Hold: holdTime}
 }
 
-// dispatched adds to the outcome of a call what it has dispatched, which is nil if it has
-// dispatched nothing.
+// dispatched adds the dispatched work, if any, to the outcome of a call.
 func (s *session) dispatched(o outcome, p *llm.Pending) outcome {
 	if p != nil && s.awaits() {
 		o.record.Result.Pending = &pending{Agent: p.Agent, Task: p.TaskID, Note: p.Key, Begun: p.Begun, Until: time.Now().UTC().Add(p.Wait)}
@@ -86,8 +86,7 @@ func (s *session) dispatched(o outcome, p *llm.Pending) outcome {
 	return o
 }
 
-// await waits for all that calls have dispatched, and adds a message for each one as it
-// ends.
+// await waits for all dispatched work, and adds a notice for each end.
 func (s *session) await(ctx context.Context, calls []*call) error {
 	var jobs []job
 	for _, c := range calls {
@@ -102,7 +101,7 @@ func (s *session) await(ctx context.Context, calls []*call) error {
 	return s.collect(ctx, jobs)
 }
 
-// waitsFor tells callers whom the model waits for.
+// waitsFor returns a status text that names the awaited agents.
 func waitsFor(calls []*call) string {
 	var names []string
 	for _, c := range calls {
@@ -113,7 +112,7 @@ func waitsFor(calls []*call) string {
 	return "waiting for " + strings.Join(names, ", ")
 }
 
-// awaitOne waits for what a call has dispatched.
+// awaitOne waits for the dispatched work of one call.
 func (s *session) awaitOne(w *work, c *call, anew bool) outcome {
 	ctx, until, p := w.ctx, w.until, c.result.Pending
 	task := &Wait{Task: p.Task, Anew: anew, Progress: w.tell}
@@ -150,8 +149,8 @@ func (s *session) awaitOne(w *work, c *call, anew bool) outcome {
 	return outcome{record: &record{Arrived: a}}
 }
 
-// told returns what the model is told of a state, or that the task was late. Nothing of the
-// result is in it: a result is read where it is.
+// told returns the notice to the model about a state, or that the task is late. It contains
+// nothing of the result, which the model reads from working memory.
 func (p *pending) told(state a2a.TaskState, late bool) string {
 	who := fmt.Sprintf("the agent %q, task %s,", p.Agent, p.Task)
 	if late {
@@ -171,7 +170,7 @@ func (p *pending) told(state a2a.TaskState, late bool) string {
 	return "[What was dispatched to " + who + " is not there any more. Answer without it.]"
 }
 
-// pending returns the calls whose results are awaited.
+// pending returns the calls whose results are still awaited.
 func (t *transcript) pending() []*call {
 	var calls []*call
 	for i := range t.items {
@@ -184,14 +183,13 @@ func (t *transcript) pending() []*call {
 	return calls
 }
 
-// arriving reports whether the last thing that has happened is the end of what a call has
-// dispatched.
+// arriving reports whether the last item is a notice about dispatched work.
 func (t *transcript) arriving() bool {
 	n := len(t.items)
 	return n > 0 && t.items[n-1].arrived != nil
 }
 
-// arrive adds what has become of a call that has dispatched something.
+// arrive adds a notice about dispatched work.
 func (t *transcript) arrive(a *arrived) error {
 	if err := t.with(a.Key, func(c *call) { c.arrived = a }); err != nil {
 		return err
@@ -201,8 +199,8 @@ func (t *transcript) arrive(a *arrived) error {
 	return nil
 }
 
-// answering reports whether the model is to answer with the results that have come since
-// the last message of the caller. It is not if an agent waits for it.
+// answering reports whether the model should answer with the results that have arrived since
+// the caller's last message. It should not if an agent waits for the model.
 func (t *transcript) answering() bool {
 	come := false
 	for i := len(t.items) - 1; i >= 0; i-- {
@@ -218,7 +216,7 @@ func (t *transcript) answering() bool {
 	return come
 }
 
-// callers are patterns of the tools that give work to agents, beside those of delegates.
+// callers are patterns of the tools that give work to agents, except those of delegates.
 var callers = []string{"invoke_agent", "chat_with_agent", "continue_task", runPrefix + "*", "a2a__*"}
 
 // withoutCallers returns the tools that give no work to agents.

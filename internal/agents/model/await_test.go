@@ -21,20 +21,21 @@ import (
 	"github.com/parley-a2a/parley/store/memstore"
 )
 
-// errands are what two calls of invoke_agent dispatch, over all lives of a hub: one dispatch
-// for each id of a call, which ends when its agent does.
+// errands are the tasks that two calls of invoke_agent dispatch, over all processes of a hub.
+// Each id of a call has one task, which ends with its agent.
 type errands struct {
 	mu sync.Mutex
-	// takes is how long an agent works, ends how its task ends; nothing means completed.
+	// takes is the duration of an agent's work, ends the final state of its task; the default
+	// is completed.
 	takes map[string]time.Duration
 	ends  map[string]a2a.TaskState
 	began map[a2a.TaskID]time.Time
 	ids   map[string]a2a.TaskID
-	// awaited counts the waits for their ends, of which so many fail first.
+	// awaited counts the calls of Await, of which the first fail ones fail.
 	awaited, fail int
 }
 
-// tools are those of a model with errands, and some that are hidden with it.
+// tools returns a model's tools for errands, and some that are hidden with them.
 func (e *errands) tools() toolset {
 	plain := func(name string) llm.Tool {
 		return llm.Tool{Name: name, Call: func(context.Context, *llm.Call) (*llm.Result, error) { return says("done"), nil }}
@@ -106,12 +107,12 @@ func newErrands(takes map[string]time.Duration, ends map[string]a2a.TaskState) *
 	return &errands{takes: takes, ends: ends, began: make(map[a2a.TaskID]time.Time), ids: make(map[string]a2a.TaskID)}
 }
 
-// requests are what a model was asked with.
+// requests are the requests that a model has received.
 type requests []*llm.Request
 
 func (r requests) last() *llm.Request { return r[len(r)-1] }
 
-// userTurns returns what users say in a request after the first message.
+// userTurns returns the user messages of a request after the first one.
 func userTurns(r *llm.Request) []string {
 	var said []string
 	for i := range r.Messages {
@@ -131,7 +132,7 @@ func offered(r *llm.Request) []string {
 	return names
 }
 
-// dispatcher dispatches two calls, stops, and reads the first key that it is told.
+// dispatcher dispatches two calls, stops, and reads the first key that it receives.
 const dispatcher = `
 turns:
   - when: {role: user, last: '^go$'}
@@ -148,7 +149,7 @@ turns:
     text: It came to nothing.
 `
 
-// awaiting returns an agent with errands, and what its model hears.
+// awaiting returns an agent with errands, and the requests to its model.
 func awaiting(t testing.TB, e *errands) (*model.Agent, *requests) {
 	a := scriptedAgent(t, dispatcher)
 	p := new(requests)
@@ -173,8 +174,8 @@ const (
 	asksBack      = "waits: the agent asks back. get_task shows the question, continue_task answers it."
 )
 
-// TestResultsAreAwaited: a model that has dispatched calls is told of the end of each one, in
-// the order in which they end, before it answers, and can give no work to agents then.
+// TestResultsAreAwaited checks a model that has dispatched calls. Before it answers, it
+// receives a notice of each end, in the order of the ends. It cannot give work to agents then.
 func TestResultsAreAwaited(t *testing.T) {
 	t.Parallel()
 	quiet := []string{"get_from_working_memory", "look"}
@@ -226,8 +227,8 @@ func TestResultsAreAwaited(t *testing.T) {
 	}
 }
 
-// TestHiddenToolsAreNotThere: a model that calls a hidden tool all the same is told that it
-// is not there, and the next message of the caller brings the tools back.
+// TestHiddenToolsAreNotThere checks that a call of a hidden tool fails, and that the next
+// message of the caller makes the tool available again.
 func TestHiddenToolsAreNotThere(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -253,8 +254,8 @@ turns:
 	})
 }
 
-// TestNothingIsAwaitedThatCannotBeRead: the call waits itself if the model has no tool to
-// read the result with.
+// TestNothingIsAwaitedThatCannotBeRead checks that the call itself waits if the model has no
+// tool to read the result.
 func TestNothingIsAwaitedThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	e := newErrands(nil, nil)
@@ -267,8 +268,8 @@ func TestNothingIsAwaitedThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestFollowedAgain: what is lost on the way is followed again, as long as there is time, and
-// a task that is gone is not.
+// TestFollowedAgain checks that a failed wait is repeated as long as there is time, except for
+// a task that does not exist.
 func TestFollowedAgain(t *testing.T) {
 	t.Parallel()
 	for want, e := range map[string]*errands{
@@ -299,7 +300,7 @@ turns:
 	}
 }
 
-// TestAwaitIsBounded: the time of a task holds while it waits.
+// TestAwaitIsBounded checks that the time limit of a task also applies while it waits.
 func TestAwaitIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -313,8 +314,8 @@ func TestAwaitIsBounded(t *testing.T) {
 	})
 }
 
-// TestKilledWhileAwaiting kills a hub before each change of a task that waits for two
-// results: each is told once, whoever tells it, and none is dispatched again.
+// TestKilledWhileAwaiting kills a hub before each change of a task that waits for two results.
+// Each result must be reported once, and no work dispatched again.
 func TestKilledWhileAwaiting(t *testing.T) {
 	t.Parallel()
 	kills := 0
@@ -353,7 +354,7 @@ func TestKilledWhileAwaiting(t *testing.T) {
 				}
 			}
 			told := userTurns(p.last())
-			slices.Sort(told) // both may have ended while nobody looked
+			slices.Sort(told) // both may have ended while no hub ran
 			if diff := cmp.Diff([]string{completed("north", 0), completed("south", 1)}, told); diff != "" {
 				t.Errorf("after a kill before change %d the model is told (-want +got):\n%s", cut+1, diff)
 			}
@@ -372,8 +373,8 @@ func TestKilledWhileAwaiting(t *testing.T) {
 	}
 }
 
-// TestDrainWhileAwaiting: a hub that ends in order does not wait for results; the next one
-// does.
+// TestDrainWhileAwaiting checks that a draining hub does not wait for results, and that the
+// next one does.
 func TestDrainWhileAwaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -398,7 +399,7 @@ func TestDrainWhileAwaiting(t *testing.T) {
 	})
 }
 
-// TestKeysStay: however little room there is, the model can read the keys that it was told.
+// TestKeysStay checks that the model can read the keys of results in a request of any size.
 func TestKeysStay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,19 +15,19 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// answerOf is what a model reads of an agent that it has asked.
+// answerOf is the JSON of a delegate's answer for the model.
 type answerOf struct {
 	AgentID  string `json:"agent_id"`
 	Status   string `json:"status"`
 	Response string `json:"response"`
 	Output   any    `json:"output"`
-	// Steps counts the messages that the agent got.
+	// Steps counts the messages that the agent received.
 	Steps int `json:"steps"`
 }
 
-// delegate asks an agent. It is asked once, however often the call is executed: the
-// delegation has the key of the call, and each answer to a question of the agent that of
-// the message that answers.
+// delegate calls an agent. The agent receives each message only once, even if the call is
+// executed several times: the delegation uses the key of the call, and an answer to a question
+// that of the caller's message as well.
 func (s *session) delegate(ctx, until context.Context, c *call) outcome {
 	d := s.tools.delegates[c.Function.Name]
 	got, err := s.put(until, c, d)
@@ -52,7 +52,7 @@ func (s *session) delegate(ctx, until context.Context, c *call) outcome {
 	return s.delegated(c, d, got)
 }
 
-// put sends the agent what it is to hear: the prompt, or the answer to its question.
+// put sends the agent the prompt, or the answer to its question.
 func (s *session) put(ctx context.Context, c *call, d *Delegate) (*agent.Delegated, error) {
 	if c.answered != nil {
 		got, err := agent.Delegate(ctx, &agent.Delegation{
@@ -62,7 +62,7 @@ func (s *session) put(ctx context.Context, c *call, d *Delegate) (*agent.Delegat
 		if err == nil || !errors.Is(err, a2a.ErrUnsupportedOperation) {
 			return got, err
 		}
-		// The task has ended by itself; what it came to is known by the first key.
+		// The task has ended by itself; its result is available under the first key.
 	}
 	var arguments struct {
 		Prompt string `json:"prompt"`
@@ -75,7 +75,7 @@ func (s *session) put(ctx context.Context, c *call, d *Delegate) (*agent.Delegat
 	})
 }
 
-// words returns what a model may read of an error.
+// words returns the text of an error for the model.
 func words(err error) string {
 	var public *a2a.Error
 	var mine *ended
@@ -102,20 +102,20 @@ func (s *session) delegated(c *call, d *Delegate, got *agent.Delegated) outcome 
 	}
 	var b strings.Builder
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // the marks around quotations are for the model
+	e.SetEscapeHTML(false) // the brackets of labels are for the model
 	if err := e.Encode(&a); err != nil {
 		return outcome{err: err}
 	}
 	return s.result(c, strings.TrimSpace(b.String()), got.State != task.Completed)
 }
 
-// stateName returns the name of a state as models know it, such as "completed".
+// stateName returns the name of a state in the spelling for models, such as "completed".
 func stateName(s task.State) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_")), "_", "-")
 }
 
-// dataOf returns what is no text in the answer of an agent, as text: its data as JSON, and
-// notes about the rest.
+// dataOf returns the parts of an agent's answer that are no text: data as JSON, and notes about
+// the rest.
 func dataOf(answer []byte) string {
 	var t a2a.Task
 	if json.Unmarshal(answer, &t) != nil {

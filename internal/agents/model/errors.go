@@ -21,7 +21,7 @@ var (
 	errFilter  = &llm.ProviderError{Message: "the answer was withheld", Reason: "the answer was withheld", Final: true}
 )
 
-// publicText returns the text of an error that callers may see.
+// publicText returns the text of an error for callers.
 func publicText(err error) string {
 	var e *llm.ProviderError
 	switch {
@@ -39,13 +39,13 @@ func publicText(err error) string {
 	return "it could not be reached"
 }
 
-// final reports whether another try of the provider would be in vain.
+// final reports whether a retry would fail in the same way.
 func final(err error) bool {
 	var e *llm.ProviderError
 	return errors.As(err, &e) && e.Final
 }
 
-// retryAfter returns the time before the next try that a provider asks for.
+// retryAfter returns the wait that a provider demands before a retry.
 func retryAfter(err error) time.Duration {
 	var e *llm.ProviderError
 	if errors.As(err, &e) {

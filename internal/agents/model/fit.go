@@ -2,9 +2,9 @@ package model
 
 import "github.com/parley-a2a/parley/llm"
 
-// The estimate of tokens: four bytes of text are one, each message and each call has a few
-// of its own, and an image, a sound or a file is a thousand, whatever its size. English is
-// about that; other languages and code have up to twice as many.
+// The estimate of tokens: four bytes of text are one token, each message and each call has a
+// few more, and an image, audio or a file has a thousand, whatever its size. That fits English;
+// other languages and code have up to twice as many.
 const (
 	bytesPerToken = 4
 	messageTokens = 8
@@ -28,16 +28,16 @@ func estimateMessage(m *llm.ChatMessage) int {
 	return n
 }
 
-// What stands where something was left out.
+// Texts in place of omitted content.
 const (
 	droppedResult = "[This result was left out to make room. Call the tool again if it is needed.]"
 	droppedTurns  = "[The beginning of the conversation was left out to make room.]"
 )
 
-// newest is how many of the newest items stay as they are.
+// newest is the number of items at the end that are never shortened.
 const newest = 2
 
-// unit is what is left out as a whole: a message of the earlier conversation, or a turn
+// unit is a piece that is omitted as a whole: a message of the earlier conversation, or a turn
 // with its results.
 type unit struct {
 	msgs   []llm.ChatMessage
@@ -53,9 +53,8 @@ func newUnit(pinned bool, msgs ...llm.ChatMessage) *unit {
 	return u
 }
 
-// units returns the pieces of a transcript, the oldest first. The message of the caller
-// that was taken last is pinned, and so are the keys of results that have come, which are
-// short, and the newest items.
+// units returns the units of a transcript, the oldest first. It pins the last message of the
+// caller, the short notices with the keys of results, and the newest items.
 func units(items []item) []*unit {
 	own := 0
 	for i := range items {
@@ -77,10 +76,10 @@ func units(items []item) []*unit {
 	return all
 }
 
-// fit returns the messages of a request that take at most budget tokens by estimate,
-// tools being what the tools take: first the results of tools make way, the oldest first,
-// then the oldest messages and turns. The instructions, the caller's last message and the
-// newest turns stay, whatever they take.
+// fit returns the messages of a request with at most budget tokens, by estimate; tools is the
+// size of the tools. It drops the results of tools first, the oldest first, then the oldest
+// messages and turns. The instructions, the caller's last message and the newest turns remain,
+// whatever their size.
 func fit(prompt string, items []item, tools, budget int) []llm.ChatMessage {
 	all := units(items)
 	over := estimate(prompt) + messageTokens + tools - budget
@@ -112,7 +111,7 @@ func fit(prompt string, items []item, tools, budget int) []llm.ChatMessage {
 	return msgs
 }
 
-// shrink leaves out the results of a turn, and returns what that saves.
+// shrink replaces the results of a turn by a note, and returns the saved tokens.
 func (u *unit) shrink() int {
 	before := u.size
 	short := llm.ChatText(droppedResult)

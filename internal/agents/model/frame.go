@@ -12,18 +12,18 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// The metadata by which the hub says why it asks: AskedKey of a question that is to be
-// answered for the owner (package dialogue), SummaryKey of a request that is to be summarised
-// for the owner (package internal/agents/approval).
+// Metadata that states why the hub sends a message. AskedKey marks a question to be answered
+// for the owner (package inbox/question), SummaryKey a request to be summarized for
+// the owner (package internal/agents/approval).
 const (
 	AskedKey   = "parley.asked"
 	SummaryKey = "parley.summary"
 )
 
-// noAnswer is what a model says that has none.
+// noAnswer is the text with which a model states that it has no answer.
 const noAnswer = "NO ANSWER"
 
-// purpose is why the hub asks.
+// purpose is the hub's reason for a message.
 type purpose struct {
 	Asked *struct {
 		Agent  string `json:"agent"`
@@ -40,8 +40,9 @@ type purpose struct {
 	} `json:"parley.summary"`
 }
 
-// purposeOf returns why the hub asks; the zero purpose if it does not ask for itself. It
-// alone can say so: of the messages of others it drops what begins with "parley.".
+// purposeOf returns the hub's reason for a message; the zero purpose if the message is not the
+// hub's. Only the hub can set it: it removes metadata that begins with "parley." from other
+// messages.
 func purposeOf(call *agent.Call) purpose {
 	var m struct {
 		Metadata purpose `json:"metadata"`
@@ -52,7 +53,7 @@ func purposeOf(call *agent.Call) purpose {
 	return m.Metadata
 }
 
-// label wraps the words of others that the hub passes on at the end of a message of its own.
+// label labels the foreign text at the end of a message of the hub.
 func (s *session) label(user llm.ChatContent) {
 	p, said, from := purposeOf(s.call), "", guard.Origin("")
 	switch {
@@ -68,8 +69,8 @@ func (s *session) label(user llm.ChatContent) {
 	}
 }
 
-// frame returns what a model is told of a message that the hub has for it: who asks, what is
-// approved, and that a person is to be involved in what is not.
+// frame returns the system prompt for a message from the hub: the asking agent, the actions
+// that the model may take without approval, and how to involve a person for everything else.
 func frame(ctx context.Context, call *agent.Call, t *tools) string {
 	p := purposeOf(call)
 	var b strings.Builder
@@ -100,7 +101,7 @@ func frame(ctx context.Context, call *agent.Call, t *tools) string {
 	return b.String()
 }
 
-// involve tells a model how to ask a person.
+// involve returns the instruction for asking a person.
 func (t *tools) involve() string {
 	if t.byName[askHuman] != nil {
 		return "For what is not approved, and where only the owner can know or decide, call " + askHuman + " and wait."

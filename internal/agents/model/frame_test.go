@@ -13,8 +13,8 @@ import (
 	"github.com/parley-a2a/parley/store/memstore"
 )
 
-// TestFrames: a model that is asked for the owner is told who asks, what is approved, and
-// how a person is involved; it can have no answer.
+// TestFrames checks the prompt of a model that answers for the owner: the asking agent, the
+// approved actions, and how to involve a person. The model may have no answer.
 func TestFrames(t *testing.T) {
 	t.Parallel()
 	asked := func(draft bool) map[string]any {

@@ -18,7 +18,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// scriptedAgent returns an agent that thinks by a script.
+// scriptedAgent returns an agent whose model follows a script.
 func scriptedAgent(t testing.TB, src string) *model.Agent {
 	t.Helper()
 	s, err := scripted.Parse("script.yaml", []byte(src))
@@ -28,7 +28,7 @@ func scriptedAgent(t testing.TB, src string) *model.Agent {
 	return &model.Agent{Choices: []model.Choice{{Provider: s, Name: "script"}}}
 }
 
-// toolset is a source of tools that stay.
+// toolset is a source with fixed tools.
 type toolset []llm.Tool
 
 func (s toolset) Tools(context.Context) ([]llm.Tool, error) { return s, nil }
@@ -47,10 +47,10 @@ type hub struct {
 	done   chan error
 }
 
-// agents are those of a hub by their names; that with the name main is the default one.
+// agents holds the agents of a hub by their names. The one named main is the default agent.
 type agents map[task.Agent]a2asrv.AgentExecutor
 
-// start starts an engine on what another one may have left.
+// start starts an engine on a store, which may have tasks of an earlier one.
 func start(t testing.TB, store task.Store, all agents) *hub {
 	t.Helper()
 	return startWith(t, engine.Config{Store: store, DrainTimeout: -1}, all)
@@ -104,7 +104,7 @@ func reply(id a2a.TaskID, s string) *op.Send {
 	return r
 }
 
-// send sends a message and waits for what comes of it.
+// send sends a message and waits for the resulting task.
 func (h *hub) send(r *op.Send) *a2a.Task {
 	h.t.Helper()
 	a, err := h.Send(h.t.Context(), alice, r)
@@ -149,7 +149,7 @@ func (h *hub) tasksOf(name task.Agent) []engine.Answer {
 	return page.Tasks
 }
 
-// said returns the text of the status and that of the artifact with the answer.
+// said returns the text of the status, and that of the artifact with the answer.
 func said(t *a2a.Task) (status, answer string) {
 	if t.Status.Message != nil {
 		for _, p := range t.Status.Message.Parts {
@@ -166,7 +166,7 @@ func said(t *a2a.Task) (status, answer string) {
 	return status, answer
 }
 
-// wantAnswer fails the test unless a task has completed with an answer, in its status and
+// wantAnswer fails the test unless a task has completed with an answer, both in its status and
 // in its artifact.
 func wantAnswer(t testing.TB, got *a2a.Task, want string) {
 	t.Helper()

@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// record is a record of the journal: one of its fields is set.
+// record is a record of the journal. Exactly one field is set.
 type record struct {
 	Said     *said     `json:"said,omitempty"`
 	Turn     *turn     `json:"turn,omitempty"`
@@ -23,60 +23,60 @@ type record struct {
 	Arrived  *arrived  `json:"arrived,omitempty"`
 }
 
-// said is that a message of the caller was taken, with the conversation before it.
+// said records an accepted message of the caller, with the conversation before it.
 type said struct {
-	// Key is that of the agent.Call.
+	// Key is the key of the agent.Call.
 	Key      string            `json:"key"`
 	At       time.Time         `json:"at"`
 	Messages []llm.ChatMessage `json:"messages"`
 }
 
-// turn is a finished message of the model.
+// turn is a complete message of the model.
 type turn struct {
 	Message llm.ChatMessage `json:"message"`
-	// Parts are what it answers with beside text.
+	// Parts are the parts of its answer other than text.
 	Parts a2a.ContentParts `json:"parts,omitempty"`
-	// Keys are those of its calls, in their order. No other call of the task has them:
-	// models use the ids of calls again.
+	// Keys are the keys of its calls, in their order. They are unique within the task, while
+	// models reuse the ids of calls.
 	Keys   []string  `json:"keys,omitempty"`
 	Usage  llm.Usage `json:"usage"`
 	Choice string    `json:"choice,omitempty"`
 	Finish string    `json:"finish,omitempty"`
 }
 
-// intent is that a call is about to be made.
+// intent records that a call is about to be made.
 type intent struct {
 	Key  string `json:"key"`
 	Name string `json:"name"`
 }
 
-// asked is that an agent asks back, to which a call went.
+// asked records a question of the agent that a call has reached.
 type asked struct {
 	Key  string     `json:"key"`
 	Task a2a.TaskID `json:"task"`
-	// Auth says that it wants to be authorized.
+	// Auth is set if the agent asks for an authorization.
 	Auth bool `json:"auth,omitempty"`
-	// Question is what it asks, in its own words.
+	// Question is the question in the agent's words.
 	Question string `json:"question"`
 }
 
-// answered is that the caller has answered that question.
+// answered records the caller's answer to that question.
 type answered struct {
 	Key string `json:"key"`
-	// By is the key of the agent.Call with the message that answers.
+	// By is the key of the agent.Call with the answer.
 	By    string           `json:"by"`
 	Parts a2a.ContentParts `json:"parts"`
 }
 
-// result is what has come of a call.
+// result records the result of a call.
 type result struct {
 	Key string `json:"key"`
-	// Text is what the model reads, Error says that the call came to nothing.
+	// Text is the result for the model. Error is set if the call failed.
 	Text  string `json:"text"`
 	Error bool   `json:"error,omitempty"`
-	// Pending is what the call has dispatched, and what is still awaited.
+	// Pending is the dispatched work of the call that is still awaited.
 	Pending *pending `json:"pending,omitempty"`
-	// Open is a question that the call has come to, if a person decides about it.
+	// Open is a question in the result that a person must decide about.
 	Open *open `json:"open,omitempty"`
 }
 

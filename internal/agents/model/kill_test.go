@@ -20,8 +20,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// mortal is a store that takes so many changes and no more, as if the process were killed
-// before the next one.
+// mortal is a store that fails after a number of changes, as if the process were killed.
 type mortal struct {
 	*memstore.Store
 	left atomic.Int64
@@ -45,8 +44,8 @@ func (m *mortal) Append(ctx context.Context, c *task.Change) error {
 	return m.Store.Append(ctx, c)
 }
 
-// team is a planner with two agents that it asks, of which one asks back, and two tools. It
-// counts what each has done, over all lives of the hub.
+// team is a planner with two delegates, of which one asks back, and two tools. It counts the
+// actions of each, over all processes of the hub.
 type team struct {
 	mu  sync.Mutex
 	did map[string]int
@@ -61,7 +60,7 @@ func (w *team) count(what string) {
 	w.did[what]++
 }
 
-// agents returns the agents for a life of the hub, which is in a bubble.
+// agents returns the agents for one process of the hub, in a bubble.
 func (w *team) agents(t testing.TB) agents {
 	a := scriptedAgent(t, `
 turns:
@@ -110,8 +109,8 @@ turns:
 	return agents{"main": a, "north": north, "clerk": clerk}
 }
 
-// TestKilledAnywhere kills a hub before each change of a task in which a model asks agents
-// and calls tools, and lets the next one go on. Nothing that was done is done again.
+// TestKilledAnywhere kills a hub before each change of a task in which a model asks agents and
+// calls tools. The next hub continues it. No action may be repeated.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	kills := 0
@@ -144,7 +143,7 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
-// live lets time go by, and answers what the task asks.
+// live lets time pass, and answers the questions of the task.
 func live(h *hub, id a2a.TaskID) {
 	for range 5 {
 		time.Sleep(5 * time.Second)
@@ -158,7 +157,7 @@ func live(h *hub, id a2a.TaskID) {
 	}
 }
 
-// check finds what was lost or done twice.
+// check reports lost and repeated actions.
 func (w *team) check(t *testing.T, h *hub, id a2a.TaskID, cut int64) {
 	t.Helper()
 	when := fmt.Sprintf("after a kill before change %d", cut+1)

@@ -19,14 +19,14 @@ import (
 	"github.com/parley-a2a/parley/store/memstore"
 )
 
-// outcome is what has come of a task, in a word.
+// outcome returns the state and the text of a task.
 func outcome(t *a2a.Task) string {
 	status, _ := said(t)
 	return strings.TrimPrefix(string(t.Status.State), "TASK_STATE_") + ": " + status
 }
 
-// TestProvidersThatFail: what passes is tried again, what does not goes to the next model,
-// and in the end the task says why.
+// TestProvidersThatFail checks that temporary failures are retried, that other failures lead to
+// the next model, and that the task finally fails with the reason.
 func TestProvidersThatFail(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ first, second, want string }{
@@ -66,7 +66,7 @@ func TestProvidersThatFail(t *testing.T) {
 	}
 }
 
-// sendWithin sends a message and returns the task after a while.
+// sendWithin sends a message and returns the task after a time.
 func (h *hub) sendWithin(r *op.Send, d time.Duration) *a2a.Task {
 	h.t.Helper()
 	id := h.begin(r)
@@ -74,7 +74,7 @@ func (h *hub) sendWithin(r *op.Send, d time.Duration) *a2a.Task {
 	return h.get(id)
 }
 
-// looker returns an agent with a tool that says what it is told to.
+// looker returns an agent with a tool that returns the results of answer.
 func looker(t testing.TB, src string, answer func() string) *model.Agent {
 	a := scriptedAgent(t, src)
 	a.Tools = toolset{{Name: "look", ReadOnly: true, Call: func(context.Context, *llm.Call) (*llm.Result, error) {
@@ -83,7 +83,8 @@ func looker(t testing.TB, src string, answer func() string) *model.Agent {
 	return a
 }
 
-// TestBudgets: a task that runs into one says which. Each runs in a bubble of its own.
+// TestBudgets checks that a task which exceeds a budget names it. Each case runs in a bubble of
+// its own.
 func TestBudgets(t *testing.T) {
 	t.Parallel()
 	const forever = "turns: [{calls: [{name: look, arguments: {}}], usage: {input: 10, output: 5}}]"
@@ -118,7 +119,8 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// TestSameDelegation: an agent that gives the same three times is not asked a fourth time.
+// TestSameDelegation checks that an agent which returns the same answer three times is not
+// asked a fourth time.
 func TestSameDelegation(t *testing.T) {
 	t.Parallel()
 	a := scriptedAgent(t, "turns: [{calls: [{name: agent_run_north, arguments: {prompt: weather}}]}]")
@@ -132,7 +134,7 @@ func TestSameDelegation(t *testing.T) {
 	}
 }
 
-// listening is a provider that notes what it is asked with.
+// listening is a provider that records its requests.
 type listening struct {
 	llm.Provider
 	heard *[]*llm.Request
@@ -143,7 +145,7 @@ func (l listening) Complete(ctx context.Context, r *llm.Request) iter.Seq2[*llm.
 	return l.Provider.Complete(ctx, r)
 }
 
-// TestMistakesOfModels: the model is told what was wrong, in words that it can act on.
+// TestMistakesOfModels checks that the model receives each mistake with a remedy.
 func TestMistakesOfModels(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ call, want string }{
@@ -178,7 +180,8 @@ func TestMistakesOfModels(t *testing.T) {
 	}
 }
 
-// TestRequestsHaveRoom: results make way first, then turns; the newest stay.
+// TestRequestsHaveRoom checks that results are dropped first, then turns, and that the newest
+// remain.
 func TestRequestsHaveRoom(t *testing.T) {
 	t.Parallel()
 	n := 0
@@ -208,7 +211,7 @@ turns:
 	}
 }
 
-// TestUsage: what a task has cost is in its last message.
+// TestUsage checks that the last message of a task has its cost.
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	h := start(t, new(memstore.Store), agents{"main": scriptedAgent(t, "turns: [{text: yes, usage: {input: 7, output: 3}}]")})

@@ -42,7 +42,7 @@ turns:
 	}
 }
 
-// weather answers a prompt with where it was asked about, or asks back.
+// weather answers a prompt with the place in it, or asks back.
 const weather = `
 turns:
   - when: {last: "(north|south)"}
@@ -74,8 +74,7 @@ func TestDelegates(t *testing.T) {
 	}
 }
 
-// TestQuestionOfADelegate passes the question of an agent on to the caller, and the answer
-// back.
+// TestQuestionOfADelegate passes the question of an agent to the caller, and the answer back.
 func TestQuestionOfADelegate(t *testing.T) {
 	t.Parallel()
 	a := scriptedAgent(t, `

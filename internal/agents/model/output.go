@@ -9,14 +9,14 @@ import (
 // artifactID is the artifact with the answer.
 const artifactID = "answer"
 
-// output is the artifact as far as this execution has written it. A message of the model
-// is written as it comes, with its newest piece held back, so that the last piece can be
-// marked as the last one. What an earlier message has left there makes way.
+// output is the artifact with the text that this execution has written. A message of the model
+// is written as it arrives, except its newest piece, so that the last piece can be marked as
+// the last chunk. A new message replaces the text of an earlier one.
 type output struct {
-	// begun says that there is a piece of the present message; held is the newest one.
+	// begun is set if a piece of the current message was written; held is the newest piece.
 	begun, holds bool
 	held         string
-	// sealed says that the artifact is whole.
+	// sealed is set if the artifact is complete.
 	sealed bool
 }
 
@@ -31,7 +31,7 @@ func (o *output) add(s *session, text string) {
 	o.held, o.holds = text, true
 }
 
-// end writes the piece that is held back. last says that the message is the answer.
+// end writes the held piece. last is set if the message is the answer.
 func (o *output) end(s *session, last bool, parts a2a.ContentParts) {
 	var rest a2a.ContentParts
 	if o.holds {
@@ -55,7 +55,7 @@ func (o *output) write(s *session, last bool, parts ...*a2a.Part) {
 	s.emit(ev, nil)
 }
 
-// whole sees to it that the artifact is the answer.
+// whole writes the complete answer, unless the artifact is complete already.
 func (o *output) whole(s *session, text string, parts a2a.ContentParts) error {
 	if o.sealed || s.call != nil && slices.Contains(s.call.Sealed, artifactID) {
 		return nil

@@ -17,20 +17,20 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// sideBySide is how many calls are made at one time.
+// sideBySide is the largest number of concurrent calls.
 const sideBySide = 8
 
-// outcome is what has come of a call: a record for the journal, or an error that ends the
+// outcome is the outcome of a call: a record for the journal, or an error that ends the
 // execution.
 type outcome struct {
 	record *record
 	err    error
 }
 
-// job makes a call.
+// job performs a call.
 type job func(w *work) outcome
 
-// work is what a job works with.
+// work holds the contexts and the progress channel of jobs.
 type work struct {
 	// until ends with ctx, and when the hub drains.
 	ctx, until context.Context //nolint:containedctx // it lasts as long as the jobs
@@ -45,8 +45,8 @@ func (w *work) tell(p llm.Progress) {
 	}
 }
 
-// perform makes the calls that have no result. Calls that change nothing, and those of
-// agents, are made side by side; the others one after the other.
+// perform performs the calls that have no result. Calls that change nothing, and those of
+// agents, are performed concurrently; the others one after the other.
 func (s *session) perform(ctx context.Context, open []*call) error {
 	for len(open) > 0 && !s.gone {
 		batch := s.batch(open)
@@ -58,14 +58,14 @@ func (s *session) perform(ctx context.Context, open []*call) error {
 	return nil
 }
 
-// How often in a row the model may make the same call with the same result: then the call
-// is not made any more, and then the task ends.
+// The number of times in a row that the model may make the same call with the same result.
+// After sameCalls the call is refused, after mostSame the task fails.
 const (
 	sameCalls = 3
 	mostSame  = 5
 )
 
-// batch returns the first calls that may be made side by side.
+// batch returns the first calls that may be performed concurrently.
 func (s *session) batch(open []*call) []*call {
 	n := 0
 	for n < len(open) && n < sideBySide && s.harmless(open[n]) {
@@ -74,7 +74,7 @@ func (s *session) batch(open []*call) []*call {
 	return open[:max(n, 1)]
 }
 
-// harmless reports whether others may be made beside a call.
+// harmless reports whether a call may be performed concurrently with others.
 func (s *session) harmless(c *call) bool {
 	if s.tools.delegates[c.Function.Name] != nil {
 		return true
@@ -83,7 +83,7 @@ func (s *session) harmless(c *call) bool {
 	return t == nil || t.ReadOnly
 }
 
-// together makes calls side by side, and writes down what has come of each as it comes.
+// together performs calls concurrently, and records the outcome of each one as it arrives.
 func (s *session) together(ctx context.Context, batch []*call) error {
 	var jobs []job
 	for _, c := range batch {
@@ -107,11 +107,11 @@ func (s *session) together(ctx context.Context, batch []*call) error {
 	return s.collect(ctx, jobs)
 }
 
-// collect runs jobs side by side.
+// collect runs jobs concurrently.
 func (s *session) collect(ctx context.Context, jobs []job) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	until, stop := agent.UntilDrain(ctx) // one for all: the last word counts
+	until, stop := agent.UntilDrain(ctx) // shared by all jobs: the last call of UntilDrain applies
 	defer stop()
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -143,7 +143,7 @@ func (s *session) collect(ctx context.Context, jobs []job) error {
 	return first
 }
 
-// settle writes down what has come of a call.
+// settle records the outcome of a call.
 func (s *session) settle(ctx context.Context, r *record) error {
 	if err := s.note(ctx, r); err != nil {
 		return err
@@ -156,15 +156,15 @@ func (s *session) settle(ctx context.Context, r *record) error {
 		if err := s.remember(ctx, r.Arrived); err != nil {
 			return err
 		}
-		return agent.Flush(ctx) // the next one may be long in coming
+		return agent.Flush(ctx) // the next event may be late
 	}
 	return nil
 }
 
-// maxProgress is how many bytes of a status of another agent callers are shown.
+// maxProgress is the largest number of bytes of another agent's status that callers see.
 const maxProgress = 4 << 10
 
-// relay shows callers a status of an agent that works for the model, or of a tool.
+// relay passes a status of an agent that works for the model, or of a tool, to callers.
 func (s *session) relay(p *llm.Progress) {
 	state := a2a.TaskState(p.State)
 	if p.Text == "" || state.Terminal() || state == a2a.TaskStateInputRequired || state == a2a.TaskStateAuthRequired {
@@ -177,7 +177,7 @@ func (s *session) relay(p *llm.Progress) {
 	s.status(a2a.TaskStateWorking, text)
 }
 
-// prepare returns what makes a call; nil if its result is clear already.
+// prepare returns the job of a call; nil if it has recorded a result without one.
 func (s *session) prepare(ctx context.Context, c *call) (job, error) {
 	fail := func(format string, args ...any) (job, error) {
 		return nil, s.settle(ctx, &record{Result: &result{Key: c.key, Text: fmt.Sprintf(format, args...), Error: true}})
@@ -213,10 +213,10 @@ func (s *session) prepare(ctx context.Context, c *call) (job, error) {
 	return func(w *work) outcome { return s.use(w, c, t) }, nil
 }
 
-// badArguments returns what keeps arguments from being an object; empty if they are one.
+// badArguments returns the reason why arguments are no object; empty if they are one.
 func badArguments(arguments string) string {
 	if strings.TrimSpace(arguments) == "" {
-		return "" // as some models write {}
+		return "" // some models write this for {}
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(arguments), &object); err != nil {
@@ -263,7 +263,7 @@ func (s *session) use(w *work, c *call, t *llm.Tool) outcome {
 
 var errSlow = errors.New("the tool takes too long")
 
-// shown returns the result of a tool as the model reads it.
+// shown returns the result of a tool in the form for the model.
 func (s *session) shown(r *llm.Result) string {
 	words, _ := llm.ToChatText(r.Parts)
 	text := words.Text()
@@ -277,7 +277,7 @@ func (s *session) shown(r *llm.Result) string {
 	return s.agent.guard().Quote(origin, text).Text
 }
 
-// result returns the outcome of a call. A text that would fill the context is cut.
+// result returns the outcome of a call. It cuts a text that would fill the context.
 func (s *session) result(c *call, text string, failed bool) outcome {
 	if most := s.budget.room(); len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + fmt.Sprintf("\n[The rest was left out: the result has %d bytes, which is too long.]", len(text))
@@ -285,13 +285,13 @@ func (s *session) result(c *call, text string, failed bool) outcome {
 	return outcome{record: &record{Result: &result{Key: c.key, Text: text, Error: failed}}}
 }
 
-// room is the number of bytes of the longest result of a tool: a quarter of a request.
+// room returns the size in bytes of the longest result of a tool: a quarter of a request.
 func (b *Budget) room() int { return b.Context * bytesPerToken / 4 }
 
-// begin tells callers that a call is made.
+// begin reports the start of a call to callers.
 func (s *session) begin(c *call) { s.show(c, "started") }
 
-// tell tells callers what has come of a call.
+// tell reports the outcome of a call to callers.
 func (s *session) tell(c *call) {
 	phase := "completed"
 	if c.result.Error {
@@ -300,11 +300,11 @@ func (s *session) tell(c *call) {
 	s.show(c, phase)
 }
 
-// toolCallExtension is the extension by which callers see calls of tools.
+// toolCallExtension is the URI of the extension that shows tool calls to callers.
 const toolCallExtension = "https://proto-labs.ai/a2a/ext/tool-call-v1"
 
-// show tells callers of a call: those that have activated the extension as it says, the
-// others in a word.
+// show reports a call to callers: in the form of the extension if they have activated it,
+// otherwise as a status text.
 func (s *session) show(c *call, phase string) {
 	if s.call == nil || !slices.Contains(s.call.Extensions, toolCallExtension) {
 		if phase == "started" {
@@ -330,7 +330,7 @@ func (s *session) show(c *call, phase string) {
 	s.emit(ev, nil)
 }
 
-// asJSON returns text as the value that it is the JSON of, or as text.
+// asJSON returns the value of a JSON text, or the text itself if it is no JSON.
 func asJSON(text string) any {
 	var v any
 	if json.Unmarshal([]byte(text), &v) == nil {

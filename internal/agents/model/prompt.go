@@ -30,7 +30,7 @@ func (a *Agent) instructions(s *session) string {
 	return strings.Join(said, "\n\n")
 }
 
-// before returns what was said in the conversation before the task.
+// before returns the conversation before the task.
 func (s *session) before(ctx context.Context) ([]llm.ChatMessage, error) {
 	if s.agent.History == nil {
 		return nil, nil
@@ -51,8 +51,8 @@ func (s *session) before(ctx context.Context) ([]llm.ChatMessage, error) {
 	return msgs, nil
 }
 
-// turnMessage returns a turn of the conversation as the model reads it. What other agents
-// have said is told as words of others.
+// turnMessage returns a turn of the conversation in the form for the model. Text of other
+// agents is labelled.
 func (s *session) turnMessage(t *memory.Turn) llm.ChatMessage {
 	switch {
 	case t.Role == memory.RoleCaller, t.Role == memory.RoleHub:
@@ -64,7 +64,7 @@ func (s *session) turnMessage(t *memory.Turn) llm.ChatMessage {
 	return llm.ChatMessage{Role: "user", Content: llm.ChatText("[Another agent answered:]\n" + q.Text)}
 }
 
-// remember keeps in the conversation the notice to the model that a call has ended.
+// remember stores the notice of the end of a call in the conversation.
 func (s *session) remember(ctx context.Context, a *arrived) error {
 	if s.agent.History == nil {
 		return nil

@@ -22,22 +22,22 @@ type session struct {
 	ec     *a2asrv.ExecutorContext
 	call   *agent.Call // nil outside a hub
 	yield  func(a2a.Event, error) bool
-	// gone is set once no event counts any more.
+	// gone is set once the hub accepts no more events.
 	gone bool
 
 	t *transcript
-	// all are the tools of the task, tools those that the model may call now.
+	// all holds the tools of the task, tools those that the model may call now.
 	all, tools *tools
-	// frame is what the model is told beside its own instructions.
+	// frame is the part of the instructions that depends on the message.
 	frame string
 	out   output
-	// fresh are the calls that this execution has made and whose results are awaited.
+	// fresh marks the calls of this execution whose results are awaited.
 	fresh map[string]bool
-	// shownCalls says that this execution has shown a call.
+	// shownCalls is set if this execution has reported a call.
 	shownCalls bool
 }
 
-// ended is an error with words for the caller of the task.
+// ended is an error with a text for the caller of the task.
 type ended struct{ reason string }
 
 func (e *ended) Error() string { return e.reason }
@@ -60,7 +60,7 @@ func (s *session) run(ctx context.Context) {
 	}
 }
 
-// errLeft says that the hub drains, and that the next process goes on.
+// errLeft means that the hub drains, and that the next process continues.
 var errLeft = errors.New("left for the next process")
 
 func (s *session) work(ctx context.Context) (err error) {
@@ -94,7 +94,7 @@ func (s *session) work(ctx context.Context) (err error) {
 	return nil
 }
 
-// inTime bounds the time for a message of the caller.
+// inTime limits the time for a message of the caller.
 func (s *session) inTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.budget.Time <= 0 {
 		return context.WithCancel(ctx)
@@ -102,7 +102,7 @@ func (s *session) inTime(ctx context.Context) (context.Context, context.CancelFu
 	return context.WithDeadlineCause(ctx, s.t.since.Add(s.budget.Time), endedf("the agent took longer than %v", s.budget.Time))
 }
 
-// step does what comes next; it reports whether nothing more does.
+// step performs the next step. done is set after the last one.
 func (s *session) step(ctx context.Context) (done bool, err error) {
 	if s.tools = s.all; s.t.answering() {
 		s.tools = s.all.withoutCallers()
@@ -134,7 +134,7 @@ func (s *session) step(ctx context.Context) (done bool, err error) {
 	return false, s.ask(ctx)
 }
 
-// allowed returns why the model may not be asked once more.
+// allowed returns an error if the model may not be asked again.
 func (s *session) allowed() error {
 	b, used := &s.budget, s.t.usage.Input+s.t.usage.Output
 	switch {
@@ -167,7 +167,7 @@ func (s *session) name() task.Agent {
 }
 
 // take adds the caller's message to the transcript, unless an earlier execution has: as the
-// answer to a question that waits for one, or else as a message to the model.
+// answer to a waiting question, or otherwise as a message to the model.
 func (s *session) take(ctx context.Context) error {
 	if s.t.taken[s.key()] {
 		return nil
@@ -188,8 +188,8 @@ func (s *session) take(ctx context.Context) error {
 	return nil
 }
 
-// opening returns what a message of the caller tells the model, with the conversation
-// before it if it is the first one.
+// opening returns the messages to the model for a message of the caller, with the earlier
+// conversation if it is the first one.
 func (s *session) opening(ctx context.Context) ([]llm.ChatMessage, error) {
 	user, losses := llm.ToChat(s.ec.Message.Parts)
 	if len(user) == 0 {
@@ -207,7 +207,7 @@ func (s *session) opening(ctx context.Context) ([]llm.ChatMessage, error) {
 	return append(before, own), nil
 }
 
-// suspend leaves a question to the caller of the task.
+// suspend passes a question to the caller of the task.
 func (s *session) suspend(c *call) error {
 	reason := "agent_delegate:input_required"
 	if c.asked.Auth {
@@ -246,7 +246,7 @@ func (s *session) complete(t *turn) error {
 	return nil
 }
 
-// status yields a status with a text; an empty one is none.
+// status yields a status with a text; without a message if the text is empty.
 func (s *session) status(state a2a.TaskState, text string) {
 	var parts []*a2a.Part
 	if text != "" {

@@ -14,52 +14,52 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Gate knows which questions of other agents a model may answer. Its methods are called
-// concurrently, with contexts that speak for the caller of the task.
+// Gate decides which questions of other agents a model may answer. Its methods may be called
+// concurrently, with contexts that carry the principal of the task.
 type Gate interface {
-	// Question returns what a task asks its caller; nil if the task asks nothing.
+	// Question returns the question of a task to its caller; nil if it has none.
 	Question(ctx context.Context, id a2a.TaskID) (*Question, error)
-	// Surface shows a question to the owner of the hub, beside the caller. One with an ID that
-	// was shown is shown no more.
+	// Surface shows a question to the owner of the hub, in addition to the caller. It does
+	// nothing for an ID that was shown already.
 	Surface(ctx context.Context, s *Surfaced) error
-	// Withdraw takes back what Surface has shown.
+	// Withdraw withdraws a question that Surface has shown.
 	Withdraw(ctx context.Context, s *Surfaced) error
 }
 
-// Question is what an agent asks back.
+// Question is a question of an agent.
 type Question struct {
 	Agent task.Agent `json:"agent"`
 	Task  a2a.TaskID `json:"task"`
 	Skill string     `json:"skill,omitempty"`
 	// Text is the question in the words of the agent.
 	Text string `json:"text"`
-	// Alone says that the model may answer it without a person.
+	// Alone is set if the model may answer it without a person.
 	Alone bool `json:"-"`
-	// Works says that the task works and asks nothing yet. A message to it would answer the
-	// question that it asks next, which no person has seen.
+	// Works is set if the task is working and has no question yet. A message to it would answer
+	// its next question, which no person has seen.
 	Works bool `json:"-"`
 }
 
-// Surfaced is a question that a person decides about.
+// Surfaced is a question that a person must decide about.
 type Surfaced struct {
 	Question
 
-	// ID is that of the message of Task with which Asker asks the person.
+	// ID is the id of the message of Task with which Asker asks the person.
 	ID    string
 	Asker a2a.TaskID
 	// Draft is the answer that the model proposes.
 	Draft string
 }
 
-// open is a question that the model has to leave to a person.
+// open is a question that the model must leave to a person.
 type open struct {
 	Question
 
-	// ID is that of the message that asks the person.
+	// ID is the id of the message that asks the person.
 	ID string `json:"id"`
 }
 
-// These are the texts for a model about a question that it may not answer alone.
+// Texts for a model about a question that it may not answer alone.
 const (
 	leftToPerson = "the agent asks back, and the person you work for decides what to answer. get_task shows the question. " +
 		"Find out what you can. Then write, as your next message and without a call, the answer that you propose, in the fewest words: " +
@@ -74,7 +74,7 @@ const (
 )
 
 // gated returns the question of a task that the model may not answer alone; nil if it may, or
-// the task asks nothing.
+// if the task has no question.
 func (s *session) gated(ctx context.Context, id a2a.TaskID) (*open, error) {
 	q, err := s.guarded(ctx, id)
 	if err != nil || q == nil || q.Works {
@@ -83,8 +83,8 @@ func (s *session) gated(ctx context.Context, id a2a.TaskID) (*open, error) {
 	return &open{Question: *q, ID: uuid.NewString()}, nil
 }
 
-// guarded returns the question of an open task whose agent the model may not answer alone; nil
-// if it may, or the task has ended.
+// guarded returns the question of an open task that the model may not answer alone; nil if it
+// may, or if the task has ended.
 func (s *session) guarded(ctx context.Context, id a2a.TaskID) (*Question, error) {
 	if s.agent.Gate == nil || id == "" {
 		return nil, nil
@@ -96,8 +96,8 @@ func (s *session) guarded(ctx context.Context, id a2a.TaskID) (*Question, error)
 	return q, nil
 }
 
-// refused returns what the model reads in place of a call that would answer a question about
-// which no person has decided since it was asked; nil if the call may be made.
+// refused returns the result in place of a call that would answer a question without a person's
+// decision. It is nil if the call may be made.
 func (s *session) refused(ctx context.Context, c *call) (*result, error) {
 	id := c.goesOn()
 	if id == "" {
@@ -106,7 +106,7 @@ func (s *session) refused(ctx context.Context, c *call) (*result, error) {
 	d := s.t.decision(c, id)
 	switch {
 	case d == decided && c.intent:
-		return nil, nil // it was made before a crash, and is made once
+		return nil, nil // it was made before a crash, and is made only once
 	case d == underway:
 		return &result{Key: c.key, Text: oneAnswer, Error: true}, nil
 	}
@@ -122,8 +122,8 @@ func (s *session) refused(ctx context.Context, c *call) (*result, error) {
 	return &result{Key: c.key, Text: notAlone, Error: true, Open: &open{Question: *q, ID: uuid.NewString()}}, nil
 }
 
-// goesOn returns the task that a call sends a message to; empty if it begins one, or is wrong:
-// then the tool says so.
+// goesOn returns the task that a call sends a message to. It is empty if the call begins a
+// task, or if the arguments are invalid; the tool reports that.
 func (c *call) goesOn() a2a.TaskID {
 	var arguments struct {
 		Task  a2a.TaskID `json:"task_id"`
@@ -152,7 +152,7 @@ func (it *item) opens() []*open {
 	return all
 }
 
-// opens returns the questions that came up after the last message of the caller.
+// opens returns the questions that arrived after the caller's last message.
 func (t *transcript) opens() []*open {
 	var all []*open
 	for i := len(t.items) - 1; i >= 0 && !t.items[i].said(); i-- {
@@ -164,20 +164,20 @@ func (t *transcript) opens() []*open {
 // said reports whether an item is a message of the caller.
 func (it *item) said() bool { return it.turn == nil && it.arrived == nil }
 
-// decision is what the caller has decided about the question of a task.
+// decision is the state of the caller's decision about the question of a task.
 type decision uint8
 
 const (
-	// undecided: the caller has said nothing since the task has asked last.
+	// undecided: the caller has sent nothing since the task's last question.
 	undecided decision = iota
-	// decided: the caller has said something, and the task has not been answered since.
+	// decided: the caller has sent a message, and the task was not answered since.
 	decided
-	// underway: the task was answered after that, and it is not known yet what came of it. A
-	// further message may meet a question that the caller has not seen.
+	// underway: the task was answered after that, and the outcome is still unknown. A further
+	// message might answer a question that the caller has not seen.
 	underway
 )
 
-// decision returns what the caller has decided about the task that c is to go on with.
+// decision returns the caller's decision about the task that c would continue.
 func (t *transcript) decision(c *call, id a2a.TaskID) decision {
 	var spoken, answered, waits bool
 	for i := len(t.items) - 1; i >= 0; i-- {
@@ -207,13 +207,13 @@ func (c *call) answers(id a2a.TaskID) bool {
 	return c.intent && c.goesOn() == id && (c.result == nil || !c.result.Error)
 }
 
-// unsettled reports whether it is not known yet what has come of a call.
+// unsettled reports whether the outcome of a call is still unknown.
 func (c *call) unsettled() bool {
 	return c.result == nil || c.result.Pending != nil && c.arrived == nil
 }
 
-// surface asks the caller what agents have asked, with the text of the turn as the answer that
-// the model proposes. It reports false if nothing waits for a person.
+// surface asks the caller the questions of agents, with the text of the turn as the model's
+// proposed answer. It reports false if no question waits for a person.
 func (s *session) surface(ctx context.Context, t *turn) (bool, error) {
 	var waiting []*open
 	for _, o := range s.t.opens() {
@@ -242,7 +242,7 @@ func (s *session) surface(ctx context.Context, t *turn) (bool, error) {
 	return true, nil
 }
 
-// surfaced returns questions as one, with the answer that the model proposes.
+// surfaced joins questions to one, with the model's proposed answer.
 func surfaced(all []*open, asker a2a.TaskID, draft string) *Surfaced {
 	asks := &Surfaced{Question: all[0].Question, ID: all[0].ID, Asker: asker, Draft: draft}
 	for _, o := range all[1:] {
@@ -251,7 +251,7 @@ func surfaced(all []*open, asker a2a.TaskID, draft string) *Surfaced {
 	return asks
 }
 
-// words returns what the person reads.
+// words returns the text for the person.
 func (q *Surfaced) words() string {
 	text := fmt.Sprintf("The agent %q asks: %s", q.Agent, strings.TrimSpace(q.Text))
 	if draft := strings.TrimSpace(q.Draft); draft != "" {
@@ -260,7 +260,7 @@ func (q *Surfaced) words() string {
 	return text
 }
 
-// withdraw takes back the questions about which the caller has decided.
+// withdraw withdraws the questions that the caller has decided about.
 func (s *session) withdraw(ctx context.Context) error {
 	if s.agent.Gate == nil || len(s.t.opens()) > 0 {
 		return nil

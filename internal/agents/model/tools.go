@@ -13,20 +13,20 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// runPrefix is in front of the names of tools that ask an agent.
+// runPrefix is the prefix of the names of tools that call an agent.
 const runPrefix = "agent_run_"
 
-// tools are those that the model may call.
+// tools holds the tools that the model may call.
 type tools struct {
 	list   []llm.Tool
 	byName map[string]*llm.Tool
 	// delegates are the agents behind agent_run_{id}.
 	delegates map[string]*Delegate
-	// size is what they take in a request, in tokens by estimate.
+	// size is the estimated number of their tokens in a request.
 	size int
 }
 
-// toolsFor returns the tools as they are now.
+// toolsFor returns the current tools.
 func (a *Agent) toolsFor(ctx context.Context, scope *Scope) (*tools, error) {
 	var list []llm.Tool
 	delegates := make(map[string]*Delegate)
@@ -61,7 +61,7 @@ func (a *Agent) toolsFor(ctx context.Context, scope *Scope) (*tools, error) {
 	return newTools(list, delegates), nil
 }
 
-// newTools returns the tools of a list, with the agents behind those of delegates.
+// newTools returns the tools of a list, with the agents of the delegates' tools.
 func newTools(list []llm.Tool, delegates map[string]*Delegate) *tools {
 	t := &tools{list: list, byName: make(map[string]*llm.Tool), delegates: delegates}
 	for i := range t.list {
@@ -77,7 +77,7 @@ func (a *Agent) offers(name string) bool {
 	return (len(a.Allowed) == 0 || anyMatches(a.Allowed, name)) && !anyMatches(a.Excluded, name)
 }
 
-// anyMatches reports whether a name is as one of the patterns says.
+// anyMatches reports whether a name matches one of the patterns.
 func anyMatches(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		ok, err := path.Match(pattern, name)
@@ -85,7 +85,7 @@ func anyMatches(patterns []string, name string) bool {
 	})
 }
 
-// CheckPattern returns what is wrong with a pattern of Allowed or Excluded.
+// CheckPattern returns an error for a malformed pattern of Allowed or Excluded.
 func CheckPattern(pattern string) error {
 	_, err := path.Match(pattern, "")
 	return err
@@ -94,13 +94,13 @@ func CheckPattern(pattern string) error {
 // runInput is the schema of the arguments of agent_run_{id}.
 var runInput = json.RawMessage(`{"type":"object","properties":{"prompt":{"type":"string","description":"What the agent is to do, in words that can be understood alone: it sees nothing of this conversation."}},"required":["prompt"],"additionalProperties":false}`)
 
-// RunName returns the name of the tool that asks an agent.
+// RunName returns the name of the tool that calls an agent.
 func RunName(id task.Agent) string {
 	name := runPrefix + toolName(string(id))
 	return name[:min(len(name), maxToolName)]
 }
 
-// runTool returns the tool that asks an agent.
+// runTool returns the tool that calls an agent.
 func (a *Agent) runTool(d *Delegate) llm.Tool {
 	text := fmt.Sprintf("Gives the agent %q a task, and waits for what it answers.", d.ID)
 	if about := strings.TrimSpace(d.Description); about != "" {
@@ -113,7 +113,7 @@ func (a *Agent) runTool(d *Delegate) llm.Tool {
 	return llm.Tool{Name: RunName(d.ID), Description: text, Input: runInput}
 }
 
-// unknown tells the model that there is no such tool.
+// unknown returns the text for the model about an unknown tool.
 func (t *tools) unknown(name string) string {
 	names := make([]string, 0, len(t.list))
 	for i := range t.list {

@@ -10,40 +10,41 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// transcript is what has happened in a task, made of the records of its journal.
+// transcript is the history of a task, built from the records of its journal.
 type transcript struct {
 	items []item
 	byKey map[string]*call
-	// taken are the keys of the messages of the caller that were taken.
+	// taken holds the keys of the caller's accepted messages.
 	taken map[string]bool
-	// since is when the last one was, rounds and calls what followed it.
+	// since is the time of the last one; rounds and calls count from then.
 	since time.Time
-	// began is when the first one was.
+	// began is the time of the first one.
 	began         time.Time
 	rounds, calls int
 	usage         llm.Usage
 }
 
-// item is a piece of the transcript: messages that came with one of the caller, or a turn.
+// item is a piece of the transcript: a turn, or the messages for one of the caller or for a
+// notice.
 type item struct {
 	messages []llm.ChatMessage
 	turn     *turn
 	calls    []*call
-	// arrived is set if the messages tell of the end of what a call has dispatched.
+	// arrived is set if the messages are a notice about dispatched work.
 	arrived *arrived
 }
 
-// call is a call of a tool by the model.
+// call is a tool call of the model.
 type call struct {
 	llm.ChatToolCall
 	key      string
 	intent   bool
 	asked    *asked
 	answered *answered
-	// rounds counts the questions.
+	// rounds counts the agent's questions.
 	rounds int
 	result *result
-	// arrived is what the model was told of the end of what the call has dispatched.
+	// arrived is the notice about the call's dispatched work.
 	arrived *arrived
 }
 
@@ -83,7 +84,7 @@ func (t *transcript) apply(r *record) error {
 	case r.Arrived != nil:
 		return t.arrive(r.Arrived)
 	}
-	return nil // a later version may know more
+	return nil // a record of a later version
 }
 
 func (t *transcript) applyTurn(tn *turn) error {
@@ -115,7 +116,7 @@ func (t *transcript) with(key string, change func(*call)) error {
 	return nil
 }
 
-// last returns the last turn, if nothing was said after it; else nil.
+// last returns the last item if it is a turn; else nil.
 func (t *transcript) last() *item {
 	if n := len(t.items); n > 0 && t.items[n-1].turn != nil {
 		return &t.items[n-1]
@@ -123,7 +124,7 @@ func (t *transcript) last() *item {
 	return nil
 }
 
-// open returns the calls of the last turn that have no result, in their order.
+// open returns the calls of the last turn without a result, in their order.
 func (t *transcript) open() []*call {
 	it := t.last()
 	if it == nil {
@@ -157,7 +158,7 @@ func (it *item) conversation() []llm.ChatMessage {
 	m.ToolCalls = slices.Clone(m.ToolCalls)
 	for i := range m.ToolCalls {
 		if f := &m.ToolCalls[i].Function; !json.Valid([]byte(f.Arguments)) {
-			f.Arguments = "{}" // providers refuse what is no JSON; the result says it
+			f.Arguments = "{}" // providers reject invalid JSON; the result reports it
 		}
 	}
 	out := []llm.ChatMessage{m}
@@ -171,13 +172,13 @@ func (it *item) conversation() []llm.ChatMessage {
 	return out
 }
 
-// same reports whether two calls are of the same tool with the same arguments.
+// same reports whether two calls have the same tool and arguments.
 func (c *call) same(d *call) bool {
 	return c.Function.Name == d.Function.Name && strings.TrimSpace(c.Function.Arguments) == strings.TrimSpace(d.Function.Arguments)
 }
 
-// repeats counts the turns before the last one, in a row, that have made a call like c with
-// the same result, or in vain.
+// repeats counts the turns directly before the last one that have made a call like c with the
+// same result, or a failed one.
 func (t *transcript) repeats(c *call) (n int) {
 	var text string
 	for i := len(t.items) - 2; i >= 0 && t.items[i].turn != nil; i-- {
@@ -197,8 +198,7 @@ func (t *transcript) repeats(c *call) (n int) {
 	return n
 }
 
-// alike counts the last turns, in a row, that want nothing but the same calls, and learn
-// nothing new by them.
+// alike counts the last consecutive turns that make only the same calls, with no new results.
 func (t *transcript) alike() (n int) {
 	next := t.last()
 	if next == nil || len(next.calls) == 0 {
@@ -212,8 +212,8 @@ func (t *transcript) alike() (n int) {
 	return n
 }
 
-// teachesLess reports whether a turn has made the same calls as the next one, which has
-// shown nothing new.
+// teachesLess reports whether a turn has made the same calls as the next one, whose results
+// were not new.
 func (it *item) teachesLess(next *item) bool {
 	if len(it.calls) != len(next.calls) {
 		return false

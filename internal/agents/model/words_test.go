@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// recorder is a model that says yes, and keeps what it was told of its tools.
+// recorder is a model that answers yes, and records the descriptions of its tools.
 type recorder struct{ tools []string }
 
 func (r *recorder) Complete(_ context.Context, q *llm.Request) iter.Seq2[*llm.Delta, error] {
@@ -24,7 +24,7 @@ func (r *recorder) Complete(_ context.Context, q *llm.Request) iter.Seq2[*llm.De
 	}
 }
 
-// What a card says of an agent is words of others; what the operator says is not.
+// Descriptions from cards are labelled; those from the operator are not.
 func TestWordsOfCardsAreLabelled(t *testing.T) {
 	t.Parallel()
 	heard := &recorder{}
