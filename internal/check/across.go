@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// speaking returns the interfaces of v1.0 that can be called.
+// speaking returns the v1.0 interfaces that can be called.
 func (r *run) speaking() []*probe {
 	var all []*probe
 	for _, f := range r.targets {
@@ -19,7 +19,7 @@ func (r *run) speaking() []*probe {
 	return all
 }
 
-// others returns the interfaces beside the first; notOffered if there are none.
+// others returns the interfaces after the first; notOffered if there are none.
 func (r *run) others() (first *probe, rest []*probe, err error) {
 	all := r.speaking()
 	if len(all) < 2 {
@@ -54,8 +54,7 @@ func acrossTask(ctx context.Context, p *probe) error {
 	return nil
 }
 
-// canonical writes timestamps and empty fields in one way, since bindings may differ
-// in them.
+// canonical normalises timestamps and empty fields, which may differ between bindings.
 func canonical(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -80,7 +79,7 @@ func canonical(v any) any {
 	return v
 }
 
-// empty reports whether v is what gRPC does not carry.
+// empty reports whether v is a value that gRPC does not transmit.
 func empty(v any) bool {
 	switch v := v.(type) {
 	case nil:

@@ -31,7 +31,7 @@ func cardFound(_ context.Context, p *probe) error {
 	return nil
 }
 
-// current is fetched for what v0.3 does not ask of its cards.
+// current is fetched, for requirements that do not apply to cards of v0.3.
 func (p *probe) current() (*wire.Exchange, error) {
 	if isLegacy(p.run.card) {
 		return nil, notOffered("the card is one of v0.3")

@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/internal/check/checktest"
 )
 
-// checked runs a check of a server with these options, in a bubble.
+// checked checks a server with these options in a bubble.
 func checked(t *testing.T, o checktest.Options, only ...string) *Report {
 	t.Helper()
 	s := checktest.Start(t, o)
@@ -21,7 +21,7 @@ func checked(t *testing.T, o checktest.Options, only ...string) *Report {
 	return r
 }
 
-// everything offers all that there is.
+// everything enables all options.
 var everything = checktest.Options{Streaming: true, Push: true, Legacy: true, Key: "k-123456789", Extended: true}
 
 func TestRightServerPasses(t *testing.T) {
@@ -48,8 +48,8 @@ func TestRightServerPasses(t *testing.T) {
 	}
 }
 
-// TestEverythingIsJudged shows that between them the right servers pass all
-// requirements, so that none is never offered.
+// TestEverythingIsJudged: each requirement passes on at least one correct server, so that none
+// is always "not offered".
 func TestEverythingIsJudged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

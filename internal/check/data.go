@@ -10,12 +10,12 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// A finding looks at one value in an answer, and says what is wrong with it; empty if
-// nothing is.
+// finding checks one value in an answer, and returns a description of the problem; empty if
+// there is none.
 type finding func(path string, v any) string
 
-// answersAll returns a check of everything that the interface has answered. It asks
-// for each kind of answer first.
+// answersAll returns a check of all answers of the interface. It first requests each kind of
+// answer.
 func answersAll(f finding) func(context.Context, *probe) error {
 	return func(ctx context.Context, p *probe) error {
 		for _, b := range []behaviour{completes, asks, answers, rejects, givesText, givesFile, givesURL, givesData} {
@@ -32,7 +32,7 @@ func answersAll(f finding) func(context.Context, *probe) error {
 	}
 }
 
-// judgeSeen applies f to all results and events until now.
+// judgeSeen applies f to all results and events so far.
 func (p *probe) judgeSeen(f finding) error {
 	found := false
 	for _, x := range p.seen {
@@ -61,7 +61,7 @@ func (p *probe) judgeSeen(f finding) error {
 	return nil
 }
 
-// snake are names that are one word in JSON and two in the protocol definition.
+// snake matches names that are one word in JSON and two in the protocol definition.
 var snake = regexp.MustCompile(`^(context_id|task_id|message_id|artifact_id|status_update|artifact_update|last_chunk|media_type|` +
 	`reference_task_ids|next_page_token|page_size|total_size|push_notification_config|task_push_notification_config|` +
 	`supported_interfaces|protocol_binding|protocol_version|default_input_modes|default_output_modes|security_schemes|` +
@@ -110,7 +110,7 @@ func dataTimestamps(path string, v any) string {
 	return ""
 }
 
-// isTask reports whether a path leads to a task.
+// isTask reports whether v, the value at path, is a task.
 func isTask(path string, v any) bool {
 	name, _ := field(path)
 	_, object := v.(map[string]any)
@@ -158,7 +158,7 @@ func dataArtifact(path string, v any) string {
 	return ""
 }
 
-// isPart reports whether a path leads to a part.
+// isPart reports whether v, the value at path, is a part.
 func isPart(path string, v any) bool {
 	_, object := v.(map[string]any)
 	return object && strings.HasSuffix(path, ".parts[]")

@@ -36,7 +36,7 @@ func bytesOf(old, new string) defect {
 // card changes the card.
 func card(f func(object)) defect { return defect{Card: f} }
 
-// results changes what an operation brings, unless it is an error.
+// results changes the result of an operation, unless it is an error.
 func results(op wire.Op, f func(params, result object)) defect {
 	return defect{Result: func(got wire.Op, params object, result any, e *fault) (any, *fault) {
 		if o, ok := result.(object); ok && got == op && e == nil {
@@ -56,7 +56,7 @@ func faults(op wire.Op, old, new wire.Kind) defect {
 	}}
 }
 
-// accepts lets an operation succeed in place of a kind of error.
+// accepts makes an operation succeed instead of returning a kind of error.
 func accepts(op wire.Op, kind wire.Kind) defect {
 	return defect{Result: func(got wire.Op, _ object, result any, e *fault) (any, *fault) {
 		if got != op || e == nil || e.Kind != kind {
@@ -104,7 +104,7 @@ func lingers(op wire.Op) defect {
 	}}
 }
 
-// answer answers requests whose path, method, query or body f likes.
+// answer answers the requests that f selects by their path, method, query or body.
 func answer(status int, body string, f func(r *http.Request, body string) bool) defect {
 	return defect{HTTP: func(w http.ResponseWriter, r *http.Request, b []byte) bool {
 		if !f(r, string(b)) {
@@ -117,7 +117,7 @@ func answer(status int, body string, f func(r *http.Request, body string) bool) 
 	}}
 }
 
-// header changes the head of requests before the server sees it.
+// header changes the header of requests before the server reads it.
 func header(f func(http.Header)) defect {
 	return defect{HTTP: func(_ http.ResponseWriter, r *http.Request, _ []byte) bool {
 		f(r.Header)
@@ -134,7 +134,7 @@ func notify(f func(http.Header, []byte) ([]byte, bool)) defect { return defect{P
 // follows reports whether a message continues a task.
 func follows(params object) bool { return text(params, "message", "taskId") != "" }
 
-// taskOf is the task in the answer to a message.
+// taskOf returns the task in the answer to a message.
 func taskOf(result object) object {
 	t, _ := result["task"].(object)
 	if t == nil {
@@ -152,7 +152,7 @@ func notJSON(path string) func(*http.Request, string) bool {
 	}
 }
 
-// setVersion changes a version in requests.
+// setVersion replaces a version in requests.
 func setVersion(old, new string) defect {
 	return header(func(h http.Header) {
 		if h.Get("A2A-Version") == old {
@@ -175,7 +175,7 @@ func withHistory(n int) []any {
 	return all
 }
 
-// cases are defects by the requirement that has to find them.
+// cases maps requirements to a defect that they must find.
 func cases() map[string]defect {
 	all := map[string]defect{}
 	for _, group := range []map[string]defect{
@@ -492,11 +492,11 @@ func legacyDefects() map[string]defect {
 	}
 }
 
-// without are the requirements about what a server does not offer.
+// without are the requirements for features that a server does not offer.
 var without = []string{"push.undeclared", "extended.undeclared", "v03.push-undeclared"}
 
-// TestEachCheckFindsItsDefect breaks the server for each requirement in the way that
-// it is about.
+// TestEachCheckFindsItsDefect breaks the server in a different way for each requirement, which
+// must find it.
 func TestEachCheckFindsItsDefect(t *testing.T) {
 	t.Parallel()
 	defects := cases()
@@ -524,13 +524,13 @@ func TestEachCheckFindsItsDefect(t *testing.T) {
 	}
 }
 
-// TestReasons compares what a report says of each defect with testdata/reasons.json.
+// TestReasons compares the report's reason for each defect with testdata/reasons.json.
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	got := map[string]string{}
 	for id, d := range cases() {
 		if id == "subscribe.broadcast" {
-			continue // it shows two streams, in the order in which they were written
+			continue // it shows two streams in arbitrary order
 		}
 		synctest.Test(t, func(t *testing.T) {
 			o := everything
@@ -549,8 +549,8 @@ func TestReasons(t *testing.T) {
 	wantGolden(t, "reasons.json", got)
 }
 
-// TestFollowingReasons compares what a report over JSON-RPC says of all requirements that a
-// defect touches with testdata/following.json.
+// TestFollowingReasons compares the reasons of all requirements that a defect breaks, in a
+// report over JSON-RPC, with testdata/following.json.
 func TestFollowingReasons(t *testing.T) {
 	t.Parallel()
 	got := map[string]string{}
@@ -602,13 +602,13 @@ func wantGolden(t *testing.T, name string, got map[string]string) {
 
 var anyID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// reason is the detail of a result without the ids that the check makes, and the number of
-// exchanges that show it.
+// reason returns the detail of a result without the check's generated ids, and the number of
+// exchanges in its evidence.
 func reason(r *Result) string {
 	return fmt.Sprintf("%s (%d)", anyID.ReplaceAllString(r.Detail, "ID"), len(r.Evidence))
 }
 
-// wantFound looks for a failure of q with something to see.
+// wantFound requires a failure of q with evidence.
 func wantFound(t *testing.T, r *Report, q Requirement) {
 	t.Helper()
 	found := false

@@ -17,13 +17,13 @@ import (
 //go:embed requirements/*.yaml
 var documents embed.FS
 
-// groups are the requirements by what is asked: the card, each interface of v1.0, all
-// interfaces of v1.0 together, and each interface of v0.3.
+// groups are the requirements by subject: the card, each interface of v1.0, all interfaces of
+// v1.0 together, and each interface of v0.3.
 type groups struct {
 	card, each, across, legacy []requirement
 }
 
-// catalogue returns the requirements of the documents, each group in their order.
+// catalogue returns the requirements of all documents, each group in document order.
 var catalogue = sync.OnceValue(func() *groups {
 	g := &groups{card: read("card"), across: read("across"), legacy: read("v03")}
 	for _, name := range []string{"send", "tasks", "streams", "push", "errors", "wire", "data"} {
@@ -32,8 +32,8 @@ var catalogue = sync.OnceValue(func() *groups {
 	return g
 })
 
-// written is a requirement of a document, in the words of a test of ACTS. Without steps,
-// it is the function of its id in programs.
+// written is a requirement of a document, in the form of an ACTS test. Without steps, programs
+// has its function under its id.
 type written struct {
 	ID            string         `json:"id"`
 	Level         string         `json:"level"` // must if empty
@@ -46,7 +46,7 @@ type written struct {
 	Steps []step `json:"steps"`
 }
 
-// step is one call, or with Given the answer of a fixture, and the assertions on it.
+// step is one call, or with Given the answer of a fixture, and its assertions.
 type step struct {
 	ID        string         `json:"id"`
 	Given     string         `json:"given"`
@@ -58,40 +58,42 @@ type step struct {
 		Headers map[string]string `json:"headers"`
 		Body    string            `json:"body_raw"`
 	} `json:"raw"`
-	// Version replaces that of the interface, RequestID the id of the JSON-RPC request.
+	// Version replaces that of the interface; RequestID replaces the id of the JSON-RPC
+	// request.
 	Version   string `json:"version"`
 	RequestID any    `json:"request_id"`
-	// Malformed says that the message is wrong: its task is left out of what is judged.
+	// Malformed is set if the message is invalid: its task is excluded from all checks.
 	Malformed bool `json:"malformed"`
-	// Returns is "task" if the result has to have a task, of which the assertions are, and
-	// "any" if an error is as good as a result.
+	// Returns is "task" if the result must have a task, to which the assertions then apply, and
+	// "any" if both an error and a result are accepted.
 	Returns     string         `json:"returns"`
 	ExpectError map[string]any `json:"expect_error"`
-	// Required makes a prerequisite of the step: if it fails, the requirement is not offered.
+	// Required makes the step a prerequisite: if it fails, the requirement is not offered.
 	Required   bool        `json:"required"`
 	Assertions []assertion `json:"assertions"`
-	// Shows are the steps whose exchanges show a failure, too.
+	// Shows lists the steps whose exchanges are also evidence of a failure.
 	Shows []string `json:"shows"`
 }
 
-// assertion is an assertion of ACTS on the result of a step, with the sentence that a
-// report has if it does not hold.
+// assertion is an ACTS assertion on the result of a step, with the report's sentence if it does
+// not hold.
 type assertion struct {
-	// Source is empty for the result, or "answer" for the status, media_type, headers, body
-	// and error of the answer.
+	// Source is empty for the result, or "answer" for the status, media_type, headers, body and
+	// error of the answer.
 	Source string `json:"source"`
 	Path   string `json:"path"`
 	Match  any    `json:"match"`
-	// Each is the path of an array: then Assertions are of its elements.
+	// Each is the path of an array; Assertions then apply to its elements.
 	Each       string      `json:"each"`
 	Assertions []assertion `json:"assertions"`
-	// Reason is that of a failure. With NotOffered, the requirement is not offered instead.
+	// Reason is the reason of a failure. With NotOffered, the requirement is not offered
+	// instead.
 	Reason     string `json:"reason"`
 	NotOffered string `json:"not_offered"`
 }
 
-// read returns the requirements of a document. It panics if the document is wrong: it is
-// part of the program.
+// read returns the requirements of a document. It panics if the document is invalid, because
+// documents are embedded in the program.
 func read(name string) []requirement {
 	var d struct {
 		Messages     []any      `json:"messages"` // for the aliases in Requirements
@@ -131,7 +133,7 @@ type execution struct {
 	shown map[string]*wire.Exchange // by step
 }
 
-// check makes the steps until one fails.
+// check executes the steps until one fails.
 func (w *written) check(ctx context.Context, p *probe) error {
 	e := &execution{probe: p, shown: map[string]*wire.Exchange{}}
 	for i := range w.Steps {
@@ -163,7 +165,8 @@ func (e *execution) step(ctx context.Context, s *step) error {
 	return err
 }
 
-// exchange makes the call of a step. The root is that of a fixture which has judged it.
+// exchange executes the call of a step. root is the value of a fixture that has judged the
+// answer.
 func (e *execution) exchange(ctx context.Context, s *step) (x *wire.Exchange, root any, err error) {
 	if s.Given != "" {
 		return fixtures[s.Given](ctx, e.probe)
@@ -190,7 +193,7 @@ func (e *execution) exchange(ctx context.Context, s *step) (x *wire.Exchange, ro
 	return x, nil, nil
 }
 
-// judge returns the result of an answer, or an error if the answer is not the expected one.
+// judge returns the result of an answer, or an error if the answer is not as expected.
 func (s *step) judge(x *wire.Exchange) (result any, err error) {
 	switch {
 	case s.Returns == "task":
@@ -207,7 +210,7 @@ func (s *step) judge(x *wire.Exchange) (result any, err error) {
 	return x.Result, err
 }
 
-// kinds are those of an error_type: a name, or one of several.
+// kinds returns the kinds of an error_type: a name, or one of several.
 func kinds(want any) []wire.Kind {
 	if name, ok := want.(string); ok {
 		return []wire.Kind{wire.Kind(name)}
@@ -219,7 +222,7 @@ func kinds(want any) []wire.Kind {
 	return all
 }
 
-// assert returns the reason of the first assertion that does not hold of root.
+// assert returns the reason of the first assertion that does not hold for root.
 func (e *execution) assert(all []assertion, root any, x *wire.Exchange) error {
 	for i := range all {
 		if err := e.holds(&all[i], root, x); err != nil {
@@ -229,8 +232,8 @@ func (e *execution) assert(all []assertion, root any, x *wire.Exchange) error {
 	return nil
 }
 
-// missing is the assertion that there is no value. Where a step before has none, there is to
-// be none either.
+// missing asserts that there is no value. If an assertion refers to an absent value of an
+// earlier step, its own value must be absent as well.
 var missing = map[string]any{"absent": true}
 
 func (e *execution) holds(a *assertion, root any, x *wire.Exchange) error {
@@ -260,7 +263,7 @@ func (e *execution) holds(a *assertion, root any, x *wire.Exchange) error {
 	return failf(x, "%s", e.sentence(a.Reason))
 }
 
-// envelope is everything about an answer that is not its result.
+// envelope returns the properties of an answer besides its result.
 func envelope(x *wire.Exchange) map[string]any {
 	headers := map[string]any{}
 	for name := range x.Header {
@@ -281,9 +284,9 @@ func envelope(x *wire.Exchange) map[string]any {
 
 var placeholder = regexp.MustCompile(`\{\{([\w.\[\]-]+)(\|\w+)?\}\}`)
 
-// sentence fills a reason. A placeholder stands for a text or a number and is empty for
-// everything else; with "|json" it stands for any value, with "|count" for the length of an
-// array. "it" is the object of the assertion.
+// sentence fills the placeholders of a reason. A placeholder is replaced by a text or a number,
+// and by nothing for other values. With "|json" it is replaced by any value, with "|count" by
+// the length of an array. "it" is the object of the assertion.
 func (e *execution) sentence(reason string) string {
 	return placeholder.ReplaceAllStringFunc(reason, func(ref string) string {
 		m := placeholder.FindStringSubmatch(ref)

@@ -33,7 +33,7 @@ func extendedCard(ctx context.Context, p *probe) error {
 	return nil
 }
 
-// unauthenticated asks for a task with another key.
+// unauthenticated requests a task with another key.
 func (p *probe) unauthenticated(ctx context.Context, key string) (*wire.Exchange, error) {
 	if len(list(p.run.card, "securityRequirements")) == 0 {
 		return nil, notOffered("the card asks for no credentials")
@@ -69,7 +69,7 @@ func authChallenge(ctx context.Context, p *probe) error {
 	return nil
 }
 
-// notFound is the error for a task that does not exist.
+// notFound returns the error for a task that does not exist.
 func (p *probe) notFound(ctx context.Context) (x *wire.Exchange, err error) {
 	x = p.once("not found", func() *wire.Exchange {
 		return p.call(ctx, wire.GetTask, map[string]any{"id": unknownID()})

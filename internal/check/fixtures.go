@@ -6,23 +6,23 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// A fixture is an answer that requirements build on. It returns the exchange and, if it has
-// judged it, the value that assertions are of.
+// fixture is an answer that requirements share. It returns the exchange and, if it has judged
+// the exchange, the value for assertions.
 type fixture func(context.Context, *probe) (x *wire.Exchange, root any, err error)
 
-// fixtures are the answers that a document names with "given".
+// fixtures are the answers that documents reference with "given".
 var fixtures = map[string]fixture{
 	"card": func(_ context.Context, p *probe) (*wire.Exchange, any, error) {
 		x, err := p.fetched()
 		return x, p.run.card, err
 	},
-	// current-card is a card that is not one of v0.3.
+	// current-card is a card of a version other than v0.3.
 	"current-card": func(_ context.Context, p *probe) (*wire.Exchange, any, error) {
 		x, err := p.current()
 		return x, p.run.card, err
 	},
-	// plain-answer is the answer to an ordinary message, task the task in it, and
-	// finished-task that task if it has ended.
+	// plain-answer is the answer to an ordinary message, task is its task, and finished-task is
+	// that task if it has ended.
 	"plain-answer": func(ctx context.Context, p *probe) (*wire.Exchange, any, error) { return p.plain(ctx), nil, nil },
 	"task": func(ctx context.Context, p *probe) (*wire.Exchange, any, error) {
 		t, err := task(p.plain(ctx))
@@ -42,7 +42,7 @@ var fixtures = map[string]fixture{
 		t, _, err := p.twoTasks(ctx)
 		return nil, t, err
 	},
-	// unknown-task-error is the error for a task that does not exist, whatever its kind.
+	// unknown-task-error is the error for a task that does not exist, of any kind.
 	"unknown-task-error": func(ctx context.Context, p *probe) (*wire.Exchange, any, error) {
 		x, err := p.notFound(ctx)
 		return x, x.Fault, err

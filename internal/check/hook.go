@@ -15,29 +15,29 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// hooks receives what webhooks are told. Requests to different paths are kept apart.
+// hooks receives requests to webhooks. Requests to different paths are kept apart.
 type hooks struct {
-	base   string // the URL under which agents reach it
-	secret string // the credential that is registered
+	base   string // the URL for agents
+	secret string // the registered credential
 	server *http.Server
 	done   sync.WaitGroup
 
 	mu      sync.Mutex // guards the fields below
 	all     map[string][]*delivery
-	arrived chan struct{} // closed and made anew by each request
+	arrived chan struct{} // closed and replaced by each request
 }
 
-// The bounds of a notification, and of how many are kept of each webhook.
+// The largest notification, and the number of notifications to keep for each webhook.
 const (
 	maxDelivery   = 1 << 20
 	maxDeliveries = 100
 )
 
-// listenHooks begins to receive on l.
+// listenHooks starts receiving on l.
 func listenHooks(l net.Listener, base string) *hooks {
 	h := &hooks{base: base, secret: uuid.NewString(), all: map[string][]*delivery{}, arrived: make(chan struct{})}
 	h.server = &http.Server{Handler: http.HandlerFunc(h.receive), ReadTimeout: wire.DefaultTimeout}
-	h.done.Go(func() { _ = h.server.Serve(l) }) // it says only that it was closed
+	h.done.Go(func() { _ = h.server.Serve(l) }) // it only reports that it was closed
 	return h
 }
 
@@ -48,7 +48,7 @@ func (h *hooks) close() error {
 	return err
 }
 
-// receive keeps the first requests to each path.
+// receive stores the first requests to each path.
 func (h *hooks) receive(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxDelivery))
 	if err != nil {
@@ -71,14 +71,14 @@ func (h *hooks) receive(w http.ResponseWriter, r *http.Request) {
 	h.arrived = make(chan struct{})
 }
 
-// told returns the requests to path until now.
+// told returns the requests to path so far.
 func (h *hooks) told(path string) []*delivery {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.all[path])
 }
 
-// wait returns the first request to path, or nil if none comes in time.
+// wait returns the first request to path, or nil if none arrives in time.
 func (h *hooks) wait(ctx context.Context, path string, limit time.Duration) *delivery {
 	if limit <= 0 {
 		limit = wire.DefaultTimeout

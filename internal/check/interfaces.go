@@ -9,20 +9,19 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// bindings are the names of cards for bindings.
+// bindings maps the names of bindings in cards.
 var bindings = map[string]wire.Binding{"JSONRPC": wire.JSONRPC, "HTTP+JSON": wire.REST, "GRPC": wire.GRPC}
 
-// Interfaces returns the interfaces of a card that can be called, the first of each
-// binding and of the versions 1.0 and 0.3. If only is not empty, there are
-// no others than these bindings.
+// Interfaces returns the interfaces of a card that can be called, the first of each binding and
+// of the versions 1.0 and 0.3. If only is not empty, it returns only these bindings.
 func Interfaces(card any, only []wire.Binding) []wire.Interface { return offersOf(card, only).all }
 
 // offers are the interfaces of a card.
 type offers struct {
 	only []wire.Binding
-	// all are the first ones of each binding and version, again the others.
+	// all are the first interfaces of each binding and version; again are the others.
 	all, again []wire.Interface
-	// unknown says of each other interface why it cannot be called.
+	// unknown lists the other interfaces with the reason why they cannot be called.
 	unknown []string
 }
 
@@ -45,7 +44,7 @@ func offersOf(card any, only []wire.Binding) *offers {
 	return o
 }
 
-// add adds an interface where it belongs.
+// add adds an interface to the right list.
 func (o *offers) add(binding, version, at, tenant string) {
 	b, v := bindings[binding], versionOf(version)
 	leave := func(reason string) {
@@ -76,8 +75,7 @@ func (o *offers) offer(i wire.Interface) {
 	}
 }
 
-// versionOf returns the version that is checked of one that a card names, or the empty
-// string.
+// versionOf returns the version to test for a version in a card, or the empty string.
 func versionOf(version string) string {
 	for _, v := range []string{version1, version0} {
 		if version == v || strings.HasPrefix(version, v+".") {
@@ -87,14 +85,14 @@ func versionOf(version string) string {
 	return ""
 }
 
-// customBinding reports whether a name is that of a custom binding (specification §5.8): a
-// URI.
+// customBinding reports whether a name is that of a custom binding (specification §5.8), which
+// is a URI.
 func customBinding(name string) bool {
 	u, err := url.Parse(name)
 	return err == nil && u.IsAbs()
 }
 
-// isLegacy reports whether a card is one of v0.3 alone, of which §8 of v1.0 asks nothing.
+// isLegacy reports whether a card is one of v0.3 alone, to which §8 of v1.0 does not apply.
 func isLegacy(card any) bool {
 	return strings.HasPrefix(text(card, "protocolVersion"), "0.") && !has(card, "supportedInterfaces")
 }

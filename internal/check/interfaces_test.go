@@ -15,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// byTarget are those of a requirement, by interface.
+// byTarget returns the outcomes of a requirement by interface.
 func byTarget(r *Report, id string) map[string]Outcome {
 	all := map[string]Outcome{}
 	for _, result := range r.Results {
@@ -26,8 +26,7 @@ func byTarget(r *Report, id string) map[string]Outcome {
 	return all
 }
 
-// TestOffers shows which interfaces of a card are called, which are only reached and
-// which are left out, each with its reason.
+// TestOffers: the interfaces of a card are called, only reached, or left out with a reason.
 func TestOffers(t *testing.T) {
 	t.Parallel()
 	target := func(binding, version, url string) any {
@@ -56,8 +55,8 @@ func TestOffers(t *testing.T) {
 	}
 }
 
-// TestLeftOut shows that an interface that is left out is named, and that reaching the
-// others is no pass.
+// TestLeftOut: an interface that is left out is reported, and reaching the others is not a
+// pass.
 func TestLeftOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -90,7 +89,7 @@ func TestFurtherInterfaceIsReached(t *testing.T) {
 	})
 }
 
-// TestCardOfOldVersion shows that nothing of v1.0 is asked of a card of v0.3.
+// TestCardOfOldVersion: requirements of v1.0 do not apply to a card of v0.3.
 func TestCardOfOldVersion(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -116,7 +115,7 @@ func TestCardOfOldVersion(t *testing.T) {
 	})
 }
 
-// choosing lets callers choose the ids of new tasks, and declares it.
+// choosing lets callers choose the ids of new tasks, and declares it in the card.
 func choosing(rename bool, bindings ...any) defect {
 	d := accepts(wire.SendMessage, wire.TaskNotFound)
 	accept := d.Result
@@ -138,8 +137,7 @@ func choosing(rename bool, bindings ...any) defect {
 	return d
 }
 
-// TestDeclaredIDs shows that a server that lets callers choose ids does not fail where its
-// card declares that, and only there.
+// TestDeclaredIDs: a server that accepts callers' ids passes only if its card declares that.
 func TestDeclaredIDs(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -173,7 +171,7 @@ func TestDeclaredIDs(t *testing.T) {
 	}
 }
 
-// echoes takes malformed messages and repeats them in its answers and lists.
+// echoes accepts malformed messages and repeats them in its answers and lists.
 func echoes() defect {
 	var mu sync.Mutex
 	var taken []any
@@ -197,8 +195,8 @@ func echoes() defect {
 	}}
 }
 
-// TestEchoesAreNotFailures shows that a server that takes malformed messages is warned of
-// that, and does not fail for repeating them.
+// TestEchoesAreNotFailures: a server that accepts malformed messages gets a warning, and does
+// not fail for repeating them.
 func TestEchoesAreNotFailures(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

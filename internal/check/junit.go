@@ -35,9 +35,9 @@ type junitReason struct {
 	Text    string `xml:",chardata"`
 }
 
-// JUnit writes the report as JUnit XML, with a suite for each interface. What counts
-// against the server is a failure; known failures, warnings and what is not offered
-// are skipped.
+// JUnit writes the report as JUnit XML, with a suite for each interface. Results that count
+// against the server are failures; known failures, warnings and features not offered are
+// skipped.
 func (r *Report) JUnit(w io.Writer) error {
 	var all junitSuites
 	index := map[string]int{}
@@ -105,7 +105,8 @@ func (r *Report) suiteTime(name string) (sum float64) {
 
 func seconds(s float64) string { return fmt.Sprintf("%.3f", s) }
 
-// xmlText drops what XML cannot carry: a server may answer with any bytes.
+// xmlText removes characters that XML does not allow, because a server may answer with any
+// bytes.
 func xmlText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || r < ' ' && r != '\n' && r != '\t' || r == 0xFFFE || r == 0xFFFF {

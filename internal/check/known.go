@@ -12,15 +12,15 @@ import (
 
 // Known is a failure that is accepted.
 type Known struct {
-	// ID is that of the requirement, or of the test of a suite.
+	// ID is the id of the requirement, or of the test of a suite.
 	ID string `yaml:"id"`
-	// Interfaces are those on which it fails ("jsonrpc 1.0", or "jsonrpc" for every
-	// version, or "card"); empty means all.
+	// Interfaces are those with the failure ("jsonrpc 1.0", or "jsonrpc" for every version, or
+	// "card"); empty means all.
 	Interfaces []string `yaml:"interfaces"`
-	// Reason says why the failure is accepted.
+	// Reason is the reason why the failure is accepted.
 	Reason string `yaml:"reason"`
-	// Contradicts is the sentence of the specification that a test of a suite
-	// contradicts, where that is the reason.
+	// Contradicts is the sentence of the specification that a test of a suite contradicts, if
+	// that is the reason.
 	Contradicts string `yaml:"contradicts"`
 }
 
@@ -54,7 +54,7 @@ func overlap(a, b []string) bool {
 	return len(a) == 0 || len(b) == 0 || slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
-// about reports whether k is about a result.
+// about reports whether k matches a result.
 func (k *Known) about(id, iface string) bool {
 	if k.ID != id {
 		return false
@@ -64,9 +64,9 @@ func (k *Known) about(id, iface string) bool {
 	})
 }
 
-// Accept marks the known failures in the report. From then on the report is OK if the
-// failures are exactly these: a known failure that passes counts as well, and one that
-// was not offered in this run does not.
+// Accept marks the known failures in the report. After that the report is OK if the failures
+// are exactly these: a known failure that passes is a failure, and one that was not offered in
+// this run is ignored.
 func (r *Report) Accept(known []Known) {
 	r.Exact = true
 	for i := range r.Results {

@@ -7,7 +7,7 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// The methods of v0.3 that are asked for.
+// The methods of v0.3 that the checks call.
 const (
 	oldSend        = wire.LegacySend
 	oldStream      = wire.LegacyStream
@@ -32,7 +32,7 @@ func (p *probe) oldSay(ctx context.Context, b behaviour) *wire.Exchange {
 	return p.once("old "+b.text, func() *wire.Exchange { return p.call(ctx, oldSend, oldMessage(b)) })
 }
 
-// oldFinished is a task that has ended.
+// oldFinished returns a task that has ended.
 func (p *probe) oldFinished(ctx context.Context) (*wire.Exchange, error) {
 	x := p.oldSay(ctx, completes)
 	if err := ok(x); err != nil {
@@ -44,7 +44,7 @@ func (p *probe) oldFinished(ctx context.Context) (*wire.Exchange, error) {
 	return x, nil
 }
 
-// oldData returns a check of everything that was answered.
+// oldData returns a check of all answers.
 func oldData(f finding) func(context.Context, *probe) error {
 	return func(ctx context.Context, p *probe) error {
 		for _, b := range []behaviour{completes, answers, givesText, givesFile, givesURL, givesData} {
@@ -81,7 +81,7 @@ func oldParts(path string, v any) string {
 	return ""
 }
 
-// oldEvents is a stream.
+// oldEvents returns a stream.
 func (p *probe) oldEvents(ctx context.Context) (*wire.Exchange, error) {
 	x := p.once("old stream", func() *wire.Exchange { return p.call(ctx, oldStream, oldMessage(streams)) })
 	if len(x.Events) == 0 {
@@ -115,7 +115,7 @@ func oldStreamFinal(ctx context.Context, p *probe) error {
 	if err != nil {
 		return require(err)
 	}
-	updates, final := 0, 0 // final is the first update that says so
+	updates, final := 0, 0 // final is the index of the first final update
 	for _, e := range x.Events {
 		if text(e.Value, "kind") == "status-update" {
 			updates++

@@ -9,10 +9,10 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// inRPC are the requirements of v0.3 that are about JSON-RPC alone.
+// inRPC are the requirements of v0.3 that only apply to JSON-RPC.
 var inRPC = map[string]bool{"v03.unknown-method": true, "v03.envelope": true}
 
-// outcomes runs the checks of v0.3 and returns what they found, by interface and id.
+// outcomes runs the checks of v0.3 and returns their results, by interface and id.
 func outcomes(t *testing.T, o checktest.Options) map[string]map[string]Result {
 	t.Helper()
 	all := map[string]map[string]Result{}
@@ -25,8 +25,7 @@ func outcomes(t *testing.T, o checktest.Options) map[string]map[string]Result {
 	return all
 }
 
-// Each binding of v0.3 is judged by all requirements of v0.3, but for those that are
-// about JSON-RPC.
+// All requirements of v0.3 are judged on each of its bindings, except those of JSON-RPC.
 func TestEveryBindingOfV03IsJudged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -42,7 +41,7 @@ func TestEveryBindingOfV03IsJudged(t *testing.T) {
 	})
 }
 
-// A defect is found on the bindings that have it, and shown with the bytes.
+// A defect is found on the bindings that have it, with the bytes as evidence.
 func TestDefectsOfV03AreFoundOnEachBinding(t *testing.T) {
 	t.Parallel()
 	const rest, both = "rest 0.3", "rest 0.3, grpc 0.3"

@@ -7,7 +7,7 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// twoTasks returns two finished tasks of one context, the same for all requirements.
+// twoTasks returns two finished tasks of one context, which all requirements share.
 func (p *probe) twoTasks(ctx context.Context) (first, second any, err error) {
 	first, err = task(p.once("list first", func() *wire.Exchange { return p.say(ctx, givesText) }))
 	if err != nil {
@@ -23,7 +23,7 @@ func (p *probe) twoTasks(ctx context.Context) (first, second any, err error) {
 	return first, second, err
 }
 
-// inContext lists the tasks of the context of two finished tasks.
+// inContext lists the tasks in the context of the two finished tasks.
 func (p *probe) inContext(ctx context.Context, edits map[string]any) (ids []string, x *wire.Exchange, err error) {
 	first, second, err := p.twoTasks(ctx)
 	if err != nil {

@@ -13,25 +13,25 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// probe asks one interface.
+// probe tests one interface.
 type probe struct {
 	run    *run
 	iface  wire.Interface
 	caller wire.Caller
-	seen   []*wire.Exchange // all answers until now
+	seen   []*wire.Exchange // all answers so far
 	kept   map[string]*wire.Exchange
-	open   map[string]bool // tasks that were left open
-	silent int             // calls without an answer since the last one with
+	open   map[string]bool // tasks left open
+	silent int             // consecutive calls without an answer
 
 	patient bool // the first task of working stayed open
 	hasty   bool // a task of working ended by itself
 }
 
-// behaviour is something that the public kits ask an agent to do, by the prefix of the
-// message id and by that of the first text.
+// behaviour is an action that the public kits request of an agent, by the prefix of the message
+// id and by that of the first text.
 type behaviour struct{ id, text string }
 
-// The behaviours. Where the id is empty, only one kit has it, and asks by text.
+// The behaviours. If the id is empty, only one kit has the behaviour and requests it by text.
 var (
 	completes   = behaviour{"tck-complete-task", "tck-complete-task"}
 	asks        = behaviour{"tck-input-required", "tck-input-required"}
@@ -59,7 +59,7 @@ func (b behaviour) message() map[string]any {
 	}}
 }
 
-// An edit changes parameters.
+// edit changes parameters.
 type edit func(params map[string]any)
 
 // in sets fields of the message; a nil value removes one.
@@ -84,7 +84,7 @@ func set(m, fields map[string]any) {
 	maps.DeleteFunc(m, func(_ string, v any) bool { return v == nil })
 }
 
-// call makes a call and keeps the answer for the requirements about data.
+// call sends a request and keeps the answer for the requirements about data.
 func (p *probe) call(ctx context.Context, op wire.Op, params map[string]any) *wire.Exchange {
 	return p.do(ctx, wire.Request{Op: op, Params: params})
 }
@@ -93,13 +93,13 @@ func (p *probe) do(ctx context.Context, r wire.Request) *wire.Exchange {
 	return p.ask(r.Op, func() *wire.Exchange { return p.caller.Call(ctx, r) })
 }
 
-// maxSilent is the number of calls in a row without an answer after which an interface
-// is not asked any more.
+// maxSilent is the number of consecutive calls without an answer after which an interface is no
+// longer called.
 const maxSilent = 5
 
 var errSilent = fmt.Errorf("not asked: the last %d calls had no answer", maxSilent)
 
-// ask makes a call with f, unless the interface has fallen silent.
+// ask makes a call with f, unless the interface no longer answers.
 func (p *probe) ask(op wire.Op, f func() *wire.Exchange) *wire.Exchange {
 	if p.silent >= maxSilent {
 		return &wire.Exchange{Interface: p.iface, Op: op, Err: errSilent}
@@ -116,7 +116,7 @@ func (p *probe) ask(op wire.Op, f func() *wire.Exchange) *wire.Exchange {
 	return x
 }
 
-// say sends a message that asks for a behaviour.
+// say sends a message that requests a behaviour.
 func (p *probe) say(ctx context.Context, b behaviour, edits ...edit) *wire.Exchange {
 	return p.call(ctx, wire.SendMessage, b.params(edits))
 }
@@ -129,9 +129,8 @@ func (b behaviour) params(edits []edit) map[string]any {
 	return params
 }
 
-// disregard leaves the answer to a malformed message out of what is judged. An agent that
-// takes such a message may repeat it in every answer about its task, so that nothing of that
-// task is judged.
+// disregard excludes the answer to a malformed message from the checks. An agent that accepts
+// such a message may repeat it in every answer about its task, so the whole task is excluded.
 func (p *probe) disregard(x *wire.Exchange) {
 	if x.Result == nil {
 		return
@@ -142,7 +141,7 @@ func (p *probe) disregard(x *wire.Exchange) {
 	}
 }
 
-// taint notes the id of a task that a malformed message has made.
+// taint records the id of a task that a malformed message has created.
 func (r *run) taint(id string) {
 	if r.tainted == nil {
 		r.tainted = map[string]bool{}
@@ -150,12 +149,12 @@ func (r *run) taint(id string) {
 	r.tainted[id] = true
 }
 
-// isTainted reports whether v is something of such a task.
+// isTainted reports whether v belongs to such a task.
 func (r *run) isTainted(v any) bool {
 	return r.tainted[text(v, "taskId")] || has(v, "status") && r.tainted[text(v, "id")]
 }
 
-// once makes the call of f, or returns what it brought the first time.
+// once makes the call of f, or returns the result of the first call.
 func (p *probe) once(name string, f func() *wire.Exchange) *wire.Exchange {
 	if p.kept[name] == nil {
 		p.kept[name] = f()
@@ -163,12 +162,12 @@ func (p *probe) once(name string, f func() *wire.Exchange) *wire.Exchange {
 	return p.kept[name]
 }
 
-// plain is the answer to an ordinary message.
+// plain returns the answer to an ordinary message.
 func (p *probe) plain(ctx context.Context) *wire.Exchange {
 	return p.once("plain", func() *wire.Exchange { return p.say(ctx, completes) })
 }
 
-// ok is nil if x brought a result.
+// ok returns nil if x has a result.
 func ok(x *wire.Exchange) error {
 	switch {
 	case errors.Is(x.Err, wire.ErrInexpressible):
@@ -181,7 +180,7 @@ func ok(x *wire.Exchange) error {
 	return nil
 }
 
-// refused is nil if x brought an error of one of the kinds.
+// refused returns nil if x has an error of one of the kinds.
 func refused(x *wire.Exchange, kinds ...wire.Kind) error {
 	switch {
 	case errors.Is(x.Err, wire.ErrInexpressible):
@@ -199,7 +198,7 @@ func refused(x *wire.Exchange, kinds ...wire.Kind) error {
 	return failf(x, "%s answered with %v, want %s", x.Op, x.Fault, kinds[0])
 }
 
-// task returns the task that x brought.
+// task returns the task in x.
 func task(x *wire.Exchange) (any, error) {
 	if err := ok(x); err != nil {
 		return nil, require(err)
@@ -236,9 +235,9 @@ func (p *probe) asking(ctx context.Context) (any, error) {
 	return t, nil
 }
 
-// settle is how long the first open task of an interface has to stay open by itself. If it
-// ends before, what needs an open task is tried with a question or not at all: otherwise
-// the outcome would say which was faster, the agent or the check.
+// settle is the time for which the first open task of an interface must stay open by itself. If
+// it ends earlier, requirements that need an open task use a waiting one or are not offered.
+// Otherwise their outcome would depend on whether the agent or the check is faster.
 const settle = 500 * time.Millisecond
 
 // working returns a new task that has not ended.
@@ -259,7 +258,7 @@ func (p *probe) working(ctx context.Context) (any, error) {
 	return t, nil
 }
 
-// settled reports whether a new task stays open. Only the first one is given time to end.
+// settled reports whether a new task stays open. Only the first one is observed.
 func (p *probe) settled(ctx context.Context, id string) bool {
 	if p.ended(ctx, id) {
 		return false
@@ -281,7 +280,7 @@ func (p *probe) ended(ctx context.Context, id string) bool {
 	return got.Fault == nil && terminal(text(got.Result, "status", "state"))
 }
 
-// waiting returns a new task that waits for input, of an agent whose tasks end by themselves.
+// waiting returns a new task that waits for input, from an agent whose tasks end by themselves.
 func (p *probe) waiting(ctx context.Context) (any, error) {
 	t, err := p.asking(ctx)
 	var n notOffered
@@ -298,7 +297,7 @@ func (p *probe) end(ctx context.Context, id string) error {
 	return require(ok(x))
 }
 
-// tidy cancels what was left open.
+// tidy cancels the tasks left open.
 func (p *probe) tidy(ctx context.Context) {
 	for id := range p.open {
 		p.caller.Call(ctx, wire.Request{Op: wire.CancelTask, Params: map[string]any{"id": id}})

@@ -2,8 +2,8 @@ package check
 
 import "context"
 
-// programs are the checks of the requirements that no document expresses: they need time,
-// several streams or interfaces, or all answers, or are shorter and clearer in Go.
+// programs are the checks of requirements without a document: they need time, several streams
+// or interfaces, or all answers, or are shorter and clearer in Go.
 var programs = map[string]func(context.Context, *probe) error{
 	"card.found":            cardFound,
 	"card.bindings":         cardBindings,

@@ -8,10 +8,10 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// silentWebhook is registered where nothing needs to be delivered.
+// silentWebhook is registered if no notification is needed.
 const silentWebhook = "https://example.com/parley-check"
 
-// delivery is what a webhook was told.
+// delivery is a request to a webhook.
 type delivery struct {
 	header http.Header
 	body   []byte
@@ -19,7 +19,7 @@ type delivery struct {
 	secret string
 }
 
-// delivered returns a check of what a webhook is told about a task that is canceled.
+// delivered returns a check of the notification about a task that is canceled.
 func delivered(f func(*delivery) error) func(context.Context, *probe) error {
 	return func(ctx context.Context, p *probe) error {
 		d, err := p.delivery(ctx)
@@ -30,8 +30,8 @@ func delivered(f func(*delivery) error) func(context.Context, *probe) error {
 	}
 }
 
-// delivery registers a webhook for a task in progress, ends the task and waits for
-// what the webhook is told. It does so once for all checks of an interface.
+// delivery registers a webhook for a task in progress, ends the task and waits for the
+// notification. It does so once for all checks of an interface.
 func (p *probe) delivery(ctx context.Context) (*delivery, error) {
 	if p.run.hooks == nil {
 		return nil, notOffered("there is no address at which the agent could reach a webhook (--webhook)")
@@ -50,7 +50,7 @@ func (p *probe) delivery(ctx context.Context) (*delivery, error) {
 	return got, nil
 }
 
-// path is the path of the webhook of this interface.
+// path returns the webhook's path for this interface.
 func (p *probe) path() string { return "/" + string(p.iface.Binding) }
 
 // registration creates the webhook and ends its task.

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// raw posts a body as it is.
+// raw posts a body unchanged.
 func (p *probe) raw(ctx context.Context, body string) *wire.Exchange {
 	x := p.ask("", func() *wire.Exchange {
 		return p.run.http.Do(ctx, wire.Plain{

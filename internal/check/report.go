@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Outcome is what became of a requirement.
+// Outcome is the outcome of a requirement.
 type Outcome string
 
 // The outcomes.
@@ -15,25 +15,25 @@ const (
 	Pass       Outcome = "pass"
 	Fail       Outcome = "fail"
 	NotOffered Outcome = "not offered"
-	// Declared is a requirement that is not kept, as an extension in the card says.
+	// Declared is a requirement that is not met, as declared by an extension in the card.
 	Declared Outcome = "declared"
 )
 
-// Result is a requirement on one interface.
+// Result is the outcome of a requirement on one interface.
 type Result struct {
 	Requirement
-	// Interface is "card" for what concerns the whole agent, or a binding with its
-	// version, such as "jsonrpc 1.0".
+	// Interface is "card" for requirements on the whole agent, or a binding with its version,
+	// such as "jsonrpc 1.0".
 	Interface string  `json:"interface"`
 	Outcome   Outcome `json:"outcome"`
-	// Detail says what is wrong, or why there is nothing to judge.
+	// Detail describes the problem, or why there is nothing to judge.
 	Detail string `json:"detail,omitempty"`
-	// Evidence are the bytes that show it, sent after ">" and received after "<",
-	// without credentials.
+	// Evidence are the exchanged bytes without credentials, ">" before sent and "<" before
+	// received data.
 	Evidence []string `json:"evidence,omitempty"`
-	// Known is the reason for which a failure was accepted.
+	// Known is the reason why a failure was accepted.
 	Known string `json:"known,omitempty"`
-	// Unexpected says that the requirement was known to fail, and passed.
+	// Unexpected is set if the requirement was known to fail, and passed.
 	Unexpected bool `json:"unexpectedPass,omitempty"`
 	// Duration is in seconds.
 	Duration float64 `json:"seconds"`
@@ -42,26 +42,26 @@ type Result struct {
 // Report is the outcome of a run.
 type Report struct {
 	URL string `json:"url"`
-	// Interfaces are those that were checked: binding, version and URL.
+	// Interfaces are the tested interfaces: binding, version and URL.
 	Interfaces []string `json:"interfaces"`
-	// LeftOut are interfaces of the card that could not be checked, each with the reason.
+	// LeftOut are interfaces of the card that could not be tested, each with the reason.
 	LeftOut []string `json:"leftOut,omitempty"`
 	Results []Result `json:"results"`
 	// Duration is in seconds.
 	Duration float64 `json:"seconds"`
-	// Exact says that known failures were given: then every other failure counts, of
-	// whatever level.
+	// Exact is set if known failures were given: then every other failure counts, regardless of
+	// its level.
 	Exact bool `json:"exact,omitempty"`
 }
 
-// bad reports whether a result counts against the server. Without known failures, a
-// SHOULD or a MAY does not.
+// bad reports whether a result counts against the server. Without known failures, a SHOULD or a
+// MAY does not.
 func (r *Report) bad(result *Result) bool {
 	return result.Unexpected || result.Outcome == Fail && result.Known == "" && (r.Exact || result.Level == Must)
 }
 
-// OK reports whether the server keeps to the specification, or does exactly what was
-// known.
+// OK reports whether the server complies with the specification, or has exactly the known
+// failures.
 func (r *Report) OK() bool {
 	for i := range r.Results {
 		if r.bad(&r.Results[i]) {
@@ -71,7 +71,7 @@ func (r *Report) OK() bool {
 	return true
 }
 
-// mark is the word in front of a result.
+// mark returns the word before a result.
 func (r *Report) mark(result *Result) string {
 	switch {
 	case result.Unexpected:
@@ -86,8 +86,8 @@ func (r *Report) mark(result *Result) string {
 	return string(result.Outcome)
 }
 
-// Text writes the report for a person: what is wrong with its bytes, and a line for
-// all else. If all is set, passes have their lines as well.
+// Text writes the report for terminals: problems with their evidence, and one line for each
+// other result. Passes are only listed if all is set.
 func (r *Report) Text(w io.Writer, all bool) error {
 	var b strings.Builder
 	for _, i := range r.Interfaces {
@@ -131,7 +131,7 @@ func (r *Report) line(b *strings.Builder, result *Result, all bool) {
 
 func indented(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n    ") }
 
-// summary counts by level.
+// summary writes the counts by level.
 func (r *Report) summary(b *strings.Builder) {
 	for _, level := range []Level{Must, Should, May} {
 		count := map[string]int{}

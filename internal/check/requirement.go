@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// Level says how much a requirement obliges, as in RFC 2119.
+// Level is the obligation of a requirement, as in RFC 2119.
 type Level string
 
 // The levels.
@@ -20,13 +20,13 @@ const (
 	May    Level = "MAY"
 )
 
-// Requirement is something that the specification asks of a server.
+// Requirement is a requirement of the specification on a server.
 type Requirement struct {
 	// ID is the name of the requirement, such as "get.unknown".
 	ID string `json:"id"`
-	// Level is how much it obliges.
+	// Level is the obligation.
 	Level Level `json:"level"`
-	// Section is where the specification says so, such as "§3.1.3".
+	// Section is the section of the specification, such as "§3.1.3".
 	Section string `json:"section"`
 	// Text is the requirement in one sentence.
 	Text string `json:"text"`
@@ -36,7 +36,7 @@ type Requirement struct {
 type requirement struct {
 	Requirement
 	bindings []wire.Binding // nil means all
-	// capabilities are those that the card has to declare, or with false not to declare.
+	// capabilities are those that the card must declare, or with false must not declare.
 	capabilities map[string]bool
 	// check returns nil, a *failure, notOffered or declared.
 	check func(context.Context, *probe) error
@@ -55,12 +55,12 @@ func (r *requirement) judge(ctx context.Context, p *probe) error {
 	return r.check(ctx, p)
 }
 
-// on reports whether the requirement is about a binding.
+// on reports whether the requirement applies to a binding.
 func (r *requirement) on(b wire.Binding) bool {
 	return len(r.bindings) == 0 || slices.Contains(r.bindings, b)
 }
 
-// failure is a requirement that is not kept, with the exchanges that show it.
+// failure is a requirement that is not met, with the exchanges as evidence.
 type failure struct {
 	detail string
 	shown  []*wire.Exchange
@@ -76,7 +76,7 @@ func failf(x *wire.Exchange, format string, args ...any) error {
 	return f
 }
 
-// with adds an exchange to what shows a failure.
+// with adds an exchange to the evidence of a failure.
 func with(err error, x *wire.Exchange) error {
 	var f *failure
 	if errors.As(err, &f) && x != nil {
@@ -85,20 +85,20 @@ func with(err error, x *wire.Exchange) error {
 	return err
 }
 
-// notOffered says why a requirement is not offered.
+// notOffered is the reason why a requirement is not offered.
 type notOffered string
 
 func (a notOffered) Error() string { return string(a) }
 
 func notOfferedf(format string, args ...any) error { return notOffered(fmt.Sprintf(format, args...)) }
 
-// declared says that a requirement is not kept, and that the card says so.
+// declared is the error of a requirement that is not met, as the card declares.
 type declared string
 
 func (d declared) Error() string { return string(d) }
 
-// require turns the failure of a prerequisite into notOffered: another
-// requirement is about it.
+// require converts the failure of a prerequisite into notOffered, because another requirement
+// covers it.
 func require(err error) error {
 	var f *failure
 	if errors.As(err, &f) {
@@ -107,7 +107,7 @@ func require(err error) error {
 	return err
 }
 
-// Requirements returns all that Run can judge, in the order in which it does.
+// Requirements returns all requirements of Run, in the order of execution.
 func Requirements() []Requirement {
 	var all []Requirement
 	g := catalogue()
@@ -119,8 +119,8 @@ func Requirements() []Requirement {
 	return all
 }
 
-// selected reports whether --only asks for the requirement: by its whole id, or by
-// the beginning of it up to a dot.
+// selected reports whether --only selects the requirement: by its whole id, or by its beginning
+// up to a dot.
 func selected(only []string, id string) bool {
 	return len(only) == 0 || slices.ContainsFunc(only, func(o string) bool {
 		return id == o || strings.HasPrefix(id, strings.TrimSuffix(o, ".")+".")

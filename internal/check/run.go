@@ -15,40 +15,39 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 )
 
-// The versions that are checked.
+// The tested versions.
 const (
 	version1 = "1.0"
 	version0 = "0.3"
 )
 
-// ErrUnreachable says that there is no server at the URL.
+// ErrUnreachable is returned if there is no server at the URL.
 var ErrUnreachable = errors.New("not reachable")
 
-// Options say what to check.
+// Options select the server and the checks.
 type Options struct {
-	// URL is the URL above the agent's card, or that of the card.
+	// URL is the URL above the agent's card, or of the card itself.
 	URL string
-	// Wire says how to call, and with which credential.
+	// Wire has the options of calls, including the credential.
 	Wire wire.Options
-	// Only are ids of requirements, or the first words of them ("push"); empty means
-	// all.
+	// Only lists ids of requirements, or their first words ("push"); empty means all.
 	Only []string
-	// Bindings are those to check; empty means all that the card offers.
+	// Bindings are the bindings to test; empty means all in the card.
 	Bindings []wire.Binding
-	// Webhook is the URL under which the agent reaches Listener. If empty, and both
-	// are on this machine, it is that of Listener.
+	// Webhook is the URL of Listener for the agent. If empty, and both are on this machine, it
+	// is derived from Listener.
 	Webhook string
-	// Listener receives what webhooks are told; Run closes it. If nil, Run listens on
-	// loopback, if the agent is there as well.
+	// Listener receives notifications; Run closes it. If nil, Run listens on loopback if the
+	// agent is on this machine.
 	Listener net.Listener
-	// Timeout bounds the whole run; 10 min if zero.
+	// Timeout bounds the whole run. The default is 10 min.
 	Timeout time.Duration
 }
 
 // DefaultTimeout is the Timeout of the zero Options.
 const DefaultTimeout = 10 * time.Minute
 
-// run is one run.
+// run is the state of one run.
 type run struct {
 	options Options
 	http    wire.HTTP
@@ -58,7 +57,7 @@ type run struct {
 	targets []*target
 	again   []*target       // further interfaces of a binding and version, which are only reached
 	tainted map[string]bool // the tasks of malformed messages
-	hooks   *hooks          // nil if the agent could not reach it
+	hooks   *hooks          // nil if the agent cannot reach them
 	report  *Report
 	redact  *wire.Redactor
 }
@@ -70,7 +69,7 @@ type target struct {
 	err   error
 }
 
-// Run checks a server. The error is ErrUnreachable, or says how the options are wrong.
+// Run tests a server. The error is ErrUnreachable, or describes invalid options.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	limit := o.Timeout
 	if limit <= 0 {
@@ -157,7 +156,7 @@ func (r *run) connect(ctx context.Context, i wire.Interface) *target {
 	return f
 }
 
-// first is an answer of the interface, whatever it says.
+// first returns an answer of the interface, with any content.
 func (t *target) first(ctx context.Context) *wire.Exchange {
 	op, key := wire.GetTask, "first"
 	if t.iface.Version == version0 {
@@ -172,15 +171,15 @@ func (r *run) close() {
 	for _, f := range slices.Concat(r.targets, r.again) {
 		if f.probe != nil {
 			f.probe.tidy(ctx)
-			_ = f.probe.caller.Close() // all answers are in
+			_ = f.probe.caller.Close() // all answers have arrived
 		}
 	}
 	if r.hooks != nil {
-		_ = r.hooks.close() // nobody is told any more
+		_ = r.hooks.close() // no more notifications are expected
 	}
 }
 
-// listen makes the webhook, if the agent can reach it.
+// listen starts the webhook, if the agent can reach it.
 func (r *run) listen() error {
 	l, base := r.options.Listener, r.options.Webhook
 	if l == nil {
@@ -217,7 +216,7 @@ func (r *run) judge(ctx context.Context, b wire.Binding, all []requirement, p *p
 	}
 }
 
-// conclude writes what a check found.
+// conclude sets the outcome of a check.
 func (r *run) conclude(result *Result, err error) {
 	var f *failure
 	var n notOffered
@@ -239,8 +238,8 @@ func (r *run) conclude(result *Result, err error) {
 	}
 }
 
-// CardURL returns where the card of an agent is, from the URL above it or its own. A
-// bare "host:port" means http on a loopback host and https elsewhere.
+// CardURL returns the URL of an agent's card, from the URL above it or its own. A bare
+// "host:port" means http on a loopback host and https elsewhere.
 func CardURL(raw string) (string, error) {
 	if raw != "" && !strings.Contains(raw, "://") {
 		host, _, _ := net.SplitHostPort(raw)
@@ -260,7 +259,7 @@ func CardURL(raw string) (string, error) {
 	return u.String(), nil
 }
 
-// keyHeaders returns the headers in which the card wants an API key.
+// keyHeaders returns the headers in which the card requires an API key.
 func keyHeaders(card any) []string {
 	var all []string
 	schemes, _ := at(card, "securitySchemes").(map[string]any)

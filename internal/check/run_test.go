@@ -19,7 +19,7 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// stalls answers some requests never, or not to their end.
+// stalls leaves some requests without an answer, or without its end.
 func stalls(begin string, f func(*http.Request) bool) defect {
 	return defect{HTTP: func(w http.ResponseWriter, r *http.Request, _ []byte) bool {
 		if !f(r) {
@@ -70,8 +70,8 @@ func TestRunEndsWithItsTimeout(t *testing.T) {
 	})
 }
 
-// TestTasksThatEnd: what needs an open task does not depend on whether the agent or the
-// check is faster.
+// TestTasksThatEnd: requirements that need an open task do not depend on whether the agent or
+// the check is faster.
 func TestTasksThatEnd(t *testing.T) {
 	t.Parallel()
 	for ends, want := range map[time.Duration]Outcome{
@@ -108,7 +108,7 @@ func TestUnreachable(t *testing.T) {
 	})
 }
 
-// TestNoCard shows that a server without a card is judged, not refused.
+// TestNoCard: a server without a card is judged, not refused.
 func TestNoCard(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestCredentialsAreNotShown(t *testing.T) {
 	})
 }
 
-// TestURLIsShownWithoutCredentials looks at the URL that was given.
+// TestURLIsShownWithoutCredentials: the report contains the given URL without its credentials.
 func TestURLIsShownWithoutCredentials(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -342,7 +342,7 @@ func TestCardURL(t *testing.T) {
 	}
 }
 
-// TestKeyStaysOffTheClear shows that a credential does not leave TLS.
+// TestKeyStaysOffTheClear: a credential is not sent without TLS.
 func TestKeyStaysOffTheClear(t *testing.T) {
 	t.Parallel()
 	r := &run{options: Options{Wire: wire.Options{Key: "k"}}, cardURL: "https://a.test/card.json"}

@@ -61,8 +61,8 @@ func sendUnknownTask(ctx context.Context, p *probe) error {
 	return declared("callers may choose the ids of new tasks, as the card declares: " + agentcard.ClientTaskIDs)
 }
 
-// takesIDs reports whether the card declares that callers may choose the ids of new tasks
-// on the interface.
+// takesIDs reports whether the card declares that callers may choose the ids of new tasks on
+// the interface.
 func (p *probe) takesIDs() bool {
 	for _, x := range list(p.run.card, "capabilities", "extensions") {
 		if text(x, "uri") != agentcard.ClientTaskIDs {
@@ -77,7 +77,7 @@ func (p *probe) takesIDs() bool {
 	return false
 }
 
-// continued answers a task that waits for input.
+// continued sends a message to a task that waits for input.
 func (p *probe) continued(ctx context.Context) (before any, x *wire.Exchange, err error) {
 	before, err = p.asking(ctx)
 	if err != nil {

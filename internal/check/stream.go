@@ -14,7 +14,7 @@ func (p *probe) declares(capability string) bool {
 	return on
 }
 
-// stream is the whole stream that answers a message.
+// stream returns the complete stream for a message.
 func (p *probe) stream(ctx context.Context, b behaviour) *wire.Exchange {
 	return p.once("stream "+b.text, func() *wire.Exchange {
 		return p.call(ctx, wire.StreamMessage, b.message())
@@ -53,7 +53,7 @@ func streamArms(_ *probe, x *wire.Exchange) error {
 	return nil
 }
 
-// stateOf returns the state that an event tells; empty if none.
+// stateOf returns the state in an event; empty if it has none.
 func stateOf(e wire.Event) string {
 	if s := text(e.Value, "task", "status", "state"); s != "" {
 		return s
@@ -220,7 +220,7 @@ func streamEarlyError(ctx context.Context, p *probe) error {
 	return nil
 }
 
-// subscription follows a new task that is in progress.
+// subscription subscribes to a new task in progress.
 func (p *probe) subscription(ctx context.Context) (id string, s *wire.Stream, err error) {
 	t, err := p.working(ctx)
 	if err != nil {
@@ -252,8 +252,8 @@ func subscribeFirst(ctx context.Context, p *probe) error {
 	return nil
 }
 
-// noEvents says why the stream of a task has none. A task that an agent finishes fast
-// may have ended before it could be followed.
+// noEvents returns the reason why the stream of a task has no events. A fast agent may have
+// finished the task before the subscription.
 func (p *probe) noEvents(ctx context.Context, id string, x *wire.Exchange) error {
 	if x.Fault != nil && x.Fault.Is(wire.Unsupported) {
 		now := p.call(ctx, wire.GetTask, map[string]any{"id": id})
@@ -267,7 +267,7 @@ func (p *probe) noEvents(ctx context.Context, id string, x *wire.Exchange) error
 	return failf(x, "the stream has no events")
 }
 
-// ending cancels the task of a stream that has begun, and reads the stream to its end.
+// ending cancels the task of an open stream, and reads the stream to its end.
 func (p *probe) ending(ctx context.Context, id string, s *wire.Stream) error {
 	if _, began := s.Next(); !began {
 		return notOffered("the stream has no events")
@@ -279,7 +279,7 @@ func (p *probe) ending(ctx context.Context, id string, s *wire.Stream) error {
 	return endsTerminal(s.Exchange)
 }
 
-// endsTerminal is nil if x shows the end of a task, and then ends.
+// endsTerminal returns nil if x shows the end of a task and the server ended the stream.
 func endsTerminal(x *wire.Exchange) error {
 	if !x.Ended {
 		return failf(x, "the stream did not end with the task: %v", x.Err)
@@ -328,8 +328,8 @@ func subscribeBroadcast(ctx context.Context, p *probe) error {
 	if err := p.end(ctx, id); err != nil {
 		return err
 	}
-	// What comes after the snapshots is the same, except what fell between them, in
-	// whichever order they were made.
+	// The events after the snapshots are the same, except for those between the two snapshots,
+	// which may be in either order.
 	got, want := told(b.Rest()), told(a.Rest())
 	same := min(len(got), len(want))
 	if !slices.Equal(got[len(got)-same:], want[len(want)-same:]) {
@@ -339,7 +339,7 @@ func subscribeBroadcast(ctx context.Context, p *probe) error {
 	return nil
 }
 
-// told returns the events after the first.
+// told returns the events after the first, as JSON.
 func told(x *wire.Exchange) []string {
 	var all []string
 	for _, e := range x.Events[1:] {

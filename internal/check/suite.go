@@ -13,11 +13,11 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// suiteTimeout bounds each call of a suite: some behaviours take five seconds.
+// suiteTimeout bounds each call of a suite. Some behaviours take five seconds.
 const suiteTimeout = 30 * time.Second
 
-// Suite runs the tests of documents over the interfaces of v1.0, side by side. It returns what Run
-// returns, and a report in the format of ACTS for each interface. Only names suites
+// Suite runs the tests of documents over all interfaces of v1.0 in parallel. It returns a
+// report like Run, and a report in the format of ACTS for each interface. Only selects suites
 // and tests. The error is as for Run.
 func Suite(ctx context.Context, documents []*acts.Document, o Options, env func(string) (string, bool)) (*Report, []*acts.Report, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(max(o.Timeout, 0), 3*DefaultTimeout), fmt.Errorf("the suite took too long"))
@@ -37,7 +37,7 @@ func Suite(ctx context.Context, documents []*acts.Document, o Options, env func(
 	return r.report, all, nil
 }
 
-// suites runs the documents on all interfaces at once: they wait more than they work.
+// suites runs the documents on all interfaces in parallel, because the tests mostly wait.
 func (r *run) suites(ctx context.Context, documents []*acts.Document, env func(string) (string, bool)) []*acts.Report {
 	reports := make([]*acts.Report, len(r.targets))
 	var wg sync.WaitGroup
@@ -73,7 +73,7 @@ func (r *run) runner(f *target, env func(string) (string, bool)) *acts.Runner {
 	return runner
 }
 
-// adopt makes results of what a suite found.
+// adopt converts the outcomes of a suite into results.
 func (r *run) adopt(i wire.Interface, report *acts.Report) {
 	for _, s := range report.Suites {
 		for j := range s.Tests {

@@ -28,7 +28,7 @@ func load(t *testing.T, path string) []*acts.Document {
 	return docs
 }
 
-// suited runs documents against a server with these options, in a bubble.
+// suited runs documents against a server with these options in a bubble.
 func suited(t *testing.T, docs []*acts.Document, o checktest.Options) (*Report, []*acts.Report) {
 	t.Helper()
 	s := checktest.Start(t, o)
@@ -53,8 +53,8 @@ func wantOK(t *testing.T, r *Report) {
 	t.Logf("%s", b.Bytes()[max(0, b.Len()-200):])
 }
 
-// TestOwnSuite runs the files of internal/e2e/suite against a right server. Between a
-// server with everything and one with nothing, each test passes somewhere.
+// TestOwnSuite runs the files of internal/e2e/suite against correct servers. Each test passes
+// on a server with all features or on one with none.
 func TestOwnSuite(t *testing.T) {
 	t.Parallel()
 	docs := load(t, ownSuite)
@@ -80,8 +80,8 @@ func TestOwnSuite(t *testing.T) {
 	})
 }
 
-// TestDraft runs the draft's own files, where they are, with the list of those that
-// contradict the specification.
+// TestDraft runs the draft's own files, if present, with the list of those that contradict the
+// specification.
 func TestDraft(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat(draft); err != nil {
@@ -115,8 +115,8 @@ func TestDraft(t *testing.T) {
 	})
 }
 
-// TestKnownFile reads the list as it is, so that it cannot rot where the draft's files
-// are missing.
+// TestKnownFile reads the list even if the draft's files are missing, so that its format stays
+// valid.
 func TestKnownFile(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile(knownFile)
@@ -137,7 +137,7 @@ func TestKnownFile(t *testing.T) {
 	}
 }
 
-// TestSuiteReport looks at the draft's report format.
+// TestSuiteReport checks the draft's report format.
 func TestSuiteReport(t *testing.T) {
 	t.Parallel()
 	docs := load(t, filepath.Join(ownSuite, "wire.yaml"))

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// at follows a path of field names, and of indices, into a decoded JSON value. It
-// returns nil if there is nothing.
+// at follows a path of field names and indices into a decoded JSON value. It returns nil if
+// there is no value.
 func at(v any, path ...any) any {
 	for _, step := range path {
 		switch step := step.(type) {
@@ -43,7 +43,7 @@ func has(v any, name string) bool {
 	return ok
 }
 
-// arms returns which of the names v has.
+// arms returns the names among names that v has.
 func arms(v any, names ...string) []string {
 	var found []string
 	for _, name := range names {
@@ -54,11 +54,11 @@ func arms(v any, names ...string) []string {
 	return found
 }
 
-// walk calls f for v and for everything below it, but not below what f returns false for,
-// nor below the free values that a caller or an agent may fill as it likes.
+// walk calls f for v and all values below it. It skips the content of values for which f
+// returns false, and of free values, which callers and agents may fill arbitrarily.
 func walk(v any, f func(path string, v any) bool) { walkAt("", v, f) }
 
-// free are the fields whose contents are not the protocol's.
+// free are the fields whose content the protocol does not define.
 var free = []string{"metadata", "data", "params", "schemes", "scopes", "securitySchemes", "header"}
 
 func walkAt(path string, v any, f func(string, any) bool) {
@@ -82,7 +82,7 @@ func walkAt(path string, v any, f func(string, any) bool) {
 // equal reports whether two decoded values are the same JSON.
 func equal(a, b any) bool { return compact(a) == compact(b) }
 
-// compact writes v with its fields in order.
+// compact encodes v with its fields sorted.
 func compact(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {

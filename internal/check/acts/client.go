@@ -16,13 +16,12 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// stub is the server of a client step: it answers every request with one payload.
+// stub is the server of a client step: it answers every request with the same payload.
 type stub struct {
 	payload any
 }
 
-// RoundTrip implements http.RoundTripper. An answer of JSON-RPC gets the id of the
-// request.
+// RoundTrip implements http.RoundTripper. A JSON-RPC answer gets the id of the request.
 func (c *stub) RoundTrip(req *http.Request) (*http.Response, error) {
 	payload := c.payload
 	if envelope, ok := payload.(map[string]any); ok && envelope["jsonrpc"] != nil && req.Body != nil {
@@ -51,10 +50,10 @@ func (c *stub) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// where the stub is; nothing is sent over a network.
+// stubURL is the address of the stub; nothing is sent over a network.
 const stubURL = "http://canned.invalid/rpc"
 
-// client lets Parley's own client read a payload, and looks at what it made of it.
+// client lets Parley's own client read a payload, and checks the result.
 func (r *run) client(ctx context.Context, s *step) error {
 	payload, err := r.fill(s.Client.Payload)
 	if err != nil {
@@ -83,7 +82,7 @@ func (r *run) client(ctx context.Context, s *step) error {
 	return r.assertions(ctx, s.Assertions)
 }
 
-// parse returns what the client makes of a payload.
+// parse returns the client's result for a payload, as JSON values.
 func parse(ctx context.Context, op wire.Op, payload any) (any, error) {
 	o := client.Options{HTTP: &http.Client{Transport: &stub{payload}}}
 	if op == agentCard || op == wire.ExtendedCard {
@@ -110,8 +109,8 @@ func parse(ctx context.Context, op wire.Op, payload any) (any, error) {
 	return result, errors.Join(err, c.Close())
 }
 
-// spelledOut returns a card with the capabilities that it does not have: the client
-// reads no and nothing as the same, and writes neither.
+// spelledOut returns a card in which absent capabilities are false. The client treats false and
+// absent alike, and writes neither.
 func spelledOut(card *a2a.AgentCard) (any, error) {
 	v, err := generic(card)
 	if m, ok := v.(map[string]any); ok {
@@ -145,7 +144,7 @@ func invoke(ctx context.Context, c *client.Client, op wire.Op) (any, error) {
 	return nil, unclear(fmt.Sprintf("the client has no call for %s", op))
 }
 
-// generic returns what v is as JSON.
+// generic converts v into decoded JSON.
 func generic(v any) (any, error) {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -129,11 +129,11 @@ type repeat struct {
 	Backoff     string `json:"backoff"`
 }
 
-// maxFile bounds a file, in bytes.
+// maxFile bounds the size of a file in bytes.
 const maxFile = 4 << 20
 
-// Load reads a file, or all .yaml, .yml and .json files of a folder, with the files
-// that they include. Each file is read once. An error names the file.
+// Load reads a file, or all .yaml, .yml and .json files of a folder, with the files that they
+// include. Each file is read once. An error names the file.
 func Load(path string) ([]*Document, error) {
 	names := []string{path}
 	info, err := os.Stat(path)
@@ -154,8 +154,8 @@ func Load(path string) ([]*Document, error) {
 	return l.all, l.unique()
 }
 
-// documents returns the files of a folder that may be documents. A file that includes
-// others comes first, so that its variables reach them.
+// documents returns the files of a folder that may be documents. Files with includes come
+// first, so that their variables apply to the included files.
 func documents(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -180,14 +180,14 @@ func documents(dir string) ([]string, error) {
 	return names, nil
 }
 
-// loader keeps what has been read.
+// loader holds the documents read so far.
 type loader struct {
 	byPath map[string]*Document
 	all    []*Document
 }
 
-// load reads a file with what it includes. Variables of the file that includes it are
-// available in it, unless it has its own.
+// load reads a file and its includes. A file inherits the variables of the file that includes
+// it, unless it defines its own.
 func (l *loader) load(path string, variables map[string]string) error {
 	path = filepath.Clean(path)
 	if l.byPath[path] != nil {
@@ -220,7 +220,7 @@ func (l *loader) load(path string, variables map[string]string) error {
 	return nil
 }
 
-// unique looks for tests with the same id.
+// unique returns an error if two tests have the same id.
 func (l *loader) unique() error {
 	seen := map[string]string{}
 	for _, d := range l.all {
@@ -237,7 +237,7 @@ func (l *loader) unique() error {
 	return nil
 }
 
-// Parse reads one document, in YAML or JSON, and looks whether it keeps to the format.
+// Parse reads one document, in YAML or JSON, and validates it.
 func Parse(data []byte) (*Document, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("more than %d bytes", maxFile)

@@ -6,14 +6,14 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// kinds are the abstract errors that have another name in the specification.
+// kinds maps abstract errors whose names differ from the specification's.
 var kinds = map[string]wire.Kind{
 	"StreamingNotSupportedError":    wire.Unsupported,
 	"ExtendedCardNotSupportedError": wire.Unsupported,
 }
 
-// expectFault looks whether an error is as expected. "code" is another word for
-// "error_type", and "data" is all that stands in the place of details.
+// expectFault compares an error with an expectation. "code" is an alias of "error_type", and
+// "data" is the whole value that contains the details.
 func expectFault(want map[string]any, f *wire.Fault) error {
 	if f == nil {
 		return &mismatch{"", "an error " + shown(want), "no error"}
@@ -41,7 +41,7 @@ func expectFault(want map[string]any, f *wire.Fault) error {
 	return nil
 }
 
-// isKind looks whether an error is of a kind: a name, a number for JSON-RPC, or one of
+// isKind checks whether an error is of a kind: a name, a number for JSON-RPC, or one of
 // several.
 func isKind(want any, f *wire.Fault) error {
 	switch want := want.(type) {
@@ -71,8 +71,8 @@ func isKind(want any, f *wire.Fault) error {
 	return match("error.code", want, value{number(f.Code), true})
 }
 
-// inDetails looks for an assertion among the details: of all of them, of one, or of
-// the metadata of one.
+// inDetails evaluates an assertion on the details: on all of them, on one, or on the metadata
+// of one.
 func inDetails(want any, f *wire.Fault) error {
 	views := []any{f.Data}
 	for _, d := range f.Details {
@@ -84,8 +84,8 @@ func inDetails(want any, f *wire.Fault) error {
 	return matchAny("error.details", want, views)
 }
 
-// matchAny is nil if one of the views matches. Otherwise it tells what is wrong with
-// the first.
+// matchAny returns nil if one of the views matches. Otherwise it returns the mismatch of the
+// first.
 func matchAny(path string, want any, views []any) error {
 	var first error
 	for _, v := range views {

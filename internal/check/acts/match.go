@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// mismatch says which assertion does not hold.
+// mismatch is an assertion that does not hold.
 type mismatch struct {
 	path      string
 	want, got string
@@ -25,12 +25,12 @@ func (m *mismatch) Error() string {
 	return fmt.Sprintf("%s is %s, want %s", where, m.got, m.want)
 }
 
-// unclear is an assertion that makes no sense.
+// unclear is an assertion that is invalid.
 type unclear string
 
 func (u unclear) Error() string { return string(u) }
 
-// value is something that may be missing.
+// value is a value that may be missing.
 type value struct {
 	v     any
 	there bool
@@ -43,7 +43,7 @@ func (v value) String() string {
 	return shown(v.v)
 }
 
-// maxShown bounds a value in a message.
+// maxShown bounds the length of a value in a message.
 const maxShown = 300
 
 func shown(v any) string {
@@ -57,8 +57,8 @@ func shown(v any) string {
 	return string(b)
 }
 
-// match is nil if got is as want asserts: a bare value, operators, or an object or
-// array with assertions in it.
+// match returns nil if got satisfies want: a plain value, operators, or an object or array that
+// contains assertions.
 func match(path string, want any, got value) error {
 	switch want := want.(type) {
 	case map[string]any:
@@ -89,7 +89,7 @@ func matchList(path string, want []any, got value) error {
 	return nil
 }
 
-// matchMap applies the operators among the keys, and takes the others for fields.
+// matchMap applies the operators among the keys, and treats the other keys as fields.
 func matchMap(path string, want map[string]any, got value) error {
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		w := want[name]
@@ -111,12 +111,12 @@ func matchMap(path string, want map[string]any, got value) error {
 	return nil
 }
 
-// absent reports whether an assertion holds for something that is not there.
+// absent reports whether an assertion holds for a missing value.
 func absent(want any) bool { return match("", want, value{}) == nil }
 
 // operator is an operator of assertions.
 type operator struct {
-	// takes tells the operand from the assertion on a field with the same name.
+	// takes reports whether the value is an operand, not an assertion on a field of that name.
 	takes func(operand any) bool
 	holds func(path string, operand any, got value) error
 }
@@ -163,7 +163,7 @@ func iff(holds bool, path, want string, got value) error {
 	return &mismatch{path, want, got.String()}
 }
 
-// plainly makes an operator out of a function that holds for values that are there.
+// plainly builds an operator from a function that holds only for present values.
 func plainly(name string, f func(want any, got value) bool) func(string, any, value) error {
 	return func(path string, want any, got value) error {
 		text := name + shown(want)
@@ -197,7 +197,7 @@ func order(f func(int) bool) func(any, value) bool {
 	}
 }
 
-// length compares the length of an array; that of a string is in characters.
+// length compares the length of an array, or of a string in characters.
 func length(f func(int) bool) func(any, value) bool {
 	return func(want any, got value) bool {
 		n := 0
@@ -245,7 +245,7 @@ func not(path string, want any, got value) error {
 	return iff(match(path, want, got) != nil, path, "not "+shown(want), got)
 }
 
-// items asserts something of each element, or of the first ones.
+// items evaluates an assertion on each element, or a list of assertions on the first ones.
 func items(path string, want any, got value) error {
 	if first, ok := want.([]any); ok {
 		return matchList(path, first, got)

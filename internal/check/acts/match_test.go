@@ -23,7 +23,7 @@ func TestMatch(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		want, got string // got "-" is nothing
-		err       string // empty means that it matches
+		err       string // empty if it matches
 	}{
 		{`"a"`, `"a"`, ""},
 		{`"a"`, `"b"`, `the answer is "b", want "a"`},

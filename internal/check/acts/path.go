@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Lookup follows a dot-path, such as "task.artifacts[0].parts[*].text", and returns
-// all that it leads to. Only a path with [*] leads to more than one place.
+// Lookup follows a dot-path, such as "task.artifacts[0].parts[*].text", and returns all values
+// at it. Only a path with [*] can have more than one.
 func Lookup(root any, path string) ([]any, error) {
 	found := []any{root}
 	if path == "" {
@@ -49,7 +49,7 @@ func each(in []any, f func(any) []any) []any {
 	return out
 }
 
-// element returns the step to one element of an array, or to all.
+// element returns a function that selects one element of an array, or all.
 func element(index string) (func(any) []any, error) {
 	if index == "*" {
 		return func(v any) []any {
@@ -69,7 +69,7 @@ func element(index string) (func(any) []any, error) {
 	}, nil
 }
 
-// single returns the one place that a path leads to.
+// single returns the only value at a path.
 func single(root any, path string) (value, error) {
 	found, err := Lookup(root, path)
 	if err != nil || len(found) == 0 {

@@ -2,7 +2,7 @@ package acts
 
 import "time"
 
-// Outcome is what became of a test or a step.
+// Outcome is the outcome of a test or a step.
 type Outcome string
 
 // The outcomes.
@@ -10,7 +10,7 @@ const (
 	Pass  Outcome = "pass"
 	Fail  Outcome = "fail"
 	Skip  Outcome = "skip"
-	Error Outcome = "error" // the test could not be run as it is written
+	Error Outcome = "error" // the test is invalid
 )
 
 // Report is the outcome of all tests over one binding, in the format of the draft.
@@ -25,7 +25,7 @@ type Report struct {
 	Suites      []SuiteResult     `json:"suites"`
 }
 
-// SDK names what was tested.
+// SDK names the tested server.
 type SDK struct {
 	Name       string `json:"name"`
 	Version    string `json:"version"`
@@ -67,10 +67,9 @@ type TestResult struct {
 	Failure    *Failure     `json:"failure,omitempty"`
 	Steps      []StepResult `json:"steps,omitempty"`
 
-	// SpecRef is where the specification says so; the draft's report has no place for
-	// it.
+	// SpecRef is the section of the specification; the draft's report has no member for it.
 	SpecRef string `json:"-"`
-	// Evidence are the bytes that show a failure, without credentials.
+	// Evidence is the exchange that shows a failure, without credentials.
 	Evidence string `json:"-"`
 }
 
@@ -82,7 +81,7 @@ type StepResult struct {
 	Failure    *Failure `json:"failure,omitempty"`
 }
 
-// Failure says what was expected.
+// Failure describes the expected and the actual value.
 type Failure struct {
 	Message       string `json:"message"`
 	StepID        string `json:"step_id,omitempty"`

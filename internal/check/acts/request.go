@@ -16,11 +16,11 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// agentCard stands for fetching the card, which is no operation of a binding.
+// agentCard is the pseudo operation of fetching the card, which no binding defines.
 const agentCard wire.Op = "AgentCard"
 
-// operations are the abstract operations, and the names that the draft's files use
-// beside them.
+// operations maps the abstract operations, and the other names in the draft's files, to those
+// of v1.0.
 var operations = map[string]wire.Op{
 	"send_message": wire.SendMessage, "send_streaming_message": wire.StreamMessage, "get_task": wire.GetTask,
 	"list_tasks": wire.ListTasks, "cancel_task": wire.CancelTask, "subscribe_to_task": wire.SubscribeTask,
@@ -32,7 +32,7 @@ var operations = map[string]wire.Op{
 	"delete_push_notification_config": wire.DeletePush,
 }
 
-// translate writes abstract parameters as v1.0 has them.
+// translate converts abstract parameters into those of v1.0.
 func translate(op wire.Op, params map[string]any) map[string]any {
 	params = maps.Clone(params)
 	if op == wire.SendMessage || op == wire.StreamMessage {
@@ -58,7 +58,7 @@ func rename(m map[string]any, from, to string) {
 	}
 }
 
-// complete gives the message an id, and what stands beside it but belongs to it.
+// complete adds a message id, and moves members beside the message that belong to it into it.
 func complete(params map[string]any) {
 	m, ok := params["message"].(map[string]any)
 	if !ok {
@@ -86,7 +86,7 @@ func complete(params map[string]any) {
 	}
 }
 
-// flatFile writes the draft's file parts as v1.0 does, without an object around them.
+// flatFile converts the draft's file parts into those of v1.0, which have no nested object.
 func flatFile(p any) any {
 	part, _ := p.(map[string]any)
 	file, ok := part["file"].(map[string]any)
@@ -105,7 +105,7 @@ func flatFile(p any) any {
 
 func number(n int) json.Number { return json.Number(strconv.Itoa(n)) }
 
-// raw sends a request as it is written. Only a message without an id gets one.
+// raw sends a request unchanged, except that a message without an id gets one.
 func (r *run) raw(ctx context.Context, s *step, limit time.Duration) (*wire.Exchange, error) {
 	p := wire.Plain{Method: s.Raw.Method, Header: http.Header{}, Timeout: limit}
 	path, err := r.fillText(s.Raw.Path)
@@ -133,7 +133,7 @@ func (r *run) raw(ctx context.Context, s *step, limit time.Duration) (*wire.Exch
 	return r.faulted(r.HTTP.Open(ctx, p, r.unwrap).Rest()), nil
 }
 
-// withoutKey reports whether raw steps choose their credentials themselves.
+// withoutKey reports whether raw steps set their credentials themselves.
 func (r *run) withoutKey() bool {
 	if slices.Contains(r.test.Needs, "auth_credentials") {
 		return true
@@ -141,8 +141,8 @@ func (r *run) withoutKey() bool {
 	return r.test.Preconditions != nil && r.test.Preconditions.Capabilities["authentication"] == true
 }
 
-// place returns the URL of a raw path: that of the interface or below it, or below the
-// base for what is well known.
+// place returns the URL of a raw path. Well-known paths are below the base; all others are the
+// interface's URL or below it.
 func (r *run) place(path string) string {
 	switch {
 	case strings.HasPrefix(path, "http://"), strings.HasPrefix(path, "https://"):
@@ -176,7 +176,7 @@ func (r *run) body(raw *rawRequest) ([]byte, error) {
 	return json.Marshal(filled)
 }
 
-// faulted finds the error in the answer to a raw request.
+// faulted sets the error in the answer to a raw request.
 func (r *run) faulted(x *wire.Exchange) *wire.Exchange {
 	x.Interface = r.Interface
 	if x.Fault == nil && x.Err == nil {
@@ -191,7 +191,7 @@ func (r *run) faulted(x *wire.Exchange) *wire.Exchange {
 	return x
 }
 
-// unwrap takes an answer or a frame apart.
+// unwrap splits an answer or a frame into its result and its error.
 func (r *run) unwrap(v any) (any, *wire.Fault) {
 	m, _ := v.(map[string]any)
 	e, failed := m["error"]

@@ -14,33 +14,33 @@ import (
 
 // Webhook receives notifications for tests that declare webhook_endpoint.
 type Webhook interface {
-	// URL returns the URL under which the server reaches a path that is new.
+	// URL returns a new URL that the server can reach.
 	URL() string
-	// Wait returns what has come to the URL, as an array of objects with header and
-	// body. It waits for the first, until ctx ends.
+	// Wait returns the requests to the URL, as an array of objects with header and body. It
+	// waits for the first, until ctx ends.
 	Wait(ctx context.Context, url string) []any
 }
 
 // Runner runs tests against one server.
 type Runner struct {
-	// Base is the URL above the agent's card, CardURL that of the card.
+	// Base is the URL above the agent's card; CardURL is the URL of the card.
 	Base, CardURL string
 	// Card is the decoded card.
 	Card any
-	// Interface is the one to use, Caller calls it.
+	// Interface is the interface to test; Caller calls it.
 	Interface wire.Interface
 	Caller    wire.Caller
 	// HTTP sends raw requests.
 	HTTP wire.HTTP
-	// Webhook is nil if the server could not reach one.
+	// Webhook receives notifications; nil if the server cannot reach one.
 	Webhook Webhook
-	// Redactor takes credentials out of what is shown.
+	// Redactor removes credentials from reports.
 	Redactor *wire.Redactor
-	// Only are ids of suites and tests; empty means all.
+	// Only lists the ids of suites and tests to run; empty means all.
 	Only []string
-	// TestTimeout bounds a test; 2 min if zero.
+	// TestTimeout bounds a test. The default is 2 min.
 	TestTimeout time.Duration
-	// LookupEnv finds environment variables; if nil, there are none.
+	// LookupEnv returns environment variables; if nil, there are none.
 	LookupEnv func(string) (string, bool)
 }
 
@@ -84,11 +84,11 @@ type run struct {
 	*Runner
 	test *Test
 	scope
-	last *wire.Exchange // the one that a failure shows
+	last *wire.Exchange // the exchange that a failure shows
 	open map[string]bool
 }
 
-// watch keeps the ids of tasks that a test leaves open.
+// watch records the ids of tasks that a test leaves open.
 func (r *run) watch(x *wire.Exchange) {
 	root := x.Result
 	if task, err := single(root, "task"); err == nil && task.there {
@@ -104,7 +104,7 @@ func (r *run) watch(x *wire.Exchange) {
 	}
 }
 
-// tidy cancels what a test left open, so that no agent goes on for nobody.
+// tidy cancels the tasks that a test left open, so that no agent continues to work on them.
 func (r *run) tidy(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	for id := range r.open {
@@ -137,7 +137,7 @@ func (r *Runner) test(ctx context.Context, d *Document, t *Test) TestResult {
 	return result
 }
 
-// judge writes what an error says about a test.
+// judge sets the outcome of a test from an error.
 func (t *TestResult) judge(err error, step string, red *wire.Redactor) {
 	if t.Result != Pass || err == nil {
 		return
@@ -146,7 +146,7 @@ func (t *TestResult) judge(err error, step string, red *wire.Redactor) {
 	t.Failure.StepID = step
 }
 
-// verdict tells a failure of the server from one of the test.
+// verdict distinguishes a failure of the server from an error of the test.
 func verdict(err error, red *wire.Redactor) (Outcome, *Failure) {
 	f := &Failure{Message: red.Redact(err.Error())}
 	var m *mismatch
@@ -179,7 +179,7 @@ func (r *run) steps(ctx context.Context, result *TestResult) error {
 	return r.assertions(ctx, r.test.Assertions)
 }
 
-// inapplicable says why a test does not apply; empty if it does.
+// inapplicable returns the reason why a test does not apply; empty if it does.
 func (r *Runner) inapplicable(t *Test) string {
 	b := r.Interface.Binding
 	client := slices.ContainsFunc(t.Steps, func(s step) bool { return s.Client != nil })
@@ -205,8 +205,8 @@ func (r *Runner) inapplicable(t *Test) string {
 	return r.unspoken(t)
 }
 
-// unspoken says which capability a test uses without having it as a precondition, as
-// several of the draft do; empty if the card declares them.
+// unspoken returns a capability that a test uses without declaring it as a precondition, as
+// several tests of the draft do; empty if the card declares all of them.
 func (r *Runner) unspoken(t *Test) string {
 	for i := range t.Steps {
 		s := &t.Steps[i]
@@ -228,7 +228,7 @@ func (r *Runner) unspoken(t *Test) string {
 	return ""
 }
 
-// unmet says which precondition does not hold of the card; empty if all do.
+// unmet returns the precondition that the card does not meet; empty if it meets all.
 func (r *Runner) unmet(p *preconditions) string {
 	if p == nil {
 		return ""
@@ -260,10 +260,10 @@ func (r *Runner) cardHas(path, want string) bool {
 	return err == nil && slices.Contains(found, any(want))
 }
 
-// nowhere is a webhook for tests that only register one.
+// nowhere is a webhook URL for tests that only register one.
 const nowhere = "https://example.com/webhooks/parley-check"
 
-// given are the variables that the runner knows.
+// given returns the variables that the runner defines.
 func (r *Runner) given(t *Test) map[string]string {
 	hook := nowhere
 	if r.Webhook != nil && slices.Contains(t.Needs, "webhook_endpoint") {
@@ -281,7 +281,7 @@ func text(v any, path string) string {
 	return s
 }
 
-// pause waits, but not past the end of ctx. A delay is bounded by the test's timeout.
+// pause sleeps for d, or until ctx ends. The test's timeout bounds it.
 func pause(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil

@@ -39,7 +39,7 @@ func runnerOn(t *testing.T, o checktest.Options, b wire.Binding) *Runner {
 	}
 }
 
-// parsed returns a document with one test, whose body is indented by eight spaces.
+// parsed returns a document with one test. body is indented by eight spaces.
 func parsed(t *testing.T, body string) []*Document {
 	t.Helper()
 	lines := strings.Split(strings.Trim(body, "\n"), "\n")
@@ -50,7 +50,7 @@ func parsed(t *testing.T, body string) []*Document {
 	return []*Document{d}
 }
 
-// ran runs one test over JSON-RPC, in a bubble.
+// ran runs one test over JSON-RPC in a synctest bubble.
 func ran(t *testing.T, o checktest.Options, body string) (result TestResult) {
 	t.Helper()
 	docs := parsed(t, body)
@@ -69,7 +69,7 @@ const send = `steps:
 
 var both = checktest.Options{Streaming: true, Push: true}
 
-// TestRun runs tests that pass, fail, or make no sense.
+// TestRun runs tests that pass, fail, or are invalid.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	stream := func(expect string) string {
@@ -180,7 +180,7 @@ func TestSkip(t *testing.T) {
 	}
 }
 
-// TestDelays measures the time of a bubble.
+// TestDelays measures the fake time of a bubble.
 func TestDelays(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]time.Duration{
@@ -215,7 +215,7 @@ func TestTestTimeout(t *testing.T) {
 	})
 }
 
-// told is a webhook with what it was told.
+// told is a webhook that has received the given requests.
 type told []any
 
 func (told) URL() string { return "http://hooks.test/1" }
@@ -242,7 +242,7 @@ steps:
 	})
 }
 
-// TestCredentials shows which requests carry the credential, and that no report does.
+// TestCredentials: only some requests carry the credential, and no report contains it.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	const missing = `
@@ -301,7 +301,7 @@ func TestGRPC(t *testing.T) {
 	})
 }
 
-// TestNothingStaysOpen shows that a test ends what it began.
+// TestNothingStaysOpen: the runner cancels the tasks of a test.
 func TestNothingStaysOpen(t *testing.T) {
 	t.Parallel()
 	canceled := 0

@@ -12,13 +12,13 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// Scope has the values that the references of a document stand for. The zero Scope has
-// none. A Scope belongs to one goroutine.
+// Scope holds the values of a document's references. The zero Scope has none. A Scope belongs
+// to one goroutine.
 type Scope struct {
 	values map[string]any
 }
 
-// Keep makes v the value of "{{name}}", and what is at a path in it that of "{{name.path}}".
+// Keep sets the value of "{{name}}"; "{{name.path}}" then is the value at a path in v.
 func (s *Scope) Keep(name string, v any) {
 	if s.values == nil {
 		s.values = map[string]any{}
@@ -26,8 +26,7 @@ func (s *Scope) Keep(name string, v any) {
 	s.values[name] = v
 }
 
-// Value returns the value of a reference, nil if there is none. That of $uuid is new each
-// time.
+// Value returns the value of a reference, or nil if there is none. Each $uuid is a new value.
 func (s *Scope) Value(name string) any {
 	if name == "$uuid" {
 		return uuid.NewString()
@@ -40,8 +39,8 @@ func (s *Scope) Value(name string) any {
 	return got.v
 }
 
-// Fill replaces the references in all texts of v. A text that is only a reference becomes
-// its value. Where there is no value, the text is empty.
+// Fill replaces the references in all texts of v. A text that is only a reference becomes its
+// value. A reference without a value becomes an empty text.
 func (s *Scope) Fill(v any) (any, error) {
 	return fill(v, func(name string) (any, error) {
 		if v := s.Value(name); v != nil {
@@ -51,8 +50,8 @@ func (s *Scope) Fill(v any) (any, error) {
 	})
 }
 
-// Match is nil if the value at a path below root is as an assertion says: a value,
-// operators, or an object or array with assertions in it.
+// Match returns nil if the value at a path below root satisfies an assertion: a plain value,
+// operators, or an object or array that contains assertions.
 func Match(root any, path string, want any) error {
 	got, err := single(root, path)
 	if err != nil {
@@ -61,8 +60,8 @@ func Match(root any, path string, want any) error {
 	return match(path, want, got)
 }
 
-// Operation returns the operation of an abstract name, such as "get_task"; name itself if
-// it is none.
+// Operation returns the operation of an abstract name, such as "get_task", or name itself if it
+// is unknown.
 func Operation(name string) wire.Op {
 	if op, ok := operations[name]; ok {
 		return op
@@ -70,8 +69,8 @@ func Operation(name string) wire.Op {
 	return wire.Op(name)
 }
 
-// Decode reads YAML or JSON into v by the names of JSON. Numbers of values without a type
-// are json.Number. Members that v does not have are an error.
+// Decode reads YAML or JSON into v by its json tags. Numbers in untyped values are json.Number.
+// Unknown members are an error.
 func Decode(data []byte, v any) error {
 	text, err := yaml.YAMLToJSON(data)
 	if err != nil {

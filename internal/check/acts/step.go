@@ -12,10 +12,10 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// maxAttempts bounds a repeat, whatever a file says.
+// maxAttempts bounds a repeat, regardless of the file.
 const maxAttempts = 1000
 
-// step runs one step, as often as its repeat wants.
+// step runs one step as often as its repeat requires.
 func (r *run) step(ctx context.Context, s *step) error {
 	if err := pause(ctx, time.Duration(s.DelayMS)*time.Millisecond); err != nil {
 		return err
@@ -60,7 +60,7 @@ func backoff(kind string, delay time.Duration, attempt int) time.Duration {
 	return delay
 }
 
-// once runs a step and looks at what came.
+// once runs a step and checks the answer.
 func (r *run) once(ctx context.Context, s *step) error {
 	switch {
 	case s.Assertion != nil:
@@ -86,7 +86,7 @@ func (r *run) once(ctx context.Context, s *step) error {
 	return r.assertions(ctx, s.Assertions)
 }
 
-// exchange makes the call of a step.
+// exchange sends the request of a step.
 func (r *run) exchange(ctx context.Context, s *step) (*wire.Exchange, error) {
 	limit := time.Duration(0)
 	if s.Stream != nil {
@@ -109,8 +109,8 @@ func (r *run) exchange(ctx context.Context, s *step) (*wire.Exchange, error) {
 	return r.Caller.Call(ctx, wire.Request{Op: op, Params: translate(op, params), Timeout: limit}), nil
 }
 
-// answerOf is what assertions see of an exchange: of an operation what it brought, of a
-// raw step the body.
+// answerOf returns the part of an exchange that assertions read: the result of an operation, or
+// the body of a raw step.
 func answerOf(x *wire.Exchange, raw bool) *answer {
 	a := &answer{root: x.Result, status: x.Status}
 	headers := map[string]any{}
@@ -133,7 +133,7 @@ func answerOf(x *wire.Exchange, raw bool) *answer {
 	return a
 }
 
-// judge looks whether an answer is as the step expects.
+// judge checks an answer against the step's expectations.
 func (r *run) judge(s *step, x *wire.Exchange, a *answer) error {
 	switch {
 	case errors.Is(x.Err, wire.ErrInexpressible):
@@ -163,8 +163,8 @@ func (r *run) judge(s *step, x *wire.Exchange, a *answer) error {
 	return nil
 }
 
-// expectsError reports whether an expectation is one of an error, which some files
-// write without expect_error.
+// expectsError reports whether expect is an error expectation, which some files write without
+// expect_error.
 func expectsError(expect map[string]any) bool {
 	_, outside := expect["error"]
 	body, _ := expect["body"].(map[string]any)
@@ -172,8 +172,7 @@ func expectsError(expect map[string]any) bool {
 	return expect["status"] == "error" || outside || inside
 }
 
-// matchExpect looks at the status and at the body. What stands beside them belongs to
-// the body.
+// matchExpect checks the status and the body. All other members of expect apply to the body.
 func matchExpect(expect map[string]any, x *wire.Exchange, a *answer) error {
 	status, has := expect["status"]
 	switch {
@@ -201,7 +200,7 @@ func matchExpect(expect map[string]any, x *wire.Exchange, a *answer) error {
 	return nil
 }
 
-// capture keeps values for later steps.
+// capture stores values for later steps.
 func (r *run) capture(s *step, a *answer) error {
 	for _, name := range slices.Sorted(maps.Keys(s.Capture)) {
 		got, err := single(a.root, s.Capture[name])
@@ -216,7 +215,7 @@ func (r *run) capture(s *step, a *answer) error {
 	return nil
 }
 
-// assertions looks at values from wherever they come.
+// assertions evaluates assertions on values of any source.
 func (r *run) assertions(ctx context.Context, all []assertion) error {
 	for i := range all {
 		if err := r.assert(ctx, &all[i]); err != nil {
@@ -256,7 +255,7 @@ func (r *run) assert(ctx context.Context, a *assertion) error {
 	return r.collections(a, root)
 }
 
-// awaitWebhook waits for the webhook of the test.
+// awaitWebhook waits for the first request to the webhook of the test.
 func (r *run) awaitWebhook(ctx context.Context) error {
 	if r.Webhook == nil || !slices.Contains(r.test.Needs, "webhook_endpoint") {
 		return unclear("the test does not declare webhook_endpoint")
@@ -269,7 +268,7 @@ func (r *run) awaitWebhook(ctx context.Context) error {
 	return nil
 }
 
-// collections looks at the elements of arrays.
+// collections evaluates assertions on the elements of arrays.
 func (r *run) collections(a *assertion, root any) error {
 	for _, c := range []struct {
 		*collection

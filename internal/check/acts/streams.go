@@ -8,11 +8,12 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// arms are the payloads of an event, by their names in the protocol and in the draft.
+// arms maps the payload names of events, as in the protocol and in the draft, to those of the
+// protocol.
 var arms = map[string]string{"task": "task", "message": "message", "statusUpdate": "status_update", "artifactUpdate": "artifact_update"}
 
-// views are the ways in which a test may look at an event: the payload by either name
-// of its arm, what is in the payload, and the frame as the binding sent it.
+// views returns the forms of an event that a test may match: the payload under either of its
+// names, the payload alone, and the frame of the binding.
 func views(e wire.Event) []any {
 	event, _ := e.Value.(map[string]any)
 	named := maps.Clone(event)
@@ -26,7 +27,7 @@ func views(e wire.Event) []any {
 	return append([]any{any(named)}, append(all, e.Envelope)...)
 }
 
-// stream looks whether the events of a stream are as expected.
+// stream checks the events of a stream against the expectations.
 func (r *run) stream(s *step, x *wire.Exchange) error {
 	want := s.Stream
 	n := len(x.Events)
@@ -61,7 +62,7 @@ func (r *run) stream(s *step, x *wire.Exchange) error {
 	return r.events(want.Events, x.Events)
 }
 
-// events looks for each expected event, at its place or anywhere.
+// events looks for each expected event, at its position or anywhere.
 func (r *run) events(want []map[string]any, got []wire.Event) error {
 	for i, w := range want {
 		at := i
@@ -86,7 +87,7 @@ func (r *run) events(want []map[string]any, got []wire.Event) error {
 	return nil
 }
 
-// event is nil if one of the events matches.
+// event returns nil if one of the events matches.
 func (r *run) event(path string, want map[string]any, among []wire.Event) error {
 	filled, err := r.fill(want)
 	if err != nil {
@@ -100,15 +101,15 @@ func (r *run) event(path string, want map[string]any, among []wire.Event) error 
 	return err
 }
 
-// steps that a task can make (the draft's section 7.1); a state may repeat.
+// next lists the allowed state transitions (the draft's section 7.1); a state may repeat.
 var next = map[string][]string{
-	"TASK_STATE_SUBMITTED":      nil, // everything is open
+	"TASK_STATE_SUBMITTED":      nil, // all states may follow
 	"TASK_STATE_WORKING":        {"TASK_STATE_SUBMITTED"},
 	"TASK_STATE_INPUT_REQUIRED": {"TASK_STATE_SUBMITTED"},
 	"TASK_STATE_AUTH_REQUIRED":  {"TASK_STATE_SUBMITTED"},
 }
 
-// monotonic looks whether states go back to SUBMITTED, or on after the end.
+// monotonic returns an error if a state returns to SUBMITTED, or follows a terminal one.
 func monotonic(events []wire.Event) error {
 	before := ""
 	for i, e := range events {

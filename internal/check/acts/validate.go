@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// validate looks for what the grammar does not allow.
+// validate returns an error if the document violates the grammar.
 func (d *Document) validate() error {
 	major, _, _ := strings.Cut(d.ActsVersion, ".")
 	switch {

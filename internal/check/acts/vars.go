@@ -8,19 +8,19 @@ import (
 	"github.com/google/uuid"
 )
 
-// scope is what the variables of a test may stand for.
+// scope holds the values of a test's variables.
 type scope struct {
 	// steps are the answers of steps, by id.
 	steps map[string]*answer
-	// captured are the values that steps kept, by "step.name".
+	// captured are the captured values, by "step.name".
 	captured map[string]any
-	// own are the document's variables, hints those of the runner.
+	// own are the document's variables; hints are those of the runner.
 	own, hints map[string]string
 	env        func(string) (string, bool)
 	depth      int
 }
 
-// answer is what a step brought, for assertions and captures.
+// answer is the answer to a step, for assertions and captures.
 type answer struct {
 	root    any
 	headers any
@@ -29,8 +29,8 @@ type answer struct {
 
 var reference = regexp.MustCompile(`\{\{\s*([^{}]+?)\s*\}\}`)
 
-// fill replaces the references in all texts of v. A text that is nothing but a
-// reference becomes the value as it is.
+// fill replaces the references in all texts of v. A text that is only a reference becomes the
+// value with its type.
 func (s *scope) fill(v any) (any, error) { return fill(v, s.resolve) }
 
 // resolver returns the value of a reference.
@@ -93,11 +93,11 @@ func fillText(text string, resolve resolver) (any, error) {
 	return filled, wrong
 }
 
-// maxDepth bounds variables that refer to variables.
+// maxDepth bounds the nesting of variables that refer to variables.
 const maxDepth = 8
 
-// resolve finds what an expression stands for: what a step kept or answered, then the
-// document's variables, then those of the runner, of the environment, and generators.
+// resolve returns the value of an expression. It searches captured values and answers, the
+// document's variables, those of the runner, the environment, and generators, in that order.
 func (s *scope) resolve(name string) (any, error) {
 	if v, ok := s.captured[name]; ok {
 		return v, nil

@@ -16,14 +16,14 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// agent is the state behind all bindings. Its methods are called with the server's mu
-// held, unless they say otherwise.
+// agent is the state shared by all bindings. Its methods require the server's mu to be held,
+// unless they document otherwise.
 type agent struct {
 	server *Server
 	tasks  map[string]*task
 	hooks  map[string]Object // by "task/id"
 	next   int
-	done   sync.WaitGroup // notifications under way
+	done   sync.WaitGroup // running notifications
 }
 
 type task struct {
@@ -58,7 +58,7 @@ func str(v any, path ...string) string {
 	return s
 }
 
-// do makes an operation that is no stream.
+// do performs an operation that does not stream.
 func (a *agent) do(op wire.Op, params Object) (any, *Fault) {
 	switch op {
 	case wire.SendMessage:
@@ -96,7 +96,7 @@ func (a *agent) known(op wire.Op, params Object) (any, *Fault) {
 	return a.shown(t, nil, true), nil
 }
 
-// shown is a copy of a task.
+// shown returns a copy of a task for an answer.
 func (a *agent) shown(t *task, historyLength any, artifacts bool) Object {
 	o := maps.Clone(t.object)
 	if n, ok := number(historyLength); ok {
@@ -117,7 +117,7 @@ func number(v any) (int, bool) {
 	return int(n), err == nil
 }
 
-// valid looks at the message of a send.
+// valid checks the message of a send and returns its first text.
 func (a *agent) valid(params Object) (m Object, first string, f *Fault) {
 	bad := func(why string) (Object, string, *Fault) { return nil, "", &Fault{wire.InvalidParams, why} }
 	m, _ = params["message"].(Object)
@@ -139,7 +139,7 @@ func (a *agent) valid(params Object) (m Object, first string, f *Fault) {
 	return m, str(parts[0], "text"), nil
 }
 
-// begin finds the task of a message, or makes one.
+// begin returns the task of a message, or creates one.
 func (a *agent) begin(m Object) (*task, *Fault) {
 	context := str(m, "contextId")
 	if id := str(m, "taskId"); id != "" {
@@ -185,7 +185,7 @@ func (a *agent) reply(m Object) Object {
 	}
 }
 
-// act does what the first text asks for, and tells each step.
+// act executes the behaviour that the first text requests, and passes each event to tell.
 func (a *agent) act(t *task, first string, tell func(Object)) {
 	name, _, _ := strings.Cut(first, " ")
 	if ends := a.server.options.Ends; ends > 0 && (name == "tck-input-required" || name == "tck-cancel") {
@@ -223,7 +223,7 @@ func (a *agent) act(t *task, first string, tell func(Object)) {
 	}
 }
 
-// given are the parts that the behaviours give, each in an event of its own.
+// given are the parts of the behaviours' artifacts, each sent in an event of its own.
 var given = map[string][]Object{
 	"tck-artifact-text":     {{"text": "Generated text content"}},
 	"tck-artifact-file":     {{"raw": "aGVsbG8=", "filename": "output.txt"}},
@@ -233,10 +233,11 @@ var given = map[string][]Object{
 	"tck-stream-chunked":    {{"text": "chunk-1 "}, {"text": "chunk-2"}},
 }
 
-// work is how long a long-running task works.
+// work is the duration of a long-running task.
 const work = 5 * time.Second
 
-// later completes a task after a time, unless it is canceled. It is called without the lock.
+// later completes a task after a delay, unless it is canceled. The caller must not hold the
+// lock.
 func (a *agent) later(t *task, after time.Duration) {
 	select {
 	case <-time.After(after):
@@ -251,7 +252,7 @@ func (a *agent) later(t *task, after time.Duration) {
 	}
 }
 
-// step moves a task and tells it.
+// step changes the state of a task and passes the update to tell.
 func (a *agent) step(t *task, state string, tell func(Object)) {
 	a.move(t, state)
 	tell(a.update(t))
@@ -261,11 +262,11 @@ func (a *agent) update(t *task) Object {
 	return Object{"statusUpdate": Object{"taskId": t.id(), "contextId": t.object["contextId"], "status": t.object["status"]}}
 }
 
-// move changes the state, and tells subscribers and webhooks.
+// move changes the state, and notifies subscribers and webhooks.
 func (a *agent) move(t *task, state string) {
 	t.object["status"] = a.status(state)
 	for c := range t.subs {
-		c <- a.update(t) // there is always room
+		c <- a.update(t) // the channel has room for all updates
 		if t.over() {
 			close(c)
 			delete(t.subs, c)
@@ -278,7 +279,7 @@ func (a *agent) move(t *task, state string) {
 	}
 }
 
-// give adds a chunk to the one artifact.
+// give adds a chunk to the task's only artifact.
 func (a *agent) give(t *task, part Object, chunk int, tell func(Object)) {
 	artifact := Object{"artifactId": "artifact-1", "parts": []any{part}}
 	update := Object{"taskId": t.id(), "contextId": t.object["contextId"], "artifact": artifact}
@@ -354,7 +355,7 @@ func (a *agent) push(op wire.Op, params Object) (any, *Fault) {
 	return a.hooks[key], nil
 }
 
-// notify tells a webhook in the background.
+// notify sends a notification to a webhook in the background.
 func (a *agent) notify(hook, event Object) {
 	header := http.Header{"Content-Type": {"application/a2a+json"}}
 	if scheme := str(hook, "authentication", "scheme"); scheme != "" {

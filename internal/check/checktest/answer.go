@@ -7,7 +7,7 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// operate makes an operation that is no stream, and breaks it as the defect says.
+// operate performs an operation that does not stream, and applies the defect to the result.
 func (s *Server) operate(op wire.Op, params Object) (any, *Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -18,7 +18,7 @@ func (s *Server) operate(op wire.Op, params Object) (any, *Fault) {
 	return result, f
 }
 
-// follow makes an operation that streams. begin is called before the first event.
+// follow performs a streaming operation. begin is called before the first event.
 func (s *Server) follow(ctx context.Context, op wire.Op, params Object, begin func() Sink) *Fault {
 	s.mu.Lock()
 	events, live, end, f := s.events(op, params)
@@ -54,7 +54,7 @@ func (s *Server) follow(ctx context.Context, op wire.Op, params Object, begin fu
 	}
 }
 
-// events returns what a stream brings at once, and what comes later.
+// events returns the immediate events of a stream, and a channel of the later ones.
 func (s *Server) events(op wire.Op, params Object) (now []Object, later chan Object, end func(), f *Fault) {
 	a, end := &s.agent, func() {}
 	closed := make(chan Object)

@@ -12,15 +12,15 @@ import (
 type call struct {
 	server *Server
 	shape  dialect.Shape
-	op     wire.Op // of v1.0; none if there is no such method
-	// params returns those of v1.0.
+	op     wire.Op // the v1.0 operation; empty if there is no such method
+	// params returns the v1.0 params.
 	params func(dialect.Operation) (Object, *Fault)
-	// send sends a result, begin returns what sends the events of a stream.
+	// send sends a result; begin returns a function that sends the events of a stream.
 	send  func(result json.RawMessage)
 	begin func() func(event json.RawMessage) bool
 }
 
-// serve makes the call, and sends what it brings in its shape, unless that is a fault.
+// serve executes the call and sends its results in the dialect. It returns a fault unsent.
 func (c *call) serve(ctx context.Context) *Fault {
 	o, err := dialect.Lookup(string(c.op))
 	if err != nil {
@@ -50,12 +50,12 @@ func (c *call) serve(ctx context.Context) *Fault {
 	})
 }
 
-// read are parameters of v1.0.
+// read returns params that already are those of v1.0.
 func read(params Object) func(dialect.Operation) (Object, *Fault) {
 	return func(dialect.Operation) (Object, *Fault) { return params, nil }
 }
 
-// legacyOps are the operations of v1.0 that stand for those of v0.3.
+// legacyOps maps the operations of v0.3 to those of v1.0.
 var legacyOps = map[wire.Op]wire.Op{
 	wire.LegacySend: wire.SendMessage, wire.LegacyStream: wire.StreamMessage, wire.LegacyGet: wire.GetTask,
 	wire.LegacyCancel: wire.CancelTask, wire.LegacySubscribe: wire.SubscribeTask,
@@ -63,7 +63,7 @@ var legacyOps = map[wire.Op]wire.Op{
 	wire.LegacyListPush: wire.ListPush, wire.LegacyDeletePush: wire.DeletePush,
 }
 
-// rewritten are parameters that the dialect has made of those of v0.3.
+// rewritten returns params that the dialect converts from v0.3.
 func rewritten(read func(dialect.Operation) ([]byte, error)) func(dialect.Operation) (Object, *Fault) {
 	return func(o dialect.Operation) (Object, *Fault) {
 		text, err := read(o)

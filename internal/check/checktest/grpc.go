@@ -18,7 +18,7 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// grpcError writes a fault as a status.
+// grpcError converts a fault into a gRPC status.
 func (f *Fault) grpcError() error {
 	_, name := f.status()
 	code := map[string]codes.Code{"NOT_FOUND": codes.NotFound, "INVALID_ARGUMENT": codes.InvalidArgument}[name]
@@ -68,7 +68,7 @@ func (s *Server) call(_ any, stream grpc.ServerStream) error {
 	return s.answerGRPC(stream, &c, out)
 }
 
-// answerGRPC makes a call and answers with messages like out.
+// answerGRPC executes a call and answers with messages of the type of out.
 func (s *Server) answerGRPC(stream grpc.ServerStream, c *call, out proto.Message) error {
 	var sent error
 	send := func(v json.RawMessage) bool {
@@ -86,8 +86,8 @@ func (s *Server) answerGRPC(stream grpc.ServerStream, c *call, out proto.Message
 	return sent
 }
 
-// broken returns the status of a stream whose caller has gone or whose time is over: it has
-// not come to its end. Callers hear of their deadline and of that in any order.
+// broken returns the status of a stream whose client has disconnected or whose deadline has
+// passed. A client sees its own deadline and this status in any order.
 func broken(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return status.FromContextError(err).Err()
@@ -95,8 +95,8 @@ func broken(ctx context.Context) error {
 	return nil
 }
 
-// sendMessage sends a result. Those of v0.3 are in the shape of its HTTP+JSON, where the
-// parts of a message are its content.
+// sendMessage sends a result. Results of v0.3 have the shape of its HTTP+JSON, in which the
+// parts of a message are called content.
 func sendMessage(stream grpc.ServerStream, out proto.Message, v []byte) error {
 	out = out.ProtoReflect().New().Interface()
 	v = bytes.ReplaceAll(v, []byte(`"content":[`), []byte(`"parts":[`))

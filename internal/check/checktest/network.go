@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// network is a net in memory.
+// network is a network in memory.
 type network struct {
 	mu        sync.Mutex // guards the field below
 	listeners map[string]*listener
@@ -76,7 +76,7 @@ func (addr) Network() string { return "memory" }
 // String implements net.Addr.
 func (a addr) String() string { return string(a) }
 
-// marshal writes v; what the server makes can always be written.
+// marshal encodes v; the server's values can always be encoded.
 func marshal(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {

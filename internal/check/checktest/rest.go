@@ -56,7 +56,7 @@ func (s *Server) serveREST(w http.ResponseWriter, r *http.Request, body []byte) 
 	s.answerREST(w, r, &call{op: op, params: read(params)}, refuse)
 }
 
-// answerREST makes a call and answers with its result.
+// answerREST executes a call and answers with its result.
 func (s *Server) answerREST(w http.ResponseWriter, r *http.Request, c *call, refuse func(*Fault)) {
 	c.server = s
 	c.send = func(result json.RawMessage) { s.write(w, http.StatusOK, result) }
@@ -69,7 +69,7 @@ func (s *Server) answerREST(w http.ResponseWriter, r *http.Request, c *call, ref
 	}
 }
 
-// legacyREST is the path above HTTP+JSON of v0.3.
+// legacyREST is the path prefix of HTTP+JSON of v0.3.
 const legacyREST = "/old/v1/"
 
 // serveLegacyREST answers HTTP+JSON of v0.3.
@@ -107,7 +107,7 @@ func readBody(r *http.Request, body []byte, params Object) *Fault {
 	return nil
 }
 
-// route finds the operation; empty if there is none.
+// route returns the operation of a request; empty if there is none.
 func route(r *http.Request) (wire.Op, Object) {
 	path := strings.TrimPrefix(r.URL.Path, "/rest/")
 	words := strings.Split(path, "/")

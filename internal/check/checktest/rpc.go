@@ -18,7 +18,7 @@ var rpcCodes = map[wire.Kind]int{
 	wire.InvalidParams: -32602,
 }
 
-// info are the details of a fault.
+// info returns the details of a fault.
 func (f *Fault) info() []any {
 	if f.Kind.Reason() == "" {
 		return nil
@@ -75,7 +75,7 @@ func (s *Server) serveRPC(w http.ResponseWriter, r *http.Request, body []byte) {
 
 func speaks(version string) bool { return version == "1.0" || strings.HasPrefix(version, "1.0.") }
 
-// answerRPC makes a call and answers the request q.
+// answerRPC executes a call and answers the request q.
 func (s *Server) answerRPC(w http.ResponseWriter, r *http.Request, q rpcRequest, c *call) {
 	envelope := func(member string, v any) Object { return Object{"jsonrpc": "2.0", "id": q.ID, member: v} }
 	c.server = s
@@ -102,7 +102,7 @@ func (s *Server) sse(w http.ResponseWriter) func(v any) bool {
 			body = d(body)
 		}
 		_, err := fmt.Fprintf(w, "data: %s\n\n", body)
-		_ = http.NewResponseController(w).Flush() // the next write tells
+		_ = http.NewResponseController(w).Flush() // the next write reports an error
 		return err == nil
 	}
 }

@@ -28,40 +28,41 @@ type Fault struct {
 	Message string
 }
 
-// Options say what the server offers. The zero Options offer JSON-RPC, HTTP+JSON and
+// Options select the features of the server. The zero Options offer JSON-RPC, HTTP+JSON and
 // gRPC without streaming and webhooks.
 type Options struct {
 	Streaming, Push bool
 	// Legacy adds v0.3.
 	Legacy bool
-	// Key is the credential that callers need; empty means none.
+	// Key is the required credential; empty means none.
 	Key string
 	// Extended declares an extended card.
 	Extended bool
-	// Ends is when tasks that are to stay open or to ask end all the same; 0 means never.
+	// Ends is the delay after which tasks that wait or run forever end nevertheless; 0 means
+	// never.
 	Ends   time.Duration
 	Defect Defect
 }
 
-// Defect breaks the server. A nil function breaks nothing.
+// Defect breaks the server. Nil functions break nothing.
 type Defect struct {
 	// Card changes the card.
 	Card func(Object)
-	// HTTP may answer a request in place of the server.
+	// HTTP may answer a request instead of the server; it then returns true.
 	HTTP func(http.ResponseWriter, *http.Request, []byte) bool
-	// Result changes what an operation brings.
+	// Result changes the result of an operation.
 	Result func(op wire.Op, params Object, result any, f *Fault) (any, *Fault)
-	// Events changes what a stream brings; the context ends with the stream.
+	// Events changes the events of a stream; the context ends with the stream.
 	Events func(ctx context.Context, op wire.Op, events Sink) Sink
-	// Body changes the bytes of an answer over HTTP.
+	// Body changes the body of an HTTP answer.
 	Body func(body []byte) []byte
-	// Header changes the head of an answer over HTTP.
+	// Header changes the header of an HTTP answer.
 	Header func(http.Header)
-	// Push changes a notification, or keeps it back.
+	// Push changes a notification, or suppresses it by returning false.
 	Push func(header http.Header, body []byte) (changed []byte, told bool)
 }
 
-// Sink takes events; it returns false when nobody listens any more.
+// Sink accepts events; it returns false after the client has disconnected.
 type Sink func(event Object) bool
 
 // Server is a running server.
@@ -70,7 +71,7 @@ type Server struct {
 	URL string
 	// Card is the card.
 	Card Object
-	// HTTP reaches the server, and the webhooks of Listen.
+	// HTTP connects to the server, and to the webhooks of Listen.
 	HTTP *http.Transport
 
 	options Options
@@ -81,7 +82,7 @@ type Server struct {
 	agent   agent
 }
 
-// Start starts a server, which ends with the test.
+// Start starts a server and stops it when the test ends.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	s := &Server{URL: "http://sut.test", options: o, network: newNetwork(), grpc: bufconn.Listen(1 << 20), stopped: make(chan struct{})}
@@ -110,12 +111,12 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
-// Wire returns how to call the server.
+// Wire returns the options for calling the server.
 func (s *Server) Wire() wire.Options {
 	return wire.Options{HTTP: s.HTTP, Dial: s.dial}
 }
 
-// Listen returns a listener that the server's notifications reach under the host.
+// Listen returns a listener at host for the server's notifications.
 func (s *Server) Listen(host string) net.Listener { return s.network.listen(host + ":80") }
 
 func (s *Server) dial(context.Context, string) (wire.Conn, error) {
@@ -197,5 +198,5 @@ func (s *Server) write(w http.ResponseWriter, status int, v any) {
 		d(w.Header())
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the caller may have gone
+	_, _ = w.Write(body) // the client may have disconnected
 }

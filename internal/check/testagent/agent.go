@@ -13,8 +13,8 @@ import (
 // Name is the agent's name and the id of its only skill.
 const Name task.Agent = "conformance"
 
-// Card returns the agent's card, which belongs to the caller. The agent takes every
-// media type. The card has no interfaces: the hub knows its addresses.
+// Card returns a new copy of the agent's card. The agent accepts every media type. The card has
+// no interfaces: the hub adds its addresses.
 func Card() *a2a.AgentCard {
 	const description = "Does what the public conformance kits of A2A ask for, by the beginning of message ids and texts."
 	modes := []string{plainText, "application/json", "*/*"}
@@ -35,12 +35,12 @@ func Card() *a2a.AgentCard {
 	}
 }
 
-// Executor returns the agent. Canceling a task is confirmed at once.
+// Executor returns the agent. It confirms the cancellation of a task immediately.
 func Executor() a2asrv.AgentExecutor {
 	return agent.With(agent.Func(execute), agent.Traits{Idempotent: true})
 }
 
-// execute plays what the message asks for.
+// execute runs the scenario that the message requests.
 func execute(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 	s := &stage{ctx, ec, yield}
 	for _, do := range choose(ec) {

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// message returns what a kit sends: an id and a text.
+// message returns a kit's message: an id and a text.
 func message(id, words string) *a2a.Message {
 	m := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(words))
 	m.ID = id
@@ -36,7 +36,7 @@ func later(opening, m *a2a.Message) *a2asrv.ExecutorContext {
 	return ec
 }
 
-// play runs the agent and writes its events down, one in a line.
+// play runs the agent and returns its events as text, one per line.
 func play(ctx context.Context, t *testing.T, ec *a2asrv.ExecutorContext) []string {
 	t.Helper()
 	var got []string
@@ -80,7 +80,7 @@ func line(t *testing.T, e a2a.Event) string {
 	return ""
 }
 
-// part writes the only part of a list down.
+// part returns the only part of a list as text.
 func part(parts []*a2a.Part) string {
 	if len(parts) != 1 {
 		return fmt.Sprintf("%d parts", len(parts))
@@ -103,7 +103,7 @@ func part(parts []*a2a.Part) string {
 	return s
 }
 
-// played is what the kits expect of each word, and how long it takes.
+// played lists the events that the kits expect for each word, and their duration.
 var played = []struct {
 	word  string
 	at    place
@@ -134,7 +134,7 @@ var played = []struct {
 	{"tck-long-running", inText, 5 * time.Second, []string{"WORKING", `output last "Done at last"`, "COMPLETED"}},
 	{"test-", inID, 0, []string{"INPUT_REQUIRED"}},
 	{"test-resubscribe-message-id", inID, 5 * time.Second, []string{"WORKING", "COMPLETED"}},
-	{"tck-cancel", inText, time.Hour, []string{"WORKING"}}, // until the test ends it
+	{"tck-cancel", inText, time.Hour, []string{"WORKING"}}, // until the test cancels it
 }
 
 func TestScenarios(t *testing.T) {
@@ -166,7 +166,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// Every scenario of the table is in the test, at the same places.
+// Every scenario of the table is tested, at the same places.
 func TestAllScenariosAreTested(t *testing.T) {
 	t.Parallel()
 	type row struct {
@@ -225,7 +225,7 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// The opening is what the caller said, not what an agent did.
+// The opening is a message of the caller, not of an agent.
 func TestOpeningIsTheCallers(t *testing.T) {
 	t.Parallel()
 	ec := later(a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("tck-multi-turn")), message("m", "hello"))
@@ -234,7 +234,7 @@ func TestOpeningIsTheCallers(t *testing.T) {
 	}
 }
 
-// Events of one run are not those of another: parts may be changed by whoever has them.
+// Runs share no events, because receivers may change the parts.
 func TestPartsAreNew(t *testing.T) {
 	t.Parallel()
 	artifact := func() *a2a.Part {
@@ -253,7 +253,7 @@ func TestPartsAreNew(t *testing.T) {
 	}
 }
 
-// A reader who stops is given nothing more.
+// A reader that stops gets no more events.
 func TestStops(t *testing.T) {
 	t.Parallel()
 	n := 0

@@ -9,10 +9,10 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 )
 
-// scenario is what the agent does for messages that begin with a word.
+// scenario is the agent's behaviour for messages that begin with a word.
 type scenario struct {
 	word string
-	// at says where the word counts: ids of one kit may begin like words of the other.
+	// at selects where the word counts: ids of one kit may begin like words of the other.
 	at    place
 	steps []step
 }
@@ -28,8 +28,8 @@ const (
 
 const working = a2a.TaskStateWorking
 
-// How long tasks take that do not end at once: the TCK's wait for a stream is 2 s, and
-// it wants one that outlasts two of them.
+// Durations of tasks that do not end immediately: the TCK waits 2 s for a stream, and requires
+// one that lasts longer than two of these waits.
 const (
 	aMoment = 2 * time.Second
 	aWhile  = 5 * time.Second
@@ -37,13 +37,13 @@ const (
 
 const multiTurn = "tck-multi-turn"
 
-// The steps of messages that begin with no word.
+// The steps of messages without a word.
 var (
 	completes = []step{says(a2a.TaskStateCompleted, "Hello from TCK")}
 	asks      = []step{enters(a2a.TaskStateInputRequired)}
 )
 
-// scenarios is all that the agent can do, the longest words first.
+// scenarios lists all behaviours of the agent, the longest words first.
 var scenarios = longestFirst([]scenario{
 	{"tck-complete-task", either, completes},
 	{"tck-message-response", either, []step{answers("Direct message response")}},
@@ -70,18 +70,18 @@ var scenarios = longestFirst([]scenario{
 
 	{"tck-delayed-complete", inID, []step{enters(working), waits(aMoment), says(a2a.TaskStateCompleted, "Done after delay")}},
 	{"tck-long-running", inText, slices.Insert(works(text("Done at last")), 1, waits(aWhile))},
-	{"test-", inID, asks}, // the TCK of v0.3 goes on with such tasks, and cancels them
+	{"test-", inID, asks}, // the TCK of v0.3 continues such tasks, and cancels them
 	{"test-resubscribe-message-id", inID, []step{enters(working), waits(aWhile), enters(a2a.TaskStateCompleted)}},
 	{"tck-cancel", inText, []step{enters(working), waits(forever)}},
 })
 
-// longestFirst sorts s, so that the first word that fits is the longest.
+// longestFirst sorts s, so that the first match is the longest.
 func longestFirst(s []scenario) []scenario {
 	slices.SortStableFunc(s, func(a, b scenario) int { return len(b.word) - len(a.word) })
 	return s
 }
 
-// find returns the scenario whose word s begins with at a place, or nil.
+// find returns the scenario whose word is a prefix of s at a place, or nil.
 func find(at place, s string) *scenario {
 	for i := range scenarios {
 		if sc := &scenarios[i]; sc.at&at != 0 && strings.HasPrefix(s, sc.word) {
@@ -91,7 +91,7 @@ func find(at place, s string) *scenario {
 	return nil
 }
 
-// choose returns what the message of a run asks for.
+// choose returns the steps that the message of a run requests.
 func choose(ec *a2asrv.ExecutorContext) []step {
 	m := ec.Message
 	if m == nil {
@@ -118,7 +118,7 @@ func firstText(m *a2a.Message) string {
 	return m.Parts[0].Text()
 }
 
-// opening returns what the caller said first in a task, or nil.
+// opening returns the caller's first message of a task, or nil.
 func opening(ec *a2asrv.ExecutorContext) *a2a.Message {
 	if ec.StoredTask == nil {
 		return nil

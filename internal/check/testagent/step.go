@@ -10,14 +10,14 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// stage is where a scenario is played: one run.
+// stage is the run that a scenario is executed in.
 type stage struct {
 	ctx   context.Context
 	ec    *a2asrv.ExecutorContext
 	yield func(a2a.Event, error) bool
 }
 
-// step does one thing and reports whether to go on.
+// step performs one action and reports whether to continue.
 type step func(*stage) bool
 
 // enters changes the state without a message.
@@ -30,7 +30,7 @@ func says(state a2a.TaskState, words string) step {
 	return func(s *stage) bool { return s.yield(agent.Status(s.ec, state, a2a.NewTextPart(words)), nil) }
 }
 
-// answers gives a message in place of a task.
+// answers sends a message instead of a task.
 func answers(words string) step {
 	return func(s *stage) bool {
 		m := a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(words))
@@ -42,7 +42,7 @@ func answers(words string) step {
 // output is the id of the only artifact.
 const output a2a.ArtifactID = "output"
 
-// chunk gives part i of n of the artifact.
+// chunk sends part i of n of the artifact.
 func chunk(part content, i, n int) step {
 	return func(s *stage) bool {
 		e := agent.Artifact(s.ec, &a2a.Artifact{ID: output, Name: string(output), Parts: a2a.ContentParts{part()}})
@@ -51,12 +51,12 @@ func chunk(part content, i, n int) step {
 	}
 }
 
-// gives is an artifact and the end of the task, as kits want it that do not stream.
+// gives sends an artifact and ends the task, as kits without streaming expect.
 func gives(part content) []step {
 	return []step{chunk(part, 0, 1), enters(a2a.TaskStateCompleted)}
 }
 
-// works is gives with the beginning of the work in front, and an artifact in chunks.
+// works is gives with a working state before it, and an artifact in chunks.
 func works(parts ...content) []step {
 	steps := []step{enters(working)}
 	for i, p := range parts {
@@ -68,7 +68,7 @@ func works(parts ...content) []step {
 // forever is longer than any task.
 const forever = time.Duration(1<<63 - 1)
 
-// waits lets time pass, and ends the scenario if the run is ended meanwhile.
+// waits sleeps for d, and ends the scenario if the run is canceled meanwhile.
 func waits(d time.Duration) step {
 	return func(s *stage) bool {
 		timer := time.NewTimer(d)
@@ -82,8 +82,8 @@ func waits(d time.Duration) step {
 	}
 }
 
-// content makes a part of an artifact, a new one each time because it belongs to the
-// event.
+// content creates a part of an artifact. Each call returns a new one, because the event owns
+// it.
 type content func() *a2a.Part
 
 const plainText = "text/plain"
@@ -104,7 +104,7 @@ func data() content {
 	return func() *a2a.Part { return a2a.NewDataPart(map[string]any{"key": "value", "count": 42}) }
 }
 
-// named makes p the file that kits look for.
+// named sets the file name that kits expect on p.
 func named(p *a2a.Part) *a2a.Part {
 	p.Filename, p.MediaType = "output.txt", plainText
 	return p

@@ -1,17 +1,17 @@
-// Package wire calls A2A servers and keeps the bytes. It speaks JSON-RPC, HTTP+JSON
-// and gRPC by hand, without the SDK's client, so that an answer can be judged as it
-// came and a wrong request can be sent on purpose.
+// Package wire calls A2A servers and keeps the exchanged bytes. It implements JSON-RPC,
+// HTTP+JSON and gRPC without the SDK's client, so that callers can judge unmodified answers and
+// send invalid requests on purpose.
 //
 // # Guarantees
 //
-// A call never hangs: it ends with Options.Timeout, and answers are bounded in size.
-// Redirects are not followed, so a credential goes only to the server that was named.
-// A Redactor takes credentials out of what is shown.
+// A call never hangs: it ends with Options.Timeout, and answers are bounded in size. Redirects
+// are not followed, so a credential is only sent to the given server. A Redactor removes
+// credentials from reports.
 //
 // # What it does not promise
 //
-// The package is lenient about what it reads: whether an answer is right is for the
-// caller to say. Over gRPC there are no bytes to see; the message is shown as JSON.
+// The package reads leniently: the caller decides whether an answer is correct. Over gRPC there
+// are no readable bytes; messages are shown as JSON.
 //
 // # Concurrency
 //

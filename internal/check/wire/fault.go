@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Fault is an error that a server answered with.
+// Fault is an error that a server returned.
 type Fault struct {
 	Binding Binding
 	// Code is the code of JSON-RPC, HTTP is the HTTP status; 0 if there is none.
@@ -17,12 +17,12 @@ type Fault struct {
 	// Status is the code of gRPC.
 	Status  codes.Code
 	Message string
-	// Details are the objects with further facts, Data all that stood in their place.
+	// Details are the detail objects; Data is the whole value that contains them.
 	Details []any
 	Data    any
-	// Raw is the error object as it came.
+	// Raw is the unmodified error object.
 	Raw any
-	// Legacy says that v0.3 is spoken, whose statuses are wider.
+	// Legacy is set for v0.3, which allows more statuses.
 	Legacy bool
 }
 
@@ -43,7 +43,7 @@ func (f *Fault) String() string {
 	return fmt.Sprintf("error %s %q", strings.Join(words, " "), clip(f.Message, 100))
 }
 
-// Reason returns the reason of the ErrorInfo among the details, if there is one.
+// Reason returns the reason of the ErrorInfo in the details, or the empty string.
 func (f *Fault) Reason() string {
 	for _, d := range f.Details {
 		m, _ := d.(map[string]any)
@@ -76,8 +76,8 @@ const (
 	Internal            Kind = "InternalError"
 )
 
-// shape is how a kind looks on each wire. The lists hold what 1.0.1 says first, then
-// what 1.0.0 said: the two cannot be told apart by a caller.
+// shape describes a kind on each wire. Lists have the value of 1.0.1 first, followed by that of
+// 1.0.0: a caller cannot distinguish the two versions.
 type shape struct {
 	code   int
 	http   []int
@@ -102,15 +102,15 @@ var shapes = map[Kind]shape{
 	Internal:            {-32603, []int{500}, []codes.Code{codes.Internal}, ""},
 }
 
-// Known reports whether the specification has such a kind.
+// Known reports whether the specification defines the kind.
 func (k Kind) Known() bool { _, ok := shapes[k]; return ok }
 
-// Reason returns the reason in the ErrorInfo of the kind; empty for those that are
-// not A2A's own.
+// Reason returns the reason in the ErrorInfo of the kind; empty for kinds that A2A does not
+// define itself.
 func (k Kind) Reason() string { return shapes[k].reason }
 
-// Is reports whether f is of the kind. A reason decides, where both have one; then
-// the code of JSON-RPC; then the status.
+// Is reports whether f is of the kind. It compares the reasons if both have one, or else the
+// JSON-RPC codes, or else the statuses.
 func (f *Fault) Is(k Kind) bool {
 	s := shapes[k]
 	if f.Binding == JSONRPC {
@@ -122,13 +122,13 @@ func (f *Fault) Is(k Kind) bool {
 	return f.StatusOf(k)
 }
 
-// StatusOf reports whether the status of f is one that the kind has.
+// StatusOf reports whether the kind allows the status of f.
 func (f *Fault) StatusOf(k Kind) bool {
 	s, old := shapes[k], legacyStatuses[k]
 	return s.is(f) || f.Legacy && old.is(f)
 }
 
-// Unauthorized reports whether f says that credentials are missing or not enough.
+// Unauthorized reports whether f means missing or insufficient credentials.
 func (f *Fault) Unauthorized() bool {
 	return f.HTTP == http.StatusUnauthorized || f.HTTP == http.StatusForbidden ||
 		f.Binding == GRPC && (f.Status == codes.Unauthenticated || f.Status == codes.PermissionDenied)

@@ -10,7 +10,7 @@ import (
 
 	pb0 "github.com/a2aproject/a2a-go/a2apb"
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
-	_ "google.golang.org/genproto/googleapis/rpc/errdetails" // so that details can be shown as JSON
+	_ "google.golang.org/genproto/googleapis/rpc/errdetails" // registers types, so that details can be shown as JSON
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -24,7 +24,7 @@ import (
 // service is the gRPC service of v1.0.
 const service = "/lf.a2a.v1.A2AService/"
 
-// method makes the messages of a call.
+// method creates the messages of a call.
 type method struct {
 	request, result func() proto.Message
 }
@@ -106,7 +106,7 @@ func (c *grpcCaller) Call(ctx context.Context, r Request) *Exchange {
 	return x
 }
 
-// Open opens a stream. The answer has begun when its first message has come.
+// Open opens a stream and waits for its first message.
 func (c *grpcCaller) Open(ctx context.Context, r Request) *Stream {
 	x, in, _ := c.prepare(r)
 	if x.Err != nil {
@@ -127,7 +127,7 @@ func (c *grpcCaller) Open(ctx context.Context, r Request) *Stream {
 	return s
 }
 
-// prepare writes the request.
+// prepare builds the request.
 func (c *grpcCaller) prepare(r Request) (x *Exchange, in, out proto.Message) {
 	x = &Exchange{Interface: c.iface, Op: r.Op}
 	m, ok := c.method(r.Op)
@@ -173,8 +173,8 @@ func (c *grpcCaller) outgoing(ctx context.Context, r Request, x *Exchange) conte
 	return metadata.NewOutgoingContext(ctx, md)
 }
 
-// shown returns a message as JSON. Fields that the specification requires are there
-// even if they have their default, which gRPC does not carry.
+// shown returns a message as JSON. Fields that the specification requires are included even if
+// they have their default, which gRPC does not transmit.
 func (c *grpcCaller) shown(m proto.Message) ([]byte, any) {
 	text, err := protojson.Marshal(m)
 	if err != nil {
@@ -200,7 +200,7 @@ func (c *grpcCaller) shown(m proto.Message) ([]byte, any) {
 	return text, v
 }
 
-// refuse keeps the status that ended the call.
+// refuse stores the status that ended the call.
 func (x *Exchange) refuse(ctx context.Context, err error) {
 	s := status.Convert(err)
 	if s.Code() == codes.DeadlineExceeded && errors.Is(context.Cause(ctx), ErrTimeout) {
@@ -218,7 +218,7 @@ func (x *Exchange) refuse(ctx context.Context, err error) {
 	x.Got += string(text)
 }
 
-// detail shows one detail as JSON.
+// detail returns one detail as JSON.
 func detail(d *anypb.Any) any {
 	if text, err := protojson.Marshal(d); err == nil {
 		if v, err := Decode(text); err == nil {
@@ -228,7 +228,7 @@ func detail(d *anypb.Any) any {
 	return map[string]any{"@type": d.GetTypeUrl()}
 }
 
-// frames are the messages of a stream.
+// frames reads the messages of a stream.
 type frames struct {
 	caller *grpcCaller
 	stream grpc.ClientStream
@@ -264,8 +264,8 @@ func (f *frames) next() (Event, error) {
 	return Event{}, io.EOF
 }
 
-// brokenOff reports whether a status stands for a connection that was lost or a call
-// that this side ended.
+// brokenOff reports whether a status means a broken connection, or a call that the client
+// ended.
 func brokenOff(f *Fault) bool {
 	return f.Status == codes.Canceled || f.Status == codes.Unavailable && len(f.Details) == 0
 }

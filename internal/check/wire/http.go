@@ -22,7 +22,7 @@ type HTTP struct {
 	Options
 }
 
-// Plain is a request that is written by hand.
+// Plain is a request written by hand.
 type Plain struct {
 	Method, URL string
 	Header      http.Header
@@ -32,8 +32,7 @@ type Plain struct {
 	Timeout time.Duration
 }
 
-// Do sends r and reads the answer to its end. The Envelope is set if the body is
-// JSON.
+// Do sends r and reads the complete answer. It sets the Envelope if the body is JSON.
 func (h *HTTP) Do(ctx context.Context, r Plain) *Exchange {
 	x := &Exchange{}
 	ctx, cancel := h.limit(ctx, r.Timeout)
@@ -46,7 +45,7 @@ func (h *HTTP) Do(ctx context.Context, r Plain) *Exchange {
 	return x
 }
 
-// Open sends r and returns the answer as a stream, if it is one.
+// Open sends r and returns the answer as a stream if it is one.
 func (h *HTTP) Open(ctx context.Context, r Plain, unwrap func(any) (any, *Fault)) *Stream {
 	x := &Exchange{Op: StreamMessage}
 	ctx, cancel := h.limit(ctx, r.Timeout)
@@ -175,7 +174,7 @@ func (c *httpCaller) Open(ctx context.Context, r Request) *Stream {
 	return s
 }
 
-// noRoute reports whether the server knows no such request: the prose of the
+// noRoute reports whether the server does not support the request. The prose of the
 // specification subscribes with POST, its protocol definition with GET.
 func noRoute(x *Exchange) bool {
 	return x.Status == http.StatusMethodNotAllowed || x.Status == http.StatusNotFound && RESTFault(x.Envelope, 404).Reason() == ""
@@ -186,7 +185,7 @@ func (c *httpCaller) named(x *Exchange, r Request) *Exchange {
 	return x
 }
 
-// unwrapped takes the answer out of what the binding wraps around it.
+// unwrapped extracts the result or the error from the binding's envelope.
 func (c *httpCaller) unwrapped(x *Exchange) *Exchange {
 	if x.Err != nil {
 		return x
@@ -222,7 +221,7 @@ func (x *Exchange) unwrapREST() *Exchange {
 	return x
 }
 
-// unwrap is for frames and for JSON-RPC answers.
+// unwrap extracts the result or the error of a frame or a JSON-RPC answer.
 func (c *httpCaller) unwrap(v any) (any, *Fault) {
 	m, _ := v.(map[string]any)
 	if c.iface.Binding == REST {
@@ -242,7 +241,7 @@ func (c *httpCaller) unwrap(v any) (any, *Fault) {
 	return m["result"], nil
 }
 
-// plain writes r as the binding wants it.
+// plain writes r in the form of the binding.
 func (c *httpCaller) plain(r Request) (Plain, error) {
 	p := Plain{Method: http.MethodPost, URL: c.iface.URL, Key: r.Key, Timeout: r.Timeout, Header: http.Header{"Content-Type": {"application/json"}}}
 	accept := "application/json"
@@ -330,7 +329,7 @@ func (c *httpCaller) rest(p Plain, r Request) (Plain, error) {
 	return c.restAt(p, path, rest, body)
 }
 
-// restAt puts what the path does not hold into the body or the query.
+// restAt puts the params that are not in the path into the body or the query.
 func (c *httpCaller) restAt(p Plain, path string, rest map[string]any, body bool) (Plain, error) {
 	p.URL = strings.TrimRight(c.iface.URL, "/")
 	if c.iface.Tenant != "" {

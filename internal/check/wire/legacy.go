@@ -12,11 +12,10 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// The operations of v0.3, by their names in JSON-RPC. HTTP+JSON and gRPC of v0.3 are
-// called with the same Params, and their Results and Values look alike: what these
-// bindings write otherwise, in the shape of the proto, is renamed. What has no counterpart,
-// such as a state that does not exist, stays what it is. Body, Data and Envelope are as
-// they came.
+// The operations of v0.3, by their names in JSON-RPC. HTTP+JSON and gRPC of v0.3 are called
+// with the same Params, and their Results and Values have the same form: names in the shape of
+// the proto are converted to those of JSON-RPC. Values without a counterpart, such as an
+// unknown state, are unchanged. Body, Data and Envelope are not converted.
 const (
 	LegacySend       Op = "message/send"
 	LegacyStream     Op = "message/stream"
@@ -32,18 +31,18 @@ const (
 // legacyVersion is the Version of an Interface of v0.3.
 const legacyVersion = "0.3"
 
-// inProto reports whether the interface speaks the proto of v0.3.
+// inProto reports whether the interface uses the proto of v0.3.
 func (i *Interface) inProto() bool { return i.Version == legacyVersion && i.Binding != JSONRPC }
 
-// legacyStatuses are the further statuses of errors in v0.3, which has no table of its
-// own: those of the official SDKs.
+// legacyStatuses are the additional statuses of errors in v0.3. v0.3 has no table of its own,
+// so these are the statuses of the official SDKs.
 var legacyStatuses = map[Kind]shape{
 	TaskNotCancelable: {http: []int{409}, grpc: []codes.Code{codes.Unimplemented}},
 	PushNotSupported:  {http: []int{501}},
 	Unsupported:       {http: []int{501}},
 }
 
-// is reports whether a status is one of the kind in v0.3.
+// is reports whether v0.3 allows the status of f for the kind.
 func (s *shape) is(f *Fault) bool {
 	if f.Binding == GRPC {
 		return slices.Contains(s.grpc, f.Status)
@@ -53,8 +52,8 @@ func (s *shape) is(f *Fault) bool {
 
 type object = map[string]any
 
-// protoParams returns the request message of an operation of v0.3. Parts is what a
-// message calls its parts: the published proto and its generated code for Go differ.
+// protoParams returns the request message of a v0.3 operation. parts is the name of a message's
+// list of parts, which differs between the published proto and its generated Go code.
 func protoParams(o Op, params object, parts string) object {
 	name := func(member string) string { s, _ := params[member].(string); return "tasks/" + s }
 	switch o {
@@ -66,7 +65,7 @@ func protoParams(o Op, params object, parts string) object {
 		return out
 	case LegacyCreatePush:
 		config, _ := params["pushNotificationConfig"].(object)
-		if config = maps.Clone(config); config["id"] == nil { // the proto wants a name
+		if config = maps.Clone(config); config["id"] == nil { // the proto requires a name
 			config["id"] = "check"
 		}
 		return object{"parent": name("taskId"), "configId": config["id"], "config": object{"pushNotificationConfig": config}}
@@ -131,7 +130,7 @@ func (c *httpCaller) legacyREST(p Plain, r Request) (Plain, error) {
 	return c.restAt(p, path, rest, body)
 }
 
-// renamed gives an answer of v0.3 the names that JSON-RPC has.
+// renamed converts the names in an answer of v0.3 to those of JSON-RPC.
 func (x *Exchange) renamed() *Exchange {
 	if x.Interface.inProto() {
 		if x.Fault != nil {
@@ -142,14 +141,14 @@ func (x *Exchange) renamed() *Exchange {
 	return x
 }
 
-// arms are the wrappers of the proto and the kinds that stand for them.
+// arms maps the wrappers of the proto to the kinds of JSON-RPC.
 var arms = map[string]string{"task": "task", "message": "message", "msg": "message", "statusUpdate": "status-update", "artifactUpdate": "artifact-update"}
 
-// fromProto returns a result or an event of the proto as JSON-RPC has it.
+// fromProto converts a result or an event of the proto into that of JSON-RPC.
 func fromProto(v any) any {
 	m, ok := v.(object)
 	if !ok || m["kind"] != nil {
-		return v // some servers write the shape of JSON-RPC, which the prose of v0.3 promises
+		return v // some servers write the shape of JSON-RPC, as the prose of v0.3 specifies
 	}
 	for arm, kind := range arms {
 		if inner, ok := m[arm].(object); ok && len(m) == 1 {
@@ -178,7 +177,7 @@ func withKind(kind string, m object) object {
 	return out
 }
 
-// fromProtoHook returns a webhook, whose ids are in its name.
+// fromProtoHook converts a webhook, whose name contains its ids.
 func fromProtoHook(m object) object {
 	name, _ := m["name"].(string)
 	task, id, _ := strings.Cut(strings.TrimPrefix(name, "tasks/"), "/pushNotificationConfigs/")
@@ -193,7 +192,7 @@ func fromProtoHook(m object) object {
 	return object{"taskId": task, "pushNotificationConfig": config}
 }
 
-// plainNames gives states, roles and parts in v the names of JSON-RPC.
+// plainNames converts states, roles and parts in v to those of JSON-RPC.
 func plainNames(v any) any {
 	switch v := v.(type) {
 	case object:
@@ -221,7 +220,7 @@ func plainNames(v any) any {
 	return v
 }
 
-// words are the states and roles of the proto.
+// words maps the states and roles of the proto.
 var words = map[string]string{
 	"TASK_STATE_SUBMITTED": "submitted", "TASK_STATE_WORKING": "working", "TASK_STATE_COMPLETED": "completed",
 	"TASK_STATE_FAILED": "failed", "TASK_STATE_CANCELLED": "canceled", "TASK_STATE_INPUT_REQUIRED": "input-required",
@@ -249,7 +248,8 @@ func plainParts(v any) any {
 	return out
 }
 
-// plainPart gives a part its kind. One that has not exactly one content stays as it is.
+// plainPart adds the kind of a part. A part that does not have exactly one content is
+// unchanged.
 func plainPart(v any) any {
 	part, _ := v.(object)
 	out, n := maps.Clone(part), 0
@@ -271,7 +271,7 @@ func plainPart(v any) any {
 	return out
 }
 
-// plainFile returns a file. Its bytes hold base64, as a string of JSON-RPC does.
+// plainFile converts a file. Its bytes are base64, as in JSON-RPC.
 func plainFile(file object) object {
 	out := object{}
 	for name, v := range file {

@@ -28,7 +28,7 @@ func TestFromProto(t *testing.T) {
 		`{"name":"tasks/t/pushNotificationConfigs/c","pushNotificationConfig":{"url":"u"}}`:                                                                           `{"taskId":"t","pushNotificationConfig":{"id":"c","url":"u"}}`,
 		`{"configs":[{"name":"tasks/t/pushNotificationConfigs/c","pushNotificationConfig":{"id":"d"}}]}`:                                                              `[{"taskId":"t","pushNotificationConfig":{"id":"d"}}]`,
 		`{"kind":"task","status":{"state":"working"}}`:                                                                                                                `{"kind":"task","status":{"state":"working"}}`,
-		// What is wrong stays wrong.
+		// Invalid values are unchanged.
 		`{"task":{"status":{"state":"TASK_STATE_CANCELED"},"history":[{"role":"USER","content":[{},{"text":"a","data":{}},1]}]}}`: `{"kind":"task","status":{"state":"TASK_STATE_CANCELED"},"history":[{"role":"USER","parts":[{},{"text":"a","data":{}},1]}]}`,
 		`{"job":{}}`: `{"job":{}}`,
 		`[]`:         `[]`,
@@ -87,7 +87,7 @@ func TestLegacyStatuses(t *testing.T) {
 	}
 }
 
-// FuzzFromProto reads whatever a server of v0.3 may answer.
+// FuzzFromProto reads arbitrary answers of a v0.3 server.
 func FuzzFromProto(f *testing.F) {
 	for _, s := range []string{
 		`{"task":{"status":{"message":{"content":[{"file":{"fileWithBytes":1}},{"data":null},{"text":"a","kind":1}]}}}}`,

@@ -9,7 +9,7 @@ import (
 // legacyService is the gRPC service of v0.3.
 const legacyService = "/a2a.v1.A2AService/"
 
-// legacyNames are the methods of gRPC of v0.3.
+// legacyNames are the gRPC methods of v0.3.
 var legacyNames = map[Op]string{
 	LegacySend: "SendMessage", LegacyStream: "SendStreamingMessage", LegacyGet: "GetTask", LegacyCancel: "CancelTask",
 	LegacySubscribe: "TaskSubscription", LegacyCreatePush: "CreateTaskPushNotificationConfig",
@@ -29,8 +29,8 @@ var legacyMethods = map[Op]method{
 	LegacyDeletePush: {message[pb0.DeleteTaskPushNotificationConfigRequest], message[emptypb.Empty]},
 }
 
-// LegacyMessages returns the operation of a full method name of gRPC of v0.3 with new
-// messages of it; nil if there is no such method.
+// LegacyMessages returns the operation of a full gRPC method name of v0.3 with new messages for
+// it; nil if there is no such method.
 func LegacyMessages(fullMethod string) (o Op, request, result proto.Message) {
 	for o, name := range legacyNames {
 		if legacyService+name == fullMethod {
@@ -40,7 +40,7 @@ func LegacyMessages(fullMethod string) (o Op, request, result proto.Message) {
 	return "", nil, nil
 }
 
-// path is the full method name of an operation.
+// path returns the full method name of an operation.
 func (c *grpcCaller) path(o Op) string {
 	if c.iface.inProto() {
 		return legacyService + legacyNames[o]
@@ -48,7 +48,7 @@ func (c *grpcCaller) path(o Op) string {
 	return service + string(o)
 }
 
-// method makes the messages of an operation.
+// method returns the messages of an operation.
 func (c *grpcCaller) method(o Op) (method, bool) {
 	from := methods
 	if c.iface.inProto() {

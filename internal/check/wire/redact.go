@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Redactor takes credentials out of text. The zero value knows those that a header
-// or a field name gives away.
+// Redactor removes credentials from text. The zero value recognizes them by the names of
+// headers and fields.
 type Redactor struct {
 	secrets []string
 }
@@ -23,8 +23,8 @@ var (
 	userinfo      = regexp.MustCompile(`(://)[^/?#\s"@]+@`)
 )
 
-// NewRedactor returns a Redactor that also takes out each of the secrets, in
-// whatever spelling it comes. Empty ones are ignored.
+// NewRedactor returns a Redactor that also removes each of the secrets, in every encoding that
+// it knows. Empty secrets are ignored.
 func NewRedactor(secrets ...string) *Redactor {
 	r := &Redactor{}
 	for _, s := range secrets {
@@ -50,10 +50,10 @@ func (r *Redactor) Redact(text string) string {
 	return userinfo.ReplaceAllString(text, "${1}"+redacted+"@")
 }
 
-// maxShown bounds what is shown of each direction.
+// maxShown bounds the text of each direction.
 const maxShown = 4 << 10
 
-// Text shows the bytes of x, what was sent after ">" and what came after "<".
+// Text returns the bytes of x, with ">" before sent and "<" before received data.
 func (r *Redactor) Text(x *Exchange) string {
 	if x == nil {
 		return ""

@@ -11,14 +11,13 @@ import (
 	"strings"
 )
 
-// The bounds of what is read.
+// Limits of streams.
 const (
 	maxBody   = 8 << 20
 	maxEvents = 10_000
 )
 
-// Next returns the next frame. It returns false at the end, however it came; the
-// Exchange says which.
+// Next returns the next frame. It returns false at the end; the Exchange has the reason.
 func (s *Stream) Next() (Event, bool) {
 	if s.source == nil || s.Exchange.Fault != nil || s.Exchange.Err != nil {
 		return Event{}, false
@@ -44,7 +43,8 @@ func (s *Stream) Next() (Event, bool) {
 	return e, true
 }
 
-// fail keeps why there is no answer. A timeout is told from a broken connection.
+// fail stores the reason why there is no answer. It distinguishes a timeout from a broken
+// connection.
 func (x *Exchange) fail(ctx context.Context, err error) {
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
@@ -57,7 +57,7 @@ type sse struct {
 	body    io.ReadCloser
 	r       *bufio.Reader
 	unwrap  func(any) (any, *Fault)
-	oversee int // bytes that may still come
+	oversee int // remaining bytes
 }
 
 func newSSE(body io.ReadCloser, unwrap func(any) (any, *Fault)) *sse {
@@ -81,7 +81,7 @@ func (s *sse) next() (Event, error) {
 	return e, nil
 }
 
-// frame returns the data of the next event that has some.
+// frame returns the data of the next event with data.
 func (s *sse) frame() ([]byte, error) {
 	var data [][]byte
 	for {
@@ -127,7 +127,7 @@ func decodeNumbers(data []byte, v *any) error {
 	return dec.Decode(v)
 }
 
-// clip shortens s to n bytes and says how much is missing.
+// clip shortens s to n bytes and states the number of missing bytes.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s

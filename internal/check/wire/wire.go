@@ -33,7 +33,7 @@ func (o Op) Streams() bool {
 	return o == StreamMessage || o == SubscribeTask || o == LegacyStream || o == LegacySubscribe
 }
 
-// Binding is a way to carry calls, in the words of the command line.
+// Binding is a protocol binding, by its name on the command line.
 type Binding string
 
 // The bindings.
@@ -43,7 +43,7 @@ const (
 	GRPC    Binding = "grpc"
 )
 
-// Interface is one way to reach an agent, as its card offers it.
+// Interface is an interface in an agent's card.
 type Interface struct {
 	Binding Binding
 	Version string // "1.0" or "0.3"
@@ -54,42 +54,42 @@ type Interface struct {
 // String returns the binding with its version, such as "jsonrpc 1.0".
 func (i Interface) String() string { return string(i.Binding) + " " + i.Version }
 
-// NoVersion is the Request.Version that leaves the header away.
+// NoVersion is the Request.Version that omits the header.
 const NoVersion = "-"
 
 // Request is one call.
 type Request struct {
 	Op     Op
 	Params map[string]any
-	// Version is the A2A-Version to send. If empty, it is that of the interface.
+	// Version is the A2A-Version to send. If empty, the interface's version is sent.
 	Version string
-	// Key replaces the credential, if not nil; an empty one sends none.
+	// Key replaces the credential if not nil; an empty one sends none.
 	Key *string
-	// ID is the id of the JSON-RPC request; nil means a string of the caller's choice.
+	// ID is the id of the JSON-RPC request; nil means a string chosen by the Caller.
 	ID any
-	// Timeout replaces Options.Timeout, if not zero.
+	// Timeout replaces Options.Timeout if not zero.
 	Timeout time.Duration
 }
 
-// Conn is a connection over which gRPC calls go.
+// Conn is a connection for gRPC calls.
 type Conn interface {
 	grpc.ClientConnInterface
 	Close() error
 }
 
-// Options say how to call.
+// Options configure calls.
 type Options struct {
-	// HTTP sends the requests. If nil, http.DefaultTransport does.
+	// HTTP sends the requests. The default is http.DefaultTransport.
 	HTTP http.RoundTripper
-	// Dial connects to a gRPC interface. If nil, there is no gRPC.
+	// Dial connects to a gRPC interface. If nil, gRPC is not available.
 	Dial func(ctx context.Context, url string) (Conn, error)
-	// Key is the credential: a bearer token, sent as an API key as well in each of
-	// KeyHeaders. If empty, none is sent.
+	// Key is the credential: a bearer token, also sent as an API key in each of KeyHeaders. If
+	// empty, none is sent.
 	Key        string
 	KeyHeaders []string
-	// Timeout bounds each call, streams included; 10 s if zero.
+	// Timeout bounds each call, including streams. The default is 10 s.
 	Timeout time.Duration
-	// UserAgent names the caller.
+	// UserAgent is the User-Agent of requests.
 	UserAgent string
 }
 
@@ -118,35 +118,34 @@ func (o *Options) roundTripper() http.RoundTripper {
 	return o.HTTP
 }
 
-// ErrInexpressible is the Err of an Exchange whose request cannot be written in the
-// binding, such as a wrong type over gRPC.
+// ErrInexpressible is the Err of an Exchange whose request the binding cannot express, such as
+// a wrong type over gRPC.
 var ErrInexpressible = errors.New("the binding cannot carry this request")
 
-// ErrTimeout is the Err of a call that took too long.
+// ErrTimeout is the Err of a call that timed out.
 var ErrTimeout = errors.New("no end within the time allowed")
 
-// Exchange is one call with all that came back. Result, Fault and Err exclude each
-// other; a stream may have Events beside Fault or Err.
+// Exchange is one call with its complete answer. Result, Fault and Err exclude each other; a
+// stream may have Events besides Fault or Err.
 type Exchange struct {
 	Interface Interface
 	Op        Op
-	// Sent and Got are the bytes of request and answer, heads included.
+	// Sent and Got are the bytes of request and answer, including headers.
 	Sent, Got string
 	// Status is the HTTP status; 0 over gRPC and if there was no answer.
 	Status int
 	Header http.Header
-	// Body is the answer as it came, or what gRPC carried as JSON. Of a stream it is
-	// empty.
+	// Body is the unmodified answer, or the gRPC message as JSON. It is empty for a stream.
 	Body []byte
-	// Envelope is the decoded Body, Result what the binding wraps into it.
+	// Envelope is the decoded Body; Result is the value inside the binding's envelope.
 	Envelope, Result any
-	// Fault is the error that the server answered with.
+	// Fault is the error that the server returned.
 	Fault *Fault
 	// Events are the frames of a stream.
 	Events []Event
-	// Ended says that the server ended the stream in order.
+	// Ended is set if the server ended the stream normally.
 	Ended bool
-	// Err says why there is no answer that could be read.
+	// Err is the reason why there is no readable answer.
 	Err error
 }
 
@@ -155,9 +154,9 @@ func (x *Exchange) Streamed() bool { return x.Op.Streams() && x.Fault == nil || 
 
 // Event is one frame of a stream.
 type Event struct {
-	// Data is the frame as it came.
+	// Data is the unmodified frame.
 	Data []byte
-	// Envelope is the decoded frame, Value what the binding wraps into it.
+	// Envelope is the decoded frame; Value is the value inside the binding's envelope.
 	Envelope, Value any
 	// Fault is set if the frame is an error.
 	Fault *Fault
@@ -165,12 +164,11 @@ type Event struct {
 
 // Caller calls one interface.
 type Caller interface {
-	// Call makes a call and reads the answer to its end.
+	// Call sends a request and reads the complete answer.
 	Call(ctx context.Context, r Request) *Exchange
-	// Open makes a call that answers with a stream. It returns when the answer has
-	// begun.
+	// Open sends a request that is answered with a stream. It returns when the answer begins.
 	Open(ctx context.Context, r Request) *Stream
-	// Close frees what the Caller holds.
+	// Close releases the resources of the Caller.
 	Close() error
 }
 
@@ -182,23 +180,23 @@ func New(ctx context.Context, i Interface, o Options) (Caller, error) {
 	return &httpCaller{iface: i, HTTP: HTTP{Options: o}}, nil
 }
 
-// A source yields the frames of a stream.
+// source yields the frames of a stream.
 type source interface {
-	// next returns io.EOF at the end that the server made.
+	// next returns io.EOF if the server ended the stream.
 	next() (Event, error)
 	close()
 }
 
 // Stream is an answer that is being read.
 type Stream struct {
-	// Exchange is what has been read until now.
+	// Exchange holds the part of the answer read so far.
 	Exchange *Exchange
-	source   source // nil if there is nothing more to read
+	source   source // nil after the end
 	cancel   context.CancelFunc
 	ctx      context.Context //nolint:containedctx // the life of the stream
 }
 
-// Close ends the stream, if the server has not.
+// Close aborts the stream if the server has not ended it.
 func (s *Stream) Close() {
 	s.cancel()
 	if s.source != nil {
@@ -217,8 +215,7 @@ func (s *Stream) Rest() *Exchange {
 	}
 }
 
-// Decode reads one JSON value that takes the whole of data. Numbers keep their
-// digits.
+// Decode reads exactly one JSON value from data. Numbers keep their digits.
 func Decode(data []byte) (any, error) {
 	var v any
 	if !json.Valid(data) {

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// answering is a server that answers each request with f.
+// answering answers each request with f.
 type answering func(*http.Request) *http.Response
 
 // RoundTrip implements http.RoundTripper.
@@ -309,7 +309,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestRedirectsAreNotFollowed shows that a credential stays with the server.
+// TestRedirectsAreNotFollowed: a credential is only sent to the given server.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	var hosts []string
