@@ -101,9 +101,10 @@ func (r *run) event(path string, want map[string]any, among []wire.Event) error 
 	return err
 }
 
-// next lists the allowed state transitions (the draft's section 7.1); a state may repeat.
+// next maps each state that is not terminal to the states that must not follow it (the
+// draft's section 7.1). A state may repeat.
 var next = map[string][]string{
-	"TASK_STATE_SUBMITTED":      nil, // all states may follow
+	"TASK_STATE_SUBMITTED":      nil, // any state may follow
 	"TASK_STATE_WORKING":        {"TASK_STATE_SUBMITTED"},
 	"TASK_STATE_INPUT_REQUIRED": {"TASK_STATE_SUBMITTED"},
 	"TASK_STATE_AUTH_REQUIRED":  {"TASK_STATE_SUBMITTED"},
