@@ -1,27 +1,27 @@
 // Package atomicfile replaces files in one step.
 //
-// # What it is
+// # How it works
 //
-// [Replace] writes a text beside a file, and renames it to the file's name.
+// [Replace] writes a text to a temporary file in the same folder, and renames that to the
+// file's name.
 //
 // # Guarantees
 //
-// Whoever reads the file sees the old text or the new one, never a part of either, also
-// after the machine has lost its power. If Replace returns an error, nothing is left
-// beside the file, and its text is the old one, unless only the disk did not confirm the
-// new one. A symbolic link stays; what it points to is replaced.
+// Readers of the file see the old text or the new one, never a part of either, even after a
+// power failure. If Replace returns an error, it leaves no temporary file, and the file has the
+// old text, unless only the sync of the new one failed. A symbolic link is kept; its target is
+// replaced.
 //
 // # What it does not promise
 //
-// A process that is killed while it writes may leave a file whose name begins with a dot
-// and that of the file. Windows cannot sync a folder: there the text may be the old one
-// after a loss of power. Owner and extended attributes of the old file are not kept.
-// Keys are for [CreatePrivate].
+// A process that is killed while it writes may leave a file whose name begins with a dot and
+// the name of the file. Windows cannot sync a folder: there the file may have the old text
+// after a power failure. Owner and extended attributes of the old file are not kept. For files
+// with keys, use [CreatePrivate].
 //
 // # Concurrency
 //
-// Replace may be called by several processes at once: one of the texts is there in the
-// end.
+// Several processes may call Replace at once: the file then has one of the texts.
 //
 // # Testing
 //
@@ -37,8 +37,8 @@ import (
 	"runtime"
 )
 
-// Replace puts a file with text and mode in the place of the one at path, or makes it.
-// The folder must be there.
+// Replace replaces the file at path with one that has the given text and mode, or creates it.
+// The folder must exist.
 func Replace(path string, text []byte, mode fs.FileMode) error {
 	if err := replace(path, text, mode); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
@@ -60,9 +60,9 @@ func replace(path string, text []byte, mode fs.FileMode) error {
 	return SyncFolder(filepath.Dir(path))
 }
 
-// beside writes a file next to the one at path, and returns its name.
+// beside writes a temporary file next to the one at path, and returns its name.
 func beside(path string, text []byte, mode fs.FileMode) (string, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // for its owner alone
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // readable by its owner alone
 	if err != nil {
 		return "", err
 	}
@@ -73,10 +73,10 @@ func beside(path string, text []byte, mode fs.FileMode) (string, error) {
 	return f.Name(), nil
 }
 
-// SyncFolder returns when the names in a folder are on the disk, where that can be had.
+// SyncFolder syncs the entries of a folder to the disk, where the system supports that.
 func SyncFolder(path string) error {
 	if runtime.GOOS == "windows" {
-		return nil // folders cannot be synced there
+		return nil // Windows cannot sync folders
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -44,7 +44,7 @@ func TestReplace(t *testing.T) {
 	wantNames(t, dir, "a.json", "link")
 }
 
-// A file that cannot be replaced stays as it is, and nothing is left beside it.
+// A file that cannot be replaced is unchanged, and no temporary file remains.
 func TestReplaceRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -61,7 +61,7 @@ func TestReplaceRefused(t *testing.T) {
 	wantNames(t, dir, "taken")
 }
 
-// Who reads while others write sees whole texts alone.
+// Readers see only complete texts during concurrent writes.
 func TestReplaceAtOnce(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.json")

@@ -9,9 +9,9 @@ import (
 	"runtime"
 )
 
-// PrivateSize returns the size in bytes of a file with a key. The error is fs.ErrNotExist if
-// it does not exist. A file that is not regular or that others may read is an error; modes
-// do not count on Windows.
+// PrivateSize returns the size in bytes of a file with a key. The error is fs.ErrNotExist if it
+// does not exist. A file that is not regular, or that other users may read, is an error; modes
+// are ignored on Windows.
 func PrivateSize(path string) (int64, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -26,10 +26,10 @@ func PrivateSize(path string) (int64, error) {
 	return info.Size(), nil
 }
 
-// CreatePrivate writes a file with a key, which only its owner may read, in place of an
-// existing one. The file appears under its name when it is complete and on the disk. Unlike
-// Replace it leaves no file with a key behind: it removes the rest of an earlier crash.
-// Only one process may create a file at one time.
+// CreatePrivate writes a file with a key, which only its owner may read, and replaces an
+// existing one. The file appears under its name once it is complete and synced. Unlike Replace
+// it leaves no temporary file with a key: it removes that of an earlier crash. Only one process
+// may create the file at a time.
 func CreatePrivate(path string, text []byte) error {
 	next := path + ".new"
 	if err := writePrivate(next, text); err != nil {
@@ -42,7 +42,7 @@ func CreatePrivate(path string, text []byte) error {
 }
 
 func writePrivate(path string, text []byte) error {
-	// The rest of a crash is incomplete or was never used.
+	// A file left by a crash is incomplete or was never used.
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -1,25 +1,23 @@
-// Package datadir holds the folder in which a hub keeps its data, so that only one
-// process uses it.
+// Package datadir locks the folder in which a hub keeps its data, so that only one process uses
+// it.
 //
 // # Guarantees
 //
-// While a [Dir] is open, no other process gets one for the same folder, by
-// whatever path: Open refuses with an [InUseError] that names the folder and the
-// process that holds it. The lock belongs to the process and vanishes with it,
-// however it dies; a lock file that is left behind means nothing. If the system takes a
-// moment to let go of the lock of a process that was killed, Open waits, five seconds at
-// the most.
+// While a [Dir] is open, no other process can open the same folder by any path: Open returns an
+// [InUseError] that names the folder and the process that holds it. The system releases the
+// lock when the process ends for any reason; a leftover lock file has no meaning. If the system
+// delays releasing the lock of a killed process, Open waits up to five seconds.
 //
 // # What it does not promise
 //
-// The lock is advisory: it keeps other hubs out, not other programs. On systems
-// without flock (all but Linux, macOS and the BSDs) the lock is a file that
-// Close removes; after a crash it has to be removed by hand, and the error says so.
+// The lock is advisory: it keeps other hubs out, not other programs. On systems without flock
+// (all but Linux, macOS and the BSDs) the lock is a file that Close removes. After a crash the
+// operator must remove it, and the error explains that.
 //
 // # Concurrency
 //
-// Open and Close may be called from any goroutine. A second Open in the same
-// process is refused like that of another.
+// Open and Close may be called from any goroutine. A second Open in the same process is refused
+// like that of another.
 //
 // # Testing
 //
@@ -35,24 +33,24 @@ import (
 	"time"
 )
 
-// lockName is the lock file in the folder.
+// lockName is the name of the lock file in the folder.
 const lockName = "parley.lock"
 
 // Holder is the process that uses a folder.
 type Holder struct {
-	// PID is its process id; zero if it is not known.
+	// PID is its process id; zero if unknown.
 	PID int `json:"pid"`
 	// Host is the machine that it runs on.
 	Host string `json:"host"`
-	// Since is when it opened the folder.
+	// Since is the time when it opened the folder.
 	Since time.Time `json:"since"`
 }
 
-// InUseError says that another process uses the folder.
+// InUseError is returned if another process uses the folder.
 type InUseError struct {
 	// Path is the folder.
 	Path string
-	// Holder is who uses it, as far as that can be read.
+	// Holder is the process; fields that could not be read are zero.
 	Holder Holder
 	hint   string
 }
@@ -73,8 +71,8 @@ type Dir struct {
 	lock *os.File
 }
 
-// Open makes the folder path if there is none, open to its user alone (mode 0700),
-// and holds it until Close. It returns an *InUseError if another process holds it.
+// Open creates the folder path if it does not exist, accessible to its user alone (mode 0700),
+// and locks it until Close. It returns an *InUseError if another process holds it.
 func Open(path string) (*Dir, error) {
 	d, err := open(path)
 	if err != nil {
@@ -110,14 +108,14 @@ func open(path string) (*Dir, error) {
 
 var errHeld = errors.New("lock is held")
 
-// A killed process may be gone for a moment before the system has let go of its lock.
+// The system may release the lock of a killed process a moment after the process has gone.
 const (
 	goneWait  = 5 * time.Second
 	goneEvery = 20 * time.Millisecond
 )
 
-// acquireSoon is acquire, but does not take the lock of a process that is gone for one
-// that is held. Nothing tells when it goes, so it asks again.
+// acquireSoon is acquire, but waits for the lock of a process that has gone. The system gives
+// no notification of the release, so it polls.
 func acquireSoon(file string) (*os.File, error) {
 	for end := time.Now().Add(goneWait); ; time.Sleep(goneEvery) {
 		lock, err := acquire(file)
@@ -130,7 +128,7 @@ func acquireSoon(file string) (*os.File, error) {
 	}
 }
 
-// sign writes who holds the lock into its file.
+// sign writes the holder of the lock to the lock file.
 func sign(lock *os.File) error {
 	host, err := os.Hostname()
 	if err != nil {
@@ -147,7 +145,7 @@ func sign(lock *os.File) error {
 	return err
 }
 
-// holder reads who holds the lock; the zero Holder if that cannot be read.
+// holder reads the holder of the lock; it returns the zero Holder if it cannot be read.
 func holder(file string) Holder {
 	var h Holder
 	line, err := os.ReadFile(file)
@@ -160,12 +158,12 @@ func holder(file string) Holder {
 // Path returns the absolute path of the folder.
 func (d *Dir) Path() string { return d.path }
 
-// Join returns the path of something in the folder.
+// Join returns the path of a file or folder below the folder.
 func (d *Dir) Join(elem ...string) string {
 	return filepath.Join(append([]string{d.path}, elem...)...)
 }
 
-// Close lets go of the folder.
+// Close unlocks the folder.
 func (d *Dir) Close() error {
 	if err := release(d.lock); err != nil {
 		return fmt.Errorf("close data folder %s: %w", d.path, err)

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// childEnv makes the test binary a process that holds the folder it names.
+// childEnv makes the test binary a process that holds the folder in the variable.
 const childEnv = "PARLEY_DATADIR_CHILD"
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	fmt.Println("held")
-	_, _ = io.Copy(io.Discard, os.Stdin) // until the parent goes or kills
+	_, _ = io.Copy(io.Discard, os.Stdin) // until the parent ends or kills it
 }
 
 // startHolder starts a process that holds path, and returns it.

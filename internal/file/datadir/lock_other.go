@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// acquire makes file, which must not exist.
+// acquire creates file, which must not exist.
 func acquire(file string) (*os.File, error) {
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -17,15 +17,15 @@ func acquire(file string) (*os.File, error) {
 	return f, err
 }
 
-// release removes the file that acquire made.
+// release removes the file that acquire created.
 func release(lock *os.File) error {
 	return errors.Join(lock.Close(), os.Remove(lock.Name()))
 }
 
-// heldHint adds what to do about a lock that nobody seems to hold.
+// heldHint returns instructions for removing the lock of a crashed process.
 func heldHint(file string) string {
 	return ": if that process is gone, remove " + file
 }
 
-// gone reports false: nobody can tell.
+// gone returns false, because the state of the holder is unknown.
 func gone(Holder, string) bool { return false }

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// acquire opens and locks file. The file stays when the lock goes: to remove it
-// would let two processes lock two files of the same name.
+// acquire opens and locks file. release does not remove the file: otherwise two processes could
+// lock two files of the same name.
 func acquire(file string) (*os.File, error) {
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -33,9 +33,9 @@ func acquire(file string) (*os.File, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// release unlocks before it closes: a program that another goroutine is starting
-// just now has the descriptor between its fork and its exec, and while it does,
-// closing alone would leave the folder locked.
+// release unlocks the file before it closes it. A program that another goroutine is starting
+// has the descriptor between its fork and its exec. During that time, closing alone would leave
+// the folder locked.
 func release(lock *os.File) error {
 	return errors.Join(unlock(lock), lock.Close())
 }
@@ -47,10 +47,10 @@ func unlock(lock *os.File) error {
 	return nil
 }
 
-// heldHint adds what to do about a lock that nobody seems to hold.
+// heldHint returns nothing: the system releases the locks of ended processes.
 func heldHint(string) string { return "" }
 
-// gone reports whether h was a process of this machine, host, and is no more.
+// gone reports whether h was a process of this machine, host, that has ended.
 func gone(h Holder, host string) bool {
 	return h.PID > 0 && h.Host == host && errors.Is(syscall.Kill(h.PID, 0), syscall.ESRCH)
 }

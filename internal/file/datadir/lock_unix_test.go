@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A program that starts while the folder is closed has the descriptor of the lock
-// until its exec. The folder is free all the same.
+// A program that starts while the folder is being closed has the descriptor of the lock until
+// its exec. The folder is unlocked nevertheless.
 func TestFreeAfterCloseThoughAChildHasTheDescriptor(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
@@ -40,8 +40,7 @@ func TestFreeAfterCloseThoughAChildHasTheDescriptor(t *testing.T) {
 	}
 }
 
-// leftBehind returns the lock of a folder as a process leaves it that was killed, while
-// the system has not let go of it.
+// leftBehind returns the lock of a killed process which the system has not released yet.
 func leftBehind(t *testing.T, path string) *os.File {
 	t.Helper()
 	dead := exec.Command("true")
@@ -63,7 +62,7 @@ func leftBehind(t *testing.T, path string) *os.File {
 	return d.lock
 }
 
-// The lock of a process that is gone is waited for.
+// Open waits for the lock of a process that has gone.
 func TestOpenWaitsForTheLockOfAKilledProcess(t *testing.T) {
 	path := t.TempDir()
 	lock := leftBehind(t, path)
@@ -91,7 +90,7 @@ func TestOpenWaitsForTheLockOfAKilledProcess(t *testing.T) {
 	})
 }
 
-// It is not waited for without end.
+// Open does not wait forever.
 func TestOpenGivesUpOnALockThatStays(t *testing.T) {
 	path := t.TempDir()
 	lock := leftBehind(t, path)

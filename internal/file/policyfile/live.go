@@ -11,24 +11,24 @@ import (
 	"github.com/parley-a2a/parley/internal/file/watch"
 )
 
-// Live is a policy that goes with its file.
+// Live is a policy that is updated when its file changes.
 type Live struct {
 	path   string
 	policy *policy.Policy
 
 	mu      sync.Mutex // guards the fields below
-	sum     string     // that of the text in force
-	problem string     // why the file as it is now does not count
+	sum     string     // of the text in force
+	problem string     // why the current file is not in force
 }
 
-// Change is what has come of a changed file.
+// Change is the result of reading a changed file.
 type Change struct {
 	// Sum is the SHA-256 of the file in hexadecimal; empty if it cannot be read.
 	Sum string
-	// Failures are the tests of the new policy that fail. It counts nevertheless, as it
-	// does when a hub starts with it.
+	// Failures are the failing tests of the new policy. It comes into force nevertheless, as at
+	// the start of a hub.
 	Failures []policy.Failure
-	// Err says why the file does not count, with file, line and key.
+	// Err is the reason why the file was refused, with file, line and key.
 	Err error
 }
 
@@ -43,7 +43,7 @@ func Open(path string) (*Live, error) {
 	return l, nil
 }
 
-// Policy returns the policy. It decides by what the file says, always.
+// Policy returns the policy, whose decisions always follow the rules in force.
 func (l *Live) Policy() *policy.Policy { return l.policy }
 
 // Sum returns the SHA-256 of the text in force in hexadecimal.
@@ -53,16 +53,16 @@ func (l *Live) Sum() string {
 	return l.sum
 }
 
-// Problem says why the file as it is now does not count; empty if it does.
+// Problem returns the reason why the current file is not in force; empty if it is.
 func (l *Live) Problem() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.problem
 }
 
-// Run takes what the file says whenever it changes, until ctx ends. It calls told for each
-// change: before the first decision by new rules, and after a file was refused. Texts that
-// are in force, and problems that were told, are not told again.
+// Run applies the file whenever it changes, until ctx ends. It calls told for each change:
+// before the first decision by new rules, and after a file was refused. Texts in force, and
+// problems already reported, are not reported again.
 func (l *Live) Run(ctx context.Context, told func(*Change)) error {
 	return watch.Follow(ctx, []string{l.path}, func() { l.look(told) })
 }
@@ -83,7 +83,7 @@ func (l *Live) look(told func(*Change)) {
 	}
 }
 
-// read reads the file as it is now.
+// read reads the current file.
 func (l *Live) read() (*policy.Policy, string, error) {
 	src, err := text(l.path)
 	if err != nil {

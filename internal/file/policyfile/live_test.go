@@ -18,8 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The policy goes with its file; a file that is wrong, or gone, changes nothing and is told
-// once.
+// The policy follows its file; an invalid or missing file changes nothing and is reported once.
 func TestLive(t *testing.T) {
 	t.Parallel()
 	const (
@@ -60,7 +59,7 @@ func TestLive(t *testing.T) {
 	for _, step := range []struct {
 		what   string
 		change func()
-		// err is a part of the error, and allows what the policy says then.
+		// err is a part of the error; allows is the expected decision afterwards.
 		err    string
 		allows bool
 		failed int
@@ -78,7 +77,7 @@ func TestLive(t *testing.T) {
 		step.change()
 		c := next(t, changes, step.what)
 		for c.Err != nil && step.err == "" || c.Err != nil && !strings.Contains(c.Err.Error(), step.err) {
-			c = next(t, changes, step.what) // of the steps in which the file was changed
+			c = next(t, changes, step.what) // of the steps that changed the file
 		}
 		if step.err != "" && c.Err == nil || len(c.Failures) != step.failed {
 			t.Errorf("%s: %+v", step.what, c)
@@ -88,7 +87,7 @@ func TestLive(t *testing.T) {
 			t.Errorf("%s: allowed is %v, want %v", step.what, got, step.allows)
 		}
 	}
-	replace(tests) // as it is: nothing is told, nor at the end
+	replace(tests) // unchanged: nothing is reported, nor at the end
 	cancel()
 	running.Wait()
 	if len(changes) > 0 {
@@ -96,7 +95,8 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// settled waits until what was told counts: it is told while the policy is held.
+// settled waits until the reported change is in force: it is reported while the policy is
+// locked.
 func settled(t *testing.T, l *policyfile.Live, problem string) {
 	t.Helper()
 	if got := l.Problem(); (got == "") != (problem == "") || !strings.Contains(got, problem) {

@@ -10,7 +10,8 @@ import (
 	"github.com/parley-a2a/parley/internal/file/policyfile"
 )
 
-// The example of the manual is a policy, its tests pass, and the manual names every operation.
+// The example of the manual is a valid policy, its tests pass, and the manual names every
+// operation.
 func TestManual(t *testing.T) {
 	t.Parallel()
 	manual, err := os.ReadFile("../../../docs/policy.md")

@@ -1,21 +1,21 @@
-// Package policyfile reads the rules of a policy, from a file of their own or from a part of
+// Package policyfile reads the rules of a policy, from a file of their own or from a section of
 // the configuration.
 //
 // # Guarantees
 //
-// A file is taken as a whole or not at all: an unknown key, operation or word, a rule that
-// says not who, and a file without rules are errors with file, line and key. So a file that
-// is cut short, or empty, never becomes a policy that allows more, or less, than was written.
+// A file is accepted completely or not at all. An unknown key, operation or word, a rule
+// without subjects, and a file without rules are errors with file, line and key. A truncated or
+// empty file therefore never becomes a policy that allows more, or less, than was written.
 //
-// A file that is watched ([Live]) changes the policy of a hub that runs. What is wrong with
-// the file, or that it is gone, changes nothing: the rules before it go on. There is no
-// moment in which some of the old rules and some of the new ones count.
+// A watched file ([Live]) changes the policy of a running hub. An invalid or missing file
+// changes nothing: the previous rules stay in force. Old and new rules are never in force
+// together.
 //
 // # What it does not promise
 //
-// A program that writes a file in several steps, and rests between them, may leave something
-// for a moment that is a policy and not the whole one. Who replaces the file in one step
-// (renames another one to it) is safe from that.
+// A program that writes a file in several steps, and pauses between them, may leave a text for
+// a moment that is valid but incomplete. Replace the file in one step (by renaming another one
+// to it) to avoid that.
 //
 // # Concurrency
 //
@@ -35,23 +35,23 @@ import (
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
-// maxFile is the largest file that is read.
+// maxFile is the largest size of a file in bytes.
 const maxFile = 4 << 20
 
-// File is what stands in a file.
+// File is the content of a file.
 type File struct {
-	// Delegations says whether the policy is asked for what agents ask of each other on
-	// behalf of a caller: trusted, where denials alone count, or checked.
+	// Delegations selects whether the policy applies to calls between agents on behalf of a
+	// caller: trusted, where only denials apply, or checked.
 	Delegations string `yaml:"delegations" enum:"trusted,checked"`
 	// Rules allow and deny. At least one is required.
 	Rules []Rule `yaml:"rules"`
-	// Tests say what the rules are to come to.
+	// Tests are expected decisions of the rules.
 	Tests []Test `yaml:"tests"`
 }
 
 // Rule is one rule. It has either Allow or Deny.
 type Rule struct {
-	// At says where the rule stands.
+	// At is the position of the rule.
 	At      string         `yaml:"-"`
 	Allow   yamlfile.Names `yaml:"allow"`
 	Deny    yamlfile.Names `yaml:"deny"`
@@ -65,7 +65,7 @@ type Rule struct {
 
 // Test is one test.
 type Test struct {
-	// At says where the test stands.
+	// At is the position of the test.
 	At     string         `yaml:"-"`
 	Want   string         `yaml:"want" enum:"allow,deny"`
 	Caller string         `yaml:"caller"`
@@ -86,7 +86,7 @@ func Load(path string) (*policy.Policy, error) {
 	return Parse(path, src, os.LookupEnv)
 }
 
-// text returns what stands in the file at path.
+// text returns the content of the file at path.
 func text(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -110,7 +110,7 @@ func text(path string) ([]byte, error) {
 	return src, nil
 }
 
-// Parse reads src, which came from the file at path. The error is a yamlfile.Errors.
+// Parse reads src, the content of the file at path. The error is a yamlfile.Errors.
 func Parse(path string, src []byte, lookup func(string) (string, bool)) (*policy.Policy, error) {
 	d, f := yamlfile.New(path, lookup), new(File)
 	d.Decode(src, f)
@@ -122,8 +122,8 @@ func Parse(path string, src []byte, lookup func(string) (string, bool)) (*policy
 	return nil, d.Problems()
 }
 
-// Compile makes a policy of what stands at key. It returns nil, and tells d why, if that is
-// none.
+// Compile builds a policy from the section at key. If that is invalid, it reports the problems
+// to d and returns nil.
 func (f *File) Compile(d *yamlfile.Decoder, key string) *policy.Policy {
 	at := yamlfile.Join(key, "rules")
 	if len(f.Rules) == 0 {
@@ -147,7 +147,7 @@ func (f *File) Compile(d *yamlfile.Decoder, key string) *policy.Policy {
 	return p
 }
 
-// Policy makes a policy of what stands in f.
+// Policy builds a policy from f.
 func (f *File) Policy() (*policy.Policy, error) {
 	rules := policy.Rules{CheckDelegations: f.Delegations == "checked"}
 	for i := range f.Rules {
@@ -166,7 +166,7 @@ func (r *Rule) rule() policy.Rule {
 	}
 }
 
-// check notes where the rule stands, and tells d what is wrong with it.
+// check records the position of the rule, and reports its problems to d.
 func (r *Rule) check(d *yamlfile.Decoder, at string) {
 	r.At = d.Where(at)
 	if r.widened(d, at) {
@@ -189,8 +189,8 @@ func (r *Rule) check(d *yamlfile.Decoder, at string) {
 	}
 }
 
-// widened tells d of keys without a value, which would narrow the rule if they had one, and
-// reports whether there are any.
+// widened reports to d the keys without a value, which would narrow the rule if they had one.
+// It returns true if there are any.
 func (r *Rule) widened(d *yamlfile.Decoder, at string) bool {
 	found := false
 	for _, given := range []struct {
@@ -221,7 +221,7 @@ func (t *Test) test() policy.Test {
 	}
 }
 
-// check notes where the test stands, and tells d if it asks nothing.
+// check records the position of the test, and reports to d if it expects nothing.
 func (t *Test) check(d *yamlfile.Decoder, at string) {
 	t.At = d.Where(at)
 	if t.Want == "" {

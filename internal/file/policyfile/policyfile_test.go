@@ -51,7 +51,7 @@ tests:
 	}
 }
 
-// Whatever is wrong with a file, it becomes no policy, and the place is told.
+// An invalid file never becomes a policy, and the error names the position.
 func TestBadFiles(t *testing.T) {
 	t.Parallel()
 	for src, want := range map[string]string{
@@ -106,8 +106,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// FuzzParse looks for files that bring the decoder down, or that become a policy without a
-// rule.
+// FuzzParse looks for files that crash the decoder, or that become a policy without a rule.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("rules:\n  - allow: [send]\n    who: anybody\n    agents: [a, 'b*']\n"))
 	f.Add([]byte("rules: [{deny: '*', callers: *a}]"))

@@ -13,36 +13,36 @@ import (
 	"time"
 )
 
-// maxLists is how large a file of revocation lists may be, in bytes.
+// maxLists is the largest size of a file of revocation lists in bytes.
 const maxLists = 64 << 20
 
-// Why a certificate that an authority has issued is not good.
+// The reasons why an issued certificate is refused.
 var (
-	// ErrRevoked: its authority has revoked it, or one above it.
+	// ErrRevoked: the certificate, or one above it, was revoked by its authority.
 	ErrRevoked = errors.New("the certificate was revoked")
-	// ErrListEnded: the list of its authority is too old to say whether it was.
+	// ErrListEnded: the revocation list of the authority has expired.
 	ErrListEnded = errors.New("the revocation list of the certificate's authority has ended")
 )
 
-// List is what is known of the revocation list of an authority.
+// List describes the revocation list of an authority.
 type List struct {
-	// Authority is its subject.
+	// Authority is the subject of the authority.
 	Authority string
-	// Ends is when the next list was to be there; zero if that is not said.
+	// Ends is the time when the next list is due; zero if the list has none.
 	Ends time.Time
-	// Revoked is how many certificates are on it.
+	// Revoked is the number of certificates on it.
 	Revoked int
 }
 
-// list is a List that is looked up in.
+// list is a List with its entries for lookup.
 type list struct {
 	List
 
 	serials map[string]struct{} // serial numbers as bytes
-	told    atomic.Bool         // it was logged that it has ended
+	told    atomic.Bool         // its expiry was logged
 }
 
-// lists are those of the authorities, by their subjects as they are encoded. Nil are none.
+// lists maps the encoded subjects of authorities to their lists. Nil means no lists.
 type lists map[string]*list
 
 // readLists reads the lists in a file (RFC 5280 §5). Each must be signed by one of the
@@ -70,7 +70,7 @@ func readLists(path string, authorities []*x509.Certificate) (lists, error) {
 	return all, nil
 }
 
-// add adds a list. The error continues a sentence about it.
+// add adds a list. The error text continues a sentence about the list.
 func (ls lists) add(der []byte, authorities []*x509.Certificate) error {
 	r, err := x509.ParseRevocationList(der)
 	if err != nil {
@@ -101,12 +101,12 @@ func (ls lists) add(der []byte, authorities []*x509.Certificate) error {
 	return nil
 }
 
-// errPartial is about lists that mean something else than what stands on them: those of a part
-// of the certificates, of changes alone, or for other authorities (RFC 5280 §5.2.4, §5.2.5, §5.3.3).
+// errPartial is returned for lists with another meaning: those of some of the certificates, of
+// changes only, or for other authorities (RFC 5280 §5.2.4, §5.2.5, §5.3.3).
 var errPartial = errors.New("has a critical extension: a complete list of the authority's own certificates is needed")
 
-// check returns ErrRevoked or ErrListEnded if a certificate of the chains is not good by the
-// lists. Authorities without a list are believed.
+// check returns ErrRevoked or ErrListEnded if the lists do not accept a certificate of the
+// chains. Certificates of authorities without a list are accepted.
 func (ls lists) check(chains [][]*x509.Certificate, log *slog.Logger) error {
 	now := time.Now()
 	for _, chain := range chains {
@@ -126,7 +126,7 @@ func (ls lists) check(chains [][]*x509.Certificate, log *slog.Logger) error {
 	return nil
 }
 
-// ended reports whether the time of a list is over, and logs that once.
+// ended reports whether a list has expired, and logs that once.
 func (l *list) ended(now time.Time, log *slog.Logger) bool {
 	if l.Ends.IsZero() || !now.After(l.Ends) {
 		return false
@@ -138,7 +138,7 @@ func (l *list) ended(now time.Time, log *slog.Logger) bool {
 	return true
 }
 
-// Lists returns what is known of the lists, by the names of their authorities.
+// Lists returns the descriptions of the lists, sorted by the names of their authorities.
 func (s *Source) Lists() []List {
 	var all []List
 	for _, l := range s.now.Load().lists {
@@ -148,7 +148,7 @@ func (s *Source) Lists() []List {
 	return all
 }
 
-// lack returns the names of the authorities that have no list.
+// lack returns the names of the authorities without a list.
 func (ls lists) lack(authorities []*x509.Certificate) (names []string) {
 	for _, a := range authorities {
 		if ls[string(a.RawSubject)] == nil {
@@ -161,8 +161,8 @@ func (ls lists) lack(authorities []*x509.Certificate) (names []string) {
 // Unlisted returns the names of the authorities without a list, if there are lists.
 func (s *Source) Unlisted() []string { return s.now.Load().unlisted }
 
-// Good returns ErrRevoked or ErrListEnded if certificates that a handshake has verified are not
-// good by the lists as they are now.
+// Good returns ErrRevoked or ErrListEnded if the current lists do not accept certificates that
+// a handshake has verified.
 func (s *Source) Good(chains [][]*x509.Certificate) error {
 	return s.current().lists.check(chains, s.files.Logger)
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/tlstest"
 )
 
-// intermediate makes an authority below another one.
+// intermediate creates an authority below another one.
 func intermediate(t *testing.T, above *tlstest.Authority, name string) *tlstest.Authority {
 	t.Helper()
 	return &tlstest.Authority{Pair: *above.Issue(t, x509.Certificate{
@@ -30,7 +30,7 @@ func intermediate(t *testing.T, above *tlstest.Authority, name string) *tlstest.
 	})}
 }
 
-// TestRevocation changes the lists of a server that runs.
+// TestRevocation changes the lists of a running server.
 func TestRevocation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestRevocation(t *testing.T) {
 		write(crl, ca.Revoke(t, x509.RevocationList{NextUpdate: time.Now().Add(10 * time.Minute)}), other.Revoke(t, x509.RevocationList{}))
 		lets("with lists that are good", " one two deep foreign")
 		time.Sleep(11 * time.Minute)
-		// Nothing was put under "below", whose authority's list has ended.
+		// No list was added for "below", and the list of its authority has expired.
 		lets("when one list has ended", " foreign")
 		lets("and again", " foreign")
 		if n := strings.Count(log.String(), "a revocation list has ended"); n != 1 {
@@ -118,7 +118,7 @@ func TestRevocation(t *testing.T) {
 	})
 }
 
-// TestBadLists has what a server does not start with.
+// TestBadLists has lists with which a server does not start.
 func TestBadLists(t *testing.T) {
 	t.Parallel()
 	ca, evil, dir := tlstest.NewAuthority(t, "ca"), tlstest.NewAuthority(t, "ca"), t.TempDir()

@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// ReadCertificates returns the certificates of a file in PEM, of which there must be one.
+// ReadCertificates returns the certificates of a PEM file, at least one.
 func ReadCertificates(path string) ([]*x509.Certificate, error) {
 	text, err := readFile(path, maxFile)
 	if err != nil {
@@ -17,7 +17,7 @@ func ReadCertificates(path string) ([]*x509.Certificate, error) {
 	return parseCertificates(text)
 }
 
-// parseCertificates passes over blocks of other kinds.
+// parseCertificates returns the certificates in text and skips blocks of other kinds.
 func parseCertificates(text []byte) ([]*x509.Certificate, error) {
 	var all []*x509.Certificate
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
@@ -36,16 +36,16 @@ func parseCertificates(text []byte) ([]*x509.Certificate, error) {
 	return all, nil
 }
 
-// ClientFiles are what a caller shows, and whom it trusts, as PEM.
+// ClientFiles are the PEM files of a client: its certificate, and the authorities it trusts.
 type ClientFiles struct {
-	// Cert and Key are the caller's certificate and its private key; empty if it has none.
+	// Cert and Key are the client's certificate and its private key; empty if it has none.
 	Cert, Key string
-	// CA are the authorities that are trusted instead of the system's.
+	// CA are the trusted authorities, instead of the system's.
 	CA string
 }
 
-// Client returns the config of a caller. A certificate that was renewed is taken for the
-// connections that begin then. The error is a *FileError, whose Which is "cert", "key" or "ca".
+// Client returns the config of a client. A renewed certificate is used for connections that
+// begin afterwards. The error is a *FileError, whose Which is "cert", "key" or "ca".
 func Client(f ClientFiles) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if f.Cert != "" || f.Key != "" {
@@ -56,7 +56,7 @@ func Client(f ClientFiles) (*tls.Config, error) {
 		config.GetClientCertificate = func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			now := &s.current().certificate
 			if asked.SupportsCertificate(now) != nil {
-				return new(tls.Certificate), nil // the server wants none like it
+				return new(tls.Certificate), nil // the server does not accept it
 			}
 			return now, nil
 		}

@@ -15,49 +15,49 @@ import (
 	"time"
 )
 
-// every is the least time between two looks at the files.
+// every is the shortest time between two checks of the files.
 const every = time.Second
 
-// maxFile is how large a file may be, in bytes.
+// maxFile is the largest size of a file in bytes.
 const maxFile = 4 << 20
 
-// Files are what a server shows, and whose certificates it takes, as PEM.
+// Files are the PEM files of a server: its certificate, and the authorities of its clients.
 type Files struct {
-	// Cert is the certificate, followed by those that it was signed with; Key is its private
-	// key. Both are required.
+	// Cert is the certificate, followed by its chain; Key is its private key. Both are
+	// required.
 	Cert, Key string
-	// ClientCA are the authorities of clients. If empty, clients are asked for no certificate.
+	// ClientCA are the authorities of clients. If empty, no client certificate is requested.
 	ClientCA string
-	// ClientCRL are revocation lists of these authorities, as PEM, or one as DER. If empty,
-	// none are looked at.
+	// ClientCRL are revocation lists of these authorities, as PEM, or one list as DER. If
+	// empty, no lists are checked.
 	ClientCRL string
-	// Required refuses clients without a certificate; otherwise one that is shown must be
-	// good, and none is needed.
+	// Required refuses clients without a certificate. Otherwise a certificate is optional, but
+	// must be valid if sent.
 	Required bool
-	// Logger receives a record when new files were taken, or cannot be. If nil, nothing is
+	// Logger receives a record when new files were loaded or are invalid. If nil, nothing is
 	// logged.
 	Logger *slog.Logger
 }
 
-// Source is what is in Files now.
+// Source holds the current content of Files.
 type Source struct {
 	files   Files
 	now     atomic.Pointer[state]
-	looked  atomic.Int64  // when the files were looked at last, in nanoseconds
-	reading sync.Mutex    // held while they are
-	broken  []fs.FileInfo // those that were told to be of no use; guarded by reading
+	looked  atomic.Int64  // time of the last check of the files, in nanoseconds
+	reading sync.Mutex    // held while the files are read
+	broken  []fs.FileInfo // files that were logged as invalid; guarded by reading
 }
 
-// state is what was read at one time.
+// state is the content of the files at one time.
 type state struct {
 	stamps      []fs.FileInfo
 	certificate tls.Certificate
-	clients     *x509.CertPool // nil if clients are not asked
+	clients     *x509.CertPool // nil if no client certificate is requested
 	lists       lists
-	unlisted    []string // the authorities without a list, where others have one
+	unlisted    []string // the authorities without a list, if others have one
 }
 
-// FileError says which of the files cannot be used.
+// FileError is the error of one of the files.
 type FileError struct {
 	// Which is "cert", "key", "client_ca" or "client_crl".
 	Which string
@@ -65,10 +65,10 @@ type FileError struct {
 	Err   error
 }
 
-// Error names the file.
+// Error returns the path of the file and the error.
 func (e *FileError) Error() string { return e.Path + ": " + e.Err.Error() }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the error of the file.
 func (e *FileError) Unwrap() error { return e.Err }
 
 // Open reads the files. The error is a *FileError.
@@ -90,10 +90,10 @@ func Open(f Files) (*Source, error) {
 	return s, nil
 }
 
-// Leaf returns the certificate that is shown now.
+// Leaf returns the current certificate of the server.
 func (s *Source) Leaf() *x509.Certificate { return s.now.Load().certificate.Leaf }
 
-// Config returns the config of a listener for the protocols that clients may choose.
+// Config returns the config of a listener. protocols are the protocols that clients may select.
 func (s *Source) Config(protocols ...string) *tls.Config {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: slices.Clone(protocols)}
 	c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
@@ -114,7 +114,7 @@ func (s *Source) Config(protocols ...string) *tls.Config {
 	return c
 }
 
-// current returns what is in the files, as they were within the last second.
+// current returns the content of the files, at most a second old.
 func (s *Source) current() *state {
 	at, last := time.Now().UnixNano(), s.looked.Load()
 	if at-last >= int64(every) && s.looked.CompareAndSwap(last, at) && s.reading.TryLock() {
@@ -124,7 +124,7 @@ func (s *Source) current() *state {
 	return s.now.Load()
 }
 
-// look reads the files if they are others than before. The caller holds reading.
+// look reads the files if they have changed. The caller holds reading.
 func (s *Source) look() {
 	was := s.now.Load()
 	stamps, err := s.stamps()
@@ -149,7 +149,7 @@ func (s *Source) look() {
 	s.files.Logger.Info("took a new certificate", "file", s.files.Cert, "ends", now.certificate.Leaf.NotAfter)
 }
 
-// stamps are the files with their times and sizes. One that is not there has none.
+// stamps returns the files with their times and sizes. A missing file has none.
 func (s *Source) stamps() (all []fs.FileInfo, err error) {
 	all = make([]fs.FileInfo, 0, 4)
 	for _, f := range s.paths() {
@@ -174,7 +174,7 @@ func (s *Source) paths() []FileError {
 	return all
 }
 
-// same reports whether files are those that they were.
+// same reports whether the files are unchanged.
 func same(a, b []fs.FileInfo) bool {
 	return slices.EqualFunc(a, b, func(x, y fs.FileInfo) bool {
 		if x == nil || y == nil {
@@ -245,7 +245,7 @@ func readFile(path string, most int64) ([]byte, error) {
 	return text, plain(err)
 }
 
-// plain takes the path out of an error, which is named beside it.
+// plain removes the path from an error, because the FileError names it.
 func plain(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
@@ -254,7 +254,7 @@ func plain(err error) error {
 	return err
 }
 
-// Named puts the name of the option that gave a file in front of an error about the file.
+// Named prefixes an error about a file with the name of the file's option.
 func Named(err error, names map[string]string) error {
 	if f := new(FileError); errors.As(err, &f) {
 		return fmt.Errorf("%s: %w", names[f.Which], err)

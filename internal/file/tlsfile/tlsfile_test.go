@@ -24,7 +24,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var hub = x509.Certificate{DNSNames: []string{"hub.example"}}
 
-// shake shakes hands over a pipe. It returns both states; the error is that of the client.
+// shake performs a handshake over a pipe. It returns both states; the error is that of the
+// client.
 func shake(t *testing.T, server, client *tls.Config) (s, c tls.ConnectionState, err error) {
 	t.Helper()
 	here, there := net.Pipe()
@@ -40,13 +41,13 @@ func shake(t *testing.T, server, client *tls.Config) (s, c tls.ConnectionState, 
 	}()
 	conn := tls.Client(here, client)
 	if err = conn.Handshake(); err == nil {
-		_, err = conn.Read(make([]byte, 1)) // in TLS 1.3 the server refuses after that
+		_, err = conn.Read(make([]byte, 1)) // in TLS 1.3 the server refuses after the handshake
 	}
 	here.Close()
 	return <-done, conn.ConnectionState(), err
 }
 
-// put writes a pair over hub.pem and hub.key, as a renewal does.
+// put replaces hub.pem and hub.key with a pair, as a renewal does.
 func put(t *testing.T, dir string, p *tlstest.Pair) {
 	t.Helper()
 	p.Write(t, dir, "new")
@@ -82,7 +83,7 @@ func TestRenewal(t *testing.T) {
 		time.Sleep(time.Second)
 		shows(second, "a second later")
 
-		// A certificate without its key is half a renewal.
+		// A certificate without its key is an incomplete renewal.
 		third := ca.Issue(t, hub)
 		if err := os.WriteFile(cert, third.CertPEM, 0o600); err != nil {
 			t.Fatal(err)
@@ -107,7 +108,7 @@ func TestRenewal(t *testing.T) {
 	})
 }
 
-// TestClients has what a handshake refuses, and that nothing of it is remembered.
+// TestClients has clients that a handshake refuses, and checks that no session is resumed.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	ca, evil, dir := tlstest.NewAuthority(t, "ca"), tlstest.NewAuthority(t, "evil"), t.TempDir()
@@ -161,7 +162,7 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// Authorities that were taken out count no more for connections that begin then.
+// Removed authorities are not accepted for connections that begin afterwards.
 func TestAuthoritiesChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -203,8 +204,8 @@ func TestOldVersionsAreRefused(t *testing.T) {
 	}
 }
 
-// TestClient has the caller's side: a renewed certificate is shown, and one that the server
-// does not know is not.
+// TestClient tests the client's side: it sends a renewed certificate, and none that the server
+// does not accept.
 func TestClient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -246,7 +247,7 @@ func TestClient(t *testing.T) {
 	})
 }
 
-// TestErrors has what is wrong with files: each names its file, and none what is in it.
+// TestErrors has invalid files: each error names its file, and none contains its content.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	ca, dir := tlstest.NewAuthority(t, "ca"), t.TempDir()

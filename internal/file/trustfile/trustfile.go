@@ -1,6 +1,6 @@
-// Package trustfile reads and writes the file agent-trust.json. It is read when the hub
-// starts and whenever it changes; a text that cannot be read changes nothing, and what
-// is wrong is logged. Writing replaces the file in one step.
+// Package trustfile reads and writes the file agent-trust.json. It is read when the hub starts
+// and whenever it changes. An invalid file changes nothing, and its problem is logged. Writing
+// replaces the file in one step.
 package trustfile
 
 import (
@@ -20,27 +20,27 @@ import (
 	"github.com/parley-a2a/parley/internal/file/watch"
 )
 
-// Name is the name that the file is looked for by.
+// Name is the default name of the file.
 const Name = "agent-trust.json"
 
-// maxFile is the largest file that is read.
+// maxFile is the largest size of a file in bytes.
 const maxFile = 4 << 20
 
-// File is a file of trust. Its fields must not change once it is in use.
+// File is a trust file. Its fields must not change once it is in use.
 type File struct {
-	// Paths are where the file may be; the first that is there counts, and a new one is
+	// Paths are the possible paths of the file; the first that exists counts, and a new file is
 	// written to the last.
 	Paths []string
 	// Logger receives a record for each problem of the file. It is required.
 	Logger *slog.Logger
 
 	mu   sync.Mutex // guards the fields below
-	last []byte     // what was read or written last
-	read bool       // there was a file
+	last []byte     // the content last read or written
+	read bool       // the file existed
 }
 
-// Places returns the paths of the file of a hub: configured, or else those where
-// Parley's files are looked for.
+// Places returns the paths of a hub's file: configured, or else those in the folders of
+// Parley's files.
 func Places(configured, data string) []string {
 	if configured != "" {
 		return []string{configured}
@@ -48,8 +48,8 @@ func Places(configured, data string) []string {
 	return []string{Name, filepath.Join("workspace", Name), filepath.Join(data, Name)}
 }
 
-// Load gives what the file says to follow. A file that cannot be read at the start is an
-// error: a hub must not start with less trust, or more, than its owner wrote down.
+// Load passes the entries of the file to follow. A file that is invalid at the start is an
+// error, so that a hub does not start with less trust, or more, than its owner configured.
 func (f *File) Load(follow func([]trust.Entry)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,7 +82,7 @@ func (f *File) loadLocked(follow func([]trust.Entry)) error {
 	return nil
 }
 
-// text returns the file that counts; no path if there is none.
+// text returns the content of the file that counts; the path is empty if there is none.
 func (f *File) text() (path string, src []byte, err error) {
 	for _, path := range f.Paths {
 		file, err := os.Open(path)
@@ -102,7 +102,7 @@ func (f *File) text() (path string, src []byte, err error) {
 	return "", nil, nil
 }
 
-// Run tells follow what the file says whenever it changes, until ctx ends.
+// Run passes the entries of the file to follow whenever it changes, until ctx ends.
 func (f *File) Run(ctx context.Context, follow func([]trust.Entry)) error {
 	return watch.Follow(ctx, f.Paths, func() {
 		f.mu.Lock()
@@ -113,7 +113,7 @@ func (f *File) Run(ctx context.Context, follow func([]trust.Entry)) error {
 	})
 }
 
-// Write replaces the file with one that has entries.
+// Write replaces the content of the file with entries.
 func (f *File) Write(entries []trust.Entry) error {
 	src, err := trust.FormatFile(entries)
 	if err != nil {

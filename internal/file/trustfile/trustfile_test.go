@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// log is a writer for several goroutines.
+// log is a writer that several goroutines may use.
 type log struct {
 	mu sync.Mutex
 	b  bytes.Buffer

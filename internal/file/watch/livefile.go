@@ -1,7 +1,7 @@
-// Package watch tells when files change. It watches the folders in which a change may
-// mean another content, so that files that come later, are replaced, or are links are
-// seen as well. A program writes a file in several steps: one call is for all that comes
-// before the folders are quiet, or for all of a second where they never are.
+// Package watch reports changes of files. It watches all folders whose changes may affect the
+// content of a file, so it also detects files that are created later, replaced, or symbolic
+// links. Programs write a file in several steps: one call covers all changes until the folders
+// have been quiet for a moment, or one second of changes if they are never quiet.
 package watch
 
 import (
@@ -15,15 +15,14 @@ import (
 )
 
 const (
-	// settle is how long a folder must be quiet before its files are read.
+	// settle is the time that a folder must be quiet before its files are read.
 	settle = 100 * time.Millisecond
-	// most is how long they are waited for: the folder of a busy database is never quiet.
+	// most is the longest delay of a call. The folder of a busy database is never quiet.
 	most = time.Second
 )
 
-// Follow calls changed once when it watches, and then whenever something may have
-// changed at paths, until ctx ends. The paths may be files or folders, and need not be
-// there.
+// Follow calls changed once when watching has begun, and then whenever the content at paths may
+// have changed, until ctx ends. The paths may be files or folders, and need not exist.
 func Follow(ctx context.Context, paths []string, changed func()) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -31,10 +30,10 @@ func Follow(ctx context.Context, paths []string, changed func()) error {
 	}
 	defer w.Close()
 	watch(w, paths)
-	changed() // what has happened before
+	changed() // covers changes before the watch began
 	quiet := time.NewTimer(settle)
 	quiet.Stop()
-	var since time.Time // of the first event that was not told; zero if there is none
+	var since time.Time // time of the first unreported event; zero if there is none
 	stirred := func() {
 		if since.IsZero() {
 			since = time.Now()
@@ -51,28 +50,28 @@ func Follow(ctx context.Context, paths []string, changed func()) error {
 			}
 			stirred()
 		case <-w.Errors:
-			stirred() // something may have been missed
+			stirred() // an event may have been missed
 		case <-quiet.C:
 			since = time.Time{}
-			watch(w, paths) // links may lead elsewhere now
+			watch(w, paths) // links may have new targets
 			changed()
 		}
 	}
 }
 
-// rest is how long to wait after an event, if the first one that was not told came so long ago.
+// rest returns the delay after an event. waited is the age of the first unreported event.
 func rest(waited time.Duration) time.Duration { return min(settle, max(0, most-waited)) }
 
-// watch watches the folders on which it depends what is read.
+// watch watches the folders that the content at paths depends on.
 func watch(w *fsnotify.Watcher, paths []string) {
 	for _, path := range paths {
 		for _, dir := range watched(path) {
-			_ = w.Add(dir) // one that is not there is not watched
+			_ = w.Add(dir) // missing folders are not watched
 		}
 	}
 }
 
-// watched returns the folders in which a change may mean another content of path.
+// watched returns the folders whose changes may affect the content of path.
 func watched(path string) []string {
 	dirs := []string{filepath.Dir(path)}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {

@@ -33,7 +33,7 @@ func TestFollow(t *testing.T) {
 	})
 	defer all.Wait()
 	defer cancel()
-	<-changed // at the beginning
+	<-changed // the call at the beginning
 	for _, change := range []func() error{
 		func() error { return os.Remove(link) },
 		func() error { return os.WriteFile(link, []byte("x"), 0o600) },
@@ -58,7 +58,7 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// A folder in which something is written all the time is read nevertheless.
+// A folder with constant changes is read nevertheless.
 func TestBusyFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -67,7 +67,7 @@ func TestBusyFolder(t *testing.T) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		_ = watch.Follow(ctx, []string{filepath.Join(dir, "file")}, func() {
-			if calls.Add(1) == 3 { // the first is before all changes
+			if calls.Add(1) == 3 { // the first call is before all changes
 				cancel()
 			}
 		})

@@ -8,14 +8,14 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Any is a value of any shape: nil, a bool, an int64, a float64, a string, a []any or a
-// map[string]any. Texts have their variables put in.
+// Any is a value of any type: nil, a bool, an int64, a float64, a string, a []any or a
+// map[string]any. Variables in texts are expanded.
 type Any struct{ V any }
 
 // DecodeNode implements Node.
 func (a *Any) DecodeNode(d *Decoder, node ast.Node, key string) { a.V = d.any(node, key) }
 
-// any decodes a node of any shape.
+// any decodes a node of any type.
 func (d *Decoder) any(node ast.Node, key string) (v any) {
 	d.depth++
 	defer func() { d.depth-- }()
@@ -52,7 +52,7 @@ func (d *Decoder) any(node ast.Node, key string) (v any) {
 	return d.anyScalar(node, key)
 }
 
-// object decodes the lines of a mapping of any shape.
+// object decodes the lines of an untyped mapping.
 func (d *Decoder) object(pairs []Pair, key string) map[string]any {
 	object := make(map[string]any, len(pairs))
 	for _, p := range pairs {
@@ -65,7 +65,7 @@ func (d *Decoder) object(pairs []Pair, key string) map[string]any {
 	return object
 }
 
-// anyScalar decodes a number or a text with its variables put in.
+// anyScalar decodes a number, or a text with its variables expanded.
 func (d *Decoder) anyScalar(node ast.Node, key string) any {
 	switch n := node.(type) {
 	case *ast.IntegerNode:
@@ -96,7 +96,7 @@ func (d *Decoder) scriptScalar(node ast.Node, key string) any {
 	return text
 }
 
-// jsonNumber keeps the digits of a number if JSON writes it in the same way.
+// jsonNumber keeps the digits of a number if they are valid JSON.
 func jsonNumber(text string, value any) json.Number {
 	if json.Valid([]byte(text)) {
 		return json.Number(text)

@@ -14,63 +14,63 @@ import (
 )
 
 const (
-	// maxNodes bounds the size of a file, with its aliases put in.
+	// maxNodes bounds the number of nodes of a file with its aliases expanded.
 	maxNodes = 100_000
-	// maxDepth bounds the nesting of a value of any shape.
+	// maxDepth bounds the nesting of an untyped value.
 	maxDepth = 64
 )
 
-// Decoder fills structs from the nodes of a file and collects its problems. It works
-// on the nodes, not on values, so that each problem has its line and key.
+// Decoder fills structs from the nodes of a file and collects its problems. It decodes nodes,
+// not values, so that each problem has its line and key.
 type Decoder struct {
 	file     string
 	from     sources
-	folder   string // from which paths count; empty if they stay as they are written
+	folder   string // base of relative paths; empty if paths are unchanged
 	script   bool   // set by NewScript
 	problems Errors
-	lines    map[string]int // where each key that was given stands
+	lines    map[string]int // the line of each key in the file
 	anchors  map[string]ast.Node
-	aliases  []string // those being followed
+	aliases  []string // those being resolved
 	nodes    int
-	depth    int // of a value of any shape
+	depth    int // of an untyped value
 }
 
-// New returns a Decoder of the file at path. Variables are looked up with lookup.
+// New returns a Decoder of the file at path. lookup returns the values of variables.
 func New(path string, lookup func(string) (string, bool)) *Decoder {
 	return &Decoder{file: path, from: sources{lookup: lookup}, lines: make(map[string]int)}
 }
 
-// NewScript returns a Decoder of the file at path, which is a script for a program under
-// test. It differs from that of New:
+// NewScript returns a Decoder of the file at path, which is a script for a program under test.
+// It differs from that of New:
 //
-//   - Texts have no variables: a dollar sign stands for itself.
-//   - A key is also found by its name in camelCase.
-//   - The problem of an unknown key names the possible ones if none of them is similar.
-//   - Values of any shape are JSON: their numbers keep their digits as json.Number.
+//   - Texts have no variables: a dollar sign is literal.
+//   - A key is also accepted in camelCase.
+//   - The problem of an unknown key lists the possible ones if none of them is similar.
+//   - Untyped values are JSON: their numbers keep their digits as json.Number.
 func NewScript(path string) *Decoder {
 	return &Decoder{file: path, script: true, lines: make(map[string]int)}
 }
 
 // Node is a type that decodes itself.
 type Node interface {
-	// DecodeNode takes what stands at key, or tells d of a problem.
+	// DecodeNode decodes the node at key, or reports a problem to d.
 	DecodeNode(d *Decoder, node ast.Node, key string)
 }
 
 // Scalar is a type that parses the text of a scalar.
 type Scalar interface {
-	// SetText parses text, in which variables have been put in; tag is that of the
-	// field. The error says what is wrong with the text.
+	// SetText parses text, whose variables have been expanded; tag is the tag of the field. The
+	// error describes the problem of the text.
 	SetText(text string, tag reflect.StructTag) error
 }
 
-// Problems returns what is wrong with the file so far; nil if nothing is.
+// Problems returns the problems of the file so far; nil if there are none.
 func (d *Decoder) Problems() Errors { return d.problems }
 
-// Line returns the number of the line where a key stands, 0 if it was not given.
+// Line returns the line number of a key, 0 if the file does not have it.
 func (d *Decoder) Line(key string) int { return d.lines[key] }
 
-// Where says where a key stands, or what is around it, such as "agents.yaml:12".
+// Where returns the position of a key or its closest parent, such as "agents.yaml:12".
 func (d *Decoder) Where(key string) string {
 	for at := key; at != ""; at = at[:max(0, strings.LastIndexAny(at, ".["))] {
 		if line := d.lines[at]; line > 0 {
@@ -80,18 +80,18 @@ func (d *Decoder) Where(key string) string {
 	return filepath.Base(d.file)
 }
 
-// Mark says where a key stands.
+// Mark records the position of a key.
 func (d *Decoder) Mark(key string, node ast.Node) { d.lines[key] = LineOf(node) }
 
-// ReadFiles makes ${file:PATH} stand for what read returns. Without it such a text is a
-// problem: who may write a file that is decoded may not have all files read for that.
+// ReadFiles makes the Decoder replace ${file:PATH} with the result of read. Without it such a
+// text is a problem: the permission to write a decoded file must not allow reading all files.
 func (d *Decoder) ReadFiles(read func(path string) (string, error)) { d.from.read = read }
 
-// PathsFrom makes the texts of fields with the tag path, and of lists of such texts, paths
-// that count from folder. Without it, they stay as they are written.
+// PathsFrom makes folder the base of relative paths, in fields with the tag path and in lists
+// of such texts. Without it, paths are unchanged.
 func (d *Decoder) PathsFrom(folder string) { d.folder = folder }
 
-// Path returns a path as it counts from the folder of PathsFrom. The empty path stays empty.
+// Path returns a path relative to the folder of PathsFrom. The empty path stays empty.
 func (d *Decoder) Path(path string) string {
 	if path == "" || d.folder == "" || filepath.IsAbs(path) {
 		return path
@@ -99,7 +99,7 @@ func (d *Decoder) Path(path string) string {
 	return filepath.Join(d.folder, path)
 }
 
-// Expand puts variables, and the texts of files, into a text.
+// Expand replaces the variables and file references in a text.
 func (d *Decoder) Expand(text string) (string, error) {
 	if d.script {
 		return text, nil
@@ -107,8 +107,8 @@ func (d *Decoder) Expand(text string) (string, error) {
 	return interpolate(text, d.from)
 }
 
-// Problem notes what is wrong with key. If node is nil, the line is that of the key,
-// or of the nearest one around it.
+// Problem records a problem of key. If node is nil, the line is that of the key, or of its
+// closest parent.
 func (d *Decoder) Problem(node ast.Node, key, format string, args ...any) {
 	e := &Error{File: d.file, Key: key, Problem: fmt.Sprintf(format, args...)}
 	if node != nil {
@@ -121,7 +121,7 @@ func (d *Decoder) Problem(node ast.Node, key, format string, args ...any) {
 	d.problems = append(d.problems, e)
 }
 
-// LineOf returns the number of the line of a node, 0 if it has none.
+// LineOf returns the line number of a node, 0 if it has none.
 func LineOf(node ast.Node) int {
 	if m, ok := node.(*ast.MappingNode); ok && len(m.Values) > 0 {
 		return LineOf(m.Values[0].Key)
@@ -132,8 +132,8 @@ func LineOf(node ast.Node) int {
 	return 0
 }
 
-// Decode decodes src, which is one document, into what v points to. An empty one changes
-// nothing.
+// Decode decodes src, a single document, into the value that v points to. An empty document
+// changes nothing.
 func (d *Decoder) Decode(src []byte, v any) {
 	file, err := parser.ParseBytes(src, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
@@ -155,7 +155,7 @@ func (d *Decoder) Decode(src []byte, v any) {
 	}
 }
 
-// syntax notes what the parser says.
+// syntax records the parser's error.
 func (d *Decoder) syntax(err error) {
 	e := &Error{File: d.file, Problem: err.Error()}
 	var at yaml.Error
@@ -168,7 +168,7 @@ func (d *Decoder) syntax(err error) {
 	d.problems = append(d.problems, e)
 }
 
-// anchorVisitor collects what aliases may refer to.
+// anchorVisitor collects the anchors of aliases.
 type anchorVisitor map[string]ast.Node
 
 // Visit implements ast.Visitor.
@@ -203,8 +203,7 @@ func (d *Decoder) Value(node ast.Node, v reflect.Value, key string, tag reflect.
 	}
 }
 
-// count counts a node. It reports whether there are not too many; the first one too many
-// is a problem.
+// count counts a node. It returns false above the limit, and records one problem then.
 func (d *Decoder) count(node ast.Node, key string) bool {
 	d.nodes++
 	if d.nodes == maxNodes+1 {
@@ -213,13 +212,13 @@ func (d *Decoder) count(node ast.Node, key string) bool {
 	return d.nodes <= maxNodes
 }
 
-// tagged notes the problem of a tag without its text, which may be a key that begins with
-// an exclamation mark.
+// tagged records the problem of a tag without its text, which may be a secret key that begins
+// with an exclamation mark.
 func (d *Decoder) tagged(node *ast.TagNode, key string) {
 	d.Problem(node, key, "tags are not used here; put a text that begins with ! in quotes")
 }
 
-// Alias calls follow with what n refers to.
+// Alias calls follow with the node that n refers to.
 func (d *Decoder) Alias(n *ast.AliasNode, follow func(ast.Node)) {
 	name := n.Value.GetToken().Value
 	target, ok := d.anchors[name]
@@ -238,7 +237,7 @@ func (d *Decoder) Alias(n *ast.AliasNode, follow func(ast.Node)) {
 	d.aliases = d.aliases[:len(d.aliases)-1]
 }
 
-// plain decodes a node that stands for itself.
+// plain decodes a node that is neither an alias nor a tag.
 func (d *Decoder) plain(node ast.Node, v reflect.Value, key string, tag reflect.StructTag) {
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
@@ -260,7 +259,7 @@ func (d *Decoder) plain(node ast.Node, v reflect.Value, key string, tag reflect.
 	case reflect.Map:
 		d.table(node, v, key)
 	case reflect.Interface:
-		if value := d.any(node, key); value != nil { // nil is a problem that was noted
+		if value := d.any(node, key); value != nil { // nil means that a problem was recorded
 			v.Set(reflect.ValueOf(value))
 		}
 	default:
@@ -268,7 +267,7 @@ func (d *Decoder) plain(node ast.Node, v reflect.Value, key string, tag reflect.
 	}
 }
 
-// scalar decodes a text, a number or a switch.
+// scalar decodes a text, a number or a boolean.
 func (d *Decoder) scalar(node ast.Node, v reflect.Value, key string, tag reflect.StructTag) {
 	text, ok := d.Text(node, key)
 	if !ok {
@@ -282,7 +281,7 @@ func (d *Decoder) scalar(node ast.Node, v reflect.Value, key string, tag reflect
 	}
 }
 
-// Text returns the text of a scalar with its variables put in.
+// Text returns the text of a scalar with its variables expanded.
 func (d *Decoder) Text(node ast.Node, key string) (string, bool) {
 	var text string
 	switch n := node.(type) {
@@ -323,7 +322,7 @@ func (d *Decoder) list(node ast.Node, v reflect.Value, key string, item reflect.
 	}
 }
 
-// table decodes a mapping with keys of the user's choice.
+// table decodes a mapping with arbitrary keys.
 func (d *Decoder) table(node ast.Node, v reflect.Value, key string) {
 	pairs, ok := d.Pairs(node, key)
 	if !ok {
@@ -376,8 +375,8 @@ type Pair struct {
 	Value ast.Node
 }
 
-// Pairs returns the lines of a mapping. What is merged in with << comes last and
-// does not replace what is there.
+// Pairs returns the lines of a mapping. Lines merged with << are last and do not replace
+// existing ones.
 func (d *Decoder) Pairs(node ast.Node, key string) ([]Pair, bool) {
 	m, ok := node.(ast.MapNode)
 	if !ok {
@@ -400,7 +399,7 @@ func (d *Decoder) Pairs(node ast.Node, key string) ([]Pair, bool) {
 	return pairs, true
 }
 
-// merged returns the lines that a merge key brings in.
+// merged returns the lines that a merge key adds.
 func (d *Decoder) merged(node ast.Node, key string) []Pair {
 	var pairs []Pair
 	switch n := node.(type) {
@@ -432,7 +431,7 @@ func Join(key, name string) string {
 	return key + "." + name
 }
 
-// kindName says what a node is, for a message.
+// kindName returns the name of a node's kind for a message.
 func kindName(node ast.Node) string {
 	switch node.(type) {
 	case *ast.SequenceNode:

@@ -15,8 +15,8 @@ type item struct {
 
 func none(string) (string, bool) { return "", false }
 
-// A list whose items are independent: what is right is decoded beside what is not, and
-// each problem has its line and its key. JSON is read like YAML.
+// In a list of independent items, valid items are decoded despite invalid ones, and each
+// problem has its line and its key. JSON is read like YAML.
 func TestDecodeList(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

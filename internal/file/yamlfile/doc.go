@@ -1,20 +1,18 @@
-// Package yamlfile reads YAML files, and JSON, which is a kind of it, strictly: into
-// structs whose fields have yaml tags, with the line and the key of everything that is
-// wrong.
+// Package yamlfile reads YAML files, including JSON, strictly into structs whose fields have
+// yaml tags. Each problem has its line and its key.
 //
-// In every value ${NAME} stands for an environment variable. One that is not set is an
-// error, unless ${NAME:-text} says what to take instead; $$ stands for a dollar sign.
-// ${file:PATH} stands for the text of a file, where [Decoder.ReadFiles] lets it. The
-// variables are put in after the YAML has been read, so that they cannot change the
-// structure of the file. Unknown keys are problems, with the key that may have been
-// meant, and so are keys that are given twice.
+// In every value ${NAME} is replaced by an environment variable. An unset variable is an error,
+// unless ${NAME:-text} gives a default; $$ is a dollar sign. ${file:PATH} is replaced by the
+// content of a file, if [Decoder.ReadFiles] allows it. Variables are expanded after the YAML
+// has been parsed, so they cannot change the structure of the file. Unknown keys are problems,
+// with a suggestion, and so are repeated keys.
 //
-// All problems of a file are collected, and what is right is decoded all the same: whose
-// file is a list of independent things may go on with those that have no problem.
+// All problems of a file are collected, and valid parts are decoded nevertheless: the caller
+// can use the valid items of a list of independent things.
 //
 // [NewScript] reads the scripts of test programs, which have no variables.
 //
 // # Testing
 //
-// A [Decoder] takes a text and a function that stands for the environment.
+// A [Decoder] takes a text and a function that replaces the environment.
 package yamlfile

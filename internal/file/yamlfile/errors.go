@@ -9,11 +9,11 @@ import (
 type Error struct {
 	// File is the path of the file.
 	File string
-	// Line is the number of the line, from 1; 0 if the problem has none.
+	// Line is the line number, from 1; 0 if the problem has none.
 	Line int
-	// Key is where the problem is, such as "agents[1].command"; empty at the top.
+	// Key is the key of the problem, such as "agents[1].command"; empty at the top.
 	Key string
-	// Problem says what is wrong.
+	// Problem describes the problem.
 	Problem string
 }
 
@@ -32,7 +32,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Errors are all problems of a file, at least one.
+// Errors are all problems of a file; at least one.
 type Errors []*Error
 
 // Error returns the problems, one per line.

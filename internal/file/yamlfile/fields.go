@@ -7,7 +7,7 @@ import (
 	"github.com/parley-a2a/parley/internal/suggest"
 )
 
-// Fields are the keys of a struct with their fields, in order.
+// Fields are the fields of a struct that have keys, in order.
 type Fields []reflect.StructField
 
 // FieldsOf returns the fields of t that a file can set.
@@ -40,8 +40,7 @@ func (fs Fields) keys() []string {
 	return keys
 }
 
-// Suggest returns a question for the key that name may have been meant as, or
-// nothing.
+// Suggest returns a question that suggests a key similar to name, or nothing.
 func (fs Fields) Suggest(name string) string {
 	best := suggest.Nearest(name, fs.keys())
 	if best == "" {
@@ -50,7 +49,7 @@ func (fs Fields) Suggest(name string) string {
 	return "; did you mean " + best + "?"
 }
 
-// find returns the field of fs with a key, in a script also by its other spelling.
+// find returns the field of fs with a key, in a script also by its camelCase name.
 func (d *Decoder) find(fs Fields, name string) (reflect.StructField, bool) {
 	f, ok := fs.Find(name)
 	if ok || !d.script {
@@ -73,8 +72,8 @@ func camel(key string) string {
 	return first + strings.ToUpper(rest[:1]) + camel(rest[1:])
 }
 
-// suggest is Suggest. In a script a key with the same beginning is suggested, too, and
-// all keys if there is no such key.
+// suggest is Suggest. In a script it also suggests keys with the same beginning, or all keys if
+// there are none.
 func (d *Decoder) suggest(fs Fields, name string) string {
 	question := fs.Suggest(name)
 	if question != "" || !d.script {
@@ -89,7 +88,7 @@ func (d *Decoder) suggest(fs Fields, name string) string {
 	return "; possible are " + strings.Join(keys, ", ")
 }
 
-// PlainKey makes keys comparable that differ in their way of writing only.
+// PlainKey normalises the spelling of a key for comparisons.
 func PlainKey(s string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s))
 }

@@ -7,19 +7,19 @@ import (
 	"github.com/parley-a2a/parley/internal/clip"
 )
 
-// filePrefix begins what stands for the text of a file.
+// filePrefix is the prefix of references to files.
 const filePrefix = "file:"
 
-// Interpolate replaces ${NAME}, ${NAME:-text} and $$ in s. Any other dollar sign
-// stands for itself, so that a shell command can be written as it is.
+// Interpolate replaces ${NAME}, ${NAME:-text} and $$ in s. Any other dollar sign is literal, so
+// that shell commands need no escapes.
 func Interpolate(s string, lookup func(string) (string, bool)) (string, error) {
 	return interpolate(s, sources{lookup: lookup})
 }
 
-// sources are where texts come from.
+// sources are the sources of replacement texts.
 type sources struct {
 	lookup func(name string) (string, bool)
-	// read returns the text of a file; nil if files are not read.
+	// read returns the content of a file; nil if file references are not allowed.
 	read func(path string) (string, error)
 }
 
@@ -51,8 +51,8 @@ func interpolate(s string, from sources) (string, error) {
 	}
 }
 
-// expand returns the value of the variable at the beginning of s, behind "${", and
-// what follows it.
+// expand returns the value of the variable at the beginning of s, after "${", and the rest of
+// s.
 func expand(s string, from sources) (value, after string, err error) {
 	inner, after, ok := strings.Cut(s, "}")
 	if !ok {
@@ -79,8 +79,8 @@ func expand(s string, from sources) (value, after string, err error) {
 	return "", "", fmt.Errorf("variable %s is not set; write ${%s:-text} to take a text instead, or $${%s} to mean just that", name, name, name)
 }
 
-// file returns the text of a file. There is none to take instead: a secret that is missing
-// must not become one that everybody knows.
+// file returns the content of a file. There is no default: a missing secret must not be
+// replaced by a public one.
 func (f *sources) file(path string) (string, error) {
 	switch {
 	case f.read == nil:
@@ -95,8 +95,8 @@ func (f *sources) file(path string) (string, error) {
 	return text, nil
 }
 
-// IsReference reports whether all of s stands for an environment variable or a file, so that
-// it is no secret itself.
+// IsReference reports whether s as a whole is a reference to a variable or a file, so that it
+// is not a secret itself.
 func IsReference(s string) bool {
 	inner, open := strings.CutPrefix(s, "${")
 	inner, closed := strings.CutSuffix(inner, "}")

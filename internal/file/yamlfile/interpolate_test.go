@@ -42,8 +42,8 @@ func TestInterpolate(t *testing.T) {
 	}
 }
 
-// What was written with $$ for each dollar sign comes out as it was meant, and
-// nothing else is touched.
+// A text in which each dollar sign was written as $$ is restored, and texts without dollar
+// signs are unchanged.
 func FuzzInterpolate(f *testing.F) {
 	for _, seed := range []string{"", "$", "$$", "${A}", "${A:-b}", "$${A}", "a${", "${A:-${A}}", "$a{"} {
 		f.Add(seed)
@@ -66,7 +66,7 @@ func FuzzInterpolate(f *testing.F) {
 	})
 }
 
-// TestFiles: the text of a file is put in where that is allowed, and as it is.
+// TestFiles: a file reference is replaced by the unmodified content, where that is allowed.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	read := func(path string) (string, error) {

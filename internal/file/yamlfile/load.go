@@ -6,7 +6,7 @@ import (
 	"regexp"
 )
 
-// Load reads the script at path and parses it with parse, which gets its path and text.
+// Load reads the script at path. parse gets its path and content.
 func Load[S any](path string, parse func(path string, src []byte) (S, error)) (S, error) {
 	src, err := os.ReadFile(path)
 	if err != nil {
@@ -16,8 +16,9 @@ func Load[S any](path string, parse func(path string, src []byte) (S, error)) (S
 	return parse(path, src)
 }
 
-// Parse decodes src, the text of the file at path, into v. Then build makes a script of v and
-// adds its problems to the Decoder. Parse returns the problems of both. There are no variables.
+// Parse decodes src, the content of the file at path, into v. build then creates a script from
+// v and adds its problems to the Decoder. Parse returns the problems of both. There are no
+// variables.
 func Parse(path string, src []byte, v any, build func(*Decoder)) error {
 	d := New(path, func(string) (string, bool) { return "", false })
 	d.Decode(src, v)
@@ -28,8 +29,8 @@ func Parse(path string, src []byte, v any, build func(*Decoder)) error {
 	return nil
 }
 
-// Pattern compiles the regular expression at key, which ignores case. It returns nil if text
-// is empty or, with a problem, invalid.
+// Pattern compiles the regular expression at key, ignoring case. It returns nil if text is
+// empty, and nil with a problem if it is invalid.
 func (d *Decoder) Pattern(key, text string) *regexp.Regexp {
 	if text == "" {
 		return nil

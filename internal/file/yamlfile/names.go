@@ -6,7 +6,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Names is a list of texts, or one text alone.
+// Names is a list of texts, or a single text.
 type Names []string
 
 // DecodeNode implements Node.

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// setScalar parses text into v, as the type and the tag of its field ask.
+// setScalar parses text into v, according to the type and the tag of its field.
 func setScalar(v reflect.Value, text string, tag reflect.StructTag) error {
 	switch p := v.Addr().Interface().(type) {
 	case Scalar:

@@ -74,10 +74,10 @@ func TestNewScriptProblems(t *testing.T) {
 	}
 }
 
-// nested is lists in lists, n of them.
+// nested returns n nested lists.
 func nested(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 
-// A short file whose aliases would make a large one is refused with one problem.
+// A short file whose aliases expand to a large one is refused with one problem.
 func TestAliasesAreBounded(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
