@@ -1,19 +1,19 @@
-// Package doctor says what is weak about how a hub is set up.
+// Package doctor reports weaknesses in the setup of a hub.
 //
-// # What it is
+// # How it works
 //
-// Facts are what somebody has found out about a hub: what its configuration says, which
-// keys there are, how its files are protected, whether its peers answer. Examine makes
-// Findings of them, in words, with what to do.
+// The caller collects Facts about a hub: its configuration, its keys, the protection of its
+// files, the reachability of its peers. Examine derives Findings from them, each a text with
+// advice.
 //
 // # Guarantees
 //
-// Examine is pure: it reads no file and asks nobody. What is not known is said to be so,
-// and is not taken for good. No finding holds a secret.
+// Examine is pure: it reads no files and makes no calls. Unknown facts are reported as unknown,
+// and do not count as good. No finding contains a secret.
 //
 // # What it does not promise
 //
-// A hub without findings is not safe by that alone: what its agents do is not looked at.
+// A hub without findings is not necessarily safe: the behaviour of its agents is not examined.
 //
 // # Concurrency
 //
@@ -21,7 +21,7 @@
 //
 // # Testing
 //
-// Facts are easily made.
+// Facts are plain structs.
 package doctor
 
 import (
@@ -36,62 +36,62 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 )
 
-// Level is how bad a finding is.
+// Level is the severity of a finding.
 type Level string
 
 const (
-	// OK is something that is as it should be.
+	// OK is a check without a problem.
 	OK Level = "ok"
-	// Unknown is something that could not be looked at.
+	// Unknown is a check that was not possible.
 	Unknown Level = "unknown"
-	// Weak is something that a careful operator changes.
+	// Weak is a weakness that a careful operator removes.
 	Weak Level = "weak"
-	// Wrong is something that is open to others, or does not work.
+	// Wrong is access for unintended callers, or a feature that does not work.
 	Wrong Level = "wrong"
 )
 
-// Finding is something about a hub.
+// Finding is the result of one check.
 type Finding struct {
 	Level Level `json:"level"`
-	// Subject is what it is about, in one word.
+	// Subject is the subject of the finding in one word.
 	Subject string `json:"subject"`
-	// Text says what was found.
+	// Text describes the finding.
 	Text string `json:"text"`
-	// Advice says what to do; empty if nothing has to be done.
+	// Advice describes the remedy; empty if none is needed.
 	Advice string `json:"advice,omitempty"`
 }
 
-// Facts are what is known of a hub. Times and durations that are zero are not known.
+// Facts are the known facts about a hub. Zero times and durations are unknown.
 type Facts struct {
 	// Now is the present time.
 	Now time.Time
 	// Listen are the addresses that the hub listens on, as "host:port".
 	Listen []string
-	// PublicURL is the address that cards name; empty if it is made from each request.
+	// PublicURL is the address in cards; empty if it is derived from each request.
 	PublicURL string
-	// AllowAnonymous lets callers in from other machines who show nothing.
+	// AllowAnonymous accepts callers without credentials from other machines.
 	AllowAnonymous bool
-	// Issuers is how many issuers of tokens there are.
+	// Issuers is the number of issuers of tokens.
 	Issuers int
-	// TLS is what the listeners show; nil if they speak in the clear.
+	// TLS describes the certificates of the listeners; nil if they do not use TLS.
 	TLS *TLS
-	// Keys are the API keys. If they are not known, NoKeys says why.
+	// Keys are the API keys. If they are unknown, NoKeys is the reason.
 	Keys   []Key
 	NoKeys string
-	// Openings are what the configuration opens beyond the defaults.
+	// Openings are settings that allow more than the defaults.
 	Openings []Opening
-	// Files are those that only the hub should be able to read.
+	// Files are the files that only the hub should be able to read.
 	Files []File
-	// Free and Total are the bytes of the disk with the data folder; zero if not known.
+	// Free and Total are the bytes of the disk with the data folder; zero if unknown.
 	Free, Total uint64
 	// NoAudit is set if the hub keeps no audit log.
 	NoAudit bool
-	// Peers are those that the hub calls.
+	// Peers are the services that the hub calls.
 	Peers []Peer
-	// Policy is the policy; nil if there is none. If it cannot be read, NoPolicy says why.
+	// Policy is the policy; nil if there is none. If it cannot be read, NoPolicy is the reason.
 	Policy   *policy.Policy
 	NoPolicy string
-	// World is what is known of the hub that the policy is for.
+	// World has the hub's facts that the policy depends on.
 	World policy.World
 }
 
@@ -105,15 +105,16 @@ type Key struct {
 	Dead bool
 }
 
-// Opening is something that the configuration opens.
+// Opening is a setting that allows more than the default.
 type Opening struct {
-	// Key is where it stands, such as "push.allow".
+	// Key is the key of the setting, such as "push.allow".
 	Key string
-	// What says what is open.
+	// What describes the access that the setting gives.
 	What string
-	// Wide is set if it is open to everybody, or to guessing.
+	// Wide is set if it gives access to all callers, or can be guessed.
 	Wide bool
-	// Advice says what to do where it is Wide; empty, to name those alone who need it.
+	// Advice is the advice for a Wide setting. If empty, the advice is to name only those that
+	// need access.
 	Advice string
 }
 
@@ -123,32 +124,32 @@ type File struct {
 	Mode fs.FileMode
 }
 
-// Peer is somebody whom the hub calls.
+// Peer is a service that the hub calls.
 type Peer struct {
-	// Name says who, such as "agent worker".
+	// Name is the kind and name of the peer, such as "agent worker".
 	Name, URL string
-	// Problem says why it cannot be reached; empty if it answers.
+	// Problem is the reason why it cannot be reached; empty if it answers.
 	Problem string
-	// Skew is how far its clock is ahead of the hub's.
+	// Skew is the time by which its clock is ahead of the hub's.
 	Skew time.Duration
-	// Credentials is set if the hub shows it a secret.
+	// Credentials is set if the hub sends it a secret.
 	Credentials bool
 }
 
-// Bounds of what is still good.
+// Limits of the checks.
 const (
-	// keyAge is how long a key is good without being replaced.
+	// keyAge is the age at which a key should be replaced.
 	keyAge = 365 * 24 * time.Hour
-	// soon is how long before its end a key is told of.
+	// soon is the time before its expiry at which a key is reported.
 	soon = 14 * 24 * time.Hour
-	// skew is how far clocks may differ: the tolerance of tokens.
+	// skew is the largest accepted difference of clocks: the tolerance of tokens.
 	skew = time.Minute
-	// minFree and minShare are how much of a disk should be free.
+	// minFree and minShare are the bytes and the share of a disk that should be free.
 	minFree  = 1 << 30
 	minShare = 20 // one in twenty
 )
 
-// Examine returns what there is to say of a hub, what is wrong first.
+// Examine returns the findings about a hub, the most severe first.
 func Examine(f *Facts) []Finding {
 	var all []Finding
 	for _, check := range []func(*Facts) []Finding{access, transport, keys, rules, openings, files, disk, records, peers} {
@@ -165,7 +166,7 @@ func Examine(f *Facts) []Finding {
 	return sorted
 }
 
-// public returns the addresses that other machines reach.
+// public returns the addresses that other machines can reach.
 func (f *Facts) public() []string {
 	var out []string
 	for _, addr := range f.Listen {

@@ -10,7 +10,7 @@ import (
 
 var now = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// levels are the findings in short.
+// levels returns a short form of the findings.
 func levels(all []Finding) []string {
 	var out []string
 	for _, f := range all {
@@ -65,7 +65,7 @@ func TestWeak(t *testing.T) {
 	}
 }
 
-// TestAccess has who is let in, in each way to set that up.
+// TestAccess has the callers that are accepted, for each way to configure that.
 func TestAccess(t *testing.T) {
 	t.Parallel()
 	everywhere, here := []string{"[::]:4100"}, []string{"[::1]:4100"}
@@ -102,7 +102,7 @@ func TestTransport(t *testing.T) {
 	}
 }
 
-// TestNoAudit tells of a hub that writes nothing down.
+// TestNoAudit: a hub without an audit log is reported.
 func TestNoAudit(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -122,7 +122,7 @@ func TestNoAudit(t *testing.T) {
 	}
 }
 
-// TestRevocationLists tells of lists that have ended, end soon, or are not there.
+// TestRevocationLists: lists that have expired, expire soon, or are missing are reported.
 func TestRevocationLists(t *testing.T) {
 	t.Parallel()
 	at := func(d time.Duration) time.Time { return now.Add(d) }

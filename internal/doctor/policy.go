@@ -6,7 +6,7 @@ import (
 	"github.com/parley-a2a/parley/auth/policy"
 )
 
-// rules says what there is to say of the policy.
+// rules returns the findings about the policy.
 func rules(f *Facts) []Finding {
 	const subject = "rules"
 	if f.NoPolicy != "" {

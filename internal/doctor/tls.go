@@ -8,33 +8,33 @@ import (
 	"time"
 )
 
-// TLS is what the listeners of a hub show.
+// TLS describes the certificates of a hub's listeners.
 type TLS struct {
-	// Leaf is the certificate. If it cannot be used, it is nil, and Problem says why.
+	// Leaf is the certificate. If it is invalid, Leaf is nil, and Problem is the reason.
 	Leaf    *x509.Certificate
 	Problem string
-	// Authorities is how many there are whose certificates callers may show.
+	// Authorities is the number of authorities of client certificates.
 	Authorities int
-	// Lists are the revocation lists of these authorities, and Unlisted the names of those that
-	// have none although others have.
+	// Lists are the revocation lists of these authorities. Unlisted are the names of the
+	// authorities without a list, if others have one.
 	Lists    []RevocationList
 	Unlisted []string
-	// Rules is how many rules say who calls with a certificate, and Wide how many of them
-	// name no authority of their own.
+	// Rules is the number of rules that map certificates to callers, and Wide the number of
+	// those without an authority of their own.
 	Rules, Wide int
 }
 
-// RevocationList says which certificates an authority has revoked.
+// RevocationList describes the revocation list of an authority.
 type RevocationList struct {
-	// Authority is its subject.
+	// Authority is the subject of the authority.
 	Authority string
-	// Ends is when the next list was to be there; zero if that is not said.
+	// Ends is the time when the next list is due; zero if the list has none.
 	Ends time.Time
-	// Revoked is how many certificates are on it.
+	// Revoked is the number of certificates on it.
 	Revoked int
 }
 
-// rules is how many rules say who calls with a certificate.
+// rules returns the number of rules that map certificates to callers.
 func (f *Facts) rules() int {
 	if f.TLS == nil {
 		return 0
@@ -42,7 +42,7 @@ func (f *Facts) rules() int {
 	return f.TLS.Rules
 }
 
-// secured is transport for a hub that speaks TLS itself.
+// secured returns the transport findings of a hub that uses TLS itself.
 func secured(f *Facts) []Finding {
 	t := f.TLS
 	if t.Leaf == nil {
@@ -56,7 +56,7 @@ func secured(f *Facts) []Finding {
 	return out
 }
 
-// lifetime says what is wrong with the time of the certificate.
+// lifetime returns the findings about the validity period of the certificate.
 func lifetime(f *Facts) []Finding {
 	const advice = "put a new one in its place: the hub takes it without a restart"
 	switch leaf := f.TLS.Leaf; {
@@ -70,7 +70,7 @@ func lifetime(f *Facts) []Finding {
 	return nil
 }
 
-// named says whether the certificate is for the name that cards have.
+// named returns the finding on whether the certificate is valid for the host in cards.
 func named(f *Facts) []Finding {
 	u, err := url.Parse(f.PublicURL)
 	switch {
@@ -91,7 +91,7 @@ func named(f *Facts) []Finding {
 	return nil
 }
 
-// hosts are the names that a certificate is for.
+// hosts returns the names that a certificate is valid for.
 func hosts(leaf *x509.Certificate) string {
 	all := append([]string(nil), leaf.DNSNames...)
 	for _, ip := range leaf.IPAddresses {
@@ -106,7 +106,7 @@ func hosts(leaf *x509.Certificate) string {
 // listSoon is the time before its end at which a revocation list should have been replaced.
 const listSoon = 6 * time.Hour
 
-// revoked says what is wrong with revocation lists.
+// revoked returns the findings about revocation lists.
 func revoked(f *Facts) []Finding {
 	const advice = "put the authority's present list into tls.client_crl: the hub takes it without a restart"
 	var out []Finding
@@ -127,7 +127,7 @@ func revoked(f *Facts) []Finding {
 	return out
 }
 
-// clients says what is weak about the certificates of callers.
+// clients returns the findings about the certificates of callers.
 func clients(t *TLS) []Finding {
 	switch {
 	case t.Authorities > 0 && t.Rules == 0:
