@@ -115,7 +115,7 @@ func observedFrom(ctx context.Context) *observed {
 func echo(ctx context.Context, ids trace.IDs) {
 	md := metadata.MD(trace.StoreIDs(nil, ids))
 	if md.Len() > 0 {
-		_ = grpc.SetHeader(ctx, md) // fails only outside of a call
+		_ = grpc.SetHeader(ctx, md) // fails if no header can be sent
 	}
 }
 

@@ -57,10 +57,10 @@ func forgetting(next http.Handler, names ...string) http.Handler {
 	})
 }
 
-// TestHiddenChains checks that a circle through a peer that hides the chain ends all the same.
-// If the peer hides the chain alone, the hop limit ends it. If the peer hides everything, the
-// first hub's deadline ends it, and until then the quota of one caller bounds it. The waiting
-// caller gets the reason.
+// TestHiddenChains checks that a circle through a peer that hides the chain ends all the same. If the
+// peer hides the chain alone, the hop limit ends it. If the peer hides everything, the first hub's
+// deadline ends it, and until then the limit of tasks per caller bounds it. The waiting caller gets
+// the reason.
 func TestHiddenChains(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -132,9 +132,9 @@ func passing(ctx context.Context) (http.Header, error) {
 	return nil, errors.New("there is no token")
 }
 
-// TestForwardedToken checks that a caller's token is forwarded while the hub runs, also with
-// answers. The token is not stored: after a restart the task fails with that reason. An agent
-// that never got a token gets no further request.
+// TestForwardedToken checks that a caller's token is forwarded while the hub runs. The token is not
+// stored: after a restart the task fails with that reason. The agent is not called on behalf of a
+// caller without a token.
 func TestForwardedToken(t *testing.T) {
 	t.Parallel()
 	turn := make(chan struct{})
@@ -173,7 +173,7 @@ func TestForwardedToken(t *testing.T) {
 	}
 }
 
-// stored returns the entries of a task as they are stored.
+// stored returns the entries of a task in the store.
 func (h *hub) stored(id a2a.TaskID) []task.Entry {
 	h.t.Helper()
 	page, err := h.store.Read(h.t.Context(), h.get(id).Head.Key, 0)

@@ -64,7 +64,7 @@ func TestHubIsStartedAgain(t *testing.T) {
 				p.hub.awaitWords(id, n)
 				p.hub.stop()
 				if n == 3 {
-					turns(turn, 2) // the hub is not connected
+					turns(turn, 2) // the hub is stopped
 					n = 5
 				}
 				p.hub.start()

@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 )
 
-// TestReferences: a task that a message refers to has the peer's id at the peer, also after
-// a restart, if it is the same caller's; any other id stays as it is.
+// TestReferences checks that a task that a message refers to has the peer's id at the peer, also
+// after a restart, if it belongs to the same caller. Any other id stays unchanged.
 func TestReferences(t *testing.T) {
 	t.Parallel()
 	for _, w := range fourWays {

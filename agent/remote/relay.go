@@ -29,8 +29,7 @@ type relay struct {
 	others traits
 	// owed holds metadata and members of a task that arrived without a status to carry them.
 	owed *owed
-	// TestReferences checks that a task that a message refers to has the peer's id at the peer,
-	// also after a restart, if it belongs to the same caller. Any other id stays unchanged.
+	// ids are the ids of the last events of the stream.
 	ids []string
 }
 

@@ -53,7 +53,7 @@ func (h *Handler) agent(r *http.Request) (*adminjson.Agent, error) {
 	name := r.PathValue("id")
 	a, ok := h.Hub.Agent(task.Agent(name))
 	if e := h.entry(name); !ok && e != nil {
-		a, ok = h.Hub.Agent(e.Name()) // by the title of the agent
+		a, ok = h.Hub.Agent(e.Name()) // found under another of its names
 	}
 	if !ok || !h.sees(r, a.Name) {
 		return nil, h.noAgent(r, name)

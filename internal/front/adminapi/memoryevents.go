@@ -9,9 +9,9 @@ import (
 	"github.com/parley-a2a/parley/agent/memory"
 )
 
-// memoryEvents sends the caller's notes with the prefix and the category: the existing ones and
-// each that is set, until the caller disconnects or the hub stops. A slow reader may miss
-// intermediate changes, and delays no other caller.
+// memoryEvents sends the caller's notes whose keys and categories have the given prefixes: the
+// existing ones and each that is set, until the caller disconnects or the hub stops. A slow reader
+// may miss intermediate changes, and delays no other caller.
 func (h *Handler) memoryEvents(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	prefix, category := q.Get("prefix"), q.Get("category")

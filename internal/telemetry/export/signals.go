@@ -106,8 +106,8 @@ const (
 	rockBotNames = "rockbot.a2a."
 )
 
-// asItIs keeps the name of a metric that asRockBot renames: once there is a view, only views
-// are exported.
+// asItIs keeps the own name of a metric that asRockBot renames: an instrument that matches a view is
+// exported by its views only.
 func asItIs(i sdkmetric.Instrument) (sdkmetric.Stream, bool) {
 	return sdkmetric.Stream{Name: i.Name, Description: i.Description, Unit: i.Unit}, strings.HasPrefix(i.Name, ownNames)
 }
