@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
 )
 
-// goal is a promise of docs/performance.md, and what came of it.
+// goal is a goal of docs/performance.md with its result.
 type goal struct {
 	What string  `json:"what"`
 	Want string  `json:"want"`
@@ -17,14 +17,14 @@ type goal struct {
 	Met  bool    `json:"met"`
 }
 
-// judge collects the goals whose results are there.
+// judge collects the goals whose results were measured.
 type judge struct {
 	results []rows.Result
 	goals   []goal
 }
 
-// goals compares results with what is promised. A goal is left out if one of its
-// numbers was not measured.
+// goals compares results with their goals. A goal is omitted if one of its numbers was not
+// measured.
 func goals(rs []rows.Result) []goal {
 	j := &judge{results: rs}
 	j.blocking()
@@ -58,14 +58,14 @@ func (j *judge) atMost(what string, got, want float64) {
 	j.goals = append(j.goals, goal{what, fmt.Sprintf("at most %g", want), got, got <= want})
 }
 
-// times judges how many times a peer's value ours is.
+// times judges the ratio of our value to a peer's.
 func (j *judge) times(what string, ours, peer *rows.Result, want float64) {
 	if ours != nil && peer != nil && peer.Value > 0 {
 		j.atLeast(fmt.Sprintf("%s: %s ÷ %s", what, ours.Server, peer.Server), ours.Value/peer.Value, want)
 	}
 }
 
-// remote judges what a hub in between adds to the median: no more than its two commits
+// remote judges the latency that a hub in between adds to the median: at most its two commits
 // and half a millisecond.
 func (j *judge) remote() {
 	peer, own, hub := find(j.results, "remote", "direct", serve.ParleyMemory),
@@ -76,7 +76,7 @@ func (j *judge) remote() {
 	}
 }
 
-// queue judges what an agent at a queue costs beside bare requests over its broker.
+// queue judges the cost of an agent at a queue relative to bare requests over its broker.
 func (j *judge) queue() {
 	for i := range j.results {
 		bare := &j.results[i]
@@ -101,7 +101,7 @@ func (j *judge) blocking() {
 	j.times("blocking", at(serve.ParleyMemory), at(serve.Bare), 0.7)
 }
 
-// streams judges the rows of which the cases are numbers.
+// streams judges the rows whose cases are numbers.
 func (j *judge) streams() {
 	const few, many = "1,000 chunks", "10,000 chunks"
 	at := func(what string, k serve.Kind) *rows.Result { return find(j.results, "stream", what, k) }

@@ -15,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley/cmd/bench/internal/rows"
 )
 
-// machine is what a result depends on beside the programs.
+// machine describes the environment of a result.
 type machine struct {
 	System   string            `json:"system"`
 	CPU      string            `json:"cpu"`
@@ -53,8 +53,8 @@ func lookAround(b *rows.Bench) machine {
 	return m
 }
 
-// firstLine returns the value behind the colon of the first line of a file that begins
-// with key; without a key, the first line.
+// firstLine returns the value after the colon of the first line of a file that begins with key;
+// without a key, the first line.
 func firstLine(path, key string) string {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -70,8 +70,8 @@ func firstLine(path, key string) string {
 	return ""
 }
 
-// fsyncTime returns the median time that a small write and an fsync take in dir: the
-// bound of everything that is durable.
+// fsyncTime returns the median time of a small write with fsync in dir, which limits every
+// durable operation.
 func fsyncTime(dir string) (time.Duration, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return 0, err
@@ -97,7 +97,7 @@ func fsyncTime(dir string) (time.Duration, error) {
 	return all[len(all)/2], nil
 }
 
-// lines describes the machine to a person.
+// lines describes the machine as text.
 func (m *machine) lines() []string {
 	var versions []string
 	for name, v := range m.Versions {
@@ -111,7 +111,7 @@ func (m *machine) lines() []string {
 	}
 }
 
-// describe says how large the load is.
+// describe describes the size of the load as text.
 func describe(l *rows.Load) []string {
 	return []string{
 		fmt.Sprintf("closed loop, warm-up %v, %d runs of %v, median; spread is (max − min) ÷ median", l.Warmup, l.Runs, l.Duration),

@@ -1,17 +1,16 @@
-// Command bench compares Parley with its peers: the same load on each of them, side by
-// side on one machine, in one table.
+// Command bench compares Parley with its peers: the same load on each of them, side by side on
+// one machine, in one table.
 //
 //	cd cmd/bench && go run .                        # everything; about half an hour
 //	go run . --quick                            # everything for a moment: does it work?
 //	go run . --only blocking,stream --json
 //
-// It measures Parley on SQLite with fsync and in memory, the official Go SDK and the
-// official JavaScript SDK in memory (the latter needs node, and npm ci in cmd/bench/js
-// once), and a bare net/http handler that answers with the same task. Every server is
-// a process of its own; the load comes from this one. docs/performance.md defines what
-// each row means.
+// It measures Parley on SQLite with fsync and in memory, the official Go SDK and the official
+// JavaScript SDK in memory (the latter needs node, and npm ci in cmd/bench/js once), and a bare
+// net/http handler that answers with the same task. Every server is a process of its own; the
+// load comes from this one. docs/performance.md defines each row.
 //
-// It exits with 1 if any answer was wrong, and with 2 if it was called wrongly.
+// It exits with 1 if any answer was wrong, and with 2 on wrong usage.
 package main
 
 import (
@@ -39,8 +38,8 @@ func main() {
 	os.Exit(benchMain(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// serveMain is one of the servers. It ends with its input, not with a signal, because
-// signals from a terminal reach all processes at once.
+// serveMain runs one of the servers. The server ends with its input and ignores interrupts,
+// because signals from a terminal reach all processes at once.
 func serveMain(args []string) int {
 	signal.Ignore(os.Interrupt)
 	var o serve.Options
@@ -60,7 +59,7 @@ func serveMain(args []string) int {
 	return 0
 }
 
-// options are what the command line says.
+// options are the settings of the command line.
 type options struct {
 	bench rows.Bench
 	rows  []rows.Row
@@ -122,8 +121,8 @@ func split(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' })
 }
 
-// choose keeps the rows that are named; none means all but those that must be asked
-// for.
+// choose keeps the named rows. Without names it keeps all except those that are measured only
+// on request.
 func (o *options) choose(names []string) error {
 	o.rows = rows.All()
 	var known []string
@@ -151,7 +150,7 @@ func (o *options) checkServers() error {
 	return nil
 }
 
-// benchMain is the bench.
+// benchMain runs the bench.
 func benchMain(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stderr)
 	if err == nil {
@@ -178,8 +177,8 @@ func benchMain(ctx context.Context, args []string, stdout, stderr io.Writer) int
 	return 0
 }
 
-// run measures the rows; it reports whether any of them ended with an error. The
-// others are measured all the same.
+// run measures the rows; it reports whether any of them ended with an error. An error does not
+// stop the other rows.
 func (o *options) run(ctx context.Context, r *report, stderr io.Writer) (failed bool) {
 	for _, row := range o.rows {
 		if ctx.Err() != nil {
@@ -199,8 +198,8 @@ func (o *options) run(ctx context.Context, r *report, stderr io.Writer) (failed 
 	return failed
 }
 
-// locate finds this program and the folder of the main module, and makes the folder
-// for profiles.
+// locate finds this program and the folder of the main module, and creates the folder for
+// profiles.
 func (o *options) locate() (err error) {
 	if o.bench.Exe, err = os.Executable(); err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
-// TestMain is the servers, too: the bench starts its own program.
+// TestMain also runs the servers, because the bench starts its own program.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
 		os.Exit(serveMain(os.Args[2:]))
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// runBench runs the bench in this process and returns what it reports.
+// runBench runs the bench in this process and returns its report.
 func runBench(t *testing.T, args ...string) (report, string) {
 	t.Helper()
 	testenv.OS(t, "linux") // for /proc
@@ -72,7 +72,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// An agent at a queue may cost twice what bare requests do.
+// An agent at a queue may cost twice as much as bare requests.
 func TestGoalsOfQueues(t *testing.T) {
 	t.Parallel()
 	line := func(conns string, k serve.Kind, value float64, p50 time.Duration) rows.Result {
@@ -141,7 +141,8 @@ func TestRowsOfHubs(t *testing.T) {
 	}
 }
 
-// TestFanOut allows for machines on which so little work takes no time that counts.
+// TestFanOut tolerates machines on which the small load takes less time than the clock can
+// measure.
 func TestFanOut(t *testing.T) {
 	t.Parallel()
 	r, log := runBench(t, "-only", "fanout", "-servers", "parley-sqlite,go-sdk")

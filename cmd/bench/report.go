@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
 )
 
-// report is everything that the bench prints.
+// report is the whole output of the bench.
 type report struct {
 	Machine machine       `json:"machine"`
 	Load    []string      `json:"load"`
@@ -50,7 +50,7 @@ func (r *report) table(w io.Writer) error {
 	return err
 }
 
-// remarks writes what is said below the table.
+// remarks writes the text below the table.
 func (r *report) remarks(b *strings.Builder) {
 	for i, g := range r.Goals {
 		if i == 0 {
@@ -70,7 +70,7 @@ func (r *report) remarks(b *strings.Builder) {
 	}
 }
 
-// cells returns a line of the table. What was not measured is a dash.
+// cells returns a line of the table. A missing measurement is a dash.
 func (r *report) cells(x *rows.Result) []string {
 	if x.Left != "" {
 		return []string{x.Row, x.Case, string(x.Server), "left out: " + x.Left}
@@ -103,7 +103,7 @@ func short(d time.Duration) string {
 	return d.Round(unit).String()
 }
 
-// number writes a value with about three digits, large ones whole.
+// number formats a value with about three digits, and large values without decimals.
 func number(v float64) string {
 	if v >= 100 {
 		return fmt.Sprintf("%.0f", v)

@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
 )
 
-// story is a report with a bit of everything.
+// story returns a report with every kind of content.
 func story() *report {
 	rs := []rows.Result{
 		{Row: "blocking", Server: serve.Bare, Value: 50_000, Unit: "sends/s", Runs: []float64{1, 2}, Spread: 0.021, P50: time.Millisecond, P99: 12345 * time.Microsecond, CPU: 21600, Allocs: 57.13},

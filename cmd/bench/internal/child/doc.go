@@ -1,27 +1,26 @@
-// Package child is the processes of servers that the bench starts, and what the
-// operating system knows of them.
+// Package child runs the server processes of the bench, and reads their numbers from the
+// operating system.
 //
-// [Start] starts a server of package serve, or one in another language that speaks the
-// same lines. [Spawn] starts any program that says where it listens, such as the
-// command parley.
+// [Start] starts a server of package serve, or one in another language with the same line
+// protocol. [Spawn] starts any program that prints its address, such as the command parley.
 //
 // # Guarantees
 //
-// A process that was started is ended and waited for by Stop or Kill, and ends by
-// itself when the bench dies. Time and memory come from /proc, so they hold for every
-// server alike; on a system without /proc, asking for them is an error.
+// Stop and Kill end a process and wait for it; a process also ends by itself when the bench
+// dies. Time and memory are read from /proc, in the same way for every server. On a system
+// without /proc, reading them returns an error.
 //
 // # What it does not promise
 //
-// The time of a processor comes in ticks of 10 ms; what takes less must be repeated.
+// Processor time is counted in ticks of 10 ms; shorter operations must be repeated.
 //
 // # Concurrency
 //
-// A Process belongs to one goroutine, except that Stats and the like may be called
-// while others put load on the server.
+// A Process belongs to one goroutine, except that Stats and the like may be called while other
+// goroutines put load on the server.
 //
 // # Testing
 //
-// The tests read the numbers of the test process itself; starting and stopping is
-// tested by the bench's main package.
+// The tests read the numbers of the test process itself; the bench's main package tests
+// starting and stopping.
 package child

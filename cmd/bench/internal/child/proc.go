@@ -9,15 +9,14 @@ import (
 	"time"
 )
 
-// tick is the unit of the times in /proc/<pid>/stat: it is 10 ms on every Linux that
-// Go runs on, whatever the kernel's own clock.
+// tick is the unit of the times in /proc/<pid>/stat. It is 10 ms on every Linux that Go
+// supports, independent of the kernel's own clock.
 const tick = 10 * time.Millisecond
 
-// CPU returns how much time of the processors the process has used, as user and as
-// system.
+// CPU returns the processor time that the process has used, in user and system mode.
 func (p *Process) CPU() (time.Duration, error) { return cpuOf(p.PID()) }
 
-// Resident returns how many bytes of memory the process holds.
+// Resident returns the resident memory of the process in bytes.
 func (p *Process) Resident() (int64, error) { return residentOf(p.PID()) }
 
 func cpuOf(pid int) (time.Duration, error) {
@@ -30,8 +29,8 @@ func cpuOf(pid int) (time.Duration, error) {
 
 var errProc = errors.New("not what Linux writes")
 
-// parseStat returns the sum of utime and stime, fields 14 and 15. The name of the
-// program, field 2, is in parentheses and may hold anything.
+// parseStat returns the sum of utime and stime, fields 14 and 15. The name of the program,
+// field 2, is in parentheses and may contain any character.
 func parseStat(b []byte) (time.Duration, error) {
 	f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
 	if len(f) < 13 {

@@ -32,7 +32,7 @@ func TestParseStatus(t *testing.T) {
 	}
 }
 
-// TestSelf uses the processor until the kernel has counted a tick of it.
+// TestSelf uses the processor until the kernel has counted at least one tick.
 func TestSelf(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/proc/self/stat"); err != nil {

@@ -16,28 +16,28 @@ import (
 	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
 )
 
-// stopTime is how long a server may take to stop before it is killed.
+// stopTime is the time limit for a server's stop, after which it is killed.
 const stopTime = 10 * time.Second
 
-// Process is a server that runs.
+// Process is a running server.
 type Process struct {
-	// Addr is where it listens, "host:port".
+	// Addr is its listen address, "host:port".
 	Addr string
-	// Began is the moment before the program was executed.
+	// Began is the time before the program was executed.
 	Began time.Time
 
 	cmd    *exec.Cmd
 	stderr tail
-	// signal says that the program ends by a signal and not by the end of its input.
+	// signal is set if the program ends on a signal instead of at the end of its input.
 	signal bool
 	in     io.WriteCloser
 	out    *bufio.Reader
-	mu     sync.Mutex // held over one command
+	mu     sync.Mutex // held during one command
 	once   sync.Once
 	end    error
 }
 
-// Start starts a program that speaks as package serve says and waits until it listens.
+// Start starts a program with the line protocol of package serve and waits until it listens.
 func Start(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
 	return start(ctx, &Process{cmd: cmd}, func(line string) (string, bool) {
 		var hello serve.Hello
@@ -46,8 +46,8 @@ func Start(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
 	})
 }
 
-// Spawn starts a program that prints a line with its address as a URL after the given
-// word, and waits until it does.
+// Spawn starts a program and waits until it prints a line with its address as a URL after the
+// given word.
 func Spawn(ctx context.Context, cmd *exec.Cmd, word string) (*Process, error) {
 	return start(ctx, &Process{cmd: cmd, signal: true}, func(line string) (string, bool) {
 		f := strings.Fields(line)
@@ -95,7 +95,7 @@ func (p *Process) begin() (err error) {
 // PID returns the id of the process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Do carries out a command of package serve.
+// Do sends a command of package serve and returns the reply.
 func (p *Process) Do(ctx context.Context, c serve.Command, arg string) (serve.Reply, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,8 +118,8 @@ func (p *Process) Do(ctx context.Context, c serve.Command, arg string) (serve.Re
 	return r, nil
 }
 
-// Stop ends the server in good order, or kills it if that takes long. An error has
-// what the server said last. Stopping a process that has been ended does nothing.
+// Stop shuts the server down, or kills it after stopTime. An error contains the server's last
+// output. On an ended process Stop does nothing.
 func (p *Process) Stop() error {
 	p.once.Do(func() {
 		p.in.Close()
@@ -135,21 +135,21 @@ func (p *Process) Stop() error {
 	return p.end
 }
 
-// Kill ends the server at once and without a chance to do anything, as a crash does.
+// Kill ends the server at once without a shutdown, like a crash.
 func (p *Process) Kill() {
 	p.once.Do(func() {
 		_ = p.cmd.Process.Kill()
-		_ = p.cmd.Wait() // says that it was killed
+		_ = p.cmd.Wait() // the error states that it was killed
 	})
 }
 
-// tail keeps the end of what was written.
+// tail keeps the end of the written bytes.
 type tail struct {
 	mu sync.Mutex // guards b
 	b  []byte
 }
 
-// maxTail is how much of a server's complaints is kept.
+// maxTail is the number of bytes of a server's error output that are kept.
 const maxTail = 4096
 
 // Write implements io.Writer.
@@ -163,7 +163,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String returns what is kept.
+// String returns the kept bytes.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// dieWithParent makes the process end when the bench dies, however that happens.
+// dieWithParent makes the kernel end the process when the bench dies for any reason.
 func dieWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

@@ -8,12 +8,12 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// publishers is how many channels a connection publishes on.
+// publishers is the number of channels for publishing on a connection.
 const publishers = 4
 
 type amqpBroker struct {
 	conn *amqp.Connection
-	// channels are handed out one publish at a time; confirms come while others publish.
+	// channels are given to one publisher at a time; confirms arrive while others publish.
 	channels chan *amqp.Channel
 }
 
@@ -29,7 +29,7 @@ func dialAMQP(_ context.Context, address string) (broker, error) {
 	return b, nil
 }
 
-// open makes the channels and the queues.
+// open creates the channels and the queues.
 func (b *amqpBroker) open() error {
 	for range publishers {
 		ch, err := b.conn.Channel()
@@ -72,7 +72,7 @@ func (b *amqpBroker) consume(ctx context.Context, queue string, take func(contex
 	if err != nil {
 		return err
 	}
-	defer func() { _ = ch.Close() }() // the connection ends anyhow
+	defer func() { _ = ch.Close() }() // the connection ends anyway
 	if err := ch.Qos(maxPending, 0, false); err != nil {
 		return err
 	}

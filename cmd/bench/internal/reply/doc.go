@@ -1,10 +1,9 @@
-// Package reply asks over a broker and gets answers, with the broker's own client and as
-// little else as that takes: requests and replies are persistent and confirmed, and
-// acknowledged one by one after the answer is safe. It is what an agent at a queue is
-// measured against.
+// Package reply sends requests over a broker and receives answers, with the broker's own client
+// and minimal code. Requests and replies are persistent and confirmed, and are acknowledged one
+// by one after the answer is safe. It is the baseline for an agent at a queue.
 //
-// [Serve] answers each request with its own text. [Dial] returns a [Line], which may be
-// asked by many goroutines at once; each question has a number by which its answer is found.
+// [Serve] answers each request with its own text. [Dial] returns a [Line] for concurrent
+// requests; each request has a number by which its answer is found.
 package reply
 
 import (
@@ -15,18 +14,18 @@ import (
 	"sync"
 )
 
-// The queues: that of the requests, and that of the replies of one asker.
+// requests is the queue of the requests, replies the queue of the replies to one Line.
 const (
 	requests = "bench_requests"
 	replies  = "bench_replies"
 )
 
-// broker is a connection to one.
+// broker is a connection to a broker.
 type broker interface {
 	// publish returns when the broker has confirmed.
 	publish(ctx context.Context, queue, id string, body []byte) error
-	// consume calls take for each message at a queue until ctx ends, side by side. A
-	// message is acknowledged when take has returned nil.
+	// consume calls take concurrently for the messages of a queue until ctx ends. It
+	// acknowledges a message when take has returned nil.
 	consume(ctx context.Context, queue string, take func(ctx context.Context, id string, body []byte) error) error
 	close() error
 }
@@ -45,7 +44,7 @@ func dial(ctx context.Context, address string) (broker, error) {
 	return nil, fmt.Errorf("no broker is known for %q", u.Scheme)
 }
 
-// Serve answers what comes until ctx ends.
+// Serve answers requests until ctx ends.
 func Serve(ctx context.Context, address string) (err error) {
 	b, err := dial(ctx, address)
 	if err != nil {
@@ -57,7 +56,7 @@ func Serve(ctx context.Context, address string) (err error) {
 	})
 }
 
-// Line asks.
+// Line sends requests.
 type Line struct {
 	broker broker
 	stop   context.CancelFunc
@@ -67,7 +66,7 @@ type Line struct {
 	waiting map[string]chan []byte
 }
 
-// Dial connects to a broker. There may be one Line at a time.
+// Dial connects to a broker. Only one Line may exist at a time.
 func Dial(ctx context.Context, address string) (*Line, error) {
 	b, err := dial(ctx, address)
 	if err != nil {
@@ -79,7 +78,7 @@ func Dial(ctx context.Context, address string) (*Line, error) {
 	return l, nil
 }
 
-// take passes an answer on. One that nobody waits for is from before.
+// take passes an answer to its caller. An answer without a caller belongs to an earlier Line.
 func (l *Line) take(_ context.Context, id string, body []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,7 +106,7 @@ func (l *Line) Ask(ctx context.Context, id string, body []byte) ([]byte, error) 
 	}
 }
 
-// Close ends the line.
+// Close closes the connection.
 func (l *Line) Close() error {
 	l.stop()
 	return errors.Join(<-l.done, l.broker.close())

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// group is a number of goroutines of which the first error counts.
+// group is a set of goroutines, whose first error is kept.
 type group struct {
 	sync.WaitGroup
 
@@ -14,7 +14,7 @@ type group struct {
 	failed chan error
 }
 
-// Go calls f in a goroutine, which Wait waits for.
+// Go calls f in a goroutine. Wait waits for it.
 func (g *group) Go(f func() error) {
 	g.WaitGroup.Go(func() {
 		if err := f(); err != nil {
@@ -31,7 +31,7 @@ func (g *group) channel() chan error {
 func (g *group) fail(err error) {
 	select {
 	case g.channel() <- err:
-	default: // another one was first
+	default: // an earlier error is kept
 	}
 }
 
@@ -48,5 +48,5 @@ func (g *group) until(ctx context.Context) error {
 	}
 }
 
-// errEnded is why a consumer ends that nobody has told to.
+// errEnded is the error of a consumer that ends although its context has not.
 var errEnded = errors.New("broker has ended the consumer")

@@ -11,7 +11,7 @@ import (
 // stream holds both queues.
 const stream = "BENCH"
 
-// maxPending is how many messages a consumer may hold.
+// maxPending is the largest number of unacknowledged messages of a consumer.
 const maxPending = 1024
 
 type natsBroker struct {

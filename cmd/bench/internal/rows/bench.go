@@ -16,38 +16,38 @@ import (
 	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
 )
 
-// Bench is what all rows share: how large the load is and where things are. There are
-// no useful zero values; Full and Quick return whole ones.
+// Bench is the common configuration of all rows: the load and the paths. The zero values of its
+// fields are not useful; Full and Quick return complete loads.
 type Bench struct {
 	// Exe is the program that serves a kind when it is called as "Exe serve KIND …".
 	Exe string
 	// Root is the folder of Parley's main module.
 	Root string
-	// Work is the folder for files, large ones too. What is below it may be deleted
-	// between runs.
+	// Work is the folder for files, including large ones. Its content may be deleted between
+	// runs.
 	Work string
 	// Kinds are the servers to measure; empty means all.
 	Kinds []serve.Kind
-	// Brokers are the URLs of the brokers to measure; what they keep may be deleted.
+	// Brokers are the URLs of the brokers to measure; their data may be deleted.
 	Brokers []string
 	// Profiles is a folder for profiles of the servers in Go, or empty.
 	Profiles string
-	// Log is told what goes on.
+	// Log is called with progress messages.
 	Log func(format string, args ...any)
 
-	// Load is how large everything is.
+	// Load is the load of all rows.
 	Load
 }
 
-// Load is how large the load is.
+// Load is the size of the load.
 type Load struct {
-	// Warmup and Duration are the lengths of the warm-up and of each run, Runs is how
-	// many runs there are.
+	// Warmup and Duration are the lengths of the warm-up and of each run, Runs is the number of
+	// runs.
 	Warmup, Duration time.Duration
 	Runs             int
-	// Patience is how long one server may take for one row.
+	// Patience is the time limit for one server in one row.
 	Patience time.Duration
-	// Conns is how many connections send messages.
+	// Conns is the number of connections that send messages.
 	Conns int
 	// Text is the length of the texts of messages in bytes.
 	Text int
@@ -55,29 +55,29 @@ type Load struct {
 	Streams []int
 	// Readers and Events are the size of the fan-out.
 	Readers, Events int
-	// Idle is how many idle streams are opened, IdleWait how long they are left idle.
+	// Idle is the number of idle streams, IdleWait the time that they stay idle.
 	Idle     int
 	IdleWait time.Duration
-	// Sizes are the numbers of tasks in files, in ascending order; Lookups is how many
-	// connections read them.
+	// Sizes are the numbers of tasks in files, in ascending order; Lookups is the number of
+	// connections that read them.
 	Sizes   []int
 	Lookups int
-	// Starts is how often a hub is started.
+	// Starts is the number of starts of a hub.
 	Starts int
-	// MemoryWait is how long a hub is left idle before its memory is read.
+	// MemoryWait is the time that a hub stays idle before its memory is read.
 	MemoryWait time.Duration
-	// Working, Lined and Asking are the tasks of a hub that is killed: those being
-	// executed, those in line, and those that wait for their caller. Recovery is how
-	// long the next hub may take to end them.
+	// Working, Lined and Asking are the numbers of tasks of a hub that is killed: those being
+	// executed, those in the queue, and those that wait for their caller. Recovery is the time
+	// limit for the next hub to end them.
 	Working, Lined, Asking int
 	Recovery               time.Duration
-	// Soak is how many minutes a hub is kept at full load, and Minute how long such a
-	// minute is.
+	// Soak is the number of minutes that a hub runs at full load, and Minute the length of such
+	// a minute.
 	Soak   int
 	Minute time.Duration
 }
 
-// Full returns the load of a whole run.
+// Full returns the load of a complete run.
 func Full() Load {
 	return Load{
 		Warmup: 5 * time.Second, Duration: 10 * time.Second, Runs: 3, Patience: 2 * time.Minute,
@@ -89,7 +89,7 @@ func Full() Load {
 	}
 }
 
-// Quick returns a load that shows that everything works, and measures little.
+// Quick returns a load that proves that everything works, and measures little.
 func Quick() Load {
 	l := Full()
 	l.Warmup, l.Duration, l.Patience = 200*time.Millisecond, time.Second, time.Minute
@@ -104,10 +104,10 @@ func Quick() Load {
 // Row is one row of the table.
 type Row struct {
 	Name string
-	// About says what is measured, in one line.
+	// About describes the measurement in one line.
 	About string
 	Run   func(context.Context, *Bench) ([]Result, error)
-	// Asked says that the row is measured only if it is asked for by name.
+	// Asked is set if the row is measured only on request by name.
 	Asked bool
 }
 
@@ -128,19 +128,19 @@ func All() []Row {
 	}
 }
 
-// Why there is no number.
+// Errors for measurements without a number.
 var (
-	// ErrLeftOut is wrapped by the errors of what this machine cannot measure.
+	// ErrLeftOut is wrapped by the errors of measurements that this machine cannot make.
 	ErrLeftOut = errors.New("left out")
-	// errLate is the cause of a context whose server has had its time.
+	// errLate is the cause of a context whose server has exceeded its time.
 	errLate = errors.New("not done in time")
 )
 
 // want reports whether a kind is to be measured.
 func (b *Bench) want(k serve.Kind) bool { return len(b.Kinds) == 0 || slices.Contains(b.Kinds, k) }
 
-// each measures every wanted kind of kinds with f, within the bench's patience. What
-// cannot be measured becomes a result that says so.
+// each measures every wanted kind of kinds with f, within the bench's patience. A measurement
+// that is impossible becomes a result that states the reason.
 func (b *Bench) each(ctx context.Context, row string, kinds []serve.Kind, f func(context.Context, serve.Kind) ([]Result, error)) ([]Result, error) {
 	var all []Result
 	for _, k := range kinds {
@@ -171,11 +171,11 @@ func (b *Bench) each(ctx context.Context, row string, kinds []serve.Kind, f func
 	return all, nil
 }
 
-// ours reports whether k is Parley, which has no excuse for being late.
+// ours reports whether k is Parley, for which exceeding the time is an error.
 func (b *Bench) ours(k serve.Kind) bool { return k == serve.ParleySQLite || k == serve.ParleyMemory }
 
-// start starts a server with the further arguments. Parley on SQLite gets a file of
-// its own unless they name one; the caller calls the returned function at the end.
+// start starts a server with the further arguments. Parley on SQLite gets a new file unless
+// they name one; the caller must call the returned function at the end.
 func (b *Bench) start(ctx context.Context, k serve.Kind, args ...string) (*child.Process, func() error, error) {
 	if k == serve.JSSDK {
 		return b.startJS(ctx)
@@ -192,7 +192,7 @@ func (b *Bench) start(ctx context.Context, k serve.Kind, args ...string) (*child
 	return p, func() error { return errors.Join(p.Stop(), os.RemoveAll(dir)) }, nil
 }
 
-// temp makes an empty folder.
+// temp creates an empty folder.
 func (b *Bench) temp() (string, error) {
 	if err := os.MkdirAll(b.Work, 0o755); err != nil {
 		return "", err
@@ -234,7 +234,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 // closing adds the error of end to err.
 func closing(err *error, end func() error) { *err = cmp.Or(*err, end()) }
 
-// count writes a number as people do: 1,000,000.
+// count formats a number with separators: 1,000,000.
 func count(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

@@ -13,7 +13,7 @@ import (
 
 const completed = `"TASK_STATE_COMPLETED"`
 
-// blocking measures SendMessage that waits for the end of its task.
+// blocking measures SendMessage calls that wait for the end of the task.
 func blocking(ctx context.Context, b *Bench) ([]Result, error) {
 	kinds := []serve.Kind{serve.Bare, serve.GoSDK, serve.JSSDK, serve.ParleyMemory, serve.ParleySQLite}
 	return b.each(ctx, "blocking", kinds, b.blockingOn)
@@ -57,7 +57,7 @@ func (b *Bench) senders(ctx context.Context, p *child.Process) (ops []op, hangUp
 	return ops, hangUp, nil
 }
 
-// sendParams are the parameters of a message with a text.
+// sendParams returns the parameters of a message with a text.
 func sendParams(text, more string) string {
 	return `{"message":{"messageId":"` + wire.Mark + `","role":"ROLE_USER","parts":[{"text":"` + text + `"}]}` + more + `}`
 }
@@ -66,8 +66,8 @@ func sendParams(text, more string) string {
 type sender struct {
 	c       *wire.Conn
 	request *wire.Request
-	// want is the text of the artifact, with its quotes. The agent takes the first
-	// word off, so that the message in the history does not match.
+	// want is the text of the artifact, with its quotes. The agent removes the first word, so
+	// that the message in the history does not match.
 	want []byte
 }
 
@@ -90,7 +90,7 @@ func (s *sender) send(n uint64) error {
 	return contains(body, s.want, []byte(completed))
 }
 
-// contains returns an error unless body holds all of want.
+// contains returns an error unless body contains all of want.
 func contains(body []byte, want ...[]byte) error {
 	for _, w := range want {
 		if !bytes.Contains(body, w) {

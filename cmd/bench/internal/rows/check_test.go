@@ -16,8 +16,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// dial returns a connection to a server that answers every call with what answer makes
-// of its body.
+// dial returns a connection to a server that answers every call with the result of answer for
+// its body.
 func dial(t *testing.T, answer func(body string) string) *wire.Conn {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -38,15 +38,14 @@ func dial(t *testing.T, answer func(body string) string) *wire.Conn {
 	return c
 }
 
-// between returns what stands in s between two marks.
+// between returns the text in s between two marks.
 func between(s, from, to string) string {
 	_, s, _ = strings.Cut(s, from)
 	s, _, _ = strings.Cut(s, to)
 	return s
 }
 
-// TestSenderChecks shows that only the right answer to the message of the moment is
-// taken for one.
+// TestSenderChecks checks that a sender accepts only the correct answer to its current message.
 func TestSenderChecks(t *testing.T) {
 	t.Parallel()
 	const answer = `{"result":{"task":{"status":{"state":"%s"},"artifacts":[{"parts":[{"text":"%s"}]}],"history":[{"parts":[{"text":"say %s"}]}]}}}`

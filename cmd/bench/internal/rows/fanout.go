@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/cmd/bench/internal/stat"
 )
 
-// fanOut measures how cheaply the events of one task reach many readers.
+// fanOut measures the cost of sending the events of one task to many readers.
 func fanOut(ctx context.Context, b *Bench) ([]Result, error) {
 	if err := openFiles(b.Readers + 200); err != nil {
 		return []Result{{Row: "fanout", Left: err.Error()}}, nil
@@ -51,8 +51,8 @@ func (b *Bench) fanOutOn(ctx context.Context, k serve.Kind) (rs []Result, err er
 	return []Result{r}, err
 }
 
-// fanOutOnce lets readers gather at one task, releases it, and measures until each of
-// them has read everything.
+// fanOutOnce opens many streams of one task, releases the task, and measures until each reader
+// has read everything.
 func (b *Bench) fanOutOnce(ctx context.Context, p *child.Process) (run, error) {
 	id, first, err := hold(ctx, p, b.Events)
 	if err != nil {

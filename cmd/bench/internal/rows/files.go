@@ -2,7 +2,7 @@ package rows
 
 import "fmt"
 
-// openFiles makes sure that this process, and those that it starts, may open n files.
+// openFiles ensures that this process and its children may open n files.
 func openFiles(n int) error {
 	have, err := raiseFiles(uint64(n))
 	if err != nil {

@@ -4,8 +4,8 @@ package rows
 
 import "syscall"
 
-// raiseFiles raises the limit of open files to n, also the hard one if that is allowed,
-// and returns the limit in force.
+// raiseFiles raises the limit of open files to n, also the hard one if that is allowed, and
+// returns the limit in force.
 func raiseFiles(n uint64) (uint64, error) {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/parley-a2a/parley/cmd/bench/internal/wire"
 )
 
-// hold begins a task whose agent waits to be released and then writes chunks. It
-// returns the task's id and the stream of its sender.
+// hold begins a task whose agent waits to be released and then writes chunks. It returns the
+// task's id and the stream of its sender.
 func hold(ctx context.Context, p *child.Process, chunks int) (id string, r *reader, err error) {
 	c, err := wire.Dial(ctx, p.Addr)
 	if err != nil {
@@ -30,7 +30,7 @@ func hold(ctx context.Context, p *child.Process, chunks int) (id string, r *read
 	return id, &reader{c, s}, nil
 }
 
-// firstID returns the id of the task that a stream begins with.
+// firstID returns the id of the task in the first event of a stream.
 func firstID(s *wire.Stream) (string, error) {
 	data, err := s.Next()
 	if err != nil {
@@ -55,7 +55,7 @@ type reader struct {
 	s *wire.Stream
 }
 
-// subscribe opens a stream of a task, and returns when its first event is here.
+// subscribe opens a stream of a task, and returns after its first event has arrived.
 func subscribe(ctx context.Context, p *child.Process, id string) (*reader, error) {
 	c, err := wire.Dial(ctx, p.Addr)
 	if err != nil {
@@ -72,7 +72,7 @@ func subscribe(ctx context.Context, p *child.Process, id string) (*reader, error
 	return &reader{c, s}, nil
 }
 
-// close closes the connections of readers.
+// closeAll closes the connections of readers.
 func closeAll(rs []*reader) {
 	for _, r := range rs {
 		r.c.Close()

@@ -37,8 +37,7 @@ func spawn(ctx context.Context, path, data string) (*child.Process, error) {
 	return child.Spawn(ctx, cmd, "Address")
 }
 
-// ready waits until /readyz says yes, and returns how long that took since the program
-// was executed.
+// ready polls /readyz until it succeeds, and returns the time since the program was executed.
 func ready(ctx context.Context, p *child.Process) (time.Duration, error) {
 	c, err := wire.Dial(ctx, p.Addr)
 	if err != nil {
@@ -60,8 +59,8 @@ func ready(ctx context.Context, p *child.Process) (time.Duration, error) {
 	}
 }
 
-// eachData calls f with an empty data folder and with one of the largest file, and
-// joins the results.
+// eachData calls f with an empty data folder and with one of the largest file, and joins the
+// results.
 func (b *Bench) eachData(ctx context.Context, row string, f func(ctx context.Context, path, data string) (Result, error)) ([]Result, error) {
 	path, err := b.build(ctx)
 	if err != nil {
@@ -110,7 +109,7 @@ func startup(ctx context.Context, b *Bench) ([]Result, error) {
 	})
 }
 
-// idleMemory measures what a hub holds that has nothing to do.
+// idleMemory measures the memory of an idle hub.
 func idleMemory(ctx context.Context, b *Bench) ([]Result, error) {
 	return b.eachData(ctx, "idle-memory", func(ctx context.Context, path, data string) (r Result, err error) {
 		p, err := spawn(ctx, path, data)

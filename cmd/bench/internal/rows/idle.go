@@ -11,10 +11,10 @@ import (
 	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
 )
 
-// readersPerTask is how many of the idle streams follow the same task.
+// readersPerTask is the number of idle streams that follow the same task.
 const readersPerTask = 100
 
-// idleStreams measures what an idle stream holds in memory.
+// idleStreams measures the memory of an idle stream.
 func idleStreams(ctx context.Context, b *Bench) ([]Result, error) {
 	if err := openFiles(b.Idle + 200); err != nil {
 		return []Result{{Row: "idle-streams", Left: err.Error()}}, nil
@@ -54,7 +54,7 @@ func (b *Bench) idleOn(ctx context.Context, k serve.Kind) (rs []Result, err erro
 	return []Result{r}, nil
 }
 
-// holdMany begins the tasks to follow, and returns what the server holds then.
+// holdMany begins the tasks to follow, and returns the server's memory afterwards.
 func (b *Bench) holdMany(ctx context.Context, p *child.Process) (resident int64, ids []string, senders []*reader, err error) {
 	tasks := max(1, b.Idle/readersPerTask)
 	for range tasks {
@@ -74,7 +74,7 @@ func (b *Bench) holdMany(ctx context.Context, p *child.Process) (resident int64,
 	return resident, ids, senders, err
 }
 
-// gather opens n streams of the tasks in turn.
+// gather opens n streams, distributed over the tasks.
 func gather(ctx context.Context, p *child.Process, ids []string, n int) ([]*reader, error) {
 	var readers []*reader
 	for i := range n {
@@ -87,8 +87,8 @@ func gather(ctx context.Context, p *child.Process, ids []string, n int) ([]*read
 	return readers, nil
 }
 
-// wakeAll shows that the streams were idle and not dead: each gets the last chunk and
-// the end of its task.
+// wakeAll checks that the streams were idle and not dead: each gets the last chunk and the end
+// of its task.
 func (b *Bench) wakeAll(ctx context.Context, p *child.Process, readers []*reader) error {
 	if _, err := p.Do(ctx, serve.Release, ""); err != nil {
 		return err

@@ -12,10 +12,10 @@ import (
 	"github.com/parley-a2a/parley/cmd/bench/internal/wire"
 )
 
-// pageSize is how many tasks a page of a list has.
+// pageSize is the number of tasks in a page of a list.
 const pageSize = 50
 
-// lookup measures reading among few and among many tasks.
+// lookup measures reads among few and among many tasks.
 func lookup(ctx context.Context, b *Bench) ([]Result, error) {
 	var all []Result
 	for _, n := range b.Sizes {
@@ -75,7 +75,7 @@ func (b *Bench) lookupIn(ctx context.Context, k serve.Kind, file string, n int) 
 	return rs, nil
 }
 
-// owned is a request of an owner that changes from call to call.
+// owned is a request whose owner changes from call to call.
 type owned struct {
 	*wire.Request
 	at int
@@ -86,14 +86,14 @@ func newOwned(method, params string) owned {
 	return owned{r, bytes.Index(r.With(0), []byte(ownerName(0)))}
 }
 
-// of returns the bytes of the request of an owner, with n where it is marked.
+// of returns the bytes of the request for an owner, with n in place of the mark.
 func (o owned) of(owner int, n uint64) []byte {
 	b := o.With(n)
 	copy(b[o.at:], ownerName(owner))
 	return b
 }
 
-// getter gets random tasks, each as its owner.
+// getter returns an op that gets random tasks, each as its owner.
 func getter(c *wire.Conn, n int) op {
 	request := newOwned("GetTask", `{"id":"`+wire.Mark+taskIDEnd+`"}`)
 	want := []byte(`"` + wire.Mark + taskIDEnd + `"`)
@@ -108,8 +108,8 @@ func getter(c *wire.Conn, n int) op {
 	}
 }
 
-// lister gets the first page of the owners of random tasks: in a tenth of the calls
-// that of the largest.
+// lister returns an op that gets the first page of the owners of random tasks. A tenth of the
+// calls are for the largest owner.
 func lister(c *wire.Conn, totals []int, n int) op {
 	request := newOwned("ListTasks", `{"pageSize":`+strconv.Itoa(pageSize)+`}`)
 	return func(uint64) error {

@@ -14,12 +14,11 @@ import (
 	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
 )
 
-// op is one operation on a connection of its own, with a number that is never used
-// again. Its error is wrong behaviour of the server.
+// op is one operation on a connection of its own, with a unique number. It returns an error for
+// wrong behaviour of the server.
 type op func(n uint64) error
 
-// closedLoop lets each op of ops run again and again, side by side with the others:
-// once to warm up, then for each run.
+// closedLoop repeats all ops concurrently: once to warm up, then for each run.
 func (b *Bench) closedLoop(ctx context.Context, p *child.Process, ops []op) ([]run, error) {
 	l := &loop{p: p, ops: ops}
 	if _, err := l.run(ctx, b.Warmup); err != nil {
@@ -84,7 +83,7 @@ func repeat(ctx context.Context, f op, n uint64, end time.Time) ([]time.Duration
 	}
 }
 
-// metered calls f and measures what it costs the server.
+// metered calls f and measures the cost for the server.
 func metered(ctx context.Context, p *child.Process, f func() error) (run, error) {
 	stats, err := p.Do(ctx, serve.GetStats, "")
 	if err != nil {
@@ -107,7 +106,7 @@ func metered(ctx context.Context, p *child.Process, f func() error) (run, error)
 	return run{wall: wall, cpu: cpuAfter - cpu, mallocs: after.Mallocs - stats.Mallocs}, err
 }
 
-// finish adds to r what the server holds at the end.
+// finish adds the server's final numbers to r.
 func finish(ctx context.Context, p *child.Process, r *Result) error {
 	stats, err := p.Do(ctx, serve.GetStats, "")
 	if err != nil {
@@ -118,8 +117,8 @@ func finish(ctx context.Context, p *child.Process, r *Result) error {
 	return err
 }
 
-// profiled calls f, and writes profiles of the server meanwhile if that is wanted and
-// the server can.
+// profiled calls f, and meanwhile writes profiles of the server if they are requested and the
+// server supports them.
 func (b *Bench) profiled(ctx context.Context, p *child.Process, name string, f func() error) error {
 	if b.Profiles == "" || strings.HasPrefix(name, string(serve.JSSDK)) {
 		return f()

@@ -46,8 +46,8 @@ func TestRepeat(t *testing.T) {
 	}
 }
 
-// TestEach shows what becomes of an error of a server: the row's, or a line without a
-// number.
+// TestEach checks the handling of a server's error: it becomes the row's error, or a line
+// without a number.
 func TestEach(t *testing.T) {
 	t.Parallel()
 	wrong := errors.New("wrong answer")

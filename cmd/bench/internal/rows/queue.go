@@ -12,9 +12,10 @@ import (
 	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
 )
 
-// atQueue measures blocking sends to a hub whose agent is a worker at a broker, beside
-// requests and replies over the same broker with its own client: persistent, confirmed,
-// acknowledged one by one. Each with all connections at once, and with one.
+// atQueue measures blocking sends to a hub whose agent is a worker at a broker. It compares
+// them with requests and replies over the same broker with its own client: persistent,
+// confirmed, acknowledged one by one. Each is measured with all connections concurrently, and
+// with one.
 func atQueue(ctx context.Context, b *Bench) ([]Result, error) {
 	if len(b.Brokers) == 0 {
 		r := leftOut(serve.ParleySQLite, fmt.Errorf("%w: no -brokers are named", ErrLeftOut))
@@ -55,7 +56,7 @@ func (b *Bench) overBroker(ctx context.Context, k serve.Kind, address string) ([
 	return b.workers(ctx, address)
 }
 
-// bareReplies asks over the broker alone.
+// bareReplies measures requests over the broker alone.
 func (b *Bench) bareReplies(ctx context.Context, address string) (rs []Result, err error) {
 	p, stop, err := b.start(ctx, serve.Replier, "-bus", address)
 	if err != nil {
@@ -79,7 +80,7 @@ func (b *Bench) bareReplies(ctx context.Context, address string) (rs []Result, e
 	return b.closed(ctx, serve.Replier, p, ops)
 }
 
-// workers asks a hub whose agent is a worker at the broker.
+// workers measures a hub whose agent is a worker at the broker.
 func (b *Bench) workers(ctx context.Context, address string) (rs []Result, err error) {
 	p, stop, err := b.start(ctx, serve.ParleySQLite, "-bus", address)
 	if err != nil {
@@ -99,7 +100,7 @@ func (b *Bench) workers(ctx context.Context, address string) (rs []Result, err e
 	return b.closed(ctx, serve.ParleySQLite, p, ops)
 }
 
-// closed runs ops in a closed loop and condenses what comes of it.
+// closed runs ops in a closed loop and condenses the measurements.
 func (b *Bench) closed(ctx context.Context, k serve.Kind, p *child.Process, ops []op) ([]Result, error) {
 	var runs []run
 	err := b.profiled(ctx, p, fmt.Sprintf("queue-%s-%d", k, len(ops)), func() (err error) {

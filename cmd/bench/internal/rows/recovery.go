@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/cmd/bench/internal/wire"
 )
 
-// recovery kills a hub in the middle of its work, and measures the next one.
+// recovery kills a hub during its work, and measures the next one.
 func recovery(ctx context.Context, b *Bench) ([]Result, error) {
 	return b.each(ctx, "recovery", []serve.Kind{serve.ParleySQLite}, func(ctx context.Context, k serve.Kind) ([]Result, error) {
 		var readyMS, doneMS []float64
@@ -66,7 +66,7 @@ func (b *Bench) fillAndKill(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	defer stop() // it was killed, and says so
+	defer stop() // its error states that it was killed
 	if err := b.sendMany(ctx, p, serve.Text(serve.Ask, ""), b.Asking); err != nil {
 		return err
 	}
@@ -95,8 +95,8 @@ func (b *Bench) fillAndKill(ctx context.Context, file string) error {
 	return nil
 }
 
-// sendMany sends n messages without waiting for the end of their tasks, except that a
-// task that asks has asked.
+// sendMany sends n messages without waiting for the end of their tasks. For a task that asks,
+// it waits for the question.
 func (b *Bench) sendMany(ctx context.Context, p *child.Process, text string, n int) error {
 	more := `,"configuration":{"returnImmediately":true}`
 	if text == serve.Text(serve.Ask, "") {
@@ -130,8 +130,8 @@ func (b *Bench) sendMany(ctx context.Context, p *child.Process, text string, n i
 	return group.Wait()
 }
 
-// awaitDone waits until every run is done, and returns how long that took since the
-// program was executed. The tasks that ask must still be open.
+// awaitDone waits until every run is done, and returns the time since the program was executed.
+// The tasks that ask must still be open.
 func (b *Bench) awaitDone(ctx context.Context, p *child.Process) (time.Duration, error) {
 	c, err := wire.Dial(ctx, p.Addr)
 	if err != nil {
@@ -158,7 +158,7 @@ func (b *Bench) awaitDone(ctx context.Context, p *child.Process) (time.Duration,
 	return took, err
 }
 
-// total returns how many tasks are in a state.
+// total returns the number of tasks in a state.
 func total(c *wire.Conn, state string) (int, error) {
 	body, err := c.Do(wire.Call("ListTasks", `{"pageSize":1,"status":"`+state+`"}`).With(0))
 	if err != nil {
@@ -178,5 +178,5 @@ func total(c *wire.Conn, state string) (int, error) {
 	return page.Result.TotalSize, nil
 }
 
-// refused reports whether the server has answered, but not with what was asked for.
+// refused reports whether the server has answered, but not with the expected content.
 func refused(err error) bool { return errors.Is(err, wire.ErrAnswer) }

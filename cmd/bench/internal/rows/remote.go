@@ -10,7 +10,8 @@ import (
 	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
 )
 
-// remoteRate is how many messages a second the row remote sends, whatever comes back.
+// remoteRate is the fixed number of messages a second in the row remote, independent of the
+// answers.
 const remoteRate = 200
 
 // The cases of the row remote.
@@ -19,9 +20,9 @@ const (
 	through = "through a hub"
 )
 
-// remote measures what it costs that a hub is asked which asks another one, at a fixed
-// rate: a peer in memory is asked directly, and through a hub on SQLite. The same hub
-// that answers by itself shows what its two commits are.
+// remote measures the cost of a hub that passes messages on to another server, at a fixed rate.
+// A peer in memory is called directly, and through a hub on SQLite. The same hub with an agent
+// of its own shows the cost of its two commits.
 func remote(ctx context.Context, b *Bench) ([]Result, error) {
 	var all []Result
 	kinds := []serve.Kind{serve.ParleyMemory, serve.ParleySQLite}
@@ -74,7 +75,7 @@ func (b *Bench) remoteOn(ctx context.Context, k serve.Kind, what string, args ..
 	return []Result{r}, nil
 }
 
-// openLoop sends at a fixed rate. What is late counts from when it should have been sent.
+// openLoop sends at a fixed rate. The latency of a late request counts from its scheduled time.
 type openLoop struct {
 	ops  []op
 	rate int

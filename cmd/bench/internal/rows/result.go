@@ -10,43 +10,42 @@ import (
 
 // Result is one line of the table.
 type Result struct {
-	// Row is the name of the row, Case what of it the line is about, such as a number
-	// of chunks; Case may be empty.
+	// Row is the name of the row, Case the variant in the line, such as a number of chunks;
+	// Case may be empty.
 	Row  string `json:"row"`
 	Case string `json:"case,omitempty"`
-	// Server is what was measured.
+	// Server is the measured server.
 	Server serve.Kind `json:"server"`
-	// Value is the result in the given Unit, the median of all runs; Spread is the
-	// distance of the smallest and the largest as a share of it.
+	// Value is the result in the given Unit, the median of all runs. Spread is the difference
+	// of the smallest and the largest run as a share of it.
 	Value  float64 `json:"value"`
 	Unit   string  `json:"unit"`
 	Spread float64 `json:"spread"`
-	// P50 and P99 are quantiles of the latency, each the median of all runs; zero if
-	// there is no such thing.
+	// P50 and P99 are quantiles of the latency, each the median of all runs; zero if the row
+	// has no latency.
 	P50 time.Duration `json:"p50_ns,omitempty"`
 	P99 time.Duration `json:"p99_ns,omitempty"`
-	// CPU is the time of the processors that the server took for one operation.
+	// CPU is the server's processor time for one operation.
 	CPU time.Duration `json:"cpu_ns,omitempty"`
-	// Allocs is how many objects the server allocated for one operation; zero if that
-	// is not known.
+	// Allocs is the number of objects that the server allocated for one operation; zero if
+	// unknown.
 	Allocs float64 `json:"allocs,omitempty"`
-	// Resident is what the server held in memory at the end, in bytes, Goroutines how
-	// many it had, and File how large its file and its write-ahead log were; zero if
-	// not known.
+	// Resident is the server's memory at the end in bytes, Goroutines the number of its
+	// goroutines, and File the size of its file with the write-ahead log; zero if unknown.
 	Resident   int64 `json:"resident,omitempty"`
 	Goroutines int   `json:"goroutines,omitempty"`
 	File       int64 `json:"file,omitempty"`
-	// Runs are the values of the runs in their order.
+	// Runs are the values of the runs in order.
 	Runs []float64 `json:"runs,omitempty"`
-	// Left says why nothing was measured.
+	// Left is the reason for a missing measurement.
 	Left string `json:"left_out,omitempty"`
 }
 
 func leftOut(k serve.Kind, err error) Result { return Result{Server: k, Left: err.Error()} }
 
-// run is what one run has measured.
+// run is the measurement of one run.
 type run struct {
-	// ops is how many operations there were, and units how much each of them counts.
+	// ops is the number of operations, and units the weight of each of them.
 	ops, units int
 	wall, cpu  time.Duration
 	mallocs    uint64
@@ -56,7 +55,7 @@ type run struct {
 // rate returns the units per second of the wall clock.
 func (r *run) rate() float64 { return float64(r.ops*r.units) / r.wall.Seconds() }
 
-// perUnit returns a share of the whole.
+// perUnit returns whole divided by the number of units.
 func (r *run) perUnit(whole float64) float64 { return whole / float64(r.ops*r.units) }
 
 // summary condenses runs to a result whose value is the rate.
@@ -78,7 +77,7 @@ func summary(k serve.Kind, unit string, runs []run) Result {
 	return r
 }
 
-// values makes a result of the values of runs.
+// values builds a result from the values of runs.
 func values(k serve.Kind, unit string, vs []float64) Result {
 	return Result{Server: k, Unit: unit, Value: stat.Median(vs), Spread: stat.Spread(vs), Runs: slices.Clone(vs)}
 }

@@ -20,12 +20,12 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// ownersOf returns how many owners share a file of n tasks: 1,000 of a million, and
-// fewer of fewer tasks, so that each has more than a page of them and lists do the same
-// work.
+// ownersOf returns the number of owners of a file with n tasks: 1,000 for a million, and fewer
+// for fewer tasks. So each owner has more than a page of them and lists do the same work.
 func ownersOf(n int) int { return min(max(n/100, 2), 1_000) }
 
-// ownerOf returns the number of the owner of task i of n. The first has a tenth of all.
+// ownerOf returns the number of the owner of task i of n. The first owner has a tenth of all
+// tasks.
 func ownerOf(i, n int) int {
 	if i%10 == 0 {
 		return 0
@@ -45,14 +45,14 @@ func taskID(i int) a2a.TaskID {
 
 const taskIDEnd = "-0000-7000-8000-0000"
 
-// maxSeedAge is how old a file may be before it is made anew: younger than what a hub
-// sweeps away.
+// maxSeedAge is the age at which a file is rebuilt. It is below the age at which a hub deletes
+// tasks.
 const maxSeedAge = 20 * 24 * time.Hour
 
 // seedFormat changes whenever the tasks of a file change.
 const seedFormat = "1"
 
-// seed returns a data folder with n tasks that have ended. It is made once and kept.
+// seed returns a data folder with n tasks that have ended. It is built once and kept.
 func (b *Bench) seed(ctx context.Context, n int) (string, error) {
 	dir := filepath.Join(b.Work, fmt.Sprintf("tasks-%d-%s", n, seedFormat))
 	info, err := os.Stat(filepath.Join(dir, "complete"))
@@ -72,14 +72,14 @@ func (b *Bench) seed(ctx context.Context, n int) (string, error) {
 	return dir, os.WriteFile(filepath.Join(dir, "complete"), nil, 0o600)
 }
 
-// opens reports whether this Parley can use a file: not if another one made it with
-// another layout.
+// opens reports whether this version of Parley can open a file. It cannot if another version
+// wrote another layout.
 func opens(file string) bool {
 	db, err := sqlitestore.Open(file, sqlitestore.Options{})
 	return err == nil && db.Close() == nil
 }
 
-// fillers is how many appends wait at one time, so that they share commits.
+// fillers is the number of concurrent appends, which share commits.
 const fillers = 512
 
 func fillFile(ctx context.Context, path string, n int) (err error) {
@@ -111,8 +111,8 @@ type seedling struct {
 	at   task.Millis
 }
 
-// fillTask appends a task as the hub does: once when it is made, once with all that its
-// agent says.
+// fillTask appends a task like the hub: once when it is created, once with the whole output of
+// its agent.
 func fillTask(ctx context.Context, log task.Log, s seedling) error {
 	at := s.at
 	h := task.Head{

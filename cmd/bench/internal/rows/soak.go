@@ -11,8 +11,8 @@ import (
 	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
 )
 
-// soak keeps a hub at full load for a while, with a line for each minute: rate,
-// latency, memory, goroutines and file must not creep.
+// soak runs a hub at full load for a while, with a line for each minute: rate, latency, memory,
+// goroutines and file must not grow.
 func soak(ctx context.Context, b *Bench) (rs []Result, err error) {
 	dir, err := b.temp()
 	if err != nil {

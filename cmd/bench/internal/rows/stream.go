@@ -67,8 +67,8 @@ func (b *Bench) streamOn(ctx context.Context, k serve.Kind, chunks int) (rs []Re
 	return []Result{r}, err
 }
 
-// follow reads a stream to its end and returns an error unless it has exactly the
-// given number of chunks and ends with the completed task.
+// follow reads a stream to its end and returns an error unless it has exactly the given number
+// of chunks and ends with the completed task.
 func follow(s *wire.Stream, chunks int) error {
 	got, done := 0, false
 	for {

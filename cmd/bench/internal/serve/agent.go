@@ -13,13 +13,13 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// What the agent does with a message: its text begins with one of these words.
+// The instructions to the agent: the text of a message begins with one of these words.
 const (
-	// Say answers with one artifact that holds the rest of the text.
+	// Say answers with one artifact that contains the rest of the text.
 	Say = "say"
-	// Chunks answers with as many chunks as the rest of the text says.
+	// Chunks answers with the number of chunks in the rest of the text.
 	Chunks = "chunks"
-	// Hold says that it works, waits until it is released, and goes on as Chunks.
+	// Hold reports that it works, waits until it is released, and continues like Chunks.
 	Hold = "hold"
 	// Ask requires input.
 	Ask = "ask"
@@ -28,10 +28,10 @@ const (
 // ChunkText is the text of a chunk: 64 bytes.
 const ChunkText = "sixty-four bytes of text are about what a model says in a second"
 
-// Text returns the text of a message that asks the agent for something.
+// Text returns the text of a message with an instruction.
 func Text(what, rest string) string { return what + " " + rest }
 
-// gate keeps the runs of Hold until they are released.
+// gate blocks the runs of Hold until they are released.
 type gate struct {
 	// always lets every run pass.
 	always bool
@@ -46,7 +46,7 @@ func newGate(always bool) *gate {
 	return &gate{always: always, open: make(chan struct{}), more: make(chan struct{})}
 }
 
-// release lets the runs that wait go on; later ones wait again.
+// release lets the waiting runs continue; later ones wait again.
 func (g *gate) release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -55,7 +55,7 @@ func (g *gate) release() {
 	g.held = 0
 }
 
-// wait waits until the gate is released or ctx ends; it reports whether to go on.
+// wait waits until the gate is released or ctx ends; it reports whether the run may continue.
 func (g *gate) wait(ctx context.Context) bool {
 	if g.always {
 		return true
@@ -139,7 +139,7 @@ func textOf(m *a2a.Message) string {
 	return string(t)
 }
 
-// writer yields events of one run.
+// writer yields the events of one run.
 type writer struct {
 	ec    *a2asrv.ExecutorContext
 	yield func(a2a.Event, error) bool
@@ -160,7 +160,7 @@ func (w *writer) artifact(text string) bool {
 	return w.write(ev)
 }
 
-// chunks writes n chunks of one artifact, n being a number in digits, and completes.
+// chunks writes n chunks of one artifact, n being a decimal number, and completes.
 func (w *writer) chunks(n string) {
 	count, err := strconv.Atoi(n)
 	if err != nil {

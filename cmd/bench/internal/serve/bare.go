@@ -9,14 +9,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// bareServer answers SendMessage with a task that has ended, and does nothing else:
-// no agent, no task, no check. It is what JSON over package net/http costs by itself.
+// bareServer answers SendMessage with a completed task, and does nothing else: no agent, no
+// stored task, no checks. It shows the cost of JSON over package net/http alone.
 func bareServer() server {
 	return handler{http.HandlerFunc(answerBare)}
 }
 
-// The shapes have the fields of the task that the other servers answer with. They are
-// plain, so that package encoding/json is at its best.
+// The shapes have the fields of the task in the other servers' answers. They are plain, so that
+// package encoding/json performs best.
 type (
 	bareRequest struct {
 		JSONRPC string          `json:"jsonrpc"`

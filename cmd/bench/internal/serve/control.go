@@ -21,40 +21,40 @@ type Command string
 const (
 	// GetStats answers with Stats.
 	GetStats Command = "stats"
-	// Release lets the runs of Hold that wait go on.
+	// Release lets the waiting runs of Hold continue.
 	Release Command = "release"
 	// Await answers when the given number of runs of Hold wait.
 	Await Command = "await"
-	// Profile begins a profile of the processor, to be written to the given file, or
-	// ends it if there is no file.
+	// Profile begins a processor profile, to be written to the given file, or ends it if no
+	// file is given.
 	Profile Command = "profile"
 )
 
-// Stats is what a server knows of itself. Servers that are not written in Go leave
-// what they do not know at zero.
+// Stats are the numbers that a server reports about itself. Servers that are not written in Go
+// leave unknown numbers at zero.
 type Stats struct {
-	// Mallocs is how many objects were allocated since the process began.
+	// Mallocs is the number of objects allocated since the start of the process.
 	Mallocs uint64 `json:"mallocs"`
-	// Heap is how many bytes of the heap are in use.
+	// Heap is the size of the heap in use, in bytes.
 	Heap uint64 `json:"heap"`
-	// Goroutines is how many goroutines there are.
+	// Goroutines is the number of goroutines.
 	Goroutines int `json:"goroutines"`
 }
 
 // Reply is the answer to a command.
 type Reply struct {
 	Stats
-	// Error says why the command was not carried out.
+	// Error is the reason for which the command failed.
 	Error string `json:"error,omitempty"`
 }
 
 // Hello is the first line that a server prints.
 type Hello struct {
-	// Addr is where it listens, "host:port".
+	// Addr is its listen address, "host:port".
 	Addr string `json:"addr"`
 }
 
-// control carries out commands.
+// control executes commands.
 type control struct {
 	gate    *gate
 	profile *os.File
@@ -102,8 +102,8 @@ func stats() Stats {
 	return Stats{Mallocs: m.Mallocs, Heap: m.HeapInuse, Goroutines: runtime.NumGoroutine()}
 }
 
-// profileTo begins a profile, or ends the one that was begun; beside that of the
-// processor it then writes one of the allocations since the process began.
+// profileTo begins a profile, or ends the current one. At the end it also writes a profile of
+// the allocations since the start of the process.
 func (c *control) profileTo(path string) (err error) {
 	if path != "" {
 		if c.profile, err = os.Create(path); err != nil {

@@ -1,25 +1,24 @@
-// Package serve is the servers that the bench compares, each to be run in a process
-// of its own.
+// Package serve contains the servers that the bench compares, each to be run in a process of
+// its own.
 //
-// All of them serve the same agent (see [Text]): Parley on SQLite and in memory, the
-// official Go SDK in memory, and a bare handler of package net/http that does the
-// least that an answer takes. The program in the folder js is the same for the
-// official JavaScript SDK.
+// All of them serve the same agent (see [Text]): Parley on SQLite and in memory, the official
+// Go SDK in memory, and a bare handler of package net/http that does the minimum for an answer.
+// The program in the folder js does the same with the official JavaScript SDK.
 //
 // # Guarantees
 //
-// A server prints one line, with the address that it listens on, when it can be
-// called. After that it reads commands from its standard input, one a line, and
-// answers each with one line of JSON on its standard output; see [Command]. It ends
-// when its input ends, so that no server outlives the bench.
+// A server prints one line with its listen address when it is ready. After that it reads
+// commands from its standard input, one a line, and answers each with one line of JSON on its
+// standard output; see [Command]. It ends when its input ends, so that no server outlives the
+// bench.
 //
 // # What it does not promise
 //
-// Owners are whoever a header says: these servers are for measuring on loopback.
+// The servers trust a header for the owner of a call: they are for measurements on loopback.
 //
 // # Concurrency
 //
-// Run serves until its input or its context ends, and waits for what it started.
+// Run serves until its input or its context ends, and waits for everything that it started.
 //
 // # Testing
 //

@@ -11,13 +11,13 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 )
 
-// sdkServer serves the agent with the Go SDK, as its examples do, but without logging.
+// sdkServer serves the agent with the Go SDK, like its examples, but without logging.
 func sdkServer(g *gate) server {
 	h := a2asrv.NewHandler(executor{g}, a2asrv.WithLogger(slog.New(slog.DiscardHandler)))
 	return handler{a2asrv.NewJSONRPCHandler(h)}
 }
 
-// handler makes a server of an http.Handler.
+// handler is an http.Handler as a server.
 type handler struct{ http.Handler }
 
 // Serve implements server.

@@ -22,7 +22,7 @@ const OwnerHeader = "X-Owner"
 // AgentName is the name of the agent.
 const AgentName task.Agent = "bench"
 
-// forever is longer than any task of a bench is kept.
+// forever is the retention time of tasks, longer than any bench.
 const forever = 100 * 365 * 24 * time.Hour
 
 func (o *Options) onSQLite(g *gate) (server, func() error, error) {
@@ -45,11 +45,11 @@ func (o *Options) agent(g *gate) a2asrv.AgentExecutor {
 	if o.Remote != "" {
 		return &remote.Agent{URL: o.Remote}
 	}
-	// Like the built-in echo, the agent declares what is true of it.
+	// Like the built-in echo, the agent declares its actual traits.
 	return agent.With(executor{g}, agent.Traits{Idempotent: true, NoMessage: true})
 }
 
-// hub returns a hub with the given store, of which nil is that in memory.
+// hub returns a hub with the given store; nil is the memory store.
 func (o *Options) hub(store task.Store, x a2asrv.AgentExecutor) *parley.Hub {
 	h := &parley.Hub{
 		Store: store,

@@ -34,7 +34,8 @@ func OpenBus(ctx context.Context, address string) (bus.Bus, error) {
 	return nil, fmt.Errorf("no bus is known for %q", u.Scheme)
 }
 
-// atQueue returns the agent whose tasks workers at a bus perform, and what ends its part.
+// atQueue returns the agent whose tasks workers at a bus perform, and a function that stops its
+// dispatcher.
 func (o *Options) atQueue(store task.Store) (a2asrv.AgentExecutor, func() error, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	b, err := OpenBus(ctx, o.Bus)
@@ -67,7 +68,7 @@ func (s *busServer) Serve(ctx context.Context, _ net.Listener) error {
 	return (&worker.Worker{Bus: s.bus, Name: AgentName, Executor: x, Concurrency: workers}).Run(ctx)
 }
 
-// workers is how many tasks a worker performs at one time.
+// workers is the number of tasks that a worker performs concurrently.
 const workers = 256
 
 func (o *Options) worker(g *gate) (server, func() error, error) {

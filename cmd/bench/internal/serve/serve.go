@@ -18,41 +18,38 @@ type Kind string
 
 // The servers.
 const (
-	// ParleySQLite is Parley with the SQLite store, which ends each commit with an
-	// fsync.
+	// ParleySQLite is Parley with the SQLite store, which ends each commit with an fsync.
 	ParleySQLite Kind = "parley-sqlite"
 	// ParleyMemory is Parley with the memory store.
 	ParleyMemory Kind = "parley-memory"
-	// GoSDK is the official Go SDK with what it keeps in memory.
+	// GoSDK is the official Go SDK with its memory store.
 	GoSDK Kind = "go-sdk"
-	// JSSDK is the official JavaScript SDK with what it keeps in memory, on express.
-	// Run does not know it; it is the program in the folder js.
+	// JSSDK is the official JavaScript SDK with its memory store, on express. Run does not
+	// support it; it is the program in the folder js.
 	JSSDK Kind = "js-sdk"
-	// Bare is a handler of package net/http that decodes the request, and encodes the
-	// finished task that the others answer with.
+	// Bare is a handler of package net/http that decodes the request, and encodes a completed
+	// task like that of the other servers.
 	Bare Kind = "bare"
-	// Worker performs the tasks of Parley that come over a bus.
+	// Worker performs the tasks of Parley that arrive over a bus.
 	Worker Kind = "worker"
 	// Replier answers requests at a broker with the broker's own client.
 	Replier Kind = "replier"
 )
 
-// Options say what to serve.
+// Options configure a server.
 type Options struct {
 	Kind Kind
 	// File is the file of ParleySQLite.
 	File string
-	// MaxRuns is the most tasks that Parley executes at one time; zero means its own
-	// default.
+	// MaxRuns is the largest number of concurrent runs of Parley; zero means its own default.
 	MaxRuns int
-	// Owners makes Parley take the owner of a call from a header; see OwnerHeader. By
-	// default every caller is the same, as with the other servers and with parley serve.
+	// Owners makes Parley read the owner of a call from a header; see OwnerHeader. By default
+	// all callers are the same owner, as with the other servers and with parley serve.
 	Owners bool
-	// Remote, if not empty, is the URL of another server that performs the tasks of
-	// Parley.
+	// Remote, if not empty, is the URL of another server that performs the tasks of Parley.
 	Remote string
 	// Bus, if not empty, is the URL of the broker over which workers perform the tasks of
-	// ParleySQLite, and at which Worker and Replier are.
+	// ParleySQLite. Worker and Replier connect to it.
 	Bus string
 	// Open lets the runs of Hold pass from the beginning.
 	Open bool
@@ -63,7 +60,7 @@ type server interface {
 	Serve(ctx context.Context, l net.Listener) error
 }
 
-// Run serves until ctx or in ends, as the package comment says.
+// Run serves until ctx or in ends, as described in the package comment.
 func Run(ctx context.Context, o Options, in io.Reader, out io.Writer) (err error) {
 	g := newGate(o.Open)
 	s, stop, err := o.open(g)
@@ -89,11 +86,11 @@ func Run(ctx context.Context, o Options, in io.Reader, out io.Writer) (err error
 	return group.Wait()
 }
 
-// open makes the server, and what gives back what it took.
+// open creates the server, and a function that releases its resources.
 func (o *Options) open(g *gate) (server, func() error, error) {
 	nothing := func() error { return nil }
 	if o.Kind == ParleySQLite || o.Kind == ParleyMemory {
-		heap.Floor(heap.Size) // as "parley serve" does
+		heap.Floor(heap.Size) // like "parley serve"
 	}
 	switch o.Kind {
 	case ParleySQLite:

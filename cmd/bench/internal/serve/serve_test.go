@@ -89,7 +89,7 @@ func (s *told) send(text string) string {
 	return string(b)
 }
 
-// TestSameTask shows that all servers answer with the same task.
+// TestSameTask checks that all servers answer with the same task.
 func TestSameTask(t *testing.T) {
 	t.Parallel()
 	type message struct {

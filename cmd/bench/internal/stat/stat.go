@@ -1,9 +1,9 @@
-// Package stat condenses what was measured: quantiles of latencies, and the median
-// and spread of runs.
+// Package stat condenses measurements: quantiles of latencies, and the median and spread of
+// runs.
 //
-// Latencies are kept one by one, so a quantile is one of the measured values and not
-// the bound of a bucket. Runs are few; their median is the result, and their spread
-// says how much it is worth.
+// Latencies are kept one by one, so a quantile is one of the measured values and not the bound
+// of a bucket. Runs are few; their median is the result, and their spread is a measure of its
+// reliability.
 package stat
 
 import (
@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Quantile returns the smallest of the durations that a share q of them does not
-// exceed; zero if there are none. It sorts them.
+// Quantile returns the smallest of the durations that a share q of them does not exceed; zero
+// if there are none. It sorts them.
 func Quantile(d []time.Duration, q float64) time.Duration {
 	if len(d) == 0 {
 		return 0

@@ -10,10 +10,10 @@ import (
 	"strconv"
 )
 
-// ErrAnswer is wrapped by the errors of answers that are no answers.
+// ErrAnswer is wrapped by the errors of malformed answers.
 var ErrAnswer = errors.New("bad answer")
 
-// maxHead is the most bytes that the head of an answer may have.
+// maxHead is the largest size of an answer's head in bytes.
 const maxHead = 64 << 10
 
 // Conn is one keep-alive connection.
@@ -26,8 +26,8 @@ type Conn struct {
 	body []byte
 }
 
-// Dial connects to addr. When ctx ends, the connection is closed and what waits on it
-// returns an error.
+// Dial connects to addr. When ctx ends, the connection is closed and pending operations return
+// an error.
 func Dial(ctx context.Context, addr string) (*Conn, error) {
 	nc, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *Conn) Do(request []byte) ([]byte, error) {
 	return body, nil
 }
 
-// head is what the client wants to know of the head of an answer.
+// head contains the relevant values of an answer's head.
 type head struct {
 	status  int
 	chunked bool
@@ -95,7 +95,7 @@ func (c *Conn) head() (head, error) {
 	}
 }
 
-// fill reads more bytes, making room for them first.
+// fill reads more bytes, after making room for them.
 func (c *Conn) fill() error {
 	if c.r == c.w {
 		c.r, c.w = 0, 0
@@ -209,10 +209,10 @@ func (c *Conn) line() ([]byte, error) {
 	}
 }
 
-// maxChunk is the most bytes that one chunk of a chunked body may have.
+// maxChunk is the largest size of one chunk of a chunked body in bytes.
 const maxChunk = 64 << 20
 
-// chunk returns the next chunk of a chunked body, nil behind the last one.
+// chunk returns the next chunk of a chunked body, or nil after the last one.
 func (c *Conn) chunk() ([]byte, error) {
 	size, err := c.line()
 	if err != nil {

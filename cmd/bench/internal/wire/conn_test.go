@@ -36,7 +36,7 @@ func TestDo(t *testing.T) {
 	bodies := map[string]string{
 		"/short": "hello",
 		"/empty": "",
-		"/long":  strings.Repeat("long ", 40_000), // comes in chunks
+		"/long":  strings.Repeat("long ", 40_000), // is sent in chunks
 	}
 	c := startServer(t, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -99,7 +99,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// answering returns a connection to a server that sends exactly this and closes.
+// answering returns a connection to a server that sends exactly this text and closes.
 func answering(t testing.TB, answer string) *Conn {
 	t.Helper()
 	near, far := net.Pipe()

@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// Request is a request that is sent many times, with one place in it that changes.
+// Request is a request that is sent many times, with a variable number in it.
 type Request struct {
 	bytes []byte
-	// marks are the offsets of the place that changes.
+	// marks are the offsets of the variable number.
 	marks []int
 }
 
-// Mark stands for the place that changes: MarkLen hexadecimal digits.
+// Mark is the placeholder of the variable number: MarkLen hexadecimal digits.
 const Mark = "################"
 
 // MarkLen is the length of Mark.
 const MarkLen = len(Mark)
 
-// Post returns a POST of a JSON body to path. Each Mark in the body is a place that
-// changes. Further headers are lines such as "X-Owner: anna".
+// Post returns a POST of a JSON body to path. Each Mark in the body is a placeholder for the
+// variable number. Further headers are lines such as "X-Owner: anna".
 func Post(path, body string, headers ...string) *Request {
 	var b strings.Builder
 	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: localhost\r\n", path)
@@ -56,8 +56,8 @@ func (r *Request) Clone() *Request {
 	return &Request{bytes: append([]byte(nil), r.bytes...), marks: r.marks}
 }
 
-// With writes n into the places that change and returns the bytes, which are valid
-// until the next call.
+// With writes n into the placeholders and returns the bytes, which are valid until the next
+// call.
 func (r *Request) With(n uint64) []byte {
 	for _, at := range r.marks {
 		PutMark(r.bytes[at:], n)
@@ -65,7 +65,7 @@ func (r *Request) With(n uint64) []byte {
 	return r.bytes
 }
 
-// PutMark writes n into the first MarkLen bytes of dst, as With does.
+// PutMark writes n into the first MarkLen bytes of dst, like With.
 func PutMark(dst []byte, n uint64) {
 	raw := [8]byte{
 		byte(n >> 56), byte(n >> 48), byte(n >> 40), byte(n >> 32),

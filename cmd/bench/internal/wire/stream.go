@@ -13,7 +13,7 @@ type Stream struct {
 	// data[pos:] was read and not used.
 	data []byte
 	pos  int
-	// left is how much of a body of known length was not read.
+	// left is the number of unread bytes of a body of known length.
 	left int
 }
 
@@ -33,9 +33,8 @@ func (c *Conn) Stream(request []byte) (*Stream, error) {
 	return &Stream{c: c, h: h, left: h.length}, nil
 }
 
-// Next returns the data of the next event, valid until the next call, or io.EOF when
-// the stream has ended. Comments, ids and event names are passed over; an event has
-// one data line.
+// Next returns the data of the next event, valid until the next call, or io.EOF when the stream
+// has ended. Comments, ids and event names are skipped; an event has one data line.
 func (s *Stream) Next() ([]byte, error) {
 	for {
 		line, err := s.line()

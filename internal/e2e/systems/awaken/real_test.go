@@ -158,7 +158,8 @@ agents:
 }
 
 // TestStrictClient uses the client that behaves like Awaken's backend, according to its source,
-// at a hub with the default configuration. Newer releases of Awaken do not change it.
+// at a hub with the default configuration. It proves the continuation of a waiting task, which
+// Awaken itself cannot show (see README.md).
 func TestStrictClient(t *testing.T) {
 	t.Parallel()
 	h := hubtest.Start(t, hubtest.Options{})

@@ -111,8 +111,9 @@ func (c *conn) subscribe(queue, topic string, handle func(*Envelope) error) {
 	}
 }
 
-// redeclare declares a queue. A queue with other arguments is deleted with its messages, unless
-// it keeps a dead letter, and declared again.
+// redeclare declares a queue. A queue with other arguments is deleted with its messages and
+// declared again. If ifEmpty is set, a queue with messages is not deleted, so that no dead
+// letter is lost.
 func (c *conn) redeclare(queue string, args amqp.Table, ifEmpty bool) error {
 	declare := func() error {
 		return c.within(func(ch *amqp.Channel) error {
