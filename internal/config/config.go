@@ -77,7 +77,7 @@ type Config struct {
 	// SpecStatuses answers with the HTTP statuses of the specification where clients of the
 	// surface expect others.
 	SpecStatuses bool `yaml:"spec_statuses"`
-	// AgentsBuiltin says whether the built-in agents are served; nil means yes.
+	// AgentsBuiltin enables the built-in agents; nil means yes.
 	AgentsBuiltin *bool `yaml:"agents_builtin"`
 	// DefaultAgent is the agent for calls that name none. The default is the agent called
 	// default, or else the first of Agents, or else the first built-in one.
@@ -180,7 +180,7 @@ type Agent struct {
 	// RockBot is the agent's name on RockBot's exchange, if it is a RockBot agent.
 	RockBot string `yaml:"rockbot"`
 	// Transport selects the transport of an agent with a URL and a queue. If empty, its card
-	// selects it; if the card does not, it is queue once a worker has connected.
+	// selects it; if the card does not, it is queue once the hub has seen a worker.
 	Transport string `yaml:"transport" enum:"http,queue"`
 	// OmitContext lets an agent with a URL or an endpoint choose context ids: the first message
 	// of a context is sent without one.

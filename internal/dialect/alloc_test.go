@@ -11,7 +11,7 @@ import (
 // allocs are the largest numbers of objects that each operation may allocate, measured today.
 // The race detector allocates, too, so these tests are not built with it. A commit that makes
 // an operation cheaper lowers its number. A commit that must raise a number states in its
-// message what the allocation buys.
+// message the benefit of the allocation.
 var allocs = map[string]float64{
 	"decode call":   0,
 	"decode send":   8,

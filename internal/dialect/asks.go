@@ -311,7 +311,7 @@ func protoPushParams(dst, v1 []byte) []byte {
 }
 
 // appendJob appends an AgentTaskRequest. The ids are those of the params, or else of the
-// message. RockBot refuses a job without them.
+// message. The receiver refuses a job without a task id.
 func appendJob(dst, v1 []byte) []byte {
 	msg := member(v1, "message")
 	dst = append(dst, '{')

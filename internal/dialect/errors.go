@@ -32,8 +32,8 @@ const statusClientGone = 499
 
 // errorTable holds every error that callers may see. For an error that wraps several sentinels
 // the first row counts, so the most specific rows are first. Codes outside of JSON-RPC's
-// reserved range are those of the official SDKs. The SDKs derive them from HTTP status 401, so
-// an unauthenticated caller gets the code that other clients expect.
+// reserved range are those of the official SDKs. The SDKs' clients recognize an unauthenticated
+// call by HTTP status 401, so auth.ErrUnauthenticated has the code that other clients expect.
 var errorTable = []Row{
 	{a2a.ErrTaskNotFound, -32001, http.StatusNotFound, NotFound, "TASK_NOT_FOUND"},
 	{task.ErrNotFound, -32001, http.StatusNotFound, NotFound, "TASK_NOT_FOUND"},

@@ -6,8 +6,9 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// Shape is a dialect as it is stored with tasks and webhooks: the wire format of a caller's
-// requests and responses. The zero Shape is v1.0. The numbers are stored and must not change.
+// Shape is a dialect in its stored form, beside tasks and webhooks: the wire format of a
+// caller's requests and responses. The zero Shape is v1.0. The numbers are stored and must not
+// change.
 type Shape uint8
 
 // The shapes.
