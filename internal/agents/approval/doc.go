@@ -1,42 +1,39 @@
-// Package approval stands in front of agents that do not do what everybody asks. It puts an
-// executor around another one ([Gate.Around]) and decides for each message by the trust
-// in its caller.
+// Package approval wraps agents that must not act for every caller. [Gate.Around] wraps an
+// executor. For each message the gate decides by the trust in the caller:
 //
-//   - At Observe and Learn the message is not passed on. It is summarised, a notice is
-//     put into the inbox, and the task ends as REJECTED, or as COMPLETED with metadata
-//     that says fulfilled: false.
-//   - At Propose, and at Act for a skill that was not approved, an approval is put into
-//     the inbox and the task says AUTH_REQUIRED. It runs when it is approved; it is
-//     REJECTED when it is refused, or when nobody decides in time.
-//   - At Act a skill that was approved runs at once.
+//   - At Observe and Learn the message is not passed on. It is summarized, a notice is put into
+//     the inbox, and the task ends as REJECTED, or as COMPLETED with metadata that says
+//     fulfilled: false.
+//   - At Propose, and at Act for a skill that was not approved, an approval is put into the
+//     inbox and the task waits as AUTH_REQUIRED. The agent runs once the approval is granted.
+//     The task is REJECTED if the approval is refused or expires.
+//   - At Act an approved skill runs at once.
 //
-// The owner of the hub is not gated.
+// The gate does not apply to the owner of the hub.
 //
 // # Guarantees
 //
-// Who the caller is comes from the authenticated principal alone: what a message claims
-// changes nothing. The person's item is durable before the caller is told anything. A
-// restart at any moment repeats nothing and loses nothing: the same item is waited for,
-// an approval that came meanwhile is found, and the agent behind the gate is executed
-// again only if its traits allow it, by the rules of the hub. An approval is good for
-// one message of one caller with one skill, and for the caller's answers to what the
-// agent asks while it is at work with it; what is sent instead of an answer, or by
-// somebody else of the same owner, is decided anew.
+// The authenticated principal alone identifies the caller: claims in a message have no effect.
+// The item for the owner is durable before the caller receives any status. A restart at any
+// time repeats nothing and loses nothing: the gate waits for the same item again and finds an
+// approval granted meanwhile. The wrapped agent is executed again only if its traits allow
+// that, by the rules of the hub. An approval is valid for one message of one caller with one
+// skill, and for the caller's answers to questions of the agent while it works on that message.
+// Any other message, or one of another caller with the same owner, needs a new decision.
 //
 // # What it does not promise
 //
-// An approval that waits is a run of the hub, and takes a place among them. It ends when
-// the hub drains, which need not wait for it, and goes on in the next process. An agent
-// behind a gate has a kilobyte less for its checkpoints, and never answers with a bare
-// message while it is gated. A summary is what an agent of the hub makes of words that
-// somebody wrote whom the hub does not trust.
+// A waiting approval is a run of the hub and counts towards its limit. It ends when the hub
+// drains, which need not wait for it, and continues in the next process. A wrapped agent has a
+// kilobyte less for its checkpoints, and never answers with a bare message. An agent of the hub
+// writes the summary from untrusted text.
 //
 // # Concurrency
 //
-// A Gate and its executors are safe for concurrent use. Fields must not change once it
-// is in use.
+// A Gate and its executors are safe for concurrent use. Fields must not change once it is in
+// use.
 //
 // # Testing
 //
-// The tests run gates on a real engine, in bubbles of fake time.
+// The tests run gates on a real engine, with fake time.
 package approval

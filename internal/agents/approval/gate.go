@@ -18,50 +18,50 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Judge knows how far callers are trusted. A trust.Book is one.
+// Judge returns the trust in callers. A *trust.Book implements it.
 type Judge interface {
-	// Level returns what is known of somebody.
+	// Level returns the trust entry of a caller.
 	Level(ctx context.Context, who trust.Who) trust.Entry
 }
 
-// Keeper keeps notes for a while.
+// Keeper stores notes for a limited time.
 type Keeper interface {
-	// Keep stores a text under a key for some time.
+	// Keep stores a text under a key for the time ttl.
 	Keep(ctx context.Context, key, text string, ttl time.Duration) error
 }
 
-// Talks remember conversations. A memory.Turns does.
+// Talks stores conversations. *memory.Turns implements it.
 type Talks interface {
-	// Continue returns what was said in a context until now, the oldest first, and
-	// remembers it.
+	// Continue stores the conversation in a context, and returns its turns so far, the oldest
+	// first.
 	Continue(ctx context.Context, owner task.Owner, contextID string) ([]memory.Turn, error)
 }
 
-// Gate says how agents are gated.
+// Gate wraps agents, and holds the dependencies of the wrappers.
 type Gate struct {
 	// Judge is required.
 	Judge Judge
-	// Inbox is where the person looks. It is required.
+	// Inbox is the owner's inbox. It is required.
 	Inbox *inbox.Inbox
-	// Notes keeps what was asked for and its summary below a2a-inbox/{task} for a day.
-	// If nil, only the notice does.
+	// Notes stores the request and its summary below a2a-inbox/{task} for a day. If nil, only
+	// the notice has them.
 	Notes Keeper
-	// Talks remember what callers say to gated agents; the person is shown what was said
-	// before a message. If nil, each message stands for itself.
+	// Talks stores the messages of callers to gated agents. The owner sees the turns before a
+	// message. If nil, each message is shown alone.
 	Talks Talks
-	// Summarizer is the agent of the hub that summarises. It must not be gated. If empty,
-	// or if it does not answer within a minute, the text is shortened.
+	// Summarizer is the agent of the hub that writes summaries. It must not be gated. If empty,
+	// or if it does not answer within a minute, the text is shortened instead.
 	Summarizer task.Agent
-	// Complete ends what is not done as COMPLETED with fulfilled: false, in place of
-	// REJECTED, for callers who take anything else for a fault.
+	// Complete ends refused tasks as COMPLETED with fulfilled: false instead of REJECTED, for
+	// callers that treat any other state as a failure.
 	Complete bool
-	// ApprovalTime is how long an approval is waited for; 7 days if zero.
+	// ApprovalTime is the time after which an approval expires; 7 days if zero.
 	ApprovalTime time.Duration
-	// Closed gates callers without credentials, too. Without it they are the owner,
-	// which is right where only this machine can call.
+	// Closed applies the gate to callers without credentials as well. Without it they count as
+	// the owner, which is correct only if all callers are on this machine.
 	Closed bool
-	// KeepAlive is how often a run that waits tells the hub that it is there; a minute
-	// if zero. It must be less than the hub's limit of silence.
+	// KeepAlive is the interval in which a waiting run sends an event to the hub; a minute if
+	// zero. It must be less than the hub's limit of silence.
 	KeepAlive time.Duration
 }
 
@@ -72,20 +72,20 @@ const (
 	summaryTime      = time.Minute
 )
 
-// Policy says what of an agent is gated.
+// Policy selects the gated skills of an agent.
 type Policy struct {
-	// Gated are the skills that are gated, Skills all that the agent has. If nothing is
-	// gated by name, everything is.
+	// Gated are the gated skills, Skills all skills of the agent. If Gated is empty, all skills
+	// are gated.
 	Gated, Skills []string
 }
 
-// gates reports whether a message for a skill is gated. One that names no skill may be
-// meant for any.
+// gates reports whether a message for a skill is gated. A message that names no skill may be
+// for any.
 func (p *Policy) gates(skill string) bool {
 	return len(p.Gated) == 0 || skill == "" || has(p.Gated, skill) || !has(p.Skills, skill)
 }
 
-// only returns the skill that a message is for which names none, or the empty one.
+// only returns skill, or the agent's only skill if the message names none.
 func (p *Policy) only(skill string) string {
 	if skill == "" && len(p.Skills) == 1 {
 		return p.Skills[0]
@@ -97,7 +97,7 @@ func has(list []string, s string) bool {
 	return slices.ContainsFunc(list, func(t string) bool { return strings.EqualFold(s, t) })
 }
 
-// Around returns x behind the gate.
+// Around returns x wrapped by the gate.
 func (g *Gate) Around(x a2asrv.AgentExecutor, p Policy) a2asrv.AgentExecutor {
 	return &guarded{gate: g, inner: x, traits: agent.TraitsOf(x), policy: p}
 }
@@ -110,7 +110,7 @@ func (g *Gate) owner(p *auth.Principal) bool {
 	return p.Owner() == auth.Local || slices.Contains(p.Roles, auth.RoleAdmin)
 }
 
-// guarded is an executor behind a gate.
+// guarded is a wrapped executor.
 type guarded struct {
 	gate   *Gate
 	inner  a2asrv.AgentExecutor
@@ -123,18 +123,18 @@ var (
 	_ agent.Described      = (*guarded)(nil)
 )
 
-// Traits implements agent.Described: a gate goes on after a restart, whatever stands
-// behind it.
+// Traits implements agent.Described. A wrapper is always Resumable, whatever the traits of its
+// agent.
 func (w *guarded) Traits() agent.Traits {
 	t := w.traits
 	t.Resumable, t.NoMessage = true, true
 	return t
 }
 
-// GatedSkills returns the skills that are gated; none if everything is.
+// GatedSkills returns the gated skills; none if all are gated.
 func (w *guarded) GatedSkills() []string { return w.policy.Gated }
 
-// Kind says how the agent behind the gate is reached.
+// Kind returns the kind of the wrapped agent.
 func (w *guarded) Kind() string {
 	if k, ok := w.inner.(interface{ Kind() string }); ok {
 		return k.Kind()
@@ -157,8 +157,8 @@ func (w *guarded) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.
 	}
 }
 
-// Cancel implements a2asrv.AgentExecutor. What waits in the inbox is withdrawn; an agent
-// that may be at work is asked.
+// Cancel implements a2asrv.AgentExecutor. It withdraws an item that waits in the inbox. If the
+// agent may be working, it calls the agent's Cancel.
 func (w *guarded) Cancel(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
 		waits, err := w.withdraw(ctx, ec)
@@ -178,11 +178,11 @@ func (w *guarded) Cancel(ctx context.Context, ec *a2asrv.ExecutorContext) iter.S
 	}
 }
 
-// canceled is why an approval is withdrawn whose task was canceled.
+// canceled is the reason for withdrawing an approval of a canceled task.
 const canceled = "the task was canceled"
 
-// withdraw makes the open approvals of a task expire; it reports whether there are any,
-// or were until the task was canceled.
+// withdraw expires the open approvals of a task. It reports whether there are any, or were
+// until the task was canceled.
 func (w *guarded) withdraw(ctx context.Context, ec *a2asrv.ExecutorContext) (bool, error) {
 	p := auth.PrincipalFrom(ctx)
 	if p == nil {

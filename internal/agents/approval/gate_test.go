@@ -31,7 +31,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// notes is a approval.Keeper.
+// notes is an approval.Keeper.
 type notes struct {
 	mu  sync.Mutex
 	all map[string]string
@@ -47,7 +47,7 @@ func (n *notes) Keep(_ context.Context, key, text string, ttl time.Duration) err
 	return nil
 }
 
-// world is what outlives a hub.
+// world holds the state that survives a hub.
 type world struct {
 	t     *testing.T
 	store task.Store
@@ -55,15 +55,15 @@ type world struct {
 	trust *trust.Book
 	notes *notes
 	gate  approval.Gate
-	// runs counts how often the agent behind the gate has run, by what it was told.
+	// runs records the texts with which the wrapped agent has run.
 	mu   sync.Mutex
 	runs []string
-	// agent is behind the gate; traits are its.
+	// agent is the wrapped agent; traits are its traits.
 	agent  agent.Func
 	traits agent.Traits
-	// questions answers what the agents ask; nil leaves it to callers.
+	// questions answers questions of the agents; nil leaves them to callers.
 	questions engine.Questions
-	// drain is how long the hub lets runs go on; zero means not at all.
+	// drain is the drain timeout of the hub; zero means none.
 	drain time.Duration
 
 	hub  *engine.Engine
@@ -83,7 +83,7 @@ func status(ec *a2asrv.ExecutorContext, s a2a.TaskState, text string) a2a.Event 
 	return a2a.NewStatusUpdateEvent(ec, s, a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(text)))
 }
 
-// start starts a hub, as after a restart if there was one.
+// start starts a hub, on the state of an earlier one if there was any.
 func (w *world) start() {
 	w.t.Helper()
 	w.in = &inbox.Inbox{Book: w.book}
@@ -126,7 +126,7 @@ func (w *world) start() {
 	<-w.hub.Recovered()
 }
 
-// restart stops the hub while everything waits, and starts another one.
+// restart stops the hub while all runs wait, and starts another one.
 func (w *world) restart() {
 	w.settle()
 	w.stop()
@@ -138,20 +138,19 @@ func caller(id string) *op.Caller { return &op.Caller{Principal: &auth.Principal
 
 var bob = caller("bob")
 
-// pass lets time pass, and waits until nothing moves. It runs in a bubble.
+// pass advances the fake time, and waits until the bubble is idle.
 func (w *world) pass(d time.Duration) {
 	time.Sleep(d)
 	w.settle()
 }
 
-// settle waits until nothing moves, also what the hub does a little later. It runs in a
-// bubble.
+// settle waits until the bubble is idle, including deferred work of the hub.
 func (w *world) settle() {
 	time.Sleep(20 * time.Millisecond)
 	synctest.Wait()
 }
 
-// send sends a message to an agent and waits until nothing moves.
+// send sends a message to an agent and waits until the bubble is idle.
 func (w *world) send(c *op.Caller, name task.Agent, text string, change ...func(*op.Send)) a2a.TaskID {
 	w.t.Helper()
 	body, _ := json.Marshal(map[string]any{"messageId": "m-" + text, "role": "ROLE_USER", "parts": []any{map[string]string{"text": text}}})
@@ -170,7 +169,7 @@ func (w *world) send(c *op.Caller, name task.Agent, text string, change ...func(
 func skill(id string) func(*op.Send)         { return func(s *op.Send) { s.Message.Skill = id } }
 func continues(id a2a.TaskID) func(*op.Send) { return func(s *op.Send) { s.Message.TaskID = id } }
 
-// is checks the state of a task and what it says.
+// is checks the state of a task and the text of its status.
 func (w *world) is(c *op.Caller, id a2a.TaskID, state task.State, text string) {
 	w.t.Helper()
 	a, err := w.hub.Get(w.t.Context(), c, &op.Get{ID: id})
@@ -192,7 +191,7 @@ func (w *world) open() []inbox.Item {
 	return all
 }
 
-// one returns the only open item, which has the kind.
+// one returns the only open item, and checks its kind.
 func (w *world) one(kind inbox.Kind) inbox.Item {
 	w.t.Helper()
 	all := w.open()
@@ -294,7 +293,7 @@ func TestProposeRunsWhenApproved(t *testing.T) {
 		if !strings.Contains(it.Text, "bob (trusted to propose) asks desk:\n\nmeet me") || it.Skill != "desk" {
 			w.t.Errorf("approval = %+v", it)
 		}
-		w.pass(time.Hour) // longer than a run may be silent
+		w.pass(time.Hour) // longer than the limit of silence
 		if _, err := w.in.Approve(w.t.Context(), it.ID, "me", ""); err != nil {
 			w.t.Fatal(err)
 		}
@@ -363,7 +362,8 @@ func TestTheOwnerIsNotGated(t *testing.T) {
 	})
 }
 
-// TestClaimsGainNothing: metadata, headers, names and texts do not make a caller another.
+// TestClaimsGainNothing checks that metadata, headers, names and texts do not change the
+// caller's identity.
 func TestClaimsGainNothing(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.set("ann", trust.Act, "desk")
@@ -395,7 +395,7 @@ func TestWaitingApprovalsSurviveRestarts(t *testing.T) {
 		if n := len(w.open()); n != 2 {
 			w.t.Fatalf("%d items after restarts, want two", n)
 		}
-		w.stop() // one is approved, and one refused, while no hub is there
+		w.stop() // one is approved and one refused while no hub runs
 		idle := &inbox.Inbox{Book: w.book}
 		for i, settle := range []func(context.Context, inbox.ID, string, string) (inbox.Item, error){idle.Approve, idle.Refuse} {
 			it := inbox.IDOf("bob", []a2a.TaskID{id, other}[i], 1)
@@ -411,8 +411,8 @@ func TestWaitingApprovalsSurviveRestarts(t *testing.T) {
 	})
 }
 
-// TestWaitingApprovalsDoNotHoldUpADrain: a hub with an approval that waits stops at once,
-// and the next one waits on.
+// TestWaitingApprovalsDoNotHoldUpADrain checks that a hub with a waiting approval stops at
+// once, and that the next one continues to wait.
 func TestWaitingApprovalsDoNotHoldUpADrain(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.set("bob", trust.Propose)
@@ -433,7 +433,7 @@ func TestWaitingApprovalsDoNotHoldUpADrain(t *testing.T) {
 		w.settle()
 		w.is(bob, id, task.Completed, "done: one")
 		w.ran(1)
-		// A message that came while the approval waits is read after it.
+		// A message that arrives while the approval waits is read after it.
 		w.send(bob, "desk", "more", continues(said))
 		w.stop()
 		w.start()
@@ -447,7 +447,7 @@ func TestWaitingApprovalsDoNotHoldUpADrain(t *testing.T) {
 	})
 }
 
-// TestApprovedRunsGetTheirTimeToDrain: what was approved is at work, and may end.
+// TestApprovedRunsGetTheirTimeToDrain checks that an approved run may complete during a drain.
 func TestApprovedRunsGetTheirTimeToDrain(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.set("bob", trust.Propose)
@@ -476,12 +476,12 @@ func TestApprovedRunsGetTheirTimeToDrain(t *testing.T) {
 	})
 }
 
-// TestInterruptedRuns: what an agent behind the gate does after a crash depends on its
-// traits alone.
+// TestInterruptedRuns checks that only the traits of the wrapped agent decide its execution
+// after a crash.
 func TestInterruptedRuns(t *testing.T) {
 	for name, tt := range map[string]struct {
 		traits agent.Traits
-		says   bool // the agent has said more than that it works
+		says   bool // the agent has sent more than WORKING
 		state  task.State
 		runs   int
 	}{
@@ -536,7 +536,8 @@ func TestInterruptedRuns(t *testing.T) {
 	}
 }
 
-// TestConfirmBehindTheGate: the gate passes on which extensions the agent confirms.
+// TestConfirmBehindTheGate checks that the gate passes on the extensions that the agent
+// confirms.
 func TestConfirmBehindTheGate(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.set("bob", trust.Act, "desk")
@@ -557,7 +558,7 @@ func TestConfirmBehindTheGate(t *testing.T) {
 	})
 }
 
-// asker asks once and is done with the answer.
+// asker asks one question and completes with the answer.
 func asker(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 	if strings.HasPrefix(agent.Text(ec.Message), "answer") {
 		yield(status(ec, a2a.TaskStateCompleted, "thanks"), nil)
@@ -600,11 +601,11 @@ func TestAnApprovalIsGoodForAnswers(t *testing.T) {
 	})
 }
 
-// TestInterruptedAnswers: an idempotent agent that is interrupted while it reads an answer
-// begins again, unless it has said something since.
+// TestInterruptedAnswers checks that an idempotent agent which is interrupted while it reads an
+// answer starts again, unless it has sent an event since.
 func TestInterruptedAnswers(t *testing.T) {
 	for name, tt := range map[string]struct {
-		before, since bool // an artifact came before the answer, and after it
+		before, since bool // whether an artifact precedes the answer, and follows it
 		state         task.State
 		runs          int
 	}{
@@ -645,12 +646,12 @@ func TestInterruptedAnswers(t *testing.T) {
 	}
 }
 
-// inTalk puts a message into a context.
+// inTalk sets the context of a message.
 func inTalk(s *op.Send) { s.Message.ContextID = "talk" }
 
-// TestThePersonIsToldWhatWasSaidBefore: what a caller says to a gated agent is remembered
-// with its name, through a restart and beyond the tasks, and the person who has to decide
-// is shown it.
+// TestThePersonIsToldWhatWasSaidBefore checks that the messages of a caller to a gated agent
+// are stored with the caller's name, across a restart and beyond the tasks. The deciding person
+// sees them.
 func TestThePersonIsToldWhatWasSaidBefore(t *testing.T) {
 	bubble(t, func(w *world) {
 		store := new(memory.MemTurns)
@@ -661,7 +662,7 @@ func TestThePersonIsToldWhatWasSaidBefore(t *testing.T) {
 		w.send(partner, "desk", "first words", inTalk)
 		w.set("bob", trust.Propose)
 		w.restart()
-		w.gate.Talks = &memory.Turns{Store: store} // the tasks are gone
+		w.gate.Talks = &memory.Turns{Store: store} // the tasks have been deleted
 		w.restart()
 		w.send(partner, "desk", "second words", inTalk)
 		approval := w.open()[0]
@@ -686,14 +687,15 @@ func TestThePersonIsToldWhatWasSaidBefore(t *testing.T) {
 	})
 }
 
-// brokenTalks cannot be read.
+// brokenTalks fails on every read.
 type brokenTalks struct{}
 
 func (brokenTalks) Continue(context.Context, task.Owner, string) ([]memory.Turn, error) {
 	return nil, errors.New("disk")
 }
 
-// TestWithoutItsMemoryTheGateStaysShut: what cannot be remembered is not done.
+// TestWithoutItsMemoryTheGateStaysShut checks that a message which cannot be stored is not
+// passed on.
 func TestWithoutItsMemoryTheGateStaysShut(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.gate.Talks = brokenTalks{}
@@ -705,7 +707,8 @@ func TestWithoutItsMemoryTheGateStaysShut(t *testing.T) {
 	})
 }
 
-// TestGateGivesUpAfterThreeAttempts: what stops the hub each time is not tried for ever.
+// TestGateGivesUpAfterThreeAttempts checks that a message which stops the hub each time is not
+// tried forever.
 func TestGateGivesUpAfterThreeAttempts(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.set("bob", trust.Act, "desk")
@@ -721,7 +724,7 @@ func TestGateGivesUpAfterThreeAttempts(t *testing.T) {
 	})
 }
 
-// helper answers in the place of callers.
+// helper answers instead of callers.
 type helper struct{}
 
 func (helper) Takes(name task.Agent) bool { return name == "desk" }
@@ -730,7 +733,8 @@ func (helper) Reply(context.Context, *engine.Question) (engine.Reply, error) {
 	return engine.Reply{Text: "answer of the hub"}, nil
 }
 
-// TestAnApprovalIsGoodForAnswersOfTheHub, which it gives in the caller's place.
+// TestAnApprovalIsGoodForAnswersOfTheHub covers answers that the hub gives instead of the
+// caller.
 func TestAnApprovalIsGoodForAnswersOfTheHub(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.set("bob", trust.Propose)
@@ -764,7 +768,7 @@ func TestCanceledApprovalsAreWithdrawn(t *testing.T) {
 	})
 }
 
-// TestManyApproveAtOnce: however many decide, the agent runs once or not at all.
+// TestManyApproveAtOnce checks that concurrent decisions lead to at most one run of the agent.
 func TestManyApproveAtOnce(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.set("bob", trust.Propose)

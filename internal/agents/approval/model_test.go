@@ -18,9 +18,9 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// TestInterruptedAnywhere stops hubs at random moments between asking, deciding and doing.
-// Whatever happens, what was not approved is not done, what was approved is done at most
-// once, and every task says what has become of it.
+// TestInterruptedAnywhere stops hubs at random moments between request, decision and run. An
+// action without approval must not happen, an approved one at most once, and every task must
+// report its outcome.
 func TestInterruptedAnywhere(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(60) {
@@ -54,7 +54,7 @@ func TestInterruptedAnywhere(t *testing.T) {
 	}
 }
 
-// act sends a message, and settles some of what waits.
+// act sends a message, and settles some of the open items.
 func (w *world) act(r *rand.Rand, tasks map[string]a2a.TaskID, text string) {
 	w.t.Helper()
 	body := fmt.Sprintf(`{"messageId":"m-%s","role":"ROLE_USER","parts":[{"text":%q}]}`, text, text)
@@ -78,7 +78,7 @@ func (w *world) act(r *rand.Rand, tasks map[string]a2a.TaskID, text string) {
 	}
 }
 
-// sound checks what has become of a task against its item and the runs of the agent.
+// sound checks the final state of a task against its item and the runs of the agent.
 func (w *world) sound(seed uint64, text string, id a2a.TaskID) {
 	w.t.Helper()
 	a, err := w.hub.Get(w.t.Context(), bob, &op.Get{ID: id})

@@ -11,11 +11,11 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// maxTries is how often an idempotent agent begins with a message in all.
+// maxTries is the total number of times that an idempotent agent begins with a message.
 const maxTries = 3
 
-// perform lets the agent do it. After a crash it is done again only as the hub would do
-// it for an agent with these traits.
+// perform runs the agent. After a crash it runs the agent again only if the hub would do so for
+// an agent with these traits.
 func (v *visit) perform(ctx context.Context) {
 	again := v.stage.Key == v.call.Key && v.stage.Phase == running
 	repeats := v.traits.Idempotent && !saidOf(v.call.Task).after(v.stage.Said)
@@ -55,8 +55,8 @@ func (v *visit) perform(ctx context.Context) {
 	}
 }
 
-// begin makes it durable that the agent begins. An agent that goes on from its own
-// checkpoints need not know.
+// begin records durably that the agent begins. An agent that continues from its own checkpoints
+// does not need that.
 func (v *visit) begin(ctx context.Context) error {
 	if err := v.save(); err != nil || v.traits.Resumable {
 		return err
@@ -64,14 +64,14 @@ func (v *visit) begin(ctx context.Context) error {
 	return v.call.Flush(ctx)
 }
 
-// said is what callers were told of a task, as hashes; the zero said is no more than that
-// it waits or works.
+// said is a fingerprint of the events of a task, as hashes. The zero said stands for a task
+// without artifacts that waits or works.
 type said struct {
 	Status    string `json:"s,omitempty"`
 	Artifacts string `json:"a,omitempty"`
 }
 
-// saidOf returns what callers were told of a whole task.
+// saidOf returns the fingerprint of a whole task.
 func saidOf(whole []byte) said {
 	var t struct {
 		Status struct {
@@ -98,12 +98,12 @@ func saidOf(whole []byte) said {
 	return s
 }
 
-// after reports whether callers were told more than before.
+// after reports whether there were events since before.
 func (s said) after(before said) bool {
 	return s.Artifacts != before.Artifacts || s.Status != "" && s.Status != before.Status
 }
 
-// asks reports whether an event says INPUT_REQUIRED.
+// asks reports whether an event sets INPUT_REQUIRED.
 func asks(ev a2a.Event) bool {
 	switch ev := ev.(type) {
 	case *a2a.TaskStatusUpdateEvent:
@@ -119,7 +119,7 @@ func asks(ev a2a.Event) bool {
 	return false
 }
 
-// passage is the run of an agent behind the gate.
+// passage is the agent.Run of a wrapped agent.
 type passage struct{ v *visit }
 
 var (
@@ -133,13 +133,14 @@ var (
 // Flush implements agent.Run.
 func (p *passage) Flush(ctx context.Context) error { return p.v.call.Flush(ctx) }
 
-// Checkpoint implements agent.Run. The agent's own stands behind that of the gate.
+// Checkpoint implements agent.Run. It stores the agent's checkpoint together with that of the
+// gate.
 func (p *passage) Checkpoint(blob []byte) {
 	if !p.v.traits.Resumable {
 		return
 	}
 	p.v.inner = blob
-	_ = p.v.save() // one that is too large leaves the one before
+	_ = p.v.save() // if it is too large, the previous one remains
 }
 
 // Asked implements agent.Run.
@@ -158,7 +159,7 @@ func (p *passage) Record(ctx context.Context, record []byte) error {
 	return agent.Record(agent.WithCall(ctx, p.v.own()), record)
 }
 
-// own returns the call whose journal is the agent's; nil if it goes on from nothing.
+// own returns the call with the agent's journal; nil if the agent is not Resumable.
 func (v *visit) own() *agent.Call {
 	if v.traits.Resumable {
 		return v.call
@@ -171,8 +172,8 @@ func (p *passage) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Del
 	return agent.Delegate(agent.WithCall(ctx, p.v.call), d)
 }
 
-// UntilDrain implements agent.Drainer. To end at that is for agents that go on; a gate
-// always does.
+// UntilDrain implements agent.Drainer. Only a Resumable agent may end its run at a drain, while
+// the gate itself always may.
 func (p *passage) UntilDrain(ctx context.Context) (context.Context, context.CancelFunc) {
 	if !p.v.traits.Resumable {
 		return context.WithCancel(ctx)

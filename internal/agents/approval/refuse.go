@@ -17,13 +17,14 @@ import (
 )
 
 const (
-	// shortText is the length of a text that is shortened, in bytes.
+	// shortText is the length of a shortened text in bytes.
 	shortText = 600
-	// longestText is how much of a text is given to an agent to summarise, and kept.
+	// longestText is the largest number of bytes of a text that is stored, and passed to the
+	// summarizer.
 	longestText = 32 << 10
 )
 
-// refuse tells the person, and then the caller, that nothing is done.
+// refuse notifies the owner, and then the caller, that the message is not passed on.
 func (v *visit) refuse(ctx context.Context, level trust.Level) {
 	if err := v.gate.Inbox.Withdraw(ctx, v.item(), "the caller is not trusted enough any more"); err != nil {
 		v.yield(nil, err)
@@ -48,7 +49,7 @@ func (v *visit) refuse(ctx context.Context, level trust.Level) {
 	v.end("This agent does not do this for you. Its owner was told what you have asked for. Nothing was done.", "observed")
 }
 
-// note keeps what was asked for, for a day.
+// note stores the request and its summary for a day.
 func (v *visit) note(ctx context.Context, summary string) error {
 	if v.gate.Notes == nil {
 		return nil
@@ -60,7 +61,7 @@ func (v *visit) note(ctx context.Context, summary string) error {
 	return v.gate.Notes.Keep(ctx, folder+"summary", summary, noticeTime)
 }
 
-// summary returns what the message says, in short.
+// summary returns a summary of the message.
 func (v *visit) summary(ctx context.Context) string {
 	short := cut(strings.Join(strings.Fields(v.words()), " "), shortText)
 	if v.gate.Summarizer == "" {
@@ -85,12 +86,12 @@ func (v *visit) summary(ctx context.Context) string {
 	return cut(got.Text, longestText)
 }
 
-// summaryKey is the metadata of a message to the agent that summarises: an object with the
-// caller, the skill that is asked for, how far the caller is trusted, and "said", the end of
-// the message that is the words of others.
+// summaryKey is the metadata of a message to the summarizer: an object with the caller, the
+// requested skill, the trust in the caller, and "said", the untrusted text at the end of the
+// message.
 const summaryKey = "parley.summary"
 
-// cut returns at most n bytes of s, whole runes, with a mark where it was cut.
+// cut returns at most n bytes of s, in whole runes, with a mark if it was cut.
 func cut(s string, n int) string {
 	const mark = "…"
 	if len(s) <= n {

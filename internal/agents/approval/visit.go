@@ -24,23 +24,24 @@ import (
 
 var errNoHub = errors.New("a gate needs a hub, which says who calls")
 
-// The phases of a visit.
+// Phases of a visit.
 const (
-	asking  = "asking"  // the caller was told that somebody has to approve
+	asking  = "asking"  // the caller has been notified that an approval is needed
 	running = "running" // the agent may have begun
 	asked   = "asked"   // the agent waits for an answer of its caller
 )
 
-// stage is how far a task is, as it stands in front of the agent's own checkpoint.
+// stage is the progress of a task. It is stored before the agent's own checkpoint.
 type stage struct {
-	// Key is the message that the stage is about.
+	// Key is the key of the message that the stage belongs to.
 	Key   string `json:"k"`
 	Phase string `json:"p"`
-	// Tries counts how often the agent has begun with the message.
+	// Tries is the number of times that the agent has begun with the message.
 	Tries int `json:"n,omitempty"`
-	// For is whom the approval is for, and the skill, as a hash; empty if there is none.
+	// For is a hash of the caller and the skill that the approval is for; empty without an
+	// approval.
 	For string `json:"f,omitempty"`
-	// Said is what callers had been told before the agent began with the message.
+	// Said is the fingerprint of the task before the agent began with the message.
 	Said said `json:"t,omitzero"`
 }
 
@@ -53,14 +54,14 @@ type visit struct {
 	skill  string
 	yield  func(a2a.Event, error) bool
 
-	// before is what was said in the context before the message.
+	// before holds the turns of the context before the message.
 	before []memory.Turn
 
 	stage stage
 	inner []byte // the agent's own checkpoint
 }
 
-// read takes a checkpoint apart.
+// read parses a checkpoint.
 func (v *visit) read(saved []byte) {
 	head, inner, ok := strings.Cut(string(saved), "\n")
 	if !ok || json.Unmarshal([]byte(head), &v.stage) != nil {
@@ -72,7 +73,7 @@ func (v *visit) read(saved []byte) {
 	}
 }
 
-// save notes how far the task is, with the event that comes next.
+// save stores the stage with the next event.
 func (v *visit) save() error {
 	head, err := json.Marshal(&v.stage)
 	if err != nil {
@@ -81,12 +82,12 @@ func (v *visit) save() error {
 	return v.call.Checkpoint(append(append(head, '\n'), v.inner...))
 }
 
-// grantee is whom an approval of this message is for.
+// grantee returns the hash of the caller and the skill that an approval of this message is for.
 func (v *visit) grantee() string {
 	return hash(fmt.Sprintf("%q %q", v.caller.ID, strings.ToLower(v.skill)))
 }
 
-// hash stands for a text in a checkpoint.
+// hash returns a short hash of a text.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:12])
@@ -100,7 +101,7 @@ func (v *visit) version() int64 {
 
 func (v *visit) item() inbox.ID { return inbox.IDOf(v.caller.Owner(), v.ec.TaskID, v.version()) }
 
-// decide does with the message what the trust in its caller says.
+// decide handles the message according to the trust in its caller.
 func (v *visit) decide(ctx context.Context) {
 	same := v.stage.Key == v.call.Key
 	if same && v.stage.Phase == running || v.gate.owner(v.caller) || !v.policy.gates(v.call.Skill) {
@@ -115,7 +116,7 @@ func (v *visit) decide(ctx context.Context) {
 	answers := !same && v.stage.Phase == asked && v.stage.For == v.grantee()
 	switch {
 	case same && v.stage.Phase == asking:
-		v.ask(ctx, entry.Level) // the person has been asked, and says
+		v.ask(ctx, entry.Level) // the owner has been asked and decides
 	case entry.Allows(v.skill):
 		v.stage.For = ""
 		v.perform(ctx)
@@ -128,7 +129,7 @@ func (v *visit) decide(ctx context.Context) {
 	}
 }
 
-// recall remembers the message with what was said before it.
+// recall stores the message, and loads the turns before it.
 func (v *visit) recall(ctx context.Context) error {
 	if v.gate.Talks == nil {
 		return nil
@@ -142,13 +143,13 @@ func (v *visit) recall(ctx context.Context) error {
 }
 
 const (
-	// maxBefore is how many turns the person is shown beside a message, maxTurn how many
-	// characters of each.
+	// maxBefore is the largest number of earlier turns shown with a message, maxTurn the
+	// largest number of characters of each.
 	maxBefore = 6
 	maxTurn   = 200
 )
 
-// story returns what was said before the message, for a person; empty if it is the first.
+// story returns the turns before the message for a person; empty if there are none.
 func (v *visit) story() string {
 	if len(v.before) == 0 {
 		return ""
@@ -161,7 +162,7 @@ func (v *visit) story() string {
 	return b.String()
 }
 
-// ask waits until the person has decided.
+// ask waits until the owner has decided.
 func (v *visit) ask(ctx context.Context, level trust.Level) {
 	it, err := v.gate.Inbox.Put(ctx, v.approval(level))
 	if err != nil {
@@ -179,10 +180,10 @@ func (v *visit) ask(ctx context.Context, level trust.Level) {
 		}
 	}
 	if it, err = v.await(ctx, it); err != nil {
-		return // the hub ends the run and says why, or drains
+		return // the hub ends the run with the reason, or drains
 	}
 	if it.State == inbox.Expired && it.Answer == canceled {
-		<-ctx.Done() // Cancel says so
+		<-ctx.Done() // Cancel reports that
 		return
 	}
 	switch it.State {
@@ -196,7 +197,7 @@ func (v *visit) ask(ctx context.Context, level trust.Level) {
 	}
 }
 
-// because returns what a person says about a refusal.
+// because returns the reason of a refusal as the end of a sentence.
 func because(text string) string {
 	if text == "" {
 		return ""
@@ -204,7 +205,7 @@ func because(text string) string {
 	return ": " + strings.TrimRight(text, ".")
 }
 
-// approval is what is put into the inbox.
+// approval returns the item for the inbox.
 func (v *visit) approval(level trust.Level) *inbox.Item {
 	it := v.what(inbox.Approval)
 	it.Text = fmt.Sprintf("%s (trusted to %s) asks %s:\n\n%s%s", v.name(), level, v.forWhat(), v.words(), v.story())
@@ -212,7 +213,7 @@ func (v *visit) approval(level trust.Level) *inbox.Item {
 	return it
 }
 
-// what is an item about the message.
+// what returns an item about the message.
 func (v *visit) what(kind inbox.Kind) *inbox.Item {
 	return &inbox.Item{
 		ID: v.item(), Kind: kind, Owner: v.caller.Owner(), Task: v.ec.TaskID, Version: v.version(), Agent: v.call.Agent,
@@ -220,7 +221,7 @@ func (v *visit) what(kind inbox.Kind) *inbox.Item {
 	}
 }
 
-// name is the caller for a person: the name that the hub's owner has given, and the id.
+// name returns the caller's display name, which the hub's owner has given, and id.
 func (v *visit) name() string {
 	if v.caller.DisplayName == "" || v.caller.DisplayName == v.caller.ID {
 		return v.caller.ID
@@ -235,7 +236,7 @@ func (v *visit) forWhat() string {
 	return string(v.call.Agent) + " for " + v.skill
 }
 
-// words are those of the message. What is not text is counted.
+// words returns the text of the message, with the number of its other parts.
 func (v *visit) words() string {
 	text, other := agent.Text(v.ec.Message), 0
 	for _, p := range v.ec.Message.Parts {
@@ -256,8 +257,8 @@ func or(d, otherwise time.Duration) time.Duration {
 	return d
 }
 
-// await waits until an item is settled, and tells the hub now and then that it does. It
-// ends with an error when the hub drains: the next process waits on.
+// await waits until an item is settled, and sends the hub a keep-alive event at intervals. It
+// returns an error when the hub drains; the next process continues to wait.
 func (v *visit) await(ctx context.Context, it inbox.Item) (inbox.Item, error) {
 	ctx, cancel := v.call.UntilDrain(ctx)
 	defer cancel()
@@ -269,9 +270,9 @@ func (v *visit) await(ctx context.Context, it inbox.Item) (inbox.Item, error) {
 		case err == nil:
 			it = got
 		case errors.Is(err, inbox.ErrNotFound):
-			it.State = inbox.Expired // somebody has removed it
+			it.State = inbox.Expired // the item has been removed
 		default:
-			<-wait.Done() // the inbox stops with the hub, or the store does not work
+			<-wait.Done() // the inbox stops with the hub, or the store fails
 		}
 		cancel()
 		if ctx.Err() != nil {
@@ -291,7 +292,7 @@ func (v *visit) say(state a2a.TaskState, text string, meta map[string]any) bool 
 	return v.yield(ev, nil)
 }
 
-// end ends the task with nothing done.
+// end ends the task of a message that was not passed on.
 func (v *visit) end(text string, outcome inbox.State) {
 	state := a2a.TaskStateRejected
 	if v.gate.Complete {

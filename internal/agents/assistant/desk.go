@@ -24,40 +24,40 @@ const (
 	NegotiateMeeting  task.Agent = "negotiate-meeting"
 )
 
-// Notes keep small things by their names. A ledger of a directory does.
+// Notes stores small values by their names. The ledger of a directory implements it.
 type Notes interface {
-	// Note returns what was put last under a name; nil if nothing was.
+	// Note returns the last value stored under a name; nil if there is none.
 	Note(ctx context.Context, name string) ([]byte, error)
-	// PutNote stores a note in place of the one with its name.
+	// PutNote stores a note, and replaces the one with the same name.
 	PutNote(ctx context.Context, name string, note []byte) error
 }
 
-// Talks remember conversations. A memory.Turns does.
+// Talks stores conversations. *memory.Turns implements it.
 type Talks interface {
-	// Continue returns what was said in a context until now, the oldest first, and
-	// remembers it.
+	// Continue stores the conversation in a context, and returns its turns so far, the oldest
+	// first.
 	Continue(ctx context.Context, owner task.Owner, contextID string) ([]memory.Turn, error)
 }
 
-// Desk is what the agents share.
+// Desk holds the dependencies and the state that the agents share.
 type Desk struct {
-	// Inbox is where the person looks. It is required.
+	// Inbox is the owner's inbox. It is required.
 	Inbox *inbox.Inbox
-	// Notes keep negotiations and meetings. They are required.
+	// Notes stores negotiations and meetings. It is required.
 	Notes Notes
-	// Talks remember negotiations, so that one goes on which the Notes have forgotten. If
-	// nil, it begins again.
+	// Talks provides the turns of negotiations that Notes no longer contains. If nil, such a
+	// negotiation starts again.
 	Talks Talks
-	// Presence says how the person does. If nil, nobody knows, and the person is Away.
+	// Presence returns the presence of the owner. If nil, the owner is Away.
 	Presence func(ctx context.Context) Presence
-	// Hours are when the person takes meetings. The zero Hours are from nine to five in
-	// UTC, Monday to Friday.
+	// Hours are the hours for meetings. The zero Hours are from nine to five in UTC, Monday to
+	// Friday.
 	Hours Hours
 
-	mu sync.Mutex // held over changes of the diary, also while Notes work
+	mu sync.Mutex // held while the diary changes, including calls of Notes
 }
 
-// Agent is an agent of the desk, ready to be given to a hub.
+// Agent is an agent of the desk, ready for registration at a hub.
 type Agent struct {
 	// Name is the agent's name and the id of its only skill.
 	Name task.Agent
@@ -67,7 +67,7 @@ type Agent struct {
 	Executor a2asrv.AgentExecutor
 }
 
-// Agents returns the agents of the desk. The cards belong to the caller.
+// Agents returns the agents of the desk. The caller owns the cards.
 func (d *Desk) Agents() []Agent {
 	traits := agent.Traits{Idempotent: true, NoMessage: true}
 	return []Agent{
@@ -86,7 +86,7 @@ func newCard(id task.Agent, name, description, example string) *a2a.AgentCard {
 	}
 }
 
-// visitor is who calls, with what.
+// visitor is the caller of an agent, with the message.
 type visitor struct {
 	ec    *a2asrv.ExecutorContext
 	id    string
@@ -113,7 +113,7 @@ func visitorOf(ctx context.Context, ec *a2asrv.ExecutorContext) *visitor {
 	return v
 }
 
-// tell puts a notice into the inbox, once for each message.
+// tell puts a notice into the inbox, only once for each message.
 func (d *Desk) tell(ctx context.Context, v *visitor, text string, keep time.Duration) error {
 	_, err := d.Inbox.Put(ctx, &inbox.Item{
 		ID: inbox.IDOf(v.owner, v.ec.TaskID, v.version) + "-desk", Kind: inbox.Notice, Owner: v.owner, Task: v.ec.TaskID, Version: v.version,
@@ -122,10 +122,10 @@ func (d *Desk) tell(ctx context.Context, v *visitor, text string, keep time.Dura
 	return err
 }
 
-// messageTime is how long a message to the person is kept.
+// messageTime is how long a message to the owner is kept.
 const messageTime = 7 * 24 * time.Hour
 
-// notify tells the person what the message says.
+// notify puts the text of the message into the inbox.
 func (d *Desk) notify(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 	v, text := visitorOf(ctx, ec), strings.TrimSpace(agent.Text(ec.Message))
 	if text == "" {
@@ -139,7 +139,7 @@ func (d *Desk) notify(ctx context.Context, ec *a2asrv.ExecutorContext, yield fun
 	v.say(yield, a2a.TaskStateCompleted, "It is in the inbox of the person.")
 }
 
-// query says how the person does.
+// query answers with the presence of the owner.
 func (d *Desk) query(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 	p := Away
 	if d.Presence != nil {
@@ -148,12 +148,12 @@ func (d *Desk) query(ctx context.Context, ec *a2asrv.ExecutorContext, yield func
 	visitorOf(ctx, ec).conclude(yield, p.text(), map[string]any{"availability": string(p)})
 }
 
-// say yields a status with a text; it reports whether to go on.
+// say yields a status with a text, and reports whether to continue.
 func (v *visitor) say(yield func(a2a.Event, error) bool, state a2a.TaskState, text string) bool {
 	return yield(agent.Status(v.ec, state, a2a.NewTextPart(text)), nil)
 }
 
-// conclude ends the task with a text and data.
+// conclude completes the task with a text and data.
 func (v *visitor) conclude(yield func(a2a.Event, error) bool, text string, data map[string]any) {
 	part := a2a.NewDataPart(data)
 	part.MediaType = "application/json"

@@ -8,42 +8,42 @@ import (
 	"time"
 )
 
-// diaryName is the name of the note that has the diary.
+// diaryName is the name of the note with the diary.
 const diaryName = "front desk"
 
 const (
 	maxTalks    = 200
 	maxMeetings = 500
-	// lookAhead is how far a free time is looked for.
+	// lookAhead is the period in which meetings are possible.
 	lookAhead = 60 * 24 * time.Hour
-	// grid is on what times are offered.
+	// grid is the granularity of offered times.
 	grid = 15 * time.Minute
 )
 
-// diary is what the desk has agreed to, and what it is talking about.
+// diary holds the agreed meetings and the open negotiations.
 type diary struct {
 	Meetings []meeting `json:"meetings"`
-	// Talks has the newest last.
+	// Talks has the newest at the end.
 	Talks []talk `json:"talks"`
 }
 
-// meeting is one that was agreed to.
+// meeting is an agreed meeting.
 type meeting struct {
 	Start time.Time `json:"start"`
 	End   time.Time `json:"end"`
 	With  string    `json:"with"`
-	// Key is that of the message that made it.
+	// Key is the key of the message that created it.
 	Key string `json:"key"`
 }
 
 // talk is a negotiation.
 type talk struct {
-	// Key is the owner and the context.
+	// Key identifies the owner and the context.
 	Key     string        `json:"key"`
 	Length  time.Duration `json:"length"`
 	Offered time.Time     `json:"offered,omitzero"`
-	// Rounds counts the messages; Said is the key of the last one, and Reply what was
-	// said to it, for the case that it is executed again.
+	// Rounds counts the messages. Said is the key of the last one, and Reply the answer to it,
+	// in case it is executed again.
 	Rounds int    `json:"rounds"`
 	Said   string `json:"said"`
 	Reply  string `json:"reply"`
@@ -69,13 +69,13 @@ func (d *Desk) change(ctx context.Context, f func(*diary)) error {
 	return d.Notes.PutNote(ctx, diaryName, note)
 }
 
-// forget drops what is long over, and what is too much.
+// forget removes meetings that ended a day ago, and the oldest negotiations above the limit.
 func (b *diary) forget(now time.Time) {
 	b.Meetings = slices.DeleteFunc(b.Meetings, func(m meeting) bool { return m.End.Before(now.Add(-24 * time.Hour)) })
 	b.Talks = b.Talks[max(0, len(b.Talks)-maxTalks):]
 }
 
-// take removes the talk with a key and returns it; a new one if there is none.
+// take removes and returns the talk with a key; it returns a new one if there is none.
 func (b *diary) take(key string) talk {
 	i := slices.IndexFunc(b.Talks, func(t talk) bool { return t.Key == key })
 	if i < 0 {
@@ -86,7 +86,7 @@ func (b *diary) take(key string) talk {
 	return t
 }
 
-// made returns the meeting that a message has made.
+// made returns the meeting that a message has created.
 func (b *diary) made(key string) (meeting, bool) {
 	i := slices.IndexFunc(b.Meetings, func(m meeting) bool { return m.Key == key })
 	if i < 0 {
@@ -95,8 +95,8 @@ func (b *diary) made(key string) (meeting, bool) {
 	return b.Meetings[i], true
 }
 
-// free reports whether there is room for a meeting: in the future, within the hours, and
-// beside all others.
+// free reports whether a meeting is possible: in the future, within the hours, and without
+// overlap.
 func (b *diary) free(h *Hours, start time.Time, length time.Duration, now time.Time) bool {
 	if len(b.Meetings) >= maxMeetings || start.Before(now) || start.After(now.Add(lookAhead)) || !h.takes(start, length) {
 		return false
@@ -105,7 +105,7 @@ func (b *diary) free(h *Hours, start time.Time, length time.Duration, now time.T
 	return !slices.ContainsFunc(b.Meetings, func(m meeting) bool { return start.Before(m.End) && m.Start.Before(end) })
 }
 
-// next returns the first free time from a moment on.
+// next returns the first free time after from.
 func (b *diary) next(h *Hours, from time.Time, length time.Duration, now time.Time) (time.Time, bool) {
 	if from.Before(now) {
 		from = now

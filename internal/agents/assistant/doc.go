@@ -1,26 +1,26 @@
-// Package assistant is three agents that speak for the person whom a hub belongs to.
+// Package assistant provides three agents that act for the owner of a hub.
 //
-//   - notify-user puts what it is told into the person's inbox.
-//   - query-availability says whether the person is available, busy, available with
-//     delays, or away.
-//   - negotiate-meeting finds a time, over as many turns as it takes, within the hours of
-//     the person and beside the meetings that it has agreed to.
+//   - notify-user puts the text of a message into the owner's inbox.
+//   - query-availability answers whether the owner is available, busy, available with delays,
+//     or away.
+//   - negotiate-meeting finds a time over several turns, within the owner's hours and without
+//     overlapping meetings that it has agreed to.
 //
-// They follow rules and need no model. They are meant to stand behind a gate (package
-// internal/agents/approval), and are references for agents that do more.
+// They follow rules and need no model. They are intended for use behind a gate (package
+// internal/agents/approval), and serve as examples for agents that do more.
 //
 // # Guarantees
 //
-// A message that is executed again has its effect once. A negotiation goes on with the
-// context, in the same task or another one of the same owner, also after a restart, and
-// also when the desk has forgotten it, as long as Talks have not. Two
-// meetings never overlap.
+// A message that is executed again has its effect only once. A negotiation continues with its
+// context, in the same task or in another one of the same owner. It also continues after a
+// restart, and after the desk has dropped it as long as Talks contains it. Two meetings never
+// overlap.
 //
 // # What it does not promise
 //
-// Dates are read in the form 2026-01-31 14:00, with or without a zone. The desk keeps the
-// last 200 negotiations beside Talks, and 500 meetings, and knows no other calendar. Wordings may
-// change; what programs read is the data part of the artifact.
+// Dates are read in the form 2026-01-31 14:00, with or without a zone. The desk stores the last
+// 200 negotiations and 500 meetings, and uses no other calendar. Wordings may change; programs
+// should read the data part of the artifact.
 //
 // # Concurrency
 //
@@ -28,5 +28,5 @@
 //
 // # Testing
 //
-// An executor can be ranged over without a hub, which then has no owner.
+// A test can range over an executor without a hub; the caller then has no owner.
 package assistant

@@ -23,8 +23,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// office is a desk with somebody who calls. The time of a bubble begins on Saturday,
-// 2000-01-01 00:00 UTC.
+// office is a desk with a caller. The time of a bubble begins on Saturday, 2000-01-01 00:00
+// UTC.
 type office struct {
 	t     *testing.T
 	desk  *assistant.Desk
@@ -38,17 +38,17 @@ func newOffice(t *testing.T) *office {
 	return o
 }
 
-// reopen is a restart: the notes are what is left.
+// reopen simulates a restart: only the notes remain.
 func (o *office) reopen() { o.desk = &assistant.Desk{Inbox: new(inbox.Inbox), Notes: o.notes} }
 
-// ask sends a message of a caller in a context and returns state and text of the end.
+// ask sends a message of a caller in a context. It returns the final state and text.
 func (o *office) ask(name task.Agent, who, contextID, text string) string {
 	o.t.Helper()
 	o.n++
 	return o.repeat(name, who, contextID, text)
 }
 
-// repeat executes the same message once more.
+// repeat executes the same message again.
 func (o *office) repeat(name task.Agent, who, contextID, text string) string {
 	o.t.Helper()
 	id := a2a.TaskID(fmt.Sprint("task-", o.n))
@@ -93,7 +93,7 @@ func TestNegotiation(t *testing.T) {
 		o.want(o.meet("ann", "c1", "on 2000-01-03 08:00 or 2000-01-08 10:00"), "INPUT_REQUIRED That does not work. How about 2000-01-03 09:00 (UTC), for 45 minutes?")
 		o.reopen()
 		o.want(o.meet("ann", "c1", "no, sorry"), "INPUT_REQUIRED That does not work. How about 2000-01-03 09:15")
-		o.want(o.meet("bob", "c1", "yes"), "INPUT_REQUIRED When would suit you?") // another's context of that name
+		o.want(o.meet("bob", "c1", "yes"), "INPUT_REQUIRED When would suit you?") // a context of the same name of another caller
 		o.want(o.meet("ann", "c1", "Yes."), "COMPLETED Agreed: 2000-01-03 09:15 to 10:00 (UTC).")
 		o.want(o.repeat(assistant.NegotiateMeeting, "ann", "c1", "Yes."), "COMPLETED Agreed: 2000-01-03 09:15 to 10:00 (UTC).")
 		items, err := o.desk.Inbox.List(t.Context(), new(inbox.Query))
@@ -106,8 +106,8 @@ func TestNegotiation(t *testing.T) {
 	})
 }
 
-// TestForgottenNegotiationsGoOn: the desk has forgotten a negotiation, and makes it again
-// from what was said.
+// TestForgottenNegotiationsGoOn checks that the desk restores a dropped negotiation from the
+// stored conversation.
 func TestForgottenNegotiationsGoOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestForgottenNegotiationsGoOn(t *testing.T) {
 			o.desk.Talks = turns
 		}
 		forget()
-		// say is meet, which is remembered.
+		// say is meet with the turn stored in memory.
 		say := func(text string) string {
 			n++
 			at := time.Now().Add(time.Duration(n) * time.Second)
@@ -143,13 +143,13 @@ func TestForgottenNegotiationsGoOn(t *testing.T) {
 		forget()
 		o.want(say("yes"), "COMPLETED Agreed: 2000-01-10 09:15 to 10:00 (UTC).")
 		forget()
-		o.want(say("yes"), "INPUT_REQUIRED When would suit you?") // another one begins
+		o.want(say("yes"), "INPUT_REQUIRED When would suit you?") // a new negotiation begins
 		for range 10 {
 			o.want(say("hm"), "INPUT_REQUIRED")
 			forget()
 		}
-		o.want(say("hm"), "COMPLETED No time was found.") // the rounds count, too
-		// What another agent was told in the context, or another caller, is none of it.
+		o.want(say("hm"), "COMPLETED No time was found.") // the rounds count as well
+		// Turns of another agent or another caller in the context are not part of it.
 		o.want(o.meet("bob", "c", "yes"), "INPUT_REQUIRED When would suit you?")
 	})
 }
@@ -175,7 +175,7 @@ func TestNegotiationEnds(t *testing.T) {
 	})
 }
 
-// TestMeetingsNeverOverlap: many ask for the same times at once.
+// TestMeetingsNeverOverlap sends many concurrent requests for the same times.
 func TestMeetingsNeverOverlap(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -256,7 +256,7 @@ func TestAvailability(t *testing.T) {
 	})
 }
 
-// brokenNotes do not work.
+// brokenNotes fails on every call.
 type brokenNotes struct{ *dirstore.Memory }
 
 func (brokenNotes) PutNote(context.Context, string, []byte) error { return errors.New("disk") }

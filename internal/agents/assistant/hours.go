@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// Hours are when a person takes meetings, Monday to Friday.
+// Hours are the hours in which the owner accepts meetings, Monday to Friday.
 type Hours struct {
-	// From and To are since midnight; nine and seventeen hours if both are zero.
+	// From and To are durations since midnight; nine and seventeen hours if both are zero.
 	From, To time.Duration
-	// Zone is where; UTC if nil.
+	// Zone is the time zone; UTC if nil.
 	Zone *time.Location
 }
 
-// ParseHours reads text like 09:00-17:30.
+// ParseHours parses text like 09:00-17:30.
 func ParseHours(text string) (from, to time.Duration, err error) {
 	a, b, _ := strings.Cut(text, "-")
 	for _, part := range []struct {
@@ -42,7 +42,7 @@ func (h *Hours) zone() *time.Location {
 	return h.Zone
 }
 
-// day returns when the hours of the day of at begin and end; both are zero on weekends.
+// day returns the begin and the end of the hours on the day of at; both are zero on weekends.
 func (h *Hours) day(at time.Time) (from, to time.Time) {
 	at = at.In(h.zone())
 	if at.Weekday() == time.Saturday || at.Weekday() == time.Sunday {
@@ -68,7 +68,7 @@ const (
 	lengthDefault = 30 * time.Minute
 	lengthLeast   = 5 * time.Minute
 	lengthMost    = 8 * time.Hour
-	// maxProposals is how many times of a message are looked at.
+	// maxProposals is the largest number of times that are read from one message.
 	maxProposals = 20
 )
 
@@ -79,7 +79,7 @@ var (
 	dissent  = regexp.MustCompile(`(?i)^\W*(no|nope|sorry|can't|cannot|not)\b`)
 )
 
-// proposals returns the times that a text names.
+// proposals returns the times in a text.
 func (h *Hours) proposals(text string) []time.Time {
 	var all []time.Time
 	for _, m := range moment.FindAllString(text, maxProposals) {
@@ -94,7 +94,7 @@ func (h *Hours) proposals(text string) []time.Time {
 	return all
 }
 
-// lengthOf returns how long a meeting a text names; zero if it names none.
+// lengthOf returns the length of a meeting in a text; zero if it names none.
 func lengthOf(text string) time.Duration {
 	m := duration.FindStringSubmatch(text)
 	if m == nil {

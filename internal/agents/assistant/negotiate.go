@@ -11,10 +11,10 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// maxRounds is how many messages a negotiation has.
+// maxRounds is the largest number of messages in a negotiation.
 const maxRounds = 12
 
-// outcome is what a message comes to: a meeting, a question, or neither.
+// outcome is the result of a message: a meeting, a question, or neither.
 type outcome struct {
 	meeting *meeting
 	ask     string
@@ -53,13 +53,13 @@ func (d *Desk) negotiate(ctx context.Context, ec *a2asrv.ExecutorContext, yield 
 	}
 }
 
-// span is when a meeting is, for people.
+// span returns the time of a meeting in words.
 func (d *Desk) span(m *meeting) string {
 	zone := d.Hours.zone()
 	return fmt.Sprintf("%s to %s (%s)", m.Start.In(zone).Format("2006-01-02 15:04"), m.End.In(zone).Format("15:04"), zone)
 }
 
-// turn takes a message into account. The same message gets the same answer again.
+// turn applies a message to the diary. A repeated message gets the same answer.
 func (d *Desk) turn(b *diary, v *visitor, key, text string) outcome {
 	if m, ok := b.made(v.key); ok {
 		return outcome{meeting: &m}
@@ -87,7 +87,7 @@ func (d *Desk) turn(b *diary, v *visitor, key, text string) outcome {
 	return outcome{ask: t.Reply}
 }
 
-// agrees returns a time that both sides are fine with.
+// agrees returns a time that suits both sides.
 func (d *Desk) agrees(b *diary, t *talk, text string, now time.Time) (time.Time, bool) {
 	times := d.Hours.proposals(text)
 	if len(times) == 0 && consent.MatchString(text) && !t.Offered.IsZero() {
@@ -101,8 +101,8 @@ func (d *Desk) agrees(b *diary, t *talk, text string, now time.Time) (time.Time,
 	return time.Time{}, false
 }
 
-// question returns what to ask next, with a time that is offered if one was talked of;
-// nothing if there is none.
+// question returns the next question, with an offered time if the message was about times. It
+// is empty if no time is free.
 func (d *Desk) question(b *diary, t *talk, text string, now time.Time) string {
 	times := d.Hours.proposals(text)
 	var from time.Time

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Presence says how a person does.
+// Presence is the availability of a person.
 type Presence string
 
-// How a person may do.
+// Kinds of presence.
 const (
 	Available Presence = "available"
 	Busy      Presence = "busy"
-	// Delayed is available, but an answer may take a while.
+	// Delayed means available, but an answer may take a while.
 	Delayed Presence = "available, may be delayed"
 	Away    Presence = "away"
 )
@@ -21,30 +21,31 @@ const (
 func (p Presence) text() string { return "The person is " + string(p) + "." }
 
 const (
-	// hereFor is how long after an act somebody is taken to be there; soonFor is how long
-	// somebody is expected to come back the same day.
+	// hereFor is the time after an action for which the person counts as present. soonFor is
+	// the time in which the person is expected to return on the same day.
 	hereFor = 15 * time.Minute
 	soonFor = 8 * time.Hour
 )
 
-// Activity tells a presence by what a person does. The zero Activity has seen nothing.
+// Activity derives the presence from a person's actions. The zero Activity has recorded none.
 type Activity struct {
-	// Busy reports whether the person has something under way. If nil, it is never so.
+	// Busy reports whether the person is busy. If nil, the person never is.
 	Busy func(ctx context.Context) bool
 
 	mu   sync.Mutex // guards last
 	last time.Time
 }
 
-// Touch notes that the person has done something.
+// Touch records an action of the person.
 func (a *Activity) Touch() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.last = time.Now()
 }
 
-// Presence returns how the person does: Away if nothing was seen for eight hours, else
-// Busy with something under way, Available within a quarter of an hour, and then Delayed.
+// Presence returns the presence of the person. It is Away without an action in eight hours,
+// else Busy if the person is busy, Available for a quarter of an hour after an action, and
+// Delayed after that.
 func (a *Activity) Presence(ctx context.Context) Presence {
 	a.mu.Lock()
 	last := a.last

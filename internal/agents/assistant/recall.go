@@ -8,15 +8,15 @@ import (
 	"github.com/parley-a2a/parley/agent/memory"
 )
 
-// The beginnings of what the desk says, by which it knows its own words again.
+// Beginnings of the desk's texts, by which it recognizes them later.
 const (
 	sayOffer  = "That does not work."
 	sayAgreed = "Agreed: "
 	sayNone   = "No time was found."
 )
 
-// said returns what was said in the negotiation before the message: the turns of the tasks
-// of this agent in the context.
+// said returns the earlier turns of the negotiation: those of this agent's tasks in the
+// context.
 func (d *Desk) said(ctx context.Context, v *visitor) ([]memory.Turn, error) {
 	if d.Talks == nil || v.ec.ContextID == "" {
 		return nil, nil
@@ -37,7 +37,7 @@ func (d *Desk) said(ctx context.Context, v *visitor) ([]memory.Turn, error) {
 	}), nil
 }
 
-// remember takes a negotiation into the diary again that the diary has forgotten.
+// remember restores a negotiation that the diary has dropped.
 func (d *Desk) remember(b *diary, key string, said []memory.Turn) {
 	if slices.ContainsFunc(b.Talks, func(t talk) bool { return t.Key == key }) {
 		return
@@ -51,7 +51,7 @@ func (d *Desk) remember(b *diary, key string, said []memory.Turn) {
 				t.Length = length
 			}
 		case strings.HasPrefix(turn.Text, sayAgreed), strings.HasPrefix(turn.Text, sayNone):
-			t = talk{Key: key, Length: lengthDefault} // what follows is another one
+			t = talk{Key: key, Length: lengthDefault} // a new negotiation follows
 		case strings.HasPrefix(turn.Text, sayOffer):
 			if times := d.Hours.proposals(turn.Text); len(times) > 0 {
 				t.Offered = times[0]

@@ -119,7 +119,7 @@ func TestSlowRejects(t *testing.T) {
 	}
 }
 
-// A canceled context ends the run at that moment, not at the next step.
+// A canceled context ends the run immediately, not at the next step.
 func TestSlowStopsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestReportBoundsItsWords(t *testing.T) {
 	}
 }
 
-// talk plays an interview: each turn is a new run with the history so far.
+// talk performs an interview: each turn is a new run with the history so far.
 func talk(t *testing.T, opening *a2a.Message, answers ...*a2a.Message) ([]string, []a2a.Event) {
 	t.Helper()
 	var asked []string
@@ -200,7 +200,7 @@ func talk(t *testing.T, opening *a2a.Message, answers ...*a2a.Message) ([]string
 		last := events[len(events)-1].(*a2a.TaskStatusUpdateEvent)
 		if last.Status.State == a2a.TaskStateInputRequired {
 			asked = append(asked, last.Status.Message.Parts[0].Text())
-			// Servers move the message of an old status into the history.
+			// Servers move the message of an old status to the history.
 			history = append(history, last.Status.Message)
 		}
 	}
@@ -294,8 +294,8 @@ func TestInterviewCountsQuestions(t *testing.T) {
 	}
 }
 
-// One id for all messages, and messages that came while the run was waiting, do not
-// confuse the count.
+// Equal ids of all messages, and messages that arrived while the run waited, do not change the
+// count.
 func TestInterviewFindsItsPlace(t *testing.T) {
 	t.Parallel()
 	same := func(text string) *a2a.Message {
@@ -316,7 +316,7 @@ func TestInterviewFindsItsPlace(t *testing.T) {
 	}
 	final(t, run(t, "interview", ec), a2a.TaskStateInputRequired)
 
-	// A history that does not hold the message of this run yet.
+	// The history does not contain the message of this run yet.
 	ec.StoredTask.History = []*a2a.Message{opening}
 	final(t, run(t, "interview", ec), a2a.TaskStateInputRequired)
 }

@@ -1,38 +1,35 @@
-// Package builtin is the agents that every hub has from the start, so that the
-// first message gets an answer.
+// Package builtin provides the agents that every hub has by default, so that the first message
+// gets an answer.
 //
 // There are five of them, each with one skill whose id is the agent's name:
 //
-//   - echo streams the text of the message back, word by word, as chunks of one
-//     artifact. Joined, the chunks are the text exactly. It is the default agent.
+//   - echo streams the text of the message back, word by word, as chunks of one artifact.
+//     Joined, the chunks are the text exactly. It is the default agent.
 //   - clock answers with the time as structured data.
-//   - interview asks a number of questions, one per turn, and ends with an artifact
-//     of the answers.
-//   - slow works for a number of seconds, tells its progress, and can be canceled at
-//     any moment.
-//   - report makes two named artifacts, a text and an image.
+//   - interview asks a number of questions, one per turn, and ends with an artifact of the
+//     answers.
+//   - slow works for a number of seconds, reports its progress, and can be canceled at any
+//     moment.
+//   - report creates two named artifacts, a text and an image.
 //
 // # Guarantees
 //
-// Each agent puts its answer into an artifact and into the message of the final
-// status, for callers that read only one of them. None answers with a bare message.
-// All but interview declare themselves idempotent: they have no effect in the world.
-// Interview keeps nothing between turns; it works from the history of the task.
+// Each agent writes its answer to an artifact and to the message of the final status, for
+// callers that read only one of them. None answers with a bare message. All but interview
+// declare themselves idempotent: they have no external effect. Interview keeps no state between
+// turns; it uses the history of the task.
 //
 // # What it does not promise
 //
-// The wording of questions, progress and reports may change. The images are small
-// and plain.
+// The wording of questions, progress and reports may change. The images are small and plain.
 //
 // # Concurrency
 //
-// The executors hold no state and are safe for concurrent use. They start no
-// goroutines.
+// The executors hold no state and are safe for concurrent use. They start no goroutines.
 //
 // # Testing
 //
-// An executor is tested by ranging over Execute with a context of its own; no hub is
-// needed.
+// A test can range over Execute with a context of its own; no hub is needed.
 package builtin
 
 import (
@@ -43,7 +40,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Agent is a built-in agent, ready to be given to a hub.
+// Agent is a built-in agent, ready for registration at a hub.
 type Agent struct {
 	// Name is the agent's name and the id of its only skill.
 	Name task.Agent
@@ -53,8 +50,8 @@ type Agent struct {
 	Executor a2asrv.AgentExecutor
 }
 
-// Agents returns all built-in agents. The first one, echo, is meant as the default.
-// The cards belong to the caller.
+// Agents returns all built-in agents. The first one, echo, is intended as the default. The
+// caller owns the cards.
 func Agents() []Agent {
 	once := agent.Traits{Idempotent: true, NoMessage: true}
 	turns := agent.Traits{NoMessage: true}

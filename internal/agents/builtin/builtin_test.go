@@ -79,9 +79,8 @@ func final(t testing.TB, events []a2a.Event, want a2a.TaskState) *a2a.TaskStatus
 	return s
 }
 
-// artifacts returns the artifacts as a hub folds them, and checks the rules of
-// chunks: the first of an artifact begins it, later ones append, nothing follows the
-// last.
+// artifacts returns the artifacts folded as by a hub. It checks the rules of chunks: the first
+// one begins an artifact, later ones append, and none follows the last one.
 func artifacts(t testing.TB, events []a2a.Event) []*a2a.Artifact {
 	t.Helper()
 	var all []*a2a.Artifact
@@ -197,7 +196,7 @@ func TestAgentsWithoutMessage(t *testing.T) {
 	t.Parallel()
 	for _, a := range builtin.Agents() {
 		if a.Name == "slow" {
-			continue // It would take its five seconds; TestSlow has the case.
+			continue // it would take five seconds; TestSlow covers it
 		}
 		ec := &a2asrv.ExecutorContext{TaskID: "task-1", ContextID: "context-1"}
 		events := run(t, a.Name, ec)
@@ -227,7 +226,7 @@ func TestCancelConfirms(t *testing.T) {
 	}
 }
 
-// Every agent stops where its consumer stops: yielding after a refusal panics.
+// Every agent stops when its consumer stops: yielding after a refusal panics.
 func TestConsumerMayStopAnywhere(t *testing.T) {
 	t.Parallel()
 	for _, a := range builtin.Agents() {

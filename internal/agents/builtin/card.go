@@ -5,7 +5,7 @@ import "github.com/a2aproject/a2a-go/v2/a2a"
 // version is the version of all built-in agents.
 const version = "1.0.0"
 
-// Media types that the cards name.
+// Media types in the cards.
 const (
 	plainText = "text/plain"
 	markdown  = "text/markdown"
@@ -13,8 +13,8 @@ const (
 	pngImage  = "image/png"
 )
 
-// newCard returns the card of an agent whose only skill is skill. The agent takes
-// and gives what the skill does.
+// newCard returns the card of an agent with one skill. The agent has the input and output modes
+// of the skill.
 func newCard(skill a2a.AgentSkill) *a2a.AgentCard {
 	return &a2a.AgentCard{
 		Name:               skill.ID,

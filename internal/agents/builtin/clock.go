@@ -12,9 +12,9 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// clock tells the time. The zone is the field "zone" of a data part, or the whole
-// text if it looks like the name of a zone ("Europe/Berlin", "UTC"); any other text
-// is a question for the time in UTC. A zone that nobody knows is rejected.
+// clock answers with the current time. The zone is the field "zone" of a data part, or the
+// whole text if it looks like the name of a zone ("Europe/Berlin", "UTC"). Any other text is a
+// question for the time in UTC. An unknown zone is rejected.
 func clock(_ context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
 	zone, err := time.LoadLocation(zoneName(ec.Message))
 	if err != nil {
@@ -37,7 +37,7 @@ func clock(_ context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
 	)
 }
 
-// zoneName returns the time zone that m asks for.
+// zoneName returns the time zone that m requests.
 func zoneName(m *a2a.Message) string {
 	if v, ok := dataField(m, "zone"); ok {
 		name, _ := v.(string)

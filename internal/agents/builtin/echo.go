@@ -15,15 +15,14 @@ import (
 // echoID is the id of echo's only artifact.
 const echoID a2a.ArtifactID = "echo"
 
-// maxWords is how many chunks a text may become. A longer text comes in chunks of
-// several words, so that the log of a task stays in proportion to its text.
+// maxWords is the largest number of chunks of a text. The chunks of a longer text have several
+// words, so that the log of a task stays in proportion to its text.
 const maxWords = 1 << 16
 
-// echo yields the parts of the message as chunks of one artifact: plain text part
-// by words, everything else whole. A text part that has a file name or metadata is
-// content of its own and stays whole too. Other parts go back as the JSON that
-// came: the SDK's structs have no place for all digits of a number, nor for members
-// that the protocol does not have.
+// echo yields the parts of the message as chunks of one artifact: a plain text part by words,
+// any other part whole. A text part with a file name or metadata also stays whole. Parts that
+// are not plain text are returned as the received JSON, because the SDK's structs lose digits
+// of numbers, and members that the protocol does not define.
 func echo(ctx context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
 	parts := echoed(ec.Message)
 	if !say(yield, agent.Status(ec, a2a.TaskStateWorking)) {
@@ -98,8 +97,7 @@ type echoer struct {
 	begun bool
 }
 
-// part yields the chunks of p, and reports whether to go on. last says that p is the
-// last part.
+// part yields the chunks of p, and reports whether to continue. last is set for the last part.
 func (e *echoer) part(p *a2a.Part, last bool) bool {
 	text, ok := p.Content.(a2a.Text)
 	if !ok || p.Filename != "" || p.Metadata != nil {
@@ -125,7 +123,7 @@ func (e *echoer) part(p *a2a.Part, last bool) bool {
 
 // chunk yields one part of the artifact.
 func (e *echoer) chunk(p *a2a.Part, last bool) bool {
-	// One allocation instead of three: this is the agent that hubs are measured with.
+	// One allocation instead of three: benchmarks of the hub use this agent.
 	c := &struct {
 		event    a2a.TaskArtifactUpdateEvent
 		artifact a2a.Artifact
@@ -149,7 +147,7 @@ func (e *echoer) chunk(p *a2a.Part, last bool) bool {
 	return e.yield(&c.event, nil)
 }
 
-// raw yields a part that is JSON, as chunk does.
+// raw yields a part that is given as JSON, like chunk.
 func (e *echoer) raw(part []byte, last bool) bool {
 	b := rawjson.AppendString([]byte(`{"artifactUpdate":{"artifact":{"artifactId":`), string(echoID))
 	if !e.begun {
@@ -166,8 +164,8 @@ func (e *echoer) raw(part []byte, last bool) bool {
 	return e.yield(&agent.Raw{JSON: append(b, `}}`...)}, nil)
 }
 
-// wordEnd returns the length of the first word of s together with the white space
-// around it, and of as many further words as it takes to be longer than least.
+// wordEnd returns the length of the first word of s with its surrounding white space, and of as
+// many further words as are needed to exceed least.
 func wordEnd(s string, least int) int {
 	seen, space := false, false // a word was seen; white space after it was seen
 	for i, r := range s {

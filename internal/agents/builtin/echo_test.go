@@ -117,7 +117,8 @@ func FuzzEchoIsExact(f *testing.F) {
 	})
 }
 
-// TestEchoAllocations holds the price of a word: the hub is measured with this agent.
+// TestEchoAllocations limits the allocations for a word, because benchmarks of the hub use this
+// agent.
 func TestEchoAllocations(t *testing.T) {
 	cost := func(text string) float64 {
 		ec := asking(a2a.NewTextPart(text))

@@ -118,8 +118,8 @@ func TestSlowIsCanceledOnAHub(t *testing.T) {
 	}
 }
 
-// TestAgentsKeepDigits: numbers that no float64 holds, and unknown members, come back
-// as they were sent.
+// TestAgentsKeepDigits checks that numbers which no float64 can hold, and unknown members, are
+// returned unchanged.
 func TestAgentsKeepDigits(t *testing.T) {
 	t.Parallel()
 	e := startHub(t)

@@ -19,13 +19,12 @@ const (
 	questionsMost    = 20
 )
 
-// interview asks one question per turn and ends with the answers. The first message
-// says how many: by "questions" in its metadata or in a data part, or by a text like
-// "ask 3"; two if it says nothing. A number that is not between 1 and 20 is
-// rejected.
+// interview asks one question per turn and ends with the answers. The first message sets their
+// number: by "questions" in its metadata or in a data part, or by a text like "ask 3"; the
+// default is two. A number that is not between 1 and 20 is rejected.
 //
-// Nothing is kept between turns: the messages of the caller in the history are the
-// opening and the answers so far.
+// No state is kept between turns: the caller's messages in the history are the opening and the
+// answers so far.
 func interview(ctx context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
 	said := callerMessages(ec)
 	if len(said) == 0 {
@@ -50,14 +49,14 @@ func interview(ctx context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc)
 	conclude(ec, yield, &transcript{answers[:total], rawMessages(ctx)})
 }
 
-// transcript is the answers of the caller, and all that the caller has said as JSON, as
-// far as the hub has it: the opening and the answers, with all digits of their numbers.
+// transcript holds the answers of the caller. raw has all messages of the caller as JSON, if
+// the hub provides them: the opening and the answers, with all digits of their numbers.
 type transcript struct {
 	answers []*a2a.Message
 	raw     [][]byte
 }
 
-// rawMessages returns what callerMessages does, as JSON.
+// rawMessages returns the messages of callerMessages as JSON.
 func rawMessages(ctx context.Context) (said [][]byte) {
 	call := agent.CallFrom(ctx)
 	if call == nil {
@@ -71,7 +70,7 @@ func rawMessages(ctx context.Context) (said [][]byte) {
 	return append(said, call.Message)
 }
 
-// data returns the data of a part of an answer as it was written, or nil.
+// data returns the data of a part of an answer as received, or nil.
 func (t *transcript) data(answer, part int) []byte {
 	if answer+1 >= len(t.raw) {
 		return nil
@@ -104,7 +103,7 @@ func conclude(ec *a2asrv.ExecutorContext, yield yieldFunc, t *transcript) {
 	)
 }
 
-// callerMessages returns what the caller has said up to the message of this run.
+// callerMessages returns the messages of the caller up to that of this run.
 func callerMessages(ec *a2asrv.ExecutorContext) []*a2a.Message {
 	var said []*a2a.Message
 	if ec.StoredTask != nil {
@@ -117,8 +116,8 @@ func callerMessages(ec *a2asrv.ExecutorContext) []*a2a.Message {
 	if ec.Message == nil {
 		return said
 	}
-	// Messages that came after this one belong to later turns. The last of equal ids
-	// counts, since some callers use one id for everything.
+	// Messages after this one belong to later turns. Of messages with equal ids the last one
+	// counts, because some callers use one id for all messages.
 	for i := len(said) - 1; i >= 0; i-- {
 		if said[i].ID == ec.Message.ID {
 			return said[:i+1]
@@ -127,8 +126,8 @@ func callerMessages(ec *a2asrv.ExecutorContext) []*a2a.Message {
 	return append(said, ec.Message)
 }
 
-// questionCount returns how many questions the opening message asks for, and
-// whether that many can be asked.
+// questionCount returns the number of questions that the opening message requests, and whether
+// it is allowed.
 func questionCount(m *a2a.Message) (int, bool) {
 	n := questionsDefault
 	if v, ok := wish(m); ok {
@@ -137,8 +136,7 @@ func questionCount(m *a2a.Message) (int, bool) {
 	return n, 1 <= n && n <= questionsMost
 }
 
-// wish returns the number that m names, or false if it names none. What is meant as
-// a number but is none gives 0.
+// wish returns the number that m names, or false if it names none. An invalid number gives 0.
 func wish(m *a2a.Message) (int, bool) {
 	if v, ok := m.Metadata["questions"]; ok {
 		return wholeNumber(v), true
@@ -158,7 +156,7 @@ func wish(m *a2a.Message) (int, bool) {
 	return 0, false
 }
 
-// wholeNumber returns v if it is a small whole number, however it was decoded, or 0.
+// wholeNumber returns v if it is a small whole number of any type, or 0.
 func wholeNumber(v any) int {
 	switch v := v.(type) {
 	case float64:
@@ -188,7 +186,7 @@ func question(i, total int) string {
 	return fmt.Sprintf("Question %d of %d: what else should be known?", i+1, total)
 }
 
-// answer returns what m, the answer with the number n, says, as text.
+// answer returns the text of m, the answer with the number n.
 func (t *transcript) answer(n int, m *a2a.Message) string {
 	if text := agent.Text(m); text != "" || len(m.Parts) == 0 {
 		return text
@@ -202,7 +200,7 @@ func (t *transcript) answer(n int, m *a2a.Message) string {
 	return strings.Join(described, "\n")
 }
 
-// describe stands for a part that is not text.
+// describe returns a text that stands for a part other than text.
 func describe(p *a2a.Part) string {
 	switch c := p.Content.(type) {
 	case a2a.Data:

@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// reportWords is how many words a report looks at.
+// reportWords is the largest number of words in a report.
 const reportWords = 24
 
 // report yields a text and an image about the words of the message.
@@ -64,7 +64,7 @@ func writeReport(words []string, total int) string {
 	return b.String()
 }
 
-// The measures of the chart, in pixels.
+// Dimensions of the chart in pixels.
 const (
 	barWidth  = 12
 	barGap    = 4

@@ -19,9 +19,9 @@ const (
 	slowStep    = time.Second
 )
 
-// slow works for as long as the text says, telling its progress every second. The
-// first number of the text counts seconds; "1.5s" and "2m" are understood too. More
-// than an hour is rejected.
+// slow works for the duration in the text, and reports its progress every second. The first
+// number in the text counts seconds; "1.5s" and "2m" are also accepted. More than an hour is
+// rejected.
 func slow(ctx context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
 	total := duration(agent.Text(ec.Message))
 	if total < 0 || total > slowMost {
@@ -39,8 +39,7 @@ func slow(ctx context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
 	)
 }
 
-// work waits for total and tells how far it is. It reports whether it came to the
-// end.
+// work waits for total and reports its progress. It returns false if it was stopped.
 func work(ctx context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc, total time.Duration) bool {
 	timer := time.NewTimer(slowMost)
 	defer timer.Stop()
@@ -76,7 +75,7 @@ func duration(text string) time.Duration {
 	return slowDefault
 }
 
-// fromSeconds returns n seconds, or a duration out of range if n is.
+// fromSeconds returns n seconds, or a negative duration if n is out of range.
 func fromSeconds(n float64) time.Duration {
 	// The comparison is also false for NaN.
 	if n >= 0 && n <= slowMost.Seconds() {
@@ -85,7 +84,7 @@ func fromSeconds(n float64) time.Duration {
 	return -1
 }
 
-// seconds writes d for a person.
+// seconds formats d for a person.
 func seconds(d time.Duration) string {
 	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + " s"
 }

@@ -1,23 +1,23 @@
-// Package scripted is an agent that answers by a list of patterns: the answering agent
-// for tests, demonstrations and questions that always have the same answer.
+// Package scripted is an agent that answers by a list of patterns. It is for tests, for
+// demonstrations, and for questions that always have the same answer.
 //
-// A script is a YAML file. Its answers are tried from the first to the last; the first
-// whose pattern is found in the text of the message answers, with $1 and so on for the
-// groups of the pattern. Where none is found, otherwise answers; without it the task is
+// A script is a YAML file. Its patterns are tried from the first to the last. The first one
+// that matches the text of the message provides the answer, with $1 and so on for the groups of
+// the pattern. If none matches, the answer is otherwise; without otherwise the task is
 // rejected.
 //
 //	answers:
-//	  - match: what is your name
-//	    answer: Ada
-//	  - match: 'question (\d+)'
-//	    answer: Nothing about $1.
+//	- match: what is your name
+//	answer: Ada
+//	- match: 'question (\d+)'
+//	answer: Nothing about $1.
 //	otherwise: I do not know.
 //
 // # Guarantees
 //
-// Patterns are regular expressions of package regexp, which take time that is linear in
-// the text; they ignore case. The question that a hub hands over counts, not the
-// conversation before it (package dialogue). Runs may be repeated.
+// Patterns are regular expressions of package regexp, which take linear time; they ignore case.
+// Only the question that a hub passes on is matched, not the conversation before it (package
+// inbox/question). Runs may be repeated.
 //
 // # What it does not promise
 //
@@ -29,7 +29,7 @@
 //
 // # Testing
 //
-// Execute can be ranged over without a hub.
+// A test can range over Execute without a hub.
 package scripted
 
 import (
@@ -45,7 +45,7 @@ import (
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
-// Script is an agent that answers by patterns. The zero Script rejects everything.
+// Script is an agent that answers by patterns. The zero Script rejects every message.
 type Script struct {
 	rules     []rule
 	otherwise string
@@ -61,7 +61,7 @@ var (
 	_ agent.Described      = (*Script)(nil)
 )
 
-// file is a script as it is written.
+// file is a script in its YAML form.
 type file struct {
 	Answers   []answer `yaml:"answers"`
 	Otherwise string   `yaml:"otherwise"`
@@ -75,7 +75,7 @@ type answer struct {
 // Load reads the script at path.
 func Load(path string) (*Script, error) { return yamlfile.Load(path, Parse) }
 
-// Parse reads src, which came from the file at path. The error names file, line and key.
+// Parse parses src, which was read from the file at path. Errors name the file, line and key.
 func Parse(path string, src []byte) (*Script, error) {
 	var f file
 	s := new(Script)
@@ -102,7 +102,7 @@ func Parse(path string, src []byte) (*Script, error) {
 // Traits implements agent.Described.
 func (s *Script) Traits() agent.Traits { return agent.Traits{Idempotent: true} }
 
-// Kind returns "scripted": how the agent is reached, for people.
+// Kind returns "scripted", the kind of the agent for people.
 func (s *Script) Kind() string { return "scripted" }
 
 // Execute implements a2asrv.AgentExecutor.
@@ -117,15 +117,16 @@ func (s *Script) Execute(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq
 	}
 }
 
-// Cancel implements a2asrv.AgentExecutor: there is nothing to stop.
+// Cancel implements a2asrv.AgentExecutor. It has no work to stop.
 func (s *Script) Cancel(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return agent.ConfirmCancel(ec)
 }
 
-// askedKey is the metadata with the question that a hub hands over (package dialogue).
+// askedKey is the metadata with the question that a hub passes on (package inbox/question).
 const askedKey = "parley.asked"
 
-// asked returns the question of a message: the one that a hub hands over, or all of it.
+// asked returns the question that a hub passes on with a message, or else the text of the
+// message.
 func asked(m *a2a.Message) string {
 	if m != nil {
 		if q, ok := m.Metadata[askedKey].(map[string]any); ok {

@@ -21,7 +21,7 @@ answers:
 otherwise: no idea
 `
 
-// says returns what a script answers to a message.
+// says returns the answer of a script to a message.
 func says(t *testing.T, s *scripted.Script, m *a2a.Message) (a2a.TaskState, string) {
 	t.Helper()
 	for ev, err := range s.Execute(context.Background(), &a2asrv.ExecutorContext{Message: m}) {
