@@ -14,13 +14,13 @@
 // [MCPBlock] that of a content block, and an [MCPResult] that of the result of a tool.
 //
 //	chat:    text ↔ text, raw image ↔ image_url with a data URL, raw wav and mp3 ↔
-//	input_audio, other raw ↔ file, image URL ↔ image_url; data → JSON as text,
-//	other URLs → text
+//	         input_audio, other raw ↔ file, image URL ↔ image_url; data → JSON as text,
+//	         other URLs → text
 //	MCP:     text ↔ text, raw image and audio ↔ image and audio, other raw ↔ resource,
-//	URL ↔ resource_link; data ↔ JSON as text, the first object ↔
-//	structuredContent
+//	         URL ↔ resource_link; data ↔ JSON as text, the first object ↔
+//	         structuredContent
 //	tools:   tool_calls and messages of the role tool ↔ parts with the metadata of
-//	[ClientCall] and [ClientResult], in the way of PromptKit's agents
+//	         [ClientCall] and [ClientResult], in the way of PromptKit's agents
 //
 // # Guarantees
 //

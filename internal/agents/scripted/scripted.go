@@ -7,10 +7,10 @@
 // rejected.
 //
 //	answers:
-//	- match: what is your name
-//	answer: Ada
-//	- match: 'question (\d+)'
-//	answer: Nothing about $1.
+//	  - match: what is your name
+//	    answer: Ada
+//	  - match: 'question (\d+)'
+//	    answer: Nothing about $1.
 //	otherwise: I do not know.
 //
 // # Guarantees

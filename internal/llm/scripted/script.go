@@ -8,12 +8,12 @@
 // first one that matches is the model's next message. A turn without when always matches.
 //
 //	turns:
-//	- when: {role: user, last: 'weather in (\w+)'}
-//	text: Let me ask.
-//	calls:
-//	- {name: agent_run_weather, arguments: {prompt: the weather in $1}}
-//	- when: {role: tool, tool: agent_run_weather}
-//	text: Take an umbrella.
+//	  - when: {role: user, last: 'weather in (\w+)'}
+//	    text: Let me ask.
+//	    calls:
+//	      - {name: agent_run_weather, arguments: {prompt: the weather in $1}}
+//	  - when: {role: tool, tool: agent_run_weather}
+//	    text: Take an umbrella.
 //
 // A turn matches if all conditions under when hold: role (user or tool, of the last message),
 // last (a pattern for its text), tool (a pattern for the name of the tool whose result is the
