@@ -128,7 +128,8 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler)
 		}
 	}
-	// The request is forwarded with a context that the client's disconnection does not end.
+	// The request is forwarded before faults of later steps, so the remote hub continues with
+	// an accepted message although its sender gets no answer.
 	resp, err := p.forward(r.Context(), r, body)
 	if err != nil {
 		panic(http.ErrAbortHandler)

@@ -38,7 +38,7 @@ type execution struct {
 	Agent string `json:"agent"`
 	Key   string `json:"key"`
 	Run   string `json:"run"`
-	// What is begin or end.
+	// What is "begin" or "end".
 	What string    `json:"what"`
 	At   time.Time `json:"at"`
 }

@@ -13,8 +13,8 @@ import (
 type row struct {
 	name string
 	send send
-	// want is the exact answer, see answer.String. For floods it may be two alternatives with "
-	// or " between them, because the refusal depends on timing.
+	// want is the exact answer, see answer.String. For floods it may be two alternatives,
+	// separated by the word or, because the refusal depends on timing.
 	want string
 }
 

@@ -86,13 +86,13 @@
 //	listPush    ListTaskPushNotification…      TaskIdParams                v1.0: {"configs": […]}; v0.3: the bare list
 //	deletePush  DeleteTaskPushNotification…    {id, pushNotification…Id}   {}
 //	read        the body of a notification     the same (a task)           that, read and written by the types of the SDK, without a call
-//	stop        the id of a stream's step      the same                    nothing: the client leaves that stream
+//	stop        the id of a stream's step      the same                    nothing: the client closes that stream
 //
 // Lines carry the id of their step:
 //
 //	{"id": 7, "result": {…}}                        the answer of a call
 //	{"id": 7, "event": {…}}                         of a stream: StreamResponse in v1.0; in v0.3 a task, message or event, bare
-//	{"id": 7, "end": true}                          the end of a stream; one that was left need not say it
+//	{"id": 7, "end": true}                          the end of a stream; optional for a stream that was stopped
 //	{"id": 7, "error": {"reason": "TASK_NOT_FOUND", "code": -32001, "status": "404", "message": "…"}}
 //
 // An error has the reason of the protocol (specification §5.4), or else its code in JSON-RPC,

@@ -25,7 +25,7 @@ import (
 // CI is the environment variable that turns skips into failures when it is "1".
 const CI = "PARLEY_CI"
 
-// Met skips tb unless ok is set, with the reason that what is missing. In continuous
+// Met skips tb unless ok is set, and logs the missing requirement named by what. In continuous
 // integration it fails tb instead. It returns only if ok is set.
 func Met(tb testing.TB, ok bool, what string) {
 	tb.Helper()
