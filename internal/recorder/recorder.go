@@ -17,26 +17,27 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Store is what a Recorder reads. Every store of this module is one.
+// Store is the storage that a Recorder reads. Every store of this module implements it.
 type Store interface {
 	task.Marks
-	// Read is that of task.Log.
+	// Read is the method Read of task.Log.
 	Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error)
 }
 
-// Options say what is written down. A zero field means its default.
+// Options select the notes to write. A zero field means its default.
 type Options struct {
-	// Primary is the session of the hub itself; "primary".
+	// Primary is the session of the hub itself. The default is "primary".
 	Primary string
-	// Owner is in whose memory outcomes are written; "local".
+	// Owner is the owner of the outcomes. The default is "local".
 	Owner task.Owner
-	// ResultTTL is how long a result is kept; 60 min.
+	// ResultTTL is the lifetime of a result. The default is 60 min.
 	ResultTTL time.Duration
-	// OutcomeTTL is how long an outcome and a notification are kept; 8 h.
+	// OutcomeTTL is the lifetime of an outcome and of a notification. The default is 8 h.
 	OutcomeTTL time.Duration
-	// SessionTTL is how long after its last message a session is taken for gone; 24 h.
+	// SessionTTL is the time after which a session without messages counts as ended. The
+	// default is 24 h.
 	SessionTTL time.Duration
-	// Outcomes says of which agents outcomes are remembered. If nil, of none.
+	// Outcomes reports whether the outcomes of an agent are remembered. If nil, none are.
 	Outcomes func(task.Agent) bool
 }
 
@@ -52,35 +53,35 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Config says how a Recorder works.
+// Config configures a Recorder.
 type Config struct {
 	Options
-	// Notes are where it writes. They are required, and their Fetch is to be that of the
-	// Recorder (see Fetch).
+	// Notes receives the notes. It is required, and its Fetch must be the function Fetch of
+	// this package.
 	Notes *memory.Notes
-	// Store is where the tasks are. It is required.
+	// Store holds the tasks. It is required.
 	Store Store
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
-// Recorder writes down what has come of tasks. It is the Recorder of an engine.
+// Recorder stores the results of tasks. It implements engine.Recorder.
 type Recorder struct {
 	cfg    Config
 	logger *slog.Logger
 	wake   chan struct{}
 
 	mu sync.Mutex // guards the fields below; never held while calling out
-	// open are the marked tasks that have not ended, as far as this process knows.
+	// open holds the marked tasks that have not ended, as far as known to this process.
 	open map[task.Key]struct{}
-	// queue are the tasks that have, in the order of their ends.
+	// queue holds the ended tasks, in the order of their ends.
 	queue []task.Key
-	// loaded is set once open has those of an earlier process. Until then every task that
-	// ends may be marked.
+	// loaded is set once open contains the tasks of an earlier process. Until then every task
+	// that ends may be marked.
 	loaded bool
 }
 
-// New returns a Recorder. Run does the work.
+// New returns a Recorder. Nothing is written unless Run is running.
 func New(cfg Config) *Recorder {
 	cfg.Options = cfg.withDefaults()
 	r := &Recorder{cfg: cfg, logger: cfg.Logger, wake: make(chan struct{}, 1), open: make(map[task.Key]struct{})}
@@ -90,7 +91,7 @@ func New(cfg Config) *Recorder {
 	return r
 }
 
-// mark is what is remembered about a message until its task has ended.
+// mark is the data stored with a message until its task has ended.
 type mark struct {
 	Session string      `json:"session,omitempty"`
 	Skill   string      `json:"skill,omitempty"`
@@ -109,17 +110,16 @@ func (r *Recorder) Mark(c *op.Caller, s *op.Send, agent task.Agent) []byte {
 	m.Caller = cmp.Or(c.Principal.DisplayName, c.Principal.ID)
 	b, err := json.Marshal(&m)
 	if err != nil {
-		return nil // it holds nothing that cannot be written
+		return nil // a mark can always be encoded
 	}
 	return b
 }
 
-// maxSession is the length of the longest id of a session in bytes; the rest of a longer
-// one does not count.
+// maxSession is the largest length of a session id in bytes; the rest of a longer one is
+// ignored.
 const maxSession = 512
 
-// sessionOf returns the session that a request names: in its metadata, or in that of its
-// message.
+// sessionOf returns the session in the metadata of a request or of its message.
 func sessionOf(s *op.Send) string {
 	for _, meta := range [][]byte{s.Metadata, field(s.Message.Body, "metadata")} {
 		if len(meta) == 0 {
@@ -166,7 +166,7 @@ func (r *Recorder) Moved(h *task.Head, marked bool) {
 	}
 }
 
-// loadPage is how many marked tasks are read at one time.
+// loadPage is the number of marked tasks that are read at one time.
 const loadPage = 256
 
 // load finds the marked tasks of an earlier process.
@@ -203,8 +203,8 @@ func (r *Recorder) load(ctx context.Context) error {
 	for _, e := range ends {
 		old = append(old, e.key)
 	}
-	// Those that ended meanwhile are in the line; one that is there twice is found
-	// without a mark the second time.
+	// Tasks that ended meanwhile are in the queue; one that is there twice has no mark the
+	// second time.
 	r.queue, r.loaded = append(old, r.queue...), true
 	for _, key := range r.queue {
 		delete(r.open, key)
@@ -212,16 +212,16 @@ func (r *Recorder) load(ctx context.Context) error {
 	return nil
 }
 
-// Delays between tries.
+// Pauses between retries.
 const (
 	minRetry = 100 * time.Millisecond
 	maxRetry = 30 * time.Second
-	// grace is how long Run goes on after it was told to stop.
+	// grace is the time that Run continues after ctx has ended.
 	grace = 3 * time.Second
 )
 
-// Run writes down what has come of tasks until ctx ends, and then what had ended before,
-// if that does not take long. What is left is written at the next start.
+// Run writes the notes of ended tasks until ctx ends, and then up to grace longer for tasks
+// that had ended before. The next process writes the rest.
 func (r *Recorder) Run(ctx context.Context) {
 	retry := minRetry
 	for ctx.Err() == nil {
@@ -250,7 +250,7 @@ func (r *Recorder) Run(ctx context.Context) {
 	}
 }
 
-// work does what there is to do.
+// work processes the queue.
 func (r *Recorder) work(ctx context.Context) error {
 	r.mu.Lock()
 	loaded := r.loaded
@@ -277,7 +277,7 @@ func (r *Recorder) work(ctx context.Context) error {
 	}
 }
 
-// record writes down what has come of one task, and forgets that it was to do so.
+// record writes the notes of one task, and removes its mark.
 func (r *Recorder) record(ctx context.Context, key task.Key) error {
 	m, err := r.cfg.Store.Mark(ctx, key)
 	if errors.Is(err, task.ErrNotFound) {
@@ -290,14 +290,14 @@ func (r *Recorder) record(ctx context.Context, key task.Key) error {
 		return err
 	}
 	if err != nil {
-		// It would be the same the next time.
+		// A retry would fail in the same way.
 		r.logger.Error("what came of a task cannot be written down", "task", m.Head.ID, "error", err)
 	}
 	return r.cfg.Store.Unmark(ctx, key)
 }
 
-// Around runs the work of a hub and writes beside it, until the work has returned; and
-// lets notes and turns be swept. A nil Recorder does nothing of this.
+// Around calls work, and runs the recorder and the sweeping of notes and turns until work has
+// returned. A nil Recorder only calls work.
 func (r *Recorder) Around(ctx context.Context, turns *memory.Turns, work func(context.Context) error) error {
 	if r == nil {
 		return work(ctx)

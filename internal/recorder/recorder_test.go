@@ -32,8 +32,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var alice = &op.Caller{Principal: &auth.Principal{ID: "alice", DisplayName: "Alice"}}
 
-// echo answers with an artifact; with data if it is asked for "data", and with a failure
-// if for "fail". "long" gets a long answer.
+// echo answers with an artifact: with data to "data", with a failure to "fail", and with a long
+// text to "long".
 func echo() a2asrv.AgentExecutor {
 	return agent.Func(func(_ context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		text := agent.Text(x.Message)
@@ -70,8 +70,8 @@ type hub struct {
 	stop  func()
 }
 
-// start runs a hub until the test ends or stop is called. Without a recorder that works
-// nothing is written down.
+// start runs a hub until the test ends or stop is called. Nothing is written unless works is
+// set.
 func start(t *testing.T, tasks task.Store, notes memory.Store, o recorder.Options, works bool) *hub {
 	t.Helper()
 	h := &hub{t: t, notes: &memory.Notes{Store: notes, Fetch: recorder.Fetch(tasks)}}
@@ -118,7 +118,7 @@ func (h *hub) send(name task.Agent, text, metadata string) *task.Head {
 	return &a.Head
 }
 
-// await returns the note with a key once it is there.
+// await waits for the note with a key, and returns it.
 func (h *hub) await(owner task.Owner, key string) memory.Note {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 30*time.Second)
@@ -171,7 +171,7 @@ func TestResults(t *testing.T) {
 	if n := h.await("alice", resultKey(failed)); !strings.HasPrefix(n.Value, "The task was not completed; it ended as failed.") {
 		t.Errorf("the result of a failed task is %q", n.Value)
 	}
-	h.stop() // and what is older is dropped when it returns
+	h.stop() // stop also drops older results before it returns
 	entries, _, err := h.notes.List(t.Context(), &memory.List{Owner: "alice"})
 	var keys []string
 	for _, e := range entries {
@@ -186,8 +186,8 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestMessagesBecomeTasks: a bare message is not in the log, so who names a session gets a
-// task, and the result is there.
+// TestMessagesBecomeTasks checks that a request with a session gets a task instead of a bare
+// message, which the log would not contain, and that its result is stored.
 func TestMessagesBecomeTasks(t *testing.T) {
 	t.Parallel()
 	h := start(t, new(memstore.Store), new(memory.MemNotes), recorder.Options{}, true)
@@ -200,7 +200,8 @@ func TestMessagesBecomeTasks(t *testing.T) {
 	}
 }
 
-// TestLongResult: a note stands for a long text, and Get gives all of it.
+// TestLongResult checks that the note of a long text has a reference, and that Get returns the
+// whole text.
 func TestLongResult(t *testing.T) {
 	t.Parallel()
 	h := start(t, new(memstore.Store), new(memory.MemNotes), recorder.Options{}, true)
@@ -215,7 +216,7 @@ func TestLongResult(t *testing.T) {
 	}
 }
 
-// TestOrdinaryTasks leave nothing behind, neither a note nor a mark.
+// TestOrdinaryTasks checks that other tasks leave neither a note nor a mark.
 func TestOrdinaryTasks(t *testing.T) {
 	t.Parallel()
 	tasks := new(memstore.Store)
@@ -234,7 +235,7 @@ func TestOrdinaryTasks(t *testing.T) {
 
 func ofEcho(a task.Agent) bool { return a == "echo" }
 
-// TestOutcomes: of a completed task of an agent that remembers, and of no other.
+// TestOutcomes checks that only completed tasks of remembered agents have an outcome.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	h := start(t, new(memstore.Store), new(memory.MemNotes), recorder.Options{Outcomes: ofEcho}, true)
@@ -265,8 +266,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotFulfilledIsNoSuccess: a task that is completed and says that nothing was
-// done has no outcome, and its result says so.
+// TestWhatIsNotFulfilledIsNoSuccess checks a completed task that is marked as not fulfilled. It
+// has no outcome, and its result states that.
 func TestWhatIsNotFulfilledIsNoSuccess(t *testing.T) {
 	t.Parallel()
 	h := start(t, new(memstore.Store), new(memory.MemNotes), recorder.Options{Outcomes: ofEcho}, true)
@@ -281,12 +282,12 @@ func TestWhatIsNotFulfilledIsNoSuccess(t *testing.T) {
 	}
 }
 
-// TestLateResults: whose session is gone hears of the result by a notification.
+// TestLateResults checks that the result of an ended session becomes a notification.
 func TestLateResults(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		tasks, notes := new(memstore.Store), new(memory.MemNotes)
-		h := start(t, tasks, notes, recorder.Options{}, false) // ends tasks and writes nothing
+		h := start(t, tasks, notes, recorder.Options{}, false) // ends tasks and writes no notes
 		late := h.send("echo", "late", inSession)
 		time.Sleep(time.Second)
 		if n, err := h.CloseSession(t.Context(), "alice", "s/1"); n != 0 || err != nil {
@@ -321,8 +322,7 @@ func TestLateResults(t *testing.T) {
 	})
 }
 
-// crash fails at one of the calls that write down what came of a task, and at all after
-// it.
+// crash fails at one of the calls that write notes, and at all later ones.
 type crash struct {
 	left   int
 	failed chan struct{}
@@ -371,9 +371,9 @@ func (c crashNotes) Put(ctx context.Context, n *memory.Note, room memory.Room) (
 	return c.Store.Put(ctx, n, room)
 }
 
-// TestKilledBetweenSteps: a process that ends between any two steps leaves it to the next
-// one to write what is missing, and nothing is missing then. Everything is found by key,
-// category, tag and words, and is gone after its time.
+// TestKilledBetweenSteps checks that after a crash between any two steps the next process
+// writes the missing notes. All notes are found by key, category, tag and words, and expire in
+// time.
 func TestKilledBetweenSteps(t *testing.T) {
 	t.Parallel()
 	const steps = 5 // Mark, data, result, outcome, Unmark
@@ -442,7 +442,7 @@ func checkFound(t *testing.T, n *memory.Notes, head *task.Head) {
 	}
 }
 
-// checkGone asks the store what it would show later.
+// checkGone checks the notes of the store at later times.
 func checkGone(t *testing.T, s memory.Store) {
 	t.Helper()
 	for _, c := range []struct {
@@ -471,7 +471,7 @@ func (o *once) Put(ctx context.Context, n *memory.Note, room memory.Room) (int, 
 	return o.Store.Put(ctx, n, room)
 }
 
-// TestRetry: a store that did not work for a moment costs no note.
+// TestRetry checks that a temporary failure of the store loses no note.
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -485,7 +485,7 @@ func TestRetry(t *testing.T) {
 	})
 }
 
-// racing ends a task while the marks are read, behind the back of who reads them.
+// racing ends a task while the recorder reads the marks.
 type racing struct {
 	*memstore.Store
 	end func()
@@ -500,8 +500,8 @@ func (r *racing) Marked(ctx context.Context, after task.Key, limit int) ([]task.
 	return page, err
 }
 
-// TestEndsWhileLoading: a task of an earlier process that ends while the marks are read is
-// not overlooked.
+// TestEndsWhileLoading checks that a task of an earlier process which ends while the marks are
+// read is not missed.
 func TestEndsWhileLoading(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -528,8 +528,8 @@ func TestEndsWhileLoading(t *testing.T) {
 	})
 }
 
-// TestConversationIsRebuilt: what is not remembered is made again from the log, with the
-// caller's name.
+// TestConversationIsRebuilt checks that missing turns are read from the log, with the caller's
+// name.
 func TestConversationIsRebuilt(t *testing.T) {
 	t.Parallel()
 	tasks := new(memstore.Store)
@@ -551,7 +551,7 @@ func TestConversationIsRebuilt(t *testing.T) {
 		for _, turn := range all {
 			got = append(got, turn.Role+" "+turn.Name+": "+turn.Text)
 		}
-		turns.Log = nil // the second time they are remembered
+		turns.Log = nil // they are stored by now
 	}
 	want := []string{"caller Alice: one", "agent echo: answer to one", "caller Alice: two", "agent echo: answer to two"}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -562,8 +562,8 @@ func TestConversationIsRebuilt(t *testing.T) {
 	}
 }
 
-// TestReasonsOfFailures: the result of a task that was not completed says why, and what
-// came before.
+// TestReasonsOfFailures checks that the result of a task that was not completed has the reason
+// and the earlier output.
 func TestReasonsOfFailures(t *testing.T) {
 	t.Parallel()
 	tasks := new(memstore.Store)

@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// maxKeywords is how many words of a text become tags.
+	// maxKeywords is the largest number of words of a text that become tags.
 	maxKeywords = 8
-	// maxTag is the length of the longest tag in bytes.
+	// maxTag is the largest length of a tag in bytes.
 	maxTag = 64
-	// minWord is the number of characters of the shortest word that says something.
+	// minWord is the smallest number of characters of a keyword.
 	minWord = 4
 )
 
-// common are words that say nothing about what a text is about.
+// common are words that do not describe the subject of a text.
 var common = map[string]bool{}
 
 func init() {
@@ -29,8 +29,8 @@ func init() {
 	}
 }
 
-// keywords returns the words that a text uses most, in small letters; of those it uses
-// equally often, the earlier ones.
+// keywords returns the most frequent words of a text in lower case; of equally frequent ones,
+// the earlier ones.
 func keywords(text string, most int) []string {
 	counts, order := map[string]int{}, []string{}
 	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
@@ -45,7 +45,7 @@ func keywords(text string, most int) []string {
 	return order[:min(len(order), most)]
 }
 
-// tag returns a text as a tag.
+// tag converts a text to a tag.
 func tag(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// The categories of notes.
+// Categories of notes.
 const (
 	CategoryResult       = "a2a-result"
 	CategoryData         = "a2a-result-data"
@@ -25,23 +25,23 @@ const (
 	CategoryNotification = "a2a-notification"
 )
 
-// maxInline is the length of the longest text in bytes that is stored in its note. A
-// longer one is left in the log of the task.
+// maxInline is the largest length in bytes of a text that is stored in its note. A longer one
+// stays in the log of the task.
 const maxInline = 32 << 10
 
-// ending is what has come of a task.
+// ending is the result of a task.
 type ending struct {
 	mark
 	head *task.Head
-	// asked is what the caller said first, text what the agent answered, and data the
-	// structured parts of it as JSON; nil if there are none.
+	// asked is the caller's first message, text the agent's answer, and data the structured
+	// parts of it as JSON; nil if there are none.
 	asked, text string
 	data        []byte
-	// unfulfilled is set if the task is completed and says that nothing was done.
+	// unfulfilled is set if the task is completed, but marked as not fulfilled.
 	unfulfilled bool
 }
 
-// write writes the notes of a task that has ended.
+// write writes the notes of an ended task.
 func (r *Recorder) write(ctx context.Context, m *task.Marked) error {
 	if !m.Head.State.Terminal() {
 		return nil
@@ -64,7 +64,7 @@ func (r *Recorder) write(ctx context.Context, m *task.Marked) error {
 	return nil
 }
 
-// read reads what has come of a task from its log.
+// read reads the result of a task from its log.
 func (r *Recorder) read(ctx context.Context, e *ending) error {
 	w, err := wholeOf(ctx, r.cfg.Store, e.head.Key)
 	if err != nil {
@@ -74,10 +74,10 @@ func (r *Recorder) read(ctx context.Context, e *ending) error {
 	return nil
 }
 
-// whole is a task with what its caller said first.
+// whole is a task with its caller's first message.
 type whole struct {
 	fold task.Fold
-	// last is the last status, or what the task began with.
+	// last is the last status, or the first entry of the task.
 	last  task.Entry
 	asked string
 }
@@ -105,21 +105,21 @@ func wholeOf(ctx context.Context, log Store, key task.Key) (*whole, error) {
 	}
 }
 
-// word is a state as a word.
+// word returns a state in lower case.
 func word(s task.State) string {
 	return strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_"))
 }
 
-// unfulfilled reports whether a task is completed, and says that nothing was done: as a
-// gate may end it.
+// unfulfilled reports whether a task is completed but marked as not fulfilled, for example by a
+// gate.
 func (w *whole) unfulfilled() bool {
 	said := func(meta []byte) bool { return string(field(meta, "fulfilled")) == "false" }
-	// RockBot's answers have metadata in the message alone.
+	// RockBot's answers have metadata only in the message.
 	return w.last.State == task.Completed && (said(w.last.Meta) || said(field(w.last.Body, "metadata")))
 }
 
-// text returns the answer in words; one that is none says so, so that nobody takes it for
-// success.
+// text returns the answer as text. It states whether the task was not fulfilled or not
+// completed, so that readers do not mistake the text for a success.
 func (w *whole) text() string {
 	text := w.fold.ReplyText()
 	switch {
@@ -134,8 +134,8 @@ func (w *whole) text() string {
 	return text
 }
 
-// data returns the structured parts of the artifacts: the value of the only one, or all
-// of them in an array. It returns nil if there are none.
+// data returns the structured parts of the artifacts: the single value, or an array of several.
+// It returns nil if there are none.
 func (w *whole) data() []byte {
 	var parts [][]byte
 	all := w.fold.AppendTask(nil, new(task.Head), task.TaskOptions{Artifacts: true})
@@ -155,8 +155,8 @@ func (w *whole) data() []byte {
 	return append(append([]byte{'['}, bytes.Join(parts, []byte{','})...), ']')
 }
 
-// result writes the result for the caller's session, or says that there is one to whom
-// it may concern if the session is gone.
+// result writes the result for the caller's session, or a notification if the session has
+// ended.
 func (r *Recorder) result(ctx context.Context, e *ending) error {
 	agent, id := memory.Segment(string(e.head.Agent)), memory.Segment(string(e.head.ID))
 	tags := []string{tag(string(e.head.Agent)), tag(string(e.head.ID)), word(e.head.State)}
@@ -182,15 +182,14 @@ func (r *Recorder) result(ctx context.Context, e *ending) error {
 			return err
 		}
 	}
-	// The result comes last: who waits for it finds the data, too.
+	// The result is written last, so that its watchers also find the data.
 	if err := r.put(ctx, e, "text", e.text, &set); err != nil {
 		return err
 	}
 	return r.dropOlder(ctx, e, all, all+id+"/")
 }
 
-// put writes a note into the memory of the caller; a text that is too long stays where it
-// is.
+// put writes a note to the memory of the caller. A text that is too long stays in the log.
 func (r *Recorder) put(ctx context.Context, e *ending, kind, text string, s *memory.Set) error {
 	s.Owner, s.Value = e.head.Owner, text
 	if most := min(maxInline, r.cfg.Notes.MaxValue()); len(text) > most {
@@ -201,7 +200,7 @@ func (r *Recorder) put(ctx context.Context, e *ending, kind, text string, s *mem
 	return err
 }
 
-// beginning returns at most so many bytes of a text.
+// beginning returns the first bytes of a text, at most most, in whole runes.
 func beginning(text string, most int) string {
 	text = memory.Cut(text, memory.Indexed)
 	if len(text) <= most {
@@ -213,8 +212,8 @@ func beginning(text string, most int) string {
 	return text[:most]
 }
 
-// dropOlder drops the results that were there when the task was asked for; who asks an agent
-// for several things at one time gets all of them.
+// dropOlder deletes the results that were stored before the task was requested. Results of
+// concurrent requests to an agent are kept.
 func (r *Recorder) dropOlder(ctx context.Context, e *ending, all, but string) error {
 	owner := e.head.Owner
 	found, _, err := r.cfg.Notes.List(ctx, &memory.List{Owner: owner, Prefix: all})
@@ -232,7 +231,7 @@ func (r *Recorder) dropOlder(ctx context.Context, e *ending, all, but string) er
 	return nil
 }
 
-// gone reports whether nobody is in the session any more who asked for the task.
+// gone reports whether the session of the task has ended.
 func (r *Recorder) gone(ctx context.Context, e *ending) (bool, error) {
 	if time.Since(e.At.Time()) >= r.cfg.SessionTTL {
 		return true, nil
@@ -244,11 +243,11 @@ func (r *Recorder) gone(ctx context.Context, e *ending) (bool, error) {
 	return err == nil && task.MillisOf(n.UpdatedAt) >= e.At, err
 }
 
-// closedKey is the key of the note that says that a session has ended.
+// closedKey returns the key of the note that marks a session as ended.
 func closedKey(session string) string { return memory.ClosedSessions + "/" + memory.Segment(session) }
 
-// CloseSession forgets the notes of a session of an owner. Results of its tasks that come
-// later become notifications. A later message that names it begins it again.
+// CloseSession deletes the notes of a session of an owner, and returns their number. Later
+// results of its tasks become notifications. A later message with the session opens it again.
 func (r *Recorder) CloseSession(ctx context.Context, owner task.Owner, session string) (int, error) {
 	if session == "" {
 		return 0, fmt.Errorf("close session: %w: it has no name", memory.ErrInvalid)
@@ -260,13 +259,13 @@ func (r *Recorder) CloseSession(ctx context.Context, owner task.Owner, session s
 	return r.cfg.Notes.DeleteAll(ctx, owner, "session/"+memory.Segment(session)+"/")
 }
 
-// How much of what was said stands in an outcome, in characters.
+// Limits of the texts in an outcome, in characters.
 const (
 	maxAsked  = 500
 	maxAnswer = 4000
 )
 
-// outcome writes what came of a task for the hub itself.
+// outcome writes the outcome of a task for the hub itself.
 func (r *Recorder) outcome(ctx context.Context, e *ending) error {
 	skill := cmp.Or(e.Skill, string(e.head.Agent))
 	place := cmp.Or(e.head.ContextID, string(e.head.ID))
@@ -283,8 +282,8 @@ func (r *Recorder) outcome(ctx context.Context, e *ending) error {
 	return err
 }
 
-// Fetch returns the whole text of a note that has been left in the log of its task. It is
-// the Fetch of memory.Notes.
+// Fetch returns a function that reads the whole text of a note from the log of its task. It is
+// for the field Fetch of memory.Notes.
 func Fetch(log Store) func(context.Context, *memory.Note) (string, error) {
 	return func(ctx context.Context, n *memory.Note) (string, error) {
 		kind, number, _ := strings.Cut(n.Ref, ":")

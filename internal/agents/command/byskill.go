@@ -13,9 +13,10 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// BySkill is an agent with a program for each of its skills. The case of ids does not count.
+// BySkill is an agent with a program for each of its skills. Skill ids are compared without
+// regard to case.
 type BySkill struct {
-	// Skills are the ids in the order of the card, Agents what performs them.
+	// Skills lists the skill ids in the order of the card. Agents has the agent of each one.
 	Skills []string
 	Agents []*Agent
 }
@@ -28,11 +29,11 @@ var (
 // Traits implements agent.Described.
 func (b *BySkill) Traits() agent.Traits { return b.Agents[0].Traits() }
 
-// Kind returns "command", as that of an Agent.
+// Kind returns "command", like Agent.Kind.
 func (b *BySkill) Kind() string { return b.Agents[0].Kind() }
 
-// Execute implements a2asrv.AgentExecutor. A message that names none of several skills, nor
-// does the first one of its task, fails.
+// Execute implements a2asrv.AgentExecutor. It fails a task with several possible skills if
+// neither the message nor the first one of its task names one.
 func (b *BySkill) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	skill := skillOf(ctx, ec)
 	i := slices.IndexFunc(b.Skills, func(id string) bool { return strings.EqualFold(id, skill) })
@@ -61,7 +62,7 @@ func (b *BySkill) Cancel(ctx context.Context, ec *a2asrv.ExecutorContext) iter.S
 	return b.Agents[0].Cancel(ctx, ec)
 }
 
-// skillOf returns the skill that a message asks for, or else the first one of its task.
+// skillOf returns the skill that a message names, or else the first one that its task names.
 func skillOf(ctx context.Context, ec *a2asrv.ExecutorContext) string {
 	if call := agent.CallFrom(ctx); call != nil && call.Skill != "" {
 		return call.Skill

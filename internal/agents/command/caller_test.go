@@ -37,8 +37,8 @@ func said(got *a2a.Task) string {
 	return got.Status.Message.Parts[0].Text()
 }
 
-// TestCallerOfProgram: a program is told whose work it does, whatever the caller's names
-// are, and gets an assertion only if there is one.
+// TestCallerOfProgram checks the caller's identity in the environment of a program, for any
+// names, and that it has an assertion only if there is one.
 func TestCallerOfProgram(t *testing.T) {
 	t.Parallel()
 	a := &Agent{

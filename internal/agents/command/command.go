@@ -1,22 +1,21 @@
-// Package command makes an agent of any program.
+// Package command turns any program into an agent.
 //
-// For each message of a task the program is started once. It reads the text of the
-// message (its text parts, joined by newlines) from standard input and writes its
-// answer to standard output; the exit code says how the task goes on:
+// The program is started once for each message of a task. It reads the text of the message (its
+// text parts, joined by newlines) from standard input and writes its answer to standard output.
+// The exit code sets the state of the task:
 //
 //	0      the task is COMPLETED; the output is the answer
 //	3      the task is INPUT_REQUIRED; the output is the question
-//	other  the task is FAILED; the end of standard error says why
+//	other  the task is FAILED; the end of standard error is the reason
 //
-// The output is passed on while the program runs, as chunks of one artifact for
-// each run; a question is in that artifact, too. A chunk waits for a moment (50 ms) for
-// the end of the program or for more: what a program says at once and then ends is one
-// chunk, which closes the artifact. If there is nothing left to say at the end, the final
-// status closes it. Output that is not UTF-8 text
-// becomes one raw part at the end. The beginning of a text (16 KiB) is also the
-// message of the final status.
+// The output is passed on while the program runs, as chunks of one artifact for each run; a
+// question is also in that artifact. A chunk is held for a moment (50 ms), until the program
+// ends or writes more. If a program writes its output at once and then ends, the output is
+// therefore one chunk, which closes the artifact. If no output is left at the end, the final
+// status closes the artifact. Output that is not UTF-8 text becomes one raw part at the end.
+// The beginning of a text (16 KiB) is also the message of the final status.
 //
-// The environment tells the program more. Variables of the hub that begin with
+// The environment has further information for the program. Variables of the hub that begin with
 // PARLEY_ are not passed on.
 //
 //	PARLEY_MESSAGE_FILE  the whole message as JSON
@@ -25,47 +24,47 @@
 //	PARLEY_CONTEXT_ID    the id of its context
 //	PARLEY_RUN_KEY       the same for each attempt at one message
 //	PARLEY_ATTEMPT       the number of the attempt, from 1
-//	PARLEY_CALLER        whose work it is, as JSON: id, owner, and name, org and roles if
+//	PARLEY_CALLER        the caller as JSON: id, owner, and name, org and roles if
 //	                     there are any; the id is "local" for callers without credentials
-//	PARLEY_ASSERTION     a token that says the same to others, if Assert is set
-//	PARLEY_SKILL         the skill that the caller asked for, or empty
+//	PARLEY_ASSERTION     a token that proves the caller's identity to others, if Assert
+//	                     is set
+//	PARLEY_SKILL         the requested skill, or empty
 //	PARLEY_RUN_DIR       a private folder that is removed after the run
 //	PARLEY_CORRELATION_ID, PARLEY_PARENT_ID
-//	                     what the caller sent under these names, or empty
+//	                     the values that the caller has sent under these names, or empty
 //	TRACEPARENT, TRACESTATE
 //	                     the trace context of the W3C, if there is one
 //
 // # Guarantees
 //
-// The program runs in a process group of its own. When the task is canceled, the
-// timeout is over or the hub stops, the group gets SIGTERM, and SIGKILL when Grace
-// has passed. A cancellation is confirmed only when the program is gone. What the
-// program leaves behind in its group is killed when it ends. A run ends in every
-// case: a program that cannot be started, one that writes without end and one that
-// never reads its input included.
+// The program runs in a process group of its own. When the task is canceled, the timeout is
+// over or the hub stops, the group gets SIGTERM, and SIGKILL after Grace. A cancellation is
+// confirmed only when the program has ended. Processes that the program leaves in its group are
+// killed when it ends. Every run ends, even if the program cannot be started, writes without
+// end, or never reads its input.
 //
-// If the hub is killed, [Reap] finds what it left running, and kills it. Each run is
-// recorded before its program starts, and the program carries the mark of its record
-// in the environment, so that there is no moment at which an orphan is unknown.
+// If the hub is killed, [Reap] finds the programs that are still running, and kills them. Each
+// run is recorded before its program starts, and the environment of the program has the mark of
+// its record, so every orphan can be found at any time.
 //
 // # What it does not promise
 //
-// A program that leaves its process group escapes signals; while it keeps its
-// environment, Reap still finds it. Reap works on Linux alone. Elsewhere the folders
-// of lost runs are removed and their programs are not looked for; and where there
-// are no process groups (Windows), only the program itself is ended, at once.
+// A program that leaves its process group escapes signals. Reap still finds it while it keeps
+// its environment. Reap works on Linux alone. Elsewhere it removes the folders of lost runs and
+// does not search for their programs. Without process groups (Windows), only the program itself
+// is ended, at once.
 //
 // # Companions
 //
-// A [Companion] is a program that runs beside the hub for long, such as an MCP server. It
-// has its group, its record and its end as the others, and speaks with the hub over its
-// input and output.
+// A [Companion] is a long-running program beside the hub, such as an MCP server. Its process
+// group, record and end are like those of other programs. It exchanges data with the hub over
+// its standard input and output.
 //
 // # Concurrency
 //
-// An Agent is safe for concurrent use once its fields are set. Each run has three
-// goroutines beside the caller's for as long as the program runs, and one that
-// watches the context; none outlives the run.
+// An Agent is safe for concurrent use once its fields are set. Each run has three goroutines
+// beside the caller's while the program runs, and one that watches the context; none outlives
+// the run.
 //
 // # Testing
 //
@@ -96,42 +95,41 @@ const (
 	DefaultMaxOutput = 8 << 20
 )
 
-// ExitInput is the exit code with which a program asks for input. The parley command
-// itself uses it in the same sense.
+// ExitInput is the exit code with which a program asks for input. The parley command itself
+// uses it with the same meaning.
 const ExitInput = 3
 
-// Agent executes tasks by running a program. Fields must not change once the agent
-// is in use.
+// Agent executes tasks by running a program. Fields must not change once the agent is in use.
 type Agent struct {
-	// Command is the program and its arguments. A name without a slash is searched in
-	// the hub's PATH; a relative path counts from Dir. It is required.
+	// Command is the program and its arguments. A name without a slash is looked up in the
+	// hub's PATH; a relative path is relative to Dir. It is required.
 	Command []string
-	// Dir is the folder to run in. If empty, it is the hub's.
+	// Dir is the working folder of the program. If empty, it is the hub's.
 	Dir string
-	// Env is added to the hub's environment, as "name=value"; it wins over that, but
-	// not over the variables of the package comment.
+	// Env is added to the hub's environment, as "name=value", and overrides it. The variables
+	// of the package comment override Env.
 	Env []string
-	// Timeout ends a run that takes longer. Zero means no limit.
+	// Timeout is the longest duration of a run. Zero means no limit.
 	Timeout time.Duration
-	// Grace is the time between SIGTERM and SIGKILL. Zero means DefaultGrace; if it is
-	// negative, SIGKILL comes at once.
+	// Grace is the time between SIGTERM and SIGKILL. Zero means DefaultGrace; negative means
+	// that SIGKILL is sent at once.
 	Grace time.Duration
-	// MaxOutput is the number of bytes on standard output at which a run is ended and
-	// fails. Zero means DefaultMaxOutput.
+	// MaxOutput is the largest number of bytes on standard output; a run that exceeds it is
+	// ended and fails. Zero means DefaultMaxOutput.
 	MaxOutput int64
-	// Runs is the folder that keeps a record of each run for Reap. If empty, there
-	// are no records, and a hub that is killed leaves its programs running.
+	// Runs is the folder with a record of each run for Reap. If empty, there are no records,
+	// and a killed hub leaves its programs running.
 	Runs string
-	// Assert returns a token that says who the caller of the context is; empty for none. If
-	// nil, programs get none.
+	// Assert returns a token that proves the identity of the context's caller; empty for none.
+	// If nil, programs get no token.
 	Assert func(ctx context.Context) (string, error)
-	// Idempotent, Serial and Silence are the agent's traits, see agent.Traits. A
-	// program shows life by its output alone.
+	// Idempotent, Serial and Silence are the agent's traits, see agent.Traits. Only output ends
+	// the silence of a program.
 	Idempotent, Serial bool
 	Silence            time.Duration
 
-	// quiet is the time after which output is given on that may be the last, for tests;
-	// zero means defaultQuiet.
+	// quiet is the time after which output that may be the last is passed on, for tests; zero
+	// means defaultQuiet.
 	quiet time.Duration
 
 	mu   sync.Mutex // guards runs
@@ -148,10 +146,10 @@ func (a *Agent) Traits() agent.Traits {
 	return agent.Traits{Idempotent: a.Idempotent, Serial: a.Serial, Silence: a.Silence, NoMessage: true}
 }
 
-// Kind returns "command": how the agent is reached, for people.
+// Kind returns "command", the kind of the agent for people.
 func (a *Agent) Kind() string { return "command" }
 
-// Why a run is ended before its program ends by itself.
+// Reasons for ending a run before its program ends by itself.
 var (
 	errCanceled = errors.New("task was canceled")
 	errTimeout  = errors.New("timeout")
@@ -172,9 +170,9 @@ func (a *Agent) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Se
 	}
 }
 
-// Cancel implements a2asrv.AgentExecutor. It ends the task's program and confirms
-// when that is gone. If ctx ends before, it confirms nothing; the program is ended all
-// the same.
+// Cancel implements a2asrv.AgentExecutor. It ends the task's program and confirms when the
+// program has ended. If ctx ends first, Cancel confirms nothing, but the program is still
+// ended.
 func (a *Agent) Cancel(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
 		for _, r := range a.running(keyOf(ctx, ec)) {
@@ -182,7 +180,7 @@ func (a *Agent) Cancel(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq
 			select {
 			case <-r.gone:
 			case <-ctx.Done():
-				// An error would say that the agent refuses.
+				// An error would mean that the agent refuses.
 				return
 			}
 		}
@@ -190,7 +188,7 @@ func (a *Agent) Cancel(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq
 	}
 }
 
-// runKey finds the runs of a task. A task id alone is unique within its owner only.
+// runKey identifies the runs of a task. A task id alone is unique only within its owner.
 type runKey struct {
 	owner task.Owner
 	id    a2a.TaskID
@@ -238,7 +236,7 @@ func (a *Agent) grace() time.Duration {
 	return max(0, a.Grace)
 }
 
-// defaultQuiet is long for a program that ends after its last words, and short for a reader.
+// defaultQuiet is long for a program that ends after its last output, and short for a reader.
 const defaultQuiet = 50 * time.Millisecond
 
 func (a *Agent) lull() time.Duration { return cmp.Or(a.quiet, defaultQuiet) }
@@ -250,7 +248,7 @@ func (a *Agent) maxOutput() int64 {
 	return a.MaxOutput
 }
 
-// stopped returns why ctx has ended, as an error that is also ctx.Err.
+// stopped returns the cause of ctx, as an error that also wraps ctx.Err.
 func stopped(ctx context.Context) error {
 	if cause := context.Cause(ctx); cause != ctx.Err() {
 		return fmt.Errorf("%w: %w", ctx.Err(), cause)

@@ -47,7 +47,7 @@ func asking(texts ...string) *a2asrv.ExecutorContext {
 	return &a2asrv.ExecutorContext{TaskID: "task-1", ContextID: "context-1", Message: m}
 }
 
-// result is what came of a run.
+// result is the result of a run.
 type result struct {
 	states   []a2a.TaskState
 	said     string // the text of the last status
@@ -61,7 +61,7 @@ type result struct {
 // text returns the joined chunks.
 func (r *result) text() string { return strings.Join(r.chunks, "") }
 
-// add takes one event.
+// add applies one event.
 func (r *result) add(t testing.TB, e a2a.Event) {
 	t.Helper()
 	if got, want := e.TaskInfo(), (a2a.TaskInfo{TaskID: "task-1", ContextID: "context-1"}); got != want {
@@ -91,13 +91,13 @@ func (r *result) add(t testing.TB, e a2a.Event) {
 	}
 }
 
-// execute runs a to its end.
+// execute runs a until it ends.
 func execute(t testing.TB, a *Agent, ec *a2asrv.ExecutorContext) *result {
 	t.Helper()
 	return executeWith(t.Context(), t, a, ec, nil)
 }
 
-// executeWith runs a to its end and calls at after each event.
+// executeWith runs a until it ends, and calls at after each event.
 func executeWith(ctx context.Context, t testing.TB, a *Agent, ec *a2asrv.ExecutorContext, at func(*result)) *result {
 	t.Helper()
 	r := new(result)
@@ -114,7 +114,7 @@ func executeWith(ctx context.Context, t testing.TB, a *Agent, ec *a2asrv.Executo
 	return r
 }
 
-// ended checks the last state and what was said with it.
+// ended checks the last state and its text.
 func (r *result) ended(t testing.TB, state a2a.TaskState, said string) {
 	t.Helper()
 	if r.err != nil {
@@ -128,7 +128,7 @@ func (r *result) ended(t testing.TB, state a2a.TaskState, said string) {
 	}
 }
 
-// fifo makes a named pipe.
+// fifo creates a named pipe.
 func fifo(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "fifo")
@@ -138,7 +138,7 @@ func fifo(t testing.TB) string {
 	return path
 }
 
-// open lets a script go on that reads the named pipe.
+// open unblocks a script that reads the named pipe.
 func open(t testing.TB, path string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte("go\n"), 0o600); err != nil {
@@ -164,7 +164,7 @@ func TestAnswer(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			a := shell(tt.script)
-			a.quiet = time.Minute // the program ends before
+			a.quiet = time.Minute // the program ends earlier
 			r := execute(t, a, asking(tt.input...))
 			r.ended(t, a2a.TaskStateCompleted, tt.said)
 			if r.text() != tt.want {
@@ -184,7 +184,7 @@ func TestOutputStreams(t *testing.T) {
 	a.Env = []string{"GATE=" + gate}
 	opened := false
 	r := executeWith(t.Context(), t, a, asking(), func(r *result) {
-		// The script waits: only a chunk that comes before its end can open the gate.
+		// The script waits: only a chunk that arrives before its end can open the gate.
 		if !opened && strings.HasPrefix(r.text(), "one") {
 			opened = true
 			open(t, gate)
@@ -196,8 +196,8 @@ func TestOutputStreams(t *testing.T) {
 	}
 }
 
-// TestOneAnswerIsOneChunk: what a program says before it ends is in one part, which closes
-// the artifact, and no part is empty.
+// TestOneAnswerIsOneChunk checks that output written directly before the end is one part, which
+// closes the artifact, and that no part is empty.
 func TestOneAnswerIsOneChunk(t *testing.T) {
 	t.Parallel()
 	for script, want := range map[string]string{`printf HELLO`: "HELLO", `echo HELLO`: "HELLO\n", `printf 'a\n\303\244'`: "a\nä"} {
@@ -222,7 +222,7 @@ func TestOneAnswerIsOneChunk(t *testing.T) {
 	}
 }
 
-// TestTextBeforeTheEnd: what a program has said just before it was ended is not lost.
+// TestTextBeforeTheEnd checks that output written just before the program is ended is not lost.
 func TestTextBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	gate := fifo(t)
@@ -232,7 +232,7 @@ func TestTextBeforeTheEnd(t *testing.T) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() {
-		_, _ = os.ReadFile(gate) // until the program has said it
+		_, _ = os.ReadFile(gate) // until the program has written it
 		cancel()
 	})
 	if r := executeWith(ctx, t, a, asking(), nil); r.text() != "partly" || r.err == nil {
@@ -375,7 +375,7 @@ func TestQuestionWithoutWords(t *testing.T) {
 	execute(t, shell(`exit 3`), asking()).ended(t, a2a.TaskStateInputRequired, "The program asks for input.")
 }
 
-// The environment of the test is that of a hub, so it does not run in parallel.
+// The test's own environment acts as that of a hub, so it does not run in parallel.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("PARLEY_API_KEY", "a secret of the hub")
 	t.Setenv("COMMAND_TEST_A", "hub")
@@ -491,7 +491,7 @@ func TestProgramNeedNotReadItsInput(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	a := shell(`echo $$; echo 'still here' >&2; exec sleep 1000`)
-	a.Timeout = 2 * time.Second // it has said something by then
+	a.Timeout = 2 * time.Second // it has written something by then
 	r := execute(t, a, asking())
 	r.ended(t, a2a.TaskStateFailed, `program "sh" was ended after 2s: still here`)
 	wantGone(t, firstPid(t, r))
@@ -508,7 +508,7 @@ func TestGraceEnds(t *testing.T) {
 	}
 }
 
-// cancelAt runs a, cancels it at its first output, and returns what came of both.
+// cancelAt runs a and cancels it at its first output. It returns the results of both.
 func cancelAt(t *testing.T, a *Agent, check func(pid int)) *result {
 	t.Helper()
 	canceled := make(chan *result, 1)
@@ -578,7 +578,7 @@ func TestCancelWithoutProgram(t *testing.T) {
 	}
 }
 
-// Two owners may have tasks of the same id.
+// Two owners may have tasks with the same id.
 func TestCancelIsWithinTheOwner(t *testing.T) {
 	t.Parallel()
 	as := func(id string) context.Context {
@@ -606,7 +606,7 @@ func TestCancelIsWithinTheOwner(t *testing.T) {
 func TestCancelGivesUpWithItsContext(t *testing.T) {
 	t.Parallel()
 	gate := fifo(t)
-	// The gate is read only when the signal has come.
+	// The gate is read only after the signal.
 	a := shell(`trap 'read x < "$GATE"; exit 0' TERM; echo $$; while :; do sleep 0.05; done`)
 	a.Env = []string{"GATE=" + gate}
 	a.Grace = 10 * time.Second
@@ -715,7 +715,7 @@ func TestTraits(t *testing.T) {
 	}
 }
 
-// wantEmpty checks that no run has left anything in dir.
+// wantEmpty checks that all runs have removed their files from dir.
 func wantEmpty(t testing.TB, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -11,25 +11,24 @@ import (
 	"time"
 )
 
-// Companion is a program that runs beside the hub and speaks with it over its standard
-// input and output, such as an MCP server. It is started and ended as programs of agents
-// are, and found by Reap.
+// Companion is a program that runs beside the hub and exchanges data with it over standard
+// input and output, such as an MCP server. It is started and ended like the programs of agents,
+// and found by Reap.
 type Companion struct {
 	// Command is the program and its arguments.
 	Command []string
-	// Dir is the folder that it runs in: that of the process.
+	// Dir is the working folder. If empty, it is the hub's.
 	Dir string
 	// Env is added to the environment, as NAME=value.
 	Env []string
-	// Runs is the folder for the record that Reap reads. If empty, there is none.
+	// Runs is the folder for the record that Reap reads. If empty, there is no record.
 	Runs string
-	// Grace is the time it has to end after its input was closed, and again after
-	// SIGTERM: 5 s.
+	// Grace is the time to end after its input was closed, and again after SIGTERM. The default
+	// is 5 s.
 	Grace time.Duration
 }
 
-// Running is a Companion that was started. Read and Write may be called side by side;
-// Close ends both.
+// Running is a started Companion. Read and Write may be called concurrently; Close ends both.
 type Running struct {
 	process *process
 	folder  *folder
@@ -66,7 +65,7 @@ func (c *Companion) Start() (*Running, error) {
 	return r, nil
 }
 
-// start starts the program with pipes of the system for everything.
+// start starts the program with OS pipes for all three streams.
 func (r *Running) start(a *Agent) error {
 	var pipes [3][2]*os.File
 	for i := range pipes {
@@ -105,7 +104,7 @@ func closeAll(pipes [3][2]*os.File) {
 	}
 }
 
-// listen keeps the end of what the program says on its standard error.
+// listen stores the end of the program's standard error.
 func (r *Running) listen() {
 	b := make([]byte, 4<<10)
 	for {
@@ -119,7 +118,7 @@ func (r *Running) listen() {
 	}
 }
 
-// Read reads what the program writes to its standard output; io.EOF is its end.
+// Read reads from the program's standard output. It returns io.EOF at its end.
 func (r *Running) Read(b []byte) (int, error) {
 	n, err := r.process.stdout.Read(b)
 	if errors.Is(err, os.ErrClosed) {
@@ -131,14 +130,14 @@ func (r *Running) Read(b []byte) (int, error) {
 // Write writes to the program's standard input.
 func (r *Running) Write(b []byte) (int, error) { return r.input.Write(b) }
 
-// Said is the end of what the program has said on its standard error.
+// Said returns the end of the program's standard error.
 func (r *Running) Said() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.said.text()
 }
 
-// Ended says how the program has ended, such as "exit status 2"; empty while it runs.
+// Ended describes the exit of the program, such as "exit status 2"; empty while it runs.
 func (r *Running) Ended() string {
 	select {
 	case <-r.process.exited:
@@ -149,8 +148,8 @@ func (r *Running) Ended() string {
 	}
 }
 
-// Close ends the program: it closes its input, and what does not end by that is told to
-// end, and then killed, with all of its group. It returns when nothing is left.
+// Close ends the program. It closes its input, then sends SIGTERM, and then kills the whole
+// process group. It returns when no process is left.
 func (r *Running) Close() error {
 	r.once.Do(func() {
 		_ = r.input.Close()

@@ -59,7 +59,7 @@ func TestCompanion(t *testing.T) {
 	wantEmpty(t, runs)
 }
 
-// What does not want to end is killed, with everything in its group.
+// A companion that ignores signals is killed, with its whole group.
 func TestStubbornCompanion(t *testing.T) {
 	t.Parallel()
 	r := startCompanion(t, &Companion{Grace: 10 * time.Millisecond}, `trap "" TERM; sleep 1000 & echo $!; while :; do wait; done`)

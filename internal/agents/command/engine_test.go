@@ -53,7 +53,7 @@ func startHub(t testing.TB, a *Agent, cfg engine.Config) *hub {
 
 var ann = &op.Caller{Principal: &auth.Principal{ID: "ann"}}
 
-// send sends text, to the task with this id if there is one.
+// send sends text, to the task with the id if it is not empty.
 func (h *hub) send(id a2a.TaskID, text string, now bool) *engine.Answer {
 	h.t.Helper()
 	body, err := json.Marshal(map[string]any{"messageId": "m", "role": "ROLE_USER", "parts": []any{map[string]string{"text": text}}})
@@ -70,7 +70,7 @@ func (h *hub) send(id a2a.TaskID, text string, now bool) *engine.Answer {
 	return a
 }
 
-// sdk returns an answer as the SDK's task.
+// sdk converts an answer to the SDK's task.
 func sdk(t testing.TB, a *engine.Answer) *a2a.Task {
 	t.Helper()
 	got, err := a.Fold.A2A(&a.Head)
@@ -146,7 +146,7 @@ func TestCancelOnAHub(t *testing.T) {
 	wantGone(t, pid)
 }
 
-// A hub that stops ends its programs, also those that do not want to.
+// A hub that stops ends its programs, even those that ignore SIGTERM.
 func TestDrainOfAHub(t *testing.T) {
 	t.Parallel()
 	a := shell(`trap '' TERM; echo $$; while :; do sleep 1000; done`)
@@ -158,7 +158,7 @@ func TestDrainOfAHub(t *testing.T) {
 	waitGone(t, pid)
 }
 
-// A silent program is ended by the hub's watchdog.
+// The hub's watchdog ends a silent program.
 func TestSilenceOnAHub(t *testing.T) {
 	t.Parallel()
 	a := shell(`echo $$; exec sleep 1000`)
@@ -171,7 +171,7 @@ func TestSilenceOnAHub(t *testing.T) {
 	waitGone(t, firstPid(t, &result{chunks: []string{got.Artifacts[0].Parts[0].Text()}}))
 }
 
-// TestTaskFileKeepsDigits: a program finds the task as its callers wrote it.
+// TestTaskFileKeepsDigits checks that the task file has the numbers as its callers wrote them.
 func TestTaskFileKeepsDigits(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, shell(`if [ -z "$PARLEY_TASK_FILE" ]; then exit 3; fi; cat "$PARLEY_TASK_FILE"`), engine.Config{})

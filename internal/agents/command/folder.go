@@ -29,10 +29,10 @@ const (
 	recordFile  = "process.json"
 )
 
-// folderPrefix begins the name of the folder of a run.
+// folderPrefix is the prefix of the name of a run's folder.
 const folderPrefix = "parley-run-"
 
-// realPath returns the one name of a folder by which a mark can be compared.
+// realPath returns the canonical path of a folder, so that marks can be compared.
 func realPath(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -41,17 +41,17 @@ func realPath(dir string) (string, error) {
 	return filepath.EvalSymlinks(abs)
 }
 
-// folder is what a run has on disk: what the program reads, and the record for Reap.
-// It is readable by the hub's user alone.
+// folder holds the files of a run: the program's input files, and the record for Reap. Only the
+// hub's user can read it.
 type folder struct {
 	path string
-	// recorded is set when Reap will look here.
+	// recorded is set if Reap searches the parent folder.
 	recorded bool
 	rec      record
 	env      []string
 }
 
-// newFolder makes the folder of a run.
+// newFolder creates the folder of a run.
 func newFolder(ctx context.Context, a *Agent, ec *a2asrv.ExecutorContext) (*folder, error) {
 	f, err := emptyFolder(a)
 	if err != nil {
@@ -64,7 +64,7 @@ func newFolder(ctx context.Context, a *Agent, ec *a2asrv.ExecutorContext) (*fold
 	return f, nil
 }
 
-// emptyFolder makes a folder without files.
+// emptyFolder creates a folder without files.
 func emptyFolder(a *Agent) (*folder, error) {
 	base := a.Runs
 	if base == "" {
@@ -83,7 +83,7 @@ func emptyFolder(a *Agent) (*folder, error) {
 	return &folder{path: path, recorded: a.Runs != ""}, nil
 }
 
-// fill writes the files and makes the environment.
+// fill writes the files and builds the environment.
 func (f *folder) fill(ctx context.Context, a *Agent, ec *a2asrv.ExecutorContext) error {
 	call := agent.CallFrom(ctx)
 	if call == nil {
@@ -124,7 +124,7 @@ func (f *folder) fill(ctx context.Context, a *Agent, ec *a2asrv.ExecutorContext)
 	return f.record()
 }
 
-// caller is PARLEY_CALLER.
+// caller is the JSON of PARLEY_CALLER.
 type caller struct {
 	ID    string     `json:"id"`
 	Owner task.Owner `json:"owner"`
@@ -133,7 +133,7 @@ type caller struct {
 	Roles []string   `json:"roles,omitempty"`
 }
 
-// name says whose work it is.
+// name adds the caller's identity to the environment.
 func (f *folder) name(ctx context.Context, a *Agent) error {
 	p := auth.PrincipalFrom(ctx)
 	if p == nil {
@@ -157,7 +157,7 @@ func (f *folder) name(ctx context.Context, a *Agent) error {
 	return nil
 }
 
-// writeTask writes the task as the hub has it, with all digits of its numbers.
+// writeTask writes the task as stored by the hub, with all digits of its numbers.
 func (f *folder) writeTask(call *agent.Call, t *a2a.Task) error {
 	b := call.Task
 	if len(b) == 0 {
@@ -170,7 +170,7 @@ func (f *folder) writeTask(call *agent.Call, t *a2a.Task) error {
 	return f.write(taskFile, b)
 }
 
-// messageJSON returns the message as it came, if the hub has it.
+// messageJSON returns the message as received, or encodes it if the hub does not provide that.
 func messageJSON(call *agent.Call, m *a2a.Message) ([]byte, error) {
 	if len(call.Message) > 0 {
 		return call.Message, nil
@@ -182,8 +182,8 @@ func messageJSON(call *agent.Call, m *a2a.Message) ([]byte, error) {
 	return b, nil
 }
 
-// environment returns the hub's environment without its own variables and without a
-// trace that the hub itself was started in, then the agent's, then vars.
+// environment returns the hub's environment without its own variables and without the trace
+// context in which the hub was started, followed by the agent's variables and vars.
 func environment(a *Agent, vars map[string]string) []string {
 	var env []string
 	for _, v := range os.Environ() {
@@ -193,13 +193,13 @@ func environment(a *Agent, vars map[string]string) []string {
 	}
 	env = append(env, a.Env...)
 	for name, value := range vars {
-		// A zero byte would end the value, and the start of the program with it.
+		// A zero byte would make the start of the program fail.
 		env = append(env, name+"="+strings.ReplaceAll(value, "\x00", ""))
 	}
 	return env
 }
 
-// record writes the record for Reap, if there is to be one.
+// record writes the record for Reap, if Reap searches the parent folder.
 func (f *folder) record() error {
 	if !f.recorded {
 		return nil
@@ -208,7 +208,7 @@ func (f *folder) record() error {
 	if err != nil {
 		return fmt.Errorf("encode record: %w", err)
 	}
-	// A reader sees the old record or the new one, never a half.
+	// A reader sees the old record or the new one, never a part.
 	if err := f.write(recordFile+".new", b); err != nil {
 		return err
 	}
@@ -219,5 +219,5 @@ func (f *folder) file(name string) string { return filepath.Join(f.path, name) }
 
 func (f *folder) write(name string, b []byte) error { return os.WriteFile(f.file(name), b, 0o600) }
 
-// remove deletes the folder. What cannot be deleted is left for the next Reap.
+// remove deletes the folder. If that fails, the next Reap does it.
 func (f *folder) remove() { _ = os.RemoveAll(f.path) }

@@ -12,34 +12,34 @@ import (
 )
 
 const (
-	// maxAnswer is how much of the output is repeated in the message of the status:
-	// that is a part of the task's head, which is to stay small.
+	// maxAnswer is the largest size of the output that is repeated in the message of the
+	// status. That message is a part of the task's head, which should stay small.
 	maxAnswer = 16 << 10
-	// maxHeld is how many newlines at the end of a chunk are held back, so that there
-	// is something to say when the artifact is closed.
+	// maxHeld is the largest number of newlines at the end of a chunk that are held back, so
+	// that there is content for closing the artifact.
 	maxHeld = 8
-	// maxTail is how much of standard error is kept.
+	// maxTail is the number of bytes of standard error that are kept.
 	maxTail = 2 << 10
 )
 
-// output turns what a program writes into chunks of one artifact. The zero value is
-// ready to use.
+// output converts the output of a program to chunks of one artifact. The zero value is ready to
+// use.
 type output struct {
 	id a2a.ArtifactID
-	// held has been written, but not given on: newlines, the beginning of a rune, or
-	// everything since the output was found to be binary.
+	// held was written, but not passed on: newlines, the beginning of a rune, or all output
+	// since it was found to be binary.
 	held   []byte
 	binary bool
-	// pending can be given on, and is kept for a moment: a program that ends then has its
-	// answer in one piece.
+	// pending may be passed on, but is held for a moment, so that the answer of a program that
+	// ends then is one piece.
 	pending string
-	// text is the beginning of the text; cut says that it is not all.
+	// text is the beginning of the text; cut is set if more text followed.
 	text strings.Builder
 	cut  bool
 }
 
-// push takes b and returns the text that is to be given on now, which may be none: what
-// was pending before. It never ends within a rune.
+// push adds b and returns the text to pass on now, which may be empty: the previously pending
+// text. It never ends within a rune.
 func (o *output) push(b []byte) string {
 	o.held = append(o.held, b...)
 	if o.binary {
@@ -63,15 +63,15 @@ func (o *output) push(b []byte) string {
 	return before
 }
 
-// flush returns what is pending, which is not any more.
+// flush removes and returns the pending text.
 func (o *output) flush() string {
 	text := o.pending
 	o.pending = ""
 	return text
 }
 
-// end says that nothing more is written. It returns the text that is to be given on before
-// last, which may be none.
+// end is called after the last push. It returns the text to pass on before last, which may be
+// empty.
 func (o *output) end() string {
 	if o.binary || !isText(o.held) {
 		o.binary = true
@@ -90,13 +90,13 @@ func (o *output) keep(text string) {
 	o.text.WriteString(text)
 }
 
-// chunk returns the event of a further piece of text.
+// chunk returns the event for another piece of text.
 func (o *output) chunk(ec *a2asrv.ExecutorContext, text string) *a2a.TaskArtifactUpdateEvent {
 	return o.event(ec, a2a.NewTextPart(text))
 }
 
-// last returns the event that closes the artifact, or nil if nothing is left to say: there
-// are no parts without content. It is called after end.
+// last returns the event that closes the artifact, or nil if no output is left, because a part
+// must have content. It is called after end.
 func (o *output) last(ec *a2asrv.ExecutorContext) *a2a.TaskArtifactUpdateEvent {
 	if o.pending == "" && len(o.held) == 0 {
 		return nil
@@ -121,8 +121,8 @@ func (o *output) event(ec *a2asrv.ExecutorContext, part *a2a.Part) *a2a.TaskArti
 	return e
 }
 
-// answer returns what the status says: the beginning of the text without the
-// newlines at its end. It is called after last.
+// answer returns the text of the status: the beginning of the output without the newlines at
+// its end. It is called after last.
 func (o *output) answer() string {
 	text := strings.TrimRight(o.text.String(), "\n")
 	switch {
@@ -134,7 +134,7 @@ func (o *output) answer() string {
 	return text
 }
 
-// wholeRunes returns the length of b without a rune that is only begun at its end.
+// wholeRunes returns the length of b without an incomplete rune at its end.
 func wholeRunes(b []byte) int {
 	for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
 		if tail := b[len(b)-i:]; utf8.RuneStart(tail[0]) {
@@ -147,11 +147,11 @@ func wholeRunes(b []byte) int {
 	return len(b)
 }
 
-// isText reports whether b is text that fits into JSON and every store: UTF-8
-// without zero bytes.
+// isText reports whether b is text that JSON and every store can hold: UTF-8 without zero
+// bytes.
 func isText(b []byte) bool { return utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the last maxTail bytes written to it.
 type tail struct{ b []byte }
 
 // Write implements io.Writer.
@@ -163,8 +163,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text returns the tail as text that can be shown: valid, and without the control
-// characters that move a terminal's cursor.
+// text returns the tail as printable text: valid UTF-8 without control characters, which could
+// move a terminal's cursor.
 func (t *tail) text() string {
 	b := t.b
 	for len(b) > 0 && len(t.b) == maxTail && !utf8.RuneStart(b[0]) {

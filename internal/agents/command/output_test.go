@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// collect pushes pieces and returns the text that was given on and the last part.
+// collect pushes pieces. It returns the texts that were passed on, and the last part.
 func collect(o *output, pieces ...[]byte) ([]string, *a2a.Part) {
 	ec := &a2asrv.ExecutorContext{TaskID: "task-1", ContextID: "context-1"}
 	var texts []string
@@ -33,7 +33,7 @@ func collect(o *output, pieces ...[]byte) ([]string, *a2a.Part) {
 	return texts, last.Artifact.Parts[0]
 }
 
-// bytewise cuts s into single bytes.
+// bytewise splits s into single bytes.
 func bytewise(s string) [][]byte {
 	var pieces [][]byte
 	for i := range len(s) {
@@ -108,8 +108,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// Whatever a program writes, and however it is cut: text never ends within a rune,
-// and nothing is lost.
+// For any output in any pieces, text never ends within a rune, and nothing is lost.
 func FuzzOutput(f *testing.F) {
 	f.Add([]byte("hello\n"), uint8(3))
 	f.Add([]byte("a\xc3\xa4\n\n\x00"), uint8(1))

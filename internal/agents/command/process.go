@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// startError says that the program cannot be started, for the caller.
+// startError is the error for callers if the program cannot be started.
 type startError struct {
 	program string
 	err     error
@@ -27,25 +27,25 @@ func (e *startError) Unwrap() error { return e.err }
 type process struct {
 	cmd            *exec.Cmd
 	stdout, stderr *outlet
-	// exited is closed when the program is gone; state and err are set then.
+	// exited is closed when the program has ended; state and err are set then.
 	exited chan struct{}
 	state  *os.ProcessState
 	err    error
-	// cause is why guard ended the program, or nil.
+	// cause is the reason for which guard ended the program, or nil.
 	cause error
 
 	mu     sync.Mutex // guards reaped and the sending of signals
 	reaped bool
 }
 
-// start starts the program of a in the folder f. A program that cannot be started
-// gives a startError.
+// start starts the program of a in the folder f. It returns a startError if the program cannot
+// be started.
 func start(a *Agent, f *folder) (*process, error) {
 	if len(a.Command) == 0 {
 		return nil, &startError{"", errors.New("the agent has no command")}
 	}
-	// Everything the program reads and writes is a file of the system: there is
-	// nothing to copy, and a program that does not read its input harms nobody.
+	// All streams of the program are OS files: nothing is copied, and a program that does not
+	// read its input blocks no goroutine.
 	input, err := os.Open(f.file(inputFile))
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func start(a *Agent, f *folder) (*process, error) {
 func (p *process) begin(a *Agent, f *folder) error {
 	ownGroup(p.cmd)
 	if err := p.cmd.Start(); err != nil {
-		// The system's error does not tell a missing folder from a missing program.
+		// The system's error does not distinguish a missing folder from a missing program.
 		if _, missing := os.Stat(a.Dir); a.Dir != "" && missing != nil {
 			err = missing
 		}
@@ -96,10 +96,10 @@ func (p *process) begin(a *Agent, f *folder) error {
 	return nil
 }
 
-// wait waits until the program has ended and ends what it left in its group.
+// wait waits until the program has ended, and kills the processes left in its group.
 func (p *process) wait() {
-	// Until it is reaped, the number of the process stands for its group and nobody
-	// else's. Where that cannot be had, the gap is short.
+	// Until it is reaped, its process id also identifies its group and is not reused. On
+	// systems without awaitExit there is a short gap.
 	held := awaitExit(p.cmd.Process)
 	if !held {
 		p.state, p.err = p.cmd.Process.Wait()
@@ -116,7 +116,7 @@ func (p *process) wait() {
 	p.stderr.release()
 }
 
-// guard ends the program when ctx ends, in two steps.
+// guard ends the program in two steps when ctx ends.
 func (p *process) guard(ctx context.Context, grace time.Duration) {
 	select {
 	case <-p.exited:
@@ -136,7 +136,7 @@ func (p *process) guard(ctx context.Context, grace time.Duration) {
 	}
 }
 
-// signal sends s to the group of the program, unless that is gone.
+// signal sends s to the group of the program, unless the program was reaped.
 func (p *process) signal(s strength) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,17 +151,17 @@ func (p *process) close() {
 	_ = p.stderr.file.Close()
 }
 
-// strength says how a program is ended.
+// strength selects the signal that ends a program.
 type strength int
 
 const (
-	gentle  strength = iota // it may clean up
-	hardest                 // it may not
+	gentle  strength = iota // the program may clean up
+	hardest                 // the program is killed
 )
 
-// ending is how a run has ended.
+// ending describes the end of a run.
 type ending struct {
-	// cause is why the program was ended from outside, or nil.
+	// cause is the reason for which the hub ended the program, or nil.
 	cause  error
 	state  *os.ProcessState
 	err    error
@@ -176,7 +176,7 @@ func (e *ending) code() int {
 	return e.state.ExitCode()
 }
 
-// String says how the program ended, such as "exit status 2" or "signal: killed".
+// String describes the end of the program, such as "exit status 2" or "signal: killed".
 func (e *ending) String() string {
 	if e.state == nil {
 		return fmt.Sprintf("an unknown state (%v)", e.err)
@@ -185,24 +185,24 @@ func (e *ending) String() string {
 }
 
 const (
-	// restWithin is how long an outlet waits for more after the program is gone.
+	// restWithin is the time that an outlet waits for more output after the program has ended.
 	restWithin = 100 * time.Millisecond
-	// maxRest is more than a pipe can hold.
+	// maxRest is larger than the capacity of a pipe.
 	maxRest = 4 << 20
 )
 
-// outlet is the read end of a pipe that a program writes to. It ends when all
-// writers have closed it, or when the program is gone and the pipe is empty, even
-// if some process that escaped still holds it open. It belongs to one reader;
-// release may be called beside it.
+// outlet is the read end of a pipe that a program writes to. It ends when all writers have
+// closed it, or when the program has ended and the pipe is empty, even if an escaped process
+// still holds it open. It has one reader; release may be called concurrently.
 type outlet struct {
 	file *os.File
-	// rest counts what was read after release; draining says that there was one.
+	// rest counts the bytes read after release; draining is set once there were any reads after
+	// it.
 	draining bool
 	rest     int
 }
 
-// release says that the program is gone. It wakes the reader.
+// release marks the program as ended, and wakes the reader.
 func (o *outlet) release() { _ = o.file.SetReadDeadline(time.Unix(1, 0)) }
 
 // Read implements io.Reader.

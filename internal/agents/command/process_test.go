@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// firstPid returns the number that the program wrote first.
+// firstPid returns the process id in the first line of the output.
 func firstPid(t testing.TB, r *result) int {
 	t.Helper()
 	line, _, _ := strings.Cut(r.text(), "\n")
@@ -22,7 +22,7 @@ func firstPid(t testing.TB, r *result) int {
 	return pid
 }
 
-// wantGone checks that a process that the agent waits for has been reaped.
+// wantGone checks that a process of the agent was reaped.
 func wantGone(t testing.TB, pid int) {
 	t.Helper()
 	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {

@@ -12,8 +12,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// record is what is known of a run while its program may be alive. It is written
-// before the program starts, then without Pid, and again when it has started.
+// record describes a run while its program may be alive. It is written without Pid before the
+// program starts, and again after the start.
 type record struct {
 	Task    a2a.TaskID `json:"task"`
 	Key     string     `json:"key,omitempty"`
@@ -21,21 +21,21 @@ type record struct {
 	identity
 }
 
-// identity tells a process from all others, also from one that gets its number
-// later.
+// identity identifies a process, and distinguishes it from a later one with the same process
+// id.
 type identity struct {
-	// Pid is the number of the process, and of its group.
+	// Pid is the id of the process and of its group.
 	Pid int `json:"pid,omitempty"`
-	// Start is when the process was started, as the system counts.
+	// Start is the start time of the process, in the system's units.
 	Start uint64 `json:"start,omitempty"`
-	// Boot identifies the run of the system.
+	// Boot identifies the boot of the system.
 	Boot string `json:"boot,omitempty"`
 }
 
-// Reap ends the programs that an earlier hub with the same folder has left running,
-// and removes their records. It returns how many processes or groups of them it has
-// killed. It must be called before the first run of any agent that uses the folder,
-// by the only hub that uses it. A folder that does not exist is no error.
+// Reap ends the programs that an earlier hub with the same folder has left running, and removes
+// their records. It returns the number of killed processes and groups. The only hub that uses
+// the folder must call it before the first run of any agent with that folder. A folder that
+// does not exist is no error.
 func Reap(dir string) (int, error) {
 	dir, err := realPath(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -64,7 +64,7 @@ func Reap(dir string) (int, error) {
 	return killed, nil
 }
 
-// lostRuns returns the folders of runs in dir with what is known of their programs.
+// lostRuns returns the folders of runs in dir with the identities of their programs.
 func lostRuns(dir string) (map[string]identity, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -80,8 +80,8 @@ func lostRuns(dir string) (map[string]identity, error) {
 	return lost, nil
 }
 
-// readIdentity reads a record. One that is missing or broken says nothing; the
-// process is found by its mark then.
+// readIdentity reads a record. It returns the zero identity if the record is missing or broken;
+// the process is found by its mark then.
 func readIdentity(path string) identity {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
-// waitGone waits until a process that somebody else reaps has ended.
+// waitGone waits until a process that another process reaps has ended.
 func waitGone(t testing.TB, pid int) {
 	t.Helper()
 	fd, err := unix.PidfdOpen(pid, 0)
@@ -49,11 +49,11 @@ func alive(pid int) bool {
 	return err == nil && !strings.Contains(string(b), ") Z ")
 }
 
-// hubVariable makes the test program act as a hub that runs an agent, with its value
-// as the folder of runs.
+// hubVariable makes the test program act as a hub that runs an agent; its value is the folder
+// of runs.
 const hubVariable = "COMMAND_TEST_HUB"
 
-// actAsHub runs an agent whose program does not end, and prints what it writes.
+// actAsHub runs an agent whose program does not end, and prints its output.
 func actAsHub(dir string) {
 	a := shell(os.Getenv("COMMAND_TEST_SCRIPT"))
 	a.Runs = dir
@@ -64,8 +64,8 @@ func actAsHub(dir string) {
 	}
 }
 
-// orphan runs script under a hub that is killed when the script has written the
-// number of a process, and returns that.
+// orphan runs script under a hub that is killed when the script has printed a process id, and
+// returns that id.
 func orphan(t *testing.T, dir, script string) int {
 	t.Helper()
 	hub := exec.Command(os.Args[0])
@@ -114,7 +114,7 @@ func TestReap(t *testing.T) {
 	}{
 		{"leader", `echo $$; exec sleep 1000`, nil},
 		{"group", `sleep 1000 & echo $!; wait`, nil},
-		// Killed between the first record and the start of the program.
+		// The hub is killed between the first record and the start of the program.
 		{"record without number", `echo $$; exec sleep 1000`, func(t *testing.T, dir string) {
 			writeRecord(t, filepath.Join(runs(dir)[0], recordFile), record{Task: "task-1"})
 		}},
@@ -128,9 +128,9 @@ func TestReap(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
-		// Found by its record alone.
+		// Only the record identifies it.
 		{"without environment", `exec env -i /bin/sh -c 'echo $$; exec sleep 1000'`, nil},
-		// Found by its mark alone.
+		// Only the mark identifies it.
 		{"other group", `setsid sh -c 'echo $$; exec sleep 1000' & wait`, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func writeRecord(t *testing.T, path string, r record) {
 	}
 }
 
-// A number that belongs to another process by now must not be killed.
+// A process id that another process has now must not be killed.
 func TestReapSparesStrangers(t *testing.T) {
 	t.Parallel()
 	stranger := exec.Command("sleep", "1000")
@@ -216,7 +216,7 @@ func TestReapWithoutFolder(t *testing.T) {
 	}
 }
 
-// While a program runs, its record tells it from all others.
+// While a program runs, its record identifies it.
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	a := shell(`echo $$; exec sleep 1000`)
@@ -257,8 +257,7 @@ func TestLeftoversAreEnded(t *testing.T) {
 	waitGone(t, firstPid(t, r))
 }
 
-// A process that has left the group and holds the output open does not hold up the
-// run.
+// A process that has left the group and holds the output open does not delay the run.
 func TestEscapedProcessDoesNotHoldUp(t *testing.T) {
 	t.Parallel()
 	testenv.Tool(t, "setsid")

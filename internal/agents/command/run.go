@@ -21,17 +21,17 @@ type run struct {
 	agent *Agent
 	ec    *a2asrv.ExecutorContext
 	stop  context.CancelCauseFunc
-	// gone is closed when no program runs any more.
+	// gone is closed when the run has no program any more.
 	gone chan struct{}
 	once sync.Once
 
 	out output
 }
 
-// leave says that no program of the run is alive.
+// leave marks the program of the run as ended.
 func (r *run) leave() { r.once.Do(func() { close(r.gone) }) }
 
-// perform runs the program and yields what comes of it.
+// perform runs the program and yields its output and the final status.
 func (r *run) perform(ctx context.Context, yield yieldFunc) {
 	if !yield(status(r.ec, a2a.TaskStateWorking, ""), nil) {
 		return
@@ -57,14 +57,14 @@ func (r *run) perform(ctx context.Context, yield yieldFunc) {
 		return
 	}
 	end := r.follow(ctx, yield, p)
-	f.remove() // Whoever sees the final status shall find nothing left.
+	f.remove() // before the final status, so that its reader finds no files
 	if errors.Is(end.cause, errUnread) {
 		return
 	}
 	r.conclude(ctx, yield, end)
 }
 
-// notStarted fails the task, unless the fault is the hub's.
+// notStarted fails the task, or returns an error to the hub if the hub is at fault.
 func (r *run) notStarted(yield yieldFunc, err error) {
 	var failure *startError
 	if !errors.As(err, &failure) {
@@ -81,12 +81,12 @@ func (r *run) follow(ctx context.Context, yield yieldFunc, p *process) *ending {
 	watchers.Go(func() { p.wait(); r.leave() })
 	watchers.Go(func() { p.guard(ctx, r.agent.grace()) })
 	watchers.Go(func() {
-		// The read ends when the program does; errors have no further meaning.
+		// The read ends with the program; its error has no further meaning.
 		_, _ = io.Copy(&errTail, p.stderr)
 	})
 	copied := false
 	defer func() {
-		if !copied { // The consumer panicked.
+		if !copied { // the consumer has panicked
 			r.stop(errUnread)
 		}
 		watchers.Wait()
@@ -101,8 +101,8 @@ func (r *run) follow(ctx context.Context, yield yieldFunc, p *process) *ending {
 	return &ending{cause: p.cause, state: p.state, err: p.err, stderr: errTail.text()}
 }
 
-// readAll reads until nothing more comes, or until it was enough. A piece is its receiver's
-// until that takes the next one.
+// readAll reads until the end, or until enough is closed. A receiver may use a piece until it
+// receives the next one.
 func readAll(from io.Reader, pieces chan<- []byte, enough <-chan struct{}) {
 	defer close(pieces)
 	for bufs := [2][]byte{make([]byte, 32<<10), make([]byte, 32<<10)}; ; bufs[0], bufs[1] = bufs[1], bufs[0] {
@@ -120,8 +120,8 @@ func readAll(from io.Reader, pieces chan<- []byte, enough <-chan struct{}) {
 	}
 }
 
-// copy yields what the program writes, until it ends. When nothing of it counts any
-// more, it is still read, so that the program is not held up.
+// copy yields the output of the program until it ends. If the consumer has stopped, the output
+// is still read, so that the program is not blocked.
 func (r *run) copy(pieces <-chan []byte, yield yieldFunc) {
 	var total int64
 	listening := true
@@ -183,7 +183,7 @@ func (r *run) conclude(ctx context.Context, yield yieldFunc, end *ending) {
 	r.exited(yield, end)
 }
 
-// exited yields the status that the exit of the program asks for.
+// exited yields the status for the exit code of the program.
 func (r *run) exited(yield yieldFunc, end *ending) {
 	switch code := end.code(); code {
 	case 0:
@@ -199,7 +199,7 @@ func (r *run) exited(yield yieldFunc, end *ending) {
 	}
 }
 
-// fail yields FAILED with what happened and the end of standard error.
+// fail yields FAILED with the reason and the end of standard error.
 func (r *run) fail(yield yieldFunc, end *ending, what string) {
 	text := fmt.Sprintf("program %q %s", filepath.Base(r.agent.Command[0]), what)
 	if end.stderr != "" {
@@ -212,8 +212,8 @@ func (r *run) fail(yield yieldFunc, end *ending, what string) {
 	yield(e, nil)
 }
 
-// status returns a status event; with a message if there is a text. It has no
-// timestamp: the hub stamps what it stores.
+// status returns a status event, with a message if text is not empty. It has no timestamp,
+// because the hub sets one when it stores the event.
 func status(ec *a2asrv.ExecutorContext, state a2a.TaskState, text string) *a2a.TaskStatusUpdateEvent {
 	e := &a2a.TaskStatusUpdateEvent{
 		TaskID:    ec.TaskID,

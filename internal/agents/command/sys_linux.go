@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// awaitExit waits until p has ended and leaves it unreaped; it reports whether that
-// worked.
+// awaitExit waits until p has ended, without reaping it. It reports whether that succeeded.
 func awaitExit(p *os.Process) bool {
 	for {
 		err := unix.Waitid(unix.P_PID, p.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -23,14 +22,14 @@ func awaitExit(p *os.Process) bool {
 	}
 }
 
-// identify notes which process pid is.
+// identify records the identity of the process pid.
 func (i *identity) identify(pid int) {
 	i.Pid = pid
 	i.Start, _ = startOf(pid)
 	i.Boot = bootID()
 }
 
-// bootID returns the id of this run of the system, or an empty string.
+// bootID returns the id of the system's boot, or an empty string.
 func bootID() string {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -39,14 +38,14 @@ func bootID() string {
 	return strings.TrimSpace(string(b))
 }
 
-// startOf returns when a process was started, in ticks since the system was.
+// startOf returns the start time of a process, in ticks since the boot.
 func startOf(pid int) (uint64, error) {
 	b, err := os.ReadFile(procFile(pid, "stat"))
 	if err != nil {
 		return 0, err
 	}
-	// The second field is a name in parentheses that may hold anything, even
-	// parentheses; the start is field 22.
+	// The second field is a name in parentheses with any characters, including parentheses; the
+	// start time is field 22.
 	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
 	const start = 22 - 3
 	if len(fields) <= start {
@@ -59,8 +58,8 @@ func procFile(pid int, name string) string {
 	return filepath.Join("/proc", strconv.Itoa(pid), name)
 }
 
-// killLost kills the processes of lost runs, which are given by folder, and returns
-// how many signals that took.
+// killLost kills the processes of lost runs, which are given by folder. It returns the number
+// of signals.
 func killLost(lost map[string]identity) (int, error) {
 	procs, err := os.ReadDir("/proc")
 	if err != nil {
@@ -86,16 +85,16 @@ func killLost(lost map[string]identity) (int, error) {
 	return killed, nil
 }
 
-// isLost reports whether pid belongs to a lost run: by its record, or by the mark in
-// its environment.
+// isLost reports whether pid belongs to a lost run, by its record or by the mark in its
+// environment.
 func isLost(pid int, known map[int]identity, lost map[string]identity) bool {
 	if id, ok := known[pid]; ok {
 		if start, err := startOf(pid); err == nil && start == id.Start {
 			return true
 		}
 	}
-	// It cannot be read if the process is another user's, and is empty if it has
-	// ended; then it is not ours.
+	// The environment of another user's process cannot be read, and that of an ended one is
+	// empty; neither belongs to a lost run.
 	env, err := os.ReadFile(procFile(pid, "environ"))
 	if err != nil {
 		return false

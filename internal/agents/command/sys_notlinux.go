@@ -4,12 +4,12 @@ package command
 
 import "os"
 
-// awaitExit reports that a process cannot be waited for without reaping it.
+// awaitExit returns false: on this system a process cannot be awaited without reaping it.
 func awaitExit(*os.Process) bool { return false }
 
-// identify notes the number alone: there is no portable way to tell one process from
-// a later one with its number.
+// identify records only the process id: no portable way distinguishes a process from a later
+// one with its id.
 func (i *identity) identify(pid int) { i.Pid = pid }
 
-// killLost kills nothing: a number alone may be somebody else's by now.
+// killLost kills nothing, because another process may have the process id now.
 func killLost(map[string]identity) (int, error) { return 0, nil }

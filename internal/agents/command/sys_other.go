@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// ownGroup does nothing: there are no process groups here.
+// ownGroup does nothing: this system has no process groups.
 func ownGroup(*exec.Cmd) {}
 
 // signalGroup ends the program itself.

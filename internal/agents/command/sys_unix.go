@@ -10,14 +10,14 @@ import (
 
 // ownGroup makes cmd start in a process group of its own.
 //
-// It does not ask for a signal at the death of the parent: that comes when the
-// thread that started the program ends, not the process, and reaches no group.
+// It requests no signal at the death of the parent: that signal is sent when the thread that
+// started the program ends, not the process, and it does not reach the group.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
 
-// signalGroup signals the group that p leads. That there is none any more is no
-// error.
+// signalGroup sends a signal to the group that p leads. It ignores an error if the group has
+// ended.
 func signalGroup(p *os.Process, s strength) {
 	sig := syscall.SIGTERM
 	if s == hardest {

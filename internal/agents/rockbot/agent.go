@@ -24,19 +24,20 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// DefaultTimeout is the Timeout of an Agent without one: an agent that is started for its
-// task may take a while.
+// DefaultTimeout is the default of Agent.Timeout. It is long, because an agent may be started
+// only for its task.
 const DefaultTimeout = 30 * time.Minute
 
-// Agent lets an agent of RockBot perform its tasks. Line and Name are required; fields must
-// not change once it is in use.
+// Agent passes its tasks to an agent of RockBot. Line and Name are required; fields must not
+// change once it is in use.
 type Agent struct {
 	Line *Line
-	// Name is the agent's on RockBot's exchange.
+	// Name is the agent's name on RockBot's exchange.
 	Name string
-	// Timeout is how long a message may take. Zero means DefaultTimeout.
+	// Timeout is the longest time for a message. Zero means DefaultTimeout.
 	Timeout time.Duration
-	// Idempotent declares that the agent performs a request with the same task id once.
+	// Idempotent declares that the agent performs repeated requests with the same task id only
+	// once.
 	Idempotent bool
 }
 
@@ -50,14 +51,14 @@ func (a *Agent) Traits() agent.Traits {
 	return agent.Traits{Resumable: true, Silence: -1, NoMessage: true}
 }
 
-// Kind returns "rockbot": how the agent is reached, for people.
+// Kind returns "rockbot", the kind of the agent for people.
 func (a *Agent) Kind() string { return "rockbot" }
 
-// place is where a run is: its checkpoint.
+// place is the progress of a run, stored as its checkpoint.
 type place struct {
 	// Key is agent.Call.Key of the message that the place belongs to.
 	Key string `json:"key"`
-	// Sent is set once the request is certainly published.
+	// Sent is set once the broker has confirmed the request.
 	Sent bool `json:"sent"`
 	// Deadline is in milliseconds since 1970.
 	Deadline int64 `json:"deadline"`
@@ -72,10 +73,10 @@ type run struct {
 	place   place
 	job     string // the task id of the request
 	context string
-	thread  string // the correlation id, which all requests of a task share
-	source  string // what RockBot calls the caller
+	thread  string // the correlation id of all requests of a task
+	source  string // the caller's name for RockBot
 	slot    *slot
-	made    int // artifacts
+	made    int // the number of artifacts
 }
 
 // Execute implements a2asrv.AgentExecutor.
@@ -119,17 +120,18 @@ func ownerOf(ctx context.Context) task.Owner {
 	return ""
 }
 
-// derived returns an id that is always the same for the same words, and that nobody can
-// guess a word from.
+// derived returns an id that depends only on its arguments. The arguments cannot be derived
+// from the id.
 func derived(kind string, owner task.Owner, word string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "rockbot %s %d:%s%s", kind, len(owner), owner, word))
 	id := uuid.UUID(sum[:16])
-	id[6] = id[6]&0x0f | 0x80 // version 8 (RFC 9562): of one's own making
+	id[6] = id[6]&0x0f | 0x80 // version 8 (RFC 9562): vendor specific
 	id[8] = id[8]&0x3f | 0x80
 	return id.String()
 }
 
-// perform sends the request, unless an earlier execution has, and passes on what is said.
+// perform sends the request, unless an earlier execution has, and passes on the agent's
+// responses.
 func (r *run) perform(ctx context.Context) error {
 	known := r.place.Key == r.call.Key
 	if !known {
@@ -159,7 +161,7 @@ func (r *run) note(ctx context.Context) error {
 	return r.call.Flush(ctx)
 }
 
-// send publishes the request. One that the broker may have is not sent again.
+// send publishes the request, unless the broker may have it already.
 func (r *run) send(ctx context.Context) error {
 	body, err := r.request(ctx)
 	if err != nil {
@@ -183,7 +185,8 @@ func (r *run) send(ctx context.Context) error {
 	return r.note(ctx)
 }
 
-// publish completes the envelope of a message from the hub.
+// publish publishes a message from the hub, after it has completed its envelope and created the
+// hub's queues.
 func (l *Line) publish(ctx context.Context, m *amqpbus.Message, waits *amqpbus.Queue) error {
 	l.begin()
 	if err := l.prepare(ctx); err != nil {
@@ -193,17 +196,17 @@ func (l *Line) publish(ctx context.Context, m *amqpbus.Message, waits *amqpbus.Q
 	return l.x.Publish(ctx, m, waits)
 }
 
-// sourceHeader says which agent a message comes from.
+// sourceHeader names the sender of a message.
 const sourceHeader = "rb-source"
 
-// headersOf returns the headers of a message. RockBot writes rb- before the names that its
-// envelopes have, and that of the trust has it already.
+// headersOf returns the headers of a message. RockBot adds rb- to the names in its envelopes,
+// and the name of the trust header has that prefix already.
 func headersOf(source string) map[string]string {
 	return map[string]string{sourceHeader: source, "rb-rb-content-trust": "agent-message"}
 }
 
-// request returns the AgentTaskRequest, with the metadata of the caller and how far the work
-// may still go.
+// request returns the AgentTaskRequest, with the metadata of the caller and the limits of
+// further delegation.
 func (r *run) request(ctx context.Context) ([]byte, error) {
 	onward, err := r.call.Onward(ctx)
 	if err != nil {
@@ -220,8 +223,8 @@ func (r *run) request(ctx context.Context) ([]byte, error) {
 	return dialect.RockBotTask.AppendParams(nil, dialect.SendMessage, params), nil
 }
 
-// withSkill returns metadata with the skill that the hub has found, in place of what the
-// caller may have said.
+// withSkill returns metadata with the skill that the hub has determined, in place of the
+// caller's.
 func withSkill(metadata []byte, skill string) []byte {
 	out := rawjson.AppendString([]byte(`{"skill":`), skill)
 	for name, v := range rawjson.Fields(metadata) {
@@ -232,7 +235,7 @@ func withSkill(metadata []byte, skill string) []byte {
 	return append(out, '}')
 }
 
-// follow passes on what the agent says, until it has ended or asks back.
+// follow passes on the agent's responses until it has ended or asks a question.
 func (r *run) follow(ctx context.Context) error {
 	deadline := time.NewTimer(time.Until(time.UnixMilli(r.place.Deadline)))
 	defer deadline.Stop()
@@ -247,12 +250,12 @@ func (r *run) follow(ctx context.Context) error {
 		case <-deadline.C:
 			return r.late()
 		case <-ctx.Done():
-			return nil // the next execution goes on here
+			return nil // the next execution continues here
 		}
 	}
 }
 
-// late ends a run that has no answer.
+// late fails a task without an answer.
 func (r *run) late() error {
 	why := "gave no answer in time"
 	if !r.place.Sent {
@@ -262,13 +265,13 @@ func (r *run) late() error {
 	return nil
 }
 
-// failed returns the event that ends the task.
+// failed returns the event that fails the task.
 func (r *run) failed(why string) a2a.Event {
 	text := a2a.NewTextPart(fmt.Sprintf("agent %q %s", r.call.Agent, why))
 	return agent.Status(r.ec, a2a.TaskStateFailed, text)
 }
 
-// hear passes on one thing that the agent has said; done says that the run is over.
+// hear passes on one message of the agent. done is set if the run is over.
 func (r *run) hear(ctx context.Context, n news) (done bool, err error) {
 	answer, err := dialect.ReadJobAnswer(a2a.TaskID(r.job), r.ec.TaskID, n.body)
 	switch {
@@ -279,7 +282,7 @@ func (r *run) hear(ctx context.Context, n news) (done bool, err error) {
 		r.yield(r.failed("broke the protocol: "+err.Error()), nil)
 		return true, r.settle(ctx, n)
 	case answer.Code == "task_not_cancelable":
-		return false, r.settle(ctx, n) // Cancel was told
+		return false, r.settle(ctx, n) // the refusal of a cancellation, which Cancel has received
 	case answer.Code != "":
 		r.yield(r.failed("failed: "+answer.Code+": "+answer.Message), nil)
 		return true, r.settle(ctx, n)
@@ -292,7 +295,7 @@ func (r *run) hear(ctx context.Context, n news) (done bool, err error) {
 	return done, r.settle(ctx, n)
 }
 
-// settle takes a response out of its queue when what it said is durable.
+// settle acknowledges a response when its events are durable.
 func (r *run) settle(ctx context.Context, n news) error {
 	if n.arrival == nil {
 		return nil
@@ -304,7 +307,7 @@ func (r *run) settle(ctx context.Context, n news) error {
 	return nil
 }
 
-// tell yields the artifacts and the status of a task as v1.0 JSON.
+// tell yields the artifacts and the status of a task in v1.0 JSON.
 func (r *run) tell(frame []byte) (a2a.TaskState, bool) {
 	t := rawjson.Member(frame, "task")
 	for artifact := range rawjson.Elements(rawjson.Member(t, "artifacts")) {
@@ -317,13 +320,13 @@ func (r *run) tell(frame []byte) (a2a.TaskState, bool) {
 	name, _ := rawjson.String(rawjson.Member(status, "state"))
 	state := a2a.TaskState(name)
 	if state == a2a.TaskStateSubmitted {
-		return state, true // it is here already
+		return state, true // its event has been stored already
 	}
 	b := append([]byte(`{"statusUpdate":{"status":`), status...)
 	return state, r.yield(&agent.Raw{JSON: append(b, `}}`...)}, nil)
 }
 
-// named returns an artifact with an id of its own, which RockBot's have not.
+// named returns an artifact with an id, which RockBot's artifacts lack.
 func (r *run) named(artifact []byte) []byte {
 	r.made++
 	out := rawjson.AppendString([]byte(`{"artifactId":`), fmt.Sprintf("%s-%d", r.job[:8], r.made))
@@ -335,7 +338,8 @@ func (r *run) named(artifact []byte) []byte {
 	return append(out, '}')
 }
 
-// Cancel implements a2asrv.AgentExecutor. What the agent says comes to the run.
+// Cancel implements a2asrv.AgentExecutor. It sends a cancel request; the run receives the
+// response.
 func (a *Agent) Cancel(ctx context.Context, _ *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
 		call := agent.CallFrom(ctx)

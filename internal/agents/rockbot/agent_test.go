@@ -16,7 +16,7 @@ const done = `{"taskId":"JOB","contextId":"CONTEXT","state":3,"artifacts":[{"nam
 	`"parts":[{"kind":"text","text":"found","data":null,"mimeType":null}]}],` +
 	`"message":{"role":"agent","parts":[{"kind":"text","text":"done"}]}}`
 
-// The agent is not running when it is called. What it says then becomes events.
+// The agent is not running when it is called. Its later responses become events.
 func TestTask(t *testing.T) {
 	t.Parallel()
 	url := rabbittest.Shared(t).VHost(t)
@@ -42,7 +42,7 @@ func TestTask(t *testing.T) {
 	}
 }
 
-// A question is answered by a new request in the same context.
+// A question is answered with a new request in the same context.
 func TestInputRequired(t *testing.T) {
 	t.Parallel()
 	url := rabbittest.Shared(t).VHost(t)
@@ -72,7 +72,8 @@ func TestError(t *testing.T) {
 	}
 }
 
-// The answer comes while the hub is down. It is there when the hub is, and is asked for once.
+// The answer arrives while the hub is down. The next hub receives it, and does not repeat the
+// request.
 func TestHubIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	url := rabbittest.Shared(t).VHost(t)
@@ -113,7 +114,7 @@ func TestCancel(t *testing.T) {
 	h.wait(id, task.Canceled)
 }
 
-// Nonsense goes to the dead letters and changes nothing.
+// Invalid messages go to the dead letters and change nothing.
 func TestNonsense(t *testing.T) {
 	t.Parallel()
 	url := rabbittest.Shared(t).VHost(t)
@@ -148,7 +149,7 @@ func TestCards(t *testing.T) {
 		}
 	})
 	p := startPeer(t, url)
-	ready.send("", "bound") // the queues of the hub are there soon
+	ready.send("", "bound") // the hub has created its queues by then
 	r := p.next()
 	for {
 		p.say(r, "discovery.announce", "AgentCard", `{"agentName":"ResearchAgent","description":"d","version":"1.0","skills":[{"id":"dig","name":"Dig","description":"d"}]}`)

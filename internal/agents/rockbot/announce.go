@@ -12,29 +12,29 @@ import (
 	"github.com/parley-a2a/parley/bus/amqpbus"
 )
 
-// AnnounceEvery is the time between two announcements of an agent, as RockBot has it.
+// AnnounceEvery is the time between two announcements of an agent, the same as in RockBot.
 const AnnounceEvery = 2 * time.Minute
 
 const (
-	// announceKept is how long an announcement waits for a hub that is down; the next one
-	// says the same.
+	// announceKept is the time that an announcement waits for a hub that is down; the next
+	// announcement is equal.
 	announceKept = 5 * AnnounceEvery
-	// farewellTime is how long a hub that stops tries to deregister an agent.
+	// farewellTime is the timeout of a stopping hub for deregistering an agent.
 	farewellTime = 2 * time.Second
 )
 
-// Announcement is what an agent on RockBot's exchange says of itself.
+// Announcement describes an agent on RockBot's exchange.
 type Announcement struct {
 	// Card has the name, description, version and skills.
 	Card *a2a.AgentCard
-	// URL is the address of an agent that is called over HTTP, or empty.
+	// URL is the address of an agent that is reachable over HTTP, or empty.
 	URL string
 	// Leaves is set if the agent stops.
 	Leaves bool
 }
 
-// agentCard is RockBot's AgentCard, as far as it counts here. The credentials that it may
-// have are not taken from a stranger.
+// agentCard has the used members of RockBot's AgentCard. Credentials in a received card are
+// ignored.
 type agentCard struct {
 	AgentName       string       `json:"agentName"`
 	Description     string       `json:"description,omitempty"`
@@ -53,7 +53,7 @@ type agentSkill struct {
 	Examples    []string `json:"examples,omitempty"`
 }
 
-// readAnnouncement reads a card that source has published. An agent speaks for itself alone.
+// readAnnouncement reads a card published by source. An agent may announce only itself.
 func readAnnouncement(source string, body []byte) (*Announcement, error) {
 	var c agentCard
 	if err := json.Unmarshal(body, &c); err != nil {
@@ -77,10 +77,10 @@ func readAnnouncement(source string, body []byte) (*Announcement, error) {
 	return n, nil
 }
 
-// clip keeps a stranger's text from filling the log.
+// clip limits the size of foreign text in the log.
 func clip(s string) string { return s[:min(len(s), 100)] }
 
-// hearCards reports the agents that announce themselves, but for the hub's own.
+// hearCards reports the agents that announce themselves, except the hub's own.
 func (l *Line) hearCards(ctx context.Context) error {
 	q := amqpbus.Queue{Name: "rockbot." + l.Name + ".discovery", Topic: announceTopic, Keep: announceKept}
 	return l.hear(ctx, q, prefetch, func(a *amqpbus.Arrival) {
@@ -100,14 +100,14 @@ func (l *Line) hearCards(ctx context.Context) error {
 	})
 }
 
-// serves reports whether the hub answers at a name.
+// serves reports whether the hub serves a name.
 func (l *Line) serves(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.served[name]
 }
 
-// serve notes that the hub answers at a name.
+// serve records that the hub serves a name.
 func (l *Line) serve(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,8 +117,8 @@ func (l *Line) serve(name string) {
 	l.served[name] = true
 }
 
-// announce publishes the card of an agent of the hub, once its queues take requests, and
-// then as often as RockBot's agents do. At the end it deregisters the agent.
+// announce publishes the card of an agent of the hub once its queues exist, and then every
+// AnnounceEvery. At the end it deregisters the agent.
 func (h *host) announce(ctx context.Context) {
 	name := string(h.name)
 	h.line.serve(name)

@@ -1,55 +1,55 @@
-// Package rockbot lets agents of RockBot, which speak its own shapes over RabbitMQ, perform
-// tasks of a hub.
+// Package rockbot connects a hub with RockBot, whose agents exchange messages of their own
+// formats over RabbitMQ. RockBot's agents can perform tasks of the hub, and call agents of the
+// hub.
 //
-// # What it is
+// # Overview
 //
-// A [Line] is a hub's place on RockBot's exchange: it has a name there like an agent, a
-// durable queue for responses and one for statuses. An [Agent] is an executor that gives
-// its tasks to one agent of RockBot. It publishes an AgentTaskRequest at
-// agent.task.AGENT, in the queue that RockBot would make for that agent if there is none,
-// so that the agent need not run yet. What comes back becomes events: each
-// AgentTaskStatusUpdate a status, an AgentTaskResult its artifacts and the last status, an
-// AgentTaskError a failure. A task that waits for input goes on with a new request in the
-// same context, as RockBot's own callers do.
+// A [Line] connects a hub to RockBot's exchange. Like an agent it has a name there, and a
+// durable queue each for responses and for statuses. An [Agent] is an executor that passes its
+// tasks to one agent of RockBot. It publishes an AgentTaskRequest at agent.task.AGENT. If the
+// queue that RockBot creates for that agent is missing, it creates the queue, so that the agent
+// need not run yet. Responses become events: each AgentTaskStatusUpdate a status, an
+// AgentTaskResult its artifacts and the last status, an AgentTaskError a failure. A task that
+// waits for input continues with a new request in the same context, like those of RockBot's own
+// callers.
 //
-// Each caller of the hub has a source and a reply topic of its own, HUB.CALLER, under which
-// RockBot keeps trust; one queue has the responses for all of them.
+// Each caller of the hub has a source and a reply topic of its own, HUB.CALLER, by which
+// RockBot stores trust. One queue receives the responses for all of them.
 //
-// A Line also receives the cards that agents announce, and [Line.Serve] lets RockBot's agents
-// ask one of the hub's: a [Server] performs what arrives at agent.task.NAME, and the answer
-// goes to the topic that the caller has named. While the agent works, its statuses are
-// published at agent.task.status. It is announced at discovery.announce when its queues are
-// there and then every [AnnounceEvery], and deregistered at the end.
+// A Line also receives the cards that agents announce. [Line.Serve] lets RockBot's agents call
+// one of the hub's: a [Server] performs requests from agent.task.NAME, and the answer goes to
+// the topic that the caller has named. While the agent works, its statuses are published at
+// agent.task.status. It is announced at discovery.announce when its queues exist and then every
+// [AnnounceEvery], and deregistered at the end.
 //
 // # Guarantees
 //
-// A request is published once: its task id is derived from the message, the run notes that
-// it is about to publish before it does, and after a crash of the hub it waits for the
-// answer to that id. A response leaves its queue when its events are durable. It may arrive
-// while the hub is down, or before the run is there again.
+// A request is published once. Its task id is derived from the message, and the run stores its
+// intent before it publishes. After a crash of the hub the run waits for the answer to that id.
+// A response is acknowledged when its events are durable. It may arrive while the hub is down,
+// or before its run has started again.
 //
-// Each run ends: at its Timeout at the latest.
+// Each run ends, at its Timeout at the latest.
 //
 // # What it does not promise
 //
-// If the hub is killed between noting and publishing, nobody has got the request and the
-// run ends at its timeout, unless the agent is declared Idempotent: then it is sent again.
-// Statuses may be lost while the hub is down. RockBot's agents refuse to cancel; then a
-// task is not canceled here either, until the engine's patience ends. Parts that are
-// neither text nor data go as data. Data is a string that holds JSON, and metadata has
-// strings alone: other values go in one string, parley.carried, which hubs read back.
+// If the hub is killed between storing the intent and publishing, the agent receives no
+// request, and the run ends at its timeout. If the agent is declared Idempotent, the request is
+// sent again instead. Statuses may be lost while the hub is down. RockBot's agents refuse to
+// cancel; the hub's task is not canceled either then, until the engine's timeout. Parts that
+// are neither text nor data are sent as data. RockBot's data is a string with JSON, and its
+// metadata has only strings: other values are sent in one string, parley.carried, which hubs
+// decode.
 //
-// RockBot trusts its broker: whoever may publish there can answer for any agent, if it
-// knows the id of a task. Responses for ids that nobody knows go to the dead letters after
-// two minutes.
+// RockBot trusts its broker: any client that may publish there can answer for any agent, if it
+// knows the id of a task. Responses with unknown ids go to the dead letters after two minutes.
 //
 // # Concurrency
 //
-// A Line and its Agents are safe for concurrent use once their fields are set. Run owns
-// the goroutines.
+// A Line and its Agents are safe for concurrent use once their fields are set. Run owns the
+// goroutines.
 //
 // # Testing
 //
-// The tests run hubs and an agent that speaks raw AMQP, as RockBot does, on a private
-// RabbitMQ.
+// The tests run hubs against an agent that uses raw AMQP like RockBot, on a private RabbitMQ.
 package rockbot

@@ -29,7 +29,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(rabbittest
 
 const patience = 30 * time.Second
 
-// hub is one whose only agent is RockBot's. It can be stopped and started on its store.
+// hub is a hub with one agent, which is RockBot's. It can be stopped and restarted on its
+// store.
 type hub struct {
 	t     *testing.T
 	url   string
@@ -87,7 +88,7 @@ func (l logTo) Write(p []byte) (int, error) {
 
 var alice = &op.Caller{Principal: &auth.Principal{ID: "alice"}}
 
-// send sends a message and returns the task as it is then.
+// send sends a message and returns the current task.
 func (h *hub) send(id a2a.TaskID, text string) *engine.Answer {
 	h.t.Helper()
 	body, err := json.Marshal(map[string]any{
@@ -105,7 +106,7 @@ func (h *hub) send(id a2a.TaskID, text string) *engine.Answer {
 	return a
 }
 
-// wait returns a task when it is in a state.
+// wait waits until a task is in a state, and returns it.
 func (h *hub) wait(id a2a.TaskID, want task.State) *engine.Answer {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), patience)
@@ -129,15 +130,15 @@ func (h *hub) wait(id a2a.TaskID, want task.State) *engine.Answer {
 	}
 }
 
-// peer is an agent of RockBot: what it publishes has RockBot's properties, and the numbers
-// of its states.
+// peer is an agent of RockBot: its messages have RockBot's properties, and its numbers of
+// states.
 type peer struct {
 	t    *testing.T
 	ch   *amqp.Channel
 	jobs <-chan amqp.Delivery
 }
 
-// startPeer subscribes as RockBot's agents do.
+// startPeer subscribes like RockBot's agents.
 func startPeer(t *testing.T, url string) *peer {
 	t.Helper()
 	conn, err := amqp.Dial(url)
@@ -173,7 +174,7 @@ func (p *peer) must(err error) {
 	}
 }
 
-// request is an AgentTaskRequest with what was around it.
+// request is an AgentTaskRequest with its delivery.
 type request struct {
 	TaskID, ContextID, Skill string
 	Message                  struct {
@@ -199,7 +200,8 @@ func (p *peer) next() *request {
 	}
 }
 
-// say publishes at a topic what RockBot calls typ; JOB and CONTEXT stand for the ids.
+// say publishes a message of RockBot's type typ at a topic; JOB and CONTEXT are replaced by the
+// ids.
 func (p *peer) say(r *request, topic, typ, body string) {
 	p.t.Helper()
 	text := strings.NewReplacer("JOB", r.TaskID, "CONTEXT", r.ContextID).Replace(body)

@@ -16,13 +16,13 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// The names that RockBot has for its exchanges.
+// RockBot's names of its exchanges.
 const (
 	ExchangeName    = "rockbot"
 	DeadLettersName = "rockbot.dlx"
 )
 
-// The topics of RockBot. Those that end in a dot are completed by a name.
+// RockBot's topics. Those that end in a dot are prefixes of a name.
 const (
 	taskTopic     = "agent.task."
 	cancelTopic   = "agent.task.cancel."
@@ -31,7 +31,7 @@ const (
 	announceTopic = "discovery.announce"
 )
 
-// The types of messages, which are names of classes.
+// Types of messages, which are names of classes.
 const (
 	typeNamespace = "RockBot.A2A."
 	typeRequest   = typeNamespace + "AgentTaskRequest"
@@ -43,27 +43,28 @@ const (
 )
 
 const (
-	// openResponses is how many responses may be open, prefetch what RockBot takes itself.
+	// openResponses is the largest number of unacknowledged responses. prefetch is RockBot's
+	// own limit.
 	openResponses = 1000
 	prefetch      = 10
-	// unclaimed is how long a response waits for a run.
+	// unclaimed is the time that a response waits for its run.
 	unclaimed = 2 * time.Minute
 )
 
-// queueOf returns the queue that RockBot makes for an agent that subscribes to a topic.
+// queueOf returns the queue that RockBot creates for an agent that subscribes to a topic.
 func queueOf(agent, topic string) amqpbus.Queue {
 	return amqpbus.Queue{Name: "rockbot." + agent + "." + strings.ReplaceAll(topic, ".", "-"), Topic: topic}
 }
 
-// Line is a hub's place on RockBot's exchange. Bus and Name are required; fields must not
-// change once it is in use.
+// Line is the connection of a hub to RockBot's exchange. Bus and Name are required; fields must
+// not change once it is in use.
 type Line struct {
-	// Bus has the connections to the broker.
+	// Bus holds the connections to the broker.
 	Bus *amqpbus.Bus
-	// Name is what RockBot's agents call the hub. It is the same after each start.
+	// Name is the hub's name for RockBot's agents. It must stay the same after a restart.
 	Name string
-	// Heard is called with each announcement of an agent; an error says why it is not
-	// taken. It must not block. If nil, announcements are not received.
+	// Heard is called with each announcement of an agent; it returns an error to reject it. It
+	// must not block. If nil, announcements are not received.
 	Heard func(*Announcement) error
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
@@ -72,28 +73,28 @@ type Line struct {
 	x    *amqpbus.Exchange
 
 	mu    sync.Mutex // guards the fields below
-	made  bool       // there are queues for what is answered
+	made  bool       // the queues for responses exist
 	slots map[string]*slot
 	early map[string][]*early
-	// served are the names at which the hub answers.
+	// served holds the names that the hub serves.
 	served map[string]bool
 }
 
-// slot is where a run hears what is said about its job.
+// slot receives the messages for the job of a run.
 type slot struct {
 	mu   sync.Mutex // guards the field below
 	news []news
-	wake chan struct{} // has room for one
+	wake chan struct{} // has room for one signal
 }
 
-// news is something that an agent has said. arrival is nil for a status.
+// news is a message of an agent. arrival is nil for a status.
 type news struct {
 	kind    string
 	body    []byte
 	arrival *amqpbus.Arrival
 }
 
-// early is a response that came before its run.
+// early is a response that arrived before its run started.
 type early struct {
 	news
 	timer *time.Timer
@@ -113,7 +114,7 @@ func (l *Line) log() *slog.Logger {
 	return l.Logger
 }
 
-// Run hears what agents say, until ctx ends, which is no error.
+// Run receives messages of agents until ctx ends. It returns nil in that case.
 func (l *Line) Run(ctx context.Context) error {
 	l.begin()
 	defer l.forget()
@@ -135,16 +136,16 @@ func (l *Line) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// responses is the queue for what is answered to the hub and to each of its callers.
+// responses returns the queue for responses to the hub and to each of its callers.
 func (l *Line) responses() amqpbus.Queue {
 	q := queueOf(l.Name, responseTopic+l.Name)
 	q.More = []string{q.Topic + ".*"}
 	return q
 }
 
-// source returns what RockBot's agents call a caller of the hub: their trust is kept under
-// that name. It begins with the hub's own, so that no caller can take the name of another
-// agent. The hub speaks for itself where no caller is known.
+// source returns the name of a hub's caller for RockBot's agents, which store trust by that
+// name. It begins with the hub's own name, so that no caller can have the name of another
+// agent. Without a known caller it is the hub's name.
 func (l *Line) source(p *auth.Principal) string {
 	if p.Anonymous() {
 		return l.Name
@@ -162,12 +163,12 @@ func (l *Line) source(p *auth.Principal) string {
 	return l.Name + "." + safe
 }
 
-// maxCaller is how much of a caller's id stands in topics.
+// maxCaller is the largest number of characters of a caller's id in topics.
 const maxCaller = 64
 
 func (l *Line) statuses() amqpbus.Queue { return queueOf(l.Name, statusTopic) }
 
-// prepare makes the queues for what will be answered, once.
+// prepare creates the queues for responses, once.
 func (l *Line) prepare(ctx context.Context) error {
 	l.mu.Lock()
 	made := l.made
@@ -217,21 +218,21 @@ func (l *Line) hear(ctx context.Context, q amqpbus.Queue, open int, f func(*amqp
 	return nil
 }
 
-// refuse moves what nobody understands to the dead letters.
+// refuse moves an invalid message to the dead letters.
 func (l *Line) refuse(a *amqpbus.Arrival, why string) {
 	l.log().Warn("message of RockBot is refused", "topic", a.Topic, "id", a.ID, "type", a.Type, "reason", why)
 	l.settle(a.Refuse())
 }
 
-// settle logs that a message comes again.
+// settle logs the error of a settlement. The broker redelivers the message then.
 func (l *Line) settle(err error) {
 	if err != nil {
 		l.log().Info("message of RockBot is not settled", "error", err)
 	}
 }
 
-// jobOf returns the id of the task that a body is about, or nothing. RockBot ignores the
-// case of names.
+// jobOf returns the task id in a body; empty if there is none. RockBot ignores the case of
+// names.
 func jobOf(body []byte) string {
 	for name, v := range rawjson.Fields(body) {
 		if strings.EqualFold(name, "taskId") {
@@ -242,7 +243,7 @@ func jobOf(body []byte) string {
 	return ""
 }
 
-// respond gives a response to its run, or keeps it until that is there.
+// respond passes a response to its run, or stores it until the run starts.
 func (l *Line) respond(id string, n news) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -255,7 +256,7 @@ func (l *Line) respond(id string, n news) {
 	l.early[id] = append(l.early[id], e)
 }
 
-// expire gives up a response that no run has claimed.
+// expire refuses a response that no run has claimed.
 func (l *Line) expire(id string, e *early) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -271,7 +272,7 @@ func (l *Line) expire(id string, e *early) {
 	}
 }
 
-// forget stops what Run has begun. Responses that nobody has claimed are in their queue.
+// forget stops the timers of Run. The broker keeps unclaimed responses in their queue.
 func (l *Line) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -283,7 +284,7 @@ func (l *Line) forget() {
 	clear(l.early)
 }
 
-// enter makes the place of a run, with what has come for it already.
+// enter creates the slot of a run, with the responses that have already arrived.
 func (l *Line) enter(id string) *slot {
 	l.begin()
 	s := &slot{wake: make(chan struct{}, 1)}
@@ -298,7 +299,7 @@ func (l *Line) enter(id string) *slot {
 	return s
 }
 
-// leave gives up the place of a run. What it has not read waits for the next one.
+// leave removes the slot of a run. Unread responses wait for the next one.
 func (l *Line) leave(id string, s *slot) {
 	l.mu.Lock()
 	if l.slots[id] == s {
@@ -322,7 +323,7 @@ func (s *slot) put(n news) {
 	}
 }
 
-// next returns the oldest news.
+// next removes and returns the oldest message.
 func (s *slot) next() (news, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

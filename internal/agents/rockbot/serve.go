@@ -19,29 +19,29 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Server performs what RockBot's agents ask of the hub's. Its methods may be called
-// concurrently, and more than once for the same request.
+// Server performs requests of RockBot's agents. Its methods may be called concurrently, and
+// more than once for the same request.
 type Server interface {
-	// Send performs a message for a caller, whose name is not checked, and returns the task
-	// as v1.0 JSON when it has ended or waits for the caller. The same task id again is the
-	// same task. It calls progress with the v1.0 JSON of each message that the agent sends
-	// while it works.
+	// Send performs a message for a caller, whose name is not verified. It returns the task in
+	// v1.0 JSON when it has ended or waits for the caller. Requests with the same task id refer
+	// to the same task. Send calls progress with the v1.0 JSON of each message that the agent
+	// sends while it works.
 	Send(ctx context.Context, r *Request, progress func(message []byte)) ([]byte, error)
 	// Cancel cancels a task of a caller.
 	Cancel(ctx context.Context, caller string, r *op.Cancel) error
-	// Card returns the card of an agent, with which it is announced; nil if there is none.
+	// Card returns the card of an agent for its announcement; nil if there is none.
 	Card(name task.Agent) *a2a.AgentCard
 }
 
-// Request is what a caller on RockBot's exchange asks.
+// Request is a request of a caller on RockBot's exchange.
 type Request struct {
 	Caller string
 	Send   *op.Send
 }
 
-// Serve announces one of the hub's agents and lets RockBot's agents ask it, until ctx ends,
-// which is no error. A request leaves its queue when its answer is confirmed; one that cannot be answered goes
-// to the dead letters.
+// Serve announces one of the hub's agents and performs requests of RockBot's agents until ctx
+// ends. It returns nil in that case. A request is acknowledged when its answer is confirmed;
+// one that cannot be answered goes to the dead letters.
 func (l *Line) Serve(ctx context.Context, name task.Agent, s Server) error {
 	l.begin()
 	ctx, cancel := context.WithCancel(ctx)
@@ -67,7 +67,7 @@ type host struct {
 	server Server
 }
 
-// hear performs what arrives side by side, as much as RockBot's agents take at once.
+// hear performs requests concurrently, up to the limit of RockBot's agents.
 func (h *host) hear(ctx context.Context, topic string) error {
 	var owned sync.WaitGroup
 	defer owned.Wait()
@@ -77,7 +77,7 @@ func (h *host) hear(ctx context.Context, topic string) error {
 	})
 }
 
-// perform answers one request. If ctx ends before, it comes again.
+// perform answers one request. If ctx ends first, the broker redelivers it.
 func (h *host) perform(ctx context.Context, a *amqpbus.Arrival) {
 	typ, body, err := h.answer(ctx, a)
 	switch {
@@ -149,8 +149,8 @@ func (h *host) working(ctx context.Context, a *amqpbus.Arrival, message []byte) 
 	return h.line.say(ctx, a, &amqpbus.Message{Topic: statusTopic, Type: typeStatus, Body: body}, string(h.name))
 }
 
-// say publishes m in answer to a, in the name of an agent, as soon as the broker takes it.
-// The error is the end of ctx.
+// say publishes m in answer to a, on behalf of an agent. It retries until the broker accepts
+// it. It returns an error only if ctx ends.
 func (l *Line) say(ctx context.Context, a *amqpbus.Arrival, m *amqpbus.Message, source string) error {
 	m = l.signed(source, m)
 	m.Correlation = a.Correlation
@@ -160,11 +160,11 @@ func (l *Line) say(ctx context.Context, a *amqpbus.Arrival, m *amqpbus.Message, 
 			return err
 		}
 		l.log().Warn("answer to RockBot waits for the broker", "topic", m.Topic, "error", err)
-		_ = backoff.Sleep(ctx, answerPause) // publishing looks at ctx
+		_ = backoff.Sleep(ctx, answerPause) // Publish checks ctx
 	}
 }
 
-// signed completes a message in the name of an agent.
+// signed completes a message on behalf of an agent.
 func (l *Line) signed(source string, m *amqpbus.Message) *amqpbus.Message {
 	m.ID, m.Time, m.Headers = uuid.NewString(), time.Now(), headersOf(source)
 	return m
