@@ -30,7 +30,7 @@ type Journaler interface {
 }
 
 // Journal yields the records that executions of a Resumable agent have added for the task, the
-// oldest first. It yields those of this execution only as far as they are durable. A journal
+// oldest first. It yields those of this execution only once they are durable. A journal
 // holds data that grows with the work, and a Checkpoint its current position. Journal yields
 // nothing outside a hub, for other agents, and if the store does not support journals.
 func Journal(ctx context.Context) iter.Seq2[[]byte, error] {

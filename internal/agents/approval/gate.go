@@ -32,8 +32,8 @@ type Keeper interface {
 
 // Talks stores conversations. *memory.Turns implements it.
 type Talks interface {
-	// Continue stores the conversation in a context, and returns its turns so far, the oldest
-	// first.
+	// Continue returns all turns of the conversation in a context up to now, the oldest first.
+	// It stores turns that are missing in the memory.
 	Continue(ctx context.Context, owner task.Owner, contextID string) ([]memory.Turn, error)
 }
 
@@ -157,8 +157,8 @@ func (w *guarded) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.
 	}
 }
 
-// Cancel implements a2asrv.AgentExecutor. It withdraws an item that waits in the inbox. If the
-// agent may be working, it calls the agent's Cancel.
+// Cancel implements a2asrv.AgentExecutor. It withdraws an approval that waits in the inbox.
+// Without one, it calls the Cancel of the wrapped agent.
 func (w *guarded) Cancel(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
 		waits, err := w.withdraw(ctx, ec)

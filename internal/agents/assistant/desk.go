@@ -34,8 +34,8 @@ type Notes interface {
 
 // Talks stores conversations. *memory.Turns implements it.
 type Talks interface {
-	// Continue stores the conversation in a context, and returns its turns so far, the oldest
-	// first.
+	// Continue returns all turns of the conversation in a context up to now, the oldest first.
+	// It stores turns that are missing in the memory.
 	Continue(ctx context.Context, owner task.Owner, contextID string) ([]memory.Turn, error)
 }
 

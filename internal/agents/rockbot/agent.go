@@ -282,7 +282,7 @@ func (r *run) hear(ctx context.Context, n news) (done bool, err error) {
 		r.yield(r.failed("broke the protocol: "+err.Error()), nil)
 		return true, r.settle(ctx, n)
 	case answer.Code == "task_not_cancelable":
-		return false, r.settle(ctx, n) // the refusal of a cancellation, which Cancel has received
+		return false, r.settle(ctx, n) // the agent refuses to cancel, and continues
 	case answer.Code != "":
 		r.yield(r.failed("failed: "+answer.Code+": "+answer.Message), nil)
 		return true, r.settle(ctx, n)
