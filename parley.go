@@ -19,7 +19,7 @@
 // caller can access only its own tasks. Without an authenticator a hub listens on loopback
 // addresses only, unless AllowAnonymous is set.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The hub repeats a run that a crash interrupted only for agents that declare themselves
 // idempotent (package agent). Otherwise the task fails, and its status message states the

@@ -16,7 +16,7 @@
 // receives them. The context of a run is canceled after its final or interrupted event, when
 // the task is canceled, and when the hub drains.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Yielding does not wait for the disk: events become durable a little later, and the hub slows
 // an executor down only when its queue for that executor is full. Flush waits.

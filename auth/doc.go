@@ -31,7 +31,7 @@
 // most 64 answers are delayed at one time; further callers are asked to retry later. A valid
 // key is never delayed.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A stream that is open when its key expires or is revoked stays open. Delays make guessing
 // noisy, not impossible: a key that an operator chooses must itself be hard to guess. Behind a

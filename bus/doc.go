@@ -20,7 +20,7 @@
 // verify their origin and content without trusting the broker. The signed form is in
 // docs/wire.md.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A signature proves neither that an envelope is new nor that it is for the receiver. Receivers
 // check the destination, and a replayed envelope keeps its original meaning.

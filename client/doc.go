@@ -27,7 +27,7 @@
 // [ErrUnreachable]. An unknown state, an event of another task and a web page in place of an
 // answer are a2a.ErrInvalidAgentResponse.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Stream and Subscribe do not reconnect by themselves: the message is never resent. Events
 // without an id, and all events over gRPC, are repeated as part of the task. Fields that the

@@ -1,7 +1,7 @@
 // Package grpcbind serves a hub over gRPC: the service lf.a2a.v1.A2AService of A2A v1.0
 // (specification §10), and beside it a2a.v1.A2AService, the service of v0.3.
 //
-// # What it is
+// # Overview
 //
 // A [Binding] turns the calls of both services into operations of the engine and the engine's
 // answers into protocol buffers. It is a sibling of the HTTP bindings, not a layer on top of
@@ -50,7 +50,7 @@
 // and other unsupported operations are UNIMPLEMENTED. A stream ends when its task asks for
 // input, a subscription too.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Protocol buffers can represent less than JSON. Fields that the protocol does not define
 // cannot be carried. Numbers in data and metadata are of type double: integers beyond 2^53 lose

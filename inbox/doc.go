@@ -17,7 +17,7 @@
 // [Inbox.Deliver] set, an answer is delivered before it is stored in the book: the task decides
 // which answer comes first, and a person whose answer came second is notified.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The inbox does not authorize access to items; its caller does ([Query.Owner]). A watcher that
 // does not read for a long time is disconnected and must list again. Settled items are deleted

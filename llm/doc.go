@@ -35,7 +35,7 @@
 // content, so dropping them is no Loss. A [ContentError] names the invalid field of its input.
 // Inputs are never changed; results may share their bytes.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A Tool does not check its caller: the side that offers it does. No URL is fetched. Bytes are
 // not inspected: the media type alone decides whether they are an image. Text of other agents

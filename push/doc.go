@@ -63,7 +63,7 @@
 // ([Notification.Repeated]). If the handler fails, the sender tries again; if it returns
 // [ErrGone], the sender ends the config.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The ids that a Receiver remembers are lost when its process ends. Two deliveries of one
 // notification at the same moment both appear as the first one. Handlers must therefore be

@@ -30,7 +30,7 @@
 // returned unchanged. The cost of adding an entry to a task is proportional to the length of
 // the entry, not to that of the task.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // This package does not authenticate callers: an [Owner] is an opaque scope that its caller
 // provides. The scoped methods ([Log.Head], [Index]) never return another owner's task; the

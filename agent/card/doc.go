@@ -26,7 +26,7 @@
 // is no card states the reason. Fetch limits the size of a card and the time for it, and
 // accepts a card only from the requested host.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Interfaces and signatures of the registered card are dropped: calls go through the hub, and a
 // signature over another document proves nothing. Options.Sign creates new ones.

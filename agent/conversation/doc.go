@@ -21,7 +21,7 @@
 // after a restart of the hub ([Opening].Pending). A call that the caller does not answer counts
 // as rejected. If a result belongs to no call, the Agent asks for the results again.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The Opener is responsible for any other state of a Conversation. A run that a crash has
 // interrupted is not repeated.

@@ -1,7 +1,7 @@
 // Package memory stores the data that a hub remembers beside its tasks: short-lived notes and
 // the turns of conversations.
 //
-// # What it is
+// # Overview
 //
 // [Notes] is the working memory: short texts under keys such as "session/main/plan", with a
 // category, tags and an expiry. A key consists of segments; the first two of them are its
@@ -23,7 +23,7 @@
 // finds room: in a full namespace the note that expires first is dropped, and the same applies
 // to the limit of an owner.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // It is working memory: permanent data belongs elsewhere. Searches cover the first [Indexed]
 // characters of a note. A note that refers to a text in the task log is lost together with its

@@ -31,7 +31,7 @@
 //
 // An unclaimed task is canceled at once. Otherwise its worker is asked, and may refuse.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Side effects of a lost worker are not undone. If a hub finds a pending cancel request when it
 // starts, it stops the worker without asking it. Messages, with their task, and events of more

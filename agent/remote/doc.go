@@ -1,7 +1,7 @@
 // Package remote turns an agent of another operator, reached over A2A, into an agent of the
 // hub.
 //
-// # What it is
+// # Overview
 //
 // An [Agent] is an executor. It forwards the caller's message in the A2A dialect of the other
 // agent. It passes on the statuses and artifacts of the answer, chunk by chunk, as JSON without
@@ -45,7 +45,7 @@
 // The caller's ids are not sent to the agent: contexts and messages have other ids there. They
 // are the same for the same caller and agent, and never the same for two callers.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Fields of a task, an event or a status that the protocol does not define are dropped; those
 // inside messages, parts and artifacts pass. The agent's history of a task is not copied. An

@@ -13,7 +13,7 @@
 // A worker that loses the bus continues: it keeps the events of each task, up to 4 MiB,
 // until the hub has confirmed them. An executor that is further ahead waits.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Checkpoints, journals and delegation with agent.Delegate need a hub in the same process;
 // a worker has none of them.

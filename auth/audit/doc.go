@@ -1,6 +1,6 @@
 // Package audit keeps a tamper-evident log of the actions on a hub and their actors.
 //
-// # What it is
+// # Overview
 //
 // A [Log] is a folder of segments, files to which lines are appended. Each line is an entry: a
 // JSON object with a number, a time, an actor, an action, a subject and an outcome. The last
@@ -27,7 +27,7 @@
 // Texts of an entry are cut at 512 bytes and are always valid UTF-8. Repeated refusals are
 // counted, see [Log.Refused].
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // An owner of the private key can write another log. Others can remove the entries after the
 // last signature without detection, unless a head was noted elsewhere; see [Check]. Actions

@@ -1,6 +1,6 @@
 // Package policy decides which caller may do what with which agent.
 //
-// # What it is
+// # Overview
 //
 // A [Policy] consists of rules. A [Rule] selects callers (by id, role or owner), operations
 // (see [Ops]), agents and skills, and allows or denies the matching requests:
@@ -33,7 +33,7 @@
 // of administrators. A principal that is nil or has no id is allowed nothing. Decisions
 // allocate no memory.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A Policy does not decide whose tasks a caller sees: those of its owner, with or without a
 // policy. It trusts the principal that it is given.

@@ -1,7 +1,7 @@
 // Package token authenticates callers by JSON Web Tokens of another issuer, such as an OpenID
 // provider or an OAuth authorization server.
 //
-// # What it is
+// # Overview
 //
 // A Verifier has Issuers. It finds the issuer of a token, verifies the signature with a key of
 // that issuer, and derives a principal from the claims. The keys come from the issuer's
@@ -22,7 +22,7 @@
 // waits for the read, and is not refused. While an issuer does not answer, its known keys
 // remain valid for a day.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A revoked token is accepted until it expires: issue short-lived ones. Encrypted tokens,
 // opaque tokens and proofs of possession are not supported.

@@ -12,7 +12,7 @@
 // counts as the lowest. A change is durable before it takes effect, and takes effect for the
 // next call. Names are compared exactly, skills without regard to case.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A Book counts only the contacts reported with Book.Contact. They are counted in memory and
 // stored together every few seconds, so that a call causes no write: a killed process loses the

@@ -34,7 +34,7 @@
 //
 // The user and the password of the broker appear in no log record and no error.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // RabbitMQ has no lease: it delivers a message to another receiver when the connection of the
 // first has ended. If a machine fails, the broker notices that within half a minute.

@@ -18,7 +18,7 @@
 // than Desk.MaxLetters letters or Desk.MaxBytes bytes, nor letters older than Desk.MaxAge: the
 // oldest are dropped.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A replayed envelope may have been executed before it went to Dead, and goes there again if
 // its cause persists.

@@ -27,7 +27,7 @@
 // that was delivered MaxDeliveries times, or cannot be decoded, is first published at Dead and
 // then acknowledged. It may therefore appear twice at Dead, but is never lost.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The lease is a property of the queue on the server: the newest Subscription sets it for all.
 // Depth counts a receiver only while it waits. Purge drops held envelopes as well. A server of

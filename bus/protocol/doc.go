@@ -42,7 +42,7 @@
 // Two runs never both count: an epoch is in one grant, and events of another epoch change
 // nothing. The hub detects a dead worker within a lease.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Side effects of a run that was lost with its worker are not undone. A job that was declared
 // idempotent is granted to another worker, which may repeat them.

@@ -11,7 +11,7 @@
 // [Credentials] are never printed: their String, GoString, LogValue and MarshalJSON hide them.
 // An [Error] has the same fields whatever the binding, and wraps the SDK's sentinel.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The package makes no calls, and does not check that a token or a certificate is accepted.
 //

@@ -6,7 +6,7 @@
 // A process does not outlive the test that started it. If a program ends before it has printed
 // an address, the test fails with the complete output.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The package observes only the output of a process. If a program neither prints an address nor
 // ends, the test waits until its own time-out.

@@ -1,4 +1,4 @@
-// Command hello is a hub with one agent, which greets whoever sends it a name.
+// Command hello is a hub with one agent, which greets each caller that sends a name.
 package main
 
 import (

@@ -5,7 +5,7 @@
 //		a2a.TransportProtocolGRPC: caller.Dial,
 //	}}
 //
-// # What it is
+// # Overview
 //
 // [Dial] connects to an interface of version 1.0 or 0.3. Calls are exchanged as JSON, which
 // ProtoJSON converts to and from the messages of the service.
@@ -16,7 +16,7 @@
 // client tries another binding. Errors of the agent are a client.Error with its reason.
 // Credentials are sent unencrypted to this machine only.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Numbers in data parts and metadata are doubles, and fields that the protocol does not define
 // are lost: the messages of gRPC cannot carry them. Events have no ids.

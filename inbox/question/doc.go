@@ -31,7 +31,7 @@
 //
 // Questions that wait for a person do not delay the shutdown of a hub.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The counts start again when the caller itself sends a message. A peer that repeats its
 // question in other words is stopped only by the number of rounds. Answers are text. A question

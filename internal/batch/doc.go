@@ -12,7 +12,7 @@
 // that send. There is one send to a key at a time, and the items of one goroutine keep their
 // order.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // An item may be sent although its Send has ended with its context.
 //

@@ -1,6 +1,6 @@
 // Package blobstore stores the large parts of tasks in files, and replaces them by references.
 //
-// # What it is
+// # Overview
 //
 // A [Store] is a folder of contents named by the SHA-256 of their bytes. A [Keeper] processes
 // the v1.0 JSON of messages and artifacts: [Keeper.Shed] stores the bytes of large parts and
@@ -19,7 +19,7 @@
 // The parts of a task are kept for a time after its end, which is stored in the reference. Then
 // Sweep removes them; a content is removed together with its last reference.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Files are not encrypted, and their bytes are not verified against their names when they are
 // read. A file that was deleted from outside is reported as [ErrLost]. The description of each

@@ -1,6 +1,6 @@
 // Package bm25 is a search index for items with a name and skills, queried in free words.
 //
-// # What it is
+// # Overview
 //
 // An [Index] ranks by BM25 (Okapi; k1 1.5, b 0.75). Words weigh more in a name, in the name of
 // a skill or in a tag than in a description. Two words that are adjacent in the query and in
@@ -13,7 +13,7 @@
 // and of the order of changes. The cost of a change depends on the document, not on the size of
 // the index. Scores range from 0 to 1, and the best hit has 1.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Scores of different queries cannot be compared, and the best hit may be a poor one. Stems are
 // those of English; other languages are matched by whole words.

@@ -21,7 +21,7 @@
 // Every call is bounded in time and size; the check never hangs. Credentials do not appear in a
 // report. The check sends about eighty short, harmless messages per interface.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A pass is not a proof: the check sees only the answers to its own requests. Where 1.0.0 and
 // 1.0.1 differ in a status, both are accepted, because a caller cannot select one of them.

@@ -13,7 +13,7 @@
 // Messages for a person are written to standard error. Control characters in texts of agents
 // never reach a terminal.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The words of human output may change. Scripts should read --json or plain text.
 //

@@ -17,7 +17,7 @@
 // reported together. A file that loads without an error can be served: names are unique,
 // addresses are valid, and the default agent exists.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Loading does not look for programs, create folders or listen on addresses. YAML tags are
 // refused, and a file holds one document.

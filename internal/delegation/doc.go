@@ -13,7 +13,7 @@
 // earlier. An invalid value under one of these names is refused, and the error gives its
 // position.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The data is not signed. A peer that drops or forges the chain is not detected; its messages
 // begin a new errand with the limits of the receiving hub.

@@ -30,7 +30,7 @@
 // The text of an error reaches a caller only if it was written for callers. Every other error
 // is sent as "internal error" with a reference.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Decoders do not know tasks or agents. The engine checks whether a task exists, a media type
 // is accepted, and two names of an agent agree.

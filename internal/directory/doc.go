@@ -1,7 +1,7 @@
 // Package directory keeps the list of agents: agents configured in files, agents registered by
 // callers, and the agents of the hub itself.
 //
-// # What it is
+// # Overview
 //
 // A [Source] supplies the configuration of an agent, a [Spec]. The agent's card supplies the
 // rest: the [Directory] fetches the card every ten minutes and probes each agent every minute.
@@ -26,7 +26,7 @@
 // reaches them at public addresses only, and seals their credentials for their name and
 // address. No text form of [Credentials] contains the values.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A recent answer does not prove that an agent works. Cards are not trusted: the name in a card
 // is not a name in the hub.

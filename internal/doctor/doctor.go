@@ -11,7 +11,7 @@
 // Examine is pure: it reads no files and makes no calls. Unknown facts are reported as unknown,
 // and do not count as good. No finding contains a secret.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A hub without findings is not necessarily safe: the behaviour of its agents is not examined.
 //

@@ -38,7 +38,7 @@
 // disconnects changes nothing. At most one run of a task counts: events of an older epoch are
 // refused.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A run that was interrupted by a crash is repeated only in two cases. Either its agent
 // declares itself idempotent and no reader has seen more than SUBMITTED and WORKING, or its

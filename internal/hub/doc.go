@@ -7,7 +7,7 @@
 // Callers get answers and webhooks get notifications until the last task has ended. A late
 // service also runs until then. The first error of a service stops the hub, and Run returns it.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The parts belong to the caller: Run does not close them.
 //

@@ -12,7 +12,7 @@
 // unless it has sent other requests meanwhile. Refused requests are not counted, so that a
 // caller that retries too often is not locked out. Memory is bounded: a full bucket is removed.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Limits apply to one process. A gateway with many users counts as one caller, and so do all
 // anonymous callers together.

@@ -26,7 +26,7 @@
 // written twice, with the same content. Other tasks cost nothing. A text that is too long for a
 // note is read from the log of the task when the note is requested.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Notes are written soon after the end of the task, not at the same moment. A result is deleted
 // with its task, even before its time has expired.

@@ -8,7 +8,7 @@
 // that it had opened. An error in the configuration is a [ConfigError]. Run returns after all
 // tasks have ended, or their time is over, and all answers were sent.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A configuration that a program builds itself is not checked again: package config checks a
 // configuration when it reads a file.

@@ -1,7 +1,7 @@
 // Package usertoken carries a caller's own token through one call, to the few agents that are
 // allowed to receive it.
 //
-// # What it is
+// # Overview
 //
 // The server creates a [Slot] with [Collect] if the token may be needed; the authenticator
 // stores the token in it with [Found]. The hub passes the token to the run of the message with
@@ -12,7 +12,7 @@
 // A [Token] is never printed, logged or encoded. It is held in memory only, for the duration of
 // its call or run.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Memory is not wiped. Any code in the process can call [From].
 //

@@ -17,7 +17,7 @@
 // A Store fulfils the contract of package task except durability. The cost of finding a task
 // does not depend on the number of tasks.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Tasks are lost with the process. The memory for tasks is not limited: tasks are kept until
 // they are swept.

@@ -33,7 +33,7 @@
 // again. Therefore the store recovers from a full disk by itself when there is space. Reads
 // continue meanwhile.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The file must be on a local file system with working locks; network file systems have none.
 // Sweeping returns space to the file system in small steps, so the file shrinks later than

@@ -20,7 +20,7 @@
 // streams hold MaxBytes; above it Publish returns bus.ErrFull. bus.json appears complete and
 // with mode 0600, and is removed by Close.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // No envelope outlives the process. A worker with a key may publish any envelope at Dead and at
 // the queue of reports, where a token authenticates each report, and may fill the streams.

@@ -21,7 +21,7 @@
 // skill, and for the caller's answers to questions of the agent while it works on that message.
 // Any other message, or one of another caller with the same owner, needs a new decision.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A waiting approval is a run of the hub and counts towards its limit. It ends when the hub
 // drains, which need not wait for it, and continues in the next process. A wrapped agent has a

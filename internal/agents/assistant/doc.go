@@ -16,7 +16,7 @@
 // restart, and after the desk has dropped it as long as Talks contains it. Two meetings never
 // overlap.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Dates are read in the form 2026-01-31 14:00, with or without a zone. The desk stores the last
 // 200 negotiations and 500 meetings, and uses no other calendar. Wordings may change; programs

@@ -19,7 +19,7 @@
 // declare themselves idempotent: they have no external effect. Interview keeps no state between
 // turns; it uses the history of the task.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The wording of questions, progress and reports may change. The images are small and plain.
 //

@@ -47,7 +47,7 @@
 // run is recorded before its program starts, and the environment of the program has the mark of
 // its record, so every orphan can be found at any time.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A program that leaves its process group escapes signals. Reap still finds it while it keeps
 // its environment. Reap works on Linux alone. Elsewhere it removes the folders of lost runs and

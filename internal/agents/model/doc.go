@@ -39,7 +39,7 @@
 // it has more, results of tools are dropped, the oldest first, then the oldest messages. The
 // instructions, the caller's last message and the newest two turns remain.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The content of answers is not checked. A tool that is not idempotent may have had its effects
 // when the model reads that the outcome is unknown. Without a journal, and outside a hub, a

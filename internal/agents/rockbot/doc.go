@@ -31,7 +31,7 @@
 //
 // Each run ends, at its Timeout at the latest.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // If the hub is killed between storing the intent and publishing, the agent receives no
 // request, and the run ends at its timeout. If the agent is declared Idempotent, the request is

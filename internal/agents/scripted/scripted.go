@@ -19,7 +19,7 @@
 // Only the question that a hub passes on is matched, not the conversation before it (package
 // inbox/question). Runs may be repeated.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // It understands nothing.
 //

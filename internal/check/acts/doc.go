@@ -17,7 +17,7 @@
 // "{{webhook.response}}", an array of objects with header and body; the step waits for the
 // first request. "{{step.headers}}" is the header of an answer.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A test that needs two streams at once is skipped. Regular expressions are those of Go: an
 // expression that only ECMA-262 supports is an error of the test.

@@ -2,7 +2,7 @@
 // HTTP+JSON and gRPC in v1.0 and in v0.3, and a Defect breaks one property. The first text of a
 // message selects a behaviour of the public kits.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The server keeps everything in memory without bounds. It implements only the features that
 // the checks need.

@@ -17,7 +17,7 @@
 //
 // A question is a state without a message, because kits count the messages of the history.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The agent answers as the kits expect and has no other use. A task that works until it is
 // canceled ends sooner if the hub has a limit for silent agents.

@@ -8,7 +8,7 @@
 // are not followed, so a credential is only sent to the given server. A Redactor removes
 // credentials from reports.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The package reads leniently: the caller decides whether an answer is correct. Over gRPC there
 // are no readable bytes; messages are shown as JSON.

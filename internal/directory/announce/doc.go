@@ -1,6 +1,6 @@
 // Package announce records the agents that announce themselves on a bus.
 //
-// # What it is
+// # Overview
 //
 // A [Book] is a source of the directory. It receives the announcements of workers at
 // protocol.Discovery, and keeps each agent with its card and its connected workers. When it
@@ -14,7 +14,7 @@
 // the agents are also written to a file for people and other programs; the file is replaced
 // atomically.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Any client that may publish on the bus may announce any agent. Announcements remove nothing
 // from agents of other sources: they add a queue.

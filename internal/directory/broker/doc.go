@@ -1,7 +1,7 @@
 // Package broker chooses among agents that have the same skill, and limits how often a skill is
 // requested.
 //
-// # What it is
+// # Overview
 //
 // A [Broker] records the outcomes of tasks: the last 200 for each agent and skill. It draws one
 // of several agents at random, with the weight
@@ -25,7 +25,7 @@
 // The same random numbers and the same outcomes give the same choices. Recorded outcomes
 // survive a restart, except those of the last 30 seconds before a crash.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Canceled tasks are not counted. Costs are those that the agents report.
 //

@@ -10,7 +10,7 @@
 // PutRecord replaces the record with the same name. Records are returned unchanged, sorted by
 // name. A store shares no memory with its callers.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A store does not encrypt secrets: the caller seals Record.Secret. A store does not interpret
 // documents.

@@ -12,7 +12,7 @@
 // another way than declared; and if a dialect does not declare an operation as present or
 // lacking.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Answers are searched only for the marks of the dialect and the state. The transcripts of
 // internal/front/httpfront and grpcbind have them byte for byte.

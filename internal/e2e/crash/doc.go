@@ -1,7 +1,7 @@
 // Package crash holds the tests that kill real processes, cut their connections and fill their
 // disks under load, and compare the events that callers have read with the stored tasks.
 //
-// # What it is
+// # Overview
 //
 // The scenarios share three helpers. processes kills victims and starts them again. reader
 // reads the events of a task over as many connections as necessary. job and crowd are callers
@@ -53,7 +53,7 @@
 // more than three times; if a queue is not empty at the end; if there are dead letters of tasks
 // that have not ended, or for another reason than too many deliveries.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A killed process does not lose data that the kernel has accepted; power loss is not
 // simulated. A task may fail where the design allows it: its agent is not idempotent and was

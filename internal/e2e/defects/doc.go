@@ -11,7 +11,7 @@
 // answer, an event or a task; if a caller can detect a task of another caller; if an error
 // contains more than its public text; or if a refused request leaves a trace in the store.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // There is no flood from many machines, and package crash tests crashes.
 //

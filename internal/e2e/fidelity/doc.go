@@ -11,7 +11,7 @@
 // after a restart of the hub on its file. The same applies to data that an executor passes on
 // as agent.Raw.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The SDK's types, and gRPC, have a double for every number and no place for unknown fields.
 // Executors that need more read agent.Call.Message.

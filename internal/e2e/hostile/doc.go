@@ -12,7 +12,7 @@
 // log lacks the refusals or is not intact; and if the hub does not answer a good request
 // immediately afterwards.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Foreign ids on every method are tested in internal/e2e/isolation, and addresses of webhooks
 // in push (TestHostileTargets). Here they are only sampled. The behaviour of callers over time,

@@ -1,7 +1,7 @@
 // Package interop tests Parley with the official SDKs, and with other A2A programs, over real
 // connections.
 //
-// # What it is
+// # Overview
 //
 // The tests build the real binary, start it with its built-in agents, and connect foreign
 // clients to it: the peers. Each uses every binding that it supports, and finds the agents by
@@ -114,7 +114,7 @@
 // passes. A whole binding that Parley lacks for a peer is missing in its row; then the first
 // scenario has to fail.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The tests show that the SDKs understand Parley, not that Parley follows every rule of the
 // specification; the suites beside this one do that.

@@ -19,7 +19,7 @@
 // foreign guess makes more calls of the store than a wrong one, or any by the key of a foreign
 // task; and if it changes the owner's view.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // In the matrix the calls of the store are not examined. Time is not measured; equal calls of
 // the store are the reason for equal time. The authentication of callers is tested with package

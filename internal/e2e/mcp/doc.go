@@ -1,7 +1,7 @@
 // Package mcp holds the tests of MCP with the official Go SDK: as a host of a hub, over
 // standard input and output and over HTTP, and as a server whose tools a hub uses.
 //
-// # What it is
+// # Overview
 //
 // The tests run a hub as a process, with hosts of every version of MCP. Package interop has the
 // host in TypeScript.
@@ -12,7 +12,7 @@
 // progress, cancellation and questions do not arrive on a transport; if a host gets data of
 // another caller; and if a crashed server is not restarted.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The answers of tools are tested in detail with package hubtools.
 //

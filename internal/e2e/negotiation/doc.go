@@ -11,7 +11,7 @@
 // or is not asked at level Propose; if an answer is sent at level Propose without the person's
 // approval; or if a model reads unlabelled text of the other hub.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The models follow a script: the negotiation skills of real models are not tested.
 //

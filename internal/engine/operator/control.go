@@ -7,7 +7,7 @@
 // A pause is stored before it takes effect, and takes effect again after a restart, whether or
 // not an agent of that name is registered yet. Changes of a task are as durable as the task.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Workers may still receive messages that were put into a queue before its agent was paused.
 //

@@ -9,7 +9,7 @@
 // An alarm goes off once, not before its time, in a goroutine of its own, unless it was
 // stopped. Stop reports whether it was in time.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The goroutine of an alarm belongs to the caller of Start: a Set does not wait for it. Alarms
 // of many different lengths cost as much as ordinary timers.

@@ -12,7 +12,7 @@
 // old text, unless only the sync of the new one failed. A symbolic link is kept; its target is
 // replaced.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A process that is killed while it writes may leave a file whose name begins with a dot and
 // the name of the file. Windows cannot sync a folder: there the file may have the old text

@@ -8,7 +8,7 @@
 // lock when the process ends for any reason; a leftover lock file has no meaning. If the system
 // delays releasing the lock of a killed process, Open waits up to five seconds.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The lock is advisory: it keeps other hubs out, not other programs. On systems without flock
 // (all but Linux, macOS and the BSDs) the lock is a file that Close removes. After a crash the

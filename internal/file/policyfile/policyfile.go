@@ -11,7 +11,7 @@
 // changes nothing: the previous rules stay in force. Old and new rules are never in force
 // together.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A program that writes a file in several steps, and pauses between them, may leave a text for
 // a moment that is valid but incomplete. Replace the file in one step (by renaming another one

@@ -19,7 +19,7 @@
 // Every certificate of an authority with an expired list is refused as well, because later
 // revocations are unknown. Errors name files and never contain their content.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // An open connection stays open, regardless of changes to the files. The authorities that a
 // client trusts are read once. Certificates of authorities without a list are accepted, and no

@@ -63,7 +63,7 @@
 // in the query of its URL. With an audit log, a change is recorded before it is made, and its
 // outcome before the answer is sent; a change that cannot be recorded is not made.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // It does not authenticate: the front does, and puts the principal into the context. A request
 // without one is refused.

@@ -1,7 +1,7 @@
 // Package aguifront offers the agents of a hub to AG-UI clients: any agent is a run with a
 // stream of events.
 //
-// # What it is
+// # Overview
 //
 // A [Front] is a surface behind the hub's HTTP front, for AG-UI 1.0 over HTTP and server-sent
 // events:
@@ -33,7 +33,7 @@
 // A repeated run, with the same ids of thread and run, is the same run: it is answered with the
 // same events. A client that disconnects changes nothing. No value is null.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Interrupts do not expire. The client's tools, context, state and forwarded properties are
 // passed to the agent in the metadata of the request, under "ag-ui", and have no effect here.

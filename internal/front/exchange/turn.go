@@ -1,7 +1,7 @@
 // Package exchange handles one message to an agent and the agent's reaction, for surfaces whose
 // clients know texts and not tasks.
 //
-// # What it is
+// # Overview
 //
 // [Begin] admits a message and returns a [Turn], whose Events are the agent's output from then
 // on: pieces of text, other parts, statuses, and the end. A turn ends when its task has ended,
@@ -13,7 +13,7 @@
 // artifact joined are its text, even if an agent repeatedly sends the whole of it. A caller
 // that disconnects changes nothing: the task continues.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // An agent that answers with a bare message appears as a task that has completed with it. Text
 // of an artifact cannot be withdrawn: if the agent replaces it, the event is marked so.

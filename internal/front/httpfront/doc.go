@@ -1,7 +1,7 @@
 // Package httpfront is the hub's HTTP side: it determines the operation and the caller of a
 // request, calls the engine, and writes the answer.
 //
-// # What it is
+// # Overview
 //
 // A [Front] serves both HTTP bindings of the protocol, the agent cards, and the two health
 // paths:
@@ -89,7 +89,7 @@
 // Without an authenticator only callers on this machine are served, and only by a loopback name
 // (see [Config].Auth).
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The grouping of events into writes depends on timing. Comments between events mean only that
 // the connection is alive.

@@ -7,7 +7,7 @@
 // protocol.ChatTopic, in the order within its task, after it is durable. Runs and readers of
 // tasks never wait for that.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // It is a view, not a record: if the bus is slower than the agents, or disconnected, events are
 // dropped, and the log contains their number. Texts are cut at 8 KiB.

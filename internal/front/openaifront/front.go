@@ -1,7 +1,7 @@
 // Package openaifront lets clients of OpenAI's chat completions talk to the agents of a hub: a
 // model is an agent.
 //
-// # What it is
+// # Overview
 //
 // A [Front] is a surface behind the hub's HTTP front:
 //
@@ -30,7 +30,7 @@
 // task continues. A request that has become a task must not be repeated by a client's own
 // retries, so the answer forbids them (x-should-retry).
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Token counts are those that agents report in parts of the extension cost-v1, and zero if they
 // report none. Two conversations without "user" that are identical are the same one to the hub

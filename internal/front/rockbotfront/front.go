@@ -8,7 +8,7 @@
 // authenticates. The policy, trust, limits and audit log of the hub apply to them as to other
 // callers.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Statuses may be lost or repeated when the hub is killed. Of the artifacts only the text of
 // chunks is published before the result.

@@ -1,7 +1,7 @@
 // Package surface defines the interface between the HTTP front and surfaces in the shapes of
 // other ecosystems: chat completions, AG-UI.
 //
-// # What it is
+// # Overview
 //
 // A [Surface] has paths of its own. The front checks Host and Origin, identifies the caller,
 // counts the request against the caller's limits, reads the body, and then lets the surface

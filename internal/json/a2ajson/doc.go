@@ -29,7 +29,7 @@
 // the field as the caller spelled it, such as "parts[2].raw"; [Under] prepends the path of the
 // object. On error dst is returned unchanged.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Free JSON (metadata, data, unknown fields) is passed on without interpretation: duplicate
 // names deep inside it stay. The SDK's own decoder refuses a part whose data is null, although

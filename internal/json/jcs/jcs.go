@@ -10,7 +10,7 @@
 // a name that occurs twice in an object, a number beyond the range of doubles, invalid UTF-8,
 // unpaired surrogates, and more nesting than MaxDepth.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Numbers are doubles (RFC 8785 §3.2.2.3): integers beyond 2⁵³ lose their last digits, as with
 // all writers of this form.

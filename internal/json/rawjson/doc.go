@@ -13,7 +13,7 @@
 //
 // Raw values that Fields and Elements yield alias their argument. Strings are copies.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The functions other than Check expect valid JSON. For other input they return undefined
 // results, but they never panic and never read out of bounds. Duplicate names in an object are

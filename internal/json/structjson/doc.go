@@ -19,7 +19,7 @@
 // and returns the errors that users see. The table is therefore only a faster path with the
 // same semantics.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Raw values that were read alias the input, which must not change afterwards. Read requires a
 // zero struct, and JSON that [rawjson.Check] has accepted.

@@ -13,7 +13,7 @@
 // No agent calls itself. A call that is repeated with the same llm.Call.ID in the same session
 // joins the first one.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A Toolbox does not check its caller: the program that offers it does.
 //

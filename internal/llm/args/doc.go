@@ -9,7 +9,7 @@
 // model: it names each wrong field, the required value, and a similar name that may have been
 // meant. Quotes of the arguments are short. Objects keep the digits of their numbers.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A schema checks the form of a value, not for example whether an agent of that name exists.
 //

@@ -18,7 +18,7 @@
 // and memory are linear in the length of the text. Only its first [MaxText] bytes are read, and
 // a Guard shows no more than these. Positions are byte offsets into the original text.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // No screen finds all instructions. This one knows phrases of ten languages, English best, and
 // some ways to disguise them. It does not find paraphrases, poems, text in pictures, or

@@ -20,7 +20,7 @@
 //
 // The hub checks the permissions of the caller's key.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // If a hub with no_client_ids loses its answer before the id of the task is known, a second
 // message would begin another task; so the message is not sent again. The session of a result

@@ -15,7 +15,7 @@
 // a body that is no event stream. Retry-After and retry-after-ms are passed on. The SDK does
 // not retry by itself: package internal/agents/model does.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Only the first choice of a completion is read. Reasoning output is dropped.
 //

@@ -34,7 +34,7 @@
 // Patterns are regular expressions of package regexp and ignore case. The same request gets the
 // same message, except for turns with times.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // It understands nothing. A request that no turn matches is refused.
 //

@@ -18,7 +18,7 @@
 // labelled and screened (package guard). A message is sent again only if the agent cannot have
 // accepted it.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Run reads the cards at the interval Refresh. An agent that does not answer keeps its previous
 // tools.

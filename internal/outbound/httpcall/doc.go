@@ -1,6 +1,6 @@
 // Package httpcall makes HTTP requests to agents of other operators.
 //
-// # What it is
+// # Overview
 //
 // [Client] derives an http.Client from that of the caller; [ReadBounded] reads an answer, [Get]
 // a whole document; [ParseURL] parses the address of an agent as a user writes it.
@@ -13,7 +13,7 @@
 // stay there, and credentials are removed from error answers ([Veil]). An answer that is larger
 // than its limit is [ErrTooLarge].
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Addresses are not checked: the caller chooses them. Nothing is sent twice.
 //

@@ -1,6 +1,6 @@
 // Package inprocess sends HTTP requests to a handler in the same process.
 //
-// # What it is
+// # Overview
 //
 // A [Transport] is an http.RoundTripper in front of an http.Handler. Clients inside the hub
 // thus use the same path as remote ones, with all checks of the hub. The handler gets the
@@ -12,7 +12,7 @@
 // Closing the body of an answer, or the end of the request's context, ends the context of the
 // handler. A panic of a handler is an error of the request, or of reading its answer.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // There are no deadlines, no trailers and no upgrades; a handler that sets a deadline gets an
 // error.

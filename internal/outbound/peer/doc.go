@@ -1,6 +1,6 @@
 // Package peer calls other agents in the dialect that they support, without losing events.
 //
-// # What it is
+// # Overview
 //
 // A [Peer] is another agent, as its card describes it: [Dial] fetches the card, [New] uses an
 // existing one. Its calls accept and return JSON of v1.0, byte for byte, whatever the dialect
@@ -28,7 +28,7 @@
 // Credentials are sent to the configured host only, are never logged, and are not sent
 // unencrypted if the peer was configured with TLS.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A Message after a task, with which RockBot ends its streams, becomes the status COMPLETED.
 // Data without a place in a dialect is dropped: v0.3 over HTTP+JSON has no unknown fields, a

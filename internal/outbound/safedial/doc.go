@@ -48,7 +48,7 @@
 // TLS is 1.2 or later and verified. Response headers, idle connections and the time to connect
 // are bounded. Nothing is decompressed.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Bodies and whole requests are not bounded: callers do that, since they know the expected
 // sizes. A public address that belongs to the operator's own network is public. Ports are not

@@ -1,7 +1,7 @@
 // Package certificate authenticates callers by the certificates of their connections (mutual
 // TLS).
 //
-// # What it is
+// # Overview
 //
 // Rules map certificates to callers: either a certificate with a given name to one caller, or
 // each certificate of an authority to a caller named after the certificate. Set
@@ -17,7 +17,7 @@
 // have exactly one value of that field, in plain characters. A certificate is checked for each
 // request: an expired one is refused, even on a connection that was opened before.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Revocation is not checked: issue short-lived certificates, or remove the rule. An authority
 // that rules trust can issue certificates for any of its callers.

@@ -7,7 +7,7 @@
 // signature. They are the same at every later start. A file that is readable by other users, or
 // incomplete, is refused with an error that names it.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A reader of the file can act in the hub's name. A copy of a data folder is the same hub: two
 // of them on one broker receive each other's reports.

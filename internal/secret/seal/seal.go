@@ -14,7 +14,7 @@
 // Each sealed text begins with a version and the id of its key, so that the key can be changed
 // later. The id is a hash and reveals nothing about the key.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A reader of the key file and the database can read the secrets. Nonces are random: one key
 // should seal at most 2^32 texts.

@@ -1,7 +1,7 @@
 // Package signature signs agent cards and verifies the signatures of other agents' cards
 // (specification §8.4).
 //
-// # What it is
+// # Overview
 //
 // Sign adds signatures to the v1.0 document of a card; JWKS returns the set of public keys for
 // verifiers. A Verifier checks a received card against pinned keys, and against key sets at
@@ -18,7 +18,7 @@
 // only if it is allowed. Verify returns the document that the signature covers, without any
 // field that others could have added.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A signature proves that the holder of a key has issued the card. It does not prove that the
 // card is true, that the agent works, or that the card is the latest one.

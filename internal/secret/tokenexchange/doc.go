@@ -1,6 +1,6 @@
 // Package tokenexchange identifies the callers of the hub to remote agents.
 //
-// # What it is
+// # Overview
 //
 // A [Policy] selects the method for one agent: an assertion signed by the hub, a token from an
 // authorization server (token exchange, RFC 8693), or the caller's own token. [Policy.Header]
@@ -23,7 +23,7 @@
 // 1,024 of them, separately for each caller, set of rights and audience. Callers that need a
 // token that is being fetched wait for it.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // An assertion can be reused by any holder, at its audience and until it expires.
 //

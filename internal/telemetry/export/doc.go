@@ -24,7 +24,7 @@
 //
 // An unknown value of a variable is logged and ignored.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Spans that are recorded faster than they are sent are dropped.
 //

@@ -2,7 +2,7 @@
 // headers that carry one trace through every hop. It uses the API of OpenTelemetry and nothing
 // of its SDK.
 //
-// # What it is
+// # Overview
 //
 // Spans begin with [Start] and go to the global tracer provider; [Served], [Invoked],
 // [Requested] and [Count] go to the global meter provider. A program that installs providers
@@ -30,7 +30,7 @@
 // Invalid trace contexts and ids are ignored (Trace Context §3.2): a malformed traceparent, a
 // long or unprintable id.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A span that begins before a provider is installed is not recorded.
 //

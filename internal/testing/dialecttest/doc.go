@@ -10,7 +10,7 @@
 // Each of [Operations] is in a tongue, either as an operation of the dialect or as one that the
 // dialect lacks.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The requests are well-formed; the package has no hostile ones. It sends nothing itself.
 //

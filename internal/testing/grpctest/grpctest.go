@@ -8,7 +8,7 @@
 // A request is sent exactly as written; a request with an unknown member returns an error and
 // is not sent.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // ProtoJSON writes numbers in free JSON as doubles, and omits empty members.
 //

@@ -1,7 +1,7 @@
 // Package hubtest starts hubs for tests: as processes that can be killed, and within the
 // process of the test.
 //
-// # What it is
+// # Overview
 //
 // [Start] runs the real command with its own configuration and data folder. [Hub.Kill] ends it
 // at once, and [Hub.Start] starts it again with the same address and data. [New] creates a hub
@@ -19,7 +19,7 @@
 // of its test, by its own process id. A hub keeps its address while it is down: the port is not
 // among those that systems assign to outgoing connections.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Except on Linux, two tests on one machine may choose the same port; the hub that starts
 // second reports it. Only the last 256 KiB of a hub's output are kept. The package does not end

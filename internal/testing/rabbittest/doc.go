@@ -1,6 +1,6 @@
 // Package rabbittest runs a private RabbitMQ broker for tests.
 //
-// # What it is
+// # Overview
 //
 // A [Server] is a broker on loopback with its own folder, ports, node name, Erlang cookie and
 // port mapper (epmd), so that it does not interfere with a broker of the machine. It can be
@@ -17,7 +17,7 @@
 // processes end with the test, or with Exit, by their process ids; on Linux also when the test
 // is killed.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The package needs Debian's package rabbitmq-server or a similar one. Without it tests are
 // skipped, or fail if internal/testing/testenv requires it.

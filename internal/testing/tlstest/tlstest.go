@@ -1,6 +1,6 @@
 // Package tlstest creates certificates for tests.
 //
-// # What it is
+// # Overview
 //
 // An [Authority] issues certificates from a template in which a test sets only the fields that
 // it depends on. Keys are ECDSA on P-256, which are generated quickly.
@@ -10,7 +10,7 @@
 // With the defaults for unset fields a certificate is valid: from now for an hour, for servers
 // and clients, with a unique serial number.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The certificates follow the template of the test, even if no real authority should issue
 // them.

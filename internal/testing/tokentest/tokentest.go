@@ -7,7 +7,7 @@
 // Each token of [Bad] differs from a valid one of [Issuer.Token] only in the aspect that its
 // name states.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The list is not complete; new attacks are added to Bad.
 //

@@ -45,7 +45,7 @@
 // test. A transcript with a file that is neither required nor a request or an answer fails the
 // test too, and -update does not write it.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Headers that the suite does not show are not compared. An answer is compared when it is
 // complete, so a transcript states nothing about the arrival times of the parts of a stream.

@@ -5,7 +5,7 @@
 // It is run on the whole tree, and on a few lines that break it, so that a rule that no longer
 // finds anything fails its own test. A failure states the remedy.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The rules read files and the output of go list; they do not judge whether a comment is true
 // or a test is good.

@@ -13,7 +13,7 @@ import (
 func TestPackageComments(t *testing.T) {
 	t.Parallel()
 	report(t, packageComments(load(t).code()), "write package comments that are manuals (what it is, guarantees, "+
-		"what it does not promise, concurrency, testing)")
+		"non-guarantees, concurrency, testing)")
 }
 
 func TestPackageCommentsRule(t *testing.T) {
@@ -33,7 +33,7 @@ func TestPackageCommentsRule(t *testing.T) {
 const nontrivial = 150
 
 // headings are the required headings of a public package's comment.
-var headings = []string{"# Guarantees", "# What it does not promise", "# Concurrency", "# Testing"}
+var headings = []string{"# Guarantees", "# Non-guarantees", "# Concurrency", "# Testing"}
 
 // sentenceEnd matches the end of a sentence in a comment.
 var sentenceEnd = regexp.MustCompile(`[.!?:…][)"]?(\s|$)`)

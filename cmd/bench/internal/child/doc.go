@@ -10,7 +10,7 @@
 // dies. Time and memory are read from /proc, in the same way for every server. On a system
 // without /proc, reading them returns an error.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Processor time is counted in ticks of 10 ms; shorter operations must be repeated.
 //

@@ -9,7 +9,7 @@
 // chunks and of tasks. A wrong answer ends the row with an error; it never counts as a fast
 // one. A missing measurement is a [Result] with the reason in Left, never a number.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The load shares the processors with the server. Rates therefore depend on the cost of the
 // load, which is the same for all servers. The processor time of the server does not depend on

@@ -12,7 +12,7 @@
 // standard output; see [Command]. It ends when its input ends, so that no server outlives the
 // bench.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The servers trust a header for the owner of a call: they are for measurements on loopback.
 //

@@ -11,7 +11,7 @@
 // An answer with a status other than 200, a broken frame, a body that ends early and a
 // connection that closes are errors, never short answers.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // It is not a general client: it supports Content-Length and chunked bodies, but no redirects,
 // compression, trailers with a meaning, or interim answers.

@@ -1,6 +1,6 @@
 // Package awaken holds strict peers of Awaken, whose tests run the binary.
 //
-// # What it is
+// # Overview
 //
 // Three peers communicate with parley serve. Awaken 0.6.0 itself, which peer/ builds from
 // crates.io, is both a client and a server. A client behaves like Awaken's A2aBackend, with the

@@ -18,7 +18,7 @@
 //
 // Canceling a call cancels it at the server (notifications/cancelled).
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Requests of servers are not answered: roots, sampling and elicitation are not offered.
 // Resources and prompts of servers are not used.

@@ -28,7 +28,7 @@
 //
 // An HTTP session belongs to the caller that opened it. It does not exist for other callers.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Schemas of results are not announced: clients reject results without the structured content
 // that a schema requires, and a tool may have none. The _meta of a content block holds the

@@ -14,7 +14,7 @@
 // list has the hundred most recently changed tasks and then the notes. A watch continues after
 // a restart of the hub.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // A watch may report a change that did not happen, especially at its beginning. It does not
 // report that a note was deleted or has expired.

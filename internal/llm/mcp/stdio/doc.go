@@ -8,7 +8,7 @@
 // connection: it is answered with an error or passed to Options.Bad, and reading continues with
 // the next line.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // Batches are rejected. A write blocks while the other side does not read.
 //

@@ -7,7 +7,7 @@
 // exactly their listeners, exact limits and errors. If the broker of a test can be stopped,
 // filled, fed with rubbish or reached from another process, these cases are tested as well.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The suite tests neither speed, nor durability when the broker's machine fails. Use goleak in
 // the TestMain of the bus to check that no goroutine is left running.

@@ -5,7 +5,7 @@
 //
 // A store that passes keeps the promises of package deadletter.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The suite does not test durability across the end of a process.
 //

@@ -7,7 +7,7 @@
 // A store that passes behaves as package dirstore requires, with sequential and concurrent
 // calls.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The suite does not test durability: a store that survives the end of a process needs its own
 // test for that.

@@ -6,7 +6,7 @@
 // A book that passes behaves as package inbox requires: one of several concurrent answers wins,
 // and lists are in order.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The suite does not test durability: a book that survives the end of a process needs its own
 // test for that.

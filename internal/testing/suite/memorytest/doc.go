@@ -7,7 +7,7 @@
 // A store that passes behaves as package memory requires. Random operations are compared with a
 // simple model that computes the expected results from a list.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The suite does not test durability: a store that survives the end of a process needs its own
 // test for that.

@@ -8,7 +8,7 @@
 // webhooks, requests, and all data beside a task. A part of the suite compares the store with a
 // trivial model under random operations.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The suite does not test durability: each store tests its own recovery after a crash. It does
 // not test speed either.

@@ -2,7 +2,7 @@
 // agent of RockBot works at a real RabbitMQ, and the model reads the result from working memory
 // by the key in the hub's notification.
 //
-// # What it is
+// # Overview
 //
 // The parts are a hub with parley.yaml alone, a broker, the peers of package rockbotpeer, and a
 // server of chat completions (internal/testing/openaitest). The server's script depends on each

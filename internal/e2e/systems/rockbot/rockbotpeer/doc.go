@@ -1,7 +1,7 @@
 // Package rockbotpeer implements RockBot's side of its RabbitMQ exchange for tests: its record
 // types, its serializer, its envelopes and the queues that its processes declare.
 //
-// # What it is
+// # Overview
 //
 // [Decode] decodes a body like System.Text.Json with RockBot's options (camelCase,
 // case-insensitive names, no JsonStringEnumConverter) and returns a [*JSONException] where
@@ -16,7 +16,7 @@
 // A body that a program of RockBot could not read is refused, with the path that .NET names. A
 // message whose handler fails is dead-lettered, as in RockBot.
 //
-// # What it does not promise
+// # Non-guarantees
 //
 // The exception texts for bytes that are not JSON differ from those of .NET.
 //
