@@ -84,7 +84,7 @@ func TestGrantWaitsForTheStore(t *testing.T) {
 	onDisk(t, false, func(t *testing.T, d *disk, h *hub) {
 		j, sent, answer := d.begin(h)
 		d.outcome <- nil
-		grant := j.hears(protocol.TypeGrant, 0)
+		grant := j.receives(protocol.TypeGrant, 0)
 		var g protocol.Grant
 		if err := json.Unmarshal(grant.Body, &g); err != nil {
 			t.Fatal(err)

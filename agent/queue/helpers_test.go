@@ -57,9 +57,9 @@ func startHubOn(t testing.TB, store task.Store, alter func(*queue.Dispatcher)) *
 
 func (h *hub) start() {
 	h.t.Helper()
-	hears := &ears{Bus: h.peer()}
-	hears.Add(2)
-	h.dispatcher = &queue.Dispatcher{Bus: hears, ID: "h", Tasks: h.store, Logger: logger(h.t)}
+	receives := &ears{Bus: h.peer()}
+	receives.Add(2)
+	h.dispatcher = &queue.Dispatcher{Bus: receives, ID: "h", Tasks: h.store, Logger: logger(h.t)}
 	if h.alter != nil {
 		h.alter(h.dispatcher)
 	}
@@ -91,7 +91,7 @@ func (h *hub) start() {
 		})
 	}
 	<-h.Recovered()
-	hears.Wait()
+	receives.Wait()
 }
 
 // ears is a bus that signals when both loops of a dispatcher are subscribed.

@@ -337,7 +337,7 @@ func TestWhoMayFetch(t *testing.T) {
 		h.send(now(show("first", image(1<<20))))
 		j := p.take()
 		j.fetch(j.work.Large.ID, 0)
-		p.hears(protocol.TypeStop, 0)
+		p.receives(protocol.TypeStop, 0)
 		j.granted(false)
 		for _, offset := range []int64{-1, j.work.Large.Size, 1 << 62} {
 			j.fetch(j.work.Large.ID, offset)
@@ -345,7 +345,7 @@ func TestWhoMayFetch(t *testing.T) {
 		}
 		j.fetch(j.work.Large.ID, j.work.Large.Size-1)
 		var piece protocol.Piece
-		if e := p.hears(protocol.TypePiece, 0); json.Unmarshal(e.Body, &piece) != nil || string(piece.Data) != "}" {
+		if e := p.receives(protocol.TypePiece, 0); json.Unmarshal(e.Body, &piece) != nil || string(piece.Data) != "}" {
 			t.Errorf("the last piece is %q", piece.Data)
 		}
 		token := j.token
@@ -354,7 +354,7 @@ func TestWhoMayFetch(t *testing.T) {
 		p.silence()
 		j.token = token
 		j.fetch("another one", 0)
-		p.hears(protocol.TypeStop, 0)
+		p.receives(protocol.TypeStop, 0)
 		again := p.take()
 		if again.work.Delivery != 2 || again.work.Large == nil {
 			t.Errorf("after content that has changed the work is %+v", again.work)
@@ -432,25 +432,25 @@ func TestPieces(t *testing.T) {
 		id := h.send(now(say("hi"))).Head.ID
 		j := p.take().granted(false)
 		j.report(1, word("a"))
-		p.hears(protocol.TypeConfirm, 1)
+		p.receives(protocol.TypeConfirm, 1)
 		j.piece(2, of, 0, event[:50])
-		p.hears(protocol.TypeConfirm, 1) // received, but not durable
+		p.receives(protocol.TypeConfirm, 1) // received, but not durable
 		j.piece(4, of, 60, event[60:])
-		p.hears(protocol.TypeResend, 3)
+		p.receives(protocol.TypeResend, 3)
 		j.piece(5, of, 70, event[70:])
 		p.silence() // it was requested already
 		j.piece(2, of, 0, event[:50])
-		p.hears(protocol.TypeConfirm, 1)
+		p.receives(protocol.TypeConfirm, 1)
 		h.again()
-		p.hears(protocol.TypeResend, 2)
+		p.receives(protocol.TypeResend, 2)
 		j.piece(2, of, 0, event[:50])
-		p.hears(protocol.TypeConfirm, 1)
+		p.receives(protocol.TypeConfirm, 1)
 		j.piece(3, of, 50, event[50:])
-		p.hears(protocol.TypeConfirm, 3)
+		p.receives(protocol.TypeConfirm, 3)
 		j.piece(4, of, 0, event[:50]) // and then it reports another event
-		p.hears(protocol.TypeConfirm, 3)
+		p.receives(protocol.TypeConfirm, 3)
 		j.report(5, completed)
-		p.hears(protocol.TypeConfirm, 5)
+		p.receives(protocol.TypeConfirm, 5)
 		if got := h.chunks(id); len(got) != 2 || got[1] != strings.Repeat("x", 100) {
 			t.Errorf("chunks %q", got)
 		}

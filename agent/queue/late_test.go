@@ -56,7 +56,7 @@ func TestWorkingWaitsForWords(t *testing.T) {
 					t.Errorf("before the words the task is %v, want %v", got, tt.state)
 				}
 				j.report(1, word("a"), completed)
-				p.hears(protocol.TypeConfirm, 2)
+				p.receives(protocol.TypeConfirm, 2)
 				var states []task.State
 				for _, ev := range h.events(id, task.Completed) {
 					if ev.Kind == task.Status {
@@ -83,7 +83,7 @@ func TestWorkingBeforeTheEnd(t *testing.T) {
 		j := p.take().granted(true)
 		j.say(protocol.ReportAt("h"), protocol.TypeReport, 1, &protocol.Report{Token: j.token, Worker: j.id, GivenBack: true})
 		next := p.take()
-		p.hears(protocol.TypeStop, 0)
+		p.receives(protocol.TypeStop, 0)
 		next.granted(true).report(1, completed)
 		h.wait(id, task.Completed)
 		n := 0

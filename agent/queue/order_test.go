@@ -31,15 +31,15 @@ func TestReportsInAnyOrder(t *testing.T) {
 		id := h.send(now(say("hi"))).Head.ID
 		j := p.take().granted(false)
 		j.report(3, word("c"))
-		p.hears(protocol.TypeResend, 1)
+		p.receives(protocol.TypeResend, 1)
 		j.report(1, word("a"))
-		p.hears(protocol.TypeConfirm, 1)
+		p.receives(protocol.TypeConfirm, 1)
 		j.report(1, word("a"), word("b"))
-		p.hears(protocol.TypeConfirm, 2)
+		p.receives(protocol.TypeConfirm, 2)
 		j.report(1, word("a"), word("b"))
-		p.hears(protocol.TypeConfirm, 2)
+		p.receives(protocol.TypeConfirm, 2)
 		j.report(2, word("b"), word("c"), word("d"), completed)
-		if e := p.hears(protocol.TypeConfirm, 5); !strings.Contains(string(e.Body), `"final":true`) {
+		if e := p.receives(protocol.TypeConfirm, 5); !strings.Contains(string(e.Body), `"final":true`) {
 			t.Errorf("the last confirmation is %s", e.Body)
 		}
 		if got := strings.Join(h.chunks(id), ""); got != "abcd" {
@@ -48,9 +48,9 @@ func TestReportsInAnyOrder(t *testing.T) {
 		// The confirmation was lost: the hub repeats it from the log, and nothing happens
 		// twice.
 		j.report(5, completed)
-		p.hears(protocol.TypeConfirm, 5)
+		p.receives(protocol.TypeConfirm, 5)
 		j.report(4, word("d"))
-		p.hears(protocol.TypeStop, 0)
+		p.receives(protocol.TypeStop, 0)
 		if d, err := h.bus.Depth(t.Context(), protocol.ReportAt("h")); err != nil || d.Ready+d.Held != 0 {
 			t.Errorf("reports are left: %+v, %v", d, err)
 		}
@@ -86,7 +86,7 @@ func TestDoubleWork(t *testing.T) {
 		}
 		j.nonce = nonce
 		j.report(1, completed)
-		p.hears(protocol.TypeConfirm, 1)
+		p.receives(protocol.TypeConfirm, 1)
 		h.wait(id, task.Completed)
 		if e := again.claim(false); e.Type != protocol.TypeDenial || !strings.Contains(string(e.Body), "has ended") {
 			t.Errorf("a late claim is answered with %s %s", e.Type, e.Body)
@@ -103,14 +103,14 @@ func TestGrantIsLostWithTheHub(t *testing.T) {
 		id := h.send(now(say("hi"))).Head.ID
 		j := p.take().granted(false)
 		h.again()
-		p.hears(protocol.TypeResend, 1)
+		p.receives(protocol.TypeResend, 1)
 		token := j.token
 		j.granted(false)
 		if j.epoch != 1 || j.token == token {
 			t.Errorf("epoch %d, the token is the same: %t", j.epoch, j.token == token)
 		}
 		j.report(1, completed)
-		p.hears(protocol.TypeConfirm, 1)
+		p.receives(protocol.TypeConfirm, 1)
 		h.wait(id, task.Completed)
 	})
 }
@@ -158,7 +158,7 @@ func TestLostWorker(t *testing.T) {
 				j := p.take().granted(tt.idempotent)
 				for i, ev := range tt.says {
 					j.report(int64(i+1), ev)
-					p.hears(protocol.TypeConfirm, int64(i+1))
+					p.receives(protocol.TypeConfirm, int64(i+1))
 				}
 				for range 4 {
 					time.Sleep(20 * time.Second)
@@ -166,20 +166,20 @@ func TestLostWorker(t *testing.T) {
 				}
 				if tt.again {
 					next := p.take() // once the lease has ended
-					p.hears(protocol.TypeStop, 0)
+					p.receives(protocol.TypeStop, 0)
 					if next.work.Delivery != 2 || next.work.Attempt != 2 || time.Since(began) != 110*time.Second {
 						t.Errorf("after %v it is delivery %d, attempt %d", time.Since(began), next.work.Delivery, next.work.Attempt)
 					}
 					next.granted(true)
 					// The first one wakes.
 					j.beat()
-					if e := p.hears(protocol.TypeStop, 0); e.Epoch != 1 {
+					if e := p.receives(protocol.TypeStop, 0); e.Epoch != 1 {
 						t.Errorf("the stop is for epoch %d", e.Epoch)
 					}
 					j.report(1, word("zombie"), completed)
-					p.hears(protocol.TypeStop, 0)
+					p.receives(protocol.TypeStop, 0)
 					next.report(1, word("b"), completed)
-					p.hears(protocol.TypeConfirm, 2)
+					p.receives(protocol.TypeConfirm, 2)
 					if got := strings.Join(h.chunks(id), ""); got != "b" || next.epoch != 2 {
 						t.Errorf("the answer of epoch %d is %q", next.epoch, got)
 					}
@@ -189,7 +189,7 @@ func TestLostWorker(t *testing.T) {
 				if got := describe(a); !strings.Contains(got, tt.want) || !strings.Contains(got, "worker "+j.id) || time.Since(began) != 110*time.Second {
 					t.Errorf("after %v the task is %s", time.Since(began), got)
 				}
-				p.hears(protocol.TypeStop, 0)
+				p.receives(protocol.TypeStop, 0)
 			})
 		})
 	}
@@ -206,7 +206,7 @@ func TestThreeWorkersAtMost(t *testing.T) {
 				t.Errorf("attempt %d, want %d", j.work.Attempt, n+1)
 			}
 			time.Sleep(30 * time.Second)
-			p.hears(protocol.TypeStop, 0)
+			p.receives(protocol.TypeStop, 0)
 		}
 		if got := describe(h.wait(id, task.Failed)); !strings.Contains(got, "it is tried 3 times") {
 			t.Errorf("the task is %s", got)
@@ -223,10 +223,10 @@ func TestLeaseBeginsAnew(t *testing.T) {
 		j := p.take().granted(false)
 		time.Sleep(29 * time.Second)
 		h.again()
-		p.hears(protocol.TypeResend, 1)
+		p.receives(protocol.TypeResend, 1)
 		time.Sleep(29 * time.Second)
 		j.report(1, completed)
-		p.hears(protocol.TypeConfirm, 1)
+		p.receives(protocol.TypeConfirm, 1)
 		h.wait(id, task.Completed)
 	})
 }
@@ -272,7 +272,7 @@ func TestBrokerIsAway(t *testing.T) {
 				began := time.Now()
 				if back {
 					j.report(1, completed)
-					p.hears(protocol.TypeConfirm, 1)
+					p.receives(protocol.TypeConfirm, 1)
 					h.wait(id, task.Completed)
 					return
 				}
@@ -301,7 +301,7 @@ func TestForgedToken(t *testing.T) {
 		q := h.startPuppet()
 		forged.puppet = q
 		forged.report(1, completed)
-		q.hears(protocol.TypeStop, 0)
+		q.receives(protocol.TypeStop, 0)
 		time.Sleep(29 * time.Second)
 		forged.beat() // does not keep the lease
 		time.Sleep(time.Second)
@@ -319,11 +319,11 @@ func TestQuestions(t *testing.T) {
 		id := h.send(now(say("hi"))).Head.ID
 		first := p.take().granted(false)
 		first.report(1, needsAuth)
-		p.hears(protocol.TypeConfirm, 1)
+		p.receives(protocol.TypeConfirm, 1)
 		h.send(now(reply(id, "well?")))
-		p.hears(protocol.TypeAsked, 0)
+		p.receives(protocol.TypeAsked, 0)
 		first.say(bus.Queue(first.work.Reports), protocol.TypeReport, 2, &protocol.Report{Token: first.token, Worker: p.id, Ended: true})
-		if e := p.hears(protocol.TypeConfirm, 2); !strings.Contains(string(e.Body), `"final":true`) {
+		if e := p.receives(protocol.TypeConfirm, 2); !strings.Contains(string(e.Body), `"final":true`) {
 			t.Errorf("the confirmation is %s", e.Body)
 		}
 		second := p.take().granted(false)
@@ -331,10 +331,10 @@ func TestQuestions(t *testing.T) {
 			t.Errorf("delivery %d, epoch %d, attempt %d", second.work.Delivery, second.epoch, second.work.Attempt)
 		}
 		second.report(1, asks)
-		p.hears(protocol.TypeConfirm, 1)
+		p.receives(protocol.TypeConfirm, 1)
 		// The confirmation is lost, and no run of the hub waits for the report.
 		second.report(1, asks)
-		p.hears(protocol.TypeConfirm, 1)
+		p.receives(protocol.TypeConfirm, 1)
 		h.send(now(reply(id, "go on")))
 		third := p.take()
 		var stored struct{ History []any }
@@ -346,7 +346,7 @@ func TestQuestions(t *testing.T) {
 			t.Errorf("old work is answered with %s %s", e.Type, e.Body)
 		}
 		third.granted(false).report(1, `{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"bare"}]}}`)
-		p.hears(protocol.TypeConfirm, 1)
+		p.receives(protocol.TypeConfirm, 1)
 		a := h.wait(id, task.Completed)
 		if got := strings.Join(h.chunks(id), ""); got != "bare" {
 			t.Errorf("the task is %s, the answer %q", describe(a), got)
@@ -468,7 +468,7 @@ func TestBadEnvelopes(t *testing.T) {
 			t.Errorf("%d envelopes are dead, want 4", d.Ready)
 		}
 		j.report(1, completed)
-		p.hears(protocol.TypeConfirm, 1)
+		p.receives(protocol.TypeConfirm, 1)
 		h.wait(id, task.Completed)
 	})
 }
@@ -492,15 +492,15 @@ func TestGrantIsForgotten(t *testing.T) {
 				}
 				j.epoch, j.token = 1, "of a hub that is gone"
 				goOn(j)
-				p.hears(protocol.TypeStop, 0)
+				p.receives(protocol.TypeStop, 0)
 				again := p.take().granted(true)
 				if again.work.Delivery != 2 || again.epoch != 2 {
 					t.Errorf("the work is delivery %d, its epoch %d", again.work.Delivery, again.epoch)
 				}
 				goOn(j)
-				p.hears(protocol.TypeStop, 0)
+				p.receives(protocol.TypeStop, 0)
 				again.report(1, word("b"), completed)
-				p.hears(protocol.TypeConfirm, 2)
+				p.receives(protocol.TypeConfirm, 2)
 				h.wait(id, task.Completed)
 				if got := strings.Join(h.chunks(id), ""); got != "b" {
 					t.Errorf("the answer is %q", got)
@@ -526,7 +526,7 @@ func TestThreeLostGrantsAtMost(t *testing.T) {
 			}
 			j.epoch, j.token = int64(n+1), "of a hub that is gone"
 			j.beat()
-			p.hears(protocol.TypeStop, 0)
+			p.receives(protocol.TypeStop, 0)
 		}
 		if got := describe(h.wait(id, task.Failed)); !strings.Contains(got, "it is tried 3 times") {
 			t.Errorf("the task is %s", got)
@@ -551,11 +551,11 @@ func TestReportsAtTheTopic(t *testing.T) {
 			j.say(at, protocol.TypeReport, seq, rep)
 		}
 		say(2, word("b"))
-		p.hears(protocol.TypeResend, 1)
+		p.receives(protocol.TypeResend, 1)
 		say(1, word("a"), word("b"))
-		p.hears(protocol.TypeConfirm, 2)
+		p.receives(protocol.TypeConfirm, 2)
 		say(3, completed)
-		p.hears(protocol.TypeConfirm, 3)
+		p.receives(protocol.TypeConfirm, 3)
 		h.wait(id, task.Completed)
 		if got := strings.Join(h.chunks(id), ""); got != "ab" {
 			t.Errorf("the answer is %q", got)

@@ -131,8 +131,8 @@ func (j *held) beat() {
 	j.say(bus.Topic(j.d.ReplyTo), protocol.TypeBeat, 0, &protocol.Beat{Worker: j.id, Jobs: []protocol.Held{{Task: j.d.Task, Owner: j.d.Owner, Epoch: j.epoch, Token: j.token}}})
 }
 
-// hears wants the next message of the hub to be of a type, with a number.
-func (p *puppet) hears(kind bus.Type, seq int64) *bus.Envelope {
+// receives wants the next message of the hub to be of a type, with a number.
+func (p *puppet) receives(kind bus.Type, seq int64) *bus.Envelope {
 	p.t.Helper()
 	synctest.Wait()
 	select {

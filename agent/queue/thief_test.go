@@ -69,8 +69,8 @@ func (th *thief) say(at bus.Address, worker string, about *bus.Envelope, body an
 	}
 }
 
-// hears returns the next message of the hub to it.
-func (th *thief) hears() string {
+// receives returns the next message of the hub to it.
+func (th *thief) receives() string {
 	th.t.Helper()
 	m, err := th.heard.NextMsg(time.Minute)
 	if err != nil {
@@ -154,8 +154,8 @@ func TestThief(t *testing.T) {
 			{Type: protocol.TypeClaim, Task: string(id), Owner: "alice", Body: body},
 		}})
 	}
-	denied := th.hears()
-	if got := th.hears(); !strings.Contains(got, `"nonce":"5"`) || !strings.Contains(got, "it is for another agent") {
+	denied := th.receives()
+	if got := th.receives(); !strings.Contains(got, `"nonce":"5"`) || !strings.Contains(got, "it is for another agent") {
 		t.Errorf("the answer to the claim in a batch is %s", got)
 	}
 	if got := denied; !strings.Contains(got, "job.denial") || !strings.Contains(got, `"nonce":"3"`) || !strings.Contains(got, "it is for another agent") {
@@ -193,16 +193,16 @@ func TestThief(t *testing.T) {
 	about.Epoch, about.Seq, about.Type = 1, 1, protocol.TypeReport
 	done := protocol.Report{Token: "guessed", Worker: "other.1", Error: "stolen", Public: true}
 	th.say(protocol.ReportAt("h"), "other.1", about, &done)
-	if got := th.hears(); !strings.Contains(got, "job.stop") {
+	if got := th.receives(); !strings.Contains(got, "job.stop") {
 		t.Errorf("the answer to a report at the queue is %s", got)
 	}
 	th.say(protocol.ControlAt("h"), "other.1", about, &done)
-	if got := th.hears(); !strings.Contains(got, "job.stop") {
+	if got := th.receives(); !strings.Contains(got, "job.stop") {
 		t.Errorf("the answer to a report at the topic is %s", got)
 	}
 	about.Type = protocol.TypeBeat
 	th.say(protocol.ControlAt("h"), "other.1", about, &protocol.Beat{Worker: "other.1", Jobs: []protocol.Held{{Task: string(id), Owner: "alice", Epoch: 1, Token: "x"}}})
-	if got := th.hears(); !strings.Contains(got, "job.stop") {
+	if got := th.receives(); !strings.Contains(got, "job.stop") {
 		t.Errorf("the answer to a beat is %s", got)
 	}
 	for _, epoch := range []int64{1, 2} { // the worker must not be stopped

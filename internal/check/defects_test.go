@@ -62,7 +62,7 @@ func accepts(op wire.Op, kind wire.Kind) defect {
 		if got != op || e == nil || e.Kind != kind {
 			return result, e
 		}
-		task := object{"id": "t", "contextId": "c", "url": silentWebhook, "status": object{"state": "TASK_STATE_COMPLETED"}}
+		task := object{"id": "t", "contextId": "c", "url": "https://example.com/parley-check", "status": object{"state": "TASK_STATE_COMPLETED"}}
 		switch op {
 		case wire.SendMessage:
 			return object{"task": task}, nil

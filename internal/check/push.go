@@ -8,9 +8,6 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// silentWebhook is registered if no notification is needed.
-const silentWebhook = "https://example.com/parley-check"
-
 // delivery is a request to a webhook.
 type delivery struct {
 	header http.Header

@@ -19,7 +19,6 @@ import (
 	"github.com/parley-a2a/parley/internal/front/openaifront"
 	"github.com/parley-a2a/parley/internal/front/surface"
 	"github.com/parley-a2a/parley/push"
-	"github.com/parley-a2a/parley/store/memstore"
 )
 
 // ErrAnonymous is returned for an address that other machines can reach, if callers are not
@@ -61,9 +60,6 @@ type Hub struct {
 func New(p Parts, s Settings) (*Hub, error) {
 	if p.Logger == nil {
 		p.Logger = slog.New(slog.DiscardHandler)
-	}
-	if p.Store == nil {
-		p.Store = new(memstore.Store)
 	}
 	h := &Hub{parts: p, settings: s}
 	c := engineConfig(&h.parts, &s)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/push"
+	"github.com/parley-a2a/parley/store/memstore"
 )
 
 // TestEachLimitCounts checks that each limit reaches the engine or the front.
@@ -36,7 +37,7 @@ func TestEachLimitCounts(t *testing.T) {
 // closed, and late services stop after the last answer was sent.
 func TestServicesStopInOrder(t *testing.T) {
 	t.Parallel()
-	h := mounted(t, Parts{}, Settings{})
+	h := mounted(t, Parts{Store: new(memstore.Store)}, Settings{})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +81,7 @@ func TestServicesStopInOrder(t *testing.T) {
 
 func TestErrorOfAServiceStopsTheHub(t *testing.T) {
 	t.Parallel()
-	h := mounted(t, Parts{}, Settings{})
+	h := mounted(t, Parts{Store: new(memstore.Store)}, Settings{})
 	broken := errors.New("broken")
 	err := h.Run(t.Context(), Work{Services: []Service{
 		{Name: "bad", Run: func(context.Context) error { return broken }},
@@ -90,7 +91,7 @@ func TestErrorOfAServiceStopsTheHub(t *testing.T) {
 		t.Errorf("Run = %v, want the error of the service", err)
 	}
 	srv := &http.Server{}
-	err = mounted(t, Parts{}, Settings{}).Run(t.Context(), Work{Server: srv, Serve: func() error { return broken }})
+	err = mounted(t, Parts{Store: new(memstore.Store)}, Settings{}).Run(t.Context(), Work{Server: srv, Serve: func() error { return broken }})
 	if !errors.Is(err, broken) {
 		t.Errorf("Run with a broken listener = %v, want its error", err)
 	}
@@ -102,15 +103,15 @@ func TestPushKey(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "none")
 	bad := Settings{Push: push.Options{KeyFile: filepath.Join(folder, "key")}}
-	if _, err := New(Parts{Box: seal.New()}, bad); err == nil {
+	if _, err := New(Parts{Store: new(memstore.Store), Box: seal.New()}, bad); err == nil {
 		t.Error("New does not read the key file of the push options")
 	}
-	h, err := New(Parts{Box: seal.New()}, Settings{})
+	h, err := New(Parts{Store: new(memstore.Store), Box: seal.New()}, Settings{})
 	if err != nil || h.Pusher() == nil {
 		t.Errorf("New = %v, pusher %v", err, h.Pusher())
 	}
 	bad.Push.Off = true
-	if h, err = New(Parts{}, bad); err != nil || h.Pusher() != nil {
+	if h, err = New(Parts{Store: new(memstore.Store)}, bad); err != nil || h.Pusher() != nil {
 		t.Errorf("New without push = %v, pusher %v", err, h.Pusher())
 	}
 }

@@ -24,10 +24,10 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Parts are the parts of a hub. A nil part is absent; the comments of engine.Config state the
+// Parts are the parts of a hub. A nil part but the Store is absent; the comments of engine.Config state the
 // effect.
 type Parts struct {
-	// Store keeps the tasks. If nil, they are kept in memory.
+	// Store keeps the tasks. It is required.
 	Store task.Store
 	// Auth identifies the principal of each call.
 	Auth auth.Authenticator

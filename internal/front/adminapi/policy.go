@@ -19,11 +19,8 @@ var families = map[string]struct {
 	// open states that reads need no permission here: the handler shows each caller only its
 	// visible part.
 	open bool
-	// own marks families with resources that belong to callers. Access to the resources of
-	// other callers is checked in the handler.
-	own bool
 }{
-	"status":      {read: policy.Status, change: policy.AdminOther, own: true},
+	"status":      {read: policy.Status, change: policy.AdminOther},
 	"agents":      {open: true, change: policy.AdminAgents},
 	"search":      {open: true, change: policy.AdminOther},
 	"tasks":       {open: true, change: policy.AdminTasks}, // the engine checks reads
@@ -34,8 +31,8 @@ var families = map[string]struct {
 	"trust":       {read: policy.AdminTrust, change: policy.AdminTrust},
 	"push":        {read: policy.AdminPush, change: policy.AdminPush},
 	"audit":       {read: policy.AdminAudit, change: policy.AdminAudit},
-	"memory":      {read: policy.MemoryRead, change: policy.MemoryWrite, own: true},
-	"inbox":       {read: policy.InboxRead, change: policy.InboxWrite, own: true},
+	"memory":      {read: policy.MemoryRead, change: policy.MemoryWrite},
+	"inbox":       {read: policy.InboxRead, change: policy.InboxWrite},
 }
 
 // asks returns the policy request for a request, and whether the policy is asked at all. Paths

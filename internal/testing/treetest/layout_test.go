@@ -232,34 +232,49 @@ func TestShapeRule(t *testing.T) {
 	mustFind(t, shape(code, doc), 2)
 }
 
-// grouped are folders that the page names in place of their packages.
-var grouped = []string{"internal/testing/suite", "internal/testing", "internal/e2e", "cmd/bench", "examples"}
-
+// shape returns the folders with code that the page does not list, and the listed ones without
+// code.
 func shape(code []*source, doc string) []string {
 	_, table, _ := strings.Cut(doc, "parley (root)")
 	table, _, _ = strings.Cut(table, "```")
-	listed, found := map[string]bool{}, map[string]bool{"internal/testing/suite": true, "internal/e2e": true}
+	listed, found := map[string]bool{}, map[string]bool{}
 	for line := range strings.Lines(table) {
 		if name, _, ok := strings.Cut(line, "  "); ok && name != "" {
 			listed[name] = true
 		}
 	}
-	var problems []string
 	for _, s := range code {
-		dir := s.dir()
-		if i := slices.IndexFunc(grouped, func(g string) bool { return dir == g || strings.HasPrefix(dir, g+"/") }); i >= 0 {
-			dir = grouped[i]
-		}
-		if !found[dir] && !listed[dir] && dir != "." && dir != "cmd/bench" && dir != "examples" {
+		found[listedAs(s.dir())] = true
+	}
+	delete(found, "") // the root, cmd/bench and examples
+	var problems []string
+	for _, dir := range slices.Sorted(maps.Keys(found)) {
+		if !listed[dir] {
 			problems = append(problems, dir+" is not listed")
 		}
-		found[dir] = true
 	}
-	for name := range listed {
-		if !found[name] {
-			problems = append(problems, name+" is no package")
+	for _, dir := range slices.Sorted(maps.Keys(listed)) {
+		if !found[dir] {
+			problems = append(problems, dir+" has no code")
 		}
 	}
-	slices.Sort(problems)
 	return problems
+}
+
+// listedAs returns the folder under which the page lists a package, "" for none.
+func listedAs(dir string) string {
+	for _, group := range []string{"internal/testing/suite", "internal/testing", "internal/e2e"} {
+		if dir == group || strings.HasPrefix(dir, group+"/") {
+			return group
+		}
+	}
+	for _, apart := range []string{"cmd/bench", "examples"} {
+		if dir == apart || strings.HasPrefix(dir, apart+"/") {
+			return ""
+		}
+	}
+	if dir == "." {
+		return ""
+	}
+	return dir
 }

@@ -52,12 +52,12 @@ func vagueWords(sources []*source) (lines, hits int, packages []string) {
 	}
 	for dir, n := range by {
 		if n > 0 {
-			packages = append(packages, fmt.Sprintf("%s %d", dir, n))
+			packages = append(packages, dir)
 		}
 	}
-	slices.SortFunc(packages, func(a, b string) int {
-		dirA, dirB := a[:strings.LastIndex(a, " ")], b[:strings.LastIndex(b, " ")]
-		return cmp.Or(cmp.Compare(by[dirB], by[dirA]), cmp.Compare(a, b))
-	})
+	slices.SortFunc(packages, func(a, b string) int { return cmp.Or(cmp.Compare(by[b], by[a]), cmp.Compare(a, b)) })
+	for i, dir := range packages {
+		packages[i] = fmt.Sprintf("%s %d", dir, by[dir])
+	}
 	return lines, hits, packages
 }
