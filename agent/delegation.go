@@ -68,7 +68,7 @@ func Delegate(ctx context.Context, d *Delegation) (*Delegated, error) {
 // DelegationContext is the chain of agents through which a piece of work has passed, and the
 // limits of further delegation: the length of the chain, the total number of tasks, and a
 // deadline.
-type DelegationContext = delegation.Errand
+type DelegationContext = delegation.Context
 
 // Propagator is the ability of a hub to limit the work that its agents pass to agents
 // elsewhere. A Run may have it.

@@ -57,10 +57,10 @@ func forgetting(next http.Handler, names ...string) http.Handler {
 	})
 }
 
-// TestHiddenChains checks that a circle through a peer that hides the chain ends all the same. If the
-// peer hides the chain alone, the hop limit ends it. If the peer hides everything, the first hub's
-// deadline ends it, and until then the limit of tasks per caller bounds it. The waiting caller gets
-// the reason.
+// TestHiddenChains checks that a circle through a peer that hides the chain ends all the same.
+// If the peer hides the chain alone, the hop limit ends it. If the peer hides everything, the
+// first hub's deadline ends it, and until then the limit of tasks per caller bounds it. The
+// waiting caller gets the reason.
 func TestHiddenChains(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -99,9 +99,9 @@ func TestHiddenChains(t *testing.T) {
 	}
 }
 
-// TestInventedErrands checks that a peer gains nothing by false statements about its work.
-// Values beyond the hub's limits are capped, and an agent that it names is in the chain.
-func TestInventedErrands(t *testing.T) {
+// TestForgedDelegationContexts checks that a peer gains nothing by false statements about its
+// work. Values beyond the hub's limits are capped, and an agent that it names is in the chain.
+func TestForgedDelegationContexts(t *testing.T) {
 	t.Parallel()
 	hubs := startRing(t, counting(nil), "one", "two")
 	for meta, want := range map[string]string{

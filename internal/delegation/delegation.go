@@ -25,9 +25,9 @@ const (
 	DefaultBudget = 1000
 )
 
-// Errand is the delegation state of a piece of work: its chain of agents and its remaining
-// limits. The zero Errand allows no delegation.
-type Errand struct {
+// Context is the delegation state of a piece of work: its chain of agents and its remaining
+// limits. The zero Context allows no delegation.
+type Context struct {
 	// Chain names the agents that have passed the work on, first one first, as agent@hub. It is
 	// empty for the work of a caller that is not an agent.
 	Chain []string
@@ -39,7 +39,7 @@ type Errand struct {
 	Deadline time.Time
 }
 
-// Limits bound the errands of a hub. The zero Limits are the defaults.
+// Limits bound the delegation of a hub. The zero Limits are the defaults.
 type Limits struct {
 	// Hops is the maximum number of agents in a row; zero means DefaultHops.
 	Hops int
@@ -61,29 +61,29 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// New returns the errand of a message that carries none.
-func New(l Limits) Errand {
+// New returns the context of a message that carries none.
+func New(l Limits) Context {
 	l = l.WithDefaults()
-	return Errand{Hops: l.Hops, Budget: l.Budget}
+	return Context{Hops: l.Hops, Budget: l.Budget}
 }
 
 // Within returns e limited by l. The names in its chain count as hops, regardless of e.Hops.
-func (e Errand) Within(l Limits) Errand {
+func (e Context) Within(l Limits) Context {
 	l = l.WithDefaults()
 	e.Hops = max(0, min(e.Hops, l.Hops-len(e.Chain)))
 	e.Budget = min(e.Budget, l.Budget)
 	return e
 }
 
-// Admit returns an error if the agent self must not accept the errand at a time.
-func (e *Errand) Admit(self string, at time.Time) error {
+// Admit returns an error if the agent self must not accept the context at a time.
+func (e *Context) Admit(self string, at time.Time) error {
 	if slices.Contains(e.Chain, self) {
 		return apierror.New(a2a.ErrUnsupportedOperation, "agents would ask each other in a circle: %s", e.path(self))
 	}
 	return e.inTime(self, at)
 }
 
-func (e *Errand) inTime(self string, at time.Time) error {
+func (e *Context) inTime(self string, at time.Time) error {
 	if !e.Deadline.IsZero() && !at.Before(e.Deadline) {
 		return apierror.New(a2a.ErrUnsupportedOperation, "the deadline %s of this work has passed: %s",
 			e.Deadline.UTC().Format(layout), e.path(self))
@@ -91,21 +91,21 @@ func (e *Errand) inTime(self string, at time.Time) error {
 	return nil
 }
 
-// Next returns the errand for a delegation by the agent self, with the whole rest of the
+// Next returns the context for a delegation by the agent self, with the whole rest of the
 // budget. It returns an error if self must not delegate.
-func (e *Errand) Next(self string, l Limits, at time.Time) (Errand, error) {
+func (e *Context) Next(self string, l Limits, at time.Time) (Context, error) {
 	switch {
 	case e.Hops <= 0 || len(e.Chain) >= MaxChain:
-		return Errand{}, apierror.New(a2a.ErrUnsupportedOperation,
+		return Context{}, apierror.New(a2a.ErrUnsupportedOperation,
 			"no further agent is asked, because too many have passed this on: %s", e.path(self))
 	case e.Budget <= 0:
-		return Errand{}, apierror.New(a2a.ErrUnsupportedOperation,
+		return Context{}, apierror.New(a2a.ErrUnsupportedOperation,
 			"no further task is begun, because the budget of this work is spent: %s", e.path(self))
 	}
 	if err := e.inTime(self, at); err != nil {
-		return Errand{}, err
+		return Context{}, err
 	}
-	next := Errand{
+	next := Context{
 		Chain: append(slices.Clip(e.Chain), self), Hops: e.Hops - 1, Budget: e.Budget - 1, Deadline: e.Deadline,
 	}
 	if l.Time > 0 {
@@ -126,13 +126,13 @@ func Share(budget int) (child, left int) {
 }
 
 // path returns the chain for display, with self at its end.
-func (e *Errand) path(self string) string {
+func (e *Context) path(self string) string {
 	return strings.Join(append(slices.Clip(e.Chain), self), " → ")
 }
 
-// stricter returns the errand that both e and o allow. Names that only o has are appended to
+// stricter returns the context that both e and o allow. Names that only o has are appended to
 // the chain.
-func (e Errand) stricter(o *Errand) Errand {
+func (e Context) stricter(o *Context) Context {
 	for _, name := range o.Chain {
 		if !slices.Contains(e.Chain, name) {
 			e.Chain = append(slices.Clip(e.Chain), name)
@@ -143,9 +143,9 @@ func (e Errand) stricter(o *Errand) Errand {
 	return e
 }
 
-// Or returns the errand of a further message in a task: the combination of its errand and that
+// Or returns the context of a further message in a task: the combination of its context and that
 // of the task's first message. Each may be nil.
-func Or(e, first *Errand) *Errand {
+func Or(e, first *Context) *Context {
 	switch {
 	case e == nil:
 		return first
@@ -164,7 +164,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// String returns the errand for display.
-func (e *Errand) String() string {
+// String returns the context for display.
+func (e *Context) String() string {
 	return fmt.Sprintf("%s (%d hops, %d tasks)", strings.Join(e.Chain, " → "), e.Hops, e.Budget)
 }

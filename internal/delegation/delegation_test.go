@@ -18,10 +18,10 @@ import (
 
 var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 
-// TestRoundTrip writes an errand as metadata and as headers, and reads it from each.
+// TestRoundTrip writes a context as metadata and as headers, and reads it from each.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
-	want := &delegation.Errand{Chain: []string{"a@1", "b@2"}, Hops: 3, Budget: 20, Deadline: noon}
+	want := &delegation.Context{Chain: []string{"a@1", "b@2"}, Hops: 3, Budget: 20, Deadline: noon}
 	meta := delegation.AppendMetadata(nil, []byte(`{"x":1.50,"parley.hops":9}`), want)
 	if err := rawjson.Check(meta, 8); err != nil || !strings.Contains(string(meta), `"x":1.50`) {
 		t.Fatalf("metadata %s: %v", meta, err)
@@ -33,12 +33,12 @@ func TestRoundTrip(t *testing.T) {
 		params[delegation.Param(name)] = values
 	}
 	message := append(append([]byte(`{"metadata":`), meta...), '}')
-	for name, read := range map[string]func() (*delegation.Errand, error){
-		"metadata": func() (*delegation.Errand, error) { return delegation.Read(meta, nil, nil) },
-		"message":  func() (*delegation.Errand, error) { return delegation.Read(nil, message, nil) },
-		"headers":  func() (*delegation.Errand, error) { return delegation.Read(nil, nil, params) },
-		"both":     func() (*delegation.Errand, error) { return delegation.Read(meta, message, params) },
-		"stored":   func() (*delegation.Errand, error) { return delegation.Stored(delegation.Store(nil, want)), nil },
+	for name, read := range map[string]func() (*delegation.Context, error){
+		"metadata": func() (*delegation.Context, error) { return delegation.Read(meta, nil, nil) },
+		"message":  func() (*delegation.Context, error) { return delegation.Read(nil, message, nil) },
+		"headers":  func() (*delegation.Context, error) { return delegation.Read(nil, nil, params) },
+		"both":     func() (*delegation.Context, error) { return delegation.Read(meta, message, params) },
+		"stored":   func() (*delegation.Context, error) { return delegation.Stored(delegation.Store(nil, want)), nil },
 	} {
 		got, err := read()
 		if err != nil {
@@ -49,7 +49,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 	}
 	if got, err := delegation.Read([]byte(`{"x":1}`), []byte(`{"parts":[]}`), map[string][]string{"traceparent": {"x"}}); got != nil || err != nil {
-		t.Errorf("Read without an errand = %v, %v", got, err)
+		t.Errorf("Read without a context = %v, %v", got, err)
 	}
 	delegation.Strip(params)
 	if len(params) != 0 {
@@ -57,18 +57,18 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestStricterCounts reads two errands that differ.
+// TestStricterCounts reads two contexts that differ.
 func TestStricterCounts(t *testing.T) {
 	t.Parallel()
 	got, err := delegation.Read(
 		[]byte(`{"parley.hops":2,"parley.budget":9,"parley.chain":["a@1"]}`), nil,
 		map[string][]string{"x-parley-hops": {"5"}, "x-parley-budget": {"4"}, "x-parley-chain": {"a@1, b@2"}},
 	)
-	want := &delegation.Errand{Chain: []string{"a@1", "b@2"}, Hops: 2, Budget: 4}
+	want := &delegation.Context{Chain: []string{"a@1", "b@2"}, Hops: 2, Budget: 4}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("Read: %v (-want +got):\n%s", err, diff)
 	}
-	later := &delegation.Errand{Hops: 7, Budget: 1, Deadline: noon}
+	later := &delegation.Context{Hops: 7, Budget: 1, Deadline: noon}
 	if got := delegation.Or(later, want); got.Hops != 2 || got.Budget != 1 || !got.Deadline.Equal(noon) || len(got.Chain) != 2 {
 		t.Errorf("Or = %+v", got)
 	}
@@ -79,15 +79,15 @@ func TestStricterCounts(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	said := delegation.Errand{Chain: []string{"a@1", "b@2"}, Hops: 1 << 20, Budget: 1 << 20}
-	got := said.Within(delegation.Limits{})
+	found := delegation.Context{Chain: []string{"a@1", "b@2"}, Hops: 1 << 20, Budget: 1 << 20}
+	got := found.Within(delegation.Limits{})
 	if got.Hops != delegation.DefaultHops-2 || got.Budget != delegation.DefaultBudget {
 		t.Errorf("Within = %+v", got)
 	}
 	for n := range 70 {
-		said.Chain = append(said.Chain, "n"+strconv.Itoa(n))
+		found.Chain = append(found.Chain, "n"+strconv.Itoa(n))
 	}
-	if got := said.Within(delegation.Limits{}); got.Hops != 0 {
+	if got := found.Within(delegation.Limits{}); got.Hops != 0 {
 		t.Errorf("a long chain leaves %d hops, want none", got.Hops)
 	}
 }
@@ -96,7 +96,7 @@ func TestNext(t *testing.T) {
 	t.Parallel()
 	e := delegation.New(delegation.Limits{Hops: 2, Budget: 5})
 	next, err := e.Next("a@1", delegation.Limits{Time: time.Minute}, noon)
-	want := delegation.Errand{Chain: []string{"a@1"}, Hops: 1, Budget: 4, Deadline: noon.Add(time.Minute)}
+	want := delegation.Context{Chain: []string{"a@1"}, Hops: 1, Budget: 4, Deadline: noon.Add(time.Minute)}
 	if diff := cmp.Diff(want, next); diff != "" || err != nil {
 		t.Fatalf("Next: %v (-want +got):\n%s", err, diff)
 	}
@@ -115,7 +115,7 @@ func TestNext(t *testing.T) {
 	if _, err = next.Next("c@1", delegation.Limits{}, noon); err == nil || !strings.Contains(err.Error(), "a@1 → b@1 → c@1") {
 		t.Errorf("Next without hops = %v, want the chain", err)
 	}
-	spent := delegation.Errand{Hops: 1}
+	spent := delegation.Context{Hops: 1}
 	if _, err = spent.Next("c@1", delegation.Limits{}, noon); err == nil || !strings.Contains(err.Error(), "budget") {
 		t.Errorf("Next without budget = %v", err)
 	}

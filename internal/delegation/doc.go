@@ -16,11 +16,11 @@
 // # Non-guarantees
 //
 // The data is not signed. A peer that drops or forges the chain is not detected; its messages
-// begin a new errand with the limits of the receiving hub.
+// begin a new delegation with the limits of the receiving hub.
 //
 // # Concurrency
 //
-// An Errand is a value. Its chain must not be changed.
+// A Context is a value. Its chain must not be changed.
 //
 // # Testing
 //

@@ -36,8 +36,8 @@ const (
 // layout is the format of a deadline: a timestamp of the protocol (specification §5.6.1).
 const layout = "2006-01-02T15:04:05.000Z"
 
-// Param returns the service parameter of a header, or "" if the header does not belong to an
-// errand.
+// Param returns the service parameter of a header, or "" if the header does not belong to a
+// delegation context.
 func Param(header string) string {
 	if len(header) < len(headHops) || !strings.EqualFold(header[:len("x-parley-")], "x-parley-") {
 		return ""
@@ -50,35 +50,35 @@ func Param(header string) string {
 	return ""
 }
 
-// Read returns the errand of a message, from the metadata of the request and of the message,
+// Read returns the context of a message, from the metadata of the request and of the message,
 // and from service parameters. Each may be nil. It returns nil if there is none. For a
-// malformed errand the error names the field.
-func Read(metadata, message []byte, params map[string][]string) (*Errand, error) {
+// malformed context the error names the field.
+func Read(metadata, message []byte, params map[string][]string) (*Context, error) {
 	if !mentioned(metadata, message, params) {
 		return nil, nil
 	}
-	all, any := unsaid(), false
+	all, any := unset(), false
 	for _, from := range [...]struct {
 		where string
 		obj   []byte
 	}{{"metadata.", metadata}, {"message.metadata.", ofMessage(message)}} {
-		said, err := readMetadata(&all, from.where, from.obj)
+		found, err := readMetadata(&all, from.where, from.obj)
 		if err != nil {
 			return nil, err
 		}
-		any = any || said
+		any = any || found
 	}
-	said, err := readParams(&all, params)
+	found, err := readParams(&all, params)
 	if err != nil {
 		return nil, err
 	}
-	if !said && !any {
+	if !found && !any {
 		return nil, nil
 	}
 	return &all, nil
 }
 
-// mentioned reports whether there may be an errand.
+// mentioned reports whether there may be a context.
 func mentioned(metadata, message []byte, params map[string][]string) bool {
 	for _, key := range [...]string{headChain, headHops, headBudget, headDeadline} {
 		if len(params[key]) > 0 {
@@ -89,21 +89,21 @@ func mentioned(metadata, message []byte, params map[string][]string) bool {
 	return bytes.Contains(metadata, mark) || bytes.Contains(message, mark)
 }
 
-// Stored returns the errand that Store has put into service parameters; nil if there is none.
-func Stored(params map[string][]string) *Errand {
+// Stored returns the context that Store has put into service parameters; nil if there is none.
+func Stored(params map[string][]string) *Context {
 	if !mentioned(nil, nil, params) {
 		return nil
 	}
-	all := unsaid()
-	if said, err := readParams(&all, params); err != nil || !said {
+	all := unset()
+	if found, err := readParams(&all, params); err != nil || !found {
 		return nil
 	}
 	return &all
 }
 
-func unsaid() Errand { return Errand{Hops: math.MaxInt32, Budget: math.MaxInt32} }
+func unset() Context { return Context{Hops: math.MaxInt32, Budget: math.MaxInt32} }
 
-// ofMessage returns the metadata of a message if it may contain an errand.
+// ofMessage returns the metadata of a message if it may contain a context.
 func ofMessage(message []byte) []byte {
 	if !bytes.Contains(message, []byte(`"`+prefix)) {
 		return nil
@@ -111,13 +111,13 @@ func ofMessage(message []byte) []byte {
 	return rawjson.Member(message, "metadata")
 }
 
-// readMetadata restricts e by the errand in a metadata object.
-func readMetadata(e *Errand, where string, obj []byte) (said bool, err error) {
+// readMetadata restricts e by the context in a metadata object.
+func readMetadata(e *Context, where string, obj []byte) (found bool, err error) {
 	if !bytes.Contains(obj, []byte(`"`+prefix)) {
 		return false, nil
 	}
 	for name, v := range rawjson.Fields(obj) {
-		o, ok := unsaid(), true
+		o, ok := unset(), true
 		switch name {
 		case keyChain:
 			o.Chain, ok = chainOf(v)
@@ -135,13 +135,13 @@ func readMetadata(e *Errand, where string, obj []byte) (said bool, err error) {
 		if !ok {
 			return false, wrong(where+name, name)
 		}
-		said, *e = true, e.stricter(&o)
+		found, *e = true, e.stricter(&o)
 	}
-	return said, nil
+	return found, nil
 }
 
-// readParams restricts e by the errand in service parameters.
-func readParams(e *Errand, params map[string][]string) (said bool, err error) {
+// readParams restricts e by the context in service parameters.
+func readParams(e *Context, params map[string][]string) (found bool, err error) {
 	if len(params) == 0 {
 		return false, nil
 	}
@@ -150,7 +150,7 @@ func readParams(e *Errand, params map[string][]string) (said bool, err error) {
 		if !there {
 			continue
 		}
-		o, text, ok := unsaid(), strings.Join(values, ","), true
+		o, text, ok := unset(), strings.Join(values, ","), true
 		switch key {
 		case headChain:
 			o.Chain, ok = names(strings.Split(text, ","))
@@ -164,9 +164,9 @@ func readParams(e *Errand, params map[string][]string) (said bool, err error) {
 		if !ok {
 			return false, wrong(http.CanonicalHeaderKey(key), key)
 		}
-		said, *e = true, e.stricter(&o)
+		found, *e = true, e.stricter(&o)
 	}
-	return said, nil
+	return found, nil
 }
 
 // wrong returns the error for a field with an invalid value.
@@ -236,7 +236,7 @@ func moment(s string) (time.Time, bool) {
 }
 
 // fields calls set for each header of e.
-func (e *Errand) fields(set func(key, value string)) {
+func (e *Context) fields(set func(key, value string)) {
 	if len(e.Chain) > 0 {
 		set(headChain, strings.Join(e.Chain, ","))
 	}
@@ -247,9 +247,9 @@ func (e *Errand) fields(set func(key, value string)) {
 	}
 }
 
-// Store puts e into service parameters, replacing any errand in them. It returns p, or a new
+// Store puts e into service parameters, replacing any context in them. It returns p, or a new
 // map if p is nil.
-func Store(p map[string][]string, e *Errand) map[string][]string {
+func Store(p map[string][]string, e *Context) map[string][]string {
 	if p == nil {
 		p = make(map[string][]string, 4)
 	}
@@ -258,7 +258,7 @@ func Store(p map[string][]string, e *Errand) map[string][]string {
 	return p
 }
 
-// Strip removes an errand from service parameters.
+// Strip removes a context from service parameters.
 func Strip(p map[string][]string) {
 	for _, key := range [...]string{headChain, headHops, headBudget, headDeadline} {
 		delete(p, key)
@@ -266,8 +266,8 @@ func Strip(p map[string][]string) {
 }
 
 // AppendMetadata appends a metadata object with e and the members of meta, without those of
-// another errand. meta may be nil.
-func AppendMetadata(dst, meta []byte, e *Errand) []byte {
+// another context. meta may be nil.
+func AppendMetadata(dst, meta []byte, e *Context) []byte {
 	dst = append(rawjson.AppendString(append(dst, '{'), keyHops), ':')
 	dst = strconv.AppendInt(dst, int64(e.Hops), 10)
 	add := func(name string) { dst = append(rawjson.AppendString(append(dst, ','), name), ':') }
@@ -299,16 +299,16 @@ func AppendMetadata(dst, meta []byte, e *Errand) []byte {
 	return append(dst, '}')
 }
 
-type errandKey struct{}
+type contextKey struct{}
 
 // With returns a context whose outgoing requests carry e.
-func With(ctx context.Context, e *Errand) context.Context {
-	return context.WithValue(ctx, errandKey{}, e)
+func With(ctx context.Context, e *Context) context.Context {
+	return context.WithValue(ctx, contextKey{}, e)
 }
 
-// Inject adds the errand of ctx, if there is one, to the header of a request.
+// Inject adds the delegation context of ctx, if there is one, to the header of a request.
 func Inject(ctx context.Context, h http.Header) {
-	if e, ok := ctx.Value(errandKey{}).(*Errand); ok {
+	if e, ok := ctx.Value(contextKey{}).(*Context); ok {
 		e.fields(func(key, value string) { h[http.CanonicalHeaderKey(key)] = []string{value} })
 	}
 }

@@ -27,9 +27,9 @@ type admission struct {
 	// answers is the version of the question that the hub itself answers with the message; zero
 	// if the message is a caller's.
 	answers int64
-	// lineage and errand are nil unless the message is work on behalf of another task.
-	lineage *task.Lineage
-	errand  *delegation.Errand
+	// lineage and delegation are nil unless the message is work on behalf of another task.
+	lineage    *task.Lineage
+	delegation *delegation.Context
 	// body is the message without the names that are reserved for the hub and its agents.
 	body []byte
 
@@ -81,7 +81,7 @@ func (a *admission) admit(ctx context.Context) (*admitted, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.readErrand(); err != nil {
+	if err := a.readDelegation(); err != nil {
 		return nil, err
 	}
 	if err := a.checkAddresses(ctx); err != nil {
@@ -105,7 +105,7 @@ func (a *admission) check() error {
 	switch {
 	case a.engine.phase.Load() == draining:
 		return &apierror.Error{Err: apierror.ErrUnavailable, Message: "the hub is shutting down", RetryAfter: 5 * time.Second}
-	case a.engine.doubts.full():
+	case a.engine.reconciler.full():
 		return &apierror.Error{Err: apierror.ErrUnavailable, Message: "the hub cannot store this now", RetryAfter: 5 * time.Second}
 	case a.send.Push != nil && !a.engine.Pushes():
 		return errNoPush()
@@ -260,10 +260,10 @@ func (a *admission) accept() (err error) {
 	if err := a.engine.accepts(a.agent, a.send); err != nil {
 		return err
 	}
-	if a.errand == nil {
+	if a.delegation == nil {
 		return nil
 	}
-	return a.errand.Admit(a.engine.self(a.agent.Name), time.Now())
+	return a.delegation.Admit(a.engine.self(a.agent.Name), time.Now())
 }
 
 // newHead returns the head of the task that the message creates.
@@ -291,7 +291,7 @@ func (a *admission) prepare() (err error) {
 	if a.hook, err = a.engine.inline(a.send, a.agent.Name); err != nil {
 		return err
 	}
-	a.record = recordOf(a.caller, a.send, a.errand)
+	a.record = recordOf(a.caller, a.send, a.delegation)
 	call, err := a.record.encode()
 	if err != nil {
 		return fmt.Errorf("encode call: %w", err)

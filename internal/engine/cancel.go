@@ -37,7 +37,7 @@ func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answe
 	if err != nil {
 		e.undone(c, deed, err)
 		if errors.Is(err, task.ErrUnavailable) {
-			e.owe(l, func(u *undone) { u.cancel = &cancelCall{c, r} })
+			e.deferWork(l, func(u *pendingWork) { u.cancel = &cancelCall{c, r} })
 		}
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (e *Engine) startCancel(l *live, c *cancelCall) {
 		defer e.live.release(l)
 		e.cancelTask(l, c.caller, c.request)
 		if left := l.leaveCancel(); left {
-			e.remember(l, nil)
+			e.scheduleRepair(l, nil)
 		}
 	})
 	if !told {
@@ -149,7 +149,7 @@ func (e *Engine) cancelTask(l *live, c *op.Caller, r *op.Cancel) {
 			e.cfg.Logger.Info("agent refuses to cancel", "task", l.ref.id, "error", err)
 			at := l.snapshot().CancelAt
 			if err := e.withdrawCancel(l, at); err != nil {
-				e.owe(l, func(u *undone) { u.withdrawn = at })
+				e.deferWork(l, func(u *pendingWork) { u.withdrawn = at })
 				e.cancelFailed(l, err)
 				return
 			}

@@ -109,8 +109,8 @@ type Config struct {
 	// Streams limits the open streams of all owners. Zero means 20,000; negative means no
 	// limit.
 	Streams int
-	// Errands limits how far the work of one caller may be delegated from agent to agent.
-	Errands delegation.Limits
+	// Delegation limits how far the work of one caller may be delegated from agent to agent.
+	Delegation delegation.Limits
 	// MaxWaiting limits the unread messages of one task. Zero means 100.
 	MaxWaiting int
 }

@@ -38,7 +38,7 @@ func (r *run) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegat
 		Principal: rec.Principal, Params: trace.StoreIDs(trace.Store(ctx, maps.Clone(rec.Params)), r.ids(rec)), Extensions: rec.Extensions,
 	}
 	a := admission{engine: e, caller: caller, send: send, wait: true, delegated: true, lineage: line}
-	if err := r.entrust(ctx, &a); err != nil {
+	if err := r.giveDelegation(ctx, &a); err != nil {
 		return nil, fmt.Errorf("delegate to %q: %w", d.Agent, err)
 	}
 	ad, err := r.sentBefore(ctx, d, send)
@@ -212,7 +212,7 @@ func (e *Engine) cancelChild(l *live, c *op.Caller) {
 	case err == nil && mine:
 		e.startCancel(l, &cancelCall{c, r})
 	case err != nil && !l.snapshot().State.Terminal():
-		e.owe(l, func(u *undone) { u.cancel = &cancelCall{c, r} })
+		e.deferWork(l, func(u *pendingWork) { u.cancel = &cancelCall{c, r} })
 		e.cancelFailed(l, err)
 	}
 }

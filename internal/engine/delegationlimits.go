@@ -31,37 +31,37 @@ func hubName(key []byte) string {
 // self returns the name of an agent of the hub in delegation chains.
 func (e *Engine) self(name task.Agent) string { return string(name) + "@" + e.name }
 
-// readErrand reads the errand that the message is part of, and applies the limits of the hub to
-// it.
-func (a *admission) readErrand() error {
-	if a.errand != nil {
+// readDelegation reads the delegation context of the message, and applies the limits of the hub
+// to it.
+func (a *admission) readDelegation() error {
+	if a.delegation != nil {
 		return nil
 	}
-	said, err := delegation.Read(a.send.Metadata, a.send.Message.Body, a.caller.Params)
-	if err != nil || said == nil {
+	received, err := delegation.Read(a.send.Metadata, a.send.Message.Body, a.caller.Params)
+	if err != nil || received == nil {
 		return err
 	}
-	within := said.Within(a.engine.cfg.Errands)
-	a.errand = &within
+	within := received.Within(a.engine.cfg.Delegation)
+	a.delegation = &within
 	return nil
 }
 
-// errand returns the errand that the run is part of. The errand of a further message cannot
-// allow more than that of the first message.
-func (r *run) errand(ctx context.Context) (*delegation.Errand, error) {
+// delegationContext returns the delegation context of the run. A further message cannot allow
+// more than the first message.
+func (r *run) delegationContext(ctx context.Context) (*delegation.Context, error) {
 	rec, err := r.record()
 	if err != nil {
 		return nil, err
 	}
-	er := delegation.Stored(rec.Params)
+	dc := delegation.Stored(rec.Params)
 	if r.msg.version > 1 {
 		first, err := r.engine.firstCall(ctx, r.live)
 		if err != nil {
 			return nil, err
 		}
-		er = delegation.Or(er, delegation.Stored(first.Params))
+		dc = delegation.Or(dc, delegation.Stored(first.Params))
 	}
-	return er, nil
+	return dc, nil
 }
 
 // record returns the record that was stored with the message of the run.
@@ -72,22 +72,22 @@ func (r *run) record() (*callRecord, error) {
 	return decodeCall(r.msg.call)
 }
 
-// onward returns the errand for one more delegation of the run. Its budget is the part that
-// earlier children have left.
-func (r *run) onward(ctx context.Context) (*delegation.Errand, error) {
-	er, err := r.errand(ctx)
+// nextContext returns the delegation context for one more delegation of the run. Its budget is
+// the part that earlier children have left.
+func (r *run) nextContext(ctx context.Context) (*delegation.Context, error) {
+	dc, err := r.delegationContext(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if er == nil {
-		own := delegation.New(r.engine.cfg.Errands)
-		er = &own
+	if dc == nil {
+		own := delegation.New(r.engine.cfg.Delegation)
+		dc = &own
 	}
-	now := *er
-	for range r.spent.begun {
+	now := *dc
+	for range r.spent.children {
 		_, now.Budget = delegation.Share(now.Budget)
 	}
-	next, err := now.Next(r.engine.self(r.agent.Name), r.engine.cfg.Errands, time.Now())
+	next, err := now.Next(r.engine.self(r.agent.Name), r.engine.cfg.Delegation, time.Now())
 	return &next, err
 }
 
@@ -95,10 +95,10 @@ func (r *run) onward(ctx context.Context) (*delegation.Errand, error) {
 func (r *run) Onward(ctx context.Context) (*agent.DelegationContext, error) {
 	r.spent.mu.Lock()
 	defer r.spent.mu.Unlock()
-	if err := r.spent.learn(ctx, r); err != nil {
+	if err := r.spent.count(ctx, r); err != nil {
 		return nil, err
 	}
-	next, err := r.onward(ctx)
+	next, err := r.nextContext(ctx)
 	if err != nil {
 		return nil, public(err)
 	}
@@ -114,31 +114,31 @@ func public(err error) error {
 	return err
 }
 
-// entrust gives the message of a child its errand, and takes the child's share from the budget.
-// A message to an existing child takes nothing.
-func (r *run) entrust(ctx context.Context, a *admission) error {
+// giveDelegation gives the message of a child its delegation context, and takes the child's
+// share from the budget. A message to an existing child takes nothing.
+func (r *run) giveDelegation(ctx context.Context, a *admission) error {
 	delegation.Strip(a.caller.Params)
 	s := a.send
-	if s.Message.TaskID != "" && (!s.Once && !s.NewIDs || r.begun(ctx, s.Message.TaskID)) {
+	if s.Message.TaskID != "" && (!s.Once && !s.NewIDs || r.childExists(ctx, s.Message.TaskID)) {
 		return nil
 	}
 	r.spent.mu.Lock()
 	defer r.spent.mu.Unlock()
-	if err := r.spent.learn(ctx, r); err != nil {
+	if err := r.spent.count(ctx, r); err != nil {
 		return err
 	}
-	next, err := r.onward(ctx)
+	next, err := r.nextContext(ctx)
 	if err != nil {
 		return err
 	}
 	next.Budget, _ = delegation.Share(next.Budget + 1)
-	a.errand = next
-	r.spent.begun++
+	a.delegation = next
+	r.spent.children++
 	return nil
 }
 
-// begun reports whether a child exists.
-func (r *run) begun(ctx context.Context, id a2a.TaskID) bool {
+// childExists reports whether a child exists.
+func (r *run) childExists(ctx context.Context, id a2a.TaskID) bool {
 	l, err := r.engine.open(ctx, ref{r.live.ref.owner, id})
 	if err != nil {
 		return false
@@ -150,18 +150,18 @@ func (r *run) begun(ctx context.Context, id a2a.TaskID) bool {
 // spending counts the children that the task of a run has created. The zero value has not
 // counted them yet.
 type spending struct {
-	mu    sync.Mutex // guards the fields below
-	known bool
-	begun int
+	mu       sync.Mutex // guards the fields below
+	counted  bool
+	children int
 }
 
-// learn counts the children that existed before the run.
-func (s *spending) learn(ctx context.Context, r *run) error {
-	if s.known {
+// count counts the children that existed before the run.
+func (s *spending) count(ctx context.Context, r *run) error {
+	if s.counted {
 		return nil
 	}
 	if r.attempt == 1 && r.msg.version == 1 {
-		s.known = true
+		s.counted = true
 		return nil
 	}
 	key, begun := r.live.snapshot().Key, 0
@@ -172,37 +172,38 @@ func (s *spending) learn(ctx context.Context, r *run) error {
 		}
 		begun += len(heads)
 		if len(heads) < childPage {
-			s.begun, s.known = begun, true
+			s.children, s.counted = begun, true
 			return nil
 		}
 		after = heads[len(heads)-1].Key
 	}
 }
 
-// lateGrace is added to the deadline of a run whose agent enforces its time itself, so that the
-// agent can report the outcome of the work elsewhere.
-const lateGrace = 3 * time.Second
+// deadlineGrace is added to the deadline of a run whose agent enforces its time itself, so that
+// the agent can report the outcome of the work elsewhere.
+const deadlineGrace = 3 * time.Second
 
-// inTime ends the run at the deadline of its errand, unless done is called before. It returns
-// an error if the deadline has passed, unless the agent enforces its time itself.
-func (r *run) inTime() (done func(), err error) {
-	er, err := r.errand(r.ctx)
-	if err != nil || er == nil || er.Deadline.IsZero() {
+// enforceDeadline ends the run at the deadline of its delegation context, unless done is called
+// before. It returns an error if the deadline has passed, unless the agent enforces its time
+// itself.
+func (r *run) enforceDeadline() (done func(), err error) {
+	dc, err := r.delegationContext(r.ctx)
+	if err != nil || dc == nil || dc.Deadline.IsZero() {
 		return func() {}, err
 	}
-	left := time.Until(er.Deadline)
+	left := time.Until(dc.Deadline)
 	switch {
 	case r.traits.Silence < 0:
-		left = max(left, 0) + lateGrace
+		left = max(left, 0) + deadlineGrace
 	case left <= 0:
-		return nil, public(er.Admit(r.engine.self(r.agent.Name), time.Now()))
+		return nil, public(dc.Admit(r.engine.self(r.agent.Name), time.Now()))
 	}
 	if !r.engine.work.join() {
 		return func() {}, nil
 	}
 	r.engine.alarms.Start(&r.due, left, func() {
 		defer r.engine.work.leave()
-		r.late(er.Deadline)
+		r.failLate(dc.Deadline)
 	})
 	return func() {
 		if r.engine.alarms.Stop(&r.due) {
@@ -211,13 +212,13 @@ func (r *run) inTime() (done func(), err error) {
 	}, nil
 }
 
-// errLate is the cause with which the context of a late executor is canceled.
-var errLate = apierror.New(apierror.ErrUnavailable, "the deadline of the task has passed")
+// errDeadline is the cause with which the context of a late executor is canceled.
+var errDeadline = apierror.New(apierror.ErrUnavailable, "the deadline of the task has passed")
 
-// late fails the task of a run whose deadline has passed.
-func (r *run) late(deadline time.Time) {
+// failLate fails the task of a run whose deadline has passed.
+func (r *run) failLate(deadline time.Time) {
 	r.engine.cfg.Logger.Info("deadline has passed", "agent", r.agent.Name, "task", r.live.ref.id, "deadline", deadline)
 	r.status(task.Failed, "the deadline of the task has passed: "+deadline.UTC().Format(time.RFC3339Nano))
-	r.stop(errLate)
+	r.stop(errDeadline)
 	r.settle()
 }

@@ -103,7 +103,7 @@ func (e *Engine) letGo(r *run) {
 	}
 	if err := e.giveUp(r.live, r.epoch); err != nil {
 		e.cfg.Logger.Error("give up run", "task", r.live.ref.id, "error", err)
-		e.owe(r.live, func(u *undone) { u.left = r.epoch })
+		e.deferWork(r.live, func(u *pendingWork) { u.unreleased = r.epoch })
 	}
 }
 

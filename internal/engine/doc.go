@@ -50,7 +50,7 @@
 // # Concurrency
 //
 // All methods of Engine are safe for concurrent use. A Stream belongs to one goroutine. Locks
-// are taken in the order live.write, then doubts.mu, then registry.mu, then live.mu, then
+// are taken in the order live.write, then reconciler.mu, then registry.mu, then live.mu, then
 // run.mu; none is held while an executor or a caller's code runs, and only live.write is held
 // while the store works. A Pusher is called with live.write held, so that it receives the
 // changes of a task, and of its webhooks, in their order.

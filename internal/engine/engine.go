@@ -86,13 +86,13 @@ type Engine struct {
 	tailBytes atomic.Int64
 	fenced    atomic.Bool
 	// demanding is set once an agent that requires extensions was registered.
-	demanding atomic.Bool
-	snapping  atomic.Bool
-	phase     atomic.Int32
-	health    atomic.Pointer[string]
-	doubts    *doubts
-	alarms    timer.Set
-	recovered chan struct{}
+	demanding  atomic.Bool
+	snapping   atomic.Bool
+	phase      atomic.Int32
+	health     atomic.Pointer[string]
+	reconciler *reconciler
+	alarms     timer.Set
+	recovered  chan struct{}
 
 	agents roster
 	pauses pauses
@@ -110,19 +110,19 @@ const (
 func New(cfg Config) *Engine {
 	cfg = cfg.withDefaults()
 	e := &Engine{
-		cfg:       cfg,
-		store:     cfg.Store,
-		pusher:    cfg.Push,
-		recorder:  cfg.Recorder,
-		holder:    task.Holder("hub:" + uuid.NewString()),
-		name:      hubName(cfg.TokenKey),
-		live:      newRegistry(),
-		doubts:    newDoubts(),
-		tokens:    newTokens(cfg.TokenKey),
-		scheduler: newScheduler(cfg.MaxRuns, cfg.MaxAway),
-		quota:     quota{each: cfg.StreamsPerCaller, total: cfg.Streams},
-		agents:    newRoster(cfg.Default),
-		drawing:   drawing{seed: maphash.MakeSeed()},
+		cfg:        cfg,
+		store:      cfg.Store,
+		pusher:     cfg.Push,
+		recorder:   cfg.Recorder,
+		holder:     task.Holder("hub:" + uuid.NewString()),
+		name:       hubName(cfg.TokenKey),
+		live:       newRegistry(),
+		reconciler: newReconciler(),
+		tokens:     newTokens(cfg.TokenKey),
+		scheduler:  newScheduler(cfg.MaxRuns, cfg.MaxAway),
+		quota:      quota{each: cfg.StreamsPerCaller, total: cfg.Streams},
+		agents:     newRoster(cfg.Default),
+		drawing:    drawing{seed: maphash.MakeSeed()},
 
 		busy:    newBusy(cfg.TasksPerCaller),
 		limiter: ratelimit.New(cfg.Rates),
@@ -182,7 +182,7 @@ func (e *Engine) storeOK() {
 	}
 	if e.health.Swap(nil) != nil {
 		e.cfg.Logger.Info("store works again")
-		e.doubts.signal()
+		e.reconciler.signal()
 	}
 }
 

@@ -36,15 +36,15 @@ type callRecord struct {
 
 // recordOf returns the record of a call. The principal is a copy, because executors see
 // it and authenticators keep theirs.
-func recordOf(c *op.Caller, r *op.Send, errand *delegation.Errand) *callRecord {
+func recordOf(c *op.Caller, r *op.Send, dc *delegation.Context) *callRecord {
 	p := *c.Principal
 	p.Roles, p.Claims = slices.Clone(p.Roles), maps.Clone(p.Claims)
 	rec := &callRecord{
 		Principal: &p, Metadata: r.Metadata, Params: c.Params,
 		Extensions: c.Extensions, Tenant: r.Tenant, Skill: r.Message.Skill, Others: r.Others,
 	}
-	if errand != nil {
-		rec.Params = delegation.Store(maps.Clone(rec.Params), errand)
+	if dc != nil {
+		rec.Params = delegation.Store(maps.Clone(rec.Params), dc)
 	}
 	return rec
 }

@@ -12,9 +12,9 @@ func BusyCallers(e *Engine) int {
 	return len(e.busy.by)
 }
 
-// Held counts the resources of an engine: tasks in memory, runs and queued tickets, doubts, and
-// tokens of callers. All are zero in an idle hub.
-type Held struct{ Live, Running, Waiting, Doubts, Bearers int }
+// Held counts the resources of an engine: tasks in memory, runs and queued tickets, unsettled
+// tasks, and tokens of callers. All are zero in an idle hub.
+type Held struct{ Live, Running, Waiting, Unsettled, Bearers int }
 
 // Holds returns the resources that an engine holds.
 func Holds(e *Engine) Held {
@@ -31,9 +31,9 @@ func Holds(e *Engine) Held {
 		}
 		s.mu.Unlock()
 	}
-	e.doubts.mu.Lock()
-	h.Doubts = len(e.doubts.tasks)
-	e.doubts.mu.Unlock()
+	e.reconciler.mu.Lock()
+	h.Unsettled = len(e.reconciler.tasks)
+	e.reconciler.mu.Unlock()
 	return h
 }
 

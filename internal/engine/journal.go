@@ -11,16 +11,17 @@ import (
 
 var _ agent.Journaler = (*run)(nil)
 
-// jotting is a record that belongs to the event with number seq, see note.
-type jotting struct {
+// pendingRecord is a record that belongs to the event with number seq, see
+// pendingCheckpoint.
+type pendingRecord struct {
 	seq int64
 	task.Record
 }
 
-// jottings are the records of a run that are not durable yet, in order. run.mu guards them. A
-// nil jottings is empty.
-type jottings struct {
-	list []jotting
+// pendingRecords are the records of a run that are not durable yet, in order. run.mu guards
+// them. A nil pendingRecords is empty.
+type pendingRecords struct {
+	list []pendingRecord
 	// ready is the number of records at the start of list that have their event; the others
 	// wait for it.
 	ready int
@@ -30,7 +31,7 @@ type jottings struct {
 }
 
 // upTo returns the records of events up to seq.
-func (j *jottings) upTo(seq int64) []task.Record {
+func (j *pendingRecords) upTo(seq int64) []task.Record {
 	if j == nil {
 		return nil
 	}
@@ -43,8 +44,8 @@ func (j *jottings) upTo(seq int64) []task.Record {
 	return found
 }
 
-// close assigns the records that wait for their event to the event seq.
-func (j *jottings) close(seq int64) {
+// assign assigns the records that wait for their event to the event seq.
+func (j *pendingRecords) assign(seq int64) {
 	if j == nil {
 		return
 	}
@@ -54,7 +55,7 @@ func (j *jottings) close(seq int64) {
 }
 
 // drop removes the first n records, which are stored.
-func (j *jottings) drop(n int) {
+func (j *pendingRecords) drop(n int) {
 	if j == nil || n == 0 {
 		return
 	}
@@ -63,24 +64,26 @@ func (j *jottings) drop(n int) {
 	j.list, j.ready = j.list[n:], j.ready-n
 }
 
-// owed reports whether a record of an event up to seq is not durable.
-func (j *jottings) owed(seq int64) bool { return j != nil && j.ready > 0 && j.list[0].seq <= seq }
+// pendingUpTo reports whether a record of an event up to seq is not durable.
+func (j *pendingRecords) pendingUpTo(seq int64) bool {
+	return j != nil && j.ready > 0 && j.list[0].seq <= seq
+}
 
 // waitsLocked reports whether a checkpoint or a record waits for its event.
 func (r *run) waitsLocked() bool {
-	return r.notes != nil && r.notes.next != nil || r.jottings != nil && r.jottings.ready < len(r.jottings.list)
+	return r.checkpoints != nil && r.checkpoints.next != nil || r.records != nil && r.records.ready < len(r.records.list)
 }
 
-// saved holds the data that is stored with a change beside its events.
-type saved struct {
-	note    note
-	records []task.Record
+// extras holds the data that is stored with a change beside its events.
+type extras struct {
+	checkpoint pendingCheckpoint
+	records    []task.Record
 }
 
-func (s *saved) nothing() bool { return s.note.blob == nil && len(s.records) == 0 }
+func (s *extras) empty() bool { return s.checkpoint.blob == nil && len(s.records) == 0 }
 
-// savedLocked returns the data that may be stored together with the events so far.
-func (r *run) savedLocked() saved { return saved{r.notes.upTo(r.seq), r.jottings.upTo(r.seq)} }
+// extrasLocked returns the data that may be stored together with the events so far.
+func (r *run) extrasLocked() extras { return extras{r.checkpoints.upTo(r.seq), r.records.upTo(r.seq)} }
 
 // Journal implements agent.Journaler.
 func (r *run) Journal(ctx context.Context) iter.Seq2[[]byte, error] {
@@ -131,25 +134,25 @@ func (r *run) Record(ctx context.Context, record []byte) error {
 	if r.closed {
 		return nil
 	}
-	j := r.jottings
+	j := r.records
 	if j.last >= agent.MaxRecords || j.size+int64(len(record)) > agent.MaxJournal {
 		return fmt.Errorf("record %d, %d bytes after %d: %w", j.last+1, len(record), j.size, agent.ErrJournal)
 	}
 	j.last++
 	j.size += int64(len(record))
-	j.list = append(j.list, jotting{Record: task.Record{Number: j.last, Data: record}})
+	j.list = append(j.list, pendingRecord{Record: task.Record{Number: j.last, Data: record}})
 	return nil
 }
 
 // openJournal determines the length of the journal.
 func (r *run) openJournal(ctx context.Context) error {
 	r.mu.Lock()
-	there := r.jottings != nil
+	there := r.records != nil
 	r.mu.Unlock()
 	if there {
 		return nil
 	}
-	j := new(jottings)
+	j := new(pendingRecords)
 	if r.attempt > 1 || r.msg.version > 1 {
 		for rec, err := range r.engine.journal(ctx, r.live.snapshot().Key) {
 			if err != nil {
@@ -161,6 +164,6 @@ func (r *run) openJournal(ctx context.Context) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.jottings = j
+	r.records = j
 	return nil
 }

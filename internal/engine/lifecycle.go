@@ -42,20 +42,20 @@ func (e *Engine) maintain(ctx context.Context) {
 	defer sweep.Stop()
 	probe := time.NewTicker(probeEvery)
 	defer probe.Stop()
-	later := false // the last attempt to mend has failed; the next one is at a tick
+	later := false // the last repair has failed; the next one is at a tick
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-sweep.C:
 			e.sweep(ctx)
-		case <-e.doubts.wake:
+		case <-e.reconciler.wake:
 			if !later {
-				later = !e.mendAll(ctx)
+				later = !e.repairAll(ctx)
 			}
 		case <-probe.C:
 			e.probe(ctx)
-			later = !e.mendAll(ctx)
+			later = !e.repairAll(ctx)
 		}
 	}
 }

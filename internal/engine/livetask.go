@@ -30,8 +30,8 @@ type live struct {
 
 	// write is held during one change, from reading the head to the end of the append.
 	write sync.Mutex
-	// doubt is an operation with an unknown outcome; guarded by write.
-	doubt *doubt
+	// uncertain is an operation with an unknown outcome; guarded by write.
+	uncertain *uncertainOp
 
 	refs int32 // guarded by the registry's lock
 
@@ -65,8 +65,8 @@ type live struct {
 	inbox []inbound
 	// bearers are the tokens of messages by version, see keepBearer.
 	bearers map[int64]usertoken.Token
-	// undone is nil unless the store has failed.
-	undone *undone
+	// pending is nil unless the store has failed.
+	pending *pendingWork
 	// skill is the skill that the last message read by a run asked for. wanted holds the
 	// entries for the Observer, wantedBytes their total size.
 	skill       string
@@ -359,7 +359,7 @@ func (e *Engine) change(l *live, f step) error {
 func (e *Engine) changeLocked(l *live, f step) error {
 	c := changes.Get().(*task.Change)
 	defer func() {
-		if l.doubt == nil || l.doubt.change != c {
+		if l.uncertain == nil || l.uncertain.change != c {
 			*c = task.Change{}
 			changes.Put(c)
 		}
@@ -390,15 +390,15 @@ func (e *Engine) changeLocked(l *live, f step) error {
 			return nil
 		case errors.Is(err, task.ErrConflict):
 			if err := e.reload(l); err != nil {
-				e.remember(l, nil)
+				e.scheduleRepair(l, nil)
 				return err
 			}
 		case errors.Is(err, task.ErrExists), errors.Is(err, task.ErrKeyUsed):
 			return err
 		default:
-			l.doubt = &doubt{change: c}
+			l.uncertain = &uncertainOp{change: c}
 			err = e.storeFailed(fmt.Errorf("append %s after v%d: %w", l.ref.id, prev.Version, err))
-			e.remember(l, c)
+			e.scheduleRepair(l, c)
 			return err
 		}
 	}

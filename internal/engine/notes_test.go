@@ -16,34 +16,34 @@ func TestNotesBelongToEvents(t *testing.T) {
 	r := &run{engine: e, live: e.newLive(ref{"ann", "t"}), traits: agent.Traits{Resumable: true}, seq: 3}
 	want := func(when string, seq int64, blob string) {
 		t.Helper()
-		if got := string(r.notes.upTo(seq).blob); got != blob {
+		if got := string(r.checkpoints.upTo(seq).blob); got != blob {
 			t.Errorf("%s, up to event %d there is %q, want %q", when, seq, got, blob)
 		}
 	}
 	r.Checkpoint([]byte("four"))
 	want("before its event", 3, "")
-	r.noteNext()
+	r.assignToNext()
 	want("while its event comes", 3, "")
 	want("with its event", 4, "four")
 	r.seq = 4
 	r.Checkpoint([]byte("five"))
-	r.noteNext()
+	r.assignToNext()
 	r.seq = 5
-	four := r.notes.upTo(4)
+	four := r.checkpoints.upTo(4)
 	want("with the one before", 4, "four")
 	want("with both", 9, "five")
-	r.kept(&saved{note: four})
+	r.dropSaved(&extras{checkpoint: four})
 	want("once the first is durable", 4, "")
 	want("once the first is durable", 5, "five")
-	five := r.notes.upTo(5)
+	five := r.checkpoints.upTo(5)
 	r.Checkpoint([]byte("five again"))
-	r.notes.close(5)
-	r.kept(&saved{note: five})
+	r.checkpoints.assign(5)
+	r.dropSaved(&extras{checkpoint: five})
 	want("after one that was overtaken while it was stored", 5, "five again")
-	if r.emptyLocked() || !r.notes.owed(5) {
+	if r.emptyLocked() || !r.checkpoints.pendingUpTo(5) {
 		t.Error("nothing is owed")
 	}
-	r.kept(&saved{note: r.notes.upTo(5)})
+	r.dropSaved(&extras{checkpoint: r.checkpoints.upTo(5)})
 	if !r.emptyLocked() {
 		t.Error("something is owed")
 	}

@@ -190,8 +190,8 @@ type Stats struct {
 	Streams int
 	// TailBytes is the memory in bytes for the newest entries of tasks that are followed.
 	TailBytes int64
-	// Doubts is the number of tasks that wait for the store after a failed change.
-	Doubts int
+	// Unsettled is the number of tasks that wait for the store after a failed change.
+	Unsettled int
 }
 
 // Stats returns the current metrics of the engine.
@@ -201,8 +201,8 @@ func (e *Engine) Stats() Stats {
 	e.quota.mu.Lock()
 	s.Streams = e.quota.open
 	e.quota.mu.Unlock()
-	e.doubts.mu.Lock()
-	s.Doubts = len(e.doubts.tasks)
-	e.doubts.mu.Unlock()
+	e.reconciler.mu.Lock()
+	s.Unsettled = len(e.reconciler.tasks)
+	e.reconciler.mu.Unlock()
 	return s
 }

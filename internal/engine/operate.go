@@ -104,7 +104,7 @@ func (e *Engine) redispatch(l *live, more step) error {
 		return e.reread(l, h)
 	})
 	if stopped != nil && err != nil {
-		e.owe(l, func(u *undone) { u.unread = stopped.epoch }) // its run was fenced
+		e.deferWork(l, func(u *pendingWork) { u.unstarted = stopped.epoch }) // its run was fenced
 	}
 	if err != nil {
 		return err

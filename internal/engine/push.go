@@ -87,7 +87,7 @@ func (e *Engine) putHook(l *live, hook *task.Hook) error {
 	hook.Task, hook.CreatedAt = h.Key, now()
 	hook.Told, hook.Settled = h.Version, h.State.Terminal()
 	if err := e.store.PutHook(e.ctx, hook); err != nil {
-		return e.hookFailed(l, &doubt{ref: hook.Ref(), hook: hook}, err)
+		return e.hookFailed(l, &uncertainOp{ref: hook.Ref(), hook: hook}, err)
 	}
 	e.storeOK()
 	e.pusher.Changed(hook.Ref(), hook, &h)
@@ -180,7 +180,7 @@ func (e *Engine) dropHook(l *live, id string) error {
 	}
 	name := task.HookRef{Task: l.snapshot().Key, ID: id}
 	if err := e.store.DropHook(e.ctx, name); err != nil {
-		return e.hookFailed(l, &doubt{ref: name}, err)
+		return e.hookFailed(l, &uncertainOp{ref: name}, err)
 	}
 	e.storeOK()
 	e.pusher.Changed(name, nil, nil)
@@ -189,13 +189,13 @@ func (e *Engine) dropHook(l *live, id string) error {
 
 // hookFailed notes that it is unknown whether a hook was stored or deleted. It returns the
 // error for the caller of the engine. Its own caller holds l.write.
-func (e *Engine) hookFailed(l *live, d *doubt, err error) error {
+func (e *Engine) hookFailed(l *live, d *uncertainOp, err error) error {
 	if !errors.Is(err, task.ErrUnavailable) {
 		return notFound(err)
 	}
-	l.doubt = d
+	l.uncertain = d
 	err = e.storeFailed(err)
-	e.remember(l, nil)
+	e.scheduleRepair(l, nil)
 	return err
 }
 

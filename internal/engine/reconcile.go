@@ -15,29 +15,30 @@ import (
 // Pending changes and follow-up work are kept in memory until the store works again. While they
 // exceed this limit, no message is admitted.
 const (
-	maxDoubtBytes = 64 << 20
-	// doubtBytes is the size counted for one task in doubt, in addition to its entries.
-	doubtBytes = 4 << 10
+	maxUncertainBytes = 64 << 20
+	// uncertainBytes is the size counted for one task with an uncertain change, in addition to
+	// its entries.
+	uncertainBytes = 4 << 10
 )
 
-// doubt is an operation with an unknown outcome: a change, or a hook that was stored or
+// uncertainOp is an operation with an unknown outcome: a change, or a hook that was stored or
 // deleted.
-type doubt struct {
+type uncertainOp struct {
 	change *task.Change
 	// ref names the hook; hook is nil if it was deleted.
 	ref  task.HookRef
 	hook *task.Hook
 }
 
-// undone lists the work for a task that this process could not do because the store failed, and
-// that the task's head does not show. Epochs and times are compared with the head, so that
-// outdated work is ignored.
-type undone struct {
-	// unread is the epoch of a claim that was stored although the claiming call got an error:
+// pendingWork lists the work for a task that this process could not do because the store
+// failed, and that the task's head does not show. Epochs and times are compared with the head,
+// so that outdated work is ignored.
+type pendingWork struct {
+	// unstarted is the epoch of a claim that was stored although the claiming call got an error:
 	// no run has started.
-	unread int64
-	// left is the epoch of a run that has ended and still has the claim.
-	left int64
+	unstarted int64
+	// unreleased is the epoch of a run that has ended and still has the claim.
+	unreleased int64
 	// withdrawn is the time of the cancel request that the agent has refused.
 	withdrawn task.Millis
 	// cancel is a cancel request whose caller got an error.
@@ -53,20 +54,20 @@ type cancelCall struct {
 	request *op.Cancel
 }
 
-// owe notes pending work of l, which the engine does once the store works.
-func (e *Engine) owe(l *live, f func(*undone)) {
+// deferWork records work for l, which the engine does once the store works.
+func (e *Engine) deferWork(l *live, f func(*pendingWork)) {
 	l.mu.Lock()
-	if l.undone == nil {
-		l.undone = new(undone)
+	if l.pending == nil {
+		l.pending = new(pendingWork)
 	}
-	f(l.undone)
+	f(l.pending)
 	l.mu.Unlock()
-	e.remember(l, nil)
+	e.scheduleRepair(l, nil)
 }
 
-// doubts holds the tasks with a failed change or pending work. It has a reference to each of
+// reconciler holds the tasks with a failed change or pending work. It has a reference to each of
 // them.
-type doubts struct {
+type reconciler struct {
 	// wake has room for one signal: there is work to do, or the store works again.
 	wake chan struct{}
 	size atomic.Int64
@@ -75,14 +76,14 @@ type doubts struct {
 	tasks map[*live]int64
 }
 
-func newDoubts() *doubts {
-	return &doubts{wake: make(chan struct{}, 1), tasks: make(map[*live]int64)}
+func newReconciler() *reconciler {
+	return &reconciler{wake: make(chan struct{}, 1), tasks: make(map[*live]int64)}
 }
 
 // full reports whether the limit is reached.
-func (d *doubts) full() bool { return d.size.Load() >= maxDoubtBytes }
+func (d *reconciler) full() bool { return d.size.Load() >= maxUncertainBytes }
 
-func (d *doubts) signal() {
+func (d *reconciler) signal() {
 	select {
 	case d.wake <- struct{}{}:
 	default:
@@ -90,7 +91,7 @@ func (d *doubts) signal() {
 }
 
 // take removes and returns the tasks with their references.
-func (d *doubts) take() []*live {
+func (d *reconciler) take() []*live {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var all []*live
@@ -102,15 +103,15 @@ func (d *doubts) take() []*live {
 	return all
 }
 
-// remember schedules l for mending once the store works.
-func (e *Engine) remember(l *live, c *task.Change) {
-	cost := int64(doubtBytes)
+// scheduleRepair schedules the repair of l, once the store works.
+func (e *Engine) scheduleRepair(l *live, c *task.Change) {
+	cost := int64(uncertainBytes)
 	if c != nil {
 		for i := range c.Entries {
 			cost += int64(size(&c.Entries[i]))
 		}
 	}
-	d := e.doubts
+	d := e.reconciler
 	d.mu.Lock()
 	if _, there := d.tasks[l]; !there {
 		e.live.retain(l)
@@ -121,17 +122,17 @@ func (e *Engine) remember(l *live, c *task.Change) {
 	d.signal()
 }
 
-// settle determines the outcome of a doubt. No other change of the task is made before. The
-// caller holds l.write.
+// settle determines the outcome of an uncertain operation. No other change of the task is made
+// before. The caller holds l.write.
 func (e *Engine) settle(l *live) error {
-	if l.doubt != nil {
-		err := e.learn(l)
+	if l.uncertain != nil {
+		err := e.resolveOutcome(l)
 		if err != nil && !errors.Is(err, task.ErrNotFound) {
 			err = e.storeFailed(fmt.Errorf("settle %s: %w", l.ref.id, err))
-			e.remember(l, nil)
+			e.scheduleRepair(l, nil)
 			return err
 		}
-		l.doubt = nil
+		l.uncertain = nil
 		if err != nil {
 			return nil // the task does not exist, or no longer
 		}
@@ -145,13 +146,13 @@ func (e *Engine) settle(l *live) error {
 	return err
 }
 
-// learn compares a doubt with the store, and publishes the change if it was stored. The caller
-// holds l.write.
-func (e *Engine) learn(l *live) error {
-	if l.doubt.change == nil {
-		return e.learnHook(l)
+// resolveOutcome compares an uncertain change with the store, and publishes the change if it
+// was stored. The caller holds l.write.
+func (e *Engine) resolveOutcome(l *live) error {
+	if l.uncertain.change == nil {
+		return e.resolveHook(l)
 	}
-	c := l.doubt.change
+	c := l.uncertain.change
 	h, err := e.store.Head(e.ctx, l.ref.owner, l.ref.id)
 	if err != nil || h.Rev == c.Prev.Rev {
 		return err
@@ -173,7 +174,7 @@ func (e *Engine) learn(l *live) error {
 		if c.Mark != nil && h.Rev != c.Next.Rev {
 			e.recorder.Moved(&h, true) // entries that were read again have no marks
 		}
-		e.disown(l, c)
+		e.deferFollowUp(l, c)
 	}
 	return nil
 }
@@ -193,14 +194,14 @@ func (e *Engine) contains(h *task.Head, c *task.Change) (bool, error) {
 		slices.Equal(a.Body, b.Body) && slices.Equal(a.Call, b.Call), nil
 }
 
-// disown notes the follow-up work of a change that was stored although its caller got an error.
-// The caller holds l.write.
-func (e *Engine) disown(l *live, c *task.Change) {
+// deferFollowUp records the follow-up work of a change that was stored although its caller got
+// an error. The caller holds l.write.
+func (e *Engine) deferFollowUp(l *live, c *task.Change) {
 	switch run := &c.Next.Run; {
 	case c.Prev.Rev == 0 && c.Request == nil:
 		l.refuse(true) // a caller that has a key may return with it
 	case run.Dispatch == task.Claimed && run.Epoch != c.Prev.Run.Epoch:
-		e.owe(l, func(u *undone) { u.unread = run.Epoch })
+		e.deferWork(l, func(u *pendingWork) { u.unstarted = run.Epoch })
 	}
 }
 
@@ -211,10 +212,10 @@ func (l *live) refuse(v bool) {
 	l.refused = v
 }
 
-// learnHook notifies the pusher of a hook that turned out to be stored, or deleted. The caller
+// resolveHook notifies the pusher of a hook that turned out to be stored, or deleted. The caller
 // holds l.write, so that the task has the same version as then.
-func (e *Engine) learnHook(l *live) error {
-	ref, want, h := l.doubt.ref, l.doubt.hook, l.snapshot()
+func (e *Engine) resolveHook(l *live) error {
+	ref, want, h := l.uncertain.ref, l.uncertain.hook, l.snapshot()
 	have, err := e.store.Hooks(e.ctx, ref.Task, "", MaxPushConfigs)
 	if err != nil {
 		return err
@@ -234,23 +235,23 @@ func sameHook(a, b *task.Hook) bool {
 		a.Scheme == b.Scheme && slices.Equal(a.Secret, b.Secret)
 }
 
-// mendAll mends the tasks in doubt, several concurrently so that their changes share commits.
-// It reports whether all succeeded.
-func (e *Engine) mendAll(ctx context.Context) bool {
+// repairAll repairs the scheduled tasks, several concurrently so that their changes share
+// commits. It reports whether all succeeded.
+func (e *Engine) repairAll(ctx context.Context) bool {
 	if e.health.Load() != nil {
 		return true
 	}
 	var wg sync.WaitGroup
 	var failed atomic.Bool
 	places := make(chan struct{}, recoverers)
-	for _, l := range e.doubts.take() {
+	for _, l := range e.reconciler.take() {
 		places <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-places }()
 			defer e.live.release(l)
-			if err := e.mend(ctx, l); err != nil {
+			if err := e.repair(ctx, l); err != nil {
 				failed.Store(true)
-				e.mendFailed(l, err)
+				e.repairFailed(l, err)
 			}
 		})
 	}
@@ -258,18 +259,18 @@ func (e *Engine) mendAll(ctx context.Context) bool {
 	return !failed.Load()
 }
 
-func (e *Engine) mendFailed(l *live, err error) {
+func (e *Engine) repairFailed(l *live, err error) {
 	switch {
 	case errors.Is(err, task.ErrUnavailable), errors.Is(err, context.Canceled):
-		e.remember(l, nil)
+		e.scheduleRepair(l, nil)
 	default:
-		e.cfg.Logger.Error("mend task", "task", l.ref.id, "error", err)
+		e.cfg.Logger.Error("repair task", "task", l.ref.id, "error", err)
 	}
 }
 
-// mend makes this process consistent with the stored head of a task. Requests that were stored
+// repair makes this process consistent with the stored head of a task. Requests that were stored
 // are carried out, even if their callers got an error.
-func (e *Engine) mend(ctx context.Context, l *live) error {
+func (e *Engine) repair(ctx context.Context, l *live) error {
 	if err := e.load(ctx, l); err != nil {
 		if errors.Is(err, task.ErrNotFound) {
 			return nil
@@ -279,7 +280,7 @@ func (e *Engine) mend(ctx context.Context, l *live) error {
 	if err := e.settleNow(l); err != nil {
 		return err
 	}
-	h, u, r, canceling := l.owed()
+	h, u, r, canceling := l.pendingState()
 	switch {
 	case h.State.Terminal():
 		if r != nil {
@@ -294,14 +295,14 @@ func (e *Engine) mend(ctx context.Context, l *live) error {
 		if canceling {
 			return nil
 		}
-		return e.mendCancel(l, &h, &u)
+		return e.repairCancel(l, &h, &u)
 	}
 	if u.reveal {
 		if err := e.reveal(l); err != nil {
 			return err
 		}
 	}
-	return e.mendRun(l, &u)
+	return e.repairRun(l, &u)
 }
 
 func (e *Engine) settleNow(l *live) error {
@@ -310,12 +311,12 @@ func (e *Engine) settleNow(l *live) error {
 	return e.settle(l)
 }
 
-// owed returns the state on which mend decides.
-func (l *live) owed() (h task.Head, u undone, r *run, canceling bool) {
+// pendingState returns the state on which repair decides.
+func (l *live) pendingState() (h task.Head, u pendingWork, r *run, canceling bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.undone != nil {
-		u = *l.undone
+	if l.pending != nil {
+		u = *l.pending
 	}
 	return l.head, u, l.run, l.canceling
 }
@@ -327,8 +328,8 @@ func causeOf(s task.State) error {
 	return errFencedBy
 }
 
-// mendCancel continues a cancel request that no goroutine carries out.
-func (e *Engine) mendCancel(l *live, h *task.Head, u *undone) error {
+// repairCancel continues a cancel request that no goroutine carries out.
+func (e *Engine) repairCancel(l *live, h *task.Head, u *pendingWork) error {
 	switch {
 	case h.CancelAt == u.withdrawn:
 		return e.withdrawCancel(l, h.CancelAt)
@@ -340,13 +341,13 @@ func (e *Engine) mendCancel(l *live, h *task.Head, u *undone) error {
 	return nil
 }
 
-// mendRun queues a task that has an unread message, or a claimed message whose run has not
+// repairRun queues a task that has an unread message, or a claimed message whose run has not
 // started. Queueing a task twice does no harm.
-func (e *Engine) mendRun(l *live, u *undone) error {
-	if err := e.unclaim(l, u.unread, false); err != nil {
+func (e *Engine) repairRun(l *live, u *pendingWork) error {
+	if err := e.unclaim(l, u.unstarted, false); err != nil {
 		return err
 	}
-	if err := e.giveUp(l, u.left); err != nil {
+	if err := e.giveUp(l, u.unreleased); err != nil {
 		return err
 	}
 	h := l.snapshot()

@@ -621,12 +621,12 @@ func TestDoubtsAreBounded(t *testing.T) {
 		for range 4 {
 			o.refused(large)
 		}
-		if got := engine.Holds(o.Engine); got.Doubts != 4 {
-			t.Errorf("%d doubts are held, want 4", got.Doubts)
+		if got := engine.Holds(o.Engine); got.Unsettled != 4 {
+			t.Errorf("%d tasks are unsettled, want 4", got.Unsettled)
 		}
 		o.refused(text("one too many"))
-		if got := engine.Holds(o.Engine); got.Doubts != 4 {
-			t.Errorf("%d doubts are held, want no more", got.Doubts)
+		if got := engine.Holds(o.Engine); got.Unsettled != 4 {
+			t.Errorf("%d tasks are unsettled, want no more", got.Unsettled)
 		}
 		store.heal()
 		time.Sleep(3 * time.Second)

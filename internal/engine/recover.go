@@ -70,7 +70,7 @@ func (e *Engine) recoverTask(ctx context.Context, h task.Head) {
 	}
 	if err != nil {
 		e.cfg.Logger.Error("recover task", "task", h.ID, "error", err)
-		e.owe(l, func(u *undone) { u.orphan = true })
+		e.deferWork(l, func(u *pendingWork) { u.orphan = true })
 	}
 }
 

@@ -14,53 +14,54 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// noteLinger is how long a checkpoint without an event waits for the next event. Usually one
-// comes and saves a commit.
-const noteLinger = 5 * time.Millisecond
+// checkpointLinger is how long a checkpoint without an event waits for the next event. Usually
+// one comes and saves a commit.
+const checkpointLinger = 5 * time.Millisecond
 
-// note is a checkpoint that belongs to the event with number seq: it may be stored together
-// with that event or with a later one, and never before. The zero note means no checkpoint.
-type note struct {
+// pendingCheckpoint is a checkpoint that belongs to the event with number seq: it may be stored
+// together with that event or with a later one, and never before. The zero value means no
+// checkpoint.
+type pendingCheckpoint struct {
 	seq  int64
 	blob []byte
 }
 
-// notes are the checkpoints of a run that are not durable yet, in the order of their events.
-// run.mu guards them. A nil notes is empty.
-type notes struct {
-	list []note
+// pendingCheckpoints are the checkpoints of a run that are not durable yet, in the order of
+// their events. run.mu guards them. A nil pendingCheckpoints is empty.
+type pendingCheckpoints struct {
+	list []pendingCheckpoint
 	// next is the checkpoint that waits for its event; nil if there is none.
 	next []byte
 }
 
-// upTo returns the newest note of an event up to seq.
-func (n *notes) upTo(seq int64) note {
+// upTo returns the newest checkpoint of an event up to seq.
+func (n *pendingCheckpoints) upTo(seq int64) pendingCheckpoint {
 	if n == nil {
-		return note{}
+		return pendingCheckpoint{}
 	}
 	for i := len(n.list) - 1; i >= 0; i-- {
 		if n.list[i].seq <= seq {
 			return n.list[i]
 		}
 	}
-	return note{}
+	return pendingCheckpoint{}
 }
 
-// close assigns the checkpoint that waits for its event to the event seq.
-func (n *notes) close(seq int64) {
+// assign assigns the checkpoint that waits for its event to the event seq.
+func (n *pendingCheckpoints) assign(seq int64) {
 	if n == nil || n.next == nil {
 		return
 	}
 	if last := len(n.list) - 1; last >= 0 && n.list[last].seq == seq {
 		n.list[last].blob = n.next
 	} else {
-		n.list = append(n.list, note{seq, n.next})
+		n.list = append(n.list, pendingCheckpoint{seq, n.next})
 	}
 	n.next = nil
 }
 
 // drop removes the checkpoint that was stored, s, and older ones.
-func (n *notes) drop(s note) {
+func (n *pendingCheckpoints) drop(s pendingCheckpoint) {
 	if n == nil || s.blob == nil {
 		return
 	}
@@ -74,8 +75,10 @@ func (n *notes) drop(s note) {
 	n.list = n.list[:copy(n.list, n.list[i:])]
 }
 
-// owed reports whether a checkpoint of an event up to seq is not durable.
-func (n *notes) owed(seq int64) bool { return n != nil && len(n.list) > 0 && n.list[0].seq <= seq }
+// pendingUpTo reports whether a checkpoint of an event up to seq is not durable.
+func (n *pendingCheckpoints) pendingUpTo(seq int64) bool {
+	return n != nil && len(n.list) > 0 && n.list[0].seq <= seq
+}
 
 // Checkpoint implements agent.Run.
 func (r *run) Checkpoint(blob []byte) {
@@ -87,26 +90,26 @@ func (r *run) Checkpoint(blob []byte) {
 	if r.closed {
 		return
 	}
-	if r.notes == nil {
-		r.notes = new(notes)
+	if r.checkpoints == nil {
+		r.checkpoints = new(pendingCheckpoints)
 	}
-	r.notes.next = blob
+	r.checkpoints.next = blob
 }
 
-// noteNext assigns the waiting checkpoint and records to the next event.
-func (r *run) noteNext() {
+// assignToNext assigns the waiting checkpoint and records to the next event.
+func (r *run) assignToNext() {
 	if !r.traits.Resumable {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.notes.close(r.seq + 1)
-	r.jottings.close(r.seq + 1)
+	r.checkpoints.assign(r.seq + 1)
+	r.records.assign(r.seq + 1)
 }
 
-// noteAlone assigns the waiting checkpoint and records to the last event, because the event
+// assignToLast assigns the waiting checkpoint and records to the last event, because the event
 // they waited for changes nothing. They are stored by themselves unless an event follows soon.
-func (r *run) noteAlone() {
+func (r *run) assignToLast() {
 	if !r.traits.Resumable {
 		return
 	}
@@ -115,37 +118,37 @@ func (r *run) noteAlone() {
 	if !r.waitsLocked() {
 		return
 	}
-	r.notes.close(r.seq)
-	r.jottings.close(r.seq)
+	r.checkpoints.assign(r.seq)
+	r.records.assign(r.seq)
 	if !r.flushing && !r.closed {
 		r.flushing = true
-		r.scheduleLocked(noteLinger)
+		r.scheduleLocked(checkpointLinger)
 	}
 }
 
 // emptyLocked reports whether all events, checkpoints and records are durable.
 func (r *run) emptyLocked() bool {
-	return len(r.pending) == 0 && (r.closed || !r.notes.owed(r.seq) && !r.jottings.owed(r.seq))
+	return len(r.pending) == 0 && (r.closed || !r.checkpoints.pendingUpTo(r.seq) && !r.records.pendingUpTo(r.seq))
 }
 
-// kept removes the checkpoint and the records that are durable now.
-func (r *run) kept(s *saved) {
-	if s.nothing() {
+// dropSaved removes the checkpoint and the records that are durable now.
+func (r *run) dropSaved(s *extras) {
+	if s.empty() {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.notes.drop(s.note)
-	r.jottings.drop(len(s.records))
+	r.checkpoints.drop(s.checkpoint)
+	r.records.drop(len(s.records))
 }
 
 // applyAlone sets c to a change that stores no event.
-func (r *run) applyAlone(c *task.Change, s *saved) error {
+func (r *run) applyAlone(c *task.Change, s *extras) error {
 	h := &c.Prev
-	if s.nothing() || h.State.Terminal() || h.Run.Dispatch != task.Claimed || h.Run.Epoch != r.epoch {
+	if s.empty() || h.State.Terminal() || h.Run.Dispatch != task.Claimed || h.Run.Epoch != r.epoch {
 		return errUnchanged
 	}
-	c.Next.Shown, c.Checkpoint, c.Journal = task.ToCaller, s.note.blob, s.records
+	c.Next.Shown, c.Checkpoint, c.Journal = task.ToCaller, s.checkpoint.blob, s.records
 	return nil
 }
 
@@ -293,6 +296,6 @@ func (e *Engine) goOn(l *live) {
 	}
 	if err := e.adoptOrphan(l); err != nil {
 		e.cfg.Logger.Error("recover task", "task", l.ref.id, "error", err)
-		e.owe(l, func(u *undone) { u.orphan = true })
+		e.deferWork(l, func(u *pendingWork) { u.orphan = true })
 	}
 }

@@ -52,7 +52,7 @@ type run struct {
 	ctx     context.Context
 	stop    context.CancelCauseFunc
 	watch   watch
-	due     timer.Alarm // goes off at the deadline of the errand
+	due     timer.Alarm // goes off at the deadline of the delegation context
 	spent   spending
 	// round is the number of the run's next question.
 	round int
@@ -91,10 +91,10 @@ type run struct {
 	linger   timer.Alarm
 	space    chan struct{} // closed when pending shrinks; nil if no goroutine waits
 	flushed  int64         // seq of the last durable event
-	// notes are the checkpoints that are not durable; nil for nearly all agents.
-	notes *notes
-	// jottings are the journal records that are not durable; nil for nearly all agents.
-	jottings *jottings
+	// checkpoints are the checkpoints that are not durable; nil for nearly all agents.
+	checkpoints *pendingCheckpoints
+	// records are the journal records that are not durable; nil for nearly all agents.
+	records *pendingRecords
 }
 
 // slab is the memory of a short queue, sufficient for an agent that answers at once.
@@ -152,7 +152,7 @@ func (r *run) execute() {
 		r.failed(err)
 		return
 	}
-	done, err := r.inTime()
+	done, err := r.enforceDeadline()
 	if err != nil {
 		r.failedWith(err, true)
 		return
@@ -198,11 +198,11 @@ func (r *run) yield(ev a2a.Event, at task.Millis) bool {
 		return false
 	}
 	if len(entries) == 0 {
-		r.noteAlone()
+		r.assignToLast()
 	}
 	for i := range entries {
 		if i == len(entries)-1 {
-			r.noteNext()
+			r.assignToNext()
 		}
 		if !r.emit(entries[i]) {
 			return false
@@ -341,15 +341,15 @@ func (r *run) flush() error {
 	r.writing.Lock()
 	defer r.writing.Unlock()
 	taken := 0
-	var kept saved
+	var kept extras
 	var said []task.Entry
 	err := r.engine.change(r.live, func(c *task.Change) error {
 		r.mu.Lock()
 		batch := r.pending[:len(r.pending):len(r.pending)]
-		kept = r.savedLocked()
+		kept = r.extrasLocked()
 		r.mu.Unlock()
 		taken = len(batch)
-		if taken == 0 && kept.nothing() {
+		if taken == 0 && kept.empty() {
 			return errUnchanged
 		}
 		err := r.apply(c, batch, &kept)
@@ -360,7 +360,7 @@ func (r *run) flush() error {
 	switch {
 	case err == nil:
 		r.took(taken)
-		r.kept(&kept)
+		r.dropSaved(&kept)
 		r.notifyOutput(said)
 	case errors.As(err, &bad):
 		r.dropAfter(bad)
@@ -384,7 +384,7 @@ func (b *badEvent) Unwrap() error { return b.err }
 
 // apply adds the batch, and the checkpoint and records beside it, to c. Once the engine fences
 // its runs, it adds nothing.
-func (r *run) apply(c *task.Change, batch []task.Entry, kept *saved) error {
+func (r *run) apply(c *task.Change, batch []task.Entry, kept *extras) error {
 	if r.engine.fenced.Load() {
 		return fmt.Errorf("engine: %w", task.ErrFenced)
 	}
@@ -419,9 +419,9 @@ func (r *run) apply(c *task.Change, batch []task.Entry, kept *saved) error {
 		return r.applyAlone(c, kept)
 	}
 	if c.Next.State.Open() { // a task that has ended is not continued
-		c.Checkpoint, c.Journal = kept.note.blob, kept.records
+		c.Checkpoint, c.Journal = kept.checkpoint.blob, kept.records
 	} else if r.traits.Recalls {
-		c.Checkpoint = kept.note.blob
+		c.Checkpoint = kept.checkpoint.blob
 	}
 	return nil
 }
@@ -489,7 +489,7 @@ func (r *run) fence(cause error) {
 	r.mu.Lock()
 	r.closed = true
 	r.stop(cause) // before other goroutines can see the empty queue
-	r.pending, r.bytes, r.notes, r.jottings = nil, 0, nil, nil
+	r.pending, r.bytes, r.checkpoints, r.records = nil, 0, nil, nil
 	r.slab = nil // another goroutine may be writing its contents
 	r.spaceLocked()
 	r.mu.Unlock()
@@ -503,12 +503,12 @@ func (r *run) Flush(ctx context.Context) error {
 	}
 	r.mu.Lock()
 	want := r.seq
-	r.notes.close(want)
-	r.jottings.close(want)
+	r.checkpoints.assign(want)
+	r.records.assign(want)
 	r.mu.Unlock()
 	for {
 		r.mu.Lock()
-		done := r.flushed >= want && !r.notes.owed(want) && !r.jottings.owed(want) || r.closed && r.emptyLocked()
+		done := r.flushed >= want && !r.checkpoints.pendingUpTo(want) && !r.records.pendingUpTo(want) || r.closed && r.emptyLocked()
 		r.mu.Unlock()
 		if done {
 			return r.cutOff()

@@ -16,14 +16,14 @@ func (a *admission) adopt(ctx context.Context) (*run, error) {
 	if r == nil || r.engine != a.engine || a.lineage != nil || r.live.ref.owner != a.caller.Principal.Owner() {
 		return nil, nil
 	}
-	if id := a.send.Message.TaskID; id != "" && (!a.send.NewIDs || r.begun(ctx, id)) {
+	if id := a.send.Message.TaskID; id != "" && (!a.send.NewIDs || r.childExists(ctx, id)) {
 		return nil, nil
 	}
 	line, err := r.lineage(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.entrust(ctx, a); err != nil {
+	if err := r.giveDelegation(ctx, a); err != nil {
 		return nil, err
 	}
 	own := *a.send
@@ -35,7 +35,7 @@ func (a *admission) adopt(ctx context.Context) (*run, error) {
 // adopted notes a new child of the run's task. It cancels the child if the parent was canceled
 // before the child existed.
 func (r *run) adopted(ad *admitted, c *op.Caller) {
-	r.live.begot()
+	r.live.childAdded()
 	if r.canceled() {
 		r.engine.cancelChild(ad.live, c)
 	}

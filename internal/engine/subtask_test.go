@@ -111,7 +111,7 @@ func TestCancelOfAdopted(t *testing.T) {
 func TestBudgetOfAdopted(t *testing.T) {
 	t.Parallel()
 	b := new(bench)
-	b = start(t, engine.Config{Errands: delegation.Limits{Budget: 5}}, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+	b = start(t, engine.Config{Delegation: delegation.Limits{Budget: 5}}, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		for n := 0; ; n++ {
 			s := text("hi")
 			s.Agent = "other"

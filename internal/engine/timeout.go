@@ -61,7 +61,7 @@ func (w *watch) fire(r *run, quiet bool) {
 	if quiet {
 		if err := r.engine.reveal(r.live); err != nil {
 			r.engine.cfg.Logger.Error("show task", "task", r.live.ref.id, "error", err)
-			r.engine.owe(r.live, func(u *undone) { u.reveal = true })
+			r.engine.deferWork(r.live, func(u *pendingWork) { u.reveal = true })
 			r.live.stuck(err)
 		}
 		if silence > 0 {

@@ -266,8 +266,8 @@ func (l *live) unfollow(c chan<- struct{}) {
 	}
 }
 
-// begot counts a new child of the task.
-func (l *live) begot() {
+// childAdded counts a new child of the task.
+func (l *live) childAdded() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.children++

@@ -110,7 +110,7 @@ func (w *watch) observe(ctx context.Context, o metric.Observer) error {
 		{w.queue, int64(e.Queued)},
 		{w.streams, int64(e.Streams)},
 		{w.tails, e.TailBytes},
-		{w.doubts, int64(e.Doubts)},
+		{w.doubts, int64(e.Unsettled)},
 		{w.hooks, int64(p.Hooks)},
 		{w.broken, int64(p.Broken)},
 	} {

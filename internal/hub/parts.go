@@ -24,8 +24,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Parts are the parts of a hub. A nil part but the Store is absent; the comments of engine.Config state the
-// effect.
+// Parts are the parts of a hub. A nil part but the Store is absent; the comments of
+// engine.Config state the effect.
 type Parts struct {
 	// Store keeps the tasks. It is required.
 	Store task.Store
@@ -151,8 +151,8 @@ func engineConfig(p *Parts, s *Settings) engine.Config {
 		DrainTimeout: l.DrainTimeout, Retention: l.Retention, IdleRetention: l.IdleRetention,
 		MaxRuns: l.MaxRuns, MaxAway: l.MaxAway, MaxQueued: l.MaxQueued, MaxWaiting: l.MaxWaiting,
 		StreamsPerCaller: l.StreamsPerCaller, Streams: l.Streams, TasksPerCaller: l.TasksPerCaller,
-		Rates:   ratelimit.Config{Requests: l.RequestsPerSecond, Burst: l.Burst, Bytes: l.BytesPerSecond},
-		Errands: delegation.Limits{Hops: l.Hops, Budget: l.Delegations, Time: l.DelegationTime},
+		Rates:      ratelimit.Config{Requests: l.RequestsPerSecond, Burst: l.Burst, Bytes: l.BytesPerSecond},
+		Delegation: delegation.Limits{Hops: l.Hops, Budget: l.Delegations, Time: l.DelegationTime},
 	}
 	if p.Recorder != nil && !s.NoRecording {
 		c.Recorder = p.Recorder
