@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/deadletter"
 	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/internal/agents/model"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/directory/agentfile"
@@ -87,7 +88,7 @@ func (h *Hub) openBook(b *announce.Book) (err error) {
 
 // places returns the paths at which a file that names agents may be.
 func (h *Hub) places(flag string) agentfile.Places {
-	return agentfile.Places{Flag: flag, Data: h.dir.Path(), RockBot: h.cfg.RockBotURL() != ""}
+	return agentfile.Places{Flag: flag, Data: h.dir.Path(), RockBot: h.cfg.RockBotURL() != "", ModelExtensions: model.Extensions()}
 }
 
 // queueExecutor returns the executor of an agent at a queue.

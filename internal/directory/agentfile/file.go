@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/file/watch"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
@@ -62,6 +64,8 @@ type Places struct {
 	// RockBot means that agents without a URL or queue are on RockBot's exchange; otherwise
 	// they are on the bus.
 	RockBot bool
+	// ModelExtensions are the protocol extensions of agents that a model drives.
+	ModelExtensions []a2a.AgentExtension
 	// Lookup finds environment variables. If nil, os.LookupEnv is used.
 	Lookup func(string) (string, bool)
 }
@@ -118,7 +122,7 @@ func ReadKnown(p Places) (path string, all []directory.Known, err error) {
 
 // Specs returns the source for the file or folder of agent specs at p.Flag.
 func Specs(p Places) *File {
-	f := p.file(p.Flag, parseSpecs)
+	f := p.file(p.Flag, p.parseSpecs)
 	f.folder = true
 	return f
 }

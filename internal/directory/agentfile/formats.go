@@ -11,7 +11,6 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/goccy/go-yaml/ast"
 
-	"github.com/parley-a2a/parley/internal/agents/model"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 	"github.com/parley-a2a/parley/task"
@@ -391,7 +390,7 @@ func (a *agentSpec) DecodeNode(d *yamlfile.Decoder, node ast.Node, key string) {
 }
 
 // parseSpecs reads a file of agent specs.
-func parseSpecs(d *yamlfile.Decoder, src []byte) []directory.Spec {
+func (p *Places) parseSpecs(d *yamlfile.Decoder, src []byte) []directory.Spec {
 	var file specList
 	d.Decode(src, &file)
 	var specs []found
@@ -404,7 +403,7 @@ func parseSpecs(d *yamlfile.Decoder, src []byte) []directory.Spec {
 		case a.Endpoint != nil:
 			specs = append(specs, found{a.spec(d, key), key})
 		case a.ModelID != "":
-			specs = append(specs, found{a.modelSpec(d, key), key})
+			specs = append(specs, found{a.modelSpec(d, key, p.ModelExtensions), key})
 		case !bad(d, key):
 			d.Problem(nil, yamlfile.Join(key, "model_id"), "is missing, and so is endpoint: %s", nowhere)
 		}
@@ -446,7 +445,7 @@ func (a *agentSpec) spec(d *yamlfile.Decoder, key string) directory.Spec {
 }
 
 // modelSpec returns the Spec of an agent driven by a model.
-func (a *agentSpec) modelSpec(d *yamlfile.Decoder, key string) directory.Spec {
+func (a *agentSpec) modelSpec(d *yamlfile.Decoder, key string, x []a2a.AgentExtension) directory.Spec {
 	m := &directory.Model{
 		Provider: a.Provider, ID: a.ModelID, SystemPrompt: a.SystemPrompt, MaxRounds: a.MaxRounds,
 		Allowed: slices.Concat(a.Allowed, a.AllowedMore), Excluded: slices.Concat(a.Excluded, a.ExcludedMore),
@@ -458,8 +457,7 @@ func (a *agentSpec) modelSpec(d *yamlfile.Decoder, key string) directory.Spec {
 		m.Delegates = append(m.Delegates, directory.NameOf(name))
 	}
 	name := directory.NameOf(a.ID)
-	s := directory.Spec{Name: name, Title: cmp.Or(a.Name, a.ID), Description: a.Description, Pinned: true, Model: m}
-	s.Extensions = model.Extensions()
+	s := directory.Spec{Name: name, Title: cmp.Or(a.Name, a.ID), Description: a.Description, Pinned: true, Model: m, Extensions: x}
 	s.Skills = []directory.Skill{{ID: string(name), Name: s.Title, Description: a.Description}}
 	return s
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/parley-a2a/parley/internal/agents/model"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 	"github.com/parley-a2a/parley/task"
@@ -115,7 +114,7 @@ func TestPollingTimes(t *testing.T) {
 		t.Errorf("agents %v, problems %q", got, problems)
 	}
 	spec := `{"id":"a","endpoint":{"backend":"a2a","base_url":"https://a.example","options":{"poll_initial_ms":250,"poll_max_ms":4000}}}`
-	got, problems := parse(parseSpecs, spec)
+	got, problems := parse(new(Places).parseSpecs, spec)
 	if problems != "" || len(got) != 1 || got[0].Call.PollInitial != 250*time.Millisecond || got[0].Call.PollMax != 4*time.Second {
 		t.Errorf("agents %+v, problems %q", got, problems)
 	}
@@ -211,7 +210,7 @@ func TestSpecs(t *testing.T) {
 		"[" + remote + `]`: "f.yaml:1",
 	} {
 		want.Where = where
-		got, problems := parse(parseSpecs, src)
+		got, problems := parse(new(Places).parseSpecs, src)
 		if diff := cmp.Diff([]directory.Spec{want}, got, credentials); diff != "" || problems != "" {
 			t.Errorf("problems %q, agents (-want +got):\n%s", problems, diff)
 		}
@@ -234,7 +233,7 @@ func TestSpecOptions(t *testing.T) {
 	} {
 		want.Name, want.Title, want.URL, want.Where = "a", "a", "https://a.example", "f.yaml"
 		want.Call.Binding, want.Call.Version, want.Call.Fixed = a2a.TransportProtocolHTTPJSON, "1.0", true
-		got, problems := parse(parseSpecs, spec(options))
+		got, problems := parse(new(Places).parseSpecs, spec(options))
 		if diff := cmp.Diff([]directory.Spec{want}, got, credentials); diff != "" || problems != "" {
 			t.Errorf("%s: problems %q, agents (-want +got):\n%s", options, problems, diff)
 		}
@@ -244,7 +243,7 @@ func TestSpecOptions(t *testing.T) {
 // A spec with neither endpoint nor model is reported, and the others are loaded.
 func TestSpecWithoutEndpointAndModel(t *testing.T) {
 	t.Parallel()
-	got, problems := parse(parseSpecs, `[{"id": "local", "system_prompt": "You are …"},
+	got, problems := parse(new(Places).parseSpecs, `[{"id": "local", "system_prompt": "You are …"},
 {"id": "far", "endpoint": {"backend": "a2a", "base_url": "https://a.example"}}]`)
 	if len(got) != 1 || got[0].Name != "far" {
 		t.Errorf("agents = %+v, want far alone", got)
@@ -310,16 +309,16 @@ func TestProblems(t *testing.T) {
 			"dir/f.yaml:1: [0].credentials: a header needs a name and a value", "",
 		},
 		{
-			"another backend", parseSpecs, `{"id": "a", "endpoint": {"backend": "grpc", "base_url": "http://a"}}`,
+			"another backend", new(Places).parseSpecs, `{"id": "a", "endpoint": {"backend": "grpc", "base_url": "http://a"}}`,
 			`dir/f.yaml:1: endpoint.backend: "grpc" is not there; there is a2a`, "",
 		},
 		{
-			"a slip of the pen", parseSpecs, `{"id": "a", "endpiont": {"backend": "a2a"}}`,
+			"a slip of the pen", new(Places).parseSpecs, `{"id": "a", "endpiont": {"backend": "a2a"}}`,
 			"dir/f.yaml:1: endpiont: there is no such key; did you mean endpoint?", "",
 		},
-		{"no address", parseSpecs, "id: a\nendpoint:\n  backend: a2a\n", "dir/f.yaml:2: endpoint.base_url: is missing", ""},
+		{"no address", new(Places).parseSpecs, "id: a\nendpoint:\n  backend: a2a\n", "dir/f.yaml:2: endpoint.base_url: is missing", ""},
 		{
-			"no token", parseSpecs, `{"id": "a", "endpoint": {"backend": "a2a", "base_url": "http://a", "auth": {"type": "bearer"}}}`,
+			"no token", new(Places).parseSpecs, `{"id": "a", "endpoint": {"backend": "a2a", "base_url": "http://a", "auth": {"type": "bearer"}}}`,
 			"dir/f.yaml:1: endpoint.auth: has neither token nor token_env", "",
 		},
 	} {
@@ -349,7 +348,7 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		for _, p := range []parser{parseAgents, new(Places).parseWellKnown, parseSpecs} {
+		for _, p := range []parser{parseAgents, new(Places).parseWellKnown, new(Places).parseSpecs} {
 			specs, problems := parse(p, string(src))
 			for i := range specs {
 				if err := specs[i].Check(); err != nil {
@@ -368,7 +367,9 @@ func FuzzParse(f *testing.F) {
 // A spec with a model and without an endpoint is an agent of the hub.
 func TestModelSpecs(t *testing.T) {
 	t.Parallel()
-	got, problems := parse(parseSpecs, `
+	extensions := []a2a.AgentExtension{{URI: "urn:cost"}}
+	places := &Places{ModelExtensions: extensions}
+	got, problems := parse(places.parseSpecs, `
 - id: Planner
   description: Plans.
   model_id: gpt-x
@@ -384,7 +385,7 @@ func TestModelSpecs(t *testing.T) {
 	want := []directory.Spec{{
 		Name: "planner", Title: "Planner", Description: "Plans.", Pinned: true, Where: "f.yaml:2",
 		Skills:     []directory.Skill{{ID: "planner", Name: "Planner", Description: "Plans."}},
-		Extensions: model.Extensions(),
+		Extensions: extensions,
 		Model: &directory.Model{
 			ID: "gpt-x", SystemPrompt: "You plan.", MaxRounds: 4,
 			Allowed: []string{"look", "agent_run_*"}, Excluded: []string{"pay"}, Delegates: []task.Agent{"weather-man", "echo"},
@@ -393,7 +394,7 @@ func TestModelSpecs(t *testing.T) {
 	if diff := cmp.Diff(want, got, credentials); diff != "" || problems != "" {
 		t.Errorf("problems %q, agents (-want +got):\n%s", problems, diff)
 	}
-	if _, problems := parse(parseSpecs, "{id: a, model_id: b, max_rounds: -1}"); !strings.Contains(problems, `max_rounds: "-1" is not`) {
+	if _, problems := parse(new(Places).parseSpecs, "{id: a, model_id: b, max_rounds: -1}"); !strings.Contains(problems, `max_rounds: "-1" is not`) {
 		t.Errorf("problems %q, want one about max_rounds", problems)
 	}
 }
