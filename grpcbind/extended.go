@@ -57,7 +57,7 @@ type shownCard struct {
 func (s *side) visit(ctx context.Context, read func(*op.Caller) (*op.ExtendedCard, error)) (*shownCard, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	e, who := s.cfg.Engine, request(ctx, md)
-	v, err := e.Visit(ctx, s.cfg.Auth, who)
+	v, err := e.AuthenticateCard(ctx, s.cfg.Auth, who)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (s *side) visit(ctx context.Context, read func(*op.Caller) (*op.ExtendedCar
 	}
 	a, err := e.ExtendedCard(&v, in)
 	if err != nil {
-		return nil, e.RefuseVisit(ctx, s.cfg.Auth, who, err)
+		return nil, e.RefuseCard(ctx, s.cfg.Auth, who, err)
 	}
 	return s.extendedOf(a, in, md), nil
 }

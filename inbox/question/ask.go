@@ -21,7 +21,7 @@ func (d *Desk) inbox(ctx context.Context, q *engine.Question) (engine.Reply, err
 	}
 	it, err := d.put(ctx, q)
 	if err == nil && it.State == inbox.Open {
-		err = q.Tell(ctx, told(q))
+		err = q.AddStatus(ctx, told(q))
 	}
 	if err == nil {
 		it, err = d.await(ctx, it)

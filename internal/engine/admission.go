@@ -54,8 +54,8 @@ type admission struct {
 	bearer int64
 	// claimed is set if the message has claimed a run, waits if it waits for one.
 	claimed, waits bool
-	// ahead is the run that was started before the task is stored; nil if there is none.
-	ahead *run
+	// early is the run that was started before the task is stored; nil if there is none.
+	early *run
 }
 
 // admitted is a message that is durable in its task.
@@ -122,11 +122,11 @@ func (a *admission) admitKeyed(ctx context.Context) (*admitted, error) {
 	if key != "" {
 		return a.admitOnce(ctx, key)
 	}
-	return a.place(ctx)
+	return a.admitToTask(ctx)
 }
 
-// place admits the message to the task that it names or continues, otherwise to a new task.
-func (a *admission) place(ctx context.Context) (*admitted, error) {
+// admitToTask admits the message to the task that it names or continues, otherwise to a new task.
+func (a *admission) admitToTask(ctx context.Context) (*admitted, error) {
 	m := &a.send.Message
 	switch {
 	case m.TaskID == "" && a.send.Resume && m.ContextID != "":
@@ -154,12 +154,12 @@ func (a *admission) create() (*admitted, error) {
 		return nil, err
 	}
 	h := a.newHead()
-	a.slot = slot{engine: a.engine, ref: ref{h.Owner, h.ID}, lane: laneOf(a.agent, &h)}
+	a.slot = slot{engine: a.engine, ref: ref{h.Owner, h.ID}, key: queueKeyOf(a.agent, &h)}
 	defer a.slot.release()
 	if err := a.slot.count(); err != nil {
 		return nil, err
 	}
-	if err := a.slot.pass(a.agent.Name, a.send); err != nil {
+	if err := a.slot.callGate(a.agent.Name, a.send); err != nil {
 		return nil, err
 	}
 	if err := a.prepare(); err != nil {
@@ -168,10 +168,10 @@ func (a *admission) create() (*admitted, error) {
 	if a.quiet() {
 		h.Shown = task.Quiet
 	}
-	if !a.slot.enter(a.agent.Name) && a.engine.full() {
+	if !a.slot.reserveRun(a.agent.Name) && a.engine.full() {
 		return nil, &apierror.Error{Err: apierror.ErrExhausted, Message: "too many tasks wait for a run", RetryAfter: 5 * time.Second}
 	}
-	a.claimed, a.waits = a.slot.entered, !a.slot.entered
+	a.claimed, a.waits = a.slot.reserved, !a.slot.reserved
 	a.live = a.engine.live.add(a.engine.newLive(a.slot.ref))
 	if err := a.store(func(ch *task.Change) error { return a.first(ch, &h) }); err != nil {
 		a.drop()
@@ -202,20 +202,20 @@ func (a *admission) appendMessage() error {
 	if a.agent = a.engine.agent(a.live.performer()); a.agent == nil {
 		return apierror.New(a2a.ErrUnsupportedOperation, goneAgent)
 	}
-	if err := a.engine.accepts(a.agent, a.send); err != nil {
+	if err := a.engine.checkModes(a.agent, a.send); err != nil {
 		return err
 	}
 	if err := a.prepare(); err != nil {
 		return err
 	}
 	h := a.live.snapshot()
-	a.slot = slot{engine: a.engine, live: a.live, ref: a.live.ref, lane: laneOf(a.agent, &h)}
+	a.slot = slot{engine: a.engine, live: a.live, ref: a.live.ref, key: queueKeyOf(a.agent, &h)}
 	defer a.slot.release()
 	if idle(&h) {
 		if err := a.slot.count(); err != nil {
 			return err
 		}
-		a.slot.enter(a.agent.Name)
+		a.slot.reserveRun(a.agent.Name)
 	}
 	if err := a.store(a.next); err != nil {
 		return err
@@ -229,7 +229,7 @@ func (a *admission) hold(ctx context.Context, id a2a.TaskID, aliases bool) (err 
 	if a.live == nil {
 		t := a.send.Target
 		t.Aliases = aliases
-		a.live, err = a.engine.find(ctx, a.caller, &t, sought{id, a.need()})
+		a.live, err = a.engine.find(ctx, a.caller, &t, lookup{id, a.need()})
 	}
 	return err
 }
@@ -257,7 +257,7 @@ func (a *admission) accept() (err error) {
 	if err := a.agent.extensions.accept(a.caller); err != nil {
 		return err
 	}
-	if err := a.engine.accepts(a.agent, a.send); err != nil {
+	if err := a.engine.checkModes(a.agent, a.send); err != nil {
 		return err
 	}
 	if a.delegation == nil {
@@ -297,7 +297,7 @@ func (a *admission) prepare() (err error) {
 		return fmt.Errorf("encode call: %w", err)
 	}
 	// An earlier attempt to store the message may have set these.
-	a.entry, a.bearer, a.ahead = task.Entry{At: now(), Call: call}, 0, nil
+	a.entry, a.bearer, a.early = task.Entry{At: now(), Call: call}, 0, nil
 	a.mark = a.engine.markOf(a.caller, a.send, a.agent.Name)
 	return nil
 }
@@ -307,23 +307,23 @@ func (a *admission) prepare() (err error) {
 // nevertheless.
 func (a *admission) store(f step) error {
 	e := a.engine
-	deed := Deed{Action: audit.TaskSend, Task: a.slot.ref.id, Agent: a.agent.Name, Hook: a.hook != nil, Child: a.lineage != nil}
-	written, err := e.doing(a.caller, deed)
+	event := AuditEvent{Action: audit.TaskSend, Task: a.slot.ref.id, Agent: a.agent.Name, Hook: a.hook != nil, Child: a.lineage != nil}
+	written, err := e.beginAudit(a.caller, event)
 	if err != nil {
 		return err
 	}
 	err = e.change(a.live, f)
-	if a.ahead != nil {
-		a.ahead.known(err)
+	if a.early != nil {
+		a.early.notifyStored(err)
 	}
 	if err != nil {
 		if a.slot.live != nil {
 			a.live.dropBearer(a.bearer)
 		}
-		e.undone(a.caller, deed, err)
+		e.abortAudit(a.caller, event, err)
 		return err
 	}
-	err = assured(written)
+	err = awaitAudit(written)
 	a.start()
 	return err
 }
@@ -348,9 +348,9 @@ func (a *admission) first(ch *task.Change, h *task.Head) error {
 	if err := a.engine.attach(ch, a.hook); err != nil {
 		return err
 	}
-	if a.claimed && a.ahead == nil && mayBeEarly(a.agent, a.send) {
-		a.ahead = &run{live: a.live, agent: a.agent, lane: a.slot.handOver(), msg: a.inbound()}
-		a.engine.startEarly(a.ahead, &ch.Next)
+	if a.claimed && a.early == nil && mayBeEarly(a.agent, a.send) {
+		a.early = &run{live: a.live, agent: a.agent, key: a.slot.handOver(), msg: a.inbound()}
+		a.engine.startEarly(a.early, &ch.Next)
 	}
 	return nil
 }
@@ -377,7 +377,7 @@ func (a *admission) next(ch *task.Change) error {
 		ch.Next.Run.Attempt = 0
 	}
 	free := idle(&ch.Prev) && !ch.Prev.Waiting()
-	a.claimed, a.waits = free && a.slot.entered, free && !a.slot.entered
+	a.claimed, a.waits = free && a.slot.reserved, free && !a.slot.reserved
 	switch {
 	case a.claimed:
 		a.engine.claim(&ch.Next, a.entry.Version, 1)
@@ -402,13 +402,13 @@ func (a *admission) apply(ch *task.Change) (err error) {
 func (a *admission) start() {
 	e, l := a.engine, a.live
 	switch {
-	case a.ahead != nil: // the run has started
+	case a.early != nil: // the run has started
 	case a.claimed:
 		e.live.retain(l)
 		e.start(l, a.agent, a.inbound(), a.slot.handOver())
 	case a.waits:
 		e.live.retain(l)
-		e.launchAll(e.scheduler.wait(ticket{live: l, lane: a.slot.lane}))
+		e.launchAll(e.scheduler.wait(ticket{live: l, key: a.slot.key}))
 	}
 }
 

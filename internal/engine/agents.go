@@ -14,9 +14,9 @@ import (
 // ErrNoAgent is returned if a named agent is not registered.
 var ErrNoAgent = errors.New("no such agent")
 
-// roster holds the registered agents. An agent in it is never changed, only replaced: a caller
-// that has looked one up keeps it unchanged.
-type roster struct {
+// agentRegistry holds the registered agents. An agent in it is never changed, only replaced: a
+// caller that has looked one up keeps it unchanged.
+type agentRegistry struct {
 	mu sync.RWMutex // guards the fields below
 	// list holds the agents in the order of their registration.
 	list   []*Agent
@@ -30,12 +30,12 @@ type roster struct {
 	preferred task.Agent
 }
 
-func newRoster(preferred task.Agent) roster {
-	return roster{preferred: preferred, byName: make(map[task.Agent]*Agent), bySkill: make(map[string][]*Agent)}
+func newAgentRegistry(preferred task.Agent) agentRegistry {
+	return agentRegistry{preferred: preferred, byName: make(map[task.Agent]*Agent), bySkill: make(map[string][]*Agent)}
 }
 
-// add appends a to the roster. It reports false if the name is taken.
-func (r *roster) add(a *Agent) bool {
+// add appends a to the registry. It reports false if the name is taken.
+func (r *agentRegistry) add(a *Agent) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.byName[a.Name] != nil {
@@ -49,7 +49,7 @@ func (r *roster) add(a *Agent) bool {
 
 // replace puts a in the place of the agent with its name. It reports false if no such agent
 // exists.
-func (r *roster) replace(a *Agent) bool {
+func (r *agentRegistry) replace(a *Agent) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old := r.byName[a.Name]
@@ -64,7 +64,7 @@ func (r *roster) replace(a *Agent) bool {
 }
 
 // remove removes the agent with the given name. It reports false if no such agent exists.
-func (r *roster) remove(name task.Agent) bool {
+func (r *agentRegistry) remove(name task.Agent) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old := r.byName[name]
@@ -79,7 +79,7 @@ func (r *roster) remove(name task.Agent) bool {
 }
 
 // indexLocked adds a to the index by skill, in the order of the list.
-func (r *roster) indexLocked(a *Agent) {
+func (r *agentRegistry) indexLocked(a *Agent) {
 	if len(a.Card.Skills) == 0 && !a.ListedSkills {
 		r.open = r.inOrderLocked(r.open, a)
 	}
@@ -91,8 +91,8 @@ func (r *roster) indexLocked(a *Agent) {
 	}
 }
 
-// inOrderLocked returns a new slice of agents that includes a, in the order of the roster.
-func (r *roster) inOrderLocked(agents []*Agent, a *Agent) []*Agent {
+// inOrderLocked returns a new slice of agents that includes a, in the order of the registry.
+func (r *agentRegistry) inOrderLocked(agents []*Agent, a *Agent) []*Agent {
 	if r.list[len(r.list)-1] == a {
 		return append(slices.Clone(agents), a)
 	}
@@ -107,7 +107,7 @@ func (r *roster) inOrderLocked(agents []*Agent, a *Agent) []*Agent {
 }
 
 // dropLocked removes a from the index by skill.
-func (r *roster) dropLocked(a *Agent) {
+func (r *agentRegistry) dropLocked(a *Agent) {
 	without := func(agents []*Agent) []*Agent {
 		return slices.DeleteFunc(slices.Clone(agents), func(b *Agent) bool { return a == b })
 	}
@@ -121,7 +121,7 @@ func (r *roster) dropLocked(a *Agent) {
 }
 
 // find returns the agent with the given name, the default agent for the empty name, or nil.
-func (r *roster) find(name task.Agent) *Agent {
+func (r *agentRegistry) find(name task.Agent) *Agent {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if name != "" || len(r.list) == 0 {
@@ -135,7 +135,7 @@ func (r *roster) find(name task.Agent) *Agent {
 
 // having returns the agents that list a skill, or else those that any skill finds. The id of
 // the skill ignores case. The caller does not change the slice.
-func (r *roster) having(skill string) []*Agent {
+func (r *agentRegistry) having(skill string) []*Agent {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if agents := r.bySkill[strings.ToLower(skill)]; len(agents) > 0 {
@@ -145,7 +145,7 @@ func (r *roster) having(skill string) []*Agent {
 }
 
 // all returns the agents in the order of their registration.
-func (r *roster) all() []*Agent {
+func (r *agentRegistry) all() []*Agent {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return slices.Clone(r.list)

@@ -28,16 +28,16 @@ func bareOf(ev a2a.Event) (bare, bool) {
 	return bare{}, false
 }
 
-// said returns m encoded as the message of a status.
-func (l *live) said(m bare) ([]byte, error) {
+// statusMessage returns m encoded as the message of a status.
+func (l *live) statusMessage(m bare) ([]byte, error) {
 	if m.raw != nil {
 		return l.rawMessage(m.raw)
 	}
 	return l.agentMessage(m.message)
 }
 
-// answered returns m encoded as an answer that belongs to no task.
-func (l *live) answered(m bare) ([]byte, error) {
+// answerMessage returns m encoded as an answer that belongs to no task.
+func (l *live) answerMessage(m bare) ([]byte, error) {
 	if m.raw == nil {
 		c := *m.message
 		c.TaskID, c.ContextID = "", l.contextID
@@ -56,7 +56,7 @@ func (l *live) answered(m bare) ([]byte, error) {
 // has produced no artifact, the message is stored as one, too, because some clients read the
 // answer of a task from its artifacts alone.
 func (r *run) message(m bare, first bool) {
-	body, err := r.live.said(m)
+	body, err := r.live.statusMessage(m)
 	if err != nil {
 		r.failed(err)
 		return
@@ -64,7 +64,7 @@ func (r *run) message(m bare, first bool) {
 	if first && !r.live.wraps && r.answer(m) {
 		return
 	}
-	if !r.gaveArtifact() && !r.emitAnswer(body) {
+	if !r.producedArtifact() && !r.emitAnswer(body) {
 		return
 	}
 	r.emit(task.Entry{Kind: task.Status, State: task.Completed, At: now(), Body: body})
@@ -92,16 +92,16 @@ func (r *run) emitAnswer(message []byte) bool {
 	return r.emit(en)
 }
 
-// gaveArtifact reports whether the run has produced an artifact.
-func (r *run) gaveArtifact() bool {
+// producedArtifact reports whether the run has produced an artifact.
+func (r *run) producedArtifact() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.gave
+	return r.hasArtifact
 }
 
 // answer closes a quiet task with a bare message. It reports whether the task was still quiet.
 func (r *run) answer(m bare) bool {
-	body, err := r.live.answered(m)
+	body, err := r.live.answerMessage(m)
 	if err != nil {
 		r.failed(err)
 		return true

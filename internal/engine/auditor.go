@@ -11,26 +11,26 @@ import (
 // Auditor records what callers do to tasks. Its methods are called concurrently. They keep
 // nothing of the caller except its strings.
 type Auditor interface {
-	// Doing is called before a deed is stored. It returns a Written that waits for the durable
-	// record, or nil if the engine need not wait. An error refuses the deed.
-	Doing(c *op.Caller, d Deed) (Written, error)
-	// Undone is called if a deed passed to Doing has failed, or if the policy refused a deed:
-	// then its action is audit.PolicyRefused.
-	Undone(c *op.Caller, d Deed, err error)
-	// Looked is called after a caller was shown tasks. It returns at once.
-	Looked(c *op.Caller, d Deed)
+	// Begin is called before an event is stored. It returns an AuditAck that waits for the
+	// durable record, or nil if the engine need not wait. An error refuses the operation.
+	Begin(c *op.Caller, d AuditEvent) (AuditAck, error)
+	// Abort is called if an event passed to Begin has failed, or if the policy refused an
+	// operation: then its action is audit.PolicyRefused.
+	Abort(c *op.Caller, d AuditEvent, err error)
+	// Read is called after a caller was shown tasks. It returns at once.
+	Read(c *op.Caller, d AuditEvent)
 }
 
-// Written is an audit record that is being stored.
-type Written interface {
+// AuditAck is an audit record that is being stored.
+type AuditAck interface {
 	// Wait returns when the record is durable, or the reason why it cannot be stored.
 	Wait() error
 }
 
-// Deed is an operation of a caller on a task.
-type Deed struct {
+// AuditEvent is an operation of a caller on a task.
+type AuditEvent struct {
 	Action audit.Action
-	// Task and Agent are empty if the deed concerns more than one.
+	// Task and Agent are empty if the event concerns more than one.
 	Task  a2a.TaskID
 	Agent task.Agent
 	// Config is the id of a push notification config.
@@ -45,44 +45,44 @@ type Deed struct {
 	Child bool
 }
 
-// doing passes a deed to the auditor before the deed is stored, so that both are written at the
+// beginAudit passes an event to the auditor before it is stored, so that both are written at the
 // same time.
-func (e *Engine) doing(c *op.Caller, d Deed) (Written, error) {
+func (e *Engine) beginAudit(c *op.Caller, d AuditEvent) (AuditAck, error) {
 	if e.cfg.Auditor == nil {
 		return nil, nil
 	}
-	return e.cfg.Auditor.Doing(c, d)
+	return e.cfg.Auditor.Begin(c, d)
 }
 
-// assured waits for the Written that doing has returned.
-func assured(w Written) error {
+// awaitAudit waits for the AuditAck that beginAudit has returned.
+func awaitAudit(w AuditAck) error {
 	if w == nil {
 		return nil
 	}
 	return w.Wait()
 }
 
-// audited calls do for a deed, and waits until the audit record is durable.
-func (e *Engine) audited(c *op.Caller, d Deed, do func() error) error {
-	written, err := e.doing(c, d)
+// audited calls do for an event, and waits until the audit record is durable.
+func (e *Engine) audited(c *op.Caller, d AuditEvent, do func() error) error {
+	written, err := e.beginAudit(c, d)
 	if err != nil {
 		return err
 	}
 	if err := do(); err != nil {
-		e.undone(c, d, err)
+		e.abortAudit(c, d, err)
 		return err
 	}
-	return assured(written)
+	return awaitAudit(written)
 }
 
-func (e *Engine) undone(c *op.Caller, d Deed, err error) {
+func (e *Engine) abortAudit(c *op.Caller, d AuditEvent, err error) {
 	if e.cfg.Auditor != nil {
-		e.cfg.Auditor.Undone(c, d, err)
+		e.cfg.Auditor.Abort(c, d, err)
 	}
 }
 
-func (e *Engine) looked(c *op.Caller, d Deed) {
+func (e *Engine) auditRead(c *op.Caller, d AuditEvent) {
 	if e.cfg.Auditor != nil {
-		e.cfg.Auditor.Looked(c, d)
+		e.cfg.Auditor.Read(c, d)
 	}
 }

@@ -42,13 +42,13 @@ func (s slowly) Wait() error {
 	return s.err
 }
 
-func (s *scribe) note(what string, c *op.Caller, d engine.Deed) {
+func (s *scribe) note(what string, c *op.Caller, d engine.AuditEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.said = append(s.said, fmt.Sprintf("%s %s %s of %s, task %v", what, c.Principal.ID, d.Action, d.Agent, d.Task != ""))
 }
 
-func (s *scribe) Doing(c *op.Caller, d engine.Deed) (engine.Written, error) {
+func (s *scribe) Begin(c *op.Caller, d engine.AuditEvent) (engine.AuditAck, error) {
 	s.note("doing", c, d)
 	if s.refuses != nil {
 		return nil, s.refuses
@@ -56,8 +56,8 @@ func (s *scribe) Doing(c *op.Caller, d engine.Deed) (engine.Written, error) {
 	return slowly{s.takes, s.breaks}, nil
 }
 
-func (s *scribe) Undone(c *op.Caller, d engine.Deed, _ error) { s.note("undone", c, d) }
-func (s *scribe) Looked(c *op.Caller, d engine.Deed)          { s.note("looked", c, d) }
+func (s *scribe) Abort(c *op.Caller, d engine.AuditEvent, _ error) { s.note("undone", c, d) }
+func (s *scribe) Read(c *op.Caller, d engine.AuditEvent)           { s.note("looked", c, d) }
 
 // TestAuditor checks the records of operations on tasks.
 func TestAuditor(t *testing.T) {

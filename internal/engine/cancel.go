@@ -23,19 +23,19 @@ import (
 // cancels the task without the agent's confirmation. The request is durable before the agent
 // receives it.
 func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answer, error) {
-	l, err := e.find(ctx, c, &r.Target, sought{r.ID, need{op: policy.Cancel}})
+	l, err := e.find(ctx, c, &r.Target, lookup{r.ID, need{op: policy.Cancel}})
 	if err != nil {
 		return nil, err
 	}
 	defer e.live.release(l)
-	deed := Deed{Action: audit.TaskCancel, Task: l.ref.id, Agent: l.performer()}
-	written, err := e.doing(c, deed)
+	event := AuditEvent{Action: audit.TaskCancel, Task: l.ref.id, Agent: l.performer()}
+	written, err := e.beginAudit(c, event)
 	if err != nil {
 		return nil, err
 	}
 	mine, err := e.requestCancel(l)
 	if err != nil {
-		e.undone(c, deed, err)
+		e.abortAudit(c, event, err)
 		if errors.Is(err, task.ErrUnavailable) {
 			e.deferWork(l, func(u *pendingWork) { u.cancel = &cancelCall{c, r} })
 		}
@@ -44,7 +44,7 @@ func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answe
 	if mine {
 		e.startCancel(l, &cancelCall{c, r})
 	}
-	if err := assured(written); err != nil {
+	if err := awaitAudit(written); err != nil {
 		return nil, err
 	}
 	var trouble error
@@ -73,24 +73,24 @@ func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answe
 }
 
 // startCancel carries out a cancel request in a goroutine of its own. The request must be
-// assigned to the caller: see lookAfterCancel.
+// assigned to the caller: see claimCancel.
 func (e *Engine) startCancel(l *live, c *cancelCall) {
 	e.live.retain(l)
-	told := e.work.run(func() {
+	started := e.work.run(func() {
 		defer e.live.release(l)
 		e.cancelTask(l, c.caller, c.request)
-		if left := l.leaveCancel(); left {
+		if left := l.releaseCancel(); left {
 			e.scheduleRepair(l, nil)
 		}
 	})
-	if !told {
+	if !started {
 		e.live.release(l)
 	}
 }
 
-// lookAfterCancel assigns the cancel request to the caller. It reports whether no other
+// claimCancel assigns the cancel request to the caller. It reports whether no other
 // goroutine had it.
-func (l *live) lookAfterCancel() bool {
+func (l *live) claimCancel() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	free := !l.canceling
@@ -98,9 +98,9 @@ func (l *live) lookAfterCancel() bool {
 	return free
 }
 
-// leaveCancel ends the assignment of lookAfterCancel. It reports whether the request is still
+// releaseCancel ends the assignment of claimCancel. It reports whether the request is still
 // stored and the task open.
-func (l *live) leaveCancel() bool {
+func (l *live) releaseCancel() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.canceling = false
@@ -125,12 +125,12 @@ func (e *Engine) requestCancel(l *live) (mine bool, err error) {
 		if c.Prev.CancelAt != 0 {
 			return errUnchanged
 		}
-		mine = l.lookAfterCancel() || mine
+		mine = l.claimCancel() || mine
 		c.Next.CancelAt = now()
 		return nil
 	})
 	if mine && err != nil {
-		l.leaveCancel()
+		l.releaseCancel()
 	}
 	return mine, err
 }
@@ -140,7 +140,7 @@ func (e *Engine) cancelTask(l *live, c *op.Caller, r *op.Cancel) {
 	ctx, stop := context.WithTimeoutCause(e.runs, e.cfg.CancelWait, errors.New("cancellation was not confirmed in time"))
 	defer stop()
 	refused := make(chan error, 1)
-	if !e.execs.run(func() { refused <- e.tellAgent(ctx, l, c, r) }) {
+	if !e.execs.run(func() { refused <- e.cancelExecutor(ctx, l, c, r) }) {
 		refused <- nil
 	}
 	select {
@@ -153,7 +153,7 @@ func (e *Engine) cancelTask(l *live, c *op.Caller, r *op.Cancel) {
 				e.cancelFailed(l, err)
 				return
 			}
-			e.goOn(l)
+			e.continueTask(l)
 			return
 		}
 	case <-ctx.Done():
@@ -186,9 +186,9 @@ func (e *Engine) cancelFailed(l *live, err error) {
 	l.stuck(err)
 }
 
-// tellAgent runs the executor's Cancel and applies the events that it yields. It returns the
+// cancelExecutor runs the executor's Cancel and applies the events that it yields. It returns the
 // executor's refusal.
-func (e *Engine) tellAgent(ctx context.Context, l *live, c *op.Caller, r *op.Cancel) (err error) {
+func (e *Engine) cancelExecutor(ctx context.Context, l *live, c *op.Caller, r *op.Cancel) (err error) {
 	h := l.snapshot()
 	a := e.agent(h.Performer())
 	if a == nil {

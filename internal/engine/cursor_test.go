@@ -19,7 +19,7 @@ func FuzzPageToken(f *testing.F) {
 	f.Add(good, "alice", "echo", "", int64(7), int64(9))
 	f.Add(good[:42]+string(good[42]+1), "alice", "echo", "", int64(7), int64(9))
 	f.Add(good+"=", "alice", "echo", "", int64(-1), int64(1)<<62)
-	f.Add(base64.StdEncoding.EncodeToString(make([]byte, placeSize+sumSize)), "", "", "c", int64(0), int64(0))
+	f.Add(base64.StdEncoding.EncodeToString(make([]byte, positionSize+sumSize)), "", "", "c", int64(0), int64(0))
 	f.Fuzz(func(t *testing.T, token, owner, agent, context string, at, key int64) {
 		q := &task.Query{Owner: task.Owner(owner), Agent: task.Agent(agent), ContextID: context}
 		want := task.Cursor{At: task.Millis(at), Key: task.Key(key)}

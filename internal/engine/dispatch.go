@@ -13,11 +13,11 @@ func (e *Engine) launchAll(tickets []ticket) {
 		s := tickets[0]
 		tickets = tickets[1:]
 		switch {
-		case !s.goesOn && e.pauses.park(s, s.live.performer()):
-			tickets = append(tickets, e.scheduler.release(s.lane)...)
+		case !s.recovered && e.pauses.park(s, s.live.performer()):
+			tickets = append(tickets, e.scheduler.release(s.key)...)
 		case !e.launch(s):
 			e.live.release(s.live)
-			tickets = append(tickets, e.scheduler.release(s.lane)...)
+			tickets = append(tickets, e.scheduler.release(s.key)...)
 		}
 	}
 }
@@ -37,7 +37,7 @@ func (e *Engine) launch(s ticket) bool {
 	if !ok {
 		return false
 	}
-	e.start(s.live, a, m, s.lane)
+	e.start(s.live, a, m, s.key)
 	return true
 }
 
@@ -74,7 +74,7 @@ func (e *Engine) take(l *live, after int64) (m inbound, ok bool) {
 // task.
 func (e *Engine) finished(r *run) {
 	l := r.live
-	e.letGo(r)
+	e.releaseRun(r)
 	l.dropBearer(r.msg.version)
 	if h := l.snapshot(); h.State.Open() && h.Waiting() && h.Run.Epoch == r.epoch && !e.fenced.Load() {
 		// The agent may have been replaced, paused or unregistered.
@@ -83,32 +83,32 @@ func (e *Engine) finished(r *run) {
 		} else if e.IsPaused(a.Name) {
 			defer e.enqueue(l, a)
 		} else if m, ok := e.take(l, r.epoch); ok {
-			e.start(l, a, m, r.lane)
+			e.start(l, a, m, r.key)
 			return
 		}
 	}
-	next := e.scheduler.release(r.lane)
-	e.handOver(l)
+	next := e.scheduler.release(r.key)
+	e.startReply(l)
 	e.live.release(l)
 	if !e.fenced.Load() {
 		e.launchAll(next)
 	}
 }
 
-// letGo releases the claim of a run that ended and left its task open.
-func (e *Engine) letGo(r *run) {
+// releaseRun releases the claim of a run that ended and left its task open.
+func (e *Engine) releaseRun(r *run) {
 	h := r.live.snapshot()
-	if r.left || h.Run.Dispatch != task.Claimed || h.Run.Epoch != r.epoch || h.State.Terminal() || e.fenced.Load() {
+	if r.drained || h.Run.Dispatch != task.Claimed || h.Run.Epoch != r.epoch || h.State.Terminal() || e.fenced.Load() {
 		return
 	}
-	if err := e.giveUp(r.live, r.epoch); err != nil {
+	if err := e.releaseClaim(r.live, r.epoch); err != nil {
 		e.cfg.Logger.Error("give up run", "task", r.live.ref.id, "error", err)
 		e.deferWork(r.live, func(u *pendingWork) { u.unreleased = r.epoch })
 	}
 }
 
-// giveUp releases a claim, if epoch still holds it.
-func (e *Engine) giveUp(l *live, epoch int64) error {
+// releaseClaim releases a claim, if epoch still holds it.
+func (e *Engine) releaseClaim(l *live, epoch int64) error {
 	if epoch == 0 {
 		return nil
 	}

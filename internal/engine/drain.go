@@ -21,8 +21,8 @@ func (r *run) UntilDrain(ctx context.Context) (context.Context, context.CancelFu
 	}
 }
 
-// putOff reports whether the executor may have ended because the engine drains, so that the
+// endedByDrain reports whether the executor may have ended because the engine drains, so that the
 // next process continues with the message. The claim stays stored for the next process to find.
-func (r *run) putOff() bool {
+func (r *run) endedByDrain() bool {
 	return r.traits.Resumable && r.drains.Load() && r.engine.phase.Load() == draining
 }

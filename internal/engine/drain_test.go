@@ -208,7 +208,7 @@ type teller struct{ *desk }
 
 func (d teller) Reply(ctx context.Context, q *engine.Question) (engine.Reply, error) {
 	for range 2 { // the second call changes nothing
-		if err := q.Tell(ctx, "please wait"); err != nil {
+		if err := q.AddStatus(ctx, "please wait"); err != nil {
 			return engine.Reply{}, err
 		}
 	}
@@ -245,7 +245,7 @@ func TestTold(t *testing.T) {
 		if err := b.Answer(t.Context(), q, &engine.Reply{Text: "that"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := q.Tell(t.Context(), "too late"); !errors.Is(err, engine.ErrAnswered) {
+		if err := q.AddStatus(t.Context(), "too late"); !errors.Is(err, engine.ErrAnswered) {
 			t.Errorf("Tell after the answer: %v, want ErrAnswered", err)
 		}
 		close(goOn)

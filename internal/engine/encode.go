@@ -82,7 +82,7 @@ func fromArtifact(dst []task.Entry, ev *a2a.TaskArtifactUpdateEvent, at task.Mil
 		return nil, errors.New("artifact event without artifact")
 	}
 	en.ArtifactID = ev.Artifact.ID
-	// A chunk without parts only says that the artifact is complete.
+	// A chunk without parts only states that the artifact is complete.
 	if closing := ev.Append && ev.LastChunk; len(ev.Artifact.Parts) == 0 && !closing {
 		return nil, fmt.Errorf("artifact %q without parts", en.ArtifactID)
 	}

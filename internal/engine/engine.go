@@ -53,7 +53,7 @@ type Engine struct {
 	holder task.Holder
 	// name is the name of the hub in delegation chains.
 	name      string
-	live      *registry
+	live      *taskRegistry
 	scheduler *scheduler
 	quota     quota
 	tokens    tokens
@@ -65,8 +65,8 @@ type Engine struct {
 	// recorder is nil if no outcomes are recorded.
 	recorder Recorder
 	// advised holds the media types that the log has noted, by agent.
-	advised advised
-	drawing drawing
+	advised  advised
+	keyLocks keyLocks
 
 	// ctx outlives requests; it ends when Run returns.
 	ctx    context.Context
@@ -79,9 +79,9 @@ type Engine struct {
 	endServed context.CancelCauseFunc
 	// execs are the goroutines of executors, which may ignore a stop; away are those of agents
 	// that wait for work elsewhere; work are all others.
-	execs crew
-	away  crew
-	work  crew
+	execs goroutines
+	away  goroutines
+	work  goroutines
 
 	tailBytes atomic.Int64
 	fenced    atomic.Bool
@@ -94,7 +94,7 @@ type Engine struct {
 	alarms     timer.Set
 	recovered  chan struct{}
 
-	agents roster
+	agents agentRegistry
 	pauses pauses
 }
 
@@ -116,13 +116,13 @@ func New(cfg Config) *Engine {
 		recorder:   cfg.Recorder,
 		holder:     task.Holder("hub:" + uuid.NewString()),
 		name:       hubName(cfg.TokenKey),
-		live:       newRegistry(),
+		live:       newTaskRegistry(),
 		reconciler: newReconciler(),
 		tokens:     newTokens(cfg.TokenKey),
 		scheduler:  newScheduler(cfg.MaxRuns, cfg.MaxAway),
 		quota:      quota{each: cfg.StreamsPerCaller, total: cfg.Streams},
-		agents:     newRoster(cfg.Default),
-		drawing:    drawing{seed: maphash.MakeSeed()},
+		agents:     newAgentRegistry(cfg.Default),
+		keyLocks:   keyLocks{seed: maphash.MakeSeed()},
 
 		busy:    newBusy(cfg.TasksPerCaller),
 		limiter: ratelimit.New(cfg.Rates),

@@ -42,8 +42,8 @@ var (
 // ExtendedCards returns the configured access to extended cards.
 func (e *Engine) ExtendedCards() ExtendedCards { return e.cfg.Extended }
 
-// Visitor is a caller that may request the extended card.
-type Visitor struct {
+// CardCaller is a caller that may request the extended card.
+type CardCaller struct {
 	// Principal is nil if Err is not.
 	Principal *auth.Principal
 	// Token is set if the caller has presented the token of the extended cards.
@@ -52,11 +52,11 @@ type Visitor struct {
 	Err error
 }
 
-// Visit determines the caller of a possible request for the extended card. It removes the token
-// of the extended cards from the request before a sees it, so that a does not count it as a
-// wrong credential.
-func (e *Engine) Visit(ctx context.Context, a auth.Authenticator, r *auth.Request) (Visitor, error) {
-	var v Visitor
+// AuthenticateCard determines the caller of a possible request for the extended card. It
+// removes the token of the extended cards from the request before a sees it, so that a does not
+// count it as a wrong credential.
+func (e *Engine) AuthenticateCard(ctx context.Context, a auth.Authenticator, r *auth.Request) (CardCaller, error) {
+	var v CardCaller
 	if e.cfg.Extended.opens(r) {
 		v.Token = true
 		r = &auth.Request{Header: withoutBearer(r.Header), RemoteAddr: r.RemoteAddr, Chains: r.Chains}
@@ -64,13 +64,13 @@ func (e *Engine) Visit(ctx context.Context, a auth.Authenticator, r *auth.Reques
 	p, err := a.Authenticate(ctx, r)
 	switch {
 	case err == nil && auth.Known(p) != nil:
-		return Visitor{}, auth.Known(p)
+		return CardCaller{}, auth.Known(p)
 	case err == nil:
 		v.Principal = p
 	case v.Token && errors.Is(err, auth.ErrUnauthenticated):
 		v.Err = err
 	default:
-		return Visitor{}, err
+		return CardCaller{}, err
 	}
 	return v, nil
 }
@@ -104,8 +104,8 @@ func withoutBearer(header func(string) []string) func(string) []string {
 	}
 }
 
-// ExtendedCard returns the agent whose extended card a visitor requests.
-func (e *Engine) ExtendedCard(v *Visitor, r *op.ExtendedCard) (*Agent, error) {
+// ExtendedCard returns the agent whose extended card a caller requests.
+func (e *Engine) ExtendedCard(v *CardCaller, r *op.ExtendedCard) (*Agent, error) {
 	name, err := target(&r.Target)
 	if err != nil {
 		return nil, err
@@ -179,9 +179,9 @@ type counting interface {
 	Refuse(ctx context.Context, r *auth.Request, reason string) error
 }
 
-// RefuseVisit notifies the Authenticator of a caller that was refused an extended card although
+// RefuseCard notifies the Authenticator of a caller that was refused an extended card although
 // it presented a token. It returns the error for the caller, in place of err.
-func (e *Engine) RefuseVisit(ctx context.Context, by auth.Authenticator, r *auth.Request, err error) error {
+func (e *Engine) RefuseCard(ctx context.Context, by auth.Authenticator, r *auth.Request, err error) error {
 	c, ok := by.(counting)
 	if !ok || e.cfg.Extended.Token == "" || !errors.Is(err, auth.ErrUnauthenticated) || len(r.Header("authorization")) == 0 {
 		return err

@@ -81,7 +81,7 @@ func TestExtendedCard(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			b := start(t, engine.Config{Extended: tt.cards}, words())
-			v, err := b.Visit(t.Context(), keyed(tt.open), tt.req)
+			v, err := b.AuthenticateCard(t.Context(), keyed(tt.open), tt.req)
 			var a *engine.Agent
 			if err == nil {
 				a, err = b.ExtendedCard(&v, &op.ExtendedCard{})
@@ -98,12 +98,12 @@ func TestExtendedCard(t *testing.T) {
 func TestTokenOfCardsOpensNothingElse(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{Extended: engine.ExtendedCards{Token: cardToken}}, words())
-	v, err := b.Visit(t.Context(), keyed(false), request("", "Bearer "+cardToken))
+	v, err := b.AuthenticateCard(t.Context(), keyed(false), request("", "Bearer "+cardToken))
 	if err != nil || !v.Token || v.Principal != nil || !errors.Is(v.Err, auth.ErrUnauthenticated) {
 		t.Errorf("Visit = %+v, %v; want the token, no principal and ErrUnauthenticated", v, err)
 	}
 	broken := auth.Func(func(context.Context, *auth.Request) (*auth.Principal, error) { return nil, nil })
-	if _, err := b.Visit(t.Context(), broken, request("")); err == nil || errors.Is(err, auth.ErrUnauthenticated) {
+	if _, err := b.AuthenticateCard(t.Context(), broken, request("")); err == nil || errors.Is(err, auth.ErrUnauthenticated) {
 		t.Errorf("Visit with a broken authenticator = %v, want an internal error", err)
 	}
 }
@@ -124,7 +124,7 @@ func TestExtendedCardOfWhichAgent(t *testing.T) {
 		{op.Target{Agent: "other", Tenant: "main"}, "", a2a.ErrInvalidParams},
 		{op.Target{Tenant: "nobody"}, "", a2a.ErrTaskNotFound},
 	} {
-		a, err := b.ExtendedCard(&engine.Visitor{Principal: alice.Principal}, &op.ExtendedCard{Target: tt.to})
+		a, err := b.ExtendedCard(&engine.CardCaller{Principal: alice.Principal}, &op.ExtendedCard{Target: tt.to})
 		if !errors.Is(err, tt.err) || err == nil && a.Name != tt.want {
 			t.Errorf("%+v: %v, %v; want %s, %v", tt.to, a, err, tt.want, tt.err)
 		}
@@ -140,7 +140,7 @@ func TestPromisedExtendedCard(t *testing.T) {
 	if err := b.Register(engine.Agent{Name: "promising", Card: promising, Executor: words()}); err != nil {
 		t.Fatal(err)
 	}
-	v := &engine.Visitor{Principal: alice.Principal}
+	v := &engine.CardCaller{Principal: alice.Principal}
 	_, err := b.ExtendedCard(v, &op.ExtendedCard{Target: op.Target{Tenant: "promising"}})
 	if !errors.Is(err, a2a.ErrExtendedCardNotConfigured) {
 		t.Errorf("promised: %v, want ErrExtendedCardNotConfigured", err)

@@ -98,15 +98,15 @@ type Confirmation struct {
 }
 
 // ActiveIn returns which of the extensions that a caller has named are active in an answer of
-// the agent, in the caller's order: those of said, or those of Activated if said is nil because
-// the agent has confirmed none.
-func (e *Engine) ActiveIn(name task.Agent, named []string, said *Confirmation) []string {
-	if said == nil || len(named) == 0 {
+// the agent, in the caller's order: those of confirmed, or those of Activated if confirmed is
+// nil because the agent has confirmed none.
+func (e *Engine) ActiveIn(name task.Agent, named []string, confirmed *Confirmation) []string {
+	if confirmed == nil || len(named) == 0 {
 		return e.Activated(name, named)
 	}
 	var active []string
 	for _, uri := range named {
-		if slices.Contains(said.uris, uri) {
+		if slices.Contains(confirmed.uris, uri) {
 			active = append(active, uri)
 		}
 	}

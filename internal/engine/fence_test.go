@@ -14,7 +14,7 @@ import (
 func TestFenceBetweenAppendAndQueue(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(*run){
-		"durable events": func(r *run) { r.took(2) },
+		"durable events": func(r *run) { r.dropDurable(2) },
 		"bad event":      func(r *run) { r.dropAfter(&badEvent{1, task.ErrIllegal}) },
 	}
 	for name, after := range tests {

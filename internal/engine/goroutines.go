@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// crew is a group of goroutines. Members can join it until it is closed, and a caller can wait
-// for all members for a limited time. Unlike a sync.WaitGroup it may be joined while a caller
-// waits. It keeps some idle goroutines for later work, because their stacks have grown.
-type crew struct {
+// goroutines is a group of goroutines. Members can join it until it is closed, and a caller can
+// wait for all members for a limited time. Unlike a sync.WaitGroup it may be joined while a
+// caller waits. It keeps some idle goroutines for later work, because their stacks have grown.
+type goroutines struct {
 	parked sync.WaitGroup // the goroutines in idle
 
 	mu     sync.Mutex // guards the fields below
 	size   int
 	closed bool
-	left   chan struct{} // closed when the crew is empty; nil if no caller waits
+	empty  chan struct{} // closed when the group is empty; nil if no caller waits
 	// idle are the goroutines without work; the last one was the last to work.
 	idle []chan func()
 }
 
-// maxIdle limits the idle goroutines that a crew keeps.
+// maxIdle limits the idle goroutines that a group keeps.
 const maxIdle = 128
 
-// join adds one member. It reports false if the crew is closed.
-func (c *crew) join() bool {
+// join adds one member. It reports false if the group is closed.
+func (c *goroutines) join() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.closed {
@@ -33,18 +33,18 @@ func (c *crew) join() bool {
 }
 
 // leave removes a member.
-func (c *crew) leave() {
+func (c *goroutines) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.size--
-	if c.size == 0 && c.left != nil {
-		close(c.left)
-		c.left = nil
+	if c.size == 0 && c.empty != nil {
+		close(c.empty)
+		c.empty = nil
 	}
 }
 
-// run calls f in a goroutine of the crew. It reports false if the crew is closed.
-func (c *crew) run(f func()) bool {
+// run calls f in a goroutine of the group. It reports false if the group is closed.
+func (c *goroutines) run(f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -61,7 +61,7 @@ func (c *crew) run(f func()) bool {
 }
 
 // work calls f and the functions that follow it.
-func (c *crew) work(f func()) {
+func (c *goroutines) work(f func()) {
 	next := make(chan func(), 1)
 	for f != nil {
 		f = c.do(f, next)
@@ -69,7 +69,7 @@ func (c *crew) work(f func()) {
 }
 
 // do calls f and waits for the next function; it returns nil if there is none.
-func (c *crew) do(f func(), next chan func()) func() {
+func (c *goroutines) do(f func(), next chan func()) func() {
 	f()
 	if !c.park(next) {
 		return nil
@@ -78,9 +78,9 @@ func (c *crew) do(f func(), next chan func()) func() {
 	return <-next
 }
 
-// park leaves the crew and registers next as a channel for work. It reports false if enough
+// park leaves the group and registers next as a channel for work. It reports false if enough
 // goroutines are idle.
-func (c *crew) park(next chan func()) bool {
+func (c *goroutines) park(next chan func()) bool {
 	c.leave()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,7 +93,7 @@ func (c *crew) park(next chan func()) bool {
 }
 
 // close prevents further joins, and ends the idle goroutines.
-func (c *crew) close() {
+func (c *goroutines) close() {
 	c.mu.Lock()
 	c.closed = true
 	for _, next := range c.idle {
@@ -104,18 +104,18 @@ func (c *crew) close() {
 	c.parked.Wait()
 }
 
-// wait waits until the crew is empty, at most for d if d is positive. It returns the number of
+// wait waits until the group is empty, at most for d if d is positive. It returns the number of
 // members left.
-func (c *crew) wait(d time.Duration) int {
+func (c *goroutines) wait(d time.Duration) int {
 	c.mu.Lock()
 	if c.size == 0 {
 		c.mu.Unlock()
 		return 0
 	}
-	if c.left == nil {
-		c.left = make(chan struct{})
+	if c.empty == nil {
+		c.empty = make(chan struct{})
 	}
-	left := c.left
+	left := c.empty
 	c.mu.Unlock()
 	var timeout <-chan time.Time
 	if d > 0 {

@@ -13,7 +13,7 @@ import (
 func TestCrewKeepsGoroutines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var c crew
+		var c goroutines
 		for range 10 {
 			done := make(chan struct{})
 			if !c.run(func() { close(done) }) {
@@ -40,7 +40,7 @@ func TestCrewKeepsGoroutines(t *testing.T) {
 func TestCrewBounds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var c crew
+		var c goroutines
 		gate := make(chan struct{})
 		for range 3 * maxIdle {
 			c.run(func() { <-gate })
@@ -62,7 +62,7 @@ func TestCrewBounds(t *testing.T) {
 func TestCrewClose(t *testing.T) {
 	t.Parallel()
 	for range 50 {
-		var c crew
+		var c goroutines
 		var accepted, done atomic.Int64
 		var callers sync.WaitGroup
 		for range 4 {

@@ -104,7 +104,7 @@ func (a *admission) admitOnce(ctx context.Context, key string) (*admitted, error
 	if a.send.Message.TaskID == "" {
 		// The key belongs to an agent, so a repeated message must be sent to the agent of the
 		// first.
-		defer a.engine.drawing.lock(owner, key)()
+		defer a.engine.keyLocks.lock(owner, key)()
 		if err := a.chooseOnce(ctx, key); err != nil {
 			return nil, err
 		}
@@ -120,7 +120,7 @@ func (a *admission) admitOnce(ctx context.Context, key string) (*admitted, error
 		if ad != nil || err != nil {
 			return ad, err
 		}
-		ad, err = a.place(ctx)
+		ad, err = a.admitToTask(ctx)
 		if !errors.Is(err, task.ErrKeyUsed) {
 			return ad, err
 		}
@@ -167,14 +167,14 @@ func (a *admission) chooseOnce(ctx context.Context, key string) error {
 	return err
 }
 
-// drawing serializes the admission of messages with the same key.
-type drawing struct {
+// keyLocks serializes the admission of messages with the same key.
+type keyLocks struct {
 	seed  maphash.Seed
 	locks [64]sync.Mutex
 }
 
 // lock locks the key and returns the function that unlocks it.
-func (d *drawing) lock(owner task.Owner, key string) (unlock func()) {
+func (d *keyLocks) lock(owner task.Owner, key string) (unlock func()) {
 	m := &d.locks[maphash.Comparable(d.seed, [2]string{string(owner), key})%uint64(len(d.locks))]
 	m.Lock()
 	return m.Unlock

@@ -30,7 +30,7 @@ func (e *Engine) List(ctx context.Context, c *op.Caller, r *op.List) (*Page, err
 	if err != nil {
 		return nil, err
 	}
-	e.looked(c, Deed{Action: audit.TaskList, Agent: scope})
+	e.auditRead(c, AuditEvent{Action: audit.TaskList, Agent: scope})
 	p := &Page{PageSize: r.PageSize, TotalSize: found.Total, Artifacts: r.IncludeArtifacts}
 	if p.Tasks, err = e.listed(ctx, found.Heads, r); err != nil {
 		return nil, err

@@ -59,8 +59,8 @@ type live struct {
 	// refusal is the error that the agent returned instead of a first event.
 	refusal error
 	run     *run
-	// loop is nil unless the hub answers questions of the task and tracing is on.
-	loop *loop
+	// questionSpan is nil unless the hub answers questions of the task and tracing is on.
+	questionSpan *questionSpan
 	// inbox are the messages that no run has read.
 	inbox []inbound
 	// bearers are the tokens of messages by version, see keepBearer.
@@ -159,7 +159,7 @@ func (l *live) performer() task.Agent {
 func (l *live) publish(c *task.Change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	poke := len(l.followers) > 0 && moved(&l.head, c)
+	poke := len(l.followers) > 0 && statusChanged(&l.head, c)
 	if c.Next.Read > l.head.Read {
 		l.reads = append(l.reads, reading{c.Next.Read, c.Next.Version})
 	}
@@ -182,12 +182,12 @@ func (l *live) publish(c *task.Change) {
 	l.askLocked()
 	l.wakeLocked()
 	if poke {
-		l.pokeLocked()
+		l.wakeFollowersLocked()
 	}
 }
 
-// registry holds the live tasks.
-type registry struct {
+// taskRegistry holds the live tasks.
+type taskRegistry struct {
 	shards [64]shard
 	seed   maphash.Seed
 }
@@ -197,20 +197,20 @@ type shard struct {
 	tasks map[ref]*live
 }
 
-func newRegistry() *registry {
-	r := &registry{seed: maphash.MakeSeed()}
+func newTaskRegistry() *taskRegistry {
+	r := &taskRegistry{seed: maphash.MakeSeed()}
 	for i := range r.shards {
 		r.shards[i].tasks = make(map[ref]*live)
 	}
 	return r
 }
 
-func (r *registry) shard(k ref) *shard {
+func (r *taskRegistry) shard(k ref) *shard {
 	return &r.shards[maphash.String(r.seed, string(k.id))%uint64(len(r.shards))]
 }
 
 // hold returns the live task k with one more reference, or nil.
-func (r *registry) hold(k ref) *live {
+func (r *taskRegistry) hold(k ref) *live {
 	s := r.shard(k)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,7 +223,7 @@ func (r *registry) hold(k ref) *live {
 
 // add registers l unless the task is live already. It returns the registered task with one more
 // reference.
-func (r *registry) add(l *live) *live {
+func (r *taskRegistry) add(l *live) *live {
 	s := r.shard(l.ref)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,7 +237,7 @@ func (r *registry) add(l *live) *live {
 }
 
 // retain adds a reference to a task that the caller holds.
-func (r *registry) retain(l *live) {
+func (r *taskRegistry) retain(l *live) {
 	s := r.shard(l.ref)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -245,7 +245,7 @@ func (r *registry) retain(l *live) {
 }
 
 // release drops a reference, and removes a task without references.
-func (r *registry) release(l *live) {
+func (r *taskRegistry) release(l *live) {
 	s := r.shard(l.ref)
 	s.mu.Lock()
 	defer s.mu.Unlock()

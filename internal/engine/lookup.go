@@ -39,7 +39,7 @@ func checkID(field, id string, limit int) error {
 }
 
 // find returns the caller's task with one more reference, if the policy allows the operation.
-func (e *Engine) find(ctx context.Context, c *op.Caller, t *op.Target, s sought) (*live, error) {
+func (e *Engine) find(ctx context.Context, c *op.Caller, t *op.Target, s lookup) (*live, error) {
 	scope, err := e.scope(c, t, s.need)
 	if err != nil {
 		return nil, err

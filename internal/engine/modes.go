@@ -13,13 +13,13 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// accepts checks the media types of a message, and those that its caller accepts in the answer,
-// against the agent's card or the requested skill (specification §3.3.2).
-func (e *Engine) accepts(a *Agent, r *op.Send) error {
-	if err := e.advise(a, takes(a, r)); err != nil {
+// checkModes checks the media types of a message, and those that its caller accepts in the
+// answer, against the agent's card or the requested skill (specification §3.3.2).
+func (e *Engine) checkModes(a *Agent, r *op.Send) error {
+	if err := e.advise(a, checkInput(a, r)); err != nil {
 		return err
 	}
-	return e.advise(a, gives(a, r))
+	return e.advise(a, checkOutput(a, r))
 }
 
 // advise returns err, unless the media types of a are advisory: then err is logged.
@@ -66,8 +66,8 @@ func (d *advised) first(a advice) bool {
 	return true
 }
 
-// takes checks the media types of a message. An agent that lists none accepts all.
-func takes(a *Agent, r *op.Send) error {
+// checkInput checks the media types of a message. An agent that lists none accepts all.
+func checkInput(a *Agent, r *op.Send) error {
 	m := &r.Message
 	modes := a.Card.DefaultInputModes
 	if s := skillNamed(a, m.Skill); s != nil && len(s.InputModes) > 0 {
@@ -85,15 +85,15 @@ func takes(a *Agent, r *op.Send) error {
 	return nil
 }
 
-// gives checks that the caller accepts at least one media type of the agent's answers. A caller
-// that lists none accepts all, and an agent that lists none may send all.
-func gives(a *Agent, r *op.Send) error {
+// checkOutput checks that the caller accepts at least one media type of the agent's answers. A
+// caller that lists none accepts all, and an agent that lists none may send all.
+func checkOutput(a *Agent, r *op.Send) error {
 	if len(r.AcceptedOutputModes) == 0 {
 		return nil
 	}
 	modes := outputModes(a, r.Message.Skill)
 	for _, want := range r.AcceptedOutputModes {
-		if len(modes) == 0 || given(modes, want) {
+		if len(modes) == 0 || satisfied(modes, want) {
 			return nil
 		}
 	}
@@ -131,10 +131,10 @@ func skillNamed(a *Agent, id string) *a2a.AgentSkill {
 	return nil
 }
 
-// given reports whether one of modes satisfies a caller that wants a media type. Either side
+// satisfied reports whether one of modes satisfies a caller that wants a media type. Either side
 // may be "*/*" or "image/*". Callers of older versions send "text" for any text; other words
 // without a slash are unknown, and match everything.
-func given(modes []string, want string) bool {
+func satisfied(modes []string, want string) bool {
 	want = strings.TrimSpace(want)
 	switch {
 	case strings.EqualFold(want, "text"):

@@ -21,8 +21,8 @@ var (
 	ErrNotWaiting = errors.New("the task waits for its caller, and has no message to dispatch")
 	// ErrCanceling is returned for a task whose cancellation was requested.
 	ErrCanceling = errors.New("the task is being canceled")
-	// ErrSaid is returned by Reassign if the agent has produced output already.
-	ErrSaid = errors.New("the agent has said something to the caller already")
+	// ErrHasOutput is returned by Reassign if the agent has produced output already.
+	ErrHasOutput = errors.New("the agent has sent output to the caller already")
 )
 
 // Redrive dispatches the current message of a task again, at once. The engine ignores all
@@ -55,7 +55,7 @@ func (e *Engine) Reassign(ctx context.Context, owner task.Owner, id a2a.TaskID, 
 	defer e.live.release(l)
 	err = e.redispatch(l, func(c *task.Change) error {
 		if c.Prev.Run.Told {
-			return ErrSaid
+			return ErrHasOutput
 		}
 		c.Next.Assigned = to
 		if to == c.Prev.Agent {

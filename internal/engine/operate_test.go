@@ -173,7 +173,7 @@ func TestReassignAfterWords(t *testing.T) {
 	b.register("other", words("x"))
 	id := b.send(now(text("hi"))).Head.ID
 	<-said
-	if _, err := b.Reassign(t.Context(), "alice", id, "other"); !errors.Is(err, engine.ErrSaid) {
+	if _, err := b.Reassign(t.Context(), "alice", id, "other"); !errors.Is(err, engine.ErrHasOutput) {
 		t.Errorf("Reassign of a task whose agent has said something = %v", err)
 	}
 	if _, err := b.Fail(t.Context(), "alice", id, "x"); err != nil {

@@ -24,7 +24,7 @@ var ErrPartGone = errors.New("part is kept no longer")
 // task may get its parts; other callers receive the error of Get. The error is ErrPartGone if
 // an entry of the task names the part and the hub no longer has it.
 func (e *Engine) Part(ctx context.Context, c *op.Caller, id a2a.TaskID, d blobstore.Digest) (*blobstore.Content, error) {
-	l, err := e.find(ctx, c, new(op.Target), sought{id, need{op: policy.Get}})
+	l, err := e.find(ctx, c, new(op.Target), lookup{id, need{op: policy.Get}})
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (e *Engine) Part(ctx context.Context, c *op.Caller, id a2a.TaskID, d blobst
 	case err == nil && overdue(&h, p.Keep, time.Now()):
 		return nil, errors.Join(ErrPartGone, p.Close())
 	case err == nil:
-		e.looked(c, Deed{Action: audit.PartGet, Task: h.ID, Agent: h.Agent, Part: d.String()})
+		e.auditRead(c, AuditEvent{Action: audit.PartGet, Task: h.ID, Agent: h.Agent, Part: d.String()})
 		return p, nil
 	case errors.Is(err, blobstore.ErrLost):
 		e.lostPart(k)(d, err)
@@ -81,7 +81,7 @@ func (a *admission) checkAddresses(ctx context.Context) error {
 		return nil
 	}
 	for i, id := range e.cfg.Parts.Addresses(a.body) {
-		l, err := e.find(ctx, a.caller, new(op.Target), sought{id, need{op: policy.Get, delegated: a.delegated}})
+		l, err := e.find(ctx, a.caller, new(op.Target), lookup{id, need{op: policy.Get, delegated: a.delegated}})
 		if errors.Is(err, a2a.ErrTaskNotFound) {
 			return noAddress(partField(i))
 		}

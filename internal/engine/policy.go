@@ -31,8 +31,8 @@ func (a *admission) need() need {
 	return n
 }
 
-// sought is a task that a call names, with the required permission.
-type sought struct {
+// lookup is a task that a call names, with the required permission.
+type lookup struct {
 	id a2a.TaskID
 	need
 }
@@ -71,7 +71,7 @@ func (e *Engine) permit(c *op.Caller, n need, name task.Agent) error {
 // denied is like refused, and notifies the auditor.
 func (e *Engine) denied(c *op.Caller, n need, name task.Agent) error {
 	err := refused(n, name)
-	e.undone(c, Deed{Action: audit.PolicyRefused, Agent: name, Op: n.op.String(), Child: n.delegated}, err)
+	e.abortAudit(c, AuditEvent{Action: audit.PolicyRefused, Agent: name, Op: n.op.String(), Child: n.delegated}, err)
 	return err
 }
 
@@ -89,10 +89,10 @@ func (e *Engine) permitTask(c *op.Caller, n need, l *live) error {
 	return err
 }
 
-// permitBegin refuses messages that would create a task without permission. x is nil if no
+// permitCreate refuses messages that would create a task without permission. x is nil if no
 // agent has the name.
-func (a *admission) permitBegin(name task.Agent, x *Agent) error {
-	if a.mayBegin(name, x) {
+func (a *admission) permitCreate(name task.Agent, x *Agent) error {
+	if a.mayCreate(name, x) {
 		return nil
 	}
 	if x != nil {
@@ -101,8 +101,8 @@ func (a *admission) permitBegin(name task.Agent, x *Agent) error {
 	return a.engine.denied(a.caller, a.need(), name)
 }
 
-// mayBegin reports whether the policy allows the message to create a task.
-func (a *admission) mayBegin(name task.Agent, x *Agent) bool {
+// mayCreate reports whether the policy allows the message to create a task.
+func (a *admission) mayCreate(name task.Agent, x *Agent) bool {
 	if a.engine.cfg.Policy == nil {
 		return true
 	}
@@ -113,13 +113,13 @@ func (a *admission) mayBegin(name task.Agent, x *Agent) bool {
 	return a.engine.allows(a.caller.Principal, a.need(), &q)
 }
 
-// begun returns the agents with which the caller may create a task, or the reason why there is
-// none.
-func (a *admission) begun(agents []*Agent) ([]*Agent, error) {
+// permitted returns the agents with which the caller may create a task, or the reason why there
+// is none.
+func (a *admission) permitted(agents []*Agent) ([]*Agent, error) {
 	var mine []*Agent
 	var why error
 	for _, x := range agents {
-		if a.mayBegin(x.Name, x) {
+		if a.mayCreate(x.Name, x) {
 			mine = append(mine, x)
 		} else if a.engine.cfg.Policy.Sees(a.caller.Principal, x.Name) {
 			why = refused(a.need(), "")
@@ -169,7 +169,7 @@ func (e *Engine) AgentFor(p *auth.Principal, name task.Agent) (Agent, bool) {
 
 // caller returns the principal for the policy's decision on an extended card. A caller that has
 // only the card's token counts as the local principal.
-func (v *Visitor) caller() *auth.Principal {
+func (v *CardCaller) caller() *auth.Principal {
 	if v.Principal == nil && v.Token && errors.Is(v.Err, auth.ErrUnauthenticated) {
 		return &auth.Principal{ID: auth.Local}
 	}

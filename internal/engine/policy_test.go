@@ -399,17 +399,17 @@ func TestExtendedCardsUnderAPolicy(t *testing.T) {
 		Extended: engine.ExtendedCards{Authenticated: true, Token: "0123456789abcdef"},
 		Policy:   ruled(t, policy.Rule{Ops: []string{"card.extended"}, Callers: []string{"ann"}, Agents: []string{"main"}}),
 	}, words("a"))
-	ask := func(v *engine.Visitor, agent task.Agent) error {
+	ask := func(v *engine.CardCaller, agent task.Agent) error {
 		_, err := b.ExtendedCard(v, &op.ExtendedCard{Target: op.Target{Agent: agent}})
 		return err
 	}
-	ann, bob := &engine.Visitor{Principal: colleague("ann").Principal}, &engine.Visitor{Principal: colleague("bob").Principal}
-	token := &engine.Visitor{Token: true, Err: auth.ErrUnauthenticated}
+	ann, bob := &engine.CardCaller{Principal: colleague("ann").Principal}, &engine.CardCaller{Principal: colleague("bob").Principal}
+	token := &engine.CardCaller{Token: true, Err: auth.ErrUnauthenticated}
 	if err := ask(ann, ""); err != nil {
 		t.Errorf("allowed: %v", err)
 	}
 	for _, agent := range []task.Agent{"", "main", "ghost"} {
-		for _, v := range []*engine.Visitor{bob, token} {
+		for _, v := range []*engine.CardCaller{bob, token} {
 			if err := ask(v, agent); !errors.Is(err, a2a.ErrUnauthorized) {
 				t.Errorf("extended card of %q for %v: %v, want it refused", agent, v.Principal, err)
 			}

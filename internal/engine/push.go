@@ -48,7 +48,7 @@ func errNoPush() error {
 // webhook receives the changes after the current version of the task. It replaces a webhook
 // with the same id.
 func (e *Engine) CreatePush(ctx context.Context, c *op.Caller, r *op.PushConfig) (*PushConfig, error) {
-	l, err := e.findForPush(ctx, c, &r.Target, sought{r.TaskID, need{op: policy.PushCreate}})
+	l, err := e.findForPush(ctx, c, &r.Target, lookup{r.TaskID, need{op: policy.PushCreate}})
 	if err != nil {
 		return nil, err
 	}
@@ -57,15 +57,15 @@ func (e *Engine) CreatePush(ctx context.Context, c *op.Caller, r *op.PushConfig)
 	if err != nil {
 		return nil, err
 	}
-	deed := Deed{Action: audit.PushSet, Task: r.TaskID, Agent: l.performer(), Config: hook.ID}
-	if err := e.audited(c, deed, func() error { return e.putHook(l, hook) }); err != nil {
+	event := AuditEvent{Action: audit.PushSet, Task: r.TaskID, Agent: l.performer(), Config: hook.ID}
+	if err := e.audited(c, event, func() error { return e.putHook(l, hook) }); err != nil {
 		return nil, err
 	}
 	return shownPush(r.TaskID, hook), nil
 }
 
 // findForPush is like find, and fails if push notifications are not supported.
-func (e *Engine) findForPush(ctx context.Context, c *op.Caller, t *op.Target, s sought) (*live, error) {
+func (e *Engine) findForPush(ctx context.Context, c *op.Caller, t *op.Target, s lookup) (*live, error) {
 	if !e.Pushes() {
 		return nil, errNoPush()
 	}
@@ -109,7 +109,7 @@ func (e *Engine) roomForHook(h *task.Head, id string) error {
 
 // GetPush returns a push notification config of a task of the caller.
 func (e *Engine) GetPush(ctx context.Context, c *op.Caller, r *op.PushRef) (*PushConfig, error) {
-	l, err := e.findForPush(ctx, c, &r.Target, sought{r.TaskID, need{op: policy.PushGet}})
+	l, err := e.findForPush(ctx, c, &r.Target, lookup{r.TaskID, need{op: policy.PushGet}})
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (e *Engine) GetPush(ctx context.Context, c *op.Caller, r *op.PushRef) (*Pus
 // ListPush returns a page of the push notification configs of a task of the caller, ordered by
 // id.
 func (e *Engine) ListPush(ctx context.Context, c *op.Caller, r *op.PushList) (*PushPage, error) {
-	l, err := e.findForPush(ctx, c, &r.Target, sought{r.TaskID, need{op: policy.PushList}})
+	l, err := e.findForPush(ctx, c, &r.Target, lookup{r.TaskID, need{op: policy.PushList}})
 	if err != nil {
 		return nil, err
 	}
@@ -161,13 +161,13 @@ func (e *Engine) ListPush(ctx context.Context, c *op.Caller, r *op.PushList) (*P
 // DeletePush deletes a push notification config of a task of the caller. No further
 // notification is sent to it, except those in flight. Deleting it again succeeds.
 func (e *Engine) DeletePush(ctx context.Context, c *op.Caller, r *op.PushRef) error {
-	l, err := e.findForPush(ctx, c, &r.Target, sought{r.TaskID, need{op: policy.PushDelete}})
+	l, err := e.findForPush(ctx, c, &r.Target, lookup{r.TaskID, need{op: policy.PushDelete}})
 	if err != nil {
 		return err
 	}
 	defer e.live.release(l)
-	deed := Deed{Action: audit.PushDelete, Task: r.TaskID, Agent: l.performer(), Config: r.ID}
-	return e.audited(c, deed, func() error { return e.dropHook(l, r.ID) })
+	event := AuditEvent{Action: audit.PushDelete, Task: r.TaskID, Agent: l.performer(), Config: r.ID}
+	return e.audited(c, event, func() error { return e.dropHook(l, r.ID) })
 }
 
 // dropHook deletes a hook.
@@ -252,14 +252,14 @@ func (e *Engine) publish(l *live, c *task.Change) {
 	l.publish(c)
 	e.endParts(&c.Next)
 	if e.pusher != nil {
-		e.tellPusher(c)
+		e.notifyPusher(c)
 	}
 	if e.recorder != nil {
 		e.recorder.Moved(&c.Next, c.Mark != nil)
 	}
 }
 
-func (e *Engine) tellPusher(c *task.Change) {
+func (e *Engine) notifyPusher(c *task.Change) {
 	e.pusher.Moved(&c.Next)
 	if c.Hook != nil {
 		c.Hook.Task = c.Next.Key

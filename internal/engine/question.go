@@ -75,10 +75,12 @@ func (q *Question) Delegate(ctx context.Context, d *agent.Delegation) (*agent.De
 	return got, err
 }
 
-// Tell adds a status to the task, still WORKING, that explains to callers why the answer takes
-// time. It does so once for a question, even if the question is asked again. The version of the
-// question does not change. It returns ErrAnswered if the question is settled.
-func (q *Question) Tell(ctx context.Context, why string) error { return q.run.engine.tell(ctx, q, why) }
+// AddStatus adds a status to the task, still WORKING, that explains to callers why the answer
+// takes time. It does so once for a question, even if the question is asked again. The version
+// of the question does not change. It returns ErrAnswered if the question is settled.
+func (q *Question) AddStatus(ctx context.Context, why string) error {
+	return q.run.engine.addStatus(ctx, q, why)
+}
 
 // Reply is the reply to a question. The zero Reply leaves the question to the caller: the task
 // waits for input.
@@ -164,8 +166,8 @@ func (e *Engine) pose(h *task.Head) {
 // posed returns the version of the question for which a head waits.
 func posed(h *task.Head) int64 { return h.Version - int64(h.Run.Attempt) }
 
-// tell adds a status with a reason to a question.
-func (e *Engine) tell(ctx context.Context, q *Question, why string) error {
+// addStatus adds a status with a reason to a question.
+func (e *Engine) addStatus(ctx context.Context, q *Question, why string) error {
 	l := q.run.live
 	h := l.snapshot()
 	if !asking(&h, q.Version) {
@@ -175,10 +177,10 @@ func (e *Engine) tell(ctx context.Context, q *Question, why string) error {
 	if err != nil {
 		return err
 	}
-	said := saidAt(f, q.Version)
+	body := messageAt(f, q.Version)
 	en := l.statusEntry(task.Working, why)
 	id, _ := rawjson.String(rawjson.Member(en.Body, "messageId"))
-	b := append(openQuestion(len(q.Turns)+1, said), `,"note":`...)
+	b := append(openQuestion(len(q.Turns)+1, body), `,"note":`...)
 	b = append(append(rawjson.AppendString(b, id), `,"version":`...), strconv.FormatInt(q.Version, 10)...)
 	en.Meta = append(b, `}}`...)
 	return e.change(l, func(c *task.Change) error {
@@ -198,8 +200,8 @@ func (e *Engine) tell(ctx context.Context, q *Question, why string) error {
 	})
 }
 
-// saidAt returns the message at a version of a task, or nil.
-func saidAt(f *task.Fold, version int64) []byte {
+// messageAt returns the message at a version of a task, or nil.
+func messageAt(f *task.Fold, version int64) []byte {
 	for m := range f.Said() {
 		if m.Version == version {
 			return m.Body
@@ -208,8 +210,8 @@ func saidAt(f *task.Fold, version int64) []byte {
 	return nil
 }
 
-// asAsked returns h in the state in which the agent left it when it asked its question.
-func asAsked(h task.Head, f *task.Fold) task.Head {
+// headAsAsked returns h in the state in which the agent left it when it asked its question.
+func headAsAsked(h task.Head, f *task.Fold) task.Head {
 	meta := rawjson.Member(f.AppendTask(nil, &h, task.TaskOptions{}), "metadata")
 	asked := rawjson.Member(meta, questionKey)
 	id := string(rawjson.Member(h.StatusMessage, "messageId"))
@@ -219,8 +221,8 @@ func asAsked(h task.Head, f *task.Fold) task.Head {
 		h.State = task.InputRequired
 	case id == string(rawjson.Member(asked, "note")):
 		version, _ := strconv.ParseInt(string(rawjson.Member(asked, "version")), 10, 64)
-		if said := saidAt(f, version); said != nil {
-			h.State, h.StatusMessage = task.InputRequired, said
+		if body := messageAt(f, version); body != nil {
+			h.State, h.StatusMessage = task.InputRequired, body
 		}
 	}
 	return h
@@ -241,17 +243,17 @@ func turnsOf(f *task.Fold) []Turn {
 			continue
 		}
 		version, _ := strconv.ParseInt(string(of), 10, 64)
-		turns = append(turns, Turn{task.TextOf(saidAt(f, version)), task.TextOf(m.Body)})
+		turns = append(turns, Turn{task.TextOf(messageAt(f, version)), task.TextOf(m.Body)})
 	}
 	return turns
 }
 
-// handOver starts the reply to the question of a task, if it has an open one. While the engine
+// startReply starts the reply to the question of a task, if it has an open one. While the engine
 // drains, it leaves the question to the next process.
-func (e *Engine) handOver(l *live) {
+func (e *Engine) startReply(l *live) {
 	h := l.snapshot()
 	if h.Run.Dispatch != task.Asking || h.State.Terminal() || e.fenced.Load() || e.phase.Load() == draining {
-		e.endLoop(l)
+		e.endQuestionSpan(l)
 		return
 	}
 	e.live.retain(l)
@@ -259,7 +261,7 @@ func (e *Engine) handOver(l *live) {
 		defer e.live.release(l)
 		e.replyTo(l, posed(&h))
 		if h := l.snapshot(); h.State != task.Working || e.runs.Err() != nil {
-			e.endLoop(l)
+			e.endQuestionSpan(l)
 		}
 	}) {
 		e.live.release(l)
@@ -305,7 +307,7 @@ func (e *Engine) reply(l *live, version int64) error {
 	}
 	ctx, done := e.whileAsking(l, version)
 	defer done()
-	answer, err := e.cfg.Questions.Reply(e.inLoop(ctx, q), q)
+	answer, err := e.cfg.Questions.Reply(e.withQuestionSpan(ctx, q), q)
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return cause
 	}
@@ -354,7 +356,7 @@ func asking(h *task.Head, version int64) bool {
 // questionOf returns the open question of a task.
 func (e *Engine) questionOf(l *live) (*Question, error) {
 	h := l.snapshot()
-	r, rec, err := e.speaker(l, &h)
+	r, rec, err := e.actingRun(l, &h)
 	if err != nil {
 		return nil, err
 	}
@@ -362,10 +364,10 @@ func (e *Engine) questionOf(l *live) (*Question, error) {
 	if err != nil {
 		return nil, err
 	}
-	said := saidAt(f, posed(&h))
+	body := messageAt(f, posed(&h))
 	q := &Question{
 		Owner: h.Owner, Task: h.ID, ContextID: h.ContextID, Version: posed(&h), Agent: h.Performer(), Skill: rec.Skill, Caller: rec.Principal,
-		Text: task.TextOf(said), Others: others(said), Turns: turnsOf(f), Request: requestOf(f), run: r,
+		Text: task.TextOf(body), Others: others(body), Turns: turnsOf(f), Request: requestOf(f), run: r,
 	}
 	if skills := r.agent.Card.Skills; q.Skill == "" && len(skills) == 1 {
 		q.Skill = skills[0].ID
@@ -393,9 +395,9 @@ func others(body []byte) (n int) {
 	return n
 }
 
-// speaker returns a run without an executor that acts for the task, with the message that its
+// actingRun returns a run without an executor that acts for the task, with the message that its
 // agent has read last.
-func (e *Engine) speaker(l *live, h *task.Head) (*run, *callRecord, error) {
+func (e *Engine) actingRun(l *live, h *task.Head) (*run, *callRecord, error) {
 	a := e.agent(h.Performer())
 	if a == nil {
 		return nil, nil, errors.New(goneAgent)
@@ -452,7 +454,7 @@ func (e *Engine) Open(ctx context.Context, q *Question) (*Question, error) {
 	if h.State.Terminal() {
 		return nil, nil
 	}
-	r, rec, err := e.speaker(l, &h)
+	r, rec, err := e.actingRun(l, &h)
 	if err != nil {
 		return nil, err
 	}
@@ -548,12 +550,12 @@ func (e *Engine) leaveToCaller(l *live, version int64) error {
 	if err != nil {
 		return err
 	}
-	said := saidAt(f, version)
+	body := messageAt(f, version)
 	return e.change(l, func(c *task.Change) error {
 		if !asking(&c.Prev, version) {
 			return ErrAnswered
 		}
-		h, en, err := task.Apply(c.Next, task.Entry{Kind: task.Status, State: task.InputRequired, At: now(), Body: said})
+		h, en, err := task.Apply(c.Next, task.Entry{Kind: task.Status, State: task.InputRequired, At: now(), Body: body})
 		if err != nil {
 			return err
 		}
@@ -566,7 +568,7 @@ func (e *Engine) leaveToCaller(l *live, version int64) error {
 // appendAnswer answers in the caller's place, with a message like a further one of the caller.
 func (e *Engine) appendAnswer(l *live, version int64, text string) error {
 	h := l.snapshot()
-	_, rec, err := e.speaker(l, &h)
+	_, rec, err := e.actingRun(l, &h)
 	if err != nil {
 		return err
 	}

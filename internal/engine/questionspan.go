@@ -6,16 +6,16 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
 
-// loop is the trace span over the consecutive questions of a task that the hub answers. It ends
-// with the process; the next process begins another one.
-type loop struct {
+// questionSpan is the trace span over the consecutive questions of a task that the hub answers.
+// It ends with the process; the next process begins another one.
+type questionSpan struct {
 	span   trace.Span
 	rounds int
 }
 
-// inLoop returns ctx for the reply to a question. It carries the trace and the ids of the
-// message that the agent was processing, below the span of the loop.
-func (e *Engine) inLoop(ctx context.Context, q *Question) context.Context {
+// withQuestionSpan returns ctx for the reply to a question. It carries the trace and the ids of
+// the message that the agent was processing, below the span of the questions.
+func (e *Engine) withQuestionSpan(ctx context.Context, q *Question) context.Context {
 	r := q.run
 	if rec := r.msg.record; trace.On() || len(rec.Params) > 0 {
 		ids := r.ids(rec)
@@ -27,24 +27,24 @@ func (e *Engine) inLoop(ctx context.Context, q *Question) context.Context {
 	}
 	l := r.live
 	if len(q.Turns) == 0 {
-		e.endLoop(l) // the caller has sent a message, which began another loop
+		e.endQuestionSpan(l) // the caller has sent a message, which began another span
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.loop == nil {
+	if l.questionSpan == nil {
 		_, span := trace.Start(ctx, "input_required_loop", trace.Internal)
 		span.Label(trace.Labels{Agent: string(q.Agent), Skill: r.agent.skillLabel(q.Skill), Protocol: r.agent.kind()})
-		l.loop = &loop{span: span}
+		l.questionSpan = &questionSpan{span: span}
 	}
-	l.loop.rounds++
-	return l.loop.span.Below(ctx)
+	l.questionSpan.rounds++
+	return l.questionSpan.span.Below(ctx)
 }
 
-// endLoop ends the span over the questions of a task, if there is one.
-func (e *Engine) endLoop(l *live) {
+// endQuestionSpan ends the span over the questions of a task, if there is one.
+func (e *Engine) endQuestionSpan(l *live) {
 	l.mu.Lock()
-	ended, state := l.loop, l.head.State
-	l.loop = nil
+	ended, state := l.questionSpan, l.head.State
+	l.questionSpan = nil
 	l.mu.Unlock()
 	if ended == nil {
 		return

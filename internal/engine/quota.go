@@ -20,8 +20,8 @@ type quota struct {
 	by   map[task.Owner]int
 }
 
-// take counts a stream of owner, or returns an error if there are too many.
-func (q *quota) take(owner task.Owner) error {
+// acquire counts a stream of owner, or returns an error if there are too many.
+func (q *quota) acquire(owner task.Owner) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.each >= 0 && q.by[owner] >= q.each {
@@ -38,8 +38,8 @@ func (q *quota) take(owner task.Owner) error {
 	return nil
 }
 
-// give releases a stream counted by take.
-func (q *quota) give(owner task.Owner) {
+// release releases a stream counted by take.
+func (q *quota) release(owner task.Owner) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.open--

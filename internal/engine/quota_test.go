@@ -26,10 +26,10 @@ func TestQuota(t *testing.T) {
 	}
 	for i, s := range steps {
 		if s.give {
-			q.give("ann")
+			q.release("ann")
 			continue
 		}
-		err := q.take(task.Owner(s.owner))
+		err := q.acquire(task.Owner(s.owner))
 		if (err == nil) != s.want {
 			t.Errorf("step %d: take(%s) = %v, want ok %t", i, s.owner, err, s.want)
 		}
@@ -38,9 +38,9 @@ func TestQuota(t *testing.T) {
 			t.Errorf("step %d: take(%s) = %#v, want ErrExhausted with RetryAfter", i, s.owner, err)
 		}
 	}
-	q.give("ann")
-	q.give("bob")
-	q.give("bob")
+	q.release("ann")
+	q.release("bob")
+	q.release("bob")
 	if q.open != 0 || len(q.by) != 0 {
 		t.Errorf("after all were given back: open = %d, by = %v", q.open, q.by)
 	}
@@ -50,7 +50,7 @@ func TestQuotaWithoutLimit(t *testing.T) {
 	t.Parallel()
 	q := quota{each: -1, total: -1}
 	for range 5 {
-		if err := q.take("ann"); err != nil {
+		if err := q.acquire("ann"); err != nil {
 			t.Fatalf("take = %v", err)
 		}
 	}

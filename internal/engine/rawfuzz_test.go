@@ -27,7 +27,7 @@ func FuzzRaw(f *testing.F) {
 			return
 		}
 		if m, ok := bareOf(ev); ok {
-			if body, err := l.answered(m); err == nil && !json.Valid(body) {
+			if body, err := l.answerMessage(m); err == nil && !json.Valid(body) {
 				t.Errorf("the message of %q becomes %q", b, body)
 			}
 			return

@@ -243,11 +243,11 @@ func (e *Engine) repairAll(ctx context.Context) bool {
 	}
 	var wg sync.WaitGroup
 	var failed atomic.Bool
-	places := make(chan struct{}, recoverers)
+	slots := make(chan struct{}, recoverers)
 	for _, l := range e.reconciler.take() {
-		places <- struct{}{}
+		slots <- struct{}{}
 		wg.Go(func() {
-			defer func() { <-places }()
+			defer func() { <-slots }()
 			defer e.live.release(l)
 			if err := e.repair(ctx, l); err != nil {
 				failed.Store(true)
@@ -335,7 +335,7 @@ func (e *Engine) repairCancel(l *live, h *task.Head, u *pendingWork) error {
 		return e.withdrawCancel(l, h.CancelAt)
 	case u.cancel == nil:
 		return e.endOrphan(l)
-	case l.lookAfterCancel():
+	case l.claimCancel():
 		e.startCancel(l, u.cancel)
 	}
 	return nil
@@ -347,7 +347,7 @@ func (e *Engine) repairRun(l *live, u *pendingWork) error {
 	if err := e.unclaim(l, u.unstarted, false); err != nil {
 		return err
 	}
-	if err := e.giveUp(l, u.unreleased); err != nil {
+	if err := e.releaseClaim(l, u.unreleased); err != nil {
 		return err
 	}
 	h := l.snapshot()

@@ -24,7 +24,7 @@ const (
 func (e *Engine) recover(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	places := make(chan struct{}, recoverers)
+	slots := make(chan struct{}, recoverers)
 	for after := task.Key(0); ; {
 		heads, err := e.store.Due(ctx, after, recoverPage)
 		if err != nil {
@@ -39,13 +39,13 @@ func (e *Engine) recover(ctx context.Context) error {
 				continue
 			}
 			select {
-			case places <- struct{}{}:
+			case slots <- struct{}{}:
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
 			wg.Go(func() {
 				e.recoverTask(ctx, h)
-				<-places
+				<-slots
 			})
 		}
 	}
@@ -88,7 +88,7 @@ func (e *Engine) adoptOrphan(l *live) error {
 	case a == nil:
 		return e.end(l, task.Failed, goneAgent, errFencedBy)
 	case h.Run.Dispatch == task.Asking && !h.Waiting(): // otherwise the message answers
-		e.handOver(l)
+		e.startReply(l)
 		return nil
 	case h.Run.Dispatch == task.Claimed && !repeatable(a, &h):
 		return e.end(l, task.Failed, interruption(a, &h), errFencedBy)
@@ -96,7 +96,7 @@ func (e *Engine) adoptOrphan(l *live) error {
 		if err := e.unclaim(l, h.Run.Epoch, true); err != nil {
 			return err
 		}
-		e.enqueueAs(l, ticket{l, laneOf(a, &h), true})
+		e.enqueueAs(l, ticket{l, queueKeyOf(a, &h), true})
 		return nil
 	}
 	e.enqueue(l, a)
@@ -106,7 +106,7 @@ func (e *Engine) adoptOrphan(l *live) error {
 // enqueue puts a task into the queue.
 func (e *Engine) enqueue(l *live, a *Agent) {
 	h := l.snapshot()
-	e.enqueueAs(l, ticket{live: l, lane: laneOf(a, &h)})
+	e.enqueueAs(l, ticket{live: l, key: queueKeyOf(a, &h)})
 }
 
 func (e *Engine) enqueueAs(l *live, s ticket) {

@@ -78,7 +78,7 @@ func (a *admission) candidates() error {
 // task with it.
 func (a *admission) named(name task.Agent) (*Agent, error) {
 	skill, x := a.send.Message.Skill, a.engine.agent(name)
-	if err := a.permitBegin(name, x); err != nil {
+	if err := a.permitCreate(name, x); err != nil {
 		return nil, err
 	}
 	switch {
@@ -97,7 +97,7 @@ func (a *admission) having() ([]*Agent, error) {
 	agents := e.agents.having(a.send.Message.Skill)
 	if e.cfg.Policy != nil {
 		var err error
-		if agents, err = a.begun(agents); len(agents) == 0 && err != nil {
+		if agents, err = a.permitted(agents); len(agents) == 0 && err != nil {
 			return nil, err
 		}
 	}

@@ -167,10 +167,10 @@ func (r *run) Asked() <-chan struct{} {
 // a message waits.
 func (l *live) askLocked() {
 	r := l.run
-	if r == nil || r.asked == nil || r.told || len(l.inbox) == 0 {
+	if r == nil || r.asked == nil || r.notified || len(l.inbox) == 0 {
 		return
 	}
-	r.told = true
+	r.notified = true
 	close(r.asked)
 }
 
@@ -187,7 +187,7 @@ func (e *Engine) resumeCall(ctx context.Context, l *live, c *agent.Call) (err er
 	if err != nil {
 		return fmt.Errorf("resume: %w", err)
 	}
-	h = asAsked(h, f)
+	h = headAsAsked(h, f)
 	c.Task = e.fillTask(l.ref, f.AppendTask(nil, &h, task.TaskOptions{Artifacts: true}))
 	c.Sealed = h.Sealed
 	return nil
@@ -281,15 +281,15 @@ func (e *Engine) recoverCancel(l *live) error {
 	if err != nil {
 		return err
 	}
-	if l.lookAfterCancel() {
+	if l.claimCancel() {
 		e.startCancel(l, &cancelCall{c, &op.Cancel{ID: l.ref.id}})
 	}
 	return nil
 }
 
-// goOn lets a task continue whose agent has refused to cancel it, if an earlier process left
-// the task.
-func (e *Engine) goOn(l *live) {
+// continueTask lets a task continue whose agent has refused to cancel it, if an earlier process
+// left the task.
+func (e *Engine) continueTask(l *live) {
 	h := l.snapshot()
 	if !e.orphaned(&h) {
 		return

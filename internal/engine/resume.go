@@ -85,7 +85,7 @@ func (a *admission) join(ctx context.Context) (*admitted, error) {
 // Dialect returns the wire dialect in which the caller's task was created, and whether such a
 // task exists.
 func (e *Engine) Dialect(ctx context.Context, c *op.Caller, id a2a.TaskID) (uint8, bool) {
-	l, err := e.find(ctx, c, &op.Target{}, sought{id, need{op: policy.Get}})
+	l, err := e.find(ctx, c, &op.Target{}, lookup{id, need{op: policy.Get}})
 	if err != nil {
 		return 0, false
 	}

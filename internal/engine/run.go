@@ -41,7 +41,7 @@ type run struct {
 	live   *live
 	agent  *Agent
 	traits agent.Traits
-	lane   lane
+	key    queueKey
 	// stored is closed once it is known whether the task is stored; nil if it was stored before
 	// the run began.
 	stored chan struct{}
@@ -56,14 +56,14 @@ type run struct {
 	spent   spending
 	// round is the number of the run's next question.
 	round int
-	// asked is closed once a message waits; nil unless the executor has called Asked. told is
+	// asked is closed once a message waits; nil unless the executor has called Asked. notified is
 	// set once it is closed. live.mu guards both.
-	asked chan struct{}
-	told  bool
+	asked    chan struct{}
+	notified bool
 	// drains is set while the executor waits for the drain of the engine (UntilDrain). left is
 	// set if the run has ended because of the drain.
-	drains atomic.Bool
-	left   bool
+	drains  atomic.Bool
+	drained bool
 	// scope is ctx with the attributes for log records; seen holds the measurements.
 	scope context.Context
 	seen  observed
@@ -81,8 +81,8 @@ type run struct {
 	closed bool
 	// state is the state of the last status.
 	state task.State
-	// gave is set once the run has produced an artifact.
-	gave bool
+	// hasArtifact is set once the run has produced an artifact.
+	hasArtifact bool
 	// posed is the seq of the question with which the run has ended, if the hub answers it;
 	// zero otherwise.
 	posed int64
@@ -242,7 +242,7 @@ func (r *run) emit(en task.Entry) bool {
 	case en.Kind == task.Status:
 		r.state = en.State
 	case en.Kind == task.Artifact:
-		r.gave = true
+		r.hasArtifact = true
 	}
 	schedule := !last && !r.flushing
 	if schedule {
@@ -342,7 +342,7 @@ func (r *run) flush() error {
 	defer r.writing.Unlock()
 	taken := 0
 	var kept extras
-	var said []task.Entry
+	var output []task.Entry
 	err := r.engine.change(r.live, func(c *task.Change) error {
 		r.mu.Lock()
 		batch := r.pending[:len(r.pending):len(r.pending)]
@@ -353,15 +353,15 @@ func (r *run) flush() error {
 			return errUnchanged
 		}
 		err := r.apply(c, batch, &kept)
-		said = c.Entries
+		output = c.Entries
 		return err
 	})
 	var bad *badEvent
 	switch {
 	case err == nil:
-		r.took(taken)
+		r.dropDurable(taken)
 		r.dropSaved(&kept)
-		r.notifyOutput(said)
+		r.notifyOutput(output)
 	case errors.As(err, &bad):
 		r.dropAfter(bad)
 	case errors.Is(err, task.ErrFenced), errors.Is(err, task.ErrTerminal), errors.Is(err, task.ErrNotFound):
@@ -426,9 +426,9 @@ func (r *run) apply(c *task.Change, batch []task.Entry, kept *extras) error {
 	return nil
 }
 
-// took removes n durable entries from the queue. A goroutine that ended the task may have
+// dropDurable removes n durable entries from the queue. A goroutine that ended the task may have
 // fenced the run in the meantime, which empties the queue.
-func (r *run) took(n int) {
+func (r *run) dropDurable(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if n == 0 || n > len(r.pending) {
@@ -574,7 +574,7 @@ func (r *run) ended() {
 	if closed || r.ctx.Err() != nil {
 		return
 	}
-	if r.left = r.putOff(); r.left {
+	if r.drained = r.endedByDrain(); r.drained {
 		return
 	}
 	r.settle()

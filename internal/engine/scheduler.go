@@ -7,18 +7,18 @@ import (
 )
 
 // ticket is a task that waits for a run. Tasks of one context of a
-// Serial agent share a lane and run one after the other.
+// Serial agent share a key and run one after the other.
 type ticket struct {
 	live *live
-	lane lane
-	// goesOn is set for a run that an earlier process has started. It is not held up if its
+	key  queueKey
+	// recovered is set for a run that an earlier process has started. It is not held up if its
 	// agent is paused.
-	goesOn bool
+	recovered bool
 }
 
-// lane identifies the tasks that run one after the other. It has no agent for tasks that run
+// queueKey identifies the tasks that run one after the other. It has no agent for tasks that run
 // concurrently.
-type lane struct {
+type queueKey struct {
 	owner   task.Owner
 	agent   task.Agent
 	context string
@@ -26,70 +26,70 @@ type lane struct {
 	away bool
 }
 
-// crewOf returns the goroutines that run the tasks of a lane.
-func (e *Engine) crewOf(ln *lane) *crew {
-	if ln.away {
+// goroutinesOf returns the goroutines that run the tasks of a key.
+func (e *Engine) goroutinesOf(k *queueKey) *goroutines {
+	if k.away {
 		return &e.away
 	}
 	return &e.execs
 }
 
-// laneOf returns the lane of a task.
-func laneOf(a *Agent, h *task.Head) lane {
+// queueKeyOf returns the key of a task.
+func queueKeyOf(a *Agent, h *task.Head) queueKey {
 	t := a.traits()
 	away := t.Away && t.Resumable
 	if !t.Serial {
-		return lane{away: away}
+		return queueKey{away: away}
 	}
-	return lane{h.Owner, h.Performer(), h.ContextID, away}
+	return queueKey{h.Owner, h.Performer(), h.ContextID, away}
 }
 
-// serial reports whether only one task of the lane runs at a time.
-func (l *lane) serial() bool { return l.agent != "" }
+// serial reports whether only one task of the key runs at a time.
+func (k *queueKey) serial() bool { return k.agent != "" }
 
-// side returns the index of the queue of a lane: runs that work in this process do not wait for
+// class returns the index of the queue of a key: runs that work in this process do not wait for
 // runs that wait for others.
-func (l *lane) side() int {
-	if l.away {
+func (k *queueKey) class() int {
+	if k.away {
 		return 1
 	}
 	return 0
 }
 
-// scheduler decides which task runs when: at most max runs of a side at a time, and at most one
-// of a serial lane. Tickets that cannot run wait in the order of arrival at their side.
+// scheduler decides which task runs when: at most max runs of a class at a time, and at most one
+// of a serial key. Tickets that cannot run wait in the order of arrival in their class.
 type scheduler struct {
 	mu      sync.Mutex // guards the fields below
 	max     [2]int
 	running [2]int
 	queue   [2][]ticket
-	lanes   map[lane][]ticket // waiting behind a running task of the lane
+	serial  map[queueKey][]ticket // waiting behind a running task of the key
 	waiting int
 }
 
 func newScheduler(here, away int) *scheduler {
-	return &scheduler{max: [2]int{here, away}, lanes: make(map[lane][]ticket)}
+	return &scheduler{max: [2]int{here, away}, serial: make(map[queueKey][]ticket)}
 }
 
 // tryAcquire takes a place for a run. It reports whether one was free.
-func (q *scheduler) tryAcquire(l lane) bool {
+func (q *scheduler) tryAcquire(k queueKey) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.acquireLocked(l)
+	return q.acquireLocked(k)
 }
 
-func (q *scheduler) acquireLocked(l lane) bool {
-	side := l.side()
-	if q.running[side] >= q.max[side] {
+func (q *scheduler) acquireLocked(k queueKey) bool {
+	class := k.class()
+	if q.running[class] >= q.max[class] {
 		return false
 	}
-	if l.serial() {
-		if _, busy := q.lanes[l]; busy {
+	if k.serial() {
+		if _, busy := q.serial[k]; busy {
 			return false
 		}
-		q.lanes[l] = nil
+		q.serial[k] = nil
 	}
-	q.running[side]++
+	q.running[class]++
 	return true
 }
 
@@ -99,39 +99,39 @@ func (q *scheduler) wait(s ticket) []ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiting++
-	if _, busy := q.lanes[s.lane]; busy && s.lane.serial() {
-		q.lanes[s.lane] = append(q.lanes[s.lane], s)
+	if _, busy := q.serial[s.key]; busy && s.key.serial() {
+		q.serial[s.key] = append(q.serial[s.key], s)
 	} else {
-		q.queue[s.lane.side()] = append(q.queue[s.lane.side()], s)
+		q.queue[s.key.class()] = append(q.queue[s.key.class()], s)
 	}
-	return q.nextLocked(s.lane.side())
+	return q.nextLocked(s.key.class())
 }
 
 // release frees a place and returns the tickets that may run now.
-func (q *scheduler) release(l lane) []ticket {
+func (q *scheduler) release(k queueKey) []ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	side := l.side()
-	q.running[side]--
-	if l.serial() {
-		behind := q.lanes[l]
-		delete(q.lanes, l)
+	class := k.class()
+	q.running[class]--
+	if k.serial() {
+		behind := q.serial[k]
+		delete(q.serial, k)
 		if len(behind) > 0 {
-			// The first one moves to the queue of its side; the others stay behind it.
-			q.queue[side] = append(q.queue[side], behind...)
+			// The first one moves to the queue of its class; the others stay behind it.
+			q.queue[class] = append(q.queue[class], behind...)
 		}
 	}
-	return q.nextLocked(side)
+	return q.nextLocked(class)
 }
 
-// nextLocked takes places for the first tickets of one side that can run.
-func (q *scheduler) nextLocked(side int) []ticket {
+// nextLocked takes places for the first tickets of one class that can run.
+func (q *scheduler) nextLocked(class int) []ticket {
 	var next []ticket
-	for len(q.queue[side]) > 0 && q.running[side] < q.max[side] {
-		s := q.queue[side][0]
-		q.queue[side] = q.queue[side][1:]
-		if !q.acquireLocked(s.lane) {
-			q.lanes[s.lane] = append(q.lanes[s.lane], s)
+	for len(q.queue[class]) > 0 && q.running[class] < q.max[class] {
+		s := q.queue[class][0]
+		q.queue[class] = q.queue[class][1:]
+		if !q.acquireLocked(s.key) {
+			q.serial[s.key] = append(q.serial[s.key], s)
 			continue
 		}
 		q.waiting--

@@ -120,7 +120,7 @@ func (e *Engine) foldLog(ctx context.Context, h *task.Head) (*task.Fold, error) 
 			return nil, notFound(err)
 		}
 		if len(page) == 0 {
-			return nil, errors.New("fold " + string(h.ID) + ": the log is shorter than its head says")
+			return nil, errors.New("fold " + string(h.ID) + ": the log ends before the version of the head")
 		}
 		for i := range page {
 			if page[i].Version > h.Version {
@@ -173,7 +173,7 @@ func (e *Engine) saveSnapshot(key task.Key, f *task.Fold) {
 
 // Get returns a task of the caller.
 func (e *Engine) Get(ctx context.Context, c *op.Caller, r *op.Get) (*Answer, error) {
-	l, err := e.find(ctx, c, &r.Target, sought{r.ID, need{op: policy.Get}})
+	l, err := e.find(ctx, c, &r.Target, lookup{r.ID, need{op: policy.Get}})
 	if err != nil {
 		return nil, err
 	}
@@ -183,6 +183,6 @@ func (e *Engine) Get(ctx context.Context, c *op.Caller, r *op.Get) (*Answer, err
 	if err != nil {
 		return nil, err
 	}
-	e.looked(c, Deed{Action: audit.TaskGet, Task: h.ID, Agent: h.Agent})
+	e.auditRead(c, AuditEvent{Action: audit.TaskGet, Task: h.ID, Agent: h.Agent})
 	return answerOf(&h, f, r.HistoryLength), nil
 }

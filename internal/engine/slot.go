@@ -11,11 +11,11 @@ import (
 type slot struct {
 	engine *Engine
 	ref    ref
-	lane   lane
+	key    queueKey
 	// live is the task of a further message; nil for a new task.
-	live             *live
-	counted, entered bool
-	undo             func()
+	live              *live
+	counted, reserved bool
+	undo              func()
 }
 
 // count reserves a count among the tasks of the caller.
@@ -24,24 +24,24 @@ func (s *slot) count() (err error) {
 	return err
 }
 
-// pass calls the gate for a message that creates a task of an agent.
-func (s *slot) pass(name task.Agent, r *op.Send) (err error) {
+// callGate calls the gate for a message that creates a task of an agent.
+func (s *slot) callGate(name task.Agent, r *op.Send) (err error) {
 	if g := s.engine.cfg.Gate; g != nil {
 		s.undo, err = g.Admit(name, r)
 	}
 	return err
 }
 
-// enter reserves a place for a run of an agent. It reports whether one was free.
-func (s *slot) enter(name task.Agent) bool {
-	s.entered = !s.engine.IsPaused(name) && s.engine.scheduler.tryAcquire(s.lane)
-	return s.entered
+// reserveRun reserves a place for a run of an agent. It reports whether one was free.
+func (s *slot) reserveRun(name task.Agent) bool {
+	s.reserved = !s.engine.IsPaused(name) && s.engine.scheduler.tryAcquire(s.key)
+	return s.reserved
 }
 
 // handOver passes the place to the run.
-func (s *slot) handOver() lane {
-	s.entered = false
-	return s.lane
+func (s *slot) handOver() queueKey {
+	s.reserved = false
+	return s.key
 }
 
 // keep makes release keep all resources but the place for a run: the task, which is stored,
@@ -50,9 +50,9 @@ func (s *slot) keep() { s.counted, s.undo = false, nil }
 
 func (s *slot) release() {
 	e := s.engine
-	if s.entered {
-		s.entered = false
-		e.launchAll(e.scheduler.release(s.lane))
+	if s.reserved {
+		s.reserved = false
+		e.launchAll(e.scheduler.release(s.key))
 	}
 	if s.undo != nil {
 		s.undo()

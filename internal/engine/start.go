@@ -9,9 +9,9 @@ import (
 )
 
 // start runs the claimed task l with message m in a goroutine of its own. The caller passes on
-// one reference to l and one place in the lane.
-func (e *Engine) start(l *live, a *Agent, m inbound, ln lane) {
-	r := &run{engine: e, live: l, agent: a, traits: a.traits(), lane: ln, msg: m}
+// one reference to l and one place of its key.
+func (e *Engine) start(l *live, a *Agent, m inbound, ln queueKey) {
+	r := &run{engine: e, live: l, agent: a, traits: a.traits(), key: ln, msg: m}
 	h := l.snapshot()
 	r.begin(&h)
 }
@@ -24,7 +24,7 @@ func (r *run) begin(h *task.Head) {
 	r.live.mu.Lock()
 	r.live.run = r
 	r.live.mu.Unlock()
-	if !r.engine.crewOf(&r.lane).run(r.perform) {
+	if !r.engine.goroutinesOf(&r.key).run(r.perform) {
 		// The engine has stopped; the next process finds the claim.
 		r.engine.live.release(r.live)
 	}
@@ -50,8 +50,8 @@ func (e *Engine) startEarly(r *run, h *task.Head) {
 	r.begin(h)
 }
 
-// known notifies an early run of the outcome of storing its task.
-func (r *run) known(err error) {
+// notifyStored notifies an early run of the outcome of storing its task.
+func (r *run) notifyStored(err error) {
 	if err != nil {
 		r.fence(errNotStored)
 	}

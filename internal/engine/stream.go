@@ -49,13 +49,13 @@ type Stream struct {
 // when the task requires input.
 func (e *Engine) Stream(ctx context.Context, c *op.Caller, r *op.Send) (*Stream, error) {
 	owner := c.Principal.Owner()
-	if err := e.quota.take(owner); err != nil {
+	if err := e.quota.acquire(owner); err != nil {
 		return nil, err
 	}
 	a := admission{engine: e, caller: c, send: r, wait: true, streams: true}
 	ad, err := a.admit(ctx)
 	if err != nil {
-		e.quota.give(owner)
+		e.quota.release(owner)
 		return nil, err
 	}
 	s := &Stream{engine: e, live: ad.live, owner: owner, pos: ad.version, asked: ad.version, repeated: ad.repeated}
@@ -145,16 +145,16 @@ func (s *Stream) Answer(ctx context.Context, history *int) (*Answer, error) {
 // refused.
 func (e *Engine) Subscribe(ctx context.Context, c *op.Caller, r *op.Subscribe) (*Stream, error) {
 	owner := c.Principal.Owner()
-	if err := e.quota.take(owner); err != nil {
+	if err := e.quota.acquire(owner); err != nil {
 		return nil, err
 	}
 	n := need{op: policy.Subscribe}
 	if r.Said {
 		n.op = policy.Send
 	}
-	l, err := e.find(ctx, c, &r.Target, sought{r.ID, n})
+	l, err := e.find(ctx, c, &r.Target, lookup{r.ID, n})
 	if err != nil {
-		e.quota.give(owner)
+		e.quota.release(owner)
 		return nil, err
 	}
 	s := &Stream{engine: e, live: l, owner: owner, Task: l.snapshot()}
@@ -162,7 +162,7 @@ func (e *Engine) Subscribe(ctx context.Context, c *op.Caller, r *op.Subscribe) (
 		s.Close()
 		return nil, err
 	}
-	e.looked(c, Deed{Action: audit.TaskSubscribe, Task: s.Task.ID, Agent: s.Task.Agent})
+	e.auditRead(c, AuditEvent{Action: audit.TaskSubscribe, Task: s.Task.ID, Agent: s.Task.Agent})
 	return s, nil
 }
 
@@ -278,7 +278,7 @@ func (s *Stream) pass(events []Event) []Event {
 func (s *Stream) Close() {
 	if s.live != nil {
 		s.engine.live.release(s.live)
-		s.engine.quota.give(s.owner)
+		s.engine.quota.release(s.owner)
 		s.live = nil
 		s.ended = true
 	}

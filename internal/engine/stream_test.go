@@ -22,7 +22,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// chunks yields n chunks, then completes; it waits for goOn before the last half.
+// chunks yields n chunks, then completes; it waits for continueTask before the last half.
 func chunks(n int, goOn <-chan struct{}) *executor {
 	return &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		for i := range n {

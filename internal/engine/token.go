@@ -24,8 +24,8 @@ type tokens struct {
 }
 
 const (
-	placeSize = aes.BlockSize // a time and a key, eight bytes each
-	sumSize   = 16
+	positionSize = aes.BlockSize // a time and a key, eight bytes each
+	sumSize      = 16
 )
 
 // newTokens returns tokens under key, or under a random key that ends with the process.
@@ -44,7 +44,7 @@ func newTokens(key []byte) tokens {
 
 // encode returns the token of a position in the list q.
 func (t tokens) encode(q *task.Query, c task.Cursor) string {
-	b := make([]byte, placeSize, placeSize+sumSize)
+	b := make([]byte, positionSize, positionSize+sumSize)
 	binary.BigEndian.PutUint64(b, uint64(c.At))
 	binary.BigEndian.PutUint64(b[8:], uint64(c.Key))
 	t.block.Encrypt(b, b) // one block: no two positions look alike, and none reveals its numbers
@@ -58,10 +58,10 @@ func (t tokens) decode(q *task.Query, token string) (task.Cursor, error) {
 	}
 	// Each token has exactly one valid text: no line breaks, no unused bits.
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
-	if err != nil || len(b) != placeSize+sumSize || len(token) != base64.RawURLEncoding.EncodedLen(len(b)) || !hmac.Equal(b[placeSize:], t.sum(q, b[:placeSize])) {
+	if err != nil || len(b) != positionSize+sumSize || len(token) != base64.RawURLEncoding.EncodedLen(len(b)) || !hmac.Equal(b[positionSize:], t.sum(q, b[:positionSize])) {
 		return task.Cursor{}, apierror.Field(a2a.ErrInvalidParams, "pageToken", "is not a token of this list")
 	}
-	t.block.Decrypt(b, b[:placeSize])
+	t.block.Decrypt(b, b[:positionSize])
 	return task.Cursor{
 		At:  task.Millis(binary.BigEndian.Uint64(b)),
 		Key: task.Key(binary.BigEndian.Uint64(b[8:])),
@@ -69,9 +69,9 @@ func (t tokens) decode(q *task.Query, token string) (task.Cursor, error) {
 }
 
 // sum binds an encrypted position to the caller and the filters of q.
-func (t tokens) sum(q *task.Query, place []byte) []byte {
+func (t tokens) sum(q *task.Query, position []byte) []byte {
 	h := hmac.New(sha256.New, t.mac)
-	h.Write(place)
+	h.Write(position)
 	for _, s := range []string{string(q.Owner), string(q.Agent), q.ContextID, q.State.String()} {
 		var size [8]byte
 		binary.BigEndian.PutUint64(size[:], uint64(len(s)))

@@ -37,12 +37,12 @@ func (n *Node) Ended() bool { return n.Head.State.Terminal() || n.Head.Shown == 
 
 // Tree returns a task of the caller and those below it, at most 500, each after its parent.
 func (e *Engine) Tree(ctx context.Context, c *op.Caller, id a2a.TaskID) ([]Node, error) {
-	t, err := e.plant(ctx, c, id)
+	t, err := e.treeOf(ctx, c, id)
 	if err != nil {
 		return nil, err
 	}
-	defer t.fell()
-	return t.look(ctx)
+	defer t.release()
+	return t.changes(ctx)
 }
 
 // WatchTree yields the tasks of Tree. It then yields each task that is new or whose status has
@@ -52,25 +52,25 @@ func (e *Engine) Tree(ctx context.Context, c *op.Caller, id a2a.TaskID) ([]Node,
 func (e *Engine) WatchTree(ctx context.Context, c *op.Caller, id a2a.TaskID) iter.Seq2[Node, error] {
 	return func(yield func(Node, error) bool) {
 		owner := c.Principal.Owner()
-		if err := e.quota.take(owner); err != nil {
+		if err := e.quota.acquire(owner); err != nil {
 			yield(Node{}, err)
 			return
 		}
-		defer e.quota.give(owner)
-		t, err := e.plant(ctx, c, id)
+		defer e.quota.release(owner)
+		t, err := e.treeOf(ctx, c, id)
 		if err != nil {
 			yield(Node{}, err)
 			return
 		}
-		defer t.fell()
-		for !t.still() || t.all[0].fresh {
-			news, err := t.look(ctx)
+		defer t.release()
+		for !t.settled() || t.all[0].fresh {
+			news, err := t.changes(ctx)
 			for i := range news {
 				if !yield(news[i], nil) {
 					return
 				}
 			}
-			if err == nil && !t.still() {
+			if err == nil && !t.settled() {
 				err = t.wait(ctx)
 			}
 			if err != nil {
@@ -84,27 +84,27 @@ func (e *Engine) WatchTree(ctx context.Context, c *op.Caller, id a2a.TaskID) ite
 // tree is a caller's view of a tree of tasks. It belongs to one goroutine.
 type tree struct {
 	engine *Engine
-	// poke has an item if something may have changed.
-	poke chan struct{}
+	// wake has an item if something may have changed.
+	wake chan struct{}
 	// all holds each task after its parent.
-	all []*branch
+	all []*treeNode
 }
 
-// branch is a task of a tree.
-type branch struct {
+// treeNode is a task of a tree.
+type treeNode struct {
 	Node
 	// live is nil once the task has ended.
 	live *live
 	// fresh is set until the task was examined once.
-	fresh bool
-	told  told
+	fresh    bool
+	reported nodeStatus
 	// children is the number of children when they were read, after the last of them.
 	children int64
 	after    task.Key
 }
 
-// told is the status of a task that was yielded last.
-type told struct {
+// nodeStatus is the status of a task that was yielded last.
+type nodeStatus struct {
 	state   task.State
 	shown   task.Shown
 	version int64
@@ -112,48 +112,48 @@ type told struct {
 	more    bool
 }
 
-// plant returns the tree below a task of the caller.
-func (e *Engine) plant(ctx context.Context, c *op.Caller, id a2a.TaskID) (*tree, error) {
-	root, err := e.find(ctx, c, new(op.Target), sought{id, need{op: policy.Get}})
+// treeOf returns the tree below a task of the caller.
+func (e *Engine) treeOf(ctx context.Context, c *op.Caller, id a2a.TaskID) (*tree, error) {
+	root, err := e.find(ctx, c, new(op.Target), lookup{id, need{op: policy.Get}})
 	if err != nil {
 		return nil, err
 	}
-	t := &tree{engine: e, poke: make(chan struct{}, 1)}
-	t.hold(&branch{Node: Node{Head: root.snapshot()}, live: root})
+	t := &tree{engine: e, wake: make(chan struct{}, 1)}
+	t.add(&treeNode{Node: Node{Head: root.snapshot()}, live: root})
 	return t, nil
 }
 
-// hold adds a task to the tree.
-func (t *tree) hold(b *branch) {
-	b.fresh = true
-	if b.live != nil {
-		b.live.follow(t.poke)
+// add adds a task to the tree.
+func (t *tree) add(n *treeNode) {
+	n.fresh = true
+	if n.live != nil {
+		n.live.follow(t.wake)
 	}
-	if a := t.engine.agent(b.Head.Agent); a != nil {
-		b.Kind = a.kind()
+	if a := t.engine.agent(n.Head.Agent); a != nil {
+		n.Kind = a.kind()
 	}
-	t.all = append(t.all, b)
+	t.all = append(t.all, n)
 }
 
-// fell releases all tasks of the tree.
-func (t *tree) fell() {
-	for _, b := range t.all {
-		t.drop(b)
+// release releases all tasks of the tree.
+func (t *tree) release() {
+	for _, n := range t.all {
+		t.drop(n)
 	}
 }
 
-func (t *tree) drop(b *branch) {
-	if b.live != nil {
-		b.live.unfollow(t.poke)
-		t.engine.live.release(b.live)
-		b.live = nil
+func (t *tree) drop(n *treeNode) {
+	if n.live != nil {
+		n.live.unfollow(t.wake)
+		t.engine.live.release(n.live)
+		n.live = nil
 	}
 }
 
 // wait waits until something may have changed.
 func (t *tree) wait(ctx context.Context) error {
 	select {
-	case <-t.poke:
+	case <-t.wake:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -162,77 +162,77 @@ func (t *tree) wait(ctx context.Context) error {
 	}
 }
 
-// still reports whether no further change is expected.
-func (t *tree) still() bool {
+// settled reports whether no further change is expected.
+func (t *tree) settled() bool {
 	if !t.all[0].Ended() {
 		return false
 	}
-	for _, b := range t.all {
-		if !b.Ended() && !b.Head.State.Interrupted() {
+	for _, n := range t.all {
+		if !n.Ended() && !n.Head.State.Interrupted() {
 			return false
 		}
 	}
 	return true
 }
 
-// look returns the tasks that have changed.
-func (t *tree) look(ctx context.Context) ([]Node, error) {
+// changes returns the tasks that have changed.
+func (t *tree) changes(ctx context.Context) ([]Node, error) {
 	var news []Node
 	for i := 0; i < len(t.all); i++ { // the slice grows meanwhile
-		b := t.all[i]
-		if b.live == nil && !b.fresh {
+		n := t.all[i]
+		if n.live == nil && !n.fresh {
 			continue
 		}
-		now, children := b.refresh()
-		if b.fresh || children != b.children || b.Ended() {
-			if err := t.grow(ctx, b); err != nil {
+		now, children := n.refresh()
+		if n.fresh || children != n.children || n.Ended() {
+			if err := t.addChildren(ctx, n); err != nil {
 				return news, err
 			}
-			now.more = b.More
+			now.more = n.More
 		}
-		b.children, b.fresh = children, false
-		if now != b.told && b.Head.Shown != task.Quiet {
-			b.told = now
-			news = append(news, b.Node)
+		n.children, n.fresh = children, false
+		if now != n.reported && n.Head.Shown != task.Quiet {
+			n.reported = now
+			news = append(news, n.Node)
 		}
-		if b.Ended() {
-			t.drop(b)
+		if n.Ended() {
+			t.drop(n)
 		}
 	}
 	return news, nil
 }
 
 // refresh reads the current state of the task.
-func (b *branch) refresh() (told, int64) {
-	version, children := int64(-1), b.children
-	if l := b.live; l != nil {
+func (n *treeNode) refresh() (nodeStatus, int64) {
+	version, children := int64(-1), n.children
+	if l := n.live; l != nil {
 		l.mu.Lock()
-		b.Head, version, children = l.head, l.statusVersion, l.children
+		n.Head, version, children = l.head, l.statusVersion, l.children
 		l.mu.Unlock()
 	}
-	return told{b.Head.State, b.Head.Shown, version, b.Head.CancelAt != 0, b.More}, children
+	return nodeStatus{n.Head.State, n.Head.Shown, version, n.Head.CancelAt != 0, n.More}, children
 }
 
-// grow adds the children of a task that are not in the tree yet.
-func (t *tree) grow(ctx context.Context, b *branch) error {
+// addChildren adds the children of a task that are not in the tree yet.
+func (t *tree) addChildren(ctx context.Context, n *treeNode) error {
 	e := t.engine
-	for !b.More {
-		heads, err := e.store.Children(ctx, b.Head.Key, b.after, childPage)
+	for !n.More {
+		heads, err := e.store.Children(ctx, n.Head.Key, n.after, childPage)
 		if err != nil {
-			return fmt.Errorf("children of %s: %w", b.Head.ID, err)
+			return fmt.Errorf("children of %s: %w", n.Head.ID, err)
 		}
 		for i := range heads {
-			if b.More = len(t.all) >= maxTree; b.More {
+			if n.More = len(t.all) >= maxTree; n.More {
 				return nil
 			}
-			child := &branch{Node: Node{Head: heads[i], Parent: b.Head.ID, Depth: b.Depth + 1}}
+			child := &treeNode{Node: Node{Head: heads[i], Parent: n.Head.ID, Depth: n.Depth + 1}}
 			if !child.Ended() {
 				if child.live, err = e.open(ctx, ref{heads[i].Owner, heads[i].ID}); err != nil {
-					return fmt.Errorf("children of %s: %w", b.Head.ID, err)
+					return fmt.Errorf("children of %s: %w", n.Head.ID, err)
 				}
 			}
-			b.after = heads[i].Key
-			t.hold(child)
+			n.after = heads[i].Key
+			t.add(child)
 		}
 		if len(heads) < childPage {
 			break
@@ -241,8 +241,8 @@ func (t *tree) grow(ctx context.Context, b *branch) error {
 	return nil
 }
 
-// moved reports whether followers are notified of a change.
-func moved(before *task.Head, c *task.Change) bool {
+// statusChanged reports whether followers are notified of a change.
+func statusChanged(before *task.Head, c *task.Change) bool {
 	after := &c.Next
 	if before.State != after.State || before.Shown != after.Shown || before.CancelAt != after.CancelAt {
 		return true
@@ -271,10 +271,10 @@ func (l *live) childAdded() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.children++
-	l.pokeLocked()
+	l.wakeFollowersLocked()
 }
 
-func (l *live) pokeLocked() {
+func (l *live) wakeFollowersLocked() {
 	for _, c := range l.followers {
 		select {
 		case c <- struct{}{}:

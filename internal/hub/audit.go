@@ -41,12 +41,12 @@ type taskAuditor struct{ log *audit.Log }
 
 var _ engine.Auditor = taskAuditor{}
 
-// Doing implements engine.Auditor.
-func (a taskAuditor) Doing(c *op.Caller, d engine.Deed) (engine.Written, error) {
+// Begin implements engine.Auditor.
+func (a taskAuditor) Begin(c *op.Caller, d engine.AuditEvent) (engine.AuditAck, error) {
 	if !a.log.Has(d.Action) {
 		return nil, nil
 	}
-	r := deedRecord(c, &d)
+	r := eventRecord(c, &d)
 	p, err := a.log.Begin(&r)
 	if err != nil {
 		return nil, unwritten(err)
@@ -65,9 +65,9 @@ func (w onItsWay) Wait() error {
 	return nil
 }
 
-// Undone implements engine.Auditor.
-func (a taskAuditor) Undone(c *op.Caller, d engine.Deed, err error) {
-	r := deedRecord(c, &d)
+// Abort implements engine.Auditor.
+func (a taskAuditor) Abort(c *op.Caller, d engine.AuditEvent, err error) {
+	r := eventRecord(c, &d)
 	if d.Action == audit.PolicyRefused {
 		r.Reason = d.Op + " is not allowed"
 		a.log.Refused(&r)
@@ -81,16 +81,16 @@ func (a taskAuditor) Undone(c *op.Caller, d engine.Deed, err error) {
 	a.log.Note(&r)
 }
 
-// Looked implements engine.Auditor.
-func (a taskAuditor) Looked(c *op.Caller, d engine.Deed) {
+// Read implements engine.Auditor.
+func (a taskAuditor) Read(c *op.Caller, d engine.AuditEvent) {
 	if a.log.Has(d.Action) {
-		r := deedRecord(c, &d)
+		r := eventRecord(c, &d)
 		a.log.Note(&r)
 	}
 }
 
-// deedRecord returns the record of an operation on a task.
-func deedRecord(c *op.Caller, d *engine.Deed) audit.Record {
+// eventRecord returns the record of an operation on a task.
+func eventRecord(c *op.Caller, d *engine.AuditEvent) audit.Record {
 	r := audit.Record{
 		Actor: actorOf(c.Principal, c.From), Action: d.Action, Trace: traceOf(c.Params["traceparent"]),
 		Subject: audit.Subject{Kind: "task", Agent: string(d.Agent), Task: string(d.Task)},

@@ -74,7 +74,7 @@ type Hub struct {
 	telemetry    *export.Telemetry
 	policy       *policyfile.Live // nil unless the policy is a file
 	trust        trustParts
-	control      *operator.Desk
+	control      *operator.Operator
 	busParts     busParts
 	rockBot      rockBotParts
 	mcpParts     mcpParts
@@ -259,7 +259,7 @@ func (h *Hub) compose(ctx context.Context) error {
 	if err := h.register(); err != nil {
 		return err
 	}
-	h.control = &operator.Desk{Engine: h.engine, Tasks: h.db.Tasks(), Notes: h.db.Ledger(), Logger: h.logger}
+	h.control = &operator.Operator{Engine: h.engine, Tasks: h.db.Tasks(), Notes: h.db.Ledger(), Logger: h.logger}
 	if err := h.control.Open(ctx); err != nil {
 		return err
 	}

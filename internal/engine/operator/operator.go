@@ -13,7 +13,7 @@
 //
 // # Concurrency
 //
-// A Desk is safe for concurrent use.
+// An Operator is safe for concurrent use.
 //
 // # Testing
 //
@@ -37,8 +37,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Desk provides the operations of an operator. Engine, Tasks and Notes are required.
-type Desk struct {
+// Operator provides the operations of an operator. Engine, Tasks and Notes are required.
+type Operator struct {
 	Engine *engine.Engine
 	Tasks  task.Finder
 	Notes  dirstore.Notes
@@ -70,7 +70,7 @@ type Target struct {
 }
 
 // Open pauses the agents that were paused when the hub stopped.
-func (d *Desk) Open(ctx context.Context) error {
+func (d *Operator) Open(ctx context.Context) error {
 	names, err := d.stored(ctx)
 	for _, name := range names {
 		d.Engine.Pause(name)
@@ -78,7 +78,7 @@ func (d *Desk) Open(ctx context.Context) error {
 	return err
 }
 
-func (d *Desk) stored(ctx context.Context) ([]task.Agent, error) {
+func (d *Operator) stored(ctx context.Context) ([]task.Agent, error) {
 	note, err := d.Notes.Note(ctx, noteName)
 	if err != nil || note == nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (d *Desk) stored(ctx context.Context) ([]task.Agent, error) {
 }
 
 // SetPaused pauses or resumes an agent. The agent need not exist.
-func (d *Desk) SetPaused(ctx context.Context, name task.Agent, paused bool) error {
+func (d *Operator) SetPaused(ctx context.Context, name task.Agent, paused bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	names, err := d.stored(ctx)
@@ -115,31 +115,31 @@ func (d *Desk) SetPaused(ctx context.Context, name task.Agent, paused bool) erro
 	} else {
 		d.Engine.Resume(name)
 	}
-	d.tell("agent is paused or gets messages again", "agent", name, "paused", paused)
+	d.log("agent is paused or gets messages again", "agent", name, "paused", paused)
 	return nil
 }
 
 // IsPaused reports whether an agent is paused.
-func (d *Desk) IsPaused(name task.Agent) bool { return d.Engine.IsPaused(name) }
+func (d *Operator) IsPaused(name task.Agent) bool { return d.Engine.IsPaused(name) }
 
 // Paused returns the paused agents, sorted by name.
-func (d *Desk) Paused() []task.Agent { return d.Engine.Paused() }
+func (d *Operator) Paused() []task.Agent { return d.Engine.Paused() }
 
 // Redrive dispatches the current message of a task again: see engine.Redrive.
-func (d *Desk) Redrive(ctx context.Context, t Target) (task.Head, error) {
+func (d *Operator) Redrive(ctx context.Context, t Target) (task.Head, error) {
 	owner, err := d.owner(ctx, t)
 	if err != nil {
 		return task.Head{}, err
 	}
 	h, err := d.Engine.Redrive(ctx, owner, t.ID)
 	if err == nil {
-		d.tell("task is dispatched again", "task", t.ID, "agent", h.Performer(), "epoch", h.Run.Epoch)
+		d.log("task is dispatched again", "task", t.ID, "agent", h.Performer(), "epoch", h.Run.Epoch)
 	}
 	return h, err
 }
 
 // Fail ends a task as FAILED with a reason, which its caller sees.
-func (d *Desk) Fail(ctx context.Context, t Target, reason string) (task.Head, error) {
+func (d *Operator) Fail(ctx context.Context, t Target, reason string) (task.Head, error) {
 	if len(reason) > maxReason {
 		return task.Head{}, fmt.Errorf("%w: more than %d bytes", ErrReason, maxReason)
 	}
@@ -152,26 +152,26 @@ func (d *Desk) Fail(ctx context.Context, t Target, reason string) (task.Head, er
 	}
 	h, err := d.Engine.Fail(ctx, owner, t.ID, reason)
 	if err == nil {
-		d.tell("task is failed by an operator", "task", t.ID, "agent", h.Performer(), "reason", reason)
+		d.log("task is failed by an operator", "task", t.ID, "agent", h.Performer(), "reason", reason)
 	}
 	return h, err
 }
 
 // Reassign moves a task whose agent has produced no output to another agent.
-func (d *Desk) Reassign(ctx context.Context, t Target, to task.Agent) (task.Head, error) {
+func (d *Operator) Reassign(ctx context.Context, t Target, to task.Agent) (task.Head, error) {
 	owner, err := d.owner(ctx, t)
 	if err != nil {
 		return task.Head{}, err
 	}
 	h, err := d.Engine.Reassign(ctx, owner, t.ID, to)
 	if err == nil {
-		d.tell("task is given to another agent", "task", t.ID, "of", h.Agent, "agent", h.Performer())
+		d.log("task is given to another agent", "task", t.ID, "of", h.Agent, "agent", h.Performer())
 	}
 	return h, err
 }
 
 // owner returns the owner of the target task.
-func (d *Desk) owner(ctx context.Context, t Target) (task.Owner, error) {
+func (d *Operator) owner(ctx context.Context, t Target) (task.Owner, error) {
 	found, err := d.Tasks.Find(ctx, t.ID)
 	if err != nil {
 		return "", err
@@ -192,7 +192,7 @@ func (d *Desk) owner(ctx context.Context, t Target) (task.Owner, error) {
 	return "", fmt.Errorf("task %s: %w: %s", t.ID, ErrAmbiguous, strings.Join(owners, ", "))
 }
 
-func (d *Desk) tell(text string, args ...any) {
+func (d *Operator) log(text string, args ...any) {
 	if d.Logger != nil {
 		d.Logger.Info(text, args...)
 	}

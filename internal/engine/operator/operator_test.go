@@ -44,7 +44,7 @@ func (answers) Execute(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[
 }
 
 // desk returns a desk with the agents slow and quick, whose engine works until the test ends.
-func desk(t *testing.T, notes dirstore.Notes) (*operator.Desk, *engine.Engine) {
+func desk(t *testing.T, notes dirstore.Notes) (*operator.Operator, *engine.Engine) {
 	t.Helper()
 	store := new(memstore.Store)
 	e := engine.New(engine.Config{Store: store, DrainTimeout: -1})
@@ -53,7 +53,7 @@ func desk(t *testing.T, notes dirstore.Notes) (*operator.Desk, *engine.Engine) {
 			t.Fatal(err)
 		}
 	}
-	d := &operator.Desk{Engine: e, Tasks: store, Notes: notes}
+	d := &operator.Operator{Engine: e, Tasks: store, Notes: notes}
 	if err := d.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -27,21 +27,21 @@ import (
 
 // Set is a set of alarms. The zero Set is empty and ready to use. It must not be copied.
 type Set struct {
-	mu    sync.Mutex // guards everything in the set and in its alarms
-	lanes map[time.Duration]*lane
+	mu     sync.Mutex // guards everything in the set and in its alarms
+	queues map[time.Duration]*queue
 }
 
 // Alarm is an alarm of a Set, to be embedded in the object it serves. It must not be copied.
 type Alarm struct {
-	f    func()
-	at   time.Time
-	lane *lane // nil unless the alarm is waiting
-	// The neighbours in the lane.
+	f     func()
+	at    time.Time
+	queue *queue // nil unless the alarm is waiting
+	// The neighbours in the queue.
 	prev, next *Alarm
 }
 
-// lane holds the waiting alarms of one length, in order.
-type lane struct {
+// queue holds the waiting alarms of one length, in order.
+type queue struct {
 	set         *Set
 	length      time.Duration
 	first, last *Alarm
@@ -52,16 +52,16 @@ type lane struct {
 func (s *Set) Start(a *Alarm, d time.Duration, f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.lanes[d]
+	l := s.queues[d]
 	if l == nil {
-		l = &lane{set: s, length: d}
-		if s.lanes == nil {
-			s.lanes = make(map[time.Duration]*lane)
+		l = &queue{set: s, length: d}
+		if s.queues == nil {
+			s.queues = make(map[time.Duration]*queue)
 		}
-		s.lanes[d] = l
-		l.timer = time.AfterFunc(d, l.ring)
+		s.queues[d] = l
+		l.timer = time.AfterFunc(d, l.fire)
 	}
-	a.f, a.at, a.lane = f, time.Now().Add(d), l
+	a.f, a.at, a.queue = f, time.Now().Add(d), l
 	if a.prev = l.last; a.prev == nil {
 		l.first = a
 	} else {
@@ -74,10 +74,10 @@ func (s *Set) Start(a *Alarm, d time.Duration, f func()) {
 func (s *Set) Stop(a *Alarm) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a.lane == nil {
+	if a.queue == nil {
 		return false
 	}
-	a.lane.removeLocked(a)
+	a.queue.removeLocked(a)
 	return true
 }
 
@@ -86,18 +86,18 @@ func (s *Set) Stop(a *Alarm) bool {
 func (s *Set) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, l := range s.lanes {
+	for _, l := range s.queues {
 		l.timer.Stop()
 		for l.first != nil {
 			l.removeLocked(l.first)
 		}
 	}
-	s.lanes = nil
+	s.queues = nil
 }
 
-// removeLocked removes a from its lane. The lane and its timer stay, because further alarms are
+// removeLocked removes a from its queue. The queue and its timer stay, because further alarms are
 // expected.
-func (l *lane) removeLocked(a *Alarm) {
+func (l *queue) removeLocked(a *Alarm) {
 	if a.prev == nil {
 		l.first = a.next
 	} else {
@@ -111,8 +111,8 @@ func (l *lane) removeLocked(a *Alarm) {
 	*a = Alarm{}
 }
 
-// ring calls the functions of the alarms that are due.
-func (l *lane) ring() {
+// fire calls the functions of the alarms that are due.
+func (l *queue) fire() {
 	l.set.mu.Lock()
 	defer l.set.mu.Unlock()
 	now := time.Now()
@@ -121,8 +121,8 @@ func (l *lane) ring() {
 		l.removeLocked(l.first)
 	}
 	if l.first == nil {
-		if l.set.lanes[l.length] == l {
-			delete(l.set.lanes, l.length)
+		if l.set.queues[l.length] == l {
+			delete(l.set.queues, l.length)
 		}
 		return
 	}

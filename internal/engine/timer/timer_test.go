@@ -48,8 +48,8 @@ func TestAlarmsGoOff(t *testing.T) {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if len(s.lanes) != 0 {
-			t.Errorf("%d lanes are left when nothing waits", len(s.lanes))
+		if len(s.queues) != 0 {
+			t.Errorf("%d lanes are left when nothing waits", len(s.queues))
 		}
 	})
 }
@@ -83,8 +83,8 @@ func TestClear(t *testing.T) {
 		var a, b Alarm
 		s.Start(&a, time.Second, func() { t.Error("an alarm went off that was cleared") })
 		s.Clear()
-		if s.Stop(&a) || len(s.lanes) != 0 {
-			t.Errorf("an alarm still waits after Clear, or one of %d timers is left", len(s.lanes))
+		if s.Stop(&a) || len(s.queues) != 0 {
+			t.Errorf("an alarm still waits after Clear, or one of %d timers is left", len(s.queues))
 		}
 		rang := make(chan struct{})
 		s.Start(&b, time.Second, func() { close(rang) })

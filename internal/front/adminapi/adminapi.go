@@ -146,7 +146,7 @@ type Handler struct {
 	// MCPServers returns the MCP servers that the hub keeps running. If nil, there are none.
 	MCPServers func() []MCPServer
 	// Control performs an operator's changes of tasks and agents. If nil, they are not served.
-	Control *operator.Desk
+	Control *operator.Operator
 	// Bus is the hub's connection to a bus. If nil, it has none.
 	Bus *Bus
 	// Dead holds the dead letters of the bus. If nil, the hub has no bus, and requests below

@@ -99,7 +99,7 @@ func (h *Handler) operationError(r *http.Request, o *Operation, err error) error
 		return apierror.Field(a2a.ErrInvalidParams, "owner", "is needed: %s", err.Error())
 	case errors.Is(err, operator.ErrReason):
 		return apierror.Field(a2a.ErrInvalidParams, "reason", "%s", err.Error())
-	case errors.Is(err, engine.ErrEnded), errors.Is(err, engine.ErrNotWaiting), errors.Is(err, engine.ErrCanceling), errors.Is(err, engine.ErrSaid):
+	case errors.Is(err, engine.ErrEnded), errors.Is(err, engine.ErrNotWaiting), errors.Is(err, engine.ErrCanceling), errors.Is(err, engine.ErrHasOutput):
 		return refuseRow(rowNotPossible, err)
 	}
 	return err

@@ -37,7 +37,7 @@ func withControl(t *testing.T) *adminapi.Handler {
 		read(t, store, owner)
 	}
 	tasktest.Append(t, store, tasktest.NewHead("ann", "t2"), tasktest.Created(tasktest.At(0), "hi"), tasktest.Status(tasktest.At(1), task.Completed, "!"))
-	h.Hub, h.Control = e, &operator.Desk{Engine: e, Tasks: store, Notes: new(dirstore.Memory)}
+	h.Hub, h.Control = e, &operator.Operator{Engine: e, Tasks: store, Notes: new(dirstore.Memory)}
 	return h
 }
 

@@ -18,7 +18,7 @@ func (x *exchange) mayVisit() bool { return x.route.rpc || x.route.place == atEx
 // visit is identify for requests that may be for the extended card, which a token may
 // authorize.
 func (x *exchange) visit() error {
-	v, err := x.front.cfg.Engine.Visit(x.r.Context(), x.front.cfg.Auth, x.credentials())
+	v, err := x.front.cfg.Engine.AuthenticateCard(x.r.Context(), x.front.cfg.Auth, x.credentials())
 	if err != nil {
 		return err
 	}
@@ -53,12 +53,12 @@ func (x *exchange) extendedCard(r *op.ExtendedCard, err error) error {
 	r.Always = x.shape == dialect.RockBot
 	v := x.visitor
 	if v == nil {
-		v = &engine.Visitor{Principal: x.caller.Principal}
+		v = &engine.CardCaller{Principal: x.caller.Principal}
 	}
 	e := x.front.cfg.Engine
 	a, err := e.ExtendedCard(v, r)
 	if err != nil {
-		return e.RefuseVisit(x.r.Context(), x.front.cfg.Auth, x.credentials(), err)
+		return e.RefuseCard(x.r.Context(), x.front.cfg.Auth, x.credentials(), err)
 	}
 	b, err := x.extendedJSON(a, r)
 	if err != nil {

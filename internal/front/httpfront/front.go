@@ -108,7 +108,7 @@ type exchange struct {
 	inside bool
 	// visitor is set if the request may be for the extended card. If its Err is set, there is
 	// no principal.
-	visitor *engine.Visitor
+	visitor *engine.CardCaller
 	// in holds the body. A stream releases it.
 	in *buffer
 	// id is the raw id of a JSON-RPC request, or nil.

@@ -18,8 +18,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// deed is one step of callers or of the store.
-type deed struct {
+// action is one step of callers or of the store.
+type action struct {
 	What string
 	// Task is the index of the task concerned, among the known ones.
 	Task int
@@ -30,8 +30,8 @@ type deed struct {
 	N int
 }
 
-func drawDeed(t *rapid.T) deed {
-	d := deed{
+func drawDeed(t *rapid.T) action {
+	d := action{
 		What: rapid.SampledFrom([]string{"new", "new", "reply", "reply", "reply", "cancel", "put", "drop", "fail", "fail", "heal", "sleep", "sleep"}).Draw(t, "what"),
 		Word: rapid.SampledFrom([]string{"ask", "slow ask", "auth", "slow auth", "slow", "done"}).Draw(t, "word"),
 		Task: rapid.IntRange(0, 3).Draw(t, "task"),
@@ -76,7 +76,7 @@ func (s *saga) call(f func(ctx context.Context)) {
 	synctest.Wait()
 }
 
-func (s *saga) send(r *op.Send, d deed) {
+func (s *saga) send(r *op.Send, d action) {
 	r.ReturnImmediately = !d.Wait
 	if d.Hook {
 		r = withPush(r, d.Word)
@@ -92,7 +92,7 @@ func (s *saga) send(r *op.Send, d deed) {
 	})
 }
 
-func (s *saga) do(d deed) {
+func (s *saga) do(d action) {
 	id, known := s.id(d.Task)
 	switch {
 	case d.What == "new":
@@ -118,7 +118,7 @@ func (s *saga) do(d deed) {
 }
 
 // failAt makes the write number d.N fail.
-func (s *hostile) failAt(d deed) {
+func (s *hostile) failAt(d action) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keep, s.stay = d.Keep, d.Stay
@@ -157,7 +157,7 @@ func TestDoubtsProperty(t *testing.T) {
 	})
 }
 
-func script(deeds []deed) string {
+func script(deeds []action) string {
 	var b strings.Builder
 	for _, d := range deeds {
 		fmt.Fprintf(&b, "%+v\n", d)
