@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/a2aproject/a2a-go/v2/a2a"
-
 	"github.com/parley-a2a/parley/internal/directory"
 )
 
@@ -37,7 +35,7 @@ type Agent struct {
 	Remote *Remote `json:"remote,omitempty"`
 	// Card is the registered card, with the addresses at which the hub accepts messages for the
 	// agent. It is present only in answers about a single agent.
-	Card *a2a.AgentCard `json:"card,omitempty"`
+	Card json.RawMessage `json:"card,omitempty"`
 }
 
 // Skill is a skill of an agent.

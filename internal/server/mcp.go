@@ -10,10 +10,12 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpserver"
 	"github.com/parley-a2a/parley/internal/llm/mcp/resources"
+	"github.com/parley-a2a/parley/internal/llm/skilltools"
 	"github.com/parley-a2a/parley/internal/outbound/inprocess"
 	"github.com/parley-a2a/parley/llm"
 )
@@ -28,14 +30,14 @@ func MCPServer() *mcpserver.Server {
 	return &mcpserver.Server{Version: parley.Version, Instructions: mcpInstructions + "\n\n" + guard.Notice}
 }
 
-// MCPTools returns the tools of a hub for a conversation.
-func MCPTools(hub *hubclient.Hub, session string, toolbox, bridge bool) llm.Source {
+// MCPTools returns the tools of a toolbox, those of single skills, or both.
+func MCPTools(box *agenttools.Toolbox, toolbox, bridge bool) llm.Source {
 	var all sources
 	if toolbox {
-		all = append(all, hub.Toolbox(session))
+		all = append(all, box)
 	}
 	if bridge {
-		all = append(all, hub.Skills(session))
+		all = append(all, skilltools.Of(box))
 	}
 	return all
 }
@@ -113,9 +115,9 @@ func (h *Hub) mcpServer(r *http.Request) *mcpserver.Server {
 	c := &h.cfg.MCP
 	web := &http.Client{Transport: &onBehalf{auth.PrincipalFrom(r.Context()), h.mcpParts.inside}}
 	at := cmp.Or(h.cfg.PublicURL, h.URL())
-	hub := &hubclient.Hub{URL: at, HTTP: web, Patience: -1, Logger: h.logger, Guard: h.cfg.Safety.Guard()}
+	hub := &hubclient.Hub{URL: at, HTTP: web, Patience: -1, Logger: h.logger}
 	s := MCPServer()
-	s.Tools = MCPTools(hub, "", !c.NoToolbox, c.Bridge)
+	s.Tools = MCPTools(&agenttools.Toolbox{Hub: hub, Guard: h.cfg.Safety.Guard()}, !c.NoToolbox, c.Bridge)
 	s.Choice, s.Logger = c.Choice(), h.logger
 	s.Library = &resources.Library{URL: at, HTTP: web}
 	s.Limits.Message = int(h.cfg.Limits.Body)

@@ -121,14 +121,10 @@ var registering = []string{"register_agent", "unregister_agent", "refresh_agent_
 // the task, and tasks that they start are its children. A model gets the tools of single skills
 // only if they are named, because the other tools can do the same.
 func (h *Hub) toolsOf(s *model.Scope, allowed []string) llm.Source {
-	at := h.within()
-	at.Self, at.Guard = string(s.Agent), h.cfg.Safety.Guard()
-	box := at.Toolbox(s.ContextID)
-	if !slices.ContainsFunc(registering, func(name string) bool { return slices.Contains(allowed, name) }) {
-		box.Registry = nil
-	}
+	box := &agenttools.Toolbox{Hub: h.within(), Self: string(s.Agent), Session: s.ContextID, Guard: h.cfg.Safety.Guard()}
+	box.NoRegistry = !slices.ContainsFunc(registering, func(name string) bool { return slices.Contains(allowed, name) })
 	if slices.ContainsFunc(allowed, func(name string) bool { return strings.HasPrefix(name, skilltools.Prefix) }) {
-		return sources{box, at.Skills(s.ContextID)}
+		return sources{box, skilltools.Of(box)}
 	}
 	return box
 }
@@ -145,7 +141,7 @@ type dispatches struct{ hub *hubclient.Hub }
 func (d dispatches) Await(ctx context.Context, w *model.Wait) (a2a.TaskState, error) {
 	t, err := d.hub.Settled(ctx, w.Task, hubclient.Following{Progress: w.Progress, Anew: w.Anew})
 	switch {
-	case errors.Is(err, agenttools.ErrNotFound):
+	case errors.Is(err, hubclient.ErrNotFound):
 		return "", nil
 	case err != nil:
 		return "", err

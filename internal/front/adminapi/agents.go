@@ -1,6 +1,7 @@
 package adminapi
 
 import (
+	"encoding/json"
 	"net/http"
 	"time"
 
@@ -64,8 +65,9 @@ func (h *Handler) agent(r *http.Request) (*adminjson.Agent, error) {
 	if h.Reach != nil {
 		card.SupportedInterfaces = h.Reach(a.Name)
 	}
-	d.Card = &card
-	return &d, nil
+	var err error
+	d.Card, err = json.Marshal(&card)
+	return &d, err
 }
 
 func (h *Handler) describe(a engine.Agent) adminjson.Agent {

@@ -7,20 +7,18 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"sync"
 
-	"github.com/a2aproject/a2a-go/v2/a2a"
-
-	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/internal/llm/args"
 	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/llm"
 )
 
-// Toolbox is the set of tools for one model, or for one conversation of it. The zero Toolbox
-// has no tool but send_update.
+// Toolbox is the set of tools for one model, or for one conversation of it.
 type Toolbox struct {
+	// Hub performs the calls. It is required.
+	Hub *hubclient.Hub
 	// Self is the hub's name of the agent that uses the model. The tools never call that agent.
 	// If empty, the model belongs to no agent.
 	Self string
@@ -29,14 +27,8 @@ type Toolbox struct {
 	// and calls cannot be joined after a crash.
 	Session string
 
-	// The implementations of the tools. A nil one hides its tools.
-	Caller    Caller
-	Tasks     Tasks
-	Directory Directory
-	Registry  Registry
-	Notes     NoteReader
-	Writer    NoteWriter
-	People    People
+	// NoRegistry hides the tools that change the agents of the hub.
+	NoRegistry bool
 	// Guard labels and screens text of agents and cards before a model reads it. The zero Guard
 	// adds warnings.
 	Guard guard.Guard
@@ -46,24 +38,6 @@ type Toolbox struct {
 }
 
 var _ llm.Source = (*Toolbox)(nil)
-
-// ResultKey returns the key of the note with the result of a task in a session.
-func ResultKey(session, agent string, id a2a.TaskID) string {
-	return place(session) + "a2a/" + memory.Segment(agent) + "/" + memory.Segment(string(id)) + "/result"
-}
-
-// TaskOfKey returns the task whose result or data is stored in the note with the key. It is
-// empty for other notes.
-func TaskOfKey(key string) a2a.TaskID {
-	s := strings.Split(strings.TrimPrefix(key, "/"), "/")
-	if len(s) != 6 || s[0] != "session" || s[2] != "a2a" || strings.TrimSuffix(s[5], ".data") != "result" {
-		return ""
-	}
-	return a2a.TaskID(s[4])
-}
-
-// place returns the prefix of the keys of a session.
-func place(session string) string { return "session/" + memory.Segment(session) + "/" }
 
 // SessionID returns Session, or the id of the created session.
 func (b *Toolbox) SessionID() string {
@@ -79,8 +53,6 @@ func (b *Toolbox) SessionID() string {
 type tool struct {
 	llm.Tool
 	fields args.Fields
-	// there is set if the implementation of the tool is present.
-	there bool
 	// run performs a call with decoded arguments.
 	run func(ctx context.Context, c *call) (*llm.Result, error)
 }
@@ -98,9 +70,7 @@ func (b *Toolbox) Tools(context.Context) ([]llm.Tool, error) {
 	var tools []llm.Tool
 	for _, table := range [][]tool{b.calls(), b.finding(), b.following(), b.notes(), b.registering(), b.people()} {
 		for i := range table {
-			if t := &table[i]; t.there {
-				tools = append(tools, b.offered(t))
-			}
+			tools = append(tools, b.offered(&table[i]))
 		}
 	}
 	return tools, nil
@@ -115,7 +85,7 @@ func (b *Toolbox) offered(t *tool) llm.Tool {
 		if err != nil {
 			return problem("%s", err), nil
 		}
-		r, err := t.run(ctx, &call{c, values, b.key(t.Name, c)})
+		r, err := t.run(ctx, &call{c, values, b.Key(t.Name, c)})
 		if err != nil {
 			return failed(t.Name, err)
 		}
@@ -127,9 +97,10 @@ func (b *Toolbox) offered(t *tool) llm.Tool {
 // Changed implements llm.Source: the tools never change.
 func (b *Toolbox) Changed() <-chan struct{} { return nil }
 
-// key returns the key of a call. It is the same if the call is repeated, and differs between
-// sessions, so that two models with the same call ids do not collide.
-func (b *Toolbox) key(tool string, c *llm.Call) string {
+// Key returns the key of a call, for hubclient.Send. It is the same if the call is repeated, and
+// differs between sessions, so that two models with the same call ids do not collide. It is
+// empty if the call has no id.
+func (b *Toolbox) Key(tool string, c *llm.Call) string {
 	if c.ID == "" {
 		return ""
 	}

@@ -5,48 +5,71 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/internal/llm/hubclient"
+	"github.com/parley-a2a/parley/internal/outbound/inprocess"
 	"github.com/parley-a2a/parley/llm"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// asker is an agent that asks the same question, or those of question, and ends after ends
-// questions.
+// asker is an agent that asks the questions of question, and ends after ends answers.
 type asker struct {
 	question func(n int) string
 	ends     int
-	sends    []Send
-	canceled []a2a.TaskID
+
+	mu       sync.Mutex // guards received
+	received []*a2a.Message
 }
 
-func (a *asker) Send(_ context.Context, s *Send) (*Sent, error) {
-	a.sends = append(a.sends, *s)
-	t := &a2a.Task{ID: "t", ContextID: "c", Status: a2a.TaskStatus{
-		State: a2a.TaskStateInputRequired, Message: a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(a.question(len(a.sends)))),
-	}}
-	if len(a.sends) > a.ends {
-		t.Status = a2a.TaskStatus{State: a2a.TaskStateCompleted, Message: a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("thanks"))}
+func (a *asker) execute(_ context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+	a.mu.Lock()
+	a.received = append(a.received, x.Message)
+	n := len(a.received)
+	a.mu.Unlock()
+	if n > a.ends {
+		yield(agent.Status(x, a2a.TaskStateCompleted, a2a.NewTextPart("thanks")), nil)
+		return
 	}
-	return &Sent{Agent: "asker", Task: t}, nil
+	yield(agent.Status(x, a2a.TaskStateInputRequired, a2a.NewTextPart(a.question(n))), nil)
 }
 
-func (a *asker) Get(context.Context, a2a.TaskID) (*Sent, error) { return nil, ErrNotFound }
-
-func (a *asker) Cancel(_ context.Context, id a2a.TaskID) (*Sent, error) {
-	a.canceled = append(a.canceled, id)
-	return nil, nil
+// start returns a client of a hub with the agent.
+func (a *asker) start(t *testing.T) *hubclient.Hub {
+	t.Helper()
+	hub := &parley.Hub{API: true}
+	hub.Handle(&a2a.AgentCard{Name: "asker"}, agent.Func(a.execute))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- hub.Serve(ctx, l) }()
+	transport := new(http.Transport)
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		stop()
+		if err := <-done; err != nil {
+			t.Errorf("Serve = %v", err)
+		}
+	})
+	return &hubclient.Hub{URL: "http://" + l.Addr().String(), HTTP: &http.Client{Transport: transport}}
 }
-
-func (a *asker) List(context.Context, *TaskQuery) (*TaskPage, error) { return new(TaskPage), nil }
 
 // toolOf returns a tool of a box.
 func toolOf(t *testing.T, b *Toolbox, name string) llm.Tool {
@@ -81,12 +104,12 @@ func TestAskedAgainAndAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := &asker{question: tt.question, ends: tt.ends}
-			b := &Toolbox{Session: "s", Caller: a}
+			b := &Toolbox{Session: "s", Hub: a.start(t)}
 			c := &llm.Call{ID: "1", Arguments: json.RawMessage(`{"agent":"asker","message":"hi"}`)}
 			asked := 0
 			c.Ask = func(_ context.Context, q *llm.Question) (*llm.Answer, error) {
 				asked++
-				if q.TaskID != "t" || q.Agent != "asker" {
+				if q.TaskID == "" || q.Agent != "asker" {
 					t.Errorf("the question is %+v", q)
 				}
 				return &llm.Answer{Text: tt.answer(asked)}, nil
@@ -97,15 +120,16 @@ func TestAskedAgainAndAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			raw, _ := json.Marshal(r.Parts[0].Data())
-			if got := r.Parts[0].Text() + string(raw); !strings.Contains(got, tt.want) || len(a.sends) != tt.sends {
-				t.Errorf("after %d messages: %s, want %d and %q", len(a.sends), got, tt.sends, tt.want)
+			if got := r.Parts[0].Text() + string(raw); !strings.Contains(got, tt.want) || len(a.received) != tt.sends {
+				t.Errorf("after %d messages: %s, want %d and %q", len(a.received), got, tt.sends, tt.want)
 			}
-			keys := map[string]bool{}
-			for i, s := range a.sends {
-				if keys[s.Key] || s.Key == "" || i > 0 && s.TaskID != "t" {
-					t.Errorf("message %d has the key %q and the task %q", i, s.Key, s.TaskID)
+			ids := map[string]bool{}
+			for i, m := range a.received {
+				// An id of version 8 is derived from the key of the call.
+				if id := m.ID; ids[id] || id[14] != '8' || i > 0 && m.TaskID != a.received[0].TaskID {
+					t.Errorf("message %d has the id %s and the task %q", i, id, m.TaskID)
 				}
-				keys[s.Key] = true
+				ids[m.ID] = true
 			}
 		})
 	}
@@ -114,8 +138,8 @@ func TestAskedAgainAndAgain(t *testing.T) {
 // A call that is aborted during a question cancels its task.
 func TestBrokenOffWhileAsking(t *testing.T) {
 	t.Parallel()
-	a := &asker{question: func(int) string { return "?" }, ends: 9}
-	b := &Toolbox{Caller: a, Tasks: a}
+	hub := (&asker{question: func(int) string { return "?" }, ends: 9}).start(t)
+	b := &Toolbox{Hub: hub}
 	tool := toolOf(t, b, "chat_with_agent")
 	stop := errors.New("stop")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -124,19 +148,24 @@ func TestBrokenOffWhileAsking(t *testing.T) {
 		cancel(stop)
 		return nil, ctx.Err()
 	}
-	if _, err := tool.Call(ctx, c); !errors.Is(err, stop) || len(a.canceled) != 1 {
-		t.Errorf("broken off: %v, canceled %v", err, a.canceled)
+	if _, err := tool.Call(ctx, c); !errors.Is(err, stop) {
+		t.Errorf("the aborted call = %v, want %v", err, stop)
+	}
+	list, err := hub.Tasks(t.Context(), &hubclient.TaskQuery{State: a2a.TaskStateCanceled})
+	if err != nil || len(list.Tasks) != 1 {
+		t.Errorf("canceled tasks: %+v, %v, want 1", list, err)
 	}
 }
 
-func TestToolsThatAreThere(t *testing.T) {
+func TestHiddenTools(t *testing.T) {
 	t.Parallel()
-	a := new(asker)
-	for want, b := range map[string]*Toolbox{
-		"send_update": {},
-		"invoke_agent chat_with_agent continue_task send_update": {Caller: a},
-		"get_task cancel_task list_tasks send_update":            {Tasks: a},
-	} {
+	const (
+		calls = "invoke_agent chat_with_agent continue_task list_known_agents get_agent_details search_known_services get_task cancel_task list_tasks " +
+			"get_from_working_memory search_working_memory save_to_working_memory delete_from_working_memory "
+		registering = "register_agent unregister_agent refresh_agent_card "
+		people      = "ask_human send_update"
+	)
+	for want, b := range map[string]*Toolbox{calls + registering + people: {}, calls + people: {NoRegistry: true}} {
 		tools, err := b.Tools(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -158,35 +187,20 @@ func TestToolsThatAreThere(t *testing.T) {
 func TestKeysOfCalls(t *testing.T) {
 	t.Parallel()
 	call := func(id, args string) *llm.Call { return &llm.Call{ID: id, Arguments: json.RawMessage(args)} }
-	first := (&Toolbox{Session: "s"}).key("x", call("1", `{"a":1,"b":2}`))
-	if again := (&Toolbox{Session: "s"}).key("x", call("1", `{ "b":2, "a":1 }`)); again != first || first == "" {
+	first := (&Toolbox{Session: "s"}).Key("x", call("1", `{"a":1,"b":2}`))
+	if again := (&Toolbox{Session: "s"}).Key("x", call("1", `{ "b":2, "a":1 }`)); again != first || first == "" {
 		t.Errorf("the same call has the keys %q and %q", first, again)
 	}
 	for what, key := range map[string]string{
-		"another session":   (&Toolbox{Session: "t"}).key("x", call("1", `{"a":1,"b":2}`)),
-		"a new session":     (&Toolbox{}).key("x", call("1", `{"a":1,"b":2}`)),
-		"another tool":      (&Toolbox{Session: "s"}).key("y", call("1", `{"a":1,"b":2}`)),
-		"another id":        (&Toolbox{Session: "s"}).key("x", call("2", `{"a":1,"b":2}`)),
-		"another arguments": (&Toolbox{Session: "s"}).key("x", call("1", `{"a":1}`)),
-		"no id":             (&Toolbox{Session: "s"}).key("x", call("", `{"a":1,"b":2}`)),
+		"another session":   (&Toolbox{Session: "t"}).Key("x", call("1", `{"a":1,"b":2}`)),
+		"a new session":     (&Toolbox{}).Key("x", call("1", `{"a":1,"b":2}`)),
+		"another tool":      (&Toolbox{Session: "s"}).Key("y", call("1", `{"a":1,"b":2}`)),
+		"another id":        (&Toolbox{Session: "s"}).Key("x", call("2", `{"a":1,"b":2}`)),
+		"another arguments": (&Toolbox{Session: "s"}).Key("x", call("1", `{"a":1}`)),
+		"no id":             (&Toolbox{Session: "s"}).Key("x", call("", `{"a":1,"b":2}`)),
 	} {
 		if key == first {
 			t.Errorf("%s has the same key", what)
-		}
-	}
-}
-
-func TestTaskOfKey(t *testing.T) {
-	t.Parallel()
-	key := ResultKey("a/b", "the agent", "t1")
-	if want := "session/a%2Fb/a2a/the%20agent/t1/result"; key != want {
-		t.Errorf("key %q, want %q", key, want)
-	}
-	for key, want := range map[string]a2a.TaskID{
-		key: "t1", "/" + key: "t1", key + ".data": "t1", key + ".text": "", "session/s/plan": "", "": "", key + "/x": "",
-	} {
-		if got := TaskOfKey(key); got != want {
-			t.Errorf("TaskOfKey(%q) = %q, want %q", key, got, want)
 		}
 	}
 }
@@ -195,7 +209,7 @@ func TestTaskOfKey(t *testing.T) {
 func TestFilesInResults(t *testing.T) {
 	t.Parallel()
 	png := a2a.NewRawPart([]byte("png"))
-	sent := &Sent{Agent: "x", Task: &a2a.Task{ID: "t", Status: a2a.TaskStatus{State: a2a.TaskStateCompleted}, Artifacts: []*a2a.Artifact{
+	sent := &hubclient.Sent{Agent: "x", Task: &a2a.Task{ID: "t", Status: a2a.TaskStatus{State: a2a.TaskStateCompleted}, Artifacts: []*a2a.Artifact{
 		{Parts: a2a.ContentParts{a2a.NewTextPart("two "), a2a.NewTextPart("pieces"), png}},
 		{Parts: a2a.ContentParts{a2a.NewTextPart(strings.Repeat("x", maxReply+7)), a2a.NewRawPart(make([]byte, maxRaw)), png}},
 	}}}
@@ -210,11 +224,16 @@ func TestFilesInResults(t *testing.T) {
 	}
 }
 
-// library is a working memory with one note.
-type library struct{ note adminjson.Note }
-
-func (l *library) Note(context.Context, string) (*adminjson.Note, error)        { return &l.note, nil }
-func (l *library) Search(context.Context, *NoteQuery) ([]adminjson.Note, error) { return nil, nil }
+// noteHub returns a client of a hub whose working memory has one note.
+func noteHub(n adminjson.Note) *hubclient.Hub {
+	return &hubclient.Hub{HTTP: &http.Client{Transport: &inprocess.Transport{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/v1/memory/note" || r.FormValue("key") != n.Key {
+			http.Error(w, `{"error":{"message":"No such note."}}`, http.StatusNotFound)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(n)
+	})}}}
+}
 
 // TestReadInPieces checks that a text of any size and any characters can be read to its end in
 // pieces. Each piece fits the room of the caller and names the offset of the next one.
@@ -227,7 +246,7 @@ func TestReadInPieces(t *testing.T) {
 		"short":   "all of it",
 	} {
 		for _, room := range []int{0, 9_000, 100_000} {
-			b := &Toolbox{Session: "s", Notes: &library{adminjson.Note{Key: "session/s/plan", Value: &text, Size: int64(len(text))}}}
+			b := &Toolbox{Session: "s", Hub: noteHub(adminjson.Note{Key: "session/s/plan", Value: &text, Size: int64(len(text))})}
 			tool := toolOf(t, b, "get_from_working_memory")
 			var read strings.Builder
 			for offset := 0; ; {
@@ -265,7 +284,7 @@ func TestReadInPieces(t *testing.T) {
 // describes.
 func TestReadBehindTheEnd(t *testing.T) {
 	t.Parallel()
-	b := &Toolbox{Session: "s", Notes: &library{adminjson.Note{Key: "session/s/plan", Value: new("abc")}}}
+	b := &Toolbox{Session: "s", Hub: noteHub(adminjson.Note{Key: "session/s/plan", Value: new("abc")})}
 	tool := toolOf(t, b, "get_from_working_memory")
 	for arguments, want := range map[string]string{
 		`{"key":"plan","offset":3}`:   "has 3 characters",
@@ -284,7 +303,7 @@ func TestReadBehindTheEnd(t *testing.T) {
 // result, not as the result.
 func TestProgressIsNoResult(t *testing.T) {
 	t.Parallel()
-	working := &Sent{Agent: "x", Task: &a2a.Task{ID: "t", Status: a2a.TaskStatus{
+	working := &hubclient.Sent{Agent: "x", Task: &a2a.Task{ID: "t", Status: a2a.TaskStatus{
 		State: a2a.TaskStateWorking, Message: a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("half way")),
 	}}}
 	r := new(Toolbox).reportOf(&call{Call: new(llm.Call)}, working)
@@ -303,7 +322,7 @@ func TestOrdersAcrossPieces(t *testing.T) {
 	for policy, want := range map[guard.Policy]string{
 		guard.Mark: "seems to give orders", guard.Redact: "withheld", guard.Refuse: "withheld",
 	} {
-		b := &Toolbox{Notes: &library{adminjson.Note{Key: "session/s/a2a/x/t/result", Category: "a2a-result", Value: &text}}, Guard: guard.Guard{Policy: policy}}
+		b := &Toolbox{Hub: noteHub(adminjson.Note{Key: "session/s/a2a/x/t/result", Category: "a2a-result", Value: &text}), Guard: guard.Guard{Policy: policy}}
 		tool := toolOf(t, b, "get_from_working_memory")
 		for _, arguments := range []string{fmt.Sprintf(`"length":%d`, cut), fmt.Sprintf(`"offset":%d`, cut)} {
 			r, err := tool.Call(t.Context(), &llm.Call{Arguments: json.RawMessage(`{"key":"session/s/a2a/x/t/result",` + arguments + `}`)})

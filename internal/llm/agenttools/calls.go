@@ -10,7 +10,9 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/llm/args"
+	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/task"
 )
@@ -65,18 +67,18 @@ func (b *Toolbox) calls() []tool {
 	}
 	goOn := args.Fields{taskField, messageField, dataField}
 	return []tool{
-		{fields: invoke, there: b.Caller != nil, run: b.invoke, Tool: llm.Tool{
+		{fields: invoke, run: b.invoke, Tool: llm.Tool{
 			Name: "invoke_agent", Title: "Give an agent a task", Output: schemaOf(invokeOutput), Repeatable: b.Session != "",
 			Description: "Gives another agent a task with one of its skills. Call get_agent_details first to learn what the skill expects; do not invent field names. " +
 				"The task is dispatched, and its result is always noted in working memory under working_memory_key, where get_from_working_memory reads it once the task has ended. " +
 				"If the result is here too, it need not be read again. If it is not, do something else first.",
 		}},
-		{fields: chat, there: b.Caller != nil, run: b.chat, Tool: llm.Tool{
+		{fields: chat, run: b.chat, Tool: llm.Tool{
 			Name: "chat_with_agent", Title: "Talk with an agent", Output: schemaOf(chatOutput), Repeatable: b.Session != "",
 			Description: "Says something to another agent and waits for its reply. To go on with the conversation, pass the contextId of the reply, and its taskId if the state is input-required. " +
 				"Set done with your last message, so that the conversation does not go on for the sake of politeness.",
 		}},
-		{fields: goOn, there: b.Caller != nil, run: b.continueTask, Tool: llm.Tool{
+		{fields: goOn, run: b.continueTask, Tool: llm.Tool{
 			Name: "continue_task", Title: "Answer a task", Output: schemaOf(chatOutput), Repeatable: b.Session != "",
 			Description: "Answers a task that waits for input (state input-required or auth-required) and waits for what comes of it. A task that has ended takes no further message: begin a new one.",
 		}},
@@ -97,7 +99,7 @@ func (b *Toolbox) invoke(ctx context.Context, c *call) (*llm.Result, error) {
 		return wrong, err
 	}
 	p := patienceOf(c)
-	t := b.talk(c, &Send{
+	t := b.talk(c, &hubclient.Send{
 		Agent: a.Name, Skill: a.skill, Metadata: c.args.Scalars("metadata"), Wait: p.hold, Parts: partsOf(c),
 	})
 	sent, err := t.run(ctx)
@@ -107,7 +109,7 @@ func (b *Toolbox) invoke(ctx context.Context, c *call) (*llm.Result, error) {
 	d := dispatched{report: b.reportOf(c, sent)}
 	pending := t.pending(sent, p)
 	if sent.Task != nil {
-		d.Key = ResultKey(b.SessionID(), sent.Agent, sent.Task.ID)
+		d.Key = hubclient.ResultKey(b.SessionID(), sent.Agent, sent.Task.ID)
 		d.Next = b.nextOf(sent, t, readLater)
 		if d.Data != "" {
 			d.DataKey = d.Key + ".data"
@@ -128,12 +130,12 @@ func (b *Toolbox) invoke(ctx context.Context, c *call) (*llm.Result, error) {
 
 // pending returns the work whose result the caller awaits. It is nil if the call itself returns
 // the result, or a question.
-func (t *talk) pending(sent *Sent, p patience) *llm.Pending {
+func (t *talk) pending(sent *hubclient.Sent, p patience) *llm.Pending {
 	h := t.call.Dispatch
 	if h == nil || sent.Task == nil || t.question != nil {
 		return nil
 	}
-	size := utf8.RuneCountInString(replyOf(sent)) + len(dataOf(outcome(sent)))
+	size := utf8.RuneCountInString(sent.Reply()) + len(dataOf(sent.Parts()))
 	if sent.Task.Status.State.Terminal() && h.Inline > 0 && size <= h.Inline {
 		return nil
 	}
@@ -186,7 +188,7 @@ func (b *Toolbox) chat(ctx context.Context, c *call) (*llm.Result, error) {
 	if wrong != nil || err != nil {
 		return wrong, err
 	}
-	s := &Send{
+	s := &hubclient.Send{
 		Agent: a.Name, Skill: a.skill, ContextID: c.args.Text("contextId"), TaskID: a2a.TaskID(c.args.Text("taskId")),
 		Wait: chatWait, Abort: true, Parts: partsOf(c),
 	}
@@ -198,11 +200,11 @@ func (b *Toolbox) chat(ctx context.Context, c *call) (*llm.Result, error) {
 
 // leaveEnded clears the task id of a message to an ended task: the message then begins another
 // task in the same conversation. Models pass on the ids of the last reply in any state.
-func (b *Toolbox) leaveEnded(ctx context.Context, s *Send) error {
-	if s.TaskID == "" || b.Tasks == nil {
+func (b *Toolbox) leaveEnded(ctx context.Context, s *hubclient.Send) error {
+	if s.TaskID == "" {
 		return nil
 	}
-	sent, err := b.Tasks.Get(ctx, s.TaskID)
+	sent, err := b.Hub.Task(ctx, s.TaskID)
 	if err != nil {
 		return err
 	}
@@ -214,7 +216,7 @@ func (b *Toolbox) leaveEnded(ctx context.Context, s *Send) error {
 
 // continueTask performs continue_task.
 func (b *Toolbox) continueTask(ctx context.Context, c *call) (*llm.Result, error) {
-	s := &Send{TaskID: a2a.TaskID(c.args.Text("task_id")), Wait: chatWait, Abort: true, Parts: partsOf(c)}
+	s := &hubclient.Send{TaskID: a2a.TaskID(c.args.Text("task_id")), Wait: chatWait, Abort: true, Parts: partsOf(c)}
 	if c.Dispatch != nil {
 		p := patienceOf(c)
 		s.Wait, s.Abort = p.hold, false
@@ -238,7 +240,7 @@ type said struct {
 }
 
 // say sends a message and returns the reply.
-func (b *Toolbox) say(ctx context.Context, c *call, s *Send) (*llm.Result, error) {
+func (b *Toolbox) say(ctx context.Context, c *call, s *hubclient.Send) (*llm.Result, error) {
 	t := b.talk(c, s)
 	sent, err := t.run(ctx)
 	if err != nil {
@@ -260,7 +262,7 @@ func (b *Toolbox) say(ctx context.Context, c *call, s *Send) (*llm.Result, error
 		result, err := b.answer(sent, &x)
 		return t.asks(result, err)
 	}
-	pending.Key = ResultKey(b.SessionID(), sent.Agent, sent.Task.ID)
+	pending.Key = hubclient.ResultKey(b.SessionID(), sent.Agent, sent.Task.ID)
 	x.Key, x.Reply, x.Data, x.Progress, x.Next = pending.Key, "", "", "", dispatchedNext
 	result, err := structured(&x)
 	if err == nil {
@@ -271,22 +273,18 @@ func (b *Toolbox) say(ctx context.Context, c *call, s *Send) (*llm.Result, error
 
 // resolved is an agent that the model may call, and the requested skill.
 type resolved struct {
-	Agent
+	adminjson.Agent
 	skill string
 }
 
 // resolve finds the agent and the skill that the model named. If there is none, it returns a
 // result that lists the alternatives.
 func (b *Toolbox) resolve(ctx context.Context, name, skill string) (*resolved, *llm.Result, error) {
-	r := &resolved{skill: skill}
-	r.Name = name
-	if b.Directory != nil {
-		a, wrong, err := b.known(ctx, name)
-		if wrong != nil || err != nil {
-			return nil, wrong, err
-		}
-		r.Agent = *a
+	a, wrong, err := b.known(ctx, name)
+	if wrong != nil || err != nil {
+		return nil, wrong, err
 	}
+	r := &resolved{*a, skill}
 	if b.Self != "" && strings.EqualFold(r.Name, b.Self) {
 		return nil, problem("You are %q yourself, and agents do not call themselves. Do it with your own tools, or choose another agent: list_known_agents shows them.", b.Self), nil
 	}
@@ -310,15 +308,15 @@ func (b *Toolbox) resolve(ctx context.Context, name, skill string) (*resolved, *
 
 // known returns an agent by any spelling of its name. If there is none, it returns a result
 // with the most similar names.
-func (b *Toolbox) known(ctx context.Context, name string) (*Agent, *llm.Result, error) {
-	a, err := b.Directory.Agent(ctx, name)
+func (b *Toolbox) known(ctx context.Context, name string) (*adminjson.Agent, *llm.Result, error) {
+	a, err := b.Hub.Agent(ctx, name)
 	if err == nil {
 		return a, nil, nil
 	}
-	if refused, broken := failed("directory", err); broken != nil || !errors.Is(err, ErrNotFound) {
+	if refused, broken := failed("directory", err); broken != nil || !errors.Is(err, hubclient.ErrNotFound) {
 		return nil, refused, broken
 	}
-	all, err := b.Directory.Agents(ctx)
+	all, err := b.Hub.Agents(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -336,7 +334,7 @@ func (b *Toolbox) known(ctx context.Context, name string) (*Agent, *llm.Result, 
 }
 
 // nextOf returns advice on the model's next step.
-func (b *Toolbox) nextOf(sent *Sent, t *talk, later string) string {
+func (b *Toolbox) nextOf(sent *hubclient.Sent, t *talk, later string) string {
 	if sent.Task == nil {
 		return ""
 	}

@@ -3,9 +3,10 @@
 //
 // # Overview
 //
-// A Toolbox is an llm.Source. Small interfaces do the work of its tools: Caller, Tasks,
-// Directory, Registry, NoteReader, NoteWriter, People. The tools of a nil interface are hidden.
-// Package hubclient implements all of them for a hub over HTTP.
+// A Toolbox is an llm.Source. Its tools call a hub over HTTP (package hubclient).
+//
+//	hub := &hubclient.Hub{URL: "http://127.0.0.1:4100"}
+//	tools, err := (&agenttools.Toolbox{Hub: hub, Session: "my-session"}).Tools(ctx)
 //
 // # Guarantees
 //
@@ -23,5 +24,6 @@
 //
 // # Testing
 //
-// The tools run against a real hub, see the tests of package hubclient.
+// The tools run against a hub in the same process, and in the tests of package hubclient
+// against the program.
 package agenttools

@@ -14,20 +14,19 @@ import (
 
 // finding returns the tools that find agents.
 func (b *Toolbox) finding() []tool {
-	there := b.Directory != nil
 	list := args.Fields{{Name: "skill", Max: maxName, Description: "Only agents with the skill of this id."}}
 	search := args.Fields{{Name: "query", Required: true, Max: 1000, Description: "What you need, in words, such as \"translate a contract into French\"."}}
 	return []tool{
-		{fields: list, there: there, run: b.listAgents, Tool: llm.Tool{
+		{fields: list, run: b.listAgents, Tool: llm.Tool{
 			Name: "list_known_agents", Title: "List the agents", Output: schemaOf(agentsOutput), ReadOnly: true,
 			Description: "Lists all agents that can be called, with their skills. To find one for a need, search_known_services is better.",
 		}},
-		{fields: args.Fields{agentField}, there: there, run: b.agentDetails, Tool: llm.Tool{
+		{fields: args.Fields{agentField}, run: b.agentDetails, Tool: llm.Tool{
 			Name: "get_agent_details", Title: "Describe an agent", Output: schemaOf(cardOutput), ReadOnly: true,
 			Description: "Gives the whole card of an agent: its skills with their descriptions, tags, examples and media types. Call it before you call the agent. " +
 				"It reads what is known: refresh_agent_card asks the agent itself.",
 		}},
-		{fields: search, there: there, run: b.search, Tool: llm.Tool{
+		{fields: search, run: b.search, Tool: llm.Tool{
 			Name: "search_known_services", Title: "Search agents and MCP servers", Output: schemaOf(foundOutput), ReadOnly: true,
 			Description: "Finds the agents (type a2a) and MCP servers (type mcp) that fit a need best, with their best skills or tools. Then call get_agent_details for the agent that you choose.",
 		}},
@@ -49,7 +48,7 @@ type (
 )
 
 // listed returns the entry of an agent, with foreign text labelled.
-func (b *Toolbox) listed(a *Agent) listedAgent {
+func (b *Toolbox) listed(a *adminjson.Agent) listedAgent {
 	about := a.Description
 	if about == "" && !strings.EqualFold(a.Title, a.Name) {
 		about = a.Title
@@ -58,7 +57,7 @@ func (b *Toolbox) listed(a *Agent) listedAgent {
 }
 
 // skills returns the skills of an agent, with foreign text labelled.
-func (b *Toolbox) skills(a *Agent) []listedSkill {
+func (b *Toolbox) skills(a *adminjson.Agent) []listedSkill {
 	list := make([]listedSkill, 0, len(a.Skills))
 	for _, s := range a.Skills {
 		if !named(s.ID) {
@@ -74,7 +73,7 @@ func (b *Toolbox) skills(a *Agent) []listedSkill {
 }
 
 func (b *Toolbox) listAgents(ctx context.Context, c *call) (*llm.Result, error) {
-	all, err := b.Directory.Agents(ctx)
+	all, err := b.Hub.Agents(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +119,7 @@ func (b *Toolbox) agentDetails(ctx context.Context, c *call) (*llm.Result, error
 const maxFound = 5
 
 func (b *Toolbox) search(ctx context.Context, c *call) (*llm.Result, error) {
-	found, err := b.Directory.Search(ctx, c.args.Text("query"), maxFound)
+	found, err := b.Hub.Search(ctx, c.args.Text("query"), maxFound)
 	if err != nil {
 		return nil, err
 	}

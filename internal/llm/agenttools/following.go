@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/llm/args"
+	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -17,7 +18,6 @@ const maxTasks = 100
 
 // following returns the tools that follow tasks.
 func (b *Toolbox) following() []tool {
-	there := b.Tasks != nil
 	list := args.Fields{
 		{Name: "agent_name", Max: maxName, Description: "Only tasks of this agent."},
 		{Name: "context_id", Max: maxName, Description: "Only tasks of this conversation."},
@@ -27,15 +27,15 @@ func (b *Toolbox) following() []tool {
 	}
 	look := args.Fields{taskField, offsetField}
 	return []tool{
-		{fields: look, there: there, run: b.getTask, Tool: llm.Tool{
+		{fields: look, run: b.getTask, Tool: llm.Tool{
 			Name: "get_task", Title: "Look at a task", Output: schemaOf(reportMembers), ReadOnly: true,
 			Description: "Says how a task is getting on, and gives its result or its question. Do not call it again and again without a pause: do something else meanwhile.",
 		}},
-		{fields: args.Fields{taskField}, there: there, run: b.cancelTask, Tool: llm.Tool{
+		{fields: args.Fields{taskField}, run: b.cancelTask, Tool: llm.Tool{
 			Name: "cancel_task", Title: "Cancel a task", Output: schemaOf(reportMembers), Idempotent: true, Destructive: true,
 			Description: "Cancels a task that is not needed any more. One that has ended cannot be canceled.",
 		}},
-		{fields: list, there: there, run: b.listTasks, Tool: llm.Tool{
+		{fields: list, run: b.listTasks, Tool: llm.Tool{
 			Name: "list_tasks", Title: "List tasks", Output: schemaOf(taskOutput), ReadOnly: true,
 			Description: "Lists tasks, the last changed first. Results are not in it: get_task gives them.",
 		}},
@@ -57,15 +57,15 @@ func stateNames() []string {
 }
 
 func (b *Toolbox) getTask(ctx context.Context, c *call) (*llm.Result, error) {
-	return b.look(ctx, c, b.Tasks.Get)
+	return b.look(ctx, c, b.Hub.Task)
 }
 
 func (b *Toolbox) cancelTask(ctx context.Context, c *call) (*llm.Result, error) {
-	return b.look(ctx, c, b.Tasks.Cancel)
+	return b.look(ctx, c, b.Hub.Cancel)
 }
 
 // look returns a report on the task that f returns.
-func (b *Toolbox) look(ctx context.Context, c *call, f func(context.Context, a2a.TaskID) (*Sent, error)) (*llm.Result, error) {
+func (b *Toolbox) look(ctx context.Context, c *call, f func(context.Context, a2a.TaskID) (*hubclient.Sent, error)) (*llm.Result, error) {
 	sent, err := f(ctx, a2a.TaskID(c.args.Text("task_id")))
 	if err != nil {
 		return nil, err
@@ -85,14 +85,14 @@ type listedTask struct {
 }
 
 func (b *Toolbox) listTasks(ctx context.Context, c *call) (*llm.Result, error) {
-	q := &TaskQuery{
+	q := &hubclient.TaskQuery{
 		Agent: c.args.Text("agent_name"), ContextID: c.args.Text("context_id"),
 		Limit: int(c.args.Number("limit", 20)), PageToken: c.args.Text("page_token"),
 	}
 	if name := c.args.Text("state"); name != "" {
 		q.State = states[slices.Index(stateNames(), name)]
 	}
-	page, err := b.Tasks.List(ctx, q)
+	page, err := b.Hub.Tasks(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -100,9 +100,9 @@ func (b *Toolbox) listTasks(ctx context.Context, c *call) (*llm.Result, error) {
 		Tasks []listedTask `json:"tasks"`
 		Next  string       `json:"next_page_token,omitempty"`
 	}{[]listedTask{}, page.NextPageToken}
-	for _, s := range page.Tasks {
-		t := s.Task
-		answer.Tasks = append(answer.Tasks, listedTask{s.Agent, t.ID, t.ContextID, client.StateName(t.Status.State), t.Status.Timestamp})
+	for i := range page.Tasks {
+		t := &page.Tasks[i]
+		answer.Tasks = append(answer.Tasks, listedTask{t.Agent, t.TaskID, t.ContextID, client.StateName(a2a.TaskState(t.State)), &t.ChangedAt})
 	}
 	return structured(&answer)
 }

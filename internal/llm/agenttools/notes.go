@@ -12,6 +12,7 @@ import (
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/llm/args"
 	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -54,22 +55,22 @@ func (b *Toolbox) notes() []tool {
 		{Name: "length", Kind: args.Whole, Min: 1, Max: maxNote, Default: maxNote, Description: "The number of characters to read at most."},
 	}
 	return []tool{
-		{fields: read, there: b.Notes != nil, run: b.getNote, Tool: llm.Tool{
+		{fields: read, run: b.getNote, Tool: llm.Tool{
 			Name: "get_from_working_memory", Title: "Read a note", Output: schemaOf(readOutput), ReadOnly: true,
 			Description: "Reads a note, or the result of an agent under its working_memory_key. A result is there once its task has ended. " +
 				"A long text is read in pieces: while next_offset is there, call it again with the same key and that offset.",
 		}},
-		{fields: search, there: b.Notes != nil, run: b.searchNotes, Tool: llm.Tool{
+		{fields: search, run: b.searchNotes, Tool: llm.Tool{
 			Name: "search_working_memory", Title: "Search notes", Output: schemaOf(notesOutput), ReadOnly: true,
 			Description: "Finds notes, and results of agents. It shows their beginnings: get_from_working_memory reads them.",
 		}},
-		{fields: save, there: b.Writer != nil, run: b.saveNote, Tool: llm.Tool{
+		{fields: save, run: b.saveNote, Tool: llm.Tool{
 			Name: "save_to_working_memory", Title: "Write a note", Output: schemaOf(noteMembers), Idempotent: true,
 			Description: "Remembers a text for a while, in place of the note with the same key.",
 		}},
-		{fields: args.Fields{own}, there: b.Writer != nil, run: b.deleteNote, Tool: llm.Tool{
+		{fields: args.Fields{own}, run: b.deleteNote, Tool: llm.Tool{
 			Name: "delete_from_working_memory", Title: "Delete a note", Output: schemaOf(deletedOutput), Idempotent: true, Destructive: true,
-			Description: "Forgets one of your own notes.",
+			Description: "Deletes one of your own notes before it expires.",
 		}},
 	}
 }
@@ -146,13 +147,13 @@ func (b *Toolbox) getNote(ctx context.Context, c *call) (*llm.Result, error) {
 func (b *Toolbox) readNote(ctx context.Context, key string) (*adminjson.Note, error) {
 	whole, absolute := strings.CutPrefix(key, "/")
 	if !strings.Contains(key, "/") {
-		whole = place(b.SessionID()) + key
+		whole = hubclient.SessionPrefix(b.SessionID()) + key
 	}
-	n, err := b.Notes.Note(ctx, whole)
-	if errors.Is(err, ErrNotFound) && !absolute && strings.Contains(key, "/") {
-		n, err = b.Notes.Note(ctx, place(b.SessionID())+key)
+	n, err := b.Hub.Note(ctx, whole)
+	if errors.Is(err, hubclient.ErrNotFound) && !absolute && strings.Contains(key, "/") {
+		n, err = b.Hub.Note(ctx, hubclient.SessionPrefix(b.SessionID())+key)
 	}
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, hubclient.ErrNotFound) {
 		return nil, b.noNote(ctx, key)
 	}
 	return n, err
@@ -160,16 +161,16 @@ func (b *Toolbox) readNote(ctx context.Context, key string) (*adminjson.Note, er
 
 // noNote returns an error that explains why there may be no note with a key.
 func (b *Toolbox) noNote(ctx context.Context, key string) error {
-	if id := TaskOfKey(key); id != "" && b.Tasks != nil {
-		if sent, err := b.Tasks.Get(ctx, id); err == nil && sent.Task != nil && !sent.Task.Status.State.Terminal() {
-			return Refuse(ErrNotFound, "the task has not ended: it is %s. Its result is there when it has; do something else meanwhile", client.StateName(sent.Task.Status.State))
+	if id := hubclient.TaskOfKey(key); id != "" {
+		if sent, err := b.Hub.Task(ctx, id); err == nil && sent.Task != nil && !sent.Task.Status.State.Terminal() {
+			return hubclient.NotFoundf("the task has not ended: it is %s. Its result is there when it has; do something else meanwhile", client.StateName(sent.Task.Status.State))
 		}
 	}
-	return Refuse(ErrNotFound, "there is no note %s. Results of agents are kept for an hour, and only the last one of each agent in a conversation: get_task has the others. search_working_memory shows what there is", quote(key))
+	return hubclient.NotFoundf("there is no note %s. Results of agents are kept for an hour, and only the last one of each agent in a conversation: get_task has the others. search_working_memory shows what there is", quote(key))
 }
 
 func (b *Toolbox) searchNotes(ctx context.Context, c *call) (*llm.Result, error) {
-	found, err := b.Notes.Search(ctx, &NoteQuery{
+	found, err := b.Hub.SearchNotes(ctx, &hubclient.NoteQuery{
 		Words: c.args.Text("query"), Category: c.args.Text("category"), Tags: c.args.Texts("tags"),
 		Namespace: strings.Trim(c.args.Text("namespace"), "/"), Limit: maxHits,
 	})
@@ -193,10 +194,10 @@ func (b *Toolbox) searchNotes(ctx context.Context, c *call) (*llm.Result, error)
 
 // ownKey returns the complete key of one of the model's own notes.
 func (b *Toolbox) ownKey(key string) (string, error) {
-	mine := place(b.SessionID())
+	mine := hubclient.SessionPrefix(b.SessionID())
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(key, "/"), mine)
 	if !ok && (key[0] == '/' || strings.HasPrefix(key, "session/")) {
-		return "", Refuse(ErrRefused, "the note %s belongs to somebody else. You can change only your own notes: take a key such as \"plan\", which is below %s", quote(key), mine)
+		return "", hubclient.Refusef("the note %s belongs to somebody else. You can change only your own notes: take a key such as \"plan\", which is below %s", quote(key), mine)
 	}
 	return mine + rest, nil
 }
@@ -210,7 +211,7 @@ func (b *Toolbox) saveNote(ctx context.Context, c *call) (*llm.Result, error) {
 	if ttl := time.Duration(c.args.Number("ttl_minutes", 0) * float64(time.Minute)); ttl > 0 {
 		note.TTL = ttl.String()
 	}
-	n, err := b.Writer.Save(ctx, key, note)
+	n, err := b.Hub.SaveNote(ctx, key, note)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +224,7 @@ func (b *Toolbox) deleteNote(ctx context.Context, c *call) (*llm.Result, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := b.Writer.Delete(ctx, key); err != nil {
+	if err := b.Hub.DeleteNote(ctx, key); err != nil {
 		return nil, err
 	}
 	return structured(&struct {

@@ -8,6 +8,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/llm/args"
+	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -22,11 +23,11 @@ func (b *Toolbox) people() []tool {
 	}
 	update := args.Fields{{Name: "text", Required: true, Max: 2000, Description: "What you are doing, in one sentence."}}
 	return []tool{
-		{fields: ask, there: b.People != nil, run: b.askHuman, Tool: llm.Tool{
+		{fields: ask, run: b.askHuman, Tool: llm.Tool{
 			Name: "ask_human", Title: "Ask a person", Output: schemaOf(answerOutput), Repeatable: b.Session != "",
 			Description: "Asks a person and waits for the answer. Only for what a person alone can know or decide. The same question again gives the same answer.",
 		}},
-		{fields: update, there: true, run: b.sendUpdate, Tool: llm.Tool{
+		{fields: update, run: b.sendUpdate, Tool: llm.Tool{
 			Name: "send_update", Title: "Report progress", Output: schemaOf(toldOutput), Idempotent: true,
 			Description: "Tells whoever waits for you how you are getting on. It is no answer.",
 		}},
@@ -44,7 +45,7 @@ func (b *Toolbox) askHuman(ctx context.Context, c *call) (*llm.Result, error) {
 	question := c.args.Text("question")
 	answer, err := b.askPerson(ctx, c, question)
 	switch {
-	case errors.Is(err, ErrRefused):
+	case errors.Is(err, hubclient.ErrRefused):
 		return structured(&answered{Next: sentence(err.Error())})
 	case err != nil:
 		return nil, err
@@ -62,7 +63,7 @@ func (b *Toolbox) askPerson(ctx context.Context, c *call, question string) (*llm
 			return answer, err
 		}
 	}
-	return b.People.Ask(ctx, &PersonQuestion{
+	return b.Hub.AskPerson(ctx, &hubclient.PersonQuestion{
 		Key: digest(b.SessionID(), "ask_human", question), Text: question, Agent: b.Self,
 		Wait: time.Duration(c.args.Number("timeout_minutes", askMinutes) * float64(time.Minute)),
 	})

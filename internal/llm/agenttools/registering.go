@@ -2,17 +2,21 @@ package agenttools
 
 import (
 	"context"
+	"errors"
 
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/llm/args"
 	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/llm"
 )
 
-// registering returns the tools that add and remove agents.
+// registering returns the tools that add and remove agents, unless they are hidden.
 func (b *Toolbox) registering() []tool {
-	there := b.Registry != nil
+	if b.NoRegistry {
+		return nil
+	}
 	register := args.Fields{
 		{Name: "agent_name", Required: true, Max: maxName, Description: "The name that the agent gets here."},
 		{Name: "url", Required: true, Max: 2000, Description: "Where the agent is, such as https://agents.example.org/weather. Only a URL that you were given: never make one up."},
@@ -22,15 +26,15 @@ func (b *Toolbox) registering() []tool {
 		{Name: "auth_header_value_base64", Max: 8000, Description: "The value of that header in base64."},
 	}
 	return []tool{
-		{fields: register, there: there, run: b.register, Tool: llm.Tool{
+		{fields: register, run: b.register, Tool: llm.Tool{
 			Name: "register_agent", Title: "Register an agent", Output: schemaOf(agentMembers), Idempotent: true,
 			Description: "Adds an agent elsewhere, so that it can be called by its name, or changes one that was registered: its credential stays if you leave it out. Its card is read, and which protocol it speaks is found out.",
 		}},
-		{fields: args.Fields{agentField}, there: there, run: b.unregister, Tool: llm.Tool{
+		{fields: args.Fields{agentField}, run: b.unregister, Tool: llm.Tool{
 			Name: "unregister_agent", Title: "Remove an agent", Output: schemaOf(unregisterOutput), Idempotent: true, Destructive: true,
 			Description: "Removes an agent that was registered. Agents of the configuration stay.",
 		}},
-		{fields: args.Fields{agentField}, there: there, run: b.refresh, Tool: llm.Tool{
+		{fields: args.Fields{agentField}, run: b.refresh, Tool: llm.Tool{
 			Name: "refresh_agent_card", Title: "Read an agent's card again", Output: schemaOf(refreshedOutput), Idempotent: true,
 			Description: "Asks an agent for its card again, when its skills seem to be out of date. To see what is known of an agent, call get_agent_details.",
 		}},
@@ -46,7 +50,7 @@ func (b *Toolbox) register(ctx context.Context, c *call) (*llm.Result, error) {
 	for _, id := range c.args.Texts("skills") {
 		n.Skills = append(n.Skills, directory.Skill{ID: id})
 	}
-	a, err := b.Registry.Register(ctx, n)
+	a, err := b.Hub.Register(ctx, n)
 	if err != nil {
 		return nil, err
 	}
@@ -55,52 +59,51 @@ func (b *Toolbox) register(ctx context.Context, c *call) (*llm.Result, error) {
 }
 
 func (b *Toolbox) unregister(ctx context.Context, c *call) (*llm.Result, error) {
-	name := c.args.Text("agent_name")
-	if b.Directory != nil {
-		a, wrong, err := b.known(ctx, name)
-		if wrong != nil || err != nil {
-			return wrong, err
-		}
-		name = a.Name
+	a, wrong, err := b.known(ctx, c.args.Text("agent_name"))
+	if wrong != nil || err != nil {
+		return wrong, err
 	}
-	if err := b.Registry.Unregister(ctx, name); err != nil {
+	if err := b.Hub.Unregister(ctx, a.Name); err != nil {
 		return nil, err
 	}
 	return structured(&struct {
 		Unregistered string `json:"unregistered"`
-	}{name})
+	}{a.Name})
 }
 
 func (b *Toolbox) refresh(ctx context.Context, c *call) (*llm.Result, error) {
-	name := c.args.Text("agent_name")
-	if b.Directory != nil {
-		a, wrong, err := b.known(ctx, name)
-		if wrong != nil || err != nil {
-			return wrong, err
-		}
-		name = a.Name
+	a, wrong, err := b.known(ctx, c.args.Text("agent_name"))
+	if wrong != nil || err != nil {
+		return wrong, err
 	}
-	f, err := b.Registry.Refresh(ctx, name)
-	if err != nil {
+	p, err := b.Hub.Refresh(ctx, a.Name)
+	local := errors.Is(err, hubclient.ErrNotFound)
+	if err != nil && !local {
 		return nil, err
+	}
+	if local {
+		p.Agent = *a
 	}
 	answer := struct {
 		Agent  string        `json:"agent"`
 		Status string        `json:"status"`
 		Skills []listedSkill `json:"skills"`
 		Error  string        `json:"error,omitempty"`
-	}{f.Agent.Name, statusOf(f), b.skills(&f.Agent), b.words(guard.Card(f.Agent.Name), f.Error)}
+	}{p.Agent.Name, refreshStatus(p, local), b.skills(&p.Agent), b.words(guard.Card(p.Agent.Name), p.Error)}
 	return structured(&answer)
 }
 
-// statusOf describes the result of reading a card again.
-func statusOf(f *Refreshed) string {
+// refreshStatus describes the result of reading a card again. local is set for an agent of the
+// hub itself.
+func refreshStatus(p *adminjson.Probe, local bool) string {
 	switch {
-	case f.Skipped != "":
-		return "skipped: " + f.Skipped
-	case f.Error != "":
+	case local:
+		return "skipped: it is an agent of the hub itself, whose card is always as it is"
+	case p.Agent.Remote != nil && p.Agent.Remote.Pinned:
+		return "skipped: its skills are pinned in the configuration"
+	case p.Error != "":
 		return "not refreshed: the agent did not answer; what was known of it stays"
-	case f.Changed:
+	case p.Changed:
 		return "refreshed: the card has changed"
 	}
 	return "refreshed: no changes"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -37,7 +38,7 @@ type report struct {
 }
 
 // reportOf returns a report on a message, with its text from the offset of the call.
-func (b *Toolbox) reportOf(c *call, s *Sent) report {
+func (b *Toolbox) reportOf(c *call, s *hubclient.Sent) report {
 	whose := guard.Agent(s.Agent)
 	r := report{Agent: s.Agent, State: client.StateName(a2a.TaskStateCompleted)}
 	if s.Task != nil {
@@ -45,7 +46,7 @@ func (b *Toolbox) reportOf(c *call, s *Sent) report {
 	} else if s.Message != nil {
 		r.ContextID = s.Message.ContextID
 	}
-	p := pieceOf(replyOf(s), int(c.args.Number("offset", 0)), maxReply, c.room(2))
+	p := pieceOf(s.Reply(), int(c.args.Number("offset", 0)), maxReply, c.room(2))
 	said := b.Guard.QuotePiece(whose, p.whole, p.from, p.to).Text
 	if p.to == p.from {
 		said = ""
@@ -60,41 +61,41 @@ func (b *Toolbox) reportOf(c *call, s *Sent) report {
 }
 
 // goOn returns a note on how to read the rest of an agent's text.
-func (b *Toolbox) goOn(s *Sent, p *piece) string {
+func (b *Toolbox) goOn(s *hubclient.Sent, p *piece) string {
 	switch {
 	case p.left == 0:
 		return ""
-	case b.Tasks == nil || s.Task == nil:
+	case s.Task == nil:
 		return fmt.Sprintf("\n(%d more characters were left out.)", p.left)
 	}
 	return fmt.Sprintf("\n(%d more characters. Call get_task with task_id %q and offset %d to read on.)", p.left, s.Task.ID, p.next)
 }
 
 // data returns the data of an agent's result, labelled and limited.
-func (b *Toolbox) data(c *call, s *Sent) string {
-	whole := dataOf(outcome(s))
+func (b *Toolbox) data(c *call, s *hubclient.Sent) string {
+	whole := dataOf(s.Parts())
 	p := pieceOf(whole, 0, maxData, c.room(2))
 	text := b.words(guard.Agent(s.Agent), whole[:p.to])
 	switch {
 	case p.left == 0:
-	case b.Notes == nil || s.Task == nil:
+	case s.Task == nil:
 		text += fmt.Sprintf("\n(%d more characters were left out.)", p.left)
 	default:
 		text += fmt.Sprintf("\n(%d more characters. Call get_from_working_memory with key %q and offset %d to read on.)",
-			p.left, ResultKey(b.SessionID(), s.Agent, s.Task.ID)+".data", p.next)
+			p.left, hubclient.ResultKey(b.SessionID(), s.Agent, s.Task.ID)+".data", p.next)
 	}
 	return text
 }
 
 // answer returns a result with v, a report, and with those parts of an agent's result that are
 // neither text nor data.
-func (b *Toolbox) answer(s *Sent, v any) (*llm.Result, error) {
+func (b *Toolbox) answer(s *hubclient.Sent, v any) (*llm.Result, error) {
 	r, err := structured(v)
 	if err != nil {
 		return nil, err
 	}
 	size, n := 0, 0
-	for _, p := range outcome(s) {
+	for _, p := range s.Parts() {
 		raw, file := p.Content.(a2a.Raw)
 		if _, link := p.Content.(a2a.URL); !file && !link {
 			continue
@@ -106,40 +107,6 @@ func (b *Toolbox) answer(s *Sent, v any) (*llm.Result, error) {
 		r.Parts = append(r.Parts, p)
 	}
 	return r, nil
-}
-
-// Reply returns the text of an agent's result, in the agent's words: the question of a waiting
-// task, the reason and the progress of a task that was not completed, or the answer. If the
-// agent has ended without any output, the text states that.
-func (s *Sent) Reply() string { return replyOf(s) }
-
-// Parts returns the output of an agent: the parts of the artifacts, or of its message.
-func (s *Sent) Parts() []*a2a.Part { return outcome(s) }
-
-// outcome returns the parts of an agent's output.
-func outcome(s *Sent) []*a2a.Part {
-	var parts []*a2a.Part
-	add := func(more a2a.ContentParts) {
-		for _, p := range more {
-			if p != nil {
-				parts = append(parts, p)
-			}
-		}
-	}
-	if s.Message != nil {
-		add(s.Message.Parts)
-	}
-	if s.Task != nil {
-		for _, a := range s.Task.Artifacts {
-			if a != nil {
-				add(a.Parts)
-			}
-		}
-		if m := s.Task.Status.Message; m != nil && len(parts) == 0 {
-			add(m.Parts)
-		}
-	}
-	return parts
 }
 
 // dataOf returns the data of parts as JSON text: the single value, or an array of several.
@@ -158,68 +125,6 @@ func dataOf(parts []*a2a.Part) string {
 		return strings.Join(values, "")
 	}
 	return "[" + strings.Join(values, ",") + "]"
-}
-
-// replyOf returns the text of an agent's result; see Sent.Reply.
-func replyOf(s *Sent) string {
-	text := spokenOf(s)
-	if text != "" || len(outcome(s)) > 0 {
-		return text
-	}
-	if s.Task == nil {
-		return llm.NoReply(s.Agent, client.StateName(a2a.TaskStateCompleted))
-	}
-	if state := s.Task.Status.State; state.Terminal() || client.Interrupted(state) {
-		return llm.NoReply(s.Agent, client.StateName(state))
-	}
-	return ""
-}
-
-// spokenOf returns the text that the agent has written.
-func spokenOf(s *Sent) string {
-	if s.Task == nil {
-		return delivered(s)
-	}
-	status, state := "", s.Task.Status.State
-	if s.Task.Status.Message != nil {
-		status = textOf(s.Task.Status.Message.Parts)
-	}
-	text := delivered(s)
-	switch {
-	case text == "", client.Interrupted(state) && status != "":
-		return status
-	case state == a2a.TaskStateCompleted, status == "", status == text:
-		return text
-	}
-	return status + "\n\nUntil then it said:\n" + text
-}
-
-// delivered returns the text of a message, or of the artifacts, each on lines of its own.
-func delivered(s *Sent) string {
-	if s.Message != nil {
-		return textOf(s.Message.Parts)
-	}
-	var texts []string
-	for _, a := range s.Task.Artifacts {
-		if a == nil {
-			continue
-		}
-		if text := textOf(a.Parts); text != "" {
-			texts = append(texts, text)
-		}
-	}
-	return strings.Join(texts, "\n")
-}
-
-// textOf returns the concatenated text of parts.
-func textOf(parts []*a2a.Part) string {
-	var b strings.Builder
-	for _, p := range parts {
-		if p != nil {
-			b.WriteString(p.Text())
-		}
-	}
-	return b.String()
 }
 
 // piece is a part of a text: the bytes from and to. left is the number of characters after it,

@@ -12,30 +12,14 @@ import (
 
 	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/internal/suggest"
 	"github.com/parley-a2a/parley/llm"
 )
 
-// Refuse returns an error that wraps kind, which is ErrNotFound or ErrRefused. The model sees
-// its text.
-func Refuse(kind error, format string, a ...any) error {
-	return &refusal{kind, fmt.Sprintf(format, a...)}
-}
-
-type refusal struct {
-	kind error
-	text string
-}
-
-// Error implements error.
-func (r *refusal) Error() string { return r.text }
-
-// Unwrap returns the kind.
-func (r *refusal) Unwrap() error { return r.kind }
-
 // failed converts an error to a result for the model, or to an error that aborts the call.
 func failed(tool string, err error) (*llm.Result, error) {
-	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrRefused) {
+	if errors.Is(err, hubclient.ErrNotFound) || errors.Is(err, hubclient.ErrRefused) {
 		return problem("%s", sentence(err.Error())), nil
 	}
 	return nil, fmt.Errorf("%s: %w", tool, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -20,12 +21,22 @@ const (
 	cancelWait = 15 * time.Second
 )
 
+// Caller sends messages to agents: to those of a hub, or to a single one. Its methods may be
+// called concurrently.
+type Caller interface {
+	// Send is described at hubclient.Hub.
+	Send(ctx context.Context, s *hubclient.Send) (*hubclient.Sent, error)
+	// Cancel requests the cancellation of a task and returns the task.
+	Cancel(ctx context.Context, id a2a.TaskID) (*hubclient.Sent, error)
+}
+
 // talk is a message to an agent, with all questions that the agent asks back.
 type talk struct {
-	box  *Toolbox
-	call *call
-	send Send
-	// begins is set if the first message begins a task.
+	caller Caller
+	call   *llm.Call
+	send   hubclient.Send
+	// key is the key of the first message; begins is set if it begins a task.
+	key    string
 	begins bool
 	// question is the unanswered question; refused is set if the user declined to answer.
 	question *llm.Question
@@ -35,29 +46,35 @@ type talk struct {
 	last             string // the last question and its answer
 }
 
-// Talk sends a message on behalf of a call, with its key and its progress, and passes the
-// agent's questions to the user. It returns the result, and the unanswered question or nil. It
-// is for tools outside the box.
-func (b *Toolbox) Talk(ctx context.Context, tool string, c *llm.Call, s *Send) (*Sent, *llm.Question, error) {
-	t := b.talk(&call{Call: c, key: b.key(tool, c)}, s)
+// Talk sends a message on behalf of a call, with its progress, and passes the agent's questions
+// to the user. It returns the result, and the unanswered question or nil. It is for tools
+// outside the box.
+func Talk(ctx context.Context, to Caller, c *llm.Call, s *hubclient.Send) (*hubclient.Sent, *llm.Question, error) {
+	t := newTalk(to, c, s)
 	sent, err := t.run(ctx)
 	return sent, t.question, err
 }
 
-// talk returns a talk that begins with s.
-func (b *Toolbox) talk(c *call, s *Send) *talk {
-	t := &talk{box: b, call: c, send: *s, begins: s.TaskID == ""}
-	t.send.Key, t.send.Session, t.send.Progress = c.key, b.SessionID(), c.Progress
+// newTalk returns a talk that begins with s.
+func newTalk(to Caller, c *llm.Call, s *hubclient.Send) *talk {
+	t := &talk{caller: to, call: c, send: *s, key: s.Key, begins: s.TaskID == ""}
+	t.send.Progress = c.Progress
 	return t
+}
+
+// talk returns a talk of a tool of the box that begins with s.
+func (b *Toolbox) talk(c *call, s *hubclient.Send) *talk {
+	s.Key, s.Session = c.key, b.SessionID()
+	return newTalk(b.Hub, c.Call, s)
 }
 
 // run sends the message and passes the agent's questions to the user. It returns the task when
 // nothing is left to do.
-func (t *talk) run(ctx context.Context) (*Sent, error) {
+func (t *talk) run(ctx context.Context) (*hubclient.Sent, error) {
 	until := time.Now().Add(t.send.Wait)
 	for {
 		s := t.send
-		sent, err := t.box.Caller.Send(ctx, &s)
+		sent, err := t.caller.Send(ctx, &s)
 		if err != nil {
 			return nil, err
 		}
@@ -79,7 +96,7 @@ func (t *talk) run(ctx context.Context) (*Sent, error) {
 }
 
 // ask asks the user of the model. It reports whether there is an answer to send.
-func (t *talk) ask(ctx context.Context, sent *Sent) (bool, error) {
+func (t *talk) ask(ctx context.Context, sent *hubclient.Sent) (bool, error) {
 	answer, err := t.call.Ask(ctx, t.question)
 	switch {
 	case ctx.Err() != nil:
@@ -95,13 +112,13 @@ func (t *talk) ask(ctx context.Context, sent *Sent) (bool, error) {
 		return false, err
 	}
 	t.question = nil
-	t.send = Send{
+	t.send = hubclient.Send{
 		Agent: sent.Agent, TaskID: sent.Task.ID, ContextID: sent.Task.ContextID,
 		Session: t.send.Session, Abort: t.send.Abort, Progress: t.send.Progress,
 		Parts: []*a2a.Part{a2a.NewTextPart(answer.Text)},
 	}
-	if t.call.key != "" {
-		t.send.Key = fmt.Sprintf("%s-%d", t.call.key, t.rounds)
+	if t.key != "" {
+		t.send.Key = fmt.Sprintf("%s-%d", t.key, t.rounds)
 	}
 	return true, nil
 }
@@ -109,16 +126,16 @@ func (t *talk) ask(ctx context.Context, sent *Sent) (bool, error) {
 // guard ends a talk that repeats itself or has too many rounds.
 func (t *talk) guard(answer string) error {
 	t.rounds++
-	turn := strings.ToLower(strings.Join(strings.Fields(textOf(t.question.Parts)+"\n"+answer), " "))
+	turn := strings.ToLower(strings.Join(strings.Fields(hubclient.Text(t.question.Parts)+"\n"+answer), " "))
 	if t.repeated++; turn != t.last {
 		t.repeated, t.last = 1, turn
 	}
 	switch {
 	case t.rounds > maxRounds:
-		return Refuse(ErrRefused, "the agent has asked %d times in one call and is not done; its task %s waits. Give it all that it needs in one message with continue_task, or end it with cancel_task",
+		return hubclient.Refusef("the agent has asked %d times in one call and is not done; its task %s waits. Give it all that it needs in one message with continue_task, or end it with cancel_task",
 			maxRounds, t.question.TaskID)
 	case t.repeated >= maxRepeated:
-		return Refuse(ErrRefused, "the agent has asked the same question %d times and got the same answer; its task %s waits. Say it otherwise with continue_task, or end it with cancel_task",
+		return hubclient.Refusef("the agent has asked the same question %d times and got the same answer; its task %s waits. Say it otherwise with continue_task, or end it with cancel_task",
 			maxRepeated, t.question.TaskID)
 	}
 	return nil
@@ -126,12 +143,12 @@ func (t *talk) guard(answer string) error {
 
 // abandon cancels a task if its call was aborted during a question.
 func (t *talk) abandon(ctx context.Context, id a2a.TaskID) {
-	if !t.send.Abort || t.box.Tasks == nil {
+	if !t.send.Abort {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelWait)
 	defer cancel()
-	_, _ = t.box.Tasks.Cancel(ctx, id) // the call has ended, and the hub expires unanswered tasks
+	_, _ = t.caller.Cancel(ctx, id) // the call has ended, and the hub expires unanswered tasks
 }
 
 // asks adds the open question to a result.
@@ -143,7 +160,7 @@ func (t *talk) asks(r *llm.Result, err error) (*llm.Result, error) {
 }
 
 // questionOf returns the question of a task that waits for its caller.
-func questionOf(sent *Sent) *llm.Question {
+func questionOf(sent *hubclient.Sent) *llm.Question {
 	t := sent.Task
 	q := &llm.Question{Agent: sent.Agent, TaskID: t.ID, ContextID: t.ContextID, Auth: t.Status.State == a2a.TaskStateAuthRequired}
 	if t.Status.Message != nil {

@@ -2,84 +2,55 @@ package hubclient
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/parley-a2a/parley/internal/adminjson"
-	"github.com/parley-a2a/parley/internal/llm/agenttools"
 )
 
-// Directory returns the directory of the hub's agents.
-func (h *Hub) Directory() agenttools.Directory { return directory{h} }
-
-// Registry returns the registry of the hub's agents. The hub permits changes only to
-// administrators.
-func (h *Hub) Registry() agenttools.Registry { return registry{h} }
-
-type (
-	directory struct{ hub *Hub }
-	registry  struct{ hub *Hub }
-)
-
-// Agents implements agenttools.Directory.
-func (d directory) Agents(ctx context.Context) ([]agenttools.Agent, error) {
-	var answer struct {
-		Agents []agenttools.Agent `json:"agents"`
-	}
-	if err := d.hub.ask(ctx, &request{method: http.MethodGet, path: "/agents", out: &answer, again: true}); err != nil {
+// Agents returns all agents in the order of their names, without their cards.
+func (h *Hub) Agents(ctx context.Context) ([]adminjson.Agent, error) {
+	var list adminjson.AgentList
+	if err := h.ask(ctx, &request{method: http.MethodGet, path: "/agents", out: &list, again: true}); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(answer.Agents, func(a, b agenttools.Agent) int { return strings.Compare(a.Name, b.Name) })
-	return answer.Agents, nil
+	slices.SortFunc(list.Agents, func(a, b adminjson.Agent) int { return strings.Compare(a.Name, b.Name) })
+	return list.Agents, nil
 }
 
-// pathOf returns the path of an agent.
-func pathOf(name string) string { return "/agents/" + url.PathEscape(name) }
+// agentPath returns the path of an agent.
+func agentPath(name string) string { return "/agents/" + url.PathEscape(name) }
 
-// Agent implements agenttools.Directory.
-func (d directory) Agent(ctx context.Context, name string) (*agenttools.Agent, error) {
-	a := new(agenttools.Agent)
-	return a, d.hub.ask(ctx, &request{method: http.MethodGet, path: pathOf(name), out: a, again: true})
+// Agent returns an agent with its card. name is its name in the hub or its display name.
+func (h *Hub) Agent(ctx context.Context, name string) (*adminjson.Agent, error) {
+	a := new(adminjson.Agent)
+	return a, h.ask(ctx, &request{method: http.MethodGet, path: agentPath(name), out: a, again: true})
 }
 
-// Search implements agenttools.Directory.
-func (d directory) Search(ctx context.Context, query string, limit int) ([]adminjson.Result, error) {
+// Search returns the agents and MCP servers that match a query, the best first.
+func (h *Hub) Search(ctx context.Context, query string, limit int) ([]adminjson.Result, error) {
 	var found adminjson.Found
-	q := url.Values{"q": {query}, "limit": {strconv.Itoa(limit)}}
-	err := d.hub.ask(ctx, &request{method: http.MethodGet, path: "/search", query: q, out: &found, again: true})
+	err := h.ask(ctx, &request{method: http.MethodGet, path: "/search", query: parameters("q", query, "limit", count(limit)), out: &found, again: true})
 	return found.Results, err
 }
 
-// Register implements agenttools.Registry.
-func (g registry) Register(ctx context.Context, n *adminjson.NewAgent) (*agenttools.Agent, error) {
-	a := new(agenttools.Agent)
-	return a, g.hub.ask(ctx, &request{method: http.MethodPut, path: pathOf(n.Name), in: n, out: a, again: true})
+// Register adds an external agent, or changes a registered one. It keeps the old credential if
+// n has none. The hub permits changes of its agents only to administrators.
+func (h *Hub) Register(ctx context.Context, n *adminjson.NewAgent) (*adminjson.Agent, error) {
+	a := new(adminjson.Agent)
+	return a, h.ask(ctx, &request{method: http.MethodPut, path: agentPath(n.Name), in: n, out: a, again: true})
 }
 
-// Unregister implements agenttools.Registry.
-func (g registry) Unregister(ctx context.Context, name string) error {
-	return g.hub.ask(ctx, &request{method: http.MethodDelete, path: pathOf(name)})
+// Unregister removes a registered agent.
+func (h *Hub) Unregister(ctx context.Context, name string) error {
+	return h.ask(ctx, &request{method: http.MethodDelete, path: agentPath(name)})
 }
 
-// Refresh implements agenttools.Registry.
-func (g registry) Refresh(ctx context.Context, name string) (*agenttools.Refreshed, error) {
-	var answer adminjson.Probe
-	err := g.hub.ask(ctx, &request{method: http.MethodPost, path: pathOf(name) + "/refresh", out: &answer, again: true})
-	if errors.Is(err, agenttools.ErrNotFound) {
-		if a, found := directory(g).Agent(ctx, name); found == nil {
-			return &agenttools.Refreshed{Agent: *a, Skipped: "it is an agent of the hub itself, whose card is always as it is"}, nil
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	r := &agenttools.Refreshed{Agent: agenttools.Agent{Agent: answer.Agent}, Changed: answer.Changed, Error: answer.Error}
-	if answer.Agent.Remote != nil && answer.Agent.Remote.Pinned {
-		r.Skipped = "its skills are pinned in the configuration"
-	}
-	return r, nil
+// Refresh reads the card of a remote agent again. For an agent of the hub itself, the error
+// wraps ErrNotFound.
+func (h *Hub) Refresh(ctx context.Context, name string) (*adminjson.Probe, error) {
+	p := new(adminjson.Probe)
+	return p, h.ask(ctx, &request{method: http.MethodPost, path: agentPath(name) + "/refresh", out: p, again: true})
 }

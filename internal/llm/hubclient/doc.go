@@ -1,14 +1,11 @@
-// Package hubclient is the toolbox of a running hub: it finds, calls and follows agents, reads
-// and writes notes, and asks people, over the hub's HTTP.
-//
-//	hub := &hubclient.Hub{URL: "http://127.0.0.1:4100"}
-//	tools, err := hub.Toolbox("my-session").Tools(ctx)
+// Package hubclient is a client of a running hub: it finds, calls and follows agents, reads and
+// writes notes, and asks people, over the hub's HTTP.
 //
 // # Overview
 //
-// A Hub holds the address of a hub and the credential of the caller. Toolbox returns all tools
-// of package agenttools for it. Caller, Tasks and so on return the implementations of these
-// tools one by one. Skills returns a tool for each skill of the hub's agents.
+// A Hub holds the address of a hub and the credential of the caller. The tools of packages
+// agenttools and skilltools call its methods. An error that wraps ErrNotFound or ErrRefused has
+// a text for the model.
 //
 // # Guarantees
 //

@@ -34,7 +34,7 @@ func (h *Hub) events(ctx context.Context, r *request, opened func() (done bool, 
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxEvent)) // the status suffices
-		return refusal(h.base(), resp, body)
+		return responseError(h.base(), resp, body)
 	}
 	if over, err := opened(); over || err != nil {
 		return err

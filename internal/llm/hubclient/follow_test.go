@@ -134,7 +134,7 @@ func TestOneCallManyTimes(t *testing.T) {
 	var wg sync.WaitGroup
 	ids := make([]any, 8)
 	for i := range ids {
-		k := kitOf(t, h, hub.Toolbox("a"))
+		k := kitOf(t, h, (&agenttools.Toolbox{Hub: hub, Session: "a"}))
 		wg.Go(func() { ids[i] = data(t, k.with(t.Context(), "invoke_agent", c))["task_id"] })
 	}
 	wg.Wait()
@@ -206,8 +206,8 @@ func TestHubThatIsAway(t *testing.T) {
 	}
 	wg.Wait()
 	h.Kill()
-	gone := &hubclient.Hub{URL: h.URL(), Patience: -1}
-	list, err := gone.Toolbox("x").Tools(t.Context())
+	gone := &agenttools.Toolbox{Hub: &hubclient.Hub{URL: h.URL(), Patience: -1}, Session: "x"}
+	list, err := gone.Tools(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +330,7 @@ func TestSettledIsBounded(t *testing.T) {
 	if got, err := (&hubclient.Hub{URL: at.URL()}).Settled(ctx, a2a.TaskID(d["task_id"].(string)), hubclient.Following{}); !errors.Is(err, over) {
 		t.Errorf("Settled = %v, %v, want the cause", got, err)
 	}
-	if got, err := (&hubclient.Hub{URL: at.URL()}).Settled(t.Context(), "none", hubclient.Following{}); !errors.Is(err, agenttools.ErrNotFound) {
+	if got, err := (&hubclient.Hub{URL: at.URL()}).Settled(t.Context(), "none", hubclient.Following{}); !errors.Is(err, hubclient.ErrNotFound) {
 		t.Errorf("Settled of no task = %v, %v", got, err)
 	}
 }
@@ -474,7 +474,7 @@ func (l late) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestEachStatusIsTold(t *testing.T) {
 	t.Parallel()
 	h := hubtest.Start(t, hubtest.Options{})
-	k := kitOf(t, h, (&hubclient.Hub{URL: h.URL(), HTTP: &http.Client{Transport: late{h.URL()}}}).Toolbox("late"))
+	k := kitOf(t, h, &agenttools.Toolbox{Hub: &hubclient.Hub{URL: h.URL(), HTTP: &http.Client{Transport: late{h.URL()}}}, Session: "late"})
 	var states []string
 	c := &llm.Call{
 		ID: "1", Arguments: json.RawMessage(`{"agent_name":"slow","skill":"slow","message":"1 ms"}`),

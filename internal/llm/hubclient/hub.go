@@ -18,10 +18,6 @@ import (
 
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/backoff"
-	"github.com/parley-a2a/parley/internal/llm/agenttools"
-	"github.com/parley-a2a/parley/internal/llm/guard"
-	"github.com/parley-a2a/parley/internal/llm/skilltools"
-	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
 // Hub is a client of a running hub. The zero Hub connects to one on this machine at the default
@@ -36,10 +32,6 @@ type Hub struct {
 	// a client with a connect timeout of ten seconds is used, which follows no redirects to
 	// other hosts.
 	HTTP *http.Client
-	// Self is the name of the agent that uses the model, see agenttools.Toolbox.
-	Self string
-	// Guard labels and screens foreign text.
-	Guard guard.Guard
 	// Patience is how long to wait for an unreachable hub. Zero means a minute, negative no
 	// wait.
 	Patience time.Duration
@@ -47,21 +39,6 @@ type Hub struct {
 	Logger *slog.Logger
 
 	keys keys
-}
-
-// Toolbox returns all tools for one session.
-func (h *Hub) Toolbox(session string) *agenttools.Toolbox {
-	return &agenttools.Toolbox{
-		Self: h.Self, Session: session, Guard: h.Guard,
-		Caller: h.Caller(), Tasks: h.Tasks(), Directory: h.Directory(), Registry: h.Registry(),
-		Notes: h.Notes(), Writer: h.Writer(), People: h.People(),
-	}
-}
-
-// Skills returns a tool for each skill of each agent of the hub, for one session. Its Run looks
-// for changed skills.
-func (h *Hub) Skills(session string) *skilltools.Bridge {
-	return &skilltools.Bridge{Directory: h.Directory(), Caller: h.Caller(), Self: h.Self, Session: session, Guard: h.Guard, Joins: true}
 }
 
 const (
@@ -112,13 +89,13 @@ func (h *Hub) patience() time.Duration {
 	return max(0, h.Patience)
 }
 
-// agents returns a client for an agent of the hub, or for all of them if name is empty.
-func (h *Hub) agents(name string) (*client.Client, error) {
-	place := h.base() + "/v1/a2a"
+// client returns a client for an agent of the hub, or for all of them if name is empty.
+func (h *Hub) client(name string) (*client.Client, error) {
+	address := h.base() + "/v1/a2a"
 	if name != "" {
-		place += "/" + url.PathEscape(name)
+		address += "/" + url.PathEscape(name)
 	}
-	i := a2a.NewAgentInterface(place, a2a.TransportProtocolHTTPJSON)
+	i := a2a.NewAgentInterface(address, a2a.TransportProtocolHTTPJSON)
 	i.ProtocolVersion = "1.0"
 	return client.New(&a2a.AgentCard{
 		Name: name, SupportedInterfaces: []*a2a.AgentInterface{i}, Capabilities: a2a.AgentCapabilities{Streaming: true},
@@ -184,7 +161,7 @@ func (h *Hub) try(ctx context.Context, r *request) error {
 		return h.unanswered(ctx, err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		return refusal(h.base(), resp, body)
+		return responseError(h.base(), resp, body)
 	}
 	if r.out == nil {
 		return nil
@@ -231,59 +208,4 @@ func (h *Hub) unanswered(ctx context.Context, err error) error {
 		return fmt.Errorf("hub %s: %w: %w", h.base(), client.ErrUnreachable, err)
 	}
 	return fmt.Errorf("hub %s: %w: %w", h.base(), errLost, err)
-}
-
-// refusal returns the hub's error message as an error.
-func refusal(base string, resp *http.Response, body []byte) error {
-	var answer struct {
-		Error struct {
-			Message string `json:"message"`
-		} `json:"error"`
-	}
-	if json.Unmarshal(body, &answer) != nil || answer.Error.Message == "" {
-		return fmt.Errorf("hub %s answers HTTP %s", base, resp.Status)
-	}
-	return byStatus(resp.StatusCode, answer.Error.Message)
-}
-
-// byStatus converts an error of the hub to one for the model or its operator.
-func byStatus(status int, text string) error {
-	switch {
-	case status == http.StatusNotFound:
-		return agenttools.Refuse(agenttools.ErrNotFound, "%s", text)
-	case status == http.StatusUnauthorized:
-		return fmt.Errorf("the hub does not know the caller: %s", text)
-	case status == http.StatusServiceUnavailable, status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
-		return fmt.Errorf("%w: the hub answers %d: %s", errLost, status, text)
-	case status < 500:
-		return agenttools.Refuse(agenttools.ErrRefused, "%s", text)
-	}
-	return fmt.Errorf("the hub answers %d: %s", status, text)
-}
-
-// passing reports whether a later call may succeed.
-func passing(err error) bool { return err != nil && peer.Passing(err) }
-
-// noTask adds advice to an error that wraps ErrNotFound.
-func noTask(err error) error {
-	if errors.Is(err, agenttools.ErrNotFound) {
-		return agenttools.Refuse(agenttools.ErrNotFound, "there is no such task; list_tasks shows those that there are")
-	}
-	return err
-}
-
-// told converts an error of an A2A call like byStatus.
-func told(err error) error {
-	var e *client.Error
-	switch {
-	case err == nil:
-		return nil
-	case !errors.As(err, &e):
-		return err
-	case errors.Is(err, a2a.ErrTaskNotFound):
-		return noTask(agenttools.ErrNotFound)
-	case errors.Is(err, a2a.ErrTaskNotCancelable):
-		return agenttools.Refuse(agenttools.ErrRefused, "the task has ended and cannot be canceled")
-	}
-	return byStatus(e.Status, e.Message)
 }

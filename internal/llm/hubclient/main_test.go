@@ -9,6 +9,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"go.uber.org/goleak"
 
+	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 	"github.com/parley-a2a/parley/llm"
@@ -31,7 +32,7 @@ type kit struct {
 // open returns the tools for a session of a hub.
 func open(t *testing.T, h *hubtest.Hub, session string) *kit {
 	t.Helper()
-	return kitOf(t, h, (&hubclient.Hub{URL: h.URL()}).Toolbox(session))
+	return kitOf(t, h, &agenttools.Toolbox{Hub: &hubclient.Hub{URL: h.URL()}, Session: session})
 }
 
 func kitOf(t *testing.T, h *hubtest.Hub, s llm.Source) *kit {

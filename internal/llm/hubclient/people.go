@@ -9,26 +9,33 @@ import (
 
 	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/adminjson"
-	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/llm"
 )
 
-// People returns an implementation that asks through the inbox of the hub.
-func (h *Hub) People() agenttools.People { return people{h} }
+// PersonQuestion is a question to a person.
+type PersonQuestion struct {
+	// Key has the same meaning as in Send.
+	Key string
+	// Text is the question. Agent is the asking agent, or empty.
+	Text, Agent string
+	// Wait is how long to wait for the answer; zero means until ctx ends.
+	Wait time.Duration
+}
 
-type people struct{ hub *Hub }
-
-// Ask implements agenttools.People.
-func (p people) Ask(ctx context.Context, q *agenttools.PersonQuestion) (*llm.Answer, error) {
+// AskPerson sends a question to a person through the inbox of the hub and waits for the answer.
+// A question whose key was used joins the first one. If ctx ends, the question is withdrawn. If
+// q.Wait is over, the question stays open, and the error wraps ErrRefused and explains how to
+// get the answer later.
+func (h *Hub) AskPerson(ctx context.Context, q *PersonQuestion) (*llm.Answer, error) {
 	in := adminjson.NewQuestion{Key: q.Key, Text: q.Text, Agent: q.Agent}
 	var it inbox.Item
 	// The request does not end with ctx: the hub answers at once, and an aborted call must know
 	// the item to withdraw.
-	put, done := context.WithTimeoutCause(context.WithoutCancel(ctx), acceptTimeout+p.hub.patience(), errors.New("the hub does not answer"))
+	put, done := context.WithTimeoutCause(context.WithoutCancel(ctx), acceptTimeout+h.patience(), errors.New("the hub does not answer"))
 	defer done()
-	err := p.hub.ask(put, &request{method: http.MethodPost, path: "/inbox", in: &in, out: &it, again: q.Key != ""})
-	if errors.Is(err, agenttools.ErrNotFound) {
-		return nil, agenttools.Refuse(agenttools.ErrRefused, "this hub has no inbox, so that nobody can be asked")
+	err := h.ask(put, &request{method: http.MethodPost, path: "/inbox", in: &in, out: &it, again: q.Key != ""})
+	if errors.Is(err, ErrNotFound) {
+		return nil, Refusef("this hub has no inbox, so that nobody can be asked")
 	}
 	if err != nil {
 		return nil, err
@@ -38,13 +45,13 @@ func (p people) Ask(ctx context.Context, q *agenttools.PersonQuestion) (*llm.Ans
 		wait, cancel = context.WithTimeoutCause(ctx, q.Wait, errWaited)
 	}
 	defer cancel()
-	err = p.await(wait, &it)
+	err = h.awaitItem(wait, &it)
 	switch {
 	case ctx.Err() != nil:
-		p.withdraw(ctx, it.ID)
+		h.withdraw(ctx, it.ID)
 		return nil, context.Cause(ctx)
 	case wait.Err() != nil:
-		return nil, agenttools.Refuse(agenttools.ErrRefused, "nobody has answered yet. The question stays in the inbox for seven days: ask the same question again later to get the answer, or go on without it")
+		return nil, Refusef("nobody has answered yet. The question stays in the inbox for seven days: ask the same question again later to get the answer, or go on without it")
 	case err != nil:
 		return nil, err
 	case it.State == inbox.Answered:
@@ -53,50 +60,50 @@ func (p people) Ask(ctx context.Context, q *agenttools.PersonQuestion) (*llm.Ans
 	return &llm.Answer{Refused: true}, nil
 }
 
-// await waits until an item is settled. It waits for an unreachable hub.
-func (p people) await(ctx context.Context, it *inbox.Item) error {
+// awaitItem waits until an item is settled. It waits for an unreachable hub.
+func (h *Hub) awaitItem(ctx context.Context, it *inbox.Item) error {
 	for it.State == inbox.Open {
-		var heard bool
-		err := p.hub.patiently(ctx, func() (bool, error) {
-			err := p.listen(ctx, it, &heard)
-			return err != nil && !heard && !errors.Is(err, agenttools.ErrNotFound) && !errors.Is(err, agenttools.ErrRefused), err
+		var received bool
+		err := h.patiently(ctx, func() (bool, error) {
+			err := h.readInbox(ctx, it, &received)
+			return err != nil && !received && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrRefused), err
 		})
-		if err != nil && !heard || ctx.Err() != nil {
+		if err != nil && !received || ctx.Err() != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// listen reads the events of the inbox until the item is settled or the stream ends.
-func (p people) listen(ctx context.Context, it *inbox.Item, heard *bool) error {
+// readInbox reads the events of the inbox until the item is settled or the stream ends.
+func (h *Hub) readInbox(ctx context.Context, it *inbox.Item, received *bool) error {
 	opened := func() (bool, error) {
 		// The stream reports all changes from now on.
-		err := p.look(ctx, it)
-		*heard = err == nil
+		err := h.readItem(ctx, it)
+		*received = err == nil
 		return err == nil && it.State != inbox.Open, err
 	}
-	return p.hub.events(ctx, &request{method: http.MethodGet, path: "/inbox/events"}, opened, func(data string) bool {
-		var told inbox.Item
-		if json.Unmarshal([]byte(data), &told) == nil && told.ID == it.ID {
-			*it = told
+	return h.events(ctx, &request{method: http.MethodGet, path: "/inbox/events"}, opened, func(data string) bool {
+		var changed inbox.Item
+		if json.Unmarshal([]byte(data), &changed) == nil && changed.ID == it.ID {
+			*it = changed
 		}
 		return it.State != inbox.Open
 	})
 }
 
-// look reads an item.
-func (p people) look(ctx context.Context, it *inbox.Item) error {
-	return p.hub.ask(ctx, &request{method: http.MethodGet, path: "/inbox/" + string(it.ID), out: it, again: true})
+// readItem reads an item.
+func (h *Hub) readItem(ctx context.Context, it *inbox.Item) error {
+	return h.ask(ctx, &request{method: http.MethodGet, path: "/inbox/" + string(it.ID), out: it, again: true})
 }
 
 // withdraw withdraws a question whose caller no longer waits.
-func (p people) withdraw(ctx context.Context, id inbox.ID) {
+func (h *Hub) withdraw(ctx context.Context, id inbox.ID) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	in := adminjson.Decision{Text: "Whoever asked waits no more."}
 	r := &request{method: http.MethodPost, path: "/inbox/" + string(id) + "/refuse", in: in}
-	if err := p.hub.try(ctx, r); err != nil && p.hub.Logger != nil {
-		p.hub.Logger.Warn("a question could not be withdrawn", "item", id, "error", err)
+	if err := h.try(ctx, r); err != nil && h.Logger != nil {
+		h.Logger.Warn("a question could not be withdrawn", "item", id, "error", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 	"github.com/parley-a2a/parley/llm"
@@ -43,7 +44,7 @@ func TestNoHub(t *testing.T) {
 			srv := httptest.NewServer(answer)
 			t.Cleanup(srv.Close)
 			hub := &hubclient.Hub{URL: srv.URL, Patience: 100 * time.Millisecond}
-			tools, err := hub.Toolbox("x").Tools(t.Context())
+			tools, err := (&agenttools.Toolbox{Hub: hub, Session: "x"}).Tools(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +68,7 @@ func TestHubThatGoesAway(t *testing.T) {
 	t.Parallel()
 	h := hubtest.Start(t, hubtest.Options{})
 	hub := &hubclient.Hub{URL: h.URL(), Patience: 300 * time.Millisecond}
-	k := kitOf(t, h, hub.Toolbox("gone"))
+	k := kitOf(t, h, (&agenttools.Toolbox{Hub: hub, Session: "gone"}))
 	var once sync.Once
 	c := &llm.Call{
 		Arguments: json.RawMessage(`{"agent_name":"slow","skill":"slow","message":"600"}`),

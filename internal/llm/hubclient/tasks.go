@@ -10,17 +10,11 @@ import (
 
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/adminjson"
-	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/llm"
 )
 
-// Tasks returns the tasks of the caller.
-func (h *Hub) Tasks() agenttools.Tasks { return tasks{h} }
-
-type tasks struct{ hub *Hub }
-
-// task returns the hub's record of a task, which names its agent.
-func (h *Hub) task(ctx context.Context, id a2a.TaskID) (*adminjson.TaskInfo, error) {
+// taskInfo returns the hub's record of a task, which names its agent.
+func (h *Hub) taskInfo(ctx context.Context, id a2a.TaskID) (*adminjson.TaskInfo, error) {
 	var info adminjson.TaskInfo
 	err := h.ask(ctx, &request{method: http.MethodGet, path: "/tasks/" + url.PathEscape(string(id)), out: &info, again: true})
 	return &info, noTask(err)
@@ -37,12 +31,12 @@ type Following struct {
 // Settled follows a task until it has ended or waits for its caller, and returns it. If ctx
 // ends first, it returns the cause of ctx. It waits for an unreachable hub.
 func (h *Hub) Settled(ctx context.Context, id a2a.TaskID, f Following) (*a2a.Task, error) {
-	sent, err := tasks{h}.Get(ctx, id)
+	sent, err := h.Task(ctx, id)
 	if err != nil {
 		return nil, orCause(ctx, err)
 	}
-	d := &delivery{hub: h, send: &agenttools.Send{Progress: f.Progress, Wait: -1}, agent: sent.Agent, id: id, begins: f.Anew}
-	if d.client, err = h.agents(d.agent); err != nil {
+	d := &delivery{hub: h, send: &Send{Progress: f.Progress, Wait: -1}, agent: sent.Agent, id: id, begins: f.Anew}
+	if d.client, err = h.client(d.agent); err != nil {
 		return nil, err
 	}
 	defer d.client.Close()
@@ -59,7 +53,7 @@ func (h *Hub) Settled(ctx context.Context, id a2a.TaskID, f Following) (*a2a.Tas
 	case err == nil:
 		err = client.ErrCut
 	}
-	return nil, orCause(ctx, told(err))
+	return nil, orCause(ctx, callError(err))
 }
 
 // orCause returns the cause of ctx if ctx has ended, else err.
@@ -70,63 +64,75 @@ func orCause(ctx context.Context, err error) error {
 	return err
 }
 
-// Get implements agenttools.Tasks.
-func (t tasks) Get(ctx context.Context, id a2a.TaskID) (*agenttools.Sent, error) {
+// Task returns a task with its artifacts.
+func (h *Hub) Task(ctx context.Context, id a2a.TaskID) (*Sent, error) {
 	none := 0
-	return t.with(ctx, id, func(c *client.Client) (*a2a.Task, error) {
+	return h.withTask(ctx, id, func(c *client.Client) (*a2a.Task, error) {
 		return c.Get(ctx, &a2a.GetTaskRequest{ID: id, HistoryLength: &none})
 	})
 }
 
-// Cancel implements agenttools.Tasks.
-func (t tasks) Cancel(ctx context.Context, id a2a.TaskID) (*agenttools.Sent, error) {
-	return t.with(ctx, id, func(c *client.Client) (*a2a.Task, error) {
+// Cancel requests the cancellation of a task and returns the task.
+func (h *Hub) Cancel(ctx context.Context, id a2a.TaskID) (*Sent, error) {
+	return h.withTask(ctx, id, func(c *client.Client) (*a2a.Task, error) {
 		return c.Cancel(ctx, &a2a.CancelTaskRequest{ID: id})
 	})
 }
 
-// with calls f for a task. It waits for an unreachable hub.
-func (t tasks) with(ctx context.Context, id a2a.TaskID, f func(*client.Client) (*a2a.Task, error)) (*agenttools.Sent, error) {
-	info, err := t.hub.task(ctx, id)
+// withTask calls f for a task. It waits for an unreachable hub.
+func (h *Hub) withTask(ctx context.Context, id a2a.TaskID, f func(*client.Client) (*a2a.Task, error)) (*Sent, error) {
+	info, err := h.taskInfo(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	c, err := t.hub.agents(info.Agent)
+	c, err := h.client(info.Agent)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
-	sent := &agenttools.Sent{Agent: info.Agent}
-	err = t.hub.patiently(ctx, func() (again bool, err error) {
+	sent := &Sent{Agent: info.Agent}
+	err = h.patiently(ctx, func() (again bool, err error) {
 		sent.Task, err = f(c)
 		return passing(err), err
 	})
 	if err != nil {
-		return nil, told(err)
+		return nil, callError(err)
 	}
 	return sent, nil
 }
 
-// List implements agenttools.Tasks.
-func (t tasks) List(ctx context.Context, q *agenttools.TaskQuery) (*agenttools.TaskPage, error) {
-	values := url.Values{}
-	for name, v := range map[string]string{"agent": q.Agent, "context": q.ContextID, "state": string(q.State), "pageToken": q.PageToken} {
-		if v != "" {
-			values.Set(name, v)
+// TaskQuery selects tasks. Zero fields do not restrict the selection.
+type TaskQuery struct {
+	Agent, ContextID string
+	State            a2a.TaskState
+	// Limit is the largest number of tasks; zero means the hub's default. PageToken continues a
+	// list.
+	Limit     int
+	PageToken string
+}
+
+// Tasks returns tasks of the caller without their messages, the most recently changed first.
+func (h *Hub) Tasks(ctx context.Context, q *TaskQuery) (*adminjson.TaskList, error) {
+	list := new(adminjson.TaskList)
+	values := parameters("agent", q.Agent, "context", q.ContextID, "state", string(q.State), "pageToken", q.PageToken, "pageSize", count(q.Limit))
+	return list, h.ask(ctx, &request{method: http.MethodGet, path: "/tasks", query: values, out: list, again: true})
+}
+
+// parameters returns the query of names and values without the empty values.
+func parameters(pairs ...string) url.Values {
+	values := make(url.Values)
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			values.Set(pairs[i], pairs[i+1])
 		}
 	}
-	if q.Limit > 0 {
-		values.Set("pageSize", strconv.Itoa(q.Limit))
+	return values
+}
+
+// count returns a limit as a parameter; zero is no limit.
+func count(n int) string {
+	if n <= 0 {
+		return ""
 	}
-	var answer adminjson.TaskList
-	if err := t.hub.ask(ctx, &request{method: http.MethodGet, path: "/tasks", query: values, out: &answer, again: true}); err != nil {
-		return nil, err
-	}
-	page := &agenttools.TaskPage{NextPageToken: answer.NextPageToken}
-	for _, i := range answer.Tasks {
-		page.Tasks = append(page.Tasks, &agenttools.Sent{Agent: i.Agent, Task: &a2a.Task{
-			ID: i.TaskID, ContextID: i.ContextID, Status: a2a.TaskStatus{State: a2a.TaskState(i.State), Timestamp: &i.ChangedAt},
-		}})
-	}
-	return page, nil
+	return strconv.Itoa(n)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/backoff"
-	"github.com/parley-a2a/parley/internal/llm/agenttools"
+	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -108,17 +108,14 @@ func (c *Config) header() (http.Header, error) {
 	return h, nil
 }
 
-// Agent is a single A2A agent. It implements Directory and agenttools.Caller.
+// Agent is a single A2A agent, which is a Source.
 type Agent struct {
 	cfg     Config
 	options client.Options
 	client  *client.Client
 }
 
-var (
-	_ Directory         = (*Agent)(nil)
-	_ agenttools.Caller = (*Agent)(nil)
-)
+var _ Source = (*Agent)(nil)
 
 // Dial reads the card of the agent that cfg names, and selects the dialect of A2A for its
 // calls.
@@ -140,7 +137,7 @@ func (a *Agent) Close() error { return a.client.Close() }
 // Bridge returns the tools of the agent.
 func (a *Agent) Bridge() *Bridge {
 	b := &Bridge{
-		Directory: a, Caller: a, Allow: a.cfg.SkillFilter.Allow, Block: a.cfg.SkillFilter.Block,
+		Source: a, Allow: a.cfg.SkillFilter.Allow, Block: a.cfg.SkillFilter.Block,
 		Timeout: time.Duration(a.cfg.TimeoutMs) * time.Millisecond, Refresh: 10 * time.Minute,
 	}
 	if a.cfg.SkillID != "" {
@@ -149,29 +146,29 @@ func (a *Agent) Bridge() *Bridge {
 	return b
 }
 
-// Agents implements Directory. It reads the card again.
-func (a *Agent) Agents(ctx context.Context) ([]agenttools.Agent, error) {
-	c, raw, err := client.Fetch(ctx, a.cfg.URL, a.options)
+// Agents implements Source. It reads the card again.
+func (a *Agent) Agents(ctx context.Context) ([]adminjson.Agent, error) {
+	c, _, err := client.Fetch(ctx, a.cfg.URL, a.options)
 	if err != nil {
 		return nil, err
 	}
-	known := agenttools.Agent{Card: raw, Agent: adminjson.Agent{
+	known := adminjson.Agent{
 		Name: c.Name, Description: c.Description, InputModes: c.DefaultInputModes, OutputModes: c.DefaultOutputModes,
-	}}
+	}
 	for i := range c.Skills {
 		s := &c.Skills[i]
 		known.Skills = append(known.Skills, adminjson.Skill{
 			ID: s.ID, Name: s.Name, Description: s.Description, InputModes: s.InputModes, OutputModes: s.OutputModes,
 		})
 	}
-	return []agenttools.Agent{known}, nil
+	return []adminjson.Agent{known}, nil
 }
 
 var errWaited = errors.New("the time to wait is over")
 
-// Send implements agenttools.Caller. Calls cannot be joined, because agents know no keys. It
+// Send implements Source. Calls cannot be joined, because agents know no keys. It
 // ignores the session.
-func (a *Agent) Send(ctx context.Context, s *agenttools.Send) (*agenttools.Sent, error) {
+func (a *Agent) Send(ctx context.Context, s *hubclient.Send) (*hubclient.Sent, error) {
 	m := &a2a.Message{
 		ID: a2a.NewMessageID(), Role: a2a.MessageRoleUser, Parts: s.Parts, ContextID: s.ContextID, TaskID: s.TaskID,
 		Metadata: map[string]any{},
@@ -187,18 +184,27 @@ func (a *Agent) Send(ctx context.Context, s *agenttools.Send) (*agenttools.Sent,
 		wait, cancel = context.WithTimeoutCause(ctx, s.Wait, errWaited)
 	}
 	defer cancel()
-	x := exchange{agent: a, send: s, sent: agenttools.Sent{Agent: a.client.Card().Name}}
+	x := exchange{agent: a, send: s, sent: hubclient.Sent{Agent: a.client.Card().Name}}
 	err := x.run(wait, &a2a.SendMessageRequest{Message: m, Config: &a2a.SendMessageConfig{ReturnImmediately: s.Wait == 0}})
 	switch {
 	case ctx.Err() != nil:
 		x.abort(ctx)
 		return nil, context.Cause(ctx)
 	case wait.Err() != nil && x.sent.Task == nil:
-		return nil, agenttools.Refuse(agenttools.ErrRefused, "the agent has not answered in time, and it is unknown whether it is at work")
+		return nil, hubclient.Refusef("the agent has not answered in time, and it is unknown whether it is at work")
 	case wait.Err() == nil && err != nil:
 		return nil, explained(err)
 	}
 	return &x.sent, nil
+}
+
+// Cancel implements Source.
+func (a *Agent) Cancel(ctx context.Context, id a2a.TaskID) (*hubclient.Sent, error) {
+	t, err := a.client.Cancel(ctx, &a2a.CancelTaskRequest{ID: id})
+	if err != nil {
+		return nil, explained(err)
+	}
+	return &hubclient.Sent{Agent: a.client.Card().Name, Task: t}, nil
 }
 
 // explained converts an error of the agent to one for the model.
@@ -206,11 +212,11 @@ func explained(err error) error {
 	var e *client.Error
 	switch {
 	case errors.Is(err, client.ErrUnreachable):
-		return agenttools.Refuse(agenttools.ErrRefused, "the agent cannot be reached now; nothing was sent. Try it later, or choose another tool")
+		return hubclient.Refusef("the agent cannot be reached now; nothing was sent. Try it later, or choose another tool")
 	case errors.Is(err, a2a.ErrTaskNotFound):
-		return agenttools.Refuse(agenttools.ErrNotFound, "the agent has no such task, or it has ended: leave task_id out")
+		return hubclient.NotFoundf("the agent has no such task, or it has ended: leave task_id out")
 	case errors.As(err, &e):
-		return agenttools.Refuse(agenttools.ErrRefused, "the agent refuses (status %d)", e.Status)
+		return hubclient.Refusef("the agent refuses (status %d)", e.Status)
 	}
 	return err
 }
@@ -218,8 +224,8 @@ func explained(err error) error {
 // exchange is one message and its result.
 type exchange struct {
 	agent *Agent
-	send  *agenttools.Send
-	sent  agenttools.Sent
+	send  *hubclient.Send
+	sent  hubclient.Sent
 	fold  client.Fold
 }
 
@@ -287,13 +293,8 @@ func (x *exchange) try(ctx context.Context, req *a2a.SendMessageRequest) error {
 
 // take applies an event to the result.
 func (x *exchange) take(event a2a.Event) {
-	first := x.fold.Result() == nil
 	x.fold.Apply(event)
 	x.sent.Task, x.sent.Message = x.fold.Task, x.fold.Message
-	if first && x.send.Begun != nil {
-		sent := x.sent
-		x.send.Begun(&sent)
-	}
 	if u := client.UpdateOf(event); u.Type == client.UpdateStatus && x.send.Progress != nil && x.fold.Task != nil {
 		x.send.Progress(llm.Progress{Agent: x.sent.Agent, State: string(x.fold.Task.Status.State), Text: u.Text})
 	}
@@ -304,6 +305,6 @@ func (x *exchange) abort(ctx context.Context) {
 	if t := x.fold.Task; x.send.Abort && t != nil && !t.Status.State.Terminal() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 		defer cancel()
-		_, _ = x.agent.client.Cancel(ctx, &a2a.CancelTaskRequest{ID: t.ID}) // the caller is gone
+		_, _ = x.agent.Cancel(ctx, t.ID) // the caller is gone
 	}
 }

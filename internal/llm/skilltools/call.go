@@ -17,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/args"
 	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -45,11 +46,12 @@ func (b *Bridge) call(ctx context.Context, o *offer, fields args.Fields, c *llm.
 	if timeout == 0 {
 		timeout = timeoutDefault
 	}
-	sent, question, err := b.toolbox().Talk(ctx, o.name, c, &agenttools.Send{
+	session := b.session()
+	sent, question, err := agenttools.Talk(ctx, b.Source, c, &hubclient.Send{
 		Agent: o.agent.Name, Skill: o.skill.ID, Parts: parts, Metadata: meta, Wait: timeout, Abort: true,
-		ContextID: v.Text("context_id"), TaskID: a2a.TaskID(v.Text("task_id")),
+		ContextID: v.Text("context_id"), TaskID: a2a.TaskID(v.Text("task_id")), Session: session.SessionID(), Key: session.Key(o.name, c),
 	})
-	if errors.Is(err, agenttools.ErrNotFound) || errors.Is(err, agenttools.ErrRefused) {
+	if errors.Is(err, hubclient.ErrNotFound) || errors.Is(err, hubclient.ErrRefused) {
 		return problem(err.Error()), nil
 	}
 	if err != nil {
@@ -60,11 +62,9 @@ func (b *Bridge) call(ctx context.Context, o *offer, fields args.Fields, c *llm.
 	return r, nil
 }
 
-// toolbox returns the toolbox that sends the messages.
-func (b *Bridge) toolbox() *agenttools.Toolbox {
-	b.once.Do(func() {
-		b.box = &agenttools.Toolbox{Self: b.Self, Session: b.Session, Caller: b.Caller, Guard: b.Guard}
-	})
+// session returns a toolbox without a hub, which only names the session and its calls.
+func (b *Bridge) session() *agenttools.Toolbox {
+	b.once.Do(func() { b.box = &agenttools.Toolbox{Session: b.Session} })
 	return b.box
 }
 
@@ -137,7 +137,7 @@ func decode(text string) (raw []byte, mediaType string, ok bool) {
 }
 
 // result returns the result of a message in the form for a model.
-func (b *Bridge) result(s *agenttools.Sent) *llm.Result {
+func (b *Bridge) result(s *hubclient.Sent) *llm.Result {
 	reply := s.Reply()
 	if len(reply) > maxReply {
 		reply = strings.ToValidUTF8(reply[:maxReply], "") + "…"

@@ -5,10 +5,10 @@
 //
 // # Overview
 //
-// A Bridge is an llm.Source for the agents of a Directory. The tool of a skill is named
+// A Bridge is an llm.Source for the agents of a Source. The tool of a skill is named
 // a2a__{agent}__{skill}. It accepts a query, and images or audio if the skill or its agent
-// does, and returns {response, media_url, media_type}. The Directory is a hub (package
-// hubclient) or a single A2A agent at any URL (Agent).
+// does, and returns {response, media_url, media_type}. The Source is a hub (package hubclient)
+// or a single A2A agent at any URL (Agent).
 //
 // # Guarantees
 //

@@ -16,25 +16,25 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// Directory lists the agents. An agenttools.Directory implements it. Its method may be called
-// concurrently.
-type Directory interface {
+// Source lists agents and sends messages to them: a *hubclient.Hub, or an *Agent. Its methods
+// may be called concurrently.
+type Source interface {
+	agenttools.Caller
 	// Agents returns all agents with their skills and media types.
-	Agents(ctx context.Context) ([]agenttools.Agent, error)
+	Agents(ctx context.Context) ([]adminjson.Agent, error)
 }
 
 // Bridge provides a tool for each skill of each agent.
 type Bridge struct {
-	// Directory and Caller are required.
-	Directory Directory
-	Caller    agenttools.Caller
+	// Source has the agents. It is required.
+	Source Source
 	// Self is the name of the agent that uses the model; its own skills get no tools. If empty,
 	// the model belongs to no agent.
 	Self string
 	// Session is the conversation of the model, see agenttools.Toolbox.
 	Session string
-	// Joins declares that Caller joins a call whose key was used to the first one, as that of a
-	// hub does. The tools are Repeatable then.
+	// Joins declares that Source joins a call whose key was used to the first one, as a hub
+	// does. The tools are Repeatable then.
 	Joins bool
 	// Allow lists the skills that get a tool: "skill", "agent/skill" or "agent/*". If it is
 	// empty, all skills but those in Block do.
@@ -48,7 +48,7 @@ type Bridge struct {
 	Guard guard.Guard
 
 	once sync.Once
-	box  *agenttools.Toolbox
+	box  *agenttools.Toolbox // for the session
 
 	mu      sync.Mutex // guards the fields below
 	print   [sha256.Size]byte
@@ -58,6 +58,11 @@ type Bridge struct {
 
 var _ llm.Source = (*Bridge)(nil)
 
+// Of returns the bridge to the hub of a toolbox, for the same model and session.
+func Of(b *agenttools.Toolbox) *Bridge {
+	return &Bridge{Source: b.Hub, Self: b.Self, Session: b.Session, Guard: b.Guard, Joins: true}
+}
+
 const (
 	timeoutDefault = 5 * time.Minute
 	refreshDefault = time.Minute
@@ -65,7 +70,7 @@ const (
 
 // offer is a skill that gets a tool.
 type offer struct {
-	agent *agenttools.Agent
+	agent *adminjson.Agent
 	skill adminjson.Skill
 	name  string
 }
@@ -86,7 +91,7 @@ func (b *Bridge) Tools(ctx context.Context) ([]llm.Tool, error) {
 
 // offers returns the skills that get a tool, in the order of their names.
 func (b *Bridge) offers(ctx context.Context) ([]offer, error) {
-	agents, err := b.Directory.Agents(ctx)
+	agents, err := b.Source.Agents(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley/internal/adminjson"
-	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/skilltools"
 	"github.com/parley-a2a/parley/internal/mock"
 	"github.com/parley-a2a/parley/llm"
@@ -316,22 +315,34 @@ func TestAbortAndTime(t *testing.T) {
 	if n := len(s.Calls("CancelTask")); n != 1 {
 		t.Errorf("%d tasks were canceled, want 1", n)
 	}
+	ctx, cancel = context.WithCancelCause(t.Context())
+	c = &llm.Call{Arguments: json.RawMessage(`{"query":"which?"}`), Ask: func(ctx context.Context, _ *llm.Question) (*llm.Answer, error) {
+		cancel(stop)
+		return nil, ctx.Err()
+	}}
+	if _, err := search.Call(ctx, c); !errors.Is(err, stop) {
+		t.Errorf("a call that is aborted during a question = %v, want %v", err, stop)
+	}
+	if n := len(s.Calls("CancelTask")); n != 2 {
+		t.Errorf("%d tasks were canceled, want 2", n)
+	}
 }
 
-// shelf is a directory that changes.
-type shelf struct {
+// changing is a source whose agents change. It sends no messages.
+type changing struct {
+	skilltools.Source
 	mu     sync.Mutex
-	agents []agenttools.Agent
+	agents []adminjson.Agent
 	err    error
 }
 
-func (s *shelf) Agents(context.Context) ([]agenttools.Agent, error) {
+func (s *changing) Agents(context.Context) ([]adminjson.Agent, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.agents, s.err
 }
 
-func (s *shelf) set(err error, agents ...agenttools.Agent) {
+func (s *changing) set(err error, agents ...adminjson.Agent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.agents, s.err = agents, err
@@ -340,10 +351,10 @@ func (s *shelf) set(err error, agents ...agenttools.Agent) {
 func TestChanged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		echo := agenttools.Agent{Agent: adminjson.Agent{Name: "echo", Skills: []adminjson.Skill{{ID: "echo"}}}}
-		s := new(shelf)
+		echo := adminjson.Agent{Name: "echo", Skills: []adminjson.Skill{{ID: "echo"}}}
+		s := new(changing)
 		s.set(nil, echo)
-		b := &skilltools.Bridge{Directory: s}
+		b := &skilltools.Bridge{Source: s}
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { b.Run(ctx) })

@@ -1,10 +1,11 @@
-package hubclient_test
+package agenttools_test
 
 import (
 	"context"
 	"fmt"
 	"log"
 
+	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
 )
 
@@ -12,7 +13,7 @@ import (
 func Example() {
 	ctx := context.Background()
 	hub := &hubclient.Hub{URL: "http://127.0.0.1:4100"}
-	tools, err := hub.Toolbox("my-conversation").Tools(ctx)
+	tools, err := (&agenttools.Toolbox{Hub: hub, Session: "my-conversation"}).Tools(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}

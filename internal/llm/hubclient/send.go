@@ -11,15 +11,37 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/client"
-	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 	"github.com/parley-a2a/parley/llm"
 )
 
-// Caller returns an implementation that sends messages to the agents of the hub.
-func (h *Hub) Caller() agenttools.Caller { return caller{h} }
-
-type caller struct{ hub *Hub }
+// Send is a message to an agent.
+type Send struct {
+	// Key makes the call happen once: a call whose key was used joins the task of the first
+	// one, whatever its message. If Key is empty, each call is new.
+	Key string
+	// Agent is the name of the agent in the hub. It may be empty if TaskID is set.
+	Agent string
+	// Skill is the requested skill, or empty.
+	Skill string
+	// ContextID is the conversation to continue, or empty.
+	ContextID string
+	// TaskID is the task to continue, which waits for its caller. If empty, a new task begins.
+	TaskID a2a.TaskID
+	// Parts are the content of the message, Metadata its metadata.
+	Parts    []*a2a.Part
+	Metadata map[string]any
+	// Session is the session that receives the result: the hub stores it as a note below
+	// session/{Session}/, see ResultKey. If empty, the result is not stored.
+	Session string
+	// Wait is how long to wait for the end of the task. Zero means until the hub has accepted
+	// the task, negative until ctx ends.
+	Wait time.Duration
+	// Abort cancels the task if ctx ends.
+	Abort bool
+	// Progress is called with each status of the task. It may be nil.
+	Progress func(llm.Progress)
+}
 
 const (
 	// acceptTimeout limits the time until the hub has accepted a message that was sent.
@@ -30,9 +52,13 @@ const (
 // errWaited is the cause of the end of a wait that has timed out.
 var errWaited = errors.New("the time to wait is over")
 
-// Send implements agenttools.Caller.
-func (c caller) Send(ctx context.Context, s *agenttools.Send) (*agenttools.Sent, error) {
-	d, err := c.hub.delivery(ctx, s)
+// Send sends a message to an agent. It waits until the task has ended or waits for its caller,
+// or until s.Wait is over, and returns the current task. If ctx ends, it returns the cause; it
+// cancels the task if s.Abort is set, otherwise the task continues. Send waits for an
+// unreachable hub. If the hub becomes unreachable after it has accepted the message, Send
+// finally returns the last known state of the task.
+func (h *Hub) Send(ctx context.Context, s *Send) (*Sent, error) {
+	d, err := h.delivery(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -42,9 +68,6 @@ func (c caller) Send(ctx context.Context, s *agenttools.Send) (*agenttools.Sent,
 	}
 	if ctx.Err() != nil {
 		return nil, d.aborted(ctx)
-	}
-	if s.Begun != nil {
-		s.Begun(d.sent())
 	}
 	d.begin()
 	if s.Wait == 0 || d.settled() {
@@ -60,9 +83,9 @@ func (c caller) Send(ctx context.Context, s *agenttools.Send) (*agenttools.Sent,
 	case ctx.Err() != nil:
 		return nil, d.aborted(ctx)
 	case err != nil && wait.Err() == nil && !passing(err):
-		return nil, told(err)
-	case err != nil && wait.Err() == nil && c.hub.Logger != nil:
-		c.hub.Logger.Warn("the hub was lost while a task was followed", "task", string(d.id), "error", err)
+		return nil, callError(err)
+	case err != nil && wait.Err() == nil && h.Logger != nil:
+		h.Logger.Warn("the hub was lost while a task was followed", "task", string(d.id), "error", err)
 	}
 	// The hub has the task, even if it is unreachable now.
 	return d.sent(), nil
@@ -72,7 +95,7 @@ func (c caller) Send(ctx context.Context, s *agenttools.Send) (*agenttools.Sent,
 type delivery struct {
 	hub    *Hub
 	client *client.Client
-	send   *agenttools.Send
+	send   *Send
 	agent  string
 	// id is the id of the task, message that of the message. Both stay the same if the call is
 	// repeated. begins is set if the message begins the task.
@@ -90,7 +113,7 @@ type delivery struct {
 }
 
 // delivery prepares a message.
-func (h *Hub) delivery(ctx context.Context, s *agenttools.Send) (*delivery, error) {
+func (h *Hub) delivery(ctx context.Context, s *Send) (*delivery, error) {
 	d := &delivery{hub: h, send: s, agent: s.Agent, id: s.TaskID, message: a2a.NewMessageID()}
 	if s.Key != "" {
 		d.message = derived("message", s.Key)
@@ -101,14 +124,14 @@ func (h *Hub) delivery(ctx context.Context, s *agenttools.Send) (*delivery, erro
 		}
 	}
 	if d.agent == "" {
-		info, err := h.task(ctx, d.id)
+		info, err := h.taskInfo(ctx, d.id)
 		if err != nil {
 			return nil, err
 		}
 		d.agent = info.Agent
 	}
 	var err error
-	d.client, err = h.agents(d.agent)
+	d.client, err = h.client(d.agent)
 	return d, err
 }
 
@@ -131,7 +154,7 @@ func (d *delivery) accept(ctx context.Context) error {
 		if look {
 			there, err := d.there(ctx)
 			if there || err != nil {
-				return passing(err), told(err)
+				return passing(err), callError(err)
 			}
 		}
 		res, err := d.post(ctx)
@@ -140,7 +163,7 @@ func (d *delivery) accept(ctx context.Context) error {
 			return false, nil
 		}
 		look = look || !errors.Is(err, client.ErrUnreachable) // the hub may have received it
-		return passing(err), told(err)
+		return passing(err), callError(err)
 	})
 }
 
@@ -190,7 +213,7 @@ func (d *delivery) post(ctx context.Context) (a2a.SendMessageResult, error) {
 		// The hub does not accept ids of clients.
 		m.TaskID = ""
 		if res, err = d.client.Send(ctx, req); err != nil && peer.Passing(err) && !errors.Is(err, client.ErrUnreachable) {
-			return nil, agenttools.Refuse(agenttools.ErrRefused, "the hub was lost while it took the message, and it is unknown whether the agent got it; look at list_tasks before you send it again")
+			return nil, Refusef("the hub was lost while it took the message, and it is unknown whether the agent got it; look at list_tasks before you send it again")
 		}
 		if t, ok := res.(*a2a.Task); ok {
 			d.id = t.ID
@@ -325,6 +348,6 @@ func (d *delivery) aborted(ctx context.Context) error {
 }
 
 // sent returns the current task.
-func (d *delivery) sent() *agenttools.Sent {
-	return &agenttools.Sent{Agent: d.agent, Task: d.fold.Task, Message: d.fold.Message}
+func (d *delivery) sent() *Sent {
+	return &Sent{Agent: d.agent, Task: d.fold.Task, Message: d.fold.Message}
 }
