@@ -36,7 +36,7 @@ func settling(found string, settle func(b *broken, d *bus.Delivery, s bus.Settle
 				return
 			}
 			d.Settle = func(ctx context.Context, s bus.Settlement) error {
-				if s = settle(b, d, s); s.Verdict == 0 {
+				if s = settle(b, d, s); s.Disposition == 0 {
 					return nil
 				}
 				return do(ctx, s)
@@ -97,39 +97,39 @@ func renaming(found string, rename func(a bus.Address) bus.Address) defect {
 	return defect{found: found, bus: func(b *broken) { subscribe.bus(b); send.bus(b) }}
 }
 
-// instead returns a settle that replaces one verdict by another one.
-func instead(from, to bus.Verdict) func(*broken, *bus.Delivery, bus.Settlement) bus.Settlement {
+// instead returns a settle that replaces one disposition by another one.
+func instead(from, to bus.Disposition) func(*broken, *bus.Delivery, bus.Settlement) bus.Settlement {
 	return func(_ *broken, _ *bus.Delivery, s bus.Settlement) bus.Settlement {
-		if s.Verdict == from {
-			s.Verdict = to
+		if s.Disposition == from {
+			s.Disposition = to
 		}
 		return s
 	}
 }
 
 var defects = map[string]defect{
-	"ack forgotten":    settling("Ack|Keep", instead(bus.Acked, 0)),
-	"nak is ack":       settling("Nak|NakLater|DeadAfterNaks", instead(bus.Refused, bus.Acked)),
-	"nak is lease":     settling("Nak|DeadAfterNaks", instead(bus.Refused, bus.Extended)),
-	"bury is ack":      settling("Bury|DeadLarge", instead(bus.Buried, bus.Acked)),
-	"extend forgotten": settling("Extend", instead(bus.Extended, 0)),
+	"ack forgotten":      settling("Ack|Keep", instead(bus.Acked, 0)),
+	"nak is ack":         settling("Nak|NakLater|DeadAfterNaks", instead(bus.Refused, bus.Acked)),
+	"nak is lease":       settling("Nak|DeadAfterNaks", instead(bus.Refused, bus.Extended)),
+	"dead letter is ack": settling("DeadLetter|DeadLarge", instead(bus.DeadLettered, bus.Acked)),
+	"extend forgotten":   settling("Extend", instead(bus.Extended, 0)),
 	"endless": settling("DeadAfterNaks", func(b *broken, d *bus.Delivery, s bus.Settlement) bus.Settlement {
-		if s.Verdict == bus.Refused {
+		if s.Disposition == bus.Refused {
 			_ = b.Memory.Publish(context.Background(), d.At, d.Envelope)
-			s.Verdict = bus.Acked
+			s.Disposition = bus.Acked
 		}
 		return s
 	}),
 	"settled twice": settling("SettleTwice|LateSettle", func(b *broken, d *bus.Delivery, s bus.Settlement) bus.Settlement {
-		if s.Verdict == bus.Refused || s.Verdict == bus.Buried {
+		if s.Disposition == bus.Refused || s.Disposition == bus.DeadLettered {
 			_ = b.Memory.Publish(context.Background(), d.At, d.Envelope)
-			s.Verdict = bus.Acked
+			s.Disposition = bus.Acked
 		}
 		return s
 	}),
 	"dead may die": settling("DeadStays", func(_ *broken, d *bus.Delivery, s bus.Settlement) bus.Settlement {
 		if d.At == bus.Dead && d.Number >= bus.MaxDeliveries {
-			s.Verdict = bus.Acked
+			s.Disposition = bus.Acked
 		}
 		return s
 	}),
@@ -226,7 +226,7 @@ var defects = map[string]defect{
 			return b.Memory.Publish(ctx, to, e)
 		}
 	}},
-	"reason lost": {found: "Bury|DeadAfterNaks|DeadAfterLeaving|DeadAfterLeases|Poison|PoisonAtDead", bus: func(b *broken) {
+	"reason lost": {found: "DeadLetter|DeadAfterNaks|DeadAfterLeaving|DeadAfterLeases|Poison|PoisonAtDead", bus: func(b *broken) {
 		arriving(b, func(d *bus.Delivery) { d.Reason = "" })
 	}},
 	"poison lost":          {found: "Poison|PoisonAtDead", broker: func(b *bustest.Broker) { b.Poison = func(*testing.T, bus.Address, []byte) {} }},

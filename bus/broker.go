@@ -22,33 +22,33 @@ type broker struct {
 // queue exists while it holds an item or has a receiver. Each of its items is in one of the
 // heaps.
 type queue struct {
-	ready     items // by place: items that wait for a receiver
-	away      items // by due: items held by a receiver or refused for a while
+	ready     items // by seq: items that wait for a receiver
+	leased    items // by due: items held by a receiver or refused for a while
 	receivers map[*receiver]struct{}
-	alarm     *time.Timer // set while away is not empty
-	rings     time.Time   // when alarm fires, not after the first item is due
+	alarm     *time.Timer // set while leased is not empty
+	alarmAt   time.Time   // when alarm fires, not after the first item is due
 }
 
 // item is an envelope in a queue.
 type item struct {
 	data   []byte
-	place  int64
+	seq    int64
 	number int       // deliveries so far
 	holder *receiver // nil if no receiver holds it
-	due    time.Time // of an item in away: when it becomes ready again
+	due    time.Time // of a leased item: when it becomes ready again
 	index  int       // in its heap
 }
 
 // receiver is one loop over Receive.
 type receiver struct {
-	room  int // the prefetch: how many items it may hold
-	lease time.Duration
-	wake  chan struct{} // has a capacity of 1
-	held  map[*item]struct{}
+	prefetch int // how many items it may hold
+	lease    time.Duration
+	wake     chan struct{} // has a capacity of 1
+	held     map[*item]struct{}
 }
 
-// poke wakes the receiver to look for items.
-func (r *receiver) poke() {
+// wakeUp wakes the receiver to look for items.
+func (r *receiver) wakeUp() {
 	select {
 	case r.wake <- struct{}{}:
 	default:
@@ -60,7 +60,7 @@ func (b *broker) put(to Address, data []byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if to.Kind == TopicKind {
-		b.tellLocked(to, data)
+		b.broadcastLocked(to, data)
 		return nil
 	}
 	if b.bytes+int64(len(data)) > b.maxBytes {
@@ -74,16 +74,16 @@ func (b *broker) addLocked(name string, data []byte) {
 	q := b.queueLocked(name)
 	b.last++
 	b.bytes += int64(len(data))
-	q.ready.push(&item{data: data, place: b.last})
-	q.poke()
+	q.ready.push(&item{data: data, seq: b.last})
+	q.wakeUp()
 }
 
 func (b *broker) queueLocked(name string) *queue {
 	q := b.queues[name]
 	if q == nil {
 		q = &queue{
-			ready:     items{before: func(a, b *item) bool { return a.place < b.place }},
-			away:      items{before: func(a, b *item) bool { return a.due.Before(b.due) }},
+			ready:     items{before: func(a, b *item) bool { return a.seq < b.seq }},
+			leased:    items{before: func(a, b *item) bool { return a.due.Before(b.due) }},
 			receivers: map[*receiver]struct{}{},
 		}
 		if b.queues == nil {
@@ -94,39 +94,39 @@ func (b *broker) queueLocked(name string) *queue {
 	return q
 }
 
-// poke wakes the receivers that have room for another item.
-func (q *queue) poke() {
+// wakeUp wakes the receivers that may hold another item.
+func (q *queue) wakeUp() {
 	for r := range q.receivers {
-		if len(r.held) < r.room {
-			r.poke()
+		if len(r.held) < r.prefetch {
+			r.wakeUp()
 		}
 	}
 }
 
-func (b *broker) join(name string, r *receiver) {
+func (b *broker) addReceiver(name string, r *receiver) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.queueLocked(name).receivers[r] = struct{}{}
 }
 
-func (b *broker) leave(name string, r *receiver) {
+func (b *broker) removeReceiver(name string, r *receiver) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	q := b.queues[name]
 	delete(q.receivers, r)
 	for it := range r.held {
-		b.giveBackLocked(name, q, it, 0)
+		b.requeueLocked(name, q, it, 0)
 	}
-	b.tidyLocked(name, q)
+	b.removeIfUnusedLocked(name, q)
 }
 
-// next returns a delivery for r, or nil if none is ready or r has no room. It moves undecodable
-// items to Dead.
+// next returns a delivery for r, or nil if none is ready or r holds its prefetch. It moves
+// undecodable items to Dead.
 func (b *broker) next(at Address, r *receiver) *Delivery {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	q := b.queues[at.Name]
-	for len(r.held) < r.room && q.ready.Len() > 0 {
+	for len(r.held) < r.prefetch && q.ready.Len() > 0 {
 		it := q.ready.pop()
 		e, err := Decode(it.data)
 		switch {
@@ -134,81 +134,81 @@ func (b *broker) next(at Address, r *receiver) *Delivery {
 		case at == Dead:
 			e = ReadDead(it.data)
 		default:
-			b.moveLocked(at.Name, it, err.Error())
+			b.moveToDeadLocked(at.Name, it, err.Error())
 			continue
 		}
 		it.number++
 		it.holder = r
 		it.due = time.Now().Add(r.lease)
 		r.held[it] = struct{}{}
-		q.away.push(it)
+		q.leased.push(it)
 		b.armLocked(at.Name, q)
 		return &Delivery{Envelope: e, At: at, Number: it.number, Settle: b.settle(at, r, it)}
 	}
 	return nil
 }
 
-// dropLocked removes an item that is in away.
+// dropLocked removes a leased item.
 func (b *broker) dropLocked(q *queue, it *item) {
-	q.away.remove(it)
+	q.leased.remove(it)
 	b.bytes -= int64(len(it.data))
 	it.release()
 }
 
-// release takes the item from its holder, which then has room for another one.
+// release takes the item from its holder, which then may hold another one.
 func (it *item) release() {
 	if it.holder != nil {
 		delete(it.holder.held, it)
-		it.holder.poke()
+		it.holder.wakeUp()
 		it.holder = nil
 	}
 }
 
-// giveBackLocked makes an item in away ready after some time, or buries it after MaxDeliveries
+// requeueLocked makes a leased item ready after some time, or moves it to Dead after MaxDeliveries
 // deliveries.
-func (b *broker) giveBackLocked(name string, q *queue, it *item, after time.Duration) {
+func (b *broker) requeueLocked(name string, q *queue, it *item, after time.Duration) {
 	it.release()
 	switch {
 	case it.number >= MaxDeliveries && name != Dead.Name:
-		b.buryLocked(name, q, it, TooOften(Queue(name)))
+		b.deadLetterLocked(name, q, it, TooOften(Queue(name)))
 	case after > 0:
 		it.due = time.Now().Add(after)
-		q.away.fix(it)
+		q.leased.fix(it)
 		b.armLocked(name, q)
 	default:
-		q.away.remove(it)
+		q.leased.remove(it)
 		q.ready.push(it)
-		q.poke()
+		q.wakeUp()
 	}
 }
 
-// buryLocked moves an item in away to Dead. At Dead it only makes the item ready.
-func (b *broker) buryLocked(name string, q *queue, it *item, reason string) {
+// deadLetterLocked moves a leased item to Dead. At Dead it only makes the item ready.
+func (b *broker) deadLetterLocked(name string, q *queue, it *item, reason string) {
 	if name == Dead.Name {
-		b.giveBackLocked(name, q, it, 0)
+		b.requeueLocked(name, q, it, 0)
 		return
 	}
-	q.away.remove(it)
+	q.leased.remove(it)
 	it.release()
-	b.moveLocked(name, it, reason)
+	b.moveToDeadLocked(name, it, reason)
 }
 
-// moveLocked puts an item that is in no heap at Dead, even beyond maxBytes: otherwise the item
-// would be lost.
-func (b *broker) moveLocked(name string, it *item, reason string) {
+// moveToDeadLocked puts an item that is in no heap at Dead, even beyond maxBytes: otherwise the
+// item would be lost.
+func (b *broker) moveToDeadLocked(name string, it *item, reason string) {
 	b.bytes -= int64(len(it.data))
-	b.log.Warn("bus: envelope is dead", "queue", name, "reason", shortened(reason))
+	b.log.Warn("bus: envelope moved to Dead", "queue", name, "reason", shortened(reason))
 	b.addLocked(Dead.Name, DeadLetter(it.data, Queue(name), reason))
 }
 
-// armLocked sets the alarm for the first item in away, unless the alarm fires early enough.
+// armLocked sets the alarm for the first leased item, unless the alarm fires early enough.
 func (b *broker) armLocked(name string, q *queue) {
-	first := q.away.first()
-	if first == nil || q.alarm != nil && !q.rings.After(first.due) {
+	first := q.leased.first()
+	if first == nil || q.alarm != nil && !q.alarmAt.After(first.due) {
 		return
 	}
 	q.disarm()
-	q.rings = first.due
+	q.alarmAt = first.due
 	q.alarm = time.AfterFunc(time.Until(first.due), func() { b.expire(name, q) })
 }
 
@@ -219,7 +219,7 @@ func (q *queue) disarm() {
 	}
 }
 
-// expire gives back the items in away whose time has come.
+// expire requeues the leased items whose time has come.
 func (b *broker) expire(name string, q *queue) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -228,15 +228,15 @@ func (b *broker) expire(name string, q *queue) {
 	}
 	q.disarm()
 	now := time.Now()
-	for first := q.away.first(); first != nil && !first.due.After(now); first = q.away.first() {
-		b.giveBackLocked(name, q, first, 0)
+	for first := q.leased.first(); first != nil && !first.due.After(now); first = q.leased.first() {
+		b.requeueLocked(name, q, first, 0)
 	}
 	b.armLocked(name, q)
 }
 
-// tidyLocked removes a queue without items and receivers.
-func (b *broker) tidyLocked(name string, q *queue) {
-	if q.ready.Len() == 0 && q.away.Len() == 0 && len(q.receivers) == 0 {
+// removeIfUnusedLocked removes a queue without items and receivers.
+func (b *broker) removeIfUnusedLocked(name string, q *queue) {
+	if q.ready.Len() == 0 && q.leased.Len() == 0 && len(q.receivers) == 0 {
 		q.disarm()
 		delete(b.queues, name)
 	}
@@ -249,7 +249,7 @@ func (b *broker) depth(name string) Depth {
 	if q == nil {
 		return Depth{}
 	}
-	return Depth{Ready: int64(q.ready.Len()), Held: int64(q.away.Len()), Receivers: len(q.receivers)}
+	return Depth{Ready: int64(q.ready.Len()), Held: int64(q.leased.Len()), Receivers: len(q.receivers)}
 }
 
 func (b *broker) purge(name string) int64 {
@@ -263,7 +263,7 @@ func (b *broker) purge(name string) int64 {
 	for q.ready.Len() > 0 {
 		b.bytes -= int64(len(q.ready.pop().data))
 	}
-	b.tidyLocked(name, q)
+	b.removeIfUnusedLocked(name, q)
 	return int64(n)
 }
 

@@ -118,16 +118,16 @@ const DefaultLease = 30 * time.Second
 const MaxDeliveries = 5
 
 // Dead is the queue of the envelopes that were moved from their own queue: see MaxDeliveries
-// and Delivery.Bury. Envelope.Reason is the reason, Envelope.Queue the former queue; bytes that
-// are no envelope arrive as one of TypeUnreadable. Dead has no MaxDeliveries: its envelopes
-// stay until they are acknowledged. A program that publishes one of them again gives it a new
-// id.
+// and Delivery.DeadLetter. Envelope.Reason is the reason, Envelope.Queue the former queue;
+// bytes that are no envelope arrive as one of TypeUnreadable. Dead has no MaxDeliveries: its
+// envelopes stay until they are acknowledged. A program that publishes one of them again gives
+// it a new id.
 var Dead = Queue("dead")
 
-// Delivery is an envelope that has arrived. The receiver must call one of Ack, Nak and Bury for
-// each delivery of a queue. A second call has no effect, nor has one after the loop of Receive
-// was left. At a topic they have no effect. After the end of the lease, Ack may or may not
-// count; the receiver is not notified.
+// Delivery is an envelope that has arrived. The receiver must call one of Ack, Nak and
+// DeadLetter for each delivery of a queue. A second call has no effect, nor has one after the
+// loop of Receive was left. At a topic they have no effect. After the end of the lease, Ack may
+// or may not count; the receiver is not notified.
 type Delivery struct {
 	*Envelope
 	// At is the address where it has arrived.
@@ -142,47 +142,49 @@ type Delivery struct {
 	Settle func(ctx context.Context, s Settlement) error
 }
 
-// Verdict is a receiver's decision on a delivery.
-type Verdict uint8
+// Disposition is a receiver's decision on a delivery.
+type Disposition uint8
 
-// The verdicts.
+// The dispositions.
 const (
 	// Acked deliveries are complete.
-	Acked Verdict = iota + 1
+	Acked Disposition = iota + 1
 	// Refused deliveries arrive again, after Settlement.After; the last delivery that
 	// MaxDeliveries allows goes to Dead.
 	Refused
 	// Extended deliveries start a new lease.
 	Extended
-	// Buried deliveries go to Dead at once, with Settlement.Reason. At Dead it is the same as
-	// Refused.
-	Buried
+	// DeadLettered deliveries go to Dead at once, with Settlement.Reason. At Dead it is the
+	// same as Refused.
+	DeadLettered
 )
 
-// Settlement is a Verdict with its parameters.
+// Settlement is a Disposition with its parameters.
 type Settlement struct {
-	Verdict Verdict
-	After   time.Duration
-	Reason  string
+	Disposition Disposition
+	After       time.Duration
+	Reason      string
 }
 
 // Ack completes the delivery: the bus drops the envelope.
-func (d *Delivery) Ack(ctx context.Context) error { return d.settle(ctx, Settlement{Verdict: Acked}) }
+func (d *Delivery) Ack(ctx context.Context) error {
+	return d.settle(ctx, Settlement{Disposition: Acked})
+}
 
 // Nak returns the envelope to the queue. It is delivered again after some time, which is exact
 // on no bus; each delivery counts towards MaxDeliveries.
 func (d *Delivery) Nak(ctx context.Context, after time.Duration) error {
-	return d.settle(ctx, Settlement{Verdict: Refused, After: after})
+	return d.settle(ctx, Settlement{Disposition: Refused, After: after})
 }
 
 // Extend restarts the lease.
 func (d *Delivery) Extend(ctx context.Context) error {
-	return d.settle(ctx, Settlement{Verdict: Extended})
+	return d.settle(ctx, Settlement{Disposition: Extended})
 }
 
-// Bury moves the envelope to Dead.
-func (d *Delivery) Bury(ctx context.Context, reason string) error {
-	return d.settle(ctx, Settlement{Verdict: Buried, Reason: reason})
+// DeadLetter moves the envelope to Dead.
+func (d *Delivery) DeadLetter(ctx context.Context, reason string) error {
+	return d.settle(ctx, Settlement{Disposition: DeadLettered, Reason: reason})
 }
 
 func (d *Delivery) settle(ctx context.Context, s Settlement) error {
@@ -211,10 +213,10 @@ type Operator interface {
 	Purge(ctx context.Context, queue Address) (int64, error)
 }
 
-// Keeper is optionally implemented by a bus, to report whether its queues are durable.
-type Keeper interface {
-	// Keeps reports whether queues survive the end of all processes but the broker's own.
-	Keeps() bool
+// Durability is optionally implemented by a bus, to report whether its queues are durable.
+type Durability interface {
+	// Durable reports whether queues survive the end of all processes but the broker's own.
+	Durable() bool
 }
 
 // Connection is the state of the connection to the broker.

@@ -28,8 +28,8 @@ const (
 	maxUnreadable = 640 << 10
 	// maxReason is the length of the longest Reason in bytes.
 	maxReason = 1000
-	// deadSpace is the room that Reason and Queue may need in an envelope, escaped.
-	deadSpace = 6*maxReason + MaxName + 64
+	// reservedForDead is the space that Reason and Queue may need in an envelope, escaped.
+	reservedForDead = 6*maxReason + MaxName + 64
 )
 
 // DeadLetter returns the envelope that a bus puts at Dead for the data of the queue from. It is

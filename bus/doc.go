@@ -27,7 +27,7 @@
 //
 // Delivery is never exactly once: receivers detect duplicates by the numbers in the envelope. A
 // topic loses envelopes while it has no receiver. The queues of a broker in memory end with it
-// ([Keeper]).
+// ([Durability]).
 //
 // # Concurrency
 //

@@ -98,7 +98,7 @@ func (e *Envelope) Encode() ([]byte, error) {
 
 // encode returns the JSON of e without checks.
 func (e *Envelope) encode() ([]byte, error) {
-	if b, ok := envelopes.Append(make([]byte, 0, len(e.Body)+roomAround), e); ok {
+	if b, ok := envelopes.Append(make([]byte, 0, len(e.Body)+sizeAround), e); ok {
 		return b, nil
 	}
 	var buf bytes.Buffer
@@ -112,7 +112,7 @@ func (e *Envelope) encode() ([]byte, error) {
 func (e *Envelope) checkSize(n int) error {
 	limit := MaxEnvelope
 	if e.Reason != "" {
-		limit += deadSpace
+		limit += reservedForDead
 	}
 	if n > limit {
 		return fmt.Errorf("envelope %q of %d bytes, %d are allowed: %w", e.ID, n, limit, ErrTooLarge)
@@ -124,7 +124,7 @@ func (e *Envelope) checkSize(n int) error {
 // holds the members that could be read, for messages. The envelope is never nil. Its Body may
 // be a part of b, which must not change any more.
 func Decode(b []byte) (*Envelope, error) {
-	if len(b) > MaxEnvelope+deadSpace {
+	if len(b) > MaxEnvelope+reservedForDead {
 		return new(Envelope), fmt.Errorf("envelope of %d bytes, %d are allowed: %w", len(b), MaxEnvelope, ErrTooLarge)
 	}
 	e, err := decode(b)

@@ -192,8 +192,8 @@ func TestNothingUnusual(t *testing.T) {
 	if got := new(Envelope); !envelopes.Read(text, got) || !reflect.DeepEqual(got, travel(t, e)) {
 		t.Errorf("%s is not read without encoding/json: %+v", text, got)
 	}
-	f := former{}
-	if f.envelope(e); f.odd {
+	f := canonicalizer{}
+	if f.envelope(e); f.fallback {
 		t.Error("a full envelope is not signed without encoding/json")
 	}
 	e.Body = json.RawMessage(`{"a":`)

@@ -20,8 +20,8 @@ const formPrefix = "parley-bus-1\n"
 // of e except the signature and those that a bus adds at Dead. They do not depend on the
 // spelling of the JSON: white space, order and escapes.
 func (e *Envelope) form() ([]byte, error) {
-	f := former{out: append(make([]byte, 0, len(e.Body)+len(e.Body)/4+roomAround), formPrefix...)}
-	if f.envelope(e); f.odd {
+	f := canonicalizer{out: append(make([]byte, 0, len(e.Body)+len(e.Body)/4+sizeAround), formPrefix...)}
+	if f.envelope(e); f.fallback {
 		return e.slowForm()
 	}
 	return f.out, nil
@@ -38,111 +38,111 @@ func (e *Envelope) slowForm() ([]byte, error) {
 	return appendRaw(append(make([]byte, 0, len(text)+len(text)/4+64), formPrefix...), text, maxWalk)
 }
 
-// former appends the forms of members. It sets odd at a value that would change when encoded
-// and decoded, or that cannot be encoded.
-type former struct {
-	out []byte
-	odd bool
+// canonicalizer appends the forms of members. It sets fallback at a value that would change
+// when encoded and decoded, or that cannot be encoded.
+type canonicalizer struct {
+	out      []byte
+	fallback bool
 }
 
 // envelope appends the form of e, with the members in the order of their names. Like Encode, it
 // omits empty members.
-func (f *former) envelope(e *Envelope) {
-	f.out = append(f.out, '{')
-	f.body(e.Body)
-	f.list("chain", e.Chain)
-	f.text("contentType", e.ContentType)
-	f.text("correlation", e.Correlation)
-	f.number("deadline", int64(e.Deadline))
-	f.text("destination", e.Destination)
-	f.number("epoch", e.Epoch)
-	f.string("id", e.ID)
-	f.text("label", e.Label)
-	f.text("owner", string(e.Owner))
-	f.principal(e.Principal)
-	f.text("replyTo", e.ReplyTo)
-	f.number("seq", e.Seq)
-	f.string("source", e.Source)
-	f.text("task", e.Task)
-	f.integer("time", int64(e.Time))
-	f.pairs("trace", e.Trace)
-	f.string("type", string(e.Type))
-	f.integer("v", int64(e.Version))
-	f.out = append(f.out, '}')
+func (c *canonicalizer) envelope(e *Envelope) {
+	c.out = append(c.out, '{')
+	c.body(e.Body)
+	c.list("chain", e.Chain)
+	c.text("contentType", e.ContentType)
+	c.text("correlation", e.Correlation)
+	c.number("deadline", int64(e.Deadline))
+	c.text("destination", e.Destination)
+	c.number("epoch", e.Epoch)
+	c.string("id", e.ID)
+	c.text("label", e.Label)
+	c.text("owner", string(e.Owner))
+	c.principal(e.Principal)
+	c.text("replyTo", e.ReplyTo)
+	c.number("seq", e.Seq)
+	c.string("source", e.Source)
+	c.text("task", e.Task)
+	c.integer("time", int64(e.Time))
+	c.pairs("trace", e.Trace)
+	c.string("type", string(e.Type))
+	c.integer("v", int64(e.Version))
+	c.out = append(c.out, '}')
 }
 
-func (f *former) principal(p *auth.Principal) {
+func (c *canonicalizer) principal(p *auth.Principal) {
 	if p == nil {
 		return
 	}
-	f.out = append(appendText(f.out, "principal"), '{')
-	f.pairs("claims", p.Claims)
-	f.text("displayName", p.DisplayName)
-	f.string("id", p.ID)
-	f.text("org", p.Org)
-	f.list("orgs", p.Orgs)
-	f.list("roles", p.Roles)
-	f.out = append(f.out, '}')
+	c.out = append(appendText(c.out, "principal"), '{')
+	c.pairs("claims", p.Claims)
+	c.text("displayName", p.DisplayName)
+	c.string("id", p.ID)
+	c.text("org", p.Org)
+	c.list("orgs", p.Orgs)
+	c.list("roles", p.Roles)
+	c.out = append(c.out, '}')
 }
 
 // body appends the body, whose spelling may differ from that of Encode.
-func (f *former) body(v []byte) {
+func (c *canonicalizer) body(v []byte) {
 	switch {
 	case len(v) == 0:
 	case rawjson.Check(v, maxWalk) != nil:
-		f.odd = true
+		c.fallback = true
 	default:
 		var err error
-		f.out, err = appendRaw(appendText(f.out, "body"), bytes.Trim(v, " \t\r\n"), maxWalk)
-		f.odd = f.odd || err != nil
+		c.out, err = appendRaw(appendText(c.out, "body"), bytes.Trim(v, " \t\r\n"), maxWalk)
+		c.fallback = c.fallback || err != nil
 	}
 }
 
 // value appends a string.
-func (f *former) value(s string) {
-	f.odd = f.odd || !utf8.ValidString(s)
-	f.out = appendText(f.out, s)
+func (c *canonicalizer) value(s string) {
+	c.fallback = c.fallback || !utf8.ValidString(s)
+	c.out = appendText(c.out, s)
 }
 
-func (f *former) string(name, s string) {
-	f.out = appendText(f.out, name)
-	f.value(s)
+func (c *canonicalizer) string(name, s string) {
+	c.out = appendText(c.out, name)
+	c.value(s)
 }
 
 // text is string, but omits an empty one.
-func (f *former) text(name, s string) {
+func (c *canonicalizer) text(name, s string) {
 	if s != "" {
-		f.string(name, s)
+		c.string(name, s)
 	}
 }
 
-func (f *former) integer(name string, n int64) {
-	f.out = append(strconv.AppendInt(append(appendText(f.out, name), '#'), n, 10), ';')
+func (c *canonicalizer) integer(name string, n int64) {
+	c.out = append(strconv.AppendInt(append(appendText(c.out, name), '#'), n, 10), ';')
 }
 
 // number is integer, but omits zero.
-func (f *former) number(name string, n int64) {
+func (c *canonicalizer) number(name string, n int64) {
 	if n != 0 {
-		f.integer(name, n)
+		c.integer(name, n)
 	}
 }
 
-func (f *former) list(name string, list []string) {
+func (c *canonicalizer) list(name string, list []string) {
 	if len(list) == 0 {
 		return
 	}
-	f.out = append(appendText(f.out, name), '[')
+	c.out = append(appendText(c.out, name), '[')
 	for _, s := range list {
-		f.value(s)
+		c.value(s)
 	}
-	f.out = append(f.out, ']')
+	c.out = append(c.out, ']')
 }
 
-func (f *former) pairs(name string, m map[string]string) {
+func (c *canonicalizer) pairs(name string, m map[string]string) {
 	if len(m) == 0 {
 		return
 	}
-	f.out = append(appendText(f.out, name), '{')
+	c.out = append(appendText(c.out, name), '{')
 	var room [8]string
 	names := room[:0]
 	for key := range m {
@@ -150,10 +150,10 @@ func (f *former) pairs(name string, m map[string]string) {
 	}
 	slices.Sort(names)
 	for _, key := range names {
-		f.value(key)
-		f.value(m[key])
+		c.value(key)
+		c.value(m[key])
 	}
-	f.out = append(f.out, '}')
+	c.out = append(c.out, '}')
 }
 
 // maxWalk is the largest depth at which values are walked as text, because each level scans the

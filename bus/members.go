@@ -8,8 +8,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// roomAround is the approximate size of an envelope's members without its body.
-const roomAround = 640
+// sizeAround is the approximate size of an envelope's members without its body.
+const sizeAround = 640
 
 // envelopes lists the members of an Envelope, in agreement with its tags.
 var envelopes = structjson.Of(

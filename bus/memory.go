@@ -29,9 +29,9 @@ type Memory struct {
 }
 
 var (
-	_ Bus      = (*Memory)(nil)
-	_ Operator = (*Memory)(nil)
-	_ Keeper   = (*Memory)(nil)
+	_ Bus        = (*Memory)(nil)
+	_ Operator   = (*Memory)(nil)
+	_ Durability = (*Memory)(nil)
 )
 
 // Peer returns another bus on the same queues and topics. Each is closed independently; the
@@ -110,14 +110,14 @@ func (m *Memory) Receive(ctx context.Context, s Subscription) iter.Seq2[*Deliver
 // ends.
 func (m *Memory) receiveQueue(ctx context.Context, s Subscription, yield func(*Delivery, error) bool) error {
 	r := &receiver{
-		room: max(s.Prefetch, 1), lease: s.Lease,
+		prefetch: max(s.Prefetch, 1), lease: s.Lease,
 		wake: make(chan struct{}, 1), held: map[*item]struct{}{},
 	}
 	if r.lease <= 0 {
 		r.lease = DefaultLease
 	}
-	m.broker.join(s.At.Name, r)
-	defer m.broker.leave(s.At.Name, r)
+	m.broker.addReceiver(s.At.Name, r)
+	defer m.broker.removeReceiver(s.At.Name, r)
 	if s.Ready != nil {
 		s.Ready()
 	}
@@ -166,7 +166,7 @@ func (m *Memory) receiveTopic(ctx context.Context, s Subscription, yield func(*D
 		s.Ready()
 	}
 	for {
-		for data := m.broker.heard(l); data != nil; data = m.broker.heard(l) {
+		for data := m.broker.nextWaiting(l); data != nil; data = m.broker.nextWaiting(l) {
 			e, err := Decode(data)
 			if err != nil {
 				m.broker.log.Warn("bus: not an envelope", "at", s.At, "error", err)
@@ -208,8 +208,8 @@ func (m *Memory) checkQueue(ctx context.Context, at Address) error {
 	return m.check(ctx, at)
 }
 
-// Keeps implements Keeper: a Memory is not durable.
-func (m *Memory) Keeps() bool { return false }
+// Durable implements Durability: a Memory is not durable.
+func (m *Memory) Durable() bool { return false }
 
 // Close implements Bus. Held envelopes return to their queues when the receivers leave their
 // loops.
@@ -229,20 +229,20 @@ func (b *broker) settle(at Address, r *receiver, it *item) func(context.Context,
 			return nil
 		}
 		q := b.queues[at.Name]
-		switch s.Verdict {
+		switch s.Disposition {
 		case Extended:
 			it.due = time.Now().Add(r.lease)
-			q.away.fix(it)
+			q.leased.fix(it)
 			b.armLocked(at.Name, q)
 			return nil
 		case Refused:
-			b.giveBackLocked(at.Name, q, it, s.After)
-		case Buried:
-			b.buryLocked(at.Name, q, it, s.Reason)
+			b.requeueLocked(at.Name, q, it, s.After)
+		case DeadLettered:
+			b.deadLetterLocked(at.Name, q, it, s.Reason)
 		case Acked:
 			b.dropLocked(q, it)
 		default:
-			return fmt.Errorf("settle at %s: verdict %d: %w", at, s.Verdict, ErrInvalid)
+			return fmt.Errorf("settle at %s: disposition %d: %w", at, s.Disposition, ErrInvalid)
 		}
 		return nil
 	}

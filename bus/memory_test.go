@@ -55,7 +55,7 @@ func take(t *testing.T, b bus.Bus, n int, f func(d *bus.Delivery) error) []strin
 
 func ack(d *bus.Delivery) error { return d.Ack(context.Background()) }
 
-func TestMemoryKeepsOrderAndWhatNobodyHas(t *testing.T) {
+func TestMemoryKeepsOrderAndUnreceivedEnvelopes(t *testing.T) {
 	t.Parallel()
 	var m bus.Memory
 	publish(t, &m, work, "a", "b", "c")
@@ -69,7 +69,7 @@ func TestMemoryKeepsOrderAndWhatNobodyHas(t *testing.T) {
 	}
 }
 
-func TestMemoryTakesBackAfterTheLease(t *testing.T) {
+func TestMemoryRequeuesAfterTheLease(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var m bus.Memory
@@ -121,7 +121,7 @@ func TestMemoryFull(t *testing.T) {
 	}
 }
 
-func TestDeadLetterKeepsAll(t *testing.T) {
+func TestDeadLetterKeepsTheEnvelope(t *testing.T) {
 	t.Parallel()
 	data := []byte(`{"v":1,"id":"a","type":"t","source":"s","new":{"x":1}, "reason":"old"} ` + "\n")
 	dead := bus.DeadLetter(data, work, "because\xff")
@@ -144,7 +144,7 @@ func TestDeadLetterKeepsAll(t *testing.T) {
 	}
 }
 
-func TestLargestEnvelopeMayDie(t *testing.T) {
+func TestLargestEnvelopeFitsAtDead(t *testing.T) {
 	t.Parallel()
 	e := letter("a")
 	e.Body = json.RawMessage(`""`)

@@ -84,7 +84,7 @@ func TestVerify(t *testing.T) {
 }
 
 // Another spelling of the same JSON changes nothing.
-func TestVerifyDoesNotMindTheSpelling(t *testing.T) {
+func TestVerifyIgnoresTheSpelling(t *testing.T) {
 	t.Parallel()
 	e, keys := signed(t)
 	e.Body = json.RawMessage("{ \"z\" : [null, true,\n false], \"s\" : \"\\u003ca> é \U0001F600\", \"n\":1.0 }")
@@ -174,7 +174,7 @@ func TestVerifyNoticesEachValueOfTheBody(t *testing.T) {
 	}
 }
 
-func TestVerifySaysWhyNot(t *testing.T) {
+func TestVerifyReportsTheReason(t *testing.T) {
 	t.Parallel()
 	other := newSigner(t, "h1")
 	for name, tc := range map[string]struct {

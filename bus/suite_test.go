@@ -85,7 +85,7 @@ func sound(m *bus.Memory, out *outage) *broken {
 		return b.Memory.Publish(ctx, to, e)
 	}
 	b.receive = func(ctx context.Context, s bus.Subscription) iter.Seq2[*bus.Delivery, error] {
-		out.tell(s.Ready)
+		out.notify(s.Ready)
 		return b.Memory.Receive(ctx, s)
 	}
 	b.close = b.Memory.Close
@@ -122,7 +122,7 @@ func (o *outage) start(*testing.T) {
 	}
 }
 
-func (o *outage) tell(ready func()) {
+func (o *outage) notify(ready func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if ready != nil {

@@ -35,8 +35,8 @@ func (b *broker) unlisten(name string, l *listener) {
 	}
 }
 
-// tellLocked queues data for all listeners of a topic. It never waits for one.
-func (b *broker) tellLocked(to Address, data []byte) {
+// broadcastLocked queues data for all listeners of a topic. It never waits for one.
+func (b *broker) broadcastLocked(to Address, data []byte) {
 	for l := range b.topics[to.Name] {
 		if len(l.waiting) >= maxWaiting || l.bytes+len(data) > maxWaitingBytes {
 			if l.lost == 0 {
@@ -46,7 +46,7 @@ func (b *broker) tellLocked(to Address, data []byte) {
 			continue
 		}
 		if l.lost > 0 {
-			b.log.Warn("bus: a slow reader hears again", "at", to, "lost", l.lost)
+			b.log.Warn("bus: a slow reader receives again", "at", to, "lost", l.lost)
 			l.lost = 0
 		}
 		l.waiting = append(l.waiting, data)
@@ -58,8 +58,8 @@ func (b *broker) tellLocked(to Address, data []byte) {
 	}
 }
 
-// heard returns the oldest waiting envelope, or nil.
-func (b *broker) heard(l *listener) []byte {
+// nextWaiting returns the oldest waiting envelope, or nil.
+func (b *broker) nextWaiting(l *listener) []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(l.waiting) == 0 {

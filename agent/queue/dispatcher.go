@@ -133,10 +133,10 @@ func (d *Dispatcher) receive(ctx context.Context, s bus.Subscription, handle fun
 	return nil
 }
 
-// refuse buries an envelope that is invalid or is not for the hub.
+// refuse moves an invalid envelope, or one for another hub, to Dead.
 func (d *Dispatcher) refuse(ctx context.Context, delivery *bus.Delivery, reason string) {
 	d.log().Warn("envelope refused", "at", delivery.At, "type", delivery.Type, "from", delivery.Source, "reason", reason)
-	d.settled(delivery.Bury(ctx, reason))
+	d.settled(delivery.DeadLetter(ctx, reason))
 }
 
 // settled logs a settlement that has failed: the bus then redelivers the envelope.
@@ -166,8 +166,8 @@ func (d *Dispatcher) mended() func() {
 
 // keeps reports whether the bus keeps its queues when it is restarted.
 func (d *Dispatcher) keeps() bool {
-	k, ok := d.Bus.(bus.Keeper)
-	return ok && k.Keeps()
+	k, ok := d.Bus.(bus.Durability)
+	return ok && k.Durable()
 }
 
 // enter registers r as the run of its task, and passes it the parked reports.

@@ -57,7 +57,7 @@ func (d *Dispatcher) control(ctx context.Context, delivery *bus.Delivery) {
 		d.batch(ctx, delivery)
 	case protocol.TypeClaim:
 		d.claimed(ctx, delivery)
-	case protocol.TypeBeat:
+	case protocol.TypeHeartbeat:
 		d.beaten(ctx, delivery.Envelope)
 	case protocol.TypeReport:
 		d.report(ctx, delivery)
@@ -104,7 +104,7 @@ func (d *Dispatcher) claimed(ctx context.Context, e *bus.Delivery) {
 }
 
 func (d *Dispatcher) beaten(ctx context.Context, e *bus.Envelope) {
-	var b protocol.Beat
+	var b protocol.Heartbeat
 	if err := protocol.Decode(e.Body, &b); err != nil || protocol.WorkerAt(b.Worker).Check() != nil {
 		d.log().Warn("beat ignored", "from", e.Source, "error", err)
 		return

@@ -321,7 +321,7 @@ func TestQuestions(t *testing.T) {
 		first.report(1, needsAuth)
 		p.receives(protocol.TypeConfirm, 1)
 		h.send(now(reply(id, "well?")))
-		p.receives(protocol.TypeAsked, 0)
+		p.receives(protocol.TypeMessageWaiting, 0)
 		first.say(bus.Queue(first.work.Reports), protocol.TypeReport, 2, &protocol.Report{Token: first.token, Worker: p.id, Ended: true})
 		if e := p.receives(protocol.TypeConfirm, 2); !strings.Contains(string(e.Body), `"final":true`) {
 			t.Errorf("the confirmation is %s", e.Body)
@@ -399,7 +399,7 @@ func TestUndeliverable(t *testing.T) {
 		h, p := stage(t)
 		id := h.send(now(say("hi"))).Head.ID
 		j := p.take()
-		if err := j.d.Bury(t.Context(), "it is poison"); err != nil {
+		if err := j.d.DeadLetter(t.Context(), "it is poison"); err != nil {
 			t.Fatal(err)
 		}
 		for d, err := range h.bus.Receive(t.Context(), bus.Subscription{At: bus.Dead}) {
@@ -457,7 +457,7 @@ func TestBadEnvelopes(t *testing.T) {
 		j.say(reports, protocol.TypeReport, 1, []int{1})
 		j.say(reports, protocol.TypeReport, 1, &protocol.Report{Token: j.token, Worker: "not a word"})
 		j.say(bus.Topic(j.d.ReplyTo), protocol.TypeClaim, 1, "x")
-		j.say(bus.Topic(j.d.ReplyTo), protocol.TypeBeat, 1, "x")
+		j.say(bus.Topic(j.d.ReplyTo), protocol.TypeHeartbeat, 1, "x")
 		j.say(bus.Topic(j.d.ReplyTo), "job.unknown", 1, "x")
 		e := &bus.Envelope{ID: "x", Type: protocol.TypeReport, Source: "worker/x", Destination: "hub/other", Body: json.RawMessage(`{}`)}
 		if err := p.bus.Publish(t.Context(), reports, e); err != nil {

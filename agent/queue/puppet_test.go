@@ -128,7 +128,7 @@ func (j *held) report(seq int64, events ...string) {
 
 func (j *held) beat() {
 	j.t.Helper()
-	j.say(bus.Topic(j.d.ReplyTo), protocol.TypeBeat, 0, &protocol.Beat{Worker: j.id, Jobs: []protocol.Held{{Task: j.d.Task, Owner: j.d.Owner, Epoch: j.epoch, Token: j.token}}})
+	j.say(bus.Topic(j.d.ReplyTo), protocol.TypeHeartbeat, 0, &protocol.Heartbeat{Worker: j.id, Jobs: []protocol.HeldJob{{Task: j.d.Task, Owner: j.d.Owner, Epoch: j.epoch, Token: j.token}}})
 }
 
 // receives wants the next message of the hub to be of a type, with a number.

@@ -75,7 +75,7 @@ func (r *run) perform() {
 			r.tick(time.Now())
 		case <-asked:
 			asked = nil
-			r.tell(protocol.TypeAsked, &protocol.Asked{})
+			r.tell(protocol.TypeMessageWaiting, &protocol.MessageWaiting{})
 		case <-r.ctx.Done():
 			return
 		}

@@ -98,9 +98,9 @@ func TestThief(t *testing.T) {
 	t.Parallel()
 	server, err := embedded.Start(embedded.Options{
 		Listen: "127.0.0.1:0",
-		Agent: func(key, _ string) (embedded.Pass, bool) {
+		Agent: func(key, _ string) (embedded.Credential, bool) {
 			name, ok := strings.CutPrefix(key, "key-")
-			return embedded.Pass{Key: name, Agent: name}, ok
+			return embedded.Credential{Key: name, Agent: name}, ok
 		},
 	})
 	if err != nil {
@@ -200,8 +200,8 @@ func TestThief(t *testing.T) {
 	if got := th.receives(); !strings.Contains(got, "job.stop") {
 		t.Errorf("the answer to a report at the topic is %s", got)
 	}
-	about.Type = protocol.TypeBeat
-	th.say(protocol.ControlAt("h"), "other.1", about, &protocol.Beat{Worker: "other.1", Jobs: []protocol.Held{{Task: string(id), Owner: "alice", Epoch: 1, Token: "x"}}})
+	about.Type = protocol.TypeHeartbeat
+	th.say(protocol.ControlAt("h"), "other.1", about, &protocol.Heartbeat{Worker: "other.1", Jobs: []protocol.HeldJob{{Task: string(id), Owner: "alice", Epoch: 1, Token: "x"}}})
 	if got := th.receives(); !strings.Contains(got, "job.stop") {
 		t.Errorf("the answer to a beat is %s", got)
 	}

@@ -151,7 +151,7 @@ func (j *job) claim(accepting context.Context) (granted bool) {
 			case <-timer.C:
 				waiting = false
 			case <-accepting.Done():
-				j.settle(bus.Settlement{Verdict: bus.Refused})
+				j.settle(bus.Settlement{Disposition: bus.Refused})
 				return false
 			}
 		}
@@ -223,7 +223,7 @@ func (j *job) handle(e *bus.Envelope) {
 		j.handlePiece(e)
 	case protocol.TypeCancel:
 		j.cancel(e)
-	case protocol.TypeAsked:
+	case protocol.TypeMessageWaiting:
 		j.messageWaiting()
 	case protocol.TypeStop:
 		j.handleStop(e)
@@ -268,7 +268,7 @@ func (j *job) redelivered(d *bus.Delivery) {
 }
 
 // ack acknowledges the delivery.
-func (j *job) ack() { j.settle(bus.Settlement{Verdict: bus.Acked}) }
+func (j *job) ack() { j.settle(bus.Settlement{Disposition: bus.Acked}) }
 
 // settle settles the delivery.
 func (j *job) settle(how bus.Settlement) {
@@ -289,10 +289,10 @@ func (j *job) extend(ctx context.Context) error {
 }
 
 // held returns the entry of the job in a heartbeat; false before the grant.
-func (j *job) held() (protocol.Held, bool) {
+func (j *job) held() (protocol.HeldJob, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return protocol.Held{Task: j.key.task, Owner: j.key.owner, Epoch: j.epoch, Token: j.token}, j.epoch != 0
+	return protocol.HeldJob{Task: j.key.task, Owner: j.key.owner, Epoch: j.epoch, Token: j.token}, j.epoch != 0
 }
 
 // post publishes e with a body at the hub's topic.

@@ -29,7 +29,7 @@ func (r *run) answerInquiries(ctx context.Context) error {
 
 // keepAlive announces the agent, sends heartbeats, and extends the deliveries of its jobs.
 func (r *run) keepAlive(ctx context.Context) {
-	announce, beat := time.NewTicker(protocol.AnnounceEvery), time.NewTicker(r.heartbeatInterval())
+	announce, beat := time.NewTicker(protocol.AnnounceInterval), time.NewTicker(r.heartbeatInterval())
 	defer announce.Stop()
 	defer beat.Stop()
 	for {
@@ -52,7 +52,7 @@ func (r *run) keepAlive(ctx context.Context) {
 // heartbeatsPerLease is the number of heartbeats within a lease. minInterval is the shortest
 // time between two of them, whatever lease a hub grants.
 const (
-	heartbeatsPerLease = protocol.Lease / protocol.BeatEvery
+	heartbeatsPerLease = protocol.Lease / protocol.HeartbeatInterval
 	minInterval        = 100 * time.Millisecond
 )
 
@@ -82,7 +82,7 @@ const maxHeartbeatJobs = 500
 
 // heartbeat reports to each hub which of its jobs are alive.
 func (r *run) heartbeat(ctx context.Context) {
-	held := map[bus.Address][]protocol.Held{}
+	held := map[bus.Address][]protocol.HeldJob{}
 	for _, j := range r.allJobs() {
 		if h, ok := j.held(); ok {
 			held[j.hubTopic] = append(held[j.hubTopic], h)
@@ -92,7 +92,7 @@ func (r *run) heartbeat(ctx context.Context) {
 	for hub, jobs := range held {
 		for len(jobs) > 0 {
 			n := min(len(jobs), maxHeartbeatJobs)
-			r.trySend(ctx, hub, r.envelope(protocol.TypeBeat), &protocol.Beat{Worker: r.id, Jobs: jobs[:n]})
+			r.trySend(ctx, hub, r.envelope(protocol.TypeHeartbeat), &protocol.Heartbeat{Worker: r.id, Jobs: jobs[:n]})
 			jobs = jobs[n:]
 		}
 	}
@@ -110,7 +110,7 @@ func (r *run) announce(ctx context.Context) {
 func (r *run) announceLeave() {
 	ctx, stop := context.WithTimeout(r.base, leaveWithin)
 	defer stop()
-	e := r.envelope(protocol.TypeLeave)
+	e := r.envelope(protocol.TypeGoodbye)
 	e.Source = "agent/" + string(r.Name)
-	r.trySend(ctx, protocol.Discovery, e, &protocol.Leave{Agent: r.Name, Worker: r.id})
+	r.trySend(ctx, protocol.Discovery, e, &protocol.Goodbye{Agent: r.Name, Worker: r.id})
 }

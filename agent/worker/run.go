@@ -191,7 +191,7 @@ func (r *run) admit(d *bus.Delivery) *job {
 	j, err := r.newJob(d)
 	if err != nil {
 		r.Logger.Warn("work refused", "agent", r.Name, "task", d.Task, "from", d.Source, "error", err)
-		r.logSettlement(d.Bury(r.base, err.Error()))
+		r.logSettlement(d.DeadLetter(r.base, err.Error()))
 		return nil
 	}
 	r.mu.Lock()

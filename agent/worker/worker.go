@@ -143,5 +143,5 @@ func (r *run) fill() {
 	}
 	r.slots = make(chan struct{}, r.Concurrency)
 	r.subscribed, r.announceNow = make(chan struct{}), make(chan struct{}, 1)
-	r.interval, r.intervalCut = protocol.BeatEvery, make(chan struct{}, 1)
+	r.interval, r.intervalCut = protocol.HeartbeatInterval, make(chan struct{}, 1)
 }

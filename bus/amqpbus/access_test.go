@@ -29,12 +29,12 @@ func TestNoPermission(t *testing.T) {
 	began := time.Now()
 	for _, at := range []bus.Address{bus.Queue("q"), bus.Topic("t")} {
 		if err := b.Publish(t.Context(), at, envelope("1")); !errors.Is(err, bus.ErrUnavailable) || !strings.Contains(err.Error(), "ACCESS_REFUSED") {
-			t.Errorf("Publish(%s) = %v, want ErrUnavailable and why", at, err)
+			t.Errorf("Publish(%s) = %v, want ErrUnavailable and the reason", at, err)
 		}
 		n := 0
 		for _, err := range b.Receive(t.Context(), bus.Subscription{At: at}) {
 			if n++; err == nil || !strings.Contains(err.Error(), "ACCESS_REFUSED") {
-				t.Errorf("Receive(%s) = %v, want why", at, err)
+				t.Errorf("Receive(%s) = %v, want the reason", at, err)
 			}
 		}
 		if n != 1 {
@@ -111,11 +111,11 @@ func relay(l net.Listener, to string, owned *sync.WaitGroup) {
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	address, roots := startTLS(t, rabbittest.Shared(t).VHost(t))
-	stranger := &amqpbus.Bus{URL: address, Timeout: 5 * time.Second}
-	if err := stranger.Publish(t.Context(), bus.Queue("q"), envelope("1")); !errors.Is(err, bus.ErrUnavailable) || !strings.Contains(err.Error(), "certificate") {
+	untrusting := &amqpbus.Bus{URL: address, Timeout: 5 * time.Second}
+	if err := untrusting.Publish(t.Context(), bus.Queue("q"), envelope("1")); !errors.Is(err, bus.ErrUnavailable) || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("Publish to a broker with an unknown certificate = %v", err)
 	}
-	stranger.Close()
+	untrusting.Close()
 	b := &amqpbus.Bus{URL: address, TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}}
 	mustPublish(t, b, bus.Queue("q"), "1")
 	wantIDs(t, receive(t, b, bus.Queue("q"), 1, ack), "1#1")

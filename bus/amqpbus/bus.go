@@ -43,16 +43,16 @@ type Bus struct {
 	owning sync.Mutex // held while owned grows, and while Close ends that
 	// out carries published messages, in all other traffic. They are separate because a broker
 	// with a full disk stops reading from a connection that publishes.
-	in, out  line
-	declared names // queues and exchanges that are known to exist
-	reach    reach
+	in, out      connection
+	declared     nameSet // queues and exchanges that are known to exist
+	reachability reachability
 }
 
 var (
-	_ bus.Bus      = (*Bus)(nil)
-	_ bus.Operator = (*Bus)(nil)
-	_ bus.Keeper   = (*Bus)(nil)
-	_ bus.Monitor  = (*Bus)(nil)
+	_ bus.Bus        = (*Bus)(nil)
+	_ bus.Operator   = (*Bus)(nil)
+	_ bus.Durability = (*Bus)(nil)
+	_ bus.Monitor    = (*Bus)(nil)
 )
 
 // begin initialises the zero value.
@@ -60,8 +60,8 @@ func (b *Bus) begin() {
 	b.once.Do(func() {
 		b.wrong = b.Check()
 		b.ctx, b.cancel = context.WithCancelCause(context.Background())
-		b.in = line{bus: b, changed: make(chan struct{})}
-		b.out = line{bus: b, changed: make(chan struct{}), channels: publishChannels}
+		b.in = connection{bus: b, changed: make(chan struct{})}
+		b.out = connection{bus: b, changed: make(chan struct{}), channels: publishChannels}
 	})
 }
 
@@ -80,8 +80,8 @@ func (b *Bus) Check() error {
 var errURL = errors.New("address of RabbitMQ is not amqp://user:password@host:port/vhost or amqps://…, " +
 	"where special characters in names and passwords are percent-encoded")
 
-// where returns the address without secrets.
-func (b *Bus) where() string {
+// address returns the address without secrets.
+func (b *Bus) address() string {
 	u, err := url.Parse(b.URL)
 	if err != nil {
 		return "?"
@@ -96,14 +96,14 @@ func (b *Bus) log() *slog.Logger {
 	return b.Logger
 }
 
-// within returns a context that ends after Timeout, and with the bus.
-func (b *Bus) within(ctx context.Context) (context.Context, context.CancelFunc) {
+// withTimeout returns a context that ends after Timeout, and with the bus.
+func (b *Bus) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(b.Timeout, DefaultTimeout), errTimeout)
-	return b.alive(ctx, cancel)
+	return b.withBus(ctx, cancel)
 }
 
-// alive returns a context that also ends with the bus.
-func (b *Bus) alive(ctx context.Context, done context.CancelFunc) (context.Context, context.CancelFunc) {
+// withBus returns a context that also ends with the bus.
+func (b *Bus) withBus(ctx context.Context, done context.CancelFunc) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(b.ctx, func() { cancel(bus.ErrClosed) })
 	return ctx, func() { stop(); cancel(nil); done() }
@@ -123,8 +123,8 @@ func (b *Bus) check(at bus.Address) error {
 	return at.Check()
 }
 
-// Keeps implements bus.Keeper: queues survive all processes, including the broker's.
-func (b *Bus) Keeps() bool { return true }
+// Durable implements bus.Durability: queues survive all processes, including the broker's.
+func (b *Bus) Durable() bool { return true }
 
 // Close implements bus.Bus.
 func (b *Bus) Close() error {

@@ -158,7 +158,7 @@ func TestTopicFlows(t *testing.T) {
 		mustPublish(t, b, topic, fmt.Sprint(i))
 	}
 	if seen := <-got; seen != n {
-		t.Errorf("%d of %d envelopes were heard", seen, n)
+		t.Errorf("%d of %d envelopes were received", seen, n)
 	}
 }
 
@@ -283,7 +283,7 @@ func TestForeignReceiversThatDie(t *testing.T) {
 }
 
 // An envelope that was prefetched but not yielded counts as not delivered.
-func TestLeavingCountsNothing(t *testing.T) {
+func TestUnsubscribingCountsNoDelivery(t *testing.T) {
 	t.Parallel()
 	b, q := startBus(t), bus.Queue("q")
 	mustPublish(t, b, q, "1", "2", "3", "4")
@@ -299,18 +299,18 @@ func TestLeavingCountsNothing(t *testing.T) {
 	}
 }
 
-func TestBuryAndPoison(t *testing.T) {
+func TestDeadLetterAndPoison(t *testing.T) {
 	t.Parallel()
 	url := rabbittest.Shared(t).VHost(t)
 	b, q := newBus(t, url), bus.Queue("q")
 	mustPublish(t, b, q, "1")
-	receive(t, b, q, 1, func(d *bus.Delivery) error { return d.Bury(t.Context(), "no use") })
+	receive(t, b, q, 1, func(d *bus.Delivery) error { return d.DeadLetter(t.Context(), "no use") })
 	putAt(t, url, "", "q", []byte("{no json"))
 	mustPublish(t, b, q, "2")
 	wantIDs(t, receive(t, b, q, 1, ack), "2#1")
 	dead := receive(t, b, bus.Dead, 2, ack)
 	if dead[0].ID != "1" || dead[0].Reason != "no use" || string(dead[0].Body) != `"1"` {
-		t.Errorf("buried: %+v", dead[0].Envelope)
+		t.Errorf("dead letter: %+v", dead[0].Envelope)
 	}
 	if dead[1].Type != bus.TypeUnreadable || dead[1].Queue != "q" || dead[1].Reason == "" {
 		t.Errorf("poison: %+v", dead[1].Envelope)

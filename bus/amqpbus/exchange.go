@@ -57,7 +57,7 @@ func (a *Arrival) Ack() error {
 	if !a.h.settled.CompareAndSwap(false, true) {
 		return nil
 	}
-	return a.h.tell(a.h.d.Ack(false))
+	return a.h.brokerError(a.h.d.Ack(false))
 }
 
 // Refuse moves the message to the dead letters.
@@ -65,7 +65,7 @@ func (a *Arrival) Refuse() error {
 	if !a.h.settled.CompareAndSwap(false, true) {
 		return nil
 	}
-	return a.h.tell(a.h.d.Reject(false))
+	return a.h.brokerError(a.h.d.Reject(false))
 }
 
 // Publish publishes m and waits until the broker has stored it; the errors are those of
@@ -116,7 +116,7 @@ func (x *Exchange) Receive(ctx context.Context, q Queue, prefetch int) iter.Seq2
 }
 
 func (x *Exchange) receive(ctx context.Context, q Queue, prefetch int, yield func(*Arrival, error) bool) error {
-	ctx, cancel := x.Bus.alive(ctx, func() {})
+	ctx, cancel := x.Bus.withBus(ctx, func() {})
 	r := &receiver{bus: x.Bus, arrivals: make(chan *held), s: bus.Subscription{At: bus.Queue(q.Name)}}
 	r.begin = func(c *consumer) error {
 		c.foreign = true
@@ -169,25 +169,26 @@ func (x *Exchange) declare(s *session, ch *amqp.Channel, q *Queue) error {
 		return nil
 	}
 	dead := Queue{Name: q.Name + ".dlq", Topic: q.Topic}
-	if err := s.bound(ch, dead, x.DeadLetters, nil); err != nil {
+	if err := s.declareBound(ch, dead, x.DeadLetters, nil); err != nil {
 		return err
 	}
-	return x.declareAlone(s, ch, q)
+	return x.declareOnly(s, ch, q)
 }
 
-// declareAlone declares q without its dead letters.
-func (x *Exchange) declareAlone(s *session, ch *amqp.Channel, q *Queue) error {
+// declareOnly declares q without its dead letters.
+func (x *Exchange) declareOnly(s *session, ch *amqp.Channel, q *Queue) error {
 	args := amqp.Table{"x-dead-letter-exchange": x.DeadLetters, "x-dead-letter-routing-key": q.Topic}
 	if q.Keep > 0 {
 		args["x-message-ttl"] = q.Keep.Milliseconds()
 		delete(args, "x-dead-letter-exchange") // an expired message is no dead letter
 		delete(args, "x-dead-letter-routing-key")
 	}
-	return s.bound(ch, *q, x.Name, args)
+	return s.declareBound(ch, *q, x.Name, args)
 }
 
-// bound declares a queue and binds it. An existing one with other arguments stays unchanged.
-func (s *session) bound(ch *amqp.Channel, q Queue, exchange string, args amqp.Table) error {
+// declareBound declares a queue and binds it. An existing one with other arguments stays
+// unchanged.
+func (s *session) declareBound(ch *amqp.Channel, q Queue, exchange string, args amqp.Table) error {
 	if err := s.declareQueue(q.Name, args); err != nil {
 		return fmt.Errorf("declare queue %s: %w", q.Name, err)
 	}
@@ -204,7 +205,7 @@ func (x *Exchange) Make(ctx context.Context, queues ...Queue) error {
 	if err := x.Bus.ready(); err != nil {
 		return err
 	}
-	ctx, cancel := x.Bus.within(ctx)
+	ctx, cancel := x.Bus.withTimeout(ctx)
 	defer cancel()
 	for _, q := range queues {
 		if err := x.make(ctx, &q); err != nil {

@@ -20,7 +20,7 @@ func TestExchange(t *testing.T) {
 		Headers: map[string]string{"h": "v"}, Body: []byte("any bytes"),
 	}
 	if err := x.Publish(t.Context(), &sent, nil); err != nil {
-		t.Fatalf("Publish to nobody = %v", err)
+		t.Fatalf("Publish without a bound queue = %v", err)
 	}
 	q := amqpbus.Queue{Name: "q", Topic: "a.b"}
 	for range 2 {

@@ -46,7 +46,7 @@ func (b *Bus) operate(ctx context.Context, queue bus.Address, f func(*session, *
 	if queue.Kind != bus.QueueKind {
 		return fmt.Errorf("not a queue: %w", bus.ErrInvalid)
 	}
-	ctx, cancel := b.within(ctx)
+	ctx, cancel := b.withTimeout(ctx)
 	defer cancel()
 	for {
 		s, err := b.in.session(ctx)

@@ -33,12 +33,12 @@ func (m *message) confirmed() bool { return m.to.Kind == bus.QueueKind }
 // send publishes m and waits until the broker has stored it, or until it is certain that it has
 // not.
 func (b *Bus) send(ctx context.Context, m *message) error {
-	ctx, cancel := b.within(ctx)
+	ctx, cancel := b.withTimeout(ctx)
 	defer cancel()
 	for tries := 1; ; tries++ {
 		s, err := b.out.session(ctx)
 		if err == nil {
-			err = s.room(ctx)
+			err = s.awaitUnblocked(ctx)
 		}
 		if err == nil {
 			err = b.declare(ctx, m)

@@ -18,8 +18,8 @@ import (
 const (
 	maxWaiting      = 4096
 	maxWaitingBytes = 8 << 20
-	// ahead is the number of unacknowledged messages on their way to the listener.
-	ahead = 64
+	// topicPrefetch is the number of unacknowledged messages on their way to the listener.
+	topicPrefetch = 64
 )
 
 // Receive implements bus.Bus. It ignores Subscription.Lease: the broker detects dead receivers.
@@ -38,7 +38,7 @@ func (b *Bus) Receive(ctx context.Context, s bus.Subscription) iter.Seq2[*bus.De
 // receive yields deliveries, over as many connections as that takes. It returns nil when the
 // loop is left.
 func (b *Bus) receive(ctx context.Context, s bus.Subscription, yield func(*bus.Delivery, error) bool) error {
-	ctx, cancel := b.alive(ctx, func() {})
+	ctx, cancel := b.withBus(ctx, func() {})
 	r := &receiver{bus: b, s: s, arrivals: make(chan *held)}
 	var owned sync.WaitGroup
 	defer owned.Wait()
@@ -73,7 +73,7 @@ func (r *receiver) run(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case forGood(err):
+		case permanent(err):
 			return err
 		case err != nil:
 			r.bus.declared.forget(r.s.At.Name) // the queue may have been deleted
@@ -99,7 +99,7 @@ type consumer struct {
 	ch         *amqp.Channel
 	deliveries <-chan amqp.Delivery
 	lost       <-chan *amqp.Error // closed with the channel
-	over       atomic.Bool        // the loop was left
+	closed     atomic.Bool        // the loop was left
 	foreign    bool               // of an Exchange, whose deliveries are not counted
 }
 
@@ -109,7 +109,7 @@ const consumerTag = "parley"
 // subscribe starts a consumer on the current connection.
 func (r *receiver) subscribe(ctx context.Context) (*consumer, error) {
 	b, s := r.bus, r.s
-	in, err := b.in.patient(ctx)
+	in, err := b.in.awaitSession(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (c *consumer) listen() error {
 	if err := c.ch.QueueBind(q.Name, c.at.Name, topics, false, nil); err != nil {
 		return err
 	}
-	return c.begin(q.Name, ahead)
+	return c.begin(q.Name, topicPrefetch)
 }
 
 func (c *consumer) begin(queue string, prefetch int) error {
@@ -164,9 +164,9 @@ func (c *consumer) begin(queue string, prefetch int) error {
 
 // serve passes deliveries on, until the connection is lost or ctx ends.
 func (c *consumer) serve(ctx context.Context, arrivals chan<- *held) {
-	var heard heard
+	var unacked unacked
 	for {
-		d, ok := c.next(ctx, &heard)
+		d, ok := c.next(ctx, &unacked)
 		if !ok {
 			return
 		}
@@ -176,26 +176,26 @@ func (c *consumer) serve(ctx context.Context, arrivals chan<- *held) {
 		case <-c.lost:
 			return
 		case <-ctx.Done():
-			h.untouched(ctx)
+			h.requeueUncounted(ctx)
 			return
 		}
 		if c.at.Kind == bus.TopicKind {
-			heard.add(d)
+			unacked.add(d)
 		}
 	}
 }
 
 // next waits for a delivery. Deliveries of a topic are acknowledged before that wait, or when
-// there are ahead/2 of them.
-func (c *consumer) next(ctx context.Context, heard *heard) (*amqp.Delivery, bool) {
-	if heard.n > 0 && heard.n < ahead/2 {
+// there are topicPrefetch/2 of them.
+func (c *consumer) next(ctx context.Context, unacked *unacked) (*amqp.Delivery, bool) {
+	if unacked.n > 0 && unacked.n < topicPrefetch/2 {
 		select {
 		case d, ok := <-c.deliveries:
 			return &d, ok
 		default:
 		}
 	}
-	heard.ack()
+	unacked.ack()
 	select {
 	case d, ok := <-c.deliveries:
 		return &d, ok
@@ -204,23 +204,23 @@ func (c *consumer) next(ctx context.Context, heard *heard) (*amqp.Delivery, bool
 	}
 }
 
-// heard counts the deliveries of a topic that are not acknowledged yet. One acknowledgement
+// unacked counts the deliveries of a topic that are not acknowledged yet. One acknowledgement
 // covers all of them, so that the broker sends more.
-type heard struct {
+type unacked struct {
 	last *amqp.Delivery
 	n    int
 }
 
-func (h *heard) add(d *amqp.Delivery) {
+func (h *unacked) add(d *amqp.Delivery) {
 	h.last = d
 	h.n++
 }
 
-func (h *heard) ack() {
+func (h *unacked) ack() {
 	if h.n > 0 {
 		_ = h.last.Ack(true) // a topic may lose messages
 	}
-	*h = heard{}
+	*h = unacked{}
 }
 
 // deliver yields h, and returns the result of yield.
@@ -235,10 +235,10 @@ func (h *held) deliver(ctx context.Context, yield func(*bus.Delivery, error) boo
 		}
 		return yield(&bus.Delivery{Envelope: e, At: c.at, Number: 1}, nil)
 	case err != nil:
-		h.giveUp(ctx, err.Error())
+		h.reject(ctx, err.Error())
 		return true
 	case h.number > bus.MaxDeliveries && c.at != bus.Dead:
-		h.giveUp(ctx, bus.TooOften(c.at))
+		h.reject(ctx, bus.TooOften(c.at))
 		return true
 	}
 	return yield(&bus.Delivery{Envelope: e, At: c.at, Number: h.number, Settle: h.settle}, nil)
@@ -256,35 +256,35 @@ func (c *consumer) read(d *amqp.Delivery) (*bus.Envelope, error) {
 	return e, nil
 }
 
-// giveUp buries a message that must not be delivered.
-func (h *held) giveUp(ctx context.Context, reason string) {
-	if err := h.bury(ctx, reason); err != nil {
-		h.consumer.bus.log().Warn("cannot bury a message", "at", h.consumer.at.String(), "error", err)
+// reject moves a message that must not be delivered to Dead.
+func (h *held) reject(ctx context.Context, reason string) {
+	if err := h.deadLetter(ctx, reason); err != nil {
+		h.consumer.bus.log().Warn("cannot move a message to Dead", "at", h.consumer.at.String(), "error", err)
 	}
 }
 
 // end cancels the subscription. Prefetched messages are returned to the queue; delivered but
 // unsettled ones are redelivered. If the connection is lost, the broker has done both already.
 func (c *consumer) end(ctx context.Context) {
-	c.over.Store(true)
+	c.closed.Store(true)
 	if !c.ch.IsClosed() && c.ch.Cancel(consumerTag, false) == nil {
 		for d := range c.deliveries { // closed by Cancel
 			h := &held{consumer: c, d: &d, number: numberOf(&d)}
-			h.untouched(ctx)
+			h.requeueUncounted(ctx)
 		}
 	}
 	_ = c.ch.Close() // the connection is lost, or it is closed
 }
 
-// untouched republishes h at the end of its queue, because the broker would count a returned
-// message as delivered. If that fails, the broker returns it nevertheless.
-func (h *held) untouched(ctx context.Context) {
+// requeueUncounted republishes h at the end of its queue, because the broker would count a
+// returned message as delivered. If that fails, the broker returns it nevertheless.
+func (h *held) requeueUncounted(ctx context.Context) {
 	if h.consumer.foreign || h.consumer.at.Kind == bus.TopicKind || h.consumer.bus.ctx.Err() != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
-	_ = h.again(ctx, 0, h.number-1)
+	_ = h.republish(ctx, 0, h.number-1)
 }
 
 // The headers of messages. deliveriesHeader is set by the bus: the number of deliveries before

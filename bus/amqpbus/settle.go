@@ -21,7 +21,7 @@ type held struct {
 
 // settle implements Delivery.Settle.
 func (h *held) settle(ctx context.Context, s bus.Settlement) error {
-	if s.Verdict == bus.Extended || h.consumer.over.Load() || !h.settled.CompareAndSwap(false, true) {
+	if s.Disposition == bus.Extended || h.consumer.closed.Load() || !h.settled.CompareAndSwap(false, true) {
 		return nil // the broker waits as long as the connection exists
 	}
 	if err := h.apply(ctx, s); err != nil {
@@ -33,28 +33,28 @@ func (h *held) settle(ctx context.Context, s bus.Settlement) error {
 func (h *held) apply(ctx context.Context, s bus.Settlement) error {
 	last := h.number >= bus.MaxDeliveries && h.consumer.at != bus.Dead
 	switch {
-	case s.Verdict == bus.Acked:
-		return h.tell(h.d.Ack(false))
-	case s.Verdict == bus.Refused && last:
-		return h.bury(ctx, bus.TooOften(h.consumer.at))
-	case s.Verdict == bus.Refused && s.After > 0:
-		if h.again(ctx, s.After, h.number) == nil {
+	case s.Disposition == bus.Acked:
+		return h.brokerError(h.d.Ack(false))
+	case s.Disposition == bus.Refused && last:
+		return h.deadLetter(ctx, bus.TooOften(h.consumer.at))
+	case s.Disposition == bus.Refused && s.After > 0:
+		if h.republish(ctx, s.After, h.number) == nil {
 			return nil
 		}
 		fallthrough // too early is better than never
-	case s.Verdict == bus.Refused:
-		return h.tell(h.d.Nack(false, true))
-	case s.Verdict == bus.Buried && h.consumer.at == bus.Dead:
-		return h.tell(h.d.Nack(false, true)) // a dead letter stays at Dead
-	case s.Verdict == bus.Buried:
-		return h.bury(ctx, s.Reason)
+	case s.Disposition == bus.Refused:
+		return h.brokerError(h.d.Nack(false, true))
+	case s.Disposition == bus.DeadLettered && h.consumer.at == bus.Dead:
+		return h.brokerError(h.d.Nack(false, true)) // a dead letter stays at Dead
+	case s.Disposition == bus.DeadLettered:
+		return h.deadLetter(ctx, s.Reason)
 	}
-	return fmt.Errorf("verdict %d: %w", s.Verdict, bus.ErrInvalid)
+	return fmt.Errorf("disposition %d: %w", s.Disposition, bus.ErrInvalid)
 }
 
-// bury moves the message to Dead with a reason. If it cannot be published there, the broker
+// deadLetter moves the message to Dead with a reason. If it cannot be published there, the broker
 // moves it without one.
-func (h *held) bury(ctx context.Context, reason string) error {
+func (h *held) deadLetter(ctx context.Context, reason string) error {
 	at := h.consumer.at
 	h.consumer.bus.log().Warn("envelope is dead", "at", at.String(), "id", h.d.MessageId, "reason", reason)
 	m := &message{to: bus.Dead, properties: h.properties()}
@@ -62,11 +62,11 @@ func (h *held) bury(ctx context.Context, reason string) error {
 	if h.replace(ctx, m) == nil {
 		return nil
 	}
-	return h.tell(h.d.Reject(false))
+	return h.brokerError(h.d.Reject(false))
 }
 
-// again republishes a held message, now or after a delay, and removes the original.
-func (h *held) again(ctx context.Context, after time.Duration, delivered int) error {
+// republish republishes a held message, now or after a delay, and removes the original.
+func (h *held) republish(ctx context.Context, after time.Duration, delivered int) error {
 	m := &message{to: h.consumer.at, properties: h.properties()}
 	m.properties.Headers = amqp.Table{deliveriesHeader: int64(delivered)}
 	if after > 0 {
@@ -90,13 +90,13 @@ func (h *held) replace(ctx context.Context, m *message) error {
 	if err := h.consumer.bus.send(ctx, m); err != nil {
 		return err
 	}
-	return h.tell(h.d.Ack(false))
+	return h.brokerError(h.d.Ack(false))
 }
 
-// tell converts an error of the connection to one of the bus; the message is then redelivered.
-// It returns nil for a cancelled subscription.
-func (h *held) tell(err error) error {
-	if err == nil || h.consumer.over.Load() {
+// brokerError converts an error of the connection to one of the bus; the message is then
+// redelivered. It returns nil for a cancelled subscription.
+func (h *held) brokerError(err error) error {
+	if err == nil || h.consumer.closed.Load() {
 		return nil
 	}
 	return fmt.Errorf("it comes again: %w: %w", bus.ErrUnavailable, err)

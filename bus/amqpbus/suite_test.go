@@ -25,13 +25,13 @@ func TestMain(m *testing.M) {
 func TestSuite(t *testing.T) {
 	t.Parallel()
 	shared, own := rabbittest.Shared(t), rabbittest.Start(t)
-	var turn sync.Mutex
+	var exclusive sync.Mutex
 	bustest.Run(t, bustest.Features{Keeps: true, HidesHeld: true}, func(t *testing.T) *bustest.Broker {
 		if !strings.Contains(alone, "/"+path.Base(t.Name())+"/") {
 			return onBroker(shared, shared.VHost(t))
 		}
-		turn.Lock()
-		t.Cleanup(turn.Unlock)
+		exclusive.Lock()
+		t.Cleanup(exclusive.Unlock)
 		b := onBroker(own, own.VHost(t))
 		harm(t, own, b)
 		return b

@@ -61,7 +61,7 @@ func (b *Bus) declare(ctx context.Context, m *message) error {
 		case m.foreign != nil:
 			err := m.foreign.declare(in, ch, nil)
 			if err == nil && m.waits != nil {
-				err = m.foreign.declareAlone(in, ch, m.waits)
+				err = m.foreign.declareOnly(in, ch, m.waits)
 			}
 			return err
 		case m.exchange == topics:

@@ -3,10 +3,10 @@
 //
 // # Overview
 //
-// A [Desk] receives at bus.Dead and stores each envelope as a [Letter] in a [Book]. If the
-// envelope was work, the desk notifies the task that it belongs to. A [Memory] keeps letters
+// A [Collector] receives at bus.Dead and stores each envelope as a [Letter] in a [Store]. If the
+// envelope was work, the collector notifies the task that it belongs to. A [Memory] keeps letters
 // until the process ends; package sqlitestore keeps them in the file with the tasks. Suite
-// deadlettertest tests the contract of a book.
+// deadlettertest tests the contract of a store.
 //
 // Several hubs may share a broker and with it bus.Dead. An envelope that belongs to another hub
 // is passed on to that hub, at a queue with this one receiver.
@@ -14,9 +14,9 @@
 // # Guarantees
 //
 // A letter is stored before its envelope is acknowledged. An envelope that arrives again is the
-// same letter. A replayed letter is published before it is dropped. The book never holds more
-// than Desk.MaxLetters letters or Desk.MaxBytes bytes, nor letters older than Desk.MaxAge: the
-// oldest are dropped.
+// same letter. A replayed letter is published before it is dropped. The store never holds more
+// than Collector.MaxLetters letters or Collector.MaxBytes bytes, nor letters older than
+// Collector.MaxAge: the oldest are dropped.
 //
 // # Non-guarantees
 //
@@ -25,7 +25,7 @@
 //
 // # Concurrency
 //
-// A Desk and a Book are safe for concurrent use.
+// A Collector and a Store are safe for concurrent use.
 //
 // # Testing
 //

@@ -67,7 +67,7 @@ type Query struct {
 	Limit int
 }
 
-// Bounds limit the letters in a book.
+// Bounds limit the letters in a store.
 type Bounds struct {
 	// Before is the earliest time of letters that stay; zero means any.
 	Before time.Time
@@ -78,9 +78,9 @@ type Bounds struct {
 // ErrNoLetter is returned for a letter that does not exist.
 var ErrNoLetter = errors.New("no such dead letter")
 
-// Book stores letters. Methods are called concurrently; arguments and results are not shared
-// with the book.
-type Book interface {
+// Store stores letters. Methods are called concurrently; arguments and results are not shared
+// with the archive.
+type Archive interface {
 	// PutLetter stores l as the newest. It changes nothing if a letter with this id exists.
 	PutLetter(ctx context.Context, l *Letter) error
 	// Letters returns letters without their envelopes, the newest first.
@@ -89,7 +89,7 @@ type Book interface {
 	Letter(ctx context.Context, id ID) (*Letter, error)
 }
 
-// Dropper deletes letters of a book.
+// Dropper deletes letters of an archive.
 type Dropper interface {
 	// DropLetter deletes a letter; it returns ErrNoLetter if it does not exist.
 	DropLetter(ctx context.Context, id ID) error
@@ -97,8 +97,8 @@ type Dropper interface {
 	SweepLetters(ctx context.Context, b Bounds) (int, error)
 }
 
-// Store is a Book from which letters can be deleted.
+// Store is an Archive from which letters can be deleted.
 type Store interface {
-	Book
+	Archive
 	Dropper
 }

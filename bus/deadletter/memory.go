@@ -19,7 +19,7 @@ func (m *Memory) indexLocked(id ID) int {
 	return slices.IndexFunc(m.letters, func(l *Letter) bool { return l.ID == id })
 }
 
-// PutLetter implements Book.
+// PutLetter implements Archive.
 func (m *Memory) PutLetter(ctx context.Context, l *Letter) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -29,7 +29,7 @@ func (m *Memory) PutLetter(ctx context.Context, l *Letter) error {
 	return ctx.Err()
 }
 
-// Letters implements Book.
+// Letters implements Archive.
 func (m *Memory) Letters(ctx context.Context, q *Query) ([]Letter, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -50,7 +50,7 @@ func (m *Memory) Letters(ctx context.Context, q *Query) ([]Letter, error) {
 	return all, ctx.Err()
 }
 
-// Letter implements Book.
+// Letter implements Archive.
 func (m *Memory) Letter(ctx context.Context, id ID) (*Letter, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

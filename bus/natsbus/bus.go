@@ -41,10 +41,10 @@ type Bus struct {
 }
 
 var (
-	_ bus.Bus      = (*Bus)(nil)
-	_ bus.Operator = (*Bus)(nil)
-	_ bus.Keeper   = (*Bus)(nil)
-	_ bus.Monitor  = (*Bus)(nil)
+	_ bus.Bus        = (*Bus)(nil)
+	_ bus.Operator   = (*Bus)(nil)
+	_ bus.Durability = (*Bus)(nil)
+	_ bus.Monitor    = (*Bus)(nil)
 )
 
 // Open connects to a server. It waits until ctx ends, but at most for Timeout, until the stream
@@ -214,7 +214,7 @@ func (b *Bus) Receive(ctx context.Context, s bus.Subscription) iter.Seq2[*bus.De
 	return func(yield func(*bus.Delivery, error) bool) {
 		err := b.check(ctx, s.At)
 		if err == nil {
-			inner, cancel := b.until(ctx)
+			inner, cancel := b.withBus(ctx)
 			defer cancel()
 			if s.At.Kind == bus.QueueKind {
 				err = b.receiveQueue(inner, s, yield)
@@ -235,8 +235,8 @@ func (b *Bus) Receive(ctx context.Context, s bus.Subscription) iter.Seq2[*bus.De
 	}
 }
 
-// Keeps implements bus.Keeper: a stream on disk outlives its server.
-func (b *Bus) Keeps() bool {
+// Durable implements bus.Durability: a stream on disk outlives its server.
+func (b *Bus) Durable() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return !b.memory

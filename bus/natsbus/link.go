@@ -141,19 +141,19 @@ func (b *Bus) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
 func (b *Bus) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeoutCause(ctx, b.options.Timeout,
 		fmt.Errorf("no answer within %v: %w", b.options.Timeout, context.DeadlineExceeded))
-	ctx, end := b.until(ctx)
+	ctx, end := b.withBus(ctx)
 	return ctx, func() { end(); cancel() }
 }
 
-// until returns a child of ctx that also ends with b; the cause then is bus.ErrClosed.
-func (b *Bus) until(ctx context.Context) (context.Context, context.CancelFunc) {
+// withBus returns a child of ctx that also ends with b; the cause then is bus.ErrClosed.
+func (b *Bus) withBus(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(b.ctx, func() { cancel(bus.ErrClosed) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// away reports whether err means that the client is disconnected and has sent nothing.
-func away(err error) bool {
+// disconnected reports whether err means that the client is disconnected and has sent nothing.
+func disconnected(err error) bool {
 	return errors.Is(err, nats.ErrReconnectBufExceeded) || errors.Is(err, nats.ErrConnectionReconnecting) ||
 		errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrConnectionClosed)
 }

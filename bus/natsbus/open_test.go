@@ -122,8 +122,8 @@ func TestOpenWrongStream(t *testing.T) {
 	}
 }
 
-// nobodyAt returns an address at which no server listens.
-func nobodyAt(t *testing.T) *net.TCPAddr {
+// unusedAddress returns an address at which no server listens.
+func unusedAddress(t *testing.T) *net.TCPAddr {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -143,7 +143,7 @@ func TestOpenDoesNotWait(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	b, err := natsbus.Open(ctx, natsbus.Options{
-		URL: "nats://u:geheim@" + nobodyAt(t).String(), Timeout: time.Hour, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		URL: "nats://u:geheim@" + unusedAddress(t).String(), Timeout: time.Hour, Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	if err != nil || ctx.Err() != nil {
 		t.Fatalf("Open = %v, and has waited until %v", err, ctx.Err())
@@ -156,7 +156,7 @@ func TestOpenDoesNotWait(t *testing.T) {
 
 func TestOpenWithoutServer(t *testing.T) {
 	t.Parallel()
-	at := nobodyAt(t)
+	at := unusedAddress(t)
 	b, err := natsbus.Open(t.Context(), natsbus.Options{URL: "nats://" + at.String(), Timeout: 300 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -271,7 +271,7 @@ func TestLog(t *testing.T) {
 	}()
 	for range b.Receive(t.Context(), bus.Subscription{At: protocol.Discovery, Ready: func() { ready <- struct{}{} }}) {
 		for d := range b.Receive(t.Context(), bus.Subscription{At: protocol.WorkAt("echo")}) {
-			if err := d.Bury(t.Context(), "it smells"); err != nil {
+			if err := d.DeadLetter(t.Context(), "it smells"); err != nil {
 				t.Error(err)
 			}
 			break

@@ -40,10 +40,10 @@ type Options struct {
 	// Inbox and User then default to those of the agent. The bus does not look up the stream,
 	// which belongs to the hub, and it is closed when the key is refused.
 	Agent string
-	// Rooms is set if each agent has an account with the name Room on the server. The server
-	// then writes the sender's account into messages of topics. Set it only for the server of
-	// package embedded: other servers do not prevent forged values.
-	Rooms bool
+	// Accounts is set if each agent has an account with the name AccountName on the server. The
+	// server then writes the sender's account into messages of topics. Set it only for the
+	// server of package embedded: other servers do not prevent forged values.
+	Accounts bool
 	// Stream is the name of the stream. Empty means DefaultStream.
 	Stream string
 	// Memory makes a new stream keep everything in memory.

@@ -36,7 +36,7 @@ var errSilent = errors.New("the stream does not answer")
 func (b *Bus) post(ctx context.Context, subject string, data []byte) error {
 	for {
 		if _, err := b.await(ctx); err != nil {
-			return b.gaveUp(err, false)
+			return b.giveUpError(err, false)
 		}
 		err := b.nc.Publish(subject, data)
 		switch {
@@ -44,11 +44,11 @@ func (b *Bus) post(ctx context.Context, subject string, data []byte) error {
 			return nil
 		case b.ctx.Err() != nil:
 			return bus.ErrClosed
-		case !away(err):
+		case !disconnected(err):
 			return sent(err)
 		}
 		if err := backoff.Sleep(ctx, firstPause); err != nil { // link is notified a moment later
-			return b.gaveUp(err, false)
+			return b.giveUpError(err, false)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func (b *Bus) store(ctx context.Context, m *nats.Msg) error {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
-			return b.gaveUp(context.Cause(ctx), unknown || errors.Is(err, bus.ErrUnknown))
+			return b.giveUpError(context.Cause(ctx), unknown || errors.Is(err, bus.ErrUnknown))
 		case errors.Is(err, bus.ErrUnknown):
 			unknown = true
 		case noStream(err):
@@ -74,11 +74,11 @@ func (b *Bus) store(ctx context.Context, m *nats.Msg) error {
 			if err := b.declare(ctx); permanent(err) {
 				return err
 			}
-		case !away(err):
+		case !disconnected(err):
 			return sent(err)
 		}
 		if err := backoff.Sleep(ctx, d); err != nil {
-			return b.gaveUp(err, unknown)
+			return b.giveUpError(err, unknown)
 		}
 	}
 }
@@ -97,8 +97,8 @@ func (b *Bus) try(ctx, up context.Context, m *nats.Msg) error {
 	return err
 }
 
-// gaveUp returns the error of a call that could not be finished because of err.
-func (b *Bus) gaveUp(err error, unknown bool) error {
+// giveUpError returns the error of a call that could not be finished because of err.
+func (b *Bus) giveUpError(err error, unknown bool) error {
 	switch {
 	case unknown && b.ctx.Err() != nil:
 		return fmt.Errorf("%w: %w", bus.ErrClosed, bus.ErrUnknown)

@@ -25,26 +25,26 @@ const (
 
 // receiver is one loop over Receive at a queue.
 type receiver struct {
-	b     *Bus
-	at    bus.Address
-	room  int // the prefetch: how many envelopes it may hold
-	lease time.Duration
-	ready func() // nil once it was called
-	inbox string
-	sub   *nats.Subscription
-	msgs  chan *nats.Msg
-	gone  chan struct{} // closed when sub has ended
-	wake  chan struct{} // has a capacity of 1; written when an envelope is settled
+	b        *Bus
+	at       bus.Address
+	prefetch int // how many envelopes it may hold
+	lease    time.Duration
+	ready    func() // nil once it was called
+	inbox    string
+	sub      *nats.Subscription
+	msgs     chan *nats.Msg
+	gone     chan struct{} // closed when sub has ended
+	wake     chan struct{} // has a capacity of 1; written when an envelope is settled
 
 	leaving sync.Once // a second call waits for the first
 
 	mu   sync.Mutex // guards the fields below
 	held map[uint64]*item
 	left bool
-	// taking is set while the loop may receive an envelope that is not held yet; taken is
+	// receiving is set while the loop may receive an envelope that is not held yet; received is
 	// signalled when it is reset.
-	taking bool
-	taken  *sync.Cond
+	receiving bool
+	received  *sync.Cond
 
 	// The fields below belong to the goroutine of the loop.
 	pulls  int // requests so far
@@ -55,16 +55,16 @@ type receiver struct {
 // receiveQueue yields the deliveries of a queue. It returns nil when the loop is left.
 func (b *Bus) receiveQueue(ctx context.Context, s bus.Subscription, yield func(*bus.Delivery, error) bool) error {
 	r := &receiver{
-		b: b, at: s.At, room: max(s.Prefetch, 1), lease: s.Lease, ready: s.Ready,
+		b: b, at: s.At, prefetch: max(s.Prefetch, 1), lease: s.Lease, ready: s.Ready,
 		inbox: b.nc.NewInbox(), wake: make(chan struct{}, 1), gone: make(chan struct{}), held: map[uint64]*item{},
 	}
-	r.taken = sync.NewCond(&r.mu)
+	r.received = sync.NewCond(&r.mu)
 	if r.lease <= 0 {
 		r.lease = bus.DefaultLease
 	}
 	// The channel has room for the envelopes and for some status messages of the server. There
 	// is one request at a time.
-	r.msgs = make(chan *nats.Msg, 2*r.room+64)
+	r.msgs = make(chan *nats.Msg, 2*r.prefetch+64)
 	var err error
 	if r.sub, err = b.nc.ChanSubscribe(r.inbox+".*", r.msgs); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (r *receiver) prepare(ctx context.Context) (up context.Context, err error) 
 		switch {
 		case err == nil:
 			if r.ready != nil {
-				r.b.whenBack(r.sub, r.ready)
+				r.b.onReconnect(r.sub, r.ready)
 				r.ready()
 				r.ready = nil
 			}
@@ -151,14 +151,14 @@ func (r *receiver) run(ctx, up context.Context, yield func(*bus.Delivery, error)
 // next waits for the next event, and returns a delivery to yield, if any. again requests
 // another prepare. leave waits for next: a received envelope is then either held or returned.
 func (r *receiver) next(ctx, up context.Context, timer *time.Timer) (d *bus.Delivery, again bool, err error) {
-	if !r.begin() {
+	if !r.startReceiving() {
 		return nil, false, bus.ErrClosed
 	}
-	defer r.rest()
+	defer r.endReceiving()
 	if r.pull() != nil {
 		return nil, true, nil // the connection is about to be lost
 	}
-	timer.Reset(r.patience())
+	timer.Reset(r.untilExpiry())
 	select {
 	case m := <-r.msgs:
 		d, again = r.arrived(ctx, m)
@@ -174,29 +174,30 @@ func (r *receiver) next(ctx, up context.Context, timer *time.Timer) (d *bus.Deli
 	return nil, false, nil
 }
 
-// begin marks the loop as receiving; it reports false if the receiver was left.
-func (r *receiver) begin() bool {
+// startReceiving marks the loop as receiving; it reports false if the receiver was left.
+func (r *receiver) startReceiving() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.taking = !r.left
-	return r.taking
+	r.receiving = !r.left
+	return r.receiving
 }
 
-// rest marks the loop as not receiving: the received envelope is held or returned.
-func (r *receiver) rest() {
+// endReceiving marks the loop as not receiving: the received envelope is held or returned.
+func (r *receiver) endReceiving() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.taking = false
-	r.taken.Broadcast()
+	r.receiving = false
+	r.received.Broadcast()
 }
 
-// pull requests envelopes from the server for the free room, unless a request is pending.
+// pull requests envelopes from the server for the free part of the prefetch, unless a request
+// is pending.
 func (r *receiver) pull() error {
 	if r.asked > 0 {
 		return nil
 	}
 	r.mu.Lock()
-	n := r.room - len(r.held)
+	n := r.prefetch - len(r.held)
 	r.mu.Unlock()
 	if n <= 0 {
 		return nil
@@ -221,8 +222,8 @@ func (r *receiver) pull() error {
 // reply returns the subject for responses to the last request.
 func (r *receiver) reply() string { return fmt.Sprintf("%s.%d", r.inbox, r.pulls) }
 
-// patience returns the time until the next request or lease expires.
-func (r *receiver) patience() time.Duration {
+// untilExpiry returns the time until the next request or lease expires.
+func (r *receiver) untilExpiry() time.Duration {
 	if r.asked > 0 {
 		return time.Until(r.answer)
 	}
@@ -303,13 +304,13 @@ func (r *receiver) hold(it *item) bool {
 
 // leave returns unsettled envelopes to the queue. It is called by the loop and by Close; both
 // wait until that is done, because Close must not disconnect before.
-func (r *receiver) leave() { r.leaving.Do(r.giveBackAll) }
+func (r *receiver) leave() { r.leaving.Do(r.requeueAll) }
 
-func (r *receiver) giveBackAll() {
+func (r *receiver) requeueAll() {
 	r.mu.Lock()
 	r.left = true
-	for r.taking { // not for long: Close has cancelled its context
-		r.taken.Wait()
+	for r.receiving { // not for long: Close has cancelled its context
+		r.received.Wait()
 	}
 	r.mu.Unlock()
 	r.drain()
@@ -333,13 +334,13 @@ func (r *receiver) drain() {
 	case <-ctx.Done():
 	}
 	for _, m := range r.unsettled() {
-		r.b.giveBack(m, 0)
+		r.b.requeue(m, 0)
 	}
 	for {
 		select {
 		case m := <-r.msgs:
 			if m.Reply != "" {
-				r.b.giveBack(m, 0)
+				r.b.requeue(m, 0)
 			}
 		default:
 			return

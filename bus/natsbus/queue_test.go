@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/bus/protocol"
 )
 
-// TestDeletedBehindItsBack has an operator who deletes a consumer that is in use.
-func TestDeletedBehindItsBack(t *testing.T) {
+// TestStreamAndConsumersDeleted has an operator who deletes a consumer that is in use.
+func TestStreamAndConsumersDeleted(t *testing.T) {
 	t.Parallel()
 	s := run(t, server.Options{JetStream: true})
 	_, js := connect(t, s.ClientURL())

@@ -35,14 +35,14 @@ func (it *item) open(ctx context.Context) *bus.Delivery {
 		reason = bus.TooOften(it.r.at)
 	}
 	if reason != "" {
-		if err := it.die(ctx, reason); err != nil {
+		if err := it.deadLetter(ctx, reason); err != nil {
 			it.r.b.log.Error("bus: dead envelope stays in its queue", "queue", it.r.at.Name, "reason", reason, "error", err)
-			it.r.b.giveBack(it.m, lastPause)
+			it.r.b.requeue(it.m, lastPause)
 		}
 		return nil
 	}
 	if !it.r.hold(it) {
-		it.r.b.giveBack(it.m, 0)
+		it.r.b.requeue(it.m, 0)
 		return nil
 	}
 	return &bus.Delivery{Envelope: e, At: it.r.at, Number: it.number, Settle: it.settle}
@@ -50,27 +50,27 @@ func (it *item) open(ctx context.Context) *bus.Delivery {
 
 // settle implements Delivery.Settle.
 func (it *item) settle(ctx context.Context, s bus.Settlement) error {
-	if it.over(s.Verdict) {
+	if it.over(s.Disposition) {
 		return nil
 	}
 	dead := it.r.at == bus.Dead
 	var err error
 	switch {
-	case s.Verdict == bus.Acked:
+	case s.Disposition == bus.Acked:
 		err = it.r.b.answer(ctx, it.m, "+ACK")
-	case s.Verdict == bus.Extended:
+	case s.Disposition == bus.Extended:
 		if err = it.r.b.answer(ctx, it.m, "+WPI"); err == nil {
 			it.extend()
 			return nil
 		}
-	case s.Verdict == bus.Buried && !dead:
-		err = it.die(ctx, s.Reason)
-	case s.Verdict == bus.Refused && !dead && it.number >= bus.MaxDeliveries:
-		err = it.die(ctx, bus.TooOften(it.r.at))
-	case s.Verdict == bus.Refused, s.Verdict == bus.Buried:
+	case s.Disposition == bus.DeadLettered && !dead:
+		err = it.deadLetter(ctx, s.Reason)
+	case s.Disposition == bus.Refused && !dead && it.number >= bus.MaxDeliveries:
+		err = it.deadLetter(ctx, bus.TooOften(it.r.at))
+	case s.Disposition == bus.Refused, s.Disposition == bus.DeadLettered:
 		err = it.r.b.answer(ctx, it.m, nak(s.After))
 	default:
-		err = fmt.Errorf("verdict %d: %w", s.Verdict, bus.ErrInvalid)
+		err = fmt.Errorf("disposition %d: %w", s.Disposition, bus.ErrInvalid)
 	}
 	if err != nil {
 		return fmt.Errorf("settle %q at %s: %w", it.m.Header.Get(jetstream.MsgIDHeader), it.r.at, err)
@@ -79,9 +79,9 @@ func (it *item) settle(ctx context.Context, s bus.Settlement) error {
 	return nil
 }
 
-// over reports whether a verdict has no effect any more. After the end of the lease only an
+// over reports whether a disposition has no effect any more. After the end of the lease only an
 // acknowledgement has one, unless the envelope was delivered again.
-func (it *item) over(v bus.Verdict) bool {
+func (it *item) over(v bus.Disposition) bool {
 	it.r.mu.Lock()
 	defer it.r.mu.Unlock()
 	now, held := it.r.held[it.seq]
@@ -100,7 +100,7 @@ func (it *item) extend() {
 	it.due = time.Now().Add(it.r.lease)
 }
 
-// settled marks the item as settled, and wakes the loop because there is room for another one.
+// settled marks the item as settled, and wakes the loop because it may hold another one.
 func (it *item) settled() {
 	it.r.mu.Lock()
 	defer it.r.mu.Unlock()
@@ -114,9 +114,9 @@ func (it *item) settled() {
 	}
 }
 
-// die publishes the envelope at Dead and then acknowledges it. If the acknowledgement fails,
-// the stream drops the next try as a duplicate, for some time.
-func (it *item) die(ctx context.Context, reason string) error {
+// deadLetter publishes the envelope at Dead and then acknowledges it. If the acknowledgement
+// fails, the stream drops the next try as a duplicate, for some time.
+func (it *item) deadLetter(ctx context.Context, reason string) error {
 	b := it.r.b
 	ctx, cancel := b.bounded(ctx)
 	defer cancel()
@@ -130,16 +130,16 @@ func (it *item) die(ctx context.Context, reason string) error {
 	return b.answer(ctx, it.m, "+ACK")
 }
 
-// answer sends the server a verdict on a delivery, once the bus is connected.
+// answer sends the server the disposition of a delivery, once the bus is connected.
 func (b *Bus) answer(ctx context.Context, m *nats.Msg, what string) error {
 	ctx, cancel := b.bounded(ctx)
 	defer cancel()
 	return b.post(ctx, m.Reply, []byte(what))
 }
 
-// giveBack returns a delivery to the queue without waiting for a connection. While
+// requeue returns a delivery to the queue without waiting for a connection. While
 // disconnected, the end of the lease has the same effect.
-func (b *Bus) giveBack(m *nats.Msg, after time.Duration) {
+func (b *Bus) requeue(m *nats.Msg, after time.Duration) {
 	if err := b.nc.Publish(m.Reply, []byte(nak(after))); err != nil {
 		b.log.Warn("bus: envelope comes again after its lease only", "error", err)
 	}

@@ -131,7 +131,7 @@ func (b *Bus) show(ctx context.Context, queue bus.Address) {
 		_, err = b.js.CreateConsumer(ctx, b.options.Stream, consumerConfig(queue, bus.DefaultLease))
 	}
 	if err != nil && !errors.Is(err, jetstream.ErrConsumerExists) {
-		b.log.Debug("bus: no consumer for what was published", "queue", queue.Name, "error", err)
+		b.log.Debug("bus: no consumer for the queue of a published envelope", "queue", queue.Name, "error", err)
 	}
 }
 

@@ -57,7 +57,7 @@ func (b *Bus) listen(ctx context.Context, s bus.Subscription) (*nats.Subscriptio
 	if s.Ready == nil {
 		return sub, nil
 	}
-	b.whenBack(sub, s.Ready)
+	b.onReconnect(sub, s.Ready)
 	if up, _ := b.link.state(); up == nil {
 		return sub, nil // connected calls Ready later
 	}
@@ -69,8 +69,8 @@ func (b *Bus) listen(ctx context.Context, s bus.Subscription) (*nats.Subscriptio
 	return sub, nil
 }
 
-// whenBack registers ready to be called after each reconnection.
-func (b *Bus) whenBack(sub *nats.Subscription, ready func()) {
+// onReconnect registers ready to be called after each reconnection.
+func (b *Bus) onReconnect(sub *nats.Subscription, ready func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.listeners[sub] = ready

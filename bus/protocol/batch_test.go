@@ -49,10 +49,10 @@ func TestBatchOfOne(t *testing.T) {
 	one := confirmation(1)
 	joined, err := protocol.Join([]*bus.Envelope{one})
 	if err != nil || joined != one {
-		t.Errorf("Join of one = %+v, %v, want it as it is", joined, err)
+		t.Errorf("Join of one = %+v, %v, want it unchanged", joined, err)
 	}
 	if got, err := protocol.Split(one); err != nil || len(got) != 1 || got[0] != one {
-		t.Errorf("Split of no batch = %v, %v, want it as it is", got, err)
+		t.Errorf("Split of no batch = %v, %v, want it unchanged", got, err)
 	}
 }
 

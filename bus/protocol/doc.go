@@ -17,10 +17,11 @@
 // Events that the hub does not confirm within a second, because it is unreachable, go to its
 // queue, which keeps them.
 //
-// While it holds grants, the worker sends a [Beat] to each hub concerned, several times within
-// a lease. A hub that receives none for a lease grants the job to another worker, with a higher
-// epoch, or lets the task fail. It answers messages of the old epoch with a [Stop]. A [Cancel]
-// asks the worker to cancel; the answer is a final event, or a [Report] with CancelRefused.
+// While it holds grants, the worker sends a [Heartbeat] to each hub concerned, several times
+// within a lease. A hub that receives none for a lease grants the job to another worker, with a
+// higher epoch, or lets the task fail. It answers messages of the old epoch with a [Stop]. A
+// [Cancel] asks the worker to cancel; the answer is a final event, or a [Report] with
+// CancelRefused.
 //
 // A worker that stops returns unfinished jobs (GivenBack). The hub then acts as it does for a
 // lost worker, without waiting for the end of the lease.

@@ -72,7 +72,7 @@ func TestExamplesOfTheDocument(t *testing.T) {
 			t.Errorf("the schema refuses the example of %s: %v", e.Type, err)
 		}
 		if bodies[e.Type] == nil {
-			t.Errorf("an example has the type %q, which nobody knows", e.Type)
+			t.Errorf("an example has the type %q, which is unknown", e.Type)
 			continue
 		}
 		sameAgain(t, text, new(bus.Envelope))
@@ -158,7 +158,7 @@ func TestNumbersOfTheDocument(t *testing.T) {
 	text := readDocument(t)
 	for what, want := range map[string]string{
 		"the lease":              "| " + protocol.Lease.String() + " |",
-		"the time between beats": "| " + protocol.BeatEvery.String() + " |",
+		"the time between beats": "| " + protocol.HeartbeatInterval.String() + " |",
 		"announcements":          "| 2 min |",
 		"MaxDeliveries":          "| 5 |",
 		"MaxEnvelope":            "| 960 KiB |",
@@ -170,7 +170,7 @@ func TestNumbersOfTheDocument(t *testing.T) {
 			t.Errorf("%s does not say %q of %s", document, want, what)
 		}
 	}
-	if protocol.AnnounceEvery.Minutes() != 2 || bus.MaxDeliveries != 5 || bus.MaxEnvelope != 960<<10 || protocol.MaxPiece != 512<<10 || protocol.MaxLarge != 64<<20 || bus.MaxName != 200 {
+	if protocol.AnnounceInterval.Minutes() != 2 || bus.MaxDeliveries != 5 || bus.MaxEnvelope != 960<<10 || protocol.MaxPiece != 512<<10 || protocol.MaxLarge != 64<<20 || bus.MaxName != 200 {
 		t.Error("a number has changed: change the document and this test")
 	}
 }

@@ -59,15 +59,15 @@ var (
 	confirms = structjson.Of(
 		structjson.Bool("final", func(c *Confirm) *bool { return &c.Final }),
 	)
-	beats = structjson.Of(
-		structjson.Text("worker", func(b *Beat) *string { return &b.Worker }).Always(),
-		structjson.Structs("jobs", helds, func(b *Beat) *[]Held { return &b.Jobs }).Always(),
+	heartbeats = structjson.Of(
+		structjson.Text("worker", func(b *Heartbeat) *string { return &b.Worker }).Always(),
+		structjson.Structs("jobs", heldJobs, func(b *Heartbeat) *[]HeldJob { return &b.Jobs }).Always(),
 	)
-	helds = structjson.Of(
-		structjson.Text("task", func(h *Held) *string { return &h.Task }).Always(),
-		structjson.Text("owner", func(h *Held) *task.Owner { return &h.Owner }),
-		structjson.Int("epoch", func(h *Held) *int64 { return &h.Epoch }).Always(),
-		structjson.Text("token", func(h *Held) *string { return &h.Token }).Always(),
+	heldJobs = structjson.Of(
+		structjson.Text("task", func(h *HeldJob) *string { return &h.Task }).Always(),
+		structjson.Text("owner", func(h *HeldJob) *task.Owner { return &h.Owner }),
+		structjson.Int("epoch", func(h *HeldJob) *int64 { return &h.Epoch }).Always(),
+		structjson.Text("token", func(h *HeldJob) *string { return &h.Token }).Always(),
 	)
 	blobs = structjson.Of(
 		structjson.Text("id", func(b *Blob) *string { return &b.ID }).Always(),
@@ -107,8 +107,8 @@ func appendBody(dst []byte, body any) ([]byte, bool) {
 		return reports.Append(dst, b)
 	case *Confirm:
 		return confirms.Append(dst, b)
-	case *Beat:
-		return beats.Append(dst, b)
+	case *Heartbeat:
+		return heartbeats.Append(dst, b)
 	case *Piece:
 		return pieces.Append(dst, b)
 	case *Batch:
@@ -131,8 +131,8 @@ func readBody(text []byte, body any) bool {
 		return reports.Read(text, b)
 	case *Confirm:
 		return confirms.Read(text, b)
-	case *Beat:
-		return beats.Read(text, b)
+	case *Heartbeat:
+		return heartbeats.Read(text, b)
 	case *Piece:
 		return pieces.Read(text, b)
 	case *Batch:
@@ -141,8 +141,8 @@ func readBody(text []byte, body any) bool {
 	return false
 }
 
-// roomFor returns the likely size of a body in JSON, in bytes.
-func roomFor(body any) int {
+// sizeOf returns the likely size of a body in JSON, in bytes.
+func sizeOf(body any) int {
 	const little = 160
 	switch b := body.(type) {
 	case *Work:

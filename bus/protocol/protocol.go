@@ -14,24 +14,24 @@ import (
 
 // The types of envelopes.
 const (
-	TypeWork     bus.Type = "job.work"     // hub → queue of the agent
-	TypeClaim    bus.Type = "job.claim"    // worker → topic of the hub
-	TypeGrant    bus.Type = "job.grant"    // hub → topic of the worker
-	TypeDenial   bus.Type = "job.denial"   // hub → topic of the worker
-	TypeReport   bus.Type = "job.report"   // worker → topic or queue of the hub
-	TypeConfirm  bus.Type = "job.confirm"  // hub → topic of the worker
-	TypeResend   bus.Type = "job.resend"   // hub → topic of the worker
-	TypeBeat     bus.Type = "job.beat"     // worker → topic of the hub
-	TypeCancel   bus.Type = "job.cancel"   // hub → topic of the worker
-	TypeAsked    bus.Type = "job.asked"    // hub → topic of the worker
-	TypeStop     bus.Type = "job.stop"     // hub → topic of the worker
-	TypeFetch    bus.Type = "job.fetch"    // worker → topic of the hub
-	TypePiece    bus.Type = "job.piece"    // hub → topic of the worker
-	TypeBatch    bus.Type = "job.batch"    // either way, at a topic
-	TypeHub      bus.Type = "hub.announce" // hub → Discovery
-	TypeAnnounce bus.Type = "agent.announce"
-	TypeLeave    bus.Type = "agent.leave"
-	TypeChat     bus.Type = "agent.chat.inbound"
+	TypeWork           bus.Type = "job.work"     // hub → queue of the agent
+	TypeClaim          bus.Type = "job.claim"    // worker → topic of the hub
+	TypeGrant          bus.Type = "job.grant"    // hub → topic of the worker
+	TypeDenial         bus.Type = "job.denial"   // hub → topic of the worker
+	TypeReport         bus.Type = "job.report"   // worker → topic or queue of the hub
+	TypeConfirm        bus.Type = "job.confirm"  // hub → topic of the worker
+	TypeResend         bus.Type = "job.resend"   // hub → topic of the worker
+	TypeHeartbeat      bus.Type = "job.beat"     // worker → topic of the hub
+	TypeCancel         bus.Type = "job.cancel"   // hub → topic of the worker
+	TypeMessageWaiting bus.Type = "job.asked"    // hub → topic of the worker
+	TypeStop           bus.Type = "job.stop"     // hub → topic of the worker
+	TypeFetch          bus.Type = "job.fetch"    // worker → topic of the hub
+	TypePiece          bus.Type = "job.piece"    // hub → topic of the worker
+	TypeBatch          bus.Type = "job.batch"    // either way, at a topic
+	TypeHub            bus.Type = "hub.announce" // hub → Discovery
+	TypeAnnounce       bus.Type = "agent.announce"
+	TypeGoodbye        bus.Type = "agent.leave"
+	TypeChat           bus.Type = "agent.chat.inbound"
 )
 
 // The well-known topics.
@@ -60,12 +60,12 @@ func WorkerAt(worker string) bus.Address { return bus.Topic("worker." + worker) 
 const (
 	// Lease is how long a worker may be silent before its jobs are granted to others.
 	Lease = 30 * time.Second
-	// BeatEvery is the time between two beats.
-	BeatEvery = Lease / 4
-	// AnnounceEvery is the time between two announcements, AnnounceFor the time for which one
+	// HeartbeatInterval is the time between two heartbeats.
+	HeartbeatInterval = Lease / 4
+	// AnnounceInterval is the time between two announcements, AnnounceTTL the time for which one
 	// is valid.
-	AnnounceEvery = 2 * time.Minute
-	AnnounceFor   = 24 * time.Hour
+	AnnounceInterval = 2 * time.Minute
+	AnnounceTTL      = 24 * time.Hour
 	// MaxWait is how long work waits for a worker before the task fails.
 	MaxWait = 24 * time.Hour
 )
@@ -138,8 +138,8 @@ type Claim struct {
 // events.
 type Grant struct {
 	Nonce string `json:"nonce"`
-	// Token authenticates each report and each beat for this job. It is known to hub and worker
-	// alone.
+	// Token authenticates each report and each heartbeat for this job. It is known to hub and
+	// worker alone.
 	Token string `json:"token"`
 	// Lease is in milliseconds.
 	Lease int64 `json:"lease"`
@@ -193,14 +193,14 @@ type Confirm struct {
 // Resend requests the events from Envelope.Seq on.
 type Resend struct{}
 
-// Beat shows that a worker is alive, and lists the jobs that it holds of one hub.
-type Beat struct {
-	Worker string `json:"worker"`
-	Jobs   []Held `json:"jobs"`
+// Heartbeat shows that a worker is alive, and lists the jobs that it holds of one hub.
+type Heartbeat struct {
+	Worker string    `json:"worker"`
+	Jobs   []HeldJob `json:"jobs"`
 }
 
-// Held is a job in a Beat.
-type Held struct {
+// HeldJob is a job in a Heartbeat.
+type HeldJob struct {
 	Task  string     `json:"task"`
 	Owner task.Owner `json:"owner,omitempty"`
 	Epoch int64      `json:"epoch"`
@@ -212,9 +212,9 @@ type Cancel struct {
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 }
 
-// Asked notifies the worker that a further message of the caller waits until the job of
+// MessageWaiting notifies the worker that a further message of the caller waits until the job of
 // Envelope.Epoch is over.
-type Asked struct{}
+type MessageWaiting struct{}
 
 // Stop notifies a worker that its run at Envelope.Epoch does not count: it ends the run and
 // acknowledges the work.
@@ -288,7 +288,7 @@ type Piece struct {
 	Data []byte `json:"data"`
 }
 
-// Hub is the announcement of a hub. The hub publishes it when it starts, every AnnounceEvery,
+// Hub is the announcement of a hub. The hub publishes it when it starts, every AnnounceInterval,
 // and when a worker is new to it. Envelope.Source is "hub/ID". A receiver that relies on it
 // trusts the broker.
 type Hub struct {
@@ -311,8 +311,8 @@ type Announce struct {
 	Started task.Millis `json:"started"`
 }
 
-// Leave announces that a worker stops; the agent may have other workers.
-type Leave struct {
+// Goodbye announces that a worker stops; the agent may have other workers.
+type Goodbye struct {
 	Agent  task.Agent `json:"agent"`
 	Worker string     `json:"worker"`
 }
@@ -328,7 +328,7 @@ type Chat struct {
 
 // Encode returns the JSON of a body. Unlike json.Marshal it leaves embedded raw JSON unchanged.
 func Encode(body any) (json.RawMessage, error) {
-	if b, ok := appendBody(make([]byte, 0, roomFor(body)), body); ok {
+	if b, ok := appendBody(make([]byte, 0, sizeOf(body)), body); ok {
 		return b, nil
 	}
 	var b bytes.Buffer

@@ -21,18 +21,18 @@ func CheckSender(d *bus.Delivery) error {
 	if d.Source != "agent/"+d.From && !(isWorker && WorksFor(worker, agent)) {
 		return forged(d, "source", d.Source)
 	}
-	var says struct {
+	var named struct {
 		Agent  *task.Agent `json:"agent"`
 		Worker *string     `json:"worker"`
 	}
-	if err := json.Unmarshal(d.Body, &says); err != nil {
+	if err := json.Unmarshal(d.Body, &named); err != nil {
 		return fmt.Errorf("body: %w: %w", err, bus.ErrInvalid)
 	}
 	switch {
-	case says.Agent != nil && *says.Agent != agent:
-		return forged(d, "agent", string(*says.Agent))
-	case says.Worker != nil && !WorksFor(*says.Worker, agent):
-		return forged(d, "worker", *says.Worker)
+	case named.Agent != nil && *named.Agent != agent:
+		return forged(d, "agent", string(*named.Agent))
+	case named.Worker != nil && !WorksFor(*named.Worker, agent):
+		return forged(d, "worker", *named.Worker)
 	}
 	return nil
 }

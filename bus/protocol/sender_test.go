@@ -15,7 +15,7 @@ func TestCheckSender(t *testing.T) {
 	for name, tt := range map[string]struct {
 		from, source, body, want string
 	}{
-		"nobody vouches":            {"", "worker/anybody", `{"worker":"x"}`, ""},
+		"sender not authenticated":  {"", "worker/anybody", `{"worker":"x"}`, ""},
 		"worker":                    {"Poet", "worker/Poet.1", `{"worker":"Poet.1"}`, ""},
 		"announcement":              {"Poet", "agent/Poet", `{"agent":"Poet","worker":"Poet.1"}`, ""},
 		"name with dots":            {"a.b", "worker/a.b.1", `{"worker":"a.b.1"}`, ""},

@@ -85,8 +85,8 @@ var brokers = map[string]func(t *testing.T) *broker{
 func startEmbedded(t *testing.T) *broker {
 	t.Helper()
 	server, err := embedded.Start(embedded.Options{
-		Listen: "127.0.0.1:0", Agent: func(key, _ string) (embedded.Pass, bool) {
-			return embedded.Pass{Key: "1", Agent: "pythonist"}, key == "secret"
+		Listen: "127.0.0.1:0", Agent: func(key, _ string) (embedded.Credential, bool) {
+			return embedded.Credential{Key: "1", Agent: "pythonist"}, key == "secret"
 		},
 	})
 	if err != nil {
@@ -438,7 +438,7 @@ func (s *stage) orderly() {
 	}
 }
 
-// stranger starts a worker that trusts another key. It buries the work, with the reason.
+// stranger starts a worker that trusts another key. It moves the work to Dead, with the reason.
 func (s *stage) stranger() {
 	other, err := bus.NewSigner("h1", nil)
 	if err != nil {

@@ -370,7 +370,7 @@ func TestDeadLetterFailsItsTask(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	for d, err := range b.Receive(ctx, bus.Subscription{At: protocol.WorkAt("greeter")}) {
 		if err == nil {
-			err = d.Bury(ctx, "it makes me ill")
+			err = d.DeadLetter(ctx, "it makes me ill")
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -36,7 +36,7 @@ type busParts struct {
 	address    string                 // without credentials; empty if it has none
 	dispatcher *queue.Dispatcher
 	book       *announce.Book
-	dead       *deadletter.Desk
+	dead       *deadletter.Collector
 	chat       *livefeed.View
 }
 
@@ -57,7 +57,7 @@ func (h *Hub) openBus(ctx context.Context) error {
 		Bus: p.bus, ID: signer.Hub(), Signer: signer, MaxWait: duration(c.MaxWait), Lease: duration(c.Lease),
 		Logger: h.logger,
 	}
-	p.dead = &deadletter.Desk{Bus: p.bus, Book: h.db.Letters(), Signer: signer, Undelivered: p.dispatcher.Undeliverable, Logger: h.logger}
+	p.dead = &deadletter.Collector{Bus: p.bus, Store: h.db.Letters(), Signer: signer, Undelivered: p.dispatcher.Undeliverable, Logger: h.logger}
 	err = h.openBook(&announce.Book{Bus: p.bus, Hub: protocol.Hub{HubKey: signer.HubKey(), Started: task.MillisOf(time.Now())}})
 	if err != nil {
 		return err

@@ -31,14 +31,14 @@ func (h *Hub) busCertificate() (*tls.Config, error) {
 }
 
 // busPass returns a function that looks up the agent of a key.
-func (h *Hub) busPass(ctx context.Context) func(key, from string) (embedded.Pass, bool) {
-	return func(key, from string) (embedded.Pass, bool) {
+func (h *Hub) busPass(ctx context.Context) func(key, from string) (embedded.Credential, bool) {
+	return func(key, from string) (embedded.Credential, bool) {
 		k, err := h.keys.Worker(ctx, key, from)
 		if err != nil {
-			return embedded.Pass{}, false // Worker has logged it
+			return embedded.Credential{}, false // Worker has logged it
 		}
 		name, ok := k.BusAgent()
-		return embedded.Pass{Key: k.ID, Agent: name, Until: k.ExpiresAt}, ok
+		return embedded.Credential{Key: k.ID, Agent: name, Until: k.ExpiresAt}, ok
 	}
 }
 

@@ -38,7 +38,7 @@ func (s *stmt) getLetter() deadletter.Letter {
 	}
 }
 
-// PutLetter implements deadletter.Book.
+// PutLetter implements deadletter.Archive.
 func (b Letters) PutLetter(ctx context.Context, l *deadletter.Letter) error {
 	row := l.Clone() // the writer may run after the caller has returned
 	err := b.db.write(ctx, func(w *writer) error {
@@ -60,7 +60,7 @@ func (b Letters) PutLetter(ctx context.Context, l *deadletter.Letter) error {
 	return nil
 }
 
-// Letters implements deadletter.Book.
+// Letters implements deadletter.Archive.
 func (b Letters) Letters(ctx context.Context, q *deadletter.Query) ([]deadletter.Letter, error) {
 	var all []deadletter.Letter
 	err := b.db.read(ctx, func(c *conn) error {
@@ -103,7 +103,7 @@ func (c *conn) letterSeq(id deadletter.ID) (int64, error) {
 	return seq, s.err
 }
 
-// Letter implements deadletter.Book.
+// Letter implements deadletter.Archive.
 func (b Letters) Letter(ctx context.Context, id deadletter.ID) (*deadletter.Letter, error) {
 	var found *deadletter.Letter
 	err := b.db.read(ctx, func(c *conn) error {

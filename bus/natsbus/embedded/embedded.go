@@ -47,9 +47,9 @@ type Options struct {
 	// TLS, if set, is required of clients from outside the process. It must contain a
 	// certificate.
 	TLS *tls.Config
-	// Agent returns the pass for a key that a client at an address presents; ok is false for an
-	// invalid key. It may block for a short time. If nil, no key is valid.
-	Agent func(key, from string) (p Pass, ok bool)
+	// Agent returns the credential for a key that a client at an address presents; ok is false
+	// for an invalid key. It may block for a short time. If nil, no key is valid.
+	Agent func(key, from string) (p Credential, ok bool)
 	// Hub is put into bus.json for workers: the hub's bus.HubKey as a string.
 	Hub string
 	// MaxBytes is the number of bytes that all queues together may hold. Zero means
@@ -59,8 +59,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Pass is the permission of a key.
-type Pass struct {
+// Credential is the permission of a key.
+type Credential struct {
 	// Key is the id of the key, for Server.Drop and for the log.
 	Key string
 	// Agent is the name of its agent on the bus, in the spelling of the bus.
@@ -72,18 +72,18 @@ type Pass struct {
 // Server is a NATS server in this process. Start creates one. Its methods are safe for
 // concurrent use.
 type Server struct {
-	options Options
-	log     *slog.Logger
-	server  *server.Server
-	door    *door
-	contact natsbus.Contact
-	file    string // of contact; empty if there is none
-	scratch string // a folder to remove; empty if there is none
-	closing sync.Once
-	closed  error
+	options       Options
+	log           *slog.Logger
+	server        *server.Server
+	authenticator *authenticator
+	contact       natsbus.Contact
+	file          string // of contact; empty if there is none
+	scratch       string // a folder to remove; empty if there is none
+	closing       sync.Once
+	closed        error
 
-	entering sync.Mutex // guards rooms
-	rooms    map[string]*server.Account
+	accountsMu sync.Mutex // guards accounts
+	accounts   map[string]*server.Account
 }
 
 // Start starts a server, and returns when it is ready. Close ends it.
@@ -94,7 +94,7 @@ func Start(o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{options: o, log: o.Logger, rooms: make(map[string]*server.Account)}
+	s := &Server{options: o, log: o.Logger, accounts: make(map[string]*server.Account)}
 	if err := s.start(); err != nil {
 		return nil, fmt.Errorf("start embedded bus: %w", errors.Join(err, s.Close()))
 	}
@@ -124,7 +124,7 @@ func (s *Server) start() error {
 	if s.options.Listen == "" {
 		return nil
 	}
-	s.contact = natsbus.Contact{URL: s.url(), Token: s.door.local, Hub: s.options.Hub}
+	s.contact = natsbus.Contact{URL: s.url(), Token: s.authenticator.local, Hub: s.options.Hub}
 	if t := s.options.TLS; t != nil && len(t.Certificates) > 0 {
 		s.contact.Certificate = natsbus.Fingerprint(t.Certificates[0].Certificate[0])
 	}
@@ -137,7 +137,7 @@ func (s *Server) start() error {
 
 // makeStream creates the stream, and then admits other clients.
 func (s *Server) makeStream() error {
-	defer s.door.letIn()
+	defer s.authenticator.admitClients()
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
 	b, err := s.Open(ctx, natsbus.Options{Timeout: startTime})
@@ -148,7 +148,7 @@ func (s *Server) makeStream() error {
 }
 
 func (s *Server) serverOptions() (*server.Options, error) {
-	s.door = &door{hub: rand.Text(), local: cmp.Or(s.options.Token, rand.Text()), agent: s.options.Agent, room: s.room, log: s.log, open: make(chan struct{})}
+	s.authenticator = &authenticator{hub: rand.Text(), local: cmp.Or(s.options.Token, rand.Text()), agent: s.options.Agent, account: s.account, log: s.log, open: make(chan struct{})}
 	folder, err := s.folder()
 	if err != nil {
 		return nil, err
@@ -156,13 +156,13 @@ func (s *Server) serverOptions() (*server.Options, error) {
 	so := &server.Options{
 		ServerName: "parley", NoSigs: true, JetStream: true, StoreDir: folder,
 		JetStreamMaxMemory: s.options.MaxBytes, JetStreamMaxStore: 1 << 20, MaxPending: maxPending,
-		CustomClientAuthentication: s.door, DontListen: s.options.Listen == "",
+		CustomClientAuthentication: s.authenticator, DontListen: s.options.Listen == "",
 	}
 	if so.DontListen {
 		return so, nil
 	}
 	if so.Host, so.Port, err = s.listen(); err == nil {
-		err = s.free(so)
+		err = s.checkFree(so)
 	}
 	if err != nil {
 		return nil, err
@@ -174,9 +174,9 @@ func (s *Server) serverOptions() (*server.Options, error) {
 	return so, nil
 }
 
-// free returns an error if the address of the server cannot be listened at. The server itself
+// checkFree returns an error if the address of the server cannot be listened at. The server itself
 // would only report after startTime that it is not ready.
-func (s *Server) free(so *server.Options) error {
+func (s *Server) checkFree(so *server.Options) error {
 	if so.Port == server.RANDOM_PORT {
 		return nil
 	}
@@ -256,8 +256,8 @@ func (s *Server) Contact() natsbus.Contact { return s.contact }
 // for the connection and for a new stream.
 func (s *Server) Open(ctx context.Context, o natsbus.Options) (*natsbus.Bus, error) {
 	o.URL, o.User, o.Password, o.Credentials, o.TLS = "", "", "", "", nil
-	o.Server, o.Token = s.server, s.door.hub
-	o.Memory, o.Replicas, o.MaxBytes, o.Rooms = true, 1, s.options.MaxBytes, true
+	o.Server, o.Token = s.server, s.authenticator.hub
+	o.Memory, o.Replicas, o.MaxBytes, o.Accounts = true, 1, s.options.MaxBytes, true
 	return natsbus.Open(ctx, o)
 }
 
@@ -282,7 +282,7 @@ func (s *Server) Close() error {
 			s.closed = removeContact(s.file, s.contact)
 		}
 		if s.server != nil {
-			s.door.letIn() // release waiting checks
+			s.authenticator.admitClients() // release waiting checks
 			s.server.Shutdown()
 			s.server.WaitForShutdown()
 		}

@@ -111,8 +111,8 @@ func TestSuite(t *testing.T) {
 	})
 }
 
-// TestStreamIsTheHubs: the stream is in memory, whichever client connects first.
-func TestStreamIsTheHubs(t *testing.T) {
+// TestHubCreatesTheStream: the stream is in memory, whichever client connects first.
+func TestHubCreatesTheStream(t *testing.T) {
 	t.Parallel()
 	for range 5 {
 		s := start(t, embedded.Options{Listen: "127.0.0.1:0"})
@@ -120,7 +120,7 @@ func TestStreamIsTheHubs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b.Keeps() {
+		if b.Durable() {
 			t.Error("the stream is on disk")
 		}
 		if err := b.Close(); err != nil {
@@ -143,8 +143,8 @@ func TestWithinTheProcessAlone(t *testing.T) {
 	if err := b.Publish(t.Context(), protocol.WorkAt("echo"), letter("a")); err != nil {
 		t.Error(err)
 	}
-	if k, ok := b.(bus.Keeper); !ok || k.Keeps() {
-		t.Error("the bus says that it keeps what it has")
+	if k, ok := b.(bus.Durability); !ok || k.Durable() {
+		t.Error("the bus reports durable queues")
 	}
 	if err := b.Close(); err != nil {
 		t.Error(err)
@@ -193,7 +193,7 @@ func TestContactFile(t *testing.T) {
 	}
 }
 
-func TestStrangersStayOutside(t *testing.T) {
+func TestClientsWithoutATokenAreRefused(t *testing.T) {
 	t.Parallel()
 	s := start(t, embedded.Options{Listen: "127.0.0.1:0", Agent: keys})
 	for _, o := range []natsbus.Options{
@@ -209,14 +209,14 @@ func TestStrangersStayOutside(t *testing.T) {
 	}
 }
 
-func keys(key, _ string) (embedded.Pass, bool) {
+func keys(key, _ string) (embedded.Credential, bool) {
 	switch key {
 	case "key-echo":
-		return embedded.Pass{Key: "k1", Agent: "echo"}, true
+		return embedded.Credential{Key: "k1", Agent: "echo"}, true
 	case "key-wild":
-		return embedded.Pass{Key: "k2", Agent: "*"}, true
+		return embedded.Credential{Key: "k2", Agent: "*"}, true
 	}
-	return embedded.Pass{}, false
+	return embedded.Credential{}, false
 }
 
 func TestOpenAddresses(t *testing.T) {
@@ -327,7 +327,7 @@ func TestTLS(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Bury(t.Context(), "enough"); err != nil {
+		if err := d.DeadLetter(t.Context(), "enough"); err != nil {
 			t.Fatal(err)
 		}
 		break
@@ -367,8 +367,8 @@ func certificate(t *testing.T) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// TestKeyOpensItsOwn tries the operations that a worker needs, and many that must be refused.
-func TestKeyOpensItsOwn(t *testing.T) {
+// TestKeyPermissions tries the operations that a worker needs, and many that must be refused.
+func TestKeyPermissions(t *testing.T) {
 	t.Parallel()
 	s := start(t, embedded.Options{Listen: "127.0.0.1:0", Agent: keys})
 	own := open(t, s)

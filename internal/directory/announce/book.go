@@ -30,7 +30,7 @@ const (
 	// tendEvery is the interval between checks for expired workers and agents.
 	tendEvery = time.Minute
 	// silence is the time without an announcement after which a worker is considered gone.
-	silence = 2*protocol.AnnounceEvery + 30*time.Second
+	silence = 2*protocol.AnnounceInterval + 30*time.Second
 )
 
 // Notes persist data across a restart; dirstore.Notes implements it.
@@ -131,11 +131,11 @@ func (b *Book) updateLocked() directory.Update {
 	return u
 }
 
-// pruneLocked removes agents that were not seen for protocol.AnnounceFor; it reports whether it
+// pruneLocked removes agents that were not seen for protocol.AnnounceTTL; it reports whether it
 // removed any.
 func (b *Book) pruneLocked(now time.Time) bool {
 	before := len(b.agents)
-	maps.DeleteFunc(b.agents, func(_ task.Agent, k *known) bool { return now.Sub(k.SeenAt) >= protocol.AnnounceFor })
+	maps.DeleteFunc(b.agents, func(_ task.Agent, k *known) bool { return now.Sub(k.SeenAt) >= protocol.AnnounceTTL })
 	return len(b.agents) < before
 }
 
@@ -226,7 +226,7 @@ func (b *Book) Left(name task.Agent) { b.gone(missing{name, elsewhere}) }
 // tend asks workers to announce themselves when the bus is ready, publishes the hub's identity
 // periodically, and removes expired workers and agents.
 func (b *Book) tend(ctx context.Context, ready <-chan struct{}, changed func(directory.Update)) {
-	tick, greet := time.NewTicker(tendEvery), time.NewTicker(protocol.AnnounceEvery)
+	tick, greet := time.NewTicker(tendEvery), time.NewTicker(protocol.AnnounceInterval)
 	defer tick.Stop()
 	defer greet.Stop()
 	for {
@@ -276,7 +276,7 @@ func (b *Book) hear(ctx context.Context, e *bus.Delivery, changed func(directory
 	case err != nil:
 	case e.Type == protocol.TypeAnnounce:
 		err = b.announce(ctx, e, changed)
-	case e.Type == protocol.TypeLeave:
+	case e.Type == protocol.TypeGoodbye:
 		err = b.leave(e.Envelope)
 	}
 	if err != nil {
@@ -340,7 +340,7 @@ func (b *Book) greet() {
 
 // leave removes a worker that has said goodbye. Its agent remains.
 func (b *Book) leave(e *bus.Envelope) error {
-	var l protocol.Leave
+	var l protocol.Goodbye
 	if err := json.Unmarshal(e.Body, &l); err != nil {
 		return fmt.Errorf("body: %w", err)
 	}
@@ -375,7 +375,7 @@ func (b *Book) gone(m missing) {
 	}
 }
 
-// expire removes silent workers, and agents without an announcement for protocol.AnnounceFor.
+// expire removes silent workers, and agents without an announcement for protocol.AnnounceTTL.
 func (b *Book) expire(ctx context.Context, now time.Time, changed func(directory.Update)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -123,7 +123,7 @@ func TestAnnouncements(t *testing.T) {
 			}
 		}
 		seen(2, directory.Up)
-		say(t, b, protocol.TypeLeave, "PaperFinder", &protocol.Leave{Agent: "PaperFinder", Worker: "w1"})
+		say(t, b, protocol.TypeGoodbye, "PaperFinder", &protocol.Goodbye{Agent: "PaperFinder", Worker: "w1"})
 		seen(1, directory.Up)
 		d.book.Lost("PaperFinder", "w2") // its lease has expired
 		synctest.Wait()
@@ -162,8 +162,8 @@ func TestRefusedAnnouncements(t *testing.T) {
 		sendAnnounce(t, b, "---", "w", paperCard)
 		sendAnnounce(t, b, task.Agent(strings.Repeat("x", 65)), "w", paperCard)
 		say(t, b, protocol.TypeAnnounce, "a", []int{1})
-		say(t, b, protocol.TypeLeave, "a", []int{1})
-		say(t, b, protocol.TypeLeave, "a", &protocol.Leave{Agent: "nobody"})
+		say(t, b, protocol.TypeGoodbye, "a", []int{1})
+		say(t, b, protocol.TypeGoodbye, "a", &protocol.Goodbye{Agent: "nobody"})
 		if all := d.List(); len(all) != 0 {
 			t.Errorf("%d agents are there, of which the first is %s", len(all), all[0].Name())
 		}
@@ -283,7 +283,7 @@ func TestBothTransports(t *testing.T) {
 			t.Errorf("an announcement has changed an agent of the hub: %+v", e)
 		}
 		// Well-known agents remain, and so does the queue of an agent that was seen.
-		say(t, b, protocol.TypeLeave, "C", &protocol.Leave{Agent: "C", Worker: "w"})
+		say(t, b, protocol.TypeGoodbye, "C", &protocol.Goodbye{Agent: "C", Worker: "w"})
 		time.Sleep(25 * time.Hour)
 		synctest.Wait()
 		if got := transports(); got != "http http queue" {

@@ -69,7 +69,7 @@ const (
 // hasty is a bus that soon redelivers unacknowledged messages.
 type hasty struct {
 	bus.Bus
-	bus.Keeper
+	bus.Durability
 }
 
 // Receive implements bus.Bus.
@@ -84,7 +84,7 @@ func openBus(ctx context.Context, url string) (bus.Bus, error) {
 	if err != nil {
 		return nil, err
 	}
-	keeper, ok := b.(bus.Keeper)
+	keeper, ok := b.(bus.Durability)
 	if !ok {
 		return nil, errors.Join(errors.New("the bus does not say whether it keeps"), b.Close())
 	}
@@ -136,7 +136,7 @@ func serveHub(ctx context.Context, store *sqlitestore.DB, b bus.Bus) error {
 		return err
 	}
 	d := &queue.Dispatcher{Bus: b, ID: ownID, Tasks: store.Tasks(), Lease: jobLease, Logger: logger()}
-	desk := &deadletter.Desk{Bus: b, Book: store.Letters(), Logger: logger(), Undelivered: d.Undeliverable}
+	desk := &deadletter.Collector{Bus: b, Store: store.Letters(), Logger: logger(), Undelivered: d.Undeliverable}
 	h := &parley.Hub{Store: store.Tasks(), Logger: logger(), Idempotency: parley.Idempotency{Header: true}}
 	for _, name := range []string{robust, careful} {
 		h.Handle(&a2a.AgentCard{Name: name}, &queue.Agent{Dispatcher: d})

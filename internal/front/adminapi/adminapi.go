@@ -151,7 +151,7 @@ type Handler struct {
 	Bus *Bus
 	// Dead holds the dead letters of the bus. If nil, the hub has no bus, and requests below
 	// /api/v1/dead are answered with an error that states so.
-	Dead *deadletter.Desk
+	Dead *deadletter.Collector
 	// Active is called when an administrator reads the inbox or settles an item. It may be nil.
 	Active func()
 	// Trust holds the trust levels of callers and agents. If nil, nothing is served at

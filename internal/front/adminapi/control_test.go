@@ -125,7 +125,7 @@ func TestDeadLetters(t *testing.T) {
 	t.Parallel()
 	h, _, _ := keyed(t)
 	b := new(bus.Memory)
-	h.Dead = &deadletter.Desk{Bus: b, Book: new(deadletter.Memory)}
+	h.Dead = &deadletter.Collector{Bus: b, Store: new(deadletter.Memory)}
 	put := func(id a2a.TaskID, e *bus.Envelope) deadletter.ID {
 		t.Helper()
 		e.Source, e.Task = "hub/h", string(id)
@@ -133,7 +133,7 @@ func TestDeadLetters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := h.Dead.Book.PutLetter(t.Context(), l); err != nil {
+		if err := h.Dead.Store.PutLetter(t.Context(), l); err != nil {
 			t.Fatal(err)
 		}
 		return l.ID

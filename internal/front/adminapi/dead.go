@@ -57,7 +57,7 @@ func (h *Handler) listDead(r *http.Request) (*DeadList, error) {
 		return nil, err
 	}
 	q.Limit = limit + 1 // one more, to detect a further page
-	found, err := h.Dead.Book.Letters(r.Context(), q)
+	found, err := h.Dead.Store.Letters(r.Context(), q)
 	if errors.Is(err, deadletter.ErrNoLetter) {
 		return nil, apierror.Field(a2a.ErrInvalidParams, "pageToken", "the letter that the page ended with is gone; begin anew")
 	}
@@ -72,7 +72,7 @@ func (h *Handler) listDead(r *http.Request) (*DeadList, error) {
 }
 
 func (h *Handler) showDead(r *http.Request) (*deadletter.Letter, error) {
-	l, err := h.Dead.Book.Letter(r.Context(), letterOf(r))
+	l, err := h.Dead.Store.Letter(r.Context(), letterOf(r))
 	if err != nil {
 		return nil, deadError(r, err)
 	}
@@ -92,7 +92,7 @@ func (h *Handler) replayDead(r *http.Request, _ *struct{}) (*deadletter.Letter, 
 
 // dropDead deletes a letter.
 func (h *Handler) dropDead(r *http.Request) (*deadletter.Letter, error) {
-	l, err := h.Dead.Book.Letter(r.Context(), letterOf(r))
+	l, err := h.Dead.Store.Letter(r.Context(), letterOf(r))
 	if err == nil {
 		err = h.Dead.Drop(r.Context(), letterOf(r))
 	}

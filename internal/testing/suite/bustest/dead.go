@@ -13,7 +13,7 @@ import (
 )
 
 var deadTests = []testCase{
-	{"Bury", testBury},
+	{"DeadLetter", testDeadLetter},
 	{"DeadAfterNaks", testDeadAfterNaks},
 	{"DeadAfterLeaving", testDeadAfterLeaving},
 	{"DeadAfterLeases", testDeadAfterLeases},
@@ -24,8 +24,8 @@ var deadTests = []testCase{
 	{"PoisonAtTopic", testPoisonAtTopic},
 }
 
-// buried fails the test unless e is next at Dead, with a reason that contains part.
-func (x *bed) buried(in *inbox, e *bus.Envelope, part string) {
+// deadLettered fails the test unless e is next at Dead, with a reason that contains part.
+func (x *bed) deadLettered(in *inbox, e *bus.Envelope, part string) {
 	x.Helper()
 	d := in.hold(e.ID)
 	if d.Queue != queue.Name || !strings.Contains(d.Reason, part) || d.Reason == "" {
@@ -37,17 +37,17 @@ func (x *bed) buried(in *inbox, e *bus.Envelope, part string) {
 	in.ack(d)
 }
 
-func testBury(x *bed) {
+func testDeadLetter(x *bed) {
 	b := x.open()
 	x.publish(b, queue, "a", "b")
 	in := x.receive(b, bus.Subscription{At: queue})
-	if err := in.hold("a").Bury(x.context(), "it \"smells\""); err != nil {
-		x.Fatalf("Bury = %v", err)
+	if err := in.hold("a").DeadLetter(x.context(), "it \"smells\""); err != nil {
+		x.Fatalf("DeadLetter = %v", err)
 	}
 	in.take("b")
 	in.onlyAt(b, "fence")
 	dead := x.receive(b, bus.Subscription{At: bus.Dead})
-	x.buried(dead, letter("a"), `it "smells"`)
+	x.deadLettered(dead, letter("a"), `it "smells"`)
 	dead.onlyAt(b, "fence")
 }
 
@@ -58,7 +58,7 @@ func testDeadAfterNaks(x *bed) {
 	for range bus.MaxDeliveries {
 		in.nak(in.hold("a"))
 	}
-	x.buried(x.receive(b, bus.Subscription{At: bus.Dead}), letter("a"), "")
+	x.deadLettered(x.receive(b, bus.Subscription{At: bus.Dead}), letter("a"), "")
 	in.onlyAt(b, "fence")
 }
 
@@ -71,7 +71,7 @@ func testDeadAfterLeaving(x *bed) {
 		in.stop()
 	}
 	x.receive(b, bus.Subscription{At: queue}).onlyAt(b, "fence")
-	x.buried(x.receive(b, bus.Subscription{At: bus.Dead}), letter("a"), "")
+	x.deadLettered(x.receive(b, bus.Subscription{At: bus.Dead}), letter("a"), "")
 }
 
 func testDeadAfterLeases(x *bed) {
@@ -85,7 +85,7 @@ func testDeadAfterLeases(x *bed) {
 	for range bus.MaxDeliveries {
 		in.hold("a")
 	}
-	x.buried(x.receive(b, bus.Subscription{At: bus.Dead}), letter("a"), "")
+	x.deadLettered(x.receive(b, bus.Subscription{At: bus.Dead}), letter("a"), "")
 	in.onlyAt(b, "fence")
 }
 
@@ -97,10 +97,10 @@ func testDeadLarge(x *bed) {
 		x.Fatalf("Publish = %v", err)
 	}
 	in := x.receive(b, bus.Subscription{At: queue})
-	if err := in.hold("large").Bury(x.context(), strings.Repeat("\x01\xff", 2000)); err != nil {
-		x.Fatalf("Bury = %v", err)
+	if err := in.hold("large").DeadLetter(x.context(), strings.Repeat("\x01\xff", 2000)); err != nil {
+		x.Fatalf("DeadLetter = %v", err)
 	}
-	x.buried(x.receive(b, bus.Subscription{At: bus.Dead}), e, "\x01\x01")
+	x.deadLettered(x.receive(b, bus.Subscription{At: bus.Dead}), e, "\x01\x01")
 }
 
 // testDeadStays applies the verdicts at Dead that move an envelope to Dead elsewhere.
@@ -111,8 +111,8 @@ func testDeadStays(x *bed) {
 	for range bus.MaxDeliveries {
 		dead.nak(dead.hold("a"))
 	}
-	if err := dead.hold("a").Bury(x.context(), "again"); err != nil {
-		x.Fatalf("Bury = %v", err)
+	if err := dead.hold("a").DeadLetter(x.context(), "again"); err != nil {
+		x.Fatalf("DeadLetter = %v", err)
 	}
 	d := dead.hold("a")
 	if d.Reason != "" {

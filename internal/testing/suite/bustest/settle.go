@@ -71,8 +71,8 @@ func testSettleTwice(x *bed) {
 	a := in.hold("a")
 	in.ack(a)
 	in.nak(a)
-	if err := a.Bury(x.context(), "too late"); err != nil {
-		x.Errorf("Bury after Ack = %v", err)
+	if err := a.DeadLetter(x.context(), "too late"); err != nil {
+		x.Errorf("DeadLetter after Ack = %v", err)
 	}
 	if err := a.Extend(x.context()); err != nil {
 		x.Errorf("Extend after Ack = %v", err)

@@ -60,8 +60,8 @@ func testTopicSettle(x *bed) {
 	in := x.receive(b, bus.Subscription{At: topic})
 	x.publish(b, topic, "a", "b", "c", "d")
 	in.nak(in.hold("a"))
-	if err := in.hold("b").Bury(x.context(), "why"); err != nil {
-		x.Errorf("Bury = %v", err)
+	if err := in.hold("b").DeadLetter(x.context(), "why"); err != nil {
+		x.Errorf("DeadLetter = %v", err)
 	}
 	if err := in.hold("c").Extend(x.context()); err != nil {
 		x.Errorf("Extend = %v", err)

@@ -7,11 +7,12 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// roomPrefix begins the names of rooms.
-const roomPrefix = "agent/"
+// accountPrefix begins the names of accounts.
+const accountPrefix = "agent/"
 
-// Room returns the name of the account of an agent whose workers identify themselves by a key.
-func Room(agent string) string { return roomPrefix + agent }
+// AccountName returns the name of the account of an agent whose workers identify themselves by
+// a key.
+func AccountName(agent string) string { return accountPrefix + agent }
 
 // Inbox returns the Options.Inbox of the workers of such an agent; the key permits no other
 // one.
@@ -21,17 +22,17 @@ func Inbox(agent string) string { return "_INBOX." + agent }
 // overwrites a value of the sender.
 const headerSender = "Nats-Request-Info"
 
-// sender returns the agent from whose room a message came, or "".
+// sender returns the agent from whose account a message came, or "".
 func (b *Bus) sender(m *nats.Msg) string {
 	text := m.Header.Get(headerSender)
-	if !b.options.Rooms || text == "" {
+	if !b.options.Accounts || text == "" {
 		return ""
 	}
 	var from struct {
 		Account string `json:"acc"`
 	}
 	_ = json.Unmarshal([]byte(text), &from) // an invalid value is not from the server and names no agent
-	agent, ok := strings.CutPrefix(from.Account, roomPrefix)
+	agent, ok := strings.CutPrefix(from.Account, accountPrefix)
 	if !ok {
 		return ""
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Defaults of a Desk.
+// Defaults of a Collector.
 const (
 	DefaultLetters = 1000
 	DefaultBytes   = 64 << 20
@@ -26,14 +26,14 @@ const (
 // sweepEvery is the time between two sweeps by age.
 const sweepEvery = time.Hour
 
-// again is the wait after which a letter that could not be stored is redelivered.
-const again = 5 * time.Second
+// retryDelay is the wait after which a letter that could not be stored is redelivered.
+const retryDelay = 5 * time.Second
 
-// Desk stores the envelopes that arrive at bus.Dead. Bus and Book are required. Fields must not
-// change once it is in use; it is safe for concurrent use.
-type Desk struct {
-	Bus  bus.Bus
-	Book Store
+// Collector stores the envelopes that arrive at bus.Dead. Bus and Store are required. Fields
+// must not change once it is in use; it is safe for concurrent use.
+type Collector struct {
+	Bus   bus.Bus
+	Store Store
 	// Signer signs the hub's own envelopes when they are replayed, and identifies the hub. If
 	// nil, all letters count as the hub's own, and nothing is signed.
 	Signer *bus.Signer
@@ -49,36 +49,36 @@ type Desk struct {
 	Logger *slog.Logger
 }
 
-func (d *Desk) logger() *slog.Logger {
-	if d.Logger == nil {
+func (c *Collector) logger() *slog.Logger {
+	if c.Logger == nil {
 		return slog.New(slog.DiscardHandler)
 	}
-	return d.Logger
+	return c.Logger
 }
 
 // hub returns the id of the hub; empty if it has none.
-func (d *Desk) hub() string {
-	if d.Signer == nil {
+func (c *Collector) hub() string {
+	if c.Signer == nil {
 		return ""
 	}
-	return d.Signer.Hub()
+	return c.Signer.Hub()
 }
 
-// ownDead returns the queue of a hub's dead letters.
-func ownDead(hub string) bus.Address { return bus.Queue("hub.dead." + hub) }
+// deadQueue returns the queue of a hub's dead letters.
+func deadQueue(hub string) bus.Address { return bus.Queue("hub.dead." + hub) }
 
 // Run receives until ctx ends. It returns an error only if the bus fails permanently.
-func (d *Desk) Run(ctx context.Context) error {
+func (c *Collector) Run(ctx context.Context) error {
 	at := []bus.Address{bus.Dead}
-	if hub := d.hub(); hub != "" {
-		at = append(at, ownDead(hub))
+	if hub := c.hub(); hub != "" {
+		at = append(at, deadQueue(hub))
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, a := range at {
-		group.Go(func() error { return d.receive(ctx, a) })
+		group.Go(func() error { return c.receive(ctx, a) })
 	}
 	group.Go(func() error {
-		d.keepSweeping(ctx)
+		c.runSweeps(ctx)
 		return nil
 	})
 	if err := group.Wait(); err != nil {
@@ -87,12 +87,12 @@ func (d *Desk) Run(ctx context.Context) error {
 	return nil
 }
 
-func (d *Desk) keepSweeping(ctx context.Context) {
+func (c *Collector) runSweeps(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
-		if err := d.sweep(ctx); err != nil && ctx.Err() == nil {
-			d.logger().Error("sweep dead letters", "error", err)
+		if err := c.sweep(ctx); err != nil && ctx.Err() == nil {
+			c.logger().Error("sweep dead letters", "error", err)
 		}
 		select {
 		case <-tick.C:
@@ -102,57 +102,57 @@ func (d *Desk) keepSweeping(ctx context.Context) {
 	}
 }
 
-func (d *Desk) receive(ctx context.Context, at bus.Address) error {
-	for got, err := range d.Bus.Receive(ctx, bus.Subscription{At: at}) {
+func (c *Collector) receive(ctx context.Context, at bus.Address) error {
+	for got, err := range c.Bus.Receive(ctx, bus.Subscription{At: at}) {
 		if err != nil {
 			return err
 		}
-		if err := d.take(ctx, got.Envelope); err != nil {
-			d.logger().Error("write down dead letter", "queue", got.Queue, "envelope", got.ID, "error", err)
-			_ = got.Nak(ctx, again) // it is redelivered in any case
+		if err := c.handle(ctx, got.Envelope); err != nil {
+			c.logger().Error("store dead letter", "queue", got.Queue, "envelope", got.ID, "error", err)
+			_ = got.Nak(ctx, retryDelay) // it is redelivered in any case
 			continue
 		}
 		if err := got.Ack(ctx); err != nil && ctx.Err() == nil {
-			d.logger().Warn("acknowledge dead letter", "envelope", got.ID, "error", err)
+			c.logger().Warn("acknowledge dead letter", "envelope", got.ID, "error", err)
 		}
 	}
 	return nil
 }
 
-// take stores a dead envelope, or passes it to the hub to which it belongs.
-func (d *Desk) take(ctx context.Context, e *bus.Envelope) error {
-	if hub, own := hubOf(e), d.hub(); hub != "" && own != "" && hub != own {
-		return d.Bus.Publish(ctx, ownDead(hub), e)
+// handle stores a dead envelope, or passes it to the hub to which it belongs.
+func (c *Collector) handle(ctx context.Context, e *bus.Envelope) error {
+	if hub, own := hubOf(e), c.hub(); hub != "" && own != "" && hub != own {
+		return c.Bus.Publish(ctx, deadQueue(hub), e)
 	}
 	l, err := Of(e, time.Now())
 	if err != nil {
 		return err
 	}
-	if err := d.Book.PutLetter(ctx, l); err != nil {
+	if err := c.Store.PutLetter(ctx, l); err != nil {
 		return err
 	}
-	d.logger().Warn("an envelope could not be delivered; see parley dead list", "letter", l.ID, "queue", l.Queue,
+	c.logger().Warn("an envelope could not be delivered; see parley dead list", "letter", l.ID, "queue", l.Queue,
 		"type", l.Type, "task", l.Task, "reason", l.Reason)
-	if err := d.sweep(ctx); err != nil {
+	if err := c.sweep(ctx); err != nil {
 		return err
 	}
-	if e.Type != protocol.TypeWork || d.Undelivered == nil {
+	if e.Type != protocol.TypeWork || c.Undelivered == nil {
 		return nil
 	}
-	if err := d.verify(e); err != nil {
-		d.logger().Warn("dead work is not from this hub: its task goes on", "letter", l.ID, "task", l.Task, "error", err)
+	if err := c.verify(e); err != nil {
+		c.logger().Warn("dead work is not from this hub: its task continues", "letter", l.ID, "task", l.Task, "error", err)
 		return nil
 	}
-	return d.Undelivered(ctx, e)
+	return c.Undelivered(ctx, e)
 }
 
 // verify returns an error if an envelope claims to be from this hub without its signature.
 // Every client of the broker may be able to publish at Dead.
-func (d *Desk) verify(e *bus.Envelope) error {
-	if d.Signer == nil || e.Source != "hub/"+d.hub() {
+func (c *Collector) verify(e *bus.Envelope) error {
+	if c.Signer == nil || e.Source != "hub/"+c.hub() {
 		return nil
 	}
-	ring, err := bus.NewKeyring(d.Signer.HubKey())
+	ring, err := bus.NewKeyring(c.Signer.HubKey())
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (d *Desk) verify(e *bus.Envelope) error {
 
 // hubOf returns the hub to which an envelope belongs, or "".
 func hubOf(e *bus.Envelope) string {
-	for _, at := range []string{protocol.ReportAt("").Name, ownDead("").Name} {
+	for _, at := range []string{protocol.ReportAt("").Name, deadQueue("").Name} {
 		if hub, ok := strings.CutPrefix(e.Queue, at); ok {
 			return hub
 		}
@@ -173,22 +173,22 @@ func hubOf(e *bus.Envelope) string {
 }
 
 // sweep drops letters beyond the bounds.
-func (d *Desk) sweep(ctx context.Context) error {
-	b := Bounds{Letters: d.MaxLetters, Bytes: d.MaxBytes}
+func (c *Collector) sweep(ctx context.Context) error {
+	b := Bounds{Letters: c.MaxLetters, Bytes: c.MaxBytes}
 	if b.Letters == 0 {
 		b.Letters = DefaultLetters
 	}
 	if b.Bytes == 0 {
 		b.Bytes = DefaultBytes
 	}
-	age := d.MaxAge
+	age := c.MaxAge
 	if age == 0 {
 		age = DefaultAge
 	}
 	b.Before = time.Now().Add(-age)
-	n, err := d.Book.SweepLetters(ctx, b)
+	n, err := c.Store.SweepLetters(ctx, b)
 	if n > 0 {
-		d.logger().Warn("dropped old dead letters", "count", n)
+		c.logger().Warn("dropped old dead letters", "count", n)
 	}
 	return err
 }
@@ -205,8 +205,8 @@ var (
 
 // Replay publishes a letter again at its former queue, with a new id, and drops it. The error
 // is ErrNoLetter, ErrUnreadable, ErrForged, ErrNoQueue, or one of the store or the bus.
-func (d *Desk) Replay(ctx context.Context, id ID) (*Letter, error) {
-	l, err := d.Book.Letter(ctx, id)
+func (c *Collector) Replay(ctx context.Context, id ID) (*Letter, error) {
+	l, err := c.Store.Letter(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
@@ -217,7 +217,7 @@ func (d *Desk) Replay(ctx context.Context, id ID) (*Letter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("replay %s: %w: %w", id, ErrUnreadable, err)
 	}
-	if err := d.verify(e); err != nil {
+	if err := c.verify(e); err != nil {
 		return nil, fmt.Errorf("replay %s: %w: %w", id, ErrForged, err)
 	}
 	to := bus.Queue(l.Queue)
@@ -225,27 +225,27 @@ func (d *Desk) Replay(ctx context.Context, id ID) (*Letter, error) {
 		return nil, fmt.Errorf("replay %s: %w", id, ErrNoQueue)
 	}
 	e.ID, e.Reason, e.Queue, e.Time = uuid.NewString(), "", "", task.MillisOf(time.Now())
-	if err := d.publish(ctx, to, e); err != nil {
+	if err := c.publish(ctx, to, e); err != nil {
 		return nil, fmt.Errorf("replay %s: %w", id, err)
 	}
-	return l, d.drop(ctx, id)
+	return l, c.drop(ctx, id)
 }
 
 // publish signs the hub's own envelopes again, because the old signature covers the old id.
-func (d *Desk) publish(ctx context.Context, to bus.Address, e *bus.Envelope) error {
-	if hub := d.hub(); hub != "" && e.Source == "hub/"+hub {
-		if err := d.Signer.Sign(e); err != nil {
+func (c *Collector) publish(ctx context.Context, to bus.Address, e *bus.Envelope) error {
+	if hub := c.hub(); hub != "" && e.Source == "hub/"+hub {
+		if err := c.Signer.Sign(e); err != nil {
 			return err
 		}
 	}
-	return d.Bus.Publish(ctx, to, e)
+	return c.Bus.Publish(ctx, to, e)
 }
 
 // Drop deletes a letter. The error is ErrNoLetter if it does not exist.
-func (d *Desk) Drop(ctx context.Context, id ID) error { return d.drop(ctx, id) }
+func (c *Collector) Drop(ctx context.Context, id ID) error { return c.drop(ctx, id) }
 
-func (d *Desk) drop(ctx context.Context, id ID) error {
-	if err := d.Book.DropLetter(ctx, id); err != nil {
+func (c *Collector) drop(ctx context.Context, id ID) error {
+	if err := c.Store.DropLetter(ctx, id); err != nil {
 		return fmt.Errorf("drop: %w", err)
 	}
 	return nil

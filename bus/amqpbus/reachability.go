@@ -13,51 +13,51 @@ import (
 	"github.com/parley-a2a/parley/internal/backoff"
 )
 
-// reach logs whether the broker can be reached: once for all connections, and not for each
+// reachability logs whether the broker can be reached: once for all connections, and not for each
 // failure. The zero reach was never connected.
-type reach struct {
-	mu    sync.Mutex // guards the fields below
-	up    bool
-	tries int       // failed in a row, over all connections
-	since time.Time // when the first of them failed, or the connection was lost
-	told  time.Time // when the last failure was logged
-	why   string    // its text
-	began time.Time // when up became true
+type reachability struct {
+	mu        sync.Mutex // guards the fields below
+	up        bool
+	tries     int       // failed in a row, over all connections
+	downSince time.Time // when the first of them failed, or the connection was lost
+	logged    time.Time // when the last failure was logged
+	reason    string    // its text
+	upSince   time.Time // when up became true
 }
 
 // Connection implements bus.Monitor.
 func (b *Bus) Connection() bus.Connection {
-	r := &b.reach
+	r := &b.reachability
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.up {
-		return bus.Connection{Up: true, Since: r.began}
+		return bus.Connection{Up: true, Since: r.upSince}
 	}
-	return bus.Connection{Since: r.since, Reason: r.why}
+	return bus.Connection{Since: r.downSince, Reason: r.reason}
 }
 
-// tellEvery is the time between two records of the same failure.
-const tellEvery = 30 * time.Second
+// logInterval is the time between two records of the same failure.
+const logInterval = 30 * time.Second
 
 // failed records that an attempt has failed.
-func (r *reach) failed(log *slog.Logger, err error) {
+func (r *reachability) failed(log *slog.Logger, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.downLocked()
 	r.tries++
 	why := "RabbitMQ is not reachable"
-	if forGood(err) {
-		why = "RabbitMQ has refused the connection: " + refusal(err)
+	if permanent(err) {
+		why = "RabbitMQ has refused the connection: " + refusalReason(err)
 	}
-	if why == r.why && time.Since(r.told) < tellEvery {
+	if why == r.reason && time.Since(r.logged) < logInterval {
 		return
 	}
-	r.why, r.told = why, time.Now()
+	r.reason, r.logged = why, time.Now()
 	log.Warn(why, "tries", r.tries, "for", r.lastedLocked(), "error", err)
 }
 
 // lost records that a connection has ended.
-func (r *reach) lost(log *slog.Logger) {
+func (r *reachability) lost(log *slog.Logger) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.up {
@@ -67,37 +67,39 @@ func (r *reach) lost(log *slog.Logger) {
 }
 
 // reached records that a connection was established.
-func (r *reach) reached(log *slog.Logger) {
+func (r *reachability) reached(log *slog.Logger) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case r.up:
 		return
-	case r.since.IsZero():
+	case r.downSince.IsZero():
 		log.Info("connected to RabbitMQ")
 	default:
 		log.Info("connected to RabbitMQ", "tries", r.tries+1, "after", r.lastedLocked())
 	}
-	r.up, r.tries, r.since, r.why, r.began = true, 0, time.Time{}, "", time.Now()
+	r.up, r.tries, r.downSince, r.reason, r.upSince = true, 0, time.Time{}, "", time.Now()
 }
 
-func (r *reach) downLocked() {
-	if r.up = false; r.since.IsZero() {
-		r.since = time.Now()
+func (r *reachability) downLocked() {
+	if r.up = false; r.downSince.IsZero() {
+		r.downSince = time.Now()
 	}
 }
 
-func (r *reach) lastedLocked() time.Duration { return time.Since(r.since).Round(time.Millisecond) }
+func (r *reachability) lastedLocked() time.Duration {
+	return time.Since(r.downSince).Round(time.Millisecond)
+}
 
-// forGood reports whether the broker has refused the client and will do so until an operator
+// permanent reports whether the broker has refused the client and will do so until an operator
 // changes its settings: wrong credentials, a missing virtual host or a missing permission.
-func forGood(err error) bool {
+func permanent(err error) bool {
 	var e *amqp.Error
 	return errors.As(err, &e) && (e.Code == amqp.AccessRefused || e.Code == amqp.NotAllowed)
 }
 
-// refusal returns the reason of a refusal, for operators.
-func refusal(err error) string {
+// refusalReason returns the reason of a refusal, for operators.
+func refusalReason(err error) string {
 	var e *amqp.Error
 	if errors.As(err, &e) && e.Code == amqp.NotAllowed {
 		return e.Reason
@@ -118,7 +120,7 @@ const (
 // pause waits before the next attempt, longer each time and with jitter.
 func pause(ctx context.Context, tries int, err error) {
 	first, most := backoffFirst, backoffMost
-	if forGood(err) {
+	if permanent(err) {
 		first, most = refusedFirst, refusedMost
 	}
 	d := min(first<<min(tries, 10), most)

@@ -27,14 +27,14 @@ func TestMemory(t *testing.T) {
 	deadlettertest.Test(t, func(*testing.T) deadletter.Store { return new(deadletter.Memory) })
 }
 
-// told records the undelivered work.
-type told struct {
+// undelivered records the undelivered work.
+type undelivered struct {
 	mu   sync.Mutex // guards the fields below
 	ids  []string
 	fail int // the number of calls that fail
 }
 
-func (u *told) undelivered(_ context.Context, e *bus.Envelope) error {
+func (u *undelivered) record(_ context.Context, e *bus.Envelope) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.fail > 0 {
@@ -45,8 +45,8 @@ func (u *told) undelivered(_ context.Context, e *bus.Envelope) error {
 	return nil
 }
 
-// heard returns the recorded work.
-func (u *told) heard() []string {
+// list returns the recorded work.
+func (u *undelivered) list() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.Clone(u.ids)
@@ -61,13 +61,13 @@ func signer(t *testing.T, hub string) *bus.Signer {
 	return s
 }
 
-// run runs desks until the test ends.
-func run(t *testing.T, desks ...*deadletter.Desk) {
+// run runs collectors until the test ends.
+func run(t *testing.T, collectors ...*deadletter.Collector) {
 	t.Helper()
 	ctx, stop := context.WithCancelCause(t.Context())
 	cancel := func() { stop(errors.New("interrupted")) }
 	var wg sync.WaitGroup
-	for _, d := range desks {
+	for _, d := range collectors {
 		wg.Go(func() {
 			if err := d.Run(ctx); err != nil {
 				t.Errorf("Run = %v", err)
@@ -86,14 +86,14 @@ func work(hub, task string) *bus.Envelope {
 	}
 }
 
-// bury publishes e at a queue, and buries it there.
-func bury(t *testing.T, b bus.Bus, at bus.Address, e *bus.Envelope) {
+// deadLetter publishes e at a queue, and moves it to Dead.
+func deadLetter(t *testing.T, b bus.Bus, at bus.Address, e *bus.Envelope) {
 	t.Helper()
 	if err := b.Publish(t.Context(), at, e); err != nil {
 		t.Fatal(err)
 	}
 	got := receive(t, b, at)
-	if err := got.Bury(t.Context(), "no good"); err != nil {
+	if err := got.DeadLetter(t.Context(), "no good"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -124,46 +124,46 @@ func receive(t *testing.T, b bus.Bus, at bus.Address) *bus.Delivery {
 	return <-got
 }
 
-func list(t *testing.T, d *deadletter.Desk) []deadletter.Letter {
+func list(t *testing.T, d *deadletter.Collector) []deadletter.Letter {
 	t.Helper()
-	all, err := d.Book.Letters(t.Context(), &deadletter.Query{Limit: 10_000})
+	all, err := d.Store.Letters(t.Context(), &deadletter.Query{Limit: 10_000})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return all
 }
 
-func TestDesk(t *testing.T) {
+func TestCollector(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b, u, s := new(bus.Memory), &told{fail: 1}, signer(t, "h1")
-		d := &deadletter.Desk{Bus: b, Book: new(deadletter.Memory), Signer: s, Undelivered: u.undelivered}
+		b, u, s := new(bus.Memory), &undelivered{fail: 1}, signer(t, "h1")
+		d := &deadletter.Collector{Bus: b, Store: new(deadletter.Memory), Signer: s, Undelivered: u.record}
 		run(t, d)
 		at := protocol.WorkAt("a")
 		e := work("h1", "t1")
 		if err := s.Sign(e); err != nil {
 			t.Fatal(err)
 		}
-		bury(t, b, at, e)
+		deadLetter(t, b, at, e)
 		synctest.Wait()
 		all := list(t, d)
 		if len(all) != 1 || all[0].Queue != at.Name || all[0].Reason != "no good" || all[0].Task != "t1" || all[0].Owner != "ann" {
 			t.Fatalf("letters %+v, want that of t1", all)
 		}
-		if len(u.heard()) != 0 {
-			t.Errorf("told %v although it failed", u.heard())
+		if len(u.list()) != 0 {
+			t.Errorf("Undelivered recorded %v although it failed", u.list())
 		}
 		time.Sleep(5 * time.Second) // it is redelivered
 		synctest.Wait()
-		if diff := cmp.Diff([]string{"t1: no good"}, u.heard()); diff != "" || len(list(t, d)) != 1 {
-			t.Errorf("told (-want +got):\n%s", diff)
+		if diff := cmp.Diff([]string{"t1: no good"}, u.list()); diff != "" || len(list(t, d)) != 1 {
+			t.Errorf("undelivered work (-want +got):\n%s", diff)
 		}
 		replays(t, d, s, all[0].ID)
 	})
 }
 
 // replays replays a letter: it is published with a new id, and signed.
-func replays(t *testing.T, d *deadletter.Desk, s *bus.Signer, id deadletter.ID) {
+func replays(t *testing.T, d *deadletter.Collector, s *bus.Signer, id deadletter.ID) {
 	t.Helper()
 	if _, err := d.Replay(t.Context(), id); err != nil {
 		t.Fatal(err)
@@ -184,34 +184,34 @@ func replays(t *testing.T, d *deadletter.Desk, s *bus.Signer, id deadletter.ID) 
 	}
 }
 
-// TestTwoHubs: an envelope of a hub reaches that hub, whichever desk receives it.
+// TestTwoHubs: an envelope of a hub reaches that hub, whichever collector receives it.
 func TestTwoHubs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := new(bus.Memory)
-		var desks []*deadletter.Desk
-		var hears []*told
+		var collectors []*deadletter.Collector
+		var undeliveredOf []*undelivered
 		signers := make(map[string]*bus.Signer)
 		for _, hub := range []string{"h1", "h2"} {
-			u := new(told)
-			hears, signers[hub] = append(hears, u), signer(t, hub)
-			desks = append(desks, &deadletter.Desk{Bus: b.Peer(), Book: new(deadletter.Memory), Signer: signers[hub], Undelivered: u.undelivered})
+			u := new(undelivered)
+			undeliveredOf, signers[hub] = append(undeliveredOf, u), signer(t, hub)
+			collectors = append(collectors, &deadletter.Collector{Bus: b.Peer(), Store: new(deadletter.Memory), Signer: signers[hub], Undelivered: u.record})
 		}
-		run(t, desks...)
+		run(t, collectors...)
 		for i := range 10 {
 			e := work("h2", fmt.Sprint("t", i))
 			if err := signers["h2"].Sign(e); err != nil {
 				t.Fatal(err)
 			}
-			bury(t, b, bus.Queue(fmt.Sprint("q", i)), e)
+			deadLetter(t, b, bus.Queue(fmt.Sprint("q", i)), e)
 		}
-		bury(t, b, protocol.ReportAt("h2"), &bus.Envelope{ID: "r", Type: protocol.TypeReport, Source: "worker/w"})
+		deadLetter(t, b, protocol.ReportAt("h2"), &bus.Envelope{ID: "r", Type: protocol.TypeReport, Source: "worker/w"})
 		synctest.Wait()
-		if got := len(list(t, desks[0])); got != 0 || len(hears[0].heard()) != 0 {
-			t.Errorf("the first hub has %d letters and was told %v, want nothing", got, hears[0].heard())
+		if got := len(list(t, collectors[0])); got != 0 || len(undeliveredOf[0].list()) != 0 {
+			t.Errorf("the first hub has %d letters and undelivered work %v, want nothing", got, undeliveredOf[0].list())
 		}
-		if got := len(list(t, desks[1])); got != 11 || len(hears[1].heard()) != 10 {
-			t.Errorf("the second hub has %d letters and was told %v, want 11 and 10", got, hears[1].heard())
+		if got := len(list(t, collectors[1])); got != 11 || len(undeliveredOf[1].list()) != 10 {
+			t.Errorf("the second hub has %d letters and undelivered work %v, want 11 and 10", got, undeliveredOf[1].list())
 		}
 	})
 }
@@ -221,8 +221,8 @@ func TestTwoHubs(t *testing.T) {
 func TestForgedLetter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b, u, s := new(bus.Memory), new(told), signer(t, "h1")
-		d := &deadletter.Desk{Bus: b, Book: new(deadletter.Memory), Signer: s, Undelivered: u.undelivered}
+		b, u, s := new(bus.Memory), new(undelivered), signer(t, "h1")
+		d := &deadletter.Collector{Bus: b, Store: new(deadletter.Memory), Signer: s, Undelivered: u.record}
 		run(t, d)
 		unsigned, changed := work("h1", "t1"), work("h1", "t2")
 		if err := s.Sign(changed); err != nil {
@@ -230,12 +230,12 @@ func TestForgedLetter(t *testing.T) {
 		}
 		changed.Task = "t3"
 		for _, e := range []*bus.Envelope{unsigned, changed} {
-			bury(t, b, protocol.WorkAt("a"), e)
+			deadLetter(t, b, protocol.WorkAt("a"), e)
 		}
 		synctest.Wait()
 		all := list(t, d)
-		if len(all) != 2 || len(u.heard()) > 0 {
-			t.Errorf("%d letters, want 2; told of the end of %v, want of none", len(all), u.heard())
+		if len(all) != 2 || len(u.list()) > 0 {
+			t.Errorf("%d letters, want 2; undelivered work %v, want none", len(all), u.list())
 		}
 		for _, l := range all {
 			if _, err := d.Replay(t.Context(), l.ID); !errors.Is(err, deadletter.ErrForged) {
@@ -248,15 +248,15 @@ func TestForgedLetter(t *testing.T) {
 	})
 }
 
-// TestBounds buries more than the book may keep, and waits until it is too old.
+// TestBounds dead-letters more than the store may keep, and waits until it is too old.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := new(bus.Memory)
-		d := &deadletter.Desk{Bus: b, Book: new(deadletter.Memory), MaxLetters: 3, MaxAge: 24 * time.Hour}
+		d := &deadletter.Collector{Bus: b, Store: new(deadletter.Memory), MaxLetters: 3, MaxAge: 24 * time.Hour}
 		run(t, d)
 		for i := range 5 {
-			bury(t, b, bus.Queue(fmt.Sprint("q", i)), work("h", fmt.Sprint("t", i)))
+			deadLetter(t, b, bus.Queue(fmt.Sprint("q", i)), work("h", fmt.Sprint("t", i)))
 			synctest.Wait()
 		}
 		if all := list(t, d); len(all) != 3 || all[2].Task != "t2" {
@@ -273,8 +273,8 @@ func TestBounds(t *testing.T) {
 // TestCannotBeReplayed: bytes that are no envelope, and an envelope without a former queue.
 func TestCannotBeReplayed(t *testing.T) {
 	t.Parallel()
-	book := new(deadletter.Memory)
-	d := &deadletter.Desk{Bus: new(bus.Memory), Book: book}
+	store := new(deadletter.Memory)
+	d := &deadletter.Collector{Bus: new(bus.Memory), Store: store}
 	for id, want := range map[deadletter.ID]error{"bytes": deadletter.ErrUnreadable, "broken": deadletter.ErrUnreadable, "nowhere": deadletter.ErrNoQueue} {
 		e := &bus.Envelope{ID: "e", Type: protocol.TypeWork, Source: "hub/h"}
 		if id == "bytes" {
@@ -288,13 +288,13 @@ func TestCannotBeReplayed(t *testing.T) {
 		if id == "broken" {
 			l.Envelope = json.RawMessage("{")
 		}
-		if err := book.PutLetter(t.Context(), l); err != nil {
+		if err := store.PutLetter(t.Context(), l); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := d.Replay(t.Context(), id); !errors.Is(err, want) {
 			t.Errorf("Replay(%s) = %v, want %v", id, err, want)
 		}
-		if _, err := book.Letter(t.Context(), id); err != nil {
+		if _, err := store.Letter(t.Context(), id); err != nil {
 			t.Errorf("letter %s is gone: %v", id, err)
 		}
 	}
@@ -306,7 +306,7 @@ func TestRunOnAClosedBus(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := (&deadletter.Desk{Bus: b, Book: new(deadletter.Memory)}).Run(t.Context()); !errors.Is(err, bus.ErrClosed) {
+	if err := (&deadletter.Collector{Bus: b, Store: new(deadletter.Memory)}).Run(t.Context()); !errors.Is(err, bus.ErrClosed) {
 		t.Errorf("Run = %v, want ErrClosed", err)
 	}
 }

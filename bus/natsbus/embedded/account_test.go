@@ -21,9 +21,9 @@ import (
 )
 
 // agents accepts keys of the form "key-" and the agent's name.
-func agents(key, _ string) (embedded.Pass, bool) {
+func agents(key, _ string) (embedded.Credential, bool) {
 	name, ok := strings.CutPrefix(key, "key-")
-	return embedded.Pass{Key: name, Agent: name}, ok
+	return embedded.Credential{Key: name, Agent: name}, ok
 }
 
 // worker connects as a worker of an agent does.
@@ -79,10 +79,10 @@ func TestNameAsSpelled(t *testing.T) {
 	}
 }
 
-// TestSenderIsVouchedFor: at its topics the hub learns to which agent the sender belongs,
+// TestSenderIsAuthenticated: at its topics the hub learns to which agent the sender belongs,
 // whatever the sender claims. It learns nothing about clients without a key, and nothing at
 // queues.
-func TestSenderIsVouchedFor(t *testing.T) {
+func TestSenderIsAuthenticated(t *testing.T) {
 	t.Parallel()
 	s := start(t, embedded.Options{Listen: "127.0.0.1:0", Agent: agents})
 	own := open(t, s)
@@ -126,14 +126,14 @@ func TestSenderIsVouchedFor(t *testing.T) {
 		}
 	}
 	nc := raw(t, s, "echo")
-	heard := make(chan *bus.Delivery, 1)
+	received := make(chan *bus.Delivery, 1)
 	ready := make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for d := range own.Receive(ctx, bus.Subscription{At: protocol.Discovery, Ready: func() { close(ready) }}) {
-			heard <- d
+			received <- d
 		}
 	}()
 	<-ready
@@ -147,16 +147,16 @@ func TestSenderIsVouchedFor(t *testing.T) {
 	if err := nc.PublishMsg(m); err != nil {
 		t.Fatal(err)
 	}
-	if d := <-heard; d.From != "echo" {
+	if d := <-received; d.From != "echo" {
 		t.Errorf("with a forged header it is from %q", d.From)
 	}
 	cancel()
 	<-done
 }
 
-// TestServersAnswersStay: a client can name only reply subjects in its own room, so it cannot
-// make the server publish elsewhere.
-func TestServersAnswersStay(t *testing.T) {
+// TestServerResponsesStayInTheAccount: a client can name only reply subjects in its own
+// account, so it cannot make the server publish elsewhere.
+func TestServerResponsesStayInTheAccount(t *testing.T) {
 	t.Parallel()
 	s := start(t, embedded.Options{Listen: "127.0.0.1:0", Agent: agents})
 	own := open(t, s)
@@ -232,9 +232,9 @@ func ask(t *testing.T, nc *nats.Conn, subject, data string) answer {
 	return a
 }
 
-// TestNothingIsOverheard: a worker that subscribes to all subjects receives no message of
-// another agent, nor of the hub.
-func TestNothingIsOverheard(t *testing.T) {
+// TestWorkersReceiveNoForeignMessages: a worker that subscribes to all subjects receives no
+// message of another agent, nor of the hub.
+func TestWorkersReceiveNoForeignMessages(t *testing.T) {
 	t.Parallel()
 	s := start(t, embedded.Options{Listen: "127.0.0.1:0", Agent: agents})
 	own := open(t, s)
@@ -268,7 +268,7 @@ func TestNothingIsOverheard(t *testing.T) {
 	for _, sub := range wide {
 		if n, _, err := sub.Pending(); err == nil && n > 0 {
 			m, _ := sub.NextMsg(time.Second)
-			t.Errorf("at %s is heard %s: %s", sub.Subject, m.Subject, m.Data)
+			t.Errorf("at %s a foreign client receives %s: %s", sub.Subject, m.Subject, m.Data)
 		}
 	}
 }
@@ -279,14 +279,14 @@ func TestEndOfKey(t *testing.T) {
 	var good atomic.Bool
 	good.Store(true)
 	until := time.Now().Add(4 * time.Second) // both have connected by then
-	s := start(t, embedded.Options{Listen: "127.0.0.1:0", Agent: func(key, _ string) (embedded.Pass, bool) {
+	s := start(t, embedded.Options{Listen: "127.0.0.1:0", Agent: func(key, _ string) (embedded.Credential, bool) {
 		switch key {
 		case "short":
-			return embedded.Pass{Key: "1", Agent: "echo", Until: until}, time.Now().Before(until)
+			return embedded.Credential{Key: "1", Agent: "echo", Until: until}, time.Now().Before(until)
 		case "long":
-			return embedded.Pass{Key: "2", Agent: "echo"}, good.Load()
+			return embedded.Credential{Key: "2", Agent: "echo"}, good.Load()
 		}
-		return embedded.Pass{}, false
+		return embedded.Credential{}, false
 	}})
 	gone := make(map[string]chan error)
 	for _, key := range []string{"short", "long"} {
@@ -322,8 +322,8 @@ func TestEndOfKey(t *testing.T) {
 func TestRevokedWhileItComes(t *testing.T) {
 	t.Parallel()
 	var looked atomic.Int32
-	s := start(t, embedded.Options{Listen: "127.0.0.1:0", Agent: func(string, string) (embedded.Pass, bool) {
-		return embedded.Pass{Key: "1", Agent: "echo"}, looked.Add(1) == 1
+	s := start(t, embedded.Options{Listen: "127.0.0.1:0", Agent: func(string, string) (embedded.Credential, bool) {
+		return embedded.Credential{Key: "1", Agent: "echo"}, looked.Add(1) == 1
 	}})
 	if nc, err := nats.Connect(s.Contact().URL, nats.Token("x")); !errors.Is(err, nats.ErrAuthorization) {
 		t.Errorf("Connect = %v, want a refusal", err)
@@ -333,8 +333,8 @@ func TestRevokedWhileItComes(t *testing.T) {
 	}
 }
 
-// TestManyThroughARoom: all published messages pass through a room.
-func TestManyThroughARoom(t *testing.T) {
+// TestManyThroughAnAccount: all published messages pass through an account.
+func TestManyThroughAnAccount(t *testing.T) {
 	t.Parallel()
 	s := start(t, embedded.Options{Listen: "127.0.0.1:0", Agent: agents})
 	own := open(t, s)

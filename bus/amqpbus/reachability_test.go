@@ -15,7 +15,7 @@ import (
 
 // Each change is logged once, whatever the number of connections, and a lasting failure now and
 // then.
-func TestReachTells(t *testing.T) {
+func TestReachabilityIsLogged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var text strings.Builder
@@ -25,7 +25,7 @@ func TestReachTells(t *testing.T) {
 			}
 			return a
 		}}))
-		var r reach
+		var r reachability
 		away, vhost := errors.New("connection refused"), &amqp.Error{Code: amqp.NotAllowed, Reason: "NOT_ALLOWED - vhost x not found"}
 		r.reached(log)
 		r.reached(log) // the other connection

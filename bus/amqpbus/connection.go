@@ -19,14 +19,14 @@ const (
 	// heartbeat is the interval of heartbeats in both directions. A connection without traffic
 	// for three of them is closed.
 	heartbeat = 10 * time.Second
-	// handshake limits the time to open a connection, goodbye the time to close one.
-	handshake = 15 * time.Second
-	goodbye   = 2 * time.Second
+	// dialTimeout limits the time to open a connection, closeTimeout the time to close one.
+	dialTimeout  = 15 * time.Second
+	closeTimeout = 2 * time.Second
 )
 
-// line is one connection to the broker that is reopened when it breaks. It is opened at the
+// connection is one connection to the broker that is reopened when it breaks. It is opened at the
 // first use.
-type line struct {
+type connection struct {
 	bus      *Bus
 	channels int // to publish on
 	once     sync.Once
@@ -42,63 +42,63 @@ type session struct {
 	conn       *amqp.Connection
 	gone       chan struct{} // closed when it has ended
 	publishers []*publisher
-	turn       chan struct{} // capacity 1: a token for the call under way
+	calls      chan struct{} // capacity 1: a token for the call under way
 	owned      sync.WaitGroup
 
-	mu     sync.Mutex    // guards the fields below
-	full   chan struct{} // closed when the broker accepts messages again; nil while it does
-	why    string
-	ending bool // no goroutine may join owned any more
+	mu          sync.Mutex    // guards the fields below
+	full        chan struct{} // closed when the broker accepts messages again; nil while it does
+	blockReason string
+	ending      bool // no goroutine may join owned any more
 }
 
 // session waits for a connection. It returns at once if the broker refuses this client, because
 // that may last for long. The error is bus.ErrClosed or bus.ErrUnavailable.
-func (l *line) session(ctx context.Context) (*session, error) {
+func (c *connection) session(ctx context.Context) (*session, error) {
 	for {
-		s, changed, err := l.now()
+		s, changed, err := c.currentSession()
 		switch {
 		case s != nil:
 			return s, nil
-		case forGood(err):
-			return nil, fmt.Errorf("%w: refused: %s: %w", bus.ErrUnavailable, refusal(err), err)
+		case permanent(err):
+			return nil, fmt.Errorf("%w: refused: %s: %w", bus.ErrUnavailable, refusalReason(err), err)
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, l.noSession(ctx, err)
+			return nil, c.waitError(ctx, err)
 		}
 	}
 }
 
-// patient is session without the early return: it waits until ctx ends.
-func (l *line) patient(ctx context.Context) (*session, error) {
+// awaitSession is session without the early return: it waits until ctx ends.
+func (c *connection) awaitSession(ctx context.Context) (*session, error) {
 	for {
-		s, changed, err := l.now()
+		s, changed, err := c.currentSession()
 		if s != nil {
 			return s, nil
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, l.noSession(ctx, err)
+			return nil, c.waitError(ctx, err)
 		}
 	}
 }
 
-// now returns the connection, or nil and the error of the last attempt. changed is closed at
-// the next change.
-func (l *line) now() (s *session, changed <-chan struct{}, why error) {
-	l.once.Do(func() { l.bus.spawn(func() { l.run(l.bus.ctx) }) })
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s = l.current; s != nil && s.ended() {
+// currentSession returns the connection, or nil and the error of the last attempt. changed is
+// closed at the next change.
+func (c *connection) currentSession() (s *session, changed <-chan struct{}, why error) {
+	c.once.Do(func() { c.bus.spawn(func() { c.run(c.bus.ctx) }) })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s = c.current; s != nil && s.ended() {
 		s = nil
 	}
-	return s, l.changed, l.err
+	return s, c.changed, c.err
 }
 
-// noSession returns the error of a wait that ended with ctx.
-func (l *line) noSession(ctx context.Context, last error) error {
+// waitError returns the error of a wait that ended with ctx.
+func (c *connection) waitError(ctx context.Context, last error) error {
 	cause := context.Cause(ctx)
 	switch {
 	case errors.Is(cause, bus.ErrClosed):
@@ -110,18 +110,18 @@ func (l *line) noSession(ctx context.Context, last error) error {
 }
 
 // run connects and reconnects until ctx ends.
-func (l *line) run(ctx context.Context) {
-	log, reach := l.bus.log().With("address", l.bus.where()), &l.bus.reach
+func (c *connection) run(ctx context.Context) {
+	log, reach := c.bus.log().With("address", c.bus.address()), &c.bus.reachability
 	hungUp := false
 	for tries := 0; ctx.Err() == nil; tries++ {
-		s, err := l.open(ctx)
+		s, err := c.open(ctx)
 		if again := errors.Is(err, amqp.ErrCredentials); again != hungUp {
 			if hungUp = again; again {
-				err = errHungUp
+				err = errClosedAtLogin
 			}
 		}
 		if err != nil {
-			l.set(nil, err)
+			c.set(nil, err)
 			if ctx.Err() == nil {
 				reach.failed(log, err)
 			}
@@ -129,8 +129,8 @@ func (l *line) run(ctx context.Context) {
 			continue
 		}
 		tries = 0
-		l.bus.declared.clear() // it may be another broker
-		l.set(s, nil)
+		c.bus.declared.clear() // it may be another broker
+		c.set(s, nil)
 		reach.reached(log)
 		select {
 		case <-s.gone:
@@ -138,39 +138,39 @@ func (l *line) run(ctx context.Context) {
 		case <-ctx.Done():
 		}
 		s.end()
-		l.set(nil, nil)
+		c.set(nil, nil)
 	}
 }
 
-// errHungUp is returned once if the broker closes the connection at login. RabbitMQ does so
+// errClosedAtLogin is returned once if the broker closes the connection at login. RabbitMQ does so
 // after a wrong user or password, but also when it stops. Only a second time in a row counts as
 // refused.
-var errHungUp = errors.New("broker has hung up at login")
+var errClosedAtLogin = errors.New("broker has hung up at login")
 
 // jitter returns a random time between half of d and one and a half of d.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
-func (l *line) set(s *session, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.current, l.err = s, err
-	close(l.changed)
-	l.changed = make(chan struct{})
+func (c *connection) set(s *session, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.current, c.err = s, err
+	close(c.changed)
+	c.changed = make(chan struct{})
 }
 
 // open connects.
-func (l *line) open(ctx context.Context) (*session, error) {
-	b := l.bus
+func (c *connection) open(ctx context.Context) (*session, error) {
+	b := c.bus
 	config := amqp.Config{
 		Heartbeat: heartbeat, Locale: "en_US", Properties: amqp.NewConnectionProperties(),
 		Dial: func(network, addr string) (net.Conn, error) {
-			ctx, cancel := context.WithTimeout(ctx, handshake)
+			ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 			defer cancel()
 			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
 			if err != nil {
 				return nil, err
 			}
-			return conn, conn.SetDeadline(time.Now().Add(handshake)) // the client removes it
+			return conn, conn.SetDeadline(time.Now().Add(dialTimeout)) // the client removes it
 		},
 	}
 	if b.TLS != nil {
@@ -178,14 +178,14 @@ func (l *line) open(ctx context.Context) (*session, error) {
 	} else {
 		config.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	config.Properties.SetClientConnectionName(orParley(b.Name))
+	config.Properties.SetClientConnectionName(clientName(b.Name))
 	conn, err := amqp.DialConfig(b.URL, config)
 	if err != nil {
 		return nil, err
 	}
-	s := &session{conn: conn, gone: make(chan struct{}), turn: make(chan struct{}, 1)}
-	s.watch(l)
-	for range l.channels {
+	s := &session{conn: conn, gone: make(chan struct{}), calls: make(chan struct{}, 1)}
+	s.watch(c)
+	for range c.channels {
 		p, err := newPublisher(s)
 		if err != nil {
 			s.end()
@@ -196,7 +196,7 @@ func (l *line) open(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-func orParley(name string) string {
+func clientName(name string) string {
 	if name == "" {
 		return "parley"
 	}
@@ -204,15 +204,15 @@ func orParley(name string) string {
 }
 
 // watch observes the notifications of the broker about the connection.
-func (s *session) watch(l *line) {
+func (s *session) watch(l *connection) {
 	closed := s.conn.NotifyClose(make(chan *amqp.Error, 1))
 	blocked := s.conn.NotifyBlocked(make(chan amqp.Blocking, 8))
 	s.owned.Go(func() {
 		for n := range blocked { // closed with the connection
 			if s.block(n) {
-				l.bus.log().Warn("RabbitMQ takes nothing more", "address", l.bus.where(), "reason", n.Reason)
+				l.bus.log().Warn("RabbitMQ takes nothing more", "address", l.bus.address(), "reason", n.Reason)
 			} else {
-				l.bus.log().Info("RabbitMQ takes messages again", "address", l.bus.where())
+				l.bus.log().Info("RabbitMQ takes messages again", "address", l.bus.address())
 			}
 		}
 		s.block(amqp.Blocking{})
@@ -235,7 +235,7 @@ func (s *session) block(n amqp.Blocking) bool {
 		close(s.full)
 		s.full = nil
 	}
-	s.why = n.Reason
+	s.blockReason = n.Reason
 	return n.Active
 }
 
@@ -247,11 +247,11 @@ func (s *session) blocked() (again <-chan struct{}, why string) {
 	if s.full == nil {
 		return nil, ""
 	}
-	return s.full, s.why
+	return s.full, s.blockReason
 }
 
-// room waits until the broker accepts messages. The error is bus.ErrFull.
-func (s *session) room(ctx context.Context) error {
+// awaitUnblocked waits until the broker accepts messages. The error is bus.ErrFull.
+func (s *session) awaitUnblocked(ctx context.Context) error {
 	again, why := s.blocked()
 	if again == nil {
 		return nil
@@ -291,7 +291,7 @@ func (s *session) end() {
 	s.mu.Lock()
 	s.ending = true
 	s.mu.Unlock()
-	_ = s.conn.CloseDeadline(time.Now().Add(goodbye)) // it is closed even after an error
+	_ = s.conn.CloseDeadline(time.Now().Add(closeTimeout)) // it is closed even after an error
 	s.owned.Wait()
 }
 
@@ -300,7 +300,7 @@ func (s *session) end() {
 // one goroutine, until the connection is closed.
 func (s *session) call(ctx context.Context, f func(*amqp.Channel) error) error {
 	select {
-	case s.turn <- struct{}{}:
+	case s.calls <- struct{}{}:
 	case <-s.gone:
 		return errLost
 	case <-ctx.Done():
@@ -310,7 +310,7 @@ func (s *session) call(ctx context.Context, f func(*amqp.Channel) error) error {
 	left := make(chan struct{})
 	defer close(left)
 	began := s.spawn(func() {
-		defer func() { <-s.turn }()
+		defer func() { <-s.calls }()
 		ch, err := s.conn.Channel()
 		if err != nil {
 			answer(done, left, err)
@@ -322,7 +322,7 @@ func (s *session) call(ctx context.Context, f func(*amqp.Channel) error) error {
 		}
 	})
 	if !began {
-		<-s.turn
+		<-s.calls
 		return errLost
 	}
 	select {
@@ -346,19 +346,19 @@ func answer(done chan<- error, left <-chan struct{}, err error) bool {
 // errLost is returned for a lost connection: nothing was published.
 var errLost = errors.New("connection is lost")
 
-// names is a set. The zero names is empty.
-type names struct {
+// nameSet is a set. The zero nameSet is empty.
+type nameSet struct {
 	mu  sync.Mutex // guards the field below
 	all map[string]bool
 }
 
-func (n *names) has(name string) bool {
+func (n *nameSet) has(name string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.all[name]
 }
 
-func (n *names) add(name string) {
+func (n *nameSet) add(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.all == nil {
@@ -367,13 +367,13 @@ func (n *names) add(name string) {
 	n.all[name] = true
 }
 
-func (n *names) forget(name string) {
+func (n *nameSet) forget(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.all, name)
 }
 
-func (n *names) clear() {
+func (n *nameSet) clear() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	clear(n.all)
