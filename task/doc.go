@@ -10,10 +10,10 @@
 // the objects of the protocol around them without decoding. [AppendEntries] and
 // [Fold.AppendBinary] write the stored forms. A [Hook] is a webhook: a reader of the log whose
 // position is stored beside the task. A [Request] makes a caller's request idempotent: its key
-// is stored with the change that the request made. Beside a task, the store keeps a checkpoint
-// ([Checkpoints]) and a journal ([Journals]) of its run and, for a task that was created on
-// behalf of another one, its [Lineage]. Package memstore keeps tasks in memory, package
-// sqlitestore in a file.
+// is stored with the change that the request made. Beside a task, the store keeps a journal
+// ([Journals]) of its run, and [Sidecars]: a checkpoint of its run, a request to record its
+// outcome and, for a task that was created on behalf of another one, its [Lineage]. Package
+// memstore keeps tasks in memory, package sqlitestore in a file.
 //
 // # Guarantees
 //

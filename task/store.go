@@ -45,14 +45,9 @@ type Change struct {
 	// Alias, if not empty, becomes an additional name of the task. Other tasks of the owner may
 	// have it too.
 	Alias string
-	// Checkpoint, if not nil, is stored together with the change, and replaces an earlier one
-	// of the task.
-	Checkpoint []byte
-	// Lineage, if not nil, is stored together with the change that creates the task.
-	Lineage *Lineage
-	// Mark, if not nil, is stored together with the change, and replaces an earlier one of the
-	// task.
-	Mark []byte
+	// Sidecars are stored together with the change. Each that is not nil replaces an earlier
+	// one of its kind. A lineage can only be stored with the change that creates the task.
+	Sidecars [SidecarKinds][]byte
 	// Journal are records that are added to the journal of the task together with the change. A
 	// record whose number exists already is not added again. Forget empties the journal before
 	// that.
@@ -77,7 +72,7 @@ func (c *Change) Check() error {
 		return ErrHookID
 	case c.Request != nil && c.Request.Key == "":
 		return errors.New("request has no key")
-	case c.Lineage != nil && (c.Prev.Rev != 0 || c.Lineage.Parent == 0):
+	case c.Sidecars[SidecarLineage] != nil && (c.Prev.Rev != 0 || SidecarLineage.Parent(c.Sidecars[SidecarLineage]) == 0):
 		return errors.New("lineage of a task that is not new, or without a parent")
 	}
 	for i := range c.Journal {
@@ -102,10 +97,9 @@ func sameTask(a, b *Head) bool {
 type Log interface {
 	// Append stores c, and returns when it is durable. It returns ErrConflict, ErrExists,
 	// ErrKeyUsed or ErrUnavailable. The store retains c.Entries and the byte slices of c.Next,
-	// which the caller must not change afterwards. It does not retain c.Checkpoint, c.Mark and
-	// c.Journal. The caller may reuse c itself once Append has returned nil or ErrConflict.
-	// Cancelling ctx stops the waiting, not the writing. A task has at most one append in
-	// flight.
+	// which the caller must not change afterwards. It does not retain c.Sidecars and c.Journal.
+	// The caller may reuse c itself once Append has returned nil or ErrConflict. Cancelling ctx
+	// stops the waiting, not the writing. A task has at most one append in flight.
 	Append(ctx context.Context, c *Change) error
 	// Head returns the head of the owner's task, regardless of Shown, or ErrNotFound.
 	Head(ctx context.Context, owner Owner, id a2a.TaskID) (Head, error)
@@ -220,10 +214,8 @@ type Store interface {
 	Sweeper
 	Prober
 	Snapshots
-	Checkpoints
+	Sidecars
 	Journals
-	Lineages
-	Marks
 	Requests
 	Hooks
 	HookWork

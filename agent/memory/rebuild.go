@@ -18,9 +18,9 @@ type Log interface {
 	// List is task.Index.List, and Read is task.Log.Read.
 	List(ctx context.Context, q *task.Query) (task.ListPage, error)
 	Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error)
-	// Lineage is task.Lineages.Lineage: messages between agents on behalf of a task are not
+	// Sidecar is task.Sidecars.Sidecar: messages between agents on behalf of a task are not
 	// turns of its caller.
-	Lineage(ctx context.Context, key task.Key) (task.Lineage, error)
+	Sidecar(ctx context.Context, key task.Key, kind task.SidecarKind) ([]byte, error)
 }
 
 // maxRebuilt limits the number of tasks of a context that are read, newest first, including
@@ -64,8 +64,8 @@ func rebuild(ctx context.Context, log Log, q *task.Query, known map[string]bool)
 
 // delegated reports whether an agent began a task on behalf of another task.
 func delegated(ctx context.Context, log Log, h *task.Head) (bool, error) {
-	line, err := log.Lineage(ctx, h.Key)
-	return line.Parent != 0, err
+	lineage, err := log.Sidecar(ctx, h.Key, task.SidecarLineage)
+	return lineage != nil, err
 }
 
 func byTime(a, b Turn) int { return a.At.Compare(b.At) }

@@ -97,7 +97,7 @@ func TestDelegationsAreNoTurns(t *testing.T) {
 	parent := tasktest.Append(t, k.log, tasktest.NewHead("alice", "t1"), tasktest.Created(k.now(), "the weather"))
 	child := tasktest.Step(t, tasktest.NewHead("alice", "t2"),
 		tasktest.Created(k.now(), "which city?"), tasktest.Status(k.now(), task.Completed, "Paris"))
-	child.Lineage = &task.Lineage{Parent: parent.Key, Root: parent.Key, Hops: 1}
+	child.Sidecars[task.SidecarLineage] = (&task.Lineage{Parent: parent.Key, Root: parent.Key, Hops: 1}).Encode()
 	if err := k.log.Append(t.Context(), child); err != nil {
 		t.Fatal(err)
 	}

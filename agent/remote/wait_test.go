@@ -54,7 +54,7 @@ func (h *hub) saved(id a2a.TaskID) (saved struct {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	blob, err := h.store.Checkpoint(h.t.Context(), head.Key)
+	blob, err := h.store.Sidecar(h.t.Context(), head.Key, task.SidecarCheckpoint)
 	if err != nil {
 		h.t.Fatal(err)
 	}

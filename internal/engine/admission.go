@@ -334,7 +334,7 @@ func (a *admission) first(ch *task.Change, h *task.Head) error {
 		return task.ErrExists // another call chose the same id at the same time
 	}
 	a.live.contextID, a.live.wraps = h.ContextID, a.send.Wrap // not read before the task is loaded
-	ch.Next, ch.Lineage = *h, a.lineage
+	ch.Next, ch.Sidecars[task.SidecarLineage] = *h, a.lineage.Encode()
 	a.entry.Kind, a.entry.State = task.Created, task.Submitted
 	if err := a.apply(ch); err != nil {
 		return err
@@ -393,7 +393,8 @@ func (a *admission) apply(ch *task.Change) (err error) {
 	if ch.Next, a.entry, err = task.Apply(ch.Next, a.entry); err != nil {
 		return err
 	}
-	ch.Entries, ch.Request, ch.Alias, ch.Mark = []task.Entry{a.entry}, a.request, a.alias(), a.mark
+	ch.Entries, ch.Request, ch.Alias = []task.Entry{a.entry}, a.request, a.alias()
+	ch.Sidecars[task.SidecarRecordRequest] = a.mark
 	a.live.keepBearer(&a.bearer, a.entry.Version, a.caller.Bearer)
 	return nil
 }

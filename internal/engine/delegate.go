@@ -125,7 +125,7 @@ func (r *run) childID(key string) a2a.TaskID {
 // lineage returns the lineage of a child of the run's task.
 func (r *run) lineage(ctx context.Context) (*task.Lineage, error) {
 	h := r.live.snapshot()
-	line, err := r.engine.store.Lineage(ctx, h.Key)
+	line, err := task.LineageOf(ctx, r.engine.store, h.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +182,7 @@ func (e *Engine) delegated(l *live, a *Answer) *agent.Delegated {
 func (e *Engine) cancelChildren(l *live, c *op.Caller) error {
 	key := l.snapshot().Key
 	for after := task.Key(0); ; {
-		heads, err := e.store.Children(e.ctx, key, after, childPage)
+		heads, err := task.Children(e.ctx, e.store, key, after, childPage)
 		if err != nil {
 			return fmt.Errorf("cancel children of %s: %w", l.ref.id, err)
 		}

@@ -76,7 +76,7 @@ func TestDelegate(t *testing.T) {
 	if child.ContextID != a.Head.ContextID || child.Owner != "alice" {
 		t.Errorf("the child is in context %s of %s, want that of its parent", child.ContextID, child.Owner)
 	}
-	line, err := store.Lineage(t.Context(), child.Key)
+	line, err := task.LineageOf(t.Context(), store, child.Key)
 	if want := (task.Lineage{Parent: a.Head.Key, Root: a.Head.Key, Hops: 1}); err != nil || line != want {
 		t.Errorf("Lineage = %+v, %v, want %+v", line, err, want)
 	}

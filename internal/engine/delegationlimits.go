@@ -166,7 +166,7 @@ func (s *spending) count(ctx context.Context, r *run) error {
 	}
 	key, begun := r.live.snapshot().Key, 0
 	for after := task.Key(0); ; {
-		heads, err := r.engine.store.Children(ctx, key, after, childPage)
+		heads, err := task.Children(ctx, r.engine.store, key, after, childPage)
 		if err != nil {
 			return err
 		}

@@ -83,7 +83,7 @@ func (e *Engine) redispatch(l *live, more step) error {
 			return err
 		}
 		c.Next.Shown = task.ToCaller
-		if c.Checkpoint, err = e.forgotten(h); err != nil {
+		if c.Sidecars[task.SidecarCheckpoint], err = e.forgotten(h); err != nil {
 			return err
 		}
 		c.Forget = true
@@ -120,7 +120,7 @@ var forgottenMark = []byte("\x00anew\x00")
 
 // forgotten returns the checkpoint of a task that starts over; nil if there is none.
 func (e *Engine) forgotten(h *task.Head) ([]byte, error) {
-	saved, err := e.store.Checkpoint(e.ctx, h.Key)
+	saved, err := e.store.Sidecar(e.ctx, h.Key, task.SidecarCheckpoint)
 	if err != nil || saved == nil || bytes.HasPrefix(saved, forgottenMark) {
 		return nil, err
 	}

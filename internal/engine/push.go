@@ -255,7 +255,7 @@ func (e *Engine) publish(l *live, c *task.Change) {
 		e.notifyPusher(c)
 	}
 	if e.recorder != nil {
-		e.recorder.Moved(&c.Next, c.Mark != nil)
+		e.recorder.Moved(&c.Next, c.Sidecars[task.SidecarRecordRequest] != nil)
 	}
 }
 

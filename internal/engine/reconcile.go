@@ -171,7 +171,7 @@ func (e *Engine) resolveOutcome(l *live) error {
 		return err
 	}
 	if stored {
-		if c.Mark != nil && h.Rev != c.Next.Rev {
+		if c.Sidecars[task.SidecarRecordRequest] != nil && h.Rev != c.Next.Rev {
 			e.recorder.Moved(&h, true) // entries that were read again have no marks
 		}
 		e.deferFollowUp(l, c)

@@ -148,7 +148,8 @@ func (r *run) applyAlone(c *task.Change, s *extras) error {
 	if s.empty() || h.State.Terminal() || h.Run.Dispatch != task.Claimed || h.Run.Epoch != r.epoch {
 		return errUnchanged
 	}
-	c.Next.Shown, c.Checkpoint, c.Journal = task.ToCaller, s.checkpoint.blob, s.records
+	c.Next.Shown, c.Journal = task.ToCaller, s.records
+	c.Sidecars[task.SidecarCheckpoint] = s.checkpoint.blob
 	return nil
 }
 
@@ -177,7 +178,7 @@ func (l *live) askLocked() {
 // resumeCall sets the checkpoint and the task from which a run continues.
 func (e *Engine) resumeCall(ctx context.Context, l *live, c *agent.Call) (err error) {
 	h := l.snapshot()
-	if c.Saved, err = e.store.Checkpoint(ctx, h.Key); err != nil {
+	if c.Saved, err = e.store.Sidecar(ctx, h.Key, task.SidecarCheckpoint); err != nil {
 		return fmt.Errorf("resume: %w", err)
 	}
 	if old, ok := bytes.CutPrefix(c.Saved, forgottenMark); ok {
@@ -211,7 +212,7 @@ func (r *run) Earlier(ctx context.Context) ([]byte, error) {
 		if h.ID == r.live.ref.id {
 			continue
 		}
-		saved, err := e.store.Checkpoint(ctx, h.Key)
+		saved, err := e.store.Sidecar(ctx, h.Key, task.SidecarCheckpoint)
 		if err != nil {
 			return nil, fmt.Errorf("find earlier checkpoint: %w", err)
 		}
@@ -238,7 +239,7 @@ func (r *run) Kept(ctx context.Context, id a2a.TaskID) ([]byte, error) {
 	if h.Agent != r.agent.Name || h.Shown != task.ToCaller {
 		return nil, nil
 	}
-	saved, err := e.store.Checkpoint(ctx, h.Key)
+	saved, err := e.store.Sidecar(ctx, h.Key, task.SidecarCheckpoint)
 	if err != nil {
 		return nil, fmt.Errorf("find checkpoint of task %s: %w", id, err)
 	}

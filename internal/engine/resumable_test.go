@@ -100,7 +100,7 @@ func TestCheckpointIsAsDurableAsItsEvent(t *testing.T) {
 	t.Parallel()
 	store := new(memstore.Store)
 	saved := func(key task.Key) string {
-		got, err := store.Checkpoint(t.Context(), key)
+		got, err := store.Sidecar(t.Context(), key, task.SidecarCheckpoint)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +159,7 @@ func TestCheckpointAloneIsStoredSoon(t *testing.T) {
 		b := start(t, engine.Config{Store: store, DrainTimeout: -1}, resumable(x))
 		h := b.send(now(text("hi"))).Head
 		time.Sleep(time.Second)
-		if got, err := store.Checkpoint(t.Context(), h.Key); string(got) != "two" || err != nil {
+		if got, err := store.Sidecar(t.Context(), h.Key, task.SidecarCheckpoint); string(got) != "two" || err != nil {
 			t.Errorf("Checkpoint = %q, %v, want two", got, err)
 		}
 		if got := store.appends.Load(); got != 2 {
@@ -179,7 +179,7 @@ func TestCheckpointOfOthersIsNone(t *testing.T) {
 	}}
 	b := start(t, engine.Config{Store: store}, x)
 	h := b.send(text("hi")).Head
-	if got, err := store.Checkpoint(t.Context(), h.Key); got != nil || err != nil {
+	if got, err := store.Sidecar(t.Context(), h.Key, task.SidecarCheckpoint); got != nil || err != nil {
 		t.Errorf("Checkpoint = %q, %v, want none", got, err)
 	}
 }

@@ -419,9 +419,9 @@ func (r *run) apply(c *task.Change, batch []task.Entry, kept *extras) error {
 		return r.applyAlone(c, kept)
 	}
 	if c.Next.State.Open() { // a task that has ended is not continued
-		c.Checkpoint, c.Journal = kept.checkpoint.blob, kept.records
+		c.Sidecars[task.SidecarCheckpoint], c.Journal = kept.checkpoint.blob, kept.records
 	} else if r.traits.Recalls {
-		c.Checkpoint = kept.checkpoint.blob
+		c.Sidecars[task.SidecarCheckpoint] = kept.checkpoint.blob
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func TestAdopt(t *testing.T) {
 			if tt.child {
 				want = task.Lineage{Parent: a.Head.Key, Root: a.Head.Key, Hops: 1}
 			}
-			if line, err := store.Lineage(t.Context(), child.Key); err != nil || line != want {
+			if line, err := task.LineageOf(t.Context(), store, child.Key); err != nil || line != want {
 				t.Errorf("Lineage = %+v, %v, want %+v", line, err, want)
 			}
 		})
@@ -81,7 +81,7 @@ func TestAdoptedOnce(t *testing.T) {
 	if got := statusText(t, b.send(text("hi"))); got != "mine" {
 		t.Fatalf("the answer is %q", got)
 	}
-	if line, err := store.Lineage(t.Context(), first.Head.Key); err != nil || line != (task.Lineage{}) {
+	if line, err := task.LineageOf(t.Context(), store, first.Head.Key); err != nil || line != (task.Lineage{}) {
 		t.Errorf("Lineage = %+v, %v, want none", line, err)
 	}
 }

@@ -217,7 +217,7 @@ func (n *treeNode) refresh() (nodeStatus, int64) {
 func (t *tree) addChildren(ctx context.Context, n *treeNode) error {
 	e := t.engine
 	for !n.More {
-		heads, err := e.store.Children(ctx, n.Head.Key, n.after, childPage)
+		heads, err := task.Children(ctx, e.store, n.Head.Key, n.after, childPage)
 		if err != nil {
 			return fmt.Errorf("children of %s: %w", n.Head.ID, err)
 		}

@@ -188,7 +188,8 @@ func TestTreeIsBounded(t *testing.T) {
 	for i := range 600 {
 		next := root
 		next.Key, next.Rev, next.ID = 0, 1, a2a.TaskID(fmt.Sprint("child-", i))
-		change := &task.Change{Next: next, Lineage: &task.Lineage{Parent: root.Key, Root: root.Key, Hops: 1}}
+		change := &task.Change{Next: next}
+		change.Sidecars[task.SidecarLineage] = (&task.Lineage{Parent: root.Key, Root: root.Key, Hops: 1}).Encode()
 		change.Next.Version = 1
 		change.Entries = []task.Entry{{Version: 1, Kind: task.Created, State: task.Completed, Body: []byte("{}")}}
 		if err := b.store.Append(t.Context(), change); err != nil {

@@ -19,7 +19,7 @@ import (
 
 // Store is the storage that a Recorder reads. Every store of this module implements it.
 type Store interface {
-	task.Marks
+	task.Sidecars
 	// Read is the method Read of task.Log.
 	Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error)
 }
@@ -177,7 +177,7 @@ func (r *Recorder) load(ctx context.Context) error {
 	}
 	var ends []end
 	for after := task.Key(0); ; {
-		page, err := r.cfg.Store.Marked(ctx, after, loadPage)
+		page, err := r.requests(ctx, after, loadPage)
 		if err != nil {
 			return fmt.Errorf("load marks: %w", err)
 		}
@@ -279,21 +279,24 @@ func (r *Recorder) work(ctx context.Context) error {
 
 // record writes the notes of one task, and removes its mark.
 func (r *Recorder) record(ctx context.Context, key task.Key) error {
-	m, err := r.cfg.Store.Mark(ctx, key)
-	if errors.Is(err, task.ErrNotFound) {
-		return nil
+	page, err := r.requests(ctx, key-1, 1)
+	if err != nil || len(page) == 0 || page[0].Head.Key != key {
+		return err
 	}
-	if err == nil {
-		err = r.write(ctx, &m)
-	}
+	err = r.write(ctx, &page[0])
 	if err != nil && (errors.Is(err, task.ErrUnavailable) || ctx.Err() != nil) {
 		return err
 	}
 	if err != nil {
 		// A retry would fail in the same way.
-		r.logger.Error("what came of a task cannot be written down", "task", m.Head.ID, "error", err)
+		r.logger.Error("what came of a task cannot be written down", "task", page[0].Head.ID, "error", err)
 	}
-	return r.cfg.Store.Unmark(ctx, key)
+	return r.cfg.Store.DropSidecar(ctx, key, task.SidecarRecordRequest)
+}
+
+// requests returns marked tasks with keys above after.
+func (r *Recorder) requests(ctx context.Context, after task.Key, limit int) ([]task.Sidecar, error) {
+	return r.cfg.Store.Sidecars(ctx, &task.SidecarQuery{Kind: task.SidecarRecordRequest, After: after, Limit: limit})
 }
 
 // Around calls work, and runs the recorder and the sweeping of notes and turns until work has

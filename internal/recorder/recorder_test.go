@@ -181,7 +181,7 @@ func TestResults(t *testing.T) {
 	if diff := cmp.Diff(want, keys); diff != "" || err != nil {
 		t.Errorf("notes: %v (-want +got):\n%s", err, diff)
 	}
-	if left, err := tasks.Marked(t.Context(), 0, 9); len(left) > 0 || err != nil {
+	if left, err := tasks.Sidecars(t.Context(), allRequests); len(left) > 0 || err != nil {
 		t.Errorf("%d tasks are marked still, %v", len(left), err)
 	}
 }
@@ -224,7 +224,7 @@ func TestOrdinaryTasks(t *testing.T) {
 	for _, meta := range []string{"", "{}", `{"sessionId":7}`, `{"sessionId":""}`, `{"session":"x"}`} {
 		h.send("echo", "hello", meta)
 	}
-	if left, err := tasks.Marked(t.Context(), 0, 9); len(left) > 0 || err != nil {
+	if left, err := tasks.Sidecars(t.Context(), allRequests); len(left) > 0 || err != nil {
 		t.Errorf("%d tasks are marked, %v", len(left), err)
 	}
 	h.stop()
@@ -322,6 +322,9 @@ func TestLateResults(t *testing.T) {
 	})
 }
 
+// allRequests selects the requests that are left.
+var allRequests = &task.SidecarQuery{Kind: task.SidecarRecordRequest, Limit: 9}
+
 // crash fails at one of the calls that write notes, and at all later ones.
 type crash struct {
 	left   int
@@ -345,18 +348,18 @@ type crashTasks struct {
 	*crash
 }
 
-func (c crashTasks) Mark(ctx context.Context, key task.Key) (task.Marked, error) {
+func (c crashTasks) Sidecars(ctx context.Context, q *task.SidecarQuery) ([]task.Sidecar, error) {
 	if err := c.step(); err != nil {
-		return task.Marked{}, err
+		return nil, err
 	}
-	return c.Store.Mark(ctx, key)
+	return c.Store.Sidecars(ctx, q)
 }
 
-func (c crashTasks) Unmark(ctx context.Context, key task.Key) error {
+func (c crashTasks) DropSidecar(ctx context.Context, key task.Key, kind task.SidecarKind) error {
 	if err := c.step(); err != nil {
 		return err
 	}
-	return c.Store.Unmark(ctx, key)
+	return c.Store.DropSidecar(ctx, key, kind)
 }
 
 type crashNotes struct {
@@ -376,7 +379,7 @@ func (c crashNotes) Put(ctx context.Context, n *memory.Note, room memory.Room) (
 // time.
 func TestKilledBetweenSteps(t *testing.T) {
 	t.Parallel()
-	const steps = 5 // Mark, data, result, outcome, Unmark
+	const steps = 7 // the list in two pages, the request, data, result, outcome, the deletion
 	for step := range steps {
 		t.Run(fmt.Sprint("step ", step), func(t *testing.T) {
 			t.Parallel()
@@ -413,7 +416,7 @@ func TestKilledBetweenSteps(t *testing.T) {
 			checkFound(t, h.notes, head)
 			checkGone(t, db.Notes())
 			h.stop()
-			if left, err := db.Tasks().Marked(t.Context(), 0, 9); len(left) > 0 || err != nil {
+			if left, err := db.Tasks().Sidecars(t.Context(), allRequests); len(left) > 0 || err != nil {
 				t.Errorf("%d tasks are marked still, %v", len(left), err)
 			}
 		})
@@ -491,8 +494,8 @@ type racing struct {
 	end func()
 }
 
-func (r *racing) Marked(ctx context.Context, after task.Key, limit int) ([]task.Marked, error) {
-	page, err := r.Store.Marked(ctx, after, limit)
+func (r *racing) Sidecars(ctx context.Context, q *task.SidecarQuery) ([]task.Sidecar, error) {
+	page, err := r.Store.Sidecars(ctx, q)
 	if r.end != nil {
 		r.end()
 		r.end = nil
@@ -508,7 +511,7 @@ func TestEndsWhileLoading(t *testing.T) {
 		store, notes := &racing{Store: new(memstore.Store)}, new(memory.Notes)
 		r := recorder.New(recorder.Config{Notes: notes, Store: store})
 		c := tasktest.Step(t, tasktest.NewHead("alice", "t1"), tasktest.Created(task.MillisOf(time.Now()), "hello"))
-		c.Mark = fmt.Appendf(nil, `{"session":"s/1","caller":"Alice","at":%d}`, time.Now().UnixMilli())
+		c.Sidecars[task.SidecarRecordRequest] = fmt.Appendf(nil, `{"session":"s/1","caller":"Alice","at":%d}`, time.Now().UnixMilli())
 		if err := store.Append(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
@@ -577,7 +580,7 @@ func TestReasonsOfFailures(t *testing.T) {
 		"silent":  {[]task.Entry{tasktest.Chunk(at, "a", "half"), tasktest.Status(at, task.Canceled, "")}, "canceled. half"},
 	} {
 		c := tasktest.Step(t, tasktest.NewHead("alice", id), append([]task.Entry{tasktest.Created(at, "hello")}, tt.entries...)...)
-		c.Mark = fmt.Appendf(nil, `{"session":"%s","caller":"Alice","at":%d}`, id, time.Now().UnixMilli())
+		c.Sidecars[task.SidecarRecordRequest] = fmt.Appendf(nil, `{"session":"%s","caller":"Alice","at":%d}`, id, time.Now().UnixMilli())
 		if err := tasks.Append(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}

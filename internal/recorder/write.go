@@ -42,12 +42,12 @@ type ending struct {
 }
 
 // write writes the notes of an ended task.
-func (r *Recorder) write(ctx context.Context, m *task.Marked) error {
+func (r *Recorder) write(ctx context.Context, m *task.Sidecar) error {
 	if !m.Head.State.Terminal() {
 		return nil
 	}
 	e := ending{head: &m.Head}
-	if err := json.Unmarshal(m.Mark, &e.mark); err != nil {
+	if err := json.Unmarshal(m.Data, &e.mark); err != nil {
 		return fmt.Errorf("mark of task %s: %w", m.Head.ID, err)
 	}
 	if err := r.read(ctx, &e); err != nil {

@@ -40,13 +40,11 @@ type Store struct {
 	// time of their last entry.
 	due, asking, ended sortedSet
 
-	hooks       hookTable
-	requests    requestTable
-	aliases     aliasTable
-	checkpoints map[task.Key][]byte
-	journals    journalTable
-	kin         lineageTable
-	marks       markTable
+	hooks    hookTable
+	requests requestTable
+	aliases  aliasTable
+	journals journalTable
+	sidecars sidecarTable
 }
 
 var _ task.Store = (*Store)(nil)
@@ -271,6 +269,21 @@ func endedAt(h *task.Head) task.Cursor {
 	return task.Cursor{At: h.UpdatedAt, Key: h.Key}
 }
 
+// extrasLocked stores the data beside a stored change.
+func (m *Store) extrasLocked(c *task.Change) {
+	if c.Hook != nil {
+		m.hookLocked(c)
+	}
+	if c.Request != nil {
+		m.requests.put(c)
+	}
+	if c.Alias != "" {
+		m.aliases.put(c)
+	}
+	m.journals.put(c)
+	m.sidecars.put(c)
+}
+
 // Head implements task.Log.
 func (m *Store) Head(ctx context.Context, owner task.Owner, id a2a.TaskID) (task.Head, error) {
 	if err := ctx.Err(); err != nil {
@@ -481,10 +494,8 @@ func (m *Store) deleteLocked(key task.Key) error {
 	m.hooks.forget(key)
 	m.requests.forget(key)
 	m.aliases.forget(key)
-	delete(m.checkpoints, key)
 	delete(m.journals, key)
-	m.kin.forget(key)
-	m.marks.forget(key)
+	m.sidecars.forget(key)
 	return nil
 }
 

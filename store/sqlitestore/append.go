@@ -45,11 +45,8 @@ type change struct {
 	request *task.Request
 	// alias is stored together with the change; empty for none.
 	alias string
-	// checkpoint and lineage are stored together with the change; nil for none.
-	checkpoint []byte
-	lineage    *task.Lineage
-	// mark is stored together with the change; nil for none.
-	mark []byte
+	// sidecars are stored together with the change; nil for none.
+	sidecars [task.SidecarKinds][]byte
 	// journal is added together with the change; forget empties what is there before.
 	journal []task.Record
 	forget  bool
@@ -88,16 +85,7 @@ func (ch *change) set(c *task.Change) {
 		ch.request = ownRequest(c.Request)
 	}
 	ch.alias = c.Alias
-	if c.Checkpoint != nil {
-		ch.checkpoint = ownCheckpoint(c.Checkpoint)
-	}
-	if c.Lineage != nil {
-		mine := *c.Lineage
-		ch.lineage = &mine
-	}
-	if c.Mark != nil {
-		ch.mark = ownCheckpoint(c.Mark)
-	}
+	ch.sidecars = ownSidecars(&c.Sidecars)
 	ch.journal, ch.forget = ownRecords(c.Journal), c.Forget
 }
 
@@ -145,7 +133,7 @@ func (t Tasks) append(ctx context.Context, c *task.Change) error {
 	}
 	r := requests.Get().(*request)
 	r.change.set(c)
-	r.size = len(r.change.data) + len(c.Next.StatusMessage) + len(c.Checkpoint) + recordBytes(c.Journal)
+	r.size = len(r.change.data) + len(c.Next.StatusMessage) + besideBytes(c)
 	if r.size > maxAppend {
 		r.free()
 		return fmt.Errorf("%d bytes are more than %d", r.size, maxAppend)
@@ -228,23 +216,11 @@ func (w *writer) addOthers(ch *change, sc scope) error {
 			return err
 		}
 	}
-	if ch.checkpoint != nil {
-		if err := w.putCheckpoint(ch); err != nil {
-			return err
-		}
-	}
-	if ch.lineage != nil {
-		if err := w.putLineage(ch); err != nil {
-			return err
-		}
+	if err := w.putSidecars(ch); err != nil {
+		return err
 	}
 	if err := w.putJournal(ch); err != nil {
 		return err
-	}
-	if ch.mark != nil {
-		if err := w.putMark(ch); err != nil {
-			return err
-		}
 	}
 	if ch.request == nil {
 		return nil

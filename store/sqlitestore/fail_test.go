@@ -237,19 +237,27 @@ func TestCancellationStopsTheWaitingOnly(t *testing.T) {
 	db := newTest(t)
 	release := blockWriter(t, db)
 	ctx, cancel := context.WithCancelCause(t.Context())
+	c := step(t, newHead("anna", "t1"), created(1))
+	checkpoint := []byte("checkpoint")
+	c.Sidecars[task.SidecarCheckpoint] = checkpoint
 	failed := make(chan error)
-	go func() { failed <- db.Tasks().Append(ctx, step(t, newHead("anna", "t1"), created(1))) }()
+	go func() { failed <- db.Tasks().Append(ctx, c) }()
 	waitQueued(db, 1)
 	why := errors.New("caller went away")
 	cancel(why)
 	if err := <-failed; !errors.Is(err, why) {
 		t.Errorf("Append = %v, want the cause of the cancellation", err)
 	}
+	clear(checkpoint) // the caller may reuse it
 	release()
 	// The queue is in order: this write comes after the other.
 	put(t, db.Tasks(), newHead("anna", "t2"), created(1))
-	if h, err := db.Tasks().Head(t.Context(), "anna", "t1"); err != nil || h.Key == 0 {
-		t.Errorf("Head of what nobody waited for = %v, want it stored", err)
+	h, err := db.Tasks().Head(t.Context(), "anna", "t1")
+	if err != nil || h.Key == 0 {
+		t.Errorf("Head of a task whose caller left = %v, want it stored", err)
+	}
+	if got, err := db.Tasks().Sidecar(t.Context(), h.Key, task.SidecarCheckpoint); string(got) != "checkpoint" || err != nil {
+		t.Errorf("its checkpoint is %q, %v", got, err)
 	}
 	wantSound(t, db)
 }

@@ -27,13 +27,6 @@ func ownRecords(records []task.Record) []task.Record {
 	return own
 }
 
-func recordBytes(records []task.Record) (n int) {
-	for i := range records {
-		n += len(records[i].Data)
-	}
-	return n
-}
-
 // putJournal applies a change to the journal of its task.
 func (w *writer) putJournal(ch *change) error {
 	if ch.forget {

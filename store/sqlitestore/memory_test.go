@@ -7,8 +7,6 @@ import (
 
 	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/internal/testing/suite/memorytest"
-	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
-	"github.com/parley-a2a/parley/task"
 )
 
 func TestNotes(t *testing.T) {
@@ -49,33 +47,5 @@ func TestMemorySurvivesReopening(t *testing.T) {
 	}
 	if got, err := turns.Get(t.Context(), s); len(got) != 1 || got[0].Text != "said" || err != nil {
 		t.Errorf("turns of the file opened again = %+v, %v", got, err)
-	}
-}
-
-var qMarksLeft = prepared("SELECT count(*) FROM marks")
-
-// TestMarksAreSwept: a deleted task leaves no mark behind.
-func TestMarksAreSwept(t *testing.T) {
-	t.Parallel()
-	db := newTest(t)
-	c := tasktest.Step(t, tasktest.NewHead("anna", "t1"), tasktest.Created(tasktest.At(0), "hello"))
-	c.Mark = []byte("mark")
-	if err := db.Tasks().Append(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
-	tasktest.Append(t, db.Tasks(), c.Next, tasktest.Status(tasktest.At(1), task.Completed, ""))
-	if n, err := db.Tasks().Sweep(t.Context(), tasktest.At(1000), 9); n != 1 || err != nil {
-		t.Fatalf("Sweep = %d, %v", n, err)
-	}
-	err := db.read(t.Context(), func(c *conn) error {
-		s := c.start(qMarksLeft)
-		n, err := s.only()
-		if n != 0 {
-			t.Errorf("%d marks are left", n)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 }

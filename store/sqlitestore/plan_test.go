@@ -11,7 +11,6 @@ var scans = map[query]string{
 	qDoomed:       "one row",
 	qLedger:       "once at start, one row for each migration",
 	qAllHeads:     "of the tests",
-	qMarksLeft:    "of the tests",
 	qIntegrity:    "reads the file on purpose",
 	qHooksDead:    "a page of hooks",
 	qKeys:         "all keys, once at start",
@@ -71,7 +70,7 @@ func TestEachIndexIsUsed(t *testing.T) {
 	}
 	for _, index := range []string{
 		"tasks_id", "tasks_list", "tasks_context", "tasks_due", "tasks_ended", "tasks_interrupted", "tasks_stale",
-		"hooks_ref", "hooks_unsettled", "messages_task",
+		"hooks_ref", "hooks_unsettled", "messages_task", "sidecars_parent",
 	} {
 		if !strings.Contains(plans.String(), "INDEX "+index+" ") {
 			t.Errorf("no statement uses index %s", index)

@@ -28,13 +28,10 @@ var (
 	// belongings delete the rows that belong to a task.
 	belongings = []query{
 		prepared("DELETE FROM snapshots WHERE task = ?"),
-		prepared("DELETE FROM lineage WHERE task = ?"),
-		prepared("DELETE FROM checkpoints WHERE task = ?"),
 		prepared("DELETE FROM requests WHERE task = ?"),
 		prepared("DELETE FROM messages WHERE task = ?"),
 		prepared("DELETE FROM hooks WHERE task = ?"),
 		prepared("DELETE FROM dead_letters WHERE task = ?"),
-		qUnmark,
 	}
 
 	qDoom       = prepared("INSERT INTO doomed VALUES (?)")
@@ -145,6 +142,9 @@ func (w *writer) deleteTask(t *endedTask) error {
 		if err := w.forKey(q, t.key); err != nil {
 			return err
 		}
+	}
+	if err := w.dropSidecars(t.key); err != nil {
+		return err
 	}
 	if err := w.dropJournal(t.key); err != nil {
 		return err

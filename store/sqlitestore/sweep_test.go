@@ -19,7 +19,7 @@ func tables(t *testing.T, db *DB) map[string]int64 {
 	got := map[string]int64{}
 	err := db.view(t.Context(), func(c *conn) error {
 		for _, name := range []string{
-			"tasks", "entries", "doomed", "snapshots", "lineage", "checkpoints", "requests", "messages", "hooks", "dead_letters",
+			"tasks", "entries", "doomed", "snapshots", "sidecars", "requests", "messages", "hooks", "dead_letters",
 			"journal",
 		} {
 			n, err := c.number("SELECT count(*) FROM " + name)
@@ -53,8 +53,7 @@ func TestSweepTakesEverythingOfATask(t *testing.T) {
 	err := db.write(t.Context(), func(w *writer) error {
 		for _, k := range keys {
 			err := w.conn.script(fmt.Sprintf(`
-				INSERT INTO lineage VALUES (%[1]d, 1, 1, 1, 0);
-				INSERT INTO checkpoints VALUES (%[1]d, 1, x'00');
+				INSERT INTO sidecars VALUES (%[1]d, 0, x'00'), (1 << 39 | %[1]d, 0, x'00'), (2 << 39 | %[1]d, 1, x'00');
 				INSERT INTO journal VALUES (%[1]d << 24 | 1, x'00'), (%[1]d << 24 | 2, x'00');
 				INSERT INTO requests VALUES (1, 'r%[1]d', x'00', %[1]d, 1, 1);
 				INSERT INTO messages VALUES (1, 'm%[1]d', %[1]d);
@@ -73,7 +72,7 @@ func TestSweepTakesEverythingOfATask(t *testing.T) {
 		t.Fatalf("Sweep = %d, %v, want 1", n, err)
 	}
 	want := map[string]int64{
-		"tasks": 1, "entries": 1, "snapshots": 1, "lineage": 1, "checkpoints": 1, "requests": 1, "messages": 1, "hooks": 1, "dead_letters": 1,
+		"tasks": 1, "entries": 1, "snapshots": 1, "sidecars": 3, "requests": 1, "messages": 1, "hooks": 1, "dead_letters": 1,
 		"journal": 2,
 	}
 	if diff := cmp.Diff(want, tables(t, db)); diff != "" {

@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/natstest"
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 	"github.com/parley-a2a/parley/store/sqlitestore"
+	"github.com/parley-a2a/parley/task"
 )
 
 // methods returns the methods of an agent's requests, each with the caller's Accept header.
@@ -208,7 +209,7 @@ func TestDefaultTimeout(t *testing.T) {
 	if err != nil || len(heads) != 1 {
 		t.Fatalf("Find(%s) = %v, %v", id, heads, err)
 	}
-	saved, err := db.Tasks().Checkpoint(t.Context(), heads[0].Key)
+	saved, err := db.Tasks().Sidecar(t.Context(), heads[0].Key, task.SidecarCheckpoint)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ type broken struct {
 	brokenHooks
 	brokenRequests
 	brokenAliases
-	brokenResume
+	brokenSidecars
 	append      func(context.Context, *task.Change) error
 	head        func(context.Context, task.Owner, a2a.TaskID) (task.Head, error)
 	read        func(context.Context, task.Key, int64) ([]task.Entry, error)
@@ -57,8 +57,8 @@ func sound() *broken {
 		below: below{m}, append: m.Append, head: m.Head, read: m.Read, list: m.List, interrupted: m.Interrupted,
 		due: m.Due, stale: m.Stale, sweep: m.Sweep, snapshot: m.Snapshot, probe: m.Probe,
 		brokenHooks: soundHooks(m), brokenRequests: soundRequests(m),
-		brokenAliases: brokenAliases{m.ByAlias},
-		brokenResume:  soundResume(m),
+		brokenAliases:  brokenAliases{m.ByAlias},
+		brokenSidecars: soundSidecars(m),
 	}
 }
 

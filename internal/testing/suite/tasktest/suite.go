@@ -51,7 +51,7 @@ var logTests = []storeTest{
 // must register its closing with t.Cleanup.
 func Test(t *testing.T, open func(t *testing.T) task.Store) {
 	t.Helper()
-	for _, tt := range slices.Concat(logTests, hookTests, requestTests, aliasTests, checkpointTests, journalTests, lineageTests, markTests, finderTests) {
+	for _, tt := range slices.Concat(logTests, hookTests, requestTests, aliasTests, sidecarTests, journalTests, finderTests) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			tt.test(t, open(t))
