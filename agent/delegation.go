@@ -3,10 +3,10 @@ package agent
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -66,9 +66,18 @@ func Delegate(ctx context.Context, d *Delegation) (*Delegated, error) {
 }
 
 // DelegationContext is the chain of agents through which a piece of work has passed, and the
-// limits of further delegation: the length of the chain, the total number of tasks, and a
-// deadline.
-type DelegationContext = delegation.Context
+// limits of further delegation. The zero DelegationContext allows none.
+type DelegationContext struct {
+	// Chain names the agents that have passed the work on, first one first, as agent@hub. It is
+	// empty for the work of a caller that is not an agent.
+	Chain []string
+	// Hops is the number of further agents in a row that may be asked.
+	Hops int
+	// Budget is the total number of further tasks that may be begun.
+	Budget int
+	// Deadline is the time by which the work must end; zero means no deadline.
+	Deadline time.Time
+}
 
 // Propagator is the ability of a hub to limit the work that its agents pass to agents
 // elsewhere. A Run may have it.

@@ -102,7 +102,7 @@ func (r *run) Onward(ctx context.Context) (*agent.DelegationContext, error) {
 	if err != nil {
 		return nil, public(err)
 	}
-	return next, nil
+	return (*agent.DelegationContext)(next), nil
 }
 
 // public makes the message of an apierror visible to the caller of a task whose agent returns
