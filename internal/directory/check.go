@@ -14,7 +14,6 @@ import (
 
 	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/internal/clip"
-	"github.com/parley-a2a/parley/internal/directory/dirstore"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/task"
 )
@@ -269,7 +268,7 @@ func (d *Directory) remember(a *agent, e *Entry, changed bool) {
 	case a.card == nil:
 		return
 	case r == nil:
-		r = &dirstore.Record{Name: e.Name()}
+		r = &card.Record{Name: e.Name()}
 	case !changed && e.Health.SeenAt.Sub(r.SeenAt) < seenEvery:
 		return
 	default:

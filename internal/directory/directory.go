@@ -171,7 +171,7 @@ type agent struct {
 	// trouble is the error with which the registrar refused the agent.
 	trouble string
 	// record is the agent's record in the store; nil if there is none.
-	record *dirstore.Record
+	record *card.Record
 	// whole is the time of the last full read of the card, or of the first attempt.
 	whole time.Time
 	// screened lists the problems found in the card.
@@ -211,7 +211,7 @@ func (d *Directory) Open(ctx context.Context) error {
 }
 
 // restore creates agents from the stored records and returns the registered ones.
-func (d *Directory) restore(records []dirstore.Record) Update {
+func (d *Directory) restore(records []card.Record) Update {
 	var u Update
 	for i := range records {
 		r := &records[i]
@@ -240,7 +240,7 @@ func (d *Directory) restore(records []dirstore.Record) Update {
 }
 
 // forget deletes the records of agents that no source names any more.
-func (d *Directory) forget(ctx context.Context, records []dirstore.Record) {
+func (d *Directory) forget(ctx context.Context, records []card.Record) {
 	d.changing.Lock()
 	defer d.changing.Unlock()
 	for i := range records {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/directory/dirstore"
 	"github.com/parley-a2a/parley/task"
@@ -267,7 +268,7 @@ func TestRegistrarRefuses(t *testing.T) {
 // failing is a store whose reads fail.
 type failing struct{ dirstore.Memory }
 
-func (*failing) Records(context.Context) ([]dirstore.Record, error) {
+func (*failing) Records(context.Context) ([]card.Record, error) {
 	return nil, fmt.Errorf("the disk is gone")
 }
 

@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/directory/dirstore"
+	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -32,7 +32,7 @@ func (d *Directory) Register(ctx context.Context, s Spec, keep bool) (*Entry, er
 		return nil, fmt.Errorf("register agent %s: %w in %s", s.Name, ErrConfigured, e.Sources[0])
 	}
 	at := time.Now().UTC().Truncate(time.Millisecond)
-	r := &dirstore.Record{Name: s.Name, CreatedAt: at}
+	r := &card.Record{Name: s.Name, CreatedAt: at}
 	if e != nil && a.record != nil {
 		r = a.record.Clone()
 		if keep && s.Call.Credentials == (Credentials{}) {
@@ -72,7 +72,7 @@ func moves(from, to string) bool {
 }
 
 // adopt makes s one of the registered agents. The caller holds changing.
-func (d *Directory) adopt(s Spec, r *dirstore.Record) {
+func (d *Directory) adopt(s Spec, r *card.Record) {
 	last := len(d.known) - 1
 	if d.known[last] == nil {
 		d.known[last] = make(told)
@@ -153,7 +153,7 @@ type secret struct {
 }
 
 // pack stores a Spec in its record.
-func (d *Directory) pack(r *dirstore.Record, s *Spec) (err error) {
+func (d *Directory) pack(r *card.Record, s *Spec) (err error) {
 	if r.Spec, err = json.Marshal(s); err != nil {
 		return fmt.Errorf("register agent %s: %w", s.Name, err)
 	}
@@ -173,7 +173,7 @@ func (d *Directory) pack(r *dirstore.Record, s *Spec) (err error) {
 }
 
 // unpack returns the Spec of a record.
-func (d *Directory) unpack(r *dirstore.Record) (*Spec, error) {
+func (d *Directory) unpack(r *card.Record) (*Spec, error) {
 	s := new(Spec)
 	if err := json.Unmarshal(r.Spec, s); err != nil {
 		return nil, fmt.Errorf("registered agent %s: %w", r.Name, err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/internal/directory/dirstore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -35,12 +36,12 @@ var (
 )
 
 // Records implements dirstore.Store.
-func (l Ledger) Records(ctx context.Context) ([]dirstore.Record, error) {
-	var all []dirstore.Record
+func (l Ledger) Records(ctx context.Context) ([]card.Record, error) {
+	var all []card.Record
 	err := l.db.read(ctx, func(c *conn) error {
 		s := c.start(qRecords)
 		for s.next() {
-			all = append(all, dirstore.Record{
+			all = append(all, card.Record{
 				Name: task.Agent(s.getText()), Spec: s.getBlob(), Secret: s.getBlob(), Card: s.getBlob(),
 				CardURL: s.getText(), ETag: s.getText(),
 				SeenAt: s.getTime(), CreatedAt: s.getTime(), UpdatedAt: s.getTime(),
@@ -55,7 +56,7 @@ func (l Ledger) Records(ctx context.Context) ([]dirstore.Record, error) {
 }
 
 // PutRecord implements dirstore.Store.
-func (l Ledger) PutRecord(ctx context.Context, r *dirstore.Record) error {
+func (l Ledger) PutRecord(ctx context.Context, r *card.Record) error {
 	if r.Name == "" {
 		return fmt.Errorf("put record: %w", dirstore.ErrNoName)
 	}

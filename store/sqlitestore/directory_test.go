@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-a2a/parley/internal/directory/dirstore"
+	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/internal/testing/suite/dirstoretest"
 )
 
@@ -22,7 +22,7 @@ func TestLedgerSurvivesReopening(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := dirstore.Record{Name: "a", Spec: []byte("{}"), Card: []byte("{}"), CardURL: "u"}
+	want := card.Record{Name: "a", Spec: []byte("{}"), Card: []byte("{}"), CardURL: "u"}
 	if err := db.Ledger().PutRecord(t.Context(), &want); err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestLedgerSurvivesReopening(t *testing.T) {
 	}
 	defer db.Close()
 	got, err := db.Ledger().Records(t.Context())
-	if diff := cmp.Diff([]dirstore.Record{want}, got); diff != "" || err != nil {
+	if diff := cmp.Diff([]card.Record{want}, got); diff != "" || err != nil {
 		t.Errorf("records of the file opened again: %v (-want +got):\n%s", err, diff)
 	}
 	if note, err := db.Ledger().Note(t.Context(), "n"); string(note) != "note" || err != nil {

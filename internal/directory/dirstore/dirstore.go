@@ -33,43 +33,17 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/task"
 )
-
-// Record is the stored data of one agent.
-type Record struct {
-	// Name is the agent's name in the hub. It is required.
-	Name task.Agent
-	// Spec is the registration, as JSON without secrets; nil for a configured agent, of which
-	// only the card is stored.
-	Spec []byte
-	// Secret holds the agent's sealed credentials; nil if there are none.
-	Secret []byte
-	// Card is the last known card as received; nil if there is none. CardURL is the configured
-	// URL of the card. ETag is its tag, or empty.
-	Card    []byte
-	CardURL string
-	ETag    string
-	// SeenAt is the time of the agent's last answer. CreatedAt and UpdatedAt are the times of
-	// the registration and of its last change. They have a precision of milliseconds; zero
-	// means never.
-	SeenAt, CreatedAt, UpdatedAt time.Time
-}
-
-// Clone returns a copy that shares nothing with r.
-func (r *Record) Clone() *Record {
-	c := *r
-	c.Spec, c.Secret, c.Card = bytes.Clone(r.Spec), bytes.Clone(r.Secret), bytes.Clone(r.Card)
-	return &c
-}
 
 // Store stores records. Methods are called concurrently. No argument or result is shared with
 // the store. Dropping a missing record is not an error.
 type Store interface {
 	// Records returns all records, sorted by name.
-	Records(ctx context.Context) ([]Record, error)
+	Records(ctx context.Context) ([]card.Record, error)
 	// PutRecord stores r, replacing the record with its name.
-	PutRecord(ctx context.Context, r *Record) error
+	PutRecord(ctx context.Context, r *card.Record) error
 	// DropRecord deletes the record with a name.
 	DropRecord(ctx context.Context, name task.Agent) error
 }
@@ -88,7 +62,7 @@ var ErrNoName = errors.New("it has no name")
 // Memory is an in-memory Store and Notes.
 type Memory struct {
 	mu      sync.Mutex // guards the fields below
-	records map[task.Agent]*Record
+	records map[task.Agent]*card.Record
 	notes   map[string][]byte
 }
 
@@ -98,10 +72,10 @@ var (
 )
 
 // Records implements Store.
-func (m *Memory) Records(ctx context.Context) ([]Record, error) {
+func (m *Memory) Records(ctx context.Context) ([]card.Record, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var all []Record
+	var all []card.Record
 	for _, name := range slices.Sorted(maps.Keys(m.records)) {
 		all = append(all, *m.records[name].Clone())
 	}
@@ -109,14 +83,14 @@ func (m *Memory) Records(ctx context.Context) ([]Record, error) {
 }
 
 // PutRecord implements Store.
-func (m *Memory) PutRecord(ctx context.Context, r *Record) error {
+func (m *Memory) PutRecord(ctx context.Context, r *card.Record) error {
 	if r.Name == "" {
 		return ErrNoName
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.records == nil {
-		m.records = make(map[task.Agent]*Record)
+		m.records = make(map[task.Agent]*card.Record)
 	}
 	c := r.Clone()
 	for _, at := range []*time.Time{&c.SeenAt, &c.CreatedAt, &c.UpdatedAt} {

@@ -31,6 +31,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/internal/directory/dirstore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -56,15 +57,15 @@ func Test(t *testing.T, open func(t *testing.T) Ledger) {
 
 func at(ms int) time.Time { return time.UnixMilli(1_790_000_000_000 + int64(ms)).UTC() }
 
-func full(name task.Agent) *dirstore.Record {
-	return &dirstore.Record{
+func full(name task.Agent) *card.Record {
+	return &card.Record{
 		Name: name, Spec: []byte(`{"url":"https://a.example"}`), Secret: []byte{0, 1, 2, 255},
 		Card: []byte(`{"name":"Ä"}`), CardURL: "https://a.example", ETag: `W/"x"`,
 		SeenAt: at(1), CreatedAt: at(2), UpdatedAt: at(3),
 	}
 }
 
-func records(t *testing.T, l Ledger) []dirstore.Record {
+func records(t *testing.T, l Ledger) []card.Record {
 	t.Helper()
 	all, err := l.Records(t.Context())
 	if err != nil {
@@ -73,7 +74,7 @@ func records(t *testing.T, l Ledger) []dirstore.Record {
 	return all
 }
 
-func put(t *testing.T, l Ledger, r *dirstore.Record) {
+func put(t *testing.T, l Ledger, r *card.Record) {
 	t.Helper()
 	if err := l.PutRecord(t.Context(), r); err != nil {
 		t.Fatalf("PutRecord(%s): %v", r.Name, err)
@@ -84,24 +85,24 @@ func testRecords(t *testing.T, l Ledger) {
 	if got := records(t, l); len(got) != 0 {
 		t.Fatalf("an empty ledger has %d records", len(got))
 	}
-	zed, ann, bare := full("zed"), full("ann"), &dirstore.Record{Name: "middle"}
+	zed, ann, bare := full("zed"), full("ann"), &card.Record{Name: "middle"}
 	ann.SeenAt = at(0).Add(1500 * time.Microsecond)
-	for _, r := range []*dirstore.Record{zed, ann, bare} {
+	for _, r := range []*card.Record{zed, ann, bare} {
 		put(t, l, r)
 	}
 	ann.SeenAt = at(1) // precision below a millisecond is lost
-	want := []dirstore.Record{*ann, *bare, *zed}
+	want := []card.Record{*ann, *bare, *zed}
 	if diff := cmp.Diff(want, records(t, l)); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
-	zed = &dirstore.Record{Name: "zed", ETag: "other"}
+	zed = &card.Record{Name: "zed", ETag: "other"}
 	put(t, l, zed)
 	for range 2 {
 		if err := l.DropRecord(t.Context(), "ann"); err != nil {
 			t.Fatalf("DropRecord: %v", err)
 		}
 	}
-	if diff := cmp.Diff([]dirstore.Record{*bare, *zed}, records(t, l)); diff != "" {
+	if diff := cmp.Diff([]card.Record{*bare, *zed}, records(t, l)); diff != "" {
 		t.Errorf("after a change and a drop (-want +got):\n%s", diff)
 	}
 }
@@ -112,7 +113,7 @@ func testSharing(t *testing.T, l Ledger) {
 	r.Spec[0], r.Secret[0], r.Card[0] = 'x', 'x', 'x'
 	got := records(t, l)
 	got[0].Spec[0], got[0].Secret[0], got[0].Card[0] = 'y', 'y', 'y'
-	if diff := cmp.Diff([]dirstore.Record{*full("a")}, records(t, l)); diff != "" {
+	if diff := cmp.Diff([]card.Record{*full("a")}, records(t, l)); diff != "" {
 		t.Errorf("the ledger's own record was changed (-want +got):\n%s", diff)
 	}
 	note := []byte("note")
@@ -152,7 +153,7 @@ func testNotes(t *testing.T, l Ledger) {
 }
 
 func testNames(t *testing.T, l Ledger) {
-	if err := l.PutRecord(t.Context(), new(dirstore.Record)); !errors.Is(err, dirstore.ErrNoName) {
+	if err := l.PutRecord(t.Context(), new(card.Record)); !errors.Is(err, dirstore.ErrNoName) {
 		t.Errorf("a record without a name: %v, want ErrNoName", err)
 	}
 	if err := l.PutNote(t.Context(), "", []byte("x")); !errors.Is(err, dirstore.ErrNoName) {
@@ -182,7 +183,7 @@ func testTogether(t *testing.T, l Ledger) {
 		})
 	}
 	wg.Wait()
-	var want []dirstore.Record
+	var want []card.Record
 	for i := range 4 {
 		for n := range 2 {
 			want = append(want, *full(task.Agent(fmt.Sprint("agent-", i, n))))
