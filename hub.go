@@ -21,6 +21,7 @@ import (
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/hub"
 	"github.com/parley-a2a/parley/internal/secret/seal"
@@ -85,7 +86,7 @@ type Hub struct {
 	Memory *Memory
 	// Questions answers the questions of agents in place of their callers. Use a *question.Desk
 	// whose Inbox is that of the hub. If nil, tasks wait for their callers.
-	Questions engine.Questions
+	Questions question.Responder
 	// Onward vouches for callers towards other services, for executors that call them
 	// (auth.Assert). Use a *token.Asserter, and publish its keys where the services can fetch
 	// them (token.KeySet). If nil, auth.Assert returns auth.ErrNoOnward.
@@ -299,10 +300,16 @@ func (h *Hub) Handler() http.Handler {
 	return h.used().Handler()
 }
 
-// Engine returns the engine, for bindings in other packages (grpcbind).
-func (h *Hub) Engine() *engine.Engine {
-	return h.used().Engine()
+// Engine is the engine of a hub, for packages that bind the hub to further protocols (grpcbind).
+// Only Hub.Engine returns one.
+type Engine interface {
+	question.Tasks
+	// Recovered is closed when the tasks of an earlier process have been recovered.
+	Recovered() <-chan struct{}
 }
+
+// Engine returns the engine of the hub.
+func (h *Hub) Engine() Engine { return h.used().Engine() }
 
 // Authenticator returns the authenticator in use: Auth, or the default one, which identifies
 // callers as the anonymous principal "local".

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/engine"
 )
 
 // Binding is the gRPC side of a hub.
@@ -24,15 +25,16 @@ type Binding struct {
 	feeds sync.WaitGroup
 }
 
-// New returns a Binding. It panics if Config.Engine is nil.
+// New returns a Binding. It panics if Config.Engine is not that of a hub.
 func New(cfg Config) *Binding {
-	if cfg.Engine == nil {
-		panic("grpcbind: Config.Engine is required")
+	e, ok := cfg.Engine.(*engine.Engine)
+	if !ok || e == nil {
+		panic("grpcbind: Config.Engine is required, and must be that of a hub")
 	}
 	b := &Binding{cfg: cfg.withDefaults()}
-	b.service.side = side{cfg: &b.cfg, limiter: b.cfg.Engine.Limiter(), feeds: &b.feeds, version: servesV1}
+	b.service.side = side{cfg: &b.cfg, engine: e, limiter: e.Limiter(), feeds: &b.feeds, version: servesV1}
 	b.legacy.side = side{
-		cfg: &b.cfg, limiter: b.cfg.Engine.Limiter(), feeds: &b.feeds, version: dialect.LegacyVersion,
+		cfg: &b.cfg, engine: e, limiter: e.Limiter(), feeds: &b.feeds, version: dialect.LegacyVersion,
 		shape: dialect.V03Proto, decoder: dialect.Decoder{Fill: true},
 	}
 	return b

@@ -30,7 +30,7 @@ const (
 func (s *side) enter(ctx context.Context) (*op.Caller, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	who, slot := ctx, new(usertoken.Slot)
-	if s.cfg.Engine.WantsBearers() {
+	if s.engine.WantsBearers() {
 		who = usertoken.Collect(ctx, slot)
 	}
 	from := request(ctx, md)

@@ -9,13 +9,12 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/engine"
 )
 
 // Config configures a Binding. Only Engine is required.
 type Config struct {
-	// Engine performs the operations of callers.
-	Engine *engine.Engine
+	// Engine performs the operations of callers: that of parley.Hub.Engine.
+	Engine Engine
 	// Auth identifies callers. If nil, every caller on this machine is the anonymous local one,
 	// and callers from other machines are refused, unless AllowAnonymous is set.
 	Auth auth.Authenticator
@@ -34,6 +33,13 @@ type Config struct {
 	// Options are added to the options of the server that Server creates, such as transport
 	// credentials.
 	Options []grpc.ServerOption
+}
+
+// Engine performs the operations of the callers of a hub. parley.Hub.Engine returns one; New
+// accepts no other implementation.
+type Engine interface {
+	// Recovered is closed when the tasks of an earlier process have been recovered.
+	Recovered() <-chan struct{}
 }
 
 // Limits bound the cost of calls. A zero field means the default named in its comment.

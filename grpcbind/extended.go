@@ -56,7 +56,7 @@ type shownCard struct {
 // is known to be allowed to send it.
 func (s *side) visit(ctx context.Context, read func(*op.Caller) (*op.ExtendedCard, error)) (*shownCard, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
-	e, who := s.cfg.Engine, request(ctx, md)
+	e, who := s.engine, request(ctx, md)
 	v, err := e.AuthenticateCard(ctx, s.cfg.Auth, who)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (s *side) visit(ctx context.Context, read func(*op.Caller) (*op.ExtendedCar
 
 // extendedOf returns the extended card of an agent.
 func (s *side) extendedOf(a *engine.Agent, r *op.ExtendedCard, md metadata.MD) *shownCard {
-	o := s.cfg.Engine.CardOptions(a, s.cfg.Auth)
+	o := s.engine.CardOptions(a, s.cfg.Auth)
 	o.NoStreaming = s.cfg.NoStreaming
 	p := s.place(r.Tenant, md)
 	o.Interfaces, o.Legacy = reachable(&p, card.Interfaces(p)), reachable(&p, card.LegacyInterfaces(p))

@@ -44,7 +44,7 @@ func answeringOf(a *engine.Answer) answering { return answering{a.Head.Agent, a.
 // activated names the active extensions of an answer in its header, under the keys that the
 // caller has used.
 func (s *side) activated(ctx context.Context, c *op.Caller, by answering) error {
-	active := s.cfg.Engine.ActiveIn(by.agent, c.Extensions, by.said)
+	active := s.engine.ActiveIn(by.agent, c.Extensions, by.said)
 	if len(active) == 0 {
 		return nil
 	}

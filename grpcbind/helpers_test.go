@@ -155,15 +155,15 @@ type hub struct {
 // memory. cfg needs no engine.
 func start(t testing.TB, cfg grpcbind.Config, main a2asrv.AgentExecutor, more agents) *hub {
 	t.Helper()
-	h := &hub{t: t, engine: cfg.Engine}
-	if h.engine == nil {
-		h.engine = engine.New(engine.Config{Store: new(memstore.Store)})
+	h := &hub{t: t}
+	if cfg.Engine == nil {
+		cfg.Engine = engine.New(engine.Config{Store: new(memstore.Store)})
 	}
+	h.engine = cfg.Engine.(*engine.Engine)
 	h.register("main", main)
 	for name, x := range more {
 		h.register(name, x)
 	}
-	cfg.Engine = h.engine
 	h.binding = grpcbind.New(cfg)
 	l := bufconn.Listen(64 << 10)
 	h.stopEngine = background(h.engine.Run)

@@ -16,7 +16,7 @@ const keyIdempotency = "idempotency-key"
 // keyed sets the idempotency key of a message, if keys are enabled. An invalid key is refused,
 // because its caller relies on it.
 func (s *side) keyed(ctx context.Context, in *op.Send) error {
-	if !s.cfg.Engine.TakesKeys() {
+	if !s.engine.TakesKeys() {
 		return nil
 	}
 	switch values := metadata.ValueFromIncomingContext(ctx, keyIdempotency); {

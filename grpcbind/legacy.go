@@ -103,7 +103,7 @@ func (l *legacy) SendMessage(ctx context.Context, r *pb0.SendMessageRequest) (*p
 		if err != nil {
 			return nil, err
 		}
-		a, err := l.cfg.Engine.Send(ctx, c, in)
+		a, err := l.engine.Send(ctx, c, in)
 		if err == nil {
 			about(ctx, &a.Head)
 			err = l.activated(ctx, c, answeringOf(a))
@@ -123,7 +123,7 @@ func (l *legacy) GetTask(ctx context.Context, r *pb0.GetTaskRequest) (*pb0.Task,
 		if err != nil {
 			return nil, err
 		}
-		a, err := l.cfg.Engine.Get(ctx, c, in)
+		a, err := l.engine.Get(ctx, c, in)
 		return l.task(ctx, c, a, err)
 	})
 }
@@ -136,7 +136,7 @@ func (l *legacy) CancelTask(ctx context.Context, r *pb0.CancelTaskRequest) (*pb0
 		if err != nil {
 			return nil, err
 		}
-		a, err := l.cfg.Engine.Cancel(ctx, c, in)
+		a, err := l.engine.Cancel(ctx, c, in)
 		return l.task(ctx, c, a, err)
 	})
 }
@@ -160,7 +160,7 @@ func (l *legacy) SendStreamingMessage(r *pb0.SendMessageRequest, out legacyRespo
 		if err != nil {
 			return nil, err
 		}
-		return l.cfg.Engine.Stream(ctx, c, in)
+		return l.engine.Stream(ctx, c, in)
 	})
 }
 
@@ -173,7 +173,7 @@ func (l *legacy) TaskSubscription(r *pb0.TaskSubscriptionRequest, out legacyResp
 			return nil, err
 		}
 		in.LastEventID = lastEventID(ctx)
-		return l.cfg.Engine.Subscribe(ctx, c, in)
+		return l.engine.Subscribe(ctx, c, in)
 	})
 }
 

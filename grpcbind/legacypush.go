@@ -22,7 +22,7 @@ func (l *legacy) CreateTaskPushNotificationConfig(
 			return nil, err
 		}
 		in.Dialect = uint8(dialect.V03Proto)
-		return legacyPush(l.cfg.Engine.CreatePush(ctx, c, in))
+		return legacyPush(l.engine.CreatePush(ctx, c, in))
 	})
 }
 
@@ -36,7 +36,7 @@ func (l *legacy) GetTaskPushNotificationConfig(
 		if err != nil {
 			return nil, err
 		}
-		return legacyPush(l.cfg.Engine.GetPush(ctx, c, in))
+		return legacyPush(l.engine.GetPush(ctx, c, in))
 	})
 }
 
@@ -50,7 +50,7 @@ func (l *legacy) ListTaskPushNotificationConfig(
 		if err != nil {
 			return nil, err
 		}
-		p, err := l.cfg.Engine.ListPush(ctx, c, in)
+		p, err := l.engine.ListPush(ctx, c, in)
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +72,7 @@ func (l *legacy) DeleteTaskPushNotificationConfig(
 		if err != nil {
 			return nil, err
 		}
-		return &emptypb.Empty{}, l.cfg.Engine.DeletePush(ctx, c, in)
+		return &emptypb.Empty{}, l.engine.DeletePush(ctx, c, in)
 	})
 }
 

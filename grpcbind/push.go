@@ -17,7 +17,7 @@ import (
 // push notifications takes precedence over all others (specification §3.3.4).
 func callPush[T any](ctx context.Context, s *side, o dialect.Operation, do func(*op.Caller) (T, error)) (T, error) {
 	return call(ctx, s, o, func(c *op.Caller) (none T, err error) {
-		if !s.cfg.Engine.Pushes() {
+		if !s.engine.Pushes() {
 			return none, apierror.New(a2a.ErrPushNotificationNotSupported, "this hub sends no push notifications")
 		}
 		return do(c)
@@ -33,7 +33,7 @@ func (s *service) CreateTaskPushNotificationConfig(
 		if err != nil {
 			return nil, err
 		}
-		return pushOf(s.cfg.Engine.CreatePush(ctx, c, in))
+		return pushOf(s.engine.CreatePush(ctx, c, in))
 	})
 }
 
@@ -46,7 +46,7 @@ func (s *service) GetTaskPushNotificationConfig(
 		if err != nil {
 			return nil, err
 		}
-		return pushOf(s.cfg.Engine.GetPush(ctx, c, in))
+		return pushOf(s.engine.GetPush(ctx, c, in))
 	})
 }
 
@@ -59,7 +59,7 @@ func (s *service) ListTaskPushNotificationConfigs(
 		if err != nil {
 			return nil, err
 		}
-		p, err := s.cfg.Engine.ListPush(ctx, c, in)
+		p, err := s.engine.ListPush(ctx, c, in)
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +80,7 @@ func (s *service) DeleteTaskPushNotificationConfig(
 		if err != nil {
 			return nil, err
 		}
-		return &emptypb.Empty{}, s.cfg.Engine.DeletePush(ctx, c, in)
+		return &emptypb.Empty{}, s.engine.DeletePush(ctx, c, in)
 	})
 }
 

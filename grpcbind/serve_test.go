@@ -44,14 +44,20 @@ func TestServeAndStop(t *testing.T) {
 	}
 }
 
-func TestNewNeedsAnEngine(t *testing.T) {
+func TestNewNeedsTheEngineOfAHub(t *testing.T) {
 	t.Parallel()
-	defer func() {
-		if recover() == nil {
-			t.Error("New without an engine did not panic")
-		}
-	}()
-	grpcbind.New(grpcbind.Config{})
+	for name, e := range map[string]grpcbind.Engine{
+		"none": nil, "a nil engine": (*engine.Engine)(nil), "another type": struct{ grpcbind.Engine }{engine.New(engine.Config{Store: new(memstore.Store)})},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: New did not panic", name)
+				}
+			}()
+			grpcbind.New(grpcbind.Config{Engine: e})
+		}()
+	}
 }
 
 func TestRegister(t *testing.T) {

@@ -31,7 +31,7 @@ func (s *service) SendMessage(ctx context.Context, r *pb.SendMessageRequest) (*p
 		if err != nil {
 			return nil, err
 		}
-		a, err := s.cfg.Engine.Send(ctx, c, in)
+		a, err := s.engine.Send(ctx, c, in)
 		if err == nil {
 			about(ctx, &a.Head)
 			err = s.activated(ctx, c, answeringOf(a))
@@ -50,7 +50,7 @@ func (s *service) GetTask(ctx context.Context, r *pb.GetTaskRequest) (*pb.Task, 
 		if err != nil {
 			return nil, err
 		}
-		a, err := s.cfg.Engine.Get(ctx, c, in)
+		a, err := s.engine.Get(ctx, c, in)
 		if err == nil {
 			about(ctx, &a.Head)
 			err = s.activated(ctx, c, answeringOf(a))
@@ -73,7 +73,7 @@ func (s *service) ListTasks(ctx context.Context, r *pb.ListTasksRequest) (*pb.Li
 		if err != nil {
 			return nil, err
 		}
-		p, err := s.cfg.Engine.List(ctx, c, in)
+		p, err := s.engine.List(ctx, c, in)
 		if err == nil && in.Tenant != "" {
 			err = s.activated(ctx, c, answering{agent: task.Agent(in.Tenant)})
 		}
@@ -91,7 +91,7 @@ func (s *service) CancelTask(ctx context.Context, r *pb.CancelTaskRequest) (*pb.
 		if err != nil {
 			return nil, err
 		}
-		a, err := s.cfg.Engine.Cancel(ctx, c, in)
+		a, err := s.engine.Cancel(ctx, c, in)
 		if err == nil {
 			about(ctx, &a.Head)
 			err = s.activated(ctx, c, answeringOf(a))
@@ -114,7 +114,7 @@ func (s *service) SendStreamingMessage(r *pb.SendMessageRequest, out responses) 
 		if err != nil {
 			return nil, err
 		}
-		return s.cfg.Engine.Stream(ctx, c, in)
+		return s.engine.Stream(ctx, c, in)
 	})
 }
 
@@ -126,7 +126,7 @@ func (s *service) SubscribeToTask(r *pb.SubscribeToTaskRequest, out responses) e
 			return nil, err
 		}
 		in.LastEventID = lastEventID(ctx)
-		return s.cfg.Engine.Subscribe(ctx, c, in)
+		return s.engine.Subscribe(ctx, c, in)
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/ratelimit"
 )
@@ -12,6 +13,7 @@ import (
 // side is the common part of the services of both versions.
 type side struct {
 	cfg     *Config
+	engine  *engine.Engine
 	decoder dialect.Decoder
 	// shape is the dialect of the service.
 	shape dialect.Shape

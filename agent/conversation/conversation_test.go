@@ -135,7 +135,7 @@ func start(t *testing.T, store task.Store, tools bool) *hub {
 	}}
 	p := &parley.Hub{Store: store}
 	p.Handle(&a2a.AgentCard{Name: "talk", Version: "1"}, h.agent)
-	h.e = p.Engine()
+	h.e = p.Engine().(*engine.Engine)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = p.Run(ctx) })

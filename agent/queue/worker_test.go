@@ -471,7 +471,7 @@ func TestDeadline(t *testing.T) {
 				}
 				began := time.Now()
 				c := *alice
-				c.Params = delegation.Store(nil, &delegation.Errand{Chain: []string{"caller@x"}, Hops: 3, Budget: 3, Deadline: began.Add(time.Minute)})
+				c.Params = delegation.Store(nil, &delegation.Context{Chain: []string{"caller@x"}, Hops: 3, Budget: 3, Deadline: began.Add(time.Minute)})
 				a, err := h.Send(t.Context(), &c, now(say("hi")))
 				if err != nil {
 					t.Fatal(err)

@@ -69,7 +69,7 @@ func (h *hub) start() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.addr, h.Engine = l.Addr().String(), p.Engine()
+	h.addr, h.Engine = l.Addr().String(), p.Engine().(*engine.Engine)
 	server := &http.Server{Handler: handler}
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup

@@ -107,7 +107,7 @@ func (r *run) metadata() []byte {
 	if r.errand == nil {
 		return meta
 	}
-	return delegation.AppendMetadata(nil, meta, (*delegation.Errand)(r.errand))
+	return delegation.AppendMetadata(nil, meta, (*delegation.Context)(r.errand))
 }
 
 // annotated returns the metadata of the caller, with the skill that was asked for and the ids

@@ -156,7 +156,7 @@ func (r *run) within(ctx context.Context) (context.Context, func()) {
 	work, cancel := context.WithCancelCause(trace.WithIDs(context.WithoutCancel(ctx), r.traceIDs(ctx)))
 	work = peer.ForTask(r.naming(work), r.ec.TaskID)
 	if r.errand != nil {
-		work = delegation.With(work, (*delegation.Errand)(r.errand))
+		work = delegation.With(work, (*delegation.Context)(r.errand))
 	}
 	detach := context.AfterFunc(ctx, func() { cancel(peer.ErrDetached) })
 	r.setDeadline()

@@ -10,33 +10,32 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/inbox"
-	"github.com/parley-a2a/parley/internal/engine"
 )
 
 // inbox puts a question into the inbox and waits until it is settled there, by a message of the
 // caller, or by the end of the task.
-func (d *Desk) inbox(ctx context.Context, q *engine.Question) (engine.Reply, error) {
+func (d *Desk) inbox(ctx context.Context, q *Question) (Reply, error) {
 	if n := circle(q, lastAnswer(q)); n >= orElse(d.Repetition, DefaultRepetition) {
 		return circled(q, n), nil
 	}
 	it, err := d.put(ctx, q)
 	if err == nil && it.State == inbox.Open {
-		err = q.AddStatus(ctx, told(q))
+		err = q.Run.AddStatus(ctx, q, told(q))
 	}
 	if err == nil {
 		it, err = d.await(ctx, it)
 	}
-	if errors.Is(err, engine.ErrAnswered) || errors.Is(context.Cause(ctx), engine.ErrAnswered) {
-		return engine.Reply{}, errors.Join(context.Cause(ctx), d.withdraw(ctx, q))
+	if errors.Is(err, ErrAnswered) || errors.Is(context.Cause(ctx), ErrAnswered) {
+		return Reply{}, errors.Join(context.Cause(ctx), d.withdraw(ctx, q))
 	}
 	if err != nil {
-		return engine.Reply{}, err
+		return Reply{}, err
 	}
 	return replyOf(q, &it), nil
 }
 
 // lastAnswer returns the last answer that the agent got.
-func lastAnswer(q *engine.Question) string {
+func lastAnswer(q *Question) string {
 	if len(q.Turns) == 0 {
 		return ""
 	}
@@ -44,7 +43,7 @@ func lastAnswer(q *engine.Question) string {
 }
 
 // put returns the item of a question and creates it if necessary.
-func (d *Desk) put(ctx context.Context, q *engine.Question) (inbox.Item, error) {
+func (d *Desk) put(ctx context.Context, q *Question) (inbox.Item, error) {
 	it, err := d.Inbox.Get(ctx, itemID(q))
 	if !errors.Is(err, inbox.ErrNotFound) {
 		return it, err
@@ -61,7 +60,7 @@ func (d *Desk) put(ctx context.Context, q *engine.Question) (inbox.Item, error) 
 }
 
 // letter returns the text for the person.
-func letter(q *engine.Question) string {
+func letter(q *Question) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s asks", q.Agent)
 	if q.Skill != "" && q.Skill != string(q.Agent) {
@@ -75,7 +74,7 @@ func letter(q *engine.Question) string {
 }
 
 // name returns the display name of the caller.
-func name(q *engine.Question) string {
+func name(q *Question) string {
 	if q.Caller.DisplayName == "" || q.Caller.DisplayName == q.Caller.ID {
 		return q.Caller.ID
 	}
@@ -83,7 +82,7 @@ func name(q *engine.Question) string {
 }
 
 // told returns the status message for callers while a question waits for a person.
-func told(q *engine.Question) string {
+func told(q *Question) string {
 	return "This question waits for the owner of this hub. Who has sent the request may answer it, too, with a message to this task: " +
 		q.Text + besides(q)
 }
@@ -106,19 +105,19 @@ func (d *Desk) await(ctx context.Context, it inbox.Item) (inbox.Item, error) {
 }
 
 // withdraw removes a question that was settled outside the inbox.
-func (d *Desk) withdraw(ctx context.Context, q *engine.Question) error {
+func (d *Desk) withdraw(ctx context.Context, q *Question) error {
 	why := "the caller has answered"
-	if errors.Is(context.Cause(ctx), engine.ErrTaskEnded) {
+	if errors.Is(context.Cause(ctx), ErrTaskEnded) {
 		why = "the task has ended"
 	}
 	return d.Inbox.Withdraw(context.WithoutCancel(ctx), itemID(q), why)
 }
 
 // replyOf returns the reply for a settled item.
-func replyOf(q *engine.Question, it *inbox.Item) engine.Reply {
+func replyOf(q *Question, it *inbox.Item) Reply {
 	switch it.State {
 	case inbox.Answered:
-		return engine.Reply{Text: it.Answer}
+		return Reply{Text: it.Answer}
 	case inbox.Refused:
 		why := ""
 		if it.Answer != "" {
@@ -131,21 +130,21 @@ func replyOf(q *engine.Question, it *inbox.Item) engine.Reply {
 
 // Deliver returns the function for inbox.Inbox.Deliver that delivers settlements to the tasks
 // of e. The engine decides whether another answer came first.
-func Deliver(e *engine.Engine) func(ctx context.Context, it *inbox.Item, s *inbox.Settlement) error {
+func Deliver(tasks Tasks) func(ctx context.Context, it *inbox.Item, s *inbox.Settlement) error {
 	return func(ctx context.Context, it *inbox.Item, s *inbox.Settlement) error {
 		if it.Version == 0 {
-			return deliverSurfaced(ctx, e, it, s)
+			return deliverSurfaced(ctx, tasks, it, s)
 		}
-		q := &engine.Question{Owner: it.Owner, Task: it.Task, Version: it.Version, Agent: it.Agent}
+		q := &Question{Owner: it.Owner, Task: it.Task, Version: it.Version, Agent: it.Agent}
 		settled := *it
 		settled.State, settled.Answer = s.State, s.Answer
 		r := replyOf(q, &settled)
-		err := e.Answer(ctx, q, &r)
+		err := tasks.Answer(ctx, q, &r)
 		switch {
 		case errors.Is(err, a2a.ErrTaskNotFound):
 			return inbox.ErrOver
-		case errors.Is(err, engine.ErrAnswered):
-			answer, _, err := e.Answered(ctx, q)
+		case errors.Is(err, ErrAnswered):
+			answer, _, err := tasks.Answered(ctx, q)
 			return errors.Join(&inbox.Over{Answer: answer}, err)
 		}
 		return err
@@ -154,7 +153,7 @@ func Deliver(e *engine.Engine) func(ctx context.Context, it *inbox.Item, s *inbo
 
 // Mend settles the questions in an inbox that were answered, or whose tasks have ended, before
 // the hub could store that because it was killed. Call it after e has recovered.
-func Mend(ctx context.Context, b *inbox.Inbox, e *engine.Engine) error {
+func Mend(ctx context.Context, b *inbox.Inbox, tasks Tasks) error {
 	q := &inbox.Query{State: inbox.Open, Kinds: []inbox.Kind{inbox.Question}}
 	for {
 		items, err := b.List(ctx, q)
@@ -162,7 +161,7 @@ func Mend(ctx context.Context, b *inbox.Inbox, e *engine.Engine) error {
 			return err
 		}
 		for i := range items {
-			if err := mend(ctx, b, e, &items[i]); err != nil {
+			if err := mend(ctx, b, tasks, &items[i]); err != nil {
 				return fmt.Errorf("mend item %s of the inbox: %w", items[i].ID, err)
 			}
 		}
@@ -171,18 +170,18 @@ func Mend(ctx context.Context, b *inbox.Inbox, e *engine.Engine) error {
 }
 
 // mend settles an item whose question is not open any more.
-func mend(ctx context.Context, b *inbox.Inbox, e *engine.Engine, it *inbox.Item) error {
+func mend(ctx context.Context, b *inbox.Inbox, tasks Tasks, it *inbox.Item) error {
 	if it.Task == "" {
 		return nil // the asking code waits for the item alone
 	}
 	if it.Version == 0 {
-		if _, err := waiting(ctx, e, it); errors.Is(err, inbox.ErrOver) {
+		if _, err := waiting(ctx, tasks, it); errors.Is(err, inbox.ErrOver) {
 			return b.Mend(ctx, it.ID, "")
 		} else {
 			return err
 		}
 	}
-	answer, settled, err := e.Answered(ctx, &engine.Question{Owner: it.Owner, Task: it.Task, Version: it.Version})
+	answer, settled, err := tasks.Answered(ctx, &Question{Owner: it.Owner, Task: it.Task, Version: it.Version})
 	if errors.Is(err, a2a.ErrTaskNotFound) {
 		settled, err = true, nil
 	}

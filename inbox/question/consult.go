@@ -10,7 +10,6 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -26,7 +25,7 @@ const draftTime = time.Minute
 
 // consult returns the answer of the answering agent, or the reason why there is none. A draft
 // is meant for a person.
-func (d *Desk) consult(ctx context.Context, q *engine.Question, draft bool) (text, problem string, err error) {
+func (d *Desk) consult(ctx context.Context, q *Question, draft bool) (text, problem string, err error) {
 	said := brief(q)
 	words, key := said, fmt.Sprintf("question %d", q.Version)
 	if draft {
@@ -36,7 +35,7 @@ func (d *Desk) consult(ctx context.Context, q *engine.Question, draft bool) (tex
 	m.Metadata = map[string]any{QuestionKey: map[string]any{
 		"agent": string(q.Agent), "skill": q.Skill, "number": len(q.Turns) + 1, "text": q.Text, "request": q.Request, "draft": draft, "said": said,
 	}}
-	got, err := q.Delegate(ctx, &agent.Delegation{Agent: d.Answerer, Message: m, Key: key})
+	got, err := q.Run.Delegate(ctx, &agent.Delegation{Agent: d.Answerer, Message: m, Key: key})
 	switch {
 	case err != nil && (ctx.Err() != nil || errors.Is(err, task.ErrUnavailable)):
 		return "", "", err
@@ -56,7 +55,7 @@ const draftBrief = "Draft the answer to a question that another agent has asked.
 	"say in the draft what they have to fill in. "
 
 // request returns the request on which the asking agent works, for a draft.
-func request(q *engine.Question) string {
+func request(q *Question) string {
 	if q.Request == "" {
 		return ""
 	}
@@ -65,7 +64,7 @@ func request(q *engine.Question) string {
 
 // draft returns the draft of the answering agent; empty if the agent is missing or gives none
 // in time.
-func (d *Desk) draft(ctx context.Context, q *engine.Question) (string, error) {
+func (d *Desk) draft(ctx context.Context, q *Question) (string, error) {
 	if d.Answerer == "" || d.Answerer == q.Agent || strings.TrimSpace(q.Text) == "" {
 		return "", nil
 	}
@@ -79,7 +78,7 @@ func (d *Desk) draft(ctx context.Context, q *engine.Question) (string, error) {
 }
 
 // brief returns the question, preceded by the conversation so far.
-func brief(q *engine.Question) string {
+func brief(q *Question) string {
 	if len(q.Turns) == 0 {
 		return q.Text + besides(q)
 	}
@@ -87,7 +86,7 @@ func brief(q *engine.Question) string {
 }
 
 // conversation returns the turns before a question, each followed by an empty line.
-func conversation(q *engine.Question) string {
+func conversation(q *Question) string {
 	var b strings.Builder
 	for _, t := range q.Turns {
 		fmt.Fprintf(&b, "Q: %s\nA: %s\n\n", t.Question, t.Answer)

@@ -10,7 +10,6 @@ import (
 	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/clip"
-	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
 
@@ -23,8 +22,8 @@ const (
 	expired    = "expired"
 )
 
-// Reply implements engine.Questions.
-func (d *Desk) Reply(ctx context.Context, q *engine.Question) (engine.Reply, error) {
+// Reply implements Responder.
+func (d *Desk) Reply(ctx context.Context, q *Question) (Reply, error) {
 	policy := d.policy(q.Agent)
 	if policy == Trust {
 		policy = d.trusted(ctx, q)
@@ -45,13 +44,13 @@ func (d *Desk) Reply(ctx context.Context, q *engine.Question) (engine.Reply, err
 }
 
 // by replies according to a policy other than Trust.
-func (d *Desk) by(ctx context.Context, p Policy, q *engine.Question) (engine.Reply, error) {
+func (d *Desk) by(ctx context.Context, p Policy, q *Question) (Reply, error) {
 	switch p {
 	case Fail:
-		return engine.Reply{Fail: fmt.Sprintf("agent %q asks, and nobody answers its questions here: %s", q.Agent, question(q))}, nil
+		return Reply{Fail: fmt.Sprintf("agent %q asks, and nobody answers its questions here: %s", q.Agent, question(q))}, nil
 	case Auto, Ask:
 	default:
-		return engine.Reply{}, nil
+		return Reply{}, nil
 	}
 	if most := orElse(d.MaxRounds, DefaultRounds); len(q.Turns) >= most {
 		return broken(q, maxRounds, fmt.Sprintf("has asked more than %d questions in a row, the last one: %s", most, question(q))), nil
@@ -64,7 +63,7 @@ func (d *Desk) by(ctx context.Context, p Policy, q *engine.Question) (engine.Rep
 
 // trusted returns Auto or Ask, depending on the trust level of the asking agent. A question
 // that is in the inbox remains there. A question without text goes to a person.
-func (d *Desk) trusted(ctx context.Context, q *engine.Question) Policy {
+func (d *Desk) trusted(ctx context.Context, q *Question) Policy {
 	who := trust.Who(q.Agent)
 	d.Judge.Contact(who, time.Now())
 	entry := d.Judge.Level(ctx, who)
@@ -77,16 +76,16 @@ func (d *Desk) trusted(ctx context.Context, q *engine.Question) Policy {
 	return Auto
 }
 
-func itemID(q *engine.Question) inbox.ID { return inbox.IDOf(q.Owner, q.Task, q.Version) }
+func itemID(q *Question) inbox.ID { return inbox.IDOf(q.Owner, q.Task, q.Version) }
 
 // auto requests the answer from the answering agent, within the limits of the loop.
-func (d *Desk) auto(ctx context.Context, q *engine.Question) (engine.Reply, error) {
+func (d *Desk) auto(ctx context.Context, q *Question) (Reply, error) {
 	if strings.TrimSpace(q.Text) == "" {
 		return broken(q, unanswered, "asks without words"+besides(q)+", and only words can be answered for it; let a person answer (questions: ask)"), nil
 	}
 	text, problem, err := d.consult(ctx, q, false)
 	if err != nil {
-		return engine.Reply{}, err
+		return Reply{}, err
 	}
 	if problem != "" {
 		return broken(q, unanswered, fmt.Sprintf("asks: %s; the answering agent %q %s", question(q), d.Answerer, problem)), nil
@@ -94,23 +93,23 @@ func (d *Desk) auto(ctx context.Context, q *engine.Question) (engine.Reply, erro
 	if n := circle(q, text) + 1; n >= orElse(d.Repetition, DefaultRepetition) {
 		return circled(q, n), nil
 	}
-	return engine.Reply{Text: text}, nil
+	return Reply{Text: text}, nil
 }
 
 // broken ends a loop with a reason.
-func broken(q *engine.Question, reason, what string) engine.Reply {
-	return engine.Reply{Fail: fmt.Sprintf("agent %q %s", q.Agent, what), Break: reason}
+func broken(q *Question, reason, what string) Reply {
+	return Reply{Fail: fmt.Sprintf("agent %q %s", q.Agent, what), Break: reason}
 }
 
 // circled ends a loop that repeats itself.
-func circled(q *engine.Question, times int) engine.Reply {
+func circled(q *Question, times int) Reply {
 	return broken(q, repetition, fmt.Sprintf(
 		"has asked the same question and got the same answer %d times in a row; put all that it needs into the request, or split the request up. The question: %s",
 		times, question(q)))
 }
 
 // circle returns the number of consecutive turns in which the question got the same answer.
-func circle(q *engine.Question, answer string) (n int) {
+func circle(q *Question, answer string) (n int) {
 	asked, answer := normal(q.Text), normal(answer)
 	for i := len(q.Turns) - 1; i >= 0 && normal(q.Turns[i].Question) == asked && normal(q.Turns[i].Answer) == answer; i-- {
 		n++
@@ -126,10 +125,10 @@ func normal(text string) string {
 }
 
 // question returns the question for an error text.
-func question(q *engine.Question) string { return clip.Runes(q.Text, maxQuoted) + besides(q) }
+func question(q *Question) string { return clip.Runes(q.Text, maxQuoted) + besides(q) }
 
 // besides describes the parts of a question other than text.
-func besides(q *engine.Question) string {
+func besides(q *Question) string {
 	switch q.Others {
 	case 0:
 		return ""

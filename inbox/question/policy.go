@@ -8,7 +8,6 @@ import (
 
 	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/inbox"
-	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -82,7 +81,7 @@ type Desk struct {
 	Repetition int
 }
 
-var _ engine.Questions = (*Desk)(nil)
+var _ Responder = (*Desk)(nil)
 
 // Check returns the first error in the fields.
 func (d *Desk) Check() error {
@@ -141,5 +140,5 @@ func (d *Desk) policy(name task.Agent) Policy {
 	return d.common()
 }
 
-// Takes implements engine.Questions.
+// Takes implements Responder.
 func (d *Desk) Takes(name task.Agent) bool { return d.policy(name) != Suspend }

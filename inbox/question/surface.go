@@ -9,7 +9,6 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/inbox"
-	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -52,8 +51,8 @@ func (d *Desk) Withdraw(ctx context.Context, s *Surfaced) error {
 
 // waiting returns the open question of an item's task; inbox.ErrOver if the task does not wait
 // for its answer any more.
-func waiting(ctx context.Context, e *engine.Engine, it *inbox.Item) (*engine.Question, error) {
-	q, err := e.Waiting(ctx, &engine.Question{Owner: it.Owner, Task: it.Task})
+func waiting(ctx context.Context, tasks Tasks, it *inbox.Item) (*Question, error) {
+	q, err := tasks.Waiting(ctx, &Question{Owner: it.Owner, Task: it.Task})
 	switch {
 	case errors.Is(err, a2a.ErrTaskNotFound):
 		return nil, inbox.ErrOver
@@ -66,8 +65,8 @@ func waiting(ctx context.Context, e *engine.Engine, it *inbox.Item) (*engine.Que
 }
 
 // deliverSurfaced sends a settlement to the task of an item, as a message of its caller.
-func deliverSurfaced(ctx context.Context, e *engine.Engine, it *inbox.Item, s *inbox.Settlement) error {
-	q, err := waiting(ctx, e, it)
+func deliverSurfaced(ctx context.Context, tasks Tasks, it *inbox.Item, s *inbox.Settlement) error {
+	q, err := waiting(ctx, tasks, it)
 	if err != nil {
 		return err
 	}
@@ -75,7 +74,7 @@ func deliverSurfaced(ctx context.Context, e *engine.Engine, it *inbox.Item, s *i
 	if s.State == inbox.Refused {
 		text = "The owner of this hub does not answer this question. " + s.Answer
 	}
-	if err = e.AnswerWaiting(ctx, q, text); errors.Is(err, engine.ErrAnswered) {
+	if err = tasks.Answer(ctx, q, &Reply{Text: text}); errors.Is(err, ErrAnswered) {
 		return inbox.ErrOver
 	}
 	return err

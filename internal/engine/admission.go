@@ -9,6 +9,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/auth/audit"
+	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/internal/op"
@@ -358,7 +359,7 @@ func (a *admission) first(ch *task.Change, h *task.Head) error {
 // next is the change that adds the message to a task.
 func (a *admission) next(ch *task.Change) error {
 	if a.answers != 0 && !answerable(&ch.Prev, a.answers) {
-		return ErrAnswered
+		return question.ErrAnswered
 	}
 	if err := a.engine.attach(ch, a.hook); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/policy"
+	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/internal/ratelimit"
@@ -54,7 +55,7 @@ type Config struct {
 	Auditor Auditor
 	// Questions answers the questions of agents to their callers. If nil, the callers answer
 	// them.
-	Questions Questions
+	Questions question.Responder
 	// Parts stores the large parts of messages and artifacts. If nil, they are in the Store
 	// like all other parts.
 	Parts *blobstore.Keeper

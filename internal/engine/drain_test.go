@@ -11,6 +11,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
@@ -142,16 +143,16 @@ func TestQuestionsThatComeWhileDraining(t *testing.T) {
 // clumsy replies when the engine drains: it delegates, and fails the task.
 type clumsy struct {
 	desk
-	asked chan *engine.Question
+	asked chan *question.Question
 	drain chan struct{}
 	err   error
 }
 
-func (c *clumsy) Reply(ctx context.Context, q *engine.Question) (engine.Reply, error) {
+func (c *clumsy) Reply(ctx context.Context, q *question.Question) (question.Reply, error) {
 	c.asked <- q
 	<-c.drain
-	_, c.err = q.Delegate(ctx, &agent.Delegation{Agent: "long", Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("help"))})
-	return engine.Reply{Fail: "nobody helps"}, nil
+	_, c.err = q.Run.Delegate(ctx, &agent.Delegation{Agent: "long", Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("help"))})
+	return question.Reply{Fail: "nobody helps"}, nil
 }
 
 // TestRepliesWhileDraining: a delegation that is impossible because the engine drains does not
@@ -159,7 +160,7 @@ func (c *clumsy) Reply(ctx context.Context, q *engine.Question) (engine.Reply, e
 func TestRepliesWhileDraining(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store, c := new(memstore.Store), &clumsy{asked: make(chan *engine.Question, 1), drain: make(chan struct{})}
+		store, c := new(memstore.Store), &clumsy{asked: make(chan *question.Question, 1), drain: make(chan struct{})}
 		b := held(t, engine.Config{Store: store, Questions: c}, curious())
 		id := b.send(now(text("hi"))).Head.ID
 		<-c.asked
@@ -206,10 +207,10 @@ func TestUntilDrainIsOver(t *testing.T) {
 // teller explains in a status why its answer takes time.
 type teller struct{ *desk }
 
-func (d teller) Reply(ctx context.Context, q *engine.Question) (engine.Reply, error) {
+func (d teller) Reply(ctx context.Context, q *question.Question) (question.Reply, error) {
 	for range 2 { // the second call changes nothing
-		if err := q.AddStatus(ctx, "please wait"); err != nil {
-			return engine.Reply{}, err
+		if err := q.Run.AddStatus(ctx, q, "please wait"); err != nil {
+			return question.Reply{}, err
 		}
 	}
 	return d.desk.Reply(ctx, q)
@@ -242,11 +243,11 @@ func TestTold(t *testing.T) {
 		r := now(text("keep the place"))
 		r.Agent = "busy"
 		b.send(r)
-		if err := b.Answer(t.Context(), q, &engine.Reply{Text: "that"}); err != nil {
+		if err := b.Answer(t.Context(), q, &question.Reply{Text: "that"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := q.AddStatus(t.Context(), "too late"); !errors.Is(err, engine.ErrAnswered) {
-			t.Errorf("Tell after the answer: %v, want ErrAnswered", err)
+		if err := q.Run.AddStatus(t.Context(), q, "too late"); !errors.Is(err, question.ErrAnswered) {
+			t.Errorf("AddStatus after the answer: %v, want ErrAnswered", err)
 		}
 		close(goOn)
 		synctest.Wait()

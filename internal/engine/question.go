@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/op"
@@ -19,90 +19,27 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Questions answers the questions of agents in place of their callers. Its methods are called
-// concurrently.
-type Questions interface {
-	// Takes reports whether Reply answers the questions of an agent. If not, the task waits for
-	// its caller.
-	Takes(name task.Agent) bool
-	// Reply returns the reply to a question. It may block: the task waits. ctx ends when the
-	// question was answered in another way, when the task has ended, and when the engine stops.
-	// In the last case the next process asks the question again; a question may be asked more
-	// than once in other cases, too. Any other error fails the task.
-	Reply(ctx context.Context, q *Question) (Reply, error)
-}
+var _ question.Tasks = (*Engine)(nil)
 
-// Question is a question that an agent has asked in a task.
-type Question struct {
-	Owner     task.Owner
-	Task      a2a.TaskID
-	ContextID string
-	// Version is the version of the task with the question. An answer applies to this version
-	// alone.
-	Version int64
-	Agent   task.Agent
-	// Skill is the skill that the caller has asked for, or else the only skill of the agent;
-	// empty if the agent has several.
-	Skill  string
-	Caller *auth.Principal
-	// Request is the text of the first message of the task.
-	Request string
-	// Message is the id of the message with the question. Only Waiting and Open set it.
-	Message string
-	// Works is set if the task is working and asks nothing. Only Open sets it.
-	Works bool
-	// Text is the text of the question; Others is the number of its parts that are not text.
-	Text   string
-	Others int
-	// Turns are the questions of the task that the hub has answered since the caller's last
-	// message, oldest first. They are read from the log.
-	Turns []Turn
+// asker is the run of a question.
+type asker struct{ *run }
 
-	run *run
-}
+var _ question.Run = asker{}
 
-// Turn is a question with its answer.
-type Turn struct{ Question, Answer string }
-
-// Delegate asks an agent of the hub on behalf of the task with the question, as agent.Delegate
-// does for a run of it. If the engine drains, it waits until ctx ends.
-func (q *Question) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegated, error) {
-	got, err := q.run.Delegate(ctx, d)
-	if err != nil && q.run.engine.phase.Load() == draining {
+// Delegate implements question.Run. If the engine drains, it waits until ctx ends.
+func (a asker) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegated, error) {
+	got, err := a.run.Delegate(ctx, d)
+	if err != nil && a.engine.phase.Load() == draining {
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
 	}
 	return got, err
 }
 
-// AddStatus adds a status to the task, still WORKING, that explains to callers why the answer
-// takes time. It does so once for a question, even if the question is asked again. The version
-// of the question does not change. It returns ErrAnswered if the question is settled.
-func (q *Question) AddStatus(ctx context.Context, why string) error {
-	return q.run.engine.addStatus(ctx, q, why)
+// AddStatus implements question.Run.
+func (a asker) AddStatus(ctx context.Context, q *question.Question, why string) error {
+	return a.engine.addStatus(ctx, a.live, q, why)
 }
-
-// Reply is the reply to a question. The zero Reply leaves the question to the caller: the task
-// waits for input.
-type Reply struct {
-	// Text answers the question.
-	Text string
-	// Fail ends the task, with this text as the reason.
-	Fail string
-	// Break is the reason for ending the questions, for metrics: a word of a closed set; empty
-	// otherwise.
-	Break string
-}
-
-// Reasons why a question needs no answer any more.
-var (
-	// ErrAnswered is returned for a late answer: the question was answered, or its task has
-	// ended.
-	ErrAnswered = errors.New("the question has been answered")
-	// ErrTaskEnded is the cause of a question's context when its task has ended. It wraps
-	// ErrAnswered.
-	ErrTaskEnded = fmt.Errorf("the task has ended: %w", ErrAnswered)
-)
 
 // The reserved names in metadata.
 const (
@@ -167,11 +104,10 @@ func (e *Engine) pose(h *task.Head) {
 func posed(h *task.Head) int64 { return h.Version - int64(h.Run.Attempt) }
 
 // addStatus adds a status with a reason to a question.
-func (e *Engine) addStatus(ctx context.Context, q *Question, why string) error {
-	l := q.run.live
+func (e *Engine) addStatus(ctx context.Context, l *live, q *question.Question, why string) error {
 	h := l.snapshot()
 	if !asking(&h, q.Version) {
-		return ErrAnswered
+		return question.ErrAnswered
 	}
 	f, err := e.fold(ctx, l, &h)
 	if err != nil {
@@ -185,7 +121,7 @@ func (e *Engine) addStatus(ctx context.Context, q *Question, why string) error {
 	en.Meta = append(b, `}}`...)
 	return e.change(l, func(c *task.Change) error {
 		if !asking(&c.Prev, q.Version) {
-			return ErrAnswered
+			return question.ErrAnswered
 		}
 		if c.Prev.Run.Attempt != 0 {
 			return errUnchanged
@@ -231,8 +167,8 @@ func headAsAsked(h task.Head, f *task.Fold) task.Head {
 // turnsOf returns the questions of a task that the hub has answered since the last message of
 // its caller. The log identifies the sender of each message; the roles do not, because agents
 // choose them.
-func turnsOf(f *task.Fold) []Turn {
-	var turns []Turn
+func turnsOf(f *task.Fold) []question.Turn {
+	var turns []question.Turn
 	for m := range f.Said() {
 		if !m.Caller {
 			continue
@@ -243,7 +179,7 @@ func turnsOf(f *task.Fold) []Turn {
 			continue
 		}
 		version, _ := strconv.ParseInt(string(of), 10, 64)
-		turns = append(turns, Turn{task.TextOf(messageAt(f, version)), task.TextOf(m.Body)})
+		turns = append(turns, question.Turn{Question: task.TextOf(messageAt(f, version)), Answer: task.TextOf(m.Body)})
 	}
 	return turns
 }
@@ -272,15 +208,15 @@ func (e *Engine) startReply(l *live) {
 func (e *Engine) replyTo(l *live, version int64) {
 	for {
 		err := e.reply(l, version)
-		if err == nil || errors.Is(err, ErrAnswered) || errors.Is(err, ErrDraining) || e.runs.Err() != nil {
+		if err == nil || errors.Is(err, question.ErrAnswered) || errors.Is(err, ErrDraining) || e.runs.Err() != nil {
 			return
 		}
 		if !errors.Is(err, task.ErrUnavailable) {
 			reference := uuid.NewString()
 			e.cfg.Logger.Error("question was not answered", "task", l.ref.id, "reference", reference, "error", err)
-			err = e.settleQuestion(l, version, &Reply{Fail: "the question of the agent could not be answered (reference " + reference + ")"})
+			err = e.settleQuestion(l, version, &question.Reply{Fail: "the question of the agent could not be answered (reference " + reference + ")"})
 		}
-		if err == nil || errors.Is(err, ErrAnswered) {
+		if err == nil || errors.Is(err, question.ErrAnswered) {
 			return
 		}
 		l.stuck(err)
@@ -296,10 +232,10 @@ func (e *Engine) replyTo(l *live, version int64) {
 func (e *Engine) reply(l *live, version int64) error {
 	h := l.snapshot()
 	if !asking(&h, version) {
-		return ErrAnswered
+		return question.ErrAnswered
 	}
 	if e.cfg.Questions == nil || !e.cfg.Questions.Takes(h.Performer()) {
-		return e.settleQuestion(l, version, new(Reply))
+		return e.settleQuestion(l, version, new(question.Reply))
 	}
 	q, err := e.questionOf(l)
 	if err != nil {
@@ -332,10 +268,10 @@ func (e *Engine) whileAsking(l *live, version int64) (ctx context.Context, done 
 			open := asking(&h, version)
 			switch {
 			case !open && h.Asked < version: // no message came
-				cancel(ErrTaskEnded)
+				cancel(question.ErrTaskEnded)
 				return
 			case !open:
-				cancel(ErrAnswered)
+				cancel(question.ErrAnswered)
 				return
 			}
 			select {
@@ -354,7 +290,7 @@ func asking(h *task.Head, version int64) bool {
 }
 
 // questionOf returns the open question of a task.
-func (e *Engine) questionOf(l *live) (*Question, error) {
+func (e *Engine) questionOf(l *live) (*question.Question, error) {
 	h := l.snapshot()
 	r, rec, err := e.actingRun(l, &h)
 	if err != nil {
@@ -365,9 +301,9 @@ func (e *Engine) questionOf(l *live) (*Question, error) {
 		return nil, err
 	}
 	body := messageAt(f, posed(&h))
-	q := &Question{
+	q := &question.Question{
 		Owner: h.Owner, Task: h.ID, ContextID: h.ContextID, Version: posed(&h), Agent: h.Performer(), Skill: rec.Skill, Caller: rec.Principal,
-		Text: task.TextOf(body), Others: others(body), Turns: turnsOf(f), Request: requestOf(f), run: r,
+		Text: task.TextOf(body), Others: others(body), Turns: turnsOf(f), Request: requestOf(f), Run: asker{r},
 	}
 	if skills := r.agent.Card.Skills; q.Skill == "" && len(skills) == 1 {
 		q.Skill = skills[0].ID
@@ -420,21 +356,24 @@ func (e *Engine) actingRun(l *live, h *task.Head) (*run, *callRecord, error) {
 	return r, rec, nil
 }
 
-// Answer settles the question that a task has asked at a version. It uses Owner, Task and
-// Version of q. It returns ErrAnswered if the question was answered before, or the task has
-// ended.
-func (e *Engine) Answer(ctx context.Context, q *Question, a *Reply) error {
+// Answer implements question.Tasks.
+func (e *Engine) Answer(ctx context.Context, q *question.Question, a *question.Reply) error {
 	l, err := e.open(ctx, ref{q.Owner, q.Task})
 	if err != nil {
 		return notFound(err)
 	}
 	defer e.live.release(l)
-	return e.settleQuestion(l, q.Version, a)
+	if q.Message == "" {
+		return e.settleQuestion(l, q.Version, a)
+	}
+	if h := l.snapshot(); !answerable(&h, q.Version) {
+		return question.ErrAnswered
+	}
+	return e.appendAnswer(l, q.Version, a.Text)
 }
 
-// Waiting returns the question of a task that waits for its caller; nil if the task does not
-// wait. It uses Owner and Task of q. The Version of the result is that of the task.
-func (e *Engine) Waiting(ctx context.Context, q *Question) (*Question, error) {
+// Waiting implements question.Tasks.
+func (e *Engine) Waiting(ctx context.Context, q *question.Question) (*question.Question, error) {
 	asked, err := e.Open(ctx, q)
 	if err != nil || asked == nil || asked.Works {
 		return nil, err
@@ -444,7 +383,7 @@ func (e *Engine) Waiting(ctx context.Context, q *Question) (*Question, error) {
 
 // Open is like Waiting for any task that has not ended: the result for a working task has no
 // text. It returns nil for a task that has ended.
-func (e *Engine) Open(ctx context.Context, q *Question) (*Question, error) {
+func (e *Engine) Open(ctx context.Context, q *question.Question) (*question.Question, error) {
 	l, err := e.open(ctx, ref{q.Owner, q.Task})
 	if err != nil {
 		return nil, notFound(err)
@@ -458,7 +397,7 @@ func (e *Engine) Open(ctx context.Context, q *Question) (*Question, error) {
 	if err != nil {
 		return nil, err
 	}
-	asked := &Question{
+	asked := &question.Question{
 		Owner: h.Owner, Task: h.ID, ContextID: h.ContextID, Version: h.Version, Agent: h.Performer(), Skill: rec.Skill, Caller: rec.Principal,
 		Works: !h.State.Interrupted(),
 	}
@@ -472,29 +411,13 @@ func (e *Engine) Open(ctx context.Context, q *Question) (*Question, error) {
 	return asked, nil
 }
 
-// AnswerWaiting answers a question that Waiting has returned, in the caller's place. It returns
-// ErrAnswered if the task has changed since.
-func (e *Engine) AnswerWaiting(ctx context.Context, q *Question, text string) error {
-	l, err := e.open(ctx, ref{q.Owner, q.Task})
-	if err != nil {
-		return notFound(err)
-	}
-	defer e.live.release(l)
-	if h := l.snapshot(); !answerable(&h, q.Version) {
-		return ErrAnswered
-	}
-	return e.appendAnswer(l, q.Version, text)
-}
-
 // answerable reports whether the task still accepts an answer to its question at a version.
 func answerable(h *task.Head, version int64) bool {
 	return asking(h, version) || h.State == task.InputRequired && h.Version == version
 }
 
-// Answered reports whether the question at a version of a task is settled, and returns the
-// hub's answer to it; the answer is empty if the caller has answered, or the question was
-// settled without an answer. It uses Owner, Task and Version of q.
-func (e *Engine) Answered(ctx context.Context, q *Question) (answer string, settled bool, err error) {
+// Answered implements question.Tasks.
+func (e *Engine) Answered(ctx context.Context, q *question.Question) (answer string, settled bool, err error) {
 	l, err := e.open(ctx, ref{q.Owner, q.Task})
 	if err != nil {
 		return "", false, notFound(err)
@@ -518,7 +441,7 @@ func (e *Engine) Answered(ctx context.Context, q *Question) (answer string, sett
 }
 
 // settleQuestion applies a reply, if the question is still open.
-func (e *Engine) settleQuestion(l *live, version int64, a *Reply) error {
+func (e *Engine) settleQuestion(l *live, version int64, a *question.Reply) error {
 	h := l.snapshot()
 	name := string(h.Performer())
 	switch {
@@ -531,7 +454,7 @@ func (e *Engine) settleQuestion(l *live, version int64, a *Reply) error {
 	case a.Fail != "":
 		err := e.change(l, func(c *task.Change) error {
 			if !asking(&c.Prev, version) {
-				return ErrAnswered
+				return question.ErrAnswered
 			}
 			return l.ending(task.Failed, a.Fail)(c)
 		})
@@ -553,7 +476,7 @@ func (e *Engine) leaveToCaller(l *live, version int64) error {
 	body := messageAt(f, version)
 	return e.change(l, func(c *task.Change) error {
 		if !asking(&c.Prev, version) {
-			return ErrAnswered
+			return question.ErrAnswered
 		}
 		h, en, err := task.Apply(c.Next, task.Entry{Kind: task.Status, State: task.InputRequired, At: now(), Body: body})
 		if err != nil {
@@ -587,7 +510,7 @@ func (e *Engine) appendAnswer(l *live, version int64, text string) error {
 	err = a.appendMessage()
 	var f *apierror.Error
 	if errors.As(err, &f) && errors.Is(err, a2a.ErrUnsupportedOperation) && l.snapshot().State.Terminal() {
-		return ErrAnswered
+		return question.ErrAnswered
 	}
 	return err
 }

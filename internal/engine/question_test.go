@@ -9,6 +9,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
+	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
@@ -16,25 +17,25 @@ import (
 
 // desk passes questions to a test. Each waits until it is settled.
 type desk struct {
-	posed   chan *engine.Question
+	posed   chan *question.Question
 	settled chan error
 	err     error
 }
 
 func newDesk() *desk {
-	return &desk{posed: make(chan *engine.Question, 10), settled: make(chan error, 10)}
+	return &desk{posed: make(chan *question.Question, 10), settled: make(chan error, 10)}
 }
 
 func (d *desk) Takes(name task.Agent) bool { return name == "main" }
 
-func (d *desk) Reply(ctx context.Context, q *engine.Question) (engine.Reply, error) {
+func (d *desk) Reply(ctx context.Context, q *question.Question) (question.Reply, error) {
 	d.posed <- q
 	if d.err != nil {
-		return engine.Reply{}, d.err
+		return question.Reply{}, d.err
 	}
 	<-ctx.Done()
 	d.settled <- context.Cause(ctx)
-	return engine.Reply{}, ctx.Err()
+	return question.Reply{}, ctx.Err()
 }
 
 // curious asks once, and completes with the answer.
@@ -59,16 +60,16 @@ func TestAnswer(t *testing.T) {
 	}
 	late := *q
 	late.Version++
-	if err := b.Answer(t.Context(), &late, &engine.Reply{Text: "no"}); !errors.Is(err, engine.ErrAnswered) {
+	if err := b.Answer(t.Context(), &late, &question.Reply{Text: "no"}); !errors.Is(err, question.ErrAnswered) {
 		t.Errorf("Answer of another version = %v, want ErrAnswered", err)
 	}
-	if err := b.Answer(t.Context(), q, &engine.Reply{Text: "that"}); err != nil {
+	if err := b.Answer(t.Context(), q, &question.Reply{Text: "that"}); err != nil {
 		t.Fatalf("Answer = %v", err)
 	}
-	if err := <-d.settled; !errors.Is(err, engine.ErrAnswered) {
+	if err := <-d.settled; !errors.Is(err, question.ErrAnswered) {
 		t.Errorf("the context of the question ended with %v, want ErrAnswered", err)
 	}
-	if err := b.Answer(t.Context(), q, &engine.Reply{Text: "this"}); !errors.Is(err, engine.ErrAnswered) {
+	if err := b.Answer(t.Context(), q, &question.Reply{Text: "this"}); !errors.Is(err, question.ErrAnswered) {
 		t.Errorf("a second Answer = %v, want ErrAnswered", err)
 	}
 }

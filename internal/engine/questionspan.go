@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 
+	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
 
@@ -15,8 +16,8 @@ type questionSpan struct {
 
 // withQuestionSpan returns ctx for the reply to a question. It carries the trace and the ids of
 // the message that the agent was processing, below the span of the questions.
-func (e *Engine) withQuestionSpan(ctx context.Context, q *Question) context.Context {
-	r := q.run
+func (e *Engine) withQuestionSpan(ctx context.Context, q *question.Question) context.Context {
+	r := q.Run.(asker).run
 	if rec := r.msg.record; trace.On() || len(rec.Params) > 0 {
 		ids := r.ids(rec)
 		ids.Task, ids.Context = string(q.Task), q.ContextID

@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/internal/engine"
@@ -51,7 +52,7 @@ type Parts struct {
 
 	Policy    *policy.Policy
 	Blobs     *blobstore.Keeper
-	Questions engine.Questions
+	Questions question.Responder
 	Onward    auth.Onward
 	Chooser   engine.Chooser
 	Gate      engine.Gate

@@ -27,7 +27,7 @@ var _ model.Gate = questions{}
 // Question implements model.Gate. The model answers alone if the agent is trusted to act with
 // the skill, or if the configuration leaves the agent's questions to its callers.
 func (g questions) Question(ctx context.Context, id a2a.TaskID) (*model.Question, error) {
-	q, err := g.engine.Open(ctx, &engine.Question{Owner: owner(ctx), Task: id})
+	q, err := g.engine.Open(ctx, &question.Question{Owner: owner(ctx), Task: id})
 	if errors.Is(err, a2a.ErrTaskNotFound) || err == nil && q == nil {
 		return nil, nil
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/agents/approval"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
@@ -62,7 +63,7 @@ type world struct {
 	agent  agent.Func
 	traits agent.Traits
 	// questions answers questions of the agents; nil leaves them to callers.
-	questions engine.Questions
+	questions question.Responder
 	// drain is the drain timeout of the hub; zero means none.
 	drain time.Duration
 
@@ -729,8 +730,8 @@ type helper struct{}
 
 func (helper) Takes(name task.Agent) bool { return name == "desk" }
 
-func (helper) Reply(context.Context, *engine.Question) (engine.Reply, error) {
-	return engine.Reply{Text: "answer of the hub"}, nil
+func (helper) Reply(context.Context, *question.Question) (question.Reply, error) {
+	return question.Reply{Text: "answer of the hub"}, nil
 }
 
 // TestAnApprovalIsGoodForAnswersOfTheHub covers answers that the hub gives instead of the

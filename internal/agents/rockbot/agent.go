@@ -214,7 +214,7 @@ func (r *run) request(ctx context.Context) ([]byte, error) {
 	}
 	metadata := withSkill(r.call.Metadata, cmp.Or(r.call.Skill, dialect.GeneralSkill))
 	if onward != nil {
-		metadata = delegation.AppendMetadata(nil, metadata, (*delegation.Errand)(onward))
+		metadata = delegation.AppendMetadata(nil, metadata, (*delegation.Context)(onward))
 	}
 	params := rawjson.AppendString([]byte(`{"taskId":`), r.job)
 	params = rawjson.AppendString(append(params, `,"contextId":`...), r.context)

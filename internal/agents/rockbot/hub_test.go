@@ -60,7 +60,7 @@ func (h *hub) start() {
 	a := &rockbot.Agent{Line: line, Name: "ResearchAgent", Timeout: patience}
 	p.Handle(&a2a.AgentCard{Name: "research", Description: "Researches.", Version: "1", Skills: []a2a.AgentSkill{{ID: "dig"}}}, a2asrv.AgentExecutor(a))
 	p.Handler()
-	h.Engine = p.Engine()
+	h.Engine = p.Engine().(*engine.Engine)
 	ctx, cancel := context.WithCancel(context.Background())
 	var owned sync.WaitGroup
 	owned.Go(func() { _ = p.Run(ctx) })

@@ -22,6 +22,7 @@ import (
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/grpcbind"
+	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/push"
 )
@@ -141,7 +142,7 @@ func (h *hub) run(o *options) {
 // expose.
 func (h *hub) front(o *options) func(context.Context, net.Listener) error {
 	s := httpfront.NewServer(httpfront.New(httpfront.Config{
-		Engine: h.parley.Engine(), Auth: h.parley.Auth, Logger: h.logs.logger(), Limits: *o.limits,
+		Engine: h.parley.Engine().(*engine.Engine), Auth: h.parley.Auth, Logger: h.logs.logger(), Limits: *o.limits,
 	}))
 	s.ConnState = o.connState
 	if o.headerTime > 0 {

@@ -19,6 +19,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/bus/amqpbus"
 	"github.com/parley-a2a/parley/internal/agents/rockbot"
+	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/rockbotfront"
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 	"github.com/parley-a2a/parley/store/memstore"
@@ -61,7 +62,7 @@ func startHub(t *testing.T, url string, store task.Store) (stop func()) {
 	owned.Go(func() { _ = hub.Run(ctx) })
 	<-hub.Engine().Recovered()
 	owned.Go(func() {
-		if err := line.Serve(ctx, "helper", &rockbotfront.Server{Engine: hub.Engine()}); err != nil {
+		if err := line.Serve(ctx, "helper", &rockbotfront.Server{Engine: hub.Engine().(*engine.Engine)}); err != nil {
 			t.Errorf("Serve = %v", err)
 		}
 	})

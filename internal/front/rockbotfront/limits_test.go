@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/rockbot"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/rockbotfront"
 	"github.com/parley-a2a/parley/internal/op"
 )
@@ -28,7 +29,7 @@ func TestRequestsAreLimited(t *testing.T) {
 	running.Go(func() { _ = hub.Run(ctx) })
 	defer running.Wait()
 	defer cancel()
-	s := &rockbotfront.Server{Engine: hub.Engine()}
+	s := &rockbotfront.Server{Engine: hub.Engine().(*engine.Engine)}
 	send := func(who string, n int) error {
 		d := dialect.Decoder{Fill: true}
 		r, err := d.Job(fmt.Appendf(nil, `{"taskId":"t%d","message":{"role":"user","parts":[{"kind":"text","text":"x"}]}}`, n))

@@ -64,11 +64,11 @@ var directions = []direction{
 		why: "every server's tests may tell transcripts, so they know no server",
 	},
 	{
-		from: stores, only: append([]string{"task", "internal/testing/suite/tasktest", "auth", "internal/directory/dirstore/...", "inbox/...", "auth/trust", "agent/memory", "internal/testing/suite/memorytest", "bus/deadletter/...", "store/...", "internal/sqlstore"}, leaves...),
-		why: "a store knows task, the keys of auth, the ledger of directory, the inbox, the entries of trust, the contracts of memory, dead letters and leaf packages; what two stores share goes into task or internal",
+		from: stores, only: append([]string{"task", "internal/testing/suite/tasktest", "auth", "internal/directory/dirstore/...", "agent/card", "inbox", "auth/trust", "agent/memory", "internal/testing/suite/memorytest", "bus/deadletter/...", "store/...", "internal/sqlstore"}, leaves...),
+		why: "a store knows task, the keys of auth, the ledger of directory and its records (agent/card), the inbox, the entries of trust, the contracts of memory, dead letters and leaf packages; what two stores share goes into task or internal",
 	},
 	{
-		from: []string{"internal/directory/dirstore", "internal/testing/suite/dirstoretest"}, only: append([]string{"task", "internal/directory/dirstore"}, leaves...),
+		from: []string{"internal/directory/dirstore", "internal/testing/suite/dirstoretest"}, only: append([]string{"task", "agent/card", "internal/directory/dirstore"}, leaves...),
 		why: "stores keep ledgers, so they know nothing of the directory",
 	},
 	{
@@ -118,7 +118,7 @@ var directions = []direction{
 		why: "the caller's side must not carry a server, an engine or a store",
 	},
 	{
-		from: []string{"agent"}, only: append([]string{"auth", "task", "internal/delegation", "internal/apierror"}, leaves...), deep: true,
+		from: []string{"agent"}, only: append([]string{"auth", "task", "internal/apierror"}, leaves...), deep: true,
 		why: "agent is the contract of executors; the bus is for agent/worker and agent/queue",
 	},
 	{
@@ -260,10 +260,9 @@ var edgeOnly = map[string][]string{
 	"github.com/prometheus":                     {"internal/telemetry/export"},
 	module + "/internal/telemetry/export":       {"internal/server"},
 	// internal/hub assembles the engine and the fronts. The other packages here are: server,
-	// which supplies its adapters; grpcbind and question, which call the engine; the facade,
-	// whose fields and Engine method name its types; and the command, which reads the documents
-	// of adminapi.
-	module + "/internal/engine":              {"internal/hub", "internal/engine/...", "internal/front/...", "internal/server", "grpcbind", "inbox/question", ".", "internal/testing/hubtest"},
+	// which supplies its adapters; grpcbind, which calls the engine; the facade, which
+	// registers agents with it; and the command, which reads the documents of adminapi.
+	module + "/internal/engine":              {"internal/hub", "internal/engine/...", "internal/front/...", "internal/server", "grpcbind", ".", "internal/testing/hubtest"},
 	module + "/internal/front":               {"internal/hub", "internal/front/...", "internal/server", "internal/cli", "internal/testing/hubtest"},
 	module + "/internal/hub":                 {".", "internal/server", "internal/cli"},
 	module + "/store/sqlitestore":            {"internal/server", "internal/cli"},

@@ -74,26 +74,7 @@ func public(s *source) bool {
 // return one.
 func TestNoInternalTypesInPublicPackages(t *testing.T) {
 	t.Parallel()
-	found := leaks(load(t).code())
-	for _, l := range leaksLeft {
-		before := len(found)
-		if found = slices.DeleteFunc(found, func(f string) bool { return strings.HasPrefix(f, l[0]) && strings.HasSuffix(f, l[1]) }); len(found) == before {
-			t.Errorf("%s does not mention %s any more; take the line out", l[0], l[1])
-		}
-	}
-	report(t, found, "define these types in a public package")
-}
-
-// leaksLeft are the known exceptions: files with the internal types that they mention.
-var leaksLeft = [][2]string{
-	{"agent/", "delegation.Context"},
-	{"grpcbind/", "engine.Engine"},
-	{"hub.go", "engine.Engine"},
-	{"hub.go", "engine.Questions"},
-	{"inbox/question/", "engine.Engine"},
-	{"inbox/question/", "engine.Question"},
-	{"inbox/question/", "engine.Reply"},
-	{"store/sqlitestore/", "dirstore.Record"},
+	report(t, leaks(load(t).code()), "define these types in a public package")
 }
 
 func TestLeaksRule(t *testing.T) {
