@@ -2,6 +2,7 @@ package check
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 )
 
@@ -55,7 +56,8 @@ func arms(v any, names ...string) []string {
 }
 
 // walk calls f for v and all values below it. It skips the content of values for which f
-// returns false, and of free values, which callers and agents may fill arbitrarily.
+// returns false, and of free values, which callers and agents may fill arbitrarily. Fields are
+// visited in the order of their names.
 func walk(v any, f func(path string, v any) bool) { walkAt("", v, f) }
 
 // free are the fields whose content the protocol does not define.
@@ -67,9 +69,9 @@ func walkAt(path string, v any, f func(string, any) bool) {
 	}
 	switch v := v.(type) {
 	case map[string]any:
-		for name, field := range v {
+		for _, name := range slices.Sorted(maps.Keys(v)) {
 			if !slices.Contains(free, name) {
-				walkAt(path+"."+name, field, f)
+				walkAt(path+"."+name, v[name], f)
 			}
 		}
 	case []any:
