@@ -4,32 +4,14 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-
-	"github.com/parley-a2a/parley/internal/check/checktest"
 )
-
-// checked checks a server with these options in a bubble.
-func checked(t *testing.T, o checktest.Options, only ...string) *Report {
-	t.Helper()
-	s := checktest.Start(t, o)
-	options := Options{URL: s.URL, Wire: s.Wire(), Only: only, Listener: s.Listen("hooks.test"), Webhook: "http://hooks.test"}
-	options.Wire.Key = o.Key
-	r, err := Run(t.Context(), options)
-	if err != nil {
-		t.Fatalf("Run: %v", err)
-	}
-	return r
-}
-
-// everything enables all options.
-var everything = checktest.Options{Streaming: true, Push: true, Legacy: true, Key: "k-123456789", Extended: true}
 
 func TestRightServerPasses(t *testing.T) {
 	t.Parallel()
-	for name, o := range map[string]checktest.Options{
+	for name, o := range map[string]features{
 		"everything": everything,
 		"nothing":    {},
-		"old":        {Legacy: true},
+		"old":        {legacy: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -54,7 +36,7 @@ func TestEverythingIsJudged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		passed := map[string]bool{}
-		for _, o := range []checktest.Options{everything, {Legacy: true}} {
+		for _, o := range []features{everything, {legacy: true}} {
 			for _, result := range checked(t, o).Results {
 				if result.Outcome == Pass {
 					passed[result.ID] = true

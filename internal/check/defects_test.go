@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -16,51 +17,61 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-a2a/parley/internal/check/checktest"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/check/wire"
-)
-
-type (
-	object = checktest.Object
-	fault  = checktest.Fault
-	defect = checktest.Defect
 )
 
 // bytesOf replaces bytes in all answers over HTTP.
 func bytesOf(old, new string) defect {
-	return defect{Body: func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(old), []byte(new)) }}
+	return defect{body: func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(old), []byte(new)) }}
 }
 
 // card changes the card.
-func card(f func(object)) defect { return defect{Card: f} }
+func card(f func(object)) defect {
+	return results(cardOp, func(_, c object) { f(c) })
+}
+
+// noHooks empties the lists of webhooks, which are arrays over JSON-RPC of v0.3.
+func noHooks() defect {
+	return defect{result: func(op wire.Op, _ object, result any, err error) (any, error) {
+		if _, array := result.([]any); array {
+			return []any{}, err
+		}
+		if op == wire.ListPush && err == nil {
+			return object{"configs": []any{}}, nil
+		}
+		return result, err
+	}}
+}
 
 // results changes the result of an operation, unless it is an error.
 func results(op wire.Op, f func(params, result object)) defect {
-	return defect{Result: func(got wire.Op, params object, result any, e *fault) (any, *fault) {
-		if o, ok := result.(object); ok && got == op && e == nil {
+	return defect{result: func(got wire.Op, params object, result any, err error) (any, error) {
+		if o, ok := result.(object); ok && got == op && err == nil {
 			f(params, o)
 		}
-		return result, e
+		return result, err
 	}}
 }
 
 // faults replaces a kind of error of an operation.
-func faults(op wire.Op, old, new wire.Kind) defect {
-	return defect{Result: func(got wire.Op, _ object, result any, e *fault) (any, *fault) {
-		if got == op && e != nil && e.Kind == old {
-			e = &fault{Kind: new, Message: "wrong"}
+func faults(op wire.Op, old, new error) defect {
+	return defect{result: func(got wire.Op, _ object, result any, err error) (any, error) {
+		if got == op && errors.Is(err, old) {
+			err = apierror.New(new, "wrong")
 		}
-		return result, e
+		return result, err
 	}}
 }
 
 // accepts makes an operation succeed instead of returning a kind of error.
-func accepts(op wire.Op, kind wire.Kind) defect {
-	return defect{Result: func(got wire.Op, _ object, result any, e *fault) (any, *fault) {
-		if got != op || e == nil || e.Kind != kind {
-			return result, e
+func accepts(op wire.Op, kind error) defect {
+	return defect{result: func(got wire.Op, _ object, result any, err error) (any, error) {
+		if got != op || !errors.Is(err, kind) {
+			return result, err
 		}
 		task := object{"id": "t", "contextId": "c", "url": "https://example.com/parley-check", "status": object{"state": "TASK_STATE_COMPLETED"}}
 		switch op {
@@ -79,7 +90,7 @@ func accepts(op wire.Op, kind wire.Kind) defect {
 
 // events changes or drops the events of streams of an operation; n counts them.
 func events(op wire.Op, f func(n int, e object) bool) defect {
-	return defect{Events: func(_ context.Context, got wire.Op, next checktest.Sink) checktest.Sink {
+	return defect{events: func(_ context.Context, got wire.Op, next sink) sink {
 		n := 0
 		return func(e object) bool {
 			n++
@@ -93,7 +104,7 @@ func events(op wire.Op, f func(n int, e object) bool) defect {
 
 // lingers keeps a stream open after its end.
 func lingers(op wire.Op) defect {
-	return defect{Events: func(ctx context.Context, got wire.Op, next checktest.Sink) checktest.Sink {
+	return defect{events: func(ctx context.Context, got wire.Op, next sink) sink {
 		return func(e object) bool {
 			more := next(e)
 			if s, _ := e["statusUpdate"].(object); got == op && s != nil && terminal(text(s, "status", "state")) {
@@ -106,7 +117,7 @@ func lingers(op wire.Op) defect {
 
 // answer answers the requests that f selects by their path, method, query or body.
 func answer(status int, body string, f func(r *http.Request, body string) bool) defect {
-	return defect{HTTP: func(w http.ResponseWriter, r *http.Request, b []byte) bool {
+	return defect{http: func(w http.ResponseWriter, r *http.Request, b []byte) bool {
 		if !f(r, string(b)) {
 			return false
 		}
@@ -119,28 +130,30 @@ func answer(status int, body string, f func(r *http.Request, body string) bool) 
 
 // header changes the header of requests before the server reads it.
 func header(f func(http.Header)) defect {
-	return defect{HTTP: func(_ http.ResponseWriter, r *http.Request, _ []byte) bool {
+	return defect{http: func(_ http.ResponseWriter, r *http.Request, _ []byte) bool {
 		f(r.Header)
 		return false
 	}}
 }
 
 func head(name, value string) defect {
-	return defect{Header: func(h http.Header) { h.Set(name, value) }}
+	return defect{header: func(h http.Header) { h.Set(name, value) }}
 }
 
-func notify(f func(http.Header, []byte) ([]byte, bool)) defect { return defect{Push: f} }
+func notify(f func(http.Header, []byte) ([]byte, bool)) defect { return defect{push: f} }
 
 // follows reports whether a message continues a task.
 func follows(params object) bool { return text(params, "message", "taskId") != "" }
 
-// taskOf returns the task in the answer to a message.
+// taskOf returns the task in the answer to a message; over JSON-RPC of v0.3 it is the answer.
 func taskOf(result object) object {
-	t, _ := result["task"].(object)
-	if t == nil {
-		return object{}
+	if t, ok := result["task"].(object); ok {
+		return t
 	}
-	return t
+	if result["kind"] == "task" {
+		return result
+	}
+	return object{}
 }
 
 func isCard(r *http.Request, _ string) bool { return strings.HasSuffix(r.URL.Path, "agent-card.json") }
@@ -189,7 +202,7 @@ func cases() map[string]defect {
 func cardDefects() map[string]defect {
 	return map[string]defect{
 		"card.found": answer(404, `{}`, isCard),
-		"card.type": {HTTP: func(w http.ResponseWriter, r *http.Request, _ []byte) bool {
+		"card.type": {http: func(w http.ResponseWriter, r *http.Request, _ []byte) bool {
 			if isCard(r, "") {
 				w.Header().Set("Content-Type", "text/html")
 				_, _ = w.Write([]byte(rightCard))
@@ -213,21 +226,21 @@ func cardDefects() map[string]defect {
 }
 
 func sendDefects() map[string]defect {
-	lenient := accepts(wire.SendMessage, wire.InvalidParams)
+	lenient := accepts(wire.SendMessage, a2a.ErrInvalidParams)
 	return map[string]defect{
 		"send.answer":   results(wire.SendMessage, func(_, r object) { r["message"] = object{"messageId": "m"} }),
 		"send.blocking": results(wire.SendMessage, func(_, r object) { taskOf(r)["status"] = object{"state": "TASK_STATE_WORKING"} }),
-		"send.immediately": {Result: func(op wire.Op, params object, result any, e *fault) (any, *fault) {
+		"send.immediately": {result: func(op wire.Op, params object, result any, err error) (any, error) {
 			if at(params, "configuration", "returnImmediately") == true {
-				return nil, &fault{Kind: wire.Internal, Message: "too fast for me"}
+				return nil, apierror.New(a2a.ErrInternalError, "too fast for me")
 			}
-			return result, e
+			return result, err
 		}},
 		"send.new-ids":          results(wire.SendMessage, func(_, r object) { taskOf(r)["id"] = "always" }),
 		"send.context":          results(wire.SendMessage, func(_, r object) { delete(taskOf(r), "contextId") }),
 		"send.context-kept":     results(wire.SendMessage, func(_, r object) { taskOf(r)["contextId"] = "mine" }),
-		"send.unknown-task":     accepts(wire.SendMessage, wire.TaskNotFound),
-		"send.ended-task":       faults(wire.SendMessage, wire.Unsupported, wire.InvalidParams),
+		"send.unknown-task":     accepts(wire.SendMessage, a2a.ErrTaskNotFound),
+		"send.ended-task":       faults(wire.SendMessage, a2a.ErrUnsupportedOperation, a2a.ErrInvalidParams),
 		"send.continues":        results(wire.SendMessage, func(p, r object) { rename(p, r, "id") }),
 		"send.context-inferred": results(wire.SendMessage, func(p, r object) { rename(p, r, "contextId") }),
 		"send.context-mismatch": lenient,
@@ -240,11 +253,11 @@ func sendDefects() map[string]defect {
 		"send.empty-part":       lenient,
 		"send.double-part":      lenient,
 		"send.bad-role":         lenient,
-		"send.unknown-field": {Result: func(_ wire.Op, params object, result any, e *fault) (any, *fault) {
+		"send.unknown-field": {result: func(_ wire.Op, params object, result any, err error) (any, error) {
 			if params["anotherField"] != nil {
-				return nil, &fault{Kind: wire.InvalidParams, Message: "what is that"}
+				return nil, apierror.New(a2a.ErrInvalidParams, "what is that")
 			}
-			return result, e
+			return result, err
 		}},
 	}
 }
@@ -274,12 +287,12 @@ func eachTask(f func(object)) defect {
 func taskDefects() map[string]defect {
 	return map[string]defect{
 		"get.task":          results(wire.GetTask, func(_, r object) { r["status"] = object{"state": "TASK_STATE_FAILED"} }),
-		"get.unknown":       faults(wire.GetTask, wire.TaskNotFound, wire.InvalidParams),
+		"get.unknown":       faults(wire.GetTask, a2a.ErrTaskNotFound, a2a.ErrInvalidParams),
 		"get.history-zero":  results(wire.GetTask, func(_, r object) { r["history"] = withHistory(1) }),
 		"get.history-limit": results(wire.GetTask, func(_, r object) { r["history"] = withHistory(2) }),
 		"cancel.task":       results(wire.CancelTask, func(_, r object) { r["status"] = object{"state": "TASK_STATE_WORKING"} }),
-		"cancel.unknown":    faults(wire.CancelTask, wire.TaskNotFound, wire.TaskNotCancelable),
-		"cancel.ended":      faults(wire.CancelTask, wire.TaskNotCancelable, wire.Unsupported),
+		"cancel.unknown":    faults(wire.CancelTask, a2a.ErrTaskNotFound, a2a.ErrTaskNotCancelable),
+		"cancel.ended":      faults(wire.CancelTask, a2a.ErrTaskNotCancelable, a2a.ErrUnsupportedOperation),
 		"cancel.stays": results(wire.GetTask, func(_, r object) {
 			if text(r, "status", "state") == "TASK_STATE_CANCELED" {
 				r["status"] = object{"state": "TASK_STATE_COMPLETED"}
@@ -290,12 +303,16 @@ func taskDefects() map[string]defect {
 		"list.empty":        results(wire.ListTasks, func(_, r object) { r["tasks"] = []any{object{"id": "t", "contextId": "c"}} }),
 		"list.no-artifacts": eachTask(func(t object) { t["artifacts"] = []any{object{"artifactId": "a"}} }),
 		"list.artifacts":    eachTask(func(t object) { delete(t, "artifacts") }),
-		"list.order":        results(wire.ListTasks, func(_, r object) { slices.Reverse(r["tasks"].([]any)) }),
+		"list.order": results(wire.ListTasks, func(_, r object) {
+			for i, t := range list(r, "tasks") {
+				t.(object)["status"].(object)["timestamp"] = fmt.Sprintf("2026-01-01T00:%02d:00.000Z", i)
+			}
+		}),
 		"list.status": results(wire.ListTasks, func(_, r object) {
 			r["tasks"] = []any{object{"id": "t", "status": object{"state": "TASK_STATE_COMPLETED"}}}
 		}),
 		"list.pages":     results(wire.ListTasks, func(_, r object) { r["nextPageToken"] = "" }),
-		"list.bad-token": accepts(wire.ListTasks, wire.InvalidParams),
+		"list.bad-token": accepts(wire.ListTasks, a2a.ErrInvalidParams),
 	}
 }
 
@@ -316,7 +333,7 @@ func streamDefects() map[string]defect {
 		"stream.first": events(send, func(n int, _ object) bool { return n > 1 }),
 		"stream.arms":  events(send, func(_ int, e object) bool { delete(e, "artifactUpdate"); return true }),
 		"stream.ends":  lingers(send),
-		"stream.order": {Events: func(_ context.Context, op wire.Op, next checktest.Sink) checktest.Sink {
+		"stream.order": {events: func(_ context.Context, op wire.Op, next sink) sink {
 			return func(e object) bool {
 				return next(e) && (e["statusUpdate"] == nil || next(object{"statusUpdate": object{
 					"taskId": "t", "contextId": "c", "status": object{"state": "TASK_STATE_SUBMITTED"},
@@ -325,7 +342,7 @@ func streamDefects() map[string]defect {
 		}},
 		"stream.ids":    update(func(u object) { u["taskId"] = "other" }),
 		"stream.result": results(wire.GetTask, func(_, r object) { r["status"] = object{"state": "TASK_STATE_FAILED"} }),
-		"stream.message-only": {Events: func(_ context.Context, op wire.Op, next checktest.Sink) checktest.Sink {
+		"stream.message-only": {events: func(_ context.Context, op wire.Op, next sink) sink {
 			return func(e object) bool {
 				if !next(e) {
 					return false
@@ -336,8 +353,8 @@ func streamDefects() map[string]defect {
 		"stream.chunks":   update(func(u object) { delete(u, "append") }),
 		"stream.type":     head("Content-Type", "text/plain"),
 		"stream.envelope": bytesOf(`"jsonrpc":"2.0"`, `"jsonrpc":"1.0"`),
-		"stream.early-error": {HTTP: func(w http.ResponseWriter, r *http.Request, b []byte) bool {
-			if !bytes.Contains(b, []byte(`"taskId"`)) || r.Header.Get("Accept") != "text/event-stream" || r.URL.Path != "/rpc" {
+		"stream.early-error": {http: func(w http.ResponseWriter, r *http.Request, b []byte) bool {
+			if !bytes.Contains(b, []byte(`"taskId"`)) || r.Header.Get("Accept") != "text/event-stream" || r.URL.Path != "/a2a" {
 				return false
 			}
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -347,8 +364,8 @@ func streamDefects() map[string]defect {
 		"stream.undeclared": card(func(c object) { c["capabilities"].(object)["streaming"] = false }),
 		"subscribe.first":   events(sub, func(n int, e object) bool { return n > 1 }),
 		"subscribe.ends":    lingers(sub),
-		"subscribe.unknown": faults(sub, wire.TaskNotFound, wire.InvalidParams),
-		"subscribe.ended":   accepts(sub, wire.Unsupported),
+		"subscribe.unknown": faults(sub, a2a.ErrTaskNotFound, a2a.ErrInvalidParams),
+		"subscribe.ended":   accepts(sub, a2a.ErrUnsupportedOperation),
 		"subscribe.broadcast": events(sub, func(n int, e object) bool {
 			if u, ok := e["statusUpdate"].(object); ok {
 				u = maps.Clone(u)
@@ -357,29 +374,38 @@ func streamDefects() map[string]defect {
 			}
 			return true
 		}),
-		"subscribe.independent": {Events: func(_ context.Context, op wire.Op, next checktest.Sink) checktest.Sink {
+		"subscribe.independent": {events: func(_ context.Context, op wire.Op, next sink) sink {
 			number := opened.Add(1)
 			return func(e object) bool { return next(e) && number%2 == 1 }
 		}},
 	}
 }
 
+// elsewhere changes the URL of the webhook that an operation returns.
+func elsewhere(op wire.Op) defect {
+	return results(op, func(_, r object) {
+		if inner, ok := r["pushNotificationConfig"].(object); ok {
+			r = inner // v0.3
+		}
+		r["url"] = "https://example.com/elsewhere"
+	})
+}
+
 func pushDefects() map[string]defect {
 	var deleted atomic.Int64
-	url := func(_, r object) { r["url"] = "https://example.com/elsewhere" }
 	return map[string]defect{
-		"push.create": results(wire.CreatePush, url),
-		"push.get":    results(wire.GetPush, url),
-		"push.list":   results(wire.ListPush, func(_, r object) { r["configs"] = []any{} }),
-		"push.delete": accepts(wire.GetPush, wire.TaskNotFound),
-		"push.delete-again": {Result: func(op wire.Op, _ object, result any, e *fault) (any, *fault) {
+		"push.create": elsewhere(wire.CreatePush),
+		"push.get":    elsewhere(wire.GetPush),
+		"push.list":   noHooks(),
+		"push.delete": accepts(wire.GetPush, a2a.ErrTaskNotFound),
+		"push.delete-again": {result: func(op wire.Op, _ object, result any, err error) (any, error) {
 			if op == wire.DeletePush && deleted.Add(1)%2 == 0 {
-				return nil, &fault{Kind: wire.TaskNotFound, Message: "it is gone"}
+				return nil, apierror.New(a2a.ErrTaskNotFound, "it is gone")
 			}
-			return result, e
+			return result, err
 		}},
-		"push.get-unknown":  faults(wire.GetPush, wire.TaskNotFound, wire.InvalidParams),
-		"push.unknown-task": accepts(wire.CreatePush, wire.TaskNotFound),
+		"push.get-unknown":  faults(wire.GetPush, a2a.ErrTaskNotFound, a2a.ErrInvalidParams),
+		"push.unknown-task": accepts(wire.CreatePush, a2a.ErrTaskNotFound),
 		"push.delivers":     notify(func(http.Header, []byte) ([]byte, bool) { return nil, false }),
 		"push.payload": notify(func(_ http.Header, b []byte) ([]byte, bool) {
 			return bytes.Replace(b, []byte("{"), []byte(`{"task":{},`), 1), true
@@ -389,7 +415,7 @@ func pushDefects() map[string]defect {
 			h.Set("Content-Type", "application/json")
 			return b, true
 		}),
-		"push.undeclared": faults(wire.ListPush, wire.PushNotSupported, wire.Unsupported),
+		"push.undeclared": faults(wire.ListPush, a2a.ErrPushNotificationNotSupported, a2a.ErrUnsupportedOperation),
 	}
 }
 
@@ -397,26 +423,27 @@ func errorDefects() map[string]defect {
 	credential := func(old func(string) bool) defect {
 		return header(func(h http.Header) {
 			if old(h.Get("Authorization")) {
-				h.Set("Authorization", "Bearer "+everything.Key)
+				h.Set("Authorization", "Bearer "+everything.key)
+				h.Del("X-Api-Key")
 			}
 		})
 	}
 	return map[string]defect{
-		"extended.undeclared": faults(wire.ExtendedCard, wire.Unsupported, wire.InvalidParams),
+		"extended.undeclared": faults(wire.ExtendedCard, a2a.ErrUnsupportedOperation, a2a.ErrInvalidParams),
 		"extended.guarded":    credential(func(s string) bool { return s == "" }),
-		"extended.card": {Result: func(op wire.Op, _ object, result any, e *fault) (any, *fault) {
-			return result, &fault{Kind: wire.Unsupported, Message: "no"}
-		}},
+		"extended.card":       refuses(wire.ExtendedCard),
 		"auth.missing":        credential(func(s string) bool { return s == "" }),
 		"auth.wrong":          credential(func(s string) bool { return s != "" }),
 		"auth.challenge":      answer(403, `{"error":{"code":403}}`, func(r *http.Request, _ string) bool { return !isCard(r, "") && r.Header.Get("Authorization") == "" }),
 		"version.unsupported": setVersion("99.0", "1.0"),
 		"version.missing":     setVersion("", "1.0"),
 		"version.patch":       setVersion("1.0.1", "99.0"),
-		"error.message":       bytesOf(`"message":"task not found"`, `"message":""`),
-		"error.details":       bytesOf(`"@type"`, `"type"`),
+		"error.message": {body: func(b []byte) []byte {
+			return regexp.MustCompile(`"message":"[^"]*"`).ReplaceAll(b, []byte(`"message":""`))
+		}},
+		"error.details": bytesOf(`"@type"`, `"type"`),
 		"error.status": answer(500, `{"error":{"code":500,"status":"NOT_FOUND","message":"m","details":[{"@type":"x/google.rpc.ErrorInfo","reason":"TASK_NOT_FOUND"}]}}`,
-			func(r *http.Request, _ string) bool { return strings.HasPrefix(r.URL.Path, "/rest/tasks/") }),
+			func(r *http.Request, _ string) bool { return strings.HasPrefix(r.URL.Path, "/v1/a2a/tasks/") }),
 		"error.info":     bytesOf("TASK_NOT_FOUND", "NOT_THERE"),
 		"error.info-rpc": bytesOf("TASK_NOT_FOUND", "NOT_THERE"),
 		"error.domain":   bytesOf("a2a-protocol.org", "example.com"),
@@ -435,8 +462,8 @@ func bindingDefects() map[string]defect {
 		"rpc.envelope":       bytesOf(`"jsonrpc":"2.0"`, `"jsonrpc":"1.0"`),
 		"rpc.number-id":      bytesOf(`"id":4711`, `"id":"4711"`),
 		"rpc.type":           head("Content-Type", "text/plain"),
-		"rpc.parse-error":    answer(200, rpcResult, notJSON("/rpc")),
-		"rpc.trailing":       answer(200, rpcResult, notJSON("/rpc")),
+		"rpc.parse-error":    answer(200, rpcResult, notJSON("/a2a")),
+		"rpc.trailing":       answer(200, rpcResult, notJSON("/a2a")),
 		"rpc.no-method":      bytesOf("-32600", "-32603"),
 		"rpc.unknown-method": bytesOf("-32601", "-32603"),
 		"rpc.bad-params":     bytesOf("-32602", "-32603"),
@@ -444,8 +471,8 @@ func bindingDefects() map[string]defect {
 		"rpc.error-object":   bytesOf(`"code":-32001`, `"kind":"x","code":-32001`),
 		"rest.type":          head("Content-Type", "text/html"),
 		"rest.error-body":    bytesOf(`"code":404`, `"code":5`),
-		"rest.parse-error":   answer(200, `{}`, notJSON("/rest")),
-		"rest.wrong-type":    answer(200, `{}`, notJSON("/rest")),
+		"rest.parse-error":   answer(200, `{}`, notJSON("/v1/a2a")),
+		"rest.wrong-type":    answer(200, `{}`, notJSON("/v1/a2a")),
 		"rest.bad-query":     answer(200, `{}`, contains("pageSize=many")),
 		"rest.unknown-path":  answer(200, `{}`, contains("/no/such/path")),
 		"rest.subscribe": answer(405, `{}`, func(r *http.Request, _ string) bool {
@@ -463,9 +490,9 @@ func dataDefects() map[string]defect {
 		"data.timestamps": bytesOf(`.000Z"`, `.000+02:00"`),
 		"data.task":       results(wire.SendMessage, func(_, r object) { delete(taskOf(r), "id") }),
 		"data.message":    results(wire.SendMessage, func(_, r object) { whenMessage(r, func(m object) { delete(m, "messageId") }) }),
-		"data.artifact":   bytesOf(`"artifactId":"artifact-1"`, `"artifactId":""`),
+		"data.artifact":   bytesOf(`"artifactId":"output"`, `"artifactId":""`),
 		"data.part":       bytesOf(part, `{"text":"a","url":"https://example.com"}`),
-		"data.raw":        bytesOf("aGVsbG8=", "*hello*"),
+		"data.raw":        bytesOf("ZmlsZSBjb250ZW50Cg==", "*hello*"),
 		"data.no-kind":    bytesOf(part, `{"kind":"text","text":"a"}`),
 	}
 }
@@ -487,7 +514,7 @@ func legacyDefects() map[string]defect {
 		"v03.stream":              bytesOf(`"kind":"status-update"`, `"kind":"update"`),
 		"v03.final":               bytesOf(`"final":true`, `"final":false`),
 		"v03.resubscribe-unknown": bytesOf("-32001", "-32000"),
-		"v03.push":                results(wire.ListPush, func(_, r object) { r["configs"] = []any{} }),
+		"v03.push":                noHooks(),
 		"v03.push-undeclared":     bytesOf("-32003", "-32004"),
 	}
 }
@@ -495,7 +522,7 @@ func legacyDefects() map[string]defect {
 // without are the requirements for features that a server does not offer.
 var without = []string{"push.undeclared", "extended.undeclared", "v03.push-undeclared"}
 
-// TestEachCheckFindsItsDefect breaks the server in a different way for each requirement, which
+// TestEachCheckFindsItsDefect breaks the hub in a different way for each requirement, which
 // must find it.
 func TestEachCheckFindsItsDefect(t *testing.T) {
 	t.Parallel()
@@ -512,9 +539,9 @@ func TestEachCheckFindsItsDefect(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := everything
 				if slices.Contains(without, q.ID) {
-					o = checktest.Options{Legacy: true}
+					o = features{legacy: true}
 				}
-				o.Defect = d
+				o.defect = d
 				wantFound(t, checked(t, o, q.ID), q)
 			})
 		})
@@ -535,9 +562,9 @@ func TestReasons(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			o := everything
 			if slices.Contains(without, id) {
-				o = checktest.Options{Legacy: true}
+				o = features{legacy: true}
 			}
-			o.Defect = d
+			o.defect = d
 			for _, r := range checked(t, o, id).Results {
 				if r.Outcome == Fail {
 					got[id] = r.Interface + ": " + reason(&r)
@@ -557,14 +584,14 @@ func TestFollowingReasons(t *testing.T) {
 	for name, d := range map[string]defect{
 		"tasks without context":   results(wire.SendMessage, func(_, r object) { delete(taskOf(r), "contextId") }),
 		"messages without it":     results(wire.SendMessage, func(_, r object) { whenMessage(r, func(m object) { delete(m, "contextId") }) }),
-		"no messages":             {Result: func(op wire.Op, _ object, r any, f *fault) (any, *fault) { return refuse(op == wire.SendMessage, r, f) }},
-		"no webhooks, but a card": {Result: func(op wire.Op, _ object, r any, f *fault) (any, *fault) { return refuse(op == wire.CreatePush, r, f) }},
-		"no lists":                {Result: func(op wire.Op, _ object, r any, f *fault) (any, *fault) { return refuse(op == wire.ListTasks, r, f) }},
-		"webhooks elsewhere":      results(wire.GetPush, func(_, r object) { r["url"] = "https://example.com/elsewhere" }),
+		"no messages":             refuses(wire.SendMessage),
+		"no webhooks, but a card": refuses(wire.CreatePush),
+		"no lists":                refuses(wire.ListTasks),
+		"webhooks elsewhere":      elsewhere(wire.GetPush),
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			o := everything
-			o.Defect = d
+			o.defect = d
 			for _, r := range checked(t, o).Results {
 				if r.Outcome != Pass && (r.Interface == "jsonrpc 1.0" || r.Interface == "jsonrpc 0.3") {
 					got[name+" "+r.ID] = string(r.Outcome) + ": " + reason(&r)
@@ -575,12 +602,14 @@ func TestFollowingReasons(t *testing.T) {
 	wantGolden(t, "following.json", got)
 }
 
-// refuse replaces a result by an error.
-func refuse(always bool, result any, f *fault) (any, *fault) {
-	if always && f == nil {
-		return nil, &fault{Kind: wire.Unsupported, Message: "not here"}
-	}
-	return result, f
+// refuses replaces the results of an operation by an error.
+func refuses(op wire.Op) defect {
+	return defect{result: func(got wire.Op, _ object, result any, err error) (any, error) {
+		if got == op && err == nil {
+			err = apierror.New(a2a.ErrUnsupportedOperation, "not here")
+		}
+		return result, err
+	}}
 }
 
 // wantGolden compares got with a file of testdata.

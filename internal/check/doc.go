@@ -32,6 +32,7 @@
 //
 // # Testing
 //
-// Package checktest has a small correct server, and defects that each break one property. Each
-// requirement is tested with a defect that it must find.
+// The tests check a hub, which is a correct server. For each requirement there is a defect
+// between the hub and the check that damages one property of the answers; the requirement must
+// find it.
 package check

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,10 +9,10 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 
 	agentcard "github.com/parley-a2a/parley/agent/card"
-	"github.com/parley-a2a/parley/internal/check/checktest"
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
@@ -61,7 +62,7 @@ func TestLeftOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := everything
-		o.Defect = card(func(c object) { c["supportedInterfaces"].([]any)[1].(object)["protocolBinding"] = "REST" })
+		o.defect = card(func(c object) { c["supportedInterfaces"].([]any)[1].(object)["protocolBinding"] = "REST" })
 		r := checked(t, o, "card.reachable")
 		if got := byTarget(r, "card.reachable")["card"]; got != NotOffered || len(r.LeftOut) != 1 {
 			t.Errorf("card.reachable: %s, left out: %q", got, r.LeftOut)
@@ -78,7 +79,7 @@ func TestFurtherInterfaceIsReached(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := everything
-		o.Defect = card(func(c object) {
+		o.defect = card(func(c object) {
 			c["supportedInterfaces"] = append(c["supportedInterfaces"].([]any), object{
 				"protocolBinding": "JSONRPC", "protocolVersion": "1.0", "url": "http://nowhere.test/",
 			})
@@ -93,8 +94,8 @@ func TestFurtherInterfaceIsReached(t *testing.T) {
 func TestCardOfOldVersion(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := checktest.Options{Legacy: true}
-		o.Defect = card(func(c object) {
+		o := features{legacy: true}
+		o.defect = card(func(c object) {
 			delete(c, "supportedInterfaces")
 			c["securitySchemes"] = object{"key": object{"type": "apiKey", "in": "header", "name": "X-Api-Key"}}
 		})
@@ -109,32 +110,41 @@ func TestCardOfOldVersion(t *testing.T) {
 				t.Errorf("%s: %s, want %s", id, got, NotOffered)
 			}
 		}
-		if !slices.Contains(r.Interfaces, "jsonrpc 0.3 http://sut.test/rpc") || !r.OK() {
+		if !slices.Contains(r.Interfaces, "jsonrpc 0.3 http://hub.test/a2a") || !r.OK() {
 			t.Errorf("OK: %v, interfaces: %q", r.OK(), r.Interfaces)
 		}
 	})
 }
 
-// choosing lets callers choose the ids of new tasks, and declares it in the card.
-func choosing(rename bool, bindings ...any) defect {
-	d := accepts(wire.SendMessage, wire.TaskNotFound)
-	accept := d.Result
-	d.Result = func(op wire.Op, params object, result any, e *fault) (any, *fault) {
-		made := e != nil && e.Kind == wire.TaskNotFound
-		result, e = accept(op, params, result, e)
-		if r, ok := result.(object); ok && made && e == nil && !rename {
+// chooses lets callers choose the ids of new tasks.
+func chooses(rename bool) defect {
+	accept := accepts(wire.SendMessage, a2a.ErrTaskNotFound).result
+	return defect{result: func(op wire.Op, params object, result any, refused error) (any, error) {
+		result, err := accept(op, params, result, refused)
+		if r, ok := result.(object); ok && refused != nil && err == nil && !rename {
 			taskOf(r)["id"] = text(params, "message", "taskId")
 		}
-		return result, e
-	}
-	d.Card = func(c object) {
+		return result, err
+	}}
+}
+
+// declares adds to the card that callers may choose ids.
+func declares(bindings ...any) defect {
+	return card(func(c object) {
 		x := object{"uri": agentcard.ClientTaskIDs}
 		if len(bindings) > 0 {
 			x["params"] = object{"bindings": bindings}
 		}
 		c["capabilities"].(object)["extensions"] = []any{x}
-	}
-	return d
+	})
+}
+
+// together applies two defects.
+func together(a, b defect) defect {
+	return defect{result: func(op wire.Op, params object, result any, err error) (any, error) {
+		result, err = a.result(op, params, result, err)
+		return b.result(op, params, result, err)
+	}}
 }
 
 // TestDeclaredIDs: a server that accepts callers' ids passes only if its card declares that.
@@ -144,19 +154,19 @@ func TestDeclaredIDs(t *testing.T) {
 		defect defect
 		want   map[string]Outcome
 	}{
-		"all bindings": {choosing(false), map[string]Outcome{"jsonrpc 1.0": Declared, "rest 1.0": Declared, "grpc 1.0": Declared}},
-		"one binding":  {choosing(false, "HTTP+JSON"), map[string]Outcome{"jsonrpc 1.0": Fail, "rest 1.0": Declared, "grpc 1.0": Fail}},
-		"another id":   {choosing(true), map[string]Outcome{"jsonrpc 1.0": Fail, "rest 1.0": Fail, "grpc 1.0": Fail}},
+		"all bindings": {together(chooses(false), declares()), map[string]Outcome{"jsonrpc 1.0": Declared, "rest 1.0": Declared, "grpc 1.0": Declared}},
+		"one binding":  {together(chooses(false), declares("HTTP+JSON")), map[string]Outcome{"jsonrpc 1.0": Fail, "rest 1.0": Declared, "grpc 1.0": Fail}},
+		"another id":   {together(chooses(true), declares()), map[string]Outcome{"jsonrpc 1.0": Fail, "rest 1.0": Fail, "grpc 1.0": Fail}},
 		"declared, yet refused": {
-			defect{Card: choosing(false).Card}, map[string]Outcome{"jsonrpc 1.0": Pass, "rest 1.0": Pass, "grpc 1.0": Pass},
+			declares(), map[string]Outcome{"jsonrpc 1.0": Pass, "rest 1.0": Pass, "grpc 1.0": Pass},
 		},
-		"not declared": {defect{Result: choosing(false).Result}, map[string]Outcome{"jsonrpc 1.0": Fail, "rest 1.0": Fail, "grpc 1.0": Fail}},
+		"not declared": {chooses(false), map[string]Outcome{"jsonrpc 1.0": Fail, "rest 1.0": Fail, "grpc 1.0": Fail}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				o := everything
-				o.Defect = tt.defect
+				o.defect = tt.defect
 				r := checked(t, o, "send.unknown-task", "stream.early-error")
 				if diff := cmp.Diff(tt.want, byTarget(r, "send.unknown-task")); diff != "" {
 					t.Errorf("send.unknown-task (-want +got):\n%s", diff)
@@ -175,12 +185,12 @@ func TestDeclaredIDs(t *testing.T) {
 func echoes() defect {
 	var mu sync.Mutex
 	var taken []any
-	return defect{Result: func(op wire.Op, params object, result any, e *fault) (any, *fault) {
+	return defect{result: func(op wire.Op, params object, result any, err error) (any, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		r, _ := result.(object)
 		switch {
-		case op == wire.SendMessage && e != nil && e.Kind == wire.InvalidParams && params["message"] != nil:
+		case op == wire.SendMessage && errors.Is(err, a2a.ErrInvalidParams) && params["message"] != nil:
 			m := at(params, "message")
 			task := object{
 				"id": fmt.Sprintf("odd-%d", len(taken)), "contextId": "c", "status": object{"state": "TASK_STATE_COMPLETED"},
@@ -188,10 +198,10 @@ func echoes() defect {
 			}
 			taken = append(taken, task)
 			return object{"task": task}, nil
-		case op == wire.ListTasks && e == nil:
+		case op == wire.ListTasks && err == nil:
 			r["tasks"] = append(slices.Clone(list(r, "tasks")), taken...)
 		}
-		return result, e
+		return result, err
 	}}
 }
 
@@ -201,7 +211,7 @@ func TestEchoesAreNotFailures(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := everything
-		o.Defect = echoes()
+		o.defect = echoes()
 		r := checked(t, o, "send", "list.artifacts", "data")
 		warned := 0
 		for _, result := range r.Results {

@@ -5,7 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/parley-a2a/parley/internal/check/checktest"
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
@@ -13,7 +14,7 @@ import (
 var inRPC = map[string]bool{"v03.unknown-method": true, "v03.envelope": true}
 
 // outcomes runs the checks of v0.3 and returns their results, by interface and id.
-func outcomes(t *testing.T, o checktest.Options) map[string]map[string]Result {
+func outcomes(t *testing.T, o features) map[string]map[string]Result {
 	t.Helper()
 	all := map[string]map[string]Result{}
 	for _, r := range checked(t, o, "v03").Results {
@@ -29,7 +30,7 @@ func outcomes(t *testing.T, o checktest.Options) map[string]map[string]Result {
 func TestEveryBindingOfV03IsJudged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		full, little := outcomes(t, everything), outcomes(t, checktest.Options{Legacy: true})
+		full, little := outcomes(t, everything), outcomes(t, features{legacy: true})
 		for _, q := range catalogue().legacy {
 			for _, target := range []string{"jsonrpc 0.3", "rest 0.3", "grpc 0.3"} {
 				passed := full[target][q.ID].Outcome == Pass || little[target][q.ID].Outcome == Pass
@@ -55,21 +56,21 @@ func TestDefectsOfV03AreFoundOnEachBinding(t *testing.T) {
 		{"v03.roles", rest, bytesOf("ROLE_AGENT", "ROLE_BOT")},
 		{"v03.parts", rest, bytesOf(`"parts":[{"text"`, `"parts":[{"words"`)},
 		{"v03.get", both, results(wire.GetTask, func(_, r object) { r["id"] = "other" })},
-		{"v03.get-unknown", both, faults(wire.GetTask, wire.TaskNotFound, wire.PushNotSupported)},
-		{"v03.cancel-unknown", both, faults(wire.CancelTask, wire.TaskNotFound, wire.PushNotSupported)},
-		{"v03.cancel-ended", both, accepts(wire.CancelTask, wire.TaskNotCancelable)},
+		{"v03.get-unknown", both, faults(wire.GetTask, a2a.ErrTaskNotFound, a2a.ErrPushNotificationNotSupported)},
+		{"v03.cancel-unknown", both, faults(wire.CancelTask, a2a.ErrTaskNotFound, a2a.ErrPushNotificationNotSupported)},
+		{"v03.cancel-ended", both, accepts(wire.CancelTask, a2a.ErrTaskNotCancelable)},
 		{"v03.continues", both, results(wire.SendMessage, func(p, r object) { rename(p, r, "id") })},
 		{"v03.stream", rest, bytesOf(`"statusUpdate"`, `"update"`)},
 		{"v03.final", rest, bytesOf(`"final":true`, `"final":false`)},
 		{"v03.final", both, lingers(wire.StreamMessage)},
-		{"v03.resubscribe-unknown", both, faults(wire.SubscribeTask, wire.TaskNotFound, wire.PushNotSupported)},
-		{"v03.push", both, results(wire.ListPush, func(_, r object) { r["configs"] = []any{} })},
+		{"v03.resubscribe-unknown", both, faults(wire.SubscribeTask, a2a.ErrTaskNotFound, a2a.ErrPushNotificationNotSupported)},
+		{"v03.push", both, noHooks()},
 	} {
 		t.Run(tt.id, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				o := everything
-				o.Defect = tt.defect
+				o.defect = tt.defect
 				found := outcomes(t, o)
 				for target := range strings.SplitSeq(tt.on, ", ") {
 					if got := found[target][tt.id]; got.Outcome != Fail || len(got.Evidence) == 0 {

@@ -13,15 +13,16 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-a2a/parley/internal/check/checktest"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
 // stalls leaves some requests without an answer, or without its end.
 func stalls(begin string, f func(*http.Request) bool) defect {
-	return defect{HTTP: func(w http.ResponseWriter, r *http.Request, _ []byte) bool {
+	return defect{http: func(w http.ResponseWriter, r *http.Request, _ []byte) bool {
 		if !f(r) {
 			return false
 		}
@@ -49,7 +50,7 @@ func TestNothingHangs(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
 				o := everything
-				o.Defect = d
+				o.defect = d
 				r := checked(t, o)
 				if took := time.Since(began); took > DefaultTimeout || r.OK() {
 					t.Errorf("the check took %v, and is OK: %v", took, r.OK())
@@ -62,8 +63,9 @@ func TestNothingHangs(t *testing.T) {
 func TestRunEndsWithItsTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := checktest.Start(t, checktest.Options{Defect: stalls("", func(r *http.Request) bool { return !isCard(r, "") })})
-		r, err := Run(t.Context(), Options{URL: s.URL, Wire: s.Wire(), Timeout: time.Minute})
+		o := started(t, &features{defect: stalls("", func(r *http.Request) bool { return !isCard(r, "") })})
+		o.Timeout = time.Minute
+		r, err := Run(t.Context(), o)
 		if err == nil || !strings.Contains(err.Error(), "longer than 1m0s") || r == nil {
 			t.Errorf("Run: %v, %v; want a report and the timeout", r, err)
 		}
@@ -81,7 +83,7 @@ func TestTasksThatEnd(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				o := everything
-				o.Ends, o.Legacy = ends, false
+				o.ends, o.legacy = ends, false
 				for _, r := range checked(t, o, "cancel.task", "cancel.stays", "subscribe.first", "subscribe.ends", "subscribe.broadcast", "subscribe.independent", "push.delivers").Results {
 					if r.Outcome != want || want == NotOffered && !strings.Contains(r.Detail, "end by themselves") {
 						t.Errorf("%s %s: %s %s, want %s", r.Interface, r.ID, r.Outcome, r.Detail, want)
@@ -95,9 +97,10 @@ func TestTasksThatEnd(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := checktest.Start(t, checktest.Options{})
-		for _, url := range []string{"http://user:secret@nowhere.test", "ftp://sut.test", "sut.test:9"} {
-			r, err := Run(t.Context(), Options{URL: url, Wire: s.Wire()})
+		o := started(t, new(features))
+		for _, url := range []string{"http://user:secret@nowhere.test", "ftp://hub.test", "hub.test:9"} {
+			o.URL = url
+			r, err := Run(t.Context(), o)
 			if err == nil || r != nil || strings.Contains(err.Error(), "secret") {
 				t.Errorf("Run(%s): %v, %v", url, r, err)
 			}
@@ -112,7 +115,7 @@ func TestUnreachable(t *testing.T) {
 func TestNoCard(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := checked(t, checktest.Options{Defect: answer(404, "nothing here", isCard)})
+		r := checked(t, features{defect: answer(404, "nothing here", isCard)})
 		if r.OK() || len(r.Interfaces) != 0 || r.Results[0].ID != "card.found" || r.Results[0].Outcome != Fail {
 			t.Errorf("the report is %+v", r)
 		}
@@ -129,11 +132,14 @@ func TestCredentialsAreNotShown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := everything
-		o.Defect.Body = func(b []byte) []byte {
-			return bytes.ReplaceAll(b, []byte(`"message":"task not found"`), []byte(`"message":"no task for `+o.Key+`"`))
+		o.defect.body = func(b []byte) []byte {
+			return bytes.ReplaceAll(b, []byte(`"message":"task not found"`), []byte(`"message":"no task for `+o.key+`"`))
 		}
-		o.Defect.Result = func(_ wire.Op, _ checktest.Object, _ any, _ *fault) (any, *fault) {
-			return nil, &fault{Kind: wire.TaskNotFound, Message: "task not found"}
+		o.defect.result = func(op wire.Op, _ object, result any, err error) (any, error) {
+			if op == cardOp {
+				return result, err
+			}
+			return nil, apierror.New(a2a.ErrTaskNotFound, "task not found")
 		}
 		r := checked(t, o)
 		var all bytes.Buffer
@@ -142,7 +148,7 @@ func TestCredentialsAreNotShown(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if strings.Contains(all.String(), o.Key) {
+		if strings.Contains(all.String(), o.key) {
 			t.Error("the credential is in the report")
 		}
 		if !strings.Contains(all.String(), "[redacted]") {
@@ -155,8 +161,9 @@ func TestCredentialsAreNotShown(t *testing.T) {
 func TestURLIsShownWithoutCredentials(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := checktest.Start(t, checktest.Options{})
-		r, err := Run(t.Context(), Options{URL: "http://user:secret@sut.test", Wire: s.Wire(), Only: []string{"card"}})
+		o := started(t, new(features))
+		o.URL, o.Only = "http://user:secret@hub.test", []string{"card"}
+		r, err := Run(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 
 	"github.com/parley-a2a/parley/internal/check/acts"
-	"github.com/parley-a2a/parley/internal/check/checktest"
 )
 
 var (
@@ -29,12 +28,9 @@ func load(t *testing.T, path string) []*acts.Document {
 }
 
 // suited runs documents against a server with these options in a bubble.
-func suited(t *testing.T, docs []*acts.Document, o checktest.Options) (*Report, []*acts.Report) {
+func suited(t *testing.T, docs []*acts.Document, f features) (*Report, []*acts.Report) {
 	t.Helper()
-	s := checktest.Start(t, o)
-	options := Options{URL: s.URL, Wire: s.Wire(), Listener: s.Listen("hooks.test"), Webhook: "http://hooks.test"}
-	options.Wire.Key = o.Key
-	r, all, err := Suite(t.Context(), docs, options, nil)
+	r, all, err := Suite(t.Context(), docs, started(t, &f), nil)
 	if err != nil {
 		t.Fatalf("Suite: %v", err)
 	}
@@ -60,7 +56,7 @@ func TestOwnSuite(t *testing.T) {
 	docs := load(t, ownSuite)
 	synctest.Test(t, func(t *testing.T) {
 		passed, all := map[string]bool{}, map[string]bool{}
-		for _, o := range []checktest.Options{{Streaming: true, Push: true, Key: "k-123456789"}, {}} {
+		for _, o := range []features{{streaming: true, push: true, key: "k-123456789"}, {}} {
 			r, reports := suited(t, docs, o)
 			r.Accept(nil)
 			wantOK(t, r)
@@ -99,7 +95,7 @@ func TestDraft(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		failed := map[string]bool{}
-		for _, o := range []checktest.Options{{Streaming: true, Push: true}, {}} {
+		for _, o := range []features{{streaming: true, push: true}, {}} {
 			r, _ := suited(t, docs, o)
 			r.Accept(known)
 			wantOK(t, r)
@@ -142,7 +138,7 @@ func TestSuiteReport(t *testing.T) {
 	t.Parallel()
 	docs := load(t, filepath.Join(ownSuite, "wire.yaml"))
 	synctest.Test(t, func(t *testing.T) {
-		_, reports := suited(t, docs, checktest.Options{})
+		_, reports := suited(t, docs, features{})
 		b, err := json.Marshal(reports[1])
 		if err != nil {
 			t.Fatal(err)

@@ -28,7 +28,6 @@
 //
 // # Testing
 //
-// The tests run documents against the server of package checktest. They also read the draft's
-// own files, if those are present.
-// files are read as well, where they are present.
+// The tests run documents against a hub. They also read the draft's own files, if those are
+// present.
 package acts

@@ -9,33 +9,33 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-a2a/parley/internal/check/checktest"
+	"github.com/parley-a2a/parley/internal/check/testagent"
 	"github.com/parley-a2a/parley/internal/check/wire"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
 // runnerOn returns a Runner for one interface of a new server.
-func runnerOn(t *testing.T, o checktest.Options, b wire.Binding) *Runner {
+func runnerOn(t *testing.T, o hubtest.MemoryOptions, b wire.Binding) *Runner {
 	t.Helper()
-	s := checktest.Start(t, o)
-	w := s.Wire()
-	w.Key = o.Key
+	o.Agent = engine.Agent{Name: testagent.Name, Card: testagent.Card(), Executor: testagent.Executor()}
+	m := hubtest.InMemory(t, o)
+	w := wire.Options{HTTP: m.HTTP, Key: o.Key, Dial: func(context.Context, string) (wire.Conn, error) { return m.DialGRPC() }}
 	i := map[wire.Binding]wire.Interface{
-		wire.JSONRPC: {Binding: wire.JSONRPC, Version: "1.0", URL: s.URL + "/rpc"},
-		wire.REST:    {Binding: wire.REST, Version: "1.0", URL: s.URL + "/rest"},
-		wire.GRPC:    {Binding: wire.GRPC, Version: "1.0", URL: "sut.test:1"},
+		wire.JSONRPC: {Binding: wire.JSONRPC, Version: "1.0", URL: hubtest.MemoryURL + "/a2a"},
+		wire.REST:    {Binding: wire.REST, Version: "1.0", URL: hubtest.MemoryURL + "/v1/a2a"},
+		wire.GRPC:    {Binding: wire.GRPC, Version: "1.0", URL: "hub.test:1"},
 	}[b]
 	c, err := wire.New(t.Context(), i, w)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	card, err := generic(s.Card)
-	if err != nil {
-		t.Fatal(err)
-	}
+	const cardURL = hubtest.MemoryURL + "/.well-known/agent-card.json"
+	h := wire.HTTP{Options: w}
 	return &Runner{
-		Base: s.URL, CardURL: s.URL + "/.well-known/agent-card.json", Card: card, Interface: i, Caller: c,
-		HTTP: wire.HTTP{Options: w}, Redactor: wire.NewRedactor(o.Key),
+		Base: hubtest.MemoryURL, CardURL: cardURL, Card: h.Do(t.Context(), wire.Plain{Method: "GET", URL: cardURL}).Envelope,
+		Interface: i, Caller: c, HTTP: h, Redactor: wire.NewRedactor(o.Key),
 	}
 }
 
@@ -51,7 +51,7 @@ func parsed(t *testing.T, body string) []*Document {
 }
 
 // ran runs one test over JSON-RPC in a synctest bubble.
-func ran(t *testing.T, o checktest.Options, body string) (result TestResult) {
+func ran(t *testing.T, o hubtest.MemoryOptions, body string) (result TestResult) {
 	t.Helper()
 	docs := parsed(t, body)
 	synctest.Test(t, func(t *testing.T) {
@@ -67,7 +67,7 @@ const send = `steps:
     capture: {taskId: task.id}
 `
 
-var both = checktest.Options{Streaming: true, Push: true}
+var both = hubtest.MemoryOptions{Streaming: true, Push: true}
 
 // TestRun runs tests that pass, fail, or are invalid.
 func TestRun(t *testing.T) {
@@ -95,7 +95,7 @@ func TestRun(t *testing.T) {
 		failure    string
 	}{
 		{"captured", send + "  - {id: get, operation: get_task, params: {id: '{{send.taskId}}'}, expect: {status: 200, body: {id: '{{send.taskId}}'}}}", Pass, ""},
-		{"wrong body", send + "  - {id: get, operation: get_task, params: {id: '{{send.taskId}}'}, expect: {body: {id: x}}}", Fail, `id is "task-1", want "x"`},
+		{"wrong body", send + "  - {id: get, operation: get_task, params: {id: '{{send.taskId}}'}, expect: {body: {status: {state: x}}}}", Fail, `status.state is "TASK_STATE_COMPLETED", want "x"`},
 		{"wrong status", strings.Replace(send, "    capture", "    expect: {status: 201}\n    capture", 1), Fail, "status is 200, want 201"},
 		{"body without a word", strings.Replace(send, "    capture", "    expect: {task: {id: x}}\n    capture", 1), Fail, "task.id is"},
 		{"nothing to capture", strings.Replace(send, "task.id", "task.nothing", 1), Fail, "task.nothing is absent"},
@@ -105,7 +105,7 @@ func TestRun(t *testing.T) {
 		{"error by status", "steps: [{id: a, operation: get_task, params: {id: x}, expect: {status: error, error: {exists: true}}}]", Pass, ""},
 		{"no error by status", strings.Replace(send, "    capture", "    expect: {status: error}\n    capture", 1), Fail, "want an error"},
 		{"no error", strings.Replace(send, "    capture", "    expect_error: {error_type: InternalError}\n    capture", 1), Fail, "want an error"},
-		{"the card", "steps: [{id: a, operation: get_agent_card, params: {}, expect: {status: 200, body: {name: sut}}}]", Pass, ""},
+		{"the card", "steps: [{id: a, operation: get_agent_card, params: {}, expect: {status: 200, body: {name: conformance}}}]", Pass, ""},
 		{"the extended card", "steps: [{id: a, operation: get_agent_card, params: {extended: true}, expect_error: {error_type: UnsupportedOperationError}}]", Pass, ""},
 		{"assertion step", send + "  - {id: v, assertion: {source: '{{send.response}}', any: {path: 'task.artifacts[*].parts[*]', match: {text: {type: string}}}}}", Pass, ""},
 		{"any", send + "  - {id: v, assertion: {source: send.response, any: {path: 'task.artifacts[*].parts[*]', match: {url: {type: string}}}}}", Fail, "want at least one like"},
@@ -129,8 +129,8 @@ func TestRun(t *testing.T) {
 		{"raw", raw("expect: {status: 200, body: {id: 1, result: {task: {exists: true}}}}"), Pass, ""},
 		{"raw body", raw("expect: {body: {result: {absent: true}}}"), Fail, "result is"},
 		{"raw error", raw("expect_error: {error_type: InternalError}"), Fail, "want an error"},
-		{"raw text", "transport: [jsonrpc]\nsteps: [{id: r, raw: {method: POST, path: /, body_raw: '{x'}, expect: {body: {error: {code: -32700}}}}]", Pass, ""},
-		{"raw place", "transport: [jsonrpc]\nsteps: [{id: r, raw: {method: GET, path: /.well-known/agent-card.json}, expect: {status: 200, body: {name: sut}}}]", Pass, ""},
+		{"raw text", "transport: [jsonrpc]\nsteps: [{id: r, raw: {method: POST, path: /, headers: {Content-Type: application/json}, body_raw: '{x'}, expect: {body: {error: {code: -32700}}}}]", Pass, ""},
+		{"raw place", "transport: [jsonrpc]\nsteps: [{id: r, raw: {method: GET, path: /.well-known/agent-card.json}, expect: {status: 200, body: {name: conformance}}}]", Pass, ""},
 		{"client", client("{id: t, status: {state: TASK_STATE_COMPLETED}}"), Pass, ""},
 		{"client reads otherwise", client("{id: u}"), Fail, `id is "t", want "u"`},
 		{"client has no such call", strings.Replace(client("{}"), "get_task", "delete_push_config", 1), Error, "the client has no call"},
@@ -170,12 +170,12 @@ func TestSkip(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := ran(t, checktest.Options{}, tt.body); got.Result != Skip || !strings.Contains(got.SkipReason, tt.want) {
+			if got := ran(t, hubtest.MemoryOptions{}, tt.body); got.Result != Skip || !strings.Contains(got.SkipReason, tt.want) {
 				t.Errorf("the result is %s: %q, want a skip: %q", got.Result, got.SkipReason, tt.want)
 			}
 		})
 	}
-	if got := ran(t, checktest.Options{}, "preconditions: {capabilities: {streaming: false}, skills: [{id: tck}]}\nrunner_requirements: [header_inspection]\n"+get); got.Result != Pass {
+	if got := ran(t, hubtest.MemoryOptions{}, "preconditions: {capabilities: {streaming: false}, skills: [{id: conformance}]}\nrunner_requirements: [header_inspection]\n"+get); got.Result != Pass {
 		t.Errorf("a test that applies is %s: %s", got.Result, got.SkipReason)
 	}
 }
@@ -192,7 +192,7 @@ func TestDelays(t *testing.T) {
 	} {
 		docs := parsed(t, send+"  - {id: g, operation: get_task, params: {id: '{{send.taskId}}'}, "+body+"}")
 		synctest.Test(t, func(t *testing.T) {
-			r := runnerOn(t, checktest.Options{}, wire.JSONRPC)
+			r := runnerOn(t, hubtest.MemoryOptions{}, wire.JSONRPC)
 			began := time.Now()
 			r.Run(t.Context(), docs)
 			if took := time.Since(began); took != want {
@@ -206,7 +206,7 @@ func TestTestTimeout(t *testing.T) {
 	t.Parallel()
 	docs := parsed(t, send+"  - {id: g, operation: get_task, params: {id: '{{send.taskId}}'}, repeat: {until: id == x, max_attempts: 999, delay_ms: 60000}}")
 	synctest.Test(t, func(t *testing.T) {
-		r := runnerOn(t, checktest.Options{}, wire.JSONRPC)
+		r := runnerOn(t, hubtest.MemoryOptions{}, wire.JSONRPC)
 		began := time.Now()
 		got := r.Run(t.Context(), docs).Suites[0].Tests[0]
 		if took := time.Since(began); took != testTimeout || got.Result != Fail || !strings.Contains(got.Failure.Message, "longer than 2m0s") {
@@ -229,7 +229,7 @@ steps:
   - id: wait
     assertion: {source: "{{webhook.response}}", all: {path: "[*].body", match: {url: "{{webhookUrl}}"}}}`)
 	synctest.Test(t, func(t *testing.T) {
-		r := runnerOn(t, checktest.Options{}, wire.JSONRPC)
+		r := runnerOn(t, hubtest.MemoryOptions{}, wire.JSONRPC)
 		for want, w := range map[Outcome]told{
 			Pass: {map[string]any{"body": map[string]any{"url": "http://hooks.test/1"}}},
 			Fail: {},
@@ -249,9 +249,9 @@ func TestCredentials(t *testing.T) {
 transport: [jsonrpc]
 steps:
   - id: r
-    raw: {method: POST, path: /, headers: {A2A-Version: "1.0"}, body: {jsonrpc: "2.0", id: 1, method: GetTask, params: {id: x}}}
+    raw: {method: POST, path: /, headers: {Content-Type: application/json, A2A-Version: "1.0"}, body: {jsonrpc: "2.0", id: 1, method: GetTask, params: {id: x}}}
     expect: {status: %}`
-	o := checktest.Options{Key: "k-123456789"}
+	o := hubtest.MemoryOptions{Key: "k-123456789"}
 	if got := ran(t, o, strings.Replace(missing, "%", "200", 1)); got.Result != Pass {
 		t.Errorf("a raw step without credentials of its own: %+v", got.Failure)
 	}
@@ -269,14 +269,14 @@ func TestReport(t *testing.T) {
 	t.Parallel()
 	docs := parsed(t, "steps: [{id: a, operation: get_task, params: {id: x}}]")
 	synctest.Test(t, func(t *testing.T) {
-		r := runnerOn(t, checktest.Options{}, wire.REST)
+		r := runnerOn(t, hubtest.MemoryOptions{}, wire.REST)
 		got := r.Run(t.Context(), docs)
 		want := Summary{Count: Count{Total: 1, Failed: 1}, ByLevel: map[string]Count{"must": {Total: 1, Failed: 1}, "should": {}, "may": {}}}
 		if diff := cmp.Diff(want, got.Summary); diff != "" {
 			t.Errorf("the summary (-want +got):\n%s", diff)
 		}
 		test := got.Suites[0].Tests[0]
-		if test.Failure.StepID != "a" || len(test.Steps) != 1 || test.Steps[0].Result != Fail || got.Transport != "rest" || got.SDK.Name != "sut" {
+		if test.Failure.StepID != "a" || len(test.Steps) != 1 || test.Steps[0].Result != Fail || got.Transport != "rest" || got.SDK.Name != "conformance" {
 			t.Errorf("the report is %+v", got)
 		}
 		r.Only = []string{"other"}
@@ -301,19 +301,33 @@ func TestGRPC(t *testing.T) {
 	})
 }
 
+// canceller counts the tasks that are canceled.
+type canceller struct {
+	wire.Caller
+	canceled int
+}
+
+func (c *canceller) Call(ctx context.Context, r wire.Request) *wire.Exchange {
+	x := c.Caller.Call(ctx, r)
+	if r.Op == wire.CancelTask && x.Fault == nil && x.Err == nil {
+		c.canceled++
+	}
+	return x
+}
+
 // TestNothingStaysOpen: the runner cancels the tasks of a test.
 func TestNothingStaysOpen(t *testing.T) {
 	t.Parallel()
-	canceled := 0
-	o := checktest.Options{Defect: checktest.Defect{Result: func(op wire.Op, _ checktest.Object, result any, f *checktest.Fault) (any, *checktest.Fault) {
-		if op == wire.CancelTask && f == nil {
-			canceled++
-		}
-		return result, f
-	}}}
-	ran(t, o, strings.ReplaceAll(send, "tck-artifact-text", "tck-cancel"))
-	ran(t, o, send)
-	if canceled != 1 {
-		t.Errorf("%d tasks were canceled, want 1", canceled)
+	for behaviour, want := range map[string]int{"tck-input-required": 1, "tck-artifact-text": 0} {
+		docs := parsed(t, strings.ReplaceAll(send, "tck-artifact-text", behaviour))
+		synctest.Test(t, func(t *testing.T) {
+			r := runnerOn(t, hubtest.MemoryOptions{}, wire.JSONRPC)
+			c := &canceller{Caller: r.Caller}
+			r.Caller = c
+			r.Run(t.Context(), docs)
+			if c.canceled != want {
+				t.Errorf("%s: %d tasks were canceled, want %d", behaviour, c.canceled, want)
+			}
+		})
 	}
 }

@@ -50,15 +50,6 @@ var methods = map[Op]method{
 	ExtendedCard:  {message[pb.GetExtendedAgentCardRequest], message[pb.AgentCard]},
 }
 
-// Messages returns new messages of a call over gRPC, nil if there is no such method.
-func Messages(o Op) (request, result proto.Message) {
-	m, ok := methods[o]
-	if !ok {
-		return nil, nil
-	}
-	return m.request(), m.result()
-}
-
 // grpcCaller calls a gRPC interface.
 type grpcCaller struct {
 	Options

@@ -2,7 +2,6 @@ package wire
 
 import (
 	pb0 "github.com/a2aproject/a2a-go/a2apb"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
@@ -27,17 +26,6 @@ var legacyMethods = map[Op]method{
 	LegacyGetPush:    {message[pb0.GetTaskPushNotificationConfigRequest], message[pb0.TaskPushNotificationConfig]},
 	LegacyListPush:   {message[pb0.ListTaskPushNotificationConfigRequest], message[pb0.ListTaskPushNotificationConfigResponse]},
 	LegacyDeletePush: {message[pb0.DeleteTaskPushNotificationConfigRequest], message[emptypb.Empty]},
-}
-
-// LegacyMessages returns the operation of a full gRPC method name of v0.3 with new messages for
-// it; nil if there is no such method.
-func LegacyMessages(fullMethod string) (o Op, request, result proto.Message) {
-	for o, name := range legacyNames {
-		if legacyService+name == fullMethod {
-			return o, legacyMethods[o].request(), legacyMethods[o].result()
-		}
-	}
-	return "", nil, nil
 }
 
 // path returns the full method name of an operation.

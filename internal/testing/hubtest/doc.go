@@ -7,7 +7,8 @@
 // at once, and [Hub.Start] starts it again with the same address and data. [New] creates a hub
 // without starting it, for hubs whose configurations contain each other's addresses. [Launch]
 // runs any other command, such as a worker. [Serve] serves an engine that the test has
-// assembled itself.
+// assembled itself. [InMemory] serves a hub with one agent whose connections are in memory, so
+// that it runs in a synctest bubble.
 //
 // The command is built when a test first needs it, once for all tests of a package.
 // PARLEY_BINARY names a command to use instead, which may be built with the race detector.

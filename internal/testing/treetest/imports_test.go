@@ -233,7 +233,7 @@ func matches(name string, patterns []string) bool {
 // edgeOnly maps a heavy dependency (a path and everything below it) to the packages that may
 // import it directly.
 var edgeOnly = map[string][]string{
-	"google.golang.org/grpc":                    {"grpcbind/...", "internal/cli/...", "internal/server", "internal/check/...", "internal/testing/grpctest"},
+	"google.golang.org/grpc":                    {"grpcbind/...", "internal/cli/...", "internal/server", "internal/check/...", "internal/testing/grpctest", "internal/testing/hubtest"},
 	"github.com/a2aproject/a2a-go/v2/a2agrpc":   {"grpcbind/...", "internal/cli/..."},
 	"github.com/a2aproject/a2a-go/v2/a2apb":     {"grpcbind/...", "internal/check/..."},
 	"github.com/a2aproject/a2a-go/v2/a2acompat": {"grpcbind/...", "internal/cli/..."},
