@@ -89,8 +89,8 @@ type Hub struct {
 	Questions question.Responder
 	// Onward vouches for callers towards other services, for executors that call them
 	// (auth.Assert). Use a *token.Asserter, and publish its keys where the services can fetch
-	// them (token.KeySet). If nil, auth.Assert returns auth.ErrNoOnward.
-	Onward auth.Onward
+	// them (token.KeySet). If nil, auth.Assert returns auth.ErrNoAsserter.
+	Onward auth.Asserter
 
 	// Bus passes tasks to agents at queues: the agents whose executor is a queue.Agent with
 	// this Dispatcher. The hub runs it and sets its Tasks if they are nil. If nil, the hub does
@@ -101,7 +101,7 @@ type Hub struct {
 	Inbox *inbox.Inbox
 	// Trust holds the trust levels of callers, for Questions and API. The hub runs it and
 	// counts the messages of callers in it; load it before. If nil, nothing is counted.
-	Trust *trust.Book
+	Trust *trust.Registry
 	// Audit is the log of the operations of callers on tasks and below /api/v1. The hub refuses
 	// an operation that cannot be written to the log. Close it after the hub has run. If nil,
 	// nothing is logged.

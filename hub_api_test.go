@@ -31,7 +31,7 @@ func TestAPIServesItsParts(t *testing.T) {
 	}{
 		"none":      {&parley.Hub{}, 0},
 		"API":       {&parley.Hub{API: true}, 2},
-		"all parts": {&parley.Hub{API: true, Inbox: &inbox.Inbox{}, Trust: &trust.Book{}, Audit: log}, len(paths)},
+		"all parts": {&parley.Hub{API: true, Inbox: &inbox.Inbox{}, Trust: &trust.Registry{}, Audit: log}, len(paths)},
 	} {
 		s := serve(t, withBuiltin(tt.hub))
 		for i, path := range paths {

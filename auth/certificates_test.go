@@ -50,7 +50,7 @@ func TestCertificates(t *testing.T) {
 		"a revoked key beside it":           {"worker", http.Header{"X-Api-Key": {oldText}}, false, ""},
 		"an empty key beside it":            {"worker", http.Header{"X-Api-Key": {""}}, false, ""},
 		"another scheme beside it":          {"worker", http.Header{"Authorization": {"Basic d29ya2VyOng="}}, false, ""},
-		"a token that nobody takes":         {"worker", http.Header{"Authorization": {"Bearer eyJ.e30.x"}}, false, ""},
+		"a token that no issuer accepts":    {"worker", http.Header{"Authorization": {"Bearer eyJ.e30.x"}}, false, ""},
 		"one where all may call":            {"worker", nil, true, "worker"},
 		"another one where all may call":    {"stranger", nil, true, Local},
 		"in a header of a proxy":            {"", http.Header{"X-Client-Cert": {"worker"}, "X-Forwarded-Client-Cert": {`Hash=1;Subject="CN=worker"`}}, false, ""},
@@ -71,7 +71,7 @@ func TestCertificates(t *testing.T) {
 		case tc.want == "" && !errors.Is(err, ErrUnauthenticated):
 			t.Errorf("%s: is %+v, %v, want a refusal", name, p, err)
 		case tc.want == "" && err.Error() != errRequired.Error():
-			t.Errorf("%s: the caller is told %q, want what all are told", name, err)
+			t.Errorf("%s: the caller gets %q, want the error that all callers get", name, err)
 		case tc.want != "" && (err != nil || p.ID != tc.want):
 			t.Errorf("%s: is %+v, %v, want %s", name, p, err, tc.want)
 		}

@@ -37,7 +37,7 @@ func TestNewKey(t *testing.T) {
 		}
 	}
 	if k, _ := auth.NewKey(auth.Principal{}, at); k.Principal.ID != "key-"+k.ID {
-		t.Errorf("principal of a key for nobody = %q, want one of its own", k.Principal.ID)
+		t.Errorf("principal of a key without a principal = %q, want one of its own", k.Principal.ID)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestConfiguredKeyRefuses(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", name, err, tt.want)
 		}
 		if err != nil && len(tt.text) > 8 && strings.Contains(err.Error(), tt.text[:8]) {
-			t.Errorf("%s: error %q tells the key", name, err)
+			t.Errorf("%s: error %q contains the key", name, err)
 		}
 	}
 }

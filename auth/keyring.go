@@ -152,11 +152,13 @@ func (r *Keyring) keys() (*keys, error) {
 // On reports whether the Keyring is on, so that callers are asked for credentials.
 func (r *Keyring) On() bool {
 	ks, err := r.keys()
-	return err != nil || r.asks(ks)
+	return err != nil || r.required(ks)
 }
 
-// asks reports whether callers are asked for credentials.
-func (r *Keyring) asks(ks *keys) bool { return ks.callers || r.Tokens != nil || r.Certificates != nil }
+// required reports whether callers are asked for credentials.
+func (r *Keyring) required(ks *keys) bool {
+	return ks.callers || r.Tokens != nil || r.Certificates != nil
+}
 
 // List returns all keys, including revoked and expired ones: the configured keys first, then
 // the others in order of creation.
@@ -185,12 +187,12 @@ func (r *Keyring) authenticate(ctx context.Context, req *Request) (*Principal, e
 	if err != nil {
 		return nil, err
 	}
-	if !r.asks(ks) {
+	if !r.required(ks) {
 		if err := r.misplaced(ctx, ks, req); err != nil {
 			return nil, err
 		}
 		if r.AllowAnonymous || LocalPeer(req.RemoteAddr) {
-			return nobody, nil
+			return anonymous, nil
 		}
 		r.tell(attempt{from: req.RemoteAddr, flaw: flawMissing})
 		return nil, errRequired
@@ -236,7 +238,7 @@ func (r *Keyring) withoutKey(ctx context.Context, req *Request) (*Principal, err
 	}
 	switch {
 	case r.AllowAnonymous:
-		return nobody, nil
+		return anonymous, nil
 	case flaw != "":
 		return nil, r.refuse(ctx, req, attempt{flaw: flaw})
 	}
@@ -369,9 +371,9 @@ func recorded(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond)
 func (r *Keyring) refuse(ctx context.Context, req *Request, a attempt) error {
 	a.from = req.RemoteAddr
 	r.tell(a)
-	wait, told := r.failures.count(a.from, time.Now())
-	if told.record && r.Logger != nil {
-		r.Logger.LogAttrs(ctx, slog.LevelWarn, "authentication failed", a.attrs(told.left)...)
+	wait, record := r.failures.count(a.from, time.Now())
+	if record.log && r.Logger != nil {
+		r.Logger.LogAttrs(ctx, slog.LevelWarn, "authentication failed", a.attrs(record.omitted)...)
 	}
 	if wait <= 0 {
 		return errRequired

@@ -124,7 +124,7 @@ func TestCredentials(t *testing.T) {
 			"basic":                     {[]string{"Authorization: Basic " + basic}, false},
 			"basic beside a good one":   {[]string{"Authorization: Basic " + basic, "X-Api-Key: " + k}, false},
 			"digest":                    {[]string{"Authorization: Digest " + k}, false},
-			"bearer that goes on":       {[]string{"Authorization: Bearer " + k + " x"}, false},
+			"bearer with more text":     {[]string{"Authorization: Bearer " + k + " x"}, false},
 			"two good ones":             {[]string{"X-Api-Key: " + k, "X-Api-Key: " + other}, false},
 			"two good ones in each":     {[]string{"X-Api-Key: " + k, "Authorization: Bearer " + other}, false},
 			"joined":                    {[]string{"X-Api-Key: " + k + ", " + k}, false},
@@ -164,7 +164,7 @@ func TestKeyringOff(t *testing.T) {
 	}
 	open := &auth.Keyring{AllowAnonymous: true}
 	if p, err := ask(t.Context(), open, there); err != nil || p.ID != auth.Local {
-		t.Errorf("everybody welcome: %v, %v", p, err)
+		t.Errorf("all callers admitted: %v, %v", p, err)
 	}
 }
 
@@ -384,7 +384,7 @@ func TestFailuresAreLogged(t *testing.T) {
 				t.Errorf("%q is logged as %q, want %q", tt.header, log.String(), tt.want)
 			}
 			if secret := strings.TrimPrefix(text, "pk_"+k.ID+"_"); strings.Contains(log.String(), secret) {
-				t.Errorf("the log tells the key: %s", log.String())
+				t.Errorf("the log contains the key: %s", log.String())
 			}
 		}
 		log.Reset()

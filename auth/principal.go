@@ -124,12 +124,12 @@ type Func func(ctx context.Context, r *Request) (*Principal, error)
 // Authenticate calls f.
 func (f Func) Authenticate(ctx context.Context, r *Request) (*Principal, error) { return f(ctx, r) }
 
-// nobody is the anonymous local principal.
-var nobody = &Principal{ID: Local, DisplayName: Local, Via: viaNothing}
+// anonymous is the anonymous local principal.
+var anonymous = &Principal{ID: Local, DisplayName: Local, Via: viaNothing}
 
 // Anyone returns an Authenticator that accepts every caller as the anonymous local principal.
 func Anyone() Authenticator {
-	return Func(func(context.Context, *Request) (*Principal, error) { return nobody, nil })
+	return Func(func(context.Context, *Request) (*Principal, error) { return anonymous, nil })
 }
 
 // Anonymous returns the default Authenticator of a hub without credentials: Anyone if
@@ -148,7 +148,7 @@ func ThisMachine() Authenticator {
 		if !LocalPeer(r.RemoteAddr) {
 			return nil, errRequired
 		}
-		return nobody, nil
+		return anonymous, nil
 	})
 }
 

@@ -34,7 +34,7 @@ func TestThisMachine(t *testing.T) {
 			t.Errorf("caller at %q: %v, %v; want ok %t", tt.addr, p, err, tt.ok)
 		}
 		if p, err := auth.Anonymous(true).Authenticate(t.Context(), r); err != nil || !p.Anonymous() {
-			t.Errorf("caller at %q, everybody welcome: %v, %v", tt.addr, p, err)
+			t.Errorf("caller at %q, all callers admitted: %v, %v", tt.addr, p, err)
 		}
 	}
 }

@@ -43,14 +43,14 @@ type peer struct {
 	since    time.Time // time of the first failure
 }
 
-// verdict reports whether to log a failure, and the number of unlogged failures before it.
-type verdict struct {
-	record bool
-	left   int
+// logDecision reports whether to log a failure, and the number of unlogged failures before it.
+type logDecision struct {
+	log     bool
+	omitted int
 }
 
 // count records a failure and returns the delay of its answer.
-func (t *throttle) count(addr string, now time.Time) (time.Duration, verdict) {
+func (t *throttle) count(addr string, now time.Time) (time.Duration, logDecision) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := t.peerLocked(network(addr))
@@ -136,21 +136,21 @@ func peerIP(addr string) (netip.Addr, bool) {
 
 // records limits the number of log records.
 type records struct {
-	since time.Time
-	n     int
-	left  int
+	since   time.Time
+	n       int
+	omitted int
 }
 
-func (r *records) count(now time.Time) verdict {
+func (r *records) count(now time.Time) logDecision {
 	if now.Sub(r.since) >= recordWindow {
 		r.since, r.n = now, 0
 	}
 	if r.n >= maxRecords {
-		r.left++
-		return verdict{}
+		r.omitted++
+		return logDecision{}
 	}
 	r.n++
-	v := verdict{record: true, left: r.left}
-	r.left = 0
+	v := logDecision{log: true, omitted: r.omitted}
+	r.omitted = 0
 	return v
 }

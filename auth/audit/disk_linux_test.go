@@ -80,7 +80,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("%d entries are in the log, want %d", got, written+1)
 	}
 	if count(t, dir, "audit.lost") == 0 {
-		t.Error("the log does not say what was lost")
+		t.Error("the log does not report the lost entries")
 	}
 }
 

@@ -103,7 +103,7 @@ func TestWriters(t *testing.T) {
 					return
 				}
 				if l.Head().Seq < p.Seq {
-					t.Errorf("entry %d is told to be there, the head is %d", p.Seq, l.Head().Seq)
+					t.Errorf("entry %d is reported as written, the head is %d", p.Seq, l.Head().Seq)
 				}
 			}
 		})
@@ -173,15 +173,15 @@ func TestMending(t *testing.T) {
 			if damaged != (len(rep.Problems) > 0) {
 				t.Errorf("after it was opened: found %s", list(rep.Problems))
 			}
-			var said []string
+			var reasons []string
 			there := false
 			for _, e := range entries(t, dir, Query{}) {
 				if e.Reason != "" {
-					said = append(said, e.Reason)
+					reasons = append(reasons, e.Reason)
 				}
 				there = there || e.Subject.ID == "k9"
 			}
-			if got := strings.Join(said, "; "); !strings.Contains(got, tt.want) || (tt.want == "") != (got == "") {
+			if got := strings.Join(reasons, "; "); !strings.Contains(got, tt.want) || (tt.want == "") != (got == "") {
 				t.Errorf("the log says %q, want %q", got, tt.want)
 			}
 			if there != tt.added {

@@ -65,7 +65,7 @@ func (l *Log) find() (*found, error) {
 		}
 	}
 	l.fresh = l.disk.path == ""
-	l.goOn(h, len(all) > 0, f)
+	l.continueFrom(h, len(all) > 0, f)
 	return f, atomicfile.SyncFolder(filepath.Dir(l.o.Dir))
 }
 
@@ -76,7 +76,7 @@ func (l *Log) findEnd(s *segment, f *found) error {
 		return err
 	}
 	if len(e.rest) > 0 {
-		if err := mend(s.path, e, f); err != nil {
+		if err := repair(s.path, e, f); err != nil {
 			return err
 		}
 	}
@@ -108,9 +108,9 @@ func afterDamage(s *segment) (Mark, error) {
 	return m, err
 }
 
-// mend completes the unfinished line at the end of a segment if only its newline is missing,
+// repair completes the unfinished line at the end of a segment if only its newline is missing,
 // and removes it otherwise.
-func mend(path string, e *end, f *found) error {
+func repair(path string, e *end, f *found) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err
@@ -125,9 +125,9 @@ func mend(path string, e *end, f *found) error {
 	return errors.Join(file.Truncate(e.size), file.Sync(), file.Close())
 }
 
-// goOn sets the position of the next entry. If the log does not match head.json, it continues
+// continueFrom sets the position of the next entry. If the log does not match head.json, it continues
 // behind both in a new segment, so that the mismatch can still be found.
-func (l *Log) goOn(h *head, there bool, f *found) {
+func (l *Log) continueFrom(h *head, there bool, f *found) {
 	l.id = rand.Text()
 	switch {
 	case h == nil && !there:
@@ -168,7 +168,7 @@ func (l *Log) begin(f *found) {
 	if f.damage != "" {
 		l.addLocked(&Record{Actor: itself, Action: auditDamaged, Subject: subject, Outcome: Failed, Reason: f.damage})
 		if l.o.Logger != nil {
-			l.o.Logger.Error("the audit log was changed by somebody else, or is damaged; look with: parley audit verify",
+			l.o.Logger.Error("the audit log was changed outside the hub, or is damaged; check it with: parley audit verify",
 				"folder", l.o.Dir, "problem", f.damage)
 		}
 	}

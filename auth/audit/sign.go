@@ -84,7 +84,7 @@ func readHead(dir string) (*head, error) {
 	}
 	h := new(head)
 	if err := json.Unmarshal(text, h); err != nil {
-		return nil, fmt.Errorf("%s is not what the hub has written: %w", headName, err)
+		return nil, fmt.Errorf("%s was not written by the hub: %w", headName, err)
 	}
 	return h, nil
 }

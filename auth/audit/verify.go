@@ -199,7 +199,7 @@ func (v *verifier) problem(p *Problem) {
 	}
 }
 
-func (v *verifier) tell(p *Problem) {
+func (v *verifier) note(p *Problem) {
 	if len(v.rep.Notes) < maxProblems {
 		v.rep.Notes = append(v.rep.Notes, *p)
 	}
@@ -267,11 +267,11 @@ func (v *verifier) line(file string, r *raw, end bool) {
 	here := link{seq: expected, file: file, line: r.line, at: r.entry.At}
 	switch {
 	case !r.ended && end && !r.truthful:
-		v.tell(&Problem{File: file, Line: r.line, Text: fmt.Sprintf(
+		v.note(&Problem{File: file, Line: r.line, Text: fmt.Sprintf(
 			"the last line is unfinished (%d bytes): the hub is writing it, or was killed while it did, and cuts it off when it starts", len(r.text))})
 		return
 	case !r.ended && end:
-		v.tell(&Problem{File: file, Line: r.line, Seq: r.entry.Seq, Text: "the newline after the last line is missing"})
+		v.note(&Problem{File: file, Line: r.line, Seq: r.entry.Seq, Text: "the newline after the last line is missing"})
 	case !r.ended:
 		r.truthful = false
 	}
@@ -327,7 +327,7 @@ func (v *verifier) begin(here *link, e *Entry) {
 	case e.Seq == 1 && e.Prev != (Hash{}):
 		v.problem(&Problem{File: here.file, Line: here.line, Seq: 1, Kind: Replaced, Text: "the first entry names one before it"})
 	case v.single && e.Seq > 1:
-		v.tell(&Problem{File: here.file, Line: here.line, Seq: e.Seq, Text: "the file begins with this entry: what was before it cannot be looked at here"})
+		v.note(&Problem{File: here.file, Line: here.line, Seq: e.Seq, Text: "the file begins with this entry: earlier entries cannot be checked"})
 	}
 }
 
@@ -367,12 +367,12 @@ func (v *verifier) misplaced(here *link, r *raw) {
 	if v.fills(here) {
 		return
 	}
-	goesOn := r.following != nil && r.following.entry.Prev == here.hash || v.head != nil && v.head.Hash == here.hash
+	continued := r.following != nil && r.following.entry.Prev == here.hash || v.head != nil && v.head.Hash == here.hash
 	for i := range v.recent {
-		if v.recent[i].hash == here.prev && i+1 < len(v.recent) && goesOn {
+		if v.recent[i].hash == here.prev && i+1 < len(v.recent) && continued {
 			bogus, last := v.recent[i+1], v.recent[len(v.recent)-1]
 			v.problem(&Problem{File: bogus.file, Line: bogus.line, Seq: bogus.seq, Kind: Inserted, Text: fmt.Sprintf(
-				"%s inserted: line %d follows entry %d, and the log goes on behind it", lineSpan(&bogus, &last), here.line, v.recent[i].seq)})
+				"%s inserted: line %d follows entry %d, and the log continues after it", lineSpan(&bogus, &last), here.line, v.recent[i].seq)})
 			v.recent = v.recent[:i+1]
 			v.accept(here, &r.entry)
 			return
@@ -421,7 +421,7 @@ func (v *verifier) push(here *link) {
 // accept accepts an entry at its position.
 func (v *verifier) accept(here *link, e *Entry) {
 	if !v.last.at.IsZero() && e.At.Before(v.last.at) {
-		v.tell(&Problem{File: here.file, Line: here.line, Seq: e.Seq, Text: fmt.Sprintf(
+		v.note(&Problem{File: here.file, Line: here.line, Seq: e.Seq, Text: fmt.Sprintf(
 			"the clock went back by %v", v.last.at.Sub(e.At).Round(time.Millisecond))})
 	}
 	v.push(here)
@@ -444,7 +444,7 @@ func (v *verifier) ofItself(here *link, e *Entry) {
 		v.segment(here, e)
 	case auditSigned:
 		if v.key == nil {
-			v.tell(&Problem{File: here.file, Line: here.line, Seq: e.Seq, Text: "the signature cannot be checked: no line names the key"})
+			v.note(&Problem{File: here.file, Line: here.line, Seq: e.Seq, Text: "the signature cannot be checked: no line names the key"})
 			return
 		}
 		if id := cmp.Or(v.rep.Log, e.Subject.ID); !verify(v.key, checkpointText(id, position{e.Seq, e.Prev}), e.Detail["signature"]) {
@@ -462,7 +462,7 @@ func (v *verifier) ofItself(here *link, e *Entry) {
 		if e.Action == auditLost {
 			text = e.Detail["entries"] + " entries since " + e.Detail["since"] + " could not be written"
 		}
-		v.tell(&Problem{File: here.file, Line: here.line, Seq: e.Seq, Text: text})
+		v.note(&Problem{File: here.file, Line: here.line, Seq: e.Seq, Text: text})
 	}
 }
 
@@ -483,7 +483,7 @@ func (v *verifier) segment(here *link, e *Entry) {
 		}
 	case v.check.Key == nil:
 		if v.names && !named.Equal(v.key) {
-			v.tell(&Problem{File: here.file, Line: here.line, Seq: e.Seq, Text: "from here on the log is signed with another key, " + KeyText(named)})
+			v.note(&Problem{File: here.file, Line: here.line, Seq: e.Seq, Text: "from here on the log is signed with another key, " + KeyText(named)})
 		}
 		v.key = named
 	}

@@ -49,7 +49,7 @@ func (l *Log) tidy() {
 	}
 	l.tally.flushLocked(l, now)
 	if (l.lost > 0 || l.trouble != nil) && !l.closed { // so that the write is retried
-		l.tellLostLocked()
+		l.reportLostLocked()
 	}
 	if l.unsaid > 0 && now.Sub(l.signed) >= signEvery && l.trouble == nil && !l.closed {
 		l.signLocked()
@@ -125,13 +125,13 @@ func (l *Log) succeed(b *batch) {
 		l.since = time.Time{}
 	}
 	if l.lost > 0 && !l.closed {
-		l.tellLostLocked()
+		l.reportLostLocked()
 		poke(l.wake)
 	}
 }
 
-// tellLostLocked adds an entry with the number of lost entries.
-func (l *Log) tellLostLocked() {
+// reportLostLocked adds an entry with the number of lost entries.
+func (l *Log) reportLostLocked() {
 	l.addLocked(&Record{
 		Actor: itself, Action: auditLost, Subject: Subject{Kind: "audit", ID: l.id}, Outcome: Failed,
 		Detail: []Field{{"entries", strconv.FormatUint(l.lost, 10)}, {"since", l.since.UTC().Format(timeForm)}},

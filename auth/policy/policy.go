@@ -232,40 +232,40 @@ func (t *table) denial(who *auth.Principal, r *Request) *rule {
 	return nil
 }
 
-// Verdict is a decision with its reason, for operators only: callers are never shown rules.
-type Verdict struct {
+// Decision is a decision with its reason, for operators only: callers are never shown rules.
+type Decision struct {
 	Allowed bool
 	// Reason explains the decision and names the rule.
 	Reason string
 }
 
 // Explain returns the decision of Allows and its reason.
-func (p *Policy) Explain(who *auth.Principal, r *Request) Verdict {
+func (p *Policy) Explain(who *auth.Principal, r *Request) Decision {
 	if p == nil {
-		return Verdict{true, "there is no policy"}
+		return Decision{true, "there is no policy"}
 	}
 	return p.table().explain(who, r)
 }
 
-func (t *table) explain(who *auth.Principal, r *Request) Verdict {
+func (t *table) explain(who *auth.Principal, r *Request) Decision {
 	ok, by := t.decide(who, r)
 	switch {
 	case by != nil && by.deny:
-		return Verdict{false, "denied by the rule at " + by.place()}
+		return Decision{false, "denied by the rule at " + by.position()}
 	case by != nil:
-		return Verdict{true, "allowed by the rule at " + by.place()}
+		return Decision{true, "allowed by the rule at " + by.position()}
 	case ok:
-		return Verdict{true, "allowed to the role " + auth.RoleAdmin}
+		return Decision{true, "allowed to the role " + auth.RoleAdmin}
 	case !known(who):
-		return Verdict{false, "the caller has no id"}
+		return Decision{false, "the caller has no id"}
 	case r.Op.Admin() && who.Anonymous():
-		return Verdict{false, "callers without credentials administer nothing by a rule"}
+		return Decision{false, "callers without credentials administer nothing by a rule"}
 	}
-	return Verdict{false, "no rule allows it"}
+	return Decision{false, "no rule allows it"}
 }
 
-// place returns the position of the rule for display.
-func (c *rule) place() string {
+// position returns the position of the rule for display.
+func (c *rule) position() string {
 	if c.at != "" {
 		return c.at
 	}

@@ -111,7 +111,7 @@ func TestWithoutAPolicy(t *testing.T) {
 	if !p.Allows(nil, r) || p.Denies(nil, r) || !p.Sees(nil, "x") || !p.Everywhere(nil, policy.List) || !p.Delegates(nil, r) {
 		t.Error("a nil policy does not allow everything")
 	}
-	if len(p.Check())+p.Tests()+len(p.Remarks(new(policy.World))) != 0 {
+	if len(p.Check())+p.Tests()+len(p.Findings(new(policy.Facts))) != 0 {
 		t.Error("a nil policy has something to say")
 	}
 }
@@ -129,7 +129,7 @@ func TestSeesAndEverywhere(t *testing.T) {
 	}{
 		{"ann sees a", p.Sees(ann, "a"), true},
 		{"bob sees b", p.Sees(bob, "b"), false},
-		{"nobody sees a", p.Sees(nobody, "a"), false},
+		{"no caller sees a", p.Sees(nobody, "a"), false},
 		{"ann lists everywhere", p.Everywhere(ann, policy.List), true},
 		{"bob lists everywhere", p.Everywhere(bob, policy.List), false},
 		{"ann gets everywhere", p.Everywhere(ann, policy.Get), false},
@@ -159,10 +159,10 @@ func TestDelegations(t *testing.T) {
 			t.Errorf("checked %v: delegating for ann is %v", checked, got)
 		}
 		if p.Delegates(bob, ask("payroll")) {
-			t.Errorf("checked %v: what is denied can be had by way of an agent", checked)
+			t.Errorf("checked %v: a denied operation is possible through an agent", checked)
 		}
 		if !p.Delegates(ann, ask("editor")) {
-			t.Errorf("checked %v: what is allowed cannot be delegated", checked)
+			t.Errorf("checked %v: an allowed operation cannot be delegated", checked)
 		}
 	}
 }
@@ -232,9 +232,9 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestRemarks(t *testing.T) {
+func TestFindings(t *testing.T) {
 	t.Parallel()
-	world := &policy.World{
+	world := &policy.Facts{
 		Agents:  map[policyAgent]([]string){"echo": {"echo"}, "files": {"read", "delete"}, "alone": nil},
 		Callers: []string{"ann"}, Roles: []string{"partner"}, Owners: []string{"acme"}, Families: []string{"corp:"},
 	}
@@ -250,12 +250,12 @@ func TestRemarks(t *testing.T) {
 		policy.Rule{At: "9", Deny: true, Ops: ops("send", "stream"), Who: policy.Anybody, Agents: []string{"alone"}},
 	)
 	var got []string
-	for _, r := range p.Remarks(world) {
+	for _, r := range p.Findings(world) {
 		got = append(got, r.At+" "+r.Text)
 	}
 	want := []string{
 		"1 callers without credentials may cancel",
-		"2 whoever it names may do all that an administrator may (admin.*)",
+		"2 the callers that it names may do all that an administrator may (admin.*)",
 		"3 every caller with credentials may admin.keys",
 		`4 names the agent "gone", which the configuration does not have`,
 		`4 names the skill "write", which the configuration does not have`,
@@ -264,10 +264,10 @@ func TestRemarks(t *testing.T) {
 		"7 changes nothing: all of it stands at 1",
 		"8 never applies: all of it is denied at 9",
 		`8 names the owner "beta", which the configuration does not have`,
-		` nobody may send to the agent "alone"`,
+		` no caller may send to the agent "alone"`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("Remarks (-want +got):\n%s", diff)
+		t.Errorf("Findings (-want +got):\n%s", diff)
 	}
 }
 
@@ -362,7 +362,7 @@ func TestReplace(t *testing.T) {
 					return
 				}
 				if p.Allows(bob, send) || p.Sees(bob, "echo") || p.Explain(bob, send).Allowed || p.Everywhere(bob, policy.Send) {
-					t.Error("bob is allowed what no rules allow")
+					t.Error("bob is allowed an operation that no rule allows")
 					return
 				}
 			}

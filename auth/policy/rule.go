@@ -20,8 +20,8 @@ const (
 	Anonymous = "anonymous"
 )
 
-// Whos returns the valid values of Rule.Who.
-func Whos() []string { return []string{Anybody, Authenticated, Anonymous} }
+// WhoValues returns the valid values of Rule.Who.
+func WhoValues() []string { return []string{Anybody, Authenticated, Anonymous} }
 
 // Rule allows or denies operations. At least one of Who, Callers, Roles and Owners is required.
 // Other empty fields match everything.
@@ -97,8 +97,8 @@ func compile(r *Rule) (_ *rule, err error) {
 	if c.ops, err = parseOps(r.Ops); err != nil {
 		return nil, &RuleError{Key: effect, Err: err}
 	}
-	if r.Who != "" && !slices.Contains(Whos(), r.Who) {
-		return nil, &RuleError{Key: "who", Err: fmt.Errorf("%q is none of %v; callers are named by callers, roles or owners", clip.Bytes(r.Who, maxQuoted), Whos())}
+	if r.Who != "" && !slices.Contains(WhoValues(), r.Who) {
+		return nil, &RuleError{Key: "who", Err: fmt.Errorf("%q is none of %v; callers are named by callers, roles or owners", clip.Bytes(r.Who, maxQuoted), WhoValues())}
 	}
 	for _, list := range []struct {
 		key  string
@@ -128,7 +128,7 @@ func compile(r *Rule) (_ *rule, err error) {
 func (c *rule) sense() error {
 	switch {
 	case c.who == "" && len(c.callers)+len(c.roles)+len(c.owners) == 0:
-		return &RuleError{Err: fmt.Errorf("says not who: it needs who (one of %v), callers, roles or owners", Whos())}
+		return &RuleError{Err: fmt.Errorf("says not who: it needs who (one of %v), callers, roles or owners", WhoValues())}
 	case len(c.agents) > 0 && c.ops&maskOf(Op.ofAgents) == 0:
 		return &RuleError{Key: "agents", Err: errors.New("none of the operations of the rule is about an agent")}
 	case len(c.skills) > 0 && c.ops&maskOf(Op.begins) == 0:

@@ -37,13 +37,13 @@ type Asserter struct {
 	Claims []string
 }
 
-var _ auth.Onward = (*Asserter)(nil)
+var _ auth.Asserter = (*Asserter)(nil)
 
-// Assert implements auth.Onward.
+// Assert implements auth.Asserter.
 func (a *Asserter) Assert(ctx context.Context, audience string) (string, error) {
 	p := auth.PrincipalFrom(ctx)
 	if p.Anonymous() {
-		return "", auth.ErrNobody
+		return "", auth.ErrNoIdentity
 	}
 	return a.Of(p, audience, a.Claims)
 }

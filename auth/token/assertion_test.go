@@ -135,15 +135,15 @@ func TestAssertionSaysWhatIsNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := saying(t, text)
+		members := saying(t, text)
 		wantNames, _, _ := strings.Cut(want, ",")
-		if diff := cmp.Diff(strings.Fields(wantNames), slices.Sorted(maps.Keys(said))); diff != "" {
+		if diff := cmp.Diff(strings.Fields(wantNames), slices.Sorted(maps.Keys(members))); diff != "" {
 			t.Errorf("claims %v (-want +got):\n%s", tc.claims, diff)
 		}
-		if ids[said["jti"]] {
-			t.Errorf("the id %v comes twice", said["jti"])
+		if ids[members["jti"]] {
+			t.Errorf("the id %v comes twice", members["jti"])
 		}
-		ids[said["jti"]] = true
+		ids[members["jti"]] = true
 	}
 	if err := CheckClaims([]string{"org", "password"}); err == nil || !strings.Contains(err.Error(), `"password"`) {
 		t.Errorf("CheckClaims = %v", err)
@@ -169,21 +169,21 @@ func TestAssertionOfNobody(t *testing.T) {
 	t.Parallel()
 	a := newParty(t, hubA)
 	for _, p := range []*auth.Principal{nil, {ID: auth.Local}} {
-		ctx := auth.WithOnward(t.Context(), a)
+		ctx := auth.WithAsserter(t.Context(), a)
 		if p != nil {
 			ctx = auth.WithPrincipal(ctx, p)
 		}
-		if text, err := auth.Assert(ctx, hubB); !errors.Is(err, auth.ErrNobody) || text != "" {
+		if text, err := auth.Assert(ctx, hubB); !errors.Is(err, auth.ErrNoIdentity) || text != "" {
 			t.Errorf("Assert for %+v = %q, %v", p, text, err)
 		}
 	}
-	if _, err := auth.Assert(auth.WithPrincipal(t.Context(), alice), hubB); !errors.Is(err, auth.ErrNoOnward) {
-		t.Errorf("Assert without anybody who asserts: %v", err)
+	if _, err := auth.Assert(auth.WithPrincipal(t.Context(), alice), hubB); !errors.Is(err, auth.ErrNoAsserter) {
+		t.Errorf("Assert without an asserter: %v", err)
 	}
 	if text, err := a.Of(alice, "", nil); err == nil {
-		t.Errorf("an assertion for nobody: %q", text)
+		t.Errorf("an assertion without a principal: %q", text)
 	}
-	ctx := auth.WithPrincipal(auth.WithOnward(t.Context(), a), alice)
+	ctx := auth.WithPrincipal(auth.WithAsserter(t.Context(), a), alice)
 	if text, err := auth.Assert(ctx, hubB); err != nil || saying(t, text)["aud"] != hubB {
 		t.Errorf("Assert = %q, %v", text, err)
 	}

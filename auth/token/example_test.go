@@ -18,7 +18,7 @@ func ExampleAsserter() {
 		return
 	}
 	hub := &token.Asserter{Issuer: "https://hub.example.com", Key: func() (*token.Key, error) { return key, nil }}
-	ctx := auth.WithPrincipal(auth.WithOnward(context.Background(), hub), &auth.Principal{ID: "alice"})
+	ctx := auth.WithPrincipal(auth.WithAsserter(context.Background(), hub), &auth.Principal{ID: "alice"})
 	assertion, err := auth.Assert(ctx, "https://ledger.example.com")
 	if err != nil {
 		fmt.Println(err)

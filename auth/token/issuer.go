@@ -71,7 +71,7 @@ func (i *Issuer) Check() error {
 	case strings.Contains(i.Name, ":"):
 		return errors.New("name: must have no colon, behind which the subject begins")
 	case len(i.Audiences) == 0 || slices.Contains(i.Audiences, ""):
-		return errors.New("audiences: at least one is required, by which tokens for others are told apart")
+		return errors.New("audiences: at least one is required, to reject tokens for others")
 	case i.OrgClaim != "" && len(i.Orgs) == 0:
 		return errors.New("orgs: is required with an org_claim, and says which of its values count")
 	case i.RolesClaim != "" && len(i.Roles) == 0:

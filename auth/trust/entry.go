@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// Who is the id of a principal or the name of an agent.
-type Who string
+// Subject is the id of a principal or the name of an agent.
+type Subject string
 
 // Limits of an entry.
 const (
-	maxWho    = 512
-	maxSkills = 500
-	maxSkill  = 256
+	maxSubject = 512
+	maxSkills  = 500
+	maxSkill   = 256
 )
 
 // Entry is the trust entry of a caller or an agent.
 type Entry struct {
-	// Who is the caller or agent. It is required.
-	Who Who `json:"agentId"`
+	// Subject is the caller or agent. It is required.
+	Subject Subject `json:"agentId"`
 	// Level is the trust level. A missing one is Observe.
 	Level Level `json:"level"`
 	// Skills are the approved skills, sorted by name.
@@ -52,8 +52,8 @@ var ErrInvalid = errors.New("invalid")
 // Check returns an error that wraps ErrInvalid if the entry is invalid.
 func (e *Entry) Check() error {
 	switch {
-	case e.Who == "" || len(e.Who) > maxWho:
-		return fmt.Errorf("%w: whom an entry is about has from 1 to %d bytes", ErrInvalid, maxWho)
+	case e.Subject == "" || len(e.Subject) > maxSubject:
+		return fmt.Errorf("%w: the agentId of an entry has from 1 to %d bytes", ErrInvalid, maxSubject)
 	case !e.Level.Valid():
 		return fmt.Errorf("%w: %s is not one of observe (1), learn (2), propose (3) and act (4)", ErrInvalid, e.Level)
 	case len(e.Skills) > maxSkills:
@@ -80,13 +80,13 @@ func skillsOf(skills []string) []string {
 // Store stores entries. Its methods are called concurrently. No argument or result is shared
 // with the store.
 type Store interface {
-	// Entries returns all entries, sorted by Who.
+	// Entries returns all entries, sorted by Subject.
 	Entries(ctx context.Context) ([]Entry, error)
-	// PutEntries stores all of the entries or none, replacing those with the same Who.
+	// PutEntries stores all of the entries or none, replacing those with the same Subject.
 	PutEntries(ctx context.Context, entries []Entry) error
 }
 
-// Change is a change for Book.Set. The zero Change creates an entry at Observe.
+// Change is a change for Registry.Set. The zero Change creates an entry at Observe.
 type Change struct {
 	// Level is the new level; zero keeps the current one.
 	Level Level

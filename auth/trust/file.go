@@ -29,22 +29,22 @@ func ParseFile(src []byte) (entries []Entry, problems []error, err error) {
 	if err := json.Unmarshal(src, &rows); err != nil {
 		return nil, nil, fmt.Errorf("the file is not a JSON list of entries: %w", err)
 	}
-	at := make(map[Who]int)
+	at := make(map[Subject]int)
 	for i, row := range rows {
 		e, problem := parseEntry(row)
 		if problem != nil {
 			problems = append(problems, fmt.Errorf("entry %d: %w", i+1, problem))
 		}
-		if e.Who == "" {
+		if e.Subject == "" {
 			continue
 		}
-		first, twice := at[e.Who]
+		first, twice := at[e.Subject]
 		switch {
 		case !twice:
-			at[e.Who] = len(entries)
+			at[e.Subject] = len(entries)
 			entries = append(entries, e)
 		default:
-			problems = append(problems, fmt.Errorf("entry %d: %.80q has an entry already; the one that trusts less counts", i+1, e.Who))
+			problems = append(problems, fmt.Errorf("entry %d: %.80q has an entry already; the one that trusts less counts", i+1, e.Subject))
 			if e.Level < entries[first].Level {
 				entries[first] = e
 			}
@@ -53,7 +53,7 @@ func ParseFile(src []byte) (entries []Entry, problems []error, err error) {
 	return entries, problems, nil
 }
 
-// parseEntry parses an entry. An entry without Who is to be skipped.
+// parseEntry parses an entry. An entry without a Subject is to be skipped.
 func parseEntry(row json.RawMessage) (Entry, error) {
 	var f fileEntry
 	if err := json.Unmarshal(row, &f); err != nil {
@@ -62,14 +62,14 @@ func parseEntry(row json.RawMessage) (Entry, error) {
 	if f.AgentID == nil || *f.AgentID == "" {
 		return Entry{}, fmt.Errorf("agentId is missing; the entry is left out")
 	}
-	e := Entry{Who: Who(*f.AgentID), Level: Observe, Skills: []string{}}
+	e := Entry{Subject: Subject(*f.AgentID), Level: Observe, Skills: []string{}}
 	level, err := parseLevel(f.Level)
 	if err != nil {
-		return e, fmt.Errorf("agentId %.80q: %w; kept at observe", e.Who, err)
+		return e, fmt.Errorf("agentId %.80q: %w; kept at observe", e.Subject, err)
 	}
 	e.Level, e.Skills = level, skillsOf(f.ApprovedSkills)
 	if err := e.Check(); err != nil {
-		return Entry{Who: clipWho(e.Who), Level: Observe, Skills: []string{}}, fmt.Errorf("agentId %.80q: %w; kept at observe", e.Who, err)
+		return Entry{Subject: clipSubject(e.Subject), Level: Observe, Skills: []string{}}, fmt.Errorf("agentId %.80q: %w; kept at observe", e.Subject, err)
 	}
 	e.FirstSeen, e.LastSeen = parseTime(f.FirstSeen), parseTime(f.LastInteraction)
 	_ = json.Unmarshal(f.InteractionCount, &e.Contacts) // an invalid count is 0
@@ -81,16 +81,16 @@ func parseEntry(row json.RawMessage) (Entry, error) {
 func leastOf(row json.RawMessage) Entry {
 	var f struct{ AgentID any }
 	_ = json.Unmarshal(row, &f)
-	who, _ := f.AgentID.(string)
-	return Entry{Who: clipWho(Who(who)), Level: Observe, Skills: []string{}}
+	subject, _ := f.AgentID.(string)
+	return Entry{Subject: clipSubject(Subject(subject)), Level: Observe, Skills: []string{}}
 }
 
-// clipWho returns who, or an empty name if it is too long.
-func clipWho(who Who) Who {
-	if len(who) > maxWho {
+// clipSubject returns subject, or an empty name if it is too long.
+func clipSubject(subject Subject) Subject {
+	if len(subject) > maxSubject {
 		return ""
 	}
-	return who
+	return subject
 }
 
 // parseLevel parses a level that is a name or a number; a missing one is Observe.

@@ -54,7 +54,7 @@ func TestAllows(t *testing.T) {
 // memory is a trust.Store that counts its writes and can return an error.
 type memory struct {
 	mu     sync.Mutex
-	rows   map[trust.Who]trust.Entry
+	rows   map[trust.Subject]trust.Entry
 	writes int
 	err    error
 }
@@ -76,10 +76,10 @@ func (m *memory) PutEntries(_ context.Context, entries []trust.Entry) error {
 		return m.err
 	}
 	if m.rows == nil {
-		m.rows = make(map[trust.Who]trust.Entry)
+		m.rows = make(map[trust.Subject]trust.Entry)
 	}
 	for _, e := range entries {
-		m.rows[e.Who] = e
+		m.rows[e.Subject] = e
 	}
 	m.writes++
 	return nil
@@ -94,9 +94,9 @@ func (m *memory) fail(err error) {
 func TestSet(t *testing.T) {
 	t.Parallel()
 	store, ctx := new(memory), t.Context()
-	b := &trust.Book{Store: store}
+	b := &trust.Registry{Store: store}
 	if e := b.Level(ctx, "ann"); e.Level != trust.Observe || len(e.Skills) != 0 {
-		t.Errorf("somebody unknown = %+v, want observe", e)
+		t.Errorf("an unknown subject = %+v, want observe", e)
 	}
 	for _, step := range []struct {
 		change trust.Change
@@ -113,12 +113,12 @@ func TestSet(t *testing.T) {
 			t.Errorf("Set(%+v) = %v %q, %v; want %v %q", step.change, e.Level, e.Skills, err, step.level, step.skills)
 		}
 	}
-	for who, c := range map[trust.Who]trust.Change{"": {Level: trust.Act}, "ann": {Level: 9}, "bob": {Approve: []string{strings.Repeat("x", 300)}}} {
-		if _, err := b.Set(ctx, who, &c); !errors.Is(err, trust.ErrInvalid) {
-			t.Errorf("Set(%q, %+v): %v, want ErrInvalid", who, c, err)
+	for subject, c := range map[trust.Subject]trust.Change{"": {Level: trust.Act}, "ann": {Level: 9}, "bob": {Approve: []string{strings.Repeat("x", 300)}}} {
+		if _, err := b.Set(ctx, subject, &c); !errors.Is(err, trust.ErrInvalid) {
+			t.Errorf("Set(%q, %+v): %v, want ErrInvalid", subject, c, err)
 		}
 	}
-	again := &trust.Book{Store: store}
+	again := &trust.Registry{Store: store}
 	if err := again.Load(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -140,13 +140,13 @@ func TestContactsCostNoWrite(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := new(memory)
-		b := &trust.Book{Store: store}
+		b := &trust.Registry{Store: store}
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		all.Go(func() { _ = b.Run(ctx) })
 		first := time.Now()
 		for i := range 1000 {
-			b.Contact(trust.Who(fmt.Sprint("caller-", i%3)), time.Now())
+			b.RecordContact(trust.Subject(fmt.Sprint("caller-", i%3)), time.Now())
 		}
 		synctest.Wait()
 		if store.writes != 0 {
@@ -160,7 +160,7 @@ func TestContactsCostNoWrite(t *testing.T) {
 		if got := store.rows["caller-0"]; store.writes != 1 || got.Contacts != 334 || !got.FirstSeen.Equal(first) || got.Level != trust.Observe {
 			t.Errorf("after %d writes: %+v", store.writes, got)
 		}
-		b.Contact("caller-0", time.Now())
+		b.RecordContact("caller-0", time.Now())
 		cancel()
 		all.Wait()
 		if got := store.rows["caller-0"]; store.writes != 2 || got.Contacts != 335 {
@@ -171,17 +171,17 @@ func TestContactsCostNoWrite(t *testing.T) {
 
 func TestTheFileDecides(t *testing.T) {
 	t.Parallel()
-	b, ctx := new(trust.Book), t.Context()
+	b, ctx := new(trust.Registry), t.Context()
 	if _, err := b.Set(ctx, "ann", &trust.Change{Level: trust.Propose}); err != nil {
 		t.Fatal(err)
 	}
-	b.Contact("ann", time.Now())
-	b.Follow([]trust.Entry{{Who: "ann", Level: trust.Act, Skills: []string{"a"}, Contacts: 9}, {Who: "bob", Level: trust.Learn}})
+	b.RecordContact("ann", time.Now())
+	b.Follow([]trust.Entry{{Subject: "ann", Level: trust.Act, Skills: []string{"a"}, Contacts: 9}, {Subject: "bob", Level: trust.Learn}})
 	if e := b.Level(ctx, "ann"); !e.Allows("A") || e.Contacts != 9 {
-		t.Errorf("ann = %+v, want what the file says", e)
+		t.Errorf("ann = %+v, want the entry of the file", e)
 	}
 	if _, err := b.Set(ctx, "ann", &trust.Change{Level: trust.Observe}); !errors.Is(err, trust.ErrInFile) {
-		t.Errorf("Set of what a file decides: %v, want ErrInFile", err)
+		t.Errorf("Set of an entry of the file: %v, want ErrInFile", err)
 	}
 	if n := len(b.List()); n != 2 {
 		t.Errorf("%d entries, want two", n)
@@ -191,10 +191,10 @@ func TestTheFileDecides(t *testing.T) {
 		t.Errorf("without the file ann is at %v", e.Level)
 	}
 	var written []trust.Entry
-	w := &trust.Book{Write: func(all []trust.Entry) error { written = all; return nil }}
-	w.Follow([]trust.Entry{{Who: "ann", Level: trust.Act}})
+	w := &trust.Registry{Write: func(all []trust.Entry) error { written = all; return nil }}
+	w.Follow([]trust.Entry{{Subject: "ann", Level: trust.Act}})
 	if _, err := w.Set(ctx, "ann", &trust.Change{Level: trust.Learn}); err != nil || len(written) != 1 || written[0].Level != trust.Learn {
-		t.Errorf("Set of what the hub writes: %v, written %+v", err, written)
+		t.Errorf("Set with Write: %v, written %+v", err, written)
 	}
 	if e := w.Level(ctx, "ann"); e.Level != trust.Learn {
 		t.Errorf("ann is at %v after the change", e.Level)
@@ -219,7 +219,7 @@ func TestParseFile(t *testing.T) {
 	}
 	var got []string
 	for _, e := range entries {
-		got = append(got, fmt.Sprint(e.Who, " ", e.Level, " ", e.Skills, " ", e.Contacts))
+		got = append(got, fmt.Sprint(e.Subject, " ", e.Level, " ", e.Skills, " ", e.Contacts))
 	}
 	want := []string{
 		"ann act [A b] 7", "bob propose [] 0", "low observe [] 0", "boss observe [] 0", "nought observe [] 0", "half observe [] 0",
@@ -255,12 +255,12 @@ func FuzzParseFile(f *testing.F) {
 	f.Add([]byte(`[{"agentId":"a","level":1e300},{"agentid":5},null]`))
 	f.Fuzz(func(t *testing.T, src []byte) {
 		entries, _, err := trust.ParseFile(src)
-		seen := map[trust.Who]bool{}
+		seen := map[trust.Subject]bool{}
 		for _, e := range entries {
-			if e.Check() != nil || seen[e.Who] || err != nil {
+			if e.Check() != nil || seen[e.Subject] || err != nil {
 				t.Errorf("entry %+v, %v: %v", e, err, e.Check())
 			}
-			seen[e.Who] = true
+			seen[e.Subject] = true
 		}
 	})
 }

@@ -31,7 +31,7 @@ type office struct {
 	book  inbox.Memory
 	// kills drops settlements while it is off.
 	kills forgetful
-	trust trust.Book
+	trust trust.Registry
 	desk  question.Desk
 	all   agents
 	// drain is the time that the hub gives running tasks at shutdown; zero means none.

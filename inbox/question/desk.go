@@ -64,8 +64,8 @@ func (d *Desk) by(ctx context.Context, p Policy, q *Question) (Reply, error) {
 // trusted returns Auto or Ask, depending on the trust level of the asking agent. A question
 // that is in the inbox remains there. A question without text goes to a person.
 func (d *Desk) trusted(ctx context.Context, q *Question) Policy {
-	who := trust.Who(q.Agent)
-	d.Judge.Contact(who, time.Now())
+	who := trust.Subject(q.Agent)
+	d.Judge.RecordContact(who, time.Now())
 	entry := d.Judge.Level(ctx, who)
 	if !entry.Allows(q.Skill) || strings.TrimSpace(q.Text) == "" {
 		return Ask

@@ -46,5 +46,5 @@
 // # Testing
 //
 // Package internal/agents/scripted has an answering agent with a fixed answer. The zero Inbox
-// and the zero trust.Book are sufficient for tests.
+// and the zero trust.Registry are sufficient for tests.
 package question

@@ -119,7 +119,7 @@ func TestTwoHubsNegotiate(t *testing.T) {
 				t.Cleanup(func() { far.Close() })
 				o := newOffice(t, 0)
 				o.all = agents{task.Agent(name): far, "clerk": clerk(t)}
-				if _, err := o.trust.Set(t.Context(), trust.Who(name), &trust.Change{Level: level, Approve: []string{name}}); err != nil {
+				if _, err := o.trust.Set(t.Context(), trust.Subject(name), &trust.Change{Level: level, Approve: []string{name}}); err != nil {
 					t.Fatal(err)
 				}
 				o.open()

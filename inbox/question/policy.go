@@ -48,12 +48,12 @@ var (
 	ErrNoJudge    = errors.New("nobody knows who is trusted")
 )
 
-// Judge returns the trust levels of agents. A trust.Book is one.
+// Judge returns the trust levels of agents. A trust.Registry is one.
 type Judge interface {
 	// Level returns the trust entry of an agent.
-	Level(ctx context.Context, who trust.Who) trust.Entry
-	// Contact counts a contact of an agent with the hub.
-	Contact(who trust.Who, at time.Time)
+	Level(ctx context.Context, who trust.Subject) trust.Entry
+	// RecordContact counts a contact of an agent with the hub.
+	RecordContact(who trust.Subject, at time.Time)
 }
 
 // Desk decides on the answers to the questions of agents. The zero Desk returns all questions

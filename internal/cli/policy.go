@@ -42,9 +42,9 @@ func policyFailed(f *doctor.Facts) error {
 }
 
 // worldOf returns the agents and callers of a configuration, without the callers of keys.
-func worldOf(cfg *config.Config) policy.World {
+func worldOf(cfg *config.Config) policy.Facts {
 	d := &cfg.Directory
-	w := policy.World{
+	w := policy.Facts{
 		Agents: make(map[task.Agent][]string), Roles: []string{auth.RoleAdmin}, Families: []string{"rockbot/"},
 		MoreAgents: d.AgentsFile != "" || d.WellKnown != "" || len(d.Specs) > 0 || cfg.Bus.URL != "",
 	}

@@ -39,7 +39,7 @@ func (c *trustListCmd) Run(ctx context.Context, o *OS) error {
 	t := &table[trust.Entry]{
 		heads: "WHO\tLEVEL\tSKILLS\tLAST\tCONTACTS", none: "Nobody was seen at a gate, or given a level.", json: c.JSON,
 		row: func(e *trust.Entry) []any {
-			return []any{plain(string(e.Who)), e.Level, dash(plain(strings.Join(e.Skills, ","))), timeOrNever(e.LastSeen), e.Contacts}
+			return []any{plain(string(e.Subject)), e.Level, dash(plain(strings.Join(e.Skills, ","))), timeOrNever(e.LastSeen), e.Contacts}
 		},
 	}
 	return o.interruptible(ctx, func(in interrupts) error {
@@ -107,5 +107,5 @@ func trusted(e *trust.Entry) string {
 	if len(e.Skills) > 0 {
 		skills = "the skills " + strings.Join(e.Skills, ", ")
 	}
-	return fmt.Sprintf("%s is trusted to %s, with %s\n", plain(string(e.Who)), e.Level, plain(skills))
+	return fmt.Sprintf("%s is trusted to %s, with %s\n", plain(string(e.Subject)), e.Level, plain(skills))
 }

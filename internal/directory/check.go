@@ -88,15 +88,15 @@ func (d *Directory) lookup(name task.Agent) (*agent, *Entry) {
 // Refresh reads the full card of an agent, changed or not, and returns the new entry. Nothing
 // is read for an agent that is pinned or local.
 func (d *Directory) Refresh(ctx context.Context, name string) (*Entry, Probe, error) {
-	return d.ask(ctx, name, true)
+	return d.probeNow(ctx, name, true)
 }
 
 // Probe requests the card of an agent, as the periodic probe does, and returns the result.
 func (d *Directory) Probe(ctx context.Context, name string) (*Entry, Probe, error) {
-	return d.ask(ctx, name, false)
+	return d.probeNow(ctx, name, false)
 }
 
-func (d *Directory) ask(ctx context.Context, name string, whole bool) (*Entry, Probe, error) {
+func (d *Directory) probeNow(ctx context.Context, name string, whole bool) (*Entry, Probe, error) {
 	e, err := d.Get(name)
 	if err != nil {
 		return nil, Probe{}, err
@@ -142,7 +142,7 @@ func (d *Directory) check(ctx context.Context, name task.Agent, whole bool) Prob
 	if errors.Is(err, card.ErrNotModified) {
 		f.err, f.same = nil, true
 	}
-	return d.learn(name, &f)
+	return d.apply(name, &f)
 }
 
 // finding is the result of a request for a card.
@@ -163,8 +163,8 @@ func (f *finding) alive() bool {
 		f.spec.Call.Binding != "" && errors.Is(f.err, card.ErrNoCard)
 }
 
-// learn applies a finding, schedules the next probe, and returns the result.
-func (d *Directory) learn(name task.Agent, f *finding) Probe {
+// apply applies a finding, schedules the next probe, and returns the result.
+func (d *Directory) apply(name task.Agent, f *finding) Probe {
 	d.changing.Lock()
 	defer d.changing.Unlock()
 	a, e := d.lookup(name)
@@ -191,7 +191,7 @@ func (d *Directory) learn(name task.Agent, f *finding) Probe {
 	specs, sources := d.specs(name)
 	next.Problems = shadows(specs, sources)
 	next.Health = healthAfter(e.Health, f)
-	d.tellHealth(e, &next)
+	d.reportHealth(e, &next)
 	if lost := gone(e.Skills, next.Skills); len(lost) > 0 {
 		d.cfg.Logger.Warn("skills are gone from the card of an agent", "agent", name, "skills", strings.Join(lost, ", "))
 	}
@@ -233,8 +233,8 @@ func healthAfter(h Health, f *finding) Health {
 	return h
 }
 
-// tellHealth logs when an agent stops answering, answers again, or denies access to its card.
-func (d *Directory) tellHealth(before, now *Entry) {
+// reportHealth logs when an agent stops answering, answers again, or denies access to its card.
+func (d *Directory) reportHealth(before, now *Entry) {
 	log := d.cfg.Logger.With("agent", now.Name(), "url", redact(now.Spec.URL))
 	was, is := &before.Health, &now.Health
 	switch {
@@ -317,8 +317,8 @@ func (a *agent) reach() []any {
 	return []any{a.card.A2A.SupportedInterfaces, rawjson.Member(a.card.Raw, "securitySchemes")}
 }
 
-// tell returns a digest of the data that callers of the agent depend on.
-func (a *agent) tell(e *Entry) string {
+// digest returns a digest of the data that callers of the agent depend on.
+func (a *agent) digest(e *Entry) string {
 	c := &e.Spec.Call.Credentials
 	b, err := json.Marshal([]any{
 		a.reach(),

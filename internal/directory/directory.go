@@ -146,16 +146,16 @@ type Directory struct {
 	changing sync.Mutex
 	// known holds the last state of each source, followed by the registered agents. It is
 	// guarded by changing.
-	known []told
+	known []lastUpdate
 
 	mu     sync.RWMutex // guards the fields below; taken after changing
 	agents map[task.Agent]*agent
 	wrong  [][]string // the problems of each source
 }
 
-// told is the last state of a source: its agents by name. If a source names an agent twice, the
+// lastUpdate is the last state of a source: its agents by name. If a source names an agent twice, the
 // first Spec counts.
-type told map[task.Agent]*Spec
+type lastUpdate map[task.Agent]*Spec
 
 // agent is the directory's state of one agent.
 type agent struct {
@@ -166,8 +166,8 @@ type agent struct {
 
 	entry *Entry
 	card  *card.Card // after screening; nil if there is none
-	// told is the digest of the entry last passed to the registrar.
-	told string
+	// published is the digest of the entry last passed to the registrar.
+	published string
 	// trouble is the error with which the registrar refused the agent.
 	trouble string
 	// record is the agent's record in the store; nil if there is none.
@@ -183,7 +183,7 @@ func New(cfg Config) *Directory {
 	cfg = cfg.withDefaults()
 	d := &Directory{
 		cfg: cfg, index: bm25.New(), work: newSchedule(),
-		known:  make([]told, len(cfg.Sources)+1),
+		known:  make([]lastUpdate, len(cfg.Sources)+1),
 		wrong:  make([][]string, len(cfg.Sources)+1),
 		agents: make(map[task.Agent]*agent),
 	}
@@ -282,7 +282,7 @@ func (d *Directory) set(i int, u Update) {
 	d.changing.Lock()
 	defer d.changing.Unlock()
 	d.report(i, u.Problems)
-	before, now := d.known[i], make(told, len(u.Specs))
+	before, now := d.known[i], make(lastUpdate, len(u.Specs))
 	for j := range u.Specs {
 		if s := &u.Specs[j]; now[s.Name] == nil {
 			now[s.Name] = s
@@ -500,8 +500,8 @@ func shadows(specs []*Spec, sources []string) []string {
 // publish makes e the entry of a, and notifies the registrar if the change affects callers. The
 // caller holds changing.
 func (d *Directory) publish(a *agent, e *Entry) {
-	if told := a.tell(e); !e.Spec.Local && d.cfg.Registrar != nil && (told != a.told || a.trouble != "") {
-		a.told, a.trouble = told, ""
+	if digest := a.digest(e); !e.Spec.Local && d.cfg.Registrar != nil && (digest != a.published || a.trouble != "") {
+		a.published, a.trouble = digest, ""
 		if err := d.cfg.Registrar.Put(e); err != nil {
 			a.trouble = err.Error()
 			d.cfg.Logger.Error("agent cannot be called", "agent", e.Name(), "error", err)

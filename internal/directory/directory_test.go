@@ -30,7 +30,7 @@ func TestSpecAndCardAreMerged(t *testing.T) {
 	p := startPeer(t, says(cardOf("Card Name", "review", "extra")))
 	b := open(t, directory.Config{Sources: []directory.Source{source("agents.yaml", spec("quinn", p.URL, "REVIEW", "triage"))}})
 	if diff := cmp.Diff([]string{"put quinn [REVIEW triage]"}, b.hub.take()); diff != "" {
-		t.Errorf("the hub was told before the card was there (-want +got):\n%s", diff)
+		t.Errorf("calls of the registrar before the card was served (-want +got):\n%s", diff)
 	}
 	got := b.refresh("quinn")
 	if !got.Reachable || !got.Changed || got.SkillCount != 3 || !got.Streaming || !got.Push || got.Latency <= 0 || got.Error != "" {
@@ -49,10 +49,10 @@ func TestSpecAndCardAreMerged(t *testing.T) {
 		t.Errorf("entry = %+v", e)
 	}
 	if diff := cmp.Diff([]string{"put quinn [REVIEW triage extra]"}, b.hub.take()); diff != "" {
-		t.Errorf("the hub was told (-want +got):\n%s", diff)
+		t.Errorf("calls of the registrar (-want +got):\n%s", diff)
 	}
 	if again := b.refresh("quinn"); again.Changed || len(b.hub.take()) != 0 {
-		t.Errorf("the same card again: %+v, and the hub was told", again)
+		t.Errorf("the same card again: %+v, and the registrar was called", again)
 	}
 	c := e.Card()
 	if len(c.Skills) != 3 || len(c.SupportedInterfaces) != 0 || c.SecuritySchemes != nil || !c.Capabilities.Streaming {
@@ -71,7 +71,7 @@ func TestInterfacesChange(t *testing.T) {
 	b.hub.take()
 	for name, tt := range map[string]struct {
 		old, new string
-		told     int
+		calls    int
 	}{
 		"URL":     {"elsewhere.example", "moved.example", 1},
 		"binding": {`"JSONRPC"`, `"GRPC"`, 1},
@@ -80,13 +80,13 @@ func TestInterfacesChange(t *testing.T) {
 	} {
 		p.becomes(says(strings.Replace(first, tt.old, tt.new, 1)))
 		changed := b.refresh("a")
-		if got := b.hub.take(); len(got) != tt.told || !changed.Changed {
-			t.Errorf("%s: the hub was told %q, want it told %d times; the card has changed: %v", name, got, tt.told, changed.Changed)
+		if got := b.hub.take(); len(got) != tt.calls || !changed.Changed {
+			t.Errorf("%s: calls of the registrar %q, want %d; the card has changed: %v", name, got, tt.calls, changed.Changed)
 		}
 		p.becomes(says(first))
 		b.refresh("a")
-		if got := b.hub.take(); len(got) != tt.told {
-			t.Errorf("%s: with the first card again the hub was told %q, want it told %d times", name, got, tt.told)
+		if got := b.hub.take(); len(got) != tt.calls {
+			t.Errorf("%s: with the first card again calls of the registrar %q, want %d", name, got, tt.calls)
 		}
 	}
 }
@@ -148,7 +148,7 @@ func TestLastSeen(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{"put known []", "put plain []"}, b.hub.take()[:2]); diff != "" {
-		t.Errorf("the hub was told (-want +got):\n%s", diff)
+		t.Errorf("calls of the registrar (-want +got):\n%s", diff)
 	}
 }
 
@@ -182,11 +182,11 @@ func TestPrecedence(t *testing.T) {
 	second.changes <- directory.Update{}
 	second.changes <- directory.Update{}
 	if got := b.names(); len(got) != 0 {
-		t.Errorf("agents that nobody names: %v", got)
+		t.Errorf("agents that no source names: %v", got)
 	}
-	told := strings.Join(b.hub.take(), "; ")
-	if !strings.HasSuffix(told, "put a [x]; drop a; drop b") {
-		t.Errorf("the hub was told %s", told)
+	calls := strings.Join(b.hub.take(), "; ")
+	if !strings.HasSuffix(calls, "put a [x]; drop a; drop b") {
+		t.Errorf("calls of the registrar: %s", calls)
 	}
 }
 
@@ -297,6 +297,6 @@ func TestOthersComeAndGo(t *testing.T) {
 		t.Errorf("others = %s, want %s", got, want)
 	}
 	if got := b.hub.take(); len(got) != 1 {
-		t.Errorf("the registrar was told %q, want the agent once", got)
+		t.Errorf("the registrar got %q, want the agent once", got)
 	}
 }

@@ -109,7 +109,7 @@ func TestHealthOverTime(t *testing.T) {
 			t.Errorf("%d records of silence, want 2, and one of the return:\n%s", got, b.logs)
 		}
 		if diff := cmp.Diff([]string{"put a []", "put a [x]"}, b.hub.take()); diff != "" {
-			t.Errorf("the hub was told (-want +got):\n%s", diff)
+			t.Errorf("calls of the registrar (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -131,7 +131,7 @@ func TestProbeTimesOut(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, p, _ := b.Probe(ctx, "a"); p.Reachable || b.get("a").Health.Failures != 1 {
-			t.Errorf("whoever goes away leaves %+v, health %+v", p, b.get("a").Health)
+			t.Errorf("after the agent went away: %+v, health %+v", p, b.get("a").Health)
 		}
 	})
 }

@@ -109,29 +109,29 @@ func (web) Fetch(ctx context.Context, r *directory.Request) (*card.Card, error) 
 // registrar records its calls.
 type registrar struct {
 	mu    sync.Mutex
-	told  []string
+	calls []string
 	fails error
 }
 
 func (r *registrar) Put(e *directory.Entry) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.told = append(r.told, fmt.Sprint("put ", e.Name(), " ", ids(e)))
+	r.calls = append(r.calls, fmt.Sprint("put ", e.Name(), " ", ids(e)))
 	return r.fails
 }
 
 func (r *registrar) Drop(name task.Agent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.told = append(r.told, "drop "+string(name))
+	r.calls = append(r.calls, "drop "+string(name))
 }
 
 func (r *registrar) take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	told := r.told
-	r.told = nil
-	return told
+	calls := r.calls
+	r.calls = nil
+	return calls
 }
 
 func ids(e *directory.Entry) []string {

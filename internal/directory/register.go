@@ -75,7 +75,7 @@ func moves(from, to string) bool {
 func (d *Directory) adopt(s Spec, r *card.Record) {
 	last := len(d.known) - 1
 	if d.known[last] == nil {
-		d.known[last] = make(told)
+		d.known[last] = make(lastUpdate)
 	}
 	d.known[last][s.Name] = &s
 	d.mu.Lock()

@@ -48,7 +48,7 @@ func TestRegisteredAgentsAreKept(t *testing.T) {
 		t.Errorf("health after the restart = %+v, want seen in an earlier session", e.Health)
 	}
 	if diff := cmp.Diff([]string{"put my-research [search-papers]"}, b.hub.take()); diff != "" {
-		t.Errorf("the hub was told (-want +got):\n%s", diff)
+		t.Errorf("calls of the registrar (-want +got):\n%s", diff)
 	}
 	if got := b.refresh("my-research"); got.Reachable || got.Error == "" || got.SkillCount != 1 {
 		t.Errorf("Refresh of an agent that has gone = %+v", got)
@@ -160,7 +160,7 @@ func TestRegisterRefuses(t *testing.T) {
 		"variable of the hub":    {directory.Spec{Name: "a", URL: ok, Call: directory.Call{Credentials: directory.Credentials{APIKeyEnv: "HOME"}}}, directory.ErrInvalid, "not for callers"},
 		"hidden text":            {directory.Spec{Name: "a", URL: ok, Description: "do\u202eevil"}, directory.ErrInvalid, "do not show"},
 		"a header of two lines":  {directory.Spec{Name: "a", URL: ok, Call: directory.Call{Credentials: directory.Credentials{HeaderName: "K", HeaderValue: "v\r\nX: y"}}}, directory.ErrInvalid, "cannot carry"},
-		"nobody seals":           {directory.Spec{Name: "a", URL: ok, Call: bearer}, directory.ErrInvalid, "cannot keep credentials"},
+		"the hub has no sealer":  {directory.Spec{Name: "a", URL: ok, Call: bearer}, directory.ErrInvalid, "cannot keep credentials"},
 		"a skill without an id":  {directory.Spec{Name: "a", URL: ok, Skills: []directory.Skill{{Name: "x"}}}, directory.ErrInvalid, "skills[0].id"},
 		"a skill that is double": {directory.Spec{Name: "a", URL: ok, Skills: []directory.Skill{{ID: "x"}, {ID: "X"}}}, directory.ErrInvalid, "another skill"},
 	} {

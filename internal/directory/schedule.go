@@ -12,7 +12,7 @@ import (
 // schedule holds the time of the next probe of each agent.
 type schedule struct {
 	mu    sync.Mutex // guards the fields below
-	queue dues
+	queue dueHeap
 	next  map[task.Agent]time.Time // the valid entries of queue
 	wake  chan struct{}            // capacity one
 }
@@ -23,18 +23,18 @@ type due struct {
 	at   time.Time
 }
 
-// dues is a heap, earliest first.
-type dues []due
+// dueHeap is a heap, earliest first.
+type dueHeap []due
 
-func (q dues) Len() int           { return len(q) }
-func (q dues) Less(i, j int) bool { return q[i].at.Before(q[j].at) }
-func (q dues) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q dueHeap) Len() int           { return len(q) }
+func (q dueHeap) Less(i, j int) bool { return q[i].at.Before(q[j].at) }
+func (q dueHeap) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
 
 // Push implements heap.Interface.
-func (q *dues) Push(x any) { *q = append(*q, x.(due)) }
+func (q *dueHeap) Push(x any) { *q = append(*q, x.(due)) }
 
 // Pop implements heap.Interface.
-func (q *dues) Pop() any {
+func (q *dueHeap) Pop() any {
 	last := (*q)[len(*q)-1]
 	*q = (*q)[:len(*q)-1]
 	return last

@@ -92,7 +92,7 @@ type Facts struct {
 	Policy   *policy.Policy
 	NoPolicy string
 	// World has the hub's facts that the policy depends on.
-	World policy.World
+	World policy.Facts
 }
 
 // Key is an API key without its text.

@@ -19,7 +19,7 @@ func rules(f *Facts) []Finding {
 	for _, t := range f.Policy.Check() {
 		out = append(out, Finding{Wrong, subject, t.At + ": " + t.Text, "mend the rules, or the test"})
 	}
-	for _, r := range f.Policy.Remarks(&f.World) {
+	for _, r := range f.Policy.Findings(&f.World) {
 		out = append(out, remark(subject, &r))
 	}
 	if len(out) > 0 {
@@ -28,7 +28,7 @@ func rules(f *Facts) []Finding {
 	return []Finding{{OK, subject, fmt.Sprintf("the policy opens nothing to everybody, and %d tests of it pass", f.Policy.Tests()), ""}}
 }
 
-func remark(subject string, r *policy.Remark) Finding {
+func remark(subject string, r *policy.Finding) Finding {
 	text, advice := r.Text, "take the rule out, or mend the name"
 	if r.At != "" {
 		text = r.At + ": " + text

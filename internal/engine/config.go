@@ -47,7 +47,7 @@ type Config struct {
 	Observer Observer
 	// Onward lets executors assert the identity of callers to other services (auth.Assert). If
 	// nil, executors cannot do so.
-	Onward auth.Onward
+	Onward auth.Asserter
 	// Bearers keeps the tokens of callers in memory while their messages are processed, for
 	// executors that pass them on.
 	Bearers bool

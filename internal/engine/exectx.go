@@ -142,7 +142,7 @@ func (e *Engine) execContext(ctx context.Context, l *live, name task.Agent, rec 
 		}
 	}
 	if e.cfg.Onward != nil {
-		ctx = auth.WithOnward(ctx, e.cfg.Onward)
+		ctx = auth.WithAsserter(ctx, e.cfg.Onward)
 	}
 	return ec, agent.WithUser(ctx, ec, rec.Principal, e.Activated(name, rec.Extensions)), nil
 }

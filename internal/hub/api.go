@@ -64,7 +64,7 @@ func (p *Parts) checks() []engine.Check {
 // contact counts a message of a caller other than the owner and the administrators.
 func (p *Parts) contact(who *auth.Principal) {
 	if who.Owner() != auth.Local && !slices.Contains(who.Roles, auth.RoleAdmin) {
-		p.Trust.Contact(trust.Who(who.ID), time.Now())
+		p.Trust.RecordContact(trust.Subject(who.ID), time.Now())
 	}
 }
 

@@ -46,14 +46,14 @@ type Parts struct {
 	// sets its Tasks to the Store if they are nil.
 	Bus *queue.Dispatcher
 	// Trust counts the contacts of callers. The hub runs it.
-	Trust *trust.Book
+	Trust *trust.Registry
 	// Audit is the log of the operations of callers.
 	Audit *audit.Log
 
 	Policy    *policy.Policy
 	Blobs     *blobstore.Keeper
 	Questions question.Responder
-	Onward    auth.Onward
+	Onward    auth.Asserter
 	Chooser   engine.Chooser
 	Gate      engine.Gate
 	Observer  engine.Observer

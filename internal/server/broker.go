@@ -55,7 +55,7 @@ type brokerGate struct{ *broker.Broker }
 // Admit implements engine.Gate.
 func (g brokerGate) Admit(_ task.Agent, r *op.Send) (func(), error) {
 	undo, err := g.Broker.Admit(r.Message.Skill, func(key string) string { return metadataText(r, key) })
-	var cooling *broker.Cooling
+	var cooling *broker.Cooldown
 	if errors.As(err, &cooling) {
 		return nil, &apierror.Error{Err: apierror.ErrExhausted, Message: cooling.Error(), RetryAfter: cooling.After}
 	}

@@ -35,7 +35,7 @@ type busParts struct {
 	kind       string                 // of the broker
 	address    string                 // without credentials; empty if it has none
 	dispatcher *queue.Dispatcher
-	book       *announce.Book
+	announced  *announce.Source
 	dead       *deadletter.Collector
 	chat       *livefeed.View
 }
@@ -58,21 +58,21 @@ func (h *Hub) openBus(ctx context.Context) error {
 		Logger: h.logger,
 	}
 	p.dead = &deadletter.Collector{Bus: p.bus, Store: h.db.Letters(), Signer: signer, Undelivered: p.dispatcher.Undeliverable, Logger: h.logger}
-	err = h.openBook(&announce.Book{Bus: p.bus, Hub: protocol.Hub{HubKey: signer.HubKey(), Started: task.MillisOf(time.Now())}})
+	err = h.openAnnounced(&announce.Source{Bus: p.bus, Hub: protocol.Hub{HubKey: signer.HubKey(), Started: task.MillisOf(time.Now())}})
 	if err != nil {
 		return err
 	}
-	p.dispatcher.Lost = p.book.Lost
+	p.dispatcher.Lost = p.announced.Lost
 	if !c.NoLiveView {
 		p.chat = &livefeed.View{Bus: p.bus, Hub: signer.Hub(), Logger: h.logger}
 	}
 	return nil
 }
 
-// openBook connects b to the stored agents and to the file of known agents.
-func (h *Hub) openBook(b *announce.Book) (err error) {
+// openAnnounced connects b to the stored agents and to the file of known agents.
+func (h *Hub) openAnnounced(b *announce.Source) (err error) {
 	b.Notes, b.Logger = h.db.Ledger(), h.logger
-	h.busParts.book = b
+	h.busParts.announced = b
 	if !h.cfg.Directory.WriteKnownAgents {
 		return nil
 	}
@@ -106,7 +106,7 @@ func (h *Hub) knownOnBus() []directory.Source {
 	if !h.cfg.Directory.WriteKnownAgents {
 		all = append(all, agentfile.Known(h.places(h.cfg.Directory.KnownAgents)))
 	}
-	if b := h.busParts.book; b != nil {
+	if b := h.busParts.announced; b != nil {
 		all = append(all, b)
 	}
 	return all

@@ -12,7 +12,7 @@ import (
 // desk returns the desk that answers the questions of agents.
 func (h *Hub) desk() *question.Desk {
 	d := h.cfg.Desk()
-	d.Inbox, d.Judge = h.trust.inbox, h.trust.book
+	d.Inbox, d.Judge = h.trust.inbox, h.trust.registry
 	return d
 }
 

@@ -50,8 +50,8 @@ func (h *Hub) openDirectory(ctx context.Context) error {
 		Logger:   h.logger,
 	})
 	h.health.directory = h.directory
-	if b := h.busParts.book; b != nil {
-		b.See = h.directory.See
+	if b := h.busParts.announced; b != nil {
+		b.Presence = h.directory.SetPresence
 	}
 	return h.directory.Open(ctx)
 }

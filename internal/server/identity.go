@@ -45,7 +45,7 @@ func (h *Hub) openIdentity() error {
 }
 
 // onward returns the asserter as an interface, or nil if the hub asserts nothing.
-func (i *identityParts) onward() auth.Onward {
+func (i *identityParts) onward() auth.Asserter {
 	if i.asserter == nil {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (h *Hub) program(a *config.Agent) *command.Agent {
 	}
 	x.Assert = func(ctx context.Context) (string, error) {
 		text, err := p.Token(ctx)
-		if errors.Is(err, auth.ErrNobody) {
+		if errors.Is(err, auth.ErrNoIdentity) {
 			return "", nil
 		}
 		return text, err

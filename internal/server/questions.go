@@ -18,7 +18,7 @@ import (
 // questions looks up the questions that agents ask models of the hub.
 type questions struct {
 	engine *engine.Engine
-	trust  *trust.Book
+	trust  *trust.Registry
 	desk   *question.Desk
 }
 
@@ -34,7 +34,7 @@ func (g questions) Question(ctx context.Context, id a2a.TaskID) (*model.Question
 	if err != nil {
 		return nil, err
 	}
-	entry := g.trust.Level(ctx, trust.Who(q.Agent))
+	entry := g.trust.Level(ctx, trust.Subject(q.Agent))
 	return &model.Question{
 		Agent: q.Agent, Task: q.Task, Skill: q.Skill, Text: q.Text, Works: q.Works,
 		Alone: g.suspended(q.Agent) || entry.Allows(q.Skill) && (q.Works || strings.TrimSpace(q.Text) != ""),

@@ -47,8 +47,8 @@ func (h *Hub) openRockBot() error {
 	h.rockBot = rockBotParts{b, &rockbot.Line{
 		Bus: b, Name: cmp.Or(h.cfg.RockBot.Name, rockBotName), Heard: h.announcedAtRockBot, Logger: h.logger,
 	}}
-	if h.busParts.book == nil {
-		return h.openBook(&announce.Book{})
+	if h.busParts.announced == nil {
+		return h.openAnnounced(&announce.Source{})
 	}
 	return nil
 }
@@ -66,10 +66,10 @@ func (h *Hub) announcedAtRockBot(n *rockbot.Announcement) error {
 		return fmt.Errorf("%q is the name of an agent of the hub", s.Name)
 	}
 	if n.Leaves {
-		h.busParts.book.Left(s.Name)
+		h.busParts.announced.Left(s.Name)
 		return nil
 	}
-	return h.busParts.book.Announce(context.Background(), &s)
+	return h.busParts.announced.Announce(context.Background(), &s)
 }
 
 // nameAsConfigured gives an agent of RockBot its configured name.

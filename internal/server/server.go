@@ -295,7 +295,7 @@ func (h *Hub) coreParts(rules *policy.Policy) hub.Parts {
 	return hub.Parts{
 		Store: h.db.Tasks(), Auth: h.keys, Box: h.box, Recorder: h.memory.recorder, Turns: h.memory.turns,
 		Policy: rules, Blobs: h.parts, Questions: h.desk(), Onward: h.identity.onward(), Audit: h.audit.log, Inbox: h.trust.inbox,
-		Trust: h.trust.book, Bus: h.busParts.dispatcher, Chooser: h.broker, Gate: brokerGate{h.broker}, Observer: h.observer(),
+		Trust: h.trust.registry, Bus: h.busParts.dispatcher, Chooser: h.broker, Gate: brokerGate{h.broker}, Observer: h.observer(),
 		Checks: h.checks, SignCard: h.signing.signer(), Logger: h.logger,
 	}
 }

@@ -29,10 +29,10 @@ import (
 
 // trustParts are the parts of a hub that record its trust in callers and ask its owner.
 type trustParts struct {
-	inbox *inbox.Inbox
-	book  *trust.Book
-	file  *trustfile.File
-	gate  *approval.Gate
+	inbox    *inbox.Inbox
+	registry *trust.Registry
+	file     *trustfile.File
+	gate     *approval.Gate
 	// activity records the activity of the owner.
 	activity assistant.Activity
 }
@@ -44,19 +44,19 @@ func (h *Hub) openTrust(ctx context.Context) error {
 		return configf("trust.summarizer: there is no agent %q in %s", c.Summarizer, source(h.cfg))
 	}
 	t.inbox = &inbox.Inbox{Book: h.db.Inbox(), Logger: h.logger}
-	t.book = &trust.Book{Store: h.db.Trust(), Logger: h.logger}
+	t.registry = &trust.Registry{Store: h.db.Trust(), Logger: h.logger}
 	t.file = &trustfile.File{Paths: trustfile.Places(c.File, h.dir.Path()), Logger: h.logger}
 	if c.Write {
-		t.book.Write = t.file.Write
+		t.registry.Write = t.file.Write
 	}
-	if err := t.book.Load(ctx); err != nil {
+	if err := t.registry.Load(ctx); err != nil {
 		return err
 	}
-	if err := t.file.Load(t.book.Follow); err != nil {
+	if err := t.file.Load(t.registry.Follow); err != nil {
 		return fmt.Errorf("trust: %w", err)
 	}
 	t.gate = &approval.Gate{
-		Judge: t.book, Inbox: t.inbox, Notes: keeper{h.memory.notes, cmp.Or(task.Owner(h.cfg.Memory.Owner), auth.Local)}, Talks: h.memory.turns, Summarizer: task.Agent(c.Summarizer), Complete: c.Refused == "completed",
+		Judge: t.registry, Inbox: t.inbox, Notes: keeper{h.memory.notes, cmp.Or(task.Owner(h.cfg.Memory.Owner), auth.Local)}, Talks: h.memory.turns, Summarizer: task.Agent(c.Summarizer), Complete: c.Refused == "completed",
 		ApprovalTime: duration(c.ApprovalTime), KeepAlive: keepAlive(duration(h.cfg.Engine.AgentSilence)),
 		// Other machines may reach this address without credentials or through a proxy, so
 		// callers without credentials may not be the owner.
@@ -219,7 +219,7 @@ func (h *Hub) busy(ctx context.Context) bool {
 func (h *Hub) trustServices() []hub.Service {
 	t := &h.trust
 	all := []hub.Service{
-		{Name: "trust file", Run: func(ctx context.Context) error { return t.file.Run(ctx, t.book.Follow) }},
+		{Name: "trust file", Run: func(ctx context.Context) error { return t.file.Run(ctx, t.registry.Follow) }},
 	}
 	if c := &h.cfg.Trust; c.NotifyURL != "" || len(c.NotifyCommand) > 0 {
 		n := &notify.Notifier{Inbox: t.inbox, URL: c.NotifyURL, Command: c.NotifyCommand, Logger: h.logger}

@@ -30,10 +30,10 @@ func (t Trust) Entries(ctx context.Context) ([]trust.Entry, error) {
 	err := t.db.read(ctx, func(c *conn) error {
 		s := c.start(qTrust)
 		for s.next() {
-			e := trust.Entry{Who: trust.Who(s.getText()), Level: trust.Level(s.getInt())}
+			e := trust.Entry{Subject: trust.Subject(s.getText()), Level: trust.Level(s.getInt())}
 			if err := json.Unmarshal([]byte(s.getText()), &e.Skills); err != nil {
 				s.close()
-				return fmt.Errorf("%w: skills approved for %s: %w", task.ErrCorrupt, e.Who, err)
+				return fmt.Errorf("%w: skills approved for %s: %w", task.ErrCorrupt, e.Subject, err)
 			}
 			e.FirstSeen, e.LastSeen, e.Contacts = s.getTime(), s.getTime(), s.getInt()
 			all = append(all, e)
@@ -81,7 +81,7 @@ func (t Trust) PutEntries(ctx context.Context, entries []trust.Entry) error {
 
 func (w *writer) putTrust(row *trustRow) error {
 	s := w.conn.start(qPutTrust)
-	s.text(string(row.Who))
+	s.text(string(row.Subject))
 	s.int(int64(row.Level))
 	s.text(string(row.skills))
 	s.time(row.FirstSeen)

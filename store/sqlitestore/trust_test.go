@@ -16,8 +16,8 @@ func TestTrustSurvivesReopening(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "db")
 	at := time.UnixMilli(1_790_000_000_000).UTC()
 	want := []trust.Entry{
-		{Who: "ann", Level: trust.Act, Skills: []string{"a", "b"}, FirstSeen: at, LastSeen: at.Add(time.Second), Contacts: 7},
-		{Who: "bob", Level: trust.Observe, Skills: []string{}},
+		{Subject: "ann", Level: trust.Act, Skills: []string{"a", "b"}, FirstSeen: at, LastSeen: at.Add(time.Second), Contacts: 7},
+		{Subject: "bob", Level: trust.Observe, Skills: []string{}},
 	}
 	for range 2 {
 		db, err := Open(path, Options{})
@@ -27,7 +27,7 @@ func TestTrustSurvivesReopening(t *testing.T) {
 		if err := db.Trust().PutEntries(t.Context(), want); err != nil {
 			t.Fatal(err)
 		}
-		bad := []trust.Entry{{Who: "eve", Level: trust.Act}, {Who: "eve", Level: 9}}
+		bad := []trust.Entry{{Subject: "eve", Level: trust.Act}, {Subject: "eve", Level: 9}}
 		if err := db.Trust().PutEntries(t.Context(), bad); !errors.Is(err, trust.ErrInvalid) {
 			t.Errorf("a level that is none: %v, want ErrInvalid", err)
 		}

@@ -18,10 +18,10 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Judge returns the trust in callers. A *trust.Book implements it.
+// Judge returns the trust in callers. A *trust.Registry implements it.
 type Judge interface {
 	// Level returns the trust entry of a caller.
-	Level(ctx context.Context, who trust.Who) trust.Entry
+	Level(ctx context.Context, who trust.Subject) trust.Entry
 }
 
 // Keeper stores notes for a limited time.

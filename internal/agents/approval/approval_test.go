@@ -53,7 +53,7 @@ type world struct {
 	t     *testing.T
 	store task.Store
 	book  inbox.Book
-	trust *trust.Book
+	trust *trust.Registry
 	notes *notes
 	gate  approval.Gate
 	// runs records the texts with which the wrapped agent has run.
@@ -73,7 +73,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, store: new(memstore.Store), book: new(inbox.Memory), trust: new(trust.Book), notes: new(notes)}
+	w := &world{t: t, store: new(memstore.Store), book: new(inbox.Memory), trust: new(trust.Registry), notes: new(notes)}
 	w.agent = func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		yield(status(ec, a2a.TaskStateCompleted, "done: "+agent.Text(ec.Message)), nil)
 	}
@@ -97,7 +97,7 @@ func (w *world) start() {
 		w.agent(ctx, ec, yield)
 	}), w.traits)
 	w.hub = engine.New(engine.Config{Store: w.store, Questions: w.questions, DrainTimeout: cmp.Or(w.drain, -1), Observer: engine.Observer{Admitted: func(p *auth.Principal) {
-		w.trust.Contact(trust.Who(p.ID), time.Now())
+		w.trust.RecordContact(trust.Subject(p.ID), time.Now())
 	}}})
 	for name, x := range map[task.Agent]a2asrv.AgentExecutor{
 		"desk": g.Around(counted, approval.Policy{Skills: []string{"desk"}}),
@@ -211,7 +211,7 @@ func (w *world) ran(want int) {
 	}
 }
 
-func (w *world) set(who trust.Who, l trust.Level, skills ...string) {
+func (w *world) set(who trust.Subject, l trust.Level, skills ...string) {
 	w.t.Helper()
 	if _, err := w.trust.Set(w.t.Context(), who, &trust.Change{Level: l, Approve: skills}); err != nil {
 		w.t.Fatal(err)
@@ -809,7 +809,7 @@ func TestManyApproveAtOnce(t *testing.T) {
 
 func TestOutsideAHubNothingIsDone(t *testing.T) {
 	t.Parallel()
-	g := &approval.Gate{Judge: new(trust.Book), Inbox: new(inbox.Inbox)}
+	g := &approval.Gate{Judge: new(trust.Registry), Inbox: new(inbox.Inbox)}
 	x := g.Around(agent.Func(func(context.Context, *a2asrv.ExecutorContext, func(a2a.Event, error) bool) {
 		t.Error("the agent runs")
 	}), approval.Policy{})

@@ -112,7 +112,7 @@ func (v *visit) decide(ctx context.Context) {
 		v.yield(nil, err)
 		return
 	}
-	entry := v.gate.Judge.Level(ctx, trust.Who(v.caller.ID))
+	entry := v.gate.Judge.Level(ctx, trust.Subject(v.caller.ID))
 	answers := !same && v.stage.Phase == asked && v.stage.For == v.grantee()
 	switch {
 	case same && v.stage.Phase == asking:

@@ -53,13 +53,13 @@ func agents(names ...string) string {
 // follow returns a channel with the summaries of all later updates.
 func follow(t *testing.T, f *File) <-chan string {
 	t.Helper()
-	told := make(chan string)
+	updates := make(chan string)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
 		done <- f.Follow(ctx, func(u directory.Update) {
 			select {
-			case told <- summary(u):
+			case updates <- summary(u):
 			case <-ctx.Done():
 			}
 		})
@@ -70,7 +70,7 @@ func follow(t *testing.T, f *File) <-chan string {
 			t.Errorf("Follow: %v", err)
 		}
 	})
-	return told
+	return updates
 }
 
 func TestFollow(t *testing.T) {
@@ -82,30 +82,30 @@ func TestFollow(t *testing.T) {
 		t.Fatalf("Load = %q", got)
 	}
 	write(t, path, agents("a", "b")) // before Follow watches the file
-	told := follow(t, f)
-	if got := <-told; got != "a b" {
-		t.Errorf("what has changed since Load: %q", got)
+	updates := follow(t, f)
+	if got := <-updates; got != "a b" {
+		t.Errorf("changes since Load: %q", got)
 	}
 	write(t, path, agents("a", "b")+"# the same agents in another text\n")
-	if got := <-told; got != "a b" {
+	if got := <-updates; got != "a b" {
 		t.Errorf("an edit: %q", got)
 	}
 	write(t, path, "agents: [{name: c, ulr: x}]")
-	if got := <-told; !strings.Contains(got, "agents.yaml:1: agents[0].ulr") {
+	if got := <-updates; !strings.Contains(got, "agents.yaml:1: agents[0].ulr") {
 		t.Errorf("a broken edit: %q", got)
 	}
 	write(t, path, "")
-	if got := <-told; !strings.Contains(got, "the file is empty") {
+	if got := <-updates; !strings.Contains(got, "the file is empty") {
 		t.Errorf("an empty file: %q", got)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if got := <-told; !strings.Contains(got, "there is no such file") {
+	if got := <-updates; !strings.Contains(got, "there is no such file") {
 		t.Errorf("a file that is gone: %q", got)
 	}
 	write(t, path, agents("z"))
-	if got := <-told; got != "z" {
+	if got := <-updates; got != "z" {
 		t.Errorf("a file that is there again: %q", got)
 	}
 }
@@ -131,9 +131,9 @@ func TestFollowLinks(t *testing.T) {
 	if got := summary(f.Load(t.Context())); got != "old" {
 		t.Fatalf("Load = %q", got)
 	}
-	told := follow(t, f)
+	updates := follow(t, f)
 	link("two", "data")
-	if got := <-told; got != "new" {
+	if got := <-updates; got != "new" {
 		t.Errorf("after the link was turned: %q", got)
 	}
 }
@@ -172,9 +172,9 @@ func TestFolderOfSpecs(t *testing.T) {
 	if got := summary(f.Load(t.Context())); got != `a b (broken.yml:2: endpoint.backend: "x" is not there; there is a2a)` {
 		t.Errorf("Load = %q", got)
 	}
-	told := follow(t, f)
+	updates := follow(t, f)
 	write(t, filepath.Join(dir, "d.json"), spec("d"))
-	if got := <-told; !strings.HasPrefix(got, "a b d") {
+	if got := <-updates; !strings.HasPrefix(got, "a b d") {
 		t.Errorf("one more file: %q", got)
 	}
 }

@@ -2,7 +2,7 @@
 //
 // # Overview
 //
-// A [Book] is a source of the directory. It receives the announcements of workers at
+// A [Source] is a source of the directory. It receives the announcements of workers at
 // protocol.Discovery, and keeps each agent with its card and its connected workers. When it
 // subscribes, and after each reconnection, it asks all workers to announce themselves.
 //
@@ -21,7 +21,7 @@
 //
 // # Concurrency
 //
-// A Book is safe for concurrent use.
+// A Source is safe for concurrent use.
 //
 // # Testing
 //

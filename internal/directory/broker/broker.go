@@ -124,15 +124,15 @@ func (b *Broker) Choose(skill string, among []task.Agent) task.Agent {
 
 func pairOf(name task.Agent, skill string) pair { return pair{string(name), strings.ToLower(skill)} }
 
-// Cooling is the error of a request for a skill during its cooldown.
-type Cooling struct {
+// Cooldown is the error of a request for a skill during its cooldown.
+type Cooldown struct {
 	Skill, Key, Value string
 	// After is the remaining cooldown.
 	After time.Duration
 }
 
 // Error implements error. It names the skill and the remaining time.
-func (c *Cooling) Error() string {
+func (c *Cooldown) Error() string {
 	what := fmt.Sprintf("the skill %q", c.Skill)
 	if c.Key != "" {
 		what += fmt.Sprintf(" for %s %q", c.Key, c.Value)
@@ -156,7 +156,7 @@ func (b *Broker) Admit(skill string, value func(key string) string) (undo func()
 	defer b.mu.Unlock()
 	if until := b.cooling[of]; until != nil && until.After(now) {
 		b.cfg.Logger.Info("skill is cooling down; a message was refused", "skill", r.Skill, "key", r.Key, "value", of.b, "for", until.Sub(now))
-		return nil, &Cooling{Skill: skill, Key: r.Key, Value: of.b, After: until.Sub(now)}
+		return nil, &Cooldown{Skill: skill, Key: r.Key, Value: of.b, After: until.Sub(now)}
 	}
 	for at, until := range b.cooling {
 		if !until.After(now) {

@@ -148,7 +148,7 @@ func TestCooldown(t *testing.T) {
 		admit := func(skill, repo string, want bool) {
 			t.Helper()
 			_, err := b.Admit(skill, of(repo))
-			var c *Cooling
+			var c *Cooldown
 			if (err == nil) != want || err != nil && (!errors.As(err, &c) || c.After <= 0) {
 				t.Errorf("Admit(%s, %s) = %v, want %v", skill, repo, err, want)
 			}

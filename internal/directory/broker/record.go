@@ -306,7 +306,7 @@ func (b *Broker) Open(ctx context.Context) error {
 	}
 	var all []kept
 	if err := json.Unmarshal(note, &all); err != nil {
-		b.cfg.Logger.Warn("what is known of the outcomes of tasks cannot be read and begins anew", "error", err)
+		b.cfg.Logger.Warn("the stored outcomes of tasks cannot be read; the statistics start anew", "error", err)
 		return nil
 	}
 	b.mu.Lock()

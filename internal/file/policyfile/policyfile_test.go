@@ -119,7 +119,7 @@ func FuzzParse(f *testing.F) {
 		if p != nil {
 			p.Check()
 			p.Allows(&auth.Principal{ID: "ann"}, &policy.Request{Op: policy.Send, Agent: "a", Begins: true})
-			p.Remarks(new(policy.World))
+			p.Findings(new(policy.Facts))
 		}
 	})
 }

@@ -71,7 +71,7 @@ func TestTheFileIsReadLive(t *testing.T) {
 	if got := <-told; len(got) != 1 || got[0].Level != trust.Observe {
 		t.Errorf("told %+v", got)
 	}
-	if err := f.Write([]trust.Entry{{Who: "bob", Level: trust.Learn}}); err != nil {
+	if err := f.Write([]trust.Entry{{Subject: "bob", Level: trust.Learn}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(path); err != nil {
@@ -103,7 +103,7 @@ func TestBrokenFiles(t *testing.T) {
 	if err := os.Symlink(path, link); err != nil {
 		t.Fatal(err)
 	}
-	if err := (&trustfile.File{Paths: []string{link}, Logger: f.Logger}).Write([]trust.Entry{{Who: "ann", Level: trust.Act}}); err != nil {
+	if err := (&trustfile.File{Paths: []string{link}, Logger: f.Logger}).Write([]trust.Entry{{Subject: "ann", Level: trust.Act}}); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {

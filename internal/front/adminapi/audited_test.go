@@ -63,7 +63,7 @@ func TestChangesAreNamed(t *testing.T) {
 	t.Parallel()
 	h, ring, _ := keyed(t)
 	own := ring.List()[0].ID
-	h.Directory, h.Push, h.Inbox, h.Trust = new(directory.Directory), new(adminapi.Push), new(inbox.Inbox), new(trust.Book)
+	h.Directory, h.Push, h.Inbox, h.Trust = new(directory.Directory), new(adminapi.Push), new(inbox.Inbox), new(trust.Registry)
 	h.Control, h.Dead, h.Memory = new(operator.Operator), new(deadletter.Collector), new(adminapi.Memory)
 	for _, tt := range []struct{ request, want string }{
 		{"POST keys", "key.add key/ task= agent="},

@@ -24,7 +24,7 @@ import (
 func withInbox(t *testing.T) *adminapi.Handler {
 	t.Helper()
 	h, _, _ := keyed(t)
-	h.Inbox, h.Trust = new(inbox.Inbox), new(trust.Book)
+	h.Inbox, h.Trust = new(inbox.Inbox), new(trust.Registry)
 	for _, it := range []inbox.Item{
 		{ID: "question", Kind: inbox.Question, Owner: "clerk", Draft: "blue"},
 		{ID: "approval", Kind: inbox.Approval, Owner: "clerk"},
@@ -173,7 +173,7 @@ func TestTrust(t *testing.T) {
 	if got := as(t, h, boss, "GET /api/v1/trust", ""); !strings.Contains(got.body, `"agentId":"clerk","level":"act","approvedSkills":["sell"]`) {
 		t.Errorf("list = %s", got.body)
 	}
-	h.Trust.(*trust.Book).Follow([]trust.Entry{{Who: "clerk", Level: trust.Learn}})
+	h.Trust.(*trust.Registry).Follow([]trust.Entry{{Subject: "clerk", Level: trust.Learn}})
 	got := as(t, h, boss, "POST /api/v1/trust", `{"agentId":"clerk","level":"act"}`)
 	got.failure(t, 400, "FAILED_PRECONDITION", "UNSUPPORTED_OPERATION")
 	h = &adminapi.Handler{Hub: h.Hub, Keys: h.Keys}

@@ -13,16 +13,16 @@ import (
 	"github.com/parley-a2a/parley/internal/apierror"
 )
 
-// Trust holds the trust levels of callers and agents. *trust.Book implements it. Methods are
+// Trust holds the trust levels of callers and agents. *trust.Registry implements it. Methods are
 // called concurrently.
 type Trust interface {
 	// List returns all entries.
 	List() []trust.Entry
 	// Set changes an entry.
-	Set(ctx context.Context, who trust.Who, c *trust.Change) (trust.Entry, error)
+	Set(ctx context.Context, who trust.Subject, c *trust.Change) (trust.Entry, error)
 }
 
-var _ Trust = (*trust.Book)(nil)
+var _ Trust = (*trust.Registry)(nil)
 
 // TrustList is the answer of GET /api/v1/trust.
 type TrustList struct {
@@ -53,7 +53,7 @@ func (h *Handler) setTrust(r *http.Request, ask *SetTrust) (*trust.Entry, error)
 			return nil, apierror.Field(a2a.ErrInvalidParams, "level", "%s", err.Error())
 		}
 	}
-	e, err := h.Trust.Set(r.Context(), trust.Who(ask.AgentID), c)
+	e, err := h.Trust.Set(r.Context(), trust.Subject(ask.AgentID), c)
 	switch {
 	case errors.Is(err, trust.ErrInvalid):
 		err = apierror.New(a2a.ErrInvalidParams, "%s", strings.TrimPrefix(err.Error(), "invalid: "))
@@ -63,8 +63,8 @@ func (h *Handler) setTrust(r *http.Request, ask *SetTrust) (*trust.Entry, error)
 	if err != nil {
 		return nil, err
 	}
-	about(r, audit.Subject{Kind: "principal", ID: string(e.Who)}, audit.Field{Name: "level", Value: e.Level.String()},
+	about(r, audit.Subject{Kind: "principal", ID: string(e.Subject)}, audit.Field{Name: "level", Value: e.Level.String()},
 		audit.Field{Name: "skills", Value: strings.Join(e.Skills, " ")})
-	h.record(r, "trust was changed", "who", e.Who, "level", e.Level.String(), "skills", e.Skills)
+	h.record(r, "trust was changed", "who", e.Subject, "level", e.Level.String(), "skills", e.Skills)
 	return &e, nil
 }

@@ -151,7 +151,7 @@ func TestExchange(t *testing.T) {
 	if get(withBearer(known, "own-1")) != mine || a.asked.Load() != 5 {
 		t.Errorf("the server was asked %d times", a.asked.Load())
 	}
-	if _, err := p.Header(t.Context()); !errors.Is(err, auth.ErrNobody) {
+	if _, err := p.Header(t.Context()); !errors.Is(err, auth.ErrNoIdentity) {
 		t.Errorf("for nobody: %v", err)
 	}
 	p.Refused(known)

@@ -95,7 +95,7 @@ func (p *Policy) who(ctx context.Context) (*auth.Principal, error) {
 	case !caller.Anonymous():
 		return caller, nil
 	case p.Anonymous == "":
-		return nil, auth.ErrNobody
+		return nil, auth.ErrNoIdentity
 	}
 	return &auth.Principal{ID: p.Anonymous}, nil
 }

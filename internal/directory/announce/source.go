@@ -46,8 +46,8 @@ var _ Notes = dirstore.Notes(nil)
 // noteName is the name of the note with the agents.
 const noteName = "agents on the bus"
 
-// Book records the agents that announce themselves. Notes is required.
-type Book struct {
+// Source records the agents that announce themselves. Notes is required.
+type Source struct {
 	// Bus is the bus on which workers announce themselves. If nil, there are no workers.
 	Bus   bus.Bus
 	Notes Notes
@@ -57,15 +57,15 @@ type Book struct {
 	File string
 	// First are agents known before any announcement, read from such a file.
 	First []directory.Known
-	// See is called with each sighting of an agent. It may be nil.
-	See func(name task.Agent, s directory.Sighting)
+	// Presence is called with each change of the presence of an agent. It may be nil.
+	Presence func(name task.Agent, s directory.Presence)
 	// Logger receives refused announcements. If nil, nothing is logged.
 	Logger *slog.Logger
 
-	// strangers, of capacity one, signals a new worker.
-	strangers chan struct{}
-	// lost queues workers reported by Lost.
-	lost chan missing
+	// newWorkers, of capacity one, signals a new worker.
+	newWorkers chan struct{}
+	// lostWorkers queues workers reported by Lost.
+	lostWorkers chan lostWorker
 
 	mu     sync.Mutex // guards the fields below
 	agents map[task.Agent]*known
@@ -83,39 +83,39 @@ type known struct {
 	workers map[string]time.Time
 }
 
-var _ directory.Source = (*Book)(nil)
+var _ directory.Source = (*Source)(nil)
 
 // Name implements directory.Source.
-func (*Book) Name() string { return "the bus" }
+func (*Source) Name() string { return "the bus" }
 
-func (b *Book) log() *slog.Logger {
-	if b.Logger == nil {
+func (src *Source) log() *slog.Logger {
+	if src.Logger == nil {
 		return slog.New(slog.DiscardHandler)
 	}
-	return b.Logger
+	return src.Logger
 }
 
 // Load implements directory.Source.
-func (b *Book) Load(ctx context.Context) directory.Update {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.loaded {
-		return b.updateLocked()
+func (src *Source) Load(ctx context.Context) directory.Update {
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	if src.loaded {
+		return src.updateLocked()
 	}
-	b.loaded, b.agents, b.strangers = true, make(map[task.Agent]*known), make(chan struct{}, 1)
-	b.lost = make(chan missing, 64)
+	src.loaded, src.agents, src.newWorkers = true, make(map[task.Agent]*known), make(chan struct{}, 1)
+	src.lostWorkers = make(chan lostWorker, 64)
 	var stored []directory.Known
-	note, err := b.Notes.Note(ctx, noteName)
+	note, err := src.Notes.Note(ctx, noteName)
 	if err == nil && note != nil {
 		err = json.Unmarshal(note, &stored)
 	}
-	for _, k := range slices.Concat(b.First, stored) {
-		if old := b.agents[k.Spec.Name]; old == nil || !old.SeenAt.After(k.SeenAt) {
-			b.agents[k.Spec.Name] = &known{Known: k, stored: k.SeenAt, workers: make(map[string]time.Time)}
+	for _, k := range slices.Concat(src.First, stored) {
+		if old := src.agents[k.Spec.Name]; old == nil || !old.SeenAt.After(k.SeenAt) {
+			src.agents[k.Spec.Name] = &known{Known: k, stored: k.SeenAt, workers: make(map[string]time.Time)}
 		}
 	}
-	b.pruneLocked(time.Now())
-	u := b.updateLocked()
+	src.pruneLocked(time.Now())
+	u := src.updateLocked()
 	if err != nil {
 		u.Problems = append(u.Problems, fmt.Errorf("agents that were announced before: %w", err))
 	}
@@ -123,34 +123,34 @@ func (b *Book) Load(ctx context.Context) directory.Update {
 }
 
 // updateLocked returns the current state as an Update.
-func (b *Book) updateLocked() directory.Update {
+func (src *Source) updateLocked() directory.Update {
 	var u directory.Update
-	for _, name := range slices.Sorted(maps.Keys(b.agents)) {
-		u.Specs = append(u.Specs, b.agents[name].Spec)
+	for _, name := range slices.Sorted(maps.Keys(src.agents)) {
+		u.Specs = append(u.Specs, src.agents[name].Spec)
 	}
 	return u
 }
 
 // pruneLocked removes agents that were not seen for protocol.AnnounceTTL; it reports whether it
 // removed any.
-func (b *Book) pruneLocked(now time.Time) bool {
-	before := len(b.agents)
-	maps.DeleteFunc(b.agents, func(_ task.Agent, k *known) bool { return now.Sub(k.SeenAt) >= protocol.AnnounceTTL })
-	return len(b.agents) < before
+func (src *Source) pruneLocked(now time.Time) bool {
+	before := len(src.agents)
+	maps.DeleteFunc(src.agents, func(_ task.Agent, k *known) bool { return now.Sub(k.SeenAt) >= protocol.AnnounceTTL })
+	return len(src.agents) < before
 }
 
 // Follow implements directory.Source.
-func (b *Book) Follow(ctx context.Context, changed func(directory.Update)) error {
+func (src *Source) Follow(ctx context.Context, changed func(directory.Update)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	ready := make(chan struct{}, 1)
-	b.follow(changed)
-	wg.Go(func() { b.tend(ctx, ready, changed) })
+	src.follow(changed)
+	wg.Go(func() { src.tend(ctx, ready, changed) })
 	defer stop()
-	if b.Bus == nil {
-		b.tellAll()
+	if src.Bus == nil {
+		src.reportAll()
 		<-ctx.Done()
 		return nil
 	}
@@ -160,59 +160,59 @@ func (b *Book) Follow(ctx context.Context, changed func(directory.Update)) error
 		default:
 		}
 	}}
-	b.tellAll()
-	for d, err := range b.Bus.Receive(ctx, sub) {
+	src.reportAll()
+	for d, err := range src.Bus.Receive(ctx, sub) {
 		if err != nil {
 			return fmt.Errorf("announcements: %w", err)
 		}
-		b.hear(ctx, d, changed)
+		src.receive(ctx, d, changed)
 	}
 	return nil
 }
 
 // follow registers changed and calls it with the current state.
-func (b *Book) follow(changed func(directory.Update)) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.changed = changed
-	changed(b.updateLocked())
+func (src *Source) follow(changed func(directory.Update)) {
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	src.changed = changed
+	changed(src.updateLocked())
 }
 
-// elsewhere is the name of the single worker of an agent on another exchange.
-const elsewhere = "elsewhere"
+// otherExchange is the name of the single worker of an agent on another exchange.
+const otherExchange = "elsewhere"
 
 // Announce adds or updates an agent that announced itself on another exchange. The error gives
-// the reason of a refusal. An agent whose name is in use must have the same queue and the same
+// the reason for a refusal. An agent whose name is in use must have the same queue and the same
 // name on the exchange.
-func (b *Book) Announce(ctx context.Context, s *directory.Spec) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.loaded {
+func (src *Source) Announce(ctx context.Context, s *directory.Spec) error {
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	if !src.loaded {
 		return errors.New("the directory is not open")
 	}
-	k := b.agents[s.Name]
+	k := src.agents[s.Name]
 	switch {
-	case k == nil && len(b.agents) >= maxAgents:
+	case k == nil && len(src.agents) >= maxAgents:
 		return fmt.Errorf("%d agents are known already", maxAgents)
 	case k != nil && (k.Spec.Queue != s.Queue || ownName(&k.Spec) != ownName(s)):
 		return fmt.Errorf("in the hub its name is %q, which another agent has", s.Name)
 	case k == nil:
 		k = &known{workers: make(map[string]time.Time)}
-		b.agents[s.Name] = k
+		src.agents[s.Name] = k
 	}
 	fresh := !k.Spec.Same(s)
 	k.Spec, k.SeenAt, k.session = *s, task.MillisOf(time.Now()).Time(), true
-	k.workers[elsewhere] = time.Now()
+	k.workers[otherExchange] = time.Now()
 	if fresh {
-		b.log().Info("agent has announced itself", "agent", s.Name, "at", s.Where)
-		if b.changed != nil {
-			b.changed(b.updateLocked())
+		src.log().Info("agent has announced itself", "agent", s.Name, "at", s.Where)
+		if src.changed != nil {
+			src.changed(src.updateLocked())
 		}
 	}
 	if fresh || k.SeenAt.Sub(k.stored) >= seenEvery {
-		b.keepLocked(ctx)
+		src.storeLocked(ctx)
 	}
-	b.tell(k)
+	src.report(k)
 	return nil
 }
 
@@ -221,27 +221,27 @@ func ownName(s *directory.Spec) string { return cmp.Or(string(s.RockBot), s.Titl
 
 // Left records that an agent has left another exchange. The agent remains for a day, because
 // messages may wait for it.
-func (b *Book) Left(name task.Agent) { b.gone(missing{name, elsewhere}) }
+func (src *Source) Left(name task.Agent) { src.removeWorker(lostWorker{name, otherExchange}) }
 
 // tend asks workers to announce themselves when the bus is ready, publishes the hub's identity
 // periodically, and removes expired workers and agents.
-func (b *Book) tend(ctx context.Context, ready <-chan struct{}, changed func(directory.Update)) {
+func (src *Source) tend(ctx context.Context, ready <-chan struct{}, changed func(directory.Update)) {
 	tick, greet := time.NewTicker(tendEvery), time.NewTicker(protocol.AnnounceInterval)
 	defer tick.Stop()
 	defer greet.Stop()
 	for {
 		select {
 		case <-ready:
-			b.publish(ctx, protocol.Discovery)
-			b.publish(ctx, protocol.Inquiry)
-		case <-b.strangers:
-			b.publish(ctx, protocol.Discovery)
-		case m := <-b.lost:
-			b.gone(m)
+			src.publish(ctx, protocol.Discovery)
+			src.publish(ctx, protocol.Inquiry)
+		case <-src.newWorkers:
+			src.publish(ctx, protocol.Discovery)
+		case m := <-src.lostWorkers:
+			src.removeWorker(m)
 		case <-greet.C:
-			b.publish(ctx, protocol.Discovery)
+			src.publish(ctx, protocol.Discovery)
 		case now := <-tick.C:
-			b.expire(ctx, now, changed)
+			src.expire(ctx, now, changed)
 		case <-ctx.Done():
 			return
 		}
@@ -250,41 +250,41 @@ func (b *Book) tend(ctx context.Context, ready <-chan struct{}, changed func(dir
 
 // publish publishes the hub's identity at an address: Discovery reaches all, Inquiry asks
 // workers to announce themselves.
-func (b *Book) publish(ctx context.Context, to bus.Address) {
-	if b.Bus == nil {
+func (src *Source) publish(ctx context.Context, to bus.Address) {
+	if src.Bus == nil {
 		return
 	}
-	hub := b.Hub
+	hub := src.Hub
 	if hub.Hub == "" {
 		hub.Hub = "unnamed"
 	}
 	body, err := json.Marshal(&hub)
 	if err == nil {
-		err = b.Bus.Publish(ctx, to, &bus.Envelope{
+		err = src.Bus.Publish(ctx, to, &bus.Envelope{
 			ID: uuid.NewString(), Type: protocol.TypeHub, Time: task.MillisOf(time.Now()), Source: "hub/" + hub.Hub, Body: body,
 		})
 	}
 	if err != nil && ctx.Err() == nil {
-		b.log().Warn("tell workers of the hub", "at", to, "error", err)
+		src.log().Warn("announce the hub to workers", "at", to, "error", err)
 	}
 }
 
-// hear handles an announcement or a leave message.
-func (b *Book) hear(ctx context.Context, e *bus.Delivery, changed func(directory.Update)) {
+// receive handles an announcement or a leave message.
+func (src *Source) receive(ctx context.Context, e *bus.Delivery, changed func(directory.Update)) {
 	err := protocol.CheckSender(e)
 	switch {
 	case err != nil:
 	case e.Type == protocol.TypeAnnounce:
-		err = b.announce(ctx, e, changed)
+		err = src.announce(ctx, e, changed)
 	case e.Type == protocol.TypeGoodbye:
-		err = b.leave(e.Envelope)
+		err = src.leave(e.Envelope)
 	}
 	if err != nil {
-		b.log().Warn("announcement of an agent is refused", "from", e.Source, "error", err)
+		src.log().Warn("announcement of an agent is refused", "from", e.Source, "error", err)
 	}
 }
 
-func (b *Book) announce(ctx context.Context, e *bus.Delivery, changed func(directory.Update)) error {
+func (src *Source) announce(ctx context.Context, e *bus.Delivery, changed func(directory.Update)) error {
 	var a protocol.Announce
 	if err := json.Unmarshal(e.Body, &a); err != nil {
 		return fmt.Errorf("body: %w", err)
@@ -297,10 +297,10 @@ func (b *Book) announce(ctx context.Context, e *bus.Delivery, changed func(direc
 		return err
 	}
 	s.Serial, s.Where = a.Serial, "the bus"
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	k := b.agents[s.Name]
-	if k == nil && len(b.agents) >= maxAgents {
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	k := src.agents[s.Name]
+	if k == nil && len(src.agents) >= maxAgents {
 		return fmt.Errorf("there are %d agents on the bus already", maxAgents)
 	}
 	if k != nil && e.From != "" && k.Spec.Queue != s.Queue {
@@ -309,124 +309,124 @@ func (b *Book) announce(ctx context.Context, e *bus.Delivery, changed func(direc
 	fresh := k == nil || !k.Spec.Same(&s)
 	if k == nil {
 		k = &known{workers: make(map[string]time.Time)}
-		b.agents[s.Name] = k
+		src.agents[s.Name] = k
 	}
 	now := task.MillisOf(time.Now()).Time()
 	k.Spec, k.SeenAt, k.session = s, now, true
 	if _, there := k.workers[a.Worker]; there || len(k.workers) < maxWorkers {
 		k.workers[a.Worker] = time.Now()
 		if !there {
-			defer b.greet()
+			defer src.signalNewWorker()
 		}
 	}
 	if fresh {
-		changed(b.updateLocked())
-		b.log().Info("agent has announced itself on the bus", "agent", s.Name, "queue", a.Agent)
+		changed(src.updateLocked())
+		src.log().Info("agent has announced itself on the bus", "agent", s.Name, "queue", a.Agent)
 	}
 	if fresh || now.Sub(k.stored) >= seenEvery {
-		b.keepLocked(ctx)
+		src.storeLocked(ctx)
 	}
-	b.tell(k)
+	src.report(k)
 	return nil
 }
 
-// greet signals that a new worker needs the hub's identity.
-func (b *Book) greet() {
+// signalNewWorker signals that a new worker needs the hub's identity.
+func (src *Source) signalNewWorker() {
 	select {
-	case b.strangers <- struct{}{}:
+	case src.newWorkers <- struct{}{}:
 	default:
 	}
 }
 
 // leave removes a worker that has said goodbye. Its agent remains.
-func (b *Book) leave(e *bus.Envelope) error {
+func (src *Source) leave(e *bus.Envelope) error {
 	var l protocol.Goodbye
 	if err := json.Unmarshal(e.Body, &l); err != nil {
 		return fmt.Errorf("body: %w", err)
 	}
-	b.gone(missing{l.Agent, l.Worker})
+	src.removeWorker(lostWorker{l.Agent, l.Worker})
 	return nil
 }
 
 // Lost records that a worker's lease has expired. If the worker is still running, it announces
 // itself again.
-func (b *Book) Lost(name task.Agent, worker string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (src *Source) Lost(name task.Agent, worker string) {
+	src.mu.Lock()
+	defer src.mu.Unlock()
 	select {
-	case b.lost <- missing{name, worker}:
+	case src.lostWorkers <- lostWorker{name, worker}:
 	default: // the worker expires by its silence
 	}
 }
 
-// missing is a lost worker.
-type missing struct {
+// lostWorker is a lost worker.
+type lostWorker struct {
 	agent  task.Agent
 	worker string
 }
 
-// gone removes a worker. Its agent remains.
-func (b *Book) gone(m missing) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if k := b.agents[directory.NameOf(string(m.agent))]; k != nil {
+// removeWorker removes a worker. Its agent remains.
+func (src *Source) removeWorker(m lostWorker) {
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	if k := src.agents[directory.NameOf(string(m.agent))]; k != nil {
 		delete(k.workers, m.worker)
-		b.tell(k)
+		src.report(k)
 	}
 }
 
 // expire removes silent workers, and agents without an announcement for protocol.AnnounceTTL.
-func (b *Book) expire(ctx context.Context, now time.Time, changed func(directory.Update)) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, k := range b.agents {
+func (src *Source) expire(ctx context.Context, now time.Time, changed func(directory.Update)) {
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	for _, k := range src.agents {
 		before := len(k.workers)
 		maps.DeleteFunc(k.workers, func(_ string, at time.Time) bool { return now.Sub(at) >= silence })
 		if len(k.workers) < before {
-			b.tell(k)
+			src.report(k)
 		}
 	}
-	if b.pruneLocked(now) {
-		changed(b.updateLocked())
-		b.keepLocked(ctx)
+	if src.pruneLocked(now) {
+		changed(src.updateLocked())
+		src.storeLocked(ctx)
 	}
 }
 
-// tell passes a sighting of the agent to See.
-func (b *Book) tell(k *known) {
-	if b.See != nil {
-		b.See(k.Spec.Name, directory.Sighting{At: k.SeenAt, Session: k.session, Workers: len(k.workers)})
+// report passes the presence of the agent to Presence.
+func (src *Source) report(k *known) {
+	if src.Presence != nil {
+		src.Presence(k.Spec.Name, directory.Presence{At: k.SeenAt, Session: k.session, Workers: len(k.workers)})
 	}
 }
 
-// tellAll passes the stored sightings of all agents to See.
-func (b *Book) tellAll() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, k := range b.agents {
-		b.tell(k)
+// reportAll passes the stored presence of all agents to Presence.
+func (src *Source) reportAll() {
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	for _, k := range src.agents {
+		src.report(k)
 	}
 }
 
-// keepLocked stores the agents and writes File.
-func (b *Book) keepLocked(ctx context.Context) {
-	all := make([]directory.Known, 0, len(b.agents))
-	for _, name := range slices.Sorted(maps.Keys(b.agents)) {
-		k := b.agents[name]
+// storeLocked stores the agents and writes File.
+func (src *Source) storeLocked(ctx context.Context) {
+	all := make([]directory.Known, 0, len(src.agents))
+	for _, name := range slices.Sorted(maps.Keys(src.agents)) {
+		k := src.agents[name]
 		k.stored = k.SeenAt
 		all = append(all, k.Known)
 	}
 	note, err := json.Marshal(all)
 	if err == nil {
-		err = b.Notes.PutNote(ctx, noteName, note)
+		err = src.Notes.PutNote(ctx, noteName, note)
 	}
 	if err != nil && ctx.Err() == nil {
-		b.log().Error("remember agents on the bus", "error", err)
+		src.log().Error("remember agents on the bus", "error", err)
 	}
-	if b.File == "" {
+	if src.File == "" {
 		return
 	}
-	if err := write(b.File, all); err != nil {
-		b.log().Error("write agents on the bus", "file", b.File, "error", err)
+	if err := write(src.File, all); err != nil {
+		src.log().Error("write agents on the bus", "file", src.File, "error", err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Sighting reports the workers of an agent.
-type Sighting struct {
+// Presence is the number of connected workers of an agent and the time of its last announcement.
+type Presence struct {
 	// At is the time at which a worker was last seen; zero means never.
 	At time.Time
 	// Session is set if At is from this process.
@@ -25,8 +25,8 @@ type Known struct {
 	SeenAt time.Time `json:"seenAt"`
 }
 
-// See records a sighting of an agent at a queue. Sightings of other agents are ignored.
-func (d *Directory) See(name task.Agent, s Sighting) {
+// SetPresence records the presence of the workers of an agent at a queue. Other agents are ignored.
+func (d *Directory) SetPresence(name task.Agent, s Presence) {
 	d.changing.Lock()
 	defer d.changing.Unlock()
 	a, old := d.lookup(name)

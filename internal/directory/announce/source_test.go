@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // desk is a directory with a Book as its only source, and the agents that it has made callable.
 type desk struct {
 	*directory.Directory
-	book *announce.Book
+	book *announce.Source
 	stop func()
 
 	mu       sync.Mutex // guards the field below
@@ -57,11 +57,11 @@ func (d *desk) get(name task.Agent) *directory.Entry {
 }
 
 // open opens a directory with a Book behind other sources.
-func open(t *testing.T, b *announce.Book, others ...directory.Source) *desk {
+func open(t *testing.T, b *announce.Source, others ...directory.Source) *desk {
 	t.Helper()
 	d := &desk{book: b, callable: make(map[task.Agent]*directory.Entry)}
 	d.Directory = directory.New(directory.Config{Sources: append(others, b), Registrar: d})
-	b.See = d.See
+	b.Presence = d.SetPresence
 	if err := d.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestAnnouncements(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b, notes := new(bus.Memory), new(dirstore.Memory)
-		d := open(t, &announce.Book{Bus: b, Notes: notes})
+		d := open(t, &announce.Source{Bus: b, Notes: notes})
 		sendAnnounce(t, b, "PaperFinder", "w1", paperCard)
 		sendAnnounce(t, b, "PaperFinder", "w2", paperCard)
 		e := d.get("paperfinder")
@@ -136,7 +136,7 @@ func TestAnnouncements(t *testing.T) {
 		// A restarted hub knows the agent without a new announcement.
 		d.stop()
 		time.Sleep(10 * time.Hour)
-		d = open(t, &announce.Book{Bus: b, Notes: notes})
+		d = open(t, &announce.Source{Bus: b, Notes: notes})
 		if e := d.get("paperfinder"); e == nil || e.Card().Name != "Paper Finder" {
 			t.Fatalf("after a restart the agent is %+v", e)
 		}
@@ -146,7 +146,7 @@ func TestAnnouncements(t *testing.T) {
 		time.Sleep(14 * time.Hour)
 		synctest.Wait()
 		if e := d.get("paperfinder"); e != nil {
-			t.Error("an agent is there that nobody has announced for a day")
+			t.Error("an agent is listed that was not announced for a day")
 		}
 	})
 }
@@ -155,7 +155,7 @@ func TestRefusedAnnouncements(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := new(bus.Memory)
-		d := open(t, &announce.Book{Bus: b, Notes: new(dirstore.Memory)})
+		d := open(t, &announce.Source{Bus: b, Notes: new(dirstore.Memory)})
 		say(t, b, protocol.TypeAnnounce, "a", &protocol.Announce{Agent: "other", Card: json.RawMessage(paperCard)})
 		sendAnnounce(t, b, "no card", "w", `{}`)
 		sendAnnounce(t, b, "not.a-queue!", "w", paperCard)
@@ -169,7 +169,7 @@ func TestRefusedAnnouncements(t *testing.T) {
 		}
 		sendAnnounce(t, b, "fine", "w", paperCard)
 		if d.get("fine") == nil {
-			t.Error("after what was refused nothing is taken")
+			t.Error("after a refused announcement none is accepted")
 		}
 	})
 }
@@ -180,7 +180,7 @@ func TestInquiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := new(bus.Memory)
 		var mu sync.Mutex
-		var heard []string
+		var received []string
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for _, at := range []bus.Address{protocol.Inquiry, protocol.Discovery} {
@@ -188,7 +188,7 @@ func TestInquiry(t *testing.T) {
 				for d := range b.Receive(ctx, bus.Subscription{At: at}) {
 					if d.Type == protocol.TypeHub {
 						mu.Lock()
-						heard = append(heard, d.At.Name+" "+d.Source)
+						received = append(received, d.At.Name+" "+d.Source)
 						mu.Unlock()
 					}
 				}
@@ -199,13 +199,13 @@ func TestInquiry(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := open(t, &announce.Book{Bus: b, Notes: new(dirstore.Memory), Hub: protocol.Hub{HubKey: s.HubKey()}})
+		d := open(t, &announce.Source{Bus: b, Notes: new(dirstore.Memory), Hub: protocol.Hub{HubKey: s.HubKey()}})
 		sendAnnounce(t, b, "a", "w1", paperCard)
 		sendAnnounce(t, b, "a", "w1", paperCard)
 		mu.Lock()
 		want := []string{"discovery.announce hub/h1", "discovery.inquire hub/h1", "discovery.announce hub/h1"}
-		if diff := cmp.Diff(want, heard, cmp.Transformer("sorted", sorted)); diff != "" {
-			t.Errorf("heard (-want +got):\n%s", diff)
+		if diff := cmp.Diff(want, received, cmp.Transformer("sorted", sorted)); diff != "" {
+			t.Errorf("received (-want +got):\n%s", diff)
 		}
 		mu.Unlock()
 		d.stop()
@@ -242,7 +242,7 @@ func TestBothTransports(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := new(bus.Memory)
-		d := open(t, &announce.Book{Bus: b, Notes: new(dirstore.Memory)}, fixed{
+		d := open(t, &announce.Source{Bus: b, Notes: new(dirstore.Memory)}, fixed{
 			{Name: "a", URL: "https://a.example", WellKnown: true},
 			{Name: "b", URL: "https://b.example", Transport: directory.HTTP},
 			{Name: "c", Queue: "C", WellKnown: true},
@@ -260,7 +260,7 @@ func TestBothTransports(t *testing.T) {
 			return strings.Join(all, " ")
 		}
 		if got := transports(); got != "http http queue" {
-			t.Errorf("before anybody was seen: %s", got)
+			t.Errorf("before any worker was seen: %s", got)
 		}
 		if e, _ := d.Get("c"); e.LastSeen() != "well-known (not yet seen this session)" || e.Health.State != directory.Unknown {
 			t.Errorf("c is %s, last seen %s", e.Health.State, e.LastSeen())
@@ -277,7 +277,7 @@ func TestBothTransports(t *testing.T) {
 			}
 		}
 		if e := d.get("c"); len(e.Skills) != 1 || e.Description != "Finds papers." {
-			t.Errorf("a configured queue does not say what its workers do: %+v", e)
+			t.Errorf("a configured queue lacks the description of its workers: %+v", e)
 		}
 		if e, _ := d.Get("d"); !e.Spec.Local || e.Spec.Queue != "" || len(e.Problems) != 1 {
 			t.Errorf("an announcement has changed an agent of the hub: %+v", e)
@@ -300,7 +300,7 @@ func TestKnownAgentsFile(t *testing.T) {
 		b, path := new(bus.Memory), filepath.Join(dir, announce.FileName)
 		old := directory.Known{Spec: directory.Spec{Name: "old", Queue: "Old"}, SeenAt: time.Now().Add(-time.Hour)}
 		gone := directory.Known{Spec: directory.Spec{Name: "gone", Queue: "Gone"}, SeenAt: time.Now().Add(-25 * time.Hour)}
-		d := open(t, &announce.Book{Bus: b, Notes: new(dirstore.Memory), File: path, First: []directory.Known{old, gone}})
+		d := open(t, &announce.Source{Bus: b, Notes: new(dirstore.Memory), File: path, First: []directory.Known{old, gone}})
 		if d.get("old") == nil || d.get("gone") != nil {
 			t.Errorf("of the file old is %v, and gone %v", d.get("old"), d.get("gone"))
 		}
