@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,8 +39,12 @@ type job struct {
 	// goroutines counts the goroutines of the job besides the one that performs it.
 	goroutines sync.WaitGroup
 
-	mu          sync.Mutex // guards the fields below, and the fetched parts of work
-	delivery    *bus.Delivery
+	mu sync.Mutex // guards the fields below, and the fetched parts of work
+	// deliveries are the unsettled deliveries of the work: besides the first one its
+	// redeliveries, and those of copies that the bus has. settlement is how the job has settled
+	// all of them; its Disposition is zero before.
+	deliveries  []*bus.Delivery
+	settlement  bus.Settlement
 	epoch       int64 // zero before the grant
 	token       string
 	askedClosed bool
@@ -69,7 +74,7 @@ func (r *run) newJob(d *bus.Delivery) (*job, error) {
 		return nil, fmt.Errorf("it is for %q, and arrived at agent %q", to, r.Name)
 	}
 	j := &job{
-		run: r, key: jobKey{hub, d.Owner, d.Task}, env: d.Envelope, delivery: d, nonce: uuid.NewString(),
+		run: r, key: jobKey{hub, d.Owner, d.Task}, env: d.Envelope, deliveries: []*bus.Delivery{d}, nonce: uuid.NewString(),
 		hubTopic: bus.Topic(d.ReplyTo), buffer: newSendBuffer(), answer: make(chan *bus.Envelope, 1), asked: make(chan struct{}),
 		pieces: make(chan *protocol.Piece, 1),
 	}
@@ -260,32 +265,49 @@ func (j *job) giveBack() bool {
 	return j.buffer.add(j.ctx, output{end: &protocol.Report{GivenBack: true}}, true)
 }
 
-// redelivered replaces the delivery by a newer one of the same work.
+// redelivered adds a further delivery of the same work, which is settled like the first one. An
+// earlier delivery is not dropped: it may be of another copy, and a broker without a lease would
+// hold that one for as long as the worker is connected.
 func (j *job) redelivered(d *bus.Delivery) {
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.delivery = d
+	how := j.settlement
+	if how.Disposition == 0 {
+		j.deliveries = append(j.deliveries, d)
+	}
+	j.mu.Unlock()
+	if how.Disposition != 0 {
+		j.apply(how, d)
+	}
 }
 
-// ack acknowledges the delivery.
+// ack acknowledges the deliveries.
 func (j *job) ack() { j.settle(bus.Settlement{Disposition: bus.Acked}) }
 
-// settle settles the delivery.
+// settle settles the deliveries.
 func (j *job) settle(how bus.Settlement) {
 	j.mu.Lock()
-	d := j.delivery
+	all := j.deliveries
+	j.deliveries, j.settlement = nil, how
 	j.mu.Unlock()
-	ctx, stop := context.WithTimeout(context.WithoutCancel(j.ctx), grace)
-	defer stop()
-	j.run.logSettlement(d.Settle(ctx, how))
+	j.apply(how, all...)
 }
 
-// extend extends the delivery.
-func (j *job) extend(ctx context.Context) error {
+func (j *job) apply(how bus.Settlement, deliveries ...*bus.Delivery) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(j.ctx), grace)
+	defer stop()
+	for _, d := range deliveries {
+		j.run.logSettlement(d.Settle(ctx, how))
+	}
+}
+
+// extend extends the deliveries.
+func (j *job) extend(ctx context.Context) {
 	j.mu.Lock()
-	d := j.delivery
+	all := slices.Clone(j.deliveries)
 	j.mu.Unlock()
-	return d.Extend(ctx)
+	for _, d := range all {
+		j.run.logSettlement(d.Extend(ctx))
+	}
 }
 
 // held returns the entry of the job in a heartbeat; false before the grant.

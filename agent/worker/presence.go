@@ -87,7 +87,7 @@ func (r *run) heartbeat(ctx context.Context) {
 		if h, ok := j.held(); ok {
 			held[j.hubTopic] = append(held[j.hubTopic], h)
 		}
-		r.logSettlement(j.extend(ctx))
+		j.extend(ctx)
 	}
 	for hub, jobs := range held {
 		for len(jobs) > 0 {

@@ -194,31 +194,35 @@ func (r *run) admit(d *bus.Delivery) *job {
 		r.logSettlement(d.DeadLetter(r.base, err.Error()))
 		return nil
 	}
+	switch other := r.enter(j); {
+	case other == nil:
+		return j
+	case j.work.Delivery > other.work.Delivery:
+		other.end(errStopped)
+		return j
+	case j.work.Delivery == other.work.Delivery:
+		other.redelivered(d)
+	default:
+		j.ack()
+	}
+	j.stop(errJobOver) // releases its contexts
+	return nil
+}
+
+// enter registers j and returns the job that the task had before, or nil. A job of the same or a
+// newer delivery keeps its place: the hub ignores older deliveries.
+func (r *run) enter(j *job) (other *job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if other := r.jobs[j.key]; other != nil && !r.replaces(j, other) {
-		return nil
+	other = r.jobs[j.key]
+	if other != nil && j.work.Delivery <= other.work.Delivery {
+		return other
 	}
 	r.jobs[j.key] = j
 	if r.idle != nil {
 		r.idle.Stop()
 	}
-	return j
-}
-
-// replaces reports whether j replaces other, which runs for the same task. A newer delivery
-// replaces it, because the hub ignores the older one from then on. A redelivery does not.
-func (r *run) replaces(j, other *job) bool {
-	switch {
-	case j.work.Delivery > other.work.Delivery:
-		other.end(errStopped)
-		return true
-	case j.work.Delivery == other.work.Delivery:
-		other.redelivered(j.delivery)
-	default:
-		j.ack()
-	}
-	return false
+	return other
 }
 
 // perform performs one job.
