@@ -26,8 +26,11 @@ type broker struct {
 	kill, start func(t *testing.T)
 	// patience divides the number of kills, for brokers that start slowly.
 	patience int
-	// hidesHeld is set if the broker does not report held messages, or reports a wrong number.
-	// NATS 2.9 may continue to count messages that were acknowledged before it was killed.
+	// left returns the number of messages of each queue that is not empty, also of those that a
+	// receiver holds. It is nil if the bus reports these.
+	left func(t *testing.T) map[string]int
+	// hidesHeld is set if the broker reports a wrong number of held messages. NATS 2.9 may
+	// continue to count messages that were acknowledged before it was killed.
 	hidesHeld bool
 }
 
@@ -63,6 +66,7 @@ func onRabbit(t *testing.T) *broker {
 			}
 			s.Kill()
 		},
-		start: func(t *testing.T) { s.Launch(t) }, patience: 8, hidesHeld: true,
+		start: func(t *testing.T) { s.Launch(t) }, patience: 8,
+		left: func(t *testing.T) map[string]int { return s.Messages(t) },
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -142,10 +143,39 @@ func (s *Server) Ctl(tb testing.TB, args ...string) {
 	s.must(tb, args...)
 }
 
-func (s *Server) must(tb testing.TB, args ...string) {
+func (s *Server) must(tb testing.TB, args ...string) string {
 	tb.Helper()
 	began := time.Now()
-	if err := s.ctl(args...); err != nil {
+	out, err := s.ctl(args...)
+	if err != nil {
 		tb.Fatalf("after %v: %v", time.Since(began), err)
 	}
+	return out
+}
+
+// Messages returns the number of messages of each quorum queue that is not empty, by name: those
+// that wait for a receiver, and those that a receiver has not settled. AMQP does not report the
+// latter, and the other tools of the broker report them some seconds late.
+func (s *Server) Messages(tb testing.TB) map[string]int {
+	tb.Helper()
+	out := s.must(tb, "eval", `
+		Count = fun(Q, F) -> {ok, {_, N}, _} = ra:leader_query(amqqueue:get_pid(Q), F), N end,
+		iolist_to_binary([begin
+			{resource, _, queue, Name} = amqqueue:get_name(Q),
+			N = Count(Q, fun rabbit_fifo:query_messages_ready/1) + Count(Q, fun rabbit_fifo:query_messages_checked_out/1),
+			[Name, "=", integer_to_list(N), ","]
+		end || Q <- rabbit_amqqueue:list(), amqqueue:get_type(Q) =:= rabbit_quorum_queue]).`)
+	out = strings.Join(strings.Fields(strings.NewReplacer("<<", "", ">>", "", `"`, "").Replace(out)), "")
+	messages := map[string]int{}
+	for one := range strings.SplitSeq(strings.TrimSuffix(out, ","), ",") {
+		name, number, _ := strings.Cut(one, "=")
+		n, err := strconv.Atoi(number)
+		if err != nil && out != "" {
+			tb.Fatalf("the broker counts its messages as %q", out)
+		}
+		if n > 0 {
+			messages[name] = n
+		}
+	}
+	return messages
 }

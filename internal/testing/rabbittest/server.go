@@ -133,11 +133,12 @@ func (s *Server) launch() error {
 		s.broker = nil
 		return err
 	}
-	return s.ctl("wait", "--pid", strconv.Itoa(s.broker.Process.Pid), "--timeout", "200")
+	_, err := s.ctl("wait", "--pid", strconv.Itoa(s.broker.Process.Pid), "--timeout", "200")
+	return err
 }
 
-// ctl runs rabbitmqctl.
-func (s *Server) ctl(args ...string) error {
+// ctl runs rabbitmqctl and returns its output.
+func (s *Server) ctl(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	like := s.command("")
@@ -145,9 +146,9 @@ func (s *Server) ctl(args ...string) error {
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = like.Dir, like.Env, like.SysProcAttr
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("rabbitmqctl %s: %w: %s", args[0], err, bytes.TrimSpace(out))
+		return "", fmt.Errorf("rabbitmqctl %s: %w: %s", args[0], err, bytes.TrimSpace(out))
 	}
-	return nil
+	return string(out), nil
 }
 
 // explain logs the end of the broker's log if tb has failed.

@@ -43,6 +43,48 @@ func TestKillAndLaunch(t *testing.T) {
 	}
 }
 
+// Messages counts a message until its receiver has settled it.
+func TestMessages(t *testing.T) {
+	s := rabbittest.Shared(t)
+	ch := dial(t, s.VHost(t))
+	for _, name := range []string{"no.messages", "two.messages"} {
+		if _, err := ch.QueueDeclare(name, true, false, false, false, amqp.Table{"x-queue-type": "quorum"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := ch.Confirm(false); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		done, err := ch.PublishWithDeferredConfirm("", "two.messages", true, false, amqp.Publishing{Body: []byte("x")})
+		if err != nil || !done.Wait() {
+			t.Fatalf("publish: %v", err)
+		}
+	}
+	get := func() amqp.Delivery {
+		t.Helper()
+		msg, ok, err := ch.Get("two.messages", false)
+		if err != nil || !ok {
+			t.Fatalf("Get = %v, %v", ok, err)
+		}
+		return msg
+	}
+	wants := func(n int) {
+		t.Helper()
+		got := s.Messages(t)
+		if _, empty := got["no.messages"]; empty || got["two.messages"] != n {
+			t.Errorf("the queues have %v, want %d in two.messages", got, n)
+		}
+	}
+	first := get()
+	wants(2)
+	if err := first.Ack(false); err != nil {
+		t.Fatal(err)
+	}
+	get() // the broker has handled the acknowledgement before
+	wants(1)
+}
+
 func dial(t *testing.T, url string) *amqp.Channel {
 	t.Helper()
 	conn, err := amqp.Dial(url)
