@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/bus"
@@ -487,8 +488,15 @@ func (w *busSystem) staffed(ctx context.Context) {
 	}
 }
 
+// letter is a dead letter. stored is set if the hub has its task.
+type letter struct {
+	deadletter.Letter
+
+	stored bool
+}
+
 // stop ends all processes, checks their exit codes, and returns the dead letters.
-func (w *busSystem) stop() []deadletter.Letter {
+func (w *busSystem) stop() []letter {
 	w.t.Helper()
 	for _, p := range w.workers {
 		if err := p.Interrupt(); err != nil {
@@ -508,9 +516,17 @@ func (w *busSystem) stop() []deadletter.Letter {
 		w.t.Fatal(err)
 	}
 	defer db.Close()
-	letters, err := db.Letters().Letters(w.t.Context(), &deadletter.Query{Limit: 1000})
+	dead, err := db.Letters().Letters(w.t.Context(), &deadletter.Query{Limit: 1000})
 	if err != nil {
 		w.t.Fatal(err)
+	}
+	var letters []letter
+	for _, l := range dead {
+		_, err := db.Tasks().Head(w.t.Context(), "", a2a.TaskID(l.Task))
+		if err != nil && !errors.Is(err, task.ErrNotFound) {
+			w.t.Fatal(err)
+		}
+		letters = append(letters, letter{l, err == nil})
 	}
 	return letters
 }
