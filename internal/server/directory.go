@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/parley-a2a/parley/internal/directory/broker"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/file/tlsfile"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/outbound/safedial"
 	"github.com/parley-a2a/parley/task"
 )
@@ -157,6 +159,7 @@ func (r *registrar) executor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.cardChanged(e.Name()) // an agent of the configuration keeps its connection
 	r.made[e.Name()] = madeExecutor{e.Spec, e.Streaming, e.Push, e.Transport(), x}
 	return x, nil
 }
@@ -218,11 +221,25 @@ func (c *cardReader) Fetch(ctx context.Context, r *directory.Request) (*card.Car
 		got, err = c.verifier.check(ctx, got)
 	}
 	if err == nil && got.Fallback {
-		// The card may belong to another agent at the address, so its name, description and
-		// skills do not apply.
-		got.A2A.Name, got.A2A.Description, got.A2A.Skills = r.Call.Target, "", nil
+		withoutAgent(got, r.Call.Target)
 	}
 	return got, err
+}
+
+// withoutAgent removes the name, description, skills and signature from a card that may belong
+// to another agent at the address of the target. It removes them from Raw, too: after a restart
+// the directory reads the card from there.
+func withoutAgent(c *card.Card, target string) {
+	c.A2A.Name, c.A2A.Description, c.A2A.Skills, c.SignedBy = target, "", nil, ""
+	raw := rawjson.AppendString([]byte(`{"name":`), target)
+	for name, v := range rawjson.Fields(c.Raw) {
+		switch strings.ToLower(name) { // the reader of cards ignores the case of names
+		case "name", "agentname", "description", "skills", "signatures":
+		default:
+			raw = append(append(rawjson.AppendString(append(raw, ','), name), ':'), v...)
+		}
+	}
+	c.Raw = append(raw, '}')
 }
 
 // client returns the HTTP client for the address of an agent.

@@ -120,7 +120,7 @@ func (v *cardVerifier) check(ctx context.Context, c *card.Card) (*card.Card, err
 	if err != nil {
 		return nil, fmt.Errorf("the part of the card that is signed: %w", err)
 	}
-	signed.ETag, signed.SignedBy = c.ETag, proof.KeyID
+	signed.ETag, signed.SignedBy, signed.Fallback = c.ETag, proof.KeyID, c.Fallback
 	signed.SetFrom(c.From)
 	return signed, nil
 }
