@@ -1,6 +1,7 @@
 package awaken
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,14 +26,44 @@ type server struct {
 	mu    sync.Mutex // guards the fields below
 	tasks map[string]*taskState
 	calls []call
+	// pages are served in place of the documents at their paths.
+	pages map[string]*document
 	next  int
 	woken chan struct{}
 }
 
+// document is a resource that Awaken's server does not serve by itself.
+type document struct {
+	status         int // zero means 200
+	body, location string
+}
+
+func (p *document) write(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	if p.location != "" {
+		w.Header().Set("Location", p.location)
+	}
+	w.WriteHeader(cmp.Or(p.status, http.StatusOK))
+	_, _ = io.WriteString(w, p.body)
+}
+
+func (s *server) documentAt(path string) *document {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pages[path]
+}
+
+// serves replaces the pages of the server.
+func (s *server) serves(pages map[string]*document) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pages = pages
+}
+
 // call is a request to the server.
 type call struct {
-	Method, Path, Authorization, Body string
-	at                                time.Time
+	Method, Path, Query, Authorization, Body string
+	at                                       time.Time
 }
 
 type taskState struct {
@@ -67,12 +98,16 @@ func (s *server) seen(text string) []call {
 func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
-	s.calls = append(s.calls, call{r.Method, r.URL.Path, r.Header.Get("Authorization"), string(body), time.Now()})
+	s.calls = append(s.calls, call{r.Method, r.URL.Path, r.URL.RawQuery, r.Header.Get("Authorization"), string(body), time.Now()})
 	s.mu.Unlock()
 	tail, ok := strings.CutPrefix(r.URL.Path, "/v1/a2a/")
+	other := s.documentAt(r.URL.Path)
 	switch {
-	case r.URL.Path == "/.well-known/agent-card.json":
-		s.card(w)
+	case other != nil:
+		other.write(w)
+		return
+	case r.URL.Path == cardPath:
+		reply(w, s.card())
 		return
 	case !ok:
 		http.NotFound(w, r)
@@ -114,9 +149,12 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// card serves the card of the default agent, the only one that Awaken serves.
-func (s *server) card(w http.ResponseWriter) {
-	reply(w, map[string]any{
+// cardPath is the path of the card of the default agent, the only one that Awaken serves.
+const cardPath = "/.well-known/agent-card.json"
+
+// card returns the card of the default agent.
+func (s *server) card() map[string]any {
+	return map[string]any{
 		"name": "default", "description": "Awaken AI agent 'default'", "version": "0.6.0",
 		"supportedInterfaces": []any{map[string]any{"url": s.URL + "/v1/a2a", "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"}},
 		"provider":            map[string]any{"organization": "Awaken", "url": s.URL},
@@ -127,7 +165,7 @@ func (s *server) card(w http.ResponseWriter) {
 			"id": "default", "name": "default", "description": "Interact with the 'default' Awaken agent.",
 			"tags": []string{"awaken", "agent"}, "inputModes": []string{"text/plain", "application/json"}, "outputModes": []string{"text/plain"},
 		}},
-	})
+	}
 }
 
 func (s *server) message(w http.ResponseWriter, r *http.Request, agent string, stream bool, body []byte) {
