@@ -58,7 +58,7 @@ func (p *Parts) Close() error { return p.dir.Close() }
 
 // keeper returns the storage of large parts for the engine, or nil if parts stay in their
 // tasks.
-func (h *Hub) keeper() *blobstore.Keeper {
+func (h *Hub) keeper() *blobstore.Externalizer {
 	p := h.Parts
 	if p == nil {
 		return nil
@@ -69,5 +69,5 @@ func (h *Hub) keeper() *blobstore.Keeper {
 	if h.Limits.Retention > 0 {
 		p.store.KeepAtMost(h.Limits.Retention)
 	}
-	return &blobstore.Keeper{Store: p.store, Base: h.PublicURL, Threshold: p.threshold, Max: p.max}
+	return &blobstore.Externalizer{Store: p.store, Base: h.PublicURL, Threshold: p.threshold, Max: p.max}
 }

@@ -23,8 +23,8 @@ type Conversation struct {
 	TaskID    a2a.TaskID
 }
 
-// Say sends the parts and yields the events, like Client.Run.
-func (c *Conversation) Say(ctx context.Context, parts ...*a2a.Part) iter.Seq2[a2a.Event, error] {
+// SendParts sends the parts and yields the events, like Client.Run.
+func (c *Conversation) SendParts(ctx context.Context, parts ...*a2a.Part) iter.Seq2[a2a.Event, error] {
 	return c.Send(ctx, a2a.NewMessage(a2a.MessageRoleUser, parts...))
 }
 
@@ -39,7 +39,7 @@ func (c *Conversation) Send(ctx context.Context, m *a2a.Message) iter.Seq2[a2a.E
 		c.mu.Unlock()
 		for e, err := range c.Client.Run(ctx, &a2a.SendMessageRequest{Message: &sent}) {
 			if err == nil {
-				c.hear(e)
+				c.note(e)
 			}
 			if !yield(e, err) {
 				return
@@ -48,8 +48,8 @@ func (c *Conversation) Send(ctx context.Context, m *a2a.Message) iter.Seq2[a2a.E
 	}
 }
 
-// hear stores the ids of an event. A task that has ended accepts no further message.
-func (c *Conversation) hear(e a2a.Event) {
+// note stores the ids of an event. A task that has ended accepts no further message.
+func (c *Conversation) note(e a2a.Event) {
 	info := e.TaskInfo()
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -105,7 +105,7 @@ func (j *Judge) ask(ctx context.Context, c *Case) (*Verdict, error) {
 		}
 		f.Apply(ev)
 	}
-	parts, err := said(&f)
+	parts, err := answerParts(&f)
 	if err != nil {
 		return nil, err
 	}
@@ -138,8 +138,8 @@ func (j *Judge) question(c *Case) (string, error) {
 	return q.String(), nil
 }
 
-// said returns the parts of the agent's answer.
-func said(f *Fold) (a2a.ContentParts, error) {
+// answerParts returns the parts of the agent's answer.
+func answerParts(f *Fold) (a2a.ContentParts, error) {
 	switch {
 	case f.Message != nil:
 		return f.Message.Parts, nil

@@ -20,7 +20,7 @@ var (
 	// origin. No request was sent.
 	ErrElsewhere = peer.ErrElsewhere
 	// ErrDamaged means that the content of a part does not match the digest in the part.
-	ErrDamaged = errors.New("content is not what the part refers to")
+	ErrDamaged = errors.New("the content does not match the digest of the part")
 )
 
 // partMark is the metadata member in which a Parley hub describes the content behind a part's

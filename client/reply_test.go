@@ -90,7 +90,7 @@ a2a_agents:
 			say := func(text string) *client.Fold {
 				t.Helper()
 				var reply client.Fold
-				for e, err := range talk.Say(t.Context(), a2a.NewTextPart(text)) {
+				for e, err := range talk.SendParts(t.Context(), a2a.NewTextPart(text)) {
 					if err != nil {
 						t.Fatalf("Say(%q) = %v", text, err)
 					}

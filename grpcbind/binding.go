@@ -32,8 +32,8 @@ func New(cfg Config) *Binding {
 		panic("grpcbind: Config.Engine is required, and must be that of a hub")
 	}
 	b := &Binding{cfg: cfg.withDefaults()}
-	b.service.side = side{cfg: &b.cfg, engine: e, limiter: e.Limiter(), feeds: &b.feeds, version: servesV1}
-	b.legacy.side = side{
+	b.service.base = base{cfg: &b.cfg, engine: e, limiter: e.Limiter(), feeds: &b.feeds, version: servesV1}
+	b.legacy.base = base{
 		cfg: &b.cfg, engine: e, limiter: e.Limiter(), feeds: &b.feeds, version: dialect.LegacyVersion,
 		shape: dialect.V03Proto, decoder: dialect.Decoder{Fill: true},
 	}

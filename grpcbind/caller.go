@@ -25,9 +25,9 @@ const (
 	keyChallenge   = "www-authenticate"
 )
 
-// enter identifies the caller, reads the service parameters, counts the call against the
+// identify identifies the caller, reads the service parameters, counts the call against the
 // limits, and checks the protocol version.
-func (s *side) enter(ctx context.Context) (*op.Caller, error) {
+func (s *base) identify(ctx context.Context) (*op.Caller, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	who, slot := ctx, new(usertoken.Slot)
 	if s.engine.WantsBearers() {
@@ -72,7 +72,7 @@ func remoteAddr(ctx context.Context) string {
 }
 
 // checkVersion checks the version that a call names.
-func (s *side) checkVersion(md metadata.MD) error { return s.version(split(md[keyVersion])) }
+func (s *base) checkVersion(md metadata.MD) error { return s.version(split(md[keyVersion])) }
 
 // servesV1 applies the rule for a surface whose address names the version: no version means 1.0
 // (specification §3.6).

@@ -32,7 +32,7 @@ func TestStrangers(t *testing.T) {
 		ctx := peer.NewContext(t.Context(), &peer.Peer{Addr: tt.addr})
 		for _, anonymous := range []bool{false, true} {
 			cfg := Config{AllowAnonymous: anonymous}.withDefaults()
-			c, err := (&service{side: side{cfg: &cfg, version: servesV1}}).enter(ctx)
+			c, err := (&service{base: base{cfg: &cfg, version: servesV1}}).identify(ctx)
 			if tt.local || anonymous {
 				if err != nil || c.Principal.ID != auth.Local {
 					t.Errorf("%v (AllowAnonymous %v): %v, %v; want the local principal", tt.addr, anonymous, c, err)

@@ -19,7 +19,7 @@ import (
 // GetExtendedAgentCard implements pb.A2AServiceServer (specification §3.1.11).
 func (s *service) GetExtendedAgentCard(ctx context.Context, r *pb.GetExtendedAgentCardRequest) (out *pb.AgentCard, err error) {
 	const o = dialect.GetExtendedAgentCard
-	performs(ctx, &s.side, o)
+	performs(ctx, &s.base, o)
 	defer s.recovered(o, &err)
 	if out, err = s.extendedCard(ctx, r); err != nil {
 		return nil, s.fail(ctx, o, err)
@@ -28,8 +28,8 @@ func (s *service) GetExtendedAgentCard(ctx context.Context, r *pb.GetExtendedAge
 }
 
 func (s *service) extendedCard(ctx context.Context, r *pb.GetExtendedAgentCardRequest) (*pb.AgentCard, error) {
-	shown, err := s.visit(ctx, func(c *op.Caller) (*op.ExtendedCard, error) {
-		return decode(&s.side, c, r, s.decoder.Extended)
+	shown, err := s.shownCardFor(ctx, func(c *op.Caller) (*op.ExtendedCard, error) {
+		return decode(&s.base, c, r, s.decoder.Extended)
 	})
 	if err != nil {
 		return nil, err
@@ -52,9 +52,9 @@ type shownCard struct {
 	options *card.Options
 }
 
-// visit determines the extended card for the caller. read decodes the request once the caller
-// is known to be allowed to send it.
-func (s *side) visit(ctx context.Context, read func(*op.Caller) (*op.ExtendedCard, error)) (*shownCard, error) {
+// shownCardFor determines the extended card for the caller. read decodes the request once the
+// caller is known to be allowed to send it.
+func (s *base) shownCardFor(ctx context.Context, read func(*op.Caller) (*op.ExtendedCard, error)) (*shownCard, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	e, who := s.engine, request(ctx, md)
 	v, err := e.AuthenticateCard(ctx, s.cfg.Auth, who)
@@ -80,10 +80,10 @@ func (s *side) visit(ctx context.Context, read func(*op.Caller) (*op.ExtendedCar
 }
 
 // extendedOf returns the extended card of an agent.
-func (s *side) extendedOf(a *engine.Agent, r *op.ExtendedCard, md metadata.MD) *shownCard {
+func (s *base) extendedOf(a *engine.Agent, r *op.ExtendedCard, md metadata.MD) *shownCard {
 	o := s.engine.CardOptions(a, s.cfg.Auth)
 	o.NoStreaming = s.cfg.NoStreaming
-	p := s.place(r.Tenant, md)
+	p := s.addressesOf(r.Tenant, md)
 	o.Interfaces, o.Legacy = reachable(&p, card.Interfaces(p)), reachable(&p, card.LegacyInterfaces(p))
 	c := a.Extended
 	if c == nil {
@@ -92,9 +92,9 @@ func (s *side) extendedOf(a *engine.Agent, r *op.ExtendedCard, md metadata.MD) *
 	return &shownCard{agent: a.Name, card: c, options: o}
 }
 
-// place returns the addresses of an agent: over HTTP, if PublicURL is set, and the gRPC address
-// that the caller has used.
-func (s *side) place(tenant string, md metadata.MD) card.Place {
+// addressesOf returns the addresses of an agent: over HTTP, if PublicURL is set, and the gRPC
+// address that the caller has used.
+func (s *base) addressesOf(tenant string, md metadata.MD) card.Place {
 	// The caller has reached the agent, whether or not its version has a name for it.
 	p := card.Place{Base: s.cfg.PublicURL, Agent: tenant, Default: true}
 	if names := md[":authority"]; len(names) > 0 {
@@ -103,7 +103,7 @@ func (s *side) place(tenant string, md metadata.MD) card.Place {
 	return p
 }
 
-// reachable returns the interfaces of a place with a known address.
+// reachable returns the interfaces of an agent with a known address.
 func reachable(p *card.Place, all []*a2a.AgentInterface) []*a2a.AgentInterface {
 	var list []*a2a.AgentInterface
 	for _, i := range all {

@@ -34,8 +34,8 @@ func extensions(md metadata.MD) []string {
 
 // answering is the agent of an answer, with its confirmation of extensions, if it sent one.
 type answering struct {
-	agent task.Agent
-	said  *engine.Confirmation
+	agent     task.Agent
+	confirmed *engine.Confirmation
 }
 
 // answeringOf returns the agent of an answer.
@@ -43,8 +43,8 @@ func answeringOf(a *engine.Answer) answering { return answering{a.Head.Agent, a.
 
 // activated names the active extensions of an answer in its header, under the keys that the
 // caller has used.
-func (s *side) activated(ctx context.Context, c *op.Caller, by answering) error {
-	active := s.engine.ActiveIn(by.agent, c.Extensions, by.said)
+func (s *base) activated(ctx context.Context, c *op.Caller, by answering) error {
+	active := s.engine.ActiveIn(by.agent, c.Extensions, by.confirmed)
 	if len(active) == 0 {
 		return nil
 	}

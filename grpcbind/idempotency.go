@@ -15,7 +15,7 @@ const keyIdempotency = "idempotency-key"
 
 // keyed sets the idempotency key of a message, if keys are enabled. An invalid key is refused,
 // because its caller relies on it.
-func (s *side) keyed(ctx context.Context, in *op.Send) error {
+func (s *base) keyed(ctx context.Context, in *op.Send) error {
 	if !s.engine.TakesKeys() {
 		return nil
 	}

@@ -24,7 +24,7 @@ import (
 // ListTasks, which some generated code has, does not exist in v0.3.
 type legacy struct {
 	pb0.UnimplementedA2AServiceServer
-	side
+	base
 }
 
 var _ pb0.A2AServiceServer = (*legacy)(nil)
@@ -83,7 +83,7 @@ func shown(a *engine.Answer) *dialect.Answer {
 
 // decodeSend decodes a message, and records its dialect for its task and its webhook.
 func (l *legacy) decodeSend(ctx context.Context, c *op.Caller, r *pb0.SendMessageRequest) (*op.Send, error) {
-	in, err := decode(&l.side, c, r, reading(ctx, l, dialect.SendMessage, l.decoder.Send))
+	in, err := decode(&l.base, c, r, reading(ctx, l, dialect.SendMessage, l.decoder.Send))
 	if err != nil {
 		return nil, err
 	}
@@ -91,21 +91,21 @@ func (l *legacy) decodeSend(ctx context.Context, c *op.Caller, r *pb0.SendMessag
 	if in.Push != nil {
 		in.Push.Dialect = uint8(dialect.V03Proto)
 	}
-	adopt(ctx, c, in)
+	adoptIDs(ctx, c, in)
 	return in, l.keyed(ctx, in)
 }
 
 // SendMessage implements pb0.A2AServiceServer.
 func (l *legacy) SendMessage(ctx context.Context, r *pb0.SendMessageRequest) (*pb0.SendMessageResponse, error) {
 	const o = dialect.SendMessage
-	return call(ctx, &l.side, o, func(c *op.Caller) (*pb0.SendMessageResponse, error) {
+	return call(ctx, &l.base, o, func(c *op.Caller) (*pb0.SendMessageResponse, error) {
 		in, err := l.decodeSend(ctx, c, r)
 		if err != nil {
 			return nil, err
 		}
 		a, err := l.engine.Send(ctx, c, in)
 		if err == nil {
-			about(ctx, &a.Head)
+			recordTask(ctx, &a.Head)
 			err = l.activated(ctx, c, answeringOf(a))
 		}
 		if err != nil {
@@ -118,8 +118,8 @@ func (l *legacy) SendMessage(ctx context.Context, r *pb0.SendMessageRequest) (*p
 // GetTask implements pb0.A2AServiceServer.
 func (l *legacy) GetTask(ctx context.Context, r *pb0.GetTaskRequest) (*pb0.Task, error) {
 	const o = dialect.GetTask
-	return call(ctx, &l.side, o, func(c *op.Caller) (*pb0.Task, error) {
-		in, err := decode(&l.side, c, r, reading(ctx, l, o, l.decoder.Get))
+	return call(ctx, &l.base, o, func(c *op.Caller) (*pb0.Task, error) {
+		in, err := decode(&l.base, c, r, reading(ctx, l, o, l.decoder.Get))
 		if err != nil {
 			return nil, err
 		}
@@ -131,8 +131,8 @@ func (l *legacy) GetTask(ctx context.Context, r *pb0.GetTaskRequest) (*pb0.Task,
 // CancelTask implements pb0.A2AServiceServer.
 func (l *legacy) CancelTask(ctx context.Context, r *pb0.CancelTaskRequest) (*pb0.Task, error) {
 	const o = dialect.CancelTask
-	return call(ctx, &l.side, o, func(c *op.Caller) (*pb0.Task, error) {
-		in, err := decode(&l.side, c, r, reading(ctx, l, o, l.decoder.Cancel))
+	return call(ctx, &l.base, o, func(c *op.Caller) (*pb0.Task, error) {
+		in, err := decode(&l.base, c, r, reading(ctx, l, o, l.decoder.Cancel))
 		if err != nil {
 			return nil, err
 		}
@@ -144,7 +144,7 @@ func (l *legacy) CancelTask(ctx context.Context, r *pb0.CancelTaskRequest) (*pb0
 // task returns the task of an answer, or the error of the engine.
 func (l *legacy) task(ctx context.Context, c *op.Caller, a *engine.Answer, err error) (*pb0.Task, error) {
 	if err == nil {
-		about(ctx, &a.Head)
+		recordTask(ctx, &a.Head)
 		err = l.activated(ctx, c, answeringOf(a))
 	}
 	if err != nil {
@@ -168,7 +168,7 @@ func (l *legacy) SendStreamingMessage(r *pb0.SendMessageRequest, out legacyRespo
 func (l *legacy) TaskSubscription(r *pb0.TaskSubscriptionRequest, out legacyResponses) error {
 	const o = dialect.SubscribeToTask
 	return l.stream(o, out, newLegacyWriter(out), func(ctx context.Context, c *op.Caller) (*engine.Stream, error) {
-		in, err := decode(&l.side, c, r, reading(ctx, l, o, l.decoder.Subscribe))
+		in, err := decode(&l.base, c, r, reading(ctx, l, o, l.decoder.Subscribe))
 		if err != nil {
 			return nil, err
 		}
@@ -215,10 +215,10 @@ func (w *legacyWriter) last(e *engine.Event) bool {
 // GetAgentCard implements pb0.A2AServiceServer: the extended card.
 func (l *legacy) GetAgentCard(ctx context.Context, r *pb0.GetAgentCardRequest) (out *pb0.AgentCard, err error) {
 	const o = dialect.GetExtendedAgentCard
-	performs(ctx, &l.side, o)
+	performs(ctx, &l.base, o)
 	defer l.recovered(o, &err)
-	shown, err := l.visit(ctx, func(c *op.Caller) (*op.ExtendedCard, error) {
-		return decode(&l.side, c, r, reading(ctx, l, o, l.decoder.Extended))
+	shown, err := l.shownCardFor(ctx, func(c *op.Caller) (*op.ExtendedCard, error) {
+		return decode(&l.base, c, r, reading(ctx, l, o, l.decoder.Extended))
 	})
 	if err == nil {
 		out, err = shown.v03()

@@ -16,8 +16,8 @@ func (l *legacy) CreateTaskPushNotificationConfig(
 	ctx context.Context, r *pb0.CreateTaskPushNotificationConfigRequest,
 ) (*pb0.TaskPushNotificationConfig, error) {
 	const o = dialect.CreatePushConfig
-	return callPush(ctx, &l.side, o, func(c *op.Caller) (*pb0.TaskPushNotificationConfig, error) {
-		in, err := decode(&l.side, c, r, reading(ctx, l, o, l.decoder.CreatePush))
+	return callPush(ctx, &l.base, o, func(c *op.Caller) (*pb0.TaskPushNotificationConfig, error) {
+		in, err := decode(&l.base, c, r, reading(ctx, l, o, l.decoder.CreatePush))
 		if err != nil {
 			return nil, err
 		}
@@ -31,8 +31,8 @@ func (l *legacy) GetTaskPushNotificationConfig(
 	ctx context.Context, r *pb0.GetTaskPushNotificationConfigRequest,
 ) (*pb0.TaskPushNotificationConfig, error) {
 	const o = dialect.GetPushConfig
-	return callPush(ctx, &l.side, o, func(c *op.Caller) (*pb0.TaskPushNotificationConfig, error) {
-		in, err := decode(&l.side, c, r, reading(ctx, l, o, l.decoder.PushRef))
+	return callPush(ctx, &l.base, o, func(c *op.Caller) (*pb0.TaskPushNotificationConfig, error) {
+		in, err := decode(&l.base, c, r, reading(ctx, l, o, l.decoder.PushRef))
 		if err != nil {
 			return nil, err
 		}
@@ -45,8 +45,8 @@ func (l *legacy) ListTaskPushNotificationConfig(
 	ctx context.Context, r *pb0.ListTaskPushNotificationConfigRequest,
 ) (*pb0.ListTaskPushNotificationConfigResponse, error) {
 	const o = dialect.ListPushConfigs
-	return callPush(ctx, &l.side, o, func(c *op.Caller) (*pb0.ListTaskPushNotificationConfigResponse, error) {
-		in, err := decode(&l.side, c, r, reading(ctx, l, o, l.decoder.PushList))
+	return callPush(ctx, &l.base, o, func(c *op.Caller) (*pb0.ListTaskPushNotificationConfigResponse, error) {
+		in, err := decode(&l.base, c, r, reading(ctx, l, o, l.decoder.PushList))
 		if err != nil {
 			return nil, err
 		}
@@ -67,8 +67,8 @@ func (l *legacy) DeleteTaskPushNotificationConfig(
 	ctx context.Context, r *pb0.DeleteTaskPushNotificationConfigRequest,
 ) (*emptypb.Empty, error) {
 	const o = dialect.DeletePushConfig
-	return callPush(ctx, &l.side, o, func(c *op.Caller) (*emptypb.Empty, error) {
-		in, err := decode(&l.side, c, r, reading(ctx, l, o, l.decoder.PushRef))
+	return callPush(ctx, &l.base, o, func(c *op.Caller) (*emptypb.Empty, error) {
+		in, err := decode(&l.base, c, r, reading(ctx, l, o, l.decoder.PushRef))
 		if err != nil {
 			return nil, err
 		}

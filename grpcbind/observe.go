@@ -94,7 +94,7 @@ func observe(ctx context.Context) (context.Context, *observed) {
 		return ctx, nil
 	}
 	if ids := trace.HeaderIDs(params); ids != (trace.IDs{}) {
-		echo(ctx, ids)
+		sendIDs(ctx, ids)
 		ctx = trace.WithIDs(ctx, ids)
 	}
 	ctx = trace.Extract(ctx, params)
@@ -111,8 +111,8 @@ func observedFrom(ctx context.Context) *observed {
 	return x
 }
 
-// echo sends the caller's ids back.
-func echo(ctx context.Context, ids trace.IDs) {
+// sendIDs sends the caller's ids back.
+func sendIDs(ctx context.Context, ids trace.IDs) {
 	md := metadata.MD(trace.StoreIDs(nil, ids))
 	if md.Len() > 0 {
 		_ = grpc.SetHeader(ctx, md) // fails if no header can be sent
@@ -128,13 +128,13 @@ func joined(ctx context.Context, params map[string][]string) map[string][]string
 	return params
 }
 
-// adopt applies the ids that a message names.
-func adopt(ctx context.Context, c *op.Caller, r *op.Send) {
+// adoptIDs applies the ids that a message names.
+func adoptIDs(ctx context.Context, c *op.Caller, r *op.Send) {
 	if r.IDs == (trace.IDs{}) {
 		return
 	}
 	ids := c.Adopt(r.IDs)
-	echo(ctx, ids)
+	sendIDs(ctx, ids)
 	if x := observedFrom(ctx); x != nil {
 		x.span.Text(trace.CorrelationID, ids.Correlation)
 		x.span.Text(trace.SessionID, ids.Session)
@@ -142,7 +142,7 @@ func adopt(ctx context.Context, c *op.Caller, r *op.Send) {
 }
 
 // performs records the operation of a call.
-func performs(ctx context.Context, s *side, o dialect.Operation) {
+func performs(ctx context.Context, s *base, o dialect.Operation) {
 	x := observedFrom(ctx)
 	if x == nil {
 		return
@@ -154,8 +154,8 @@ func performs(ctx context.Context, s *side, o dialect.Operation) {
 	x.span.Rename(o.String())
 }
 
-// about records the task of the answer to a call.
-func about(ctx context.Context, h *task.Head) {
+// recordTask records the task of the answer to a call.
+func recordTask(ctx context.Context, h *task.Head) {
 	if x := observedFrom(ctx); x != nil {
 		x.labels.Agent = string(h.Agent)
 		x.span.Text(trace.TaskID, string(h.ID))
@@ -163,8 +163,8 @@ func about(ctx context.Context, h *task.Head) {
 	}
 }
 
-// blame records why a call fails.
-func blame(ctx context.Context, reason string) {
+// recordFailure records why a call fails.
+func recordFailure(ctx context.Context, reason string) {
 	if x := observedFrom(ctx); x != nil {
 		x.labels.Reason = reason
 	}

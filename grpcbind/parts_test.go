@@ -26,7 +26,7 @@ func TestLargeParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keeper := &blobstore.Keeper{Store: store, Base: "https://hub.example", Threshold: 1000}
+	keeper := &blobstore.Externalizer{Store: store, Base: "https://hub.example", Threshold: 1000}
 	h := start(t, grpcbind.Config{Engine: engine.New(engine.Config{Store: new(memstore.Store), Parts: keeper})}, mirror, nil)
 	content := bytes.Repeat([]byte("0123456789"), 1000)
 	part := a2a.NewRawPart(content)
@@ -72,8 +72,8 @@ func TestLargeParts(t *testing.T) {
 // wantContent checks the content that the hub stores for the address of a part.
 func (h *hub) wantContent(where, address string, want []byte) {
 	h.t.Helper()
-	tail, ok := strings.CutPrefix(address, "https://hub.example"+blobstore.Place)
-	id, d, valid := blobstore.ParsePlace(tail)
+	tail, ok := strings.CutPrefix(address, "https://hub.example"+blobstore.PathPrefix)
+	id, d, valid := blobstore.ParsePath(tail)
 	if !ok || !valid {
 		h.t.Fatalf("%s: %q is no address of a part", where, address)
 	}

@@ -15,7 +15,7 @@ import (
 
 // callPush is call for an operation on push notification configs. The error that the hub has no
 // push notifications takes precedence over all others (specification §3.3.4).
-func callPush[T any](ctx context.Context, s *side, o dialect.Operation, do func(*op.Caller) (T, error)) (T, error) {
+func callPush[T any](ctx context.Context, s *base, o dialect.Operation, do func(*op.Caller) (T, error)) (T, error) {
 	return call(ctx, s, o, func(c *op.Caller) (none T, err error) {
 		if !s.engine.Pushes() {
 			return none, apierror.New(a2a.ErrPushNotificationNotSupported, "this hub sends no push notifications")
@@ -28,8 +28,8 @@ func callPush[T any](ctx context.Context, s *side, o dialect.Operation, do func(
 func (s *service) CreateTaskPushNotificationConfig(
 	ctx context.Context, r *pb.TaskPushNotificationConfig,
 ) (*pb.TaskPushNotificationConfig, error) {
-	return callPush(ctx, &s.side, dialect.CreatePushConfig, func(c *op.Caller) (*pb.TaskPushNotificationConfig, error) {
-		in, err := decode(&s.side, c, r, s.decoder.CreatePush)
+	return callPush(ctx, &s.base, dialect.CreatePushConfig, func(c *op.Caller) (*pb.TaskPushNotificationConfig, error) {
+		in, err := decode(&s.base, c, r, s.decoder.CreatePush)
 		if err != nil {
 			return nil, err
 		}
@@ -41,8 +41,8 @@ func (s *service) CreateTaskPushNotificationConfig(
 func (s *service) GetTaskPushNotificationConfig(
 	ctx context.Context, r *pb.GetTaskPushNotificationConfigRequest,
 ) (*pb.TaskPushNotificationConfig, error) {
-	return callPush(ctx, &s.side, dialect.GetPushConfig, func(c *op.Caller) (*pb.TaskPushNotificationConfig, error) {
-		in, err := decode(&s.side, c, r, s.decoder.PushRef)
+	return callPush(ctx, &s.base, dialect.GetPushConfig, func(c *op.Caller) (*pb.TaskPushNotificationConfig, error) {
+		in, err := decode(&s.base, c, r, s.decoder.PushRef)
 		if err != nil {
 			return nil, err
 		}
@@ -54,8 +54,8 @@ func (s *service) GetTaskPushNotificationConfig(
 func (s *service) ListTaskPushNotificationConfigs(
 	ctx context.Context, r *pb.ListTaskPushNotificationConfigsRequest,
 ) (*pb.ListTaskPushNotificationConfigsResponse, error) {
-	return callPush(ctx, &s.side, dialect.ListPushConfigs, func(c *op.Caller) (*pb.ListTaskPushNotificationConfigsResponse, error) {
-		in, err := decode(&s.side, c, r, s.decoder.PushList)
+	return callPush(ctx, &s.base, dialect.ListPushConfigs, func(c *op.Caller) (*pb.ListTaskPushNotificationConfigsResponse, error) {
+		in, err := decode(&s.base, c, r, s.decoder.PushList)
 		if err != nil {
 			return nil, err
 		}
@@ -75,8 +75,8 @@ func (s *service) ListTaskPushNotificationConfigs(
 func (s *service) DeleteTaskPushNotificationConfig(
 	ctx context.Context, r *pb.DeleteTaskPushNotificationConfigRequest,
 ) (*emptypb.Empty, error) {
-	return callPush(ctx, &s.side, dialect.DeletePushConfig, func(c *op.Caller) (*emptypb.Empty, error) {
-		in, err := decode(&s.side, c, r, s.decoder.PushRef)
+	return callPush(ctx, &s.base, dialect.DeletePushConfig, func(c *op.Caller) (*emptypb.Empty, error) {
+		in, err := decode(&s.base, c, r, s.decoder.PushRef)
 		if err != nil {
 			return nil, err
 		}

@@ -22,7 +22,7 @@ func owner(c *op.Caller) task.Owner {
 // decode reads a request with the decoder of the HTTP bindings, so that all
 // bindings have the same rules and the same errors, and counts its size against the
 // limits of the caller.
-func decode[T any](s *side, c *op.Caller, m proto.Message, read func(params []byte) (*T, error)) (*T, error) {
+func decode[T any](s *base, c *op.Caller, m proto.Message, read func(params []byte) (*T, error)) (*T, error) {
 	if s.limiter != nil {
 		if err := s.limiter.Bytes(owner(c), proto.Size(m)); err != nil {
 			return nil, err

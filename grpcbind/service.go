@@ -15,17 +15,17 @@ import (
 // service implements lf.a2a.v1.A2AService (specification §10.2).
 type service struct {
 	pb.UnimplementedA2AServiceServer
-	side
+	base
 }
 
 var _ pb.A2AServiceServer = (*service)(nil)
 
 // SendMessage implements pb.A2AServiceServer.
 func (s *service) SendMessage(ctx context.Context, r *pb.SendMessageRequest) (*pb.SendMessageResponse, error) {
-	return call(ctx, &s.side, dialect.SendMessage, func(c *op.Caller) (*pb.SendMessageResponse, error) {
-		in, err := decode(&s.side, c, r, s.decoder.Send)
+	return call(ctx, &s.base, dialect.SendMessage, func(c *op.Caller) (*pb.SendMessageResponse, error) {
+		in, err := decode(&s.base, c, r, s.decoder.Send)
 		if err == nil {
-			adopt(ctx, c, in)
+			adoptIDs(ctx, c, in)
 			err = s.keyed(ctx, in)
 		}
 		if err != nil {
@@ -33,7 +33,7 @@ func (s *service) SendMessage(ctx context.Context, r *pb.SendMessageRequest) (*p
 		}
 		a, err := s.engine.Send(ctx, c, in)
 		if err == nil {
-			about(ctx, &a.Head)
+			recordTask(ctx, &a.Head)
 			err = s.activated(ctx, c, answeringOf(a))
 		}
 		if err != nil {
@@ -45,14 +45,14 @@ func (s *service) SendMessage(ctx context.Context, r *pb.SendMessageRequest) (*p
 
 // GetTask implements pb.A2AServiceServer.
 func (s *service) GetTask(ctx context.Context, r *pb.GetTaskRequest) (*pb.Task, error) {
-	return call(ctx, &s.side, dialect.GetTask, func(c *op.Caller) (*pb.Task, error) {
-		in, err := decode(&s.side, c, r, s.decoder.Get)
+	return call(ctx, &s.base, dialect.GetTask, func(c *op.Caller) (*pb.Task, error) {
+		in, err := decode(&s.base, c, r, s.decoder.Get)
 		if err != nil {
 			return nil, err
 		}
 		a, err := s.engine.Get(ctx, c, in)
 		if err == nil {
-			about(ctx, &a.Head)
+			recordTask(ctx, &a.Head)
 			err = s.activated(ctx, c, answeringOf(a))
 		}
 		if err != nil {
@@ -65,11 +65,11 @@ func (s *service) GetTask(ctx context.Context, r *pb.GetTaskRequest) (*pb.Task, 
 // ListTasks implements pb.A2AServiceServer. A page size of zero counts as absent, because the
 // Go SDK always sends one.
 func (s *service) ListTasks(ctx context.Context, r *pb.ListTasksRequest) (*pb.ListTasksResponse, error) {
-	return call(ctx, &s.side, dialect.ListTasks, func(c *op.Caller) (*pb.ListTasksResponse, error) {
+	return call(ctx, &s.base, dialect.ListTasks, func(c *op.Caller) (*pb.ListTasksResponse, error) {
 		if r.GetPageSize() == 0 {
 			r.PageSize = nil
 		}
-		in, err := decode(&s.side, c, r, s.decoder.List)
+		in, err := decode(&s.base, c, r, s.decoder.List)
 		if err != nil {
 			return nil, err
 		}
@@ -86,14 +86,14 @@ func (s *service) ListTasks(ctx context.Context, r *pb.ListTasksRequest) (*pb.Li
 
 // CancelTask implements pb.A2AServiceServer.
 func (s *service) CancelTask(ctx context.Context, r *pb.CancelTaskRequest) (*pb.Task, error) {
-	return call(ctx, &s.side, dialect.CancelTask, func(c *op.Caller) (*pb.Task, error) {
-		in, err := decode(&s.side, c, r, s.decoder.Cancel)
+	return call(ctx, &s.base, dialect.CancelTask, func(c *op.Caller) (*pb.Task, error) {
+		in, err := decode(&s.base, c, r, s.decoder.Cancel)
 		if err != nil {
 			return nil, err
 		}
 		a, err := s.engine.Cancel(ctx, c, in)
 		if err == nil {
-			about(ctx, &a.Head)
+			recordTask(ctx, &a.Head)
 			err = s.activated(ctx, c, answeringOf(a))
 		}
 		if err != nil {
@@ -106,9 +106,9 @@ func (s *service) CancelTask(ctx context.Context, r *pb.CancelTaskRequest) (*pb.
 // SendStreamingMessage implements pb.A2AServiceServer.
 func (s *service) SendStreamingMessage(r *pb.SendMessageRequest, out responses) error {
 	return s.stream(dialect.SendStreamingMessage, out, v1Writer{out}, func(ctx context.Context, c *op.Caller) (*engine.Stream, error) {
-		in, err := decode(&s.side, c, r, s.decoder.Send)
+		in, err := decode(&s.base, c, r, s.decoder.Send)
 		if err == nil {
-			adopt(ctx, c, in)
+			adoptIDs(ctx, c, in)
 			err = s.keyed(ctx, in)
 		}
 		if err != nil {
@@ -121,7 +121,7 @@ func (s *service) SendStreamingMessage(r *pb.SendMessageRequest, out responses) 
 // SubscribeToTask implements pb.A2AServiceServer.
 func (s *service) SubscribeToTask(r *pb.SubscribeToTaskRequest, out responses) error {
 	return s.stream(dialect.SubscribeToTask, out, v1Writer{out}, func(ctx context.Context, c *op.Caller) (*engine.Stream, error) {
-		in, err := decode(&s.side, c, r, s.decoder.Subscribe)
+		in, err := decode(&s.base, c, r, s.decoder.Subscribe)
 		if err != nil {
 			return nil, err
 		}

@@ -31,14 +31,14 @@ const (
 
 // fail returns the status that the caller of o gets for err. Hidden errors are logged. An error
 // that is a status already comes from gRPC itself.
-func (s *side) fail(ctx context.Context, o dialect.Operation, err error) error {
-	if _, own := err.(interface{ GRPCStatus() *status.Status }); own { //nolint:errorlint // what an agent's error wraps is not ours to tell
+func (s *base) fail(ctx context.Context, o dialect.Operation, err error) error {
+	if _, own := err.(interface{ GRPCStatus() *status.Status }); own { //nolint:errorlint // the errors that an agent wraps are not classified
 		return err
 	}
 	ref := newReference()
 	r := dialect.Explain(s.shape.Blame(o, err), ref)
 	s.shape.Adapt(&r)
-	blame(ctx, r.Reason)
+	recordFailure(ctx, r.Reason)
 	if r.Hidden {
 		s.cfg.Logger.ErrorContext(ctx, "call failed", logMethod, o.String(), logReference, ref, "error", err)
 	}
@@ -50,7 +50,7 @@ func (s *side) fail(ctx context.Context, o dialect.Operation, err error) error {
 }
 
 // recovered turns a panic into an internal error.
-func (s *side) recovered(o dialect.Operation, err *error) {
+func (s *base) recovered(o dialect.Operation, err *error) {
 	p := recover()
 	if p == nil {
 		return

@@ -23,7 +23,7 @@ import (
 
 func testService() *service {
 	cfg := Config{}.withDefaults()
-	return &service{side: side{cfg: &cfg, version: servesV1}}
+	return &service{base: base{cfg: &cfg, version: servesV1}}
 }
 
 // TestErrorTable checks the errors that are shown to callers (specification §5.4).

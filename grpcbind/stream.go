@@ -35,11 +35,11 @@ type writer interface {
 type opener = func(context.Context, *op.Caller) (*engine.Stream, error)
 
 // stream performs the common steps of both streaming calls.
-func (s *side) stream(o dialect.Operation, out grpc.ServerStream, w writer, open opener) (err error) {
+func (s *base) stream(o dialect.Operation, out grpc.ServerStream, w writer, open opener) (err error) {
 	defer s.recovered(o, &err)
 	ctx := out.Context()
 	performs(ctx, s, o)
-	c, err := s.enter(ctx)
+	c, err := s.identify(ctx)
 	if err != nil {
 		return s.fail(ctx, o, err)
 	}
@@ -50,7 +50,7 @@ func (s *side) stream(o dialect.Operation, out grpc.ServerStream, w writer, open
 	if err != nil {
 		return s.fail(ctx, o, err)
 	}
-	about(ctx, &src.Task)
+	recordTask(ctx, &src.Task)
 	if err := s.activated(ctx, c, answering{src.Task.Agent, src.Confirmed}); err != nil {
 		src.Close()
 		return s.fail(ctx, o, err)
@@ -90,7 +90,7 @@ type feed struct {
 
 // run copies until the stream ends. The copying has a goroutine of its own, because only the
 // return of the handler ends a send to a caller that does not read.
-func (f *feed) run(ctx context.Context, s *side, o dialect.Operation) error {
+func (f *feed) run(ctx context.Context, s *base, o dialect.Operation) error {
 	stalled := make(chan struct{})
 	f.limit = s.cfg.Limits.SendTime
 	// The timer may fire again if a message is sent while the call is still ending.
@@ -109,7 +109,7 @@ func (f *feed) run(ctx context.Context, s *side, o dialect.Operation) error {
 	}
 }
 
-func (f *feed) guarded(ctx context.Context, s *side, o dialect.Operation) (err error) {
+func (f *feed) guarded(ctx context.Context, s *base, o dialect.Operation) (err error) {
 	defer f.src.Close()
 	defer f.timer.Stop()
 	defer s.recovered(o, &err)

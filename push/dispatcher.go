@@ -35,16 +35,16 @@ type Dispatcher struct {
 	// It is locked before all other locks.
 	saving sync.Mutex
 
-	mu     sync.Mutex // guards the fields below, and hooks and lanes; never held while calling out
-	lanes  map[string]*lane
-	ready  []*lane // with work and a free place; the first is next
+	mu     sync.Mutex // guards the fields below, and hooks and queues; never held while calling out
+	queues map[string]*endpointQueue
+	ready  []*endpointQueue // with work and a free place; the first is next
 	alarms alarms
 	busy   int
 	dirty  []*hook
-	// warm is a ring of the hooks whose target is cached; the oldest is at warmNext.
-	warm     [maxWarm]*hook
-	warmNext int
-	stopping bool
+	// cached is a ring of the hooks whose target is cached; the oldest is at cachedNext.
+	cached     [maxCached]*hook
+	cachedNext int
+	stopping   bool
 	// reported counts the dead letters that were logged in the minute since the time since.
 	reported struct {
 		since time.Time
@@ -55,8 +55,8 @@ type Dispatcher struct {
 	blocked, warned time.Time
 }
 
-// maxWarm is the number of targets cached beside those of running sessions.
-const maxWarm = 1024
+// maxCached is the number of targets cached beside those of running sessions.
+const maxCached = 1024
 
 // New returns a Dispatcher. It fails if the options are invalid or the key file cannot be
 // loaded.
@@ -69,7 +69,7 @@ func New(cfg Config) (*Dispatcher, error) {
 	policy.HTTPS = cfg.RequireHTTPS
 	d := &Dispatcher{
 		cfg: cfg, policy: policy, transport: cfg.Transport, closeIdle: func() {}, logger: cfg.Logger,
-		wake: make(chan struct{}, 1), save: make(chan struct{}, 1), lanes: make(map[string]*lane),
+		wake: make(chan struct{}, 1), save: make(chan struct{}, 1), queues: make(map[string]*endpointQueue),
 	}
 	if d.secrets, err = parseSecrets(cfg.SigningSecrets); err != nil {
 		return nil, fmt.Errorf("push: %w", err)
@@ -116,7 +116,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	last, done := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.Grace)
 	defer done()
 	if err := d.saveAll(last); err != nil {
-		d.logger.Warn("positions of webhooks were not saved; they will be told some things again", "error", err)
+		d.logger.Warn("positions of webhooks were not saved; some notifications will be sent again", "error", err)
 	}
 	d.closeIdle()
 	return nil
@@ -130,12 +130,12 @@ func (d *Dispatcher) Around(ctx context.Context, work func(context.Context) erro
 	}
 	beside, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
-	var told error
-	wg.Go(func() { told = d.Run(beside) })
+	var errRun error
+	wg.Go(func() { errRun = d.Run(beside) })
 	err := work(ctx)
 	cancel()
 	wg.Wait()
-	return errors.Join(err, told)
+	return errors.Join(err, errRun)
 }
 
 // schedule starts sessions until ctx ends.
@@ -171,7 +171,7 @@ func (d *Dispatcher) pick(now time.Time) ([]*hook, time.Duration) {
 	if rest := d.blocked.Sub(now); rest > 0 {
 		return nil, rest
 	}
-	wait := d.ringLocked(now)
+	wait := d.fireAlarmsLocked(now)
 	var hooks []*hook
 	for d.busy < d.cfg.Concurrency && len(d.ready) > 0 {
 		l := d.ready[0]
@@ -182,7 +182,7 @@ func (d *Dispatcher) pick(now time.Time) ([]*hook, time.Duration) {
 			d.dropLocked(l)
 			continue
 		}
-		h.phase = telling
+		h.phase = running
 		l.busy++
 		d.busy++
 		hooks = append(hooks, h)
@@ -191,9 +191,9 @@ func (d *Dispatcher) pick(now time.Time) ([]*hook, time.Duration) {
 	return hooks, wait
 }
 
-// ringLocked handles all alarms that are due, and returns the time until the next one; negative
-// if there is none.
-func (d *Dispatcher) ringLocked(now time.Time) time.Duration {
+// fireAlarmsLocked handles all alarms that are due, and returns the time until the next one;
+// negative if there is none.
+func (d *Dispatcher) fireAlarmsLocked(now time.Time) time.Duration {
 	for len(d.alarms) > 0 {
 		if at := d.alarms[0].due(); at > now.UnixNano() {
 			return time.Duration(at - now.UnixNano())
@@ -201,7 +201,7 @@ func (d *Dispatcher) ringLocked(now time.Time) time.Duration {
 		switch due := heap.Pop(&d.alarms).(type) {
 		case *hook:
 			d.queueLocked(due)
-		case *lane:
+		case *endpointQueue:
 			due.breaker = halfOpen
 			d.readyLocked(due)
 			d.tidyLocked(due)
@@ -210,39 +210,39 @@ func (d *Dispatcher) ringLocked(now time.Time) time.Duration {
 	return -1
 }
 
-// tidyLocked closes the half-open breaker of a lane without hooks, and drops the lane if it is
+// tidyLocked closes the half-open breaker of an endpoint without hooks, and drops it if it is
 // idle.
-func (d *Dispatcher) tidyLocked(l *lane) {
+func (d *Dispatcher) tidyLocked(l *endpointQueue) {
 	if l.hooks == 0 && l.breaker == halfOpen {
 		l.breaker = closed
 	}
 	d.dropLocked(l)
 }
 
-// dropLocked removes a lane that holds no state.
-func (d *Dispatcher) dropLocked(l *lane) {
-	if l.idle() && d.lanes[l.endpoint] == l {
-		delete(d.lanes, l.endpoint)
+// dropLocked removes a queue that holds no state.
+func (d *Dispatcher) dropLocked(l *endpointQueue) {
+	if l.idle() && d.queues[l.endpoint] == l {
+		delete(d.queues, l.endpoint)
 	}
 }
 
 // queueLocked appends a hook to the queue of its endpoint.
 func (d *Dispatcher) queueLocked(h *hook) {
 	h.phase = queued
-	h.lane.push(h)
-	d.readyLocked(h.lane)
+	h.queue.push(h)
+	d.readyLocked(h.queue)
 }
 
-// readyLocked lists a lane as ready if it has a waiting hook and a free place.
-func (d *Dispatcher) readyLocked(l *lane) {
+// readyLocked lists a queue as ready if it has a waiting hook and a free place.
+func (d *Dispatcher) readyLocked(l *endpointQueue) {
 	if !l.ready && l.first != nil && l.free(d.cfg.PerEndpoint) {
 		l.ready = true
 		d.ready = append(d.ready, l)
-		d.poke()
+		d.wakeUp()
 	}
 }
 
-func (d *Dispatcher) poke() {
+func (d *Dispatcher) wakeUp() {
 	select {
 	case d.wake <- struct{}{}:
 	default:
@@ -256,7 +256,7 @@ func (d *Dispatcher) sleepLocked(h *hook, wait time.Duration) {
 	d.alarmLocked(h)
 }
 
-// alarmLocked adds an item to the heap, or moves it to its new place.
+// alarmLocked adds an item to the heap, or moves it to its new position.
 func (d *Dispatcher) alarmLocked(t timed) {
 	if at := *t.slot(); at > 0 {
 		heap.Fix(&d.alarms, int(at)-1)
@@ -264,23 +264,23 @@ func (d *Dispatcher) alarmLocked(t timed) {
 		heap.Push(&d.alarms, t)
 	}
 	if d.alarms[0] == t {
-		d.poke()
+		d.wakeUp()
 	}
 }
 
-// stirLocked queues or settles an idle hook, if its state asks for that.
-func (d *Dispatcher) stirLocked(h *hook) {
+// rescheduleLocked queues or settles an idle hook, if its state asks for that.
+func (d *Dispatcher) rescheduleLocked(h *hook) {
 	if h.phase != idle || h.settled {
 		return
 	}
 	switch {
 	case h.answered:
 		// The caller never learned of the task.
-		h.told = h.last
+		h.notified = h.last
 		d.settleLocked(h)
 	case h.wants():
 		d.queueLocked(h)
-	case h.ended && h.told >= h.last:
+	case h.ended && h.notified >= h.last:
 		d.settleLocked(h)
 	}
 }
@@ -291,20 +291,20 @@ func (d *Dispatcher) settleLocked(h *hook) {
 	d.dirtyLocked(h)
 }
 
-// joinLocked assigns a hook to the lane of its endpoint.
-func (d *Dispatcher) joinLocked(h *hook, endpoint string) {
-	l := d.lanes[endpoint]
+// assignLocked assigns a hook to the queue of its endpoint.
+func (d *Dispatcher) assignLocked(h *hook, endpoint string) {
+	l := d.queues[endpoint]
 	if l == nil {
-		l = &lane{endpoint: endpoint}
-		d.lanes[endpoint] = l
+		l = &endpointQueue{endpoint: endpoint}
+		d.queues[endpoint] = l
 	}
 	l.hooks++
-	h.lane = l
+	h.queue = l
 }
 
-// leaveLocked removes a hook from everything but the registry and the queue of its lane; pop
-// skips it there.
-func (d *Dispatcher) leaveLocked(h *hook) {
+// unregisterLocked removes a hook from everything but the registry and the queue of its
+// endpoint; pop skips it there.
+func (d *Dispatcher) unregisterLocked(h *hook) {
 	if h.phase == gone {
 		return
 	}
@@ -313,8 +313,8 @@ func (d *Dispatcher) leaveLocked(h *hook) {
 		h.stop(errForgotten)
 	}
 	h.phase, h.target = gone, nil
-	h.lane.hooks--
-	d.tidyLocked(h.lane)
+	h.queue.hooks--
+	d.tidyLocked(h.queue)
 }
 
 // disarmLocked removes an item from the heap.

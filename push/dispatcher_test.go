@@ -37,8 +37,8 @@ func TestEveryTransitionIsTold(t *testing.T) {
 		if h := w.stored(ref); h.Told != j.head.Version || !h.Settled {
 			t.Errorf("stored hook is at %d, settled %v, want %d and settled", h.Told, h.Settled, j.head.Version)
 		}
-		if _, known := w.d.Status(ref); known || w.d.known.n.Load() != 0 || len(w.d.lanes) != 0 {
-			t.Errorf("after the end: hook known %v, %d hooks, %d lanes, want none", known, w.d.known.n.Load(), len(w.d.lanes))
+		if _, known := w.d.Status(ref); known || w.d.known.n.Load() != 0 || len(w.d.queues) != 0 {
+			t.Errorf("after the end: hook known %v, %d hooks, %d lanes, want none", known, w.d.known.n.Load(), len(w.d.queues))
 		}
 	})
 }
@@ -219,8 +219,8 @@ func TestDroppedHooksAreNotTold(t *testing.T) {
 		}
 		j.complete()
 		w.pass(time.Hour)
-		if got := w.net.got(hookURL); len(got) != 1 || w.d.known.n.Load() != 0 || len(w.d.lanes) != 0 || w.d.busy != 0 {
-			t.Errorf("%d requests, %d hooks, %d lanes, %d busy, want 1, 0, 0, 0", len(got), w.d.known.n.Load(), len(w.d.lanes), w.d.busy)
+		if got := w.net.got(hookURL); len(got) != 1 || w.d.known.n.Load() != 0 || len(w.d.queues) != 0 || w.d.busy != 0 {
+			t.Errorf("%d requests, %d hooks, %d lanes, %d busy, want 1, 0, 0, 0", len(got), w.d.known.n.Load(), len(w.d.queues), w.d.busy)
 		}
 	})
 }
@@ -397,7 +397,7 @@ func TestABrokenStoreIsLeftAlone(t *testing.T) {
 			jobs = append(jobs, j)
 		}
 		w.pass(time.Second)
-		clear(w.d.warm[:])
+		clear(w.d.cached[:])
 		for i := range jobs {
 			w.d.known.shard(jobs[i].head.Key).tasks[jobs[i].head.Key].target = nil
 		}
@@ -473,7 +473,7 @@ func TestManyHooksAreSmall(t *testing.T) {
 	if each := (heap() - before) / n; each > 300 {
 		t.Errorf("a waiting hook takes %d bytes, want at most 300", each)
 	}
-	if got := d.known.n.Load(); got != n || len(d.lanes) != 100 {
-		t.Errorf("%d hooks in %d lanes, want %d in 100", got, len(d.lanes), n)
+	if got := d.known.n.Load(); got != n || len(d.queues) != 100 {
+		t.Errorf("%d hooks in %d lanes, want %d in 100", got, len(d.queues), n)
 	}
 }

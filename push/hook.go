@@ -12,8 +12,8 @@ type phase uint8
 
 const (
 	idle    phase = iota // nothing to send
-	queued               // in the queue of its lane
-	telling              // has a running session
+	queued               // in the queue of its endpoint
+	running              // has a running session
 	asleep               // waits for its next try
 	gone                 // forgotten; results of its session do not count
 )
@@ -28,24 +28,24 @@ type hook struct {
 
 	// The fields below are guarded by Dispatcher.mu.
 
-	lane *lane
-	next *hook // the next hook in the queue of the lane
+	queue *endpointQueue
+	next  *hook // the next hook in the queue of the endpoint
 	// target is nil before the first session, and again when it is evicted from the cache.
 	target *target
-	// trouble is nil while no try has failed.
-	trouble *trouble
+	// failure is nil while no try has failed.
+	failure *failureState
 	// stop cancels the running session; nil if there is none.
 	stop func(error)
-	// told is the version up to which the webhook was notified.
-	told int64
+	// notified is the version up to which the webhook was notified.
+	notified int64
 	// last and rev are the newest known version and revision of the task.
 	last, rev int64
 	// at is the time of the next alarm, in nanoseconds since 1970.
 	at    int64
-	alarm int32 // place in the heap, from 1; 0 if in none
+	alarm int32 // position in the heap, from 1; 0 if in none
 	phase phase
-	// look requests a session regardless of the versions.
-	look bool
+	// recheck requests a session regardless of the versions.
+	recheck bool
 	// quiet, ended and answered come from the newest head.
 	quiet, ended, answered bool
 	// dirty is set while the hook is in the list of positions to save; settled, when no
@@ -62,22 +62,22 @@ type target struct {
 	head    task.Head
 	// origin is that of the entry that is sent next.
 	origin origin
-	// story is the task at the version that was sent last. A session sets it for webhooks that
+	// snapshot is the task at the version that was sent last. A session sets it for webhooks that
 	// get whole tasks.
-	story *story
+	snapshot *taskFold
 }
 
-// trouble is the state of a hook whose tries failed.
-type trouble struct {
-	// tries counts the tries of the version after told.
+// failureState is the state of a hook whose tries failed.
+type failureState struct {
+	// tries counts the tries of the version after notified.
 	tries int
 	// reason is the error of the last try.
 	reason string
-	// lost holds, in order, the dead letters that are not durable yet.
-	lost []task.DeadLetter
-	// run is the newest dead letter, if no version after it was delivered. Further dropped
+	// letters holds, in order, the dead letters that are not durable yet.
+	unsaved []task.DeadLetter
+	// newest is the newest dead letter, if no version after it was delivered. Further dropped
 	// versions extend it.
-	run task.DeadLetter
+	newest task.DeadLetter
 }
 
 func (h *hook) ref() task.HookRef { return task.HookRef{Task: h.key, ID: h.id} }
@@ -85,21 +85,21 @@ func (h *hook) ref() task.HookRef { return task.HookRef{Task: h.key, ID: h.id} }
 func (h *hook) due() int64   { return h.at }
 func (h *hook) slot() *int32 { return &h.alarm }
 
-// sight holds the fields of a head that matter to hooks.
-type sight struct {
+// taskView holds the fields of a head that matter to hooks.
+type taskView struct {
 	version, rev           int64
 	quiet, ended, answered bool
 }
 
-func sightOf(head *task.Head) sight {
-	return sight{
+func viewOf(head *task.Head) taskView {
+	return taskView{
 		version: head.Version, rev: head.Rev, quiet: head.Shown == task.Quiet,
 		ended: head.State.Terminal(), answered: head.Shown == task.Answered,
 	}
 }
 
-// see updates the hook from a head. An older head than the known one changes nothing.
-func (h *hook) see(s sight) {
+// update updates the hook from a head. An older head than the known one changes nothing.
+func (h *hook) update(s taskView) {
 	if s.rev < h.rev {
 		return
 	}
@@ -109,7 +109,7 @@ func (h *hook) see(s sight) {
 	h.answered = h.answered || s.answered
 }
 
-func (h *hook) wants() bool { return h.look || h.told < h.last && !h.quiet }
+func (h *hook) wants() bool { return h.recheck || h.notified < h.last && !h.quiet }
 
 const shards = 64
 
@@ -126,7 +126,7 @@ type shard struct {
 	tasks map[task.Key]*hook
 	// missed holds the newest heads of changed tasks while hooks are loaded; nil otherwise. A
 	// loaded page may be older than a change that arrived before its hooks were known.
-	missed map[task.Key]sight
+	missed map[task.Key]taskView
 }
 
 func (r *registry) shard(key task.Key) *shard { return &r.shards[uint64(key)%shards] }
@@ -178,7 +178,7 @@ func (r *registry) beginLoading() {
 	for i := range r.shards {
 		s := &r.shards[i]
 		s.mu.Lock()
-		s.missed = make(map[task.Key]sight)
+		s.missed = make(map[task.Key]taskView)
 		s.mu.Unlock()
 	}
 }

@@ -20,17 +20,17 @@ func (d *Dispatcher) Moved(head *task.Head) {
 	defer s.mu.Unlock()
 	first := s.tasks[head.Key]
 	if s.missed != nil {
-		s.missed[head.Key] = sightOf(head)
+		s.missed[head.Key] = viewOf(head)
 	}
 	if first == nil {
 		return
 	}
-	seen := sightOf(head)
+	seen := viewOf(head)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for h := first; h != nil; h = h.sibling {
-		h.see(seen)
-		d.stirLocked(h)
+		h.update(seen)
+		d.rescheduleLocked(h)
 	}
 }
 
@@ -42,7 +42,7 @@ func (d *Dispatcher) Changed(ref task.HookRef, h *task.Hook, head *task.Head) {
 	if old := s.findLocked(ref); old != nil {
 		d.known.removeLocked(s, old)
 		d.mu.Lock()
-		d.leaveLocked(old)
+		d.unregisterLocked(old)
 		d.mu.Unlock()
 	}
 	if h == nil || h.Settled {
@@ -50,25 +50,25 @@ func (d *Dispatcher) Changed(ref task.HookRef, h *task.Hook, head *task.Head) {
 	}
 	// The task may have changed after the head was read and before the hook was known: a
 	// session reads the log once.
-	d.addLocked(s, h, head).look = true
+	d.addLocked(s, h, head).recheck = true
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.stirLocked(s.findLocked(ref))
+	d.rescheduleLocked(s.findLocked(ref))
 }
 
-// addLocked registers a hook. The caller holds s.mu, and calls stirLocked afterwards.
+// addLocked registers a hook. The caller holds s.mu, and calls rescheduleLocked afterwards.
 func (d *Dispatcher) addLocked(s *shard, h *task.Hook, head *task.Head) *hook {
-	known := &hook{key: h.Task, id: h.ID, told: h.Told}
+	known := &hook{key: h.Task, id: h.ID, notified: h.Told}
 	if head != nil {
-		known.see(sightOf(head))
+		known.update(viewOf(head))
 	}
 	if missed, ok := s.missed[h.Task]; ok {
-		known.see(missed)
+		known.update(missed)
 	}
 	d.known.addLocked(s, known)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.joinLocked(known, endpointOf(h.URL))
+	d.assignLocked(known, endpointOf(h.URL))
 	return known
 }
 
@@ -114,7 +114,7 @@ func (d *Dispatcher) adopt(h *task.Hooked) {
 	known := d.addLocked(s, &h.Hook, &h.Head)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.stirLocked(known)
+	d.rescheduleLocked(known)
 }
 
 // forget drops a hook that is settled or no longer exists.
@@ -125,5 +125,5 @@ func (d *Dispatcher) forget(h *hook) {
 	d.known.removeLocked(s, h)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.leaveLocked(h)
+	d.unregisterLocked(h)
 }

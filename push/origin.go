@@ -11,11 +11,11 @@ import (
 // a webhook joins the trace of the caller.
 type origin map[string][]string
 
-// originOf reads the origin of the entries after version told. It serves tracing alone: if it
+// originOf reads the origin of the entries after version notified. It serves tracing alone: if it
 // cannot be read, it is nil.
-func (d *Dispatcher) originOf(ctx context.Context, h *task.Head, told int64) origin {
+func (d *Dispatcher) originOf(ctx context.Context, h *task.Head, notified int64) origin {
 	message := h.Asked
-	if message > told {
+	if message > notified {
 		message = 1 // the session reads later ones on its way
 	}
 	page, err := d.cfg.Store.Read(ctx, h.Key, message-1)
@@ -25,15 +25,15 @@ func (d *Dispatcher) originOf(ctx context.Context, h *task.Head, told int64) ori
 	return trace.Recorded(page[0].Call)
 }
 
-// passes updates the origin from an entry that carries one.
-func (t *target) passes(e *task.Entry) {
+// updateOrigin updates the origin from an entry that carries one.
+func (t *target) updateOrigin(e *task.Entry) {
 	if e.Kind == task.Created || e.Kind == task.Message {
 		t.origin = trace.Recorded(e.Call)
 	}
 }
 
-// follows returns a context for a try, and its span if the caller's trace is known.
-func (t *target) follows(ctx context.Context) (context.Context, trace.Span) {
+// withOrigin returns a context for a try, and its span if the caller's trace is known.
+func (t *target) withOrigin(ctx context.Context) (context.Context, trace.Span) {
 	if len(t.origin) == 0 {
 		return ctx, trace.Span{}
 	}
@@ -45,18 +45,18 @@ func (t *target) follows(ctx context.Context) (context.Context, trace.Span) {
 }
 
 // observe ends the span of a try and counts it.
-func (v *verdict) observe(ctx context.Context, s trace.Span) {
-	trace.Count(ctx, trace.WebhookTries, trace.Labels{Outcome: v.fate.String()}, 1)
-	s.Text(trace.Outcome, v.fate.String())
-	if v.fate != told {
+func (v *tryResult) observe(ctx context.Context, s trace.Span) {
+	trace.Count(ctx, trace.WebhookTries, trace.Labels{Outcome: v.outcome.String()}, 1)
+	s.Text(trace.Outcome, v.outcome.String())
+	if v.outcome != delivered {
 		s.Fail(v.reason)
 	}
 	s.End()
 }
 
-// String returns the name of a fate in metrics and spans.
-func (f fate) String() string {
-	return [...]string{told: "told", again: "again", lost: "lost", dropped: "dropped", voided: "voided"}[f]
+// String returns the name of an outcome in metrics and spans.
+func (f outcome) String() string {
+	return [...]string{delivered: "told", retry: "again", undeliverable: "lost", hookGone: "dropped", aborted: "voided"}[f]
 }
 
 // Stats are current numbers of a Dispatcher, for its operator.
@@ -79,7 +79,7 @@ func (d *Dispatcher) Stats() Stats {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := Stats{Hooks: int(d.known.n.Load()), Underway: d.busy}
-	for _, l := range d.lanes {
+	for _, l := range d.queues {
 		s.Waiting += l.waiting
 		if l.breaker == open {
 			s.Broken++

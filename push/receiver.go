@@ -83,7 +83,7 @@ func refuse(status int, format string, args ...any) error {
 
 // ServeHTTP verifies, decodes and handles a notification.
 func (rc *Receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	err := rc.take(w, r)
+	err := rc.receive(w, r)
 	if err == nil {
 		w.WriteHeader(http.StatusNoContent)
 		return
@@ -105,12 +105,12 @@ func (rc *Receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, text, status)
 }
 
-// take verifies, decodes and handles a notification.
-func (rc *Receiver) take(w http.ResponseWriter, r *http.Request) error {
+// receive verifies, decodes and handles a notification.
+func (rc *Receiver) receive(w http.ResponseWriter, r *http.Request) error {
 	if err := acceptable(w, r); err != nil {
 		return err
 	}
-	proofs, err := rc.known(r.Header)
+	proofs, err := rc.authenticate(r.Header)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (rc *Receiver) take(w http.ResponseWriter, r *http.Request) error {
 		return &refusal{http.StatusBadRequest, err}
 	}
 	n.Proofs = proofs
-	if err := n.stamp(r.Header); err != nil {
+	if err := n.readHeaders(r.Header); err != nil {
 		return err
 	}
 	n.Repeated = rc.remembers(n.ID)
@@ -156,9 +156,9 @@ func acceptable(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// known checks the headers that authenticate the sender, and returns the names of the checks
-// that it passed.
-func (rc *Receiver) known(h http.Header) (proofs []string, err error) {
+// authenticate checks the headers that authenticate the sender, and returns the names of the
+// checks that it passed.
+func (rc *Receiver) authenticate(h http.Header) (proofs []string, err error) {
 	if rc.Token != "" {
 		sent := slices.Concat(h.Values(headerToken), h.Values(headerOldToken))
 		switch {
@@ -220,8 +220,8 @@ func (rc *Receiver) read(w http.ResponseWriter, r *http.Request) ([]byte, error)
 	return body, nil
 }
 
-// stamp reads the id and the time of a notification from the headers.
-func (n *Notification) stamp(h http.Header) error {
+// readHeaders reads the id and the time of a notification from the headers.
+func (n *Notification) readHeaders(h http.Header) error {
 	n.ID = h.Get(headerID)
 	if len(n.ID) > longestID {
 		return refuse(http.StatusBadRequest, "%s has more than %d bytes", headerID, longestID)

@@ -29,27 +29,27 @@ var (
 )
 
 // try sends a webhook the notification of one version.
-func (d *Dispatcher) try(ctx context.Context, h *hook, t *target, n *notice) (v verdict) {
-	ctx, span := t.follows(ctx)
+func (d *Dispatcher) try(ctx context.Context, h *hook, t *target, n *notice) (v tryResult) {
+	ctx, span := t.withOrigin(ctx)
 	defer func() { v.observe(ctx, span) }()
 	ctx, cancel := context.WithTimeoutCause(ctx, d.cfg.Timeout, errTimeout)
 	defer cancel()
 	req, err := d.request(ctx, h, t, n)
 	if err != nil {
-		return verdict{fate: lost, reason: err.Error()}
+		return tryResult{outcome: undeliverable, reason: err.Error()}
 	}
 	resp, err := d.transport.RoundTrip(req)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return judgeError(err)
+		return classifyError(err)
 	}
 	enough := time.AfterFunc(answerTime, cancel)
 	defer enough.Stop()
 	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer) // the status has decided already
 	resp.Body.Close()
-	return judge(resp.StatusCode, resp.Header, time.Now())
+	return classify(resp.StatusCode, resp.Header, time.Now())
 }
 
 // request builds the notification of a version. The text of its error is for operators.
@@ -79,7 +79,7 @@ func (d *Dispatcher) request(ctx context.Context, h *hook, t *target, n *notice)
 		set("X-A2a-Notification-Token", secret.Token)
 	}
 	trace.Inject(ctx, req.Header)
-	d.stamp(req.Header, notificationID(&t.head, h.id, n.Version), n.body)
+	d.setHeaders(req.Header, notificationID(&t.head, h.id, n.Version), n.body)
 	return req, nil
 }
 

@@ -108,7 +108,7 @@ func TestRefusalsAreGivenUp(t *testing.T) {
 				j.chunk("a", "b", "c", "d")
 				w.pass(time.Second)
 				want(t, "told", w.net.texts(hookURL), "a b c d")
-				reason := judge(code, nil, time.Now()).reason
+				reason := classify(code, nil, time.Now()).reason
 				want(t, "dead letters", w.dead(ref), "2-4 "+reason+" (1)")
 				if got := w.stored(ref).Told; got != 5 {
 					t.Errorf("stored position = %d, want 5", got)
@@ -156,7 +156,7 @@ func TestManyDeadLettersWaitForTheStore(t *testing.T) {
 		w.store.fail(true)
 		j.chunk(numbers(200)...)
 		w.pass(time.Hour)
-		if got := len(w.d.known.shard(ref.Task).findLocked(ref).trouble.lost); got > maxLost {
+		if got := len(w.d.known.shard(ref.Task).findLocked(ref).failure.unsaved); got > maxLost {
 			t.Errorf("%d dead letters wait in memory, want at most %d", got, maxLost)
 		}
 		w.store.fail(false)

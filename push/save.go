@@ -51,12 +51,12 @@ func (d *Dispatcher) keepSaving(ctx context.Context) {
 		if backoff.Sleep(ctx, wait) != nil {
 			return
 		}
-		d.nudge()
+		d.requestSave()
 	}
 }
 
-// nudge requests another save if positions are left.
-func (d *Dispatcher) nudge() {
+// requestSave requests another save if positions are left.
+func (d *Dispatcher) requestSave() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.dirty) > 0 {
@@ -88,10 +88,10 @@ func (d *Dispatcher) saveAll(ctx context.Context) error {
 
 // move is the state of a hook that is being saved.
 type move struct {
-	hook    *hook
-	told    int64
-	settled bool
-	lost    []task.DeadLetter
+	hook     *hook
+	notified int64
+	settled  bool
+	letters  []task.DeadLetter
 }
 
 // takeDirty removes up to maxSteps hooks from the dirty list, and reports whether there were
@@ -106,9 +106,9 @@ func (d *Dispatcher) takeDirty() ([]move, bool) {
 		if h.phase == gone {
 			continue
 		}
-		m := move{hook: h, told: h.told, settled: h.settled}
-		if h.trouble != nil {
-			m.lost = append(m.lost, h.trouble.lost...)
+		m := move{hook: h, notified: h.notified, settled: h.settled}
+		if h.failure != nil {
+			m.letters = append(m.letters, h.failure.unsaved...)
 		}
 		moves = append(moves, m)
 	}
@@ -125,14 +125,14 @@ func steps(moves []move) []task.HookStep {
 	for i := range moves {
 		m := &moves[i]
 		ref := m.hook.ref()
-		for j := range m.lost {
-			steps = append(steps, task.HookStep{HookRef: ref, Told: m.lost[j].Last, Lost: &m.lost[j]})
+		for j := range m.letters {
+			steps = append(steps, task.HookStep{HookRef: ref, Told: m.letters[j].Last, Lost: &m.letters[j]})
 		}
-		if n := len(m.lost); n > 0 && m.lost[n-1].Last == m.told {
+		if n := len(m.letters); n > 0 && m.letters[n-1].Last == m.notified {
 			steps[len(steps)-1].Settled = m.settled
 			continue
 		}
-		steps = append(steps, task.HookStep{HookRef: ref, Told: m.told, Settled: m.settled})
+		steps = append(steps, task.HookStep{HookRef: ref, Told: m.notified, Settled: m.settled})
 	}
 	return steps
 }
@@ -151,24 +151,24 @@ func (d *Dispatcher) saved(moves []move, err error) []*hook {
 		case m.settled:
 			settled = append(settled, m.hook)
 		default:
-			m.hook.keepLost(m.lost)
+			m.hook.dropSaved(m.letters)
 		}
 	}
 	return settled
 }
 
-// keepLost drops the dead letters that are durable. The last one may have grown meanwhile.
-func (h *hook) keepLost(durable []task.DeadLetter) {
-	t := h.trouble
+// dropSaved drops the dead letters that are durable. The last one may have grown meanwhile.
+func (h *hook) dropSaved(durable []task.DeadLetter) {
+	t := h.failure
 	if t == nil || len(durable) == 0 {
 		return
 	}
 	n := len(durable)
-	if len(t.lost) >= n && t.lost[n-1] != durable[n-1] {
+	if len(t.unsaved) >= n && t.unsaved[n-1] != durable[n-1] {
 		n--
 	}
-	t.lost = append([]task.DeadLetter(nil), t.lost[n:]...)
-	if len(t.lost) == 0 && t.tries == 0 && t.run.First == 0 {
-		h.trouble = nil
+	t.unsaved = append([]task.DeadLetter(nil), t.unsaved[n:]...)
+	if len(t.unsaved) == 0 && t.tries == 0 && t.newest.First == 0 {
+		h.failure = nil
 	}
 }

@@ -20,11 +20,11 @@ func TestDeadLettersThatGrowAreSavedAgain(t *testing.T) {
 		{[]task.DeadLetter{letter(2, 3), letter(5, 6)}, []task.DeadLetter{letter(2, 3)}, []task.DeadLetter{letter(5, 6)}},
 		{[]task.DeadLetter{letter(2, 3), letter(5, 7)}, []task.DeadLetter{letter(2, 3), letter(5, 6)}, []task.DeadLetter{letter(5, 7)}},
 	} {
-		h := &hook{trouble: &trouble{lost: tt.lost}}
-		h.keepLost(tt.durable)
+		h := &hook{failure: &failureState{unsaved: tt.lost}}
+		h.dropSaved(tt.durable)
 		var got []task.DeadLetter
-		if h.trouble != nil {
-			got = h.trouble.lost
+		if h.failure != nil {
+			got = h.failure.unsaved
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("keepLost(%v) of %v mismatch (-want +got):\n%s", tt.durable, tt.lost, diff)
@@ -41,11 +41,11 @@ func TestStepsOfAMove(t *testing.T) {
 		m    move
 		want []task.HookStep
 	}{
-		{move{hook: h, told: 4}, []task.HookStep{{HookRef: ref, Told: 4}}},
-		{move{hook: h, told: 8, lost: lost}, []task.HookStep{
+		{move{hook: h, notified: 4}, []task.HookStep{{HookRef: ref, Told: 4}}},
+		{move{hook: h, notified: 8, letters: lost}, []task.HookStep{
 			{HookRef: ref, Told: 3, Lost: &lost[0]}, {HookRef: ref, Told: 6, Lost: &lost[1]}, {HookRef: ref, Told: 8},
 		}},
-		{move{hook: h, told: 6, settled: true, lost: lost}, []task.HookStep{
+		{move{hook: h, notified: 6, settled: true, letters: lost}, []task.HookStep{
 			{HookRef: ref, Told: 3, Lost: &lost[0]}, {HookRef: ref, Told: 6, Lost: &lost[1], Settled: true},
 		}},
 	} {

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// turn is the time for which a session continues while other hooks wait for its place.
-	turn = time.Second
+	// maxSession is the time for which a session continues while other hooks wait for its place.
+	maxSession = time.Second
 	// storeWait is the pause after an error of the store.
 	storeWait = 2 * time.Second
 	// warnEvery is the least time between two records of that.
@@ -22,15 +22,15 @@ const (
 	maxLost = 16
 )
 
-// result is the outcome of a session.
-type result uint8
+// sessionResult is the outcome of a session.
+type sessionResult uint8
 
 const (
-	done     result = iota // the log has no further entries
-	yielded                // another hook is next
-	failed                 // the version after told is to be retried
-	stuck                  // the store does not answer
-	vanished               // the hook or its task no longer exists
+	done     sessionResult = iota // the log has no further entries
+	yielded                       // another hook is next
+	failed                        // the version after notified is to be retried
+	stuck                         // the store does not answer
+	vanished                      // the hook or its task no longer exists
 )
 
 // session sends a webhook the notifications that it has not got.
@@ -52,20 +52,20 @@ func (d *Dispatcher) session(ctx context.Context, h *hook) {
 func (d *Dispatcher) begin(h *hook, stop context.CancelCauseFunc) (*target, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	h.stop, h.look = stop, false
+	h.stop, h.recheck = stop, false
 	return h.target, h.phase != gone
 }
 
 // follow sends the log from the position of the hook to its end, or until a notification fails
 // or the session must yield.
-func (d *Dispatcher) follow(ctx context.Context, h *hook, t *target) (result, time.Duration) {
+func (d *Dispatcher) follow(ctx context.Context, h *hook, t *target) (sessionResult, time.Duration) {
 	if t == nil {
-		var r result
+		var r sessionResult
 		if t, r = d.find(ctx, h); t == nil {
 			return r, 0
 		}
 	}
-	defer func() { t.story = nil }()
+	defer func() { t.snapshot = nil }()
 	began := time.Now()
 	for {
 		from, last, quiet := d.position(h)
@@ -82,7 +82,7 @@ func (d *Dispatcher) follow(ctx context.Context, h *hook, t *target) (result, ti
 			return done, 0
 		}
 		for i := range entries {
-			r, wait := d.tell(ctx, h, t, &entries[i])
+			r, wait := d.deliver(ctx, h, t, &entries[i])
 			if r != done {
 				return r, wait
 			}
@@ -94,7 +94,7 @@ func (d *Dispatcher) follow(ctx context.Context, h *hook, t *target) (result, ti
 }
 
 // unread returns the result of a session that cannot read the log.
-func (d *Dispatcher) unread(err error) result {
+func (d *Dispatcher) unread(err error) sessionResult {
 	if errors.Is(err, task.ErrNotFound) {
 		return vanished
 	}
@@ -107,17 +107,17 @@ func (d *Dispatcher) unread(err error) result {
 func (d *Dispatcher) position(h *hook) (from, last int64, hidden bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return h.told, h.last, h.quiet || h.answered
+	return h.notified, h.last, h.quiet || h.answered
 }
 
 // yields reports whether the session has to stop before the end of the log.
 func (d *Dispatcher) yields(h *hook, began time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.stopping || h.phase == gone || h.lane.breaker == open {
+	if d.stopping || h.phase == gone || h.queue.breaker == open {
 		return true
 	}
-	return time.Since(began) >= turn && (h.lane.first != nil || len(d.ready) > 0)
+	return time.Since(began) >= maxSession && (h.queue.first != nil || len(d.ready) > 0)
 }
 
 // storeFailed pauses the start of sessions: a failing store is not asked more often, however
@@ -134,7 +134,7 @@ func (d *Dispatcher) storeFailed(err error) {
 }
 
 // find reads the target of a hook. If it returns nil, the result is the reason.
-func (d *Dispatcher) find(ctx context.Context, h *hook) (*target, result) {
+func (d *Dispatcher) find(ctx context.Context, h *hook) (*target, sessionResult) {
 	// No id is empty, so this position is before all hooks of the task.
 	after := task.HookRef{Task: h.key}
 	for {
@@ -167,50 +167,50 @@ func (d *Dispatcher) keep(h *hook, got *task.Hooked, from origin) *target {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	h.see(sightOf(&got.Head))
+	h.update(viewOf(&got.Head))
 	if h.phase == gone {
 		return t
 	}
-	if old := d.warm[d.warmNext]; old != nil {
+	if old := d.cached[d.cachedNext]; old != nil {
 		old.target = nil
 	}
-	d.warm[d.warmNext] = h
-	d.warmNext = (d.warmNext + 1) % maxWarm
+	d.cached[d.cachedNext] = h
+	d.cachedNext = (d.cachedNext + 1) % maxCached
 	h.target = t
 	return t
 }
 
-// tell sends one version, unless it is skipped, and advances the hook.
-func (d *Dispatcher) tell(ctx context.Context, h *hook, t *target, e *task.Entry) (result, time.Duration) {
-	t.passes(e)
+// deliver sends one version, unless it is skipped, and advances the hook.
+func (d *Dispatcher) deliver(ctx context.Context, h *hook, t *target, e *task.Entry) (sessionResult, time.Duration) {
+	t.updateOrigin(e)
 	if t.skips(e) {
 		return d.advance(h, e.Version), 0
 	}
 	if reason, old := d.expired(h, e); old {
-		return d.giveUp(h, t, e.Version, reason), 0
+		return d.deadLetter(h, t, e.Version, reason), 0
 	}
 	n, err := d.notice(ctx, h, t, e)
 	if err != nil {
 		return d.unread(err), 0
 	}
 	v := d.try(ctx, h, t, n)
-	d.note(h, &v)
-	switch v.fate {
-	case told:
+	d.updateBreaker(h, &v)
+	switch v.outcome {
+	case delivered:
 		return d.advance(h, e.Version), 0
-	case again:
-		wait := max(jitter(patience(d.tried(h, v.reason))), v.wait)
+	case retry:
+		wait := max(jitter(maxWait(d.countTry(h, v.reason))), v.wait)
 		if reason, old := d.expired(h, e); old {
-			return d.giveUp(h, t, e.Version, reason), 0
+			return d.deadLetter(h, t, e.Version, reason), 0
 		}
 		d.logger.Debug("webhook will be tried again", "task", t.head.ID, "hook", h.id, "version", e.Version, "reason", v.reason, "wait", wait)
 		return failed, wait
-	case lost:
-		d.tried(h, v.reason)
-		return d.giveUp(h, t, e.Version, v.reason), 0
-	case dropped:
-		d.tried(h, v.reason)
-		return d.giveUpAll(h, t, v.reason), 0
+	case undeliverable:
+		d.countTry(h, v.reason)
+		return d.deadLetter(h, t, e.Version, v.reason), 0
+	case hookGone:
+		d.countTry(h, v.reason)
+		return d.deadLetterRest(h, t, v.reason), 0
 	}
 	return yielded, 0
 }
@@ -222,102 +222,102 @@ func (d *Dispatcher) expired(h *hook, e *task.Entry) (string, bool) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if h.trouble == nil || h.trouble.tries == 0 {
+	if h.failure == nil || h.failure.tries == 0 {
 		return "", false
 	}
-	return tooOld(h.trouble.tries, h.trouble.reason), true
+	return tooOld(h.failure.tries, h.failure.reason), true
 }
 
-// note updates the breaker of the endpoint with the verdict of a try.
-func (d *Dispatcher) note(h *hook, v *verdict) {
+// updateBreaker updates the breaker of the endpoint with the result of a try.
+func (d *Dispatcher) updateBreaker(h *hook, v *tryResult) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	l := h.lane
+	l := h.queue
 	switch {
-	case v.well:
+	case v.healthy:
 		l.succeeded()
 		d.disarmLocked(l)
 		d.readyLocked(l)
-	case v.sick && l.failed(time.Now()):
+	case v.unhealthy && l.failed(time.Now()):
 		d.alarmLocked(l)
 		d.logger.Warn("endpoint of webhooks does not answer as it should; it is left alone for a while",
 			"endpoint", l.endpoint, "reason", v.reason, "wait", l.rest, "waiting", l.waiting)
 	}
 }
 
-// tried counts a failed try, and returns the number of tries of the version.
-func (d *Dispatcher) tried(h *hook, reason string) int {
+// countTry counts a failed try, and returns the number of tries of the version.
+func (d *Dispatcher) countTry(h *hook, reason string) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if h.trouble == nil {
-		h.trouble = new(trouble)
+	if h.failure == nil {
+		h.failure = new(failureState)
 	}
-	h.trouble.tries++
-	h.trouble.reason = reason
-	return h.trouble.tries
+	h.failure.tries++
+	h.failure.reason = reason
+	return h.failure.tries
 }
 
 // advance moves a hook past a version that was delivered or is skipped.
-func (d *Dispatcher) advance(h *hook, version int64) result {
+func (d *Dispatcher) advance(h *hook, version int64) sessionResult {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if h.phase == gone {
 		return yielded
 	}
-	h.told = version
-	if t := h.trouble; t != nil {
-		t.tries, t.reason, t.run = 0, "", task.DeadLetter{}
-		if len(t.lost) == 0 {
-			h.trouble = nil
+	h.notified = version
+	if t := h.failure; t != nil {
+		t.tries, t.reason, t.newest = 0, "", task.DeadLetter{}
+		if len(t.unsaved) == 0 {
+			h.failure = nil
 		}
 	}
 	d.dirtyLocked(h)
 	return done
 }
 
-// giveUp moves a hook past a version that becomes a dead letter.
-func (d *Dispatcher) giveUp(h *hook, t *target, version int64, reason string) result {
+// deadLetter moves a hook past a version that becomes a dead letter.
+func (d *Dispatcher) deadLetter(h *hook, t *target, version int64, reason string) sessionResult {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if h.phase == gone {
 		return yielded
 	}
-	if len(h.trouble.lost) >= maxLost {
+	if len(h.failure.unsaved) >= maxLost {
 		return stuck
 	}
-	d.loseLocked(h, t, version, reason)
+	d.addDeadLetterLocked(h, t, version, reason)
 	d.dirtyLocked(h)
 	return done
 }
 
-// giveUpAll moves a hook to the end of the log and settles it.
-func (d *Dispatcher) giveUpAll(h *hook, t *target, reason string) result {
+// deadLetterRest moves a hook to the end of the log and settles it.
+func (d *Dispatcher) deadLetterRest(h *hook, t *target, reason string) sessionResult {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if h.phase != gone {
-		d.loseLocked(h, t, max(h.last, h.told+1), reason)
+		d.addDeadLetterLocked(h, t, max(h.last, h.notified+1), reason)
 		d.settleLocked(h)
 	}
 	return yielded
 }
 
-// loseLocked records all versions up to a version as a dead letter. Versions that directly
-// follow the previous dead letter extend it.
-func (d *Dispatcher) loseLocked(h *hook, t *target, version int64, reason string) {
-	tr := h.trouble
-	if tr.run.First == 0 || tr.run.Last != h.told {
-		tr.run = task.DeadLetter{First: h.told + 1}
+// addDeadLetterLocked records all versions up to a version as a dead letter. Versions that
+// directly follow the previous dead letter extend it.
+func (d *Dispatcher) addDeadLetterLocked(h *hook, t *target, version int64, reason string) {
+	tr := h.failure
+	if tr.newest.First == 0 || tr.newest.Last != h.notified {
+		tr.newest = task.DeadLetter{First: h.notified + 1}
 		d.reportLocked(h, t, reason)
 	}
-	tr.run.Last, tr.run.Attempts, tr.run.Reason = version, tr.tries, reason
-	tr.run.At = task.MillisOf(time.Now())
-	if n := len(tr.lost); n > 0 && tr.lost[n-1].First == tr.run.First {
-		tr.lost[n-1] = tr.run
+	tr.newest.Last, tr.newest.Attempts, tr.newest.Reason = version, tr.tries, reason
+	tr.newest.At = task.MillisOf(time.Now())
+	if n := len(tr.unsaved); n > 0 && tr.unsaved[n-1].First == tr.newest.First {
+		tr.unsaved[n-1] = tr.newest
 	} else {
-		tr.lost = append(tr.lost, tr.run)
+		tr.unsaved = append(tr.unsaved, tr.newest)
 	}
 	tr.tries = 0
-	h.told = version
+	h.notified = version
 }
 
 // reportLocked logs a dead letter. Only a few a minute are warnings, over all hooks, because a
@@ -332,19 +332,19 @@ func (d *Dispatcher) reportLocked(h *hook, t *target, reason string) {
 	if d.reported.n > maxReports {
 		level = slog.LevelDebug
 	}
-	d.logger.Log(context.Background(), level, "webhook was not told something",
-		"task", t.head.ID, "hook", h.id, "version", h.told+1, "reason", reason)
+	d.logger.Log(context.Background(), level, "notification of a webhook was dropped",
+		"task", t.head.ID, "hook", h.id, "version", h.notified+1, "reason", reason)
 }
 
 // end frees the place of a session and schedules its hook according to the result.
-func (d *Dispatcher) end(h *hook, r result, wait time.Duration) {
+func (d *Dispatcher) end(h *hook, r sessionResult, wait time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	l := h.lane
+	l := h.queue
 	l.busy--
 	d.busy--
 	h.stop = nil
-	d.poke()
+	d.wakeUp()
 	defer d.readyLocked(l)
 	if h.phase == gone {
 		d.dropLocked(l)
@@ -358,9 +358,9 @@ func (d *Dispatcher) end(h *hook, r result, wait time.Duration) {
 	case r == stuck:
 		d.sleepLocked(h, storeWait)
 	case r == yielded:
-		h.look = true
-		d.stirLocked(h)
+		h.recheck = true
+		d.rescheduleLocked(h)
 	default:
-		d.stirLocked(h)
+		d.rescheduleLocked(h)
 	}
 }

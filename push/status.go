@@ -41,16 +41,16 @@ func (d *Dispatcher) Status(ref task.HookRef) (Status, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	st := Status{
-		Told: h.told, Behind: max(h.last-h.told, 0), Underway: h.phase == telling, Breaker: h.lane.breaker.String(),
+		Told: h.notified, Behind: max(h.last-h.notified, 0), Underway: h.phase == running, Breaker: h.queue.breaker.String(),
 	}
-	if h.trouble != nil {
-		st.Tries, st.LastError = h.trouble.tries, h.trouble.reason
+	if h.failure != nil {
+		st.Tries, st.LastError = h.failure.tries, h.failure.reason
 	}
 	if h.phase == asleep {
 		st.Next = time.Unix(0, h.at).UTC()
 	}
-	if h.lane.breaker == open {
-		st.Until = time.Unix(0, h.lane.at).UTC()
+	if h.queue.breaker == open {
+		st.Until = time.Unix(0, h.queue.at).UTC()
 	}
 	return st, true
 }
@@ -71,15 +71,15 @@ func (d *Dispatcher) Redeliver(ctx context.Context, ref task.HookRef) (task.Hook
 		return task.Hooked{}, fmt.Errorf("redeliver %s: %w", ref.ID, err)
 	}
 	d.Changed(ref, &got.Hook, &got.Head)
-	d.hurry(endpointOf(got.URL))
+	d.probeNow(endpointOf(got.URL))
 	return got, nil
 }
 
-// hurry lets one try through an open breaker now.
-func (d *Dispatcher) hurry(endpoint string) {
+// probeNow lets one try through an open breaker now.
+func (d *Dispatcher) probeNow(endpoint string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if l := d.lanes[endpoint]; l != nil && l.breaker == open {
+	if l := d.queues[endpoint]; l != nil && l.breaker == open {
 		d.disarmLocked(l)
 		l.breaker = halfOpen
 		d.readyLocked(l)

@@ -61,7 +61,7 @@ type Dispatcher struct {
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 
-	notes batch.Convoy[string, *bus.Envelope] // by worker
+	notes batch.Batcher[string, *bus.Envelope] // by worker
 
 	mu   sync.Mutex // guards the fields below
 	runs map[taskKey]*run

@@ -148,7 +148,7 @@ func TestForwardedToken(t *testing.T) {
 	p.hub.wait(a.Head.ID, task.Working)
 	p.hub.again()
 	got := p.hub.wait(a.Head.ID, task.Failed)
-	if text := describe(got); !strings.Contains(text, "cannot be told who the caller is: there is no token") {
+	if text := describe(got); !strings.Contains(text, "cannot get the identity of the caller: there is no token") {
 		t.Errorf("after a restart the task is %s", text)
 	}
 	for _, en := range p.hub.stored(a.Head.ID) {
@@ -207,7 +207,7 @@ func TestToldNobodyInClear(t *testing.T) {
 	at := p.peer.url()
 	p.agent.URL = "http://agent.example"
 	p.agent.HTTP = &http.Client{Transport: elsewhere{at}}
-	if text := describe(p.hub.send(say("one"))); !strings.Contains(text, "cannot be told who the caller is: the connection to it is not encrypted") {
+	if text := describe(p.hub.send(say("one"))); !strings.Contains(text, "cannot get the identity of the caller: the connection to it is not encrypted") {
 		t.Errorf("the task is %s", text)
 	}
 	if calls, _ := d.heard(); len(calls) != 0 {

@@ -29,7 +29,7 @@ type run struct {
 	// room for one signal.
 	announceNow chan struct{}
 	// batched joins concurrent envelopes for the same hub.
-	batched batch.Convoy[bus.Address, *bus.Envelope]
+	batched batch.Batcher[bus.Address, *bus.Envelope]
 
 	// base outlives the tasks; end makes the run accept no further task.
 	base    context.Context

@@ -78,8 +78,8 @@ type Bounds struct {
 // ErrNoLetter is returned for a letter that does not exist.
 var ErrNoLetter = errors.New("no such dead letter")
 
-// Store stores letters. Methods are called concurrently; arguments and results are not shared
-// with the archive.
+// Archive stores letters. Methods are called concurrently; arguments and results are not shared
+// with the archive. A call whose context has ended changes nothing and returns an error.
 type Archive interface {
 	// PutLetter stores l as the newest. It changes nothing if a letter with this id exists.
 	PutLetter(ctx context.Context, l *Letter) error

@@ -21,16 +21,22 @@ func (m *Memory) indexLocked(id ID) int {
 
 // PutLetter implements Archive.
 func (m *Memory) PutLetter(ctx context.Context, l *Letter) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.indexLocked(l.ID) < 0 {
 		m.letters = append(m.letters, l.Clone())
 	}
-	return ctx.Err()
+	return nil
 }
 
 // Letters implements Archive.
 func (m *Memory) Letters(ctx context.Context, q *Query) ([]Letter, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	from := len(m.letters)
@@ -47,22 +53,28 @@ func (m *Memory) Letters(ctx context.Context, q *Query) ([]Letter, error) {
 			all = append(all, l)
 		}
 	}
-	return all, ctx.Err()
+	return all, nil
 }
 
 // Letter implements Archive.
 func (m *Memory) Letter(ctx context.Context, id ID) (*Letter, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	i := m.indexLocked(id)
 	if i < 0 {
 		return nil, fmt.Errorf("letter %s: %w", id, ErrNoLetter)
 	}
-	return m.letters[i].Clone(), ctx.Err()
+	return m.letters[i].Clone(), nil
 }
 
 // DropLetter implements Dropper.
 func (m *Memory) DropLetter(ctx context.Context, id ID) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	i := m.indexLocked(id)
@@ -70,11 +82,14 @@ func (m *Memory) DropLetter(ctx context.Context, id ID) error {
 		return fmt.Errorf("drop letter %s: %w", id, ErrNoLetter)
 	}
 	m.letters = slices.Delete(m.letters, i, i+1)
-	return ctx.Err()
+	return nil
 }
 
 // SweepLetters implements Dropper.
 func (m *Memory) SweepLetters(ctx context.Context, b Bounds) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	kept, size, full := 0, 0, false
@@ -90,5 +105,5 @@ func (m *Memory) SweepLetters(ctx context.Context, b Bounds) (int, error) {
 	}
 	slices.Reverse(left)
 	m.letters = left
-	return before - len(left), ctx.Err()
+	return before - len(left), nil
 }

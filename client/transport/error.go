@@ -134,7 +134,9 @@ func (c *Cut) Unwrap() []error {
 type IdentityError struct{ Err error }
 
 // Error returns the reason.
-func (u *IdentityError) Error() string { return "cannot be told who the caller is: " + u.Err.Error() }
+func (u *IdentityError) Error() string {
+	return "cannot get the identity of the caller: " + u.Err.Error()
+}
 
 // Unwrap returns the reason.
 func (u *IdentityError) Unwrap() []error { return []error{ErrCredentials, u.Err} }

@@ -15,9 +15,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// road is a destination. It lets one send through when the test allows it.
-type road struct {
-	batch.Convoy[string, int]
+// destination is a destination. It lets one send through when the test allows it.
+type destination struct {
+	batch.Batcher[string, int]
 
 	open chan error // the result of the next send
 
@@ -25,7 +25,7 @@ type road struct {
 	sent [][]int
 }
 
-func (r *road) send(items []int) error {
+func (r *destination) send(items []int) error {
 	err := <-r.open
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,7 +35,7 @@ func (r *road) send(items []int) error {
 
 // start sends items one after the other, each from a goroutine of its own that then waits. It
 // returns the results of their Sends, by item.
-func (r *road) start(ctx context.Context, items ...int) map[int]chan error {
+func (r *destination) start(ctx context.Context, items ...int) map[int]chan error {
 	ends := map[int]chan error{}
 	for _, item := range items {
 		end := make(chan error, 1)
@@ -50,7 +50,7 @@ func (r *road) start(ctx context.Context, items ...int) map[int]chan error {
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r, broken := &road{open: make(chan error)}, errors.New("broken")
+		r, broken := &destination{open: make(chan error)}, errors.New("broken")
 		ends := r.start(t.Context(), 1, 2, 3)
 		r.open <- nil
 		if err := <-ends[1]; err != nil {
@@ -78,7 +78,7 @@ func TestTogether(t *testing.T) {
 func TestOtherKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := &road{open: make(chan error)}
+		r := &destination{open: make(chan error)}
 		ends := r.start(t.Context(), 1)
 		if err := r.Send(t.Context(), "b", 2, func([]int) error { return nil }); err != nil {
 			t.Error(err)
@@ -94,9 +94,9 @@ func TestOtherKey(t *testing.T) {
 func TestMost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := &road{open: make(chan error, 9)}
+		r := &destination{open: make(chan error, 9)}
 		var all []int
-		for i := range batch.Most + 2 {
+		for i := range batch.MaxItems + 2 {
 			all = append(all, i)
 		}
 		ends := r.start(t.Context(), all...)
@@ -108,7 +108,7 @@ func TestMost(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if diff := cmp.Diff([][]int{all[:1], all[1 : batch.Most+1], all[batch.Most+1:]}, r.sent); diff != "" {
+		if diff := cmp.Diff([][]int{all[:1], all[1 : batch.MaxItems+1], all[batch.MaxItems+1:]}, r.sent); diff != "" {
 			t.Errorf("sent mismatch (-want +got):\n%s", diff)
 		}
 	})
@@ -118,7 +118,7 @@ func TestMost(t *testing.T) {
 func TestLeave(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r, gone := &road{open: make(chan error)}, errors.New("gone")
+		r, gone := &destination{open: make(chan error)}, errors.New("gone")
 		first := r.start(t.Context(), 1)
 		ctx, leave := context.WithCancelCause(t.Context())
 		second := r.start(ctx, 2)
@@ -144,7 +144,7 @@ func TestLeave(t *testing.T) {
 func TestLeaderOutOfTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := &road{open: make(chan error)}
+		r := &destination{open: make(chan error)}
 		first := r.start(t.Context(), 1)
 		ctx, leave := context.WithCancel(t.Context())
 		second := r.start(ctx, 2)
@@ -172,7 +172,7 @@ func TestLeaderOutOfTime(t *testing.T) {
 func TestManyGoroutines(t *testing.T) {
 	t.Parallel()
 	var (
-		c     batch.Convoy[int, int]
+		c     batch.Batcher[int, int]
 		mu    sync.Mutex
 		seen  = map[int]bool{}
 		owned sync.WaitGroup

@@ -2,7 +2,7 @@
 //
 // # Overview
 //
-// A [Convoy] is for operations with a high cost per call and a low cost per item: a signature,
+// A [Batcher] is for operations with a high cost per call and a low cost per item: a signature,
 // a message to a broker, a commit. A caller that comes while none is sending sends at once and
 // alone. Callers that come during a send wait, and the first of them then sends for all.
 //
@@ -18,7 +18,7 @@
 //
 // # Concurrency
 //
-// A Convoy is safe for concurrent use, and starts no goroutines. It keeps no state for a key
+// A Batcher is safe for concurrent use, and starts no goroutines. It keeps no state for a key
 // without senders.
 //
 // # Testing

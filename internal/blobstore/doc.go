@@ -2,9 +2,10 @@
 //
 // # Overview
 //
-// A [Store] is a folder of contents named by the SHA-256 of their bytes. A [Keeper] processes
-// the v1.0 JSON of messages and artifacts: [Keeper.Shed] stores the bytes of large parts and
-// replaces them by a url; [Keeper.Fill] restores the bytes for executors.
+// A [Store] is a folder of contents named by the SHA-256 of their bytes. A [Externalizer]
+// processes the v1.0 JSON of messages and artifacts: [Externalizer.Externalize] stores the
+// bytes of large parts and replaces them by a url; [Externalizer.Fill] restores the bytes for
+// executors.
 //
 // # Guarantees
 //

@@ -91,16 +91,16 @@ type Store struct {
 	path string
 
 	mu    sync.Mutex // guards the fields below, and the names of files
-	tasks map[Key]*shelf
+	tasks map[Key]*taskRefs
 	files map[file]int // number of references to each content
 }
 
-// shelf holds the references of one task.
-type shelf struct {
+// taskRefs holds the references of one task.
+type taskRefs struct {
 	refs map[Digest]*ref
-	// known is set after the end of the task was looked up. ended is zero for an open task.
-	known bool
-	ended time.Time
+	// looked is set after the end of the task was looked up. ended is zero for an open task.
+	looked bool
+	ended  time.Time
 }
 
 // ref is a reference of a task to a content.
@@ -110,7 +110,7 @@ type ref struct {
 	// pending is set until an entry that names the part is known.
 	pending bool
 	// holders is the number of callers of Put or Link that have not yet called Keep, Drop or
-	// Leave.
+	// Defer.
 	holders int
 }
 
@@ -130,7 +130,7 @@ func Open(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open parts: %w", err)
 	}
-	s := &Store{keep: o.Keep, path: path, tasks: make(map[Key]*shelf), files: make(map[file]int)}
+	s := &Store{keep: o.Keep, path: path, tasks: make(map[Key]*taskRefs), files: make(map[file]int)}
 	if err := s.load(); err != nil {
 		return nil, fmt.Errorf("open parts in %s: %w", path, err)
 	}
@@ -142,7 +142,7 @@ func Open(path string, o Options) (*Store, error) {
 func (s *Store) KeepAtMost(d time.Duration) { s.keep = min(s.keep, d) }
 
 // Put stores the bytes of r as a part of the task k, with MediaType and Filename from p. The
-// bytes are on disk when it returns. The caller must then call Keep, Drop or Leave once for the
+// bytes are on disk when it returns. The caller must then call Keep, Drop or Defer once for the
 // part. A part that the task has already is not written again.
 func (s *Store) Put(k Key, p Part, r io.Reader) (Part, error) {
 	temp, err := s.write(&p, r)
@@ -152,7 +152,7 @@ func (s *Store) Put(k Key, p Part, r io.Reader) (Part, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := fileOf(k, p.Digest)
-	if s.files[f] > 0 && s.thereLocked(f) {
+	if s.files[f] > 0 && s.existsLocked(f) {
 		err = os.Remove(temp)
 	} else {
 		if err = s.moveLocked(temp, f); err != nil {
@@ -160,7 +160,7 @@ func (s *Store) Put(k Key, p Part, r io.Reader) (Part, error) {
 		}
 	}
 	if err == nil {
-		p, err = s.referLocked(k, p)
+		p, err = s.addRefLocked(k, p)
 	}
 	if err != nil {
 		return Part{}, fmt.Errorf("store part: %w", full(err))
@@ -169,7 +169,7 @@ func (s *Store) Put(k Key, p Part, r io.Reader) (Part, error) {
 }
 
 // Link adds a part of the task from to the task k, which has the same owner. As with Put, the
-// caller must then call Keep, Drop or Leave. The error is ErrNotFound or ErrLost.
+// caller must then call Keep, Drop or Defer. The error is ErrNotFound or ErrLost.
 func (s *Store) Link(k Key, from a2a.TaskID, d Digest) (Part, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,10 +177,10 @@ func (s *Store) Link(k Key, from a2a.TaskID, d Digest) (Part, error) {
 	if r == nil {
 		return Part{}, ErrNotFound
 	}
-	if !s.thereLocked(fileOf(k, d)) {
+	if !s.existsLocked(fileOf(k, d)) {
 		return Part{}, ErrLost
 	}
-	p, err := s.referLocked(k, r.Part)
+	p, err := s.addRefLocked(k, r.Part)
 	if err != nil {
 		return Part{}, fmt.Errorf("link part: %w", full(err))
 	}
@@ -211,9 +211,9 @@ func (s *Store) Drop(k Key, d Digest) {
 	}
 }
 
-// Leave reports that it is unknown whether an entry names the part that was put. Sweep looks it
+// Defer reports that it is unknown whether an entry names the part that was put. Sweep looks it
 // up later.
-func (s *Store) Leave(k Key, d Digest) {
+func (s *Store) Defer(k Key, d Digest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.findLocked(k, d); r != nil {
@@ -261,8 +261,8 @@ func (s *Store) findLocked(k Key, d Digest) *ref {
 	return nil
 }
 
-// referLocked creates a reference on disk, unless there is one, and holds it.
-func (s *Store) referLocked(k Key, p Part) (Part, error) {
+// addRefLocked creates a reference on disk, unless there is one, and holds it.
+func (s *Store) addRefLocked(k Key, p Part) (Part, error) {
 	if r := s.findLocked(k, p.Digest); r != nil {
 		r.holders++
 		return r.Part, nil
@@ -276,24 +276,24 @@ func (s *Store) referLocked(k Key, p Part) (Part, error) {
 }
 
 func (s *Store) addLocked(k Key, r *ref) {
-	sh := s.tasks[k]
-	if sh == nil {
-		sh = &shelf{refs: make(map[Digest]*ref)}
-		s.tasks[k] = sh
+	tr := s.tasks[k]
+	if tr == nil {
+		tr = &taskRefs{refs: make(map[Digest]*ref)}
+		s.tasks[k] = tr
 	}
-	sh.refs[r.Digest] = r
+	tr.refs[r.Digest] = r
 	s.files[fileOf(k, r.Digest)]++
 }
 
 // removeLocked removes a reference, and the content with its last reference. Files that cannot
 // be deleted are found again at the next Open.
 func (s *Store) removeLocked(k Key, d Digest) {
-	sh, f := s.tasks[k], fileOf(k, d)
+	tr, f := s.tasks[k], fileOf(k, d)
 	for _, name := range []string{s.ref(f, k, true), s.ref(f, k, false)} {
 		_ = os.Remove(name)
 	}
-	delete(sh.refs, d)
-	if len(sh.refs) == 0 {
+	delete(tr.refs, d)
+	if len(tr.refs) == 0 {
 		delete(s.tasks, k)
 	}
 	if s.files[f]--; s.files[f] == 0 {
@@ -321,7 +321,7 @@ func (s *Store) tidyLocked(f file) error {
 	return os.RemoveAll(filepath.Dir(s.content(f)))
 }
 
-func (s *Store) thereLocked(f file) bool {
+func (s *Store) existsLocked(f file) bool {
 	_, err := os.Stat(s.content(f))
 	return err == nil
 }

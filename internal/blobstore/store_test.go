@@ -269,11 +269,11 @@ func TestSweep(t *testing.T) {
 	}
 	kept, unnamed, named, held := put(t, s, one, "kept"), put(t, s, one, "unnamed"), put(t, s, one, "named"), put(t, s, one, "held")
 	s.Keep(one, kept.Digest)
-	s.Leave(one, unnamed.Digest)
-	s.Leave(one, named.Digest)
+	s.Defer(one, unnamed.Digest)
+	s.Defer(one, named.Digest)
 	hub.names[one] = []blobstore.Digest{named.Digest}
 	orphan := put(t, s, two, "orphan")
-	s.Leave(two, orphan.Digest)
+	s.Defer(two, orphan.Digest)
 
 	sweep(blobstore.Grace / 2)
 	there(true, "within the grace", one, unnamed.Digest)
@@ -407,7 +407,7 @@ func TestAtOnce(t *testing.T) {
 				if i%2 == 0 {
 					s.Drop(one, p.Digest)
 				} else {
-					s.Leave(one, p.Digest)
+					s.Defer(one, p.Digest)
 				}
 			}
 		})

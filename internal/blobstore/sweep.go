@@ -21,8 +21,8 @@ type Tasks interface {
 func (s *Store) End(k Key, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if sh := s.tasks[k]; sh != nil {
-		sh.known, sh.ended = true, at
+	if tr := s.tasks[k]; tr != nil {
+		tr.looked, tr.ended = true, at
 	}
 }
 
@@ -58,7 +58,7 @@ func (s *Store) keys() []Key {
 }
 
 func (s *Store) sweepTask(ctx context.Context, tasks Tasks, k Key, now time.Time) (removed int, err error) {
-	gone, err := s.learn(ctx, tasks, k)
+	gone, err := s.lookUpEnd(ctx, tasks, k)
 	if err != nil {
 		return 0, err
 	}
@@ -74,12 +74,12 @@ func (s *Store) sweepTask(ctx context.Context, tasks Tasks, k Key, now time.Time
 	return removed + n, err
 }
 
-// learn looks up the end of a task, unless it is known, and reports whether the task was
+// lookUpEnd looks up the end of a task, unless it is known, and reports whether the task was
 // deleted.
-func (s *Store) learn(ctx context.Context, tasks Tasks, k Key) (gone bool, err error) {
+func (s *Store) lookUpEnd(ctx context.Context, tasks Tasks, k Key) (gone bool, err error) {
 	s.mu.Lock()
-	sh := s.tasks[k]
-	known := sh == nil || sh.known
+	tr := s.tasks[k]
+	known := tr == nil || tr.looked
 	s.mu.Unlock()
 	if known {
 		return false, nil
@@ -93,8 +93,8 @@ func (s *Store) learn(ctx context.Context, tasks Tasks, k Key) (gone bool, err e
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if sh := s.tasks[k]; sh != nil && !sh.known {
-		sh.known, sh.ended = true, ended
+	if tr := s.tasks[k]; tr != nil && !tr.looked {
+		tr.looked, tr.ended = true, ended
 	}
 	return false, nil
 }
@@ -104,13 +104,13 @@ func (s *Store) learn(ctx context.Context, tasks Tasks, k Key) (gone bool, err e
 func (s *Store) due(k Key, now time.Time, gone bool) (list []Digest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sh := s.tasks[k]
-	if sh == nil {
+	tr := s.tasks[k]
+	if tr == nil {
 		return nil
 	}
-	for d, r := range sh.refs {
+	for d, r := range tr.refs {
 		late := gone && now.Sub(r.Stored) >= Grace
-		if late || !sh.ended.IsZero() && now.Sub(sh.ended) >= r.Keep {
+		if late || !tr.ended.IsZero() && now.Sub(tr.ended) >= r.Keep {
 			list = append(list, d)
 		}
 	}
@@ -146,8 +146,8 @@ func (s *Store) sweepPending(ctx context.Context, tasks Tasks, k Key, now time.T
 func (s *Store) pending(k Key, now time.Time) (list []Digest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if sh := s.tasks[k]; sh != nil {
-		for d, r := range sh.refs {
+	if tr := s.tasks[k]; tr != nil {
+		for d, r := range tr.refs {
 			if r.pending && r.holders == 0 && now.Sub(r.Stored) >= Grace {
 				list = append(list, d)
 			}

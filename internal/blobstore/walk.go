@@ -29,7 +29,7 @@ func (e *TooLargeError) Error() string {
 }
 
 // Mentions reports whether a text may contain the address of a part.
-func Mentions(body []byte) bool { return bytes.Contains(body, []byte(Place)) }
+func Mentions(body []byte) bool { return bytes.Contains(body, []byte(PathPrefix)) }
 
 // eachPart returns an object in which each part is replaced by the output of f.
 func eachPart(body []byte, f func(dst, part []byte) ([]byte, error)) ([]byte, error) {

@@ -33,19 +33,19 @@ audit: {level: `+string(level)+`}
 		bytes := strings.Repeat("0123456789", 200)
 		_, _, body := h.ask("ann", "POST /v1/a2a/echo/message:send",
 			`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"},{"raw":"`+base64.StdEncoding.EncodeToString([]byte(bytes))+`"}]}}`)
-		_, place, _ := strings.Cut(body, blobstore.Place)
+		_, place, _ := strings.Cut(body, blobstore.PathPrefix)
 		place, _, _ = strings.Cut(place, `"`)
-		id, digest, ok := blobstore.ParsePlace(place)
+		id, digest, ok := blobstore.ParsePath(place)
 		if !ok {
 			t.Fatalf("no part: %s", body)
 		}
-		if code, _, got := h.ask("ann", "GET "+blobstore.Place+place, ""); code != 200 || got != bytes {
+		if code, _, got := h.ask("ann", "GET "+blobstore.PathPrefix+place, ""); code != 200 || got != bytes {
 			t.Fatalf("the part: %d %.100s", code, got)
 		}
-		if code, _, got := h.ask("ann", "GET "+blobstore.Place+place, "", "Range: bytes=10-14"); code != 206 || got != "01234" {
+		if code, _, got := h.ask("ann", "GET "+blobstore.PathPrefix+place, "", "Range: bytes=10-14"); code != 206 || got != "01234" {
 			t.Errorf("a range: %d %.100s", code, got)
 		}
-		if code, _, _ := h.ask("", "GET "+blobstore.Place+place, ""); code != 401 {
+		if code, _, _ := h.ask("", "GET "+blobstore.PathPrefix+place, ""); code != 401 {
 			t.Errorf("a stranger gets %d", code)
 		}
 		stop()

@@ -58,7 +58,7 @@ type Config struct {
 	Questions question.Responder
 	// Parts stores the large parts of messages and artifacts. If nil, they are in the Store
 	// like all other parts.
-	Parts *blobstore.Keeper
+	Parts *blobstore.Externalizer
 	// Rates limits the request rate of each caller; the bindings enforce it with
 	// Engine.Limiter. The zero value does not limit.
 	Rates ratelimit.Config

@@ -102,7 +102,7 @@ func (e *Engine) releaseRun(r *run) {
 		return
 	}
 	if err := e.releaseClaim(r.live, r.epoch); err != nil {
-		e.cfg.Logger.Error("give up run", "task", r.live.ref.id, "error", err)
+		e.cfg.Logger.Error("release run", "task", r.live.ref.id, "error", err)
 		e.deferWork(r.live, func(u *pendingWork) { u.unreleased = r.epoch })
 	}
 }

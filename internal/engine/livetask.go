@@ -373,7 +373,7 @@ func (e *Engine) changeLocked(l *live, f step) error {
 			}
 			return err
 		}
-		held, err := e.shed(l, c)
+		held, err := e.externalize(l, c)
 		if err != nil {
 			return err
 		}

@@ -98,9 +98,9 @@ func noAddress(field string) error {
 	return apierror.Field(a2a.ErrInvalidParams, field+".url", "is not a part of this hub that you may read")
 }
 
-// shed replaces the large parts of a change by references. It returns the blobs stored for
+// externalize replaces the large parts of a change by references. It returns the blobs stored for
 // them, or nil; settleParts settles them when the outcome of the change is known.
-func (e *Engine) shed(l *live, c *task.Change) (*blobstore.Held, error) {
+func (e *Engine) externalize(l *live, c *task.Change) (*blobstore.Pending, error) {
 	k := e.cfg.Parts
 	if k == nil || len(c.Entries) == 0 {
 		return nil, nil
@@ -112,7 +112,7 @@ func (e *Engine) shed(l *live, c *task.Change) (*blobstore.Held, error) {
 			continue
 		}
 		fromCaller := en.Kind == task.Created || en.Kind == task.Message
-		body, err := k.Shed(held, en.Body, fromCaller)
+		body, err := k.Externalize(held, en.Body, fromCaller)
 		if err != nil {
 			held.Drop()
 			return nil, e.partProblem(err)
@@ -127,7 +127,7 @@ func (e *Engine) shed(l *live, c *task.Change) (*blobstore.Held, error) {
 
 // settleParts keeps or drops the stored parts, depending on the outcome of the change that
 // names them. If the outcome is unknown, it leaves them to the sweeper.
-func settleParts(held *blobstore.Held, err error) {
+func settleParts(held *blobstore.Pending, err error) {
 	switch {
 	case held == nil:
 	case err == nil:
@@ -135,7 +135,7 @@ func settleParts(held *blobstore.Held, err error) {
 	case errors.Is(err, task.ErrConflict), errors.Is(err, task.ErrExists), errors.Is(err, task.ErrKeyUsed):
 		held.Drop()
 	default:
-		held.Leave()
+		held.Defer()
 	}
 }
 

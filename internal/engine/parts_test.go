@@ -31,18 +31,18 @@ import (
 )
 
 // keeper keeps parts longer than 1,000 bytes, for an hour.
-func keeper(t testing.TB) *blobstore.Keeper {
+func keeper(t testing.TB) *blobstore.Externalizer {
 	t.Helper()
 	return keeperIn(t, t.TempDir())
 }
 
-func keeperIn(t testing.TB, dir string) *blobstore.Keeper {
+func keeperIn(t testing.TB, dir string) *blobstore.Externalizer {
 	t.Helper()
 	s, err := blobstore.Open(dir, blobstore.Options{Keep: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &blobstore.Keeper{Store: s, Base: "https://hub.example", Threshold: 1000, Max: 1 << 20}
+	return &blobstore.Externalizer{Store: s, Base: "https://hub.example", Threshold: 1000, Max: 1 << 20}
 }
 
 var bulk = bytes.Repeat([]byte("0123456789"), 1000)
@@ -93,8 +93,8 @@ func address(t testing.TB, p *a2a.Part) (string, blobstore.Digest) {
 	if !ok {
 		t.Fatalf("the part is no reference: %T", p.Content)
 	}
-	_, tail, _ := strings.Cut(string(u), blobstore.Place)
-	_, d, ok := blobstore.ParsePlace(tail)
+	_, tail, _ := strings.Cut(string(u), blobstore.PathPrefix)
+	_, d, ok := blobstore.ParsePath(tail)
 	if !ok {
 		t.Fatalf("%s is no address of a part", u)
 	}
@@ -286,7 +286,7 @@ func TestPartsOfHiddenTasks(t *testing.T) {
 	if _, err := b.part(id, d, alice); !errors.Is(err, a2a.ErrTaskNotFound) {
 		t.Errorf("Part() = %v", err)
 	}
-	address := "https://hub.example" + blobstore.Place + string(id) + "/" + d.String()
+	address := "https://hub.example" + blobstore.PathPrefix + string(id) + "/" + d.String()
 	if _, err := b.Send(t.Context(), alice, file("two", map[string]any{"url": address})); !errors.Is(err, a2a.ErrInvalidParams) {
 		t.Errorf("Send() of its address = %v", err)
 	}

@@ -44,7 +44,7 @@ func (w *waiting) Append(ctx context.Context, c *task.Change) error {
 	return err
 }
 
-func openKilled(t *testing.T, dir, at string) (*engine.Engine, *blobstore.Keeper) {
+func openKilled(t *testing.T, dir, at string) (*engine.Engine, *blobstore.Externalizer) {
 	t.Helper()
 	db, err := sqlitestore.Open(filepath.Join(dir, "db"), sqlitestore.Options{})
 	if err != nil {

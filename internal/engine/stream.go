@@ -149,7 +149,7 @@ func (e *Engine) Subscribe(ctx context.Context, c *op.Caller, r *op.Subscribe) (
 		return nil, err
 	}
 	n := need{op: policy.Subscribe}
-	if r.Said {
+	if r.Sent {
 		n.op = policy.Send
 	}
 	l, err := e.find(ctx, c, &r.Target, lookup{r.ID, n})

@@ -51,7 +51,7 @@ type Parts struct {
 	Audit *audit.Log
 
 	Policy    *policy.Policy
-	Blobs     *blobstore.Keeper
+	Blobs     *blobstore.Externalizer
 	Questions question.Responder
 	Onward    auth.Asserter
 	Chooser   engine.Chooser

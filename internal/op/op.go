@@ -133,9 +133,9 @@ type Subscribe struct {
 	ID a2a.TaskID
 	// LastEventID is the header of that name, or empty.
 	LastEventID string
-	// Said is set if the caller follows a message that it has sent itself. The permission to
+	// Sent is set if the caller follows a message that it has sent itself. The permission to
 	// send then suffices.
-	Said bool
+	Sent bool
 }
 
 // List is ListTasks.

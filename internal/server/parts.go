@@ -42,7 +42,7 @@ func (h *Hub) openParts() error {
 	if err != nil {
 		return err
 	}
-	h.parts = &blobstore.Keeper{
+	h.parts = &blobstore.Externalizer{
 		Store: store, Base: cmp.Or(h.cfg.PublicURL, h.URL()), Threshold: threshold, Max: int64(c.Max),
 	}
 	return nil

@@ -59,8 +59,8 @@ type Hub struct {
 	memory       memories
 	signing      signing
 	identity     identityParts
-	parts        *blobstore.Keeper // nil if all parts are in the log
-	partsDir     *datadir.Dir      // nil if parts is nil
+	parts        *blobstore.Externalizer // nil if all parts are in the log
+	partsDir     *datadir.Dir            // nil if parts is nil
 	core         *hub.Hub
 	engine       *engine.Engine // that of core
 	broker       *broker.Broker

@@ -90,7 +90,7 @@ agents:
 		{"far", "Bearer alice-0123456789abcdef", `"id\":\"corp:alice\"`},
 		{"far", "Bearer alice-0123456789abcdef", `"id\":\"corp:alice\"`}, // from the cache
 		{"far", robot, `"id\":\"corp:robot\"`},
-		{"far", "Bearer mallory-0123456789abcdef", "cannot be told who the caller is: token endpoint (address): refuses with status 400: invalid_grant"},
+		{"far", "Bearer mallory-0123456789abcdef", "cannot get the identity of the caller: token endpoint (address): refuses with status 400: invalid_grant"},
 		{"wrong", robot, "refuses with status 400: invalid_target"},
 	} {
 		if got := shows(t, hubA+"/v1/a2a/"+tc.agent+"/message:send", tc.shown); !strings.Contains(got, tc.want) {

@@ -48,7 +48,7 @@ func partsConfig(t testing.TB) engine.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return engine.Config{Parts: &blobstore.Keeper{Store: s, Base: "https://hub.example", Threshold: 1000}}
+	return engine.Config{Parts: &blobstore.Externalizer{Store: s, Base: "https://hub.example", Threshold: 1000}}
 }
 
 const ann, bob = "Authorization: Bearer ann", "Authorization: Bearer bob"
@@ -67,7 +67,7 @@ func partOf(t testing.TB, body string) string {
 	t.Helper()
 	_, tail, ok := strings.Cut(body, "https://hub.example")
 	path, _, _ := strings.Cut(tail, `"`)
-	if !ok || !strings.HasPrefix(path, blobstore.Place) {
+	if !ok || !strings.HasPrefix(path, blobstore.PathPrefix) {
 		t.Fatalf("no reference in %s", body)
 	}
 	return path
@@ -157,7 +157,7 @@ func TestPartScope(t *testing.T) {
 	h, path := partsHub(t, partsConfig(t), httpfront.Config{}, giver(bulk, "", ""))
 	theirs := partOf(t, h.do("POST", "/v1/a2a/message:send", message("go"), v1, bob).body)
 	digest := path[len(path)-64:]
-	missing := h.do("GET", blobstore.Place+"missing/"+digest, "", bob)
+	missing := h.do("GET", blobstore.PathPrefix+"missing/"+digest, "", bob)
 	if missing.code != 404 || !json.Valid([]byte(missing.body)) {
 		t.Fatalf("a missing task = %d %s", missing.code, missing.body)
 	}
@@ -181,17 +181,17 @@ func TestPartScope(t *testing.T) {
 func TestPartPaths(t *testing.T) {
 	t.Parallel()
 	h, path := partsHub(t, partsConfig(t), httpfront.Config{}, giver(bulk, "", ""))
-	id, digest, _ := strings.Cut(strings.TrimPrefix(path, blobstore.Place), "/")
+	id, digest, _ := strings.Cut(strings.TrimPrefix(path, blobstore.PathPrefix), "/")
 	for _, p := range []string{
-		blobstore.Place, blobstore.Place + id, blobstore.Place + id + "/", blobstore.Place + "/" + digest,
-		path + "/", path + "/x", path + ".json", blobstore.Place + id + "//" + digest,
-		blobstore.Place + id + "/" + strings.ToUpper(digest), blobstore.Place + id + "/" + digest[:63], blobstore.Place + id + "/" + digest + "0",
-		blobstore.Place + id + "/%30" + digest[1:], blobstore.Place + id + "%2F" + digest, blobstore.Place + id + "/%2e%2e/" + digest,
-		blobstore.Place + "%2e%2e/" + digest, blobstore.Place + "..%2F..%2F" + id + "/" + digest, blobstore.Place + "./" + id + "/" + digest,
-		blobstore.Place + id + "%00/" + digest, blobstore.Place + "%00/" + digest, blobstore.Place + id + "/" + strings.Repeat("%00", 64),
-		blobstore.Place + strings.Repeat("x", 10_000) + "/" + digest, blobstore.Place + id + "/" + strings.Repeat("0", 10_000),
+		blobstore.PathPrefix, blobstore.PathPrefix + id, blobstore.PathPrefix + id + "/", blobstore.PathPrefix + "/" + digest,
+		path + "/", path + "/x", path + ".json", blobstore.PathPrefix + id + "//" + digest,
+		blobstore.PathPrefix + id + "/" + strings.ToUpper(digest), blobstore.PathPrefix + id + "/" + digest[:63], blobstore.PathPrefix + id + "/" + digest + "0",
+		blobstore.PathPrefix + id + "/%30" + digest[1:], blobstore.PathPrefix + id + "%2F" + digest, blobstore.PathPrefix + id + "/%2e%2e/" + digest,
+		blobstore.PathPrefix + "%2e%2e/" + digest, blobstore.PathPrefix + "..%2F..%2F" + id + "/" + digest, blobstore.PathPrefix + "./" + id + "/" + digest,
+		blobstore.PathPrefix + id + "%00/" + digest, blobstore.PathPrefix + "%00/" + digest, blobstore.PathPrefix + id + "/" + strings.Repeat("%00", 64),
+		blobstore.PathPrefix + strings.Repeat("x", 10_000) + "/" + digest, blobstore.PathPrefix + id + "/" + strings.Repeat("0", 10_000),
 		"/v1/Parts/" + id + "/" + digest, "/v1//parts/" + id + "/" + digest, "/v1/a2a/parts/" + id + "/" + digest,
-		"/a2a/giver" + path, blobstore.Place + id + ";x/" + digest, blobstore.Place + "content/" + digest, blobstore.Place + id + "/content",
+		"/a2a/giver" + path, blobstore.PathPrefix + id + ";x/" + digest, blobstore.PathPrefix + "content/" + digest, blobstore.PathPrefix + id + "/content",
 	} {
 		if got := h.do("GET", p, "", ann); got.code != 404 || strings.Contains(got.body, "0123456789") || !json.Valid([]byte(got.body)) {
 			t.Errorf("GET %.120s = %d %.80q", p, got.code, got.body)
@@ -226,7 +226,7 @@ func TestPartHeaders(t *testing.T) {
 func TestPartDialects(t *testing.T) {
 	t.Parallel()
 	h, path := partsHub(t, partsConfig(t), httpfront.Config{}, giver(bulk, "a.bin", "application/x-a"))
-	id, _, _ := strings.Cut(strings.TrimPrefix(path, blobstore.Place), "/")
+	id, _, _ := strings.Cut(strings.TrimPrefix(path, blobstore.PathPrefix), "/")
 	address := "https://hub.example" + path
 	v10 := `"url":"` + address + `","filename":"a.bin","mediaType":"application/x-a"`
 	v03 := `"file":{"uri":"` + address + `","name":"a.bin","mimeType":"application/x-a"}`

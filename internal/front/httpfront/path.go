@@ -130,7 +130,7 @@ func parsePath(path string) route {
 	if tail, ok := strings.CutPrefix(path, "/a2a/"); ok {
 		return parseRPC(tail)
 	}
-	if tail, ok := strings.CutPrefix(path, blobstore.Place); ok {
+	if tail, ok := strings.CutPrefix(path, blobstore.PathPrefix); ok {
 		return parsePart(tail)
 	}
 	if tail, ok := strings.CutPrefix(path, "/v1/"); ok {
@@ -281,10 +281,10 @@ func parsePush(tail string) (place, string) {
 	return atPushConfig, id
 }
 
-// parsePart parses the part after blobstore.Place: the id of a task and a digest in its only
+// parsePart parses the part after blobstore.PathPrefix: the id of a task and a digest in its only
 // valid spelling.
 func parsePart(tail string) route {
-	id, digest, ok := blobstore.ParsePlace(tail)
+	id, digest, ok := blobstore.ParsePath(tail)
 	if !ok {
 		return route{}
 	}

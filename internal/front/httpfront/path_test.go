@@ -163,7 +163,7 @@ func FuzzParsePath(f *testing.F) {
 			t.Errorf("parsePath(%q) = %+v, want %+v", base+":cancel", got, want)
 		}
 		digest := blobstore.Digest{1, 2, 3}
-		part := new(blobstore.Keeper).URL(a2a.TaskID(id), digest)
+		part := new(blobstore.Externalizer).URL(a2a.TaskID(id), digest)
 		want = route{place: atPart, task: id, digest: digest}
 		if got := parsePath(part); got != want {
 			t.Errorf("parsePath(%q) = %+v, want %+v", part, got, want)

@@ -19,6 +19,7 @@
 package deadlettertest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -35,6 +36,7 @@ import (
 func Test(t *testing.T, open func(t *testing.T) deadletter.Store) {
 	for name, f := range map[string]func(*testing.T, deadletter.Store){
 		"letters": testLetters, "pages": testPages, "drop": testDrop, "sweep": testSweep, "together": testTogether,
+		"ended context": testEndedContext,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -178,4 +180,21 @@ func testTogether(t *testing.T, b deadletter.Store) {
 			}
 		})
 	}
+}
+
+// testEndedContext checks that a call whose context has ended changes nothing.
+func testEndedContext(t *testing.T, b deadletter.Store) {
+	put(t, b, letter(1, 100))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := b.PutLetter(ctx, letter(2, 100)); !errors.Is(err, context.Canceled) {
+		t.Errorf("PutLetter = %v, want context.Canceled", err)
+	}
+	if err := b.DropLetter(ctx, "l1"); !errors.Is(err, context.Canceled) {
+		t.Errorf("DropLetter = %v, want context.Canceled", err)
+	}
+	if n, err := b.SweepLetters(ctx, deadletter.Bounds{}); n != 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("SweepLetters = %d, %v, want none and context.Canceled", n, err)
+	}
+	wantIDs(t, b, deadletter.Query{}, "l1")
 }

@@ -20,8 +20,8 @@ func parseSecrets(texts []string) ([][]byte, error) {
 	return keys, nil
 }
 
-// stamp sets the headers of Standard Webhooks.
-func (d *Dispatcher) stamp(header http.Header, id string, body []byte) {
+// setHeaders sets the headers of Standard Webhooks.
+func (d *Dispatcher) setHeaders(header http.Header, id string, body []byte) {
 	at := time.Now()
 	header[headerID] = []string{id}
 	header[headerTimestamp] = []string{strconv.FormatInt(at.Unix(), 10)}

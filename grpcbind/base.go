@@ -10,8 +10,8 @@ import (
 	"github.com/parley-a2a/parley/internal/ratelimit"
 )
 
-// side is the common part of the services of both versions.
-type side struct {
+// base is the common part of the services of both versions.
+type base struct {
 	cfg     *Config
 	engine  *engine.Engine
 	decoder dialect.Decoder
@@ -26,10 +26,10 @@ type side struct {
 }
 
 // call performs the common steps of every call without a stream.
-func call[T any](ctx context.Context, s *side, o dialect.Operation, do func(*op.Caller) (T, error)) (out T, err error) {
+func call[T any](ctx context.Context, s *base, o dialect.Operation, do func(*op.Caller) (T, error)) (out T, err error) {
 	performs(ctx, s, o)
 	defer s.recovered(o, &err)
-	c, err := s.enter(ctx)
+	c, err := s.identify(ctx)
 	if err == nil {
 		out, err = do(c)
 	}

@@ -182,11 +182,11 @@ func TestLegacyStoryIsForgotten(t *testing.T) {
 		w.pass(time.Second)
 		want(t, "told", legacyTexts(t, w), "working")
 		kept := 0
-		for _, h := range w.d.warm {
+		for _, h := range w.d.cached {
 			if h == nil || h.target == nil {
 				continue
 			}
-			if kept++; h.target.story != nil {
+			if kept++; h.target.snapshot != nil {
 				t.Errorf("the task of hook %s is still held", h.id)
 			}
 		}

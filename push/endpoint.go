@@ -28,16 +28,16 @@ func (b breaker) String() string {
 	return [...]string{closed: "closed", open: "open", halfOpen: "half-open"}[b]
 }
 
-// lane is the queue of an endpoint: scheme, host and port. Due hooks wait in it for one of its
-// places. All fields are guarded by Dispatcher.mu.
-type lane struct {
+// endpointQueue is the queue of an endpoint: scheme, host and port. Due hooks wait in it for
+// one of its places. All fields are guarded by Dispatcher.mu.
+type endpointQueue struct {
 	endpoint string
 	// first and last are the ends of the queue.
 	first, last *hook
 	waiting     int
 	// hooks counts the hooks of this endpoint, busy the running sessions.
 	hooks, busy int
-	// ready is set while the lane is in Dispatcher.ready.
+	// ready is set while the queue is in Dispatcher.ready.
 	ready bool
 
 	breaker breaker
@@ -47,11 +47,11 @@ type lane struct {
 	alarm   int32
 }
 
-func (l *lane) due() int64   { return l.at }
-func (l *lane) slot() *int32 { return &l.alarm }
+func (l *endpointQueue) due() int64   { return l.at }
+func (l *endpointQueue) slot() *int32 { return &l.alarm }
 
 // push appends h to the queue.
-func (l *lane) push(h *hook) {
+func (l *endpointQueue) push(h *hook) {
 	h.next = nil
 	if l.last == nil {
 		l.first = h
@@ -64,7 +64,7 @@ func (l *lane) push(h *hook) {
 
 // pop removes and returns the first hook that is still queued, or nil. It drops hooks that were
 // forgotten meanwhile.
-func (l *lane) pop() *hook {
+func (l *endpointQueue) pop() *hook {
 	for l.first != nil {
 		h := l.first
 		l.first, h.next = h.next, nil
@@ -80,7 +80,7 @@ func (l *lane) pop() *hook {
 }
 
 // free reports whether another session may begin.
-func (l *lane) free(most int) bool {
+func (l *endpointQueue) free(most int) bool {
 	switch l.breaker {
 	case open:
 		return false
@@ -90,17 +90,19 @@ func (l *lane) free(most int) bool {
 	return l.busy < most
 }
 
-// idle reports whether the lane holds no state and can be dropped.
-func (l *lane) idle() bool { return l.hooks == 0 && l.busy == 0 && l.breaker == closed && !l.ready }
+// idle reports whether the queue holds no state and can be dropped.
+func (l *endpointQueue) idle() bool {
+	return l.hooks == 0 && l.busy == 0 && l.breaker == closed && !l.ready
+}
 
 // succeeded resets the breaker after a response of a healthy endpoint.
-func (l *lane) succeeded() {
+func (l *endpointQueue) succeeded() {
 	l.fails, l.rest, l.breaker = 0, 0, closed
 }
 
 // failed counts a try that failed because of the endpoint, and reports whether that opens the
 // breaker.
-func (l *lane) failed(now time.Time) bool {
+func (l *endpointQueue) failed(now time.Time) bool {
 	l.fails++
 	if l.breaker == open || l.breaker == closed && l.fails < openAfter {
 		return false
@@ -112,7 +114,7 @@ func (l *lane) failed(now time.Time) bool {
 }
 
 // endpointOf returns scheme, host and port of a URL. An unreadable URL is returned unchanged
-// and so has a lane of its own.
+// and so has a queue of its own.
 func endpointOf(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {
@@ -128,8 +130,8 @@ func endpointOf(raw string) string {
 // alarms is a heap of alarms, the earliest first.
 type alarms []timed
 
-// timed is an item of the heap: a time in nanoseconds since 1970, and its place from 1; 0 if it
-// is not in the heap.
+// timed is an item of the heap: a time in nanoseconds since 1970, and its position from 1; 0 if
+// it is not in the heap.
 type timed interface {
 	due() int64
 	slot() *int32

@@ -17,9 +17,9 @@ import (
 
 const base = "https://hub.example"
 
-func keeper(t testing.TB) *blobstore.Keeper {
+func keeper(t testing.TB) *blobstore.Externalizer {
 	t.Helper()
-	return &blobstore.Keeper{Store: openStore(t, t.TempDir()), Base: base, Threshold: 10, Max: 100}
+	return &blobstore.Externalizer{Store: openStore(t, t.TempDir()), Base: base, Threshold: 10, Max: 100}
 }
 
 // message returns a message with the given parts.
@@ -38,10 +38,10 @@ func urlPart(address string) string {
 
 const large = "eleven bytes and more"
 
-func shed(t testing.TB, k *blobstore.Keeper, key blobstore.Key, body []byte) []byte {
+func shed(t testing.TB, k *blobstore.Externalizer, key blobstore.Key, body []byte) []byte {
 	t.Helper()
 	h := k.Begin(key)
-	out, err := k.Shed(h, body, true)
+	out, err := k.Externalize(h, body, true)
 	if err != nil {
 		t.Fatalf("Shed(%s) = %v", body, err)
 	}
@@ -128,7 +128,7 @@ func TestShedAddresses(t *testing.T) {
 	} {
 		body := message(urlPart(address))
 		h := k.Begin(one)
-		got, err := k.Shed(h, body, true)
+		got, err := k.Externalize(h, body, true)
 		if err != nil || string(got) != string(body) {
 			t.Errorf("Shed(%s) = %s, %v, want no change", address, got, err)
 		}
@@ -142,12 +142,12 @@ func TestShedAddresses(t *testing.T) {
 	} {
 		body := message(`{"text":"x"}`, urlPart(address))
 		h := k.Begin(one)
-		_, err := k.Shed(h, body, true)
+		_, err := k.Externalize(h, body, true)
 		var at *blobstore.PartError
 		if !errors.Is(err, blobstore.ErrNotFound) || !errors.As(err, &at) || at.Index != 1 {
 			t.Errorf("Shed(%s) = %v, want ErrNotFound of part 1", address, err)
 		}
-		got, err := k.Shed(h, body, false)
+		got, err := k.Externalize(h, body, false)
 		if err != nil || string(got) != string(body) {
 			t.Errorf("Shed(%s) without links = %s, %v, want no change", address, got, err)
 		}
@@ -191,7 +191,7 @@ func TestTooLarge(t *testing.T) {
 	k := keeper(t)
 	body := message(rawPart(large, ""), rawPart(strings.Repeat("x", 101), ""))
 	h := k.Begin(one)
-	_, err := k.Shed(h, body, true)
+	_, err := k.Externalize(h, body, true)
 	var size *blobstore.TooLargeError
 	var at *blobstore.PartError
 	if !errors.As(err, &size) || *size != (blobstore.TooLargeError{Size: 101, Max: 100}) || !errors.As(err, &at) || at.Index != 1 {
@@ -224,7 +224,7 @@ func FuzzPlace(f *testing.F) {
 	f.Add("t1", "t1/"+strings.Repeat("0a", 32))
 	f.Add("a/b%2F\x00", "%2e%2e/"+strings.Repeat("0A", 32))
 	f.Add("..", "%zz/"+strings.Repeat("00", 32)+"/")
-	k := &blobstore.Keeper{Base: base}
+	k := &blobstore.Externalizer{Base: base}
 	f.Fuzz(func(t *testing.T, id, tail string) {
 		if id != "" {
 			address := k.URL(a2a.TaskID(id), blobstore.Digest{1})
@@ -232,17 +232,17 @@ func FuzzPlace(f *testing.F) {
 			if err != nil {
 				t.Fatalf("URL(%q) = %s: %v", id, address, err)
 			}
-			got, d, ok := blobstore.ParsePlace(strings.TrimPrefix(u.EscapedPath(), blobstore.Place))
+			got, d, ok := blobstore.ParsePath(strings.TrimPrefix(u.EscapedPath(), blobstore.PathPrefix))
 			if !ok || string(got) != id || d != (blobstore.Digest{1}) || u.Host != "hub.example" {
-				t.Errorf("ParsePlace of %s = %q, %s, %t", address, got, d, ok)
+				t.Errorf("ParsePath of %s = %q, %s, %t", address, got, d, ok)
 			}
 		}
-		name, d, ok := blobstore.ParsePlace(tail)
+		name, d, ok := blobstore.ParsePath(tail)
 		if !ok {
 			return
 		}
 		if name == "" || !strings.HasSuffix(tail, "/"+d.String()) {
-			t.Errorf("ParsePlace(%q) = %q, %s", tail, name, d)
+			t.Errorf("ParsePath(%q) = %q, %s", tail, name, d)
 		}
 	})
 }
@@ -259,7 +259,7 @@ func FuzzShed(f *testing.F) {
 		}
 		var object map[string]json.RawMessage
 		_ = json.Unmarshal([]byte(meta), &object)
-		if object == nil || object[blobstore.Mark] != nil || len(object) == 0 {
+		if object == nil || object[blobstore.MetadataKey] != nil || len(object) == 0 {
 			object = map[string]json.RawMessage{"a": []byte("1")}
 		}
 		part, err := json.Marshal(map[string]any{"raw": content, "filename": name, "mediaType": media, "metadata": object})

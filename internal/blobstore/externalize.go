@@ -18,14 +18,14 @@ const (
 	DefaultMax = 64 << 20
 	// MaxFill limits the number of bytes that Fill puts into one text.
 	MaxFill = 64 << 20
-	// Place is the path at which hubs serve parts, followed by the id of the task and the
+	// PathPrefix is the path at which hubs serve parts, followed by the id of the task and the
 	// digest.
-	Place = "/v1/parts/"
-	// Mark is the metadata member of a part that describes its reference.
-	Mark = "parley.part"
+	PathPrefix = "/v1/parts/"
+	// MetadataKey is the metadata member of a part that describes its reference.
+	MetadataKey = "parley.part"
 )
 
-// Reference is the value of Mark.
+// Reference is the value of MetadataKey.
 type Reference struct {
 	SHA256 string `json:"sha256"`
 	// Size is the number of bytes.
@@ -34,11 +34,11 @@ type Reference struct {
 	Keep int64 `json:"keptSeconds"`
 }
 
-// Keeper replaces large parts by references, and references by their bytes. All texts are valid
-// v1.0 JSON of messages or artifacts, with their parts in the member "parts".
-type Keeper struct {
+// Externalizer replaces large parts by references, and references by their bytes. All texts are
+// valid v1.0 JSON of messages or artifacts, with their parts in the member "parts".
+type Externalizer struct {
 	Store *Store
-	// Base is the address of the hub, without Place.
+	// Base is the address of the hub, without PathPrefix.
 	Base string
 	// Threshold is the size, in bytes, above which a part is stored. It must be positive.
 	Threshold int64
@@ -46,50 +46,50 @@ type Keeper struct {
 	Max int64
 }
 
-// Held are the parts put for one text whose entry is not written yet.
-type Held struct {
+// Pending are the parts put for one text whose entry is not written yet.
+type Pending struct {
 	store *Store
 	key   Key
 	all   []Digest
 }
 
-// Keep reports that the entry was written, Drop that it was not, and Leave that this is
+// Keep reports that the entry was written, Drop that it was not, and Defer that this is
 // unknown. Exactly one of them must be called, once.
-func (h *Held) Keep() { h.each((*Store).Keep) }
+func (h *Pending) Keep() { h.each((*Store).Keep) }
 
 // Drop is described at Keep.
-func (h *Held) Drop() { h.each((*Store).Drop) }
+func (h *Pending) Drop() { h.each((*Store).Drop) }
 
-// Leave is described at Keep.
-func (h *Held) Leave() { h.each((*Store).Leave) }
+// Defer is described at Keep.
+func (h *Pending) Defer() { h.each((*Store).Defer) }
 
-func (h *Held) each(f func(*Store, Key, Digest)) {
+func (h *Pending) each(f func(*Store, Key, Digest)) {
 	for _, d := range h.all {
 		f(h.store, h.key, d)
 	}
 	h.all = nil
 }
 
-// Begin returns an empty Held for a change of a task.
-func (k *Keeper) Begin(key Key) *Held { return &Held{store: k.Store, key: key} }
+// Begin returns an empty Pending for a change of a task.
+func (k *Externalizer) Begin(key Key) *Pending { return &Pending{store: k.Store, key: key} }
 
 // max returns Max or its default.
-func (k *Keeper) max() int64 {
+func (k *Externalizer) max() int64 {
 	if k.Max > 0 {
 		return k.Max
 	}
 	return DefaultMax
 }
 
-// Shed returns body with references in place of large parts; body itself if there are none.
-// Stored parts are added to h. An error about one part is a *PartError. With link set,
+// Externalize returns body with references in place of large parts; body itself if there are
+// none. Stored parts are added to h. An error about one part is a *PartError. With link set,
 // references to parts of other tasks of the owner are linked to the task, and a failure is an
 // error. The caller must check before whether these parts may be read, see Addresses.
-func (k *Keeper) Shed(h *Held, body []byte, link bool) ([]byte, error) {
+func (k *Externalizer) Externalize(h *Pending, body []byte, link bool) ([]byte, error) {
 	if int64(len(body)) <= k.Threshold && !Mentions(body) {
 		return body, nil
 	}
-	s := shedding{k: k, held: h, links: link}
+	s := externalizeState{k: k, pending: h, links: link}
 	out, err := eachPart(body, s.part)
 	if err != nil || !s.changed {
 		return body, err
@@ -98,7 +98,7 @@ func (k *Keeper) Shed(h *Held, body []byte, link bool) ([]byte, error) {
 }
 
 // Check returns a *PartError if a text has a part that exceeds the maximum size.
-func (k *Keeper) Check(body []byte) error {
+func (k *Externalizer) Check(body []byte) error {
 	if int64(len(body)) <= max(k.max(), k.Threshold) {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (k *Keeper) Check(body []byte) error {
 }
 
 // Addresses returns the tasks to whose parts a text refers, by the index of the referring part.
-func (k *Keeper) Addresses(body []byte) map[int]a2a.TaskID {
+func (k *Externalizer) Addresses(body []byte) map[int]a2a.TaskID {
 	if !Mentions(body) {
 		return nil
 	}
@@ -133,21 +133,21 @@ func (k *Keeper) Addresses(body []byte) map[int]a2a.TaskID {
 // Fill returns body with the bytes of the task's parts in place of references to them, at most
 // MaxFill bytes. Parts that cannot be read remain references; lost, if not nil, is called for
 // each of them.
-func (k *Keeper) Fill(key Key, body []byte, lost func(Digest, error)) []byte {
+func (k *Externalizer) Fill(key Key, body []byte, lost func(Digest, error)) []byte {
 	if !Mentions(body) {
 		return body
 	}
-	f := filling{k: k, key: key, left: max(MaxFill, k.max()), lost: lost}
+	f := filler{k: k, key: key, left: max(MaxFill, k.max()), lost: lost}
 	out, _ := eachPart(body, f.part)
 	return out
 }
 
 // FillTask is Fill for the JSON of a task.
-func (k *Keeper) FillTask(key Key, body []byte, lost func(Digest, error)) []byte {
+func (k *Externalizer) FillTask(key Key, body []byte, lost func(Digest, error)) []byte {
 	if !Mentions(body) {
 		return body
 	}
-	f := filling{k: k, key: key, left: max(MaxFill, k.max()), lost: lost}
+	f := filler{k: k, key: key, left: max(MaxFill, k.max()), lost: lost}
 	whole := func(b []byte) []byte { out, _ := eachPart(b, f.part); return out }
 	out := []byte{'{'}
 	for name, v := range rawjson.Fields(body) {
@@ -163,7 +163,7 @@ func (k *Keeper) FillTask(key Key, body []byte, lost func(Digest, error)) []byte
 }
 
 // Names reports whether a text has a reference to the part of the task.
-func (k *Keeper) Names(key Key, body []byte, d Digest) (named bool) {
+func (k *Externalizer) Names(key Key, body []byte, d Digest) (named bool) {
 	if !Mentions(body) {
 		return false
 	}
@@ -179,19 +179,19 @@ func (k *Keeper) Names(key Key, body []byte, d Digest) (named bool) {
 	return named
 }
 
-// place is a parsed address of a part.
-type place struct {
+// address is a parsed address of a part.
+type address struct {
 	task   a2a.TaskID
 	digest Digest
 }
 
 // URL returns the address of a part.
-func (k *Keeper) URL(id a2a.TaskID, d Digest) string {
-	return strings.TrimRight(k.Base, "/") + Place + url.PathEscape(string(id)) + "/" + d.String()
+func (k *Externalizer) URL(id a2a.TaskID, d Digest) string {
+	return strings.TrimRight(k.Base, "/") + PathPrefix + url.PathEscape(string(id)) + "/" + d.String()
 }
 
-// ParsePlace parses the path behind Place: the escaped id of a task, and a digest.
-func ParsePlace(tail string) (id a2a.TaskID, d Digest, ok bool) {
+// ParsePath parses the path behind PathPrefix: the escaped id of a task, and a digest.
+func ParsePath(tail string) (id a2a.TaskID, d Digest, ok bool) {
 	name, digest, ok := strings.Cut(tail, "/")
 	if !ok || name == "" {
 		return "", d, false
@@ -205,29 +205,29 @@ func ParsePlace(tail string) (id a2a.TaskID, d Digest, ok bool) {
 
 // read parses the JSON of an address. It must be an address of this hub, unless it is marked:
 // the hub may have changed its address.
-func (k *Keeper) read(v []byte, marked bool) (place, bool) {
+func (k *Externalizer) read(v []byte, marked bool) (address, bool) {
 	s, _ := rawjson.String(v)
-	tail, ok := strings.CutPrefix(s, strings.TrimRight(k.Base, "/")+Place)
-	if i := strings.LastIndex(s, Place); !ok && marked && i >= 0 {
-		tail, ok = s[i+len(Place):], true
+	tail, ok := strings.CutPrefix(s, strings.TrimRight(k.Base, "/")+PathPrefix)
+	if i := strings.LastIndex(s, PathPrefix); !ok && marked && i >= 0 {
+		tail, ok = s[i+len(PathPrefix):], true
 	}
 	if !ok {
-		return place{}, false
+		return address{}, false
 	}
-	id, d, ok := ParsePlace(tail)
-	return place{id, d}, ok
+	id, d, ok := ParsePath(tail)
+	return address{id, d}, ok
 }
 
-// shedding is the state of one Shed.
-type shedding struct {
-	k       *Keeper
-	held    *Held
+// externalizeState is the state of one Externalize.
+type externalizeState struct {
+	k       *Externalizer
+	pending *Pending
 	links   bool
 	changed bool
 	index   int
 }
 
-func (s *shedding) part(dst, part []byte) ([]byte, error) {
+func (s *externalizeState) part(dst, part []byte) ([]byte, error) {
 	i := s.index
 	s.index++
 	p, err := s.store(part)
@@ -238,12 +238,12 @@ func (s *shedding) part(dst, part []byte) ([]byte, error) {
 		return append(dst, part...), nil
 	}
 	s.changed = true
-	s.held.all = append(s.held.all, p.Digest)
-	return s.k.appendReference(dst, part, s.held.key.Task, p), nil
+	s.pending.all = append(s.pending.all, p.Digest)
+	return s.k.appendReference(dst, part, s.pending.key.Task, p), nil
 }
 
 // store stores or links a part for the task; nil for other parts.
-func (s *shedding) store(part []byte) (*Part, error) {
+func (s *externalizeState) store(part []byte) (*Part, error) {
 	var p Part
 	var raw, address []byte
 	for name, v := range rawjson.Fields(part) {
@@ -268,7 +268,7 @@ func (s *shedding) store(part []byte) (*Part, error) {
 }
 
 // put stores the bytes of a large part; nil for a small one.
-func (s *shedding) put(p *Part, raw []byte) (*Part, error) {
+func (s *externalizeState) put(p *Part, raw []byte) (*Part, error) {
 	size := rawSize(raw)
 	if size <= s.k.Threshold {
 		return nil, nil
@@ -277,7 +277,7 @@ func (s *shedding) put(p *Part, raw []byte) (*Part, error) {
 		return nil, &TooLargeError{Size: size, Max: most}
 	}
 	r := base64.NewDecoder(base64.StdEncoding, bytes.NewReader(raw[1:len(raw)-1]))
-	got, err := s.k.Store.Put(s.held.key, *p, r)
+	got, err := s.k.Store.Put(s.pending.key, *p, r)
 	if err != nil {
 		return nil, err
 	}
@@ -285,12 +285,12 @@ func (s *shedding) put(p *Part, raw []byte) (*Part, error) {
 }
 
 // link links a part of another task of the owner to the task.
-func (s *shedding) link(address []byte) (*Part, error) {
+func (s *externalizeState) link(address []byte) (*Part, error) {
 	at, ok := s.k.read(address, false)
 	if !ok || !s.links {
 		return nil, nil
 	}
-	got, err := s.k.Store.Link(s.held.key, at.task, at.digest)
+	got, err := s.k.Store.Link(s.pending.key, at.task, at.digest)
 	if err != nil {
 		return nil, err
 	}
@@ -312,10 +312,10 @@ func rawSize(v []byte) int64 {
 }
 
 // appendReference appends a part with an address in place of its bytes.
-func (k *Keeper) appendReference(dst, part []byte, id a2a.TaskID, p *Part) []byte {
+func (k *Externalizer) appendReference(dst, part []byte, id a2a.TaskID, p *Part) []byte {
 	mark, err := json.Marshal(Reference{p.Digest.String(), p.Size, int64(p.Keep.Seconds())})
 	if err != nil {
-		panic("parts: " + err.Error()) // a Reference can always be encoded
+		panic("blobstore: " + err.Error()) // a Reference can always be encoded
 	}
 	out, marked := []byte{'{'}, false
 	for name, v := range rawjson.Fields(part) {
@@ -333,33 +333,33 @@ func (k *Keeper) appendReference(dst, part []byte, id a2a.TaskID, p *Part) []byt
 	return append(append(dst, out...), '}')
 }
 
-// withMark returns metadata with the mark, replacing another one.
+// withMark returns metadata with the reference mark, replacing another one.
 func withMark(meta, mark []byte) []byte {
 	out := []byte{'{'}
 	for name, v := range rawjson.Fields(meta) {
-		if name != Mark {
+		if name != MetadataKey {
 			out = appendMember(out, name, v)
 		}
 	}
-	return append(appendMember(out, Mark, mark), '}')
+	return append(appendMember(out, MetadataKey, mark), '}')
 }
 
-// filling is the state of one Fill.
-type filling struct {
-	k    *Keeper
+// filler is the state of one Fill.
+type filler struct {
+	k    *Externalizer
 	key  Key
 	left int64
 	lost func(Digest, error)
 }
 
-func (f *filling) part(dst, part []byte) ([]byte, error) {
+func (f *filler) part(dst, part []byte) ([]byte, error) {
 	var address, mark []byte
 	for name, v := range rawjson.Fields(part) {
 		switch name {
 		case "url":
 			address = v
 		case "metadata":
-			mark = rawjson.Member(v, Mark)
+			mark = rawjson.Member(v, MetadataKey)
 		}
 	}
 	at, ok := f.k.read(address, mark != nil)
@@ -378,7 +378,7 @@ func (f *filling) part(dst, part []byte) ([]byte, error) {
 
 // bytes returns the bytes of a part as JSON, or nil if they exceed the remaining limit or
 // cannot be read.
-func (f *filling) bytes(d Digest) ([]byte, error) {
+func (f *filler) bytes(d Digest) ([]byte, error) {
 	c, err := f.k.Store.Open(f.key, d)
 	if err != nil {
 		return nil, err
@@ -416,7 +416,7 @@ func appendFilled(dst, part, raw []byte) []byte {
 func withoutMark(meta []byte) []byte {
 	out := []byte{'{'}
 	for name, v := range rawjson.Fields(meta) {
-		if name != Mark {
+		if name != MetadataKey {
 			out = appendMember(out, name, v)
 		}
 	}

@@ -14,23 +14,23 @@ import (
 
 func TestJudge(t *testing.T) {
 	t.Parallel()
-	fates := map[fate][]int{
-		told:    {200, 201, 202, 204, 299},
-		again:   {408, 425, 429, 500, 502, 503, 504, 599, 999},
-		lost:    {100, 199, 300, 301, 302, 304, 307, 308, 400, 401, 403, 404, 405, 409, 413, 415, 418, 422, 451, 499},
-		dropped: {410},
+	fates := map[outcome][]int{
+		delivered:     {200, 201, 202, 204, 299},
+		retry:         {408, 425, 429, 500, 502, 503, 504, 599, 999},
+		undeliverable: {100, 199, 300, 301, 302, 304, 307, 308, 400, 401, 403, 404, 405, 409, 413, 415, 418, 422, 451, 499},
+		hookGone:      {410},
 	}
 	sick := map[int]bool{429: true, 500: true, 502: true, 503: true, 504: true, 599: true, 999: true}
 	for want, codes := range fates {
 		for _, code := range codes {
-			v := judge(code, http.Header{"Retry-After": {"7"}}, time.Now())
-			if v.fate != want || v.sick != sick[code] || v.well == v.sick {
+			v := classify(code, http.Header{"Retry-After": {"7"}}, time.Now())
+			if v.outcome != want || v.unhealthy != sick[code] || v.healthy == v.unhealthy {
 				t.Errorf("judge(%d) = %+v, want fate %d, sick %v", code, v, want, sick[code])
 			}
-			if v.fate != told && !strings.Contains(v.reason, fmt.Sprint(code)) {
+			if v.outcome != delivered && !strings.Contains(v.reason, fmt.Sprint(code)) {
 				t.Errorf("judge(%d): reason %q does not name the status", code, v.reason)
 			}
-			if (v.wait == 7*time.Second) != (want == again) {
+			if (v.wait == 7*time.Second) != (want == retry) {
 				t.Errorf("judge(%d): wait = %v", code, v.wait)
 			}
 		}
@@ -42,18 +42,18 @@ func TestJudgeError(t *testing.T) {
 	refusal := &safedial.Refusal{Host: "inside.example"}
 	for _, tt := range []struct {
 		err  error
-		want fate
+		want outcome
 		sick bool
 	}{
-		{errForgotten, voided, false},
-		{errStopping, voided, false},
-		{fmt.Errorf("dial: %w", refusal), lost, false},
-		{errTimeout, again, true},
-		{context.DeadlineExceeded, again, true},
-		{errors.New("dial tcp 10.1.2.3:80: no route"), again, true},
+		{errForgotten, aborted, false},
+		{errStopping, aborted, false},
+		{fmt.Errorf("dial: %w", refusal), undeliverable, false},
+		{errTimeout, retry, true},
+		{context.DeadlineExceeded, retry, true},
+		{errors.New("dial tcp 10.1.2.3:80: no route"), retry, true},
 	} {
-		got := judgeError(tt.err)
-		if got.fate != tt.want || got.sick != tt.sick || got.well {
+		got := classifyError(tt.err)
+		if got.outcome != tt.want || got.unhealthy != tt.sick || got.healthy {
 			t.Errorf("judgeError(%v) = %+v, want fate %d, sick %v", tt.err, got, tt.want, tt.sick)
 		}
 		if strings.Contains(got.reason, "10.1.2.3") {
@@ -106,7 +106,7 @@ func TestPatienceGrows(t *testing.T) {
 		0: time.Second, 1: time.Second, 2: 2 * time.Second, 5: 16 * time.Second, 9: 256 * time.Second,
 		10: longestRetry, 100: longestRetry, 1 << 40: longestRetry,
 	} {
-		if got := patience(tries); got != want {
+		if got := maxWait(tries); got != want {
 			t.Errorf("patience(%d) = %v, want %v", tries, got, want)
 		}
 		for range 100 {

@@ -53,9 +53,9 @@ func (t *target) skips(e *task.Entry) bool {
 	return e.Kind == task.Message || e.Kind == task.Other || inside && t.whole()
 }
 
-// story is a task at some version, for webhooks that get whole tasks. It lives as long as a
+// taskFold is a task at some version, for webhooks that get whole tasks. It lives as long as a
 // session.
-type story struct {
+type taskFold struct {
 	fold task.Fold
 	head task.Head
 }
@@ -79,22 +79,22 @@ func (d *Dispatcher) body(ctx context.Context, h *hook, t *target, e *task.Entry
 	if !t.whole() {
 		return t.shape().AppendFrame(nil, task.AppendFrame(nil, &t.head, e)), nil
 	}
-	if t.story == nil || t.story.fold.Version > e.Version {
-		t.story = &story{head: t.head}
+	if t.snapshot == nil || t.snapshot.fold.Version > e.Version {
+		t.snapshot = &taskFold{head: t.head}
 		// The log does not record which messages a run has read; none counts as lost.
-		t.story.head.Read = math.MaxInt64
+		t.snapshot.head.Read = math.MaxInt64
 	}
-	if err := t.story.advance(ctx, d.cfg.Store, h.key, e.Version); err != nil {
+	if err := t.snapshot.advance(ctx, d.cfg.Store, h.key, e.Version); err != nil {
 		return nil, err
 	}
-	v1 := t.story.fold.AppendTask(nil, &t.story.head, task.TaskOptions{Artifacts: true})
+	v1 := t.snapshot.fold.AppendTask(nil, &t.snapshot.head, task.TaskOptions{Artifacts: true})
 	return t.shape().AppendResult(nil, dialect.GetTask, v1), nil
 }
 
-var errShortLog = errors.New("the log ends before the version to tell")
+var errShortLog = errors.New("the log ends before the version to send")
 
 // advance folds the log up to a version.
-func (s *story) advance(ctx context.Context, log Store, key task.Key, version int64) error {
+func (s *taskFold) advance(ctx context.Context, log Store, key task.Key, version int64) error {
 	for s.fold.Version < version {
 		entries, err := log.Read(ctx, key, s.fold.Version)
 		if err != nil {
@@ -115,7 +115,7 @@ func (s *story) advance(ctx context.Context, log Store, key task.Key, version in
 	return nil
 }
 
-func (s *story) add(e *task.Entry) error {
+func (s *taskFold) add(e *task.Entry) error {
 	if e.Kind == task.Created || e.Kind == task.Status {
 		s.head.State, s.head.StatusAt, s.head.StatusMessage = e.State, e.At, nil
 		if e.Kind == task.Status {

@@ -21,62 +21,62 @@ const (
 	longestAsked = time.Hour
 )
 
-// fate is the outcome of a try for its version.
-type fate uint8
+// outcome is the outcome of a try for its version.
+type outcome uint8
 
 const (
-	told    fate = iota // delivered
-	again               // to be retried
-	lost                // dropped into a dead letter
-	dropped             // dropped with all versions behind it
-	voided              // the hook was changed or the hub is stopping
+	delivered     outcome = iota // delivered
+	retry                        // to be retried
+	undeliverable                // dropped into a dead letter
+	hookGone                     // dropped with all versions behind it
+	aborted                      // the hook was changed or the hub is stopping
 )
 
-// verdict is the result of a try.
-type verdict struct {
-	fate fate
+// tryResult is the result of a try.
+type tryResult struct {
+	outcome outcome
 	// reason is a text for operators; it contains no address.
 	reason string
 	// wait is the Retry-After of the webhook.
 	wait time.Duration
-	// sick is set if the try shows that the endpoint is in trouble, well if it shows that it is
+	// unhealthy is set if the try shows that the endpoint fails, healthy if it shows that it is
 	// not. A try that ends before a request sets neither.
-	sick, well bool
+	unhealthy, healthy bool
 }
 
-// judge returns the verdict on an HTTP response.
-func judge(code int, header http.Header, now time.Time) verdict {
-	v := verdict{reason: "HTTP " + strconv.Itoa(code), well: true}
+// classify returns the result of an HTTP response.
+func classify(code int, header http.Header, now time.Time) tryResult {
+	v := tryResult{reason: "HTTP " + strconv.Itoa(code), healthy: true}
 	switch {
 	case code >= 200 && code < 300:
-		return verdict{well: true}
+		return tryResult{healthy: true}
 	case code == http.StatusGone:
-		v.fate = dropped
+		v.outcome = hookGone
 		v.reason += ": the webhook is gone"
 	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code == http.StatusTooEarly, code >= 500:
-		v.fate, v.wait = again, retryAfter(header.Get("Retry-After"), now)
-		v.sick = code >= 500 || code == http.StatusTooManyRequests
-		v.well = !v.sick
+		v.outcome, v.wait = retry, retryAfter(header.Get("Retry-After"), now)
+		v.unhealthy = code >= 500 || code == http.StatusTooManyRequests
+		v.healthy = !v.unhealthy
 	case code >= 300 && code < 400:
-		v.fate = lost
+		v.outcome = undeliverable
 		v.reason += ": redirects are not followed"
 	default:
-		v.fate = lost
+		v.outcome = undeliverable
 	}
 	return v
 }
 
-// judgeError returns the verdict on a try without a response.
-func judgeError(err error) verdict {
+// classifyError returns the result of a try without a response.
+func classifyError(err error) tryResult {
 	switch {
 	case errors.Is(err, errForgotten), errors.Is(err, errStopping):
-		return verdict{fate: voided}
+		return tryResult{outcome: aborted}
 	case errors.Is(err, safedial.ErrForbidden), errors.Is(err, safedial.ErrInvalid):
-		return verdict{fate: lost, reason: safedial.Explain(err)}
+		return tryResult{outcome: undeliverable, reason: safedial.Explain(err)}
 	case errors.Is(err, errTimeout):
-		return verdict{fate: again, reason: "no answer in time", sick: true}
+		return tryResult{outcome: retry, reason: "no answer in time", unhealthy: true}
 	}
-	return verdict{fate: again, reason: safedial.Explain(err), sick: true}
+	return tryResult{outcome: retry, reason: safedial.Explain(err), unhealthy: true}
 }
 
 // retryAfter parses the header of that name: seconds or a date (RFC 9110 §10.2.3).
@@ -84,8 +84,8 @@ func retryAfter(value string, now time.Time) time.Duration {
 	return backoff.RetryAfter(value, now, longestAsked)
 }
 
-// patience returns the upper bound of the random wait after so many tries.
-func patience(tries int) time.Duration {
+// maxWait returns the upper bound of the random wait after so many tries.
+func maxWait(tries int) time.Duration {
 	if tries > 9 {
 		return longestRetry
 	}
