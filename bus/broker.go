@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // broker holds the queues and topics of all Memory values that are peers.
@@ -43,16 +45,8 @@ type item struct {
 type receiver struct {
 	prefetch int // how many items it may hold
 	lease    time.Duration
-	wake     chan struct{} // has a capacity of 1
+	wake     wake.Signal
 	held     map[*item]struct{}
-}
-
-// wakeUp wakes the receiver to look for items.
-func (r *receiver) wakeUp() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
 }
 
 // put publishes data.
@@ -98,7 +92,7 @@ func (b *broker) queueLocked(name string) *queue {
 func (q *queue) wakeUp() {
 	for r := range q.receivers {
 		if len(r.held) < r.prefetch {
-			r.wakeUp()
+			r.wake.Send()
 		}
 	}
 }
@@ -159,7 +153,7 @@ func (b *broker) dropLocked(q *queue, it *item) {
 func (it *item) release() {
 	if it.holder != nil {
 		delete(it.holder.held, it)
-		it.holder.wakeUp()
+		it.holder.wake.Send()
 		it.holder = nil
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // DefaultMaxBytes is the MaxBytes of a Memory without one.
@@ -111,7 +113,7 @@ func (m *Memory) Receive(ctx context.Context, s Subscription) iter.Seq2[*Deliver
 func (m *Memory) receiveQueue(ctx context.Context, s Subscription, yield func(*Delivery, error) bool) error {
 	r := &receiver{
 		prefetch: max(s.Prefetch, 1), lease: s.Lease,
-		wake: make(chan struct{}, 1), held: map[*item]struct{}{},
+		wake: wake.New(), held: map[*item]struct{}{},
 	}
 	if r.lease <= 0 {
 		r.lease = DefaultLease
@@ -159,7 +161,7 @@ func (m *Memory) wait(ctx context.Context, wake <-chan struct{}) error {
 // receiveTopic yields the deliveries of a topic. It returns nil when the loop is left or ctx
 // ends.
 func (m *Memory) receiveTopic(ctx context.Context, s Subscription, yield func(*Delivery, error) bool) error {
-	l := &listener{wake: make(chan struct{}, 1)}
+	l := &listener{wake: wake.New()}
 	m.broker.listen(s.At.Name, l)
 	defer m.broker.unlisten(s.At.Name, l)
 	if s.Ready != nil {

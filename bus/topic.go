@@ -1,5 +1,7 @@
 package bus
 
+import "github.com/parley-a2a/parley/internal/wake"
+
 // The limits of a listener's backlog. Envelopes beyond them are lost for this listener.
 const (
 	maxWaiting      = 4096
@@ -11,7 +13,7 @@ type listener struct {
 	waiting [][]byte
 	bytes   int
 	lost    int64 // since the last warning
-	wake    chan struct{}
+	wake    wake.Signal
 }
 
 func (b *broker) listen(name string, l *listener) {
@@ -51,10 +53,7 @@ func (b *broker) broadcastLocked(to Address, data []byte) {
 		}
 		l.waiting = append(l.waiting, data)
 		l.bytes += len(data)
-		select {
-		case l.wake <- struct{}{}:
-		default:
-		}
+		l.wake.Send()
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // Inbox manages the items of a Book and the callers that wait for them. The zero Inbox keeps
@@ -30,7 +32,7 @@ type Inbox struct {
 
 	once    sync.Once
 	memory  Memory
-	changed chan struct{} // capacity 1: signals that the earliest end may have changed
+	changed wake.Signal // the earliest end may have changed
 
 	mu       sync.Mutex // guards the fields below
 	waiters  map[ID]*waiter
@@ -67,7 +69,7 @@ const (
 )
 
 func (b *Inbox) book() Book {
-	b.once.Do(func() { b.changed = make(chan struct{}, 1) })
+	b.once.Do(func() { b.changed = wake.New() })
 	if b.Book == nil {
 		return &b.memory
 	}
@@ -90,7 +92,7 @@ func (b *Inbox) Put(ctx context.Context, it *Item) (Item, error) {
 	}
 	if fresh {
 		b.tell(&put)
-		b.reschedule()
+		b.changed.Send()
 	}
 	return put, nil
 }
@@ -323,14 +325,6 @@ func (b *Inbox) stopped() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.closed
-}
-
-// reschedule notifies Run that the earliest end may have changed.
-func (b *Inbox) reschedule() {
-	select {
-	case b.changed <- struct{}{}:
-	default:
-	}
 }
 
 // Run expires items and deletes old ones, until ctx ends. Then callers of Wait and Watch get

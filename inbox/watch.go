@@ -5,6 +5,8 @@ import (
 	"errors"
 	"iter"
 	"sync"
+
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // maxBehind is the maximum number of unread items of a watcher.
@@ -16,7 +18,7 @@ var ErrBehind = errors.New("too many items of the inbox have changed meanwhile")
 
 // watcher is the state of one call of Watch.
 type watcher struct {
-	wake chan struct{} // of capacity 1
+	wake wake.Signal
 
 	mu    sync.Mutex // guards the fields below
 	items []Item
@@ -51,7 +53,7 @@ func (b *Inbox) Watch(ctx context.Context) iter.Seq2[Item, error] {
 }
 
 func (b *Inbox) watch() *watcher {
-	w := &watcher{wake: make(chan struct{}, 1)}
+	w := &watcher{wake: wake.New()}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -90,7 +92,7 @@ func (w *watcher) add(it *Item) {
 	default:
 		w.items = append(w.items, *it)
 	}
-	w.poke()
+	w.wake.Send()
 }
 
 // end makes err the final error of the watcher.
@@ -99,14 +101,7 @@ func (w *watcher) end(err error) {
 	defer w.mu.Unlock()
 	if w.err == nil {
 		w.err = err
-		w.poke()
-	}
-}
-
-func (w *watcher) poke() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
+		w.wake.Send()
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/outbound/safedial"
 	"github.com/parley-a2a/parley/internal/secret/seal"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // errStopping is the cancel cause of tries that outlast the grace period.
@@ -28,8 +29,8 @@ type Dispatcher struct {
 	logger    *slog.Logger
 	secrets   [][]byte
 	known     registry
-	wake      chan struct{}
-	save      chan struct{}
+	wake      wake.Signal
+	save      wake.Signal
 
 	// saving is held while positions are made durable, and while an operator moves a hook back.
 	// It is locked before all other locks.
@@ -69,7 +70,7 @@ func New(cfg Config) (*Dispatcher, error) {
 	policy.HTTPS = cfg.RequireHTTPS
 	d := &Dispatcher{
 		cfg: cfg, policy: policy, transport: cfg.Transport, closeIdle: func() {}, logger: cfg.Logger,
-		wake: make(chan struct{}, 1), save: make(chan struct{}, 1), queues: make(map[string]*endpointQueue),
+		wake: wake.New(), save: wake.New(), queues: make(map[string]*endpointQueue),
 	}
 	if d.secrets, err = parseSecrets(cfg.SigningSecrets); err != nil {
 		return nil, fmt.Errorf("push: %w", err)
@@ -238,14 +239,7 @@ func (d *Dispatcher) readyLocked(l *endpointQueue) {
 	if !l.ready && l.first != nil && l.free(d.cfg.PerEndpoint) {
 		l.ready = true
 		d.ready = append(d.ready, l)
-		d.wakeUp()
-	}
-}
-
-func (d *Dispatcher) wakeUp() {
-	select {
-	case d.wake <- struct{}{}:
-	default:
+		d.wake.Send()
 	}
 }
 
@@ -264,7 +258,7 @@ func (d *Dispatcher) alarmLocked(t timed) {
 		heap.Push(&d.alarms, t)
 	}
 	if d.alarms[0] == t {
-		d.wakeUp()
+		d.wake.Send()
 	}
 }
 

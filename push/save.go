@@ -23,10 +23,7 @@ func (d *Dispatcher) dirtyLocked(h *hook) {
 	}
 	h.dirty = true
 	d.dirty = append(d.dirty, h)
-	select {
-	case d.save <- struct{}{}:
-	default:
-	}
+	d.save.Send()
 }
 
 // keepSaving saves positions until ctx ends. One save runs at a time, with the newest position
@@ -60,10 +57,7 @@ func (d *Dispatcher) requestSave() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.dirty) > 0 {
-		select {
-		case d.save <- struct{}{}:
-		default:
-		}
+		d.save.Send()
 	}
 }
 

@@ -344,7 +344,7 @@ func (d *Dispatcher) end(h *hook, r sessionResult, wait time.Duration) {
 	l.busy--
 	d.busy--
 	h.stop = nil
-	d.wakeUp()
+	d.wake.Send()
 	defer d.readyLocked(l)
 	if h.phase == gone {
 		d.dropLocked(l)

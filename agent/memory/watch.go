@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -26,7 +27,7 @@ type bell struct {
 type watcher struct {
 	owner  task.Owner
 	prefix string
-	wake   chan struct{}
+	wake   wake.Signal
 
 	// keys are the keys set since the last take; all is set if there were too many of them, or
 	// before the first take.
@@ -74,14 +75,7 @@ func (w *watcher) put(key string) {
 	default:
 		w.keys[key] = struct{}{}
 	}
-	w.rouse()
-}
-
-func (w *watcher) rouse() {
-	select {
-	case w.wake <- struct{}{}:
-	default: // the watcher is awake and reads again
-	}
+	w.wake.Send()
 }
 
 // end notifies all watchers of the end.
@@ -90,7 +84,7 @@ func (b *bell) end() {
 	defer b.mu.Unlock()
 	for w := range b.watchers {
 		w.ended = true
-		w.rouse()
+		w.wake.Send()
 	}
 }
 
@@ -112,7 +106,7 @@ func (b *bell) take(w *watcher) (keys []string, all, ended bool) {
 // note that is set when Watch begins may be yielded twice.
 func (n *Notes) Watch(ctx context.Context, owner task.Owner, prefix string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		w := &watcher{owner: owner, prefix: prefix, wake: make(chan struct{}, 1), all: true}
+		w := &watcher{owner: owner, prefix: prefix, wake: wake.New(), all: true}
 		n.bell.add(w)
 		defer n.bell.remove(w)
 		for {

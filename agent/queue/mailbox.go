@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // maxMail limits the items in a mailbox that are not from a queue; their senders repeat them.
@@ -13,14 +14,14 @@ const maxMail = 256
 // mailbox holds the unread items of a run. Use newMailbox.
 type mailbox struct {
 	// wake is signalled when an item was added.
-	wake chan struct{}
+	wake wake.Signal
 
 	mu     sync.Mutex // guards the fields below
 	items  []any
 	others int
 }
 
-func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
+func newMailbox() *mailbox { return &mailbox{wake: wake.New()} }
 
 // put adds an item, or drops it if there are too many.
 func (m *mailbox) put(item any) {
@@ -33,10 +34,7 @@ func (m *mailbox) put(item any) {
 		m.others++
 	}
 	m.items = append(m.items, item)
-	select {
-	case m.wake <- struct{}{}:
-	default:
-	}
+	m.wake.Send()
 }
 
 // take removes and returns all items.

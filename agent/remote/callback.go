@@ -16,6 +16,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // CallbackPath is the path at which a hub serves Callbacks; the id of a run follows it.
@@ -42,7 +43,7 @@ type Callbacks struct {
 // callee is a run that waits for a callback.
 type callee struct {
 	token string
-	told  chan struct{}
+	told  wake.Signal
 }
 
 var _ http.Handler = (*Callbacks)(nil)
@@ -82,10 +83,7 @@ func (c *Callbacks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the notification is not a JSON object", http.StatusBadRequest)
 		return
 	}
-	select {
-	case to.told <- struct{}{}:
-	default: // the run is already signaled
-	}
+	to.told.Send()
 	w.WriteHeader(http.StatusNoContent)
 }
 
@@ -146,7 +144,7 @@ func (r *run) listen() {
 		return
 	}
 	c := r.agent.Callbacks
-	r.told, r.hook = make(chan struct{}, 1), c.secret(idHook, r)
+	r.told, r.hook = wake.New(), c.secret(idHook, r)
 	c.enter(r.hook, &callee{token: c.secret(idToken, r), told: r.told})
 }
 

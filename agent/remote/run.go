@@ -19,6 +19,7 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -63,7 +64,7 @@ type run struct {
 	resent int
 	// told is signaled when a notification of the peer arrives; nil without callbacks. hook is
 	// the id of the callback. deaf states that the peer refuses to call back.
-	told chan struct{}
+	told wake.Signal
 	hook string
 	deaf bool
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // Limits of the unconfirmed outputs of a job. An executor that is further ahead waits.
@@ -62,7 +63,7 @@ func (s *output) size() int {
 type sendBuffer struct {
 	// wake is signaled when an output may be ready for publishing. settled is closed when the
 	// hub has confirmed that the job is over.
-	wake    chan struct{}
+	wake    wake.Signal
 	settled chan struct{}
 
 	mu sync.Mutex // guards the fields below
@@ -82,7 +83,7 @@ type sendBuffer struct {
 }
 
 func newSendBuffer() *sendBuffer {
-	return &sendBuffer{wake: make(chan struct{}, 1), settled: make(chan struct{})}
+	return &sendBuffer{wake: wake.New(), settled: make(chan struct{})}
 }
 
 // add adds an output, which is the last one if last is set. It waits for room, except for the
@@ -104,7 +105,7 @@ func (o *sendBuffer) add(ctx context.Context, s output, last bool) bool {
 	o.unconfirmed = append(o.unconfirmed, s.split()...)
 	o.bytes += s.size()
 	o.closed = last
-	o.signal()
+	o.wake.Send()
 	return true
 }
 
@@ -121,13 +122,6 @@ func (o *sendBuffer) waitLocked(ctx context.Context) bool {
 		return true
 	case <-ctx.Done():
 		return false
-	}
-}
-
-func (o *sendBuffer) signal() {
-	select {
-	case o.wake <- struct{}{}:
-	default:
 	}
 }
 
@@ -207,7 +201,7 @@ func (o *sendBuffer) resendFrom(seq int64) {
 	defer o.mu.Unlock()
 	o.lastHeard = time.Now()
 	o.sent = max(o.confirmed, min(o.sent, seq-1))
-	o.signal()
+	o.wake.Send()
 }
 
 // resendAll marks all unconfirmed outputs for publishing again.
@@ -229,7 +223,7 @@ func (o *sendBuffer) resendOverdue(now time.Time) time.Duration {
 		return left
 	}
 	o.lastHeard, o.queued, o.sent = now, o.sent, o.confirmed
-	o.signal()
+	o.wake.Send()
 	return 0
 }
 
@@ -241,7 +235,7 @@ func (o *sendBuffer) replace(seq int64, end *protocol.Report) {
 		o.unconfirmed = append(o.unconfirmed[:i], output{end: end})
 		o.sent, o.closed = seq-1, true
 		o.progressLocked()
-		o.signal()
+		o.wake.Send()
 	}
 }
 

@@ -12,12 +12,7 @@ import (
 
 // answerInquiries announces the agent when a hub inquires.
 func (r *run) answerInquiries(ctx context.Context) error {
-	sub := bus.Subscription{At: protocol.Inquiry, Ready: func() {
-		select {
-		case r.announceNow <- struct{}{}:
-		default:
-		}
-	}}
+	sub := bus.Subscription{At: protocol.Inquiry, Ready: r.announceNow.Send}
 	for _, err := range r.Bus.Receive(ctx, sub) {
 		if err != nil {
 			return fmt.Errorf("worker: %w", err)
@@ -65,10 +60,7 @@ func (r *run) limitInterval(lease time.Duration) {
 		return
 	}
 	r.interval = interval
-	select {
-	case r.intervalCut <- struct{}{}:
-	default:
-	}
+	r.intervalCut.Send()
 }
 
 func (r *run) heartbeatInterval() time.Duration {

@@ -11,6 +11,7 @@ import (
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/internal/batch"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -27,7 +28,7 @@ type run struct {
 	once       sync.Once
 	// announceNow is signaled when the worker begins to receive the inquiries of hubs. It has
 	// room for one signal.
-	announceNow chan struct{}
+	announceNow wake.Signal
 	// batched joins concurrent envelopes for the same hub.
 	batched batch.Batcher[bus.Address, *bus.Envelope]
 
@@ -43,7 +44,7 @@ type run struct {
 	draining bool
 	// interval is the time between two heartbeats; intervalCut is signaled when it shrinks.
 	interval    time.Duration
-	intervalCut chan struct{}
+	intervalCut wake.Signal
 }
 
 // jobKey identifies a job. Task ids are unique within one hub and owner alone.

@@ -15,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -142,6 +143,6 @@ func (r *run) fill() {
 		r.Logger = slog.New(slog.DiscardHandler)
 	}
 	r.slots = make(chan struct{}, r.Concurrency)
-	r.subscribed, r.announceNow = make(chan struct{}), make(chan struct{}, 1)
-	r.interval, r.intervalCut = protocol.HeartbeatInterval, make(chan struct{}, 1)
+	r.subscribed, r.announceNow = make(chan struct{}), wake.New()
+	r.interval, r.intervalCut = protocol.HeartbeatInterval, wake.New()
 }

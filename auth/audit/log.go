@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // ErrUnwritable is wrapped by errors about entries that cannot be written.
@@ -49,8 +51,8 @@ const (
 type Log struct {
 	o    Options
 	id   string
-	wake chan struct{} // a caller waits for an entry
-	note chan struct{} // an entry without a waiting caller was added
+	wake wake.Signal // a caller waits for an entry
+	note wake.Signal // an entry without a waiting caller was added
 	quit chan struct{}
 	wg   sync.WaitGroup
 	// closing makes a second Close wait for the first.
@@ -203,18 +205,11 @@ func (l *Log) enter(r *Record, urgent bool) (p Pending, full *batch, err error) 
 		// change could be admitted whose outcome cannot be logged, which would be worse than
 		// refusing it.
 		l.batch.seal = l.batch.seal || l.trouble != nil || r.Action.level() == Changes
-		poke(l.wake)
+		l.wake.Send()
 	} else {
-		poke(l.note)
+		l.note.Send()
 	}
 	return p, nil, nil
-}
-
-func poke(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }
 
 // addLocked assigns an entry its position in the chain.

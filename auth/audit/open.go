@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/file/atomicfile"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // Open opens the log in a folder, or creates one, and repairs an unfinished last line left by a
@@ -23,7 +24,7 @@ func Open(o Options) (*Log, error) {
 		o.SegmentSize = defaultSegment
 	}
 	l := &Log{
-		o: o, wake: make(chan struct{}, 1), note: make(chan struct{}, 1), quit: make(chan struct{}), signed: time.Now(),
+		o: o, wake: wake.New(), note: wake.New(), quit: make(chan struct{}), signed: time.Now(),
 		disk: disk{dir: o.Dir, key: o.Key},
 	}
 	found, err := l.find()
@@ -173,5 +174,5 @@ func (l *Log) begin(f *found) {
 		}
 	}
 	l.batch.seal = true
-	poke(l.wake)
+	l.wake.Send()
 }

@@ -93,7 +93,7 @@ func (t *tally) flushLocked(l *Log, now time.Time) {
 		r.Detail = []Field{{"further", strconv.Itoa(c.n)}, {"since", c.since.UTC().Format(timeForm)}}
 		l.addLocked(&r)
 		l.batch.asked++
-		poke(l.note)
+		l.note.Send()
 	}
 }
 

@@ -126,7 +126,7 @@ func (l *Log) succeed(b *batch) {
 	}
 	if l.lost > 0 && !l.closed {
 		l.reportLostLocked()
-		poke(l.wake)
+		l.wake.Send()
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/internal/backoff"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // pullFor is the time for which the server keeps a request for envelopes. At overdue it must
@@ -34,7 +35,7 @@ type receiver struct {
 	sub      *nats.Subscription
 	msgs     chan *nats.Msg
 	gone     chan struct{} // closed when sub has ended
-	wake     chan struct{} // has a capacity of 1; written when an envelope is settled
+	wake     wake.Signal   // sent when an envelope is settled
 
 	leaving sync.Once // a second call waits for the first
 
@@ -56,7 +57,7 @@ type receiver struct {
 func (b *Bus) receiveQueue(ctx context.Context, s bus.Subscription, yield func(*bus.Delivery, error) bool) error {
 	r := &receiver{
 		b: b, at: s.At, prefetch: max(s.Prefetch, 1), lease: s.Lease, ready: s.Ready,
-		inbox: b.nc.NewInbox(), wake: make(chan struct{}, 1), gone: make(chan struct{}), held: map[uint64]*item{},
+		inbox: b.nc.NewInbox(), wake: wake.New(), gone: make(chan struct{}), held: map[uint64]*item{},
 	}
 	r.received = sync.NewCond(&r.mu)
 	if r.lease <= 0 {

@@ -108,10 +108,7 @@ func (it *item) settled() {
 	if it.r.held[it.seq] == it {
 		delete(it.r.held, it.seq)
 	}
-	select {
-	case it.r.wake <- struct{}{}:
-	default:
-	}
+	it.r.wake.Send()
 }
 
 // deadLetter publishes the envelope at Dead and then acknowledges it. If the acknowledgement

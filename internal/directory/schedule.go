@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -14,7 +15,7 @@ type schedule struct {
 	mu    sync.Mutex // guards the fields below
 	queue dueHeap
 	next  map[task.Agent]time.Time // the valid entries of queue
-	wake  chan struct{}            // capacity one
+	wake  wake.Signal
 }
 
 // due is an agent and a time.
@@ -41,7 +42,7 @@ func (q *dueHeap) Pop() any {
 }
 
 func newSchedule() *schedule {
-	return &schedule{next: make(map[task.Agent]time.Time), wake: make(chan struct{}, 1)}
+	return &schedule{next: make(map[task.Agent]time.Time), wake: wake.New()}
 }
 
 // at schedules an agent, replacing its earlier time.
@@ -50,10 +51,7 @@ func (s *schedule) at(name task.Agent, t time.Time) {
 	defer s.mu.Unlock()
 	s.next[name] = t
 	heap.Push(&s.queue, due{name, t})
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	s.wake.Send()
 }
 
 // take returns an agent that is due, or the time until the next one is due; a negative duration

@@ -182,7 +182,7 @@ func (e *Engine) storeOK() {
 	}
 	if e.health.Swap(nil) != nil {
 		e.cfg.Logger.Info("store works again")
-		e.reconciler.signal()
+		e.reconciler.wake.Send()
 	}
 }
 

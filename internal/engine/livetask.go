@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/engine/timer"
 	"github.com/parley-a2a/parley/internal/usertoken"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -79,7 +80,7 @@ type live struct {
 	// children counts the delegations in this process.
 	children int64
 	// followers are signalled when the status changes, and when a child is added.
-	followers []chan<- struct{}
+	followers []wake.Signal
 }
 
 // reading is the version of the task at which a run began to read a message.

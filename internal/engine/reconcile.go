@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -69,7 +70,7 @@ func (e *Engine) deferWork(l *live, f func(*pendingWork)) {
 // them.
 type reconciler struct {
 	// wake has room for one signal: there is work to do, or the store works again.
-	wake chan struct{}
+	wake wake.Signal
 	size atomic.Int64
 
 	mu    sync.Mutex // guards the field below
@@ -77,18 +78,11 @@ type reconciler struct {
 }
 
 func newReconciler() *reconciler {
-	return &reconciler{wake: make(chan struct{}, 1), tasks: make(map[*live]int64)}
+	return &reconciler{wake: wake.New(), tasks: make(map[*live]int64)}
 }
 
 // full reports whether the limit is reached.
 func (d *reconciler) full() bool { return d.size.Load() >= maxUncertainBytes }
-
-func (d *reconciler) signal() {
-	select {
-	case d.wake <- struct{}{}:
-	default:
-	}
-}
 
 // take removes and returns the tasks with their references.
 func (d *reconciler) take() []*live {
@@ -119,7 +113,7 @@ func (e *Engine) scheduleRepair(l *live, c *task.Change) {
 		d.size.Add(cost)
 	}
 	d.mu.Unlock()
-	d.signal()
+	d.wake.Send()
 }
 
 // settle determines the outcome of an uncertain operation. No other change of the task is made

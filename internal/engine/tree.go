@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -85,7 +86,7 @@ func (e *Engine) WatchTree(ctx context.Context, c *op.Caller, id a2a.TaskID) ite
 type tree struct {
 	engine *Engine
 	// wake has an item if something may have changed.
-	wake chan struct{}
+	wake wake.Signal
 	// all holds each task after its parent.
 	all []*treeNode
 }
@@ -118,7 +119,7 @@ func (e *Engine) treeOf(ctx context.Context, c *op.Caller, id a2a.TaskID) (*tree
 	if err != nil {
 		return nil, err
 	}
-	t := &tree{engine: e, wake: make(chan struct{}, 1)}
+	t := &tree{engine: e, wake: wake.New()}
 	t.add(&treeNode{Node: Node{Head: root.snapshot()}, live: root})
 	return t, nil
 }
@@ -251,14 +252,14 @@ func statusChanged(before *task.Head, c *task.Change) bool {
 }
 
 // follow registers c to be signalled when the status changes. c has room for an item.
-func (l *live) follow(c chan<- struct{}) {
+func (l *live) follow(c wake.Signal) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.followers = append(l.followers, c)
 }
 
 // unfollow unregisters c.
-func (l *live) unfollow(c chan<- struct{}) {
+func (l *live) unfollow(c wake.Signal) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if i := slices.Index(l.followers, c); i >= 0 {
@@ -276,9 +277,6 @@ func (l *live) childAdded() {
 
 func (l *live) wakeFollowersLocked() {
 	for _, c := range l.followers {
-		select {
-		case c <- struct{}{}:
-		default:
-		}
+		c.Send()
 	}
 }

@@ -9,10 +9,7 @@ import (
 // runLocked continues the script of a task.
 func (s *Server) runLocked(t *task) {
 	if t.running {
-		select {
-		case t.nudge <- struct{}{}:
-		default:
-		}
+		t.nudge.Send()
 		return
 	}
 	if s.ctx.Err() != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 const (
@@ -73,7 +74,7 @@ type task struct {
 	changed       chan struct{} // closed at the next event
 	script        []step        // the remaining steps
 	running       bool
-	nudge         chan struct{} // a message has arrived while it runs
+	nudge         wake.Signal // a message has arrived while it runs
 	stop          context.CancelFunc
 }
 
@@ -145,7 +146,7 @@ func (st *state) continuedLocked(a *agent, m *op.Message) (*task, error) {
 func (st *state) beginLocked(a *agent, contextID string) *task {
 	t := &task{
 		id: st.nameLocked("mock-task"), context: contextID, agent: a, state: submitted, at: st.now(), changed: make(chan struct{}),
-		faultsTaken: map[int]bool{}, nudge: make(chan struct{}, 1), stop: func() {},
+		faultsTaken: map[int]bool{}, nudge: wake.New(), stop: func() {},
 	}
 	st.tasks[t.id] = t
 	if st.order = append(st.order, t.id); len(st.order) > maxTasks {

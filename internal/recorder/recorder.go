@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -69,7 +70,7 @@ type Config struct {
 type Recorder struct {
 	cfg    Config
 	logger *slog.Logger
-	wake   chan struct{}
+	wake   wake.Signal
 
 	mu sync.Mutex // guards the fields below; never held while calling out
 	// open holds the marked tasks that have not ended, as far as known to this process.
@@ -84,7 +85,7 @@ type Recorder struct {
 // New returns a Recorder. Nothing is written unless Run is running.
 func New(cfg Config) *Recorder {
 	cfg.Options = cfg.withDefaults()
-	r := &Recorder{cfg: cfg, logger: cfg.Logger, wake: make(chan struct{}, 1), open: make(map[task.Key]struct{})}
+	r := &Recorder{cfg: cfg, logger: cfg.Logger, wake: wake.New(), open: make(map[task.Key]struct{})}
 	if r.logger == nil {
 		r.logger = slog.New(slog.DiscardHandler)
 	}
@@ -159,10 +160,7 @@ func (r *Recorder) Moved(h *task.Head, marked bool) {
 	case known || marked || !r.loaded:
 		delete(r.open, h.Key)
 		r.queue = append(r.queue, h.Key)
-		select {
-		case r.wake <- struct{}{}:
-		default:
-		}
+		r.wake.Send()
 	}
 }
 

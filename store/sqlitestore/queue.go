@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // Limits of a batch, so that a commit stays short and its callers get their answers soon.
@@ -25,14 +27,14 @@ type request struct {
 // queue holds requests until the writer takes them. Methods are safe for concurrent
 // use.
 type queue struct {
-	wake chan struct{} // of capacity 1: a request waits, or the queue is closed
+	wake wake.Signal // a request waits, or the queue is closed
 
 	mu      sync.Mutex // guards the fields below
 	waiting []*request
 	closed  bool
 }
 
-func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
+func newQueue() *queue { return &queue{wake: wake.New()} }
 
 // put adds r for the writer. It reports false if the queue is closed.
 func (q *queue) put(r *request) bool {
@@ -45,23 +47,16 @@ func (q *queue) put(r *request) bool {
 	first := len(q.waiting) == 1
 	q.mu.Unlock()
 	if first {
-		q.signal()
+		q.wake.Send()
 	}
 	return true
-}
-
-func (q *queue) signal() {
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
 }
 
 func (q *queue) close() {
 	q.mu.Lock()
 	q.closed = true
 	q.mu.Unlock()
-	q.signal()
+	q.wake.Send()
 }
 
 // take waits for requests and appends a batch of them to the empty batch. It returns nil when

@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/bus/amqpbus"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // RockBot's names of its exchanges.
@@ -84,7 +85,7 @@ type Line struct {
 type slot struct {
 	mu   sync.Mutex // guards the field below
 	news []news
-	wake chan struct{} // has room for one signal
+	wake wake.Signal
 }
 
 // news is a message of an agent. arrival is nil for a status.
@@ -287,7 +288,7 @@ func (l *Line) forget() {
 // enter creates the slot of a run, with the responses that have already arrived.
 func (l *Line) enter(id string) *slot {
 	l.begin()
-	s := &slot{wake: make(chan struct{}, 1)}
+	s := &slot{wake: wake.New()}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.slots[id] = s
@@ -317,10 +318,7 @@ func (s *slot) put(n news) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.news = append(s.news, n)
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	s.wake.Send()
 }
 
 // next removes and returns the oldest message.

@@ -18,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/directory/dirstore"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -62,8 +63,8 @@ type Source struct {
 	// Logger receives refused announcements. If nil, nothing is logged.
 	Logger *slog.Logger
 
-	// newWorkers, of capacity one, signals a new worker.
-	newWorkers chan struct{}
+	// newWorkers signals that a new worker needs the hub's identity.
+	newWorkers wake.Signal
 	// lostWorkers queues workers reported by Lost.
 	lostWorkers chan lostWorker
 
@@ -102,7 +103,7 @@ func (src *Source) Load(ctx context.Context) directory.Update {
 	if src.loaded {
 		return src.updateLocked()
 	}
-	src.loaded, src.agents, src.newWorkers = true, make(map[task.Agent]*known), make(chan struct{}, 1)
+	src.loaded, src.agents, src.newWorkers = true, make(map[task.Agent]*known), wake.New()
 	src.lostWorkers = make(chan lostWorker, 64)
 	var stored []directory.Known
 	note, err := src.Notes.Note(ctx, noteName)
@@ -145,7 +146,7 @@ func (src *Source) Follow(ctx context.Context, changed func(directory.Update)) e
 	defer stop()
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	ready := make(chan struct{}, 1)
+	ready := wake.New()
 	src.follow(changed)
 	wg.Go(func() { src.tend(ctx, ready, changed) })
 	defer stop()
@@ -154,12 +155,7 @@ func (src *Source) Follow(ctx context.Context, changed func(directory.Update)) e
 		<-ctx.Done()
 		return nil
 	}
-	sub := bus.Subscription{At: protocol.Discovery, Ready: func() {
-		select {
-		case ready <- struct{}{}:
-		default:
-		}
-	}}
+	sub := bus.Subscription{At: protocol.Discovery, Ready: ready.Send}
 	src.reportAll()
 	for d, err := range src.Bus.Receive(ctx, sub) {
 		if err != nil {
@@ -316,7 +312,7 @@ func (src *Source) announce(ctx context.Context, e *bus.Delivery, changed func(d
 	if _, there := k.workers[a.Worker]; there || len(k.workers) < maxWorkers {
 		k.workers[a.Worker] = time.Now()
 		if !there {
-			defer src.signalNewWorker()
+			defer src.newWorkers.Send()
 		}
 	}
 	if fresh {
@@ -328,14 +324,6 @@ func (src *Source) announce(ctx context.Context, e *bus.Delivery, changed func(d
 	}
 	src.report(k)
 	return nil
-}
-
-// signalNewWorker signals that a new worker needs the hub's identity.
-func (src *Source) signalNewWorker() {
-	select {
-	case src.newWorkers <- struct{}{}:
-	default:
-	}
 }
 
 // leave removes a worker that has said goodbye. Its agent remains.

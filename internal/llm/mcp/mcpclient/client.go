@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-a2a/parley/internal/backoff"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -41,8 +42,8 @@ type Client struct {
 	Limits Limits
 
 	once   sync.Once
-	wanted chan struct{} // holds one element once the tools are requested
-	broken chan error    // errors of the connection that calls have found
+	wanted wake.Signal // sent when the tools are requested
+	broken chan error  // errors of the connection that calls have found
 
 	mu      sync.Mutex // guards the fields below; never held while calling out
 	status  Status
@@ -148,7 +149,7 @@ func (c *Client) init() {
 		if c.Logger == nil {
 			c.Logger = slog.New(slog.DiscardHandler)
 		}
-		c.wanted, c.broken = make(chan struct{}, 1), make(chan error, 1)
+		c.wanted, c.broken = wake.New(), make(chan error, 1)
 		c.changed, c.settled, c.turned = make(chan struct{}), make(chan struct{}), make(chan struct{})
 		c.told = make(map[string]func(llm.Progress))
 		c.status = Status{Name: c.Name, State: Idle, Since: time.Now()}
@@ -230,14 +231,6 @@ func (c *Client) StatusChanged() <-chan struct{} {
 	return c.turned
 }
 
-// want starts a lazy server.
-func (c *Client) want() {
-	select {
-	case c.wanted <- struct{}{}:
-	default:
-	}
-}
-
 // firstWait is the time that callers of Tools wait for a starting server.
 const firstWait = 10 * time.Second
 
@@ -245,7 +238,7 @@ const firstWait = 10 * time.Second
 // in the set. It waits up to firstWait for a server that was never ready.
 func (c *Client) Tools(ctx context.Context) ([]llm.Tool, error) {
 	c.init()
-	c.want()
+	c.wanted.Send()
 	timer := time.NewTimer(firstWait)
 	defer timer.Stop()
 	select {
@@ -283,7 +276,7 @@ var errUnready = errors.New("is not there")
 // ready returns the connection, or the reason why there is none.
 func (c *Client) ready() (*mcp.ClientSession, error) {
 	c.init()
-	c.want()
+	c.wanted.Send()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.session == nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/llm/mcp/stdio"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // Requested versions of MCP. The first one has all required features, and every server with
@@ -51,15 +52,10 @@ func (c *Client) liveWith(ctx context.Context, version string) (err error) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel(nil)
-	relist := make(chan struct{}, 1)
+	relist := wake.New()
 	client := mcp.NewClient(&mcp.Implementation{Name: "parley", Title: "Parley", Version: c.Version}, &mcp.ClientOptions{
-		Capabilities: &mcp.ClientCapabilities{},
-		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
-			select {
-			case relist <- struct{}{}:
-			default: // a notification is pending already
-			}
-		},
+		Capabilities:                &mcp.ClientCapabilities{},
+		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { relist.Send() },
 		ProgressNotificationHandler: c.progress,
 	})
 	client.AddReceivingMiddleware(c.guard(cancel))
