@@ -21,7 +21,7 @@ import (
 func (h *Hub) API() *adminapi.Handler {
 	p, e := &h.parts, h.engine
 	a := &adminapi.Handler{
-		Hub: e, Tasks: p.Store, Trees: e, Reader: e, Policy: e.Policy(), Inbox: p.Inbox,
+		Hub: e, Directory: h.directory, Tasks: p.Store, Trees: e, Reader: e, Policy: e.Policy(), Inbox: p.Inbox,
 		Version: h.settings.Version, Started: time.Now(), Logger: p.Logger,
 	}
 	if h.pusher != nil {
@@ -29,6 +29,9 @@ func (h *Hub) API() *adminapi.Handler {
 	}
 	if p.Trust != nil {
 		a.Trust = p.Trust
+	}
+	if p.Notes != nil {
+		a.Memory = &adminapi.Memory{Notes: p.Notes, Turns: p.Turns, Sessions: p.Recorder}
 	}
 	if p.Audit != nil {
 		a.Audit, a.AuditLog = apiAuditor{p.Audit}, &adminapi.AuditLog{Log: p.Audit, Dir: p.Audit.Dir()}
@@ -76,6 +79,9 @@ func (h *Hub) services(ready func()) []Service {
 	}
 	if h.parts.Trust != nil {
 		all = append(all, Service{Name: "trust", Run: h.parts.Trust.Run, Late: true})
+	}
+	if h.directory != nil {
+		all = append(all, Service{Name: "directory", Run: h.runDirectory})
 	}
 	if h.parts.Bus != nil {
 		all = append(all, Service{Name: "bus", Run: h.parts.Bus.Run, Late: true})

@@ -13,12 +13,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/parley-a2a/parley/inbox/question"
+	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/aguifront"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/front/openaifront"
 	"github.com/parley-a2a/parley/internal/front/surface"
 	"github.com/parley-a2a/parley/push"
+	"github.com/parley-a2a/parley/task"
 )
 
 // ErrAnonymous is returned for an address that other machines can reach, if callers are not
@@ -44,7 +46,8 @@ const (
 	drainDefault = 10 * time.Second
 )
 
-// Front configures the HTTP front. Mount fills in Engine, Auth, Guests, Limits and Logger.
+// Front configures the HTTP front. Mount fills in Engine, Auth, Guests, Limits, PublicURL,
+// Callbacks and Logger.
 type Front = httpfront.Config
 
 // Hub is an engine with its front, webhooks and services.
@@ -54,6 +57,12 @@ type Hub struct {
 	engine   *engine.Engine
 	pusher   *push.Dispatcher // nil without push notifications
 	front    *httpfront.Front // nil before Mount
+	remotes  remotes
+
+	own       ownAgents
+	directory *directory.Directory // nil without a Listing
+	opened    bool                 // whether directory is open
+	answered  chan task.Agent      // agents that have completed a task, for directory
 }
 
 // New creates the engine and the dispatcher of webhooks.
@@ -69,7 +78,14 @@ func New(p Parts, s Settings) (*Hub, error) {
 		}
 		c.Push = h.pusher
 	}
+	if p.Directory != nil {
+		h.answered = make(chan task.Agent, 64)
+		c.Observer.Ended = both(h.ended, c.Observer.Ended)
+	}
 	h.engine = engine.New(c)
+	if p.Directory != nil {
+		h.list(p.Directory)
+	}
 	if p.Bus != nil && p.Bus.Tasks == nil {
 		p.Bus.Tasks = p.Store
 	}
@@ -102,7 +118,7 @@ func (h *Hub) Pusher() *push.Dispatcher { return h.pusher }
 func (h *Hub) Mount(f Front) {
 	f.Engine, f.Auth, f.Logger = h.engine, h.parts.Auth, h.parts.Logger
 	f.Guests = []surface.Surface{&openaifront.Front{Engine: h.engine, Since: time.Now()}, &aguifront.Front{Engine: h.engine}}
-	f.Limits = frontLimits(&h.settings.Limits)
+	f.Limits, f.PublicURL, f.Callbacks = frontLimits(&h.settings.Limits), h.settings.PublicURL, h.callbacks()
 	h.front = httpfront.New(f)
 }
 
@@ -147,6 +163,9 @@ type Work struct {
 // Run recovers the tasks of an earlier process and runs tasks until ctx ends; then it drains
 // and returns.
 func (h *Hub) Run(ctx context.Context, w Work) error {
+	if err := h.OpenDirectory(ctx); err != nil {
+		return err
+	}
 	defer h.measure()()
 	group, ctx := errgroup.WithContext(ctx)
 	late, ended := context.WithCancel(context.WithoutCancel(ctx))

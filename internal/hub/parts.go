@@ -12,6 +12,7 @@ import (
 	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/auth/trust"
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/blobstore"
@@ -47,6 +48,12 @@ type Parts struct {
 	Bus *queue.Dispatcher
 	// Trust counts the contacts of callers. The hub runs it.
 	Trust *trust.Registry
+	// Directory lists the agents of the hub and remote ones. The hub runs it.
+	Directory *Listing
+	// Transports are further transports to remote agents that the operator has named.
+	Transports map[a2a.TransportProtocol]transport.Factory
+	// Notes are the notes that the Recorder writes. API serves them, with the Turns.
+	Notes *memory.Notes
 	// Audit is the log of the operations of callers.
 	Audit *audit.Log
 
@@ -76,6 +83,8 @@ type Settings struct {
 	NoRecording bool
 	// NoClientIDs refuses task ids that callers choose.
 	NoClientIDs bool
+	// PublicURL is the address under which callers reach the hub; empty if it is not known.
+	PublicURL string
 	// Bearers keeps the tokens of callers for executors that pass them on.
 	Bearers bool
 	// Version and Commit are those of the program.

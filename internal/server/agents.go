@@ -2,10 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
-	"net/http"
-	"strings"
-	"sync"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -29,99 +25,6 @@ var backends = map[string]func(*config.Agent) *remote.Agent{
 // called over it. All others are called over HTTP, through the guard.
 var overGRPC = map[a2a.TransportProtocol]transport.Factory{a2a.TransportProtocolGRPC: caller.Dial}
 
-// remotes are the remote agents that the hub calls. The zero remotes are none.
-type remotes struct {
-	mu         sync.Mutex // guards the fields below
-	all        []*remote.Agent
-	configured map[task.Agent]*remote.Agent
-	listed     map[task.Agent]*remote.Agent // listed by the directory
-	callbacks  *remote.Callbacks            // nil if they cannot reach the hub
-}
-
-// adopt connects a remote agent to the hub and closes it with the hub.
-func (h *Hub) adopt(a *remote.Agent) *remote.Agent {
-	a.Logger, a.Callbacks = h.logger, h.ownCallbacks()
-	h.remotes.mu.Lock()
-	defer h.remotes.mu.Unlock()
-	h.remotes.all = append(h.remotes.all, a)
-	return a
-}
-
-// adoptConfigured is adopt for an agent of the configuration.
-func (h *Hub) adoptConfigured(name task.Agent, a *remote.Agent) *remote.Agent {
-	a.Transports = overGRPC
-	h.adopt(a)
-	h.remotes.mu.Lock()
-	defer h.remotes.mu.Unlock()
-	if h.remotes.configured == nil {
-		h.remotes.configured = make(map[task.Agent]*remote.Agent)
-	}
-	h.remotes.configured[name] = a
-	return a
-}
-
-// adoptListed is adopt for an agent that the directory lists.
-func (h *Hub) adoptListed(name task.Agent, a *remote.Agent) *remote.Agent {
-	h.adopt(a)
-	h.remotes.mu.Lock()
-	defer h.remotes.mu.Unlock()
-	if h.remotes.listed == nil {
-		h.remotes.listed = make(map[task.Agent]*remote.Agent)
-	}
-	h.remotes.listed[name] = a
-	return a
-}
-
-// cardChanged makes the next call of a remote agent read its card again.
-func (r *remotes) cardChanged(name task.Agent) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, a := range []*remote.Agent{r.configured[name], r.listed[name]} {
-		if a != nil {
-			a.CardChanged()
-		}
-	}
-}
-
-// ofConfiguration returns the remote agent that the configuration has under a name, or nil.
-func (r *remotes) ofConfiguration(name task.Agent) *remote.Agent {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.configured[name]
-}
-
-// ownCallbacks returns the webhook of the hub for remote agents, or nil if the hub has no
-// public URL.
-func (h *Hub) ownCallbacks() *remote.Callbacks {
-	h.remotes.mu.Lock()
-	defer h.remotes.mu.Unlock()
-	if h.remotes.callbacks == nil && h.cfg.PublicURL != "" {
-		h.remotes.callbacks = &remote.Callbacks{
-			URL: strings.TrimSuffix(h.cfg.PublicURL, "/") + remote.CallbackPath,
-			Key: h.box.Key("callbacks"),
-		}
-	}
-	return h.remotes.callbacks
-}
-
-// callbacks is ownCallbacks for the front. It returns a nil interface if there are none.
-func (h *Hub) callbacks() http.Handler {
-	if c := h.ownCallbacks(); c != nil {
-		return c
-	}
-	return nil
-}
-
-func (r *remotes) close() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var errs []error
-	for _, a := range r.all {
-		errs = append(errs, a.Close())
-	}
-	return errors.Join(errs...)
-}
-
 // configured returns the agents of the configuration.
 func (h *Hub) configured() ([]engine.Agent, error) {
 	var all []engine.Agent
@@ -130,11 +33,11 @@ func (h *Hub) configured() ([]engine.Agent, error) {
 		e := engine.Agent{Name: task.Agent(a.Name), Card: a.Card(), More: a.More()}
 		switch {
 		case a.Remotely():
-			e.Executor, e.ListedSkills = h.adoptConfigured(e.Name, h.told(a, backends[a.Backend()](a))), true
+			e.Executor, e.ListedSkills = h.core.Adopt(e.Name, h.told(a, backends[a.Backend()](a))), true
 			e.AdvisoryModes = !a.StrictModes
 		case a.Queue != "":
 			s := a.Spec()
-			x, err := h.queueExecutor(&s)
+			x, err := h.core.QueueExecutor(&s)
 			if err != nil {
 				return nil, configf("agents: %s: %w; take away bus: off", a.Name, err)
 			}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/apierror"
-	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/directory/broker"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/livefeed"
@@ -16,24 +15,21 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// openBroker creates the broker, which chooses among agents. The directory later reports to it
-// which of them answer.
+// openBroker creates the broker, which chooses among agents.
 func (h *Hub) openBroker(ctx context.Context) error {
 	var rules []broker.Rule
 	for _, s := range h.cfg.Broker.Skills {
 		rules = append(rules, broker.Rule{Skill: s.ID, Cooldown: duration(s.Cooldown), Key: s.CooldownKey})
 	}
-	h.broker = broker.New(broker.Config{Health: &h.health, Rules: rules, Notes: h.db.Ledger(), Logger: h.logger})
+	h.broker = broker.New(broker.Config{Health: health{h}, Rules: rules, Notes: h.db.Ledger(), Logger: h.logger})
 	return h.broker.Open(ctx)
 }
 
 // health reports which agents answer, by the directory.
-type health struct{ directory *directory.Directory } // nil until it is open
+type health struct{ *Hub }
 
 // Healthy implements broker.Health.
-func (x *health) Healthy(name task.Agent) bool {
-	return x.directory == nil || x.directory.Healthy(name)
-}
+func (x health) Healthy(name task.Agent) bool { return x.core.Healthy(name) }
 
 // same returns the time for which messages for a skill with the same content count as one.
 func (h *Hub) same() func(skill string) time.Duration {
@@ -91,21 +87,9 @@ func memberText(object []byte, key string) (string, bool) {
 
 // observer notifies the parts of the hub of output and of ended tasks.
 func (h *Hub) observer() engine.Observer {
-	o := engine.Observer{Wants: broker.Wants, Ended: h.ended}
+	o := engine.Observer{Wants: broker.Wants, Ended: func(o *engine.Outcome) { h.broker.Ended((*broker.Outcome)(o)) }}
 	if chat := h.busParts.chat; chat != nil {
 		o.Output, o.Kinds = chat.Output, livefeed.Kinds
 	}
 	return o
-}
-
-// ended reports an agent that has completed a task to the directory, and the outcome to the
-// broker.
-func (h *Hub) ended(o *engine.Outcome) {
-	if o.State == task.Completed {
-		select {
-		case h.answered <- o.Agent:
-		default: // a later one will be seen
-		}
-	}
-	h.broker.Ended((*broker.Outcome)(o))
 }

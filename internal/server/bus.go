@@ -7,15 +7,12 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/a2aproject/a2a-go/v2/a2asrv"
-
 	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/deadletter"
 	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/internal/agents/model"
 	"github.com/parley-a2a/parley/internal/config"
-	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/directory/agentfile"
 	"github.com/parley-a2a/parley/internal/directory/announce"
 	"github.com/parley-a2a/parley/internal/engine"
@@ -89,27 +86,6 @@ func (h *Hub) openAnnounced(b *announce.Source) (err error) {
 // places returns the paths at which a file that names agents may be.
 func (h *Hub) places(flag string) agentfile.Places {
 	return agentfile.Places{Flag: flag, Data: h.dir.Path(), RockBot: h.cfg.RockBotURL() != "", ModelExtensions: model.Extensions()}
-}
-
-// queueExecutor returns the executor of an agent at a queue.
-func (h *Hub) queueExecutor(s *directory.Spec) (a2asrv.AgentExecutor, error) {
-	d := h.busParts.dispatcher
-	if d == nil {
-		return nil, fmt.Errorf("the hub has no bus, and the agent is at the queue %s", s.Queue)
-	}
-	return &queue.Agent{Dispatcher: d, Queue: s.Queue, Serial: s.Serial}, nil
-}
-
-// knownOnBus returns the sources of agents that have announced themselves.
-func (h *Hub) knownOnBus() []directory.Source {
-	var all []directory.Source
-	if !h.cfg.Directory.WriteKnownAgents {
-		all = append(all, agentfile.Known(h.places(h.cfg.Directory.KnownAgents)))
-	}
-	if b := h.busParts.announced; b != nil {
-		all = append(all, b)
-	}
-	return all
 }
 
 // busServices returns the hub's services on the bus. The bus delivers reports of workers until

@@ -56,13 +56,14 @@ func (h *Hub) runMCPServers(ctx context.Context) error {
 
 // tellOfServers updates the directory entries of the servers until ctx ends.
 func (h *Hub) tellOfServers(ctx context.Context) {
-	if h.directory == nil {
+	d := h.core.Directory()
+	if d == nil {
 		return
 	}
 	for {
 		changed := h.servers.Changed()
 		for i, c := range h.servers.Clients {
-			h.directory.PutService(service(&h.cfg.MCPServers[i], c))
+			d.PutService(service(&h.cfg.MCPServers[i], c))
 		}
 		select {
 		case <-changed:

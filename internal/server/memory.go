@@ -5,7 +5,6 @@ import (
 
 	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/internal/agents/assistant"
-	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/internal/recorder"
 	"github.com/parley-a2a/parley/task"
 )
@@ -42,9 +41,4 @@ func (h *Hub) openMemory() {
 // outcomes.
 func (h *Hub) negotiates(a task.Agent) bool {
 	return h.cfg.FrontDesk.Serve && a == assistant.NegotiateMeeting
-}
-
-// shown returns the memories for the hub's own interface.
-func (m *memories) shown() *adminapi.Memory {
-	return &adminapi.Memory{Notes: m.notes, Turns: m.turns, Sessions: m.recorder}
 }

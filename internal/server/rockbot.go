@@ -62,7 +62,7 @@ func (h *Hub) announcedAtRockBot(n *rockbot.Announcement) error {
 	}
 	s.Where = "RockBot's exchange"
 	h.nameAsConfigured(&s)
-	if e, err := h.directory.Get(string(s.Name)); err == nil && (e.Spec.Local || e.Spec.Model != nil) {
+	if e, err := h.core.Directory().Get(string(s.Name)); err == nil && (e.Spec.Local || e.Spec.Model != nil) {
 		return fmt.Errorf("%q is the name of an agent of the hub", s.Name)
 	}
 	if n.Leaves {

@@ -23,7 +23,6 @@ import (
 	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/check/testagent"
 	"github.com/parley-a2a/parley/internal/config"
-	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/directory/broker"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/operator"
@@ -64,11 +63,6 @@ type Hub struct {
 	core         *hub.Hub
 	engine       *engine.Engine // that of core
 	broker       *broker.Broker
-	health       health
-	directory    *directory.Directory // nil with the profile of the conformance kits
-	answered     chan task.Agent      // agents that have completed a task, for directory
-	web          *cardReader          // nil if directory is nil
-	remotes      remotes
 	server       *http.Server
 	grpc         *grpcbind.Binding // nil without gRPC
 	telemetry    *export.Telemetry
@@ -250,8 +244,11 @@ func (h *Hub) compose(ctx context.Context) error {
 	if err := h.openParts(); err != nil {
 		return err
 	}
-	h.answered = make(chan task.Agent, 64)
-	if h.core, err = hub.New(h.coreParts(rules), h.settings()); err != nil {
+	parts := h.coreParts(rules)
+	if parts.Directory, err = h.listing(); err != nil {
+		return err
+	}
+	if h.core, err = hub.New(parts, h.settings()); err != nil {
 		return err
 	}
 	h.engine = h.core.Engine()
@@ -263,7 +260,7 @@ func (h *Hub) compose(ctx context.Context) error {
 	if err := h.control.Open(ctx); err != nil {
 		return err
 	}
-	if err := h.openDirectory(ctx); err != nil {
+	if err := h.core.OpenDirectory(ctx); err != nil {
 		return err
 	}
 	h.missGated()
@@ -293,10 +290,10 @@ func (h *Hub) compose(ctx context.Context) error {
 // coreParts returns the parts for the engine and its services.
 func (h *Hub) coreParts(rules *policy.Policy) hub.Parts {
 	return hub.Parts{
-		Store: h.db.Tasks(), Auth: h.keys, Box: h.box, Recorder: h.memory.recorder, Turns: h.memory.turns,
+		Store: h.db.Tasks(), Auth: h.keys, Box: h.box, Recorder: h.memory.recorder, Turns: h.memory.turns, Notes: h.memory.notes,
 		Policy: rules, Blobs: h.parts, Questions: h.desk(), Onward: h.identity.onward(), Audit: h.audit.log, Inbox: h.trust.inbox,
 		Trust: h.trust.registry, Bus: h.busParts.dispatcher, Chooser: h.broker, Gate: brokerGate{h.broker}, Observer: h.observer(),
-		Checks: h.checks, SignCard: h.signing.signer(), Logger: h.logger,
+		Transports: overGRPC, Checks: h.checks, SignCard: h.signing.signer(), Logger: h.logger,
 	}
 }
 
@@ -304,7 +301,6 @@ func (h *Hub) front() hub.Front {
 	c := h.cfg
 	return hub.Front{
 		Loopback:       h.guarded(),
-		PublicURL:      c.PublicURL,
 		TrustForwarded: c.TrustForwarded,
 		GRPCAddr:       h.grpcAddr(),
 		UnionCard:      c.UnionCard,
@@ -318,7 +314,6 @@ func (h *Hub) front() hub.Front {
 		Profiles:       h.profiles(),
 		Metrics:        h.telemetry.Page(),
 		MetricsReaders: metricsReaders(c.Telemetry.Metrics),
-		Callbacks:      h.callbacks(),
 		MCP:            h.mcp(),
 		API:            h.api(),
 	}
@@ -328,8 +323,8 @@ func (h *Hub) front() hub.Front {
 func (h *Hub) api() *adminapi.Handler {
 	a := h.core.API()
 	a.Reach = h.core.Reach(cmp.Or(h.cfg.PublicURL, h.URL()), h.grpcAddr())
-	a.Keys, a.Directory, a.Broker = keyDropper{h.keys, h.busParts.drop, h.logger}, h.directory, h.broker
-	a.Memory, a.Active, a.Control, a.MCPServers = h.memory.shown(), h.trust.activity.Touch, h.control, h.serverStatus
+	a.Keys, a.Broker = keyDropper{h.keys, h.busParts.drop, h.logger}, h.broker
+	a.Active, a.Control, a.MCPServers = h.trust.activity.Touch, h.control, h.serverStatus
 	a.Bus, a.Dead, a.Store = h.busParts.status(), h.busParts.dead, "sqlite"
 	return a
 }
@@ -387,7 +382,7 @@ func (h *Hub) grpcAddr() string {
 // of the same name.
 func (h *Hub) register() error {
 	if h.cfg.Conformance {
-		return h.engine.Register(engine.Agent{Name: testagent.Name, Card: testagent.Card(), Executor: testagent.Executor()})
+		return h.core.Register(engine.Agent{Name: testagent.Name, Card: testagent.Card(), Executor: testagent.Executor()})
 	}
 	all, err := h.configured()
 	if err != nil {
@@ -425,7 +420,7 @@ func (h *Hub) register() error {
 	all = slices.Insert(slices.Delete(all, first, first+1), 0, chosen)
 	for _, a := range all {
 		h.guardNamed(&a)
-		if err := h.engine.Register(a); err != nil {
+		if err := h.core.Register(a); err != nil {
 			return err
 		}
 	}
@@ -464,7 +459,7 @@ func (h *Hub) Run(ctx context.Context) error {
 // of tasks until the last task has ended.
 func (h *Hub) services() []hub.Service {
 	all := []hub.Service{
-		{Name: "directory", Run: h.runDirectory},
+		{Name: "files of agents", Run: h.reloadFiles},
 		{Name: "MCP servers", Run: h.runMCPServers, Late: true},
 		{Name: "broker", Run: h.broker.Run, Late: true},
 		{Name: "policy", Run: h.runPolicy},
@@ -487,7 +482,10 @@ func (h *Hub) Close() error {
 		}
 	}
 	h.inside.Close()
-	errs = append(errs, h.remotes.close(), h.busParts.shut(), h.rockBot.shut(), h.auditStop())
+	if h.core != nil {
+		errs = append(errs, h.core.Close())
+	}
+	errs = append(errs, h.busParts.shut(), h.rockBot.shut(), h.auditStop())
 	if h.db != nil {
 		errs = append(errs, h.db.Close())
 	}
