@@ -82,7 +82,7 @@ func (d *Dispatcher) body(ctx context.Context, h *hook, t *target, e *task.Entry
 	if t.snapshot == nil || t.snapshot.fold.Version > e.Version {
 		t.snapshot = &taskFold{head: t.head}
 		// The log does not record which messages a run has read; none counts as lost.
-		t.snapshot.head.Read = math.MaxInt64
+		t.snapshot.head.Consumed = math.MaxInt64
 	}
 	if err := t.snapshot.advance(ctx, d.cfg.Store, h.key, e.Version); err != nil {
 		return nil, err

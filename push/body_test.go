@@ -95,8 +95,8 @@ func TestLegacyWebhookTriesAgain(t *testing.T) {
 		j.complete()
 		w.pass(time.Minute)
 		want(t, "told", legacyTexts(t, w), "working working working working=z completed=z")
-		if h := w.stored(ref); h.Told != j.head.Version || !h.Settled {
-			t.Errorf("stored hook is at %d, settled %v, want %d and settled", h.Told, h.Settled, j.head.Version)
+		if h := w.stored(ref); h.Position != j.head.Version || !h.Settled {
+			t.Errorf("stored hook is at %d, settled %v, want %d and settled", h.Position, h.Settled, j.head.Version)
 		}
 	})
 }

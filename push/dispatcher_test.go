@@ -34,8 +34,8 @@ func TestEveryTransitionIsTold(t *testing.T) {
 		j.complete()
 		w.pass(time.Second)
 		want(t, "told", w.net.texts(hookURL), "TASK_STATE_WORKING a b TASK_STATE_COMPLETED")
-		if h := w.stored(ref); h.Told != j.head.Version || !h.Settled {
-			t.Errorf("stored hook is at %d, settled %v, want %d and settled", h.Told, h.Settled, j.head.Version)
+		if h := w.stored(ref); h.Position != j.head.Version || !h.Settled {
+			t.Errorf("stored hook is at %d, settled %v, want %d and settled", h.Position, h.Settled, j.head.Version)
 		}
 		if _, known := w.d.Status(ref); known || w.d.known.n.Load() != 0 || len(w.d.queues) != 0 {
 			t.Errorf("after the end: hook known %v, %d hooks, %d lanes, want none", known, w.d.known.n.Load(), len(w.d.queues))
@@ -133,7 +133,7 @@ func TestOneAtATimeInOrder(t *testing.T) {
 func (w *world) quiet(id a2a.TaskID) *job {
 	w.t.Helper()
 	head := tasktest.NewHead("ann", id)
-	head.Shown = task.Quiet
+	head.Visibility = task.Hidden
 	return &job{w, tasktest.Append(w.t, w.store, head, tasktest.Created(w.now(), "hello"))}
 }
 
@@ -145,7 +145,7 @@ func TestHiddenTasksAreNotTold(t *testing.T) {
 		j.work()
 		w.pass(time.Minute)
 		want(t, "told of a quiet task", w.net.texts(hookURL), "")
-		j.head = tasktest.Alter(t, w.store, j.head, func(h *task.Head) { h.Shown = task.ToCaller })
+		j.head = tasktest.Alter(t, w.store, j.head, func(h *task.Head) { h.Visibility = task.Visible })
 		w.d.Moved(&j.head)
 		w.pass(time.Minute)
 		want(t, "told once it is shown", w.net.texts(hookURL), "TASK_STATE_WORKING")
@@ -159,7 +159,7 @@ func TestAnsweredTasksAreForgotten(t *testing.T) {
 		ref := j.hook(task.HookRequest{ID: "c", URL: hookURL})
 		j.work()
 		synctest.Wait()
-		j.head = tasktest.Alter(t, w.store, j.head, func(h *task.Head) { h.Shown = task.Answered })
+		j.head = tasktest.Alter(t, w.store, j.head, func(h *task.Head) { h.Visibility = task.Replied })
 		w.d.Moved(&j.head)
 		w.pass(time.Minute)
 		want(t, "told", w.net.texts(hookURL), "")
@@ -327,7 +327,7 @@ func TestStopGivesTriesTheGrace(t *testing.T) {
 					t.Errorf("stopping took %v, want the grace at most", took)
 				}
 				want(t, "told", w.net.texts(hookURL), "a")
-				if got := w.stored(ref).Told; (got == 2) != tt.told {
+				if got := w.stored(ref).Position; (got == 2) != tt.told {
 					t.Errorf("stored position = %d, want that the try counts: %v", got, tt.told)
 				}
 			})
@@ -372,13 +372,13 @@ func TestABrokenStoreLosesNothing(t *testing.T) {
 		w.store.fail(true)
 		j.chunk("b")
 		w.pass(time.Minute)
-		if got := w.stored(h.Ref()).Told; got != 2 {
+		if got := w.stored(h.Ref()).Position; got != 2 {
 			t.Errorf("stored position = %d, want 2", got)
 		}
 		w.store.fail(false)
 		w.pass(time.Minute)
 		want(t, "told", w.net.texts(hookURL), "a b")
-		if got := w.stored(h.Ref()).Told; got != 3 {
+		if got := w.stored(h.Ref()).Position; got != 3 {
 			t.Errorf("stored position = %d, want 3", got)
 		}
 	})
@@ -466,7 +466,7 @@ func TestManyHooksAreSmall(t *testing.T) {
 	before := heap()
 	for i := range n {
 		d.adopt(&task.Hooked{
-			Hook: task.Hook{Task: task.Key(i + 1), ID: fmt.Sprintf("01993d8e-7a11-7c3e-9d5f-%012d", i), URL: fmt.Sprintf("https://%d.example/a/b/c?token=%d", i%100, i), Told: 1},
+			Hook: task.Hook{Task: task.Key(i + 1), ID: fmt.Sprintf("01993d8e-7a11-7c3e-9d5f-%012d", i), URL: fmt.Sprintf("https://%d.example/a/b/c?token=%d", i%100, i), Position: 1},
 			Head: task.Head{Key: task.Key(i + 1), Version: 2, Rev: 2, StatusMessage: make([]byte, 1000)},
 		})
 	}

@@ -286,7 +286,7 @@ func (j *job) put(c task.HookRequest) *task.Hook {
 	if err != nil {
 		j.w.t.Fatal(err)
 	}
-	h.Task, h.Told = j.head.Key, j.head.Version
+	h.Task, h.Position = j.head.Key, j.head.Version
 	h.Settled = j.head.State.Terminal()
 	if err := j.w.store.PutHook(context.Background(), h); err != nil {
 		j.w.t.Fatal(err)

@@ -93,8 +93,8 @@ type taskView struct {
 
 func viewOf(head *task.Head) taskView {
 	return taskView{
-		version: head.Version, rev: head.Rev, quiet: head.Shown == task.Quiet,
-		ended: head.State.Terminal(), answered: head.Shown == task.Answered,
+		version: head.Version, rev: head.Rev, quiet: head.Visibility == task.Hidden,
+		ended: head.State.Terminal(), answered: head.Visibility == task.Replied,
 	}
 }
 

@@ -133,7 +133,7 @@ func judged(t *testing.T, stop chan struct{}, timeout time.Duration, receivers m
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.Task, h.Told = head.Key, head.Version
+		h.Task, h.Position = head.Key, head.Version
 		if err := store.PutHook(ctx, h); err != nil {
 			t.Fatal(err)
 		}

@@ -58,7 +58,7 @@ func (d *Dispatcher) Changed(ref task.HookRef, h *task.Hook, head *task.Head) {
 
 // addLocked registers a hook. The caller holds s.mu, and calls rescheduleLocked afterwards.
 func (d *Dispatcher) addLocked(s *shard, h *task.Hook, head *task.Head) *hook {
-	known := &hook{key: h.Task, id: h.ID, notified: h.Told}
+	known := &hook{key: h.Task, id: h.ID, notified: h.Position}
 	if head != nil {
 		known.update(viewOf(head))
 	}

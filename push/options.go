@@ -56,7 +56,7 @@ func (o Options) withDefaults() Options {
 // it.
 type Store interface {
 	task.HookWork
-	task.HookDesk
+	task.HookAdmin
 	// Read is that of task.Log.
 	Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error)
 }

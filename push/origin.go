@@ -14,7 +14,7 @@ type origin map[string][]string
 // originOf reads the origin of the entries after version notified. It serves tracing alone: if it
 // cannot be read, it is nil.
 func (d *Dispatcher) originOf(ctx context.Context, h *task.Head, notified int64) origin {
-	message := h.Asked
+	message := h.LastMessage
 	if message > notified {
 		message = 1 // the session reads later ones on its way
 	}

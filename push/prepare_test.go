@@ -78,7 +78,7 @@ func TestPrepareSealsSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(h.ID) != 36 || h.URL != c.URL || h.Scheme != "Basic" || h.CreatedAt == 0 || h.Told != 0 || h.Task != 0 {
+	if len(h.ID) != 36 || h.URL != c.URL || h.Scheme != "Basic" || h.CreatedAt == 0 || h.Position != 0 || h.Task != 0 {
 		t.Errorf("hook = %+v", h)
 	}
 	if bytes.Contains(h.Secret, []byte("token")) || bytes.Contains(h.Secret, []byte("dXNl")) {

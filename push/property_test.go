@@ -199,7 +199,7 @@ func (tr *trial) check(i int, ref task.HookRef) string {
 			return fmt.Sprintf("%s was not told version %d of %d; dead letters: %s\n", tr.urls[i], v, last, tr.w.dead(ref))
 		}
 	}
-	if got := tr.w.stored(ref).Told; got != last {
+	if got := tr.w.stored(ref).Position; got != last {
 		return fmt.Sprintf("%s: stored position is %d, want %d\n", tr.urls[i], got, last)
 	}
 	return ""

@@ -110,7 +110,7 @@ func TestRefusalsAreGivenUp(t *testing.T) {
 				want(t, "told", w.net.texts(hookURL), "a b c d")
 				reason := classify(code, nil, time.Now()).reason
 				want(t, "dead letters", w.dead(ref), "2-4 "+reason+" (1)")
-				if got := w.stored(ref).Told; got != 5 {
+				if got := w.stored(ref).Position; got != 5 {
 					t.Errorf("stored position = %d, want 5", got)
 				}
 			})
@@ -164,7 +164,7 @@ func TestManyDeadLettersWaitForTheStore(t *testing.T) {
 		if got := strings.Count(w.dead(ref), ";") + 1; got != 40 {
 			t.Errorf("%d dead letters, want 40", got)
 		}
-		if got := w.stored(ref).Told; got != 202 {
+		if got := w.stored(ref).Position; got != 202 {
 			t.Errorf("stored position = %d, want 202", got)
 		}
 	})
@@ -250,7 +250,7 @@ func TestRedeliver(t *testing.T) {
 		w.net.respond(nil)
 		w.net.got(hookURL)
 		got, err := w.d.Redeliver(t.Context(), ref)
-		if err != nil || got.Told != 1 || got.Settled || got.Head.Version != 3 {
+		if err != nil || got.Position != 1 || got.Settled || got.Head.Version != 3 {
 			t.Errorf("Redeliver = %+v, %v, want the hook in front of version 2", got.Hook, err)
 		}
 		w.pass(time.Second)

@@ -120,13 +120,13 @@ func steps(moves []move) []task.HookStep {
 		m := &moves[i]
 		ref := m.hook.ref()
 		for j := range m.letters {
-			steps = append(steps, task.HookStep{HookRef: ref, Told: m.letters[j].Last, Lost: &m.letters[j]})
+			steps = append(steps, task.HookStep{HookRef: ref, Position: m.letters[j].Last, Lost: &m.letters[j]})
 		}
 		if n := len(m.letters); n > 0 && m.letters[n-1].Last == m.notified {
 			steps[len(steps)-1].Settled = m.settled
 			continue
 		}
-		steps = append(steps, task.HookStep{HookRef: ref, Told: m.notified, Settled: m.settled})
+		steps = append(steps, task.HookStep{HookRef: ref, Position: m.notified, Settled: m.settled})
 	}
 	return steps
 }

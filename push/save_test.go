@@ -41,12 +41,12 @@ func TestStepsOfAMove(t *testing.T) {
 		m    move
 		want []task.HookStep
 	}{
-		{move{hook: h, notified: 4}, []task.HookStep{{HookRef: ref, Told: 4}}},
+		{move{hook: h, notified: 4}, []task.HookStep{{HookRef: ref, Position: 4}}},
 		{move{hook: h, notified: 8, letters: lost}, []task.HookStep{
-			{HookRef: ref, Told: 3, Lost: &lost[0]}, {HookRef: ref, Told: 6, Lost: &lost[1]}, {HookRef: ref, Told: 8},
+			{HookRef: ref, Position: 3, Lost: &lost[0]}, {HookRef: ref, Position: 6, Lost: &lost[1]}, {HookRef: ref, Position: 8},
 		}},
 		{move{hook: h, notified: 6, settled: true, letters: lost}, []task.HookStep{
-			{HookRef: ref, Told: 3, Lost: &lost[0]}, {HookRef: ref, Told: 6, Lost: &lost[1], Settled: true},
+			{HookRef: ref, Position: 3, Lost: &lost[0]}, {HookRef: ref, Position: 6, Lost: &lost[1], Settled: true},
 		}},
 	} {
 		if diff := cmp.Diff(tt.want, steps([]move{tt.m})); diff != "" {

@@ -148,7 +148,7 @@ func (d *Dispatcher) find(ctx context.Context, h *hook) (*target, sessionResult)
 			case got.Task != h.key || got.ID > h.id:
 				return nil, vanished
 			case got.ID == h.id:
-				return d.keep(h, got, d.originOf(ctx, &got.Head, got.Told)), done
+				return d.keep(h, got, d.originOf(ctx, &got.Head, got.Position)), done
 			}
 		}
 		if len(page) < 8 {

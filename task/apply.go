@@ -60,7 +60,7 @@ func CanFollow(from, to State) bool {
 // its time moved forward if the task's clock is ahead. It returns an error wrapping ErrIllegal
 // if the protocol forbids e in the state of h, and ErrFenced, ErrRepeated or ErrGap if e does
 // not fit into the run of h. It does not change Rev, Key or the fields of Run other than Seq
-// and Told; the caller sets them.
+// and Disclosed; the caller sets them.
 func Apply(h Head, e Entry) (Head, Entry, error) {
 	if err := admit(&h, &e); err != nil {
 		return h, e, err
@@ -76,19 +76,19 @@ func Apply(h Head, e Entry) (Head, Entry, error) {
 	switch e.Kind {
 	case Created:
 		h.CreatedAt = e.At
-		h.Asked = e.Version
+		h.LastMessage = e.Version
 		h.setStatus(&e, nil)
 	case Message:
-		h.Asked = e.Version
+		h.LastMessage = e.Version
 	case Status:
 		h.setStatus(&e, e.Body)
 	case Artifact:
-		h.Run.Told = true
+		h.Run.Disclosed = true
 		if e.LastChunk {
 			h.seal(&e)
 		}
 	case Other:
-		h.Run.Told = true
+		h.Run.Disclosed = true
 	}
 	return h, e, nil
 }
@@ -144,7 +144,7 @@ func (h *Head) setStatus(e *Entry, message []byte) {
 	h.StatusAt = e.At
 	h.StatusMessage = message
 	if e.State != Submitted && e.State != Working {
-		h.Run.Told = true
+		h.Run.Disclosed = true
 	}
 	if e.State.Terminal() {
 		h.Sealed = nil

@@ -71,7 +71,7 @@ func TestApplyStatus(t *testing.T) {
 			want := h
 			want.Version, want.State, want.StatusAt, want.UpdatedAt = 4, to, at(20), at(20)
 			want.StatusMessage = []byte(done)
-			want.Run.Told = to != task.Submitted && to != task.Working
+			want.Run.Disclosed = to != task.Submitted && to != task.Working
 			if to.Terminal() {
 				want.Run.Holder, want.Run.Dispatch, want.CancelAt = "", task.Idle, 0
 			}
@@ -94,7 +94,7 @@ func TestApplyCreated(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := head()
-	want.Version, want.State, want.Asked = 1, task.Submitted, 1
+	want.Version, want.State, want.LastMessage = 1, task.Submitted, 1
 	want.CreatedAt, want.UpdatedAt, want.StatusAt = at(7), at(7), at(7)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("head mismatch (-want +got):\n%s", diff)
@@ -161,12 +161,12 @@ func TestApplyRun(t *testing.T) {
 	e := chunk("a", `{}`)
 	e.Epoch, e.Seq = 2, 6
 	got, _, err := task.Apply(in(task.Working), e)
-	if err != nil || got.Run.Seq != 6 || !got.Run.Told {
+	if err != nil || got.Run.Seq != 6 || !got.Run.Disclosed {
 		t.Errorf("Apply = %v, run %+v, want event 6 applied and told", err, got.Run)
 	}
 	// Entries that do not come from a run are never fenced.
 	got, _, err = task.Apply(in(task.Working), said(answer))
-	if err != nil || got.Run.Seq != 5 || got.Asked != 4 || got.StatusAt != at(10) {
+	if err != nil || got.Run.Seq != 5 || got.LastMessage != 4 || got.StatusAt != at(10) {
 		t.Errorf("Apply(message) = %v, head %+v", err, got)
 	}
 }

@@ -58,7 +58,7 @@ func TestFoldHistory(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			h, f, _ := story(t, tt.es...)
-			h.Read = h.Asked
+			h.Consumed = h.LastMessage
 			want := "[" + strings.Join(tt.want, ",") + "]"
 			if diff := cmp.Diff(want, string(f.AppendHistory(nil, &h, nil))); diff != "" {
 				t.Errorf("history mismatch (-want +got):\n%s", diff)
@@ -248,7 +248,7 @@ func anyTale(t *rapid.T) tale {
 			continue
 		}
 		h = next
-		h.Read = min(read, h.Asked)
+		h.Consumed = min(read, h.LastMessage)
 		s.heads, s.entries = append(s.heads, h), append(s.entries, stored)
 	}
 	return s
@@ -396,7 +396,7 @@ func TestFoldAgreesWithReaders(t *testing.T) {
 			if err := f.Add(e); err != nil {
 				t.Fatal(err)
 			}
-			h.Read = h.Asked
+			h.Consumed = h.LastMessage
 			if frame := task.AppendFrame(nil, &h, e); len(frame) > 0 {
 				r.take(t, frame)
 			}

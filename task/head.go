@@ -60,19 +60,19 @@ func (m Millis) Time() time.Time {
 	return time.UnixMilli(int64(m)).UTC()
 }
 
-// Shown is the visibility of a task.
-type Shown uint8
+// Visibility distinguishes the tasks that callers see.
+type Visibility uint8
 
 const (
-	// ToCaller is an ordinary task.
-	ToCaller Shown = iota
-	// Quiet is a task that was not shown to its caller yet, because its agent may still answer
+	// Visible is an ordinary task.
+	Visible Visibility = iota
+	// Hidden is a task that was not shown to its caller yet, because its agent may still answer
 	// with a bare message. It is recovered after a crash like any other task, but it is not
-	// listed or found until it becomes ToCaller.
-	Quiet
-	// Answered is a task that ended as a bare message. It is never listed or found, and the
+	// listed or found until it becomes Visible.
+	Hidden
+	// Replied is a task that ended as a bare message. It is never listed or found, and the
 	// Sweeper deletes it.
-	Answered
+	Replied
 )
 
 // Dispatch is the progress of a task's open run.
@@ -104,9 +104,9 @@ type Run struct {
 	// Attempt counts the executions of the same message, from 1. It starts again with each
 	// message.
 	Attempt int
-	// Told is set once a caller could have seen more of this message's execution than SUBMITTED
+	// Position is set once a caller could have seen more of this message's execution than SUBMITTED
 	// and WORKING. Such a run is not repeated silently.
-	Told bool
+	Disclosed bool
 }
 
 // Head is the mutable row of a task: all data that admission, dispatch and listing need, and
@@ -121,8 +121,8 @@ type Head struct {
 	// place of Agent. For callers the task remains Agent's. Empty means Agent.
 	Assigned Agent
 	// Dialect is the wire dialect in which the task was created; zero is v1.0.
-	Dialect uint8
-	Shown   Shown
+	Dialect    uint8
+	Visibility Visibility
 
 	// Rev counts all changes of the row, from 1. Append compares it.
 	Rev int64
@@ -137,11 +137,11 @@ type Head struct {
 	CreatedAt     Millis
 	UpdatedAt     Millis
 
-	// Asked is the version of the newest message from the caller.
-	Asked int64
-	// Read is the version of the newest message from the caller that a run has received. Read <
-	// Asked means that a message waits.
-	Read int64
+	// LastMessage is the version of the newest message from the caller.
+	LastMessage int64
+	// Consumed is the version of the newest message from the caller that a run has received.
+	// Consumed < LastMessage means that a message waits.
+	Consumed int64
 
 	Run Run
 	// CancelAt is the time of a cancel request; zero if there is none.
@@ -165,29 +165,31 @@ func (h *Head) Performer() Agent {
 // Due reports whether the hub has work to do for the task: a run that is pending or in
 // progress, a cancel request, or a message that no run has read.
 func (h *Head) Due() bool {
-	return h.State.Open() && h.Shown != Answered &&
+	return h.State.Open() && h.Visibility != Replied &&
 		(h.Run.Dispatch != Idle || h.CancelAt != 0 || h.Waiting())
 }
 
 // Ended reports whether the task has ended, so that a Sweeper may delete it.
-func (h *Head) Ended() bool { return h.State.Terminal() || h.Shown == Answered }
+func (h *Head) Ended() bool { return h.State.Terminal() || h.Visibility == Replied }
 
-// The bits of Marks.
+// The bits of Flags.
 const (
-	markTold = 1 << iota
-	markOthers
+	flagDisclosed = 1 << iota
+	flagOthers
 )
 
-// Marks returns Run.Told and Others as the bits of a byte, for stores.
-func (h *Head) Marks() byte { return flagIf(h.Run.Told, markTold) | flagIf(h.Others, markOthers) }
+// Flags returns Run.Disclosed and Others as the bits of a byte, for stores.
+func (h *Head) Flags() byte {
+	return flagIf(h.Run.Disclosed, flagDisclosed) | flagIf(h.Others, flagOthers)
+}
 
-// SetMarks sets the fields that Marks encodes.
-func (h *Head) SetMarks(marks byte) {
-	h.Run.Told, h.Others = marks&markTold != 0, marks&markOthers != 0
+// SetFlags sets the fields that Flags encodes.
+func (h *Head) SetFlags(flags byte) {
+	h.Run.Disclosed, h.Others = flags&flagDisclosed != 0, flags&flagOthers != 0
 }
 
 // Waiting reports whether no run has read the newest message of the caller.
-func (h *Head) Waiting() bool { return h.Read < h.Asked }
+func (h *Head) Waiting() bool { return h.Consumed < h.LastMessage }
 
 // Resumed reports whether a message that answers the interrupted status was accepted, and the
 // run that continues with it is waiting, or has reported nothing yet. A run that waits for
@@ -197,7 +199,7 @@ func (h *Head) Resumed() bool {
 	case h.State == InputRequired:
 		return h.Run.Dispatch != Idle
 	case h.State == AuthRequired && h.Run.Dispatch == Claimed:
-		return !h.Run.Told && h.Run.Attempt <= 1
+		return !h.Run.Disclosed && h.Run.Attempt <= 1
 	case h.State == AuthRequired:
 		return h.Run.Dispatch != Idle
 	}

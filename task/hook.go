@@ -36,9 +36,9 @@ type Hook struct {
 	// Secret is the token and the credentials, sealed; nil if there are none.
 	Secret    []byte
 	CreatedAt Millis
-	// Told is the position: versions up to it were delivered, or are not delivered any more.
-	Told int64
-	// Settled is set if no delivery is left: the task has ended, and Told is its last version.
+	// Position is the last version that was delivered, or is not delivered any more.
+	Position int64
+	// Settled is set if no delivery is left: the task has ended, and Position is its last version.
 	Settled bool
 }
 
@@ -73,9 +73,9 @@ type DeadLetter struct {
 // HookStep advances a hook.
 type HookStep struct {
 	HookRef
-	// Told is the new position. A step never moves a hook back.
-	Told    int64
-	Settled bool
+	// Position is the new position. A step never moves a hook back.
+	Position int64
+	Settled  bool
 	// Lost is the range that was not delivered, or nil. A dead letter with the same First is
 	// replaced.
 	Lost *DeadLetter
@@ -115,8 +115,8 @@ type HookQuery struct {
 	Limit int
 }
 
-// HookDesk is used by operators, for all owners.
-type HookDesk interface {
+// HookAdmin is used by operators, for all owners.
+type HookAdmin interface {
 	// FindHooks returns hooks in order of their refs.
 	FindHooks(ctx context.Context, q *HookQuery) ([]Hooked, error)
 	// DeadLetters returns the dead letters of a hook, in order, at most 1,000.

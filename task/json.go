@@ -186,7 +186,7 @@ func (f *Fold) AppendHistory(dst []byte, h *Head, n *int) []byte {
 		}
 		first = false
 		m := &f.messages[i]
-		if m.caller && h.State.Terminal() && m.version > h.Read {
+		if m.caller && h.State.Terminal() && m.version > h.Consumed {
 			dst = appendUndelivered(dst, m.body)
 		} else {
 			dst = append(dst, m.body...)

@@ -170,7 +170,7 @@ func TestAppendTask(t *testing.T) {
 	ended.Meta = []byte(`{"cost":0.10,"model":"x"}`)
 	h, f, _ := story(t, created(hello), status(task.InputRequired, question), said(answer),
 		status(task.Working, ""), whole("a", `{"artifactId":"a","parts":[{"text":"42"}]}`), ended)
-	h.Read = 3
+	h.Consumed = 3
 	const (
 		task0 = `{"id":"t-1","contextId":"c-1","status":{"state":"TASK_STATE_COMPLETED","message":` + done +
 			`,"timestamp":"2026-03-12T09:05:00.005Z"}`
@@ -227,7 +227,7 @@ func TestUndelivered(t *testing.T) {
 		forged   = `{"messageId":"m4","metadata":{"parley.undelivered":false},"parts":[]}`
 	)
 	h, f, _ := story(t, created(hello), said(answer), said(withMeta), said(forged), status(task.Failed, done))
-	h.Read = 1
+	h.Consumed = 1
 	want := `[` + hello +
 		`,{"messageId":"m2","role":"ROLE_USER","parts":[{"text":"Graz"}],"x-n":12345678901234567890,"metadata":{"parley.undelivered":true}}` +
 		`,{"messageId":"m3","role":"ROLE_USER","parts":[{"text":"late"}],"metadata":{"k":1e2,"parley.undelivered":true}}` +
@@ -247,7 +247,7 @@ func TestA2A(t *testing.T) {
 	h, f, _ := story(t, created(hello), status(task.InputRequired, question), said(answer),
 		whole("a", `{"artifactId":"a","name":"n","parts":[{"data":null,"metadata":{"k":"v"}},{"raw":"AQI="}]}`),
 		status(task.Completed, done))
-	h.Read = 3
+	h.Consumed = 3
 	got, err := f.A2A(&h)
 	if err != nil {
 		t.Fatal(err)

@@ -101,7 +101,7 @@ type Log interface {
 	// The caller may reuse c itself once Append has returned nil or ErrConflict. Cancelling ctx
 	// stops the waiting, not the writing. A task has at most one append in flight.
 	Append(ctx context.Context, c *Change) error
-	// Head returns the head of the owner's task, regardless of Shown, or ErrNotFound.
+	// Head returns the head of the owner's task, regardless of Visibility, or ErrNotFound.
 	Head(ctx context.Context, owner Owner, id a2a.TaskID) (Head, error)
 	// Read returns entries with versions above after, in order: as many as fit in a page (at
 	// most 256 entries or about 1 MiB, at least one). An empty result means that there are none
@@ -113,7 +113,7 @@ type Log interface {
 const MaxTotal = 10_000
 
 // Query selects tasks of one owner. Zero fields do not filter. Only tasks with the visibility
-// ToCaller are listed.
+// Visible are listed.
 type Query struct {
 	Owner     Owner
 	Agent     Agent
@@ -219,5 +219,5 @@ type Store interface {
 	Requests
 	Hooks
 	HookWork
-	HookDesk
+	HookAdmin
 }

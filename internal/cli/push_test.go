@@ -44,7 +44,7 @@ func startPush(t *testing.T) (url string) {
 		t.Fatal(err)
 	}
 	head := tasktest.Append(t, store, tasktest.NewHead("ann", "t/1"), tasktest.Created(1, "hello"))
-	h.Task, h.Told = head.Key, head.Version
+	h.Task, h.Position = head.Key, head.Version
 	if err := store.PutHook(ctx, h); err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func answer(t testing.TB, artifact bool) dialect.Answer {
 		entries = append(entries, task.Entry{Kind: task.Artifact, At: at, ArtifactID: "a", Body: []byte(result)})
 	}
 	entries = append(entries, task.Entry{Kind: task.Status, State: task.Completed, At: at, Body: []byte(reply)})
-	h := task.Head{ID: "t", ContextID: "c", Read: 1}
+	h := task.Head{ID: "t", ContextID: "c", Consumed: 1}
 	f := &task.Fold{}
 	for _, e := range entries {
 		var err error

@@ -356,7 +356,7 @@ func shownOn(s dialect.Surface, v any) any {
 // logged returns a task built from entries: its history, its artifacts, and then its status,
 // read like those of callers and agents.
 func logged(t *rapid.T, v1 []byte) dialect.Answer {
-	h := task.Head{ID: "t", ContextID: "c", Read: 100}
+	h := task.Head{ID: "t", ContextID: "c", Consumed: 100}
 	f := new(task.Fold)
 	add := func(e task.Entry) {
 		e.Version = f.Version + 1

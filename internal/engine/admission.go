@@ -167,7 +167,7 @@ func (a *admission) create() (*admitted, error) {
 		return nil, err
 	}
 	if a.quiet() {
-		h.Shown = task.Quiet
+		h.Visibility = task.Hidden
 	}
 	if !a.slot.reserveRun(a.agent.Name) && a.engine.full() {
 		return nil, &apierror.Error{Err: apierror.ErrExhausted, Message: "too many tasks wait for a run", RetryAfter: 5 * time.Second}
@@ -343,7 +343,7 @@ func (a *admission) first(ch *task.Change, h *task.Head) error {
 	if a.claimed {
 		a.engine.claim(&ch.Next, 1, 1)
 	} else {
-		ch.Next.Shown = task.ToCaller
+		ch.Next.Visibility = task.Visible
 		a.engine.queue(&ch.Next)
 	}
 	if err := a.engine.attach(ch, a.hook); err != nil {
@@ -367,7 +367,7 @@ func (a *admission) next(ch *task.Change) error {
 	if ch.Prev.State.Terminal() {
 		return apierror.New(a2a.ErrUnsupportedOperation, "the task has ended (%s); it takes no further messages", ch.Prev.State.Word())
 	}
-	if ch.Prev.Asked-ch.Prev.Read >= int64(a.engine.cfg.MaxWaiting) {
+	if ch.Prev.LastMessage-ch.Prev.Consumed >= int64(a.engine.cfg.MaxWaiting) {
 		return &apierror.Error{Err: apierror.ErrExhausted, Message: "too many messages of this task wait to be read", RetryAfter: time.Second}
 	}
 	a.entry.Kind = task.Message

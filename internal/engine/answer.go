@@ -131,11 +131,11 @@ func (r *run) refuse(err error) bool {
 func (r *run) closeQuiet(outcome func(*live)) bool {
 	closed := false
 	err := r.engine.change(r.live, func(c *task.Change) error {
-		closed = c.Prev.Shown == task.Quiet && c.Prev.Run.Epoch == r.epoch
+		closed = c.Prev.Visibility == task.Hidden && c.Prev.Run.Epoch == r.epoch
 		if !closed {
 			return errUnchanged
 		}
-		c.Next.Shown = task.Answered
+		c.Next.Visibility = task.Replied
 		c.Next.UpdatedAt = now()
 		rest(&c.Next)
 		return nil

@@ -266,7 +266,7 @@ func (e *Engine) applyCancel(l *live, caller *op.Caller, ev a2a.Event) bool {
 			}
 			c.Next, c.Entries = h, append(c.Entries, en)
 		}
-		c.Next.Shown = task.ToCaller
+		c.Next.Visibility = task.Visible
 		return nil
 	})
 	return err == nil && l.snapshot().State.Open()

@@ -188,7 +188,7 @@ func (e *Engine) cancelChildren(l *live, c *op.Caller) error {
 		}
 		for _, h := range heads {
 			after = h.Key
-			if !h.State.Open() || h.Shown == task.Answered {
+			if !h.State.Open() || h.Visibility == task.Replied {
 				continue
 			}
 			child, err := e.open(e.ctx, ref{h.Owner, h.ID})

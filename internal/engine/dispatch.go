@@ -139,7 +139,7 @@ func (e *Engine) end(l *live, s task.State, text string, cause error) error {
 // ending returns the step to a final status on the hub's own behalf.
 func (l *live) ending(s task.State, text string) step {
 	return func(c *task.Change) error {
-		if c.Prev.State.Terminal() || c.Prev.Shown == task.Answered {
+		if c.Prev.State.Terminal() || c.Prev.Visibility == task.Replied {
 			return errUnchanged
 		}
 		h, en, err := task.Apply(c.Next, l.statusEntry(s, text))
@@ -147,7 +147,7 @@ func (l *live) ending(s task.State, text string) step {
 			return err
 		}
 		c.Next, c.Entries = h, []task.Entry{en}
-		c.Next.Shown = task.ToCaller
+		c.Next.Visibility = task.Visible
 		return nil
 	}
 }

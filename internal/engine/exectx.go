@@ -190,7 +190,7 @@ func (e *Engine) related(ctx context.Context, owner task.Owner, ids []a2a.TaskID
 		if err != nil {
 			continue
 		}
-		if t, err := e.stored(ctx, l); err == nil && l.snapshot().Shown == task.ToCaller {
+		if t, err := e.stored(ctx, l); err == nil && l.snapshot().Visibility == task.Visible {
 			tasks = append(tasks, t)
 		}
 		e.live.release(l)

@@ -24,7 +24,7 @@ type Gate interface {
 // and never wait for a webhook. They do not keep the heads passed to them.
 type Pusher interface {
 	// Prepare checks a config that a caller registers. It returns the config as a hook with
-	// sealed secrets and an ID, without Task and Told. The error is returned to the caller.
+	// sealed secrets and an ID, without Task and Position. The error is returned to the caller.
 	Prepare(r *task.HookRequest) (*task.Hook, error)
 	// Changed is called after a hook was made durable or, with a nil hook, after it was
 	// deleted. head is that of its task at that time; nil if the hook was deleted.

@@ -229,7 +229,7 @@ func (ad *admitted) dealtWithLocked() bool {
 	if !ad.repeated {
 		return ad.live.dealtWithLocked(ad.version)
 	}
-	return h.Read > ad.version || h.Read == ad.version && idle(h) && h.State.Interrupted() || ad.live.dealtWithLocked(ad.version)
+	return h.Consumed > ad.version || h.Consumed == ad.version && idle(h) && h.State.Interrupted() || ad.live.dealtWithLocked(ad.version)
 }
 
 // sweepRequests deletes expired keys, a slice at a time.

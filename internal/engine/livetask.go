@@ -161,8 +161,8 @@ func (l *live) publish(c *task.Change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	poke := len(l.followers) > 0 && statusChanged(&l.head, c)
-	if c.Next.Read > l.head.Read {
-		l.reads = append(l.reads, reading{c.Next.Read, c.Next.Version})
+	if c.Next.Consumed > l.head.Consumed {
+		l.reads = append(l.reads, reading{c.Next.Consumed, c.Next.Version})
 	}
 	l.head, l.loaded, l.trouble = c.Next, true, nil
 	l.tail.add(c.Entries)
@@ -177,7 +177,7 @@ func (l *live) publish(c *task.Change) {
 			l.statusVersion = e.Version
 		}
 	}
-	for len(l.inbox) > 0 && l.inbox[0].version <= l.head.Read {
+	for len(l.inbox) > 0 && l.inbox[0].version <= l.head.Consumed {
 		l.inbox = l.inbox[1:]
 	}
 	l.askLocked()
@@ -318,16 +318,16 @@ func (e *Engine) unread(ctx context.Context, h *task.Head) ([]inbound, error) {
 		return nil, nil
 	}
 	var inbox []inbound
-	for after := h.Read; after < h.Asked; {
+	for after := h.Consumed; after < h.LastMessage; {
 		page, err := e.store.Read(ctx, h.Key, after)
 		if err != nil {
 			return nil, err
 		}
 		if len(page) == 0 {
-			return nil, fmt.Errorf("read %s after v%d: log ends before v%d", h.ID, after, h.Asked)
+			return nil, fmt.Errorf("read %s after v%d: log ends before v%d", h.ID, after, h.LastMessage)
 		}
 		for i := range page {
-			if en := &page[i]; (en.Kind == task.Created || en.Kind == task.Message) && en.Version <= h.Asked {
+			if en := &page[i]; (en.Kind == task.Created || en.Kind == task.Message) && en.Version <= h.LastMessage {
 				inbox = append(inbox, inbound{version: en.Version, body: en.Body, call: en.Call})
 			}
 		}

@@ -70,7 +70,7 @@ func (e *Engine) seen(ctx context.Context, k ref, agent task.Agent) (*live, erro
 	if err != nil {
 		return nil, err
 	}
-	if h := l.snapshot(); h.Shown != task.ToCaller || h.Version == 0 || agent != "" && h.Agent != agent {
+	if h := l.snapshot(); h.Visibility != task.Visible || h.Version == 0 || agent != "" && h.Agent != agent {
 		e.live.release(l)
 		return nil, task.ErrNotFound
 	}

@@ -143,7 +143,7 @@ func (r *run) outcome() string {
 	state := r.state
 	r.mu.Unlock()
 	r.live.mu.Lock()
-	refused, answered := r.live.refusal != nil, r.live.head.Shown == task.Answered
+	refused, answered := r.live.refusal != nil, r.live.head.Visibility == task.Replied
 	r.live.mu.Unlock()
 	switch cause := context.Cause(r.ctx); {
 	case refused:

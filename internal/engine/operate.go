@@ -54,7 +54,7 @@ func (e *Engine) Reassign(ctx context.Context, owner task.Owner, id a2a.TaskID, 
 	}
 	defer e.live.release(l)
 	err = e.redispatch(l, func(c *task.Change) error {
-		if c.Prev.Run.Told {
+		if c.Prev.Run.Disclosed {
 			return ErrHasOutput
 		}
 		c.Next.Assigned = to
@@ -82,7 +82,7 @@ func (e *Engine) redispatch(l *live, more step) error {
 		if err != nil {
 			return err
 		}
-		c.Next.Shown = task.ToCaller
+		c.Next.Visibility = task.Visible
 		if c.Sidecars[task.SidecarCheckpoint], err = e.forgotten(h); err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ func (e *Engine) redispatch(l *live, more step) error {
 			stopped.fence(agent.ErrAnew) // before another run can claim the task
 		}
 		e.queue(&c.Next)
-		c.Next.Read = h.Read - 1
+		c.Next.Consumed = h.Consumed - 1
 		return e.reread(l, h)
 	})
 	if stopped != nil && err != nil {
@@ -130,7 +130,7 @@ func (e *Engine) forgotten(h *task.Head) ([]byte, error) {
 // dispatchable returns the reason why no message of a task can be dispatched; nil if one can.
 func dispatchable(h *task.Head) error {
 	switch {
-	case h.State.Terminal() || h.Shown == task.Answered:
+	case h.State.Terminal() || h.Visibility == task.Replied:
 		return fmt.Errorf("%w (%s)", ErrEnded, endOf(h))
 	case h.CancelAt != 0:
 		return ErrCanceling
@@ -142,7 +142,7 @@ func dispatchable(h *task.Head) error {
 
 // endOf returns a readable name of the way in which a task has ended.
 func endOf(h *task.Head) string {
-	if h.Shown == task.Answered {
+	if h.Visibility == task.Replied {
 		return "answered"
 	}
 	return h.State.Word()
@@ -156,7 +156,7 @@ func (e *Engine) Fail(ctx context.Context, owner task.Owner, id a2a.TaskID, reas
 		return task.Head{}, fmt.Errorf("fail: %w", err)
 	}
 	defer e.live.release(l)
-	if h := l.snapshot(); h.State.Terminal() || h.Shown == task.Answered {
+	if h := l.snapshot(); h.State.Terminal() || h.Visibility == task.Replied {
 		return h, fmt.Errorf("fail %s: %w (%s)", id, ErrEnded, endOf(&h))
 	}
 	if err := e.end(l, task.Failed, reason, errFencedBy); err != nil {

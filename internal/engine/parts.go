@@ -224,7 +224,7 @@ func (e *Engine) endParts(h *task.Head) {
 // partsEnd returns the time when a task ended, in either way.
 func partsEnd(h *task.Head) (at time.Time, over bool) {
 	switch {
-	case h.Shown == task.Answered:
+	case h.Visibility == task.Replied:
 		return h.UpdatedAt.Time(), true
 	case h.State.Terminal():
 		return h.StatusAt.Time(), true

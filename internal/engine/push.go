@@ -85,7 +85,7 @@ func (e *Engine) putHook(l *live, hook *task.Hook) error {
 		return err
 	}
 	hook.Task, hook.CreatedAt = h.Key, now()
-	hook.Told, hook.Settled = h.Version, h.State.Terminal()
+	hook.Position, hook.Settled = h.Version, h.State.Terminal()
 	if err := e.store.PutHook(e.ctx, hook); err != nil {
 		return e.hookFailed(l, &uncertainOp{ref: hook.Ref(), hook: hook}, err)
 	}
@@ -234,7 +234,7 @@ func (e *Engine) attach(ch *task.Change, hook *task.Hook) error {
 			return err
 		}
 	}
-	hook.Told, hook.CreatedAt = ch.Prev.Version+1, now()
+	hook.Position, hook.CreatedAt = ch.Prev.Version+1, now()
 	ch.Hook = hook
 	return nil
 }

@@ -103,7 +103,7 @@ func TestPushConfigs(t *testing.T) {
 		t.Errorf("ListPush mismatch (-want +got):\n%s", diff)
 	}
 	for _, k := range p.Known(h.Key) {
-		if !k.Settled || k.Told != h.Version || k.CreatedAt == 0 {
+		if !k.Settled || k.Position != h.Version || k.CreatedAt == 0 {
 			t.Errorf("config of a task that has ended is %+v, want it settled at v%d", k, h.Version)
 		}
 	}
@@ -243,16 +243,16 @@ func TestInlinePush(t *testing.T) {
 	}}
 	b, p := pushing(t, engine.Config{}, x)
 	asked := b.send(withPush(text("hi"), "first")).Head
-	if known := p.Known(asked.Key); len(known) != 1 || known[0].Told != 1 || known[0].Reached != asked.Version || known[0].Settled {
+	if known := p.Known(asked.Key); len(known) != 1 || known[0].Position != 1 || known[0].Reached != asked.Version || known[0].Settled {
 		t.Errorf("with a first message: %+v, want one hook from v1 to v%d", known, asked.Version)
 	}
 	done := b.send(withPush(reply(asked.ID, "this"), "second")).Head
 	known := p.Known(asked.Key)
-	if len(known) != 2 || known[1].Told != asked.Version+1 || known[1].Reached != done.Version {
+	if len(known) != 2 || known[1].Position != asked.Version+1 || known[1].Reached != done.Version {
 		t.Errorf("with a follow-up: %+v, want a second hook from v%d to v%d", known, asked.Version+1, done.Version)
 	}
 	stored, err := b.store.Hooks(t.Context(), asked.Key, "", 10)
-	if err != nil || len(stored) != 2 || stored[0].Told != 1 || stored[1].Told != asked.Version+1 {
+	if err != nil || len(stored) != 2 || stored[0].Position != 1 || stored[1].Position != asked.Version+1 {
 		t.Errorf("stored: %+v, %v; want both", stored, err)
 	}
 }
@@ -306,7 +306,7 @@ func TestInlinePushOfABareMessage(t *testing.T) {
 	if err != nil || len(hooks) != 1 || a.Message == nil {
 		t.Fatalf("answer %+v with the hooks %+v, %v; want a message and a hook", a, hooks, err)
 	}
-	if h := p.Head(hooks[0].Task); h.Shown != task.Answered {
+	if h := p.Head(hooks[0].Task); h.Visibility != task.Replied {
 		t.Errorf("the pusher heard last of %+v, want it answered", h)
 	}
 	if _, err := b.GetPush(t.Context(), alice, &op.PushRef{TaskID: hooks[0].Head.ID, ID: "a"}); !errors.Is(err, a2a.ErrTaskNotFound) {
@@ -362,11 +362,11 @@ func TestInlinePushBeyondTheLimit(t *testing.T) {
 	if _, err := b.Send(t.Context(), alice, withPush(reply(h.ID, "one more"), "new")); !errors.Is(err, apierror.ErrExhausted) {
 		t.Errorf("Send with the 33rd config = %v, want ErrExhausted", err)
 	}
-	if got := b.get(h.ID).Head; got.Asked != h.Asked {
-		t.Errorf("the message was stored at v%d", got.Asked)
+	if got := b.get(h.ID).Head; got.LastMessage != h.LastMessage {
+		t.Errorf("the message was stored at v%d", got.LastMessage)
 	}
 	after := b.send(withPush(reply(h.ID, "replaces"), "0")).Head
-	if known := p.Known(h.Key); len(known) != engine.MaxPushConfigs || known[0].Told != h.Version+1 || known[0].Reached != after.Version {
+	if known := p.Known(h.Key); len(known) != engine.MaxPushConfigs || known[0].Position != h.Version+1 || known[0].Reached != after.Version {
 		t.Errorf("the config that was replaced is %+v, want it from v%d", known[0], h.Version+1)
 	}
 }
@@ -401,8 +401,8 @@ func TestPushConfigsRaceWithTheEndOfATask(t *testing.T) {
 			t.Fatalf("the pusher knows %+v, want 3 hooks", known)
 		}
 		for _, k := range known {
-			if k.Reached != end.Version || k.Settled != (k.Told == end.Version) {
-				t.Errorf("hook from v%d has reached v%d of %d, settled %v", k.Told, k.Reached, end.Version, k.Settled)
+			if k.Reached != end.Version || k.Settled != (k.Position == end.Version) {
+				t.Errorf("hook from v%d has reached v%d of %d, settled %v", k.Position, k.Reached, end.Version, k.Settled)
 			}
 		}
 	}
@@ -494,7 +494,7 @@ func TestInlinePushInDoubt(t *testing.T) {
 		t.Errorf("the next task is %v, want it to get the place that was free again", h.State)
 	}
 	b.push(config(h.ID, "b"))
-	if known := p.Known(h.Key); len(known) != 2 || known[0].ID != "a" || known[0].Told != h.Version+1 {
+	if known := p.Known(h.Key); len(known) != 2 || known[0].ID != "a" || known[0].Position != h.Version+1 {
 		t.Errorf("the pusher knows %+v, want a at v%d, and b", known, h.Version+1)
 	}
 }

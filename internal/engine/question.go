@@ -267,7 +267,7 @@ func (e *Engine) whileAsking(l *live, version int64) (ctx context.Context, done 
 			l.mu.Unlock()
 			open := asking(&h, version)
 			switch {
-			case !open && h.Asked < version: // no message came
+			case !open && h.LastMessage < version: // no message came
 				cancel(question.ErrTaskEnded)
 				return
 			case !open:
@@ -338,12 +338,12 @@ func (e *Engine) actingRun(l *live, h *task.Head) (*run, *callRecord, error) {
 	if a == nil {
 		return nil, nil, errors.New(goneAgent)
 	}
-	page, err := e.store.Read(e.runs, h.Key, h.Read-1)
+	page, err := e.store.Read(e.runs, h.Key, h.Consumed-1)
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(page) == 0 {
-		return nil, nil, fmt.Errorf("read %s: log ends before v%d", h.ID, h.Read)
+		return nil, nil, fmt.Errorf("read %s: log ends before v%d", h.ID, h.Consumed)
 	}
 	rec, err := decodeCall(page[0].Call)
 	if err != nil {
@@ -351,7 +351,7 @@ func (e *Engine) actingRun(l *live, h *task.Head) (*run, *callRecord, error) {
 	}
 	r := &run{
 		engine: e, live: l, agent: a, traits: a.traits(), ctx: e.runs, scope: e.runs, attempt: 2,
-		msg: inbound{version: h.Read, body: page[0].Body, call: page[0].Call, record: rec},
+		msg: inbound{version: h.Consumed, body: page[0].Body, call: page[0].Call, record: rec},
 	}
 	return r, rec, nil
 }

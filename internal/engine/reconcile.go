@@ -176,8 +176,8 @@ func (e *Engine) resolveOutcome(l *live) error {
 // contains reports whether c was stored in the task with the head h.
 func (e *Engine) contains(h *task.Head, c *task.Change) (bool, error) {
 	if len(c.Entries) == 0 {
-		return h.Rev == c.Next.Rev && h.Run == c.Next.Run && h.Shown == c.Next.Shown &&
-			h.CancelAt == c.Next.CancelAt && h.Read == c.Next.Read && h.Assigned == c.Next.Assigned, nil
+		return h.Rev == c.Next.Rev && h.Run == c.Next.Run && h.Visibility == c.Next.Visibility &&
+			h.CancelAt == c.Next.CancelAt && h.Consumed == c.Next.Consumed && h.Assigned == c.Next.Assigned, nil
 	}
 	page, err := e.store.Read(e.ctx, h.Key, c.Prev.Version)
 	if err != nil || len(page) == 0 {
@@ -225,7 +225,7 @@ func (e *Engine) resolveHook(l *live) error {
 }
 
 func sameHook(a, b *task.Hook) bool {
-	return a.URL == b.URL && a.CreatedAt == b.CreatedAt && a.Told == b.Told &&
+	return a.URL == b.URL && a.CreatedAt == b.CreatedAt && a.Position == b.Position &&
 		a.Scheme == b.Scheme && slices.Equal(a.Secret, b.Secret)
 }
 
@@ -281,7 +281,7 @@ func (e *Engine) repair(ctx context.Context, l *live) error {
 			r.fence(causeOf(h.State))
 		}
 		return nil
-	case h.Shown == task.Answered || e.fenced.Load():
+	case h.Visibility == task.Replied || e.fenced.Load():
 		return nil
 	case u.orphan && e.orphaned(&h):
 		return e.adoptOrphan(l)

@@ -129,7 +129,7 @@ func withdraws(c *task.Change) bool {
 }
 
 func reveals(c *task.Change) bool {
-	return len(c.Entries) == 0 && c.Prev.Shown == task.Quiet && c.Next.Shown == task.ToCaller
+	return len(c.Entries) == 0 && c.Prev.Visibility == task.Hidden && c.Next.Visibility == task.Visible
 }
 
 // obedient executes the commands in messages, and counts them. Without a command it completes.
@@ -278,7 +278,7 @@ func (o *ordeal) rested() {
 		o.t.Fatal(err)
 	}
 	for _, h := range due {
-		o.t.Errorf("task %s is left alone: %v v%d, asked v%d, read v%d, cancel %v, run %+v", h.ID, h.State, h.Version, h.Asked, h.Read, h.CancelAt, h.Run)
+		o.t.Errorf("task %s is left alone: %v v%d, asked v%d, read v%d, cancel %v, run %+v", h.ID, h.State, h.Version, h.LastMessage, h.Consumed, h.CancelAt, h.Run)
 	}
 	if keys := o.agent.repeated(); len(keys) > 0 {
 		o.t.Errorf("messages %v were executed twice", keys)

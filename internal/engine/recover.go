@@ -117,12 +117,12 @@ func (e *Engine) enqueueAs(l *live, s ticket) {
 // repeatable reports whether a started run may be repeated.
 func repeatable(a *Agent, h *task.Head) bool {
 	t := a.traits()
-	return t.Resumable || t.Idempotent && !h.Run.Told && h.Run.Attempt < maxAttempts
+	return t.Resumable || t.Idempotent && !h.Run.Disclosed && h.Run.Attempt < maxAttempts
 }
 
 // interruption returns the reason for the failure of a task whose run must not be repeated.
 func interruption(a *Agent, h *task.Head) string {
-	if a.traits().Idempotent && !h.Run.Told {
+	if a.traits().Idempotent && !h.Run.Disclosed {
 		return fmt.Sprintf("interrupted by restart in %d attempts", h.Run.Attempt)
 	}
 	return "interrupted by restart"
@@ -142,8 +142,8 @@ func (e *Engine) unclaim(l *live, epoch int64, begun bool) error {
 		if !begun {
 			c.Next.Run.Attempt--
 		}
-		c.Next.Shown = task.ToCaller
-		c.Next.Read = c.Prev.Read - 1 // the message of the run is unread again
+		c.Next.Visibility = task.Visible
+		c.Next.Consumed = c.Prev.Consumed - 1 // the message of the run is unread again
 		return e.reread(l, &c.Prev)
 	})
 }
@@ -151,17 +151,17 @@ func (e *Engine) unclaim(l *live, epoch int64, begun bool) error {
 // reread inserts the message that was read last before the unread ones. The caller holds
 // l.write. It does no harm if the message turns out to be read.
 func (e *Engine) reread(l *live, h *task.Head) error {
-	page, err := e.store.Read(e.ctx, h.Key, h.Read-1)
+	page, err := e.store.Read(e.ctx, h.Key, h.Consumed-1)
 	if err != nil {
 		return err
 	}
 	if len(page) == 0 {
-		return fmt.Errorf("read %s: log ends before v%d", h.ID, h.Read)
+		return fmt.Errorf("read %s: log ends before v%d", h.ID, h.Consumed)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.inbox) == 0 || l.inbox[0].version != h.Read {
-		m := inbound{version: h.Read, body: page[0].Body, call: page[0].Call}
+	if len(l.inbox) == 0 || l.inbox[0].version != h.Consumed {
+		m := inbound{version: h.Consumed, body: page[0].Body, call: page[0].Call}
 		l.inbox = slices.Insert(l.inbox, 0, m)
 	}
 	return nil

@@ -148,7 +148,7 @@ func (r *run) applyAlone(c *task.Change, s *extras) error {
 	if s.empty() || h.State.Terminal() || h.Run.Dispatch != task.Claimed || h.Run.Epoch != r.epoch {
 		return errUnchanged
 	}
-	c.Next.Shown, c.Journal = task.ToCaller, s.records
+	c.Next.Visibility, c.Journal = task.Visible, s.records
 	c.Sidecars[task.SidecarCheckpoint] = s.checkpoint.blob
 	return nil
 }
@@ -236,7 +236,7 @@ func (r *run) Kept(ctx context.Context, id a2a.TaskID) ([]byte, error) {
 	}
 	defer e.live.release(l)
 	h := l.snapshot()
-	if h.Agent != r.agent.Name || h.Shown != task.ToCaller {
+	if h.Agent != r.agent.Name || h.Visibility != task.Visible {
 		return nil, nil
 	}
 	saved, err := e.store.Sidecar(ctx, h.Key, task.SidecarCheckpoint)
@@ -252,12 +252,12 @@ func (r *run) Kept(ctx context.Context, id a2a.TaskID) ([]byte, error) {
 // lastCaller returns the caller of the message that was read last, with the stored fields.
 func (e *Engine) lastCaller(l *live) (*op.Caller, error) {
 	h := l.snapshot()
-	page, err := e.store.Read(e.ctx, h.Key, max(h.Read, 1)-1)
+	page, err := e.store.Read(e.ctx, h.Key, max(h.Consumed, 1)-1)
 	if err != nil {
 		return nil, err
 	}
 	if len(page) == 0 {
-		return nil, fmt.Errorf("read %s: log ends before v%d", h.ID, h.Read)
+		return nil, fmt.Errorf("read %s: log ends before v%d", h.ID, h.Consumed)
 	}
 	rec, err := decodeCall(page[0].Call)
 	if err != nil {

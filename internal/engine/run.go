@@ -110,7 +110,7 @@ func (e *Engine) claim(h *task.Head, v int64, attempt int) {
 		Dispatch: task.Claimed,
 		Attempt:  attempt,
 	}
-	h.Read = v
+	h.Consumed = v
 }
 
 // queue marks a head as waiting for a run of this process.
@@ -394,7 +394,7 @@ func (r *run) apply(c *task.Change, batch []task.Entry, kept *extras) error {
 	r.mu.Lock()
 	posed := r.posed
 	r.mu.Unlock()
-	c.Next.Shown = task.ToCaller
+	c.Next.Visibility = task.Visible
 	c.Entries = make([]task.Entry, 0, len(batch))
 	for i := range batch {
 		h, en, err := task.Apply(c.Next, batch[i])

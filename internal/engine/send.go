@@ -42,7 +42,7 @@ func (e *Engine) awaitOutcome(ctx context.Context, ad *admitted) error {
 	var trouble error
 	_, err := e.await(ctx, l, func() bool {
 		h := &l.head
-		unread = h.State.Terminal() && h.Read < ad.version && !ad.joined
+		unread = h.State.Terminal() && h.Consumed < ad.version && !ad.joined
 		trouble = l.trouble
 		return trouble != nil || l.answer != nil || l.refusal != nil || h.State.Terminal() ||
 			ad.dealtWithLocked() || ad.joined && h.State.Interrupted()
@@ -70,7 +70,7 @@ func (e *Engine) answer(ctx context.Context, l *live, history *int) (*Answer, er
 	case msg != nil:
 		return &Answer{Head: h, Message: msg}, nil
 	}
-	if h.Shown == task.Quiet {
+	if h.Visibility == task.Hidden {
 		if err := e.reveal(l); err != nil {
 			return nil, err
 		}

@@ -71,7 +71,7 @@ func (e *Engine) Stream(ctx context.Context, c *op.Caller, r *op.Send) (*Stream,
 func (s *Stream) begin(ctx context.Context, history *int) error {
 	l := s.live
 	_, err := s.engine.await(ctx, l, func() bool {
-		return l.trouble != nil || l.answer != nil || l.refusal != nil || l.head.Shown == task.ToCaller
+		return l.trouble != nil || l.answer != nil || l.refusal != nil || l.head.Visibility == task.Visible
 	})
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (s *Stream) begin(ctx context.Context, history *int) error {
 	s.Confirmed = l.confirmedLocked(s.asked)
 	l.mu.Unlock()
 	switch {
-	case trouble != nil && s.Task.Shown != task.ToCaller:
+	case trouble != nil && s.Task.Visibility != task.Visible:
 		return trouble
 	case refusal != nil:
 		return refusal

@@ -23,7 +23,7 @@ type watch struct {
 // start begins to watch r.
 func (w *watch) start(r *run) {
 	w.touch(time.Now())
-	quiet := r.live.snapshot().Shown == task.Quiet
+	quiet := r.live.snapshot().Visibility == task.Hidden
 	silence := r.silence()
 	d := silence
 	if quiet {
@@ -102,10 +102,10 @@ func (r *run) silent(d time.Duration) {
 // reveal shows a quiet task to callers.
 func (e *Engine) reveal(l *live) error {
 	return e.change(l, func(c *task.Change) error {
-		if c.Prev.Shown != task.Quiet {
+		if c.Prev.Visibility != task.Hidden {
 			return errUnchanged
 		}
-		c.Next.Shown = task.ToCaller
+		c.Next.Visibility = task.Visible
 		return nil
 	})
 }

@@ -20,7 +20,7 @@ const maxTree = 500
 // Node is a task with its position in a tree of delegations.
 type Node struct {
 	// Head is the current head of the task. A task that has ended as a bare message keeps its
-	// former state; its Shown is task.Answered.
+	// former state; its Visibility is task.Replied.
 	Head task.Head
 	// Parent is the task that delegated the work; empty for the root of the tree.
 	Parent a2a.TaskID
@@ -34,7 +34,7 @@ type Node struct {
 }
 
 // Ended reports whether the task has ended in any way.
-func (n *Node) Ended() bool { return n.Head.State.Terminal() || n.Head.Shown == task.Answered }
+func (n *Node) Ended() bool { return n.Head.State.Terminal() || n.Head.Visibility == task.Replied }
 
 // Tree returns a task of the caller and those below it, at most 500, each after its parent.
 func (e *Engine) Tree(ctx context.Context, c *op.Caller, id a2a.TaskID) ([]Node, error) {
@@ -107,7 +107,7 @@ type treeNode struct {
 // nodeStatus is the status of a task that was yielded last.
 type nodeStatus struct {
 	state   task.State
-	shown   task.Shown
+	shown   task.Visibility
 	version int64
 	cancel  bool
 	more    bool
@@ -192,7 +192,7 @@ func (t *tree) changes(ctx context.Context) ([]Node, error) {
 			now.more = n.More
 		}
 		n.children, n.fresh = children, false
-		if now != n.reported && n.Head.Shown != task.Quiet {
+		if now != n.reported && n.Head.Visibility != task.Hidden {
 			n.reported = now
 			news = append(news, n.Node)
 		}
@@ -211,7 +211,7 @@ func (n *treeNode) refresh() (nodeStatus, int64) {
 		n.Head, version, children = l.head, l.statusVersion, l.children
 		l.mu.Unlock()
 	}
-	return nodeStatus{n.Head.State, n.Head.Shown, version, n.Head.CancelAt != 0, n.More}, children
+	return nodeStatus{n.Head.State, n.Head.Visibility, version, n.Head.CancelAt != 0, n.More}, children
 }
 
 // addChildren adds the children of a task that are not in the tree yet.
@@ -245,7 +245,7 @@ func (t *tree) addChildren(ctx context.Context, n *treeNode) error {
 // statusChanged reports whether followers are notified of a change.
 func statusChanged(before *task.Head, c *task.Change) bool {
 	after := &c.Next
-	if before.State != after.State || before.Shown != after.Shown || before.CancelAt != after.CancelAt {
+	if before.State != after.State || before.Visibility != after.Visibility || before.CancelAt != after.CancelAt {
 		return true
 	}
 	return slices.ContainsFunc(c.Entries, func(e task.Entry) bool { return e.Kind == task.Status })

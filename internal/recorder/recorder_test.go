@@ -191,7 +191,7 @@ func TestResults(t *testing.T) {
 func TestMessagesBecomeTasks(t *testing.T) {
 	t.Parallel()
 	h := start(t, new(memstore.Store), new(memory.MemNotes), recorder.Options{}, true)
-	if head := h.send("echo", "message", ""); head.Shown != task.Answered {
+	if head := h.send("echo", "message", ""); head.Visibility != task.Replied {
 		t.Fatalf("without a session the answer is a task: %+v", head)
 	}
 	head := h.send("echo", "message", inSession)

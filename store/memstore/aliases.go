@@ -68,7 +68,7 @@ func (m *Store) ByAlias(ctx context.Context, owner task.Owner, agent task.Agent,
 			switch {
 			case broken != nil:
 				err = broken
-			case h.Shown == task.ToCaller && (agent == "" || h.Agent == agent):
+			case h.Visibility == task.Visible && (agent == "" || h.Agent == agent):
 				found, err = h, nil
 			default:
 				return true

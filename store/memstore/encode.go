@@ -108,10 +108,10 @@ func packedHead(key task.Key, b []byte) (task.Head, error) {
 // appendRow appends all fields of h except Key. The message of the status usually is in the
 // segments as well, as the body of the status's entry: then it is not repeated.
 func appendRow(dst []byte, h *task.Head, segments []byte) []byte {
-	dst = append(dst, h.Dialect, byte(h.Shown), byte(h.State), byte(h.Run.Dispatch), h.Marks())
+	dst = append(dst, h.Dialect, byte(h.Visibility), byte(h.State), byte(h.Run.Dispatch), h.Flags())
 	for _, n := range [...]int64{
 		h.Rev, h.Version, int64(h.CreatedAt), int64(h.StatusAt - h.CreatedAt), int64(h.UpdatedAt - h.CreatedAt),
-		h.Asked, h.Read, h.Run.Epoch, h.Run.Seq, int64(h.Run.Attempt), int64(h.CancelAt),
+		h.LastMessage, h.Consumed, h.Run.Epoch, h.Run.Seq, int64(h.Run.Attempt), int64(h.CancelAt),
 	} {
 		dst = binary.AppendVarint(dst, n)
 	}
@@ -148,14 +148,14 @@ type reader struct{ varint.Reader }
 
 func (r *reader) row(segments []byte) task.Head {
 	var h task.Head
-	h.Dialect, h.Shown, h.State = r.Byte(), task.Shown(r.Byte()), task.State(r.Byte())
+	h.Dialect, h.Visibility, h.State = r.Byte(), task.Visibility(r.Byte()), task.State(r.Byte())
 	h.Run.Dispatch = task.Dispatch(r.Byte())
-	h.SetMarks(r.Byte())
+	h.SetFlags(r.Byte())
 	h.Rev, h.Version = r.Int(), r.Int()
 	h.CreatedAt = task.Millis(r.Int())
 	h.StatusAt = h.CreatedAt + task.Millis(r.Int())
 	h.UpdatedAt = h.CreatedAt + task.Millis(r.Int())
-	h.Asked, h.Read = r.Int(), r.Int()
+	h.LastMessage, h.Consumed = r.Int(), r.Int()
 	h.Run.Epoch, h.Run.Seq, h.Run.Attempt = r.Int(), r.Int(), int(r.Int())
 	h.CancelAt = task.Millis(r.Int())
 	texts := r.texts()

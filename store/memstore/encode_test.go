@@ -22,14 +22,14 @@ func anyHead(t *rapid.T) task.Head {
 	number := rapid.Int64()
 	h := task.Head{
 		ID: a2a.TaskID(text.Draw(t, "id")), ContextID: text.Draw(t, "context"), Owner: task.Owner(text.Draw(t, "owner")),
-		Agent: task.Agent(text.Draw(t, "agent")), Assigned: task.Agent(text.Draw(t, "assigned")), Dialect: rapid.Byte().Draw(t, "dialect"), Shown: task.Shown(rapid.Byte().Draw(t, "shown")),
+		Agent: task.Agent(text.Draw(t, "agent")), Assigned: task.Agent(text.Draw(t, "assigned")), Dialect: rapid.Byte().Draw(t, "dialect"), Visibility: task.Visibility(rapid.Byte().Draw(t, "shown")),
 		Rev: number.Draw(t, "rev"), Version: number.Draw(t, "version"), State: task.State(rapid.Byte().Draw(t, "state")),
 		StatusAt: millis.Draw(t, "status"), CreatedAt: millis.Draw(t, "created"), UpdatedAt: millis.Draw(t, "updated"),
-		Asked: number.Draw(t, "asked"), Read: number.Draw(t, "read"), CancelAt: millis.Draw(t, "cancel"),
+		LastMessage: number.Draw(t, "asked"), Consumed: number.Draw(t, "read"), CancelAt: millis.Draw(t, "cancel"),
 		Run: task.Run{
 			Epoch: number.Draw(t, "epoch"), Seq: number.Draw(t, "seq"), Holder: task.Holder(text.Draw(t, "holder")),
 			Dispatch: task.Dispatch(rapid.Byte().Draw(t, "dispatch")), Attempt: rapid.Int().Draw(t, "attempt"),
-			Told: rapid.Bool().Draw(t, "told"),
+			Disclosed: rapid.Bool().Draw(t, "told"),
 		},
 	}
 	h.Others = rapid.Bool().Draw(t, "others")

@@ -119,7 +119,7 @@ func (m *Store) Advance(ctx context.Context, steps []task.HookStep) error {
 	return nil
 }
 
-// FindHooks implements task.HookDesk.
+// FindHooks implements task.HookAdmin.
 func (m *Store) FindHooks(ctx context.Context, q *task.HookQuery) ([]task.Hooked, error) {
 	if err := checkPage(ctx, q.Limit); err != nil {
 		return nil, fmt.Errorf("find hooks: %w", err)
@@ -140,7 +140,7 @@ func (m *Store) FindHooks(ctx context.Context, q *task.HookQuery) ([]task.Hooked
 	return found, nil
 }
 
-// DeadLetters implements task.HookDesk.
+// DeadLetters implements task.HookAdmin.
 func (m *Store) DeadLetters(ctx context.Context, ref task.HookRef) ([]task.DeadLetter, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("dead letters of hook %s of task %d: %w", ref.ID, ref.Task, err)
@@ -154,7 +154,7 @@ func (m *Store) DeadLetters(ctx context.Context, ref task.HookRef) ([]task.DeadL
 	return slices.Clone(h.dead[:min(len(h.dead), maxDeadLetters)]), nil
 }
 
-// Revive implements task.HookDesk.
+// Revive implements task.HookAdmin.
 func (m *Store) Revive(ctx context.Context, ref task.HookRef) (task.Hooked, error) {
 	if err := ctx.Err(); err != nil {
 		return task.Hooked{}, fmt.Errorf("revive hook %s of task %d: %w", ref.ID, ref.Task, err)

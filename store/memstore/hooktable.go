@@ -169,7 +169,7 @@ func (b *hookTable) advance(s *task.HookStep) {
 	if h == nil {
 		return
 	}
-	h.Told = max(h.Told, s.Told)
+	h.Position = max(h.Position, s.Position)
 	h.Settled = h.Settled || s.Settled
 	if s.Lost != nil {
 		h.lose(*s.Lost)
@@ -194,7 +194,7 @@ func (b *hookTable) revive(h *hookRow) {
 	if len(h.dead) == 0 {
 		return
 	}
-	h.Told = min(h.Told, h.dead[0].First-1)
+	h.Position = min(h.Position, h.dead[0].First-1)
 	h.Settled = false
 	h.dead = nil
 	b.file(h.Task)

@@ -29,7 +29,7 @@ type listKey struct {
 
 // listKeyOf returns the position at which h is listed.
 func listKeyOf(h *task.Head) listKey {
-	if h.Key == 0 || h.Shown != task.ToCaller {
+	if h.Key == 0 || h.Visibility != task.Visible {
 		return listKey{}
 	}
 	return listKey{h.Agent, h.State, task.Cursor{At: h.StatusAt, Key: h.Key}}

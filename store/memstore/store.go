@@ -256,7 +256,7 @@ func dueAt(h *task.Head) task.Cursor {
 }
 
 func askingAt(h *task.Head) task.Cursor {
-	if !h.State.Interrupted() || h.Shown == task.Answered || h.Run.Dispatch != task.Idle {
+	if !h.State.Interrupted() || h.Visibility == task.Replied || h.Run.Dispatch != task.Idle {
 		return task.Cursor{}
 	}
 	return task.Cursor{At: h.StatusAt, Key: h.Key}

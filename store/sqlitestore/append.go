@@ -56,7 +56,7 @@ type change struct {
 type expected struct {
 	rev, version int64
 	state        task.State
-	shown        task.Shown
+	shown        task.Visibility
 }
 
 // row is a row of the log: its first version, and the end of its bytes.
@@ -67,9 +67,9 @@ type row struct {
 
 // set copies c into ch.
 func (ch *change) set(c *task.Change) {
-	ch.prev = expected{c.Prev.Rev, c.Prev.Version, c.Prev.State, c.Prev.Shown}
+	ch.prev = expected{c.Prev.Rev, c.Prev.Version, c.Prev.State, c.Prev.Visibility}
 	ch.next = c.Next
-	ch.status = c.Prev.State != c.Next.State || c.Prev.Shown != c.Next.Shown ||
+	ch.status = c.Prev.State != c.Next.State || c.Prev.Visibility != c.Next.Visibility ||
 		c.Prev.StatusAt != c.Next.StatusAt || c.Prev.Due() != c.Next.Due()
 	ch.rest = appendRest(ch.rest, &c.Next)
 	for es := c.Entries; len(es) > 0; {
@@ -191,10 +191,10 @@ func (w *writer) store(ch *change) (answer, err error) {
 	if answer != nil || err != nil {
 		return answer, err
 	}
-	if ch.prev.rev != 0 && ch.prev.shown == task.ToCaller {
+	if ch.prev.rev != 0 && ch.prev.shown == task.Visible {
 		w.counters.add(shelf{sc.id, ch.prev.state}, -1)
 	}
-	if ch.next.Shown == task.ToCaller {
+	if ch.next.Visibility == task.Visible {
 		w.counters.add(shelf{sc.id, ch.next.State}, 1)
 	}
 	if err := w.addEntries(ch); err != nil {

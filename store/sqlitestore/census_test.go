@@ -19,7 +19,7 @@ func TestStates(t *testing.T) {
 	put(t, tasks, newHead("bob", "t2"), created(5), status(task.Completed, 6))
 	put(t, tasks, newHead("bob", "t3"), created(5))
 	quiet := newHead("bob", "t4")
-	quiet.Shown = task.Quiet
+	quiet.Visibility = task.Hidden
 	put(t, tasks, quiet, created(5))
 	got, err := tasks.States(t.Context())
 	if err != nil {

@@ -17,7 +17,7 @@ func getHead(s *stmt) task.Head {
 	h.Owner, h.Agent = name.owner, name.agent
 	h.ID = a2a.TaskID(s.getID())
 	h.ContextID = s.getID()
-	h.Shown = task.Shown(s.getInt())
+	h.Visibility = task.Visibility(s.getInt())
 	h.State = task.State(s.getInt())
 	h.Rev = s.getInt()
 	h.Version = s.getInt()
@@ -49,7 +49,7 @@ func bindRun(s *stmt, ch *change) {
 
 // bindStatus binds the columns that a new status sets.
 func bindStatus(s *stmt, h *task.Head) {
-	s.int(int64(h.Shown))
+	s.int(int64(h.Visibility))
 	s.int(int64(h.State))
 	s.int(int64(h.StatusAt))
 	s.int(int64(ended(h)))
@@ -61,7 +61,7 @@ func ended(h *task.Head) task.Millis {
 	switch {
 	case h.State.Terminal():
 		return max(h.StatusAt, 1)
-	case h.Shown == task.Answered:
+	case h.Visibility == task.Replied:
 		return max(h.UpdatedAt, 1)
 	}
 	return 0

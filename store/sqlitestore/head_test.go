@@ -15,11 +15,11 @@ import (
 func fullHead() task.Head {
 	return task.Head{
 		ID: "0190c0de-0000-7000-8000-00000000beef", ContextID: "0190C0DE-0000-7000-8000-00000000BEEF",
-		Owner: "anna", Agent: "echo", Dialect: 3, Shown: task.Quiet,
+		Owner: "anna", Agent: "echo", Dialect: 3, Visibility: task.Hidden,
 		Rev: 1, Version: 1, State: task.InputRequired, StatusAt: 1_700_000_000_001,
 		StatusMessage: []byte(`{"messageId":"m"}`), CreatedAt: 1_700_000_000_000, UpdatedAt: 1_700_000_000_002,
-		Asked: 4, Read: 3, CancelAt: 1_700_000_000_003,
-		Run:    task.Run{Epoch: 7, Seq: 8, Holder: "hub-1", Dispatch: task.Claimed, Attempt: 2, Told: true},
+		LastMessage: 4, Consumed: 3, CancelAt: 1_700_000_000_003,
+		Run:    task.Run{Epoch: 7, Seq: 8, Holder: "hub-1", Dispatch: task.Claimed, Attempt: 2, Disclosed: true},
 		Sealed: []a2a.ArtifactID{"a", "", "ö", a2a.ArtifactID(strings.Repeat("x", 300))},
 	}
 }
@@ -34,9 +34,11 @@ func TestHeadsComeBack(t *testing.T) {
 		func(h *task.Head) { h.Run, h.Sealed, h.StatusMessage = task.Run{}, nil, nil },
 		func(h *task.Head) { h.Assigned = "other" },
 		func(h *task.Head) { h.Others = true },
-		func(h *task.Head) { h.Run.Told, h.Others = true, false },
-		func(h *task.Head) { h.State, h.Shown, h.StatusMessage = task.Working, task.ToCaller, []byte{} },
-		func(h *task.Head) { h.Asked, h.Read, h.CancelAt, h.CreatedAt, h.Dialect = -1, 1<<62, 0, 0, 255 },
+		func(h *task.Head) { h.Run.Disclosed, h.Others = true, false },
+		func(h *task.Head) { h.State, h.Visibility, h.StatusMessage = task.Working, task.Visible, []byte{} },
+		func(h *task.Head) {
+			h.LastMessage, h.Consumed, h.CancelAt, h.CreatedAt, h.Dialect = -1, 1<<62, 0, 0, 255
+		},
 	} {
 		c := &task.Change{Prev: h, Next: h}
 		if h.Key == 0 {

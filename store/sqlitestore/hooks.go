@@ -36,7 +36,7 @@ func bindHook(s *stmt, h *task.Hook) {
 	s.text(h.Scheme)
 	s.blob(h.Secret)
 	s.int(int64(h.CreatedAt))
-	s.int(h.Told)
+	s.int(h.Position)
 	s.bool(h.Settled)
 }
 
@@ -49,7 +49,7 @@ func getHook(s *stmt) task.Hook {
 		Scheme:    s.getText(),
 		Secret:    s.getBlob(),
 		CreatedAt: task.Millis(s.getInt()),
-		Told:      s.getInt(),
+		Position:  s.getInt(),
 		Settled:   s.getBool(),
 	}
 }
@@ -168,7 +168,7 @@ func (t Tasks) Unsettled(ctx context.Context, after task.HookRef, limit int) ([]
 	return found, nil
 }
 
-// FindHooks implements task.HookDesk.
+// FindHooks implements task.HookAdmin.
 func (t Tasks) FindHooks(ctx context.Context, q *task.HookQuery) ([]task.Hooked, error) {
 	which := qHooks
 	switch {
@@ -245,7 +245,7 @@ func (t Tasks) Advance(ctx context.Context, steps []task.HookStep) error {
 // advance applies a step. It ignores a hook that does not exist.
 func (w *writer) advance(step *task.HookStep) error {
 	s := w.conn.startRef(qTell, step.HookRef)
-	s.int(step.Told)
+	s.int(step.Position)
 	err := s.done()
 	if err == nil && step.Settled {
 		s = w.conn.startRef(qSettle, step.HookRef)
@@ -279,7 +279,7 @@ var (
 	WHERE h.task = ?1 AND h.id = ?2`)
 )
 
-// DeadLetters implements task.HookDesk.
+// DeadLetters implements task.HookAdmin.
 func (t Tasks) DeadLetters(ctx context.Context, ref task.HookRef) ([]task.DeadLetter, error) {
 	var found []task.DeadLetter
 	err := t.db.read(ctx, func(c *conn) error {
@@ -301,7 +301,7 @@ func (t Tasks) DeadLetters(ctx context.Context, ref task.HookRef) ([]task.DeadLe
 	return found, nil
 }
 
-// Revive implements task.HookDesk.
+// Revive implements task.HookAdmin.
 func (t Tasks) Revive(ctx context.Context, ref task.HookRef) (task.Hooked, error) {
 	found, err := ask(ctx, t.db, func(w *writer) (*task.Hooked, error) { return w.revive(ref) })
 	if err == nil && found == nil {

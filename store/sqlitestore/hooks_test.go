@@ -15,13 +15,13 @@ import (
 func hookOf(key task.Key, id string) *task.Hook {
 	return &task.Hook{
 		Task: key, ID: id, URL: "https://example.org/" + id, Dialect: 3, Scheme: "Bearer",
-		Secret: []byte("sealed\x00"), CreatedAt: 5, Told: 1,
+		Secret: []byte("sealed\x00"), CreatedAt: 5, Position: 1,
 	}
 }
 
 func lostStep(key task.Key, id string, version int64) task.HookStep {
 	return task.HookStep{
-		HookRef: task.HookRef{Task: key, ID: id}, Told: version,
+		HookRef: task.HookRef{Task: key, ID: id}, Position: version,
 		Lost: &task.DeadLetter{First: version, Last: version, At: 9, Attempts: 3, Reason: "refused"},
 	}
 }
@@ -69,7 +69,7 @@ func TestHooksSurviveReopening(t *testing.T) {
 
 	tasks := openTest(t, path, Options{}).Tasks()
 	a := *hookOf(h.Key, "a")
-	a.Told = 4
+	a.Position = 4
 	hooks, letters := hooksOf(t, tasks, h.Key)
 	if diff := cmp.Diff([]task.Hook{a, *settled}, hooks); diff != "" {
 		t.Errorf("hooks after reopening mismatch (-want +got):\n%s", diff)

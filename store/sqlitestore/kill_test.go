@@ -72,7 +72,7 @@ func childTask(tasks Tasks, id a2a.TaskID, told chan<- string) error {
 			return err
 		}
 		if h.Rev == 0 && strings.HasSuffix(string(id), hookedSuffix) {
-			c.Hook = &task.Hook{ID: "a", URL: "https://example.org", Told: 1}
+			c.Hook = &task.Hook{ID: "a", URL: "https://example.org", Position: 1}
 		}
 		if err := tasks.Append(context.Background(), c); err != nil {
 			return err
@@ -92,8 +92,8 @@ func childTask(tasks Tasks, id a2a.TaskID, told chan<- string) error {
 func childHook(tasks Tasks, h task.Head, told chan<- string) error {
 	ref := task.HookRef{Task: h.Key, ID: "a"}
 	err := tasks.Advance(context.Background(), []task.HookStep{
-		{HookRef: ref, Told: h.Version, Lost: &task.DeadLetter{First: h.Version, Last: h.Version, Reason: "why"}},
-		{HookRef: ref, Told: 1},
+		{HookRef: ref, Position: h.Version, Lost: &task.DeadLetter{First: h.Version, Last: h.Version, Reason: "why"}},
+		{HookRef: ref, Position: 1},
 	})
 	if err == nil && strings.HasSuffix(string(h.ID), hookedSuffix) {
 		told <- fmt.Sprintf("hook %s %s %d", h.Owner, h.ID, h.Version)
@@ -272,10 +272,10 @@ func compareHooks(t *testing.T, db *DB, h task.Head, found acked) {
 		t.Fatalf("%s has %d hooks, want %d", h.ID, len(hooks), want)
 	}
 	for _, hook := range hooks {
-		found[ackedName{"hook", h.Owner, h.ID}] = hook.Told
+		found[ackedName{"hook", h.Owner, h.ID}] = hook.Position
 		letters, err := db.Tasks().DeadLetters(t.Context(), hook.Ref())
-		if err != nil || hook.Told > 1 && (len(letters) == 0 || letters[len(letters)-1].Last != hook.Told) {
-			t.Errorf("%s: hook told up to %d has dead letters %+v, %v", h.ID, hook.Told, letters, err)
+		if err != nil || hook.Position > 1 && (len(letters) == 0 || letters[len(letters)-1].Last != hook.Position) {
+			t.Errorf("%s: hook told up to %d has dead letters %+v, %v", h.ID, hook.Position, letters, err)
 		}
 	}
 }

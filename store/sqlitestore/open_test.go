@@ -344,7 +344,7 @@ func TestOldLayoutsOpen(t *testing.T) {
 		}
 		tasks := openTest(t, path, Options{}).Tasks()
 		h, err := tasks.Head(t.Context(), "anna", "old")
-		if err != nil || h.Key != 1 || h.State != task.Submitted || h.CreatedAt != 5 || h.Asked != 1 {
+		if err != nil || h.Key != 1 || h.State != task.Submitted || h.CreatedAt != 5 || h.LastMessage != 1 {
 			t.Fatalf("Head in a file of layout %d = %+v, %v", have, h, err)
 		}
 		hook := &task.Hook{Task: h.Key, ID: "a", URL: "https://example.org"}

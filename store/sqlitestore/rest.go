@@ -29,8 +29,8 @@ func appendRest(b []byte, h *task.Head) []byte {
 	}
 	b = append(b, format)
 	for _, n := range [...]int64{
-		int64(h.Dialect), int64(h.CreatedAt), h.Asked, h.Read,
-		h.Run.Epoch, h.Run.Seq, int64(h.Run.Dispatch), int64(h.Run.Attempt), int64(h.Marks()), int64(h.CancelAt),
+		int64(h.Dialect), int64(h.CreatedAt), h.LastMessage, h.Consumed,
+		h.Run.Epoch, h.Run.Seq, int64(h.Run.Dispatch), int64(h.Run.Attempt), int64(h.Flags()), int64(h.CancelAt),
 	} {
 		b = binary.AppendVarint(b, n)
 	}
@@ -57,15 +57,15 @@ func decodeRest(b []byte, h *task.Head) error {
 	r := varint.Reader{Left: b[1:]}
 	h.Dialect = uint8(r.Int())
 	h.CreatedAt = task.Millis(r.Int())
-	h.Asked = r.Int()
-	h.Read = r.Int()
+	h.LastMessage = r.Int()
+	h.Consumed = r.Int()
 	h.Run = task.Run{
 		Epoch:    r.Int(),
 		Seq:      r.Int(),
 		Dispatch: task.Dispatch(r.Int()),
 		Attempt:  int(r.Int()),
 	}
-	h.SetMarks(byte(r.Int()))
+	h.SetFlags(byte(r.Int()))
 	h.CancelAt = task.Millis(r.Int())
 	h.Run.Holder = task.Holder(r.Bytes())
 	h.Assigned = ""

@@ -112,7 +112,7 @@ func (db *DB) sweepSlice(ctx context.Context, before task.Millis, limit int) (in
 type endedTask struct {
 	shelf
 	key, version int64
-	shown        task.Shown
+	shown        task.Visibility
 }
 
 func (w *writer) endedTasks(before task.Millis, limit int) ([]endedTask, error) {
@@ -124,7 +124,7 @@ func (w *writer) endedTasks(before task.Millis, limit int) ([]endedTask, error) 
 		found = append(found, endedTask{
 			key:     s.getInt(),
 			shelf:   shelf{scope: s.getInt(), state: task.State(s.getInt())},
-			shown:   task.Shown(s.getInt()),
+			shown:   task.Visibility(s.getInt()),
 			version: s.getInt(),
 		})
 	}
@@ -135,7 +135,7 @@ func (w *writer) deleteTask(t *endedTask) error {
 	if err := w.forKey(qDeleteTask, t.key); err != nil {
 		return err
 	}
-	if t.shown == task.ToCaller {
+	if t.shown == task.Visible {
 		w.counters.add(t.shelf, -1)
 	}
 	for _, q := range belongings {

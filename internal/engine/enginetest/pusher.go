@@ -62,8 +62,8 @@ func (p *Pusher) Changed(ref task.HookRef, h *task.Hook, head *task.Head) {
 	switch {
 	case h.Ref() != ref || head.Key != ref.Task || ref.Task == 0:
 		p.faultLocked("hook %v of the task %d came as %v", h.Ref(), head.Key, ref)
-	case h.Told != head.Version || h.Settled != head.State.Terminal():
-		p.faultLocked("hook %v is at v%d, settled %v; its task is at v%d, %v", ref, h.Told, h.Settled, head.Version, head.State)
+	case h.Position != head.Version || h.Settled != head.State.Terminal():
+		p.faultLocked("hook %v is at v%d, settled %v; its task is at v%d, %v", ref, h.Position, h.Settled, head.Version, head.State)
 	case head.Rev < p.heads[ref.Task].Rev:
 		p.faultLocked("hook %v came with revision %d after %d", ref, head.Rev, p.heads[ref.Task].Rev)
 	}

@@ -48,7 +48,7 @@ func read(t *testing.T, store *memstore.Store, owner task.Owner) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tasktest.Alter(t, store, h, func(h *task.Head) { h.Read = h.Asked })
+	tasktest.Alter(t, store, h, func(h *task.Head) { h.Consumed = h.LastMessage })
 }
 
 func TestOperations(t *testing.T) {

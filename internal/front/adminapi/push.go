@@ -33,7 +33,7 @@ var _ Pusher = (*push.Dispatcher)(nil)
 // Push supplies the webhooks and their delivery.
 type Push struct {
 	// Desk finds the webhooks of all owners. It is required.
-	Desk task.HookDesk
+	Desk task.HookAdmin
 	// Pusher notifies them. It is required.
 	Pusher Pusher
 }
@@ -182,7 +182,7 @@ func (h *Handler) webhook(ctx context.Context, k *task.Hooked, letters bool) (We
 	v := Webhook{
 		Task: string(k.Head.ID), Config: k.ID, Owner: string(k.Head.Owner), Agent: string(k.Head.Agent),
 		URL: maskQuery(k.URL), Scheme: k.Scheme, CreatedAt: moment(k.CreatedAt.Time()),
-		State: HookSettled, Told: k.Told, Version: k.Head.Version,
+		State: HookSettled, Told: k.Position, Version: k.Head.Version,
 	}
 	if st, ok := h.Push.Pusher.Status(k.Ref()); ok {
 		v.State, v.Told = stateOf(&st), st.Told

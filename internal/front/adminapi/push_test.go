@@ -86,7 +86,7 @@ func (w *webhooks) hooked(owner task.Owner, id a2a.TaskID, configs ...string) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		k.Task, k.Told = head.Key, head.Version
+		k.Task, k.Position = head.Key, head.Version
 		if err := w.store.PutHook(w.t.Context(), k); err != nil {
 			w.t.Fatal(err)
 		}

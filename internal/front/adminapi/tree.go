@@ -76,7 +76,7 @@ func treeTask(n *engine.Node, now time.Time) *TreeTask {
 	}
 	end := now
 	switch {
-	case h.Shown == task.Answered:
+	case h.Visibility == task.Replied:
 		// The task is over: its answer was a message.
 		t.State, t.ChangedAt, end = task.Completed.String(), h.UpdatedAt.Time(), h.UpdatedAt.Time()
 	case h.State.Terminal():

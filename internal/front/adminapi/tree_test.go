@@ -57,7 +57,7 @@ func newWoods() woods {
 	return woods{nodes: []engine.Node{
 		{Head: task.Head{ID: "a/1", ContextID: "c", Agent: "main", State: task.Completed, CreatedAt: 1000, StatusAt: 3500, UpdatedAt: 3500}, Kind: "local"},
 		{Head: task.Head{ID: "b", ContextID: "c", Agent: "far", State: task.InputRequired, StatusMessage: question, CreatedAt: 2000, StatusAt: 2500, CancelAt: 1}, Parent: "a/1", Depth: 1, Kind: "remote", More: true},
-		{Head: task.Head{ID: "d", ContextID: "c", Agent: "echo", State: task.Submitted, Shown: task.Answered, CreatedAt: 2000, StatusAt: 2000, UpdatedAt: 2600}, Parent: "b", Depth: 2},
+		{Head: task.Head{ID: "d", ContextID: "c", Agent: "echo", State: task.Submitted, Visibility: task.Replied, CreatedAt: 2000, StatusAt: 2000, UpdatedAt: 2600}, Parent: "b", Depth: 2},
 	}}
 }
 

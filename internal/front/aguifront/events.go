@@ -140,7 +140,7 @@ func (s *story) text(ev *exchange.Event) {
 
 // begin starts a message and returns its id, which is the same when the run is repeated.
 func (s *story) begin(artifact string) string {
-	id := fmt.Sprintf("%s:%d:%s", s.turn.Task.ID, s.turn.Task.Asked, artifact)
+	id := fmt.Sprintf("%s:%d:%s", s.turn.Task.ID, s.turn.Task.LastMessage, artifact)
 	if s.begun[artifact]++; s.begun[artifact] > 1 {
 		id = fmt.Sprintf("%s:%d", id, s.begun[artifact])
 	}

@@ -62,7 +62,7 @@ func Begin(ctx context.Context, e *engine.Engine, c *op.Caller, r *op.Send) (*Tu
 	if err != nil {
 		return nil, err
 	}
-	s, err := e.Subscribe(ctx, c, &op.Subscribe{ID: a.Head.ID, LastEventID: strconv.FormatInt(a.Head.Asked, 10), Sent: true})
+	s, err := e.Subscribe(ctx, c, &op.Subscribe{ID: a.Head.ID, LastEventID: strconv.FormatInt(a.Head.LastMessage, 10), Sent: true})
 	if err != nil {
 		return nil, err
 	}

@@ -91,11 +91,11 @@ func testAliasScope(t *testing.T, s task.Store) {
 func testAliasHidden(t *testing.T, s task.Store) {
 	shown := storeCalled(t, s, Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), "m")
 	quiet := NewHead("anna", "t2")
-	quiet.Shown = task.Quiet
+	quiet.Visibility = task.Hidden
 	quiet = storeCalled(t, s, Step(t, quiet, Created(At(0), "hello")), "m")
 	wantAlias(t, s, "", "m", shown)
 	c := Step(t, quiet, Status(At(1), task.Working, ""))
-	c.Next.Shown = task.ToCaller
+	c.Next.Visibility = task.Visible
 	wantAlias(t, s, "", "m", storeCalled(t, s, c, ""))
 }
 

@@ -245,7 +245,7 @@ var defects = map[string]defect{
 		})
 	}},
 	"hidden listed": {"ListHidden|Keep|Model", func(b *broken) {
-		b.append = changed(b, func(c *task.Change) { c.Next.Shown = task.ToCaller })
+		b.append = changed(b, func(c *task.Change) { c.Next.Visibility = task.Visible })
 	}},
 	"any agent is interrupted": {"Interrupted", func(b *broken) {
 		b.interrupted = func(ctx context.Context, q *task.Query) (task.Head, error) {
@@ -257,7 +257,7 @@ var defects = map[string]defect{
 	"due forgets quiet tasks": {"Due|Model", func(b *broken) {
 		b.due = func(ctx context.Context, after task.Key, limit int) ([]task.Head, error) {
 			hs, err := b.Store.Due(ctx, after, limit)
-			return slices.DeleteFunc(hs, func(h task.Head) bool { return h.Shown == task.Quiet }), err
+			return slices.DeleteFunc(hs, func(h task.Head) bool { return h.Visibility == task.Hidden }), err
 		}
 	}},
 	"stale forgets the context": {"Stale", func(b *broken) {

@@ -75,7 +75,7 @@ var aliasDefects = map[string]defect{
 	}},
 	"hidden tasks found": {"AliasHidden", func(b *broken) {
 		b.byAlias = func(ctx context.Context, owner task.Owner, agent task.Agent, alias string) (task.Head, error) {
-			if h, err := b.Store.Head(ctx, owner, "t2"); err == nil && h.Shown != task.ToCaller {
+			if h, err := b.Store.Head(ctx, owner, "t2"); err == nil && h.Visibility != task.Visible {
 				return h, nil
 			}
 			return b.Store.ByAlias(ctx, owner, agent, alias)

@@ -107,8 +107,8 @@ var hookDefects = map[string]defect{
 					return err
 				}
 				for _, h := range hooks {
-					if letters, _ := b.Store.DeadLetters(ctx, h.Ref()); h.ID == s.ID && h.Told > s.Told && len(letters) == 0 {
-						h.Told = s.Told
+					if letters, _ := b.Store.DeadLetters(ctx, h.Ref()); h.ID == s.ID && h.Position > s.Position && len(letters) == 0 {
+						h.Position = s.Position
 						_ = b.Store.PutHook(ctx, &h)
 					}
 				}
@@ -169,8 +169,8 @@ var hookDefects = map[string]defect{
 	"revive goes to the start": {"HookRevive|HookModel", func(b *broken) {
 		b.revive = func(ctx context.Context, ref task.HookRef) (task.Hooked, error) {
 			h, err := b.Store.Revive(ctx, ref)
-			if err == nil && h.Told > 0 {
-				h.Told--
+			if err == nil && h.Position > 0 {
+				h.Position--
 				err = b.Store.PutHook(ctx, &h.Hook)
 			}
 			return h, err

@@ -74,7 +74,7 @@ func (m *hookModel) hook() *task.Hook {
 	}
 	h := NewHook(0, pick(&m.model, "hook", "a", "b", "c"))
 	h.URL = fmt.Sprint("https://example.org/", rapid.IntRange(0, 99).Draw(m.t, "url"))
-	h.Told = int64(rapid.IntRange(0, 5).Draw(m.t, "told"))
+	h.Position = int64(rapid.IntRange(0, 5).Draw(m.t, "told"))
 	h.Settled = rapid.Bool().Draw(m.t, "settled")
 	return h
 }
@@ -167,7 +167,7 @@ func (m *hookModel) advance() {
 		if h == nil {
 			continue
 		}
-		h.Told = max(h.Told, s.Told)
+		h.Position = max(h.Position, s.Position)
 		h.Settled = h.Settled || s.Settled
 		if s.Lost != nil {
 			h.dead[s.Lost.First] = *s.Lost
@@ -185,7 +185,7 @@ func (m *hookModel) revive() {
 	}
 	m.wantError("Revive", err, nil)
 	if len(h.dead) > 0 {
-		h.Told = min(h.Told, slices.Min(slices.Collect(maps.Keys(h.dead)))-1)
+		h.Position = min(h.Position, slices.Min(slices.Collect(maps.Keys(h.dead)))-1)
 		h.Settled = false
 		clear(h.dead)
 	}

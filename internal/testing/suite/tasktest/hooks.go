@@ -36,7 +36,7 @@ var hookTests = []storeTest{
 func NewHook(key task.Key, id string) *task.Hook {
 	return &task.Hook{
 		Task: key, ID: id, URL: "https://hooks.example/" + id + "?x=1", Dialect: 3, Scheme: "Bearer",
-		Secret: []byte("sealed\x00\xff" + id), CreatedAt: At(7), Told: 1,
+		Secret: []byte("sealed\x00\xff" + id), CreatedAt: At(7), Position: 1,
 	}
 }
 
@@ -66,7 +66,7 @@ func advance(t *testing.T, s task.Store, steps ...task.HookStep) {
 
 // step returns a step of the task's hook with the id.
 func step(key task.Key, id string, told int64) task.HookStep {
-	return task.HookStep{HookRef: task.HookRef{Task: key, ID: id}, Told: told}
+	return task.HookStep{HookRef: task.HookRef{Task: key, ID: id}, Position: told}
 }
 
 // lost returns step with a dead letter of the versions from first to told.
@@ -122,7 +122,7 @@ func wantUnsettled(t *testing.T, s task.Store, want ...task.Hooked) {
 
 func testHookKeep(t *testing.T, s task.Store) {
 	h := hooked(t, s, "t1")
-	full, bare := NewHook(h.Key, "full"), &task.Hook{Task: h.Key, ID: "bare", URL: "http://x", Told: 1}
+	full, bare := NewHook(h.Key, "full"), &task.Hook{Task: h.Key, ID: "bare", URL: "http://x", Position: 1}
 	want := []task.Hook{*bare, *NewHook(h.Key, "full")}
 	putHook(t, s, full)
 	putHook(t, s, bare)
@@ -138,7 +138,7 @@ func testHookKeep(t *testing.T, s task.Store) {
 	wantHead(t, s, h)
 
 	settled := NewHook(h.Key, "full")
-	settled.Told, settled.Settled = 9, true
+	settled.Position, settled.Settled = 9, true
 	putHook(t, s, settled)
 	wantHooks(t, s, h.Key, want[0], *settled)
 	if err := s.PutHook(t.Context(), NewHook(h.Key, "")); err == nil {
@@ -150,10 +150,10 @@ func testHookReplace(t *testing.T, s task.Store) {
 	h := hooked(t, s, "t1", "a", "b")
 	advance(t, s, lost(h.Key, "a", 2, 3), lost(h.Key, "b", 2, 3))
 	again := NewHook(h.Key, "a")
-	again.URL, again.Secret, again.Told = "https://other.example", nil, 2
+	again.URL, again.Secret, again.Position = "https://other.example", nil, 2
 	putHook(t, s, again)
 	other := NewHook(h.Key, "b")
-	other.Told = 3
+	other.Position = 3
 	wantHooks(t, s, h.Key, *again, *other)
 	wantLetters(t, s, again.Ref())
 	wantLetters(t, s, other.Ref(), *lost(h.Key, "b", 2, 3).Lost)
@@ -247,7 +247,7 @@ func testHookAppend(t *testing.T, s task.Store) {
 		h = c.Next
 	}
 	a, b, c := NewHook(0, "a"), NewHook(0, "b"), NewHook(0, "c")
-	a.Told, b.Told, c.Told = 2, 3, 3
+	a.Position, b.Position, c.Position = 2, 3, 3
 	more(a, Said(At(1), "more"))
 	wantLetters(t, s, task.HookRef{Task: h.Key, ID: "a"})
 	more(b, Status(At(2), task.Completed, ""))
@@ -287,7 +287,7 @@ func testHookAdvance(t *testing.T, s task.Store) {
 	want := func(told int64, settled bool) {
 		t.Helper()
 		a := NewHook(h.Key, "a")
-		a.Told, a.Settled = told, settled
+		a.Position, a.Settled = told, settled
 		wantHooks(t, s, h.Key, *a, *NewHook(h.Key, "b"))
 	}
 	advance(t, s, step(h.Key, "a", 5))
@@ -420,7 +420,7 @@ func testHookRevive(t *testing.T, s task.Store) {
 	last.Settled = true
 	advance(t, s, lost(h.Key, "a", 3, 4), last, lost(h.Key, "b", 2, 2))
 	want := task.Hooked{Hook: *NewHook(h.Key, "a"), Head: h}
-	want.Told = 2
+	want.Position = 2
 	for range 2 { // the second call changes nothing
 		got, err := s.Revive(t.Context(), ref)
 		if err != nil {
@@ -431,7 +431,7 @@ func testHookRevive(t *testing.T, s task.Store) {
 		}
 	}
 	b := task.Hooked{Hook: *NewHook(h.Key, "b"), Head: h}
-	b.Told = 2
+	b.Position = 2
 	wantHooks(t, s, h.Key, want.Hook, b.Hook)
 	wantUnsettled(t, s, want, b)
 	wantLetters(t, s, ref)
@@ -441,7 +441,7 @@ func testHookRevive(t *testing.T, s task.Store) {
 	end.Settled = true
 	advance(t, s, end)
 	got, err := s.Revive(t.Context(), ref)
-	if want.Told, want.Settled = 9, true; err != nil || diff(want, got) != "" {
+	if want.Position, want.Settled = 9, true; err != nil || diff(want, got) != "" {
 		t.Errorf("Revive without dead letters = %+v, %v, want %+v", got, err, want)
 	}
 }
@@ -459,7 +459,7 @@ func testHookSweep(t *testing.T, s task.Store) {
 		t.Errorf("PutHook of a swept task = %v, want ErrNotFound", err)
 	}
 	left := task.Hooked{Hook: *NewHook(stays.Key, "a"), Head: stays}
-	left.Told = 2
+	left.Position = 2
 	wantUnsettled(t, s, left)
 	wantLetters(t, s, left.Ref(), *lost(stays.Key, "a", 2, 2).Lost)
 	for _, q := range []task.HookQuery{{Limit: 10}, {Limit: 10, Dead: true}} {
@@ -514,7 +514,7 @@ func testHookRace(t *testing.T, s task.Store) {
 		t.Fatal(err)
 	}
 	kept := *NewHook(h.Key, "kept")
-	kept.Told = 2*(rounds-1) + 1 + 2
+	kept.Position = 2*(rounds-1) + 1 + 2
 	wantHooks(t, s, h.Key, kept)
 	wantLetters(t, s, task.HookRef{Task: h.Key, ID: "dropped"})
 	wantUnsettled(t, s, task.Hooked{Hook: kept, Head: h})

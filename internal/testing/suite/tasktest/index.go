@@ -81,7 +81,7 @@ func testListMoves(t *testing.T, s task.Store) {
 	b := Append(t, s, NewHead("anna", "b"), Created(At(2), "hello"))
 	wantList(t, s, task.Query{Owner: "anna"}, "b", "a")
 	a = Append(t, s, a, Said(At(3), "more"), Chunk(At(4), "x", "text"))
-	a = Alter(t, s, a, func(h *task.Head) { h.Read = 1 })
+	a = Alter(t, s, a, func(h *task.Head) { h.Consumed = 1 })
 	wantList(t, s, task.Query{Owner: "anna"}, "b", "a")
 	Append(t, s, a, Status(At(5), task.Working, ""))
 	wantList(t, s, task.Query{Owner: "anna"}, "a", "b")
@@ -174,18 +174,18 @@ func testListFilters(t *testing.T, s task.Store) {
 
 func testListHidden(t *testing.T, s task.Store) {
 	h := NewHead("anna", "q")
-	h.Shown = task.Quiet
+	h.Visibility = task.Hidden
 	h = Append(t, s, h, Created(At(1), "hello"))
 	wantHead(t, s, h)
 	wantList(t, s, task.Query{Owner: "anna"})
-	h = Alter(t, s, h, func(h *task.Head) { h.Shown = task.ToCaller })
+	h = Alter(t, s, h, func(h *task.Head) { h.Visibility = task.Visible })
 	wantList(t, s, task.Query{Owner: "anna"}, "q")
 	wantList(t, s, task.Query{Owner: "anna", Agent: "echo", ContextID: "c", State: task.Submitted}, "q")
 
 	b := NewHead("anna", "b")
-	b.Shown = task.Quiet
+	b.Visibility = task.Hidden
 	b = Append(t, s, b, Created(At(2), "hello"))
-	b = Alter(t, s, b, func(h *task.Head) { h.Shown = task.Answered })
+	b = Alter(t, s, b, func(h *task.Head) { h.Visibility = task.Replied })
 	wantHead(t, s, b)
 	for _, q := range []task.Query{{}, {Agent: "echo"}, {ContextID: "c"}, {State: task.Submitted}, {Since: At(1)}} {
 		q.Owner = "anna"

@@ -52,11 +52,11 @@ func testCreateTwice(t *testing.T, s task.Store) {
 // fullHead returns a head with every field set.
 func fullHead() task.Head {
 	h := NewHead("org:ö", "t/1 ?")
-	h.Agent, h.ContextID, h.Dialect, h.Shown = "agent.x", "c'\"", 3, task.Quiet
+	h.Agent, h.ContextID, h.Dialect, h.Visibility = "agent.x", "c'\"", 3, task.Hidden
 	h.Run = task.Run{
-		Epoch: 2, Seq: 3, Holder: "hub-1", Dispatch: task.Claimed, Attempt: 4, Told: true,
+		Epoch: 2, Seq: 3, Holder: "hub-1", Dispatch: task.Claimed, Attempt: 4, Disclosed: true,
 	}
-	h.CancelAt, h.Read = At(9), 1
+	h.CancelAt, h.Consumed = At(9), 1
 	return h
 }
 
@@ -76,7 +76,7 @@ func testKeep(t *testing.T, s task.Store) {
 	whole.Append = false
 	other := task.Entry{Kind: task.Other, At: At(3), Epoch: 2, Seq: 6, Body: []byte(`{"messageUpdate":{"n":1}}`)}
 	h = Append(t, s, h, working, last, whole, other, Said(At(3), "more"))
-	if len(h.Sealed) != 1 || len(h.StatusMessage) == 0 || h.Asked != 6 || !h.Others || !h.Run.Told {
+	if len(h.Sealed) != 1 || len(h.StatusMessage) == 0 || h.LastMessage != 6 || !h.Others || !h.Run.Disclosed {
 		t.Fatalf("the story does not do what it should: %+v", h)
 	}
 	wantHead(t, s, h)
@@ -113,10 +113,10 @@ func testRow(t *testing.T, s task.Store) {
 	h := Append(t, s, NewHead("anna", "t1"), Created(At(0), "hello"))
 	h = Alter(t, s, h, func(h *task.Head) {
 		h.Run = task.Run{Epoch: 1, Dispatch: task.Claimed, Holder: "hub", Attempt: 1}
-		h.Read, h.CancelAt, h.Shown = 1, At(5), task.Quiet
+		h.Consumed, h.CancelAt, h.Visibility = 1, At(5), task.Hidden
 	})
 	wantHead(t, s, h)
-	h = Alter(t, s, h, func(h *task.Head) { h.Shown, h.CancelAt = task.ToCaller, 0 })
+	h = Alter(t, s, h, func(h *task.Head) { h.Visibility, h.CancelAt = task.Visible, 0 })
 	wantHead(t, s, h)
 	h = Alter(t, s, h, func(h *task.Head) { h.Assigned = "other" })
 	wantHead(t, s, h)

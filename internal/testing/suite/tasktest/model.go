@@ -43,7 +43,7 @@ func empty(t *testing.T, s task.Store) {
 	for _, owner := range modelOwners {
 		for i := range modelIDs {
 			h, err := s.Head(t.Context(), owner, a2a.TaskID(fmt.Sprint("t", i)))
-			if err == nil && h.State.Open() && h.Shown != task.Answered {
+			if err == nil && h.State.Open() && h.Visibility != task.Replied {
 				Append(t, s, h, Status(0, task.Failed, ""))
 			}
 		}
@@ -132,7 +132,7 @@ func (m *model) create() {
 	h := NewHead(m.owner(), m.id())
 	h.Agent = pick[task.Agent](m, "agent", "echo", "clock")
 	h.ContextID = pick(m, "context", "", "c1", "c2")
-	h.Shown = pick(m, "shown", task.ToCaller, task.ToCaller, task.Quiet)
+	h.Visibility = pick(m, "shown", task.Visible, task.Visible, task.Hidden)
 	c, err := Try(h, Created(m.now, "hello"))
 	if err != nil {
 		m.t.Fatal(err)
@@ -175,7 +175,7 @@ func (m *model) entry() task.Entry {
 
 func (m *model) append() {
 	t := m.any()
-	if t.head.Shown == task.Answered {
+	if t.head.Visibility == task.Replied {
 		return // no further change, so that the task is swept by the time of its answer
 	}
 	c, err := Try(t.head, m.entry())
@@ -207,10 +207,10 @@ func (m *model) row() {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	c.Next.Shown = pick(m, "shown", task.ToCaller, task.Quiet, task.Answered)
+	c.Next.Visibility = pick(m, "shown", task.Visible, task.Hidden, task.Replied)
 	c.Next.Run.Dispatch = pick(m, "dispatch", task.Idle, task.Pending, task.Claimed)
 	c.Next.Run.Epoch++
-	c.Next.Read = c.Next.Asked
+	c.Next.Consumed = c.Next.LastMessage
 	m.wantError("Append of a row", m.s.Append(context.Background(), c), nil)
 	m.keep(t, c)
 }
@@ -251,7 +251,7 @@ func (m *model) list() {
 		Limit:     rapid.IntRange(1, 5).Draw(m.t, "limit"),
 	}
 	want := m.matching(func(h *task.Head) bool {
-		return h.Shown == task.ToCaller && matches(h, &q) && h.StatusAt >= q.Since &&
+		return h.Visibility == task.Visible && matches(h, &q) && h.StatusAt >= q.Since &&
 			(q.State == task.Unspecified || q.State == h.State)
 	})
 	var got []task.Head
@@ -296,7 +296,7 @@ func (m *model) interrupted() {
 		ContextID: pick(m, "context", "c1", "c2"),
 	}
 	want := m.matching(func(h *task.Head) bool {
-		return h.Shown == task.ToCaller && matches(h, q) && h.State.Interrupted()
+		return h.Visibility == task.Visible && matches(h, q) && h.State.Interrupted()
 	})
 	got, err := m.s.Interrupted(context.Background(), q)
 	if len(want) == 0 {
@@ -333,7 +333,7 @@ func (m *model) stale() {
 	}
 	for _, t := range m.tasks {
 		h := &t.head
-		may := h.State.Interrupted() && h.Run.Dispatch == task.Idle && h.Shown != task.Answered &&
+		may := h.State.Interrupted() && h.Run.Dispatch == task.Idle && h.Visibility != task.Replied &&
 			m.lastChange(h) < before
 		must := may && (h.ContextID == "" || m.changed[contextOf(h)] < before)
 		if got[h.Key] && !may || must && !got[h.Key] {
@@ -362,7 +362,7 @@ func (m *model) sweep() {
 	want := 0
 	var left, gone []*modelTask
 	for _, t := range m.tasks {
-		if (t.head.State.Terminal() || t.head.Shown == task.Answered) && t.head.UpdatedAt < before {
+		if (t.head.State.Terminal() || t.head.Visibility == task.Replied) && t.head.UpdatedAt < before {
 			want++
 			gone = append(gone, t)
 		} else {

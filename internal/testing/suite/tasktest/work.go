@@ -23,10 +23,10 @@ func testDue(t *testing.T, s task.Store) {
 		"published": func(h *task.Head) { h.Run.Dispatch = task.Published },
 		"claimed":   func(h *task.Head) { h.Run.Dispatch, h.Run.Holder = task.Claimed, "hub" },
 		"cancel":    func(h *task.Head) { h.CancelAt = At(5) },
-		"unread":    func(h *task.Head) { h.Read = 0 },
+		"unread":    func(h *task.Head) { h.Consumed = 0 },
 		"asking":    func(h *task.Head) { h.Run.Dispatch, h.Run.Holder = task.Asking, "hub" },
-		"quiet":     func(h *task.Head) { h.Shown, h.Run.Dispatch = task.Quiet, task.Claimed },
-		"answered":  func(h *task.Head) { h.Shown, h.Read = task.Answered, 0 },
+		"quiet":     func(h *task.Head) { h.Visibility, h.Run.Dispatch = task.Hidden, task.Claimed },
+		"answered":  func(h *task.Head) { h.Visibility, h.Consumed = task.Replied, 0 },
 	}
 	want := map[task.Key]a2a.TaskID{}
 	for i, state := range states {
@@ -38,7 +38,7 @@ func testDue(t *testing.T, s task.Store) {
 			}
 			h := Append(t, s, NewHead(owner, a2a.TaskID(fmt.Sprint(name, i))), es...)
 			h = Alter(t, s, h, func(h *task.Head) {
-				h.Read = h.Asked
+				h.Consumed = h.LastMessage
 				f(h)
 			})
 			if state.Open() && name != "nothing" && name != "answered" {
@@ -170,12 +170,12 @@ func testSweep(t *testing.T, s task.Store) {
 
 func testSweepAnswered(t *testing.T, s task.Store) {
 	h := NewHead("anna", "a")
-	h.Shown = task.Quiet
+	h.Visibility = task.Hidden
 	h = Append(t, s, h, Created(At(5), "hello"))
 	if n, err := s.Sweep(t.Context(), At(100), 10); err != nil || n != 0 {
 		t.Errorf("Sweep of a quiet task = %d, %v, want 0", n, err)
 	}
-	Alter(t, s, h, func(h *task.Head) { h.Shown = task.Answered })
+	Alter(t, s, h, func(h *task.Head) { h.Visibility = task.Replied })
 	if n, err := s.Sweep(t.Context(), At(5), 10); err != nil || n != 0 {
 		t.Errorf("Sweep before the answer = %d, %v, want 0", n, err)
 	}
