@@ -17,12 +17,13 @@ import (
 	"github.com/parley-a2a/parley/bus"
 )
 
-// A hub with its own interface, and an agent in another process, which the hub reaches over a
-// bus. In production the bus is that of a broker, and the worker is a separate program.
+// A hub with its own interface, a directory, and an agent in another process, which the hub
+// reaches over a bus. In production the bus is that of a broker, and the worker is a separate
+// program.
 func ExampleHub_API() {
 	b := new(bus.Memory)
-	hub := &parley.Hub{API: true, Bus: &queue.Dispatcher{Bus: b, ID: "hub1"}}
-	hub.Handle(&a2a.AgentCard{Name: "poet"}, &queue.Agent{Dispatcher: hub.Bus})
+	hub := &parley.Hub{API: true, Bus: &queue.Dispatcher{Bus: b, ID: "hub1"}, Directory: &parley.Directory{}}
+	hub.Handle(&a2a.AgentCard{Name: "poet", Description: "Writes poems."}, &queue.Agent{Dispatcher: hub.Bus})
 	poet := &worker.Worker{Bus: b.Peer(), Name: "poet", Executor: agent.Func(
 		func(_ context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			yield(a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("A poem on "+agent.Text(x.Message))), nil)
@@ -48,9 +49,11 @@ func ExampleHub_API() {
 	answer := call("POST", "/v1/a2a/message:send", `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"the sea"}]}}`)
 	fmt.Println(strings.Contains(answer, "A poem on the sea"))
 	fmt.Println(strings.Contains(call("GET", "/api/v1/agents", ""), `"name":"poet"`))
+	fmt.Println(strings.Contains(call("GET", "/api/v1/search?q=poems", ""), `"id":"poet"`))
 	stop()
 	wg.Wait()
 	// Output:
+	// true
 	// true
 	// true
 }

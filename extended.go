@@ -26,7 +26,7 @@ type ExtendedCards struct {
 // register registers an agent with the engine; the caller holds h.mu.
 func (h *Hub) register(a engine.Agent) {
 	a.More = h.Extended.Cards[a.Name]
-	if err := h.core.Engine().Register(a); err != nil {
+	if err := h.core.Register(a); err != nil {
 		panic("parley: " + err.Error()) // Handle should have found it
 	}
 }

@@ -106,6 +106,14 @@ type Hub struct {
 	// an operation that cannot be written to the log. Close it after the hub has run. If nil,
 	// nothing is logged.
 	Audit *audit.Log
+	// Directory lists remote agents beside those of Handle, so that callers find them and call
+	// them through the hub. The hub runs it. If nil, the hub has only the agents of Handle.
+	Directory *Directory
+	// Metrics serves /metrics, such as the handler of promhttp, if the program exports the
+	// metrics of OpenTelemetry to Prometheus. If nil, nothing is served there.
+	Metrics http.Handler
+	// MetricsReaders selects the callers that may read /metrics; MetricsLocal if it is zero.
+	MetricsReaders MetricsReaders
 	// API serves /api/v1, the hub's own interface: agents, tasks, webhooks, and those of the
 	// parts above that are set. Administrators are callers with the role auth.RoleAdmin; in a
 	// hub without Auth, callers on this machine. If false, nothing is served there.
@@ -210,12 +218,12 @@ func (h *Hub) used() *hub.Hub {
 	store := cmp.Or[task.Store](h.Store, new(memstore.Store))
 	core, err := hub.New(hub.Parts{
 		Store: store, Auth: h.Auth, Box: h.box(), Policy: h.Policy, Recorder: h.Memory.recorder(store, h.Logger), Blobs: h.keeper(),
-		Questions: h.Questions, Onward: h.Onward, Bus: h.Bus, Inbox: h.Inbox, Trust: h.Trust, Audit: h.Audit, Logger: h.Logger,
+		Directory: h.listing(), Notes: h.Memory.notes(), Turns: h.Memory.turns(store), Questions: h.Questions, Onward: h.Onward, Bus: h.Bus, Inbox: h.Inbox, Trust: h.Trust, Audit: h.Audit, Logger: h.Logger,
 	}, hub.Settings{
 		Limits:      hub.Limits(h.Limits),
 		Idempotency: engine.Idempotency{Header: h.Idempotency.Header, MessageID: h.Idempotency.MessageID, TTL: h.Idempotency.TTL},
 		Extended:    engine.ExtendedCards{Token: h.Extended.Token, Authenticated: h.Extended.Authenticated},
-		Push:        h.Push, Version: Version,
+		Push:        h.Push, PublicURL: h.PublicURL, Version: Version,
 	})
 	if err != nil {
 		panic("parley: " + err.Error())
@@ -231,8 +239,9 @@ func (h *Hub) used() *hub.Hub {
 // front returns the configuration of the HTTP front; the caller holds h.mu.
 func (h *Hub) front() hub.Front {
 	f := hub.Front{
-		AllowAnonymous: h.AllowAnonymous, PublicURL: h.PublicURL, TrustForwarded: h.TrustForwarded,
-		GRPCAddr: h.GRPCAddr, UnionCard: h.UnionCard, Loopback: h.Auth == nil && !h.AllowAnonymous,
+		AllowAnonymous: h.AllowAnonymous, TrustForwarded: h.TrustForwarded, GRPCAddr: h.GRPCAddr,
+		Metrics: h.Metrics, MetricsReaders: hub.Readers(h.MetricsReaders),
+		UnionCard: h.UnionCard, Loopback: h.Auth == nil && !h.AllowAnonymous,
 	}
 	if h.API {
 		api := h.core.API()
@@ -329,7 +338,7 @@ func (h *Hub) run(ctx context.Context, w hub.Work) error {
 	if h.Store == nil {
 		h.logger().Info("tasks are kept in memory only and end with this process")
 	}
-	return core.Run(ctx, w)
+	return errors.Join(core.Run(ctx, w), core.Close())
 }
 
 // ListenAndServe listens on the TCP address addr and serves until ctx ends; then it drains. It

@@ -15,6 +15,9 @@ type Memory struct {
 	// Notes are the notes. If their Fetch is nil, the hub sets it, so that a note with a long
 	// result is read from its task.
 	Notes *memory.Notes
+	// Turns are the conversations of callers with agents. If nil, they are kept in memory and
+	// rebuilt from the tasks.
+	Turns *memory.Turns
 	// Primary is the session of the hub itself; "primary" if empty.
 	Primary string
 	// Owner is the owner of the notes about outcomes; "local" if empty.
@@ -28,6 +31,25 @@ type Memory struct {
 	SessionTTL time.Duration
 	// Outcomes reports whether the outcomes of an agent's work are recorded. If nil, none are.
 	Outcomes func(task.Agent) bool
+}
+
+// notes returns the notes, or nil if m is nil.
+func (m *Memory) notes() *memory.Notes {
+	if m == nil {
+		return nil
+	}
+	return m.Notes
+}
+
+// turns returns the conversations, which are rebuilt from the tasks of s, or nil if m is nil.
+func (m *Memory) turns(s task.Store) *memory.Turns {
+	switch {
+	case m == nil:
+		return nil
+	case m.Turns == nil:
+		return &memory.Turns{Log: s}
+	}
+	return m.Turns
 }
 
 // recorder returns a recorder that reads tasks of s and writes to m, or nil if m is nil.

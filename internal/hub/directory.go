@@ -51,6 +51,9 @@ func (h *Hub) list(l *Listing) {
 	h.directory = directory.New(c)
 	if l.Announced != nil {
 		l.Announced.Presence = h.directory.SetPresence
+		if b := h.parts.Bus; b != nil && b.Lost == nil {
+			b.Lost = l.Announced.Lost
+		}
 	}
 }
 

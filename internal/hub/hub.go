@@ -50,6 +50,9 @@ const (
 // Callbacks and Logger.
 type Front = httpfront.Config
 
+// Readers selects the callers that may read /metrics.
+type Readers = httpfront.Readers
+
 // Hub is an engine with its front, webhooks and services.
 type Hub struct {
 	parts    Parts

@@ -59,7 +59,6 @@ func (h *Hub) openBus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.dispatcher.Lost = p.announced.Lost
 	if !c.NoLiveView {
 		p.chat = &livefeed.View{Bus: p.bus, Hub: signer.Hub(), Logger: h.logger}
 	}
