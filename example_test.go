@@ -80,7 +80,7 @@ func ExampleHub_ListenAndServe() {
 
 // An agent of the hub answers the questions of the other agents in place of their callers.
 func ExampleHub_questions() {
-	hub := &parley.Hub{Questions: &question.Desk{Answerer: "clerk", Default: question.Auto}}
+	hub := &parley.Hub{Questions: &question.PolicyResponder{Answerer: "clerk", Default: question.Auto}}
 	hub.Handle(&a2a.AgentCard{Name: "Weather"}, agent.Func(
 		func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			state, text := a2a.TaskStateCompleted, "Rain in "+ec.Message.Parts[0].Text()

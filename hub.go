@@ -84,8 +84,9 @@ type Hub struct {
 	// Memory records the results of tasks whose requests name a session. If nil, nothing is
 	// recorded.
 	Memory *Memory
-	// Questions answers the questions of agents in place of their callers. Use a *question.Desk
-	// whose Inbox is that of the hub. If nil, tasks wait for their callers.
+	// Questions answers the questions of agents in place of their callers. Use a
+	// *question.PolicyResponder whose Inbox is that of the hub. If nil, tasks wait for their
+	// callers.
 	Questions question.Responder
 	// Onward vouches for callers towards other services, for executors that call them
 	// (auth.Assert). Use a *token.Asserter, and publish its keys where the services can fetch

@@ -1,8 +1,8 @@
 // Package inbox manages the items that need a person's attention: questions of agents,
 // approvals that callers wait for, and notices of completed or refused actions.
 //
-// An [Item] is stored in a [Book] until it is settled or expires. [Inbox] puts and settles
-// items and wakes the callers that wait for them. [Memory] is an in-memory Book; package
+// An [Item] is stored in a [Store] until it is settled or expires. [Inbox] puts and settles
+// items and wakes the callers that wait for them. [Memory] is an in-memory Store; package
 // sqlitestore has one in the database of the tasks.
 //
 // # Guarantees
@@ -14,7 +14,7 @@
 // caller waited.
 //
 // A question may also be answered outside the inbox, by the original caller of the task. With
-// [Inbox.Deliver] set, an answer is delivered before it is stored in the book: the task decides
+// [Inbox.Deliver] set, an answer is delivered before it is stored: the task decides
 // which answer comes first, and a person whose answer came second is notified.
 //
 // # Non-guarantees
@@ -30,6 +30,6 @@
 //
 // # Testing
 //
-// Suite inboxtest defines the behaviour required of every book. The zero Inbox keeps its items
+// Suite inboxtest defines the behaviour required of every store. The zero Inbox keeps its items
 // in memory. The tests of the inbox run in bubbles of fake time (testing/synctest).
 package inbox

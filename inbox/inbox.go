@@ -11,20 +11,20 @@ import (
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
-// Inbox manages the items of a Book and the callers that wait for them. The zero Inbox keeps
+// Inbox manages the items of a Store and the callers that wait for them. The zero Inbox keeps
 // its items in memory. Its fields must not change after the first call.
 type Inbox struct {
-	// Book stores the items. If nil, they are kept in memory.
-	Book Book
+	// Store stores the items. If nil, they are kept in memory.
+	Store Store
 	// Retention is the time for which a settled item is kept; zero means 30 days.
 	Retention time.Duration
 	// Deliver, if set, is called before the settlement of a task's open question is stored,
 	// unless the question expires. The asking task decides which answer comes first. Deliver
-	// returns ErrOver if the question needs no answer any more; any other error leaves the item
-	// open. Calls are serialised. If nil, the item alone decides, and the asking code waits for
-	// it.
+	// returns ErrObsolete if the question needs no answer any more; any other error leaves the
+	// item open. Calls are serialised. If nil, the item alone decides, and the asking code
+	// waits for it.
 	Deliver func(ctx context.Context, it *Item, s *Settlement) error
-	// Logger receives errors of the book. If nil, nothing is logged.
+	// Logger receives errors of the store. If nil, nothing is logged.
 	Logger *slog.Logger
 
 	// deciding is held while a question is settled, including its delivery.
@@ -46,17 +46,18 @@ type waiter struct {
 	again chan struct{} // closed when the item is to be read again
 }
 
-// ErrOver is returned by Inbox.Deliver for a question that needs no answer any more.
-var ErrOver = errors.New("the question needs no answer any more")
+// ErrObsolete is returned by Inbox.Deliver for a question that needs no answer any more.
+var ErrObsolete = errors.New("the question needs no answer any more")
 
-// Over is an ErrOver with the answer that an earlier process delivered but did not store.
-type Over struct{ Answer string }
+// AlreadyDelivered is an ErrObsolete with the answer that an earlier process delivered but did
+// not store.
+type AlreadyDelivered struct{ Answer string }
 
 // Error implements error.
-func (*Over) Error() string { return ErrOver.Error() }
+func (*AlreadyDelivered) Error() string { return ErrObsolete.Error() }
 
-// Is reports whether target is ErrOver.
-func (*Over) Is(target error) bool { return target == ErrOver }
+// Is reports whether target is ErrObsolete.
+func (*AlreadyDelivered) Is(target error) bool { return target == ErrObsolete }
 
 // ErrClosed is returned to callers of Wait and Watch when the inbox stops.
 var ErrClosed = errors.New("the inbox stops")
@@ -68,12 +69,12 @@ const (
 	retryDelay       = 5 * time.Second
 )
 
-func (b *Inbox) book() Book {
+func (b *Inbox) store() Store {
 	b.once.Do(func() { b.changed = wake.New() })
-	if b.Book == nil {
+	if b.Store == nil {
 		return &b.memory
 	}
-	return b.Book
+	return b.Store
 }
 
 // Put stores an item and returns its stored form. Put sets State and Created, and cuts texts
@@ -86,12 +87,12 @@ func (b *Inbox) Put(ctx context.Context, it *Item) (Item, error) {
 		c.Created = time.Now()
 	}
 	c.fit()
-	put, fresh, err := b.book().PutItem(ctx, &c)
+	put, fresh, err := b.store().PutItem(ctx, &c)
 	if err != nil {
 		return Item{}, fmt.Errorf("put into the inbox: %w", err)
 	}
 	if fresh {
-		b.tell(&put)
+		b.notify(&put)
 		b.changed.Send()
 	}
 	return put, nil
@@ -102,7 +103,7 @@ func (b *Inbox) Get(ctx context.Context, id ID) (Item, error) {
 	if id == "" {
 		return Item{}, ErrNotFound
 	}
-	found, err := b.book().Items(ctx, &Query{ID: id, Limit: 1})
+	found, err := b.store().Items(ctx, &Query{ID: id, Limit: 1})
 	switch {
 	case err != nil:
 		return Item{}, fmt.Errorf("get item %s: %w", id, err)
@@ -114,7 +115,7 @@ func (b *Inbox) Get(ctx context.Context, id ID) (Item, error) {
 
 // List returns items.
 func (b *Inbox) List(ctx context.Context, q *Query) ([]Item, error) {
-	found, err := b.book().Items(ctx, q)
+	found, err := b.store().Items(ctx, q)
 	if err != nil {
 		return nil, fmt.Errorf("list the inbox: %w", err)
 	}
@@ -174,13 +175,13 @@ func (b *Inbox) settle(ctx context.Context, id ID, s Settlement) (Item, error) {
 		s.State, s.Answer = Answered, it.Draft
 	}
 	if it.Kind == Question && it.Task != "" && b.Deliver != nil {
-		return b.hand(ctx, id, &s)
+		return b.deliver(ctx, id, &s)
 	}
 	return b.conclude(ctx, id, &s)
 }
 
-// hand settles a question after the settlement was delivered to the asking task.
-func (b *Inbox) hand(ctx context.Context, id ID, s *Settlement) (Item, error) {
+// deliver settles a question after the settlement was delivered to the asking task.
+func (b *Inbox) deliver(ctx context.Context, id ID, s *Settlement) (Item, error) {
 	b.deciding.Lock()
 	defer b.deciding.Unlock()
 	it, err := b.Get(ctx, id)
@@ -192,8 +193,8 @@ func (b *Inbox) hand(ctx context.Context, id ID, s *Settlement) (Item, error) {
 		switch err := b.Deliver(ctx, &it, s); {
 		case delivered(err) != "" && s.State == Answered && delivered(err) == s.Answer:
 			// The same answer was delivered before, without confirmation; it counts.
-		case errors.Is(err, ErrOver):
-			return b.over(ctx, id, delivered(err))
+		case errors.Is(err, ErrObsolete):
+			return b.settleObsolete(ctx, id, delivered(err))
 		case err != nil:
 			return it, fmt.Errorf("deliver what settles item %s: %w", id, err)
 		}
@@ -203,15 +204,15 @@ func (b *Inbox) hand(ctx context.Context, id ID, s *Settlement) (Item, error) {
 
 // delivered returns the earlier answer in an error of Deliver; empty if there is none.
 func delivered(err error) string {
-	var o *Over
+	var o *AlreadyDelivered
 	if errors.As(err, &o) {
 		return o.Answer
 	}
 	return ""
 }
 
-// over settles an item that needs no answer any more, and returns a *Settled.
-func (b *Inbox) over(ctx context.Context, id ID, answer string) (Item, error) {
+// settleObsolete settles an item that needs no answer any more, and returns a *Settled.
+func (b *Inbox) settleObsolete(ctx context.Context, id ID, answer string) (Item, error) {
 	s := Settlement{State: Expired, Answer: "it was answered elsewhere, or its task has ended"}
 	if answer != "" {
 		s = Settlement{State: Answered, Answer: answer}
@@ -223,12 +224,12 @@ func (b *Inbox) over(ctx context.Context, id ID, answer string) (Item, error) {
 	return got, err
 }
 
-// Mend settles an open item whose outcome an earlier process delivered but did not store: as
+// Reconcile settles an open item whose outcome an earlier process delivered but did not store: as
 // answered (by an unknown user) if answer is set, as expired otherwise.
-func (b *Inbox) Mend(ctx context.Context, id ID, answer string) error {
+func (b *Inbox) Reconcile(ctx context.Context, id ID, answer string) error {
 	b.deciding.Lock()
 	defer b.deciding.Unlock()
-	_, err := b.over(ctx, id, answer)
+	_, err := b.settleObsolete(ctx, id, answer)
 	if errors.Is(err, ErrSettled) || errors.Is(err, ErrNotFound) {
 		return nil
 	}
@@ -247,18 +248,18 @@ func (b *Inbox) conclude(ctx context.Context, id ID, s *Settlement) (Item, error
 	return got, err
 }
 
-// change settles an item in the book and notifies waiters and watchers. Waiters read the item
+// change settles an item in the store and notifies waiters and watchers. Waiters read the item
 // again even on an error, because the change may have been stored.
 func (b *Inbox) change(ctx context.Context, id ID, s *Settlement) (Item, error) {
 	if s.At.IsZero() {
 		s.At = time.Now()
 	}
-	got, err := b.book().SettleItem(ctx, id, s)
-	b.wake(id)
+	got, err := b.store().SettleItem(ctx, id, s)
+	b.wakeWaiters(id)
 	if err != nil {
 		return got, fmt.Errorf("settle item %s: %w", id, err)
 	}
-	b.tell(&got)
+	b.notify(&got)
 	return got, nil
 }
 
@@ -266,7 +267,7 @@ func (b *Inbox) change(ctx context.Context, id ID, s *Settlement) (Item, error) 
 // not exist, and ErrClosed when the inbox stops.
 func (b *Inbox) Wait(ctx context.Context, id ID) (Item, error) {
 	for {
-		again, leave := b.join(id)
+		again, leave := b.addWaiter(id)
 		it, err := b.Get(ctx, id)
 		if err != nil || it.State != Open {
 			leave()
@@ -285,8 +286,8 @@ func (b *Inbox) Wait(ctx context.Context, id ID) (Item, error) {
 	}
 }
 
-// join registers the caller as a waiter for an item.
-func (b *Inbox) join(id ID) (again <-chan struct{}, leave func()) {
+// addWaiter registers the caller as a waiter for an item.
+func (b *Inbox) addWaiter(id ID) (again <-chan struct{}, leave func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w := b.waiters[id]
@@ -311,8 +312,8 @@ func (b *Inbox) join(id ID) (again <-chan struct{}, leave func()) {
 	}
 }
 
-// wake makes the waiters for an item read it again.
-func (b *Inbox) wake(id ID) {
+// wakeWaiters makes the waiters for an item read it again.
+func (b *Inbox) wakeWaiters(id ID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if w := b.waiters[id]; w != nil {
@@ -331,7 +332,7 @@ func (b *Inbox) stopped() bool {
 // ErrClosed. Run must be called at most once.
 func (b *Inbox) Run(ctx context.Context) error {
 	defer b.close()
-	b.book()
+	b.store()
 	sweep := time.NewTicker(sweepEvery)
 	defer sweep.Stop()
 	for {
@@ -368,13 +369,13 @@ func (b *Inbox) close() {
 func (b *Inbox) expire(ctx context.Context) time.Duration {
 	b.deciding.Lock()
 	defer b.deciding.Unlock()
-	due, err := b.book().Items(ctx, &Query{Due: time.Now()})
+	due, err := b.store().Items(ctx, &Query{Due: time.Now()})
 	for i := range due {
 		if _, e := b.change(ctx, due[i].ID, &Settlement{State: Expired}); e != nil && !errors.Is(e, ErrSettled) && !errors.Is(e, ErrNotFound) {
 			err = errors.Join(err, e)
 		}
 	}
-	next, e := b.book().Items(ctx, &Query{Soonest: true, Limit: 1})
+	next, e := b.store().Items(ctx, &Query{Soonest: true, Limit: 1})
 	if err = errors.Join(err, e); err != nil {
 		b.log(ctx, "items of the inbox do not expire", err)
 		return retryDelay
@@ -387,7 +388,7 @@ func (b *Inbox) expire(ctx context.Context) time.Duration {
 
 // sweep deletes items that were settled before the retention time.
 func (b *Inbox) sweep(ctx context.Context) {
-	s, ok := b.book().(Sweeper)
+	s, ok := b.store().(Sweeper)
 	if !ok {
 		return
 	}

@@ -86,7 +86,7 @@ func TestOneAnswerWins(t *testing.T) {
 	}
 }
 
-func TestWhatCanBeDone(t *testing.T) {
+func TestSettlementsThatFitTheKind(t *testing.T) {
 	t.Parallel()
 	b, ctx := new(inbox.Inbox), t.Context()
 	put(t, b, inbox.Item{ID: "question", Kind: inbox.Question})
@@ -98,7 +98,7 @@ func TestWhatCanBeDone(t *testing.T) {
 		"answer a notice":                 func() (inbox.Item, error) { return b.Answer(ctx, "notice", "me", "yes") },
 		"refuse a notice":                 func() (inbox.Item, error) { return b.Refuse(ctx, "notice", "me", "") },
 		"answer with nothing":             func() (inbox.Item, error) { return b.Answer(ctx, "question", "me", "") },
-		"approve what has no draft":       func() (inbox.Item, error) { return b.Approve(ctx, "question", "me", "") },
+		"approve without a draft":         func() (inbox.Item, error) { return b.Approve(ctx, "question", "me", "") },
 		"approve a draft and say another": func() (inbox.Item, error) { return b.Approve(ctx, "drafted", "me", "red") },
 		"answer too much": func() (inbox.Item, error) {
 			return b.Answer(ctx, "question", "me", strings.Repeat("x", inbox.MaxAnswer+1))
@@ -123,7 +123,7 @@ func TestWhatCanBeDone(t *testing.T) {
 		t.Errorf("Withdraw: %v", err)
 	}
 	if got, _ := b.Get(ctx, "approval"); got.State != inbox.Expired || got.Answer != "canceled" {
-		t.Errorf("what was withdrawn is %s, %q", got.State, got.Answer)
+		t.Errorf("the withdrawn item is %s, %q", got.State, got.Answer)
 	}
 }
 
@@ -179,7 +179,7 @@ func TestWait(t *testing.T) {
 		stop()
 		all.Wait()
 		if got, err := b.Wait(t.Context(), "a"); err != nil || got.State != inbox.Approved {
-			t.Errorf("Wait for what is settled = %s, %v", got.State, err)
+			t.Errorf("Wait for a settled item = %s, %v", got.State, err)
 		}
 		if _, err := b.Wait(t.Context(), "b"); !errors.Is(err, inbox.ErrClosed) {
 			t.Errorf("Wait after the inbox has stopped: %v, want ErrClosed", err)
@@ -301,7 +301,7 @@ func TestSlowWatcherIsCutOff(t *testing.T) {
 	}
 }
 
-// broken is a book that fails while err is set.
+// broken is a store that fails while err is set.
 type broken struct {
 	inbox.Memory
 	err atomic.Pointer[error]
@@ -315,12 +315,12 @@ func (b *broken) SettleItem(ctx context.Context, id inbox.ID, s *inbox.Settlemen
 	return b.Memory.SettleItem(ctx, id, s)
 }
 
-// Wait returns an answer that was stored although the book reported an error.
+// Wait returns an answer that was stored although the store reported an error.
 func TestUnknownOutcomeWakes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		book, disk := new(broken), errors.New("disk")
-		b := &inbox.Inbox{Book: book}
+		store, disk := new(broken), errors.New("disk")
+		b := &inbox.Inbox{Store: store}
 		put(t, b, approval("a"))
 		var all sync.WaitGroup
 		all.Go(func() {
@@ -329,9 +329,9 @@ func TestUnknownOutcomeWakes(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		book.err.Store(&disk)
+		store.err.Store(&disk)
 		if _, err := b.Approve(t.Context(), "a", "me", ""); !errors.Is(err, disk) {
-			t.Errorf("Approve: %v, want what the book says", err)
+			t.Errorf("Approve: %v, want the error of the store", err)
 		}
 		all.Wait()
 	})

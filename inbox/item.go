@@ -128,7 +128,7 @@ func (s *Settlement) Check() error {
 }
 
 // Settles returns the item with s applied. It returns a *Settled if the item is settled, and
-// ErrLate if s is too late. A Book must call it atomically with the change.
+// ErrLate if s is too late. A Store must call it atomically with the change.
 func (it *Item) Settles(s *Settlement) (Item, error) {
 	next := *it
 	if it.State != Open {
@@ -154,7 +154,7 @@ func (it *Item) Check() error {
 	return nil
 }
 
-// millis returns the precision of a time that a book stores.
+// millis returns the precision of a time that a store keeps.
 func millis(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -162,7 +162,7 @@ func millis(t time.Time) time.Time {
 	return time.UnixMilli(t.UnixMilli()).UTC()
 }
 
-// fit cuts texts that are too long, and rounds times to the precision of a book.
+// fit cuts texts that are too long, and rounds times to the precision of a store.
 func (it *Item) fit() {
 	it.Text, it.Draft = clip(it.Text, MaxText), clip(it.Draft, MaxDraft)
 	it.Caller, it.CallerName, it.Skill = clip(it.Caller, maxName), clip(it.CallerName, maxName), clip(it.Skill, maxName)

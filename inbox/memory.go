@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Memory is a Book that keeps its items in memory. The zero Memory is empty and ready to use.
+// Memory is a Store that keeps its items in memory. The zero Memory is empty and ready to use.
 // It is safe for concurrent use.
 type Memory struct {
 	mu    sync.Mutex // guards the fields below
@@ -16,11 +16,11 @@ type Memory struct {
 }
 
 var (
-	_ Book    = (*Memory)(nil)
+	_ Store   = (*Memory)(nil)
 	_ Sweeper = (*Memory)(nil)
 )
 
-// PutItem implements Book.
+// PutItem implements Store.
 func (m *Memory) PutItem(ctx context.Context, it *Item) (Item, bool, error) {
 	if err := it.Check(); err != nil {
 		return Item{}, false, err
@@ -43,7 +43,7 @@ func (m *Memory) PutItem(ctx context.Context, it *Item) (Item, bool, error) {
 	return c, true, nil
 }
 
-// SettleItem implements Book.
+// SettleItem implements Store.
 func (m *Memory) SettleItem(ctx context.Context, id ID, s *Settlement) (Item, error) {
 	if err := s.Check(); err != nil {
 		return Item{}, err
@@ -64,7 +64,7 @@ func (m *Memory) SettleItem(ctx context.Context, id ID, s *Settlement) (Item, er
 	return next, err
 }
 
-// Items implements Book.
+// Items implements Store.
 func (m *Memory) Items(ctx context.Context, q *Query) ([]Item, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -75,7 +75,7 @@ func (m *Memory) Items(ctx context.Context, q *Query) ([]Item, error) {
 	behind := q.After == ""
 	for _, it := range m.orderedLocked(q) {
 		if behind && q.matches(it) {
-			if found = append(found, *it); len(found) == q.Most() {
+			if found = append(found, *it); len(found) == q.PageSize() {
 				break
 			}
 		}
@@ -87,7 +87,7 @@ func (m *Memory) Items(ctx context.Context, q *Query) ([]Item, error) {
 // orderedLocked returns all items in the order that q requests.
 func (m *Memory) orderedLocked(q *Query) []*Item {
 	all := slices.Clone(m.items)
-	if q.ByEnd() {
+	if q.ByExpiry() {
 		slices.SortStableFunc(all, func(a, b *Item) int { return a.Expires.Compare(b.Expires) })
 		return all
 	}

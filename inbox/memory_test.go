@@ -13,5 +13,5 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestMemory(t *testing.T) {
 	t.Parallel()
-	inboxtest.Test(t, func(*testing.T) inbox.Book { return new(inbox.Memory) })
+	inboxtest.Test(t, func(*testing.T) inbox.Store { return new(inbox.Memory) })
 }

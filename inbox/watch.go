@@ -9,8 +9,8 @@ import (
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
-// maxBehind is the maximum number of unread items of a watcher.
-const maxBehind = 1000
+// maxUnread is the maximum number of unread items of a watcher.
+const maxUnread = 1000
 
 // ErrBehind is returned to a watcher that did not read for too long. It must list the items
 // again.
@@ -72,8 +72,8 @@ func (b *Inbox) unwatch(w *watcher) {
 	delete(b.watchers, w)
 }
 
-// tell sends an item to all watchers.
-func (b *Inbox) tell(it *Item) {
+// notify sends an item to all watchers.
+func (b *Inbox) notify(it *Item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for w := range b.watchers {
@@ -87,7 +87,7 @@ func (w *watcher) add(it *Item) {
 	switch {
 	case w.err != nil:
 		return
-	case len(w.items) >= maxBehind:
+	case len(w.items) >= maxUnread:
 		w.items, w.err = nil, ErrBehind
 	default:
 		w.items = append(w.items, *it)

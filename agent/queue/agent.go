@@ -74,9 +74,9 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 		saved = call.Forgotten
 	}
 	var err error
-	r.place, err = placeOf(saved, string(r.name)+" "+call.Key)
+	r.state, err = loadState(saved, string(r.name)+" "+call.Key)
 	if call.Saved == nil && call.Forgotten != nil {
-		r.place.renew()
+		r.state.renew()
 	}
 	return r, err
 }
@@ -130,8 +130,8 @@ func (a *Agent) cancelStored(ctx context.Context, k taskKey) {
 	if call == nil {
 		return
 	}
-	var p place
+	var p dispatchState
 	if json.Unmarshal(call.Saved, &p) == nil && p.claimed() {
-		a.Dispatcher.stop(ctx, &note{to: p.Worker, about: k, epoch: p.Epoch}, "the task was canceled")
+		a.Dispatcher.stop(ctx, &workerMessage{to: p.Worker, about: k, epoch: p.Epoch}, "the task was canceled")
 	}
 }

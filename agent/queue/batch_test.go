@@ -18,21 +18,21 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// toll is a bus that takes a while for each envelope to a topic.
-type toll struct {
+// slowTopics is a bus that takes a while for each envelope to a topic.
+type slowTopics struct {
 	bus.Bus
-	*ledger
+	*counter
 }
 
-// ledger counts published envelopes, by the kind of the source and the type.
-type ledger struct {
+// counter counts published envelopes, by the kind of the source and the type.
+type counter struct {
 	mu   sync.Mutex // guards sent
 	sent map[string]int
 }
 
-func newLedger() *ledger { return &ledger{sent: map[string]int{}} }
+func newCounter() *counter { return &counter{sent: map[string]int{}} }
 
-func (l *ledger) count(e *bus.Envelope) {
+func (l *counter) count(e *bus.Envelope) {
 	from, _, _ := strings.Cut(e.Source, "/")
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,7 +40,7 @@ func (l *ledger) count(e *bus.Envelope) {
 }
 
 // Publish implements bus.Bus. It runs in a bubble.
-func (b *toll) Publish(ctx context.Context, to bus.Address, e *bus.Envelope) error {
+func (b *slowTopics) Publish(ctx context.Context, to bus.Address, e *bus.Envelope) error {
 	b.count(e)
 	if to.Kind == bus.TopicKind {
 		time.Sleep(10 * time.Millisecond)
@@ -60,18 +60,18 @@ func TestBatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := newLedger()
+		l := newCounter()
 		h := startHub(t, func(d *queue.Dispatcher) {
-			d.Bus, d.Signer = &toll{d.Bus, l}, signer
+			d.Bus, d.Signer = &slowTopics{d.Bus, l}, signer
 		})
 		const tasks = 40
 		h.startWorker(echo, func(w *worker.Worker) {
 			w.Keys, w.Concurrency = ring, tasks
-			w.Bus = &toll{w.Bus, l}
+			w.Bus = &slowTopics{w.Bus, l}
 		})
 		var ids []a2a.TaskID
 		for i := range tasks {
-			ids = append(ids, h.send(now(say(fmt.Sprint("hi ", i)))).Head.ID)
+			ids = append(ids, h.send(returnImmediately(newSend(fmt.Sprint("hi ", i)))).Head.ID)
 		}
 		for i, id := range ids {
 			if got, want := describe(h.wait(id, task.Completed)), fmt.Sprint("TASK_STATE_COMPLETED hi ", i); got != want {
@@ -97,15 +97,15 @@ func TestBatches(t *testing.T) {
 func TestNoBatches(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := newLedger()
-		h := startHub(t, func(d *queue.Dispatcher) { d.Bus = &toll{d.Bus, l} })
-		p := h.startPuppet()
+		l := newCounter()
+		h := startHub(t, func(d *queue.Dispatcher) { d.Bus = &slowTopics{d.Bus, l} })
+		p := h.startManualWorker()
 		for i := range 3 {
-			h.send(now(say(fmt.Sprint(i))))
+			h.send(returnImmediately(newSend(fmt.Sprint(i))))
 		}
 		for range 3 { // at once: each answer takes a while
 			j := p.take()
-			j.say(bus.Topic(j.d.ReplyTo), protocol.TypeClaim, 0, &protocol.Claim{Delivery: j.work.Delivery, Worker: j.id, Nonce: j.nonce})
+			j.send(bus.Topic(j.d.ReplyTo), protocol.TypeClaim, 0, &protocol.Claim{Delivery: j.work.Delivery, Worker: j.id, Nonce: j.nonce})
 		}
 		time.Sleep(time.Second)
 		l.mu.Lock()
@@ -128,7 +128,7 @@ func TestBadBatches(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := describe(h.send(say("fine"))); got != "TASK_STATE_COMPLETED fine" {
+		if got := describe(h.send(newSend("fine"))); got != "TASK_STATE_COMPLETED fine" {
 			t.Errorf("the task is %s", got)
 		}
 	})

@@ -61,7 +61,7 @@ func copies(t *testing.T, late bool) {
 		yield(status(ec, a2a.TaskStateCompleted, ""), nil)
 		<-leave
 	}), func(w *worker.Worker) { w.Bus = tap })
-	id := h.send(now(say("hi"))).Head.ID
+	id := h.send(returnImmediately(newSend("hi"))).Head.ID
 	work := <-tap.work
 	synctest.Wait()
 	if late {

@@ -61,14 +61,14 @@ type Dispatcher struct {
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 
-	notes batch.Batcher[string, *bus.Envelope] // by worker
+	outgoing batch.Batcher[string, *bus.Envelope] // by worker
 
 	mu   sync.Mutex // guards the fields below
 	runs map[taskKey]*run
 	// parked holds reports for tasks that will soon have a run.
-	parked map[taskKey][]*bus.Delivery
-	count  int   // of all parked
-	held   int64 // of Large
+	parked   map[taskKey][]*bus.Delivery
+	count    int   // of all parked
+	reserved int64 // of Large
 }
 
 // taskKey identifies a task: an id is unique only within its owner.
@@ -77,8 +77,8 @@ type taskKey struct {
 	id    a2a.TaskID
 }
 
-// reviewEvery is the interval at which parked reports are processed again.
-const reviewEvery = 10 * time.Second
+// reviewInterval is the interval at which parked reports are processed again.
+const reviewInterval = 10 * time.Second
 
 // reportLease is the time for which a report may wait for its run before the bus redelivers it.
 const reportLease = time.Minute
@@ -99,7 +99,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	})
 	wg.Go(func() { d.review(ctx) })
 	reports := d.receive(ctx, bus.Subscription{
-		At: protocol.ReportAt(d.ID), Prefetch: d.prefetch(), Lease: reportLease, Ready: d.mended(),
+		At: protocol.ReportAt(d.ID), Prefetch: d.prefetch(), Lease: reportLease, Ready: d.onReconnect(),
 	}, d.report)
 	stop()
 	wg.Wait()
@@ -136,42 +136,42 @@ func (d *Dispatcher) receive(ctx context.Context, s bus.Subscription, handle fun
 // refuse moves an invalid envelope, or one for another hub, to Dead.
 func (d *Dispatcher) refuse(ctx context.Context, delivery *bus.Delivery, reason string) {
 	d.log().Warn("envelope refused", "at", delivery.At, "type", delivery.Type, "from", delivery.Source, "reason", reason)
-	d.settled(delivery.DeadLetter(ctx, reason))
+	d.logSettlement(delivery.DeadLetter(ctx, reason))
 }
 
-// settled logs a settlement that has failed: the bus then redelivers the envelope.
-func (d *Dispatcher) settled(err error) {
+// logSettlement logs a settlement that has failed: the bus then redelivers the envelope.
+func (d *Dispatcher) logSettlement(err error) {
 	if err != nil {
 		d.log().Debug("delivery not settled", "error", err)
 	}
 }
 
-// mended returns the function that the bus calls when it is connected, and after each
+// onReconnect returns the function that the bus calls when it is connected, and after each
 // reconnection. After a reconnection unclaimed work may be lost, and the runs publish it again.
-func (d *Dispatcher) mended() func() {
+func (d *Dispatcher) onReconnect() func() {
 	var once sync.Once
 	return func() {
 		first := false
 		once.Do(func() { first = true })
-		if first || d.keeps() {
+		if first || d.durable() {
 			return
 		}
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		for _, r := range d.runs {
-			r.mail.put(lost{})
+			r.mail.put(queuesLost{})
 		}
 	}
 }
 
-// keeps reports whether the bus keeps its queues when it is restarted.
-func (d *Dispatcher) keeps() bool {
+// durable reports whether the bus keeps its queues when it is restarted.
+func (d *Dispatcher) durable() bool {
 	k, ok := d.Bus.(bus.Durability)
 	return ok && k.Durable()
 }
 
-// enter registers r as the run of its task, and passes it the parked reports.
-func (d *Dispatcher) enter(r *run) {
+// register registers r as the run of its task, and passes it the parked reports.
+func (d *Dispatcher) register(r *run) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.runs == nil {
@@ -185,8 +185,8 @@ func (d *Dispatcher) enter(r *run) {
 	delete(d.parked, r.key)
 }
 
-// leave removes r, and returns the unread content of its mailbox.
-func (d *Dispatcher) leave(r *run) []any {
+// close removes r, and returns the unread content of its mailbox.
+func (d *Dispatcher) unregister(r *run) []any {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.runs[r.key] == r {
@@ -232,8 +232,8 @@ func (d *Dispatcher) park(k taskKey, delivery *bus.Delivery) bool {
 	return true
 }
 
-// unpark removes and returns all parked reports.
-func (d *Dispatcher) unpark() []*bus.Delivery {
+// takeParked removes and returns all parked reports.
+func (d *Dispatcher) takeParked() []*bus.Delivery {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var all []*bus.Delivery
@@ -246,7 +246,7 @@ func (d *Dispatcher) unpark() []*bus.Delivery {
 
 // review processes parked reports again whose run has not started.
 func (d *Dispatcher) review(ctx context.Context) {
-	ticker := time.NewTicker(reviewEvery)
+	ticker := time.NewTicker(reviewInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -254,7 +254,7 @@ func (d *Dispatcher) review(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		for _, delivery := range d.unpark() {
+		for _, delivery := range d.takeParked() {
 			d.report(ctx, delivery)
 		}
 	}
@@ -276,9 +276,9 @@ func (d *Dispatcher) lease() time.Duration {
 	return protocol.Lease
 }
 
-// deaf returns the time at which a silent worker is to be checked again, because the hub itself
-// was disconnected from the broker during its lease; zero if it was not.
-func (d *Dispatcher) deaf(now time.Time) time.Time {
+// disconnectedUntil returns the time at which a silent worker is to be checked again, because
+// the hub itself was disconnected from the broker during its lease; zero if it was not.
+func (d *Dispatcher) disconnectedUntil(now time.Time) time.Time {
 	m, ok := d.Bus.(bus.Monitor)
 	if !ok {
 		return time.Time{}

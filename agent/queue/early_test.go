@@ -17,8 +17,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// disk is a store whose first append for a task waits until the test decides its outcome.
-type disk struct {
+// blockingStore is a store whose first append for a task waits until the test decides its outcome.
+type blockingStore struct {
 	*memstore.Store
 	// outcome is the result of the append; kept is set if it stores its entries despite an
 	// error.
@@ -26,7 +26,7 @@ type disk struct {
 	kept    bool
 }
 
-func (d *disk) Append(ctx context.Context, c *task.Change) error {
+func (d *blockingStore) Append(ctx context.Context, c *task.Change) error {
 	if c.Prev.Rev != 0 {
 		return d.Store.Append(ctx, c)
 	}
@@ -38,30 +38,30 @@ func (d *disk) Append(ctx context.Context, c *task.Change) error {
 }
 
 // begin sends a message whose task is about to be stored, and returns its work, claimed by a
-// puppet before that is done.
-func (d *disk) begin(h *hub) (j *held, sent chan error, answer **engine.Answer) {
+// manual worker before that is done.
+func (d *blockingStore) begin(h *hub) (j *manualJob, sent chan error, answer **engine.Answer) {
 	h.t.Helper()
-	p := h.startPuppet()
+	p := h.startManualWorker()
 	sent, answer = make(chan error, 1), new(*engine.Answer)
 	go func() {
-		a, err := h.Send(h.t.Context(), alice, say("hello"))
+		a, err := h.Send(h.t.Context(), alice, newSend("hello"))
 		*answer = a
 		sent <- err
 	}()
 	j = p.take()
-	j.ask()
+	j.claimOnly()
 	p.silence()
 	return j, sent, answer
 }
 
-// ask claims without waiting for an answer.
-func (j *held) ask() {
+// claimOnly claims without waiting for an answer.
+func (j *manualJob) claimOnly() {
 	j.t.Helper()
-	j.say(bus.Topic(j.d.ReplyTo), protocol.TypeClaim, 0, &protocol.Claim{Delivery: j.work.Delivery, Worker: j.id, Nonce: j.nonce, Idempotent: true})
+	j.send(bus.Topic(j.d.ReplyTo), protocol.TypeClaim, 0, &protocol.Claim{Delivery: j.work.Delivery, Worker: j.id, Nonce: j.nonce, Idempotent: true})
 }
 
 // denied claims and checks the reason of the denial.
-func (j *held) denied(why string) {
+func (j *manualJob) denied(why string) {
 	j.t.Helper()
 	synctest.Wait()
 	if e := j.claim(true); e.Type != protocol.TypeDenial || !strings.Contains(string(e.Body), why) {
@@ -69,11 +69,11 @@ func (j *held) denied(why string) {
 	}
 }
 
-func onDisk(t *testing.T, kept bool, f func(t *testing.T, d *disk, h *hub)) {
+func onBlockingStore(t *testing.T, kept bool, f func(t *testing.T, d *blockingStore, h *hub)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := &disk{Store: new(memstore.Store), outcome: make(chan error), kept: kept}
+		d := &blockingStore{Store: new(memstore.Store), outcome: make(chan error), kept: kept}
 		f(t, d, startHubOn(t, d, nil))
 	})
 }
@@ -81,7 +81,7 @@ func onDisk(t *testing.T, kept bool, f func(t *testing.T, d *disk, h *hub)) {
 // TestGrantWaitsForTheStore: the work is in its queue while its task is being stored, and no
 // claim is granted before that is done.
 func TestGrantWaitsForTheStore(t *testing.T) {
-	onDisk(t, false, func(t *testing.T, d *disk, h *hub) {
+	onBlockingStore(t, false, func(t *testing.T, d *blockingStore, h *hub) {
 		j, sent, answer := d.begin(h)
 		d.outcome <- nil
 		grant := j.receives(protocol.TypeGrant, 0)
@@ -97,10 +97,10 @@ func TestGrantWaitsForTheStore(t *testing.T) {
 	})
 }
 
-// TestWorkOfATaskThatIsNot: a claim for the work of a task that could not be stored is denied
-// as unknown, and the caller gets an error.
-func TestWorkOfATaskThatIsNot(t *testing.T) {
-	onDisk(t, false, func(t *testing.T, d *disk, h *hub) {
+// TestWorkOfATaskThatIsNotStored: a claim for the work of a task that could not be stored is
+// denied as unknown, and the caller gets an error.
+func TestWorkOfATaskThatIsNotStored(t *testing.T) {
+	onBlockingStore(t, false, func(t *testing.T, d *blockingStore, h *hub) {
 		j, sent, _ := d.begin(h)
 		d.outcome <- errors.New("the disk is full")
 		if err := <-sent; err == nil {
@@ -116,7 +116,7 @@ func TestWorkOfATaskThatIsNot(t *testing.T) {
 // TestWorkOfATaskThatIsRefused: the store has stored the task but returned an error. The caller
 // got this error, too: no worker may start.
 func TestWorkOfATaskThatIsRefused(t *testing.T) {
-	onDisk(t, true, func(t *testing.T, d *disk, h *hub) {
+	onBlockingStore(t, true, func(t *testing.T, d *blockingStore, h *hub) {
 		j, sent, _ := d.begin(h)
 		d.outcome <- errors.New("the disk does not answer")
 		if err := <-sent; err == nil {
@@ -133,9 +133,9 @@ func TestWorkOfATaskThatIsRefused(t *testing.T) {
 // TestChosenIDsAreNotEarly: a task with an id chosen by its caller may exist already, and its
 // work would belong to another task.
 func TestChosenIDsAreNotEarly(t *testing.T) {
-	onDisk(t, false, func(t *testing.T, d *disk, h *hub) {
-		p := h.startPuppet()
-		r := now(reply("chosen", "hello"))
+	onBlockingStore(t, false, func(t *testing.T, d *blockingStore, h *hub) {
+		p := h.startManualWorker()
+		r := returnImmediately(reply("chosen", "hello"))
 		r.NewIDs = true
 		sent := make(chan error, 1)
 		go func() {

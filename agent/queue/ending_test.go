@@ -21,15 +21,15 @@ import (
 	"github.com/parley-a2a/parley/bus/protocol"
 )
 
-// moody is a bus whose broker may be unreachable: Publish then waits in vain, and a new Receive
+// flakyBus is a bus whose broker may be unreachable: Publish then waits in vain, and a new Receive
 // waits until the broker is reachable.
-type moody struct {
+type flakyBus struct {
 	bus.Bus
 	away atomic.Bool
 	back chan struct{} // closed once the broker is reachable; nil if it always was
 }
 
-func (m *moody) Publish(ctx context.Context, to bus.Address, e *bus.Envelope) error {
+func (m *flakyBus) Publish(ctx context.Context, to bus.Address, e *bus.Envelope) error {
 	if m.away.Load() {
 		<-ctx.Done()
 		return bus.ErrUnavailable
@@ -37,7 +37,7 @@ func (m *moody) Publish(ctx context.Context, to bus.Address, e *bus.Envelope) er
 	return m.Bus.Publish(ctx, to, e)
 }
 
-func (m *moody) Receive(ctx context.Context, s bus.Subscription) iter.Seq2[*bus.Delivery, error] {
+func (m *flakyBus) Receive(ctx context.Context, s bus.Subscription) iter.Seq2[*bus.Delivery, error] {
 	return func(yield func(*bus.Delivery, error) bool) {
 		if m.back != nil {
 			select {
@@ -53,8 +53,8 @@ func (m *moody) Receive(ctx context.Context, s bus.Subscription) iter.Seq2[*bus.
 // unconfirmed gives a worker a task, and never confirms its events.
 func unconfirmed(t *testing.T, b bus.Bus) {
 	t.Helper()
-	control := listen(t, b, protocol.ControlAt("h"))
-	tell := func(to bus.Address, kind bus.Type, body any) {
+	control := subscribe(t, b, protocol.ControlAt("h"))
+	publish := func(to bus.Address, kind bus.Type, body any) {
 		t.Helper()
 		raw, err := protocol.Encode(body)
 		if err != nil {
@@ -69,12 +69,12 @@ func unconfirmed(t *testing.T, b bus.Bus) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tell(protocol.WorkAt("far"), protocol.TypeWork, &protocol.Work{Agent: "far", Delivery: 1, Key: "k", ContextID: "c", Message: message, Reports: protocol.ReportAt("h").Name})
+	publish(protocol.WorkAt("far"), protocol.TypeWork, &protocol.Work{Agent: "far", Delivery: 1, Key: "k", ContextID: "c", Message: message, Reports: protocol.ReportAt("h").Name})
 	var c protocol.Claim
 	if err := json.Unmarshal((<-control).Body, &c); err != nil {
 		t.Fatal(err)
 	}
-	tell(protocol.WorkerAt(c.Worker), protocol.TypeGrant, &protocol.Grant{Nonce: c.Nonce, Token: "secret", Lease: protocol.Lease.Milliseconds()})
+	publish(protocol.WorkerAt(c.Worker), protocol.TypeGrant, &protocol.Grant{Nonce: c.Nonce, Token: "secret", Lease: protocol.Lease.Milliseconds()})
 	for d := range control {
 		if d.Type == protocol.TypeReport {
 			return
@@ -82,18 +82,18 @@ func unconfirmed(t *testing.T, b bus.Bus) {
 	}
 }
 
-// TestHowFastWorkersEnd stops workers that are idle, or that cannot complete their work.
-func TestHowFastWorkersEnd(t *testing.T) {
+// TestTimeToStopAWorker stops workers that are idle, or that cannot complete their work.
+func TestTimeToStopAWorker(t *testing.T) {
 	t.Parallel()
 	const courtesy = 500 * time.Millisecond
 	for name, tt := range map[string]struct {
-		before      func(*testing.T, *moody)
+		before      func(*testing.T, *flakyBus)
 		least, most time.Duration
 	}{
-		"idle":                     {func(*testing.T, *moody) {}, 0, 0},
-		"idle without a broker":    {func(_ *testing.T, m *moody) { m.away.Store(true) }, 0, courtesy},
-		"a hub that does not hear": {func(t *testing.T, m *moody) { unconfirmed(t, m.Bus) }, 10 * time.Second, 10 * time.Second},
-		"nobody hears": {func(t *testing.T, m *moody) {
+		"idle":                        {func(*testing.T, *flakyBus) {}, 0, 0},
+		"idle without a broker":       {func(_ *testing.T, m *flakyBus) { m.away.Store(true) }, 0, courtesy},
+		"a hub that confirms nothing": {func(t *testing.T, m *flakyBus) { unconfirmed(t, m.Bus) }, 10 * time.Second, 10 * time.Second},
+		"no receiver": {func(t *testing.T, m *flakyBus) {
 			unconfirmed(t, m.Bus)
 			m.away.Store(true)
 		}, 10 * time.Second, 10*time.Second + courtesy},
@@ -103,18 +103,18 @@ func TestHowFastWorkersEnd(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var b bus.Memory
 				t.Cleanup(func() { b.Close() })
-				m := &moody{Bus: &b}
+				m := &flakyBus{Bus: &b}
 				done := agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 					yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCompleted, nil), nil)
 				})
 				ctx, stop := context.WithCancel(t.Context())
-				over := make(chan error, 1)
-				go func() { over <- (&worker.Worker{Bus: m, Name: "far", Executor: done}).Run(ctx) }()
+				ended := make(chan error, 1)
+				go func() { ended <- (&worker.Worker{Bus: m, Name: "far", Executor: done}).Run(ctx) }()
 				synctest.Wait()
 				tt.before(t, m)
 				began := time.Now()
 				stop()
-				if err := <-over; err != nil {
+				if err := <-ended; err != nil {
 					t.Errorf("Run = %v", err)
 				}
 				if d := time.Since(began); d < tt.least || d > tt.most {
@@ -132,12 +132,12 @@ func TestWorkerWaitsForTheBroker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bus.Memory
 		t.Cleanup(func() { b.Close() })
-		m := &moody{Bus: &b, back: make(chan struct{})}
+		m := &flakyBus{Bus: &b, back: make(chan struct{})}
 		var log lines
 		ctx, stop := context.WithCancel(t.Context())
-		over := make(chan error, 1)
+		ended := make(chan error, 1)
 		w := &worker.Worker{Bus: m, Name: "far", Executor: echo, Logger: slog.New(slog.NewTextHandler(&log, nil))}
-		go func() { over <- w.Run(ctx) }()
+		go func() { ended <- w.Run(ctx) }()
 		time.Sleep(time.Minute)
 		if got := log.String(); strings.Count(got, "waiting for the broker") != 1 || strings.Contains(got, "performing the tasks") {
 			t.Errorf("without a broker the worker says %q", got)
@@ -148,7 +148,7 @@ func TestWorkerWaitsForTheBroker(t *testing.T) {
 			t.Errorf("with a broker the worker says %q", got)
 		}
 		stop()
-		if err := <-over; err != nil {
+		if err := <-ended; err != nil {
 			t.Errorf("Run = %v", err)
 		}
 	})

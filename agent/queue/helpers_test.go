@@ -57,7 +57,7 @@ func startHubOn(t testing.TB, store task.Store, alter func(*queue.Dispatcher)) *
 
 func (h *hub) start() {
 	h.t.Helper()
-	receives := &ears{Bus: h.peer()}
+	receives := &readyBus{Bus: h.peer()}
 	receives.Add(2)
 	h.dispatcher = &queue.Dispatcher{Bus: receives, ID: "h", Tasks: h.store, Logger: logger(h.t)}
 	if h.alter != nil {
@@ -69,10 +69,10 @@ func (h *hub) start() {
 		h.t.Fatal(err)
 	}
 	running, end := context.WithCancel(context.Background())
-	hearing, deafen := context.WithCancel(context.Background())
+	receiving, stopReceiving := context.WithCancel(context.Background())
 	var wg, last sync.WaitGroup
 	last.Go(func() {
-		if err := h.dispatcher.Run(hearing); err != nil {
+		if err := h.dispatcher.Run(receiving); err != nil {
 			h.t.Errorf("dispatcher: %v", err)
 		}
 	})
@@ -86,7 +86,7 @@ func (h *hub) start() {
 		once.Do(func() {
 			end()
 			wg.Wait()
-			deafen()
+			stopReceiving()
 			last.Wait()
 		})
 	}
@@ -94,13 +94,13 @@ func (h *hub) start() {
 	receives.Wait()
 }
 
-// ears is a bus that signals when both loops of a dispatcher are subscribed.
-type ears struct {
+// readyBus is a bus that signals when both loops of a dispatcher are subscribed.
+type readyBus struct {
 	bus.Bus
 	sync.WaitGroup
 }
 
-func (e *ears) Receive(ctx context.Context, s bus.Subscription) iter.Seq2[*bus.Delivery, error] {
+func (e *readyBus) Receive(ctx context.Context, s bus.Subscription) iter.Seq2[*bus.Delivery, error] {
 	var once sync.Once
 	ready := s.Ready
 	s.Ready = func() {
@@ -112,28 +112,28 @@ func (e *ears) Receive(ctx context.Context, s bus.Subscription) iter.Seq2[*bus.D
 	return e.Bus.Receive(ctx, s)
 }
 
-// again restarts the hub.
-func (h *hub) again() {
+// redeliver restarts the hub.
+func (h *hub) restart() {
 	h.t.Helper()
 	h.stop()
 	h.start()
 }
 
-// crew is a worker that runs until end is called.
-type crew struct {
+// testWorker is a worker that runs until end is called.
+type testWorker struct {
 	end  func()
 	done chan error
 }
 
 // startWorker starts a worker for the agent far.
-func (h *hub) startWorker(x a2asrv.AgentExecutor, alter func(*worker.Worker)) *crew {
+func (h *hub) startWorker(x a2asrv.AgentExecutor, alter func(*worker.Worker)) *testWorker {
 	h.t.Helper()
 	w := &worker.Worker{Bus: h.peer(), Name: "far", Executor: x, DrainTimeout: -1, Logger: logger(h.t)}
 	if alter != nil {
 		alter(w)
 	}
 	ctx, end := context.WithCancel(context.Background())
-	c := &crew{end: end, done: make(chan error, 1)}
+	c := &testWorker{end: end, done: make(chan error, 1)}
 	go func() { // ends with the test
 		c.done <- w.Run(ctx)
 		close(c.done)
@@ -149,18 +149,18 @@ func logger(t testing.TB) *slog.Logger {
 
 var alice = &op.Caller{Principal: &auth.Principal{ID: "alice"}}
 
-func say(text string) *op.Send {
+func newSend(text string) *op.Send {
 	body, _ := json.Marshal(map[string]any{"messageId": "m-" + text, "role": "ROLE_USER", "parts": []any{map[string]string{"text": text}}})
 	return &op.Send{Message: op.Message{ID: "m-" + text, MediaTypes: []string{""}, Body: body}}
 }
 
 func reply(id a2a.TaskID, text string) *op.Send {
-	r := say(text)
+	r := newSend(text)
 	r.Message.TaskID = id
 	return r
 }
 
-func now(r *op.Send) *op.Send {
+func returnImmediately(r *op.Send) *op.Send {
 	r.ReturnImmediately = true
 	return r
 }

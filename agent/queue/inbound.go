@@ -21,27 +21,27 @@ type claim struct {
 	from string
 }
 
-// fits reports whether the worker of the claim may have work of an agent. It must not be known
+// mayServe reports whether the worker of the claim may have work of an agent. It must not be known
 // to belong to another agent.
-func (c *claim) fits(name task.Agent) bool {
+func (c *claim) mayServe(name task.Agent) bool {
 	if c.from != "" && c.from != string(name) {
 		return false
 	}
 	return !strings.Contains(c.Worker, ".") || protocol.WorksFor(c.Worker, name)
 }
 
-// beat is a worker's sign of life for one job.
-type beat struct {
+// heartbeat is a worker's sign of life for one job.
+type heartbeat struct {
 	epoch  int64
 	token  string
 	worker string
 }
 
-// lost is put into the mailbox when the bus may have lost its queues.
-type lost struct{}
+// queuesLost is put into the mailbox when the bus may have lost its queues.
+type queuesLost struct{}
 
-// dead is put into the mailbox when the bus has moved work to Dead.
-type dead struct {
+// undeliverable is put into the mailbox when the bus has moved work to Dead.
+type undeliverable struct {
 	delivery int64
 	reason   string
 }
@@ -56,13 +56,13 @@ func (d *Dispatcher) control(ctx context.Context, delivery *bus.Delivery) {
 	case protocol.TypeBatch:
 		d.batch(ctx, delivery)
 	case protocol.TypeClaim:
-		d.claimed(ctx, delivery)
+		d.handleClaim(ctx, delivery)
 	case protocol.TypeHeartbeat:
-		d.beaten(ctx, delivery.Envelope)
+		d.handleHeartbeat(ctx, delivery.Envelope)
 	case protocol.TypeReport:
 		d.report(ctx, delivery)
 	case protocol.TypeFetch:
-		d.fetched(ctx, delivery.Envelope)
+		d.handleFetch(ctx, delivery.Envelope)
 	default:
 		d.log().Debug("envelope ignored", "at", delivery.At, "type", delivery.Type, "from", delivery.Source)
 	}
@@ -81,7 +81,7 @@ func (d *Dispatcher) batch(ctx context.Context, delivery *bus.Delivery) {
 
 func keyOf(e *bus.Envelope) taskKey { return taskKey{e.Owner, a2a.TaskID(e.Task)} }
 
-func (d *Dispatcher) claimed(ctx context.Context, e *bus.Delivery) {
+func (d *Dispatcher) handleClaim(ctx context.Context, e *bus.Delivery) {
 	c := claim{from: e.From}
 	if err := protocol.Decode(e.Body, &c.Claim); err != nil || protocol.WorkerAt(c.Worker).Check() != nil {
 		d.log().Warn("claim ignored", "from", e.Source, "task", e.Task, "error", err)
@@ -92,30 +92,30 @@ func (d *Dispatcher) claimed(ctx context.Context, e *bus.Delivery) {
 		return
 	}
 	deny := protocol.Denial{Nonce: c.Nonce}
-	switch fate, err := d.fateOf(ctx, k); {
+	switch status, err := d.statusOf(ctx, k); {
 	case err != nil:
 		return // the worker asks again
-	case fate == coming:
+	case status == queued:
 		deny.Later, deny.Reason = true, "the hub is starting"
 	default:
-		deny.Reason = fate.reason()
+		deny.Reason = status.reason()
 	}
-	d.say(ctx, &note{to: c.Worker, about: k, kind: protocol.TypeDenial, body: &deny})
+	d.send(ctx, &workerMessage{to: c.Worker, about: k, kind: protocol.TypeDenial, body: &deny})
 }
 
-func (d *Dispatcher) beaten(ctx context.Context, e *bus.Envelope) {
+func (d *Dispatcher) handleHeartbeat(ctx context.Context, e *bus.Envelope) {
 	var b protocol.Heartbeat
 	if err := protocol.Decode(e.Body, &b); err != nil || protocol.WorkerAt(b.Worker).Check() != nil {
-		d.log().Warn("beat ignored", "from", e.Source, "error", err)
+		d.log().Warn("heartbeat ignored", "from", e.Source, "error", err)
 		return
 	}
 	for _, h := range b.Jobs {
 		k := taskKey{h.Owner, a2a.TaskID(h.Task)}
-		if d.deliver(k, beat{h.Epoch, h.Token, b.Worker}) {
+		if d.deliver(k, heartbeat{h.Epoch, h.Token, b.Worker}) {
 			continue
 		}
-		if fate, err := d.fateOf(ctx, k); err == nil && fate != coming {
-			d.stop(ctx, &note{to: b.Worker, about: k, epoch: h.Epoch}, fate.reason())
+		if status, err := d.statusOf(ctx, k); err == nil && status != queued {
+			d.stop(ctx, &workerMessage{to: b.Worker, about: k, epoch: h.Epoch}, status.reason())
 		}
 	}
 }
@@ -133,19 +133,19 @@ func (d *Dispatcher) report(ctx context.Context, delivery *bus.Delivery) {
 	d.stray(ctx, k, delivery)
 }
 
-// fate is the state of a task that has no run in this process.
-type fate uint8
+// taskStatus is the state of a task that has no run in this process.
+type taskStatus uint8
 
 const (
-	coming  fate = iota + 1 // it will have a run
-	resting                 // it waits for its caller
+	queued  taskStatus = iota + 1 // it will have a run
+	waiting                       // it waits for its caller
 	ended
 	unknown
 )
 
-func (f fate) reason() string {
+func (f taskStatus) reason() string {
 	switch f {
-	case resting:
+	case waiting:
 		return "the job is over: the task waits for its caller"
 	case ended:
 		return "the task has ended"
@@ -155,8 +155,8 @@ func (f fate) reason() string {
 	return "the task has no run yet"
 }
 
-// fateOf looks up the fate of a task in the store.
-func (d *Dispatcher) fateOf(ctx context.Context, k taskKey) (fate, error) {
+// statusOf looks up the status of a task in the store.
+func (d *Dispatcher) statusOf(ctx context.Context, k taskKey) (taskStatus, error) {
 	h, err := d.Tasks.Head(ctx, k.owner, k.id)
 	switch {
 	case errors.Is(err, task.ErrNotFound):
@@ -167,9 +167,9 @@ func (d *Dispatcher) fateOf(ctx context.Context, k taskKey) (fate, error) {
 	case h.State.Terminal():
 		return ended, nil
 	case h.Due():
-		return coming, nil
+		return queued, nil
 	}
-	return resting, nil
+	return waiting, nil
 }
 
 // strayDelay is the time after which a report is redelivered for whose task there was no room.
@@ -182,24 +182,24 @@ func (d *Dispatcher) stray(ctx context.Context, k taskKey, delivery *bus.Deliver
 	if !ok {
 		return
 	}
-	fate, err := d.fateOf(ctx, k)
-	n := &note{to: rep.Worker, about: k, epoch: delivery.Epoch}
+	status, err := d.statusOf(ctx, k)
+	n := &workerMessage{to: rep.Worker, about: k, epoch: delivery.Epoch}
 	switch {
 	case err != nil:
-		d.settled(delivery.Nak(ctx, strayDelay))
+		d.logSettlement(delivery.Nak(ctx, strayDelay))
 		return
-	case fate == coming:
+	case status == queued:
 		if !d.park(k, delivery) {
-			d.settled(delivery.Nak(ctx, strayDelay))
+			d.logSettlement(delivery.Nak(ctx, strayDelay))
 		}
 		return
-	case fate != unknown && finalOf(rep):
+	case status != unknown && finalOf(rep):
 		n.kind, n.seq, n.body = protocol.TypeConfirm, delivery.Seq+int64(length(rep))-1, &protocol.Confirm{Final: true}
-		d.say(ctx, n)
+		d.send(ctx, n)
 	default:
-		d.stop(ctx, n, fate.reason())
+		d.stop(ctx, n, status.reason())
 	}
-	d.settled(delivery.Ack(ctx))
+	d.logSettlement(delivery.Ack(ctx))
 }
 
 // reportOf decodes a report; it refuses an invalid one.
@@ -260,12 +260,12 @@ func (d *Dispatcher) Undeliverable(ctx context.Context, e *bus.Envelope) error {
 		return nil // no run waits for it
 	}
 	k := keyOf(e)
-	if d.deliver(k, dead{w.Delivery, e.Reason}) {
+	if d.deliver(k, undeliverable{w.Delivery, e.Reason}) {
 		return nil
 	}
-	fate, err := d.fateOf(ctx, k)
-	if err == nil && fate == coming {
-		err = fmt.Errorf("undeliverable work of task %s: %s", k.id, fate.reason())
+	status, err := d.statusOf(ctx, k)
+	if err == nil && status == queued {
+		err = fmt.Errorf("undeliverable work of task %s: %s", k.id, status.reason())
 	}
 	return err
 }

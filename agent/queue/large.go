@@ -14,43 +14,43 @@ import (
 // DefaultLarge is the Large of a Dispatcher without one.
 const DefaultLarge = 4 * protocol.MaxLarge
 
-// large is the memory of a run for data that does not fit into an envelope: first the content
+// largeData is the memory of a run for data that does not fit into an envelope: first the content
 // that its worker fetches, then the pieces of events that it reports.
-type large struct {
+type largeData struct {
 	// bytes are the content, or the first pieces of the event that of describes. of is nil if
 	// there is neither.
 	bytes []byte
 	of    *protocol.Blob
 }
 
-// hold reserves the memory for a blob; it reports whether there was enough. The whole size is
+// reserve reserves the memory for a blob; it reports whether there was enough. The whole size is
 // reserved at once, so that no runs wait for each other with a part each.
-func (d *Dispatcher) hold(l *large, of *protocol.Blob) bool {
-	d.drop(l)
+func (d *Dispatcher) reserve(l *largeData, of *protocol.Blob) bool {
+	d.release(l)
 	limit := d.Large
 	if limit == 0 {
 		limit = DefaultLarge
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.held+of.Size > limit {
-		d.log().Warn("no room for large content: it waits", "size", of.Size, "held", d.held, "limit", limit)
+	if d.reserved+of.Size > limit {
+		d.log().Warn("no room for large content: it waits", "size", of.Size, "held", d.reserved, "limit", limit)
 		return false
 	}
-	d.held += of.Size
+	d.reserved += of.Size
 	l.of = of
 	return true
 }
 
-// drop releases the memory of l.
-func (d *Dispatcher) drop(l *large) {
+// release releases the memory of l.
+func (d *Dispatcher) release(l *largeData) {
 	if l.of == nil {
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.held -= l.of.Size
-	*l = large{}
+	d.reserved -= l.of.Size
+	*l = largeData{}
 }
 
 // content returns the content that is too large for the envelope of the work. It is built from
@@ -63,9 +63,9 @@ func (r *run) content() ([]byte, error) {
 	return protocol.Encode(&c)
 }
 
-// enlarge replaces the content of the work by a reference. It fails the task and returns false
+// externalize replaces the content of the work by a reference. It fails the task and returns false
 // if the content is too large even for that.
-func (r *run) enlarge() bool {
+func (r *run) externalize() bool {
 	b, err := r.content()
 	if err != nil {
 		r.fail("the message cannot be encoded for the bus of agent %q", r.call.Agent)
@@ -86,7 +86,7 @@ type fetch struct {
 	protocol.Fetch
 }
 
-func (d *Dispatcher) fetched(ctx context.Context, e *bus.Envelope) {
+func (d *Dispatcher) handleFetch(ctx context.Context, e *bus.Envelope) {
 	f := &fetch{epoch: e.Epoch}
 	if err := json.Unmarshal(e.Body, &f.Fetch); err != nil || protocol.WorkerAt(f.Worker).Check() != nil {
 		d.log().Warn("fetch ignored", "from", e.Source, "task", e.Task, "error", err)
@@ -96,19 +96,19 @@ func (d *Dispatcher) fetched(ctx context.Context, e *bus.Envelope) {
 	if d.deliver(k, f) {
 		return
 	}
-	if fate, err := d.fateOf(ctx, k); err == nil && fate != coming {
-		d.stop(ctx, &note{to: f.Worker, about: k, epoch: e.Epoch}, fate.reason())
+	if status, err := d.statusOf(ctx, k); err == nil && status != queued {
+		d.stop(ctx, &workerMessage{to: f.Worker, about: k, epoch: e.Epoch}, status.reason())
 	}
 }
 
-// fetched sends the worker a piece of the message. A request that comes too early or with a
+// handleFetch sends the worker a piece of the message. A request that comes too early or with a
 // wrong offset gets no answer.
-func (r *run) fetched(f *fetch) {
-	if !r.vouched(beat{f.epoch, f.Token, f.Worker}) || r.closed || r.place.Ahead > 0 {
+func (r *run) handleFetch(f *fetch) {
+	if !r.handleHeartbeat(heartbeat{f.epoch, f.Token, f.Worker}) || r.closed || r.state.Ahead > 0 {
 		return
 	}
 	if r.large.of == nil || r.large.of.ID != f.Blob {
-		if !r.serve(f) {
+		if !r.loadContent(f) {
 			return
 		}
 	}
@@ -117,70 +117,70 @@ func (r *run) fetched(f *fetch) {
 		return
 	}
 	end := min(f.Offset+protocol.MaxPiece, int64(len(whole)))
-	r.say(protocol.TypePiece, 0, &protocol.Piece{Blob: f.Blob, Offset: f.Offset, Data: whole[f.Offset:end]})
+	r.send(protocol.TypePiece, 0, &protocol.Piece{Blob: f.Blob, Offset: f.Offset, Data: whole[f.Offset:end]})
 	if end == int64(len(whole)) {
-		r.d.drop(&r.large) // if the last piece is lost, the content is built again
+		r.d.release(&r.large) // if the last piece is lost, the content is built again
 	}
 }
 
-// serve loads the content into memory. If it no longer matches the reference in the work, the
-// worker cannot start: serve stops it, and publishes the message again with the current
+// loadContent loads the content into memory. If it no longer matches the reference in the work,
+// the worker cannot start: serve stops it, and publishes the message again with the current
 // content.
-func (r *run) serve(f *fetch) bool {
+func (r *run) loadContent(f *fetch) bool {
 	b, err := r.content()
 	if err != nil {
 		return false
 	}
 	of := protocol.BlobOf(b)
 	if of.ID == f.Blob {
-		if !r.d.hold(&r.large, of) {
+		if !r.d.reserve(&r.large, of) {
 			return false
 		}
 		r.large.bytes = b
 		return true
 	}
-	if r.place.Seq == 0 {
+	if r.state.Seq == 0 {
 		r.d.log().Info("content of work has changed: it is published again", "agent", r.name, "task", r.key.id)
-		r.d.stop(r.ctx, r.note(), "the message, with its task, is not what it was: it is published again")
-		r.again()
+		r.d.stop(r.ctx, r.newMessage(), "the message or its task has changed: it is published again")
+		r.redispatch()
 	}
 	return false
 }
 
-// gather accepts a piece of a large event, and the event with its last piece. Before the last
+// acceptPiece accepts a piece of a large event, and the event with its last piece. Before the last
 // piece nothing is durable: a restarted hub requests all pieces again.
-func (r *run) gather(rep *protocol.Report) {
-	event, err := r.collect(rep.Large, rep.Piece)
+func (r *run) acceptPiece(rep *protocol.Report) {
+	event, err := r.appendPiece(rep.Large, rep.Piece)
 	switch {
 	case errors.Is(err, errNoRoom):
-		r.forget()
-		r.due.ask = time.Now().Add(askAgainAfter)
+		r.dropPieces()
+		r.schedule.resend = time.Now().Add(resendInterval)
 	case err != nil:
-		r.forget()
-		r.fail("worker %s of agent %q has sent a large event that is none: %v", r.place.Worker, r.call.Agent, err)
+		r.dropPieces()
+		r.fail("worker %s of agent %q has sent a large event that is none: %v", r.state.Worker, r.call.Agent, err)
 	case event == nil:
-		r.place.Ahead++
-		r.due.ask = time.Time{}
+		r.state.Ahead++
+		r.schedule.resend = time.Time{}
 	default:
-		r.place.Seq += r.place.Ahead
-		r.forget()
-		r.take(event)
+		r.state.Seq += r.state.Ahead
+		r.dropPieces()
+		r.acceptEvent(event)
 	}
 }
 
-// askAgainAfter is the time between two requests for missing pieces of a large event.
-const askAgainAfter = 2 * time.Second
+// resendInterval is the time between two requests for missing pieces of a large event.
+const resendInterval = 2 * time.Second
 
 var errNoRoom = errors.New("no room")
 
-// collect appends a piece to the previous ones; it returns the event with the last one.
-func (r *run) collect(of *protocol.Blob, p *protocol.Piece) ([]byte, error) {
+// appendPiece appends a piece to the previous ones; it returns the event with the last one.
+func (r *run) appendPiece(of *protocol.Blob, p *protocol.Piece) ([]byte, error) {
 	l := &r.large
-	if r.place.Ahead == 0 {
+	if r.state.Ahead == 0 {
 		if err := of.Check(); err != nil {
 			return nil, err
 		}
-		if !r.d.hold(l, of) {
+		if !r.d.reserve(l, of) {
 			return nil, errNoRoom
 		}
 	}
@@ -199,8 +199,8 @@ func (r *run) collect(of *protocol.Blob, p *protocol.Piece) ([]byte, error) {
 	return l.bytes, nil
 }
 
-// forget drops the collected pieces.
-func (r *run) forget() {
-	r.place.Ahead = 0
-	r.d.drop(&r.large)
+// dropPieces drops the collected pieces.
+func (r *run) dropPieces() {
+	r.state.Ahead = 0
+	r.d.release(&r.large)
 }

@@ -39,7 +39,7 @@ func image(n int) []byte {
 
 // show returns a message with an image.
 func show(id string, pixels []byte) *op.Send {
-	r := say(id)
+	r := newSend(id)
 	r.Message.Body, _ = json.Marshal(map[string]any{"messageId": "m-" + id, "role": "ROLE_USER", "parts": []any{
 		map[string]string{"raw": base64.StdEncoding.EncodeToString(pixels), "mediaType": "image/png"},
 	}})
@@ -118,18 +118,18 @@ func TestLargeAndARestart(t *testing.T) {
 			far.Bus = &w
 		})
 		pixels := image(5 << 20)
-		id := h.send(now(show("first", pixels))).Head.ID
+		id := h.send(returnImmediately(show("first", pixels))).Head.ID
 		synctest.Wait()
 		if n := pieces.Load(); n != 4 {
 			t.Fatalf("%d pieces, want the fourth one to be lost", n)
 		}
-		h.again()
+		h.restart()
 		synctest.Wait()
 		time.Sleep(10 * time.Second) // the worker has asked again, and cannot report all
 		if n := reports.Load(); n < 5 {
 			t.Fatalf("%d reports, want more than arrive", n)
 		}
-		h.again()
+		h.restart()
 		reports.Store(-1 << 30)
 		h.wait(id, task.InputRequired)
 		h.shown(id, pixels)
@@ -173,9 +173,9 @@ func TestLargeNATS(t *testing.T) {
 	})
 	pixels := image(5 << 20)
 	began := time.Now()
-	id := h.send(now(show("first", pixels))).Head.ID
+	id := h.send(returnImmediately(show("first", pixels))).Head.ID
 	<-half
-	h.again()
+	h.restart()
 	h.wait(id, task.InputRequired)
 	h.shown(id, pixels)
 	t.Logf("there and back, with a restart, took %v", time.Since(began))
@@ -195,7 +195,7 @@ func TestLargeIsBounded(t *testing.T) {
 	h.startWorker(agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		yield(a2a.NewArtifactEvent(ec, a2a.NewTextPart(strings.Repeat("x", protocol.MaxLarge))), nil)
 	}), nil)
-	if got := describe(h.send(say("hi"))); !strings.HasPrefix(got, "TASK_STATE_FAILED the agent has said something of 671") || !strings.Contains(got, "67108864 are allowed") {
+	if got := describe(h.send(newSend("hi"))); !strings.HasPrefix(got, "TASK_STATE_FAILED the agent has sent 671") || !strings.Contains(got, "67108864 are allowed") {
 		t.Errorf("an event that is too large: %s", got)
 	}
 	got := describe(h.send(show("big", make([]byte, protocol.MaxLarge))))
@@ -263,7 +263,7 @@ func TestRoomForLarge(t *testing.T) {
 		pixels := image(1 << 20)
 		var ids []a2a.TaskID
 		for i := range 5 {
-			ids = append(ids, h.send(now(show(fmt.Sprint(i), pixels))).Head.ID)
+			ids = append(ids, h.send(returnImmediately(show(fmt.Sprint(i), pixels))).Head.ID)
 		}
 		for _, id := range ids {
 			h.wait(id, task.InputRequired)
@@ -323,18 +323,18 @@ func TestForgedContent(t *testing.T) {
 }
 
 // fetch requests a piece.
-func (j *held) fetch(blob string, offset int64) {
+func (j *manualJob) fetch(blob string, offset int64) {
 	j.t.Helper()
-	j.say(bus.Topic(j.d.ReplyTo), protocol.TypeFetch, 0, &protocol.Fetch{Token: j.token, Worker: j.id, Blob: blob, Offset: offset})
+	j.send(bus.Topic(j.d.ReplyTo), protocol.TypeFetch, 0, &protocol.Fetch{Token: j.token, Worker: j.id, Blob: blob, Offset: offset})
 }
 
-// TestWhoMayFetch sends requests that the hub must not answer.
-func TestWhoMayFetch(t *testing.T) {
+// TestFetchNeedsTheToken sends requests that the hub must not answer.
+func TestFetchNeedsTheToken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := startHub(t, nil)
-		p := h.startPuppet()
-		h.send(now(show("first", image(1<<20))))
+		p := h.startManualWorker()
+		h.send(returnImmediately(show("first", image(1<<20))))
 		j := p.take()
 		j.fetch(j.work.Large.ID, 0)
 		p.receives(protocol.TypeStop, 0)
@@ -363,9 +363,9 @@ func TestWhoMayFetch(t *testing.T) {
 }
 
 // piece reports a piece of an event.
-func (j *held) piece(seq int64, of *protocol.Blob, offset int64, data []byte) {
+func (j *manualJob) piece(seq int64, of *protocol.Blob, offset int64, data []byte) {
 	j.t.Helper()
-	j.say(bus.Queue(j.work.Reports), protocol.TypeReport, seq, &protocol.Report{
+	j.send(bus.Queue(j.work.Reports), protocol.TypeReport, seq, &protocol.Report{
 		Token: j.token, Worker: j.id, Large: of, Piece: &protocol.Piece{Blob: of.ID, Offset: offset, Data: data},
 	})
 }
@@ -381,9 +381,9 @@ func TestPiecesThatDoNotFit(t *testing.T) {
 		return &b
 	}
 	for name, tt := range map[string]struct {
-		of   *protocol.Blob
-		tell func(j *held, of *protocol.Blob)
-		want string
+		of      *protocol.Blob
+		publish func(j *manualJob, of *protocol.Blob)
+		want    string
 	}{
 		"another hash": {like(func(b *protocol.Blob) { b.SHA256 = make([]byte, 32) }), nil, "its SHA-256 is another one"},
 		"no hash":      {like(func(b *protocol.Blob) { b.SHA256 = nil }), nil, "without a SHA-256"},
@@ -392,25 +392,25 @@ func TestPiecesThatDoNotFit(t *testing.T) {
 		"vast":         {like(func(b *protocol.Blob) { b.Size = 1 << 62 }), nil, "4611686018427387904 bytes: 1 to 67108864 are allowed"},
 		"negative":     {like(func(b *protocol.Blob) { b.Size = -1 }), nil, "-1 bytes: 1 to 67108864"},
 		"too much":     {like(func(b *protocol.Blob) { b.Size = 5 }), nil, "does not follow the 0 bytes of 5"},
-		"empty":        {good, func(j *held, of *protocol.Blob) { j.piece(1, of, 0, nil) }, "a piece of 0 bytes"},
-		"a hole":       {good, func(j *held, of *protocol.Blob) { j.piece(1, of, 0, event[:9]); j.piece(2, of, 10, event[10:]) }, "at 10 does not follow the 9 bytes"},
-		"two events": {good, func(j *held, of *protocol.Blob) {
+		"empty":        {good, func(j *manualJob, of *protocol.Blob) { j.piece(1, of, 0, nil) }, "a piece of 0 bytes"},
+		"a hole":       {good, func(j *manualJob, of *protocol.Blob) { j.piece(1, of, 0, event[:9]); j.piece(2, of, 10, event[10:]) }, "at 10 does not follow the 9 bytes"},
+		"two events": {good, func(j *manualJob, of *protocol.Blob) {
 			j.piece(1, of, 0, event[:9])
 			j.piece(2, protocol.BlobOf(event[1:]), 9, event[9:])
 		}, "does not follow"},
-		"no JSON": {protocol.BlobOf([]byte("{")), func(j *held, of *protocol.Blob) { j.piece(1, of, 0, []byte("{")) }, "it is no JSON"},
+		"no JSON": {protocol.BlobOf([]byte("{")), func(j *manualJob, of *protocol.Blob) { j.piece(1, of, 0, []byte("{")) }, "it is no JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				h := startHub(t, nil)
-				p := h.startPuppet()
-				id := h.send(now(say("hi"))).Head.ID
+				p := h.startManualWorker()
+				id := h.send(returnImmediately(newSend("hi"))).Head.ID
 				j := p.take().granted(false)
-				if tt.tell == nil {
+				if tt.publish == nil {
 					j.piece(1, tt.of, 0, event)
 				} else {
-					tt.tell(j, tt.of)
+					tt.publish(j, tt.of)
 				}
 				synctest.Wait()
 				if got := describe(h.get(id)); !strings.HasPrefix(got, "TASK_STATE_FAILED worker ") || !strings.Contains(got, tt.want) {
@@ -428,8 +428,8 @@ func TestPieces(t *testing.T) {
 		event := []byte(word(strings.Repeat("x", 100)))
 		of := protocol.BlobOf(event)
 		h := startHub(t, nil)
-		p := h.startPuppet()
-		id := h.send(now(say("hi"))).Head.ID
+		p := h.startManualWorker()
+		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		j := p.take().granted(false)
 		j.report(1, word("a"))
 		p.receives(protocol.TypeConfirm, 1)
@@ -441,7 +441,7 @@ func TestPieces(t *testing.T) {
 		p.silence() // it was requested already
 		j.piece(2, of, 0, event[:50])
 		p.receives(protocol.TypeConfirm, 1)
-		h.again()
+		h.restart()
 		p.receives(protocol.TypeResend, 2)
 		j.piece(2, of, 0, event[:50])
 		p.receives(protocol.TypeConfirm, 1)

@@ -28,7 +28,7 @@ func (s *counted) Append(ctx context.Context, c *task.Change) error {
 
 // WORKING of an idempotent worker shares an append with its first event, if that comes soon. If
 // it does not, callers get WORKING before.
-func TestWorkingWaitsForWords(t *testing.T) {
+func TestWorkingWaitsForTheFirstEvent(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		idempotent bool
@@ -46,9 +46,9 @@ func TestWorkingWaitsForWords(t *testing.T) {
 				store := &counted{Store: new(memstore.Store)}
 				h := startHub(t, nil)
 				h.store = store
-				h.again()
-				p := h.startPuppet()
-				id := h.send(now(say("hi"))).Head.ID
+				h.restart()
+				p := h.startManualWorker()
+				id := h.send(returnImmediately(newSend("hi"))).Head.ID
 				j, before := p.take(), store.appends.Load()
 				j.granted(tt.idempotent)
 				time.Sleep(tt.think)
@@ -78,10 +78,10 @@ func TestWorkingWaitsForWords(t *testing.T) {
 func TestWorkingBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h, p := stage(t)
-		id := h.send(now(say("hi"))).Head.ID
+		h, p := startManual(t)
+		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		j := p.take().granted(true)
-		j.say(protocol.ReportAt("h"), protocol.TypeReport, 1, &protocol.Report{Token: j.token, Worker: j.id, GivenBack: true})
+		j.send(protocol.ReportAt("h"), protocol.TypeReport, 1, &protocol.Report{Token: j.token, Worker: j.id, GivenBack: true})
 		next := p.take()
 		p.receives(protocol.TypeStop, 0)
 		next.granted(true).report(1, completed)

@@ -36,8 +36,8 @@ func TestNATS(t *testing.T) {
 	}
 	h.start()
 	t.Cleanup(func() { h.stop() })
-	early := h.send(now(say("early bird"))).Head.ID
-	h.again()
+	early := h.send(returnImmediately(newSend("early bird"))).Head.ID
+	h.restart()
 	first := h.startWorker(echo, func(w *worker.Worker) { w.Concurrency = 64 })
 	h.wait(early, task.Completed)
 	var words []string
@@ -45,7 +45,7 @@ func TestNATS(t *testing.T) {
 		words = append(words, fmt.Sprint("w", i))
 	}
 	began := time.Now()
-	long := h.send(say(strings.Join(words, " ")))
+	long := h.send(newSend(strings.Join(words, " ")))
 	t.Logf("1,000 chunks took %v", time.Since(began))
 	if got := h.chunks(long.Head.ID); strings.Join(got, " ") != strings.Join(words, " ") {
 		t.Errorf("chunks are missing or out of order: %d of them", len(got))
@@ -55,7 +55,7 @@ func TestNATS(t *testing.T) {
 	for range 32 {
 		wg.Go(func() {
 			for range 10 {
-				if a, err := h.Send(t.Context(), alice, say("a")); err != nil || a.Head.State != task.Completed {
+				if a, err := h.Send(t.Context(), alice, newSend("a")); err != nil || a.Head.State != task.Completed {
 					t.Errorf("Send = %v", err)
 				}
 			}
@@ -66,7 +66,7 @@ func TestNATS(t *testing.T) {
 	first.end()
 	<-first.done
 	second := h.startWorker(asker("ann"), nil)
-	asked := h.send(say("begin"))
+	asked := h.send(newSend("begin"))
 	second.end()
 	<-second.done
 	h.startWorker(asker("bob"), nil)

@@ -16,19 +16,19 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// stage returns a hub and a puppet.
-func stage(t *testing.T) (*hub, *puppet) {
+// startManual returns a hub and a manualWorker.
+func startManual(t *testing.T) (*hub, *manualWorker) {
 	t.Helper()
 	h := startHub(t, nil)
-	return h, h.startPuppet()
+	return h, h.startManualWorker()
 }
 
 // TestReportsInAnyOrder sends reports twice, overlapping, and out of order.
 func TestReportsInAnyOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h, p := stage(t)
-		id := h.send(now(say("hi"))).Head.ID
+		h, p := startManual(t)
+		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		j := p.take().granted(false)
 		j.report(3, word("c"))
 		p.receives(protocol.TypeResend, 1)
@@ -61,13 +61,13 @@ func TestReportsInAnyOrder(t *testing.T) {
 func TestDoubleWork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h, p := stage(t)
-		id := h.send(now(say("hi"))).Head.ID
+		h, p := startManual(t)
+		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		j := p.take()
 		// It is not acknowledged in time, so it is redelivered.
-		q := h.startPuppet()
+		q := h.startManualWorker()
 		again := *j
-		again.puppet, again.nonce = q, uuid.NewString()
+		again.manualWorker, again.nonce = q, uuid.NewString()
 		j.granted(false)
 		if e := again.claim(false); e.Type != protocol.TypeDenial || !strings.Contains(string(e.Body), "has it") {
 			t.Errorf("the second claim is answered with %s %s", e.Type, e.Body)
@@ -99,10 +99,10 @@ func TestDoubleWork(t *testing.T) {
 func TestGrantIsLostWithTheHub(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h, p := stage(t)
-		id := h.send(now(say("hi"))).Head.ID
+		h, p := startManual(t)
+		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		j := p.take().granted(false)
-		h.again()
+		h.restart()
 		p.receives(protocol.TypeResend, 1)
 		token := j.token
 		j.granted(false)
@@ -115,16 +115,16 @@ func TestGrantIsLostWithTheHub(t *testing.T) {
 	})
 }
 
-// TestLostIsTold: Dispatcher.Lost is called for a worker whose lease has ended.
-func TestLostIsTold(t *testing.T) {
+// TestLostWorkersAreReported: Dispatcher.Lost is called for a worker whose lease has ended.
+func TestLostWorkersAreReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		lost := make(chan string, 1)
 		h := startHub(t, func(d *queue.Dispatcher) {
 			d.Lost = func(name task.Agent, worker string) { lost <- string(name) + " " + worker }
 		})
-		p := h.startPuppet()
-		id := h.send(now(say("hi"))).Head.ID
+		p := h.startManualWorker()
+		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		p.take().granted(false)
 		began := time.Now()
 		if got := <-lost; got != "far "+p.id || time.Since(began) != protocol.Lease {
@@ -139,24 +139,24 @@ func TestLostWorker(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		idempotent bool
-		says       []string
+		events     []string
 		again      bool
 		want       string
 	}{
-		"at most once":      {false, nil, false, "it is unknown what it has done"},
+		"at most once":      {false, nil, false, "its effects are not known"},
 		"idempotent":        {true, nil, true, ""},
 		"nothing new":       {true, []string{isWorking}, true, ""},
-		"told":              {true, []string{word("a")}, false, "it is unknown what it has done"},
-		"waits for someone": {true, []string{needsAuth}, false, "it is unknown what it has done"},
+		"disclosed":         {true, []string{word("a")}, false, "its effects are not known"},
+		"waits for someone": {true, []string{needsAuth}, false, "its effects are not known"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				h, p := stage(t)
-				id := h.send(now(say("hi"))).Head.ID
+				h, p := startManual(t)
+				id := h.send(returnImmediately(newSend("hi"))).Head.ID
 				began := time.Now()
 				j := p.take().granted(tt.idempotent)
-				for i, ev := range tt.says {
+				for i, ev := range tt.events {
 					j.report(int64(i+1), ev)
 					p.receives(protocol.TypeConfirm, int64(i+1))
 				}
@@ -199,8 +199,8 @@ func TestLostWorker(t *testing.T) {
 func TestThreeWorkersAtMost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h, p := stage(t)
-		id := h.send(now(say("hi"))).Head.ID
+		h, p := startManual(t)
+		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		for n := range 3 {
 			if j := p.take().granted(true); j.work.Attempt != n+1 {
 				t.Errorf("attempt %d, want %d", j.work.Attempt, n+1)
@@ -218,11 +218,11 @@ func TestThreeWorkersAtMost(t *testing.T) {
 func TestLeaseBeginsAnew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h, p := stage(t)
-		id := h.send(now(say("hi"))).Head.ID
+		h, p := startManual(t)
+		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		j := p.take().granted(false)
 		time.Sleep(29 * time.Second)
-		h.again()
+		h.restart()
 		p.receives(protocol.TypeResend, 1)
 		time.Sleep(29 * time.Second)
 		j.report(1, completed)
@@ -231,20 +231,20 @@ func TestLeaseBeginsAnew(t *testing.T) {
 	})
 }
 
-// cut is a bus that reports a connection state chosen by the test.
-type cut struct {
+// flakyConnection is a bus that reports a connection state chosen by the test.
+type flakyConnection struct {
 	bus.Bus
 	mu sync.Mutex
 	c  bus.Connection
 }
 
-func (c *cut) Connection() bus.Connection {
+func (c *flakyConnection) Connection() bus.Connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.c
 }
 
-func (c *cut) set(up bool) {
+func (c *flakyConnection) set(up bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.c = bus.Connection{Up: up, Since: time.Now()}
@@ -258,11 +258,11 @@ func TestBrokerIsAway(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				line := new(cut)
+				line := new(flakyConnection)
 				line.set(true)
 				h := startHub(t, func(d *queue.Dispatcher) { line.Bus, d.Bus = d.Bus, line })
-				p := h.startPuppet()
-				id := h.send(now(say("hi"))).Head.ID
+				p := h.startManualWorker()
+				id := h.send(returnImmediately(newSend("hi"))).Head.ID
 				j := p.take().granted(false)
 				time.Sleep(10 * time.Second)
 				line.set(false)
@@ -290,16 +290,16 @@ func TestBrokerIsAway(t *testing.T) {
 func TestForgedToken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h, p := stage(t)
-		id := h.send(now(say("hi"))).Head.ID
+		h, p := startManual(t)
+		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		j := p.take().granted(false)
 		forged := *j
 		forged.token = "guess"
 		forged.report(1, completed)
 		forged.beat()
 		p.silence()
-		q := h.startPuppet()
-		forged.puppet = q
+		q := h.startManualWorker()
+		forged.manualWorker = q
 		forged.report(1, completed)
 		q.receives(protocol.TypeStop, 0)
 		time.Sleep(29 * time.Second)
@@ -315,14 +315,14 @@ func TestForgedToken(t *testing.T) {
 func TestQuestions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h, p := stage(t)
-		id := h.send(now(say("hi"))).Head.ID
+		h, p := startManual(t)
+		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		first := p.take().granted(false)
 		first.report(1, needsAuth)
 		p.receives(protocol.TypeConfirm, 1)
-		h.send(now(reply(id, "well?")))
+		h.send(returnImmediately(reply(id, "well?")))
 		p.receives(protocol.TypeMessageWaiting, 0)
-		first.say(bus.Queue(first.work.Reports), protocol.TypeReport, 2, &protocol.Report{Token: first.token, Worker: p.id, Ended: true})
+		first.send(bus.Queue(first.work.Reports), protocol.TypeReport, 2, &protocol.Report{Token: first.token, Worker: p.id, Ended: true})
 		if e := p.receives(protocol.TypeConfirm, 2); !strings.Contains(string(e.Body), `"final":true`) {
 			t.Errorf("the confirmation is %s", e.Body)
 		}
@@ -335,7 +335,7 @@ func TestQuestions(t *testing.T) {
 		// The confirmation is lost, and no run of the hub waits for the report.
 		second.report(1, asks)
 		p.receives(protocol.TypeConfirm, 1)
-		h.send(now(reply(id, "go on")))
+		h.send(returnImmediately(reply(id, "go on")))
 		third := p.take()
 		var stored struct{ History []any }
 		if err := json.Unmarshal(third.work.Stored, &stored); err != nil || len(stored.History) == 0 {
@@ -373,11 +373,11 @@ func TestHowARunEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				h, p := stage(t)
-				id := h.send(now(say("hi"))).Head.ID
+				h, p := startManual(t)
+				id := h.send(returnImmediately(newSend("hi"))).Head.ID
 				j := p.take().granted(tt.idempotent)
 				tt.rep.Token, tt.rep.Worker = j.token, p.id
-				j.say(bus.Queue(j.work.Reports), protocol.TypeReport, 1, &tt.rep)
+				j.send(bus.Queue(j.work.Reports), protocol.TypeReport, 1, &tt.rep)
 				if tt.want == "" {
 					if next := p.take(); next.work.Delivery != 2 {
 						t.Errorf("delivery %d", next.work.Delivery)
@@ -396,8 +396,8 @@ func TestHowARunEnds(t *testing.T) {
 func TestUndeliverable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h, p := stage(t)
-		id := h.send(now(say("hi"))).Head.ID
+		h, p := startManual(t)
+		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		j := p.take()
 		if err := j.d.DeadLetter(t.Context(), "it is poison"); err != nil {
 			t.Fatal(err)
@@ -423,15 +423,15 @@ func TestUndeliverable(t *testing.T) {
 func TestUndeliverableAtStart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h, p := stage(t)
-		id := h.send(now(say("hi"))).Head.ID
+		h, p := startManual(t)
+		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		j := p.take()
 		synctest.Wait()
 		h.stop()
 		e := *j.d.Envelope
 		e.Reason = "it is poison"
 		if err := h.dispatcher.Undeliverable(t.Context(), &e); err == nil {
-			t.Error("Undeliverable = nil for a task that cannot be told yet")
+			t.Error("Undeliverable = nil for a task whose run has not started")
 		}
 		h.start()
 		synctest.Wait()
@@ -449,16 +449,16 @@ func TestUndeliverableAtStart(t *testing.T) {
 func TestBadEnvelopes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h, p := stage(t)
-		id := h.send(now(say("hi"))).Head.ID
+		h, p := startManual(t)
+		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		j := p.take().granted(false)
 		reports := bus.Queue(j.work.Reports)
-		j.say(reports, "job.unknown", 1, &protocol.Report{Token: j.token, Worker: p.id})
-		j.say(reports, protocol.TypeReport, 1, []int{1})
-		j.say(reports, protocol.TypeReport, 1, &protocol.Report{Token: j.token, Worker: "not a word"})
-		j.say(bus.Topic(j.d.ReplyTo), protocol.TypeClaim, 1, "x")
-		j.say(bus.Topic(j.d.ReplyTo), protocol.TypeHeartbeat, 1, "x")
-		j.say(bus.Topic(j.d.ReplyTo), "job.unknown", 1, "x")
+		j.send(reports, "job.unknown", 1, &protocol.Report{Token: j.token, Worker: p.id})
+		j.send(reports, protocol.TypeReport, 1, []int{1})
+		j.send(reports, protocol.TypeReport, 1, &protocol.Report{Token: j.token, Worker: "not a word"})
+		j.send(bus.Topic(j.d.ReplyTo), protocol.TypeClaim, 1, "x")
+		j.send(bus.Topic(j.d.ReplyTo), protocol.TypeHeartbeat, 1, "x")
+		j.send(bus.Topic(j.d.ReplyTo), "job.unknown", 1, "x")
 		e := &bus.Envelope{ID: "x", Type: protocol.TypeReport, Source: "worker/x", Destination: "hub/other", Body: json.RawMessage(`{}`)}
 		if err := p.bus.Publish(t.Context(), reports, e); err != nil {
 			t.Fatal(err)
@@ -477,15 +477,15 @@ func TestBadEnvelopes(t *testing.T) {
 // which is possible for idempotent agents: the work comes again, with a higher epoch.
 func TestGrantIsForgotten(t *testing.T) {
 	t.Parallel()
-	for name, goOn := range map[string]func(*held){
-		"the worker reports": func(j *held) { j.report(1, word("a"), completed) },
-		"the worker beats":   (*held).beat,
+	for name, goOn := range map[string]func(*manualJob){
+		"the worker reports": func(j *manualJob) { j.report(1, word("a"), completed) },
+		"the worker beats":   (*manualJob).beat,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				h, p := stage(t)
-				id := h.send(now(say("hi"))).Head.ID
+				h, p := startManual(t)
+				id := h.send(returnImmediately(newSend("hi"))).Head.ID
 				j := p.take()
 				if err := j.d.Ack(t.Context()); err != nil {
 					t.Fatal(err)
@@ -514,8 +514,8 @@ func TestGrantIsForgotten(t *testing.T) {
 func TestThreeLostGrantsAtMost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h, p := stage(t)
-		id := h.send(now(say("hi"))).Head.ID
+		h, p := startManual(t)
+		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		for n := range 3 {
 			j := p.take()
 			if j.work.Attempt != n+1 {
@@ -538,23 +538,23 @@ func TestThreeLostGrantsAtMost(t *testing.T) {
 func TestReportsAtTheTopic(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h, p := stage(t)
-		id := h.send(now(say("hi"))).Head.ID
+		h, p := startManual(t)
+		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		j := p.take().granted(true)
 		j.work.Reports = ""
 		at := bus.Topic(j.d.ReplyTo)
-		say := func(seq int64, events ...string) {
+		send := func(seq int64, events ...string) {
 			rep := &protocol.Report{Token: j.token, Worker: j.id}
 			for _, ev := range events {
 				rep.Events = append(rep.Events, json.RawMessage(ev))
 			}
-			j.say(at, protocol.TypeReport, seq, rep)
+			j.send(at, protocol.TypeReport, seq, rep)
 		}
-		say(2, word("b"))
+		send(2, word("b"))
 		p.receives(protocol.TypeResend, 1)
-		say(1, word("a"), word("b"))
+		send(1, word("a"), word("b"))
 		p.receives(protocol.TypeConfirm, 2)
-		say(3, completed)
+		send(3, completed)
 		p.receives(protocol.TypeConfirm, 3)
 		h.wait(id, task.Completed)
 		if got := strings.Join(h.chunks(id), ""); got != "ab" {

@@ -23,18 +23,18 @@ type schedule struct {
 	lease time.Time
 	// publish is when publishing is retried.
 	publish time.Time
-	// note is when the publication is stored in the checkpoint.
-	note time.Time
-	// say is when the delayed event is sent.
-	say time.Time
+	// checkpoint is when the publication is stored in the checkpoint.
+	checkpoint time.Time
+	// sendEvent is when the delayed event is sent.
+	delayed time.Time
 	// limit is when the task fails for lack of a worker.
 	limit time.Time
 	// deadline is that of the errand.
 	deadline time.Time
 	// cancel is when the cancel request to the worker is repeated.
 	cancel time.Time
-	// ask is when the request for missing pieces of a large event is repeated.
-	ask time.Time
+	// claimOnly is when the request for missing pieces of a large event is repeated.
+	resend time.Time
 }
 
 // never is longer than any wait.
@@ -43,7 +43,7 @@ const never = 1 << 62
 // wait returns the time until the next action.
 func (s *schedule) wait(now time.Time) time.Duration {
 	d := time.Duration(never)
-	for _, at := range [...]time.Time{s.lease, s.publish, s.note, s.say, s.limit, s.deadline, s.cancel, s.ask} {
+	for _, at := range [...]time.Time{s.lease, s.publish, s.checkpoint, s.delayed, s.limit, s.deadline, s.cancel, s.resend} {
 		if !at.IsZero() {
 			d = min(d, max(at.Sub(now), 0))
 		}
@@ -63,45 +63,45 @@ func past(at *time.Time, now time.Time) bool {
 // tick performs an action that is due.
 func (r *run) tick(now time.Time) {
 	switch {
-	case past(&r.due.deadline, now):
-		r.late()
-	case past(&r.due.lease, now):
-		r.unheard(now)
-	case past(&r.due.limit, now):
+	case past(&r.schedule.deadline, now):
+		r.handleDeadline()
+	case past(&r.schedule.lease, now):
+		r.handleExpiredLease(now)
+	case past(&r.schedule.limit, now):
 		r.fail("no worker of agent %q has taken the message within %v", r.call.Agent, r.d.maxWait())
-	case past(&r.due.publish, now):
+	case past(&r.schedule.publish, now):
 		r.publish(now)
-	case past(&r.due.note, now):
-		r.remember(quiet)
+	case past(&r.schedule.checkpoint, now):
+		r.store(noChange)
 		r.dirty = false // it need not be durable at once
-	case past(&r.due.say, now):
-		r.sayLate()
+	case past(&r.schedule.delayed, now):
+		r.sendDelayed()
 		r.dirty = false // no caller waits for it
-	case past(&r.due.cancel, now):
-		r.askCancel(now)
-	case past(&r.due.ask, now):
-		r.askAgain()
+	case past(&r.schedule.cancel, now):
+		r.requestCancel(now)
+	case past(&r.schedule.resend, now):
+		r.requestResend()
 	}
 	r.confirm()
 }
 
-// unheard gives up a worker whose lease has ended. If the hub itself was disconnected
+// handleExpiredLease gives up a worker whose lease has ended. If the hub itself was disconnected
 // meanwhile, the lease begins anew with the reconnection.
-func (r *run) unheard(now time.Time) {
-	if until := r.d.deaf(now); !until.IsZero() {
-		r.due.lease = until
+func (r *run) handleExpiredLease(now time.Time) {
+	if until := r.d.disconnectedUntil(now); !until.IsZero() {
+		r.schedule.lease = until
 		return
 	}
 	if r.d.Lost != nil {
-		r.d.Lost(r.name, r.place.Worker)
+		r.d.Lost(r.name, r.state.Worker)
 	}
-	r.lose(fmt.Sprintf("has given no sign of life for %v", r.d.lease()))
+	r.handleLostWorker(fmt.Sprintf("has given no sign of life for %v", r.d.lease()))
 }
 
-// late ends a task whose deadline has passed.
-func (r *run) late() {
-	if r.place.claimed() {
-		r.fail("the deadline of the task has passed before worker %s of agent %q had finished", r.place.Worker, r.call.Agent)
+// handleDeadline ends a task whose deadline has passed.
+func (r *run) handleDeadline() {
+	if r.state.claimed() {
+		r.fail("the deadline of the task has passed before worker %s of agent %q had finished", r.state.Worker, r.call.Agent)
 		return
 	}
 	r.fail("the deadline of the task has passed before a worker of agent %q had taken it", r.call.Agent)
@@ -110,13 +110,13 @@ func (r *run) late() {
 // prepare builds the work.
 func (r *run) prepare() {
 	e := r.d.envelope(protocol.TypeWork, r.key)
-	e.ID = workID(r.d.ID, r.key, r.place.Delivery)
+	e.ID = workID(r.d.ID, r.key, r.state.Delivery)
 	e.Destination = "agent/" + string(r.name)
 	e.Correlation, e.Principal, e.Label = r.call.CorrelationID, auth.PrincipalFrom(r.ctx), "caller"
 	e.Trace = traceOf(r.ctx)
 	r.body = &protocol.Work{
-		Agent: r.name, Skill: r.call.Skill, Delivery: r.place.Delivery,
-		Key: r.call.Key, Attempt: r.place.Tries + 1, ContextID: r.ec.ContextID,
+		Agent: r.name, Skill: r.call.Skill, Delivery: r.state.Delivery,
+		Key: r.call.Key, Attempt: r.state.Tries + 1, ContextID: r.ec.ContextID,
 		Message: r.call.Message, Metadata: r.call.Metadata, Others: r.call.Others, Extensions: r.call.Extensions,
 		ParentID: r.call.ParentID, Reports: protocol.ReportAt(r.d.ID).Name, Batches: true,
 	}
@@ -128,19 +128,19 @@ func (r *run) prepare() {
 	case err != nil:
 		r.body.Alone = err.Error()
 	case onward != nil:
-		r.entrust(e, onward)
+		r.addDelegation(e, onward)
 	}
-	if len(r.body.Message)+len(r.body.Metadata)+len(r.body.Others)+len(r.body.Stored) > protocol.MaxInline && !r.enlarge() {
+	if len(r.body.Message)+len(r.body.Metadata)+len(r.body.Others)+len(r.body.Stored) > protocol.MaxInline && !r.externalize() {
 		return
 	}
 	r.work = e
 }
 
-// entrust adds the errand to the work. The last name of its chain is that of the agent.
-func (r *run) entrust(e *bus.Envelope, onward *agent.DelegationContext) {
+// addDelegation adds the errand to the work. The last name of its chain is that of the agent.
+func (r *run) addDelegation(e *bus.Envelope, onward *agent.DelegationContext) {
 	e.Chain, e.Deadline = onward.Chain, task.MillisOf(onward.Deadline)
 	r.body.Hops, r.body.Budget = onward.Hops, onward.Budget
-	r.due.deadline, r.place.Deadline = onward.Deadline, e.Deadline
+	r.schedule.deadline, r.state.Deadline = onward.Deadline, e.Deadline
 	if n := len(onward.Chain); n > 1 {
 		name, _, _ := strings.Cut(onward.Chain[n-2], "@")
 		e.Label = "agent/" + name
@@ -156,24 +156,24 @@ func workID(hub string, k taskKey, delivery int64) string {
 
 // The time limit of a publish, and the time between two of them.
 const (
-	publishWithin = 10 * time.Second
-	publishAgain  = 2 * time.Second
+	publishTimeout = 10 * time.Second
+	publishRetry   = 2 * time.Second
 )
 
-// noteAfter is how long work waits for a worker before its publication is stored: most work is
-// claimed earlier and needs no such write.
-const noteAfter = time.Second
+// checkpointAfter is how long work waits for a worker before its publication is stored: most
+// work is claimed earlier and needs no such write.
+const checkpointAfter = time.Second
 
 // publish puts the work into the queue, or schedules a retry.
 func (r *run) publish(now time.Time) {
-	ctx, stop := context.WithTimeout(r.ctx, publishWithin)
+	ctx, stop := context.WithTimeout(r.ctx, publishTimeout)
 	err := r.d.publish(ctx, protocol.WorkAt(r.name), r.work, r.body)
 	stop()
 	switch {
 	case err == nil:
-		r.due.note = now.Add(noteAfter)
+		r.schedule.checkpoint = now.Add(checkpointAfter)
 	case errors.Is(err, bus.ErrTooLarge) && r.body.Large == nil:
-		if r.enlarge() {
+		if r.externalize() {
 			r.publish(now)
 		}
 		return
@@ -188,21 +188,21 @@ func (r *run) publish(now time.Time) {
 		return
 	default:
 		r.d.log().Warn("publish work", "agent", r.name, "task", r.key.id, "error", err)
-		r.due.publish = now.Add(publishAgain)
+		r.schedule.publish = now.Add(publishRetry)
 	}
-	r.waitFor(r.place.Published.Time())
+	r.waitFor(r.state.Published.Time())
 }
 
 // waitFor sets the time until which the run waits for a worker.
 func (r *run) waitFor(since time.Time) {
 	if d := r.d.maxWait(); d > 0 {
-		r.due.limit = since.Add(d)
+		r.schedule.limit = since.Add(d)
 	}
 }
 
 // republish publishes unclaimed work again, which may be lost.
 func (r *run) republish() {
-	if r.work != nil && !r.place.claimed() {
+	if r.work != nil && !r.state.claimed() {
 		r.publish(time.Now())
 	}
 }

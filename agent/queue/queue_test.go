@@ -15,7 +15,7 @@ func TestCallBeforeTheWorker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := startHub(t, nil)
-		id := h.send(now(say("hello there"))).Head.ID
+		id := h.send(returnImmediately(newSend("hello there"))).Head.ID
 		time.Sleep(time.Minute)
 		if a := h.get(id); a.Head.State != task.Submitted {
 			t.Errorf("without a worker the task is %s", describe(a))

@@ -31,7 +31,7 @@ type run struct {
 	// gone is closed when the run is over.
 	gone chan struct{}
 
-	place place
+	state dispatchState
 	// token is that of the grant; empty if an earlier run has granted it.
 	token string
 	// batches is set if the worker is known to accept protocol.Batch.
@@ -40,34 +40,34 @@ type run struct {
 	work *bus.Envelope
 	body *protocol.Work
 
-	// unsaid is an event that accept has delayed until the worker takes longer; else nil.
-	unsaid []byte
-	// over is set when no further event counts, dirty when a change is not durable yet.
-	over, dirty bool
-	// owed are the reports whose events were accepted and are not durable yet.
-	owed []*bus.Delivery
+	// delayed is an event that grantClaim has delayed until the worker takes longer; else nil.
+	delayed []byte
+	// done is set when no further event counts, dirty when a change is not durable yet.
+	done, dirty bool
+	// unacked are the reports whose events were accepted and are not durable yet.
+	unacked []*bus.Delivery
 	// cancel is the pending cancel request, or nil. closed is set if no worker may claim the
 	// task any more.
-	cancel *cancel
-	closed bool
-	due    schedule
-	large  large
+	cancel   *cancel
+	closed   bool
+	schedule schedule
+	large    largeData
 }
 
 // perform publishes the message, or continues an earlier execution, until no further event
 // counts.
 func (r *run) perform() {
 	defer close(r.gone)
-	r.d.enter(r)
-	defer r.leave()
+	r.d.register(r)
+	defer r.close()
 	r.begin()
-	if !r.over && !r.flush() {
+	if !r.done && !r.flush() {
 		return // the task was not stored: claims of the work are denied
 	}
-	timer := time.NewTimer(r.due.wait(time.Now()))
+	timer := time.NewTimer(r.schedule.wait(time.Now()))
 	defer timer.Stop()
 	asked := r.call.Asked()
-	for !r.over {
+	for !r.done {
 		select {
 		case <-r.mail.wake:
 			r.handle(r.mail.take())
@@ -75,47 +75,47 @@ func (r *run) perform() {
 			r.tick(time.Now())
 		case <-asked:
 			asked = nil
-			r.tell(protocol.TypeMessageWaiting, &protocol.MessageWaiting{})
+			r.sendIfClaimed(protocol.TypeMessageWaiting, &protocol.MessageWaiting{})
 		case <-r.ctx.Done():
 			return
 		}
-		timer.Reset(r.due.wait(time.Now()))
+		timer.Reset(r.schedule.wait(time.Now()))
 	}
 }
 
 // begin publishes the message, unless it is certain that it is on the bus.
 func (r *run) begin() {
 	now := time.Now()
-	if r.place.claimed() {
-		r.due.lease, r.due.deadline = now.Add(r.d.lease()), r.place.Deadline.Time()
+	if r.state.claimed() {
+		r.schedule.lease, r.schedule.deadline = now.Add(r.d.lease()), r.state.Deadline.Time()
 		// No run may have received the worker's reports in the meantime.
-		r.askAgain()
+		r.requestResend()
 		return
 	}
-	if r.prepare(); r.over {
+	if r.prepare(); r.done {
 		return
 	}
-	if r.place.Published != 0 && r.d.keeps() {
-		r.waitFor(r.place.Published.Time())
+	if r.state.Published != 0 && r.d.durable() {
+		r.waitFor(r.state.Published.Time())
 		return
 	}
-	if r.place.Published == 0 {
-		r.place.Published = task.MillisOf(now)
+	if r.state.Published == 0 {
+		r.state.Published = task.MillisOf(now)
 	}
 	r.publish(now)
 }
 
-// leave ends the run. Unread items of its mailbox are handled as for tasks without a run.
-func (r *run) leave() {
-	left := r.d.leave(r)
-	r.forget()
-	for _, delivery := range r.owed {
+// close ends the run. Unread items of its mailbox are handled as for tasks without a run.
+func (r *run) close() {
+	left := r.d.unregister(r)
+	r.dropPieces()
+	for _, delivery := range r.unacked {
 		left = append(left, delivery)
 	}
-	ctx, stop := context.WithTimeout(context.WithoutCancel(r.ctx), sayWithin)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(r.ctx), sendTimeout)
 	defer stop()
-	if r.ctx.Err() != nil && r.place.claimed() {
-		r.dismiss(ctx)
+	if r.ctx.Err() != nil && r.state.claimed() {
+		r.stopWorker(ctx)
 	}
 	for _, item := range left {
 		if delivery, ok := item.(*bus.Delivery); ok {
@@ -124,15 +124,15 @@ func (r *run) leave() {
 	}
 }
 
-// dismiss stops the worker if the hub has ended the task without it, or restarts it. If the run
+// stopWorker stops the worker if the hub has ended the task without it, or restarts it. If the run
 // has ended for another reason, it is to be resumed.
-func (r *run) dismiss(ctx context.Context) {
+func (r *run) stopWorker(ctx context.Context) {
 	if cause := context.Cause(r.ctx); errors.Is(cause, agent.ErrAnew) {
-		r.d.stop(ctx, r.note(), cause.Error())
+		r.d.stop(ctx, r.newMessage(), cause.Error())
 		return
 	}
-	if fate, err := r.d.fateOf(ctx, r.key); err == nil && (fate == ended || fate == unknown) {
-		r.d.stop(ctx, r.note(), fate.reason())
+	if status, err := r.d.statusOf(ctx, r.key); err == nil && (status == ended || status == unknown) {
+		r.d.stop(ctx, r.newMessage(), status.reason())
 	}
 }
 
@@ -140,175 +140,175 @@ func (r *run) dismiss(ctx context.Context) {
 // notifies the worker.
 func (r *run) handle(items []any) {
 	for i, item := range items {
-		if r.over {
-			r.owe(items[i:])
+		if r.done {
+			r.keepUnacked(items[i:])
 			break
 		}
 		switch item := item.(type) {
 		case *bus.Delivery:
 			r.report(item)
 		case *claim:
-			r.claimed(item)
-		case beat:
-			r.vouched(item)
+			r.handleClaim(item)
+		case heartbeat:
+			r.handleHeartbeat(item)
 		case *fetch:
-			r.fetched(item)
+			r.handleFetch(item)
 		case *cancel:
-			r.canceled(item)
-		case dead:
-			r.died(item)
-		case lost:
+			r.handleCancel(item)
+		case undeliverable:
+			r.handleUndeliverable(item)
+		case queuesLost:
 			r.republish()
 		}
 	}
 	r.confirm()
 }
 
-// owe keeps the reports that will not be processed.
-func (r *run) owe(items []any) {
+// keepUnacked keeps the reports that will not be processed.
+func (r *run) keepUnacked(items []any) {
 	for _, item := range items {
 		if delivery, ok := item.(*bus.Delivery); ok {
-			r.owed = append(r.owed, delivery)
+			r.unacked = append(r.unacked, delivery)
 		}
 	}
 }
 
 // confirm makes accepted events durable, and confirms them to the worker.
 func (r *run) confirm() {
-	if !r.dirty && len(r.owed) == 0 {
+	if !r.dirty && len(r.unacked) == 0 {
 		return
 	}
 	if !r.flush() {
 		return
 	}
-	r.say(protocol.TypeConfirm, r.place.Seq, &protocol.Confirm{Final: r.over})
-	for _, delivery := range r.owed {
-		r.d.settled(delivery.Ack(r.ctx))
+	r.send(protocol.TypeConfirm, r.state.Seq, &protocol.Confirm{Final: r.done})
+	for _, delivery := range r.unacked {
+		r.d.logSettlement(delivery.Ack(r.ctx))
 	}
-	r.owed = r.owed[:0]
+	r.unacked = r.unacked[:0]
 }
 
 // flush makes accepted events durable; it reports whether that is certain.
 func (r *run) flush() bool {
 	if err := r.call.Flush(r.ctx); err != nil {
-		r.over = true
+		r.done = true
 		return false
 	}
 	r.dirty = false
 	return true
 }
 
-// quiet is an event that changes nothing.
-var quiet = []byte(`{"statusUpdate":{"status":{"state":"TASK_STATE_SUBMITTED"}}}`)
+// noChange is an event that changes nothing.
+var noChange = []byte(`{"statusUpdate":{"status":{"state":"TASK_STATE_SUBMITTED"}}}`)
 
-// sayLate sends the delayed event. It comes before anything else that changes the place,
+// sendDelayed sends the delayed event. It comes before anything else that changes the place,
 // because the stored place must not be ahead of the sent events.
-func (r *run) sayLate() {
-	event := r.unsaid
-	if r.unsaid, r.due.say = nil, (time.Time{}); event != nil {
-		r.remember(event)
+func (r *run) sendDelayed() {
+	event := r.delayed
+	if r.delayed, r.schedule.delayed = nil, (time.Time{}); event != nil {
+		r.store(event)
 	}
 }
 
-// remember stores the place together with an event.
-func (r *run) remember(event []byte) {
+// store stores the place together with an event.
+func (r *run) store(event []byte) {
 	r.dirty = true
-	if err := r.call.Checkpoint(r.place.encode()); err != nil {
-		r.over = true
+	if err := r.call.Checkpoint(r.state.encode()); err != nil {
+		r.done = true
 		r.yield(nil, err)
 		return
 	}
 	if !r.yield(&agent.Raw{JSON: event}, nil) {
-		r.over = true
+		r.done = true
 	}
 }
 
-// claimed grants the job to a worker that has claimed it, or denies it.
-func (r *run) claimed(c *claim) {
-	p := &r.place
+// handleClaim grants the job to a worker that has claimed it, or denies it.
+func (r *run) handleClaim(c *claim) {
+	s := &r.state
 	switch {
-	case !c.fits(r.name):
+	case !c.mayServe(r.name):
 		r.d.log().Warn("claim of a worker that is not of the agent", "agent", r.name, "task", r.key.id, "worker", c.Worker, "of", c.from)
 		r.deny(c, "it is for another agent")
-	case p.claimed() && c.Worker == p.Worker && c.Nonce == p.Nonce:
+	case s.claimed() && c.Worker == s.Worker && c.Nonce == s.Nonce:
 		r.grantAgain()
-	case p.claimed():
-		r.deny(c, fmt.Sprintf("worker %s has it", p.Worker))
+	case s.claimed():
+		r.deny(c, fmt.Sprintf("worker %s has it", s.Worker))
 	case r.closed:
 		r.deny(c, "the task is being canceled")
-	case c.Delivery != p.Delivery:
+	case c.Delivery != s.Delivery:
 		r.deny(c, "it was given to another worker")
 	default:
-		r.accept(c)
+		r.grantClaim(c)
 	}
 }
 
 func (r *run) deny(c *claim, reason string) {
-	r.d.say(r.ctx, &note{to: c.Worker, about: r.key, kind: protocol.TypeDenial, body: &protocol.Denial{Nonce: c.Nonce, Reason: reason}})
+	r.d.send(r.ctx, &workerMessage{to: c.Worker, about: r.key, kind: protocol.TypeDenial, body: &protocol.Denial{Nonce: c.Nonce, Reason: reason}})
 }
 
 // working is the event for the start of a worker.
 var working = []byte(`{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING"}}}`)
 
-// sayAfter is the time for which WORKING of an idempotent worker is delayed, so that it shares
+// delayWorking is the time for which WORKING of an idempotent worker is delayed, so that it shares
 // an append with the worker's first event: a short job costs one append less.
-const sayAfter = 10 * time.Millisecond
+const delayWorking = 10 * time.Millisecond
 
-// accept grants a claim once it is durable. The claim of an idempotent worker is granted at
-// once: if the hub crashes before it is durable, missed detects that from the worker's next
-// message.
-func (r *run) accept(c *claim) {
+// grantClaim grants a claim once it is durable. The claim of an idempotent worker is granted at
+// once: if the hub crashes before it is durable, handleLostGrant detects that from the worker's
+// next message.
+func (r *run) grantClaim(c *claim) {
 	r.token = rand.Text()
-	r.place.claim(c.Worker, c.Nonce, r.token)
-	r.place.Idempotent, r.batches = c.Idempotent, c.Batches
+	r.state.claim(c.Worker, c.Nonce, r.token)
+	r.state.Idempotent, r.batches = c.Idempotent, c.Batches
 	event := working
-	if r.place.Working {
-		event = quiet
+	if r.state.Working {
+		event = noChange
 	}
-	r.place.Working = true
+	r.state.Working = true
 	r.work, r.body = nil, nil
 	now := time.Now()
-	r.due = schedule{lease: now.Add(r.d.lease()), deadline: r.due.deadline}
+	r.schedule = schedule{lease: now.Add(r.d.lease()), deadline: r.schedule.deadline}
 	if c.Idempotent {
-		r.unsaid, r.due.say = event, now.Add(sayAfter)
-	} else if r.remember(event); r.over || !r.flush() {
+		r.delayed, r.schedule.delayed = event, now.Add(delayWorking)
+	} else if r.store(event); r.done || !r.flush() {
 		return
 	}
 	r.grant()
 }
 
-// missed publishes the work again if its grant was lost in a crash of the hub: a worker then
-// has an epoch that is unknown to this run. That worker stops, and has acknowledged the work.
-// It counts as a try.
-func (r *run) missed(epoch int64) {
-	p := &r.place
-	if p.claimed() || r.closed || epoch != p.Epoch+1 {
+// handleLostGrant publishes the work again if its grant was lost in a crash of the hub: a
+// worker then has an epoch that is unknown to this run. That worker stops, and has acknowledged
+// the work. It counts as a try.
+func (r *run) handleLostGrant(epoch int64) {
+	s := &r.state
+	if s.claimed() || r.closed || epoch != s.Epoch+1 {
 		return
 	}
-	p.Epoch = epoch
-	if p.Tries++; p.Tries >= maxTries {
+	s.Epoch = epoch
+	if s.Tries++; s.Tries >= maxTries {
 		r.fail("the worker of agent %q that had the message was lost with the hub, and so were those before: it is tried %d times", r.call.Agent, maxTries)
 		return
 	}
-	r.again()
+	r.redispatch()
 }
 
-// again publishes the message as new work.
-func (r *run) again() {
-	r.sayLate()
-	r.forget()
-	r.place.free()
+// redeliver publishes the message as new work.
+func (r *run) redispatch() {
+	r.sendDelayed()
+	r.dropPieces()
+	r.state.release()
 	r.token = ""
-	if r.remember(quiet); !r.flush() || r.over {
+	if r.store(noChange); !r.flush() || r.done {
 		return
 	}
-	for _, delivery := range r.owed { // of a worker that does not count
-		r.d.settled(delivery.Ack(r.ctx))
+	for _, delivery := range r.unacked { // of a worker that does not count
+		r.d.logSettlement(delivery.Ack(r.ctx))
 	}
-	r.owed, r.due = r.owed[:0], schedule{}
-	if r.prepare(); !r.over {
+	r.unacked, r.schedule = r.unacked[:0], schedule{}
+	if r.prepare(); !r.done {
 		now := time.Now()
-		r.place.Published = task.MillisOf(now)
+		r.state.Published = task.MillisOf(now)
 		r.publish(now)
 	}
 }
@@ -316,12 +316,12 @@ func (r *run) again() {
 // grantAgain repeats the grant for a worker that has not received it.
 func (r *run) grantAgain() {
 	if r.token == "" {
-		if r.place.Seq > 0 {
+		if r.state.Seq > 0 {
 			return // it has received it
 		}
 		r.token = rand.Text()
-		r.place.Token = hashed(r.token)
-		if r.remember(quiet); !r.flush() {
+		r.state.Token = hashed(r.token)
+		if r.store(noChange); !r.flush() {
 			return
 		}
 	}
@@ -329,78 +329,78 @@ func (r *run) grantAgain() {
 }
 
 func (r *run) grant() {
-	r.say(protocol.TypeGrant, 0, &protocol.Grant{Nonce: r.place.Nonce, Token: r.token, Lease: r.d.lease().Milliseconds()})
+	r.send(protocol.TypeGrant, 0, &protocol.Grant{Nonce: r.state.Nonce, Token: r.token, Lease: r.d.lease().Milliseconds()})
 }
 
-// note returns a note to the worker that has the job.
-func (r *run) note() *note {
-	return &note{to: r.place.Worker, about: r.key, correlation: r.call.CorrelationID, epoch: r.place.Epoch, batches: r.batches}
+// checkpoint returns a note to the worker that has the job.
+func (r *run) newMessage() *workerMessage {
+	return &workerMessage{to: r.state.Worker, about: r.key, correlation: r.call.CorrelationID, epoch: r.state.Epoch, batches: r.batches}
 }
 
-// say sends a message to the worker that has the job.
-func (r *run) say(kind bus.Type, seq int64, body any) {
-	n := r.note()
+// send sends a message to the worker that has the job.
+func (r *run) send(kind bus.Type, seq int64, body any) {
+	n := r.newMessage()
 	n.kind, n.seq, n.body = kind, seq, body
-	r.d.say(r.ctx, n)
+	r.d.send(r.ctx, n)
 }
 
-// tell is say, if a worker has the job.
-func (r *run) tell(kind bus.Type, body any) {
-	if r.place.claimed() {
-		r.say(kind, 0, body)
+// sendIfClaimed is send, if a worker has the job.
+func (r *run) sendIfClaimed(kind bus.Type, body any) {
+	if r.state.claimed() {
+		r.send(kind, 0, body)
 	}
 }
 
-func (r *run) askAgain() { r.say(protocol.TypeResend, r.place.next(), &protocol.Resend{}) }
+func (r *run) requestResend() { r.send(protocol.TypeResend, r.state.next(), &protocol.Resend{}) }
 
-// vouched restarts the lease if a sign of life is from the worker that has the job; it reports
-// whether it is.
-func (r *run) vouched(b beat) bool {
+// handleHeartbeat restarts the lease if a sign of life is from the worker that has the job; it
+// reports whether it is.
+func (r *run) handleHeartbeat(b heartbeat) bool {
 	switch {
-	case r.place.claimed() && b.epoch == r.place.Epoch && r.place.vouches(b.token):
-		r.alive()
+	case r.state.claimed() && b.epoch == r.state.Epoch && r.state.validToken(b.token):
+		r.renewLease()
 		return true
-	case b.epoch != r.place.Epoch || !r.place.claimed():
-		r.d.stop(r.ctx, &note{to: b.worker, about: r.key, epoch: b.epoch}, "the job was given to another worker")
-		r.missed(b.epoch)
+	case b.epoch != r.state.Epoch || !r.state.claimed():
+		r.d.stop(r.ctx, &workerMessage{to: b.worker, about: r.key, epoch: b.epoch}, "the job was given to another worker")
+		r.handleLostGrant(b.epoch)
 	default:
-		r.suspect(b.worker)
+		r.rejectToken(b.worker)
 	}
 	return false
 }
 
-// suspect logs an invalid token. It stops the sender unless this has the name of the worker
+// rejectToken logs an invalid token. It stops the sender unless this has the name of the worker
 // that has the job: the name may be forged.
-func (r *run) suspect(worker string) {
+func (r *run) rejectToken(worker string) {
 	r.d.log().Warn("token is not that of the grant", "agent", r.name, "task", r.key.id, "worker", worker)
-	if worker != r.place.Worker {
-		r.d.stop(r.ctx, &note{to: worker, about: r.key, epoch: r.place.Epoch}, "the token is not that of the grant")
+	if worker != r.state.Worker {
+		r.d.stop(r.ctx, &workerMessage{to: worker, about: r.key, epoch: r.state.Epoch}, "the token is not that of the grant")
 	}
 }
 
-// canceled asks the worker to cancel. If the task is unclaimed, no worker can claim it any
+// handleCancel asks the worker to cancel. If the task is unclaimed, no worker can claim it any
 // more.
-func (r *run) canceled(c *cancel) {
+func (r *run) handleCancel(c *cancel) {
 	r.cancel = c
-	if !r.place.claimed() {
+	if !r.state.claimed() {
 		r.closed = true
 		close(c.unclaimed)
 		return
 	}
-	r.askCancel(time.Now())
+	r.requestCancel(time.Now())
 }
 
-// cancelEvery is the time between two cancel requests, which may be lost.
-const cancelEvery = time.Second
+// cancelInterval is the time between two cancel requests, which may be lost.
+const cancelInterval = time.Second
 
-func (r *run) askCancel(now time.Time) {
-	r.say(protocol.TypeCancel, 0, &protocol.Cancel{Metadata: r.cancel.metadata})
-	r.due.cancel = now.Add(cancelEvery)
+func (r *run) requestCancel(now time.Time) {
+	r.send(protocol.TypeCancel, 0, &protocol.Cancel{Metadata: r.cancel.metadata})
+	r.schedule.cancel = now.Add(cancelInterval)
 }
 
-// died ends a task whose work the bus has moved to Dead, if no worker has it.
-func (r *run) died(x dead) {
-	if !r.place.claimed() && x.delivery == r.place.Delivery {
+// handleUndeliverable ends a task whose work the bus has moved to Dead, if no worker has it.
+func (r *run) handleUndeliverable(x undeliverable) {
+	if !r.state.claimed() && x.delivery == r.state.Delivery {
 		r.fail("no worker of agent %q could take the message: %s", r.call.Agent, x.reason)
 	}
 }
@@ -409,12 +409,12 @@ func (r *run) died(x dead) {
 func (r *run) fail(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	r.d.log().Warn("queue task failed", "agent", r.name, "task", r.key.id, "reason", text)
-	r.sayLate()
+	r.sendDelayed()
 	message := a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(text))
-	if r.place.claimed() {
-		defer r.d.stop(r.ctx, r.note(), text)
+	if r.state.claimed() {
+		defer r.d.stop(r.ctx, r.newMessage(), text)
 	}
 	r.yield(a2a.NewStatusUpdateEvent(r.ec, a2a.TaskStateFailed, message), nil)
 	_ = r.call.Flush(r.ctx) // after an error the run is repeated
-	r.over = true
+	r.done = true
 }

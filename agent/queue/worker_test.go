@@ -28,8 +28,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// TestWhatAnExecutorIsGiven checks the arguments of the worker's executor.
-func TestWhatAnExecutorIsGiven(t *testing.T) {
+// TestExecutorContext checks the arguments of the worker's executor.
+func TestExecutorContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := startHub(t, nil)
@@ -46,7 +46,7 @@ func TestWhatAnExecutorIsGiven(t *testing.T) {
 			)
 			yield(status(ec, a2a.TaskStateCompleted, ""), nil)
 		}), nil)
-		r := say("hi")
+		r := newSend("hi")
 		r.Message.Skill, r.Metadata = "far", []byte(`{"n":1.0}`)
 		h.send(r)
 		for i, ok := range seen {
@@ -91,10 +91,10 @@ func TestHowWorkersEndRuns(t *testing.T) {
 		}, "TASK_STATE_COMPLETED late"},
 		"too large": {func(_ context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			yield(nil, a2a.NewError(a2a.ErrInternalError, strings.Repeat("x", bus.MaxEnvelope)))
-		}, "TASK_STATE_FAILED the agent has said something that the bus does not take: envelope is too large"},
+		}, "TASK_STATE_FAILED the agent has sent an event that the bus does not accept: envelope is too large"},
 		"not JSON": {func(_ context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			yield(&agent.Raw{JSON: []byte("{")}, nil)
-		}, "TASK_STATE_FAILED the agent has said something that the bus does not take: not valid on the bus"},
+		}, "TASK_STATE_FAILED the agent has sent an event that the bus does not accept: not valid on the bus"},
 		"a task": {func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			yield(a2a.NewSubmittedTask(ec, ec.Message), nil)
 			done := a2a.NewSubmittedTask(ec, ec.Message)
@@ -106,7 +106,7 @@ func TestHowWorkersEndRuns(t *testing.T) {
 			t.Parallel()
 			h := startHub(t, nil)
 			h.startWorker(tt.run, nil)
-			a := h.send(say("hi"))
+			a := h.send(newSend("hi"))
 			if got := describe(a); !strings.HasPrefix(got, tt.want) {
 				t.Errorf("the task is %s, want %s", got, tt.want)
 			}
@@ -137,7 +137,7 @@ func TestFlushWaitsForTheHub(t *testing.T) {
 			flushed <- time.Since(at)
 			yield(status(ec, a2a.TaskStateCompleted, ""), nil)
 		}), nil)
-		id := h.send(now(say("hi"))).Head.ID
+		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		<-began
 		h.stop()
 		time.Sleep(time.Minute)
@@ -166,10 +166,10 @@ func TestRunWaitsForPermission(t *testing.T) {
 				t.Error("the run was ended")
 			}
 		}), nil)
-		id := h.send(now(say("hi"))).Head.ID
+		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		h.wait(id, task.AuthRequired)
 		time.Sleep(10 * time.Minute)
-		h.send(now(reply(id, "no")))
+		h.send(returnImmediately(reply(id, "no")))
 		if got := describe(h.wait(id, task.Completed)); got != "TASK_STATE_COMPLETED hears no" {
 			t.Errorf("the task is %s", got)
 		}
@@ -181,7 +181,7 @@ func TestSkills(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := startHub(t, nil)
-		var heard *protocol.Announce
+		var received *protocol.Announce
 		named := func(name string) worker.Skill {
 			s := worker.Skill{Handler: agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 				if name != "idle" {
@@ -191,15 +191,15 @@ func TestSkills(t *testing.T) {
 			s.ID = name
 			return s
 		}
-		heard = h.announced(func() {
+		received = h.announced(func() {
 			h.startWorker(nil, func(w *worker.Worker) {
 				w.Skills = []worker.Skill{named("Sing"), named("dance"), named("idle")}
 				w.Card = &a2a.AgentCard{Name: "Far Away", Skills: []a2a.AgentSkill{{ID: "sing", Name: "Singing", Description: "sings"}}}
 			})
 		})
 		for _, want := range []string{`"id":"sing","name":"Singing"`, `"id":"dance"`, `"id":"idle"`} {
-			if !strings.Contains(string(heard.Card), want) {
-				t.Errorf("the card %s has no %s", heard.Card, want)
+			if !strings.Contains(string(received.Card), want) {
+				t.Errorf("the card %s has no %s", received.Card, want)
 			}
 		}
 		for skill, want := range map[string]string{
@@ -208,7 +208,7 @@ func TestSkills(t *testing.T) {
 			"cook": `TASK_STATE_FAILED there is no skill "cook" here: Sing, dance, idle`,
 			"":     "TASK_STATE_FAILED a skill has to be named: Sing, dance, idle",
 		} {
-			r := say("hi")
+			r := newSend("hi")
 			r.Message.Skill, r.Target.Agent = skill, "far"
 			if got := describe(h.send(r)); got != want {
 				t.Errorf("skill %q: %s, want %s", skill, got, want)
@@ -222,19 +222,19 @@ func (h *hub) announced(f func()) *protocol.Announce {
 	h.t.Helper()
 	ctx, stop := context.WithCancel(h.t.Context())
 	defer stop()
-	heard, listening := make(chan *protocol.Announce, 1), make(chan struct{})
+	received, listening := make(chan *protocol.Announce, 1), make(chan struct{})
 	go func() {
 		for d, err := range h.bus.Receive(ctx, bus.Subscription{At: protocol.Discovery, Ready: func() { close(listening) }}) {
 			a := new(protocol.Announce)
 			if err == nil && d.Type == protocol.TypeAnnounce && json.Unmarshal(d.Body, a) == nil {
-				heard <- a
+				received <- a
 				return
 			}
 		}
 	}()
 	<-listening
 	f()
-	return <-heard
+	return <-received
 }
 
 // TestOnce performs one task, and then none.
@@ -242,9 +242,9 @@ func TestOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := startHub(t, nil)
-		id := h.send(now(say("one"))).Head.ID
+		id := h.send(returnImmediately(newSend("one"))).Head.ID
 		synctest.Wait()
-		other := h.send(now(say("two"))).Head.ID
+		other := h.send(returnImmediately(newSend("two"))).Head.ID
 		began := time.Now()
 		first := h.startWorker(echo, func(w *worker.Worker) { w.Once = true })
 		if err := <-first.done; err != nil || time.Since(began) > time.Second {
@@ -293,12 +293,12 @@ func TestDrain(t *testing.T) {
 					}), tt.traits)
 				}
 				first := h.startWorker(by("first", tt.takes), func(w *worker.Worker) { w.DrainTimeout = 10 * time.Second })
-				id := h.send(now(say("hi"))).Head.ID
+				id := h.send(returnImmediately(newSend("hi"))).Head.ID
 				h.wait(id, task.Working)
 				time.Sleep(time.Second)
 				began := time.Now()
 				first.end()
-				waiting := h.send(now(say("wait"))).Head.ID // no worker claims it
+				waiting := h.send(returnImmediately(newSend("wait"))).Head.ID // no worker claims it
 				if err := <-first.done; err != nil || time.Since(began) != tt.ended {
 					t.Errorf("it ended after %v: %v", time.Since(began), err)
 				}
@@ -326,7 +326,7 @@ func TestKilledWorker(t *testing.T) {
 				cut := &wire{Bus: h.bus.Peer()}
 				traits := agent.Traits{Idempotent: idempotent}
 				first := h.startWorker(agent.With(counting(nil), traits), func(w *worker.Worker) { w.Bus = cut })
-				id := h.send(now(say("hi"))).Head.ID
+				id := h.send(returnImmediately(newSend("hi"))).Head.ID
 				h.wait(id, task.Working)
 				synctest.Wait()
 				cut.down.Store(true)
@@ -360,7 +360,7 @@ func TestZombie(t *testing.T) {
 			stopped <- context.Cause(ctx)
 		}), agent.Traits{Idempotent: true})
 		h.startWorker(sleeper, func(w *worker.Worker) { w.Bus, w.Concurrency = cut, 1 })
-		id := h.send(now(say("hi"))).Head.ID
+		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		h.wait(id, task.Working)
 		synctest.Wait()
 		cut.down.Store(true)
@@ -408,13 +408,13 @@ func TestBadBus(t *testing.T) {
 				text := "a b c d e f g h i j"
 				var ids []a2a.TaskID
 				for range 5 {
-					ids = append(ids, h.send(now(say(text))).Head.ID)
+					ids = append(ids, h.send(returnImmediately(newSend(text))).Head.ID)
 				}
 				mu.Lock()
 				after := time.Duration(dice.IntN(12)) * time.Second
 				mu.Unlock()
 				time.Sleep(after)
-				h.again()
+				h.restart()
 				for _, id := range ids {
 					h.wait(id, task.Completed)
 					if got := strings.Join(h.chunks(id), " "); got != text {
@@ -443,12 +443,12 @@ func TestSignatures(t *testing.T) {
 		}
 		h := startHub(t, func(d *queue.Dispatcher) { d.Signer = signer })
 		h.startWorker(echo, func(w *worker.Worker) { w.Keys = ring })
-		if got := describe(h.send(say("signed"))); got != "TASK_STATE_COMPLETED signed" {
+		if got := describe(h.send(newSend("signed"))); got != "TASK_STATE_COMPLETED signed" {
 			t.Errorf("the task is %s", got)
 		}
 		h.alter = nil
-		h.again()
-		id := h.send(now(say("unsigned"))).Head.ID
+		h.restart()
+		id := h.send(returnImmediately(newSend("unsigned"))).Head.ID
 		time.Sleep(time.Minute)
 		if d, err := h.bus.Depth(t.Context(), bus.Dead); err != nil || d.Ready != 1 || h.get(id).Head.State != task.Submitted {
 			t.Errorf("%d envelopes are dead; the task is %s", d.Ready, describe(h.get(id)))
@@ -472,13 +472,13 @@ func TestDeadline(t *testing.T) {
 				began := time.Now()
 				c := *alice
 				c.Params = delegation.Store(nil, &delegation.Context{Chain: []string{"caller@x"}, Hops: 3, Budget: 3, Deadline: began.Add(time.Minute)})
-				a, err := h.Send(t.Context(), &c, now(say("hi")))
+				a, err := h.Send(t.Context(), &c, returnImmediately(newSend("hi")))
 				if err != nil {
 					t.Fatal(err)
 				}
 				id := a.Head.ID
 				time.Sleep(time.Second)
-				h.again()
+				h.restart()
 				got := describe(h.wait(id, task.Failed))
 				if !strings.Contains(got, want) || time.Since(began) != time.Minute {
 					t.Errorf("after %v the task is %s", time.Since(began), got)
@@ -489,8 +489,8 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestWorkersWithoutSense starts workers with invalid settings, which must fail.
-func TestWorkersWithoutSense(t *testing.T) {
+// TestInvalidWorkers starts workers with invalid settings, which must fail.
+func TestInvalidWorkers(t *testing.T) {
 	t.Parallel()
 	b := new(bus.Memory)
 	skill := worker.Skill{Handler: echo, AgentSkill: a2a.AgentSkill{ID: "a"}}
@@ -551,7 +551,7 @@ func TestConcurrency(t *testing.T) {
 		}), func(w *worker.Worker) { w.Concurrency = 3 })
 		var ids []a2a.TaskID
 		for range 9 {
-			ids = append(ids, h.send(now(say("hi"))).Head.ID)
+			ids = append(ids, h.send(returnImmediately(newSend("hi"))).Head.ID)
 		}
 		began := time.Now()
 		for _, id := range ids {
@@ -572,7 +572,7 @@ func TestShortLease(t *testing.T) {
 			time.Sleep(20 * time.Second)
 			yield(status(ec, a2a.TaskStateCompleted, "slow"), nil)
 		}), nil)
-		if a := h.send(say("hi")); a.Head.State != task.Completed {
+		if a := h.send(newSend("hi")); a.Head.State != task.Completed {
 			t.Errorf("the task is %s", describe(a))
 		}
 	})

@@ -86,7 +86,7 @@ func (j *job) yield(ev a2a.Event) bool {
 	}
 	if len(event) > protocol.MaxLarge {
 		j.finish(&protocol.Report{Public: true, Error: fmt.Sprintf(
-			"the agent has said something of %d bytes at once: %d are allowed, and any number in chunks of an artifact", len(event), protocol.MaxLarge,
+			"the agent has sent %d bytes in one event: %d are allowed, and any number in chunks of an artifact", len(event), protocol.MaxLarge,
 		)})
 		return false
 	}

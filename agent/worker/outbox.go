@@ -77,9 +77,9 @@ type sendBuffer struct {
 	final                   bool // the hub has confirmed that the job is over
 	// progress is closed when outputs are confirmed; nil if no goroutine waits.
 	progress chan struct{}
-	// lastHeard is the time at which the hub last confirmed or requested outputs, or at which
+	// lastResponse is the time at which the hub last confirmed or requested outputs, or at which
 	// the buffer was last empty.
-	lastHeard time.Time
+	lastResponse time.Time
 }
 
 func newSendBuffer() *sendBuffer {
@@ -100,7 +100,7 @@ func (o *sendBuffer) add(ctx context.Context, s output, last bool) bool {
 		return false
 	}
 	if len(o.unconfirmed) == 0 {
-		o.lastHeard = time.Now()
+		o.lastResponse = time.Now()
 	}
 	o.unconfirmed = append(o.unconfirmed, s.split()...)
 	o.bytes += s.size()
@@ -178,7 +178,7 @@ func (o *sendBuffer) next(rep *protocol.Report) (first int64, queued bool) {
 func (o *sendBuffer) confirm(seq int64, final bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.lastHeard = time.Now()
+	o.lastResponse = time.Now()
 	if n := min(seq-o.confirmed, int64(len(o.unconfirmed))); n > 0 {
 		for i := range o.unconfirmed[:n] {
 			o.bytes -= o.unconfirmed[i].size()
@@ -199,7 +199,7 @@ func (o *sendBuffer) confirm(seq int64, final bool) {
 func (o *sendBuffer) resendFrom(seq int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.lastHeard = time.Now()
+	o.lastResponse = time.Now()
 	o.sent = max(o.confirmed, min(o.sent, seq-1))
 	o.wake.Send()
 }
@@ -219,10 +219,10 @@ func (o *sendBuffer) resendOverdue(now time.Time) time.Duration {
 	if o.sent > o.queued {
 		d = keepAfter
 	}
-	if left := d - now.Sub(o.lastHeard); left > 0 {
+	if left := d - now.Sub(o.lastResponse); left > 0 {
 		return left
 	}
-	o.lastHeard, o.queued, o.sent = now, o.sent, o.confirmed
+	o.lastResponse, o.queued, o.sent = now, o.sent, o.confirmed
 	o.wake.Send()
 	return 0
 }

@@ -159,11 +159,11 @@ func TestSendBufferIsOverdue(t *testing.T) {
 			}
 		}
 		if buffer.flush(canceledContext()) {
-			t.Error("what is not confirmed is durable")
+			t.Error("an unconfirmed output is durable")
 		}
 		buffer.confirm(1, false)
 		if !buffer.flush(t.Context()) {
-			t.Error("what is confirmed is not durable")
+			t.Error("a confirmed output is not durable")
 		}
 	})
 }

@@ -87,7 +87,7 @@ func (w *Worker) newRun() (*run, error) {
 	case w.Executor == nil && len(w.Skills) == 0:
 		return bad("neither Executor nor Skills")
 	case w.Executor != nil && len(w.Skills) > 0:
-		return bad("both Executor and Skills: the executor would take what the skills are for")
+		return bad("both Executor and Skills: the executor would receive the requests of all skills")
 	}
 	if r.Card == nil {
 		r.Card = &a2a.AgentCard{Name: string(w.Name)}

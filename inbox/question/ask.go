@@ -12,21 +12,21 @@ import (
 	"github.com/parley-a2a/parley/inbox"
 )
 
-// inbox puts a question into the inbox and waits until it is settled there, by a message of the
-// caller, or by the end of the task.
-func (d *Desk) inbox(ctx context.Context, q *Question) (Reply, error) {
-	if n := circle(q, lastAnswer(q)); n >= orElse(d.Repetition, DefaultRepetition) {
-		return circled(q, n), nil
+// replyFromInbox puts a question into the inbox and waits until it is settled there, by a
+// message of the caller, or by the end of the task.
+func (r *PolicyResponder) replyFromInbox(ctx context.Context, q *Question) (Reply, error) {
+	if n := countRepeats(q, lastAnswer(q)); n >= orElse(r.Repetition, DefaultRepetition) {
+		return repeated(q, n), nil
 	}
-	it, err := d.put(ctx, q)
+	it, err := r.put(ctx, q)
 	if err == nil && it.State == inbox.Open {
-		err = q.Run.AddStatus(ctx, q, told(q))
+		err = q.Run.AddStatus(ctx, q, waitingNotice(q))
 	}
 	if err == nil {
-		it, err = d.await(ctx, it)
+		it, err = r.await(ctx, it)
 	}
 	if errors.Is(err, ErrAnswered) || errors.Is(context.Cause(ctx), ErrAnswered) {
-		return Reply{}, errors.Join(context.Cause(ctx), d.withdraw(ctx, q))
+		return Reply{}, errors.Join(context.Cause(ctx), r.withdraw(ctx, q))
 	}
 	if err != nil {
 		return Reply{}, err
@@ -43,56 +43,56 @@ func lastAnswer(q *Question) string {
 }
 
 // put returns the item of a question and creates it if necessary.
-func (d *Desk) put(ctx context.Context, q *Question) (inbox.Item, error) {
-	it, err := d.Inbox.Get(ctx, itemID(q))
+func (r *PolicyResponder) put(ctx context.Context, q *Question) (inbox.Item, error) {
+	it, err := r.Inbox.Get(ctx, itemID(q))
 	if !errors.Is(err, inbox.ErrNotFound) {
 		return it, err
 	}
-	draft, err := d.draft(ctx, q)
+	draft, err := r.draft(ctx, q)
 	if err != nil {
 		return it, err
 	}
-	return d.Inbox.Put(ctx, &inbox.Item{
+	return r.Inbox.Put(ctx, &inbox.Item{
 		ID: itemID(q), Kind: inbox.Question, Owner: q.Owner, Task: q.Task, Version: q.Version, Agent: q.Agent,
-		Caller: q.Caller.ID, CallerName: q.Caller.DisplayName, Skill: q.Skill, Text: letter(q), Draft: draft,
-		Expires: time.Now().Add(orElse(d.AskTime, DefaultAskTime)),
+		Caller: q.Caller.ID, CallerName: q.Caller.DisplayName, Skill: q.Skill, Text: itemText(q), Draft: draft,
+		Expires: time.Now().Add(orElse(r.AskTime, DefaultAskTime)),
 	})
 }
 
-// letter returns the text for the person.
-func letter(q *Question) string {
+// itemText returns the text for the person.
+func itemText(q *Question) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s asks", q.Agent)
 	if q.Skill != "" && q.Skill != string(q.Agent) {
 		fmt.Fprintf(&b, ", at work on %s", q.Skill)
 	}
-	fmt.Fprintf(&b, " for %s:\n\n%s\n", name(q), strings.TrimSpace(q.Text+besides(q)))
+	fmt.Fprintf(&b, " for %s:\n\n%s\n", callerName(q), strings.TrimSpace(q.Text+otherParts(q)))
 	if len(q.Turns) > 0 {
 		b.WriteString("\nBefore that:\n\n" + conversation(q))
 	}
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// name returns the display name of the caller.
-func name(q *Question) string {
+// callerName returns the display name of the caller.
+func callerName(q *Question) string {
 	if q.Caller.DisplayName == "" || q.Caller.DisplayName == q.Caller.ID {
 		return q.Caller.ID
 	}
 	return q.Caller.DisplayName + " (" + q.Caller.ID + ")"
 }
 
-// told returns the status message for callers while a question waits for a person.
-func told(q *Question) string {
-	return "This question waits for the owner of this hub. Who has sent the request may answer it, too, with a message to this task: " +
-		q.Text + besides(q)
+// waitingNotice returns the status message for callers while a question waits for a person.
+func waitingNotice(q *Question) string {
+	return "This question waits for the owner of this hub. The sender of the request may answer it, too, with a message to this task: " +
+		q.Text + otherParts(q)
 }
 
 // await waits until an item is settled.
-func (d *Desk) await(ctx context.Context, it inbox.Item) (inbox.Item, error) {
+func (r *PolicyResponder) await(ctx context.Context, it inbox.Item) (inbox.Item, error) {
 	if it.State != inbox.Open {
 		return it, nil
 	}
-	got, err := d.Inbox.Wait(ctx, it.ID)
+	got, err := r.Inbox.Wait(ctx, it.ID)
 	switch {
 	case errors.Is(err, inbox.ErrNotFound):
 		it.State = inbox.Expired // the item was deleted
@@ -105,12 +105,12 @@ func (d *Desk) await(ctx context.Context, it inbox.Item) (inbox.Item, error) {
 }
 
 // withdraw removes a question that was settled outside the inbox.
-func (d *Desk) withdraw(ctx context.Context, q *Question) error {
+func (r *PolicyResponder) withdraw(ctx context.Context, q *Question) error {
 	why := "the caller has answered"
 	if errors.Is(context.Cause(ctx), ErrTaskEnded) {
 		why = "the task has ended"
 	}
-	return d.Inbox.Withdraw(context.WithoutCancel(ctx), itemID(q), why)
+	return r.Inbox.Withdraw(context.WithoutCancel(ctx), itemID(q), why)
 }
 
 // replyOf returns the reply for a settled item.
@@ -123,9 +123,9 @@ func replyOf(q *Question, it *inbox.Item) Reply {
 		if it.Answer != "" {
 			why = " (" + it.Answer + ")"
 		}
-		return broken(q, refused, "asks, and the owner of this hub does not answer"+why)
+		return breakLoop(q, refused, "asks, and the owner of this hub does not answer"+why)
 	}
-	return broken(q, expired, "asks, and the owner of this hub has not answered in time: "+question(q))
+	return breakLoop(q, expired, "asks, and the owner of this hub has not answered in time: "+question(q))
 }
 
 // Deliver returns the function for inbox.Inbox.Deliver that delivers settlements to the tasks
@@ -142,18 +142,18 @@ func Deliver(tasks Tasks) func(ctx context.Context, it *inbox.Item, s *inbox.Set
 		err := tasks.Answer(ctx, q, &r)
 		switch {
 		case errors.Is(err, a2a.ErrTaskNotFound):
-			return inbox.ErrOver
+			return inbox.ErrObsolete
 		case errors.Is(err, ErrAnswered):
 			answer, _, err := tasks.Answered(ctx, q)
-			return errors.Join(&inbox.Over{Answer: answer}, err)
+			return errors.Join(&inbox.AlreadyDelivered{Answer: answer}, err)
 		}
 		return err
 	}
 }
 
-// Mend settles the questions in an inbox that were answered, or whose tasks have ended, before
-// the hub could store that because it was killed. Call it after e has recovered.
-func Mend(ctx context.Context, b *inbox.Inbox, tasks Tasks) error {
+// Reconcile settles the questions in an inbox that were answered, or whose tasks have ended,
+// before the hub could store that because it was killed. Call it after e has recovered.
+func Reconcile(ctx context.Context, b *inbox.Inbox, tasks Tasks) error {
 	q := &inbox.Query{State: inbox.Open, Kinds: []inbox.Kind{inbox.Question}}
 	for {
 		items, err := b.List(ctx, q)
@@ -161,22 +161,22 @@ func Mend(ctx context.Context, b *inbox.Inbox, tasks Tasks) error {
 			return err
 		}
 		for i := range items {
-			if err := mend(ctx, b, tasks, &items[i]); err != nil {
-				return fmt.Errorf("mend item %s of the inbox: %w", items[i].ID, err)
+			if err := reconcile(ctx, b, tasks, &items[i]); err != nil {
+				return fmt.Errorf("reconcile item %s of the inbox: %w", items[i].ID, err)
 			}
 		}
 		q.After = items[len(items)-1].ID
 	}
 }
 
-// mend settles an item whose question is not open any more.
-func mend(ctx context.Context, b *inbox.Inbox, tasks Tasks, it *inbox.Item) error {
+// reconcile settles an item whose question is not open any more.
+func reconcile(ctx context.Context, b *inbox.Inbox, tasks Tasks, it *inbox.Item) error {
 	if it.Task == "" {
 		return nil // the asking code waits for the item alone
 	}
 	if it.Version == 0 {
-		if _, err := waiting(ctx, tasks, it); errors.Is(err, inbox.ErrOver) {
-			return b.Mend(ctx, it.ID, "")
+		if _, err := waiting(ctx, tasks, it); errors.Is(err, inbox.ErrObsolete) {
+			return b.Reconcile(ctx, it.ID, "")
 		} else {
 			return err
 		}
@@ -188,5 +188,5 @@ func mend(ctx context.Context, b *inbox.Inbox, tasks Tasks, it *inbox.Item) erro
 	if err != nil || !settled {
 		return err
 	}
-	return b.Mend(ctx, it.ID, answer)
+	return b.Reconcile(ctx, it.ID, answer)
 }

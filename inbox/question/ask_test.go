@@ -24,16 +24,16 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// office holds the state that survives a restart of the hub.
-type office struct {
-	t     testing.TB
-	store task.Store
-	book  inbox.Memory
-	// kills drops settlements while it is off.
-	kills forgetful
-	trust trust.Registry
-	desk  question.Desk
-	all   agents
+// fixture holds the state that survives a restart of the hub.
+type fixture struct {
+	t         testing.TB
+	store     task.Store
+	itemStore inbox.Memory
+	// unreliable drops settlements while lose is set.
+	unreliable lossyStore
+	trust      trust.Registry
+	responder  question.PolicyResponder
+	all        agents
 	// drain is the time that the hub gives running tasks at shutdown; zero means none.
 	drain time.Duration
 
@@ -41,26 +41,26 @@ type office struct {
 	in *inbox.Inbox
 }
 
-// newOffice returns an office with an agent main that asks n questions, and an answering agent
+// newFixture returns a fixture with an agent main that asks n questions, and an answering agent
 // clerk.
-func newOffice(t testing.TB, n int) *office {
-	return &office{
-		t: t, store: new(memstore.Store), desk: question.Desk{Answerer: "clerk"},
+func newFixture(t testing.TB, n int) *fixture {
+	return &fixture{
+		t: t, store: new(memstore.Store), responder: question.PolicyResponder{Answerer: "clerk"},
 		all: agents{"main": asker(n, numbered), "clerk": clerk(t)},
 	}
 }
 
 // open starts a hub, or restarts it.
-func (o *office) open() {
+func (o *fixture) open() {
 	o.t.Helper()
-	o.kills.Book = &o.book
-	o.in = &inbox.Inbox{Book: &o.kills}
-	desk := o.desk
-	desk.Inbox, desk.Judge = o.in, &o.trust
-	o.hub = startConfigured(o.t, engine.Config{Store: o.store, Questions: &desk, DrainTimeout: cmp.Or(o.drain, -1)}, o.all)
+	o.unreliable.Store = &o.itemStore
+	o.in = &inbox.Inbox{Store: &o.unreliable}
+	responder := o.responder
+	responder.Inbox, responder.Trust = o.in, &o.trust
+	o.hub = startConfigured(o.t, engine.Config{Store: o.store, Questions: &responder, DrainTimeout: cmp.Or(o.drain, -1)}, o.all)
 }
 
-func (o *office) set(level trust.Level, skills ...string) {
+func (o *fixture) set(level trust.Level, skills ...string) {
 	o.t.Helper()
 	if _, err := o.trust.Set(o.t.Context(), "main", &trust.Change{Level: level, Approve: skills}); err != nil {
 		o.t.Fatal(err)
@@ -68,7 +68,7 @@ func (o *office) set(level trust.Level, skills ...string) {
 }
 
 // begin sends a message to main without waiting for the task.
-func (o *office) begin() a2a.TaskID {
+func (o *fixture) begin() a2a.TaskID {
 	o.t.Helper()
 	r := say("main", "go")
 	r.ReturnImmediately = true
@@ -76,7 +76,7 @@ func (o *office) begin() a2a.TaskID {
 }
 
 // items returns the items of the inbox, oldest first.
-func (o *office) items() []inbox.Item {
+func (o *fixture) items() []inbox.Item {
 	o.t.Helper()
 	all, err := o.in.List(o.t.Context(), new(inbox.Query))
 	if err != nil {
@@ -89,7 +89,7 @@ func (o *office) items() []inbox.Item {
 }
 
 // asked returns the only open item after all goroutines are idle. It must run in a bubble.
-func (o *office) asked() inbox.Item {
+func (o *fixture) asked() inbox.Item {
 	o.t.Helper()
 	settle()
 	all, err := o.in.List(o.t.Context(), &inbox.Query{State: inbox.Open})
@@ -109,19 +109,19 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
-func (o *office) answer(id inbox.ID, text string) {
+func (o *fixture) answer(id inbox.ID, text string) {
 	o.t.Helper()
 	if _, err := o.in.Answer(o.t.Context(), id, "me", text); err != nil {
 		o.t.Fatalf("Answer: %v", err)
 	}
 }
 
-// inOffice runs f in a bubble.
-func inOffice(t *testing.T, questions int, f func(*office)) {
+// inFixture runs f in a bubble.
+func inFixture(t *testing.T, questions int, f func(*fixture)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOffice(t, questions)
+		o := newFixture(t, questions)
 		f(o)
 		if o.hub != nil {
 			o.stop()
@@ -148,7 +148,7 @@ func TestTrust(t *testing.T) {
 		"act with the skill":     {trust.Act, []string{"Main"}, "main", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inOffice(t, 2, func(o *office) {
+			inFixture(t, 2, func(o *fixture) {
 				if tt.level != 0 {
 					o.set(tt.level, tt.approved...)
 				}
@@ -170,7 +170,7 @@ func TestTrust(t *testing.T) {
 				if tt.person {
 					want = "TASK_STATE_COMPLETED mine,too"
 				}
-				if got := says(o.now(id)); got != want {
+				if got := describe(o.now(id)); got != want {
 					o.t.Errorf("the task is %q, want %q", got, want)
 				}
 				if n := len(o.items()); (n != 0) != tt.person {
@@ -186,7 +186,7 @@ func TestTrust(t *testing.T) {
 
 // Checks the item for the person and the status for the caller.
 func TestAskWaitsForAPerson(t *testing.T) {
-	inOffice(t, 2, func(o *office) {
+	inFixture(t, 2, func(o *fixture) {
 		drafts := make(chan *a2a.Message, 10)
 		script := clerk(o.t)
 		o.all["clerk"] = agent.With(agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
@@ -204,13 +204,13 @@ func TestAskWaitsForAPerson(t *testing.T) {
 		}
 		m := <-drafts
 		if text := agent.Text(m); !strings.Contains(text, "nothing is sent without them") || !strings.HasSuffix(text, "Question 1?") {
-			o.t.Errorf("the answering agent is told %q", text)
+			o.t.Errorf("the answering agent receives %q", text)
 		}
 		if asked, _ := m.Metadata[question.QuestionKey].(map[string]any); asked["draft"] != true || asked["text"] != "Question 1?" {
 			o.t.Errorf("its metadata is %v", m.Metadata)
 		}
 		a := o.now(id)
-		if got := says(a); a.Head.State != task.Working || !strings.Contains(got, "waits for the owner of this hub") || !strings.HasSuffix(got, "Question 1?") {
+		if got := describe(a); a.Head.State != task.Working || !strings.Contains(got, "waits for the owner of this hub") || !strings.HasSuffix(got, "Question 1?") {
 			o.t.Errorf("the caller sees %q", got)
 		}
 		if whole := string(a.Fold.AppendTask(nil, &a.Head, task.TaskOptions{})); !strings.Contains(whole, `"parley.question":{"number":1,"kind":"input"`) {
@@ -221,7 +221,7 @@ func TestAskWaitsForAPerson(t *testing.T) {
 		}
 		var late *inbox.Settled
 		if _, err := o.in.Answer(o.t.Context(), it.ID, "you", "no"); !errors.As(err, &late) || late.Item.By != "me" || late.Item.Answer != "a1" {
-			o.t.Errorf("a second answer = %v, want who was first", err)
+			o.t.Errorf("a second answer = %v, want the first answer", err)
 		}
 		it = o.asked()
 		if want := "main asks for alice:\n\nQuestion 2?\n\nBefore that:\n\nQ: Question 1?\nA: a1"; it.Text != want {
@@ -229,7 +229,7 @@ func TestAskWaitsForAPerson(t *testing.T) {
 		}
 		o.answer(it.ID, "mine")
 		settle()
-		if got := says(o.now(id)); got != "TASK_STATE_COMPLETED a1,mine" {
+		if got := describe(o.now(id)); got != "TASK_STATE_COMPLETED a1,mine" {
 			o.t.Errorf("the task is %q", got)
 		}
 	})
@@ -238,13 +238,13 @@ func TestAskWaitsForAPerson(t *testing.T) {
 // A message of the caller counts as an answer, and a person whose answer comes second is
 // notified.
 func TestTheCallerMayAnswer(t *testing.T) {
-	inOffice(t, 1, func(o *office) {
+	inFixture(t, 1, func(o *fixture) {
 		o.open()
 		id := o.begin()
 		it := o.asked()
 		own := say("", "mine")
 		own.Message.TaskID = id
-		if got := says(o.send(own)); got != "TASK_STATE_COMPLETED mine" {
+		if got := describe(o.send(own)); got != "TASK_STATE_COMPLETED mine" {
 			o.t.Errorf("the task is %q, want the caller's answer", got)
 		}
 		settle()
@@ -266,7 +266,7 @@ func TestTheCallerMayAnswer(t *testing.T) {
 
 // An item left over from a crash accepts no answer.
 func TestStaleItems(t *testing.T) {
-	inOffice(t, 1, func(o *office) {
+	inFixture(t, 1, func(o *fixture) {
 		o.open()
 		id := o.begin()
 		it := o.asked()
@@ -287,7 +287,7 @@ func TestStaleItems(t *testing.T) {
 
 // People and the caller answer concurrently.
 func TestOneOfManyAnswersWins(t *testing.T) {
-	inOffice(t, 1, func(o *office) {
+	inFixture(t, 1, func(o *fixture) {
 		o.open()
 		for i := range 30 {
 			id := o.begin()
@@ -321,7 +321,7 @@ func TestOneOfManyAnswersWins(t *testing.T) {
 			if len(won) > 0 {
 				want = "TASK_STATE_COMPLETED " + won[0]
 			}
-			if got := says(o.now(id)); len(won) > 1 || !strings.HasPrefix(got, want) {
+			if got := describe(o.now(id)); len(won) > 1 || !strings.HasPrefix(got, want) {
 				o.t.Errorf("round %d: %q have won, and the task is %q", i, won, got)
 			}
 		}
@@ -330,22 +330,22 @@ func TestOneOfManyAnswersWins(t *testing.T) {
 
 // A refusal or an expiry ends the task.
 func TestUnansweredItems(t *testing.T) {
-	inOffice(t, 1, func(o *office) {
-		o.desk.AskTime = time.Hour
+	inFixture(t, 1, func(o *fixture) {
+		o.responder.AskTime = time.Hour
 		o.open()
 		id := o.begin()
 		if _, err := o.in.Refuse(o.t.Context(), o.asked().ID, "me", "none of its business"); err != nil {
 			o.t.Fatal(err)
 		}
 		settle()
-		if got, want := says(o.now(id)), `FAILED agent "main" asks, and the owner of this hub does not answer (none of its business)`; !strings.HasSuffix(got, want) {
+		if got, want := describe(o.now(id)), `FAILED agent "main" asks, and the owner of this hub does not answer (none of its business)`; !strings.HasSuffix(got, want) {
 			o.t.Errorf("the task is %q, want %q", got, want)
 		}
 		id = o.begin()
 		o.asked()
 		pass(time.Hour)
 		settle()
-		if got, want := says(o.now(id)), `FAILED agent "main" asks, and the owner of this hub has not answered in time: Question 1?`; !strings.HasSuffix(got, want) {
+		if got, want := describe(o.now(id)), `FAILED agent "main" asks, and the owner of this hub has not answered in time: Question 1?`; !strings.HasSuffix(got, want) {
 			o.t.Errorf("the task is %q, want %q", got, want)
 		}
 	})
@@ -361,7 +361,7 @@ func TestDraftsMayFail(t *testing.T) {
 		}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			inOffice(t, 1, func(o *office) {
+			inFixture(t, 1, func(o *fixture) {
 				if delete(o.all, "clerk"); x != nil {
 					o.all["clerk"] = x
 				}
@@ -377,7 +377,7 @@ func TestDraftsMayFail(t *testing.T) {
 				}
 				o.answer(it.ID, "mine")
 				settle()
-				if got := says(o.now(id)); got != "TASK_STATE_COMPLETED mine" {
+				if got := describe(o.now(id)); got != "TASK_STATE_COMPLETED mine" {
 					o.t.Errorf("the task is %q", got)
 				}
 			})
@@ -387,13 +387,13 @@ func TestDraftsMayFail(t *testing.T) {
 
 // Ask works without an answering agent.
 func TestAskWithoutAnAnsweringAgent(t *testing.T) {
-	inOffice(t, 1, func(o *office) {
-		o.desk = question.Desk{Default: question.Ask}
+	inFixture(t, 1, func(o *fixture) {
+		o.responder = question.PolicyResponder{Default: question.Ask}
 		o.open()
 		id := o.begin()
 		o.answer(o.asked().ID, "mine")
 		settle()
-		if got := says(o.now(id)); got != "TASK_STATE_COMPLETED mine" {
+		if got := describe(o.now(id)); got != "TASK_STATE_COMPLETED mine" {
 			o.t.Errorf("the task is %q", got)
 		}
 	})
@@ -410,7 +410,7 @@ func TestLimitsForPeople(t *testing.T) {
 		"repetition": {func(i int) string { return []string{"Which  one?", "which ONE", " Which... one!"}[i%3] }, 3, "same answer 3 times in a row; put all that it needs into the request"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inOffice(t, 1000, func(o *office) {
+			inFixture(t, 1000, func(o *fixture) {
 				o.all["main"] = asker(1000, tt.ask)
 				o.open()
 				id := o.begin()
@@ -419,7 +419,7 @@ func TestLimitsForPeople(t *testing.T) {
 					o.answer(it.ID, []string{"the red one", " The RED one. "}[i%2])
 				}
 				settle()
-				if got := says(o.now(id)); !strings.Contains(got, tt.want) {
+				if got := describe(o.now(id)); !strings.Contains(got, tt.want) {
 					o.t.Errorf("the task is %q, want %q", got, tt.want)
 				}
 				if n := len(o.items()); n != tt.most {
@@ -432,7 +432,7 @@ func TestLimitsForPeople(t *testing.T) {
 
 // A question in the inbox remains with the person if the agent's trust level rises.
 func TestTrustThatRises(t *testing.T) {
-	inOffice(t, 2, func(o *office) {
+	inFixture(t, 2, func(o *fixture) {
 		o.open()
 		id := o.begin()
 		first := o.asked()
@@ -444,7 +444,7 @@ func TestTrustThatRises(t *testing.T) {
 		}
 		o.answer(first.ID, "mine")
 		settle()
-		if got := says(o.now(id)); got != "TASK_STATE_COMPLETED mine,a2" {
+		if got := describe(o.now(id)); got != "TASK_STATE_COMPLETED mine,a2" {
 			o.t.Errorf("the task is %q, want the second answer from the agent", got)
 		}
 	})
@@ -458,9 +458,9 @@ func TestAskSurvivesKills(t *testing.T) {
 	for cut := int64(1); ; cut++ {
 		killed := false
 		synctest.Test(t, func(t *testing.T) {
-			o := newOffice(t, 3)
+			o := newFixture(t, 3)
 			disk := new(memstore.Store)
-			store := newMortal(disk, cut)
+			store := newKillableStore(disk, cut)
 			o.store = store
 			o.open()
 			id := o.begin()
@@ -488,7 +488,7 @@ func TestAskSurvivesKills(t *testing.T) {
 			o.store = disk
 			o.open()
 			people()
-			if got := says(o.now(id)); got != "TASK_STATE_COMPLETED mine 1?,mine 2?,mine 3?" {
+			if got := describe(o.now(id)); got != "TASK_STATE_COMPLETED mine 1?,mine 2?,mine 3?" {
 				t.Errorf("after a kill before change %d the task is %q", cut+1, got)
 			}
 			if all := o.items(); len(all) != 3 {
@@ -506,26 +506,26 @@ func TestAskSurvivesKills(t *testing.T) {
 }
 
 // A restarted hub finds answers that were given while no hub was running.
-func TestAnswersWhileNoHubIsThere(t *testing.T) {
-	inOffice(t, 1, func(o *office) {
+func TestAnswersWhileNoHubRuns(t *testing.T) {
+	inFixture(t, 1, func(o *fixture) {
 		o.open()
 		id := o.begin()
 		it := o.asked()
 		o.stop()
-		if _, err := (&inbox.Inbox{Book: &o.book}).Answer(o.t.Context(), it.ID, "me", "mine"); err != nil {
+		if _, err := (&inbox.Inbox{Store: &o.itemStore}).Answer(o.t.Context(), it.ID, "me", "mine"); err != nil {
 			o.t.Fatal(err)
 		}
 		o.open()
 		settle()
-		if got := says(o.now(id)); got != "TASK_STATE_COMPLETED mine" {
+		if got := describe(o.now(id)); got != "TASK_STATE_COMPLETED mine" {
 			o.t.Errorf("the task is %q", got)
 		}
 	})
 }
 
 // Questions that wait for a person do not delay a shutdown.
-func TestPeopleDoNotHoldUpADrain(t *testing.T) {
-	inOffice(t, 1, func(o *office) {
+func TestWaitingForPeopleDoesNotDelayADrain(t *testing.T) {
+	inFixture(t, 1, func(o *fixture) {
 		o.drain = time.Hour
 		o.open()
 		o.begin()
@@ -540,8 +540,8 @@ func TestPeopleDoNotHoldUpADrain(t *testing.T) {
 
 // An agent that continues gets its task with its own question, not with the hub's status for
 // the caller.
-func TestAgentsThatGoOnSeeTheirQuestion(t *testing.T) {
-	inOffice(t, 1, func(o *office) {
+func TestContinuingAgentsSeeTheirQuestion(t *testing.T) {
+	inFixture(t, 1, func(o *fixture) {
 		seen := make(chan string, 10)
 		inner := asker(1, numbered)
 		o.all["main"] = agent.With(agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
@@ -565,34 +565,34 @@ func TestAgentsThatGoOnSeeTheirQuestion(t *testing.T) {
 	})
 }
 
-// forgetful is a book that drops settlements, like a hub killed before it could store them.
-type forgetful struct {
-	inbox.Book
-	off bool
+// lossyStore is a store that drops settlements, like a hub killed before it could store them.
+type lossyStore struct {
+	inbox.Store
+	lose bool
 }
 
 var errKilled = errors.New("killed")
 
-// SettleItem implements inbox.Book.
-func (f *forgetful) SettleItem(ctx context.Context, id inbox.ID, s *inbox.Settlement) (inbox.Item, error) {
-	if f.off {
+// SettleItem implements inbox.Store.
+func (f *lossyStore) SettleItem(ctx context.Context, id inbox.ID, s *inbox.Settlement) (inbox.Item, error) {
+	if f.lose {
 		return inbox.Item{}, errKilled
 	}
-	return f.Book.SettleItem(ctx, id, s)
+	return f.Store.SettleItem(ctx, id, s)
 }
 
 // The agent has got an answer, and the hub was killed before the inbox stored it. A repeated
 // equal answer is accepted. A different answer gets the first one in the error. Without a
-// further answer, Mend settles the item.
-func TestAnswersThatWereNotWrittenDown(t *testing.T) {
+// further answer, Reconcile settles the item.
+func TestAnswersThatWereNotStored(t *testing.T) {
 	for name, again := range map[string]string{"the same": "blue", "another": "red", "nothing": "", "the caller": "caller"} {
 		t.Run(name, func(t *testing.T) {
-			inOffice(t, 1, func(o *office) {
-				o.desk.Default = question.Ask
+			inFixture(t, 1, func(o *fixture) {
+				o.responder.Default = question.Ask
 				o.open()
 				id := o.begin()
 				it := o.asked()
-				o.kills.off = true
+				o.unreliable.lose = true
 				if again == "caller" {
 					r := say("main", "green")
 					r.Message.TaskID = id
@@ -601,7 +601,7 @@ func TestAnswersThatWereNotWrittenDown(t *testing.T) {
 					t.Fatalf("Answer = %v", err)
 				}
 				settle()
-				o.kills.off = false
+				o.unreliable.lose = false
 				o.stop()
 				o.open()
 				want := inbox.Item{State: inbox.Answered, Answer: "blue"}
@@ -620,7 +620,7 @@ func TestAnswersThatWereNotWrittenDown(t *testing.T) {
 					want = inbox.Item{State: inbox.Expired, Answer: "it was answered elsewhere, or its task has ended"}
 					fallthrough
 				default:
-					err = question.Mend(t.Context(), o.in, o.hub.Engine)
+					err = question.Reconcile(t.Context(), o.in, o.hub.Engine)
 				}
 				got, getErr := o.in.Get(t.Context(), it.ID)
 				if err != nil || getErr != nil || got.State != want.State || got.Answer != want.Answer || got.By != want.By {

@@ -25,7 +25,7 @@ const draftTime = time.Minute
 
 // consult returns the answer of the answering agent, or the reason why there is none. A draft
 // is meant for a person.
-func (d *Desk) consult(ctx context.Context, q *Question, draft bool) (text, problem string, err error) {
+func (r *PolicyResponder) consult(ctx context.Context, q *Question, draft bool) (text, problem string, err error) {
 	said := brief(q)
 	words, key := said, fmt.Sprintf("question %d", q.Version)
 	if draft {
@@ -35,7 +35,7 @@ func (d *Desk) consult(ctx context.Context, q *Question, draft bool) (text, prob
 	m.Metadata = map[string]any{QuestionKey: map[string]any{
 		"agent": string(q.Agent), "skill": q.Skill, "number": len(q.Turns) + 1, "text": q.Text, "request": q.Request, "draft": draft, "said": said,
 	}}
-	got, err := q.Run.Delegate(ctx, &agent.Delegation{Agent: d.Answerer, Message: m, Key: key})
+	got, err := q.Run.Delegate(ctx, &agent.Delegation{Agent: r.Answerer, Message: m, Key: key})
 	switch {
 	case err != nil && (ctx.Err() != nil || errors.Is(err, task.ErrUnavailable)):
 		return "", "", err
@@ -52,7 +52,7 @@ func (d *Desk) consult(ctx context.Context, q *Question, draft bool) (text, prob
 // draftBrief is the instruction of an answering agent for a draft.
 const draftBrief = "Draft the answer to a question that another agent has asked. The owner of this hub reads the draft, " +
 	"and sends it, changes it or throws it away; nothing is sent without them. Where only they can know or decide, " +
-	"say in the draft what they have to fill in. "
+	"mark in the draft the parts that they have to fill in. "
 
 // request returns the request on which the asking agent works, for a draft.
 func request(q *Question) string {
@@ -64,13 +64,13 @@ func request(q *Question) string {
 
 // draft returns the draft of the answering agent; empty if the agent is missing or gives none
 // in time.
-func (d *Desk) draft(ctx context.Context, q *Question) (string, error) {
-	if d.Answerer == "" || d.Answerer == q.Agent || strings.TrimSpace(q.Text) == "" {
+func (r *PolicyResponder) draft(ctx context.Context, q *Question) (string, error) {
+	if r.Answerer == "" || r.Answerer == q.Agent || strings.TrimSpace(q.Text) == "" {
 		return "", nil
 	}
 	within, cancel := context.WithTimeout(ctx, draftTime)
 	defer cancel()
-	text, _, err := d.consult(within, q, true)
+	text, _, err := r.consult(within, q, true)
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
 		return "", nil // the draft takes too long
 	}
@@ -80,9 +80,9 @@ func (d *Desk) draft(ctx context.Context, q *Question) (string, error) {
 // brief returns the question, preceded by the conversation so far.
 func brief(q *Question) string {
 	if len(q.Turns) == 0 {
-		return q.Text + besides(q)
+		return q.Text + otherParts(q)
 	}
-	return conversation(q) + q.Text + besides(q)
+	return conversation(q) + q.Text + otherParts(q)
 }
 
 // conversation returns the turns before a question, each followed by an empty line.

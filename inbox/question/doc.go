@@ -1,7 +1,7 @@
 // Package question decides who answers a question of an agent: its caller, another agent of the
 // hub, a person, or none of them.
 //
-// The engine passes questions to a [Desk], which has a [Policy] for each agent:
+// The engine passes questions to a [PolicyResponder], which has a [Policy] for each agent:
 //
 //   - Suspend returns the question to the caller.
 //   - Auto lets another agent of the hub answer, in a child of the asking task. The child
@@ -41,7 +41,7 @@
 //
 // # Concurrency
 //
-// A Desk holds no state and is safe for concurrent use. It starts no goroutines.
+// A PolicyResponder holds no state and is safe for concurrent use. It starts no goroutines.
 //
 // # Testing
 //

@@ -21,9 +21,9 @@ import (
 // peer is a remote agent with scripted replies.
 type peer struct {
 	url string
-	// says returns the status, the context and more members of the peer's task after n
+	// replies returns the status, the context and more members of the peer's task after n
 	// messages. A status that begins with "error" is a JSON-RPC error.
-	says func(n int) (status, context, more string)
+	replies func(n int) (status, context, more string)
 
 	mu   sync.Mutex // guards the fields below
 	sent []sent
@@ -32,7 +32,7 @@ type peer struct {
 // startPeer starts a peer, and returns it with a remote agent that calls it.
 func startPeer(t *testing.T, says func(n int) (status, context, more string)) (*peer, *remote.Agent) {
 	t.Helper()
-	p := &peer{says: says}
+	p := &peer{replies: says}
 	server := httptest.NewServer(p)
 	p.url = server.URL
 	far := &remote.Agent{URL: p.url, NoStreaming: true, Poll: 1e7}
@@ -61,7 +61,7 @@ func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if send {
 		p.sent = append(p.sent, call.Params.Message)
 	}
-	status, context, more := p.says(len(p.sent))
+	status, context, more := p.replies(len(p.sent))
 	if after, ok := strings.CutPrefix(status, "error "); ok && send {
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":%s}`, call.ID, after)
 		return
@@ -158,9 +158,9 @@ func TestHostilePeers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, far := startPeer(t, tt.says)
-			h := startHub(t, new(memstore.Store), &question.Desk{Answerer: "clerk", Default: question.Auto}, agents{"peer": far, "clerk": clerk(t)})
+			h := startHub(t, new(memstore.Store), &question.PolicyResponder{Answerer: "clerk", Default: question.Auto}, agents{"peer": far, "clerk": clerk(t)})
 			a := h.send(say("peer", "go"))
-			if got := says(a); !a.Head.State.Terminal() || !strings.Contains(got, tt.want) {
+			if got := describe(a); !a.Head.State.Terminal() || !strings.Contains(got, tt.want) {
 				t.Errorf("the task is %q, want %q", got, tt.want)
 			}
 			p.mu.Lock()
@@ -192,7 +192,7 @@ func TestQuestionsWithoutWordsAreForPeople(t *testing.T) {
 		}
 		return completed, "c", ""
 	})
-	o := newOffice(t, 0)
+	o := newFixture(t, 0)
 	o.all = agents{"main": far, "clerk": clerk(t)}
 	o.set(trust.Act, "main")
 	o.open()
@@ -201,7 +201,7 @@ func TestQuestionsWithoutWordsAreForPeople(t *testing.T) {
 		seen = *it
 		return "the first one"
 	})
-	if got := says(o.send(say("main", "go"))); !strings.HasSuffix(got, "COMPLETED done") {
+	if got := describe(o.send(say("main", "go"))); !strings.HasSuffix(got, "COMPLETED done") {
 		t.Errorf("the task is %q", got)
 	}
 	stop()

@@ -117,7 +117,7 @@ func TestTwoHubsNegotiate(t *testing.T) {
 				url, w := startFar(t, "interview")
 				far := &remote.Agent{URL: url, NoStreaming: poll, Poll: 1e7}
 				t.Cleanup(func() { far.Close() })
-				o := newOffice(t, 0)
+				o := newFixture(t, 0)
 				o.all = agents{task.Agent(name): far, "clerk": clerk(t)}
 				if _, err := o.trust.Set(t.Context(), trust.Subject(name), &trust.Change{Level: level, Approve: []string{name}}); err != nil {
 					t.Fatal(err)
@@ -135,7 +135,7 @@ func TestTwoHubsNegotiate(t *testing.T) {
 				stop()
 				o.stop()
 				if got := done.Head.State; got != task.Completed {
-					t.Fatalf("the task is %s", says(done))
+					t.Fatalf("the task is %s", describe(done))
 				}
 				items, policy, asked := o.items(), "auto", 0
 				if level != trust.Act {
@@ -184,7 +184,7 @@ func wired(t *testing.T, w *wire, messages int) {
 }
 
 // Counts the reasons for ended loops.
-func TestBreaksAreMeasured(t *testing.T) {
+func TestLoopEndsAreMeasured(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		ask    func(int) string
@@ -198,7 +198,7 @@ func TestBreaksAreMeasured(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := startHub(t, new(memstore.Store), &question.Desk{Answerer: "clerk", Default: question.Auto}, agents{task.Agent(name): asker(1000, tt.ask), "clerk": tt.clerk})
+			h := startHub(t, new(memstore.Store), &question.PolicyResponder{Answerer: "clerk", Default: question.Auto}, agents{task.Agent(name): asker(1000, tt.ask), "clerk": tt.clerk})
 			count := func() []int64 {
 				return []int64{
 					counted(t, "parley.a2a.input_required_rounds", name, ""),
@@ -227,7 +227,7 @@ func TestBreaksAreMeasured(t *testing.T) {
 func TestLoopsEnd(t *testing.T) {
 	t.Parallel()
 	in := new(inbox.Inbox)
-	h := startHub(t, new(memstore.Store), &question.Desk{Default: question.Ask, Inbox: in}, agents{"loops": asker(3, numbered)})
+	h := startHub(t, new(memstore.Store), &question.PolicyResponder{Default: question.Ask, Inbox: in}, agents{"loops": asker(3, numbered)})
 	tr, r := newTracer(), say("loops", "go")
 	r.ReturnImmediately = true
 	ctx, cancel := context.WithCancel(t.Context())

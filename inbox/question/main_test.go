@@ -33,23 +33,23 @@ func TestMain(m *testing.M) {
 
 var alice = &op.Caller{Principal: &auth.Principal{ID: "alice"}}
 
-// hub is an engine with a desk.
+// hub is an engine with a responder.
 type hub struct {
 	*engine.Engine
 	t    testing.TB
 	stop func()
 }
 
-func startHub(t testing.TB, store task.Store, desk *question.Desk, agents map[task.Agent]a2asrv.AgentExecutor) *hub {
+func startHub(t testing.TB, store task.Store, responder *question.PolicyResponder, agents map[task.Agent]a2asrv.AgentExecutor) *hub {
 	t.Helper()
-	return startConfigured(t, engine.Config{Store: store, Questions: desk, DrainTimeout: -1}, agents)
+	return startConfigured(t, engine.Config{Store: store, Questions: responder, DrainTimeout: -1}, agents)
 }
 
-// startConfigured starts a hub whose cfg.Questions is a *question.Desk.
+// startConfigured starts a hub whose cfg.Questions is a *question.PolicyResponder.
 func startConfigured(t testing.TB, cfg engine.Config, agents map[task.Agent]a2asrv.AgentExecutor) *hub {
 	t.Helper()
-	desk := cfg.Questions.(*question.Desk)
-	if err := desk.Check(); err != nil {
+	responder := cfg.Questions.(*question.PolicyResponder)
+	if err := responder.Check(); err != nil {
 		t.Fatal(err)
 	}
 	if cfg.Store == nil {
@@ -58,9 +58,9 @@ func startConfigured(t testing.TB, cfg engine.Config, agents map[task.Agent]a2as
 	h := &hub{Engine: engine.New(cfg), t: t}
 	var all sync.WaitGroup
 	ctx, cancel := context.WithCancel(context.Background())
-	if desk.Inbox != nil {
-		desk.Inbox.Deliver = question.Deliver(h.Engine)
-		all.Go(func() { _ = desk.Inbox.Run(ctx) })
+	if responder.Inbox != nil {
+		responder.Inbox.Deliver = question.Deliver(h.Engine)
+		all.Go(func() { _ = responder.Inbox.Run(ctx) })
 	}
 	for name, x := range agents {
 		card := &a2a.AgentCard{Name: string(name), DefaultInputModes: []string{"text/plain"}, Skills: []a2a.AgentSkill{{ID: string(name)}}}
@@ -111,7 +111,7 @@ func (h *hub) wait(id a2a.TaskID) *engine.Answer {
 	return a
 }
 
-func says(a *engine.Answer) string {
+func describe(a *engine.Answer) string {
 	return a.Head.State.String() + " " + task.TextOf(a.Head.StatusMessage)
 }
 
@@ -158,20 +158,20 @@ func clerk(t testing.TB) *scripted.Script {
 	return s
 }
 
-// mortal is a store that fails after a number of changes.
-type mortal struct {
+// killableStore is a store that fails after a number of changes.
+type killableStore struct {
 	*memstore.Store
 	left atomic.Int64
 	dead chan struct{}
 }
 
-func newMortal(on *memstore.Store, left int64) *mortal {
-	m := &mortal{Store: on, dead: make(chan struct{})}
+func newKillableStore(on *memstore.Store, left int64) *killableStore {
+	m := &killableStore{Store: on, dead: make(chan struct{})}
 	m.left.Store(left)
 	return m
 }
 
-func (m *mortal) Append(ctx context.Context, c *task.Change) error {
+func (m *killableStore) Append(ctx context.Context, c *task.Change) error {
 	switch left := m.left.Add(-1); {
 	case left == -1:
 		close(m.dead)

@@ -80,9 +80,9 @@ func counted(t *testing.T, name, agent, reason string) (n int64) {
 				continue
 			}
 			for _, p := range sum.DataPoints {
-				who, _ := p.Attributes.Value(attribute.Key("target_agent"))
+				subject, _ := p.Attributes.Value(attribute.Key("target_agent"))
 				why, _ := p.Attributes.Value(attribute.Key("reason"))
-				if who.AsString() == agent && why.AsString() == reason {
+				if subject.AsString() == agent && why.AsString() == reason {
 					n += p.Value
 				}
 			}

@@ -12,7 +12,7 @@ import (
 )
 
 // Policy selects who answers the questions of an agent. The empty Policy selects the default of
-// the Desk.
+// the PolicyResponder.
 type Policy string
 
 // Policies for questions.
@@ -34,7 +34,7 @@ const (
 // Policies returns all policies.
 func Policies() []Policy { return []Policy{Suspend, Auto, Ask, Trust, Fail} }
 
-// Defaults of a Desk.
+// Defaults of a PolicyResponder.
 const (
 	DefaultRounds     = 20
 	DefaultRepetition = 3
@@ -45,20 +45,20 @@ const (
 var (
 	ErrNoAnswerer = errors.New("there is no answering agent")
 	ErrNoInbox    = errors.New("there is no inbox")
-	ErrNoJudge    = errors.New("nobody knows who is trusted")
+	ErrNoTrust    = errors.New("the trust levels of agents are not known")
 )
 
-// Judge returns the trust levels of agents. A trust.Registry is one.
-type Judge interface {
+// TrustSource returns the trust levels of agents. A trust.Registry is one.
+type TrustSource interface {
 	// Level returns the trust entry of an agent.
-	Level(ctx context.Context, who trust.Subject) trust.Entry
+	Level(ctx context.Context, subject trust.Subject) trust.Entry
 	// RecordContact counts a contact of an agent with the hub.
-	RecordContact(who trust.Subject, at time.Time)
+	RecordContact(subject trust.Subject, at time.Time)
 }
 
-// Desk decides on the answers to the questions of agents. The zero Desk returns all questions
-// to the callers. Its fields must not change after the first call.
-type Desk struct {
+// PolicyResponder decides on the answers to the questions of agents. The zero PolicyResponder
+// returns all questions to the callers. Its fields must not change after the first call.
+type PolicyResponder struct {
 	// Answerer is the agent that answers and drafts. If empty, the policies Auto and Trust are
 	// not available, and there are no drafts.
 	Answerer task.Agent
@@ -69,8 +69,8 @@ type Desk struct {
 	Default Policy
 	// Inbox holds the questions for a person. Ask and Trust require it.
 	Inbox *inbox.Inbox
-	// Judge decides which agents may get answers that no person has seen. Trust requires it.
-	Judge Judge
+	// Trust decides which agents may get answers that no person has seen. Trust requires it.
+	Trust TrustSource
 	// AskTime is the time for which a question waits in the inbox; zero means DefaultAskTime.
 	AskTime time.Duration
 	// MaxRounds limits the consecutive questions of a task that are answered; zero means
@@ -81,25 +81,25 @@ type Desk struct {
 	Repetition int
 }
 
-var _ Responder = (*Desk)(nil)
+var _ Responder = (*PolicyResponder)(nil)
 
 // Check returns the first error in the fields.
-func (d *Desk) Check() error {
-	for name, p := range d.Policies {
-		if err := d.check(p); err != nil {
+func (r *PolicyResponder) Check() error {
+	for name, p := range r.Policies {
+		if err := r.check(p); err != nil {
 			return fmt.Errorf("questions of agent %q: %w", name, err)
 		}
 	}
-	if p := d.Policies[d.Answerer]; d.Answerer != "" && (p == Auto || p == Trust) {
-		return fmt.Errorf("questions of agent %q: it cannot answer itself", d.Answerer)
+	if p := r.Policies[r.Answerer]; r.Answerer != "" && (p == Auto || p == Trust) {
+		return fmt.Errorf("questions of agent %q: it cannot answer itself", r.Answerer)
 	}
-	if err := d.check(d.common()); err != nil {
+	if err := r.check(r.defaultPolicy()); err != nil {
 		return fmt.Errorf("questions: %w", err)
 	}
 	return nil
 }
 
-func (d *Desk) check(p Policy) error {
+func (r *PolicyResponder) check(p Policy) error {
 	switch p {
 	case "", Suspend, Fail:
 		return nil
@@ -108,37 +108,37 @@ func (d *Desk) check(p Policy) error {
 		return fmt.Errorf("there is no policy %q", p)
 	}
 	switch {
-	case p != Ask && d.Answerer == "":
+	case p != Ask && r.Answerer == "":
 		return ErrNoAnswerer
-	case p != Auto && d.Inbox == nil:
+	case p != Auto && r.Inbox == nil:
 		return ErrNoInbox
-	case p == Trust && d.Judge == nil:
-		return ErrNoJudge
+	case p == Trust && r.Trust == nil:
+		return ErrNoTrust
 	}
 	return nil
 }
 
-// common returns the policy of agents without one of their own.
-func (d *Desk) common() Policy {
+// defaultPolicy returns the policy of agents without one of their own.
+func (r *PolicyResponder) defaultPolicy() Policy {
 	switch {
-	case d.Default != "":
-		return d.Default
-	case d.Answerer != "":
+	case r.Default != "":
+		return r.Default
+	case r.Answerer != "":
 		return Trust
 	}
 	return Suspend
 }
 
 // policy returns the policy of an agent.
-func (d *Desk) policy(name task.Agent) Policy {
-	switch p := d.Policies[name]; {
+func (r *PolicyResponder) policy(name task.Agent) Policy {
+	switch p := r.Policies[name]; {
 	case p != "":
 		return p
-	case name == d.Answerer:
+	case name == r.Answerer:
 		return Suspend
 	}
-	return d.common()
+	return r.defaultPolicy()
 }
 
 // Takes implements Responder.
-func (d *Desk) Takes(name task.Agent) bool { return d.policy(name) != Suspend }
+func (r *PolicyResponder) Takes(name task.Agent) bool { return r.policy(name) != Suspend }

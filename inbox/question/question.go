@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Responder answers the questions of agents in place of their callers. A Desk is one. Its
-// methods are called concurrently.
+// Responder answers the questions of agents in place of their callers. A PolicyResponder is
+// one. Its methods are called concurrently.
 type Responder interface {
 	// Takes reports whether Reply answers the questions of an agent. If not, the task waits for
 	// its caller.

@@ -35,31 +35,31 @@ func surfacedID(owner task.Owner, id a2a.TaskID, message string) inbox.ID {
 }
 
 // Surface puts a question into the inbox. An existing item is unchanged.
-func (d *Desk) Surface(ctx context.Context, s *Surfaced) error {
-	_, err := d.Inbox.Put(ctx, &inbox.Item{
+func (r *PolicyResponder) Surface(ctx context.Context, s *Surfaced) error {
+	_, err := r.Inbox.Put(ctx, &inbox.Item{
 		ID: s.item(), Kind: inbox.Question, Owner: s.Owner, Task: s.Task, Agent: s.Agent, Skill: s.Skill,
 		Text: fmt.Sprintf("%s asks:\n\n%s", s.Agent, s.Text), Draft: s.Draft,
-		Expires: time.Now().Add(orElse(d.AskTime, DefaultAskTime)),
+		Expires: time.Now().Add(orElse(r.AskTime, DefaultAskTime)),
 	})
 	return err
 }
 
 // Withdraw removes a question from the inbox after the caller has answered.
-func (d *Desk) Withdraw(ctx context.Context, s *Surfaced) error {
-	return d.Inbox.Withdraw(ctx, s.item(), "the caller has answered")
+func (r *PolicyResponder) Withdraw(ctx context.Context, s *Surfaced) error {
+	return r.Inbox.Withdraw(ctx, s.item(), "the caller has answered")
 }
 
-// waiting returns the open question of an item's task; inbox.ErrOver if the task does not wait
+// waiting returns the open question of an item's task; inbox.ErrObsolete if the task does not wait
 // for its answer any more.
 func waiting(ctx context.Context, tasks Tasks, it *inbox.Item) (*Question, error) {
 	q, err := tasks.Waiting(ctx, &Question{Owner: it.Owner, Task: it.Task})
 	switch {
 	case errors.Is(err, a2a.ErrTaskNotFound):
-		return nil, inbox.ErrOver
+		return nil, inbox.ErrObsolete
 	case err != nil:
 		return nil, err
 	case q == nil || surfacedID(it.Owner, it.Task, q.Message) != it.ID:
-		return nil, inbox.ErrOver
+		return nil, inbox.ErrObsolete
 	}
 	return q, nil
 }
@@ -75,7 +75,7 @@ func deliverSurfaced(ctx context.Context, tasks Tasks, it *inbox.Item, s *inbox.
 		text = "The owner of this hub does not answer this question. " + s.Answer
 	}
 	if err = tasks.Answer(ctx, q, &Reply{Text: text}); errors.Is(err, ErrAnswered) {
-		return inbox.ErrOver
+		return inbox.ErrObsolete
 	}
 	return err
 }

@@ -80,7 +80,7 @@ func checkQuestions(d *yamlfile.Decoder, c *Config) {
 		}
 	}
 	desk := c.Desk()
-	desk.Inbox, desk.Judge = new(inbox.Inbox), new(trust.Registry) // every hub has them
+	desk.Inbox, desk.Trust = new(inbox.Inbox), new(trust.Registry) // every hub has them
 	if err := desk.Check(); err != nil {
 		d.Problem(nil, "questions", "%s", strings.TrimPrefix(err.Error(), "questions: "))
 	}

@@ -352,9 +352,9 @@ type Questions struct {
 }
 
 // Desk returns the question desk, without the hub's inbox and trust registry.
-func (c *Config) Desk() *question.Desk {
+func (c *Config) Desk() *question.PolicyResponder {
 	q := &c.Questions
-	d := &question.Desk{
+	d := &question.PolicyResponder{
 		Answerer: task.Agent(q.AnsweringAgent), Default: question.Policy(q.Policy),
 		AskTime: time.Duration(q.AskTime), MaxRounds: q.MaxRounds, Repetition: q.Repetition, Policies: make(map[task.Agent]question.Policy),
 	}

@@ -97,7 +97,7 @@ func (h *Hub) awaitReady(ctx context.Context, ready func()) error {
 		return nil
 	}
 	if h.parts.Inbox != nil {
-		if err := question.Mend(ctx, h.parts.Inbox, h.engine); err != nil && ctx.Err() == nil {
+		if err := question.Reconcile(ctx, h.parts.Inbox, h.engine); err != nil && ctx.Err() == nil {
 			h.parts.Logger.Warn("questions in the inbox may be settled already", "error", err)
 		}
 	}

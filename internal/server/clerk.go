@@ -10,9 +10,9 @@ import (
 )
 
 // desk returns the desk that answers the questions of agents.
-func (h *Hub) desk() *question.Desk {
+func (h *Hub) desk() *question.PolicyResponder {
 	d := h.cfg.Desk()
-	d.Inbox, d.Judge = h.trust.inbox, h.trust.registry
+	d.Inbox, d.Trust = h.trust.inbox, h.trust.registry
 	return d
 }
 

@@ -19,7 +19,7 @@ import (
 type questions struct {
 	engine *engine.Engine
 	trust  *trust.Registry
-	desk   *question.Desk
+	desk   *question.PolicyResponder
 }
 
 var _ model.Gate = questions{}

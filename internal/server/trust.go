@@ -43,7 +43,7 @@ func (h *Hub) openTrust(ctx context.Context) error {
 	if c.Summarizer != "" && !h.named(c.Summarizer) {
 		return configf("trust.summarizer: there is no agent %q in %s", c.Summarizer, source(h.cfg))
 	}
-	t.inbox = &inbox.Inbox{Book: h.db.Inbox(), Logger: h.logger}
+	t.inbox = &inbox.Inbox{Store: h.db.Inbox(), Logger: h.logger}
 	t.registry = &trust.Registry{Store: h.db.Trust(), Logger: h.logger}
 	t.file = &trustfile.File{Paths: trustfile.Places(c.File, h.dir.Path()), Logger: h.logger}
 	if c.Write {

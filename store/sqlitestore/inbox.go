@@ -17,7 +17,7 @@ import (
 type Inbox struct{ db *DB }
 
 var (
-	_ inbox.Book    = Inbox{}
+	_ inbox.Store   = Inbox{}
 	_ inbox.Sweeper = Inbox{}
 )
 
@@ -92,7 +92,7 @@ type putItem struct {
 	fresh bool
 }
 
-// PutItem implements inbox.Book.
+// PutItem implements inbox.Store.
 func (b Inbox) PutItem(ctx context.Context, it *inbox.Item) (inbox.Item, bool, error) {
 	if err := it.Check(); err != nil {
 		return inbox.Item{}, false, err
@@ -125,7 +125,7 @@ type settledItem struct {
 	err  error
 }
 
-// SettleItem implements inbox.Book. Only the writer writes, so no change comes between its read
+// SettleItem implements inbox.Store. Only the writer writes, so no change comes between its read
 // and its write.
 func (b Inbox) SettleItem(ctx context.Context, id inbox.ID, change *inbox.Settlement) (inbox.Item, error) {
 	if err := change.Check(); err != nil {
@@ -155,7 +155,7 @@ func (b Inbox) SettleItem(ctx context.Context, id inbox.ID, change *inbox.Settle
 	return got.item, got.err
 }
 
-// Items implements inbox.Book.
+// Items implements inbox.Store.
 func (b Inbox) Items(ctx context.Context, q *inbox.Query) ([]inbox.Item, error) {
 	var found []inbox.Item
 	err := b.db.read(ctx, func(c *conn) error {
@@ -167,7 +167,7 @@ func (b Inbox) Items(ctx context.Context, q *inbox.Query) ([]inbox.Item, error) 
 			return err
 		}
 		s, err := c.startItems(q)
-		for err == nil && len(found) < q.Most() && s.next() {
+		for err == nil && len(found) < q.PageSize() && s.next() {
 			if it := s.getItem(); wants(q, &it) {
 				found = append(found, it)
 			}
@@ -183,7 +183,7 @@ func (b Inbox) Items(ctx context.Context, q *inbox.Query) ([]inbox.Item, error) 
 
 // startItems begins the list for q.
 func (c *conn) startItems(q *inbox.Query) (stmt, error) {
-	if q.ByEnd() {
+	if q.ByExpiry() {
 		s := c.start(qItemsEnd)
 		end := q.Due
 		if end.IsZero() {

@@ -13,7 +13,7 @@ import (
 
 func TestInbox(t *testing.T) {
 	t.Parallel()
-	inboxtest.Test(t, func(t *testing.T) inbox.Book { return newTest(t).Inbox() })
+	inboxtest.Test(t, func(t *testing.T) inbox.Store { return newTest(t).Inbox() })
 }
 
 func TestInboxSurvivesReopening(t *testing.T) {

@@ -52,7 +52,7 @@ func (n *notes) Keep(_ context.Context, key, text string, ttl time.Duration) err
 type world struct {
 	t     *testing.T
 	store task.Store
-	book  inbox.Book
+	book  inbox.Store
 	trust *trust.Registry
 	notes *notes
 	gate  approval.Gate
@@ -87,7 +87,7 @@ func status(ec *a2asrv.ExecutorContext, s a2a.TaskState, text string) a2a.Event 
 // start starts a hub, on the state of an earlier one if there was any.
 func (w *world) start() {
 	w.t.Helper()
-	w.in = &inbox.Inbox{Book: w.book}
+	w.in = &inbox.Inbox{Store: w.book}
 	g := w.gate
 	g.Judge, g.Inbox, g.Notes = w.trust, w.in, w.notes
 	counted := agent.With(agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
@@ -397,7 +397,7 @@ func TestWaitingApprovalsSurviveRestarts(t *testing.T) {
 			w.t.Fatalf("%d items after restarts, want two", n)
 		}
 		w.stop() // one is approved and one refused while no hub runs
-		idle := &inbox.Inbox{Book: w.book}
+		idle := &inbox.Inbox{Store: w.book}
 		for i, settle := range []func(context.Context, inbox.ID, string, string) (inbox.Item, error){idle.Approve, idle.Refuse} {
 			it := inbox.IDOf("bob", []a2a.TaskID{id, other}[i], 1)
 			if _, err := settle(w.t.Context(), it, "me", ""); err != nil {

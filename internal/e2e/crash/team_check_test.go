@@ -128,7 +128,7 @@ func (st *plan) checkDelegation(ctx context.Context, who, key, answer string, do
 const (
 	// unknown is part of the reason of a task whose worker was lost after its caller had
 	// received output. The message is not given to another worker in this case.
-	unknown = "it is unknown what it has done"
+	unknown = "its effects are not known"
 	// tired is part of the reason of a task whose message was given to three workers, all of
 	// which were lost.
 	tired = "it is tried 3 times"

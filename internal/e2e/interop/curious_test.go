@@ -38,7 +38,7 @@ func TestAsksBack(t *testing.T) {
 	h.run(0, all, "send", "--agent", "auto", "ask 3")
 	h.run(0, all, "send", "--agent", "auto", "--stream", "ask 3")
 	h.run(3, "Question 1?", "send", "--agent", "suspended", "ask 3")
-	h.run(1, "nobody answers its questions here: Question 1?", "send", "--agent", "failed", "ask 3")
+	h.run(1, "its questions are not answered here: Question 1?", "send", "--agent", "failed", "ask 3")
 	h.run(1, "more than 20 questions in a row, the last one: Question 21?", "send", "--agent", "auto", "forever")
 	h.run(1, "same answer 3 times in a row; put all that it needs into the request", "send", "--agent", "auto", "parrot")
 	h.run(1, "asks without words [and 1 part that is not text]", "send", "--agent", "auto", "data")

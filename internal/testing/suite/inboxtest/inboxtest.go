@@ -36,8 +36,8 @@ import (
 )
 
 // Test runs the suite against books returned by open.
-func Test(t *testing.T, open func(t *testing.T) inbox.Book) {
-	for name, f := range map[string]func(*testing.T, inbox.Book){
+func Test(t *testing.T, open func(t *testing.T) inbox.Store) {
+	for name, f := range map[string]func(*testing.T, inbox.Store){
 		"put": testPut, "invalid": testInvalid, "settle": testSettle, "late": testLate, "one wins": testRace,
 		"queries": testQueries, "pages": testPages, "ends": testEnds, "sweep": testSweep, "gone": testGone,
 	} {
@@ -61,7 +61,7 @@ func full(id inbox.ID) *inbox.Item {
 	}
 }
 
-func put(t *testing.T, b inbox.Book, it *inbox.Item) inbox.Item {
+func put(t *testing.T, b inbox.Store, it *inbox.Item) inbox.Item {
 	t.Helper()
 	got, fresh, err := b.PutItem(t.Context(), it)
 	if err != nil || !fresh {
@@ -70,7 +70,7 @@ func put(t *testing.T, b inbox.Book, it *inbox.Item) inbox.Item {
 	return got
 }
 
-func items(t *testing.T, b inbox.Book, q *inbox.Query) []inbox.Item {
+func items(t *testing.T, b inbox.Store, q *inbox.Query) []inbox.Item {
 	t.Helper()
 	got, err := b.Items(t.Context(), q)
 	if err != nil {
@@ -87,11 +87,11 @@ func ids(all []inbox.Item) string {
 	return s
 }
 
-func settle(ctx context.Context, b inbox.Book, id inbox.ID, s inbox.Settlement) (inbox.Item, error) {
+func settle(ctx context.Context, b inbox.Store, id inbox.ID, s inbox.Settlement) (inbox.Item, error) {
 	return b.SettleItem(ctx, id, &s)
 }
 
-func testPut(t *testing.T, b inbox.Book) {
+func testPut(t *testing.T, b inbox.Store) {
 	want := full("a")
 	want.Created = at(0).Add(999 * time.Microsecond)
 	got := put(t, b, want)
@@ -114,7 +114,7 @@ func testPut(t *testing.T, b inbox.Book) {
 	}
 }
 
-func testInvalid(t *testing.T, b inbox.Book) {
+func testInvalid(t *testing.T, b inbox.Store) {
 	for _, it := range []*inbox.Item{
 		{Kind: inbox.Notice, State: inbox.Open},
 		{ID: "a", State: inbox.Open},
@@ -137,7 +137,7 @@ func testInvalid(t *testing.T, b inbox.Book) {
 	}
 }
 
-func testSettle(t *testing.T, b inbox.Book) {
+func testSettle(t *testing.T, b inbox.Store) {
 	for i, state := range []inbox.State{inbox.Answered, inbox.Approved, inbox.Refused, inbox.Expired} {
 		id := inbox.ID(fmt.Sprint("item-", i))
 		want := put(t, b, full(id))
@@ -163,7 +163,7 @@ func testSettle(t *testing.T, b inbox.Book) {
 	}
 }
 
-func testLate(t *testing.T, b inbox.Book) {
+func testLate(t *testing.T, b inbox.Store) {
 	put(t, b, full("a"))
 	for _, late := range []time.Time{at(100), at(101)} {
 		if _, err := settle(t.Context(), b, "a", inbox.Settlement{State: inbox.Answered, Answer: "x", At: late}); !errors.Is(err, inbox.ErrLate) {
@@ -178,7 +178,7 @@ func testLate(t *testing.T, b inbox.Book) {
 	}
 }
 
-func testRace(t *testing.T, b inbox.Book) {
+func testRace(t *testing.T, b inbox.Store) {
 	for round := range 5 {
 		id := inbox.ID(fmt.Sprint(round))
 		put(t, b, full(id))
@@ -211,7 +211,7 @@ func testRace(t *testing.T, b inbox.Book) {
 }
 
 // fill puts six items: three of ann and three of bob, of all kinds; one is settled.
-func fill(t *testing.T, b inbox.Book) {
+func fill(t *testing.T, b inbox.Store) {
 	for i, kind := range []inbox.Kind{inbox.Question, inbox.Approval, inbox.Notice, inbox.Question, inbox.Approval, inbox.Notice} {
 		it := full(inbox.ID(fmt.Sprint(i)))
 		it.Kind, it.Expires = kind, at(100-i)
@@ -228,7 +228,7 @@ func fill(t *testing.T, b inbox.Book) {
 	}
 }
 
-func testQueries(t *testing.T, b inbox.Book) {
+func testQueries(t *testing.T, b inbox.Store) {
 	fill(t, b)
 	for want, q := range map[string]inbox.Query{
 		"5 4 3 2 1 0 ": {},
@@ -248,7 +248,7 @@ func testQueries(t *testing.T, b inbox.Book) {
 	}
 }
 
-func testPages(t *testing.T, b inbox.Book) {
+func testPages(t *testing.T, b inbox.Store) {
 	fill(t, b)
 	for want, q := range map[string]inbox.Query{
 		"5 4 ":     {Limit: 2},
@@ -269,7 +269,7 @@ func testPages(t *testing.T, b inbox.Book) {
 	}
 }
 
-func testEnds(t *testing.T, b inbox.Book) {
+func testEnds(t *testing.T, b inbox.Store) {
 	fill(t, b)
 	for want, q := range map[string]inbox.Query{
 		"4 3 2 0 ": {Soonest: true},
@@ -283,7 +283,7 @@ func testEnds(t *testing.T, b inbox.Book) {
 	}
 }
 
-func testSweep(t *testing.T, b inbox.Book) {
+func testSweep(t *testing.T, b inbox.Store) {
 	s, ok := b.(inbox.Sweeper)
 	if !ok {
 		return // the book is not a Sweeper
@@ -312,7 +312,7 @@ func testSweep(t *testing.T, b inbox.Book) {
 	put(t, b, full("2"))
 }
 
-func testGone(t *testing.T, b inbox.Book) {
+func testGone(t *testing.T, b inbox.Store) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, _, err := b.PutItem(ctx, full("a"))

@@ -11,9 +11,9 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// note is a message from the hub to a worker. It may be lost: then the worker asks again, or
+// checkpoint is a message from the hub to a worker. It may be lost: then the worker asks again, or
 // the hub repeats it at the worker's next sign of life.
-type note struct {
+type workerMessage struct {
 	to    string // the worker
 	about taskKey
 	kind  bus.Type
@@ -27,12 +27,13 @@ type note struct {
 	batches bool
 }
 
-// sayWithin limits the time to send a note.
-const sayWithin = 5 * time.Second
+// sendTimeout limits the time to send a note.
+const sendTimeout = 5 * time.Second
 
-// say sends a note. It does so even if ctx has ended, because the worker waits for an answer.
-func (d *Dispatcher) say(ctx context.Context, n *note) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), sayWithin)
+// sendEvent sends a note. It does so even if ctx has ended, because the worker waits for an
+// answer.
+func (d *Dispatcher) send(ctx context.Context, n *workerMessage) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), sendTimeout)
 	defer stop()
 	e := d.envelope(n.kind, n.about)
 	e.Destination, e.Correlation, e.Epoch, e.Seq = "worker/"+n.to, n.correlation, n.epoch, n.seq
@@ -41,17 +42,17 @@ func (d *Dispatcher) say(ctx context.Context, n *note) {
 		err = d.post(ctx, n, e)
 	}
 	if err != nil {
-		d.log().Debug("worker was not told", "type", n.kind, "worker", n.to, "task", n.about.id, "error", err)
+		d.log().Debug("send message to worker", "type", n.kind, "worker", n.to, "task", n.about.id, "error", err)
 	}
 }
 
 // post publishes the envelope of a note, together with others for the same worker.
-func (d *Dispatcher) post(ctx context.Context, n *note, e *bus.Envelope) error {
+func (d *Dispatcher) post(ctx context.Context, n *workerMessage, e *bus.Envelope) error {
 	at := protocol.WorkerAt(n.to)
 	if !n.batches || len(e.Body) > protocol.MaxBatched {
 		return d.sign(ctx, at, e)
 	}
-	return d.notes.Send(ctx, n.to, e, func(all []*bus.Envelope) error {
+	return d.outgoing.Send(ctx, n.to, e, func(all []*bus.Envelope) error {
 		joined, err := protocol.Join(all)
 		if err != nil {
 			return err
@@ -61,9 +62,9 @@ func (d *Dispatcher) post(ctx context.Context, n *note, e *bus.Envelope) error {
 }
 
 // stop notifies a worker that its run does not count.
-func (d *Dispatcher) stop(ctx context.Context, n *note, reason string) {
+func (d *Dispatcher) stop(ctx context.Context, n *workerMessage, reason string) {
 	n.kind, n.body = protocol.TypeStop, &protocol.Stop{Reason: reason}
-	d.say(ctx, n)
+	d.send(ctx, n)
 }
 
 // envelope returns an envelope of the hub. It has no id: sign creates one, because most

@@ -41,9 +41,9 @@ func (s *Settled) Error() string {
 // Unwrap returns ErrSettled.
 func (s *Settled) Unwrap() error { return ErrSettled }
 
-// Book stores items. Its methods are called concurrently. No argument or result is shared with
-// the book.
-type Book interface {
+// Store stores items. Its methods are called concurrently. No argument or result is shared with
+// the store.
+type Store interface {
 	// PutItem stores an item that passes Item.Check, and returns it and true. If an item with
 	// the id exists, PutItem returns that item unchanged, and false.
 	PutItem(ctx context.Context, it *Item) (Item, bool, error)
@@ -55,7 +55,7 @@ type Book interface {
 	Items(ctx context.Context, q *Query) ([]Item, error)
 }
 
-// Sweeper is implemented by a Book that can delete old items.
+// Sweeper is implemented by a Store that can delete old items.
 type Sweeper interface {
 	// SweepItems deletes at most limit items that were settled before a time, oldest first, and
 	// returns the number deleted.
@@ -83,16 +83,16 @@ type Query struct {
 	Limit int
 }
 
-// Most returns the maximum number of items for q.
-func (q *Query) Most() int {
+// PageSize returns the maximum number of items for q.
+func (q *Query) PageSize() int {
 	if q.Limit <= 0 || q.Limit > MaxPage {
 		return MaxPage
 	}
 	return q.Limit
 }
 
-// ByEnd reports whether q orders items by their expiry instead of newest first.
-func (q *Query) ByEnd() bool { return q.Soonest || !q.Due.IsZero() }
+// ByExpiry reports whether q orders items by their expiry instead of newest first.
+func (q *Query) ByExpiry() bool { return q.Soonest || !q.Due.IsZero() }
 
 // matches reports whether q selects it, ignoring After.
 func (q *Query) matches(it *Item) bool {
@@ -101,7 +101,7 @@ func (q *Query) matches(it *Item) bool {
 		q.Owner != "" && it.Owner != q.Owner,
 		q.State != "" && it.State != q.State,
 		len(q.Kinds) > 0 && !slices.Contains(q.Kinds, it.Kind),
-		q.ByEnd() && (it.Expires.IsZero() || it.State != Open),
+		q.ByExpiry() && (it.Expires.IsZero() || it.State != Open),
 		!q.Due.IsZero() && !it.overdue(q.Due):
 		return false
 	}

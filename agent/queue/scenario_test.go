@@ -31,7 +31,7 @@ func TestLongStream(t *testing.T) {
 		words = append(words, fmt.Sprint("w", i))
 	}
 	began := time.Now()
-	a := h.send(say(strings.Join(words, " ")))
+	a := h.send(newSend(strings.Join(words, " ")))
 	t.Logf("1,000 chunks took %v", time.Since(began))
 	if a.Head.State != task.Completed {
 		t.Fatalf("the task is %s", describe(a))
@@ -59,7 +59,7 @@ func TestFollowUpGoesToAnyWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := startHub(t, nil)
 		first := h.startWorker(asker("ann"), nil)
-		a := h.send(say("begin"))
+		a := h.send(newSend("begin"))
 		if got := describe(a); got != "TASK_STATE_INPUT_REQUIRED ann asks" {
 			t.Fatalf("the task is %s", got)
 		}
@@ -94,14 +94,14 @@ func counting(turn <-chan struct{}) agent.Func {
 	}
 }
 
-// TestHubIsStartedAgain stops the hub in the middle of a stream; the worker continues.
-func TestHubIsStartedAgain(t *testing.T) {
+// TestHubRestart stops the hub in the middle of a stream; the worker continues.
+func TestHubRestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := startHub(t, nil)
 		turn := make(chan struct{})
 		h.startWorker(counting(turn), nil)
-		id := h.send(now(say("a b c d e f"))).Head.ID
+		id := h.send(returnImmediately(newSend("a b c d e f"))).Head.ID
 		for i := range 6 {
 			turn <- struct{}{}
 			if i%2 == 0 {
@@ -119,12 +119,12 @@ func TestHubIsStartedAgain(t *testing.T) {
 	})
 }
 
-// TestHubIsStartedAgainBeforeTheClaim: the hub republishes work that the bus has lost.
-func TestHubIsStartedAgainBeforeTheClaim(t *testing.T) {
+// TestHubRestartBeforeTheClaim: the hub republishes work that the bus has lost.
+func TestHubRestartBeforeTheClaim(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := startHub(t, nil)
-		id := h.send(now(say("hi"))).Head.ID
+		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		time.Sleep(3 * time.Second)
 		h.stop()
 		h.bus.Close()
@@ -137,16 +137,16 @@ func TestHubIsStartedAgainBeforeTheClaim(t *testing.T) {
 	})
 }
 
-// TestNobodyComes wants a task to fail that no worker claims in time, counted from its first
+// TestNoWorkerClaims wants a task to fail that no worker claims in time, counted from its first
 // publication.
-func TestNobodyComes(t *testing.T) {
+func TestNoWorkerClaims(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := startHub(t, func(d *queue.Dispatcher) { d.MaxWait = time.Hour })
 		began := time.Now()
-		id := h.send(now(say("hi"))).Head.ID
+		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		time.Sleep(40 * time.Minute)
-		h.again()
+		h.restart()
 		a := h.wait(id, task.Failed)
 		if got := describe(a); got != `TASK_STATE_FAILED no worker of agent "far" has taken the message within 1h0m0s` || time.Since(began) != time.Hour {
 			t.Errorf("after %v the task is %s", time.Since(began), got)
@@ -166,7 +166,7 @@ func TestCancelUnclaimed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := startHub(t, nil)
-		id := h.send(now(say("hi"))).Head.ID
+		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		a, err := h.Cancel(t.Context(), alice, &op.Cancel{ID: id})
 		if err != nil || a.Head.State != task.Canceled {
 			t.Fatalf("Cancel = %v", err)
@@ -211,7 +211,7 @@ func TestCancelClaimed(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := startHub(t, nil)
 				h.startWorker(&canceler{counting(nil), tt.how}, nil)
-				id := h.send(now(say("hi"))).Head.ID
+				id := h.send(returnImmediately(newSend("hi"))).Head.ID
 				h.wait(id, task.Working)
 				began := time.Now()
 				_, err := h.Cancel(t.Context(), alice, &op.Cancel{ID: id})
@@ -233,7 +233,7 @@ func TestCancelOfADeadWorker(t *testing.T) {
 		h := startHub(t, nil)
 		cut := &wire{Bus: h.bus.Peer()}
 		h.startWorker(counting(nil), func(w *worker.Worker) { w.Bus = cut })
-		id := h.send(now(say("hi"))).Head.ID
+		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		h.wait(id, task.Working)
 		synctest.Wait()
 		cut.down.Store(true)

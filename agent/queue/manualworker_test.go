@@ -13,19 +13,19 @@ import (
 	"github.com/parley-a2a/parley/bus/protocol"
 )
 
-// puppet is a worker that is controlled by the test and does nothing by itself. It belongs to a
-// bubble.
-type puppet struct {
+// manualWorker is a worker that is controlled by the test and does nothing by itself. It
+// belongs to a bubble.
+type manualWorker struct {
 	t    testing.TB
 	bus  bus.Bus
 	id   string
 	work chan *bus.Delivery
-	// heard receives the messages of hubs.
-	heard chan *bus.Envelope
+	// received receives the messages of hubs.
+	received chan *bus.Envelope
 }
 
-func (h *hub) startPuppet() *puppet {
-	p := &puppet{t: h.t, bus: h.bus.Peer(), id: uuid.NewString(), work: make(chan *bus.Delivery, 100), heard: make(chan *bus.Envelope, 1000)}
+func (h *hub) startManualWorker() *manualWorker {
+	p := &manualWorker{t: h.t, bus: h.bus.Peer(), id: uuid.NewString(), work: make(chan *bus.Delivery, 100), received: make(chan *bus.Envelope, 1000)}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{}, 2)
 	go func() {
@@ -45,7 +45,7 @@ func (h *hub) startPuppet() *puppet {
 				p.t.Error(err)
 				return
 			}
-			p.heard <- d.Envelope
+			p.received <- d.Envelope
 		}
 	}()
 	h.t.Cleanup(func() { stop(); <-ended; <-ended })
@@ -53,9 +53,9 @@ func (h *hub) startPuppet() *puppet {
 	return p
 }
 
-// held is a job that a puppet has.
-type held struct {
-	*puppet
+// manualJob is a job of a manualWorker.
+type manualJob struct {
+	*manualWorker
 	d     *bus.Delivery
 	work  protocol.Work
 	nonce string
@@ -64,17 +64,17 @@ type held struct {
 }
 
 // take waits for work.
-func (p *puppet) take() *held {
+func (p *manualWorker) take() *manualJob {
 	p.t.Helper()
 	d := <-p.work
-	j := &held{puppet: p, d: d, nonce: uuid.NewString()}
+	j := &manualJob{manualWorker: p, d: d, nonce: uuid.NewString()}
 	if err := json.Unmarshal(d.Body, &j.work); err != nil {
 		p.t.Fatal(err)
 	}
 	return j
 }
 
-func (j *held) say(to bus.Address, kind bus.Type, seq int64, body any) {
+func (j *manualJob) send(to bus.Address, kind bus.Type, seq int64, body any) {
 	j.t.Helper()
 	b, err := protocol.Encode(body)
 	if err != nil {
@@ -90,10 +90,10 @@ func (j *held) say(to bus.Address, kind bus.Type, seq int64, body any) {
 }
 
 // claim claims the job and returns the answer.
-func (j *held) claim(idempotent bool) *bus.Envelope {
+func (j *manualJob) claim(idempotent bool) *bus.Envelope {
 	j.t.Helper()
-	j.say(bus.Topic(j.d.ReplyTo), protocol.TypeClaim, 0, &protocol.Claim{Delivery: j.work.Delivery, Worker: j.id, Nonce: j.nonce, Idempotent: idempotent})
-	e := <-j.heard
+	j.send(bus.Topic(j.d.ReplyTo), protocol.TypeClaim, 0, &protocol.Claim{Delivery: j.work.Delivery, Worker: j.id, Nonce: j.nonce, Idempotent: idempotent})
+	e := <-j.received
 	if e.Type == protocol.TypeGrant {
 		var g protocol.Grant
 		if err := json.Unmarshal(e.Body, &g); err != nil || g.Nonce != j.nonce {
@@ -105,7 +105,7 @@ func (j *held) claim(idempotent bool) *bus.Envelope {
 }
 
 // granted is claim, and wants a grant. It acknowledges the work.
-func (j *held) granted(idempotent bool) *held {
+func (j *manualJob) granted(idempotent bool) *manualJob {
 	j.t.Helper()
 	if e := j.claim(idempotent); e.Type != protocol.TypeGrant {
 		j.t.Fatalf("the claim is answered with %s %s", e.Type, e.Body)
@@ -117,43 +117,43 @@ func (j *held) granted(idempotent bool) *held {
 }
 
 // report sends events from number seq on.
-func (j *held) report(seq int64, events ...string) {
+func (j *manualJob) report(seq int64, events ...string) {
 	j.t.Helper()
 	rep := &protocol.Report{Token: j.token, Worker: j.id}
 	for _, ev := range events {
 		rep.Events = append(rep.Events, json.RawMessage(ev))
 	}
-	j.say(bus.Queue(j.work.Reports), protocol.TypeReport, seq, rep)
+	j.send(bus.Queue(j.work.Reports), protocol.TypeReport, seq, rep)
 }
 
-func (j *held) beat() {
+func (j *manualJob) beat() {
 	j.t.Helper()
-	j.say(bus.Topic(j.d.ReplyTo), protocol.TypeHeartbeat, 0, &protocol.Heartbeat{Worker: j.id, Jobs: []protocol.HeldJob{{Task: j.d.Task, Owner: j.d.Owner, Epoch: j.epoch, Token: j.token}}})
+	j.send(bus.Topic(j.d.ReplyTo), protocol.TypeHeartbeat, 0, &protocol.Heartbeat{Worker: j.id, Jobs: []protocol.HeldJob{{Task: j.d.Task, Owner: j.d.Owner, Epoch: j.epoch, Token: j.token}}})
 }
 
 // receives wants the next message of the hub to be of a type, with a number.
-func (p *puppet) receives(kind bus.Type, seq int64) *bus.Envelope {
+func (p *manualWorker) receives(kind bus.Type, seq int64) *bus.Envelope {
 	p.t.Helper()
 	synctest.Wait()
 	select {
-	case e := <-p.heard:
+	case e := <-p.received:
 		if e.Type != kind || e.Seq != seq {
-			p.t.Errorf("the hub says %s %d %s, want %s %d", e.Type, e.Seq, e.Body, kind, seq)
+			p.t.Errorf("the hub sends %s %d %s, want %s %d", e.Type, e.Seq, e.Body, kind, seq)
 		}
 		return e
 	default:
-		p.t.Fatalf("the hub says nothing, want %s %d", kind, seq)
+		p.t.Fatalf("the hub sends nothing, want %s %d", kind, seq)
 		return nil
 	}
 }
 
 // silence wants the hub to send nothing.
-func (p *puppet) silence() {
+func (p *manualWorker) silence() {
 	p.t.Helper()
 	synctest.Wait()
 	select {
-	case e := <-p.heard:
-		p.t.Errorf("the hub says %s %d %s, want nothing", e.Type, e.Seq, e.Body)
+	case e := <-p.received:
+		p.t.Errorf("the hub sends %s %d %s, want nothing", e.Type, e.Seq, e.Body)
 	default:
 	}
 }

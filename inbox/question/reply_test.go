@@ -22,33 +22,33 @@ type agents = map[task.Agent]a2asrv.AgentExecutor
 func TestQuestionLimits(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		desk question.Desk
-		ask  func(int) string
-		want []string
-		asks int
+		responder question.PolicyResponder
+		ask       func(int) string
+		want      []string
+		asks      int
 	}{
 		"rounds": {
-			question.Desk{Default: question.Auto},
+			question.PolicyResponder{Default: question.Auto},
 			numbered,
 			[]string{"FAILED", "more than 20 questions in a row", "Question 21?"},
 			20,
 		},
 		"repetition": {
-			question.Desk{Default: question.Auto},
+			question.PolicyResponder{Default: question.Auto},
 			func(i int) string { return []string{"What  now?", "what NOW", " What, now?! "}[i%3] },
 			[]string{"FAILED", "same answer 3 times", "split the request"},
 			3,
 		},
 		"other limits": {
-			question.Desk{Default: question.Auto, MaxRounds: 2, Repetition: 9},
+			question.PolicyResponder{Default: question.Auto, MaxRounds: 2, Repetition: 9},
 			func(int) string { return "and?" },
 			[]string{"FAILED", "more than 2 questions"},
 			2,
 		},
-		"fail":    {question.Desk{Default: question.Fail}, numbered, []string{"FAILED", "nobody answers", "Question 1?"}, 0},
-		"suspend": {question.Desk{Default: question.Suspend}, numbered, []string{"INPUT_REQUIRED Question 1?"}, 0},
+		"fail":    {question.PolicyResponder{Default: question.Fail}, numbered, []string{"FAILED", "are not answered here", "Question 1?"}, 0},
+		"suspend": {question.PolicyResponder{Default: question.Suspend}, numbered, []string{"INPUT_REQUIRED Question 1?"}, 0},
 		"one agent": {
-			question.Desk{Default: question.Auto, Policies: map[task.Agent]question.Policy{"main": question.Suspend}},
+			question.PolicyResponder{Default: question.Auto, Policies: map[task.Agent]question.Policy{"main": question.Suspend}},
 			numbered,
 			[]string{"INPUT_REQUIRED Question 1?"},
 			0,
@@ -56,9 +56,9 @@ func TestQuestionLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test.desk.Answerer = "clerk"
-			h := startHub(t, new(memstore.Store), &test.desk, agents{"main": asker(1000, test.ask), "clerk": clerk(t)})
-			got := says(h.send(say("main", "go")))
+			test.responder.Answerer = "clerk"
+			h := startHub(t, new(memstore.Store), &test.responder, agents{"main": asker(1000, test.ask), "clerk": clerk(t)})
+			got := describe(h.send(say("main", "go")))
 			for _, want := range test.want {
 				if !strings.Contains(got, want) {
 					t.Errorf("the task is %q, want %q", got, want)
@@ -73,7 +73,7 @@ func TestQuestionLimits(t *testing.T) {
 }
 
 // The answering agent gives no answer.
-func TestNobodyAnswers(t *testing.T) {
+func TestUnansweredQuestions(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]a2asrv.AgentExecutor{
 		"it is not there": nil,
@@ -86,8 +86,8 @@ func TestNobodyAnswers(t *testing.T) {
 		if x != nil {
 			all["clerk"] = x
 		}
-		h := startHub(t, new(memstore.Store), &question.Desk{Answerer: "clerk", Default: question.Auto}, all)
-		if got, want := says(h.send(say("main", "go"))), `FAILED agent "main" asks: Question 1?; the answering agent "clerk" `; !strings.Contains(got, want) {
+		h := startHub(t, new(memstore.Store), &question.PolicyResponder{Answerer: "clerk", Default: question.Auto}, all)
+		if got, want := describe(h.send(say("main", "go"))), `FAILED agent "main" asks: Question 1?; the answering agent "clerk" `; !strings.Contains(got, want) {
 			t.Errorf("%s: the task is %q, want %q", name, got, want)
 		}
 	}
@@ -96,26 +96,26 @@ func TestNobodyAnswers(t *testing.T) {
 // A question is answered while the answering agent is working; its own answer comes later.
 func TestOneAnswerWins(t *testing.T) {
 	t.Parallel()
-	asked, goOn := make(chan struct{}), make(chan struct{})
+	asked, proceed := make(chan struct{}), make(chan struct{})
 	slow := agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		close(asked)
-		<-goOn
+		<-proceed
 		yield(status(ec, a2a.TaskStateCompleted, "late"), nil)
 	})
-	h := startHub(t, new(memstore.Store), &question.Desk{Answerer: "clerk", Default: question.Auto}, agents{"main": asker(1, numbered), "clerk": slow})
+	h := startHub(t, new(memstore.Store), &question.PolicyResponder{Answerer: "clerk", Default: question.Auto}, agents{"main": asker(1, numbered), "clerk": slow})
 	r := say("main", "go")
 	r.ReturnImmediately = true
 	id := h.send(r).Head.ID
 	<-asked
 	if a := h.now(id); a.Head.State != task.Working || task.TextOf(a.Head.StatusMessage) != "Question 1?" || a.Head.Run.Dispatch != task.Asking {
-		t.Errorf("the task is %s, want it at work on a question", says(a))
+		t.Errorf("the task is %s, want it at work on a question", describe(a))
 	}
 	own := say("", "mine")
 	own.Message.TaskID = id
-	if got := says(h.send(own)); got != "TASK_STATE_COMPLETED mine" {
+	if got := describe(h.send(own)); got != "TASK_STATE_COMPLETED mine" {
 		t.Errorf("the task is %q, want the caller's answer", got)
 	}
-	close(goOn)
+	close(proceed)
 	h.stop()
 }
 
@@ -138,7 +138,7 @@ func TestCancelOfAQuestion(t *testing.T) {
 		<-ctx.Done()
 		close(ended)
 	})
-	h := startHub(t, new(memstore.Store), &question.Desk{Answerer: "clerk", Default: question.Auto}, agents{"main": asker(1, numbered), "clerk": slow})
+	h := startHub(t, new(memstore.Store), &question.PolicyResponder{Answerer: "clerk", Default: question.Auto}, agents{"main": asker(1, numbered), "clerk": slow})
 	r := say("main", "go")
 	r.ReturnImmediately = true
 	id := h.send(r).Head.ID
@@ -151,11 +151,11 @@ func TestCancelOfAQuestion(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	if err := (&question.Desk{Default: question.Auto}).Check(); !errors.Is(err, question.ErrNoAnswerer) {
+	if err := (&question.PolicyResponder{Default: question.Auto}).Check(); !errors.Is(err, question.ErrNoAnswerer) {
 		t.Errorf("Check without an answering agent = %v", err)
 	}
 	for name, p := range map[task.Agent]question.Policy{"main": "perhaps", "clerk": question.Auto} {
-		d := &question.Desk{Answerer: "clerk", Policies: map[task.Agent]question.Policy{name: p}}
+		d := &question.PolicyResponder{Answerer: "clerk", Policies: map[task.Agent]question.Policy{name: p}}
 		if err := d.Check(); err == nil || !strings.Contains(err.Error(), string(name)) {
 			t.Errorf("Check with %q for %q = %v", p, name, err)
 		}
@@ -165,12 +165,12 @@ func TestCheck(t *testing.T) {
 // Kills a hub before each change of a dialogue, and lets the restarted hub continue.
 func TestKills(t *testing.T) {
 	t.Parallel()
-	desk := &question.Desk{Answerer: "clerk", Default: question.Auto}
+	responder := &question.PolicyResponder{Answerer: "clerk", Default: question.Auto}
 	kills := 0
 	for cut := int64(1); ; cut++ {
 		disk := new(memstore.Store)
-		store := newMortal(disk, cut)
-		h := startHub(t, store, desk, agents{"main": asker(5, numbered), "clerk": clerk(t)})
+		store := newKillableStore(disk, cut)
+		h := startHub(t, store, responder, agents{"main": asker(5, numbered), "clerk": clerk(t)})
 		r := say("main", "go")
 		r.ReturnImmediately = true
 		a, err := h.Send(t.Context(), alice, r)
@@ -201,8 +201,8 @@ func TestKills(t *testing.T) {
 			break
 		}
 		kills++
-		h = startHub(t, disk, desk, agents{"main": asker(5, numbered), "clerk": clerk(t)})
-		if got := says(h.wait(a.Head.ID)); got != "TASK_STATE_COMPLETED a1,a2,a3,a4,a5" {
+		h = startHub(t, disk, responder, agents{"main": asker(5, numbered), "clerk": clerk(t)})
+		if got := describe(h.wait(a.Head.ID)); got != "TASK_STATE_COMPLETED a1,a2,a3,a4,a5" {
 			t.Errorf("after a kill before change %d the task is %q", cut+1, got)
 		}
 		page, err := h.List(t.Context(), alice, &op.List{Target: op.Target{Agent: "clerk"}, PageSize: 100})
@@ -219,25 +219,25 @@ func TestKills(t *testing.T) {
 // The rounds of an interrupted dialogue are counted across a restart.
 func TestRoundsSurviveARestart(t *testing.T) {
 	t.Parallel()
-	disk, desk := new(memstore.Store), &question.Desk{Answerer: "clerk", Default: question.Auto, MaxRounds: 4}
-	store := newMortal(disk, 9)
-	h := startHub(t, store, desk, agents{"main": asker(100, numbered), "clerk": clerk(t)})
+	disk, responder := new(memstore.Store), &question.PolicyResponder{Answerer: "clerk", Default: question.Auto, MaxRounds: 4}
+	store := newKillableStore(disk, 9)
+	h := startHub(t, store, responder, agents{"main": asker(100, numbered), "clerk": clerk(t)})
 	r := say("main", "go")
 	r.ReturnImmediately = true
 	id := h.send(r).Head.ID
 	<-store.dead
 	h.stop()
-	h = startHub(t, disk, desk, agents{"main": asker(100, numbered), "clerk": clerk(t)})
-	if got, want := says(h.wait(id)), "more than 4 questions in a row, the last one: Question 5?"; !strings.Contains(got, want) {
+	h = startHub(t, disk, responder, agents{"main": asker(100, numbered), "clerk": clerk(t)})
+	if got, want := describe(h.wait(id)), "more than 4 questions in a row, the last one: Question 5?"; !strings.Contains(got, want) {
 		t.Errorf("the task is %q, want %q", got, want)
 	}
 }
 
 // A message that arrived before the question answers it, even if the hub is killed in between.
-func TestMessagesThatCameBeforeTheQuestion(t *testing.T) {
+func TestMessagesBeforeTheQuestion(t *testing.T) {
 	t.Parallel()
 	disk, ask := new(memstore.Store), make(chan struct{})
-	store := newMortal(disk, 3) // the message, the second message, the question
+	store := newKillableStore(disk, 3) // the message, the second message, the question
 	inner := asker(1, numbered)
 	main := agent.With(agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		<-ask
@@ -249,8 +249,8 @@ func TestMessagesThatCameBeforeTheQuestion(t *testing.T) {
 			yield(ev, err)
 		}
 	}), agent.Traits{Idempotent: true})
-	desk := &question.Desk{Answerer: "clerk", Default: question.Auto}
-	h := startHub(t, store, desk, agents{"main": main, "clerk": clerk(t)})
+	responder := &question.PolicyResponder{Answerer: "clerk", Default: question.Auto}
+	h := startHub(t, store, responder, agents{"main": main, "clerk": clerk(t)})
 	r := say("main", "go")
 	r.ReturnImmediately = true
 	id := h.send(r).Head.ID
@@ -260,8 +260,8 @@ func TestMessagesThatCameBeforeTheQuestion(t *testing.T) {
 	close(ask)
 	<-store.dead
 	h.stop()
-	h = startHub(t, disk, desk, agents{"main": main, "clerk": clerk(t)})
-	if got := says(h.wait(id)); got != "TASK_STATE_COMPLETED more" {
+	h = startHub(t, disk, responder, agents{"main": main, "clerk": clerk(t)})
+	if got := describe(h.wait(id)); got != "TASK_STATE_COMPLETED more" {
 		t.Errorf("the task is %q", got)
 	}
 }

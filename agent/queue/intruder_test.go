@@ -21,17 +21,17 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// thief has the key of another agent, and a client without checks of its own.
-type thief struct {
-	t       *testing.T
-	nc      *nats.Conn
-	heard   *nats.Subscription
-	refused chan string
+// intruder has the key of another agent, and a client without checks of its own.
+type intruder struct {
+	t        *testing.T
+	nc       *nats.Conn
+	received *nats.Subscription
+	refused  chan string
 }
 
-func newThief(t *testing.T, url string) *thief {
+func newIntruder(t *testing.T, url string) *intruder {
 	t.Helper()
-	th := &thief{t: t, refused: make(chan string, 100)}
+	th := &intruder{t: t, refused: make(chan string, 100)}
 	var err error
 	th.nc, err = nats.Connect(url, nats.Token("key-other"), nats.CustomInboxPrefix(natsbus.Inbox("other")),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { th.refused <- err.Error() }))
@@ -39,15 +39,15 @@ func newThief(t *testing.T, url string) *thief {
 		t.Fatal(err)
 	}
 	t.Cleanup(th.nc.Close)
-	if th.heard, err = th.nc.SubscribeSync(natsbus.Subject(protocol.WorkerAt("other.*"))); err != nil {
+	if th.received, err = th.nc.SubscribeSync(natsbus.Subject(protocol.WorkerAt("other.*"))); err != nil {
 		t.Fatal(err)
 	}
 	return th
 }
 
-// say publishes an envelope of some worker about a task.
-func (th *thief) say(at bus.Address, worker string, about *bus.Envelope, body any) {
-	th.t.Helper()
+// sendEvent publishes an envelope of some worker about a task.
+func (in *intruder) send(at bus.Address, worker string, about *bus.Envelope, body any) {
+	in.t.Helper()
 	e := *about
 	e.ID, e.Version = uuid.NewString(), bus.Version
 	if e.Source == "" {
@@ -55,46 +55,47 @@ func (th *thief) say(at bus.Address, worker string, about *bus.Envelope, body an
 	}
 	var err error
 	if e.Body, err = protocol.Encode(body); err != nil {
-		th.t.Fatal(err)
+		in.t.Fatal(err)
 	}
 	data, err := e.Encode()
 	if err != nil {
-		th.t.Fatal(err)
+		in.t.Fatal(err)
 	}
-	if err := th.nc.Publish(natsbus.Subject(at), data); err != nil {
-		th.t.Fatal(err)
+	if err := in.nc.Publish(natsbus.Subject(at), data); err != nil {
+		in.t.Fatal(err)
 	}
-	if err := th.nc.Flush(); err != nil {
-		th.t.Fatal(err)
+	if err := in.nc.Flush(); err != nil {
+		in.t.Fatal(err)
 	}
 }
 
 // receives returns the next message of the hub to it.
-func (th *thief) receives() string {
-	th.t.Helper()
-	m, err := th.heard.NextMsg(time.Minute)
+func (in *intruder) receives() string {
+	in.t.Helper()
+	m, err := in.received.NextMsg(time.Minute)
 	if err != nil {
-		th.t.Fatalf("the hub says nothing: %v", err)
+		in.t.Fatalf("the hub sends nothing: %v", err)
 	}
 	return string(m.Data)
 }
 
 // mustRefuse waits until the server reports a refused operation.
-func (th *thief) mustRefuse(at bus.Address) {
-	th.t.Helper()
+func (in *intruder) mustRefuse(at bus.Address) {
+	in.t.Helper()
 	select {
-	case text := <-th.refused:
+	case text := <-in.refused:
 		if !strings.Contains(text, natsbus.Subject(at)) {
-			th.t.Errorf("refused is %q, want %s", text, at)
+			in.t.Errorf("refused is %q, want %s", text, at)
 		}
 	case <-time.After(10 * time.Second):
-		th.t.Errorf("%s is not refused", at)
+		in.t.Errorf("%s is not refused", at)
 	}
 }
 
-// TestThief has a worker with the key of another agent attack a task that waits for its own
-// agent, and one that is being performed. It gets nothing, and changes nothing.
-func TestThief(t *testing.T) {
+// TestWorkerWithTheKeyOfAnotherAgent has a worker with the key of another agent attack a task
+// that waits for its own agent, and one that is being performed. It gets nothing, and changes
+// nothing.
+func TestWorkerWithTheKeyOfAnotherAgent(t *testing.T) {
 	t.Parallel()
 	server, err := embedded.Start(embedded.Options{
 		Listen: "127.0.0.1:0",
@@ -124,8 +125,8 @@ func TestThief(t *testing.T) {
 	}
 	h.start()
 	t.Cleanup(func() { h.stop() })
-	th := newThief(t, server.Contact().URL)
-	id := h.send(now(say("for far alone"))).Head.ID
+	th := newIntruder(t, server.Contact().URL)
+	id := h.send(returnImmediately(newSend("for far alone"))).Head.ID
 	about := &bus.Envelope{Type: protocol.TypeClaim, Task: string(id), Owner: "alice"}
 
 	observer, err := nats.Connect(server.Contact().URL, nats.Token(server.Contact().Token))
@@ -138,9 +139,9 @@ func TestThief(t *testing.T) {
 		t.Fatal(err)
 	}
 	// With its own name its claim is denied, with that of another it is ignored.
-	th.say(protocol.ControlAt("h"), "far.forged", about, &protocol.Claim{Delivery: 1, Worker: "far.forged", Nonce: "1"})
-	th.say(protocol.ControlAt("h"), "other.1", about, &protocol.Claim{Delivery: 1, Worker: "far.forged", Nonce: "2"})
-	th.say(protocol.ControlAt("h"), "other.1", about, &protocol.Claim{Delivery: 1, Worker: "other.1", Nonce: "3"})
+	th.send(protocol.ControlAt("h"), "far.forged", about, &protocol.Claim{Delivery: 1, Worker: "far.forged", Nonce: "1"})
+	th.send(protocol.ControlAt("h"), "other.1", about, &protocol.Claim{Delivery: 1, Worker: "far.forged", Nonce: "2"})
+	th.send(protocol.ControlAt("h"), "other.1", about, &protocol.Claim{Delivery: 1, Worker: "other.1", Nonce: "3"})
 	for _, nonce := range []string{"4", "5"} { // nor does a batch help
 		one := map[string]protocol.Claim{
 			"4": {Delivery: 1, Worker: "far.forged", Nonce: "4"}, "5": {Delivery: 1, Worker: "other.1", Nonce: "5"},
@@ -150,7 +151,7 @@ func TestThief(t *testing.T) {
 			t.Fatal(err)
 		}
 		batch := &bus.Envelope{Type: protocol.TypeBatch}
-		th.say(protocol.ControlAt("h"), "other.1", batch, &protocol.Batch{Envelopes: []protocol.Batched{
+		th.send(protocol.ControlAt("h"), "other.1", batch, &protocol.Batch{Envelopes: []protocol.Batched{
 			{Type: protocol.TypeClaim, Task: string(id), Owner: "alice", Body: body},
 		}})
 	}
@@ -162,11 +163,11 @@ func TestThief(t *testing.T) {
 		t.Errorf("the answer to the claim is %s", got)
 	}
 	if n, _, err := others.Pending(); n > 0 || err != nil || observer.Flush() != nil {
-		t.Errorf("a worker of the agent was told %d things, %v", n, err)
+		t.Errorf("a worker of the agent received %d messages, %v", n, err)
 	}
 	// It can neither publish at the agent's queue or to its workers, nor subscribe there.
 	for _, at := range []bus.Address{protocol.WorkAt("far"), protocol.WorkerAt("far.1")} {
-		th.say(at, "other.1", &bus.Envelope{Type: protocol.TypeWork, Source: "hub/h", Task: string(id), Owner: "alice"}, &protocol.Work{})
+		th.send(at, "other.1", &bus.Envelope{Type: protocol.TypeWork, Source: "hub/h", Task: string(id), Owner: "alice"}, &protocol.Work{})
 		th.mustRefuse(at)
 	}
 	_, err = th.nc.SubscribeSync(natsbus.Subject(protocol.WorkerAt("far.*")))
@@ -188,32 +189,32 @@ func TestThief(t *testing.T) {
 		yield(status(ec, a2a.TaskStateCompleted, "done by far"), nil)
 	}), func(w *worker.Worker) { w.Bus = b })
 	if got := <-started; got != "for far alone" {
-		t.Errorf("the worker hears %q", got)
+		t.Errorf("the worker receives %q", got)
 	}
 	about.Epoch, about.Seq, about.Type = 1, 1, protocol.TypeReport
 	done := protocol.Report{Token: "guessed", Worker: "other.1", Error: "stolen", Public: true}
-	th.say(protocol.ReportAt("h"), "other.1", about, &done)
+	th.send(protocol.ReportAt("h"), "other.1", about, &done)
 	if got := th.receives(); !strings.Contains(got, "job.stop") {
 		t.Errorf("the answer to a report at the queue is %s", got)
 	}
-	th.say(protocol.ControlAt("h"), "other.1", about, &done)
+	th.send(protocol.ControlAt("h"), "other.1", about, &done)
 	if got := th.receives(); !strings.Contains(got, "job.stop") {
 		t.Errorf("the answer to a report at the topic is %s", got)
 	}
 	about.Type = protocol.TypeHeartbeat
-	th.say(protocol.ControlAt("h"), "other.1", about, &protocol.Heartbeat{Worker: "other.1", Jobs: []protocol.HeldJob{{Task: string(id), Owner: "alice", Epoch: 1, Token: "x"}}})
+	th.send(protocol.ControlAt("h"), "other.1", about, &protocol.Heartbeat{Worker: "other.1", Jobs: []protocol.HeldJob{{Task: string(id), Owner: "alice", Epoch: 1, Token: "x"}}})
 	if got := th.receives(); !strings.Contains(got, "job.stop") {
-		t.Errorf("the answer to a beat is %s", got)
+		t.Errorf("the answer to a heartbeat is %s", got)
 	}
 	for _, epoch := range []int64{1, 2} { // the worker must not be stopped
 		about.Epoch, done.Worker = epoch, "far.1"
-		th.say(protocol.ReportAt("h"), "other.1", about, &done)
+		th.send(protocol.ReportAt("h"), "other.1", about, &done)
 	}
 	// The hub refuses envelopes for another hub, and types that no worker sends to a hub.
 	about.Type, about.Destination = protocol.TypeReport, "hub/x"
-	th.say(protocol.ReportAt("h"), "other.1", about, &done)
+	th.send(protocol.ReportAt("h"), "other.1", about, &done)
 	about.Type, about.Destination = protocol.TypeConfirm, ""
-	th.say(protocol.ReportAt("h"), "other.1", about, &protocol.Confirm{Final: true})
+	th.send(protocol.ReportAt("h"), "other.1", about, &protocol.Confirm{Final: true})
 	for range 2 {
 		d := next(t, open[0], bus.Dead)
 		if d.Queue != protocol.ReportAt("h").Name {

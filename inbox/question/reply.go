@@ -23,7 +23,7 @@ const (
 )
 
 // Reply implements Responder.
-func (d *Desk) Reply(ctx context.Context, q *Question) (Reply, error) {
+func (d *PolicyResponder) Reply(ctx context.Context, q *Question) (Reply, error) {
 	policy := d.policy(q.Agent)
 	if policy == Trust {
 		policy = d.trusted(ctx, q)
@@ -33,7 +33,7 @@ func (d *Desk) Reply(ctx context.Context, q *Question) (Reply, error) {
 	span.Label(trace.Labels{Agent: string(q.Agent)})
 	span.Int(trace.Round, len(q.Turns)+1)
 	span.Text("policy", string(policy))
-	r, err := d.by(ctx, policy, q)
+	r, err := d.replyBy(ctx, policy, q)
 	switch {
 	case r.Fail != "" && r.Break != "":
 		span.Fail(r.Break)
@@ -43,34 +43,34 @@ func (d *Desk) Reply(ctx context.Context, q *Question) (Reply, error) {
 	return r, err
 }
 
-// by replies according to a policy other than Trust.
-func (d *Desk) by(ctx context.Context, p Policy, q *Question) (Reply, error) {
+// replyBy replies according to a policy other than Trust.
+func (r *PolicyResponder) replyBy(ctx context.Context, p Policy, q *Question) (Reply, error) {
 	switch p {
 	case Fail:
-		return Reply{Fail: fmt.Sprintf("agent %q asks, and nobody answers its questions here: %s", q.Agent, question(q))}, nil
+		return Reply{Fail: fmt.Sprintf("agent %q asks, and its questions are not answered here: %s", q.Agent, question(q))}, nil
 	case Auto, Ask:
 	default:
 		return Reply{}, nil
 	}
-	if most := orElse(d.MaxRounds, DefaultRounds); len(q.Turns) >= most {
-		return broken(q, maxRounds, fmt.Sprintf("has asked more than %d questions in a row, the last one: %s", most, question(q))), nil
+	if most := orElse(r.MaxRounds, DefaultRounds); len(q.Turns) >= most {
+		return breakLoop(q, maxRounds, fmt.Sprintf("has asked more than %d questions in a row, the last one: %s", most, question(q))), nil
 	}
 	if p == Auto {
-		return d.auto(ctx, q)
+		return r.replyAuto(ctx, q)
 	}
-	return d.inbox(ctx, q)
+	return r.replyFromInbox(ctx, q)
 }
 
 // trusted returns Auto or Ask, depending on the trust level of the asking agent. A question
 // that is in the inbox remains there. A question without text goes to a person.
-func (d *Desk) trusted(ctx context.Context, q *Question) Policy {
-	who := trust.Subject(q.Agent)
-	d.Judge.RecordContact(who, time.Now())
-	entry := d.Judge.Level(ctx, who)
+func (r *PolicyResponder) trusted(ctx context.Context, q *Question) Policy {
+	subject := trust.Subject(q.Agent)
+	r.Trust.RecordContact(subject, time.Now())
+	entry := r.Trust.Level(ctx, subject)
 	if !entry.Allows(q.Skill) || strings.TrimSpace(q.Text) == "" {
 		return Ask
 	}
-	if _, err := d.Inbox.Get(ctx, itemID(q)); err == nil {
+	if _, err := r.Inbox.Get(ctx, itemID(q)); err == nil {
 		return Ask
 	}
 	return Auto
@@ -78,57 +78,57 @@ func (d *Desk) trusted(ctx context.Context, q *Question) Policy {
 
 func itemID(q *Question) inbox.ID { return inbox.IDOf(q.Owner, q.Task, q.Version) }
 
-// auto requests the answer from the answering agent, within the limits of the loop.
-func (d *Desk) auto(ctx context.Context, q *Question) (Reply, error) {
+// replyAuto requests the answer from the answering agent, within the limits of the loop.
+func (r *PolicyResponder) replyAuto(ctx context.Context, q *Question) (Reply, error) {
 	if strings.TrimSpace(q.Text) == "" {
-		return broken(q, unanswered, "asks without words"+besides(q)+", and only words can be answered for it; let a person answer (questions: ask)"), nil
+		return breakLoop(q, unanswered, "asks without words"+otherParts(q)+", and only words can be answered for it; let a person answer (questions: ask)"), nil
 	}
-	text, problem, err := d.consult(ctx, q, false)
+	text, problem, err := r.consult(ctx, q, false)
 	if err != nil {
 		return Reply{}, err
 	}
 	if problem != "" {
-		return broken(q, unanswered, fmt.Sprintf("asks: %s; the answering agent %q %s", question(q), d.Answerer, problem)), nil
+		return breakLoop(q, unanswered, fmt.Sprintf("asks: %s; the answering agent %q %s", question(q), r.Answerer, problem)), nil
 	}
-	if n := circle(q, text) + 1; n >= orElse(d.Repetition, DefaultRepetition) {
-		return circled(q, n), nil
+	if n := countRepeats(q, text) + 1; n >= orElse(r.Repetition, DefaultRepetition) {
+		return repeated(q, n), nil
 	}
 	return Reply{Text: text}, nil
 }
 
-// broken ends a loop with a reason.
-func broken(q *Question, reason, what string) Reply {
+// breakLoop ends a loop with a reason.
+func breakLoop(q *Question, reason, what string) Reply {
 	return Reply{Fail: fmt.Sprintf("agent %q %s", q.Agent, what), Break: reason}
 }
 
-// circled ends a loop that repeats itself.
-func circled(q *Question, times int) Reply {
-	return broken(q, repetition, fmt.Sprintf(
+// repeated ends a loop that repeats itself.
+func repeated(q *Question, times int) Reply {
+	return breakLoop(q, repetition, fmt.Sprintf(
 		"has asked the same question and got the same answer %d times in a row; put all that it needs into the request, or split the request up. The question: %s",
 		times, question(q)))
 }
 
-// circle returns the number of consecutive turns in which the question got the same answer.
-func circle(q *Question, answer string) (n int) {
-	asked, answer := normal(q.Text), normal(answer)
-	for i := len(q.Turns) - 1; i >= 0 && normal(q.Turns[i].Question) == asked && normal(q.Turns[i].Answer) == answer; i-- {
+// countRepeats returns the number of consecutive turns in which the question got the same answer.
+func countRepeats(q *Question, answer string) (n int) {
+	asked, answer := normalized(q.Text), normalized(answer)
+	for i := len(q.Turns) - 1; i >= 0 && normalized(q.Turns[i].Question) == asked && normalized(q.Turns[i].Answer) == answer; i-- {
 		n++
 	}
 	return n
 }
 
-// normal returns the words of a text in lower case.
-func normal(text string) string {
+// normalized returns the words of a text in lower case.
+func normalized(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsNumber(r)
 	}), " ")
 }
 
 // question returns the question for an error text.
-func question(q *Question) string { return clip.Runes(q.Text, maxQuoted) + besides(q) }
+func question(q *Question) string { return clip.Runes(q.Text, maxQuoted) + otherParts(q) }
 
-// besides describes the parts of a question other than text.
-func besides(q *Question) string {
+// otherParts describes the parts of a question other than text.
+func otherParts(q *Question) string {
 	switch q.Others {
 	case 0:
 		return ""

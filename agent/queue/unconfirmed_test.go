@@ -18,10 +18,10 @@ import (
 	"github.com/parley-a2a/parley/bus/protocol"
 )
 
-// listen passes on the deliveries at an address.
-func listen(t *testing.T, b bus.Bus, at bus.Address) <-chan *bus.Delivery {
+// subscribe passes on the deliveries at an address.
+func subscribe(t *testing.T, b bus.Bus, at bus.Address) <-chan *bus.Delivery {
 	t.Helper()
-	heard := make(chan *bus.Delivery, 100)
+	received := make(chan *bus.Delivery, 100)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -31,31 +31,31 @@ func listen(t *testing.T, b bus.Bus, at bus.Address) <-chan *bus.Delivery {
 				t.Error(err)
 				return
 			}
-			heard <- d
+			received <- d
 		}
 	}()
 	t.Cleanup(func() { stop(); <-done })
-	return heard
+	return received
 }
 
-// TestReportsThatNobodyConfirms lets a worker report to a hub that is not running: after a
+// TestUnconfirmedReportsAreResent lets a worker report to a hub that is not running: after a
 // second the worker sends the report to the queue of the hub, and repeats it until it is
 // confirmed.
-func TestReportsThatNobodyConfirms(t *testing.T) {
+func TestUnconfirmedReportsAreResent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var b bus.Memory
 		t.Cleanup(func() { b.Close() })
-		control, reports := listen(t, &b, protocol.ControlAt("h")), listen(t, &b, protocol.ReportAt("h"))
+		control, reports := subscribe(t, &b, protocol.ControlAt("h")), subscribe(t, &b, protocol.ReportAt("h"))
 		x := agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			_ = yield(a2a.NewArtifactEvent(ec, a2a.NewTextPart("done")), nil) &&
 				yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCompleted, nil), nil)
 		})
 		ctx, stop := context.WithCancel(context.Background())
-		over := make(chan error, 1)
-		go func() { over <- (&worker.Worker{Bus: &b, Name: "far", Executor: x}).Run(ctx) }()
-		defer func() { stop(); <-over }()
-		tell := func(to bus.Address, kind bus.Type, seq int64, body any) {
+		ended := make(chan error, 1)
+		go func() { ended <- (&worker.Worker{Bus: &b, Name: "far", Executor: x}).Run(ctx) }()
+		defer func() { stop(); <-ended }()
+		publish := func(to bus.Address, kind bus.Type, seq int64, body any) {
 			t.Helper()
 			raw, err := protocol.Encode(body)
 			if err != nil {
@@ -70,26 +70,26 @@ func TestReportsThatNobodyConfirms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tell(protocol.WorkAt("far"), protocol.TypeWork, 0, &protocol.Work{Agent: "far", Delivery: 1, Key: "k", ContextID: "c", Message: message, Reports: protocol.ReportAt("h").Name})
+		publish(protocol.WorkAt("far"), protocol.TypeWork, 0, &protocol.Work{Agent: "far", Delivery: 1, Key: "k", ContextID: "c", Message: message, Reports: protocol.ReportAt("h").Name})
 		var c protocol.Claim
 		if err := json.Unmarshal((<-control).Body, &c); err != nil {
 			t.Fatal(err)
 		}
-		tell(protocol.WorkerAt(c.Worker), protocol.TypeGrant, 0, &protocol.Grant{Nonce: c.Nonce, Token: "secret", Lease: protocol.Lease.Milliseconds()})
+		publish(protocol.WorkerAt(c.Worker), protocol.TypeGrant, 0, &protocol.Grant{Nonce: c.Nonce, Token: "secret", Lease: protocol.Lease.Milliseconds()})
 		began := time.Now()
-		told := said(t, control)
+		reported := reportedEvents(t, control)
 		if d := time.Since(began); d != 0 {
-			t.Errorf("the hub is told after %v", d)
+			t.Errorf("the hub receives the reports after %v", d)
 		}
 		for _, after := range []time.Duration{time.Second, 6 * time.Second} {
-			if diff := cmp.Diff(told, said(t, reports)); diff != "" {
+			if diff := cmp.Diff(reported, reportedEvents(t, reports)); diff != "" {
 				t.Errorf("the queue has something else than the topic (-topic +queue):\n%s", diff)
 			}
 			if d := time.Since(began); d != after {
-				t.Errorf("the queue is told after %v, want %v", d, after)
+				t.Errorf("the queue receives the reports after %v, want %v", d, after)
 			}
 		}
-		tell(protocol.WorkerAt(c.Worker), protocol.TypeConfirm, int64(len(told)), &protocol.Confirm{Final: true})
+		publish(protocol.WorkerAt(c.Worker), protocol.TypeConfirm, int64(len(reported)), &protocol.Confirm{Final: true})
 		synctest.Wait()
 		if d, err := b.Depth(t.Context(), protocol.WorkAt("far")); err != nil || d != (bus.Depth{Receivers: 1}) {
 			t.Errorf("queue of the agent: %+v, %v", d, err)
@@ -97,13 +97,13 @@ func TestReportsThatNobodyConfirms(t *testing.T) {
 	})
 }
 
-// said returns the events of all reports up to the final one.
-func said(t *testing.T, from <-chan *bus.Delivery) (all []string) {
+// claims returns the events of all reports up to the final one.
+func reportedEvents(t *testing.T, from <-chan *bus.Delivery) (all []string) {
 	t.Helper()
 	for {
 		d := <-from
 		if d.Type != protocol.TypeReport {
-			continue // a beat
+			continue // a heartbeat
 		}
 		var rep protocol.Report
 		if err := json.Unmarshal(d.Body, &rep); err != nil || d.Seq != int64(len(all))+1 {

@@ -20,63 +20,63 @@ func (r *run) report(delivery *bus.Delivery) {
 	if !ok {
 		return
 	}
-	verdict, skip := r.place.judge(delivery.Epoch, rep.Token, delivery.Seq, length(rep))
-	if rep.CancelRefused != "" && (verdict == gap || verdict == known || verdict == takes) {
-		r.refused(rep.CancelRefused)
+	class, skip := r.state.classify(delivery.Epoch, rep.Token, delivery.Seq, length(rep))
+	if rep.CancelRefused != "" && (class == gap || class == duplicate || class == accept) {
+		r.handleRefusal(rep.CancelRefused)
 		if length(rep) == 0 {
-			r.d.settled(delivery.Ack(r.ctx))
+			r.d.logSettlement(delivery.Ack(r.ctx))
 			return
 		}
 	}
-	switch verdict {
+	switch class {
 	case stale:
-		r.d.stop(r.ctx, &note{to: rep.Worker, about: r.key, epoch: delivery.Epoch}, "the job was given to another worker")
-		defer r.missed(delivery.Epoch)
+		r.d.stop(r.ctx, &workerMessage{to: rep.Worker, about: r.key, epoch: delivery.Epoch}, "the job was given to another worker")
+		defer r.handleLostGrant(delivery.Epoch)
 	case forged:
-		r.suspect(rep.Worker)
+		r.rejectToken(rep.Worker)
 	case gap:
-		r.alive()
-		r.lacks(rep)
-	case known, takes:
-		r.alive()
-		r.owed = append(r.owed, delivery)
-		if r.sayLate(); !r.over {
-			r.takeAll(rep, skip)
+		r.renewLease()
+		r.requestMissing(rep)
+	case duplicate, accept:
+		r.renewLease()
+		r.unacked = append(r.unacked, delivery)
+		if r.sendDelayed(); !r.done {
+			r.acceptEvents(rep, skip)
 		}
 		return
 	}
-	r.d.settled(delivery.Ack(r.ctx))
+	r.d.logSettlement(delivery.Ack(r.ctx))
 }
 
-// alive restarts the lease.
-func (r *run) alive() { r.due.lease = time.Now().Add(r.d.lease()) }
+// renewLease restarts the lease.
+func (r *run) renewLease() { r.schedule.lease = time.Now().Add(r.d.lease()) }
 
-// lacks requests missing events. A large event has many pieces that take long to arrive, so one
-// request covers all pieces that come before its answer.
-func (r *run) lacks(rep *protocol.Report) {
+// requestMissing requests missing events. A large event has many pieces that take long to
+// arrive, so one request covers all pieces that come before its answer.
+func (r *run) requestMissing(rep *protocol.Report) {
 	if rep.Piece == nil {
-		r.askAgain()
-	} else if r.due.ask.IsZero() {
-		r.askAgain()
-		r.due.ask = time.Now().Add(askAgainAfter)
+		r.requestResend()
+	} else if r.schedule.resend.IsZero() {
+		r.requestResend()
+		r.schedule.resend = time.Now().Add(resendInterval)
 	}
 }
 
-// takeAll accepts the events of a report, except those that were accepted before. An event that
-// follows the pieces of an incomplete event discards these pieces.
-func (r *run) takeAll(rep *protocol.Report, skip int) {
+// acceptEvents accepts the events of a report, except those that were accepted before. An event
+// that follows the pieces of an incomplete event discards these pieces.
+func (r *run) acceptEvents(rep *protocol.Report, skip int) {
 	switch {
 	case skip == length(rep):
 		return
 	case rep.Piece != nil:
-		r.gather(rep)
+		r.acceptPiece(rep)
 		return
-	case r.place.Ahead > 0:
-		r.place.Seq += r.place.Ahead
-		r.forget()
+	case r.state.Ahead > 0:
+		r.state.Seq += r.state.Ahead
+		r.dropPieces()
 	}
 	for _, event := range rep.Events[min(skip, len(rep.Events)):] {
-		if r.take(event); r.over {
+		if r.acceptEvent(event); r.done {
 			return
 		}
 	}
@@ -85,27 +85,27 @@ func (r *run) takeAll(rep *protocol.Report, skip int) {
 	}
 }
 
-// take passes an event on, together with the place after it.
-func (r *run) take(event []byte) {
-	r.place.Seq++
+// acceptEvent passes an event on, together with the place after it.
+func (r *run) acceptEvent(event []byte) {
+	r.state.Seq++
 	message, update := partsOf(event)
 	if message != nil {
-		event = answered(message)
+		event = taskOfMessage(message)
 		_, update = partsOf(event)
 	}
 	state := update.state()
 	if state != task.Working && state != task.Submitted {
-		r.place.Told = true
+		r.state.Disclosed = true
 	}
 	if state == task.Working && update.bare(event) {
-		event = quiet // the hub has sent it already
+		event = noChange // the hub has sent it already
 	}
-	r.remember(event)
+	r.store(event)
 }
 
-// answered converts a message that is the whole answer to a completed task. Its artifact is the
-// same each time.
-func answered(message []byte) []byte {
+// taskOfMessage converts a message that is the whole answer to a completed task. Its artifact
+// is the same each time.
+func taskOfMessage(message []byte) []byte {
 	id, _ := rawjson.String(rawjson.Member(message, "messageId"))
 	if id == "" {
 		id = "answer"
@@ -123,54 +123,54 @@ func answered(message []byte) []byte {
 
 // end ends the run with the outcome that a report has beside its events.
 func (r *run) end(rep *protocol.Report) {
-	r.place.Seq++
+	r.state.Seq++
 	switch {
 	case rep.GivenBack:
-		r.lose("ended before it had finished")
+		r.handleLostWorker("ended before it had finished")
 	case rep.Error != "" && rep.Public:
-		r.over = true
+		r.done = true
 		r.yield(nil, a2a.NewError(a2a.ErrInternalError, rep.Error))
 	case rep.Error != "":
-		r.over = true
+		r.done = true
 		r.yield(nil, fmt.Errorf("worker %s: %w", rep.Worker, errors.New(rep.Error)))
 	default: // after AUTH_REQUIRED
-		r.remember(quiet)
-		r.over = true
+		r.store(noChange)
+		r.done = true
 	}
 }
 
-// refused passes the worker's refusal to cancel on.
-func (r *run) refused(reason string) {
+// handleRefusal passes the worker's refusal to cancel on.
+func (r *run) handleRefusal(reason string) {
 	if r.cancel == nil {
 		return
 	}
-	r.d.log().Info("worker refuses to cancel", "agent", r.name, "task", r.key.id, "worker", r.place.Worker, "reason", reason)
+	r.d.log().Info("worker refuses to cancel", "agent", r.name, "task", r.key.id, "worker", r.state.Worker, "reason", reason)
 	close(r.cancel.refused)
-	r.cancel, r.due.cancel = nil, time.Time{}
+	r.cancel, r.schedule.cancel = nil, time.Time{}
 }
 
 // maxTries is the largest number of workers that may claim a message.
 const maxTries = 3
 
-// lose gives the job of a lost worker to another one, if that is safe.
-func (r *run) lose(how string) {
-	p := &r.place
-	r.d.log().Warn("worker is lost", "agent", r.name, "task", r.key.id, "worker", p.Worker, "epoch", p.Epoch, "how", how)
+// handleLostWorker gives the job of a lost worker to another one, if that is safe.
+func (r *run) handleLostWorker(how string) {
+	s := &r.state
+	r.d.log().Warn("worker is lost", "agent", r.name, "task", r.key.id, "worker", s.Worker, "epoch", s.Epoch, "how", how)
 	switch {
 	case r.cancel != nil:
 		r.closed = true
 		close(r.cancel.unclaimed)
-		r.cancel, r.due.cancel = nil, time.Time{}
+		r.cancel, r.schedule.cancel = nil, time.Time{}
 		return
-	case !p.Idempotent || p.Told:
-		r.fail("worker %s of agent %q %s after it had taken the message; it is unknown what it has done", p.Worker, r.call.Agent, how)
+	case !s.Idempotent || s.Disclosed:
+		r.fail("worker %s of agent %q %s after it had taken the message; its effects are not known", s.Worker, r.call.Agent, how)
 		return
-	case p.Tries >= maxTries:
-		r.fail("worker %s of agent %q %s, and so did those that had the message before: it is tried %d times", p.Worker, r.call.Agent, how, maxTries)
+	case s.Tries >= maxTries:
+		r.fail("worker %s of agent %q %s, and so did those that had the message before: it is tried %d times", s.Worker, r.call.Agent, how, maxTries)
 		return
 	}
-	r.d.stop(r.ctx, r.note(), "the job is given to another worker")
-	r.again()
+	r.d.stop(r.ctx, r.newMessage(), "the job is given to another worker")
+	r.redispatch()
 }
 
 // change is the part of an event that changes the task: a status, or a whole task.

@@ -1,0 +1,155 @@
+package queue
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+
+	"github.com/parley-a2a/parley/internal/json/structjson"
+	"github.com/parley-a2a/parley/task"
+)
+
+// state is the checkpoint of a task: its state on the bus.
+type dispatchState struct {
+	// Key is agent.Call.Key of the message that the other fields describe. Delivery and Epoch
+	// increase over all messages of a task.
+	Key string `json:"key"`
+	// Delivery is the number of the work that was published last, or is about to be.
+	Delivery int64 `json:"delivery"`
+	// Published is the time when it was first published, if that is certain.
+	Published task.Millis `json:"published,omitempty"`
+	// Deadline is when the message becomes useless; zero means never.
+	Deadline task.Millis `json:"deadline,omitempty"`
+	// Tries is the number of workers that have claimed the message.
+	Tries int `json:"tries,omitempty"`
+	// Epoch is that of the last grant.
+	Epoch int64 `json:"epoch,omitempty"`
+	// Worker is the worker that has the job; empty if there is none. Nonce is that of its
+	// claim.
+	Worker string `json:"worker,omitempty"`
+	Nonce  string `json:"nonce,omitempty"`
+	// Token is the SHA-256 of the token of the grant.
+	Token []byte `json:"token,omitempty"`
+	// Seq is the number of the last accepted event.
+	Seq int64 `json:"seq,omitempty"`
+	// Idempotent is set if another worker may have the job after the loss of this one.
+	Idempotent bool `json:"idempotent,omitempty"`
+	// Working is set once the task was shown as WORKING, Disclosed once any further state or event
+	// was shown.
+	Working   bool `json:"working,omitempty"`
+	Disclosed bool `json:"told,omitempty"`
+
+	// Ahead is the number of pieces of a large event that were accepted after Seq. They are in
+	// memory only.
+	Ahead int64 `json:"-"`
+}
+
+// dispatchFields lists the members of a place, in agreement with its tags.
+var dispatchFields = structjson.Of(
+	structjson.Text("key", func(p *dispatchState) *string { return &p.Key }).Always(),
+	structjson.Int("delivery", func(p *dispatchState) *int64 { return &p.Delivery }).Always(),
+	structjson.Int("published", func(p *dispatchState) *task.Millis { return &p.Published }),
+	structjson.Int("deadline", func(p *dispatchState) *task.Millis { return &p.Deadline }),
+	structjson.Int("tries", func(p *dispatchState) *int { return &p.Tries }),
+	structjson.Int("epoch", func(p *dispatchState) *int64 { return &p.Epoch }),
+	structjson.Text("worker", func(p *dispatchState) *string { return &p.Worker }),
+	structjson.Text("nonce", func(p *dispatchState) *string { return &p.Nonce }),
+	structjson.Bytes("token", func(p *dispatchState) *[]byte { return &p.Token }),
+	structjson.Int("seq", func(p *dispatchState) *int64 { return &p.Seq }),
+	structjson.Bool("idempotent", func(p *dispatchState) *bool { return &p.Idempotent }),
+	structjson.Bool("working", func(p *dispatchState) *bool { return &p.Working }),
+	structjson.Bool("told", func(p *dispatchState) *bool { return &p.Disclosed }),
+)
+
+// loadState returns the place of a task for the message with a key, from the saved checkpoint.
+func loadState(saved []byte, key string) (dispatchState, error) {
+	var p dispatchState
+	if len(saved) > 0 {
+		if err := json.Unmarshal(saved, &p); err != nil {
+			return dispatchState{}, fmt.Errorf("decode checkpoint: %w", err)
+		}
+	}
+	if p.Key != key {
+		p = dispatchState{Key: key, Delivery: p.Delivery + 1, Epoch: p.Epoch}
+	}
+	return p, nil
+}
+
+func (s *dispatchState) encode() []byte {
+	if b, ok := dispatchFields.Append(make([]byte, 0, len(s.Key)+len(s.Worker)+256), s); ok {
+		return b
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // strings and numbers can be encoded
+	}
+	return b
+}
+
+// claimed reports whether a worker has the job.
+func (s *dispatchState) claimed() bool { return s.Worker != "" }
+
+// claim assigns the job to a worker.
+func (s *dispatchState) claim(worker, nonce, token string) {
+	s.Epoch++
+	s.Tries++
+	s.Worker, s.Nonce, s.Seq, s.Ahead = worker, nonce, 0, 0
+	s.Token = hashed(token)
+}
+
+// release takes the job from its worker: it is to be published again.
+func (s *dispatchState) release() {
+	s.Delivery++
+	s.Worker, s.Nonce, s.Token, s.Published, s.Seq, s.Ahead = "", "", nil, 0, 0, 0
+}
+
+// renew resets the place of a message that is dispatched anew: earlier publications and grants
+// do not count. It does nothing if there was none.
+func (s *dispatchState) renew() {
+	if s.Tries > 0 || s.Published != 0 {
+		*s = dispatchState{Key: s.Key, Delivery: s.Delivery + 1, Epoch: s.Epoch}
+	}
+}
+
+// validToken reports whether a token is that of the grant.
+func (s *dispatchState) validToken(token string) bool {
+	return s.claimed() && hmac.Equal(s.Token, hashed(token))
+}
+
+func hashed(token string) []byte {
+	sum := sha256.Sum256([]byte(token))
+	return sum[:]
+}
+
+// next returns the number of the next event or piece to accept.
+func (s *dispatchState) next() int64 { return s.Seq + s.Ahead + 1 }
+
+// reportClass is the decision about a report.
+type reportClass uint8
+
+const (
+	accept    reportClass = iota + 1
+	duplicate             // all events were accepted before
+	gap                   // earlier events are missing
+	stale                 // from a run that does not count
+	forged                // without a valid token
+)
+
+// classify returns the class of n events of an epoch whose numbers begin with first, and the
+// number of those that were accepted before.
+func (s *dispatchState) classify(epoch int64, token string, first int64, n int) (v reportClass, skip int) {
+	switch {
+	case !s.claimed() || epoch != s.Epoch:
+		return stale, 0
+	case !s.validToken(token):
+		return forged, 0
+	case first < 1 || first > s.next():
+		return gap, 0
+	}
+	skip = int(min(s.next()-first, int64(n)))
+	if skip == n {
+		return duplicate, n
+	}
+	return accept, skip
+}
