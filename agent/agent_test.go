@@ -68,7 +68,7 @@ func TestRun(t *testing.T) {
 	r := &brokenRun{err: errors.New("disk"), asked: make(chan struct{})}
 	ctx = agent.WithCall(ctx, agent.NewCall(agent.Call{Key: "k"}, r))
 	if err := agent.Flush(ctx); !errors.Is(err, r.err) || agent.CallFrom(ctx).Key != "k" {
-		t.Errorf("Flush = %v, want what the hub says", err)
+		t.Errorf("Flush = %v, want the error of the hub", err)
 	}
 	if err := agent.Checkpoint(ctx, []byte("here")); err != nil || string(r.saved) != "here" {
 		t.Errorf("Checkpoint = %v, the hub has %q", err, r.saved)

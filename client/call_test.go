@@ -37,7 +37,7 @@ func text(task *a2a.Task) string {
 func TestSend(t *testing.T) {
 	t.Parallel()
 	eachBinding(t, func(t *testing.T, c *client.Client) {
-		res, err := c.Send(t.Context(), say("echo one two"))
+		res, err := c.Send(t.Context(), textRequest("echo one two"))
 		if err != nil {
 			t.Fatalf("Send() = %v", err)
 		}
@@ -48,7 +48,7 @@ func TestSend(t *testing.T) {
 		if task.Status.State != a2a.TaskStateCompleted || text(task) != "one two" {
 			t.Errorf("Send() = %s %q, want completed %q", task.Status.State, text(task), "one two")
 		}
-		res, err = c.Send(t.Context(), say("say hello"))
+		res, err = c.Send(t.Context(), textRequest("say hello"))
 		if err != nil {
 			t.Fatalf("Send() = %v", err)
 		}
@@ -63,7 +63,7 @@ func TestStream(t *testing.T) {
 	eachBinding(t, func(t *testing.T, c *client.Client) {
 		var fold client.Fold
 		var kinds []string
-		for event, err := range c.Stream(t.Context(), say("echo one two")) {
+		for event, err := range c.Stream(t.Context(), textRequest("echo one two")) {
 			if err != nil {
 				t.Fatalf("Stream() = %v", err)
 			}
@@ -91,7 +91,7 @@ func TestStreamEndsWithQuestion(t *testing.T) {
 	t.Parallel()
 	eachBinding(t, func(t *testing.T, c *client.Client) {
 		var fold client.Fold
-		for event, err := range c.Stream(t.Context(), say("ask")) {
+		for event, err := range c.Stream(t.Context(), textRequest("ask")) {
 			if err != nil {
 				t.Fatalf("Stream() = %v", err)
 			}
@@ -100,7 +100,7 @@ func TestStreamEndsWithQuestion(t *testing.T) {
 		if got := fold.Task.Status.State; got != a2a.TaskStateInputRequired {
 			t.Errorf("state = %s, want input required", got)
 		}
-		answer := say("echo that one")
+		answer := textRequest("echo that one")
 		answer.Message.TaskID = fold.Task.ID
 		res, err := c.Send(t.Context(), answer)
 		if err != nil {
@@ -115,7 +115,7 @@ func TestStreamEndsWithQuestion(t *testing.T) {
 func TestCancelAndSubscribe(t *testing.T) {
 	t.Parallel()
 	eachBinding(t, func(t *testing.T, c *client.Client) {
-		next, stop := iter.Pull2(c.Stream(t.Context(), say("wait")))
+		next, stop := iter.Pull2(c.Stream(t.Context(), textRequest("wait")))
 		defer stop()
 		first, err, _ := next()
 		if err != nil {
@@ -264,7 +264,7 @@ func TestErrorBodies(t *testing.T) {
 			t.Parallel()
 			c := dial(t, serve(t, tt.handler, tt.binding).URL, client.Options{})
 			var errs []error
-			for event, err := range c.Stream(t.Context(), say("x")) {
+			for event, err := range c.Stream(t.Context(), textRequest("x")) {
 				if err == nil {
 					t.Errorf("Stream() yields %v, want an error", event)
 				}
@@ -291,7 +291,7 @@ func TestStreamOfAnAgentThatDoesNotStream(t *testing.T) {
 	task := "{\n \"task\": {\"id\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":\"TASK_STATE_COMPLETED\"}}\n}"
 	c := dial(t, serve(t, answer(200, "application/a2a+json", task), rest).URL, client.Options{})
 	var got []a2a.TaskID
-	for event, err := range c.Stream(t.Context(), say("x")) {
+	for event, err := range c.Stream(t.Context(), textRequest("x")) {
 		if err != nil {
 			t.Fatalf("Stream() = %v", err)
 		}
@@ -318,7 +318,7 @@ func TestStreamThatIsCut(t *testing.T) {
 			t.Parallel()
 			c := dial(t, serve(t, h, rest).URL, client.Options{})
 			var last error
-			for _, err := range c.Stream(t.Context(), say("x")) {
+			for _, err := range c.Stream(t.Context(), textRequest("x")) {
 				last = err
 			}
 			if !errors.Is(last, client.ErrCut) {
@@ -349,7 +349,7 @@ func TestFallbackToAnotherBinding(t *testing.T) {
 		t.Fatalf("New() = %v", err)
 	}
 	defer c.Close()
-	for event, err := range c.Stream(t.Context(), say("echo hi")) {
+	for event, err := range c.Stream(t.Context(), textRequest("echo hi")) {
 		if err != nil {
 			t.Fatalf("Stream() = %v, %v", event, err)
 		}
@@ -357,7 +357,7 @@ func TestFallbackToAnotherBinding(t *testing.T) {
 	if got := c.Interface().ProtocolBinding; got != rest {
 		t.Errorf("after the fallback the client calls %s first, want %s", got, rest)
 	}
-	if _, err := c.Send(t.Context(), say("echo hi")); err != nil {
+	if _, err := c.Send(t.Context(), textRequest("echo hi")); err != nil {
 		t.Errorf("Send() = %v", err)
 	}
 	card.SupportedInterfaces = card.SupportedInterfaces[:1]
@@ -365,10 +365,10 @@ func TestFallbackToAnotherBinding(t *testing.T) {
 	if err != nil {
 		t.Fatalf("New() = %v", err)
 	}
-	if _, err := alone.Send(t.Context(), say("x")); !errors.Is(err, client.ErrUnreachable) {
+	if _, err := alone.Send(t.Context(), textRequest("x")); !errors.Is(err, client.ErrUnreachable) {
 		t.Errorf("Send() = %v, want ErrUnreachable", err)
 	}
-	for _, err := range alone.Stream(t.Context(), say("x")) {
+	for _, err := range alone.Stream(t.Context(), textRequest("x")) {
 		if !errors.Is(err, client.ErrUnreachable) {
 			t.Errorf("Stream() = %v, want ErrUnreachable", err)
 		}
@@ -421,7 +421,7 @@ func TestHeaders(t *testing.T) {
 	}
 	url := startSDK(t, note, rpc)
 	c := dial(t, url, client.Options{Key: "secret", Header: http.Header{"X-Extra": {"1"}}})
-	if _, err := c.Send(t.Context(), say("echo hi")); err != nil {
+	if _, err := c.Send(t.Context(), textRequest("echo hi")); err != nil {
 		t.Fatalf("Send() = %v", err)
 	}
 	for _, path := range []string{"/.well-known/agent-card.json", "/rpc"} {
@@ -553,7 +553,7 @@ func TestCancelledCall(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	var last error
-	for _, err := range c.Stream(ctx, say("wait")) {
+	for _, err := range c.Stream(ctx, textRequest("wait")) {
 		if err == nil {
 			cancel(gone)
 			continue

@@ -47,7 +47,7 @@ func (s *script) RoundTrip(req *http.Request) (*http.Response, error) {
 	next := s.steps[0]
 	s.steps = s.steps[1:]
 	if next.status == 0 {
-		return nil, errors.New("nobody listens")
+		return nil, errors.New("no server listens")
 	}
 	var body io.Reader = strings.NewReader(next.body)
 	if next.err != nil {
@@ -311,7 +311,7 @@ func TestCut(t *testing.T) {
 				t.Fatalf("New() = %v", err)
 			}
 			var last error
-			for _, err := range c.Stream(t.Context(), say("x")) {
+			for _, err := range c.Stream(t.Context(), textRequest("x")) {
 				last = err
 			}
 			var cut *client.Cut
@@ -411,7 +411,7 @@ func TestWaitErrors(t *testing.T) {
 		defer cancel()
 		_, err := s.client(t).Wait(ctx, "t")
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "wait for task t, which is TASK_STATE_WORKING") {
-			t.Errorf("Wait() = %v, want a deadline that says what it is about", err)
+			t.Errorf("Wait() = %v, want a deadline error that names the task", err)
 		}
 	})
 }
@@ -420,7 +420,7 @@ func TestWaitErrors(t *testing.T) {
 func TestWaitForTheSDK(t *testing.T) {
 	t.Parallel()
 	eachBinding(t, func(t *testing.T, c *client.Client) {
-		res, err := c.Send(t.Context(), say("echo hi"))
+		res, err := c.Send(t.Context(), textRequest("echo hi"))
 		if err != nil {
 			t.Fatalf("Send() = %v", err)
 		}

@@ -74,7 +74,7 @@ func (b *bench) says(s a2a.TaskState, parts ...*a2a.Part) {
 	}
 }
 
-func TestVerdicts(t *testing.T) {
+func TestJudgeVerdicts(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	for _, tt := range []struct {
@@ -128,8 +128,8 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
-// TestNoVerdict checks that a missing verdict is an error, and not a failed judgement.
-func TestNoVerdict(t *testing.T) {
+// TestAnswerWithoutVerdict checks that a missing verdict is an error, and not a failed judgement.
+func TestAnswerWithoutVerdict(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	j := &client.Judge{URL: b.URL, Token: "secret"}

@@ -20,7 +20,7 @@ func parts(texts ...string) a2a.ContentParts {
 
 func TestFoldText(t *testing.T) {
 	t.Parallel()
-	said := &a2a.Message{Parts: parts("status ", "words")}
+	status := &a2a.Message{Parts: parts("status ", "words")}
 	task := func(s a2a.TaskState, m *a2a.Message, artifacts ...*a2a.Artifact) client.Fold {
 		return client.Fold{Task: &a2a.Task{Status: a2a.TaskStatus{State: s, Message: m}, Artifacts: artifacts}}
 	}
@@ -28,10 +28,10 @@ func TestFoldText(t *testing.T) {
 		fold client.Fold
 		want string
 	}{
-		"artifacts":         {task(a2a.TaskStateCompleted, said, &a2a.Artifact{Parts: parts("one ", "two")}, nil, &a2a.Artifact{Parts: parts("three")}), "one two\nthree"},
-		"artifacts of data": {task(a2a.TaskStateCompleted, said, &a2a.Artifact{Parts: a2a.ContentParts{a2a.NewDataPart(1), nil}}), "status words"},
+		"artifacts":         {task(a2a.TaskStateCompleted, status, &a2a.Artifact{Parts: parts("one ", "two")}, nil, &a2a.Artifact{Parts: parts("three")}), "one two\nthree"},
+		"artifacts of data": {task(a2a.TaskStateCompleted, status, &a2a.Artifact{Parts: a2a.ContentParts{a2a.NewDataPart(1), nil}}), "status words"},
 		"a message":         {client.Fold{Message: &a2a.Message{Parts: parts("hi")}}, "hi"},
-		"the status":        {task(a2a.TaskStateFailed, said), "status words"},
+		"the status":        {task(a2a.TaskStateFailed, status), "status words"},
 		"nothing said":      {task(a2a.TaskStateInputRequired, nil), "bob: input-required"},
 		"an empty message":  {client.Fold{Message: &a2a.Message{}}, "bob: completed"},
 		"nothing":           {client.Fold{}, "bob: no answer"},

@@ -128,8 +128,8 @@ func dial(t *testing.T, url string, o client.Options) *client.Client {
 	return c
 }
 
-// say is a request with one text part.
-func say(text string) *a2a.SendMessageRequest {
+// textRequest is a request with one text part.
+func textRequest(text string) *a2a.SendMessageRequest {
 	return &a2a.SendMessageRequest{Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(text))}
 }
 

@@ -11,7 +11,7 @@ func BenchmarkSendMessage(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(p *testing.PB) {
 		for p.Next() {
-			if _, err := h.client.SendMessage(b.Context(), say("hello")); err != nil {
+			if _, err := h.client.SendMessage(b.Context(), textRequest("hello")); err != nil {
 				b.Error(err)
 				return
 			}

@@ -29,12 +29,12 @@ const (
 // limits, and checks the protocol version.
 func (s *base) identify(ctx context.Context) (*op.Caller, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
-	who, slot := ctx, new(usertoken.Slot)
+	caller, slot := ctx, new(usertoken.Slot)
 	if s.engine.WantsBearers() {
-		who = usertoken.Collect(ctx, slot)
+		caller = usertoken.Collect(ctx, slot)
 	}
 	from := request(ctx, md)
-	p, err := s.cfg.Auth.Authenticate(who, from)
+	p, err := s.cfg.Auth.Authenticate(caller, from)
 	if err != nil {
 		return nil, err
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/parley-a2a/parley/auth"
 )
 
-// TestStrangers checks that without an authenticator only this machine is served, unless
+// TestUnknownCallers checks that without an authenticator only this machine is served, unless
 // anonymous callers are allowed.
-func TestStrangers(t *testing.T) {
+func TestUnknownCallers(t *testing.T) {
 	t.Parallel()
 	tcp := func(ip string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(ip), Port: 9} }
 	for _, tt := range []struct {

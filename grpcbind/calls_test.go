@@ -37,7 +37,7 @@ func artifactText(t *pb.Task) string {
 func TestSendMessage(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{}, words, nil)
-	r := say("one two three")
+	r := textRequest("one two three")
 	r.Message.ContextId = "ctx: 1/ä"
 	got := h.send(r)
 	if got.GetStatus().GetState() != pb.TaskState_TASK_STATE_COMPLETED || artifactText(got) != "one two three" {
@@ -59,7 +59,7 @@ func TestSendMessage(t *testing.T) {
 func TestSendMessageAnswersWithAMessage(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{}, brief, nil)
-	got, err := h.client.SendMessage(t.Context(), say("hello"))
+	got, err := h.client.SendMessage(t.Context(), textRequest("hello"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,8 +72,8 @@ func TestSendMessageAnswersWithAMessage(t *testing.T) {
 func TestHistoryLength(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{}, ask, nil)
-	task := h.send(say("begin"))
-	follow := say("seven")
+	task := h.send(textRequest("begin"))
+	follow := textRequest("seven")
 	follow.Message.TaskId = task.GetId()
 	h.send(follow)
 	for _, tt := range []struct {
@@ -102,7 +102,7 @@ func TestParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := say("parts")
+	r := textRequest("parts")
 	r.Message.Metadata = meta
 	r.Message.Parts = []*pb.Part{
 		{Content: &pb.Part_Text{Text: ""}, Metadata: meta},
@@ -127,11 +127,11 @@ func TestListTasks(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{}, words, agents{"ask": ask})
 	for _, text := range []string{"a", "b", "c"} {
-		r := say(text)
+		r := textRequest(text)
 		r.Message.ContextId = "letters"
 		h.send(r)
 	}
-	open := h.send(to("ask", say("d")))
+	open := h.send(to("ask", textRequest("d")))
 	list := func(r *pb.ListTasksRequest) *pb.ListTasksResponse {
 		t.Helper()
 		got, err := h.client.ListTasks(t.Context(), r)
@@ -151,9 +151,9 @@ func TestListTasks(t *testing.T) {
 	if len(last.GetTasks()) != 1 || last.GetNextPageToken() != "" || len(last.GetTasks()[0].GetArtifacts()) != 0 {
 		t.Errorf("last page = %v, want 1 task without artifacts and no token", last)
 	}
-	told := list(&pb.ListTasksRequest{ContextId: "letters", HistoryLength: proto.Int32(1)}).GetTasks()[0]
-	if len(told.GetHistory()) != 1 || len(told.GetArtifacts()) != 0 {
-		t.Errorf("a task of a list with history = %v, want one message and no artifacts", told)
+	listed := list(&pb.ListTasksRequest{ContextId: "letters", HistoryLength: proto.Int32(1)}).GetTasks()[0]
+	if len(listed.GetHistory()) != 1 || len(listed.GetArtifacts()) != 0 {
+		t.Errorf("a task of a list with history = %v, want one message and no artifacts", listed)
 	}
 	for name, tt := range map[string]struct {
 		r    *pb.ListTasksRequest
@@ -188,7 +188,7 @@ func TestNothingIsDropped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := to("held", say("x"))
+	r := to("held", textRequest("x"))
 	r.Metadata = meta
 	r.Configuration = &pb.SendMessageConfiguration{ReturnImmediately: true}
 	ctx := with(t.Context(), "a2a-extensions", "urn:a, urn:b", "a2a-extensions", "urn:a", "traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "authorization", "secret")
@@ -302,10 +302,10 @@ func TestErrors(t *testing.T) {
 		yield(nil, a2a.NewError(a2a.ErrUnsupportedContentType, "no poems"))
 	}}
 	h := start(t, grpcbind.Config{}, words, agents{"extended": ask, "refusing": refusing})
-	done := h.send(say("done")).GetId()
+	done := h.send(textRequest("done")).GetId()
 	send := func(change func(*pb.SendMessageRequest)) func(context.Context) error {
 		return func(ctx context.Context) error {
-			r := say("x")
+			r := textRequest("x")
 			change(r)
 			_, err := h.client.SendMessage(ctx, r)
 			return err
@@ -361,31 +361,31 @@ func TestErrors(t *testing.T) {
 		"negative history": {send(func(r *pb.SendMessageRequest) {
 			r.Configuration = &pb.SendMessageConfiguration{HistoryLength: proto.Int32(-1)}
 		}), invalid("configuration.historyLength")},
-		"unknown agent":       {send(func(r *pb.SendMessageRequest) { r.Tenant = "nobody" }), notFound},
+		"unknown agent":       {send(func(r *pb.SendMessageRequest) { r.Tenant = "unknown" }), notFound},
 		"unknown task":        {send(func(r *pb.SendMessageRequest) { r.Message.TaskId = "none" }), notFound},
 		"message to finished": {send(func(r *pb.SendMessageRequest) { r.Message.TaskId = done }), refused("UNSUPPORTED_OPERATION")},
 		"wrong context":       {send(func(r *pb.SendMessageRequest) { r.Message.TaskId, r.Message.ContextId = done, "other" }), invalid("message.contextId")},
 		"inline push": {send(func(r *pb.SendMessageRequest) {
 			r.Configuration = &pb.SendMessageConfiguration{TaskPushNotificationConfig: &pb.TaskPushNotificationConfig{Url: "https://example.com"}}
 		}), refused("PUSH_NOTIFICATION_NOT_SUPPORTED")},
-		"refused by the agent":  {send(func(r *pb.SendMessageRequest) { r.Tenant = "refusing" }), failure{Code: codes.InvalidArgument, Reason: "CONTENT_TYPE_NOT_SUPPORTED"}},
-		"get nothing":           {get(&pb.GetTaskRequest{}), invalid("id")},
-		"get unknown":           {get(&pb.GetTaskRequest{Id: "none"}), notFound},
-		"get negative history":  {get(&pb.GetTaskRequest{Id: done, HistoryLength: proto.Int32(-1)}), invalid("historyLength")},
-		"cancel unknown":        {cancel(&pb.CancelTaskRequest{Id: "none"}), notFound},
-		"cancel finished":       {cancel(&pb.CancelTaskRequest{Id: done}), refused("TASK_NOT_CANCELABLE")},
-		"subscribe to unknown":  {subscribe(&pb.SubscribeToTaskRequest{Id: "none"}), notFound},
-		"subscribe to nothing":  {subscribe(&pb.SubscribeToTaskRequest{}), invalid("id")},
-		"subscribe to finished": {subscribe(&pb.SubscribeToTaskRequest{Id: done}), refused("UNSUPPORTED_OPERATION")},
-		"page too small":        {list(&pb.ListTasksRequest{PageSize: proto.Int32(-1)}), invalid("pageSize")},
-		"page too large":        {list(&pb.ListTasksRequest{PageSize: proto.Int32(101)}), invalid("pageSize")},
-		"foreign token":         {list(&pb.ListTasksRequest{PageToken: "x"}), invalid("pageToken")},
-		"unknown state":         {list(&pb.ListTasksRequest{Status: 99}), invalid("status")},
-		"wild time":             {list(&pb.ListTasksRequest{StatusTimestampAfter: &timestamppb.Timestamp{Nanos: -1}}), invalid()},
-		"list of nobody":        {list(&pb.ListTasksRequest{Tenant: "nobody"}), notFound},
-		"no extended card":      {card(""), refused("UNSUPPORTED_OPERATION")},
-		"unset extended card":   {card("extended"), refused("EXTENDED_AGENT_CARD_NOT_CONFIGURED")},
-		"card of nobody":        {card("nobody"), notFound},
+		"refused by the agent":     {send(func(r *pb.SendMessageRequest) { r.Tenant = "refusing" }), failure{Code: codes.InvalidArgument, Reason: "CONTENT_TYPE_NOT_SUPPORTED"}},
+		"get nothing":              {get(&pb.GetTaskRequest{}), invalid("id")},
+		"get unknown":              {get(&pb.GetTaskRequest{Id: "none"}), notFound},
+		"get negative history":     {get(&pb.GetTaskRequest{Id: done, HistoryLength: proto.Int32(-1)}), invalid("historyLength")},
+		"cancel unknown":           {cancel(&pb.CancelTaskRequest{Id: "none"}), notFound},
+		"cancel finished":          {cancel(&pb.CancelTaskRequest{Id: done}), refused("TASK_NOT_CANCELABLE")},
+		"subscribe to unknown":     {subscribe(&pb.SubscribeToTaskRequest{Id: "none"}), notFound},
+		"subscribe to nothing":     {subscribe(&pb.SubscribeToTaskRequest{}), invalid("id")},
+		"subscribe to finished":    {subscribe(&pb.SubscribeToTaskRequest{Id: done}), refused("UNSUPPORTED_OPERATION")},
+		"page too small":           {list(&pb.ListTasksRequest{PageSize: proto.Int32(-1)}), invalid("pageSize")},
+		"page too large":           {list(&pb.ListTasksRequest{PageSize: proto.Int32(101)}), invalid("pageSize")},
+		"foreign token":            {list(&pb.ListTasksRequest{PageToken: "x"}), invalid("pageToken")},
+		"unknown state":            {list(&pb.ListTasksRequest{Status: 99}), invalid("status")},
+		"wild time":                {list(&pb.ListTasksRequest{StatusTimestampAfter: &timestamppb.Timestamp{Nanos: -1}}), invalid()},
+		"list of an unknown agent": {list(&pb.ListTasksRequest{Tenant: "unknown"}), notFound},
+		"no extended card":         {card(""), refused("UNSUPPORTED_OPERATION")},
+		"unset extended card":      {card("extended"), refused("EXTENDED_AGENT_CARD_NOT_CONFIGURED")},
+		"card of an unknown agent": {card("unknown"), notFound},
 		"push create": {func(ctx context.Context) error {
 			_, err := h.client.CreateTaskPushNotificationConfig(ctx, &pb.TaskPushNotificationConfig{TaskId: done})
 			return err
@@ -423,7 +423,7 @@ var byToken = auth.Func(func(_ context.Context, r *auth.Request) (*auth.Principa
 		return nil, errors.New("the secret password of the database is wrong")
 	case name == "panic":
 		panic("out of luck")
-	case name == "nobody":
+	case name == "unknown":
 		return nil, nil
 	}
 	return &auth.Principal{ID: name}, nil
@@ -433,7 +433,7 @@ func TestCallers(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{Auth: byToken}, ask, nil)
 	alice, bob := with(t.Context(), "authorization", "Bearer alice"), with(t.Context(), "authorization", "Bearer bob")
-	a, err := h.client.SendMessage(alice, say("x"))
+	a, err := h.client.SendMessage(alice, textRequest("x"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -460,7 +460,7 @@ func TestUnauthenticated(t *testing.T) {
 	h := start(t, grpcbind.Config{Auth: byToken}, words, nil)
 	var trailer metadata.MD
 	// An unsupported version must not hide that the caller is unauthenticated.
-	_, err := h.client.SendMessage(with(t.Context(), "a2a-version", "9.9"), say("x"), grpc.Trailer(&trailer))
+	_, err := h.client.SendMessage(with(t.Context(), "a2a-version", "9.9"), textRequest("x"), grpc.Trailer(&trailer))
 	want := failure{Code: codes.Unauthenticated, Reason: "UNAUTHENTICATED"}
 	if diff := cmp.Diff(want, failureOf(t, err)); diff != "" {
 		t.Errorf("mismatch (-want +got):\n%s", diff)
@@ -468,7 +468,7 @@ func TestUnauthenticated(t *testing.T) {
 	if got := trailer.Get("www-authenticate"); !cmp.Equal(got, []string{`Bearer realm="parley"`, `ApiKey realm="parley", header="X-Api-Key"`}) {
 		t.Errorf("challenge = %q, want one for Bearer", got)
 	}
-	s, err := h.client.SendStreamingMessage(t.Context(), say("x"))
+	s, err := h.client.SendStreamingMessage(t.Context(), textRequest("x"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -484,9 +484,9 @@ func TestInternalErrors(t *testing.T) {
 	logger, logged := records()
 	h := start(t, grpcbind.Config{Auth: byToken, Logger: logger}, words, nil)
 	calls := map[string]func(context.Context) error{
-		"unary": func(ctx context.Context) error { _, err := h.client.SendMessage(ctx, say("x")); return err },
+		"unary": func(ctx context.Context) error { _, err := h.client.SendMessage(ctx, textRequest("x")); return err },
 		"stream": func(ctx context.Context) error {
-			s, err := h.client.SendStreamingMessage(ctx, say("x"))
+			s, err := h.client.SendStreamingMessage(ctx, textRequest("x"))
 			if err == nil {
 				_, err = s.Recv()
 			}
@@ -494,7 +494,7 @@ func TestInternalErrors(t *testing.T) {
 		},
 	}
 	for kind, call := range calls {
-		for _, token := range []string{"broken", "panic", "nobody"} {
+		for _, token := range []string{"broken", "panic", "unknown"} {
 			err := call(with(t.Context(), "authorization", "Bearer "+token))
 			got := failureOf(t, err)
 			if got.Code != codes.Internal || got.Reason != "INTERNAL_ERROR" || strings.Contains(err.Error(), "secret") {
@@ -515,11 +515,11 @@ func TestInternalErrors(t *testing.T) {
 func TestMessageLimit(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{Limits: grpcbind.Limits{Message: 1 << 10}}, words, nil)
-	_, err := h.client.SendMessage(t.Context(), say(strings.Repeat("x", 2<<10)))
+	_, err := h.client.SendMessage(t.Context(), textRequest(strings.Repeat("x", 2<<10)))
 	if got := failureOf(t, err); got.Code != codes.ResourceExhausted {
 		t.Errorf("SendMessage of 2 KiB: %v, want RESOURCE_EXHAUSTED", err)
 	}
-	if got := h.send(say("short")); artifactText(got) != "short" {
+	if got := h.send(textRequest("short")); artifactText(got) != "short" {
 		t.Errorf("SendMessage after it = %v, want an answer", got)
 	}
 }

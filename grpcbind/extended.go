@@ -56,8 +56,8 @@ type shownCard struct {
 // caller is known to be allowed to send it.
 func (s *base) shownCardFor(ctx context.Context, read func(*op.Caller) (*op.ExtendedCard, error)) (*shownCard, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
-	e, who := s.engine, request(ctx, md)
-	v, err := e.AuthenticateCard(ctx, s.cfg.Auth, who)
+	e, caller := s.engine, request(ctx, md)
+	v, err := e.AuthenticateCard(ctx, s.cfg.Auth, caller)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (s *base) shownCardFor(ctx context.Context, read func(*op.Caller) (*op.Exte
 	}
 	a, err := e.ExtendedCard(&v, in)
 	if err != nil {
-		return nil, e.RefuseCard(ctx, s.cfg.Auth, who, err)
+		return nil, e.RefuseCard(ctx, s.cfg.Auth, caller, err)
 	}
 	return s.extendedOf(a, in, md), nil
 }

@@ -34,7 +34,7 @@ func extensive(t *testing.T) *hub {
 // extensionCalls returns calls of the agent with metadata, which return the header.
 func extensionCalls(t *testing.T, h *hub) map[string]func(kv ...string) (metadata.MD, error) {
 	t.Helper()
-	a, err := h.client.SendMessage(with(t.Context(), "a2a-extensions", geoURI), to("extensive", say("a")))
+	a, err := h.client.SendMessage(with(t.Context(), "a2a-extensions", geoURI), to("extensive", textRequest("a")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func extensionCalls(t *testing.T, h *hub) map[string]func(kv ...string) (metadat
 	}
 	return map[string]func(kv ...string) (metadata.MD, error){
 		"SendMessage": unary(func(kv []string, o grpc.CallOption) error {
-			_, err := h.client.SendMessage(with(t.Context(), kv...), to("extensive", say("a")), o)
+			_, err := h.client.SendMessage(with(t.Context(), kv...), to("extensive", textRequest("a")), o)
 			return err
 		}),
 		"GetTask": unary(func(kv []string, o grpc.CallOption) error {
@@ -60,7 +60,7 @@ func extensionCalls(t *testing.T, h *hub) map[string]func(kv ...string) (metadat
 			return err
 		}),
 		"SendStreamingMessage": func(kv ...string) (metadata.MD, error) {
-			s, err := h.client.SendStreamingMessage(with(t.Context(), kv...), to("extensive", say("a")))
+			s, err := h.client.SendStreamingMessage(with(t.Context(), kv...), to("extensive", textRequest("a")))
 			if err != nil {
 				return nil, err
 			}

@@ -221,8 +221,8 @@ func (h *hub) dial(l *bufconn.Listener) {
 	h.client = pb.NewA2AServiceClient(h.conn)
 }
 
-// say returns a request with one text part.
-func say(text string) *pb.SendMessageRequest {
+// textRequest returns a request with one text part.
+func textRequest(text string) *pb.SendMessageRequest {
 	return &pb.SendMessageRequest{Message: &pb.Message{
 		MessageId: "m-" + text, Role: pb.Role_ROLE_USER,
 		Parts: []*pb.Part{{Content: &pb.Part_Text{Text: text}}},

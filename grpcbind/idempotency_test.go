@@ -18,13 +18,13 @@ func TestIdempotencyKey(t *testing.T) {
 	ctx := with(t.Context(), "idempotency-key", "k")
 	var ids []string
 	for range 2 {
-		a, err := h.client.SendMessage(ctx, say("one two"))
+		a, err := h.client.SendMessage(ctx, textRequest("one two"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, a.GetTask().GetId())
 	}
-	s, err := h.client.SendStreamingMessage(ctx, say("one two"))
+	s, err := h.client.SendStreamingMessage(ctx, textRequest("one two"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,10 +36,10 @@ func TestIdempotencyKey(t *testing.T) {
 	if ids[0] == "" || ids[1] != ids[0] || ids[2] != ids[0] {
 		t.Errorf("the repeated message gets the tasks %v, want one", ids)
 	}
-	if other := h.send(say("one two")).GetId(); other == ids[0] {
+	if other := h.send(textRequest("one two")).GetId(); other == ids[0] {
 		t.Error("a message without a key gets the task of the key")
 	}
-	_, err = h.client.SendMessage(ctx, say("three"))
+	_, err = h.client.SendMessage(ctx, textRequest("three"))
 	want := failure{Code: codes.AlreadyExists, Reason: "IDEMPOTENCY_KEY_REUSED", Meta: map[string]string{"taskId": ids[0]}}
 	if diff := cmp.Diff(want, failureOf(t, err)); diff != "" {
 		t.Errorf("another message with the key mismatch (-want +got):\n%s", diff)
@@ -51,7 +51,7 @@ func TestBadIdempotencyKeys(t *testing.T) {
 	e := engine.New(engine.Config{Store: new(memstore.Store), Idempotency: engine.Idempotency{Header: true}})
 	h := start(t, grpcbind.Config{Engine: e}, words, nil)
 	for _, kv := range [][]string{{"idempotency-key", ""}, {"idempotency-key", "a", "idempotency-key", "b"}} {
-		_, err := h.client.SendMessage(with(t.Context(), kv...), say("a"))
+		_, err := h.client.SendMessage(with(t.Context(), kv...), textRequest("a"))
 		if f := failureOf(t, err); f.Code != codes.InvalidArgument {
 			t.Errorf("SendMessage with %q = %v, want InvalidArgument", kv, f)
 		}
@@ -62,11 +62,11 @@ func TestIdempotencyKeyIgnored(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{}, words, nil)
 	ctx := with(t.Context(), "idempotency-key", "k")
-	one, err := h.client.SendMessage(ctx, say("a"))
+	one, err := h.client.SendMessage(ctx, textRequest("a"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := h.client.SendMessage(ctx, say("a"))
+	two, err := h.client.SendMessage(ctx, textRequest("a"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func TestKeys(t *testing.T) {
 		{"authorization", "Bearer " + text},
 		{"authorization", "bearer " + text, "x-api-key", text},
 	} {
-		if _, err := h.client.SendMessage(with(t.Context(), kv...), say("x")); err != nil {
+		if _, err := h.client.SendMessage(with(t.Context(), kv...), textRequest("x")); err != nil {
 			t.Errorf("SendMessage with %s: %v", kv[0], err)
 		}
 	}
@@ -48,7 +48,7 @@ func TestKeys(t *testing.T) {
 		"mixed": {"x-api-key", text, "authorization", "Bearer " + second},
 	} {
 		var trailer metadata.MD
-		_, err := h.client.SendMessage(with(t.Context(), kv...), say("x"), grpc.Trailer(&trailer))
+		_, err := h.client.SendMessage(with(t.Context(), kv...), textRequest("x"), grpc.Trailer(&trailer))
 		if diff := cmp.Diff(failure{Code: codes.Unauthenticated, Reason: "UNAUTHENTICATED"}, failureOf(t, err)); diff != "" {
 			t.Errorf("%s: mismatch (-want +got):\n%s", name, diff)
 		}

@@ -34,8 +34,8 @@ import (
 // legacy returns a client of v0.3 of the hub.
 func (h *hub) legacy() pb0.A2AServiceClient { return pb0.NewA2AServiceClient(h.conn) }
 
-// say0 returns a request of v0.3 with one text part, which blocks.
-func say0(text string) *pb0.SendMessageRequest {
+// textRequest0 returns a request of v0.3 with one text part, which blocks.
+func textRequest0(text string) *pb0.SendMessageRequest {
 	return &pb0.SendMessageRequest{
 		Request: &pb0.Message{
 			MessageId: "m-" + text, Role: pb0.Role_ROLE_USER,
@@ -63,7 +63,7 @@ func nameOf(id string) string { return "tasks/" + id }
 func TestLegacySendMessage(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{}, ask, agents{"brief": brief})
-	r := say0("begin")
+	r := textRequest0("begin")
 	r.Request.ContextId = "ctx: 1/ä"
 	first := h.send0(r)
 	if first.GetStatus().GetState() != pb0.TaskState_TASK_STATE_INPUT_REQUIRED || first.GetContextId() != "ctx: 1/ä" {
@@ -73,7 +73,7 @@ func TestLegacySendMessage(t *testing.T) {
 	if question.GetRole() != pb0.Role_ROLE_AGENT || question.GetParts()[0].GetText() != "which?" || !first.GetStatus().GetTimestamp().IsValid() {
 		t.Errorf("status = %v, want the question of the agent", first.GetStatus())
 	}
-	next := say0("seven")
+	next := textRequest0("seven")
 	next.Request.TaskId = first.GetId()
 	second := h.send0(next)
 	if got := second.GetStatus(); got.GetState() != pb0.TaskState_TASK_STATE_COMPLETED || got.GetUpdate().GetParts()[0].GetText() != "thanks for seven" {
@@ -85,7 +85,7 @@ func TestLegacySendMessage(t *testing.T) {
 			t.Errorf("GetTask with historyLength %d = %v, %v; want %d messages", n, got, err, want)
 		}
 	}
-	message, err := h.legacy().SendMessage(with(t.Context(), "a2a-tenant", "brief"), say0("x"))
+	message, err := h.legacy().SendMessage(with(t.Context(), "a2a-tenant", "brief"), textRequest0("x"))
 	if m := message.GetMsg(); err != nil || m.GetParts()[0].GetText() != "hi" || m.GetRole() != pb0.Role_ROLE_AGENT || m.GetTaskId() != "" {
 		t.Errorf("SendMessage = %v, %v; want the message of the agent brief", message, err)
 	}
@@ -97,7 +97,7 @@ func TestLegacyCancel(t *testing.T) {
 	t.Parallel()
 	x := newHolder()
 	h := start(t, grpcbind.Config{}, x, nil)
-	r := say0("x")
+	r := textRequest0("x")
 	r.Configuration.Blocking = false
 	task := h.send0(r)
 	<-x.began
@@ -115,7 +115,7 @@ func TestLegacyParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := say0("parts")
+	r := textRequest0("parts")
 	r.Request.Metadata = data
 	r.Request.Parts = []*pb0.Part{
 		{Part: &pb0.Part_Text{Text: ""}, Metadata: data},
@@ -143,7 +143,7 @@ func TestLegacyParts(t *testing.T) {
 func TestLegacyData(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{}, mirror, nil)
-	r := say("list")
+	r := textRequest("list")
 	r.Message.Parts = []*pb.Part{{Content: &pb.Part_Data{Data: structpb.NewStringValue("x")}}}
 	id := h.send(r).GetId()
 	got, err := h.legacy().GetTask(t.Context(), &pb0.GetTaskRequest{Name: nameOf(id)})
@@ -195,7 +195,7 @@ func drain0(s stream0, err error) ([]string, error) {
 func TestLegacyStreams(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{}, words, agents{"brief": brief, "ask": ask})
-	s, err := h.legacy().SendStreamingMessage(t.Context(), say0("one two"))
+	s, err := h.legacy().SendStreamingMessage(t.Context(), textRequest0("one two"))
 	got, err := drain0(s, err)
 	want := []string{"task:SUBMITTED", "status:WORKING", "artifact:one ", "artifact:two", "final:COMPLETED"}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -207,7 +207,7 @@ func TestLegacyStreams(t *testing.T) {
 	for agent, want := range map[string][]string{
 		"brief": {"message:hi"}, "ask": {"task:SUBMITTED", "final:INPUT_REQUIRED"},
 	} {
-		s, err := h.legacy().SendStreamingMessage(with(t.Context(), "a2a-tenant", agent), say0("x"))
+		s, err := h.legacy().SendStreamingMessage(with(t.Context(), "a2a-tenant", agent), textRequest0("x"))
 		got, err := drain0(s, err)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%s: error %v, stream mismatch (-want +got):\n%s", agent, err, diff)
@@ -227,7 +227,7 @@ func TestLegacySubscription(t *testing.T) {
 		}
 	}}
 	h := start(t, grpcbind.Config{}, pause, nil)
-	first, err := h.legacy().SendStreamingMessage(t.Context(), say0("x"))
+	first, err := h.legacy().SendStreamingMessage(t.Context(), textRequest0("x"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,9 +263,9 @@ func TestLegacyBadInput(t *testing.T) {
 	t.Parallel()
 	h := start(t, pushing(grpcbind.Config{}), words, nil)
 	c, ctx := h.legacy(), t.Context()
-	id := h.send0(say0("x")).GetId()
+	id := h.send0(textRequest0("x")).GetId()
 	send := func(change func(*pb0.SendMessageRequest)) error {
-		r := say0("bad")
+		r := textRequest0("bad")
 		change(r)
 		_, err := c.SendMessage(ctx, r)
 		return err
@@ -337,9 +337,9 @@ func TestLegacyStatuses(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{}, words, agents{"extended": words})
 	c, ctx := h.legacy(), t.Context()
-	id := h.send0(say0("x")).GetId()
+	id := h.send0(textRequest0("x")).GetId()
 	_, missing := c.GetTask(ctx, &pb0.GetTaskRequest{Name: "tasks/none"})
-	_, agent := c.SendMessage(with(ctx, "a2a-tenant", "nobody"), say0("x"))
+	_, agent := c.SendMessage(with(ctx, "a2a-tenant", "unknown"), textRequest0("x"))
 	_, cancel := c.CancelTask(ctx, &pb0.CancelTaskRequest{Name: nameOf(id)})
 	_, ended := drain0(c.TaskSubscription(ctx, &pb0.TaskSubscriptionRequest{Name: nameOf(id)}))
 	_, push := c.ListTaskPushNotificationConfig(ctx, &pb0.ListTaskPushNotificationConfigRequest{Parent: nameOf(id)})
@@ -377,7 +377,7 @@ func TestLegacyPushConfigs(t *testing.T) {
 	t.Parallel()
 	h := start(t, pushing(grpcbind.Config{}), ask, nil)
 	c, ctx := h.legacy(), t.Context()
-	r := say0("x")
+	r := textRequest0("x")
 	r.Configuration.PushNotification = &pb0.PushNotificationConfig{
 		Id: "inline", Url: hookURL, Token: "token",
 		Authentication: &pb0.AuthenticationInfo{Schemes: []string{"Basic"}, Credentials: "credentials"},
@@ -446,7 +446,7 @@ func TestLegacyIsRemembered(t *testing.T) {
 	t.Parallel()
 	p := &noting{dialects: map[string]dialect.Shape{}}
 	h := start(t, grpcbind.Config{Engine: engine.New(engine.Config{Store: new(memstore.Store), Push: p})}, ask, nil)
-	r := say0("x")
+	r := textRequest0("x")
 	r.Configuration.PushNotification = &pb0.PushNotificationConfig{Url: hookURL + "/inline"}
 	id := h.send0(r).GetId()
 	config := &pb0.TaskPushNotificationConfig{PushNotificationConfig: &pb0.PushNotificationConfig{Url: hookURL}}
@@ -482,7 +482,7 @@ func TestLegacyCallersAreKnown(t *testing.T) {
 	ann, bob := with(t.Context(), "authorization", "Bearer ann"), with(t.Context(), "authorization", "Bearer bob")
 	var ids []string
 	for range 2 {
-		a, err := h.legacy().SendMessage(with(ann, "idempotency-key", "k"), say0("x"))
+		a, err := h.legacy().SendMessage(with(ann, "idempotency-key", "k"), textRequest0("x"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -494,18 +494,18 @@ func TestLegacyCallersAreKnown(t *testing.T) {
 	_, foreign := h.legacy().GetTask(bob, &pb0.GetTaskRequest{Name: nameOf(ids[0])})
 	_, missing := h.legacy().GetTask(bob, &pb0.GetTaskRequest{Name: "tasks/none"})
 	if diff := cmp.Diff(failureOf(t, missing), failureOf(t, foreign)); diff != "" {
-		t.Errorf("a foreign task is told from a missing one (-missing +foreign):\n%s", diff)
+		t.Errorf("a foreign task differs from a missing one (-missing +foreign):\n%s", diff)
 	}
 	if _, err := h.legacy().GetTask(t.Context(), &pb0.GetTaskRequest{Name: nameOf(ids[0])}); failureOf(t, err).Code != codes.Unauthenticated {
 		t.Errorf("without credentials GetTask = %v", err)
 	}
 	var header metadata.MD
 	at := with(ann, "a2a-tenant", "extensive")
-	_, err := h.legacy().SendMessage(at, say0("x"))
+	_, err := h.legacy().SendMessage(at, textRequest0("x"))
 	if f := failureOf(t, err); f.Code != codes.Unimplemented || f.Reason != "EXTENSION_SUPPORT_REQUIRED" {
 		t.Errorf("without the extension SendMessage = %+v", f)
 	}
-	_, err = h.legacy().SendMessage(with(at, "x-a2a-extensions", geoURI), say0("x"), grpc.Header(&header))
+	_, err = h.legacy().SendMessage(with(at, "x-a2a-extensions", geoURI), textRequest0("x"), grpc.Header(&header))
 	if got := header.Get("x-a2a-extensions"); err != nil || len(got) != 1 || got[0] != geoURI {
 		t.Errorf("with the extension: %v, active %q", err, got)
 	}
@@ -602,9 +602,9 @@ func TestLegacySDKClient(t *testing.T) {
 func everyLegacyCall(h *hub) map[string]func(context.Context) error {
 	c := h.legacy()
 	return map[string]func(context.Context) error{
-		"v0.3 SendMessage": func(ctx context.Context) error { _, err := c.SendMessage(ctx, say0("x")); return err },
+		"v0.3 SendMessage": func(ctx context.Context) error { _, err := c.SendMessage(ctx, textRequest0("x")); return err },
 		"v0.3 SendStreamingMessage": func(ctx context.Context) error {
-			_, err := drain0(c.SendStreamingMessage(ctx, say0("x")))
+			_, err := drain0(c.SendStreamingMessage(ctx, textRequest0("x")))
 			return err
 		},
 		"v0.3 GetTask": func(ctx context.Context) error {

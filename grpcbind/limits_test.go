@@ -61,9 +61,9 @@ func refusedFor(t *testing.T, what string, err error) time.Duration {
 func everyCall(h *hub) map[string]func(context.Context) error {
 	c := h.client
 	return map[string]func(context.Context) error{
-		"SendMessage": func(ctx context.Context) error { _, err := c.SendMessage(ctx, say("x")); return err },
+		"SendMessage": func(ctx context.Context) error { _, err := c.SendMessage(ctx, textRequest("x")); return err },
 		"SendStreamingMessage": func(ctx context.Context) error {
-			return streamed(c.SendStreamingMessage(ctx, say("x")))
+			return streamed(c.SendStreamingMessage(ctx, textRequest("x")))
 		},
 		"GetTask":   func(ctx context.Context) error { _, err := c.GetTask(ctx, &pb.GetTaskRequest{Id: "t"}); return err },
 		"ListTasks": func(ctx context.Context) error { _, err := c.ListTasks(ctx, &pb.ListTasksRequest{}); return err },
@@ -109,8 +109,8 @@ func TestEveryMethodIsLimited(t *testing.T) {
 	calls := everyCall(h)
 	maps.Copy(calls, everyLegacyCall(h))
 	for name, call := range calls {
-		for _, who := range []string{"ann", "bob"} {
-			ctx := with(t.Context(), "x-name", who+name)
+		for _, caller := range []string{"ann", "bob"} {
+			ctx := with(t.Context(), "x-name", caller+name)
 			if err := call(ctx); status.Code(err) == codes.ResourceExhausted {
 				t.Errorf("%s for the first time = %v", name, err)
 			}
@@ -125,7 +125,7 @@ func TestBytesAreLimited(t *testing.T) {
 	t.Parallel()
 	h := limitedHub(t, engine.Config{Rates: ratelimit.Config{Bytes: 100}})
 	ann, bob := with(t.Context(), "x-name", "ann"), with(t.Context(), "x-name", "bob")
-	large := say("x")
+	large := textRequest("x")
 	large.Message.Parts[0].Content = &pb.Part_Text{Text: strings.Repeat("x", 100_000)}
 	if _, err := h.client.SendMessage(ann, large); err != nil {
 		t.Fatalf("the first message: %v", err)
@@ -137,7 +137,7 @@ func TestBytesAreLimited(t *testing.T) {
 	if _, err := h.client.ListTasks(bob, &pb.ListTasksRequest{}); err != nil {
 		t.Errorf("another caller: %v", err)
 	}
-	old := say0(strings.Repeat("x", 100_000))
+	old := textRequest0(strings.Repeat("x", 100_000))
 	old.Request.MessageId = "m"
 	if _, err := h.legacy().SendMessage(bob, old); err != nil {
 		t.Fatalf("the first message of v0.3: %v", err)
@@ -150,15 +150,15 @@ func TestTasksAreLimited(t *testing.T) {
 	t.Parallel()
 	h := limitedHub(t, engine.Config{TasksPerCaller: 1})
 	ann, bob := with(t.Context(), "x-name", "ann"), with(t.Context(), "x-name", "bob")
-	hold := to("holder", say("hold"))
+	hold := to("holder", textRequest("hold"))
 	hold.Configuration = &pb.SendMessageConfiguration{ReturnImmediately: true}
 	if _, err := h.client.SendMessage(ann, hold); err != nil {
 		t.Fatal(err)
 	}
-	_, err := h.client.SendMessage(ann, say("x"))
+	_, err := h.client.SendMessage(ann, textRequest("x"))
 	refusedFor(t, "SendMessage", err)
-	refusedFor(t, "SendStreamingMessage", streamed(h.client.SendStreamingMessage(ann, say("x"))))
-	if _, err := h.client.SendMessage(bob, say("x")); err != nil {
+	refusedFor(t, "SendStreamingMessage", streamed(h.client.SendStreamingMessage(ann, textRequest("x"))))
+	if _, err := h.client.SendMessage(bob, textRequest("x")); err != nil {
 		t.Errorf("another caller: %v", err)
 	}
 }

@@ -26,14 +26,14 @@ func (b bomb) Context() context.Context { return b.ctx }
 
 func (bomb) Send(*pb.StreamResponse) error { panic("out of luck") }
 
-// nobody is an agent that does nothing.
-type nobody struct{}
+// panicking is an agent that does nothing.
+type panicking struct{}
 
-func (nobody) Execute(context.Context, *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+func (panicking) Execute(context.Context, *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(func(a2a.Event, error) bool) {}
 }
 
-func (nobody) Cancel(context.Context, *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+func (panicking) Cancel(context.Context, *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(func(a2a.Event, error) bool) {}
 }
 
@@ -41,7 +41,7 @@ func (nobody) Cancel(context.Context, *a2asrv.ExecutorContext) iter.Seq2[a2a.Eve
 func TestPanicInAStream(t *testing.T) {
 	t.Parallel()
 	e := engine.New(engine.Config{Store: new(memstore.Store)})
-	if err := e.Register(engine.Agent{Name: "main", Card: &a2a.AgentCard{}, Executor: nobody{}}); err != nil {
+	if err := e.Register(engine.Agent{Name: "main", Card: &a2a.AgentCard{}, Executor: panicking{}}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

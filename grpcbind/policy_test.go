@@ -20,14 +20,14 @@ func TestAuthenticatorsThatFail(t *testing.T) {
 		"error": func(context.Context, *auth.Request) (*auth.Principal, error) {
 			return nil, errors.New("the store is gone")
 		},
-		"nobody": func(context.Context, *auth.Request) (*auth.Principal, error) { return nil, nil },
+		"unknown": func(context.Context, *auth.Request) (*auth.Principal, error) { return nil, nil },
 		"no id": func(context.Context, *auth.Request) (*auth.Principal, error) {
 			return &auth.Principal{Roles: []string{"admin"}}, nil
 		},
 		"panic": func(context.Context, *auth.Request) (*auth.Principal, error) { panic("x") },
 	} {
 		h := start(t, grpcbind.Config{Auth: f}, words, nil)
-		if _, err := h.client.SendMessage(t.Context(), say("x")); status.Code(err) != codes.Internal {
+		if _, err := h.client.SendMessage(t.Context(), textRequest("x")); status.Code(err) != codes.Internal {
 			t.Errorf("%s: %v, want INTERNAL", name, err)
 		}
 	}
@@ -46,7 +46,7 @@ func TestOwnersOfACaller(t *testing.T) {
 		if owner != "" {
 			kv = append(kv, "x-parley-owner", owner)
 		}
-		if _, err := h.client.SendMessage(with(t.Context(), kv...), say("x")); status.Code(err) != want {
+		if _, err := h.client.SendMessage(with(t.Context(), kv...), textRequest("x")); status.Code(err) != want {
 			t.Errorf("for %q: %v, want %v", owner, err, want)
 		}
 	}

@@ -32,7 +32,7 @@ func pushing(cfg grpcbind.Config) grpcbind.Config {
 func TestPushConfigs(t *testing.T) {
 	t.Parallel()
 	h := start(t, pushing(grpcbind.Config{}), words, agents{"ask": ask})
-	r := to("ask", say("x"))
+	r := to("ask", textRequest("x"))
 	r.Configuration = &pb.SendMessageConfiguration{TaskPushNotificationConfig: &pb.TaskPushNotificationConfig{
 		Tenant: "ask", Id: "inline", Url: hookURL, Token: "token",
 		Authentication: &pb.AuthenticationInfo{Scheme: "Basic", Credentials: "credentials"},
@@ -90,7 +90,7 @@ func TestPushConfigsOfOthers(t *testing.T) {
 	t.Parallel()
 	h := start(t, pushing(grpcbind.Config{Auth: byToken}), words, agents{"ask": ask})
 	ann, bob := with(t.Context(), "authorization", "Bearer ann"), with(t.Context(), "authorization", "Bearer bob")
-	sent, err := h.client.SendMessage(ann, say("x"))
+	sent, err := h.client.SendMessage(ann, textRequest("x"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestPushConfigsOfOthers(t *testing.T) {
 func TestPushErrors(t *testing.T) {
 	t.Parallel()
 	h := start(t, pushing(grpcbind.Config{}), words, nil)
-	id := h.send(say("x")).GetId()
+	id := h.send(textRequest("x")).GetId()
 	create := func(c *pb.TaskPushNotificationConfig) error {
 		_, err := h.client.CreateTaskPushNotificationConfig(t.Context(), c)
 		return err
@@ -129,7 +129,7 @@ func TestPushErrors(t *testing.T) {
 		}
 	}
 	_, sent := h.client.SendMessage(t.Context(), &pb.SendMessageRequest{
-		Message:       say("y").GetMessage(),
+		Message:       textRequest("y").GetMessage(),
 		Configuration: &pb.SendMessageConfiguration{TaskPushNotificationConfig: &pb.TaskPushNotificationConfig{Url: "nonsense"}},
 	})
 	_, listed := h.client.ListTaskPushNotificationConfigs(t.Context(), &pb.ListTaskPushNotificationConfigsRequest{TaskId: id, PageToken: "x"})

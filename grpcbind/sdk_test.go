@@ -91,7 +91,7 @@ func TestSDKClientCancelsAndSubscribes(t *testing.T) {
 	x := newHolder()
 	h := start(t, grpcbind.Config{}, x, nil)
 	c := h.sdkClient()
-	id := a2a.TaskID(h.begin(x, say("x")).GetId())
+	id := a2a.TaskID(h.begin(x, textRequest("x")).GetId())
 	var states []a2a.TaskState
 	for ev, err := range c.SubscribeToTask(t.Context(), &a2a.SubscribeToTaskRequest{ID: id}) {
 		if err != nil {
@@ -117,7 +117,7 @@ func TestSDKClientErrors(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{}, words, nil)
 	c := h.sdkClient()
-	done := a2a.TaskID(h.send(say("x")).GetId())
+	done := a2a.TaskID(h.send(textRequest("x")).GetId())
 	size := -1
 	for name, tt := range map[string]struct {
 		call func() error

@@ -70,7 +70,7 @@ func TestErrorTable(t *testing.T) {
 				t.Errorf("fail(%v) = %v %v, want %v %s", err, st.Code(), st.Details(), tt.code, tt.reason)
 			}
 			if strings.Contains(st.Message(), "t-1") || strings.Contains(st.Message(), "secret") {
-				t.Errorf("fail(%v) tells %q, which was not written for callers", err, st.Message())
+				t.Errorf("fail(%v) contains %q, which is not meant for callers", err, st.Message())
 			}
 		}
 	}

@@ -68,7 +68,7 @@ func lastEventID(s stream) string { return strings.Join(s.Trailer().Get("last-ev
 func TestSendStreamingMessage(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{}, words, nil)
-	s, err := h.client.SendStreamingMessage(t.Context(), say("one two three"))
+	s, err := h.client.SendStreamingMessage(t.Context(), textRequest("one two three"))
 	all, err := drain(opened(t, s, err))
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestSendStreamingMessage(t *testing.T) {
 func TestStreamOfAMessage(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{}, brief, nil)
-	s, err := h.client.SendStreamingMessage(t.Context(), say("x"))
+	s, err := h.client.SendStreamingMessage(t.Context(), textRequest("x"))
 	all, err := drain(opened(t, s, err))
 	if diff := cmp.Diff([]string{"message:hi"}, shapes(all)); err != nil || diff != "" {
 		t.Errorf("error %v, stream mismatch (-want +got):\n%s", err, diff)
@@ -105,7 +105,7 @@ func TestStreamOfAMessage(t *testing.T) {
 func TestStreamEndsWithAQuestion(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{}, ask, nil)
-	s, err := h.client.SendStreamingMessage(t.Context(), say("x"))
+	s, err := h.client.SendStreamingMessage(t.Context(), textRequest("x"))
 	all, err := drain(opened(t, s, err))
 	if diff := cmp.Diff([]string{"task:SUBMITTED", "status:INPUT_REQUIRED"}, shapes(all)); err != nil || diff != "" {
 		t.Fatalf("error %v, stream mismatch (-want +got):\n%s", err, diff)
@@ -116,7 +116,7 @@ func TestStreamEndsWithAQuestion(t *testing.T) {
 	if m, err := sub.Recv(); err != nil || shape(m) != "task:INPUT_REQUIRED" {
 		t.Fatalf("subscription begins with %v, %v; want the task", m, err)
 	}
-	follow := say("seven")
+	follow := textRequest("seven")
 	follow.Message.TaskId = id
 	s, err = h.client.SendStreamingMessage(t.Context(), follow)
 	all, err = drain(opened(t, s, err))
@@ -133,14 +133,14 @@ func TestSubscribe(t *testing.T) {
 	t.Parallel()
 	x := newHolder()
 	h := start(t, grpcbind.Config{}, x, nil)
-	id := h.begin(x, say("x")).GetId()
+	id := h.begin(x, textRequest("x")).GetId()
 	const readers = 3
 	var subs []stream
 	for range readers {
 		s, err := h.client.SubscribeToTask(t.Context(), &pb.SubscribeToTaskRequest{Id: id})
 		m, err := opened(t, s, err).Recv()
 		if err != nil || shape(m) != "task:WORKING" || m.GetTask().GetStatus().GetMessage().GetParts()[0].GetText() != "busy" {
-			t.Fatalf("subscription begins with %v, %v; want the task as it is", m, err)
+			t.Fatalf("subscription begins with %v, %v; want the current task", m, err)
 		}
 		subs = append(subs, s)
 	}
@@ -157,7 +157,7 @@ func TestSubscribe(t *testing.T) {
 func TestResume(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{}, words, nil)
-	s, err := h.client.SendStreamingMessage(t.Context(), say("one two"))
+	s, err := h.client.SendStreamingMessage(t.Context(), textRequest("one two"))
 	all, err := drain(opened(t, s, err))
 	if err != nil {
 		t.Fatal(err)
@@ -182,12 +182,12 @@ func TestResume(t *testing.T) {
 func TestNoStreaming(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{NoStreaming: true}, words, nil)
-	s, err := h.client.SendStreamingMessage(t.Context(), say("x"))
+	s, err := h.client.SendStreamingMessage(t.Context(), textRequest("x"))
 	_, err = drain(opened(t, s, err))
 	if got := failureOf(t, err); got.Reason != "UNSUPPORTED_OPERATION" || got.Code != codes.FailedPrecondition {
 		t.Errorf("SendStreamingMessage: %v, want UNSUPPORTED_OPERATION", err)
 	}
-	if got := h.send(say("x")); artifactText(got) != "x" {
+	if got := h.send(textRequest("x")); artifactText(got) != "x" {
 		t.Errorf("SendMessage = %v, want an answer", got)
 	}
 }
@@ -205,7 +205,7 @@ func TestStreamLimits(t *testing.T) {
 				limits.Store = new(memstore.Store)
 			}
 			h := start(t, grpcbind.Config{Engine: engine.New(limits)}, x, nil)
-			req := &pb.SubscribeToTaskRequest{Id: h.begin(x, say("x")).GetId()}
+			req := &pb.SubscribeToTaskRequest{Id: h.begin(x, textRequest("x")).GetId()}
 			s, err := h.client.SubscribeToTask(t.Context(), req)
 			if _, err := opened(t, s, err).Recv(); err != nil {
 				t.Fatal(err)
@@ -232,7 +232,7 @@ func TestCallsPerConnection(t *testing.T) {
 	t.Parallel()
 	x := newHolder()
 	h := start(t, grpcbind.Config{Limits: grpcbind.Limits{CallsPerConnection: 1}}, x, nil)
-	id := h.begin(x, say("x")).GetId()
+	id := h.begin(x, textRequest("x")).GetId()
 	s, err := h.client.SubscribeToTask(t.Context(), &pb.SubscribeToTaskRequest{Id: id})
 	if _, err := opened(t, s, err).Recv(); err != nil {
 		t.Fatal(err)
@@ -257,7 +257,7 @@ func TestCallerGoesAway(t *testing.T) {
 	x := newHolder()
 	h := start(t, grpcbind.Config{}, x, nil)
 	ctx, cancel := context.WithCancel(t.Context())
-	s, err := h.client.SendStreamingMessage(ctx, say("x"))
+	s, err := h.client.SendStreamingMessage(ctx, textRequest("x"))
 	m, err := opened(t, s, err).Recv()
 	if err != nil {
 		t.Fatal(err)
@@ -300,12 +300,12 @@ func TestStalledReader(t *testing.T) {
 	// Long enough for a busy machine, which must not exceed it with the first frame.
 	cfg := grpcbind.Config{Logger: logger, Limits: grpcbind.Limits{SendTime: 2 * time.Second}}
 	h := start(t, cfg, words, agents{"flood": flood})
-	s, err := h.client.SendStreamingMessage(t.Context(), to("flood", say("x")))
+	s, err := h.client.SendStreamingMessage(t.Context(), to("flood", textRequest("x")))
 	stalled := opened(t, s, err)
 	if rec := <-logged; rec.Message != "stream was not read" {
 		t.Fatalf("the log has %q, want the stalled stream", rec.Message)
 	}
-	if got := h.send(say("still there")); artifactText(got) != "still there" {
+	if got := h.send(textRequest("still there")); artifactText(got) != "still there" {
 		t.Errorf("SendMessage of another caller = %v, want an answer", got)
 	}
 	all, err := drain(stalled)
@@ -371,7 +371,7 @@ func TestStalledTwice(t *testing.T) {
 		Limits:  grpcbind.Limits{SendTime: slowLimit},
 		Options: []grpc.ServerOption{grpc.StreamInterceptor(slow)},
 	}, many, nil)
-	s, err := h.client.SendStreamingMessage(t.Context(), say("x"))
+	s, err := h.client.SendStreamingMessage(t.Context(), textRequest("x"))
 	_, err = drain(opened(t, s, err))
 	if got := failureOf(t, err); got.Code != codes.DeadlineExceeded {
 		t.Errorf("the stream ends with %v, want DEADLINE_EXCEEDED", err)
@@ -397,7 +397,7 @@ func TestHubStops(t *testing.T) {
 	t.Parallel()
 	x := newHolder()
 	h := start(t, grpcbind.Config{}, ask, agents{"held": x})
-	id := h.send(say("x")).GetId()
+	id := h.send(textRequest("x")).GetId()
 	s, err := h.client.SubscribeToTask(t.Context(), &pb.SubscribeToTaskRequest{Id: id})
 	if _, err := opened(t, s, err).Recv(); err != nil {
 		t.Fatal(err)
@@ -412,7 +412,7 @@ func TestHubStops(t *testing.T) {
 	if got := lastEventID(s); got != "2" {
 		t.Errorf("trailer last-event-id = %q, want 2", got)
 	}
-	_, err = h.client.SendMessage(t.Context(), say("y"))
+	_, err = h.client.SendMessage(t.Context(), textRequest("y"))
 	if got := failureOf(t, err); got.Code != codes.Unavailable {
 		t.Errorf("SendMessage to a hub that stops: %v, want UNAVAILABLE", err)
 	}
@@ -425,7 +425,7 @@ func TestServeStops(t *testing.T) {
 		t.Parallel()
 		x := newHolder()
 		h := start(t, grpcbind.Config{}, x, nil)
-		s, err := h.client.SendStreamingMessage(t.Context(), say("x"))
+		s, err := h.client.SendStreamingMessage(t.Context(), textRequest("x"))
 		if _, err := opened(t, s, err).Recv(); err != nil {
 			t.Fatal(err)
 		}
@@ -444,7 +444,7 @@ func TestServeStops(t *testing.T) {
 		t.Parallel()
 		x := newHolder()
 		h := start(t, grpcbind.Config{Limits: grpcbind.Limits{StopTime: time.Millisecond}}, x, nil)
-		s, err := h.client.SendStreamingMessage(t.Context(), say("x"))
+		s, err := h.client.SendStreamingMessage(t.Context(), textRequest("x"))
 		if _, err := opened(t, s, err).Recv(); err != nil {
 			t.Fatal(err)
 		}

@@ -55,7 +55,7 @@ func last(at task.Millis, text string) task.Entry {
 	return e
 }
 
-func TestLegacyWebhooksAreToldTheTask(t *testing.T) {
+func TestLegacyWebhooksGetTheTask(t *testing.T) {
 	for _, shape := range []dialect.Shape{dialect.V03, dialect.V03Proto} {
 		t.Run(shape.String(), func(t *testing.T) {
 			bubble(t, func(w *world) {
@@ -76,7 +76,7 @@ func TestLegacyWebhooksAreToldTheTask(t *testing.T) {
 				j.add(last(w.now(), "z"), tasktest.Said(w.now(), "more"))
 				j.complete()
 				w.pass(time.Second)
-				want(t, "told", legacyTexts(t, w), "working=xyz completed=xyz")
+				want(t, "sent", legacyTexts(t, w), "working=xyz completed=xyz")
 			})
 		})
 	}
@@ -94,16 +94,16 @@ func TestLegacyWebhookTriesAgain(t *testing.T) {
 		j.add(last(w.now(), "z"))
 		j.complete()
 		w.pass(time.Minute)
-		want(t, "told", legacyTexts(t, w), "working working working working=z completed=z")
+		want(t, "sent", legacyTexts(t, w), "working working working working=z completed=z")
 		if h := w.stored(ref); h.Position != j.head.Version || !h.Settled {
 			t.Errorf("stored hook is at %d, settled %v, want %d and settled", h.Position, h.Settled, j.head.Version)
 		}
 	})
 }
 
-// TestOtherDialectsAreToldEvents wants webhooks of the dialects without notifications of their
+// TestOtherDialectsGetEvents wants webhooks of the dialects without notifications of their
 // own to get those of v1.0.
-func TestOtherDialectsAreToldEvents(t *testing.T) {
+func TestOtherDialectsGetEvents(t *testing.T) {
 	for _, shape := range []dialect.Shape{dialect.PromptKit, dialect.RockBotTask} {
 		t.Run(shape.String(), func(t *testing.T) {
 			bubble(t, func(w *world) {
@@ -113,7 +113,7 @@ func TestOtherDialectsAreToldEvents(t *testing.T) {
 				j.work()
 				j.chunk("a", "b")
 				w.pass(time.Second)
-				want(t, "told", w.net.texts(hookURL), "TASK_STATE_WORKING a b")
+				want(t, "sent", w.net.texts(hookURL), "TASK_STATE_WORKING a b")
 			})
 		})
 	}
@@ -148,9 +148,9 @@ func TestRockBotWebhooks(t *testing.T) {
 	})
 }
 
-// TestLegacyStoryGoesBack requests versions in any order, as happens when an operator moves a
+// TestLegacyFoldIsRebuilt requests versions in any order, as happens when an operator moves a
 // hook back.
-func TestLegacyStoryGoesBack(t *testing.T) {
+func TestLegacyFoldIsRebuilt(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.make()
 		j := w.task("t1")
@@ -171,16 +171,16 @@ func TestLegacyStoryGoesBack(t *testing.T) {
 	})
 }
 
-// TestLegacyStoryIsForgotten wants no task to be held in memory after a session, and an error
+// TestLegacyFoldIsReleased wants no task to be held in memory after a session, and an error
 // for a version that is missing from the log.
-func TestLegacyStoryIsForgotten(t *testing.T) {
+func TestLegacyFoldIsReleased(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.start()
 		j := w.task("t1")
 		j.hook(task.HookRequest{ID: "c1", URL: hookURL, Dialect: uint8(dialect.V03Proto)})
 		j.work()
 		w.pass(time.Second)
-		want(t, "told", legacyTexts(t, w), "working")
+		want(t, "sent", legacyTexts(t, w), "working")
 		kept := 0
 		for _, h := range w.d.cached {
 			if h == nil || h.target == nil {

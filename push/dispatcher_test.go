@@ -23,7 +23,7 @@ import (
 
 var _ engine.Pusher = (*Dispatcher)(nil)
 
-func TestEveryTransitionIsTold(t *testing.T) {
+func TestEveryTransitionIsSent(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.start()
 		j := w.task("t1")
@@ -33,7 +33,7 @@ func TestEveryTransitionIsTold(t *testing.T) {
 		j.add(tasktest.Said(w.now(), "more"))
 		j.complete()
 		w.pass(time.Second)
-		want(t, "told", w.net.texts(hookURL), "TASK_STATE_WORKING a b TASK_STATE_COMPLETED")
+		want(t, "sent", w.net.texts(hookURL), "TASK_STATE_WORKING a b TASK_STATE_COMPLETED")
 		if h := w.stored(ref); h.Position != j.head.Version || !h.Settled {
 			t.Errorf("stored hook is at %d, settled %v, want %d and settled", h.Position, h.Settled, j.head.Version)
 		}
@@ -121,7 +121,7 @@ func TestOneAtATimeInOrder(t *testing.T) {
 		j.complete()
 		w.pass(10 * time.Minute)
 		for _, url := range []string{hookURL, hookURL + "2"} {
-			want(t, "told", w.net.texts(url), strings.Join(texts, " ")+" TASK_STATE_COMPLETED")
+			want(t, "sent", w.net.texts(url), strings.Join(texts, " ")+" TASK_STATE_COMPLETED")
 			if w.net.most[url] != 1 {
 				t.Errorf("%d requests at one time at %s, want 1", w.net.most[url], url)
 			}
@@ -137,18 +137,18 @@ func (w *world) quiet(id a2a.TaskID) *job {
 	return &job{w, tasktest.Append(w.t, w.store, head, tasktest.Created(w.now(), "hello"))}
 }
 
-func TestHiddenTasksAreNotTold(t *testing.T) {
+func TestHiddenTasksAreNotSent(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.start()
 		j := w.quiet("q")
 		j.hook(task.HookRequest{ID: "c", URL: hookURL})
 		j.work()
 		w.pass(time.Minute)
-		want(t, "told of a quiet task", w.net.texts(hookURL), "")
+		want(t, "sent for a quiet task", w.net.texts(hookURL), "")
 		j.head = tasktest.Alter(t, w.store, j.head, func(h *task.Head) { h.Visibility = task.Visible })
 		w.d.Moved(&j.head)
 		w.pass(time.Minute)
-		want(t, "told once it is shown", w.net.texts(hookURL), "TASK_STATE_WORKING")
+		want(t, "sent once it is shown", w.net.texts(hookURL), "TASK_STATE_WORKING")
 	})
 }
 
@@ -162,7 +162,7 @@ func TestAnsweredTasksAreForgotten(t *testing.T) {
 		j.head = tasktest.Alter(t, w.store, j.head, func(h *task.Head) { h.Visibility = task.Replied })
 		w.d.Moved(&j.head)
 		w.pass(time.Minute)
-		want(t, "told", w.net.texts(hookURL), "")
+		want(t, "sent", w.net.texts(hookURL), "")
 		if h := w.stored(ref); !h.Settled || w.d.known.n.Load() != 0 {
 			t.Errorf("hook of an answered task: settled %v, %d known, want it settled and unknown", h.Settled, w.d.known.n.Load())
 		}
@@ -176,9 +176,9 @@ func TestHooksOfAnEndedTaskAreSettled(t *testing.T) {
 		j.complete()
 		ref := j.hook(task.HookRequest{ID: "c", URL: hookURL})
 		w.pass(time.Minute)
-		want(t, "told", w.net.texts(hookURL), "")
+		want(t, "sent", w.net.texts(hookURL), "")
 		if _, known := w.d.Status(ref); known {
-			t.Error("the hook is known though there is nothing to tell")
+			t.Error("the hook is known though there is nothing to send")
 		}
 	})
 }
@@ -192,11 +192,11 @@ func TestAMoveThatCameTooEarly(t *testing.T) {
 		j.work()
 		w.d.Changed(h.Ref(), h, &head)
 		w.pass(time.Minute)
-		want(t, "told", w.net.texts(hookURL), "TASK_STATE_WORKING")
+		want(t, "sent", w.net.texts(hookURL), "TASK_STATE_WORKING")
 	})
 }
 
-func TestDroppedHooksAreNotTold(t *testing.T) {
+func TestDeletedHooksGetNothing(t *testing.T) {
 	bubble(t, func(w *world) {
 		hang := make(chan error, 1)
 		w.net.answer = func(r *http.Request, _ *post) (int, error) {
@@ -238,10 +238,10 @@ func TestReplacedHooksGoElsewhere(t *testing.T) {
 		j.chunk("a")
 		w.pass(time.Hour)
 		if got := w.net.texts(hookURL); got != "" {
-			t.Errorf("the old URL was told %q", got)
+			t.Errorf("the old URL got %q", got)
 		}
 		if got := w.net.texts("https://other.example/"); !strings.HasPrefix(got, "a a") {
-			t.Errorf("the new URL was told %q, want the chunk again and again", got)
+			t.Errorf("the new URL got %q, want the chunk again and again", got)
 		}
 	})
 }
@@ -264,7 +264,7 @@ func TestHooksOfASweptTaskAreForgotten(t *testing.T) {
 	})
 }
 
-func TestRestartGoesOnFromThePosition(t *testing.T) {
+func TestRestartContinuesFromThePosition(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.start()
 		j := w.task("t1")
@@ -277,7 +277,7 @@ func TestRestartGoesOnFromThePosition(t *testing.T) {
 		w.pass(time.Second)
 		j.complete()
 		w.pass(time.Second)
-		want(t, "told", w.net.texts(hookURL), "a b c TASK_STATE_COMPLETED")
+		want(t, "sent", w.net.texts(hookURL), "a b c TASK_STATE_COMPLETED")
 		if h := w.stored(ref); !h.Settled {
 			t.Error("the hook is not settled")
 		}
@@ -296,7 +296,7 @@ func TestLoadingMissesNothing(t *testing.T) {
 		w.d.known.endLoading()
 		w.start()
 		w.pass(time.Second)
-		want(t, "told", w.net.texts(hookURL), "TASK_STATE_WORKING")
+		want(t, "sent", w.net.texts(hookURL), "TASK_STATE_WORKING")
 	})
 }
 
@@ -326,7 +326,7 @@ func TestStopGivesTriesTheGrace(t *testing.T) {
 				if took := time.Since(began); took > 3*time.Second {
 					t.Errorf("stopping took %v, want the grace at most", took)
 				}
-				want(t, "told", w.net.texts(hookURL), "a")
+				want(t, "sent", w.net.texts(hookURL), "a")
 				if got := w.stored(ref).Position; (got == 2) != tt.told {
 					t.Errorf("stored position = %d, want that the try counts: %v", got, tt.told)
 				}
@@ -377,7 +377,7 @@ func TestABrokenStoreLosesNothing(t *testing.T) {
 		}
 		w.store.fail(false)
 		w.pass(time.Minute)
-		want(t, "told", w.net.texts(hookURL), "a b")
+		want(t, "sent", w.net.texts(hookURL), "a b")
 		if got := w.stored(h.Ref()).Position; got != 3 {
 			t.Errorf("stored position = %d, want 3", got)
 		}
@@ -412,7 +412,7 @@ func TestABrokenStoreIsLeftAlone(t *testing.T) {
 		w.store.fail(false)
 		w.pass(time.Minute)
 		if got := len(w.net.posts); got != len(jobs) {
-			t.Errorf("%d hooks were told, want %d", got, len(jobs))
+			t.Errorf("%d hooks got a notification, want %d", got, len(jobs))
 		}
 	})
 }
@@ -446,7 +446,7 @@ func TestManyHooksOfADeadEndpoint(t *testing.T) {
 		w.net.mu.Unlock()
 		w.pass(time.Hour)
 		if got := len(w.net.got(hookURL)); got != n {
-			t.Errorf("%d hooks were told once the endpoint was back, want %d", got, n)
+			t.Errorf("%d hooks got a notification once the endpoint worked again, want %d", got, n)
 		}
 	})
 }

@@ -63,13 +63,13 @@ func write(s string) func(net.Conn) {
 	return func(c net.Conn) { request(c); fmt.Fprint(c, s) }
 }
 
-// Receivers of every kind, over real connections: each gets its own verdict, none holds up the
+// Receivers of every kind, over real connections: each gets its own result, none holds up the
 // others. The time-out is long, so that it ends no try on a busy machine.
 func TestHostileReceivers(t *testing.T) {
 	t.Parallel()
 	stop := make(chan struct{})
 	elsewhere := served(t, func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") })
-	judged(t, stop, time.Minute, map[string]receiver{
+	outcomeOf(t, stop, time.Minute, map[string]receiver{
 		"resets":  {raw(t, func(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) }), "connection"},
 		"closes":  {raw(t, func(c net.Conn) { request(c) }), "connection failed"},
 		"garbage": {raw(t, write("SSH-2.0-OpenSSH_9.9\r\n")), "connection failed"},
@@ -102,15 +102,15 @@ func TestHostileReceivers(t *testing.T) {
 func TestHangingReceivers(t *testing.T) {
 	t.Parallel()
 	stop := make(chan struct{})
-	judged(t, stop, 100*time.Millisecond, map[string]receiver{
+	outcomeOf(t, stop, 100*time.Millisecond, map[string]receiver{
 		"hangs":       {raw(t, func(net.Conn) { <-stop }), "no answer in time"},
 		"slow header": {raw(t, func(c net.Conn) { write("HTTP/1.1 200 OK\r\nA: ")(c); <-stop }), "no answer in time"},
 	})
 }
 
-// judged sends receivers a notification, and checks the recorded errors. It closes stop to
+// outcomeOf sends receivers a notification, and checks the recorded errors. It closes stop to
 // release those that hang.
-func judged(t *testing.T, stop chan struct{}, timeout time.Duration, receivers map[string]receiver) {
+func outcomeOf(t *testing.T, stop chan struct{}, timeout time.Duration, receivers map[string]receiver) {
 	t.Helper()
 	store := new(memstore.Store)
 	d, err := New(Config{Store: store, Options: Options{Allow: []string{"127.0.0.1"}, Timeout: timeout}})

@@ -12,16 +12,16 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/safedial"
 )
 
-func TestJudge(t *testing.T) {
+func TestClassify(t *testing.T) {
 	t.Parallel()
-	fates := map[outcome][]int{
+	outcomes := map[outcome][]int{
 		delivered:     {200, 201, 202, 204, 299},
 		retry:         {408, 425, 429, 500, 502, 503, 504, 599, 999},
 		undeliverable: {100, 199, 300, 301, 302, 304, 307, 308, 400, 401, 403, 404, 405, 409, 413, 415, 418, 422, 451, 499},
 		hookGone:      {410},
 	}
 	sick := map[int]bool{429: true, 500: true, 502: true, 503: true, 504: true, 599: true, 999: true}
-	for want, codes := range fates {
+	for want, codes := range outcomes {
 		for _, code := range codes {
 			v := classify(code, http.Header{"Retry-After": {"7"}}, time.Now())
 			if v.outcome != want || v.unhealthy != sick[code] || v.healthy == v.unhealthy {
@@ -37,7 +37,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestJudgeError(t *testing.T) {
+func TestClassifyError(t *testing.T) {
 	t.Parallel()
 	refusal := &safedial.Refusal{Host: "inside.example"}
 	for _, tt := range []struct {
@@ -57,7 +57,7 @@ func TestJudgeError(t *testing.T) {
 			t.Errorf("judgeError(%v) = %+v, want fate %d, sick %v", tt.err, got, tt.want, tt.sick)
 		}
 		if strings.Contains(got.reason, "10.1.2.3") {
-			t.Errorf("reason %q tells an address", got.reason)
+			t.Errorf("reason %q contains an address", got.reason)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func FuzzRetryAfter(f *testing.F) {
 	})
 }
 
-func TestPatienceGrows(t *testing.T) {
+func TestMaxWaitGrows(t *testing.T) {
 	t.Parallel()
 	for tries, want := range map[int]time.Duration{
 		0: time.Second, 1: time.Second, 2: 2 * time.Second, 5: 16 * time.Second, 9: 256 * time.Second,

@@ -65,7 +65,7 @@ func TestPrepareRefuses(t *testing.T) {
 			t.Errorf("Prepare: %+v, want field %s and %q", f.Violations, tt.field, tt.problem)
 		}
 		if strings.Contains(err.Error(), "pass") {
-			t.Errorf("error %q tells a password", err)
+			t.Errorf("error %q contains a password", err)
 		}
 	}
 }
@@ -132,7 +132,7 @@ func TestNewRefusesOptions(t *testing.T) {
 		if d, err := New(Config{Store: new(memstore.Store), Options: o}); err == nil {
 			t.Errorf("New(%+v) = %v, want an error", o, d)
 		} else if strings.Contains(err.Error(), "c2hvcnQ") || strings.Contains(err.Error(), "not a secret") {
-			t.Errorf("error %q tells a secret", err)
+			t.Errorf("error %q contains a secret", err)
 		}
 	}
 }

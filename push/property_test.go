@@ -21,7 +21,7 @@ type witness struct {
 	mu   sync.Mutex
 	mood int
 	high map[string]int64
-	told map[string]map[int64]bool
+	seen map[string]map[int64]bool
 	// wrong describes the first violation; empty if there was none.
 	wrong string
 }
@@ -43,14 +43,14 @@ func (w *witness) answer(r *http.Request, p *post) (int, error) {
 	w.mu.Lock()
 	mood := w.mood
 	if high := max(w.high[p.url], 1); err != nil || version > high+1 {
-		w.wrong = fmt.Sprintf("%s was told %q after version %d", p.url, p.text, high)
+		w.wrong = fmt.Sprintf("%s got %q after version %d", p.url, p.text, high)
 	}
 	w.high[p.url] = max(w.high[p.url], version)
 	if mood == well || mood == loses {
-		if w.told[p.url] == nil {
-			w.told[p.url] = make(map[int64]bool)
+		if w.seen[p.url] == nil {
+			w.seen[p.url] = make(map[int64]bool)
 		}
-		w.told[p.url][version] = true
+		w.seen[p.url][version] = true
 	}
 	w.mu.Unlock()
 	switch mood {
@@ -156,7 +156,7 @@ func TestNothingIsLost(t *testing.T) {
 
 // try runs one trial in a bubble and returns the first violation, or "".
 func try(t *testing.T, hosts [][]int, acts []act) string {
-	see := &witness{high: make(map[string]int64), told: make(map[string]map[int64]bool)}
+	see := &witness{high: make(map[string]int64), seen: make(map[string]map[int64]bool)}
 	tr := &trial{w: newWorld(t), see: see}
 	tr.w.net.answer = see.answer
 	defer tr.w.halt()
@@ -195,8 +195,8 @@ func (tr *trial) check(i int, ref task.HookRef) string {
 	}
 	for v := int64(2); v <= last; v++ {
 		dead := slices.ContainsFunc(letters, func(l task.DeadLetter) bool { return l.First <= v && v <= l.Last })
-		if !dead && !tr.see.told[tr.urls[i]][v] {
-			return fmt.Sprintf("%s was not told version %d of %d; dead letters: %s\n", tr.urls[i], v, last, tr.w.dead(ref))
+		if !dead && !tr.see.seen[tr.urls[i]][v] {
+			return fmt.Sprintf("%s did not get version %d of %d; dead letters: %s\n", tr.urls[i], v, last, tr.w.dead(ref))
 		}
 	}
 	if got := tr.w.stored(ref).Position; got != last {

@@ -23,7 +23,7 @@ func TestWebhooksOutlastAQuestion(t *testing.T) {
 		j.add(tasktest.Said(w.now(), "Oslo"))
 		j.complete()
 		w.pass(time.Second)
-		want(t, "told", w.net.texts(hookURL), "TASK_STATE_WORKING which city? TASK_STATE_COMPLETED")
-		want(t, "told late", w.net.texts(late), "TASK_STATE_COMPLETED")
+		want(t, "sent", w.net.texts(hookURL), "TASK_STATE_WORKING which city? TASK_STATE_COMPLETED")
+		want(t, "sent to the late hook", w.net.texts(late), "TASK_STATE_COMPLETED")
 	})
 }

@@ -145,10 +145,10 @@ func TestReceiverRefuses(t *testing.T) {
 			change(tt.request, "Content-Type", "application/json")
 		}
 		rc, got := collect()
-		var told error
-		rc.Refused = func(_ *http.Request, err error) { told = err }
-		if w := deliver(rc, tt.request); w.Code != tt.want || len(*got) != 0 || told == nil {
-			t.Errorf("%s: status %d (%s), told %v, want %d", name, w.Code, w.Body, told, tt.want)
+		var refused error
+		rc.Refused = func(_ *http.Request, err error) { refused = err }
+		if w := deliver(rc, tt.request); w.Code != tt.want || len(*got) != 0 || refused == nil {
+			t.Errorf("%s: status %d (%s), Refused got %v, want %d", name, w.Code, w.Body, refused, tt.want)
 		}
 	}
 }
@@ -162,7 +162,7 @@ func change(r *http.Request, name, value string) *http.Request {
 	return r
 }
 
-func TestReceiverTakesLargerBodiesIfToldSo(t *testing.T) {
+func TestReceiverAcceptsConfiguredBodySize(t *testing.T) {
 	t.Parallel()
 	for most, want := range map[int64]int{
 		0: http.StatusRequestEntityTooLarge, -1: http.StatusRequestEntityTooLarge,
@@ -181,7 +181,7 @@ func TestReceiverTakesLargerBodiesIfToldSo(t *testing.T) {
 	}
 }
 
-func TestReceiverChecksWhoSends(t *testing.T) {
+func TestReceiverAuthenticatesTheSender(t *testing.T) {
 	t.Parallel()
 	const token, bearer = "A2A-Notification-Token: ", "Authorization: "
 	for name, tt := range map[string]struct {
@@ -210,7 +210,7 @@ func TestReceiverChecksWhoSends(t *testing.T) {
 				t.Errorf("%s: status %d with %v, want it to be refused", name, w.Code, w.Header())
 			}
 			if strings.Contains(w.Body.String(), "abc") || strings.Contains(w.Body.String(), "tok ") {
-				t.Errorf("%s: the answer %q tells a secret", name, w.Body)
+				t.Errorf("%s: the answer %q contains a secret", name, w.Body)
 			}
 			continue
 		}
@@ -275,22 +275,22 @@ func TestReceiverAnswersForItsHandler(t *testing.T) {
 		nil: http.StatusNoContent, errors.New("secret reason"): http.StatusInternalServerError,
 		fmt.Errorf("task 7: %w", ErrGone): http.StatusGone,
 	} {
-		var told error
+		var refused error
 		rc := &Receiver{
 			Handle:  func(context.Context, *Notification) error { return err },
-			Refused: func(_ *http.Request, err error) { told = err },
+			Refused: func(_ *http.Request, err error) { refused = err },
 		}
 		w := deliver(rc, notify(statusBody))
 		if w.Code != want || strings.Contains(w.Body.String(), "secret") {
 			t.Errorf("handler says %v: status %d (%s), want %d", err, w.Code, w.Body, want)
 		}
-		if !errors.Is(told, err) {
-			t.Errorf("handler says %v: the log is told %v", err, told)
+		if !errors.Is(refused, err) {
+			t.Errorf("handler returns %v: Refused got %v", err, refused)
 		}
 	}
 }
 
-func TestReceiverTellsRepeatedOnes(t *testing.T) {
+func TestReceiverMarksRepeatedNotifications(t *testing.T) {
 	t.Parallel()
 	rc, got := collect()
 	rc.Remember = 2
@@ -329,7 +329,7 @@ func TestReceiverTellsRepeatedOnes(t *testing.T) {
 	}
 }
 
-func TestReceiverRemembersNothingIfToldSo(t *testing.T) {
+func TestReceiverWithoutMemory(t *testing.T) {
 	t.Parallel()
 	rc, got := collect()
 	rc.Remember = -1
@@ -341,7 +341,7 @@ func TestReceiverRemembersNothingIfToldSo(t *testing.T) {
 	}
 }
 
-func TestReceiverTakesManyAtOnce(t *testing.T) {
+func TestConcurrentNotifications(t *testing.T) {
 	t.Parallel()
 	var wg sync.WaitGroup
 	rc := &Receiver{Handle: func(context.Context, *Notification) error { return nil }, Remember: 10}

@@ -47,7 +47,7 @@ func TestFailuresAreTriedAgain(t *testing.T) {
 				for _, p := range posts {
 					texts = append(texts, p.text)
 				}
-				want(t, "told", strings.Join(texts, " "), "a a a a b")
+				want(t, "sent", strings.Join(texts, " "), "a a a a b")
 				if id := posts[0].header["Webhook-Id"][0]; posts[3].header["Webhook-Id"][0] != id || posts[4].header["Webhook-Id"][0] == id {
 					t.Error("tries of one notification, and only they, must have one id")
 				}
@@ -97,7 +97,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	})
 }
 
-func TestRefusalsAreGivenUp(t *testing.T) {
+func TestRefusedNotificationsAreDropped(t *testing.T) {
 	for _, code := range []int{301, 307, 400, 401, 404, 413} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			bubble(t, func(w *world) {
@@ -107,7 +107,7 @@ func TestRefusalsAreGivenUp(t *testing.T) {
 				ref := j.hook(task.HookRequest{ID: "c", URL: hookURL})
 				j.chunk("a", "b", "c", "d")
 				w.pass(time.Second)
-				want(t, "told", w.net.texts(hookURL), "a b c d")
+				want(t, "sent", w.net.texts(hookURL), "a b c d")
 				reason := classify(code, nil, time.Now()).reason
 				want(t, "dead letters", w.dead(ref), "2-4 "+reason+" (1)")
 				if got := w.stored(ref).Position; got != 5 {
@@ -185,7 +185,7 @@ func TestGoneEndsTheWebhook(t *testing.T) {
 		w.pass(time.Second)
 		j.complete()
 		w.pass(time.Second)
-		want(t, "told", w.net.texts(hookURL), "a b")
+		want(t, "sent", w.net.texts(hookURL), "a b")
 		want(t, "dead letters", w.dead(ref), "3-5 HTTP 410: the webhook is gone (1)")
 		if h := w.stored(ref); !h.Settled || w.d.known.n.Load() != 0 {
 			t.Errorf("hook = %+v, want it settled and forgotten", h)
@@ -195,12 +195,12 @@ func TestGoneEndsTheWebhook(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.pass(time.Second)
-		want(t, "told again", w.net.texts(hookURL), "b c d TASK_STATE_COMPLETED")
+		want(t, "sent again", w.net.texts(hookURL), "b c d TASK_STATE_COMPLETED")
 		want(t, "dead letters", w.dead(ref), "")
 	})
 }
 
-func TestOldNotificationsAreGivenUp(t *testing.T) {
+func TestOldNotificationsAreDropped(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.net.respond(always(503, nil))
 		w.start()
@@ -222,7 +222,7 @@ func TestOldNotificationsAreGivenUp(t *testing.T) {
 		w.net.respond(nil)
 		w.start()
 		w.pass(time.Minute)
-		want(t, "told after two days", w.net.texts(hookURL), "b")
+		want(t, "sent after two days", w.net.texts(hookURL), "b")
 	})
 }
 
@@ -234,7 +234,7 @@ func TestSecretsThatCannotBeOpenedAreNotSent(t *testing.T) {
 		w.cfg.Sealer = seal.New()
 		w.start()
 		w.pass(time.Second)
-		want(t, "told", w.net.texts(hookURL), "")
+		want(t, "sent", w.net.texts(hookURL), "")
 		want(t, "dead letters", w.dead(ref), "2-2 "+errSealed.Error()+" (1)")
 	})
 }
@@ -256,7 +256,7 @@ func TestRedeliver(t *testing.T) {
 		w.pass(time.Second)
 		j.complete()
 		w.pass(time.Second)
-		want(t, "told again", w.net.texts(hookURL), "a b TASK_STATE_COMPLETED")
+		want(t, "sent again", w.net.texts(hookURL), "a b TASK_STATE_COMPLETED")
 		want(t, "dead letters", w.dead(ref), "")
 		if _, err := w.d.Redeliver(t.Context(), task.HookRef{Task: 99, ID: "c"}); !errors.Is(err, task.ErrNotFound) {
 			t.Errorf("Redeliver of nothing: %v, want ErrNotFound", err)
@@ -291,7 +291,7 @@ func TestRedeliverDoesNotWait(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		want(t, "told at once", w.net.texts(hookURL), "TASK_STATE_WORKING")
+		want(t, "sent at once", w.net.texts(hookURL), "TASK_STATE_WORKING")
 		if st, _ := w.d.Status(ref); st.Breaker != "closed" {
 			t.Errorf("status = %+v, want a closed breaker", st)
 		}
@@ -349,7 +349,7 @@ func TestBreaker(t *testing.T) {
 		w.net.respond(nil)
 		w.pass(time.Hour)
 		if got := len(w.net.got(hookURL)); got != n {
-			t.Errorf("%d hooks were told when the endpoint was back, want %d", got, n)
+			t.Errorf("%d hooks got a notification when the endpoint worked again, want %d", got, n)
 		}
 	})
 }
@@ -373,7 +373,7 @@ func TestOneEndpointDoesNotHoldUpAnother(t *testing.T) {
 		j.hook(task.HookRequest{ID: "c", URL: "https://good.example/"})
 		j.work()
 		synctest.Wait()
-		want(t, "told", w.net.texts("https://good.example/"), "TASK_STATE_WORKING")
+		want(t, "sent", w.net.texts("https://good.example/"), "TASK_STATE_WORKING")
 		if got := w.net.most[hookURL]; got != 8 {
 			t.Errorf("%d tries at one endpoint at one time, want 8", got)
 		}
@@ -399,12 +399,12 @@ func TestAHookThatFailsDoesNotHoldUpItsEndpoint(t *testing.T) {
 			good.chunk(s)
 			synctest.Wait()
 		}
-		want(t, "told", w.net.texts(hookURL+"/good"), strings.Join(texts, " "))
+		want(t, "sent", w.net.texts(hookURL+"/good"), strings.Join(texts, " "))
 	})
 }
 
 // With one place, a hook with a long log yields to another after a while.
-func TestHooksTakeTurns(t *testing.T) {
+func TestHooksAlternate(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.net.respond(w.net.slow(100 * time.Millisecond))
 		w.cfg.PerEndpoint = 1
@@ -415,9 +415,9 @@ func TestHooksTakeTurns(t *testing.T) {
 		long.chunk(numbers(300)...)
 		short.work()
 		w.pass(3 * time.Second)
-		want(t, "told", w.net.texts(hookURL+"2"), "TASK_STATE_WORKING")
+		want(t, "sent", w.net.texts(hookURL+"2"), "TASK_STATE_WORKING")
 		w.pass(time.Minute)
-		want(t, "told", w.net.texts(hookURL), strings.Join(numbers(300), " "))
+		want(t, "sent", w.net.texts(hookURL), strings.Join(numbers(300), " "))
 		if w.net.peak != 1 {
 			t.Errorf("%d tries at one time, want 1", w.net.peak)
 		}

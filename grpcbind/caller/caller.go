@@ -176,14 +176,14 @@ func connected(ctx context.Context, c *grpc.ClientConn) error {
 func failure(ctx context.Context, c *grpc.ClientConn) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	said := status.Convert(c.Invoke(ctx, "/parley/Connected", new(emptypb.Empty), new(emptypb.Empty))).Message()
-	if _, why, found := strings.Cut(said, `desc = "`); found {
-		said = strings.TrimSuffix(why, `"`)
+	text := status.Convert(c.Invoke(ctx, "/parley/Connected", new(emptypb.Empty), new(emptypb.Empty))).Message()
+	if _, why, found := strings.Cut(text, `desc = "`); found {
+		text = strings.TrimSuffix(why, `"`)
 	}
 	for _, layer := range []string{"transport: ", "authentication handshake failed: ", "Error while dialing: ", "error reading server preface: "} {
-		said = strings.TrimPrefix(said, layer)
+		text = strings.TrimPrefix(text, layer)
 	}
-	return errors.New(said)
+	return errors.New(text)
 }
 
 // conn is a transport.Conn.

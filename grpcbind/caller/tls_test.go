@@ -176,10 +176,10 @@ func TestCertificates(t *testing.T) {
 		} {
 			t.Run(name+"/"+string(binding), func(t *testing.T) {
 				t.Parallel()
-				said, err := greet(t, url, binding, &tt.tls)
+				text, err := greet(t, url, binding, &tt.tls)
 				switch {
-				case tt.want == "" && (err != nil || said != "hello"):
-					t.Errorf("the echo is %q, %v", said, err)
+				case tt.want == "" && (err != nil || text != "hello"):
+					t.Errorf("the echo is %q, %v", text, err)
 				case tt.want != "" && !says(err, tt.want):
 					t.Errorf("error %v, want one that says %q", err, tt.want)
 				}
@@ -194,11 +194,11 @@ func says(err error, want string) bool {
 	if err == nil {
 		return false
 	}
-	said := []string{want}
+	text := []string{want}
 	if strings.Contains(want, "required") || strings.Contains(want, "unknown certificate") {
-		said = append(said, "broken pipe", "connection reset", "client conn could not be established")
+		text = append(text, "broken pipe", "connection reset", "client conn could not be established")
 	}
-	return slices.ContainsFunc(said, func(s string) bool { return strings.Contains(err.Error(), s) })
+	return slices.ContainsFunc(text, func(s string) bool { return strings.Contains(err.Error(), s) })
 }
 
 // greet sends a message over a binding, and returns the reply. Over gRPC the card exists

@@ -61,7 +61,7 @@ func TestTogether(t *testing.T) {
 		r.open <- broken
 		for _, item := range []int{2, 3} {
 			if err := <-ends[item]; !errors.Is(err, broken) {
-				t.Errorf("Send(%d) = %v, want what its send has returned", item, err)
+				t.Errorf("Send(%d) = %v, want the result of its send", item, err)
 			}
 		}
 		r.open <- nil
@@ -91,7 +91,7 @@ func TestOtherKey(t *testing.T) {
 }
 
 // No send has more than Most items.
-func TestMost(t *testing.T) {
+func TestMaxItems(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := &destination{open: make(chan error, 9)}
@@ -115,7 +115,7 @@ func TestMost(t *testing.T) {
 }
 
 // The others do not wait for a caller whose context ends, even if it was to send next.
-func TestLeave(t *testing.T) {
+func TestEndOfAWaitingCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, gone := &destination{open: make(chan error)}, errors.New("gone")

@@ -17,7 +17,7 @@ import (
 
 const base = "https://hub.example"
 
-func keeper(t testing.TB) *blobstore.Externalizer {
+func newExternalizer(t testing.TB) *blobstore.Externalizer {
 	t.Helper()
 	return &blobstore.Externalizer{Store: openStore(t, t.TempDir()), Base: base, Threshold: 10, Max: 100}
 }
@@ -38,7 +38,7 @@ func urlPart(address string) string {
 
 const large = "eleven bytes and more"
 
-func shed(t testing.TB, k *blobstore.Externalizer, key blobstore.Key, body []byte) []byte {
+func externalize(t testing.TB, k *blobstore.Externalizer, key blobstore.Key, body []byte) []byte {
 	t.Helper()
 	h := k.Begin(key)
 	out, err := k.Externalize(h, body, true)
@@ -56,7 +56,7 @@ func noneLost(t testing.TB) func(blobstore.Digest, error) {
 	}
 }
 
-func TestShedAndFill(t *testing.T) {
+func TestExternalizeAndFill(t *testing.T) {
 	t.Parallel()
 	for name, list := range map[string][]string{
 		"bare":            {rawPart(large, "")},
@@ -69,9 +69,9 @@ func TestShedAndFill(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			k := keeper(t)
+			k := newExternalizer(t)
 			body := message(list...)
-			got := shed(t, k, one, body)
+			got := externalize(t, k, one, body)
 			if strings.Contains(string(got), base64.StdEncoding.EncodeToString([]byte(large))) {
 				t.Errorf("Shed() left the bytes: %s", got)
 			}
@@ -92,8 +92,8 @@ func TestShedAndFill(t *testing.T) {
 
 func TestReferenceOnTheWire(t *testing.T) {
 	t.Parallel()
-	k := keeper(t)
-	got := shed(t, k, blobstore.Key{Owner: "alice", Task: "a/b c"}, message(rawPart(large, `,"filename":"a.bin","mediaType":"image/png","metadata":{"a":1}`)))
+	k := newExternalizer(t)
+	got := externalize(t, k, blobstore.Key{Owner: "alice", Task: "a/b c"}, message(rawPart(large, `,"filename":"a.bin","mediaType":"image/png","metadata":{"a":1}`)))
 	var m struct {
 		Parts []struct {
 			URL, Filename, MediaType string
@@ -114,9 +114,9 @@ func TestReferenceOnTheWire(t *testing.T) {
 
 // Other addresses than those of the hub's parts are unchanged. Addresses of parts that the
 // owner may not read are unchanged or refused.
-func TestShedAddresses(t *testing.T) {
+func TestExternalizeAddresses(t *testing.T) {
 	t.Parallel()
-	k := keeper(t)
+	k := newExternalizer(t)
 	mine, theirs := put(t, k.Store, two, large), put(t, k.Store, other, "theirs, and long")
 	k.Store.Keep(two, mine.Digest)
 	good := k.URL(two.Task, mine.Digest)
@@ -156,7 +156,7 @@ func TestShedAddresses(t *testing.T) {
 			t.Errorf("Fill(%s) = %s, want no change", address, filled)
 		}
 	}
-	got := shed(t, k, one, message(urlPart(good)))
+	got := externalize(t, k, one, message(urlPart(good)))
 	if want := k.URL(one.Task, mine.Digest); !strings.Contains(string(got), want) {
 		t.Errorf("Shed(%s) = %s, want %s in it", good, got, want)
 	}
@@ -175,7 +175,7 @@ func TestShedAddresses(t *testing.T) {
 // A forged mark gives no access to parts of other owners.
 func TestForgedMark(t *testing.T) {
 	t.Parallel()
-	k := keeper(t)
+	k := newExternalizer(t)
 	theirs := put(t, k.Store, other, large)
 	body := message(`{"url":"https://old.example/v1/parts/t1/` + theirs.Digest.String() + `","metadata":{"parley.part":{}}}`)
 	if got := k.Fill(one, body, nil); string(got) != string(body) {
@@ -188,7 +188,7 @@ func TestForgedMark(t *testing.T) {
 
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
-	k := keeper(t)
+	k := newExternalizer(t)
 	body := message(rawPart(large, ""), rawPart(strings.Repeat("x", 101), ""))
 	h := k.Begin(one)
 	_, err := k.Externalize(h, body, true)
@@ -211,8 +211,8 @@ func TestTooLarge(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	t.Parallel()
-	k := keeper(t)
-	got := shed(t, k, one, message(`{"text":"`+base+`/v1/parts/t1/"}`, rawPart(large, "")))
+	k := newExternalizer(t)
+	got := externalize(t, k, one, message(`{"text":"`+base+`/v1/parts/t1/"}`, rawPart(large, "")))
 	d := put(t, k.Store, one, large).Digest
 	if !k.Names(one, got, d) || k.Names(two, got, d) || k.Names(one, got, blobstore.Digest{}) {
 		t.Errorf("Names() of %s", got)
@@ -220,7 +220,7 @@ func TestNames(t *testing.T) {
 }
 
 // Addresses created by the hub parse to the part, and parsing others never panics.
-func FuzzPlace(f *testing.F) {
+func FuzzPath(f *testing.F) {
 	f.Add("t1", "t1/"+strings.Repeat("0a", 32))
 	f.Add("a/b%2F\x00", "%2e%2e/"+strings.Repeat("0A", 32))
 	f.Add("..", "%zz/"+strings.Repeat("00", 32)+"/")
@@ -248,11 +248,11 @@ func FuzzPlace(f *testing.F) {
 }
 
 // For any parts, the output of Shed is valid JSON, and Fill restores the input.
-func FuzzShed(f *testing.F) {
+func FuzzExternalize(f *testing.F) {
 	f.Add(`{"a":1}`, "name", "text/plain", []byte(large))
 	f.Add(`{"parley.part":{"sha256":"x"}}`, "\"\\", "", []byte("short"))
 	f.Add(`null`, "", "/v1/parts/", []byte("0123456789012"))
-	k := keeper(f)
+	k := newExternalizer(f)
 	f.Fuzz(func(t *testing.T, meta, name, media string, content []byte) {
 		if !json.Valid([]byte(meta)) || len(content) > 100 {
 			return
@@ -267,7 +267,7 @@ func FuzzShed(f *testing.F) {
 			return
 		}
 		body := message(string(part))
-		got := shed(t, k, one, body)
+		got := externalize(t, k, one, body)
 		if !json.Valid(got) {
 			t.Fatalf("Shed(%s) = %s", body, got)
 		}

@@ -255,8 +255,8 @@ func (s *Store) Len() (tasks, contents int) {
 }
 
 func (s *Store) findLocked(k Key, d Digest) *ref {
-	if shelf := s.tasks[k]; shelf != nil {
-		return shelf.refs[d]
+	if tr := s.tasks[k]; tr != nil {
+		return tr.refs[d]
 	}
 	return nil
 }

@@ -281,7 +281,7 @@ func TestSweep(t *testing.T) {
 	sweep(blobstore.Grace + time.Minute)
 	there(false, "no entry names it", one, unnamed.Digest)
 	there(true, "an entry names it", one, named.Digest)
-	there(true, "somebody is about to say", one, held.Digest)
+	there(true, "its change is in progress", one, held.Digest)
 	there(false, "its task is not there", two, orphan.Digest)
 	s.Keep(one, held.Digest)
 
@@ -402,7 +402,7 @@ func TestAtOnce(t *testing.T) {
 					return
 				}
 				if got, err := read(t, s, one, p.Digest); got != string(content) || err != nil {
-					t.Errorf("what was put: %v", err)
+					t.Errorf("the stored part: %v", err)
 				}
 				if i%2 == 0 {
 					s.Drop(one, p.Digest)

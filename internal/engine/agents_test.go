@@ -102,8 +102,8 @@ func TestUpdateReplacesAnAgent(t *testing.T) {
 		t.Errorf("%q answered in place of the new default agent", got)
 	}
 	for what, err := range map[string]error{
-		"update of nobody":     b.Update(skilled("three", named("three"))),
-		"unregister of nobody": b.Unregister("three"),
+		"update of an unknown agent":     b.Update(skilled("three", named("three"))),
+		"unregister of an unknown agent": b.Unregister("three"),
 	} {
 		if !errors.Is(err, engine.ErrNoAgent) {
 			t.Errorf("%s: %v, want ErrNoAgent", what, err)
@@ -128,7 +128,7 @@ func relay(name string) *executor {
 
 // A task continues with the agent that has its name at that time. Without one it accepts no
 // answer until one is registered again.
-func TestFollowUpFindsTheAgentOfNow(t *testing.T) {
+func TestFollowUpUsesTheCurrentAgent(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{}, named("main"))
 	if err := b.Register(skilled("one", relay("first"), "ask")); err != nil {
@@ -213,12 +213,12 @@ func TestRunsOutliveTheirRegistration(t *testing.T) {
 }
 
 // The agent that runs a task receives its cancel request, even if it was unregistered.
-func TestCancelReachesAnAgentThatIsGone(t *testing.T) {
+func TestCancelReachesAnUnregisteredAgent(t *testing.T) {
 	t.Parallel()
-	began, told := make(chan context.Context, 1), make(chan struct{}, 1)
+	began, canceled := make(chan context.Context, 1), make(chan struct{}, 1)
 	x := untilStopped(began)
 	x.cancel = func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-		told <- struct{}{}
+		canceled <- struct{}{}
 		yield(status(ec, a2a.TaskStateCanceled, "as you wish"), nil)
 	}
 	b := start(t, engine.Config{}, named("main"))
@@ -236,7 +236,7 @@ func TestCancelReachesAnAgentThatIsGone(t *testing.T) {
 		t.Fatalf("Cancel = %+v, %v", got, err)
 	}
 	select {
-	case <-told:
+	case <-canceled:
 	default:
 		t.Error("the agent was not asked")
 	}
@@ -255,7 +255,7 @@ func (c *chooser) Choose(skill string, among []task.Agent) task.Agent {
 	i := c.takes(len(c.asked))
 	c.asked = append(c.asked, fmt.Sprint(skill, " ", among))
 	if i < 0 || i >= len(among) {
-		return "nobody"
+		return "unknown"
 	}
 	return among[i]
 }
@@ -376,7 +376,7 @@ func TestUnknownSkillNamesTheNearest(t *testing.T) {
 
 // Each message finds a complete agent while agents are registered and unregistered
 // concurrently.
-func TestRosterUnderFire(t *testing.T) {
+func TestConcurrentRegistration(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{}, named("main"))
 	stop := make(chan struct{})

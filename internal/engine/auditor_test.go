@@ -21,8 +21,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// scribe is an auditor that takes a given time.
-type scribe struct {
+// auditRecorder is an auditor that takes a given time.
+type auditRecorder struct {
 	mu   sync.Mutex
 	said []string
 	// takes is the time that it takes to write a record; refuses and breaks are the errors of
@@ -42,13 +42,13 @@ func (s slowly) Wait() error {
 	return s.err
 }
 
-func (s *scribe) note(what string, c *op.Caller, d engine.AuditEvent) {
+func (s *auditRecorder) note(what string, c *op.Caller, d engine.AuditEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.said = append(s.said, fmt.Sprintf("%s %s %s of %s, task %v", what, c.Principal.ID, d.Action, d.Agent, d.Task != ""))
 }
 
-func (s *scribe) Begin(c *op.Caller, d engine.AuditEvent) (engine.AuditAck, error) {
+func (s *auditRecorder) Begin(c *op.Caller, d engine.AuditEvent) (engine.AuditAck, error) {
 	s.note("doing", c, d)
 	if s.refuses != nil {
 		return nil, s.refuses
@@ -56,13 +56,13 @@ func (s *scribe) Begin(c *op.Caller, d engine.AuditEvent) (engine.AuditAck, erro
 	return slowly{s.takes, s.breaks}, nil
 }
 
-func (s *scribe) Abort(c *op.Caller, d engine.AuditEvent, _ error) { s.note("undone", c, d) }
-func (s *scribe) Read(c *op.Caller, d engine.AuditEvent)           { s.note("looked", c, d) }
+func (s *auditRecorder) Abort(c *op.Caller, d engine.AuditEvent, _ error) { s.note("undone", c, d) }
+func (s *auditRecorder) Read(c *op.Caller, d engine.AuditEvent)           { s.note("looked", c, d) }
 
 // TestAuditor checks the records of operations on tasks.
 func TestAuditor(t *testing.T) {
 	t.Parallel()
-	s := new(scribe)
+	s := new(auditRecorder)
 	b := start(t, engine.Config{Auditor: s}, wonders("where?"))
 	a := b.send(text("one"))
 	id := a.Head.ID
@@ -86,16 +86,16 @@ func TestAuditor(t *testing.T) {
 		"undone alice task.cancel of main, task true",
 	}
 	if diff := cmp.Diff(want, s.said); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+		t.Errorf("audit events (-want +got):\n%s", diff)
 	}
 }
 
-// TestNothingIsToldBeforeItIsWrittenDown: an answer waits for the audit log; the store does not
+// TestAuditPrecedesTheAnswer: an answer waits for the audit log; the store does not
 // wait.
-func TestNothingIsToldBeforeItIsWrittenDown(t *testing.T) {
+func TestAuditPrecedesTheAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := start(t, engine.Config{Auditor: &scribe{takes: time.Hour}}, words("hi"))
+		b := start(t, engine.Config{Auditor: &auditRecorder{takes: time.Hour}}, words("hi"))
 		began := time.Now()
 		b.send(now(text("one")))
 		if took := time.Since(began); took != time.Hour {
@@ -105,12 +105,12 @@ func TestNothingIsToldBeforeItIsWrittenDown(t *testing.T) {
 	})
 }
 
-// TestWhatCannotBeWrittenDown: an operation that cannot be logged is not done, or its result is
+// TestRefusedWithoutAuditRecord: an operation that cannot be logged is not done, or its result is
 // not returned.
-func TestWhatCannotBeWrittenDown(t *testing.T) {
+func TestRefusedWithoutAuditRecord(t *testing.T) {
 	t.Parallel()
 	full := errors.New("the log is full")
-	for name, s := range map[string]*scribe{"refused": {refuses: full}, "broken": {breaks: full}} {
+	for name, s := range map[string]*auditRecorder{"refused": {refuses: full}, "broken": {breaks: full}} {
 		store := new(memstore.Store)
 		b := start(t, engine.Config{Store: store, Auditor: s}, words("hi"))
 		if a, err := b.Send(t.Context(), alice, text("one")); !errors.Is(err, full) {
@@ -124,10 +124,10 @@ func TestWhatCannotBeWrittenDown(t *testing.T) {
 	}
 }
 
-// TestUndone checks the record of a change that could not be stored.
-func TestUndone(t *testing.T) {
+// TestAuditOfAFailedChange checks the record of a change that could not be stored.
+func TestAuditOfAFailedChange(t *testing.T) {
 	t.Parallel()
-	s := new(scribe)
+	s := new(auditRecorder)
 	store := new(broken)
 	b := start(t, engine.Config{Store: store, Auditor: s}, words("hi"))
 	store.failing.Store(true)
@@ -137,14 +137,14 @@ func TestUndone(t *testing.T) {
 	store.failing.Store(false)
 	want := []string{"doing alice task.send of main, task true", "undone alice task.send of main, task true"}
 	if diff := cmp.Diff(want, s.said); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+		t.Errorf("audit events (-want +got):\n%s", diff)
 	}
 }
 
-// TestDenialsAreWrittenDown wants one record for each call that the policy has refused.
-func TestDenialsAreWrittenDown(t *testing.T) {
+// TestDenialsAreAudited wants one record for each call that the policy has refused.
+func TestDenialsAreAudited(t *testing.T) {
 	t.Parallel()
-	s := new(scribe)
+	s := new(auditRecorder)
 	b := start(t, engine.Config{
 		Auditor: s,
 		Policy:  ruled(t, policy.Rule{Ops: []string{"*"}, Callers: []string{"bob"}}),
@@ -158,15 +158,15 @@ func TestDenialsAreWrittenDown(t *testing.T) {
 	}
 	want := []string{"undone alice policy.refused of main, task false", "undone alice policy.refused of main, task false"}
 	if diff := cmp.Diff(want, s.said); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+		t.Errorf("audit events (-want +got):\n%s", diff)
 	}
 }
 
-// TestPartsAreWrittenDown wants a record of each large part that a caller was shown, and of no
+// TestPartsAreAudited wants a record of each large part that a caller was shown, and of no
 // others.
-func TestPartsAreWrittenDown(t *testing.T) {
+func TestPartsAreAudited(t *testing.T) {
 	t.Parallel()
-	s := new(scribe)
+	s := new(auditRecorder)
 	b := start(t, engine.Config{Auditor: s, Parts: keeper(t)}, words("hi"))
 	a := b.send(file("m", map[string]any{"raw": bulk}))
 	d := blobstore.Digest(sha256.Sum256(bulk))
@@ -181,6 +181,6 @@ func TestPartsAreWrittenDown(t *testing.T) {
 	}
 	want := []string{"doing alice task.send of main, task true", "looked alice part.get of main, task true"}
 	if diff := cmp.Diff(want, s.said); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+		t.Errorf("audit events (-want +got):\n%s", diff)
 	}
 }

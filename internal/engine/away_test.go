@@ -61,6 +61,6 @@ func TestFlushOfAFencedRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-said; err == nil {
-		t.Error("Flush says that an event is durable that is not")
+		t.Error("Flush succeeds although an event is not durable")
 	}
 }

@@ -65,7 +65,7 @@ func TestObserver(t *testing.T) {
 	if got := o.take(); len(got) != 0 {
 		t.Fatalf("outcomes of a task that waits: %+v", got)
 	}
-	b.send(reply(id, "go on"))
+	b.send(reply(id, "continue"))
 	b.send(text("hello"))
 	got := o.take()
 	if len(got) != 2 {
@@ -125,7 +125,7 @@ func TestGate(t *testing.T) {
 	b.send(r)
 	<-began
 	if _, err := b.Send(t.Context(), alice, text("no skill")); err == nil {
-		t.Error("a message without a place was admitted")
+		t.Error("a message beyond the limit was admitted")
 	}
 	if diff := cmp.Diff([]string{"main main", "busy "}, g.passed); diff != "" {
 		t.Errorf("passed (-want +got):\n%s", diff)

@@ -69,7 +69,7 @@ func TestAnAgentCanRefuseToCancel(t *testing.T) {
 	b.wait(id, task.Completed)
 }
 
-func TestCancelDoesNotWaitForADeafAgent(t *testing.T) {
+func TestCancelDoesNotWaitForAnUnresponsiveAgent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		goOn := make(chan struct{})

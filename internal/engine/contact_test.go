@@ -40,7 +40,7 @@ func TestContacts(t *testing.T) {
 	}
 	b.get(id)
 	nowhere := text("five")
-	nowhere.Target.Agent = "nobody"
+	nowhere.Target.Agent = "unknown"
 	for _, r := range []*op.Send{nowhere, reply("none", "x"), reply(id, "late")} {
 		if a, err := b.Send(t.Context(), alice, r); err == nil {
 			t.Errorf("Send = %v, want an error", a.Head.State)

@@ -20,7 +20,7 @@ import (
 
 // asks returns an executor that passes its message to another agent, and completes with the
 // answer.
-func asks(other task.Agent, key string, heard chan<- *agent.Delegated) *executor {
+func asks(other task.Agent, key string, received chan<- *agent.Delegated) *executor {
 	return &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		got, err := agent.Delegate(ctx, &agent.Delegation{Agent: other, Key: key, Message: ec.Message})
 		if err != nil {
@@ -29,8 +29,8 @@ func asks(other task.Agent, key string, heard chan<- *agent.Delegated) *executor
 			}
 			return
 		}
-		if heard != nil {
-			heard <- got
+		if received != nil {
+			received <- got
 		}
 		yield(status(ec, a2a.TaskStateCompleted, got.Text), nil)
 	}}
@@ -62,14 +62,14 @@ func startTwo(t *testing.T, store task.Store, first, second a2asrv.AgentExecutor
 
 func TestDelegate(t *testing.T) {
 	t.Parallel()
-	store, heard := new(memstore.Store), make(chan *agent.Delegated, 1)
-	b := start(t, engine.Config{Store: store}, asks("other", "", heard))
+	store, received := new(memstore.Store), make(chan *agent.Delegated, 1)
+	b := start(t, engine.Config{Store: store}, asks("other", "", received))
 	b.register("other", words("one ", "two"))
 	a := b.send(text("hi"))
 	if got := statusText(t, a); got != "one two" {
 		t.Errorf("the answer is %q", got)
 	}
-	got, child := <-heard, b.tasksOf("other")[0].Head
+	got, child := <-received, b.tasksOf("other")[0].Head
 	if got.TaskID != child.ID || got.State != task.Completed || !strings.Contains(string(got.JSON), `"text":"two"`) {
 		t.Errorf("delegated %+v with %s, the task is %s", got, got.JSON, child.ID)
 	}
@@ -84,21 +84,21 @@ func TestDelegate(t *testing.T) {
 
 func TestDelegatedMessage(t *testing.T) {
 	t.Parallel()
-	heard := make(chan *agent.Delegated, 1)
-	b := start(t, engine.Config{}, asks("other", "", heard))
+	received := make(chan *agent.Delegated, 1)
+	b := start(t, engine.Config{}, asks("other", "", received))
 	b.register("other", agent.Func(func(_ context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		yield(a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("hello")), nil)
 	}))
 	if got := statusText(t, b.send(text("hi"))); got != "hello" {
 		t.Errorf("the answer is %q", got)
 	}
-	if got := <-heard; got.TaskID != "" || got.State != task.Completed {
+	if got := <-received; got.TaskID != "" || got.State != task.Completed {
 		t.Errorf("delegated %+v, want a message", got)
 	}
 }
 
-// TestDelegationGoesOn answers the question of a child.
-func TestDelegationGoesOn(t *testing.T) {
+// TestDelegationContinues answers the question of a child.
+func TestDelegationContinues(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{}, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		got, err := agent.Delegate(ctx, &agent.Delegation{Agent: "other", Message: ec.Message})
@@ -116,8 +116,8 @@ func TestDelegationGoesOn(t *testing.T) {
 
 func TestDelegationThatFails(t *testing.T) {
 	t.Parallel()
-	b := start(t, engine.Config{}, asks("nobody", "", nil))
-	if got := statusText(t, b.send(text("hi"))); !strings.Contains(got, "nobody") {
+	b := start(t, engine.Config{}, asks("unknown", "", nil))
+	if got := statusText(t, b.send(text("hi"))); !strings.Contains(got, "unknown") {
 		t.Errorf("the answer is %q", got)
 	}
 	if _, err := agent.Delegate(t.Context(), &agent.Delegation{}); !errors.Is(err, agent.ErrNoDelegation) {
@@ -170,7 +170,7 @@ func TestCancelReachesChildren(t *testing.T) {
 		}
 	}
 	if canceled.Load() != 1 {
-		t.Errorf("the last agent was told %d times", canceled.Load())
+		t.Errorf("the last agent got %d cancel requests", canceled.Load())
 	}
 }
 
@@ -240,9 +240,9 @@ func TestFollowUpWithAKeyHappensOnce(t *testing.T) {
 				began <- ctx
 				<-ctx.Done()
 			case n == 3:
-				yield(status(ec, a2a.TaskStateCompleted, "heard 3"), nil)
+				yield(status(ec, a2a.TaskStateCompleted, "received 3"), nil)
 			default:
-				yield(status(ec, a2a.TaskStateInputRequired, fmt.Sprint("heard ", n)), nil)
+				yield(status(ec, a2a.TaskStateInputRequired, fmt.Sprint("received ", n)), nil)
 			}
 		}})
 	}
@@ -254,9 +254,9 @@ func TestFollowUpWithAKeyHappensOnce(t *testing.T) {
 	b.wait(id, task.Completed)
 	// The first message is answered with the child's output so far, before or after the child
 	// has read the second message again.
-	const rest = "heard 2 heard 2 heard 3 "
-	if got := statusText(t, b.get(id)); got != "heard 1 "+rest && got != "heard 2 "+rest {
-		t.Errorf("the parent heard %q, want %q after what the child said at first", got, rest)
+	const rest = "received 2 received 2 received 3 "
+	if got := statusText(t, b.get(id)); got != "received 1 "+rest && got != "received 2 "+rest {
+		t.Errorf("the parent received %q, want %q after the first output of the child", got, rest)
 	}
 	if got := len(b.tasksOf("other")); got != 1 {
 		t.Errorf("%d children, want one", got)

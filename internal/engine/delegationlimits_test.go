@@ -71,7 +71,7 @@ func TestBudget(t *testing.T) {
 	if n < 2 || n > 5 {
 		t.Errorf("%d tasks were begun, want two to five", n)
 	}
-	again := b.send(reply(a.Head.ID, "go on"))
+	again := b.send(reply(a.Head.ID, "continue"))
 	if got := statusText(t, again); !strings.HasPrefix(got, "0 ") || len(b.tasksOf("other")) != n {
 		t.Errorf("after a further message the answer is %q with %d tasks, want none begun", got, len(b.tasksOf("other")))
 	}

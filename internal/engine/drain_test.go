@@ -75,7 +75,7 @@ func TestUntilDrain(t *testing.T) {
 func TestQuestionsDoNotHoldUpADrain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store, d := new(memstore.Store), newDesk()
+		store, d := new(memstore.Store), newResponder()
 		b := start(t, engine.Config{Store: store, Questions: d, DrainTimeout: time.Hour}, curious())
 		id := b.send(now(text("hi"))).Head.ID
 		<-d.posed
@@ -114,8 +114,8 @@ func held(t *testing.T, cfg engine.Config, x a2asrv.AgentExecutor) *bench {
 func TestQuestionsThatComeWhileDraining(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store, d := new(memstore.Store), newDesk()
-		d.err = errors.New("nobody can be asked while the hub drains")
+		store, d := new(memstore.Store), newResponder()
+		d.err = errors.New("no responder answers while the hub drains")
 		slow := curious()
 		inner := slow.run
 		slow.run = func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
@@ -142,7 +142,7 @@ func TestQuestionsThatComeWhileDraining(t *testing.T) {
 
 // clumsy replies when the engine drains: it delegates, and fails the task.
 type clumsy struct {
-	desk
+	responder
 	asked chan *question.Question
 	drain chan struct{}
 	err   error
@@ -152,7 +152,7 @@ func (c *clumsy) Reply(ctx context.Context, q *question.Question) (question.Repl
 	c.asked <- q
 	<-c.drain
 	_, c.err = q.Run.Delegate(ctx, &agent.Delegation{Agent: "long", Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("help"))})
-	return question.Reply{Fail: "nobody helps"}, nil
+	return question.Reply{Fail: "no agent helps"}, nil
 }
 
 // TestRepliesWhileDraining: a delegation that is impossible because the engine drains does not
@@ -171,7 +171,7 @@ func TestRepliesWhileDraining(t *testing.T) {
 		if !errors.Is(c.err, engine.ErrDraining) {
 			t.Errorf("Delegate while the engine drains: %v, want that it waits for its end", c.err)
 		}
-		d := newDesk()
+		d := newResponder()
 		b = start(t, engine.Config{Store: store, Questions: d}, curious())
 		if q := <-d.posed; q.Task != id {
 			t.Errorf("the question is %+v", q)
@@ -204,24 +204,24 @@ func TestUntilDrainIsOver(t *testing.T) {
 	})
 }
 
-// teller explains in a status why its answer takes time.
-type teller struct{ *desk }
+// statusAdder explains in a status why its answer takes time.
+type statusAdder struct{ *responder }
 
-func (d teller) Reply(ctx context.Context, q *question.Question) (question.Reply, error) {
+func (d statusAdder) Reply(ctx context.Context, q *question.Question) (question.Reply, error) {
 	for range 2 { // the second call changes nothing
 		if err := q.Run.AddStatus(ctx, q, "please wait"); err != nil {
 			return question.Reply{}, err
 		}
 	}
-	return d.desk.Reply(ctx, q)
+	return d.responder.Reply(ctx, q)
 }
 
-// TestTold: a status that the hub adds to a question changes neither its version nor the number
-// of attempts.
-func TestTold(t *testing.T) {
+// TestQuestionAddStatus: a status that the hub adds to a question changes neither its version
+// nor the number of attempts.
+func TestQuestionAddStatus(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d, attempts := teller{newDesk()}, make(chan int, 10)
+		d, attempts := statusAdder{newResponder()}, make(chan int, 10)
 		x := curious()
 		inner := x.run
 		x.run = func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {

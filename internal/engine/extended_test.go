@@ -122,7 +122,7 @@ func TestExtendedCardOfWhichAgent(t *testing.T) {
 		{op.Target{Agent: "other"}, "other", nil},
 		{op.Target{Agent: "other", Tenant: "other"}, "other", nil},
 		{op.Target{Agent: "other", Tenant: "main"}, "", a2a.ErrInvalidParams},
-		{op.Target{Tenant: "nobody"}, "", a2a.ErrTaskNotFound},
+		{op.Target{Tenant: "unknown"}, "", a2a.ErrTaskNotFound},
 	} {
 		a, err := b.ExtendedCard(&engine.CardCaller{Principal: alice.Principal}, &op.ExtendedCard{Target: tt.to})
 		if !errors.Is(err, tt.err) || err == nil && a.Name != tt.want {

@@ -164,7 +164,7 @@ func TestActivated(t *testing.T) {
 		{"strict", []string{alien, inner, cite, geo}, []string{inner, cite, geo}},
 		{"strict", []string{alien}, nil},
 		{"main", []string{geo}, nil},
-		{"nobody", []string{geo}, nil},
+		{"unknown", []string{geo}, nil},
 	} {
 		if diff := cmp.Diff(tt.want, b.Activated(tt.agent, tt.named)); diff != "" {
 			t.Errorf("Activated(%s, %v) mismatch (-want +got):\n%s", tt.agent, tt.named, diff)

@@ -23,7 +23,7 @@ func TestFingerprintIgnores(t *testing.T) {
 	}
 }
 
-func TestFingerprintTellsApart(t *testing.T) {
+func TestFingerprintDistinguishes(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
 	for i, p := range [][]byte{

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestCrewKeepsGoroutines wants one goroutine to run consecutive functions, and none to be left
-// when the crew is closed.
-func TestCrewKeepsGoroutines(t *testing.T) {
+// TestIdleGoroutinesAreKept wants one goroutine to run consecutive functions, and none to be left
+// when the group is closed.
+func TestIdleGoroutinesAreKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var c goroutines
@@ -35,9 +35,9 @@ func TestCrewKeepsGoroutines(t *testing.T) {
 	})
 }
 
-// TestCrewBounds wants a crew to run any number of functions concurrently, and to keep a few
-// goroutines.
-func TestCrewBounds(t *testing.T) {
+// TestIdleGoroutinesAreBounded wants a group to run any number of functions concurrently, and
+// to keep a few goroutines.
+func TestIdleGoroutinesAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var c goroutines
@@ -58,8 +58,8 @@ func TestCrewBounds(t *testing.T) {
 	})
 }
 
-// TestCrewClose closes a crew while others run and join: every accepted function runs.
-func TestCrewClose(t *testing.T) {
+// TestGoroutinesClose closes a group while others run and join: every accepted function runs.
+func TestGoroutinesClose(t *testing.T) {
 	t.Parallel()
 	for range 50 {
 		var c goroutines

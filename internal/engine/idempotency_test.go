@@ -170,11 +170,11 @@ func TestKeysOfOthers(t *testing.T) {
 	b := start(t, byHeader, newCounted(false))
 	b.register("other", newCounted(false))
 	ids := map[a2a.TaskID]bool{}
-	for _, who := range []string{"alice", "bob"} {
+	for _, user := range []string{"alice", "bob"} {
 		for _, tenant := range []string{"main", "other"} {
-			a, err := b.Send(t.Context(), caller(who), to(tenant, key("k", text("a"))))
+			a, err := b.Send(t.Context(), caller(user), to(tenant, key("k", text("a"))))
 			if err != nil {
-				t.Fatalf("Send of %s to %s: %v", who, tenant, err)
+				t.Fatalf("Send of %s to %s: %v", user, tenant, err)
 			}
 			ids[a.Head.ID] = true
 		}
@@ -315,10 +315,10 @@ func TestRepeatedStream(t *testing.T) {
 			t.Errorf("%s: repeated stream = %s, want %s", process, got, want)
 		}
 		if got := read(b, key("k2", reply(id, "b"))); got != "task v7" {
-			t.Errorf("%s: repeated stream of the answer = %s, want the task as it is", process, got)
+			t.Errorf("%s: repeated stream of the answer = %s, want the current task", process, got)
 		}
 		if got := b.send(key("k", text("ask"))); got.Head.State != task.Completed {
-			t.Errorf("%s: repeated message = %v, want the task as it is", process, got.Head.State)
+			t.Errorf("%s: repeated message = %v, want the current task", process, got.Head.State)
 		}
 		b.stop()
 		b = start(t, cfg, newCounted(false))
@@ -350,7 +350,7 @@ func TestMessageWithAKeyMakesATask(t *testing.T) {
 	for range 2 {
 		a := b.send(key("k", text("a")))
 		if a.Message != nil || a.Head.State != task.Completed || statusText(t, a) != "good day" {
-			t.Errorf("answer = %+v, want a completed task that says good day", a)
+			t.Errorf("answer = %+v, want a completed task with the text good day", a)
 		}
 	}
 	if a := b.send(text("a")); a.Message == nil {
@@ -411,9 +411,9 @@ func TestRefusedMessageKeepsNoKey(t *testing.T) {
 	t.Parallel()
 	b := start(t, byHeader, newCounted(false))
 	r := key("k", text("a"))
-	r.Tenant = "nobody"
+	r.Tenant = "unknown"
 	if _, err := b.Send(t.Context(), alice, r); !errors.Is(err, a2a.ErrTaskNotFound) {
-		t.Errorf("Send to nobody = %v, want ErrTaskNotFound", err)
+		t.Errorf("Send to an unknown task = %v, want ErrTaskNotFound", err)
 	}
 	if _, err := b.Send(t.Context(), alice, key("k", reply("missing", "a"))); !errors.Is(err, a2a.ErrTaskNotFound) {
 		t.Errorf("Send to a missing task = %v, want ErrTaskNotFound", err)
@@ -461,13 +461,13 @@ func TestKeysExpire(t *testing.T) {
 
 // A caller whose message was possibly not stored retries with the key. It gets the one task,
 // whether or not the message was stored.
-func TestKeySettlesDoubt(t *testing.T) {
+func TestRetryWithAKeyAfterAnUncertainChange(t *testing.T) {
 	t.Parallel()
 	for _, keep := range []bool{false, true} {
 		for _, match := range map[string]func(*task.Change) bool{"create": creates, "say": says} {
 			synctest.Test(t, func(t *testing.T) {
-				store := &hostile{keep: keep}
-				x := newObedient()
+				store := &failingStore{keep: keep}
+				x := newScriptedAgent()
 				cfg := byHeader
 				cfg.Store = store
 				b := start(t, cfg, x)

@@ -47,14 +47,14 @@ func journalOf(t *testing.T, s task.Journals, key task.Key) string {
 	return strings.Join(all, " ")
 }
 
-// TestJournalGoesOn interrupts a run twice, which adds a record each time. Finally its caller
+// TestJournalContinues interrupts a run twice, which adds a record each time. Finally its caller
 // answers a question.
-func TestJournalGoesOn(t *testing.T) {
+func TestJournalContinues(t *testing.T) {
 	t.Parallel()
-	store, began, heard := new(memstore.Store), make(chan context.Context, 1), make(chan string, 4)
+	store, began, received := new(memstore.Store), make(chan context.Context, 1), make(chan string, 4)
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		c := agent.CallFrom(ctx)
-		heard <- recorded(ctx)
+		received <- recorded(ctx)
 		_ = agent.Record(ctx, fmt.Append(nil, ec.Message.Parts[0].Text(), "-", c.Attempt))
 		if c.Attempt < 3 && strings.HasSuffix(c.Key, "/1") {
 			_ = agent.Flush(ctx)
@@ -72,7 +72,7 @@ func TestJournalGoesOn(t *testing.T) {
 	h := b.send(now(text("a"))).Head
 	for _, want := range []string{"", "a-1"} {
 		<-began
-		if got := <-heard; got != want {
+		if got := <-received; got != want {
 			t.Errorf("the execution finds the records %q, want %q", got, want)
 		}
 		b.stop()
@@ -81,7 +81,7 @@ func TestJournalGoesOn(t *testing.T) {
 	b.wait(h.ID, task.InputRequired)
 	b.send(reply(h.ID, "b"))
 	for _, want := range []string{"a-1 a-2", "a-1 a-2 a-3"} {
-		if got := <-heard; got != want {
+		if got := <-received; got != want {
 			t.Errorf("the execution finds the records %q, want %q", got, want)
 		}
 	}
@@ -104,7 +104,7 @@ func TestRecordIsAsDurableAsItsEvent(t *testing.T) {
 		step("c is recorded")
 		yield(chunk(ec, "b", true), nil)
 		_ = agent.Flush(ctx)
-		step("b is said")
+		step("b is stored")
 		_ = agent.Record(ctx, []byte("d"))
 		_ = agent.Flush(ctx)
 		step("d is flushed")
@@ -117,7 +117,7 @@ func TestRecordIsAsDurableAsItsEvent(t *testing.T) {
 	b := start(t, engine.Config{Store: store}, resumable(x))
 	h := b.send(now(text("hi"))).Head
 	for _, want := range []struct{ step, records string }{
-		{"c is recorded", ""}, {"b is said", "b c"}, {"d is flushed", "b c d"}, {"e changes nothing", "b c d e"},
+		{"c is recorded", ""}, {"b is stored", "b c"}, {"d is flushed", "b c d"}, {"e changes nothing", "b c d e"},
 	} {
 		if got := <-steps; got != want.step {
 			t.Fatalf("step %q, want %q", got, want.step)
@@ -193,13 +193,13 @@ func TestJournalOfOthersIsNone(t *testing.T) {
 // TestRedriveForgetsTheJournal dispatches a message again, which starts from the beginning.
 func TestRedriveForgetsTheJournal(t *testing.T) {
 	t.Parallel()
-	store, began, heard := new(memstore.Store), make(chan context.Context, 1), make(chan string, 2)
+	store, began, received := new(memstore.Store), make(chan context.Context, 1), make(chan string, 2)
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		had := recorded(ctx)
-		heard <- had
+		received <- had
 		_ = agent.Record(ctx, []byte("x"))
 		_ = agent.Flush(ctx)
-		if len(heard) == 1 {
+		if len(received) == 1 {
 			began <- ctx
 			<-ctx.Done()
 			return
@@ -214,7 +214,7 @@ func TestRedriveForgetsTheJournal(t *testing.T) {
 	}
 	b.wait(h.ID, task.Completed)
 	for range 2 {
-		if got := <-heard; got != "" {
+		if got := <-received; got != "" {
 			t.Errorf("the execution finds the records %q, want none", got)
 		}
 	}

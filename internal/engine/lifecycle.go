@@ -104,7 +104,7 @@ func (e *Engine) failStale(ctx context.Context, before task.Millis) error {
 			if err != nil {
 				return err
 			}
-			err = e.end(l, task.Failed, "abandoned: nobody answered", errFencedBy)
+			err = e.end(l, task.Failed, "abandoned: no answer came", errFencedBy)
 			e.live.release(l)
 			if err != nil {
 				return err

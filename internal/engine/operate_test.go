@@ -91,7 +91,7 @@ func TestOperateRefuses(t *testing.T) {
 	if _, err := b.Reassign(t.Context(), "alice", id, "other"); !errors.Is(err, engine.ErrNotWaiting) {
 		t.Errorf("Reassign of a task that waits for its caller = %v", err)
 	}
-	for _, to := range []task.Agent{"", "nobody"} {
+	for _, to := range []task.Agent{"", "unknown"} {
 		if _, err := b.Reassign(t.Context(), "alice", id, to); !errors.Is(err, engine.ErrNoAgent) {
 			t.Errorf("Reassign to %q = %v", to, err)
 		}
@@ -102,7 +102,7 @@ func TestOperateRefuses(t *testing.T) {
 		"reassign": func() error { _, err := b.Reassign(t.Context(), "bob", id, "other"); return err },
 	} {
 		if err := f(); !errors.Is(err, task.ErrNotFound) {
-			t.Errorf("%s of somebody else's task = %v", name, err)
+			t.Errorf("%s of another owner's task = %v", name, err)
 		}
 	}
 	h, err := b.Fail(t.Context(), "alice", id, "the owner is on holiday")
@@ -136,7 +136,7 @@ func TestFailStopsTheRun(t *testing.T) {
 	}
 	<-ctx.Done()
 	if got := statusText(t, b.get(id)); got != "enough" {
-		t.Errorf("the task says %q", got)
+		t.Errorf("the status of the task is %q", got)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestReassign(t *testing.T) {
 	}
 }
 
-func TestReassignAfterWords(t *testing.T) {
+func TestReassignAfterOutput(t *testing.T) {
 	t.Parallel()
 	said := make(chan struct{})
 	b := start(t, engine.Config{}, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {

@@ -140,7 +140,7 @@ func TestLargeParts(t *testing.T) {
 	}
 	want := []string{"call bytes", "message bytes", "call bytes", "message bytes", "history bytes"}
 	if diff := cmp.Diff(want, seen); diff != "" {
-		t.Errorf("what the executor has seen (-want +got):\n%s", diff)
+		t.Errorf("parts at the executor (-want +got):\n%s", diff)
 	}
 	if log.largest > 2000 {
 		t.Errorf("an entry of the log has %d bytes", log.largest)
@@ -177,7 +177,7 @@ func TestLargeStatus(t *testing.T) {
 			t.Errorf("%v: Part() = %d bytes, %v", a.Head.State, len(got), err)
 		}
 		if want == task.InputRequired {
-			b.send(reply(id, "go on"))
+			b.send(reply(id, "continue"))
 		}
 	}
 	page, err := b.List(t.Context(), alice, &op.List{PageSize: 10})
@@ -214,7 +214,7 @@ func TestPartsOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := b.part(answer.Head.ID, d, bob); err != nil {
-		t.Errorf("his own part of the same content: %v", err)
+		t.Errorf("the caller's own part of the same content: %v", err)
 	}
 	_, missing := b.part("missing", d, bob)
 	_, foreign := b.part(id, d, bob)
@@ -405,7 +405,7 @@ func TestPartsExpire(t *testing.T) {
 		if _, err := b.part(id, d, alice); err != nil {
 			t.Errorf("a part of an open task after a day: %v", err)
 		}
-		b.send(reply(id, "go on"))
+		b.send(reply(id, "continue"))
 		time.Sleep(time.Hour - time.Second)
 		if _, err := b.part(id, d, alice); err != nil {
 			t.Errorf("before its time: %v", err)
@@ -423,7 +423,7 @@ func TestPartsExpire(t *testing.T) {
 		}
 		address(t, sdkTask(t, b.get(id)).History[0].Parts[0])
 		if _, err := b.part(id, d, caller("bob")); !errors.Is(err, a2a.ErrTaskNotFound) || errors.Is(err, engine.ErrPartGone) {
-			t.Errorf("what others are told: %v", err)
+			t.Errorf("the error for other callers: %v", err)
 		}
 		time.Sleep(2 * time.Hour)
 		if _, err := b.part(id, d, alice); !errors.Is(err, a2a.ErrTaskNotFound) {
@@ -452,7 +452,7 @@ func TestPartsLost(t *testing.T) {
 	if _, err := b.part(id, d, alice); !errors.Is(err, engine.ErrPartGone) {
 		t.Errorf("Part() = %v, want ErrPartGone", err)
 	}
-	if a := b.send(reply(id, "go on")); a.Head.State != task.Completed || seen[len(seen)-1] != "history url" {
+	if a := b.send(reply(id, "continue")); a.Head.State != task.Completed || seen[len(seen)-1] != "history url" {
 		t.Errorf("the task is %v, and the executor has %q", a.Head.State, seen)
 	}
 }
@@ -511,7 +511,7 @@ func TestPartsOfConflicts(t *testing.T) {
 	k := keeper(t)
 	b := start(t, engine.Config{Parts: k}, mirror(&seen))
 	id := b.send(text("hi")).Head.ID
-	b.send(reply(id, "go on"))
+	b.send(reply(id, "continue"))
 	again := file("late", map[string]any{"raw": bulk})
 	again.Message.TaskID = id
 	_, before := k.Store.Len()
@@ -537,7 +537,7 @@ func (b *failsOnce) Append(ctx context.Context, c *task.Change) error {
 }
 
 // While it is unknown whether an entry was stored, its part is kept.
-func TestPartsInDoubt(t *testing.T) {
+func TestPartsOfAnUncertainChange(t *testing.T) {
 	t.Parallel()
 	var seen []string
 	k, log := keeper(t), new(failsOnce)
@@ -594,12 +594,12 @@ func TestPartsAndPolicy(t *testing.T) {
 	if _, err := b.part(a.Head.ID, d, clerk); !errors.Is(err, a2a.ErrTaskNotFound) {
 		t.Errorf("Part() of the clerk = %v", err)
 	}
-	for who, c := range map[string]*op.Caller{"boss": boss, "clerk": clerk} {
+	for user, c := range map[string]*op.Caller{"boss": boss, "clerk": clerk} {
 		r := file("on", map[string]any{"url": u})
 		r.Agent = "other"
 		_, err := b.Send(t.Context(), c, r)
-		if refused := errors.Is(err, a2a.ErrInvalidParams); refused != (who == "clerk") || err != nil && !refused {
-			t.Errorf("the %s sends it on: %v", who, err)
+		if refused := errors.Is(err, a2a.ErrInvalidParams); refused != (user == "clerk") || err != nil && !refused {
+			t.Errorf("the %s sends it on: %v", user, err)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func TestPartsKilledProcess(t *testing.T) {
 	r := file("one", map[string]any{"raw": bulk})
 	r.Message.TaskID, r.NewIDs = "the-task", true
 	_, err := e.Send(t.Context(), alice, r)
-	t.Errorf("Send() = %v, and nobody has killed the process", err)
+	t.Errorf("Send() = %v, although the process was not killed", err)
 }
 
 // If a hub is killed between the file and the entry, the file is removed after a grace period
@@ -127,7 +127,7 @@ func killSending(t *testing.T, dir, at string) {
 	}
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() || lines.Text() != "now" {
-		t.Errorf("the process says %q", lines.Text())
+		t.Errorf("the output of the process is %q", lines.Text())
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Error(err)

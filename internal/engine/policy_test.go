@@ -132,10 +132,10 @@ func TestPolicyOnEveryOperation(t *testing.T) {
 				policy.Rule{Ops: []string{"*"}, Roles: []string{"others"}},
 				policy.Rule{Deny: true, Ops: []string{o.op.String()}, Roles: []string{"others"}},
 			)
-			none, others, stranger := colleague("nobody"), colleague("bob", "others"), caller("stranger")
+			none, others, unknown := colleague("unknown"), colleague("bob", "others"), caller("stranger")
 			for _, at := range []op.Target{{}, {Agent: "main"}} {
 				var missing a2a.TaskID = "0192aaaa-0000-7000-8000-000000000000"
-				foreign := o.perform(t.Context(), b.Engine, stranger, at, id)
+				foreign := o.perform(t.Context(), b.Engine, unknown, at, id)
 				want := a2a.ErrTaskNotFound
 				if at.Agent != "" {
 					want = a2a.ErrUnauthorized
@@ -143,22 +143,22 @@ func TestPolicyOnEveryOperation(t *testing.T) {
 				for _, id := range []a2a.TaskID{id, missing} {
 					err := o.perform(t.Context(), b.Engine, none, at, id)
 					if !errors.Is(err, want) || err.Error() != foreign.Error() {
-						t.Errorf("%v at %q of %s by somebody without a rule: %v; of a foreign task: %v", o.op, at.Agent, id, err, foreign)
+						t.Errorf("%v at %q of %s by a caller without a rule: %v; of a foreign task: %v", o.op, at.Agent, id, err, foreign)
 					}
 				}
 				err := o.perform(t.Context(), b.Engine, others, at, id)
 				if o.op != policy.Get && (!errors.Is(err, a2a.ErrUnauthorized) || err.Error() != o.op.String()+` on agent "main" is not allowed`) {
-					t.Errorf("%v by somebody to whom it alone is denied: %v", o.op, err)
+					t.Errorf("%v by a caller that it alone is denied to: %v", o.op, err)
 				}
 				if o.op == policy.Get && !errors.Is(err, want) {
-					t.Errorf("%v by somebody to whom it alone is denied: %v", o.op, err)
+					t.Errorf("%v by a caller that it alone is denied to: %v", o.op, err)
 				}
 			}
 			if err := o.perform(t.Context(), b.Engine, none, op.Target{Agent: "ghost"}, id); !errors.Is(err, a2a.ErrUnauthorized) {
-				t.Errorf("%v at an agent that is not there: %v, want what is said of one that is", o.op, err)
+				t.Errorf("%v at an unknown agent: %v, want the error of a known one", o.op, err)
 			}
 			if err := o.perform(t.Context(), b.Engine, colleague("carl", "one"), op.Target{}, id); err != nil {
-				t.Errorf("%v by somebody who may do it alone: %v", o.op, err)
+				t.Errorf("%v by a caller that may do nothing else: %v", o.op, err)
 			}
 		})
 	}
@@ -284,7 +284,7 @@ func TestSkillsOfAPolicy(t *testing.T) {
 	for _, skill := range []string{"secret", "nonsense"} {
 		_, err := send("", skill)
 		if !errors.Is(err, a2a.ErrInvalidParams) || strings.Contains(err.Error(), "secret\" ,") || strings.Contains(strings.TrimPrefix(err.Error(), "metadata.skill: no agent here has the skill \""+skill), "secret") {
-			t.Errorf("skill %q: %v, want no word of what is hidden", skill, err)
+			t.Errorf("skill %q: %v, want no hidden skill in it", skill, err)
 		}
 	}
 }
@@ -372,7 +372,7 @@ func TestDelegationsUnderAPolicy(t *testing.T) {
 				t.Errorf("the task is %v, want %v: %s", a.Head.State, tt.want, statusText(t, a))
 			}
 			if tt.want == task.Failed && !strings.Contains(statusText(t, a), `send on agent "other" is not allowed`) {
-				t.Errorf("the task says %q", statusText(t, a))
+				t.Errorf("the status of the task is %q", statusText(t, a))
 			}
 		})
 	}
@@ -388,7 +388,7 @@ func TestToolsUnderAPolicy(t *testing.T) {
 	b.register("other", words("never"))
 	a := b.send(text("go"))
 	if got := statusText(t, a); a.Head.State != task.Failed || got != `send on agent "other" is not allowed` {
-		t.Errorf("the task is %v and says %q", a.Head.State, got)
+		t.Errorf("the task is %v with the text %q", a.Head.State, got)
 	}
 }
 

@@ -32,7 +32,7 @@ func pushing(t *testing.T, cfg engine.Config, x a2asrv.AgentExecutor) (*bench, *
 	t.Cleanup(func() {
 		b.stop()
 		if problems := p.Problems(); len(problems) > 0 {
-			t.Errorf("the pusher was told wrong:\n%s", strings.Join(problems, "\n"))
+			t.Errorf("the pusher got wrong changes:\n%s", strings.Join(problems, "\n"))
 		}
 	})
 	return b, p
@@ -201,7 +201,7 @@ func TestPushConfigsOfForeignTasks(t *testing.T) {
 		for call, err := range got {
 			want := missing[call]
 			if !errors.Is(err, a2a.ErrTaskNotFound) || err.Error() != want.Error() {
-				t.Errorf("%s, %s: %v, want what a missing task gets: %v", name, call, err, want)
+				t.Errorf("%s, %s: %v, want the error of a missing task: %v", name, call, err, want)
 			}
 		}
 	}
@@ -307,7 +307,7 @@ func TestInlinePushOfABareMessage(t *testing.T) {
 		t.Fatalf("answer %+v with the hooks %+v, %v; want a message and a hook", a, hooks, err)
 	}
 	if h := p.Head(hooks[0].Task); h.Visibility != task.Replied {
-		t.Errorf("the pusher heard last of %+v, want it answered", h)
+		t.Errorf("the last head at the pusher is %+v, want it answered", h)
 	}
 	if _, err := b.GetPush(t.Context(), alice, &op.PushRef{TaskID: hooks[0].Head.ID, ID: "a"}); !errors.Is(err, a2a.ErrTaskNotFound) {
 		t.Errorf("GetPush = %v, want ErrTaskNotFound", err)
@@ -447,7 +447,7 @@ func TestPushWhileTheStoreFails(t *testing.T) {
 	down := fmt.Errorf("put: %w", task.ErrFull)
 	store.hook.Store(&down)
 	if _, err := b.CreatePush(t.Context(), alice, config(h.ID, "a")); !errors.Is(err, apierror.ErrUnavailable) || !strings.Contains(err.Error(), "disk is full") {
-		t.Errorf("CreatePush on a full disk = %v, want ErrUnavailable that says so", err)
+		t.Errorf("CreatePush on a full disk = %v, want ErrUnavailable with that reason", err)
 	}
 	if ready := b.Ready(t.Context()); ready[2].OK {
 		t.Errorf("Ready = %+v, want the store to be reported", ready)
@@ -472,7 +472,7 @@ func TestPushWhileTheStoreFails(t *testing.T) {
 
 // A follow-up is stored although the store returned an error. Once that is known, the pusher is
 // notified of its config.
-func TestInlinePushInDoubt(t *testing.T) {
+func TestInlinePushOfAnUncertainChange(t *testing.T) {
 	t.Parallel()
 	store := new(shaky)
 	x := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {

@@ -15,20 +15,20 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// desk passes questions to a test. Each waits until it is settled.
-type desk struct {
+// responder passes questions to a test. Each waits until it is settled.
+type responder struct {
 	posed   chan *question.Question
 	settled chan error
 	err     error
 }
 
-func newDesk() *desk {
-	return &desk{posed: make(chan *question.Question, 10), settled: make(chan error, 10)}
+func newResponder() *responder {
+	return &responder{posed: make(chan *question.Question, 10), settled: make(chan error, 10)}
 }
 
-func (d *desk) Takes(name task.Agent) bool { return name == "main" }
+func (d *responder) Takes(name task.Agent) bool { return name == "main" }
 
-func (d *desk) Reply(ctx context.Context, q *question.Question) (question.Reply, error) {
+func (d *responder) Reply(ctx context.Context, q *question.Question) (question.Reply, error) {
 	d.posed <- q
 	if d.err != nil {
 		return question.Reply{}, d.err
@@ -51,7 +51,7 @@ func curious() *executor {
 
 func TestAnswer(t *testing.T) {
 	t.Parallel()
-	d := newDesk()
+	d := newResponder()
 	b := start(t, engine.Config{Questions: d}, curious())
 	a := b.send(now(text("hi")))
 	q := <-d.posed
@@ -77,7 +77,7 @@ func TestAnswer(t *testing.T) {
 // TestToolsAreTheCallers: the hub does not answer requests that only the caller can fulfil.
 func TestToolsAreTheCallers(t *testing.T) {
 	t.Parallel()
-	d := newDesk()
+	d := newResponder()
 	b := start(t, engine.Config{Questions: d}, &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		part := a2a.NewTextPart("May I read the file?")
 		part.Metadata = map[string]any{"tool_call_id": "c1", "tool_name": "read_file"}
@@ -92,7 +92,7 @@ func TestToolsAreTheCallers(t *testing.T) {
 // TestQuestionsSurviveRestarts: the next process asks an unanswered question again.
 func TestQuestionsSurviveRestarts(t *testing.T) {
 	t.Parallel()
-	store, d := new(memstore.Store), newDesk()
+	store, d := new(memstore.Store), newResponder()
 	b := start(t, engine.Config{Store: store, Questions: d, DrainTimeout: -1}, curious())
 	id := b.send(now(text("hi"))).Head.ID
 	first := <-d.posed
@@ -113,7 +113,7 @@ func TestQuestionsSurviveRestarts(t *testing.T) {
 
 func TestQuestionsThatFail(t *testing.T) {
 	t.Parallel()
-	d := newDesk()
+	d := newResponder()
 	d.err = errors.New("secret")
 	b := start(t, engine.Config{Questions: d}, curious())
 	a := b.send(text("hi"))

@@ -22,8 +22,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// hostile is a store in memory that fails once, at a given change, and may stay broken.
-type hostile struct {
+// failingStore is a store in memory that fails once, at a given change, and may stay broken.
+type failingStore struct {
 	memstore.Store
 	// keep stores the failed write nevertheless; stay fails all further writes until heal.
 	keep, stay bool
@@ -36,7 +36,7 @@ type hostile struct {
 }
 
 // fails reports whether a write fails, and whether it is stored nevertheless.
-func (s *hostile) fails(hit func() bool) (fails, kept bool) {
+func (s *failingStore) fails(hit func() bool) (fails, kept bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.down {
@@ -52,7 +52,7 @@ func (s *hostile) fails(hit func() bool) (fails, kept bool) {
 
 var errSector = fmt.Errorf("commit: sector 7: %w", task.ErrUnavailable)
 
-func (s *hostile) write(hit func() bool, f func() error) error {
+func (s *failingStore) write(hit func() bool, f func() error) error {
 	fails, kept := s.fails(hit)
 	if kept {
 		if err := f(); err != nil || !fails {
@@ -62,19 +62,19 @@ func (s *hostile) write(hit func() bool, f func() error) error {
 	return errSector
 }
 
-func (s *hostile) Append(ctx context.Context, c *task.Change) error {
+func (s *failingStore) Append(ctx context.Context, c *task.Change) error {
 	return s.write(func() bool { return s.match != nil && s.match(c) }, func() error { return s.Store.Append(ctx, c) })
 }
 
-func (s *hostile) PutHook(ctx context.Context, h *task.Hook) error {
+func (s *failingStore) PutHook(ctx context.Context, h *task.Hook) error {
 	return s.write(func() bool { return s.hooks }, func() error { return s.Store.PutHook(ctx, h) })
 }
 
-func (s *hostile) DropHook(ctx context.Context, ref task.HookRef) error {
+func (s *failingStore) DropHook(ctx context.Context, ref task.HookRef) error {
 	return s.write(func() bool { return s.hooks }, func() error { return s.Store.DropHook(ctx, ref) })
 }
 
-func (s *hostile) Probe(context.Context) error {
+func (s *failingStore) Probe(context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.down {
@@ -84,19 +84,19 @@ func (s *hostile) Probe(context.Context) error {
 }
 
 // arm makes the next change that matches fail.
-func (s *hostile) arm(match func(*task.Change) bool) {
+func (s *failingStore) arm(match func(*task.Change) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.match = match
 }
 
-func (s *hostile) armHooks() {
+func (s *failingStore) armHooks() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hooks = true
 }
 
-func (s *hostile) heal() (hits int) {
+func (s *failingStore) heal() (hits int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.down, s.match, s.hooks = false, nil, false
@@ -132,22 +132,23 @@ func reveals(c *task.Change) bool {
 	return len(c.Entries) == 0 && c.Prev.Visibility == task.Hidden && c.Next.Visibility == task.Visible
 }
 
-// obedient executes the commands in messages, and counts them. Without a command it completes.
-type obedient struct {
+// scriptedAgent executes the commands in messages, and counts them. Without a command it
+// completes.
+type scriptedAgent struct {
 	executor
 	mu   sync.Mutex
 	runs map[string]int
 }
 
-func newObedient() *obedient {
-	x := &obedient{runs: make(map[string]int)}
+func newScriptedAgent() *scriptedAgent {
+	x := &scriptedAgent{runs: make(map[string]int)}
 	x.run = x.obey
 	x.cancel = func(context.Context, *a2asrv.ExecutorContext, func(a2a.Event, error) bool) {}
 	return x
 }
 
 // obey runs in a bubble of fake time.
-func (x *obedient) obey(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+func (x *scriptedAgent) obey(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 	call := agent.CallFrom(ctx)
 	x.mu.Lock()
 	x.runs[call.Key]++
@@ -177,7 +178,7 @@ func (x *obedient) obey(ctx context.Context, ec *a2asrv.ExecutorContext, yield f
 }
 
 // repeated returns the messages that were executed more than once.
-func (x *obedient) repeated() []string {
+func (x *scriptedAgent) repeated() []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var keys []string
@@ -189,23 +190,23 @@ func (x *obedient) repeated() []string {
 	return keys
 }
 
-func (x *obedient) executed() int {
+func (x *scriptedAgent) executed() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return len(x.runs)
 }
 
-// ordeal is an engine whose store is about to fail.
-type ordeal struct {
+// failingWorld is an engine whose store is about to fail.
+type failingWorld struct {
 	*bench
-	store  *hostile
-	agent  *obedient
+	store  *failingStore
+	agent  *scriptedAgent
 	pusher *enginetest.Pusher
 	keep   bool
 }
 
-// refused sends a message that must be refused at once because of the store.
-func (o *ordeal) refused(r *op.Send) {
+// sendRefused sends a message that must be refused at once because of the store.
+func (o *failingWorld) sendRefused(r *op.Send) {
 	o.t.Helper()
 	began := time.Now()
 	_, err := o.Send(o.t.Context(), alice, r)
@@ -214,30 +215,30 @@ func (o *ordeal) refused(r *op.Send) {
 	}
 }
 
-// heard checks the result of a call that waited while the store failed. If the failure was over
-// at once, the end may have come first.
-func (o *ordeal) heard(began time.Time, err error) {
+// received checks the result of a call that waited while the store failed. If the failure was
+// over at once, the end may have come first.
+func (o *failingWorld) received(began time.Time, err error) {
 	o.t.Helper()
 	over := err == nil || errors.Is(err, a2a.ErrTaskNotCancelable)
 	soon := errors.Is(err, apierror.ErrUnavailable) && time.Since(began) <= 3*time.Second
 	if !soon && (o.store.stay || !over) {
-		o.t.Errorf("the caller was told %v after %v, want ErrUnavailable soon", err, time.Since(began))
+		o.t.Errorf("the caller got %v after %v, want ErrUnavailable soon", err, time.Since(began))
 	}
 }
 
-// waits sends a message and waits for its outcome while the store fails.
-func (o *ordeal) waits(r *op.Send) {
+// sendAndWait sends a message and waits for its outcome while the store fails.
+func (o *failingWorld) sendAndWait(r *op.Send) {
 	o.t.Helper()
 	began := time.Now()
 	_, err := o.Send(o.t.Context(), alice, r)
-	o.heard(began, err)
+	o.received(began, err)
 }
 
 // sleep runs in a bubble of fake time.
-func (o *ordeal) sleep(d time.Duration) { time.Sleep(d) }
+func (o *failingWorld) sleep(d time.Duration) { time.Sleep(d) }
 
 // heads returns all tasks of alice.
-func (o *ordeal) heads() []task.Head {
+func (o *failingWorld) heads() []task.Head {
 	o.t.Helper()
 	page, err := o.store.List(o.t.Context(), &task.Query{Owner: "alice", Limit: 1000})
 	if err != nil {
@@ -247,7 +248,7 @@ func (o *ordeal) heads() []task.Head {
 }
 
 // head returns the stored head of a task.
-func (o *ordeal) head(id a2a.TaskID) task.Head {
+func (o *failingWorld) head(id a2a.TaskID) task.Head {
 	o.t.Helper()
 	h, err := o.store.Head(o.t.Context(), "alice", id)
 	if err != nil {
@@ -257,7 +258,7 @@ func (o *ordeal) head(id a2a.TaskID) task.Head {
 }
 
 // state checks the state of a task, which depends on whether the failed change was stored.
-func (o *ordeal) state(id a2a.TaskID, kept, lost task.State) {
+func (o *failingWorld) state(id a2a.TaskID, kept, lost task.State) {
 	o.t.Helper()
 	want := lost
 	if o.keep {
@@ -268,9 +269,9 @@ func (o *ordeal) state(id a2a.TaskID, kept, lost task.State) {
 	}
 }
 
-// rested checks that no work is left over, none was done twice, and readers and the pusher
+// checkIdle checks that no work is left over, none was done twice, and readers and the pusher
 // agree with the store.
-func (o *ordeal) rested() {
+func (o *failingWorld) checkIdle() {
 	o.t.Helper()
 	synctest.Wait()
 	due, err := o.store.Due(o.t.Context(), 0, 1000)
@@ -278,7 +279,7 @@ func (o *ordeal) rested() {
 		o.t.Fatal(err)
 	}
 	for _, h := range due {
-		o.t.Errorf("task %s is left alone: %v v%d, asked v%d, read v%d, cancel %v, run %+v", h.ID, h.State, h.Version, h.LastMessage, h.Consumed, h.CancelAt, h.Run)
+		o.t.Errorf("task %s is left behind: %v v%d, asked v%d, read v%d, cancel %v, run %+v", h.ID, h.State, h.Version, h.LastMessage, h.Consumed, h.CancelAt, h.Run)
 	}
 	if keys := o.agent.repeated(); len(keys) > 0 {
 		o.t.Errorf("messages %v were executed twice", keys)
@@ -290,12 +291,12 @@ func (o *ordeal) rested() {
 		o.t.Errorf("%d callers are busy, want none", n)
 	}
 	for _, h := range o.heads() {
-		o.told(&h)
+		o.checkPusher(&h)
 	}
 }
 
-// told checks that the pusher knows all hooks of a task and its newest version.
-func (o *ordeal) told(h *task.Head) {
+// checkPusher checks that the pusher knows all hooks of a task and its newest version.
+func (o *failingWorld) checkPusher(h *task.Head) {
 	o.t.Helper()
 	have, err := o.store.Hooks(o.t.Context(), h.Key, "", 100)
 	if err != nil {
@@ -307,7 +308,7 @@ func (o *ordeal) told(h *task.Head) {
 	}
 	for _, k := range known {
 		if k.Reached != h.Version {
-			o.t.Errorf("hook %s has heard of v%d, the task is at v%d", k.ID, k.Reached, h.Version)
+			o.t.Errorf("hook %s has reached v%d, the task is at v%d", k.ID, k.Reached, h.Version)
 		}
 	}
 }
@@ -317,10 +318,10 @@ type trial struct {
 	name string
 	runs int // Config.MaxRuns
 	// play makes the store fail once, and returns the check to run after it works again.
-	play func(o *ordeal) (check func())
+	play func(o *failingWorld) (check func())
 }
 
-func TestDoubts(t *testing.T) {
+func TestReconciliation(t *testing.T) {
 	t.Parallel()
 	for _, tt := range trials {
 		for i := range 4 {
@@ -335,7 +336,7 @@ func TestDoubts(t *testing.T) {
 
 // run plays a trial. It runs in a bubble of fake time.
 func (tt *trial) run(t *testing.T, keep, stay bool) {
-	o := newOrdeal(t, &hostile{keep: keep, stay: stay}, engine.Config{MaxRuns: tt.runs}, agent.Traits{})
+	o := newFailingWorld(t, &failingStore{keep: keep, stay: stay}, engine.Config{MaxRuns: tt.runs}, agent.Traits{})
 	defer o.stop()
 	check := tt.play(o)
 	time.Sleep(5 * time.Second)
@@ -344,38 +345,38 @@ func (tt *trial) run(t *testing.T, keep, stay bool) {
 	}
 	time.Sleep(10 * time.Second)
 	check()
-	o.rested()
+	o.checkIdle()
 }
 
-func newOrdeal(t *testing.T, store *hostile, cfg engine.Config, traits agent.Traits) *ordeal {
+func newFailingWorld(t *testing.T, store *failingStore, cfg engine.Config, traits agent.Traits) *failingWorld {
 	t.Helper()
 	cfg.Store, cfg.TasksPerCaller, cfg.DrainTimeout = store, 1000, -1
-	x := newObedient()
+	x := newScriptedAgent()
 	b, p := pushing(t, cfg, agent.With(x, traits))
-	return &ordeal{bench: b, store: store, agent: x, pusher: p, keep: store.keep}
+	return &failingWorld{bench: b, store: store, agent: x, pusher: p, keep: store.keep}
 }
 
 var trials = []trial{
-	{name: "create", play: func(o *ordeal) func() {
+	{name: "create", play: func(o *failingWorld) func() {
 		o.store.arm(creates)
-		o.refused(withPush(text("new"), "a"))
+		o.sendRefused(withPush(text("new"), "a"))
 		return func() { o.onlyFailed() }
 	}},
-	{name: "create in line", runs: 1, play: func(o *ordeal) func() {
+	{name: "create in line", runs: 1, play: func(o *failingWorld) func() {
 		o.send(now(text("slow")))
 		o.store.arm(creates)
-		o.refused(now(text("new")))
+		o.sendRefused(now(text("new")))
 		return func() {
 			if n := o.agent.executed(); n != 1 {
 				o.t.Errorf("%d messages were executed, want the first alone", n)
 			}
 		}
 	}},
-	{name: "create with an id of the caller", play: func(o *ordeal) func() {
+	{name: "create with an id of the caller", play: func(o *failingWorld) func() {
 		r := now(reply("chosen", "slow"))
 		r.NewIDs = true
 		o.store.arm(creates)
-		o.refused(r)
+		o.sendRefused(r)
 		o.store.heal()
 		_, err := o.Send(o.t.Context(), alice, r)
 		if o.keep != errors.Is(err, a2a.ErrUnsupportedOperation) || !o.keep && err != nil {
@@ -383,23 +384,23 @@ var trials = []trial{
 		}
 		return func() { o.state("chosen", task.Failed, task.Completed) }
 	}},
-	{name: "follow-up", play: func(o *ordeal) func() {
+	{name: "follow-up", play: func(o *failingWorld) func() {
 		id := o.send(text("ask")).Head.ID
 		o.store.arm(says)
-		o.refused(withPush(reply(id, "answer"), "a"))
+		o.sendRefused(withPush(reply(id, "answer"), "a"))
 		return func() { o.state(id, task.Completed, task.InputRequired) }
 	}},
-	{name: "follow-up in line", runs: 1, play: func(o *ordeal) func() {
+	{name: "follow-up in line", runs: 1, play: func(o *failingWorld) func() {
 		id := o.send(text("ask")).Head.ID
 		o.send(now(text("slow")))
 		o.store.arm(says)
-		o.refused(reply(id, "answer"))
+		o.sendRefused(reply(id, "answer"))
 		return func() { o.state(id, task.Completed, task.InputRequired) }
 	}},
-	{name: "follow-up, and another one", play: func(o *ordeal) func() {
+	{name: "follow-up, and another one", play: func(o *failingWorld) func() {
 		id := o.send(text("ask")).Head.ID
 		o.store.arm(says)
-		o.refused(reply(id, "ask"))
+		o.sendRefused(reply(id, "ask"))
 		o.store.heal()
 		o.send(now(reply(id, "answer")))
 		return func() {
@@ -409,13 +410,13 @@ var trials = []trial{
 			}
 		}
 	}},
-	{name: "follow-up of a working task", play: func(o *ordeal) func() {
+	{name: "follow-up of a working task", play: func(o *failingWorld) func() {
 		id := o.send(now(text("slow ask"))).Head.ID
 		o.store.arm(says)
-		o.refused(reply(id, "answer"))
+		o.sendRefused(reply(id, "answer"))
 		return func() { o.state(id, task.Completed, task.InputRequired) }
 	}},
-	{name: "claim from the line", runs: 1, play: func(o *ordeal) func() {
+	{name: "claim from the line", runs: 1, play: func(o *failingWorld) func() {
 		o.send(now(text("slow")))
 		first := o.send(now(text("first"))).Head.ID
 		second := o.send(now(text("second"))).Head.ID
@@ -428,13 +429,13 @@ var trials = []trial{
 			o.state(second, task.Completed, task.Completed)
 		}
 	}},
-	{name: "claim of the next message", play: func(o *ordeal) func() {
+	{name: "claim of the next message", play: func(o *failingWorld) func() {
 		id := o.send(now(text("slow ask"))).Head.ID
 		o.send(now(reply(id, "answer")))
 		o.store.arm(claims)
 		return func() { o.state(id, task.Completed, task.Completed) }
 	}},
-	{name: "run that lets go", play: func(o *ordeal) func() {
+	{name: "run that lets go", play: func(o *failingWorld) func() {
 		o.store.arm(letsGo)
 		id := o.send(text("auth")).Head.ID
 		return func() {
@@ -443,20 +444,20 @@ var trials = []trial{
 			}
 		}
 	}},
-	{name: "run that lets go while a message waits", play: func(o *ordeal) func() {
+	{name: "run that lets go while a message waits", play: func(o *failingWorld) func() {
 		id := o.send(now(text("slow auth"))).Head.ID
 		o.send(now(reply(id, "answer")))
 		o.store.arm(letsGo)
 		return func() { o.state(id, task.Completed, task.Completed) }
 	}},
-	{name: "terminal status", play: func(o *ordeal) func() {
+	{name: "terminal status", play: func(o *failingWorld) func() {
 		o.store.arm(ends)
-		o.waits(withPush(text("hi"), "a"))
+		o.sendAndWait(withPush(text("hi"), "a"))
 		return func() {
 			o.state(o.heads()[0].ID, task.Completed, task.Completed)
 		}
 	}},
-	{name: "cancel request", play: func(o *ordeal) func() {
+	{name: "cancel request", play: func(o *failingWorld) func() {
 		id := o.send(now(text("hold"))).Head.ID
 		o.store.arm(asksToCancel)
 		if _, err := o.cancelTask(id); !errors.Is(err, apierror.ErrUnavailable) {
@@ -470,7 +471,7 @@ var trials = []trial{
 			}
 		}
 	}},
-	{name: "cancel request that the agent refuses", play: func(o *ordeal) func() {
+	{name: "cancel request that the agent refuses", play: func(o *failingWorld) func() {
 		id := o.send(now(text("mute"))).Head.ID
 		o.agent.cancel = func(_ context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			yield(nil, a2a.ErrTaskNotCancelable)
@@ -482,16 +483,16 @@ var trials = []trial{
 		o.store.heal()
 		return func() { o.state(id, task.Completed, task.Completed) }
 	}},
-	{name: "end of a cancellation", play: func(o *ordeal) func() {
+	{name: "end of a cancellation", play: func(o *failingWorld) func() {
 		id := o.send(now(text("hold"))).Head.ID
 		o.sleep(time.Second)
 		o.store.arm(ends)
 		began := time.Now()
 		_, err := o.cancelTask(id)
-		o.heard(began, err)
+		o.received(began, err)
 		return func() { o.state(id, task.Canceled, task.Canceled) }
 	}},
-	{name: "cancellation that the agent refuses", play: func(o *ordeal) func() {
+	{name: "cancellation that the agent refuses", play: func(o *failingWorld) func() {
 		id := o.send(now(text("mute"))).Head.ID
 		o.agent.cancel = func(_ context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			yield(nil, a2a.ErrTaskNotCancelable)
@@ -499,19 +500,19 @@ var trials = []trial{
 		o.store.arm(withdraws)
 		began := time.Now()
 		_, err := o.cancelTask(id)
-		o.heard(began, err)
+		o.received(began, err)
 		return func() { o.state(id, task.Completed, task.Completed) }
 	}},
-	{name: "quiet task that is shown", play: func(o *ordeal) func() {
+	{name: "quiet task that is shown", play: func(o *failingWorld) func() {
 		o.store.arm(reveals)
-		o.waits(text("mute"))
+		o.sendAndWait(text("mute"))
 		return func() {
 			if heads := o.heads(); len(heads) != 1 || heads[0].State != task.Completed {
 				o.t.Errorf("tasks = %+v, want one that is COMPLETED", heads)
 			}
 		}
 	}},
-	{name: "hook that is put", play: func(o *ordeal) func() {
+	{name: "hook that is put", play: func(o *failingWorld) func() {
 		id := o.send(text("ask")).Head.ID
 		o.store.armHooks()
 		if _, err := o.CreatePush(o.t.Context(), alice, config(id, "a")); !errors.Is(err, apierror.ErrUnavailable) {
@@ -519,7 +520,7 @@ var trials = []trial{
 		}
 		return func() { o.state(id, task.InputRequired, task.InputRequired) }
 	}},
-	{name: "hook that is dropped", play: func(o *ordeal) func() {
+	{name: "hook that is dropped", play: func(o *failingWorld) func() {
 		id := o.send(text("ask")).Head.ID
 		o.push(config(id, "a"))
 		o.store.armHooks()
@@ -532,7 +533,7 @@ var trials = []trial{
 
 // onlyFailed checks that a task whose caller was refused has failed if it exists, and was never
 // executed.
-func (o *ordeal) onlyFailed() {
+func (o *failingWorld) onlyFailed() {
 	o.t.Helper()
 	heads := o.heads()
 	if want := map[bool]int{true: 1, false: 0}[o.keep]; len(heads) != want {
@@ -549,17 +550,17 @@ func (o *ordeal) onlyFailed() {
 }
 
 // A caller that waits for a queued task gets an error when the claim cannot be stored.
-func TestWaiterInLineHearsOfAFailingStore(t *testing.T) {
+func TestQueuedCallerGetsTheErrorOfAFailingStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOrdeal(t, &hostile{stay: true}, engine.Config{MaxRuns: 1}, agent.Traits{})
+		o := newFailingWorld(t, &failingStore{stay: true}, engine.Config{MaxRuns: 1}, agent.Traits{})
 		defer o.stop()
 		o.send(now(text("slow")))
 		o.store.arm(claims)
-		o.refused(text("first"))
+		o.sendRefused(text("first"))
 		o.store.heal()
 		time.Sleep(5 * time.Second)
-		o.rested()
+		o.checkIdle()
 	})
 }
 
@@ -568,29 +569,29 @@ func TestWaiterInLineHearsOfAFailingStore(t *testing.T) {
 func TestQuietTaskIsShownOnceTheStoreWorks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOrdeal(t, &hostile{stay: true}, engine.Config{}, agent.Traits{})
+		o := newFailingWorld(t, &failingStore{stay: true}, engine.Config{}, agent.Traits{})
 		defer o.stop()
 		o.store.arm(reveals)
-		o.refused(text("mute"))
+		o.sendRefused(text("mute"))
 		o.store.heal()
 		time.Sleep(2 * time.Second)
 		if heads := o.heads(); len(heads) != 1 || heads[0].State != task.Submitted {
 			t.Errorf("tasks = %+v, want one that is SUBMITTED", heads)
 		}
 		time.Sleep(10 * time.Second)
-		o.rested()
+		o.checkIdle()
 	})
 }
 
 // Tasks of an earlier process are recovered although the store fails meanwhile.
-func TestRecoveryOfATaskInDoubt(t *testing.T) {
+func TestRecoveryWhileTheStoreFails(t *testing.T) {
 	t.Parallel()
 	for i := range 4 {
 		keep, stay := i&1 != 0, i&2 != 0
 		t.Run(fmt.Sprintf("stored %v/stays %v", keep, stay), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				store, began := &hostile{keep: keep, stay: stay}, make(chan context.Context, 1)
+				store, began := &failingStore{keep: keep, stay: stay}, make(chan context.Context, 1)
 				id := stopped(t, store, idempotent(untilStopped(began)), began)
 				store.arm(requeues)
 				b := start(t, engine.Config{Store: store}, idempotent(words("x")))
@@ -610,27 +611,27 @@ func TestRecoveryOfATaskInDoubt(t *testing.T) {
 
 // Pending changes are held in memory. At the limit, messages are refused without an attempt,
 // until the store works.
-func TestDoubtsAreBounded(t *testing.T) {
+func TestPendingWorkIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := &hostile{stay: true}
-		o := newOrdeal(t, store, engine.Config{}, agent.Traits{})
+		store := &failingStore{stay: true}
+		o := newFailingWorld(t, store, engine.Config{}, agent.Traits{})
 		defer o.stop()
 		large := text(strings.Repeat("x", 9<<20))
 		store.arm(creates)
 		for range 4 {
-			o.refused(large)
+			o.sendRefused(large)
 		}
 		if got := engine.Holds(o.Engine); got.Unsettled != 4 {
 			t.Errorf("%d tasks are unsettled, want 4", got.Unsettled)
 		}
-		o.refused(text("one too many"))
+		o.sendRefused(text("one too many"))
 		if got := engine.Holds(o.Engine); got.Unsettled != 4 {
 			t.Errorf("%d tasks are unsettled, want no more", got.Unsettled)
 		}
 		store.heal()
 		time.Sleep(3 * time.Second)
 		o.send(text("done"))
-		o.rested()
+		o.checkIdle()
 	})
 }

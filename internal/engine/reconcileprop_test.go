@@ -24,13 +24,13 @@ type action struct {
 	// Task is the index of the task concerned, among the known ones.
 	Task int
 	Word string
-	// Hook, Wait, Keep and Stay are the settings of a message, and of a hostile store.
+	// Hook, Wait, Keep and Stay are the settings of a message, and of a failing store.
 	Hook, Wait, Keep, Stay bool
 	// N is the number of the write that fails, counted from now.
 	N int
 }
 
-func drawDeed(t *rapid.T) action {
+func drawAction(t *rapid.T) action {
 	d := action{
 		What: rapid.SampledFrom([]string{"new", "new", "reply", "reply", "reply", "cancel", "put", "drop", "fail", "fail", "heal", "sleep", "sleep"}).Draw(t, "what"),
 		Word: rapid.SampledFrom([]string{"ask", "slow ask", "auth", "slow auth", "slow", "done"}).Draw(t, "word"),
@@ -43,9 +43,9 @@ func drawDeed(t *rapid.T) action {
 	return d
 }
 
-// saga is a sequence of deeds on one engine.
-type saga struct {
-	*ordeal
+// sequence is a sequence of actions on one engine.
+type sequence struct {
+	*failingWorld
 	ids   []a2a.TaskID
 	calls sync.WaitGroup
 	// open is the number of calls that have not returned.
@@ -53,7 +53,7 @@ type saga struct {
 	open int
 }
 
-func (s *saga) id(n int) (a2a.TaskID, bool) {
+func (s *sequence) id(n int) (a2a.TaskID, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.ids) == 0 {
@@ -63,7 +63,7 @@ func (s *saga) id(n int) (a2a.TaskID, bool) {
 }
 
 // call makes a call concurrently with the others; a refusal is allowed.
-func (s *saga) call(f func(ctx context.Context)) {
+func (s *sequence) call(f func(ctx context.Context)) {
 	s.mu.Lock()
 	s.open++
 	s.mu.Unlock()
@@ -76,7 +76,7 @@ func (s *saga) call(f func(ctx context.Context)) {
 	synctest.Wait()
 }
 
-func (s *saga) send(r *op.Send, d action) {
+func (s *sequence) send(r *op.Send, d action) {
 	r.ReturnImmediately = !d.Wait
 	if d.Hook {
 		r = withPush(r, d.Word)
@@ -92,7 +92,7 @@ func (s *saga) send(r *op.Send, d action) {
 	})
 }
 
-func (s *saga) do(d action) {
+func (s *sequence) do(d action) {
 	id, known := s.id(d.Task)
 	switch {
 	case d.What == "new":
@@ -118,7 +118,7 @@ func (s *saga) do(d action) {
 }
 
 // failAt makes the write number d.N fail.
-func (s *hostile) failAt(d action) {
+func (s *failingStore) failAt(d action) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keep, s.stay = d.Keep, d.Stay
@@ -130,18 +130,18 @@ func (s *hostile) failAt(d action) {
 	}
 }
 
-// TestDoubtsProperty lets a store fail at any point of a sequence of calls. When it works
+// TestReconciliationProperty lets a store fail at any point of a sequence of calls. When it works
 // again, no work is left over, every call has returned, no message was executed twice, the
 // pusher knows all webhooks, and readers see the stored log.
-func TestDoubtsProperty(t *testing.T) {
+func TestReconciliationProperty(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		deeds := rapid.SliceOfN(rapid.Custom(drawDeed), 1, 25).Draw(rt, "deeds")
+		actions := rapid.SliceOfN(rapid.Custom(drawAction), 1, 25).Draw(rt, "deeds")
 		runs := rapid.IntRange(1, 3).Draw(rt, "runs")
 		serial := rapid.Bool().Draw(rt, "serial")
 		synctest.Test(t, func(t *testing.T) {
-			s := &saga{ordeal: newOrdeal(t, new(hostile), engine.Config{MaxRuns: runs}, agent.Traits{Serial: serial})}
-			for _, d := range deeds {
+			s := &sequence{failingWorld: newFailingWorld(t, new(failingStore), engine.Config{MaxRuns: runs}, agent.Traits{Serial: serial})}
+			for _, d := range actions {
 				s.do(d)
 			}
 			s.store.heal()
@@ -152,33 +152,33 @@ func TestDoubtsProperty(t *testing.T) {
 			s.calls.Wait()
 		})
 		if t.Failed() {
-			rt.Fatalf("%d runs, serial %v:\n%s", runs, serial, script(deeds))
+			rt.Fatalf("%d runs, serial %v:\n%s", runs, serial, script(actions))
 		}
 	})
 }
 
-func script(deeds []action) string {
+func script(actions []action) string {
 	var b strings.Builder
-	for _, d := range deeds {
+	for _, d := range actions {
 		fmt.Fprintf(&b, "%+v\n", d)
 	}
 	return b.String()
 }
 
-func (s *saga) check() {
+func (s *sequence) check() {
 	s.mu.Lock()
 	if s.open > 0 {
 		s.t.Errorf("%d calls have not returned", s.open)
 	}
 	s.mu.Unlock()
-	s.rested()
+	s.checkIdle()
 	for _, h := range s.heads() {
 		s.readable(&h)
 	}
 }
 
 // readable checks that a reader sees the whole log.
-func (s *saga) readable(h *task.Head) {
+func (s *sequence) readable(h *task.Head) {
 	page, err := s.store.Read(s.t.Context(), h.Key, 0)
 	if err != nil || int64(len(page)) != h.Version {
 		s.t.Fatalf("log of task %s has %d entries (%v), want %d", h.ID, len(page), err, h.Version)

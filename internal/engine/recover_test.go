@@ -38,7 +38,7 @@ func stopped(t *testing.T, store task.Store, x a2asrv.AgentExecutor, began <-cha
 
 func TestRecovery(t *testing.T) {
 	t.Parallel()
-	told := func(began chan context.Context) *executor {
+	withOutput := func(began chan context.Context) *executor {
 		return &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			yield(chunk(ec, "half", true), nil)
 			_ = agent.Flush(ctx)
@@ -54,7 +54,7 @@ func TestRecovery(t *testing.T) {
 	}{
 		{"idempotent", func(c chan context.Context) a2asrv.AgentExecutor { return idempotent(untilStopped(c)) }, task.Completed, "done"},
 		{"not idempotent", func(c chan context.Context) a2asrv.AgentExecutor { return untilStopped(c) }, task.Failed, "interrupted by restart"},
-		{"idempotent but told", func(c chan context.Context) a2asrv.AgentExecutor { return idempotent(told(c)) }, task.Failed, "interrupted by restart"},
+		{"idempotent but with output", func(c chan context.Context) a2asrv.AgentExecutor { return idempotent(withOutput(c)) }, task.Failed, "interrupted by restart"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-func TestRecoveryGivesUpAfterThreeAttempts(t *testing.T) {
+func TestRecoveryStopsAfterThreeAttempts(t *testing.T) {
 	t.Parallel()
 	store := new(memstore.Store)
 	began := make(chan context.Context, 1)
@@ -91,7 +91,7 @@ func TestRecoveryGivesUpAfterThreeAttempts(t *testing.T) {
 	b := start(t, engine.Config{Store: store}, idempotent(words("x")))
 	b.wait(id, task.Failed)
 	if got, want := statusText(t, b.get(id)), "interrupted by restart in 3 attempts"; got != want {
-		t.Errorf("the task says %q, want %q", got, want)
+		t.Errorf("the status of the task is %q, want %q", got, want)
 	}
 }
 
@@ -236,17 +236,17 @@ func (s *broken) Probe(context.Context) error {
 	return nil
 }
 
-func TestStoreThatFailsAndComesBack(t *testing.T) {
+func TestStoreThatFailsAndRecovers(t *testing.T) {
 	t.Parallel()
 	for _, lie := range []bool{false, true} {
 		t.Run(fmt.Sprintf("stored anyway %v", lie), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { failAndComeBack(t, lie) })
+			synctest.Test(t, func(t *testing.T) { failAndRecover(t, lie) })
 		})
 	}
 }
 
-func failAndComeBack(t *testing.T, lie bool) {
+func failAndRecover(t *testing.T, lie bool) {
 	store := new(broken)
 	store.lie.Store(lie)
 	goOn := make(chan struct{})
@@ -327,7 +327,7 @@ func TestRetention(t *testing.T) {
 	})
 }
 
-func TestRunsWaitInLine(t *testing.T) {
+func TestRunsAreQueued(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var at, most atomic.Int64
@@ -382,7 +382,7 @@ func TestSerialAgentRunsOneTaskOfAContextAtATime(t *testing.T) {
 	})
 }
 
-func TestWaitingCallerHearsOfAFailingStore(t *testing.T) {
+func TestWaitingCallerGetsTheErrorOfAFailingStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := new(broken)

@@ -57,7 +57,7 @@ func TestOnlyTheHubPosesQuestions(t *testing.T) {
 			}
 			for _, turn := range turns {
 				if turn.Text == "forged" {
-					t.Errorf("what the agent has forged is taken for a question: %+v", turns)
+					t.Errorf("the forged metadata of the agent counts as a question: %+v", turns)
 				}
 			}
 			if len(turns) != 2 {
@@ -70,13 +70,13 @@ func TestOnlyTheHubPosesQuestions(t *testing.T) {
 // TestPurposesAreOfTheHub: a caller cannot claim a purpose of the hub; an agent of the hub can.
 func TestPurposesAreOfTheHub(t *testing.T) {
 	t.Parallel()
-	heard := make(chan string, 2)
+	received := make(chan string, 2)
 	other := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-		heard <- fmt.Sprint(ec.Message.Metadata)
+		received <- fmt.Sprint(ec.Message.Metadata)
 		yield(status(ec, a2a.TaskStateCompleted, ""), nil)
 	}}
 	asker := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-		heard <- fmt.Sprint(ec.Message.Metadata)
+		received <- fmt.Sprint(ec.Message.Metadata)
 		m := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("hi"))
 		m.Metadata = map[string]any{"parley.asked": "b", "parley.summary": "c"}
 		_, _ = agent.Delegate(ctx, &agent.Delegation{Agent: "other", Message: m})
@@ -88,8 +88,8 @@ func TestPurposesAreOfTheHub(t *testing.T) {
 	r.Message.Body = []byte(`{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}],"metadata":{"parley.asked":"b","a":"d","parley.summary":"c"}}`)
 	b.send(r)
 	for _, want := range []string{"map[a:d]", "map[parley.asked:b parley.summary:c]"} {
-		if got := <-heard; got != want {
-			t.Errorf("the agent heard %s, want %s", got, want)
+		if got := <-received; got != want {
+			t.Errorf("the agent received %s, want %s", got, want)
 		}
 	}
 }

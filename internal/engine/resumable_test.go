@@ -23,11 +23,11 @@ func resumable(x a2asrv.AgentExecutor) a2asrv.AgentExecutor {
 }
 
 // counter yields numbers from its checkpoint up to ten, and blocks for good at the number stop.
-// It sends the call of each execution to heard.
-func counter(stop int, began chan<- context.Context, heard chan<- *agent.Call) *executor {
+// It sends the call of each execution to received.
+func counter(stop int, began chan<- context.Context, received chan<- *agent.Call) *executor {
 	return &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		c := agent.CallFrom(ctx)
-		heard <- c
+		received <- c
 		n := 0
 		_, _ = fmt.Sscan(string(c.Saved), &n)
 		for n++; n <= 10; n++ {
@@ -46,33 +46,33 @@ func counter(stop int, began chan<- context.Context, heard chan<- *agent.Call) *
 	}}
 }
 
-// TestResumableRunGoesOn interrupts a run five times, and its caller sees one log.
-func TestResumableRunGoesOn(t *testing.T) {
+// TestResumableRunContinues interrupts a run five times, and its caller sees one log.
+func TestResumableRunContinues(t *testing.T) {
 	t.Parallel()
-	store, began, heard := new(memstore.Store), make(chan context.Context, 1), make(chan *agent.Call, 1)
-	b := start(t, engine.Config{Store: store, DrainTimeout: -1}, resumable(counter(2, began, heard)))
+	store, began, received := new(memstore.Store), make(chan context.Context, 1), make(chan *agent.Call, 1)
+	b := start(t, engine.Config{Store: store, DrainTimeout: -1}, resumable(counter(2, began, received)))
 	id := b.send(now(text("count"))).Head.ID
 	<-began
-	if c := <-heard; c.Saved != nil || c.Task != nil || c.Attempt != 1 {
+	if c := <-received; c.Saved != nil || c.Task != nil || c.Attempt != 1 {
 		t.Errorf("the first execution is given %q and %s", c.Saved, c.Task)
 	}
 	if err := b.stop(); err != nil {
 		t.Fatal(err)
 	}
 	for stop := 3; stop <= 7; stop++ {
-		b = start(t, engine.Config{Store: store, DrainTimeout: -1}, resumable(counter(stop, began, heard)))
+		b = start(t, engine.Config{Store: store, DrainTimeout: -1}, resumable(counter(stop, began, received)))
 		<-began
-		c := <-heard
+		c := <-received
 		if want := fmt.Sprint(stop - 2); string(c.Saved) != want || c.Attempt != stop-1 || c.Key != string(id)+"/1" {
-			t.Errorf("attempt %d of %s goes on from %q, want attempt %d from %q", c.Attempt, c.Key, c.Saved, stop-1, want)
+			t.Errorf("attempt %d of %s continues from %q, want attempt %d from %q", c.Attempt, c.Key, c.Saved, stop-1, want)
 		}
 		if want := fmt.Sprintf(`{"text":"%d "}]`, stop-2); !strings.Contains(string(c.Task), want) {
 			t.Errorf("the execution is given the task %s, want one with %s", c.Task, want)
 		}
 		b.stop()
 	}
-	b = start(t, engine.Config{Store: store}, resumable(counter(0, began, heard)))
-	<-heard
+	b = start(t, engine.Config{Store: store}, resumable(counter(0, began, received)))
+	<-received
 	b.wait(id, task.Completed)
 	s, err := b.Subscribe(t.Context(), alice, &op.Subscribe{ID: id, LastEventID: "1"})
 	if err != nil {
@@ -90,7 +90,7 @@ func TestResumableRunGoesOn(t *testing.T) {
 		}
 	}
 	if want := "1 2 3 4 5 6 7 8 9 10 "; said.String() != want {
-		t.Errorf("the log says %q, want %q", said.String(), want)
+		t.Errorf("the log contains %q, want %q", said.String(), want)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestCheckpointIsAsDurableAsItsEvent(t *testing.T) {
 		step("b is noted")
 		yield(chunk(ec, "b", true), nil)
 		_ = agent.Flush(ctx)
-		step("b is said")
+		step("b is stored")
 		_ = agent.Checkpoint(ctx, []byte("c"))
 		_ = agent.Flush(ctx)
 		step("c is flushed")
@@ -128,7 +128,7 @@ func TestCheckpointIsAsDurableAsItsEvent(t *testing.T) {
 	b := start(t, engine.Config{Store: store}, resumable(x))
 	h := b.send(now(text("hi"))).Head
 	for _, want := range []struct{ step, saved string }{
-		{"b is noted", ""}, {"b is said", "b"}, {"c is flushed", "c"}, {"d changes nothing", "d"},
+		{"b is noted", ""}, {"b is stored", "b"}, {"c is flushed", "c"}, {"d changes nothing", "d"},
 	} {
 		if got := <-steps; got != want.step {
 			t.Fatalf("step %q, want %q", got, want.step)
@@ -184,9 +184,9 @@ func TestCheckpointOfOthersIsNone(t *testing.T) {
 	}
 }
 
-// TestFollowUpGoesOnFromTheCheckpoint answers a question; the next run gets the checkpoint of
+// TestFollowUpContinuesFromTheCheckpoint answers a question; the next run gets the checkpoint of
 // the one before.
-func TestFollowUpGoesOnFromTheCheckpoint(t *testing.T) {
+func TestFollowUpContinuesFromTheCheckpoint(t *testing.T) {
 	t.Parallel()
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		saved := string(agent.CallFrom(ctx).Saved)
@@ -217,9 +217,9 @@ func TestPendingCancelReachesResumableAgent(t *testing.T) {
 	}{"agrees": {false, task.Canceled}, "refuses": {true, task.Completed}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store, began, heard := new(memstore.Store), make(chan context.Context, 1), make(chan *agent.Call, 3)
-			id := stopped(t, store, resumable(counter(4, began, heard)), began)
-			<-heard
+			store, began, received := new(memstore.Store), make(chan context.Context, 1), make(chan *agent.Call, 3)
+			id := stopped(t, store, resumable(counter(4, began, received)), began)
+			<-received
 			h, err := store.Head(t.Context(), "alice", id)
 			if err != nil {
 				t.Fatal(err)
@@ -230,10 +230,10 @@ func TestPendingCancelReachesResumableAgent(t *testing.T) {
 			if err := store.Append(t.Context(), &task.Change{Prev: h, Next: next}); err != nil {
 				t.Fatal(err)
 			}
-			told := make(chan string, 1)
-			x := counter(0, began, heard)
+			canceled := make(chan string, 1)
+			x := counter(0, began, received)
 			x.cancel = func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-				told <- fmt.Sprintf("%s %s %s", ec.TaskID, ec.User.Name, agent.CallFrom(ctx).Saved)
+				canceled <- fmt.Sprintf("%s %s %s", ec.TaskID, ec.User.Name, agent.CallFrom(ctx).Saved)
 				if tt.refuses {
 					refuse(ctx, ec, yield)
 					return
@@ -242,19 +242,19 @@ func TestPendingCancelReachesResumableAgent(t *testing.T) {
 			}
 			b := start(t, engine.Config{Store: store}, resumable(x))
 			b.wait(id, tt.want)
-			if got, want := <-told, string(id)+" alice 3"; got != want {
-				t.Errorf("the agent was told %q, want %q", got, want)
+			if got, want := <-canceled, string(id)+" alice 3"; got != want {
+				t.Errorf("the agent got the cancel request %q, want %q", got, want)
 			}
-			if got := len(heard) > 0; got != tt.refuses {
+			if got := len(received) > 0; got != tt.refuses {
 				t.Errorf("the agent was run again: %v, want %v", got, tt.refuses)
 			}
 		})
 	}
 }
 
-// TestAskedTellsOfAWaitingMessage lets a run wait in AUTH_REQUIRED until its caller sends a
+// TestAskedReportsAWaitingMessage lets a run wait in AUTH_REQUIRED until its caller sends a
 // message.
-func TestAskedTellsOfAWaitingMessage(t *testing.T) {
+func TestAskedReportsAWaitingMessage(t *testing.T) {
 	t.Parallel()
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		if ec.Message.Parts[0].Text() == "token" {

@@ -157,7 +157,7 @@ func TestFollowUpErrors(t *testing.T) {
 		{"unknown", reply("nowhere", "again"), a2a.ErrTaskNotFound},
 		{"other context", wrongContext, a2a.ErrInvalidParams},
 		{"other agent", wrongAgent, a2a.ErrTaskNotFound},
-		{"unknown agent", &op.Send{Target: op.Target{Agent: "nobody"}, Message: text("x").Message}, a2a.ErrTaskNotFound},
+		{"unknown agent", &op.Send{Target: op.Target{Agent: "unknown"}, Message: text("x").Message}, a2a.ErrTaskNotFound},
 		{"path against tenant", &op.Send{Target: op.Target{Agent: "main", Tenant: "other"}, Message: text("x").Message}, a2a.ErrInvalidParams},
 		{"push", &op.Send{Message: text("x").Message, Push: &op.PushConfig{URL: "https://example.com"}}, a2a.ErrPushNotificationNotSupported},
 	}
@@ -175,15 +175,15 @@ func TestMessagesToARunningTaskAreReadInOrder(t *testing.T) {
 	t.Parallel()
 	began := make(chan struct{})
 	goOn := make(chan struct{})
-	var heard []string
+	var received []string
 	x := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-		heard = append(heard, ec.Message.Parts[0].Text())
+		received = append(received, ec.Message.Parts[0].Text())
 		if ec.StoredTask == nil {
 			yield(status(ec, a2a.TaskStateWorking, ""), nil)
 			close(began)
 			<-goOn
 		}
-		if len(heard) == 3 {
+		if len(received) == 3 {
 			yield(status(ec, a2a.TaskStateCompleted, ""), nil)
 			return
 		}
@@ -196,7 +196,7 @@ func TestMessagesToARunningTaskAreReadInOrder(t *testing.T) {
 	b.send(now(reply(id, "three")))
 	close(goOn)
 	b.wait(id, task.Completed)
-	if diff := cmp.Diff([]string{"one", "two", "three"}, heard); diff != "" {
+	if diff := cmp.Diff([]string{"one", "two", "three"}, received); diff != "" {
 		t.Errorf("messages mismatch (-want +got):\n%s", diff)
 	}
 }
@@ -277,7 +277,7 @@ func TestEndOfARun(t *testing.T) {
 	}
 }
 
-func TestWhatIsInternalStaysInside(t *testing.T) {
+func TestInternalErrorsAreHidden(t *testing.T) {
 	t.Parallel()
 	const secret = "dial postgres://user:pw@db"
 	for name, run := range map[string]func(yield func(a2a.Event, error) bool){

@@ -344,7 +344,7 @@ func TestStreamsAreNotAhead(t *testing.T) {
 		}
 		if n := len(seen); n > 0 && seen[n-1].State.Terminal() {
 			if got := b.get(id).Head.State; got != seen[n-1].State {
-				t.Errorf("the stream says %v, and the task is %v", seen[n-1].State, got)
+				t.Errorf("the stream ends with %v, and the task is %v", seen[n-1].State, got)
 			}
 		}
 	}

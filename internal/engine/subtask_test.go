@@ -18,11 +18,11 @@ import (
 
 // sends returns an executor that sends a message to the agent other through the public methods
 // of the engine, as a tool does, on behalf of the caller who. It completes with the answer.
-func sends(b **bench, who *op.Caller, message func() *op.Send) *executor {
+func sends(b **bench, user *op.Caller, message func() *op.Send) *executor {
 	return &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		s := message()
 		s.Agent = "other"
-		a, err := (*b).Send(ctx, who, s)
+		a, err := (*b).Send(ctx, user, s)
 		if ctx.Err() != nil {
 			return
 		}
@@ -39,22 +39,22 @@ func TestAdopt(t *testing.T) {
 	chosen := func() *op.Send { s := text("hi"); s.Message.TaskID, s.NewIDs = "chosen", true; return s }
 	for _, tt := range []struct {
 		name    string
-		who     *op.Caller
+		user    *op.Caller
 		message func() *op.Send
 		child   bool
 	}{
 		{"new task", alice, func() *op.Send { return text("hi") }, true},
 		{"chosen id", alice, chosen, true},
 		{"not waited for", alice, func() *op.Send { return now(text("hi")) }, true},
-		{"somebody else's", caller("bob"), func() *op.Send { return text("hi") }, false},
+		{"another caller's", caller("bob"), func() *op.Send { return text("hi") }, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			store, b := new(memstore.Store), new(bench)
-			b = start(t, engine.Config{Store: store}, sends(&b, tt.who, tt.message))
+			b = start(t, engine.Config{Store: store}, sends(&b, tt.user, tt.message))
 			b.register("other", words("ok"))
 			a := b.send(text("hi"))
-			child, err := store.Head(t.Context(), tt.who.Principal.Owner(), a2a.TaskID(statusText(t, a)))
+			child, err := store.Head(t.Context(), tt.user.Principal.Owner(), a2a.TaskID(statusText(t, a)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,7 +73,7 @@ func TestAdopt(t *testing.T) {
 func TestAdoptedOnce(t *testing.T) {
 	t.Parallel()
 	store, b := new(memstore.Store), new(bench)
-	b = start(t, engine.Config{Store: store}, sends(&b, alice, func() *op.Send { s := reply("mine", "go on"); s.NewIDs = true; return s }))
+	b = start(t, engine.Config{Store: store}, sends(&b, alice, func() *op.Send { s := reply("mine", "continue"); s.NewIDs = true; return s }))
 	b.register("other", asking())
 	mine := text("hi")
 	mine.Agent, mine.Message.TaskID, mine.NewIDs = "other", "mine", true
@@ -130,22 +130,22 @@ func TestBudgetOfAdopted(t *testing.T) {
 	}
 }
 
-// TestAdoptedIsNotBelieved: a tool cannot claim a purpose in the name of the hub.
-func TestAdoptedIsNotBelieved(t *testing.T) {
+// TestLineageClaimedByACallerIsIgnored: a tool cannot claim a purpose in the name of the hub.
+func TestLineageClaimedByACallerIsIgnored(t *testing.T) {
 	t.Parallel()
-	b, heard := new(bench), make(chan *a2a.Message, 1)
+	b, received := new(bench), make(chan *a2a.Message, 1)
 	b = start(t, engine.Config{}, sends(&b, alice, func() *op.Send {
 		s := text("hi")
 		s.Message.Body = []byte(`{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}],"metadata":{"parley.asked":{"by":"main"},"mine":1}}`)
 		return s
 	}))
 	b.register("other", &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-		heard <- ec.Message
+		received <- ec.Message
 		yield(status(ec, a2a.TaskStateCompleted, "ok"), nil)
 	}})
 	b.send(text("hi"))
-	m := <-heard
+	m := <-received
 	if _, there := m.Metadata["parley.asked"]; there || m.Metadata["mine"] == nil {
-		t.Errorf("the metadata is %v, want what is no word of the hub", m.Metadata)
+		t.Errorf("the metadata is %v, want none of the hub", m.Metadata)
 	}
 }

@@ -43,7 +43,7 @@ func TestPageTokens(t *testing.T) {
 	}
 }
 
-func TestPageTokensTellNothing(t *testing.T) {
+func TestPageTokensRevealNothing(t *testing.T) {
 	t.Parallel()
 	tok := newTokens(nil)
 	q := &task.Query{Owner: "ann"}

@@ -22,16 +22,16 @@ func nodeText(n *engine.Node) string {
 	return fmt.Sprint(strings.Repeat("  ", n.Depth), n.Head.Agent, " ", strings.TrimPrefix(n.Head.State.String(), "TASK_STATE_"))
 }
 
-// watched collects the nodes of a tree until it ends, and sends each to a channel.
-func (b *bench) watched(id a2a.TaskID, told chan<- string) ([]string, error) {
+// watched collects the lines of a tree until it ends, and sends each to a channel.
+func (b *bench) watched(id a2a.TaskID, lines chan<- string) ([]string, error) {
 	var all []string
 	for n, err := range b.WatchTree(b.t.Context(), alice, id) {
 		if err != nil {
 			return all, err
 		}
 		all = append(all, nodeText(&n))
-		if told != nil {
-			told <- nodeText(&n)
+		if lines != nil {
+			lines <- nodeText(&n)
 		}
 	}
 	return all, nil
@@ -67,15 +67,15 @@ func TestWatchTree(t *testing.T) {
 	b.register("middle", asks("last", "", nil))
 	b.register("last", twoSteps(goOn))
 	id := b.send(now(text("hi"))).Head.ID
-	told := make(chan string, 100)
+	changes := make(chan string, 100)
 	done := make(chan error, 1)
 	go func() {
-		_, err := b.watched(id, told)
-		close(told)
+		_, err := b.watched(id, changes)
+		close(changes)
 		done <- err
 	}()
 	var got []string
-	for line := range told {
+	for line := range changes {
 		got = append(got, line)
 		switch line {
 		case "main WORKING":
@@ -91,12 +91,12 @@ func TestWatchTree(t *testing.T) {
 	seen := map[string]int{}
 	for _, line := range got {
 		if seen[line]++; seen[line] > 1 {
-			t.Errorf("%q is told %d times in %q", line, seen[line], got)
+			t.Errorf("%q is yielded %d times in %q", line, seen[line], got)
 		}
 		delete(want, line)
 	}
 	if len(want) > 0 {
-		t.Errorf("the tree told %q, and not %v", got, want)
+		t.Errorf("the tree yielded %q, and not %v", got, want)
 	}
 	nodes, err := b.Tree(t.Context(), alice, id)
 	if err != nil {
@@ -113,7 +113,7 @@ func TestWatchTree(t *testing.T) {
 		t.Errorf("parents are %q, %q, %q", nodes[0].Parent, nodes[1].Parent, nodes[2].Parent)
 	}
 	if again, err := b.watched(id, nil); err != nil || len(again) != 3 {
-		t.Errorf("the tree of a task that has ended tells %q, %v", again, err)
+		t.Errorf("the tree of a task that has ended yields %q, %v", again, err)
 	}
 }
 
@@ -125,15 +125,15 @@ func TestTreeIsTheCallersOwn(t *testing.T) {
 	b.register("other", untilStopped(nil))
 	id := b.send(now(text("hi"))).Head.ID
 	for _, tt := range []struct {
-		who *op.Caller
-		id  a2a.TaskID
+		user *op.Caller
+		id   a2a.TaskID
 	}{{caller("bob"), id}, {alice, "none"}} {
-		if _, err := b.Tree(t.Context(), tt.who, tt.id); !errors.Is(err, a2a.ErrTaskNotFound) {
-			t.Errorf("Tree(%s) of %s: %v", tt.id, tt.who.Principal.ID, err)
+		if _, err := b.Tree(t.Context(), tt.user, tt.id); !errors.Is(err, a2a.ErrTaskNotFound) {
+			t.Errorf("Tree(%s) of %s: %v", tt.id, tt.user.Principal.ID, err)
 		}
-		for _, err := range b.WatchTree(t.Context(), tt.who, tt.id) {
+		for _, err := range b.WatchTree(t.Context(), tt.user, tt.id) {
 			if !errors.Is(err, a2a.ErrTaskNotFound) {
-				t.Errorf("WatchTree(%s) of %s: %v", tt.id, tt.who.Principal.ID, err)
+				t.Errorf("WatchTree(%s) of %s: %v", tt.id, tt.user.Principal.ID, err)
 			}
 		}
 	}
@@ -198,9 +198,9 @@ func TestTreeIsBounded(t *testing.T) {
 	}
 	nodes, err := b.Tree(t.Context(), alice, root.ID)
 	if err != nil || len(nodes) != 500 || !nodes[0].More || nodes[1].More {
-		t.Errorf("%d tasks are told, more: %v, %v", len(nodes), nodes[0].More, err)
+		t.Errorf("%d tasks are returned, more: %v, %v", len(nodes), nodes[0].More, err)
 	}
-	if told, err := b.watched(root.ID, nil); err != nil || len(told) != 500 {
-		t.Errorf("%d tasks are told by the watch, %v", len(told), err)
+	if lines, err := b.watched(root.ID, nil); err != nil || len(lines) != 500 {
+		t.Errorf("%d tasks are yielded by the watch, %v", len(lines), err)
 	}
 }

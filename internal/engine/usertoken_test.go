@@ -82,7 +82,7 @@ func TestBearersAreForgotten(t *testing.T) {
 	}
 	defer s.Close()
 	if got := engine.Holds(b.Engine); got.Bearers != 1 {
-		t.Errorf("while the run goes on the hub holds %+v, want a token", got)
+		t.Errorf("during the run the hub holds %+v, want a token", got)
 	}
 	b.stop()
 	if got := engine.Holds(b.Engine); got.Live != 1 || got.Bearers != 0 {

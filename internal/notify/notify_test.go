@@ -28,14 +28,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestNotifier(t *testing.T) {
 	t.Parallel()
 	sh := testenv.Tool(t, "sh")
-	var heard []string
+	var received []string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var it inbox.Item
 		body, _ := io.ReadAll(r.Body)
 		if err := json.Unmarshal(body, &it); err != nil || r.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("the address is sent %q", body)
 		}
-		if heard = append(heard, string(it.ID)); len(heard) == 1 {
+		if received = append(received, string(it.ID)); len(received) == 1 {
 			w.WriteHeader(http.StatusInternalServerError)
 		}
 	}))
@@ -63,13 +63,13 @@ func TestNotifier(t *testing.T) {
 	if n.follow(t.Context(), srv.Client(), items) {
 		t.Error("the notifier was too slow")
 	}
-	if diff := cmp.Diff([]string{"a", "b"}, heard); diff != "" {
+	if diff := cmp.Diff([]string{"a", "b"}, received); diff != "" {
 		t.Errorf("items at the address (-want +got):\n%s", diff)
 	}
 	text, err := os.ReadFile(out)
 	for _, want := range []string{"$(touch hacked); `x`", " a approval\n", " b approval\n"} {
 		if !strings.Contains(string(text), want) {
-			t.Errorf("the program hears %q, %v; want %q", text, err, want)
+			t.Errorf("the program receives %q, %v; want %q", text, err, want)
 		}
 	}
 	if strings.Count(log.String(), "500 Internal Server Error") != 1 {

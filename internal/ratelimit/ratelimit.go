@@ -64,14 +64,14 @@ func New(cfg Config) *Limiter {
 // Request counts a request of a caller, before it is read. The error wraps
 // apierror.ErrExhausted, with the time after which to retry: the caller sends too many
 // requests, or is in debt for the bytes of earlier requests.
-func (l *Limiter) Request(who task.Owner) error {
+func (l *Limiter) Request(owner task.Owner) error {
 	if l == nil {
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	c := l.caller(who, now)
+	c := l.caller(owner, now)
 	if err := l.inDebt(c, now); err != nil {
 		return err
 	}
@@ -89,14 +89,14 @@ func (l *Limiter) Request(who task.Owner) error {
 // Bytes counts n bytes read from a caller. The error wraps apierror.ErrExhausted: concurrent
 // requests of the caller have used up the allowance since this one began; n is not counted
 // then.
-func (l *Limiter) Bytes(who task.Owner, n int) error {
+func (l *Limiter) Bytes(owner task.Owner, n int) error {
 	if l == nil || l.cfg.Bytes <= 0 {
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	c := l.caller(who, now)
+	c := l.caller(owner, now)
 	if err := l.inDebt(c, now); err != nil {
 		return err
 	}
@@ -152,32 +152,32 @@ func refuse(late float64, what string, most float64) error {
 }
 
 // caller returns the allowance of a caller, and removes others if there are too many.
-func (l *Limiter) caller(who task.Owner, now time.Time) *caller {
-	if c := l.callers[who]; c != nil {
+func (l *Limiter) caller(owner task.Owner, now time.Time) *caller {
+	if c := l.callers[owner]; c != nil {
 		return c
 	}
 	if len(l.callers) >= l.sweepAt {
 		l.sweep(now)
 	}
 	c := new(caller)
-	l.callers[who] = c
+	l.callers[owner] = c
 	return c
 }
 
 // sweep removes the callers whose buckets are full. If too many callers remain, it removes
 // others, enough to postpone the next sweep.
 func (l *Limiter) sweep(now time.Time) {
-	for who, c := range l.callers {
+	for owner, c := range l.callers {
 		if c.requests.full(now, l.cfg.Requests, float64(l.cfg.Burst)) &&
 			c.bytes.full(now, float64(l.cfg.Bytes), float64(l.cfg.Bytes)) {
-			delete(l.callers, who)
+			delete(l.callers, owner)
 		}
 	}
-	for who := range l.callers {
+	for owner := range l.callers {
 		if len(l.callers) <= maxCallers/2 {
 			break
 		}
-		delete(l.callers, who)
+		delete(l.callers, owner)
 	}
 	l.sweepAt = max(minSweep, 2*len(l.callers))
 }

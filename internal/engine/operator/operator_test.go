@@ -43,8 +43,9 @@ func (answers) Execute(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[
 	}
 }
 
-// desk returns a desk with the agents slow and quick, whose engine works until the test ends.
-func desk(t *testing.T, notes dirstore.Notes) (*operator.Operator, *engine.Engine) {
+// newOperator returns an operator with the agents slow and quick, whose engine works until the
+// test ends.
+func newOperator(t *testing.T, notes dirstore.Notes) (*operator.Operator, *engine.Engine) {
 	t.Helper()
 	store := new(memstore.Store)
 	e := engine.New(engine.Config{Store: store, DrainTimeout: -1})
@@ -68,20 +69,20 @@ func desk(t *testing.T, notes dirstore.Notes) (*operator.Operator, *engine.Engin
 }
 
 // send creates a task of a caller with an agent.
-func send(t *testing.T, e *engine.Engine, who string, id a2a.TaskID, name task.Agent) {
+func send(t *testing.T, e *engine.Engine, caller string, id a2a.TaskID, name task.Agent) {
 	t.Helper()
 	r := &op.Send{
 		Target: op.Target{Agent: name}, ReturnImmediately: true, NewIDs: true,
 		Message: op.Message{ID: "m", TaskID: id, MediaTypes: []string{""}, Body: []byte(`{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]}`)},
 	}
-	if _, err := e.Send(t.Context(), &op.Caller{Principal: &auth.Principal{ID: who}}, r); err != nil {
+	if _, err := e.Send(t.Context(), &op.Caller{Principal: &auth.Principal{ID: caller}}, r); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestDesk(t *testing.T) {
+func TestOperator(t *testing.T) {
 	t.Parallel()
-	d, e := desk(t, new(dirstore.Memory))
+	d, e := newOperator(t, new(dirstore.Memory))
 	send(t, e, "ann", "t1", "slow")
 	send(t, e, "bob", "t1", "slow")
 	one := operator.Target{ID: "t1"}
@@ -112,13 +113,13 @@ func TestDesk(t *testing.T) {
 func TestPauseIsKept(t *testing.T) {
 	t.Parallel()
 	notes := new(dirstore.Memory)
-	d, _ := desk(t, notes)
+	d, _ := newOperator(t, notes)
 	for _, name := range []task.Agent{"slow", "later", "slow"} {
 		if err := d.SetPaused(t.Context(), name, true); err != nil {
 			t.Fatal(err)
 		}
 	}
-	again, _ := desk(t, notes)
+	again, _ := newOperator(t, notes)
 	if got, want := again.Paused(), []task.Agent{"later", "slow"}; !slices.Equal(got, want) {
 		t.Errorf("after a restart %v are paused, want %v", got, want)
 	}
@@ -129,7 +130,7 @@ func TestPauseIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := again.Open(t.Context()); err == nil {
-		t.Error("a broken note goes unnoticed")
+		t.Error("Open returns no error for a broken note")
 	}
 	if err := again.SetPaused(t.Context(), "slow", true); err == nil || again.IsPaused("slow") {
 		t.Errorf("SetPaused over a broken note = %v, and it counts: %v", err, again.IsPaused("slow"))

@@ -30,7 +30,7 @@ func TestAlarmsGoOff(t *testing.T) {
 			})
 			if i%3 == 0 {
 				if !s.Stop(&a) || s.Stop(&a) {
-					t.Fatal("Stop of an alarm that waits = false, or true when said again")
+					t.Fatal("Stop of an alarm that waits = false, or true for a second call")
 				}
 			} else {
 				want = append(want, time.Since(began)+d)

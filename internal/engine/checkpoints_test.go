@@ -8,9 +8,9 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// TestNotesBelongToEvents: a checkpoint may be stored with its event or a later one, and never
-// before, even if a flush comes between the two.
-func TestNotesBelongToEvents(t *testing.T) {
+// TestCheckpointsBelongToEvents: a checkpoint may be stored with its event or a later one, and
+// never before, even if a flush comes between the two.
+func TestCheckpointsBelongToEvents(t *testing.T) {
 	t.Parallel()
 	e := New(Config{Store: new(memstore.Store)})
 	r := &run{engine: e, live: e.newLive(ref{"ann", "t"}), traits: agent.Traits{Resumable: true}, seq: 3}
@@ -41,11 +41,11 @@ func TestNotesBelongToEvents(t *testing.T) {
 	r.dropSaved(&extras{checkpoint: five})
 	want("after one that was overtaken while it was stored", 5, "five again")
 	if r.emptyLocked() || !r.checkpoints.pendingUpTo(5) {
-		t.Error("nothing is owed")
+		t.Error("nothing is pending")
 	}
 	r.dropSaved(&extras{checkpoint: r.checkpoints.upTo(5)})
 	if !r.emptyLocked() {
-		t.Error("something is owed")
+		t.Error("something is pending")
 	}
 	r.pending = []task.Entry{{Seq: 6}}
 	if r.emptyLocked() {

@@ -10,18 +10,18 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// hearer records the output of agents.
-type hearer struct {
-	mu    sync.Mutex // guards the field below
-	heard []string
+// outputRecorder records the output of agents.
+type outputRecorder struct {
+	mu       sync.Mutex // guards the field below
+	received []string
 }
 
-func (h *hearer) output(s *engine.Output) {
+func (h *outputRecorder) output(s *engine.Output) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := range s.Entries {
 		en := &s.Entries[i]
-		h.heard = append(h.heard, fmt.Sprintf("%s %v v%d: %s", s.Agent, en.Kind == task.Artifact, en.Version, task.TextOf(en.Body)))
+		h.received = append(h.received, fmt.Sprintf("%s %v v%d: %s", s.Agent, en.Kind == task.Artifact, en.Version, task.TextOf(en.Body)))
 	}
 }
 
@@ -30,12 +30,12 @@ func TestObserverOutput(t *testing.T) {
 	for kind, want := range map[string]string{
 		"local": "main false v2: , main true v3: a, main true v4: b, main false v5: done", "remote": "",
 	} {
-		h := new(hearer)
+		h := new(outputRecorder)
 		b := start(t, engine.Config{Observer: engine.Observer{Output: h.output, Kinds: []string{kind}}}, words("a", "b"))
 		b.send(text("hi"))
 		b.stop()
-		if got := strings.Join(h.heard, ", "); got != want {
-			t.Errorf("of %s agents %q was heard, want %q", kind, got, want)
+		if got := strings.Join(h.received, ", "); got != want {
+			t.Errorf("of %s agents the observer received %q, want %q", kind, got, want)
 		}
 	}
 }
