@@ -189,27 +189,27 @@ func access(f *Facts) []Finding {
 	switch {
 	case f.AllowAnonymous && open != "":
 		return []Finding{{
-			Wrong, subject, "everybody who reaches " + open + " may call, without credentials",
-			"take out allow_anonymous, and give callers keys with \"parley keys add\" or name issuers in auth.tokens",
+			Wrong, subject, "every machine that reaches " + open + " may call without credentials",
+			"remove allow_anonymous, and give callers keys with \"parley keys add\" or name issuers in auth.tokens",
 		}}
 	case f.AllowAnonymous:
 		return []Finding{{
-			Weak, subject, "callers without credentials are let in from everywhere, although only this machine reaches the hub now",
-			"take out allow_anonymous",
+			Weak, subject, "callers without credentials are accepted from every machine, although only this one reaches the hub now",
+			"remove allow_anonymous",
 		}}
 	case f.Issuers+f.rules() == 0 && alive == 0 && f.NoKeys != "":
 		return []Finding{{Unknown, subject, "whether callers need credentials is not known: " + f.NoKeys, ""}}
 	case f.Issuers+f.rules() == 0 && alive == 0 && len(f.Keys) > 0:
-		return []Finding{{Wrong, subject, "no key is good any more, so that nobody is let in", "make one with \"parley keys add --data …\""}}
+		return []Finding{{Wrong, subject, "no key is valid any more: the hub refuses every caller", "make one with \"parley keys add --data …\""}}
 	case f.Issuers+f.rules() == 0 && alive == 0 && open != "":
 		return []Finding{{
-			Wrong, subject, "the hub will not start: nobody has a key, and " + open + " is reached from other machines",
+			Wrong, subject, "the hub will not start: there are no keys, and other machines reach " + open,
 			"give callers keys with \"parley keys add --data …\", or name issuers in auth.tokens",
 		}}
 	case f.Issuers+f.rules() == 0 && alive == 0:
-		return []Finding{{OK, subject, "only this machine reaches the hub, and nobody needs credentials", ""}}
+		return []Finding{{OK, subject, "only this machine reaches the hub, and callers need no credentials", ""}}
 	}
-	text := fmt.Sprintf("every caller needs a key (%d are good) or a token (of %d issuers)", alive, f.Issuers)
+	text := fmt.Sprintf("every caller needs a key (%d are valid) or a token (of %d issuers)", alive, f.Issuers)
 	if n := f.rules(); n > 0 {
 		text += fmt.Sprintf(" or a certificate (by %d rules)", n)
 	}
@@ -229,7 +229,7 @@ func transport(f *Facts) []Finding {
 	switch u, err := url.Parse(f.PublicURL); {
 	case f.PublicURL == "":
 		return []Finding{{
-			Weak, subject, where + " is reached from other machines over plain HTTP, and cards name the address that each request was sent to",
+			Weak, subject, "other machines reach " + where + " over plain HTTP, and cards name the address that each request was sent to",
 			"give it a certificate with tls, or put a proxy with TLS in front, and name the address with public_url: https://…",
 		}}
 	case err != nil || u.Scheme != "https":
@@ -238,21 +238,21 @@ func transport(f *Facts) []Finding {
 			"give it a certificate with tls, or put a proxy with TLS in front, and name the address with public_url: https://…",
 		}}
 	}
-	return []Finding{{OK, subject, "cards name " + f.PublicURL + "; see that " + where + " is reached by its proxy alone", ""}}
+	return []Finding{{OK, subject, "cards name " + f.PublicURL + "; make sure that only its proxy reaches " + where, ""}}
 }
 
 func keys(f *Facts) []Finding {
 	const subject = "keys"
 	var out []Finding
 	for _, k := range f.Keys {
-		who := fmt.Sprintf("key %s of %s", k.ID, k.Agent)
+		name := fmt.Sprintf("key %s of %s", k.ID, k.Agent)
 		switch {
 		case k.Dead:
 		case !k.Expires.IsZero() && k.Expires.Sub(f.Now) < soon:
-			out = append(out, Finding{Weak, subject, who + " ends on " + k.Expires.Format(time.DateOnly), "give its holder another one"})
+			out = append(out, Finding{Weak, subject, name + " expires on " + k.Expires.Format(time.DateOnly), "give its caller a new key"})
 		case k.Expires.IsZero() && !k.Created.IsZero() && f.Now.Sub(k.Created) > keyAge:
 			out = append(out, Finding{
-				Weak, subject, fmt.Sprintf("%s is %d days old and never ends", who, int(f.Now.Sub(k.Created).Hours()/24)),
+				Weak, subject, fmt.Sprintf("%s is %d days old and never expires", name, int(f.Now.Sub(k.Created).Hours()/24)),
 				"replace it: \"parley keys add\", then \"parley keys revoke " + k.ID + " --after 24h\"",
 			})
 		}
@@ -266,7 +266,7 @@ func openings(f *Facts) []Finding {
 		level := OK
 		advice := ""
 		if o.Wide {
-			level, advice = Weak, cmp.Or(o.Advice, "name those alone who need it")
+			level, advice = Weak, cmp.Or(o.Advice, "name only those that need it")
 		}
 		out = append(out, Finding{level, "policy", o.Key + ": " + o.What, advice})
 	}
@@ -292,20 +292,20 @@ func records(f *Facts) []Finding {
 	}
 	if open := f.public(); len(open) > 0 {
 		return []Finding{{
-			Weak, "audit", "nothing says who did what, although " + strings.Join(open, ", ") + " is reached from other machines: audit.level is off",
-			"take audit.level: off out of the configuration",
+			Weak, "audit", "the hub keeps no audit log, although other machines reach " + strings.Join(open, ", ") + ": audit.level is off",
+			"remove audit.level: off from the configuration",
 		}}
 	}
-	return []Finding{{OK, "audit", "nothing says who did what: audit.level is off", ""}}
+	return []Finding{{OK, "audit", "the hub keeps no audit log: audit.level is off", ""}}
 }
 
 func disk(f *Facts) []Finding {
 	if f.Total == 0 {
-		return []Finding{{Unknown, "disk", "how full the disk is is not known", ""}}
+		return []Finding{{Unknown, "disk", "the free space of the disk is not known", ""}}
 	}
-	text := fmt.Sprintf("%d MiB of %d MiB are free where the data folder is", f.Free>>20, f.Total>>20)
+	text := fmt.Sprintf("%d MiB of %d MiB are free on the disk of the data folder", f.Free>>20, f.Total>>20)
 	if f.Free < minFree || f.Free < f.Total/minShare {
-		return []Finding{{Weak, "disk", text, "make room: a hub on a full disk takes no messages"}}
+		return []Finding{{Weak, "disk", text, "free some space: a hub with a full disk accepts no messages"}}
 	}
 	return []Finding{{OK, "disk", text, ""}}
 }
@@ -322,7 +322,7 @@ func peer(p *Peer) []Finding {
 	const subject = "peers"
 	var out []Finding
 	if p.Problem != "" {
-		return []Finding{{Wrong, subject, p.Name + " is not reached at " + p.URL + ": " + p.Problem, "look whether it runs, and whether this machine may reach it"}}
+		return []Finding{{Wrong, subject, p.Name + " is unreachable at " + p.URL + ": " + p.Problem, "check that it runs, and that this machine may reach it"}}
 	}
 	if u, err := url.Parse(p.URL); err == nil && p.Credentials && u.Scheme == "http" && !httpcall.Loopback(u.Host) {
 		out = append(out, Finding{Weak, subject, p.Name + " is called over plain HTTP with credentials", "call it over https"})

@@ -60,7 +60,7 @@ func TestWeak(t *testing.T) {
 	}
 	for _, f := range all {
 		if f.Text == "" || f.Level != OK && f.Advice == "" {
-			t.Errorf("%+v says nothing", f)
+			t.Errorf("%+v lacks its text or advice", f)
 		}
 	}
 }
@@ -74,14 +74,14 @@ func TestAccess(t *testing.T) {
 		facts Facts
 		want  string
 	}{
-		"nobody here":         {Facts{Listen: here}, "ok only this machine"},
-		"keys":                {Facts{Listen: everywhere, Keys: good}, "ok every caller needs"},
-		"tokens":              {Facts{Listen: everywhere, Issuers: 1}, "ok every caller needs"},
-		"everybody":           {Facts{Listen: everywhere, Keys: good, AllowAnonymous: true}, "wrong everybody"},
-		"everybody, but here": {Facts{Listen: here, AllowAnonymous: true}, "weak callers without"},
-		"does not start":      {Facts{Listen: everywhere}, "wrong the hub will not start"},
-		"all are dead":        {Facts{Listen: here, Keys: []Key{{Dead: true}}}, "wrong no key is good"},
-		"not known":           {Facts{Listen: here, NoKeys: "the hub does not answer"}, "unknown whether callers"},
+		"no keys, only here":   {Facts{Listen: here}, "ok only this machine"},
+		"keys":                 {Facts{Listen: everywhere, Keys: good}, "ok every caller needs"},
+		"tokens":               {Facts{Listen: everywhere, Issuers: 1}, "ok every caller needs"},
+		"anonymous":            {Facts{Listen: everywhere, Keys: good, AllowAnonymous: true}, "wrong every machine"},
+		"anonymous, only here": {Facts{Listen: here, AllowAnonymous: true}, "weak callers without"},
+		"does not start":       {Facts{Listen: everywhere}, "wrong the hub will not start"},
+		"all are dead":         {Facts{Listen: here, Keys: []Key{{Dead: true}}}, "wrong no key is valid"},
+		"not known":            {Facts{Listen: here, NoKeys: "the hub does not answer"}, "unknown whether callers"},
 	} {
 		got := access(&tc.facts)[0]
 		if text := string(got.Level) + " " + got.Text; !strings.HasPrefix(text, tc.want) {
@@ -139,9 +139,9 @@ func TestRevocationLists(t *testing.T) {
 		got = append(got, string(f.Level)+" "+f.Text)
 	}
 	want := []string{
-		"wrong the revocation list of CN=ended has ended at 2026-05-01T11:59:00Z: its certificates are refused",
-		"weak the revocation list of CN=soon ends at 2026-05-01T13:00:00Z: its certificates are refused after that",
-		"weak the authority CN=none has no list in tls.client_crl: what it has revoked is let in",
+		"wrong the revocation list of CN=ended expired at 2026-05-01T11:59:00Z: its certificates are refused",
+		"weak the revocation list of CN=soon expires at 2026-05-01T13:00:00Z: its certificates are refused after that",
+		"weak the authority CN=none has no list in tls.client_crl: certificates that it has revoked are accepted",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)

@@ -46,26 +46,26 @@ func (f *Facts) rules() int {
 func secured(f *Facts) []Finding {
 	t := f.TLS
 	if t.Leaf == nil {
-		return []Finding{{Wrong, "tls", "the hub will not start: " + t.Problem, "see that tls.cert, tls.key, tls.client_ca and tls.client_crl are right"}}
+		return []Finding{{Wrong, "tls", "the hub will not start: " + t.Problem, "check tls.cert, tls.key, tls.client_ca and tls.client_crl"}}
 	}
 	out := append(lifetime(f), named(f)...)
 	out = append(append(out, clients(t)...), revoked(f)...)
 	if len(out) == 0 {
-		out = append(out, Finding{OK, "tls", "callers are shown a certificate that is good until " + t.Leaf.NotAfter.Format(time.DateOnly), ""})
+		out = append(out, Finding{OK, "tls", "the certificate is valid until " + t.Leaf.NotAfter.Format(time.DateOnly), ""})
 	}
 	return out
 }
 
 // lifetime returns the findings about the validity period of the certificate.
 func lifetime(f *Facts) []Finding {
-	const advice = "put a new one in its place: the hub takes it without a restart"
+	const advice = "replace it: the hub reads the new one without a restart"
 	switch leaf := f.TLS.Leaf; {
 	case f.Now.After(leaf.NotAfter):
-		return []Finding{{Wrong, "tls", "the certificate has ended on " + leaf.NotAfter.Format(time.DateOnly), advice}}
+		return []Finding{{Wrong, "tls", "the certificate expired on " + leaf.NotAfter.Format(time.DateOnly), advice}}
 	case f.Now.Before(leaf.NotBefore):
-		return []Finding{{Wrong, "tls", "the certificate is not good before " + leaf.NotBefore.Format(time.RFC3339), "set the clock, or " + advice}}
+		return []Finding{{Wrong, "tls", "the certificate is not valid before " + leaf.NotBefore.Format(time.RFC3339), "set the clock, or " + advice}}
 	case leaf.NotAfter.Sub(f.Now) < soon && leaf.NotAfter.Sub(leaf.NotBefore) > 2*soon:
-		return []Finding{{Weak, "tls", "the certificate ends on " + leaf.NotAfter.Format(time.DateOnly), advice}}
+		return []Finding{{Weak, "tls", "the certificate expires on " + leaf.NotAfter.Format(time.DateOnly), advice}}
 	}
 	return nil
 }
@@ -81,11 +81,11 @@ func named(f *Facts) []Finding {
 	case f.PublicURL == "":
 		return nil
 	case err != nil || u.Scheme != "https":
-		return []Finding{{Wrong, "tls", "cards name " + f.PublicURL + ", and the hub speaks TLS", "name its address with public_url: https://…"}}
+		return []Finding{{Wrong, "tls", "cards name " + f.PublicURL + ", but the hub uses TLS", "name its address with public_url: https://…"}}
 	case f.TLS.Leaf.VerifyHostname(u.Hostname()) != nil:
 		return []Finding{{
-			Wrong, "tls", fmt.Sprintf("cards name %s, and the certificate is for %s: callers refuse it", u.Hostname(), hosts(f.TLS.Leaf)),
-			"have one made for " + u.Hostname() + ", or let a proxy with such a one stand there",
+			Wrong, "tls", fmt.Sprintf("cards name %s, but the certificate is for %s: callers refuse it", u.Hostname(), hosts(f.TLS.Leaf)),
+			"get a certificate for " + u.Hostname() + ", or put a proxy with one in front",
 		}}
 	}
 	return nil
@@ -108,21 +108,21 @@ const listSoon = 6 * time.Hour
 
 // revoked returns the findings about revocation lists.
 func revoked(f *Facts) []Finding {
-	const advice = "put the authority's present list into tls.client_crl: the hub takes it without a restart"
+	const advice = "put the authority's current list into tls.client_crl: the hub reads it without a restart"
 	var out []Finding
 	for _, l := range f.TLS.Lists {
 		switch {
 		case l.Ends.IsZero():
 		case f.Now.After(l.Ends):
 			out = append(out, Finding{Wrong, "tls", fmt.Sprintf(
-				"the revocation list of %s has ended at %s: its certificates are refused", l.Authority, l.Ends.Format(time.RFC3339)), advice})
+				"the revocation list of %s expired at %s: its certificates are refused", l.Authority, l.Ends.Format(time.RFC3339)), advice})
 		case l.Ends.Sub(f.Now) < listSoon:
 			out = append(out, Finding{Weak, "tls", fmt.Sprintf(
-				"the revocation list of %s ends at %s: its certificates are refused after that", l.Authority, l.Ends.Format(time.RFC3339)), advice})
+				"the revocation list of %s expires at %s: its certificates are refused after that", l.Authority, l.Ends.Format(time.RFC3339)), advice})
 		}
 	}
 	for _, name := range f.TLS.Unlisted {
-		out = append(out, Finding{Weak, "tls", "the authority " + name + " has no list in tls.client_crl: what it has revoked is let in", advice})
+		out = append(out, Finding{Weak, "tls", "the authority " + name + " has no list in tls.client_crl: certificates that it has revoked are accepted", advice})
 	}
 	return out
 }
@@ -132,11 +132,11 @@ func clients(t *TLS) []Finding {
 	switch {
 	case t.Authorities > 0 && t.Rules == 0:
 		return []Finding{{
-			Weak, "tls", "callers may show certificates, and nothing says who they are", "name them in auth.certificates, or take out tls.client_ca",
+			Weak, "tls", "callers may send certificates, but no rule names their principals", "add rules to auth.certificates, or remove tls.client_ca",
 		}}
 	case t.Authorities > 1 && t.Wide > 0:
 		return []Finding{{
-			Weak, "tls", fmt.Sprintf("%d rules of auth.certificates believe each of %d authorities: one may issue the names of another's", t.Wide, t.Authorities),
+			Weak, "tls", fmt.Sprintf("%d rules of auth.certificates accept each of %d authorities: one may issue names that belong to another", t.Wide, t.Authorities),
 			"give each rule its ca",
 		}}
 	}
