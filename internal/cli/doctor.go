@@ -168,32 +168,32 @@ func openingsOf(cfg *config.Config) []doctor.Opening {
 	rules := func(key, who string, list []string) {
 		for _, rule := range list {
 			wide := rule == "private" || rule == "any" || rule == "0.0.0.0/0" || rule == "::/0"
-			out = append(out, doctor.Opening{Key: key, What: who + " " + rule, Wide: wide})
+			out = append(out, doctor.Opening{Key: key, Access: who + " " + rule, Wide: wide})
 		}
 	}
 	rules("push.allow", "webhooks may be at", cfg.Push.Allow)
 	rules("directory.allow", "agents that callers register may be at", cfg.Directory.Allow)
 	if served := cfg.RockBot.Serve; len(served) > 0 {
 		out = append(out, doctor.Opening{
-			Key: "rockbot.serve", What: "whoever may publish at RockBot's broker asks " + strings.Join(served, ", ") + " without a key",
+			Key: "rockbot.serve", Access: "whoever may publish at RockBot's broker asks " + strings.Join(served, ", ") + " without a key",
 		})
 	}
 	for i := range cfg.Agents {
 		if a := &cfg.Agents[i]; a.Identity.Mode == string(tokenexchange.Forward) {
 			out = append(out, doctor.Opening{
-				Key: "agents." + a.Name + ".identity", What: "forward: the agent gets the tokens of its callers, and can do all that they can",
+				Key: "agents." + a.Name + ".identity", Access: "forward: the agent gets the tokens of its callers, and can do all that they can",
 			})
 		}
 	}
 	if n := cfg.Auth.MinKeyLength; n > 0 && n < auth.MinKeyLength {
 		out = append(out, doctor.Opening{
-			Key: "auth.min_key_length", What: fmt.Sprintf("keys of %d bytes can be guessed", n), Wide: true,
+			Key: "auth.min_key_length", Access: fmt.Sprintf("keys of %d bytes can be guessed", n), Wide: true,
 			Advice: fmt.Sprintf("give callers keys of %d bytes or more, and take it out", auth.MinKeyLength),
 		})
 	}
 	if cfg.TrustForwarded && cfg.PublicURL == "" {
 		out = append(out, doctor.Opening{
-			Key: "trust_forwarded", What: "whoever reaches the hub without its proxy chooses the address that cards name", Wide: true,
+			Key: "trust_forwarded", Access: "whoever reaches the hub without its proxy chooses the address that cards name", Wide: true,
 		})
 	}
 	return out

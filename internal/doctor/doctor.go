@@ -109,8 +109,8 @@ type Key struct {
 type Opening struct {
 	// Key is the key of the setting, such as "push.allow".
 	Key string
-	// What describes the access that the setting gives.
-	What string
+	// Access describes the access that the setting gives.
+	Access string
 	// Wide is set if it gives access to all callers, or can be guessed.
 	Wide bool
 	// Advice is the advice for a Wide setting. If empty, the advice is to name only those that
@@ -268,7 +268,7 @@ func openings(f *Facts) []Finding {
 		if o.Wide {
 			level, advice = Weak, cmp.Or(o.Advice, "name only those that need it")
 		}
-		out = append(out, Finding{level, "policy", o.Key + ": " + o.What, advice})
+		out = append(out, Finding{level, "policy", o.Key + ": " + o.Access, advice})
 	}
 	return out
 }

@@ -24,7 +24,7 @@ func TestSound(t *testing.T) {
 	got := levels(Examine(&Facts{
 		Now: now, Listen: []string{"0.0.0.0:4100"}, PublicURL: "https://hub.example", Issuers: 1,
 		Keys:     []Key{{ID: "k", Agent: "a", Created: now.Add(-time.Hour)}, {ID: "old", Dead: true, Created: now.Add(-9 * keyAge)}},
-		Openings: []Opening{{Key: "push.allow", What: "10.1.0.0/16"}},
+		Openings: []Opening{{Key: "push.allow", Access: "10.1.0.0/16"}},
 		Files:    []File{{"master.key", 0o600}}, Free: 50 << 30, Total: 100 << 30,
 		Peers: []Peer{{Name: "agent w", URL: "https://w.example", Credentials: true, Skew: time.Second}},
 	}))
@@ -42,7 +42,7 @@ func TestWeak(t *testing.T) {
 			{ID: "k1", Agent: "a", Created: now.Add(-2 * keyAge)},
 			{ID: "k2", Agent: "b", Created: now, Expires: now.Add(time.Hour)},
 		},
-		Openings: []Opening{{Key: "push.allow", What: "every address", Wide: true}},
+		Openings: []Opening{{Key: "push.allow", Access: "every address", Wide: true}},
 		Files:    []File{{"parley.yaml", 0o644}}, Free: 1 << 20, Total: 100 << 30,
 		Peers: []Peer{
 			{Name: "agent gone", URL: "https://gone.example", Problem: "connection refused"},
