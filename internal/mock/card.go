@@ -54,7 +54,7 @@ func (s *Server) card(a *agent, base string, bare bool) object {
 	caps, _ := o["capabilities"].(object)
 	o["capabilities"] = merged(object{"streaming": true, "pushNotifications": false}, caps)
 	o["skills"] = a.skills(o["skills"])
-	s.places(o, a, base)
+	s.addInterfaces(o, a, base)
 	if a.auth != nil {
 		a.auth.declare(o, bare)
 	}
@@ -99,8 +99,8 @@ func text(o object, name string) string {
 	return s
 }
 
-// places adds the agent's URLs and interfaces.
-func (s *Server) places(o object, a *agent, base string) {
+// addInterfaces adds the agent's URLs and interfaces.
+func (s *Server) addInterfaces(o object, a *agent, base string) {
 	rpc := base + "/a2a/" + a.name
 	list := []any{}
 	add := func(what, url, binding, version string) {

@@ -172,12 +172,12 @@ func (h *handler) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) 
 		return into[a2a.Task](c, a.first, nil)
 	}
 	err = context.Canceled
-	strike := func(f Fault) {
+	inject := func(f Fault) {
 		if err = c.refused(&reply{fault: f}); err == nil {
 			err = errFault(f)
 		}
 	}
-	if h.server.settled(ctx, a, strike) {
+	if h.server.settled(ctx, a, inject) {
 		return into[a2a.Task](c, h.server.snapshot(a.task, view{in.HistoryLength, true}), nil)
 	}
 	return nil, err

@@ -72,9 +72,9 @@ a2a_agents:
 			request string
 			want    time.Duration
 		}{
-			{"POST /v1/a2a/message:send\n\n" + say1("chunks"), 21 * time.Second},
-			{"POST /v1/a2a/message:send\n\n" + say1("rule"), 3 * time.Second},
-			{"POST /v1/a2a/message:send\n\n" + say1("wait"), 61 * time.Second},
+			{"POST /v1/a2a/message:send\n\n" + sendText("chunks"), 21 * time.Second},
+			{"POST /v1/a2a/message:send\n\n" + sendText("rule"), 3 * time.Second},
+			{"POST /v1/a2a/message:send\n\n" + sendText("wait"), 61 * time.Second},
 			{"GET /v1/a2a/tasks/mock-task-1\n\n", 4 * time.Second},
 			{"GET /.well-known/agent-card.json\n\n", time.Second},
 		} {
@@ -87,7 +87,7 @@ a2a_agents:
 	})
 }
 
-func say1(text string) string {
+func sendText(text string) string {
 	return fmt.Sprintf(`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":%q}]}}`, text)
 }
 
@@ -98,7 +98,7 @@ func TestCancel(t *testing.T) {
 		s := served(t, rules("{steps: [{wait: 10h}, {artifact: {chunks: [a, b], every: 1h}}]}"))
 		var wg sync.WaitGroup
 		var blocked, streamed string
-		wg.Go(func() { blocked = exchange(s, "POST /v1/a2a/message:send\n\n"+say1("x")) })
+		wg.Go(func() { blocked = exchange(s, "POST /v1/a2a/message:send\n\n"+sendText("x")) })
 		synctest.Wait()
 		wg.Go(func() { streamed = exchange(s, "GET /v1/a2a/tasks/mock-task-1:subscribe\n\n") })
 		synctest.Wait()
@@ -120,7 +120,7 @@ func TestCallerGoesAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := served(t, rules("{steps: [{wait: 1h}]}"))
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/a2a/message:stream", strings.NewReader(say1("x")))
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/a2a/message:stream", strings.NewReader(sendText("x")))
 		r.Header.Set("Content-Type", "application/json")
 		ctx, cancel := s.bound(r.Context())
 		var wg sync.WaitGroup
@@ -138,7 +138,7 @@ func TestBounds(t *testing.T) {
 	s := served(t, rules("{match: {contains: ask}, ask: more}, {match: {equals: wait}, steps: [{wait: 1h}]}, {response: ok}"))
 	first := ask(s, "", "ask")
 	mustContain(t, first, "mock-task-1")
-	mustContain(t, exchange(s, "POST /v1/a2a/message:send\n\n"+strings.Replace(say1("wait"), `}]}}`, `}]},"configuration":{"returnImmediately":true}}`, 1)), "mock-task-2")
+	mustContain(t, exchange(s, "POST /v1/a2a/message:send\n\n"+strings.Replace(sendText("wait"), `}]}}`, `}]},"configuration":{"returnImmediately":true}}`, 1)), "mock-task-2")
 	for i := range maxTasks {
 		ask(s, "", fmt.Sprint(i))
 	}
@@ -156,7 +156,7 @@ func TestBounds(t *testing.T) {
 		mustContain(t, ask(s, id, "ask"), "TASK_STATE_INPUT_REQUIRED")
 	}
 	mustContain(t, ask(s, id, "ask"), "UNSUPPORTED_OPERATION", "100 messages")
-	large := "POST /v1/a2a/message:send\n\n" + say1(strings.Repeat("x", maxBody))
+	large := "POST /v1/a2a/message:send\n\n" + sendText(strings.Repeat("x", maxBody))
 	mustContain(t, exchange(s, large), "413\n", "larger than")
 }
 
@@ -249,7 +249,7 @@ func TestStart(t *testing.T) {
 		t.Fatalf("StartConfig() fails with %q", tb.failure)
 	}
 	mustContain(t, exchange(s, "POST /v1/a2a/message:send\n\n"+`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":{"n":1}}]}}`), `"one"`)
-	mustContain(t, exchange(s, "POST /v1/a2a/go/message:send\n\n"+say1("x")), `"other"`)
+	mustContain(t, exchange(s, "POST /v1/a2a/go/message:send\n\n"+sendText("x")), `"other"`)
 	for _, f := range tb.cleanups {
 		f()
 	}
