@@ -33,7 +33,7 @@ func acrossTask(ctx context.Context, p *probe) error {
 	if err != nil {
 		return err
 	}
-	t, err := task(first.say(ctx, givesText))
+	t, err := task(first.send(ctx, givesText))
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 // fetched returns the card, or notOffered.
 func (p *probe) fetched() (*wire.Exchange, error) {
 	if p.run.card == nil {
-		return nil, notOffered("there is no card to look at")
+		return nil, notOffered("there is no card to check")
 	}
 	return p.run.fetched, nil
 }

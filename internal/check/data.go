@@ -19,7 +19,7 @@ type finding func(path string, v any) string
 func answersAll(f finding) func(context.Context, *probe) error {
 	return func(ctx context.Context, p *probe) error {
 		for _, b := range []behaviour{completes, asks, answers, rejects, givesText, givesFile, givesURL, givesData} {
-			x := p.once("data "+b.text, func() *wire.Exchange { return p.say(ctx, b) })
+			x := p.once("data "+b.text, func() *wire.Exchange { return p.send(ctx, b) })
 			if s := text(x.Result, "task", "status", "state"); interrupted(s) {
 				p.open[text(x.Result, "task", "id")] = true
 			}
@@ -56,7 +56,7 @@ func (p *probe) judgeSeen(f finding) error {
 		}
 	}
 	if !found {
-		return notOffered("there is no answer to look at")
+		return notOffered("there is no answer to check")
 	}
 	return nil
 }

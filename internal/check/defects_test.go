@@ -255,7 +255,7 @@ func sendDefects() map[string]defect {
 		"send.bad-role":         lenient,
 		"send.unknown-field": {result: func(_ wire.Op, params object, result any, err error) (any, error) {
 			if params["anotherField"] != nil {
-				return nil, apierror.New(a2a.ErrInvalidParams, "what is that")
+				return nil, apierror.New(a2a.ErrInvalidParams, "anotherField: unknown field")
 			}
 			return result, err
 		}},
@@ -318,7 +318,7 @@ func taskDefects() map[string]defect {
 
 func streamDefects() map[string]defect {
 	send, sub := wire.StreamMessage, wire.SubscribeTask
-	var told, opened atomic.Int64
+	var sent, opened atomic.Int64
 	update := func(f func(object)) defect {
 		return events(send, func(_ int, e object) bool {
 			for _, arm := range []string{"statusUpdate", "artifactUpdate"} {
@@ -369,7 +369,7 @@ func streamDefects() map[string]defect {
 		"subscribe.broadcast": events(sub, func(n int, e object) bool {
 			if u, ok := e["statusUpdate"].(object); ok {
 				u = maps.Clone(u)
-				u["metadata"] = object{"n": told.Add(1)}
+				u["metadata"] = object{"n": sent.Add(1)}
 				e["statusUpdate"] = u
 			}
 			return true

@@ -36,7 +36,7 @@ func extendedCard(ctx context.Context, p *probe) error {
 // unauthenticated requests a task with another key.
 func (p *probe) unauthenticated(ctx context.Context, key string) (*wire.Exchange, error) {
 	if len(list(p.run.card, "securityRequirements")) == 0 {
-		return nil, notOffered("the card asks for no credentials")
+		return nil, notOffered("the card requires no credentials")
 	}
 	return p.do(ctx, wire.Request{Op: wire.GetTask, Params: map[string]any{"id": unknownID()}, Key: &key}), nil
 }
@@ -53,7 +53,7 @@ func (p *probe) turnedAway(ctx context.Context, key string) error {
 	case x.Fault == nil && x.Status != http.StatusUnauthorized && x.Status != http.StatusForbidden:
 		return failf(x, "the call was not refused")
 	case x.Fault != nil && x.Fault.Is(wire.TaskNotFound):
-		return failf(x, "the call was looked at before it was refused")
+		return failf(x, "the call was processed before it was refused")
 	}
 	return nil
 }

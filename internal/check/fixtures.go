@@ -48,7 +48,7 @@ var fixtures = map[string]fixture{
 		return x, x.Fault, err
 	},
 	"old-answer": func(ctx context.Context, p *probe) (*wire.Exchange, any, error) {
-		return p.oldSay(ctx, completes), nil, nil
+		return p.sendLegacy(ctx, completes), nil, nil
 	},
 	"old-finished-task": func(ctx context.Context, p *probe) (*wire.Exchange, any, error) {
 		x, err := p.oldFinished(ctx)

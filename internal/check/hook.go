@@ -71,8 +71,8 @@ func (h *hooks) receive(w http.ResponseWriter, r *http.Request) {
 	h.arrived = make(chan struct{})
 }
 
-// told returns the requests to path so far.
-func (h *hooks) told(path string) []*delivery {
+// laterEvents returns the requests to path so far.
+func (h *hooks) deliveries(path string) []*delivery {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.all[path])
@@ -89,7 +89,7 @@ func (h *hooks) wait(ctx context.Context, path string, limit time.Duration) *del
 		h.mu.Lock()
 		next := h.arrived
 		h.mu.Unlock()
-		if got := h.told(path); len(got) > 0 {
+		if got := h.deliveries(path); len(got) > 0 {
 			return got[0]
 		}
 		select {

@@ -28,13 +28,13 @@ func oldMessage(b behaviour) map[string]any {
 	return params
 }
 
-func (p *probe) oldSay(ctx context.Context, b behaviour) *wire.Exchange {
+func (p *probe) sendLegacy(ctx context.Context, b behaviour) *wire.Exchange {
 	return p.once("old "+b.text, func() *wire.Exchange { return p.call(ctx, oldSend, oldMessage(b)) })
 }
 
 // oldFinished returns a task that has ended.
 func (p *probe) oldFinished(ctx context.Context) (*wire.Exchange, error) {
-	x := p.oldSay(ctx, completes)
+	x := p.sendLegacy(ctx, completes)
 	if err := ok(x); err != nil {
 		return nil, require(err)
 	}
@@ -48,7 +48,7 @@ func (p *probe) oldFinished(ctx context.Context) (*wire.Exchange, error) {
 func oldData(f finding) func(context.Context, *probe) error {
 	return func(ctx context.Context, p *probe) error {
 		for _, b := range []behaviour{completes, answers, givesText, givesFile, givesURL, givesData} {
-			p.oldSay(ctx, b)
+			p.sendLegacy(ctx, b)
 		}
 		return p.judgeSeen(f)
 	}

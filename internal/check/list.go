@@ -9,13 +9,13 @@ import (
 
 // twoTasks returns two finished tasks of one context, which all requirements share.
 func (p *probe) twoTasks(ctx context.Context) (first, second any, err error) {
-	first, err = task(p.once("list first", func() *wire.Exchange { return p.say(ctx, givesText) }))
+	first, err = task(p.once("list first", func() *wire.Exchange { return p.send(ctx, givesText) }))
 	if err != nil {
 		return nil, nil, err
 	}
 	id := text(first, "contextId")
 	second, err = task(p.once("list second", func() *wire.Exchange {
-		return p.say(ctx, givesText, in(map[string]any{"contextId": id}))
+		return p.send(ctx, givesText, in(map[string]any{"contextId": id}))
 	}))
 	if err == nil && text(second, "contextId") != id {
 		err = notOffered("the agent does not begin a second task in a context")

@@ -97,7 +97,7 @@ func (p *probe) do(ctx context.Context, r wire.Request) *wire.Exchange {
 // longer called.
 const maxSilent = 5
 
-var errSilent = fmt.Errorf("not asked: the last %d calls had no answer", maxSilent)
+var errSilent = fmt.Errorf("not called: the last %d calls had no answer", maxSilent)
 
 // ask makes a call with f, unless the interface no longer answers.
 func (p *probe) ask(op wire.Op, f func() *wire.Exchange) *wire.Exchange {
@@ -116,8 +116,8 @@ func (p *probe) ask(op wire.Op, f func() *wire.Exchange) *wire.Exchange {
 	return x
 }
 
-// say sends a message that requests a behaviour.
-func (p *probe) say(ctx context.Context, b behaviour, edits ...edit) *wire.Exchange {
+// send sends a message that requests a behaviour.
+func (p *probe) send(ctx context.Context, b behaviour, edits ...edit) *wire.Exchange {
 	return p.call(ctx, wire.SendMessage, b.params(edits))
 }
 
@@ -164,7 +164,7 @@ func (p *probe) once(name string, f func() *wire.Exchange) *wire.Exchange {
 
 // plain returns the answer to an ordinary message.
 func (p *probe) plain(ctx context.Context) *wire.Exchange {
-	return p.once("plain", func() *wire.Exchange { return p.say(ctx, completes) })
+	return p.once("plain", func() *wire.Exchange { return p.send(ctx, completes) })
 }
 
 // ok returns nil if x has a result.
@@ -224,7 +224,7 @@ func (p *probe) finished(ctx context.Context) (any, error) {
 
 // asking returns a new task that waits for input.
 func (p *probe) asking(ctx context.Context) (any, error) {
-	t, err := task(p.say(ctx, asks))
+	t, err := task(p.send(ctx, asks))
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +245,7 @@ func (p *probe) working(ctx context.Context) (any, error) {
 	if p.hasty {
 		return p.waiting(ctx)
 	}
-	t, err := task(p.say(ctx, staysOpen, configured(map[string]any{"returnImmediately": true})))
+	t, err := task(p.send(ctx, staysOpen, configured(map[string]any{"returnImmediately": true})))
 	if err != nil {
 		return nil, err
 	}

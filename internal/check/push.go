@@ -38,11 +38,11 @@ func (p *probe) delivery(ctx context.Context) (*delivery, error) {
 		return nil, notOffered(x.Err.Error())
 	}
 	if err := ok(x); err != nil {
-		return nil, notOffered("the agent takes no webhook at " + p.run.hooks.base + ": " + err.Error())
+		return nil, notOffered("the agent accepts no webhook at " + p.run.hooks.base + ": " + err.Error())
 	}
 	got := p.run.hooks.wait(ctx, p.path(), p.run.options.Wire.Timeout)
 	if got == nil {
-		return nil, failf(x, "the webhook was not told that the task had ended")
+		return nil, failf(x, "the webhook received no notification that the task had ended")
 	}
 	return got, nil
 }
@@ -70,10 +70,10 @@ func (p *probe) registration(ctx context.Context) *wire.Exchange {
 func pushPayload(d *delivery) error {
 	v, err := wire.Decode(d.body)
 	if err != nil {
-		return failf(d.shown, "the webhook was told something that is not JSON: %v", err)
+		return failf(d.shown, "the notification is not JSON: %v", err)
 	}
 	if got := arms(v, eventArms...); len(got) != 1 {
-		return failf(d.shown, "the webhook was told %q, want exactly one", got)
+		return failf(d.shown, "the notification has %q, want exactly one", got)
 	}
 	return nil
 }

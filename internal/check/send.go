@@ -20,7 +20,7 @@ func sendAnswer(ctx context.Context, p *probe) error {
 }
 
 func sendImmediately(ctx context.Context, p *probe) error {
-	x := p.say(ctx, staysOpen, configured(map[string]any{"returnImmediately": true}))
+	x := p.send(ctx, staysOpen, configured(map[string]any{"returnImmediately": true}))
 	if err := ok(x); err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func sendImmediately(ctx context.Context, p *probe) error {
 
 func sendContextKept(ctx context.Context, p *probe) error {
 	id := "check-" + unknownID()
-	x := p.say(ctx, completes, in(map[string]any{"contextId": id}))
+	x := p.send(ctx, completes, in(map[string]any{"contextId": id}))
 	if x.Fault != nil {
 		return nil
 	}
@@ -51,7 +51,7 @@ func sendContextKept(ctx context.Context, p *probe) error {
 
 func sendUnknownTask(ctx context.Context, p *probe) error {
 	id := unknownID()
-	x := p.say(ctx, completes, in(map[string]any{"taskId": id}))
+	x := p.send(ctx, completes, in(map[string]any{"taskId": id}))
 	if err := refused(x, wire.TaskNotFound); err == nil || !p.takesIDs() || x.Err != nil || x.Fault != nil {
 		return err
 	}
@@ -83,6 +83,6 @@ func (p *probe) continued(ctx context.Context) (before any, x *wire.Exchange, er
 	if err != nil {
 		return nil, nil, err
 	}
-	x = p.say(ctx, completes, in(map[string]any{"taskId": text(before, "id")}))
+	x = p.send(ctx, completes, in(map[string]any{"taskId": text(before, "id")}))
 	return before, x, nil
 }

@@ -330,17 +330,17 @@ func subscribeBroadcast(ctx context.Context, p *probe) error {
 	}
 	// The events after the snapshots are the same, except for those between the two snapshots,
 	// which may be in either order.
-	got, want := told(b.Rest()), told(a.Rest())
+	got, want := laterEvents(b.Rest()), laterEvents(a.Rest())
 	same := min(len(got), len(want))
 	if !slices.Equal(got[len(got)-same:], want[len(want)-same:]) {
-		return with(failf(b.Exchange, "two streams of a task brought different events:\n%s\n%s",
+		return with(failf(b.Exchange, "two streams of a task had different events:\n%s\n%s",
 			strings.Join(want, "\n"), strings.Join(got, "\n")), a.Exchange)
 	}
 	return nil
 }
 
-// told returns the events after the first, as JSON.
-func told(x *wire.Exchange) []string {
+// laterEvents returns the events after the first, as JSON.
+func laterEvents(x *wire.Exchange) []string {
 	var all []string
 	for _, e := range x.Events[1:] {
 		all = append(all, compact(e.Value))

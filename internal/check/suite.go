@@ -108,7 +108,7 @@ func (h suiteHooks) Wait(ctx context.Context, url string) []any {
 		return nil
 	}
 	var all []any
-	for _, d := range h.told(path) {
+	for _, d := range h.deliveries(path) {
 		body, err := wire.Decode(d.body)
 		if err != nil {
 			body = string(d.body)

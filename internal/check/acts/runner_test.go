@@ -215,12 +215,12 @@ func TestTestTimeout(t *testing.T) {
 	})
 }
 
-// told is a webhook that has received the given requests.
-type told []any
+// received is a webhook that has received the given requests.
+type received []any
 
-func (told) URL() string { return "http://hooks.test/1" }
+func (received) URL() string { return "http://hooks.test/1" }
 
-func (w told) Wait(context.Context, string) []any { return w }
+func (w received) Wait(context.Context, string) []any { return w }
 
 func TestWebhook(t *testing.T) {
 	t.Parallel()
@@ -230,13 +230,13 @@ steps:
     assertion: {source: "{{webhook.response}}", all: {path: "[*].body", match: {url: "{{webhookUrl}}"}}}`)
 	synctest.Test(t, func(t *testing.T) {
 		r := runnerOn(t, hubtest.MemoryOptions{}, wire.JSONRPC)
-		for want, w := range map[Outcome]told{
+		for want, w := range map[Outcome]received{
 			Pass: {map[string]any{"body": map[string]any{"url": "http://hooks.test/1"}}},
 			Fail: {},
 		} {
 			r.Webhook = w
 			if got := r.Run(t.Context(), docs).Suites[0].Tests[0]; got.Result != want {
-				t.Errorf("told %v, the result is %s: %+v", w, got.Result, got.Failure)
+				t.Errorf("with the notifications %v the result is %s: %+v", w, got.Result, got.Failure)
 			}
 		}
 	})

@@ -263,7 +263,7 @@ func (r *run) awaitWebhook(ctx context.Context) error {
 	got := r.Webhook.Wait(ctx, r.hints["webhookUrl"])
 	r.scope.steps["webhook"] = &answer{root: got}
 	if len(got) == 0 {
-		return errors.New("the webhook was not told anything")
+		return errors.New("the webhook received no notification")
 	}
 	return nil
 }

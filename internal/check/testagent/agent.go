@@ -42,7 +42,7 @@ func Executor() a2asrv.AgentExecutor {
 
 // execute runs the scenario that the message requests.
 func execute(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-	s := &stage{ctx, ec, yield}
+	s := &execution{ctx, ec, yield}
 	for _, do := range choose(ec) {
 		if !do(s) {
 			return

@@ -106,7 +106,7 @@ func part(parts []*a2a.Part) string {
 // played lists the events that the kits expect for each word, and their duration.
 var played = []struct {
 	word  string
-	at    place
+	at    fieldSet
 	takes time.Duration
 	want  []string
 }{
@@ -140,7 +140,7 @@ var played = []struct {
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	for _, tt := range played {
-		for at, m := range map[place]*a2a.Message{
+		for at, m := range map[fieldSet]*a2a.Message{
 			inID:   message(tt.word+"-4711", "hello"),
 			inText: message("m-4711", tt.word+" please"),
 		} {
@@ -171,7 +171,7 @@ func TestAllScenariosAreTested(t *testing.T) {
 	t.Parallel()
 	type row struct {
 		Word string
-		At   place
+		At   fieldSet
 	}
 	var want, got []row
 	for _, sc := range scenarios {

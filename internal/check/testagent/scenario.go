@@ -13,15 +13,15 @@ import (
 type scenario struct {
 	word string
 	// at selects where the word counts: ids of one kit may begin like words of the other.
-	at    place
+	at    fieldSet
 	steps []step
 }
 
-// place is a set of places in a message.
-type place uint8
+// fieldSet is a set of places in a message.
+type fieldSet uint8
 
 const (
-	inID   place = 1 << iota // the message id, where the TCK has its words
+	inID   fieldSet = 1 << iota // the message id, where the TCK has its words
 	inText                   // the first part, where the ACTS files have theirs
 	either = inID | inText
 )
@@ -39,7 +39,7 @@ const multiTurn = "tck-multi-turn"
 
 // The steps of messages without a word.
 var (
-	completes = []step{says(a2a.TaskStateCompleted, "Hello from TCK")}
+	completes = []step{reports(a2a.TaskStateCompleted, "Hello from TCK")}
 	asks      = []step{enters(a2a.TaskStateInputRequired)}
 )
 
@@ -49,14 +49,14 @@ var scenarios = longestFirst([]scenario{
 	{"tck-message-response", either, []step{answers("Direct message response")}},
 	{"tck-input-required", either, asks},
 	{multiTurn, inText, asks},
-	{"tck-auth-required", either, []step{says(a2a.TaskStateAuthRequired, "Authorization is needed to go on")}},
-	{"tck-reject-task", either, []step{says(a2a.TaskStateRejected, "rejected")}},
-	{"tck-task-failure", inText, []step{enters(working), says(a2a.TaskStateFailed, "The task failed, as it was told to")}},
+	{"tck-auth-required", either, []step{reports(a2a.TaskStateAuthRequired, "Authorization is needed to go on")}},
+	{"tck-reject-task", either, []step{reports(a2a.TaskStateRejected, "rejected")}},
+	{"tck-task-failure", inText, []step{enters(working), reports(a2a.TaskStateFailed, "The task failed, as it was told to")}},
 
-	{"tck-artifact-text", either, gives(text("Generated text content"))},
-	{"tck-artifact-file", either, gives(file())},
-	{"tck-artifact-file-url", either, gives(fileURL())},
-	{"tck-artifact-data", either, gives(data())},
+	{"tck-artifact-text", either, sends(text("Generated text content"))},
+	{"tck-artifact-file", either, sends(file())},
+	{"tck-artifact-file-url", either, sends(fileURL())},
+	{"tck-artifact-data", either, sends(data())},
 
 	{"tck-stream-001", inID, works(text("Stream hello from TCK"))},
 	{"tck-stream-002", inID, []step{enters(a2a.TaskStateCompleted)}},
@@ -68,7 +68,7 @@ var scenarios = longestFirst([]scenario{
 	{"tck-stream-basic", inText, works(text("Streamed content"))},
 	{"tck-stream-chunked", inText, works(text("chunk-1 "), text("chunk-2"), text(" chunk-3"))},
 
-	{"tck-delayed-complete", inID, []step{enters(working), waits(aMoment), says(a2a.TaskStateCompleted, "Done after delay")}},
+	{"tck-delayed-complete", inID, []step{enters(working), waits(aMoment), reports(a2a.TaskStateCompleted, "Done after delay")}},
 	{"tck-long-running", inText, slices.Insert(works(text("Done at last")), 1, waits(aWhile))},
 	{"test-", inID, asks}, // the TCK of v0.3 continues such tasks, and cancels them
 	{"test-resubscribe-message-id", inID, []step{enters(working), waits(aWhile), enters(a2a.TaskStateCompleted)}},
@@ -82,7 +82,7 @@ func longestFirst(s []scenario) []scenario {
 }
 
 // find returns the scenario whose word is a prefix of s at a place, or nil.
-func find(at place, s string) *scenario {
+func find(at fieldSet, s string) *scenario {
 	for i := range scenarios {
 		if sc := &scenarios[i]; sc.at&at != 0 && strings.HasPrefix(s, sc.word) {
 			return sc
@@ -100,11 +100,11 @@ func choose(ec *a2asrv.ExecutorContext) []step {
 	if sc := find(inID, m.ID); sc != nil {
 		return sc.steps
 	}
-	said := firstText(m)
-	if sc := find(inText, said); sc != nil {
+	words := firstText(m)
+	if sc := find(inText, words); sc != nil {
 		return sc.steps
 	}
-	if strings.HasPrefix(firstText(opening(ec)), multiTurn) && strings.TrimSpace(said) != "done" {
+	if strings.HasPrefix(firstText(opening(ec)), multiTurn) && strings.TrimSpace(words) != "done" {
 		return asks
 	}
 	return completes

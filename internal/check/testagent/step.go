@@ -10,29 +10,29 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// stage is the run that a scenario is executed in.
-type stage struct {
+// execution is the run that a scenario is executed in.
+type execution struct {
 	ctx   context.Context
 	ec    *a2asrv.ExecutorContext
 	yield func(a2a.Event, error) bool
 }
 
 // step performs one action and reports whether to continue.
-type step func(*stage) bool
+type step func(*execution) bool
 
 // enters changes the state without a message.
 func enters(state a2a.TaskState) step {
-	return func(s *stage) bool { return s.yield(agent.Status(s.ec, state), nil) }
+	return func(s *execution) bool { return s.yield(agent.Status(s.ec, state), nil) }
 }
 
-// says changes the state with a message.
-func says(state a2a.TaskState, words string) step {
-	return func(s *stage) bool { return s.yield(agent.Status(s.ec, state, a2a.NewTextPart(words)), nil) }
+// reports changes the state with a message.
+func reports(state a2a.TaskState, words string) step {
+	return func(s *execution) bool { return s.yield(agent.Status(s.ec, state, a2a.NewTextPart(words)), nil) }
 }
 
 // answers sends a message instead of a task.
 func answers(words string) step {
-	return func(s *stage) bool {
+	return func(s *execution) bool {
 		m := a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(words))
 		m.ContextID = s.ec.ContextID
 		return s.yield(m, nil)
@@ -44,15 +44,15 @@ const output a2a.ArtifactID = "output"
 
 // chunk sends part i of n of the artifact.
 func chunk(part content, i, n int) step {
-	return func(s *stage) bool {
+	return func(s *execution) bool {
 		e := agent.Artifact(s.ec, &a2a.Artifact{ID: output, Name: string(output), Parts: a2a.ContentParts{part()}})
 		e.Append, e.LastChunk = i > 0, i == n-1
 		return s.yield(e, nil)
 	}
 }
 
-// gives sends an artifact and ends the task, as kits without streaming expect.
-func gives(part content) []step {
+// sends sends an artifact and ends the task, as kits without streaming expect.
+func sends(part content) []step {
 	return []step{chunk(part, 0, 1), enters(a2a.TaskStateCompleted)}
 }
 
@@ -70,7 +70,7 @@ const forever = time.Duration(1<<63 - 1)
 
 // waits sleeps for d, and ends the scenario if the run is canceled meanwhile.
 func waits(d time.Duration) step {
-	return func(s *stage) bool {
+	return func(s *execution) bool {
 		timer := time.NewTimer(d)
 		defer timer.Stop()
 		select {
