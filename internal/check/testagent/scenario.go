@@ -22,7 +22,7 @@ type fieldSet uint8
 
 const (
 	inID   fieldSet = 1 << iota // the message id, where the TCK has its words
-	inText                   // the first part, where the ACTS files have theirs
+	inText                      // the first part, where the ACTS files have theirs
 	either = inID | inText
 )
 
