@@ -8,10 +8,11 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
+	"github.com/parley-a2a/parley/internal/llm/mcp/endpoint"
 	"github.com/parley-a2a/parley/internal/llm/mcp/resources"
-	"github.com/parley-a2a/parley/internal/server"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -80,8 +81,8 @@ func (c *mcpCmd) Run(ctx context.Context, o *OS) error {
 		}
 	}
 	hub := &hubclient.Hub{URL: c.base(), Key: c.APIKey, HTTP: web, Logger: logger}
-	s := server.MCPServer()
-	s.Tools = server.MCPTools(&agenttools.Toolbox{Hub: hub, Session: c.Session}, c.Toolbox, c.Bridge)
+	s := endpoint.NewServer(parley.Version)
+	s.Tools = endpoint.Tools(&agenttools.Toolbox{Hub: hub, Session: c.Session}, c.Toolbox, c.Bridge)
 	s.Choice, s.Logger = choice, logger
 	s.Library = &resources.Library{URL: c.base(), Key: c.APIKey, HTTP: web}
 	in, ok := o.Stdin.(io.ReadCloser)

@@ -47,7 +47,7 @@ const (
 )
 
 // Front configures the HTTP front. Mount fills in Engine, Auth, Guests, Limits, PublicURL,
-// Callbacks and Logger.
+// Callbacks, MCP and Logger.
 type Front = httpfront.Config
 
 // Readers selects the callers that may read /metrics.
@@ -122,15 +122,20 @@ func (h *Hub) Mount(f Front) {
 	f.Engine, f.Auth, f.Logger = h.engine, h.parts.Auth, h.parts.Logger
 	f.Guests = []surface.Surface{&openaifront.Front{Engine: h.engine, Since: time.Now()}, &aguifront.Front{Engine: h.engine}}
 	f.Limits, f.PublicURL, f.Callbacks = frontLimits(&h.settings.Limits), h.settings.PublicURL, h.callbacks()
+	if h.parts.MCP != nil {
+		f.MCP = h.parts.MCP.Handler(h.Inside())
+	}
 	h.front = httpfront.New(f)
 }
 
 // Handler returns the front for callers. Call Mount first.
 func (h *Hub) Handler() http.Handler { return h.front }
 
-// Inside returns the front for requests from inside the process. The caller of such a request
-// is the principal in its context.
-func (h *Hub) Inside() http.Handler { return h.front.Inside() }
+// Inside returns the front for requests from inside the process, which begin after Mount. The
+// caller of such a request is the principal in its context.
+func (h *Hub) Inside() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.front.Inside().ServeHTTP(w, r) })
+}
 
 // NewServer returns an HTTP server for the Handler.
 func (h *Hub) NewServer() *http.Server { return httpfront.NewServer(h.front) }
@@ -159,8 +164,6 @@ type Work struct {
 	Serve func() error
 	// Ready is called when the tasks of an earlier process have been recovered. It may be nil.
 	Ready func()
-	// Closing is called before the Server is shut down. It may be nil.
-	Closing func()
 }
 
 // Run recovers the tasks of an earlier process and runs tasks until ctx ends; then it drains
@@ -204,8 +207,8 @@ func (h *Hub) Run(ctx context.Context, w Work) error {
 
 // shutdown waits until answers are sent, and closes the connections.
 func (h *Hub) shutdown(ctx context.Context, w *Work) error {
-	if w.Closing != nil {
-		w.Closing()
+	if h.parts.MCP != nil {
+		h.parts.MCP.Close()
 	}
 	if w.Server == nil {
 		return nil

@@ -37,7 +37,6 @@ func TestEachLimitCounts(t *testing.T) {
 // closed, and late services stop after the last answer was sent.
 func TestServicesStopInOrder(t *testing.T) {
 	t.Parallel()
-	h := mounted(t, Parts{Store: new(memstore.Store)}, Settings{})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -45,6 +44,14 @@ func TestServicesStopInOrder(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var early, late context.Context
 	ended, started := make(chan struct{}), make(chan struct{})
+	closed := false
+	h := mounted(t, Parts{Store: new(memstore.Store), MCP: mcpStub{func() {
+		<-ended
+		closed = true
+		if late.Err() != nil {
+			t.Error("a late service stops before the server")
+		}
+	}}}, Settings{})
 	srv := h.NewServer()
 	err = h.Run(ctx, Work{
 		Server: srv, Serve: func() error { return srv.Serve(l) },
@@ -67,17 +74,18 @@ func TestServicesStopInOrder(t *testing.T) {
 				return nil
 			}},
 		},
-		Closing: func() {
-			<-ended
-			if late.Err() != nil {
-				t.Error("a late service stops before the server")
-			}
-		},
 	})
-	if err != nil || early.Err() == nil || late.Err() == nil {
-		t.Errorf("Run = %v, early %v, late %v", err, early.Err(), late.Err())
+	if err != nil || early.Err() == nil || late.Err() == nil || !closed {
+		t.Errorf("Run = %v, early %v, late %v, MCP closed: %t", err, early.Err(), late.Err(), closed)
 	}
 }
+
+// mcpStub is an endpoint without tools.
+type mcpStub struct{ close func() }
+
+func (mcpStub) Handler(http.Handler) http.Handler { return http.NotFoundHandler() }
+
+func (m mcpStub) Close() { m.close() }
 
 func TestErrorOfAServiceStopsTheHub(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -54,6 +55,8 @@ type Parts struct {
 	Transports map[a2a.TransportProtocol]transport.Factory
 	// Notes are the notes that the Recorder writes. API serves them, with the Turns.
 	Notes *memory.Notes
+	// MCP serves /mcp. The hub closes it when it stops.
+	MCP MCP
 	// Audit is the log of the operations of callers.
 	Audit *audit.Log
 
@@ -68,6 +71,14 @@ type Parts struct {
 	SignCard  func(doc []byte) ([]a2a.AgentCardSignature, error)
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
+}
+
+// MCP serves the endpoint /mcp.
+type MCP interface {
+	// Handler returns the handler, which calls the hub through inside.
+	Handler(inside http.Handler) http.Handler
+	// Close ends the calls of MCP hosts.
+	Close()
 }
 
 // Settings configure a hub. The zero Settings are sensible.

@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
+	"github.com/parley-a2a/parley/internal/llm/mcp/endpoint"
 	"github.com/parley-a2a/parley/internal/llm/openai"
 	"github.com/parley-a2a/parley/internal/llm/scripted"
 	"github.com/parley-a2a/parley/internal/llm/skilltools"
@@ -124,7 +125,7 @@ func (h *Hub) toolsOf(s *model.Scope, allowed []string) llm.Source {
 	box := &agenttools.Toolbox{Hub: h.within(), Self: string(s.Agent), Session: s.ContextID, Guard: h.cfg.Safety.Guard()}
 	box.NoRegistry = !slices.ContainsFunc(registering, func(name string) bool { return slices.Contains(allowed, name) })
 	if slices.ContainsFunc(allowed, func(name string) bool { return strings.HasPrefix(name, skilltools.Prefix) }) {
-		return sources{box, skilltools.Of(box)}
+		return endpoint.Tools(box, true, true)
 	}
 	return box
 }

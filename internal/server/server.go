@@ -71,7 +71,6 @@ type Hub struct {
 	control      *operator.Operator
 	busParts     busParts
 	rockBot      rockBotParts
-	mcpParts     mcpParts
 	servers      *mcpclient.Set          // the MCP servers whose tools models use
 	models       map[string]llm.Provider // the models of agents
 	inside       inprocess.Transport     // the transport of the tools of models to the hub
@@ -275,9 +274,6 @@ func (h *Hub) compose(ctx context.Context) error {
 		return err
 	}
 	h.core.Mount(c)
-	if h.mcpParts.inside != nil {
-		h.mcpParts.inside.Handler = h.core.Inside()
-	}
 	h.inside.Handler = h.core.Inside()
 	h.server = h.core.NewServer()
 	h.server.ErrorLog = slog.NewLogLogger(h.logger.Handler(), slog.LevelDebug)
@@ -293,7 +289,7 @@ func (h *Hub) coreParts(rules *policy.Policy) hub.Parts {
 		Store: h.db.Tasks(), Auth: h.keys, Box: h.box, Recorder: h.memory.recorder, Turns: h.memory.turns, Notes: h.memory.notes,
 		Policy: rules, Blobs: h.parts, Questions: h.desk(), Onward: h.identity.onward(), Audit: h.audit.log, Inbox: h.trust.inbox,
 		Trust: h.trust.registry, Bus: h.busParts.dispatcher, Chooser: h.broker, Gate: brokerGate{h.broker}, Observer: h.observer(),
-		Transports: overGRPC, Checks: h.checks, SignCard: h.signing.signer(), Logger: h.logger,
+		Transports: overGRPC, MCP: h.mcp(), Checks: h.checks, SignCard: h.signing.signer(), Logger: h.logger,
 	}
 }
 
@@ -314,7 +310,6 @@ func (h *Hub) front() hub.Front {
 		Profiles:       h.profiles(),
 		Metrics:        h.telemetry.Page(),
 		MetricsReaders: metricsReaders(c.Telemetry.Metrics),
-		MCP:            h.mcp(),
 		API:            h.api(),
 	}
 }
@@ -451,7 +446,7 @@ func source(cfg *config.Config) string {
 // Run serves until ctx ends and everything has drained.
 func (h *Hub) Run(ctx context.Context) error {
 	return h.core.Run(ctx, hub.Work{
-		Services: h.services(), Server: h.server, Serve: h.serveHTTP, Closing: h.mcpParts.close, Ready: func() { h.logger.Info("ready", "url", h.URL()) },
+		Services: h.services(), Server: h.server, Serve: h.serveHTTP, Ready: func() { h.logger.Info("ready", "url", h.URL()) },
 	})
 }
 

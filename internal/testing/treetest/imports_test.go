@@ -276,7 +276,7 @@ var edgeOnly = map[string][]string{
 	"github.com/nats-io/nats-server/v2":      {"bus/natsbus/embedded"},
 	module + "/bus/natsbus/embedded":         {"internal/server"},
 	"github.com/modelcontextprotocol/go-sdk": {"internal/llm/mcp/mcpserver", "internal/llm/mcp/mcpclient", "internal/llm/mcp/stdio"},
-	module + "/internal/llm/mcp/mcpserver":   {"internal/server", "internal/llm/mcp/resources"},
+	module + "/internal/llm/mcp/mcpserver":   {"internal/llm/mcp/endpoint", "internal/llm/mcp/resources"},
 	module + "/internal/llm/mcp/mcpclient":   {"internal/server"},
 	module + "/internal/testing/natstest":    {"tests"},
 	module + "/internal/testing/transcript":  {"tests"}, // no package may import it, because it defines a flag
