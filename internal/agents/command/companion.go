@@ -130,8 +130,8 @@ func (r *Running) Read(b []byte) (int, error) {
 // Write writes to the program's standard input.
 func (r *Running) Write(b []byte) (int, error) { return r.input.Write(b) }
 
-// Said returns the end of the program's standard error.
-func (r *Running) Said() string {
+// Output returns the end of the program's standard error.
+func (r *Running) Output() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.said.text()

@@ -53,7 +53,7 @@ func TestCompanion(t *testing.T) {
 	if got := r.Ended(); got != "exit status 7" {
 		t.Errorf("it ended with %q", got)
 	}
-	if got := strings.TrimSpace(r.Said()); got != "I am me" {
+	if got := strings.TrimSpace(r.Output()); got != "I am me" {
 		t.Errorf("it said %q", got)
 	}
 	wantEmpty(t, runs)

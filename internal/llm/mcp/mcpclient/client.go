@@ -50,19 +50,19 @@ type Client struct {
 	session *mcp.ClientSession
 	tools   []llm.Tool
 	changed chan struct{}
-	// turned is closed when the status changes.
-	turned chan struct{}
+	// statusChanged is closed when the status changes.
+	statusChanged chan struct{}
 	// settled is closed when the first attempt has succeeded or failed.
-	settled chan struct{}
-	told    map[string]func(llm.Progress)
-	calls   int
+	settled   chan struct{}
+	listeners map[string]func(llm.Progress)
+	calls     int
 }
 
 // Program is a started server. It exchanges messages over its pipes, one per line.
 type Program interface {
 	io.ReadWriteCloser
-	// Said returns the end of its other output, for operators.
-	Said() string
+	// Output returns the end of its other output, for operators.
+	Output() string
 	// Ended describes its exit, such as "exit status 2"; empty while it runs.
 	Ended() string
 }
@@ -150,8 +150,8 @@ func (c *Client) init() {
 			c.Logger = slog.New(slog.DiscardHandler)
 		}
 		c.wanted, c.broken = wake.New(), make(chan error, 1)
-		c.changed, c.settled, c.turned = make(chan struct{}), make(chan struct{}), make(chan struct{})
-		c.told = make(map[string]func(llm.Progress))
+		c.changed, c.settled, c.statusChanged = make(chan struct{}), make(chan struct{}), make(chan struct{})
+		c.listeners = make(map[string]func(llm.Progress))
 		c.status = Status{Name: c.Name, State: Idle, Since: time.Now()}
 	})
 }
@@ -170,7 +170,7 @@ func (c *Client) Run(ctx context.Context) error {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		c.set(Starting, nil)
 		began := time.Now()
-		err := c.live(ctx)
+		err := c.connectOnce(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -204,8 +204,8 @@ func (c *Client) set(state string, reason error) {
 		c.status.Reason = ""
 		c.status.Starts++
 	}
-	close(c.turned)
-	c.turned = make(chan struct{})
+	close(c.statusChanged)
+	c.statusChanged = make(chan struct{})
 	if state != Starting {
 		select {
 		case <-c.settled:
@@ -228,7 +228,7 @@ func (c *Client) StatusChanged() <-chan struct{} {
 	c.init()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.turned
+	return c.statusChanged
 }
 
 // firstWait is the time that callers of Tools wait for a starting server.

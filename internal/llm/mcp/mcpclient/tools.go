@@ -115,11 +115,11 @@ func (c *Client) call(ctx context.Context, tool string, call *llm.Call) (*llm.Re
 	if err := json.Unmarshal(args, &object); err != nil || object == nil {
 		return c.failed("arguments is not a JSON object; give an object with the fields of the tool's schema"), nil
 	}
-	if !c.enter() {
+	if !c.acquire() {
 		return c.failed("%d calls of the MCP server %q are under way, which is as many as there may be; wait until one has ended",
 			c.Limits.Calls, c.Name), nil
 	}
-	defer c.leave()
+	defer c.release()
 	limited, stop := context.WithTimeout(ctx, c.Limits.Call)
 	defer stop()
 	params := &mcp.CallToolParams{Name: tool, Arguments: args}
@@ -151,7 +151,7 @@ func (c *Client) refused(err error) *llm.Result {
 	return c.failed("the MCP server %q is gone, and it is unknown what it has done; it is started again", c.Name)
 }
 
-func (c *Client) enter() bool {
+func (c *Client) acquire() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.calls == c.Limits.Calls {
@@ -161,7 +161,7 @@ func (c *Client) enter() bool {
 	return true
 }
 
-func (c *Client) leave() {
+func (c *Client) release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls--
@@ -192,19 +192,19 @@ func (c *Client) result(res *mcp.CallToolResult) *llm.Result {
 }
 
 // listen passes the progress of a call to tell, until stop is called.
-func (c *Client) listen(params *mcp.CallToolParams, tell func(llm.Progress)) (stop func()) {
-	if tell == nil {
+func (c *Client) listen(params *mcp.CallToolParams, report func(llm.Progress)) (stop func()) {
+	if report == nil {
 		return func() {}
 	}
 	token := rand.Text()
 	params.SetProgressToken(token)
 	c.mu.Lock()
-	c.told[token] = tell
+	c.listeners[token] = report
 	c.mu.Unlock()
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		delete(c.told, token)
+		delete(c.listeners, token)
 	}
 }
 
@@ -212,14 +212,14 @@ func (c *Client) listen(params *mcp.CallToolParams, tell func(llm.Progress)) (st
 func (c *Client) progress(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
 	token, _ := req.Params.ProgressToken.(string)
 	c.mu.Lock()
-	tell := c.told[token]
+	report := c.listeners[token]
 	c.mu.Unlock()
-	if tell == nil {
+	if report == nil {
 		return
 	}
 	text := req.Params.Message
 	if text == "" && req.Params.Total > 0 {
 		text = fmt.Sprintf("%v of %v", req.Params.Progress, req.Params.Total)
 	}
-	tell(llm.Progress{Agent: c.origin(), Text: clip.Bytes(text, 2<<10)})
+	report(llm.Progress{Agent: c.origin(), Text: clip.Bytes(text, 2<<10)})
 }

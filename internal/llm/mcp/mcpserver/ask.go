@@ -47,7 +47,7 @@ func (r *running) ask(ctx context.Context, q *llm.Question) (*llm.Answer, error)
 	a := &asking{ctx, q, make(chan answered, 1)}
 	select {
 	case r.asks <- a:
-	case <-r.left:
+	case <-r.abandoned:
 		return nil, errNoAnswer
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
@@ -90,27 +90,27 @@ func questionText(q *llm.Question) string {
 	if q.Auth {
 		verb = "asks for a permission"
 	}
-	var said []string
+	var texts []string
 	rest := 0
 	for _, p := range q.Parts {
 		if text := p.Text(); text != "" {
-			said = append(said, text)
+			texts = append(texts, text)
 		} else if p.Data() != nil {
 			if b, err := json.Marshal(p.Data()); err == nil {
-				said = append(said, string(b))
+				texts = append(texts, string(b))
 			}
 		} else {
 			rest++
 		}
 	}
 	if rest > 0 {
-		said = append(said, fmt.Sprintf("(and %d files, which are in task %s)", rest, q.TaskID))
+		texts = append(texts, fmt.Sprintf("(and %d files, which are in task %s)", rest, q.TaskID))
 	}
-	who := q.Agent
-	if who == "" {
-		who = "An agent"
+	agent := q.Agent
+	if agent == "" {
+		agent = "An agent"
 	}
-	return who + " " + verb + ": " + clip.Bytes(strings.Join(said, "\n"), maxQuestion)
+	return agent + " " + verb + ": " + clip.Bytes(strings.Join(texts, "\n"), maxQuestion)
 }
 
 // answer converts a form that the user has filled in, declined or dismissed.
@@ -122,56 +122,56 @@ func answer(res *mcp.ElicitResult) *llm.Answer {
 	return &llm.Answer{Text: text}
 }
 
-// parked is a call that waits for a request with an answer.
-type parked struct {
+// suspended is a call that waits for a request with an answer.
+type suspended struct {
 	run   *running
 	asked *asking
 	timer *time.Timer
 }
 
-var errNoAnswer = errors.New("the caller has not come back with an answer")
+var errNoAnswer = errors.New("the caller has not sent an answer")
 
-// park answers a request with a question. The call continues with the request that contains the
-// answer and the state. If no such request arrives in time, the question fails.
-func (d *desk) park(r *running, a *asking) *mcp.CallToolResult {
+// suspend answers a request with a question. The call continues with the request that contains
+// the answer and the state. If no such request arrives in time, the question fails.
+func (svc *service) suspend(r *running, a *asking) *mcp.CallToolResult {
 	state := rand.Text()
-	p := &parked{run: r, asked: a}
-	d.mu.Lock()
-	d.parked[state] = p
-	p.timer = time.AfterFunc(d.Limits.Patience, func() {
-		if d.unpark(state) != nil {
-			close(r.left)
+	p := &suspended{run: r, asked: a}
+	svc.mu.Lock()
+	svc.suspended[state] = p
+	p.timer = time.AfterFunc(svc.Limits.Patience, func() {
+		if svc.takeSuspended(state) != nil {
+			close(r.abandoned)
 			a.settle(nil, errNoAnswer)
 		}
 	})
-	d.mu.Unlock()
+	svc.mu.Unlock()
 	return &mcp.CallToolResult{
 		InputRequests: mcp.InputRequestMap{answerField: form(a.question)},
 		RequestState:  state,
 	}
 }
 
-// unpark removes and returns the call of a state; nil if there is none.
-func (d *desk) unpark(state string) *parked {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	p := d.parked[state]
-	delete(d.parked, state)
+// takeSuspended removes and returns the call of a state; nil if there is none.
+func (svc *service) takeSuspended(state string) *suspended {
+	svc.mu.Lock()
+	defer svc.mu.Unlock()
+	p := svc.suspended[state]
+	delete(svc.suspended, state)
 	return p
 }
 
-// goOn continues a parked call.
-func (d *desk) goOn(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	p := d.unpark(req.Params.RequestState)
+// resume continues a suspended call.
+func (svc *service) resume(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	p := svc.takeSuspended(req.Params.RequestState)
 	if p == nil {
-		return failed("nobody waits for this answer any more; look at the task with get_task, and answer with continue_task"), nil
+		return failed("no call waits for this answer any more; look at the task with get_task, and answer with continue_task"), nil
 	}
 	p.timer.Stop()
-	p.run.told.listen(ctx, req)
+	p.run.progress.attach(ctx, req)
 	if res, ok := req.Params.InputResponses[answerField].(*mcp.ElicitResult); ok {
 		p.asked.settle(answer(res), nil)
 	} else {
 		p.asked.settle(&llm.Answer{Refused: true}, nil)
 	}
-	return d.await(ctx, p.run, req)
+	return svc.await(ctx, p.run, req)
 }

@@ -15,13 +15,13 @@ import (
 const metaOrigin = "parley/origin"
 
 // converted converts the result of a tool to the response to its call.
-func (d *desk) converted(res *llm.Result) *mcp.CallToolResult {
+func (svc *service) converted(res *llm.Result) *mcp.CallToolResult {
 	made, losses := llm.ToMCPResult(res.Parts, res.Error)
 	out := &mcp.CallToolResult{IsError: res.Error, Content: []mcp.Content{}}
 	if made.StructuredContent != nil {
 		out.StructuredContent = made.StructuredContent
 	}
-	room := d.Limits.Result
+	room := svc.Limits.Result
 	for i := range made.Content {
 		b := &made.Content[i]
 		if res.Origin != "" {
@@ -35,7 +35,7 @@ func (d *desk) converted(res *llm.Result) *mcp.CallToolResult {
 			if b.Meta[dataMark] != nil {
 				out.StructuredContent = nil // the block contains it
 			}
-			out.Content = append(out.Content, d.keep(b))
+			out.Content = append(out.Content, svc.keep(b))
 			continue
 		}
 		room -= size
@@ -111,11 +111,11 @@ func contents(b *llm.MCPBlock) *mcp.ResourceContents {
 const maxPreview = 2 << 10
 
 // keep stores a block that is too large, and returns a link to it.
-func (d *desk) keep(b *llm.MCPBlock) mcp.Content {
+func (svc *service) keep(b *llm.MCPBlock) mcp.Content {
 	item := contents(b)
 	size := int64(len(item.Text) + len(item.Blob))
 	preview := clip.Bytes(item.Text, maxPreview)
-	uri, ok := d.kept.add(item)
+	uri, ok := svc.results.add(item)
 	if !ok {
 		return &mcp.TextContent{Text: fmt.Sprintf("(%d bytes, which is more than can be kept here) %s", size, preview), Meta: b.Meta}
 	}

@@ -60,19 +60,19 @@ func tool(name string, f func(ctx context.Context, c *llm.Call) (*llm.Result, er
 	return llm.Tool{Name: name, Description: "Does " + name + ".", Input: json.RawMessage(`{"type":"object"}`), Call: f}
 }
 
-func said(text string) *llm.Result {
+func textResult(text string) *llm.Result {
 	return &llm.Result{Parts: []*a2a.Part{a2a.NewTextPart(text)}}
 }
 
 // echo returns its arguments.
 var echo = tool("echo", func(_ context.Context, c *llm.Call) (*llm.Result, error) {
-	return said(string(c.Arguments)), nil
+	return textResult(string(c.Arguments)), nil
 })
 
 // asks asks a question and returns the answer.
 var asks = tool("asks", func(ctx context.Context, c *llm.Call) (*llm.Result, error) {
 	if c.Ask == nil {
-		return said("nobody is there"), nil
+		return textResult("nobody is there"), nil
 	}
 	for range 2 {
 		a, err := c.Ask(ctx, &llm.Question{Agent: "interview", Parts: []*a2a.Part{a2a.NewTextPart("Which city?")}})
@@ -80,12 +80,12 @@ var asks = tool("asks", func(ctx context.Context, c *llm.Call) (*llm.Result, err
 		case err != nil:
 			return nil, err
 		case a.Refused:
-			return said("refused"), nil
+			return textResult("refused"), nil
 		case a.Text != "again":
-			return said("answered: " + a.Text), nil
+			return textResult("answered: " + a.Text), nil
 		}
 	}
-	return said("asked too often"), nil
+	return textResult("asked too often"), nil
 })
 
 // wire is a transport with a version of the protocol.
@@ -233,24 +233,24 @@ func receive[T any](t *testing.T, what string, c <-chan T) T {
 	}
 }
 
-// shelf is a Library with one resource.
-type shelf struct {
+// fakeLibrary is a Library with one resource.
+type fakeLibrary struct {
 	text    string
 	changes chan struct{}
 }
 
-func (*shelf) Templates() []mcpserver.Template {
+func (*fakeLibrary) Templates() []mcpserver.Template {
 	return []mcpserver.Template{{URI: "parley://tasks/{id}", Name: "Tasks", MediaType: "application/json"}}
 }
 
-func (*shelf) List(_ context.Context, cursor string) ([]mcpserver.Resource, string, error) {
+func (*fakeLibrary) List(_ context.Context, cursor string) ([]mcpserver.Resource, string, error) {
 	if cursor == "" {
 		return []mcpserver.Resource{{URI: "parley://tasks/1", Name: "task 1"}}, "more", nil
 	}
 	return []mcpserver.Resource{{URI: "parley://tasks/2", Name: "task 2"}}, "", nil
 }
 
-func (s *shelf) Read(_ context.Context, uri string) ([]*a2a.Part, error) {
+func (s *fakeLibrary) Read(_ context.Context, uri string) ([]*a2a.Part, error) {
 	if uri != "parley://tasks/1" {
 		return nil, mcpserver.ErrNoResource
 	}
@@ -259,7 +259,7 @@ func (s *shelf) Read(_ context.Context, uri string) ([]*a2a.Part, error) {
 	return []*a2a.Part{p}, nil
 }
 
-func (s *shelf) Watch(ctx context.Context, _ string) iter.Seq2[struct{}, error] {
+func (s *fakeLibrary) Watch(ctx context.Context, _ string) iter.Seq2[struct{}, error] {
 	return func(yield func(struct{}, error) bool) {
 		for {
 			select {

@@ -35,17 +35,17 @@ type Handler struct {
 	// Logger receives records for operators. If nil, nothing is logged.
 	Logger *slog.Logger
 
-	mu     sync.Mutex // guards the fields below
-	guests map[string]*guest
-	closed bool
-	wg     sync.WaitGroup
+	mu      sync.Mutex // guards the fields below
+	callers map[string]*caller
+	closed  bool
+	wg      sync.WaitGroup
 }
 
-// guest is the state of one caller.
-type guest struct {
+// caller is the state of one caller.
+type caller struct {
 	// ready is closed when the fields below are set.
-	ready chan struct{}
-	desk  *desk
+	ready   chan struct{}
+	service *service
 	// sessions serves protocol versions with sessions, single the others.
 	sessions, single http.Handler
 
@@ -61,75 +61,75 @@ const (
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	g, status, wrong := h.enter(r)
+	c, status, wrong := h.acquire(r)
 	if wrong != "" {
 		refuse(w, status, wrong)
 		return
 	}
-	defer h.leave(g)
+	defer h.release(c)
 	rc := http.NewResponseController(w)
-	if status, wrong := readBody(w, r, rc, int64(g.desk.Limits.Message)); wrong != "" {
+	if status, wrong := readBody(w, r, rc, int64(c.service.Limits.Message)); wrong != "" {
 		refuse(w, status, wrong)
 		return
 	}
-	w = &patient{w, rc, cmp.Or(h.WriteTime, 30*time.Second)}
+	w = &deadlineWriter{w, rc, cmp.Or(h.WriteTime, 30*time.Second)}
 	if r.Header.Get(headerVersion) >= firstModern {
-		g.single.ServeHTTP(w, r)
+		c.single.ServeHTTP(w, r)
 		return
 	}
-	if r.Method == http.MethodPost && r.Header.Get(headerSession) == "" && g.full(cmp.Or(h.Sessions, 32)) {
+	if r.Method == http.MethodPost && r.Header.Get(headerSession) == "" && c.full(cmp.Or(h.Sessions, 32)) {
 		refuse(w, http.StatusTooManyRequests, "too many sessions; end one with DELETE")
 		return
 	}
-	g.sessions.ServeHTTP(w, r)
+	c.sessions.ServeHTTP(w, r)
 }
 
 // full reports whether the caller has reached the limit of sessions.
-func (g *guest) full(limit int) bool {
+func (c *caller) full(limit int) bool {
 	n := 0
-	for range g.desk.mcp.Sessions() {
+	for range c.service.mcp.Sessions() {
 		n++
 	}
 	return n >= limit
 }
 
-// enter returns the guest of a request, or the error to answer with.
-func (h *Handler) enter(r *http.Request) (g *guest, status int, wrong string) {
+// acquire returns the caller of a request, or the error to answer with.
+func (h *Handler) acquire(r *http.Request) (c *caller, status int, wrong string) {
 	name := h.Caller(r)
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
 		return nil, http.StatusServiceUnavailable, errClosed.Error()
 	}
-	g, there := h.guests[name]
+	c, there := h.callers[name]
 	if !there {
-		for h.dismissLocked(cmp.Or(h.Idle, time.Hour)) {
+		for h.evictIdleLocked(cmp.Or(h.Idle, time.Hour)) {
 		}
-		if len(h.guests) >= cmp.Or(h.Callers, 1000) && !h.dismissLocked(0) {
+		if len(h.callers) >= cmp.Or(h.Callers, 1000) && !h.evictIdleLocked(0) {
 			h.mu.Unlock()
 			return nil, http.StatusServiceUnavailable, "too many callers; try again later"
 		}
-		g = &guest{ready: make(chan struct{})}
-		if h.guests == nil {
-			h.guests = make(map[string]*guest)
+		c = &caller{ready: make(chan struct{})}
+		if h.callers == nil {
+			h.callers = make(map[string]*caller)
 		}
-		h.guests[name] = g
+		h.callers[name] = c
 	}
-	g.requests++
+	c.requests++
 	h.mu.Unlock()
 	if there {
-		<-g.ready
+		<-c.ready
 	} else {
-		h.receive(g, r)
+		h.start(c, r)
 	}
-	return g, 0, ""
+	return c, 0, ""
 }
 
-// receive starts a server for a new guest.
-func (h *Handler) receive(g *guest, r *http.Request) {
-	defer close(g.ready)
-	g.desk = h.Server(r).open(r.Context())
-	one := func(*http.Request) *mcp.Server { return g.desk.mcp }
+// start starts a server for a new caller.
+func (h *Handler) start(c *caller, r *http.Request) {
+	defer close(c.ready)
+	c.service = h.Server(r).open(r.Context())
+	one := func(*http.Request) *mcp.Server { return c.service.mcp }
 	options := mcp.StreamableHTTPOptions{
 		// The surrounding server checks Host and Origin.
 		DisableLocalhostProtection: true,
@@ -137,38 +137,38 @@ func (h *Handler) receive(g *guest, r *http.Request) {
 	}
 	single := options
 	single.Stateless, single.PropagateRequestCancellation = true, true
-	g.single = mcp.NewStreamableHTTPHandler(one, &single)
+	c.single = mcp.NewStreamableHTTPHandler(one, &single)
 	options.SessionTimeout = cmp.Or(h.Idle, time.Hour)
 	options.EventStore = mcp.NewMemoryEventStore(nil)
-	g.sessions = mcp.NewStreamableHTTPHandler(one, &options)
+	c.sessions = mcp.NewStreamableHTTPHandler(one, &options)
 }
 
-// leave counts the end of a request.
-func (h *Handler) leave(g *guest) {
+// release counts the end of a request.
+func (h *Handler) release(c *caller) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	g.requests--
-	g.last = time.Now()
+	c.requests--
+	c.last = time.Now()
 }
 
-// dismissLocked closes the caller that has been idle longest, if any caller has no open
+// evictIdleLocked closes the caller that has been idle longest, if any caller has no open
 // request, no session, and has been idle for at least quiet.
-func (h *Handler) dismissLocked(quiet time.Duration) bool {
-	var who string
-	for name, g := range h.guests {
-		if g.requests > 0 || time.Since(g.last) < quiet || g.desk.busy() || g.full(1) {
+func (h *Handler) evictIdleLocked(minIdle time.Duration) bool {
+	var oldest string
+	for name, c := range h.callers {
+		if c.requests > 0 || time.Since(c.last) < minIdle || c.service.busy() || c.full(1) {
 			continue
 		}
-		if who == "" || g.last.Before(h.guests[who].last) {
-			who = name
+		if oldest == "" || c.last.Before(h.callers[oldest].last) {
+			oldest = name
 		}
 	}
-	if who == "" {
+	if oldest == "" {
 		return false
 	}
-	g := h.guests[who]
-	delete(h.guests, who)
-	h.wg.Go(g.desk.close)
+	c := h.callers[oldest]
+	delete(h.callers, oldest)
+	h.wg.Go(c.service.close)
 	return true
 }
 
@@ -177,13 +177,13 @@ func (h *Handler) dismissLocked(quiet time.Duration) bool {
 func (h *Handler) Close() {
 	h.mu.Lock()
 	h.closed = true
-	guests := h.guests
-	h.guests = nil
+	callers := h.callers
+	h.callers = nil
 	h.mu.Unlock()
-	for _, g := range guests {
+	for _, c := range callers {
 		h.wg.Go(func() {
-			<-g.ready
-			g.desk.close()
+			<-c.ready
+			c.service.close()
 		})
 	}
 	h.wg.Wait()
@@ -223,8 +223,9 @@ func refuse(w http.ResponseWriter, status int, text string) {
 	})
 }
 
-// patient is a ResponseWriter that disconnects a client which does not accept writes in time.
-type patient struct {
+// deadlineWriter is a ResponseWriter that disconnects a client which does not accept writes in
+// time.
+type deadlineWriter struct {
 	http.ResponseWriter
 
 	rc   *http.ResponseController
@@ -232,13 +233,13 @@ type patient struct {
 }
 
 // Write implements io.Writer.
-func (p *patient) Write(b []byte) (int, error) {
-	_ = p.rc.SetWriteDeadline(time.Now().Add(p.time))
-	return p.ResponseWriter.Write(b)
+func (w *deadlineWriter) Write(b []byte) (int, error) {
+	_ = w.rc.SetWriteDeadline(time.Now().Add(w.time))
+	return w.ResponseWriter.Write(b)
 }
 
 // Flush implements http.Flusher.
-func (p *patient) Flush() { _ = p.rc.Flush() }
+func (w *deadlineWriter) Flush() { _ = w.rc.Flush() }
 
 // Unwrap is for http.ResponseController.
-func (p *patient) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+func (w *deadlineWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

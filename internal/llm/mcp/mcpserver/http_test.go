@@ -27,12 +27,12 @@ func startMany(t *testing.T, h *mcpserver.Handler) string {
 }
 
 // post sends a body and returns the status, the session and the body of the answer.
-func post(t *testing.T, url, who, session, body string) (status int, opened, answer string) {
+func post(t *testing.T, url, name, session, body string) (status int, opened, answer string) {
 	t.Helper()
-	return send(t, http.MethodPost, url, who, session, body)
+	return send(t, http.MethodPost, url, name, session, body)
 }
 
-func send(t *testing.T, method, url, who, session, body string) (status int, opened, answer string) {
+func send(t *testing.T, method, url, name, session, body string) (status int, opened, answer string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -45,7 +45,7 @@ func send(t *testing.T, method, url, who, session, body string) (status int, ope
 	if session != "" {
 		req.Header.Set("Mcp-Session-Id", session)
 	}
-	resp, err := newHTTP(t, who).Do(req)
+	resp, err := newHTTP(t, name).Do(req)
 	if err != nil {
 		t.Fatalf("%s: %v", method, err)
 	}
@@ -246,7 +246,7 @@ func TestReaderGoesAway(t *testing.T) {
 
 // In version 2026-07-28 question and answer are two requests. A call waits for the second one
 // for a limited time.
-func TestNobodyComesBack(t *testing.T) {
+func TestQuestionWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	gave := make(chan error, 1)
 	once := tool("once", asks.Call)
@@ -259,7 +259,7 @@ func TestNobodyComesBack(t *testing.T) {
 			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"answer": "late"}}, nil
 		},
 	})
-	if got := call(t, cs, "once", nil); !got.IsError || !strings.Contains(text(got), "nobody waits") {
+	if got := call(t, cs, "once", nil); !got.IsError || !strings.Contains(text(got), "no call waits") {
 		t.Errorf("a late answer gives %q", text(got))
 	}
 }

@@ -53,41 +53,41 @@ type Resource struct {
 }
 
 // serveResources offers the library and the stored results.
-func (d *desk) serveResources() {
+func (svc *service) serveResources() {
 	templates := []Template{{
-		URI: keptPrefix + "{id}", Name: "Large results",
+		URI: resultPrefix + "{id}", Name: "Large results",
 		Description: "Parts of results that were too large for an answer. They are kept for a while.",
 	}}
-	if d.Library != nil {
-		templates = append(templates, d.Library.Templates()...)
+	if svc.Library != nil {
+		templates = append(templates, svc.Library.Templates()...)
 	}
 	for _, t := range templates {
-		d.mcp.AddResourceTemplate(&mcp.ResourceTemplate{
+		svc.mcp.AddResourceTemplate(&mcp.ResourceTemplate{
 			URITemplate: t.URI, Name: t.Name, Description: t.Description, MIMEType: t.MediaType,
-		}, d.read)
+		}, svc.read)
 	}
-	d.mcp.AddReceivingMiddleware(d.listing, d.whole, d.watch.answering)
-	d.mcp.AddSendingMiddleware(d.watch.sending)
+	svc.mcp.AddReceivingMiddleware(svc.listing, svc.consistent, svc.watch.answering)
+	svc.mcp.AddSendingMiddleware(svc.watch.sending)
 }
 
 // watcher returns the library if it can report changes, or nil.
-func (d *desk) watcher() Watcher {
-	w, _ := d.Library.(Watcher)
+func (svc *service) watcher() Watcher {
+	w, _ := svc.Library.(Watcher)
 	return w
 }
 
 // listing answers with the current list of the library; the SDK would list only registered
 // resources.
-func (d *desk) listing(next mcp.MethodHandler) mcp.MethodHandler {
+func (svc *service) listing(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if method != "resources/list" || d.Library == nil {
+		if method != "resources/list" || svc.Library == nil {
 			return next(ctx, method, req)
 		}
 		cursor := ""
 		if p, ok := req.GetParams().(*mcp.ListResourcesParams); ok && p != nil {
 			cursor = p.Cursor
 		}
-		page, more, err := d.Library.List(ctx, cursor)
+		page, more, err := svc.Library.List(ctx, cursor)
 		if err != nil {
 			return nil, fmt.Errorf("list resources: %w", err)
 		}
@@ -103,15 +103,15 @@ func (d *desk) listing(next mcp.MethodHandler) mcp.MethodHandler {
 }
 
 // read answers with a resource.
-func (d *desk) read(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+func (svc *service) read(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	uri := req.Params.URI
-	if item := d.kept.get(uri); item != nil {
+	if item := svc.results.item(uri); item != nil {
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{item}}, nil
 	}
-	if d.Library == nil {
+	if svc.Library == nil {
 		return nil, mcp.ResourceNotFoundError(uri)
 	}
-	found, err := d.Library.Read(ctx, uri)
+	found, err := svc.Library.Read(ctx, uri)
 	if err != nil {
 		return nil, readError(uri, err)
 	}

@@ -78,27 +78,27 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-// desk is a running Server. Its goroutines have ended when close returns.
-type desk struct {
+// service is a running Server. Its goroutines have ended when close returns.
+type service struct {
 	Server
 
 	mcp *mcp.Server
 	// slots has one element for each call in progress.
-	slots chan struct{}
-	kept  kept
-	watch watches
+	slots   chan struct{}
+	results resultStore
+	watch   watches
 
-	// base ends with the desk.
-	base   context.Context //nolint:containedctx // the life of the desk
+	// base ends with the service.
+	base   context.Context //nolint:containedctx // the life of the service
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
 	// replacing is locked while the SDK has some of the old tools and some of the new ones.
 	replacing sync.RWMutex
 
-	mu     sync.Mutex // guards the fields below; never held while calling out
-	tools  map[string]*offer
-	parked map[string]*parked
+	mu        sync.Mutex // guards the fields below; never held while calling out
+	tools     map[string]*exposedTool
+	suspended map[string]*suspended
 }
 
 // private is the cache scope of all responses: they depend on the caller.
@@ -107,58 +107,58 @@ const private = "private"
 // firstList is the time that the first caller waits for the list of tools.
 const firstList = 5 * time.Second
 
-// open starts a Server. It lists the current tools, and follows their changes until the desk is
-// closed.
-func (s *Server) open(ctx context.Context) *desk {
-	d := &desk{Server: *s, tools: make(map[string]*offer), parked: make(map[string]*parked)}
-	d.Name = cmp.Or(d.Name, "parley")
-	d.Limits = d.Limits.withDefaults()
-	if d.Logger == nil {
-		d.Logger = slog.New(slog.DiscardHandler)
+// open starts a Server. It lists the current tools, and follows their changes until the service
+// is closed.
+func (s *Server) open(ctx context.Context) *service {
+	svc := &service{Server: *s, tools: make(map[string]*exposedTool), suspended: make(map[string]*suspended)}
+	svc.Name = cmp.Or(svc.Name, "parley")
+	svc.Limits = svc.Limits.withDefaults()
+	if svc.Logger == nil {
+		svc.Logger = slog.New(slog.DiscardHandler)
 	}
-	d.slots = make(chan struct{}, d.Limits.Calls)
-	d.kept.max = d.Limits.Kept
-	d.base, d.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	d.watch = watches{desk: d, of: make(map[string]*watch)}
-	d.mcp = mcp.NewServer(&mcp.Implementation{Name: d.Name, Title: "Parley", Version: d.Version}, &mcp.ServerOptions{
-		Instructions: d.Instructions,
+	svc.slots = make(chan struct{}, svc.Limits.Calls)
+	svc.results.max = svc.Limits.Kept
+	svc.base, svc.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	svc.watch = watches{service: svc, of: make(map[string]*watch)}
+	svc.mcp = mcp.NewServer(&mcp.Implementation{Name: svc.Name, Title: "Parley", Version: svc.Version}, &mcp.ServerOptions{
+		Instructions: svc.Instructions,
 		Capabilities: &mcp.ServerCapabilities{
 			Tools:     &mcp.ToolCapabilities{ListChanged: true},
-			Resources: &mcp.ResourceCapabilities{Subscribe: d.watcher() != nil},
+			Resources: &mcp.ResourceCapabilities{Subscribe: svc.watcher() != nil},
 		},
-		SubscribeHandler:   d.watch.subscribe,
-		UnsubscribeHandler: d.watch.unsubscribe,
-		PageSize:           d.Limits.Tools,
+		SubscribeHandler:   svc.watch.subscribe,
+		UnsubscribeHandler: svc.watch.unsubscribe,
+		PageSize:           svc.Limits.Tools,
 		SetCacheable:       func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = private },
 	})
-	d.serveResources()
-	soon, cancel := context.WithTimeout(d.base, firstList)
+	svc.serveResources()
+	soon, cancel := context.WithTimeout(svc.base, firstList)
 	defer cancel()
-	changed, err := d.list(soon)
-	d.wg.Go(func() { d.follow(d.base, changed, err) })
-	if r, ok := d.Tools.(Runner); ok {
-		d.wg.Go(func() {
-			if err := r.Run(d.base); err != nil && d.base.Err() == nil {
-				d.Logger.Error("changes of tools are not seen any more", "error", err)
+	changed, err := svc.list(soon)
+	svc.wg.Go(func() { svc.follow(svc.base, changed, err) })
+	if r, ok := svc.Tools.(Runner); ok {
+		svc.wg.Go(func() {
+			if err := r.Run(svc.base); err != nil && svc.base.Err() == nil {
+				svc.Logger.Error("changes of tools are not followed any more", "error", err)
 			}
 		})
 	}
-	return d
+	return svc
 }
 
 // close ends all calls and waits for all goroutines.
-func (d *desk) close() {
-	d.cancel()
-	d.mu.Lock()
-	for _, p := range d.parked {
+func (svc *service) close() {
+	svc.cancel()
+	svc.mu.Lock()
+	for _, p := range svc.suspended {
 		p.timer.Stop()
 	}
-	d.mu.Unlock()
-	for ss := range d.mcp.Sessions() {
-		d.wg.Go(func() { _ = ss.Close() })
+	svc.mu.Unlock()
+	for ss := range svc.mcp.Sessions() {
+		svc.wg.Go(func() { _ = ss.Close() })
 	}
-	d.wg.Wait()
+	svc.wg.Wait()
 }
 
 // busy reports whether calls are in progress.
-func (d *desk) busy() bool { return len(d.slots) > 0 }
+func (svc *service) busy() bool { return len(svc.slots) > 0 }

@@ -167,7 +167,7 @@ func TestProgress(t *testing.T) {
 			c.Progress(llm.Progress{Agent: "slow", State: "working", Text: "flood"})
 		}
 		c.Progress(llm.Progress{Agent: "slow", State: "completed"})
-		return said("done"), nil
+		return textResult("done"), nil
 	})
 	everywhere(t, func(t *testing.T, w wire) {
 		var mu sync.Mutex
@@ -349,7 +349,7 @@ func TestContent(t *testing.T) {
 func TestLargeResults(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("lang ", 1000)
-	large := tool("large", func(context.Context, *llm.Call) (*llm.Result, error) { return said(long), nil })
+	large := tool("large", func(context.Context, *llm.Call) (*llm.Result, error) { return textResult(long), nil })
 	everywhere(t, func(t *testing.T, w wire) {
 		cs := w.connect(t, &mcpserver.Server{
 			Tools: newSource(large), Limits: mcpserver.Limits{Result: 1000, Kept: 12_000},
@@ -370,7 +370,7 @@ func TestLargeResults(t *testing.T) {
 		link()
 		link() // two results fit
 		if _, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: first.URI}); err == nil {
-			t.Error("the oldest result is still there")
+			t.Error("the name result is still there")
 		}
 	})
 }
@@ -420,8 +420,8 @@ func TestLibrary(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w wire) {
 		updated := make(chan string, 10)
-		shelf := &shelf{text: "{}", changes: make(chan struct{})}
-		cs := w.connect(t, &mcpserver.Server{Tools: newSource(), Library: shelf}, &mcp.ClientOptions{
+		library := &fakeLibrary{text: "{}", changes: make(chan struct{})}
+		cs := w.connect(t, &mcpserver.Server{Tools: newSource(), Library: library}, &mcp.ClientOptions{
 			ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { updated <- r.Params.URI },
 		})
 		var got []string
@@ -453,7 +453,7 @@ func TestLibrary(t *testing.T) {
 		if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "parley://tasks/1"}); err != nil {
 			t.Fatalf("Subscribe: %v", err)
 		}
-		shelf.changes <- struct{}{}
+		library.changes <- struct{}{}
 		if got := receive(t, "the update", updated); got != "parley://tasks/1" {
 			t.Errorf("updated %s", got)
 		}

@@ -13,16 +13,16 @@ import (
 // or ctx ends. It closes in. It then cancels running calls, which have ended when Serve
 // returns. The error is nil if the host has closed its pipe.
 func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.Writer) error {
-	d := s.open(ctx)
-	defer d.close()
-	pipe := stdio.NewPipe(in, out, stdio.Options{Limit: d.Limits.Message, Ended: d.cancel})
-	ss, err := d.mcp.Connect(ctx, pipe, nil)
+	svc := s.open(ctx)
+	defer svc.close()
+	pipe := stdio.NewPipe(in, out, stdio.Options{Limit: svc.Limits.Message, Ended: svc.cancel})
+	ss, err := svc.mcp.Connect(ctx, pipe, nil)
 	if err != nil {
 		return fmt.Errorf("serve a host: %w", err)
 	}
 	go pipe.Run() // ends with in, or with the program if reading cannot be interrupted
 	ended := make(chan error, 1)
-	d.wg.Go(func() { ended <- ss.Wait() })
+	svc.wg.Go(func() { ended <- ss.Wait() })
 	select {
 	case err = <-ended:
 	case <-ctx.Done():

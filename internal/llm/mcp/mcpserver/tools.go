@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// offer is a tool in the form for the caller.
-type offer struct {
+// exposedTool is a tool in the form for the caller.
+type exposedTool struct {
 	tool llm.Tool
 	// wire is the JSON that the caller has received.
 	wire []byte
@@ -26,7 +26,7 @@ const (
 
 // follow lists the tools again after each change, until ctx ends. changed and err are the
 // results of the previous list.
-func (d *desk) follow(ctx context.Context, changed <-chan struct{}, err error) {
+func (svc *service) follow(ctx context.Context, changed <-chan struct{}, err error) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	<-timer.C
@@ -36,7 +36,7 @@ func (d *desk) follow(ctx context.Context, changed <-chan struct{}, err error) {
 		if err == nil {
 			again, retry = nil, firstRetry
 		} else {
-			d.Logger.Warn("tools cannot be listed", "error", err, "again", retry)
+			svc.Logger.Warn("tools cannot be listed", "error", err, "again", retry)
 			timer.Reset(retry)
 			retry = min(2*retry, lastRetry)
 		}
@@ -46,57 +46,57 @@ func (d *desk) follow(ctx context.Context, changed <-chan struct{}, err error) {
 		case <-changed:
 		case <-again:
 		}
-		changed, err = d.list(ctx)
+		changed, err = svc.list(ctx)
 	}
 }
 
 // list replaces the server's tools by those of the source. It returns a channel that is closed
 // at the next change.
-func (d *desk) list(ctx context.Context) (<-chan struct{}, error) {
-	changed := d.Tools.Changed() // before the list, so that no change is missed
-	tools, err := d.Tools.Tools(ctx)
+func (svc *service) list(ctx context.Context) (<-chan struct{}, error) {
+	changed := svc.Tools.Changed() // before the list, so that no change is missed
+	tools, err := svc.Tools.Tools(ctx)
 	if err != nil {
 		return changed, err
 	}
-	if len(tools) > d.Limits.Tools {
-		d.Logger.Warn("some tools are not offered", "count", len(tools), "limit", d.Limits.Tools)
-		tools = tools[:d.Limits.Tools]
+	if len(tools) > svc.Limits.Tools {
+		svc.Logger.Warn("some tools are not offered", "count", len(tools), "limit", svc.Limits.Tools)
+		tools = tools[:svc.Limits.Tools]
 	}
-	now := make(map[string]*offer, len(tools))
+	now := make(map[string]*exposedTool, len(tools))
 	var fresh []*mcp.Tool
 	for i := range tools {
-		if !d.Choice.Has(tools[i].Name) {
+		if !svc.Choice.Has(tools[i].Name) {
 			continue
 		}
 		t, err := described(&tools[i])
 		if err != nil {
-			d.Logger.Warn("a tool is not offered", "tool", tools[i].Name, "error", err)
+			svc.Logger.Warn("a tool is not offered", "tool", tools[i].Name, "error", err)
 			continue
 		}
 		wire, err := json.Marshal(t)
 		if err != nil {
-			d.Logger.Warn("a tool is not offered", "tool", t.Name, "error", err)
+			svc.Logger.Warn("a tool is not offered", "tool", t.Name, "error", err)
 			continue
 		}
-		now[t.Name] = &offer{tools[i], wire}
-		if old := d.offered(t.Name); old == nil || !bytes.Equal(old.wire, wire) {
+		now[t.Name] = &exposedTool{tools[i], wire}
+		if old := svc.exposed(t.Name); old == nil || !bytes.Equal(old.wire, wire) {
 			fresh = append(fresh, t)
 		}
 	}
-	d.replace(now, fresh)
+	svc.replace(now, fresh)
 	return changed, nil
 }
 
 // replace makes now the current tools; fresh are those of them that are new or changed. The SDK
 // changes one tool after the other and notifies clients at once, so requests for the list wait
 // meanwhile.
-func (d *desk) replace(now map[string]*offer, fresh []*mcp.Tool) {
-	d.replacing.Lock()
-	defer d.replacing.Unlock()
-	d.mu.Lock()
-	old := d.tools
-	d.tools = now
-	d.mu.Unlock()
+func (svc *service) replace(now map[string]*exposedTool, fresh []*mcp.Tool) {
+	svc.replacing.Lock()
+	defer svc.replacing.Unlock()
+	svc.mu.Lock()
+	old := svc.tools
+	svc.tools = now
+	svc.mu.Unlock()
 	var gone []string
 	for name := range old {
 		if now[name] == nil {
@@ -104,28 +104,28 @@ func (d *desk) replace(now map[string]*offer, fresh []*mcp.Tool) {
 		}
 	}
 	if len(gone) > 0 {
-		d.mcp.RemoveTools(gone...)
+		svc.mcp.RemoveTools(gone...)
 	}
 	for _, t := range fresh {
-		d.mcp.AddTool(t, d.handle)
+		svc.mcp.AddTool(t, svc.handle)
 	}
 }
 
-// whole delays requests for the list while the tools are being replaced.
-func (d *desk) whole(next mcp.MethodHandler) mcp.MethodHandler {
+// consistent delays requests for the list while the tools are being replaced.
+func (svc *service) consistent(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if method == "tools/list" {
-			d.replacing.RLock()
-			defer d.replacing.RUnlock()
+			svc.replacing.RLock()
+			defer svc.replacing.RUnlock()
 		}
 		return next(ctx, method, req)
 	}
 }
 
-func (d *desk) offered(name string) *offer {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.tools[name]
+func (svc *service) exposed(name string) *exposedTool {
+	svc.mu.Lock()
+	defer svc.mu.Unlock()
+	return svc.tools[name]
 }
 
 // described converts a tool to the SDK's type.

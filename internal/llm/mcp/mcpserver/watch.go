@@ -12,7 +12,7 @@ import (
 
 // watches holds the subscribed resources by their addresses.
 type watches struct {
-	desk *desk
+	service *service
 
 	mu sync.Mutex // guards the fields below
 	of map[string]*watch
@@ -64,30 +64,30 @@ func (w *watches) begin(ss *mcp.ServerSession) {
 	for uri, of := range w.of {
 		if of.readers[ss] && !of.followed {
 			of.followed = true
-			w.desk.wg.Go(func() { w.follow(of.ctx, uri) })
+			w.service.wg.Go(func() { w.follow(of.ctx, uri) })
 		}
 	}
 }
 
 // subscribe is called before the SDK registers the subscriber.
 func (w *watches) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
-	d, uri := w.desk, req.Params.URI
-	if d.watcher() == nil {
+	svc, uri := w.service, req.Params.URI
+	if svc.watcher() == nil {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "resources cannot be subscribed to"}
 	}
-	if _, err := d.Library.Read(ctx, uri); err != nil {
+	if _, err := svc.Library.Read(ctx, uri); err != nil {
 		return readError(uri, err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.of[uri] == nil {
-		if len(w.of) >= d.Limits.Watches {
+		if len(w.of) >= svc.Limits.Watches {
 			return &jsonrpc.Error{
 				Code:    jsonrpc.CodeInvalidParams,
 				Message: fmt.Sprintf("%d resources are subscribed to, which is as many as there may be", len(w.of)),
 			}
 		}
-		ctx, cancel := context.WithCancel(d.base)
+		ctx, cancel := context.WithCancel(svc.base)
 		w.of[uri] = &watch{ctx: ctx, cancel: cancel, readers: make(map[*mcp.ServerSession]bool)}
 	}
 	w.of[uri].readers[req.Session] = true
@@ -104,7 +104,7 @@ func (w *watches) await(ss *mcp.ServerSession) {
 		w.readers = make(map[*mcp.ServerSession]bool)
 	}
 	w.readers[ss] = true
-	w.desk.wg.Go(func() {
+	w.service.wg.Go(func() {
 		_ = ss.Wait()
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -137,16 +137,16 @@ func (w *watches) dropLocked(uri string, ss *mcp.ServerSession) {
 
 // follow notifies the readers of a resource of its changes.
 func (w *watches) follow(ctx context.Context, uri string) {
-	d := w.desk
-	for _, err := range d.watcher().Watch(ctx, uri) {
+	svc := w.service
+	for _, err := range svc.watcher().Watch(ctx, uri) {
 		if err != nil {
 			if ctx.Err() == nil && !errors.Is(err, ErrNoResource) {
-				d.Logger.Warn("a resource cannot be watched any more", "uri", uri, "error", err)
+				svc.Logger.Warn("a resource cannot be watched any more", "uri", uri, "error", err)
 			}
 			return
 		}
-		if err := d.mcp.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri}); err != nil {
-			d.Logger.Debug("a change was not told", "uri", uri, "error", err)
+		if err := svc.mcp.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri}); err != nil {
+			svc.Logger.Debug("a subscriber was not notified of a change", "uri", uri, "error", err)
 		}
 	}
 }

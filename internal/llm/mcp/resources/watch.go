@@ -56,7 +56,7 @@ func (l *Library) Watch(ctx context.Context, uri string) iter.Seq2[struct{}, err
 
 // follow calls tell for each event of a stream until the stream breaks, or until tell returns
 // false; more is false then.
-func (l *Library) follow(ctx context.Context, at ref, tell func() bool) (more bool, err error) {
+func (l *Library) follow(ctx context.Context, at ref, notify func() bool) (more bool, err error) {
 	// POST refuses an ended task, while GET would return it.
 	method, path, query := http.MethodPost, "/v1/a2a/tasks/"+url.PathEscape(string(at.task))+":subscribe", url.Values(nil)
 	if at.key != "" {
@@ -79,7 +79,7 @@ func (l *Library) follow(ctx context.Context, at ref, tell func() bool) (more bo
 	lines.Buffer(nil, maxEvent)
 	for lines.Scan() {
 		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data:"))
-		if ok && at.concerns(data) && !tell() {
+		if ok && at.concerns(data) && !notify() {
 			return false, nil
 		}
 	}

@@ -36,18 +36,18 @@ var errSlow = errors.New("the server was not ready")
 // errBroke is returned if a call has found the connection closed.
 var errBroke = errors.New("a call broke off")
 
-// live connects to the server and keeps its tools current until the connection or ctx ends. It
-// returns the reason.
-func (c *Client) live(ctx context.Context) error {
-	err := c.liveWith(ctx, version)
+// connectOnce connects to the server and keeps its tools current until the connection or ctx
+// ends. It returns the reason.
+func (c *Client) connectOnce(ctx context.Context) error {
+	err := c.connectWith(ctx, version)
 	var refused *jsonrpc.Error
 	if errors.As(err, &refused) && refused.Code == jsonrpc.CodeMethodNotFound {
-		return c.liveWith(ctx, versionModern)
+		return c.connectWith(ctx, versionModern)
 	}
 	return err
 }
 
-func (c *Client) liveWith(ctx context.Context, version string) (err error) {
+func (c *Client) connectWith(ctx context.Context, version string) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -58,7 +58,7 @@ func (c *Client) liveWith(ctx context.Context, version string) (err error) {
 		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { relist.Send() },
 		ProgressNotificationHandler: c.progress,
 	})
-	client.AddReceivingMiddleware(c.guard(cancel))
+	client.AddReceivingMiddleware(c.limitRate(cancel))
 	transport, end, err := c.transport(&wg, cancel)
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (c *Client) follow(ctx context.Context, session *mcp.ClientSession, relist 
 	if err := c.list(ctx, session); err != nil {
 		return err
 	}
-	c.drain()
+	c.discardBroken()
 	c.use(session)
 	c.set(Ready, nil)
 	for {
@@ -122,8 +122,8 @@ func (c *Client) follow(ctx context.Context, session *mcp.ClientSession, relist 
 	}
 }
 
-// drain discards errors of an earlier connection.
-func (c *Client) drain() {
+// discardBroken discards errors of an earlier connection.
+func (c *Client) discardBroken() {
 	select {
 	case <-c.broken:
 	default:
@@ -137,19 +137,19 @@ func (c *Client) use(session *mcp.ClientSession) {
 	c.session = session
 }
 
-// ending describes the exit of a program; nil if the server is no program.
-type ending struct {
+// exit describes the exit of a program; nil if the server is no program.
+type exit struct {
 	// how describes the exit, said is the end of the program's other output.
-	how, said string
+	how, output string
 	// garbage is the number of invalid lines that the program has written.
 	garbage int
 }
 
-// maxSaid is the largest number of bytes of a program's output in a reason.
-const maxSaid = 400
+// maxOutput is the largest number of bytes of a program's output in a reason.
+const maxOutput = 400
 
 // explain adds facts about the program's exit to the error of a connection.
-func (e *ending) explain(err error) error {
+func (e *exit) explain(err error) error {
 	switch {
 	case e == nil:
 		return err
@@ -157,11 +157,11 @@ func (e *ending) explain(err error) error {
 		return fmt.Errorf("%w; it has written %d lines that are no messages", err, e.garbage)
 	case e.how == "" || !broken(err):
 		return err
-	case e.said == "":
+	case e.output == "":
 		return fmt.Errorf("%w: %s", errEnded, e.how)
 	}
-	said := strings.ToValidUTF8(e.said[max(0, len(e.said)-maxSaid):], "")
-	return fmt.Errorf("%w: %s: %s", errEnded, e.how, said)
+	output := strings.ToValidUTF8(e.output[max(0, len(e.output)-maxOutput):], "")
+	return fmt.Errorf("%w: %s: %s", errEnded, e.how, output)
 }
 
 // broken reports whether the end of the program's pipes may have caused err.
@@ -176,9 +176,9 @@ func broken(err error) bool {
 
 // transport returns the transport to the server, and a function that ends the server and
 // describes its exit.
-func (c *Client) transport(wg *sync.WaitGroup, cancel context.CancelCauseFunc) (mcp.Transport, func() *ending, error) {
+func (c *Client) transport(wg *sync.WaitGroup, cancel context.CancelCauseFunc) (mcp.Transport, func() *exit, error) {
 	if c.Start == nil {
-		return c.web(), func() *ending { return nil }, nil
+		return c.httpTransport(), func() *exit { return nil }, nil
 	}
 	program, err := c.Start()
 	if err != nil {
@@ -187,7 +187,7 @@ func (c *Client) transport(wg *sync.WaitGroup, cancel context.CancelCauseFunc) (
 	var garbage atomic.Int64
 	pipe := stdio.NewPipe(program, program, stdio.Options{Limit: c.Limits.Message, Bad: func(f *stdio.Fault) error {
 		if n := garbage.Add(1); !f.Long && n <= int64(c.Limits.Garbage) {
-			c.Logger.Debug("an MCP server says something else than a message", "server", c.Name, "problem", f.Err.Message)
+			c.Logger.Debug("an MCP server has written a line that is no message", "server", c.Name, "problem", f.Err.Message)
 			return nil
 		}
 		err := fmt.Errorf("it was cut off: %s", f.Err.Message)
@@ -195,18 +195,18 @@ func (c *Client) transport(wg *sync.WaitGroup, cancel context.CancelCauseFunc) (
 		return err
 	}})
 	wg.Go(pipe.Run)
-	return pipe, sync.OnceValue(func() *ending {
+	return pipe, sync.OnceValue(func() *exit {
 		_ = pipe.Close() // ends the program
-		e := &ending{how: program.Ended(), said: strings.TrimSpace(program.Said()), garbage: int(garbage.Load())}
-		if e.said != "" {
-			c.Logger.Info("an MCP server has said", "server", c.Name, "text", e.said)
+		e := &exit{how: program.Ended(), output: strings.TrimSpace(program.Output()), garbage: int(garbage.Load())}
+		if e.output != "" {
+			c.Logger.Info("an MCP server has written", "server", c.Name, "text", e.output)
 		}
 		return e
 	}), nil
 }
 
-// web returns the transport to a server over HTTP.
-func (c *Client) web() mcp.Transport {
+// httpTransport returns the transport to a server over HTTP.
+func (c *Client) httpTransport() mcp.Transport {
 	client := &http.Client{}
 	if c.HTTP != nil {
 		*client = *c.HTTP
@@ -214,19 +214,20 @@ func (c *Client) web() mcp.Transport {
 	if client.Transport == nil {
 		client.Transport = http.DefaultTransport
 	}
-	client.Transport = &bounded{client.Transport, c.Header, int64(c.Limits.Message)}
+	client.Transport = &limitedTransport{client.Transport, c.Header, int64(c.Limits.Message)}
 	return &mcp.StreamableClientTransport{Endpoint: c.URL, HTTPClient: client, MaxRetries: 2, MaxEventSize: c.Limits.Message}
 }
 
-// bounded adds headers to requests, and limits the size of responses other than streams.
-type bounded struct {
+// limitedTransport adds headers to requests, and limits the size of responses other than
+// streams.
+type limitedTransport struct {
 	next   http.RoundTripper
 	header http.Header
 	limit  int64
 }
 
 // RoundTrip implements http.RoundTripper.
-func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if len(b.header) > 0 {
 		r = r.Clone(r.Context())
 		for name, values := range b.header {
@@ -237,19 +238,19 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if resp = httpcall.Veil(r, resp); err != nil || resp.Header.Get("Content-Type") == "text/event-stream" {
 		return resp, err
 	}
-	resp.Body = &short{resp.Body, b.limit}
+	resp.Body = &limitedBody{resp.Body, b.limit}
 	return resp, nil
 }
 
-// short is a body that fails once it exceeds its limit.
-type short struct {
+// limitedBody is a body that fails once it exceeds its limit.
+type limitedBody struct {
 	io.ReadCloser
 
 	left int64
 }
 
 // Read implements io.Reader.
-func (s *short) Read(b []byte) (int, error) {
+func (s *limitedBody) Read(b []byte) (int, error) {
 	n, err := s.ReadCloser.Read(b)
 	if s.left -= int64(n); s.left < 0 {
 		return 0, errors.New("the answer is too large")
@@ -257,12 +258,12 @@ func (s *short) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// guard disconnects a server that sends too many unsolicited messages.
-func (c *Client) guard(cancel context.CancelCauseFunc) mcp.Middleware {
-	flood := &flood{rate: float64(c.Limits.Rate), room: 10 * float64(c.Limits.Rate)}
+// limitRate disconnects a server that sends too many unsolicited messages.
+func (c *Client) limitRate(cancel context.CancelCauseFunc) mcp.Middleware {
+	limiter := &rateLimiter{rate: float64(c.Limits.Rate), burst: 10 * float64(c.Limits.Rate)}
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if !flood.take(time.Now()) {
+			if !limiter.take(time.Now()) {
 				cancel(fmt.Errorf("it was cut off: it sends more than %d messages a second, the last one %s", c.Limits.Rate, method))
 				return nil, errors.New("too many messages")
 			}
@@ -271,9 +272,9 @@ func (c *Client) guard(cancel context.CancelCauseFunc) mcp.Middleware {
 	}
 }
 
-// flood is a rate limiter: rate messages per second, with bursts of room.
-type flood struct {
-	rate, room float64
+// rateLimiter allows rate messages per second, with bursts of burst.
+type rateLimiter struct {
+	rate, burst float64
 
 	mu   sync.Mutex // guards the fields below
 	used float64
@@ -281,11 +282,11 @@ type flood struct {
 }
 
 // take counts a message, and reports whether it is within the limit.
-func (f *flood) take(now time.Time) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.used = max(0, f.used-now.Sub(f.at).Seconds()*f.rate)
-	f.at = now
-	f.used++
-	return f.used <= f.room
+func (l *rateLimiter) take(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.used = max(0, l.used-now.Sub(l.at).Seconds()*l.rate)
+	l.at = now
+	l.used++
+	return l.used <= l.burst
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// keptPrefix is the prefix of the addresses of stored results.
-const keptPrefix = "parley://results/"
+// resultPrefix is the prefix of the addresses of stored results.
+const resultPrefix = "parley://results/"
 
-// kept stores results that were too large for a response. It drops the oldest when it has no
-// more room.
-type kept struct {
+// resultStore stores results that were too large for a response. It drops the oldest when it
+// has no more room.
+type resultStore struct {
 	max int
 
 	mu    sync.Mutex // guards the fields below
@@ -23,12 +23,12 @@ type kept struct {
 
 // add stores an item and returns its address. It returns false if the item exceeds the total
 // room.
-func (k *kept) add(item *mcp.ResourceContents) (uri string, ok bool) {
+func (k *resultStore) add(item *mcp.ResourceContents) (uri string, ok bool) {
 	size := len(item.Text) + len(item.Blob)
 	if size > k.max {
 		return "", false
 	}
-	item.URI = keptPrefix + rand.Text()
+	item.URI = resultPrefix + rand.Text()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for k.size+size > k.max {
@@ -46,8 +46,8 @@ func (k *kept) add(item *mcp.ResourceContents) (uri string, ok bool) {
 	return item.URI, true
 }
 
-// get returns an item that is still stored, or nil.
-func (k *kept) get(uri string) *mcp.ResourceContents {
+// item returns an item that is still stored, or nil.
+func (k *resultStore) item(uri string) *mcp.ResourceContents {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.items[uri]
