@@ -73,7 +73,7 @@ func TestLegacyWebhooksGetTheTask(t *testing.T) {
 					`"message":{"kind":"message","messageId":"on it","parts":[{"kind":"text","text":"on it"}]},"timestamp":"2000-01-01T00:00:00.000Z"},`+
 					`"history":[{"kind":"message","messageId":"m1","parts":[{"kind":"text","text":"hello"}]}]}`)
 				j.chunk("x", "y")
-				j.add(last(w.now(), "z"), tasktest.Said(w.now(), "more"))
+				j.add(last(w.now(), "z"), tasktest.FollowUp(w.now(), "more"))
 				j.complete()
 				w.pass(time.Second)
 				want(t, "sent", legacyTexts(t, w), "working=xyz completed=xyz")

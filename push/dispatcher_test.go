@@ -30,7 +30,7 @@ func TestEveryTransitionIsSent(t *testing.T) {
 		ref := j.hook(task.HookRequest{ID: "c1", URL: hookURL})
 		j.work()
 		j.chunk("a", "b")
-		j.add(tasktest.Said(w.now(), "more"))
+		j.add(tasktest.FollowUp(w.now(), "more"))
 		j.complete()
 		w.pass(time.Second)
 		want(t, "sent", w.net.texts(hookURL), "TASK_STATE_WORKING a b TASK_STATE_COMPLETED")

@@ -20,7 +20,7 @@ func TestWebhooksOutlastAQuestion(t *testing.T) {
 		w.pass(time.Second)
 		late := hookURL + "late"
 		j.hook(task.HookRequest{ID: "c2", URL: late})
-		j.add(tasktest.Said(w.now(), "Oslo"))
+		j.add(tasktest.FollowUp(w.now(), "Oslo"))
 		j.complete()
 		w.pass(time.Second)
 		want(t, "sent", w.net.texts(hookURL), "TASK_STATE_WORKING which city? TASK_STATE_COMPLETED")

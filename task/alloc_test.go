@@ -28,8 +28,8 @@ func TestAllocations(t *testing.T) {
 		created(hello), status(task.Working, ""), chunk("a", `{"artifactId":"a","parts":[{"text":"word "}]}`),
 		status(task.Completed, done),
 	}
-	working, _, _ := story(t, es[:2]...)
-	h, fold, es := story(t, es...)
+	working, _, _ := buildTask(t, es[:2]...)
+	h, fold, es := buildTask(t, es...)
 	buf := make([]byte, 0, 4096)
 	stored := task.AppendEntries(nil, es)
 	for name, f := range map[string]func() error{

@@ -127,7 +127,7 @@ func TestApplyRefuses(t *testing.T) {
 		"creation in no state":       {head(), task.Entry{Kind: task.Created}, task.ErrIllegal},
 		"creation canceled":          {head(), task.Entry{Kind: task.Created, State: task.Canceled}, task.ErrIllegal},
 		"event of no task":           {head(), status(task.Working, ""), task.ErrIllegal},
-		"message without content":    {in(task.Working), said(""), task.ErrIllegal},
+		"message without content":    {in(task.Working), followUp(""), task.ErrIllegal},
 		"artifact without id":        {in(task.Working), chunk("", `{}`), task.ErrIllegal},
 		"chunk after the last":       {sealed, chunk("a", `{}`), task.ErrIllegal},
 		"replacement after the last": {sealed, whole("a", `{}`), task.ErrIllegal},
@@ -138,7 +138,7 @@ func TestApplyRefuses(t *testing.T) {
 		"repeated event":             {in(task.Working), run(2, 5), task.ErrRepeated},
 		"old event":                  {in(task.Working), run(2, 1), task.ErrRepeated},
 		"event too early":            {in(task.Working), run(2, 7), task.ErrGap},
-		"message after the end":      {ended, said(hello), task.ErrTerminal},
+		"message after the end":      {ended, followUp(hello), task.ErrTerminal},
 		"artifact after the end":     {ended, chunk("a", `{}`), task.ErrTerminal},
 		"fenced after the end":       {ended, run(1, 6), task.ErrFenced},
 		"repeated after the end":     {ended, run(2, 5), task.ErrRepeated},
@@ -162,10 +162,10 @@ func TestApplyRun(t *testing.T) {
 	e.Epoch, e.Seq = 2, 6
 	got, _, err := task.Apply(in(task.Working), e)
 	if err != nil || got.Run.Seq != 6 || !got.Run.Disclosed {
-		t.Errorf("Apply = %v, run %+v, want event 6 applied and told", err, got.Run)
+		t.Errorf("Apply = %v, run %+v, want event 6 applied and disclosed", err, got.Run)
 	}
 	// Entries that do not come from a run are never fenced.
-	got, _, err = task.Apply(in(task.Working), said(answer))
+	got, _, err = task.Apply(in(task.Working), followUp(answer))
 	if err != nil || got.Run.Seq != 5 || got.LastMessage != 4 || got.StatusAt != at(10) {
 		t.Errorf("Apply(message) = %v, head %+v", err, got)
 	}

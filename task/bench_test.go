@@ -8,7 +8,7 @@ import (
 )
 
 func BenchmarkApply(b *testing.B) {
-	h, _, _ := story(b, created(hello), status(task.Working, ""))
+	h, _, _ := buildTask(b, created(hello), status(task.Working, ""))
 	e := chunk("a", `{"artifactId":"a","parts":[{"text":"word "}]}`)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -21,7 +21,7 @@ func BenchmarkApply(b *testing.B) {
 }
 
 func BenchmarkAppendFrame(b *testing.B) {
-	h, _, es := story(b, created(hello), chunk("a", `{"artifactId":"a","parts":[{"text":"word "}]}`),
+	h, _, es := buildTask(b, created(hello), chunk("a", `{"artifactId":"a","parts":[{"text":"word "}]}`),
 		status(task.Completed, done))
 	buf := make([]byte, 0, 4096)
 	b.ReportAllocs()
@@ -34,7 +34,7 @@ func BenchmarkAppendFrame(b *testing.B) {
 }
 
 func BenchmarkAppendEntries(b *testing.B) {
-	_, _, es := story(b, created(hello), chunk("a", `{"artifactId":"a","parts":[{"text":"word "}]}`),
+	_, _, es := buildTask(b, created(hello), chunk("a", `{"artifactId":"a","parts":[{"text":"word "}]}`),
 		status(task.Completed, done))
 	buf := make([]byte, 0, 4096)
 	b.ReportAllocs()
@@ -44,7 +44,7 @@ func BenchmarkAppendEntries(b *testing.B) {
 }
 
 func BenchmarkDecodeEntries(b *testing.B) {
-	_, _, es := story(b, created(hello), chunk("a", `{"artifactId":"a","parts":[{"text":"word "}]}`),
+	_, _, es := buildTask(b, created(hello), chunk("a", `{"artifactId":"a","parts":[{"text":"word "}]}`),
 		status(task.Completed, done))
 	buf := task.AppendEntries(nil, es)
 	b.ReportAllocs()

@@ -72,7 +72,7 @@ func TestNoEntries(t *testing.T) {
 func TestEntriesAreSmall(t *testing.T) {
 	t.Parallel()
 	body := `{"artifactId":"a","parts":[{"text":"word "}]}`
-	_, _, es := story(t, created(hello), chunk("019b1a4e-7f7e-7c53-9b0e-1d6a6e6f1a2b", body),
+	_, _, es := buildTask(t, created(hello), chunk("019b1a4e-7f7e-7c53-9b0e-1d6a6e6f1a2b", body),
 		chunk("019b1a4e-7f7e-7c53-9b0e-1d6a6e6f1a2b", body))
 	two, three := len(task.AppendEntries(nil, es[:2])), len(task.AppendEntries(nil, es))
 	if got := three - two - len(body); got > 8 {
@@ -82,7 +82,7 @@ func TestEntriesAreSmall(t *testing.T) {
 
 func TestDecodedBodiesAreSeparate(t *testing.T) {
 	t.Parallel()
-	_, _, es := story(t, created(hello), status(task.Working, done))
+	_, _, es := buildTask(t, created(hello), status(task.Working, done))
 	got, err := task.DecodeEntries(task.AppendEntries(nil, es))
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestDecodedBodiesAreSeparate(t *testing.T) {
 
 func TestDecodeEntriesRefuses(t *testing.T) {
 	t.Parallel()
-	_, _, es := story(t, created(hello), chunk("a", `{}`))
+	_, _, es := buildTask(t, created(hello), chunk("a", `{}`))
 	good := task.AppendEntries(nil, es)
 	huge := binary.AppendUvarint([]byte{1}, 1<<62)
 	tests := map[string][]byte{
@@ -121,7 +121,7 @@ func TestDecodeEntriesRefuses(t *testing.T) {
 }
 
 func FuzzDecodeEntries(f *testing.F) {
-	_, _, es := story(f, created(hello), status(task.Working, done), chunk("a", `{}`), chunk("a", `{}`), said(answer))
+	_, _, es := buildTask(f, created(hello), status(task.Working, done), chunk("a", `{}`), chunk("a", `{}`), followUp(answer))
 	f.Add(task.AppendEntries(nil, es))
 	f.Add(task.AppendEntries(nil, es[3:]))
 	f.Add(task.AppendEntries(nil, nil))
@@ -147,8 +147,8 @@ func FuzzDecodeEntries(f *testing.F) {
 func FuzzDecodeFold(f *testing.F) {
 	meta := status(task.Working, done)
 	meta.Meta = []byte(`{"a":1,"b":{"c":2}}`)
-	_, fold, _ := story(f, created(hello), meta, whole("a", `{"artifactId":"a","name":"n","parts":[{"text":"x"}],"metadata":{"k":1}}`),
-		chunk("a", `{"artifactId":"a","parts":[{"text":"y"}]}`), said(answer), status(task.Completed, question))
+	_, fold, _ := buildTask(f, created(hello), meta, whole("a", `{"artifactId":"a","name":"n","parts":[{"text":"x"}],"metadata":{"k":1}}`),
+		chunk("a", `{"artifactId":"a","parts":[{"text":"y"}]}`), followUp(answer), status(task.Completed, question))
 	f.Add(fold.AppendBinary(nil))
 	f.Add((&task.Fold{}).AppendBinary(nil))
 	f.Add([]byte{1, 1, 0xff, 0xff, 0xff, 0xff, 0x7f})

@@ -27,8 +27,8 @@ type Fold struct {
 	current int
 
 	artifacts []artifact
-	// places maps artifact ids to indexes; nil while there are few artifacts.
-	places map[a2a.ArtifactID]int
+	// index maps artifact ids to indexes; nil while there are few artifacts.
+	index map[a2a.ArtifactID]int
 
 	// meta is the metadata of all status events; the later value of a name wins.
 	meta members
@@ -103,7 +103,7 @@ func (f *Fold) addStatus(e *Entry) {
 func (f *Fold) addArtifact(e *Entry) {
 	i, ok := f.find(e.ArtifactID)
 	if !ok {
-		i = f.place(e.ArtifactID)
+		i = f.addArtifactID(e.ArtifactID)
 	}
 	a := &f.artifacts[i]
 	if !e.Append {
@@ -112,13 +112,13 @@ func (f *Fold) addArtifact(e *Entry) {
 	a.add(e.Body)
 }
 
-// maxSought is the largest number of artifacts that are searched linearly.
-const maxSought = 8
+// maxLinear is the largest number of artifacts that are searched linearly.
+const maxLinear = 8
 
 // find returns the index of an artifact. It begins with the last one, which is the likeliest.
 func (f *Fold) find(id a2a.ArtifactID) (int, bool) {
-	if f.places != nil {
-		i, ok := f.places[id]
+	if f.index != nil {
+		i, ok := f.index[id]
 		return i, ok
 	}
 	for i := len(f.artifacts) - 1; i >= 0; i-- {
@@ -129,17 +129,17 @@ func (f *Fold) find(id a2a.ArtifactID) (int, bool) {
 	return 0, false
 }
 
-// place adds a new artifact and returns its index.
-func (f *Fold) place(id a2a.ArtifactID) int {
+// addArtifactID adds a new artifact and returns its index.
+func (f *Fold) addArtifactID(id a2a.ArtifactID) int {
 	f.artifacts = append(f.artifacts, artifact{id: id})
 	last := len(f.artifacts) - 1
 	switch {
-	case f.places != nil:
-		f.places[id] = last
-	case len(f.artifacts) > maxSought:
-		f.places = make(map[a2a.ArtifactID]int)
+	case f.index != nil:
+		f.index[id] = last
+	case len(f.artifacts) > maxLinear:
+		f.index = make(map[a2a.ArtifactID]int)
 		for i := range f.artifacts {
-			f.places[f.artifacts[i].id] = i
+			f.index[f.artifacts[i].id] = i
 		}
 	}
 	return last
@@ -148,8 +148,8 @@ func (f *Fold) place(id a2a.ArtifactID) int {
 // Artifacts returns the number of artifacts.
 func (f *Fold) Artifacts() int { return len(f.artifacts) }
 
-// Said is a message of a task.
-type Said struct {
+// MessageEntry is a message of a task with its version.
+type MessageEntry struct {
 	// Version is the version of its entry.
 	Version int64
 	// Caller is set for messages that came from the caller, regardless of their role.
@@ -158,11 +158,11 @@ type Said struct {
 	Body []byte
 }
 
-// Said yields the messages of the task in order, including that of the current status.
-func (f *Fold) Said() iter.Seq[Said] {
-	return func(yield func(Said) bool) {
+// EachMessage yields the messages of the task in order, including that of the current status.
+func (f *Fold) EachMessage() iter.Seq[MessageEntry] {
+	return func(yield func(MessageEntry) bool) {
 		for i := range f.messages {
-			if m := &f.messages[i]; !yield(Said{m.version, m.caller, m.body}) {
+			if m := &f.messages[i]; !yield(MessageEntry{m.version, m.caller, m.body}) {
 				return
 			}
 		}

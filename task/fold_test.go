@@ -33,12 +33,12 @@ func TestFoldHistory(t *testing.T) {
 		},
 		{
 			"answer while the question is current",
-			[]task.Entry{created(hello), status(task.InputRequired, question), said(answer)},
+			[]task.Entry{created(hello), status(task.InputRequired, question), followUp(answer)},
 			[]string{hello, answer},
 		},
 		{
 			"answer behind the question",
-			[]task.Entry{created(hello), status(task.InputRequired, question), said(answer), status(task.Completed, done)},
+			[]task.Entry{created(hello), status(task.InputRequired, question), followUp(answer), status(task.Completed, done)},
 			[]string{hello, question, answer},
 		},
 		{
@@ -49,7 +49,7 @@ func TestFoldHistory(t *testing.T) {
 		{
 			"the same status message behind an answer",
 			[]task.Entry{
-				created(hello), status(task.InputRequired, question), said(answer),
+				created(hello), status(task.InputRequired, question), followUp(answer),
 				status(task.InputRequired, question), status(task.Working, ""),
 			},
 			[]string{hello, answer, question},
@@ -57,7 +57,7 @@ func TestFoldHistory(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			h, f, _ := story(t, tt.es...)
+			h, f, _ := buildTask(t, tt.es...)
 			h.Consumed = h.LastMessage
 			want := "[" + strings.Join(tt.want, ",") + "]"
 			if diff := cmp.Diff(want, string(f.AppendHistory(nil, &h, nil))); diff != "" {
@@ -118,7 +118,7 @@ func TestFoldArtifacts(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, f, _ := story(t, append([]task.Entry{created(hello)}, tt.es...)...)
+			_, f, _ := buildTask(t, append([]task.Entry{created(hello)}, tt.es...)...)
 			if diff := cmp.Diff(tt.want, string(f.AppendArtifacts(nil))); diff != "" {
 				t.Errorf("artifacts mismatch (-want +got):\n%s", diff)
 			}
@@ -141,7 +141,7 @@ func TestFoldManyMembers(t *testing.T) {
 		want[key] = float64(i)
 		es = append(es, e)
 	}
-	h, f, _ := story(t, es...)
+	h, f, _ := buildTask(t, es...)
 	got, err := f.A2A(&h)
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func TestFoldManyMembers(t *testing.T) {
 
 func TestFoldWantsTheNextVersion(t *testing.T) {
 	t.Parallel()
-	_, f, es := story(t, created(hello), status(task.Working, ""))
+	_, f, es := buildTask(t, created(hello), status(task.Working, ""))
 	before := string(f.AppendBinary(nil))
 	for _, v := range []int64{0, 1, 2, 4} {
 		e := es[1]
@@ -203,7 +203,7 @@ func TestReplyText(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, f, _ := story(t, append([]task.Entry{created(hello)}, tt.es...)...)
+			_, f, _ := buildTask(t, append([]task.Entry{created(hello)}, tt.es...)...)
 			if got := f.ReplyText(); got != tt.want {
 				t.Errorf("ReplyText() = %q, want %q", got, tt.want)
 			}
@@ -231,14 +231,14 @@ func TestChunksCostTheSame(t *testing.T) {
 	}
 }
 
-// tale is a random legal life of a task.
-type tale struct {
+// taskHistory is a random legal life of a task.
+type taskHistory struct {
 	heads   []task.Head
 	entries []task.Entry
 }
 
-func anyTale(t *rapid.T) tale {
-	var s tale
+func anyHistory(t *rapid.T) taskHistory {
+	var s taskHistory
 	h := head()
 	read := rapid.Int64Range(0, 10).Draw(t, "read")
 	for i := range rapid.IntRange(1, 25).Draw(t, "length") {
@@ -388,7 +388,7 @@ func (r *reader) artifact(ev *a2a.TaskArtifactUpdateEvent) {
 func TestFoldAgreesWithReaders(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		s := anyTale(t)
+		s := anyHistory(t)
 		var r reader
 		var f task.Fold
 		for i := range s.entries {
@@ -418,7 +418,7 @@ func TestFoldAgreesWithReaders(t *testing.T) {
 func TestFoldIsJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		s := anyTale(t)
+		s := anyHistory(t)
 		f := folded(t, nil, s.entries)
 		h := s.heads[len(s.heads)-1]
 		for _, n := range []*int{nil, ptr(0), ptr(1), ptr(3)} {
@@ -459,7 +459,7 @@ func folded(t *rapid.T, f *task.Fold, es []task.Entry) *task.Fold {
 func TestFoldFromSnapshot(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		s := anyTale(t)
+		s := anyHistory(t)
 		h := s.heads[len(s.heads)-1]
 		o := task.TaskOptions{Artifacts: true}
 		want := string(folded(t, nil, s.entries).AppendTask(nil, &h, o))

@@ -20,8 +20,8 @@ func head() task.Head {
 	return task.Head{ID: "t-1", ContextID: "c-1", Owner: "o", Agent: "echo"}
 }
 
-// story applies entries to a new task and folds them. It fails the test if one is refused.
-func story(t testing.TB, es ...task.Entry) (task.Head, *task.Fold, []task.Entry) {
+// buildTask applies entries to a new task and folds them. It fails the test if one is refused.
+func buildTask(t testing.TB, es ...task.Entry) (task.Head, *task.Fold, []task.Entry) {
 	t.Helper()
 	h, f := head(), &task.Fold{}
 	for i, e := range es {
@@ -44,7 +44,7 @@ func created(body string) task.Entry {
 	return task.Entry{Kind: task.Created, State: task.Submitted, Body: []byte(body)}
 }
 
-func said(body string) task.Entry { return task.Entry{Kind: task.Message, Body: []byte(body)} }
+func followUp(body string) task.Entry { return task.Entry{Kind: task.Message, Body: []byte(body)} }
 
 // status returns a status without a message if body is empty.
 func status(s task.State, body string) task.Entry {
@@ -151,7 +151,7 @@ func TestAppendFrame(t *testing.T) {
 
 func TestAppendHead(t *testing.T) {
 	t.Parallel()
-	h, _, _ := story(t, created(hello), status(task.InputRequired, question))
+	h, _, _ := buildTask(t, created(hello), status(task.InputRequired, question))
 	want := `{"id":"t-1","contextId":"c-1","status":{"state":"TASK_STATE_INPUT_REQUIRED","message":` + question +
 		`,"timestamp":"2026-03-12T09:05:00.001Z"}}`
 	if got := string(task.AppendHead(nil, &h)); got != want {
@@ -168,7 +168,7 @@ func TestAppendTask(t *testing.T) {
 	t.Parallel()
 	ended := status(task.Completed, done)
 	ended.Meta = []byte(`{"cost":0.10,"model":"x"}`)
-	h, f, _ := story(t, created(hello), status(task.InputRequired, question), said(answer),
+	h, f, _ := buildTask(t, created(hello), status(task.InputRequired, question), followUp(answer),
 		status(task.Working, ""), whole("a", `{"artifactId":"a","parts":[{"text":"42"}]}`), ended)
 	h.Consumed = 3
 	const (
@@ -226,7 +226,7 @@ func TestUndelivered(t *testing.T) {
 		withMeta = `{"messageId":"m3","metadata":{"k":1e2},"role":"ROLE_USER","parts":[{"text":"late"}]}`
 		forged   = `{"messageId":"m4","metadata":{"parley.undelivered":false},"parts":[]}`
 	)
-	h, f, _ := story(t, created(hello), said(answer), said(withMeta), said(forged), status(task.Failed, done))
+	h, f, _ := buildTask(t, created(hello), followUp(answer), followUp(withMeta), followUp(forged), status(task.Failed, done))
 	h.Consumed = 1
 	want := `[` + hello +
 		`,{"messageId":"m2","role":"ROLE_USER","parts":[{"text":"Graz"}],"x-n":12345678901234567890,"metadata":{"parley.undelivered":true}}` +
@@ -244,7 +244,7 @@ func TestUndelivered(t *testing.T) {
 
 func TestA2A(t *testing.T) {
 	t.Parallel()
-	h, f, _ := story(t, created(hello), status(task.InputRequired, question), said(answer),
+	h, f, _ := buildTask(t, created(hello), status(task.InputRequired, question), followUp(answer),
 		whole("a", `{"artifactId":"a","name":"n","parts":[{"data":null,"metadata":{"k":"v"}},{"raw":"AQI="}]}`),
 		status(task.Completed, done))
 	h.Consumed = 3

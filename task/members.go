@@ -6,8 +6,8 @@ import "github.com/parley-a2a/parley/internal/json/rawjson"
 // value. The zero value is empty.
 type members struct {
 	list []member
-	// places maps names to indexes once there are many members; nil before.
-	places map[string]int
+	// index maps names to indexes once there are many members; nil before.
+	index map[string]int
 }
 
 type member struct {
@@ -33,19 +33,19 @@ func (m *members) set(name string, value []byte) {
 	}
 	m.list = append(m.list, member{name, value})
 	switch {
-	case m.places != nil:
-		m.places[name] = len(m.list) - 1
+	case m.index != nil:
+		m.index[name] = len(m.list) - 1
 	case len(m.list) >= manyMembers:
-		m.places = make(map[string]int, 2*manyMembers)
+		m.index = make(map[string]int, 2*manyMembers)
 		for i := range m.list {
-			m.places[m.list[i].name] = i
+			m.index[m.list[i].name] = i
 		}
 	}
 }
 
 func (m *members) find(name string) int {
-	if m.places != nil {
-		if i, ok := m.places[name]; ok {
+	if m.index != nil {
+		if i, ok := m.index[name]; ok {
 			return i
 		}
 		return -1

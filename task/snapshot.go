@@ -95,7 +95,7 @@ func (r *reader) artifact(f *Fold) {
 		r.Bad = true
 		return
 	}
-	a := &f.artifacts[f.place(id)]
+	a := &f.artifacts[f.addArtifactID(id)]
 	r.members(&a.fields)
 	r.members(&a.meta)
 	if parts := r.Bytes(); len(parts) > 0 {

@@ -66,7 +66,7 @@ func TestConversationGoesOn(t *testing.T) {
 	first = tasktest.Append(t, k.log, first, tasktest.Status(k.now(), task.InputRequired, "who is there?"))
 	k.wants("caller: hello", "agent: who is there?")
 	second := tasktest.Append(t, k.log, tasktest.NewHead("alice", "t2"), tasktest.Created(k.now(), "another thing"))
-	first = tasktest.Append(t, k.log, first, tasktest.Said(k.now(), "me"))
+	first = tasktest.Append(t, k.log, first, tasktest.FollowUp(k.now(), "me"))
 	tasktest.Append(t, k.log, second, tasktest.Status(k.now(), task.Completed, "done"))
 	tasktest.Append(t, k.log, first, tasktest.Status(k.now(), task.Completed, "welcome"))
 	for range 2 {
@@ -85,7 +85,7 @@ func TestQuestionsToTheHubAreTurns(t *testing.T) {
 	working := tasktest.Status(k.now(), task.Working, "on my way")
 	working.Meta = []byte(`{"other":1}`)
 	tasktest.Append(t, k.log, tasktest.NewHead("alice", "t1"),
-		tasktest.Created(k.at, "the weather"), asks, waits, tasktest.Said(k.now(), "Paris"), working,
+		tasktest.Created(k.at, "the weather"), asks, waits, tasktest.FollowUp(k.now(), "Paris"), working,
 		tasktest.Status(k.now(), task.Completed, "sunny"))
 	k.wants("caller: the weather", "agent: which city?", "caller: Paris", "agent: sunny")
 }

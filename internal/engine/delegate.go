@@ -104,7 +104,7 @@ func (r *run) sentBefore(ctx context.Context, d *agent.Delegation, s *op.Send) (
 	h := l.snapshot()
 	f, err := r.engine.fold(ctx, l, &h)
 	if err == nil {
-		for m := range f.Said() {
+		for m := range f.EachMessage() {
 			if id, _ := rawjson.String(rawjson.Member(m.Body, "messageId")); m.Caller && id == s.Message.ID {
 				return &admitted{live: l, version: m.Version, repeated: true}, nil
 			}

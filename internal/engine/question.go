@@ -138,7 +138,7 @@ func (e *Engine) addStatus(ctx context.Context, l *live, q *question.Question, w
 
 // messageAt returns the message at a version of a task, or nil.
 func messageAt(f *task.Fold, version int64) []byte {
-	for m := range f.Said() {
+	for m := range f.EachMessage() {
 		if m.Version == version {
 			return m.Body
 		}
@@ -169,7 +169,7 @@ func headAsAsked(h task.Head, f *task.Fold) task.Head {
 // choose them.
 func turnsOf(f *task.Fold) []question.Turn {
 	var turns []question.Turn
-	for m := range f.Said() {
+	for m := range f.EachMessage() {
 		if !m.Caller {
 			continue
 		}
@@ -313,7 +313,7 @@ func (e *Engine) questionOf(l *live) (*question.Question, error) {
 
 // requestOf returns the text of the first message of a task.
 func requestOf(f *task.Fold) string {
-	for m := range f.Said() {
+	for m := range f.EachMessage() {
 		if m.Caller {
 			return task.TextOf(m.Body)
 		}
@@ -431,7 +431,7 @@ func (e *Engine) Answered(ctx context.Context, q *question.Question) (answer str
 	if err != nil {
 		return "", false, err
 	}
-	for m := range f.Said() {
+	for m := range f.EachMessage() {
 		of := rawjson.Member(rawjson.Member(m.Body, "metadata"), answerKey)
 		if m.Caller && string(of) == strconv.FormatInt(q.Version, 10) {
 			return task.TextOf(m.Body), true, nil

@@ -45,7 +45,7 @@ func TestOnlyTheHubPosesQuestions(t *testing.T) {
 			s.Message.Body = []byte(strings.TrimSuffix(string(s.Message.Body), "}") + `,"metadata":{"parley\u002eanswer":3,"his":1}}`)
 			a := b.send(s)
 			whole := string(a.Fold.AppendTask(nil, &a.Head, task.TaskOptions{}))
-			for m := range a.Fold.Said() {
+			for m := range a.Fold.EachMessage() {
 				whole += string(m.Body)
 			}
 			if strings.Contains(whole, "parley.") || strings.Contains(whole, "u002e") || !strings.Contains(whole, `"mine":true`) || !strings.Contains(whole, `"his":1`) {

@@ -11,9 +11,9 @@ import (
 // garbage collector has next to nothing to do for them, regardless of their number. The zero
 // arena is empty.
 type arena struct {
-	// places are grouped in pages by the upper bits of the key: keys are dense, and a page is
+	// locations are grouped in pages by the upper bits of the key: keys are dense, and a page is
 	// found faster than each single location would be.
-	places map[task.Key]*locationPage
+	pages map[task.Key]*locationPage
 	// size is the number of tasks.
 	size   int
 	chunks []chunk
@@ -31,31 +31,31 @@ type location struct {
 
 // locationPage holds the locations of a page of consecutive keys.
 type locationPage struct {
-	size   int
-	places [1 << pageBits]location
+	size      int
+	locations [1 << pageBits]location
 }
 
 const pageBits = 8
 
 // at returns the location of key, or the zero location.
 func (a *arena) at(key task.Key) location {
-	if p := a.places[key>>pageBits]; p != nil {
-		return p.places[key&(1<<pageBits-1)]
+	if p := a.pages[key>>pageBits]; p != nil {
+		return p.locations[key&(1<<pageBits-1)]
 	}
 	return location{}
 }
 
 // set sets the location of key; the zero location deletes it.
 func (a *arena) set(key task.Key, to location) {
-	p := a.places[key>>pageBits]
+	p := a.pages[key>>pageBits]
 	if p == nil {
-		if a.places == nil {
-			a.places = make(map[task.Key]*locationPage)
+		if a.pages == nil {
+			a.pages = make(map[task.Key]*locationPage)
 		}
 		p = new(locationPage)
-		a.places[key>>pageBits] = p
+		a.pages[key>>pageBits] = p
 	}
-	was := &p.places[key&(1<<pageBits-1)]
+	was := &p.locations[key&(1<<pageBits-1)]
 	change := 0
 	if *was != (location{}) {
 		change--
@@ -66,7 +66,7 @@ func (a *arena) set(key task.Key, to location) {
 	*was = to
 	a.size += change
 	if p.size += change; p.size == 0 {
-		delete(a.places, key>>pageBits)
+		delete(a.pages, key>>pageBits)
 	}
 }
 
@@ -84,7 +84,7 @@ const chunkSize = 256 << 10
 // put stores a copy of b for key, which must not exist.
 func (a *arena) put(key task.Key, b []byte) {
 	before := a.open
-	i := a.room(2*binary.MaxVarintLen64 + len(b))
+	i := a.chunkFor(2*binary.MaxVarintLen64 + len(b))
 	c := &a.chunks[i]
 	from := len(c.b)
 	c.b = binary.AppendUvarint(c.b, uint64(key))
@@ -96,8 +96,8 @@ func (a *arena) put(key task.Key, b []byte) {
 	}
 }
 
-// room returns a chunk with room for n bytes.
-func (a *arena) room(n int) uint32 {
+// chunkFor returns a chunk with room for n bytes.
+func (a *arena) chunkFor(n int) uint32 {
 	if n > chunkSize {
 		return a.add(n)
 	}

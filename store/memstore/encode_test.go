@@ -29,7 +29,7 @@ func anyHead(t *rapid.T) task.Head {
 		Run: task.Run{
 			Epoch: number.Draw(t, "epoch"), Seq: number.Draw(t, "seq"), Holder: task.Holder(text.Draw(t, "holder")),
 			Dispatch: task.Dispatch(rapid.Byte().Draw(t, "dispatch")), Attempt: rapid.Int().Draw(t, "attempt"),
-			Disclosed: rapid.Bool().Draw(t, "told"),
+			Disclosed: rapid.Bool().Draw(t, "disclosed"),
 		},
 	}
 	h.Others = rapid.Bool().Draw(t, "others")
@@ -91,8 +91,8 @@ func TestPackSharesStatus(t *testing.T) {
 	}
 }
 
-// TestPackerForgets wants a packer not to keep the memory of a large task for ever.
-func TestPackerForgets(t *testing.T) {
+// TestPackerReleasesBuffers wants a packer not to keep the memory of a large task for ever.
+func TestPackerReleasesBuffers(t *testing.T) {
 	t.Parallel()
 	var p packer
 	p.pack(&record{entries: someEntries(1, 2*maxPacker)}, nil)
@@ -144,7 +144,7 @@ func FuzzUnpack(f *testing.F) {
 			return
 		}
 		if _, err := readSegments(packedSegments(b), 1); err != nil {
-			t.Fatalf("readSegments of what unpacks = %v", err)
+			t.Fatalf("readSegments of a valid task = %v", err)
 		}
 	})
 }

@@ -129,7 +129,7 @@ func (m *Store) FindHooks(ctx context.Context, q *task.HookQuery) ([]task.Hooked
 	o := &m.hooks.all
 	switch {
 	case q.Task != "":
-		o = m.hooks.with(q.Task)
+		o = m.hooks.tasksWithID(q.Task)
 	case q.Dead:
 		o = &m.hooks.dead
 	}

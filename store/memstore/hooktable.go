@@ -63,7 +63,7 @@ func (b *hookTable) get(ref task.HookRef) *hookRow {
 func (b *hookTable) put(h *task.Hook, id a2a.TaskID) {
 	p := b.tasks[h.Task]
 	if p == nil {
-		p = b.open(h.Task, id)
+		p = b.addTask(h.Task, id)
 	}
 	kept := &hookRow{Hook: *h}
 	kept.Secret = bytes.Clone(h.Secret)
@@ -72,10 +72,10 @@ func (b *hookTable) put(h *task.Hook, id a2a.TaskID) {
 	} else {
 		p.hooks = slices.Insert(p.hooks, i, kept)
 	}
-	b.file(h.Task)
+	b.reindex(h.Task)
 }
 
-func (b *hookTable) open(key task.Key, id a2a.TaskID) *taskHooks {
+func (b *hookTable) addTask(key task.Key, id a2a.TaskID) *taskHooks {
 	if b.tasks == nil {
 		b.tasks = make(map[task.Key]*taskHooks)
 		b.ids = make(map[a2a.TaskID][]task.Key)
@@ -95,7 +95,7 @@ func (b *hookTable) drop(ref task.HookRef) {
 	}
 	if i, found := p.find(ref.ID); found {
 		p.hooks = slices.Delete(p.hooks, i, i+1)
-		b.file(ref.Task)
+		b.reindex(ref.Task)
 	}
 }
 
@@ -103,12 +103,12 @@ func (b *hookTable) drop(ref task.HookRef) {
 func (b *hookTable) forget(key task.Key) {
 	if p := b.tasks[key]; p != nil {
 		p.hooks = nil
-		b.file(key)
+		b.reindex(key)
 	}
 }
 
-// file updates the sets to match the hooks of a task.
-func (b *hookTable) file(key task.Key) {
+// reindex updates the sets to match the hooks of a task.
+func (b *hookTable) reindex(key task.Key) {
 	p := b.tasks[key]
 	var unsettled, dead task.Cursor
 	for _, h := range p.hooks {
@@ -123,11 +123,11 @@ func (b *hookTable) file(key task.Key) {
 	b.dead.move(p.dead, dead)
 	p.unsettled, p.dead = unsettled, dead
 	if len(p.hooks) == 0 {
-		b.close(key, p.task)
+		b.removeTask(key, p.task)
 	}
 }
 
-func (b *hookTable) close(key task.Key, id a2a.TaskID) {
+func (b *hookTable) removeTask(key task.Key, id a2a.TaskID) {
 	delete(b.tasks, key)
 	b.all.remove(task.Cursor{Key: key})
 	keys := slices.DeleteFunc(b.ids[id], func(k task.Key) bool { return k == key })
@@ -154,8 +154,8 @@ func compareRefs(a, b task.HookRef) int {
 	return cmp.Or(cmp.Compare(a.Task, b.Task), strings.Compare(a.ID, b.ID))
 }
 
-// with returns the tasks with hooks that have the id.
-func (b *hookTable) with(id a2a.TaskID) *sortedSet {
+// tasksWithID returns the tasks with hooks that have the id.
+func (b *hookTable) tasksWithID(id a2a.TaskID) *sortedSet {
 	var o sortedSet
 	for _, key := range b.ids[id] {
 		o.insert(task.Cursor{Key: key})
@@ -172,12 +172,12 @@ func (b *hookTable) advance(s *task.HookStep) {
 	h.Position = max(h.Position, s.Position)
 	h.Settled = h.Settled || s.Settled
 	if s.Lost != nil {
-		h.lose(*s.Lost)
+		h.addDeadLetter(*s.Lost)
 	}
-	b.file(h.Task)
+	b.reindex(h.Task)
 }
 
-func (h *hookRow) lose(d task.DeadLetter) {
+func (h *hookRow) addDeadLetter(d task.DeadLetter) {
 	i, found := slices.BinarySearchFunc(h.dead, d.First, func(d task.DeadLetter, first int64) int {
 		return cmp.Compare(d.First, first)
 	})
@@ -197,5 +197,5 @@ func (b *hookTable) revive(h *hookRow) {
 	h.Position = min(h.Position, h.dead[0].First-1)
 	h.Settled = false
 	h.dead = nil
-	b.file(h.Task)
+	b.reindex(h.Task)
 }

@@ -33,7 +33,7 @@ func TestHookTableForgets(t *testing.T) {
 	if got := looks(&b.dead); got != 3 {
 		t.Errorf("looks at %d hooks for those with dead letters, want 3", got)
 	}
-	if got := looks(b.with("same")); got != 300 {
+	if got := looks(b.tasksWithID("same")); got != 300 {
 		t.Errorf("looks at %d hooks for an id, want 300", got)
 	}
 	for key := range task.Key(100) {
@@ -42,6 +42,6 @@ func TestHookTableForgets(t *testing.T) {
 		b.forget(key + 1)
 	}
 	if len(b.tasks) != 0 || len(b.ids) != 0 || b.all.n != 0 || b.unsettled.n != 0 || b.dead.n != 0 {
-		t.Errorf("something is left: %+v", b)
+		t.Errorf("the table is not empty: %+v", b)
 	}
 }

@@ -11,8 +11,8 @@ import (
 // that the garbage collector need not scan it. The zero nameIndex is empty.
 type nameIndex struct {
 	keys map[uint64]task.Key
-	// clashes are the tasks whose hash was already taken by another task.
-	clashes map[[2]string]task.Key
+	// collisions are the tasks whose hash was already taken by another task.
+	collisions map[[2]string]task.Key
 	// hash is random unless a test has set it.
 	hash func(a, b string) uint64
 }
@@ -26,7 +26,7 @@ func (r *nameIndex) find(a, b string, is func(task.Key) bool) task.Key {
 	if key, ok := r.keys[r.hash(a, b)]; ok && is(key) {
 		return key
 	}
-	return r.clashes[[2]string{a, b}]
+	return r.collisions[[2]string{a, b}]
 }
 
 // add adds the key of a task. No task with the names may be in the index.
@@ -39,11 +39,11 @@ func (r *nameIndex) add(a, b string, key task.Key) {
 	}
 	if r.keys == nil {
 		r.keys = make(map[uint64]task.Key)
-		r.clashes = make(map[[2]string]task.Key)
+		r.collisions = make(map[[2]string]task.Key)
 	}
 	hash := r.hash(a, b)
 	if _, taken := r.keys[hash]; taken {
-		r.clashes[[2]string{a, b}] = key
+		r.collisions[[2]string{a, b}] = key
 		return
 	}
 	r.keys[hash] = key
@@ -58,5 +58,5 @@ func (r *nameIndex) remove(a, b string, key task.Key) {
 		delete(r.keys, hash)
 		return
 	}
-	delete(r.clashes, [2]string{a, b})
+	delete(r.collisions, [2]string{a, b})
 }

@@ -143,7 +143,7 @@ func TestSortedSetStops(t *testing.T) {
 		return n < maxBlock+5
 	})
 	if n != maxBlock+5 {
-		t.Errorf("ascend went on for %d cursors, want %d", n, maxBlock+5)
+		t.Errorf("ascend yielded %d cursors, want %d", n, maxBlock+5)
 	}
 }
 
@@ -199,8 +199,8 @@ func TestListing(t *testing.T) {
 	}
 }
 
-// TestForgets wants no trace of tasks that were swept.
-func TestForgets(t *testing.T) {
+// TestSweepLeavesNothing wants no trace of tasks that were swept.
+func TestSweepLeavesNothing(t *testing.T) {
 	t.Parallel()
 	var m Store
 	for i := range 500 {
@@ -229,13 +229,13 @@ func TestForgets(t *testing.T) {
 		t.Fatalf("Sweep = %d, %v, want 500", n, err)
 	}
 	for name, n := range map[string]int{
-		"open": len(m.open), "packed": len(m.packed.places), "chunks": len(m.packed.chunks),
-		"snapshots": len(m.snapshots), "ids": len(m.ids.keys) + len(m.ids.clashes), "owners": len(m.owners),
-		"alone": len(m.alone.keys) + len(m.alone.clashes), "threads": len(m.threads),
-		"order": m.ended.n + m.due.n + m.asking.n,
+		"open": len(m.open), "packed": len(m.packed.pages), "chunks": len(m.packed.chunks),
+		"snapshots": len(m.snapshots), "ids": len(m.ids.keys) + len(m.ids.collisions), "owners": len(m.owners),
+		"singles": len(m.singles.keys) + len(m.singles.collisions), "threads": len(m.threads),
+		"order": m.ended.n + m.due.n + m.interrupted.n,
 	} {
 		if n != 0 {
-			t.Errorf("%d things are left of swept tasks in %s", n, name)
+			t.Errorf("%d entries of swept tasks are left in %s", n, name)
 		}
 	}
 }

@@ -31,14 +31,14 @@ type Store struct {
 
 	ids    nameIndex
 	owners map[task.Owner]*listing
-	// alone maps contexts with a single task, threads those with several.
-	alone   nameIndex
+	// singles maps contexts with a single task, threads those with several.
+	singles nameIndex
 	threads map[contextID]*thread
 
 	// due holds the keys of tasks that are due. asking holds those that are interrupted and
 	// have no run, by the time of their status. ended holds those that may be swept, by the
 	// time of their last entry.
-	due, asking, ended sortedSet
+	due, interrupted, ended sortedSet
 
 	hooks    hookTable
 	requests requestTable
@@ -141,26 +141,26 @@ func (m *Store) createLocked(c *task.Change) (*record, error) {
 	r := &record{}
 	m.open[c.Next.Key] = r
 	m.ids.add(string(owner), string(id), c.Next.Key)
-	m.joinLocked(&c.Next)
+	m.joinContextLocked(&c.Next)
 	return r, nil
 }
 
 // findLocked returns the key and the head of a task; the key is zero if it does not exist.
 func (m *Store) findLocked(owner task.Owner, id a2a.TaskID) (task.Key, task.Head) {
-	return m.lookLocked(&m.ids, string(owner), string(id), func(h task.Head) bool {
+	return m.lookUpLocked(&m.ids, string(owner), string(id), func(h task.Head) bool {
 		return h.Owner == owner && h.ID == id
 	})
 }
 
-// aloneLocked returns the key and the head of the single task of a context; the key is zero if
+// singleLocked returns the key and the head of the single task of a context; the key is zero if
 // the context has no task or several.
-func (m *Store) aloneLocked(owner task.Owner, context string) (task.Key, task.Head) {
-	return m.lookLocked(&m.alone, string(owner), context, func(h task.Head) bool {
+func (m *Store) singleLocked(owner task.Owner, context string) (task.Key, task.Head) {
+	return m.lookUpLocked(&m.singles, string(owner), context, func(h task.Head) bool {
 		return h.Owner == owner && h.ContextID == context
 	})
 }
 
-func (m *Store) lookLocked(r *nameIndex, a, b string, has func(task.Head) bool) (task.Key, task.Head) {
+func (m *Store) lookUpLocked(r *nameIndex, a, b string, has func(task.Head) bool) (task.Key, task.Head) {
 	var h task.Head
 	key := r.find(a, b, func(key task.Key) bool {
 		h, _ = m.headLocked(key)
@@ -184,20 +184,20 @@ func (m *Store) headLocked(key task.Key) (task.Head, error) {
 	return packedHead(key, b)
 }
 
-// joinLocked adds a new task to its context.
-func (m *Store) joinLocked(h *task.Head) {
+// joinContextLocked adds a new task to its context.
+func (m *Store) joinContextLocked(h *task.Head) {
 	if h.ContextID == "" {
 		return
 	}
 	id := contextID{h.Owner, h.ContextID}
 	t := m.threads[id]
 	if t == nil {
-		key, first := m.aloneLocked(h.Owner, h.ContextID)
+		key, first := m.singleLocked(h.Owner, h.ContextID)
 		if key == 0 {
-			m.alone.add(string(h.Owner), h.ContextID, h.Key)
+			m.singles.add(string(h.Owner), h.ContextID, h.Key)
 			return
 		}
-		m.alone.remove(string(h.Owner), h.ContextID, key)
+		m.singles.remove(string(h.Owner), h.ContextID, key)
 		t = &thread{tasks: 1, changedAt: first.UpdatedAt}
 		t.move(listKey{}, listKeyOf(&first))
 		m.threads[id] = t
@@ -205,12 +205,12 @@ func (m *Store) joinLocked(h *task.Head) {
 	t.tasks++
 }
 
-// quitLocked removes a task from its context.
-func (m *Store) quitLocked(h *task.Head) {
+// leaveContextLocked removes a task from its context.
+func (m *Store) leaveContextLocked(h *task.Head) {
 	id := contextID{h.Owner, h.ContextID}
 	t := m.threads[id]
 	if t == nil {
-		m.alone.remove(string(h.Owner), h.ContextID, h.Key)
+		m.singles.remove(string(h.Owner), h.ContextID, h.Key)
 		return
 	}
 	if t.tasks--; t.tasks == 0 {
@@ -222,7 +222,7 @@ func (m *Store) quitLocked(h *task.Head) {
 // head has no positions: it is passed when the task is created or deleted.
 func (m *Store) indexLocked(head, next *task.Head) {
 	m.due.move(dueAt(head), dueAt(next))
-	m.asking.move(askingAt(head), askingAt(next))
+	m.interrupted.move(interruptedAt(head), interruptedAt(next))
 	m.ended.move(endedAt(head), endedAt(next))
 	either := next
 	if next.Key == 0 {
@@ -255,7 +255,7 @@ func dueAt(h *task.Head) task.Cursor {
 	return task.Cursor{Key: h.Key}
 }
 
-func askingAt(h *task.Head) task.Cursor {
+func interruptedAt(h *task.Head) task.Cursor {
 	if !h.State.Interrupted() || h.Visibility == task.Replied || h.Run.Dispatch != task.Idle {
 		return task.Cursor{}
 	}
@@ -384,7 +384,7 @@ func (m *Store) listingLocked(q *task.Query) listing {
 			return t.listing
 		}
 		var s listing
-		if key, h := m.aloneLocked(q.Owner, q.ContextID); key != 0 {
+		if key, h := m.singleLocked(q.Owner, q.ContextID); key != 0 {
 			s.move(listKey{}, listKeyOf(&h))
 		}
 		return s
@@ -441,7 +441,7 @@ func (m *Store) Stale(ctx context.Context, before task.Millis, limit int) ([]tas
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	var heads []task.Head
-	m.asking.ascend(task.Cursor{}, func(c task.Cursor) bool {
+	m.interrupted.ascend(task.Cursor{}, func(c task.Cursor) bool {
 		if len(heads) >= limit || c.At >= before {
 			return false
 		}
@@ -487,7 +487,7 @@ func (m *Store) deleteLocked(key task.Key) error {
 		return err
 	}
 	m.indexLocked(&h, &task.Head{})
-	m.quitLocked(&h)
+	m.leaveContextLocked(&h)
 	m.ids.remove(string(h.Owner), string(h.ID), key)
 	m.packed.remove(key)
 	delete(m.snapshots, key)

@@ -17,10 +17,10 @@ func TestStore(t *testing.T) {
 	tasktest.Test(t, func(*testing.T) task.Store { return new(memstore.Store) })
 }
 
-// TestClashes runs the suite with names that have the same hash.
-func TestClashes(t *testing.T) {
+// TestHashCollisions runs the suite with names that have the same hash.
+func TestHashCollisions(t *testing.T) {
 	t.Parallel()
-	tasktest.Test(t, func(*testing.T) task.Store { return memstore.Clashing() })
+	tasktest.Test(t, func(*testing.T) task.Store { return memstore.NewColliding() })
 }
 
 // TestReadsEnded reads a long task from every version, while it is open and after it has ended:

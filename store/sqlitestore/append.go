@@ -192,10 +192,10 @@ func (w *writer) store(ch *change) (answer, err error) {
 		return answer, err
 	}
 	if ch.prev.rev != 0 && ch.prev.shown == task.Visible {
-		w.counters.add(shelf{sc.id, ch.prev.state}, -1)
+		w.counters.add(group{sc.id, ch.prev.state}, -1)
 	}
 	if ch.next.Visibility == task.Visible {
-		w.counters.add(shelf{sc.id, ch.next.State}, 1)
+		w.counters.add(group{sc.id, ch.next.State}, 1)
 	}
 	if err := w.addEntries(ch); err != nil {
 		return nil, err

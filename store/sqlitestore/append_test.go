@@ -18,7 +18,7 @@ type cost struct{ Rows, Statements int64 }
 
 func costOf(t *testing.T, db *DB) cost {
 	t.Helper()
-	n, err := ask(t.Context(), db, func(w *writer) (cost, error) {
+	n, err := writeValue(t.Context(), db, func(w *writer) (cost, error) {
 		rows, err := w.conn.number("SELECT total_changes()")
 		return cost{rows, int64(w.conn.steps)}, err
 	})
@@ -28,8 +28,8 @@ func costOf(t *testing.T, db *DB) cost {
 	return n
 }
 
-// TestCostOfALife fixes the cost of a task, including commits and counters.
-func TestCostOfALife(t *testing.T) {
+// TestCostOfATask fixes the cost of a task, including commits and counters.
+func TestCostOfATask(t *testing.T) {
 	t.Parallel()
 	db := newTest(t)
 	// The first task of an owner and agent pays for their names, and occasionally one pays for
@@ -49,7 +49,7 @@ func TestCostOfALife(t *testing.T) {
 		t.Errorf("cost of a life mismatch (-want +got):\n%s", diff)
 	}
 	for table, want := range map[string]int64{"tasks": 2, "entries": 3} {
-		n, err := ask(t.Context(), db, func(w *writer) (int64, error) {
+		n, err := writeValue(t.Context(), db, func(w *writer) (int64, error) {
 			return w.conn.number("SELECT count(*) FROM " + table)
 		})
 		if err != nil || n != want {
@@ -181,7 +181,7 @@ func TestLargeAppendsAreSeveralRows(t *testing.T) {
 		es = append(es, task.Entry{Kind: task.Artifact, ArtifactID: "a", Append: true, At: 2, Body: []byte(body)})
 	}
 	put(t, db.Tasks(), h, es...)
-	largest, err := ask(t.Context(), db, func(w *writer) (int64, error) {
+	largest, err := writeValue(t.Context(), db, func(w *writer) (int64, error) {
 		return w.conn.number("SELECT max(length(data)) FROM entries")
 	})
 	if err != nil || largest > maxRowBytes+(64<<10) {

@@ -10,11 +10,11 @@ var qIntegrity = prepared("PRAGMA integrity_check(1)")
 // Check reads the whole file and returns an error that wraps ErrDamaged if it is inconsistent.
 // It takes long for a large file; other reads and writes continue.
 func (db *DB) Check(ctx context.Context) error {
-	var verdict string
+	var result string
 	err := db.read(ctx, func(c *conn) (err error) {
 		c.raw.SetInterrupt(ctx.Done())
 		defer c.raw.SetInterrupt(nil)
-		verdict, err = integrity(c)
+		result, err = integrity(c)
 		return err
 	})
 	switch {
@@ -22,8 +22,8 @@ func (db *DB) Check(ctx context.Context) error {
 		return fmt.Errorf("check %s: %w", db.path, context.Cause(ctx))
 	case err != nil:
 		return fmt.Errorf("check %s: %w", db.path, err)
-	case verdict != "ok":
-		return fmt.Errorf("check %s: %w: %s: restore a backup", db.path, ErrDamaged, verdict)
+	case result != "ok":
+		return fmt.Errorf("check %s: %w: %s: restore a backup", db.path, ErrDamaged, result)
 	}
 	return nil
 }
@@ -34,7 +34,7 @@ func integrity(c *conn) (string, error) {
 	if !s.next() {
 		return "", s.err
 	}
-	verdict := s.getText()
+	result := s.getText()
 	s.close()
-	return verdict, s.err
+	return result, s.err
 }

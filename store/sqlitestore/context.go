@@ -110,15 +110,15 @@ func (t Tasks) Interrupted(ctx context.Context, q *task.Query) (task.Head, error
 
 // interruptedAnywhere returns the newest interrupted task of an owner.
 func interruptedAnywhere(c *conn, q *task.Query, owner int64) ([]task.Head, error) {
-	var shelves []counted
+	var groups []countedGroup
 	one := task.Query{Agent: q.Agent, Limit: 1}
 	for _, one.State = range []task.State{task.InputRequired, task.AuthRequired} {
-		more, err := shelvesOf(c, &one, owner)
+		more, err := groupsOf(c, &one, owner)
 		if err != nil {
 			return nil, err
 		}
-		shelves = append(shelves, more...)
+		groups = append(groups, more...)
 	}
-	page, err := merge(c, &one, shelves)
+	page, err := merge(c, &one, groups)
 	return page.Heads, err
 }

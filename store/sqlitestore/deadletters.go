@@ -127,7 +127,7 @@ func (b Letters) Letter(ctx context.Context, id deadletter.ID) (*deadletter.Lett
 
 // DropLetter implements deadletter.Dropper.
 func (b Letters) DropLetter(ctx context.Context, id deadletter.ID) error {
-	n, err := ask(ctx, b.db, func(w *writer) (int, error) {
+	n, err := writeValue(ctx, b.db, func(w *writer) (int, error) {
 		s := w.conn.start(qDropLetter)
 		s.text(string(id))
 		return s.changed()
@@ -143,7 +143,7 @@ func (b Letters) DropLetter(ctx context.Context, id deadletter.ID) error {
 
 // SweepLetters implements deadletter.Dropper.
 func (b Letters) SweepLetters(ctx context.Context, bounds deadletter.Bounds) (int, error) {
-	n, err := ask(ctx, b.db, func(w *writer) (int, error) {
+	n, err := writeValue(ctx, b.db, func(w *writer) (int, error) {
 		s := w.conn.start(qSweepLetters)
 		s.time(bounds.Before)
 		s.int(int64(bounds.Letters))

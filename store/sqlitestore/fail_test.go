@@ -72,7 +72,7 @@ func TestWriterHeals(t *testing.T) {
 				t.Errorf("Head meanwhile: %v, mismatch (-want +got):\n%s", err, diff)
 			}
 			if _, err := tasks.Head(t.Context(), "anna", "t2"); !errors.Is(err, task.ErrNotFound) {
-				t.Errorf("Head of what was not stored = %v, want ErrNotFound", err)
+				t.Errorf("Head of a task that was not stored = %v, want ErrNotFound", err)
 			}
 
 			tune.Store("")

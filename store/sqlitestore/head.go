@@ -31,9 +31,9 @@ func getHead(s *stmt) task.Head {
 	return h
 }
 
-// getPlace reads the position in lists from a row of columns, and returns to the beginning of
+// getCursor reads the position in lists from a row of columns, and returns to the beginning of
 // the row.
-func getPlace(s *stmt) task.Cursor {
+func getCursor(s *stmt) task.Cursor {
 	at := task.Cursor{At: task.Millis(s.getInt()), Key: task.Key(s.getInt())}
 	s.at = -1
 	return at

@@ -24,8 +24,8 @@ func fullHead() task.Head {
 	}
 }
 
-// TestHeadsComeBack stores heads and changes them with both kinds of update.
-func TestHeadsComeBack(t *testing.T) {
+// TestHeadRoundTrip stores heads and changes them with both kinds of update.
+func TestHeadRoundTrip(t *testing.T) {
 	t.Parallel()
 	tasks := newTest(t).Tasks()
 	h := fullHead()

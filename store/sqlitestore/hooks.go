@@ -83,7 +83,7 @@ func (t Tasks) PutHook(ctx context.Context, h *task.Hook) error {
 }
 
 func (t Tasks) putHook(ctx context.Context, h *task.Hook) error {
-	stored, err := ask(ctx, t.db, func(w *writer) (bool, error) { return w.putHook(h) })
+	stored, err := writeValue(ctx, t.db, func(w *writer) (bool, error) { return w.putHook(h) })
 	if err == nil && !stored {
 		err = task.ErrNotFound
 	}
@@ -205,7 +205,7 @@ func (t Tasks) hooked(ctx context.Context, which query, q *task.HookQuery) ([]ta
 }
 
 var (
-	qTell = prepared("UPDATE hooks SET told = ?3 WHERE task = ?1 AND id = ?2 AND told < ?3")
+	qAdvanceHook = prepared("UPDATE hooks SET told = ?3 WHERE task = ?1 AND id = ?2 AND told < ?3")
 
 	// The index of unsettled hooks is updated only when necessary.
 	qSettle = prepared("UPDATE hooks SET settled = 1 WHERE task = ?1 AND id = ?2 AND settled = 0")
@@ -244,7 +244,7 @@ func (t Tasks) Advance(ctx context.Context, steps []task.HookStep) error {
 
 // advance applies a step. It ignores a hook that does not exist.
 func (w *writer) advance(step *task.HookStep) error {
-	s := w.conn.startRef(qTell, step.HookRef)
+	s := w.conn.startRef(qAdvanceHook, step.HookRef)
 	s.int(step.Position)
 	err := s.done()
 	if err == nil && step.Settled {
@@ -303,7 +303,7 @@ func (t Tasks) DeadLetters(ctx context.Context, ref task.HookRef) ([]task.DeadLe
 
 // Revive implements task.HookAdmin.
 func (t Tasks) Revive(ctx context.Context, ref task.HookRef) (task.Hooked, error) {
-	found, err := ask(ctx, t.db, func(w *writer) (*task.Hooked, error) { return w.revive(ref) })
+	found, err := writeValue(ctx, t.db, func(w *writer) (*task.Hooked, error) { return w.revive(ref) })
 	if err == nil && found == nil {
 		err = task.ErrNotFound
 	}

@@ -127,7 +127,7 @@ func TestHooksAreAllOrNothing(t *testing.T) {
 		t.Errorf("Head = rev %d, %v, want %d", got.Rev, err, h.Rev)
 	}
 	if _, err := tasks.Head(t.Context(), "anna", "t2"); !errors.Is(err, task.ErrNotFound) {
-		t.Errorf("Head of the task that was not made = %v, want ErrNotFound", err)
+		t.Errorf("Head of the task that was not created = %v, want ErrNotFound", err)
 	}
 
 	tune.Store("")

@@ -92,7 +92,7 @@ func (t Tasks) Request(ctx context.Context, owner task.Owner, agent task.Agent, 
 
 // SweepRequests implements task.Requests.
 func (t Tasks) SweepRequests(ctx context.Context, before task.Millis, limit int) (int, error) {
-	n, err := ask(ctx, t.db, func(w *writer) (int, error) {
+	n, err := writeValue(ctx, t.db, func(w *writer) (int, error) {
 		s := w.conn.start(qSweepRequests)
 		s.int(int64(before))
 		s.int(int64(limit))

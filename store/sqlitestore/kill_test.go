@@ -36,7 +36,7 @@ func runChild(path string) int {
 		fmt.Println("error", err)
 		return 1
 	}
-	told := make(chan string, 1024)
+	acks := make(chan string, 1024)
 	var g sync.WaitGroup
 	for w := range 24 {
 		g.Go(func() {
@@ -45,15 +45,15 @@ func runChild(path string) int {
 				if i%2 == 0 {
 					id += hookedSuffix
 				}
-				if err := childTask(db.Tasks(), a2a.TaskID(id), told); err != nil {
-					told <- "error " + err.Error()
+				if err := childTask(db.Tasks(), a2a.TaskID(id), acks); err != nil {
+					acks <- "error " + err.Error()
 					return
 				}
 			}
 		})
 	}
-	g.Go(func() { childSweep(db.Tasks(), told) })
-	for line := range told {
+	g.Go(func() { childSweep(db.Tasks(), acks) })
+	for line := range acks {
 		fmt.Println(line)
 	}
 	return 0
@@ -63,7 +63,7 @@ func runChild(path string) int {
 const hookedSuffix = "-hooked"
 
 // childTask takes a task through a random life. One in three stays open.
-func childTask(tasks Tasks, id a2a.TaskID, told chan<- string) error {
+func childTask(tasks Tasks, id a2a.TaskID, acks chan<- string) error {
 	h := task.Head{ID: id, Owner: task.Owner(fmt.Sprint("owner", rand.IntN(5))), Agent: "echo", ContextID: "c" + string(id)}
 	es := []task.Entry{created(task.MillisOf(time.Now()))}
 	for len(es) > 0 {
@@ -78,8 +78,8 @@ func childTask(tasks Tasks, id a2a.TaskID, told chan<- string) error {
 			return err
 		}
 		h = c.Next
-		told <- fmt.Sprintf("task %s %s %d", h.Owner, h.ID, h.Version)
-		if err := childHook(tasks, h, told); err != nil {
+		acks <- fmt.Sprintf("task %s %s %d", h.Owner, h.ID, h.Version)
+		if err := childHook(tasks, h, acks); err != nil {
 			return err
 		}
 		es = childEntries(h)
@@ -89,14 +89,14 @@ func childTask(tasks Tasks, id a2a.TaskID, told chan<- string) error {
 
 // childHook advances the hook of a task to its newest version, with a dead letter. An older
 // step follows, which must have no effect.
-func childHook(tasks Tasks, h task.Head, told chan<- string) error {
+func childHook(tasks Tasks, h task.Head, acks chan<- string) error {
 	ref := task.HookRef{Task: h.Key, ID: "a"}
 	err := tasks.Advance(context.Background(), []task.HookStep{
 		{HookRef: ref, Position: h.Version, Lost: &task.DeadLetter{First: h.Version, Last: h.Version, Reason: "why"}},
 		{HookRef: ref, Position: 1},
 	})
 	if err == nil && strings.HasSuffix(string(h.ID), hookedSuffix) {
-		told <- fmt.Sprintf("hook %s %s %d", h.Owner, h.ID, h.Version)
+		acks <- fmt.Sprintf("hook %s %s %d", h.Owner, h.ID, h.Version)
 	}
 	return err
 }
@@ -120,7 +120,7 @@ func childEntries(h task.Head) []task.Entry {
 }
 
 // childSweep repeatedly creates and sweeps tasks of its own. They end long before all others.
-func childSweep(tasks Tasks, told chan<- string) {
+func childSweep(tasks Tasks, acks chan<- string) {
 	for i := 0; ; i++ {
 		h := task.Head{ID: a2a.TaskID(fmt.Sprintf("%d-swept-%d", os.Getpid(), i)), Owner: "sweep", Agent: "echo", ContextID: "s"}
 		es := []task.Entry{created(1)}
@@ -135,7 +135,7 @@ func childSweep(tasks Tasks, told chan<- string) {
 			_, err = tasks.Sweep(context.Background(), 100, 100)
 		}
 		if err != nil {
-			told <- "error " + err.Error()
+			acks <- "error " + err.Error()
 			return
 		}
 	}
@@ -164,7 +164,7 @@ func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	var path string
 	var all acked
-	told := 0
+	acks := 0
 	for i := range kills {
 		if i%5 == 0 { // a growing file makes each comparison longer
 			path, all = filepath.Join(dir, fmt.Sprint("db", i)), acked{}
@@ -175,13 +175,13 @@ func TestKill(t *testing.T) {
 			t.Fatalf("after kill %d", i+1)
 		}
 		if i%5 == 4 || i == kills-1 {
-			told += len(all)
+			acks += len(all)
 		}
 	}
-	if told == 0 {
+	if acks == 0 {
 		t.Error("nothing was acknowledged before a kill")
 	}
-	t.Logf("%d kills, %d tasks acknowledged", kills, told)
+	t.Logf("%d kills, %d tasks acknowledged", kills, acks)
 }
 
 // killOne starts a child, kills it some time after it has printed its first line, and adds its
@@ -275,7 +275,7 @@ func compareHooks(t *testing.T, db *DB, h task.Head, found acked) {
 		found[ackedName{"hook", h.Owner, h.ID}] = hook.Position
 		letters, err := db.Tasks().DeadLetters(t.Context(), hook.Ref())
 		if err != nil || hook.Position > 1 && (len(letters) == 0 || letters[len(letters)-1].Last != hook.Position) {
-			t.Errorf("%s: hook told up to %d has dead letters %+v, %v", h.ID, hook.Position, letters, err)
+			t.Errorf("%s: hook at position %d has dead letters %+v, %v", h.ID, hook.Position, letters, err)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func (t Tasks) List(ctx context.Context, q *task.Query) (task.ListPage, error) {
 		if q.ContextID != "" {
 			page, err = listContext(c, q)
 		} else {
-			page, err = listShelves(c, q)
+			page, err = listGroups(c, q)
 		}
 		return err
 	})
@@ -30,20 +30,20 @@ func (t Tasks) List(ctx context.Context, q *task.Query) (task.ListPage, error) {
 	return page, nil
 }
 
-// A list without a context is merged from shelves: the tasks of one scope and state, which the
-// index holds in order. The number of an owner's shelves depends on the number of its agents,
+// A list without a context is merged from groups: the tasks of one scope and state, which the
+// index holds in order. The number of an owner's groups depends on the number of its agents,
 // not on that of its tasks.
 var (
-	qShelves = prepared(`SELECT c.scope, c.state, c.n FROM scopes s
+	qGroups = prepared(`SELECT c.scope, c.state, c.n FROM scopes s
 	JOIN counters c ON c.scope = s.id
 	WHERE s.owner = ?1 AND (?2 = '' OR s.agent = ?2) AND (?3 = 0 OR c.state = ?3) AND c.n > 0`)
 
-	qCountShelf = prepared(`SELECT count(*) FROM (SELECT 1 FROM tasks
+	qCountGroup = prepared(`SELECT count(*) FROM (SELECT 1 FROM tasks
 	WHERE scope = ?1 AND state = ?2 AND shown = 0 AND status_at >= ?3 LIMIT ?4)`)
 
-	// qShelf contains the same statement several times, for shelves that are read concurrently.
+	// qGroup contains the same statement several times, for groups that are read concurrently.
 	// The comment makes the texts differ, because equal texts would be one statement.
-	qShelf = func() (qs [8]query) {
+	qGroup = func() (qs [8]query) {
 		for i := range qs {
 			qs[i] = prepared(fmt.Sprintf("SELECT /* %d */ ", i) + columns + ` FROM tasks t
 	WHERE t.scope = ?1 AND t.state = ?2 AND t.shown = 0 AND t.status_at >= ?3 AND t.status_at <= ?4
@@ -54,53 +54,53 @@ var (
 	}()
 )
 
-// counted is a shelf with the number of its tasks.
-type counted struct {
-	shelf
+// countedGroup is a group with the number of its tasks.
+type countedGroup struct {
+	group
 	n int64
 }
 
-func listShelves(c *conn, q *task.Query) (task.ListPage, error) {
+func listGroups(c *conn, q *task.Query) (task.ListPage, error) {
 	owner, err := c.owner(q.Owner)
 	if owner == 0 || err != nil {
 		return task.ListPage{}, err
 	}
-	shelves, err := shelvesOf(c, q, owner)
+	groups, err := groupsOf(c, q, owner)
 	if err != nil {
 		return task.ListPage{}, err
 	}
-	total, err := countShelves(c, q, shelves)
+	total, err := countGroups(c, q, groups)
 	if err != nil {
 		return task.ListPage{}, err
 	}
-	page, err := merge(c, q, shelves)
+	page, err := merge(c, q, groups)
 	page.Total = total
 	return page, err
 }
 
-func shelvesOf(c *conn, q *task.Query, owner int64) ([]counted, error) {
-	s := c.start(qShelves)
+func groupsOf(c *conn, q *task.Query, owner int64) ([]countedGroup, error) {
+	s := c.start(qGroups)
 	s.int(owner)
 	s.text(string(q.Agent))
 	s.int(int64(q.State))
-	var shelves []counted
+	var groups []countedGroup
 	for s.next() {
-		shelves = append(shelves, counted{
-			shelf: shelf{scope: s.getInt(), state: task.State(s.getInt())},
+		groups = append(groups, countedGroup{
+			group: group{scope: s.getInt(), state: task.State(s.getInt())},
 			n:     s.getInt(),
 		})
 	}
-	return shelves, s.err
+	return groups, s.err
 }
 
-func countShelves(c *conn, q *task.Query, shelves []counted) (int, error) {
+func countGroups(c *conn, q *task.Query, groups []countedGroup) (int, error) {
 	var total int64
-	for _, sh := range shelves {
-		n := sh.n
+	for _, g := range groups {
+		n := g.n
 		if q.Since > 0 {
-			s := c.start(qCountShelf)
-			s.int(sh.scope)
-			s.int(int64(sh.state))
+			s := c.start(qCountGroup)
+			s.int(g.scope)
+			s.int(int64(g.state))
 			s.int(int64(q.Since))
 			s.int(task.MaxTotal + 1 - total)
 			var err error
@@ -113,11 +113,11 @@ func countShelves(c *conn, q *task.Query, shelves []counted) (int, error) {
 	return int(total), nil
 }
 
-// merge returns the first q.Limit tasks of all shelves, in order. It reads as many shelves at
+// merge returns the first q.Limit tasks of all groups, in order. It reads as many groups at
 // once as there are statements for them.
-func merge(c *conn, q *task.Query, shelves []counted) (task.ListPage, error) {
+func merge(c *conn, q *task.Query, groups []countedGroup) (task.ListPage, error) {
 	var page task.ListPage
-	for some := range slices.Chunk(shelves, len(qShelf)) {
+	for some := range slices.Chunk(groups, len(qGroup)) {
 		more, err := mergeSome(c, q, some)
 		if err != nil {
 			return task.ListPage{}, err
@@ -134,63 +134,63 @@ func merge(c *conn, q *task.Query, shelves []counted) (task.ListPage, error) {
 	return page, nil
 }
 
-// lane is a shelf that is being read, with a current row that was not merged yet.
-type lane struct {
+// source is a group that is being read, with a current row that was not merged yet.
+type source struct {
 	stmt
 	at   task.Cursor
 	more bool
 }
 
-func (l *lane) advance() {
+func (l *source) advance() {
 	if l.more = l.next(); l.more {
-		l.at = getPlace(&l.stmt)
+		l.at = getCursor(&l.stmt)
 	}
 }
 
-// mergeSome merges the rows of all lanes.
-func mergeSome(c *conn, q *task.Query, shelves []counted) (page task.ListPage, err error) {
-	var room [len(qShelf)]lane
-	lanes := room[:len(shelves)]
+// mergeSome merges the rows of all sources.
+func mergeSome(c *conn, q *task.Query, groups []countedGroup) (page task.ListPage, err error) {
+	var buffer [len(qGroup)]source
+	sources := buffer[:len(groups)]
 	most := int64(0)
-	for i, sh := range shelves {
-		lanes[i].stmt = c.start(qShelf[i])
-		bindShelf(&lanes[i].stmt, q, sh.shelf)
-		lanes[i].advance()
-		most += sh.n
+	for i, g := range groups {
+		sources[i].stmt = c.start(qGroup[i])
+		bindGroup(&sources[i].stmt, q, g.group)
+		sources[i].advance()
+		most += g.n
 	}
 	page.Heads = make([]task.Head, 0, min(int64(q.Limit), most))
 	for {
-		first := newest(lanes)
+		first := newest(sources)
 		if page.More = first != nil && len(page.Heads) == q.Limit; first == nil || page.More {
 			break
 		}
 		page.Heads = append(page.Heads, getHead(&first.stmt))
 		first.advance()
 	}
-	for i := range lanes {
-		if lanes[i].more {
-			lanes[i].close()
+	for i := range sources {
+		if sources[i].more {
+			sources[i].close()
 		}
 		if err == nil {
-			err = lanes[i].err
+			err = sources[i].err
 		}
 	}
 	return page, err
 }
 
-func bindShelf(s *stmt, q *task.Query, sh shelf) {
-	s.int(sh.scope)
-	s.int(int64(sh.state))
+func bindGroup(s *stmt, q *task.Query, g group) {
+	s.int(g.scope)
+	s.int(int64(g.state))
 	s.int(int64(q.Since))
 	s.int(int64(upTo(q)))
 	s.int(int64(q.After.Key))
 }
 
-// newest returns the lane whose row comes first, or nil if all have ended.
-func newest(lanes []lane) *lane {
-	var first *lane
-	for i := range lanes {
-		l := &lanes[i]
+// newest returns the source whose row comes first, or nil if all have ended.
+func newest(sources []source) *source {
+	var first *source
+	for i := range sources {
+		l := &sources[i]
 		if l.more && (first == nil || compare(l.at, first.at) < 0) {
 			first = l
 		}

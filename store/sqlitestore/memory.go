@@ -57,7 +57,7 @@ func (n Notes) Put(ctx context.Context, note *memory.Note, room memory.Room) (in
 		return 0, fmt.Errorf("put note: %w", err)
 	}
 	mine := *note // the writer may run after the caller has returned
-	dropped, err := ask(ctx, n.db, func(w *writer) (int, error) { return w.putNote(&mine, string(tags), room) })
+	dropped, err := writeValue(ctx, n.db, func(w *writer) (int, error) { return w.putNote(&mine, string(tags), room) })
 	if err != nil {
 		return 0, fmt.Errorf("put note: %w", err)
 	}
@@ -202,7 +202,7 @@ func (n Notes) Drop(ctx context.Context, r *memory.Range) (int, error) {
 		return 0, fmt.Errorf("drop notes: limit %d is not positive", r.Limit)
 	}
 	mine := *r
-	dropped, err := ask(ctx, n.db, func(w *writer) (int, error) {
+	dropped, err := writeValue(ctx, n.db, func(w *writer) (int, error) {
 		s := w.conn.start(qDropMemory)
 		bindRange(&s, &mine)
 		return s.changed()
@@ -224,7 +224,7 @@ func (n Notes) Sweep(ctx context.Context, before time.Time, limit int) (int, err
 
 // sweepRows deletes up to limit rows that ended before the given time.
 func (db *DB) sweepRows(ctx context.Context, q query, before time.Time, limit int) (int, error) {
-	return ask(ctx, db, func(w *writer) (int, error) {
+	return writeValue(ctx, db, func(w *writer) (int, error) {
 		s := w.conn.start(q)
 		s.time(before)
 		s.int(int64(limit))

@@ -127,17 +127,17 @@ func (w *writer) number(find, add query, bind func(*stmt)) (int64, error) {
 }
 
 // counters collects the changes of the numbers of shown tasks within a batch.
-type counters struct{ deltas map[shelf]int64 }
+type counters struct{ deltas map[group]int64 }
 
-// shelf is the position of a shown task: its scope and state.
-type shelf struct {
+// group is the scope and state of a visible task: lists are merged from groups.
+type group struct {
 	scope int64
 	state task.State
 }
 
-func (c *counters) add(s shelf, n int64) {
+func (c *counters) add(s group, n int64) {
 	if c.deltas == nil {
-		c.deltas = make(map[shelf]int64)
+		c.deltas = make(map[group]int64)
 	}
 	c.deltas[s] += n
 }

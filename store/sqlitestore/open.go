@@ -78,7 +78,7 @@ func open(path string, o Options) (*DB, error) {
 	}
 	// The writer updates every index of a task and profits most from the cache.
 	w := newWriter(connOptions{path: path, cache: o.CacheBytes / 3}, o.prepare)
-	w.told = o.Committed
+	w.committed = o.Committed
 	if err := w.first(); err != nil {
 		return nil, err
 	}

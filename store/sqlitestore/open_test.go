@@ -63,7 +63,7 @@ func TestReopenedConnectionsReachTheDisk(t *testing.T) {
 	}
 }
 
-func TestReopenKeepsEverything(t *testing.T) {
+func TestDataSurvivesReopening(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "db")
 	db, err := Open(path, Options{})
@@ -97,7 +97,7 @@ func TestReopenKeepsEverything(t *testing.T) {
 	}
 }
 
-func TestFileIsForItsUserAlone(t *testing.T) {
+func TestFileIsPrivate(t *testing.T) {
 	t.Parallel()
 	db := newTest(t)
 	put(t, db.Tasks(), newHead("anna", "t1"), created(1))
@@ -112,9 +112,9 @@ func TestFileIsForItsUserAlone(t *testing.T) {
 	}
 }
 
-// TestKeysAreNotUsedAgain deletes the newest task and reopens the file: its key must not be
+// TestKeysAreNotReused deletes the newest task and reopens the file: its key must not be
 // used again, because a caller may still hold it.
-func TestKeysAreNotUsedAgain(t *testing.T) {
+func TestKeysAreNotReused(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "db")
 	last := task.Key(0)
@@ -243,7 +243,7 @@ func read(t *testing.T, path string) string {
 	return string(b)
 }
 
-func TestOpenOfWhatIsNoFile(t *testing.T) {
+func TestOpenRefusesFolders(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, path := range []string{dir, filepath.Join(dir, "missing", "db")} {
@@ -253,7 +253,7 @@ func TestOpenOfWhatIsNoFile(t *testing.T) {
 	}
 }
 
-func TestEmptyFileBecomesOurs(t *testing.T) {
+func TestEmptyFileIsInitialized(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "db")
 	write(t, path, "")
@@ -288,8 +288,8 @@ func TestMigrationIsAllOrNothing(t *testing.T) {
 	openTest(t, path, Options{})
 }
 
-// TestMigrationGoesOn adds a step to a file that has data.
-func TestMigrationGoesOn(t *testing.T) {
+// TestMigrationAddsASchemaStep adds a step to a file that has data.
+func TestMigrationAddsASchemaStep(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "db")
 	fill(t, path)
@@ -385,9 +385,9 @@ func TestCheckFindsDamage(t *testing.T) {
 	}
 }
 
-// TestDamageAtWork overwrites pages under an open store: reads of these pages return errors,
+// TestDamageWhileOpen overwrites pages under an open store: reads of these pages return errors,
 // and others succeed.
-func TestDamageAtWork(t *testing.T) {
+func TestDamageWhileOpen(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "db")
 	fill(t, path)

@@ -17,7 +17,7 @@ var scans = map[query]string{
 	qRecords:      "all agents, once at start",
 	qTrust:        "all entries, once at start",
 	qSweepLetters: "as many as are kept, once for each that comes",
-	qStates:       "a row for each owner, agent and state, when somebody measures",
+	qStates:       "a row for each owner, agent and state, when metrics are read",
 }
 
 // sorts are the statements that may sort, with the reason.
@@ -51,7 +51,7 @@ func TestStatementsUseIndexes(t *testing.T) {
 func TestCountsReadIndexesAlone(t *testing.T) {
 	t.Parallel()
 	db := newTest(t)
-	for _, q := range []query{qCountShelf, qCountContext} {
+	for _, q := range []query{qCountGroup, qCountContext} {
 		plan := planOf(t, db, queries[q])
 		i := slices.IndexFunc(plan, func(l string) bool { return strings.Contains(l, "COVERING INDEX tasks_") })
 		if i < 0 {
@@ -89,7 +89,7 @@ func TestHooksAreFoundByIndexes(t *testing.T) {
 		qHooksOfTask: "SEARCH h USING INDEX hooks_ref (task=? AND id>?)",
 		qHooksByID:   "SEARCH t USING INDEX tasks_id (id=?)",
 		qHooksDead:   "SEARCH dead_letters USING PRIMARY KEY ((task,hook)>(?,?))",
-		qTell:        "SEARCH hooks USING INDEX hooks_ref (task=? AND id=?)",
+		qAdvanceHook: "SEARCH hooks USING INDEX hooks_ref (task=? AND id=?)",
 		qLetters:     "SEARCH dead_letters USING PRIMARY KEY (task=? AND hook=?)",
 	} {
 		plan := planOf(t, db, queries[q])

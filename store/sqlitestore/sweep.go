@@ -60,7 +60,7 @@ func (t Tasks) Sweep(ctx context.Context, before task.Millis, limit int) (int, e
 			break
 		}
 	}
-	for _, step := range []func(*writer) (bool, error){(*writer).buryDoomed, (*writer).vacuum} {
+	for _, step := range []func(*writer) (bool, error){(*writer).deleteDoomed, (*writer).vacuum} {
 		if err := t.db.repeat(ctx, step); err != nil {
 			return total, fmt.Errorf("sweep: %w", err)
 		}
@@ -71,16 +71,16 @@ func (t Tasks) Sweep(ctx context.Context, before task.Millis, limit int) (int, e
 // repeat commits step repeatedly until it reports that no work is left.
 func (db *DB) repeat(ctx context.Context, step func(*writer) (more bool, err error)) error {
 	for {
-		more, err := ask(ctx, db, step)
+		more, err := writeValue(ctx, db, step)
 		if err != nil || !more {
 			return err
 		}
 	}
 }
 
-// ask is like write, for a job with an answer. The answer is returned after the end of the job,
+// writeValue is like write, for a job with an answer. The answer is returned after the end of the job,
 // because the caller may return earlier.
-func ask[T any](ctx context.Context, db *DB, job func(*writer) (T, error)) (T, error) {
+func writeValue[T any](ctx context.Context, db *DB, job func(*writer) (T, error)) (T, error) {
 	answer := new(T)
 	err := db.write(ctx, func(w *writer) (err error) {
 		*answer, err = job(w)
@@ -94,7 +94,7 @@ func ask[T any](ctx context.Context, db *DB, job func(*writer) (T, error)) (T, e
 }
 
 func (db *DB) sweepSlice(ctx context.Context, before task.Millis, limit int) (int, error) {
-	return ask(ctx, db, func(w *writer) (int, error) {
+	return writeValue(ctx, db, func(w *writer) (int, error) {
 		found, err := w.endedTasks(before, limit)
 		if err != nil {
 			return 0, err
@@ -110,7 +110,7 @@ func (db *DB) sweepSlice(ctx context.Context, before task.Millis, limit int) (in
 
 // endedTask is a task to delete.
 type endedTask struct {
-	shelf
+	group
 	key, version int64
 	shown        task.Visibility
 }
@@ -123,7 +123,7 @@ func (w *writer) endedTasks(before task.Millis, limit int) ([]endedTask, error) 
 	for s.next() {
 		found = append(found, endedTask{
 			key:     s.getInt(),
-			shelf:   shelf{scope: s.getInt(), state: task.State(s.getInt())},
+			group:   group{scope: s.getInt(), state: task.State(s.getInt())},
 			shown:   task.Visibility(s.getInt()),
 			version: s.getInt(),
 		})
@@ -136,7 +136,7 @@ func (w *writer) deleteTask(t *endedTask) error {
 		return err
 	}
 	if t.shown == task.Visible {
-		w.counters.add(t.shelf, -1)
+		w.counters.add(t.group, -1)
 	}
 	for _, q := range belongings {
 		if err := w.forKey(q, t.key); err != nil {
@@ -169,8 +169,8 @@ func (w *writer) forKey(q query, key int64) error {
 	return s.done()
 }
 
-// buryDoomed deletes some entries of a deleted task.
-func (w *writer) buryDoomed() (more bool, err error) {
+// deleteDoomed deletes some entries of a deleted task.
+func (w *writer) deleteDoomed() (more bool, err error) {
 	s := w.conn.start(qDoomed)
 	if !s.next() {
 		return false, s.err

@@ -38,8 +38,8 @@ func tables(t *testing.T, db *DB) map[string]int64 {
 	return got
 }
 
-// TestSweepTakesEverythingOfATask fills the tables of other parts, too.
-func TestSweepTakesEverythingOfATask(t *testing.T) {
+// TestSweepDeletesAllRowsOfATask fills the tables of other parts, too.
+func TestSweepDeletesAllRowsOfATask(t *testing.T) {
 	t.Parallel()
 	db := newTest(t)
 	var keys []task.Key
@@ -113,14 +113,14 @@ func TestSweepOfALongTaskIsSliced(t *testing.T) {
 		if diff := cmp.Diff(want, tables(t, db)); diff != "" {
 			t.Errorf("rows before slice %d mismatch (-want +got):\n%s", i, diff)
 		}
-		if _, err := ask(t.Context(), db, (*writer).buryDoomed); err != nil {
+		if _, err := writeValue(t.Context(), db, (*writer).deleteDoomed); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// TestSweepFinishesWhatAnotherLeft stops a sweep in the middle of a long task.
-func TestSweepFinishesWhatAnotherLeft(t *testing.T) {
+// TestSweepFinishesAnInterruptedSweep stops a sweep in the middle of a long task.
+func TestSweepFinishesAnInterruptedSweep(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "db")
 	db, err := Open(path, Options{})
@@ -154,7 +154,7 @@ func TestSweepShrinksTheFile(t *testing.T) {
 		put(t, db.Tasks(), newHead("anna", fmt.Sprint("t", i)), e, status(task.Completed, task.Millis(i+2)))
 	}
 	pages := func() int64 {
-		n, err := ask(t.Context(), db, func(w *writer) (int64, error) { return w.conn.number("PRAGMA page_count") })
+		n, err := writeValue(t.Context(), db, func(w *writer) (int64, error) { return w.conn.number("PRAGMA page_count") })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,7 @@ func TestTrustSurvivesReopening(t *testing.T) {
 		}
 		bad := []trust.Entry{{Subject: "eve", Level: trust.Act}, {Subject: "eve", Level: 9}}
 		if err := db.Trust().PutEntries(t.Context(), bad); !errors.Is(err, trust.ErrInvalid) {
-			t.Errorf("a level that is none: %v, want ErrInvalid", err)
+			t.Errorf("invalid level: %v, want ErrInvalid", err)
 		}
 		if err := db.Close(); err != nil {
 			t.Fatal(err)

@@ -17,8 +17,8 @@ type writer struct {
 	queue *queue
 	opts  connOptions
 	tune  func(*conn) error
-	// told is called after each commit; nil if not configured.
-	told func(Commit)
+	// committed is called after each commit; nil if not configured.
+	committed func(Commit)
 
 	conn     *conn // nil after a failure, until the next batch
 	scopes   memo[scopeName, scope]
@@ -123,8 +123,8 @@ func (w *writer) commit(batch []*request) {
 		w.forget()
 		err = unavailable(err)
 	}
-	if w.told != nil {
-		w.told(Commit{Changes: len(batch), Took: time.Since(began), Err: err})
+	if w.committed != nil {
+		w.committed(Commit{Changes: len(batch), Took: time.Since(began), Err: err})
 	}
 	for _, r := range batch {
 		// After the answer, the caller may reuse r.

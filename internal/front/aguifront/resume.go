@@ -52,7 +52,7 @@ func recalled(a *engine.Answer) []object {
 		}
 	}
 	reply := a.Fold.ReplyText()
-	for said := range a.Fold.Said() {
+	for said := range a.Fold.EachMessage() {
 		text := task.TextOf(said.Body)
 		switch {
 		case said.Caller:

@@ -123,7 +123,7 @@ func testSharing(t *testing.T, l Ledger) {
 	note[0] = 'x'
 	read, err := l.Note(t.Context(), "n")
 	if err != nil || string(read) != "note" {
-		t.Errorf("note = %q, %v; want what was put", read, err)
+		t.Errorf("note = %q, %v; want the stored one", read, err)
 	}
 	read[0] = 'y'
 	if again, _ := l.Note(t.Context(), "n"); string(again) != "note" {
@@ -162,7 +162,7 @@ func testNames(t *testing.T, l Ledger) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := l.Records(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("Records for somebody who has gone: %v", err)
+		t.Errorf("Records with a canceled context: %v", err)
 	}
 }
 

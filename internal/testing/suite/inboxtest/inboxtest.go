@@ -159,7 +159,7 @@ func testSettle(t *testing.T, b inbox.Store) {
 		}
 	}
 	if _, err := settle(t.Context(), b, "none", inbox.Settlement{State: inbox.Refused, At: at(1)}); !errors.Is(err, inbox.ErrNotFound) {
-		t.Errorf("settle what is not there: %v, want ErrNotFound", err)
+		t.Errorf("settle an unknown item: %v, want ErrNotFound", err)
 	}
 }
 
@@ -307,7 +307,7 @@ func testSweep(t *testing.T, b inbox.Store) {
 		got = append(got, n)
 	}
 	if left := ids(items(t, b, new(inbox.Query))); !slices.Equal(got, []int{2, 1, 0}) || left != "4 0 " {
-		t.Errorf("swept %v, left %q; want 2, 1 and 0, and what is open or not old", got, left)
+		t.Errorf("swept %v, left %q; want 2, 1 and 0, and the open and the newer items", got, left)
 	}
 	put(t, b, full("2"))
 }
@@ -318,6 +318,6 @@ func testGone(t *testing.T, b inbox.Store) {
 	_, _, err := b.PutItem(ctx, full("a"))
 	_, e := b.Items(ctx, new(inbox.Query))
 	if !errors.Is(err, context.Canceled) || !errors.Is(e, context.Canceled) {
-		t.Errorf("for somebody who has gone: %v, %v", err, e)
+		t.Errorf("with a canceled context: %v, %v", err, e)
 	}
 }

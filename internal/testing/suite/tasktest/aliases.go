@@ -57,8 +57,8 @@ func testAliasNewest(t *testing.T, s task.Store) {
 	one := storeCalled(t, s, Step(t, NewHead("anna", "t1"), Created(At(9), "hello")), "m1")
 	wantAlias(t, s, "", "m1", one)
 	two := storeCalled(t, s, Step(t, NewHead("anna", "t2"), Created(At(1), "hello")), "m2")
-	one = storeCalled(t, s, Step(t, one, Said(At(10), "more")), "m2")
-	one = storeCalled(t, s, Step(t, one, Said(At(11), "again")), "m2")
+	one = storeCalled(t, s, Step(t, one, FollowUp(At(10), "more")), "m2")
+	one = storeCalled(t, s, Step(t, one, FollowUp(At(11), "again")), "m2")
 	wantAlias(t, s, "", "m1", one)
 	wantAlias(t, s, "", "m2", two) // the newer task, although the older one got the alias later
 	two = Append(t, s, two, Status(At(12), task.Completed, "done"))
@@ -103,7 +103,7 @@ func testAliasHidden(t *testing.T, s task.Store) {
 func testAliasConflict(t *testing.T, s task.Store) {
 	old := storeCalled(t, s, Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), "m")
 	Append(t, s, old, Status(At(1), task.Working, ""))
-	if err := s.Append(t.Context(), called(Step(t, old, Said(At(2), "more")), "new")); !errors.Is(err, task.ErrConflict) {
+	if err := s.Append(t.Context(), called(Step(t, old, FollowUp(At(2), "more")), "new")); !errors.Is(err, task.ErrConflict) {
 		t.Errorf("Append from an old head = %v, want ErrConflict", err)
 	}
 	wantNoAlias(t, s, "anna", "", "new")
@@ -113,7 +113,7 @@ func testAliasConflict(t *testing.T, s task.Store) {
 func testAliasSweep(t *testing.T, s task.Store) {
 	left := storeCalled(t, s, Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), "m")
 	gone := storeCalled(t, s, Step(t, NewHead("anna", "t2"), Created(At(0), "hello")), "m")
-	gone = storeCalled(t, s, Step(t, gone, Said(At(1), "more")), "n")
+	gone = storeCalled(t, s, Step(t, gone, FollowUp(At(1), "more")), "n")
 	Append(t, s, gone, Status(At(2), task.Completed, ""))
 	if n, err := s.Sweep(t.Context(), At(1000), 10); n != 1 || err != nil {
 		t.Fatalf("Sweep = %d, %v, want 1", n, err)

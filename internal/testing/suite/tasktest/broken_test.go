@@ -282,7 +282,7 @@ var defects = map[string]defect{
 	"probe that ignores its context": {"Probe", func(b *broken) {
 		b.probe = func(context.Context) error { return b.Store.Probe(context.Background()) }
 	}},
-	"snapshot of nobody": {"Snapshots", func(b *broken) {
+	"snapshot of an unknown task": {"Snapshots", func(b *broken) {
 		b.snapshot = func(ctx context.Context, key task.Key) (task.Snapshot, error) {
 			s, err := b.Store.Snapshot(ctx, key)
 			if s.Version == 0 {

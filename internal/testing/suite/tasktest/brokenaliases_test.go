@@ -31,7 +31,7 @@ var aliasDefects = map[string]defect{
 			return b.Store.ByAlias(ctx, owner, "", alias)
 		}
 	}},
-	"aliases of everybody": {"AliasScope", func(b *broken) {
+	"aliases of every owner": {"AliasScope", func(b *broken) {
 		b.byAlias = func(ctx context.Context, owner task.Owner, agent task.Agent, alias string) (task.Head, error) {
 			h, err := b.Store.ByAlias(ctx, owner, agent, alias)
 			if err != nil && owner != "anna" {
@@ -53,7 +53,7 @@ var aliasDefects = map[string]defect{
 			return err
 		}
 	}},
-	"aliases of whom the context has left": {"AliasNewest", func(b *broken) {
+	"aliases with a canceled context": {"AliasNewest", func(b *broken) {
 		b.byAlias = func(_ context.Context, owner task.Owner, agent task.Agent, alias string) (task.Head, error) {
 			return b.Store.ByAlias(context.Background(), owner, agent, alias)
 		}

@@ -58,7 +58,7 @@ var requestDefects = map[string]defect{
 			return err
 		}
 	}},
-	"keys of everybody": {"RequestScope", func(b *broken) {
+	"keys of every owner": {"RequestScope", func(b *broken) {
 		b.append = func(ctx context.Context, c *task.Change) error {
 			if c.Request != nil && c.Next.Owner != "anna" {
 				if _, err := b.Store.Request(ctx, "anna", c.Next.Agent, c.Request.Key); err == nil {

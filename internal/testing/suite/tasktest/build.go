@@ -36,8 +36,8 @@ func Created(at task.Millis, text string) task.Entry {
 	return task.Entry{Kind: task.Created, State: task.Submitted, At: at, Body: Body("messageId", "m1", text)}
 }
 
-// Said returns a further message of the caller.
-func Said(at task.Millis, text string) task.Entry {
+// FollowUp returns a further message of the caller.
+func FollowUp(at task.Millis, text string) task.Entry {
 	return task.Entry{Kind: task.Message, At: at, Body: Body("messageId", text, text)}
 }
 

@@ -74,7 +74,7 @@ func (m *hookModel) hook() *task.Hook {
 	}
 	h := NewHook(0, pick(&m.model, "hook", "a", "b", "c"))
 	h.URL = fmt.Sprint("https://example.org/", rapid.IntRange(0, 99).Draw(m.t, "url"))
-	h.Position = int64(rapid.IntRange(0, 5).Draw(m.t, "told"))
+	h.Position = int64(rapid.IntRange(0, 5).Draw(m.t, "position"))
 	h.Settled = rapid.Bool().Draw(m.t, "settled")
 	return h
 }
@@ -153,10 +153,10 @@ func (m *hookModel) advance() {
 	var steps []task.HookStep
 	for range rapid.IntRange(0, 4).Draw(m.t, "steps") {
 		ref := m.ref()
-		told := int64(rapid.IntRange(0, 9).Draw(m.t, "told"))
-		s := step(ref.Task, ref.ID, told)
-		if told > 0 && rapid.Bool().Draw(m.t, "lost") {
-			s = lost(ref.Task, ref.ID, int64(rapid.IntRange(1, int(told)).Draw(m.t, "first")), told)
+		position := int64(rapid.IntRange(0, 9).Draw(m.t, "position"))
+		s := step(ref.Task, ref.ID, position)
+		if position > 0 && rapid.Bool().Draw(m.t, "lost") {
+			s = lost(ref.Task, ref.ID, int64(rapid.IntRange(1, int(position)).Draw(m.t, "first")), position)
 		}
 		s.Settled = rapid.Bool().Draw(m.t, "settled")
 		steps = append(steps, s)

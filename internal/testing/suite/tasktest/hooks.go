@@ -65,14 +65,14 @@ func advance(t *testing.T, s task.Store, steps ...task.HookStep) {
 }
 
 // step returns a step of the task's hook with the id.
-func step(key task.Key, id string, told int64) task.HookStep {
-	return task.HookStep{HookRef: task.HookRef{Task: key, ID: id}, Position: told}
+func step(key task.Key, id string, position int64) task.HookStep {
+	return task.HookStep{HookRef: task.HookRef{Task: key, ID: id}, Position: position}
 }
 
 // lost returns step with a dead letter of the versions from first to told.
-func lost(key task.Key, id string, first, told int64) task.HookStep {
-	s := step(key, id, told)
-	s.Lost = &task.DeadLetter{First: first, Last: told, At: At(told), Attempts: 5, Reason: fmt.Sprint("gave up ", first)}
+func lost(key task.Key, id string, first, position int64) task.HookStep {
+	s := step(key, id, position)
+	s.Lost = &task.DeadLetter{First: first, Last: position, At: At(position), Attempts: 5, Reason: fmt.Sprint("stopped at ", first)}
 	return s
 }
 
@@ -185,12 +185,12 @@ func testHookPages(t *testing.T, s task.Store) {
 // testHookMissing reads hooks that do not exist.
 func testHookMissing(t *testing.T, s task.Store) {
 	h := hooked(t, s, "t1", "a")
-	nobody := task.HookRef{Task: h.Key + 1000, ID: "a"}
-	if err := s.PutHook(t.Context(), NewHook(nobody.Task, "a")); !errors.Is(err, task.ErrNotFound) {
+	missing := task.HookRef{Task: h.Key + 1000, ID: "a"}
+	if err := s.PutHook(t.Context(), NewHook(missing.Task, "a")); !errors.Is(err, task.ErrNotFound) {
 		t.Errorf("PutHook of a task that is gone = %v, want ErrNotFound", err)
 	}
-	wantHooks(t, s, nobody.Task)
-	for _, ref := range []task.HookRef{nobody, {Task: h.Key, ID: "b"}} {
+	wantHooks(t, s, missing.Task)
+	for _, ref := range []task.HookRef{missing, {Task: h.Key, ID: "b"}} {
 		if err := s.DropHook(t.Context(), ref); err != nil {
 			t.Errorf("DropHook(%v) = %v", ref, err)
 		}
@@ -248,7 +248,7 @@ func testHookAppend(t *testing.T, s task.Store) {
 	}
 	a, b, c := NewHook(0, "a"), NewHook(0, "b"), NewHook(0, "c")
 	a.Position, b.Position, c.Position = 2, 3, 3
-	more(a, Said(At(1), "more"))
+	more(a, FollowUp(At(1), "more"))
 	wantLetters(t, s, task.HookRef{Task: h.Key, ID: "a"})
 	more(b, Status(At(2), task.Completed, ""))
 	more(c)
@@ -284,10 +284,10 @@ func testHookConflict(t *testing.T, s task.Store) {
 
 func testHookAdvance(t *testing.T, s task.Store) {
 	h := hooked(t, s, "t1", "a", "b")
-	want := func(told int64, settled bool) {
+	want := func(position int64, settled bool) {
 		t.Helper()
 		a := NewHook(h.Key, "a")
-		a.Position, a.Settled = told, settled
+		a.Position, a.Settled = position, settled
 		wantHooks(t, s, h.Key, *a, *NewHook(h.Key, "b"))
 	}
 	advance(t, s, step(h.Key, "a", 5))

@@ -80,7 +80,7 @@ func testListMoves(t *testing.T, s task.Store) {
 	a := Append(t, s, NewHead("anna", "a"), Created(At(1), "hello"))
 	b := Append(t, s, NewHead("anna", "b"), Created(At(2), "hello"))
 	wantList(t, s, task.Query{Owner: "anna"}, "b", "a")
-	a = Append(t, s, a, Said(At(3), "more"), Chunk(At(4), "x", "text"))
+	a = Append(t, s, a, FollowUp(At(3), "more"), Chunk(At(4), "x", "text"))
 	a = Alter(t, s, a, func(h *task.Head) { h.Consumed = 1 })
 	wantList(t, s, task.Query{Owner: "anna"}, "b", "a")
 	Append(t, s, a, Status(At(5), task.Working, ""))

@@ -115,7 +115,7 @@ func testJournalPages(t *testing.T, s task.Store) {
 func testJournalConflict(t *testing.T, s task.Store) {
 	old := note(t, s, noting(Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), 1, "one"))
 	now := Append(t, s, old, Status(At(1), task.Working, ""))
-	lost := noting(Step(t, old, Said(At(2), "more")), 2, "two")
+	lost := noting(Step(t, old, FollowUp(At(2), "more")), 2, "two")
 	lost.Forget = true
 	if err := s.Append(t.Context(), lost); !errors.Is(err, task.ErrConflict) {
 		t.Errorf("Append from an old head = %v, want ErrConflict", err)

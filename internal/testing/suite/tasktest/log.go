@@ -75,12 +75,12 @@ func testKeep(t *testing.T, s task.Store) {
 	whole := Chunk(At(2), "b", strings.Repeat("long ", 100))
 	whole.Append = false
 	other := task.Entry{Kind: task.Other, At: At(3), Epoch: 2, Seq: 6, Body: []byte(`{"messageUpdate":{"n":1}}`)}
-	h = Append(t, s, h, working, last, whole, other, Said(At(3), "more"))
+	h = Append(t, s, h, working, last, whole, other, FollowUp(At(3), "more"))
 	if len(h.Sealed) != 1 || len(h.StatusMessage) == 0 || h.LastMessage != 6 || !h.Others || !h.Run.Disclosed {
-		t.Fatalf("the story does not do what it should: %+v", h)
+		t.Fatalf("the entries lead to another head: %+v", h)
 	}
 	wantHead(t, s, h)
-	want := Step(t, fullHead(), first, working, last, whole, other, Said(At(3), "more")).Entries
+	want := Step(t, fullHead(), first, working, last, whole, other, FollowUp(At(3), "more")).Entries
 	if d := diff(want, Log(t, s, h.Key)); d != "" {
 		t.Errorf("Read mismatch (-want +got):\n%s", d)
 	}

@@ -165,7 +165,7 @@ func (m *model) wantError(call string, got, want error) {
 func (m *model) entry() task.Entry {
 	switch rapid.IntRange(0, 5).Draw(m.t, "kind") {
 	case 0:
-		return Said(m.now, "more")
+		return FollowUp(m.now, "more")
 	case 1:
 		return Chunk(m.now, "a", "text")
 	}

@@ -36,7 +36,7 @@ func testRace(t *testing.T, s task.Store) {
 			t.Fatal(err)
 		}
 		if winner.Load() == nil {
-			t.Fatal("nobody won")
+			t.Fatal("no change won")
 		}
 		h = winner.Load().Next
 		wantHead(t, s, h)

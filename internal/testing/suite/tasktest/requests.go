@@ -84,7 +84,7 @@ func testRequestKeep(t *testing.T, s task.Store) {
 	first = NewRequest("k1", 5, 0)
 	wantRequest(t, s, first, 1, h)
 	h = Append(t, s, h, Status(At(1), task.Working, ""))
-	c := keyed(Step(t, h, Said(At(2), "more")), second)
+	c := keyed(Step(t, h, FollowUp(At(2), "more")), second)
 	if err := s.Append(t.Context(), c); err != nil {
 		t.Fatalf("Append of a message with a request = %v", err)
 	}
@@ -112,7 +112,7 @@ func testRequestUsed(t *testing.T, s task.Store) {
 	old := createKeyed(t, s, "t1", r)
 	wantUsed(t, s, keyed(Step(t, NewHead("anna", "t2"), Created(At(6), "hello")), NewRequest("k", 6, 5)))
 	wantUsed(t, s, keyed(Step(t, NewHead("anna", "t1"), Created(At(6), "hello")), NewRequest("k", 6, 0)))
-	wantUsed(t, s, keyed(Step(t, old, Said(At(6), "more")), NewRequest("k", 6, 0)))
+	wantUsed(t, s, keyed(Step(t, old, FollowUp(At(6), "more")), NewRequest("k", 6, 0)))
 	other := *NewRequest("k", 6, 0)
 	other.Fingerprint = []byte("other")
 	wantUsed(t, s, keyed(Step(t, NewHead("anna", "t2"), Created(At(6), "hello")), &other))
@@ -121,7 +121,7 @@ func testRequestUsed(t *testing.T, s task.Store) {
 	}
 	wantRequest(t, s, r, 1, old)
 	now := Append(t, s, old, Status(At(7), task.Working, ""))
-	wantUsed(t, s, keyed(Step(t, old, Said(At(8), "more")), NewRequest("k", 8, 0)))
+	wantUsed(t, s, keyed(Step(t, old, FollowUp(At(8), "more")), NewRequest("k", 8, 0)))
 	wantRequest(t, s, r, 1, now)
 	if got := len(Log(t, s, now.Key)); got != 2 {
 		t.Errorf("the log has %d entries, want 2", got)
@@ -157,9 +157,9 @@ func testRequestReplace(t *testing.T, s task.Store) {
 	r.Fingerprint = []byte("another")
 	two := createKeyed(t, s, "t2", r)
 	wantRequest(t, s, r, 1, two)
-	wantUsed(t, s, keyed(Step(t, one, Said(At(9), "more")), NewRequest("k", 10, 6)))
+	wantUsed(t, s, keyed(Step(t, one, FollowUp(At(9), "more")), NewRequest("k", 10, 6)))
 	again := NewRequest("k", 12, 10)
-	c := keyed(Step(t, one, Said(At(9), "more")), again)
+	c := keyed(Step(t, one, FollowUp(At(9), "more")), again)
 	if err := s.Append(t.Context(), c); err != nil {
 		t.Fatalf("Append with an old key = %v", err)
 	}
@@ -175,7 +175,7 @@ func testRequestConflict(t *testing.T, s task.Store) {
 	old := createKeyed(t, s, "t1", had)
 	now := Append(t, s, old, Status(At(1), task.Working, ""))
 	for _, r := range []*task.Request{NewRequest("new", 5, 0), NewRequest("had", 5, 4)} {
-		c := keyed(Step(t, old, Said(At(2), "more")), r)
+		c := keyed(Step(t, old, FollowUp(At(2), "more")), r)
 		if err := s.Append(t.Context(), c); !errors.Is(err, task.ErrConflict) {
 			t.Errorf("Append from an old head = %v, want ErrConflict", err)
 		}
@@ -220,7 +220,7 @@ func testRequestSweep(t *testing.T, s task.Store) {
 // testRequestTaskSweep: requests are deleted with their tasks.
 func testRequestTaskSweep(t *testing.T, s task.Store) {
 	h := createKeyed(t, s, "t1", NewRequest("k1", 1, 0))
-	c := keyed(Step(t, h, Said(At(1), "more")), NewRequest("k2", 2, 0))
+	c := keyed(Step(t, h, FollowUp(At(1), "more")), NewRequest("k2", 2, 0))
 	if err := s.Append(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func testRequestRace(t *testing.T, s task.Store) {
 			t.Fatal(err)
 		}
 		if winner.Load() == nil {
-			t.Fatal("nobody won")
+			t.Fatal("no request won")
 		}
 		wantRequest(t, s, r, 1, winner.Load().Next)
 	}

@@ -162,7 +162,7 @@ func testSidecarPages(t *testing.T, s task.Store) {
 func testSidecarConflict(t *testing.T, s task.Store) {
 	old := save(t, s, hello(t, "t1", "one", task.SidecarCheckpoint))
 	Append(t, s, old, Status(At(1), task.Working, ""))
-	if err := s.Append(t.Context(), saving(Step(t, old, Said(At(2), "more")), "lost", dataKinds...)); !errors.Is(err, task.ErrConflict) {
+	if err := s.Append(t.Context(), saving(Step(t, old, FollowUp(At(2), "more")), "lost", dataKinds...)); !errors.Is(err, task.ErrConflict) {
 		t.Errorf("Append from an old head = %v, want ErrConflict", err)
 	}
 	wantSidecars(t, s, old.Key, "one", task.SidecarCheckpoint)

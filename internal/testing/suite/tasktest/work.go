@@ -118,7 +118,7 @@ func testStale(t *testing.T, s task.Store) {
 	want(51, "t1", "t2", "t3")
 	Alter(t, s, running, func(h *task.Head) { h.Run.Dispatch = task.Idle })
 	want(51, "t1", "t2", "t3", "t4")
-	Append(t, s, old, Said(At(60), "still here"))
+	Append(t, s, old, FollowUp(At(60), "still here"))
 	want(51, "t2", "t3", "t4")
 	if heads, err := s.Stale(t.Context(), At(100), 2); err != nil || len(heads) != 2 {
 		t.Errorf("Stale with limit 2 = %d heads, %v", len(heads), err)
