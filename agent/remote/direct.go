@@ -80,9 +80,29 @@ func (a *Agent) fetch(ctx context.Context, o *peer.Options) (*card.Card, bool, e
 	case err == nil || !a.Direct.stands(ctx, u, err):
 		return c, true, err
 	}
+	if known := a.known(u); known != nil {
+		a.logger().Info("card of the agent cannot be read; its last card is used", "agent", o.Name, "url", u.Redacted(), "error", err)
+		return known, false, nil
+	}
 	a.logger().Info("agent has no card that can be read; it is called where it is configured", "agent", o.Name, "url", u.Redacted(), "error", err)
 	return a.Direct.card(u.String(), o.Name), false, nil
 }
+
+// known returns the last card of an agent of RockBot, or nil.
+func (a *Agent) known(u *url.URL) *card.Card {
+	if a.Known == nil {
+		return nil
+	}
+	c, err := card.Read(a.Known())
+	if err != nil || c.Layout != card.RockBot {
+		return nil
+	}
+	c.SetFrom(u.JoinPath(rockBotCard))
+	return c
+}
+
+// rockBotCard is the path of a card of RockBot.
+const rockBotCard = "/.well-known/agent.json"
 
 // fix removes from the card all interfaces except those at u. If there are none, u is called as
 // Direct states, in the version that the card has for that binding. A card without any

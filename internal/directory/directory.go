@@ -410,6 +410,17 @@ func (d *Directory) Get(name string) (*Entry, error) {
 	return nil, fmt.Errorf("%w as %q", ErrNoAgent, clip.Runes(name, maxQuoted))
 }
 
+// KnownCard returns the last card that an agent has shown, in an earlier process, too, as it was
+// sent; nil if there is none.
+func (d *Directory) KnownCard(name task.Agent) []byte {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if a := d.agents[name]; a != nil && a.card != nil {
+		return a.card.Raw
+	}
+	return nil
+}
+
 // Healthy reports whether an agent is not known to be down. It returns true for an unknown
 // agent.
 func (d *Directory) Healthy(name task.Agent) bool {

@@ -29,7 +29,7 @@ type remotes struct {
 // Adopt connects a remote agent that the operator has named to the hub. Close closes it.
 func (h *Hub) Adopt(name task.Agent, a *remote.Agent) *remote.Agent {
 	a.Transports = h.parts.Transports
-	h.adopt(a)
+	h.adopt(name, a)
 	h.remotes.mu.Lock()
 	defer h.remotes.mu.Unlock()
 	if h.remotes.given == nil {
@@ -47,8 +47,11 @@ func (h *Hub) Adopted(name task.Agent) *remote.Agent {
 }
 
 // adopt connects a remote agent to the hub and closes it with the hub.
-func (h *Hub) adopt(a *remote.Agent) {
+func (h *Hub) adopt(name task.Agent, a *remote.Agent) {
 	a.Logger, a.Callbacks = h.parts.Logger, h.ownCallbacks()
+	if h.directory != nil {
+		a.Known = func() []byte { return h.directory.KnownCard(name) }
+	}
 	h.remotes.mu.Lock()
 	defer h.remotes.mu.Unlock()
 	h.remotes.all = append(h.remotes.all, a)
@@ -56,7 +59,7 @@ func (h *Hub) adopt(a *remote.Agent) {
 
 // adoptListed is adopt for an agent that the directory lists.
 func (h *Hub) adoptListed(name task.Agent, a *remote.Agent) *remote.Agent {
-	h.adopt(a)
+	h.adopt(name, a)
 	h.remotes.mu.Lock()
 	defer h.remotes.mu.Unlock()
 	if h.remotes.listed == nil {
