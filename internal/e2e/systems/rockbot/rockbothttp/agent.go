@@ -23,11 +23,16 @@ type Agent struct {
 	// send.
 	Answer func(*rb.Request) string
 
-	http *httptest.Server
-	mu   sync.Mutex // guards the fields below
-	jobs []*rb.Request
-	bad  []string
+	http  *httptest.Server
+	mu    sync.Mutex // guards the fields below
+	jobs  []*rb.Request
+	bad   []string
+	calls []Call
+	shows func(http.ResponseWriter)
 }
+
+// Call is a request to an agent.
+type Call struct{ Method, Path, Query, Key string }
 
 // StartAgent starts an agent, which ends with the test. At that time, bodies that it could not
 // read fail the test.
@@ -36,7 +41,12 @@ func StartAgent(tb testing.TB, a *Agent) *Agent {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/agent.json", a.serveCard)
 	mux.HandleFunc("POST /tasks/send", a.serveJob)
-	a.http = httptest.NewServer(mux)
+	a.http = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.mu.Lock()
+		a.calls = append(a.calls, Call{r.Method, r.URL.Path, r.URL.RawQuery, r.Header.Get("X-Api-Key")})
+		a.mu.Unlock()
+		mux.ServeHTTP(w, r)
+	}))
 	tb.Cleanup(func() {
 		a.http.CloseClientConnections()
 		a.http.Close()
@@ -57,6 +67,20 @@ func (a *Agent) Jobs() []*rb.Request {
 	return append([]*rb.Request(nil), a.jobs...)
 }
 
+// Calls returns all requests, in order.
+func (a *Agent) Calls() []Call {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return append([]Call(nil), a.calls...)
+}
+
+// Show makes f serve the card from now on; nil restores Card.
+func (a *Agent) Show(f func(http.ResponseWriter)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.shows = f
+}
+
 // Unread returns the exceptions of the requests that it could not read.
 func (a *Agent) Unread() []string {
 	a.mu.Lock()
@@ -64,8 +88,8 @@ func (a *Agent) Unread() []string {
 	return append([]string(nil), a.bad...)
 }
 
-// sampleCard is the card of RockBot.SampleAgent.Http.
-func sampleCard() *rb.Card {
+// SampleCard returns the card of RockBot.SampleAgent.Http.
+func SampleCard() *rb.Card {
 	return &rb.Card{
 		AgentName: rb.Ptr("SampleAgent-Http"), Version: rb.Ptr("1.0"),
 		Description: rb.Ptr("A sample agent demonstrating the A2A protocol pattern over HTTP."),
@@ -77,9 +101,16 @@ func sampleCard() *rb.Card {
 }
 
 func (a *Agent) serveCard(w http.ResponseWriter, _ *http.Request) {
+	a.mu.Lock()
+	shows := a.shows
+	a.mu.Unlock()
+	if shows != nil {
+		shows(w)
+		return
+	}
 	card := a.Card
 	if card == nil {
-		card = sampleCard()
+		card = SampleCard()
 	}
 	reply(w, rb.Encode(card))
 }
