@@ -37,9 +37,13 @@ var fixtures = map[string]fixture{
 		t, err := p.asking(ctx)
 		return nil, t, err
 	},
-	// two-tasks is the first of two finished tasks of a context.
+	// two-tasks is the first of two finished tasks of a context, second-task is the other.
 	"two-tasks": func(ctx context.Context, p *probe) (*wire.Exchange, any, error) {
 		t, _, err := p.twoTasks(ctx)
+		return nil, t, err
+	},
+	"second-task": func(ctx context.Context, p *probe) (*wire.Exchange, any, error) {
+		_, t, err := p.twoTasks(ctx)
 		return nil, t, err
 	},
 	// unknown-task-error is the error for a task that does not exist, of any kind.

@@ -35,43 +35,6 @@ func (p *probe) inContext(ctx context.Context, edits map[string]any) (ids []stri
 	return []string{text(first, "id"), text(second, "id")}, x, ok(x)
 }
 
-func listFinds(ctx context.Context, p *probe) error {
-	want, x, err := p.inContext(ctx, nil)
-	if err != nil {
-		return err
-	}
-	context := text(p.kept["list first"].Result, "task", "contextId")
-	found := map[string]bool{}
-	for _, t := range list(x.Result, "tasks") {
-		found[text(t, "id")] = true
-		if got := text(t, "contextId"); got != context {
-			return failf(x, "the list for context %q has a task of %q", context, got)
-		}
-	}
-	for _, id := range want {
-		if !found[id] {
-			return failf(x, "the list lacks task %q", id)
-		}
-	}
-	return nil
-}
-
-func listArtifacts(ctx context.Context, p *probe) error {
-	_, x, err := p.inContext(ctx, map[string]any{"includeArtifacts": true})
-	if err != nil {
-		return require(err)
-	}
-	if len(list(p.kept["list first"].Result, "task", "artifacts")) == 0 {
-		return notOfferedf("the agent has no %s", givesText.text)
-	}
-	for _, t := range list(x.Result, "tasks") {
-		if len(list(t, "artifacts")) == 0 {
-			return failf(x, "a task lacks its artifacts")
-		}
-	}
-	return nil
-}
-
 func listOrder(ctx context.Context, p *probe) error {
 	_, x, err := p.inContext(ctx, nil)
 	if err != nil {

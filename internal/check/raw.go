@@ -38,26 +38,6 @@ func (p *probe) plainly(ctx context.Context, method, path, mediaType, body strin
 	})
 }
 
-func rpcEnvelope(ctx context.Context, p *probe) error {
-	for _, r := range []wire.Request{
-		{Op: wire.GetTask, Params: map[string]any{"id": unknownID()}, ID: "check-id-1"},
-		{Op: wire.SendMessage, Params: completes.message(), ID: "check-id-1"},
-	} {
-		x := p.do(ctx, r)
-		switch {
-		case x.Err != nil:
-			return ok(x)
-		case text(x.Envelope, "jsonrpc") != "2.0":
-			return failf(x, "jsonrpc is %s", compact(at(x.Envelope, "jsonrpc")))
-		case text(x.Envelope, "id") != "check-id-1":
-			return failf(x, "the id is %s, want %q", compact(at(x.Envelope, "id")), "check-id-1")
-		case len(arms(x.Envelope, "result", "error")) != 1:
-			return failf(x, "the answer has %q of result and error", arms(x.Envelope, "result", "error"))
-		}
-	}
-	return nil
-}
-
 func rpcErrorObject(ctx context.Context, p *probe) error {
 	x, err := p.notFound(ctx)
 	if err != nil {

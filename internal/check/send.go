@@ -8,17 +8,6 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-func sendAnswer(ctx context.Context, p *probe) error {
-	x := p.plain(ctx)
-	if err := ok(x); err != nil {
-		return err
-	}
-	if got := arms(x.Result, "task", "message"); len(got) != 1 {
-		return failf(x, "the answer has %q of task and message", got)
-	}
-	return nil
-}
-
 func sendImmediately(ctx context.Context, p *probe) error {
 	x := p.send(ctx, staysOpen, configured(map[string]any{"returnImmediately": true}))
 	if err := ok(x); err != nil {
