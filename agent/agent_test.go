@@ -54,12 +54,12 @@ func (r *brokenRun) Flush(context.Context) error { return r.err }
 
 func (r *brokenRun) Checkpoint(blob []byte) { r.saved = blob }
 
-func (r *brokenRun) Asked() <-chan struct{} { return r.asked }
+func (r *brokenRun) MessageWaiting() <-chan struct{} { return r.asked }
 
 func TestRun(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	if err := agent.Flush(ctx); err != nil || agent.CallFrom(ctx) != nil || agent.Asked(ctx) != nil {
+	if err := agent.Flush(ctx); err != nil || agent.CallFrom(ctx) != nil || agent.MessageWaiting(ctx) != nil {
 		t.Errorf("Flush outside a hub = %v", err)
 	}
 	if err := agent.Checkpoint(ctx, []byte("x")); err != nil {
@@ -76,7 +76,7 @@ func TestRun(t *testing.T) {
 	if err := agent.Checkpoint(ctx, make([]byte, agent.MaxCheckpoint+1)); !errors.Is(err, agent.ErrCheckpoint) || string(r.saved) != "here" {
 		t.Errorf("Checkpoint of too much = %v, want ErrCheckpoint", err)
 	}
-	if agent.Asked(ctx) != r.asked {
-		t.Error("Asked is not the channel of the hub")
+	if agent.MessageWaiting(ctx) != r.asked {
+		t.Error("MessageWaiting is not the channel of the hub")
 	}
 }

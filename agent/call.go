@@ -66,14 +66,14 @@ type Run interface {
 	Flush(ctx context.Context) error
 	// Checkpoint stores blob together with the next event.
 	Checkpoint(blob []byte)
-	// Asked returns a channel that is closed once a further message of the caller waits for the
-	// end of the run.
-	Asked() <-chan struct{}
+	// MessageWaiting returns a channel that is closed once a further message of the caller
+	// waits for the end of the run.
+	MessageWaiting() <-chan struct{}
 }
 
-// ErrAnew is the cause of an execution's context that ends because an operator has dispatched
-// the message anew. The execution no longer counts. See Call.Forgotten.
-var ErrAnew = errors.New("an operator has the message dispatched anew")
+// ErrRedispatched is the cause of an execution's context that ends because an operator has
+// dispatched the message anew. The execution no longer counts. See Call.Forgotten.
+var ErrRedispatched = errors.New("an operator has dispatched the message again")
 
 // NewCall returns a copy of call that uses run. It is for the hub and for tests of executors.
 func NewCall(call Call, run Run) *Call {
@@ -164,34 +164,35 @@ func (c *Call) Checkpoint(blob []byte) error {
 
 // earlier is the ability of a Run to find the checkpoint of an earlier task.
 type earlier interface {
-	Earlier(ctx context.Context) ([]byte, error)
+	EarlierCheckpoint(ctx context.Context) ([]byte, error)
 }
 
-// Earlier returns the last checkpoint of the agent's newest earlier task in the same context
-// for the same caller. It returns nil if there is none, and outside a hub.
-func (c *Call) Earlier(ctx context.Context) ([]byte, error) {
+// EarlierCheckpoint returns the last checkpoint of the agent's newest earlier task in the same
+// context for the same caller. It returns nil if there is none, and outside a hub.
+func (c *Call) EarlierCheckpoint(ctx context.Context) ([]byte, error) {
 	if c == nil {
 		return nil, nil
 	}
 	if r, ok := c.run.(earlier); ok {
-		return r.Earlier(ctx)
+		return r.EarlierCheckpoint(ctx)
 	}
 	return nil, nil
 }
 
-// keeper is the ability of a Run to find the checkpoint of another task.
-type keeper interface {
-	Kept(ctx context.Context, id a2a.TaskID) ([]byte, error)
+// checkpointer is the ability of a Run to find the checkpoint of another task.
+type checkpointer interface {
+	CheckpointOf(ctx context.Context, id a2a.TaskID) ([]byte, error)
 }
 
-// Kept returns the last checkpoint of another task that the agent has performed for the same
-// caller. It returns nil if there is no such task or it has no checkpoint, and outside a hub.
-func (c *Call) Kept(ctx context.Context, id a2a.TaskID) ([]byte, error) {
+// CheckpointOf returns the last checkpoint of another task that the agent has performed for the
+// same caller. It returns nil if there is no such task or it has no checkpoint, and outside a
+// hub.
+func (c *Call) CheckpointOf(ctx context.Context, id a2a.TaskID) ([]byte, error) {
 	if c == nil {
 		return nil, nil
 	}
-	if r, ok := c.run.(keeper); ok {
-		return r.Kept(ctx, id)
+	if r, ok := c.run.(checkpointer); ok {
+		return r.CheckpointOf(ctx, id)
 	}
 	return nil, nil
 }
@@ -220,15 +221,15 @@ func (c *Call) Confirm(uris []string) {
 	}
 }
 
-// Asked returns a channel that is closed once a further message of the caller waits for the end
-// of this run. An executor that has sent AUTH_REQUIRED and waits for anything but a message
-// should end its run then. Outside a hub the channel is nil.
-func Asked(ctx context.Context) <-chan struct{} { return CallFrom(ctx).Asked() }
+// MessageWaiting returns a channel that is closed once a further message of the caller waits
+// for the end of this run. An executor that has sent AUTH_REQUIRED and waits for anything but a
+// message should end its run then. Outside a hub the channel is nil.
+func MessageWaiting(ctx context.Context) <-chan struct{} { return CallFrom(ctx).MessageWaiting() }
 
-// Asked is the function Asked for the run of c, which may be nil.
-func (c *Call) Asked() <-chan struct{} {
+// MessageWaiting is the function MessageWaiting for the run of c, which may be nil.
+func (c *Call) MessageWaiting() <-chan struct{} {
 	if c != nil && c.run != nil {
-		return c.run.Asked()
+		return c.run.MessageWaiting()
 	}
 	return nil
 }

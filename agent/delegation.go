@@ -82,22 +82,24 @@ type DelegationContext struct {
 // Propagator is the ability of a hub to limit the work that its agents pass to agents
 // elsewhere. A Run may have it.
 type Propagator interface {
-	// Onward returns the delegation context of a message to an agent elsewhere, or an error if
-	// the executor may not ask one.
-	Onward(ctx context.Context) (*DelegationContext, error)
+	// OutgoingDelegation returns the delegation context of a message to an agent elsewhere, or
+	// an error if the executor may not ask one.
+	OutgoingDelegation(ctx context.Context) (*DelegationContext, error)
 }
 
-// Onward returns the delegation context that an executor sends with a message to an agent
-// elsewhere. It prevents work from circling or continuing without end. Delegate sends it by
-// itself. If Onward returns an error, the executor must not ask another agent. Outside a hub
-// the context is nil.
-func Onward(ctx context.Context) (*DelegationContext, error) { return CallFrom(ctx).Onward(ctx) }
+// OutgoingDelegation returns the delegation context that an executor sends with a message to an
+// agent elsewhere. It prevents work from circling or continuing without end. Delegate sends it
+// by itself. If OutgoingDelegation returns an error, the executor must not ask another agent.
+// Outside a hub the context is nil.
+func OutgoingDelegation(ctx context.Context) (*DelegationContext, error) {
+	return CallFrom(ctx).OutgoingDelegation(ctx)
+}
 
-// Onward is the function Onward for the run of c, which may be nil.
-func (c *Call) Onward(ctx context.Context) (*DelegationContext, error) {
+// OutgoingDelegation is the function OutgoingDelegation for the run of c, which may be nil.
+func (c *Call) OutgoingDelegation(ctx context.Context) (*DelegationContext, error) {
 	if c != nil {
 		if hub, ok := c.run.(Propagator); ok {
-			return hub.Onward(ctx)
+			return hub.OutgoingDelegation(ctx)
 		}
 	}
 	return nil, nil

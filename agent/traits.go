@@ -17,8 +17,8 @@ type Traits struct {
 	// crashed; the new run adds to the events of the earlier ones. A pending cancel request
 	// reaches the executor's Cancel. See Checkpoint and UntilDrain.
 	Resumable bool
-	// Recalls keeps the last checkpoint of an ended task, for Call.Earlier and Call.Kept. It
-	// applies only to Resumable agents.
+	// Recalls keeps the last checkpoint of an ended task, for Call.EarlierCheckpoint and
+	// Call.CheckpointOf. It applies only to Resumable agents.
 	Recalls bool
 	// Away declares that runs only wait for work that is done outside the hub. They do not
 	// count towards the hub's limit of runs, and a hub that stops does not wait for them. It

@@ -123,7 +123,7 @@ func (r *run) prepare() {
 	if r.ec.StoredTask != nil {
 		r.body.Stored = r.call.Task
 	}
-	onward, err := r.call.Onward(r.ctx)
+	onward, err := r.call.OutgoingDelegation(r.ctx)
 	switch {
 	case err != nil:
 		r.body.Alone = err.Error()

@@ -66,7 +66,7 @@ func (r *run) perform() {
 	}
 	timer := time.NewTimer(r.schedule.wait(time.Now()))
 	defer timer.Stop()
-	asked := r.call.Asked()
+	asked := r.call.MessageWaiting()
 	for !r.done {
 		select {
 		case <-r.mail.wake:
@@ -124,10 +124,10 @@ func (r *run) close() {
 	}
 }
 
-// stopWorker stops the worker if the hub has ended the task without it, or restarts it. If the run
-// has ended for another reason, it is to be resumed.
+// stopWorker stops the worker if the hub has ended the task without it, or restarts it. If the
+// run has ended for another reason, it is to be resumed.
 func (r *run) stopWorker(ctx context.Context) {
-	if cause := context.Cause(r.ctx); errors.Is(cause, agent.ErrAnew) {
+	if cause := context.Cause(r.ctx); errors.Is(cause, agent.ErrRedispatched) {
 		r.d.stop(ctx, r.newMessage(), cause.Error())
 		return
 	}
@@ -250,8 +250,8 @@ func (r *run) deny(c *claim, reason string) {
 // working is the event for the start of a worker.
 var working = []byte(`{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING"}}}`)
 
-// delayWorking is the time for which WORKING of an idempotent worker is delayed, so that it shares
-// an append with the worker's first event: a short job costs one append less.
+// delayWorking is the time for which WORKING of an idempotent worker is delayed, so that it
+// shares an append with the worker's first event: a short job costs one append less.
 const delayWorking = 10 * time.Millisecond
 
 // grantClaim grants a claim once it is durable. The claim of an idempotent worker is granted at

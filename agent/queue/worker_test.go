@@ -37,7 +37,7 @@ func TestExecutorContext(t *testing.T) {
 		h.startWorker(agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			c, p := agent.CallFrom(ctx), auth.PrincipalFrom(ctx)
 			_, delegated := agent.Delegate(ctx, &agent.Delegation{Agent: "x", Message: ec.Message})
-			onward, err := agent.Onward(ctx)
+			onward, err := agent.OutgoingDelegation(ctx)
 			seen = append(seen,
 				c.Key == string(ec.TaskID)+"/1", c.Attempt == 1, c.Agent == "far", c.Skill == "far", string(c.Metadata) == `{"n":1.0}`,
 				ec.Metadata["n"] == 1.0, ec.StoredTask == nil, ec.User.Name == "alice", p.ID == "alice", ec.ContextID != "",
@@ -161,7 +161,7 @@ func TestRunWaitsForPermission(t *testing.T) {
 			}
 			yield(status(ec, a2a.TaskStateAuthRequired, "sign here"), nil)
 			select {
-			case <-agent.Asked(ctx):
+			case <-agent.MessageWaiting(ctx):
 			case <-ctx.Done():
 				t.Error("the run was ended")
 			}

@@ -90,7 +90,7 @@ func TestDeadlineTravels(t *testing.T) {
 	t.Parallel()
 	seen := make(chan *agent.DelegationContext, 1)
 	worker := agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-		e, err := agent.Onward(ctx)
+		e, err := agent.OutgoingDelegation(ctx)
 		if err != nil {
 			yield(nil, err)
 			return

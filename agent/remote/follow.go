@@ -103,7 +103,7 @@ func (r *run) untilAsked(ctx context.Context) (context.Context, func()) {
 	var watcher sync.WaitGroup
 	watcher.Go(func() {
 		select {
-		case <-r.call.Asked():
+		case <-r.call.MessageWaiting():
 			cancel(errAsked)
 		case <-ctx.Done():
 		}

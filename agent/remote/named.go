@@ -48,7 +48,7 @@ func (r *run) precede(ctx context.Context) error {
 	if r.earlier = r.agent.named.get(contextKey{r.owner, r.ec.ContextID}); r.earlier != "" {
 		return nil
 	}
-	saved, err := r.call.Earlier(ctx)
+	saved, err := r.call.EarlierCheckpoint(ctx)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func (r *run) idThere(ctx context.Context, id a2a.TaskID) (a2a.TaskID, error) {
 	if id == r.ec.TaskID && r.h.Task != "" {
 		return r.h.Task, nil
 	}
-	saved, err := r.call.Kept(ctx, id)
+	saved, err := r.call.CheckpointOf(ctx, id)
 	if err != nil {
 		return "", err
 	}

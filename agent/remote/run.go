@@ -129,7 +129,7 @@ func (r *run) task() a2a.TaskID {
 func (r *run) perform(ctx context.Context) {
 	if !r.accepted() {
 		var err error
-		if r.errand, err = r.call.Onward(ctx); err != nil {
+		if r.errand, err = r.call.OutgoingDelegation(ctx); err != nil {
 			r.yield(nil, err)
 			return
 		}

@@ -81,11 +81,11 @@ func (j agentRun) Flush(ctx context.Context) error {
 // checkpoints.
 func (j agentRun) Checkpoint([]byte) {}
 
-// Asked implements agent.Run.
-func (j agentRun) Asked() <-chan struct{} { return j.asked }
+// MessageWaiting implements agent.Run.
+func (j agentRun) MessageWaiting() <-chan struct{} { return j.asked }
 
-// Onward implements agent.Propagator.
-func (j agentRun) Onward(context.Context) (*agent.DelegationContext, error) {
+// OutgoingDelegation implements agent.Propagator.
+func (j agentRun) OutgoingDelegation(context.Context) (*agent.DelegationContext, error) {
 	if j.work.Alone != "" {
 		return nil, a2a.NewError(a2a.ErrUnsupportedOperation, j.work.Alone)
 	}

@@ -166,7 +166,7 @@ func (a *admission) create() (*admitted, error) {
 	if err := a.prepare(); err != nil {
 		return nil, err
 	}
-	if a.quiet() {
+	if a.mayReplyBare() {
 		h.Visibility = task.Hidden
 	}
 	if !a.slot.reserveRun(a.agent.Name) && a.engine.full() {
@@ -282,8 +282,8 @@ func (a *admission) newHead() task.Head {
 	return h
 }
 
-// quiet reports whether the agent may answer with a bare message in place of the task.
-func (a *admission) quiet() bool {
+// mayReplyBare reports whether the agent may answer with a bare message in place of the task.
+func (a *admission) mayReplyBare() bool {
 	return a.wait && !a.send.Task && a.mark == nil && !a.agent.traits().NoMessage && a.send.Message.TaskID == ""
 }
 

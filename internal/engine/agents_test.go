@@ -170,13 +170,13 @@ func TestRunsOutliveTheirRegistration(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			began, goOn := make(chan struct{}), make(chan struct{})
+			began, proceed := make(chan struct{}), make(chan struct{})
 			slow := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 				if !yield(status(ec, a2a.TaskStateWorking, ""), nil) || agent.Flush(ctx) != nil {
 					return
 				}
 				close(began)
-				<-goOn
+				<-proceed
 				yield(status(ec, a2a.TaskStateInputRequired, "first"), nil)
 			}}
 			b := start(t, engine.Config{}, named("main"))
@@ -191,7 +191,7 @@ func TestRunsOutliveTheirRegistration(t *testing.T) {
 			if err := tt.change(b); err != nil {
 				t.Fatal(err)
 			}
-			close(goOn)
+			close(proceed)
 			b.wait(id, tt.state)
 			if got := statusText(t, b.get(id)); got != tt.want {
 				t.Errorf("the task ended with %q, want %q", got, tt.want)

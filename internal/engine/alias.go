@@ -30,7 +30,7 @@ func (e *Engine) byAlias(ctx context.Context, k ref, agent task.Agent) (*live, e
 	if err != nil {
 		return nil, err
 	}
-	return e.seen(ctx, ref{k.owner, h.ID}, agent)
+	return e.visible(ctx, ref{k.owner, h.ID}, agent)
 }
 
 // Aliased reports whether a task of the caller has id as an alias.

@@ -183,7 +183,7 @@ func (e *Engine) endCanceled(l *live, c *op.Caller) error {
 // cancelFailed notifies the waiting callers that their request is not completed yet.
 func (e *Engine) cancelFailed(l *live, err error) {
 	e.cfg.Logger.Error("cancel task", "task", l.ref.id, "error", err)
-	l.stuck(err)
+	l.reportTrouble(err)
 }
 
 // cancelExecutor runs the executor's Cancel and applies the events that it yields. It returns the

@@ -49,11 +49,11 @@ func TestCancelOfAnInterruptedTask(t *testing.T) {
 
 func TestAnAgentCanRefuseToCancel(t *testing.T) {
 	t.Parallel()
-	goOn := make(chan struct{})
+	proceed := make(chan struct{})
 	x := &executor{
 		run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			yield(status(ec, a2a.TaskStateWorking, ""), nil)
-			<-goOn
+			<-proceed
 			yield(status(ec, a2a.TaskStateCompleted, ""), nil)
 		},
 		cancel: func(_ context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
@@ -65,20 +65,20 @@ func TestAnAgentCanRefuseToCancel(t *testing.T) {
 	if _, err := b.cancelTask(id); !errors.Is(err, a2a.ErrTaskNotCancelable) {
 		t.Errorf("Cancel = %v, want ErrTaskNotCancelable", err)
 	}
-	close(goOn)
+	close(proceed)
 	b.wait(id, task.Completed)
 }
 
 func TestCancelDoesNotWaitForAnUnresponsiveAgent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		goOn := make(chan struct{})
+		proceed := make(chan struct{})
 		deaf := func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			yield(status(ec, a2a.TaskStateWorking, ""), nil)
-			<-goOn
+			<-proceed
 			yield(status(ec, a2a.TaskStateCompleted, ""), nil)
 		}
-		x := &executor{run: deaf, cancel: func(_ context.Context, _ *a2asrv.ExecutorContext, _ func(a2a.Event, error) bool) { <-goOn }}
+		x := &executor{run: deaf, cancel: func(_ context.Context, _ *a2asrv.ExecutorContext, _ func(a2a.Event, error) bool) { <-proceed }}
 		b := start(t, engine.Config{}, x)
 		id := b.send(now(text("hi"))).Head.ID
 		before := time.Now()
@@ -86,7 +86,7 @@ func TestCancelDoesNotWaitForAnUnresponsiveAgent(t *testing.T) {
 		if err != nil || got.Head.State != task.Canceled || time.Since(before) != 10*time.Second {
 			t.Errorf("Cancel = %+v, %v after %v; want CANCELED after 10 s", got, err, time.Since(before))
 		}
-		close(goOn)
+		close(proceed)
 		synctest.Wait()
 		if h := b.get(id).Head; h.State != task.Canceled {
 			t.Errorf("state = %v after the agent went on, want CANCELED: terminal is final", h.State)

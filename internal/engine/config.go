@@ -45,9 +45,9 @@ type Config struct {
 	Gate Gate
 	// Observer is notified of messages, the output of agents, and the ends of tasks.
 	Observer Observer
-	// Onward lets executors assert the identity of callers to other services (auth.Assert). If
+	// Asserter lets executors assert the identity of callers to other services (auth.Assert). If
 	// nil, executors cannot do so.
-	Onward auth.Asserter
+	Asserter auth.Asserter
 	// Bearers keeps the tokens of callers in memory while their messages are processed, for
 	// executors that pass them on.
 	Bearers bool

@@ -91,8 +91,8 @@ func (r *run) nextContext(ctx context.Context) (*delegation.Context, error) {
 	return &next, err
 }
 
-// Onward implements agent.Propagator.
-func (r *run) Onward(ctx context.Context) (*agent.DelegationContext, error) {
+// OutgoingDelegation implements agent.Propagator.
+func (r *run) OutgoingDelegation(ctx context.Context) (*agent.DelegationContext, error) {
 	r.spent.mu.Lock()
 	defer r.spent.mu.Unlock()
 	if err := r.spent.count(ctx, r); err != nil {

@@ -64,7 +64,7 @@ func (e *Engine) take(l *live, after int64) (m inbound, ok bool) {
 	})
 	if err != nil {
 		e.cfg.Logger.Error("claim task", "task", l.ref.id, "error", err)
-		l.stuck(err)
+		l.reportTrouble(err)
 		return inbound{}, false
 	}
 	return m, ok

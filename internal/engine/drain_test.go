@@ -229,9 +229,9 @@ func TestQuestionAddStatus(t *testing.T) {
 			inner(ctx, ec, yield)
 		}
 		b := start(t, engine.Config{Questions: d, MaxRuns: 1}, idempotent(x))
-		goOn := make(chan struct{})
+		proceed := make(chan struct{})
 		b.register("busy", &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-			<-goOn
+			<-proceed
 			yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
 		}})
 		id := b.send(now(text("hi"))).Head.ID
@@ -249,7 +249,7 @@ func TestQuestionAddStatus(t *testing.T) {
 		if err := q.Run.AddStatus(t.Context(), q, "too late"); !errors.Is(err, question.ErrAnswered) {
 			t.Errorf("AddStatus after the answer: %v, want ErrAnswered", err)
 		}
-		close(goOn)
+		close(proceed)
 		synctest.Wait()
 		if a := b.get(id); statusText(t, a) != "that" {
 			t.Errorf("the task is %v %q", a.Head.State, statusText(t, a))

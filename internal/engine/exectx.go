@@ -141,8 +141,8 @@ func (e *Engine) execContext(ctx context.Context, l *live, name task.Agent, rec 
 			return nil, nil, fmt.Errorf("decode metadata: %w", err)
 		}
 	}
-	if e.cfg.Onward != nil {
-		ctx = auth.WithAsserter(ctx, e.cfg.Onward)
+	if e.cfg.Asserter != nil {
+		ctx = auth.WithAsserter(ctx, e.cfg.Asserter)
 	}
 	return ec, agent.WithUser(ctx, ec, rec.Principal, e.Activated(name, rec.Extensions)), nil
 }

@@ -41,7 +41,7 @@ func TestAnsweredQuestionIsNotShownAgain(t *testing.T) {
 	for _, state := range []a2a.TaskState{a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired} {
 		t.Run(string(state), func(t *testing.T) {
 			t.Parallel()
-			goOn := make(chan struct{})
+			proceed := make(chan struct{})
 			x := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 				if ec.StoredTask == nil {
 					yield(status(ec, state, "which city?"), nil)
@@ -50,12 +50,12 @@ func TestAnsweredQuestionIsNotShownAgain(t *testing.T) {
 				if got := ec.StoredTask.Status.State; got != state {
 					t.Errorf("the agent finds the task %s, want %s as it left it", got, state)
 				}
-				<-goOn
+				<-proceed
 				yield(status(ec, state, "which street?"), nil)
 			}}
 			b := start(t, engine.Config{}, x)
-			goOnce := sync.OnceFunc(func() { close(goOn) })
-			t.Cleanup(goOnce)
+			proceedOnce := sync.OnceFunc(func() { close(proceed) })
+			t.Cleanup(proceedOnce)
 			id := b.send(text("weather")).Head.ID
 
 			want := shownAs{State: task.Working, History: []string{"weather", "which city?", "Rome"}}
@@ -83,7 +83,7 @@ func TestAnsweredQuestionIsNotShownAgain(t *testing.T) {
 			}
 			check("Subscribe", s.First)
 			s.Close()
-			goOnce()
+			proceedOnce()
 
 			last := b.send(reply(id, "really?"))
 			if got := asShown(t, last); got.State == task.Working || got.Question != "which street?" {

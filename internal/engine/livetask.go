@@ -134,9 +134,9 @@ func (l *live) wakeLocked() {
 	}
 }
 
-// stuck notifies the waiting callers that the task makes no progress, because the store does
-// not work.
-func (l *live) stuck(err error) {
+// reportTrouble notifies the waiting callers that the task makes no progress, because the store
+// does not work.
+func (l *live) reportTrouble(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.trouble = err
@@ -180,7 +180,7 @@ func (l *live) publish(c *task.Change) {
 	for len(l.inbox) > 0 && l.inbox[0].version <= l.head.Consumed {
 		l.inbox = l.inbox[1:]
 	}
-	l.askLocked()
+	l.signalWaitingLocked()
 	l.wakeLocked()
 	if poke {
 		l.wakeFollowersLocked()

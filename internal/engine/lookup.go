@@ -45,7 +45,7 @@ func (e *Engine) find(ctx context.Context, c *op.Caller, t *op.Target, s lookup)
 		return nil, err
 	}
 	k := ref{c.Principal.Owner(), s.id}
-	l, err := e.seen(ctx, k, scope)
+	l, err := e.visible(ctx, k, scope)
 	if t.Aliases && errors.Is(err, task.ErrNotFound) {
 		l, err = e.byAlias(ctx, k, scope)
 	}
@@ -63,9 +63,9 @@ func (e *Engine) find(ctx context.Context, c *op.Caller, t *op.Target, s lookup)
 	return l, nil
 }
 
-// seen returns a task of an agent with one more reference, if callers may see it. An empty
+// visible returns a task of an agent with one more reference, if callers may see it. An empty
 // agent means any agent.
-func (e *Engine) seen(ctx context.Context, k ref, agent task.Agent) (*live, error) {
+func (e *Engine) visible(ctx context.Context, k ref, agent task.Agent) (*live, error) {
 	l, err := e.open(ctx, k)
 	if err != nil {
 		return nil, err

@@ -97,7 +97,7 @@ func (e *Engine) redispatch(l *live, more step) error {
 		stopped = l.run
 		l.mu.Unlock()
 		if stopped != nil {
-			stopped.fence(agent.ErrAnew) // before another run can claim the task
+			stopped.fence(agent.ErrRedispatched) // before another run can claim the task
 		}
 		e.queue(&c.Next)
 		c.Next.Consumed = h.Consumed - 1

@@ -470,10 +470,10 @@ func TestPartsDiskFails(t *testing.T) {
 // partsDiskFails tests with a folder of parts that cannot be written, after fails, until heals.
 func partsDiskFails(t *testing.T, dir, why string, fails, heals func() error) {
 	t.Helper()
-	begun, goOn := make(chan struct{}), make(chan struct{})
+	begun, proceed := make(chan struct{}), make(chan struct{})
 	b := start(t, engine.Config{Parts: keeperIn(t, dir)}, agent.With(&executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		begun <- struct{}{}
-		<-goOn
+		<-proceed
 		_ = yield(a2a.NewArtifactUpdateEvent(ec, "a", a2a.NewRawPart(bulk)), nil) && yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
 	}}, agent.Traits{NoMessage: true}))
 	if err := fails(); err != nil {
@@ -486,7 +486,7 @@ func partsDiskFails(t *testing.T, dir, why string, fails, heals func() error) {
 	}
 	id := b.send(now(text("hi"))).Head.ID
 	<-begun
-	close(goOn)
+	close(proceed)
 	s, err := b.Subscribe(t.Context(), alice, &op.Subscribe{ID: id, LastEventID: "1"})
 	if err != nil {
 		t.Fatal(err)

@@ -47,8 +47,8 @@ const (
 	answerKey   = "parley.answer"
 )
 
-// asks reports whether the hub itself answers an entry of the run.
-func (r *run) asks(en *task.Entry) bool {
+// hubAnswers reports whether the hub itself answers an entry of the run.
+func (r *run) hubAnswers(en *task.Entry) bool {
 	q := r.engine.cfg.Questions
 	return en.Kind == task.Status && en.State == task.InputRequired && q != nil && q.Takes(r.agent.Name) && !callsTool(en.Body)
 }
@@ -219,7 +219,7 @@ func (e *Engine) replyTo(l *live, version int64) {
 		if err == nil || errors.Is(err, question.ErrAnswered) {
 			return
 		}
-		l.stuck(err)
+		l.reportTrouble(err)
 		select {
 		case <-time.After(retryDelay):
 		case <-e.runs.Done():

@@ -138,12 +138,12 @@ func TestInterruptedTaskSurvivesARestart(t *testing.T) {
 func TestStaleEpochIsFenced(t *testing.T) {
 	t.Parallel()
 	store, began := new(memstore.Store), make(chan context.Context, 1)
-	goOn := make(chan struct{})
+	proceed := make(chan struct{})
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		yield(status(ec, a2a.TaskStateWorking, ""), nil)
 		_ = agent.Flush(ctx)
 		began <- ctx
-		<-goOn
+		<-proceed
 		yield(status(ec, a2a.TaskStateCompleted, "from the old run"), nil)
 	}}
 	b := start(t, engine.Config{Store: store}, x)
@@ -158,7 +158,7 @@ func TestStaleEpochIsFenced(t *testing.T) {
 	if err := store.Append(t.Context(), &task.Change{Prev: h, Next: next}); err != nil {
 		t.Fatal(err)
 	}
-	close(goOn)
+	close(proceed)
 	<-ctx.Done()
 	if h, _ := store.Head(t.Context(), "alice", id); h.State != task.Working || h.Run.Holder != "another hub" {
 		t.Errorf("head = %v held by %q, want the other run's task untouched", h.State, h.Run.Holder)
@@ -199,13 +199,13 @@ func TestDrain(t *testing.T) {
 func TestDrainNamesExecutorsThatDoNotStop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		goOn := make(chan struct{})
-		b := start(t, engine.Config{}, &executor{run: func(context.Context, *a2asrv.ExecutorContext, func(a2a.Event, error) bool) { <-goOn }})
+		proceed := make(chan struct{})
+		b := start(t, engine.Config{}, &executor{run: func(context.Context, *a2asrv.ExecutorContext, func(a2a.Event, error) bool) { <-proceed }})
 		b.send(now(text("hi")))
 		if err := b.stop(); err == nil || !strings.Contains(err.Error(), "1 executors did not stop") {
 			t.Errorf("Run = %v, want it to name the executor", err)
 		}
-		close(goOn)
+		close(proceed)
 	})
 }
 
@@ -249,10 +249,10 @@ func TestStoreThatFailsAndRecovers(t *testing.T) {
 func failAndRecover(t *testing.T, lie bool) {
 	store := new(broken)
 	store.lie.Store(lie)
-	goOn := make(chan struct{})
+	proceed := make(chan struct{})
 	x := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		yield(status(ec, a2a.TaskStateWorking, ""), nil)
-		<-goOn
+		<-proceed
 		for i := range 10 {
 			yield(chunk(ec, "x", i < 9), nil)
 		}
@@ -267,7 +267,7 @@ func failAndRecover(t *testing.T, lie bool) {
 	if !errors.Is(err, task.ErrFull) || !strings.Contains(err.Error(), "disk is full") {
 		t.Errorf("Send = %v, want ErrFull", err)
 	}
-	close(goOn)
+	close(proceed)
 	time.Sleep(10 * time.Second)
 	if got := b.get(id); !lie && got.Head.State != task.Working {
 		t.Errorf("state = %v while nothing can be stored, want WORKING", got.Head.State)

@@ -153,20 +153,20 @@ func (r *run) applyAlone(c *task.Change, s *extras) error {
 	return nil
 }
 
-// Asked implements agent.Run.
-func (r *run) Asked() <-chan struct{} {
+// MessageWaiting implements agent.Run.
+func (r *run) MessageWaiting() <-chan struct{} {
 	r.live.mu.Lock()
 	defer r.live.mu.Unlock()
 	if r.asked == nil {
 		r.asked = make(chan struct{})
 	}
-	r.live.askLocked()
+	r.live.signalWaitingLocked()
 	return r.asked
 }
 
-// askLocked notifies the run of the task that a message waits, if the run has called Asked and
-// a message waits.
-func (l *live) askLocked() {
+// signalWaitingLocked notifies the run of the task that a message waits, if the run has called
+// MessageWaiting and a message waits.
+func (l *live) signalWaitingLocked() {
 	r := l.run
 	if r == nil || r.asked == nil || r.notified || len(l.inbox) == 0 {
 		return
@@ -197,9 +197,9 @@ func (e *Engine) resumeCall(ctx context.Context, l *live, c *agent.Call) (err er
 // earlierTasks limits the tasks of a context that are searched for an earlier checkpoint.
 const earlierTasks = 5
 
-// Earlier returns the last checkpoint of the newest other task of the run's agent and context;
-// see agent.Call.Earlier.
-func (r *run) Earlier(ctx context.Context) ([]byte, error) {
+// EarlierCheckpoint returns the last checkpoint of the newest other task of the run's agent and
+// context; see agent.Call.EarlierCheckpoint.
+func (r *run) EarlierCheckpoint(ctx context.Context) ([]byte, error) {
 	e := r.engine
 	page, err := e.store.List(ctx, &task.Query{
 		Owner: r.live.ref.owner, Agent: r.agent.Name, ContextID: r.live.contextID, Limit: earlierTasks,
@@ -223,9 +223,9 @@ func (r *run) Earlier(ctx context.Context) ([]byte, error) {
 	return nil, nil
 }
 
-// Kept returns the last checkpoint of another task of the run's owner and agent; see
-// agent.Call.Kept.
-func (r *run) Kept(ctx context.Context, id a2a.TaskID) ([]byte, error) {
+// CheckpointOf returns the last checkpoint of another task of the run's owner and agent; see
+// agent.Call.CheckpointOf.
+func (r *run) CheckpointOf(ctx context.Context, id a2a.TaskID) ([]byte, error) {
 	e := r.engine
 	l, err := e.open(ctx, ref{r.live.ref.owner, id})
 	if errors.Is(err, task.ErrNotFound) {

@@ -252,9 +252,9 @@ func TestPendingCancelReachesResumableAgent(t *testing.T) {
 	}
 }
 
-// TestAskedReportsAWaitingMessage lets a run wait in AUTH_REQUIRED until its caller sends a
+// TestMessageWaiting lets a run wait in AUTH_REQUIRED until its caller sends a
 // message.
-func TestAskedReportsAWaitingMessage(t *testing.T) {
+func TestMessageWaiting(t *testing.T) {
 	t.Parallel()
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		if ec.Message.Parts[0].Text() == "token" {
@@ -263,7 +263,7 @@ func TestAskedReportsAWaitingMessage(t *testing.T) {
 		}
 		yield(status(ec, a2a.TaskStateAuthRequired, "who are you?"), nil)
 		select {
-		case <-agent.Asked(ctx):
+		case <-agent.MessageWaiting(ctx):
 		case <-ctx.Done():
 		}
 	}}

@@ -56,8 +56,8 @@ type run struct {
 	spent   spending
 	// round is the number of the run's next question.
 	round int
-	// asked is closed once a message waits; nil unless the executor has called Asked. notified is
-	// set once it is closed. live.mu guards both.
+	// asked is closed once a message waits; nil unless the executor has called MessageWaiting.
+	// notified is set once it is closed. live.mu guards both.
 	asked    chan struct{}
 	notified bool
 	// drains is set while the executor waits for the drain of the engine (UntilDrain). left is
@@ -217,7 +217,7 @@ func (r *run) emit(en task.Entry) bool {
 	if text := r.tooLarge(&en); text != "" {
 		en = r.live.statusEntry(task.Failed, text)
 	}
-	asks := r.asks(&en)
+	asks := r.hubAnswers(&en)
 	if asks {
 		en = r.question(en)
 	}
@@ -367,7 +367,7 @@ func (r *run) flush() error {
 	case errors.Is(err, task.ErrFenced), errors.Is(err, task.ErrTerminal), errors.Is(err, task.ErrNotFound):
 		r.fence(errFencedBy)
 	default:
-		r.live.stuck(err)
+		r.live.reportTrouble(err)
 		return err
 	}
 	return nil

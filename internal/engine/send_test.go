@@ -174,14 +174,14 @@ func TestFollowUpErrors(t *testing.T) {
 func TestMessagesToARunningTaskAreReadInOrder(t *testing.T) {
 	t.Parallel()
 	began := make(chan struct{})
-	goOn := make(chan struct{})
+	proceed := make(chan struct{})
 	var received []string
 	x := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		received = append(received, ec.Message.Parts[0].Text())
 		if ec.StoredTask == nil {
 			yield(status(ec, a2a.TaskStateWorking, ""), nil)
 			close(began)
-			<-goOn
+			<-proceed
 		}
 		if len(received) == 3 {
 			yield(status(ec, a2a.TaskStateCompleted, ""), nil)
@@ -194,7 +194,7 @@ func TestMessagesToARunningTaskAreReadInOrder(t *testing.T) {
 	<-began
 	b.send(now(reply(id, "two")))
 	b.send(now(reply(id, "three")))
-	close(goOn)
+	close(proceed)
 	b.wait(id, task.Completed)
 	if diff := cmp.Diff([]string{"one", "two", "three"}, received); diff != "" {
 		t.Errorf("messages mismatch (-want +got):\n%s", diff)
@@ -204,10 +204,10 @@ func TestMessagesToARunningTaskAreReadInOrder(t *testing.T) {
 func TestUnreadMessageIsRefusedAndMarked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		goOn := make(chan struct{})
+		proceed := make(chan struct{})
 		x := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			yield(status(ec, a2a.TaskStateWorking, ""), nil)
-			<-goOn
+			<-proceed
 			yield(status(ec, a2a.TaskStateCompleted, ""), nil)
 		}}
 		b := start(t, engine.Config{}, x)
@@ -218,7 +218,7 @@ func TestUnreadMessageIsRefusedAndMarked(t *testing.T) {
 			errs <- err
 		}()
 		synctest.Wait()
-		close(goOn)
+		close(proceed)
 		if err := <-errs; !errors.Is(err, a2a.ErrUnsupportedOperation) {
 			t.Errorf("Send = %v, want ErrUnsupportedOperation", err)
 		}

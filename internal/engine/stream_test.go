@@ -23,11 +23,11 @@ import (
 )
 
 // chunks yields n chunks, then completes; it waits for continueTask before the last half.
-func chunks(n int, goOn <-chan struct{}) *executor {
+func chunks(n int, proceed <-chan struct{}) *executor {
 	return &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		for i := range n {
-			if i == n/2 && goOn != nil {
-				<-goOn
+			if i == n/2 && proceed != nil {
+				<-proceed
 			}
 			if !yield(chunk(ec, strconv.Itoa(i), i < n-1), nil) {
 				return
@@ -68,8 +68,8 @@ func TestStreamShowsEveryEntryOnce(t *testing.T) {
 func TestReadersAtEveryPositionSeeTheSame(t *testing.T) {
 	t.Parallel()
 	const n = 600
-	goOn := make(chan struct{})
-	b := start(t, engine.Config{}, chunks(n, goOn))
+	proceed := make(chan struct{})
+	b := start(t, engine.Config{}, chunks(n, proceed))
 	id := b.send(now(text("hi"))).Head.ID
 	var wg sync.WaitGroup
 	for from := 1; from <= n/2; from += 25 {
@@ -82,7 +82,7 @@ func TestReadersAtEveryPositionSeeTheSame(t *testing.T) {
 			gapless(t, int64(from), events)
 		})
 	}
-	close(goOn)
+	close(proceed)
 	wg.Wait()
 }
 

@@ -62,7 +62,7 @@ func (w *watch) fire(r *run, quiet bool) {
 		if err := r.engine.reveal(r.live); err != nil {
 			r.engine.cfg.Logger.Error("show task", "task", r.live.ref.id, "error", err)
 			r.engine.deferWork(r.live, func(u *pendingWork) { u.reveal = true })
-			r.live.stuck(err)
+			r.live.reportTrouble(err)
 		}
 		if silence > 0 {
 			w.arm(r, silence, false)

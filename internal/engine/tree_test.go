@@ -38,13 +38,13 @@ func (b *bench) watched(id a2a.TaskID, lines chan<- string) ([]string, error) {
 }
 
 // twoSteps works until the test lets it continue.
-func twoSteps(goOn <-chan struct{}) *executor {
+func twoSteps(proceed <-chan struct{}) *executor {
 	return &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		if !yield(status(ec, a2a.TaskStateWorking, "at it"), nil) {
 			return
 		}
 		select {
-		case <-goOn:
+		case <-proceed:
 			yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
 		case <-ctx.Done():
 		}
@@ -55,7 +55,7 @@ func twoSteps(goOn <-chan struct{}) *executor {
 // themselves, and each status is yielded once.
 func TestWatchTree(t *testing.T) {
 	t.Parallel()
-	goOn, start1 := make(chan struct{}), make(chan struct{})
+	proceed, start1 := make(chan struct{}), make(chan struct{})
 	first := asks("middle", "", nil).run
 	b := start(t, engine.Config{}, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		if !yield(status(ec, a2a.TaskStateWorking, ""), nil) {
@@ -65,7 +65,7 @@ func TestWatchTree(t *testing.T) {
 		first(ctx, ec, yield)
 	}})
 	b.register("middle", asks("last", "", nil))
-	b.register("last", twoSteps(goOn))
+	b.register("last", twoSteps(proceed))
 	id := b.send(now(text("hi"))).Head.ID
 	changes := make(chan string, 100)
 	done := make(chan error, 1)
@@ -81,7 +81,7 @@ func TestWatchTree(t *testing.T) {
 		case "main WORKING":
 			close(start1)
 		case "    last WORKING":
-			close(goOn)
+			close(proceed)
 		}
 	}
 	if err := <-done; err != nil {

@@ -164,7 +164,7 @@ type Limits struct {
 func engineConfig(p *Parts, s *Settings) engine.Config {
 	l := &s.Limits
 	c := engine.Config{
-		Store: p.Store, Parts: p.Blobs, Policy: p.Policy, Questions: p.Questions, Onward: p.Onward,
+		Store: p.Store, Parts: p.Blobs, Policy: p.Policy, Questions: p.Questions, Asserter: p.Onward,
 		Chooser: p.Chooser, Gate: p.Gate, Observer: p.Observer, Checks: p.checks,
 		SignCard: p.SignCard, Logger: p.Logger,
 		Idempotency: s.Idempotency, Extended: s.Extended, Default: s.Default, NoClientIDs: s.NoClientIDs, Bearers: s.Bearers,

@@ -143,8 +143,8 @@ func (p *passage) Checkpoint(blob []byte) {
 	_ = p.v.save() // if it is too large, the previous one remains
 }
 
-// Asked implements agent.Run.
-func (p *passage) Asked() <-chan struct{} { return p.v.call.Asked() }
+// MessageWaiting implements agent.Run.
+func (p *passage) MessageWaiting() <-chan struct{} { return p.v.call.MessageWaiting() }
 
 // Confirm implements agent.Confirmer.
 func (p *passage) Confirm(uris []string) { p.v.call.Confirm(uris) }

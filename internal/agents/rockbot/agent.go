@@ -208,7 +208,7 @@ func headersOf(source string) map[string]string {
 // request returns the AgentTaskRequest, with the metadata of the caller and the limits of
 // further delegation.
 func (r *run) request(ctx context.Context) ([]byte, error) {
-	onward, err := r.call.Onward(ctx)
+	onward, err := r.call.OutgoingDelegation(ctx)
 	if err != nil {
 		return nil, err
 	}
