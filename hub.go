@@ -255,7 +255,7 @@ func (h *Hub) front() hub.Front {
 }
 
 // box opens the master key, or creates it. It returns nil if KeyFile is empty.
-func (h *Hub) box() *seal.Box {
+func (h *Hub) box() *seal.Sealer {
 	if h.KeyFile == "" {
 		return nil
 	}

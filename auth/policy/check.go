@@ -36,14 +36,14 @@ func (t *Test) Subject() (*auth.Principal, *Request, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	who := &auth.Principal{ID: t.Caller, Org: t.Owner, Roles: t.Roles}
-	if who.ID == "" {
-		who.ID = auth.Local
+	caller := &auth.Principal{ID: t.Caller, Org: t.Owner, Roles: t.Roles}
+	if caller.ID == "" {
+		caller.ID = auth.Local
 	}
-	if who.Anonymous() && (t.Owner != "" || len(t.Roles) > 0) {
+	if caller.Anonymous() && (t.Owner != "" || len(t.Roles) > 0) {
 		return nil, nil, fmt.Errorf("a caller without credentials has no roles and no owner; name the caller")
 	}
-	return who, &Request{Op: o, Agent: task.Agent(t.Agent), Begins: o.begins(), Skill: t.Skill, Skills: t.Skills}, nil
+	return caller, &Request{Op: o, Agent: task.Agent(t.Agent), Begins: o.begins(), Skill: t.Skill, Skills: t.Skills}, nil
 }
 
 // Failure is a test that has failed.
@@ -62,12 +62,12 @@ func (p *Policy) Check() []Failure {
 	now := p.table()
 	for i := range now.tests {
 		t := &now.tests[i]
-		who, r, err := t.Subject()
+		caller, r, err := t.Subject()
 		if err != nil {
 			out = append(out, Failure{t.At, err.Error()})
 			continue
 		}
-		if v := now.explain(who, r); v.Allowed != t.Allow {
+		if v := now.explain(caller, r); v.Allowed != t.Allow {
 			out = append(out, Failure{t.At, fmt.Sprintf("%s is to be %s, but is %s: %s", t, word(t.Allow), word(v.Allowed), v.Reason)})
 		}
 	}

@@ -55,7 +55,7 @@ func (p *Policy) Findings(f *Facts) []Finding {
 
 // matchesAll reports whether the rule applies to all callers, or to all with credentials.
 func (c *rule) matchesAll() bool {
-	return c.who != Anonymous && len(c.callers)+len(c.roles)+len(c.owners) == 0
+	return c.caller != Anonymous && len(c.callers)+len(c.roles)+len(c.owners) == 0
 }
 
 // grave are the operations that change or undo data on which others rely.
@@ -78,7 +78,7 @@ func (c *rule) broad() []Finding {
 	} else if c.ops&admin == admin {
 		add("the callers that it names may do all that an administrator may (admin.*)")
 	}
-	anonymous := c.who == Anonymous || c.matchesAll() && c.who != Authenticated
+	anonymous := c.caller == Anonymous || c.matchesAll() && c.caller != Authenticated
 	switch g := c.ops & grave; {
 	case anonymous && g != 0:
 		add("callers without credentials may %s", g.String())

@@ -119,49 +119,49 @@ func (t *table) add(c *rule) {
 }
 
 // Allows reports whether a caller may perform a request.
-func (p *Policy) Allows(who *auth.Principal, r *Request) bool {
+func (p *Policy) Allows(caller *auth.Principal, r *Request) bool {
 	if p == nil {
 		return true
 	}
-	ok, _ := p.table().decide(who, r)
+	ok, _ := p.table().decide(caller, r)
 	return ok
 }
 
 // Denies reports whether a rule denies a request, or there is no caller. A request that is not
 // denied is not necessarily allowed.
-func (p *Policy) Denies(who *auth.Principal, r *Request) bool {
+func (p *Policy) Denies(caller *auth.Principal, r *Request) bool {
 	if p == nil {
 		return false
 	}
-	return p.table().denies(who, r)
+	return p.table().denies(caller, r)
 }
 
-func (t *table) denies(who *auth.Principal, r *Request) bool {
-	return !known(who) || t.denial(who, r) != nil
+func (t *table) denies(caller *auth.Principal, r *Request) bool {
+	return !known(caller) || t.denial(caller, r) != nil
 }
 
 // Delegates reports whether an agent may begin a task on behalf of a caller.
-func (p *Policy) Delegates(who *auth.Principal, r *Request) bool {
+func (p *Policy) Delegates(caller *auth.Principal, r *Request) bool {
 	if p == nil {
 		return true
 	}
 	t := p.table()
 	if t.checked {
-		ok, _ := t.decide(who, r)
+		ok, _ := t.decide(caller, r)
 		return ok
 	}
-	return !t.denies(who, r)
+	return !t.denies(caller, r)
 }
 
 // Sees reports whether an agent is visible to a caller: whether the caller may perform any
 // operation of the protocol with it.
-func (p *Policy) Sees(who *auth.Principal, agent task.Agent) bool {
+func (p *Policy) Sees(caller *auth.Principal, agent task.Agent) bool {
 	if p == nil {
 		return true
 	}
 	t := p.table()
 	for o := Send; o <= ExtendedCard; o++ {
-		if ok, _ := t.decide(who, &Request{Op: o, Agent: agent}); ok {
+		if ok, _ := t.decide(caller, &Request{Op: o, Agent: agent}); ok {
 			return true
 		}
 	}
@@ -169,53 +169,53 @@ func (p *Policy) Sees(who *auth.Principal, agent task.Agent) bool {
 }
 
 // Everywhere reports whether a caller may perform an operation with every agent.
-func (p *Policy) Everywhere(who *auth.Principal, o Op) bool {
+func (p *Policy) Everywhere(caller *auth.Principal, o Op) bool {
 	if p == nil {
 		return true
 	}
-	if !known(who) {
+	if !known(caller) {
 		return false
 	}
-	fits := func(c *rule) bool { return c.fits(who) }
+	fits := func(c *rule) bool { return c.fits(caller) }
 	at := &p.table().byOp[o]
 	return !slices.ContainsFunc(at.denials, fits) &&
-		slices.ContainsFunc(at.grants, func(c *rule) bool { return c.agents.all() && c.fits(who) })
+		slices.ContainsFunc(at.grants, func(c *rule) bool { return c.agents.all() && c.fits(caller) })
 }
 
 // known reports whether the caller was identified, as a principal or as anonymous.
-func known(who *auth.Principal) bool { return who != nil && who.ID != "" }
+func known(caller *auth.Principal) bool { return caller != nil && caller.ID != "" }
 
 // decide returns whether a request is allowed, and the rule that decides: the denial, or one
 // that allows it, or nil.
-func (t *table) decide(who *auth.Principal, r *Request) (ok bool, by *rule) {
-	if !known(who) {
+func (t *table) decide(caller *auth.Principal, r *Request) (ok bool, by *rule) {
+	if !known(caller) {
 		return false, nil
 	}
-	if by = t.denial(who, r); by != nil {
+	if by = t.denial(caller, r); by != nil {
 		return false, by
 	}
-	if r.Op.Admin() && who.Anonymous() {
+	if r.Op.Admin() && caller.Anonymous() {
 		return false, nil
 	}
 	if r.unnamed() {
 		for _, skill := range r.Skills {
-			if by = t.grant(who, r, skill); by == nil {
+			if by = t.grant(caller, r, skill); by == nil {
 				return false, nil
 			}
 		}
 		return true, by
 	}
-	if by = t.grant(who, r, r.Skill); by != nil {
+	if by = t.grant(caller, r, r.Skill); by != nil {
 		return true, by
 	}
-	return r.Op.Admin() && slices.Contains(who.Roles, auth.RoleAdmin), nil
+	return r.Op.Admin() && slices.Contains(caller.Roles, auth.RoleAdmin), nil
 }
 
 // grant returns a rule that allows a request with a skill, or nil.
-func (t *table) grant(who *auth.Principal, r *Request, skill string) *rule {
+func (t *table) grant(caller *auth.Principal, r *Request, skill string) *rule {
 	counts := r.counts()
 	for _, c := range t.byOp[r.Op].grants {
-		if c.of(r.Agent) && (!counts || c.skills.matchFold(skill)) && c.fits(who) {
+		if c.of(r.Agent) && (!counts || c.skills.matchFold(skill)) && c.fits(caller) {
 			return c
 		}
 	}
@@ -223,9 +223,9 @@ func (t *table) grant(who *auth.Principal, r *Request, skill string) *rule {
 }
 
 // denial returns a rule that denies a request with one of its possible skills, or nil.
-func (t *table) denial(who *auth.Principal, r *Request) *rule {
+func (t *table) denial(caller *auth.Principal, r *Request) *rule {
 	for _, c := range t.byOp[r.Op].denials {
-		if c.of(r.Agent) && c.forbids(r) && c.fits(who) {
+		if c.of(r.Agent) && c.forbids(r) && c.fits(caller) {
 			return c
 		}
 	}
@@ -240,15 +240,15 @@ type Decision struct {
 }
 
 // Explain returns the decision of Allows and its reason.
-func (p *Policy) Explain(who *auth.Principal, r *Request) Decision {
+func (p *Policy) Explain(caller *auth.Principal, r *Request) Decision {
 	if p == nil {
 		return Decision{true, "there is no policy"}
 	}
-	return p.table().explain(who, r)
+	return p.table().explain(caller, r)
 }
 
-func (t *table) explain(who *auth.Principal, r *Request) Decision {
-	ok, by := t.decide(who, r)
+func (t *table) explain(caller *auth.Principal, r *Request) Decision {
+	ok, by := t.decide(caller, r)
 	switch {
 	case by != nil && by.deny:
 		return Decision{false, "denied by the rule at " + by.position()}
@@ -256,9 +256,9 @@ func (t *table) explain(who *auth.Principal, r *Request) Decision {
 		return Decision{true, "allowed by the rule at " + by.position()}
 	case ok:
 		return Decision{true, "allowed to the role " + auth.RoleAdmin}
-	case !known(who):
+	case !known(caller):
 		return Decision{false, "the caller has no id"}
-	case r.Op.Admin() && who.Anonymous():
+	case r.Op.Admin() && caller.Anonymous():
 		return Decision{false, "callers without credentials administer nothing by a rule"}
 	}
 	return Decision{false, "no rule allows it"}

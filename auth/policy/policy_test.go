@@ -44,10 +44,10 @@ func TestDecisions(t *testing.T) {
 		return policy.Request{Op: policy.Send, Agent: "files", Begins: true, Skill: skill, Skills: []string{"read", "delete"}}
 	}
 	for name, tt := range map[string]struct {
-		rules []policy.Rule
-		who   *auth.Principal
-		what  policy.Request
-		want  bool
+		rules  []policy.Rule
+		caller *auth.Principal
+		what   policy.Request
+		want   bool
 	}{
 		"nothing is allowed that no rule allows": {nil, ann, send, false},
 		"anybody":                                {[]policy.Rule{{Ops: ops("send"), Who: policy.Anybody}}, nobody, send, true},
@@ -98,8 +98,8 @@ func TestDecisions(t *testing.T) {
 		"admin without an id":                    {nil, &auth.Principal{Roles: []string{auth.RoleAdmin}}, about(policy.AdminKeys, ""), false},
 	} {
 		p := made(t, tt.rules...)
-		if got := p.Allows(tt.who, &tt.what); got != tt.want {
-			t.Errorf("%s: Allows = %v (%s), want %v", name, got, p.Explain(tt.who, &tt.what).Reason, tt.want)
+		if got := p.Allows(tt.caller, &tt.what); got != tt.want {
+			t.Errorf("%s: Allows = %v (%s), want %v", name, got, p.Explain(tt.caller, &tt.what).Reason, tt.want)
 		}
 	}
 }
@@ -295,8 +295,8 @@ func drawRule(t *rapid.T) policy.Rule {
 
 func drawRequest(t *rapid.T) (*auth.Principal, *policy.Request) {
 	name := rapid.SampledFrom([]string{"", "a", "ab", "b", "local"})
-	who := &auth.Principal{ID: name.Draw(t, "id"), Org: name.Draw(t, "org"), Roles: []string{name.Draw(t, "role"), rapid.SampledFrom([]string{"a", "admin"}).Draw(t, "second")}}
-	return who, &policy.Request{
+	caller := &auth.Principal{ID: name.Draw(t, "id"), Org: name.Draw(t, "org"), Roles: []string{name.Draw(t, "role"), rapid.SampledFrom([]string{"a", "admin"}).Draw(t, "second")}}
+	return caller, &policy.Request{
 		Op: rapid.SampledFrom(policy.Ops()).Draw(t, "op"), Agent: policyAgent(name.Draw(t, "agent")),
 		Begins: rapid.Bool().Draw(t, "begins"), Skill: name.Draw(t, "skill"),
 		Skills: rapid.SliceOfN(rapid.SampledFrom([]string{"a", "ab", "b"}), 0, 3).Draw(t, "skills"),
@@ -312,32 +312,32 @@ func TestRulesOnlyAddUp(t *testing.T) {
 		for i := range list {
 			list[i] = drawRule(rt)
 		}
-		who, r := drawRequest(rt)
+		caller, r := drawRequest(rt)
 		p := made(t, list...)
-		before := p.Allows(who, r)
+		before := p.Allows(caller, r)
 		more := drawRule(rt)
 		at := rapid.IntRange(0, len(list)).Draw(rt, "at")
 		q := made(t, slices.Insert(slices.Clone(list), at, more)...)
-		after := q.Allows(who, r)
+		after := q.Allows(caller, r)
 		if more.Deny && after && !before {
-			rt.Errorf("a denial allows %v to %v", r, who)
+			rt.Errorf("a denial allows %v to %v", r, caller)
 		}
 		if !more.Deny && !after && before {
-			rt.Errorf("a rule that allows takes %v from %v", r, who)
+			rt.Errorf("a rule that allows takes %v from %v", r, caller)
 		}
 		turned := slices.Clone(list)
 		slices.Reverse(turned)
-		if made(t, turned...).Allows(who, r) != before {
-			rt.Errorf("the order of rules counts for %v by %v", r, who)
+		if made(t, turned...).Allows(caller, r) != before {
+			rt.Errorf("the order of rules counts for %v by %v", r, caller)
 		}
-		if p.Denies(who, r) && before {
-			rt.Errorf("%v is denied to %v and allowed", r, who)
+		if p.Denies(caller, r) && before {
+			rt.Errorf("%v is denied to %v and allowed", r, caller)
 		}
-		if p.Everywhere(who, r.Op) && r.Agent != "" && !r.Begins && r.Skill == "" && !r.Op.Admin() && !before {
-			rt.Errorf("%v is everywhere allowed to %v, but not here", r, who)
+		if p.Everywhere(caller, r.Op) && r.Agent != "" && !r.Begins && r.Skill == "" && !r.Op.Admin() && !before {
+			rt.Errorf("%v is everywhere allowed to %v, but not here", r, caller)
 		}
-		if before && !r.Op.Admin() && r.Op <= policy.ExtendedCard && r.Agent != "" && !p.Sees(who, r.Agent) {
-			rt.Errorf("%v is allowed to %v, who does not see the agent", r, who)
+		if before && !r.Op.Admin() && r.Op <= policy.ExtendedCard && r.Agent != "" && !p.Sees(caller, r.Agent) {
+			rt.Errorf("%v is allowed to %v, who does not see the agent", r, caller)
 		}
 	})
 }

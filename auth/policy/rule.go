@@ -76,7 +76,7 @@ type rule struct {
 	index   int
 	deny    bool
 	ops     mask
-	who     string
+	caller  string
 	callers patterns
 	roles   patterns
 	owners  patterns
@@ -86,7 +86,7 @@ type rule struct {
 
 // compile compiles a rule.
 func compile(r *Rule) (_ *rule, err error) {
-	c := &rule{at: r.At, deny: r.Deny, who: r.Who}
+	c := &rule{at: r.At, deny: r.Deny, caller: r.Who}
 	effect := "allow"
 	if r.Deny {
 		effect = "deny"
@@ -127,13 +127,13 @@ func compile(r *Rule) (_ *rule, err error) {
 // sense returns an error if no request can match the rule.
 func (c *rule) sense() error {
 	switch {
-	case c.who == "" && len(c.callers)+len(c.roles)+len(c.owners) == 0:
+	case c.caller == "" && len(c.callers)+len(c.roles)+len(c.owners) == 0:
 		return &RuleError{Err: fmt.Errorf("says not who: it needs who (one of %v), callers, roles or owners", WhoValues())}
 	case len(c.agents) > 0 && c.ops&maskOf(Op.ofAgents) == 0:
 		return &RuleError{Key: "agents", Err: errors.New("none of the operations of the rule is about an agent")}
 	case len(c.skills) > 0 && c.ops&maskOf(Op.begins) == 0:
 		return &RuleError{Key: "skills", Err: errors.New("only send and stream are about a skill")}
-	case c.who == Anonymous && !c.deny && c.ops&^maskOf(Op.Admin) == 0:
+	case c.caller == Anonymous && !c.deny && c.ops&^maskOf(Op.Admin) == 0:
 		return &RuleError{Err: errors.New("callers without credentials administer nothing")}
 	}
 	return nil
@@ -141,7 +141,7 @@ func (c *rule) sense() error {
 
 // fits reports whether the rule applies to a caller.
 func (c *rule) fits(p *auth.Principal) bool {
-	switch c.who {
+	switch c.caller {
 	case Authenticated:
 		if p.Anonymous() {
 			return false
@@ -181,7 +181,7 @@ func (c *rule) forbids(r *Request) bool {
 
 // covers reports whether c applies to everything that d applies to.
 func (c *rule) covers(d *rule) bool {
-	who := c.who == "" || c.who == Anybody || c.who == d.who
-	return who && c.ops&d.ops == d.ops && c.callers.covers(d.callers) && c.roles.covers(d.roles) &&
+	caller := c.caller == "" || c.caller == Anybody || c.caller == d.caller
+	return caller && c.ops&d.ops == d.ops && c.callers.covers(d.callers) && c.roles.covers(d.roles) &&
 		c.owners.covers(d.owners) && c.agents.covers(d.agents) && c.skills.covers(d.skills)
 }

@@ -118,7 +118,7 @@ func TestAssertionEnds(t *testing.T) {
 }
 
 // Only the selected claims are present, and only if the caller has them.
-func TestAssertionSaysWhatIsNamed(t *testing.T) {
+func TestAssertionHasNamedClaims(t *testing.T) {
 	t.Parallel()
 	a := newParty(t, hubA)
 	ids := make(map[any]bool)
@@ -165,7 +165,7 @@ func saying(t testing.TB, text string) map[string]any {
 }
 
 // There is no assertion for callers without credentials, nor without an audience.
-func TestAssertionOfNobody(t *testing.T) {
+func TestAssertionWithoutPrincipal(t *testing.T) {
 	t.Parallel()
 	a := newParty(t, hubA)
 	for _, p := range []*auth.Principal{nil, {ID: auth.Local}} {

@@ -25,7 +25,7 @@ import (
 func TestNoPermission(t *testing.T) {
 	t.Parallel()
 	s := rabbittest.Shared(t)
-	b := newBus(t, s.Guest(t, s.VHost(t), `{"configure":"^$","write":".*","read":".*"}`))
+	b := newBus(t, s.User(t, s.VHost(t), `{"configure":"^$","write":".*","read":".*"}`))
 	began := time.Now()
 	for _, at := range []bus.Address{bus.Queue("q"), bus.Topic("t")} {
 		if err := b.Publish(t.Context(), at, envelope("1")); !errors.Is(err, bus.ErrUnavailable) || !strings.Contains(err.Error(), "ACCESS_REFUSED") {

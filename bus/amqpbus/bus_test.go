@@ -407,7 +407,7 @@ func TestBadAddress(t *testing.T) {
 func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 	s := rabbittest.Shared(t)
-	address := s.Guest(t, s.VHost(t), `{"configure":".*","write":".*","read":".*"}`)
+	address := s.User(t, s.VHost(t), `{"configure":".*","write":".*","read":".*"}`)
 	u, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)

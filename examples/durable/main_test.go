@@ -44,7 +44,7 @@ func TestKill(t *testing.T) {
 		t.Errorf("the answer is %q, want %q", got, want)
 	}
 	if err := p.Interrupt(); err != nil {
-		t.Errorf("the program ended with %v, want nil:\n%s", err, p.Said())
+		t.Errorf("the program ended with %v, want nil:\n%s", err, p.Output())
 	}
 }
 

@@ -51,7 +51,7 @@ func Start(t *testing.T, program string, args ...string) *Process {
 	})
 	t.Cleanup(p.Kill)
 	if p.URL = <-urls; p.URL == "" {
-		t.Fatalf("%s ended (%v) without an address:\n%s", program, p.wait(), p.Said())
+		t.Fatalf("%s ended (%v) without an address:\n%s", program, p.wait(), p.Output())
 	}
 	return p
 }
@@ -72,8 +72,8 @@ func (p *Process) read(out io.ReadCloser, urls chan<- string) {
 	}
 }
 
-// Said returns the output of the process so far.
-func (p *Process) Said() string {
+// Output returns the output of the process so far.
+func (p *Process) Output() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.said.String()

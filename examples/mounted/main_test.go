@@ -49,7 +49,7 @@ func TestOtherRoutes(t *testing.T) {
 		t.Errorf("the advisor says %q, want %q", got, want)
 	}
 	if err := shop.Interrupt(); err != nil {
-		t.Errorf("the shop ended with %v, want nil:\n%s", err, shop.Said())
+		t.Errorf("the shop ended with %v, want nil:\n%s", err, shop.Output())
 	}
 }
 
@@ -78,6 +78,6 @@ func TestGracefulStop(t *testing.T) {
 	}
 	stop()
 	if err := <-stopped; err != nil {
-		t.Errorf("the shop ended with %v, want nil:\n%s", err, shop.Said())
+		t.Errorf("the shop ended with %v, want nil:\n%s", err, shop.Output())
 	}
 }

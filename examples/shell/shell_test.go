@@ -44,6 +44,6 @@ func TestOrder(t *testing.T) {
 		t.Errorf("parley send --task prints %q and ends with %d, want %q and 0", answer, code, want)
 	}
 	if err := hub.Interrupt(); err != nil {
-		t.Errorf("parley serve ended with %v, want nil:\n%s", err, hub.Said())
+		t.Errorf("parley serve ended with %v, want nil:\n%s", err, hub.Output())
 	}
 }

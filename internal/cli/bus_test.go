@@ -290,7 +290,7 @@ func (h *busHub) get(id string) string {
 func hears(t *testing.T, b bus.Bus, at bus.Address) <-chan *bus.Envelope {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	ready, done, heard := make(chan struct{}), make(chan struct{}), make(chan *bus.Envelope, 100)
+	ready, done, received := make(chan struct{}), make(chan struct{}), make(chan *bus.Envelope, 100)
 	var once sync.Once
 	go func() {
 		defer close(done)
@@ -299,7 +299,7 @@ func hears(t *testing.T, b bus.Bus, at bus.Address) <-chan *bus.Envelope {
 				t.Errorf("receive at %s: %v", at, err)
 				return
 			}
-			heard <- d.Envelope
+			received <- d.Envelope
 		}
 	}()
 	t.Cleanup(func() {
@@ -307,7 +307,7 @@ func hears(t *testing.T, b bus.Bus, at bus.Address) <-chan *bus.Envelope {
 		<-done
 	})
 	<-ready
-	return heard
+	return received
 }
 
 // TestAnnouncedAgent checks that an announcement is enough for an agent to be listed, found by

@@ -80,7 +80,7 @@ func (t *conversation) line(ctx context.Context, line string) (quit bool, err er
 		t.contextID, t.taskID = "", ""
 		return false, nil
 	}
-	err = t.say(ctx, line)
+	err = t.send(ctx, line)
 	if errors.Is(err, client.ErrUnreachable) {
 		return true, err
 	}
@@ -90,8 +90,8 @@ func (t *conversation) line(ctx context.Context, line string) (quit bool, err er
 	return false, nil
 }
 
-// say sends one message and shows the reply.
-func (t *conversation) say(ctx context.Context, text string) error {
+// send sends one message and shows the reply.
+func (t *conversation) send(ctx context.Context, text string) error {
 	m := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(text))
 	m.ContextID, m.TaskID = t.contextID, t.taskID
 	if t.cmd.Skill != "" {

@@ -101,7 +101,7 @@ func (c *doctorCmd) facts(ctx context.Context, cfg *config.Config) *doctor.Facts
 		}
 	}
 	f.TLS = tlsFacts(cfg)
-	f.Free, f.Total = room(cfg.Data)
+	f.Free, f.Total = diskSpace(cfg.Data)
 	c.keys(ctx, cfg, f)
 	policyFacts(cfg, f)
 	if !c.Offline {
@@ -131,7 +131,7 @@ func (c *doctorCmd) keys(ctx context.Context, cfg *config.Config, f *doctor.Fact
 	if _, err := os.Stat(filepath.Join(cfg.Data, server.StoreName)); errors.Is(err, fs.ErrNotExist) {
 		return // no hub has run here, so there are no keys
 	}
-	list := func(d keyDesk) error {
+	list := func(d keyStore) error {
 		all, err := d.list(ctx)
 		for _, k := range all {
 			if !k.Configured {

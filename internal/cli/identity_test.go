@@ -119,8 +119,8 @@ func (s *site) say(agent, header, text string) (int, string) {
 	return resp.StatusCode, answer
 }
 
-// told returns the PARLEY_CALLER of a program that was called through a hub.
-func (s *site) told(agent, header string) map[string]any {
+// claimsAt returns the PARLEY_CALLER of a program that was called through a hub.
+func (s *site) claimsAt(agent, header string) map[string]any {
 	s.t.Helper()
 	status, body := s.say(agent, header, "who am I?")
 	var answer struct {
@@ -165,8 +165,8 @@ func keysAt(config string, s *site) string {
 	return strings.Replace(config, "      audiences", "      keys_url: "+s.srv.URL+"/.well-known/jwks.json\n      audiences", 1)
 }
 
-// whoAmI is a program that prints its caller.
-const whoAmI = `
+// identityAgent is a program that prints its caller.
+const identityAgent = `
 agents:
   - {name: calendar, command: [sh, -c, 'printf %s "$PARLEY_CALLER"']}
 `
@@ -187,9 +187,9 @@ agents:
   - {name: far, url: %[2]s/a2a/far, identity: {mode: assertion, claims: [org]}}
   - {name: silent, url: %[2]s/a2a/calendar}
 `, aliceKey, b.srv.URL))
-	b.serve(keysAt(fmt.Sprintf(believing, "a", a.srv.URL, b.srv.URL), a) + whoAmI +
+	b.serve(keysAt(fmt.Sprintf(believing, "a", a.srv.URL, b.srv.URL), a) + identityAgent +
 		fmt.Sprintf("  - {name: far, url: %s/a2a/calendar, identity: {mode: assertion}}\n", c.srv.URL))
-	c.serve(fmt.Sprintf(believing, "b", b.srv.URL, c.srv.URL) + whoAmI)
+	c.serve(fmt.Sprintf(believing, "b", b.srv.URL, c.srv.URL) + identityAgent)
 
 	alice := "X-Api-Key: " + aliceKey
 	for _, tc := range []struct {
@@ -200,7 +200,7 @@ agents:
 		{"calendar", "X-Api-Key: bob-0123456789abcdef", map[string]any{"id": "a:bob", "owner": "a:bob"}},
 		{"far", alice, map[string]any{"id": "b:a:alice", "owner": "b:a:alice"}},
 	} {
-		if diff := cmp.Diff(tc.want, a.told(tc.agent, tc.header)); diff != "" {
+		if diff := cmp.Diff(tc.want, a.claimsAt(tc.agent, tc.header)); diff != "" {
 			t.Errorf("%s for %s (-want +got):\n%s", tc.agent, tc.header, diff)
 		}
 	}
@@ -241,7 +241,7 @@ auth: {api_keys: {%s: {agent_id: alice}}}
 agents:
   - {name: calendar, url: %s/a2a/calendar, identity: {mode: assertion}}
 `, aliceKey, b.srv.URL))
-	stop := b.serve(fmt.Sprintf(believing, "a", a.srv.URL, b.srv.URL) + whoAmI)
+	stop := b.serve(fmt.Sprintf(believing, "a", a.srv.URL, b.srv.URL) + identityAgent)
 	const place = "/.well-known/openid-configuration"
 	resp, body := (&httpQuery{at: a.srv.URL, what: "GET " + place}).answered(t)
 	var got map[string]any
@@ -267,11 +267,11 @@ agents:
 		t.Errorf("a hub that asserts nothing: %d %s", resp.StatusCode, body)
 	}
 	alice := "X-Api-Key: " + aliceKey
-	if diff := cmp.Diff(map[string]any{"id": "a:alice", "owner": "a:alice"}, a.told("calendar", alice)); diff != "" {
+	if diff := cmp.Diff(map[string]any{"id": "a:alice", "owner": "a:alice"}, a.claimsAt("calendar", alice)); diff != "" {
 		t.Errorf("by the address alone (-want +got):\n%s", diff)
 	}
 	stop()
-	b.serve(strings.Replace(fmt.Sprintf(believing, "a", a.srv.URL, b.srv.URL), "issuer: "+a.srv.URL, "issuer: "+a.srv.URL+"/other", 1) + whoAmI)
+	b.serve(strings.Replace(fmt.Sprintf(believing, "a", a.srv.URL, b.srv.URL), "issuer: "+a.srv.URL, "issuer: "+a.srv.URL+"/other", 1) + identityAgent)
 	if _, body := a.say("calendar", alice, "hi"); !strings.Contains(body, "refuses the hub's credentials") {
 		t.Errorf("another issuer at the address is taken for this one: %s", body)
 	}
@@ -373,7 +373,7 @@ func TestOnwardLeavesNoTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range []*site{fwd, plain} {
-		s.serve("allow_anonymous: true\n" + whoAmI)
+		s.serve("allow_anonymous: true\n" + identityAgent)
 		s.mu.Lock()
 		front := s.front
 		s.front = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -35,15 +35,15 @@ type keysFlags struct {
 	Data string `help:"The data folder of a hub that does not run, in place of --url." placeholder:"DIR"`
 }
 
-// keyDesk performs the operations of the commands.
-type keyDesk interface {
+// keyStore performs the operations of the commands.
+type keyStore interface {
 	add(ctx context.Context, n *adminapi.NewKey) (*adminapi.MadeKey, error)
 	list(ctx context.Context) ([]adminapi.Key, error)
 	revoke(ctx context.Context, id string, after time.Duration) (*adminapi.Key, error)
 }
 
 // at calls f with the desk that the flags select. If fresh is set, the folder may be created.
-func (k *keysFlags) at(ctx context.Context, fresh bool, f func(keyDesk) error) error {
+func (k *keysFlags) at(ctx context.Context, fresh bool, f func(keyStore) error) error {
 	if k.Data == "" {
 		return f(&k.hubFlags)
 	}
@@ -204,7 +204,7 @@ func (c *keysAddCmd) Run(ctx context.Context, o *OS) error {
 		n.ExpiresIn = d.String()
 	}
 	return o.interruptible(ctx, func(in interrupts) error {
-		return c.at(in.soft, true, func(desk keyDesk) error {
+		return c.at(in.soft, true, func(desk keyStore) error {
 			made, err := desk.add(in.soft, n)
 			if err != nil {
 				return err
@@ -279,7 +279,7 @@ Example:
 // Run lists the keys.
 func (c *keysListCmd) Run(ctx context.Context, o *OS) error {
 	return o.interruptible(ctx, func(in interrupts) error {
-		return c.at(in.soft, false, func(desk keyDesk) error {
+		return c.at(in.soft, false, func(desk keyStore) error {
 			keys, err := desk.list(in.soft)
 			if err != nil {
 				return err
@@ -330,7 +330,7 @@ func (c *keysRevokeCmd) Run(ctx context.Context, o *OS) error {
 		}
 	}
 	return o.interruptible(ctx, func(in interrupts) error {
-		return c.at(in.soft, false, func(desk keyDesk) error {
+		return c.at(in.soft, false, func(desk keyStore) error {
 			k, err := desk.revoke(in.soft, c.ID, after)
 			if err != nil {
 				return err

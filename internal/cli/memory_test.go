@@ -54,7 +54,7 @@ func TestWatchGoesOn(t *testing.T) {
 		}))
 		var out, told strings.Builder
 		w := &noteWatch{
-			cmd: &memoryWatchCmd{hubFlags: hubFlags{URL: srv.URL}, Limit: 5}, out: &out, told: &told,
+			cmd: &memoryWatchCmd{hubFlags: hubFlags{URL: srv.URL}, Limit: 5}, out: &out, notices: &told,
 			retry: time.Millisecond, seen: map[string]noteSeen{},
 		}
 		err := w.follow(t.Context())
@@ -84,7 +84,7 @@ func TestWatchGoesOn(t *testing.T) {
 // it.
 func TestWatchBegins(t *testing.T) {
 	t.Parallel()
-	away := &noteWatch{cmd: &memoryWatchCmd{hubFlags: hubFlags{URL: "http://127.0.0.1:1"}}, out: io.Discard, told: io.Discard, retry: time.Hour}
+	away := &noteWatch{cmd: &memoryWatchCmd{hubFlags: hubFlags{URL: "http://127.0.0.1:1"}}, out: io.Discard, notices: io.Discard, retry: time.Hour}
 	if err := away.follow(t.Context()); err == nil || !passing(err) {
 		t.Errorf("follow where nobody is = %v", err)
 	}
@@ -95,7 +95,7 @@ func TestWatchBegins(t *testing.T) {
 	r, out := io.Pipe()
 	gone := errors.New("the reader is gone")
 	r.CloseWithError(gone)
-	w := &noteWatch{cmd: &memoryWatchCmd{hubFlags: hubFlags{URL: srv.URL}}, out: out, told: io.Discard, retry: time.Hour, seen: map[string]noteSeen{}}
+	w := &noteWatch{cmd: &memoryWatchCmd{hubFlags: hubFlags{URL: srv.URL}}, out: out, notices: io.Discard, retry: time.Hour, seen: map[string]noteSeen{}}
 	if err := w.follow(t.Context()); !errors.Is(err, gone) {
 		t.Errorf("follow = %v, want %v", err, gone)
 	}

@@ -48,7 +48,7 @@ func (c *memoryWatchCmd) Run(ctx context.Context, o *OS) error {
 		return usagef("--limit is a number from 1")
 	}
 	return o.interruptible(ctx, func(in interrupts) error {
-		w := &noteWatch{cmd: c, out: o.Stdout, told: o.Stderr, retry: treeRetry, seen: make(map[string]noteSeen)}
+		w := &noteWatch{cmd: c, out: o.Stdout, notices: o.Stderr, retry: treeRetry, seen: make(map[string]noteSeen)}
 		err := w.follow(in.soft)
 		if in.soft.Err() != nil {
 			return nil // an interruption is the usual end
@@ -61,8 +61,8 @@ func (c *memoryWatchCmd) Run(ctx context.Context, o *OS) error {
 type noteWatch struct {
 	cmd *memoryWatchCmd
 	out io.Writer
-	// told receives a message when the hub becomes unreachable, and when it is reachable again.
-	told io.Writer
+	// claimsAt receives a message when the hub becomes unreachable, and when it is reachable again.
+	notices io.Writer
 	// retry is the first pause before a broken stream is resumed.
 	retry   time.Duration
 	printed int
@@ -87,7 +87,7 @@ func (w *noteWatch) follow(ctx context.Context) error {
 		switch {
 		case err == nil:
 			if away {
-				fmt.Fprintf(w.told, "parley: %s tells of notes again\n", w.cmd.URL)
+				fmt.Fprintf(w.notices, "parley: %s tells of notes again\n", w.cmd.URL)
 			}
 			pause, away = w.retry, false
 			over, err := w.show(resp.Body)
@@ -99,7 +99,7 @@ func (w *noteWatch) follow(ctx context.Context) error {
 			return err
 		}
 		if !away {
-			fmt.Fprintf(w.told, "parley: %s tells no more of notes; waiting for it\n", w.cmd.URL)
+			fmt.Fprintf(w.notices, "parley: %s tells no more of notes; waiting for it\n", w.cmd.URL)
 			away = true
 		}
 		if backoff.Sleep(ctx, pause) != nil {

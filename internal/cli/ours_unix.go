@@ -11,8 +11,8 @@ import (
 // renamesHeld reports whether a folder can be renamed while a file in it is open.
 const renamesHeld = true
 
-// isOurs reports whether a file belongs to this user, and no other user has access to it.
-func isOurs(info fs.FileInfo) bool {
+// ownedByUser reports whether a file belongs to this user, and no other user has access to it.
+func ownedByUser(info fs.FileInfo) bool {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(s.Uid) == os.Getuid() && info.Mode().Perm()&0o077 == 0
 }

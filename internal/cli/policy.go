@@ -22,7 +22,7 @@ func policyFacts(cfg *config.Config, f *doctor.Facts) {
 	if f.Policy, err = cfg.Policy.Load(); err != nil {
 		f.Policy, f.NoPolicy = nil, err.Error()
 	}
-	f.World = worldOf(cfg)
+	f.World = factsOf(cfg)
 	f.World.MoreCallers = f.NoKeys != ""
 	for _, k := range f.Keys {
 		w := &f.World
@@ -41,8 +41,8 @@ func policyFailed(f *doctor.Facts) error {
 	return nil
 }
 
-// worldOf returns the agents and callers of a configuration, without the callers of keys.
-func worldOf(cfg *config.Config) policy.Facts {
+// factsOf returns the agents and callers of a configuration, without the callers of keys.
+func factsOf(cfg *config.Config) policy.Facts {
 	d := &cfg.Directory
 	w := policy.Facts{
 		Agents: make(map[task.Agent][]string), Roles: []string{auth.RoleAdmin}, Families: []string{"rockbot/"},
@@ -107,7 +107,7 @@ func (c *doctorCmd) explain(o *OS, cfg *config.Config) error {
 		return err
 	}
 	if t.Skill == "" {
-		t.Skills = worldOf(cfg).Agents[task.Agent(t.Agent)]
+		t.Skills = factsOf(cfg).Agents[task.Agent(t.Agent)]
 	}
 	who, r, err := t.Subject()
 	if err != nil {

@@ -251,9 +251,9 @@ func TestProfileGRPC(t *testing.T) {
 	}
 }
 
-// TestProfileTellsWebhooksHere checks that a webhook on this machine is notified, with its
+// TestProfileNotifiesWebhooks checks that a webhook on this machine is notified, with its
 // credentials.
-func TestProfileTellsWebhooksHere(t *testing.T) {
+func TestProfileNotifiesWebhooks(t *testing.T) {
 	t.Parallel()
 	p := startProfile(t, serveCmd{})
 	told := make(chan string, 10)

@@ -200,7 +200,7 @@ func (t *told) text(n *push.Notification) string {
 	if err != nil {
 		return "(protocol v0.3)"
 	}
-	w := &words{terminal: t.o.Terminal}
+	w := &printer{terminal: t.o.Terminal}
 	var m *a2a.Message
 	switch e := event.(type) {
 	case *a2a.Message:

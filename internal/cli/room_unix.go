@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// room returns the free and total bytes of the disk of a folder, which need not exist yet;
+// diskSpace returns the free and total bytes of the disk of a folder, which need not exist yet;
 // zeros if they cannot be determined.
-func room(path string) (free, total uint64) {
+func diskSpace(path string) (free, total uint64) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return 0, 0

@@ -153,12 +153,12 @@ agents:
 
 // secretHub is a process with this configuration, and its output.
 type secretHub struct {
-	t      *testing.T
-	cmd    *exec.Cmd
-	url    string
-	output *lockedBuffer
-	web    *http.Client
-	said   map[string]string
+	t       *testing.T
+	cmd     *exec.Cmd
+	url     string
+	output  *lockedBuffer
+	web     *http.Client
+	outputs map[string]string
 }
 
 func startSecretHub(t *testing.T, dir string, env ...string) *secretHub {
@@ -167,7 +167,7 @@ func startSecretHub(t *testing.T, dir string, env ...string) *secretHub {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &secretHub{t: t, output: new(lockedBuffer), said: make(map[string]string)}
+	h := &secretHub{t: t, output: new(lockedBuffer), outputs: make(map[string]string)}
 	h.cmd = exec.Command(path, "serve", "--config", filepath.Join(dir, "parley.yaml"), "--listen", "127.0.0.1:0",
 		"--grpc-listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--log-level", "debug")
 	h.cmd.Env = append(append(os.Environ(), "GORACE="+noNap), env...)
@@ -210,7 +210,7 @@ func (h *secretHub) ask(key, request, body string) string {
 	}
 	resp, said := q.answered(h.t)
 	text := fmt.Sprintf("%s %v %s", resp.Status, resp.Header, said)
-	h.said[fmt.Sprintf("%s #%d", request, len(h.said))] = text
+	h.outputs[fmt.Sprintf("%s #%d", request, len(h.outputs))] = text
 	return text
 }
 
@@ -236,9 +236,9 @@ func TestSecretsStayInside(t *testing.T) {
 	if err := h.cmd.Wait(); err != nil {
 		t.Errorf("the hub: %v", err)
 	}
-	h.said["log"] = h.output.String()
-	h.said["spans and metrics that were sent"] = collector.text()
-	for name, said := range h.said {
+	h.outputs["log"] = h.output.String()
+	h.outputs["spans and metrics that were sent"] = collector.text()
+	for name, said := range h.outputs {
 		if got := m.leaks(said); len(got) > 0 {
 			t.Errorf("%s tells the secrets of %v:\n%.2000s", name, got, said)
 		}
@@ -252,7 +252,7 @@ func TestSecretsStayInside(t *testing.T) {
 	if len(shown) != len(inside) {
 		t.Errorf("only %v were shown to those whom they are for, want %v", shown, inside)
 	}
-	if log := h.said["log"]; !strings.Contains(log, "level=DEBUG") {
+	if log := h.outputs["log"]; !strings.Contains(log, "level=DEBUG") {
 		t.Errorf("the log has no records of debugging:\n%.1000s", log)
 	}
 	if sent := collector.text(); len(sent) < 1000 {
@@ -339,7 +339,7 @@ func (h *secretHub) commands(dir, admin string) {
 		"tasks list --limit 0 --json", "card --json", "send --agent bearer hello", "send --agent thinker hello", "inbox list --json", "dead list",
 	} {
 		_, out, errs := invoke(h.t, OS{LookupEnv: env}, strings.Fields(words)...)
-		h.said["parley "+words] = out + errs
+		h.outputs["parley "+words] = out + errs
 	}
 	path, err := exec.LookPath("parley")
 	if err != nil {
@@ -351,7 +351,7 @@ func (h *secretHub) commands(dir, admin string) {
 		"--url", h.url, "--ca", filepath.Join(dir, "ca.pem"))
 	doctor.Env = append(os.Environ(), "BEARER=another-bearer-0123456", "PARLEY_API_KEY="+admin)
 	out, _ := doctor.CombinedOutput() // it exits with an error because it has findings
-	h.said["parley doctor --json"] = string(out)
+	h.outputs["parley doctor --json"] = string(out)
 	if !bytes.Contains(out, []byte(`"subject":"tls"`)) {
 		h.t.Errorf("the doctor says %s", out)
 	}

@@ -26,7 +26,7 @@ type show struct {
 	agent string
 
 	out, notes io.Writer
-	words      words
+	words      printer
 	// live writes artifacts as soon as they arrive, not at the end.
 	live bool
 	// json writes events as JSON; without live, only the result at the end.
@@ -40,8 +40,8 @@ type show struct {
 	// last is the artifact of the last written part.
 	last a2a.ArtifactID
 	// open is set while the last line of out has no line feed yet.
-	open bool
-	told string // id of the last status message that was written to notes
+	open       bool
+	lastStatus string // id of the last status message that was written to notes
 
 	// mu is held during writes: the tree is written by another goroutine.
 	mu sync.Mutex
@@ -51,7 +51,7 @@ type show struct {
 
 func newShow(o *OS, f *output, live bool) *show {
 	return &show{
-		out: o.Stdout, notes: o.Stderr, words: words{terminal: o.Terminal && !f.JSON, save: f.Out},
+		out: o.Stdout, notes: o.Stderr, words: printer{terminal: o.Terminal && !f.JSON, save: f.Out},
 		live: live, json: f.JSON, shown: make(map[a2a.ArtifactID]a2a.ContentParts),
 	}
 }
@@ -112,10 +112,10 @@ func (s *show) progress() error {
 	status := s.fold.Task.Status
 	asks := s.questions && client.Interrupted(status.State)
 	if !asks && status.State != a2a.TaskStateWorking || status.Message == nil ||
-		status.Message.ID != "" && status.Message.ID == s.told {
+		status.Message.ID != "" && status.Message.ID == s.lastStatus {
 		return nil
 	}
-	s.told = status.Message.ID
+	s.lastStatus = status.Message.ID
 	text, err := s.words.message(status.Message)
 	if err != nil || text == "" {
 		return err
@@ -160,15 +160,15 @@ func (s *show) finish() error {
 	if err != nil || text == "" {
 		return err
 	}
-	if strings.TrimSpace(text) == strings.TrimSpace(s.said()) {
+	if strings.TrimSpace(text) == strings.TrimSpace(s.text()) {
 		return nil
 	}
 	return s.line(text)
 }
 
-// said returns the text of the last written artifact, because it may contain the agent's
+// outputs returns the text of the last written artifact, because it may contain the agent's
 // question.
-func (s *show) said() string {
+func (s *show) text() string {
 	var b strings.Builder
 	for _, a := range s.fold.Task.Artifacts {
 		if a == nil || a.ID != s.last || s.last == "" {

@@ -139,7 +139,7 @@ func (c *oneTask) print(task *a2a.Task, o *OS, open func(*a2a.Part) (io.ReadClos
 	return nil
 }
 
-func writeMessage(w io.Writer, words *words, m *a2a.Message) error {
+func writeMessage(w io.Writer, words *printer, m *a2a.Message) error {
 	if m == nil {
 		return nil
 	}

@@ -61,8 +61,8 @@ func sizeName(n int) string {
 	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }
 
-// words formats the texts of a reply.
-type words struct {
+// printer formats the texts of a reply.
+type printer struct {
 	// terminal is set if the output is a terminal.
 	terminal bool
 	// save is the folder for files. If empty, files are only described.
@@ -73,7 +73,7 @@ type words struct {
 }
 
 // clean returns s without control characters if the output is a terminal.
-func (w *words) clean(s string) string {
+func (w *printer) clean(s string) string {
 	if w.terminal {
 		return printable(s)
 	}
@@ -81,7 +81,7 @@ func (w *words) clean(s string) string {
 }
 
 // part returns a part on one line, unless it is text.
-func (w *words) part(p *a2a.Part) (string, error) {
+func (w *printer) part(p *a2a.Part) (string, error) {
 	switch content := p.Content.(type) {
 	case a2a.Text:
 		return w.clean(string(content)), nil
@@ -102,7 +102,7 @@ func (w *words) part(p *a2a.Part) (string, error) {
 
 // reference describes a part with an address on one line. It saves the content at an address of
 // the agent itself like bytes. It does not call other servers.
-func (w *words) reference(p *a2a.Part, address string) (string, error) {
+func (w *printer) reference(p *a2a.Part, address string) (string, error) {
 	described := w.clean("[" + list(p.Filename, p.MediaType, address) + "]")
 	if w.save == "" || w.open == nil {
 		return described, nil
@@ -122,7 +122,7 @@ func (w *words) reference(p *a2a.Part, address string) (string, error) {
 	return w.clean("[saved " + list(path, p.MediaType, sizeName(int(size))) + "]"), nil
 }
 
-func (w *words) data(v any) (string, error) {
+func (w *printer) data(v any) (string, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -136,7 +136,7 @@ func (w *words) data(v any) (string, error) {
 }
 
 // message returns the parts of a message, one a line.
-func (w *words) message(m *a2a.Message) (string, error) {
+func (w *printer) message(m *a2a.Message) (string, error) {
 	if m == nil {
 		return "", nil
 	}

@@ -107,13 +107,13 @@ func TestParts(t *testing.T) {
 	}
 	for _, tt := range tests {
 		for terminal, want := range map[bool]string{false: tt.plain, true: tt.terminal} {
-			w := words{terminal: terminal}
+			w := printer{terminal: terminal}
 			if got, err := w.part(tt.part); got != want || err != nil {
 				t.Errorf("%s, terminal %v: part() = %q, %v, want %q", tt.name, terminal, got, err, want)
 			}
 		}
 	}
-	w := words{}
+	w := printer{}
 	if _, err := w.part(a2a.NewDataPart(func() {})); err == nil {
 		t.Error("part() of data that is no JSON = nil, want an error")
 	}

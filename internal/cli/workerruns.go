@@ -67,7 +67,7 @@ func reapWorkers(among string, log *slog.Logger) {
 	}
 	for _, path := range entries {
 		// The records of other users could name processes of this user.
-		if info, err := os.Lstat(path); err != nil || !info.IsDir() || !isOurs(info) {
+		if info, err := os.Lstat(path); err != nil || !info.IsDir() || !ownedByUser(info) {
 			continue
 		}
 		killed, err := reapWorker(path)

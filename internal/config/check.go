@@ -79,7 +79,7 @@ func checkQuestions(d *yamlfile.Decoder, c *Config) {
 			d.Problem(nil, "questions.answering_agent", "the agent %q is gated itself", yamlfile.Clip(a.Name))
 		}
 	}
-	desk := c.Desk()
+	desk := c.Responder()
 	desk.Inbox, desk.Trust = new(inbox.Inbox), new(trust.Registry) // every hub has them
 	if err := desk.Check(); err != nil {
 		d.Problem(nil, "questions", "%s", strings.TrimPrefix(err.Error(), "questions: "))

@@ -351,8 +351,8 @@ type Questions struct {
 	Repetition int `yaml:"input_required_repetition_threshold"`
 }
 
-// Desk returns the question desk, without the hub's inbox and trust registry.
-func (c *Config) Desk() *question.PolicyResponder {
+// Responder returns the policy for questions of agents, without the hub's inbox and trust registry.
+func (c *Config) Responder() *question.PolicyResponder {
 	q := &c.Questions
 	d := &question.PolicyResponder{
 		Answerer: task.Agent(q.AnsweringAgent), Default: question.Policy(q.Policy),

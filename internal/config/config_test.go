@@ -277,7 +277,7 @@ func TestSyntaxErrorsHaveALine(t *testing.T) {
 	}
 }
 
-func TestAllProblemsAreTold(t *testing.T) {
+func TestAllProblemsAreReported(t *testing.T) {
 	t.Parallel()
 	_, err := config.Parse("parley.yaml", []byte("a: 1\nlog: {level: x}\nb: 2\n"), noVariables)
 	var problems yamlfile.Errors

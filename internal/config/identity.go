@@ -139,7 +139,7 @@ func private(address string) bool {
 func checkIdentity(d *yamlfile.Decoder, key string, a *Agent) {
 	i := &a.Identity
 	program := a.Programs()
-	if i.Mode == "" && i.said() {
+	if i.Mode == "" && i.set() {
 		d.Problem(nil, key+".mode", "is missing: none, assertion, exchange or forward")
 	}
 	switch {
@@ -164,8 +164,8 @@ func checkIdentity(d *yamlfile.Decoder, key string, a *Agent) {
 	checkExchange(d, key, i)
 }
 
-// said reports whether a field besides the mode is set.
-func (i *Identity) said() bool {
+// set reports whether a field besides the mode is set.
+func (i *Identity) set() bool {
 	return len(i.Claims) > 0 || i.Header+i.Audience+i.Anonymous+i.TokenURL+i.ClientID+i.ClientSecret+i.Scope+i.Resource != ""
 }
 

@@ -124,7 +124,7 @@ var _ adminapi.Auditor = apiAuditor{}
 
 // Asked implements adminapi.Auditor. A request for resources of the caller is recorded only
 // once, after it has ended.
-func (a apiAuditor) Asked(r *http.Request, d *adminapi.Deed) error {
+func (a apiAuditor) Asked(r *http.Request, d *adminapi.AuditEvent) error {
 	if !a.log.Has(d.Action) {
 		return nil
 	}
@@ -145,7 +145,7 @@ func (a apiAuditor) Asked(r *http.Request, d *adminapi.Deed) error {
 }
 
 // Ended implements adminapi.Auditor.
-func (a apiAuditor) Ended(r *http.Request, d *adminapi.Deed) error {
+func (a apiAuditor) Ended(r *http.Request, d *adminapi.AuditEvent) error {
 	rec := requestRecord(r, d)
 	if d.Asked > 0 {
 		rec.Detail = append(rec.Detail, audit.Field{Name: "asked", Value: strconv.FormatUint(d.Asked, 10)})
@@ -159,10 +159,12 @@ func (a apiAuditor) Ended(r *http.Request, d *adminapi.Deed) error {
 }
 
 // Refused implements adminapi.Auditor.
-func (a apiAuditor) Refused(r *http.Request, d *adminapi.Deed) { a.log.Refused(requestRecord(r, d)) }
+func (a apiAuditor) Refused(r *http.Request, d *adminapi.AuditEvent) {
+	a.log.Refused(requestRecord(r, d))
+}
 
 // requestRecord returns the record of a request.
-func requestRecord(r *http.Request, d *adminapi.Deed) *audit.Record {
+func requestRecord(r *http.Request, d *adminapi.AuditEvent) *audit.Record {
 	return &audit.Record{
 		Actor: actorOf(auth.PrincipalFrom(r.Context()), r.RemoteAddr), Action: d.Action, Subject: d.Subject,
 		Outcome: d.Outcome, Reason: d.Reason, Trace: traceOf(r.Header["Traceparent"]), Detail: d.Detail,

@@ -46,7 +46,7 @@ const (
 	drainDefault = 10 * time.Second
 )
 
-// Front configures the HTTP front. Mount fills in Engine, Auth, Guests, Limits, PublicURL,
+// Front configures the HTTP front. Mount fills in Engine, Auth, Surfaces, Limits, PublicURL,
 // Callbacks, MCP and Logger.
 type Front = httpfront.Config
 
@@ -120,7 +120,7 @@ func (h *Hub) Pusher() *push.Dispatcher { return h.pusher }
 // Mount creates the HTTP front.
 func (h *Hub) Mount(f Front) {
 	f.Engine, f.Auth, f.Logger = h.engine, h.parts.Auth, h.parts.Logger
-	f.Guests = []surface.Surface{&openaifront.Front{Engine: h.engine, Since: time.Now()}, &aguifront.Front{Engine: h.engine}}
+	f.Surfaces = []surface.Surface{&openaifront.Front{Engine: h.engine, Since: time.Now()}, &aguifront.Front{Engine: h.engine}}
 	f.Limits, f.PublicURL, f.Callbacks = frontLimits(&h.settings.Limits), h.settings.PublicURL, h.callbacks()
 	if h.parts.MCP != nil {
 		f.MCP = h.parts.MCP.Handler(h.Inside())

@@ -36,7 +36,7 @@ type Parts struct {
 	Auth auth.Authenticator
 	// Box seals secrets in the Store. If nil, the secrets of webhooks are sealed with the key
 	// of the push options, and page tokens end with the process.
-	Box *seal.Box
+	Box *seal.Sealer
 	// Recorder writes results of tasks to the memory of agents. The hub runs it.
 	Recorder *recorder.Recorder
 	// Turns are the conversations that are swept beside the Recorder.

@@ -33,7 +33,7 @@ func (h *Hub) configured() ([]engine.Agent, error) {
 		e := engine.Agent{Name: task.Agent(a.Name), Card: a.Card(), More: a.More()}
 		switch {
 		case a.Remotely():
-			e.Executor, e.ListedSkills = h.core.Adopt(e.Name, h.told(a, backends[a.Backend()](a))), true
+			e.Executor, e.ListedSkills = h.core.Adopt(e.Name, h.withIdentity(a, backends[a.Backend()](a))), true
 			e.AdvisoryModes = !a.StrictModes
 		case a.Queue != "":
 			s := a.Spec()

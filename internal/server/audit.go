@@ -28,14 +28,14 @@ type auditParts struct {
 const (
 	// auditName is the folder of the log in a data folder.
 	auditName = "audit"
-	// auditPlaceName is the file there that contains the path of the log if it is elsewhere;
+	// auditFolderName is the file there that contains the path of the log if it is elsewhere;
 	// "off" means that there is no log.
-	auditPlaceName = "audit.place"
+	auditFolderName = "audit.place"
 )
 
 // AuditFolder returns the folder of the audit log of a data folder; empty if the log is off.
 func AuditFolder(data string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(data, auditPlaceName))
+	text, err := os.ReadFile(filepath.Join(data, auditFolderName))
 	switch place := strings.TrimSpace(string(text)); {
 	case errors.Is(err, os.ErrNotExist):
 		return filepath.Join(data, auditName), nil
@@ -48,10 +48,10 @@ func AuditFolder(data string) (string, error) {
 	}
 }
 
-// setAuditPlace stores the path of the audit log for commands that do not read the
+// setAuditFolder stores the path of the audit log for commands that do not read the
 // configuration.
-func (h *Hub) setAuditPlace() error {
-	path, place := h.dir.Join(auditPlaceName), h.cfg.Audit.Dir
+func (h *Hub) setAuditFolder() error {
+	path, place := h.dir.Join(auditFolderName), h.cfg.Audit.Dir
 	if h.cfg.Audit.Off() {
 		place = string(audit.Off)
 	}
@@ -72,7 +72,7 @@ func (h *Hub) openAudit() error {
 	if h.cfg.Conformance {
 		return nil
 	}
-	if err := h.setAuditPlace(); err != nil {
+	if err := h.setAuditFolder(); err != nil {
 		return fmt.Errorf("audit log: %w", err)
 	}
 	if h.cfg.Audit.Off() {

@@ -72,7 +72,7 @@ func (h *Hub) openAnnounced(b *announce.Source) (err error) {
 	if !h.cfg.Directory.WriteKnownAgents {
 		return nil
 	}
-	if b.File, b.First, err = agentfile.ReadKnown(h.places(h.cfg.Directory.KnownAgents)); err != nil {
+	if b.File, b.First, err = agentfile.ReadKnown(h.fileOptions(h.cfg.Directory.KnownAgents)); err != nil {
 		return fmt.Errorf("known agents: %w", err)
 	}
 	for i := range b.First {
@@ -82,9 +82,9 @@ func (h *Hub) openAnnounced(b *announce.Source) (err error) {
 	return err
 }
 
-// places returns the paths at which a file that names agents may be.
-func (h *Hub) places(flag string) agentfile.Places {
-	return agentfile.Places{Flag: flag, Data: h.dir.Path(), RockBot: h.cfg.RockBotURL() != "", ModelExtensions: model.Extensions()}
+// fileOptions returns the paths at which a file that names agents may be.
+func (h *Hub) fileOptions(flag string) agentfile.Options {
+	return agentfile.Options{Flag: flag, Data: h.dir.Path(), RockBot: h.cfg.RockBotURL() != "", ModelExtensions: model.Extensions()}
 }
 
 // busServices returns the hub's services on the bus. The bus delivers reports of workers until

@@ -9,15 +9,15 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// desk returns the desk that answers the questions of agents.
-func (h *Hub) desk() *question.PolicyResponder {
-	d := h.cfg.Desk()
+// responder returns the responder to the questions of agents.
+func (h *Hub) responder() *question.PolicyResponder {
+	d := h.cfg.Responder()
 	d.Inbox, d.Trust = h.trust.inbox, h.trust.registry
 	return d
 }
 
-// clerk returns the agent that answers questions by a script, or none without a script.
-func (h *Hub) clerk() ([]engine.Agent, error) {
+// questionAgents returns the agent that answers questions by a script, or none without a script.
+func (h *Hub) questionAgents() ([]engine.Agent, error) {
 	q := &h.cfg.Questions
 	if q.Script == "" {
 		return nil, nil

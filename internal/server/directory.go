@@ -45,11 +45,11 @@ func (h *Hub) sources() []directory.Source {
 	c := &h.cfg.Directory
 	all := []directory.Source{configuredAgents{h.cfg}}
 	for _, path := range c.Specs {
-		all = append(all, agentfile.Specs(h.places(path)))
+		all = append(all, agentfile.Specs(h.fileOptions(path)))
 	}
-	all = append(all, agentfile.Agents(h.places(c.AgentsFile)), agentfile.WellKnown(h.places(c.WellKnown)))
+	all = append(all, agentfile.Agents(h.fileOptions(c.AgentsFile)), agentfile.WellKnown(h.fileOptions(c.WellKnown)))
 	if !c.WriteKnownAgents {
-		all = append(all, agentfile.Known(h.places(c.KnownAgents)))
+		all = append(all, agentfile.Known(h.fileOptions(c.KnownAgents)))
 	}
 	return all
 }

@@ -52,8 +52,8 @@ func (i *identityParts) onward() auth.Asserter {
 	return i.asserter
 }
 
-// told makes a remote agent send the identity of the caller, if the configuration says so.
-func (h *Hub) told(a *config.Agent, r *remote.Agent) *remote.Agent {
+// withIdentity makes a remote agent send the identity of the caller, if the configuration says so.
+func (h *Hub) withIdentity(a *config.Agent, r *remote.Agent) *remote.Agent {
 	if p := a.Onward(h.identity.asserter); p != nil {
 		r.Identity = p
 	}

@@ -50,12 +50,12 @@ func (h *Hub) runMCPServers(ctx context.Context) error {
 	}
 	var telling sync.WaitGroup
 	defer telling.Wait()
-	telling.Go(func() { h.tellOfServers(ctx) })
+	telling.Go(func() { h.indexServers(ctx) })
 	return h.servers.Run(ctx)
 }
 
-// tellOfServers updates the directory entries of the servers until ctx ends.
-func (h *Hub) tellOfServers(ctx context.Context) {
+// indexServers updates the directory entries of the servers until ctx ends.
+func (h *Hub) indexServers(ctx context.Context) {
 	d := h.core.Directory()
 	if d == nil {
 		return

@@ -68,7 +68,7 @@ func (h *Hub) thinker(m *config.Model) (*model.Agent, error) {
 			Context: m.ContextTokens, Stall: time.Duration(m.Stall), ToolTime: time.Duration(m.ToolTime),
 		},
 	}
-	a.Awaiter, a.Inline, a.Gate = dispatches{h.within()}, m.InlineResults, questions{h.engine, h.trust.registry, h.desk()}
+	a.Awaiter, a.Inline, a.Gate = dispatches{h.within()}, m.InlineResults, questions{h.engine, h.trust.registry, h.responder()}
 	a.Own = func(s *model.Scope) llm.Source { return h.toolsOf(s, m.AllowedTools) }
 	if len(h.servers.Clients) > 0 {
 		a.Tools = h.servers

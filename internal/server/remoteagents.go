@@ -20,7 +20,7 @@ func (h *Hub) remoteExecutor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
 		configured = h.core.Adopted(e.Name()) != nil
 	}
 	if configured && e.Spec.Model == nil {
-		return h.guardElsewhere(e.Name(), x), nil
+		return h.guardRemote(e.Name(), x), nil
 	}
 	return h.guardKnown(&e.Spec, x), nil
 }

@@ -50,7 +50,7 @@ type Hub struct {
 	dir          *datadir.Dir
 	audit        auditParts
 	db           *sqlitestore.DB
-	box          *seal.Box
+	box          *seal.Sealer
 	keys         *auth.Keyring
 	tls          *tlsfile.Source // nil if the listeners do not use TLS
 	listener     net.Listener
@@ -124,7 +124,7 @@ func (h *Hub) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := h.openBox(ctx); err != nil {
+	if err := h.openSealer(ctx); err != nil {
 		return err
 	}
 	if err := h.reap(); err != nil {
@@ -203,10 +203,10 @@ func (h *Hub) reap() error {
 	return err
 }
 
-// openBox opens the master key, or creates it. It warns if webhooks exist but their key was
+// openSealer opens the master key, or creates it. It warns if webhooks exist but their key was
 // missing, for example because only the data was moved: their secrets cannot be opened without
 // it.
-func (h *Hub) openBox(ctx context.Context) error {
+func (h *Hub) openSealer(ctx context.Context) error {
 	path := h.dir.Join(seal.FileName)
 	_, missing := os.Lstat(path)
 	var err error
@@ -287,7 +287,7 @@ func (h *Hub) compose(ctx context.Context) error {
 func (h *Hub) coreParts(rules *policy.Policy) hub.Parts {
 	return hub.Parts{
 		Store: h.db.Tasks(), Auth: h.keys, Box: h.box, Recorder: h.memory.recorder, Turns: h.memory.turns, Notes: h.memory.notes,
-		Policy: rules, Blobs: h.parts, Questions: h.desk(), Onward: h.identity.onward(), Audit: h.audit.log, Inbox: h.trust.inbox,
+		Policy: rules, Blobs: h.parts, Questions: h.responder(), Onward: h.identity.onward(), Audit: h.audit.log, Inbox: h.trust.inbox,
 		Trust: h.trust.registry, Bus: h.busParts.dispatcher, Chooser: h.broker, Gate: brokerGate{h.broker}, Observer: h.observer(),
 		Transports: overGRPC, MCP: h.mcp(), Checks: h.checks, SignCard: h.signing.signer(), Logger: h.logger,
 	}
@@ -390,7 +390,7 @@ func (h *Hub) register() error {
 			}
 		}
 	}
-	desk, err := h.frontDesk()
+	desk, err := h.assistantAgents()
 	if err != nil {
 		return err
 	}
@@ -399,7 +399,7 @@ func (h *Hub) register() error {
 			all = append(all, a)
 		}
 	}
-	clerk, err := h.clerk()
+	clerk, err := h.questionAgents()
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func (h *Hub) openTrust(ctx context.Context) error {
 	}
 	t.inbox = &inbox.Inbox{Store: h.db.Inbox(), Logger: h.logger}
 	t.registry = &trust.Registry{Store: h.db.Trust(), Logger: h.logger}
-	t.file = &trustfile.File{Paths: trustfile.Places(c.File, h.dir.Path()), Logger: h.logger}
+	t.file = &trustfile.File{Paths: trustfile.Paths(c.File, h.dir.Path()), Logger: h.logger}
 	if c.Write {
 		t.registry.Write = t.file.Write
 	}
@@ -56,7 +56,7 @@ func (h *Hub) openTrust(ctx context.Context) error {
 		return fmt.Errorf("trust: %w", err)
 	}
 	t.gate = &approval.Gate{
-		Judge: t.registry, Inbox: t.inbox, Notes: keeper{h.memory.notes, cmp.Or(task.Owner(h.cfg.Memory.Owner), auth.Local)}, Talks: h.memory.turns, Summarizer: task.Agent(c.Summarizer), Complete: c.Refused == "completed",
+		Judge: t.registry, Inbox: t.inbox, Notes: noteStore{h.memory.notes, cmp.Or(task.Owner(h.cfg.Memory.Owner), auth.Local)}, Talks: h.memory.turns, Summarizer: task.Agent(c.Summarizer), Complete: c.Refused == "completed",
 		ApprovalTime: duration(c.ApprovalTime), KeepAlive: keepAlive(duration(h.cfg.Engine.AgentSilence)),
 		// Other machines may reach this address without credentials or through a proxy, so
 		// callers without credentials may not be the owner.
@@ -65,14 +65,14 @@ func (h *Hub) openTrust(ctx context.Context) error {
 	return nil
 }
 
-// keeper stores refused requests in the memory of the hub's owner.
-type keeper struct {
+// noteStore stores refused requests in the memory of the hub's owner.
+type noteStore struct {
 	notes *memory.Notes
 	owner task.Owner
 }
 
 // Keep implements approval.Keeper.
-func (k keeper) Keep(ctx context.Context, key, text string, ttl time.Duration) error {
+func (k noteStore) Keep(ctx context.Context, key, text string, ttl time.Duration) error {
 	if most := k.notes.MaxValue(); len(text) > most {
 		text = text[:most]
 	}
@@ -109,7 +109,7 @@ func keepAlive(silence time.Duration) time.Duration {
 // guard puts the executor of an agent behind the gate, if the configuration says so.
 func (h *Hub) guard(a *config.Agent, e *engine.Agent) {
 	skills, ok := a.Gated()
-	if h.mustGate(e.Name) {
+	if h.gated(e.Name) {
 		skills, ok = nil, true
 	}
 	if !ok {
@@ -129,9 +129,9 @@ func (h *Hub) guard(a *config.Agent, e *engine.Agent) {
 	e.Executor = g.Around(e.Executor, p)
 }
 
-// guardElsewhere returns the executor of a remote agent of the configuration, behind the gate
+// guardRemote returns the executor of a remote agent of the configuration, behind the gate
 // if the configuration says so. The directory replaces the first executor by it.
-func (h *Hub) guardElsewhere(name task.Agent, x a2asrv.AgentExecutor) a2asrv.AgentExecutor {
+func (h *Hub) guardRemote(name task.Agent, x a2asrv.AgentExecutor) a2asrv.AgentExecutor {
 	for i := range h.cfg.Agents {
 		if a := &h.cfg.Agents[i]; task.Agent(a.Name) == name {
 			e := engine.Agent{Name: name, Card: a.Card(), Executor: x}
@@ -142,13 +142,13 @@ func (h *Hub) guardElsewhere(name task.Agent, x a2asrv.AgentExecutor) a2asrv.Age
 	return x
 }
 
-// mustGate reports whether the configuration gates an agent by its name, whatever its source.
-func (h *Hub) mustGate(name task.Agent) bool { return slices.Contains(h.cfg.Trust.Gated, string(name)) }
+// gated reports whether the configuration gates an agent by its name, whatever its source.
+func (h *Hub) gated(name task.Agent) bool { return slices.Contains(h.cfg.Trust.Gated, string(name)) }
 
 // guardNamed puts an agent of the hub behind the gate if the configuration gates it by name,
 // unless it is gated already.
 func (h *Hub) guardNamed(e *engine.Agent) {
-	if _, ok := e.Executor.(adminapi.GatedAgent); ok || !h.mustGate(e.Name) {
+	if _, ok := e.Executor.(adminapi.GatedAgent); ok || !h.gated(e.Name) {
 		return
 	}
 	var p approval.Policy
@@ -163,7 +163,7 @@ func (h *Hub) guardNamed(e *engine.Agent) {
 func (h *Hub) guardKnown(s *directory.Spec, x a2asrv.AgentExecutor) a2asrv.AgentExecutor {
 	p := approval.Policy{Gated: s.GatedSkills}
 	switch {
-	case s.Trust == directory.Gated || h.mustGate(s.Name):
+	case s.Trust == directory.Gated || h.gated(s.Name):
 		p.Gated = nil
 	case len(p.Gated) > 0:
 	case s.Trust == "" && h.cfg.Directory.Trust == string(directory.Gated):
@@ -186,8 +186,8 @@ func (h *Hub) missGated() {
 	}
 }
 
-// frontDesk returns the agents that act for the owner, if they are configured.
-func (h *Hub) frontDesk() ([]engine.Agent, error) {
+// assistantAgents returns the agents that act for the owner, if they are configured.
+func (h *Hub) assistantAgents() ([]engine.Agent, error) {
 	c := &h.cfg.FrontDesk
 	if !c.Serve {
 		return nil, nil

@@ -55,8 +55,8 @@ type File struct {
 
 var _ directory.Source = (*File)(nil)
 
-// Places configures where files are looked for.
-type Places struct {
+// Options configures where files are looked for.
+type Options struct {
 	// Flag is an explicit path. If set, no other path is tried, and the file must exist.
 	Flag string
 	// Data is the data folder.
@@ -71,7 +71,7 @@ type Places struct {
 }
 
 // find returns the candidate paths of a file in order of precedence.
-func (p *Places) find(name string) []string {
+func (p *Options) find(name string) []string {
 	if p.Flag != "" {
 		return []string{p.Flag}
 	}
@@ -82,7 +82,7 @@ func (p *Places) find(name string) []string {
 	return paths
 }
 
-func (p *Places) file(name string, parse parser) *File {
+func (p *Options) file(name string, parse parser) *File {
 	f := &File{name: cmp.Or(p.Flag, name), paths: p.find(name), must: p.Flag != "", parse: parse, lookup: p.Lookup}
 	if f.lookup == nil {
 		f.lookup = os.LookupEnv
@@ -91,18 +91,18 @@ func (p *Places) file(name string, parse parser) *File {
 }
 
 // Agents returns the source for agents.yaml.
-func Agents(p Places) *File { return p.file(AgentsName, parseAgents) }
+func Agents(p Options) *File { return p.file(AgentsName, parseAgents) }
 
 // WellKnown returns the source for well-known-agents.json.
-func WellKnown(p Places) *File { return p.file(WellKnownName, p.parseWellKnown) }
+func WellKnown(p Options) *File { return p.file(WellKnownName, p.parseWellKnown) }
 
 // Known returns the source for known-agents.json, for a hub that only reads it.
-func Known(p Places) *File { return p.file(KnownName, p.parseKnown) }
+func Known(p Options) *File { return p.file(KnownName, p.parseKnown) }
 
 // ReadKnown reads known-agents.json once, for a hub that writes it afterwards, and returns the
 // path for writing. An error names file, line and key; the caller must not overwrite the file
 // then.
-func ReadKnown(p Places) (path string, all []directory.Known, err error) {
+func ReadKnown(p Options) (path string, all []directory.Known, err error) {
 	f := Known(p)
 	f.must = false
 	texts, err := f.texts()
@@ -121,7 +121,7 @@ func ReadKnown(p Places) (path string, all []directory.Known, err error) {
 }
 
 // Specs returns the source for the file or folder of agent specs at p.Flag.
-func Specs(p Places) *File {
+func Specs(p Options) *File {
 	f := p.file(p.Flag, p.parseSpecs)
 	f.folder = true
 	return f

@@ -77,7 +77,7 @@ func TestFollow(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "f", AgentsName)
 	write(t, path, agents("a"))
-	f := Agents(Places{Flag: path})
+	f := Agents(Options{Flag: path})
 	if got := summary(f.Load(t.Context())); got != "a" {
 		t.Fatalf("Load = %q", got)
 	}
@@ -127,7 +127,7 @@ func TestFollowLinks(t *testing.T) {
 	write(t, filepath.Join(dir, "two", AgentsName), agents("new"))
 	link("one", "data")
 	link("data/"+AgentsName, AgentsName)
-	f := Agents(Places{Flag: filepath.Join(dir, AgentsName)})
+	f := Agents(Options{Flag: filepath.Join(dir, AgentsName)})
 	if got := summary(f.Load(t.Context())); got != "old" {
 		t.Fatalf("Load = %q", got)
 	}
@@ -138,10 +138,10 @@ func TestFollowLinks(t *testing.T) {
 	}
 }
 
-func TestPlaces(t *testing.T) {
+func TestSearchPaths(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	f := WellKnown(Places{Data: data})
+	f := WellKnown(Options{Data: data})
 	if got := f.Load(t.Context()); len(got.Specs)+len(got.Problems) != 0 {
 		t.Errorf("no file anywhere: %q", summary(got))
 	}
@@ -149,11 +149,11 @@ func TestPlaces(t *testing.T) {
 	if got := summary(f.Load(t.Context())); got != "a" {
 		t.Errorf("the file of the data folder: %q", got)
 	}
-	missing := Agents(Places{Flag: filepath.Join(data, "f", "none.yaml"), Data: data})
+	missing := Agents(Options{Flag: filepath.Join(data, "f", "none.yaml"), Data: data})
 	if got := summary(missing.Load(t.Context())); got != "(none.yaml: there is no such file)" {
 		t.Errorf("a file that was asked for: %q", got)
 	}
-	if got := Agents(Places{Flag: data}).Load(t.Context()); len(got.Problems) != 1 {
+	if got := Agents(Options{Flag: data}).Load(t.Context()); len(got.Problems) != 1 {
 		t.Errorf("a folder in place of a file: %q", summary(got))
 	}
 }
@@ -168,7 +168,7 @@ func TestFolderOfSpecs(t *testing.T) {
 	write(t, filepath.Join(dir, "a.yaml"), "id: a\nendpoint: {backend: a2a, base_url: 'http://a'}\n")
 	write(t, filepath.Join(dir, "broken.yml"), "id: c\nendpoint: {backend: x, base_url: 'http://c'}\n")
 	write(t, filepath.Join(dir, "notes.txt"), "no spec")
-	f := Specs(Places{Flag: dir})
+	f := Specs(Options{Flag: dir})
 	if got := summary(f.Load(t.Context())); got != `a b (broken.yml:2: endpoint.backend: "x" is not there; there is a2a)` {
 		t.Errorf("Load = %q", got)
 	}

@@ -173,14 +173,14 @@ func (k *wellKnownSkill) skill() directory.Skill {
 }
 
 // parseWellKnown reads well-known-agents.json.
-func (p *Places) parseWellKnown(d *yamlfile.Decoder, src []byte) []directory.Spec {
+func (p *Options) parseWellKnown(d *yamlfile.Decoder, src []byte) []directory.Spec {
 	var file []wellKnown
 	d.Decode(src, &file)
 	var specs []found
 	for i := range file {
 		key := "[" + strconv.Itoa(i) + "]"
 		s := file[i].spec(d, key)
-		p.place(&s, file[i].AgentName, "")
+		p.setLocation(&s, file[i].AgentName, "")
 		specs = append(specs, found{s, key})
 	}
 	return right(d, specs, map[string]string{"name": "agentName", "rockbot": "agentName"})
@@ -223,8 +223,8 @@ func (w *wellKnown) version() a2a.ProtocolVersion {
 // v03 is the default version of agents whose files give none.
 const v03 a2a.ProtocolVersion = "0.3"
 
-// place sets the queue or the RockBot name of an agent without a URL.
-func (p *Places) place(s *directory.Spec, name, queue string) {
+// setLocation sets the queue or the RockBot name of an agent without a URL.
+func (p *Options) setLocation(s *directory.Spec, name, queue string) {
 	switch {
 	case s.URL != "":
 	case queue == "" && p.RockBot:
@@ -254,7 +254,7 @@ type knownAgent struct {
 
 // parseKnown reads known-agents.json: agents that have announced themselves on a bus. Agents
 // not seen within knownFor are skipped.
-func (p *Places) parseKnown(d *yamlfile.Decoder, src []byte) []directory.Spec {
+func (p *Options) parseKnown(d *yamlfile.Decoder, src []byte) []directory.Spec {
 	var specs []directory.Spec
 	for _, k := range p.knownAgents(d, src) {
 		if time.Since(k.SeenAt) < knownFor {
@@ -267,7 +267,7 @@ func (p *Places) parseKnown(d *yamlfile.Decoder, src []byte) []directory.Spec {
 // knownFor is the time after which an announced agent is ignored.
 const knownFor = 24 * time.Hour
 
-func (p *Places) knownAgents(d *yamlfile.Decoder, src []byte) []directory.Known {
+func (p *Options) knownAgents(d *yamlfile.Decoder, src []byte) []directory.Known {
 	var file []knownAgent
 	d.Decode(src, &file)
 	var specs []found
@@ -277,7 +277,7 @@ func (p *Places) knownAgents(d *yamlfile.Decoder, src []byte) []directory.Known 
 		s := directory.Spec{
 			Name: directory.NameOf(f.AgentName), Title: f.AgentName, URL: f.URL, Description: f.Description, Version: f.Version,
 		}
-		p.place(&s, f.AgentName, f.Queue)
+		p.setLocation(&s, f.AgentName, f.Queue)
 		for _, k := range f.Skills {
 			s.Skills = append(s.Skills, k.skill())
 		}
@@ -390,7 +390,7 @@ func (a *agentSpec) DecodeNode(d *yamlfile.Decoder, node ast.Node, key string) {
 }
 
 // parseSpecs reads a file of agent specs.
-func (p *Places) parseSpecs(d *yamlfile.Decoder, src []byte) []directory.Spec {
+func (p *Options) parseSpecs(d *yamlfile.Decoder, src []byte) []directory.Spec {
 	var file specList
 	d.Decode(src, &file)
 	var specs []found

@@ -110,11 +110,11 @@ func TestPollingTimes(t *testing.T) {
 		`{"agentName":"A","url":"http://a","pollingInitialDelay":"soon"}`, `{"agentName":"B","url":"http://b","pollingMaxDelay":"00:00"}`,
 		`{"agentName":"C","url":"http://c","pollingMaxDelay":"-2s"}`, `{"agentName":"D","url":"http://d","pollingInitialDelay":0}`,
 	}, ",\n") + "]"
-	if got, problems := parse(new(Places).parseWellKnown, wrong); len(got) != 0 || strings.Count(problems, "is not a time like 2s or 00:00:02") != 4 {
+	if got, problems := parse(new(Options).parseWellKnown, wrong); len(got) != 0 || strings.Count(problems, "is not a time like 2s or 00:00:02") != 4 {
 		t.Errorf("agents %v, problems %q", got, problems)
 	}
 	spec := `{"id":"a","endpoint":{"backend":"a2a","base_url":"https://a.example","options":{"poll_initial_ms":250,"poll_max_ms":4000}}}`
-	got, problems := parse(new(Places).parseSpecs, spec)
+	got, problems := parse(new(Options).parseSpecs, spec)
 	if problems != "" || len(got) != 1 || got[0].Call.PollInitial != 250*time.Millisecond || got[0].Call.PollMax != 4*time.Second {
 		t.Errorf("agents %+v, problems %q", got, problems)
 	}
@@ -126,7 +126,7 @@ func TestPollingTimes(t *testing.T) {
 // The samples of RockBot's manual, and an agent with pinned skills.
 func TestWellKnown(t *testing.T) {
 	t.Parallel()
-	got, problems := parse(new(Places).parseWellKnown, `[
+	got, problems := parse(new(Options).parseWellKnown, `[
   { "agentName": "ResearchAgent", "url": "http://researchagent:5100" },
   { "agentName": "Bob", "url": "http://gateway-bob:5200",
     "authHeaderName": "X-Api-Key", "authHeaderValueBase64": "YWxpY2UtY2FsbHMtYm9i" },
@@ -174,7 +174,7 @@ agents:
   - {name: none, url: http://a, trust: open}
   - {name: typo, url: http://a, trust: gatd}
 `)
-	known, more := parse(new(Places).parseWellKnown, `[
+	known, more := parse(new(Options).parseWellKnown, `[
   {"agentName": "All", "url": "http://a", "trust": "gated"},
   {"agentName": "Some", "url": "http://a", "skills": [{"id": "show"}, {"id": "buy", "trust": "gated"}]},
   {"agentName": "Typo", "url": "http://a", "trust": 4} ]`)
@@ -210,7 +210,7 @@ func TestSpecs(t *testing.T) {
 		"[" + remote + `]`: "f.yaml:1",
 	} {
 		want.Where = where
-		got, problems := parse(new(Places).parseSpecs, src)
+		got, problems := parse(new(Options).parseSpecs, src)
 		if diff := cmp.Diff([]directory.Spec{want}, got, credentials); diff != "" || problems != "" {
 			t.Errorf("problems %q, agents (-want +got):\n%s", problems, diff)
 		}
@@ -233,7 +233,7 @@ func TestSpecOptions(t *testing.T) {
 	} {
 		want.Name, want.Title, want.URL, want.Where = "a", "a", "https://a.example", "f.yaml"
 		want.Call.Binding, want.Call.Version, want.Call.Fixed = a2a.TransportProtocolHTTPJSON, "1.0", true
-		got, problems := parse(new(Places).parseSpecs, spec(options))
+		got, problems := parse(new(Options).parseSpecs, spec(options))
 		if diff := cmp.Diff([]directory.Spec{want}, got, credentials); diff != "" || problems != "" {
 			t.Errorf("%s: problems %q, agents (-want +got):\n%s", options, problems, diff)
 		}
@@ -243,7 +243,7 @@ func TestSpecOptions(t *testing.T) {
 // A spec with neither endpoint nor model is reported, and the others are loaded.
 func TestSpecWithoutEndpointAndModel(t *testing.T) {
 	t.Parallel()
-	got, problems := parse(new(Places).parseSpecs, `[{"id": "local", "system_prompt": "You are …"},
+	got, problems := parse(new(Options).parseSpecs, `[{"id": "local", "system_prompt": "You are …"},
 {"id": "far", "endpoint": {"backend": "a2a", "base_url": "https://a.example"}}]`)
 	if len(got) != 1 || got[0].Name != "far" {
 		t.Errorf("agents = %+v, want far alone", got)
@@ -297,28 +297,28 @@ func TestProblems(t *testing.T) {
 		{"no YAML", parseAgents, "agents:\n  - [\n", "dir/f.yaml:2: ", ""},
 		{"a list at the top", parseAgents, "- name: a\n", "dir/f.yaml:1: must be a mapping of keys to values, not a list", ""},
 		{
-			"no base64", new(Places).parseWellKnown, `[{"agentName": "a", "url": "http://a", "authHeaderName": "K", "authHeaderValueBase64": "%"}]`,
+			"no base64", new(Options).parseWellKnown, `[{"agentName": "a", "url": "http://a", "authHeaderName": "K", "authHeaderValueBase64": "%"}]`,
 			"dir/f.yaml:1: [0].authHeaderValueBase64: is not base64", "",
 		},
 		{
-			"no name", new(Places).parseWellKnown, `[{"agentName": "", "url": "http://a"}, {"agentName": "b", "url": "http://b"}]`,
+			"no name", new(Options).parseWellKnown, `[{"agentName": "", "url": "http://a"}, {"agentName": "b", "url": "http://b"}]`,
 			"dir/f.yaml:1: [0].agentName: is missing", "b",
 		},
 		{
-			"a header without a value", new(Places).parseWellKnown, `[{"agentName": "a", "url": "http://a", "authHeaderName": "K"}]`,
+			"a header without a value", new(Options).parseWellKnown, `[{"agentName": "a", "url": "http://a", "authHeaderName": "K"}]`,
 			"dir/f.yaml:1: [0].credentials: a header needs a name and a value", "",
 		},
 		{
-			"another backend", new(Places).parseSpecs, `{"id": "a", "endpoint": {"backend": "grpc", "base_url": "http://a"}}`,
+			"another backend", new(Options).parseSpecs, `{"id": "a", "endpoint": {"backend": "grpc", "base_url": "http://a"}}`,
 			`dir/f.yaml:1: endpoint.backend: "grpc" is not there; there is a2a`, "",
 		},
 		{
-			"a slip of the pen", new(Places).parseSpecs, `{"id": "a", "endpiont": {"backend": "a2a"}}`,
+			"a slip of the pen", new(Options).parseSpecs, `{"id": "a", "endpiont": {"backend": "a2a"}}`,
 			"dir/f.yaml:1: endpiont: there is no such key; did you mean endpoint?", "",
 		},
-		{"no address", new(Places).parseSpecs, "id: a\nendpoint:\n  backend: a2a\n", "dir/f.yaml:2: endpoint.base_url: is missing", ""},
+		{"no address", new(Options).parseSpecs, "id: a\nendpoint:\n  backend: a2a\n", "dir/f.yaml:2: endpoint.base_url: is missing", ""},
 		{
-			"no token", new(Places).parseSpecs, `{"id": "a", "endpoint": {"backend": "a2a", "base_url": "http://a", "auth": {"type": "bearer"}}}`,
+			"no token", new(Options).parseSpecs, `{"id": "a", "endpoint": {"backend": "a2a", "base_url": "http://a", "auth": {"type": "bearer"}}}`,
 			"dir/f.yaml:1: endpoint.auth: has neither token nor token_env", "",
 		},
 	} {
@@ -348,7 +348,7 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		for _, p := range []parser{parseAgents, new(Places).parseWellKnown, new(Places).parseSpecs} {
+		for _, p := range []parser{parseAgents, new(Options).parseWellKnown, new(Options).parseSpecs} {
 			specs, problems := parse(p, string(src))
 			for i := range specs {
 				if err := specs[i].Check(); err != nil {
@@ -368,7 +368,7 @@ func FuzzParse(f *testing.F) {
 func TestModelSpecs(t *testing.T) {
 	t.Parallel()
 	extensions := []a2a.AgentExtension{{URI: "urn:cost"}}
-	places := &Places{ModelExtensions: extensions}
+	places := &Options{ModelExtensions: extensions}
 	got, problems := parse(places.parseSpecs, `
 - id: Planner
   description: Plans.
@@ -394,7 +394,7 @@ func TestModelSpecs(t *testing.T) {
 	if diff := cmp.Diff(want, got, credentials); diff != "" || problems != "" {
 		t.Errorf("problems %q, agents (-want +got):\n%s", problems, diff)
 	}
-	if _, problems := parse(new(Places).parseSpecs, "{id: a, model_id: b, max_rounds: -1}"); !strings.Contains(problems, `max_rounds: "-1" is not`) {
+	if _, problems := parse(new(Options).parseSpecs, "{id: a, model_id: b, max_rounds: -1}"); !strings.Contains(problems, `max_rounds: "-1" is not`) {
 		t.Errorf("problems %q, want one about max_rounds", problems)
 	}
 }

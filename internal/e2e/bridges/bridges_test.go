@@ -43,7 +43,7 @@ func TestBridgesOfCards(t *testing.T) {
 	fmt.Fprintf(&table, "%-13s%-8s%-8s", "cards in", "public", "extended")
 	for _, to := range dialecttest.All() {
 		fmt.Fprintf(&table, "\n%-13s", to.Name)
-		for _, w := range []dialecttest.Words{to.Public, to.Extended} {
+		for _, w := range []dialecttest.Exchange{to.Public, to.Extended} {
 			result := "none"
 			if w.Request != "" {
 				result = h.try(&to, w, false)
@@ -113,12 +113,12 @@ func (b *bridge) cell(from, to *dialecttest.Tongue, operation string) string {
 }
 
 // with replaces the placeholders in words.
-func with(w dialecttest.Words, names *strings.Replacer) dialecttest.Words {
-	return dialecttest.Words{Request: names.Replace(w.Request), Want: names.Replace(w.Want)}
+func with(w dialecttest.Exchange, names *strings.Replacer) dialecttest.Exchange {
+	return dialecttest.Exchange{Request: names.Replace(w.Request), Want: names.Replace(w.Want)}
 }
 
 // try sends a request and checks the answer.
-func (h *hub) try(to *dialecttest.Tongue, w dialecttest.Words, first bool) string {
+func (h *hub) try(to *dialecttest.Tongue, w dialecttest.Exchange, first bool) string {
 	h.t.Helper()
 	if got := h.say(to, w.Request, first); !strings.Contains(got, w.Want) {
 		h.t.Errorf("in %s %s\ngot %s\nwant %s", to.Name, w.Request, got, w.Want)

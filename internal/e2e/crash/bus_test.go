@@ -129,7 +129,7 @@ func (w *busSystem) launch(role string) *hubtest.Process {
 	p := hubtest.Launch(w.t, w.command(role))
 	w.t.Cleanup(func() {
 		if dir := os.Getenv("PARLEY_BUS_LOGS"); dir != "" && w.t.Failed() {
-			_ = os.WriteFile(filepath.Join(dir, role+uuid.NewString()[:8]), []byte(p.Said()), 0o600)
+			_ = os.WriteFile(filepath.Join(dir, role+uuid.NewString()[:8]), []byte(p.Output()), 0o600)
 		}
 	})
 	return p

@@ -249,7 +249,7 @@ func TestRemoteTasksSurviveFaults(t *testing.T) {
 				how, err := l.perform(t.Context(), fmt.Sprintf("run-%d", k), r)
 				if err != nil {
 					t.Errorf("run %d, %s, %s at %s: %v", k, r.use, r.act, r.step, err)
-					t.Logf("the hub said:\n%s\nthe other one said:\n%s", l.hub.Said(), l.peer.Said())
+					t.Logf("the hub said:\n%s\nthe other one said:\n%s", l.hub.Output(), l.peer.Output())
 					return
 				}
 				mu.Lock()

@@ -115,7 +115,7 @@ func (w *world) judge(t *testing.T, r *row, a *answer) {
 // not intact.
 func (w *world) quiet(t *testing.T) {
 	t.Helper()
-	said := w.hub.Said()
+	said := w.hub.Output()
 	logs := said + w.audited(t)
 	for name, secret := range w.secrets() {
 		if strings.Contains(logs, secret) && name != "folder of the hub" {

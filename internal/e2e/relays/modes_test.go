@@ -35,8 +35,8 @@ agents:
 		t.Errorf("the agent was asked %v, want each message with its type", asked)
 	}
 	const warning = `message goes to an agent whose card does not list its media types`
-	if n := strings.Count(hub.Said(), warning); n != 2 {
-		t.Errorf("the log has %d warnings, want one of the message and one of the answer:\n%s", n, hub.Said())
+	if n := strings.Count(hub.Output(), warning); n != 2 {
+		t.Errorf("the log has %d warnings, want one of the message and one of the answer:\n%s", n, hub.Output())
 	}
 	if err := send("strict", "text/plain"); err == nil || hubtest.Status(err) != 415 || !strings.Contains(err.Error(), "application/x-protobuf") {
 		t.Errorf("a strict agent: %v, want 415 with the types of the card", err)

@@ -63,11 +63,11 @@ func (l *Live) Problem() string {
 // Run applies the file whenever it changes, until ctx ends. It calls told for each change:
 // before the first decision by new rules, and after a file was refused. Texts in force, and
 // problems already reported, are not reported again.
-func (l *Live) Run(ctx context.Context, told func(*Change)) error {
-	return watch.Follow(ctx, []string{l.path}, func() { l.look(told) })
+func (l *Live) Run(ctx context.Context, changed func(*Change)) error {
+	return watch.Follow(ctx, []string{l.path}, func() { l.look(changed) })
 }
 
-func (l *Live) look(told func(*Change)) {
+func (l *Live) look(changed func(*Change)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p, sum, err := l.read()
@@ -75,9 +75,9 @@ func (l *Live) look(told func(*Change)) {
 	case err != nil && err.Error() == l.problem:
 	case err != nil:
 		l.problem = err.Error()
-		told(&Change{Sum: sum, Err: err})
+		changed(&Change{Sum: sum, Err: err})
 	case sum != l.sum || l.problem != "":
-		told(&Change{Sum: sum, Failures: p.Check()})
+		changed(&Change{Sum: sum, Failures: p.Check()})
 		l.policy.Replace(p)
 		l.sum, l.problem = sum, ""
 	}

@@ -39,9 +39,9 @@ type File struct {
 	read bool       // the file existed
 }
 
-// Places returns the paths of a hub's file: configured, or else those in the folders of
+// Paths returns the paths of a hub's file: configured, or else those in the folders of
 // Parley's files.
-func Places(configured, data string) []string {
+func Paths(configured, data string) []string {
 	if configured != "" {
 		return []string{configured}
 	}

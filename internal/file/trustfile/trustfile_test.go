@@ -48,10 +48,10 @@ func TestTheFileIsReadLive(t *testing.T) {
 	path := filepath.Join(t.TempDir(), trustfile.Name)
 	said := new(log)
 	f := &trustfile.File{Paths: []string{filepath.Join(t.TempDir(), "none"), path}, Logger: slog.New(slog.NewTextHandler(said, nil))}
-	told := make(chan []trust.Entry, 10)
-	follow := func(entries []trust.Entry) { told <- entries }
-	if err := f.Load(follow); err != nil || len(told) != 0 {
-		t.Fatalf("Load without a file: %v, told %d times", err, len(told))
+	updates := make(chan []trust.Entry, 10)
+	follow := func(entries []trust.Entry) { updates <- entries }
+	if err := f.Load(follow); err != nil || len(updates) != 0 {
+		t.Fatalf("Load without a file: %v, told %d times", err, len(updates))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
@@ -63,12 +63,12 @@ func TestTheFileIsReadLive(t *testing.T) {
 	defer all.Wait()
 	defer cancel()
 	write(t, path, `[{"agentId":"ann","level":"act"}]`)
-	if got := <-told; len(got) != 1 || got[0].Level != trust.Act {
+	if got := <-updates; len(got) != 1 || got[0].Level != trust.Act {
 		t.Errorf("told %+v", got)
 	}
 	write(t, path, `[{"agentId":"ann","level":`)
 	write(t, path, `[{"agentId":"ann","level":"root"}]`)
-	if got := <-told; len(got) != 1 || got[0].Level != trust.Observe {
+	if got := <-updates; len(got) != 1 || got[0].Level != trust.Observe {
 		t.Errorf("told %+v", got)
 	}
 	if err := f.Write([]trust.Entry{{Subject: "bob", Level: trust.Learn}}); err != nil {
@@ -77,7 +77,7 @@ func TestTheFileIsReadLive(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if got := <-told; len(got) != 0 {
+	if got := <-updates; len(got) != 0 {
 		t.Errorf("a file that is gone says %+v", got)
 	}
 	if !strings.Contains(said.String(), "kept at observe") {
@@ -122,10 +122,10 @@ func TestBrokenFiles(t *testing.T) {
 
 func TestPlaces(t *testing.T) {
 	t.Parallel()
-	if got := trustfile.Places("/x/y.json", "data"); len(got) != 1 || got[0] != "/x/y.json" {
+	if got := trustfile.Paths("/x/y.json", "data"); len(got) != 1 || got[0] != "/x/y.json" {
 		t.Errorf("places of a configured file = %q", got)
 	}
-	if got := trustfile.Places("", "data"); len(got) != 3 || got[2] != filepath.Join("data", trustfile.Name) {
+	if got := trustfile.Paths("", "data"); len(got) != 3 || got[2] != filepath.Join("data", trustfile.Name) {
 		t.Errorf("places = %q", got)
 	}
 }

@@ -225,7 +225,7 @@ func (h *Handler) result(r *http.Request, c call) (code int, body []byte) {
 		err = fmt.Errorf("encode answer: %w", err)
 	}
 	report := h.explain(r, err)
-	if d := deedOf(r); d != nil {
+	if d := auditEventOf(r); d != nil {
 		d.Reason = report.Reason
 	}
 	return report.HTTP, report.AppendREST(nil)

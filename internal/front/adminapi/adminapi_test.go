@@ -351,9 +351,9 @@ func TestCallerIsRequired(t *testing.T) {
 	got.failure(t, 401, "UNAUTHENTICATED", "UNAUTHENTICATED")
 }
 
-// TestCallersWhoWaitNoLonger checks that a failure caused by the caller's disconnect is not
+// TestDisconnectedCallers checks that a failure caused by the caller's disconnect is not
 // logged as an error of the hub.
-func TestCallersWhoWaitNoLonger(t *testing.T) {
+func TestDisconnectedCallers(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	waited := errors.New("the time to wait is over")

@@ -34,7 +34,7 @@ func (h *Handler) agents(r *http.Request) (*adminjson.AgentList, error) {
 	known := make(map[task.Agent]bool)
 	for _, a := range h.Hub.Agents() {
 		known[a.Name] = true
-		if h.sees(r, a.Name) {
+		if h.maySee(r, a.Name) {
 			list.Agents = append(list.Agents, h.enrich(r, h.describe(a)))
 		}
 	}
@@ -56,7 +56,7 @@ func (h *Handler) agent(r *http.Request) (*adminjson.Agent, error) {
 	if e := h.entry(name); !ok && e != nil {
 		a, ok = h.Hub.Agent(e.Name()) // found under another of its names
 	}
-	if !ok || !h.sees(r, a.Name) {
+	if !ok || !h.maySee(r, a.Name) {
 		return nil, h.noAgent(r, name)
 	}
 	d := h.enrich(r, h.describe(a))

@@ -15,16 +15,16 @@ import (
 type Auditor interface {
 	// Asked records a change before it is made, and returns when the record is durable. An
 	// error refuses the change, and is sent to the caller.
-	Asked(r *http.Request, d *Deed) error
+	Asked(r *http.Request, d *AuditEvent) error
 	// Ended records the outcome before the caller gets it. An error is sent to the caller in
 	// place of the outcome.
-	Ended(r *http.Request, d *Deed) error
+	Ended(r *http.Request, d *AuditEvent) error
 	// Refused records a request of a caller without permission. It returns at once.
-	Refused(r *http.Request, d *Deed)
+	Refused(r *http.Request, d *AuditEvent)
 }
 
-// Deed is a request to the API, for the audit log.
-type Deed struct {
+// AuditEvent is a request to the API, for the audit log.
+type AuditEvent struct {
 	Action  audit.Action
 	Subject audit.Subject
 	// Own states that the request concerns the caller's own data, and nothing of the hub.
@@ -37,17 +37,17 @@ type Deed struct {
 	Asked uint64
 }
 
-type deedKey struct{}
+type auditEventKey struct{}
 
-// deedOf returns the deed of a request; nil if it is not recorded.
-func deedOf(r *http.Request) *Deed {
-	d, _ := r.Context().Value(deedKey{}).(*Deed)
+// auditEventOf returns the audit event of a request; nil if it is not recorded.
+func auditEventOf(r *http.Request) *AuditEvent {
+	d, _ := r.Context().Value(auditEventKey{}).(*AuditEvent)
 	return d
 }
 
-// about adds the details of a deed that are known once it was done.
+// about adds the details of an event that are known once it was done.
 func about(r *http.Request, s audit.Subject, detail ...audit.Field) {
-	if d := deedOf(r); d != nil {
+	if d := auditEventOf(r); d != nil {
 		d.Subject = s
 		d.Detail = append(d.Detail, detail...)
 	}
@@ -56,13 +56,13 @@ func about(r *http.Request, s audit.Subject, detail ...audit.Field) {
 // audited answers a request for a change: the request is durable in the log before the change
 // is made, and its outcome before the answer is sent.
 func (h *Handler) audited(w http.ResponseWriter, r *http.Request, t *route) {
-	d := h.deed(r)
+	d := h.auditEvent(r)
 	d.Own = t.access == own
 	if err := h.Audit.Asked(r, d); err != nil {
 		h.fail(w, r, err)
 		return
 	}
-	r = r.WithContext(context.WithValue(r.Context(), deedKey{}, d))
+	r = r.WithContext(context.WithValue(r.Context(), auditEventKey{}, d))
 	code, body := h.result(r, t.call)
 	switch {
 	case code < http.StatusBadRequest:
@@ -84,7 +84,7 @@ func (h *Handler) refused(r *http.Request, err error) {
 	if h.Audit == nil {
 		return
 	}
-	d := h.deed(r)
+	d := h.auditEvent(r)
 	d.Outcome, d.Reason = audit.Refused, "needs an administrator"
 	switch {
 	case errors.Is(err, errOrigin):
@@ -101,14 +101,14 @@ func (h *Handler) refused(r *http.Request, err error) {
 	h.Audit.Refused(r, d)
 }
 
-// deed returns the deed of a request, by its route. An id that callers choose, such as that of
-// a key, is recorded only if it is known here: it may be a secret in the wrong place.
-func (h *Handler) deed(r *http.Request) *Deed {
+// auditEvent returns the audit event of a request, by its route. An id that callers choose, such as that of
+// a key, is recorded only if it is known here: it may be a misplaced secret.
+func (h *Handler) auditEvent(r *http.Request) *AuditEvent {
 	_, path, _ := strings.Cut(r.Pattern, " "+Root+"/")
 	family, rest, _ := strings.Cut(path, "/")
 	_, verb, _ := strings.Cut(rest, "/")
 	id := r.PathValue("id")
-	d := &Deed{Action: audit.AdminOther, Subject: audit.Subject{Kind: kinds[family]}}
+	d := &AuditEvent{Action: audit.AdminOther, Subject: audit.Subject{Kind: kinds[family]}}
 	if a, ok := actions[r.Method+" "+path]; ok {
 		d.Action = a
 	}

@@ -30,7 +30,7 @@ type auditor struct {
 	keys         func() int
 }
 
-func (a *auditor) note(what string, r *http.Request, d *adminapi.Deed) {
+func (a *auditor) note(what string, r *http.Request, d *adminapi.AuditEvent) {
 	words := fmt.Sprintf("%s %s %s %s/%s task=%s agent=%s", what, auth.PrincipalFrom(r.Context()).ID, d.Action, d.Subject.Kind, d.Subject.ID, d.Subject.Task, d.Subject.Agent)
 	if d.Outcome != "" {
 		words += fmt.Sprintf(" %s %s", d.Outcome, d.Reason)
@@ -44,17 +44,17 @@ func (a *auditor) note(what string, r *http.Request, d *adminapi.Deed) {
 	a.said = append(a.said, strings.TrimSpace(words))
 }
 
-func (a *auditor) Asked(r *http.Request, d *adminapi.Deed) error {
+func (a *auditor) Asked(r *http.Request, d *adminapi.AuditEvent) error {
 	a.note("asked", r, d)
 	return a.full
 }
 
-func (a *auditor) Ended(r *http.Request, d *adminapi.Deed) error {
+func (a *auditor) Ended(r *http.Request, d *adminapi.AuditEvent) error {
 	a.note("ended", r, d)
 	return a.broken
 }
 
-func (a *auditor) Refused(r *http.Request, d *adminapi.Deed) { a.note("refused", r, d) }
+func (a *auditor) Refused(r *http.Request, d *adminapi.AuditEvent) { a.note("refused", r, d) }
 
 var errFull = &apierror.Error{Err: apierror.ErrUnavailable, Message: "the hub cannot write its audit log now: the disk is full"}
 

@@ -50,7 +50,7 @@ func (h *Handler) listAudit(r *http.Request) (*AuditPage, error) {
 		return nil, err
 	}
 	if q.After == 0 && h.Audit != nil { // record a query once, and not for each of its pages
-		d := h.deed(r)
+		d := h.auditEvent(r)
 		d.Outcome = audit.OK
 		if err := h.Audit.Ended(r, d); err != nil {
 			return nil, err

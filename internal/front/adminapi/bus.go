@@ -97,7 +97,7 @@ func (b *Bus) status(ctx context.Context, queues []QueueStatus) *BusStatus {
 	if s.Connected {
 		b.depths(ctx, queues)
 	} else {
-		tell(queues, "there is no connection to the broker")
+		setUnknown(queues, "there is no connection to the broker")
 	}
 	return s
 }
@@ -106,7 +106,7 @@ func (b *Bus) status(ctx context.Context, queues []QueueStatus) *BusStatus {
 func (b *Bus) depths(ctx context.Context, queues []QueueStatus) {
 	o, ok := b.Bus.(bus.Operator)
 	if !ok {
-		tell(queues, "the bus does not tell")
+		setUnknown(queues, "the bus does not tell")
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, depthsTime)
@@ -126,7 +126,7 @@ func (b *Bus) depths(ctx context.Context, queues []QueueStatus) {
 	_ = group.Wait() // errors are stored in the queues
 }
 
-func tell(queues []QueueStatus, why string) {
+func setUnknown(queues []QueueStatus, why string) {
 	for i := range queues {
 		queues[i].Error = why
 	}

@@ -222,7 +222,7 @@ func (h *Handler) hits(r *http.Request, query string, limit int) []bm25.Hit {
 		return h.Directory.Search(query, limit)
 	}
 	mine := slices.DeleteFunc(h.Directory.Search(query, bm25.MaxLimit), func(hit bm25.Hit) bool {
-		return hit.Kind != "mcp" && !h.sees(r, task.Agent(hit.Name))
+		return hit.Kind != "mcp" && !h.maySee(r, task.Agent(hit.Name))
 	})
 	return mine[:min(len(mine), cmp.Or(limit, bm25.DefaultLimit))]
 }

@@ -47,9 +47,9 @@ func (h *Handler) viewer(r *http.Request) viewer {
 	return v
 }
 
-// sees reports whether the caller may see and settle an item: without permission to get the
+// maySee reports whether the caller may see and settle an item: without permission to get the
 // task, a caller does not see its question.
-func (v *viewer) sees(it *inbox.Item) bool {
+func (v *viewer) maySee(it *inbox.Item) bool {
 	return v.admin || it.Kind == inbox.Question && it.Owner == v.Owner() &&
 		(it.Task == "" || v.policy.Allows(v.Principal, &policy.Request{Op: policy.Get, Agent: it.Agent}))
 }
@@ -81,7 +81,7 @@ func (h *Handler) listInbox(r *http.Request) (*adminjson.InboxList, error) {
 	if len(found) > limit {
 		answer.NextPageToken = string(found[limit-1].ID)
 	}
-	answer.Items = slices.DeleteFunc(answer.Items, func(it inbox.Item) bool { return !v.sees(&it) })
+	answer.Items = slices.DeleteFunc(answer.Items, func(it inbox.Item) bool { return !v.maySee(&it) })
 	return &answer, nil
 }
 
@@ -120,7 +120,7 @@ func inboxQuery(r *http.Request) (*inbox.Query, error) {
 func (h *Handler) item(r *http.Request) (*inbox.Item, error) {
 	it, err := h.Inbox.Get(r.Context(), inbox.ID(r.PathValue("id")))
 	v := h.viewer(r)
-	if err == nil && !v.sees(&it) {
+	if err == nil && !v.maySee(&it) {
 		err = inbox.ErrNotFound
 	}
 	return &it, inboxError(r, err)

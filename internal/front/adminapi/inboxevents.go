@@ -50,7 +50,7 @@ func (h *Handler) inboxEvents(w http.ResponseWriter, r *http.Request) {
 		if errors.Is(err, inbox.ErrBehind) {
 			_ = stream.send("event: behind\ndata: {}\n\n") // the final event
 		}
-		if err != nil || v.sees(&it) && stream.tell(&it) != nil {
+		if err != nil || v.maySee(&it) && stream.sendJSON(&it) != nil {
 			return
 		}
 	}

@@ -248,9 +248,9 @@ func TestAdministrators(t *testing.T) {
 	got.failure(t, 401, "UNAUTHENTICATED", "UNAUTHENTICATED")
 }
 
-// TestNobodyIsAdministratorWithoutAKey checks that administrators need a key as soon as keys
+// TestNoAdministratorWithoutAKey checks that administrators need a key as soon as keys
 // exist.
-func TestNobodyIsAdministratorWithoutAKey(t *testing.T) {
+func TestNoAdministratorWithoutAKey(t *testing.T) {
 	t.Parallel()
 	h, _, _ := keyed(t)
 	got := as(t, h, local, "GET /api/v1/keys", "", "From: 127.0.0.1:5", "Host: localhost")

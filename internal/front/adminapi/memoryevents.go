@@ -31,7 +31,7 @@ func (h *Handler) memoryEvents(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		n := entryNote(&e)
-		if strings.HasPrefix(e.Category, category) && stream.tell(&n) != nil {
+		if strings.HasPrefix(e.Category, category) && stream.sendJSON(&n) != nil {
 			return
 		}
 	}

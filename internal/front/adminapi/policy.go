@@ -115,8 +115,8 @@ func (h *Handler) permit(a access, r *http.Request) error {
 	return apierror.New(a2a.ErrUnauthorized, "%s is not allowed", what)
 }
 
-// sees reports whether an agent is visible to the caller.
-func (h *Handler) sees(r *http.Request, name task.Agent) bool {
+// maySee reports whether an agent is visible to the caller.
+func (h *Handler) maySee(r *http.Request, name task.Agent) bool {
 	return h.Policy == nil || h.Policy.Sees(auth.PrincipalFrom(r.Context()), name) ||
 		h.may(r, policy.Request{Op: policy.AdminAgents, Agent: name}) || h.mayRead(r, policy.AdminRead)
 }

@@ -40,11 +40,11 @@ type Push struct {
 
 // The states of a webhook.
 const (
-	HookCurrent  = "current"  // every notification so far is delivered
-	HookTelling  = "telling"  // a delivery is in progress
-	HookWaiting  = "waiting"  // waits for a slot at its endpoint
-	HookRetrying = "retrying" // waits for its next try
-	HookSettled  = "settled"  // no further notification will follow
+	HookCurrent    = "current"  // every notification so far is delivered
+	HookDelivering = "telling"  // a delivery is in progress
+	HookWaiting    = "waiting"  // waits for a slot at its endpoint
+	HookRetrying   = "retrying" // waits for its next try
+	HookSettled    = "settled"  // no further notification will follow
 )
 
 // Webhook is a push notification config for an operator: without its secrets.
@@ -204,7 +204,7 @@ func (h *Handler) webhook(ctx context.Context, k *task.Hooked, letters bool) (We
 func stateOf(st *push.Status) string {
 	switch {
 	case st.Underway:
-		return HookTelling
+		return HookDelivering
 	case !st.Next.IsZero():
 		return HookRetrying
 	case st.Behind > 0:

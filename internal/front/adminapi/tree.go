@@ -132,7 +132,7 @@ func (h *Handler) treeEvents(w http.ResponseWriter, r *http.Request) {
 				}
 			})
 		}
-		if stream.tell(treeTask(&node, time.Now())) != nil {
+		if stream.sendJSON(treeTask(&node, time.Now())) != nil {
 			return
 		}
 	}
@@ -150,8 +150,8 @@ func openEvents(w http.ResponseWriter) *events {
 	return &events{control: http.NewResponseController(w), w: w}
 }
 
-// tell sends a value as an event.
-func (e *events) tell(v any) error {
+// setUnknown sends a value as an event.
+func (e *events) sendJSON(v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err

@@ -18,10 +18,10 @@ const protocolVersion = "1.0"
 // object is an event, or a part of one. No value of it is nil.
 type object = map[string]any
 
-// story reports the progress of a run.
-type story struct {
+// eventWriter reports the progress of a run.
+type eventWriter struct {
 	front *Front
-	visit *surface.Visit
+	visit *surface.Request
 	in    *input
 	agent task.Agent
 	skill string
@@ -42,7 +42,7 @@ type story struct {
 type openMessage struct{ artifact, id string }
 
 // event appends an event to the buffer.
-func (s *story) event(kind string, members object) {
+func (s *eventWriter) event(kind string, members object) {
 	members["type"] = kind
 	b, err := json.Marshal(members)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *story) event(kind string, members object) {
 }
 
 // started reports the start of the run with its task.
-func (s *story) started(h *task.Head) {
+func (s *eventWriter) started(h *task.Head) {
 	ev := object{"threadId": s.in.threadID, "runId": s.in.runID, "protocolVersion": protocolVersion}
 	if h != nil {
 		ev["metadata"] = object{"taskId": string(h.ID), "contextId": h.ContextID}
@@ -60,8 +60,8 @@ func (s *story) started(h *task.Head) {
 	s.event("RUN_STARTED", ev)
 }
 
-// tell reports the agent's progress until the turn ends.
-func (s *story) tell() error {
+// follow reports the agent's progress until the turn ends.
+func (s *eventWriter) follow() error {
 	send, err := s.visit.Stream()
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (s *story) tell() error {
 	for ev, err := range s.turn.Events(s.visit.Request.Context(), s.visit.KeepAlive) {
 		switch {
 		case err == nil:
-			s.hear(&ev)
+			s.append(&ev)
 		case s.visit.Gone(err):
 			return nil
 		default:
@@ -88,7 +88,7 @@ func (s *story) tell() error {
 	return nil
 }
 
-func (s *story) flush(send func([]byte) error) error {
+func (s *eventWriter) flush(send func([]byte) error) error {
 	if len(s.buf) == 0 {
 		return nil
 	}
@@ -97,13 +97,13 @@ func (s *story) flush(send func([]byte) error) error {
 	return err
 }
 
-func (s *story) failed(message, code string) {
+func (s *eventWriter) failed(message, code string) {
 	ev := object{"message": message, "code": code}
 	s.count(ev)
 	s.event("RUN_ERROR", ev)
 }
 
-func (s *story) hear(ev *exchange.Event) {
+func (s *eventWriter) append(ev *exchange.Event) {
 	switch ev.Kind {
 	case exchange.Idle:
 		s.buf = append(s.buf, surface.KeepAlive...)
@@ -119,7 +119,7 @@ func (s *story) hear(ev *exchange.Event) {
 }
 
 // text reports a piece of a message. An artifact that starts anew is another message.
-func (s *story) text(ev *exchange.Event) {
+func (s *eventWriter) text(ev *exchange.Event) {
 	id := ""
 	for i, m := range s.open {
 		if m.artifact != ev.Artifact {
@@ -139,7 +139,7 @@ func (s *story) text(ev *exchange.Event) {
 }
 
 // begin starts a message and returns its id, which is the same when the run is repeated.
-func (s *story) begin(artifact string) string {
+func (s *eventWriter) begin(artifact string) string {
 	id := fmt.Sprintf("%s:%d:%s", s.turn.Task.ID, s.turn.Task.LastMessage, artifact)
 	if s.begun[artifact]++; s.begun[artifact] > 1 {
 		id = fmt.Sprintf("%s:%d", id, s.begun[artifact])
@@ -150,20 +150,20 @@ func (s *story) begin(artifact string) string {
 }
 
 // close ends the messages that are open.
-func (s *story) close() {
+func (s *eventWriter) close() {
 	for _, m := range s.open {
 		s.event("TEXT_MESSAGE_END", object{"messageId": m.id})
 	}
 	s.open = nil
 }
 
-// say reports a whole message.
-func (s *story) say(name, text string) {
+// message reports a whole message.
+func (s *eventWriter) message(name, text string) {
 	s.text(&exchange.Event{Artifact: name, Text: text})
 }
 
 // status reports a status of the task.
-func (s *story) status(ev *exchange.Event) {
+func (s *eventWriter) status(ev *exchange.Event) {
 	about := object{"taskId": string(s.turn.Task.ID), "state": exchange.StateName(ev.State)}
 	if ev.Text != "" {
 		about["text"] = ev.Text
@@ -174,7 +174,7 @@ func (s *story) status(ev *exchange.Event) {
 }
 
 // part reports a part of an artifact that is not text.
-func (s *story) part(ev *exchange.Event) {
+func (s *eventWriter) part(ev *exchange.Event) {
 	if call := exchange.ExtensionOf(ev.Part, "tool-call-v1"); call != nil && s.frame(call) {
 		return
 	}
@@ -187,7 +187,7 @@ func (s *story) part(ev *exchange.Event) {
 	s.event("CUSTOM", object{"name": "a2a.part", "value": object{"artifactId": ev.Artifact, "part": json.RawMessage(ev.Part)}})
 }
 
-func (s *story) cost(raw []byte) {
+func (s *eventWriter) cost(raw []byte) {
 	usage := rawjson.Member(raw, "usage")
 	for i, name := range []string{"input_tokens", "output_tokens"} {
 		var n int64
@@ -198,14 +198,14 @@ func (s *story) cost(raw []byte) {
 }
 
 // count adds the usage to an event that ends the run.
-func (s *story) count(ev object) {
+func (s *eventWriter) count(ev object) {
 	if s.usage != [2]int64{} {
 		ev["usage"] = []object{{"inputTokens": s.usage[0], "outputTokens": s.usage[1]}}
 	}
 }
 
 // end reports the end of the turn.
-func (s *story) end(ev *exchange.Event) {
+func (s *eventWriter) end(ev *exchange.Event) {
 	switch ev.State {
 	case task.Failed, task.Rejected:
 		s.close()
@@ -223,14 +223,14 @@ func (s *story) end(ev *exchange.Event) {
 		return
 	}
 	if ev.Text != "" && (!ev.Said || ev.State.Interrupted() && !ev.Repeats) {
-		s.say("status", ev.Text)
+		s.message("status", ev.Text)
 	}
 	s.finish(s.outcome(ev))
 }
 
 // outcome returns the outcome of the run: its end, or the input that the agent waits for,
 // either the result of a client tool or an answer.
-func (s *story) outcome(ev *exchange.Event) object {
+func (s *eventWriter) outcome(ev *exchange.Event) object {
 	if !ev.State.Interrupted() {
 		return object{"type": "success"}
 	}
@@ -248,7 +248,7 @@ func (s *story) outcome(ev *exchange.Event) object {
 	return object{"type": "interrupt", "interrupts": []object{question}}
 }
 
-func (s *story) finish(outcome object) {
+func (s *eventWriter) finish(outcome object) {
 	s.close()
 	ev := object{"threadId": s.in.threadID, "runId": s.in.runID, "outcome": outcome}
 	s.count(ev)
@@ -256,7 +256,7 @@ func (s *story) finish(outcome object) {
 }
 
 // wanted reports the tool calls that the caller is asked to perform, and returns their ids.
-func (s *story) wanted(msg []byte) (ids []string) {
+func (s *eventWriter) wanted(msg []byte) (ids []string) {
 	m, err := task.DecodeMessage(msg)
 	if err != nil {
 		return nil // a question without parts

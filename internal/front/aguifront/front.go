@@ -40,7 +40,7 @@
 //
 // # Concurrency
 //
-// A Front serves any number of visits concurrently, and keeps nothing between them.
+// A Front serves any number of requests concurrently, and keeps nothing between them.
 //
 // # Testing
 //
@@ -85,8 +85,8 @@ func (f *Front) Methods(path string) string {
 func (f *Front) AppendError(dst []byte, r *dialect.Report) []byte { return r.AppendREST(dst) }
 
 // Serve implements surface.Surface.
-func (f *Front) Serve(v *surface.Visit) error {
-	agent, skill, err := f.place(v.Caller.Principal, v.Path)
+func (f *Front) Serve(v *surface.Request) error {
+	agent, skill, err := f.agentAt(v.Caller.Principal, v.Path)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (f *Front) Serve(v *surface.Visit) error {
 	if err != nil {
 		return err
 	}
-	r := &run{story{front: f, visit: v, in: in, agent: agent, skill: skill}}
+	r := &run{eventWriter{front: f, visit: v, in: in, agent: agent, skill: skill}}
 	if in.silent() {
 		return r.recall()
 	}
@@ -112,16 +112,16 @@ func (f *Front) Serve(v *surface.Visit) error {
 	}
 	defer r.turn.Close()
 	v.About(&r.turn.Task)
-	return r.tell()
+	return r.follow()
 }
 
-// place returns the agent and the skill that a path names, if the agent is visible to the
+// agentAt returns the agent and the skill that a path names, if the agent is visible to the
 // caller.
-func (f *Front) place(who *auth.Principal, path string) (agent task.Agent, skill string, err error) {
+func (f *Front) agentAt(caller *auth.Principal, path string) (agent task.Agent, skill string, err error) {
 	first, second, _ := strings.Cut(strings.Trim(strings.TrimPrefix(path, root), "/"), "/")
 	name, err1 := url.PathUnescape(first)
 	skill, err2 := url.PathUnescape(second)
-	a, ok := f.Engine.AgentFor(who, task.Agent(name))
+	a, ok := f.Engine.AgentFor(caller, task.Agent(name))
 	if err1 != nil || err2 != nil || !ok {
 		return "", "", apierror.New(a2a.ErrTaskNotFound, "no such agent or task")
 	}

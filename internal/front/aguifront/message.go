@@ -19,7 +19,7 @@ import (
 
 // run is a run of a thread.
 type run struct {
-	story
+	eventWriter
 }
 
 // taskID is the id of the new task of a run: the same for the same run.
@@ -94,7 +94,7 @@ func (r *run) parts() (a2a.ContentParts, error) {
 		case i > last && (m.Role == "user" || m.Role == "tool"):
 			parts = append(parts, own...)
 		case i > last || !known:
-			tellBefore(&before, m, own)
+			appendHistory(&before, m, own)
 		}
 	}
 	if before.Len() > 0 {
@@ -105,8 +105,8 @@ func (r *run) parts() (a2a.ContentParts, error) {
 	return parts, nil
 }
 
-// tellBefore adds a message to the text of the earlier thread, except activities and reasoning.
-func tellBefore(b *strings.Builder, m *message, parts a2a.ContentParts) {
+// appendHistory adds a message to the text of the earlier thread, except activities and reasoning.
+func appendHistory(b *strings.Builder, m *message, parts a2a.ContentParts) {
 	if m.Role == "activity" || m.Role == "reasoning" {
 		return
 	}

@@ -38,7 +38,7 @@ type worldChange struct {
 
 // change reports a part's change of the state: as a snapshot the first time and when a new
 // branch was created, else as a patch. It returns false if the part is no valid change.
-func (s *story) change(raw []byte) bool {
+func (s *eventWriter) change(raw []byte) bool {
 	var d worldDelta
 	if json.Unmarshal(raw, &d) != nil || len(d.Deltas) == 0 {
 		return false

@@ -7,7 +7,7 @@ import (
 )
 
 // call reports a tool call with its arguments, once.
-func (s *story) call(id, name string, args []byte) {
+func (s *eventWriter) call(id, name string, args []byte) {
 	if s.tools[id] {
 		return
 	}
@@ -21,7 +21,7 @@ func (s *story) call(id, name string, args []byte) {
 
 // frame reports the content of a part of the extension tool-call-v1; it returns false if the
 // part is not valid.
-func (s *story) frame(raw []byte) bool {
+func (s *eventWriter) frame(raw []byte) bool {
 	var f struct {
 		ID     string          `json:"toolCallId"`
 		Name   string          `json:"name"`

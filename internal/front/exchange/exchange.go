@@ -49,9 +49,9 @@ type Turn struct {
 
 	stream *engine.Stream
 	texts  texts
-	// said is set once an artifact had text, and shown once one had another part that is for
+	// sent is set once an artifact had text, and shown once one had another part that is for
 	// its reader.
-	said, shown bool
+	sent, shown bool
 	last        lastText
 }
 
@@ -153,9 +153,9 @@ func (t *Turn) event(en *task.Entry, yield func(Event, error) bool) bool {
 	case task.Status:
 		ev := Event{Kind: Status, Version: en.Version, State: en.State, Message: en.Body, Text: task.TextOf(en.Body)}
 		if en.State.Terminal() || en.State.Interrupted() {
-			ev.Kind, ev.Said, ev.Repeats = End, t.said, t.last.is(ev.Text)
+			ev.Kind, ev.Said, ev.Repeats = End, t.sent, t.last.is(ev.Text)
 		}
-		if en.State == task.Completed && ev.Text == "" && !t.said && !t.shown {
+		if en.State == task.Completed && ev.Text == "" && !t.sent && !t.shown {
 			ev.Text = llm.NoReply(string(t.Task.Agent), StateName(en.State))
 		}
 		return yield(ev, nil) && ev.Kind != End

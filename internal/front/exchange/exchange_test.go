@@ -65,8 +65,8 @@ func begin(t *testing.T, e *engine.Engine, message string) *exchange.Turn {
 	return tn
 }
 
-// told returns the events of a turn in one line each.
-func told(t *testing.T, tn *exchange.Turn) (lines []string) {
+// eventLines returns the events of a turn in one line each.
+func eventLines(t *testing.T, tn *exchange.Turn) (lines []string) {
 	t.Helper()
 	kinds := []string{"idle", "text", "part", "status", "end"}
 	for ev, err := range tn.Events(t.Context(), 0) {
@@ -127,7 +127,7 @@ func TestEvents(t *testing.T) {
 		`part c "" {"data":{"a":1},"metadata":{"mimeType":"application/vnd.protolabs.cost-v1+json"}}`, `part c "" {"data":[1]}`,
 		`end  "done" TASK_STATE_COMPLETED said=true`,
 	}
-	if diff := cmp.Diff(want, told(t, tn)); diff != "" {
+	if diff := cmp.Diff(want, eventLines(t, tn)); diff != "" {
 		t.Errorf("events mismatch (-want +got):\n%s", diff)
 	}
 }
@@ -146,11 +146,11 @@ func TestTurns(t *testing.T) {
 		yield(status(x, a2a.TaskStateAuthRequired, "may I?"), nil)
 	})
 	first := begin(t, e, "")
-	if diff := cmp.Diff([]string{`text a "first"`, `end  "what?" TASK_STATE_INPUT_REQUIRED said=true`}, told(t, first)); diff != "" {
+	if diff := cmp.Diff([]string{`text a "first"`, `end  "what?" TASK_STATE_INPUT_REQUIRED said=true`}, eventLines(t, first)); diff != "" {
 		t.Errorf("first turn mismatch (-want +got):\n%s", diff)
 	}
 	second := begin(t, e, `"taskId":"`+string(first.Task.ID)+`",`)
-	if diff := cmp.Diff([]string{`text a "second"`, `end  "may I?" TASK_STATE_AUTH_REQUIRED said=true`}, told(t, second)); diff != "" {
+	if diff := cmp.Diff([]string{`text a "second"`, `end  "may I?" TASK_STATE_AUTH_REQUIRED said=true`}, eventLines(t, second)); diff != "" {
 		t.Errorf("second turn mismatch (-want +got):\n%s", diff)
 	}
 }
@@ -162,7 +162,7 @@ func TestRepeats(t *testing.T) {
 	long := strings.Repeat("?", 70_000)
 	tests := []struct {
 		name  string
-		said  []a2a.ArtifactID
+		sent  []a2a.ArtifactID
 		texts []string
 		asked string
 		want  bool
@@ -180,8 +180,8 @@ func TestRepeats(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			e, _ := start(t, func(_ context.Context, x *a2asrv.ExecutorContext, yield yielder) {
-				for i, id := range tt.said {
-					yield(artifact(x, id, i > 0 && tt.said[i-1] == id, text(tt.texts[i])), nil)
+				for i, id := range tt.sent {
+					yield(artifact(x, id, i > 0 && tt.sent[i-1] == id, text(tt.texts[i])), nil)
 				}
 				yield(status(x, a2a.TaskStateInputRequired, tt.asked), nil)
 			})
@@ -202,7 +202,7 @@ func TestBareMessage(t *testing.T) {
 	e, _ := start(t, func(_ context.Context, _ *a2asrv.ExecutorContext, yield yielder) {
 		yield(a2a.NewMessage(a2a.MessageRoleAgent, text("bare")), nil)
 	})
-	events := told(t, begin(t, e, ""))
+	events := eventLines(t, begin(t, e, ""))
 	if len(events) != 2 || !strings.HasSuffix(events[0], `"bare"`) || events[1] != `end  "bare" TASK_STATE_COMPLETED said=true` {
 		t.Errorf("events are %q, want the text and the end", events)
 	}
@@ -219,7 +219,7 @@ func TestNoReply(t *testing.T) {
 		e, _ := start(t, func(_ context.Context, x *a2asrv.ExecutorContext, yield yielder) {
 			yield(status(x, state, ""), nil)
 		})
-		if diff := cmp.Diff([]string{want}, told(t, begin(t, e, ""))); diff != "" {
+		if diff := cmp.Diff([]string{want}, eventLines(t, begin(t, e, ""))); diff != "" {
 			t.Errorf("events mismatch (-want +got):\n%s", diff)
 		}
 	}

@@ -24,7 +24,7 @@ func (t *Turn) artifact(en *task.Entry, yield func(Event, error) bool) bool {
 	ev := Event{Kind: Text, Version: en.Version, Artifact: string(en.ArtifactID)}
 	ev.Text, ev.Anew = t.texts.piece(en, text.String())
 	if ev.Text != "" {
-		t.said = true
+		t.sent = true
 		t.last.add(&ev)
 		if !yield(ev, nil) {
 			return false
@@ -61,23 +61,23 @@ func ExtensionOf(part []byte, name string) []byte {
 // texts tracks how much of each artifact was yielded, without storing the text.
 type texts struct {
 	seed maphash.Seed
-	said map[string]*maphash.Hash
+	sent map[string]*maphash.Hash
 	size map[string]int
 }
 
 // piece returns the new part of the text of an entry. An artifact that is sent again is
 // compared with the yielded text, because it is often the same text with an addition.
 func (t *texts) piece(en *task.Entry, text string) (piece string, anew bool) {
-	if t.said == nil {
-		t.seed, t.said, t.size = maphash.MakeSeed(), map[string]*maphash.Hash{}, map[string]int{}
+	if t.sent == nil {
+		t.seed, t.sent, t.size = maphash.MakeSeed(), map[string]*maphash.Hash{}, map[string]int{}
 	}
 	id := string(en.ArtifactID)
-	h := t.said[id]
+	h := t.sent[id]
 	switch {
 	case h == nil:
 		h = new(maphash.Hash)
 		h.SetSeed(t.seed)
-		t.said[id] = h
+		t.sent[id] = h
 	case !en.Append:
 		n := t.size[id]
 		if n <= len(text) && maphash.String(t.seed, text[:n]) == h.Sum64() {

@@ -19,9 +19,9 @@ func (x *exchange) asAwaken(err error, report *dialect.Report) {
 	case errors.Is(err, apierror.ErrMediaType):
 		report.HTTP, report.GRPC = http.StatusBadRequest, dialect.InvalidArgument
 		report.Violations = []apierror.Violation{{Field: "contentType", Problem: report.Message}}
-	case report.HTTP == http.StatusMethodNotAllowed && x.route.place == atTask && x.r.Method == http.MethodPost:
+	case report.HTTP == http.StatusMethodNotAllowed && x.route.kind == atTask && x.r.Method == http.MethodPost:
 		report.HTTP, report.GRPC, report.Message = http.StatusNotFound, dialect.NotFound, notServed
-	case report.Sentinel == a2a.ErrUnsupportedOperation && x.route.place == atSubscribe && report.Meta["taskId"] != "":
+	case report.Sentinel == a2a.ErrUnsupportedOperation && x.route.kind == atSubscribe && report.Meta["taskId"] != "":
 		report.HTTP = http.StatusConflict
 	}
 }
@@ -29,7 +29,7 @@ func (x *exchange) asAwaken(err error, report *dialect.Report) {
 // cardVersion refuses a card in a protocol version that Awaken's server does not have, if the
 // hub follows Awaken's behaviour.
 func (x *exchange) cardVersion() error {
-	if !x.front.cfg.Awaken || x.route.place != atCard {
+	if !x.front.cfg.Awaken || x.route.kind != atCard {
 		return nil
 	}
 	return dialect.Version(x.versions(), dialect.REST)

@@ -82,9 +82,9 @@ type Config struct {
 	// notifications about tasks. Requests have no principal; the handler authenticates them
 	// itself. If nil, those paths are not found.
 	Callbacks http.Handler
-	// Guests serve paths in the shapes of other ecosystems. The front's own paths come first,
-	// then the guests in their order.
-	Guests []surface.Surface
+	// Surfaces serve paths in the shapes of other ecosystems. The front's own paths come first,
+	// then the surfaces in their order.
+	Surfaces []surface.Surface
 	// Logger receives a record for each error that is hidden from the caller. If nil, nothing
 	// is logged.
 	Logger *slog.Logger

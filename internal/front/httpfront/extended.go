@@ -11,18 +11,18 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 )
 
-// mayVisit reports whether the request may be one for the extended card. For a JSON-RPC request
+// mayIdentify reports whether the request may be one for the extended card. For a JSON-RPC request
 // that is unknown until its body is read.
-func (x *exchange) mayVisit() bool { return x.route.rpc || x.route.place == atExtendedCard }
+func (x *exchange) mayIdentify() bool { return x.route.rpc || x.route.kind == atExtendedCard }
 
-// visit is identify for requests that may be for the extended card, which a token may
+// identifyCardCaller is identify for requests that may be for the extended card, which a token may
 // authorize.
-func (x *exchange) visit() error {
+func (x *exchange) identifyCardCaller() error {
 	v, err := x.front.cfg.Engine.AuthenticateCard(x.r.Context(), x.front.cfg.Auth, x.credentials())
 	if err != nil {
 		return err
 	}
-	x.visitor, x.caller.Principal = &v, v.Principal
+	x.cardCaller, x.caller.Principal = &v, v.Principal
 	return nil
 }
 
@@ -37,10 +37,10 @@ func (x *exchange) credentials() *auth.Request {
 
 // onlyCard returns the error for a caller that may only read the extended card.
 func (x *exchange) onlyCard() error {
-	if x.visitor == nil {
+	if x.cardCaller == nil {
 		return nil
 	}
-	return x.visitor.Err
+	return x.cardCaller.Err
 }
 
 // extendedCard answers GetExtendedAgentCard (specification §3.1.11). The answer is for this
@@ -51,7 +51,7 @@ func (x *exchange) extendedCard(r *op.ExtendedCard, err error) error {
 	}
 	x.agent(&r.Target)
 	r.Always = x.shape == dialect.RockBot
-	v := x.visitor
+	v := x.cardCaller
 	if v == nil {
 		v = &engine.CardCaller{Principal: x.caller.Principal}
 	}

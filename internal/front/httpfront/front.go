@@ -79,7 +79,7 @@ func (f *Front) exchange(x *exchange) {
 	x.route = parsePath(r.URL.EscapedPath())
 	x.welcome()
 	switch {
-	case x.route.place == atJob:
+	case x.route.kind == atJob:
 		x.shape = dialect.RockBotTask
 	case x.route.legacy:
 		x.shape = dialect.V03Proto
@@ -106,9 +106,9 @@ type exchange struct {
 	caller op.Caller
 	// inside states that the request comes from inside the process.
 	inside bool
-	// visitor is set if the request may be for the extended card. If its Err is set, there is
+	// cardCaller is set if the request may be for the extended card. If its Err is set, there is
 	// no principal.
-	visitor *engine.CardCaller
+	cardCaller *engine.CardCaller
 	// in holds the body. A stream releases it.
 	in *buffer
 	// id is the raw id of a JSON-RPC request, or nil.
@@ -122,8 +122,8 @@ type exchange struct {
 	// wrote is set once the answer has started.
 	wrote bool
 	seen  observed
-	// guest is the surface that serves the path, which allows methods.
-	guest   surface.Surface
+	// extra is the surface that serves the path, which allows methods.
+	extra   surface.Surface
 	methods string
 }
 
@@ -151,8 +151,8 @@ func (x *exchange) precheck() error {
 	if !x.somewhere() {
 		return errNowhere
 	}
-	methods := allow[x.route.place]
-	if x.guest != nil {
+	methods := allow[x.route.kind]
+	if x.extra != nil {
 		methods = x.methods
 	}
 	if !x.route.allows(x.r.Method, methods) {
@@ -163,8 +163,8 @@ func (x *exchange) precheck() error {
 
 // somewhere reports whether something is served at the path.
 func (x *exchange) somewhere() bool {
-	switch x.route.place {
-	case nowhere:
+	switch x.route.kind {
+	case noRoute:
 		return false
 	case atAPI:
 		return x.front.cfg.API != nil
@@ -192,7 +192,7 @@ func notAllowed(method, allow string) error {
 
 // serve answers a request for a served path.
 func (x *exchange) serve() {
-	switch x.route.place {
+	switch x.route.kind {
 	case atHealth:
 		x.serveHealth()
 		return
@@ -217,7 +217,7 @@ func (x *exchange) serve() {
 		return
 	}
 	x.caller.Params = serviceParams(x.r.Header)
-	if x.route.place != atAPI && x.route.place != atMCP {
+	if x.route.kind != atAPI && x.route.kind != atMCP {
 		x.observe()
 	}
 	if err := x.identify(); err != nil {
@@ -231,20 +231,20 @@ func (x *exchange) serve() {
 		}
 	}
 	switch {
-	case x.route.place == atAPI:
+	case x.route.kind == atAPI:
 		x.handOver(x.front.cfg.API)
-	case x.route.place == atMCP:
+	case x.route.kind == atMCP:
 		x.handOver(x.front.cfg.MCP)
-	case x.route.place == atPart:
+	case x.route.kind == atPart:
 		x.servePart()
 	case !x.agentThere():
 		x.fail(errNoAgent)
 	case x.route.rpc:
 		x.serveRPC()
-	case x.route.place == atJob:
+	case x.route.kind == atJob:
 		x.serveJob()
-	case x.guest != nil:
-		x.serveGuest()
+	case x.extra != nil:
+		x.serveSurface()
 	case x.route.legacy:
 		x.serveLegacy()
 	default:

@@ -27,8 +27,8 @@ func (x *exchange) authenticate() error {
 		}
 		return nil
 	}
-	if x.front.token && x.mayVisit() {
-		return x.visit()
+	if x.front.token && x.mayIdentify() {
+		return x.identifyCardCaller()
 	}
 	ctx, slot := x.r.Context(), (*usertoken.Slot)(nil)
 	if x.front.cfg.Engine.WantsBearers() {

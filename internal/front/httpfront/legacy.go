@@ -38,7 +38,7 @@ func (x *exchange) callLegacy() error {
 
 // pathOperation returns the operation of the path and the method.
 func (x *exchange) pathOperation() dialect.Operation {
-	switch x.route.place {
+	switch x.route.kind {
 	case atSend, atJob:
 		return dialect.SendMessage
 	case atTasks:

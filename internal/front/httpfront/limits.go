@@ -11,7 +11,7 @@ func (x *exchange) admit() error {
 	if err := x.front.limiter.Request(x.owner()); err != nil {
 		return err
 	}
-	if x.route.place == atAPI || x.route.place == atMCP {
+	if x.route.kind == atAPI || x.route.kind == atMCP {
 		x.r.Body = &metered{x.r.Body, x}
 	}
 	return nil

@@ -112,7 +112,7 @@ func (x *exchange) labels() trace.Labels {
 	}
 	o := x.operation
 	switch {
-	case x.guest != nil:
+	case x.extra != nil:
 		l.Protocol, l.Version = "guest", ""
 	case x.route.rpc:
 		l.Transport = "jsonrpc"

@@ -7,13 +7,13 @@ import (
 	"github.com/parley-a2a/parley/internal/blobstore"
 )
 
-// place is the kind of resource that a path names, regardless of the HTTP method.
-type place uint8
+// kind is the kind of resource that a path names, regardless of the HTTP method.
+type routeKind uint8
 
 const (
-	nowhere place = iota
-	// atGuest is a path whose methods a surface defines itself.
-	atGuest
+	noRoute routeKind = iota
+	// atSurface is a path whose methods a surface defines itself.
+	atSurface
 	atRPC
 	atSend
 	atStream
@@ -36,11 +36,11 @@ const (
 	atKeySet
 	atMetadata
 	atPart
-	numPlaces
+	numKinds
 )
 
-// allow lists the methods of each place, in the form of the Allow header.
-var allow = [numPlaces]string{
+// allow lists the methods of each kind, in the form of the Allow header.
+var allow = [numKinds]string{
 	atRPC:          "POST",
 	atSend:         "POST",
 	atStream:       "POST",
@@ -65,7 +65,7 @@ var allow = [numPlaces]string{
 
 // route is a parsed path. Its strings are percent-decoded.
 type route struct {
-	place place
+	kind routeKind
 	// rpc states that errors have the shape of JSON-RPC.
 	rpc bool
 	// legacy states that the path is one of HTTP+JSON of v0.3.
@@ -89,7 +89,7 @@ func (r *route) allows(method, list string) bool {
 			return true
 		}
 	}
-	return r.place == atAPI || r.place == atCallback
+	return r.kind == atAPI || r.kind == atCallback
 }
 
 const (
@@ -108,21 +108,21 @@ const (
 func parsePath(path string) route {
 	switch path {
 	case "/", "/a2a", "/a2a/":
-		return route{place: atRPC, rpc: true}
+		return route{kind: atRPC, rpc: true}
 	case "/healthz":
-		return route{place: atHealth}
+		return route{kind: atHealth}
 	case "/readyz":
-		return route{place: atReady}
+		return route{kind: atReady}
 	case "/metrics":
-		return route{place: atMetrics}
+		return route{kind: atMetrics}
 	case "/mcp":
-		return route{place: atMCP}
+		return route{kind: atMCP}
 	case "/" + wellKnown + "/jwks.json":
-		return route{place: atKeySet}
+		return route{kind: atKeySet}
 	case "/" + wellKnown + "/openid-configuration":
-		return route{place: atMetadata}
+		return route{kind: atMetadata}
 	case "/" + job, "/a2a/" + job:
-		return route{place: atJob}
+		return route{kind: atJob}
 	}
 	if tail, ok := strings.CutPrefix(path, "/v1/a2a/"); ok {
 		return parseREST(tail)
@@ -137,13 +137,13 @@ func parsePath(path string) route {
 		return parseLegacy(tail)
 	}
 	if tail, ok := strings.CutPrefix(path, "/"+wellKnown+"/"); ok {
-		return route{place: cardPlace(tail)}
+		return route{kind: cardKind(tail)}
 	}
 	if strings.HasPrefix(path, "/api/v1/") || path == "/api/v1" {
-		return route{place: atAPI}
+		return route{kind: atAPI}
 	}
 	if strings.HasPrefix(path, callbacks) {
-		return route{place: atCallback}
+		return route{kind: atCallback}
 	}
 	return route{}
 }
@@ -152,7 +152,7 @@ func parsePath(path string) route {
 func parseRPC(tail string) route {
 	head, tail, more := strings.Cut(tail, "/")
 	if head == wellKnown {
-		return route{place: cardPlace(tail)}
+		return route{kind: cardKind(tail)}
 	}
 	r := route{rpc: true}
 	agent, ok := decode(head)
@@ -161,11 +161,11 @@ func parseRPC(tail string) route {
 	}
 	switch name, found := strings.CutPrefix(tail, wellKnown+"/"); {
 	case found:
-		r = route{place: cardPlace(name)}
+		r = route{kind: cardKind(name)}
 	case !more || tail == "" || tail == below:
-		r.place = atRPC
+		r.kind = atRPC
 	case tail == job:
-		r = route{place: atJob}
+		r = route{kind: atJob}
 	case strings.HasPrefix(tail, "v1/"):
 		r = parseLegacy(strings.TrimPrefix(tail, "v1/"))
 	}
@@ -205,11 +205,11 @@ func parseLegacy(tail string) route {
 	case !ok:
 		return route{}
 	case word == "card" && !more:
-		return route{place: atExtendedCard, legacy: true}
+		return route{kind: atExtendedCard, legacy: true}
 	}
 	r := parseResource(word, rest, more)
-	switch r.place {
-	case atTasks, atExtendedCard, atCard, atLegacyCard, nowhere:
+	switch r.kind {
+	case atTasks, atExtendedCard, atCard, atLegacyCard, noRoute:
 		return route{}
 	}
 	r.legacy = true
@@ -230,17 +230,17 @@ func parseResource(word, rest string, more bool) route {
 	case word == "tasks" && more:
 		return parseTask(rest)
 	case word == wellKnown && more:
-		return route{place: cardPlace(rest)}
+		return route{kind: cardKind(rest)}
 	case more:
 		return route{}
 	case word == "tasks":
-		return route{place: atTasks}
+		return route{kind: atTasks}
 	case word == "message:send":
-		return route{place: atSend}
+		return route{kind: atSend}
 	case word == "message:stream":
-		return route{place: atStream}
+		return route{kind: atStream}
 	case word == "extendedAgentCard":
-		return route{place: atExtendedCard}
+		return route{kind: atExtendedCard}
 	}
 	return route{}
 }
@@ -249,14 +249,14 @@ func parseResource(word, rest string, more bool) route {
 // after the last colon counts, and only if it is not escaped.
 func parseTask(tail string) route {
 	id, rest, more := strings.Cut(tail, "/")
-	r := route{place: atTask}
+	r := route{kind: atTask}
 	switch {
 	case more:
-		r.place, r.config = parsePush(rest)
+		r.kind, r.config = parsePush(rest)
 	case strings.HasSuffix(id, ":cancel"):
-		r.place, id = atCancel, strings.TrimSuffix(id, ":cancel")
+		r.kind, id = atCancel, strings.TrimSuffix(id, ":cancel")
 	case strings.HasSuffix(id, ":subscribe"):
-		r.place, id = atSubscribe, strings.TrimSuffix(id, ":subscribe")
+		r.kind, id = atSubscribe, strings.TrimSuffix(id, ":subscribe")
 	}
 	var ok bool
 	if r.task, ok = decode(id); !ok {
@@ -266,17 +266,17 @@ func parseTask(tail string) route {
 }
 
 // parsePush parses the part after tasks/{id}/.
-func parsePush(tail string) (place, string) {
+func parsePush(tail string) (routeKind, string) {
 	word, rest, more := strings.Cut(tail, "/")
 	if word != pushConfigs {
-		return nowhere, ""
+		return noRoute, ""
 	}
 	if !more {
 		return atPushConfigs, ""
 	}
 	id, ok := decode(rest)
 	if !ok || strings.Contains(rest, "/") {
-		return nowhere, ""
+		return noRoute, ""
 	}
 	return atPushConfig, id
 }
@@ -288,17 +288,17 @@ func parsePart(tail string) route {
 	if !ok {
 		return route{}
 	}
-	return route{place: atPart, task: string(id), digest: digest}
+	return route{kind: atPart, task: string(id), digest: digest}
 }
 
-func cardPlace(file string) place {
+func cardKind(file string) routeKind {
 	switch file {
 	case "agent-card.json":
 		return atCard
 	case "agent.json":
 		return atLegacyCard
 	}
-	return nowhere
+	return noRoute
 }
 
 // decode reverses percent-encoding. An empty segment is invalid.

@@ -13,7 +13,7 @@ import (
 
 func TestParsePath(t *testing.T) {
 	t.Parallel()
-	rpc := func(agent string) route { return route{place: atRPC, rpc: true, agent: agent} }
+	rpc := func(agent string) route { return route{kind: atRPC, rpc: true, agent: agent} }
 	tests := []struct {
 		path string
 		want route
@@ -32,25 +32,25 @@ func TestParsePath(t *testing.T) {
 		{"/a2a/%zz", route{rpc: true}},
 		{"/a2ax", route{}},
 
-		{"/tasks/send", route{place: atJob}},
-		{"/a2a/tasks/send", route{place: atJob}}, // the card of agent.json names /a2a
+		{"/tasks/send", route{kind: atJob}},
+		{"/a2a/tasks/send", route{kind: atJob}}, // the card of agent.json names /a2a
 		{"/tasks/send/", route{}},
 		{"/tasks", route{}},
-		{"/a2a/echo/tasks/send", route{place: atJob, agent: "echo"}},
+		{"/a2a/echo/tasks/send", route{kind: atJob, agent: "echo"}},
 		{"/a2a/echo/tasks/other", route{rpc: true, agent: "echo"}},
 
-		{"/v1/message:send", route{place: atSend, legacy: true}},
-		{"/v1/message:stream", route{place: atStream, legacy: true}},
-		{"/v1/tasks/t1", route{place: atTask, legacy: true, task: "t1"}},
-		{"/v1/tasks/t1:cancel", route{place: atCancel, legacy: true, task: "t1"}},
-		{"/v1/tasks/t1:subscribe", route{place: atSubscribe, legacy: true, task: "t1"}},
-		{"/v1/tasks/t1/pushNotificationConfigs", route{place: atPushConfigs, legacy: true, task: "t1"}},
-		{"/v1/tasks/t1/pushNotificationConfigs/c", route{place: atPushConfig, legacy: true, task: "t1", config: "c"}},
-		{"/v1/card", route{place: atExtendedCard, legacy: true}},
-		{"/a2a/echo/v1/message:send", route{place: atSend, legacy: true, agent: "echo"}},
-		{"/a2a/a%20b/v1/tasks/t1:cancel", route{place: atCancel, legacy: true, agent: "a b", task: "t1"}},
-		{"/a2a/echo/v1/tasks/t1/pushNotificationConfigs/c", route{place: atPushConfig, legacy: true, agent: "echo", task: "t1", config: "c"}},
-		{"/a2a/echo/v1/card", route{place: atExtendedCard, legacy: true, agent: "echo"}},
+		{"/v1/message:send", route{kind: atSend, legacy: true}},
+		{"/v1/message:stream", route{kind: atStream, legacy: true}},
+		{"/v1/tasks/t1", route{kind: atTask, legacy: true, task: "t1"}},
+		{"/v1/tasks/t1:cancel", route{kind: atCancel, legacy: true, task: "t1"}},
+		{"/v1/tasks/t1:subscribe", route{kind: atSubscribe, legacy: true, task: "t1"}},
+		{"/v1/tasks/t1/pushNotificationConfigs", route{kind: atPushConfigs, legacy: true, task: "t1"}},
+		{"/v1/tasks/t1/pushNotificationConfigs/c", route{kind: atPushConfig, legacy: true, task: "t1", config: "c"}},
+		{"/v1/card", route{kind: atExtendedCard, legacy: true}},
+		{"/a2a/echo/v1/message:send", route{kind: atSend, legacy: true, agent: "echo"}},
+		{"/a2a/a%20b/v1/tasks/t1:cancel", route{kind: atCancel, legacy: true, agent: "a b", task: "t1"}},
+		{"/a2a/echo/v1/tasks/t1/pushNotificationConfigs/c", route{kind: atPushConfig, legacy: true, agent: "echo", task: "t1", config: "c"}},
+		{"/a2a/echo/v1/card", route{kind: atExtendedCard, legacy: true, agent: "echo"}},
 		{"/a2a/v1/message:send", route{rpc: true, agent: "v1"}},
 		{"/a2a/echo/v1/tasks", route{agent: "echo"}},
 		{"/a2a/echo/v1", route{rpc: true, agent: "echo"}},
@@ -62,40 +62,40 @@ func TestParsePath(t *testing.T) {
 		{"/v1/%zz", route{}},
 		{"/v1/", route{}},
 
-		{"/v1/a2a/message:send", route{place: atSend}},
-		{"/v1/a2a/message%3Asend", route{place: atSend}},
-		{"/v1/a2a/message:stream", route{place: atStream}},
+		{"/v1/a2a/message:send", route{kind: atSend}},
+		{"/v1/a2a/message%3Asend", route{kind: atSend}},
+		{"/v1/a2a/message:stream", route{kind: atStream}},
 		{"/v1/a2a/message:other", route{}},
 		{"/v1/a2a/message:send/", route{agent: ""}},
-		{"/v1/a2a/tasks", route{place: atTasks}},
+		{"/v1/a2a/tasks", route{kind: atTasks}},
 		{"/v1/a2a/tasks/", route{}},
-		{"/v1/a2a/tasks/t1", route{place: atTask, task: "t1"}},
-		{"/v1/a2a/tasks/a:b", route{place: atTask, task: "a:b"}},
-		{"/v1/a2a/tasks/a%2Fb", route{place: atTask, task: "a/b"}},
-		{"/v1/a2a/tasks/t1:cancel", route{place: atCancel, task: "t1"}},
-		{"/v1/a2a/tasks/a:b:cancel", route{place: atCancel, task: "a:b"}},
-		{"/v1/a2a/tasks/a:cancel:cancel", route{place: atCancel, task: "a:cancel"}},
-		{"/v1/a2a/tasks/t1%3Acancel", route{place: atTask, task: "t1:cancel"}},
+		{"/v1/a2a/tasks/t1", route{kind: atTask, task: "t1"}},
+		{"/v1/a2a/tasks/a:b", route{kind: atTask, task: "a:b"}},
+		{"/v1/a2a/tasks/a%2Fb", route{kind: atTask, task: "a/b"}},
+		{"/v1/a2a/tasks/t1:cancel", route{kind: atCancel, task: "t1"}},
+		{"/v1/a2a/tasks/a:b:cancel", route{kind: atCancel, task: "a:b"}},
+		{"/v1/a2a/tasks/a:cancel:cancel", route{kind: atCancel, task: "a:cancel"}},
+		{"/v1/a2a/tasks/t1%3Acancel", route{kind: atTask, task: "t1:cancel"}},
 		{"/v1/a2a/tasks/:cancel", route{}},
-		{"/v1/a2a/tasks/t1:subscribe", route{place: atSubscribe, task: "t1"}},
-		{"/v1/a2a/tasks/t1:unknown", route{place: atTask, task: "t1:unknown"}},
-		{"/v1/a2a/tasks/t1/pushNotificationConfigs", route{place: atPushConfigs, task: "t1"}},
+		{"/v1/a2a/tasks/t1:subscribe", route{kind: atSubscribe, task: "t1"}},
+		{"/v1/a2a/tasks/t1:unknown", route{kind: atTask, task: "t1:unknown"}},
+		{"/v1/a2a/tasks/t1/pushNotificationConfigs", route{kind: atPushConfigs, task: "t1"}},
 		{"/v1/a2a/tasks/t1/pushNotificationConfigs/", route{task: "t1"}},
-		{"/v1/a2a/tasks/t1/pushNotificationConfigs/c%2F1", route{place: atPushConfig, task: "t1", config: "c/1"}},
+		{"/v1/a2a/tasks/t1/pushNotificationConfigs/c%2F1", route{kind: atPushConfig, task: "t1", config: "c/1"}},
 		{"/v1/a2a/tasks/t1/pushNotificationConfigs/c/1", route{task: "t1"}},
-		{"/v1/a2a/tasks/t1:cancel/pushNotificationConfigs", route{place: atPushConfigs, task: "t1:cancel"}},
+		{"/v1/a2a/tasks/t1:cancel/pushNotificationConfigs", route{kind: atPushConfigs, task: "t1:cancel"}},
 		{"/v1/a2a/tasks/t1/other", route{task: "t1"}},
-		{"/v1/a2a/extendedAgentCard", route{place: atExtendedCard}},
+		{"/v1/a2a/extendedAgentCard", route{kind: atExtendedCard}},
 		{"/v1/a2a/extendedAgentCard/x", route{}},
 
-		{"/v1/a2a/echo/message:send", route{place: atSend, agent: "echo"}},
-		{"/v1/a2a/echo/message:stream", route{place: atStream, agent: "echo"}},
-		{"/v1/a2a/echo/tasks", route{place: atTasks, agent: "echo"}},
-		{"/v1/a2a/echo/tasks/t1", route{place: atTask, agent: "echo", task: "t1"}},
-		{"/v1/a2a/echo/tasks/t1:cancel", route{place: atCancel, agent: "echo", task: "t1"}},
-		{"/v1/a2a/echo/tasks/t1:subscribe", route{place: atSubscribe, agent: "echo", task: "t1"}},
-		{"/v1/a2a/a%20b/tasks/t1/pushNotificationConfigs/c1", route{place: atPushConfig, agent: "a b", task: "t1", config: "c1"}},
-		{"/v1/a2a/echo/extendedAgentCard", route{place: atExtendedCard, agent: "echo"}},
+		{"/v1/a2a/echo/message:send", route{kind: atSend, agent: "echo"}},
+		{"/v1/a2a/echo/message:stream", route{kind: atStream, agent: "echo"}},
+		{"/v1/a2a/echo/tasks", route{kind: atTasks, agent: "echo"}},
+		{"/v1/a2a/echo/tasks/t1", route{kind: atTask, agent: "echo", task: "t1"}},
+		{"/v1/a2a/echo/tasks/t1:cancel", route{kind: atCancel, agent: "echo", task: "t1"}},
+		{"/v1/a2a/echo/tasks/t1:subscribe", route{kind: atSubscribe, agent: "echo", task: "t1"}},
+		{"/v1/a2a/a%20b/tasks/t1/pushNotificationConfigs/c1", route{kind: atPushConfig, agent: "a b", task: "t1", config: "c1"}},
+		{"/v1/a2a/echo/extendedAgentCard", route{kind: atExtendedCard, agent: "echo"}},
 		{"/v1/a2a/echo/echo/tasks", route{agent: "echo"}},
 		{"/v1/a2a/echo", route{}},
 		{"/v1/a2a/echo/", route{}},
@@ -103,22 +103,22 @@ func TestParsePath(t *testing.T) {
 		{"/v1/a2a", route{}},
 		{"/v1/a2a//tasks", route{}},
 
-		{"/.well-known/agent-card.json", route{place: atCard}},
-		{"/.well-known/agent.json", route{place: atLegacyCard}},
+		{"/.well-known/agent-card.json", route{kind: atCard}},
+		{"/.well-known/agent.json", route{kind: atLegacyCard}},
 		{"/.well-known/other", route{}},
-		{"/a2a/.well-known/agent-card.json", route{place: atCard}},
-		{"/a2a/echo/.well-known/agent-card.json", route{place: atCard, agent: "echo"}},
-		{"/a2a/echo/.well-known/agent.json", route{place: atLegacyCard, agent: "echo"}},
-		{"/v1/a2a/.well-known/agent-card.json", route{place: atCard}},
-		{"/v1/a2a/echo/.well-known/agent-card.json", route{place: atCard, agent: "echo"}},
-		{"/v1/a2a/echo/.well-known/agent.json", route{place: atLegacyCard, agent: "echo"}},
+		{"/a2a/.well-known/agent-card.json", route{kind: atCard}},
+		{"/a2a/echo/.well-known/agent-card.json", route{kind: atCard, agent: "echo"}},
+		{"/a2a/echo/.well-known/agent.json", route{kind: atLegacyCard, agent: "echo"}},
+		{"/v1/a2a/.well-known/agent-card.json", route{kind: atCard}},
+		{"/v1/a2a/echo/.well-known/agent-card.json", route{kind: atCard, agent: "echo"}},
+		{"/v1/a2a/echo/.well-known/agent.json", route{kind: atLegacyCard, agent: "echo"}},
 
-		{"/healthz", route{place: atHealth}},
-		{"/readyz", route{place: atReady}},
-		{"/mcp", route{place: atMCP}},
+		{"/healthz", route{kind: atHealth}},
+		{"/readyz", route{kind: atReady}},
+		{"/mcp", route{kind: atMCP}},
 		{"/mcp/", route{}},
-		{"/api/v1", route{place: atAPI}},
-		{"/api/v1/agents", route{place: atAPI}},
+		{"/api/v1", route{kind: atAPI}},
+		{"/api/v1/agents", route{kind: atAPI}},
 		{"/api/v10", route{}},
 		{"/other", route{}},
 		{"", route{}},
@@ -132,8 +132,8 @@ func TestParsePath(t *testing.T) {
 
 func TestAllows(t *testing.T) {
 	t.Parallel()
-	for p := atRPC; p < numPlaces; p++ {
-		r := route{place: p}
+	for p := atRPC; p < numKinds; p++ {
+		r := route{kind: p}
 		for _, m := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", ""} {
 			want := p == atAPI || p == atCallback || m != "" && strings.Contains(", "+allow[p]+", ", ", "+m+", ")
 			if got := r.allows(m, allow[p]); got != want {
@@ -151,24 +151,24 @@ func FuzzParsePath(f *testing.F) {
 	f.Add("/v1/a2a/%zz/tasks", ".well-known", "")
 	f.Add("/v1/parts/%2e%2e/0101010101010101010101010101010101010101010101010101010101010101", "parts", "..")
 	f.Fuzz(func(t *testing.T, path, agent, id string) {
-		if r := parsePath(path); r.place == nowhere && r.config != "" {
+		if r := parsePath(path); r.kind == noRoute && r.config != "" {
 			t.Errorf("parsePath(%q) = %+v: config without place", path, r)
 		}
 		if id == "" || agent == "" || reserved(agent) {
 			return
 		}
 		base := "/v1/a2a/" + url.PathEscape(agent) + "/tasks/" + url.PathEscape(id)
-		want := route{place: atCancel, agent: agent, task: id}
+		want := route{kind: atCancel, agent: agent, task: id}
 		if got := parsePath(base + ":cancel"); got != want {
 			t.Errorf("parsePath(%q) = %+v, want %+v", base+":cancel", got, want)
 		}
 		digest := blobstore.Digest{1, 2, 3}
 		part := new(blobstore.Externalizer).URL(a2a.TaskID(id), digest)
-		want = route{place: atPart, task: id, digest: digest}
+		want = route{kind: atPart, task: id, digest: digest}
 		if got := parsePath(part); got != want {
 			t.Errorf("parsePath(%q) = %+v, want %+v", part, got, want)
 		}
-		want = route{place: atPushConfig, agent: agent, task: id, config: id}
+		want = route{kind: atPushConfig, agent: agent, task: id, config: id}
 		full := base + "/pushNotificationConfigs/" + url.PathEscape(id)
 		if got := parsePath(full); got != want {
 			t.Errorf("parsePath(%q) = %+v, want %+v", full, got, want)
@@ -179,7 +179,7 @@ func FuzzParsePath(f *testing.F) {
 func BenchmarkParsePath(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		if parsePath("/v1/a2a/echo/tasks/0192f3a4-5b6c-7d8e-9f00-112233445566:cancel").place != atCancel {
+		if parsePath("/v1/a2a/echo/tasks/0192f3a4-5b6c-7d8e-9f00-112233445566:cancel").kind != atCancel {
 			b.Fatal("wrong place")
 		}
 	}

@@ -23,10 +23,10 @@ func (x *exchange) pushREST(body []byte) error {
 	}
 	id, config, query := a2a.TaskID(x.route.task), x.route.config, x.r.URL.RawQuery
 	switch d := &x.front.decoder; {
-	case x.route.place == atPushConfigs && x.r.Method == http.MethodPost:
+	case x.route.kind == atPushConfigs && x.r.Method == http.MethodPost:
 		r, err := d.CreatePushAt(id, body)
 		return x.createPush(r, err)
-	case x.route.place == atPushConfigs:
+	case x.route.kind == atPushConfigs:
 		r, err := d.PushListAt(id, query)
 		return x.listPush(r, err)
 	case x.r.Method == http.MethodDelete:

@@ -143,7 +143,7 @@ func (x *exchange) statusOf(err error, report *dialect.Report) int {
 		}
 	case x.route.rpc:
 		return report.RPCStatus()
-	case x.specified() || x.guest != nil:
+	case x.specified() || x.extra != nil:
 	case errors.Is(err, engine.ErrNoExtendedCard):
 		report.HTTP, report.GRPC = http.StatusNotImplemented, dialect.Unimplemented
 	case report.Sentinel == a2a.ErrTaskNotCancelable:
@@ -151,7 +151,7 @@ func (x *exchange) statusOf(err error, report *dialect.Report) int {
 	case report.Sentinel == a2a.ErrUnsupportedContentType:
 		report.HTTP = http.StatusUnsupportedMediaType
 	}
-	if x.front.cfg.Awaken && !x.route.rpc && !x.route.legacy && x.guest == nil {
+	if x.front.cfg.Awaken && !x.route.rpc && !x.route.legacy && x.extra == nil {
 		x.asAwaken(err, report)
 	}
 	return report.HTTP
@@ -181,9 +181,9 @@ func (x *exchange) appendError(dst []byte, report *dialect.Report) []byte {
 		}
 		return report.AppendRPC(dst, x.id)
 	}
-	if x.guest != nil {
+	if x.extra != nil {
 		own := *report // a value passed to an interface escapes to the heap
-		return x.guest.AppendError(dst, &own)
+		return x.extra.AppendError(dst, &own)
 	}
 	if x.shape == dialect.RockBotTask {
 		return x.appendJobError(dst, report)

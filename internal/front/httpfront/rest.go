@@ -50,7 +50,7 @@ func (x *exchange) specified() bool {
 
 // takesIDs reports whether the caller may choose the id of a new task.
 func (x *exchange) takesIDs() bool {
-	rest := x.route.place >= atSend && x.route.place <= atExtendedCard && !x.route.legacy
+	rest := x.route.kind >= atSend && x.route.kind <= atExtendedCard && !x.route.legacy
 	return rest && x.front.cfg.Engine.ClientIDs()
 }
 
@@ -69,13 +69,13 @@ func (x *exchange) readREST() error {
 
 // bodyOptional reports whether the operation allows an empty body.
 func (x *exchange) bodyOptional() bool {
-	return x.route.place == atCancel || x.route.place == atSubscribe
+	return x.route.kind == atCancel || x.route.kind == atSubscribe
 }
 
 // callREST performs the operation of the path.
 func (x *exchange) callREST(body []byte) error {
 	id, query := a2a.TaskID(x.route.task), x.r.URL.RawQuery
-	switch d := &x.front.decoder; x.route.place {
+	switch d := &x.front.decoder; x.route.kind {
 	case atSend:
 		r, err := d.SendAt(body)
 		return x.send(r, err)

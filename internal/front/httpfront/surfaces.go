@@ -9,32 +9,32 @@ import (
 
 // welcome finds the surface for a path that the front does not serve itself.
 func (x *exchange) welcome() {
-	if x.route.place != nowhere {
+	if x.route.kind != noRoute {
 		return
 	}
 	path := x.r.URL.EscapedPath()
-	for _, g := range x.front.cfg.Guests {
+	for _, g := range x.front.cfg.Surfaces {
 		if methods := g.Methods(path); methods != "" {
-			x.route = route{place: atGuest}
-			x.guest, x.methods = g, methods
+			x.route = route{kind: atSurface}
+			x.extra, x.methods = g, methods
 			return
 		}
 	}
 }
 
-// serveGuest passes the request to the surface.
-func (x *exchange) serveGuest() {
+// serveSurface passes the request to the surface.
+func (x *exchange) serveSurface() {
 	x.in = takeBuffer()
 	defer x.release()
-	if err := x.visitGuest(); err != nil && !x.wrote {
+	if err := x.requestSurface(); err != nil && !x.wrote {
 		x.fail(err)
 	}
 }
 
-func (x *exchange) visitGuest() error {
-	v := &surface.Visit{
+func (x *exchange) requestSurface() error {
+	v := &surface.Request{
 		Path: x.r.URL.EscapedPath(), Caller: &x.caller, KeepAlive: x.front.cfg.Limits.KeepAlive,
-		Adopt: x.adopt, About: x.about, Reply: x.replyGuest, Stream: x.streamGuest, Gone: x.gone,
+		Adopt: x.adopt, About: x.about, Reply: x.replySurface, Stream: x.streamSurface, Gone: x.gone,
 		Header:  x.w.Header(),
 		Explain: func(err error) dialect.Report { return x.report(err, "") },
 	}
@@ -49,16 +49,16 @@ func (x *exchange) visitGuest() error {
 		return err
 	}
 	v.Key, v.Request = key, x.r
-	return x.guest.Serve(v)
+	return x.extra.Serve(v)
 }
 
-func (x *exchange) replyGuest(status int, body []byte) {
+func (x *exchange) replySurface(status int, body []byte) {
 	x.w.Header()["Cache-Control"] = noStore
 	x.body(status, jsonType, body)
 }
 
-// streamGuest starts an event stream.
-func (x *exchange) streamGuest() (func([]byte) error, error) {
+// streamSurface starts an event stream.
+func (x *exchange) streamSurface() (func([]byte) error, error) {
 	if x.front.cfg.NoStreaming {
 		return nil, errNoStreaming
 	}

@@ -27,7 +27,7 @@ func (visitor) Methods(path string) string {
 	return ""
 }
 
-func (visitor) Serve(v *surface.Visit) error {
+func (visitor) Serve(v *surface.Request) error {
 	switch string(v.Body) {
 	case `"stream"`:
 		send, err := v.Stream()
@@ -51,18 +51,18 @@ func (visitor) AppendError(dst []byte, r *dialect.Report) []byte {
 	return append(append(dst, "guest: "+r.Message+" "...), r.Meta["reference"]...)
 }
 
-func guestHub(t *testing.T, cfg httpfront.Config) *hub {
+func surfaceHub(t *testing.T, cfg httpfront.Config) *hub {
 	t.Helper()
-	cfg.Guests = []surface.Surface{visitor{}}
+	cfg.Surfaces = []surface.Surface{visitor{}}
 	return startHub(t, cfg, newAgent("echo", echo()))
 }
 
-// TestGuests checks that a surface shares the front's guard, authentication and limits, and has
+// TestSurfaces checks that a surface shares the front's guard, authentication and limits, and has
 // its own shape of errors.
-func TestGuests(t *testing.T) {
+func TestSurfaces(t *testing.T) {
 	t.Parallel()
 	logs := new(logbook)
-	h := guestHub(t, httpfront.Config{Auth: byKey(), Loopback: true, Logger: logs.logger(), Limits: httpfront.Limits{Body: 20}})
+	h := surfaceHub(t, httpfront.Config{Auth: byKey(), Loopback: true, Logger: logs.logger(), Limits: httpfront.Limits{Body: 20}})
 	const key = "Authorization: Bearer ann"
 	for _, tt := range []struct {
 		method, body string
@@ -94,20 +94,20 @@ func TestGuests(t *testing.T) {
 	}
 }
 
-func TestGuestWithoutStreams(t *testing.T) {
+func TestSurfaceWithoutStreams(t *testing.T) {
 	t.Parallel()
-	h := guestHub(t, httpfront.Config{NoStreaming: true})
+	h := surfaceHub(t, httpfront.Config{NoStreaming: true})
 	if a := h.do("POST", "/guest", `"stream"`); a.code != http.StatusBadRequest || a.body != "guest: streaming is switched off here " {
 		t.Errorf("a stream: %d %q", a.code, a.body)
 	}
 }
 
-// TestGuestLimits checks that requests to a surface count against the limits of the caller, and
+// TestSurfaceLimits checks that requests to a surface count against the limits of the caller, and
 // carry its idempotency key.
-func TestGuestLimits(t *testing.T) {
+func TestSurfaceLimits(t *testing.T) {
 	t.Parallel()
 	e := startEngineWith(t, engine.Config{Rates: ratelimit.Config{Requests: 0.001, Burst: 2}, Idempotency: engine.Idempotency{Header: true}}, newAgent("echo", echo()))
-	h := guestHub(t, httpfront.Config{Engine: e})
+	h := surfaceHub(t, httpfront.Config{Engine: e})
 	if a := h.do("POST", "/guest", `"hi"`, "Idempotency-Key: k"); a.body != `"local k"` {
 		t.Errorf("first: %d %q", a.code, a.body)
 	}

@@ -36,20 +36,20 @@ func (x *exchange) anyPush(r *op.PushList, err error) error {
 func (x *exchange) following(st *engine.Stream) source {
 	switch x.shape {
 	case dialect.V03, dialect.V03Proto:
-		return &untilAsked{source: st}
+		return &untilInputRequired{source: st}
 	}
 	return st
 }
 
-// untilAsked ends a stream when the task asks for input. A v0.3 event then states that it is
+// untilInputRequired ends a stream when the task asks for input. A v0.3 event then states that it is
 // the last one, and some readers wait for the end before they continue.
-type untilAsked struct {
+type untilInputRequired struct {
 	source
 	asked bool
 }
 
 // Next implements source.
-func (u *untilAsked) Next(ctx context.Context, wait time.Duration) ([]engine.Event, error) {
+func (u *untilInputRequired) Next(ctx context.Context, wait time.Duration) ([]engine.Event, error) {
 	if u.asked {
 		return nil, io.EOF
 	}

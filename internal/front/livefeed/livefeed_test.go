@@ -34,7 +34,7 @@ func TestView(t *testing.T) {
 		v := &View{Bus: b, Hub: "h"}
 		ctx, cancel := context.WithCancel(t.Context())
 		var mu sync.Mutex
-		var heard []string
+		var received []string
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			for d := range b.Receive(ctx, bus.Subscription{At: protocol.ChatTopic}) {
@@ -43,7 +43,7 @@ func TestView(t *testing.T) {
 					t.Error(err)
 				}
 				mu.Lock()
-				heard = append(heard, fmt.Sprintf("%s %s %s %s: %.10s (%d) %s %s", d.Type, c.Agent, c.Type, c.State, c.Text, len(c.Text), d.Correlation, d.Task))
+				received = append(received, fmt.Sprintf("%s %s %s %s: %.10s (%d) %s %s", d.Type, c.Agent, c.Type, c.State, c.Text, len(c.Text), d.Correlation, d.Task))
 				mu.Unlock()
 			}
 		})
@@ -63,7 +63,7 @@ func TestView(t *testing.T) {
 			"agent.chat.inbound a artifact : hello (5) c t",
 			"agent.chat.inbound a status TASK_STATE_COMPLETED: ääääääääää (8192) c t",
 		}
-		if diff := cmp.Diff(want, heard); diff != "" {
+		if diff := cmp.Diff(want, received); diff != "" {
 			t.Errorf("heard (-want +got):\n%s", diff)
 		}
 	})

@@ -15,7 +15,7 @@ import (
 )
 
 // complete answers POST /v1/chat/completions.
-func (f *Front) complete(v *surface.Visit) error {
+func (f *Front) complete(v *surface.Request) error {
 	req, err := read(v.Body)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (f *Front) complete(v *surface.Visit) error {
 
 // answer is the answer of an agent to one request.
 type answer struct {
-	visit *surface.Visit
+	visit *surface.Request
 	req   *request
 	turn  *exchange.Turn
 
@@ -62,8 +62,8 @@ type usage struct {
 	Total      int64 `json:"total_tokens"`
 }
 
-// hear returns the text that an event adds to the answer.
-func (a *answer) hear(ev *exchange.Event) string {
+// textOf returns the text that an event adds to the answer.
+func (a *answer) textOf(ev *exchange.Event) string {
 	switch ev.Kind {
 	case exchange.Text:
 		text := ev.Text
@@ -248,7 +248,7 @@ func (a *answer) whole() error {
 		if err != nil {
 			return err
 		}
-		text.add(a.hear(&ev), &ev)
+		text.add(a.textOf(&ev), &ev)
 		if ev.Kind != exchange.End {
 			continue
 		}

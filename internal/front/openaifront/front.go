@@ -38,7 +38,7 @@
 //
 // # Concurrency
 //
-// A Front serves any number of visits concurrently, and keeps nothing between them.
+// A Front serves any number of requests concurrently, and keeps nothing between them.
 //
 // # Testing
 //
@@ -85,7 +85,7 @@ func (f *Front) Methods(path string) string {
 }
 
 // Serve implements surface.Surface.
-func (f *Front) Serve(v *surface.Visit) error {
+func (f *Front) Serve(v *surface.Request) error {
 	switch v.Path {
 	case modelsPath:
 		return f.listModels(v)

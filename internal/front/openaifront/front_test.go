@@ -380,7 +380,7 @@ func TestConversations(t *testing.T) {
 	const talk = `"messages":[{"role":"system","content":"Be kind."},{"role":"user","content":[{"type":"text","text":"Look:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,eA=="}}]},
 		{"role":"assistant","content":"Nice.","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]},
 		{"role":"tool","tool_call_id":"c","content":"ok"},{"role":"assistant","content":"Done."},{"role":"user","content":"And now?"}]`
-	const story = "Earlier in this conversation:\nsystem: Be kind.\nuser: Look:\nuser: [image/png, 1 bytes]\nassistant: Nice.\nassistant: (calls f with {\"a\":1})\ntool: ok\nassistant: Done.\n"
+	const transcript = "Earlier in this conversation:\nsystem: Be kind.\nuser: Look:\nuser: [image/png, 1 bytes]\nassistant: Nice.\nassistant: (calls f with {\"a\":1})\ntool: ok\nassistant: Done.\n"
 	told := func() []string {
 		var texts []string
 		for _, p := range h.seen.last().Parts {
@@ -389,11 +389,11 @@ func TestConversations(t *testing.T) {
 		return texts
 	}
 	h.chat(`{"model":"talker",` + talk + `}`)
-	if diff := cmp.Diff([]string{story, "And now?"}, told()); diff != "" {
+	if diff := cmp.Diff([]string{transcript, "And now?"}, told()); diff != "" {
 		t.Errorf("the agent was told (-want +got):\n%s", diff)
 	}
 	first := h.chat(`{"model":"talker","user":"ann",` + talk + `}`)
-	if diff := cmp.Diff([]string{story, "And now?"}, told()); diff != "" {
+	if diff := cmp.Diff([]string{transcript, "And now?"}, told()); diff != "" {
 		t.Errorf("without the conversation the agent was told (-want +got):\n%s", diff)
 	}
 	second := h.chat(`{"model":"talker","user":"ann",` + talk + `}`)

@@ -27,25 +27,25 @@ type model struct {
 	Description string `json:"description,omitempty"`
 }
 
-func (f *Front) listModels(v *surface.Visit) error {
-	who := v.Caller.Principal
-	v.Reply(http.StatusOK, marshal(map[string]any{"object": "list", "data": f.models(who)}))
+func (f *Front) listModels(v *surface.Request) error {
+	caller := v.Caller.Principal
+	v.Reply(http.StatusOK, marshal(map[string]any{"object": "list", "data": f.models(caller)}))
 	return nil
 }
 
-func (f *Front) showModel(v *surface.Visit, escaped string) error {
-	who := v.Caller.Principal
+func (f *Front) showModel(v *surface.Request, escaped string) error {
+	caller := v.Caller.Principal
 	name, err := url.PathUnescape(escaped)
 	if err != nil {
 		return noModel(escaped, nil)
 	}
-	for _, m := range f.models(who) {
+	for _, m := range f.models(caller) {
 		if m.ID == name {
 			v.Reply(http.StatusOK, marshal(m))
 			return nil
 		}
 	}
-	if _, err := f.resolve(who, name); err != nil {
+	if _, err := f.resolve(caller, name); err != nil {
 		return err
 	}
 	v.Reply(http.StatusOK, marshal(model{ID: name, Object: "model", Created: f.since(), OwnedBy: "parley"}))
@@ -53,9 +53,9 @@ func (f *Front) showModel(v *surface.Visit, escaped string) error {
 }
 
 // models returns the agents visible to a caller, each followed by its skills.
-func (f *Front) models(who *auth.Principal) []model {
+func (f *Front) models(caller *auth.Principal) []model {
 	all := []model{}
-	agents := f.Engine.AgentsFor(who)
+	agents := f.Engine.AgentsFor(caller)
 	for i := range agents {
 		c := agents[i].Card
 		m := model{ID: string(agents[i].Name), Object: "model", Created: f.since(), OwnedBy: "parley", Description: c.Description}
@@ -83,25 +83,25 @@ type chosen struct {
 
 // resolve returns the agent and skill of a model: an agent, else an agent with a skill, else a
 // skill that an agent lists.
-func (f *Front) resolve(who *auth.Principal, name string) (chosen, error) {
+func (f *Front) resolve(caller *auth.Principal, name string) (chosen, error) {
 	if name == "" {
 		return chosen{}, invalid("model", "is required")
 	}
-	if _, ok := f.Engine.AgentFor(who, task.Agent(name)); ok {
+	if _, ok := f.Engine.AgentFor(caller, task.Agent(name)); ok {
 		return chosen{agent: task.Agent(name)}, nil
 	}
 	for i := strings.LastIndexByte(name, '/'); i > 0; i = strings.LastIndexByte(name[:i], '/') {
-		if a, ok := f.Engine.AgentFor(who, task.Agent(name[:i])); ok {
+		if a, ok := f.Engine.AgentFor(caller, task.Agent(name[:i])); ok {
 			if skill := name[i+1:]; len(a.Card.Skills) == 0 || lists(&a, skill) {
 				return chosen{a.Name, skill}, nil
 			}
 		}
 	}
-	agents := f.Engine.AgentsFor(who)
+	agents := f.Engine.AgentsFor(caller)
 	if slices.ContainsFunc(agents, func(a engine.Agent) bool { return lists(&a, name) }) {
 		return chosen{skill: name}, nil
 	}
-	return chosen{}, noModel(name, f.models(who))
+	return chosen{}, noModel(name, f.models(caller))
 }
 
 // lists reports whether the card of an agent has a skill, whose id is compared without regard

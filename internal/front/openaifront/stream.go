@@ -22,7 +22,7 @@ func (a *answer) stream() error {
 	}
 	for ev, err := range a.turn.Events(a.visit.Request.Context(), a.visit.KeepAlive) {
 		if err == nil {
-			err = a.tell(send, &ev)
+			err = a.send(send, &ev)
 		} else if !a.visit.Gone(err) {
 			report := a.visit.Explain(err)
 			_ = send(surface.AppendEvent(nil, problemOf(&report).body())) // the client may have disconnected
@@ -34,9 +34,9 @@ func (a *answer) stream() error {
 	return nil
 }
 
-// tell sends an event. An error means that the reader has disconnected.
-func (a *answer) tell(send func([]byte) error, ev *exchange.Event) error {
-	text := a.hear(ev)
+// writeMessage sends an event. An error means that the reader has disconnected.
+func (a *answer) send(send func([]byte) error, ev *exchange.Event) error {
+	text := a.textOf(ev)
 	var b []byte
 	switch {
 	case ev.Kind == exchange.Idle:

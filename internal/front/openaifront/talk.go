@@ -20,7 +20,7 @@ import (
 // talk is a request with its position in a conversation.
 type talk struct {
 	front *Front
-	visit *surface.Visit
+	visit *surface.Request
 	req   *request
 	to    chosen
 	// last is the index of the last message of the assistant, or -1.
@@ -28,7 +28,7 @@ type talk struct {
 }
 
 // message returns the message to the agent.
-func (f *Front) message(v *surface.Visit, req *request) (*op.Send, error) {
+func (f *Front) message(v *surface.Request, req *request) (*op.Send, error) {
 	to, err := f.resolve(v.Caller.Principal, req.model)
 	if err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ const metaEarlier = "parley/earlier"
 // agent does not know them.
 func (t *talk) parts(earlier bool) (a2a.ContentParts, error) {
 	var parts a2a.ContentParts
-	var story strings.Builder
+	var transcript strings.Builder
 	for i := range t.req.messages {
 		m := &t.req.messages[i]
 		spoken := i > t.last && m.Role != "system" && m.Role != "developer"
@@ -182,11 +182,11 @@ func (t *talk) parts(earlier bool) (a2a.ContentParts, error) {
 			}
 			parts = append(parts, own...)
 		case earlier || i > t.last:
-			tell(&story, m)
+			writeMessage(&transcript, m)
 		}
 	}
-	if story.Len() > 0 {
-		p := a2a.NewTextPart("Earlier in this conversation:\n" + story.String())
+	if transcript.Len() > 0 {
+		p := a2a.NewTextPart("Earlier in this conversation:\n" + transcript.String())
 		p.SetMeta(metaEarlier, true)
 		parts = append(a2a.ContentParts{p}, parts...)
 	}
@@ -215,18 +215,18 @@ func newParts(i int, m *llm.ChatMessage) (a2a.ContentParts, error) {
 	return parts, nil
 }
 
-// tell adds a message to the text of the earlier conversation.
-func tell(b *strings.Builder, m *llm.ChatMessage) {
+// writeMessage adds a message to the text of the earlier conversation.
+func writeMessage(b *strings.Builder, m *llm.ChatMessage) {
 	msgs, _, err := llm.FromChatMessages([]llm.ChatMessage{*m})
 	if err != nil || len(msgs) == 0 {
 		return // it was checked before, or is empty
 	}
-	for _, line := range storyLines(msgs[0].Parts) {
+	for _, line := range transcriptLines(msgs[0].Parts) {
 		fmt.Fprintf(b, "%s: %s\n", m.Role, line)
 	}
 }
 
-func storyLines(parts a2a.ContentParts) []string {
+func transcriptLines(parts a2a.ContentParts) []string {
 	var lines []string
 	for _, p := range parts {
 		if c, ok := llm.ClientCallOf(p); ok {

@@ -112,16 +112,16 @@ func (s *Server) follow(ctx context.Context, c *op.Caller, r *op.Send, progress 
 			if ev.Kind == task.Status && ev.State.Interrupted() {
 				return stream.Answer(ctx, nil)
 			}
-			if said := saidOf(ev); said != nil {
+			if said := eventBody(ev); said != nil {
 				progress(said)
 			}
 		}
 	}
 }
 
-// saidOf returns the message of a status, or the text of an artifact without its last chunk;
+// eventBody returns the message of a status, or the text of an artifact without its last chunk;
 // nil for everything else. The last chunk is part of the result, which follows at once.
-func saidOf(ev *engine.Event) []byte {
+func eventBody(ev *engine.Event) []byte {
 	if ev.Kind == task.Status && ev.State == task.Working && len(ev.Body) > 0 {
 		return ev.Body
 	}

@@ -5,17 +5,17 @@
 //
 // A [Surface] has paths of its own. The front checks Host and Origin, identifies the caller,
 // counts the request against the caller's limits, reads the body, and then lets the surface
-// serve the [Visit]. Errors are returned to the front, which logs those that callers must not
+// serve the [Request]. Errors are returned to the front, which logs those that callers must not
 // see, and asks the surface for the shape of the others.
 //
 // # Guarantees
 //
-// A Visit has a principal and a body within the limits of the front. Writes of a Visit have the
+// A Request has a principal and a body within the limits of the front. Writes of a Request have the
 // front's deadlines: a reader that is too slow is disconnected, and delays no other.
 //
 // # Concurrency
 //
-// A Surface serves any number of visits concurrently. A Visit belongs to the goroutine of its
+// A Surface serves any number of requests concurrently. A Request belongs to the goroutine of its
 // request.
 //
 // # Testing
@@ -37,14 +37,14 @@ type Surface interface {
 	// Methods returns the methods that an escaped path allows, in the form of the Allow header;
 	// empty if nothing is served there.
 	Methods(path string) string
-	// Serve answers a visit, or returns an error before it has started the answer.
-	Serve(v *Visit) error
+	// Serve answers a request, or returns an error before it has started the answer.
+	Serve(v *Request) error
 	// AppendError appends the body of an answer with an error.
 	AppendError(dst []byte, r *dialect.Report) []byte
 }
 
-// Visit is a request to a Surface. The front supplies the functions, which are never nil.
-type Visit struct {
+// Request is a request to a Surface. The front supplies the functions, which are never nil.
+type Request struct {
 	// Request is the request, whose body has been read.
 	Request *http.Request
 	// Path is the escaped path.

@@ -35,11 +35,11 @@ func TestAgent(t *testing.T) {
 	s := openaitest.New(t, openaitest.Config{}, openaitest.Table(
 		openaitest.Case{
 			Try: []openaitest.Turn{{Text: "Let me look around.", Fault: openaitest.Fault{Cut: 2}}},
-			Say: openaitest.Turn{Text: "Let me look around.", Calls: []openaitest.Call{
+			Reply: openaitest.Turn{Text: "Let me look around.", Calls: []openaitest.Call{
 				openaitest.CallOf("look", map[string]string{"at": "the moon"}), openaitest.CallOf("look", map[string]string{"at": "the sün"}),
 			}},
 		},
-		openaitest.Case{Round: 1, Result: "sün", Say: openaitest.Turn{Text: "Both are there."}},
+		openaitest.Case{Round: 1, Result: "sün", Reply: openaitest.Turn{Text: "Both are there."}},
 	))
 	a := &model.Agent{Choices: []model.Choice{{Provider: endpoint(t, s.URL), Model: "test"}}, SystemPrompt: "You look.", Tools: look{}}
 	ec := &a2asrv.ExecutorContext{

@@ -67,7 +67,7 @@ func endpoint(t *testing.T, url string) *openai.Endpoint {
 func TestText(t *testing.T) {
 	t.Parallel()
 	s := openaitest.New(t, openaitest.Config{Key: "k"}, openaitest.Table(openaitest.Case{
-		User: "hello", Say: openaitest.Turn{Text: "Grüß dich, Ada!", Prompt: 7, Completion: 5},
+		User: "hello", Reply: openaitest.Turn{Text: "Grüß dich, Ada!", Prompt: 7, Completion: 5},
 	}))
 	e := endpoint(t, s.URL)
 	e.Key = "k"
@@ -91,10 +91,10 @@ func TestText(t *testing.T) {
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	s := openaitest.New(t, openaitest.Config{}, openaitest.Table(
-		openaitest.Case{Say: openaitest.Turn{Text: "Let me see.", Calls: []openaitest.Call{
+		openaitest.Case{Reply: openaitest.Turn{Text: "Let me see.", Calls: []openaitest.Call{
 			{ID: "c1", Name: "look", Arguments: `{"at":"the moon"}`}, {ID: "c2", Name: "look", Arguments: `{"at":"Ω"}`},
 		}}},
-		openaitest.Case{Round: 1, Result: "far", Say: openaitest.Turn{Text: "Both are far."}},
+		openaitest.Case{Round: 1, Result: "far", Reply: openaitest.Turn{Text: "Both are far."}},
 	))
 	e := endpoint(t, s.URL)
 	r := &llm.Request{Model: "test", Messages: user("how far?"), Tools: []llm.Tool{{

@@ -77,9 +77,9 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestCredentialsAreNotTold checks that errors about credentials do not contain their values,
+// TestCredentialsAreHidden checks that errors about credentials do not contain their values,
 // and that they are never printed.
-func TestCredentialsAreNotTold(t *testing.T) {
+func TestCredentialsAreHidden(t *testing.T) {
 	t.Parallel()
 	const secret = "hunter2"
 	for _, c := range []transport.Credentials{

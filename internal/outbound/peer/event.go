@@ -109,8 +109,8 @@ func settled(state a2a.TaskState) bool {
 // over reports whether nothing follows state.
 func over(state a2a.TaskState) bool { return state.Terminal() || state == answered }
 
-// teller checks and corrects the events of one stream.
-type teller struct {
+// eventChecker checks and corrects the events of one stream.
+type eventChecker struct {
 	task    a2a.TaskID
 	context string
 	state   a2a.TaskState
@@ -122,7 +122,7 @@ type teller struct {
 // streams end with a message about their task. That message becomes the end of the task,
 // because in v1.0 a message never follows a task. Once the task has ended, no event changes its
 // state.
-func (t *teller) take(f dialect.Frame, id string) (Event, bool, error) {
+func (t *eventChecker) take(f dialect.Frame, id string) (Event, bool, error) {
 	e := NewEvent(f.JSON)
 	e.ID = id
 	if t.task != "" && e.TaskID != "" && e.TaskID != t.task {
@@ -156,7 +156,7 @@ func (t *teller) take(f dialect.Frame, id string) (Event, bool, error) {
 }
 
 // completed converts a message that ends a task, or follows its end, to a status.
-func (t *teller) completed(e Event) Event {
+func (t *eventChecker) completed(e Event) Event {
 	state := t.state
 	if !state.Terminal() {
 		state = a2a.TaskStateCompleted

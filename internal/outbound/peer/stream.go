@@ -46,7 +46,7 @@ type relay struct {
 	peer  *Peer
 	yield func(Event, error) bool
 
-	tell    teller
+	tell    eventChecker
 	at      transport.Position
 	events  int
 	whole   bool // the answer is not a stream

@@ -253,7 +253,7 @@ func TestTrustedProxy(t *testing.T) {
 	}
 }
 
-func TestTransportChecksRequestsThatNobodyRegistered(t *testing.T) {
+func TestTransportChecksUnregisteredRequests(t *testing.T) {
 	t.Parallel()
 	tr := new(Policy).Transport()
 	t.Cleanup(tr.CloseIdleConnections)

@@ -34,14 +34,14 @@ type Refusal struct {
 
 // Error describes the refusal for the party that chose the host, without revealing addresses.
 func (r *Refusal) Error() string {
-	if r.told() {
+	if r.kindIsPublic() {
 		return fmt.Sprintf("%s is %s, which this hub may not call; its operator can allow it", r.Host, r.Kind)
 	}
 	return fmt.Sprintf("this hub may not call %s; its operator can allow it", r.Host)
 }
 
-// told reports whether Kind follows from Host alone.
-func (r *Refusal) told() bool {
+// kindIsPublic reports whether Kind follows from Host alone.
+func (r *Refusal) kindIsPublic() bool {
 	if !r.Addr.IsValid() {
 		return true
 	}
@@ -52,7 +52,7 @@ func (r *Refusal) told() bool {
 // Detail describes the refusal for the operator, with the rule that would allow it.
 func (r *Refusal) Detail() string {
 	what := r.Host
-	if r.Addr.IsValid() && !r.told() {
+	if r.Addr.IsValid() && !r.kindIsPublic() {
 		what += " means " + r.Addr.String() + ", which"
 	}
 	return fmt.Sprintf("%s is %s; to allow it, add %q to the allowed addresses", what, r.Kind, r.rule())
@@ -61,7 +61,7 @@ func (r *Refusal) Detail() string {
 // rule returns the narrowest rule that would allow the target.
 func (r *Refusal) rule() string {
 	switch {
-	case r.Addr.IsValid() && (r.told() || r.Kind == metadataKind):
+	case r.Addr.IsValid() && (r.kindIsPublic() || r.Kind == metadataKind):
 		if r.Port == 0 {
 			return plain(r.Addr).String()
 		}

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-func TestRefusalTellsTheCallerNothingNew(t *testing.T) {
+func TestRefusalHidesAddressesFromTheCaller(t *testing.T) {
 	t.Parallel()
 	err := tryDial(t, nil, "http://inside.example:8080/", "10.20.30.40")
 	var r *Refusal
@@ -52,7 +52,7 @@ func TestRefusalNamesItsRule(t *testing.T) {
 	}
 }
 
-func TestRefusalOfALiteralSaysWhy(t *testing.T) {
+func TestRefusalOfALiteralHasTheReason(t *testing.T) {
 	t.Parallel()
 	err := new(Policy).CheckURL("http://[::ffff:10.0.0.1]:99/")
 	if want := "a private address"; err == nil || !strings.Contains(err.Error(), want) {

@@ -1,7 +1,7 @@
 // Package seal encrypts secrets at rest: secrets that callers give the hub for later use, such
 // as the credentials of a webhook, are stored sealed with a master key.
 //
-// A [Box] seals with AES-256-GCM. The caller names a context, such as the address that a
+// A [Sealer] seals with AES-256-GCM. The caller names a context, such as the address that a
 // credential is for. A text sealed for one context cannot be opened for another, so that a
 // sealed secret cannot be moved to a row from which it would be sent elsewhere.
 //
@@ -21,11 +21,11 @@
 //
 // # Concurrency
 //
-// A Box is immutable.
+// A Sealer is immutable.
 //
 // # Testing
 //
-// [New] returns a Box with a key that is not stored.
+// [New] returns a Sealer with a key that is not stored.
 package seal
 
 import (
@@ -62,21 +62,21 @@ var (
 	ErrBroken = errors.New("sealed text is broken")
 )
 
-// Box seals and opens secrets with one key.
-type Box struct {
+// Sealer seals and opens secrets with one key.
+type Sealer struct {
 	key  []byte
 	aead cipher.AEAD
 	head [header]byte
 }
 
-// New returns a Box with a random key that is not stored.
-func New() *Box {
+// New returns a Sealer with a random key that is not stored.
+func New() *Sealer {
 	var key [keySize]byte
 	_, _ = rand.Read(key[:]) // never fails
 	return newBox(key[:])
 }
 
-func newBox(key []byte) *Box {
+func newBox(key []byte) *Sealer {
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		panic("seal: " + err.Error()) // the size is right
@@ -85,7 +85,7 @@ func newBox(key []byte) *Box {
 	if err != nil {
 		panic("seal: " + err.Error())
 	}
-	b := &Box{key: key, aead: aead}
+	b := &Sealer{key: key, aead: aead}
 	b.head[0] = version
 	id := sha256.Sum256(append([]byte("parley key id\x00"), key...))
 	copy(b.head[1:], id[:])
@@ -93,7 +93,7 @@ func newBox(key []byte) *Box {
 }
 
 // Seal encrypts plain for a context.
-func (b *Box) Seal(plain, context []byte) []byte {
+func (b *Sealer) Seal(plain, context []byte) []byte {
 	out := make([]byte, header+b.aead.NonceSize(), header+b.aead.NonceSize()+len(plain)+b.aead.Overhead())
 	copy(out, b.head[:])
 	nonce := out[header:]
@@ -102,7 +102,7 @@ func (b *Box) Seal(plain, context []byte) []byte {
 }
 
 // Open decrypts a text sealed for a context. It returns ErrOtherKey or ErrBroken.
-func (b *Box) Open(sealed, context []byte) ([]byte, error) {
+func (b *Sealer) Open(sealed, context []byte) ([]byte, error) {
 	if len(sealed) < header+b.aead.NonceSize()+b.aead.Overhead() || sealed[0] != version {
 		return nil, ErrBroken
 	}
@@ -120,7 +120,7 @@ func (b *Box) Open(sealed, context []byte) ([]byte, error) {
 
 // Key derives a key of 32 bytes for a named purpose. It reveals nothing about the master key or
 // the keys of other purposes (RFC 5869).
-func (b *Box) Key(purpose string) []byte {
+func (b *Sealer) Key(purpose string) []byte {
 	key, err := hkdf.Key(sha256.New, b.key, nil, purpose, keySize)
 	if err != nil {
 		panic("seal: " + err.Error()) // the size is right
@@ -129,13 +129,13 @@ func (b *Box) Key(purpose string) []byte {
 }
 
 // bound returns the additional authenticated data: the header and the context.
-func (b *Box) bound(context []byte) []byte {
+func (b *Sealer) bound(context []byte) []byte {
 	return append(b.head[:header:header], context...)
 }
 
-// Load returns a Box with the key in the file at path. If the file does not exist, Load creates
+// Load returns a Sealer with the key in the file at path. If the file does not exist, Load creates
 // it with a new key. Only one process may call Load for a file at one time.
-func Load(path string) (*Box, error) {
+func Load(path string) (*Sealer, error) {
 	key, err := read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		key, err = create(path)

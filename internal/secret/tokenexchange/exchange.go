@@ -54,11 +54,11 @@ type Exchanger struct {
 	Client *http.Client
 
 	mu     sync.Mutex // guards the fields below
-	tokens map[[32]byte]*exchanged
+	tokens map[[32]byte]*cacheEntry
 }
 
-// exchanged is a cached token, or one that is being fetched.
-type exchanged struct {
+// cacheEntry is a cached token, or one that is being fetched.
+type cacheEntry struct {
 	done  chan struct{} // closed when the fields below are set
 	token string
 	until time.Time
@@ -66,7 +66,7 @@ type exchanged struct {
 }
 
 // over reports whether the token was fetched and has expired.
-func (e *exchanged) over(now time.Time) bool {
+func (e *cacheEntry) over(now time.Time) bool {
 	select {
 	case <-e.done:
 		return !now.Before(e.until)
@@ -112,7 +112,7 @@ func (x *Exchanger) token(ctx context.Context, key [32]byte, subject func() (tex
 }
 
 // entry returns the entry of a key, and whether the caller must fetch its token.
-func (x *Exchanger) entry(key [32]byte) (e *exchanged, mine bool, err error) {
+func (x *Exchanger) entry(key [32]byte) (e *cacheEntry, mine bool, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	now := time.Now()
@@ -123,9 +123,9 @@ func (x *Exchanger) entry(key [32]byte) (e *exchanged, mine bool, err error) {
 		return nil, false, errBusy
 	}
 	if x.tokens == nil {
-		x.tokens = make(map[[32]byte]*exchanged)
+		x.tokens = make(map[[32]byte]*cacheEntry)
 	}
-	e = &exchanged{done: make(chan struct{})}
+	e = &cacheEntry{done: make(chan struct{})}
 	x.tokens[key] = e
 	return e, true, nil
 }
@@ -168,7 +168,7 @@ func (x *Exchanger) drop(key [32]byte) {
 }
 
 // forget removes an entry whose token could not be fetched.
-func (x *Exchanger) forget(key [32]byte, e *exchanged) {
+func (x *Exchanger) forget(key [32]byte, e *cacheEntry) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.tokens[key] == e {

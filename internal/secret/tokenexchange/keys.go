@@ -31,13 +31,13 @@ const (
 type Keys struct {
 	path string
 
-	mu  sync.Mutex // guards the fields below, and the file
-	all []dated    // sorted by from; never empty
-	set []byte     // the public keys as a key set
+	mu  sync.Mutex     // guards the fields below, and the file
+	all []scheduledKey // sorted by from; never empty
+	set []byte         // the public keys as a key set
 }
 
-// dated is a key with the time at which it begins to sign.
-type dated struct {
+// scheduledKey is a key with the time at which it begins to sign.
+type scheduledKey struct {
 	key  *token.Key
 	from time.Time
 }
@@ -87,17 +87,17 @@ func (k *Keys) read() error {
 		if err != nil {
 			return fmt.Errorf("key %d %w; restore it, or remove it for a new key", i, err)
 		}
-		k.all = append(k.all, dated{key, e.From})
+		k.all = append(k.all, scheduledKey{key, e.From})
 	}
 	if len(k.all) == 0 {
 		return errors.New("has no keys; restore it, or remove it for a new key")
 	}
-	slices.SortFunc(k.all, func(a, b dated) int { return a.from.Compare(b.from) })
+	slices.SortFunc(k.all, func(a, b scheduledKey) int { return a.from.Compare(b.from) })
 	return k.publish(k.all)
 }
 
 // publish activates a list of keys and its key set.
-func (k *Keys) publish(all []dated) error {
+func (k *Keys) publish(all []scheduledKey) error {
 	public := make([]*token.Key, len(all))
 	for i := range all {
 		public[i] = all[i].key
@@ -115,11 +115,11 @@ func (k *Keys) add(from time.Time) error {
 	if err != nil {
 		return err
 	}
-	return k.keep(append(slices.Clone(k.all), dated{key, from}))
+	return k.keep(append(slices.Clone(k.all), scheduledKey{key, from}))
 }
 
 // keep stores a list of keys, and then publishes it.
-func (k *Keys) keep(all []dated) error {
+func (k *Keys) keep(all []scheduledKey) error {
 	var f file
 	for _, d := range all {
 		der, err := d.key.Marshal()

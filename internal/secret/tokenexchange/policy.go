@@ -88,8 +88,8 @@ func (p *Policy) Token(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// who returns the caller's principal for the agent.
-func (p *Policy) who(ctx context.Context) (*auth.Principal, error) {
+// caller returns the caller's principal for the agent.
+func (p *Policy) caller(ctx context.Context) (*auth.Principal, error) {
 	caller := auth.PrincipalFrom(ctx)
 	switch {
 	case !caller.Anonymous():
@@ -101,7 +101,7 @@ func (p *Policy) who(ctx context.Context) (*auth.Principal, error) {
 }
 
 func (p *Policy) assert(ctx context.Context) (string, error) {
-	caller, err := p.who(ctx)
+	caller, err := p.caller(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -142,7 +142,7 @@ func (p *Policy) subject(ctx context.Context) (key [32]byte, caller *auth.Princi
 	if own := usertoken.From(ctx).Reveal(); own != "" {
 		return keyOf(accessToken, []byte(own)), nil, nil
 	}
-	if caller, err = p.who(ctx); err != nil {
+	if caller, err = p.caller(ctx); err != nil {
 		return key, nil, err
 	}
 	id, err := json.Marshal(caller)

@@ -14,21 +14,21 @@ type environment struct {
 	logger *slog.Logger
 }
 
-// wishes are the settings of the variables.
-type wishes struct {
+// settings are the settings of the variables.
+type settings struct {
 	disabled                bool
 	traces, metrics, noPage bool
 }
 
 // read returns the settings.
-func (e environment) read() wishes {
+func (e environment) read() settings {
 	if e.lookup == nil {
 		e.lookup = os.Getenv
 	}
 	if strings.EqualFold(e.get("OTEL_SDK_DISABLED"), "true") {
-		return wishes{disabled: true}
+		return settings{disabled: true}
 	}
-	w := wishes{}
+	w := settings{}
 	w.traces = e.sends("TRACES", "otlp", "none")
 	w.metrics = e.sends("METRICS", "otlp", "none", "prometheus")
 	w.noPage = e.get("OTEL_METRICS_EXPORTER") == "none"
@@ -89,9 +89,9 @@ func contains(list []string, word string) bool {
 // complainEvery is the shortest time between two log records of errors.
 const complainEvery = time.Minute
 
-// complaints is the error handler of the SDK. It limits the rate of records, because an
+// errorHandler is the error handler of the SDK. It limits the rate of records, because an
 // unreachable collector would fill the log.
-type complaints struct {
+type errorHandler struct {
 	logger *slog.Logger
 
 	mu      sync.Mutex // guards the fields below
@@ -100,7 +100,7 @@ type complaints struct {
 }
 
 // Handle implements otel.ErrorHandler.
-func (c *complaints) Handle(err error) {
+func (c *errorHandler) Handle(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()

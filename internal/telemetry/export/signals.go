@@ -25,7 +25,7 @@ import (
 const maxSets = 4000
 
 // startTraces installs a provider of spans if they are sent.
-func (t *Telemetry) startTraces(ctx context.Context, c *Config, w wishes, res *resource.Resource) error {
+func (t *Telemetry) startTraces(ctx context.Context, c *Config, w settings, res *resource.Resource) error {
 	if !w.traces {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (t *Telemetry) startTraces(ctx context.Context, c *Config, w wishes, res *r
 }
 
 // startMetrics installs a provider of metrics if they are sent or shown.
-func (t *Telemetry) startMetrics(ctx context.Context, c *Config, w wishes, res *resource.Resource) error {
+func (t *Telemetry) startMetrics(ctx context.Context, c *Config, w settings, res *resource.Resource) error {
 	options := []sdkmetric.Option{sdkmetric.WithResource(res), sdkmetric.WithCardinalityLimit(maxSets)}
 	wanted := false
 	if c.Metrics && !w.noPage {

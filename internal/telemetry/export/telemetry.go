@@ -63,7 +63,7 @@ func Start(ctx context.Context, c Config) (*Telemetry, error) {
 	if t.tracer == nil && t.metrics == nil {
 		return t, nil
 	}
-	otel.SetErrorHandler(&complaints{logger: c.Logger})
+	otel.SetErrorHandler(&errorHandler{logger: c.Logger})
 	otel.SetTextMapPropagator(propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}))
 	return t, nil
 }

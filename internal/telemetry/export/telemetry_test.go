@@ -313,9 +313,9 @@ func TestPage(t *testing.T) {
 	}
 }
 
-func TestComplaintsAreFew(t *testing.T) {
+func TestErrorHandlerLimitsRecords(t *testing.T) {
 	log := new(bytes.Buffer)
-	c := &complaints{logger: slog.New(slog.NewTextHandler(log, nil))}
+	c := &errorHandler{logger: slog.New(slog.NewTextHandler(log, nil))}
 	for range 100 {
 		c.Handle(errors.New("away"))
 	}

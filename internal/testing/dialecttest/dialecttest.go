@@ -8,23 +8,23 @@ func Operations() []string {
 	return []string{"get", "next", "stream", "subscribe", "cancel", "list", "push", "pushGet", "pushList", "pushDelete"}
 }
 
-// Words is a request and the text that its answer must contain. A request is "METHOD path", or
+// Exchange is a request and the text that its answer must contain. A request is "METHOD path", or
 // "CALL method" for gRPC and "CALL3 method" for gRPC of v0.3, with a body after a line break.
 // $ID is the task, $CTX its context, $CONFIG a webhook of it, and $NEW a new id.
-type Words struct{ Request, Want string }
+type Exchange struct{ Request, Want string }
 
 // Tongue holds the requests of one dialect about a task of the agent ask.
 type Tongue struct {
 	// Name is the name of the dialect, Version the value of A2A-Version; "" omits the header.
 	Name, Version string
 	// Make creates a task that waits for its caller.
-	Make Words
+	Make Exchange
 	// Has are the operations of the dialect. Lacks are requests for operations that the dialect
 	// does not have, with the expected refusal. Each operation is in one of the two.
-	Has, Lacks map[string]Words
+	Has, Lacks map[string]Exchange
 	// Public and Extended are the requests for the agent cards; the request is empty if the
 	// dialect has no such card.
-	Public, Extended Words
+	Public, Extended Exchange
 }
 
 // states are the spellings of the task states in one dialect.
@@ -46,9 +46,9 @@ const (
 )
 
 // calls returns the requests of a JSON-RPC dialect about one task.
-func calls(names [6]string, role, part string, s states) (begin Words, has map[string]Words) {
+func calls(names [6]string, role, part string, s states) (begin Exchange, has map[string]Exchange) {
 	const path = "/a2a/ask"
-	return Words{post(path, names[0], message(role, part, inContext)), s.asks}, map[string]Words{
+	return Exchange{post(path, names[0], message(role, part, inContext)), s.asks}, map[string]Exchange{
 		"get":       {post(path, names[1], `{"id":"$ID"}`), s.asks},
 		"next":      {post(path, names[2], message(role, part, ofTask)), s.ended},
 		"stream":    {post(path, names[3], message(role, part, ofTask)), s.ended},
@@ -82,13 +82,13 @@ func All() []Tongue {
 }
 
 // listAndPush adds the operations that have the same requests in v1.0 and RockBot's gateway.
-func listAndPush(has map[string]Words, asks string) map[string]Words {
+func listAndPush(has map[string]Exchange, asks string) map[string]Exchange {
 	const path = "/a2a/ask"
-	has["list"] = Words{post(path, "ListTasks", `{"contextId":"$CTX"}`), asks}
-	has["push"] = Words{post(path, "CreateTaskPushNotificationConfig", `{"taskId":"$ID",`+hook+`}`), `"result":{"taskId":"$ID","id":"$CONFIG"`}
-	has["pushGet"] = Words{post(path, "GetTaskPushNotificationConfig", `{"taskId":"$ID","id":"$CONFIG"}`), `"result":{"taskId":"$ID","id":"$CONFIG"`}
-	has["pushList"] = Words{post(path, "ListTaskPushNotificationConfigs", `{"taskId":"$ID"}`), `"configs":[{"taskId":"$ID","id":"$CONFIG"`}
-	has["pushDelete"] = Words{post(path, "DeleteTaskPushNotificationConfig", `{"taskId":"$ID","id":"$CONFIG"}`), `"result":{}`}
+	has["list"] = Exchange{post(path, "ListTasks", `{"contextId":"$CTX"}`), asks}
+	has["push"] = Exchange{post(path, "CreateTaskPushNotificationConfig", `{"taskId":"$ID",`+hook+`}`), `"result":{"taskId":"$ID","id":"$CONFIG"`}
+	has["pushGet"] = Exchange{post(path, "GetTaskPushNotificationConfig", `{"taskId":"$ID","id":"$CONFIG"}`), `"result":{"taskId":"$ID","id":"$CONFIG"`}
+	has["pushList"] = Exchange{post(path, "ListTaskPushNotificationConfigs", `{"taskId":"$ID"}`), `"configs":[{"taskId":"$ID","id":"$CONFIG"`}
+	has["pushDelete"] = Exchange{post(path, "DeleteTaskPushNotificationConfig", `{"taskId":"$ID","id":"$CONFIG"}`), `"result":{}`}
 	return has
 }
 
@@ -96,8 +96,8 @@ func v1() Tongue {
 	begin, has := calls(v1Names, "ROLE_USER", text, v1States)
 	return Tongue{
 		Name: "v1.0", Version: "1.0", Make: begin, Has: listAndPush(has, v1States.asks),
-		Public:   Words{"GET /a2a/ask/.well-known/agent-card.json", `"supportedInterfaces"`},
-		Extended: Words{post("/a2a/ask", "GetExtendedAgentCard", `{}`), `"supportedInterfaces"`},
+		Public:   Exchange{"GET /a2a/ask/.well-known/agent-card.json", `"supportedInterfaces"`},
+		Extended: Exchange{post("/a2a/ask", "GetExtendedAgentCard", `{}`), `"supportedInterfaces"`},
 	}
 }
 
@@ -106,8 +106,8 @@ func v1REST() Tongue {
 	configs := path + "/tasks/$ID/pushNotificationConfigs"
 	return Tongue{
 		Name: "v1.0 REST", Version: "1.0",
-		Make: Words{"POST " + path + "/message:send\n" + message("ROLE_USER", text, inContext), v1States.asks},
-		Has: map[string]Words{
+		Make: Exchange{"POST " + path + "/message:send\n" + message("ROLE_USER", text, inContext), v1States.asks},
+		Has: map[string]Exchange{
 			"get":        {"GET " + path + "/tasks/$ID", v1States.asks},
 			"next":       {"POST " + path + "/message:send\n" + message("ROLE_USER", text, ofTask), v1States.ended},
 			"stream":     {"POST " + path + "/message:stream\n" + message("ROLE_USER", text, ofTask), v1States.ended},
@@ -119,8 +119,8 @@ func v1REST() Tongue {
 			"pushList":   {"GET " + configs, `{"configs":[{"taskId":"$ID","id":"$CONFIG"`},
 			"pushDelete": {"DELETE " + configs + "/$CONFIG", "\n{}"},
 		},
-		Public:   Words{"GET " + path + "/.well-known/agent-card.json", `"supportedInterfaces"`},
-		Extended: Words{"GET " + path + "/extendedAgentCard", `"supportedInterfaces"`},
+		Public:   Exchange{"GET " + path + "/.well-known/agent-card.json", `"supportedInterfaces"`},
+		Extended: Exchange{"GET " + path + "/extendedAgentCard", `"supportedInterfaces"`},
 	}
 }
 
@@ -129,8 +129,8 @@ func v1GRPC() Tongue {
 	const config = `{"tenant":"ask","taskId":"$ID","id":"$CONFIG"}`
 	return Tongue{
 		Name: "v1.0 gRPC", Version: "1.0",
-		Make: Words{"CALL SendMessage\n" + ask(message("ROLE_USER", text, inContext)), v1States.asks},
-		Has: map[string]Words{
+		Make: Exchange{"CALL SendMessage\n" + ask(message("ROLE_USER", text, inContext)), v1States.asks},
+		Has: map[string]Exchange{
 			"get":        {"CALL GetTask\n" + `{"tenant":"ask","id":"$ID"}`, v1States.asks},
 			"next":       {"CALL SendMessage\n" + ask(message("ROLE_USER", text, ofTask)), v1States.ended},
 			"stream":     {"CALL SendStreamingMessage\n" + ask(message("ROLE_USER", text, ofTask)), v1States.ended},
@@ -142,23 +142,23 @@ func v1GRPC() Tongue {
 			"pushList":   {"CALL ListTaskPushNotificationConfigs\n" + `{"tenant":"ask","taskId":"$ID"}`, `"url":"https://a.example/$CONFIG"`},
 			"pushDelete": {"CALL DeleteTaskPushNotificationConfig\n" + config, "OK\n{}"},
 		},
-		Public:   Words{"GET /.well-known/agent-card.json", `"protocolBinding":"GRPC"`},
-		Extended: Words{"CALL GetExtendedAgentCard\n" + `{"tenant":"ask"}`, `"supportedInterfaces"`},
+		Public:   Exchange{"GET /.well-known/agent-card.json", `"protocolBinding":"GRPC"`},
+		Extended: Exchange{"CALL GetExtendedAgentCard\n" + `{"tenant":"ask"}`, `"supportedInterfaces"`},
 	}
 }
 
 func v03() Tongue {
 	const path = "/a2a/ask"
 	begin, has := calls(v03Names, "user", kinded, v03States)
-	has["push"] = Words{post(path, "tasks/pushNotificationConfig/set", `{"taskId":"$ID","pushNotificationConfig":{`+hook+`}}`), `"pushNotificationConfig":{"id":"$CONFIG"`}
-	has["pushGet"] = Words{post(path, "tasks/pushNotificationConfig/get", `{"id":"$ID","pushNotificationConfigId":"$CONFIG"}`), `"pushNotificationConfig":{"id":"$CONFIG"`}
-	has["pushList"] = Words{post(path, "tasks/pushNotificationConfig/list", `{"id":"$ID"}`), `"result":[{"taskId":"$ID","pushNotificationConfig":{"id":"$CONFIG"`}
-	has["pushDelete"] = Words{post(path, "tasks/pushNotificationConfig/delete", `{"id":"$ID","pushNotificationConfigId":"$CONFIG"}`), `"result":null`}
+	has["push"] = Exchange{post(path, "tasks/pushNotificationConfig/set", `{"taskId":"$ID","pushNotificationConfig":{`+hook+`}}`), `"pushNotificationConfig":{"id":"$CONFIG"`}
+	has["pushGet"] = Exchange{post(path, "tasks/pushNotificationConfig/get", `{"id":"$ID","pushNotificationConfigId":"$CONFIG"}`), `"pushNotificationConfig":{"id":"$CONFIG"`}
+	has["pushList"] = Exchange{post(path, "tasks/pushNotificationConfig/list", `{"id":"$ID"}`), `"result":[{"taskId":"$ID","pushNotificationConfig":{"id":"$CONFIG"`}
+	has["pushDelete"] = Exchange{post(path, "tasks/pushNotificationConfig/delete", `{"id":"$ID","pushNotificationConfigId":"$CONFIG"}`), `"result":null`}
 	return Tongue{
 		Name: "v0.3", Version: "0.3", Make: begin, Has: has,
-		Lacks:    map[string]Words{"list": {post(path, "tasks/list", `{"contextId":"$CTX"}`), `-32601`}},
-		Public:   Words{"GET /a2a/ask/.well-known/agent.json", `"preferredTransport"`},
-		Extended: Words{post(path, "agent/getAuthenticatedExtendedCard", `{}`), `"supportsAuthenticatedExtendedCard":true`},
+		Lacks:    map[string]Exchange{"list": {post(path, "tasks/list", `{"contextId":"$CTX"}`), `-32601`}},
+		Public:   Exchange{"GET /a2a/ask/.well-known/agent.json", `"preferredTransport"`},
+		Extended: Exchange{post(path, "agent/getAuthenticatedExtendedCard", `{}`), `"supportsAuthenticatedExtendedCard":true`},
 	}
 }
 
@@ -170,8 +170,8 @@ func v03REST() Tongue {
 	named := `"name":"tasks/$ID/pushNotificationConfigs/$CONFIG"`
 	return Tongue{
 		Name: "v0.3 REST",
-		Make: Words{"POST /v1/message:send\n" + content(inContext), v1States.asks},
-		Has: map[string]Words{
+		Make: Exchange{"POST /v1/message:send\n" + content(inContext), v1States.asks},
+		Has: map[string]Exchange{
 			"get":        {"GET /v1/tasks/$ID", v1States.asks},
 			"next":       {"POST /v1/message:send\n" + content(ofTask), v1States.ended},
 			"stream":     {"POST /v1/message:stream\n" + content(ofTask), v1States.ended},
@@ -182,9 +182,9 @@ func v03REST() Tongue {
 			"pushList":   {"GET " + configs, named},
 			"pushDelete": {"DELETE " + configs + "/$CONFIG", "\n{}"},
 		},
-		Lacks:    map[string]Words{"list": {"GET /v1/tasks", notFound}},
-		Public:   Words{"GET /.well-known/agent.json", `"preferredTransport"`},
-		Extended: Words{"GET /v1/card", `"supportsAuthenticatedExtendedCard":true`},
+		Lacks:    map[string]Exchange{"list": {"GET /v1/tasks", notFound}},
+		Public:   Exchange{"GET /.well-known/agent.json", `"preferredTransport"`},
+		Extended: Exchange{"GET /v1/card", `"supportsAuthenticatedExtendedCard":true`},
 	}
 }
 
@@ -196,8 +196,8 @@ func v03GRPC() Tongue {
 	named := config[1 : len(config)-1]
 	return Tongue{
 		Name: "v0.3 gRPC", Version: "0.3",
-		Make: Words{"CALL3 SendMessage\n" + parts(inContext), v1States.asks},
-		Has: map[string]Words{
+		Make: Exchange{"CALL3 SendMessage\n" + parts(inContext), v1States.asks},
+		Has: map[string]Exchange{
 			"get":        {"CALL3 GetTask\n" + name, v1States.asks},
 			"next":       {"CALL3 SendMessage\n" + parts(ofTask), v1States.ended},
 			"stream":     {"CALL3 SendStreamingMessage\n" + parts(ofTask), `"state":"TASK_STATE_COMPLETED"`},
@@ -208,17 +208,17 @@ func v03GRPC() Tongue {
 			"pushList":   {"CALL3 ListTaskPushNotificationConfig\n" + `{"parent":"tasks/$ID"}`, named},
 			"pushDelete": {"CALL3 DeleteTaskPushNotificationConfig\n" + config, "OK\n{}"},
 		},
-		Lacks:    map[string]Words{"list": {"CALL3 ListTasks\n" + `{"contextId":"$CTX"}`, `"code":12`}},
-		Public:   Words{"GET /.well-known/agent.json", `"transport":"GRPC"`},
-		Extended: Words{"CALL3 GetAgentCard\n{}", `"supportsAuthenticatedExtendedCard":true`},
+		Lacks:    map[string]Exchange{"list": {"CALL3 ListTasks\n" + `{"contextId":"$CTX"}`, `"code":12`}},
+		Public:   Exchange{"GET /.well-known/agent.json", `"transport":"GRPC"`},
+		Extended: Exchange{"CALL3 GetAgentCard\n{}", `"supportsAuthenticatedExtendedCard":true`},
 	}
 }
 
 func promptKit() Tongue {
 	const path = "/a2a/ask"
 	begin, has := calls(pkNames, "user", text, pkStates)
-	has["list"] = Words{post(path, "tasks/list", `{"contextId":"$CTX"}`), pkStates.asks}
-	lacks := map[string]Words{
+	has["list"] = Exchange{post(path, "tasks/list", `{"contextId":"$CTX"}`), pkStates.asks}
+	lacks := map[string]Exchange{
 		"push":       {post(path, "tasks/pushNotification/set", `{"taskId":"$ID",`+hook+`}`), "-32601"},
 		"pushGet":    {post(path, "tasks/pushNotification/get", `{"taskId":"$ID","id":"$CONFIG"}`), "-32601"},
 		"pushList":   {post(path, "tasks/pushNotification/list", `{"taskId":"$ID"}`), "-32601"},
@@ -226,7 +226,7 @@ func promptKit() Tongue {
 	}
 	return Tongue{
 		Name: "promptkit", Make: begin, Has: has, Lacks: lacks,
-		Public: Words{"GET /a2a/ask/.well-known/agent.json", `"url":"http`},
+		Public: Exchange{"GET /a2a/ask/.well-known/agent.json", `"url":"http`},
 	}
 }
 
@@ -234,8 +234,8 @@ func rockBot() Tongue {
 	begin, has := calls(v1Names, "user", text, rbStates)
 	return Tongue{
 		Name: "rockbot", Make: begin, Has: listAndPush(has, rbStates.asks),
-		Public:   Words{"GET /.well-known/agent-card.json", `"supportedInterfaces"`},
-		Extended: Words{post("/a2a/ask", "GetExtendedAgentCard", `{}`), `"supportedInterfaces"`},
+		Public:   Exchange{"GET /.well-known/agent-card.json", `"supportedInterfaces"`},
+		Extended: Exchange{post("/a2a/ask", "GetExtendedAgentCard", `{}`), `"supportedInterfaces"`},
 	}
 }
 
@@ -243,17 +243,17 @@ func job() Tongue {
 	send := func(said string) string {
 		return "POST /a2a/ask/tasks/send\n" + `{"taskId":"$NEW","contextId":"$CTX","message":{"role":"user","parts":[{"kind":"text","text":"` + said + `"}]}}`
 	}
-	refused := func(method, path string) Words { return Words{method + " /a2a/ask/tasks/" + path, notFound} }
+	refused := func(method, path string) Exchange { return Exchange{method + " /a2a/ask/tasks/" + path, notFound} }
 	return Tongue{
 		Name: "rockbot job",
-		Make: Words{send("hi"), `"state":2`},
-		Has:  map[string]Words{"next": {send("Oslo"), `"state":3`}},
-		Lacks: map[string]Words{
+		Make: Exchange{send("hi"), `"state":2`},
+		Has:  map[string]Exchange{"next": {send("Oslo"), `"state":3`}},
+		Lacks: map[string]Exchange{
 			"get": refused("GET", "$ID"), "stream": refused("POST", "sendSubscribe"), "subscribe": refused("POST", "resubscribe"),
 			"cancel": refused("POST", "cancel"), "list": refused("GET", ""), "push": refused("POST", "pushNotification/set"),
 			"pushGet": refused("POST", "pushNotification/get"), "pushList": refused("POST", "pushNotification/list"),
 			"pushDelete": refused("POST", "pushNotification/delete"),
 		},
-		Public: Words{"GET /a2a/ask/.well-known/agent.json", `"url":"http`},
+		Public: Exchange{"GET /a2a/ask/.well-known/agent.json", `"url":"http`},
 	}
 }

@@ -67,7 +67,7 @@ func New(tb testing.TB, o Options) *Hub {
 		h.mu.Unlock()
 		h.Kill()
 		if tb.Failed() {
-			tb.Logf("the hub at %s said:\n%s", h.addr, tail(h.Said(), 8<<10))
+			tb.Logf("the hub at %s said:\n%s", h.addr, tail(h.Output(), 8<<10))
 		}
 	})
 	return h
@@ -128,7 +128,7 @@ func (h *Hub) begin() (*Process, error) {
 		default:
 			return nil, fmt.Errorf("it runs")
 		}
-		h.before = tail(h.before+h.process.Said(), kept)
+		h.before = tail(h.before+h.process.Output(), kept)
 	}
 	args := []string{"serve", "--listen", h.addr, "--data", h.data, "--config", h.file()}
 	p, err := launch(h.bin, Command{Args: append(args, h.flags...), Dir: h.dir, Env: h.variables})
@@ -179,14 +179,14 @@ func (h *Hub) Stop() {
 	}
 }
 
-// Said returns the end of the hub's output, over all its processes.
-func (h *Hub) Said() string {
+// Output returns the end of the hub's output, over all its processes.
+func (h *Hub) Output() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.process == nil {
 		return h.before
 	}
-	return tail(h.before+h.process.Said(), kept)
+	return tail(h.before+h.process.Output(), kept)
 }
 
 // Parley runs another command with PARLEY_URL set to the hub, and returns its standard output.

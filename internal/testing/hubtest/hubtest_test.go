@@ -57,8 +57,8 @@ func TestKilledHubComesBack(t *testing.T) {
 	if diff := cmp.Diff(before, after); diff != "" || after.Task.ID == "" {
 		t.Errorf("the task has changed (-before +after):\n%s", diff)
 	}
-	if n := strings.Count(h.Said(), "msg=ready"); n != 2 {
-		t.Errorf("the hub said %d times that it is ready:\n%s", n, h.Said())
+	if n := strings.Count(h.Output(), "msg=ready"); n != 2 {
+		t.Errorf("the hub said %d times that it is ready:\n%s", n, h.Output())
 	}
 	h.Stop()
 }

@@ -102,10 +102,10 @@ func (p *Process) Interrupt() error {
 	select {
 	case <-p.done:
 	case <-time.After(patience):
-		return fmt.Errorf("process %d goes on %v after an interrupt:\n%s", p.PID(), patience, p.Said())
+		return fmt.Errorf("process %d goes on %v after an interrupt:\n%s", p.PID(), patience, p.Output())
 	}
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
-		return fmt.Errorf("exit code %d:\n%s", code, p.Said())
+		return fmt.Errorf("exit code %d:\n%s", code, p.Output())
 	}
 	return nil
 }
@@ -118,14 +118,14 @@ func (p *Process) Await(ctx context.Context, texts ...string) error {
 		if said {
 			return nil
 		}
-		return fmt.Errorf("process %d ended without saying %q:\n%s", p.PID(), texts, p.Said())
+		return fmt.Errorf("process %d ended without saying %q:\n%s", p.PID(), texts, p.Output())
 	case <-ctx.Done():
-		return fmt.Errorf("process %d does not say %q: %w:\n%s", p.PID(), texts, context.Cause(ctx), p.Said())
+		return fmt.Errorf("process %d does not say %q: %w:\n%s", p.PID(), texts, context.Cause(ctx), p.Output())
 	}
 }
 
-// Said returns the end of the process's standard output and standard error.
-func (p *Process) Said() string { return p.out.String() }
+// Output returns the end of the process's standard output and standard error.
+func (p *Process) Output() string { return p.out.String() }
 
 // kept is the number of output bytes that are kept.
 const kept = 256 << 10
@@ -151,7 +151,7 @@ func (o *output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.text = append(o.text, b...)
-	o.tellLocked()
+	o.notifyLocked()
 	if extra := len(o.text) - kept; extra > 0 {
 		o.text = append([]byte(nil), o.text[extra:]...)
 	}
@@ -163,7 +163,7 @@ func (o *output) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.ended = true
-	o.tellLocked()
+	o.notifyLocked()
 }
 
 // wait returns a channel that receives true once one of texts has been written, or false if the
@@ -173,12 +173,12 @@ func (o *output) wait(texts []string) <-chan bool {
 	defer o.mu.Unlock()
 	w := wait{texts, make(chan bool, 1)}
 	o.waits = append(o.waits, w)
-	o.tellLocked()
+	o.notifyLocked()
 	return w.told
 }
 
-// tellLocked notifies the waits that have a result.
-func (o *output) tellLocked() {
+// notifyLocked notifies the waits that have a result.
+func (o *output) notifyLocked() {
 	if len(o.waits) == 0 {
 		return
 	}

@@ -59,7 +59,7 @@ func (x *exchange) whole(w http.ResponseWriter) {
 	if t.Fault.NoChoices {
 		choices = []any{}
 	} else {
-		x.server.gave(t)
+		x.server.recordSent(t)
 	}
 	writeJSON(w, http.StatusOK, x.frame("chat.completion", map[string]any{"choices": choices, "usage": t.usage(x.request)}))
 }

@@ -19,9 +19,9 @@ type Case struct {
 	// Round is the number of turns of the assistant since the last message of the user;
 	// AnyRound matches any number.
 	Round int
-	// Say is the turn. Try, if set, holds the turns of the first attempts; later ones get Say.
-	Say Turn
-	Try []Turn
+	// Reply is the turn. Try, if set, holds the turns of the first attempts; later ones get Say.
+	Reply Turn
+	Try   []Turn
 }
 
 // AnyRound as Case.Round matches all rounds.
@@ -47,7 +47,7 @@ func Table(cases ...Case) Script {
 			if r.Attempt < len(c.Try) {
 				return c.Try[r.Attempt]
 			}
-			return c.Say
+			return c.Reply
 		}
 		return Turn{Fault: Fault{Status: 500, Body: fmt.Sprintf("no case of the table fits: model %q, round %d, user %q",
 			r.Model, r.Round(), r.Last("user"))}}

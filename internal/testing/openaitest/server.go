@@ -167,8 +167,8 @@ func (s *Server) admit(r *Request) error {
 	return nil
 }
 
-// gave records that a turn was sent completely.
-func (s *Server) gave(t *Turn) {
+// recordSent records that a turn was sent completely.
+func (s *Server) recordSent(t *Turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.given[turnKey(t.Text, t.toolCalls())] = true

@@ -114,7 +114,7 @@ func TestStreamsComeInPieces(t *testing.T) {
 
 func TestWholeAnswer(t *testing.T) {
 	t.Parallel()
-	s := New(t, Config{Key: "k"}, Table(Case{User: "hi", Say: Turn{Text: "ho"}}))
+	s := New(t, Config{Key: "k"}, Table(Case{User: "hi", Reply: Turn{Text: "ho"}}))
 	var got struct {
 		Choices []struct {
 			Message Message
@@ -253,9 +253,9 @@ func TestWrongRequests(t *testing.T) {
 func TestTable(t *testing.T) {
 	t.Parallel()
 	script := Table(
-		Case{User: "two", Round: 0, Try: []Turn{{Text: "first"}}, Say: Turn{Text: "second"}},
-		Case{Result: "done", Round: 1, Say: Turn{Text: "end"}},
-		Case{Model: "other", Round: AnyRound, Say: Turn{Text: "any"}},
+		Case{User: "two", Round: 0, Try: []Turn{{Text: "first"}}, Reply: Turn{Text: "second"}},
+		Case{Result: "done", Round: 1, Reply: Turn{Text: "end"}},
+		Case{Model: "other", Round: AnyRound, Reply: Turn{Text: "any"}},
 	)
 	user := Message{Role: "user", Content: json.RawMessage(`[{"type":"text","text":"one two"}]`)}
 	ask := Message{Role: "assistant", ToolCalls: []ToolCall{{ID: "a", Function: Function{Name: "f"}}}}

@@ -37,7 +37,7 @@ func (x *exchange) stream(ctx context.Context, w http.ResponseWriter) {
 		}
 		if i == last {
 			// From here on a client may have received the whole turn.
-			x.server.gave(t)
+			x.server.recordSent(t)
 		}
 		if !out.event(x, i, c) {
 			return

@@ -43,10 +43,10 @@ func (s *Server) VHost(tb testing.TB) string {
 	return s.URL(name)
 }
 
-// Guest creates a user for the virtual host at address and returns the address with the user's
+// User creates a user for the virtual host at address and returns the address with the user's
 // credentials. The user has only the given permissions, JSON with the members configure, write
 // and read.
-func (s *Server) Guest(tb testing.TB, address, permissions string) string {
+func (s *Server) User(tb testing.TB, address, permissions string) string {
 	tb.Helper()
 	u, err := url.Parse(address)
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *Server) Stop() { end(&s.broker, syscall.SIGTERM) }
 func (s *Server) Launch(tb testing.TB) {
 	tb.Helper()
 	if err := s.launch(); err != nil {
-		tb.Fatalf("start RabbitMQ again: %v\n%s", err, s.lastWords())
+		tb.Fatalf("start RabbitMQ again: %v\n%s", err, s.logTail())
 	}
 }
 

@@ -65,7 +65,7 @@ func create(tools string) (*Server, error) {
 		return nil, err
 	}
 	if err := s.launch(); err != nil {
-		err = fmt.Errorf("start RabbitMQ: %w\n%s", err, s.lastWords())
+		err = fmt.Errorf("start RabbitMQ: %w\n%s", err, s.logTail())
 		s.remove()
 		return nil, err
 	}
@@ -155,12 +155,12 @@ func (s *Server) ctl(args ...string) (string, error) {
 func (s *Server) explain(tb testing.TB) {
 	tb.Helper()
 	if tb.Failed() {
-		tb.Logf("the broker's last words:\n%s", s.lastWords())
+		tb.Logf("the broker's last words:\n%s", s.logTail())
 	}
 }
 
-// lastWords returns the end of the broker's log.
-func (s *Server) lastWords() string {
+// logTail returns the end of the broker's log.
+func (s *Server) logTail() string {
 	b, err := os.ReadFile(filepath.Join(s.dir, "log"))
 	if err != nil {
 		return err.Error()

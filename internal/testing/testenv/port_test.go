@@ -12,9 +12,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestNobodyGetsItTwice: all ports that are reserved at one time differ, although no server
+// TestAddrIsUnique: all ports that are reserved at one time differ, although no server
 // listens on them.
-func TestNobodyGetsItTwice(t *testing.T) {
+func TestAddrIsUnique(t *testing.T) {
 	t.Parallel()
 	type taken struct {
 		port    int

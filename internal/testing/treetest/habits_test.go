@@ -435,7 +435,7 @@ func unwatched(sources []*source) []string {
 	return problems
 }
 
-func TestErrorsSayWhat(t *testing.T) {
+func TestErrorsNameTheOperation(t *testing.T) {
 	t.Parallel()
 	report(t, wordyErrors(load(t).code()), `say the operation and its subject ("append %s: %w"), not that it failed`)
 }

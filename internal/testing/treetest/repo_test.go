@@ -49,25 +49,25 @@ var foreign = regexp.MustCompile(`(^|[^\w.~-])/(wor` + `k|roo` + `t)/|/tmp/bri` 
 	`(proxy|sum)\.gola` + `ng\.org|registry\.npm` + `js\.org|registry\.ya` + `rnpkg\.com|py` + `pi\.org|` +
 	`pythonhos` + `ted\.org|deb\.deb` + `ian\.org|security\.deb` + `ian\.org|registry-1\.dock` + `er\.io|nodeso` + `urce\.com`)
 
-func TestNoForeignPlaces(t *testing.T) {
+func TestNoForeignPaths(t *testing.T) {
 	t.Parallel()
 	tr := load(t)
 	var problems []string
 	for _, name := range tr.files {
 		if text := tr.read(t, name); utf8.ValidString(text) {
-			problems = append(problems, foreignPlaces(name, text)...)
+			problems = append(problems, foreignPaths(name, text)...)
 		}
 	}
 	report(t, problems, "name no folder of one machine and no registry (npm: set omit-lockfile-registry-resolved)")
 }
 
-func TestForeignPlacesRule(t *testing.T) {
+func TestForeignPathsRule(t *testing.T) {
 	t.Parallel()
-	mustFind(t, foreignPlaces("a", "see /wor"+"k/main\nand https://py"+"pi.org/x\nand /roo"+"t/.cache"), 3)
-	mustFind(t, foreignPlaces("a", "./work/x\n~/root/y\nnetwork/abc\ngoogle.golang.org/grpc\n"), 0)
+	mustFind(t, foreignPaths("a", "see /wor"+"k/main\nand https://py"+"pi.org/x\nand /roo"+"t/.cache"), 3)
+	mustFind(t, foreignPaths("a", "./work/x\n~/root/y\nnetwork/abc\ngoogle.golang.org/grpc\n"), 0)
 }
 
-func foreignPlaces(name, text string) []string {
+func foreignPaths(name, text string) []string {
 	var problems []string
 	for i, line := range strings.Split(text, "\n") {
 		if m := foreign.FindString(line); m != "" {

@@ -34,7 +34,7 @@ func startAwaken(t *testing.T, specs string) string {
 	if err := p.Await(ctx, "http://127.0.0.1:"); err != nil {
 		t.Fatal(err)
 	}
-	return strings.TrimSpace(p.Said())
+	return strings.TrimSpace(p.Output())
 }
 
 // runOf is a run of Awaken as reported by its own stream.

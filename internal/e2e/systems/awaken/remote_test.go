@@ -53,9 +53,9 @@ func TestRemote(t *testing.T) {
 	t.Parallel()
 	far := newServer(t, "...", "default", "researcher")
 	model := openaitest.New(t, openaitest.Config{}, openaitest.Table(
-		openaitest.Case{User: "work alone", Say: openaitest.Turn{Text: "done alone"}},
-		openaitest.Case{User: "ask the researcher", Say: openaitest.Turn{Calls: []openaitest.Call{{Name: "agent_run_remote-researcher", Arguments: `{"prompt":"find it"}`}}}},
-		openaitest.Case{Round: 1, Say: openaitest.Turn{Text: "the researcher has it"}},
+		openaitest.Case{User: "work alone", Reply: openaitest.Turn{Text: "done alone"}},
+		openaitest.Case{User: "ask the researcher", Reply: openaitest.Turn{Calls: []openaitest.Call{{Name: "agent_run_remote-researcher", Arguments: `{"prompt":"find it"}`}}}},
+		openaitest.Case{Round: 1, Reply: openaitest.Turn{Text: "the researcher has it"}},
 	))
 	h := remoteHub(t, far, model.URL)
 	api := h.URL() + "/v1/a2a/"
@@ -194,7 +194,7 @@ func testLocal(t *testing.T, h *hubtest.Hub, api string) {
 	if joined(got) != "done alone" {
 		t.Errorf("planner = %+v", got.Artifacts)
 	}
-	said := h.Said()
+	said := h.Output()
 	for _, problem := range []string{"[2].model_id: is missing, and so is endpoint", "[3].endpoint.backend"} {
 		if !strings.Contains(said, problem) {
 			t.Errorf("%s is not reported:\n%s", problem, said)

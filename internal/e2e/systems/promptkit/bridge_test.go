@@ -63,8 +63,8 @@ func TestBridge(t *testing.T) {
 	t.Parallel()
 	const tool = "a2a__research__search_papers"
 	model := openaitest.New(t, openaitest.Config{}, openaitest.Table(
-		openaitest.Case{Round: 0, Say: openaitest.Turn{Calls: []openaitest.Call{openaitest.CallOf(tool, map[string]string{"query": "tulips"})}}},
-		openaitest.Case{Round: 1, Result: "tulips", Say: openaitest.Turn{Text: "found"}},
+		openaitest.Case{Round: 0, Reply: openaitest.Turn{Calls: []openaitest.Call{openaitest.CallOf(tool, map[string]string{"query": "tulips"})}}},
+		openaitest.Case{Round: 1, Result: "tulips", Reply: openaitest.Turn{Text: "found"}},
 	))
 	h := hubtest.Start(t, hubtest.Options{Config: research + fmt.Sprintf(`
   - name: thinker

@@ -146,7 +146,7 @@ func mocked(t *testing.T, script, agent string) string {
 	addr := hubtest.Addr(t)
 	p := hubtest.Launch(t, hubtest.Command{Args: []string{"mock", file, "--listen", addr}})
 	if err := p.Await(within(t), addr); err != nil {
-		t.Fatalf("parley mock: %v\n%s", err, p.Said())
+		t.Fatalf("parley mock: %v\n%s", err, p.Output())
 	}
 	return "http://" + addr + "/a2a/" + agent
 }

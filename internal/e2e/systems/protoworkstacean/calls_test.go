@@ -93,7 +93,7 @@ func TestCallsWithoutACard(t *testing.T) {
 		if !strings.Contains(out, "quinn\t") || strings.Contains(out, "broken\t") {
 			t.Errorf("agents list is\n%s", out)
 		}
-		if _, err := h.Parley(t.Context(), "agents", "list"); err != nil || !strings.Contains(h.Said(), "NOT_THERE") {
+		if _, err := h.Parley(t.Context(), "agents", "list"); err != nil || !strings.Contains(h.Output(), "NOT_THERE") {
 			t.Errorf("the variable that is not set is not in the log: %v", err)
 		}
 	})

@@ -112,8 +112,8 @@ func TestLoop(t *testing.T) {
 		}
 	})
 	t.Run("no errors", func(t *testing.T) {
-		if strings.Contains(w.hub.Said(), "level=ERROR") {
-			t.Errorf("the hub logs errors:\n%s", w.hub.Said())
+		if strings.Contains(w.hub.Output(), "level=ERROR") {
+			t.Errorf("the hub logs errors:\n%s", w.hub.Output())
 		}
 	})
 	w.agent.Unread()
