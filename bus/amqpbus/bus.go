@@ -60,8 +60,8 @@ func (b *Bus) begin() {
 	b.once.Do(func() {
 		b.wrong = b.Check()
 		b.ctx, b.cancel = context.WithCancelCause(context.Background())
-		b.in = connection{bus: b, changed: make(chan struct{})}
-		b.out = connection{bus: b, changed: make(chan struct{}), channels: publishChannels}
+		b.in = connection{bus: b}
+		b.out = connection{bus: b, channels: publishChannels}
 	})
 }
 

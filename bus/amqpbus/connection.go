@@ -13,6 +13,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 const (
@@ -34,7 +35,7 @@ type connection struct {
 	mu      sync.Mutex // guards the fields below
 	current *session   // nil while disconnected
 	err     error      // of the last attempt
-	changed chan struct{}
+	changed wake.Broadcast
 }
 
 // session is one connection.
@@ -94,7 +95,7 @@ func (c *connection) currentSession() (s *session, changed <-chan struct{}, why 
 	if s = c.current; s != nil && s.ended() {
 		s = nil
 	}
-	return s, c.changed, c.err
+	return s, c.changed.Next(), c.err
 }
 
 // waitError returns the error of a wait that ended with ctx.
@@ -154,8 +155,7 @@ func (c *connection) set(s *session, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.current, c.err = s, err
-	close(c.changed)
-	c.changed = make(chan struct{})
+	c.changed.Send()
 }
 
 // open connects.

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/internal/check/wire"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // hooks receives requests to webhooks. Requests to different paths are kept apart.
@@ -24,7 +25,7 @@ type hooks struct {
 
 	mu      sync.Mutex // guards the fields below
 	all     map[string][]*delivery
-	arrived chan struct{} // closed and replaced by each request
+	arrived wake.Broadcast // at each request
 }
 
 // The largest notification, and the number of notifications to keep for each webhook.
@@ -35,7 +36,7 @@ const (
 
 // listenHooks starts receiving on l.
 func listenHooks(l net.Listener, base string) *hooks {
-	h := &hooks{base: base, secret: uuid.NewString(), all: map[string][]*delivery{}, arrived: make(chan struct{})}
+	h := &hooks{base: base, secret: uuid.NewString(), all: map[string][]*delivery{}}
 	h.server = &http.Server{Handler: http.HandlerFunc(h.receive), ReadTimeout: wire.DefaultTimeout}
 	h.done.Go(func() { _ = h.server.Serve(l) }) // it only reports that it was closed
 	return h
@@ -67,8 +68,7 @@ func (h *hooks) receive(w http.ResponseWriter, r *http.Request) {
 	if n := len(h.all[r.URL.Path]); n < maxDeliveries {
 		h.all[r.URL.Path] = append(h.all[r.URL.Path], &delivery{header: r.Header, body: body, shown: x, secret: h.secret})
 	}
-	close(h.arrived)
-	h.arrived = make(chan struct{})
+	h.arrived.Send()
 }
 
 // laterEvents returns the requests to path so far.
@@ -87,7 +87,7 @@ func (h *hooks) wait(ctx context.Context, path string, limit time.Duration) *del
 	defer cancel()
 	for {
 		h.mu.Lock()
-		next := h.arrived
+		next := h.arrived.Next()
 		h.mu.Unlock()
 		if got := h.deliveries(path); len(got) > 0 {
 			return got[0]

@@ -149,7 +149,7 @@ func (st *state) follow(ctx context.Context, t *task, from int) iter.Seq[numbere
 		for {
 			st.mu.Lock()
 			fresh := t.events[from:]
-			changed, over := t.changed, t.state.terminal()
+			changed, over := t.changed.Next(), t.state.terminal()
 			st.mu.Unlock()
 			for _, e := range fresh {
 				from++

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // Request is a request that a server has received.
@@ -90,11 +92,11 @@ type recorder struct {
 	requests []Request
 	kept     int // bytes of bodies
 	number   int
-	changed  chan struct{} // closed at the next request
+	changed  wake.Broadcast // at each request
 	failed   error
 }
 
-func newRecorder(w io.Writer) *recorder { return &recorder{w: w, changed: make(chan struct{})} }
+func newRecorder(w io.Writer) *recorder { return &recorder{w: w} }
 
 func (r *recorder) add(q Request) {
 	r.mu.Lock()
@@ -109,8 +111,7 @@ func (r *recorder) add(q Request) {
 		drop++
 	}
 	r.requests = slices.Delete(r.requests, 0, drop)
-	close(r.changed)
-	r.changed = make(chan struct{})
+	r.changed.Send()
 	if r.w != nil && r.failed == nil {
 		_, r.failed = r.w.Write(append(marshal(q), '\n'))
 	}
@@ -151,7 +152,7 @@ func (s *Server) Wait(ctx context.Context, n int) (Request, error) {
 			s.recorder.mu.Unlock()
 			return q, nil
 		}
-		changed := s.recorder.changed
+		changed := s.recorder.changed.Next()
 		s.recorder.mu.Unlock()
 		select {
 		case <-changed:

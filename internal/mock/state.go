@@ -70,9 +70,9 @@ type task struct {
 	history       []any
 	messages      int
 	events        []event
-	faultsTaken   map[int]bool  // by the number of the event
-	changed       chan struct{} // closed at the next event
-	script        []step        // the remaining steps
+	faultsTaken   map[int]bool   // by the number of the event
+	changed       wake.Broadcast // at each event
+	script        []step         // the remaining steps
 	running       bool
 	nudge         wake.Signal // a message has arrived while it runs
 	stop          context.CancelFunc
@@ -145,7 +145,7 @@ func (st *state) continuedLocked(a *agent, m *op.Message) (*task, error) {
 // beginLocked creates a task and drops the oldest ones.
 func (st *state) beginLocked(a *agent, contextID string) *task {
 	t := &task{
-		id: st.nameLocked("mock-task"), context: contextID, agent: a, state: submitted, at: st.now(), changed: make(chan struct{}),
+		id: st.nameLocked("mock-task"), context: contextID, agent: a, state: submitted, at: st.now(),
 		faultsTaken: map[int]bool{}, nudge: wake.New(), stop: func() {},
 	}
 	st.tasks[t.id] = t
@@ -179,8 +179,7 @@ func (st *state) receiveLocked(t *task, m object, a *matchInput) object {
 // publishLocked adds an event and wakes the followers.
 func (st *state) publishLocked(t *task, e event) {
 	t.events = append(t.events, e)
-	close(t.changed)
-	t.changed = make(chan struct{})
+	t.changed.Send()
 }
 
 // setStatusLocked changes the state of a task that has not ended; it reports whether it did.

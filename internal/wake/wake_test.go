@@ -22,3 +22,24 @@ func TestSignal(t *testing.T) {
 	}
 	Signal(nil).Send() // does not block
 }
+
+// Send wakes all receivers that waited before it, and none that wait after it.
+func TestBroadcast(t *testing.T) {
+	t.Parallel()
+	var b Broadcast
+	b.Send() // without a receiver
+	first, second := b.Next(), b.Next()
+	select {
+	case <-first:
+		t.Fatal("a receiver was woken before Send")
+	default:
+	}
+	b.Send()
+	<-first
+	<-second
+	select {
+	case <-b.Next():
+		t.Fatal("a receiver was woken by an earlier Send")
+	default:
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/args"
 	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -50,10 +51,11 @@ type Bridge struct {
 	once sync.Once
 	box  *agenttools.Toolbox // for the session
 
-	mu      sync.Mutex // guards the fields below
-	print   [sha256.Size]byte
-	known   bool
-	changed chan struct{}
+	changed wake.Broadcast
+
+	mu    sync.Mutex // guards the fields below
+	print [sha256.Size]byte
+	known bool
 }
 
 var _ llm.Source = (*Bridge)(nil)
@@ -185,14 +187,7 @@ func (o *offer) modes() []string {
 
 // Changed implements llm.Source. The channel is closed if Run finds skills that differ from the
 // last result of Tools.
-func (b *Bridge) Changed() <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.changed == nil {
-		b.changed = make(chan struct{})
-	}
-	return b.changed
-}
+func (b *Bridge) Changed() <-chan struct{} { return b.changed.Next() }
 
 // Run looks for changed skills until ctx ends.
 func (b *Bridge) Run(ctx context.Context) {
@@ -236,10 +231,7 @@ func (b *Bridge) compare(offers []offer) {
 		return
 	}
 	b.print = p
-	if b.changed != nil {
-		close(b.changed)
-	}
-	b.changed = make(chan struct{})
+	b.changed.Send()
 }
 
 // printOf returns a fingerprint of tools.

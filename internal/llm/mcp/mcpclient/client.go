@@ -41,17 +41,15 @@ type Client struct {
 	// Limits bound the server's use of resources.
 	Limits Limits
 
-	once   sync.Once
-	wanted wake.Signal // sent when the tools are requested
-	broken chan error  // errors of the connection that calls have found
+	once                   sync.Once
+	wanted                 wake.Signal    // sent when the tools are requested
+	broken                 chan error     // errors of the connection that calls have found
+	changed, statusChanged wake.Broadcast // of the tools, and of the status
 
 	mu      sync.Mutex // guards the fields below; never held while calling out
 	status  Status
 	session *mcp.ClientSession
 	tools   []llm.Tool
-	changed chan struct{}
-	// statusChanged is closed when the status changes.
-	statusChanged chan struct{}
 	// settled is closed when the first attempt has succeeded or failed.
 	settled   chan struct{}
 	listeners map[string]func(llm.Progress)
@@ -150,7 +148,7 @@ func (c *Client) init() {
 			c.Logger = slog.New(slog.DiscardHandler)
 		}
 		c.wanted, c.broken = wake.New(), make(chan error, 1)
-		c.changed, c.settled, c.statusChanged = make(chan struct{}), make(chan struct{}), make(chan struct{})
+		c.settled = make(chan struct{})
 		c.listeners = make(map[string]func(llm.Progress))
 		c.status = Status{Name: c.Name, State: Idle, Since: time.Now()}
 	})
@@ -204,8 +202,7 @@ func (c *Client) set(state string, reason error) {
 		c.status.Reason = ""
 		c.status.Starts++
 	}
-	close(c.statusChanged)
-	c.statusChanged = make(chan struct{})
+	c.statusChanged.Send()
 	if state != Starting {
 		select {
 		case <-c.settled:
@@ -224,12 +221,7 @@ func (c *Client) Status() Status {
 }
 
 // StatusChanged returns a channel that is closed at the next change of the state.
-func (c *Client) StatusChanged() <-chan struct{} {
-	c.init()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.statusChanged
-}
+func (c *Client) StatusChanged() <-chan struct{} { return c.statusChanged.Next() }
 
 // firstWait is the time that callers of Tools wait for a starting server.
 const firstWait = 10 * time.Second
@@ -261,12 +253,7 @@ func (c *Client) Known() []llm.Tool {
 }
 
 // Changed implements llm.Source.
-func (c *Client) Changed() <-chan struct{} {
-	c.init()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.changed
-}
+func (c *Client) Changed() <-chan struct{} { return c.changed.Next() }
 
 var _ llm.Source = (*Client)(nil)
 

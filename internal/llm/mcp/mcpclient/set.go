@@ -7,10 +7,10 @@ import (
 	"encoding/base32"
 	"slices"
 	"strings"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -19,8 +19,7 @@ type Set struct {
 	// Clients are the servers. Their names must differ.
 	Clients []*Client
 
-	mu      sync.Mutex // guards the field below
-	changed chan struct{}
+	changed wake.Broadcast
 }
 
 var _ llm.Source = (*Set)(nil)
@@ -42,12 +41,7 @@ func (s *Set) relay(ctx context.Context, c *Client) {
 		select {
 		case <-changed:
 			changed = c.Changed() // before the notification, so that none is missed
-			s.mu.Lock()
-			if s.changed != nil {
-				close(s.changed)
-			}
-			s.changed = make(chan struct{})
-			s.mu.Unlock()
+			s.changed.Send()
 		case <-ctx.Done():
 			return
 		}
@@ -55,14 +49,7 @@ func (s *Set) relay(ctx context.Context, c *Client) {
 }
 
 // Changed implements llm.Source.
-func (s *Set) Changed() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.changed == nil {
-		s.changed = make(chan struct{})
-	}
-	return s.changed
-}
+func (s *Set) Changed() <-chan struct{} { return s.changed.Next() }
 
 // Tools implements llm.Source. It returns the tools of all servers, in the order of their
 // names. An unreachable server keeps its last known tools.

@@ -51,8 +51,7 @@ func (c *Client) list(ctx context.Context, session *mcp.ClientSession) error {
 	if r := session.InitializeResult(); r != nil && r.ServerInfo != nil {
 		c.status.Server = clip.Bytes(strings.TrimSpace(r.ServerInfo.Name+" "+r.ServerInfo.Version), 200)
 	}
-	close(c.changed)
-	c.changed = make(chan struct{})
+	c.changed.Send()
 	return nil
 }
 
