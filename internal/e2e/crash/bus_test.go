@@ -522,7 +522,7 @@ func (w *busSystem) stop() []letter {
 	}
 	var letters []letter
 	for _, l := range dead {
-		_, err := db.Tasks().Head(w.t.Context(), "", a2a.TaskID(l.Task))
+		_, err := db.Tasks().Head(w.t.Context(), l.Owner, a2a.TaskID(l.Task))
 		if err != nil && !errors.Is(err, task.ErrNotFound) {
 			w.t.Fatal(err)
 		}
