@@ -149,8 +149,8 @@ func overGRPC(t *testing.T) (*mock.Server, *caller) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.RequestHandler("nobody") != nil {
-		t.Error("RequestHandler(nobody) is something")
+	if s.RequestHandler("unknown") != nil {
+		t.Error("RequestHandler(unknown) is not nil")
 	}
 	srv := grpc.NewServer()
 	a2agrpc.NewHandler(s.RequestHandler("travel")).RegisterWith(srv)
@@ -266,22 +266,22 @@ func testDialogue(t *testing.T, c *caller) {
 	if err != nil || !ok || task.Status.State != a2a.TaskStateInputRequired {
 		t.Fatalf("weather: %+v, %v, want a question", r, err)
 	}
-	var told []string
+	var events []string
 	for e, err := range c.stream(t.Context(), "Oslo", task.ID) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		switch e := e.(type) {
 		case *a2a.Task:
-			told = append(told, "task")
+			events = append(events, "task")
 		case *a2a.TaskStatusUpdateEvent:
-			told = append(told, string(e.Status.State))
+			events = append(events, string(e.Status.State))
 		case *a2a.TaskArtifactUpdateEvent:
-			told = append(told, e.Artifact.Parts[0].Text())
+			events = append(events, e.Artifact.Parts[0].Text())
 		}
 	}
 	want := []string{"task", "TASK_STATE_WORKING", "Sunny", " in ", "Oslo", "TASK_STATE_COMPLETED"}
-	if diff := cmp.Diff(want, told); diff != "" {
+	if diff := cmp.Diff(want, events); diff != "" {
 		t.Errorf("the stream mismatch (-want +got):\n%s", diff)
 	}
 	got, err := c.get(t.Context(), task.ID)
@@ -298,8 +298,8 @@ func testRefusals(t *testing.T, s *mock.Server, c *caller) {
 	if _, err := c.send(t.Context(), "broken", ""); err == nil {
 		t.Error("broken: no error")
 	}
-	if _, err := c.get(t.Context(), "nobody"); !errors.Is(err, a2a.ErrTaskNotFound) {
-		t.Errorf("GetTask(nobody): %v, want %v", err, a2a.ErrTaskNotFound)
+	if _, err := c.get(t.Context(), "unknown"); !errors.Is(err, a2a.ErrTaskNotFound) {
+		t.Errorf("GetTask(unknown): %v, want %v", err, a2a.ErrTaskNotFound)
 	}
 	if _, err := c.list(t.Context()); err == nil {
 		t.Error("the first ListTasks: no error")
@@ -309,17 +309,17 @@ func testRefusals(t *testing.T, s *mock.Server, c *caller) {
 		t.Errorf("ListTasks: %+v, %v, want three tasks", page, err)
 	}
 	var failed error
-	var said []string
+	var texts []string
 	for e, err := range c.stream(t.Context(), "half", "") {
 		if err != nil {
 			failed = err
 			break
 		}
 		if u, ok := e.(*a2a.TaskStatusUpdateEvent); ok && u.Status.Message != nil {
-			said = append(said, u.Status.Message.Parts[0].Text())
+			texts = append(texts, u.Status.Message.Parts[0].Text())
 		}
 	}
-	if diff := cmp.Diff([]string{"one"}, said); failed == nil || diff != "" {
+	if diff := cmp.Diff([]string{"one"}, texts); failed == nil || diff != "" {
 		t.Errorf("half a stream ends with %v (-want +got):\n%s", failed, diff)
 	}
 	testCancel(t, s, c)
@@ -391,11 +391,11 @@ a2a_agents:
 		t.Fatal(err)
 	}
 	defer c.Close()
-	var told []string
+	var texts []string
 	var cut *client.Cut
 	note := func(e a2a.Event) {
 		if u, ok := e.(*a2a.TaskArtifactUpdateEvent); ok {
-			told = append(told, u.Artifact.Parts[0].Text())
+			texts = append(texts, u.Artifact.Parts[0].Text())
 		}
 	}
 	for e, err := range c.Stream(t.Context(), request("x", "")) {
@@ -413,7 +413,7 @@ a2a_agents:
 		}
 		note(e)
 	}
-	if diff := cmp.Diff([]string{"a", "b", "c", "d"}, told); diff != "" {
+	if diff := cmp.Diff([]string{"a", "b", "c", "d"}, texts); diff != "" {
 		t.Errorf("the chunks mismatch (-want +got):\n%s", diff)
 	}
 	if n := len(s.Calls("SubscribeToTask")); n != 1 {

@@ -170,12 +170,12 @@ func (c *compiler) operations(a *agent, in map[string]Reply, key string) {
 // reply compiles the two answers that need no task.
 func (c *compiler) reply(r *reply, p *ProtocolError, h *HTTP, key string) {
 	if p != nil {
-		told, problem := p.compile()
+		err, problem := p.compile()
 		if problem != "" {
 			c.report(key+".protocol_error", "%s", problem)
 			return
 		}
-		r.err = told
+		r.err = err
 	}
 	if h != nil {
 		r.http = h

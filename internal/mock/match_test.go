@@ -67,18 +67,18 @@ func TestProtocolErrors(t *testing.T) {
 		{ProtocolError{Code: -1, Message: "odd"}, -1, "odd"},
 		{ProtocolError{Name: "Unavailable"}, -32603, "unavailable"},
 	} {
-		told, problem := tt.in.compile()
+		err, problem := tt.in.compile()
 		if problem != "" {
 			t.Errorf("%+v: %s", tt.in, problem)
 			continue
 		}
-		if r := explain(told); r.Code != tt.code || r.Message != tt.text {
+		if r := explain(err); r.Code != tt.code || r.Message != tt.text {
 			t.Errorf("%+v = %d %q, want %d %q", tt.in, r.Code, r.Message, tt.code, tt.text)
 		}
 	}
 	for name := range sentinels {
-		told, problem := (&ProtocolError{Name: name}).compile()
-		if problem != "" || explain(told).Hidden {
+		err, problem := (&ProtocolError{Name: name}).compile()
+		if problem != "" || explain(err).Hidden {
 			t.Errorf("%s: %q, or its text is hidden", name, problem)
 		}
 	}

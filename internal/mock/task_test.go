@@ -110,7 +110,7 @@ func TestCancel(t *testing.T) {
 		mustContain(t, blocked, "TASK_STATE_CANCELED")
 		mustContain(t, streamed, `"task":`, "TASK_STATE_CANCELED")
 		mustContain(t, exchange(s, "POST /v1/a2a/tasks/mock-task-1:cancel\n\n"), "TASK_NOT_CANCELABLE")
-		mustContain(t, exchange(s, "POST /v1/a2a/tasks/nobody:cancel\n\n"), "TASK_NOT_FOUND")
+		mustContain(t, exchange(s, "POST /v1/a2a/tasks/unknown:cancel\n\n"), "TASK_NOT_FOUND")
 		mustContain(t, exchange(s, "GET /v1/a2a/tasks?status=TASK_STATE_WORKING\n\n"), `"totalSize":1`)
 	})
 }

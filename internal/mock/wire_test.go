@@ -38,7 +38,7 @@ func post(ctx context.Context, t *testing.T, s *mock.Server, method, params stri
 	return resp.StatusCode, string(b), err
 }
 
-func say(text string) string {
+func sendParams(text string) string {
 	return fmt.Sprintf(`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":%q}]}}`, text)
 }
 
@@ -70,10 +70,10 @@ func TestFaultsInsteadOfAnAnswer(t *testing.T) {
 	t.Parallel()
 	s := mock.Start(t, faults)
 	for _, method := range []string{"SendMessage", "SendStreamingMessage"} {
-		if _, body, err := post(t.Context(), t, s, method, say("reset")); !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, io.EOF) {
+		if _, body, err := post(t.Context(), t, s, method, sendParams("reset")); !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, io.EOF) {
 			t.Errorf("%s reset: %q, %v, want that the connection breaks", method, body, err)
 		}
-		_, body, err := post(t.Context(), t, s, method, say("garbage"))
+		_, body, err := post(t.Context(), t, s, method, sendParams("garbage"))
 		if err != nil || json.Valid([]byte(body)) || body == "" {
 			t.Errorf("%s garbage: %q, %v, want bytes that are no JSON", method, body, err)
 		}
@@ -87,7 +87,7 @@ func TestFaultsInsteadOfAnAnswer(t *testing.T) {
 		cancel(gone)
 		stop <- err
 	}()
-	if _, body, err := post(ctx, t, s, "SendMessage", say("hang")); !errors.Is(err, context.Canceled) && !errors.Is(err, gone) {
+	if _, body, err := post(ctx, t, s, "SendMessage", sendParams("hang")); !errors.Is(err, context.Canceled) && !errors.Is(err, gone) {
 		t.Errorf("hang: %q, %v, want nothing until the caller goes away", body, err)
 	}
 	if err := <-stop; err != nil {
@@ -117,7 +117,7 @@ func TestFaultsDoneToAnAnswer(t *testing.T) {
 			return err == nil && strings.Contains(b, `"id":"not-your-request"`) && strings.Contains(b, wantTask)
 		}},
 	} {
-		if _, body, err := post(t.Context(), t, s, "SendMessage", say(tt.text)); !tt.check(body, err) {
+		if _, body, err := post(t.Context(), t, s, "SendMessage", sendParams(tt.text)); !tt.check(body, err) {
 			t.Errorf("%s: %q, %v", tt.text, body, err)
 		}
 	}
@@ -125,10 +125,10 @@ func TestFaultsDoneToAnAnswer(t *testing.T) {
 	if _, body, err := post(t.Context(), t, s, "message/send", old); err != nil || !strings.Contains(body, wantTask) {
 		t.Errorf("wrong_dialect for v0.3: %q, %v, want v1.0", body, err)
 	}
-	if _, body, err := post(t.Context(), t, s, "SendStreamingMessage", say("truncated")); err == nil || !strings.HasPrefix(body, "data: ") {
+	if _, body, err := post(t.Context(), t, s, "SendStreamingMessage", sendParams("truncated")); err == nil || !strings.HasPrefix(body, "data: ") {
 		t.Errorf("truncated stream: %q, %v", body, err)
 	}
-	if _, body, err := post(t.Context(), t, s, "SendStreamingMessage", say("slow")); err != nil || strings.Count(body, "data: ") != 4 {
+	if _, body, err := post(t.Context(), t, s, "SendStreamingMessage", sendParams("slow")); err != nil || strings.Count(body, "data: ") != 4 {
 		t.Errorf("slow stream: %q, %v, want four frames", body, err)
 	}
 }
@@ -148,7 +148,7 @@ func TestFaultsAmongTheSteps(t *testing.T) {
 		{"mid truncated", func(b string, err error) bool { return err != nil && strings.HasSuffix(b, `{"stat`) }},
 		{"mid close", func(b string, err error) bool { return err == nil && !strings.Contains(b, "COMPLETED") }},
 	} {
-		_, body, err := post(t.Context(), t, s, "SendStreamingMessage", say(tt.text))
+		_, body, err := post(t.Context(), t, s, "SendStreamingMessage", sendParams(tt.text))
 		// Data sent just before a reset may be lost.
 		whole := tt.text == "mid reset" || strings.Contains(body, `"text":"one"`)
 		if !tt.check(body, err) || !whole || strings.Contains(body, `"text":"two"`) {
@@ -156,14 +156,14 @@ func TestFaultsAmongTheSteps(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"mid reset", "mid garbage", "mid truncated", "mid close"} {
-		_, body, err := post(t.Context(), t, s, "SendMessage", say(text))
+		_, body, err := post(t.Context(), t, s, "SendMessage", sendParams(text))
 		if err == nil && json.Valid([]byte(body)) {
 			t.Errorf("%s in an answer: %q, %v, want no answer", text, body, err)
 		}
 	}
 	_, body, err := post(t.Context(), t, s, "GetTask", `{"id":"mock-task-1"}`)
 	if err != nil || !strings.Contains(body, `"text":"two"`) {
-		t.Errorf("the task did not go on: %q, %v", body, err)
+		t.Errorf("the task did not continue: %q, %v", body, err)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestHangingStreamEndsWithTheServer(t *testing.T) {
 	s := mock.Start(t, faults)
 	done := make(chan string, 1)
 	go func() { // ends with the server
-		_, body, _ := post(context.WithoutCancel(t.Context()), t, s, "SendStreamingMessage", say("mid hang"))
+		_, body, _ := post(context.WithoutCancel(t.Context()), t, s, "SendStreamingMessage", sendParams("mid hang"))
 		done <- body
 	}()
 	if _, err := s.Wait(t.Context(), 1); err != nil {
@@ -189,7 +189,7 @@ func TestHangingStreamEndsWithTheServer(t *testing.T) {
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	s := mock.Start(t, faults)
-	if _, _, err := post(t.Context(), t, s, "SendMessage", say("late")); err != nil {
+	if _, _, err := post(t.Context(), t, s, "SendMessage", sendParams("late")); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := post(t.Context(), t, s, "SendMessage", `{"message":{"metadata":{"skill":"x"}}}`); err != nil {

@@ -100,7 +100,7 @@ func TestMatch(t *testing.T) {
 func TestMatchUnclear(t *testing.T) {
 	t.Parallel()
 	err := match("", decode(t, `{"matches": "(?!x)"}`), value{"y", true})
-	if o, _ := verdict(err, wire.NewRedactor()); o != Error {
+	if o, _ := outcomeOf(err, wire.NewRedactor()); o != Error {
 		t.Errorf("an expression that cannot be compiled is %v (%v), want an error of the test", o, err)
 	}
 }

@@ -112,7 +112,7 @@ func (r *run) raw(ctx context.Context, s *step, limit time.Duration) (*wire.Exch
 	if err != nil {
 		return nil, err
 	}
-	p.URL = r.place(fmt.Sprint(path))
+	p.URL = r.resolve(fmt.Sprint(path))
 	for name, v := range s.Raw.Headers {
 		filled, err := r.fillText(v)
 		if err != nil {
@@ -141,9 +141,9 @@ func (r *run) withoutKey() bool {
 	return r.test.Preconditions != nil && r.test.Preconditions.Capabilities["authentication"] == true
 }
 
-// place returns the URL of a raw path. Well-known paths are below the base; all others are the
+// resolve returns the URL of a raw path. Well-known paths are below the base; all others are the
 // interface's URL or below it.
-func (r *run) place(path string) string {
+func (r *run) resolve(path string) string {
 	switch {
 	case strings.HasPrefix(path, "http://"), strings.HasPrefix(path, "https://"):
 		return path

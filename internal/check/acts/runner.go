@@ -142,12 +142,12 @@ func (t *TestResult) judge(err error, step string, red *wire.Redactor) {
 	if t.Result != Pass || err == nil {
 		return
 	}
-	t.Result, t.Failure = verdict(err, red)
+	t.Result, t.Failure = outcomeOf(err, red)
 	t.Failure.StepID = step
 }
 
-// verdict distinguishes a failure of the server from an error of the test.
-func verdict(err error, red *wire.Redactor) (Outcome, *Failure) {
+// outcomeOf distinguishes a failure of the server from an error of the test.
+func outcomeOf(err error, red *wire.Redactor) (Outcome, *Failure) {
 	f := &Failure{Message: red.Redact(err.Error())}
 	var m *mismatch
 	var u unclear
@@ -168,7 +168,7 @@ func (r *run) steps(ctx context.Context, result *TestResult) error {
 		err := r.step(ctx, s)
 		took := StepResult{ID: s.ID, Result: Pass, DurationMS: time.Since(began).Milliseconds()}
 		if err != nil {
-			took.Result, took.Failure = verdict(err, r.Redactor)
+			took.Result, took.Failure = outcomeOf(err, r.Redactor)
 		}
 		result.Steps = append(result.Steps, took)
 		result.judge(err, s.ID, r.Redactor)

@@ -49,9 +49,9 @@ var scenarios = longestFirst([]scenario{
 	{"tck-message-response", either, []step{answers("Direct message response")}},
 	{"tck-input-required", either, asks},
 	{multiTurn, inText, asks},
-	{"tck-auth-required", either, []step{reports(a2a.TaskStateAuthRequired, "Authorization is needed to go on")}},
+	{"tck-auth-required", either, []step{reports(a2a.TaskStateAuthRequired, "Authorization is needed to continue")}},
 	{"tck-reject-task", either, []step{reports(a2a.TaskStateRejected, "rejected")}},
-	{"tck-task-failure", inText, []step{enters(working), reports(a2a.TaskStateFailed, "The task failed, as it was told to")}},
+	{"tck-task-failure", inText, []step{enters(working), reports(a2a.TaskStateFailed, "The task failed, as requested")}},
 
 	{"tck-artifact-text", either, sends(text("Generated text content"))},
 	{"tck-artifact-file", either, sends(file())},

@@ -228,7 +228,7 @@ func TestGRPCNeedsADial(t *testing.T) {
 	if _, err := New(t.Context(), Interface{Binding: GRPC, URL: "sut.test:1"}, Options{}); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("New: %v, want ErrUnsupported", err)
 	}
-	want := errors.New("nobody there")
+	want := errors.New("connection refused")
 	o := Options{Dial: func(context.Context, string) (Conn, error) { return nil, want }}
 	if _, err := New(t.Context(), Interface{Binding: GRPC, URL: "sut.test:1"}, o); !errors.Is(err, want) {
 		t.Errorf("New: %v, want %v", err, want)
