@@ -84,8 +84,11 @@ func (h *Hub) openAudit() error {
 	}
 	o := h.cfg.Audit.Options()
 	o.Dir, o.Key, o.Logger = cmp.Or(h.cfg.Audit.Dir, h.dir.Join(auditName)), key, h.logger
-	h.audit.log, err = audit.Open(o)
-	return err
+	if h.audit.log, err = audit.Open(o); err != nil {
+		return err
+	}
+	h.opened(h.auditStop)
+	return nil
 }
 
 // auditStart records the start of the hub and the checksum of its configuration. A hub whose
@@ -126,9 +129,6 @@ var theHub = audit.Actor{ID: "hub"}
 // auditStop records that the hub has stopped, and closes the log.
 func (h *Hub) auditStop() error {
 	l := h.audit.log
-	if l == nil {
-		return nil
-	}
 	if h.audit.started {
 		l.Note(&audit.Record{Actor: theHub, Action: audit.HubStop, Subject: audit.Subject{Kind: "hub", ID: parley.Version}})
 	}

@@ -26,7 +26,6 @@ import (
 // busParts are the parts of a hub at a bus. Without a bus they are nil.
 type busParts struct {
 	bus        bus.Bus
-	close      func() error
 	drop       func(key string) error // disconnects the clients with a key; nil if there are none
 	where      string                 // for people, without credentials
 	kind       string                 // of the broker
@@ -113,13 +112,6 @@ func (h *Hub) recovered(run func(context.Context) error) func(context.Context) e
 		}
 		return run(ctx)
 	}
-}
-
-func (p *busParts) shut() error {
-	if p.close == nil {
-		return nil
-	}
-	return p.close()
 }
 
 // status returns the bus for administrators, or nil without a bus.

@@ -83,7 +83,7 @@ func (h *Hub) connect(ctx context.Context, key bus.HubKey) (err error) {
 		p.where, p.address, p.kind = RedactedURL(c.URL), RedactedURL(c.URL), kindOf(c.URL)
 	}
 	if p.bus != nil {
-		p.close = p.bus.Close
+		h.opened(p.bus.Close)
 	}
 	return err
 }
@@ -120,8 +120,9 @@ func (h *Hub) startBroker(ctx context.Context, key bus.HubKey) error {
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
-	p.bus, p.close = b, func() error { return errors.Join(b.Close(), s.Close()) }
-	p.drop, p.where = s.Drop, whereBus(RedactedURL(s.Contact().URL), at)
+	h.opened(s.Close)
+	h.opened(b.Close)
+	p.bus, p.drop, p.where = b, s.Drop, whereBus(RedactedURL(s.Contact().URL), at)
 	p.kind, p.address = "embedded", RedactedURL(s.Contact().URL)
 	u, err := url.Parse(s.Contact().URL)
 	if err != nil {

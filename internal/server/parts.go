@@ -34,10 +34,11 @@ func (h *Hub) openParts() error {
 			source(h.cfg), h.URL())
 	}
 	keep := min(cmp.Or(duration(c.Expiry), blobstore.DefaultKeep), cmp.Or(duration(h.cfg.Engine.Retention), retentionDefault))
-	var err error
-	if h.partsDir, err = datadir.Open(dir); err != nil {
+	d, err := datadir.Open(dir)
+	if err != nil {
 		return fmt.Errorf("parts: %w", err)
 	}
+	h.opened(d.Close)
 	store, err := blobstore.Open(dir, blobstore.Options{Keep: keep})
 	if err != nil {
 		return err
@@ -46,12 +47,4 @@ func (h *Hub) openParts() error {
 		Store: store, Base: cmp.Or(h.cfg.PublicURL, h.URL()), Threshold: threshold, Max: int64(c.Max),
 	}
 	return nil
-}
-
-// closeParts releases the folder.
-func (h *Hub) closeParts() error {
-	if h.partsDir == nil {
-		return nil
-	}
-	return h.partsDir.Close()
 }

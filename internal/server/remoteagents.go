@@ -29,7 +29,7 @@ func (h *Hub) listedExecutor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
 	switch at := e.Transport(); {
 	case e.Spec.Model != nil:
 		return h.specThinker(e.Spec.Model)
-	case at == directory.RockBot && h.rockBot.line == nil:
+	case at == directory.RockBot && h.rockBot == nil:
 		return nil, fmt.Errorf("the hub has no place on RockBot's exchange, where the agent is %s", e.Spec.RockBot)
 	case at == directory.RockBot:
 		return h.rockBotAgent(&e.Spec), nil

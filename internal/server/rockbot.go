@@ -23,13 +23,6 @@ const (
 	rockBotPause = 30 * time.Second
 )
 
-// rockBotParts are the connection and the line to RockBot's exchange; nil if the hub does not
-// use it.
-type rockBotParts struct {
-	bus  *amqpbus.Bus
-	line *rockbot.Line
-}
-
 // openRockBot connects to RockBot's exchange if the configuration names one. It does not wait
 // for the broker.
 func (h *Hub) openRockBot() error {
@@ -44,9 +37,10 @@ func (h *Hub) openRockBot() error {
 	if err := b.Check(); err != nil {
 		return fmt.Errorf("open RockBot's broker at %s: %w", RedactedURL(at), err)
 	}
-	h.rockBot = rockBotParts{b, &rockbot.Line{
+	h.opened(b.Close)
+	h.rockBot = &rockbot.Line{
 		Bus: b, Name: cmp.Or(h.cfg.RockBot.Name, rockBotName), Heard: h.announcedAtRockBot, Logger: h.logger,
-	}}
+	}
 	if h.busParts.announced == nil {
 		return h.openAnnounced(&announce.Source{})
 	}
@@ -83,7 +77,7 @@ func (h *Hub) nameAsConfigured(s *directory.Spec) {
 
 // rockBotAgent returns the executor of an agent of RockBot.
 func (h *Hub) rockBotAgent(s *directory.Spec) *rockbot.Agent {
-	x := &rockbot.Agent{Line: h.rockBot.line, Name: string(s.RockBot)}
+	x := &rockbot.Agent{Line: h.rockBot, Name: string(s.RockBot)}
 	for i := range h.cfg.Agents {
 		if a := &h.cfg.Agents[i]; task.Agent(a.Name) == s.Name {
 			x.Timeout, x.Idempotent = time.Duration(a.Timeout), a.Idempotent
@@ -105,7 +99,7 @@ func (h *Hub) checkServed() error {
 // rockBotServices receive the answers of RockBot's agents until no task runs any more, and
 // their questions until the hub stops.
 func (h *Hub) rockBotServices() []hub.Service {
-	line := h.rockBot.line
+	line := h.rockBot
 	if line == nil {
 		return nil
 	}
@@ -136,12 +130,4 @@ func (h *Hub) stay(ctx context.Context, what string, do func(context.Context) er
 		case <-ctx.Done():
 		}
 	}
-}
-
-// shut disconnects from the exchange.
-func (p *rockBotParts) shut() error {
-	if p.bus == nil {
-		return nil
-	}
-	return p.bus.Close()
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/agents/command"
+	"github.com/parley-a2a/parley/internal/agents/rockbot"
 	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/check/testagent"
 	"github.com/parley-a2a/parley/internal/config"
@@ -47,6 +48,7 @@ type Hub struct {
 	commit string
 	logger *slog.Logger
 
+	releases     []func() error // see opened
 	dir          *datadir.Dir
 	audit        auditParts
 	db           *sqlitestore.DB
@@ -70,7 +72,7 @@ type Hub struct {
 	trust        trustParts
 	control      *operator.Operator
 	busParts     busParts
-	rockBot      rockBotParts
+	rockBot      *rockbot.Line           // RockBot's exchange; nil if the hub does not use it
 	servers      *mcpclient.Set          // the MCP servers whose tools models use
 	models       map[string]llm.Provider // the models of agents
 	inside       inprocess.Transport     // the transport of the tools of models to the hub
@@ -104,6 +106,7 @@ func (h *Hub) open(ctx context.Context) (err error) {
 	if h.dir, err = datadir.Open(h.cfg.Data); err != nil {
 		return err
 	}
+	h.opened(h.dir.Close)
 	if err := h.startTelemetry(ctx); err != nil {
 		return err
 	}
@@ -116,11 +119,11 @@ func (h *Hub) open(ctx context.Context) (err error) {
 	if err := h.openStore(ctx); err != nil {
 		return err
 	}
-	if h.listener, err = Listen(ctx, h.cfg.Listen, "--listen"); err != nil {
+	if h.listener, err = h.listen(ctx, h.cfg.Listen, "--listen"); err != nil {
 		return err
 	}
 	if h.cfg.GRPCListen != "" {
-		if h.grpcListener, err = Listen(ctx, h.cfg.GRPCListen, "--grpc-listen"); err != nil {
+		if h.grpcListener, err = h.listen(ctx, h.cfg.GRPCListen, "--grpc-listen"); err != nil {
 			return err
 		}
 	}
@@ -150,6 +153,7 @@ func (h *Hub) openStore(ctx context.Context) (err error) {
 	if h.db, err = sqlitestore.Open(h.dir.Join(StoreName), sqlitestore.Options{Committed: committed}); err != nil {
 		return err
 	}
+	h.opened(h.db.Close)
 	h.keys = &auth.Keyring{
 		Configured: h.cfg.Auth.Keys(), Store: h.db.Keys(), AllowAnonymous: h.cfg.AllowAnonymous, Logger: h.logger,
 		Refused: h.audit.refused(),
@@ -180,6 +184,18 @@ func (h *Hub) takeTokens() error {
 	}
 	h.keys.Tokens = &token.Verifier{Issuers: issuers, Logger: h.logger}
 	return nil
+}
+
+// listen is Listen for an address of the hub.
+func (h *Hub) listen(ctx context.Context, addr, flag string) (net.Listener, error) {
+	l, err := Listen(ctx, addr, flag)
+	if err == nil {
+		h.opened(func() error {
+			l.Close() // a served listener is closed already and returns an error
+			return nil
+		})
+	}
+	return l, err
 }
 
 // Listen listens on a TCP address. flag is the flag for another address, for the error message.
@@ -250,6 +266,8 @@ func (h *Hub) compose(ctx context.Context) error {
 	if h.core, err = hub.New(parts, h.settings()); err != nil {
 		return err
 	}
+	h.opened(h.core.Close)
+	h.opened(func() error { h.inside.Close(); return nil })
 	h.engine = h.core.Engine()
 	h.servers = h.mcpServers()
 	if err := h.register(); err != nil {
@@ -468,26 +486,14 @@ func (h *Hub) services() []hub.Service {
 	return all
 }
 
-// Close releases the resources that Open has opened.
+// opened adds a resource that Close releases, before those that were opened earlier.
+func (h *Hub) opened(release func() error) { h.releases = append(h.releases, release) }
+
+// Close releases the resources that Open has opened, the last one first.
 func (h *Hub) Close() error {
 	var errs []error
-	for _, l := range []net.Listener{h.listener, h.grpcListener} {
-		if l != nil {
-			l.Close() // served listeners are closed already and return an error
-		}
-	}
-	h.inside.Close()
-	if h.core != nil {
-		errs = append(errs, h.core.Close())
-	}
-	errs = append(errs, h.busParts.shut(), h.rockBot.shut(), h.auditStop())
-	if h.db != nil {
-		errs = append(errs, h.db.Close())
-	}
-	errs = append(errs, h.closeParts())
-	h.stopTelemetry()
-	if h.dir != nil {
-		errs = append(errs, h.dir.Close())
+	for _, release := range slices.Backward(h.releases) {
+		errs = append(errs, release())
 	}
 	return errors.Join(errs...)
 }

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"errors"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,5 +38,19 @@ func TestGuard(t *testing.T) {
 		if err := l.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestCloseReleasesInReverse checks that Close releases all resources, the last one first, and
+// returns all errors.
+func TestCloseReleasesInReverse(t *testing.T) {
+	t.Parallel()
+	var h Hub
+	var released []string
+	first, last := errors.New("first"), errors.New("last")
+	h.opened(func() error { released = append(released, "first"); return first })
+	h.opened(func() error { released = append(released, "last"); return last })
+	if err := h.Close(); !errors.Is(err, first) || !errors.Is(err, last) || !slices.Equal(released, []string{"last", "first"}) {
+		t.Errorf("Close = %v, released %v", err, released)
 	}
 }

@@ -23,17 +23,21 @@ func (h *Hub) startTelemetry(ctx context.Context) (err error) {
 		Metrics: h.cfg.Telemetry.Metrics != "off", RockBotNames: h.cfg.Telemetry.RockBotNames,
 		Version: parley.Version, Logger: h.logger,
 	})
+	if err == nil {
+		h.opened(h.stopTelemetry)
+	}
 	return err
 }
 
 // stopTelemetry sends the remaining telemetry. If the collector does not accept it, it logs a
 // warning.
-func (h *Hub) stopTelemetry() {
+func (h *Hub) stopTelemetry() error {
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
 	if err := h.telemetry.Shutdown(ctx); err != nil {
 		h.logger.Warn("the last spans and metrics were not sent", "error", err)
 	}
+	return nil
 }
 
 // committed records a commit of the store.
