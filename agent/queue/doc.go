@@ -13,7 +13,12 @@
 //	hub.Handle(card, &queue.Agent{Dispatcher: d})   // for each agent at the bus
 //	go d.Run(ctx)                                   // ends after the hub does
 //
-// The receiver of bus.Dead passes its letters to [Dispatcher.Undeliverable].
+// [DeadLetters] receives at bus.Dead and stores each dead envelope as a [Letter], so that an
+// operator can inspect, republish or drop it. It passes work that will not be executed to
+// [Dispatcher.Undeliverable], which fails its task. Several hubs may share a broker and with it
+// bus.Dead: an envelope that belongs to another hub is passed on to that hub, at a queue with
+// this one receiver. [MemLetters] keeps letters until the process ends; package sqlitestore
+// keeps them in the file with the tasks.
 //
 // # Guarantees
 //
@@ -31,7 +36,14 @@
 //
 // An unclaimed task is canceled at once. Otherwise its worker is asked, and may refuse.
 //
+// A dead envelope is stored before it is acknowledged. One that arrives again is the same letter.
+// A replayed letter is published before it is dropped. The store never holds more letters or
+// bytes than the limits of DeadLetters, nor older ones: the oldest are dropped.
+//
 // # Non-guarantees
+//
+// A replayed envelope may have been executed before it went to bus.Dead, and goes there again if
+// its cause persists.
 //
 // Side effects of a lost worker are not undone. If a hub finds a pending cancel request when it
 // starts, it stops the worker without asking it. Messages, with their task, and events of more
@@ -40,7 +52,7 @@
 //
 // # Concurrency
 //
-// A Dispatcher and an Agent are safe for concurrent use once their fields are set. Each task
+// A Dispatcher, a DeadLetters and an Agent are safe for concurrent use once their fields are set. Each task
 // has one goroutine, that of its run, with a bounded mailbox. The memory for content and events
 // that do not fit into an envelope is bounded, too (Large). Only runs outlive Run; they end
 // with their hub.

@@ -7,7 +7,7 @@ import (
 	"iter"
 	"net/url"
 
-	"github.com/parley-a2a/parley/bus/deadletter"
+	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
@@ -45,9 +45,9 @@ Examples:
 
 // Run lists the letters.
 func (c *deadListCmd) Run(ctx context.Context, o *OS) error {
-	t := &table[deadletter.Letter]{
+	t := &table[queue.Letter]{
 		heads: "LETTER\tSINCE\tQUEUE\tTYPE\tTASK\tBYTES\tREASON", none: "No dead letters.", json: c.JSON,
-		row: func(l *deadletter.Letter) []any {
+		row: func(l *queue.Letter) []any {
 			return []any{l.ID, timeName(&l.At), plain(l.Queue), plain(l.Type), dash(plain(l.Task)), l.Size, dash(plain(l.Reason))}
 		},
 	}
@@ -55,9 +55,9 @@ func (c *deadListCmd) Run(ctx context.Context, o *OS) error {
 }
 
 // all returns the selected letters.
-func (c *deadListCmd) all(ctx context.Context) iter.Seq2[*deadletter.Letter, error] {
+func (c *deadListCmd) all(ctx context.Context) iter.Seq2[*queue.Letter, error] {
 	q := url.Values{"queue": {c.Queue}, "task": {c.Task}}
-	return pages(ctx, &c.hubFlags, deadPath+"?"+q.Encode(), func(p *adminapi.DeadList) ([]deadletter.Letter, string) {
+	return pages(ctx, &c.hubFlags, deadPath+"?"+q.Encode(), func(p *adminapi.DeadList) ([]queue.Letter, string) {
 		return p.Letters, nextPage("pageToken", p.NextPageToken)
 	})
 }
@@ -79,7 +79,7 @@ Example:
 
 // Run shows the letter.
 func (c *deadShowCmd) Run(ctx context.Context, o *OS) error {
-	return (&asking[deadletter.Letter]{hubFlags: &c.hubFlags, request: "GET " + letterPath(c.ID), json: true}).print(ctx, o)
+	return (&asking[queue.Letter]{hubFlags: &c.hubFlags, request: "GET " + letterPath(c.ID), json: true}).print(ctx, o)
 }
 
 // someLetters are the flags of the commands that change letters.
@@ -119,7 +119,7 @@ func (c *someLetters) each(ctx context.Context, o *OS, request func(id string) s
 }
 
 func (c *someLetters) one(ctx context.Context, o *OS, request string) error {
-	var l deadletter.Letter
+	var l queue.Letter
 	var in any
 	if request[:4] == "POST" {
 		in = struct{}{}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/deadletter"
 	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/internal/agents/model"
 	"github.com/parley-a2a/parley/internal/config"
@@ -32,7 +31,7 @@ type busParts struct {
 	address    string                 // without credentials; empty if it has none
 	dispatcher *queue.Dispatcher
 	announced  *announce.Source
-	dead       *deadletter.Collector
+	dead       *queue.DeadLetters
 	chat       *livefeed.View
 }
 
@@ -53,7 +52,7 @@ func (h *Hub) openBus(ctx context.Context) error {
 		Bus: p.bus, ID: signer.Hub(), Signer: signer, MaxWait: duration(c.MaxWait), Lease: duration(c.Lease),
 		Logger: h.logger,
 	}
-	p.dead = &deadletter.Collector{Bus: p.bus, Store: h.db.Letters(), Signer: signer, Undelivered: p.dispatcher.Undeliverable, Logger: h.logger}
+	p.dead = &queue.DeadLetters{Bus: p.bus, Store: h.db.Letters(), Signer: signer, Undelivered: p.dispatcher.Undeliverable, Logger: h.logger}
 	err = h.openAnnounced(&announce.Source{Bus: p.bus, Hub: protocol.Hub{HubKey: signer.HubKey(), Started: task.MillisOf(time.Now())}})
 	if err != nil {
 		return err

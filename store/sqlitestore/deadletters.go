@@ -4,14 +4,14 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/parley-a2a/parley/bus/deadletter"
+	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/task"
 )
 
 // Letters is the store of dead letters in a file.
 type Letters struct{ db *DB }
 
-var _ deadletter.Store = Letters{}
+var _ queue.LetterStore = Letters{}
 
 // Letters returns the store of dead letters in the file.
 func (db *DB) Letters() Letters { return Letters{db} }
@@ -31,15 +31,15 @@ var (
 		WINDOW newest AS (ORDER BY seq DESC)) WHERE n > ?2 OR bytes > ?3)`)
 )
 
-func (s *stmt) getLetter() deadletter.Letter {
-	return deadletter.Letter{
-		ID: deadletter.ID(s.getText()), Queue: s.getText(), Reason: s.getText(), At: s.getTime(), Type: s.getText(),
+func (s *stmt) getLetter() queue.Letter {
+	return queue.Letter{
+		ID: queue.LetterID(s.getText()), Queue: s.getText(), Reason: s.getText(), At: s.getTime(), Type: s.getText(),
 		Source: s.getText(), Task: s.getText(), Owner: task.Owner(s.getText()), Size: int(s.getInt()),
 	}
 }
 
-// PutLetter implements deadletter.Archive.
-func (b Letters) PutLetter(ctx context.Context, l *deadletter.Letter) error {
+// PutLetter implements queue.LetterArchive.
+func (b Letters) PutLetter(ctx context.Context, l *queue.Letter) error {
 	row := l.Clone() // the writer may run after the caller has returned
 	err := b.db.write(ctx, func(w *writer) error {
 		s := w.conn.start(qPutLetter)
@@ -60,9 +60,9 @@ func (b Letters) PutLetter(ctx context.Context, l *deadletter.Letter) error {
 	return nil
 }
 
-// Letters implements deadletter.Archive.
-func (b Letters) Letters(ctx context.Context, q *deadletter.Query) ([]deadletter.Letter, error) {
-	var all []deadletter.Letter
+// Letters implements queue.LetterArchive.
+func (b Letters) Letters(ctx context.Context, q *queue.LetterQuery) ([]queue.Letter, error) {
+	var all []queue.Letter
 	err := b.db.read(ctx, func(c *conn) error {
 		before, err := c.letterSeq(q.After)
 		if err != nil {
@@ -86,7 +86,7 @@ func (b Letters) Letters(ctx context.Context, q *deadletter.Query) ([]deadletter
 }
 
 // letterSeq returns the row number of a letter; for the empty id, a number above all.
-func (c *conn) letterSeq(id deadletter.ID) (int64, error) {
+func (c *conn) letterSeq(id queue.LetterID) (int64, error) {
 	if id == "" {
 		return maxSeq, nil
 	}
@@ -94,7 +94,7 @@ func (c *conn) letterSeq(id deadletter.ID) (int64, error) {
 	s.text(string(id))
 	if !s.next() {
 		if s.err == nil {
-			s.err = fmt.Errorf("after %s: %w", id, deadletter.ErrNoLetter)
+			s.err = fmt.Errorf("after %s: %w", id, queue.ErrNoLetter)
 		}
 		return 0, s.err
 	}
@@ -103,9 +103,9 @@ func (c *conn) letterSeq(id deadletter.ID) (int64, error) {
 	return seq, s.err
 }
 
-// Letter implements deadletter.Archive.
-func (b Letters) Letter(ctx context.Context, id deadletter.ID) (*deadletter.Letter, error) {
-	var found *deadletter.Letter
+// Letter implements queue.LetterArchive.
+func (b Letters) Letter(ctx context.Context, id queue.LetterID) (*queue.Letter, error) {
+	var found *queue.Letter
 	err := b.db.read(ctx, func(c *conn) error {
 		s := c.start(qLetter)
 		s.text(string(id))
@@ -117,7 +117,7 @@ func (b Letters) Letter(ctx context.Context, id deadletter.ID) (*deadletter.Lett
 		return s.err
 	})
 	if err == nil && found == nil {
-		err = deadletter.ErrNoLetter
+		err = queue.ErrNoLetter
 	}
 	if err != nil {
 		return nil, fmt.Errorf("letter %s: %w", id, err)
@@ -125,15 +125,15 @@ func (b Letters) Letter(ctx context.Context, id deadletter.ID) (*deadletter.Lett
 	return found, nil
 }
 
-// DropLetter implements deadletter.Dropper.
-func (b Letters) DropLetter(ctx context.Context, id deadletter.ID) error {
+// DropLetter implements queue.LetterDropper.
+func (b Letters) DropLetter(ctx context.Context, id queue.LetterID) error {
 	n, err := writeValue(ctx, b.db, func(w *writer) (int, error) {
 		s := w.conn.start(qDropLetter)
 		s.text(string(id))
 		return s.changed()
 	})
 	if err == nil && n == 0 {
-		err = deadletter.ErrNoLetter
+		err = queue.ErrNoLetter
 	}
 	if err != nil {
 		return fmt.Errorf("drop letter %s: %w", id, err)
@@ -141,8 +141,8 @@ func (b Letters) DropLetter(ctx context.Context, id deadletter.ID) error {
 	return nil
 }
 
-// SweepLetters implements deadletter.Dropper.
-func (b Letters) SweepLetters(ctx context.Context, bounds deadletter.Bounds) (int, error) {
+// SweepLetters implements queue.LetterDropper.
+func (b Letters) SweepLetters(ctx context.Context, bounds queue.LetterBounds) (int, error) {
 	n, err := writeValue(ctx, b.db, func(w *writer) (int, error) {
 		s := w.conn.start(qSweepLetters)
 		s.time(bounds.Before)

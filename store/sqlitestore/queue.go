@@ -24,9 +24,9 @@ type request struct {
 	done chan error // of capacity 1, so that the writer never waits
 }
 
-// queue holds requests until the writer takes them. Methods are safe for concurrent
+// requestQueue holds requests until the writer takes them. Methods are safe for concurrent
 // use.
-type queue struct {
+type requestQueue struct {
 	wake wake.Signal // a request waits, or the queue is closed
 
 	mu      sync.Mutex // guards the fields below
@@ -34,10 +34,10 @@ type queue struct {
 	closed  bool
 }
 
-func newQueue() *queue { return &queue{wake: wake.New()} }
+func newQueue() *requestQueue { return &requestQueue{wake: wake.New()} }
 
 // put adds r for the writer. It reports false if the queue is closed.
-func (q *queue) put(r *request) bool {
+func (q *requestQueue) put(r *request) bool {
 	q.mu.Lock()
 	if q.closed {
 		q.mu.Unlock()
@@ -52,7 +52,7 @@ func (q *queue) put(r *request) bool {
 	return true
 }
 
-func (q *queue) close() {
+func (q *requestQueue) close() {
 	q.mu.Lock()
 	q.closed = true
 	q.mu.Unlock()
@@ -61,7 +61,7 @@ func (q *queue) close() {
 
 // take waits for requests and appends a batch of them to the empty batch. It returns nil when
 // the queue is closed and empty.
-func (q *queue) take(batch []*request) []*request {
+func (q *requestQueue) take(batch []*request) []*request {
 	for {
 		q.mu.Lock()
 		if len(q.waiting) > 0 {
@@ -79,7 +79,7 @@ func (q *queue) take(batch []*request) []*request {
 }
 
 // cut moves requests to batch, at least one. The caller holds mu.
-func (q *queue) cut(batch []*request) []*request {
+func (q *requestQueue) cut(batch []*request) []*request {
 	n, size := 0, 0
 	for n < len(q.waiting) && n < maxBatch {
 		size += q.waiting[n].size
@@ -118,7 +118,7 @@ func (r *request) free() {
 
 // wait passes r to the writer and waits for its answer. If the writer has answered, the caller
 // frees r.
-func (q *queue) wait(ctx context.Context, r *request) (answered bool, err error) {
+func (q *requestQueue) wait(ctx context.Context, r *request) (answered bool, err error) {
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}

@@ -14,7 +14,7 @@ const keyBlock = 4096
 // writer is the only writer of the file. Its fields, except queue, belong to the goroutine that
 // runs loop.
 type writer struct {
-	queue *queue
+	queue *requestQueue
 	opts  connOptions
 	tune  func(*conn) error
 	// committed is called after each commit; nil if not configured.

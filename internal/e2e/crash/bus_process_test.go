@@ -25,7 +25,6 @@ import (
 	agentworker "github.com/parley-a2a/parley/agent/worker"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/amqpbus"
-	"github.com/parley-a2a/parley/bus/deadletter"
 	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/bus/natsbus/embedded"
 	"github.com/parley-a2a/parley/store/sqlitestore"
@@ -136,7 +135,7 @@ func serveHub(ctx context.Context, store *sqlitestore.DB, b bus.Bus) error {
 		return err
 	}
 	d := &queue.Dispatcher{Bus: b, ID: ownID, Tasks: store.Tasks(), Lease: jobLease, Logger: logger()}
-	desk := &deadletter.Collector{Bus: b, Store: store.Letters(), Logger: logger(), Undelivered: d.Undeliverable}
+	desk := &queue.DeadLetters{Bus: b, Store: store.Letters(), Logger: logger(), Undelivered: d.Undeliverable}
 	h := &parley.Hub{Store: store.Tasks(), Logger: logger(), Idempotency: parley.Idempotency{Header: true}}
 	for _, name := range []string{robust, careful} {
 		h.Handle(&a2a.AgentCard{Name: name}, &queue.Agent{Dispatcher: d})

@@ -20,8 +20,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/uuid"
 
+	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/deadletter"
 	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 	"github.com/parley-a2a/parley/store/sqlitestore"
@@ -490,7 +490,7 @@ func (w *busSystem) staffed(ctx context.Context) {
 
 // letter is a dead letter. stored is set if the hub has its task.
 type letter struct {
-	deadletter.Letter
+	queue.Letter
 
 	stored bool
 }
@@ -516,7 +516,7 @@ func (w *busSystem) stop() []letter {
 		w.t.Fatal(err)
 	}
 	defer db.Close()
-	dead, err := db.Letters().Letters(w.t.Context(), &deadletter.Query{Limit: 1000})
+	dead, err := db.Letters().Letters(w.t.Context(), &queue.LetterQuery{Limit: 1000})
 	if err != nil {
 		w.t.Fatal(err)
 	}

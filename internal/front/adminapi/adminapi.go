@@ -93,8 +93,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/auth/policy"
-	"github.com/parley-a2a/parley/bus/deadletter"
 	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
@@ -151,7 +151,7 @@ type Handler struct {
 	Bus *Bus
 	// Dead holds the dead letters of the bus. If nil, the hub has no bus, and requests below
 	// /api/v1/dead are answered with an error that states so.
-	Dead *deadletter.Collector
+	Dead *queue.DeadLetters
 	// Active is called when an administrator reads the inbox or settles an item. It may be nil.
 	Active func()
 	// Trust holds the trust levels of callers and agents. If nil, nothing is served at

@@ -11,10 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/auth/trust"
-	"github.com/parley-a2a/parley/bus/deadletter"
 	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/directory"
@@ -64,7 +64,7 @@ func TestChangesAreNamed(t *testing.T) {
 	h, ring, _ := keyed(t)
 	own := ring.List()[0].ID
 	h.Directory, h.Push, h.Inbox, h.Trust = new(directory.Directory), new(adminapi.Push), new(inbox.Inbox), new(trust.Registry)
-	h.Control, h.Dead, h.Memory = new(operator.Operator), new(deadletter.Collector), new(adminapi.Memory)
+	h.Control, h.Dead, h.Memory = new(operator.Operator), new(queue.DeadLetters), new(adminapi.Memory)
 	for _, tt := range []struct{ request, want string }{
 		{"POST keys", "key.add key/ task= agent="},
 		{"DELETE keys/" + own, "key.revoke key/" + own + " task= agent="},

@@ -7,8 +7,8 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/deadletter"
 	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
@@ -125,11 +125,11 @@ func TestDeadLetters(t *testing.T) {
 	t.Parallel()
 	h, _, _ := keyed(t)
 	b := new(bus.Memory)
-	h.Dead = &deadletter.Collector{Bus: b, Store: new(deadletter.Memory)}
-	put := func(id a2a.TaskID, e *bus.Envelope) deadletter.ID {
+	h.Dead = &queue.DeadLetters{Bus: b, Store: new(queue.MemLetters)}
+	put := func(id a2a.TaskID, e *bus.Envelope) queue.LetterID {
 		t.Helper()
 		e.Source, e.Task = "hub/h", string(id)
-		l, err := deadletter.Of(e, time.Now())
+		l, err := queue.LetterOf(e, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +144,7 @@ func TestDeadLetters(t *testing.T) {
 		got := as(t, h, clerk, request, "")
 		got.failure(t, 403, "PERMISSION_DENIED", "UNAUTHORIZED")
 	}
-	list := func(query string, want ...deadletter.ID) string {
+	list := func(query string, want ...queue.LetterID) string {
 		t.Helper()
 		var page adminapi.DeadList
 		got := as(t, h, boss, "GET /api/v1/dead"+query, "")
@@ -165,7 +165,7 @@ func TestDeadLetters(t *testing.T) {
 		got := as(t, h, boss, "GET /api/v1/dead"+query, "")
 		got.failure(t, 400, "INVALID_ARGUMENT", "INVALID_PARAMS")
 	}
-	var l deadletter.Letter
+	var l queue.Letter
 	got := as(t, h, boss, "GET /api/v1/dead/"+string(one), "")
 	if err := json.Unmarshal([]byte(got.body), &l); err != nil || l.Envelope == nil || l.Reason != "no good" {
 		t.Errorf("letter = %d %s", got.code, got.body)

@@ -6,8 +6,8 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/deadletter"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
 )
@@ -15,7 +15,7 @@ import (
 // DeadList is the answer of GET /api/v1/dead.
 type DeadList struct {
 	// Letters are the letters without their envelopes, the newest first.
-	Letters []deadletter.Letter `json:"letters"`
+	Letters []queue.Letter `json:"letters"`
 	// NextPageToken continues the list; empty at its end.
 	NextPageToken string `json:"nextPageToken,omitempty"`
 }
@@ -32,7 +32,7 @@ var (
 		"the hub has no bus, and so no dead letters: bus.url (serve --bus) is off; leave it out, or set it to the address of a broker")
 	errNoLetter = dialect.Report{
 		Row:     dialect.Row{HTTP: http.StatusNotFound, GRPC: dialect.NotFound, Reason: "LETTER_NOT_FOUND"},
-		Message: deadletter.ErrNoLetter.Error(),
+		Message: queue.ErrNoLetter.Error(),
 	}
 	rowNotReplayed = dialect.Row{HTTP: http.StatusConflict, GRPC: dialect.FailedPrecondition, Reason: "NOT_POSSIBLE"}
 	rowNoBroker    = dialect.Row{HTTP: http.StatusServiceUnavailable, GRPC: dialect.Unavailable, Reason: "BROKER_UNAVAILABLE"}
@@ -51,27 +51,27 @@ func (h *Handler) ofBus(c call) call {
 // listDead answers with a page of letters.
 func (h *Handler) listDead(r *http.Request) (*DeadList, error) {
 	values := r.URL.Query()
-	q := &deadletter.Query{Queue: values.Get("queue"), Task: values.Get("task"), After: deadletter.ID(values.Get("pageToken"))}
+	q := &queue.LetterQuery{Queue: values.Get("queue"), Task: values.Get("task"), After: queue.LetterID(values.Get("pageToken"))}
 	limit, err := pageSize(values, deadPage, maxDeadPage)
 	if err != nil {
 		return nil, err
 	}
 	q.Limit = limit + 1 // one more, to detect a further page
 	found, err := h.Dead.Store.Letters(r.Context(), q)
-	if errors.Is(err, deadletter.ErrNoLetter) {
+	if errors.Is(err, queue.ErrNoLetter) {
 		return nil, apierror.Field(a2a.ErrInvalidParams, "pageToken", "the letter that the page ended with is gone; begin anew")
 	}
 	if err != nil {
 		return nil, err
 	}
-	answer := DeadList{Letters: append([]deadletter.Letter{}, found[:min(limit, len(found))]...)}
+	answer := DeadList{Letters: append([]queue.Letter{}, found[:min(limit, len(found))]...)}
 	if len(found) > limit {
 		answer.NextPageToken = string(found[limit-1].ID)
 	}
 	return &answer, nil
 }
 
-func (h *Handler) showDead(r *http.Request) (*deadletter.Letter, error) {
+func (h *Handler) showDead(r *http.Request) (*queue.Letter, error) {
 	l, err := h.Dead.Store.Letter(r.Context(), letterOf(r))
 	if err != nil {
 		return nil, deadError(r, err)
@@ -80,7 +80,7 @@ func (h *Handler) showDead(r *http.Request) (*deadletter.Letter, error) {
 }
 
 // replayDead publishes a letter again.
-func (h *Handler) replayDead(r *http.Request, _ *struct{}) (*deadletter.Letter, error) {
+func (h *Handler) replayDead(r *http.Request, _ *struct{}) (*queue.Letter, error) {
 	l, err := h.Dead.Replay(r.Context(), letterOf(r))
 	if err != nil {
 		return nil, deadError(r, err)
@@ -91,7 +91,7 @@ func (h *Handler) replayDead(r *http.Request, _ *struct{}) (*deadletter.Letter, 
 }
 
 // dropDead deletes a letter.
-func (h *Handler) dropDead(r *http.Request) (*deadletter.Letter, error) {
+func (h *Handler) dropDead(r *http.Request) (*queue.Letter, error) {
 	l, err := h.Dead.Store.Letter(r.Context(), letterOf(r))
 	if err == nil {
 		err = h.Dead.Drop(r.Context(), letterOf(r))
@@ -107,9 +107,9 @@ func (h *Handler) dropDead(r *http.Request) (*deadletter.Letter, error) {
 // deadError converts an error of a letter for its caller.
 func deadError(r *http.Request, err error) error {
 	switch {
-	case errors.Is(err, deadletter.ErrNoLetter):
+	case errors.Is(err, queue.ErrNoLetter):
 		return named(errNoLetter, r.PathValue("id"))
-	case errors.Is(err, deadletter.ErrUnreadable), errors.Is(err, deadletter.ErrForged), errors.Is(err, deadletter.ErrNoQueue):
+	case errors.Is(err, queue.ErrUnreadable), errors.Is(err, queue.ErrForged), errors.Is(err, queue.ErrNoQueue):
 		return refuseRow(rowNotReplayed, err)
 	case errors.Is(err, bus.ErrUnavailable), errors.Is(err, bus.ErrFull), errors.Is(err, bus.ErrUnknown), errors.Is(err, bus.ErrClosed):
 		return refuseRow(rowNoBroker, err)
@@ -118,4 +118,4 @@ func deadError(r *http.Request, err error) error {
 }
 
 // letterOf returns the id of the letter that a path names.
-func letterOf(r *http.Request) deadletter.ID { return deadletter.ID(r.PathValue("id")) }
+func letterOf(r *http.Request) queue.LetterID { return queue.LetterID(r.PathValue("id")) }

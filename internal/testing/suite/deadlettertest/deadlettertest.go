@@ -3,7 +3,7 @@
 //
 // # Guarantees
 //
-// A store that passes keeps the promises of package deadletter.
+// A store that passes keeps the promises of package queue.
 //
 // # Non-guarantees
 //
@@ -29,12 +29,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-a2a/parley/bus/deadletter"
+	"github.com/parley-a2a/parley/agent/queue"
 )
 
 // Test runs the suite against stores that open creates.
-func Test(t *testing.T, open func(t *testing.T) deadletter.Store) {
-	for name, f := range map[string]func(*testing.T, deadletter.Store){
+func Test(t *testing.T, open func(t *testing.T) queue.LetterStore) {
+	for name, f := range map[string]func(*testing.T, queue.LetterStore){
 		"letters": testLetters, "pages": testPages, "drop": testDrop, "sweep": testSweep, "together": testTogether,
 		"ended context": testEndedContext,
 	} {
@@ -50,16 +50,16 @@ func at(s int) time.Time {
 }
 
 // letter returns the letter number n of size bytes.
-func letter(n, size int) *deadletter.Letter {
+func letter(n, size int) *queue.Letter {
 	text := fmt.Sprintf(`{"n":%d,"pad":"`, n)
 	text += strings.Repeat("x", max(0, size-len(text)-2)) + `"}`
-	return &deadletter.Letter{
-		ID: deadletter.ID(fmt.Sprint("l", n)), Queue: "agent.task.a", Reason: "Ä reason", At: at(n), Type: "job.work",
+	return &queue.Letter{
+		ID: queue.LetterID(fmt.Sprint("l", n)), Queue: "agent.task.a", Reason: "Ä reason", At: at(n), Type: "job.work",
 		Source: "hub/h", Task: fmt.Sprint("t", n%2), Owner: "ann", Envelope: []byte(text), Size: len(text),
 	}
 }
 
-func put(t *testing.T, b deadletter.Store, ls ...*deadletter.Letter) {
+func put(t *testing.T, b queue.LetterStore, ls ...*queue.Letter) {
 	t.Helper()
 	for _, l := range ls {
 		if err := b.PutLetter(t.Context(), l); err != nil {
@@ -69,7 +69,7 @@ func put(t *testing.T, b deadletter.Store, ls ...*deadletter.Letter) {
 }
 
 // wantIDs fails the test unless a query finds exactly the letters.
-func wantIDs(t *testing.T, b deadletter.Store, q deadletter.Query, want ...deadletter.ID) {
+func wantIDs(t *testing.T, b queue.LetterStore, q queue.LetterQuery, want ...queue.LetterID) {
 	t.Helper()
 	if q.Limit == 0 {
 		q.Limit = 100
@@ -78,7 +78,7 @@ func wantIDs(t *testing.T, b deadletter.Store, q deadletter.Query, want ...deadl
 	if err != nil {
 		t.Fatalf("Letters(%+v) = %v", q, err)
 	}
-	var got []deadletter.ID
+	var got []queue.LetterID
 	for i := range found {
 		if found[i].Envelope != nil {
 			t.Errorf("letter %s of a list has its envelope", found[i].ID)
@@ -90,20 +90,20 @@ func wantIDs(t *testing.T, b deadletter.Store, q deadletter.Query, want ...deadl
 	}
 }
 
-func testLetters(t *testing.T, b deadletter.Store) {
-	wantIDs(t, b, deadletter.Query{})
-	one, two := letter(1, 100), &deadletter.Letter{ID: "bare", At: at(2), Envelope: []byte("{}"), Size: 2}
+func testLetters(t *testing.T, b queue.LetterStore) {
+	wantIDs(t, b, queue.LetterQuery{})
+	one, two := letter(1, 100), &queue.Letter{ID: "bare", At: at(2), Envelope: []byte("{}"), Size: 2}
 	put(t, b, one, two)
 	again := letter(1, 50)
 	put(t, b, again) // nothing changes
-	for _, want := range []*deadletter.Letter{one, two} {
+	for _, want := range []*queue.Letter{one, two} {
 		got, err := b.Letter(t.Context(), want.ID)
 		if d := cmp.Diff(want, got); d != "" || err != nil {
 			t.Errorf("Letter(%s): %v, mismatch (-want +got):\n%s", want.ID, err, d)
 		}
 	}
-	wantIDs(t, b, deadletter.Query{}, "bare", "l1")
-	if got, err := b.Letter(t.Context(), "nothing"); !errors.Is(err, deadletter.ErrNoLetter) {
+	wantIDs(t, b, queue.LetterQuery{}, "bare", "l1")
+	if got, err := b.Letter(t.Context(), "nothing"); !errors.Is(err, queue.ErrNoLetter) {
 		t.Errorf("Letter of nothing = %v, %v", got, err)
 	}
 	one.Envelope[0] = '!'
@@ -112,58 +112,58 @@ func testLetters(t *testing.T, b deadletter.Store) {
 	}
 }
 
-func testPages(t *testing.T, b deadletter.Store) {
+func testPages(t *testing.T, b queue.LetterStore) {
 	for n := range 6 {
 		put(t, b, letter(n, 60))
 	}
 	other := letter(6, 60)
 	other.Queue = "agent.task.b"
 	put(t, b, other)
-	wantIDs(t, b, deadletter.Query{Limit: 3}, "l6", "l5", "l4")
-	wantIDs(t, b, deadletter.Query{Limit: 3, After: "l4"}, "l3", "l2", "l1")
-	wantIDs(t, b, deadletter.Query{Limit: 3, After: "l0"})
-	wantIDs(t, b, deadletter.Query{Queue: "agent.task.a", Limit: 2}, "l5", "l4")
-	wantIDs(t, b, deadletter.Query{Task: "t0", After: "l5"}, "l4", "l2", "l0")
-	if _, err := b.Letters(t.Context(), &deadletter.Query{After: "gone", Limit: 1}); !errors.Is(err, deadletter.ErrNoLetter) {
+	wantIDs(t, b, queue.LetterQuery{Limit: 3}, "l6", "l5", "l4")
+	wantIDs(t, b, queue.LetterQuery{Limit: 3, After: "l4"}, "l3", "l2", "l1")
+	wantIDs(t, b, queue.LetterQuery{Limit: 3, After: "l0"})
+	wantIDs(t, b, queue.LetterQuery{Queue: "agent.task.a", Limit: 2}, "l5", "l4")
+	wantIDs(t, b, queue.LetterQuery{Task: "t0", After: "l5"}, "l4", "l2", "l0")
+	if _, err := b.Letters(t.Context(), &queue.LetterQuery{After: "gone", Limit: 1}); !errors.Is(err, queue.ErrNoLetter) {
 		t.Errorf("Letters after one that is gone = %v", err)
 	}
 }
 
-func testDrop(t *testing.T, b deadletter.Store) {
+func testDrop(t *testing.T, b queue.LetterStore) {
 	put(t, b, letter(1, 60), letter(2, 60))
 	if err := b.DropLetter(t.Context(), "l1"); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.DropLetter(t.Context(), "l1"); !errors.Is(err, deadletter.ErrNoLetter) {
+	if err := b.DropLetter(t.Context(), "l1"); !errors.Is(err, queue.ErrNoLetter) {
 		t.Errorf("a letter was dropped twice: %v", err)
 	}
-	wantIDs(t, b, deadletter.Query{}, "l2")
+	wantIDs(t, b, queue.LetterQuery{}, "l2")
 	put(t, b, letter(1, 60))
-	wantIDs(t, b, deadletter.Query{}, "l1", "l2")
+	wantIDs(t, b, queue.LetterQuery{}, "l1", "l2")
 }
 
-func testSweep(t *testing.T, b deadletter.Store) {
-	sweep := func(want int, bounds deadletter.Bounds) {
+func testSweep(t *testing.T, b queue.LetterStore) {
+	sweep := func(want int, bounds queue.LetterBounds) {
 		t.Helper()
 		if n, err := b.SweepLetters(t.Context(), bounds); n != want || err != nil {
 			t.Errorf("SweepLetters(%+v) = %d, %v, want %d", bounds, n, err, want)
 		}
 	}
-	sweep(0, deadletter.Bounds{Letters: 1, Bytes: 1})
+	sweep(0, queue.LetterBounds{Letters: 1, Bytes: 1})
 	for n := range 8 {
 		put(t, b, letter(n, 100))
 	}
-	sweep(0, deadletter.Bounds{Letters: 8, Bytes: 800})
-	sweep(2, deadletter.Bounds{Letters: 8, Bytes: 800, Before: at(2)})
-	wantIDs(t, b, deadletter.Query{}, "l7", "l6", "l5", "l4", "l3", "l2")
-	sweep(1, deadletter.Bounds{Letters: 5, Bytes: 800})
-	sweep(2, deadletter.Bounds{Letters: 5, Bytes: 399})
-	wantIDs(t, b, deadletter.Query{}, "l7", "l6", "l5")
-	sweep(3, deadletter.Bounds{Letters: 5, Bytes: 99})
-	wantIDs(t, b, deadletter.Query{})
+	sweep(0, queue.LetterBounds{Letters: 8, Bytes: 800})
+	sweep(2, queue.LetterBounds{Letters: 8, Bytes: 800, Before: at(2)})
+	wantIDs(t, b, queue.LetterQuery{}, "l7", "l6", "l5", "l4", "l3", "l2")
+	sweep(1, queue.LetterBounds{Letters: 5, Bytes: 800})
+	sweep(2, queue.LetterBounds{Letters: 5, Bytes: 399})
+	wantIDs(t, b, queue.LetterQuery{}, "l7", "l6", "l5")
+	sweep(3, queue.LetterBounds{Letters: 5, Bytes: 99})
+	wantIDs(t, b, queue.LetterQuery{})
 }
 
-func testTogether(t *testing.T, b deadletter.Store) {
+func testTogether(t *testing.T, b queue.LetterStore) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for n := range 20 {
@@ -171,10 +171,10 @@ func testTogether(t *testing.T, b deadletter.Store) {
 			if err := b.PutLetter(t.Context(), letter(n, 60)); err != nil {
 				t.Errorf("PutLetter = %v", err)
 			}
-			if _, err := b.SweepLetters(t.Context(), deadletter.Bounds{Letters: 5, Bytes: 1 << 20}); err != nil {
+			if _, err := b.SweepLetters(t.Context(), queue.LetterBounds{Letters: 5, Bytes: 1 << 20}); err != nil {
 				t.Errorf("SweepLetters = %v", err)
 			}
-			found, err := b.Letters(t.Context(), &deadletter.Query{Limit: 100})
+			found, err := b.Letters(t.Context(), &queue.LetterQuery{Limit: 100})
 			if err != nil || len(found) > 20 {
 				t.Errorf("Letters = %d, %v", len(found), err)
 			}
@@ -183,7 +183,7 @@ func testTogether(t *testing.T, b deadletter.Store) {
 }
 
 // testEndedContext checks that a call whose context has ended changes nothing.
-func testEndedContext(t *testing.T, b deadletter.Store) {
+func testEndedContext(t *testing.T, b queue.LetterStore) {
 	put(t, b, letter(1, 100))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -193,8 +193,8 @@ func testEndedContext(t *testing.T, b deadletter.Store) {
 	if err := b.DropLetter(ctx, "l1"); !errors.Is(err, context.Canceled) {
 		t.Errorf("DropLetter = %v, want context.Canceled", err)
 	}
-	if n, err := b.SweepLetters(ctx, deadletter.Bounds{}); n != 0 || !errors.Is(err, context.Canceled) {
+	if n, err := b.SweepLetters(ctx, queue.LetterBounds{}); n != 0 || !errors.Is(err, context.Canceled) {
 		t.Errorf("SweepLetters = %d, %v, want none and context.Canceled", n, err)
 	}
-	wantIDs(t, b, deadletter.Query{}, "l1")
+	wantIDs(t, b, queue.LetterQuery{}, "l1")
 }

@@ -1,4 +1,4 @@
-package deadletter
+package queue
 
 import (
 	"bytes"
@@ -14,12 +14,12 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// ID identifies a letter.
-type ID string
+// LetterID identifies a letter.
+type LetterID string
 
 // Letter is a dead envelope.
 type Letter struct {
-	ID ID `json:"id"`
+	ID LetterID `json:"id"`
 	// Queue is the name of its former queue, Reason the reason why it went to Dead.
 	Queue  string `json:"queue"`
 	Reason string `json:"reason"`
@@ -36,15 +36,15 @@ type Letter struct {
 	Size int `json:"size"`
 }
 
-// Of returns the letter of an envelope that has arrived at bus.Dead.
-func Of(e *bus.Envelope, at time.Time) (*Letter, error) {
+// LetterOf returns the letter of an envelope that has arrived at bus.Dead.
+func LetterOf(e *bus.Envelope, at time.Time) (*Letter, error) {
 	text, err := e.Encode()
 	if err != nil {
 		return nil, fmt.Errorf("letter: %w", err)
 	}
 	sum := sha256.Sum256([]byte(e.Queue + "\x00" + e.ID))
 	return &Letter{
-		ID: ID(hex.EncodeToString(sum[:8])), Queue: e.Queue, Reason: e.Reason, At: task.MillisOf(at).Time(),
+		ID: LetterID(hex.EncodeToString(sum[:8])), Queue: e.Queue, Reason: e.Reason, At: task.MillisOf(at).Time(),
 		Type: string(e.Type), Source: e.Source, Task: e.Task, Owner: e.Owner, Envelope: text, Size: len(text),
 	}, nil
 }
@@ -56,19 +56,19 @@ func (l *Letter) Clone() *Letter {
 	return &c
 }
 
-// Query selects letters. Zero fields do not filter.
-type Query struct {
+// LetterQuery selects letters. Zero fields do not filter.
+type LetterQuery struct {
 	Queue string
 	Task  string
 	// After continues behind the letter with this id; if it no longer exists, the error is
 	// ErrNoLetter.
-	After ID
+	After LetterID
 	// Limit is the largest number of letters; it must be positive.
 	Limit int
 }
 
-// Bounds limit the letters in a store.
-type Bounds struct {
+// LetterBounds limit the letters in a store.
+type LetterBounds struct {
 	// Before is the earliest time of letters that stay; zero means any.
 	Before time.Time
 	// Letters and Bytes are the largest number and size of letters that stay; the newest do.
@@ -78,27 +78,27 @@ type Bounds struct {
 // ErrNoLetter is returned for a letter that does not exist.
 var ErrNoLetter = errors.New("no such dead letter")
 
-// Archive stores letters. Methods are called concurrently; arguments and results are not shared
+// LetterArchive stores letters. Methods are called concurrently; arguments and results are not shared
 // with the archive. A call whose context has ended changes nothing and returns an error.
-type Archive interface {
+type LetterArchive interface {
 	// PutLetter stores l as the newest. It changes nothing if a letter with this id exists.
 	PutLetter(ctx context.Context, l *Letter) error
 	// Letters returns letters without their envelopes, the newest first.
-	Letters(ctx context.Context, q *Query) ([]Letter, error)
+	Letters(ctx context.Context, q *LetterQuery) ([]Letter, error)
 	// Letter returns a letter with its envelope, or ErrNoLetter.
-	Letter(ctx context.Context, id ID) (*Letter, error)
+	Letter(ctx context.Context, id LetterID) (*Letter, error)
 }
 
-// Dropper deletes letters of an archive.
-type Dropper interface {
+// LetterDropper deletes letters of an archive.
+type LetterDropper interface {
 	// DropLetter deletes a letter; it returns ErrNoLetter if it does not exist.
-	DropLetter(ctx context.Context, id ID) error
+	DropLetter(ctx context.Context, id LetterID) error
 	// SweepLetters deletes the letters beyond the bounds, and returns their number.
-	SweepLetters(ctx context.Context, b Bounds) (int, error)
+	SweepLetters(ctx context.Context, b LetterBounds) (int, error)
 }
 
-// Store is an Archive from which letters can be deleted.
-type Store interface {
-	Archive
-	Dropper
+// LetterStore is an Archive from which letters can be deleted.
+type LetterStore interface {
+	LetterArchive
+	LetterDropper
 }

@@ -1,4 +1,4 @@
-package deadletter
+package queue
 
 import (
 	"context"
@@ -7,20 +7,20 @@ import (
 	"sync"
 )
 
-// Memory is a Store that ends with the process. The zero Memory is empty and ready to use.
-type Memory struct {
+// MemLetters is a Store that ends with the process. The zero Memory is empty and ready to use.
+type MemLetters struct {
 	mu      sync.Mutex // guards the field below
 	letters []*Letter  // the oldest first
 }
 
-var _ Store = (*Memory)(nil)
+var _ LetterStore = (*MemLetters)(nil)
 
-func (m *Memory) indexLocked(id ID) int {
+func (m *MemLetters) indexLocked(id LetterID) int {
 	return slices.IndexFunc(m.letters, func(l *Letter) bool { return l.ID == id })
 }
 
 // PutLetter implements Archive.
-func (m *Memory) PutLetter(ctx context.Context, l *Letter) error {
+func (m *MemLetters) PutLetter(ctx context.Context, l *Letter) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (m *Memory) PutLetter(ctx context.Context, l *Letter) error {
 }
 
 // Letters implements Archive.
-func (m *Memory) Letters(ctx context.Context, q *Query) ([]Letter, error) {
+func (m *MemLetters) Letters(ctx context.Context, q *LetterQuery) ([]Letter, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (m *Memory) Letters(ctx context.Context, q *Query) ([]Letter, error) {
 }
 
 // Letter implements Archive.
-func (m *Memory) Letter(ctx context.Context, id ID) (*Letter, error) {
+func (m *MemLetters) Letter(ctx context.Context, id LetterID) (*Letter, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (m *Memory) Letter(ctx context.Context, id ID) (*Letter, error) {
 }
 
 // DropLetter implements Dropper.
-func (m *Memory) DropLetter(ctx context.Context, id ID) error {
+func (m *MemLetters) DropLetter(ctx context.Context, id LetterID) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (m *Memory) DropLetter(ctx context.Context, id ID) error {
 }
 
 // SweepLetters implements Dropper.
-func (m *Memory) SweepLetters(ctx context.Context, b Bounds) (int, error) {
+func (m *MemLetters) SweepLetters(ctx context.Context, b LetterBounds) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}

@@ -1,4 +1,4 @@
-package deadletter_test
+package queue_test
 
 import (
 	"context"
@@ -12,19 +12,16 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
+	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/deadletter"
 	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/internal/testing/suite/deadlettertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func TestMemory(t *testing.T) {
+func TestMemLetters(t *testing.T) {
 	t.Parallel()
-	deadlettertest.Test(t, func(*testing.T) deadletter.Store { return new(deadletter.Memory) })
+	deadlettertest.Test(t, func(*testing.T) queue.LetterStore { return new(queue.MemLetters) })
 }
 
 // undelivered records the undelivered work.
@@ -62,7 +59,7 @@ func signer(t *testing.T, hub string) *bus.Signer {
 }
 
 // run runs collectors until the test ends.
-func run(t *testing.T, collectors ...*deadletter.Collector) {
+func run(t *testing.T, collectors ...*queue.DeadLetters) {
 	t.Helper()
 	ctx, stop := context.WithCancelCause(t.Context())
 	cancel := func() { stop(errors.New("interrupted")) }
@@ -124,20 +121,20 @@ func receive(t *testing.T, b bus.Bus, at bus.Address) *bus.Delivery {
 	return <-got
 }
 
-func list(t *testing.T, d *deadletter.Collector) []deadletter.Letter {
+func list(t *testing.T, d *queue.DeadLetters) []queue.Letter {
 	t.Helper()
-	all, err := d.Store.Letters(t.Context(), &deadletter.Query{Limit: 10_000})
+	all, err := d.Store.Letters(t.Context(), &queue.LetterQuery{Limit: 10_000})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return all
 }
 
-func TestCollector(t *testing.T) {
+func TestDeadLetters(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b, u, s := new(bus.Memory), &undelivered{fail: 1}, signer(t, "h1")
-		d := &deadletter.Collector{Bus: b, Store: new(deadletter.Memory), Signer: s, Undelivered: u.record}
+		d := &queue.DeadLetters{Bus: b, Store: new(queue.MemLetters), Signer: s, Undelivered: u.record}
 		run(t, d)
 		at := protocol.WorkAt("a")
 		e := work("h1", "t1")
@@ -163,7 +160,7 @@ func TestCollector(t *testing.T) {
 }
 
 // replays replays a letter: it is published with a new id, and signed.
-func replays(t *testing.T, d *deadletter.Collector, s *bus.Signer, id deadletter.ID) {
+func replays(t *testing.T, d *queue.DeadLetters, s *bus.Signer, id queue.LetterID) {
 	t.Helper()
 	if _, err := d.Replay(t.Context(), id); err != nil {
 		t.Fatal(err)
@@ -176,26 +173,26 @@ func replays(t *testing.T, d *deadletter.Collector, s *bus.Signer, id deadletter
 	if got.ID == "e-t1" || got.Reason != "" || got.Queue != "" || ring.Verify(got.Envelope) != nil {
 		t.Errorf("replayed %+v: %v", got.Envelope, ring.Verify(got.Envelope))
 	}
-	if _, err := d.Replay(t.Context(), id); !errors.Is(err, deadletter.ErrNoLetter) {
+	if _, err := d.Replay(t.Context(), id); !errors.Is(err, queue.ErrNoLetter) {
 		t.Errorf("a letter was replayed twice: %v", err)
 	}
-	if err := d.Drop(t.Context(), id); !errors.Is(err, deadletter.ErrNoLetter) {
+	if err := d.Drop(t.Context(), id); !errors.Is(err, queue.ErrNoLetter) {
 		t.Errorf("a letter that is gone was dropped: %v", err)
 	}
 }
 
-// TestTwoHubs: an envelope of a hub reaches that hub, whichever collector receives it.
-func TestTwoHubs(t *testing.T) {
+// TestDeadLettersOfTwoHubs: an envelope of a hub reaches that hub, whichever collector receives it.
+func TestDeadLettersOfTwoHubs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := new(bus.Memory)
-		var collectors []*deadletter.Collector
+		var collectors []*queue.DeadLetters
 		var undeliveredOf []*undelivered
 		signers := make(map[string]*bus.Signer)
 		for _, hub := range []string{"h1", "h2"} {
 			u := new(undelivered)
 			undeliveredOf, signers[hub] = append(undeliveredOf, u), signer(t, hub)
-			collectors = append(collectors, &deadletter.Collector{Bus: b.Peer(), Store: new(deadletter.Memory), Signer: signers[hub], Undelivered: u.record})
+			collectors = append(collectors, &queue.DeadLetters{Bus: b.Peer(), Store: new(queue.MemLetters), Signer: signers[hub], Undelivered: u.record})
 		}
 		run(t, collectors...)
 		for i := range 10 {
@@ -222,7 +219,7 @@ func TestForgedLetter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b, u, s := new(bus.Memory), new(undelivered), signer(t, "h1")
-		d := &deadletter.Collector{Bus: b, Store: new(deadletter.Memory), Signer: s, Undelivered: u.record}
+		d := &queue.DeadLetters{Bus: b, Store: new(queue.MemLetters), Signer: s, Undelivered: u.record}
 		run(t, d)
 		unsigned, changed := work("h1", "t1"), work("h1", "t2")
 		if err := s.Sign(changed); err != nil {
@@ -238,7 +235,7 @@ func TestForgedLetter(t *testing.T) {
 			t.Errorf("%d letters, want 2; undelivered work %v, want none", len(all), u.list())
 		}
 		for _, l := range all {
-			if _, err := d.Replay(t.Context(), l.ID); !errors.Is(err, deadletter.ErrForged) {
+			if _, err := d.Replay(t.Context(), l.ID); !errors.Is(err, queue.ErrForged) {
 				t.Errorf("Replay of a forged letter = %v", err)
 			}
 		}
@@ -248,12 +245,12 @@ func TestForgedLetter(t *testing.T) {
 	})
 }
 
-// TestBounds dead-letters more than the store may keep, and waits until it is too old.
-func TestBounds(t *testing.T) {
+// TestDeadLettersAreBounded dead-letters more than the store may keep, and waits until it is too old.
+func TestDeadLettersAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := new(bus.Memory)
-		d := &deadletter.Collector{Bus: b, Store: new(deadletter.Memory), MaxLetters: 3, MaxAge: 24 * time.Hour}
+		d := &queue.DeadLetters{Bus: b, Store: new(queue.MemLetters), MaxLetters: 3, MaxAge: 24 * time.Hour}
 		run(t, d)
 		for i := range 5 {
 			deadLetter(t, b, bus.Queue(fmt.Sprint("q", i)), work("h", fmt.Sprint("t", i)))
@@ -273,14 +270,14 @@ func TestBounds(t *testing.T) {
 // TestCannotBeReplayed: bytes that are no envelope, and an envelope without a former queue.
 func TestCannotBeReplayed(t *testing.T) {
 	t.Parallel()
-	store := new(deadletter.Memory)
-	d := &deadletter.Collector{Bus: new(bus.Memory), Store: store}
-	for id, want := range map[deadletter.ID]error{"bytes": deadletter.ErrUnreadable, "broken": deadletter.ErrUnreadable, "nowhere": deadletter.ErrNoQueue} {
+	store := new(queue.MemLetters)
+	d := &queue.DeadLetters{Bus: new(bus.Memory), Store: store}
+	for id, want := range map[queue.LetterID]error{"bytes": queue.ErrUnreadable, "broken": queue.ErrUnreadable, "nowhere": queue.ErrNoQueue} {
 		e := &bus.Envelope{ID: "e", Type: protocol.TypeWork, Source: "hub/h"}
 		if id == "bytes" {
 			e = bus.ReadDead([]byte("{"))
 		}
-		l, err := deadletter.Of(e, time.Now())
+		l, err := queue.LetterOf(e, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -300,13 +297,13 @@ func TestCannotBeReplayed(t *testing.T) {
 	}
 }
 
-func TestRunOnAClosedBus(t *testing.T) {
+func TestDeadLettersOnAClosedBus(t *testing.T) {
 	t.Parallel()
 	b := new(bus.Memory)
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := (&deadletter.Collector{Bus: b, Store: new(deadletter.Memory)}).Run(t.Context()); !errors.Is(err, bus.ErrClosed) {
+	if err := (&queue.DeadLetters{Bus: b, Store: new(queue.MemLetters)}).Run(t.Context()); !errors.Is(err, bus.ErrClosed) {
 		t.Errorf("Run = %v, want ErrClosed", err)
 	}
 }

@@ -1,4 +1,4 @@
-package deadletter
+package queue
 
 import (
 	"context"
@@ -29,11 +29,11 @@ const sweepEvery = time.Hour
 // retryDelay is the wait after which a letter that could not be stored is redelivered.
 const retryDelay = 5 * time.Second
 
-// Collector stores the envelopes that arrive at bus.Dead. Bus and Store are required. Fields
+// DeadLetters stores the envelopes that arrive at bus.Dead. Bus and Store are required. Fields
 // must not change once it is in use; it is safe for concurrent use.
-type Collector struct {
+type DeadLetters struct {
 	Bus   bus.Bus
-	Store Store
+	Store LetterStore
 	// Signer signs the hub's own envelopes when they are replayed, and identifies the hub. If
 	// nil, all letters count as the hub's own, and nothing is signed.
 	Signer *bus.Signer
@@ -49,7 +49,7 @@ type Collector struct {
 	Logger *slog.Logger
 }
 
-func (c *Collector) logger() *slog.Logger {
+func (c *DeadLetters) logger() *slog.Logger {
 	if c.Logger == nil {
 		return slog.New(slog.DiscardHandler)
 	}
@@ -57,7 +57,7 @@ func (c *Collector) logger() *slog.Logger {
 }
 
 // hub returns the id of the hub; empty if it has none.
-func (c *Collector) hub() string {
+func (c *DeadLetters) hub() string {
 	if c.Signer == nil {
 		return ""
 	}
@@ -68,7 +68,7 @@ func (c *Collector) hub() string {
 func deadQueue(hub string) bus.Address { return bus.Queue("hub.dead." + hub) }
 
 // Run receives until ctx ends. It returns an error only if the bus fails permanently.
-func (c *Collector) Run(ctx context.Context) error {
+func (c *DeadLetters) Run(ctx context.Context) error {
 	at := []bus.Address{bus.Dead}
 	if hub := c.hub(); hub != "" {
 		at = append(at, deadQueue(hub))
@@ -87,7 +87,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	return nil
 }
 
-func (c *Collector) runSweeps(ctx context.Context) {
+func (c *DeadLetters) runSweeps(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
@@ -102,7 +102,7 @@ func (c *Collector) runSweeps(ctx context.Context) {
 	}
 }
 
-func (c *Collector) receive(ctx context.Context, at bus.Address) error {
+func (c *DeadLetters) receive(ctx context.Context, at bus.Address) error {
 	for got, err := range c.Bus.Receive(ctx, bus.Subscription{At: at}) {
 		if err != nil {
 			return err
@@ -120,11 +120,11 @@ func (c *Collector) receive(ctx context.Context, at bus.Address) error {
 }
 
 // handle stores a dead envelope, or passes it to the hub to which it belongs.
-func (c *Collector) handle(ctx context.Context, e *bus.Envelope) error {
+func (c *DeadLetters) handle(ctx context.Context, e *bus.Envelope) error {
 	if hub, own := hubOf(e), c.hub(); hub != "" && own != "" && hub != own {
 		return c.Bus.Publish(ctx, deadQueue(hub), e)
 	}
-	l, err := Of(e, time.Now())
+	l, err := LetterOf(e, time.Now())
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (c *Collector) handle(ctx context.Context, e *bus.Envelope) error {
 
 // verify returns an error if an envelope claims to be from this hub without its signature.
 // Every client of the broker may be able to publish at Dead.
-func (c *Collector) verify(e *bus.Envelope) error {
+func (c *DeadLetters) verify(e *bus.Envelope) error {
 	if c.Signer == nil || e.Source != "hub/"+c.hub() {
 		return nil
 	}
@@ -173,8 +173,8 @@ func hubOf(e *bus.Envelope) string {
 }
 
 // sweep drops letters beyond the bounds.
-func (c *Collector) sweep(ctx context.Context) error {
-	b := Bounds{Letters: c.MaxLetters, Bytes: c.MaxBytes}
+func (c *DeadLetters) sweep(ctx context.Context) error {
+	b := LetterBounds{Letters: c.MaxLetters, Bytes: c.MaxBytes}
 	if b.Letters == 0 {
 		b.Letters = DefaultLetters
 	}
@@ -205,7 +205,7 @@ var (
 
 // Replay publishes a letter again at its former queue, with a new id, and drops it. The error
 // is ErrNoLetter, ErrUnreadable, ErrForged, ErrNoQueue, or one of the store or the bus.
-func (c *Collector) Replay(ctx context.Context, id ID) (*Letter, error) {
+func (c *DeadLetters) Replay(ctx context.Context, id LetterID) (*Letter, error) {
 	l, err := c.Store.Letter(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
@@ -232,7 +232,7 @@ func (c *Collector) Replay(ctx context.Context, id ID) (*Letter, error) {
 }
 
 // publish signs the hub's own envelopes again, because the old signature covers the old id.
-func (c *Collector) publish(ctx context.Context, to bus.Address, e *bus.Envelope) error {
+func (c *DeadLetters) publish(ctx context.Context, to bus.Address, e *bus.Envelope) error {
 	if hub := c.hub(); hub != "" && e.Source == "hub/"+hub {
 		if err := c.Signer.Sign(e); err != nil {
 			return err
@@ -242,9 +242,9 @@ func (c *Collector) publish(ctx context.Context, to bus.Address, e *bus.Envelope
 }
 
 // Drop deletes a letter. The error is ErrNoLetter if it does not exist.
-func (c *Collector) Drop(ctx context.Context, id ID) error { return c.drop(ctx, id) }
+func (c *DeadLetters) Drop(ctx context.Context, id LetterID) error { return c.drop(ctx, id) }
 
-func (c *Collector) drop(ctx context.Context, id ID) error {
+func (c *DeadLetters) drop(ctx context.Context, id LetterID) error {
 	if err := c.Store.DropLetter(ctx, id); err != nil {
 		return fmt.Errorf("drop: %w", err)
 	}
