@@ -110,6 +110,10 @@ type Hub struct {
 	// Directory lists remote agents beside those of Handle, so that callers find them and call
 	// them through the hub. The hub runs it. If nil, the hub has only the agents of Handle.
 	Directory *Directory
+	// MCP serves /mcp, where MCP hosts use the agents of the hub as tools. Use a *mcp.Endpoint of
+	// package llm/mcp, which belongs to one hub, and set API, which its tools read. If nil,
+	// nothing is served there.
+	MCP MCP
 	// Metrics serves /metrics, such as the handler of promhttp, if the program exports the
 	// metrics of OpenTelemetry to Prometheus. If nil, nothing is served there.
 	Metrics http.Handler
@@ -219,7 +223,7 @@ func (h *Hub) used() *hub.Hub {
 	store := cmp.Or[task.Store](h.Store, new(memstore.Store))
 	core, err := hub.New(hub.Parts{
 		Store: store, Auth: h.Auth, Box: h.box(), Policy: h.Policy, Recorder: h.Memory.recorder(store, h.Logger), Blobs: h.keeper(),
-		Directory: h.listing(), Notes: h.Memory.notes(), Turns: h.Memory.turns(store), Questions: h.Questions, Onward: h.Onward, Bus: h.Bus, Inbox: h.Inbox, Trust: h.Trust, Audit: h.Audit, Logger: h.Logger,
+		Directory: h.listing(), MCP: h.mcp(), Notes: h.Memory.notes(), Turns: h.Memory.turns(store), Questions: h.Questions, Onward: h.Onward, Bus: h.Bus, Inbox: h.Inbox, Trust: h.Trust, Audit: h.Audit, Logger: h.Logger,
 	}, hub.Settings{
 		Limits:      hub.Limits(h.Limits),
 		Idempotency: engine.Idempotency{Header: h.Idempotency.Header, MessageID: h.Idempotency.MessageID, TTL: h.Idempotency.TTL},
