@@ -25,7 +25,7 @@ import (
 // on Hub.Bus, and registered ones.
 type Directory struct {
 	// Agents are remote agents. The first one with a name counts, unless the hub itself has an
-	// agent with it. An invalid one is logged, and listed as a problem in /api/v1/agents.
+	// agent with it. ReadAgents reads them from files. An invalid one is logged, and listed as a problem in /api/v1/agents.
 	Agents []RemoteAgent
 	// NoAnnouncements ignores the agents that announce themselves on Hub.Bus.
 	NoAnnouncements bool
@@ -51,20 +51,22 @@ type Directory struct {
 // RemoteAgent is an agent at an address. Name and URL are required.
 type RemoteAgent struct {
 	// Name is the name of the agent in the hub (see AgentName).
-	Name string
+	Name string `json:"name"`
 	// URL is the base address of the agent. Its card is fetched there.
-	URL string
+	URL string `json:"url"`
 	// Tenant is the tenant to address at the URL; empty means none.
-	Tenant string
+	Tenant string `json:"tenant"`
 	// Description overrides that of the card if it is not empty.
-	Description string
-	// APIKey is sent in the header that the card names, or else in X-API-Key. Bearer is sent as
-	// a bearer token. If empty, nothing is sent.
-	APIKey, Bearer string
+	Description string `json:"description"`
+	// APIKey is sent in the header that the card names, or else in X-API-Key; empty means none.
+	APIKey string `json:"apiKey"`
+	// Bearer is sent as a bearer token; empty means none.
+	Bearer string `json:"bearer"`
 	// Header is added to each request. Its values are not treated as secrets.
-	Header map[string]string
-	// Timeout limits the duration of a call; zero means the default of remote.Agent.
-	Timeout time.Duration
+	Header map[string]string `json:"headers"`
+	// Timeout limits the duration of a call; zero means the default of remote.Agent. Files
+	// cannot set it.
+	Timeout time.Duration `json:"-"`
 }
 
 // AgentStore stores the data of a Directory. Its methods are called concurrently.
