@@ -302,8 +302,8 @@ func TestLoadingMissesNothing(t *testing.T) {
 
 func TestStopGivesTriesTheGrace(t *testing.T) {
 	for _, tt := range []struct {
-		takes time.Duration
-		told  bool
+		takes  time.Duration
+		counts bool
 	}{{2 * time.Second, true}, {time.Minute, false}} {
 		t.Run(tt.takes.String(), func(t *testing.T) {
 			bubble(t, func(w *world) {
@@ -327,8 +327,8 @@ func TestStopGivesTriesTheGrace(t *testing.T) {
 					t.Errorf("stopping took %v, want the grace at most", took)
 				}
 				want(t, "sent", w.net.texts(hookURL), "a")
-				if got := w.stored(ref).Position; (got == 2) != tt.told {
-					t.Errorf("stored position = %d, want that the try counts: %v", got, tt.told)
+				if got := w.stored(ref).Position; (got == 2) != tt.counts {
+					t.Errorf("stored position = %d, want that the try counts: %v", got, tt.counts)
 				}
 			})
 		})
@@ -385,7 +385,7 @@ func TestABrokenStoreLosesNothing(t *testing.T) {
 }
 
 // However many hooks wait, a failing store is not asked more often, and the log is not flooded.
-func TestABrokenStoreIsLeftAlone(t *testing.T) {
+func TestFailingStoreIsPaused(t *testing.T) {
 	bubble(t, func(w *world) {
 		var log bytes.Buffer
 		w.cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))

@@ -144,7 +144,7 @@ func outcomeOf(t *testing.T, stop chan struct{}, timeout time.Duration, receiver
 	d.Moved(&head)
 	for name, r := range receivers {
 		st := settled(t, d, refs[name], r.want != "")
-		if !strings.Contains(st.LastError, r.want) || r.want == "" && st.Told != 2 || strings.Contains(st.LastError, "127.0.0.1") {
+		if !strings.Contains(st.LastError, r.want) || r.want == "" && st.Position != 2 || strings.Contains(st.LastError, "127.0.0.1") {
 			t.Errorf("%s: status = %+v, want error %q", name, st, r.want)
 		}
 	}
@@ -158,7 +158,7 @@ func settled(t *testing.T, d *Dispatcher, ref task.HookRef, trouble bool) Status
 	defer tick.Stop()
 	for {
 		st, _ := d.Status(ref)
-		if trouble && st.LastError != "" || !trouble && st.Told == 2 {
+		if trouble && st.LastError != "" || !trouble && st.Position == 2 {
 			return st
 		}
 		select {

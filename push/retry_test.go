@@ -20,7 +20,7 @@ func (n *network) respond(f func(*http.Request, *post) (int, error)) {
 	n.answer = f
 }
 
-func TestFailuresAreTriedAgain(t *testing.T) {
+func TestFailuresAreRetried(t *testing.T) {
 	for name, answer := range map[string]func(*http.Request, *post) (int, error){
 		"network":  times(3, 0, errors.New("connection refused")),
 		"500":      times(3, 500, nil),
@@ -38,7 +38,7 @@ func TestFailuresAreTriedAgain(t *testing.T) {
 				ref := j.hook(task.HookRequest{ID: "c", URL: hookURL})
 				j.chunk("a", "b")
 				w.pass(100 * time.Millisecond)
-				if st, ok := w.d.Status(ref); !ok || st.Tries != 1 || st.LastError == "" || st.Next.IsZero() || st.Behind != 2 || st.Told != 1 {
+				if st, ok := w.d.Status(ref); !ok || st.Tries != 1 || st.LastError == "" || st.Next.IsZero() || st.Behind != 2 || st.Position != 1 {
 					t.Errorf("Status = %+v, %v, want one try of two versions behind", st, ok)
 				}
 				w.pass(time.Minute)
@@ -156,8 +156,8 @@ func TestManyDeadLettersWaitForTheStore(t *testing.T) {
 		w.store.fail(true)
 		j.chunk(numbers(200)...)
 		w.pass(time.Hour)
-		if got := len(w.d.known.shard(ref.Task).findLocked(ref).failure.unsaved); got > maxLost {
-			t.Errorf("%d dead letters wait in memory, want at most %d", got, maxLost)
+		if got := len(w.d.known.shard(ref.Task).findLocked(ref).failure.unsaved); got > maxUnsaved {
+			t.Errorf("%d dead letters wait in memory, want at most %d", got, maxUnsaved)
 		}
 		w.store.fail(false)
 		w.pass(time.Hour)

@@ -18,8 +18,8 @@ const (
 	warnEvery = time.Minute
 	// maxReports is the number of dead letters that are logged as warnings in a minute.
 	maxReports = 20
-	// maxLost is the number of dead letters of a hook that may wait to be saved.
-	maxLost = 16
+	// maxUnsaved is the number of dead letters of a hook that may wait to be saved.
+	maxUnsaved = 16
 )
 
 // sessionResult is the outcome of a session.
@@ -240,7 +240,7 @@ func (d *Dispatcher) updateBreaker(h *hook, v *tryResult) {
 		d.readyLocked(l)
 	case v.unhealthy && l.failed(time.Now()):
 		d.alarmLocked(l)
-		d.logger.Warn("endpoint of webhooks does not answer as it should; it is left alone for a while",
+		d.logger.Warn("endpoint of webhooks fails; no notification is sent to it for a while",
 			"endpoint", l.endpoint, "reason", v.reason, "wait", l.rest, "waiting", l.waiting)
 	}
 }
@@ -282,7 +282,7 @@ func (d *Dispatcher) deadLetter(h *hook, t *target, version int64, reason string
 	if h.phase == gone {
 		return yielded
 	}
-	if len(h.failure.unsaved) >= maxLost {
+	if len(h.failure.unsaved) >= maxUnsaved {
 		return stuck
 	}
 	d.addDeadLetterLocked(h, t, version, reason)

@@ -10,8 +10,8 @@ import (
 
 // Status is the delivery state of a webhook, for an operator.
 type Status struct {
-	// Told is the version up to which the webhook has been notified.
-	Told int64
+	// Position is the version up to which the webhook has been notified.
+	Position int64
 	// Behind counts the versions after Told, including those without a notification.
 	Behind int64
 	// Tries is the number of tries of the next version.
@@ -41,7 +41,7 @@ func (d *Dispatcher) Status(ref task.HookRef) (Status, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	st := Status{
-		Told: h.notified, Behind: max(h.last-h.notified, 0), Underway: h.phase == running, Breaker: h.queue.breaker.String(),
+		Position: h.notified, Behind: max(h.last-h.notified, 0), Underway: h.phase == running, Breaker: h.queue.breaker.String(),
 	}
 	if h.failure != nil {
 		st.Tries, st.LastError = h.failure.tries, h.failure.reason

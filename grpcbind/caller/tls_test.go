@@ -150,8 +150,8 @@ func TestCertificates(t *testing.T) {
 	var at, late place
 	at.web, at.calls = secured(t, a.demanding("server"))
 	late.web, late.calls = secured(t, a.demanding("late"))
-	stranger := newAuthority(t)
-	stranger.sign("caller", time.Now().Add(time.Hour))
+	other := newAuthority(t)
+	other.sign("caller", time.Now().Add(time.Hour))
 	for name, tt := range map[string]struct {
 		at   place
 		tls  client.TLS
@@ -161,7 +161,7 @@ func TestCertificates(t *testing.T) {
 		"without one":        {at, client.TLS{CAFile: a.file("authority.pem")}, "certificate required"},
 		"with a stranger's": {
 			at,
-			client.TLS{CertFile: stranger.file("caller.pem"), KeyFile: stranger.file("caller.key"), CAFile: a.file("authority.pem")},
+			client.TLS{CertFile: other.file("caller.pem"), KeyFile: other.file("caller.key"), CAFile: a.file("authority.pem")},
 			"unknown certificate authority",
 		},
 		"without trust in the server": {at, client.TLS{CertFile: a.file("caller.pem"), KeyFile: a.file("caller.key")}, "signed by unknown authority"},

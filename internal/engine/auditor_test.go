@@ -23,8 +23,8 @@ import (
 
 // auditRecorder is an auditor that takes a given time.
 type auditRecorder struct {
-	mu   sync.Mutex
-	said []string
+	mu     sync.Mutex
+	events []string
 	// takes is the time that it takes to write a record; refuses and breaks are the errors of
 	// Doing and Wait.
 	takes           time.Duration
@@ -45,7 +45,7 @@ func (s slowly) Wait() error {
 func (s *auditRecorder) note(what string, c *op.Caller, d engine.AuditEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.said = append(s.said, fmt.Sprintf("%s %s %s of %s, task %v", what, c.Principal.ID, d.Action, d.Agent, d.Task != ""))
+	s.events = append(s.events, fmt.Sprintf("%s %s %s of %s, task %v", what, c.Principal.ID, d.Action, d.Agent, d.Task != ""))
 }
 
 func (s *auditRecorder) Begin(c *op.Caller, d engine.AuditEvent) (engine.AuditAck, error) {
@@ -85,7 +85,7 @@ func TestAuditor(t *testing.T) {
 		"doing alice task.cancel of main, task true",
 		"undone alice task.cancel of main, task true",
 	}
-	if diff := cmp.Diff(want, s.said); diff != "" {
+	if diff := cmp.Diff(want, s.events); diff != "" {
 		t.Errorf("audit events (-want +got):\n%s", diff)
 	}
 }
@@ -136,7 +136,7 @@ func TestAuditOfAFailedChange(t *testing.T) {
 	}
 	store.failing.Store(false)
 	want := []string{"doing alice task.send of main, task true", "undone alice task.send of main, task true"}
-	if diff := cmp.Diff(want, s.said); diff != "" {
+	if diff := cmp.Diff(want, s.events); diff != "" {
 		t.Errorf("audit events (-want +got):\n%s", diff)
 	}
 }
@@ -157,7 +157,7 @@ func TestDenialsAreAudited(t *testing.T) {
 		}
 	}
 	want := []string{"undone alice policy.refused of main, task false", "undone alice policy.refused of main, task false"}
-	if diff := cmp.Diff(want, s.said); diff != "" {
+	if diff := cmp.Diff(want, s.events); diff != "" {
 		t.Errorf("audit events (-want +got):\n%s", diff)
 	}
 }
@@ -167,7 +167,7 @@ func TestDenialsAreAudited(t *testing.T) {
 func TestPartsAreAudited(t *testing.T) {
 	t.Parallel()
 	s := new(auditRecorder)
-	b := start(t, engine.Config{Auditor: s, Parts: keeper(t)}, words("hi"))
+	b := start(t, engine.Config{Auditor: s, Parts: newExternalizer(t)}, words("hi"))
 	a := b.send(file("m", map[string]any{"raw": bulk}))
 	d := blobstore.Digest(sha256.Sum256(bulk))
 	if got, err := b.part(a.Head.ID, d, alice); err != nil || !bytes.Equal(got, bulk) {
@@ -180,7 +180,7 @@ func TestPartsAreAudited(t *testing.T) {
 		t.Errorf("a part that is not there: %v", err)
 	}
 	want := []string{"doing alice task.send of main, task true", "looked alice part.get of main, task true"}
-	if diff := cmp.Diff(want, s.said); diff != "" {
+	if diff := cmp.Diff(want, s.events); diff != "" {
 		t.Errorf("audit events (-want +got):\n%s", diff)
 	}
 }

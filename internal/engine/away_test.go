@@ -46,13 +46,13 @@ func TestRunsThatWaitElsewhere(t *testing.T) {
 // TestFlushOfAFencedRun: a fenced run must not be led to believe that its output is durable.
 func TestFlushOfAFencedRun(t *testing.T) {
 	t.Parallel()
-	said := make(chan error, 1)
+	flushed := make(chan error, 1)
 	began := make(chan struct{})
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		close(began)
 		<-ctx.Done()
 		yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
-		said <- agent.Flush(context.WithoutCancel(ctx))
+		flushed <- agent.Flush(context.WithoutCancel(ctx))
 	}}
 	b := start(t, engine.Config{DrainTimeout: -1}, x)
 	b.send(now(text("hi")))
@@ -60,7 +60,7 @@ func TestFlushOfAFencedRun(t *testing.T) {
 	if err := b.stop(); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-said; err == nil {
+	if err := <-flushed; err == nil {
 		t.Error("Flush succeeds although an event is not durable")
 	}
 }

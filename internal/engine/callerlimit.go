@@ -13,35 +13,35 @@ import (
 // retryTasks is the delay after which a refused caller may try again to have a task run.
 const retryTasks = 5 * time.Second
 
-// busy holds the tasks of each caller that this process runs or has queued. A nil busy does not
-// limit them.
-type busy struct {
+// callerTasks holds the tasks of each caller that this process runs or has queued. A nil
+// callerTasks does not limit them.
+type callerTasks struct {
 	// each is the largest number of tasks that one caller may have.
 	each int
 
-	mu sync.Mutex // guards the field below
-	by map[task.Owner]map[a2a.TaskID]struct{}
+	mu     sync.Mutex // guards the field below
+	owners map[task.Owner]map[a2a.TaskID]struct{}
 }
 
-func newBusy(each int) *busy {
+func newCallerTasks(each int) *callerTasks {
 	if each <= 0 {
 		return nil
 	}
-	return &busy{each: each, by: make(map[task.Owner]map[a2a.TaskID]struct{})}
+	return &callerTasks{each: each, owners: make(map[task.Owner]map[a2a.TaskID]struct{})}
 }
 
-// take reserves a place for a task that is about to be at work. It reports whether the task was
-// added. If the caller has too many tasks, it returns an error.
-func (b *busy) take(k ref) (added bool, err error) {
+// reserve reserves a place for a task that is about to be at work. It reports whether the task
+// was added. If the caller has too many tasks, it returns an error.
+func (b *callerTasks) reserve(k ref) (added bool, err error) {
 	if b == nil {
 		return false, nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, there := b.by[k.owner][k.id]; there {
+	if _, there := b.owners[k.owner][k.id]; there {
 		return false, nil
 	}
-	if len(b.by[k.owner]) >= b.each {
+	if len(b.owners[k.owner]) >= b.each {
 		refusal := apierror.New(apierror.ErrExhausted, "%d tasks of this caller are at work, which is the most", b.each)
 		refusal.RetryAfter = retryTasks
 		return false, refusal
@@ -51,7 +51,7 @@ func (b *busy) take(k ref) (added bool, err error) {
 }
 
 // note records whether a task is at work.
-func (b *busy) note(k ref, atWork bool) {
+func (b *callerTasks) note(k ref, atWork bool) {
 	if b == nil {
 		return
 	}
@@ -61,16 +61,16 @@ func (b *busy) note(k ref, atWork bool) {
 		b.addLocked(k)
 		return
 	}
-	if delete(b.by[k.owner], k.id); len(b.by[k.owner]) == 0 {
-		delete(b.by, k.owner)
+	if delete(b.owners[k.owner], k.id); len(b.owners[k.owner]) == 0 {
+		delete(b.owners, k.owner)
 	}
 }
 
-func (b *busy) addLocked(k ref) {
-	if b.by[k.owner] == nil {
-		b.by[k.owner] = make(map[a2a.TaskID]struct{})
+func (b *callerTasks) addLocked(k ref) {
+	if b.owners[k.owner] == nil {
+		b.owners[k.owner] = make(map[a2a.TaskID]struct{})
 	}
-	b.by[k.owner][k.id] = struct{}{}
+	b.owners[k.owner][k.id] = struct{}{}
 }
 
 // atWork reports whether this process runs a task or has it queued. A task that waits for its

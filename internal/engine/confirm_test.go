@@ -19,8 +19,8 @@ import (
 var everything = []string{alien, inner, cite, geo}
 
 // activeIn returns the extensions of everything that are active in an answer of strict.
-func (b *bench) activeIn(said *engine.Confirmation) []string {
-	return b.ActiveIn("strict", everything, said)
+func (b *bench) activeIn(confirmed *engine.Confirmation) []string {
+	return b.ActiveIn("strict", everything, confirmed)
 }
 
 // declaring starts an engine with the agent strict, whose card declares everything but alien,
@@ -42,22 +42,22 @@ func TestConfirm(t *testing.T) {
 	t.Parallel()
 	declared := []string{inner, cite, geo}
 	for name, tt := range map[string]struct {
-		says [][]string
-		bare bool
-		want []string
+		confirms [][]string
+		bare     bool
+		want     []string
 	}{
-		"nothing said":   {want: declared},
-		"one":            {says: [][]string{{cite}}, want: []string{cite}},
-		"none":           {says: [][]string{nil}},
-		"not declared":   {says: [][]string{{geo, alien}}, want: []string{alien, geo}},
-		"not named":      {says: [][]string{{"urn:x:other", geo}}, want: []string{geo}},
-		"another time":   {says: [][]string{{cite}, {geo}}, want: []string{geo}},
-		"a bare message": {says: [][]string{{cite}}, bare: true, want: []string{cite}},
+		"nothing confirmed": {want: declared},
+		"one":               {confirms: [][]string{{cite}}, want: []string{cite}},
+		"none":              {confirms: [][]string{nil}},
+		"not declared":      {confirms: [][]string{{geo, alien}}, want: []string{alien, geo}},
+		"not named":         {confirms: [][]string{{"urn:x:other", geo}}, want: []string{geo}},
+		"another time":      {confirms: [][]string{{cite}, {geo}}, want: []string{geo}},
+		"a bare message":    {confirms: [][]string{{cite}}, bare: true, want: []string{cite}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := strict(t, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-				for _, uris := range tt.says {
+				for _, uris := range tt.confirms {
 					agent.Confirm(ctx, uris)
 				}
 				if tt.bare {
@@ -116,15 +116,15 @@ func TestConfirmOfEachMessage(t *testing.T) {
 		t.Errorf("extensions of the stream mismatch (-want +got):\n%s", diff)
 	}
 	for _, tt := range []struct {
-		say  string
+		text string
 		want []string
 	}{{"two", []string{inner, cite, geo}}, {"three", nil}} {
-		a, err := b.Send(t.Context(), naming(everything...), reply(id, tt.say))
+		a, err := b.Send(t.Context(), naming(everything...), reply(id, tt.text))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(tt.want, b.activeIn(a.Confirmed)); diff != "" {
-			t.Errorf("extensions of message %s mismatch (-want +got):\n%s", tt.say, diff)
+			t.Errorf("extensions of message %s mismatch (-want +got):\n%s", tt.text, diff)
 		}
 	}
 }

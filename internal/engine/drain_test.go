@@ -140,15 +140,15 @@ func TestQuestionsThatComeWhileDraining(t *testing.T) {
 	})
 }
 
-// clumsy replies when the engine drains: it delegates, and fails the task.
-type clumsy struct {
+// failingResponder replies when the engine drains: it delegates, and fails the task.
+type failingResponder struct {
 	responder
 	asked chan *question.Question
 	drain chan struct{}
 	err   error
 }
 
-func (c *clumsy) Reply(ctx context.Context, q *question.Question) (question.Reply, error) {
+func (c *failingResponder) Reply(ctx context.Context, q *question.Question) (question.Reply, error) {
 	c.asked <- q
 	<-c.drain
 	_, c.err = q.Run.Delegate(ctx, &agent.Delegation{Agent: "long", Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("help"))})
@@ -160,7 +160,7 @@ func (c *clumsy) Reply(ctx context.Context, q *question.Question) (question.Repl
 func TestRepliesWhileDraining(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store, c := new(memstore.Store), &clumsy{asked: make(chan *question.Question, 1), drain: make(chan struct{})}
+		store, c := new(memstore.Store), &failingResponder{asked: make(chan *question.Question, 1), drain: make(chan struct{})}
 		b := held(t, engine.Config{Store: store, Questions: c}, curious())
 		id := b.send(now(text("hi"))).Head.ID
 		<-c.asked

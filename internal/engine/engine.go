@@ -57,9 +57,9 @@ type Engine struct {
 	scheduler *scheduler
 	quota     quota
 	tokens    tokens
-	// busy and limiter are nil if there is no limit.
-	busy    *busy
-	limiter *ratelimit.Limiter
+	// callerTasks and limiter are nil if there is no limit.
+	callerTasks *callerTasks
+	limiter     *ratelimit.Limiter
 	// pusher is nil without push notifications.
 	pusher Pusher
 	// recorder is nil if no outcomes are recorded.
@@ -124,8 +124,8 @@ func New(cfg Config) *Engine {
 		agents:     newAgentRegistry(cfg.Default),
 		keyLocks:   keyLocks{seed: maphash.MakeSeed()},
 
-		busy:    newBusy(cfg.TasksPerCaller),
-		limiter: ratelimit.New(cfg.Rates),
+		callerTasks: newCallerTasks(cfg.TasksPerCaller),
+		limiter:     ratelimit.New(cfg.Rates),
 
 		recovered: make(chan struct{}),
 	}

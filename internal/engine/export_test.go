@@ -7,9 +7,9 @@ import (
 
 // BusyCallers returns the number of callers with tasks at work.
 func BusyCallers(e *Engine) int {
-	e.busy.mu.Lock()
-	defer e.busy.mu.Unlock()
-	return len(e.busy.by)
+	e.callerTasks.mu.Lock()
+	defer e.callerTasks.mu.Unlock()
+	return len(e.callerTasks.owners)
 }
 
 // Held counts the resources of an engine: tasks in memory, runs and queued tickets, unsettled

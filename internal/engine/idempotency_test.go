@@ -464,7 +464,7 @@ func TestKeysExpire(t *testing.T) {
 func TestRetryWithAKeyAfterAnUncertainChange(t *testing.T) {
 	t.Parallel()
 	for _, keep := range []bool{false, true} {
-		for _, match := range map[string]func(*task.Change) bool{"create": creates, "say": says} {
+		for _, match := range map[string]func(*task.Change) bool{"create": creates, "follow up": followsUp} {
 			synctest.Test(t, func(t *testing.T) {
 				store := &failingStore{keep: keep}
 				x := newScriptedAgent()

@@ -160,14 +160,14 @@ func TestJournalIsBounded(t *testing.T) {
 	t.Parallel()
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		large := make([]byte, agent.MaxRecord)
-		var said []string
+		var texts []string
 		for range agent.MaxJournal / agent.MaxRecord {
-			said = append(said, fmt.Sprint(agent.Record(ctx, large)))
+			texts = append(texts, fmt.Sprint(agent.Record(ctx, large)))
 		}
 		full := agent.Record(ctx, []byte("x"))
-		said = append(said, fmt.Sprint(errors.Is(full, agent.ErrJournal), agent.Record(ctx, nil) != nil))
-		said = append(said, fmt.Sprint(errors.Is(agent.Record(ctx, append(large, 0)), agent.ErrJournal)))
-		yield(status(ec, a2a.TaskStateCompleted, strings.Join(said, " ")), nil)
+		texts = append(texts, fmt.Sprint(errors.Is(full, agent.ErrJournal), agent.Record(ctx, nil) != nil))
+		texts = append(texts, fmt.Sprint(errors.Is(agent.Record(ctx, append(large, 0)), agent.ErrJournal)))
+		yield(status(ec, a2a.TaskStateCompleted, strings.Join(texts, " ")), nil)
 	}}
 	b := start(t, engine.Config{}, resumable(x))
 	if got, want := statusText(t, b.send(text("hi"))), "<nil> <nil> <nil> <nil> true true true"; got != want {

@@ -163,18 +163,18 @@ func TestReassign(t *testing.T) {
 
 func TestReassignAfterOutput(t *testing.T) {
 	t.Parallel()
-	said := make(chan struct{})
+	sent := make(chan struct{})
 	b := start(t, engine.Config{}, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		yield(chunk(ec, "half", true), nil)
 		_ = agent.Flush(ctx)
-		close(said)
+		close(sent)
 		<-ctx.Done()
 	}})
 	b.register("other", words("x"))
 	id := b.send(now(text("hi"))).Head.ID
-	<-said
+	<-sent
 	if _, err := b.Reassign(t.Context(), "alice", id, "other"); !errors.Is(err, engine.ErrHasOutput) {
-		t.Errorf("Reassign of a task whose agent has said something = %v", err)
+		t.Errorf("Reassign of a task whose agent has sent something = %v", err)
 	}
 	if _, err := b.Fail(t.Context(), "alice", id, "x"); err != nil {
 		t.Error(err)

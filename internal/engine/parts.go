@@ -69,7 +69,7 @@ func partKey(k ref) blobstore.Key { return blobstore.Key{Owner: k.owner, Task: k
 // lostPart returns a function that logs a part that an entry names and that cannot be read.
 func (e *Engine) lostPart(k ref) func(blobstore.Digest, error) {
 	return func(d blobstore.Digest, err error) {
-		e.cfg.Logger.Error("part cannot be had", "task", k.id, "digest", d.String(), "error", err)
+		e.cfg.Logger.Error("part cannot be read", "task", k.id, "digest", d.String(), "error", err)
 	}
 }
 

@@ -30,13 +30,13 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// keeper keeps parts longer than 1,000 bytes, for an hour.
-func keeper(t testing.TB) *blobstore.Externalizer {
+// newExternalizer keeps parts longer than 1,000 bytes, for an hour.
+func newExternalizer(t testing.TB) *blobstore.Externalizer {
 	t.Helper()
-	return keeperIn(t, t.TempDir())
+	return externalizerIn(t, t.TempDir())
 }
 
-func keeperIn(t testing.TB, dir string) *blobstore.Externalizer {
+func externalizerIn(t testing.TB, dir string) *blobstore.Externalizer {
 	t.Helper()
 	s, err := blobstore.Open(dir, blobstore.Options{Keep: time.Hour})
 	if err != nil {
@@ -115,7 +115,7 @@ func TestLargeParts(t *testing.T) {
 	t.Parallel()
 	var seen []string
 	log := new(written)
-	b := start(t, engine.Config{Store: log, Parts: keeper(t)}, mirror(&seen))
+	b := start(t, engine.Config{Store: log, Parts: newExternalizer(t)}, mirror(&seen))
 	a := b.send(file("one", map[string]any{"raw": bulk, "filename": "b.bin", "mediaType": "image/png"}))
 	id := a.Head.ID
 	got := sdkTask(t, a)
@@ -161,7 +161,7 @@ func TestLargeParts(t *testing.T) {
 func TestLargeStatus(t *testing.T) {
 	t.Parallel()
 	log := new(written)
-	b := start(t, engine.Config{Store: log, Parts: keeper(t)}, agent.With(&executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+	b := start(t, engine.Config{Store: log, Parts: newExternalizer(t)}, agent.With(&executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		m := a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewRawPart(bulk))
 		if ec.StoredTask == nil {
 			yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateInputRequired, m), nil)
@@ -205,7 +205,7 @@ func (w *written) Append(ctx context.Context, c *task.Change) error {
 func TestPartsOfOthers(t *testing.T) {
 	t.Parallel()
 	var seen []string
-	b := start(t, engine.Config{Parts: keeper(t)}, mirror(&seen))
+	b := start(t, engine.Config{Parts: newExternalizer(t)}, mirror(&seen))
 	id := b.send(file("one", map[string]any{"raw": bulk})).Head.ID
 	_, d := address(t, sdkTask(t, b.get(id)).History[0].Parts[0])
 	bob := caller("bob")
@@ -235,7 +235,7 @@ func TestPartsOfOthers(t *testing.T) {
 func TestPartsSentOn(t *testing.T) {
 	t.Parallel()
 	var seen []string
-	b := start(t, engine.Config{Parts: keeper(t)}, mirror(&seen))
+	b := start(t, engine.Config{Parts: newExternalizer(t)}, mirror(&seen))
 	id := b.send(file("one", map[string]any{"raw": bulk})).Head.ID
 	u, d := address(t, sdkTask(t, b.get(id)).History[0].Parts[0])
 	next := b.send(file("two", map[string]any{"url": u, "filename": "again"})).Head.ID
@@ -274,7 +274,7 @@ func TestPartsSentOn(t *testing.T) {
 func TestPartsOfHiddenTasks(t *testing.T) {
 	t.Parallel()
 	var id a2a.TaskID
-	b := start(t, engine.Config{Parts: keeper(t)}, &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+	b := start(t, engine.Config{Parts: newExternalizer(t)}, &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		id = ec.TaskID
 		yield(a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewRawPart(bulk)), nil)
 	}})
@@ -297,7 +297,7 @@ func TestPartsOfHiddenTasks(t *testing.T) {
 func TestPartsOfDelegations(t *testing.T) {
 	t.Parallel()
 	var asked, answered string
-	b := start(t, engine.Config{Parts: keeper(t)}, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+	b := start(t, engine.Config{Parts: newExternalizer(t)}, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		got, err := agent.Delegate(ctx, &agent.Delegation{Agent: "other", Message: ec.Message})
 		if err != nil {
 			yield(nil, err)
@@ -344,7 +344,7 @@ func TestPartsGrowNoLog(t *testing.T) {
 		}
 		return n
 	}
-	k := keeper(t)
+	k := newExternalizer(t)
 	k.Max = 0
 	var content []byte
 	b := start(t, engine.Config{Store: db.Tasks(), Parts: k}, agent.With(&executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
@@ -369,7 +369,7 @@ func TestPartsGrowNoLog(t *testing.T) {
 func TestPartsTooLarge(t *testing.T) {
 	t.Parallel()
 	huge := make([]byte, 1<<20+1)
-	k := keeper(t)
+	k := newExternalizer(t)
 	b := start(t, engine.Config{Parts: k}, agent.With(&executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		if yield(a2a.NewArtifactUpdateEvent(ec, "huge", a2a.NewRawPart(huge)), nil) {
 			yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
@@ -397,7 +397,7 @@ func TestPartsExpire(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		var seen []string
-		k := keeperIn(t, dir)
+		k := externalizerIn(t, dir)
 		b := start(t, engine.Config{Parts: k, Retention: 3 * time.Hour}, mirror(&seen))
 		id := b.send(file("one", map[string]any{"raw": bulk})).Head.ID
 		_, d := address(t, sdkTask(t, b.get(id)).History[0].Parts[0])
@@ -439,7 +439,7 @@ func TestPartsLost(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var seen []string
-	b := start(t, engine.Config{Parts: keeperIn(t, dir)}, mirror(&seen))
+	b := start(t, engine.Config{Parts: externalizerIn(t, dir)}, mirror(&seen))
 	id := b.send(file("one", map[string]any{"raw": bulk})).Head.ID
 	_, d := address(t, sdkTask(t, b.get(id)).History[0].Parts[0])
 	found, err := filepath.Glob(filepath.Join(dir, "owners", "*", "*", "content"))
@@ -471,7 +471,7 @@ func TestPartsDiskFails(t *testing.T) {
 func partsDiskFails(t *testing.T, dir, why string, fails, heals func() error) {
 	t.Helper()
 	begun, proceed := make(chan struct{}), make(chan struct{})
-	b := start(t, engine.Config{Parts: keeperIn(t, dir)}, agent.With(&executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+	b := start(t, engine.Config{Parts: externalizerIn(t, dir)}, agent.With(&executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		begun <- struct{}{}
 		<-proceed
 		_ = yield(a2a.NewArtifactUpdateEvent(ec, "a", a2a.NewRawPart(bulk)), nil) && yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
@@ -508,7 +508,7 @@ func partsDiskFails(t *testing.T, dir, why string, fails, heals func() error) {
 func TestPartsOfConflicts(t *testing.T) {
 	t.Parallel()
 	var seen []string
-	k := keeper(t)
+	k := newExternalizer(t)
 	b := start(t, engine.Config{Parts: k}, mirror(&seen))
 	id := b.send(text("hi")).Head.ID
 	b.send(reply(id, "continue"))
@@ -540,7 +540,7 @@ func (b *failsOnce) Append(ctx context.Context, c *task.Change) error {
 func TestPartsOfAnUncertainChange(t *testing.T) {
 	t.Parallel()
 	var seen []string
-	k, log := keeper(t), new(failsOnce)
+	k, log := newExternalizer(t), new(failsOnce)
 	b := start(t, engine.Config{Store: log, Parts: k}, mirror(&seen))
 	id := b.send(text("hi")).Head.ID
 	log.fail.Store(true)
@@ -577,7 +577,7 @@ func TestPartsOff(t *testing.T) {
 func TestPartsAndPolicy(t *testing.T) {
 	t.Parallel()
 	var seen []string
-	b := start(t, engine.Config{Parts: keeper(t), Policy: ruled(t,
+	b := start(t, engine.Config{Parts: newExternalizer(t), Policy: ruled(t,
 		policy.Rule{Ops: []string{"*"}, Roles: []string{"boss"}},
 		policy.Rule{Ops: []string{"*"}, Roles: []string{"clerk"}, Agents: []string{"other"}},
 	)}, mirror(&seen))

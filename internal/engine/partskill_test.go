@@ -51,7 +51,7 @@ func openKilled(t *testing.T, dir, at string) (*engine.Engine, *blobstore.Extern
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	k := keeperIn(t, filepath.Join(dir, "parts"))
+	k := externalizerIn(t, filepath.Join(dir, "parts"))
 	var seen []string
 	b := start(t, engine.Config{Store: &waiting{db.Tasks(), at}, Parts: k}, mirror(&seen))
 	return b.Engine, k

@@ -242,9 +242,9 @@ func (e *Engine) attach(ch *task.Change, hook *task.Hook) error {
 // publish notifies readers, the observer, the pusher and the recorder of a durable change. The
 // caller holds l.write.
 func (e *Engine) publish(l *live, c *task.Change) {
-	if e.busy != nil {
+	if e.callerTasks != nil {
 		// A caller that sees the end of its task may start the next one at once.
-		e.busy.note(l.ref, e.atWork(&c.Next))
+		e.callerTasks.note(l.ref, e.atWork(&c.Next))
 	}
 	if e.cfg.Observer.Ended != nil {
 		e.notifyEnded(l, c)

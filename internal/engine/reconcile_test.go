@@ -106,13 +106,13 @@ func (s *failingStore) heal() (hits int) {
 // Changes that can fail.
 func creates(c *task.Change) bool { return c.Prev.Rev == 0 }
 
-func says(c *task.Change) bool { return len(c.Entries) == 1 && c.Entries[0].Kind == task.Message }
+func followsUp(c *task.Change) bool { return len(c.Entries) == 1 && c.Entries[0].Kind == task.Message }
 
 func claims(c *task.Change) bool {
 	return len(c.Entries) == 0 && c.Next.Run.Dispatch == task.Claimed && c.Prev.Run.Dispatch != task.Claimed
 }
 
-func letsGo(c *task.Change) bool {
+func releases(c *task.Change) bool {
 	return len(c.Entries) == 0 && c.Next.Run.Dispatch == task.Idle && c.Prev.Run.Dispatch == task.Claimed
 }
 
@@ -215,9 +215,9 @@ func (o *failingWorld) sendRefused(r *op.Send) {
 	}
 }
 
-// received checks the result of a call that waited while the store failed. If the failure was
+// checkResult checks the result of a call that waited while the store failed. If the failure was
 // over at once, the end may have come first.
-func (o *failingWorld) received(began time.Time, err error) {
+func (o *failingWorld) checkResult(began time.Time, err error) {
 	o.t.Helper()
 	over := err == nil || errors.Is(err, a2a.ErrTaskNotCancelable)
 	soon := errors.Is(err, apierror.ErrUnavailable) && time.Since(began) <= 3*time.Second
@@ -231,7 +231,7 @@ func (o *failingWorld) sendAndWait(r *op.Send) {
 	o.t.Helper()
 	began := time.Now()
 	_, err := o.Send(o.t.Context(), alice, r)
-	o.received(began, err)
+	o.checkResult(began, err)
 }
 
 // sleep runs in a bubble of fake time.
@@ -386,20 +386,20 @@ var trials = []trial{
 	}},
 	{name: "follow-up", play: func(o *failingWorld) func() {
 		id := o.send(text("ask")).Head.ID
-		o.store.arm(says)
+		o.store.arm(followsUp)
 		o.sendRefused(withPush(reply(id, "answer"), "a"))
 		return func() { o.state(id, task.Completed, task.InputRequired) }
 	}},
 	{name: "follow-up in line", runs: 1, play: func(o *failingWorld) func() {
 		id := o.send(text("ask")).Head.ID
 		o.send(now(text("slow")))
-		o.store.arm(says)
+		o.store.arm(followsUp)
 		o.sendRefused(reply(id, "answer"))
 		return func() { o.state(id, task.Completed, task.InputRequired) }
 	}},
 	{name: "follow-up, and another one", play: func(o *failingWorld) func() {
 		id := o.send(text("ask")).Head.ID
-		o.store.arm(says)
+		o.store.arm(followsUp)
 		o.sendRefused(reply(id, "ask"))
 		o.store.heal()
 		o.send(now(reply(id, "answer")))
@@ -412,7 +412,7 @@ var trials = []trial{
 	}},
 	{name: "follow-up of a working task", play: func(o *failingWorld) func() {
 		id := o.send(now(text("slow ask"))).Head.ID
-		o.store.arm(says)
+		o.store.arm(followsUp)
 		o.sendRefused(reply(id, "answer"))
 		return func() { o.state(id, task.Completed, task.InputRequired) }
 	}},
@@ -436,7 +436,7 @@ var trials = []trial{
 		return func() { o.state(id, task.Completed, task.Completed) }
 	}},
 	{name: "run that lets go", play: func(o *failingWorld) func() {
-		o.store.arm(letsGo)
+		o.store.arm(releases)
 		id := o.send(text("auth")).Head.ID
 		return func() {
 			if got := o.send(reply(id, "answer")); got.Head.State != task.Completed {
@@ -447,7 +447,7 @@ var trials = []trial{
 	{name: "run that lets go while a message waits", play: func(o *failingWorld) func() {
 		id := o.send(now(text("slow auth"))).Head.ID
 		o.send(now(reply(id, "answer")))
-		o.store.arm(letsGo)
+		o.store.arm(releases)
 		return func() { o.state(id, task.Completed, task.Completed) }
 	}},
 	{name: "terminal status", play: func(o *failingWorld) func() {
@@ -489,7 +489,7 @@ var trials = []trial{
 		o.store.arm(ends)
 		began := time.Now()
 		_, err := o.cancelTask(id)
-		o.received(began, err)
+		o.checkResult(began, err)
 		return func() { o.state(id, task.Canceled, task.Canceled) }
 	}},
 	{name: "cancellation that the agent refuses", play: func(o *failingWorld) func() {
@@ -500,7 +500,7 @@ var trials = []trial{
 		o.store.arm(withdraws)
 		began := time.Now()
 		_, err := o.cancelTask(id)
-		o.received(began, err)
+		o.checkResult(began, err)
 		return func() { o.state(id, task.Completed, task.Completed) }
 	}},
 	{name: "quiet task that is shown", play: func(o *failingWorld) func() {

@@ -78,7 +78,7 @@ func TestResumableRunContinues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var said strings.Builder
+	var log strings.Builder
 	for i, ev := range follow(t, s) {
 		if ev.Version != int64(i+2) {
 			t.Errorf("event %d has version %d", i, ev.Version)
@@ -86,11 +86,11 @@ func TestResumableRunContinues(t *testing.T) {
 		if ev.Kind == task.Artifact {
 			_, rest, _ := strings.Cut(string(ev.Body), `"text":"`)
 			word, _, _ := strings.Cut(rest, `"`)
-			said.WriteString(word)
+			log.WriteString(word)
 		}
 	}
-	if want := "1 2 3 4 5 6 7 8 9 10 "; said.String() != want {
-		t.Errorf("the log contains %q, want %q", said.String(), want)
+	if want := "1 2 3 4 5 6 7 8 9 10 "; log.String() != want {
+		t.Errorf("the log contains %q, want %q", log.String(), want)
 	}
 }
 

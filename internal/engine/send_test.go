@@ -291,8 +291,8 @@ func TestInternalErrorsAreHidden(t *testing.T) {
 			t.Parallel()
 			b := start(t, engine.Config{}, &executor{run: func(_ context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) { run(yield) }})
 			got := b.send(text("hi"))
-			if said := statusText(t, got); got.Head.State != task.Failed || strings.Contains(said, "postgres") || !strings.Contains(said, "reference") {
-				t.Errorf("task = %v %q, want FAILED with nothing but a reference", got.Head.State, said)
+			if text := statusText(t, got); got.Head.State != task.Failed || strings.Contains(text, "postgres") || !strings.Contains(text, "reference") {
+				t.Errorf("task = %v %q, want FAILED with nothing but a reference", got.Head.State, text)
 			}
 		})
 	}

@@ -20,7 +20,7 @@ type slot struct {
 
 // count reserves a count among the tasks of the caller.
 func (s *slot) count() (err error) {
-	s.counted, err = s.engine.busy.take(s.ref)
+	s.counted, err = s.engine.callerTasks.reserve(s.ref)
 	return err
 }
 
@@ -63,7 +63,7 @@ func (s *slot) release() {
 			h := s.live.snapshot()
 			atWork = e.atWork(&h)
 		}
-		e.busy.note(s.ref, atWork)
+		e.callerTasks.note(s.ref, atWork)
 	}
 	s.keep()
 }

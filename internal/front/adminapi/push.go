@@ -185,7 +185,7 @@ func (h *Handler) webhook(ctx context.Context, k *task.Hooked, letters bool) (We
 		State: HookSettled, Told: k.Position, Version: k.Head.Version,
 	}
 	if st, ok := h.Push.Pusher.Status(k.Ref()); ok {
-		v.State, v.Told = stateOf(&st), st.Told
+		v.State, v.Told = stateOf(&st), st.Position
 		v.Tries, v.NextTry, v.LastError = st.Tries, moment(st.Next), st.LastError
 		v.Breaker, v.BreakerUntil = st.Breaker, moment(st.Until)
 	} else if !k.Settled {
