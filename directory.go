@@ -30,7 +30,7 @@ type Directory struct {
 	// NoAnnouncements ignores the agents that announce themselves on Hub.Bus.
 	NoAnnouncements bool
 	// Store keeps the registered agents, the announced ones and the last known cards; a
-	// sqlitestore.Ledger is one. If nil, they are kept in memory and end with the process. The
+	// sqlitestore.AgentStore is one. If nil, they are kept in memory and end with the process. The
 	// credentials of registered agents are sealed with the key in Hub.KeyFile; without it,
 	// agents with credentials cannot be registered.
 	Store AgentStore

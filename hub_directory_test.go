@@ -130,7 +130,7 @@ func TestDirectoryStore(t *testing.T) {
 	}
 	t.Cleanup(func() { db.Close() })
 	const body = `{"name":"inner","url":"http://10.9.8.7:1"}`
-	d := parley.Directory{Store: db.Ledger(), Probe: -1, Refresh: -1}
+	d := parley.Directory{Store: db.AgentStore(), Probe: -1, Refresh: -1}
 	s := serve(t, withBuiltin(&parley.Hub{API: true, Directory: &d}))
 	if code, answer := s.call(http.MethodPost, "/api/v1/agents", "", body); code < 400 {
 		t.Errorf("an address that is not public was registered: %d %s", code, answer)

@@ -46,11 +46,11 @@ type admission struct {
 	live  *live
 	agent *Agent
 	slot  slot
-	// hook, record and mark are stored with the message; entry is the message as stored.
-	hook   *task.Hook
-	record *callRecord
-	mark   []byte
-	entry  task.Entry
+	// hook, record and recordRequest are stored with the message; entry is the message as stored.
+	hook          *task.Hook
+	record        *callRecord
+	recordRequest []byte
+	entry         task.Entry
 	// bearer is the version under which the caller's token is kept.
 	bearer int64
 	// claimed is set if the message has claimed a run, waits if it waits for one.
@@ -284,7 +284,7 @@ func (a *admission) newHead() task.Head {
 
 // mayReplyBare reports whether the agent may answer with a bare message in place of the task.
 func (a *admission) mayReplyBare() bool {
-	return a.wait && !a.send.Task && a.mark == nil && !a.agent.traits().NoMessage && a.send.Message.TaskID == ""
+	return a.wait && !a.send.Task && a.recordRequest == nil && !a.agent.traits().NoMessage && a.send.Message.TaskID == ""
 }
 
 // prepare creates the records that are stored with the message.
@@ -299,7 +299,7 @@ func (a *admission) prepare() (err error) {
 	}
 	// An earlier attempt to store the message may have set these.
 	a.entry, a.bearer, a.early = task.Entry{At: now(), Call: call}, 0, nil
-	a.mark = a.engine.markOf(a.caller, a.send, a.agent.Name)
+	a.recordRequest = a.engine.recordRequest(a.caller, a.send, a.agent.Name)
 	return nil
 }
 
@@ -395,7 +395,7 @@ func (a *admission) apply(ch *task.Change) (err error) {
 		return err
 	}
 	ch.Entries, ch.Request, ch.Alias = []task.Entry{a.entry}, a.request, a.alias()
-	ch.Sidecars[task.SidecarRecordRequest] = a.mark
+	ch.Sidecars[task.SidecarRecordRequest] = a.recordRequest
 	a.live.keepBearer(&a.bearer, a.entry.Version, a.caller.Bearer)
 	return nil
 }

@@ -42,20 +42,20 @@ func hookRequest(r *op.PushConfig) *task.HookRequest {
 // Recorder records the outcomes of some tasks when they have ended. Its methods are called
 // concurrently and return at once. They keep none of their arguments.
 type Recorder interface {
-	// Mark returns the data to keep for a message to the agent until the task has ended, or nil
-	// if nothing is to be recorded. It is stored together with the message and replaces the
-	// mark of an earlier message. A task whose first message has a mark is never answered with
-	// a bare message, because that is not in the log.
-	Mark(c *op.Caller, r *op.Send, agent task.Agent) []byte
+	// RecordRequest returns the data to keep for a message to the agent until the task has
+	// ended, or nil if nothing is to be recorded. It is stored together with the message and
+	// replaces the request of an earlier message. A task whose first message has a request is
+	// never answered with a bare message, because that is not in the log.
+	RecordRequest(c *op.Caller, r *op.Send, agent task.Agent) []byte
 	// Moved is called after each durable change of a task, in order, with the task's lock held.
-	// marked is set if the change has stored a mark.
-	Moved(head *task.Head, marked bool)
+	// requested is set if the change has stored a record request.
+	Moved(head *task.Head, requested bool)
 }
 
-// markOf returns the mark of a message; nil if there is none.
-func (e *Engine) markOf(c *op.Caller, r *op.Send, agent task.Agent) []byte {
+// recordRequest returns the record request of a message; nil if there is none.
+func (e *Engine) recordRequest(c *op.Caller, r *op.Send, agent task.Agent) []byte {
 	if e.recorder == nil {
 		return nil
 	}
-	return e.recorder.Mark(c, r, agent)
+	return e.recorder.RecordRequest(c, r, agent)
 }

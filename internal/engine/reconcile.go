@@ -166,7 +166,7 @@ func (e *Engine) resolveOutcome(l *live) error {
 	}
 	if stored {
 		if c.Sidecars[task.SidecarRecordRequest] != nil && h.Rev != c.Next.Rev {
-			e.recorder.Moved(&h, true) // entries that were read again have no marks
+			e.recorder.Moved(&h, true) // entries that were read again have no record requests
 		}
 		e.deferFollowUp(l, c)
 	}

@@ -22,9 +22,9 @@
 // # Guarantees
 //
 // No note is lost when the process is killed. The request for it is stored together with the
-// message (task.SidecarRecordRequest), and removed only when the notes are durable. Notes may therefore be
-// written twice, with the same content. Other tasks cost nothing. A text that is too long for a
-// note is read from the log of the task when the note is requested.
+// message (task.SidecarRecordRequest), and removed only when the notes are durable. Notes may
+// therefore be written twice, with the same content. Other tasks cost nothing. A text that is
+// too long for a note is read from the log of the task when the note is requested.
 //
 // # Non-guarantees
 //

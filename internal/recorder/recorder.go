@@ -73,12 +73,13 @@ type Recorder struct {
 	wake   wake.Signal
 
 	mu sync.Mutex // guards the fields below; never held while calling out
-	// open holds the marked tasks that have not ended, as far as known to this process.
+	// open holds the tasks with a record request that have not ended, as far as known to this
+	// process.
 	open map[task.Key]struct{}
 	// queue holds the ended tasks, in the order of their ends.
 	queue []task.Key
 	// loaded is set once open contains the tasks of an earlier process. Until then every task
-	// that ends may be marked.
+	// that ends may have a record request.
 	loaded bool
 }
 
@@ -92,8 +93,8 @@ func New(cfg Config) *Recorder {
 	return r
 }
 
-// mark is the data stored with a message until its task has ended.
-type mark struct {
+// recordRequest is the data stored with a message until its task has ended.
+type recordRequest struct {
 	Session string      `json:"session,omitempty"`
 	Skill   string      `json:"skill,omitempty"`
 	Caller  string      `json:"caller"`
@@ -101,9 +102,9 @@ type mark struct {
 	At      task.Millis `json:"at"`
 }
 
-// Mark implements engine.Recorder.
-func (r *Recorder) Mark(c *op.Caller, s *op.Send, agent task.Agent) []byte {
-	m := mark{Session: sessionOf(s), Outcome: r.cfg.Outcomes(agent)}
+// RecordRequest implements engine.Recorder.
+func (r *Recorder) RecordRequest(c *op.Caller, s *op.Send, agent task.Agent) []byte {
+	m := recordRequest{Session: sessionOf(s), Outcome: r.cfg.Outcomes(agent)}
 	if m.Session == "" && !m.Outcome {
 		return nil
 	}
@@ -111,7 +112,7 @@ func (r *Recorder) Mark(c *op.Caller, s *op.Send, agent task.Agent) []byte {
 	m.Caller = cmp.Or(c.Principal.DisplayName, c.Principal.ID)
 	b, err := json.Marshal(&m)
 	if err != nil {
-		return nil // a mark can always be encoded
+		return nil // a request can always be encoded
 	}
 	return b
 }
@@ -146,9 +147,9 @@ func field(object []byte, name string) []byte {
 }
 
 // Moved implements engine.Recorder.
-func (r *Recorder) Moved(h *task.Head, marked bool) {
+func (r *Recorder) Moved(h *task.Head, requested bool) {
 	ended := h.State.Terminal()
-	if !marked && !ended {
+	if !requested && !ended {
 		return
 	}
 	r.mu.Lock()
@@ -157,17 +158,17 @@ func (r *Recorder) Moved(h *task.Head, marked bool) {
 	switch {
 	case !ended:
 		r.open[h.Key] = struct{}{}
-	case known || marked || !r.loaded:
+	case known || requested || !r.loaded:
 		delete(r.open, h.Key)
 		r.queue = append(r.queue, h.Key)
 		r.wake.Send()
 	}
 }
 
-// loadPage is the number of marked tasks that are read at one time.
+// loadPage is the number of record requests that are read at one time.
 const loadPage = 256
 
-// load finds the marked tasks of an earlier process.
+// load finds the record requests of an earlier process.
 func (r *Recorder) load(ctx context.Context) error {
 	type end struct {
 		key task.Key
@@ -177,7 +178,7 @@ func (r *Recorder) load(ctx context.Context) error {
 	for after := task.Key(0); ; {
 		page, err := r.requests(ctx, after, loadPage)
 		if err != nil {
-			return fmt.Errorf("load marks: %w", err)
+			return fmt.Errorf("load record requests: %w", err)
 		}
 		if len(page) == 0 {
 			break
@@ -201,7 +202,7 @@ func (r *Recorder) load(ctx context.Context) error {
 	for _, e := range ends {
 		old = append(old, e.key)
 	}
-	// Tasks that ended meanwhile are in the queue; one that is there twice has no mark the
+	// Tasks that ended meanwhile are in the queue; one that is there twice has no request the
 	// second time.
 	r.queue, r.loaded = append(old, r.queue...), true
 	for _, key := range r.queue {
@@ -233,7 +234,7 @@ func (r *Recorder) Run(ctx context.Context) {
 			continue
 		}
 		if ctx.Err() == nil {
-			r.logger.Warn("what came of a task was not written down; it is tried again", "in", retry, "error", err)
+			r.logger.Warn("cannot record the outcome of a task; the hub tries again", "in", retry, "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -244,7 +245,7 @@ func (r *Recorder) Run(ctx context.Context) {
 	last, done := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer done()
 	if err := r.work(last); err != nil {
-		r.logger.Warn("what came of tasks is written down at the next start", "error", err)
+		r.logger.Warn("cannot record the outcomes of ended tasks; the hub records them at its next start", "error", err)
 	}
 }
 
@@ -275,7 +276,7 @@ func (r *Recorder) work(ctx context.Context) error {
 	}
 }
 
-// record writes the notes of one task, and removes its mark.
+// record writes the notes of one task, and removes its record request.
 func (r *Recorder) record(ctx context.Context, key task.Key) error {
 	page, err := r.requests(ctx, key-1, 1)
 	if err != nil || len(page) == 0 || page[0].Head.Key != key {
@@ -287,12 +288,12 @@ func (r *Recorder) record(ctx context.Context, key task.Key) error {
 	}
 	if err != nil {
 		// A retry would fail in the same way.
-		r.logger.Error("what came of a task cannot be written down", "task", page[0].Head.ID, "error", err)
+		r.logger.Error("cannot record the outcome of a task", "task", page[0].Head.ID, "error", err)
 	}
 	return r.cfg.Store.DropSidecar(ctx, key, task.SidecarRecordRequest)
 }
 
-// requests returns marked tasks with keys above after.
+// requests returns the record requests of tasks with keys above after.
 func (r *Recorder) requests(ctx context.Context, after task.Key, limit int) ([]task.Sidecar, error) {
 	return r.cfg.Store.Sidecars(ctx, &task.SidecarQuery{Kind: task.SidecarRecordRequest, After: after, Limit: limit})
 }

@@ -182,7 +182,7 @@ func TestResults(t *testing.T) {
 		t.Errorf("notes: %v (-want +got):\n%s", err, diff)
 	}
 	if left, err := tasks.Sidecars(t.Context(), allRequests); len(left) > 0 || err != nil {
-		t.Errorf("%d tasks are marked still, %v", len(left), err)
+		t.Errorf("%d record requests are left, %v", len(left), err)
 	}
 }
 
@@ -216,7 +216,7 @@ func TestLongResult(t *testing.T) {
 	}
 }
 
-// TestOrdinaryTasks checks that other tasks leave neither a note nor a mark.
+// TestOrdinaryTasks checks that other tasks leave neither a note nor a record request.
 func TestOrdinaryTasks(t *testing.T) {
 	t.Parallel()
 	tasks := new(memstore.Store)
@@ -225,7 +225,7 @@ func TestOrdinaryTasks(t *testing.T) {
 		h.send("echo", "hello", meta)
 	}
 	if left, err := tasks.Sidecars(t.Context(), allRequests); len(left) > 0 || err != nil {
-		t.Errorf("%d tasks are marked, %v", len(left), err)
+		t.Errorf("%d tasks have a record request, %v", len(left), err)
 	}
 	h.stop()
 	if entries, _, err := h.notes.List(t.Context(), &memory.List{Owner: "alice"}); len(entries) > 0 || err != nil {
@@ -266,9 +266,9 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotFulfilledIsNoSuccess checks a completed task that is marked as not fulfilled. It
+// TestUnfulfilledTaskIsNoSuccess checks a completed task that is marked as not fulfilled. It
 // has no outcome, and its result states that.
-func TestWhatIsNotFulfilledIsNoSuccess(t *testing.T) {
+func TestUnfulfilledTaskIsNoSuccess(t *testing.T) {
 	t.Parallel()
 	h := start(t, new(memstore.Store), new(memory.MemNotes), recorder.Options{Outcomes: ofEcho}, true)
 	head := h.send("echo", "nothing", `{"sessionId":"s"}`)
@@ -417,7 +417,7 @@ func TestKilledBetweenSteps(t *testing.T) {
 			checkGone(t, db.Notes())
 			h.stop()
 			if left, err := db.Tasks().Sidecars(t.Context(), allRequests); len(left) > 0 || err != nil {
-				t.Errorf("%d tasks are marked still, %v", len(left), err)
+				t.Errorf("%d record requests are left, %v", len(left), err)
 			}
 		})
 	}
@@ -488,7 +488,7 @@ func TestRetry(t *testing.T) {
 	})
 }
 
-// racing ends a task while the recorder reads the marks.
+// racing ends a task while the recorder reads the requests.
 type racing struct {
 	*memstore.Store
 	end func()
@@ -503,8 +503,8 @@ func (r *racing) Sidecars(ctx context.Context, q *task.SidecarQuery) ([]task.Sid
 	return page, err
 }
 
-// TestEndsWhileLoading checks that a task of an earlier process which ends while the marks are
-// read is not missed.
+// TestEndsWhileLoading checks that a task of an earlier process which ends while the requests
+// are read is not missed.
 func TestEndsWhileLoading(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -31,7 +31,7 @@ const maxInline = 32 << 10
 
 // ending is the result of a task.
 type ending struct {
-	mark
+	recordRequest
 	head *task.Head
 	// asked is the caller's first message, text the agent's answer, and data the structured
 	// parts of it as JSON; nil if there are none.
@@ -47,8 +47,8 @@ func (r *Recorder) write(ctx context.Context, m *task.Sidecar) error {
 		return nil
 	}
 	e := ending{head: &m.Head}
-	if err := json.Unmarshal(m.Data, &e.mark); err != nil {
-		return fmt.Errorf("mark of task %s: %w", m.Head.ID, err)
+	if err := json.Unmarshal(m.Data, &e.recordRequest); err != nil {
+		return fmt.Errorf("record request of task %s: %w", m.Head.ID, err)
 	}
 	if err := r.read(ctx, &e); err != nil {
 		return err
@@ -113,9 +113,9 @@ func word(s task.State) string {
 // unfulfilled reports whether a task is completed but marked as not fulfilled, for example by a
 // gate.
 func (w *whole) unfulfilled() bool {
-	said := func(meta []byte) bool { return string(field(meta, "fulfilled")) == "false" }
+	unfulfilled := func(meta []byte) bool { return string(field(meta, "fulfilled")) == "false" }
 	// RockBot's answers have metadata only in the message.
-	return w.last.State == task.Completed && (said(w.last.Meta) || said(field(w.last.Body, "metadata")))
+	return w.last.State == task.Completed && (unfulfilled(w.last.Meta) || unfulfilled(field(w.last.Body, "metadata")))
 }
 
 // text returns the answer as text. It states whether the task was not fulfilled or not

@@ -65,7 +65,7 @@ func (h *Hub) openBus(ctx context.Context) error {
 
 // openAnnounced connects b to the stored agents and to the file of known agents.
 func (h *Hub) openAnnounced(b *announce.Source) (err error) {
-	b.Notes, b.Logger = h.db.Ledger(), h.logger
+	b.Notes, b.Logger = h.db.AgentStore(), h.logger
 	h.busParts.announced = b
 	if !h.cfg.Directory.WriteKnownAgents {
 		return nil

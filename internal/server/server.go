@@ -273,7 +273,7 @@ func (h *Hub) compose(ctx context.Context) error {
 	if err := h.register(); err != nil {
 		return err
 	}
-	h.control = &operator.Operator{Engine: h.engine, Tasks: h.db.Tasks(), Notes: h.db.Ledger(), Logger: h.logger}
+	h.control = &operator.Operator{Engine: h.engine, Tasks: h.db.Tasks(), Notes: h.db.AgentStore(), Logger: h.logger}
 	if err := h.control.Open(ctx); err != nil {
 		return err
 	}

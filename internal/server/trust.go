@@ -198,7 +198,7 @@ func (h *Hub) assistantAgents() ([]engine.Agent, error) {
 	}
 	activity := &h.trust.activity
 	activity.Busy = h.busy
-	desk := &assistant.Desk{Inbox: h.trust.inbox, Notes: h.db.Ledger(), Talks: h.memory.turns, Presence: activity.Presence, Hours: hours}
+	desk := &assistant.Desk{Inbox: h.trust.inbox, Notes: h.db.AgentStore(), Talks: h.memory.turns, Presence: activity.Presence, Hours: hours}
 	var all []engine.Agent
 	for _, a := range desk.Agents() {
 		if !c.Open() {

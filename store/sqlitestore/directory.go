@@ -10,16 +10,16 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Ledger is the storage of the agent directory in a file.
-type Ledger struct{ db *DB }
+// AgentStore is the storage of the agent directory in a file.
+type AgentStore struct{ db *DB }
 
 var (
-	_ dirstore.Store = Ledger{}
-	_ dirstore.Notes = Ledger{}
+	_ dirstore.Store = AgentStore{}
+	_ dirstore.Notes = AgentStore{}
 )
 
-// Ledger returns the storage of the agent directory in the file.
-func (db *DB) Ledger() Ledger { return Ledger{db} }
+// AgentStore returns the storage of the agent directory in the file.
+func (db *DB) AgentStore() AgentStore { return AgentStore{db} }
 
 var (
 	qRecords = prepared(`SELECT name, spec, secret, card, card_url, etag, seen_at, created_at, updated_at
@@ -36,7 +36,7 @@ var (
 )
 
 // Records implements dirstore.Store.
-func (l Ledger) Records(ctx context.Context) ([]card.Record, error) {
+func (l AgentStore) Records(ctx context.Context) ([]card.Record, error) {
 	var all []card.Record
 	err := l.db.read(ctx, func(c *conn) error {
 		s := c.start(qRecords)
@@ -56,7 +56,7 @@ func (l Ledger) Records(ctx context.Context) ([]card.Record, error) {
 }
 
 // PutRecord implements dirstore.Store.
-func (l Ledger) PutRecord(ctx context.Context, r *card.Record) error {
+func (l AgentStore) PutRecord(ctx context.Context, r *card.Record) error {
 	if r.Name == "" {
 		return fmt.Errorf("put record: %w", dirstore.ErrNoName)
 	}
@@ -81,14 +81,14 @@ func (l Ledger) PutRecord(ctx context.Context, r *card.Record) error {
 }
 
 // DropRecord implements dirstore.Store.
-func (l Ledger) DropRecord(ctx context.Context, name task.Agent) error {
+func (l AgentStore) DropRecord(ctx context.Context, name task.Agent) error {
 	if err := l.drop(ctx, qDropRecord, string(name)); err != nil {
 		return fmt.Errorf("drop record of agent %s: %w", name, err)
 	}
 	return nil
 }
 
-func (l Ledger) drop(ctx context.Context, q query, name string) error {
+func (l AgentStore) drop(ctx context.Context, q query, name string) error {
 	return l.db.write(ctx, func(w *writer) error {
 		s := w.conn.start(q)
 		s.text(name)
@@ -97,7 +97,7 @@ func (l Ledger) drop(ctx context.Context, q query, name string) error {
 }
 
 // Note implements dirstore.Notes.
-func (l Ledger) Note(ctx context.Context, name string) ([]byte, error) {
+func (l AgentStore) Note(ctx context.Context, name string) ([]byte, error) {
 	var note []byte
 	err := l.db.read(ctx, func(c *conn) error {
 		s := c.start(qNote)
@@ -115,7 +115,7 @@ func (l Ledger) Note(ctx context.Context, name string) ([]byte, error) {
 }
 
 // PutNote implements dirstore.Notes.
-func (l Ledger) PutNote(ctx context.Context, name string, note []byte) error {
+func (l AgentStore) PutNote(ctx context.Context, name string, note []byte) error {
 	err := dirstore.ErrNoName
 	switch row := bytes.Clone(note); {
 	case name == "":

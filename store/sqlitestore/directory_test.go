@@ -10,12 +10,12 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/suite/dirstoretest"
 )
 
-func TestLedger(t *testing.T) {
+func TestAgentStore(t *testing.T) {
 	t.Parallel()
-	dirstoretest.Test(t, func(t *testing.T) dirstoretest.Ledger { return newTest(t).Ledger() })
+	dirstoretest.Test(t, func(t *testing.T) dirstoretest.AgentStore { return newTest(t).AgentStore() })
 }
 
-func TestLedgerSurvivesReopening(t *testing.T) {
+func TestAgentStoreSurvivesReopening(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "db")
 	db, err := Open(path, Options{})
@@ -23,10 +23,10 @@ func TestLedgerSurvivesReopening(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := card.Record{Name: "a", Spec: []byte("{}"), Card: []byte("{}"), CardURL: "u"}
-	if err := db.Ledger().PutRecord(t.Context(), &want); err != nil {
+	if err := db.AgentStore().PutRecord(t.Context(), &want); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Ledger().PutNote(t.Context(), "n", []byte("note")); err != nil {
+	if err := db.AgentStore().PutNote(t.Context(), "n", []byte("note")); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
@@ -36,11 +36,11 @@ func TestLedgerSurvivesReopening(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	got, err := db.Ledger().Records(t.Context())
+	got, err := db.AgentStore().Records(t.Context())
 	if diff := cmp.Diff([]card.Record{want}, got); diff != "" || err != nil {
 		t.Errorf("records of the file opened again: %v (-want +got):\n%s", err, diff)
 	}
-	if note, err := db.Ledger().Note(t.Context(), "n"); string(note) != "note" || err != nil {
+	if note, err := db.AgentStore().Note(t.Context(), "n"); string(note) != "note" || err != nil {
 		t.Errorf("note of the file opened again = %q, %v", note, err)
 	}
 }

@@ -170,7 +170,7 @@ func TestRefusedFiles(t *testing.T) {
 	for name, tt := range map[string]struct {
 		spoil func(t *testing.T, path string)
 		want  error
-		say   string
+		text  string
 	}{
 		"newer":             {ours("PRAGMA user_version = 99"), ErrNewer, "use a newer parley"},
 		"other application": {func(t *testing.T, path string) { sql(t, path, "PRAGMA application_id = 7") }, ErrForeign, "choose another path"},
@@ -192,7 +192,7 @@ func TestRefusedFiles(t *testing.T) {
 			if !errors.Is(err, tt.want) {
 				t.Fatalf("Open = %v, want %v", err, tt.want)
 			}
-			for _, part := range []string{path, tt.say} {
+			for _, part := range []string{path, tt.text} {
 				if !strings.Contains(err.Error(), part) {
 					t.Errorf("error %q does not contain %q", err, part)
 				}

@@ -9,5 +9,5 @@ import (
 
 func TestMemory(t *testing.T) {
 	t.Parallel()
-	dirstoretest.Test(t, func(*testing.T) dirstoretest.Ledger { return new(dirstore.Memory) })
+	dirstoretest.Test(t, func(*testing.T) dirstoretest.AgentStore { return new(dirstore.Memory) })
 }

@@ -36,15 +36,15 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Ledger combines the interfaces of a directory's store.
-type Ledger interface {
+// AgentStore combines the interfaces of a directory's store.
+type AgentStore interface {
 	dirstore.Store
 	dirstore.Notes
 }
 
 // Test runs the suite against stores returned by open.
-func Test(t *testing.T, open func(t *testing.T) Ledger) {
-	for name, f := range map[string]func(*testing.T, Ledger){
+func Test(t *testing.T, open func(t *testing.T) AgentStore) {
+	for name, f := range map[string]func(*testing.T, AgentStore){
 		"records": testRecords, "nothing is shared": testSharing, "notes": testNotes,
 		"names": testNames, "together": testTogether,
 	} {
@@ -65,7 +65,7 @@ func full(name task.Agent) *card.Record {
 	}
 }
 
-func records(t *testing.T, l Ledger) []card.Record {
+func records(t *testing.T, l AgentStore) []card.Record {
 	t.Helper()
 	all, err := l.Records(t.Context())
 	if err != nil {
@@ -74,16 +74,16 @@ func records(t *testing.T, l Ledger) []card.Record {
 	return all
 }
 
-func put(t *testing.T, l Ledger, r *card.Record) {
+func put(t *testing.T, l AgentStore, r *card.Record) {
 	t.Helper()
 	if err := l.PutRecord(t.Context(), r); err != nil {
 		t.Fatalf("PutRecord(%s): %v", r.Name, err)
 	}
 }
 
-func testRecords(t *testing.T, l Ledger) {
+func testRecords(t *testing.T, l AgentStore) {
 	if got := records(t, l); len(got) != 0 {
-		t.Fatalf("an empty ledger has %d records", len(got))
+		t.Fatalf("an empty store has %d records", len(got))
 	}
 	zed, ann, bare := full("zed"), full("ann"), &card.Record{Name: "middle"}
 	ann.SeenAt = at(0).Add(1500 * time.Microsecond)
@@ -107,14 +107,14 @@ func testRecords(t *testing.T, l Ledger) {
 	}
 }
 
-func testSharing(t *testing.T, l Ledger) {
+func testSharing(t *testing.T, l AgentStore) {
 	r := full("a")
 	put(t, l, r)
 	r.Spec[0], r.Secret[0], r.Card[0] = 'x', 'x', 'x'
 	got := records(t, l)
 	got[0].Spec[0], got[0].Secret[0], got[0].Card[0] = 'y', 'y', 'y'
 	if diff := cmp.Diff([]card.Record{*full("a")}, records(t, l)); diff != "" {
-		t.Errorf("the ledger's own record was changed (-want +got):\n%s", diff)
+		t.Errorf("the record in the store was changed (-want +got):\n%s", diff)
 	}
 	note := []byte("note")
 	if err := l.PutNote(t.Context(), "n", note); err != nil {
@@ -131,7 +131,7 @@ func testSharing(t *testing.T, l Ledger) {
 	}
 }
 
-func testNotes(t *testing.T, l Ledger) {
+func testNotes(t *testing.T, l AgentStore) {
 	ctx := t.Context()
 	if got, err := l.Note(ctx, "none"); got != nil || err != nil {
 		t.Errorf("a note that was never put = %q, %v", got, err)
@@ -152,7 +152,7 @@ func testNotes(t *testing.T, l Ledger) {
 	}
 }
 
-func testNames(t *testing.T, l Ledger) {
+func testNames(t *testing.T, l AgentStore) {
 	if err := l.PutRecord(t.Context(), new(card.Record)); !errors.Is(err, dirstore.ErrNoName) {
 		t.Errorf("a record without a name: %v, want ErrNoName", err)
 	}
@@ -167,7 +167,7 @@ func testNames(t *testing.T, l Ledger) {
 }
 
 // testTogether writes from several goroutines; no record may be mixed.
-func testTogether(t *testing.T, l Ledger) {
+func testTogether(t *testing.T, l AgentStore) {
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {
