@@ -8,6 +8,7 @@ import (
 	"iter"
 	"net/url"
 	"path"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -51,6 +52,10 @@ type link struct {
 // cardAge is how long a card is used before it is read again.
 const cardAge = 10 * time.Minute
 
+// maxOld is how many connections of earlier cards are kept. An agent may show another card each
+// time.
+const maxOld = 8
+
 // line holds the connection to a peer. The zero line has none.
 type line struct {
 	// changed states that the card is known to differ from the one below.
@@ -64,7 +69,7 @@ type line struct {
 	// age is how long card is used before it is read again.
 	age  time.Duration
 	peer *peer.Peer
-	// old holds connections that runs may still use.
+	// old holds the last connections of earlier cards, which runs may still use: at most maxOld.
 	old []*peer.Peer
 }
 
@@ -116,6 +121,10 @@ func (a *Agent) connect(ctx context.Context) error {
 	}
 	if l.peer != nil {
 		l.old = append(l.old, l.peer)
+	}
+	if len(l.old) > maxOld {
+		_ = l.old[0].Close() // over HTTP no call ends; a stream over gRPC does, and its run continues it
+		l.old = slices.Delete(l.old, 0, 1)
 	}
 	l.card, l.peer, l.read = c, p, time.Now()
 	return nil

@@ -205,8 +205,6 @@ type registrar struct {
 // madeExecutor is an executor with the properties for which it was created.
 type madeExecutor struct {
 	spec      directory.Spec
-	streaming bool
-	push      bool
 	transport string
 	executor  a2asrv.AgentExecutor
 }
@@ -235,7 +233,7 @@ func (r *registrar) executor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	had, ok := r.made[e.Name()]
-	if ok && had.spec.Same(&e.Spec) && had.streaming == e.Streaming && had.push == e.Push && had.transport == e.Transport() {
+	if ok && had.spec.Same(&e.Spec) && had.transport == e.Transport() {
 		r.cardChanged(e.Name())
 		return had.executor, nil
 	}
@@ -244,7 +242,7 @@ func (r *registrar) executor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
 		return nil, err
 	}
 	r.cardChanged(e.Name()) // an agent of the configuration keeps its connection
-	r.made[e.Name()] = madeExecutor{e.Spec, e.Streaming, e.Push, e.Transport(), x}
+	r.made[e.Name()] = madeExecutor{e.Spec, e.Transport(), x}
 	return x, nil
 }
 
