@@ -308,8 +308,10 @@ func AgentName(name string) task.Agent { return task.AgentNamed(name) }
 // Handler returns the hub as an http.Handler, to be mounted at the root of a mux, or at the
 // paths that it serves: / (JSON-RPC), /a2a, /a2a/, /v1/a2a/, /.well-known/agent-card.json,
 // /.well-known/agent.json, /v1/models, /v1/chat/completions, /ag-ui, /ag-ui/, /healthz and
-// /readyz; with Parts /v1/parts/. Below another prefix, strip it and set PublicURL. Call Run
-// concurrently, and stop the server after Run has returned, so that callers get their answers.
+// /readyz; with Parts /v1/parts/, with API /api/v1/, with MCP /mcp, with Metrics /metrics, and
+// with Directory, KeyFile and PublicURL /api/a2a/callback/. Below another prefix, strip it and
+// set PublicURL. Call Run concurrently, and stop the server after Run has returned, so that
+// callers get their answers.
 func (h *Hub) Handler() http.Handler {
 	return h.used().Handler()
 }
