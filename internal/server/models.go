@@ -140,7 +140,7 @@ type dispatches struct{ hub *hubclient.Hub }
 
 // Await implements model.Awaiter.
 func (d dispatches) Await(ctx context.Context, w *model.Wait) (a2a.TaskState, error) {
-	t, err := d.hub.Settled(ctx, w.Task, hubclient.Following{Progress: w.Progress, Anew: w.Anew})
+	t, err := d.hub.Follow(ctx, w.Task, hubclient.FollowOptions{Progress: w.Progress, FromStart: w.Anew})
 	switch {
 	case errors.Is(err, hubclient.ErrNotFound):
 		return "", nil

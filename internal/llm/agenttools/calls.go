@@ -36,7 +36,7 @@ var (
 	}
 	messageField = args.Field{
 		Name: "message", Required: true,
-		Description: "What to tell the agent, in words that can be understood alone: it sees nothing of this conversation.",
+		Description: "The message to the agent, in words that can be understood alone: it sees nothing of this conversation.",
 	}
 	dataField = args.Field{
 		Name: "data", Kind: args.Object,
@@ -54,33 +54,33 @@ func (b *Toolbox) calls() []tool {
 		{Name: "metadata", Kind: args.Scalars, Reserved: reserved, Description: "Metadata of the message: strings, numbers, true or false."},
 		{
 			Name: "timeout_minutes", Kind: args.Number, Max: maxMinutes, Default: invokeMinutes,
-			Description: "How long to wait for the result. 0 only dispatches. When the time is over the agent goes on, and the result is noted.",
+			Description: "How long to wait for the result. 0 only dispatches. When the time is over, the agent continues, and its result is stored as a note.",
 		},
 	}
 	chat := args.Fields{
 		{Name: "agent", Required: true, Max: maxName, Description: agentField.Description},
 		messageField,
-		{Name: "contextId", Max: maxName, Description: "The conversation to go on with: the contextId of the last reply. Leave it out to begin a new one."},
+		{Name: "contextId", Max: maxName, Description: "The conversation to continue: the contextId of the last reply. Leave it out to begin a new one."},
 		{Name: "taskId", Max: maxName, Description: "The task that waits for this message: the taskId of a reply with the state input-required."},
 		{Name: "skill", Max: maxName, Description: "The id of one of the agent's skills. Leave it out to let the agent decide."},
-		{Name: "done", Kind: args.Flag, Description: "True with the last message of a conversation: the reply then has no ids to go on with."},
+		{Name: "done", Kind: args.Flag, Description: "True with the last message of a conversation: the reply then has no ids to continue with."},
 	}
 	goOn := args.Fields{taskField, messageField, dataField}
 	return []tool{
 		{fields: invoke, run: b.invoke, Tool: llm.Tool{
 			Name: "invoke_agent", Title: "Give an agent a task", Output: schemaOf(invokeOutput), Repeatable: b.Session != "",
-			Description: "Gives another agent a task with one of its skills. Call get_agent_details first to learn what the skill expects; do not invent field names. " +
-				"The task is dispatched, and its result is always noted in working memory under working_memory_key, where get_from_working_memory reads it once the task has ended. " +
+			Description: "Gives another agent a task with one of its skills. Call get_agent_details first to learn the input of the skill; do not invent field names. " +
+				"The task is dispatched, and its result is always stored in working memory under working_memory_key, where get_from_working_memory reads it once the task has ended. " +
 				"If the result is here too, it need not be read again. If it is not, do something else first.",
 		}},
 		{fields: chat, run: b.chat, Tool: llm.Tool{
 			Name: "chat_with_agent", Title: "Talk with an agent", Output: schemaOf(chatOutput), Repeatable: b.Session != "",
-			Description: "Says something to another agent and waits for its reply. To go on with the conversation, pass the contextId of the reply, and its taskId if the state is input-required. " +
-				"Set done with your last message, so that the conversation does not go on for the sake of politeness.",
+			Description: "Sends a message to another agent and waits for its reply. To continue the conversation, pass the contextId of the reply, and its taskId if the state is input-required. " +
+				"Set done with your last message, so that the conversation is not continued out of politeness.",
 		}},
 		{fields: goOn, run: b.continueTask, Tool: llm.Tool{
 			Name: "continue_task", Title: "Answer a task", Output: schemaOf(chatOutput), Repeatable: b.Session != "",
-			Description: "Answers a task that waits for input (state input-required or auth-required) and waits for what comes of it. A task that has ended takes no further message: begin a new one.",
+			Description: "Answers a task that waits for input (state input-required or auth-required) and waits for the result. A task that has ended accepts no further message: begin a new one.",
 		}},
 	}
 }
@@ -98,7 +98,7 @@ func (b *Toolbox) invoke(ctx context.Context, c *call) (*llm.Result, error) {
 	if wrong != nil || err != nil {
 		return wrong, err
 	}
-	p := patienceOf(c)
+	p := waitsOf(c)
 	t := b.talk(c, &hubclient.Send{
 		Agent: a.Name, Skill: a.skill, Metadata: c.args.Scalars("metadata"), Wait: p.hold, Parts: partsOf(c),
 	})
@@ -117,7 +117,7 @@ func (b *Toolbox) invoke(ctx context.Context, c *call) (*llm.Result, error) {
 	}
 	if pending == nil {
 		r, err := b.answer(sent, &d)
-		return t.asks(r, err)
+		return t.addQuestion(r, err)
 	}
 	pending.Key = d.Key
 	d.Result, d.Data, d.Progress, d.DataKey, d.Next = "", "", "", "", dispatchedNext
@@ -130,7 +130,7 @@ func (b *Toolbox) invoke(ctx context.Context, c *call) (*llm.Result, error) {
 
 // pending returns the work whose result the caller awaits. It is nil if the call itself returns
 // the result, or a question.
-func (t *talk) pending(sent *hubclient.Sent, p patience) *llm.Pending {
+func (t *talk) pending(sent *hubclient.Sent, p waits) *llm.Pending {
 	h := t.call.Dispatch
 	if h == nil || sent.Task == nil || t.question != nil {
 		return nil
@@ -142,19 +142,19 @@ func (t *talk) pending(sent *hubclient.Sent, p patience) *llm.Pending {
 	return &llm.Pending{Agent: sent.Agent, TaskID: sent.Task.ID, Begun: t.begins, Wait: p.rest}
 }
 
-// patience splits the wait of invoke_agent: hold is spent in the call, and rest afterwards,
+// waits splits the wait of invoke_agent: hold is spent in the call, and rest afterwards,
 // while the caller awaits the result.
-type patience struct{ hold, rest time.Duration }
+type waits struct{ hold, rest time.Duration }
 
-// patienceOf returns the wait of a call. For a call that only dispatches, the caller awaits the
+// waitsOf returns the wait of a call. For a call that only dispatches, the caller awaits the
 // result for the default time.
-func patienceOf(c *call) patience {
+func waitsOf(c *call) waits {
 	all := time.Duration(c.args.Number("timeout_minutes", invokeMinutes) * float64(time.Minute))
 	h := c.Dispatch
 	if h == nil {
-		return patience{hold: all}
+		return waits{hold: all}
 	}
-	p := patience{rest: all}
+	p := waits{rest: all}
 	if all == 0 {
 		p.rest = invokeMinutes * time.Minute
 	}
@@ -166,7 +166,7 @@ func patienceOf(c *call) patience {
 }
 
 // dispatchedNext is the advice to a model that will be notified of the result.
-const dispatchedNext = "It is dispatched. Stop here unless there is something else to do: when it is done you are told, and find the result under working_memory_key. Do not dispatch it again."
+const dispatchedNext = "It is dispatched. Stop here unless there is something else to do: when it is done you are notified, and find the result under working_memory_key. Do not dispatch it again."
 
 // readLater is the advice to a model that will not be notified of the result.
 const readLater = "Read working_memory_key with get_from_working_memory when it is done, or ask get_task. Do not dispatch it again."
@@ -192,15 +192,15 @@ func (b *Toolbox) chat(ctx context.Context, c *call) (*llm.Result, error) {
 		Agent: a.Name, Skill: a.skill, ContextID: c.args.Text("contextId"), TaskID: a2a.TaskID(c.args.Text("taskId")),
 		Wait: chatWait, Abort: true, Parts: partsOf(c),
 	}
-	if err := b.leaveEnded(ctx, s); err != nil {
+	if err := b.dropEndedTask(ctx, s); err != nil {
 		return nil, err
 	}
-	return b.say(ctx, c, s)
+	return b.sendAndReply(ctx, c, s)
 }
 
-// leaveEnded clears the task id of a message to an ended task: the message then begins another
+// dropEndedTask clears the task id of a message to an ended task: the message then begins another
 // task in the same conversation. Models pass on the ids of the last reply in any state.
-func (b *Toolbox) leaveEnded(ctx context.Context, s *hubclient.Send) error {
+func (b *Toolbox) dropEndedTask(ctx context.Context, s *hubclient.Send) error {
 	if s.TaskID == "" {
 		return nil
 	}
@@ -218,14 +218,14 @@ func (b *Toolbox) leaveEnded(ctx context.Context, s *hubclient.Send) error {
 func (b *Toolbox) continueTask(ctx context.Context, c *call) (*llm.Result, error) {
 	s := &hubclient.Send{TaskID: a2a.TaskID(c.args.Text("task_id")), Wait: chatWait, Abort: true, Parts: partsOf(c)}
 	if c.Dispatch != nil {
-		p := patienceOf(c)
+		p := waitsOf(c)
 		s.Wait, s.Abort = p.hold, false
 	}
-	return b.say(ctx, c, s)
+	return b.sendAndReply(ctx, c, s)
 }
 
-// said is the answer of chat_with_agent and continue_task.
-type said struct {
+// chatAnswer is the answer of chat_with_agent and continue_task.
+type chatAnswer struct {
 	Agent string `json:"agent"`
 	Reply string `json:"reply"`
 	State string `json:"state"`
@@ -239,15 +239,15 @@ type said struct {
 	Next string `json:"next,omitempty"`
 }
 
-// say sends a message and returns the reply.
-func (b *Toolbox) say(ctx context.Context, c *call, s *hubclient.Send) (*llm.Result, error) {
+// sendAndReply sends a message and returns the reply.
+func (b *Toolbox) sendAndReply(ctx context.Context, c *call, s *hubclient.Send) (*llm.Result, error) {
 	t := b.talk(c, s)
 	sent, err := t.run(ctx)
 	if err != nil {
 		return nil, err
 	}
 	r := b.reportOf(c, sent)
-	x := said{Agent: r.Agent, Reply: r.Result, Progress: r.Progress, State: r.State, Data: r.Data, Next: b.nextOf(sent, t, "Ask get_task for the reply later.")}
+	x := chatAnswer{Agent: r.Agent, Reply: r.Result, Progress: r.Progress, State: r.State, Data: r.Data, Next: b.nextOf(sent, t, "Ask get_task for the reply later.")}
 	if !c.args.Flag("done") {
 		x.ContextID, x.TaskID = r.ContextID, r.TaskID
 	} else if sent.Task == nil || sent.Task.Status.State.Terminal() {
@@ -255,12 +255,12 @@ func (b *Toolbox) say(ctx context.Context, c *call, s *hubclient.Send) (*llm.Res
 	}
 	if s.Abort {
 		result, err := b.answer(sent, &x)
-		return t.asks(result, err)
+		return t.addQuestion(result, err)
 	}
-	pending := t.pending(sent, patienceOf(c))
+	pending := t.pending(sent, waitsOf(c))
 	if pending == nil {
 		result, err := b.answer(sent, &x)
-		return t.asks(result, err)
+		return t.addQuestion(result, err)
 	}
 	pending.Key = hubclient.ResultKey(b.SessionID(), sent.Agent, sent.Task.ID)
 	x.Key, x.Reply, x.Data, x.Progress, x.Next = pending.Key, "", "", "", dispatchedNext
@@ -341,7 +341,7 @@ func (b *Toolbox) nextOf(sent *hubclient.Sent, t *talk, later string) string {
 	id := sent.Task.ID
 	switch state := sent.Task.Status.State; {
 	case t.refused:
-		return fmt.Sprintf("Whoever you work for does not answer. Find the answer yourself and call continue_task with task_id %q, or end the task with cancel_task.", id)
+		return fmt.Sprintf("The user does not answer. Find the answer yourself and call continue_task with task_id %q, or end the task with cancel_task.", id)
 	case state == a2a.TaskStateInputRequired:
 		return fmt.Sprintf("The agent asks back, and waits. Find the answer, ask a person if you do not know it, and call continue_task with task_id %q.", id)
 	case state == a2a.TaskStateAuthRequired:

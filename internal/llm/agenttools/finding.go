@@ -24,7 +24,7 @@ func (b *Toolbox) finding() []tool {
 		{fields: args.Fields{agentField}, run: b.agentDetails, Tool: llm.Tool{
 			Name: "get_agent_details", Title: "Describe an agent", Output: schemaOf(cardOutput), ReadOnly: true,
 			Description: "Gives the whole card of an agent: its skills with their descriptions, tags, examples and media types. Call it before you call the agent. " +
-				"It reads what is known: refresh_agent_card asks the agent itself.",
+				"It reads the stored card: refresh_agent_card asks the agent itself.",
 		}},
 		{fields: search, run: b.search, Tool: llm.Tool{
 			Name: "search_known_services", Title: "Search agents and MCP servers", Output: schemaOf(foundOutput), ReadOnly: true,
@@ -53,7 +53,7 @@ func (b *Toolbox) listed(a *adminjson.Agent) listedAgent {
 	if about == "" && !strings.EqualFold(a.Title, a.Name) {
 		about = a.Title
 	}
-	return listedAgent{a.Name, b.words(guard.Card(a.Name), about), a.LastSeen, b.skills(a)}
+	return listedAgent{a.Name, b.label(guard.Card(a.Name), about), a.LastSeen, b.skills(a)}
 }
 
 // skills returns the skills of an agent, with foreign text labelled.
@@ -67,7 +67,7 @@ func (b *Toolbox) skills(a *adminjson.Agent) []listedSkill {
 		if about == a.Description || strings.EqualFold(about, s.ID) {
 			about = "" // it adds no information
 		}
-		list = append(list, listedSkill{s.ID, b.words(guard.Card(a.Name), about)})
+		list = append(list, listedSkill{s.ID, b.label(guard.Card(a.Name), about)})
 	}
 	return list
 }
@@ -111,7 +111,7 @@ func (b *Toolbox) agentDetails(ctx context.Context, c *call) (*llm.Result, error
 		Name     string `json:"name"`
 		LastSeen string `json:"lastSeen,omitempty"`
 		Card     string `json:"card"`
-	}{a.Name, a.LastSeen, b.words(guard.Card(a.Name), string(a.Card))}
+	}{a.Name, a.LastSeen, b.label(guard.Card(a.Name), string(a.Card))}
 	return structured(&answer)
 }
 
@@ -128,7 +128,7 @@ func (b *Toolbox) search(ctx context.Context, c *call) (*llm.Result, error) {
 		Note string `json:"note,omitempty"`
 	}{Found: adminjson.Found{Results: []adminjson.Result{}}}
 	for _, r := range found {
-		r.Summary, r.TopSkills, r.TopTools = b.words(originOf(&r), r.Summary), filter(r.TopSkills), filter(r.TopTools)
+		r.Summary, r.TopSkills, r.TopTools = b.label(originOf(&r), r.Summary), filter(r.TopSkills), filter(r.TopTools)
 		answer.Results = append(answer.Results, r)
 	}
 	if len(found) == 0 {

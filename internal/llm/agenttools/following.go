@@ -29,7 +29,7 @@ func (b *Toolbox) following() []tool {
 	return []tool{
 		{fields: look, run: b.getTask, Tool: llm.Tool{
 			Name: "get_task", Title: "Look at a task", Output: schemaOf(reportMembers), ReadOnly: true,
-			Description: "Says how a task is getting on, and gives its result or its question. Do not call it again and again without a pause: do something else meanwhile.",
+			Description: "Returns the state of a task, and its result or its question. Do not call it again and again without a pause: do something else meanwhile.",
 		}},
 		{fields: args.Fields{taskField}, run: b.cancelTask, Tool: llm.Tool{
 			Name: "cancel_task", Title: "Cancel a task", Output: schemaOf(reportMembers), Idempotent: true, Destructive: true,
@@ -57,15 +57,15 @@ func stateNames() []string {
 }
 
 func (b *Toolbox) getTask(ctx context.Context, c *call) (*llm.Result, error) {
-	return b.look(ctx, c, b.Hub.Task)
+	return b.taskReport(ctx, c, b.Hub.Task)
 }
 
 func (b *Toolbox) cancelTask(ctx context.Context, c *call) (*llm.Result, error) {
-	return b.look(ctx, c, b.Hub.Cancel)
+	return b.taskReport(ctx, c, b.Hub.Cancel)
 }
 
-// look returns a report on the task that f returns.
-func (b *Toolbox) look(ctx context.Context, c *call, f func(context.Context, a2a.TaskID) (*hubclient.Sent, error)) (*llm.Result, error) {
+// taskReport returns a report on the task that f returns.
+func (b *Toolbox) taskReport(ctx context.Context, c *call, f func(context.Context, a2a.TaskID) (*hubclient.Sent, error)) (*llm.Result, error) {
 	sent, err := f(ctx, a2a.TaskID(c.args.Text("task_id")))
 	if err != nil {
 		return nil, err

@@ -107,11 +107,11 @@ func (b *Toolbox) shown(n *adminjson.Note, p piece) string {
 	if !strings.HasPrefix(n.Category, "a2a-") || text == "" {
 		return text
 	}
-	whose := guard.Agent("unknown")
+	author := guard.Agent("unknown")
 	if s := strings.Split(n.Key, "/"); len(s) > 3 && (s[2] == "a2a" || s[1] == "notifications") {
-		whose = guard.Agent(s[3])
+		author = guard.Agent(s[3])
 	}
-	return b.Guard.QuotePiece(whose, p.whole, p.from, p.to).Text
+	return b.Guard.QuotePiece(author, p.whole, p.from, p.to).Text
 }
 
 // readNoteAnswer is the answer of get_from_working_memory.
@@ -154,13 +154,13 @@ func (b *Toolbox) readNote(ctx context.Context, key string) (*adminjson.Note, er
 		n, err = b.Hub.Note(ctx, hubclient.SessionPrefix(b.SessionID())+key)
 	}
 	if errors.Is(err, hubclient.ErrNotFound) {
-		return nil, b.noNote(ctx, key)
+		return nil, b.noteMissing(ctx, key)
 	}
 	return n, err
 }
 
-// noNote returns an error that explains why there may be no note with a key.
-func (b *Toolbox) noNote(ctx context.Context, key string) error {
+// noteMissing returns an error that explains why there may be no note with a key.
+func (b *Toolbox) noteMissing(ctx context.Context, key string) error {
 	if id := hubclient.TaskOfKey(key); id != "" {
 		if sent, err := b.Hub.Task(ctx, id); err == nil && sent.Task != nil && !sent.Task.Status.State.Terminal() {
 			return hubclient.NotFoundf("the task has not ended: it is %s. Its result is there when it has; do something else meanwhile", client.StateName(sent.Task.Status.State))
@@ -197,7 +197,7 @@ func (b *Toolbox) ownKey(key string) (string, error) {
 	mine := hubclient.SessionPrefix(b.SessionID())
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(key, "/"), mine)
 	if !ok && (key[0] == '/' || strings.HasPrefix(key, "session/")) {
-		return "", hubclient.Refusef("the note %s belongs to somebody else. You can change only your own notes: take a key such as \"plan\", which is below %s", quote(key), mine)
+		return "", hubclient.Refusef("the note %s belongs to another session. You can change only your own notes: take a key such as \"plan\", which is below %s", quote(key), mine)
 	}
 	return mine + rest, nil
 }

@@ -25,11 +25,11 @@ func (b *Toolbox) people() []tool {
 	return []tool{
 		{fields: ask, run: b.askHuman, Tool: llm.Tool{
 			Name: "ask_human", Title: "Ask a person", Output: schemaOf(answerOutput), Repeatable: b.Session != "",
-			Description: "Asks a person and waits for the answer. Only for what a person alone can know or decide. The same question again gives the same answer.",
+			Description: "Asks a person and waits for the answer. Only for questions that a person alone can answer or decide. The same question again gives the same answer.",
 		}},
 		{fields: update, run: b.sendUpdate, Tool: llm.Tool{
-			Name: "send_update", Title: "Report progress", Output: schemaOf(toldOutput), Idempotent: true,
-			Description: "Tells whoever waits for you how you are getting on. It is no answer.",
+			Name: "send_update", Title: "Report progress", Output: schemaOf(updateOutput), Idempotent: true,
+			Description: "Reports your progress to the waiting user. It is no answer.",
 		}},
 	}
 }
@@ -50,7 +50,7 @@ func (b *Toolbox) askHuman(ctx context.Context, c *call) (*llm.Result, error) {
 	case err != nil:
 		return nil, err
 	case answer == nil || answer.Refused:
-		return structured(&answered{Next: "The person does not want to answer. Go on without, or say what you cannot do."})
+		return structured(&answered{Next: "The person does not want to answer. Continue without it, or state the part that you cannot do."})
 	}
 	return structured(&answered{Answered: true, Answer: answer.Text})
 }
@@ -77,7 +77,7 @@ func (b *Toolbox) sendUpdate(_ context.Context, c *call) (*llm.Result, error) {
 	if c.Progress != nil {
 		c.Progress(llm.Progress{Text: c.args.Text("text")})
 	} else {
-		answer.Note = "Nobody is watching. Go on."
+		answer.Note = "No user is watching. Continue."
 	}
 	return structured(&answer)
 }

@@ -20,15 +20,15 @@ func (b *Toolbox) registering() []tool {
 	register := args.Fields{
 		{Name: "agent_name", Required: true, Max: maxName, Description: "The name that the agent gets here."},
 		{Name: "url", Required: true, Max: 2000, Description: "Where the agent is, such as https://agents.example.org/weather. Only a URL that you were given: never make one up."},
-		{Name: "description", Max: 2000, Description: "What the agent does, if its card does not say it."},
-		{Name: "skills", Kind: args.Texts, Max: maxName, Description: "Ids of skills, if its card does not say them."},
+		{Name: "description", Max: 2000, Description: "A description of the agent, if its card has none."},
+		{Name: "skills", Kind: args.Texts, Max: maxName, Description: "Ids of skills, if its card has none."},
 		{Name: "auth_header_name", Max: maxName, Description: "The header that carries the credential, such as X-Api-Key."},
 		{Name: "auth_header_value_base64", Max: 8000, Description: "The value of that header in base64."},
 	}
 	return []tool{
 		{fields: register, run: b.register, Tool: llm.Tool{
 			Name: "register_agent", Title: "Register an agent", Output: schemaOf(agentMembers), Idempotent: true,
-			Description: "Adds an agent elsewhere, so that it can be called by its name, or changes one that was registered: its credential stays if you leave it out. Its card is read, and which protocol it speaks is found out.",
+			Description: "Adds a remote agent, so that it can be called by its name, or changes one that was registered: its credential stays if you leave it out. Its card is read, and which protocol it speaks is found out.",
 		}},
 		{fields: args.Fields{agentField}, run: b.unregister, Tool: llm.Tool{
 			Name: "unregister_agent", Title: "Remove an agent", Output: schemaOf(unregisterOutput), Idempotent: true, Destructive: true,
@@ -36,7 +36,7 @@ func (b *Toolbox) registering() []tool {
 		}},
 		{fields: args.Fields{agentField}, run: b.refresh, Tool: llm.Tool{
 			Name: "refresh_agent_card", Title: "Read an agent's card again", Output: schemaOf(refreshedOutput), Idempotent: true,
-			Description: "Asks an agent for its card again, when its skills seem to be out of date. To see what is known of an agent, call get_agent_details.",
+			Description: "Asks an agent for its card again, when its skills seem to be out of date. To see the stored card, call get_agent_details.",
 		}},
 	}
 }
@@ -89,7 +89,7 @@ func (b *Toolbox) refresh(ctx context.Context, c *call) (*llm.Result, error) {
 		Status string        `json:"status"`
 		Skills []listedSkill `json:"skills"`
 		Error  string        `json:"error,omitempty"`
-	}{p.Agent.Name, refreshStatus(p, local), b.skills(&p.Agent), b.words(guard.Card(p.Agent.Name), p.Error)}
+	}{p.Agent.Name, refreshStatus(p, local), b.skills(&p.Agent), b.label(guard.Card(p.Agent.Name), p.Error)}
 	return structured(&answer)
 }
 
@@ -98,11 +98,11 @@ func (b *Toolbox) refresh(ctx context.Context, c *call) (*llm.Result, error) {
 func refreshStatus(p *adminjson.Probe, local bool) string {
 	switch {
 	case local:
-		return "skipped: it is an agent of the hub itself, whose card is always as it is"
+		return "skipped: it is an agent of the hub itself, whose card is always current"
 	case p.Agent.Remote != nil && p.Agent.Remote.Pinned:
 		return "skipped: its skills are pinned in the configuration"
 	case p.Error != "":
-		return "not refreshed: the agent did not answer; what was known of it stays"
+		return "not refreshed: the agent did not answer; its stored card stays"
 	case p.Changed:
 		return "refreshed: the card has changed"
 	}

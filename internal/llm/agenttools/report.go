@@ -39,7 +39,7 @@ type report struct {
 
 // reportOf returns a report on a message, with its text from the offset of the call.
 func (b *Toolbox) reportOf(c *call, s *hubclient.Sent) report {
-	whose := guard.Agent(s.Agent)
+	author := guard.Agent(s.Agent)
 	r := report{Agent: s.Agent, State: client.StateName(a2a.TaskStateCompleted)}
 	if s.Task != nil {
 		r.TaskID, r.ContextID, r.State = s.Task.ID, s.Task.ContextID, client.StateName(s.Task.Status.State)
@@ -47,21 +47,21 @@ func (b *Toolbox) reportOf(c *call, s *hubclient.Sent) report {
 		r.ContextID = s.Message.ContextID
 	}
 	p := pieceOf(s.Reply(), int(c.args.Number("offset", 0)), maxReply, c.room(2))
-	said := b.Guard.QuotePiece(whose, p.whole, p.from, p.to).Text
+	quoted := b.Guard.QuotePiece(author, p.whole, p.from, p.to).Text
 	if p.to == p.from {
-		said = ""
+		quoted = ""
 	}
 	if s.Task != nil && !s.Task.Status.State.Terminal() && !client.Interrupted(s.Task.Status.State) {
-		r.Progress = said
+		r.Progress = quoted
 	} else {
-		r.Result = said + b.goOn(s, &p)
+		r.Result = quoted + b.readOn(s, &p)
 	}
 	r.Data = b.data(c, s)
 	return r
 }
 
-// goOn returns a note on how to read the rest of an agent's text.
-func (b *Toolbox) goOn(s *hubclient.Sent, p *piece) string {
+// readOn returns a note on how to read the rest of an agent's text.
+func (b *Toolbox) readOn(s *hubclient.Sent, p *piece) string {
 	switch {
 	case p.left == 0:
 		return ""
@@ -75,7 +75,7 @@ func (b *Toolbox) goOn(s *hubclient.Sent, p *piece) string {
 func (b *Toolbox) data(c *call, s *hubclient.Sent) string {
 	whole := dataOf(s.Parts())
 	p := pieceOf(whole, 0, maxData, c.room(2))
-	text := b.words(guard.Agent(s.Agent), whole[:p.to])
+	text := b.label(guard.Agent(s.Agent), whole[:p.to])
 	switch {
 	case p.left == 0:
 	case s.Task == nil:

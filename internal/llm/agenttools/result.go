@@ -55,13 +55,13 @@ func structured(v any) (*llm.Result, error) {
 	return &llm.Result{Parts: []*a2a.Part{a2a.NewDataPart(plain)}}, nil
 }
 
-// words returns foreign text in labelled form. All foreign text in a result passes through it,
+// label returns foreign text in labelled form. All foreign text in a result passes through it,
 // except names: those of agents are the hub's, and named checks those of skills.
-func (b *Toolbox) words(whose guard.Origin, text string) string {
+func (b *Toolbox) label(author guard.Origin, text string) string {
 	if strings.TrimSpace(text) == "" {
 		return ""
 	}
-	return b.Guard.Quote(whose, text).Text
+	return b.Guard.Quote(author, text).Text
 }
 
 // maxID is the largest number of bytes of a skill id.

@@ -100,7 +100,7 @@ func (t *talk) ask(ctx context.Context, sent *hubclient.Sent) (bool, error) {
 	answer, err := t.call.Ask(ctx, t.question)
 	switch {
 	case ctx.Err() != nil:
-		t.abandon(ctx, sent.Task.ID)
+		t.cancel(ctx, sent.Task.ID)
 		return false, context.Cause(ctx)
 	case err != nil:
 		return false, nil // the user cannot be asked
@@ -108,7 +108,7 @@ func (t *talk) ask(ctx context.Context, sent *hubclient.Sent) (bool, error) {
 		t.refused = true
 		return false, nil
 	}
-	if err := t.guard(answer.Text); err != nil {
+	if err := t.checkRepetition(answer.Text); err != nil {
 		return false, err
 	}
 	t.question = nil
@@ -123,12 +123,12 @@ func (t *talk) ask(ctx context.Context, sent *hubclient.Sent) (bool, error) {
 	return true, nil
 }
 
-// guard ends a talk that repeats itself or has too many rounds.
-func (t *talk) guard(answer string) error {
+// checkRepetition ends a talk that repeats itself or has too many rounds.
+func (t *talk) checkRepetition(answer string) error {
 	t.rounds++
-	turn := strings.ToLower(strings.Join(strings.Fields(hubclient.Text(t.question.Parts)+"\n"+answer), " "))
-	if t.repeated++; turn != t.last {
-		t.repeated, t.last = 1, turn
+	exchange := strings.ToLower(strings.Join(strings.Fields(hubclient.Text(t.question.Parts)+"\n"+answer), " "))
+	if t.repeated++; exchange != t.last {
+		t.repeated, t.last = 1, exchange
 	}
 	switch {
 	case t.rounds > maxRounds:
@@ -141,8 +141,8 @@ func (t *talk) guard(answer string) error {
 	return nil
 }
 
-// abandon cancels a task if its call was aborted during a question.
-func (t *talk) abandon(ctx context.Context, id a2a.TaskID) {
+// cancel cancels a task if its call was aborted during a question.
+func (t *talk) cancel(ctx context.Context, id a2a.TaskID) {
 	if !t.send.Abort {
 		return
 	}
@@ -151,8 +151,8 @@ func (t *talk) abandon(ctx context.Context, id a2a.TaskID) {
 	_, _ = t.caller.Cancel(ctx, id) // the call has ended, and the hub expires unanswered tasks
 }
 
-// asks adds the open question to a result.
-func (t *talk) asks(r *llm.Result, err error) (*llm.Result, error) {
+// addQuestion adds the open question to a result.
+func (t *talk) addQuestion(r *llm.Result, err error) (*llm.Result, error) {
 	if err == nil && t.question != nil && !t.refused {
 		r.Question = t.question
 	}

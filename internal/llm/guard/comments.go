@@ -3,13 +3,13 @@ package guard
 import "strings"
 
 // comments finds instructions in comments of HTML and Markdown, which people do not see.
-func (s *scan) comments() {
+func (s *scanner) comments() {
 	for _, pair := range [][2]string{{"<!--", "-->"}, {"[//]: #", "\n"}, {"[comment]: ", "\n"}} {
 		s.commentsIn(pair[0], pair[1])
 	}
 }
 
-func (s *scan) commentsIn(open, closing string) {
+func (s *scanner) commentsIn(open, closing string) {
 	text := s.folded.text
 	for at := 0; ; {
 		i := strings.Index(text[at:], open)
@@ -22,23 +22,23 @@ func (s *scan) commentsIn(open, closing string) {
 		if n := strings.Index(body, closing); n >= 0 {
 			body, end = body[:n], start+len(open)+n+len(closing)
 		}
-		if ordersIn(body) {
+		if instructionsIn(body) {
 			s.noteFolded(Finding{Rule: Comment, Start: start, End: end})
 		}
 		at = end
 	}
 }
 
-// ordersIn reports whether a comment addresses a model. In a comment a single suspect word is
+// instructionsIn reports whether a comment addresses a model. In a comment a single suspect word is
 // enough, which would mean nothing in visible text.
-func ordersIn(body string) bool {
+func instructionsIn(body string) bool {
 	f := &folded{text: body}
 	found := false
 	for _, w := range suspects.words(f) {
 		found = found || w.id != 0
 	}
 	if !found {
-		orders.find(f, func(p *phrase, _, _ int) { found = found || !p.slight })
+		instructions.match(f, func(p *phrase, _, _ int) { found = found || !p.slight })
 	}
 	return found
 }

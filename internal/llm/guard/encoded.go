@@ -13,7 +13,7 @@ import (
 const shortestBlob = 20
 
 // encoded finds blobs of base64 or hexadecimal digits that contain instructions.
-func (s *scan) encoded() {
+func (s *scanner) encoded() {
 	if s.depth >= maxDepth {
 		return
 	}
@@ -31,7 +31,7 @@ func (s *scan) encoded() {
 	}
 }
 
-func (s *scan) blob(start, end int) {
+func (s *scanner) blob(start, end int) {
 	for _, decoded := range decode(s.source[start:end]) {
 		if findings := s.inner(decoded); Grave(findings) {
 			s.note(Finding{Rule: Encoded, Start: start, End: end})

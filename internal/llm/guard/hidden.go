@@ -39,8 +39,8 @@ func useful(before, r, after rune) bool {
 }
 
 // hidden finds invisible characters, and decodes the text that they spell.
-func (s *scan) hidden() {
-	var spelled smuggled
+func (s *scanner) hidden() {
+	var spelled hiddenText
 	before := rune(0)
 	for i, r := range s.source {
 		size := utf8.RuneLen(r)
@@ -68,7 +68,7 @@ func (s *scan) hidden() {
 
 // joined finds instructions that appear only once a Guard has removed the invisible characters
 // between their parts.
-func (s *scan) joined() {
+func (s *scanner) joined() {
 	body := shown(s.source)
 	if body == s.source || !Grave(screen(body, 1)) {
 		return
@@ -115,9 +115,9 @@ func tagged(text string) bool {
 	return false
 }
 
-// smuggled collects texts that are spelled in invisible characters: tags encode ASCII,
+// hiddenText collects texts that are spelled in invisible characters: tags encode ASCII,
 // variation selectors bytes.
-type smuggled struct {
+type hiddenText struct {
 	runs []hiddenRun
 	open bool
 }
@@ -127,7 +127,7 @@ type hiddenRun struct {
 	text       *strings.Builder
 }
 
-func (s *smuggled) read(start, end int, r rune) {
+func (s *hiddenText) read(start, end int, r rune) {
 	b, ok := smuggledByte(r)
 	switch {
 	case !ok:
@@ -145,7 +145,7 @@ func (s *smuggled) read(start, end int, r rune) {
 }
 
 // flush drops runs that are no text, such as a single selector after an emoji.
-func (s *smuggled) flush() {
+func (s *hiddenText) flush() {
 	kept := s.runs[:0]
 	for _, r := range s.runs {
 		if r.text.Len() > 1 {
@@ -170,7 +170,7 @@ func smuggledByte(r rune) (byte, bool) {
 }
 
 // inner screens a text that was found within another one.
-func (s *scan) inner(text string) []Finding {
+func (s *scanner) inner(text string) []Finding {
 	if s.depth >= maxDepth {
 		return nil
 	}

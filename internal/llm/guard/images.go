@@ -4,7 +4,7 @@ import "strings"
 
 // images finds images whose URL has a placeholder for data of the reader. A client that
 // displays the answer of a model loads such an image, and thereby sends the data away.
-func (s *scan) images() {
+func (s *scanner) images() {
 	text := s.folded.text
 	for at := 0; ; {
 		i := strings.IndexByte(text[at:], '!')
@@ -51,7 +51,7 @@ func markdownImage(s string) int {
 }
 
 // image notes an image if its URL has a placeholder.
-func (s *scan) image(start, end int) {
+func (s *scanner) image(start, end int) {
 	text := s.folded.text[start:end]
 	query := strings.IndexByte(text, '?')
 	address := strings.Index(text, "://")

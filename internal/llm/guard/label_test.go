@@ -48,7 +48,7 @@ func TestTextsCannotCloseTheirLabel(t *testing.T) {
 	}
 }
 
-func TestOriginsAreStrangersWords(t *testing.T) {
+func TestOriginsAreEscaped(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[Origin]string{
 		Agent("weather"):                      "agent/weather",

@@ -208,7 +208,7 @@ const (
 )
 
 // marks finds marks in the folded text.
-func (s *scan) marks() {
+func (s *scanner) marks() {
 	text := s.folded.text
 	for i := range len(text) {
 		if text[i] == '<' {

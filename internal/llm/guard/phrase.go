@@ -41,15 +41,15 @@ func (e *element) fits(w *word) bool {
 	return e.address && w.address || e.words[w.id]
 }
 
-// book holds phrases by their first words.
-type book struct {
+// phraseList holds phrases by their first words.
+type phraseList struct {
 	vocabulary
 	phrases  map[uint16][]*phrase
 	negation map[uint16]bool
 }
 
-func newBook(sections []section, sets map[string]string) *book {
-	b := &book{
+func newPhraseList(sections []section, sets map[string]string) *phraseList {
+	b := &phraseList{
 		vocabulary: vocabulary{ids: make(map[string]uint16), scrambled: make(map[string]uint16)},
 		phrases:    make(map[uint16][]*phrase),
 	}
@@ -64,7 +64,7 @@ func newBook(sections []section, sets map[string]string) *book {
 	return b
 }
 
-func (b *book) add(p *phrase, source string, sets map[string]string) {
+func (b *phraseList) add(p *phrase, source string, sets map[string]string) {
 	for field := range strings.FieldsSeq(source) {
 		p.parts = append(p.parts, b.element(field, sets))
 	}
@@ -77,7 +77,7 @@ func (b *book) add(p *phrase, source string, sets map[string]string) {
 	}
 }
 
-func (b *book) element(field string, sets map[string]string) element {
+func (b *phraseList) element(field string, sets map[string]string) element {
 	var e element
 	if n, ok := strings.CutPrefix(field, "~"); ok {
 		gap, err := strconv.Atoi(n)
@@ -96,7 +96,7 @@ func (b *book) element(field string, sets map[string]string) element {
 	return e
 }
 
-func (b *book) set(field string, sets map[string]string) map[uint16]bool {
+func (b *phraseList) set(field string, sets map[string]string) map[uint16]bool {
 	out := make(map[uint16]bool)
 	for name := range strings.SplitSeq(field, "|") {
 		key, ok := strings.CutPrefix(name, "$")
@@ -115,8 +115,8 @@ func (b *book) set(field string, sets map[string]string) map[uint16]bool {
 	return out
 }
 
-// find calls found for each phrase in f, with offsets into f.
-func (b *book) find(f *folded, found func(p *phrase, start, end int)) {
+// match calls found for each phrase in f, with offsets into f.
+func (b *phraseList) match(f *folded, found func(p *phrase, start, end int)) {
 	words := b.words(f)
 	for i := range words {
 		for _, p := range b.phrases[words[i].id] {
@@ -178,6 +178,6 @@ func allOptional(parts []element) bool {
 }
 
 // negated reports whether the word before words[i] negates the phrase.
-func (b *book) negated(words []word, i int) bool {
+func (b *phraseList) negated(words []word, i int) bool {
 	return i > 0 && !words[i].fresh && b.negation[words[i-1].id]
 }

@@ -31,8 +31,8 @@ var sets = map[string]string{
 	"maker":   "openai anthropic google microsoft developer developers creator creators administrator admin operator",
 }
 
-// orders holds the phrases of the screen.
-var orders = newBook(slices.Concat(english, disguised(), others), sets)
+// instructions holds the phrases of the screen.
+var instructions = newPhraseList(slices.Concat(english, disguised(), others), sets)
 
 var english = []section{
 	{rule: Override, plainly: true, phrases: `

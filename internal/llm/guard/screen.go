@@ -68,7 +68,7 @@ func Screen(text string) []Finding {
 const maxDepth = 2
 
 func screen(text string, depth int) []Finding {
-	s := scan{depth: depth}
+	s := scanner{depth: depth}
 	if len(text) > MaxText {
 		s.note(Finding{Rule: Unread, Start: MaxText, End: len(text), Slight: true})
 		text = text[:MaxText]
@@ -87,15 +87,15 @@ func screen(text string, depth int) []Finding {
 	return s.sorted()
 }
 
-// scan is the screening of one text.
-type scan struct {
+// scanner is the screening of one text.
+type scanner struct {
 	source   string
 	folded   *folded
 	depth    int
 	findings []Finding
 }
 
-func (s *scan) note(f Finding) {
+func (s *scanner) note(f Finding) {
 	if f.Start >= f.End {
 		return
 	}
@@ -109,19 +109,19 @@ func (s *scan) note(f Finding) {
 }
 
 // noteFolded notes a finding with offsets into the folded text.
-func (s *scan) noteFolded(f Finding) {
+func (s *scanner) noteFolded(f Finding) {
 	f.Start, f.End = s.folded.span(f.Start, f.End)
 	s.note(f)
 }
 
-func (s *scan) phrases() {
-	orders.find(s.folded, func(p *phrase, start, end int) {
+func (s *scanner) phrases() {
+	instructions.match(s.folded, func(p *phrase, start, end int) {
 		s.noteFolded(Finding{Rule: p.rule, Start: start, End: end, Slight: p.slight})
 	})
 }
 
 // sorted returns the findings in order, without those within another one of the same rule.
-func (s *scan) sorted() []Finding {
+func (s *scanner) sorted() []Finding {
 	slices.SortFunc(s.findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End), cmp.Compare(a.Rule, b.Rule), grave(a, b))
 	})

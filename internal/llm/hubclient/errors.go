@@ -68,8 +68,8 @@ func byStatus(status int, text string) error {
 	return fmt.Errorf("the hub answers %d: %s", status, text)
 }
 
-// passing reports whether a later call may succeed.
-func passing(err error) bool { return err != nil && peer.Passing(err) }
+// temporary reports whether a later call may succeed.
+func temporary(err error) bool { return err != nil && peer.Passing(err) }
 
 // noTask adds advice to an error that wraps ErrNotFound.
 func noTask(err error) error {

@@ -35,8 +35,8 @@ func TestConversation(t *testing.T) {
 	if second["taskId"] != first["taskId"] || second["state"] != "input-required" || second["reply"] == first["reply"] {
 		t.Errorf("after the first answer: %v, want the second question of the same task", second)
 	}
-	goOn := map[string]any{"task_id": first["taskId"], "message": "blue"}
-	last := data(t, k.with(t.Context(), "continue_task", &llm.Call{Arguments: marshal(t, goOn)}))
+	reply := map[string]any{"task_id": first["taskId"], "message": "blue"}
+	last := data(t, k.with(t.Context(), "continue_task", &llm.Call{Arguments: marshal(t, reply)}))
 	if last["state"] != "completed" || !strings.Contains(last["reply"].(string), "Ann") {
 		t.Errorf("after the second answer: %v, want the end", last)
 	}
@@ -65,21 +65,21 @@ func TestAskWhileWaiting(t *testing.T) {
 	t.Parallel()
 	k := open(t, hubtest.Start(t, hubtest.Options{}), "ask")
 	var asked []string
-	var told []llm.Progress
+	var updates []llm.Progress
 	c := &llm.Call{
 		ID: "1", Arguments: json.RawMessage(`{"agent_name":"interview","skill":"interview","message":"ask 2"}`),
 		Ask: func(_ context.Context, q *llm.Question) (*llm.Answer, error) {
 			asked = append(asked, q.Parts[0].Text())
 			return &llm.Answer{Text: []string{"Ann", "blue"}[len(asked)-1]}, nil
 		},
-		Progress: func(p llm.Progress) { told = append(told, p) },
+		Progress: func(p llm.Progress) { updates = append(updates, p) },
 	}
 	got := data(t, k.with(t.Context(), "invoke_agent", c))
 	if got["state"] != "completed" || len(asked) != 2 || !strings.Contains(got["result"].(string), "blue") {
 		t.Errorf("asked %q, result %v", asked, got)
 	}
 	states := ""
-	for _, p := range told {
+	for _, p := range updates {
 		states += " " + strings.TrimPrefix(p.State, "TASK_STATE_")
 		if p.Agent != "interview" {
 			t.Errorf("progress of %q", p.Agent)
@@ -113,14 +113,14 @@ func TestRepeatedCalls(t *testing.T) {
 	c := &llm.Call{ID: "call_1", Arguments: json.RawMessage(`{"agent_name":"echo","skill":"echo","message":"once"}`)}
 	first := data(t, open(t, h, "a").with(t.Context(), "invoke_agent", c))
 	spaced := &llm.Call{ID: "call_1", Arguments: json.RawMessage(`{ "message": "once", "agent_name":"echo","skill":"echo"}`)}
-	if again := data(t, open(t, h, "a").with(t.Context(), "invoke_agent", spaced)); again["task_id"] != first["task_id"] || said(t, again["result"]) != "once" {
+	if again := data(t, open(t, h, "a").with(t.Context(), "invoke_agent", spaced)); again["task_id"] != first["task_id"] || unquoted(t, again["result"]) != "once" {
 		t.Errorf("the same call again: %v, first %v", again, first)
 	}
 	if other := data(t, open(t, h, "b").with(t.Context(), "invoke_agent", c)); other["task_id"] == first["task_id"] {
 		t.Error("two models with one id of a call share a task")
 	}
 	another := &llm.Call{ID: "call_1", Arguments: json.RawMessage(`{"agent_name":"echo","skill":"echo","message":"twice"}`)}
-	if got := data(t, open(t, h, "a").with(t.Context(), "invoke_agent", another)); said(t, got["result"]) != "twice" {
+	if got := data(t, open(t, h, "a").with(t.Context(), "invoke_agent", another)); unquoted(t, got["result"]) != "twice" {
 		t.Errorf("another call with the same id: %v", got)
 	}
 }
@@ -147,14 +147,14 @@ func TestOneCallManyTimes(t *testing.T) {
 	if err := hubtest.Call(t.Context(), hubtest.Request{URL: h.URL() + "/v1/a2a/tasks/" + ids[0].(string)}, &task); err != nil {
 		t.Fatal(err)
 	}
-	said := 0
+	messages := 0
 	for _, m := range task.History {
 		if m.Role == "ROLE_USER" {
-			said++
+			messages++
 		}
 	}
-	if said != 1 {
-		t.Errorf("the task has %d messages of its caller", said)
+	if messages != 1 {
+		t.Errorf("the task has %d messages of its caller", messages)
 	}
 }
 
@@ -190,7 +190,7 @@ func TestRestartWhileWaiting(t *testing.T) {
 }
 
 // A call waits for a hub that is down at its beginning.
-func TestHubThatIsAway(t *testing.T) {
+func TestUnreachableHubAtStart(t *testing.T) {
 	t.Parallel()
 	h := hubtest.Start(t, hubtest.Options{})
 	k := open(t, h, "away")
@@ -201,7 +201,7 @@ func TestHubThatIsAway(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if got := data(t, k.call("invoke_agent", `{"agent_name":"echo","skill":"echo","message":"are you there"}`)); said(t, got["result"]) != "are you there" {
+	if got := data(t, k.call("invoke_agent", `{"agent_name":"echo","skill":"echo","message":"are you there"}`)); unquoted(t, got["result"]) != "are you there" {
 		t.Errorf("result: %v", got)
 	}
 	wg.Wait()
@@ -268,7 +268,7 @@ func TestLateResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The client may receive the end of the task before the hub has stored the note.
-	if note := data(t, k.with(t.Context(), "get_from_working_memory", key)); said(t, note["value"]) != "worked for 8 s" {
+	if note := data(t, k.with(t.Context(), "get_from_working_memory", key)); unquoted(t, note["value"]) != "worked for 8 s" {
 		t.Errorf("the note is %v", note)
 	}
 }
@@ -299,7 +299,7 @@ func TestDispatch(t *testing.T) {
 		})
 		d, p := data(t, got), got.Pending
 		if tt.inline != "" {
-			if p != nil || said(t, d["result"]) != tt.inline {
+			if p != nil || unquoted(t, d["result"]) != tt.inline {
 				t.Errorf("%+v leaves %+v of %v, want %q", tt, p, d, tt.inline)
 			}
 			continue
@@ -311,7 +311,7 @@ func TestDispatch(t *testing.T) {
 		if next, _ := d["next"].(string); !strings.Contains(next, "It is dispatched. Stop here") || d["result"] != nil || d["progress"] != nil {
 			t.Errorf("%+v says %v", tt, d)
 		}
-		followed, err := (&hubclient.Hub{URL: at.URL()}).Settled(t.Context(), p.TaskID, hubclient.Following{})
+		followed, err := (&hubclient.Hub{URL: at.URL()}).Follow(t.Context(), p.TaskID, hubclient.FollowOptions{})
 		if err != nil || followed.Status.State != a2a.TaskStateCompleted {
 			t.Errorf("%+v ends as %+v, %v", tt, followed, err)
 		}
@@ -327,10 +327,10 @@ func TestSettledIsBounded(t *testing.T) {
 	over := errors.New("over")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, over)
 	defer cancel()
-	if got, err := (&hubclient.Hub{URL: at.URL()}).Settled(ctx, a2a.TaskID(d["task_id"].(string)), hubclient.Following{}); !errors.Is(err, over) {
+	if got, err := (&hubclient.Hub{URL: at.URL()}).Follow(ctx, a2a.TaskID(d["task_id"].(string)), hubclient.FollowOptions{}); !errors.Is(err, over) {
 		t.Errorf("Settled = %v, %v, want the cause", got, err)
 	}
-	if got, err := (&hubclient.Hub{URL: at.URL()}).Settled(t.Context(), "none", hubclient.Following{}); !errors.Is(err, hubclient.ErrNotFound) {
+	if got, err := (&hubclient.Hub{URL: at.URL()}).Follow(t.Context(), "none", hubclient.FollowOptions{}); !errors.Is(err, hubclient.ErrNotFound) {
 		t.Errorf("Settled of no task = %v, %v", got, err)
 	}
 }
@@ -341,7 +341,7 @@ func TestAskHuman(t *testing.T) {
 	h := hubtest.Start(t, hubtest.Options{})
 	k := open(t, h, "human")
 	if r := k.call("ask_human", `{"question":"red or blue?","timeout_minutes":0.002}`); data(t, r)["answered"] != false {
-		t.Errorf("nobody has answered: %s", text(r))
+		t.Errorf("without an answer: %s, want answered false", text(r))
 	}
 	var list struct{ Items []struct{ ID string } }
 	if err := hubtest.Call(t.Context(), hubtest.Request{URL: h.URL() + "/api/v1/inbox"}, &list); err != nil || len(list.Items) != 1 {
@@ -361,11 +361,11 @@ func TestAskHuman(t *testing.T) {
 		}
 		answered <- data(t, k.call("ask_human", `{"question":"red or blue?"}`))
 	}
-	there := &llm.Call{Arguments: json.RawMessage(`{"question":"now?"}`), Ask: func(_ context.Context, q *llm.Question) (*llm.Answer, error) {
+	present := &llm.Call{Arguments: json.RawMessage(`{"question":"now?"}`), Ask: func(_ context.Context, q *llm.Question) (*llm.Answer, error) {
 		return &llm.Answer{Text: "yes: " + q.Parts[0].Text()}, nil
 	}}
-	if got := data(t, k.with(t.Context(), "ask_human", there)); got["answer"] != "yes: now?" {
-		t.Errorf("whoever is there answers %v", got)
+	if got := data(t, k.with(t.Context(), "ask_human", present)); got["answer"] != "yes: now?" {
+		t.Errorf("the present user answers %v", got)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stop")
@@ -402,7 +402,7 @@ agents:
 `
 
 // Text of agents and cards is labelled and screened in every result.
-func TestOrdersInWordsOfOthers(t *testing.T) {
+func TestInstructionsInUntrustedText(t *testing.T) {
 	t.Parallel()
 	k := open(t, hubtest.Start(t, hubtest.Options{Config: roguesCard}), "rogue")
 	const key = `{"key":"session/rogue/a2a/rogue/`
@@ -471,7 +471,7 @@ func (l late) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // Each status is reported, even if the task has ended before the client receives the answer.
-func TestEachStatusIsTold(t *testing.T) {
+func TestEachStatusIsReported(t *testing.T) {
 	t.Parallel()
 	h := hubtest.Start(t, hubtest.Options{})
 	k := kitOf(t, h, &agenttools.Toolbox{Hub: &hubclient.Hub{URL: h.URL(), HTTP: &http.Client{Transport: late{h.URL()}}}, Session: "late"})

@@ -38,7 +38,7 @@ type Hub struct {
 	// Logger receives records for operators. If nil, nothing is logged.
 	Logger *slog.Logger
 
-	keys keys
+	keys keyLocks
 }
 
 const (
@@ -122,7 +122,7 @@ type request struct {
 func (h *Hub) ask(ctx context.Context, r *request) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout+h.patience(), errors.New("the hub does not answer"))
 	defer cancel()
-	return h.patiently(ctx, func() (bool, error) {
+	return h.retry(ctx, func() (bool, error) {
 		err := h.try(ctx, r)
 		return errors.Is(err, client.ErrUnreachable) || r.again && errors.Is(err, errLost), err
 	})
@@ -131,8 +131,8 @@ func (h *Hub) ask(ctx context.Context, r *request) error {
 // errLost is returned if a connection broke after the hub may have received the request.
 var errLost = errors.New("the connection broke")
 
-// patiently calls f until f returns false, or until the patience is over.
-func (h *Hub) patiently(ctx context.Context, f func() (again bool, err error)) error {
+// retry calls f until f returns false, or until the patience is over.
+func (h *Hub) retry(ctx context.Context, f func() (again bool, err error)) error {
 	until := time.Now().Add(h.patience())
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		again, err := f()

@@ -2,31 +2,31 @@ package hubclient
 
 import "sync"
 
-// keys serializes the holders of each key. The zero keys are ready to use.
-type keys struct {
+// keyLocks serializes the holders of each key. The zero keys are ready to use.
+type keyLocks struct {
 	mu   sync.Mutex // guards held, and the counts in it
-	held map[string]*turns
+	held map[string]*keyLock
 }
 
-// turns is the lock of one key.
-type turns struct {
+// keyLock is the lock of one key.
+type keyLock struct {
 	sync.Mutex
 	n int // holders and waiters
 }
 
-// hold waits until the key is free, and returns a function that releases it. The empty key is
+// lock waits until the key is free, and returns a function that releases it. The empty key is
 // never locked.
-func (k *keys) hold(key string) (free func()) {
+func (k *keyLocks) lock(key string) (free func()) {
 	if key == "" {
 		return func() {}
 	}
 	k.mu.Lock()
 	if k.held == nil {
-		k.held = make(map[string]*turns)
+		k.held = make(map[string]*keyLock)
 	}
 	t := k.held[key]
 	if t == nil {
-		t = new(turns)
+		t = new(keyLock)
 		k.held[key] = t
 	}
 	t.n++

@@ -21,8 +21,8 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreTopFunction("net/http.(*persistConn).writeLoop"), goleak.IgnoreTopFunction("internal/poll.runtime_pollWait"))
 }
 
-// kit holds the tools of a hub by their names.
-type kit struct {
+// toolkit holds the tools of a hub by their names.
+type toolkit struct {
 	t     *testing.T
 	hub   *hubtest.Hub
 	tools map[string]llm.Tool
@@ -30,18 +30,18 @@ type kit struct {
 }
 
 // open returns the tools for a session of a hub.
-func open(t *testing.T, h *hubtest.Hub, session string) *kit {
+func open(t *testing.T, h *hubtest.Hub, session string) *toolkit {
 	t.Helper()
 	return kitOf(t, h, &agenttools.Toolbox{Hub: &hubclient.Hub{URL: h.URL()}, Session: session})
 }
 
-func kitOf(t *testing.T, h *hubtest.Hub, s llm.Source) *kit {
+func kitOf(t *testing.T, h *hubtest.Hub, s llm.Source) *toolkit {
 	t.Helper()
 	list, err := s.Tools(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &kit{t: t, hub: h, tools: map[string]llm.Tool{}}
+	k := &toolkit{t: t, hub: h, tools: map[string]llm.Tool{}}
 	for _, tool := range list {
 		k.tools[tool.Name] = tool
 		k.order = append(k.order, tool.Name)
@@ -50,13 +50,13 @@ func kitOf(t *testing.T, h *hubtest.Hub, s llm.Source) *kit {
 }
 
 // call calls a tool with JSON.
-func (k *kit) call(name, args string) *llm.Result {
+func (k *toolkit) call(name, args string) *llm.Result {
 	k.t.Helper()
 	return k.with(k.t.Context(), name, &llm.Call{Arguments: json.RawMessage(args)})
 }
 
 // with calls a tool, and checks that its result matches its schema.
-func (k *kit) with(ctx context.Context, name string, c *llm.Call) *llm.Result {
+func (k *toolkit) with(ctx context.Context, name string, c *llm.Call) *llm.Result {
 	k.t.Helper()
 	tool, ok := k.tools[name]
 	if !ok {
@@ -98,8 +98,8 @@ func text(r *llm.Result) string {
 	return b.String()
 }
 
-// said returns the words between the labels of a text.
-func said(t *testing.T, quoted any) string {
+// unquoted returns the words between the labels of a text.
+func unquoted(t *testing.T, quoted any) string {
 	t.Helper()
 	text, _ := quoted.(string)
 	_, text, ok := strings.Cut(text, ">\n")

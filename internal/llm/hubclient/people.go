@@ -35,14 +35,14 @@ func (h *Hub) AskPerson(ctx context.Context, q *PersonQuestion) (*llm.Answer, er
 	defer done()
 	err := h.ask(put, &request{method: http.MethodPost, path: "/inbox", in: &in, out: &it, again: q.Key != ""})
 	if errors.Is(err, ErrNotFound) {
-		return nil, Refusef("this hub has no inbox, so that nobody can be asked")
+		return nil, Refusef("this hub has no inbox, so that no person can be asked")
 	}
 	if err != nil {
 		return nil, err
 	}
 	wait, cancel := ctx, context.CancelFunc(func() {})
 	if q.Wait > 0 {
-		wait, cancel = context.WithTimeoutCause(ctx, q.Wait, errWaited)
+		wait, cancel = context.WithTimeoutCause(ctx, q.Wait, errWaitOver)
 	}
 	defer cancel()
 	err = h.awaitItem(wait, &it)
@@ -51,7 +51,7 @@ func (h *Hub) AskPerson(ctx context.Context, q *PersonQuestion) (*llm.Answer, er
 		h.withdraw(ctx, it.ID)
 		return nil, context.Cause(ctx)
 	case wait.Err() != nil:
-		return nil, Refusef("nobody has answered yet. The question stays in the inbox for seven days: ask the same question again later to get the answer, or go on without it")
+		return nil, Refusef("no person has answered yet. The question stays in the inbox for seven days: ask the same question again later to get the answer, or continue without it")
 	case err != nil:
 		return nil, err
 	case it.State == inbox.Answered:
@@ -64,7 +64,7 @@ func (h *Hub) AskPerson(ctx context.Context, q *PersonQuestion) (*llm.Answer, er
 func (h *Hub) awaitItem(ctx context.Context, it *inbox.Item) error {
 	for it.State == inbox.Open {
 		var received bool
-		err := h.patiently(ctx, func() (bool, error) {
+		err := h.retry(ctx, func() (bool, error) {
 			err := h.readInbox(ctx, it, &received)
 			return err != nil && !received && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrRefused), err
 		})
@@ -101,7 +101,7 @@ func (h *Hub) readItem(ctx context.Context, it *inbox.Item) error {
 func (h *Hub) withdraw(ctx context.Context, id inbox.ID) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	in := adminjson.Decision{Text: "Whoever asked waits no more."}
+	in := adminjson.Decision{Text: "The asking agent does not wait any more."}
 	r := &request{method: http.MethodPost, path: "/inbox/" + string(id) + "/refuse", in: in}
 	if err := h.try(ctx, r); err != nil && h.Logger != nil {
 		h.Logger.Warn("a question could not be withdrawn", "item", id, "error", err)

@@ -49,8 +49,8 @@ const (
 	cancelTimeout = 15 * time.Second
 )
 
-// errWaited is the cause of the end of a wait that has timed out.
-var errWaited = errors.New("the time to wait is over")
+// errWaitOver is the cause of the end of a wait that has timed out.
+var errWaitOver = errors.New("the time to wait is over")
 
 // Send sends a message to an agent. It waits until the task has ended or waits for its caller,
 // or until s.Wait is over, and returns the current task. If ctx ends, it returns the cause; it
@@ -75,14 +75,14 @@ func (h *Hub) Send(ctx context.Context, s *Send) (*Sent, error) {
 	}
 	wait, cancel := ctx, context.CancelFunc(func() {})
 	if s.Wait > 0 {
-		wait, cancel = context.WithTimeoutCause(ctx, s.Wait, errWaited)
+		wait, cancel = context.WithTimeoutCause(ctx, s.Wait, errWaitOver)
 	}
 	defer cancel()
 	err = d.follow(wait)
 	switch {
 	case ctx.Err() != nil:
 		return nil, d.aborted(ctx)
-	case err != nil && wait.Err() == nil && !passing(err):
+	case err != nil && wait.Err() == nil && !temporary(err):
 		return nil, callError(err)
 	case err != nil && wait.Err() == nil && h.Logger != nil:
 		h.Logger.Warn("the hub was lost while a task was followed", "task", string(d.id), "error", err)
@@ -108,8 +108,8 @@ type delivery struct {
 	shown    a2a.TaskStatus // the last reported status
 	// at is the position from which the task is followed. old is set while events may precede
 	// the answer to the question.
-	at  client.Position
-	old bool
+	at    client.Position
+	stale bool
 }
 
 // delivery prepares a message.
@@ -148,13 +148,13 @@ func derived(what, key string) string {
 func (d *delivery) accept(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), acceptTimeout+d.hub.patience(), errors.New("the hub does not answer"))
 	defer cancel()
-	defer d.hub.keys.hold(d.send.Key)()
+	defer d.hub.keys.lock(d.send.Key)()
 	look := d.send.Key != "" || !d.begins
-	return d.hub.patiently(ctx, func() (again bool, err error) {
+	return d.hub.retry(ctx, func() (again bool, err error) {
 		if look {
-			there, err := d.there(ctx)
-			if there || err != nil {
-				return passing(err), callError(err)
+			accepted, err := d.accepted(ctx)
+			if accepted || err != nil {
+				return temporary(err), callError(err)
 			}
 		}
 		res, err := d.post(ctx)
@@ -163,13 +163,13 @@ func (d *delivery) accept(ctx context.Context) error {
 			return false, nil
 		}
 		look = look || !errors.Is(err, client.ErrUnreachable) // the hub may have received it
-		return passing(err), callError(err)
+		return temporary(err), callError(err)
 	})
 }
 
-// there reports whether the hub has the message of an earlier try, or of an earlier call with
+// accepted reports whether the hub has the message of an earlier try, or of an earlier call with
 // the key.
-func (d *delivery) there(ctx context.Context) (bool, error) {
+func (d *delivery) accepted(ctx context.Context) (bool, error) {
 	t, err := d.client.Get(ctx, &a2a.GetTaskRequest{ID: d.id})
 	switch {
 	case d.begins && errors.Is(err, a2a.ErrTaskNotFound):
@@ -245,25 +245,25 @@ func (d *delivery) rewind() {
 	}
 	t := *d.fold.Task
 	t.Status, t.Artifacts = a2a.TaskStatus{State: a2a.TaskStateSubmitted}, nil
-	d.fold, d.old = client.Fold{Task: &t}, d.question != nil
+	d.fold, d.stale = client.Fold{Task: &t}, d.question != nil
 }
 
 // follow follows the task until it is settled. It waits for an unreachable hub.
 func (d *delivery) follow(ctx context.Context) error {
 	for {
-		news := false
-		err := d.hub.patiently(ctx, func() (bool, error) {
-			err := d.watch(ctx, &news)
-			return !news && err != nil && peer.Passing(err) && ctx.Err() == nil, err
+		received := false
+		err := d.hub.retry(ctx, func() (bool, error) {
+			err := d.watch(ctx, &received)
+			return !received && err != nil && peer.Passing(err) && ctx.Err() == nil, err
 		})
-		if d.settled() || err != nil && !(news && peer.Passing(err)) || ctx.Err() != nil {
+		if d.settled() || err != nil && !(received && peer.Passing(err)) || ctx.Err() != nil {
 			return err
 		}
 	}
 }
 
 // watch follows the task until the stream breaks, and sets news if it received an event.
-func (d *delivery) watch(ctx context.Context, news *bool) error {
+func (d *delivery) watch(ctx context.Context, received *bool) error {
 	d.at.Task = d.id
 	d.rewind()
 	for event, err := range d.client.Follow(ctx, d.at) {
@@ -273,9 +273,9 @@ func (d *delivery) watch(ctx context.Context, news *bool) error {
 			}
 			return err
 		}
-		*news = true
+		*received = true
 		d.fold.Apply(event)
-		if d.past(event) {
+		if d.beforeAnswer(event) {
 			continue
 		}
 		d.progress()
@@ -289,13 +289,13 @@ func (d *delivery) watch(ctx context.Context, news *bool) error {
 	return client.ErrCut
 }
 
-// past reports whether an event precedes the answer to the question.
-func (d *delivery) past(event a2a.Event) bool {
-	was := d.old
+// beforeAnswer reports whether an event precedes the answer to the question.
+func (d *delivery) beforeAnswer(event a2a.Event) bool {
+	was := d.stale
 	if _, whole := event.(*a2a.Task); whole {
-		d.old, was = false, false // a whole task is the current one
+		d.stale, was = false, false // a whole task is the current one
 	}
-	d.old = d.old && !same(d.question, &d.fold.Task.Status)
+	d.stale = d.stale && !same(d.question, &d.fold.Task.Status)
 	return was
 }
 
@@ -342,7 +342,7 @@ func (d *delivery) aborted(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer cancel()
 	if _, err := d.client.Cancel(ctx, &a2a.CancelTaskRequest{ID: d.id}); err != nil && !errors.Is(err, a2a.ErrTaskNotCancelable) {
-		return fmt.Errorf("%w; its task %s goes on, because it could not be canceled: %w", cause, d.id, err)
+		return fmt.Errorf("%w; its task %s continues, because it could not be canceled: %w", cause, d.id, err)
 	}
 	return cause
 }

@@ -23,7 +23,7 @@ func TestSkills(t *testing.T) {
 	if got := strings.Join(k.order, " "); got != "a2a__echo__echo a2a__interview__interview a2a__report__report a2a__slow__slow" {
 		t.Errorf("tools: %s", got)
 	}
-	if got := data(t, k.call("a2a__echo__echo", `{"query":"hello","tone":"kind"}`)); said(t, got["response"]) != "hello" {
+	if got := data(t, k.call("a2a__echo__echo", `{"query":"hello","tone":"kind"}`)); unquoted(t, got["response"]) != "hello" {
 		t.Errorf("echo: %v", got)
 	}
 	r := k.call("a2a__report__report", `{"query":"a b c"}`)
@@ -36,7 +36,7 @@ func TestSkills(t *testing.T) {
 			return &llm.Answer{Text: "Ann"}, nil
 		},
 	})
-	if got := data(t, asked); !strings.Contains(said(t, got["response"]), "Ann") {
+	if got := data(t, asked); !strings.Contains(unquoted(t, got["response"]), "Ann") {
 		t.Errorf("interview: %v", got)
 	}
 	key := data(t, open(t, h, "skills").call("search_working_memory", `{"query":"hello"}`))
@@ -82,13 +82,13 @@ func TestTransportAndSelf(t *testing.T) {
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	h := hubtest.Start(t, hubtest.Options{Config: keyed})
-	stranger := kitOf(t, h, &agenttools.Toolbox{Hub: &hubclient.Hub{URL: h.URL()}, Session: "x"})
-	list := stranger.tools["list_known_agents"]
+	anonymous := kitOf(t, h, &agenttools.Toolbox{Hub: &hubclient.Hub{URL: h.URL()}, Session: "x"})
+	list := anonymous.tools["list_known_agents"]
 	if r, err := list.Call(t.Context(), &llm.Call{}); err == nil {
 		t.Errorf("without a key: %s", text(r))
 	}
 	user := kitOf(t, h, &agenttools.Toolbox{Hub: &hubclient.Hub{URL: h.URL(), Key: "a-key-of-ann-0123456789"}, Session: "x"})
-	if got := data(t, user.call("invoke_agent", `{"agent_name":"echo","skill":"echo","message":"hi"}`)); said(t, got["result"]) != "hi" {
+	if got := data(t, user.call("invoke_agent", `{"agent_name":"echo","skill":"echo","message":"hi"}`)); unquoted(t, got["result"]) != "hi" {
 		t.Errorf("with a key: %v", got)
 	}
 	if r := user.call("register_agent", `{"agent_name":"far","url":"https://agents.example.org"}`); !r.Error || !strings.Contains(text(r), "administrator") {

@@ -64,7 +64,7 @@ func TestNoHub(t *testing.T) {
 }
 
 // If a hub goes down for good while a call waits, the model learns the id of the task.
-func TestHubThatGoesAway(t *testing.T) {
+func TestUnreachableHubDuringCall(t *testing.T) {
 	t.Parallel()
 	h := hubtest.Start(t, hubtest.Options{})
 	hub := &hubclient.Hub{URL: h.URL(), Patience: 300 * time.Millisecond}

@@ -20,28 +20,28 @@ func (h *Hub) taskInfo(ctx context.Context, id a2a.TaskID) (*adminjson.TaskInfo,
 	return &info, noTask(err)
 }
 
-// Following holds the options of Settled.
-type Following struct {
+// FollowOptions holds the options of Follow.
+type FollowOptions struct {
 	// Progress is called with each status of the task. It may be nil.
 	Progress func(llm.Progress)
-	// Anew also reports the statuses before the call.
-	Anew bool
+	// FromStart also reports the statuses before the call.
+	FromStart bool
 }
 
-// Settled follows a task until it has ended or waits for its caller, and returns it. If ctx
+// Follow follows a task until it has ended or waits for its caller, and returns it. If ctx
 // ends first, it returns the cause of ctx. It waits for an unreachable hub.
-func (h *Hub) Settled(ctx context.Context, id a2a.TaskID, f Following) (*a2a.Task, error) {
+func (h *Hub) Follow(ctx context.Context, id a2a.TaskID, f FollowOptions) (*a2a.Task, error) {
 	sent, err := h.Task(ctx, id)
 	if err != nil {
 		return nil, orCause(ctx, err)
 	}
-	d := &delivery{hub: h, send: &Send{Progress: f.Progress, Wait: -1}, agent: sent.Agent, id: id, begins: f.Anew}
+	d := &delivery{hub: h, send: &Send{Progress: f.Progress, Wait: -1}, agent: sent.Agent, id: id, begins: f.FromStart}
 	if d.client, err = h.client(d.agent); err != nil {
 		return nil, err
 	}
 	defer d.client.Close()
 	d.fold.Apply(sent.Task)
-	if d.shown = sent.Task.Status; f.Anew {
+	if d.shown = sent.Task.Status; f.FromStart {
 		d.begin()
 	}
 	if !d.settled() {
@@ -91,9 +91,9 @@ func (h *Hub) withTask(ctx context.Context, id a2a.TaskID, f func(*client.Client
 	}
 	defer c.Close()
 	sent := &Sent{Agent: info.Agent}
-	err = h.patiently(ctx, func() (again bool, err error) {
+	err = h.retry(ctx, func() (again bool, err error) {
 		sent.Task, err = f(c)
-		return passing(err), err
+		return temporary(err), err
 	})
 	if err != nil {
 		return nil, callError(err)

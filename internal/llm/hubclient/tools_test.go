@@ -75,7 +75,7 @@ var goodAndBad = []struct{ tool, args, want string }{
 	{"search_working_memory", `{"namespace":"session/nobody"}`, `There are no such notes`},
 	{"delete_from_working_memory", `{"key":"plan"}`, `"deleted":"session/table/plan"`},
 	{"delete_from_working_memory", `{"key":"plan"}`, `!No such note`},
-	{"delete_from_working_memory", `{"key":"session/other/plan"}`, `!belongs to somebody else`},
+	{"delete_from_working_memory", `{"key":"session/other/plan"}`, `!belongs to another session`},
 	{"register_agent", `{"agent_name":"far","url":"http://127.0.0.1:1","skills":["translate"],"auth_header_name":"X-Api-Key","auth_header_value_base64":"c2VjcmV0"}`, `"skills":[{"id":"translate"}]`},
 	{"register_agent", `{"agent_name":"far","url":"not a url"}`, `!url`},
 	{"register_agent", `{"agent_name":"echo","url":"http://127.0.0.1:1"}`, `!configured`},
@@ -129,7 +129,7 @@ mcp_services:
 }
 
 // fits validates accepted arguments against the schema of their tool.
-func fits(t *testing.T, k *kit, tool, args string) {
+func fits(t *testing.T, k *toolkit, tool, args string) {
 	t.Helper()
 	if args == "null" {
 		return

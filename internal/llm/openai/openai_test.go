@@ -16,8 +16,8 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// heard is the assembled result of a completion.
-type heard struct {
+// completion is the assembled result of a completion.
+type completion struct {
 	Text   string
 	Calls  map[int]llm.CallDelta
 	Finish string
@@ -26,8 +26,8 @@ type heard struct {
 }
 
 // ask calls an endpoint and assembles the pieces of its answer.
-func ask(ctx context.Context, e *openai.Endpoint, r *llm.Request) heard {
-	h := heard{Calls: make(map[int]llm.CallDelta)}
+func ask(ctx context.Context, e *openai.Endpoint, r *llm.Request) completion {
+	h := completion{Calls: make(map[int]llm.CallDelta)}
 	for d, err := range e.Complete(ctx, r) {
 		if err != nil {
 			h.Err = err
@@ -73,7 +73,7 @@ func TestText(t *testing.T) {
 	e.Key = "k"
 	warm := 0.5
 	got := ask(t.Context(), e, &llm.Request{Model: "test", Messages: user("hello"), MaxTokens: 9, Temperature: &warm})
-	want := heard{Text: "Grüß dich, Ada!", Calls: map[int]llm.CallDelta{}, Finish: "stop", Usage: &llm.Usage{Input: 7, Output: 5}}
+	want := completion{Text: "Grüß dich, Ada!", Calls: map[int]llm.CallDelta{}, Finish: "stop", Usage: &llm.Usage{Input: 7, Output: 5}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("completion mismatch (-want +got):\n%s", diff)
 	}
@@ -183,7 +183,7 @@ func TestSilence(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	bored := errors.New("bored")
-	got := heard{}
+	got := completion{}
 	for d, err := range endpoint(t, s.URL).Complete(ctx, &llm.Request{Model: "test", Messages: user("hello")}) {
 		if err != nil {
 			got.Err = err
@@ -197,7 +197,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-func TestNobodyThere(t *testing.T) {
+func TestUnreachableEndpoint(t *testing.T) {
 	t.Parallel()
 	got := ask(t.Context(), endpoint(t, "http://127.0.0.1:1/v1"), &llm.Request{Model: "test", Messages: user("hello")})
 	var f *llm.ProviderError

@@ -164,7 +164,7 @@ func (a *Agent) Agents(ctx context.Context) ([]adminjson.Agent, error) {
 	return []adminjson.Agent{known}, nil
 }
 
-var errWaited = errors.New("the time to wait is over")
+var errWaitOver = errors.New("the time to wait is over")
 
 // Send implements Source. Calls cannot be joined, because agents know no keys. It
 // ignores the session.
@@ -181,7 +181,7 @@ func (a *Agent) Send(ctx context.Context, s *hubclient.Send) (*hubclient.Sent, e
 	}
 	wait, cancel := ctx, context.CancelFunc(func() {})
 	if s.Wait > 0 {
-		wait, cancel = context.WithTimeoutCause(ctx, s.Wait, errWaited)
+		wait, cancel = context.WithTimeoutCause(ctx, s.Wait, errWaitOver)
 	}
 	defer cancel()
 	x := exchange{agent: a, send: s, sent: hubclient.Sent{Agent: a.client.Card().Name}}
@@ -193,7 +193,7 @@ func (a *Agent) Send(ctx context.Context, s *hubclient.Send) (*hubclient.Sent, e
 	case wait.Err() != nil && x.sent.Task == nil:
 		return nil, hubclient.Refusef("the agent has not answered in time, and it is unknown whether it is at work")
 	case wait.Err() == nil && err != nil:
-		return nil, explained(err)
+		return nil, toRefusal(err)
 	}
 	return &x.sent, nil
 }
@@ -202,13 +202,13 @@ func (a *Agent) Send(ctx context.Context, s *hubclient.Send) (*hubclient.Sent, e
 func (a *Agent) Cancel(ctx context.Context, id a2a.TaskID) (*hubclient.Sent, error) {
 	t, err := a.client.Cancel(ctx, &a2a.CancelTaskRequest{ID: id})
 	if err != nil {
-		return nil, explained(err)
+		return nil, toRefusal(err)
 	}
 	return &hubclient.Sent{Agent: a.client.Card().Name, Task: t}, nil
 }
 
-// explained converts an error of the agent to one for the model.
-func explained(err error) error {
+// toRefusal converts an error of the agent to one for the model.
+func toRefusal(err error) error {
 	var e *client.Error
 	switch {
 	case errors.Is(err, client.ErrUnreachable):
@@ -278,7 +278,7 @@ func (x *exchange) try(ctx context.Context, req *a2a.SendMessageRequest) error {
 	if req.Config.ReturnImmediately {
 		res, err := x.agent.client.Send(ctx, req)
 		if err == nil {
-			x.take(res.(a2a.Event))
+			x.apply(res.(a2a.Event))
 		}
 		return err
 	}
@@ -286,13 +286,13 @@ func (x *exchange) try(ctx context.Context, req *a2a.SendMessageRequest) error {
 		if err != nil {
 			return err
 		}
-		x.take(event)
+		x.apply(event)
 	}
 	return nil
 }
 
-// take applies an event to the result.
-func (x *exchange) take(event a2a.Event) {
+// apply applies an event to the result.
+func (x *exchange) apply(event a2a.Event) {
 	x.fold.Apply(event)
 	x.sent.Task, x.sent.Message = x.fold.Task, x.fold.Message
 	if u := client.UpdateOf(event); u.Type == client.UpdateStatus && x.send.Progress != nil && x.fold.Task != nil {

@@ -28,7 +28,7 @@ var reserved = []string{"skill", "skillId", "skillHint", "sessionId", "parley.se
 const maxReply = 64 << 10
 
 // call performs the tool of a skill.
-func (b *Bridge) call(ctx context.Context, o *offer, fields args.Fields, c *llm.Call) (*llm.Result, error) {
+func (b *Bridge) call(ctx context.Context, o *skillTool, fields args.Fields, c *llm.Call) (*llm.Result, error) {
 	v, meta, err := fields.ReadOpen(c.Arguments)
 	if err != nil {
 		return problem(err.Error()), nil
@@ -73,7 +73,7 @@ func problem(text string) *llm.Result {
 }
 
 // parts returns the content of the message to the agent, or a description of the mistake.
-func (o *offer) parts(v args.Values) ([]*a2a.Part, string) {
+func (o *skillTool) parts(v args.Values) ([]*a2a.Part, string) {
 	parts := []*a2a.Part{a2a.NewTextPart(v.Text("query"))}
 	if address := v.Text("image_url"); address != "" {
 		u, err := url.Parse(address)
@@ -108,7 +108,7 @@ func (o *offer) parts(v args.Values) ([]*a2a.Part, string) {
 }
 
 // concrete returns a media type of the skill with the prefix kind, or kind with a wildcard.
-func (o *offer) concrete(kind string) string {
+func (o *skillTool) concrete(kind string) string {
 	for _, m := range o.modes() {
 		if m = strings.ToLower(m); strings.HasPrefix(m, kind) && m != kind+"*" {
 			return m

@@ -70,8 +70,8 @@ const (
 	refreshDefault = time.Minute
 )
 
-// offer is a skill that gets a tool.
-type offer struct {
+// skillTool is a skill that gets a tool.
+type skillTool struct {
 	agent *adminjson.Agent
 	skill adminjson.Skill
 	name  string
@@ -79,25 +79,25 @@ type offer struct {
 
 // Tools implements llm.Source.
 func (b *Bridge) Tools(ctx context.Context) ([]llm.Tool, error) {
-	offers, err := b.offers(ctx)
+	skills, err := b.skills(ctx)
 	if err != nil {
 		return nil, err
 	}
-	tools := make([]llm.Tool, 0, len(offers))
-	for i := range offers {
-		tools = append(tools, b.tool(&offers[i]))
+	tools := make([]llm.Tool, 0, len(skills))
+	for i := range skills {
+		tools = append(tools, b.tool(&skills[i]))
 	}
-	b.note(tools)
+	b.remember(tools)
 	return tools, nil
 }
 
-// offers returns the skills that get a tool, in the order of their names.
-func (b *Bridge) offers(ctx context.Context) ([]offer, error) {
+// skills returns the skills that get a tool, in the order of their names.
+func (b *Bridge) skills(ctx context.Context) ([]skillTool, error) {
 	agents, err := b.Source.Agents(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var offers []offer
+	var skills []skillTool
 	var pairs []pair
 	for i := range agents {
 		a := &agents[i]
@@ -106,16 +106,16 @@ func (b *Bridge) offers(ctx context.Context) ([]offer, error) {
 		}
 		for _, s := range a.Skills {
 			if p := (pair{a.Name, s.ID}); b.allowed(p) && !slices.Contains(pairs, p) {
-				offers, pairs = append(offers, offer{agent: a, skill: s}), append(pairs, p)
+				skills, pairs = append(skills, skillTool{agent: a, skill: s}), append(pairs, p)
 			}
 		}
 	}
 	all := names(pairs)
-	for i := range offers {
-		offers[i].name = all[pairs[i]]
+	for i := range skills {
+		skills[i].name = all[pairs[i]]
 	}
-	slices.SortFunc(offers, func(x, y offer) int { return strings.Compare(x.name, y.name) })
-	return offers, nil
+	slices.SortFunc(skills, func(x, y skillTool) int { return strings.Compare(x.name, y.name) })
+	return skills, nil
 }
 
 // allowed reports whether a skill gets a tool. Block is ignored if Allow is not empty.
@@ -135,7 +135,7 @@ var output = json.RawMessage(`{"type":"object","properties":{` +
 	`"state":{"type":"string"},"task_id":{"type":"string"},"context_id":{"type":"string"},"next":{"type":"string"}},"required":["response"]}`)
 
 // tool returns the tool of a skill.
-func (b *Bridge) tool(o *offer) llm.Tool {
+func (b *Bridge) tool(o *skillTool) llm.Tool {
 	fields := fieldsOf(o)
 	return llm.Tool{
 		Name: o.name, Title: o.agent.Name + ": " + o.skill.ID, Description: b.describe(o),
@@ -145,7 +145,7 @@ func (b *Bridge) tool(o *offer) llm.Tool {
 }
 
 // describe returns the description of a skill from its card, labelled.
-func (b *Bridge) describe(o *offer) string {
+func (b *Bridge) describe(o *skillTool) string {
 	about := o.skill.Description
 	if strings.TrimSpace(about) == "" {
 		about = o.skill.Name
@@ -153,32 +153,32 @@ func (b *Bridge) describe(o *offer) string {
 	if strings.TrimSpace(about) == "" {
 		about = o.skill.ID
 	}
-	return "Asks the agent " + o.agent.Name + ". What its card says of the skill: " + b.Guard.Quote(guard.Card(o.agent.Name), about).Text
+	return "Asks the agent " + o.agent.Name + ". The description of the skill in its card: " + b.Guard.Quote(guard.Card(o.agent.Name), about).Text
 }
 
 // fieldsOf returns the arguments of a tool.
-func fieldsOf(o *offer) args.Fields {
-	fields := args.Fields{{Name: "query", Required: true, Description: "What to ask or tell the agent, in words that can be understood alone."}}
-	if o.takes("image/") {
+func fieldsOf(o *skillTool) args.Fields {
+	fields := args.Fields{{Name: "query", Required: true, Description: "The request to the agent, in words that can be understood alone."}}
+	if o.accepts("image/") {
 		fields = append(fields,
 			args.Field{Name: "image_url", Max: 8000, Description: "The URL of an image."},
 			args.Field{Name: "image_data", Description: "An image in base64, or as a data URL."})
 	}
-	if o.takes("audio/") {
+	if o.accepts("audio/") {
 		fields = append(fields, args.Field{Name: "audio_data", Description: "A sound in base64, or as a data URL."})
 	}
 	return append(fields,
-		args.Field{Name: "context_id", Max: 200, Description: "The conversation to go on with: the context_id of an earlier result."},
+		args.Field{Name: "context_id", Max: 200, Description: "The conversation to continue: the context_id of an earlier result."},
 		args.Field{Name: "task_id", Max: 200, Description: "The task to answer: the task_id of a result with the state input-required."})
 }
 
-// takes reports whether the input modes of a skill, or of its agent, include media types with
+// accepts reports whether the input modes of a skill, or of its agent, include media types with
 // the prefix kind.
-func (o *offer) takes(kind string) bool {
+func (o *skillTool) accepts(kind string) bool {
 	return slices.ContainsFunc(o.modes(), func(m string) bool { return m == "*/*" || strings.HasPrefix(strings.ToLower(m), kind) })
 }
 
-func (o *offer) modes() []string {
+func (o *skillTool) modes() []string {
 	if len(o.skill.InputModes) > 0 {
 		return o.skill.InputModes
 	}
@@ -203,15 +203,15 @@ func (b *Bridge) Run(ctx context.Context) {
 			return
 		case <-tick.C:
 			// An agent that does not answer keeps its previous skills.
-			if offers, err := b.offers(ctx); err == nil {
-				b.compare(offers)
+			if skills, err := b.skills(ctx); err == nil {
+				b.compare(skills)
 			}
 		}
 	}
 }
 
-// note remembers the tools that the caller has received.
-func (b *Bridge) note(tools []llm.Tool) {
+// remember remembers the tools that the caller has received.
+func (b *Bridge) remember(tools []llm.Tool) {
 	p := printOf(tools)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -219,10 +219,10 @@ func (b *Bridge) note(tools []llm.Tool) {
 }
 
 // compare notifies the watchers if the tools have changed.
-func (b *Bridge) compare(offers []offer) {
-	tools := make([]llm.Tool, 0, len(offers))
-	for i := range offers {
-		tools = append(tools, b.tool(&offers[i]))
+func (b *Bridge) compare(skills []skillTool) {
+	tools := make([]llm.Tool, 0, len(skills))
+	for i := range skills {
+		tools = append(tools, b.tool(&skills[i]))
 	}
 	p := printOf(tools)
 	b.mu.Lock()

@@ -156,7 +156,7 @@ func TestToolsOfAnAgent(t *testing.T) {
 	}
 	look := tools["a2a__research_agent__look"].Description
 	if !strings.Contains(look, "<quoted id=") || !strings.Contains(look, "warning=") {
-		t.Errorf("orders in a card are shown as they are: %s", look)
+		t.Errorf("instructions in a card are shown without a label: %s", look)
 	}
 	if busy := tools["a2a__research_agent__busy"].Description; !strings.Contains(busy, "Busy") {
 		t.Errorf("without a description: %s", busy)
@@ -225,7 +225,7 @@ func TestCallsRefused(t *testing.T) {
 		}
 	}
 	if after := len(s.Requests()); after != before {
-		t.Errorf("%d requests were sent for what is refused", after-before)
+		t.Errorf("%d requests were sent for refused calls", after-before)
 	}
 }
 
@@ -371,22 +371,22 @@ func TestChanged(t *testing.T) {
 			}
 		}
 		if closed() {
-			t.Error("nothing has changed, and it was told")
+			t.Error("Changed was closed without a change")
 		}
 		s.set(errors.New("away"))
 		if closed() {
-			t.Error("the directory was away, and a change was told")
+			t.Error("Changed was closed while the source failed")
 		}
 		echo.Skills = append(echo.Skills, adminjson.Skill{ID: "shout"})
 		s.set(nil, echo)
 		if !closed() {
-			t.Error("a new skill was not told")
+			t.Error("Changed was not closed for a new skill")
 		}
 		if got := len(toolsOf(t, b)); got != 2 {
 			t.Errorf("there are %d tools, want 2", got)
 		}
 		if changed = b.Changed(); closed() {
-			t.Error("the same change was told again")
+			t.Error("Changed was closed twice for one change")
 		}
 		cancel()
 		wg.Wait()

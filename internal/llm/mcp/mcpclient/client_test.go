@@ -200,7 +200,7 @@ func TestCancelAndProgress(t *testing.T) {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the server was not told")
+			t.Fatal("the server was not notified")
 		}
 		// Another call is answered at the same time.
 		call(t, c, "mcp__s__echo", `{}`)

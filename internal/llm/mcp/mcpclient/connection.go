@@ -139,7 +139,7 @@ func (c *Client) use(session *mcp.ClientSession) {
 
 // exit describes the exit of a program; nil if the server is no program.
 type exit struct {
-	// how describes the exit, said is the end of the program's other output.
+	// how describes the exit, output is the end of the program's other output.
 	how, output string
 	// garbage is the number of invalid lines that the program has written.
 	garbage int

@@ -104,7 +104,7 @@ func plain(s string) string {
 func (c *Client) call(ctx context.Context, tool string, call *llm.Call) (*llm.Result, error) {
 	session, err := c.ready()
 	if err != nil {
-		return c.failed("the MCP server %q %v; try again later, or go on without it", c.Name, err), nil
+		return c.failed("the MCP server %q %v; try again later, or continue without it", c.Name, err), nil
 	}
 	args := call.Arguments
 	if len(args) == 0 {

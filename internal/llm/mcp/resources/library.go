@@ -43,7 +43,7 @@ const (
 // Templates implements mcpserver.Library.
 func (*Library) Templates() []mcpserver.Template {
 	return []mcpserver.Template{
-		{URI: taskRoot + "{id}", Name: "Tasks", MediaType: mediaJSON, Description: "What an agent was asked for, and what became of it."},
+		{URI: taskRoot + "{id}", Name: "Tasks", MediaType: mediaJSON, Description: "The request to an agent, and its outcome."},
 		{URI: taskRoot + "{id}" + artifacts + "{artifactId}", Name: "Artifacts", Description: "A result of a task."},
 		{URI: noteRoot + "{+key}", Name: "Working memory", Description: "Notes that were kept, and results of tasks."},
 	}

@@ -146,7 +146,7 @@ func TestWatch(t *testing.T) {
 		select {
 		case <-changes:
 		case <-ctx.Done():
-			t.Fatalf("%s was not told", what)
+			t.Fatalf("%s was not reported", what)
 		}
 	}
 	wait("the beginning")
