@@ -10,6 +10,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/peeraddr"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -155,7 +156,7 @@ func ThisMachine() Authenticator {
 // LocalPeer reports whether a peer, "host:port", is on this machine. A peer without an IP
 // address is connected by a local socket. Behind a proxy the peer is the proxy.
 func LocalPeer(addr string) bool {
-	ip, ok := peerIP(addr)
+	ip, ok := peeraddr.IP(addr)
 	return !ok || ip.IsLoopback()
 }
 

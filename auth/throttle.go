@@ -2,10 +2,11 @@ package auth
 
 import (
 	"container/list"
-	"net"
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/peeraddr"
 )
 
 // Limits of the throttle.
@@ -53,7 +54,7 @@ type logDecision struct {
 func (t *throttle) count(addr string, now time.Time) (time.Duration, logDecision) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	p := t.peerLocked(network(addr))
+	p := t.peerLocked(peeraddr.Network(addr))
 	if now.Sub(p.since) >= failureWindow {
 		p.failures, p.since = 0, now
 	}
@@ -104,34 +105,6 @@ func (t *throttle) leave() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.delayed--
-}
-
-// network returns the range of addresses that one caller can choose from: an IPv4 address, or
-// 64 bits of an IPv6 address. All callers without an IP address share one range.
-func network(addr string) netip.Prefix {
-	ip, ok := peerIP(addr)
-	if !ok {
-		return netip.Prefix{}
-	}
-	bits := 64
-	if ip.Is4() {
-		bits = 32
-	}
-	p, err := ip.WithZone("").Prefix(bits)
-	if err != nil {
-		return netip.Prefix{}
-	}
-	return p
-}
-
-// peerIP returns the IP address of a peer; false if it has none.
-func peerIP(addr string) (netip.Addr, bool) {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		host = addr
-	}
-	ip, err := netip.ParseAddr(host)
-	return ip.Unmap(), err == nil
 }
 
 // records limits the number of log records.

@@ -78,7 +78,7 @@ func TestEndlessAfterTheEnd(t *testing.T) {
 	if a.Head.State != task.Completed || words(a) != "again" {
 		t.Errorf("the task is %s", describe(a))
 	}
-	want := fmt.Sprintf(`level=WARN msg="agent goes on after the end of its task; the rest of its stream is not taken" agent=far task=%s remote_task=there taken=1000`, a.Head.ID)
+	want := fmt.Sprintf(`level=WARN msg="agent continues after the end of its task; the rest of its stream is ignored" agent=far task=%s remote_task=there taken=1000`, a.Head.ID)
 	if !strings.Contains(log.String(), want) {
 		t.Errorf("the log is %s, want %s", &log, want)
 	}

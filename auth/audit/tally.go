@@ -1,10 +1,11 @@
 package audit
 
 import (
-	"net"
 	"net/netip"
 	"strconv"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/peeraddr"
 )
 
 const (
@@ -54,7 +55,7 @@ func (l *Log) Refused(r *Record) {
 
 // countLocked counts a refusal and reports whether it is the first of its kind.
 func (t *tally) countLocked(r *Record, now time.Time) bool {
-	k := kind{r.Action, r.Actor.ID, network(r.Actor.From), clip(r.Reason)}
+	k := kind{r.Action, r.Actor.ID, peeraddr.Network(r.Actor.From), clip(r.Reason)}
 	if c := t.kinds[k]; c != nil {
 		c.n++
 		return false
@@ -95,27 +96,4 @@ func (t *tally) flushLocked(l *Log, now time.Time) {
 		l.batch.asked++
 		l.note.Send()
 	}
-}
-
-// network returns the range of addresses that one caller can choose from: an IPv4 address, or
-// 64 bits of an IPv6 address.
-func network(addr string) netip.Prefix {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		host = addr
-	}
-	ip, err := netip.ParseAddr(host)
-	if err != nil {
-		return netip.Prefix{}
-	}
-	ip = ip.Unmap().WithZone("")
-	bits := 64
-	if ip.Is4() {
-		bits = 32
-	}
-	p, err := ip.Prefix(bits)
-	if err != nil {
-		return netip.Prefix{}
-	}
-	return p
 }

@@ -34,19 +34,19 @@ type agentRunCmd struct {
 	Bus         string        `help:"The address of the broker: nats://, tls://, amqp:// or amqps:// ($$PARLEY_BUS); without it, that of the hub whose data folder is --data." from:"PARLEY_BUS" placeholder:"URL"`
 	Data        string        `help:"The data folder of a hub on this machine, which says where its broker is (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`
 	BusKey      string        `name:"bus-key" help:"The key of the agent at the broker of a hub, which is sent over tls:// only ($$PARLEY_BUS_KEY)." from:"PARLEY_BUS_KEY" placeholder:"KEY"`
-	CA          string        `name:"ca" help:"The certificate, as PEM, of whoever has signed that of the broker, or the broker's own." placeholder:"FILE"`
+	CA          string        `name:"ca" help:"The PEM certificate of the authority that has signed the broker's certificate, or the broker's own." placeholder:"FILE"`
 	Name        string        `help:"The name of the agent on the bus; by default that of its card." placeholder:"NAME"`
 	Exec        string        `help:"The program, run by /bin/sh for each message; or give it after --." placeholder:"CMD"`
 	Program     []string      `arg:"" optional:"" passthrough:"" help:"The program and its arguments, after --."`
 	Dir         string        `help:"The folder that the program runs in." placeholder:"DIR"`
 	Card        string        `help:"A file with the agent's card, as JSON." placeholder:"FILE"`
-	Description string        `help:"What the agent does, for its card." placeholder:"TEXT"`
+	Description string        `help:"The description of the agent, for its card." placeholder:"TEXT"`
 	Skill       []string      `help:"A skill for its card. May be repeated." placeholder:"ID"`
 	Concurrency int           `help:"How many tasks to perform at one time (8)." default:"8" placeholder:"N"`
 	Once        bool          `help:"End after one task, or after --idle without one."`
 	Idle        time.Duration `help:"End when there was no task for so long, or no broker; with --once 30s." placeholder:"TIME"`
 	Timeout     time.Duration `help:"End the program when it takes longer." placeholder:"TIME"`
-	Drain       time.Duration `help:"How long tasks may go on after SIGTERM, before they are given back (10s)." default:"10s" placeholder:"TIME"`
+	Drain       time.Duration `help:"How long tasks may continue after SIGTERM, before they are returned to the queue (10s)." default:"10s" placeholder:"TIME"`
 	Idempotent  bool          `help:"A message may be given to another worker when this one is lost: it does no harm to perform it twice."`
 	Serial      bool          `help:"Perform the tasks of one context one after the other."`
 	HubKey      []string      `name:"hub-key" help:"Believe this hub alone, HUB:KEY as parley serve logs it. May be repeated." placeholder:"KEY"`
@@ -225,7 +225,7 @@ func (c *agentRunCmd) card() (*a2a.AgentCard, error) {
 		described = read.A2A
 	}
 	if described.Name == "" {
-		return nil, usagef("what is the agent called? say --name, or give it a --card")
+		return nil, usagef("the agent has no name: set --name or --card")
 	}
 	described.Description = cmp.Or(c.Description, described.Description, "The agent "+described.Name+".")
 	for _, id := range c.Skill {

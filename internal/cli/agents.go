@@ -115,7 +115,7 @@ func agentTrouble(r *adminjson.Remote) string {
 // agentsSearchCmd finds agents.
 type agentsSearchCmd struct {
 	hubFlags
-	Query []string `arg:"" help:"What is to be done, in your words."`
+	Query []string `arg:"" help:"The task to find an agent for, in your words."`
 	Limit int      `help:"How many to show." default:"5" placeholder:"N"`
 	JSON  bool     `name:"json" help:"Print the results as JSON, one a line."`
 }
@@ -160,7 +160,7 @@ func resultFits(r *adminjson.Result) string {
 type agentsShowCmd struct {
 	hubFlags
 	Name string `arg:"" help:"The name of the agent."`
-	JSON bool   `name:"json" help:"Print what is known as JSON, with the card."`
+	JSON bool   `name:"json" help:"Print the entry as JSON, with the card."`
 }
 
 // Help shows an example.
@@ -225,17 +225,17 @@ type agentsAddCmd struct {
 	hubFlags
 	Name          string   `arg:"" help:"The name that the agent gets in the hub."`
 	At            string   `arg:"" name:"agent-url" help:"Where the agent is."`
-	Description   string   `help:"What the agent does, if its card is not to say it." placeholder:"TEXT"`
+	Description   string   `help:"The description of the agent, in place of the one in its card." placeholder:"TEXT"`
 	Skill         []string `help:"A skill that the agent has, whatever its card says. May be repeated." placeholder:"ID"`
 	Target        string   `help:"The tenant to ask for, where several agents are at the URL." placeholder:"NAME"`
 	Timeout       string   `help:"How long a call may take, such as 5m." placeholder:"TIME"`
-	Trust         string   `help:"Whether the agent does what everybody asks, or what its callers are trusted with: open or gated." enum:"open,gated," default:"" placeholder:"HOW"`
+	Trust         string   `help:"Whether the agent serves every request, or those for which its callers are trusted: open or gated." enum:"open,gated," default:"" placeholder:"HOW"`
 	GatedSkill    []string `help:"A skill that is gated, if not all of the agent is. May be repeated." placeholder:"ID"`
 	KeyEnv        string   `name:"agent-key-env" help:"The variable, here, with the API key for the agent." placeholder:"NAME"`
 	BearerEnv     string   `name:"agent-bearer-env" help:"The variable, here, with the bearer token for the agent." placeholder:"NAME"`
 	NoCredentials bool     `help:"Take away the credentials that the agent has."`
 	HeaderEnv     string   `name:"agent-header-env" help:"Any header for the agent, with the variable, here, that has its value." placeholder:"HEADER=NAME"`
-	JSON          bool     `name:"json" help:"Print what is known of the agent as JSON."`
+	JSON          bool     `name:"json" help:"Print the entry of the agent as JSON."`
 }
 
 // Help shows examples.
@@ -349,7 +349,7 @@ func (c *agentsRemoveCmd) Run(ctx context.Context, o *OS) error {
 type agentsAskFlags struct {
 	hubFlags
 	Name []string `arg:"" optional:"" help:"The names of the agents; without any, all that are elsewhere."`
-	JSON bool     `name:"json" help:"Print what was found as JSON, one a line."`
+	JSON bool     `name:"json" help:"Print the results as JSON, one a line."`
 }
 
 // agentsProbeCmd checks whether agents answer.

@@ -201,10 +201,10 @@ func moments(text string, now time.Time) (time.Time, error) {
 type auditListCmd struct {
 	auditFlags
 	auditFilter
-	Actor  string `help:"What was done by a principal, or by those of an owner." placeholder:"ID"`
+	Actor  string `help:"Only entries of a principal, or of those of an owner." placeholder:"ID"`
 	Action string `help:"An action such as key.add, or all of a kind, such as key." placeholder:"NAME"`
-	Task   string `help:"What was done to a task." placeholder:"ID"`
-	Agent  string `help:"What was done to an agent or its tasks." placeholder:"NAME"`
+	Task   string `help:"Only entries about a task." placeholder:"ID"`
+	Agent  string `help:"Only entries about an agent or its tasks." placeholder:"NAME"`
 	Limit  int    `help:"The last so many of them; 0 means all." default:"50" placeholder:"N"`
 	JSON   bool   `name:"json" help:"Print the entries as they stand in the log, one a line."`
 }

@@ -23,7 +23,7 @@ import (
 type auditExportCmd struct {
 	auditFlags
 	auditFilter
-	Format string `help:"jsonl, which is the lines as they are, so that they can be verified; or csv." enum:"jsonl,csv" default:"jsonl"`
+	Format string `help:"jsonl, the unchanged lines, which can be verified; or csv." enum:"jsonl,csv" default:"jsonl"`
 	Out    string `help:"The file to make, with a manifest beside it; without it, standard output." placeholder:"FILE"`
 }
 

@@ -66,7 +66,7 @@ func (c *agentRunCmd) openKeyed(ctx context.Context, name task.Agent, o natsbus.
 
 // refused returns the error for a refused key. The broker refuses it at once or a moment later.
 func (c *agentRunCmd) refused(name task.Agent) error {
-	return fmt.Errorf("%w by the broker at %s: it must be a key for the agent %q, as it is spelled, that is neither revoked nor expired; parley keys add --bus-agent makes one",
+	return fmt.Errorf("%w by the broker at %s: it must be a key for the agent %q, in that spelling, that is neither revoked nor expired; parley keys add --bus-agent makes one",
 		natsbus.ErrRefused, server.RedactedURL(c.Bus), name)
 }
 

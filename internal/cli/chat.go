@@ -17,7 +17,7 @@ import (
 type chatCmd struct {
 	target
 	Skill   string `help:"The skill to ask for." placeholder:"ID"`
-	Context string `help:"The context to go on in." placeholder:"ID"`
+	Context string `help:"The context to continue." placeholder:"ID"`
 }
 
 // Help shows an example.

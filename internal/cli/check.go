@@ -21,7 +21,7 @@ type checkCmd struct {
 	target
 	Server  string        `arg:"" optional:"" name:"server" help:"Where the agent is; the same as --url."`
 	Only    []string      `help:"Check only these: whole ids, or the first words of them, such as push." placeholder:"ID"`
-	All     bool          `help:"Show what passes and what is not offered, too."`
+	All     bool          `help:"Show passed requirements and those that are not offered, too."`
 	List    bool          `help:"List the requirements, and check nothing."`
 	Suite   string        `help:"Run the ACTS files of a folder in place of Parley's own checks." placeholder:"DIR" type:"path"`
 	Known   string        `help:"The failures that are accepted. Then exit code 0 means: exactly these." placeholder:"FILE" type:"path"`

@@ -56,11 +56,11 @@ type commands struct {
 	Trust   trustCmd   `cmd:"" help:"Say how far callers and agents are trusted."`
 	Memory  memoryCmd  `cmd:"" help:"List, show, set, delete and search notes."`
 	MCP     mcpCmd     `cmd:"" name:"mcp" help:"Be an MCP server for a host, such as Claude Desktop."`
-	Push    pushCmd    `cmd:"" help:"List webhooks, tell them again, or be one."`
+	Push    pushCmd    `cmd:"" help:"List webhooks, notify them again, or receive notifications."`
 	Dead    deadCmd    `cmd:"" help:"See what queues have given up, publish it again or drop it."`
 	Mock    mockCmd    `cmd:"" help:"Serve agents that follow a script, for tests."`
 	Audit   auditCmd   `cmd:"" help:"Verify, list and export the log of who did what."`
-	Doctor  doctorCmd  `cmd:"" help:"Say what is weak about how a hub is set up."`
+	Doctor  doctorCmd  `cmd:"" help:"Report weaknesses in the configuration of a hub."`
 	Init    initCmd    `cmd:"" help:"Write a first parley.yaml and an agent to go with it."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }

@@ -26,8 +26,8 @@ func letterPath(id string) string { return deadPath + "/" + url.PathEscape(id) }
 // deadListCmd lists letters.
 type deadListCmd struct {
 	hubFlags
-	Queue string `help:"Only what was in this queue." placeholder:"NAME"`
-	Task  string `help:"Only what is about this task." placeholder:"ID"`
+	Queue string `help:"Only messages of this queue." placeholder:"NAME"`
+	Task  string `help:"Only messages about this task." placeholder:"ID"`
 	JSON  bool   `name:"json" help:"Print the letters as JSON, one a line."`
 }
 

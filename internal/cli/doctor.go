@@ -34,7 +34,7 @@ type doctorCmd struct {
 	hubFlags
 	Data    string `help:"The data folder (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`
 	Config  string `help:"The configuration file (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
-	Offline bool   `help:"Call nobody."`
+	Offline bool   `help:"Make no network calls."`
 	Strict  bool   `help:"Exit with 1 if anything is weak or wrong."`
 	Explain string `help:"Say whether the policy allows something, and by which rule, such as \"caller=partner role=guest owner=acme op=send agent=echo skill=echo\"." placeholder:"REQUEST"`
 	JSON    bool   `name:"json" help:"Print a JSON object for each finding."`
@@ -175,7 +175,7 @@ func openingsOf(cfg *config.Config) []doctor.Opening {
 	rules("directory.allow", "agents that callers register may be at", cfg.Directory.Allow)
 	if served := cfg.RockBot.Serve; len(served) > 0 {
 		out = append(out, doctor.Opening{
-			Key: "rockbot.serve", Access: "whoever may publish at RockBot's broker asks " + strings.Join(served, ", ") + " without a key",
+			Key: "rockbot.serve", Access: "every client that may publish at RockBot's broker asks " + strings.Join(served, ", ") + " without a key",
 		})
 	}
 	for i := range cfg.Agents {
@@ -193,7 +193,7 @@ func openingsOf(cfg *config.Config) []doctor.Opening {
 	}
 	if cfg.TrustForwarded && cfg.PublicURL == "" {
 		out = append(out, doctor.Opening{
-			Key: "trust_forwarded", Access: "whoever reaches the hub without its proxy chooses the address that cards name", Wide: true,
+			Key: "trust_forwarded", Access: "a caller that reaches the hub without its proxy chooses the address in the cards", Wide: true,
 		})
 	}
 	return out

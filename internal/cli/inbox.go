@@ -165,7 +165,7 @@ func (c *inboxApproveCmd) Run(ctx context.Context, o *OS) error {
 // inboxRefuseCmd refuses an item.
 type inboxRefuseCmd struct {
 	oneItem
-	Reason string `help:"Why; the caller is told." placeholder:"TEXT"`
+	Reason string `help:"The reason; it is sent to the caller." placeholder:"TEXT"`
 }
 
 // Help shows an example.

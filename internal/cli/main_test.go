@@ -251,7 +251,7 @@ func TestBrokenStream(t *testing.T) {
 	}
 	url, _ := steps(t, stream, stream)
 	code, _, errs := invoke(t, OS{}, "send", "--url", url, "hi")
-	if code != 1 || !strings.Contains(errs, "HTTP 500 Internal Server Error; the task goes on as t") {
+	if code != 1 || !strings.Contains(errs, "HTTP 500 Internal Server Error; the task continues as t") {
 		t.Errorf("a stream that cannot be taken up: exit %d, %q", code, errs)
 	}
 }

@@ -23,7 +23,7 @@ type memoryCmd struct {
 	Set    memorySetCmd    `cmd:"" help:"Remember a note for a while."`
 	Delete memoryDeleteCmd `cmd:"" help:"Forget a note, several, or a session."`
 	Search memorySearchCmd `cmd:"" help:"Find notes by words, category and tags."`
-	Watch  memoryWatchCmd  `cmd:"" help:"Print notes as they are set."`
+	Watch  memoryWatchCmd  `cmd:"" help:"Print notes when they are set."`
 }
 
 const memoryPath = adminapi.Root + "/memory"

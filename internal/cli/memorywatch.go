@@ -87,7 +87,7 @@ func (w *noteWatch) follow(ctx context.Context) error {
 		switch {
 		case err == nil:
 			if away {
-				fmt.Fprintf(w.notices, "parley: %s tells of notes again\n", w.cmd.URL)
+				fmt.Fprintf(w.notices, "parley: %s reports notes again\n", w.cmd.URL)
 			}
 			pause, away = w.retry, false
 			over, err := w.show(resp.Body)
@@ -99,7 +99,7 @@ func (w *noteWatch) follow(ctx context.Context) error {
 			return err
 		}
 		if !away {
-			fmt.Fprintf(w.notices, "parley: %s tells no more of notes; waiting for it\n", w.cmd.URL)
+			fmt.Fprintf(w.notices, "parley: %s reports no more notes; waiting for it\n", w.cmd.URL)
 			away = true
 		}
 		if backoff.Sleep(ctx, pause) != nil {

@@ -24,7 +24,7 @@ type mockCmd struct {
 	Listen         string `help:"The address to listen on; port 0 takes any." default:"127.0.0.1:4190" placeholder:"ADDR"`
 	GRPCListen     string `name:"grpc-listen" help:"The address for gRPC, which only the first agent has; without it, gRPC is off." placeholder:"ADDR"`
 	Record         string `help:"Append the requests to this file, one JSON object a line, instead of telling them on standard error." placeholder:"FILE"`
-	AllowAnonymous bool   `help:"Listen on an address that other machines reach. Whoever reaches it is answered."`
+	AllowAnonymous bool   `help:"Listen on an address that other machines reach. Every caller is answered."`
 }
 
 // Help shows examples.
@@ -55,7 +55,7 @@ Examples:
 func (c *mockCmd) Run(ctx context.Context, o *OS) error {
 	for flag, addr := range map[string]string{"--listen": c.Listen, "--grpc-listen": c.GRPCListen} {
 		if addr != "" && !c.AllowAnonymous && !client.Loopback(addr) {
-			return usagef("%s %s is reached by other machines, and whoever reaches it is answered; say --allow-anonymous if that is meant", flag, addr)
+			return usagef("other machines reach %s %s, and every caller is answered; set --allow-anonymous if that is intended", flag, addr)
 		}
 	}
 	cfg, err := c.script(o)

@@ -55,7 +55,7 @@ func (c *tasksRedriveCmd) Run(ctx context.Context, o *OS) error {
 // tasksFailCmd fails a task.
 type tasksFailCmd struct {
 	operatedTask
-	Reason string `help:"What its caller is told." placeholder:"TEXT"`
+	Reason string `help:"The message for its caller." placeholder:"TEXT"`
 }
 
 // Help shows an example.

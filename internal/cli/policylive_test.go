@@ -94,7 +94,7 @@ auth:
 	replace(rules + "  - {deny: sned, callers: carl}\n")
 	said(`policy.yaml:4: rules[2].deny: there is no operation`)
 	becomes("a mistake", "carl", 200)
-	if code, _, body := h.ask("", "GET /readyz", ""); code != 200 || !strings.Contains(body, "the rules before it go on") {
+	if code, _, body := h.ask("", "GET /readyz", ""); code != 200 || !strings.Contains(body, "the earlier rules stay in force") {
 		t.Errorf("/readyz with a mistake: %d %s", code, body)
 	}
 	if err := os.Remove(path); err != nil {
@@ -105,7 +105,7 @@ auth:
 	replace(rules + "tests: [{want: allow, caller: carl, op: send, agent: echo}]\n")
 	becomes("a rule less", "carl", 403)
 	said("a test of the policy fails")
-	if _, _, body := h.ask("", "GET /readyz", ""); strings.Contains(body, "the rules before it go on") {
+	if _, _, body := h.ask("", "GET /readyz", ""); strings.Contains(body, "the earlier rules stay in force") {
 		t.Errorf("/readyz after the mistake: %s", body)
 	}
 	done.Store(true)

@@ -14,7 +14,7 @@ import (
 type pushCmd struct {
 	List      pushListCmd      `cmd:"" help:"List the webhooks of a hub and how they do."`
 	Listen    pushListenCmd    `cmd:"" help:"Be a webhook: print the notifications that arrive."`
-	Redeliver pushRedeliverCmd `cmd:"" help:"Tell webhooks again what they were not told."`
+	Redeliver pushRedeliverCmd `cmd:"" help:"Retry failed webhook deliveries."`
 }
 
 const pushPath = adminapi.Root + "/push"
@@ -22,8 +22,8 @@ const pushPath = adminapi.Root + "/push"
 // pushListCmd lists webhooks.
 type pushListCmd struct {
 	hubFlags
-	Task string `help:"Only webhooks of this task, with what they were not told." placeholder:"ID"`
-	Dead bool   `help:"Only webhooks that were not told something, with what that is."`
+	Task string `help:"Only webhooks of this task, with their undelivered versions." placeholder:"ID"`
+	Dead bool   `help:"Only webhooks with undelivered versions, and those versions."`
 	JSON bool   `name:"json" help:"Print the webhooks as JSON, one a line."`
 }
 
@@ -82,16 +82,16 @@ func hookTrouble(k *adminapi.Webhook) string {
 
 func notTold(d *adminapi.DeadLetter) string {
 	if d.First == d.Last {
-		return fmt.Sprintf("not told %d: %s", d.First, d.Reason)
+		return fmt.Sprintf("not delivered %d: %s", d.First, d.Reason)
 	}
-	return fmt.Sprintf("not told %d to %d: %s", d.First, d.Last, d.Reason)
+	return fmt.Sprintf("not delivered %d to %d: %s", d.First, d.Last, d.Reason)
 }
 
 // pushRedeliverCmd repeats notifications.
 type pushRedeliverCmd struct {
 	hubFlags
 	Task   string `arg:"" help:"The id of the task."`
-	Config string `arg:"" optional:"" help:"The id of the config; without it, all of the task that were not told something."`
+	Config string `arg:"" optional:"" help:"The id of the config; without it, all of the task with undelivered versions."`
 }
 
 // Help shows an example.
@@ -116,12 +116,12 @@ func (c *pushRedeliverCmd) Run(ctx context.Context, o *OS) error {
 // redelivered names the webhooks that are notified again.
 func redelivered(l *adminapi.WebhookList) string {
 	if len(l.Webhooks) == 0 {
-		return "Nothing to tell again.\n"
+		return "Nothing to deliver again.\n"
 	}
 	var b strings.Builder
 	for i := range l.Webhooks {
 		k := &l.Webhooks[i]
-		fmt.Fprintf(&b, "%s of %s is told again from version %d\n", printable(k.Config), printable(k.Task), k.Told+1)
+		fmt.Fprintf(&b, "%s of %s is notified again from version %d\n", printable(k.Config), printable(k.Task), k.Told+1)
 	}
 	return b.String()
 }

@@ -95,11 +95,11 @@ func TestPushList(t *testing.T) {
 		want     string
 	}{
 		{false, nil, "t/1\tc1\tsettled\t2/2\thttps://hook.example/x?key=***\t-\n"},
-		{false, []string{"--dead"}, "t/1\tc1\tsettled\t2/2\thttps://hook.example/x?key=***\tnot told 2: HTTP 418\n"},
+		{false, []string{"--dead"}, "t/1\tc1\tsettled\t2/2\thttps://hook.example/x?key=***\tnot delivered 2: HTTP 418\n"},
 		{false, []string{"--task", "other"}, ""},
 		{true, []string{"--task", "other"}, "No webhooks.\n"},
 		{true, []string{"--task", "t/1"}, "TASK  CONFIG  STATE    TOLD  URL                             TROUBLE\n" +
-			"t/1   c1      settled  2/2   https://hook.example/x?key=***  not told 2: HTTP 418\n"},
+			"t/1   c1      settled  2/2   https://hook.example/x?key=***  not delivered 2: HTTP 418\n"},
 	} {
 		code, out, errs := runPush(t, tt.terminal, append([]string{"list", "--url", url}, tt.args...)...)
 		if diff := cmp.Diff(tt.want, out); code != exitOK || errs != "" || diff != "" {
@@ -116,7 +116,7 @@ func TestPushRedeliver(t *testing.T) {
 	t.Parallel()
 	url := startPush(t)
 	code, out, errs := runPush(t, false, "redeliver", "--url", url, "t/1", "c1")
-	if code != exitOK || out != "c1 of t/1 is told again from version 2\n" || errs != "" {
+	if code != exitOK || out != "c1 of t/1 is notified again from version 2\n" || errs != "" {
 		t.Errorf("push redeliver = %d, %q, %q", code, out, errs)
 	}
 	code, _, errs = runPush(t, false, "redeliver", "--url", url, "t/1", "c2")

@@ -33,7 +33,7 @@ type pushListenCmd struct {
 // Help shows examples.
 func (pushListenCmd) Help() string {
 	return `Prints a line for each notification, with columns separated by tabs when piped: time, task, state or kind, ` +
-		`what was verified, text. Requests that are refused are told on standard error with the reason. Ctrl-C ends it ` +
+		`what was verified, text. Refused requests are reported on standard error with the reason. Ctrl-C ends it ` +
 		`with exit code 0.
 
 A hub calls this machine only if it is allowed to: parley serve --push-allow loopback
@@ -116,7 +116,7 @@ func (c *pushListenCmd) welcome(addr *net.TCPAddr) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Listening on http://%s/ for notifications.\n", at)
 	if c.Token == "" && c.Authorization == "" && len(c.Secret) == 0 {
-		b.WriteString("Whoever reaches this address is believed; --token, --authorization or --secret change that.\n")
+		b.WriteString("Every sender that reaches this address is believed; --token, --authorization or --secret change that.\n")
 	}
 	fmt.Fprintf(&b, "A hub calls it if parley.yaml says \"push: {allow: [%q]}\", or after: parley serve --push-allow %s\n", at, at)
 	fmt.Fprintf(&b, `Try:

@@ -115,7 +115,7 @@ func columns(t *testing.T, out string) [][]string {
 func TestPushListenPrints(t *testing.T) {
 	t.Parallel()
 	l := startListener(t, OS{}, "--count", "4")
-	if !strings.Contains(l.welcome, "--push-allow 127.0.0.1:") || !strings.Contains(l.welcome, "Whoever reaches this address is believed") {
+	if !strings.Contains(l.welcome, "--push-allow 127.0.0.1:") || !strings.Contains(l.welcome, "Every sender that reaches this address is believed") {
 		t.Errorf("the welcome is %q, want it to say what to allow, and to warn", l.welcome)
 	}
 	for _, body := range []string{toldWorking, toldArtifact, toldArtifact, toldTask, toldOld} {

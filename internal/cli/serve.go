@@ -236,7 +236,7 @@ func advise(err error, cfg *config.Config) error {
 	case errors.Is(err, parley.ErrAnonymous):
 		wrong := new(server.ConfigError)
 		errors.As(err, &wrong)
-		return usagef("%w; give callers keys with \"parley keys add --data %s\", or say --allow-anonymous if everybody may call", wrong.Err, quote(cfg.Data))
+		return usagef("%w; give callers keys with \"parley keys add --data %s\", or set --allow-anonymous if every caller may call", wrong.Err, quote(cfg.Data))
 	case errors.Is(err, server.ErrProfileKeys):
 		return usagef("the data folder %s has API keys, and conformance kits have none; choose another one with --data", quote(cfg.Data))
 	}

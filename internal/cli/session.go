@@ -104,7 +104,7 @@ func (s *session) settled() bool {
 // goesOn adds to err that the task is not affected.
 func (s *session) goesOn(ctx context.Context, err error) error {
 	if err != nil && s.id() != "" && ctx.Err() == nil {
-		return fmt.Errorf("%w; the task goes on as %s", err, s.id())
+		return fmt.Errorf("%w; the task continues as %s", err, s.id())
 	}
 	return err
 }

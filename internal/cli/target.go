@@ -80,7 +80,7 @@ func (t *target) advise(err error) error {
 	case errors.As(err, &agent) && errors.Is(err, a2a.ErrUnauthenticated) && t.APIKey == "":
 		return fmt.Errorf("%w; give a credential with --api-key or $PARLEY_API_KEY", err)
 	case errors.As(err, new(x509.UnknownAuthorityError)) && t.CA == "":
-		return fmt.Errorf("%w; name whom to trust with --ca or $PARLEY_CA", err)
+		return fmt.Errorf("%w; set the trusted authority with --ca or $PARLEY_CA", err)
 	}
 	return err
 }

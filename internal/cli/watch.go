@@ -55,7 +55,7 @@ func (c *tasksWatchCmd) Run(ctx context.Context, o *OS) error {
 			tree.finish(in.soft, err == nil)
 			if in.soft.Err() != nil {
 				s.show.endLine()
-				return &exit{exitFailed, fmt.Errorf("interrupted; task %s goes on", c.ID)}
+				return &exit{exitFailed, fmt.Errorf("interrupted; task %s continues", c.ID)}
 			}
 			if err != nil {
 				return err

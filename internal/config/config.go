@@ -299,6 +299,9 @@ type Engine struct {
 	IdleRetention Duration `yaml:"idle_retention"`
 	// MaxRuns is the largest number of tasks running at one time. The default is 10000.
 	MaxRuns int `yaml:"max_runs"`
+	// MaxAway is the largest number of running tasks whose agents wait for work elsewhere. They do
+	// not count for MaxRuns. The default is 50000.
+	MaxAway int `yaml:"max_away"`
 	// MaxQueued is the largest number of queued tasks. The default is 100000.
 	MaxQueued int `yaml:"max_queued"`
 	// MaxWaiting is the largest number of unread messages of a task. The default is 100.

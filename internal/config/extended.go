@@ -42,7 +42,7 @@ func checkExtended(d *yamlfile.Decoder, c *Config) {
 			continue
 		}
 		if x.Token == "" && !x.Authenticated {
-			d.Problem(nil, key, "nobody would see it: extended_card needs a token, or authenticated: true")
+			d.Problem(nil, key, "no caller would see it: extended_card needs a token, or authenticated: true")
 		}
 		checkSkills(d, key, e.Skills)
 	}

@@ -110,7 +110,7 @@ func checkIdentities(d *yamlfile.Decoder, c *Config) {
 	}
 	for n := range c.Auth.Tokens {
 		if i := c.Auth.Tokens[n].Issuer; i != "" && strings.TrimSuffix(i, "/") == c.Issuer() {
-			d.Problem(nil, "auth.tokens["+strconv.Itoa(n)+"].issuer", "is this hub: what it says to others must not open itself")
+			d.Problem(nil, "auth.tokens["+strconv.Itoa(n)+"].issuer", "is this hub: a token for other services must not be valid here")
 		}
 	}
 }
@@ -152,7 +152,7 @@ func checkIdentity(d *yamlfile.Decoder, key string, a *Agent) {
 		d.Problem(nil, key+".mode", "a program gets an assertion, in its environment, and nothing else")
 		return
 	case !program && !private(a.at().BaseURL):
-		d.Problem(nil, key+".mode", "%s needs an address of the agent that begins with https://: whoever reads a token can use it", i.Mode)
+		d.Problem(nil, key+".mode", "%s needs an address of the agent that begins with https://: any reader of a token can use it", i.Mode)
 	}
 	checkIdentityHeader(d, key+".header", a)
 	if err := token.CheckClaims(i.Claims); err != nil {

@@ -97,7 +97,7 @@ func (c *CertificateRule) rule() (*certificate.Rule, error) {
 		return nil, err
 	}
 	if slices.Contains(c.Owners, localOwner) {
-		return nil, fmt.Errorf("owners: nobody with a certificate becomes the owner %q", localOwner)
+		return nil, fmt.Errorf("owners: no caller with a certificate becomes the owner %q", localOwner)
 	}
 	given := 0
 	for _, f := range []struct {
@@ -187,7 +187,7 @@ func checkCertificates(d *yamlfile.Decoder, a *Auth) {
 // send any. It checks the combination of a file and flags.
 func (c *Config) CheckCertificates() error {
 	if len(c.Auth.Certificates) > 0 && c.TLS.ClientCA == "" {
-		return errors.New("auth.certificates: tls.client_ca is missing, so that nobody can show a certificate")
+		return errors.New("auth.certificates: tls.client_ca is missing, so that no caller can present a certificate")
 	}
 	return nil
 }

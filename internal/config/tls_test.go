@@ -85,7 +85,7 @@ func TestTLSErrors(t *testing.T) {
 		rules("{dns: '*.a', agent_id: a}"):                                              "auth.certificates[0].dns: is compared exactly",
 		rules("{each: dns, name: a}"):                                                   "auth.certificates[0].ca: is missing",
 		rules("{each: dns, ca: x}"):                                                     "auth.certificates[0].name: must be",
-		rules("{each: dns, ca: x, name: a, owner: local}"):                              "auth.certificates[0].owner: nobody",
+		rules("{each: dns, ca: x, name: a, owner: local}"):                              "auth.certificates[0].owner: no caller",
 		rules("{each: serial, ca: x, name: a}"):                                         `auth.certificates[0].each: "serial" is not one of`,
 		rules("{dns: a, agent_id: a}", "{dns: a, agent_id: b}"):                         "auth.certificates[1]: is about the same certificate as auth.certificates[0]",
 		rules("{each: dns, ca: x, name: a}", "{each: uri, ca: y, name: a}"):             "auth.certificates[1].name: is the same as that of auth.certificates[0]",

@@ -110,7 +110,7 @@ func checkTokens(d *yamlfile.Decoder, a *Auth) {
 			d.Problem(nil, at+".issuer", "is the same as that of auth.tokens[%d]", first)
 		}
 		if t.Owner == localOwner || hasValue(t.Owners, localOwner) {
-			d.Problem(nil, at, "nobody with a token becomes the owner %q, whose tasks are those of callers without credentials", localOwner)
+			d.Problem(nil, at, "no caller with a token becomes the owner %q, whose tasks are those of callers without credentials", localOwner)
 		}
 		names[t.Name], urls[t.Issuer] = i, i
 	}

@@ -60,7 +60,7 @@ func checkTrust(d *yamlfile.Decoder, c *Config) {
 		case !agentName.MatchString(name) || len(name) > maxAgentName:
 			d.Problem(nil, key, "%q is not the name of an agent", yamlfile.Clip(name))
 		case name == c.Trust.Summarizer:
-			d.Problem(nil, key, "the agent summarises what is not done (trust.summarizer)")
+			d.Problem(nil, key, "the agent summarises refused work (trust.summarizer)")
 		case name == c.Questions.AnsweringAgent:
 			d.Problem(nil, key, "the agent answers questions (questions.answering_agent)")
 		}

@@ -59,11 +59,11 @@ func (h *Hub) access() string {
 	case h.keys.On() && !h.cfg.AllowAnonymous:
 		return "callers with " + h.credentials()
 	case h.keys.On():
-		return "everybody who reaches the address; callers with " + h.credentials() + " have tasks of their own"
+		return "every caller that reaches the address; callers with " + h.credentials() + " have tasks of their own"
 	case h.cfg.AllowAnonymous:
-		return "everybody who reaches the address, without credentials"
+		return "every caller that reaches the address, without credentials"
 	}
-	return "everybody on this machine, without credentials; nobody else"
+	return "every caller on this machine, without credentials; no other"
 }
 
 // credentials names the kinds of credentials that the hub accepts.

@@ -35,7 +35,7 @@ func (h *Hub) runPolicy(ctx context.Context) error {
 func (h *Hub) policyChanged(c *policyfile.Change) {
 	path := h.cfg.Policy.File
 	if c.Err != nil {
-		h.logger.Error("the policy has changed and is not taken; the rules before it go on", "file", path, "error", c.Err)
+		h.logger.Error("the changed policy is not applied; the earlier rules stay in force", "file", path, "error", c.Err)
 	} else {
 		h.logger.Info("took a changed policy", "file", path, "sha256", c.Sum)
 	}
@@ -68,7 +68,7 @@ func (h *Hub) policyCheck() (engine.Check, bool) {
 	}
 	c := engine.Check{Name: "policy", OK: true}
 	if h.policy.Problem() != "" {
-		c.Detail = "the file of the policy has changed and is not taken; the rules before it go on, and the log says why"
+		c.Detail = "the changed file of the policy is not applied; the earlier rules stay in force, and the log has the reason"
 	}
 	return c, true
 }

@@ -232,7 +232,7 @@ func (h *Hub) openSealer(ctx context.Context) error {
 	hooks, err := h.db.Tasks().FindHooks(ctx, &task.HookQuery{Limit: 1})
 	if err == nil && len(hooks) > 0 {
 		h.logger.Warn("the key that sealed the secrets of webhooks was missing, and a new one was made; "+
-			"webhooks with secrets are not told anything until the old one is back", "file", path)
+			"webhooks with secrets are not notified until the old key is restored", "file", path)
 	}
 	return err
 }

@@ -21,7 +21,7 @@ func PrivateSize(path string) (int64, error) {
 	case !mode.IsRegular():
 		return 0, errors.New("is not a regular file")
 	case mode.Perm()&0o077 != 0 && runtime.GOOS != "windows":
-		return 0, fmt.Errorf("others may read it (mode %04o); if nobody has, protect it with: chmod 600 %s", mode.Perm(), path)
+		return 0, fmt.Errorf("others may read it (mode %04o); if none has, protect it with: chmod 600 %s", mode.Perm(), path)
 	}
 	return info.Size(), nil
 }

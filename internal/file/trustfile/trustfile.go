@@ -108,7 +108,7 @@ func (f *File) Run(ctx context.Context, follow func([]trust.Entry)) error {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if err := f.loadLocked(follow); err != nil {
-			f.Logger.Warn("the file of trust is not read; what it said before counts", "error", err)
+			f.Logger.Warn("the file of trust is not read; its earlier entries stay in force", "error", err)
 		}
 	})
 }

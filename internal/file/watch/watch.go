@@ -46,7 +46,7 @@ func Follow(ctx context.Context, paths []string, changed func()) error {
 			return nil
 		case _, ok := <-w.Events:
 			if !ok {
-				return fmt.Errorf("follow files: the system tells nothing any more")
+				return fmt.Errorf("follow files: the system reports no more changes")
 			}
 			stirred()
 		case <-w.Errors:

@@ -106,7 +106,7 @@ func (b *Bus) status(ctx context.Context, queues []QueueStatus) *BusStatus {
 func (b *Bus) depths(ctx context.Context, queues []QueueStatus) {
 	o, ok := b.Bus.(bus.Operator)
 	if !ok {
-		setUnknown(queues, "the bus does not tell")
+		setUnknown(queues, "the bus does not report it")
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, depthsTime)

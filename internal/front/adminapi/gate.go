@@ -112,7 +112,7 @@ func decodeUpTo(r *http.Request, v any, most int) error {
 		return badBody(err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return apierror.New(a2a.ErrParseError, "the body goes on after its end")
+		return apierror.New(a2a.ErrParseError, "the body has data after its end")
 	}
 	return nil
 }

@@ -162,7 +162,7 @@ func TestKeyRequestsThatAreWrong(t *testing.T) {
 		"past":              {"POST /api/v1/keys", `{"expiresIn":"-1h"}`, nil, 400, "INVALID_ARGUMENT", "INVALID_PARAMS", "expiresIn"},
 		"no JSON":           {"POST /api/v1/keys", `{`, nil, 400, "INVALID_ARGUMENT", "PARSE_ERROR", "not JSON"},
 		"a list":            {"POST /api/v1/keys", `[]`, nil, 400, "INVALID_ARGUMENT", "INVALID_PARAMS", "\"the body must be an object, not array\""},
-		"two objects":       {"POST /api/v1/keys", `{}{}`, nil, 400, "INVALID_ARGUMENT", "PARSE_ERROR", "goes on"},
+		"two objects":       {"POST /api/v1/keys", `{}{}`, nil, 400, "INVALID_ARGUMENT", "PARSE_ERROR", "data after its end"},
 		"large":             {"POST /api/v1/keys", `{"agentId":"` + strings.Repeat("a", 64<<10) + `"}`, nil, 413, "RESOURCE_EXHAUSTED", "REQUEST_TOO_LARGE", "65536"},
 		"text":              {"POST /api/v1/keys", `{}`, []string{"Content-Type: text/plain"}, 415, "INVALID_ARGUMENT", "CONTENT_TYPE_NOT_SUPPORTED", "application/json"},
 		"form without body": {"POST /api/v1/keys", ``, []string{"Content-Type: application/x-www-form-urlencoded"}, 415, "INVALID_ARGUMENT", "CONTENT_TYPE_NOT_SUPPORTED", "application/json"},

@@ -117,7 +117,7 @@ type Event struct {
 
 // ErrStopped is returned when the hub stops before the turn has ended.
 var ErrStopped = &apierror.Error{
-	Err: apierror.ErrUnavailable, Message: "the hub is shutting down; the task goes on when it is back", RetryAfter: 5 * time.Second,
+	Err: apierror.ErrUnavailable, Message: "the hub is shutting down; the task continues after its restart", RetryAfter: 5 * time.Second,
 }
 
 // Events yields the agent's output, and Idle after each silence of the length idle; zero means

@@ -73,7 +73,7 @@ const (
 // because of the number of events or the time, and only then.
 func TestRestIsCut(t *testing.T) {
 	t.Parallel()
-	const cut = `level=WARN msg="agent goes on after the end of its task; the rest of its stream is not taken" agent=far task=mine remote_task=t taken=%d`
+	const cut = `level=WARN msg="agent continues after the end of its task; the rest of its stream is ignored" agent=far task=mine remote_task=t taken=%d`
 	for name, tt := range map[string]struct {
 		every time.Duration
 		more  int

@@ -116,7 +116,7 @@ type watchdog struct {
 func watch(ctx context.Context, idle, total time.Duration) (context.Context, *watchdog) {
 	w := &watchdog{limit: idle, total: func() {}}
 	if total > 0 {
-		ctx, w.total = context.WithTimeoutCause(ctx, total, fmt.Errorf("the stream goes on for more than %v", total))
+		ctx, w.total = context.WithTimeoutCause(ctx, total, fmt.Errorf("the stream lasts longer than %v", total))
 	}
 	ctx, w.cancel = context.WithCancelCause(ctx)
 	if idle > 0 {

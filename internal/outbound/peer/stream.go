@@ -172,7 +172,7 @@ func (r *relay) passRest(ctx context.Context, f *frames, cancel func()) {
 
 // cutRest logs that an agent was not read to the end.
 func (r *relay) cutRest(ctx context.Context, taken int) {
-	r.peer.opts.log().WarnContext(ctx, "agent goes on after the end of its task; the rest of its stream is not taken",
+	r.peer.opts.log().WarnContext(ctx, "agent continues after the end of its task; the rest of its stream is ignored",
 		append(r.about(ctx), "taken", taken)...)
 }
 

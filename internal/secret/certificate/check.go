@@ -41,7 +41,7 @@ func (r *Rule) Check() error {
 func (r *Rule) checkEach() error {
 	switch {
 	case r.Field == Fingerprint:
-		return errors.New("each: a fingerprint names nobody")
+		return errors.New("each: a fingerprint identifies no caller")
 	case r.Name == "" || strings.ContainsFunc(r.Name, func(c rune) bool {
 		return c != '-' && c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
 	}):
@@ -49,7 +49,7 @@ func (r *Rule) checkEach() error {
 	case r.Principal.ID != "" || r.Principal.DisplayName != "":
 		return errors.New("agent_id: is for rules about one certificate; its callers are called name:VALUE")
 	case r.Principal.Org == auth.Local:
-		return fmt.Errorf("owner: nobody becomes the owner %q by a rule for many, whose tasks are those of callers without credentials", auth.Local)
+		return fmt.Errorf("owner: no caller becomes the owner %q by a rule for many, whose tasks are those of callers without credentials", auth.Local)
 	}
 	p := r.Principal
 	p.ID = r.Name + ":x"

@@ -131,7 +131,7 @@ func (v *Verifier) verify(ctx context.Context, s *a2a.AgentCardSignature, payloa
 			}
 		}
 	}
-	return nil, fmt.Errorf("key %q: the card is not what was signed, or not with this key", h.KeyID)
+	return nil, fmt.Errorf("key %q: the card has changed since it was signed, or was signed with another key", h.KeyID)
 }
 
 func verifies(s *a2a.AgentCardSignature, payload []byte, key crypto.PublicKey, alg jose.SignatureAlgorithm) bool {

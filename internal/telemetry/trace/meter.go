@@ -135,7 +135,7 @@ var counters = [numCounters]struct{ name, unit, description string }{
 	PollingAttempts:     {"parley.a2a.polling_attempts", "{attempt}", "Times that a task of another agent was asked for."},
 	StreamingEvents:     {"parley.a2a.streaming_events", "{event}", "Events that other agents have streamed."},
 	SubscribeFallbacks:  {"parley.a2a.subscribe_fallbacks", "{fallback}", "Streams of other agents that were given up for polling."},
-	InputRequiredRounds: {"parley.a2a.input_required_rounds", "{round}", "Answers that agents were given to go on."},
+	InputRequiredRounds: {"parley.a2a.input_required_rounds", "{round}", "Answers given to agents that waited for input."},
 	InputRequiredBreaks: {"parley.a2a.input_required_breaks", "{break}", "Rounds of questions and answers that were given up."},
 	ServedEvents:        {"parley.server.streaming_events", "{event}", "Events that were streamed to callers."},
 	WebhookTries:        {"parley.webhook.tries", "{try}", "Notifications that were sent to webhooks, by what became of them."},

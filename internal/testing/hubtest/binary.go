@@ -24,7 +24,7 @@ var built struct {
 	err  error
 }
 
-var errNoMain = errors.New("hubtest: TestMain does not run hubtest.M, which removes what is built")
+var errNoMain = errors.New("hubtest: TestMain does not run hubtest.M, which removes the program")
 
 // M runs the tests of a package and then removes the command that was built for them. It is
 // used with goleak:

@@ -102,7 +102,7 @@ func (p *Process) Interrupt() error {
 	select {
 	case <-p.done:
 	case <-time.After(patience):
-		return fmt.Errorf("process %d goes on %v after an interrupt:\n%s", p.PID(), patience, p.Output())
+		return fmt.Errorf("process %d runs %v after an interrupt:\n%s", p.PID(), patience, p.Output())
 	}
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
 		return fmt.Errorf("exit code %d:\n%s", code, p.Output())
