@@ -348,7 +348,7 @@ func TestAnnouncedAgent(t *testing.T) {
 		}
 	}
 	if want := `{"agent":"greeter","type":"status","text":"hello you","state":"TASK_STATE_COMPLETED"}corr-1`; !strings.Contains(told, want) {
-		t.Errorf("the live view is told %s, want %s in it", told, want)
+		t.Errorf("the live view has %s, want %s in it", told, want)
 	}
 	stop()
 	h.stop()

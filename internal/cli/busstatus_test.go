@@ -71,6 +71,6 @@ func TestStatusOfBus(t *testing.T) {
 	}
 	// Only administrators see the address of the broker and the queues.
 	if _, answer := h.call("GET /api/v1/status", "", "X-Forwarded-For: 192.0.2.1"); strings.Contains(answer, "Greeter") || !strings.Contains(answer, `"bus":{"kind":"test"`) {
-		t.Errorf("another caller is told %s", answer)
+		t.Errorf("another caller gets %s", answer)
 	}
 }

@@ -205,7 +205,7 @@ agents:
 		}
 	}
 	if status, body := a.say("silent", alice, "hi"); !strings.Contains(body, "refuses the hub's credentials") {
-		t.Errorf("an agent that is told nothing lets the hub in: %d %s", status, body)
+		t.Errorf("an agent without a token admits the hub: %d %s", status, body)
 	}
 
 	const written = `"actor":{"id":"a:alice","owner":"org:partner-acme","auth":"token"`

@@ -75,7 +75,7 @@ func TestWatchGoesOn(t *testing.T) {
 			t.Errorf("printed (-want +got):\n%s", diff)
 		}
 		if n := strings.Count(told.String(), "waiting for it"); n != 2 {
-			t.Errorf("told %q, want twice that the hub is waited for", told.String())
+			t.Errorf("notices %q, want two that wait for the hub", told.String())
 		}
 	}
 }

@@ -77,7 +77,7 @@ func (x *exchange) publish(who, topic, typ, body string) rockBotAnswer {
 	select {
 	case d := <-x.answers:
 		if d.RoutingKey != "agent.response."+who {
-			x.t.Errorf("%s is told what is for %s", d.RoutingKey, who)
+			x.t.Errorf("%s receives a message for %s", d.RoutingKey, who)
 		}
 		var all struct {
 			TaskID, Code string
@@ -92,7 +92,7 @@ func (x *exchange) publish(who, topic, typ, body string) rockBotAnswer {
 		}
 		return rockBotAnswer{all.TaskID, all.Code, text, all.State}
 	case <-time.After(30 * time.Second):
-		x.t.Fatalf("%s is told nothing about %s", who, body)
+		x.t.Fatalf("%s receives nothing about %s", who, body)
 		return rockBotAnswer{}
 	}
 }

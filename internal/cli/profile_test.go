@@ -172,7 +172,7 @@ func TestSubscriptionOutlastsAQuestion(t *testing.T) {
 		}
 		got := events(t, resp.Body, func(map[string]any) bool { return true })
 		if state := at(inner(got[0]), "task", "status", "state"); state != "TASK_STATE_INPUT_REQUIRED" {
-			t.Errorf("%s %s begins with %v, want the task as it is", tt.method, path, got)
+			t.Errorf("%s %s begins with %v, want the current task", tt.method, path, got)
 		}
 		p.send("tck-complete-task-1", id, "more")
 		got = events(t, resp.Body, toTheEnd)
@@ -274,10 +274,10 @@ func TestProfileNotifiesWebhooks(t *testing.T) {
 	select {
 	case got := <-told:
 		if !strings.HasPrefix(got, "Bearer abc {") || !strings.Contains(got, "TASK_STATE_COMPLETED") {
-			t.Errorf("the webhook was told %q", got)
+			t.Errorf("the webhook received %q", got)
 		}
 	case <-time.After(time.Minute):
-		t.Fatal("the webhook was told nothing")
+		t.Fatal("the webhook received nothing")
 	}
 }
 

@@ -74,7 +74,7 @@ func TestRevokedCertificate(t *testing.T) {
 			code, body, err := ask()
 			if code == http.StatusUnauthorized {
 				if strings.Contains(body, "revoked") {
-					t.Errorf("%s: a caller is told why: %s", name, body)
+					t.Errorf("%s: a caller gets the reason: %s", name, body)
 				}
 				break
 			}

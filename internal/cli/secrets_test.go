@@ -240,17 +240,17 @@ func TestSecretsStayInside(t *testing.T) {
 	h.outputs["spans and metrics that were sent"] = collector.text()
 	for name, said := range h.outputs {
 		if got := m.leaks(said); len(got) > 0 {
-			t.Errorf("%s tells the secrets of %v:\n%.2000s", name, got, said)
+			t.Errorf("%s contains the secrets of %v:\n%.2000s", name, got, said)
 		}
 	}
 	stored := storedText(t, filepath.Join(dir, "data"))
 	if got := m.leaks(stored); len(got) > 0 {
-		t.Errorf("the data folder has the secrets of %v as they are", got)
+		t.Errorf("the data folder has the secrets of %v in plain text", got)
 	}
 	// The secrets must have been used: otherwise the test proves nothing.
 	shown := (marks{}).with(m, inside...).leaks(e.text())
 	if len(shown) != len(inside) {
-		t.Errorf("only %v were shown to those whom they are for, want %v", shown, inside)
+		t.Errorf("only %v reached their recipients, want %v", shown, inside)
 	}
 	if log := h.outputs["log"]; !strings.Contains(log, "level=DEBUG") {
 		t.Errorf("the log has no records of debugging:\n%.1000s", log)

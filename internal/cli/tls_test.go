@@ -198,7 +198,7 @@ func TestMutualTLS(t *testing.T) {
 		}
 	}
 	if n := h.tasksOf("key-of-another-0123456"); n != 0 {
-		t.Errorf("somebody else sees %d of them", n)
+		t.Errorf("another caller sees %d of them", n)
 	}
 }
 
@@ -296,7 +296,7 @@ func TestMutualTLSRefuses(t *testing.T) {
 			case tc.handshake && err == nil && status != 401:
 				t.Errorf("%s: %d %s, want that the handshake fails", name, status, body)
 			case !tc.want && !tc.handshake && (status != 401 || !strings.Contains(body, "Authentication required: provide X-Api-Key header or a bearer token")):
-				t.Errorf("%s: %d %s %v, want what all are told", name, status, body, err)
+				t.Errorf("%s: %d %s %v, want the error that all callers get", name, status, body, err)
 			}
 			if err := h.overGRPC(shown, tc.headers); (err == nil) != tc.want {
 				t.Errorf("%s over gRPC: %v, want to be let in: %v", name, err, tc.want)
@@ -305,7 +305,7 @@ func TestMutualTLSRefuses(t *testing.T) {
 	}
 	group.Wait()
 	if log := h.log.String(); !strings.Contains(log, "no rule names it (uri") || !strings.Contains(log, "agent/thief") {
-		t.Error("the log does not say which certificate nobody knows")
+		t.Error("the log does not name the unknown certificate")
 	}
 }
 

@@ -126,7 +126,7 @@ func TestKeyErrors(t *testing.T) {
 			t.Errorf("%q: error %v, want %q", src, err, want)
 		}
 		if err != nil && strings.Contains(err.Error(), "s3cret") {
-			t.Errorf("%q: error %q tells the key", src, err)
+			t.Errorf("%q: error %q contains the key", src, err)
 		}
 	}
 }

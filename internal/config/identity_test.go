@@ -122,7 +122,7 @@ func TestIdentityErrors(t *testing.T) {
 			t.Errorf("%s\nerror %v, want %q", src, err, want)
 		}
 		if err != nil && strings.Contains(err.Error(), "topsecret") {
-			t.Errorf("%s\nthe error tells a secret: %v", src, err)
+			t.Errorf("%s\nthe error contains a secret: %v", src, err)
 		}
 	}
 	c, err := Parse("parley.yaml", []byte(strings.Replace(told, "public_url: https://hub-a.example\n", "", 1)), env)

@@ -18,7 +18,7 @@ func TestPushProblems(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("Parse(%q): %v, want an error that begins with %q", src, err, want)
 		} else if strings.Contains(err.Error(), secret) {
-			t.Errorf("Parse(%q): %v tells the secret", src, err)
+			t.Errorf("Parse(%q): %v contains the secret", src, err)
 		}
 	}
 }

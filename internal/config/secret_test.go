@@ -116,7 +116,7 @@ func TestSecretFileErrors(t *testing.T) {
 			t.Errorf("%q: error %v, want %q", src, err, want)
 		}
 		if err != nil && strings.Contains(err.Error(), "s3cret") {
-			t.Errorf("%q: the error tells the secret: %v", src, err)
+			t.Errorf("%q: the error contains the secret: %v", src, err)
 		}
 	}
 }

@@ -249,7 +249,7 @@ func TestDeadlineReachesTheThirdHub(t *testing.T) {
 		}
 	}
 	if said := only(t, row[0]).Status.Message.text(); !strings.Contains(said, "deadline") {
-		t.Errorf("the caller is told %q, want that the deadline has passed", said)
+		t.Errorf("the caller gets %q, want that the deadline has passed", said)
 	}
 	between.mu.Lock()
 	defer between.mu.Unlock()

@@ -49,7 +49,7 @@ func TestFullDiskOfTheAuditLog(t *testing.T) {
 	code, body = h.ask("during")
 	full("send", code, body)
 	if _, list := h.read("/api/v1/trust"); strings.Contains(list, "during") || !strings.Contains(list, "before") {
-		t.Errorf("what was refused was done: %s", list)
+		t.Errorf("a refused change was made: %s", list)
 	}
 	if code, body := h.read("/v1/a2a/tasks"); code != http.StatusOK || strings.Contains(body, `"during"`) {
 		t.Errorf("list on a full disk = %d %s, want no task", code, body)
@@ -69,6 +69,6 @@ func TestFullDiskOfTheAuditLog(t *testing.T) {
 	h.Stop()
 	rep := verifyAudit(t, filepath.Join(disk, "log"))
 	if len(rep.Notes) == 0 || !strings.Contains(rep.Notes[0].Text, "could not be written") {
-		t.Errorf("the log does not say what it lacks: %v", rep.Notes)
+		t.Errorf("the log does not report the lost entries: %v", rep.Notes)
 	}
 }

@@ -78,7 +78,7 @@ func TestFullDiskOfParts(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(before, below(t, dir)); diff != "" {
-		t.Errorf("what was refused has left files (-before +after):\n%s", diff)
+		t.Errorf("a refused request has left files (-before +after):\n%s", diff)
 	}
 	if code, body := h.read("/v1/a2a/tasks"); code != http.StatusOK || !strings.Contains(body, `"totalSize":1`) {
 		t.Errorf("list on a full disk = %d %.300s, want the one task", code, body)

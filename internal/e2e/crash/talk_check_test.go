@@ -210,7 +210,7 @@ func (st *conversation) checkSaid(t *taskJSON) error {
 		reply = t.reply()
 	}
 	if diff := gocmp.Diff(want, got); diff != "" {
-		return fmt.Errorf("what was said (-want +got):\n%s", diff)
+		return fmt.Errorf("messages (-want +got):\n%s", diff)
 	}
 	if diff := gocmp.Diff(reply, t.reply()); diff != "" {
 		return fmt.Errorf("the reply (-want +got):\n%s", diff)
@@ -246,7 +246,7 @@ func (st *conversation) checkTurnsOfMeeting(t *taskJSON) error {
 		}
 	}
 	if diff := gocmp.Diff(st.texts, said); diff != "" {
-		return fmt.Errorf("what the caller said (-want +got):\n%s", diff)
+		return fmt.Errorf("messages of the caller (-want +got):\n%s", diff)
 	}
 	return nil
 }
@@ -351,7 +351,7 @@ func (st *conversation) checkPurchase(t *taskJSON, all *records) error {
 		return fmt.Errorf("decision, state and number of runs are %s", now)
 	}
 	if t.state() == "REJECTED" && !strings.Contains(t.reply(), "refuse "+st.id) {
-		return fmt.Errorf("the caller is told %q, without the reason", t.reply())
+		return fmt.Errorf("the caller gets %q, without the reason", t.reply())
 	}
 	return nil
 }

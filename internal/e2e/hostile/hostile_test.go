@@ -106,7 +106,7 @@ func (w *world) attack(t *testing.T, rows []row) {
 func (w *world) judge(t *testing.T, r *row, a *answer) {
 	t.Helper()
 	if got := a.String(); !slices.Contains(strings.Split(r.want, " or "), got) {
-		t.Errorf("told %q, want %q\n%.600s%.1200s", got, r.want, a.head, a.body)
+		t.Errorf("received %q, want %q\n%.600s%.1200s", got, r.want, a.head, a.body)
 	}
 	w.discreet(t, a)
 }

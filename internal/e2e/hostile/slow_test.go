@@ -88,7 +88,7 @@ func (w *world) manyFailures() *answer {
 	}
 	switch {
 	case good != "200" || took > patience/2:
-		return &answer{outcome: fmt.Sprintf("a good key is told %s after %v", good, took)}
+		return &answer{outcome: fmt.Sprintf("a good key gets %s after %v", good, took)}
 	case seen["401"] == 0 || seen["401"]+seen["429"] != 150:
 		return &answer{outcome: fmt.Sprintf("told %v", seen)}
 	}

@@ -270,7 +270,7 @@ var deliveries = regexp.MustCompile(`"(delivery|breaker|pending|failures|attempt
 func (w *world) leaves(t *testing.T, before string) {
 	t.Helper()
 	if diff := cmp.Diff(before, w.stored()); diff != "" {
-		t.Errorf("what is stored has changed (-before +after):\n%s", diff)
+		t.Errorf("the stored data has changed (-before +after):\n%s", diff)
 	}
 }
 

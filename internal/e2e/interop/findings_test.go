@@ -220,7 +220,7 @@ func (s *stage) show(t testing.TB, b *strings.Builder, f *finding) {
 		select {
 		case answer = <-s.told:
 		case <-t.Context().Done():
-			t.Fatal("the webhook is told nothing")
+			t.Fatal("the webhook receives nothing")
 		}
 	}
 	fmt.Fprintf(b, "```\n%s\n```\n\n", steady(answer))

@@ -62,7 +62,7 @@ func (w *webhook) until(c *caller, id, state string) []event {
 		select {
 		case n = <-w.told:
 		case <-c.ctx.Done():
-			c.Fatalf("the webhook of task %s was told %+v, and never %s", id, all, state)
+			c.Fatalf("the webhook of task %s received %+v, and never %s", id, all, state)
 		}
 		if n.ID == "" || seen[n.ID] || string(n.TaskID) != id || n.Old != (c.peer.speaks == v03) {
 			c.Errorf("notification %q about task %s: %s, want one about %s, once", n.ID, n.TaskID, n.Body, id)
@@ -122,7 +122,7 @@ func (w *webhook) quiet(c *caller) {
 	c.Helper()
 	select {
 	case n := <-w.told:
-		c.Errorf("the webhook is told %s, want nothing", n.Body)
+		c.Errorf("the webhook receives %s, want nothing", n.Body)
 	default:
 	}
 }
@@ -195,7 +195,7 @@ func pushInlineScenario(c *caller) {
 	r["configuration"] = obj{"returnImmediately": true, "taskPushNotificationConfig": w.config(obj{})}
 	t := c.send("echo", r)
 	if got := artifacts(w.until(c, t.ID, "COMPLETED")); got != "one two three" {
-		c.Errorf("the webhook is told %q, want the whole answer in order", got)
+		c.Errorf("the webhook receives %q, want the whole answer in order", got)
 	}
 }
 

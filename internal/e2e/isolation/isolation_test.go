@@ -274,7 +274,7 @@ func (h *hub) compare(t *testing.T, b *binding, p *probe, g *guess) {
 		asked = append(asked, h.store.take())
 	}
 	if diff := cmp.Diff(told[1], told[0]); diff != "" {
-		t.Errorf("%s: the foreign is told from the missing (-missing +foreign):\n%s", name, diff)
+		t.Errorf("%s: foreign and missing differ (-missing +foreign):\n%s", name, diff)
 	}
 	if p.makes {
 		return // runs continue after the answer
@@ -283,7 +283,7 @@ func (h *hub) compare(t *testing.T, b *binding, p *probe, g *guess) {
 		t.Errorf("%s: the store is asked for other things (-missing +foreign):\n%s", name, diff)
 	}
 	if foreign := of(h.ann.owner, asked[0]); len(foreign) > 0 {
-		t.Errorf("%s: the store is asked for what is ann's: %v", name, foreign)
+		t.Errorf("%s: the store is asked for data of ann: %v", name, foreign)
 	}
 }
 
@@ -292,7 +292,7 @@ func (h *hub) wantUnmarked(t *testing.T, name string, a answer) {
 	t.Helper()
 	all := slices.Concat([]byte(a.String()), a.body)
 	if where := marked(all, h.ann.mark); where != "" {
-		t.Errorf("%s: bob is told of ann: …%s…\nin %v", name, where, a)
+		t.Errorf("%s: bob learns of ann: …%s…\nin %v", name, where, a)
 	}
 }
 
@@ -300,10 +300,10 @@ func (h *hub) wantUnmarked(t *testing.T, name string, a answer) {
 func (h *hub) wantSilence(t *testing.T) {
 	t.Helper()
 	if where := marked(h.bob.tap.bytes(), h.ann.mark); where != "" {
-		t.Errorf("bob was sent what is ann's: …%s…", where)
+		t.Errorf("bob received data of ann: …%s…", where)
 	}
 	if where := marked(h.ann.tap.bytes(), h.bob.mark); where != "" {
-		t.Errorf("ann was sent what is bob's: …%s…", where)
+		t.Errorf("ann received data of bob: …%s…", where)
 	}
 }
 
@@ -466,7 +466,7 @@ func TestClaimedID(t *testing.T) {
 				told = append(told, a.sameness(g, true))
 			}
 			if diff := cmp.Diff(told[1], told[0]); diff != "" {
-				t.Errorf("%s: the foreign is told from the missing (-missing +foreign):\n%s", method, diff)
+				t.Errorf("%s: foreign and missing differ (-missing +foreign):\n%s", method, diff)
 			}
 		}
 		h.wantSilence(t)

@@ -313,12 +313,12 @@ func (m *matrix) guess(s *scheme, who string, makes bool) {
 		for _, g := range []things{m.things, missing} {
 			a := m.ask(s, who, r.profile, g.in(r.text), r.header...)
 			if strings.Contains(a, annsWord) {
-				m.t.Errorf("%s: %s is told of ann: %s", r.name, who, a)
+				m.t.Errorf("%s: %s learns of ann: %s", r.name, who, a)
 			}
 			told = append(told, settled(g.out(a), r.makes))
 		}
 		if told[0] != told[1] {
-			m.t.Errorf("%s: the foreign is told from the missing:\n%s\nforeign: %s\nmissing: %s", r.name, r.text, told[0], told[1])
+			m.t.Errorf("%s: foreign and missing differ:\n%s\nforeign: %s\nmissing: %s", r.name, r.text, told[0], told[1])
 		}
 		if !r.makes && !r.empty && strings.HasPrefix(told[0], "2") && !strings.Contains(told[0], `"error"`) && !strings.Contains(told[0], `"isError":true`) {
 			m.t.Errorf("%s: %s is not refused: %s", r.name, who, told[0])

@@ -93,13 +93,13 @@ func TestEventsOfOthers(t *testing.T) {
 					m.ask(&s, "bob", "v1.0", strings.ReplaceAll(request, "WORD", "bobmark"))
 				}, "bobmark")
 				if strings.Contains(seen, annsWord) {
-					t.Errorf("bob is told of ann: %s", seen)
+					t.Errorf("bob learns of ann: %s", seen)
 				}
 				seen = m.follow(&s, "amy", path, func() {
 					m.ask(&s, "ann", "v1.0", strings.ReplaceAll(request, "WORD", annsWord+"again"))
 				}, annsWord+"again")
 				if strings.Contains(seen, "bobmark") {
-					t.Errorf("amy is told of bob: %s", seen)
+					t.Errorf("amy learns of bob: %s", seen)
 				}
 			})
 		}

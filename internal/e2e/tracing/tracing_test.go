@@ -284,10 +284,10 @@ func TestTraceOfAWebhook(t *testing.T) {
 			select {
 			case got := <-heard:
 				if !strings.HasPrefix(got.Get("Traceparent"), "00-"+story.trace+"-") || got.Get("X-Correlation-Id") != "c-hook" {
-					t.Errorf("the webhook is told with the header %v, want the trace %s", got, story.trace)
+					t.Errorf("the webhook is notified with the header %v, want the trace %s", got, story.trace)
 				}
 			case <-time.After(patience):
-				t.Fatal("the webhook was not told")
+				t.Fatal("the webhook was not notified")
 			}
 			for p := range story.lines(3) {
 				if strings.HasPrefix(p, "(lost)") {

@@ -110,7 +110,7 @@ func next(t *testing.T, changes <-chan *policyfile.Change, what string) *policyf
 	case c := <-changes:
 		return c
 	case <-time.After(30 * time.Second):
-		t.Fatalf("%s: nothing is told", what)
+		t.Fatalf("%s: no change is reported", what)
 		return nil
 	}
 }

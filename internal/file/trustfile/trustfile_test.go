@@ -51,7 +51,7 @@ func TestTheFileIsReadLive(t *testing.T) {
 	updates := make(chan []trust.Entry, 10)
 	follow := func(entries []trust.Entry) { updates <- entries }
 	if err := f.Load(follow); err != nil || len(updates) != 0 {
-		t.Fatalf("Load without a file: %v, told %d times", err, len(updates))
+		t.Fatalf("Load without a file: %v, %d updates", err, len(updates))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
@@ -110,7 +110,7 @@ func TestBrokenFiles(t *testing.T) {
 		t.Errorf("the link was replaced: %v", err)
 	}
 	if err := f.Load(follow); err != nil || calls != 1 {
-		t.Errorf("Load of what was written: %v, %d calls", err, calls)
+		t.Errorf("Load of the written file: %v, %d calls", err, calls)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) != 0 {
 		t.Errorf("left behind: %v", left)

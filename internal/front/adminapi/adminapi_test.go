@@ -274,7 +274,7 @@ func TestErrorsOfTheStoreStayInTheLog(t *testing.T) {
 	got := call(t, h, "GET", "/api/v1/status")
 	e := got.failure(t, 500, "INTERNAL", "INTERNAL_ERROR")
 	if strings.Contains(got.body, "secret") {
-		t.Errorf("answer %s tells what is not for callers", got.body)
+		t.Errorf("answer %s has data that callers must not see", got.body)
 	}
 	meta, _ := e["details"].([]any)[0].(map[string]any)["metadata"].(map[string]any)
 	reference, _ := meta["reference"].(string)

@@ -115,7 +115,7 @@ func TestCredentialsAreReplacedKeptAndCleared(t *testing.T) {
 		}
 	}
 	if strings.Contains(logs.String(), "secret") {
-		t.Errorf("the log tells a secret:\n%s", &logs)
+		t.Errorf("the log contains a secret:\n%s", &logs)
 	}
 }
 

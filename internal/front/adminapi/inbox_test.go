@@ -94,7 +94,7 @@ func TestInboxIsSettledOnce(t *testing.T) {
 	got := as(t, h, boss, "POST /api/v1/inbox/question/approve", "")
 	got.failure(t, 409, "FAILED_PRECONDITION", "ITEM_SETTLED")
 	if !strings.Contains(got.body, "answered by clerk") {
-		t.Errorf("the second is told %s", got.body)
+		t.Errorf("the second gets %s", got.body)
 	}
 	if got := as(t, h, boss, "POST /api/v1/inbox/approval/approve", `{"text":"go"}`); got.code != 200 || !strings.Contains(got.body, `"state":"approved"`) {
 		t.Errorf("approve = %d %s", got.code, got.body)

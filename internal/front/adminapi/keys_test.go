@@ -120,7 +120,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("second key = %+v, want the revoked one", k)
 		}
 		if strings.Contains(got.body+log.String(), text) || strings.Contains(got.body, `"key"`) {
-			t.Errorf("the key is told twice: %s %s", got.body, log)
+			t.Errorf("the key is returned twice: %s %s", got.body, log)
 		}
 		if n := strings.Count(log.String(), "key="+id+" agent=ann by=boss address=192.0.2.1:5"); n != 3 {
 			t.Errorf("%d records of who changed the key, want 3: %s", n, log)
@@ -195,7 +195,7 @@ func TestKeysOfAStoreThatFails(t *testing.T) {
 	got := as(t, &adminapi.Handler{Hub: newHub(), Keys: ring}, boss, "POST /api/v1/keys", "{}")
 	got.failure(t, 500, "INTERNAL", "INTERNAL_ERROR")
 	if strings.Contains(got.body, "secret") || strings.Contains(got.body, "pk_") {
-		t.Errorf("answer %s tells what is not for callers", got.body)
+		t.Errorf("answer %s has data that callers must not see", got.body)
 	}
 }
 

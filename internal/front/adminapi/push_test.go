@@ -185,7 +185,7 @@ func TestRedeliver(t *testing.T) {
 		}
 		got = as(t, w.h, boss, "POST /api/v1/push/t1/redeliver", "")
 		if body := got.decode(t); got.code != 200 || len(body["webhooks"].([]any)) != 1 {
-			t.Errorf("redeliver = %d %s, want what is left", got.code, got.body)
+			t.Errorf("redeliver = %d %s, want the rest", got.code, got.body)
 		}
 		w.rest()
 		if n := w.net.answer(200) - before; n != 2 {

@@ -329,7 +329,7 @@ func TestDeclined(t *testing.T) {
 		t.Errorf("declined again: %d %s", code, b)
 	}
 	if code, b := h.post("/ag-ui/asker", strings.Replace(resume, id, "nobodys:1", 1)); code != http.StatusNotFound {
-		t.Errorf("what is not there, declined: %d %s", code, b)
+		t.Errorf("a missing item, declined: %d %s", code, b)
 	}
 }
 

@@ -64,7 +64,7 @@ func TestDialectOfATask(t *testing.T) {
 	}
 	theirs := h.do("POST", "/a2a", get, bob).body
 	if none := h.do("POST", "/a2a", rpc("tasks/get", `{"id":"nothing"}`), bob).body; theirs != none {
-		t.Errorf("somebody else gets %s, and for no task %s", theirs, none)
+		t.Errorf("another caller gets %s, and for no task %s", theirs, none)
 	}
 }
 
@@ -240,7 +240,7 @@ func TestRockBotByProfile(t *testing.T) {
 				t.Errorf("%s: a RockBot gets %s by %s, want the task that has ended", name, got, id)
 			}
 			if got := get(id, ann).body; !strings.Contains(got, "Task not found") {
-				t.Errorf("%s: somebody else gets %s by %s", name, got, id)
+				t.Errorf("%s: another caller gets %s by %s", name, got, id)
 			}
 		}
 	}

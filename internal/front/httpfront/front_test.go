@@ -198,7 +198,7 @@ func TestAuthentication(t *testing.T) {
 	} {
 		got := h.do("POST", req[0], req[1], v1)
 		if reason, _ := got.failure(t); got.code != 401 || reason != "UNAUTHENTICATED" {
-			t.Errorf("POST %s = %d %s, want 401 for everybody alike", req[0], got.code, got.body)
+			t.Errorf("POST %s = %d %s, want 401 for all callers alike", req[0], got.code, got.body)
 		}
 		if got.header.Get("WWW-Authenticate") == "" {
 			t.Errorf("POST %s: no challenge", req[0])

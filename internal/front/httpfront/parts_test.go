@@ -301,10 +301,10 @@ func TestPartPush(t *testing.T) {
 			select {
 			case body := <-bodies:
 				if told = strings.Contains(body, tt.want); len(body) > 3000 {
-					t.Errorf("a webhook is told %d bytes", len(body))
+					t.Errorf("a webhook receives %d bytes", len(body))
 				}
 			case <-time.After(time.Minute):
-				t.Fatal("no webhook is told the reference")
+				t.Fatal("no webhook receives the reference")
 			}
 		}
 	}

@@ -122,7 +122,7 @@ func TestResume(t *testing.T) {
 	}
 	for i, resp := range early {
 		if diff := cmp.Diff(all[i+1:], allEvents(t, resp), cmp.AllowUnexported(sseEvent{})); diff != "" {
-			t.Errorf("resumed after %d while it goes on: mismatch (-want +got):\n%s", i+1, diff)
+			t.Errorf("resumed after %d while it runs: mismatch (-want +got):\n%s", i+1, diff)
 		}
 	}
 	for after := 1; after < len(all); after++ {

@@ -64,7 +64,7 @@ func TestView(t *testing.T) {
 			"agent.chat.inbound a status TASK_STATE_COMPLETED: ääääääääää (8192) c t",
 		}
 		if diff := cmp.Diff(want, received); diff != "" {
-			t.Errorf("heard (-want +got):\n%s", diff)
+			t.Errorf("received (-want +got):\n%s", diff)
 		}
 	})
 }

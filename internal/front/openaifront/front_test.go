@@ -304,7 +304,7 @@ func TestChat(t *testing.T) {
 		t.Errorf("a picture is %q with %s", r.text(), r.Choices[0].Message.Parts)
 	}
 	if r := h.chat(one("breaker", "whole")); r.text() != "No" {
-		t.Errorf("an artifact that is told again is %q", r.text())
+		t.Errorf("an artifact that is sent again is %q", r.text())
 	}
 }
 
@@ -356,7 +356,7 @@ func TestQuestions(t *testing.T) {
 	}
 	other := h.chat(`{"model":"asker","messages":[{"role":"user","content":"Weather?"},{"role":"assistant","content":"Never mind."},{"role":"user","content":"Oslo"}]}`)
 	if other.Metadata["task_id"] == first.Metadata["task_id"] || other.Metadata["state"] != "input-required" {
-		t.Errorf("another conversation goes on with the task: %+v", other)
+		t.Errorf("another conversation continues the task: %+v", other)
 	}
 	named := h.chat(fmt.Sprintf(`{"model":"asker","metadata":{"task_id":%q},"messages":[{"role":"user","content":"Tuesday"}]}`, other.Metadata["task_id"]))
 	if named.text() != "Rain on Tuesday." {
@@ -390,15 +390,15 @@ func TestConversations(t *testing.T) {
 	}
 	h.chat(`{"model":"talker",` + talk + `}`)
 	if diff := cmp.Diff([]string{transcript, "And now?"}, told()); diff != "" {
-		t.Errorf("the agent was told (-want +got):\n%s", diff)
+		t.Errorf("the agent received (-want +got):\n%s", diff)
 	}
 	first := h.chat(`{"model":"talker","user":"ann",` + talk + `}`)
 	if diff := cmp.Diff([]string{transcript, "And now?"}, told()); diff != "" {
-		t.Errorf("without the conversation the agent was told (-want +got):\n%s", diff)
+		t.Errorf("without the conversation the agent received (-want +got):\n%s", diff)
 	}
 	second := h.chat(`{"model":"talker","user":"ann",` + talk + `}`)
 	if diff := cmp.Diff([]string{"And now?"}, told()); diff != "" {
-		t.Errorf("with the conversation the agent was told (-want +got):\n%s", diff)
+		t.Errorf("with the conversation the agent received (-want +got):\n%s", diff)
 	}
 	if first.Metadata["context_id"] != second.Metadata["context_id"] || first.Metadata["task_id"] == second.Metadata["task_id"] {
 		t.Errorf("contexts are %v and %v", first.Metadata, second.Metadata)
@@ -515,7 +515,7 @@ func TestCallers(t *testing.T) {
 	}
 	again := h.chat(fmt.Sprintf(`{"model":"asker","metadata":{"context_id":%q},"messages":[{"role":"user","content":"Oslo"}]}`, first.Metadata["context_id"]))
 	if again.Metadata["task_id"] == first.Metadata["task_id"] {
-		t.Error("a caller goes on with the task of another one")
+		t.Error("a caller continues the task of another one")
 	}
 }
 

@@ -52,6 +52,6 @@ func TestRequestsAreLimited(t *testing.T) {
 		}
 	}
 	if err := send("Bob", 0); err != nil {
-		t.Errorf("somebody else: %v", err)
+		t.Errorf("another caller: %v", err)
 	}
 }

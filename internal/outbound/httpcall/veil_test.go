@@ -61,7 +61,7 @@ func TestVeil(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 		if !strings.Contains(got, "version-1.0") {
-			t.Errorf("%s: what is no secret is hidden: %s", name, got)
+			t.Errorf("%s: a text that is no secret is hidden: %s", name, got)
 		}
 	}
 	if got := get("/?api_key=s3cret%2Fs3cret%2B1&contextId=0123456789", nil); strings.Contains(got, "s3cret") || !strings.Contains(got, "0123456789") {

@@ -106,7 +106,7 @@ func TestCredentialsAreHidden(t *testing.T) {
 	printed, _ := json.Marshal([]any{c, &c, c.OAuth2})
 	all := fmt.Sprintf("%s%s%v%+v%#v%v%#v", &log, printed, c, c, c, *c.OAuth2, c.OAuth2)
 	if strings.Contains(all, secret) {
-		t.Errorf("credentials are told: %s", all)
+		t.Errorf("credentials are shown: %s", all)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestClientCredentials(t *testing.T) {
 	creds.ClientSecret = "wrong"
 	p = at(t, url, rest, "1.0", peer.Options{Credentials: transport.Credentials{OAuth2: creds}})
 	if _, err := p.Get(t.Context(), "t", nil); err == nil || !strings.Contains(err.Error(), "invalid_client") || strings.Contains(err.Error(), "wrong") {
-		t.Errorf("Get() = %v, want what the token endpoint says", err)
+		t.Errorf("Get() = %v, want the answer of the token endpoint", err)
 	}
 }
 

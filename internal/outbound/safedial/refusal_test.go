@@ -21,10 +21,10 @@ func TestRefusalHidesAddressesFromTheCaller(t *testing.T) {
 		t.Fatalf("dial: %v, want a Refusal", err)
 	}
 	if got := err.Error(); strings.Contains(got, "10.20") || strings.Contains(got, "private") || !strings.Contains(got, "inside.example") {
-		t.Errorf("the caller is told %q, want the name and nothing of its address", got)
+		t.Errorf("the caller gets %q, want the name and nothing of its address", got)
 	}
 	if got := r.Detail(); !strings.Contains(got, "10.20.30.40") || !strings.Contains(got, "a private address") {
-		t.Errorf("the operator is told %q, want the address and what it is", got)
+		t.Errorf("the operator gets %q, want the address and its kind", got)
 	}
 }
 

@@ -121,7 +121,7 @@ func TestExact(t *testing.T) {
 			continue
 		}
 		if !errors.Is(err, ErrCertificate) || !errors.Is(err, auth.ErrUnauthenticated) || got != nil {
-			t.Errorf("%s: %+v, %v, want that nobody is named", name, got, err)
+			t.Errorf("%s: %+v, %v, want no caller", name, got, err)
 		}
 	}
 }
@@ -194,7 +194,7 @@ func TestEach(t *testing.T) {
 		p, err := Rules{rule}.Certificate(chains(t, tc.by.Issue(t, tc.cert), acme, evil))
 		switch {
 		case tc.want == "" && err == nil:
-			t.Errorf("%s: is %+v, want nobody", name, p)
+			t.Errorf("%s: is %+v, want no caller", name, p)
 		case tc.want != "" && (err != nil || p.ID != tc.want || p.Org != "acme" || len(p.Roles) != 1):
 			t.Errorf("%s: %+v, %v, want %s", name, p, err, tc.want)
 		}

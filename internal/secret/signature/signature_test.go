@@ -329,7 +329,7 @@ func FuzzVerify(f *testing.F) {
 			return
 		}
 		if !bytes.Equal(proof.Document, exact) && !bytes.Equal(proof.Document, thin) {
-			t.Fatalf("verified what was never signed: %s", proof.Document)
+			t.Fatalf("verified an unsigned card: %s", proof.Document)
 		}
 		if !json.Valid(proof.Document) {
 			t.Fatalf("verified document is no JSON: %s", proof.Document)
