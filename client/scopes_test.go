@@ -26,7 +26,7 @@ func TestBothSpellingsOfRequirements(t *testing.T) {
 	for _, bare := range []bool{false, true} {
 		for _, layout := range []card.Layout{card.V1, card.Union} {
 			body, err := card.JSON(secured, &card.Options{
-				BareScopes: bare, Layout: layout, Interfaces: card.Interfaces(card.Place{Base: "http://127.0.0.1:1"}),
+				BareScopes: bare, Layout: layout, Interfaces: card.Interfaces(card.Endpoint{Base: "http://127.0.0.1:1"}),
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -94,9 +94,9 @@ func (s *base) extendedOf(a *engine.Agent, r *op.ExtendedCard, md metadata.MD) *
 
 // addressesOf returns the addresses of an agent: over HTTP, if PublicURL is set, and the gRPC
 // address that the caller has used.
-func (s *base) addressesOf(tenant string, md metadata.MD) card.Place {
+func (s *base) addressesOf(tenant string, md metadata.MD) card.Endpoint {
 	// The caller has reached the agent, whether or not its version has a name for it.
-	p := card.Place{Base: s.cfg.PublicURL, Agent: tenant, Default: true}
+	p := card.Endpoint{Base: s.cfg.PublicURL, Agent: tenant, Default: true}
 	if names := md[":authority"]; len(names) > 0 {
 		p.GRPC = names[0]
 	}
@@ -104,7 +104,7 @@ func (s *base) addressesOf(tenant string, md metadata.MD) card.Place {
 }
 
 // reachable returns the interfaces of an agent with a known address.
-func reachable(p *card.Place, all []*a2a.AgentInterface) []*a2a.AgentInterface {
+func reachable(p *card.Endpoint, all []*a2a.AgentInterface) []*a2a.AgentInterface {
 	var list []*a2a.AgentInterface
 	for _, i := range all {
 		if p.Base != "" || i.ProtocolBinding == a2a.TransportProtocolGRPC {

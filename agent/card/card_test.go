@@ -67,7 +67,7 @@ func fullCard() *a2a.AgentCard {
 }
 
 func interfaces() []*a2a.AgentInterface {
-	return card.Interfaces(card.Place{Base: "https://hub.example/", Agent: "route planner", GRPC: "hub.example:4101"})
+	return card.Interfaces(card.Endpoint{Base: "https://hub.example/", Agent: "route planner", GRPC: "hub.example:4101"})
 }
 
 func TestJSONGolden(t *testing.T) {
@@ -216,14 +216,14 @@ func TestInterfaces(t *testing.T) {
 	t.Parallel()
 	v := a2a.Version
 	tests := []struct {
-		place card.Place
+		place card.Endpoint
 		want  []*a2a.AgentInterface
 	}{
-		{card.Place{Base: "http://h:1"}, []*a2a.AgentInterface{
+		{card.Endpoint{Base: "http://h:1"}, []*a2a.AgentInterface{
 			{URL: "http://h:1/a2a", ProtocolBinding: "JSONRPC", ProtocolVersion: v},
 			{URL: "http://h:1/v1/a2a", ProtocolBinding: "HTTP+JSON", ProtocolVersion: v},
 		}},
-		{card.Place{Base: "https://h/p/", Agent: "a b/c", GRPC: "h:2"}, []*a2a.AgentInterface{
+		{card.Endpoint{Base: "https://h/p/", Agent: "a b/c", GRPC: "h:2"}, []*a2a.AgentInterface{
 			{URL: "https://h/p/a2a/a%20b%2Fc", ProtocolBinding: "JSONRPC", ProtocolVersion: v},
 			{URL: "https://h/p/v1/a2a/a%20b%2Fc", ProtocolBinding: "HTTP+JSON", ProtocolVersion: v},
 			{URL: "h:2", ProtocolBinding: "GRPC", ProtocolVersion: v, Tenant: "a b/c"},
@@ -238,7 +238,7 @@ func TestInterfaces(t *testing.T) {
 
 func TestLegacyInterfaces(t *testing.T) {
 	t.Parallel()
-	for place, want := range map[card.Place]string{
+	for place, want := range map[card.Endpoint]string{
 		{Base: "http://h:1/"}:                                          "JSONRPC http://h:1/a2a, HTTP+JSON http://h:1",
 		{Base: "http://h:1", GRPC: "h:2"}:                              "JSONRPC http://h:1/a2a, HTTP+JSON http://h:1, GRPC h:2",
 		{Base: "http://h:1", Agent: "a b", GRPC: "h:2"}:                "JSONRPC http://h:1/a2a/a%20b, HTTP+JSON http://h:1/a2a/a%20b",

@@ -130,7 +130,7 @@ func (f *fetcher) find(ctx context.Context, rawURL string) (*Card, error) {
 		return nil, err
 	}
 	var strange error // the error of a URL that has something other than a card
-	for _, place := range places(base, f.opts.Target) {
+	for _, place := range candidates(base, f.opts.Target) {
 		c, err := f.get(ctx, place.url)
 		var status *StatusError
 		switch {
@@ -178,8 +178,8 @@ func (f *fetcher) ofTarget(ctx context.Context, base *url.URL, c *Card) *Card {
 	return nil
 }
 
-// place is a possible URL of a card.
-type place struct {
+// candidate is a possible URL of a card.
+type candidate struct {
 	url *url.URL
 	// root is set for the card of the whole host. It is the wrong agent's unless it lists the
 	// requested URL.
@@ -188,19 +188,19 @@ type place struct {
 	target bool
 }
 
-// places returns the URLs to search for the card of an agent, in this order.
-func places(base *url.URL, target string) []place {
+// candidates returns the URLs to search for the card of an agent, in this order.
+func candidates(base *url.URL, target string) []candidate {
 	if strings.HasSuffix(base.Path, ".json") {
-		return []place{{url: base}}
+		return []candidate{{url: base}}
 	}
-	var all []place
+	var all []candidate
 	add := func(at *url.URL, root bool) {
 		for _, path := range wellKnown {
-			all = append(all, place{url: at.JoinPath(path), root: root})
+			all = append(all, candidate{url: at.JoinPath(path), root: root})
 		}
 	}
 	if target != "" {
-		all = append(all, place{url: base.JoinPath(url.PathEscape(target), wellKnown[0]), target: true})
+		all = append(all, candidate{url: base.JoinPath(url.PathEscape(target), wellKnown[0]), target: true})
 	}
 	add(base, false)
 	path := strings.TrimRight(base.Path, "/")

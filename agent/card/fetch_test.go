@@ -264,6 +264,6 @@ func TestFetchUnreachable(t *testing.T) {
 	}
 	_, err := card.Fetch(t.Context(), "http://me:secret@127.0.0.1:1", nil)
 	if err == nil || strings.Contains(err.Error(), "secret") {
-		t.Errorf("Fetch() = %v, which tells the password", err)
+		t.Errorf("Fetch() = %v, which contains the password", err)
 	}
 }

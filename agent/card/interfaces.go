@@ -7,8 +7,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// Place describes where a hub serves an agent.
-type Place struct {
+// Endpoint describes where a hub serves an agent.
+type Endpoint struct {
 	// Base is the hub's base URL, such as "https://hub.example". A trailing slash is ignored.
 	Base string
 	// Agent is the agent's name in the hub. Empty means the hub's default agent, which needs no
@@ -23,7 +23,7 @@ type Place struct {
 // Interfaces returns the ways to reach the agent in the hub's order of preference: JSON-RPC,
 // HTTP+JSON, gRPC. Either the URL or the tenant of an interface names the agent, never both,
 // because callers append the tenant to the URL.
-func Interfaces(p Place) []*a2a.AgentInterface {
+func Interfaces(p Endpoint) []*a2a.AgentInterface {
 	base, suffix := p.base(), p.suffix()
 	list := []*a2a.AgentInterface{
 		a2a.NewAgentInterface(base+"/a2a"+suffix, a2a.TransportProtocolJSONRPC),
@@ -57,7 +57,7 @@ func Prefer(all []*a2a.AgentInterface, order []a2a.TransportProtocol) []*a2a.Age
 // LegacyInterfaces is Interfaces for readers of v0.3. HTTP+JSON has other paths in v0.3,
 // because callers append /v1 to the URL. Over gRPC, v0.3 has no name for an agent, so only the
 // default agent has that interface.
-func LegacyInterfaces(p Place) []*a2a.AgentInterface {
+func LegacyInterfaces(p Endpoint) []*a2a.AgentInterface {
 	rpc, rest := p.base()+"/a2a"+p.suffix(), p.base()
 	if p.Agent != "" {
 		rest = rpc
@@ -75,10 +75,10 @@ func LegacyInterfaces(p Place) []*a2a.AgentInterface {
 	return list
 }
 
-func (p *Place) base() string { return strings.TrimRight(p.Base, "/") }
+func (p *Endpoint) base() string { return strings.TrimRight(p.Base, "/") }
 
 // suffix returns the part of a path that names the agent.
-func (p *Place) suffix() string {
+func (p *Endpoint) suffix() string {
 	if p.Agent == "" {
 		return ""
 	}

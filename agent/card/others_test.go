@@ -41,7 +41,7 @@ func TestOthersOfACard(t *testing.T) {
 				}
 			}
 			if strings.Contains(got, "cost") || strings.Contains(got, "push_notifications") || strings.Contains(got, "supported-interfaces") {
-				t.Errorf("%s card has what it should not: %s", layout, got)
+				t.Errorf("%s card has a member that it must not have: %s", layout, got)
 			}
 		}
 		if again, err := Read(doc); err != nil || len(again.A2A.Skills) != 2 {

@@ -95,12 +95,12 @@ func Read(raw []byte) (*Card, error) {
 	c := &Card{Raw: raw, Layout: r.layout(), A2A: &a2a.AgentCard{
 		Name: r.Name, Description: r.Description, Version: r.Version,
 		Capabilities:         r.capabilities(),
-		Provider:             maybe[*a2a.AgentProvider](r.Provider),
-		IconURL:              maybe[string](r.IconURL),
-		DocumentationURL:     maybe[string](r.DocumentationURL),
-		DefaultInputModes:    maybe[[]string](r.DefaultInputModes),
-		DefaultOutputModes:   maybe[[]string](r.DefaultOutputModes),
-		Signatures:           maybe[[]a2a.AgentCardSignature](r.Signatures),
+		Provider:             decodeOrZero[*a2a.AgentProvider](r.Provider),
+		IconURL:              decodeOrZero[string](r.IconURL),
+		DocumentationURL:     decodeOrZero[string](r.DocumentationURL),
+		DefaultInputModes:    decodeOrZero[[]string](r.DefaultInputModes),
+		DefaultOutputModes:   decodeOrZero[[]string](r.DefaultOutputModes),
+		Signatures:           decodeOrZero[[]a2a.AgentCardSignature](r.Signatures),
 		SecuritySchemes:      readSchemes(r.SecuritySchemes),
 		SecurityRequirements: readRequirements(r.SecurityRequirements, r.Security),
 		Skills:               readSkills(r.Skills),
@@ -109,8 +109,9 @@ func Read(raw []byte) (*Card, error) {
 	return c, nil
 }
 
-// inWords returns an error that names the member of the wrong type, without names of Go types.
-func inWords(err error) error {
+// readableError returns an error that names the member of the wrong type, without names of Go
+// types.
+func readableError(err error) error {
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case !errors.As(err, &wrong):
@@ -130,7 +131,7 @@ func decode(raw []byte) (*received, error) {
 	}
 	r := new(received)
 	if err := json.Unmarshal(raw, r); err != nil {
-		return nil, fmt.Errorf("%w: read card: %w", ErrNoCard, inWords(err))
+		return nil, fmt.Errorf("%w: read card: %w", ErrNoCard, readableError(err))
 	}
 	if r.Name == "" {
 		r.Name = r.AgentName
@@ -141,8 +142,8 @@ func decode(raw []byte) (*received, error) {
 	return r, nil
 }
 
-// maybe decodes an optional part of a card. It returns the zero value if that fails.
-func maybe[T any](raw json.RawMessage) T {
+// decodeOrZero decodes an optional part of a card. It returns the zero value if that fails.
+func decodeOrZero[T any](raw json.RawMessage) T {
 	var v, zero T
 	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {
 		return zero
@@ -168,9 +169,9 @@ func (r *received) layout() Layout {
 }
 
 func (r *received) capabilities() a2a.AgentCapabilities {
-	caps := maybe[a2a.AgentCapabilities](r.Capabilities)
-	caps.ExtendedAgentCard = caps.ExtendedAgentCard || maybe[bool](r.ExtendedCard)
-	caps.Streaming = caps.Streaming || maybe[bool](r.SupportsStreaming)
+	caps := decodeOrZero[a2a.AgentCapabilities](r.Capabilities)
+	caps.ExtendedAgentCard = caps.ExtendedAgentCard || decodeOrZero[bool](r.ExtendedCard)
+	caps.Streaming = caps.Streaming || decodeOrZero[bool](r.SupportsStreaming)
 	return caps
 }
 
@@ -185,7 +186,7 @@ func (r *received) interfaces(layout Layout) []*a2a.AgentInterface {
 			list = append(list, i)
 		}
 	}
-	for _, i := range maybe[[]*receivedInterface](r.SupportedInterfaces) {
+	for _, i := range decodeOrZero[[]*receivedInterface](r.SupportedInterfaces) {
 		if i != nil {
 			add(i.URL, cmp.Or(i.ProtocolBinding, i.Transport), cmp.Or(i.ProtocolVersion, r.newer()), i.tenant())
 		}
@@ -199,7 +200,7 @@ func (r *received) interfaces(layout Layout) []*a2a.AgentInterface {
 		return list
 	}
 	add(r.URL, r.PreferredTransport, r.older(layout), "")
-	for _, i := range maybe[[]*receivedInterface](r.AdditionalInterfaces) {
+	for _, i := range decodeOrZero[[]*receivedInterface](r.AdditionalInterfaces) {
 		if i != nil {
 			add(i.URL, cmp.Or(i.Transport, i.ProtocolBinding), r.older(layout), i.tenant())
 		}
@@ -290,14 +291,14 @@ type receivedSkill struct {
 
 func readSkills(raw json.RawMessage) []a2a.AgentSkill {
 	var skills []a2a.AgentSkill
-	for _, one := range maybe[[]json.RawMessage](raw) {
+	for _, one := range decodeOrZero[[]json.RawMessage](raw) {
 		var s receivedSkill
 		if json.Unmarshal(one, &s) != nil || s.ID == "" && s.Name == "" {
 			continue
 		}
 		skills = append(skills, a2a.AgentSkill{
 			ID: cmp.Or(s.ID, s.Name), Name: cmp.Or(s.Name, s.ID), Description: s.Description, Tags: s.Tags,
-			Examples: maybe[[]string](s.Examples), InputModes: s.InputModes, OutputModes: s.OutputModes,
+			Examples: decodeOrZero[[]string](s.Examples), InputModes: s.InputModes, OutputModes: s.OutputModes,
 			SecurityRequirements: readRequirements(s.SecurityRequirements, s.Security),
 		})
 	}

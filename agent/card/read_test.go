@@ -120,7 +120,7 @@ func TestReadWhatIsWritten(t *testing.T) {
 		for _, bare := range []bool{false, true} {
 			o := &card.Options{
 				Layout: layout, BareScopes: bare, ExtendedCard: true, PushNotifications: true,
-				Interfaces: card.Interfaces(card.Place{Base: "http://x"}),
+				Interfaces: card.Interfaces(card.Endpoint{Base: "http://x"}),
 			}
 			raw, err := card.JSON(registered, o)
 			if err != nil {

@@ -13,7 +13,7 @@ import (
 func readRequirements(lists ...json.RawMessage) a2a.SecurityRequirementsOptions {
 	for _, list := range lists {
 		var out a2a.SecurityRequirementsOptions
-		for _, one := range maybe[[]json.RawMessage](list) {
+		for _, one := range decodeOrZero[[]json.RawMessage](list) {
 			r, ok := readRequirement(one)
 			if !ok {
 				out = nil
@@ -68,7 +68,7 @@ func (s *spelledScopes) UnmarshalJSON(b []byte) error {
 // readSchemes returns the schemes of known kinds.
 func readSchemes(raw json.RawMessage) a2a.NamedSecuritySchemes {
 	var out a2a.NamedSecuritySchemes
-	for name, one := range maybe[map[a2a.SecuritySchemeName]json.RawMessage](raw) {
+	for name, one := range decodeOrZero[map[a2a.SecuritySchemeName]json.RawMessage](raw) {
 		s := readScheme(one)
 		if s == nil {
 			continue
@@ -99,18 +99,18 @@ func readScheme(raw json.RawMessage) a2a.SecurityScheme {
 	}
 	switch {
 	case s.APIKey != nil:
-		k := maybe[a2a.APIKeySecurityScheme](s.APIKey)
-		k.Location = a2a.APIKeySecuritySchemeLocation(cmp.Or(string(k.Location), maybe[legacyScheme](s.APIKey).In))
+		k := decodeOrZero[a2a.APIKeySecurityScheme](s.APIKey)
+		k.Location = a2a.APIKeySecuritySchemeLocation(cmp.Or(string(k.Location), decodeOrZero[legacyScheme](s.APIKey).In))
 		return k
 	case s.HTTPAuth != nil:
-		return maybe[a2a.HTTPAuthSecurityScheme](s.HTTPAuth)
+		return decodeOrZero[a2a.HTTPAuthSecurityScheme](s.HTTPAuth)
 	case s.OpenIDConnect != nil:
-		return maybe[a2a.OpenIDConnectSecurityScheme](s.OpenIDConnect)
+		return decodeOrZero[a2a.OpenIDConnectSecurityScheme](s.OpenIDConnect)
 	case s.OAuth2 != nil:
-		o := maybe[oauth2Scheme](s.OAuth2)
+		o := decodeOrZero[oauth2Scheme](s.OAuth2)
 		return oauth2Of(o.Description, o.MetadataURL, &o.Flows)
 	case s.MutualTLS != nil:
-		return maybe[a2a.MutualTLSSecurityScheme](s.MutualTLS)
+		return decodeOrZero[a2a.MutualTLSSecurityScheme](s.MutualTLS)
 	}
 	return s.wrapped()
 }

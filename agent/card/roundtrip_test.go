@@ -18,7 +18,7 @@ import (
 func TestCardRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		place := card.Place{Base: "https://hub.example", Agent: rapid.SampledFrom([]string{"", "route planner"}).Draw(t, "agent"), GRPC: "hub.example:4101"}
+		place := card.Endpoint{Base: "https://hub.example", Agent: rapid.SampledFrom([]string{"", "route planner"}).Draw(t, "agent"), GRPC: "hub.example:4101"}
 		o := card.Options{
 			Layout:      rapid.SampledFrom([]card.Layout{card.V1, card.Union}).Draw(t, "layout"),
 			Interfaces:  card.Interfaces(place),

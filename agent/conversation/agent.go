@@ -31,10 +31,10 @@ type Agent struct {
 	// logged.
 	Logger *slog.Logger
 
-	mu     sync.Mutex // guards the fields below; never held while calling out
-	kept   map[place]*kept
-	closed bool
-	busy   sync.WaitGroup // counts users of conversations, and timers that are set
+	mu       sync.Mutex // guards the fields below; never held while calling out
+	sessions map[sessionKey]*session
+	closed   bool
+	busy     sync.WaitGroup // counts users of conversations, and timers that are set
 }
 
 var (
@@ -45,16 +45,16 @@ var (
 // ErrClosed is returned for messages that arrive after Close.
 var ErrClosed = errors.New("conversations are closed")
 
-// place identifies a Conversation: the caller and the context.
-type place struct {
+// sessionKey identifies a Conversation: the caller and the context.
+type sessionKey struct {
 	owner     task.Owner
 	contextID string
 }
 
-// kept is the entry of a Conversation. Agent.enter creates it.
-type kept struct {
-	// turn is a semaphore with one slot, for the message being answered.
-	turn chan struct{}
+// session is the entry of a Conversation. Agent.enter creates it.
+type session struct {
+	// slot is a semaphore with one slot, for the message being answered.
+	slot chan struct{}
 	// conv is nil before it is opened and after it was closed. Only the holder of the turn
 	// changes it.
 	conv Conversation
@@ -71,19 +71,19 @@ func (a *Agent) Traits() agent.Traits { return agent.Traits{Serial: true, NoMess
 // Execute implements a2asrv.AgentExecutor.
 func (a *Agent) Execute(ctx context.Context, x *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
-		at := place{contextID: x.ContextID}
+		at := sessionKey{contextID: x.ContextID}
 		p := auth.PrincipalFrom(ctx)
 		if p != nil {
 			at.owner = p.Owner()
 		}
-		k, err := a.enter(ctx, at)
+		k, err := a.acquire(ctx, at)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		t := &turn{agent: a, kept: k, x: x, principal: p, yield: yield}
+		t := &turn{agent: a, session: k, x: x, principal: p, yield: yield}
 		t.run(ctx)
-		a.leave(at, k)
+		a.release(at, k)
 	}
 }
 
@@ -92,43 +92,43 @@ func (a *Agent) Cancel(_ context.Context, x *a2asrv.ExecutorContext) iter.Seq2[a
 	return agent.ConfirmCancel(x)
 }
 
-// enter waits for the turn at a place, and returns its entry.
-func (a *Agent) enter(ctx context.Context, at place) (*kept, error) {
+// acquire waits for the turn at a place, and returns its entry.
+func (a *Agent) acquire(ctx context.Context, at sessionKey) (*session, error) {
 	a.mu.Lock()
 	if a.closed {
 		a.mu.Unlock()
 		return nil, ErrClosed
 	}
-	if a.kept == nil {
-		a.kept = make(map[place]*kept)
+	if a.sessions == nil {
+		a.sessions = make(map[sessionKey]*session)
 	}
-	k := a.kept[at]
+	k := a.sessions[at]
 	if k == nil {
-		k = &kept{turn: make(chan struct{}, 1)}
-		a.kept[at] = k
+		k = &session{slot: make(chan struct{}, 1)}
+		a.sessions[at] = k
 	}
 	k.users++
 	a.busy.Add(1)
 	a.stopLocked(k)
 	a.mu.Unlock()
 	select {
-	case k.turn <- struct{}{}:
+	case k.slot <- struct{}{}:
 		return k, nil
 	case <-ctx.Done():
-		a.forget(at, k)
+		a.removeUser(at, k)
 		return nil, context.Cause(ctx)
 	}
 }
 
-// leave releases the turn. The last user sets the timer.
-func (a *Agent) leave(at place, k *kept) {
-	<-k.turn
-	a.forget(at, k)
+// release releases the turn. The last user sets the timer.
+func (a *Agent) release(at sessionKey, k *session) {
+	<-k.slot
+	a.removeUser(at, k)
 }
 
-// forget removes one user of k. If it was the last one, forget sets the timer, or closes the
+// removeUser removes one user of k. If it was the last one, forget sets the timer, or closes the
 // Conversation if the Agent is closed.
-func (a *Agent) forget(at place, k *kept) {
+func (a *Agent) removeUser(at sessionKey, k *session) {
 	defer a.busy.Done()
 	a.mu.Lock()
 	k.users--
@@ -138,7 +138,7 @@ func (a *Agent) forget(at place, k *kept) {
 	}
 	over := k.users == 0 && a.closed
 	if over {
-		delete(a.kept, at)
+		delete(a.sessions, at)
 	} else if k.users == 0 && idle > 0 {
 		a.busy.Add(1)
 		k.timer = time.AfterFunc(idle, func() {
@@ -153,7 +153,7 @@ func (a *Agent) forget(at place, k *kept) {
 }
 
 // stopLocked stops the timer of k, if it is set.
-func (a *Agent) stopLocked(k *kept) {
+func (a *Agent) stopLocked(k *session) {
 	if k.timer != nil && k.timer.Stop() {
 		a.busy.Done()
 	}
@@ -161,19 +161,19 @@ func (a *Agent) stopLocked(k *kept) {
 }
 
 // expire closes a Conversation that has been idle.
-func (a *Agent) expire(at place, k *kept) {
+func (a *Agent) expire(at sessionKey, k *session) {
 	a.mu.Lock()
-	if k.users > 0 || a.kept[at] != k {
+	if k.users > 0 || a.sessions[at] != k {
 		a.mu.Unlock()
 		return
 	}
-	delete(a.kept, at)
+	delete(a.sessions, at)
 	a.mu.Unlock()
 	a.end(k)
 }
 
 // end closes the Conversation of k, which has no other users.
-func (a *Agent) end(k *kept) {
+func (a *Agent) end(k *session) {
 	if k.conv == nil {
 		return
 	}
@@ -188,10 +188,10 @@ func (a *Agent) end(k *kept) {
 func (a *Agent) Close() error {
 	a.mu.Lock()
 	a.closed = true
-	for at, k := range a.kept {
+	for at, k := range a.sessions {
 		if k.users == 0 {
 			a.stopLocked(k)
-			delete(a.kept, at)
+			delete(a.sessions, at)
 			a.busy.Go(func() { a.end(k) }) // concurrent calls of Close wait for it as well
 		}
 	}

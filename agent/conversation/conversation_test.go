@@ -32,19 +32,19 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// diary records the events of the conversations of a test.
-type diary struct {
+// eventLog records the events of the conversations of a test.
+type eventLog struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (d *diary) note(format string, args ...any) {
+func (d *eventLog) note(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.lines = append(d.lines, fmt.Sprintf(format, args...))
 }
 
-func (d *diary) take() []string {
+func (d *eventLog) take() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	lines := d.lines
@@ -54,7 +54,7 @@ func (d *diary) take() []string {
 
 // counter is a Conversation that counts its messages.
 type counter struct {
-	d    *diary
+	d    *eventLog
 	name string
 	n    int
 }
@@ -111,7 +111,7 @@ func (u *toolUser) Resume(_ context.Context, results []*llm.ClientResult) (*conv
 // hub runs an agent behind a hub on a store.
 type hub struct {
 	t     *testing.T
-	d     *diary
+	d     *eventLog
 	agent *conversation.Agent
 	e     *engine.Engine
 	stop  func()
@@ -119,7 +119,7 @@ type hub struct {
 
 func start(t *testing.T, store task.Store, tools bool) *hub {
 	t.Helper()
-	h := &hub{t: t, d: new(diary)}
+	h := &hub{t: t, d: new(eventLog)}
 	h.agent = &conversation.Agent{Open: func(_ context.Context, o *conversation.Opening) (conversation.Conversation, error) {
 		h.d.note("open %s of %s, %d calls, %d messages", o.ContextID, o.Principal.ID, len(o.Pending), len(o.History))
 		c := counter{d: h.d, name: o.ContextID}
@@ -312,7 +312,7 @@ func (s *slowToGo) Close() error {
 func TestCloseTwice(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		conv := &slowToGo{counter{d: new(diary)}, make(chan struct{}), make(chan struct{})}
+		conv := &slowToGo{counter{d: new(eventLog)}, make(chan struct{}), make(chan struct{})}
 		a := &conversation.Agent{Open: func(context.Context, *conversation.Opening) (conversation.Conversation, error) { return conv, nil }}
 		x := &a2asrv.ExecutorContext{ContextID: "a", TaskID: "t", Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("hello"))}
 		for _, err := range a.Execute(t.Context(), x) {

@@ -17,14 +17,14 @@ import (
 // turn is one message to a Conversation.
 type turn struct {
 	agent     *Agent
-	kept      *kept
+	session   *session
 	x         *a2asrv.ExecutorContext
 	principal *auth.Principal
 	yield     func(a2a.Event, error) bool
 
-	// said holds the reply so far, wait the calls and the question for the caller.
-	said a2a.ContentParts
-	wait Reply
+	// reply holds the reply so far, wait the calls and the question for the caller.
+	reply a2a.ContentParts
+	wait  Reply
 	// begun is set once the artifact exists, stopped when the hub accepts no more events.
 	begun, stopped bool
 }
@@ -41,7 +41,7 @@ func (t *turn) run(ctx context.Context) {
 		return
 	}
 	if err := t.converse(ctx, pending, results); err != nil {
-		t.agent.end(t.kept)
+		t.agent.end(t.session)
 		if ctx.Err() == nil && !t.stopped {
 			t.yield(nil, err)
 		}
@@ -64,13 +64,13 @@ func (t *turn) converse(ctx context.Context, pending []*llm.ClientCall, results 
 			return fmt.Errorf("converse in %s: %w", t.x.ContextID, err)
 		}
 		if r != nil {
-			t.say(r)
+			t.emit(r)
 		}
 		if t.stopped {
 			return nil
 		}
 	}
-	if _, ok := t.kept.conv.(Resumer); !ok && len(t.wait.Calls) > 0 {
+	if _, ok := t.session.conv.(Resumer); !ok && len(t.wait.Calls) > 0 {
 		return fmt.Errorf("converse in %s: %w", t.x.ContextID, errNoResumer)
 	}
 	return nil
@@ -78,7 +78,7 @@ func (t *turn) converse(ctx context.Context, pending []*llm.ClientCall, results 
 
 // open opens the Conversation unless it is open.
 func (t *turn) open(ctx context.Context, pending []*llm.ClientCall) error {
-	if t.kept.conv != nil {
+	if t.session.conv != nil {
 		return nil
 	}
 	o := &Opening{ContextID: t.x.ContextID, Principal: t.principal, Pending: pending}
@@ -92,25 +92,25 @@ func (t *turn) open(ctx context.Context, pending []*llm.ClientCall) error {
 	if err != nil {
 		return fmt.Errorf("open conversation %s: %w", t.x.ContextID, err)
 	}
-	t.kept.conv = conv
+	t.session.conv = conv
 	return nil
 }
 
 // replies yields the replies of the Conversation. It uses Resume, Stream or Send, the first
 // that applies.
 func (t *turn) replies(ctx context.Context, results []*llm.ClientResult) iter.Seq2[*Reply, error] {
-	resumer, ok := t.kept.conv.(Resumer)
+	resumer, ok := t.session.conv.(Resumer)
 	if ok && len(results) > 0 {
 		return func(yield func(*Reply, error) bool) { yield(resumer.Resume(ctx, results)) }
 	}
-	if s, ok := t.kept.conv.(Streamer); ok {
+	if s, ok := t.session.conv.(Streamer); ok {
 		return s.Stream(ctx, t.x.Message)
 	}
-	return func(yield func(*Reply, error) bool) { yield(t.kept.conv.Send(ctx, t.x.Message)) }
+	return func(yield func(*Reply, error) bool) { yield(t.session.conv.Send(ctx, t.x.Message)) }
 }
 
-// say yields a piece of the reply as an event, and stores its calls and question.
-func (t *turn) say(r *Reply) {
+// emit yields a piece of the reply as an event, and stores its calls and question.
+func (t *turn) emit(r *Reply) {
 	if len(r.Calls) > 0 {
 		t.wait.Calls = r.Calls
 	}
@@ -123,7 +123,7 @@ func (t *turn) say(r *Reply) {
 	ev := a2a.NewArtifactUpdateEvent(t.x, "reply", r.Parts...)
 	ev.Append = t.begun
 	t.begun = true
-	t.said = append(t.said, r.Parts...)
+	t.reply = append(t.reply, r.Parts...)
 	t.stopped = !t.yield(ev, nil)
 }
 
@@ -134,7 +134,7 @@ func (t *turn) finish() {
 		return
 	}
 	text := ""
-	for _, p := range t.said {
+	for _, p := range t.reply {
 		text += p.Text()
 	}
 	if text == "" {

@@ -27,7 +27,7 @@ func TestCheckKey(t *testing.T) {
 }
 
 // The error about a key explains the correct form.
-func TestKeysSayWhatToDo(t *testing.T) {
+func TestKeyErrorsNameTheRemedy(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[string]string{
 		"":                         "it is empty; name it like session/main/plan",

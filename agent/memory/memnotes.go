@@ -25,7 +25,7 @@ var (
 )
 
 // Put implements Store.
-func (m *MemNotes) Put(ctx context.Context, n *Note, room Room) (int, error) {
+func (m *MemNotes) Put(ctx context.Context, n *Note, room Quota) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -49,13 +49,13 @@ func (m *MemNotes) Put(ctx context.Context, n *Note, room Room) (int, error) {
 		return 0, nil
 	}
 	space := Namespace(n.Key)
-	dropped := makeRoom(notes, &mine, room.Namespace, func(key string) bool { return Namespace(key) == space })
-	return dropped + makeRoom(notes, &mine, room.Owner, func(string) bool { return true }), nil
+	dropped := dropBeyond(notes, &mine, room.Namespace, func(key string) bool { return Namespace(key) == space })
+	return dropped + dropBeyond(notes, &mine, room.Owner, func(string) bool { return true }), nil
 }
 
-// makeRoom drops the notes that expire first, except but, until at most room of the counted
+// dropBeyond drops the notes that expire first, except but, until at most room of the counted
 // ones remain.
-func makeRoom(notes map[string]*Note, but *Note, room int, counts func(key string) bool) int {
+func dropBeyond(notes map[string]*Note, but *Note, room int, counts func(key string) bool) int {
 	if room <= 0 || len(notes) <= room {
 		return 0
 	}

@@ -54,9 +54,9 @@ type Range struct {
 	Clip int
 }
 
-// Room is the maximum number of notes after a note was put, including that note; zero means no
+// Quota is the maximum number of notes after a note was put, including that note; zero means no
 // limit.
-type Room struct{ Namespace, Owner int }
+type Quota struct{ Namespace, Owner int }
 
 // Store stores notes. Its methods are called concurrently. No argument or result is shared with
 // the store. Errors wrap task.ErrUnavailable if the store is not available.
@@ -66,7 +66,7 @@ type Store interface {
 	// not, Put drops notes until there is room: in the namespace, then of the owner, those that
 	// expire first, but never n. It returns the number of dropped notes. Put is atomic and
 	// durable.
-	Put(ctx context.Context, n *Note, room Room) (dropped int, err error)
+	Put(ctx context.Context, n *Note, room Quota) (dropped int, err error)
 	// Read returns notes, sorted by the bytes of their keys.
 	Read(ctx context.Context, r *Range) ([]Note, error)
 	// Drop durably deletes notes and returns their number. It ignores Clip.

@@ -86,9 +86,9 @@ type Notes struct {
 	// If nil, Get returns the stored beginning.
 	Fetch func(ctx context.Context, n *Note) (string, error)
 
-	once sync.Once
-	own  MemNotes
-	bell bell
+	once        sync.Once
+	own         MemNotes
+	subscribers subscribers
 }
 
 // Entry is a note with a preview in place of its text.
@@ -148,10 +148,10 @@ func (n *Notes) Set(ctx context.Context, s *Set) (Note, error) {
 		note.Size = int64(len(s.Value))
 	}
 	space := Namespace(s.Key)
-	if _, err := n.store().Put(ctx, &note, Room{limits.entries(space), limits.OwnerEntries}); err != nil {
+	if _, err := n.store().Put(ctx, &note, Quota{limits.entries(space), limits.OwnerEntries}); err != nil {
 		return Note{}, fmt.Errorf("set note %s: %w", s.Key, err)
 	}
-	n.bell.ring(s.Owner, s.Key)
+	n.subscribers.notify(s.Owner, s.Key)
 	return note, nil
 }
 
@@ -321,7 +321,7 @@ const (
 
 // Run deletes expired notes until ctx ends. Then watchers get ErrEnded.
 func (n *Notes) Run(ctx context.Context) {
-	defer n.bell.end()
+	defer n.subscribers.end()
 	sweep(ctx, n.store(), 0)
 	<-ctx.Done() // not every store is a Sweeper
 }

@@ -105,7 +105,7 @@ func TestNotesRefuse(t *testing.T) {
 }
 
 // A full namespace drops the note that expires first; other namespaces are unaffected.
-func TestNotesMakeRoom(t *testing.T) {
+func TestNotesAreDroppedBeyondTheQuota(t *testing.T) {
 	t.Parallel()
 	n := &memory.Notes{Limits: memory.Limits{Entries: 2, Namespaces: map[string]int{"big": 3, "big/one": 1}}}
 	set(t, n, memory.Set{Key: "other/place/x", TTL: time.Second})

@@ -21,27 +21,27 @@ type reading struct {
 	reads int
 }
 
-// talk is a context with a conversation between a caller and an agent.
-type talk struct {
+// conversation is a context with a conversation between a caller and an agent.
+type conversation struct {
 	t     *testing.T
 	log   *memstore.Store
 	turns *memory.Turns
 	at    task.Millis
 }
 
-func newTalk(t *testing.T) *talk {
+func newConversation(t *testing.T) *conversation {
 	log := new(memstore.Store)
-	return &talk{t: t, log: log, turns: &memory.Turns{Log: log}, at: task.MillisOf(time.Now().Add(-time.Hour))}
+	return &conversation{t: t, log: log, turns: &memory.Turns{Log: log}, at: task.MillisOf(time.Now().Add(-time.Hour))}
 }
 
 // now returns a strictly increasing time.
-func (k *talk) now() task.Millis {
+func (k *conversation) now() task.Millis {
 	k.at++
 	return k.at
 }
 
 // wants compares the turns of the conversation.
-func (k *talk) wants(want ...string) {
+func (k *conversation) wants(want ...string) {
 	k.t.Helper()
 	all, err := k.turns.Continue(k.t.Context(), "alice", "c")
 	if err != nil {
@@ -58,9 +58,9 @@ func (k *talk) wants(want ...string) {
 
 // A conversation that is read while it continues has its later turns in the next read, each
 // exactly once.
-func TestConversationGoesOn(t *testing.T) {
+func TestConversationContinues(t *testing.T) {
 	t.Parallel()
-	k := newTalk(t)
+	k := newConversation(t)
 	first := tasktest.Append(t, k.log, tasktest.NewHead("alice", "t1"), tasktest.Created(k.now(), "hello"))
 	k.wants("caller: hello")
 	first = tasktest.Append(t, k.log, first, tasktest.Status(k.now(), task.InputRequired, "who is there?"))
@@ -77,7 +77,7 @@ func TestConversationGoesOn(t *testing.T) {
 // A question of an agent is part of the conversation, even if the hub answers it.
 func TestQuestionsToTheHubAreTurns(t *testing.T) {
 	t.Parallel()
-	k := newTalk(t)
+	k := newConversation(t)
 	asks := tasktest.Status(k.now(), task.Working, "which city?")
 	asks.Meta = []byte(`{"parley.question":{"number":1,"kind":"input","message":"which city?"}}`)
 	waits := tasktest.Status(k.now(), task.Working, "this waits for a person: which city?")
@@ -93,7 +93,7 @@ func TestQuestionsToTheHubAreTurns(t *testing.T) {
 // Messages between agents on behalf of a caller are not turns of the caller.
 func TestDelegationsAreNoTurns(t *testing.T) {
 	t.Parallel()
-	k := newTalk(t)
+	k := newConversation(t)
 	parent := tasktest.Append(t, k.log, tasktest.NewHead("alice", "t1"), tasktest.Created(k.now(), "the weather"))
 	child := tasktest.Step(t, tasktest.NewHead("alice", "t2"),
 		tasktest.Created(k.now(), "which city?"), tasktest.Status(k.now(), task.Completed, "Paris"))
@@ -108,7 +108,7 @@ func TestDelegationsAreNoTurns(t *testing.T) {
 // The output of a failed task is not presented as an answer.
 func TestFailuresAreNoAnswers(t *testing.T) {
 	t.Parallel()
-	k := newTalk(t)
+	k := newConversation(t)
 	for id, text := range map[a2a.TaskID]string{"t1": "it broke", "t2": ""} {
 		tasktest.Append(t, k.log, tasktest.NewHead("alice", id), tasktest.Created(k.now(), "try"),
 			tasktest.Chunk(k.now(), "a", "half"), tasktest.Status(k.now(), task.Failed, text))
@@ -122,9 +122,9 @@ func TestFailuresAreNoAnswers(t *testing.T) {
 }
 
 // Turns that were dropped or are too old are not rebuilt from the log.
-func TestTurnsThatMadeWayStayAway(t *testing.T) {
+func TestDroppedTurnsAreNotRebuilt(t *testing.T) {
 	t.Parallel()
-	k := newTalk(t)
+	k := newConversation(t)
 	k.turns.Keep = 3
 	for i := range 5 {
 		tasktest.Append(t, k.log, tasktest.NewHead("alice", a2a.TaskID(fmt.Sprint(i))),
@@ -149,7 +149,7 @@ func (r *reading) Read(ctx context.Context, key task.Key, after int64) ([]task.E
 // The tasks of a long conversation are not read repeatedly.
 func TestEndedTasksAreReadOnce(t *testing.T) {
 	t.Parallel()
-	k := newTalk(t)
+	k := newConversation(t)
 	log := &reading{Store: k.log}
 	k.turns.Log = log
 	tasktest.Append(t, k.log, tasktest.NewHead("alice", "t1"),

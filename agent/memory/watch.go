@@ -17,8 +17,8 @@ import (
 // ErrEnded is the final error of Watch after Run has ended.
 var ErrEnded = errors.New("the notes are not kept any more")
 
-// bell wakes the watchers of notes. The zero bell is ready to use.
-type bell struct {
+// subscribers wakes the watchers of notes. The zero subscribers is ready to use.
+type subscribers struct {
 	mu       sync.Mutex // guards the fields and those of watchers; never held during calls out of the package
 	watchers map[*watcher]struct{}
 }
@@ -37,33 +37,33 @@ type watcher struct {
 	ended bool
 }
 
-func (b *bell) add(w *watcher) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.watchers == nil {
-		b.watchers = make(map[*watcher]struct{})
+func (s *subscribers) add(w *watcher) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.watchers == nil {
+		s.watchers = make(map[*watcher]struct{})
 	}
-	b.watchers[w] = struct{}{}
+	s.watchers[w] = struct{}{}
 }
 
-func (b *bell) remove(w *watcher) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.watchers, w)
+func (s *subscribers) remove(w *watcher) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.watchers, w)
 }
 
-// ring notifies the watchers of a note. It does not block.
-func (b *bell) ring(owner task.Owner, key string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for w := range b.watchers {
+// notify notifies the watchers of a note. It does not block.
+func (s *subscribers) notify(owner task.Owner, key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for w := range s.watchers {
 		if w.owner == owner && strings.HasPrefix(key, w.prefix) {
 			w.put(key)
 		}
 	}
 }
 
-// put records a key; the caller holds the lock of the bell.
+// put records a key; the caller holds the lock of the subscribers.
 func (w *watcher) put(key string) {
 	switch {
 	case w.all:
@@ -79,10 +79,10 @@ func (w *watcher) put(key string) {
 }
 
 // end notifies all watchers of the end.
-func (b *bell) end() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for w := range b.watchers {
+func (s *subscribers) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for w := range s.watchers {
 		w.ended = true
 		w.wake.Send()
 	}
@@ -90,9 +90,9 @@ func (b *bell) end() {
 
 // take returns the keys set since the last call, sorted; all is set if the watcher must read
 // all notes.
-func (b *bell) take(w *watcher) (keys []string, all, ended bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (s *subscribers) take(w *watcher) (keys []string, all, ended bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	keys, all = slices.Sorted(maps.Keys(w.keys)), w.all
 	w.keys, w.all = nil, false
 	return keys, all, w.ended
@@ -107,10 +107,10 @@ func (b *bell) take(w *watcher) (keys []string, all, ended bool) {
 func (n *Notes) Watch(ctx context.Context, owner task.Owner, prefix string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		w := &watcher{owner: owner, prefix: prefix, wake: wake.New(), all: true}
-		n.bell.add(w)
-		defer n.bell.remove(w)
+		n.subscribers.add(w)
+		defer n.subscribers.remove(w)
 		for {
-			keys, all, ended := n.bell.take(w)
+			keys, all, ended := n.subscribers.take(w)
 			var err error
 			more := true
 			if all {

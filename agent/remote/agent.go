@@ -88,10 +88,10 @@ type Agent struct {
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 
-	once  sync.Once // initializes line
-	line  line
-	runs  runs
-	named named
+	once       sync.Once // initializes connection
+	connection connection
+	runs       runs
+	named      named
 }
 
 var (
@@ -108,7 +108,7 @@ func (a *Agent) Traits() agent.Traits {
 func (a *Agent) Kind() string { return "remote" }
 
 // Close closes the connections to the agent. Runs must have ended.
-func (a *Agent) Close() error { return a.closeLine() }
+func (a *Agent) Close() error { return a.closeConnections() }
 
 func (a *Agent) logger() *slog.Logger {
 	if a.Logger == nil {

@@ -37,13 +37,13 @@ type Callbacks struct {
 	Key []byte
 
 	mu    sync.Mutex // guards the field below
-	calls map[string]*callee
+	calls map[string]*callbackTarget
 }
 
-// callee is a run that waits for a callback.
-type callee struct {
-	token string
-	told  wake.Signal
+// callbackTarget is a run that waits for a callback.
+type callbackTarget struct {
+	token    string
+	notified wake.Signal
 }
 
 var _ http.Handler = (*Callbacks)(nil)
@@ -65,7 +65,7 @@ func (c *Callbacks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	to := c.find(path.Base(r.URL.Path))
 	if to == nil {
-		http.Error(w, "nobody waits for this", http.StatusNotFound)
+		http.Error(w, "no task waits for this notification", http.StatusNotFound)
 		return
 	}
 	if !proven(r.Header, to.token) {
@@ -83,7 +83,7 @@ func (c *Callbacks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the notification is not a JSON object", http.StatusBadRequest)
 		return
 	}
-	to.told.Send()
+	to.notified.Send()
 	w.WriteHeader(http.StatusNoContent)
 }
 
@@ -103,22 +103,22 @@ func proven(h http.Header, token string) bool {
 	return len(sent) > 0
 }
 
-func (c *Callbacks) find(id string) *callee {
+func (c *Callbacks) find(id string) *callbackTarget {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.calls[id]
 }
 
-func (c *Callbacks) enter(id string, to *callee) {
+func (c *Callbacks) register(id string, to *callbackTarget) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.calls == nil {
-		c.calls = make(map[string]*callee)
+		c.calls = make(map[string]*callbackTarget)
 	}
 	c.calls[id] = to
 }
 
-func (c *Callbacks) leave(id string, to *callee) {
+func (c *Callbacks) unregister(id string, to *callbackTarget) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.calls[id] == to {
@@ -133,27 +133,27 @@ func (c *Callbacks) secret(kind string, r *run) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 
-// tellable reports whether the peer can send notifications about its task to the run.
-func (r *run) tellable(p *link) bool {
-	return p.tells && r.agent.Callbacks != nil && !r.deaf
+// canCallBack reports whether the peer can send notifications about its task to the run.
+func (r *run) canCallBack(p *peerConnection) bool {
+	return p.callsBack && r.agent.Callbacks != nil && !r.noCallbacks
 }
 
-// listen registers the run for callbacks.
-func (r *run) listen() {
-	if r.told != nil {
+// registerCallback registers the run for callbacks.
+func (r *run) registerCallback() {
+	if r.notified != nil {
 		return
 	}
 	c := r.agent.Callbacks
-	r.told, r.hook = wake.New(), c.secret(idHook, r)
-	c.enter(r.hook, &callee{token: c.secret(idToken, r), told: r.told})
+	r.notified, r.hook = wake.New(), c.secret(idHook, r)
+	c.register(r.hook, &callbackTarget{token: c.secret(idToken, r), notified: r.notified})
 }
 
-// deafen reverts listen.
-func (r *run) deafen() {
-	if r.told != nil {
+// unregisterCallback reverts listen.
+func (r *run) unregisterCallback() {
+	if r.notified != nil {
 		c := r.agent.Callbacks
-		c.leave(r.hook, c.find(r.hook))
-		r.told = nil
+		c.unregister(r.hook, c.find(r.hook))
+		r.notified = nil
 	}
 }
 
@@ -167,39 +167,39 @@ func (r *run) pushConfig() []byte {
 	return append(b, `}}`...)
 }
 
-// sendTold sends the message to a peer that reports the progress of the task by callbacks.
-func (r *run) sendTold(ctx context.Context, p *link) (done bool, err error) {
-	r.listen()
+// sendWithCallback sends the message to a peer that reports the progress of the task by callbacks.
+func (r *run) sendWithCallback(ctx context.Context, p *peerConnection) (done bool, err error) {
+	r.registerCallback()
 	ev, err := p.Send(ctx, r.params(r.pushConfig()))
 	if refused(err) {
 		// The peer may have refused the webhook alone, for example a hub that must not call
 		// addresses like this hub's. If it refuses the message itself, it will refuse it again.
-		r.deaf = true
-		r.deafen()
-		return r.sendOpenly(ctx, p)
+		r.noCallbacks = true
+		r.unregisterCallback()
+		return r.sendWithoutCallback(ctx, p)
 	}
 	if err != nil {
 		return false, err
 	}
-	return r.arrive(ctx, &ev), nil
+	return r.passOne(ctx, &ev), nil
 }
 
-// safety is the longest time between two polls of a task whose peer sends callbacks.
-const safety = 30 * time.Second
+// callbackPoll is the longest time between two polls of a task whose peer sends callbacks.
+const callbackPoll = 30 * time.Second
 
 // awaitCallbacks reads the task after each notification of the peer.
-func (r *run) awaitCallbacks(ctx context.Context, p *link) (done bool, err error) {
-	r.listen()
+func (r *run) awaitCallbacks(ctx context.Context, p *peerConnection) (done bool, err error) {
+	r.registerCallback()
 	for {
 		if done, err := r.look(ctx, p); done || err != nil || r.state == a2a.TaskStateAuthRequired {
 			return done, err
 		}
-		if r.settles() {
-			return r.asksAgain(), nil
+		if r.settled() {
+			return r.passRepeatedQuestion(), nil
 		}
 		select {
-		case <-r.told:
-		case <-time.After(r.untilSettled(max(safety, r.agent.Poll))):
+		case <-r.notified:
+		case <-time.After(r.untilSettled(max(callbackPoll, r.agent.Poll))):
 		case <-ctx.Done():
 			return false, context.Cause(ctx)
 		}

@@ -55,7 +55,7 @@ func (s *requests) last(t *testing.T) *http.Request {
 	select {
 	case <-s.came:
 	case <-time.After(time.Minute):
-		t.Fatal("the peer has told nothing")
+		t.Fatal("the peer has reported nothing")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func TestCallbacks(t *testing.T) {
 	turn := make(chan struct{}, 3)
 	p, hook, seen := wired(t, counting(turn))
 	began := time.Now()
-	id := p.hub.send(now(say("a b c"))).Head.ID
+	id := p.hub.send(now(newSend("a b c"))).Head.ID
 	turns(turn, 1)
 	p.hub.awaitWords(id, 1)
 	token := seen.last(t).Header.Get("Authorization")
@@ -102,7 +102,7 @@ func TestCallbacks(t *testing.T) {
 			t.Errorf("%s: status %d, want %d", tt.name, resp.StatusCode, tt.want)
 		}
 	}
-	p.hub.again() // the address and the token stay valid
+	p.hub.restart() // the address and the token stay valid
 	turns(turn, 2)
 	p.hub.wait(id, task.Completed)
 	if got := strings.Join(p.hub.chunks(id), ""); got != "a b c" || time.Since(began) > 20*time.Second {
@@ -126,7 +126,7 @@ func TestCallbacksAreRefused(t *testing.T) {
 	a := &remote.Agent{URL: peer.url(), NoStreaming: true, Callbacks: calls, Poll: 20 * time.Millisecond}
 	t.Cleanup(func() { a.Close() })
 	h := startHub(t, map[string]a2asrv.AgentExecutor{"far": a}, nil)
-	got := h.send(say("a b"))
+	got := h.send(newSend("a b"))
 	if got.Head.State != task.Completed {
 		t.Errorf("the task is %s", describe(got))
 	}

@@ -45,13 +45,13 @@ func (c *cancellation) perform(ctx context.Context, yield func(a2a.Event, error)
 	}
 	c.canceling(true)
 	ev, err := c.cancel(ctx, id)
-	if err != nil && !lost(err) {
+	if err != nil && !taskUnknown(err) {
 		c.canceling(false)
 	}
 	switch {
 	case ctx.Err() != nil:
 		return
-	case lost(err):
+	case taskUnknown(err):
 		yield(a2a.NewStatusUpdateEvent(c.ec, a2a.TaskStateCanceled, nil), nil)
 	case err != nil:
 		yield(nil, err)
@@ -94,7 +94,7 @@ func (c *cancellation) task(ctx context.Context) (a2a.TaskID, error) {
 		if err != nil {
 			continue
 		}
-		if ev, err := c.run.sought(ctx, p); err == nil && ev != nil {
+		if ev, err := c.run.search(ctx, p); err == nil && ev != nil {
 			return ev.TaskID, nil
 		}
 	}
@@ -116,9 +116,9 @@ func (c *cancellation) cancel(ctx context.Context, id a2a.TaskID) (*peer.Event, 
 				return ev, nil
 			}
 			return nil, a2a.ErrTaskNotCancelable
-		case lost(err):
+		case taskUnknown(err):
 			return nil, err
-		case refused(err), untold(err):
+		case refused(err), withoutIdentity(err):
 			c.agent.logger().Warn("remote task cannot be canceled", "agent", c.call.Agent, "task", c.ec.TaskID, "error", err)
 			return nil, a2a.ErrTaskNotCancelable
 		}

@@ -54,7 +54,7 @@ func (d *Direct) at(rawURL string) *a2a.AgentInterface {
 // reason err. An unreachable agent cannot be called either, and a URL that names a card is not
 // an endpoint.
 func (d *Direct) stands(ctx context.Context, u *url.URL, err error) bool {
-	return d.Binding != "" && !cardURL(u) && ctx.Err() == nil && !errors.Is(err, httpcall.ErrUnreachable) && !untold(err)
+	return d.Binding != "" && !cardURL(u) && ctx.Err() == nil && !errors.Is(err, httpcall.ErrUnreachable) && !withoutIdentity(err)
 }
 
 // fetch returns the card of the agent, or a substitute if the configuration suffices for calls.

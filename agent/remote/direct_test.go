@@ -18,9 +18,9 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// lonely is a server with or without a card. It completes the messages sent to one path, and
+// cardlessPeer is a server with or without a card. It completes the messages sent to one path, and
 // records the path of each POST and the context ids in it.
-type lonely struct {
+type cardlessPeer struct {
 	*httptest.Server
 	mu       sync.Mutex // guards the fields below
 	posts    []string
@@ -28,8 +28,8 @@ type lonely struct {
 	fetched  int
 }
 
-func startLonely(t *testing.T, card func(url string) string, path string) *lonely {
-	l := new(lonely)
+func startCardless(t *testing.T, card func(url string) string, path string) *cardlessPeer {
+	l := new(cardlessPeer)
 	l.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -94,9 +94,9 @@ func TestCallsWithoutACard(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := startLonely(t, nil, tt.path)
+			l := startCardless(t, nil, tt.path)
 			h := hubOf(t, &remote.Agent{URL: l.URL + tt.at, Target: tt.target, Direct: tt.direct})
-			r := say("hi")
+			r := newSend("hi")
 			a := h.send(r)
 			if ok := a.Head.State == task.Completed; ok != tt.ask {
 				t.Errorf("task is %s, want completed: %t", describe(a), tt.ask)
@@ -130,7 +130,7 @@ func TestFixedAddress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := startLonely(t, card, tt.want)
+			l := startCardless(t, card, tt.want)
 			a := &remote.Agent{
 				URL: l.URL + tt.at, Target: "researcher", NoStreaming: true,
 				Direct: remote.Direct{Binding: tt.binding, Version: "0.3", Fixed: true},
@@ -138,7 +138,7 @@ func TestFixedAddress(t *testing.T) {
 			if tt.binding == a2a.TransportProtocolHTTPJSON {
 				a.Direct.Version = "1.0"
 			}
-			hubOf(t, a).send(say("hi"))
+			hubOf(t, a).send(newSend("hi"))
 			if diff := cmp.Diff([]string{tt.want}, l.posts); diff != "" {
 				t.Errorf("POSTs (-want +got):\n%s", diff)
 			}
@@ -159,14 +159,14 @@ func TestAgentNamesTheContext(t *testing.T) {
 }
 
 func namesTheContext(t *testing.T, path string) {
-	l := startLonely(t, nil, path)
+	l := startCardless(t, nil, path)
 	h := hubOf(t, &remote.Agent{
 		URL: l.URL + path, NoContext: true, ParamsContext: true,
 		Direct: remote.Direct{Binding: a2a.TransportProtocolJSONRPC, Version: "0.3"},
 	})
 	in := func(context string) {
 		t.Helper()
-		r := say("hi")
+		r := newSend("hi")
 		r.Message.ContextID = context
 		if a := h.send(r); a.Message == nil && a.Head.State != task.Completed {
 			t.Fatalf("task is %s", describe(a))
@@ -175,7 +175,7 @@ func namesTheContext(t *testing.T, path string) {
 	in("one")
 	in("one")
 	in("two")
-	h.again()
+	h.restart()
 	in("one")
 	want := []string{"|", "theirs|theirs", "|", "theirs|theirs"}
 	if diff := cmp.Diff(want, l.contexts); diff != "" {

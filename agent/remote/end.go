@@ -87,11 +87,11 @@ func (r *run) silent() bool {
 
 // lookLate reads a task that has ended; it reports whether the run is over.
 func (r *run) lookLate(ctx context.Context) (stopped bool) {
-	if r.told == nil {
+	if r.notified == nil {
 		_ = pause(ctx, lateAnswer)
 	} else {
 		select {
-		case <-r.told:
+		case <-r.notified:
 		case <-time.After(lateCallback):
 		case <-ctx.Done():
 		}

@@ -48,10 +48,10 @@ func TestAnswerAfterTheEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			done := snap("COMPLETED", "", "")
-			s := &stranger{turns: []turn{{frames: append([]string{begun, ended}, tt.rest...), open: tt.open, tasks: []string{done}}}}
-			h := strangerHub(t, s, fourWays[0], nil)
+			s := &fakePeer{turns: []turn{{frames: append([]string{begun, ended}, tt.rest...), open: tt.open, tasks: []string{done}}}}
+			h := startFakePeer(t, s, fourWays[0], nil)
 			began := time.Now()
-			a := h.send(say("hi"))
+			a := h.send(newSend("hi"))
 			if got := describe(a); !strings.HasPrefix(got, tt.want) {
 				t.Errorf("the task is %s, want %s", got, tt.want)
 			}
@@ -68,13 +68,13 @@ func TestAnswerAfterTheEnd(t *testing.T) {
 // TestEndlessAfterTheEnd calls a peer that never stops adding to its artifacts after the end.
 func TestEndlessAfterTheEnd(t *testing.T) {
 	t.Parallel()
-	s := &stranger{turns: []turn{{
+	s := &fakePeer{turns: []turn{{
 		frames: []string{task0(snap("WORKING", "", "")), statusUpdated("COMPLETED", "", "")},
 		open:   true, answer: artifactUpdated("a", "again"), tasks: []string{snap("COMPLETED", "", "")},
 	}}}
 	var log bytes.Buffer
-	h := strangerHub(t, s, fourWays[0], func(a *remote.Agent) { a.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
-	a := h.send(say("hi"))
+	h := startFakePeer(t, s, fourWays[0], func(a *remote.Agent) { a.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	a := h.send(newSend("hi"))
 	if a.Head.State != task.Completed || words(a) != "again" {
 		t.Errorf("the task is %s", describe(a))
 	}
@@ -98,12 +98,12 @@ func TestLateArtifactOfAPoll(t *testing.T) {
 		}
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
-			s := &stranger{turns: []turn{{frames: []string{task0(bare)}, answer: task0(bare), tasks: []string{full}}}}
+			s := &fakePeer{turns: []turn{{frames: []string{task0(bare)}, answer: task0(bare), tasks: []string{full}}}}
 			if w.name == "poll" {
 				s.turns[0].answer, s.turns[0].tasks = task0(snap("WORKING", "", "")), []string{snap("WORKING", "", ""), bare, full}
 			}
-			h := strangerHub(t, s, w, nil)
-			if a := h.send(say("hi")); a.Head.State != task.Completed || words(a) != "here" {
+			h := startFakePeer(t, s, w, nil)
+			if a := h.send(newSend("hi")); a.Head.State != task.Completed || words(a) != "here" {
 				t.Errorf("the task is %s", describe(a))
 			}
 		})
@@ -119,9 +119,9 @@ func TestLateArtifactOfACallback(t *testing.T) {
 	t.Cleanup(hook.Close)
 	calls.URL = hook.URL + remote.CallbackPath
 	bare := snap("COMPLETED", "", "")
-	s := &stranger{push: true, turns: []turn{{answer: task0(bare), tasks: []string{snap("COMPLETED", "", artifacts(artifact("a", "here")))}}}}
-	h := strangerHub(t, s, way{name: "callbacks"}, func(a *remote.Agent) { a.Callbacks = calls })
-	if a := h.send(say("hi")); a.Head.State != task.Completed || words(a) != "here" {
+	s := &fakePeer{push: true, turns: []turn{{answer: task0(bare), tasks: []string{snap("COMPLETED", "", artifacts(artifact("a", "here")))}}}}
+	h := startFakePeer(t, s, way{name: "callbacks"}, func(a *remote.Agent) { a.Callbacks = calls })
+	if a := h.send(newSend("hi")); a.Head.State != task.Completed || words(a) != "here" {
 		t.Errorf("the task is %s", describe(a))
 	}
 	if got := fmt.Sprint(s.asked); !strings.Contains(got, "taskPushNotificationConfig") {

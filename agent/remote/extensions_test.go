@@ -21,12 +21,12 @@ import (
 // resends it, with the extensions of its caller beside those of the configuration.
 func TestExtensionsOfARepeatedSend(t *testing.T) {
 	t.Parallel()
-	s := &stranger{hung: make(chan struct{}), turns: []turn{asks("COMPLETED", "", artifacts(artifact("a", "here")))}}
-	h := strangerHub(t, s, way{block: true}, func(a *remote.Agent) {
+	s := &fakePeer{hung: make(chan struct{}), turns: []turn{asks("COMPLETED", "", artifacts(artifact("a", "here")))}}
+	h := startFakePeer(t, s, way{block: true}, func(a *remote.Agent) {
 		a.Idempotent, a.Header = true, http.Header{"A2a-Extensions": {"urn:x:fixed, urn:x:one"}}
 	})
 	caller := &op.Caller{Principal: alice.Principal, Extensions: []string{"urn:x:one", "urn:x:two"}}
-	a, err := h.Send(t.Context(), caller, now(say("hi")))
+	a, err := h.Send(t.Context(), caller, now(newSend("hi")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestExtensionsOfARepeatedSend(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("the message has not arrived")
 	}
-	h.again()
+	h.restart()
 	h.wait(a.Head.ID, task.Completed)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,15 +73,15 @@ func TestConfirmedByTheAnswer(t *testing.T) {
 				return turn{answer: task0(answer), frames: []string{task0(answer)}, tasks: []string{answer}, confirms: confirms}
 			}
 			done := snap("COMPLETED", "", artifacts(artifact("a", "here")))
-			s := &stranger{turns: []turn{
+			s := &fakePeer{turns: []turn{
 				asks("first", "urn:x:three, urn:x:other,urn:x:one"),
 				asks("second", ""),
 				{answer: task0(snap("WORKING", "", "")), frames: []string{statusUpdated("WORKING", "", "")}, tasks: []string{snap("WORKING", "", ""), done}, confirms: "urn:x:two"},
 			}}
-			h := strangerHub(t, s, w, nil)
+			h := startFakePeer(t, s, w, nil)
 			var id a2a.TaskID
 			for i, want := range []string{"urn:x:one,urn:x:three", "", "urn:x:two"} {
-				r := say(strings.Repeat("hi", i+1))
+				r := newSend(strings.Repeat("hi", i+1))
 				r.Message.TaskID = id
 				a, err := h.Send(t.Context(), naming(), r)
 				if err != nil {
@@ -101,9 +101,9 @@ func TestConfirmedByTheAnswer(t *testing.T) {
 func TestRefusedConfirmsNothing(t *testing.T) {
 	t.Parallel()
 	question := snap("INPUT_REQUIRED", `,"message":{"messageId":"q","role":"ROLE_AGENT","parts":[{"text":"which?"}]}`, "")
-	s := &stranger{turns: []turn{{answer: task0(question), tasks: []string{question}, confirms: "urn:x:one"}, {refused: true}}}
-	h := strangerHub(t, s, way{block: true}, nil)
-	a, err := h.Send(t.Context(), naming(), say("hi"))
+	s := &fakePeer{turns: []turn{{answer: task0(question), tasks: []string{question}, confirms: "urn:x:one"}, {refused: true}}}
+	h := startFakePeer(t, s, way{block: true}, nil)
+	a, err := h.Send(t.Context(), naming(), newSend("hi"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,16 +123,16 @@ func TestConfirmedBeforeARestart(t *testing.T) {
 		t.Run(cmp.Or(confirms, "nothing"), func(t *testing.T) {
 			t.Parallel()
 			working, done := snap("WORKING", "", ""), snap("COMPLETED", "", artifacts(artifact("a", "here")))
-			s := &stranger{turns: []turn{{answer: task0(working), tasks: []string{working}, confirms: confirms}}}
+			s := &fakePeer{turns: []turn{{answer: task0(working), tasks: []string{working}, confirms: confirms}}}
 			far := &remote.Agent{URL: s.start(t), Poll: 10 * time.Millisecond, ReturnImmediately: true}
 			t.Cleanup(func() { far.Close() })
 			h := startHub(t, map[string]a2asrv.AgentExecutor{"far": far}, func(h *parley.Hub) { h.Idempotency.MessageID = true })
-			first, err := h.Send(t.Context(), naming(), now(say("hi")))
+			first, err := h.Send(t.Context(), naming(), now(newSend("hi")))
 			if err != nil {
 				t.Fatal(err)
 			}
 			h.wait(first.Head.ID, task.Working)
-			h.again()
+			h.restart()
 			// A reader keeps the task in memory until the caller has reconnected.
 			reader, err := h.Subscribe(t.Context(), naming(), &op.Subscribe{ID: first.Head.ID})
 			if err != nil {
@@ -142,7 +142,7 @@ func TestConfirmedBeforeARestart(t *testing.T) {
 			s.mu.Lock()
 			s.turns[0].tasks = []string{done}
 			s.mu.Unlock()
-			a, err := h.Send(t.Context(), naming(), say("hi"))
+			a, err := h.Send(t.Context(), naming(), newSend("hi"))
 			if err != nil || a.Head.ID != first.Head.ID || a.Head.State != task.Completed {
 				t.Fatalf("the same message again: %s, %v", describe(a), err)
 			}

@@ -34,13 +34,13 @@ func (r *run) follow(ctx context.Context) bool {
 			return false
 		case errors.Is(err, errAsked):
 			return true
-		case lost(err):
-			return r.forgotten(err)
+		case taskUnknown(err):
+			return r.handleUnknownTask(err)
 		case refused(err):
-			return r.fail("refuses to tell about the task: " + reason(err))
-		case untold(err):
-			return r.fail(unreached(err))
-		case r.settles() && r.asksAgain():
+			return r.fail("refuses to report on the task: " + reason(err))
+		case withoutIdentity(err):
+			return r.fail(unreachableReason(err))
+		case r.settled() && r.passRepeatedQuestion():
 			return true
 		}
 		if before != r.relay.status {
@@ -68,9 +68,9 @@ func (r *run) gap(looks int) time.Duration {
 	return retryGap(looks)
 }
 
-// forgotten ends a task that the peer does not know any more. Some peers forget the tasks that
-// they cancel.
-func (r *run) forgotten(err error) bool {
+// handleUnknownTask ends a task that the peer does not know any more. Some peers forget the
+// tasks that they cancel.
+func (r *run) handleUnknownTask(err error) bool {
 	if !r.canceling.Load() {
 		return r.fail("has lost the task: " + reason(err))
 	}
@@ -120,7 +120,7 @@ func (r *run) followOnce(ctx context.Context) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if r.tellable(p) {
+	if r.canCallBack(p) {
 		return r.awaitCallbacks(ctx, p)
 	}
 	_, done, err = r.pass(ctx, p.Follow(ctx, transport.Position{Task: r.h.Task, EventID: r.h.Event}))
@@ -128,12 +128,12 @@ func (r *run) followOnce(ctx context.Context) (done bool, err error) {
 }
 
 // look reads the task and passes on the result.
-func (r *run) look(ctx context.Context, p *link) (done bool, err error) {
+func (r *run) look(ctx context.Context, p *peerConnection) (done bool, err error) {
 	ev, err := p.Get(ctx, r.h.Task, r.agent.HistoryLength)
 	if err != nil {
 		return false, err
 	}
-	return r.arrive(ctx, &ev), nil
+	return r.passOne(ctx, &ev), nil
 }
 
 // find determines whether the peer has accepted a message that an earlier execution, or a send
@@ -143,17 +143,17 @@ func (r *run) find(ctx context.Context) bool {
 		found, err := r.findOnce(ctx)
 		switch {
 		case found != nil:
-			return r.arrive(ctx, found) || r.follow(ctx)
+			return r.passOne(ctx, found) || r.follow(ctx)
 		case ctx.Err() != nil:
-			return r.expired.Load() && r.fail("could not be asked in time whether it has accepted the message"+r.because())
-		case untold(err):
-			return r.fail(unreached(err) + "; it is unknown whether it has accepted the message")
-		case err == nil, refused(err), lost(err), errors.Is(err, a2a.ErrUnsupportedOperation),
+			return r.expired.Load() && r.fail("could not be asked in time whether it has accepted the message"+r.sendReason())
+		case withoutIdentity(err):
+			return r.fail(unreachableReason(err) + "; it is unknown whether it has accepted the message")
+		case err == nil, refused(err), taskUnknown(err), errors.Is(err, a2a.ErrUnsupportedOperation),
 			tries >= findTries && !peer.Passing(err):
-			return r.unknown(ctx)
+			return r.handleUnknownOutcome(ctx)
 		}
 		if !pause(ctx, retryGap(tries)) {
-			return r.expired.Load() && r.fail("could not be asked in time whether it has accepted the message"+r.because())
+			return r.expired.Load() && r.fail("could not be asked in time whether it has accepted the message"+r.sendReason())
 		}
 	}
 }
@@ -161,30 +161,30 @@ func (r *run) find(ctx context.Context) bool {
 // findTries is how often an agent is queried about a message if its responses are invalid.
 const findTries = 5
 
-// because returns the failure of the send, as the end of a sentence.
-func (r *run) because() string {
-	if r.doubt == nil {
+// sendReason returns the failure of the send, as the end of a sentence.
+func (r *run) sendReason() string {
+	if r.sendErr == nil {
 		return ""
 	}
-	return ": " + reason(r.doubt)
+	return ": " + reason(r.sendErr)
 }
 
 // resends is how often a message is resent to an idempotent agent before the task fails: the
 // connection may break each time.
 const resends = 5
 
-// unknown resends the message if the agent is idempotent, and else ends the run.
-func (r *run) unknown(ctx context.Context) bool {
+// handleUnknownOutcome resends the message if the agent is idempotent, and else ends the run.
+func (r *run) handleUnknownOutcome(ctx context.Context) bool {
 	switch {
 	case r.agent.Idempotent && r.resent < resends:
 		r.resent++
 		return r.send(ctx)
 	case peer.Interrupted(r.state):
-		return r.again() // the task waits, and does not have the answer
+		return r.repeatQuestion() // the task waits, and does not have the answer
 	case r.h.Task != "":
-		return r.fail("may or may not have accepted the answer: it is unknown whether it was accepted" + r.because())
+		return r.fail("may or may not have accepted the answer: it is unknown whether it was accepted" + r.sendReason())
 	}
-	return r.fail("may or may not have accepted the message: it is unknown whether it was accepted" + r.because())
+	return r.fail("may or may not have accepted the message: it is unknown whether it was accepted" + r.sendReason())
 }
 
 // findOnce searches the peer for the message: in its task, or in the tasks of its context.
@@ -194,9 +194,9 @@ func (r *run) findOnce(ctx context.Context) (*peer.Event, error) {
 		return nil, err
 	}
 	if r.h.Task == "" {
-		return r.sought(ctx, p)
+		return r.search(ctx, p)
 	}
-	found, err := r.seen(ctx, p, r.h.Task)
+	found, err := r.withMessage(ctx, p, r.h.Task)
 	if found == nil && err == nil {
 		return r.continued(ctx, p)
 	}
@@ -205,7 +205,7 @@ func (r *run) findOnce(ctx context.Context) (*peer.Event, error) {
 
 // continued returns the task of a further message that is missing in its history, if the task
 // does not wait for a message any more.
-func (r *run) continued(ctx context.Context, p *link) (*peer.Event, error) {
+func (r *run) continued(ctx context.Context, p *peerConnection) (*peer.Event, error) {
 	ev, err := p.Get(ctx, r.h.Task, nil)
 	if err != nil {
 		return nil, err
@@ -216,9 +216,9 @@ func (r *run) continued(ctx context.Context, p *link) (*peer.Event, error) {
 	return &ev, nil
 }
 
-// sought searches for the message in the newest tasks of its context, or of all contexts if the
+// search searches for the message in the newest tasks of its context, or of all contexts if the
 // peer was to name the context.
-func (r *run) sought(ctx context.Context, p *link) (*peer.Event, error) {
+func (r *run) search(ctx context.Context, p *peerConnection) (*peer.Event, error) {
 	params := []byte(`{"pageSize":50`)
 	if id := r.freshContext(); id != "" {
 		params = rawjson.AppendString(append(params, `,"contextId":`...), id)
@@ -228,16 +228,16 @@ func (r *run) sought(ctx context.Context, p *link) (*peer.Event, error) {
 		return nil, err
 	}
 	for t := range rawjson.Elements(member(page, "tasks")) {
-		found, err := r.seen(ctx, p, a2a.TaskID(text(t, "id")))
-		if found != nil || err != nil && !lost(err) {
+		found, err := r.withMessage(ctx, p, a2a.TaskID(text(t, "id")))
+		if found != nil || err != nil && !taskUnknown(err) {
 			return found, err
 		}
 	}
 	return nil, nil
 }
 
-// seen returns the task with the given id if its history has the message.
-func (r *run) seen(ctx context.Context, p *link, id a2a.TaskID) (*peer.Event, error) {
+// withMessage returns the task with the given id if its history has the message.
+func (r *run) withMessage(ctx context.Context, p *peerConnection, id a2a.TaskID) (*peer.Event, error) {
 	ev, err := p.Get(ctx, id, nil)
 	if err != nil {
 		return nil, err
@@ -257,7 +257,7 @@ func (r *run) timeout(ctx context.Context) {
 	case r.state == a2a.TaskStateAuthRequired:
 		return
 	case r.state == a2a.TaskStateInputRequired:
-		r.again()
+		r.repeatQuestion()
 		return
 	}
 	if r.h.Task != "" {
@@ -313,20 +313,20 @@ func refused(err error) bool {
 	return !errors.Is(err, a2a.ErrInternalError) && !errors.Is(err, a2a.ErrServerError)
 }
 
-// turnedAway reports whether err, of a send, is the answer of an overloaded agent: it has not
+// overloaded reports whether err, of a send, is the answer of an overloaded agent: it has not
 // accepted the message, and may accept it later.
-func turnedAway(err error) bool {
+func overloaded(err error) bool {
 	var e *transport.Error
 	return errors.As(err, &e) && (e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable)
 }
 
-// lost reports whether the peer does not know the task.
-func lost(err error) bool { return errors.Is(err, a2a.ErrTaskNotFound) }
+// taskUnknown reports whether the peer does not know the task.
+func taskUnknown(err error) bool { return errors.Is(err, a2a.ErrTaskNotFound) }
 
 // reason returns the text of err for the caller, shortened.
 func reason(err error) string {
 	if err == nil {
-		return "it did not say why"
+		return "it gave no reason"
 	}
 	const most = 300
 	s := err.Error()

@@ -72,7 +72,7 @@ func TestAgentOverGRPC(t *testing.T) {
 				}
 			})
 			h := startHub(t, map[string]a2asrv.AgentExecutor{"far": far}, nil)
-			a := h.send(say("hello there"))
+			a := h.send(newSend("hello there"))
 			if a.Head.State != task.Completed || words(a) != "hello there" {
 				t.Errorf("send = %s, want the echo", describe(a))
 			}
@@ -80,8 +80,8 @@ func TestAgentOverGRPC(t *testing.T) {
 	}
 }
 
-// TestToldOverGRPC checks that the caller's identity is sent as metadata, anew with each call.
-func TestToldOverGRPC(t *testing.T) {
+// TestIdentityOverGRPC checks that the caller's identity is sent as metadata, anew with each call.
+func TestIdentityOverGRPC(t *testing.T) {
 	t.Parallel()
 	told := make(chan []string, 100)
 	url := startGRPC(t, "1.0", auth.Func(func(_ context.Context, r *auth.Request) (*auth.Principal, error) {
@@ -98,11 +98,11 @@ func TestToldOverGRPC(t *testing.T) {
 	})
 	h := startHub(t, map[string]a2asrv.AgentExecutor{"far": far}, nil)
 	for _, want := range []string{"alice/1", "alice/2"} {
-		if a := h.send(say(want)); a.Head.State != task.Completed {
+		if a := h.send(newSend(want)); a.Head.State != task.Completed {
 			t.Fatalf("send = %s", describe(a))
 		}
 		if diff := cmp.Diff([]string{want}, <-told); diff != "" {
-			t.Errorf("the agent was told (-want +got):\n%s", diff)
+			t.Errorf("the agent received (-want +got):\n%s", diff)
 		}
 	}
 }

@@ -87,8 +87,8 @@ func (h *hub) start() {
 	<-h.Recovered()
 }
 
-// again restarts the hub.
-func (h *hub) again() {
+// restart restarts the hub.
+func (h *hub) restart() {
 	h.t.Helper()
 	h.stop()
 	h.start()
@@ -98,13 +98,13 @@ func (h *hub) url() string { return "http://" + h.addr }
 
 var alice = &op.Caller{Principal: &auth.Principal{ID: "alice"}}
 
-func say(text string) *op.Send {
+func newSend(text string) *op.Send {
 	body, _ := json.Marshal(map[string]any{"messageId": "m-" + text, "role": "ROLE_USER", "parts": []any{map[string]string{"text": text}}})
 	return &op.Send{Message: op.Message{ID: "m-" + text, MediaTypes: []string{""}, Body: body}}
 }
 
 func reply(id a2a.TaskID, text string) *op.Send {
-	r := say(text)
+	r := newSend(text)
 	r.Message.TaskID = id
 	return r
 }

@@ -80,7 +80,7 @@ func TestHiddenChains(t *testing.T) {
 			first.wrap = func(next http.Handler) http.Handler { return forgetting(next, tt.hidden...) }
 			first.alter = func(p *parley.Hub) { p.Limits.TasksPerCaller = 10 }
 			first.start()
-			r := say("hi")
+			r := newSend("hi")
 			r.Metadata = []byte(`{"parley.deadline":"` + time.Now().Add(tt.within).UTC().Format(time.RFC3339Nano) + `"}`)
 			a, err := first.Send(t.Context(), alice, r)
 			got := ""
@@ -109,7 +109,7 @@ func TestForgedDelegationContexts(t *testing.T) {
 		`{"parley.hops":0}`: "too many have passed this on",
 		`{"parley.chain":["a@1","a@2","a@3","a@4","a@5","a@6","a@7","a@8","a@9"],"parley.hops":1000000}`: "too many have passed this on: a@1 → ",
 	} {
-		r := say("x " + meta)
+		r := newSend("x " + meta)
 		r.Metadata = []byte(meta)
 		got := ""
 		if a, err := hubs[0].Send(t.Context(), &op.Caller{Principal: alice.Principal}, r); err != nil {

@@ -21,105 +21,105 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// desk records the caller identities that a peer receives, by the path of the request.
-type desk struct {
-	mu   sync.Mutex // guards the field below
-	told map[string][]string
+// identityRecorder records the caller identities that a peer receives, by the path of the request.
+type identityRecorder struct {
+	mu       sync.Mutex // guards the field below
+	received map[string][]string
 }
 
-func (d *desk) wrap(next http.Handler) http.Handler {
+func (d *identityRecorder) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d.mu.Lock()
-		if d.told == nil {
-			d.told = make(map[string][]string)
+		if d.received == nil {
+			d.received = make(map[string][]string)
 		}
 		kind := "call"
 		if strings.Contains(r.URL.Path, ".well-known") {
 			kind = "card"
 		}
-		d.told[kind] = append(d.told[kind], r.Header.Get("X-Caller")+r.Header.Get("Authorization"))
+		d.received[kind] = append(d.received[kind], r.Header.Get("X-Caller")+r.Header.Get("Authorization"))
 		d.mu.Unlock()
 		next.ServeHTTP(w, r)
 	})
 }
 
-// heard returns the identities that the peer received with calls, and with requests of its
+// identities returns the identities that the peer received with calls, and with requests of its
 // card.
-func (d *desk) heard() (calls, cards []string) {
+func (d *identityRecorder) identities() (calls, cards []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.told["call"], d.told["card"]
+	return d.received["call"], d.received["card"]
 }
 
-// startTold is startPair with a desk in front of the peer.
-func startTold(t *testing.T, x a2asrv.AgentExecutor, alter func(*remote.Agent)) (*pair, *desk) {
+// startRecorded is startPair with an identityRecorder in front of the peer.
+func startRecorded(t *testing.T, x a2asrv.AgentExecutor, alter func(*remote.Agent)) (*pair, *identityRecorder) {
 	t.Helper()
-	d := new(desk)
+	d := new(identityRecorder)
 	p := startPair(t, x, alter)
 	p.peer.wrap = d.wrap
-	p.peer.again()
+	p.peer.restart()
 	return p, d
 }
 
-// teller is an Identity.
-type teller func(context.Context) (http.Header, error)
+// follower is an Identity.
+type follower func(context.Context) (http.Header, error)
 
-func (f teller) Header(ctx context.Context) (http.Header, error) { return f(ctx) }
-func (teller) Refused(context.Context)                           {}
+func (f follower) Header(ctx context.Context) (http.Header, error) { return f(ctx) }
+func (follower) Refused(context.Context)                           {}
 
 // numbered identifies the caller, with another number each time.
-func numbered() teller {
+func numbered() follower {
 	var n atomic.Int32
 	return func(ctx context.Context) (http.Header, error) {
 		return http.Header{"X-Caller": {fmt.Sprintf("%s/%d", auth.PrincipalFrom(ctx).ID, n.Add(1))}}, nil
 	}
 }
 
-// TestToldWhoCalls checks that each call to the agent identifies the caller, with an assertion
-// of its own. Requests of the card, which have no caller, carry none. A restart of the hub
-// changes nothing.
-func TestToldWhoCalls(t *testing.T) {
+// TestCallerIsIdentified checks that each call to the agent identifies the caller, with an
+// assertion of its own. Requests of the card, which have no caller, carry none. A restart of
+// the hub changes nothing.
+func TestCallerIsIdentified(t *testing.T) {
 	t.Parallel()
 	turn := make(chan struct{})
-	p, d := startTold(t, counting(turn), func(a *remote.Agent) { a.Identity = numbered() })
-	id := p.hub.send(now(say("one two three"))).Head.ID
+	p, d := startRecorded(t, counting(turn), func(a *remote.Agent) { a.Identity = numbered() })
+	id := p.hub.send(now(newSend("one two three"))).Head.ID
 	turn <- struct{}{}
 	p.hub.awaitWords(id, 1) // only then the hub has the answer to its message
 	p.hub.stop()
-	before, _ := d.heard() // no calls happen now
+	before, _ := d.identities() // no calls happen now
 	p.hub.start()
 	turn <- struct{}{}
 	turn <- struct{}{}
 	p.hub.wait(id, task.Completed)
-	calls, cards := d.heard()
+	calls, cards := d.identities()
 	if len(before) == 0 || len(calls) <= len(before) {
 		t.Errorf("%d calls before the restart, %d in all", len(before), len(calls))
 	}
 	seen := make(map[string]bool)
-	for _, told := range calls {
-		if !strings.HasPrefix(told, "alice/") || seen[told] {
-			t.Errorf("a call told %q, want another assertion of alice", told)
+	for _, got := range calls {
+		if !strings.HasPrefix(got, "alice/") || seen[got] {
+			t.Errorf("a call identified %q, want another assertion of alice", got)
 		}
-		seen[told] = true
+		seen[got] = true
 	}
-	for _, told := range cards {
-		if told != "" {
-			t.Errorf("a request of the card told %q", told)
+	for _, got := range cards {
+		if got != "" {
+			t.Errorf("a request of the card identified %q", got)
 		}
 	}
 }
 
-func TestToldNothingByDefault(t *testing.T) {
+func TestNoIdentityByDefault(t *testing.T) {
 	t.Parallel()
-	p, d := startTold(t, counting(nil), nil)
+	p, d := startRecorded(t, counting(nil), nil)
 	caller := &op.Caller{Principal: alice.Principal, Bearer: usertoken.New("own-secret")}
-	if _, err := p.hub.Send(t.Context(), caller, say("one")); err != nil {
+	if _, err := p.hub.Send(t.Context(), caller, newSend("one")); err != nil {
 		t.Fatal(err)
 	}
-	calls, _ := d.heard()
-	for _, told := range calls {
-		if told != "" {
-			t.Errorf("an agent was told %q", told)
+	calls, _ := d.identities()
+	for _, got := range calls {
+		if got != "" {
+			t.Errorf("an agent received the identity %q", got)
 		}
 	}
 }
@@ -132,21 +132,21 @@ func passing(ctx context.Context) (http.Header, error) {
 	return nil, errors.New("there is no token")
 }
 
-// TestForwardedToken checks that a caller's token is forwarded while the hub runs. The token is not
-// stored: after a restart the task fails with that reason. The agent is not called on behalf of a
-// caller without a token.
+// TestForwardedToken checks that a caller's token is forwarded while the hub runs. The token is
+// not stored: after a restart the task fails with that reason. The agent is not called on
+// behalf of a caller without a token.
 func TestForwardedToken(t *testing.T) {
 	t.Parallel()
 	turn := make(chan struct{})
-	p, d := startTold(t, counting(turn), func(a *remote.Agent) { a.Identity = teller(passing) })
+	p, d := startRecorded(t, counting(turn), func(a *remote.Agent) { a.Identity = follower(passing) })
 	own := &op.Caller{Principal: alice.Principal, Bearer: usertoken.New("own-secret")}
-	a, err := p.hub.Send(t.Context(), own, now(say("one two")))
+	a, err := p.hub.Send(t.Context(), own, now(newSend("one two")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	turn <- struct{}{}
 	p.hub.wait(a.Head.ID, task.Working)
-	p.hub.again()
+	p.hub.restart()
 	got := p.hub.wait(a.Head.ID, task.Failed)
 	if text := describe(got); !strings.Contains(text, "cannot get the identity of the caller: there is no token") {
 		t.Errorf("after a restart the task is %s", text)
@@ -156,19 +156,19 @@ func TestForwardedToken(t *testing.T) {
 			t.Errorf("the store has the token: %s %s", en.Body, en.Call)
 		}
 	}
-	calls, _ := d.heard()
-	for _, told := range calls {
-		if told != "Bearer own-secret" {
-			t.Errorf("the agent was told %q", told)
+	calls, _ := d.identities()
+	for _, got := range calls {
+		if got != "Bearer own-secret" {
+			t.Errorf("the agent received the identity %q", got)
 		}
 	}
 
 	before := len(calls)
-	got = p.hub.send(say("three"))
+	got = p.hub.send(newSend("three"))
 	if text := describe(got); got.Head.State != task.Failed || !strings.Contains(text, "there is no token") || strings.Contains(text, "unknown") || strings.Contains(text, "own-secret") {
 		t.Errorf("without a token: %s", text)
 	}
-	if calls, _ = d.heard(); len(calls) != before {
+	if calls, _ = d.identities(); len(calls) != before {
 		t.Errorf("the agent was called %d times for a caller without a token", len(calls)-before)
 	}
 }
@@ -183,59 +183,60 @@ func (h *hub) stored(id a2a.TaskID) []task.Entry {
 	return page
 }
 
-// TestToldLater checks that an authority that is down for a moment does not fail a task.
-func TestToldLater(t *testing.T) {
+// TestIdentityIsRetried checks that an authority that is down for a moment does not fail a task.
+func TestIdentityIsRetried(t *testing.T) {
 	t.Parallel()
 	var tries atomic.Int32
-	p, _ := startTold(t, counting(nil), func(a *remote.Agent) {
-		a.Identity = teller(func(context.Context) (http.Header, error) {
+	p, _ := startRecorded(t, counting(nil), func(a *remote.Agent) {
+		a.Identity = follower(func(context.Context) (http.Header, error) {
 			if tries.Add(1) <= 2 {
 				return nil, fmt.Errorf("token endpoint: %w", httpcall.ErrUnreachable)
 			}
 			return http.Header{"X-Caller": {"alice"}}, nil
 		})
 	})
-	if got := p.hub.send(say("one")); got.Head.State != task.Completed {
+	if got := p.hub.send(newSend("one")); got.Head.State != task.Completed {
 		t.Errorf("the task is %s after %d tries", describe(got), tries.Load())
 	}
 }
 
-// TestToldNobodyInClear checks that identities are not sent over unencrypted connections.
-func TestToldNobodyInClear(t *testing.T) {
+// TestNoIdentityWithoutEncryption checks that identities are not sent over unencrypted
+// connections.
+func TestNoIdentityWithoutEncryption(t *testing.T) {
 	t.Parallel()
-	p, d := startTold(t, counting(nil), func(a *remote.Agent) { a.Identity = numbered() })
+	p, d := startRecorded(t, counting(nil), func(a *remote.Agent) { a.Identity = numbered() })
 	at := p.peer.url()
 	p.agent.URL = "http://agent.example"
-	p.agent.HTTP = &http.Client{Transport: elsewhere{at}}
-	if text := describe(p.hub.send(say("one"))); !strings.Contains(text, "cannot get the identity of the caller: the connection to it is not encrypted") {
+	p.agent.HTTP = &http.Client{Transport: redirect{at}}
+	if text := describe(p.hub.send(newSend("one"))); !strings.Contains(text, "cannot get the identity of the caller: the connection to it is not encrypted") {
 		t.Errorf("the task is %s", text)
 	}
-	if calls, _ := d.heard(); len(calls) != 0 {
+	if calls, _ := d.identities(); len(calls) != 0 {
 		t.Errorf("calls: %q", calls)
 	}
 }
 
-// elsewhere sends every request to one address.
-type elsewhere struct{ at string }
+// redirect sends every request to one address.
+type redirect struct{ at string }
 
-func (e elsewhere) RoundTrip(r *http.Request) (*http.Response, error) {
+func (e redirect) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.URL.Host, r.Host = strings.TrimPrefix(e.at, "http://"), ""
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// renewing sends a token that is valid until it is refused.
-type renewing struct{ n atomic.Int32 }
+// renewedToken sends a token that is valid until it is refused.
+type renewedToken struct{ n atomic.Int32 }
 
-func (r *renewing) Header(context.Context) (http.Header, error) {
+func (r *renewedToken) Header(context.Context) (http.Header, error) {
 	return http.Header{"X-Caller": {fmt.Sprint("token ", r.n.Load())}}, nil
 }
-func (r *renewing) Refused(context.Context) { r.n.Add(1) }
+func (r *renewedToken) Refused(context.Context) { r.n.Add(1) }
 
-// TestToldIsRefused checks that a token that the agent refuses is not used again.
-func TestToldIsRefused(t *testing.T) {
+// TestRefusedTokenIsNotReused checks that a token that the agent refuses is not used again.
+func TestRefusedTokenIsNotReused(t *testing.T) {
 	t.Parallel()
-	p, d := startTold(t, counting(nil), func(a *remote.Agent) { a.Identity = new(renewing) })
+	p, d := startRecorded(t, counting(nil), func(a *remote.Agent) { a.Identity = new(renewedToken) })
 	p.peer.wrap = func(next http.Handler) http.Handler {
 		return d.wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("X-Caller") == "token 0" {
@@ -245,9 +246,9 @@ func TestToldIsRefused(t *testing.T) {
 			next.ServeHTTP(w, r)
 		}))
 	}
-	p.peer.again()
+	p.peer.restart()
 	for _, want := range []task.State{task.Failed, task.Completed} {
-		if got := p.hub.send(say("one " + want.String())); got.Head.State != want {
+		if got := p.hub.send(newSend("one " + want.String())); got.Head.State != want {
 			t.Errorf("the task is %s, want it %v", describe(got), want)
 		}
 	}

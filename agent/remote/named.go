@@ -39,9 +39,9 @@ func (n *named) put(key contextKey, id string) {
 	n.all[key] = id
 }
 
-// precede finds the context that the peer has named for earlier messages of the caller's
-// context.
-func (r *run) precede(ctx context.Context) error {
+// findEarlierContext finds the context that the peer has named for earlier messages of the
+// caller's context.
+func (r *run) findEarlierContext(ctx context.Context) error {
 	if !r.agent.NoContext || r.h.Task != "" {
 		return nil
 	}
@@ -57,8 +57,8 @@ func (r *run) precede(ctx context.Context) error {
 	return err
 }
 
-// remind remembers the context of a bare message.
-func (r *run) remind(ev *peer.Event) {
+// rememberContext remembers the context of a bare message.
+func (r *run) rememberContext(ev *peer.Event) {
 	if r.agent.NoContext && ev.Kind == peer.Message && ev.ContextID != "" {
 		r.agent.named.put(contextKey{r.owner, r.ec.ContextID}, ev.ContextID)
 	}

@@ -101,13 +101,13 @@ func (r *run) configuration(b, push []byte) []byte {
 }
 
 // metadata returns the metadata of the request, with the skill that was asked for, the ids of
-// the work and the errand; nil if there is none.
+// the work and the delegation context; nil if there is none.
 func (r *run) metadata() []byte {
 	meta := r.annotated()
-	if r.errand == nil {
+	if r.onward == nil {
 		return meta
 	}
-	return delegation.AppendMetadata(nil, meta, (*delegation.Context)(r.errand))
+	return delegation.AppendMetadata(nil, meta, (*delegation.Context)(r.onward))
 }
 
 // annotated returns the metadata of the caller, with the skill that was asked for and the ids

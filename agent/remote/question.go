@@ -20,8 +20,8 @@ import (
 type question struct {
 	// State is INPUT_REQUIRED or AUTH_REQUIRED.
 	State a2a.TaskState `json:"state,omitempty"`
-	// Said is a digest of the status's message; empty if the status has none.
-	Said string `json:"said,omitempty"`
+	// Digest is a digest of the status's message; empty if the status has none.
+	Digest string `json:"said,omitempty"`
 	// At is the time of the status, as the peer wrote it.
 	At string `json:"at,omitempty"`
 	// Key is agent.Call.Key of the message that the question came after.
@@ -38,7 +38,7 @@ func questionOf(status []byte) question {
 	q := question{State: state, At: text(status, "timestamp")}
 	if _, said, found := strings.Cut(statusKey(status), " "); found {
 		sum := sha256.Sum256([]byte(said))
-		q.Said = base64.RawStdEncoding.EncodeToString(sum[:12])
+		q.Digest = base64.RawStdEncoding.EncodeToString(sum[:12])
 	}
 	return q
 }
@@ -69,7 +69,7 @@ func (r *run) asking() question {
 // repeats reports whether next, shown by a snapshot after the answer, may still be q: it has
 // the same state and message, and is not newer.
 func (q question) repeats(next question) bool {
-	return next.State == q.State && (next.Said == "" || next.Said == q.Said) && !newer(next.At, q.At)
+	return next.State == q.State && (next.Digest == "" || next.Digest == q.Digest) && !newer(next.At, q.At)
 }
 
 // newer reports whether a timestamp is certainly later than another one. Peers write the same
@@ -105,8 +105,8 @@ func (r *run) stale(ev *peer.Event) bool {
 // the question counts as asked again.
 const settleAfter = 3 * time.Second
 
-// stir records that a task which still shows the answered question has shown something new.
-func (r *run) stir(news int) {
+// noteNews records that a task which still shows the answered question has shown something new.
+func (r *run) noteNews(news int) {
 	if r.waiting == nil {
 		r.settle = time.Time{}
 	} else if news > 0 {
@@ -114,8 +114,8 @@ func (r *run) stir(news int) {
 	}
 }
 
-// settles reports whether settleAfter has passed since the last news.
-func (r *run) settles() bool { return !r.settle.IsZero() && !time.Now().Before(r.settle) }
+// settled reports whether settleAfter has passed since the last news.
+func (r *run) settled() bool { return !r.settle.IsZero() && !time.Now().Before(r.settle) }
 
 // untilSettled bounds a pause by the time at which the task settles.
 func (r *run) untilSettled(pause time.Duration) time.Duration {
@@ -129,21 +129,22 @@ func (r *run) untilSettled(pause time.Duration) time.Duration {
 // then, the agent has asked again in the same words: a blocking send returns its result, and a
 // stream ends when the task waits. Only an agent that was asked not to block may not have
 // begun.
-func (r *run) answered(ctx context.Context, p *link, last *peer.Event) (done bool) {
+func (r *run) answered(ctx context.Context, p *peerConnection, last *peer.Event) (done bool) {
 	if r.waiting == nil || last == nil || last.Whole && r.agent.ReturnImmediately {
 		return false
 	}
 	if !last.Whole {
 		ev, err := p.Get(ctx, r.h.Task, r.agent.HistoryLength)
-		if err != nil || r.arrive(ctx, &ev) {
+		if err != nil || r.passOne(ctx, &ev) {
 			return err == nil
 		}
 	}
-	return r.waiting != nil && r.asksAgain()
+	return r.waiting != nil && r.passRepeatedQuestion()
 }
 
-// asksAgain passes on that the task waits for its caller although its status is not new.
-func (r *run) asksAgain() (done bool) {
+// passRepeatedQuestion passes on that the task waits for its caller although its status is not
+// new.
+func (r *run) passRepeatedQuestion() (done bool) {
 	status := r.waiting
 	r.asked, r.waiting, r.settle = question{}, nil, time.Time{}
 	r.relay.status, r.relay.last = statusKey(status), status
@@ -156,8 +157,8 @@ func (r *run) asksAgain() (done bool) {
 	return r.state == a2a.TaskStateInputRequired
 }
 
-// again repeats the status in which the task waited before the message.
-func (r *run) again() bool {
+// restart repeats the status in which the task waited before the message.
+func (r *run) repeatQuestion() bool {
 	status := rawjson.AppendString([]byte(`{"state":`), string(r.state))
 	for name, value := range rawjson.Fields(r.relay.last) {
 		if name != "state" && name != "timestamp" {

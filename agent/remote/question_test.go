@@ -21,9 +21,9 @@ func asks(state, status, more string) turn {
 	return turn{frames: []string{task0(t)}, answer: task0(t), tasks: []string{t}}
 }
 
-// TestAnswerIsTakenUp answers a question of peers that continue to show the question for a
+// TestAnswerIsAccepted answers a question of peers that continue to show the question for a
 // while, each in its own way. The final result must be that of the peer.
-func TestAnswerIsTakenUp(t *testing.T) {
+func TestAnswerIsAccepted(t *testing.T) {
 	t.Parallel()
 	const early, same, late = `,"timestamp":"2026-01-02T03:04:05.678Z"`, `,"timestamp":"2026-01-02T03:04:05.678000Z"`, `,"timestamp":"2026-01-02T03:04:06Z"`
 	for _, w := range fourWays {
@@ -48,9 +48,9 @@ func TestAnswerIsTakenUp(t *testing.T) {
 					if w.block {
 						last.answer = task0(done)
 					}
-					s := &stranger{turns: []turn{asks(state, tt.before, ""), last}}
-					h := strangerHub(t, s, w, nil)
-					a := h.send(say("begin"))
+					s := &fakePeer{turns: []turn{asks(state, tt.before, ""), last}}
+					h := startFakePeer(t, s, w, nil)
+					a := h.send(newSend("begin"))
 					if got := a.Head.State.String(); got != "TASK_STATE_"+state {
 						t.Fatalf("the task is %s, want a question", describe(a))
 					}
@@ -82,15 +82,15 @@ func TestAsksAgainWithAnArtifact(t *testing.T) {
 		} {
 			t.Run(w.name+"/"+tt.name, func(t *testing.T) {
 				t.Parallel()
-				s := &stranger{}
+				s := &fakePeer{}
 				var said []string
 				for i := range 4 {
 					said = append(said, artifact(fmt.Sprint("a", i), fmt.Sprint("go ", i)))
 					s.turns = append(s.turns, asks("INPUT_REQUIRED", tt.at(i), artifacts(said...)))
 				}
 				s.turns = append(s.turns, asks("COMPLETED", tt.at(9), artifacts(said...)))
-				h := strangerHub(t, s, w, nil)
-				a := h.send(say("begin"))
+				h := startFakePeer(t, s, w, nil)
+				a := h.send(newSend("begin"))
 				for i := range 3 {
 					if a.Head.State != task.InputRequired || !strings.HasSuffix(words(a), fmt.Sprint("go ", i)) {
 						t.Fatalf("after %d answers the task is %s", i, describe(a))
@@ -115,9 +115,9 @@ func TestAsksAgainInOtherWords(t *testing.T) {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
 			other := strings.NewReplacer("q1", "q2", "city", "street").Replace(which)
-			s := &stranger{turns: []turn{asks("INPUT_REQUIRED", which, ""), asks("INPUT_REQUIRED", other, "")}}
-			h := strangerHub(t, s, w, nil)
-			id := h.send(say("begin")).Head.ID
+			s := &fakePeer{turns: []turn{asks("INPUT_REQUIRED", which, ""), asks("INPUT_REQUIRED", other, "")}}
+			h := startFakePeer(t, s, w, nil)
+			id := h.send(newSend("begin")).Head.ID
 			began := time.Now()
 			if a := h.send(reply(id, "Paris")); a.Head.State != task.InputRequired || !strings.Contains(string(a.Head.StatusMessage), "street") {
 				t.Errorf("the task is %s, want the next question", describe(a))
@@ -133,9 +133,9 @@ func TestAsksAgainInOtherWords(t *testing.T) {
 // task wait again, and does not fail it.
 func TestNothingNewUntilTheDeadline(t *testing.T) {
 	t.Parallel()
-	s := &stranger{turns: []turn{asks("INPUT_REQUIRED", which, "")}}
-	h := strangerHub(t, s, way{name: "poll", immediately: true}, func(a *remote.Agent) { a.Timeout = time.Second })
-	id := h.send(say("begin")).Head.ID
+	s := &fakePeer{turns: []turn{asks("INPUT_REQUIRED", which, "")}}
+	h := startFakePeer(t, s, way{name: "poll", immediately: true}, func(a *remote.Agent) { a.Timeout = time.Second })
+	id := h.send(newSend("begin")).Head.ID
 	if a := h.send(reply(id, "Paris")); a.Head.State != task.InputRequired || !strings.Contains(string(a.Head.StatusMessage), "city") {
 		t.Errorf("the task is %s, want the question again", describe(a))
 	}
@@ -147,16 +147,16 @@ func TestQuestionIsKnownAfterARestart(t *testing.T) {
 	t.Parallel()
 	const heard = `,"history":[{"messageId":"q1","role":"ROLE_AGENT","parts":[]},{"messageId":"$MINE","role":"ROLE_USER","parts":[]}]`
 	old := snap("INPUT_REQUIRED", "", heard)
-	s := &stranger{answered: make(chan struct{}), turns: []turn{asks("INPUT_REQUIRED", which, ""), {answer: task0(old), tasks: []string{old}}}}
-	h := strangerHub(t, s, way{name: "poll", immediately: true}, nil)
-	id := h.send(say("begin")).Head.ID
+	s := &fakePeer{answered: make(chan struct{}), turns: []turn{asks("INPUT_REQUIRED", which, ""), {answer: task0(old), tasks: []string{old}}}}
+	h := startFakePeer(t, s, way{name: "poll", immediately: true}, nil)
+	id := h.send(newSend("begin")).Head.ID
 	h.send(now(reply(id, "Paris")))
 	select {
 	case <-s.answered:
 	case <-time.After(time.Minute):
 		t.Fatal("the answer has not arrived")
 	}
-	h.again()
+	h.restart()
 	s.mu.Lock()
 	s.turns[1].tasks, s.show = []string{old, snap("COMPLETED", "", artifacts(artifact("a", "Paris it is")))}, 0
 	s.mu.Unlock()

@@ -49,16 +49,16 @@ func (h *hub) awaitWords(id a2a.TaskID, n int) {
 	}
 }
 
-// TestHubIsStartedAgain stops the hub after each chunk. The peer continues, and the caller sees
+// TestHubRestart stops the hub after each chunk. The peer continues, and the caller sees
 // one log.
-func TestHubIsStartedAgain(t *testing.T) {
+func TestHubRestart(t *testing.T) {
 	t.Parallel()
 	for name, poll := range map[string]bool{"streaming": false, "polling": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			turn := make(chan struct{}, 10)
 			p := startPair(t, counting(turn), quick(poll))
-			id := p.hub.send(now(say("a b c d e f g h"))).Head.ID
+			id := p.hub.send(now(newSend("a b c d e f g h"))).Head.ID
 			for n := 1; n <= 6; n++ {
 				turn <- struct{}{}
 				p.hub.awaitWords(id, n)
@@ -91,9 +91,9 @@ func TestQuestionOutlivesBoth(t *testing.T) {
 		}
 		yield(status(ec, a2a.TaskStateCompleted, agent.Text(ec.Message)), nil)
 	}), nil)
-	id := p.hub.send(say("begin")).Head.ID
-	p.hub.again()
-	p.peer.again()
+	id := p.hub.send(newSend("begin")).Head.ID
+	p.hub.restart()
+	p.peer.restart()
 	a := p.hub.send(reply(id, "this"))
 	if a.Head.State == task.InputRequired {
 		// The connection broke, and the hub found that the answer had not arrived.
@@ -104,15 +104,15 @@ func TestQuestionOutlivesBoth(t *testing.T) {
 	}
 }
 
-// TestPeerIsStartedAgain checks that the peer's report of an interrupted task is passed on.
-func TestPeerIsStartedAgain(t *testing.T) {
+// TestPeerRestart checks that the peer's report of an interrupted task is passed on.
+func TestPeerRestart(t *testing.T) {
 	t.Parallel()
 	turn := make(chan struct{}, 1)
 	turn <- struct{}{}
 	p := startPair(t, counting(turn), nil)
-	id := p.hub.send(now(say("a b"))).Head.ID
+	id := p.hub.send(now(newSend("a b"))).Head.ID
 	p.hub.awaitWords(id, 1)
-	p.peer.again()
+	p.peer.restart()
 	a := p.hub.wait(id, task.Failed)
 	if !strings.Contains(string(a.Head.StatusMessage), "interrupted by restart") {
 		t.Errorf("the task is %s", describe(a))
@@ -146,7 +146,7 @@ func (d *dropper) wrap(next http.Handler) http.Handler {
 			if d.armed.Add(-1) >= 0 {
 				ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 				defer cancel()
-				next.ServeHTTP(&deaf{h: http.Header{}}, r.WithContext(ctx))
+				next.ServeHTTP(&discardResponse{h: http.Header{}}, r.WithContext(ctx))
 				panic(http.ErrAbortHandler)
 			}
 			next.ServeHTTP(w, r)
@@ -156,13 +156,13 @@ func (d *dropper) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// deaf discards an answer.
-type deaf struct{ h http.Header }
+// discardResponse discards an answer.
+type discardResponse struct{ h http.Header }
 
-func (d *deaf) Header() http.Header         { return d.h }
-func (d *deaf) Write(b []byte) (int, error) { return len(b), nil }
-func (d *deaf) WriteHeader(int)             {}
-func (d *deaf) Flush()                      {}
+func (d *discardResponse) Header() http.Header         { return d.h }
+func (d *discardResponse) Write(b []byte) (int, error) { return len(b), nil }
+func (d *discardResponse) WriteHeader(int)             {}
+func (d *discardResponse) Flush()                      {}
 
 // behind starts a pair whose peer is behind d.
 func behind(t *testing.T, d *dropper, x a2asrv.AgentExecutor, alter func(*remote.Agent)) *pair {
@@ -192,7 +192,7 @@ func TestUnknownWhetherAccepted(t *testing.T) {
 			d := &dropper{refused: tt.refused}
 			d.armed.Store(1)
 			p := behind(t, d, counting(nil), func(a *remote.Agent) { a.Idempotent = tt.idempotent })
-			a := p.hub.send(say("a b"))
+			a := p.hub.send(newSend("a b"))
 			if got := describe(a); !strings.HasPrefix(got, tt.want) {
 				t.Errorf("the task is %s, want %s", got, tt.want)
 			}
@@ -214,7 +214,7 @@ func TestUnknownWhetherAnswered(t *testing.T) {
 		}
 		yield(status(ec, a2a.TaskStateCompleted, agent.Text(ec.Message)), nil)
 	}), nil)
-	id := p.hub.send(say("begin")).Head.ID
+	id := p.hub.send(newSend("begin")).Head.ID
 	d.armed.Store(1)
 	a := p.hub.send(reply(id, "this"))
 	if words(a) != "this" || d.sends.Load() != 2 {
@@ -232,9 +232,9 @@ func TestKilledBeforeTheAnswer(t *testing.T) {
 		counting(turn)(ctx, ec, yield)
 	})
 	p := startPair(t, x, func(a *remote.Agent) { a.NoStreaming, a.Poll = true, 20*time.Millisecond })
-	id := p.hub.send(now(say("a b c"))).Head.ID
+	id := p.hub.send(now(newSend("a b c"))).Head.ID
 	<-began
-	p.hub.again()
+	p.hub.restart()
 	turns(turn, 3)
 	p.hub.wait(id, task.Completed)
 	if got := strings.Join(p.hub.chunks(id), ""); got != "a b c" || len(p.peer.all()) != 1 {
@@ -247,16 +247,16 @@ func TestNotReachable(t *testing.T) {
 	p := startPair(t, counting(nil), func(a *remote.Agent) { a.Timeout = 2 * time.Second })
 	p.peer.stop()
 	began := time.Now()
-	a := p.hub.send(say("hi"))
+	a := p.hub.send(newSend("hi"))
 	if got := describe(a); !strings.HasPrefix(got, `TASK_STATE_FAILED agent "far" is not reachable: `) || time.Since(began) > 10*time.Second {
 		t.Errorf("after %v the task is %s", time.Since(began), got)
 	}
 	p.peer.start()
-	if a := p.hub.send(say("hi")); a.Head.State != task.Completed {
+	if a := p.hub.send(newSend("hi")); a.Head.State != task.Completed {
 		t.Errorf("now that the peer is back, the task is %s", describe(a))
 	}
 	p.peer.stop()
-	got := describe(p.hub.send(say("hi")))
+	got := describe(p.hub.send(newSend("hi")))
 	if !strings.HasPrefix(got, `TASK_STATE_FAILED agent "far" is not reachable: `) &&
 		// The message may have been sent on a connection that was still open.
 		!strings.HasPrefix(got, `TASK_STATE_FAILED agent "far" could not be asked in time whether it has accepted the message`) {
@@ -268,7 +268,7 @@ func TestDeadline(t *testing.T) {
 	t.Parallel()
 	turn := make(chan struct{})
 	p := startPair(t, counting(turn), func(a *remote.Agent) { a.Timeout = 3 * time.Second })
-	a := p.hub.send(say("hi"))
+	a := p.hub.send(newSend("hi"))
 	if got := describe(a); !strings.HasPrefix(got, `TASK_STATE_FAILED agent "far" gave no answer within 3s`) {
 		t.Errorf("the task is %s", got)
 	}
@@ -283,7 +283,7 @@ func TestPendingCancel(t *testing.T) {
 	turn := make(chan struct{}, 1)
 	turn <- struct{}{}
 	p := startPair(t, counting(turn), nil)
-	id := p.hub.send(now(say("a b"))).Head.ID
+	id := p.hub.send(now(newSend("a b"))).Head.ID
 	p.hub.awaitWords(id, 1)
 	p.hub.stop()
 	h, err := p.hub.store.Head(t.Context(), "alice", id)
@@ -329,7 +329,7 @@ func TestAnswerThatDidNotArrive(t *testing.T) {
 		})
 	}
 	p.peer.start()
-	id := p.hub.send(say("begin")).Head.ID
+	id := p.hub.send(newSend("begin")).Head.ID
 	lose.Store(true)
 	a := p.hub.send(reply(id, "this"))
 	if a.Head.State != task.InputRequired || !strings.Contains(string(a.Head.StatusMessage), "which?") {
@@ -392,11 +392,12 @@ func refusedBy(t *testing.T, card, rpc http.HandlerFunc) string {
 		})
 	}
 	p.peer.start()
-	return describe(p.hub.send(say("hi")))
+	return describe(p.hub.send(newSend("hi")))
 }
 
-// TestDoubtsEnd calls agents that return invalid answers, also to queries about the message.
-func TestDoubtsEnd(t *testing.T) {
+// TestUnknownOutcomesEnd calls agents that return invalid answers, also to queries about the
+// message.
+func TestUnknownOutcomesEnd(t *testing.T) {
 	t.Parallel()
 	got := refusedBy(t, nil, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -19,9 +19,9 @@ func TestReferences(t *testing.T) {
 	for _, w := range fourWays {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
-			s := &stranger{turns: []turn{asks("COMPLETED", "", artifacts(artifact("a", "here")))}}
-			h := strangerHub(t, s, w, nil)
-			id := h.send(say("first")).Head.ID
+			s := &fakePeer{turns: []turn{asks("COMPLETED", "", artifacts(artifact("a", "here")))}}
+			h := startFakePeer(t, s, w, nil)
+			id := h.send(newSend("first")).Head.ID
 			bob := *alice.Principal
 			bob.ID = "bob"
 			refer := func(c *op.Caller, ids ...a2a.TaskID) {
@@ -30,14 +30,14 @@ func TestReferences(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r := say(fmt.Sprint("about ", len(s.asked)))
+				r := newSend(fmt.Sprint("about ", len(s.asked)))
 				r.Message.Body = append(bytes.TrimSuffix(r.Message.Body, []byte("}")), fmt.Sprintf(`,"referenceTaskIds":%s}`, list)...)
 				if _, err := h.Send(t.Context(), c, r); err != nil {
 					t.Fatal(err)
 				}
 			}
 			refer(alice, id, "somewhere")
-			h.again()
+			h.restart()
 			refer(alice, id)
 			refer(&op.Caller{Principal: &bob}, id)
 			var got [][]string

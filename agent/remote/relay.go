@@ -27,14 +27,14 @@ type relay struct {
 	meta traits
 	// others are the members of the task that the protocol does not define.
 	others traits
-	// owed holds metadata and members of a task that arrived without a status to carry them.
-	owed *owed
+	// pending holds metadata and members of a task that arrived without a status to carry them.
+	pending *pendingMetadata
 	// ids are the ids of the last events of the stream.
 	ids []string
 }
 
-// owed is metadata, and members that the protocol does not define.
-type owed struct{ meta, others traits }
+// pending is metadata, and members that the protocol does not define.
+type pendingMetadata struct{ meta, others traits }
 
 // artifact is the content of an artifact that was passed on.
 type artifact struct {
@@ -121,17 +121,17 @@ func (r *relay) take(ev *peer.Event, stale bool) ([][]byte, error) {
 	return nil, fmt.Errorf("an event of kind %v: %w", ev.Kind, a2a.ErrInvalidAgentResponse)
 }
 
-// update passes a status on, with the owed members.
+// update passes a status on, with the pending members.
 func (r *relay) update(ev *peer.Event) ([][]byte, error) {
 	body := ev.Body()
 	status, meta := member(body, "status"), member(body, "metadata")
 	r.status, r.last = statusKey(status), status
-	if r.owed == nil || ev.State == a2a.TaskStateSubmitted {
+	if r.pending == nil || ev.State == a2a.TaskStateSubmitted {
 		r.meta = r.meta.merge("", meta)
 		return [][]byte{ev.JSON}, nil
 	}
-	c := change{status: status, meta: r.owed.meta.merge("", meta), others: r.owed.others.rest(body), frame: frameOf(ev.JSON)}
-	r.owed, r.meta = nil, r.meta.and(c.meta)
+	c := change{status: status, meta: r.pending.meta.merge("", meta), others: r.pending.others.rest(body), frame: frameOf(ev.JSON)}
+	r.pending, r.meta = nil, r.meta.and(c.meta)
 	return [][]byte{c.json()}, nil
 }
 
@@ -188,11 +188,11 @@ func (r *relay) snapshot(ev *peer.Event, stale bool) (news [][]byte, err error) 
 		return news, nil
 	case state == task.Submitted:
 		if fresh {
-			r.owed = &owed{c.meta, c.others}
+			r.pending = &pendingMetadata{c.meta, c.others}
 		}
 		return news, nil
 	}
-	r.status, r.last, r.owed = key, status, nil
+	r.status, r.last, r.pending = key, status, nil
 	r.meta, r.others = r.meta.and(maps.Clone(c.meta)), r.others.and(maps.Clone(c.others))
 	return append(news, c.json()), nil
 }

@@ -214,7 +214,7 @@ func TestRelayLosesNothing(t *testing.T) {
 				hear(chunk(string(textPart(word)), more))
 			}
 			if got, want := strings.Join(heard, ""), strings.Join(said, ""); got != want {
-				t.Fatalf("heard %q, said %q", got, want)
+				t.Fatalf("got %q, want %q", got, want)
 			}
 		}
 	})

@@ -25,7 +25,7 @@ import (
 func TestRemoteTask(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, counting(nil), nil)
-	a := p.hub.send(say("one two three"))
+	a := p.hub.send(newSend("one two three"))
 	if got, want := describe(a), "TASK_STATE_COMPLETED one two three "; !strings.HasPrefix(got, want) {
 		t.Errorf("the task is %s, want %s", got, want)
 	}
@@ -46,7 +46,7 @@ func TestContextsBelongTogether(t *testing.T) {
 	bob := *alice.Principal
 	bob.ID = "bob"
 	for _, c := range []*op.Caller{alice, alice, {Principal: &bob}} {
-		r := say("hi")
+		r := newSend("hi")
 		r.Message.ContextID = "ours"
 		if _, err := p.hub.Send(t.Context(), c, r); err != nil {
 			t.Fatal(err)
@@ -74,7 +74,7 @@ func TestQuestions(t *testing.T) {
 				yield(status(ec, a2a.TaskStateCompleted, "enough"), nil)
 			})
 			p := startPair(t, asking, quick(!streaming))
-			a := p.hub.send(say("begin"))
+			a := p.hub.send(newSend("begin"))
 			for i := range 6 {
 				if a.Head.State == task.Completed {
 					break
@@ -114,7 +114,7 @@ func TestAuthRequired(t *testing.T) {
 				yield(status(ec, a2a.TaskStateCompleted, "welcome"), nil)
 			})
 			p := startPair(t, x, quick(false))
-			a := p.hub.send(say("open"))
+			a := p.hub.send(newSend("open"))
 			if a.Head.State != task.AuthRequired {
 				t.Fatalf("the task is %s, want AUTH_REQUIRED", describe(a))
 			}
@@ -142,7 +142,7 @@ func TestEndings(t *testing.T) {
 			ev.Metadata = map[string]any{"k": "v"}
 			yield(ev, nil)
 		}), nil)
-		a := p.hub.send(say("hi"))
+		a := p.hub.send(newSend("hi"))
 		if a.Head.State.A2A() != state || words(a) != "because" {
 			t.Errorf("the task is %s, want %s", describe(a), state)
 		}
@@ -157,7 +157,7 @@ func TestMessageIsAnAnswer(t *testing.T) {
 	p := startPair(t, agent.Func(func(_ context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		yield(a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("hello")), nil)
 	}), nil)
-	if a := p.hub.send(say("hi")); a.Message == nil || !strings.Contains(string(a.Message), `"hello"`) {
+	if a := p.hub.send(newSend("hi")); a.Message == nil || !strings.Contains(string(a.Message), `"hello"`) {
 		t.Errorf("the answer is %+v, want a message", a)
 	}
 }
@@ -168,7 +168,7 @@ func TestCancelReachesThePeer(t *testing.T) {
 		turn := make(chan struct{}, 1)
 		turn <- struct{}{}
 		p := startPair(t, counting(turn), quick(!streaming))
-		id := p.hub.send(now(say("one two three"))).Head.ID
+		id := p.hub.send(now(newSend("one two three"))).Head.ID
 		p.hub.wait(id, task.Working)
 		if _, err := p.hub.Cancel(t.Context(), alice, &op.Cancel{ID: id}); err != nil {
 			t.Fatal(err)
@@ -184,7 +184,7 @@ func TestCancelIsRefused(t *testing.T) {
 	turn := make(chan struct{}, 3)
 	x := &stubborn{counting(turn)}
 	p := startPair(t, x, nil)
-	id := p.hub.send(now(say("one two three"))).Head.ID
+	id := p.hub.send(now(newSend("one two three"))).Head.ID
 	p.hub.wait(id, task.Working)
 	if _, err := p.hub.Cancel(t.Context(), alice, &op.Cancel{ID: id}); err == nil || !strings.Contains(err.Error(), "cancel") {
 		t.Errorf("Cancel = %v, want TaskNotCancelable", err)
@@ -240,7 +240,7 @@ func TestCancelAtAPeerThatForgets(t *testing.T) {
 		quick(true)(a)
 		a.URL = forgetful(t, a.URL)
 	})
-	id := p.hub.send(now(say("one two three"))).Head.ID
+	id := p.hub.send(now(newSend("one two three"))).Head.ID
 	p.hub.wait(id, task.Working)
 	if _, err := p.hub.Cancel(t.Context(), alice, &op.Cancel{ID: id}); err != nil {
 		t.Errorf("Cancel = %v", err)

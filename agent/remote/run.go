@@ -54,19 +54,19 @@ type run struct {
 	complete bool
 	// expired is set once the deadline has passed.
 	expired atomic.Bool
-	// errand is sent along with the message; nil outside a hub.
-	errand *agent.DelegationContext
-	// doubt is why the result of the send is unknown, if the run has learned a reason.
-	doubt error
+	// onward is sent along with the message; nil outside a hub.
+	onward *agent.DelegationContext
+	// sendErr is why the result of the send is unknown, if the run has learned a reason.
+	sendErr error
 	// canceling is set when the peer is asked to cancel the task, until it refuses to.
 	canceling atomic.Bool
 	// resent counts how often the message was sent again to an idempotent peer.
 	resent int
-	// told is signaled when a notification of the peer arrives; nil without callbacks. hook is
-	// the id of the callback. deaf states that the peer refuses to call back.
-	told wake.Signal
-	hook string
-	deaf bool
+	// received is signaled when a notification of the peer arrives; nil without callbacks. hook is
+	// the id of the callback. noCallbacks states that the peer refuses to call back.
+	notified    wake.Signal
+	hook        string
+	noCallbacks bool
 
 	// confirmed states that the hub knows which extensions the peer has confirmed.
 	confirmed bool
@@ -108,7 +108,7 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 	if err := r.refer(ctx); err != nil {
 		return nil, err
 	}
-	return r, r.precede(ctx)
+	return r, r.findEarlierContext(ctx)
 }
 
 // name returns the name of the agent for error messages.
@@ -129,14 +129,14 @@ func (r *run) task() a2a.TaskID {
 func (r *run) perform(ctx context.Context) {
 	if !r.accepted() {
 		var err error
-		if r.errand, err = r.call.OutgoingDelegation(ctx); err != nil {
+		if r.onward, err = r.call.OutgoingDelegation(ctx); err != nil {
 			r.yield(nil, err)
 			return
 		}
 	}
 	work, stop := r.within(ctx)
 	defer stop()
-	defer r.deafen()
+	defer r.unregisterCallback()
 	var done bool
 	switch {
 	case r.accepted():
@@ -156,8 +156,8 @@ func (r *run) perform(ctx context.Context) {
 func (r *run) within(ctx context.Context) (context.Context, func()) {
 	work, cancel := context.WithCancelCause(trace.WithIDs(context.WithoutCancel(ctx), r.traceIDs(ctx)))
 	work = peer.ForTask(r.naming(work), r.ec.TaskID)
-	if r.errand != nil {
-		work = delegation.With(work, (*delegation.Context)(r.errand))
+	if r.onward != nil {
+		work = delegation.With(work, (*delegation.Context)(r.onward))
 	}
 	detach := context.AfterFunc(ctx, func() { cancel(peer.ErrDetached) })
 	r.setDeadline()
@@ -188,10 +188,10 @@ func (r *run) setDeadline() {
 	if d := r.agent.timeout(); d > 0 {
 		r.h.Deadline = time.Now().Add(d).UnixMilli()
 	}
-	if r.errand == nil || r.errand.Deadline.IsZero() {
+	if r.onward == nil || r.onward.Deadline.IsZero() {
 		return
 	}
-	if at := r.errand.Deadline.UnixMilli(); r.h.Deadline == 0 || at < r.h.Deadline {
+	if at := r.onward.Deadline.UnixMilli(); r.h.Deadline == 0 || at < r.h.Deadline {
 		r.h.Deadline, r.h.Theirs = at, true
 	}
 }
@@ -215,32 +215,32 @@ func (r *run) send(ctx context.Context) bool {
 		switch {
 		case done:
 			return true
-		case ctx.Err() != nil && !r.accepted() && unreceived(err):
-			return r.expired.Load() && r.fail(unreached(err))
+		case ctx.Err() != nil && !r.accepted() && notReceived(err):
+			return r.expired.Load() && r.fail(unreachableReason(err))
 		case ctx.Err() != nil && !r.accepted() && r.h.Task == "":
 			return r.expired.Load() && r.fail("gave no answer in time; it is unknown whether it has accepted the message")
 		case ctx.Err() != nil:
 			return false
 		case r.accepted():
 			return r.follow(ctx)
-		case untold(err):
-			return r.fail(unreached(err))
+		case withoutIdentity(err):
+			return r.fail(unreachableReason(err))
 		case err == nil && r.h.Task != "":
-			return r.taken() || r.follow(ctx)
-		case !unreceived(err):
+			return r.recordAccepted() || r.follow(ctx)
+		case !notReceived(err):
 			return r.unaccepted(ctx, err)
-		case !r.agent.Awaited && !again(err, began, try):
-			return r.fail(unreached(err))
+		case !r.agent.Awaited && !retryable(err, began, try):
+			return r.fail(unreachableReason(err))
 		}
-		r.back(ctx)
+		r.startWaiting(ctx)
 		if !pause(ctx, untilRetry(began, err, try)) {
-			return r.expired.Load() && r.fail(unreached(err))
+			return r.expired.Load() && r.fail(unreachableReason(err))
 		}
 	}
 }
 
-// unreached returns the reason why an agent has received nothing.
-func unreached(err error) string {
+// unreachableReason returns the reason why an agent has received nothing.
+func unreachableReason(err error) string {
 	var u *transport.IdentityError
 	if errors.As(err, &u) {
 		return u.Error()
@@ -251,20 +251,20 @@ func unreached(err error) string {
 	return "is not reachable: " + reason(err)
 }
 
-// untold reports whether the caller's identity cannot be sent to the agent, now or later.
-func untold(err error) bool {
+// withoutIdentity reports whether the caller's identity cannot be sent to the agent, now or later.
+func withoutIdentity(err error) bool {
 	return errors.As(err, new(*transport.IdentityError)) && !errors.Is(err, peer.ErrUnreachable)
 }
 
-// unreceived reports whether an agent has certainly received nothing of a message.
-func unreceived(err error) bool {
+// notReceived reports whether an agent has certainly received nothing of a message.
+func notReceived(err error) bool {
 	return errors.Is(err, peer.ErrUnreachable) || errors.As(err, new(*cardError)) && !refused(err)
 }
 
-// again reports whether an agent that has received nothing is tried again. A send already
+// restart reports whether an agent that has received nothing is tried again. A send already
 // includes several tries, and is repeated once. Calls that the circuit breaker holds back are
 // not retried.
-func again(err error, began time.Time, try int) bool {
+func retryable(err error, began time.Time, try int) bool {
 	switch {
 	case try == connectTries, time.Since(began) > connectWithin, errors.Is(err, peer.ErrOpen):
 		return false
@@ -292,20 +292,20 @@ func (r *run) unaccepted(ctx context.Context, err error) bool {
 		// completed without the message is no answer to it.
 		if p, _ := r.agent.peer(ctx); p != nil {
 			if found, _ := r.continued(ctx, p); found != nil && found.State != a2a.TaskStateCompleted {
-				return r.arrive(ctx, found) || r.follow(ctx)
+				return r.passOne(ctx, found) || r.follow(ctx)
 			}
 		}
 	}
-	if refused(err) || turnedAway(err) {
+	if refused(err) || overloaded(err) {
 		return r.refuse(err)
 	}
-	r.doubt = err
+	r.sendErr = err
 	r.agent.logger().Info("outcome of a send is unknown", "agent", r.call.Agent, "task", r.ec.TaskID, "error", err)
 	return r.find(ctx)
 }
 
-// taken records that the peer has accepted a message, although it shows nothing new yet.
-func (r *run) taken() (over bool) {
+// recordAccepted records that the peer has accepted a message, although it shows nothing new yet.
+func (r *run) recordAccepted() (over bool) {
 	r.mu.Lock()
 	r.h.Key = r.call.Key
 	r.mu.Unlock()
@@ -318,10 +318,10 @@ func (r *run) sendOnce(ctx context.Context) (done bool, err error) {
 	if err != nil {
 		return false, &cardError{err}
 	}
-	if r.tellable(p) {
-		return r.sendTold(ctx, p)
+	if r.canCallBack(p) {
+		return r.sendWithCallback(ctx, p)
 	}
-	done, err = r.sendOpenly(ctx, p)
+	done, err = r.sendWithoutCallback(ctx, p)
 	if errors.Is(err, peer.ErrUnreachable) {
 		err = fmt.Errorf("%w: %w", errSend, err) // the send was tried several times
 	}
@@ -336,8 +336,8 @@ type cardError struct{ error }
 
 func (e *cardError) Unwrap() error { return e.error }
 
-// sendOpenly sends the message to a peer that does not call back.
-func (r *run) sendOpenly(ctx context.Context, p *link) (done bool, err error) {
+// sendWithoutCallback sends the message to a peer that does not call back.
+func (r *run) sendWithoutCallback(ctx context.Context, p *peerConnection) (done bool, err error) {
 	last, done, err := r.pass(ctx, p.Run(ctx, r.params(nil)))
 	if done || err != nil {
 		return done, err
@@ -359,8 +359,8 @@ func (r *run) pass(ctx context.Context, events iter.Seq2[peer.Event, error]) (la
 	return last, r.finish(ctx), nil
 }
 
-// arrive passes a single event on.
-func (r *run) arrive(ctx context.Context, ev *peer.Event) (done bool) {
+// passOne passes a single event on.
+func (r *run) passOne(ctx context.Context, ev *peer.Event) (done bool) {
 	return r.deliver(ev) || r.finish(ctx)
 }
 
@@ -369,7 +369,7 @@ func (r *run) arrive(ctx context.Context, ev *peer.Event) (done bool) {
 func (r *run) deliver(ev *peer.Event) (done bool) {
 	if ev.State != "" {
 		if _, ok := task.ParseState(string(ev.State)); !ok {
-			return r.fail(fmt.Sprintf("is in a state that nobody knows: %q", ev.State))
+			return r.fail(fmt.Sprintf("is in an unknown state: %q", ev.State))
 		}
 		r.state = ev.State
 	}
@@ -378,9 +378,9 @@ func (r *run) deliver(ev *peer.Event) (done bool) {
 	if err != nil {
 		return r.fail("broke the protocol: " + reason(err))
 	}
-	r.stir(len(news))
+	r.noteNews(len(news))
 	changed, moved := r.note(ev, stale)
-	r.remind(ev)
+	r.rememberContext(ev)
 	if ev.State.Terminal() {
 		news = r.hold(ev, news)
 	}
@@ -399,7 +399,7 @@ func (r *run) deliver(ev *peer.Event) (done bool) {
 	case ev.Kind == peer.Message:
 		return true
 	case ev.State == a2a.TaskStateInputRequired && !stale:
-		return hasStatus(news) || r.again()
+		return hasStatus(news) || r.repeatQuestion()
 	}
 	return false
 }
@@ -442,23 +442,23 @@ func (r *run) checkpoint() bool {
 	return r.call.Checkpoint(blob) == nil || !r.fail("has ids that are too long")
 }
 
-// quiet is an event that changes nothing.
-var quiet = []byte(`{"statusUpdate":{"status":{"state":"TASK_STATE_SUBMITTED"}}}`)
+// noChange is an event that changes nothing.
+var noChange = []byte(`{"statusUpdate":{"status":{"state":"TASK_STATE_SUBMITTED"}}}`)
 
 // remember stores the position of the run although no event follows.
 func (r *run) remember() bool {
-	return r.checkpoint() && r.yield(&agent.Raw{JSON: quiet}, nil)
+	return r.checkpoint() && r.yield(&agent.Raw{JSON: noChange}, nil)
 }
 
 // fail ends the task with a reason for its caller.
 func (r *run) fail(what string) bool {
 	r.agent.logger().Warn("remote task failed", "agent", r.call.Agent, "task", r.ec.TaskID, "reason", what)
-	r.yield(&agent.Raw{JSON: said(a2a.TaskStateFailed, r.name()+" "+r.agent.hide(what))}, nil)
+	r.yield(&agent.Raw{JSON: statusWithText(a2a.TaskStateFailed, r.name()+" "+r.agent.hide(what))}, nil)
 	return true
 }
 
-// said returns a status with a text.
-func said(state a2a.TaskState, text string) []byte {
+// statusWithText returns a status with a text.
+func statusWithText(state a2a.TaskState, text string) []byte {
 	b := rawjson.AppendString([]byte(`{"state":`), string(state))
 	b = append(b, `,"message":{"role":"ROLE_AGENT","parts":[`...)
 	b = append(b, textPart(text)...)

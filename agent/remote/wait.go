@@ -21,15 +21,15 @@ type wait struct {
 	mu sync.Mutex // guards the fields below; held while a checkpoint becomes durable
 	// sent states that something of the message may have been sent.
 	sent bool
-	// noted states that the stored checkpoint may mark the message as waiting.
-	noted bool
+	// stored states that the stored checkpoint may mark the message as waiting.
+	stored bool
 	// logged states that the wait was logged.
 	logged bool
 }
 
 // resume restores the waiting state of an earlier execution.
 func (r *run) resume() {
-	if r.wait.noted = r.h.Unsent != ""; r.h.Unsent != r.call.Key {
+	if r.wait.stored = r.h.Unsent != ""; r.h.Unsent != r.call.Key {
 		r.h.Unsent = "" // it belongs to an earlier message
 	}
 }
@@ -38,17 +38,17 @@ func (r *run) resume() {
 // message waits when the connection takes long, and removes that entry before the message is
 // sent.
 func (r *run) awaiting(ctx context.Context) (context.Context, func()) {
-	if !r.agent.Awaited && !r.wait.noted {
+	if !r.agent.Awaited && !r.wait.stored {
 		return ctx, func() {}
 	}
-	ctx = peer.BeforeSending(ctx, r.leave)
+	ctx = peer.BeforeSending(ctx, r.stopWaiting)
 	ended := make(chan struct{})
 	timer := time.AfterFunc(waitsAfter, func() {
 		defer close(ended)
 		r.wait.mu.Lock()
 		defer r.wait.mu.Unlock()
 		if !r.wait.sent {
-			r.noteLocked(ctx)
+			r.storeWaitLocked(ctx)
 		}
 	})
 	return ctx, func() {
@@ -58,20 +58,20 @@ func (r *run) awaiting(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// back records that the message waits, because nothing of it has reached the agent. A message
-// of which an earlier send may have arrived does not wait.
-func (r *run) back(ctx context.Context) {
+// startWaiting records that the message waits, because nothing of it has reached the agent. A
+// message of which an earlier send may have arrived does not wait.
+func (r *run) startWaiting(ctx context.Context) {
 	if !r.agent.Awaited || r.resent > 0 {
 		return
 	}
 	r.wait.mu.Lock()
 	defer r.wait.mu.Unlock()
 	r.wait.sent = false
-	r.noteLocked(ctx)
+	r.storeWaitLocked(ctx)
 }
 
-// noteLocked stores durably that the message waits.
-func (r *run) noteLocked(ctx context.Context) {
+// storeWaitLocked stores durably that the message waits.
+func (r *run) storeWaitLocked(ctx context.Context) {
 	r.mu.Lock()
 	if r.accepted() {
 		r.mu.Unlock()
@@ -85,7 +85,7 @@ func (r *run) noteLocked(ctx context.Context) {
 		if r.call.Checkpoint(blob) != nil {
 			return // the checkpoint is not kept, and the message is sent all the same
 		}
-		r.wait.noted = true
+		r.wait.stored = true
 		if r.call.Flush(ctx) != nil {
 			return // the run is over
 		}
@@ -96,13 +96,13 @@ func (r *run) noteLocked(ctx context.Context) {
 	}
 }
 
-// leave stores durably that the message waits no longer. It is called before each send; an
+// stopWaiting stores durably that the message waits no longer. It is called before each send; an
 // error prevents the send.
-func (r *run) leave(ctx context.Context) error {
+func (r *run) stopWaiting(ctx context.Context) error {
 	r.wait.mu.Lock()
 	defer r.wait.mu.Unlock()
 	r.wait.sent = true
-	if !r.wait.noted {
+	if !r.wait.stored {
 		return nil
 	}
 	r.mu.Lock()
@@ -118,6 +118,6 @@ func (r *run) leave(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // the run may be over, and then nothing was stored
 	}
-	r.wait.noted = false
+	r.wait.stored = false
 	return nil
 }

@@ -83,13 +83,13 @@ const waitsRecord = "message waits until its agent is reachable"
 func TestWaitOutlivesRestart(t *testing.T) {
 	t.Parallel()
 	p, log := awaited(t)
-	id := p.hub.send(now(say("a b"))).Head.ID
+	id := p.hub.send(now(newSend("a b"))).Head.ID
 	log.await(t, waitsRecord)
 	first := p.hub.saved(id)
 	if first.Unsent == "" || first.Deadline == 0 {
 		t.Errorf("the checkpoint is %+v, want that the message waits", first)
 	}
-	p.hub.again()
+	p.hub.restart()
 	log.await(t, waitsRecord)
 	if again := p.hub.saved(id); again != first {
 		t.Errorf("after a restart the checkpoint is %+v, want %+v", again, first)
@@ -122,11 +122,11 @@ func TestFollowUpWaits(t *testing.T) {
 		// The message would otherwise be sent on a connection that is still open.
 		a.HTTP = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	})
-	id := p.hub.send(say("begin")).Head.ID
+	id := p.hub.send(newSend("begin")).Head.ID
 	p.peer.stop()
 	p.hub.send(now(reply(id, "this")))
 	log.await(t, waitsRecord)
-	p.hub.again()
+	p.hub.restart()
 	log.await(t, waitsRecord)
 	p.peer.start()
 	if a := p.hub.wait(id, task.Completed); words(a) != "this" {

@@ -54,7 +54,7 @@ func factsOf(cfg *config.Config) policy.Facts {
 		}
 	}
 	if cfg.FrontDesk.Serve {
-		for _, a := range new(assistant.Desk).Agents() {
+		for _, a := range new(assistant.Assistant).Agents() {
 			for i := range a.Card.Skills {
 				w.Agents[a.Name] = append(w.Agents[a.Name], a.Card.Skills[i].ID)
 			}

@@ -362,7 +362,7 @@ func (c *Config) Responder() *question.PolicyResponder {
 		AskTime: time.Duration(q.AskTime), MaxRounds: q.MaxRounds, Repetition: q.Repetition, Policies: make(map[task.Agent]question.Policy),
 	}
 	if c.FrontDesk.Serve {
-		for _, a := range new(assistant.Desk).Agents() {
+		for _, a := range new(assistant.Assistant).Agents() {
 			d.Policies[a.Name] = question.Suspend // it acts for the owner and asks the caller
 		}
 	}

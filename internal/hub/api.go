@@ -44,7 +44,7 @@ func (h *Hub) API() *adminapi.Handler {
 func (h *Hub) Reach(base, grpc string) func(name task.Agent) []*a2a.AgentInterface {
 	return func(name task.Agent) []*a2a.AgentInterface {
 		first, _ := h.engine.Agent("")
-		return card.Interfaces(card.Place{Base: base, GRPC: grpc, Agent: string(name), Default: first.Name == name})
+		return card.Interfaces(card.Endpoint{Base: base, GRPC: grpc, Agent: string(name), Default: first.Name == name})
 	}
 }
 

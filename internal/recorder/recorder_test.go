@@ -367,7 +367,7 @@ type crashNotes struct {
 	*crash
 }
 
-func (c crashNotes) Put(ctx context.Context, n *memory.Note, room memory.Room) (int, error) {
+func (c crashNotes) Put(ctx context.Context, n *memory.Note, room memory.Quota) (int, error) {
 	if err := c.step(); err != nil {
 		return 0, err
 	}
@@ -466,7 +466,7 @@ type once struct {
 	failed bool
 }
 
-func (o *once) Put(ctx context.Context, n *memory.Note, room memory.Room) (int, error) {
+func (o *once) Put(ctx context.Context, n *memory.Note, room memory.Quota) (int, error) {
 	if !o.failed {
 		o.failed = true
 		return 0, errCrash

@@ -38,8 +38,8 @@ func (h *Hub) openRockBot() error {
 		return fmt.Errorf("open RockBot's broker at %s: %w", RedactedURL(at), err)
 	}
 	h.opened(b.Close)
-	h.rockBot = &rockbot.Line{
-		Bus: b, Name: cmp.Or(h.cfg.RockBot.Name, rockBotName), Heard: h.announcedAtRockBot, Logger: h.logger,
+	h.rockBot = &rockbot.Exchange{
+		Bus: b, Name: cmp.Or(h.cfg.RockBot.Name, rockBotName), Announced: h.announcedAtRockBot, Logger: h.logger,
 	}
 	if h.busParts.announced == nil {
 		return h.openAnnounced(&announce.Source{})
@@ -77,7 +77,7 @@ func (h *Hub) nameAsConfigured(s *directory.Spec) {
 
 // rockBotAgent returns the executor of an agent of RockBot.
 func (h *Hub) rockBotAgent(s *directory.Spec) *rockbot.Agent {
-	x := &rockbot.Agent{Line: h.rockBot, Name: string(s.RockBot)}
+	x := &rockbot.Agent{Exchange: h.rockBot, Name: string(s.RockBot)}
 	for i := range h.cfg.Agents {
 		if a := &h.cfg.Agents[i]; task.Agent(a.Name) == s.Name {
 			x.Timeout, x.Idempotent = time.Duration(a.Timeout), a.Idempotent

@@ -72,7 +72,7 @@ type Hub struct {
 	trust        trustParts
 	control      *operator.Operator
 	busParts     busParts
-	rockBot      *rockbot.Line           // RockBot's exchange; nil if the hub does not use it
+	rockBot      *rockbot.Exchange       // RockBot's exchange; nil if the hub does not use it
 	servers      *mcpclient.Set          // the MCP servers whose tools models use
 	models       map[string]llm.Provider // the models of agents
 	inside       inprocess.Transport     // the transport of the tools of models to the hub

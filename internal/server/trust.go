@@ -32,7 +32,7 @@ type trustParts struct {
 	inbox    *inbox.Inbox
 	registry *trust.Registry
 	file     *trustfile.File
-	gate     *approval.Gate
+	gate     *approval.Wrapper
 	// activity records the activity of the owner.
 	activity assistant.Activity
 }
@@ -55,8 +55,8 @@ func (h *Hub) openTrust(ctx context.Context) error {
 	if err := t.file.Load(t.registry.Follow); err != nil {
 		return fmt.Errorf("trust: %w", err)
 	}
-	t.gate = &approval.Gate{
-		Judge: t.registry, Inbox: t.inbox, Notes: noteStore{h.memory.notes, cmp.Or(task.Owner(h.cfg.Memory.Owner), auth.Local)}, Talks: h.memory.turns, Summarizer: task.Agent(c.Summarizer), Complete: c.Refused == "completed",
+	t.gate = &approval.Wrapper{
+		Trust: t.registry, Inbox: t.inbox, Notes: noteStore{h.memory.notes, cmp.Or(task.Owner(h.cfg.Memory.Owner), auth.Local)}, History: h.memory.turns, Summarizer: task.Agent(c.Summarizer), Complete: c.Refused == "completed",
 		ApprovalTime: duration(c.ApprovalTime), KeepAlive: keepAlive(duration(h.cfg.Engine.AgentSilence)),
 		// Other machines may reach this address without credentials or through a proxy, so
 		// callers without credentials may not be the owner.
@@ -71,7 +71,7 @@ type noteStore struct {
 	owner task.Owner
 }
 
-// Keep implements approval.Keeper.
+// Keep implements approval.NoteStore.
 func (k noteStore) Keep(ctx context.Context, key, text string, ttl time.Duration) error {
 	if most := k.notes.MaxValue(); len(text) > most {
 		text = text[:most]
@@ -126,7 +126,7 @@ func (h *Hub) guard(a *config.Agent, e *engine.Agent) {
 	if silence := duration(a.Silence); silence > 0 {
 		g.KeepAlive = min(g.KeepAlive, keepAlive(silence))
 	}
-	e.Executor = g.Around(e.Executor, p)
+	e.Executor = g.Wrap(e.Executor, p)
 }
 
 // guardRemote returns the executor of a remote agent of the configuration, behind the gate
@@ -155,7 +155,7 @@ func (h *Hub) guardNamed(e *engine.Agent) {
 	for i := range e.Card.Skills {
 		p.Skills = append(p.Skills, e.Card.Skills[i].ID)
 	}
-	e.Executor = h.trust.gate.Around(e.Executor, p)
+	e.Executor = h.trust.gate.Wrap(e.Executor, p)
 }
 
 // guardKnown returns the executor of an agent that only the directory knows, behind the gate if
@@ -173,7 +173,7 @@ func (h *Hub) guardKnown(s *directory.Spec, x a2asrv.AgentExecutor) a2asrv.Agent
 	for i := range s.Skills {
 		p.Skills = append(p.Skills, s.Skills[i].ID)
 	}
-	return h.trust.gate.Around(x, p)
+	return h.trust.gate.Wrap(x, p)
 }
 
 // missGated warns of gated names without an agent: the name may be mistyped, and another agent
@@ -198,11 +198,11 @@ func (h *Hub) assistantAgents() ([]engine.Agent, error) {
 	}
 	activity := &h.trust.activity
 	activity.Busy = h.busy
-	desk := &assistant.Desk{Inbox: h.trust.inbox, Notes: h.db.AgentStore(), Talks: h.memory.turns, Presence: activity.Presence, Hours: hours}
+	desk := &assistant.Assistant{Inbox: h.trust.inbox, Notes: h.db.AgentStore(), History: h.memory.turns, Presence: activity.Presence, Hours: hours}
 	var all []engine.Agent
 	for _, a := range desk.Agents() {
 		if !c.Open() {
-			a.Executor = h.trust.gate.Around(a.Executor, approval.Policy{Skills: []string{string(a.Name)}})
+			a.Executor = h.trust.gate.Wrap(a.Executor, approval.Policy{Skills: []string{string(a.Name)}})
 		}
 		all = append(all, engine.Agent{Name: a.Name, Card: a.Card, Executor: a.Executor})
 	}

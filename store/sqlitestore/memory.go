@@ -51,7 +51,7 @@ const whereMemory = `WHERE owner = ?1 AND key >= ?2 AND key <= ?3 AND key > ?4
 	AND substr(category, 1, length(?5)) = ?5 AND expires_at > ?6 ORDER BY key LIMIT ?7`
 
 // Put implements memory.Store.
-func (n Notes) Put(ctx context.Context, note *memory.Note, room memory.Room) (int, error) {
+func (n Notes) Put(ctx context.Context, note *memory.Note, room memory.Quota) (int, error) {
 	tags, err := json.Marshal(note.Tags)
 	if err != nil {
 		return 0, fmt.Errorf("put note: %w", err)
@@ -65,7 +65,7 @@ func (n Notes) Put(ctx context.Context, note *memory.Note, room memory.Room) (in
 }
 
 // putNote stores a note, and deletes others if there are too many.
-func (w *writer) putNote(n *memory.Note, tags string, room memory.Room) (dropped int, err error) {
+func (w *writer) putNote(n *memory.Note, tags string, room memory.Quota) (dropped int, err error) {
 	created := n.CreatedAt
 	s := w.conn.start(qOldMemory)
 	s.text(string(n.Owner))
@@ -117,7 +117,7 @@ func bindNote(s *stmt, n *memory.Note, tags string, created time.Time) {
 }
 
 // makeRoom deletes notes other than the one with the id until the limits are met.
-func (w *writer) makeRoom(owner task.Owner, space string, id int64, room memory.Room) (int, error) {
+func (w *writer) makeRoom(owner task.Owner, space string, id int64, room memory.Quota) (int, error) {
 	inSpace, err := w.ease(room.Namespace, qCountSpace, qEaseSpace, id, string(owner), space)
 	if err != nil {
 		return 0, err

@@ -18,37 +18,37 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Judge returns the trust in callers. A *trust.Registry implements it.
-type Judge interface {
+// TrustSource returns the trust in callers. A *trust.Registry implements it.
+type TrustSource interface {
 	// Level returns the trust entry of a caller.
 	Level(ctx context.Context, who trust.Subject) trust.Entry
 }
 
-// Keeper stores notes for a limited time.
-type Keeper interface {
+// NoteStore stores notes for a limited time.
+type NoteStore interface {
 	// Keep stores a text under a key for the time ttl.
 	Keep(ctx context.Context, key, text string, ttl time.Duration) error
 }
 
-// Talks stores conversations. *memory.Turns implements it.
-type Talks interface {
+// History stores conversations. *memory.Turns implements it.
+type History interface {
 	// Continue returns all turns of the conversation in a context up to now, the oldest first.
 	// It stores turns that are missing in the memory.
 	Continue(ctx context.Context, owner task.Owner, contextID string) ([]memory.Turn, error)
 }
 
-// Gate wraps agents, and holds the dependencies of the wrappers.
-type Gate struct {
-	// Judge is required.
-	Judge Judge
+// Wrapper wraps agents, and holds the dependencies of the wrappers.
+type Wrapper struct {
+	// TrustSource is required.
+	Trust TrustSource
 	// Inbox is the owner's inbox. It is required.
 	Inbox *inbox.Inbox
 	// Notes stores the request and its summary below a2a-inbox/{task} for a day. If nil, only
 	// the notice has them.
-	Notes Keeper
-	// Talks stores the messages of callers to gated agents. The owner sees the turns before a
+	Notes NoteStore
+	// History stores the messages of callers to gated agents. The owner sees the turns before a
 	// message. If nil, each message is shown alone.
-	Talks Talks
+	History History
 	// Summarizer is the agent of the hub that writes summaries. It must not be gated. If empty,
 	// or if it does not answer within a minute, the text is shortened instead.
 	Summarizer task.Agent
@@ -97,45 +97,45 @@ func has(list []string, s string) bool {
 	return slices.ContainsFunc(list, func(t string) bool { return strings.EqualFold(s, t) })
 }
 
-// Around returns x wrapped by the gate.
-func (g *Gate) Around(x a2asrv.AgentExecutor, p Policy) a2asrv.AgentExecutor {
-	return &guarded{gate: g, inner: x, traits: agent.TraitsOf(x), policy: p}
+// Wrap returns x wrapped by the gate.
+func (w *Wrapper) Wrap(x a2asrv.AgentExecutor, p Policy) a2asrv.AgentExecutor {
+	return &wrapped{wrapper: w, inner: x, traits: agent.TraitsOf(x), policy: p}
 }
 
 // owner reports whether a caller is the owner of the hub, who may do anything.
-func (g *Gate) owner(p *auth.Principal) bool {
+func (w *Wrapper) owner(p *auth.Principal) bool {
 	if p == nil || p.Anonymous() {
-		return p != nil && !g.Closed
+		return p != nil && !w.Closed
 	}
 	return p.Owner() == auth.Local || slices.Contains(p.Roles, auth.RoleAdmin)
 }
 
-// guarded is a wrapped executor.
-type guarded struct {
-	gate   *Gate
-	inner  a2asrv.AgentExecutor
-	traits agent.Traits
-	policy Policy
+// wrapped is a wrapped executor.
+type wrapped struct {
+	wrapper *Wrapper
+	inner   a2asrv.AgentExecutor
+	traits  agent.Traits
+	policy  Policy
 }
 
 var (
-	_ a2asrv.AgentExecutor = (*guarded)(nil)
-	_ agent.Described      = (*guarded)(nil)
+	_ a2asrv.AgentExecutor = (*wrapped)(nil)
+	_ agent.Described      = (*wrapped)(nil)
 )
 
 // Traits implements agent.Described. A wrapper is always Resumable, whatever the traits of its
 // agent.
-func (w *guarded) Traits() agent.Traits {
+func (w *wrapped) Traits() agent.Traits {
 	t := w.traits
 	t.Resumable, t.NoMessage = true, true
 	return t
 }
 
 // GatedSkills returns the gated skills; none if all are gated.
-func (w *guarded) GatedSkills() []string { return w.policy.Gated }
+func (w *wrapped) GatedSkills() []string { return w.policy.Gated }
 
 // Kind returns the kind of the wrapped agent.
-func (w *guarded) Kind() string {
+func (w *wrapped) Kind() string {
 	if k, ok := w.inner.(interface{ Kind() string }); ok {
 		return k.Kind()
 	}
@@ -143,7 +143,7 @@ func (w *guarded) Kind() string {
 }
 
 // Execute implements a2asrv.AgentExecutor.
-func (w *guarded) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+func (w *wrapped) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
 		c := agent.CallFrom(ctx)
 		p := auth.PrincipalFrom(ctx)
@@ -151,7 +151,7 @@ func (w *guarded) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.
 			yield(nil, errNoHub)
 			return
 		}
-		v := &visit{guarded: w, ec: ec, call: c, caller: p, skill: w.policy.only(c.Skill), yield: yield}
+		v := &request{wrapped: w, ec: ec, call: c, caller: p, skill: w.policy.only(c.Skill), yield: yield}
 		v.read(c.Saved)
 		v.decide(ctx)
 	}
@@ -159,7 +159,7 @@ func (w *guarded) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.
 
 // Cancel implements a2asrv.AgentExecutor. It withdraws an approval that waits in the inbox.
 // Without one, it calls the Cancel of the wrapped agent.
-func (w *guarded) Cancel(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+func (w *wrapped) Cancel(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
 		waits, err := w.withdraw(ctx, ec)
 		if err != nil {
@@ -183,12 +183,12 @@ const canceled = "the task was canceled"
 
 // withdraw expires the open approvals of a task. It reports whether there are any, or were
 // until the task was canceled.
-func (w *guarded) withdraw(ctx context.Context, ec *a2asrv.ExecutorContext) (bool, error) {
+func (w *wrapped) withdraw(ctx context.Context, ec *a2asrv.ExecutorContext) (bool, error) {
 	p := auth.PrincipalFrom(ctx)
 	if p == nil {
 		return false, nil
 	}
-	items, err := w.gate.Inbox.List(ctx, &inbox.Query{Owner: p.Owner(), Kinds: []inbox.Kind{inbox.Approval}})
+	items, err := w.wrapper.Inbox.List(ctx, &inbox.Query{Owner: p.Owner(), Kinds: []inbox.Kind{inbox.Approval}})
 	waits := false
 	for i := range items {
 		it := &items[i]
@@ -197,7 +197,7 @@ func (w *guarded) withdraw(ctx context.Context, ec *a2asrv.ExecutorContext) (boo
 		}
 		waits = waits || it.State == inbox.Open || it.State == inbox.Expired && it.Answer == canceled
 		if it.State == inbox.Open {
-			err = w.gate.Inbox.Withdraw(ctx, it.ID, canceled)
+			err = w.wrapper.Inbox.Withdraw(ctx, it.ID, canceled)
 		}
 	}
 	return waits, err

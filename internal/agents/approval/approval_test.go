@@ -32,7 +32,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// notes is an approval.Keeper.
+// notes is an approval.NoteStore.
 type notes struct {
 	mu  sync.Mutex
 	all map[string]string
@@ -48,14 +48,14 @@ func (n *notes) Keep(_ context.Context, key, text string, ttl time.Duration) err
 	return nil
 }
 
-// world holds the state that survives a hub.
-type world struct {
+// fixture holds the state that survives a hub.
+type fixture struct {
 	t     *testing.T
 	store task.Store
 	book  inbox.Store
 	trust *trust.Registry
 	notes *notes
-	gate  approval.Gate
+	gate  approval.Wrapper
 	// runs records the texts with which the wrapped agent has run.
 	mu   sync.Mutex
 	runs []string
@@ -72,8 +72,8 @@ type world struct {
 	stop func()
 }
 
-func newWorld(t *testing.T) *world {
-	w := &world{t: t, store: new(memstore.Store), book: new(inbox.Memory), trust: new(trust.Registry), notes: new(notes)}
+func newFixture(t *testing.T) *fixture {
+	w := &fixture{t: t, store: new(memstore.Store), book: new(inbox.Memory), trust: new(trust.Registry), notes: new(notes)}
 	w.agent = func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		yield(status(ec, a2a.TaskStateCompleted, "done: "+agent.Text(ec.Message)), nil)
 	}
@@ -85,11 +85,11 @@ func status(ec *a2asrv.ExecutorContext, s a2a.TaskState, text string) a2a.Event 
 }
 
 // start starts a hub, on the state of an earlier one if there was any.
-func (w *world) start() {
+func (w *fixture) start() {
 	w.t.Helper()
 	w.in = &inbox.Inbox{Store: w.book}
 	g := w.gate
-	g.Judge, g.Inbox, g.Notes = w.trust, w.in, w.notes
+	g.Trust, g.Inbox, g.Notes = w.trust, w.in, w.notes
 	counted := agent.With(agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		w.mu.Lock()
 		w.runs = append(w.runs, agent.Text(ec.Message))
@@ -100,8 +100,8 @@ func (w *world) start() {
 		w.trust.RecordContact(trust.Subject(p.ID), time.Now())
 	}}})
 	for name, x := range map[task.Agent]a2asrv.AgentExecutor{
-		"desk": g.Around(counted, approval.Policy{Skills: []string{"desk"}}),
-		"shop": g.Around(counted, approval.Policy{Gated: []string{"sell"}, Skills: []string{"sell", "show"}}),
+		"desk": g.Wrap(counted, approval.Policy{Skills: []string{"desk"}}),
+		"shop": g.Wrap(counted, approval.Policy{Gated: []string{"sell"}, Skills: []string{"sell", "show"}}),
 		"brief": agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			yield(status(ec, a2a.TaskStateCompleted, "in short: "+fmt.Sprint(len(agent.Text(ec.Message)) > 100)), nil)
 		}),
@@ -128,7 +128,7 @@ func (w *world) start() {
 }
 
 // restart stops the hub while all runs wait, and starts another one.
-func (w *world) restart() {
+func (w *fixture) restart() {
 	w.settle()
 	w.stop()
 	w.start()
@@ -140,19 +140,19 @@ func caller(id string) *op.Caller { return &op.Caller{Principal: &auth.Principal
 var bob = caller("bob")
 
 // pass advances the fake time, and waits until the bubble is idle.
-func (w *world) pass(d time.Duration) {
+func (w *fixture) pass(d time.Duration) {
 	time.Sleep(d)
 	w.settle()
 }
 
 // settle waits until the bubble is idle, including deferred work of the hub.
-func (w *world) settle() {
+func (w *fixture) settle() {
 	time.Sleep(20 * time.Millisecond)
 	synctest.Wait()
 }
 
 // send sends a message to an agent and waits until the bubble is idle.
-func (w *world) send(c *op.Caller, name task.Agent, text string, change ...func(*op.Send)) a2a.TaskID {
+func (w *fixture) send(c *op.Caller, name task.Agent, text string, change ...func(*op.Send)) a2a.TaskID {
 	w.t.Helper()
 	body, _ := json.Marshal(map[string]any{"messageId": "m-" + text, "role": "ROLE_USER", "parts": []any{map[string]string{"text": text}}})
 	s := &op.Send{Target: op.Target{Agent: name}, ReturnImmediately: true, Message: op.Message{ID: "m-" + text, MediaTypes: []string{""}, Body: body}}
@@ -171,7 +171,7 @@ func skill(id string) func(*op.Send)         { return func(s *op.Send) { s.Messa
 func continues(id a2a.TaskID) func(*op.Send) { return func(s *op.Send) { s.Message.TaskID = id } }
 
 // is checks the state of a task and the text of its status.
-func (w *world) is(c *op.Caller, id a2a.TaskID, state task.State, text string) {
+func (w *fixture) is(c *op.Caller, id a2a.TaskID, state task.State, text string) {
 	w.t.Helper()
 	a, err := w.hub.Get(w.t.Context(), c, &op.Get{ID: id})
 	if err != nil {
@@ -183,7 +183,7 @@ func (w *world) is(c *op.Caller, id a2a.TaskID, state task.State, text string) {
 }
 
 // open returns the open items.
-func (w *world) open() []inbox.Item {
+func (w *fixture) open() []inbox.Item {
 	w.t.Helper()
 	all, err := w.in.List(w.t.Context(), &inbox.Query{State: inbox.Open})
 	if err != nil {
@@ -193,7 +193,7 @@ func (w *world) open() []inbox.Item {
 }
 
 // one returns the only open item, and checks its kind.
-func (w *world) one(kind inbox.Kind) inbox.Item {
+func (w *fixture) one(kind inbox.Kind) inbox.Item {
 	w.t.Helper()
 	all := w.open()
 	if len(all) != 1 || all[0].Kind != kind {
@@ -202,7 +202,7 @@ func (w *world) one(kind inbox.Kind) inbox.Item {
 	return all[0]
 }
 
-func (w *world) ran(want int) {
+func (w *fixture) ran(want int) {
 	w.t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -211,18 +211,18 @@ func (w *world) ran(want int) {
 	}
 }
 
-func (w *world) set(who trust.Subject, l trust.Level, skills ...string) {
+func (w *fixture) set(who trust.Subject, l trust.Level, skills ...string) {
 	w.t.Helper()
 	if _, err := w.trust.Set(w.t.Context(), who, &trust.Change{Level: l, Approve: skills}); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func bubble(t *testing.T, f func(*world)) {
+func bubble(t *testing.T, f func(*fixture)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		f(w)
 		if w.stop != nil {
 			w.stop()
@@ -230,8 +230,8 @@ func bubble(t *testing.T, f func(*world)) {
 	})
 }
 
-func TestObserveTellsThePersonAndDoesNothing(t *testing.T) {
-	bubble(t, func(w *world) {
+func TestObserveNotifiesTheOwnerOnly(t *testing.T) {
+	bubble(t, func(w *fixture) {
 		for i, level := range []trust.Level{0, trust.Observe, trust.Learn} {
 			w.set("bob", level)
 			if w.stop == nil {
@@ -260,20 +260,20 @@ func TestObserveTellsThePersonAndDoesNothing(t *testing.T) {
 }
 
 func TestRefusalsMayCompleteWithFulfilledFalse(t *testing.T) {
-	bubble(t, func(w *world) {
+	bubble(t, func(w *fixture) {
 		w.gate.Complete = true
 		w.gate.Summarizer = "brief"
 		w.start()
 		w.is(bob, w.send(bob, "desk", "please"), task.Completed, `"fulfilled":false`)
 		if got := w.one(inbox.Notice); !strings.Contains(got.Text, "in short: true") {
-			w.t.Errorf("notice = %q, want what the summarizer says", got.Text)
+			w.t.Errorf("notice = %q, want the text of the summarizer", got.Text)
 		}
 		w.ran(0)
 	})
 }
 
 func TestSummaryWithoutItsAgentIsShort(t *testing.T) {
-	bubble(t, func(w *world) {
+	bubble(t, func(w *fixture) {
 		w.gate.Summarizer = "nobody"
 		w.start()
 		w.is(bob, w.send(bob, "desk", strings.Repeat("ä ", 2000)), task.Rejected, "")
@@ -284,7 +284,7 @@ func TestSummaryWithoutItsAgentIsShort(t *testing.T) {
 }
 
 func TestProposeRunsWhenApproved(t *testing.T) {
-	bubble(t, func(w *world) {
+	bubble(t, func(w *fixture) {
 		w.set("bob", trust.Propose)
 		w.start()
 		id := w.send(bob, "desk", "meet me")
@@ -305,7 +305,7 @@ func TestProposeRunsWhenApproved(t *testing.T) {
 }
 
 func TestRefusedAndExpiredApprovals(t *testing.T) {
-	bubble(t, func(w *world) {
+	bubble(t, func(w *fixture) {
 		w.set("bob", trust.Propose)
 		w.start()
 		id := w.send(bob, "desk", "one")
@@ -322,8 +322,8 @@ func TestRefusedAndExpiredApprovals(t *testing.T) {
 	})
 }
 
-func TestActRunsWhatIsApproved(t *testing.T) {
-	bubble(t, func(w *world) {
+func TestActRunsApprovedSkills(t *testing.T) {
+	bubble(t, func(w *fixture) {
 		w.set("bob", trust.Act, "DESK", "show")
 		w.start()
 		w.is(bob, w.send(bob, "desk", "a"), task.Completed, "done: a")
@@ -335,8 +335,8 @@ func TestActRunsWhatIsApproved(t *testing.T) {
 	})
 }
 
-func TestOnlyWhatIsMarkedIsGated(t *testing.T) {
-	bubble(t, func(w *world) {
+func TestOnlyMarkedSkillsAreGated(t *testing.T) {
+	bubble(t, func(w *fixture) {
 		w.start()
 		w.is(bob, w.send(bob, "shop", "a", skill("SHOW")), task.Completed, "done: a")
 		w.is(bob, w.send(bob, "shop", "b", skill("sell")), task.Rejected, "")
@@ -346,7 +346,7 @@ func TestOnlyWhatIsMarkedIsGated(t *testing.T) {
 }
 
 func TestTheOwnerIsNotGated(t *testing.T) {
-	bubble(t, func(w *world) {
+	bubble(t, func(w *fixture) {
 		w.start()
 		me := caller(auth.Local)
 		key := &op.Caller{Principal: &auth.Principal{ID: "laptop", Org: auth.Local}}
@@ -366,7 +366,7 @@ func TestTheOwnerIsNotGated(t *testing.T) {
 // TestClaimsGainNothing checks that metadata, headers, names and texts do not change the
 // caller's identity.
 func TestClaimsGainNothing(t *testing.T) {
-	bubble(t, func(w *world) {
+	bubble(t, func(w *fixture) {
 		w.set("ann", trust.Act, "desk")
 		w.start()
 		claims := `{"trust":"act","trustLevel":4,"level":"Act","agentId":"ann","approvedSkills":["desk"],"parley.gate":"approved"}`
@@ -385,7 +385,7 @@ func TestClaimsGainNothing(t *testing.T) {
 }
 
 func TestWaitingApprovalsSurviveRestarts(t *testing.T) {
-	bubble(t, func(w *world) {
+	bubble(t, func(w *fixture) {
 		w.set("bob", trust.Propose)
 		w.start()
 		id, other := w.send(bob, "desk", "one"), w.send(bob, "desk", "two")
@@ -415,7 +415,7 @@ func TestWaitingApprovalsSurviveRestarts(t *testing.T) {
 // TestWaitingApprovalsDoNotHoldUpADrain checks that a hub with a waiting approval stops at
 // once, and that the next one continues to wait.
 func TestWaitingApprovalsDoNotHoldUpADrain(t *testing.T) {
-	bubble(t, func(w *world) {
+	bubble(t, func(w *fixture) {
 		w.set("bob", trust.Propose)
 		w.drain = time.Hour
 		w.start()
@@ -450,7 +450,7 @@ func TestWaitingApprovalsDoNotHoldUpADrain(t *testing.T) {
 
 // TestApprovedRunsGetTheirTimeToDrain checks that an approved run may complete during a drain.
 func TestApprovedRunsGetTheirTimeToDrain(t *testing.T) {
-	bubble(t, func(w *world) {
+	bubble(t, func(w *fixture) {
 		w.set("bob", trust.Propose)
 		w.drain = time.Hour
 		w.agent = func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
@@ -469,7 +469,7 @@ func TestApprovedRunsGetTheirTimeToDrain(t *testing.T) {
 		began := time.Now()
 		w.stop()
 		if took := time.Since(began); took > time.Minute || took < 50*time.Second {
-			w.t.Errorf("the drain took %v, want what the agent needs", took)
+			w.t.Errorf("the drain took %v, want the time that the agent needs", took)
 		}
 		w.start()
 		w.is(bob, id, task.Completed, "done")
@@ -492,7 +492,7 @@ func TestInterruptedRuns(t *testing.T) {
 		"resumable":        {agent.Traits{Resumable: true}, true, task.Completed, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(w *world) {
+			bubble(t, func(w *fixture) {
 				w.set("bob", trust.Propose)
 				w.traits = tt.traits
 				crash, saved, noted := true, "", ""
@@ -527,7 +527,7 @@ func TestInterruptedRuns(t *testing.T) {
 				w.is(bob, id, tt.state, "")
 				w.ran(tt.runs)
 				if tt.traits.Resumable && saved != "half" {
-					w.t.Errorf("the agent goes on from %q, want its own checkpoint", saved)
+					w.t.Errorf("the agent continues from %q, want its own checkpoint", saved)
 				}
 				if want := map[bool]string{true: "one<nil>"}[tt.traits.Resumable]; noted != want {
 					w.t.Errorf("the agent finds the record %q, want %q", noted, want)
@@ -540,7 +540,7 @@ func TestInterruptedRuns(t *testing.T) {
 // TestConfirmBehindTheGate checks that the gate passes on the extensions that the agent
 // confirms.
 func TestConfirmBehindTheGate(t *testing.T) {
-	bubble(t, func(w *world) {
+	bubble(t, func(w *fixture) {
 		w.set("bob", trust.Act, "desk")
 		w.agent = func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			agent.Confirm(ctx, []string{"urn:b"})
@@ -569,7 +569,7 @@ func asker(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, 
 }
 
 func TestAnApprovalIsGoodForAnswers(t *testing.T) {
-	bubble(t, func(w *world) {
+	bubble(t, func(w *fixture) {
 		w.set("bob", trust.Propose)
 		w.set("eve", trust.Propose)
 		w.agent = asker
@@ -616,7 +616,7 @@ func TestInterruptedAnswers(t *testing.T) {
 		"said anything": {true, true, task.Failed, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(w *world) {
+			bubble(t, func(w *fixture) {
 				w.set("bob", trust.Act, "desk")
 				w.traits = agent.Traits{Idempotent: true}
 				crash := true
@@ -650,20 +650,20 @@ func TestInterruptedAnswers(t *testing.T) {
 // inTalk sets the context of a message.
 func inTalk(s *op.Send) { s.Message.ContextID = "talk" }
 
-// TestThePersonIsToldWhatWasSaidBefore checks that the messages of a caller to a gated agent
+// TestOwnerSeesTheConversationBefore checks that the messages of a caller to a gated agent
 // are stored with the caller's name, across a restart and beyond the tasks. The deciding person
 // sees them.
-func TestThePersonIsToldWhatWasSaidBefore(t *testing.T) {
-	bubble(t, func(w *world) {
+func TestOwnerSeesTheConversationBefore(t *testing.T) {
+	bubble(t, func(w *fixture) {
 		store := new(memory.MemTurns)
-		w.gate.Talks = &memory.Turns{Store: store, Log: w.store}
+		w.gate.History = &memory.Turns{Store: store, Log: w.store}
 		partner := &op.Caller{Principal: &auth.Principal{ID: "bob", DisplayName: "Bob Inc."}}
 		w.set("bob", trust.Learn)
 		w.start()
 		w.send(partner, "desk", "first words", inTalk)
 		w.set("bob", trust.Propose)
 		w.restart()
-		w.gate.Talks = &memory.Turns{Store: store} // the tasks have been deleted
+		w.gate.History = &memory.Turns{Store: store} // the tasks have been deleted
 		w.restart()
 		w.send(partner, "desk", "second words", inTalk)
 		approval := w.open()[0]
@@ -674,7 +674,7 @@ func TestThePersonIsToldWhatWasSaidBefore(t *testing.T) {
 		if it := w.open()[0]; strings.Contains(it.Text, "Before that") {
 			w.t.Errorf("in another context: %q", it.Text)
 		}
-		w.gate.Talks = &memory.Turns{Store: store, Log: w.store}
+		w.gate.History = &memory.Turns{Store: store, Log: w.store}
 		w.restart()
 		w.send(partner, "desk", "fourth words", inTalk)
 		want := "Bob Inc.: first words\ndesk: This agent does not do this for you. Its owner was told what you have asked for. Nothing was done.\nBob Inc.: second words"
@@ -695,11 +695,11 @@ func (brokenTalks) Continue(context.Context, task.Owner, string) ([]memory.Turn,
 	return nil, errors.New("disk")
 }
 
-// TestWithoutItsMemoryTheGateStaysShut checks that a message which cannot be stored is not
+// TestWithoutMemoryNothingRuns checks that a message which cannot be stored is not
 // passed on.
-func TestWithoutItsMemoryTheGateStaysShut(t *testing.T) {
-	bubble(t, func(w *world) {
-		w.gate.Talks = brokenTalks{}
+func TestWithoutMemoryNothingRuns(t *testing.T) {
+	bubble(t, func(w *fixture) {
+		w.gate.History = brokenTalks{}
 		w.set("bob", trust.Act, "desk")
 		w.start()
 		id := w.send(bob, "desk", "do it", skill("desk"))
@@ -711,7 +711,7 @@ func TestWithoutItsMemoryTheGateStaysShut(t *testing.T) {
 // TestGateGivesUpAfterThreeAttempts checks that a message which stops the hub each time is not
 // tried forever.
 func TestGateGivesUpAfterThreeAttempts(t *testing.T) {
-	bubble(t, func(w *world) {
+	bubble(t, func(w *fixture) {
 		w.set("bob", trust.Act, "desk")
 		w.traits = agent.Traits{Idempotent: true}
 		w.agent = func(ctx context.Context, _ *a2asrv.ExecutorContext, _ func(a2a.Event, error) bool) { <-ctx.Done() }
@@ -737,7 +737,7 @@ func (helper) Reply(context.Context, *question.Question) (question.Reply, error)
 // TestAnApprovalIsGoodForAnswersOfTheHub covers answers that the hub gives instead of the
 // caller.
 func TestAnApprovalIsGoodForAnswersOfTheHub(t *testing.T) {
-	bubble(t, func(w *world) {
+	bubble(t, func(w *fixture) {
 		w.set("bob", trust.Propose)
 		w.agent, w.questions = asker, helper{}
 		w.start()
@@ -752,7 +752,7 @@ func TestAnApprovalIsGoodForAnswersOfTheHub(t *testing.T) {
 }
 
 func TestCanceledApprovalsAreWithdrawn(t *testing.T) {
-	bubble(t, func(w *world) {
+	bubble(t, func(w *fixture) {
 		w.set("bob", trust.Propose)
 		w.start()
 		id := w.send(bob, "desk", "one")
@@ -763,7 +763,7 @@ func TestCanceledApprovalsAreWithdrawn(t *testing.T) {
 		w.settle()
 		w.is(bob, id, task.Canceled, "")
 		if _, err := w.in.Approve(w.t.Context(), it.ID, "me", ""); !errors.Is(err, inbox.ErrSettled) {
-			w.t.Errorf("to approve what was canceled: %v, want ErrSettled", err)
+			w.t.Errorf("to approve a canceled item: %v, want ErrSettled", err)
 		}
 		w.ran(0)
 	})
@@ -771,7 +771,7 @@ func TestCanceledApprovalsAreWithdrawn(t *testing.T) {
 
 // TestManyApproveAtOnce checks that concurrent decisions lead to at most one run of the agent.
 func TestManyApproveAtOnce(t *testing.T) {
-	bubble(t, func(w *world) {
+	bubble(t, func(w *fixture) {
 		w.set("bob", trust.Propose)
 		w.start()
 		runs := 0
@@ -809,8 +809,8 @@ func TestManyApproveAtOnce(t *testing.T) {
 
 func TestOutsideAHubNothingIsDone(t *testing.T) {
 	t.Parallel()
-	g := &approval.Gate{Judge: new(trust.Registry), Inbox: new(inbox.Inbox)}
-	x := g.Around(agent.Func(func(context.Context, *a2asrv.ExecutorContext, func(a2a.Event, error) bool) {
+	g := &approval.Wrapper{Trust: new(trust.Registry), Inbox: new(inbox.Inbox)}
+	x := g.Wrap(agent.Func(func(context.Context, *a2asrv.ExecutorContext, func(a2a.Event, error) bool) {
 		t.Error("the agent runs")
 	}), approval.Policy{})
 	n := 0

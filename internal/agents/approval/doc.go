@@ -1,4 +1,4 @@
-// Package approval wraps agents that must not act for every caller. [Gate.Around] wraps an
+// Package approval wraps agents that must not act for every caller. [Wrapper.Wrap] wraps an
 // executor. For each message the gate decides by the trust in the caller:
 //
 //   - At Observe and Learn the message is not passed on. It is summarized, a notice is put into
@@ -30,7 +30,7 @@
 //
 // # Concurrency
 //
-// A Gate and its executors are safe for concurrent use. Fields must not change once it is in
+// A Wrapper and its executors are safe for concurrent use. Fields must not change once it is in
 // use.
 //
 // # Testing

@@ -25,7 +25,7 @@ func TestInterruptedAnywhere(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(60) {
 		synctest.Test(t, func(t *testing.T) {
-			w, r := newWorld(t), rand.New(rand.NewPCG(seed, 7))
+			w, r := newFixture(t), rand.New(rand.NewPCG(seed, 7))
 			w.set("bob", trust.Propose)
 			w.agent = func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 				select {
@@ -55,7 +55,7 @@ func TestInterruptedAnywhere(t *testing.T) {
 }
 
 // act sends a message, and settles some of the open items.
-func (w *world) act(r *rand.Rand, tasks map[string]a2a.TaskID, text string) {
+func (w *fixture) act(r *rand.Rand, tasks map[string]a2a.TaskID, text string) {
 	w.t.Helper()
 	body := fmt.Sprintf(`{"messageId":"m-%s","role":"ROLE_USER","parts":[{"text":%q}]}`, text, text)
 	a, err := w.hub.Send(w.t.Context(), bob, &op.Send{
@@ -79,7 +79,7 @@ func (w *world) act(r *rand.Rand, tasks map[string]a2a.TaskID, text string) {
 }
 
 // sound checks the final state of a task against its item and the runs of the agent.
-func (w *world) sound(seed uint64, text string, id a2a.TaskID) {
+func (w *fixture) sound(seed uint64, text string, id a2a.TaskID) {
 	w.t.Helper()
 	a, err := w.hub.Get(w.t.Context(), bob, &op.Get{ID: id})
 	if err != nil {

@@ -16,40 +16,40 @@ const maxTries = 3
 
 // perform runs the agent. After a crash it runs the agent again only if the hub would do so for
 // an agent with these traits.
-func (v *visit) perform(ctx context.Context) {
-	again := v.stage.Key == v.call.Key && v.stage.Phase == running
-	repeats := v.traits.Idempotent && !saidOf(v.call.Task).after(v.stage.Said)
+func (r *request) perform(ctx context.Context) {
+	again := r.checkpoint.Key == r.call.Key && r.checkpoint.Phase == running
+	repeats := r.traits.Idempotent && !outputHashOf(r.call.Task).after(r.checkpoint.Said)
 	switch {
-	case !again, v.traits.Resumable, repeats && v.stage.Tries < maxTries:
+	case !again, r.traits.Resumable, repeats && r.checkpoint.Tries < maxTries:
 	case repeats:
-		v.say(a2a.TaskStateFailed, fmt.Sprintf("interrupted by restart in %d attempts", v.stage.Tries), nil)
+		r.sendStatus(a2a.TaskStateFailed, fmt.Sprintf("interrupted by restart in %d attempts", r.checkpoint.Tries), nil)
 		return
 	default:
-		v.say(a2a.TaskStateFailed, "interrupted by restart", nil)
+		r.sendStatus(a2a.TaskStateFailed, "interrupted by restart", nil)
 		return
 	}
-	tries, before := 1, saidOf(v.call.Task)
+	tries, before := 1, outputHashOf(r.call.Task)
 	if again {
-		tries, before = v.stage.Tries+1, v.stage.Said
+		tries, before = r.checkpoint.Tries+1, r.checkpoint.Said
 	}
-	v.stage = stage{Key: v.call.Key, Phase: running, Tries: tries, For: v.stage.For, Said: before}
-	if err := v.begin(ctx); err != nil {
-		v.yield(nil, err)
+	r.checkpoint = checkpoint{Key: r.call.Key, Phase: running, Tries: tries, For: r.checkpoint.For, Said: before}
+	if err := r.begin(ctx); err != nil {
+		r.yield(nil, err)
 		return
 	}
-	inner := *v.call
-	inner.Saved = v.inner
-	if !v.traits.Resumable {
+	inner := *r.call
+	inner.Saved = r.inner
+	if !r.traits.Resumable {
 		inner.Saved, inner.Task, inner.Sealed = nil, nil, nil
 		inner.Attempt = tries
 	}
-	ctx = agent.WithCall(ctx, agent.NewCall(inner, &passage{v}))
-	for ev, err := range v.guarded.inner.Execute(ctx, v.ec) {
+	ctx = agent.WithCall(ctx, agent.NewCall(inner, &innerRun{r}))
+	for ev, err := range r.wrapped.inner.Execute(ctx, r.ec) {
 		if err == nil && asks(ev) {
-			v.stage.Phase = asked
-			err = v.save()
+			r.checkpoint.Phase = asked
+			err = r.save()
 		}
-		if !v.yield(ev, err) || err != nil {
+		if !r.yield(ev, err) || err != nil {
 			return
 		}
 	}
@@ -57,22 +57,22 @@ func (v *visit) perform(ctx context.Context) {
 
 // begin records durably that the agent begins. An agent that continues from its own checkpoints
 // does not need that.
-func (v *visit) begin(ctx context.Context) error {
-	if err := v.save(); err != nil || v.traits.Resumable {
+func (r *request) begin(ctx context.Context) error {
+	if err := r.save(); err != nil || r.traits.Resumable {
 		return err
 	}
-	return v.call.Flush(ctx)
+	return r.call.Flush(ctx)
 }
 
-// said is a fingerprint of the events of a task, as hashes. The zero said stands for a task
-// without artifacts that waits or works.
-type said struct {
+// outputHash is a fingerprint of the events of a task, as hashes. The zero outputHash stands
+// for a task without artifacts that waits or works.
+type outputHash struct {
 	Status    string `json:"s,omitempty"`
 	Artifacts string `json:"a,omitempty"`
 }
 
-// saidOf returns the fingerprint of a whole task.
-func saidOf(whole []byte) said {
+// outputHashOf returns the fingerprint of a whole task.
+func outputHashOf(whole []byte) outputHash {
 	var t struct {
 		Status struct {
 			State   string
@@ -81,12 +81,12 @@ func saidOf(whole []byte) said {
 		Artifacts json.RawMessage
 	}
 	if len(whole) == 0 {
-		return said{}
+		return outputHash{}
 	}
 	if err := json.Unmarshal(whole, &t); err != nil {
-		return said{Status: hash(string(whole))}
+		return outputHash{Status: hash(string(whole))}
 	}
-	var s said
+	var s outputHash
 	switch t.Status.State {
 	case "TASK_STATE_SUBMITTED", "TASK_STATE_WORKING", "TASK_STATE_AUTH_REQUIRED":
 	default:
@@ -99,7 +99,7 @@ func saidOf(whole []byte) said {
 }
 
 // after reports whether there were events since before.
-func (s said) after(before said) bool {
+func (s outputHash) after(before outputHash) bool {
 	return s.Artifacts != before.Artifacts || s.Status != "" && s.Status != before.Status
 }
 
@@ -119,64 +119,64 @@ func asks(ev a2a.Event) bool {
 	return false
 }
 
-// passage is the agent.Run of a wrapped agent.
-type passage struct{ v *visit }
+// innerRun is the agent.Run of a wrapped agent.
+type innerRun struct{ v *request }
 
 var (
-	_ agent.Run       = (*passage)(nil)
-	_ agent.Delegator = (*passage)(nil)
-	_ agent.Drainer   = (*passage)(nil)
-	_ agent.Journaler = (*passage)(nil)
-	_ agent.Confirmer = (*passage)(nil)
+	_ agent.Run       = (*innerRun)(nil)
+	_ agent.Delegator = (*innerRun)(nil)
+	_ agent.Drainer   = (*innerRun)(nil)
+	_ agent.Journaler = (*innerRun)(nil)
+	_ agent.Confirmer = (*innerRun)(nil)
 )
 
 // Flush implements agent.Run.
-func (p *passage) Flush(ctx context.Context) error { return p.v.call.Flush(ctx) }
+func (i *innerRun) Flush(ctx context.Context) error { return i.v.call.Flush(ctx) }
 
 // Checkpoint implements agent.Run. It stores the agent's checkpoint together with that of the
 // gate.
-func (p *passage) Checkpoint(blob []byte) {
-	if !p.v.traits.Resumable {
+func (i *innerRun) Checkpoint(blob []byte) {
+	if !i.v.traits.Resumable {
 		return
 	}
-	p.v.inner = blob
-	_ = p.v.save() // if it is too large, the previous one remains
+	i.v.inner = blob
+	_ = i.v.save() // if it is too large, the previous one remains
 }
 
 // MessageWaiting implements agent.Run.
-func (p *passage) MessageWaiting() <-chan struct{} { return p.v.call.MessageWaiting() }
+func (i *innerRun) MessageWaiting() <-chan struct{} { return i.v.call.MessageWaiting() }
 
 // Confirm implements agent.Confirmer.
-func (p *passage) Confirm(uris []string) { p.v.call.Confirm(uris) }
+func (i *innerRun) Confirm(uris []string) { i.v.call.Confirm(uris) }
 
 // Journal implements agent.Journaler.
-func (p *passage) Journal(ctx context.Context) iter.Seq2[[]byte, error] {
-	return agent.Journal(agent.WithCall(ctx, p.v.own()))
+func (i *innerRun) Journal(ctx context.Context) iter.Seq2[[]byte, error] {
+	return agent.Journal(agent.WithCall(ctx, i.v.own()))
 }
 
 // Record implements agent.Journaler.
-func (p *passage) Record(ctx context.Context, record []byte) error {
-	return agent.Record(agent.WithCall(ctx, p.v.own()), record)
+func (i *innerRun) Record(ctx context.Context, record []byte) error {
+	return agent.Record(agent.WithCall(ctx, i.v.own()), record)
 }
 
 // own returns the call with the agent's journal; nil if the agent is not Resumable.
-func (v *visit) own() *agent.Call {
-	if v.traits.Resumable {
-		return v.call
+func (r *request) own() *agent.Call {
+	if r.traits.Resumable {
+		return r.call
 	}
 	return nil
 }
 
 // Delegate implements agent.Delegator.
-func (p *passage) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegated, error) {
-	return agent.Delegate(agent.WithCall(ctx, p.v.call), d)
+func (i *innerRun) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegated, error) {
+	return agent.Delegate(agent.WithCall(ctx, i.v.call), d)
 }
 
 // UntilDrain implements agent.Drainer. Only a Resumable agent may end its run at a drain, while
 // the gate itself always may.
-func (p *passage) UntilDrain(ctx context.Context) (context.Context, context.CancelFunc) {
-	if !p.v.traits.Resumable {
+func (i *innerRun) UntilDrain(ctx context.Context) (context.Context, context.CancelFunc) {
+	if !i.v.traits.Resumable {
 		return context.WithCancel(ctx)
 	}
-	return p.v.call.UntilDrain(ctx)
+	return i.v.call.UntilDrain(ctx)
 }

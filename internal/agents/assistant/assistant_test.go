@@ -23,33 +23,33 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// office is a desk with a caller. The time of a bubble begins on Saturday, 2000-01-01 00:00
+// fixture is a desk with a caller. The time of a bubble begins on Saturday, 2000-01-01 00:00
 // UTC.
-type office struct {
+type fixture struct {
 	t     *testing.T
-	desk  *assistant.Desk
+	desk  *assistant.Assistant
 	notes *dirstore.Memory
 	n     int
 }
 
-func newOffice(t *testing.T) *office {
-	o := &office{t: t, notes: new(dirstore.Memory)}
+func newFixture(t *testing.T) *fixture {
+	o := &fixture{t: t, notes: new(dirstore.Memory)}
 	o.reopen()
 	return o
 }
 
 // reopen simulates a restart: only the notes remain.
-func (o *office) reopen() { o.desk = &assistant.Desk{Inbox: new(inbox.Inbox), Notes: o.notes} }
+func (o *fixture) reopen() { o.desk = &assistant.Assistant{Inbox: new(inbox.Inbox), Notes: o.notes} }
 
 // ask sends a message of a caller in a context. It returns the final state and text.
-func (o *office) ask(name task.Agent, who, contextID, text string) string {
+func (o *fixture) ask(name task.Agent, who, contextID, text string) string {
 	o.t.Helper()
 	o.n++
 	return o.repeat(name, who, contextID, text)
 }
 
 // repeat executes the same message again.
-func (o *office) repeat(name task.Agent, who, contextID, text string) string {
+func (o *fixture) repeat(name task.Agent, who, contextID, text string) string {
 	o.t.Helper()
 	id := a2a.TaskID(fmt.Sprint("task-", o.n))
 	ctx := auth.WithPrincipal(o.t.Context(), &auth.Principal{ID: who})
@@ -72,12 +72,12 @@ func (o *office) repeat(name task.Agent, who, contextID, text string) string {
 	return last
 }
 
-func (o *office) meet(who, contextID, text string) string {
+func (o *fixture) meet(who, contextID, text string) string {
 	o.t.Helper()
 	return o.ask(assistant.NegotiateMeeting, who, contextID, text)
 }
 
-func (o *office) want(got, want string) {
+func (o *fixture) want(got, want string) {
 	o.t.Helper()
 	if !strings.HasPrefix(got, want) {
 		o.t.Errorf("the desk says %q, want %q", got, want)
@@ -87,7 +87,7 @@ func (o *office) want(got, want string) {
 func TestNegotiation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOffice(t)
+		o := newFixture(t)
 		o.want(o.meet("ann", "c1", "Hello, shall we meet?"), "INPUT_REQUIRED When would suit you?")
 		o.want(o.meet("ann", "c1", "for 45 minutes"), "INPUT_REQUIRED When would suit you?")
 		o.want(o.meet("ann", "c1", "on 2000-01-03 08:00 or 2000-01-08 10:00"), "INPUT_REQUIRED That does not work. How about 2000-01-03 09:00 (UTC), for 45 minutes?")
@@ -98,7 +98,7 @@ func TestNegotiation(t *testing.T) {
 		o.want(o.repeat(assistant.NegotiateMeeting, "ann", "c1", "Yes."), "COMPLETED Agreed: 2000-01-03 09:15 to 10:00 (UTC).")
 		items, err := o.desk.Inbox.List(t.Context(), new(inbox.Query))
 		if err != nil || len(items) != 1 || items[0].Text != "A meeting with ann: 2000-01-03 09:15 to 10:00 (UTC)." {
-			t.Errorf("the person is told %+v, %v", items, err)
+			t.Errorf("the owner receives %+v, %v", items, err)
 		}
 		o.want(o.meet("bob", "c2", "2000-01-03T09:45:00Z, an hour? 1 hour"), "INPUT_REQUIRED That does not work. How about 2000-01-03 10:00 (UTC), for 60 minutes?")
 		o.want(o.repeat(assistant.NegotiateMeeting, "bob", "c2", "2000-01-03T09:45:00Z, an hour? 1 hour"), "INPUT_REQUIRED That does not work. How about 2000-01-03 10:00")
@@ -106,17 +106,17 @@ func TestNegotiation(t *testing.T) {
 	})
 }
 
-// TestForgottenNegotiationsGoOn checks that the desk restores a dropped negotiation from the
+// TestForgottenNegotiationsContinue checks that the desk restores a dropped negotiation from the
 // stored conversation.
-func TestForgottenNegotiationsGoOn(t *testing.T) {
+func TestForgottenNegotiationsContinue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOffice(t)
+		o := newFixture(t)
 		turns, n := new(memory.Turns), 0
 		forget := func() {
 			o.notes = new(dirstore.Memory)
 			o.reopen()
-			o.desk.Talks = turns
+			o.desk.History = turns
 		}
 		forget()
 		// say is meet with the turn stored in memory.
@@ -157,7 +157,7 @@ func TestForgottenNegotiationsGoOn(t *testing.T) {
 func TestNegotiationEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOffice(t)
+		o := newFixture(t)
 		var last string
 		n := 0
 		for n < 50 && !strings.HasPrefix(last, "COMPLETED") {
@@ -179,7 +179,7 @@ func TestNegotiationEnds(t *testing.T) {
 func TestMeetingsNeverOverlap(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOffice(t)
+		o := newFixture(t)
 		executor := o.desk.Agents()[2].Executor
 		var mu sync.Mutex
 		agreed := map[string]int{}
@@ -214,7 +214,7 @@ func TestMeetingsNeverOverlap(t *testing.T) {
 
 func TestNotifyUser(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
+	o := newFixture(t)
 	o.want(o.ask(assistant.NotifyUser, "ann", "c", " the build is broken "), "COMPLETED It is in the inbox")
 	o.want(o.repeat(assistant.NotifyUser, "ann", "c", " the build is broken "), "COMPLETED")
 	o.want(o.ask(assistant.NotifyUser, "ann", "c", " "), "REJECTED There is no text")
@@ -227,7 +227,7 @@ func TestNotifyUser(t *testing.T) {
 func TestAvailability(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o, busy := newOffice(t), false
+		o, busy := newFixture(t), false
 		o.want(o.ask(assistant.QueryAvailability, "ann", "c", "there?"), "COMPLETED The person is away.")
 		a := &assistant.Activity{Busy: func(context.Context) bool { return busy }}
 		o.desk.Presence = a.Presence
@@ -264,7 +264,7 @@ func (brokenNotes) PutNote(context.Context, string, []byte) error { return error
 func TestNothingIsAgreedThatIsNotStored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOffice(t)
+		o := newFixture(t)
 		o.desk.Notes = brokenNotes{o.notes}
 		o.want(o.meet("ann", "c", "2000-01-03 10:00"), "error: disk")
 	})
@@ -274,7 +274,7 @@ func FuzzNegotiation(f *testing.F) {
 	f.Add("2000-01-03 10:00 for 45 minutes")
 	f.Add("yes")
 	f.Fuzz(func(t *testing.T, text string) {
-		o := newOffice(t)
+		o := newFixture(t)
 		for range 2 {
 			if got := o.meet("ann", "c", text); got == "" || strings.HasPrefix(got, "error") {
 				t.Errorf("%q: %s", text, got)

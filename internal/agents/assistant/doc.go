@@ -13,8 +13,8 @@
 //
 // A message that is executed again has its effect only once. A negotiation continues with its
 // context, in the same task or in another one of the same owner. It also continues after a
-// restart, and after the desk has dropped it as long as Talks contains it. Two meetings never
-// overlap.
+// restart, and after the assistant has dropped it as long as History contains it. Two meetings
+// never overlap.
 //
 // # Non-guarantees
 //
@@ -24,7 +24,7 @@
 //
 // # Concurrency
 //
-// A Desk is safe for concurrent use. Its fields must not change once it is in use.
+// An Assistant is safe for concurrent use. Its fields must not change once it is in use.
 //
 // # Testing
 //

@@ -10,18 +10,18 @@ import (
 
 // Beginnings of the desk's texts, by which it recognizes them later.
 const (
-	sayOffer  = "That does not work."
-	sayAgreed = "Agreed: "
-	sayNone   = "No time was found."
+	prefixOffer  = "That does not work."
+	prefixAgreed = "Agreed: "
+	prefixNone   = "No time was found."
 )
 
-// said returns the earlier turns of the negotiation: those of this agent's tasks in the
+// earlierTurns returns the earlier turns of the negotiation: those of this agent's tasks in the
 // context.
-func (d *Desk) said(ctx context.Context, v *visitor) ([]memory.Turn, error) {
-	if d.Talks == nil || v.ec.ContextID == "" {
+func (a *Assistant) earlierTurns(ctx context.Context, v *caller) ([]memory.Turn, error) {
+	if a.History == nil || v.ec.ContextID == "" {
 		return nil, nil
 	}
-	turns, err := d.Talks.Continue(ctx, v.owner, v.ec.ContextID)
+	turns, err := a.History.Continue(ctx, v.owner, v.ec.ContextID)
 	if err != nil {
 		return nil, err
 	}
@@ -37,12 +37,12 @@ func (d *Desk) said(ctx context.Context, v *visitor) ([]memory.Turn, error) {
 	}), nil
 }
 
-// remember restores a negotiation that the diary has dropped.
-func (d *Desk) remember(b *diary, key string, said []memory.Turn) {
-	if slices.ContainsFunc(b.Talks, func(t talk) bool { return t.Key == key }) {
+// remember restores a negotiation that the calendar has dropped.
+func (a *Assistant) remember(b *calendar, key string, said []memory.Turn) {
+	if slices.ContainsFunc(b.Negotiations, func(t negotiation) bool { return t.Key == key }) {
 		return
 	}
-	t := talk{Key: key, Length: lengthDefault}
+	t := negotiation{Key: key, Length: lengthDefault}
 	for _, turn := range said {
 		switch {
 		case turn.Role == memory.RoleCaller:
@@ -50,15 +50,15 @@ func (d *Desk) remember(b *diary, key string, said []memory.Turn) {
 			if length := lengthOf(turn.Text); length > 0 {
 				t.Length = length
 			}
-		case strings.HasPrefix(turn.Text, sayAgreed), strings.HasPrefix(turn.Text, sayNone):
-			t = talk{Key: key, Length: lengthDefault} // a new negotiation follows
-		case strings.HasPrefix(turn.Text, sayOffer):
-			if times := d.Hours.proposals(turn.Text); len(times) > 0 {
+		case strings.HasPrefix(turn.Text, prefixAgreed), strings.HasPrefix(turn.Text, prefixNone):
+			t = negotiation{Key: key, Length: lengthDefault} // a new negotiation follows
+		case strings.HasPrefix(turn.Text, prefixOffer):
+			if times := a.Hours.proposals(turn.Text); len(times) > 0 {
 				t.Offered = times[0]
 			}
 		}
 	}
 	if t.Rounds > 0 {
-		b.Talks = append(b.Talks, t)
+		b.Negotiations = append(b.Negotiations, t)
 	}
 }

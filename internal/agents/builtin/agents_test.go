@@ -296,7 +296,7 @@ func TestInterviewCountsQuestions(t *testing.T) {
 
 // Equal ids of all messages, and messages that arrived while the run waited, do not change the
 // count.
-func TestInterviewFindsItsPlace(t *testing.T) {
+func TestInterviewContinues(t *testing.T) {
 	t.Parallel()
 	same := func(text string) *a2a.Message {
 		m := user(text)

@@ -97,7 +97,7 @@ func artifacts(t testing.TB, events []a2a.Event) []*a2a.Artifact {
 		case id == "" || len(u.Artifact.Parts) == 0:
 			t.Fatalf("artifact without id or parts: %+v", u.Artifact)
 		case sealed[id]:
-			t.Fatalf("artifact %q goes on after its last chunk", id)
+			t.Fatalf("artifact %q continues after its last chunk", id)
 		case known != u.Append:
 			t.Fatalf("artifact %q: append is %v, want %v", id, u.Append, known)
 		case known:

@@ -139,10 +139,10 @@ func TestAgentsKeepDigits(t *testing.T) {
 		_, got := send("echo", "", `{"text":"two words"},`+data+`,{"text":"end"}`)
 		want := `"parts":[{"text":"two "},{"text":"words"},` + data + `,{"text":"end"}]`
 		if !strings.Contains(got, want) {
-			t.Errorf("artifact is not what was sent: %s", got)
+			t.Errorf("artifact differs from the sent parts: %s", got)
 		}
 		if want := `"parts":[{"text":"two words"},` + data + `,{"text":"end"}],"messageId"`; !strings.Contains(got, want) {
-			t.Errorf("status is not what was sent: %s", got)
+			t.Errorf("status differs from the sent parts: %s", got)
 		}
 	})
 	t.Run("interview", func(t *testing.T) {

@@ -130,14 +130,15 @@ func callerMessages(ec *a2asrv.ExecutorContext) []*a2a.Message {
 // it is allowed.
 func questionCount(m *a2a.Message) (int, bool) {
 	n := questionsDefault
-	if v, ok := wish(m); ok {
+	if v, ok := requestedCount(m); ok {
 		n = v
 	}
 	return n, 1 <= n && n <= questionsMost
 }
 
-// wish returns the number that m names, or false if it names none. An invalid number gives 0.
-func wish(m *a2a.Message) (int, bool) {
+// requestedCount returns the number that m names, or false if it names none. An invalid number
+// gives 0.
+func requestedCount(m *a2a.Message) (int, bool) {
 	if v, ok := m.Metadata["questions"]; ok {
 		return wholeNumber(v), true
 	}

@@ -154,7 +154,7 @@ var (
 	errCanceled = errors.New("task was canceled")
 	errTimeout  = errors.New("timeout")
 	errTooLarge = errors.New("too much output")
-	errUnread   = errors.New("nobody reads the events")
+	errUnread   = errors.New("the hub reads no more events")
 )
 
 // Execute implements a2asrv.AgentExecutor.

@@ -334,7 +334,7 @@ func TestFailureKeepsOutputAndTheEndOfStandardError(t *testing.T) {
 	t.Parallel()
 	r := execute(t, shell(`echo partly; i=0; while [ $i -lt 500 ]; do echo "line $i" >&2; i=$((i+1)); done; exit 1`), asking())
 	if got := r.text(); got != "partly\n" {
-		t.Errorf("output = %q, want what was written before the failure", got)
+		t.Errorf("output = %q, want the output before the failure", got)
 	}
 	if !strings.HasSuffix(r.said, "line 499") || strings.Contains(r.said, "line 1\n") || len(r.said) > maxTail+100 {
 		t.Errorf("said %d bytes: %.100q…", len(r.said), r.said)

@@ -168,7 +168,7 @@ func writeRecord(t *testing.T, path string, r record) {
 }
 
 // A process id that another process has now must not be killed.
-func TestReapSparesStrangers(t *testing.T) {
+func TestReapSparesOtherProcesses(t *testing.T) {
 	t.Parallel()
 	stranger := exec.Command("sleep", "1000")
 	if err := stranger.Start(); err != nil {
@@ -205,7 +205,7 @@ func TestReapKeepsForeignFiles(t *testing.T) {
 		t.Errorf("Reap = %d, %v", killed, err)
 	}
 	if _, err := os.Stat(foreign); err != nil {
-		t.Errorf("Reap removed what is not its own: %v", err)
+		t.Errorf("Reap removed a foreign file: %v", err)
 	}
 }
 

@@ -115,7 +115,7 @@ func waitsFor(calls []*call) string {
 // awaitOne waits for the dispatched work of one call.
 func (s *session) awaitOne(w *work, c *call, anew bool) outcome {
 	ctx, until, p := w.ctx, w.until, c.result.Pending
-	task := &Wait{Task: p.Task, Anew: anew, Progress: w.tell}
+	task := &Wait{Task: p.Task, Anew: anew, Progress: w.report}
 	last := time.Now().Add(glanceTime)
 	if p.Until.After(last) {
 		last = p.Until
@@ -136,38 +136,38 @@ func (s *session) awaitOne(w *work, c *call, anew bool) outcome {
 	case until.Err() != nil:
 		return outcome{err: errLeft}
 	}
-	a := &arrived{Key: c.key, Text: p.told(state, err != nil)}
+	a := &arrived{Key: c.key, Text: p.notice(state, err != nil)}
 	a.Asks = state == a2a.TaskStateInputRequired || state == a2a.TaskStateAuthRequired
 	if a.Asks {
 		if a.Open, err = s.gated(ctx, p.Task); err != nil {
 			return outcome{err: err}
 		}
 		if a.Open != nil {
-			a.Text = fmt.Sprintf("[What was dispatched to the agent %q, task %s, waits: %s]", p.Agent, p.Task, leftToPerson)
+			a.Text = fmt.Sprintf("[The work dispatched to the agent %q, task %s, waits: %s]", p.Agent, p.Task, leftToPerson)
 		}
 	}
 	return outcome{record: &record{Arrived: a}}
 }
 
-// told returns the notice to the model about a state, or that the task is late. It contains
+// notice returns the notice to the model about a state, or that the task is late. It contains
 // nothing of the result, which the model reads from working memory.
-func (p *pending) told(state a2a.TaskState, late bool) string {
+func (p *pending) notice(state a2a.TaskState, late bool) string {
 	who := fmt.Sprintf("the agent %q, task %s,", p.Agent, p.Task)
 	if late {
-		return "[What was dispatched to " + who + " is not done in time. It goes on, and nobody waits for it now; get_task tells how it is. Answer without it.]"
+		return "[The work dispatched to " + who + " is not done in time. It continues, but this answer no longer waits for it; get_task returns its state. Answer without it.]"
 	}
 	switch state {
 	case a2a.TaskStateCompleted:
 		return fmt.Sprintf("The agent %q has completed its task. The result is in working memory. Read it with %s, under exactly this key:\n%s", p.Agent, readNote, p.Note)
 	case a2a.TaskStateInputRequired:
-		return "[What was dispatched to " + who + " waits: the agent asks back. get_task shows the question, continue_task answers it.]"
+		return "[The work dispatched to " + who + " waits: the agent asks back. get_task shows the question, continue_task answers it.]"
 	case a2a.TaskStateAuthRequired:
-		return "[What was dispatched to " + who + " waits for a permission or a sign-in that a person has to give. get_task says more.]"
+		return "[The work dispatched to " + who + " waits for a permission or a sign-in that a person has to give. get_task says more.]"
 	case a2a.TaskStateFailed, a2a.TaskStateRejected, a2a.TaskStateCanceled:
 		how := strings.ToLower(strings.TrimPrefix(string(state), "TASK_STATE_"))
-		return "[What was dispatched to " + who + " came to nothing: the task is " + how + ". get_task says more.]"
+		return "[The work dispatched to " + who + " came to nothing: the task is " + how + ". get_task says more.]"
 	}
-	return "[What was dispatched to " + who + " is not there any more. Answer without it.]"
+	return "[The work dispatched to " + who + " is not there any more. Answer without it.]"
 }
 
 // pending returns the calls whose results are still awaited.

@@ -21,9 +21,9 @@ import (
 	"github.com/parley-a2a/parley/store/memstore"
 )
 
-// errands are the tasks that two calls of invoke_agent dispatch, over all processes of a hub.
+// dispatches are the tasks that two calls of invoke_agent dispatch, over all processes of a hub.
 // Each id of a call has one task, which ends with its agent.
-type errands struct {
+type dispatches struct {
 	mu sync.Mutex
 	// takes is the duration of an agent's work, ends the final state of its task; the default
 	// is completed.
@@ -35,8 +35,8 @@ type errands struct {
 	awaited, fail int
 }
 
-// tools returns a model's tools for errands, and some that are hidden with them.
-func (e *errands) tools() toolset {
+// tools returns a model's tools for dispatches, and some that are hidden with them.
+func (e *dispatches) tools() toolset {
 	plain := func(name string) llm.Tool {
 		return llm.Tool{Name: name, Call: func(context.Context, *llm.Call) (*llm.Result, error) { return says("done"), nil }}
 	}
@@ -45,7 +45,7 @@ func (e *errands) tools() toolset {
 	return toolset{invoke, read, plain("chat_with_agent"), plain("continue_task"), plain("a2a__north__rain"), plain("look")}
 }
 
-func (e *errands) invoke(_ context.Context, c *llm.Call) (*llm.Result, error) {
+func (e *dispatches) invoke(_ context.Context, c *llm.Call) (*llm.Result, error) {
 	var in struct {
 		Agent string `json:"agent_name"`
 	}
@@ -67,7 +67,7 @@ func (e *errands) invoke(_ context.Context, c *llm.Call) (*llm.Result, error) {
 	return r, nil
 }
 
-func (*errands) note(_ context.Context, c *llm.Call) (*llm.Result, error) {
+func (*dispatches) note(_ context.Context, c *llm.Call) (*llm.Result, error) {
 	var in struct {
 		Key string `json:"key"`
 	}
@@ -78,7 +78,7 @@ func (*errands) note(_ context.Context, c *llm.Call) (*llm.Result, error) {
 }
 
 // Await implements model.Awaiter.
-func (e *errands) Await(ctx context.Context, w *model.Wait) (a2a.TaskState, error) {
+func (e *dispatches) Await(ctx context.Context, w *model.Wait) (a2a.TaskState, error) {
 	id := w.Task
 	name, _, _ := strings.Cut(string(id), "-")
 	e.mu.Lock()
@@ -103,8 +103,8 @@ func (e *errands) Await(ctx context.Context, w *model.Wait) (a2a.TaskState, erro
 	return state, nil
 }
 
-func newErrands(takes map[string]time.Duration, ends map[string]a2a.TaskState) *errands {
-	return &errands{takes: takes, ends: ends, began: make(map[a2a.TaskID]time.Time), ids: make(map[string]a2a.TaskID)}
+func newDispatches(takes map[string]time.Duration, ends map[string]a2a.TaskState) *dispatches {
+	return &dispatches{takes: takes, ends: ends, began: make(map[a2a.TaskID]time.Time), ids: make(map[string]a2a.TaskID)}
 }
 
 // requests are the requests that a model has received.
@@ -149,11 +149,11 @@ turns:
     text: It came to nothing.
 `
 
-// awaiting returns an agent with errands, and the requests to its model.
-func awaiting(t testing.TB, e *errands) (*model.Agent, *requests) {
+// awaiting returns an agent with dispatches, and the requests to its model.
+func awaiting(t testing.TB, e *dispatches) (*model.Agent, *requests) {
 	a := scriptedAgent(t, dispatcher)
 	p := new(requests)
-	a.Choices[0].Provider = listening{a.Choices[0].Provider, (*[]*llm.Request)(p)}
+	a.Choices[0].Provider = recordingProvider{a.Choices[0].Provider, (*[]*llm.Request)(p)}
 	a.Tools, a.Awaiter = e.tools(), e
 	a.Delegates = []model.Delegate{{ID: "east"}}
 	return a, p
@@ -165,12 +165,12 @@ func completed(name string, n int) string {
 }
 
 func dispatchedTo(name string, n int, how string) string {
-	return fmt.Sprintf("[What was dispatched to the agent %q, task %s-%d, %s]", name, name, n, how)
+	return fmt.Sprintf("[The work dispatched to the agent %q, task %s-%d, %s]", name, name, n, how)
 }
 
 const (
 	cameToNothing = "came to nothing: the task is failed. get_task says more."
-	notInTime     = "is not done in time. It goes on, and nobody waits for it now; get_task tells how it is. Answer without it."
+	notInTime     = "is not done in time. It continues, but this answer no longer waits for it; get_task returns its state. Answer without it."
 	asksBack      = "waits: the agent asks back. get_task shows the question, continue_task answers it."
 )
 
@@ -208,12 +208,12 @@ func TestResultsAreAwaited(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				a, p := awaiting(t, newErrands(map[string]time.Duration{"north": tt.north, "south": tt.south}, tt.ends))
+				a, p := awaiting(t, newDispatches(map[string]time.Duration{"north": tt.north, "south": tt.south}, tt.ends))
 				h := start(t, new(memstore.Store), agents{"main": a})
 				got := h.sendWithin(text("go"), time.Hour)
 				wantAnswer(t, got, tt.answer)
 				if diff := cmp.Diff(tt.want, userTurns(p.last())); diff != "" {
-					t.Errorf("what the model is told (-want +got):\n%s", diff)
+					t.Errorf("input of the model (-want +got):\n%s", diff)
 				}
 				if diff := cmp.Diff(tt.tools, offered(p.last())); diff != "" {
 					t.Errorf("the tools of the answer (-want +got):\n%s", diff)
@@ -232,7 +232,7 @@ func TestResultsAreAwaited(t *testing.T) {
 func TestHiddenToolsAreNotThere(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		e := newErrands(map[string]time.Duration{"north": time.Minute}, nil)
+		e := newDispatches(map[string]time.Duration{"north": time.Minute}, nil)
 		a := scriptedAgent(t, `
 turns:
   - when: {role: user, last: '^go$'}
@@ -258,13 +258,13 @@ turns:
 // tool to read the result.
 func TestNothingIsAwaitedThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	e := newErrands(nil, nil)
+	e := newDispatches(nil, nil)
 	a, p := awaiting(t, e)
 	a.Excluded = []string{"get_from_working_memory"}
 	h := start(t, new(memstore.Store), agents{"main": a})
 	wantAnswer(t, h.send(text("go")), "I have asked both.")
 	if got := userTurns(p.last()); len(got) > 0 || len(e.ids) > 0 {
-		t.Errorf("the model is told %q, and %d calls were dispatched", got, len(e.ids))
+		t.Errorf("the model receives %q, and %d calls were dispatched", got, len(e.ids))
 	}
 }
 
@@ -272,7 +272,7 @@ func TestNothingIsAwaitedThatCannotBeRead(t *testing.T) {
 // a task that does not exist.
 func TestFollowedAgain(t *testing.T) {
 	t.Parallel()
-	for want, e := range map[string]*errands{
+	for want, e := range map[string]*dispatches{
 		completed("north", 0):                                                {fail: 3},
 		dispatchedTo("north", 0, notInTime):                                  {fail: 1000},
 		dispatchedTo("gone", 0, "is not there any more. Answer without it."): {},
@@ -304,7 +304,7 @@ turns:
 func TestAwaitIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a, _ := awaiting(t, newErrands(map[string]time.Duration{"north": time.Hour, "south": time.Hour}, nil))
+		a, _ := awaiting(t, newDispatches(map[string]time.Duration{"north": time.Hour, "south": time.Hour}, nil))
 		a.Budget.Time = 90 * time.Second
 		h := start(t, new(memstore.Store), agents{"main": a})
 		if got, want := outcome(h.sendWithin(text("go"), 2*time.Minute)), "FAILED: the agent took longer than 1m30s"; got != want {
@@ -322,10 +322,10 @@ func TestKilledWhileAwaiting(t *testing.T) {
 	for cut := int64(1); cut < 100; cut++ {
 		killed := false
 		synctest.Test(t, func(t *testing.T) {
-			e := newErrands(map[string]time.Duration{"north": 3 * time.Second, "south": 9 * time.Second}, nil)
+			e := newDispatches(map[string]time.Duration{"north": 3 * time.Second, "south": 9 * time.Second}, nil)
 			a, p := awaiting(t, e)
 			disk := new(memstore.Store)
-			store := newMortal(disk, cut)
+			store := newKillableStore(disk, cut)
 			h := start(t, store, agents{"main": a})
 			id := h.begin(text("go"))
 			live(h, id)
@@ -346,7 +346,7 @@ func TestKilledWhileAwaiting(t *testing.T) {
 				t.Errorf("after a kill before change %d the task is %s and says %q", cut+1, got.Status.State, status)
 			}
 			if known && e.awaited != awaited {
-				t.Errorf("after a kill before change %d what the model knew was awaited again", cut+1)
+				t.Errorf("after a kill before change %d a known result was awaited again", cut+1)
 			}
 			for _, r := range *p {
 				if n := len(userTurns(r)); n == 1 {
@@ -356,7 +356,7 @@ func TestKilledWhileAwaiting(t *testing.T) {
 			told := userTurns(p.last())
 			slices.Sort(told) // both may have ended while no hub ran
 			if diff := cmp.Diff([]string{completed("north", 0), completed("south", 1)}, told); diff != "" {
-				t.Errorf("after a kill before change %d the model is told (-want +got):\n%s", cut+1, diff)
+				t.Errorf("after a kill before change %d the model receives (-want +got):\n%s", cut+1, diff)
 			}
 			if len(e.ids) != 2 {
 				t.Errorf("after a kill before change %d there were %d dispatches, want 2", cut+1, len(e.ids))
@@ -378,7 +378,7 @@ func TestKilledWhileAwaiting(t *testing.T) {
 func TestDrainWhileAwaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		e := newErrands(map[string]time.Duration{"north": time.Minute, "south": 2 * time.Minute}, nil)
+		e := newDispatches(map[string]time.Duration{"north": time.Minute, "south": 2 * time.Minute}, nil)
 		a, p := awaiting(t, e)
 		disk := new(memstore.Store)
 		h := startWith(t, engine.Config{Store: disk, DrainTimeout: time.Minute}, agents{"main": a})
@@ -393,7 +393,7 @@ func TestDrainWhileAwaiting(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		wantAnswer(t, h.get(id), "I have read session/s/a2a/south/south-1/result")
 		if diff := cmp.Diff([]string{completed("north", 0), completed("south", 1)}, userTurns(p.last())); diff != "" {
-			t.Errorf("what the model is told (-want +got):\n%s", diff)
+			t.Errorf("input of the model (-want +got):\n%s", diff)
 		}
 		h.stop()
 	})
@@ -403,8 +403,8 @@ func TestDrainWhileAwaiting(t *testing.T) {
 func TestKeysStay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a, p := awaiting(t, newErrands(nil, nil))
-		a.Choices[0].Provider = listening{scriptedAgent(t, `
+		a, p := awaiting(t, newDispatches(nil, nil))
+		a.Choices[0].Provider = recordingProvider{scriptedAgent(t, `
 turns:
   - {when: {role: user, last: '^go$'}, calls: [{name: invoke_agent, arguments: {agent_name: north}}]}
   - {when: {role: tool, tool: invoke_agent}, text: I have asked.}
@@ -418,7 +418,7 @@ turns:
 		wantAnswer(t, h.sendWithin(text("go"), time.Hour), "I have looked.")
 		said := userTurns(p.last())
 		if want := completed("north", 0); !slices.Contains(said, want) || len(said) < 2 {
-			t.Errorf("the model is told %q, want that the beginning was left out, and %q", said, want)
+			t.Errorf("the model receives %q, want that the beginning was left out, and %q", said, want)
 		}
 		h.stop()
 	})

@@ -40,8 +40,8 @@ func TestFrames(t *testing.T) {
 			if tt.ask {
 				a.Tools = toolset{{Name: "ask_human", Call: func(context.Context, *llm.Call) (*llm.Result, error) { return says("yes"), nil }}}
 			}
-			var heard []*llm.Request
-			a.Choices[0].Provider = listening{a.Choices[0].Provider, &heard}
+			var received []*llm.Request
+			a.Choices[0].Provider = recordingProvider{a.Choices[0].Provider, &received}
 			main := agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 				m := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("how many guests?"))
 				m.Metadata = tt.meta
@@ -54,17 +54,17 @@ func TestFrames(t *testing.T) {
 			})
 			h := start(t, new(memstore.Store), agents{"main": main, "clerk": a})
 			state, _ := said(h.send(text("go")))
-			prompt := heard[0].Messages[0].Content.Text()
+			prompt := received[0].Messages[0].Content.Text()
 			for _, want := range tt.want {
 				if !strings.Contains(prompt, want) {
-					t.Errorf("the model is told %q, want %q in it", prompt, want)
+					t.Errorf("the model receives %q, want %q in it", prompt, want)
 				}
 			}
 			want := "TASK_STATE_REJECTED"
 			if tt.want == nil {
 				want = "TASK_STATE_COMPLETED"
 				if strings.Contains(prompt, "owner") {
-					t.Errorf("the model is told %q, want nothing of an owner", prompt)
+					t.Errorf("the model receives %q, want nothing of an owner", prompt)
 				}
 			}
 			if state != want {

@@ -20,20 +20,20 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// mortal is a store that fails after a number of changes, as if the process were killed.
-type mortal struct {
+// killableStore is a store that fails after a number of changes, as if the process were killed.
+type killableStore struct {
 	*memstore.Store
 	left atomic.Int64
 	dead chan struct{}
 }
 
-func newMortal(on *memstore.Store, left int64) *mortal {
-	m := &mortal{Store: on, dead: make(chan struct{})}
+func newKillableStore(on *memstore.Store, left int64) *killableStore {
+	m := &killableStore{Store: on, dead: make(chan struct{})}
 	m.left.Store(left)
 	return m
 }
 
-func (m *mortal) Append(ctx context.Context, c *task.Change) error {
+func (m *killableStore) Append(ctx context.Context, c *task.Change) error {
 	switch left := m.left.Add(-1); {
 	case left == -1:
 		close(m.dead)
@@ -118,7 +118,7 @@ func TestKilledAnywhere(t *testing.T) {
 		killed := false
 		synctest.Test(t, func(t *testing.T) {
 			w, disk := new(team), new(memstore.Store)
-			store := newMortal(disk, cut)
+			store := newKillableStore(disk, cut)
 			h := start(t, store, w.agents(t))
 			id := h.begin(text("go"))
 			live(h, id)
@@ -176,14 +176,14 @@ func (w *team) check(t *testing.T, h *hub, id a2a.TaskID, cut int64) {
 	if status, _ := said(child); child.Status.State != a2a.TaskStateCompleted || status != "a table for seven" {
 		t.Errorf("%s the task of the clerk is %s, says %q", when, child.Status.State, status)
 	}
-	heard := 0
+	received := 0
 	for _, m := range child.History {
 		if m.Role == a2a.MessageRoleUser {
-			heard++
+			received++
 		}
 	}
-	if heard != 2 {
-		t.Errorf("%s the clerk has heard %d messages, want 2", when, heard)
+	if received != 2 {
+		t.Errorf("%s the clerk has received %d messages, want 2", when, received)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -134,14 +134,14 @@ func TestSameDelegation(t *testing.T) {
 	}
 }
 
-// listening is a provider that records its requests.
-type listening struct {
+// recordingProvider is a provider that records its requests.
+type recordingProvider struct {
 	llm.Provider
-	heard *[]*llm.Request
+	received *[]*llm.Request
 }
 
-func (l listening) Complete(ctx context.Context, r *llm.Request) iter.Seq2[*llm.Delta, error] {
-	*l.heard = append(*l.heard, r)
+func (l recordingProvider) Complete(ctx context.Context, r *llm.Request) iter.Seq2[*llm.Delta, error] {
+	*l.received = append(*l.received, r)
 	return l.Provider.Complete(ctx, r)
 }
 
@@ -163,13 +163,13 @@ func TestMistakesOfModels(t *testing.T) {
 			a.Tools = append(a.Tools.(toolset), llm.Tool{Name: "pay"})
 			a.Excluded = []string{"p*"}
 			a.Delegates = []model.Delegate{{ID: "north"}}
-			var heard []*llm.Request
-			a.Choices[0].Provider = listening{a.Choices[0].Provider, &heard}
+			var received []*llm.Request
+			a.Choices[0].Provider = recordingProvider{a.Choices[0].Provider, &received}
 			h := start(t, new(memstore.Store), agents{"main": a})
 			wantAnswer(t, h.send(text("go")), "I see.")
-			msgs := heard[1].Messages
+			msgs := received[1].Messages
 			if got := msgs[len(msgs)-1]; got.Role != "tool" || !strings.Contains(got.Content.Text(), tt.want) {
-				t.Errorf("the model is told %+v, want %q", got, tt.want)
+				t.Errorf("the model receives %+v, want %q", got, tt.want)
 			}
 			for _, c := range msgs[len(msgs)-2].ToolCalls {
 				if !json.Valid([]byte(c.Function.Arguments)) {
@@ -192,12 +192,12 @@ turns:
 `, func() string { n++; return strings.Repeat(fmt.Sprint(n), 2000) })
 	a.SystemPrompt = "You look."
 	a.Budget = model.Budget{Context: 2000}
-	var heard []*llm.Request
-	a.Choices[0].Provider = listening{a.Choices[0].Provider, &heard}
+	var received []*llm.Request
+	a.Choices[0].Provider = recordingProvider{a.Choices[0].Provider, &received}
 	h := start(t, new(memstore.Store), agents{"main": a})
 	wantAnswer(t, h.send(text("go")), "Enough.")
 	var got []string
-	for _, m := range heard[6].Messages {
+	for _, m := range received[6].Messages {
 		text := m.Content.Text()
 		got = append(got, m.Role+" "+text[:min(len(text), 9)])
 	}

@@ -37,8 +37,8 @@ type work struct {
 	progress   chan<- llm.Progress
 }
 
-// tell reports the progress of a job to the callers of the task.
-func (w *work) tell(p llm.Progress) {
+// showOutcome reports the progress of a job to the callers of the task.
+func (w *work) report(p llm.Progress) {
 	select {
 	case w.progress <- p:
 	case <-w.ctx.Done():
@@ -149,7 +149,7 @@ func (s *session) settle(ctx context.Context, r *record) error {
 		return err
 	}
 	if r.Result != nil {
-		s.tell(s.t.byKey[r.Result.Key])
+		s.showOutcome(s.t.byKey[r.Result.Key])
 		s.fresh[r.Result.Key] = r.Result.Pending != nil && r.Result.Pending.Begun
 	}
 	if r.Arrived != nil {
@@ -238,7 +238,7 @@ func (s *session) use(w *work, c *call, t *llm.Tool) outcome {
 		arguments = json.RawMessage("{}")
 	}
 	r, err := t.Call(limited, &llm.Call{
-		ID: c.key, Arguments: arguments, Dispatch: s.dispatch(), Room: s.budget.room(), Progress: w.tell,
+		ID: c.key, Arguments: arguments, Dispatch: s.dispatch(), Room: s.budget.room(), Progress: w.report,
 	})
 	switch {
 	case ctx.Err() != nil:
@@ -291,8 +291,8 @@ func (b *Budget) room() int { return b.Context * bytesPerToken / 4 }
 // begin reports the start of a call to callers.
 func (s *session) begin(c *call) { s.show(c, "started") }
 
-// tell reports the outcome of a call to callers.
-func (s *session) tell(c *call) {
+// showOutcome reports the outcome of a call to callers.
+func (s *session) showOutcome(c *call) {
 	phase := "completed"
 	if c.result.Error {
 		phase = "failed"

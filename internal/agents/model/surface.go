@@ -99,7 +99,7 @@ func (s *session) guarded(ctx context.Context, id a2a.TaskID) (*Question, error)
 // refused returns the result in place of a call that would answer a question without a person's
 // decision. It is nil if the call may be made.
 func (s *session) refused(ctx context.Context, c *call) (*result, error) {
-	id := c.goesOn()
+	id := c.continuedTask()
 	if id == "" {
 		return nil, nil
 	}
@@ -122,9 +122,9 @@ func (s *session) refused(ctx context.Context, c *call) (*result, error) {
 	return &result{Key: c.key, Text: notAlone, Error: true, Open: &open{Question: *q, ID: uuid.NewString()}}, nil
 }
 
-// goesOn returns the task that a call sends a message to. It is empty if the call begins a
+// continuedTask returns the task that a call sends a message to. It is empty if the call begins a
 // task, or if the arguments are invalid; the tool reports that.
-func (c *call) goesOn() a2a.TaskID {
+func (c *call) continuedTask() a2a.TaskID {
 	var arguments struct {
 		Task  a2a.TaskID `json:"task_id"`
 		Other a2a.TaskID `json:"taskId"`
@@ -204,7 +204,7 @@ func (t *transcript) decision(c *call, id a2a.TaskID) decision {
 
 // answers reports whether a call has answered a task.
 func (c *call) answers(id a2a.TaskID) bool {
-	return c.intent && c.goesOn() == id && (c.result == nil || !c.result.Error)
+	return c.intent && c.continuedTask() == id && (c.result == nil || !c.result.Error)
 }
 
 // unsettled reports whether the outcome of a call is still unknown.

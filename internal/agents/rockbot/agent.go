@@ -28,10 +28,10 @@ import (
 // only for its task.
 const DefaultTimeout = 30 * time.Minute
 
-// Agent passes its tasks to an agent of RockBot. Line and Name are required; fields must not
+// Agent passes its tasks to an agent of RockBot. Exchange and Name are required; fields must not
 // change once it is in use.
 type Agent struct {
-	Line *Line
+	Exchange *Exchange
 	// Name is the agent's name on RockBot's exchange.
 	Name string
 	// Timeout is the longest time for a message. Zero means DefaultTimeout.
@@ -54,8 +54,8 @@ func (a *Agent) Traits() agent.Traits {
 // Kind returns "rockbot", the kind of the agent for people.
 func (a *Agent) Kind() string { return "rockbot" }
 
-// place is the progress of a run, stored as its checkpoint.
-type place struct {
+// state is the progress of a run, stored as its checkpoint.
+type jobState struct {
 	// Key is agent.Call.Key of the message that the place belongs to.
 	Key string `json:"key"`
 	// Sent is set once the broker has confirmed the request.
@@ -70,7 +70,7 @@ type run struct {
 	ec      *a2asrv.ExecutorContext
 	call    *agent.Call
 	yield   func(a2a.Event, error) bool
-	place   place
+	state   jobState
 	job     string // the task id of the request
 	context string
 	thread  string // the correlation id of all requests of a task
@@ -84,8 +84,8 @@ func (a *Agent) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Se
 	return func(yield func(a2a.Event, error) bool) {
 		r, err := a.newRun(ctx, ec, yield)
 		if err == nil {
-			r.slot = a.Line.enter(r.job)
-			defer a.Line.leave(r.job, r.slot)
+			r.slot = a.Exchange.enter(r.job)
+			defer a.Exchange.leave(r.job, r.slot)
 			err = r.perform(ctx)
 		}
 		if err != nil {
@@ -101,7 +101,7 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 	}
 	r := &run{agent: a, ec: ec, call: call, yield: yield}
 	if len(call.Saved) > 0 {
-		if err := json.Unmarshal(call.Saved, &r.place); err != nil {
+		if err := json.Unmarshal(call.Saved, &r.state); err != nil {
 			return nil, fmt.Errorf("decode checkpoint: %w", err)
 		}
 	}
@@ -109,7 +109,7 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 	r.job = derived("job", owner, call.Key)
 	r.context = derived("context", owner, ec.ContextID)
 	r.thread = derived("thread", owner, string(ec.TaskID))
-	r.source = a.Line.source(auth.PrincipalFrom(ctx))
+	r.source = a.Exchange.source(auth.PrincipalFrom(ctx))
 	return r, nil
 }
 
@@ -133,15 +133,15 @@ func derived(kind string, owner task.Owner, word string) string {
 // perform sends the request, unless an earlier execution has, and passes on the agent's
 // responses.
 func (r *run) perform(ctx context.Context) error {
-	known := r.place.Key == r.call.Key
+	known := r.state.Key == r.call.Key
 	if !known {
 		timeout := cmp.Or(r.agent.Timeout, DefaultTimeout)
-		r.place = place{Key: r.call.Key, Deadline: time.Now().Add(timeout).UnixMilli()}
+		r.state = jobState{Key: r.call.Key, Deadline: time.Now().Add(timeout).UnixMilli()}
 		if err := r.note(ctx); err != nil {
 			return err
 		}
 	}
-	if !known || !r.place.Sent && r.agent.Idempotent {
+	if !known || !r.state.Sent && r.agent.Idempotent {
 		if err := r.send(ctx); err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (r *run) perform(ctx context.Context) error {
 
 // note makes the place durable.
 func (r *run) note(ctx context.Context) error {
-	b, err := json.Marshal(r.place)
+	b, err := json.Marshal(r.state)
 	if err != nil {
 		return err
 	}
@@ -169,31 +169,31 @@ func (r *run) send(ctx context.Context) error {
 	}
 	topic := taskTopic + r.agent.Name
 	waits := queueOf(r.agent.Name, topic)
-	err = r.agent.Line.publish(ctx, &amqpbus.Message{
+	err = r.agent.Exchange.publish(ctx, &amqpbus.Message{
 		Topic: topic, ID: r.job, Type: typeRequest, Correlation: r.thread, Body: body, Headers: headersOf(r.source),
 	}, &waits)
 	switch {
 	case errors.Is(err, bus.ErrUnknown):
-		r.agent.Line.log().Info("outcome of a send is unknown", "agent", r.call.Agent, "task", r.ec.TaskID, "error", err)
+		r.agent.Exchange.log().Info("outcome of a send is unknown", "agent", r.call.Agent, "task", r.ec.TaskID, "error", err)
 	case err != nil && ctx.Err() == nil:
 		return fmt.Errorf("agent %q is not reachable: %w", r.call.Agent, err)
 	case err != nil:
 		return context.Cause(ctx)
 	default:
-		r.place.Sent = true
+		r.state.Sent = true
 	}
 	return r.note(ctx)
 }
 
 // publish publishes a message from the hub, after it has completed its envelope and created the
 // hub's queues.
-func (l *Line) publish(ctx context.Context, m *amqpbus.Message, waits *amqpbus.Queue) error {
-	l.begin()
-	if err := l.prepare(ctx); err != nil {
+func (e *Exchange) publish(ctx context.Context, m *amqpbus.Message, waits *amqpbus.Queue) error {
+	e.begin()
+	if err := e.prepare(ctx); err != nil {
 		return err
 	}
 	m.Time, m.ReplyTo = time.Now(), responseTopic+m.Headers[sourceHeader]
-	return l.x.Publish(ctx, m, waits)
+	return e.x.Publish(ctx, m, waits)
 }
 
 // sourceHeader names the sender of a message.
@@ -237,11 +237,11 @@ func withSkill(metadata []byte, skill string) []byte {
 
 // follow passes on the agent's responses until it has ended or asks a question.
 func (r *run) follow(ctx context.Context) error {
-	deadline := time.NewTimer(time.Until(time.UnixMilli(r.place.Deadline)))
+	deadline := time.NewTimer(time.Until(time.UnixMilli(r.state.Deadline)))
 	defer deadline.Stop()
 	for {
 		for n, ok := r.slot.next(); ok; n, ok = r.slot.next() {
-			if done, err := r.hear(ctx, n); done || err != nil {
+			if done, err := r.handle(ctx, n); done || err != nil {
 				return err
 			}
 		}
@@ -258,7 +258,7 @@ func (r *run) follow(ctx context.Context) error {
 // late fails a task without an answer.
 func (r *run) late() error {
 	why := "gave no answer in time"
-	if !r.place.Sent {
+	if !r.state.Sent {
 		why += "; it is unknown whether it has got the message"
 	}
 	r.yield(r.failed(why), nil)
@@ -271,12 +271,12 @@ func (r *run) failed(why string) a2a.Event {
 	return agent.Status(r.ec, a2a.TaskStateFailed, text)
 }
 
-// hear passes on one message of the agent. done is set if the run is over.
-func (r *run) hear(ctx context.Context, n news) (done bool, err error) {
+// handle passes on one message of the agent. done is set if the run is over.
+func (r *run) handle(ctx context.Context, n message) (done bool, err error) {
 	answer, err := dialect.ReadJobAnswer(a2a.TaskID(r.job), r.ec.TaskID, n.body)
 	switch {
 	case err != nil && n.arrival == nil:
-		r.agent.Line.log().Warn("status of RockBot is not valid", "agent", r.call.Agent, "error", err)
+		r.agent.Exchange.log().Warn("status of RockBot is not valid", "agent", r.call.Agent, "error", err)
 		return false, nil
 	case err != nil:
 		r.yield(r.failed("broke the protocol: "+err.Error()), nil)
@@ -296,14 +296,14 @@ func (r *run) hear(ctx context.Context, n news) (done bool, err error) {
 }
 
 // settle acknowledges a response when its events are durable.
-func (r *run) settle(ctx context.Context, n news) error {
+func (r *run) settle(ctx context.Context, n message) error {
 	if n.arrival == nil {
 		return nil
 	}
 	if err := r.call.Flush(ctx); err != nil {
 		return err
 	}
-	r.agent.Line.settle(n.arrival.Ack())
+	r.agent.Exchange.settle(n.arrival.Ack())
 	return nil
 }
 
@@ -347,19 +347,19 @@ func (a *Agent) Cancel(ctx context.Context, _ *a2asrv.ExecutorContext) iter.Seq2
 			yield(nil, a2a.ErrTaskNotCancelable)
 			return
 		}
-		var at place
+		var at jobState
 		if err := json.Unmarshal(call.Saved, &at); err != nil {
 			yield(nil, a2a.ErrTaskNotCancelable)
 			return
 		}
 		job := derived("job", ownerOf(ctx), at.Key)
 		body := append(rawjson.AppendString([]byte(`{"taskId":`), job), '}')
-		err := a.Line.publish(ctx, &amqpbus.Message{
+		err := a.Exchange.publish(ctx, &amqpbus.Message{
 			Topic: cancelTopic + a.Name, ID: job + "-cancel", Type: typeCancel, Correlation: job, Body: body,
-			Headers: headersOf(a.Line.source(auth.PrincipalFrom(ctx))),
+			Headers: headersOf(a.Exchange.source(auth.PrincipalFrom(ctx))),
 		}, nil)
 		if err != nil {
-			a.Line.log().Info("cancel is not delivered", "agent", call.Agent, "error", err)
+			a.Exchange.log().Info("cancel is not delivered", "agent", call.Agent, "error", err)
 		}
 	}
 }

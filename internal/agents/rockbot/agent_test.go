@@ -74,7 +74,7 @@ func TestError(t *testing.T) {
 
 // The answer arrives while the hub is down. The next hub receives it, and does not repeat the
 // request.
-func TestHubIsStartedAgain(t *testing.T) {
+func TestHubRestart(t *testing.T) {
 	t.Parallel()
 	url := rabbittest.Shared(t).VHost(t)
 	h, p := startHub(t, url, nil), startPeer(t, url)
@@ -115,7 +115,7 @@ func TestCancel(t *testing.T) {
 }
 
 // Invalid messages go to the dead letters and change nothing.
-func TestNonsense(t *testing.T) {
+func TestInvalidMessages(t *testing.T) {
 	t.Parallel()
 	url := rabbittest.Shared(t).VHost(t)
 	h, p := startHub(t, url, nil), startPeer(t, url)
@@ -142,8 +142,8 @@ func TestCards(t *testing.T) {
 	t.Parallel()
 	url := rabbittest.Shared(t).VHost(t)
 	heard := make(chan string, 10)
-	ready := startHub(t, url, func(l *rockbot.Line) {
-		l.Heard = func(n *rockbot.Announcement) error {
+	ready := startHub(t, url, func(l *rockbot.Exchange) {
+		l.Announced = func(n *rockbot.Announcement) error {
 			heard <- n.Card.Name + " " + n.Card.Skills[0].ID
 			return nil
 		}
@@ -156,7 +156,7 @@ func TestCards(t *testing.T) {
 		select {
 		case got := <-heard:
 			if got != "ResearchAgent dig" {
-				t.Errorf("heard %q", got)
+				t.Errorf("received %q", got)
 			}
 			return
 		case <-time.After(100 * time.Millisecond):

@@ -80,41 +80,41 @@ func readAnnouncement(source string, body []byte) (*Announcement, error) {
 // clip limits the size of foreign text in the log.
 func clip(s string) string { return s[:min(len(s), 100)] }
 
-// hearCards reports the agents that announce themselves, except the hub's own.
-func (l *Line) hearCards(ctx context.Context) error {
-	q := amqpbus.Queue{Name: "rockbot." + l.Name + ".discovery", Topic: announceTopic, Keep: announceKept}
-	return l.hear(ctx, q, prefetch, func(a *amqpbus.Arrival) {
+// receiveCards reports the agents that announce themselves, except the hub's own.
+func (e *Exchange) receiveCards(ctx context.Context) error {
+	q := amqpbus.Queue{Name: "rockbot." + e.Name + ".discovery", Topic: announceTopic, Keep: announceKept}
+	return e.receive(ctx, q, prefetch, func(a *amqpbus.Arrival) {
 		if a.Type != typeCard {
-			l.refuse(a, "is no AgentCard")
+			e.refuse(a, "is no AgentCard")
 			return
 		}
 		n, err := readAnnouncement(a.Headers[sourceHeader], a.Body)
-		if err == nil && !l.serves(n.Card.Name) {
-			err = l.Heard(n)
+		if err == nil && !e.serves(n.Card.Name) {
+			err = e.Announced(n)
 		}
 		if err != nil {
-			l.refuse(a, err.Error())
+			e.refuse(a, err.Error())
 			return
 		}
-		l.settle(a.Ack())
+		e.settle(a.Ack())
 	})
 }
 
 // serves reports whether the hub serves a name.
-func (l *Line) serves(name string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.served[name]
+func (e *Exchange) serves(name string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.served[name]
 }
 
 // serve records that the hub serves a name.
-func (l *Line) serve(name string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.served == nil {
-		l.served = map[string]bool{}
+func (e *Exchange) serve(name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.served == nil {
+		e.served = map[string]bool{}
 	}
-	l.served[name] = true
+	e.served[name] = true
 }
 
 // announce publishes the card of an agent of the hub once its queues exist, and then every

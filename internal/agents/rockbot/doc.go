@@ -4,7 +4,7 @@
 //
 // # Overview
 //
-// A [Line] connects a hub to RockBot's exchange. Like an agent it has a name there, and a
+// An [Exchange] connects a hub to RockBot's exchange. Like an agent it has a name there, and a
 // durable queue each for responses and for statuses. An [Agent] is an executor that passes its
 // tasks to one agent of RockBot. It publishes an AgentTaskRequest at agent.task.AGENT. If the
 // queue that RockBot creates for that agent is missing, it creates the queue, so that the agent
@@ -16,11 +16,11 @@
 // Each caller of the hub has a source and a reply topic of its own, HUB.CALLER, by which
 // RockBot stores trust. One queue receives the responses for all of them.
 //
-// A Line also receives the cards that agents announce. [Line.Serve] lets RockBot's agents call
-// one of the hub's: a [Server] performs requests from agent.task.NAME, and the answer goes to
-// the topic that the caller has named. While the agent works, its statuses are published at
-// agent.task.status. It is announced at discovery.announce when its queues exist and then every
-// [AnnounceEvery], and deregistered at the end.
+// An Exchange also receives the cards that agents announce. [Exchange.Serve] lets RockBot's
+// agents call one of the hub's: a [Server] performs requests from agent.task.NAME, and the
+// answer goes to the topic that the caller has named. While the agent works, its statuses are
+// published at agent.task.status. It is announced at discovery.announce when its queues exist
+// and then every [AnnounceEvery], and deregistered at the end.
 //
 // # Guarantees
 //
@@ -46,7 +46,7 @@
 //
 // # Concurrency
 //
-// A Line and its Agents are safe for concurrent use once their fields are set. Run owns the
+// An Exchange and its Agents are safe for concurrent use once their fields are set. Run owns the
 // goroutines.
 //
 // # Testing

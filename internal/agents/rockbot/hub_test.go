@@ -35,13 +35,13 @@ type hub struct {
 	t     *testing.T
 	url   string
 	store task.Store
-	line  func(*rockbot.Line)
+	line  func(*rockbot.Exchange)
 
 	*engine.Engine
 	stop func()
 }
 
-func startHub(t *testing.T, url string, alter func(*rockbot.Line)) *hub {
+func startHub(t *testing.T, url string, alter func(*rockbot.Exchange)) *hub {
 	t.Helper()
 	h := &hub{t: t, url: url, store: new(memstore.Store), line: alter}
 	h.start()
@@ -52,12 +52,12 @@ func startHub(t *testing.T, url string, alter func(*rockbot.Line)) *hub {
 func (h *hub) start() {
 	h.t.Helper()
 	b := &amqpbus.Bus{URL: h.url}
-	line := &rockbot.Line{Bus: b, Name: "parley", Logger: slog.New(slog.NewTextHandler(logTo{h.t}, nil))}
+	line := &rockbot.Exchange{Bus: b, Name: "parley", Logger: slog.New(slog.NewTextHandler(logTo{h.t}, nil))}
 	if h.line != nil {
 		h.line(line)
 	}
 	p := &parley.Hub{Store: h.store, Limits: parley.Limits{DrainTimeout: time.Nanosecond}}
-	a := &rockbot.Agent{Line: line, Name: "ResearchAgent", Timeout: patience}
+	a := &rockbot.Agent{Exchange: line, Name: "ResearchAgent", Timeout: patience}
 	p.Handle(&a2a.AgentCard{Name: "research", Description: "Researches.", Version: "1", Skills: []a2a.AgentSkill{{ID: "dig"}}}, a2asrv.AgentExecutor(a))
 	p.Handler()
 	h.Engine = p.Engine().(*engine.Engine)

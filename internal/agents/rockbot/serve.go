@@ -42,16 +42,16 @@ type Request struct {
 // Serve announces one of the hub's agents and performs requests of RockBot's agents until ctx
 // ends. It returns nil in that case. A request is acknowledged when its answer is confirmed;
 // one that cannot be answered goes to the dead letters.
-func (l *Line) Serve(ctx context.Context, name task.Agent, s Server) error {
-	l.begin()
+func (e *Exchange) Serve(ctx context.Context, name task.Agent, s Server) error {
+	e.begin()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	h := &host{line: l, name: name, server: s}
+	h := &host{line: e, name: name, server: s}
 	errs := make([]error, 2)
 	var owned sync.WaitGroup
 	for i, topic := range []string{taskTopic, cancelTopic} {
 		owned.Go(func() {
-			errs[i] = h.hear(ctx, topic+string(name))
+			errs[i] = h.receive(ctx, topic+string(name))
 			cancel()
 		})
 	}
@@ -62,17 +62,17 @@ func (l *Line) Serve(ctx context.Context, name task.Agent, s Server) error {
 
 // host performs requests for one agent.
 type host struct {
-	line   *Line
+	line   *Exchange
 	name   task.Agent
 	server Server
 }
 
-// hear performs requests concurrently, up to the limit of RockBot's agents.
-func (h *host) hear(ctx context.Context, topic string) error {
+// handle performs requests concurrently, up to the limit of RockBot's agents.
+func (h *host) receive(ctx context.Context, topic string) error {
 	var owned sync.WaitGroup
 	defer owned.Wait()
 	q := queueOf(string(h.name), topic)
-	return h.line.hear(ctx, q, prefetch, func(a *amqpbus.Arrival) {
+	return h.line.receive(ctx, q, prefetch, func(a *amqpbus.Arrival) {
 		owned.Go(func() { h.perform(ctx, a) })
 	})
 }
@@ -97,7 +97,7 @@ func (h *host) perform(ctx context.Context, a *amqpbus.Arrival) {
 func (h *host) answer(ctx context.Context, a *amqpbus.Arrival) (typ string, body []byte, err error) {
 	caller, id := a.Headers[sourceHeader], jobOf(a.Body)
 	if caller == "" || id == "" {
-		return "", nil, fmt.Errorf("no rb-source or no taskId: nobody can be answered")
+		return "", nil, fmt.Errorf("no rb-source or no taskId: there is no address for an answer")
 	}
 	switch a.Type {
 	case typeRequest:
@@ -151,21 +151,21 @@ func (h *host) working(ctx context.Context, a *amqpbus.Arrival, message []byte) 
 
 // say publishes m in answer to a, on behalf of an agent. It retries until the broker accepts
 // it. It returns an error only if ctx ends.
-func (l *Line) say(ctx context.Context, a *amqpbus.Arrival, m *amqpbus.Message, source string) error {
-	m = l.signed(source, m)
+func (e *Exchange) say(ctx context.Context, a *amqpbus.Arrival, m *amqpbus.Message, source string) error {
+	m = e.signed(source, m)
 	m.Correlation = a.Correlation
 	for {
-		err := l.x.Publish(ctx, m, nil)
+		err := e.x.Publish(ctx, m, nil)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		l.log().Warn("answer to RockBot waits for the broker", "topic", m.Topic, "error", err)
+		e.log().Warn("answer to RockBot waits for the broker", "topic", m.Topic, "error", err)
 		_ = backoff.Sleep(ctx, answerPause) // Publish checks ctx
 	}
 }
 
 // signed completes a message on behalf of an agent.
-func (l *Line) signed(source string, m *amqpbus.Message) *amqpbus.Message {
+func (e *Exchange) signed(source string, m *amqpbus.Message) *amqpbus.Message {
 	m.ID, m.Time, m.Headers = uuid.NewString(), time.Now(), headersOf(source)
 	return m
 }

@@ -131,7 +131,7 @@ func (s *shelf) later(d time.Duration) {
 		for i := range notes {
 			n := &notes[i]
 			n.UpdatedAt, n.ExpiresAt = n.UpdatedAt.Add(-d), n.ExpiresAt.Add(-d)
-			if _, err := db.Notes().Put(ctx, n, memory.Room{}); err != nil {
+			if _, err := db.Notes().Put(ctx, n, memory.Quota{}); err != nil {
 				s.t.Fatal(err)
 			}
 		}

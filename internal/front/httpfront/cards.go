@@ -232,7 +232,7 @@ func cardFor(r *http.Request, a *engine.Agent) *a2a.AgentCard {
 
 // reach sets the interfaces of an agent in o. If named, its name is part of their addresses.
 func (f *Front) reach(o *card.Options, base string, a *engine.Agent, named bool) {
-	p := card.Place{Base: base, GRPC: f.cfg.GRPCAddr}
+	p := card.Endpoint{Base: base, GRPC: f.cfg.GRPCAddr}
 	if named {
 		first, _ := f.cfg.Engine.Agent("")
 		p.Agent, p.Default = string(a.Name), first.Name == a.Name

@@ -52,7 +52,7 @@ func helper(ctx context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event
 func startHub(t *testing.T, url string, store task.Store) (stop func()) {
 	t.Helper()
 	b := &amqpbus.Bus{URL: url}
-	line := &rockbot.Line{Bus: b, Name: "parley"}
+	line := &rockbot.Exchange{Bus: b, Name: "parley"}
 	hub := &parley.Hub{Store: store, Limits: parley.Limits{DrainTimeout: time.Nanosecond}}
 	hub.Handle(&a2a.AgentCard{Name: "helper", Description: "Helps.", Version: "1", Skills: []a2a.AgentSkill{{ID: "greet"}}},
 		agent.With(agent.Func(helper), agent.Traits{Idempotent: true}))

@@ -22,7 +22,7 @@ var start = time.UnixMilli(1_790_000_000_000).UTC()
 // model is the expected content of a store of notes: a list.
 type model []memory.Note
 
-func (m *model) put(n memory.Note, room memory.Room) (dropped int) {
+func (m *model) put(n memory.Note, room memory.Quota) (dropped int) {
 	i := slices.IndexFunc(*m, func(h memory.Note) bool { return h.Owner == n.Owner && h.Key == n.Key })
 	if i >= 0 {
 		if (*m)[i].ExpiresAt.After(n.UpdatedAt) {
@@ -112,7 +112,7 @@ func testModel(t *testing.T, open func(t *testing.T) memory.Store) {
 				Tags:      rapid.SliceOfN(rapid.SampledFrom([]string{"x", "Y", `"`}), 1, 3).Draw(rt, "tags"),
 				CreatedAt: now, UpdatedAt: now, ExpiresAt: now.Add(time.Duration(rapid.IntRange(1, 40).Draw(rt, "ttl")) * time.Second),
 			}
-			room := memory.Room{Namespace: rapid.SampledFrom([]int{0, 1, 2, 2, 2, 3}).Draw(rt, "space"), Owner: rapid.SampledFrom([]int{0, 0, 4, 6}).Draw(rt, "room")}
+			room := memory.Quota{Namespace: rapid.SampledFrom([]int{0, 1, 2, 2, 2, 3}).Draw(rt, "space"), Owner: rapid.SampledFrom([]int{0, 0, 4, 6}).Draw(rt, "room")}
 			got, err := s.Put(t.Context(), &n, room)
 			if want := m.put(n, room); got != want || err != nil {
 				rt.Fatalf("Put(%s, %+v) = %d, %v, want %d", n.Key, room, got, err, want)
@@ -180,7 +180,7 @@ func testRefusals(t *testing.T, open func(t *testing.T) memory.Store) {
 func testSharing(t *testing.T, open func(t *testing.T) memory.Store) {
 	s := open(t)
 	n := memory.Note{Owner: "o", Key: "a/b/c", Value: "v", Tags: []string{"x"}, CreatedAt: start, UpdatedAt: start, ExpiresAt: start.Add(time.Hour)}
-	if _, err := s.Put(t.Context(), &n, memory.Room{}); err != nil {
+	if _, err := s.Put(t.Context(), &n, memory.Quota{}); err != nil {
 		t.Fatal(err)
 	}
 	n.Tags[0] = "changed"

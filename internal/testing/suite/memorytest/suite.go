@@ -35,7 +35,7 @@ func testTogether(t *testing.T, open func(t *testing.T) memory.Store) {
 				Owner: "o", Key: fmt.Sprintf("a/b/%d", i), CreatedAt: start, UpdatedAt: start,
 				ExpiresAt: start.Add(time.Duration(i+1) * time.Second),
 			}
-			if _, err := s.Put(t.Context(), &n, memory.Room{Namespace: room}); err != nil {
+			if _, err := s.Put(t.Context(), &n, memory.Quota{Namespace: room}); err != nil {
 				t.Errorf("Put(%s) = %v", n.Key, err)
 			}
 		})

@@ -16,8 +16,8 @@ import (
 	"github.com/parley-a2a/parley/agent/remote"
 )
 
-// stranger is a peer with scripted answers. Each message starts the next of its turns.
-type stranger struct {
+// fakePeer is a peer with scripted answers. Each message starts the next of its turns.
+type fakePeer struct {
 	streams, push bool
 	turns         []turn
 	answered      chan struct{} // closed with the second message; may be nil
@@ -32,7 +32,7 @@ type stranger struct {
 	asked []string // the requests, as JSON
 }
 
-// turn is the reaction of a stranger to one message.
+// turn is the reaction of a fakePeer to one message.
 type turn struct {
 	// frames are the stream, in which a StreamResponse without an enclosing object is one; open
 	// leaves the stream open.
@@ -42,17 +42,17 @@ type turn struct {
 	answer string
 	// confirms is the header A2A-Extensions of the answer to the message; empty for none.
 	confirms string
-	// refused makes the stranger refuse the message.
+	// refused makes the peer refuse the message.
 	refused bool
 	// tasks are the snapshots that later polls of the task return; the last one repeats.
 	tasks []string
 }
 
-const strangerTask = `"id":"there","contextId":"c"`
+const fakePeerTask = `"id":"there","contextId":"c"`
 
 // snap returns a task; status and more are members after the state.
 func snap(state, status, more string) string {
-	return fmt.Sprintf(`{%s,"status":{"state":"TASK_STATE_%s"%s}%s}`, strangerTask, state, status, more)
+	return fmt.Sprintf(`{%s,"status":{"state":"TASK_STATE_%s"%s}%s}`, fakePeerTask, state, status, more)
 }
 
 func artifactUpdated(id, text string) string {
@@ -71,8 +71,8 @@ func artifacts(all ...string) string { return `,"artifacts":[` + strings.Join(al
 
 func task0(t string) string { return `{"task":` + t + `}` }
 
-// start returns the address of a stranger.
-func (s *stranger) start(t testing.TB) string {
+// start returns the address of a fakePeer.
+func (p *fakePeer) start(t testing.TB) string {
 	t.Helper()
 	mux := http.NewServeMux()
 	srv := httptest.NewServer(mux)
@@ -81,50 +81,50 @@ func (s *stranger) start(t testing.TB) string {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"name":"stranger","description":"d","version":"1","capabilities":{"streaming":%t,"pushNotifications":%t,"extensions":[{"uri":"urn:x:one"},{"uri":"urn:x:two","required":true}]},`+
 			`"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],"skills":[],`+
-			`"supportedInterfaces":[{"url":%q,"protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`, s.streams, s.push, srv.URL+"/rpc")
+			`"supportedInterfaces":[{"url":%q,"protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`, p.streams, p.push, srv.URL+"/rpc")
 	})
-	mux.HandleFunc("POST /rpc", s.serve)
+	mux.HandleFunc("POST /rpc", p.serve)
 	return srv.URL
 }
 
 // next receives a request; it returns the turn, and the snapshot to show.
-func (s *stranger) next(method string, h http.Header, body []byte) (t *turn, shown string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (p *fakePeer) next(method string, h http.Header, body []byte) (t *turn, shown string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if strings.HasSuffix(method, "Message") {
-		s.sent++
-		s.show = 0
+		p.sent++
+		p.show = 0
 		var sent struct {
 			Params struct{ Message struct{ MessageID string } }
 		}
 		_ = json.Unmarshal(body, &sent)
-		if s.mine = sent.Params.Message.MessageID; s.sent == 2 && s.answered != nil {
-			close(s.answered)
+		if p.mine = sent.Params.Message.MessageID; p.sent == 2 && p.answered != nil {
+			close(p.answered)
 		}
-		s.heads, s.asked = append(s.heads, h.Clone()), append(s.asked, string(body))
+		p.heads, p.asked = append(p.heads, h.Clone()), append(p.asked, string(body))
 	}
-	t = &s.turns[max(0, min(s.sent, len(s.turns))-1)]
+	t = &p.turns[max(0, min(p.sent, len(p.turns))-1)]
 	if method == "GetTask" || method == "SubscribeToTask" {
-		shown = strings.ReplaceAll(t.tasks[min(s.show, len(t.tasks)-1)], "$MINE", s.mine)
-		s.show++
-		s.looks++
+		shown = strings.ReplaceAll(t.tasks[min(p.show, len(t.tasks)-1)], "$MINE", p.mine)
+		p.show++
+		p.looks++
 	}
 	return t, shown
 }
 
-func (s *stranger) serve(w http.ResponseWriter, r *http.Request) {
+func (p *fakePeer) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	var asked struct {
 		ID     json.RawMessage
 		Method string
 	}
 	_ = json.Unmarshal(body, &asked)
-	if s.hung != nil && asked.Method == "SendMessage" && s.first(r.Header, body) {
-		close(s.hung)
+	if p.hung != nil && asked.Method == "SendMessage" && p.first(r.Header, body) {
+		close(p.hung)
 		<-r.Context().Done()
 		return
 	}
-	t, shown := s.next(asked.Method, r.Header, body)
+	t, shown := p.next(asked.Method, r.Header, body)
 	envelope := func(result string) string {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, asked.ID, result)
 	}
@@ -142,7 +142,7 @@ func (s *stranger) serve(w http.ResponseWriter, r *http.Request) {
 	case "SendMessage":
 		io.WriteString(w, envelope(t.answer))
 	case "SendStreamingMessage":
-		s.stream(w, r, t, envelope)
+		p.stream(w, r, t, envelope)
 	case "SubscribeToTask":
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32004,"message":"no subscriptions"}}`, asked.ID)
 	default:
@@ -151,17 +151,17 @@ func (s *stranger) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // first receives a request; it reports whether it is the first one.
-func (s *stranger) first(h http.Header, body []byte) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.heads) > 0 {
+func (p *fakePeer) first(h http.Header, body []byte) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.heads) > 0 {
 		return false
 	}
-	s.heads, s.asked = append(s.heads, h.Clone()), append(s.asked, string(body))
+	p.heads, p.asked = append(p.heads, h.Clone()), append(p.asked, string(body))
 	return true
 }
 
-func (s *stranger) stream(w http.ResponseWriter, r *http.Request, t *turn, envelope func(string) string) {
+func (p *fakePeer) stream(w http.ResponseWriter, r *http.Request, t *turn, envelope func(string) string) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	for _, f := range t.frames {
 		fmt.Fprintf(w, "data: %s\n\n", envelope(f))
@@ -178,7 +178,7 @@ func (s *stranger) stream(w http.ResponseWriter, r *http.Request, t *turn, envel
 	}
 }
 
-// way is a configuration with which a hub calls a stranger.
+// way is a configuration with which a hub calls a fakePeer.
 type way struct {
 	name                        string
 	streams, immediately, block bool
@@ -192,8 +192,8 @@ var fourWays = []way{
 	{name: "block", block: true},
 }
 
-// strangerHub starts a hub that calls a stranger in the given way.
-func strangerHub(t *testing.T, s *stranger, w way, alter func(*remote.Agent)) *hub {
+// startFakePeer starts a hub that calls a fakePeer in the given way.
+func startFakePeer(t *testing.T, s *fakePeer, w way, alter func(*remote.Agent)) *hub {
 	t.Helper()
 	s.streams = w.streams
 	a := &remote.Agent{URL: s.start(t), Poll: 10 * time.Millisecond, NoStreaming: !w.streams, ReturnImmediately: w.immediately}

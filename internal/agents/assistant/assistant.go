@@ -32,29 +32,29 @@ type Notes interface {
 	PutNote(ctx context.Context, name string, note []byte) error
 }
 
-// Talks stores conversations. *memory.Turns implements it.
-type Talks interface {
+// Negotiations stores conversations. *memory.Turns implements it.
+type History interface {
 	// Continue returns all turns of the conversation in a context up to now, the oldest first.
 	// It stores turns that are missing in the memory.
 	Continue(ctx context.Context, owner task.Owner, contextID string) ([]memory.Turn, error)
 }
 
-// Desk holds the dependencies and the state that the agents share.
-type Desk struct {
+// Assistant holds the dependencies and the state that the agents share.
+type Assistant struct {
 	// Inbox is the owner's inbox. It is required.
 	Inbox *inbox.Inbox
 	// Notes stores negotiations and meetings. It is required.
 	Notes Notes
-	// Talks provides the turns of negotiations that Notes no longer contains. If nil, such a
-	// negotiation starts again.
-	Talks Talks
+	// Negotiations provides the turns of negotiations that Notes no longer contains. If nil,
+	// such a negotiation starts again.
+	History History
 	// Presence returns the presence of the owner. If nil, the owner is Away.
 	Presence func(ctx context.Context) Presence
 	// Hours are the hours for meetings. The zero Hours are from nine to five in UTC, Monday to
 	// Friday.
 	Hours Hours
 
-	mu sync.Mutex // held while the diary changes, including calls of Notes
+	mu sync.Mutex // held while the calendar changes, including calls of Notes
 }
 
 // Agent is an agent of the desk, ready for registration at a hub.
@@ -68,12 +68,12 @@ type Agent struct {
 }
 
 // Agents returns the agents of the desk. The caller owns the cards.
-func (d *Desk) Agents() []Agent {
+func (a *Assistant) Agents() []Agent {
 	traits := agent.Traits{Idempotent: true, NoMessage: true}
 	return []Agent{
-		{NotifyUser, newCard(NotifyUser, "Notify the user", "Tells the person whom this hub belongs to.", "The build is broken."), agent.With(agent.Func(d.notify), traits)},
-		{QueryAvailability, newCard(QueryAvailability, "Query availability", "Says whether the person is available, busy, available with delays, or away.", "Are you there?"), agent.With(agent.Func(d.query), traits)},
-		{NegotiateMeeting, newCard(NegotiateMeeting, "Negotiate a meeting", "Finds a time for a meeting, over several turns.", "Could we meet on 2026-01-05 14:00 for 45 minutes?"), agent.With(agent.Func(d.negotiate), traits)},
+		{NotifyUser, newCard(NotifyUser, "Notify the user", "Tells the person whom this hub belongs to.", "The build is broken."), agent.With(agent.Func(a.notify), traits)},
+		{QueryAvailability, newCard(QueryAvailability, "Query availability", "Says whether the person is available, busy, available with delays, or away.", "Are you there?"), agent.With(agent.Func(a.query), traits)},
+		{NegotiateMeeting, newCard(NegotiateMeeting, "Negotiate a meeting", "Finds a time for a meeting, over several turns.", "Could we meet on 2026-01-05 14:00 for 45 minutes?"), agent.With(agent.Func(a.negotiate), traits)},
 	}
 }
 
@@ -86,8 +86,8 @@ func newCard(id task.Agent, name, description, example string) *a2a.AgentCard {
 	}
 }
 
-// visitor is the caller of an agent, with the message.
-type visitor struct {
+// caller is the caller of an agent, with the message.
+type caller struct {
 	ec    *a2asrv.ExecutorContext
 	id    string
 	name  string
@@ -98,8 +98,8 @@ type visitor struct {
 	agent   task.Agent
 }
 
-func visitorOf(ctx context.Context, ec *a2asrv.ExecutorContext) *visitor {
-	v := &visitor{ec: ec, key: string(ec.TaskID)}
+func callerOf(ctx context.Context, ec *a2asrv.ExecutorContext) *caller {
+	v := &caller{ec: ec, key: string(ec.TaskID)}
 	if p := auth.PrincipalFrom(ctx); p != nil {
 		v.id, v.name, v.owner = p.ID, p.DisplayName, p.Owner()
 	}
@@ -113,9 +113,9 @@ func visitorOf(ctx context.Context, ec *a2asrv.ExecutorContext) *visitor {
 	return v
 }
 
-// tell puts a notice into the inbox, only once for each message.
-func (d *Desk) tell(ctx context.Context, v *visitor, text string, keep time.Duration) error {
-	_, err := d.Inbox.Put(ctx, &inbox.Item{
+// putNotice puts a notice into the inbox, only once for each message.
+func (a *Assistant) putNotice(ctx context.Context, v *caller, text string, keep time.Duration) error {
+	_, err := a.Inbox.Put(ctx, &inbox.Item{
 		ID: inbox.IDOf(v.owner, v.ec.TaskID, v.version) + "-desk", Kind: inbox.Notice, Owner: v.owner, Task: v.ec.TaskID, Version: v.version,
 		Agent: v.agent, Caller: v.id, CallerName: v.name, Skill: string(v.agent), Text: text, Expires: time.Now().Add(keep),
 	})
@@ -126,39 +126,39 @@ func (d *Desk) tell(ctx context.Context, v *visitor, text string, keep time.Dura
 const messageTime = 7 * 24 * time.Hour
 
 // notify puts the text of the message into the inbox.
-func (d *Desk) notify(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-	v, text := visitorOf(ctx, ec), strings.TrimSpace(agent.Text(ec.Message))
+func (a *Assistant) notify(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+	v, text := callerOf(ctx, ec), strings.TrimSpace(agent.Text(ec.Message))
 	if text == "" {
-		v.say(yield, a2a.TaskStateRejected, "There is no text to tell.")
+		v.sendStatus(yield, a2a.TaskStateRejected, "There is no text to tell.")
 		return
 	}
-	if err := d.tell(ctx, v, v.name+" says:\n\n"+text, messageTime); err != nil {
+	if err := a.putNotice(ctx, v, v.name+" says:\n\n"+text, messageTime); err != nil {
 		yield(nil, err)
 		return
 	}
-	v.say(yield, a2a.TaskStateCompleted, "It is in the inbox of the person.")
+	v.sendStatus(yield, a2a.TaskStateCompleted, "It is in the inbox of the person.")
 }
 
 // query answers with the presence of the owner.
-func (d *Desk) query(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+func (a *Assistant) query(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 	p := Away
-	if d.Presence != nil {
-		p = d.Presence(ctx)
+	if a.Presence != nil {
+		p = a.Presence(ctx)
 	}
-	visitorOf(ctx, ec).conclude(yield, p.text(), map[string]any{"availability": string(p)})
+	callerOf(ctx, ec).conclude(yield, p.text(), map[string]any{"availability": string(p)})
 }
 
-// say yields a status with a text, and reports whether to continue.
-func (v *visitor) say(yield func(a2a.Event, error) bool, state a2a.TaskState, text string) bool {
-	return yield(agent.Status(v.ec, state, a2a.NewTextPart(text)), nil)
+// sendStatus yields a status with a text, and reports whether to continue.
+func (c *caller) sendStatus(yield func(a2a.Event, error) bool, state a2a.TaskState, text string) bool {
+	return yield(agent.Status(c.ec, state, a2a.NewTextPart(text)), nil)
 }
 
 // conclude completes the task with a text and data.
-func (v *visitor) conclude(yield func(a2a.Event, error) bool, text string, data map[string]any) {
+func (c *caller) conclude(yield func(a2a.Event, error) bool, text string, data map[string]any) {
 	part := a2a.NewDataPart(data)
 	part.MediaType = "application/json"
 	artifact := &a2a.Artifact{ID: "answer", Name: "answer", Parts: a2a.ContentParts{a2a.NewTextPart(text), part}}
-	if yield(agent.Artifact(v.ec, artifact), nil) {
-		v.say(yield, a2a.TaskStateCompleted, text)
+	if yield(agent.Artifact(c.ec, artifact), nil) {
+		c.sendStatus(yield, a2a.TaskStateCompleted, text)
 	}
 }

@@ -42,7 +42,7 @@ func startRing(t *testing.T, worker a2asrv.AgentExecutor, names ...string) []*hu
 func TestCircleIsRefused(t *testing.T) {
 	t.Parallel()
 	hubs := startRing(t, nil, "one", "two", "three")
-	a, err := hubs[0].Send(t.Context(), alice, say("hi"))
+	a, err := hubs[0].Send(t.Context(), alice, newSend("hi"))
 	got := ""
 	if err != nil {
 		got = err.Error()
@@ -67,7 +67,7 @@ func TestHopsAreLeft(t *testing.T) {
 	t.Parallel()
 	hubs := startRing(t, counting(nil), "one", "two", "three", "four")
 	for hops, want := range map[string]string{"2": "too many have passed this on: one@", "3": "COMPLETED"} {
-		r := say("hops " + hops)
+		r := newSend("hops " + hops)
 		r.Metadata = []byte(`{"parley.hops":` + hops + `}`)
 		a, err := hubs[0].Send(t.Context(), alice, r)
 		got := ""
@@ -101,7 +101,7 @@ func TestDeadlineTravels(t *testing.T) {
 	hubs := startRing(t, worker, "one", "two", "three")
 	want := time.Now().Add(4 * time.Second).UTC().Truncate(time.Millisecond)
 	caller := &op.Caller{Principal: alice.Principal, Params: map[string][]string{"x-parley-deadline": {want.Format(time.RFC3339Nano)}}}
-	a, err := hubs[0].Send(t.Context(), caller, say("hurry"))
+	a, err := hubs[0].Send(t.Context(), caller, newSend("hurry"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestDeadlineTravels(t *testing.T) {
 		t.Errorf("%v after the deadline the task is %s, want FAILED soon after it", time.Since(want), describe(a))
 	}
 	if said := describe(a); !strings.Contains(said, "deadline") {
-		t.Errorf("the caller is told %s, want that the deadline has passed", said)
+		t.Errorf("the caller receives %s, want that the deadline has passed", said)
 	}
 	got := <-seen
 	if !got.Deadline.Equal(want) {
@@ -173,7 +173,7 @@ func cancelOfTheThird(t *testing.T) time.Duration {
 	toSecond := &remote.Agent{URL: second.url() + "/a2a/mid"}
 	first := startHub(t, map[string]a2asrv.AgentExecutor{"boss": delegating(), "far": toSecond}, nil)
 	t.Cleanup(func() { toThird.Close(); toSecond.Close() })
-	r := now(say("work"))
+	r := now(newSend("work"))
 	r.Target.Agent = "boss"
 	id := first.send(r).Head.ID
 	<-began
@@ -190,7 +190,7 @@ func cancelOfTheThird(t *testing.T) time.Duration {
 	case end := <-ended:
 		return end.Sub(at)
 	case <-time.After(time.Minute):
-		t.Fatalf("the task of the third hub goes on: %s", describe(third.only()))
+		t.Fatalf("the task of the third hub continues: %s", describe(third.only()))
 		return 0
 	}
 }
@@ -203,7 +203,7 @@ func TestAnswerToATaskThatHasEnded(t *testing.T) {
 	p := startPair(t, agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		yield(status(ec, a2a.TaskStateInputRequired, "which?"), nil)
 	}), nil)
-	id := p.hub.send(say("begin")).Head.ID
+	id := p.hub.send(newSend("begin")).Head.ID
 	there := p.peer.only().Head
 	if _, err := p.peer.Cancel(t.Context(), &op.Caller{Principal: &auth.Principal{ID: string(there.Owner)}}, &op.Cancel{ID: there.ID}); err != nil {
 		t.Fatal(err)

@@ -20,14 +20,14 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
-// asker sends messages to a peer.
-type asker interface {
+// sender sends messages to a peer.
+type sender interface {
 	Run(ctx context.Context, params []byte) iter.Seq2[peer.Event, error]
 	Send(ctx context.Context, params []byte) (peer.Event, error)
 }
 
-// teller reports the progress of tasks at a peer.
-type teller interface {
+// follower reports the progress of tasks at a peer.
+type follower interface {
 	Follow(ctx context.Context, at transport.Position) iter.Seq2[peer.Event, error]
 	Get(ctx context.Context, id a2a.TaskID, historyLength *int) (peer.Event, error)
 	List(ctx context.Context, params []byte) ([]byte, error)
@@ -35,18 +35,18 @@ type teller interface {
 
 // remotePeer is the connection to a peer: the methods of *peer.Peer that a run uses.
 type remotePeer interface {
-	asker
-	teller
+	sender
+	follower
 	Cancel(ctx context.Context, id a2a.TaskID) (peer.Event, error)
 }
 
 var _ remotePeer = (*peer.Peer)(nil)
 
-// link is the connection to a peer with a capability of its card.
-type link struct {
+// peerConnection is the connection to a peer with a capability of its card.
+type peerConnection struct {
 	remotePeer
-	// tells states that the peer has webhooks and no streams.
-	tells bool
+	// callsBack states that the peer has webhooks and no streams.
+	callsBack bool
 }
 
 // cardAge is how long a card is used before it is read again.
@@ -56,14 +56,14 @@ const cardAge = 10 * time.Minute
 // time.
 const maxOld = 8
 
-// line holds the connection to a peer. The zero line has none.
-type line struct {
+// connection holds the connection to a peer. The zero connection has none.
+type connection struct {
 	// changed states that the card is known to differ from the one below.
 	changed atomic.Bool
-	// turn is held while a goroutine looks up the peer; its capacity is 1.
-	turn chan struct{}
+	// lookup is held while a goroutine looks up the peer; its capacity is 1.
+	lookup chan struct{}
 
-	// The fields below are guarded by turn.
+	// The fields below are guarded by lookup.
 	card *card.Card
 	read time.Time
 	// age is how long card is used before it is read again.
@@ -74,12 +74,12 @@ type line struct {
 }
 
 // peer returns the connection to the agent, whose card is read again periodically.
-func (a *Agent) peer(ctx context.Context) (*link, error) {
-	a.once.Do(func() { a.line.turn = make(chan struct{}, 1) })
-	l := &a.line
+func (a *Agent) peer(ctx context.Context) (*peerConnection, error) {
+	a.once.Do(func() { a.connection.lookup = make(chan struct{}, 1) })
+	l := &a.connection
 	select {
-	case l.turn <- struct{}{}:
-		defer func() { <-l.turn }()
+	case l.lookup <- struct{}{}:
+		defer func() { <-l.lookup }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -88,17 +88,17 @@ func (a *Agent) peer(ctx context.Context) (*link, error) {
 			return nil, err
 		}
 	}
-	return &link{l.peer, l.card.A2A.Capabilities.PushNotifications && !l.card.A2A.Capabilities.Streaming}, nil
+	return &peerConnection{l.peer, l.card.A2A.Capabilities.PushNotifications && !l.card.A2A.Capabilities.Streaming}, nil
 }
 
 // CardChanged makes the next call read the card of the agent again, before its time, because a
 // different card was seen. Calls in progress keep their connection. It is safe for concurrent
 // use.
-func (a *Agent) CardChanged() { a.line.changed.Store(true) }
+func (a *Agent) CardChanged() { a.connection.changed.Store(true) }
 
 // connect reads the card, and creates a new connection if the card has changed.
 func (a *Agent) connect(ctx context.Context) error {
-	l, o := &a.line, a.options()
+	l, o := &a.connection, a.options()
 	if call := agent.CallFrom(ctx); call != nil {
 		o.Name = string(call.Agent) // the name in the card may change
 	}
@@ -165,12 +165,12 @@ func (a *Agent) adapt(c *card.Card) {
 	}
 }
 
-// closeLine closes the connections.
-func (a *Agent) closeLine() error {
-	a.once.Do(func() { a.line.turn = make(chan struct{}, 1) })
-	l := &a.line
-	l.turn <- struct{}{}
-	defer func() { <-l.turn }()
+// closeConnections closes the connections.
+func (a *Agent) closeConnections() error {
+	a.once.Do(func() { a.connection.lookup = make(chan struct{}, 1) })
+	l := &a.connection
+	l.lookup <- struct{}{}
+	defer func() { <-l.lookup }()
 	var errs []error
 	for _, p := range append(l.old, l.peer) {
 		if p != nil {

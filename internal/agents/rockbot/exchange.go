@@ -57,73 +57,73 @@ func queueOf(agent, topic string) amqpbus.Queue {
 	return amqpbus.Queue{Name: "rockbot." + agent + "." + strings.ReplaceAll(topic, ".", "-"), Topic: topic}
 }
 
-// Line is the connection of a hub to RockBot's exchange. Bus and Name are required; fields must
-// not change once it is in use.
-type Line struct {
+// Exchange is the connection of a hub to RockBot's exchange. Bus and Name are required; fields
+// must not change once it is in use.
+type Exchange struct {
 	// Bus holds the connections to the broker.
 	Bus *amqpbus.Bus
 	// Name is the hub's name for RockBot's agents. It must stay the same after a restart.
 	Name string
-	// Heard is called with each announcement of an agent; it returns an error to reject it. It
+	// Announced is called with each announcement of an agent; it returns an error to reject it. It
 	// must not block. If nil, announcements are not received.
-	Heard func(*Announcement) error
+	Announced func(*Announcement) error
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 
 	once sync.Once
 	x    *amqpbus.Exchange
 
-	mu    sync.Mutex // guards the fields below
-	made  bool       // the queues for responses exist
-	slots map[string]*slot
-	early map[string][]*early
+	mu        sync.Mutex // guards the fields below
+	made      bool       // the queues for responses exist
+	slots     map[string]*slot
+	unmatched map[string][]*unmatched
 	// served holds the names that the hub serves.
 	served map[string]bool
 }
 
 // slot receives the messages for the job of a run.
 type slot struct {
-	mu   sync.Mutex // guards the field below
-	news []news
-	wake wake.Signal
+	mu       sync.Mutex // guards the field below
+	messages []message
+	wake     wake.Signal
 }
 
-// news is a message of an agent. arrival is nil for a status.
-type news struct {
+// messages is a message of an agent. arrival is nil for a status.
+type message struct {
 	kind    string
 	body    []byte
 	arrival *amqpbus.Arrival
 }
 
-// early is a response that arrived before its run started.
-type early struct {
-	news
+// unmatched is a response that arrived before its run started.
+type unmatched struct {
+	message
 	timer *time.Timer
 }
 
-func (l *Line) begin() {
-	l.once.Do(func() {
-		l.x = &amqpbus.Exchange{Bus: l.Bus, Name: ExchangeName, DeadLetters: DeadLettersName}
-		l.slots, l.early = map[string]*slot{}, map[string][]*early{}
+func (e *Exchange) begin() {
+	e.once.Do(func() {
+		e.x = &amqpbus.Exchange{Bus: e.Bus, Name: ExchangeName, DeadLetters: DeadLettersName}
+		e.slots, e.unmatched = map[string]*slot{}, map[string][]*unmatched{}
 	})
 }
 
-func (l *Line) log() *slog.Logger {
-	if l.Logger == nil {
+func (e *Exchange) log() *slog.Logger {
+	if e.Logger == nil {
 		return slog.New(slog.DiscardHandler)
 	}
-	return l.Logger
+	return e.Logger
 }
 
 // Run receives messages of agents until ctx ends. It returns nil in that case.
-func (l *Line) Run(ctx context.Context) error {
-	l.begin()
-	defer l.forget()
+func (e *Exchange) Run(ctx context.Context) error {
+	e.begin()
+	defer e.forget()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ears := []func(context.Context) error{l.hearResponses, l.hearStatuses}
-	if l.Heard != nil {
-		ears = append(ears, l.hearCards)
+	ears := []func(context.Context) error{e.receiveResponses, e.receiveStatuses}
+	if e.Announced != nil {
+		ears = append(ears, e.receiveCards)
 	}
 	errs := make([]error, len(ears))
 	var owned sync.WaitGroup
@@ -138,8 +138,8 @@ func (l *Line) Run(ctx context.Context) error {
 }
 
 // responses returns the queue for responses to the hub and to each of its callers.
-func (l *Line) responses() amqpbus.Queue {
-	q := queueOf(l.Name, responseTopic+l.Name)
+func (e *Exchange) responses() amqpbus.Queue {
+	q := queueOf(e.Name, responseTopic+e.Name)
 	q.More = []string{q.Topic + ".*"}
 	return q
 }
@@ -147,9 +147,9 @@ func (l *Line) responses() amqpbus.Queue {
 // source returns the name of a hub's caller for RockBot's agents, which store trust by that
 // name. It begins with the hub's own name, so that no caller can have the name of another
 // agent. Without a known caller it is the hub's name.
-func (l *Line) source(p *auth.Principal) string {
+func (e *Exchange) source(p *auth.Principal) string {
 	if p.Anonymous() {
-		return l.Name
+		return e.Name
 	}
 	safe := strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
@@ -161,58 +161,58 @@ func (l *Line) source(p *auth.Principal) string {
 		sum := sha256.Sum256([]byte("rockbot caller " + p.ID))
 		safe = safe[:min(len(safe), maxCaller)] + "-" + hex.EncodeToString(sum[:6])
 	}
-	return l.Name + "." + safe
+	return e.Name + "." + safe
 }
 
 // maxCaller is the largest number of characters of a caller's id in topics.
 const maxCaller = 64
 
-func (l *Line) statuses() amqpbus.Queue { return queueOf(l.Name, statusTopic) }
+func (e *Exchange) statuses() amqpbus.Queue { return queueOf(e.Name, statusTopic) }
 
 // prepare creates the queues for responses, once.
-func (l *Line) prepare(ctx context.Context) error {
-	l.mu.Lock()
-	made := l.made
-	l.mu.Unlock()
+func (e *Exchange) prepare(ctx context.Context) error {
+	e.mu.Lock()
+	made := e.made
+	e.mu.Unlock()
 	if made {
 		return nil
 	}
-	if err := l.x.Make(ctx, l.responses(), l.statuses()); err != nil {
+	if err := e.x.Make(ctx, e.responses(), e.statuses()); err != nil {
 		return err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.made = true
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.made = true
 	return nil
 }
 
-func (l *Line) hearResponses(ctx context.Context) error {
-	return l.hear(ctx, l.responses(), openResponses, func(a *amqpbus.Arrival) {
+func (e *Exchange) receiveResponses(ctx context.Context) error {
+	return e.receive(ctx, e.responses(), openResponses, func(a *amqpbus.Arrival) {
 		id := jobOf(a.Body)
 		if id == "" || (a.Type != typeResult && a.Type != typeError) {
-			l.refuse(a, "is no result")
+			e.refuse(a, "is no result")
 			return
 		}
-		l.respond(id, news{a.Type, a.Body, a})
+		e.respond(id, message{a.Type, a.Body, a})
 	})
 }
 
-func (l *Line) hearStatuses(ctx context.Context) error {
-	return l.hear(ctx, l.statuses(), prefetch, func(a *amqpbus.Arrival) {
-		l.mu.Lock()
-		s := l.slots[jobOf(a.Body)]
-		l.mu.Unlock()
+func (e *Exchange) receiveStatuses(ctx context.Context) error {
+	return e.receive(ctx, e.statuses(), prefetch, func(a *amqpbus.Arrival) {
+		e.mu.Lock()
+		s := e.slots[jobOf(a.Body)]
+		e.mu.Unlock()
 		if s != nil && a.Type == typeStatus {
-			s.put(news{kind: a.Type, body: a.Body})
+			s.put(message{kind: a.Type, body: a.Body})
 		}
-		l.settle(a.Ack())
+		e.settle(a.Ack())
 	})
 }
 
-func (l *Line) hear(ctx context.Context, q amqpbus.Queue, open int, f func(*amqpbus.Arrival)) error {
-	for a, err := range l.x.Receive(ctx, q, open) {
+func (e *Exchange) receive(ctx context.Context, q amqpbus.Queue, open int, f func(*amqpbus.Arrival)) error {
+	for a, err := range e.x.Receive(ctx, q, open) {
 		if err != nil {
-			return fmt.Errorf("hear RockBot: %w", err)
+			return fmt.Errorf("receive from RockBot: %w", err)
 		}
 		f(a)
 	}
@@ -220,15 +220,15 @@ func (l *Line) hear(ctx context.Context, q amqpbus.Queue, open int, f func(*amqp
 }
 
 // refuse moves an invalid message to the dead letters.
-func (l *Line) refuse(a *amqpbus.Arrival, why string) {
-	l.log().Warn("message of RockBot is refused", "topic", a.Topic, "id", a.ID, "type", a.Type, "reason", why)
-	l.settle(a.Refuse())
+func (e *Exchange) refuse(a *amqpbus.Arrival, why string) {
+	e.log().Warn("message of RockBot is refused", "topic", a.Topic, "id", a.ID, "type", a.Type, "reason", why)
+	e.settle(a.Refuse())
 }
 
 // settle logs the error of a settlement. The broker redelivers the message then.
-func (l *Line) settle(err error) {
+func (e *Exchange) settle(err error) {
 	if err != nil {
-		l.log().Info("message of RockBot is not settled", "error", err)
+		e.log().Info("message of RockBot is not settled", "error", err)
 	}
 }
 
@@ -245,90 +245,90 @@ func jobOf(body []byte) string {
 }
 
 // respond passes a response to its run, or stores it until the run starts.
-func (l *Line) respond(id string, n news) {
+func (l *Exchange) respond(id string, n message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s := l.slots[id]; s != nil {
 		s.put(n)
 		return
 	}
-	e := &early{news: n}
+	e := &unmatched{message: n}
 	e.timer = time.AfterFunc(unclaimed, func() { l.expire(id, e) })
-	l.early[id] = append(l.early[id], e)
+	l.unmatched[id] = append(l.unmatched[id], e)
 }
 
 // expire refuses a response that no run has claimed.
-func (l *Line) expire(id string, e *early) {
+func (l *Exchange) expire(id string, e *unmatched) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, one := range l.early[id] {
+	for i, one := range l.unmatched[id] {
 		if one == e {
-			l.early[id] = append(l.early[id][:i:i], l.early[id][i+1:]...)
-			if len(l.early[id]) == 0 {
-				delete(l.early, id)
+			l.unmatched[id] = append(l.unmatched[id][:i:i], l.unmatched[id][i+1:]...)
+			if len(l.unmatched[id]) == 0 {
+				delete(l.unmatched, id)
 			}
-			l.refuse(e.arrival, "nobody waits for it")
+			l.refuse(e.arrival, "no run waits for it")
 			return
 		}
 	}
 }
 
 // forget stops the timers of Run. The broker keeps unclaimed responses in their queue.
-func (l *Line) forget() {
+func (l *Exchange) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, all := range l.early {
+	for _, all := range l.unmatched {
 		for _, e := range all {
 			e.timer.Stop()
 		}
 	}
-	clear(l.early)
+	clear(l.unmatched)
 }
 
 // enter creates the slot of a run, with the responses that have already arrived.
-func (l *Line) enter(id string) *slot {
+func (l *Exchange) enter(id string) *slot {
 	l.begin()
 	s := &slot{wake: wake.New()}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.slots[id] = s
-	for _, e := range l.early[id] {
+	for _, e := range l.unmatched[id] {
 		e.timer.Stop()
-		s.put(e.news)
+		s.put(e.message)
 	}
-	delete(l.early, id)
+	delete(l.unmatched, id)
 	return s
 }
 
 // leave removes the slot of a run. Unread responses wait for the next one.
-func (l *Line) leave(id string, s *slot) {
-	l.mu.Lock()
-	if l.slots[id] == s {
-		delete(l.slots, id)
+func (e *Exchange) leave(id string, s *slot) {
+	e.mu.Lock()
+	if e.slots[id] == s {
+		delete(e.slots, id)
 	}
-	l.mu.Unlock()
+	e.mu.Unlock()
 	for n, ok := s.next(); ok; n, ok = s.next() {
 		if n.arrival != nil {
-			l.respond(id, n)
+			e.respond(id, n)
 		}
 	}
 }
 
-func (s *slot) put(n news) {
+func (s *slot) put(n message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.news = append(s.news, n)
+	s.messages = append(s.messages, n)
 	s.wake.Send()
 }
 
 // next removes and returns the oldest message.
-func (s *slot) next() (news, bool) {
+func (s *slot) next() (message, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.news) == 0 {
-		return news{}, false
+	if len(s.messages) == 0 {
+		return message{}, false
 	}
-	n := s.news[0]
-	s.news = s.news[1:]
+	n := s.messages[0]
+	s.messages = s.messages[1:]
 	return n, true
 }

@@ -33,8 +33,8 @@ func TestChangingCard(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if reads != 3*maxOld+1 || len(a.line.old) != maxOld {
-		t.Errorf("after %d readings %d connections are kept, want %d", reads, len(a.line.old), maxOld)
+	if reads != 3*maxOld+1 || len(a.connection.old) != maxOld {
+		t.Errorf("after %d readings %d connections are kept, want %d", reads, len(a.connection.old), maxOld)
 	}
 	if ev, err := first.Get(t.Context(), "t", nil); err != nil || ev.TaskID != "t" {
 		t.Errorf("Get on the first connection = %+v, %v", ev, err)
