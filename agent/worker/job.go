@@ -155,6 +155,11 @@ func (j *job) claim(accepting context.Context) (granted bool) {
 				}
 			case <-timer.C:
 				waiting = false
+			case <-j.ctx.Done():
+				if !errors.Is(context.Cause(j.ctx), errWorkerEnds) {
+					j.ack() // a newer delivery has replaced this one, and gets the hub's answers
+				}
+				return false
 			case <-accepting.Done():
 				j.settle(bus.Settlement{Disposition: bus.Refused})
 				return false

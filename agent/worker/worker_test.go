@@ -52,3 +52,34 @@ func TestRunEndsWithItsQueue(t *testing.T) {
 		})
 	}
 }
+
+// TestNewerWorkReplacesAClaim delivers newer work of a task while the worker claims the older
+// one, which no hub answers any more. The worker settles the older delivery at once.
+func TestNewerWorkReplacesAClaim(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := new(bus.Memory)
+		idle := agent.Func(func(context.Context, *a2asrv.ExecutorContext, func(a2a.Event, error) bool) {})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- (&worker.Worker{Bus: b.Peer(), Name: "x", Executor: idle}).Run(ctx) }()
+		for n := range 2 {
+			body, err := protocol.Encode(&protocol.Work{Agent: "x", Delivery: int64(n + 1), Reports: protocol.ReportAt("h").Name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := &bus.Envelope{ID: string(rune('a' + n)), Type: protocol.TypeWork, Source: "hub/h", ReplyTo: protocol.ControlAt("h").Name, Task: "t", Body: body}
+			if err := b.Publish(ctx, protocol.WorkAt("x"), e); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if d, err := b.Depth(ctx, protocol.WorkAt("x")); err != nil || d.Held != 1 || d.Ready != 0 {
+				t.Errorf("after delivery %d the queue has %+v, %v, want the newest work held", n+1, d, err)
+			}
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
