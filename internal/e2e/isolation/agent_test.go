@@ -30,14 +30,14 @@ func (vault) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[
 	command, rest, _ := strings.Cut(ec.Message.Parts[0].Text(), " ")
 	mark, _, _ := strings.Cut(rest, "-")
 	return func(yield func(a2a.Event, error) bool) {
-		if !yield(told(ec, a2a.TaskStateWorking, mark, "working"), nil) || !yield(artifact(ec, mark), nil) {
+		if !yield(learned(ec, a2a.TaskStateWorking, mark, "working"), nil) || !yield(artifact(ec, mark), nil) {
 			return
 		}
 		switch command {
 		case "done":
-			yield(told(ec, a2a.TaskStateCompleted, mark, "final"), nil)
+			yield(learned(ec, a2a.TaskStateCompleted, mark, "final"), nil)
 		case "ask":
-			yield(told(ec, a2a.TaskStateInputRequired, mark, "final"), nil)
+			yield(learned(ec, a2a.TaskStateInputRequired, mark, "final"), nil)
 		default:
 			<-ctx.Done()
 		}
@@ -51,7 +51,7 @@ func (vault) Cancel(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a
 	}
 }
 
-func told(ec *a2asrv.ExecutorContext, s a2a.TaskState, mark, name string) a2a.Event {
+func learned(ec *a2asrv.ExecutorContext, s a2a.TaskState, mark, name string) a2a.Event {
 	m := a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(mark+"-"+name))
 	m.ID = mark + "-" + name + "id"
 	m.Metadata = map[string]any{mark + "-" + name + "key": mark + "-" + name + "value"}

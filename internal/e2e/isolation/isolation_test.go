@@ -260,7 +260,7 @@ func (h *hub) compareAll(t *testing.T, b *binding, makes bool, g *guess) {
 func (h *hub) compare(t *testing.T, b *binding, p *probe, g *guess) {
 	t.Helper()
 	name := fmt.Sprintf("%s over %s", p.name, b.name)
-	var told []string
+	var learned []string
 	var asked [][]string
 	for _, g := range []*guess{g, wrong(g)} {
 		r := p.call
@@ -270,10 +270,10 @@ func (h *hub) compare(t *testing.T, b *binding, p *probe, g *guess) {
 		if p.makes && !a.ok() {
 			t.Errorf("%s fails: %v", name, a)
 		}
-		told = append(told, a.sameness(g, p.makes))
+		learned = append(learned, a.sameness(g, p.makes))
 		asked = append(asked, h.store.take())
 	}
-	if diff := cmp.Diff(told[1], told[0]); diff != "" {
+	if diff := cmp.Diff(learned[1], learned[0]); diff != "" {
 		t.Errorf("%s: foreign and missing differ (-missing +foreign):\n%s", name, diff)
 	}
 	if p.makes {
@@ -459,13 +459,13 @@ func TestClaimedID(t *testing.T) {
 		rest := &bindings[1]
 		for i, g := range victims {
 			method := []string{"SendMessage", "SendStreamingMessage"}[i%2]
-			var told []string
+			var learned []string
 			for _, g := range []*guess{g, wrong(g)} {
 				a := h.must(rest, h.bob, method, g.in(say(`"taskId":"$task","contextId":"$context",`)))
 				h.wantUnmarked(t, method, a)
-				told = append(told, a.sameness(g, true))
+				learned = append(learned, a.sameness(g, true))
 			}
-			if diff := cmp.Diff(told[1], told[0]); diff != "" {
+			if diff := cmp.Diff(learned[1], learned[0]); diff != "" {
 				t.Errorf("%s: foreign and missing differ (-missing +foreign):\n%s", method, diff)
 			}
 		}

@@ -309,19 +309,19 @@ func (m *matrix) guess(s *scheme, who string, makes bool) {
 			continue
 		}
 		tried++
-		var told []string
+		var learned []string
 		for _, g := range []things{m.things, missing} {
 			a := m.ask(s, who, r.profile, g.in(r.text), r.header...)
 			if strings.Contains(a, annsWord) {
 				m.t.Errorf("%s: %s learns of ann: %s", r.name, who, a)
 			}
-			told = append(told, settled(g.out(a), r.makes))
+			learned = append(learned, settled(g.out(a), r.makes))
 		}
-		if told[0] != told[1] {
-			m.t.Errorf("%s: foreign and missing differ:\n%s\nforeign: %s\nmissing: %s", r.name, r.text, told[0], told[1])
+		if learned[0] != learned[1] {
+			m.t.Errorf("%s: foreign and missing differ:\n%s\nforeign: %s\nmissing: %s", r.name, r.text, learned[0], learned[1])
 		}
-		if !r.makes && !r.empty && strings.HasPrefix(told[0], "2") && !strings.Contains(told[0], `"error"`) && !strings.Contains(told[0], `"isError":true`) {
-			m.t.Errorf("%s: %s is not refused: %s", r.name, who, told[0])
+		if !r.makes && !r.empty && strings.HasPrefix(learned[0], "2") && !strings.Contains(learned[0], `"error"`) && !strings.Contains(learned[0], `"isError":true`) {
+			m.t.Errorf("%s: %s is not refused: %s", r.name, who, learned[0])
 		}
 	}
 	m.t.Logf("%d requests", 2*tried)

@@ -57,7 +57,7 @@ type story struct {
 	trace, root string
 }
 
-func newStory(t *testing.T) *story {
+func newScenario(t *testing.T) *story {
 	t.Helper()
 	random := func(n int) string {
 		b := make([]byte, n)

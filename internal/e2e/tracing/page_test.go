@@ -54,7 +54,7 @@ func TestLabelsAreBounded(t *testing.T) {
 	for w := range 4 {
 		wg.Go(func() {
 			for i := w; i < many; i += 4 {
-				headers := []string{"X-Correlation-Id", mark("correlation", i), "X-Parent-Id", mark("parent", i), "Traceparent", newStory(t).parent()}
+				headers := []string{"X-Correlation-Id", mark("correlation", i), "X-Parent-Id", mark("parent", i), "Traceparent", newScenario(t).parent()}
 				meta := `,"metadata":{"sessionId":"` + mark("session", i) + `","correlationId":"` + mark("meta", i) + `"}`
 				s.post("/v1/a2a/message:send", message("hi", `,"contextId":"`+mark("context", i)+`","taskId":"`+mark("task", i)+`"`, meta), headers...)
 				s.post("/a2a/echo", rpc("SendMessage", message("hi", `,"metadata":{"skill":"`+mark("skill", i)+`"}`, meta)), headers...)

@@ -51,7 +51,7 @@ func TestTraceOfPeers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := mock.Start(t, "a2a_agents:\n  - name: other\n    "+tt.agent)
-			story := newStory(t)
+			story := newScenario(t)
 			label := "peer-" + story.trace[:8]
 			p, err := peer.Dial(t.Context(), s.URL(), &peer.Options{Name: label, Poll: peer.Poll{Interval: 200 * time.Millisecond}})
 			if err != nil {
@@ -110,7 +110,7 @@ func TestFailuresOfPeers(t *testing.T) {
 	}
 	defer p.Close()
 	get := func(p *peer.Peer) line {
-		story := newStory(t)
+		story := newScenario(t)
 		if _, err := p.Get(trace.Extract(t.Context(), map[string][]string{"traceparent": {story.parent()}}), "none", nil); err == nil {
 			t.Fatal("Get = nil, want an error")
 		}
@@ -148,7 +148,7 @@ func TestOneTraceAcrossDialects(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer p.Close()
-			story := newStory(t)
+			story := newScenario(t)
 			ctx := trace.Extract(t.Context(), map[string][]string{"traceparent": {story.parent()}})
 			for _, err := range p.Run(ctx, []byte(message("hello", "", ""))) {
 				if err != nil {

@@ -43,7 +43,7 @@ func TestOneTrace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			story := newStory(t)
+			story := newScenario(t)
 			version := "1.0"
 			if tt.protocol == "v0.3-proto" {
 				version = "0.3"
@@ -114,7 +114,7 @@ func TestOneTraceOverGRPC(t *testing.T) {
 		MessageId: "m", Role: pb.Role_ROLE_USER, Parts: []*pb.Part{{Content: &pb.Part_Text{Text: "x"}}},
 	}}
 	t.Run("one answer", func(t *testing.T) {
-		story := newStory(t)
+		story := newScenario(t)
 		var header metadata.MD
 		if _, err := client.SendMessage(story.outgoing(), request, grpc.Header(&header)); err != nil {
 			t.Fatal(err)
@@ -125,7 +125,7 @@ func TestOneTraceOverGRPC(t *testing.T) {
 		story.over("grpc", "SendMessage")
 	})
 	t.Run("stream", func(t *testing.T) {
-		story := newStory(t)
+		story := newScenario(t)
 		stream, err := client.SendStreamingMessage(story.outgoing(), request)
 		if err != nil {
 			t.Fatal(err)
@@ -141,7 +141,7 @@ func TestOneTraceOverGRPC(t *testing.T) {
 		}
 	})
 	t.Run("failure", func(t *testing.T) {
-		story := newStory(t)
+		story := newScenario(t)
 		if _, err := client.GetTask(story.outgoing(), &pb.GetTaskRequest{Id: "none"}); err == nil {
 			t.Fatal("a task is there that is not")
 		}
@@ -179,7 +179,7 @@ func TestTraceThroughTwoHubs(t *testing.T) {
 	first := &parley.Hub{}
 	first.Handle(card("asker"), forward(b.url+"/a2a"))
 	a := serve(t, first)
-	story := newStory(t)
+	story := newScenario(t)
 	a.post("/a2a", rpc("SendMessage", message("x", "", "")), "Traceparent", story.parent(), "X-Correlation-Id", "c-two")
 	lines := story.lines(4)
 	want := []string{"SendMessage", "SendMessage/invoke", "SendMessage/invoke/SendMessage", "SendMessage/invoke/SendMessage/invoke"}
@@ -203,7 +203,7 @@ func TestTraceOfARemoteAgent(t *testing.T) {
 	t.Cleanup(func() { far.Close() })
 	first := &parley.Hub{}
 	first.Handle(card("far"), far)
-	a, story := serve(t, first), newStory(t)
+	a, story := serve(t, first), newScenario(t)
 	_, body := a.post("/a2a", rpc("SendMessage", message("x", "", "")), "Traceparent", story.parent(), "X-Correlation-Id", "c-far")
 	lines := story.lines(5)
 	const chain = "SendMessage/invoke/streaming_dispatch/SendStreamingMessage/invoke"
@@ -234,7 +234,7 @@ func TestTraceOfADelegation(t *testing.T) {
 		ended(ec, yield)
 	}))
 	shell(t, h, "teller", environment)
-	s, story := serve(t, h), newStory(t)
+	s, story := serve(t, h), newScenario(t)
 	s.post("/a2a/boss", rpc("SendMessage", message("x", "", `,"metadata":{"correlationId":"c-boss"}`)), "Traceparent", story.parent())
 	lines := story.lines(3)
 	if diff := cmp.Diff([]string{"SendMessage", "SendMessage/invoke", "SendMessage/invoke/invoke"}, paths(lines)); diff != "" {
@@ -273,7 +273,7 @@ func TestTraceOfAWebhook(t *testing.T) {
 				s.stop = func() { stop(); db.Close() }
 				return s
 			}
-			s, story := start(), newStory(t)
+			s, story := start(), newScenario(t)
 			s.post("/a2a", rpc("SendMessage", message("x", "", `,"configuration":{"returnImmediately":true,"taskPushNotificationConfig":{"url":"`+url+`"}}`)),
 				"Traceparent", story.parent(), "X-Correlation-Id", "c-hook")
 			if restart {
@@ -322,7 +322,7 @@ func TestTraceThroughARestart(t *testing.T) {
 		s.stop = func() { stop(); db.Close() }
 		return s
 	}
-	story := newStory(t)
+	story := newScenario(t)
 	s := start(false)
 	s.post("/a2a", rpc("SendMessage", message("x", "", `,"configuration":{"returnImmediately":true},"metadata":{"correlationId":"c-meta","parentId":"p-meta","sessionId":"s-1"}`)),
 		"Traceparent", story.parent())
@@ -422,7 +422,7 @@ func TestFailuresInSpans(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			story := newStory(t)
+			story := newScenario(t)
 			s.with(t).post(tt.path, tt.body, "Traceparent", story.parent())
 			lines := story.lines(1 + strings.Count(tt.span, "/"))
 			if got := lines[tt.span]; !got.failed || got.attributes["reason"] != tt.reason {
@@ -438,7 +438,7 @@ func TestLogsNameTheTrace(t *testing.T) {
 	log := new(lockedBuffer)
 	h := &parley.Hub{Logger: slog.New(trace.LogHandler(slog.NewTextHandler(log, nil)))}
 	h.Handle(card("panics"), agentFunc(func(context.Context, *a2asrv.ExecutorContext, func(a2a.Event, error) bool) { panic("oh") }))
-	s, story := serve(t, h), newStory(t)
+	s, story := serve(t, h), newScenario(t)
 	s.post("/a2a", rpc("SendMessage", message("x", "", "")), "Traceparent", story.parent(), "X-Correlation-Id", "c-log")
 	run := story.lines(2)["SendMessage/invoke"]
 	for line := range strings.Lines(log.String()) {

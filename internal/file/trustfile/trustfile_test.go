@@ -46,8 +46,8 @@ func write(t *testing.T, path, text string) {
 func TestTheFileIsReadLive(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), trustfile.Name)
-	said := new(log)
-	f := &trustfile.File{Paths: []string{filepath.Join(t.TempDir(), "none"), path}, Logger: slog.New(slog.NewTextHandler(said, nil))}
+	logged := new(log)
+	f := &trustfile.File{Paths: []string{filepath.Join(t.TempDir(), "none"), path}, Logger: slog.New(slog.NewTextHandler(logged, nil))}
 	updates := make(chan []trust.Entry, 10)
 	follow := func(entries []trust.Entry) { updates <- entries }
 	if err := f.Load(follow); err != nil || len(updates) != 0 {
@@ -80,8 +80,8 @@ func TestTheFileIsReadLive(t *testing.T) {
 	if got := <-updates; len(got) != 0 {
 		t.Errorf("a file that is gone says %+v", got)
 	}
-	if !strings.Contains(said.String(), "kept at observe") {
-		t.Errorf("log = %s", said)
+	if !strings.Contains(logged.String(), "kept at observe") {
+		t.Errorf("log = %s", logged)
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 
 // auditor records calls as text.
 type auditor struct {
-	said []string
+	entries []string
 	// full and broken are the errors of Asked and Ended.
 	full, broken error
 	keys         func() int
@@ -41,7 +41,7 @@ func (a *auditor) note(what string, r *http.Request, d *adminapi.AuditEvent) {
 	if a.keys != nil {
 		words += fmt.Sprintf(" (%d keys)", a.keys())
 	}
-	a.said = append(a.said, strings.TrimSpace(words))
+	a.entries = append(a.entries, strings.TrimSpace(words))
 }
 
 func (a *auditor) Asked(r *http.Request, d *adminapi.AuditEvent) error {
@@ -98,7 +98,7 @@ func TestChangesAreNamed(t *testing.T) {
 		if got.code != http.StatusServiceUnavailable || !strings.Contains(got.body, "the disk is full") {
 			t.Errorf("%s with a full log = %d %s, want 503 that says so", tt.request, got.code, got.body)
 		}
-		if diff := cmp.Diff([]string{"asked boss " + tt.want}, a.said); diff != "" {
+		if diff := cmp.Diff([]string{"asked boss " + tt.want}, a.entries); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.request, diff)
 		}
 	}
@@ -132,10 +132,10 @@ func TestChangesAreWrittenDown(t *testing.T) {
 	for i := range want {
 		want[i] = strings.Replace(want[i], "principal=ann", "principal=ann owner=", 1)
 	}
-	if diff := cmp.Diff(want, a.said); diff != "" {
+	if diff := cmp.Diff(want, a.entries); diff != "" {
 		t.Errorf("written down (-want +got):\n%s", diff)
 	}
-	if said := strings.Join(a.said, "\n"); strings.Contains(said, text) {
+	if said := strings.Join(a.entries, "\n"); strings.Contains(said, text) {
 		t.Errorf("the text of a key is written down:\n%s", said)
 	}
 

@@ -389,11 +389,11 @@ func TestThreads(t *testing.T) {
 	if err := json.Unmarshal([]byte(events[1]), &snapshot); err != nil || len(events) != 3 {
 		t.Fatalf("the thread is %s", events)
 	}
-	var said []string
+	var lines []string
 	for _, m := range snapshot.Messages {
-		said = append(said, m.Role+": "+m.Content)
+		lines = append(lines, m.Role+": "+m.Content)
 	}
-	h.want("thread", said, []string{"user: one", "assistant: You said one", "user: two", "assistant: You said two"})
+	h.want("thread", lines, []string{"user: one", "assistant: You said one", "user: two", "assistant: You said two"})
 	h.want("empty thread", h.run("plain", `{"threadId":"t9","runId":"r","messages":[]}`)[1:2], []string{`{"messages":[],"type":"MESSAGES_SNAPSHOT"}`})
 }
 

@@ -52,13 +52,13 @@ func recalled(a *engine.Answer) []object {
 		}
 	}
 	reply := a.Fold.ReplyText()
-	for said := range a.Fold.EachMessage() {
-		text := task.TextOf(said.Body)
+	for lines := range a.Fold.EachMessage() {
+		text := task.TextOf(lines.Body)
 		switch {
-		case said.Caller:
-			add(said.Version, "user", text)
+		case lines.Caller:
+			add(lines.Version, "user", text)
 		case text != reply:
-			add(said.Version, "assistant", text)
+			add(lines.Version, "assistant", text)
 		}
 	}
 	add(0, "assistant", reply)

@@ -381,7 +381,7 @@ func TestConversations(t *testing.T) {
 		{"role":"assistant","content":"Nice.","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]},
 		{"role":"tool","tool_call_id":"c","content":"ok"},{"role":"assistant","content":"Done."},{"role":"user","content":"And now?"}]`
 	const transcript = "Earlier in this conversation:\nsystem: Be kind.\nuser: Look:\nuser: [image/png, 1 bytes]\nassistant: Nice.\nassistant: (calls f with {\"a\":1})\ntool: ok\nassistant: Done.\n"
-	told := func() []string {
+	received := func() []string {
 		var texts []string
 		for _, p := range h.seen.last().Parts {
 			texts = append(texts, p.Text())
@@ -389,15 +389,15 @@ func TestConversations(t *testing.T) {
 		return texts
 	}
 	h.chat(`{"model":"talker",` + talk + `}`)
-	if diff := cmp.Diff([]string{transcript, "And now?"}, told()); diff != "" {
+	if diff := cmp.Diff([]string{transcript, "And now?"}, received()); diff != "" {
 		t.Errorf("the agent received (-want +got):\n%s", diff)
 	}
 	first := h.chat(`{"model":"talker","user":"ann",` + talk + `}`)
-	if diff := cmp.Diff([]string{transcript, "And now?"}, told()); diff != "" {
+	if diff := cmp.Diff([]string{transcript, "And now?"}, received()); diff != "" {
 		t.Errorf("without the conversation the agent received (-want +got):\n%s", diff)
 	}
 	second := h.chat(`{"model":"talker","user":"ann",` + talk + `}`)
-	if diff := cmp.Diff([]string{"And now?"}, told()); diff != "" {
+	if diff := cmp.Diff([]string{"And now?"}, received()); diff != "" {
 		t.Errorf("with the conversation the agent received (-want +got):\n%s", diff)
 	}
 	if first.Metadata["context_id"] != second.Metadata["context_id"] || first.Metadata["task_id"] == second.Metadata["task_id"] {

@@ -112,8 +112,8 @@ func (s *Server) follow(ctx context.Context, c *op.Caller, r *op.Send, progress 
 			if ev.Kind == task.Status && ev.State.Interrupted() {
 				return stream.Answer(ctx, nil)
 			}
-			if said := eventBody(ev); said != nil {
-				progress(said)
+			if reply := eventBody(ev); reply != nil {
+				progress(reply)
 			}
 		}
 	}

@@ -159,9 +159,9 @@ func (b *bob) next() answer {
 		if len(body.Artifacts) > 0 {
 			a.Text = body.Artifacts[0].Parts[0].Text
 		}
-		var said struct{ Parts []struct{ Text string } }
-		if json.Unmarshal(body.Message, &said) == nil && len(said.Parts) > 0 {
-			a.Said = said.Parts[0].Text
+		var reply struct{ Parts []struct{ Text string } }
+		if json.Unmarshal(body.Message, &reply) == nil && len(reply.Parts) > 0 {
+			a.Said = reply.Parts[0].Text
 		}
 		return a
 	case <-time.After(patience):
