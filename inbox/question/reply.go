@@ -23,24 +23,24 @@ const (
 )
 
 // Reply implements Responder.
-func (d *PolicyResponder) Reply(ctx context.Context, q *Question) (Reply, error) {
-	policy := d.policy(q.Agent)
+func (r *PolicyResponder) Reply(ctx context.Context, q *Question) (Reply, error) {
+	policy := r.policy(q.Agent)
 	if policy == Trust {
-		policy = d.trusted(ctx, q)
+		policy = r.trusted(ctx, q)
 	}
 	ctx, span := trace.Start(ctx, "input_required_round", trace.Internal)
 	defer span.End()
 	span.Label(trace.Labels{Agent: string(q.Agent)})
 	span.Int(trace.Round, len(q.Turns)+1)
 	span.Text("policy", string(policy))
-	r, err := d.replyBy(ctx, policy, q)
+	reply, err := r.replyBy(ctx, policy, q)
 	switch {
-	case r.Fail != "" && r.Break != "":
-		span.Fail(r.Break)
-	case r.Text != "":
+	case reply.Fail != "" && reply.Break != "":
+		span.Fail(reply.Break)
+	case reply.Text != "":
 		span.Label(trace.Labels{Outcome: "answered"})
 	}
-	return r, err
+	return reply, err
 }
 
 // replyBy replies according to a policy other than Trust.

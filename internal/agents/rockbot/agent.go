@@ -187,13 +187,13 @@ func (r *run) send(ctx context.Context) error {
 
 // publish publishes a message from the hub, after it has completed its envelope and created the
 // hub's queues.
-func (e *Exchange) publish(ctx context.Context, m *amqpbus.Message, waits *amqpbus.Queue) error {
-	e.begin()
-	if err := e.prepare(ctx); err != nil {
+func (x *Exchange) publish(ctx context.Context, m *amqpbus.Message, waits *amqpbus.Queue) error {
+	x.begin()
+	if err := x.prepare(ctx); err != nil {
 		return err
 	}
 	m.Time, m.ReplyTo = time.Now(), responseTopic+m.Headers[sourceHeader]
-	return e.x.Publish(ctx, m, waits)
+	return x.x.Publish(ctx, m, waits)
 }
 
 // sourceHeader names the sender of a message.

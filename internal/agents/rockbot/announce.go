@@ -81,40 +81,40 @@ func readAnnouncement(source string, body []byte) (*Announcement, error) {
 func clip(s string) string { return s[:min(len(s), 100)] }
 
 // receiveCards reports the agents that announce themselves, except the hub's own.
-func (e *Exchange) receiveCards(ctx context.Context) error {
-	q := amqpbus.Queue{Name: "rockbot." + e.Name + ".discovery", Topic: announceTopic, Keep: announceKept}
-	return e.receive(ctx, q, prefetch, func(a *amqpbus.Arrival) {
+func (x *Exchange) receiveCards(ctx context.Context) error {
+	q := amqpbus.Queue{Name: "rockbot." + x.Name + ".discovery", Topic: announceTopic, Keep: announceKept}
+	return x.receive(ctx, q, prefetch, func(a *amqpbus.Arrival) {
 		if a.Type != typeCard {
-			e.refuse(a, "is no AgentCard")
+			x.refuse(a, "is no AgentCard")
 			return
 		}
 		n, err := readAnnouncement(a.Headers[sourceHeader], a.Body)
-		if err == nil && !e.serves(n.Card.Name) {
-			err = e.Announced(n)
+		if err == nil && !x.serves(n.Card.Name) {
+			err = x.Announced(n)
 		}
 		if err != nil {
-			e.refuse(a, err.Error())
+			x.refuse(a, err.Error())
 			return
 		}
-		e.settle(a.Ack())
+		x.settle(a.Ack())
 	})
 }
 
 // serves reports whether the hub serves a name.
-func (e *Exchange) serves(name string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.served[name]
+func (x *Exchange) serves(name string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.served[name]
 }
 
 // serve records that the hub serves a name.
-func (e *Exchange) serve(name string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.served == nil {
-		e.served = map[string]bool{}
+func (x *Exchange) serve(name string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.served == nil {
+		x.served = map[string]bool{}
 	}
-	e.served[name] = true
+	x.served[name] = true
 }
 
 // announce publishes the card of an agent of the hub once its queues exist, and then every

@@ -101,29 +101,29 @@ type unmatched struct {
 	timer *time.Timer
 }
 
-func (e *Exchange) begin() {
-	e.once.Do(func() {
-		e.x = &amqpbus.Exchange{Bus: e.Bus, Name: ExchangeName, DeadLetters: DeadLettersName}
-		e.slots, e.unmatched = map[string]*slot{}, map[string][]*unmatched{}
+func (x *Exchange) begin() {
+	x.once.Do(func() {
+		x.x = &amqpbus.Exchange{Bus: x.Bus, Name: ExchangeName, DeadLetters: DeadLettersName}
+		x.slots, x.unmatched = map[string]*slot{}, map[string][]*unmatched{}
 	})
 }
 
-func (e *Exchange) log() *slog.Logger {
-	if e.Logger == nil {
+func (x *Exchange) log() *slog.Logger {
+	if x.Logger == nil {
 		return slog.New(slog.DiscardHandler)
 	}
-	return e.Logger
+	return x.Logger
 }
 
 // Run receives messages of agents until ctx ends. It returns nil in that case.
-func (e *Exchange) Run(ctx context.Context) error {
-	e.begin()
-	defer e.forget()
+func (x *Exchange) Run(ctx context.Context) error {
+	x.begin()
+	defer x.forget()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ears := []func(context.Context) error{e.receiveResponses, e.receiveStatuses}
-	if e.Announced != nil {
-		ears = append(ears, e.receiveCards)
+	ears := []func(context.Context) error{x.receiveResponses, x.receiveStatuses}
+	if x.Announced != nil {
+		ears = append(ears, x.receiveCards)
 	}
 	errs := make([]error, len(ears))
 	var owned sync.WaitGroup
@@ -138,8 +138,8 @@ func (e *Exchange) Run(ctx context.Context) error {
 }
 
 // responses returns the queue for responses to the hub and to each of its callers.
-func (e *Exchange) responses() amqpbus.Queue {
-	q := queueOf(e.Name, responseTopic+e.Name)
+func (x *Exchange) responses() amqpbus.Queue {
+	q := queueOf(x.Name, responseTopic+x.Name)
 	q.More = []string{q.Topic + ".*"}
 	return q
 }
@@ -147,9 +147,9 @@ func (e *Exchange) responses() amqpbus.Queue {
 // source returns the name of a hub's caller for RockBot's agents, which store trust by that
 // name. It begins with the hub's own name, so that no caller can have the name of another
 // agent. Without a known caller it is the hub's name.
-func (e *Exchange) source(p *auth.Principal) string {
+func (x *Exchange) source(p *auth.Principal) string {
 	if p.Anonymous() {
-		return e.Name
+		return x.Name
 	}
 	safe := strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
@@ -161,56 +161,56 @@ func (e *Exchange) source(p *auth.Principal) string {
 		sum := sha256.Sum256([]byte("rockbot caller " + p.ID))
 		safe = safe[:min(len(safe), maxCaller)] + "-" + hex.EncodeToString(sum[:6])
 	}
-	return e.Name + "." + safe
+	return x.Name + "." + safe
 }
 
 // maxCaller is the largest number of characters of a caller's id in topics.
 const maxCaller = 64
 
-func (e *Exchange) statuses() amqpbus.Queue { return queueOf(e.Name, statusTopic) }
+func (x *Exchange) statuses() amqpbus.Queue { return queueOf(x.Name, statusTopic) }
 
 // prepare creates the queues for responses, once.
-func (e *Exchange) prepare(ctx context.Context) error {
-	e.mu.Lock()
-	made := e.made
-	e.mu.Unlock()
+func (x *Exchange) prepare(ctx context.Context) error {
+	x.mu.Lock()
+	made := x.made
+	x.mu.Unlock()
 	if made {
 		return nil
 	}
-	if err := e.x.Make(ctx, e.responses(), e.statuses()); err != nil {
+	if err := x.x.Make(ctx, x.responses(), x.statuses()); err != nil {
 		return err
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.made = true
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.made = true
 	return nil
 }
 
-func (e *Exchange) receiveResponses(ctx context.Context) error {
-	return e.receive(ctx, e.responses(), openResponses, func(a *amqpbus.Arrival) {
+func (x *Exchange) receiveResponses(ctx context.Context) error {
+	return x.receive(ctx, x.responses(), openResponses, func(a *amqpbus.Arrival) {
 		id := jobOf(a.Body)
 		if id == "" || (a.Type != typeResult && a.Type != typeError) {
-			e.refuse(a, "is no result")
+			x.refuse(a, "is no result")
 			return
 		}
-		e.respond(id, message{a.Type, a.Body, a})
+		x.respond(id, message{a.Type, a.Body, a})
 	})
 }
 
-func (e *Exchange) receiveStatuses(ctx context.Context) error {
-	return e.receive(ctx, e.statuses(), prefetch, func(a *amqpbus.Arrival) {
-		e.mu.Lock()
-		s := e.slots[jobOf(a.Body)]
-		e.mu.Unlock()
+func (x *Exchange) receiveStatuses(ctx context.Context) error {
+	return x.receive(ctx, x.statuses(), prefetch, func(a *amqpbus.Arrival) {
+		x.mu.Lock()
+		s := x.slots[jobOf(a.Body)]
+		x.mu.Unlock()
 		if s != nil && a.Type == typeStatus {
 			s.put(message{kind: a.Type, body: a.Body})
 		}
-		e.settle(a.Ack())
+		x.settle(a.Ack())
 	})
 }
 
-func (e *Exchange) receive(ctx context.Context, q amqpbus.Queue, open int, f func(*amqpbus.Arrival)) error {
-	for a, err := range e.x.Receive(ctx, q, open) {
+func (x *Exchange) receive(ctx context.Context, q amqpbus.Queue, open int, f func(*amqpbus.Arrival)) error {
+	for a, err := range x.x.Receive(ctx, q, open) {
 		if err != nil {
 			return fmt.Errorf("receive from RockBot: %w", err)
 		}
@@ -220,15 +220,15 @@ func (e *Exchange) receive(ctx context.Context, q amqpbus.Queue, open int, f fun
 }
 
 // refuse moves an invalid message to the dead letters.
-func (e *Exchange) refuse(a *amqpbus.Arrival, why string) {
-	e.log().Warn("message of RockBot is refused", "topic", a.Topic, "id", a.ID, "type", a.Type, "reason", why)
-	e.settle(a.Refuse())
+func (x *Exchange) refuse(a *amqpbus.Arrival, why string) {
+	x.log().Warn("message of RockBot is refused", "topic", a.Topic, "id", a.ID, "type", a.Type, "reason", why)
+	x.settle(a.Refuse())
 }
 
 // settle logs the error of a settlement. The broker redelivers the message then.
-func (e *Exchange) settle(err error) {
+func (x *Exchange) settle(err error) {
 	if err != nil {
-		e.log().Info("message of RockBot is not settled", "error", err)
+		x.log().Info("message of RockBot is not settled", "error", err)
 	}
 }
 
@@ -245,71 +245,71 @@ func jobOf(body []byte) string {
 }
 
 // respond passes a response to its run, or stores it until the run starts.
-func (l *Exchange) respond(id string, n message) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s := l.slots[id]; s != nil {
+func (x *Exchange) respond(id string, n message) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if s := x.slots[id]; s != nil {
 		s.put(n)
 		return
 	}
 	e := &unmatched{message: n}
-	e.timer = time.AfterFunc(unclaimed, func() { l.expire(id, e) })
-	l.unmatched[id] = append(l.unmatched[id], e)
+	e.timer = time.AfterFunc(unclaimed, func() { x.expire(id, e) })
+	x.unmatched[id] = append(x.unmatched[id], e)
 }
 
 // expire refuses a response that no run has claimed.
-func (l *Exchange) expire(id string, e *unmatched) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i, one := range l.unmatched[id] {
+func (x *Exchange) expire(id string, e *unmatched) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for i, one := range x.unmatched[id] {
 		if one == e {
-			l.unmatched[id] = append(l.unmatched[id][:i:i], l.unmatched[id][i+1:]...)
-			if len(l.unmatched[id]) == 0 {
-				delete(l.unmatched, id)
+			x.unmatched[id] = append(x.unmatched[id][:i:i], x.unmatched[id][i+1:]...)
+			if len(x.unmatched[id]) == 0 {
+				delete(x.unmatched, id)
 			}
-			l.refuse(e.arrival, "no run waits for it")
+			x.refuse(e.arrival, "no run waits for it")
 			return
 		}
 	}
 }
 
 // forget stops the timers of Run. The broker keeps unclaimed responses in their queue.
-func (l *Exchange) forget() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, all := range l.unmatched {
+func (x *Exchange) forget() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, all := range x.unmatched {
 		for _, e := range all {
 			e.timer.Stop()
 		}
 	}
-	clear(l.unmatched)
+	clear(x.unmatched)
 }
 
 // enter creates the slot of a run, with the responses that have already arrived.
-func (l *Exchange) enter(id string) *slot {
-	l.begin()
+func (x *Exchange) enter(id string) *slot {
+	x.begin()
 	s := &slot{wake: wake.New()}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.slots[id] = s
-	for _, e := range l.unmatched[id] {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.slots[id] = s
+	for _, e := range x.unmatched[id] {
 		e.timer.Stop()
 		s.put(e.message)
 	}
-	delete(l.unmatched, id)
+	delete(x.unmatched, id)
 	return s
 }
 
 // leave removes the slot of a run. Unread responses wait for the next one.
-func (e *Exchange) leave(id string, s *slot) {
-	e.mu.Lock()
-	if e.slots[id] == s {
-		delete(e.slots, id)
+func (x *Exchange) leave(id string, s *slot) {
+	x.mu.Lock()
+	if x.slots[id] == s {
+		delete(x.slots, id)
 	}
-	e.mu.Unlock()
+	x.mu.Unlock()
 	for n, ok := s.next(); ok; n, ok = s.next() {
 		if n.arrival != nil {
-			e.respond(id, n)
+			x.respond(id, n)
 		}
 	}
 }

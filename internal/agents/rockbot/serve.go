@@ -42,11 +42,11 @@ type Request struct {
 // Serve announces one of the hub's agents and performs requests of RockBot's agents until ctx
 // ends. It returns nil in that case. A request is acknowledged when its answer is confirmed;
 // one that cannot be answered goes to the dead letters.
-func (e *Exchange) Serve(ctx context.Context, name task.Agent, s Server) error {
-	e.begin()
+func (x *Exchange) Serve(ctx context.Context, name task.Agent, s Server) error {
+	x.begin()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	h := &host{line: e, name: name, server: s}
+	h := &host{line: x, name: name, server: s}
 	errs := make([]error, 2)
 	var owned sync.WaitGroup
 	for i, topic := range []string{taskTopic, cancelTopic} {
@@ -151,21 +151,21 @@ func (h *host) working(ctx context.Context, a *amqpbus.Arrival, message []byte) 
 
 // say publishes m in answer to a, on behalf of an agent. It retries until the broker accepts
 // it. It returns an error only if ctx ends.
-func (e *Exchange) say(ctx context.Context, a *amqpbus.Arrival, m *amqpbus.Message, source string) error {
-	m = e.signed(source, m)
+func (x *Exchange) say(ctx context.Context, a *amqpbus.Arrival, m *amqpbus.Message, source string) error {
+	m = x.signed(source, m)
 	m.Correlation = a.Correlation
 	for {
-		err := e.x.Publish(ctx, m, nil)
+		err := x.x.Publish(ctx, m, nil)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		e.log().Warn("answer to RockBot waits for the broker", "topic", m.Topic, "error", err)
+		x.log().Warn("answer to RockBot waits for the broker", "topic", m.Topic, "error", err)
 		_ = backoff.Sleep(ctx, answerPause) // Publish checks ctx
 	}
 }
 
 // signed completes a message on behalf of an agent.
-func (e *Exchange) signed(source string, m *amqpbus.Message) *amqpbus.Message {
+func (x *Exchange) signed(source string, m *amqpbus.Message) *amqpbus.Message {
 	m.ID, m.Time, m.Headers = uuid.NewString(), time.Now(), headersOf(source)
 	return m
 }
