@@ -110,8 +110,8 @@ type Hub struct {
 	// Directory lists remote agents beside those of Handle, so that callers find them and call
 	// them through the hub. The hub runs it. If nil, the hub has only the agents of Handle.
 	Directory *Directory
-	// MCP serves /mcp, where MCP hosts use the agents of the hub as tools. Use a *mcp.Endpoint of
-	// package llm/mcp, which belongs to one hub, and set API, which its tools read. If nil,
+	// MCP serves /mcp, where MCP hosts use the agents of the hub as tools. Use a *tools.Endpoint of
+	// package llm/tools, which belongs to one hub, and set API, which its tools read. If nil,
 	// nothing is served there.
 	MCP MCP
 	// Metrics serves /metrics, such as the handler of promhttp, if the program exports the

@@ -211,3 +211,15 @@ func TestMetricsReaders(t *testing.T) {
 		}
 	}
 }
+
+// TestStopBeforeStart checks that a hub that is stopped before it has read its directory ends
+// without an error.
+func TestStopBeforeStart(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	hub := &parley.Hub{Directory: new(parley.Directory), Memory: new(parley.Memory)}
+	if err := hub.Run(ctx); err != nil {
+		t.Errorf("Run of a stopped hub = %v", err)
+	}
+}

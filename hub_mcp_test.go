@@ -9,7 +9,7 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/llm"
-	"github.com/parley-a2a/parley/llm/mcp"
+	"github.com/parley-a2a/parley/llm/tools"
 )
 
 // TestMCPHostUsesTheHub checks that a client of the MCP SDK finds the tools of a library hub,
@@ -20,7 +20,7 @@ func TestMCPHostUsesTheHub(t *testing.T) {
 	if code, body := without.call(http.MethodPost, "/mcp", "", "{}"); code != http.StatusNotFound {
 		t.Errorf("without MCP /mcp = %d %s", code, body)
 	}
-	endpoint := &mcp.Endpoint{Choice: llm.Filter{Block: []string{"register_agent"}}}
+	endpoint := &tools.Endpoint{Choice: llm.Filter{Block: []string{"register_agent"}}}
 	s := serve(t, withBuiltin(&parley.Hub{API: true, Directory: new(parley.Directory), MCP: endpoint}))
 	web := &http.Client{Transport: new(http.Transport)}
 	t.Cleanup(web.CloseIdleConnections)
@@ -33,15 +33,15 @@ func TestMCPHostUsesTheHub(t *testing.T) {
 	if v := session.InitializeResult().ServerInfo.Version; v != parley.Version {
 		t.Errorf("the server has the version %q, want %q", v, parley.Version)
 	}
-	tools := map[string]bool{}
+	found := map[string]bool{}
 	for tool, err := range session.Tools(t.Context(), nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tools[tool.Name] = true
+		found[tool.Name] = true
 	}
-	if !tools["invoke_agent"] || !tools["list_known_agents"] || tools["register_agent"] {
-		t.Errorf("the tools are %v", tools)
+	if !found["invoke_agent"] || !found["list_known_agents"] || found["register_agent"] {
+		t.Errorf("the tools are %v", found)
 	}
 	for want, call := range map[string]sdk.CallToolParams{
 		"echo":    {Name: "list_known_agents"},

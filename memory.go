@@ -10,10 +10,10 @@ import (
 )
 
 // Memory records the results of tasks, and the outcomes of work that agents have delegated, as
-// notes. Only Notes is required.
+// notes. The zero Memory keeps the notes in memory.
 type Memory struct {
-	// Notes are the notes. If their Fetch is nil, the hub sets it, so that a note with a long
-	// result is read from its task.
+	// Notes are the notes. If nil, they are kept in memory. If their Fetch is nil, the hub sets
+	// it, so that a note with a long result is read from its task.
 	Notes *memory.Notes
 	// Turns are the conversations of callers with agents. If nil, they are kept in memory and
 	// rebuilt from the tasks.
@@ -35,8 +35,11 @@ type Memory struct {
 
 // notes returns the notes, or nil if m is nil.
 func (m *Memory) notes() *memory.Notes {
-	if m == nil {
+	switch {
+	case m == nil:
 		return nil
+	case m.Notes == nil:
+		m.Notes = new(memory.Notes)
 	}
 	return m.Notes
 }
@@ -57,11 +60,12 @@ func (m *Memory) recorder(s task.Store, logger *slog.Logger) *recorder.Recorder 
 	if m == nil {
 		return nil
 	}
-	if m.Notes.Fetch == nil {
-		m.Notes.Fetch = recorder.Fetch(s)
+	notes := m.notes()
+	if notes.Fetch == nil {
+		notes.Fetch = recorder.Fetch(s)
 	}
 	return recorder.New(recorder.Config{
-		Notes: m.Notes, Store: s, Logger: logger,
+		Notes: notes, Store: s, Logger: logger,
 		Options: recorder.Options{
 			Primary: m.Primary, Owner: m.Owner, Outcomes: m.Outcomes,
 			ResultTTL: m.ResultTTL, OutcomeTTL: m.OutcomeTTL, SessionTTL: m.SessionTTL,

@@ -169,7 +169,8 @@ type Work struct {
 // Run recovers the tasks of an earlier process and runs tasks until ctx ends; then it drains
 // and returns.
 func (h *Hub) Run(ctx context.Context, w Work) error {
-	if err := h.OpenDirectory(ctx); err != nil {
+	// A hub that is stopped at once still starts and stops in order.
+	if err := h.OpenDirectory(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
 	defer h.measure()()

@@ -1,22 +1,20 @@
 // Package skilltools gives a language model one tool for each skill of each agent.
 //
-//	agent, err := skilltools.Dial(ctx, &skilltools.Config{URL: "https://agents.example.org/research"})
-//	tools, err := agent.Bridge().Tools(ctx)
+//	tools, err := skilltools.Of(toolbox).Tools(ctx)
 //
 // # Overview
 //
 // A Bridge is an llm.Source for the agents of a Source. The tool of a skill is named
 // a2a__{agent}__{skill}. It accepts a query, and images or audio if the skill or its agent
 // does, and returns {response, media_url, media_type}. The Source is a hub (package hubclient)
-// or a single A2A agent at any URL (Agent).
+// or a single A2A agent (package llm/tools).
 //
 // # Guarantees
 //
 // A name belongs to one skill. It has lower-case letters and digits, with "_" for every run of
 // other characters. Names over 64 characters are cut and get a hash. Equal names all get a
 // hash, so a new agent never takes over the name of another one. Text of cards and agents is
-// labelled and screened (package guard). A message is sent again only if the agent cannot have
-// accepted it.
+// labelled and screened (package guard).
 //
 // # Non-guarantees
 //
@@ -29,5 +27,5 @@
 //
 // # Testing
 //
-// The tests run against the mock, those of package hubclient against a hub.
+// The tests of package llm/tools run it against the mock and a hub.
 package skilltools

@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// Source lists agents and sends messages to them: a *hubclient.Hub, or an *Agent. Its methods
+// Source lists agents and sends messages to them: a *hubclient.Hub, or a single agent. Its methods
 // may be called concurrently.
 type Source interface {
 	agenttools.Caller

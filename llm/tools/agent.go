@@ -1,4 +1,4 @@
-package skilltools
+package tools
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
+	"github.com/parley-a2a/parley/internal/llm/skilltools"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -41,6 +42,9 @@ type Config struct {
 	HTTP *http.Client `json:"-" yaml:"-"`
 	// LookupEnv looks up environment variables. If nil, os.LookupEnv is used.
 	LookupEnv func(string) (string, bool) `json:"-" yaml:"-"`
+	// Screening is applied to the texts of the agent before a model reads them; Mark if it is
+	// empty.
+	Screening Screening `json:"-" yaml:"-"`
 }
 
 // Filter selects skills by their ids. Block is ignored if Allow is not empty.
@@ -108,46 +112,47 @@ func (c *Config) header() (http.Header, error) {
 	return h, nil
 }
 
-// Agent is a single A2A agent, which is a Source.
+// Agent has a tool for each skill of a single A2A agent, in whatever dialect it speaks. Run looks
+// for changed skills every ten minutes. It is safe for concurrent use.
 type Agent struct {
-	cfg     Config
-	options client.Options
-	client  *client.Client
+	*Skills
+
+	peer *peer
 }
 
-var _ Source = (*Agent)(nil)
-
 // Dial reads the card of the agent that cfg names, and selects the dialect of A2A for its
-// calls.
+// calls. The error wraps client.ErrUnreachable if the agent does not answer.
 func Dial(ctx context.Context, cfg *Config) (*Agent, error) {
 	header, err := cfg.header()
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{cfg: *cfg, options: client.Options{HTTP: cfg.HTTP, Header: header, Pin: true}}
-	if a.client, err = client.Dial(ctx, cfg.URL, a.options); err != nil {
+	p := &peer{cfg: *cfg, options: client.Options{HTTP: cfg.HTTP, Header: header, Pin: true}}
+	if p.client, err = client.Dial(ctx, cfg.URL, p.options); err != nil {
 		return nil, err
 	}
-	return a, nil
+	b := &skilltools.Bridge{
+		Source: p, Allow: cfg.SkillFilter.Allow, Block: cfg.SkillFilter.Block, Guard: cfg.Screening.guard(),
+		Timeout: time.Duration(cfg.TimeoutMs) * time.Millisecond, Refresh: 10 * time.Minute,
+	}
+	if cfg.SkillID != "" {
+		b.Allow, b.Block = []string{cfg.SkillID}, nil
+	}
+	return &Agent{Skills: &Skills{bridge: b}, peer: p}, nil
 }
 
 // Close releases the connections.
-func (a *Agent) Close() error { return a.client.Close() }
+func (a *Agent) Close() error { return a.peer.client.Close() }
 
-// Bridge returns the tools of the agent.
-func (a *Agent) Bridge() *Bridge {
-	b := &Bridge{
-		Source: a, Allow: a.cfg.SkillFilter.Allow, Block: a.cfg.SkillFilter.Block,
-		Timeout: time.Duration(a.cfg.TimeoutMs) * time.Millisecond, Refresh: 10 * time.Minute,
-	}
-	if a.cfg.SkillID != "" {
-		b.Allow, b.Block = []string{a.cfg.SkillID}, nil
-	}
-	return b
+// peer is a single agent as a source of skills.
+type peer struct {
+	cfg     Config
+	options client.Options
+	client  *client.Client
 }
 
-// Agents implements Source. It reads the card again.
-func (a *Agent) Agents(ctx context.Context) ([]adminjson.Agent, error) {
+// Agents implements skilltools.Source. It reads the card again.
+func (a *peer) Agents(ctx context.Context) ([]adminjson.Agent, error) {
 	c, _, err := client.Fetch(ctx, a.cfg.URL, a.options)
 	if err != nil {
 		return nil, err
@@ -166,9 +171,9 @@ func (a *Agent) Agents(ctx context.Context) ([]adminjson.Agent, error) {
 
 var errWaitOver = errors.New("the time to wait is over")
 
-// Send implements Source. Calls cannot be joined, because agents know no keys. It
+// Send implements skilltools.Source. Calls cannot be joined, because agents know no keys. It
 // ignores the session.
-func (a *Agent) Send(ctx context.Context, s *hubclient.Send) (*hubclient.Sent, error) {
+func (a *peer) Send(ctx context.Context, s *hubclient.Send) (*hubclient.Sent, error) {
 	m := &a2a.Message{
 		ID: a2a.NewMessageID(), Role: a2a.MessageRoleUser, Parts: s.Parts, ContextID: s.ContextID, TaskID: s.TaskID,
 		Metadata: map[string]any{},
@@ -198,8 +203,8 @@ func (a *Agent) Send(ctx context.Context, s *hubclient.Send) (*hubclient.Sent, e
 	return &x.sent, nil
 }
 
-// Cancel implements Source.
-func (a *Agent) Cancel(ctx context.Context, id a2a.TaskID) (*hubclient.Sent, error) {
+// Cancel implements skilltools.Source.
+func (a *peer) Cancel(ctx context.Context, id a2a.TaskID) (*hubclient.Sent, error) {
 	t, err := a.client.Cancel(ctx, &a2a.CancelTaskRequest{ID: id})
 	if err != nil {
 		return nil, toRefusal(err)
@@ -223,7 +228,7 @@ func toRefusal(err error) error {
 
 // exchange is one message and its result.
 type exchange struct {
-	agent *Agent
+	agent *peer
 	send  *hubclient.Send
 	sent  hubclient.Sent
 	fold  client.Fold
