@@ -96,7 +96,7 @@ func TestFromMCPLosses(t *testing.T) {
 	want := []llm.Loss{
 		gone("content[0]", "A2A has no place for a block of the type tool_use"), gone("content[1].resource", "is not there"),
 		gone("content[2].mimeType", "a text has no media type in MCP"),
-		gone("content[3]._meta.parley/metadata.mcp", "has made way for what the block says"),
+		gone("content[3]._meta.parley/metadata.mcp", "has made way for that of the block"),
 	}
 	if diff := cmp.Diff(want, lost); diff != "" || len(parts) != 2 {
 		t.Errorf("%d parts, losses mismatch (-want +got):\n%s", len(parts), diff)

@@ -125,7 +125,7 @@ func (l *losses) assistant(at string, m *a2a.Message, name string) []ChatMessage
 func (l *losses) toolCall(at string, p *a2a.Part, c *ClientCall) ChatToolCall {
 	l.metadata(at+".metadata", chat, p.Metadata, metaCallID, metaName, metaArgs, metaConsent)
 	if c.Consent != p.Text() {
-		l.text(at+".metadata."+metaConsent, c.Consent, chat+" asks nobody for consent")
+		l.text(at+".metadata."+metaConsent, c.Consent, chat+" asks no person for consent")
 	}
 	l.besides(at, p)
 	args := "{}"

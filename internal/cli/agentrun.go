@@ -57,9 +57,9 @@ type agentRunCmd struct {
 func (agentRunCmd) Help() string {
 	return `Any program becomes an agent: it gets the text of a message on standard input and answers on standard output; ` +
 		`exit code 0 completes the task, 3 asks the caller for input, any other fails it with the end of standard error. ` +
-		`Hubs learn of the agent as soon as it runs. When it does not run, messages for it wait. SIGINT or SIGTERM lets ` +
-		`tasks come to their end for a while; a second one stops at once. The exit code is 0 when the worker has ended as ` +
-		`it was told to, 4 when the broker was not reachable for --idle; without --idle, the worker waits for it.
+		`Hubs discover the agent as soon as it runs. While it does not run, messages for it wait. After SIGINT or SIGTERM ` +
+		`tasks have some time to end; a second signal stops at once. The exit code is 0 after an orderly stop, and 4 if ` +
+		`the broker was not reachable for --idle; without --idle, the worker waits for the broker.
 
 Examples:
 

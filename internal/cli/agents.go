@@ -44,8 +44,8 @@ type agentsListCmd struct {
 // Help shows an example.
 func (agentsListCmd) Help() string {
 	return `Piped output has seven columns separated by tabs: name, kind, state, number of skills, last seen, URL, trouble. ` +
-		`Where an agent is and what troubles it is shown to administrators. What is wrong with the files that name ` +
-		`agents goes to standard error.
+		`The URL and the trouble of an agent are shown to administrators. Errors in the files that name agents ` +
+		`go to standard error.
 
 Examples:
 
@@ -240,10 +240,10 @@ type agentsAddCmd struct {
 
 // Help shows examples.
 func (agentsAddCmd) Help() string {
-	return `The agent need not answer now. When an agent is added again without --trust and --gated-skill, it stays as gated ` +
-		`as it is. Credentials are taken from the environment of this command, so that they stand ` +
-		`in no history; the hub seals them. When an agent is added again without any, it keeps those that it has, unless it moves to ` +
-		`another host: then they are given again, or taken away with --no-credentials. Agents ` +
+	return `The agent need not answer now. When an agent is added again without --trust and --gated-skill, its gates do ` +
+		`not change. Credentials are taken from the environment of this command, so that they are ` +
+		`in no history; the hub seals them. When an agent is added again without credentials, it keeps the former ones. If it moves to ` +
+		`another host, they must be given again, or removed with --no-credentials. Agents ` +
 		`on private addresses are refused, unless the hub allows them (--agents-allow, directory.allow).
 
 Examples:

@@ -60,8 +60,8 @@ type auditVerifyCmd struct {
 // Help shows examples.
 func (auditVerifyCmd) Help() string {
 	return `Each line of the log holds a hash over itself and the hash of the line before; signatures of the hub are ` +
-		`between them. What does not fit is told with file, line and the number of the entry. The exit code is 1 then. ` +
-		`Who has the key of the hub can write another log: heads that were noted elsewhere show that, too.
+		`between them. Each mismatch is reported with file, line and the number of the entry, and the exit code is 1. ` +
+		`A holder of the hub's key can write another log: heads that were recorded elsewhere (--head) detect that, too.
 
 Examples:
 

@@ -33,8 +33,8 @@ type deadListCmd struct {
 
 // Help shows examples.
 func (deadListCmd) Help() string {
-	return `A message that was delivered five times to the workers of an agent and never acknowledged, and one that nobody ` +
-		`can read, becomes a dead letter. If it was work, its task has failed. Piped output has seven columns separated by ` +
+	return `A message that was delivered five times to the workers of an agent and never acknowledged, and an unreadable ` +
+		`one, becomes a dead letter. If it was work, its task has failed. Piped output has seven columns separated by ` +
 		`tabs: letter, time, queue, type, task, bytes, reason. The newest is first.
 
 Examples:
@@ -156,7 +156,7 @@ type deadDropCmd struct{ someLetters }
 
 // Help shows examples.
 func (deadDropCmd) Help() string {
-	return `Letters that nobody drops are forgotten after 30 days, and when there are more than a thousand.
+	return `The hub deletes letters after 30 days, and the oldest ones if there are more than a thousand.
 
 Examples:
 

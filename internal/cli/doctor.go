@@ -42,8 +42,8 @@ type doctorCmd struct {
 
 // Help shows examples.
 func (doctorCmd) Help() string {
-	return `Reads the configuration, the data folder and, while the hub runs, its keys, asks the agents and ` +
-		`issuers that it calls whether they answer, and says in words what is weak, with what to do. It changes nothing.
+	return `Reads the configuration, the data folder and, while the hub runs, its keys, probes the agents and ` +
+		`issuers that it calls, and reports weaknesses with their remedies. It changes nothing.
 
 Examples:
 

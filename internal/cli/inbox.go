@@ -130,7 +130,7 @@ type inboxAnswerCmd struct {
 
 // Help shows an example.
 func (inboxAnswerCmd) Help() string {
-	return `One answer wins: if somebody else was faster, the command says who.
+	return `One answer wins: if another person was faster, the command names them.
 
 Example:
 

@@ -167,8 +167,8 @@ type keysAddCmd struct {
 
 // Help shows examples.
 func (keysAddCmd) Help() string {
-	return `The key is printed once; the hub keeps only its hash. With the first key the hub begins to ask ` +
-		`every caller for one. So make the first one for yourself:
+	return `The key is printed once; the hub keeps only its hash. As soon as a key exists, the hub requires ` +
+		`one from every caller. So create the first key for yourself:
 
     parley keys add --agent me --role admin --owner local
     parley keys add --agent partner --name "Partner Inc." --expires 90d

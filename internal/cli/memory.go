@@ -82,7 +82,7 @@ type memoryGetCmd struct {
 
 // Help shows examples.
 func (memoryGetCmd) Help() string {
-	return `The text is printed as it is, and a line break after it.
+	return `The text is printed unchanged, followed by a line break.
 
 Examples:
 

@@ -30,7 +30,7 @@ type mockCmd struct {
 // Help shows examples.
 func (mockCmd) Help() string {
 	return `Serves the agents of a script, which may be the a2a_agents file of PromptKit's mock, until it is ` +
-		`interrupted. Requests are told on standard error, one JSON object a line; credentials in headers are hidden.
+		`interrupted. Requests are logged on standard error, one JSON object a line; credentials in headers are hidden.
 
 A script:
 

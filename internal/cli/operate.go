@@ -21,7 +21,7 @@ type operatedTask struct {
 }
 
 const operateHelp = `Needs an administrator: a key with the role admin, or a caller on the hub's machine while callers need no key. ` +
-	`What has ended stays so.`
+	`A task that has ended does not change.`
 
 // operate performs an operation on the task, and prints its new state.
 func (c *operatedTask) operate(ctx context.Context, o *OS, verb string, op adminapi.Operation) error {
@@ -39,8 +39,8 @@ type tasksRedriveCmd struct{ operatedTask }
 
 // Help shows an example.
 func (tasksRedriveCmd) Help() string {
-	return `For a task that hangs: its run counts no more, whatever it still does, and the same message is given to the ` +
-		`agent again, from the start. What the first run has done in the world is done. ` + operateHelp + `
+	return `For a task that hangs: the hub ignores all further output of its run, and gives the same message to the ` +
+		`agent again, from the start. External effects of the first run remain. ` + operateHelp + `
 
 Example:
 
@@ -60,7 +60,7 @@ type tasksFailCmd struct {
 
 // Help shows an example.
 func (tasksFailCmd) Help() string {
-	return `Its run is told to stop, and counts no more. ` + operateHelp + `
+	return `The hub cancels its run and ignores all further output. ` + operateHelp + `
 
 Example:
 
@@ -117,8 +117,8 @@ type agentsPauseCmd struct{ pausedAgent }
 
 // Help shows an example.
 func (agentsPauseCmd) Help() string {
-	return `Messages are accepted and wait until the agent is resumed, also over a restart of the hub. What it is at work ` +
-		`with goes on, and so does what its workers have taken from the queue.
+	return `Messages are accepted and wait until the agent is resumed, also over a restart of the hub. Its current ` +
+		`tasks continue, and so do those that its workers have taken from the queue.
 
 Example:
 

@@ -29,7 +29,7 @@ type pushListCmd struct {
 
 // Help shows examples.
 func (pushListCmd) Help() string {
-	return `Piped output has six columns separated by tabs: task, config, state, told/version, URL, trouble. A state is ` +
+	return `Piped output has six columns separated by tabs: task, config, state, delivered/version, URL, trouble. A state is ` +
 		`current, telling, waiting (for its endpoint), retrying or settled. On a hub that asks for keys, this needs ` +
 		`one with the role admin. Tokens and credentials are not shown, nor values in the query of a URL.
 
@@ -96,8 +96,8 @@ type pushRedeliverCmd struct {
 
 // Help shows an example.
 func (pushRedeliverCmd) Help() string {
-	return `A webhook is moved back in front of the first version that it was not told, and is told everything from ` +
-		`there on, also what came after it. Webhooks tell repeated notifications by their webhook-id.
+	return `The hub moves the webhook back to the first version that it has not accepted, and sends it all versions from ` +
+		`there. Webhooks recognize repeated notifications by their webhook-id.
 
 Examples:
 

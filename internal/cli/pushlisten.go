@@ -33,7 +33,7 @@ type pushListenCmd struct {
 // Help shows examples.
 func (pushListenCmd) Help() string {
 	return `Prints a line for each notification, with columns separated by tabs when piped: time, task, state or kind, ` +
-		`what was verified, text. Refused requests are reported on standard error with the reason. Ctrl-C ends it ` +
+		`verification, text. Refused requests are reported on standard error with the reason. Ctrl-C ends it ` +
 		`with exit code 0.
 
 A hub calls this machine only if it is allowed to: parley serve --push-allow loopback
@@ -42,7 +42,7 @@ Examples:
 
     parley push listen --token my-token
     parley push listen --listen 0.0.0.0:4180 --secret "$SECRET"
-    parley push listen --json --count 3 > told.jsonl`
+    parley push listen --json --count 3 > received.jsonl`
 }
 
 // shutdownListen is the time that requests have to be answered at the end.

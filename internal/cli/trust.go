@@ -70,8 +70,8 @@ type trustSetCmd struct {
 
 // Help shows examples.
 func (trustSetCmd) Help() string {
-	return `At observe and learn, agents that are marked "trust: gated" do nothing for the caller, and you are told what was ` +
-		`asked for. At propose it waits for "parley inbox approve". At act approved skills run at once, others wait.
+	return `At observe and learn, agents that are marked "trust: gated" do nothing for the caller, and you get a notice with the ` +
+		`request. At propose the request waits for "parley inbox approve". At act approved skills run at once, others wait.
 
 Examples:
 

@@ -152,7 +152,7 @@ func (a apiAuditor) Ended(r *http.Request, d *adminapi.AuditEvent) error {
 	}
 	if err := a.log.Append(rec); err != nil {
 		f := unwritten(err)
-		f.Message += "; what was asked for may have been done"
+		f.Message += "; the operation may have been performed"
 		return f
 	}
 	return nil

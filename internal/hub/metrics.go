@@ -74,10 +74,10 @@ func (w *watch) make(m metric.Meter) error {
 		{&w.queue, "parley.queue", "{task}", "Tasks that wait in line for a run."},
 		{&w.streams, "parley.streams", "{stream}", "Streams that are open."},
 		{&w.tails, "parley.tails", "By", "Memory for the newest entries of tasks that are followed."},
-		{&w.doubts, "parley.doubts", "{task}", "Tasks of which it is not known what the store has of them."},
+		{&w.doubts, "parley.doubts", "{task}", "Tasks whose stored state is unknown."},
 		{&w.tasks, "parley.tasks", "{task}", "Tasks that are kept, by state."},
-		{&w.hooks, "parley.webhooks", "{webhook}", "Webhooks that have something to be told or may have."},
-		{&w.backlog, "parley.webhook.backlog", "{webhook}", "Webhooks that have something to be told, by what they wait for."},
+		{&w.hooks, "parley.webhooks", "{webhook}", "Webhooks with notifications to deliver, or possibly with some."},
+		{&w.backlog, "parley.webhook.backlog", "{webhook}", "Webhooks with notifications to deliver, by their phase."},
 		{&w.broken, "parley.webhook.broken_endpoints", "{endpoint}", "Endpoints that are left alone because they do not answer."},
 	} {
 		var err error
@@ -89,7 +89,7 @@ func (w *watch) make(m metric.Meter) error {
 		name, description string
 	}{
 		{&w.ready, "parley.ready", "Whether the hub can take work, by check: 1 if it is as it should be."},
-		{&w.build, "parley.build.info", "1, with what the program was built from."},
+		{&w.build, "parley.build.info", "1, with the version and commit of the program."},
 	} {
 		var err error
 		*g.at, err = m.Int64ObservableGauge(g.name, metric.WithDescription(g.description))

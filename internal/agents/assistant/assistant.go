@@ -71,7 +71,7 @@ type Agent struct {
 func (a *Assistant) Agents() []Agent {
 	traits := agent.Traits{Idempotent: true, NoMessage: true}
 	return []Agent{
-		{NotifyUser, newCard(NotifyUser, "Notify the user", "Tells the person whom this hub belongs to.", "The build is broken."), agent.With(agent.Func(a.notify), traits)},
+		{NotifyUser, newCard(NotifyUser, "Notify the user", "Notifies the owner of this hub.", "The build is broken."), agent.With(agent.Func(a.notify), traits)},
 		{QueryAvailability, newCard(QueryAvailability, "Query availability", "Says whether the person is available, busy, available with delays, or away.", "Are you there?"), agent.With(agent.Func(a.query), traits)},
 		{NegotiateMeeting, newCard(NegotiateMeeting, "Negotiate a meeting", "Finds a time for a meeting, over several turns.", "Could we meet on 2026-01-05 14:00 for 45 minutes?"), agent.With(agent.Func(a.negotiate), traits)},
 	}
@@ -129,7 +129,7 @@ const messageTime = 7 * 24 * time.Hour
 func (a *Assistant) notify(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 	v, text := callerOf(ctx, ec), strings.TrimSpace(agent.Text(ec.Message))
 	if text == "" {
-		v.sendStatus(yield, a2a.TaskStateRejected, "There is no text to tell.")
+		v.sendStatus(yield, a2a.TaskStateRejected, "The message has no text.")
 		return
 	}
 	if err := a.putNotice(ctx, v, v.name+" says:\n\n"+text, messageTime); err != nil {

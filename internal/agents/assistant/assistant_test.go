@@ -217,7 +217,7 @@ func TestNotifyUser(t *testing.T) {
 	o := newFixture(t)
 	o.want(o.ask(assistant.NotifyUser, "ann", "c", " the build is broken "), "COMPLETED It is in the inbox")
 	o.want(o.repeat(assistant.NotifyUser, "ann", "c", " the build is broken "), "COMPLETED")
-	o.want(o.ask(assistant.NotifyUser, "ann", "c", " "), "REJECTED There is no text")
+	o.want(o.ask(assistant.NotifyUser, "ann", "c", " "), "REJECTED The message has no text")
 	items, err := o.desk.Inbox.List(t.Context(), new(inbox.Query))
 	if err != nil || len(items) != 1 || items[0].Text != "ann says:\n\nthe build is broken" || items[0].Kind != inbox.Notice {
 		t.Errorf("inbox = %+v, %v", items, err)

@@ -31,7 +31,7 @@ func echoCard() *a2a.AgentCard {
 	return newCard(a2a.AgentSkill{
 		ID:          "echo",
 		Name:        "Echo",
-		Description: "Streams the text of a message back, word by word. Parts that are not text come back as they are.",
+		Description: "Streams the text of a message back, word by word. Other parts are returned unchanged.",
 		Tags:        []string{"echo", "test", "streaming"},
 		Examples:    []string{"hello, world"},
 		InputModes:  []string{plainText, anyJSON, "*/*"},
@@ -43,7 +43,7 @@ func clockCard() *a2a.AgentCard {
 	return newCard(a2a.AgentSkill{
 		ID:          "clock",
 		Name:        "Clock",
-		Description: "Tells the time as structured data, in UTC or in the time zone that the message names.",
+		Description: "Returns the time as structured data, in UTC or in the time zone that the message names.",
 		Tags:        []string{"clock", "time", "data"},
 		Examples:    []string{"what time is it?", "Europe/Berlin"},
 		InputModes:  []string{plainText, anyJSON},
@@ -55,7 +55,7 @@ func interviewCard() *a2a.AgentCard {
 	return newCard(a2a.AgentSkill{
 		ID:          "interview",
 		Name:        "Interview",
-		Description: "Asks questions, two unless told otherwise, one per turn, and ends with an artifact of the answers.",
+		Description: "Asks questions, two by default, one per turn, and ends with an artifact of the answers.",
 		Tags:        []string{"interview", "test", "multi-turn"},
 		Examples:    []string{"interview me", "ask 3 questions"},
 		InputModes:  []string{plainText, anyJSON},
@@ -67,7 +67,7 @@ func slowCard() *a2a.AgentCard {
 	return newCard(a2a.AgentSkill{
 		ID:          "slow",
 		Name:        "Slow",
-		Description: "Works for a number of seconds, five unless told otherwise, and tells its progress. It can be canceled at any moment.",
+		Description: "Works for a number of seconds, five by default, and reports its progress. It can be canceled at any moment.",
 		Tags:        []string{"slow", "test", "cancel", "progress"},
 		Examples:    []string{"work for 10 seconds", "1.5"},
 		InputModes:  []string{plainText},

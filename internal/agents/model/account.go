@@ -19,7 +19,7 @@ const (
 // them.
 func Extensions() []a2a.AgentExtension {
 	return []a2a.AgentExtension{
-		{URI: costExtension, Description: "What a task has cost, as a data part of its last message."},
+		{URI: costExtension, Description: "The cost of a task, as a data part of its last message."},
 		{URI: toolCallExtension, Description: "Calls of tools, as data parts while they are made."},
 	}
 }

@@ -68,7 +68,7 @@ func (s *session) put(ctx context.Context, c *call, d *Delegate) (*agent.Delegat
 		Prompt string `json:"prompt"`
 	}
 	if err := json.Unmarshal([]byte(c.Function.Arguments), &arguments); err != nil || strings.TrimSpace(arguments.Prompt) == "" {
-		return nil, &ended{`"prompt" is missing: a text that says what the agent is to do`}
+		return nil, &ended{`"prompt" is missing: a text with the work for the agent`}
 	}
 	return agent.Delegate(ctx, &agent.Delegation{
 		Agent: d.ID, Key: c.key, Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(arguments.Prompt)),

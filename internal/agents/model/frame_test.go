@@ -25,7 +25,7 @@ func TestFrames(t *testing.T) {
 		ask  bool
 		want []string
 	}{
-		"a question": {asked(false), true, []string{`"caterer"`, `"dinner"`, "question 2", `"alice"`, "is answered without being asked", "call ask_human", "NO ANSWER"}},
+		"a question": {asked(false), true, []string{`"caterer"`, `"dinner"`, "question 2", `"alice"`, "approved that you answer this agent alone", "call ask_human", "NO ANSWER"}},
 		"a draft":    {asked(true), true, []string{"Nothing is approved", "draft", "NO ANSWER"}},
 		"nobody":     {asked(false), false, []string{"Do nothing that is not approved"}},
 		"a summary": {map[string]any{"parley.summary": map[string]any{"caller": "mallory", "level": "observe"}}, true, []string{

@@ -69,7 +69,7 @@ const (
 		"When the person has said something, call continue_task again."
 	stillWorks = "The agent works on this task and has not asked anything. A message now would answer its next question, which the person " +
 		"you work for has not seen. Wait until the task asks or ends."
-	oneAnswer = "Your answer to this task is under way, and what comes of it is not known yet. If the task asks again, the person you work for " +
+	oneAnswer = "Your answer to this task is under way, and its outcome is not known yet. If the task asks again, the person you work for " +
 		"decides about that question, too. Stop here unless there is something else to do."
 )
 

@@ -92,7 +92,7 @@ func CheckPattern(pattern string) error {
 }
 
 // runInput is the schema of the arguments of agent_run_{id}.
-var runInput = json.RawMessage(`{"type":"object","properties":{"prompt":{"type":"string","description":"What the agent is to do, in words that can be understood alone: it sees nothing of this conversation."}},"required":["prompt"],"additionalProperties":false}`)
+var runInput = json.RawMessage(`{"type":"object","properties":{"prompt":{"type":"string","description":"The work for the agent, in words that can be understood alone: it sees nothing of this conversation."}},"required":["prompt"],"additionalProperties":false}`)
 
 // RunName returns the name of the tool that calls an agent.
 func RunName(id task.Agent) string {
@@ -102,12 +102,12 @@ func RunName(id task.Agent) string {
 
 // runTool returns the tool that calls an agent.
 func (a *Agent) runTool(d *Delegate) llm.Tool {
-	text := fmt.Sprintf("Gives the agent %q a task, and waits for what it answers.", d.ID)
+	text := fmt.Sprintf("Gives the agent %q a task, and waits for its answer.", d.ID)
 	if about := strings.TrimSpace(d.Description); about != "" {
 		text += " About the agent: " + about
 	} else if a.Describe != nil {
 		if about = strings.TrimSpace(a.Describe(d.ID)); about != "" {
-			text += " What its card says: " + a.guard().Quote(guard.Card(string(d.ID)), about).Text
+			text += " Its card: " + a.guard().Quote(guard.Card(string(d.ID)), about).Text
 		}
 	}
 	return llm.Tool{Name: RunName(d.ID), Description: text, Input: runInput}

@@ -41,7 +41,7 @@ func TestWordsOfCardsAreLabelled(t *testing.T) {
 	if !strings.Contains(stranger, `from="card/stranger" warning="seems to give orders`) {
 		t.Errorf("the tool of the stranger says %s", stranger)
 	}
-	if want := `Gives the agent "friend" a task, and waits for what it answers. About the agent: Knows the way.`; friend != want {
+	if want := `Gives the agent "friend" a task, and waits for its answer. About the agent: Knows the way.`; friend != want {
 		t.Errorf("the tool of the friend says %s, want %s", friend, want)
 	}
 }

@@ -16,7 +16,7 @@ const Name task.Agent = "conformance"
 // Card returns a new copy of the agent's card. The agent accepts every media type. The card has
 // no interfaces: the hub adds its addresses.
 func Card() *a2a.AgentCard {
-	const description = "Does what the public conformance kits of A2A ask for, by the beginning of message ids and texts."
+	const description = "Performs the scenarios of the public conformance kits of A2A, by the beginning of message ids and texts."
 	modes := []string{plainText, "application/json", "*/*"}
 	return &a2a.AgentCard{
 		Name:               string(Name),

@@ -215,7 +215,7 @@ var operatorRows = []row{
 	{name: "one's own task is redriven", send: web("POST", "/api/v1/tasks/$done/redrive", "{}"), want: forbidden},
 	{name: "a task is given away", send: web("POST", "/api/v1/tasks/$foreign/reassign", `{"agent":"tally"}`), want: forbidden},
 	{name: "webhooks of all", send: get("/api/v1/push"), want: forbidden},
-	{name: "webhooks are told again", send: web("POST", "/api/v1/push/$foreign/redeliver", "{}"), want: forbidden},
+	{name: "webhooks are notified again", send: web("POST", "/api/v1/push/$foreign/redeliver", "{}"), want: forbidden},
 	{name: "trust", send: get("/api/v1/trust"), want: forbidden},
 	{name: "trust is changed", send: web("POST", "/api/v1/trust", `{"agent":"x","level":"act"}`), want: forbidden},
 	{name: "dead letters", send: get("/api/v1/dead"), want: forbidden},

@@ -140,12 +140,12 @@ func TestAgents(t *testing.T) {
 		map[string]any{
 			"name": "echo", "kind": "local", "default": true,
 			"title": "echo", "version": "1.0.0",
-			"description": "Streams the text of a message back, word by word. Parts that are not text come back as they are.",
+			"description": "Streams the text of a message back, word by word. Other parts are returned unchanged.",
 			"skills": []any{map[string]any{
 				"id": "echo", "name": "Echo", "tags": []any{"echo", "test", "streaming"},
 				"inputModes":  []any{"text/plain", "application/json", "*/*"},
 				"outputModes": []any{"text/plain", "application/json", "*/*"},
-				"description": "Streams the text of a message back, word by word. Parts that are not text come back as they are.",
+				"description": "Streams the text of a message back, word by word. Other parts are returned unchanged.",
 			}},
 			"inputModes":  []any{"text/plain", "application/json", "*/*"},
 			"outputModes": []any{"text/plain", "application/json", "*/*"},

@@ -253,7 +253,7 @@ func (h *Handler) redeliver(r *http.Request, ask *Redeliver) (*WebhookList, erro
 		}
 		return nil, refuse(report)
 	}
-	h.record(r, "webhooks are told again", "task", id, "config", ask.Config, "count", len(answer.Webhooks))
+	h.record(r, "webhooks are notified again", "task", id, "config", ask.Config, "count", len(answer.Webhooks))
 	return answer, nil
 }
 

@@ -97,7 +97,7 @@ func (b *Toolbox) listAgents(ctx context.Context, c *call) (*llm.Result, error) 
 	if len(answer.Agents) == 0 && skill != "" {
 		slices.Sort(ids)
 		answer.Note = "No agent has the skill " + quote(skill) + ". Skills with a similar name: " + strings.Join(nearest(skill, slices.Compact(ids), 5), ", ") +
-			". search_known_services finds agents by what they do."
+			". search_known_services finds agents by their abilities."
 	}
 	return structured(&answer)
 }

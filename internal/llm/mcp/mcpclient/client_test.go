@@ -215,7 +215,7 @@ func TestBadServers(t *testing.T) {
 		"prose":     {"", "was not ready within 3s; it has written 2 lines that are no messages"},
 		"stillborn": {"", "the server has ended: exit status 4: no cheese to begin with"},
 		"version":   {"", `unsupported protocol version: "1999-01-01"`},
-		"crash":     {"is gone, and it is unknown what it has done", "the server has ended: exit status 3: out of cheese"},
+		"crash":     {"has ended, and the effects of the call are not known", "the server has ended: exit status 3: out of cheese"},
 		"huge":      {"is gone", "cut off: a message has more than 1048576 bytes"},
 		"flood":     {"is gone", "cut off: it sends more than 100 messages a second"},
 		"garbage":   {"is gone", "cut off: a line is not JSON"},

@@ -130,7 +130,7 @@ func (c *Client) call(ctx context.Context, tool string, call *llm.Call) (*llm.Re
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case limited.Err() != nil:
-		return c.failed("the MCP server %q has not answered within %v; it is unknown what it has done", c.Name, c.Limits.Call), nil
+		return c.failed("the MCP server %q has not answered within %v; its effects are not known", c.Name, c.Limits.Call), nil
 	}
 	return c.refused(err), nil
 }
@@ -147,7 +147,7 @@ func (c *Client) refused(err error) *llm.Result {
 	case c.broken <- fmt.Errorf("%w: %w", errBroke, err):
 	default:
 	}
-	return c.failed("the MCP server %q is gone, and it is unknown what it has done; it is started again", c.Name)
+	return c.failed("the MCP server %q has ended, and the effects of the call are not known; it is started again", c.Name)
 }
 
 func (c *Client) acquire() bool {

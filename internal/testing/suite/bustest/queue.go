@@ -234,7 +234,7 @@ func testDepth(x *bed) {
 		return d
 	}
 	if d := depth(); d != (bus.Depth{}) {
-		x.Errorf("Depth of a queue that nobody knows = %+v", d)
+		x.Errorf("Depth of a queue without messages = %+v", d)
 	}
 	x.publish(b, queue, "a", "b", "c")
 	if d := depth(); d != (bus.Depth{Ready: 3}) {
@@ -281,7 +281,7 @@ func testPurge(x *bed) {
 		x.Errorf("Purge = %d, %v, want 3", n, err)
 	}
 	if n, err := op.Purge(x.context(), bus.Queue("agent.task.nobody")); n != 0 || err != nil {
-		x.Errorf("Purge of a queue that nobody knows = %d, %v", n, err)
+		x.Errorf("Purge of a queue without messages = %d, %v", n, err)
 	}
 	in := x.receive(b, bus.Subscription{At: queue})
 	in.onlyAt(b, "fence")

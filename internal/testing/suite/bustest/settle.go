@@ -82,7 +82,7 @@ func testSettleTwice(x *bed) {
 	in.ack(d)
 	in.take("b")
 	in.onlyAt(b, "fence")
-	x.receive(b, bus.Subscription{At: bus.Dead}).onlyAt(b, "nobody else")
+	x.receive(b, bus.Subscription{At: bus.Dead}).onlyAt(b, "no other")
 }
 
 // testBreak leaves the loop by break.

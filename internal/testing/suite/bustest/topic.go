@@ -68,7 +68,7 @@ func testTopicSettle(x *bed) {
 	}
 	in.hold("d")
 	in.onlyAt(b, "fence")
-	x.receive(b, bus.Subscription{At: bus.Dead}).onlyAt(b, "nobody else")
+	x.receive(b, bus.Subscription{At: bus.Dead}).onlyAt(b, "no other")
 }
 
 // testSlowReader has a reader that is blocked while another one receives 40 MiB. The slow one
