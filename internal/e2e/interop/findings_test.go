@@ -196,7 +196,7 @@ func describe(k *check.Known) string {
 	}
 	for _, q := range check.Requirements() {
 		if q.ID == k.ID {
-			return fmt.Sprintf("**%s** (%s, %s; %s).\nThe rule: %s\nWhat is wrong: %s.\n\n", k.ID, q.Level, q.Section, on, q.Text, k.Reason)
+			return fmt.Sprintf("**%s** (%s, %s; %s).\nRule: %s\nDefect: %s.\n\n", k.ID, q.Level, q.Section, on, q.Text, k.Reason)
 		}
 	}
 	return fmt.Sprintf("**%s**: %s.\n\n", k.ID, k.Reason)
@@ -216,7 +216,7 @@ func (s *stage) show(t testing.TB, b *strings.Builder, f *finding) {
 	}
 	b.WriteString("```\n\n")
 	if f.Webhook {
-		b.WriteString("The webhook at `$HOOK` gets:\n\n")
+		b.WriteString("The webhook at `$HOOK` receives:\n\n")
 		select {
 		case answer = <-s.told:
 		case <-t.Context().Done():
