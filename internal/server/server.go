@@ -61,7 +61,6 @@ type Hub struct {
 	signing      signing
 	identity     identityParts
 	parts        *blobstore.Externalizer // nil if all parts are in the log
-	partsDir     *datadir.Dir            // nil if parts is nil
 	core         *hub.Hub
 	engine       *engine.Engine // that of core
 	broker       *broker.Broker
