@@ -88,7 +88,7 @@ func (w *watch) make(m metric.Meter) error {
 		at                *metric.Int64ObservableGauge
 		name, description string
 	}{
-		{&w.ready, "parley.ready", "Whether the hub can take work, by check: 1 if it is as it should be."},
+		{&w.ready, "parley.ready", "Whether the hub can take work, by check: 1 if the check passes."},
 		{&w.build, "parley.build.info", "1, with the version and commit of the program."},
 	} {
 		var err error

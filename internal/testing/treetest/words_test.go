@@ -21,7 +21,7 @@ var vague = regexp.MustCompile(`(?i)\b(what (is|are|was|were|has|have|had|it|the
 const (
 	maxVague      = 2
 	maxVagueTexts = 3
-	maxVaguePages = 12
+	maxVaguePages = 2
 )
 
 func TestWords(t *testing.T) {
