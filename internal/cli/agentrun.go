@@ -26,13 +26,13 @@ import (
 
 // agentCmd is the family of commands that run agents.
 type agentCmd struct {
-	Run agentRunCmd `cmd:"" help:"Let a program perform the tasks of an agent at a bus."`
+	Run agentRunCmd `cmd:"" help:"Run a program as a worker of an agent at a bus."`
 }
 
 // agentRunCmd runs a worker of an agent at a bus.
 type agentRunCmd struct {
 	Bus         string        `help:"The address of the broker: nats://, tls://, amqp:// or amqps:// ($$PARLEY_BUS); without it, that of the hub whose data folder is --data." from:"PARLEY_BUS" placeholder:"URL"`
-	Data        string        `help:"The data folder of a hub on this machine, which says where its broker is (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`
+	Data        string        `help:"The data folder of a hub on this machine, which names its broker (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`
 	BusKey      string        `name:"bus-key" help:"The key of the agent at the broker of a hub, which is sent over tls:// only ($$PARLEY_BUS_KEY)." from:"PARLEY_BUS_KEY" placeholder:"KEY"`
 	CA          string        `name:"ca" help:"The PEM certificate of the authority that has signed the broker's certificate, or the broker's own." placeholder:"FILE"`
 	Name        string        `help:"The name of the agent on the bus; by default that of its card." placeholder:"NAME"`

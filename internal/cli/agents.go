@@ -19,15 +19,15 @@ import (
 
 // agentsCmd is the family of commands about the agents of a hub.
 type agentsCmd struct {
-	List    agentsListCmd    `cmd:"" help:"List the agents of a hub and how they do."`
-	Search  agentsSearchCmd  `cmd:"" help:"Find the agents and MCP servers that can do something."`
-	Show    agentsShowCmd    `cmd:"" help:"Show all that a hub knows of an agent."`
-	Add     agentsAddCmd     `cmd:"" help:"Register an agent that is elsewhere, or change its registration."`
-	Remove  agentsRemoveCmd  `cmd:"" help:"Remove an agent that was registered."`
-	Probe   agentsProbeCmd   `cmd:"" help:"Ask agents whether they answer."`
+	List    agentsListCmd    `cmd:"" help:"List the agents of a hub with their health."`
+	Search  agentsSearchCmd  `cmd:"" help:"Search agents and MCP servers by ability."`
+	Show    agentsShowCmd    `cmd:"" help:"Show the details of an agent."`
+	Add     agentsAddCmd     `cmd:"" help:"Register a remote agent, or change its registration."`
+	Remove  agentsRemoveCmd  `cmd:"" help:"Remove a registered agent."`
+	Probe   agentsProbeCmd   `cmd:"" help:"Probe agents."`
 	Refresh agentsRefreshCmd `cmd:"" help:"Read the cards of agents again."`
-	Pause   agentsPauseCmd   `cmd:"" help:"Let messages for an agent wait."`
-	Resume  agentsResumeCmd  `cmd:"" help:"Give an agent messages again."`
+	Pause   agentsPauseCmd   `cmd:"" help:"Hold new messages for an agent."`
+	Resume  agentsResumeCmd  `cmd:"" help:"Deliver the messages that a pause has held."`
 }
 
 const agentsPath = adminapi.Root + "/agents"
@@ -224,10 +224,10 @@ func describeAgent(a *adminjson.Agent) string {
 type agentsAddCmd struct {
 	hubFlags
 	Name          string   `arg:"" help:"The name that the agent gets in the hub."`
-	At            string   `arg:"" name:"agent-url" help:"Where the agent is."`
+	At            string   `arg:"" name:"agent-url" help:"The URL of the agent."`
 	Description   string   `help:"The description of the agent, in place of the one in its card." placeholder:"TEXT"`
-	Skill         []string `help:"A skill that the agent has, whatever its card says. May be repeated." placeholder:"ID"`
-	Target        string   `help:"The tenant to ask for, where several agents are at the URL." placeholder:"NAME"`
+	Skill         []string `help:"A skill of the agent that its card need not list. May be repeated." placeholder:"ID"`
+	Target        string   `help:"The tenant to ask for, if several agents are at the URL." placeholder:"NAME"`
 	Timeout       string   `help:"How long a call may take, such as 5m." placeholder:"TIME"`
 	Trust         string   `help:"Whether the agent serves every request, or those for which its callers are trusted: open or gated." enum:"open,gated," default:"" placeholder:"HOW"`
 	GatedSkill    []string `help:"A skill that is gated, if not all of the agent is. May be repeated." placeholder:"ID"`

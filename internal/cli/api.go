@@ -16,7 +16,7 @@ import (
 
 // hubFlags are the flags of the commands that use a hub's own interface, /api/v1.
 type hubFlags struct {
-	URL    string `help:"Where the hub is ($$PARLEY_URL)." default:"${url}" from:"PARLEY_URL" placeholder:"URL"`
+	URL    string `help:"The URL of the hub ($$PARLEY_URL)." default:"${url}" from:"PARLEY_URL" placeholder:"URL"`
 	APIKey string `name:"api-key" help:"The credential to send ($$PARLEY_API_KEY)." from:"PARLEY_API_KEY" placeholder:"KEY"`
 	certFlags
 }

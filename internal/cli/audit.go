@@ -22,8 +22,8 @@ import (
 
 // auditCmd is the family of commands about the audit log.
 type auditCmd struct {
-	Verify auditVerifyCmd `cmd:"" help:"Say whether the audit log was changed, and where."`
-	List   auditListCmd   `cmd:"" help:"List who did what."`
+	Verify auditVerifyCmd `cmd:"" help:"Verify that the audit log is unchanged."`
+	List   auditListCmd   `cmd:"" help:"List the entries of the audit log."`
 	Export auditExportCmd `cmd:"" help:"Write the audit log to a file or to standard output."`
 }
 

@@ -19,7 +19,7 @@ import (
 type cardCmd struct {
 	target
 	JSON bool   `name:"json" help:"Print the card as it was received."`
-	Card string `arg:"" optional:"" name:"url" help:"Where the agent is; the same as --url."`
+	Card string `arg:"" optional:"" name:"url" help:"The URL of the agent; the same as --url."`
 }
 
 // Help shows an example.

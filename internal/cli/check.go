@@ -19,7 +19,7 @@ import (
 // checkCmd checks a server.
 type checkCmd struct {
 	target
-	Server  string        `arg:"" optional:"" name:"server" help:"Where the agent is; the same as --url."`
+	Server  string        `arg:"" optional:"" name:"server" help:"The URL of the agent; the same as --url."`
 	Only    []string      `help:"Check only these: whole ids, or the first words of them, such as push." placeholder:"ID"`
 	All     bool          `help:"Show passed requirements and those that are not offered, too."`
 	List    bool          `help:"List the requirements, and check nothing."`
@@ -28,7 +28,7 @@ type checkCmd struct {
 	JSON    bool          `name:"json" help:"Print the report as JSON; of a suite, one ACTS report a line."`
 	JUnit   string        `name:"junit" help:"Write the report as JUnit XML, too." placeholder:"FILE" type:"path"`
 	Timeout time.Duration `help:"How long one call may take; 10s, or 30s for those of a suite." placeholder:"DURATION"`
-	Listen  string        `help:"Where to receive webhooks; on loopback if the agent is there as well." placeholder:"ADDRESS"`
+	Listen  string        `help:"The address for webhooks; on loopback if the agent is on loopback as well." placeholder:"ADDRESS"`
 	Webhook string        `help:"The URL under which the agent reaches --listen." placeholder:"URL"`
 }
 

@@ -45,23 +45,23 @@ func usagef(format string, args ...any) error {
 type commands struct {
 	Serve   serveCmd   `cmd:"" help:"Run a hub."`
 	Send    sendCmd    `cmd:"" help:"Send a message to an agent and print the reply."`
-	Chat    chatCmd    `cmd:"" help:"Talk with an agent, line by line."`
+	Chat    chatCmd    `cmd:"" help:"Chat with an agent, line by line."`
 	Card    cardCmd    `cmd:"" help:"Show the card of an agent."`
-	Agent   agentCmd   `cmd:"" help:"Be an agent: let a program perform tasks."`
+	Agent   agentCmd   `cmd:"" help:"Run a program as a worker of an agent at a bus."`
 	Agents  agentsCmd  `cmd:"" help:"List, search, register and probe the agents of a hub."`
-	Keys    keysCmd    `cmd:"" help:"Make, list and revoke API keys."`
+	Keys    keysCmd    `cmd:"" help:"Create, list and revoke API keys."`
 	Check   checkCmd   `cmd:"" help:"Check an A2A server against the specification."`
-	Tasks   tasksCmd   `cmd:"" help:"List, show, cancel and watch tasks; mend those that hang."`
-	Inbox   inboxCmd   `cmd:"" help:"See and settle what waits for you."`
-	Trust   trustCmd   `cmd:"" help:"Say how far callers and agents are trusted."`
+	Tasks   tasksCmd   `cmd:"" help:"List, show, cancel and watch tasks; repair tasks that hang."`
+	Inbox   inboxCmd   `cmd:"" help:"List and decide the items that wait for a person."`
+	Trust   trustCmd   `cmd:"" help:"List and set the trust in callers and agents."`
 	Memory  memoryCmd  `cmd:"" help:"List, show, set, delete and search notes."`
-	MCP     mcpCmd     `cmd:"" name:"mcp" help:"Be an MCP server for a host, such as Claude Desktop."`
-	Push    pushCmd    `cmd:"" help:"List webhooks, notify them again, or receive notifications."`
-	Dead    deadCmd    `cmd:"" help:"See what queues have given up, publish it again or drop it."`
+	MCP     mcpCmd     `cmd:"" name:"mcp" help:"Serve MCP to a host, such as Claude Desktop."`
+	Push    pushCmd    `cmd:"" help:"List webhooks, retry deliveries, or receive notifications."`
+	Dead    deadCmd    `cmd:"" help:"List, replay and delete dead letters."`
 	Mock    mockCmd    `cmd:"" help:"Serve agents that follow a script, for tests."`
-	Audit   auditCmd   `cmd:"" help:"Verify, list and export the log of who did what."`
+	Audit   auditCmd   `cmd:"" help:"Verify, list and export the audit log."`
 	Doctor  doctorCmd  `cmd:"" help:"Report weaknesses in the configuration of a hub."`
-	Init    initCmd    `cmd:"" help:"Write a first parley.yaml and an agent to go with it."`
+	Init    initCmd    `cmd:"" help:"Write a first parley.yaml and an example agent."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }
 

@@ -13,10 +13,10 @@ import (
 
 // deadCmd is the family of commands about dead letters.
 type deadCmd struct {
-	List   deadListCmd   `cmd:"" help:"List what queues have given up."`
+	List   deadListCmd   `cmd:"" help:"List dead letters."`
 	Show   deadShowCmd   `cmd:"" help:"Show a dead letter with its envelope."`
 	Replay deadReplayCmd `cmd:"" help:"Publish dead letters again."`
-	Drop   deadDropCmd   `cmd:"" help:"Forget dead letters."`
+	Drop   deadDropCmd   `cmd:"" help:"Delete dead letters."`
 }
 
 const deadPath = adminapi.Root + "/dead"

@@ -36,7 +36,7 @@ type doctorCmd struct {
 	Config  string `help:"The configuration file (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
 	Offline bool   `help:"Make no network calls."`
 	Strict  bool   `help:"Exit with 1 if anything is weak or wrong."`
-	Explain string `help:"Say whether the policy allows something, and by which rule, such as \"caller=partner role=guest owner=acme op=send agent=echo skill=echo\"." placeholder:"REQUEST"`
+	Explain string `help:"Explain a decision of the policy with its rule, such as \"caller=partner role=guest owner=acme op=send agent=echo skill=echo\"." placeholder:"REQUEST"`
 	JSON    bool   `name:"json" help:"Print a JSON object for each finding."`
 }
 

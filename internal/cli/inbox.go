@@ -14,11 +14,11 @@ import (
 
 // inboxCmd is the family of commands about the items that wait for a person.
 type inboxCmd struct {
-	List    inboxListCmd    `cmd:"" help:"List what waits for you."`
-	Show    inboxShowCmd    `cmd:"" help:"Show an item with all that it says."`
+	List    inboxListCmd    `cmd:"" help:"List the items that wait for you."`
+	Show    inboxShowCmd    `cmd:"" help:"Show an item."`
 	Answer  inboxAnswerCmd  `cmd:"" help:"Answer a question."`
-	Approve inboxApproveCmd `cmd:"" help:"Approve a request, or the draft of an answer."`
-	Refuse  inboxRefuseCmd  `cmd:"" help:"Refuse a request, or to answer a question."`
+	Approve inboxApproveCmd `cmd:"" help:"Approve a request or the draft of an answer."`
+	Refuse  inboxRefuseCmd  `cmd:"" help:"Refuse a request or a question."`
 }
 
 const inboxPath = adminapi.Root + "/inbox"

@@ -23,9 +23,9 @@ import (
 
 // keysCmd is the family of commands about API keys.
 type keysCmd struct {
-	Add    keysAddCmd    `cmd:"" help:"Make a key for a caller and print it."`
-	List   keysListCmd   `cmd:"" help:"List the keys, without their texts."`
-	Revoke keysRevokeCmd `cmd:"" help:"Make a key useless."`
+	Add    keysAddCmd    `cmd:"" help:"Create a key for a caller and print it."`
+	List   keysListCmd   `cmd:"" help:"List the keys, without their secrets."`
+	Revoke keysRevokeCmd `cmd:"" help:"Revoke a key."`
 }
 
 // keysFlags select the keys: those of a running hub, or those in the folder of a hub that does

@@ -18,11 +18,11 @@ import (
 
 // memoryCmd is the family of commands about notes.
 type memoryCmd struct {
-	List   memoryListCmd   `cmd:"" help:"List notes by the beginnings of their keys."`
+	List   memoryListCmd   `cmd:"" help:"List notes by the prefix of their keys."`
 	Get    memoryGetCmd    `cmd:"" help:"Print a note."`
-	Set    memorySetCmd    `cmd:"" help:"Remember a note for a while."`
-	Delete memoryDeleteCmd `cmd:"" help:"Forget a note, several, or a session."`
-	Search memorySearchCmd `cmd:"" help:"Find notes by words, category and tags."`
+	Set    memorySetCmd    `cmd:"" help:"Save a note."`
+	Delete memoryDeleteCmd `cmd:"" help:"Delete a note, several notes, or a session."`
+	Search memorySearchCmd `cmd:"" help:"Search notes by words, category and tags."`
 	Watch  memoryWatchCmd  `cmd:"" help:"Print notes when they are set."`
 }
 
@@ -133,8 +133,8 @@ type memorySetCmd struct {
 	hubFlags
 	Key      string   `arg:"" help:"The key of the note: segments between slashes." placeholder:"KEY"`
 	Text     *string  `arg:"" optional:"" help:"The text; without it, standard input, which must not be empty." placeholder:"TEXT"`
-	TTL      string   `name:"ttl" help:"How long to remember it, such as 2h; without it, 5m unless the hub says otherwise." placeholder:"TIME"`
-	Category string   `help:"What kind of note it is." placeholder:"TEXT"`
+	TTL      string   `name:"ttl" help:"The time to keep it, such as 2h. The default is that of the hub, usually 5m." placeholder:"TIME"`
+	Category string   `help:"The kind of the note." placeholder:"TEXT"`
 	Tag      []string `help:"A word to find it by. May be repeated." placeholder:"WORD"`
 	JSON     bool     `name:"json" help:"Print the note with all that is known about it as JSON."`
 }
@@ -193,7 +193,7 @@ func (c *memorySetCmd) text(stdin io.Reader) (string, error) {
 type memoryDeleteCmd struct {
 	hubFlags
 	Key     string `arg:"" optional:"" help:"The key of the note." placeholder:"KEY"`
-	Prefix  string `help:"Forget all notes whose keys begin so." placeholder:"PREFIX"`
+	Prefix  string `help:"Delete all notes whose keys begin so." placeholder:"PREFIX"`
 	Session string `help:"End a session: forget its notes; results that come later become notifications." placeholder:"ID"`
 	JSON    bool   `name:"json" help:"Print how many notes there were as JSON."`
 }

@@ -16,7 +16,7 @@ import (
 type operatedTask struct {
 	hubFlags
 	ID    string `arg:"" help:"The id of the task."`
-	Owner string `help:"Whose task it is, if several callers have one with the id." placeholder:"OWNER"`
+	Owner string `help:"The owner of the task, if several callers have one with the id." placeholder:"OWNER"`
 	JSON  bool   `name:"json" help:"Print the task as JSON."`
 }
 

@@ -12,8 +12,8 @@ import (
 
 // pushCmd is the family of commands about webhooks.
 type pushCmd struct {
-	List      pushListCmd      `cmd:"" help:"List the webhooks of a hub and how they do."`
-	Listen    pushListenCmd    `cmd:"" help:"Be a webhook: print the notifications that arrive."`
+	List      pushListCmd      `cmd:"" help:"List the webhooks of a hub with their state."`
+	Listen    pushListenCmd    `cmd:"" help:"Receive notifications as a webhook and print them."`
 	Redeliver pushRedeliverCmd `cmd:"" help:"Retry failed webhook deliveries."`
 }
 

@@ -30,7 +30,7 @@ type sendCmd struct {
 	File    []string `help:"A file to send along; may be repeated." placeholder:"PATH" type:"existingfile" sep:"none"`
 	Stream  bool     `help:"Print the reply as it comes."`
 	Detach  bool     `help:"Do not wait: print the id of the task."`
-	Text    []string `arg:"" optional:"" help:"What to say; \"-\" reads standard input."`
+	Text    []string `arg:"" optional:"" help:"The text of the message; \"-\" reads standard input."`
 }
 
 // Help shows examples.

@@ -41,8 +41,8 @@ type serveCmd struct {
 	BusCertKey     string   `name:"bus-cert-key" help:"The private key of the certificate, as PEM." placeholder:"FILE"`
 	TLSCert        string   `name:"tls-cert" help:"The certificate that callers are shown, over HTTP and gRPC, as PEM; read again when it has changed." placeholder:"FILE"`
 	TLSKey         string   `name:"tls-key" help:"The private key of this certificate, as PEM." placeholder:"FILE"`
-	ClientCA       string   `name:"client-ca" help:"The authorities whose certificates callers may show, as PEM; auth.certificates says who they are." placeholder:"FILE"`
-	AgentsFile     string   `name:"agents-file" help:"A list of agents elsewhere (agents.yaml here, in ./workspace or in the data folder)." placeholder:"FILE"`
+	ClientCA       string   `name:"client-ca" help:"The authorities of the certificates of callers, as PEM; auth.certificates maps certificates to callers." placeholder:"FILE"`
+	AgentsFile     string   `name:"agents-file" help:"A list of remote agents (agents.yaml here, in ./workspace or in the data folder)." placeholder:"FILE"`
 	WellKnown      string   `name:"well-known" help:"A list of agents that are always there (well-known-agents.json in the same places)." placeholder:"FILE"`
 	AgentSpecs     []string `name:"agent-specs" help:"A file of agent specs, or a folder of them. May be repeated." placeholder:"PATH"`
 	AgentsAllow    []string `name:"agents-allow" help:"An address that registered agents may have beside public ones, such as loopback or 10.1.0.0/16; adds to directory.allow. May be repeated." placeholder:"TARGET"`
@@ -59,8 +59,8 @@ type serveCmd struct {
 // Help shows examples.
 func (serveCmd) Help() string {
 	return `Without configuration the hub keeps its data in ./parley-data, listens on this machine only, and serves ` +
-		`the built-in agents echo, clock, interview, slow and report. SIGINT or SIGTERM lets running tasks come to ` +
-		`their end for a while; a second one stops at once.
+		`the built-in agents echo, clock, interview, slow and report. After SIGINT or SIGTERM, running tasks have ` +
+		`some time to end; a second signal stops at once.
 
 Examples:
 

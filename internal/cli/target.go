@@ -20,7 +20,7 @@ const defaultURL = "http://127.0.0.1:4100"
 
 // target are the flags that select an agent.
 type target struct {
-	URL    string `help:"Where the agent is: the URL above its card, or of the card ($$PARLEY_URL)." default:"${url}" from:"PARLEY_URL" placeholder:"URL"`
+	URL    string `help:"The URL of the agent: that of its card, or the path above it ($$PARLEY_URL)." default:"${url}" from:"PARLEY_URL" placeholder:"URL"`
 	Agent  string `help:"The agent's name on a Parley hub; without it, the agent at the URL." placeholder:"NAME"`
 	APIKey string `name:"api-key" help:"The credential to send ($$PARLEY_API_KEY)." from:"PARLEY_API_KEY" placeholder:"KEY"`
 	certFlags

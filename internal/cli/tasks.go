@@ -15,14 +15,14 @@ import (
 
 // tasksCmd is the family of commands about tasks.
 type tasksCmd struct {
-	List   tasksListCmd   `cmd:"" help:"List your tasks, the last changed first."`
+	List   tasksListCmd   `cmd:"" help:"List your tasks, most recently changed first."`
 	Get    tasksGetCmd    `cmd:"" help:"Show a task."`
 	Cancel tasksCancelCmd `cmd:"" help:"Cancel a task."`
-	Watch  tasksWatchCmd  `cmd:"" help:"Follow a task, and those that it delegates, to the end."`
+	Watch  tasksWatchCmd  `cmd:"" help:"Follow a task and the tasks that it delegates."`
 
-	Redrive  tasksRedriveCmd  `cmd:"" help:"Give the message of a task that hangs to its agent again."`
+	Redrive  tasksRedriveCmd  `cmd:"" help:"Repeat the message of a task that hangs."`
 	Fail     tasksFailCmd     `cmd:"" help:"End a task as failed."`
-	Reassign tasksReassignCmd `cmd:"" help:"Give a task that waits to another agent."`
+	Reassign tasksReassignCmd `cmd:"" help:"Move a waiting task to another agent."`
 }
 
 // maxPage is the largest page of the protocol (specification §3.1.4).

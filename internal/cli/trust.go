@@ -12,8 +12,8 @@ import (
 
 // trustCmd is the family of commands about trust levels.
 type trustCmd struct {
-	List trustListCmd `cmd:"" help:"List how far callers and agents are trusted."`
-	Set  trustSetCmd  `cmd:"" help:"Change how far one of them is trusted."`
+	List trustListCmd `cmd:"" help:"List the trust in callers and agents."`
+	Set  trustSetCmd  `cmd:"" help:"Change the trust in a caller or an agent."`
 }
 
 const trustPath = adminapi.Root + "/trust"
