@@ -155,7 +155,7 @@ func (c *crowd) perform(d *deed, user string, limit time.Duration, whole bool) {
 		c.saw(user, id)
 	}
 	switch {
-	case err != nil && (!whole && ctx.Err() != nil || bystander(ctx, err)):
+	case err != nil && (!whole && (ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded)) || bystander(ctx, err)):
 		c.count(d.name+", left", 0)
 		return
 	case err != nil:
