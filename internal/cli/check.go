@@ -171,7 +171,7 @@ func (c *checkCmd) write(w io.Writer, r *check.Report, suites []*acts.Report) er
 	var err error
 	switch {
 	case !c.JSON:
-		err = r.Text(escaped{w}, c.All)
+		err = r.Text(&escaped{w: w}, c.All)
 	case suites == nil:
 		err = r.JSON(w)
 	default:
@@ -185,16 +185,6 @@ func (c *checkCmd) write(w io.Writer, r *check.Report, suites []*acts.Report) er
 		err = &exit{code: exitFailed}
 	}
 	return err
-}
-
-// escaped removes control characters from text of a server.
-type escaped struct{ w io.Writer }
-
-func (e escaped) Write(p []byte) (int, error) {
-	if _, err := io.WriteString(e.w, printable(string(p))); err != nil {
-		return 0, err
-	}
-	return len(p), nil
 }
 
 // writeFile creates a file with the output of f.

@@ -67,6 +67,7 @@ type commands struct {
 
 // Main runs the command that args name, without the program's name, and returns its exit code.
 func Main(ctx context.Context, args []string, o OS) int {
+	o = o.guarded()
 	parser, err := newParser(&o)
 	if err != nil {
 		fmt.Fprintln(o.Stderr, "parley:", err)

@@ -82,7 +82,8 @@ type memoryGetCmd struct {
 
 // Help shows examples.
 func (memoryGetCmd) Help() string {
-	return `The text is printed unchanged, followed by a line break.
+	return `The text is printed unchanged, followed by a line break; on a terminal without control characters, such as ` +
+		`those of escape sequences. So "parley memory get KEY >FILE" has every byte.
 
 Examples:
 

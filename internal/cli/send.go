@@ -93,7 +93,7 @@ func (c *sendCmd) detach(ctx context.Context, cl *client.Client, m *a2a.Message,
 		sh := newShow(o, &c.output, false)
 		sh.agent = cl.Card().Name
 		sh.fold.Apply(res)
-		return sh.finish()
+		return errors.Join(sh.finish(), sh.words.unsaved)
 	}
 	if o.Terminal {
 		fmt.Fprintf(o.Stderr, "The task is %s. To follow it: parley tasks watch%s %s\n",

@@ -248,9 +248,20 @@ func (s *show) endLine() {
 	}
 }
 
-// outcome returns the error or exit code for the state of the task. again are the flags of a
-// command that reaches the same agent.
+// outcome returns the error or exit code for the state of the task, or else for the files that
+// could not be saved. again are the flags of a command that reaches the same agent.
 func (s *show) outcome(again string) error {
+	err := s.ending(again)
+	switch {
+	case err == nil:
+		return s.words.unsaved
+	case s.words.unsaved != nil:
+		fmt.Fprintln(s.notes, s.words.unsaved)
+	}
+	return err
+}
+
+func (s *show) ending(again string) error {
 	task := s.fold.Task
 	if s.fold.Message != nil {
 		return nil

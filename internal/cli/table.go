@@ -67,12 +67,15 @@ func (t *table[T]) write(w io.Writer, v *T, person bool) error {
 	default:
 		var cells []string
 		for _, cell := range t.row(v) {
-			cells = append(cells, fmt.Sprint(cell))
+			cells = append(cells, oneCell.Replace(fmt.Sprint(cell)))
 		}
 		_, err = fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
 	return err
 }
+
+// oneCell keeps a text in its column and its row.
+var oneCell = strings.NewReplacer("\t", " ", "\n", " ", "\r", "")
 
 // each returns all values of a list.
 func each[T any](list []T) iter.Seq2[*T, error] {

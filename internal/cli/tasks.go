@@ -136,7 +136,7 @@ func (c *oneTask) print(task *a2a.Task, o *OS, open func(*a2a.Part) (io.ReadClos
 		}
 		sh.endLine()
 	}
-	return nil
+	return sh.words.unsaved
 }
 
 func writeMessage(w io.Writer, words *printer, m *a2a.Message) error {

@@ -17,17 +17,6 @@ import (
 	"github.com/parley-a2a/parley/client"
 )
 
-// printable removes the characters that could control a terminal: control characters other than
-// line feed and tab.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
-			return -1
-		}
-		return r
-	}, s)
-}
-
 // stateName returns the short name of a state, such as "input-required".
 func stateName(s a2a.TaskState) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_")), "_", "-")
@@ -70,6 +59,9 @@ type printer struct {
 	// open returns the bytes of a part with a URL of the agent. If nil, such parts are only
 	// described.
 	open func(*a2a.Part) (io.ReadCloser, error)
+
+	// unsaved is the joined errors of the files that could not be saved; nil if there are none.
+	unsaved error
 }
 
 // clean returns s without control characters if the output is a terminal.
@@ -95,7 +87,10 @@ func (w *printer) part(p *a2a.Part) (string, error) {
 			return w.clean("[" + list(cmp.Or(p.Filename, "file"), p.MediaType, sizeName(len(content))) + "]"), nil
 		}
 		path, _, err := saveFile(w.save, p.Filename, bytes.NewReader(content))
-		return w.clean("[saved " + list(path, p.MediaType, sizeName(len(content))) + "]"), err
+		if err != nil {
+			return w.notSaved(err, cmp.Or(p.Filename, "file"), p.MediaType, sizeName(len(content))), nil
+		}
+		return w.clean("[saved " + list(path, p.MediaType, sizeName(len(content))) + "]"), nil
 	}
 	return "", nil
 }
@@ -112,14 +107,21 @@ func (w *printer) reference(p *a2a.Part, address string) (string, error) {
 		return described, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("save %s: %w", address, err)
+		return w.notSaved(err, p.Filename, p.MediaType, address), nil
 	}
 	defer r.Close()
 	path, size, err := saveFile(w.save, p.Filename, r)
 	if err != nil {
-		return "", fmt.Errorf("save %s: %w", address, err)
+		return w.notSaved(err, p.Filename, p.MediaType, address), nil
 	}
 	return w.clean("[saved " + list(path, p.MediaType, sizeName(int(size))) + "]"), nil
+}
+
+// notSaved keeps the error of a file, and describes the file on one line. The rest of the reply
+// is printed, and its other files are saved.
+func (w *printer) notSaved(err error, name, mediaType, size string) string {
+	w.unsaved = errors.Join(w.unsaved, fmt.Errorf("save %s: %w", cmp.Or(name, size), err))
+	return w.clean("[" + list(name, mediaType, size, "not saved") + "]")
 }
 
 func (w *printer) data(v any) (string, error) {
@@ -165,23 +167,18 @@ func list(items ...string) string {
 	return strings.Join(kept, ", ")
 }
 
-// saveFile writes content to a new file in dir, under the last element of name, with a number
-// if the file exists. It returns the path and the size. It removes a file that could not be
-// written completely.
+// saveFile writes content to a new file in dir, under the safe form of name, with a number if
+// the file exists. It returns the path and the size. It removes a file that could not be written
+// completely.
 func saveFile(dir, name string, content io.Reader) (path string, size int64, err error) {
-	base := filepath.Base(filepath.Clean("/" + strings.ReplaceAll(printable(name), `\`, "/")))
-	base = strings.TrimLeft(base, "./")
-	if base == "" {
-		base = "file"
-	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", 0, err
 	}
-	ext := filepath.Ext(base)
+	stem, ext := splitExtension(fileName(name))
 	for i := 1; ; i++ {
-		path := filepath.Join(dir, base)
+		path := filepath.Join(dir, stem+ext)
 		if i > 1 {
-			path = filepath.Join(dir, strings.TrimSuffix(base, ext)+"-"+strconv.Itoa(i)+ext)
+			path = filepath.Join(dir, stem+"-"+strconv.Itoa(i)+ext)
 		}
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if os.IsExist(err) {

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,6 +85,63 @@ func TestSaveFile(t *testing.T) {
 	}
 	if _, _, err := saveFile(filepath.Join(dir, "a.txt"), "b", strings.NewReader("")); err == nil {
 		t.Error("saveFile() into a file = nil, want an error")
+	}
+}
+
+// TestFileName checks that names from other agents become safe and keep their extension.
+func TestFileName(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("n", 300)
+	for in, want := range map[string]string{
+		"report.pdf":                    "report.pdf",
+		"two\nlines\r\n.txt":            "two lines  .txt",
+		"a\u2028b\u0085c.txt":           "a b c.txt",
+		"\x1b]0;title\x07x.txt":         "]0;titlex.txt",
+		"photo\u202egpj.exe":            "photogpj.exe",
+		"/etc/passwd":                   "passwd",
+		`C:\Users\a\b.doc`:              "b.doc",
+		"a/..":                          "file",
+		"a/../b.txt":                    "b.txt",
+		"...":                           "file",
+		"\n\t":                          "file",
+		"-rf":                           "rf",
+		" .ssh/config":                  "config",
+		"bad\xff.txt":                   "bad\ufffd.txt",
+		long + ".tar":                   long[:maxFileName-4] + ".tar",
+		"x." + long:                     ("x." + long)[:maxFileName],
+		strings.Repeat("ü", 150) + ".c": strings.Repeat("ü", (maxFileName-2)/2) + ".c",
+		strings.Repeat("€", 150) + ".c": strings.Repeat("€", (maxFileName-2)/3) + ".c",
+	} {
+		got := fileName(in)
+		if got != want || len(got) > maxFileName {
+			t.Errorf("fileName(%q) = %q (%d bytes), want %q", in, got, len(got), want)
+		}
+		if _, _, err := saveFile(t.TempDir(), in, strings.NewReader("")); err != nil {
+			t.Errorf("saveFile(%q) = %v", in, err)
+		}
+	}
+}
+
+// TestUnsavedFiles checks that a file that cannot be saved does not stop the rest of the reply.
+func TestUnsavedFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	raw := a2a.NewRawPart([]byte("abc"))
+	raw.Filename = "good.txt"
+	away := a2a.NewFileURLPart("http://agent/bad", "")
+	away.Filename = "bad\x1b.txt"
+	w := printer{save: dir, terminal: true, open: func(*a2a.Part) (io.ReadCloser, error) { return nil, errors.New("no such part") }}
+	got, err := w.message(a2a.NewMessage(a2a.MessageRoleAgent, away, raw, a2a.NewTextPart("end")))
+	want := "[bad.txt, http://agent/bad, not saved]\n[saved " + filepath.Join(dir, "good.txt") + ", 3 B]\nend"
+	if got != want || err != nil {
+		t.Errorf("message() = %q, %v, want %q", got, err, want)
+	}
+	if w.unsaved == nil || !strings.Contains(w.unsaved.Error(), "no such part") {
+		t.Errorf("unsaved = %v, want the error", w.unsaved)
+	}
+	w = printer{save: filepath.Join(dir, "good.txt")}
+	if got, err := w.part(raw); got != "[good.txt, 3 B, not saved]" || err != nil || w.unsaved == nil {
+		t.Errorf("part() for a folder that is a file = %q, %v, unsaved %v", got, err, w.unsaved)
 	}
 }
 
