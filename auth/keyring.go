@@ -16,9 +16,6 @@ import (
 	"github.com/parley-a2a/parley/internal/usertoken"
 )
 
-// RoleAdmin is the role of administrators of the hub.
-const RoleAdmin = "admin"
-
 // Errors of Keyring.Revoke.
 var (
 	// ErrNoKey is returned if no key has the id.
@@ -51,6 +48,9 @@ type Keyring struct {
 	// Certificates, if set, authenticates callers without a key or token by their client
 	// certificates.
 	Certificates Certificates
+	// KnownRoles, if set, returns the roles that Add accepts, in the form of CheckRoles. If nil,
+	// Add accepts every role.
+	KnownRoles func() []string
 	// AllowAnonymous treats callers without credentials, from any address, as the anonymous
 	// local principal. That includes callers whose certificate belongs to no principal. Callers
 	// with wrong credentials are still refused.
@@ -268,10 +268,16 @@ func (r *Keyring) Refuse(ctx context.Context, req *Request, reason string) error
 	return r.refuse(ctx, req, attempt{flaw: reason})
 }
 
-// Add stores a key and activates it. The first key for callers turns the Keyring on.
+// Add stores a key and activates it. The first key for callers turns the Keyring on. The error
+// wraps an *UnknownRoleError for a role that is not in KnownRoles.
 func (r *Keyring) Add(ctx context.Context, k *Key) error {
 	if err := checkKey(k); err != nil {
 		return fmt.Errorf("add key: %w", err)
+	}
+	if r.KnownRoles != nil {
+		if err := CheckRoles(k.Principal.Roles, r.KnownRoles()); err != nil {
+			return fmt.Errorf("add key: %w", err)
+		}
 	}
 	if r.Store == nil {
 		return errors.New("add key: there is no store for keys")

@@ -168,6 +168,22 @@ func (p *Policy) Sees(caller *auth.Principal, agent task.Agent) bool {
 	return false
 }
 
+// Roles returns the roles that the rules name, sorted and in their written form: a name that ends
+// with * stands for all roles with that beginning.
+func (p *Policy) Roles() []string {
+	if p == nil {
+		return nil
+	}
+	var all []string
+	for _, c := range p.table().rules {
+		for _, role := range c.roles {
+			all = append(all, role.String())
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // Everywhere reports whether a caller may perform an operation with every agent.
 func (p *Policy) Everywhere(caller *auth.Principal, o Op) bool {
 	if p == nil {

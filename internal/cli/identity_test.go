@@ -181,6 +181,7 @@ func TestOnward(t *testing.T) {
 	a, b, c := newSite(t), newSite(t), newSite(t)
 	a.serve(fmt.Sprintf(`
 auth:
+  roles: [ops]
   api_keys: {%s: {agent_id: alice, owner: acme, roles: [ops, admin]}, bob-0123456789abcdef: {agent_id: bob}}
 agents:
   - {name: calendar, url: %[2]s/a2a/calendar, identity: {mode: assertion, claims: [org, roles]}}

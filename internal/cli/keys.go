@@ -33,6 +33,9 @@ type keysCmd struct {
 type keysFlags struct {
 	hubFlags
 	Data string `help:"The data folder of a hub that does not run, in place of --url." placeholder:"DIR"`
+
+	// roles are the roles of a hub that does not run, beside admin.
+	roles []string
 }
 
 // keyStore performs the operations of the commands.
@@ -50,7 +53,10 @@ func (k *keysFlags) at(ctx context.Context, fresh bool, f func(keyStore) error) 
 	if _, err := os.Stat(filepath.Join(k.Data, server.StoreName)); !fresh && errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no hub's data in %s", k.Data)
 	}
-	return inFolder(ctx, k.Data, func(ring *auth.Keyring) error { return f(folderKeys{ring, k.Data}) })
+	return inFolder(ctx, k.Data, func(ring *auth.Keyring) error {
+		ring.KnownRoles = func() []string { return k.roles }
+		return f(folderKeys{ring, k.Data})
+	})
 }
 
 // inFolder calls f with the keys in a data folder that no hub uses.
@@ -159,16 +165,19 @@ type keysAddCmd struct {
 	Bus     string   `name:"bus-agent" help:"Create a key for workers of the agent with this name on the hub's own bus (in its spelling there), in place of one for a caller." placeholder:"NAME"`
 	Agent   string   `help:"The id of the caller, who owns the tasks it makes; without it, one of the key's own." placeholder:"ID"`
 	Name    string   `help:"The caller's name for people." placeholder:"TEXT"`
-	Role    []string `help:"A role of the caller; admin may change the hub. May be repeated." placeholder:"ROLE"`
+	Role    []string `help:"A role of the caller: admin, who may change the hub, or one that the policy or auth.roles of the hub names. May be repeated." placeholder:"ROLE"`
 	Owner   []string `help:"The organisation that owns the tasks instead of the caller; local means the tasks of callers without a key. May be repeated: each request is then for the one that X-Parley-Owner names, or for the first." sep:"none" placeholder:"ORG"`
 	Expires string   `help:"How long the key is good, such as 90d; without it, until it is revoked." placeholder:"TIME"`
+	LockOut bool     `name:"yes-lock-me-out" help:"Accept that the first key is not an administrator's, so that no caller can make or revoke keys while the hub runs."`
+	Config  string   `help:"With --data: the configuration file that names the roles (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
 	JSON    bool     `name:"json" help:"Print the key with all that is known about it as JSON."`
 }
 
 // Help shows examples.
 func (keysAddCmd) Help() string {
 	return `The key is printed once; the hub keeps only its hash. As soon as a key exists, the hub requires ` +
-		`one from every caller. So create the first key for yourself:
+		`one from every caller. So create the first key for yourself; one without the role admin is refused, unless ` +
+		`--yes-lock-me-out accepts it:
 
     parley keys add --agent me --role admin --owner local
     parley keys add --agent partner --name "Partner Inc." --expires 90d
@@ -185,7 +194,7 @@ A hub that does not run is named by its data folder:
 
 // Run creates the key.
 func (c *keysAddCmd) Run(ctx context.Context, o *OS) error {
-	n := &adminapi.NewKey{BusAgent: c.Bus, AgentID: c.Agent, DisplayName: c.Name, Roles: c.Role}
+	n := &adminapi.NewKey{BusAgent: c.Bus, AgentID: c.Agent, DisplayName: c.Name, Roles: c.Role, WithoutAdmin: c.LockOut}
 	switch len(c.Owner) {
 	case 0:
 	case 1:
@@ -203,6 +212,9 @@ func (c *keysAddCmd) Run(ctx context.Context, o *OS) error {
 		}
 		n.ExpiresIn = d.String()
 	}
+	if err := c.readRoles(); err != nil {
+		return err
+	}
 	return o.interruptible(ctx, func(in interrupts) error {
 		return c.at(in.soft, true, func(desk keyStore) error {
 			made, err := desk.add(in.soft, n)
@@ -219,6 +231,28 @@ func (c *keysAddCmd) Run(ctx context.Context, o *OS) error {
 			return err
 		})
 	})
+}
+
+// readRoles reads the roles of a hub that does not run from its configuration, if a role other
+// than admin is given.
+func (c *keysAddCmd) readRoles() error {
+	if c.Data == "" || auth.CheckRoles(c.Role, nil) == nil {
+		return nil
+	}
+	path, err := config.Find(c.Config, c.Data)
+	if err != nil || path == "" {
+		return err
+	}
+	cfg, err := config.Load(path)
+	if err != nil {
+		return err
+	}
+	rules, err := cfg.Policy.Load()
+	if err != nil {
+		return err
+	}
+	c.roles = cfg.KnownRoles(rules)
+	return nil
 }
 
 // advice describes the use of the new key and the changes that it causes.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -54,7 +55,10 @@ k3   bob    revoked  2026-01-01T00:00:00.000Z  -
 
 func TestKeysOfAFolder(t *testing.T) {
 	t.Parallel()
-	data := filepath.Join(t.TempDir(), "data")
+	data := t.TempDir()
+	if err := os.WriteFile(filepath.Join(data, "parley.yaml"), []byte("auth: {roles: [ops]}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	code, out, errs := invoke(t, OS{}, "keys", "add", "--data", data, "--json", "--role", "admin", "--role", "ops", "--owner", "acme", "--expires", "2d")
 	var made adminapi.MadeKey
 	if err := json.Unmarshal([]byte(out), &made); err != nil || code != 0 || errs != "" {

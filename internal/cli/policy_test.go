@@ -311,6 +311,8 @@ func TestPolicyOfAdministrators(t *testing.T) {
 	}{
 		{"GET /api/v1/keys", "", 403, 200, 200},
 		{"POST /api/v1/keys", `{"agentId":"new"}`, 403, 200, 200},
+		{"POST /api/v1/keys", `{"agentId":"known","roles":["partner","guest"]}`, 403, 200, 200},
+		{"POST /api/v1/keys", `{"agentId":"unknown","roles":["partnr"]}`, 403, 400, 400},
 		{"DELETE /api/v1/keys/none", "", 403, 404, 404},
 		{"GET /api/v1/trust", "", 403, 403, 200},
 		{"POST /api/v1/trust", `{"id":"x","level":"act"}`, 403, 403, 403},

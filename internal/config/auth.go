@@ -2,13 +2,16 @@ package config
 
 import (
 	"errors"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
@@ -20,6 +23,9 @@ type Auth struct {
 	APIKeys Callers `yaml:"api_keys"`
 	// BearerTokens are further keys. The hub accepts every key in either header.
 	BearerTokens Callers `yaml:"bearer_tokens"`
+	// Roles are the names of roles beside admin and those in rules of the policy, for agents and
+	// other systems that receive the roles of callers. A key with another role is refused.
+	Roles []string `yaml:"roles"`
 	// MinKeyLength is the smallest length of a key in bytes. The default is 16. Shorter keys
 	// can be guessed.
 	MinKeyLength int `yaml:"min_key_length"`
@@ -45,7 +51,7 @@ type Caller struct {
 	AgentID string `yaml:"agent_id"`
 	// DisplayName is shown to users. The default is the agent_id.
 	DisplayName string `yaml:"display_name"`
-	// Roles are names that policies refer to. An admin may change the hub.
+	// Roles are roles that the hub knows, see Config.KnownRoles. An admin may change the hub.
 	Roles []string `yaml:"roles"`
 	// Owner is the organisation that owns the caller's tasks instead of the caller. With local,
 	// the caller owns the tasks of callers without credentials.
@@ -209,6 +215,45 @@ func spelled(fs yamlfile.Fields, name string) (reflect.StructField, bool) {
 		}
 	}
 	return reflect.StructField{}, false
+}
+
+// KnownRoles returns the roles that keys may have besides admin: those of auth.roles, of rules,
+// which may be nil, and those that issuers of tokens and certificates give to callers.
+func (c *Config) KnownRoles(rules *policy.Policy) []string {
+	all := slices.Concat(c.Auth.Roles, rules.Roles())
+	for i := range c.Auth.Tokens {
+		t := &c.Auth.Tokens[i]
+		all = slices.AppendSeq(slices.AppendSeq(all, maps.Values(t.Roles)), maps.Values(t.Scopes))
+	}
+	for i := range c.Auth.Certificates {
+		all = append(all, c.Auth.Certificates[i].Roles...)
+	}
+	return all
+}
+
+// checkRoles reports roles of keys that the hub does not know. A policy that cannot be read is
+// reported elsewhere: it stops the start of the hub.
+func checkRoles(d *yamlfile.Decoder, c *Config) {
+	for i, role := range c.Auth.Roles {
+		if p := (&auth.Principal{ID: "role", Roles: []string{role}}); p.Check() != nil || strings.HasPrefix(role, auth.RoleBus) {
+			d.Problem(nil, "auth.roles["+strconv.Itoa(i)+"]", "%q is not the name of a role", yamlfile.Clip(role))
+		}
+	}
+	rules, err := c.Policy.Load()
+	if err != nil {
+		return
+	}
+	known := c.KnownRoles(rules)
+	check := func(key string, callers Callers) {
+		for i := range callers {
+			if err := auth.CheckRoles(callers[i].Roles, known); err != nil && !slices.Contains(callers[i].Roles, "") {
+				d.Problem(nil, key+"["+strconv.Itoa(i)+"].roles", "%s", err.Error())
+			}
+		}
+	}
+	check("auth.api_keys", c.Auth.APIKeys)
+	check("auth.bearer_tokens", c.Auth.BearerTokens)
+	check("ApiKeys", c.Auth.Gateway)
 }
 
 // checkAuth reports keys that are invalid or occur twice.

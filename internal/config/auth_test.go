@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -25,6 +27,7 @@ func TestKeys(t *testing.T) {
 	sum := sha256.Sum256([]byte("the key of ops, which is not here"))
 	src := fmt.Sprintf(`
 auth:
+  roles: [ops]
   api_keys:
     ${KEY}: {agent_id: partner, display_name: Partner, roles: [admin, ops], owner: acme}
     in-${KEY}: &other {AgentId: other, DisplayName: "${KEY:-x} in a value"}
@@ -56,6 +59,28 @@ auth:
 	}
 	if diff := cmp.Diff(want, c.Auth.Keys()); diff != "" {
 		t.Errorf("keys mismatch (-want +got):\n%s", diff)
+	}
+}
+
+// TestKnownRoles checks that keys may have the roles of the policy, of issuers of tokens and of
+// certificates.
+func TestKnownRoles(t *testing.T) {
+	t.Parallel()
+	rules := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(rules, []byte("rules: [{allow: send, roles: [clerk, 'team-*']}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for src, roles := range map[string]string{
+		"":                 "admin, 'bus:a'",
+		"policy: " + rules: "clerk, team-a",
+		"policy: {rules: [{deny: send, roles: guest}, {allow: send, who: anybody}]}": "guest",
+	} {
+		for role := range strings.SplitSeq(roles, ", ") {
+			_, err := Parse("parley.yaml", []byte(src+"\nauth: {api_keys: {"+secret+": {agent_id: a, roles: ["+role+"]}}}"), env)
+			if err != nil {
+				t.Errorf("role %s with %q: %v", role, src, err)
+			}
+		}
 	}
 }
 
@@ -120,6 +145,13 @@ func TestKeyErrors(t *testing.T) {
 		"auth:\n  api_keys:\n    !s3cret0123456789: {agent_id: a}":                                                 "auth.api_keys: tags are not used here",
 		"auth:\n  api_keys:\n    s3cret0123456789\n    x: {agent_id: a}":                                           "parley.yaml:3: ",
 		"listen: 127.0.0.1:1\nlisten: 127.0.0.1:2":                                                                 "parley.yaml:2: listen: is given twice",
+
+		"auth:\n  api_keys:\n    s3cret0123456789: {agent_id: a}\n    ${KEY}:\n      agent_id: b\n      roles: [amdin]":                         "parley.yaml:6: auth.api_keys[1].roles: there is no role \"amdin\"; the roles are admin; ",
+		"auth:\n  roles: [ops]\n  bearer_tokens: {s3cret0123456789: {agent_id: a, roles: [admin, ops, op]}}":                                    "parley.yaml:3: auth.bearer_tokens[0].roles: there is no role \"op\"; the roles are admin, ops; ",
+		"ApiKeys:\n  s3cret0123456789: {AgentId: a, Roles: [boss]}":                                                                             "parley.yaml:2: ApiKeys[0].roles: there is no role \"boss\"",
+		"policy: {rules: [{allow: send, roles: [clerk, 'team-*', '*']}]}\nauth:\n  api_keys: {s3cret0123456789: {agent_id: a, roles: [clark]}}": "parley.yaml:3: auth.api_keys[0].roles: there is no role \"clark\"; the roles are admin, clerk, team-*; ",
+		"auth:\n  roles: ['']":      "auth.roles[0]: \"\" is not the name of a role",
+		"auth:\n  roles: ['bus:a']": "auth.roles[0]: \"bus:a\" is not the name of a role",
 	} {
 		_, err := Parse("parley.yaml", []byte(src), env)
 		if err == nil || !strings.Contains(err.Error(), want) {

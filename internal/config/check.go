@@ -44,6 +44,7 @@ func check(d *yamlfile.Decoder, c *Config) {
 	checkTLS(d, &c.TLS)
 	checkCertificates(d, &c.Auth)
 	checkPolicy(d, &c.Policy)
+	checkRoles(d, c)
 	checkCards(d, &c.Cards)
 	checkIdentities(d, c)
 	checkParts(d, &c.Parts)

@@ -67,6 +67,7 @@ type Hub struct {
 	server       *http.Server
 	grpc         *grpcbind.Binding // nil without gRPC
 	telemetry    *export.Telemetry
+	rules        *policy.Policy   // nil without a policy
 	policy       *policyfile.Live // nil unless the policy is a file
 	trust        trustParts
 	control      *operator.Operator
@@ -155,7 +156,7 @@ func (h *Hub) openStore(ctx context.Context) (err error) {
 	h.opened(h.db.Close)
 	h.keys = &auth.Keyring{
 		Configured: h.cfg.Auth.Keys(), Store: h.db.Keys(), AllowAnonymous: h.cfg.AllowAnonymous, Logger: h.logger,
-		Refused: h.audit.refused(),
+		Refused: h.audit.refused(), KnownRoles: func() []string { return h.cfg.KnownRoles(h.rules) },
 	}
 	if err := errors.Join(h.takeTokens(), h.takeCertificates()); err != nil {
 		return err
@@ -238,8 +239,8 @@ func (h *Hub) openSealer(ctx context.Context) error {
 
 // compose creates and connects the parts.
 func (h *Hub) compose(ctx context.Context) error {
-	rules, err := h.openPolicy()
-	if err != nil {
+	var err error
+	if h.rules, err = h.openPolicy(); err != nil {
 		return err
 	}
 	if err := h.openBroker(ctx); err != nil {
@@ -258,7 +259,7 @@ func (h *Hub) compose(ctx context.Context) error {
 	if err := h.openParts(); err != nil {
 		return err
 	}
-	parts := h.coreParts(rules)
+	parts := h.coreParts(h.rules)
 	if parts.Directory, err = h.listing(); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,6 +68,8 @@ type NewKey struct {
 	// Owners are the organisations of the caller, in place of Owner.
 	Owners []string `json:"owners,omitempty"`
 	Roles  []string `json:"roles,omitempty"`
+	// WithoutAdmin accepts a first key that is not an administrator's.
+	WithoutAdmin bool `json:"withoutAdmin,omitempty"`
 	// ExpiresIn is the validity of the key, as a Go duration; empty means no expiry.
 	ExpiresIn string `json:"expiresIn,omitempty"`
 }
@@ -134,7 +137,8 @@ func timeText(t *time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// Make adds a key to keys. Errors caused by the caller name the field.
+// Make adds a key to keys. Errors caused by the caller name the field. A first key for callers is
+// refused if it is not an administrator's, unless n.WithoutAdmin is set.
 func (n *NewKey) Make(ctx context.Context, keys Keys, now time.Time) (*MadeKey, error) {
 	p, err := n.principal()
 	if err != nil {
@@ -152,7 +156,13 @@ func (n *NewKey) Make(ctx context.Context, keys Keys, now time.Time) (*MadeKey, 
 		return nil, apierror.New(a2a.ErrInvalidParams, "%s", err.Error())
 	}
 	first := !forCallers(keys.List()) && forCallers([]auth.Key{*k})
+	if first && !n.WithoutAdmin && !slices.Contains(p.Roles, auth.RoleAdmin) {
+		return nil, refuse(errFirstKey)
+	}
 	if err := keys.Add(ctx, k); err != nil {
+		if unknown := new(auth.UnknownRoleError); errors.As(err, &unknown) {
+			return nil, apierror.Field(a2a.ErrInvalidParams, "roles", "%s", unknown.Error())
+		}
 		return nil, err
 	}
 	return &MadeKey{Key: Describe(k, now), Text: text, First: first}, nil
@@ -167,8 +177,10 @@ func (h *Handler) listKeys(r *http.Request) (*KeyList, error) {
 	return &answer, nil
 }
 
-// addKey creates a key and answers with it.
+// addKey creates a key and answers with it. A caller with credentials keeps its access, whether
+// the first key is an administrator's or not.
 func (h *Handler) addKey(r *http.Request, n *NewKey) (*MadeKey, error) {
+	n.WithoutAdmin = n.WithoutAdmin || !auth.PrincipalFrom(r.Context()).Anonymous()
 	made, err := n.Make(r.Context(), h.Keys, time.Now())
 	if err != nil {
 		return nil, err
@@ -182,6 +194,11 @@ var (
 	errNoKey = dialect.Report{
 		Row:     dialect.Row{HTTP: http.StatusNotFound, GRPC: dialect.NotFound, Reason: "KEY_NOT_FOUND"},
 		Message: "no such key",
+	}
+	errFirstKey = dialect.Report{
+		Row: dialect.Row{HTTP: http.StatusConflict, GRPC: dialect.FailedPrecondition, Reason: "FIRST_KEY_NOT_ADMIN"},
+		Message: "the first key must be an administrator's: from then on every caller needs a key, and no caller could make or revoke one; " +
+			"give it the role " + auth.RoleAdmin + ", or accept this with --yes-lock-me-out (withoutAdmin)",
 	}
 	errConfigured = dialect.Report{
 		Row:     dialect.Row{HTTP: http.StatusConflict, GRPC: dialect.FailedPrecondition, Reason: "KEY_CONFIGURED"},

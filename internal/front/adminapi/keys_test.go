@@ -143,6 +143,45 @@ func TestFirstKey(t *testing.T) {
 	}
 }
 
+// TestFirstKeyIsAdministrators checks that a caller who needs no key yet cannot lock itself out
+// by accident.
+func TestFirstKeyIsAdministrators(t *testing.T) {
+	t.Parallel()
+	for body, code := range map[string]int{
+		`{}`: 409, `{"agentId":"a","roles":["ops"]}`: 409, `{"withoutAdmin":false}`: 409,
+		`{"roles":["admin"]}`: 200, `{"withoutAdmin":true}`: 200, `{"busAgent":"w"}`: 200,
+	} {
+		ring := &auth.Keyring{Store: new(memory)}
+		if err := ring.Load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		h := &adminapi.Handler{Hub: newHub(), Keys: ring}
+		got := as(t, h, local, "POST /api/v1/keys", body, "From: 127.0.0.1:5", "Host: 127.0.0.1")
+		if got.code != code || len(ring.List()) != map[int]int{200: 1, 409: 0}[code] {
+			t.Errorf("POST %s = %d %s with %d keys, want %d", body, got.code, got.body, len(ring.List()), code)
+		}
+		if code == 409 {
+			got.failure(t, 409, "FAILED_PRECONDITION", "FIRST_KEY_NOT_ADMIN")
+		}
+	}
+}
+
+// TestUnknownRoles checks that a key with a misspelt role is refused.
+func TestUnknownRoles(t *testing.T) {
+	t.Parallel()
+	ring := &auth.Keyring{Store: new(memory), KnownRoles: func() []string { return []string{"ops", "team-*"} }}
+	if err := ring.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h := &adminapi.Handler{Hub: newHub(), Keys: ring}
+	for body, code := range map[string]int{`["admin","op"]`: 400, `["Admin"]`: 400, `["team-"]`: 200, `["admin","ops","team-a"]`: 200} {
+		got := as(t, h, boss, "POST /api/v1/keys", `{"roles":`+body+`}`)
+		if got.code != code || code == 400 && !strings.Contains(got.body, "the roles are admin, ops, team-*;") {
+			t.Errorf("roles %s = %d %s, want %d with the roles", body, got.code, got.body, code)
+		}
+	}
+}
+
 func TestKeyRequestsThatAreWrong(t *testing.T) {
 	t.Parallel()
 	h, ring, _ := keyed(t)
@@ -277,13 +316,13 @@ func TestPagesFromElsewhere(t *testing.T) {
 		"another by fetch": {"Sec-Fetch-Site: cross-site", false},
 		"no browser":       {"User-Agent: parley", true},
 	} {
-		for _, request := range []string{"POST /api/v1/keys", "DELETE /api/v1/keys/x"} {
+		for request, body := range map[string]string{"POST /api/v1/keys": `{"roles":["admin"]}`, "DELETE /api/v1/keys/x": ""} {
 			ring := &auth.Keyring{Store: new(memory)}
 			if err := ring.Load(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			h := &adminapi.Handler{Hub: newHub(), Keys: ring}
-			got := as(t, h, local, request, "", append(here, tt.line)...)
+			got := as(t, h, local, request, body, append(here, tt.line)...)
 			if refused := got.code == 403; refused == tt.ok {
 				t.Errorf("%s: %s = %d %s", name, request, got.code, got.body)
 			}

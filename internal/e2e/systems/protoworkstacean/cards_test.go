@@ -142,7 +142,7 @@ func TestPinnedSkills(t *testing.T) {
 func TestServedCard(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, settings{Config: "union_card: true\n"})
-	key := strings.TrimSpace(h.parley("keys", "add", "--agent", "ava"))
+	key := strings.TrimSpace(h.parley("keys", "add", "--agent", "ava", "--yes-lock-me-out"))
 	card := h.call("/.well-known/agent-card.json", "")
 	scheme, _ := member(card, "securitySchemes", "apiKey").(map[string]any)
 	if scheme["type"] != "apiKey" || scheme["in"] != "header" {
