@@ -112,10 +112,13 @@ type Log interface {
 // MaxTotal is the limit up to which ListPage.Total is exact if a timestamp filters the list.
 const MaxTotal = 10_000
 
-// Query selects tasks of one owner. Zero fields do not filter. Only tasks with the visibility
-// Visible are listed.
+// Query selects tasks of one owner, or of all. Zero fields do not filter. Only tasks with the
+// visibility Visible are listed.
 type Query struct {
-	Owner     Owner
+	Owner Owner
+	// AllOwners selects the tasks of all owners, for administrators. Owner and ContextID must be
+	// empty then. The cost of a page grows with the number of owners.
+	AllOwners bool
 	Agent     Agent
 	ContextID string
 	State     State
@@ -125,6 +128,14 @@ type Query struct {
 	After Cursor
 	// Limit is the largest number of heads to return; it must be positive.
 	Limit int
+}
+
+// Check returns an error if q has AllOwners beside Owner or ContextID.
+func (q *Query) Check() error {
+	if q.AllOwners && (q.Owner != "" || q.ContextID != "") {
+		return errors.New("a list of all owners has no owner and no context")
+	}
+	return nil
 }
 
 // Cursor is a position in a list: the status timestamp and key of a task. The zero Cursor is
@@ -147,9 +158,11 @@ type ListPage struct {
 
 // Index finds tasks of an owner.
 type Index interface {
+	// List returns a page of the tasks of q. It returns an error for a query that is invalid by
+	// Query.Check.
 	List(ctx context.Context, q *Query) (ListPage, error)
 	// Interrupted returns the newest interrupted task of the owner with this agent and context,
-	// or ErrNotFound.
+	// or ErrNotFound. The query has an owner.
 	Interrupted(ctx context.Context, q *Query) (Head, error)
 }
 

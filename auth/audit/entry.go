@@ -35,6 +35,7 @@ const (
 // Actions on the hub itself, and refusals.
 const (
 	TaskOperate    Action = "task.operate"
+	TaskListAll    Action = "task.list-all"
 	AgentRegister  Action = "agent.register"
 	AgentRemove    Action = "agent.remove"
 	AgentProbe     Action = "agent.probe"

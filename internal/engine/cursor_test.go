@@ -33,6 +33,7 @@ func FuzzPageToken(f *testing.F) {
 			{Owner: q.Owner, Agent: q.Agent, ContextID: q.ContextID + "x"},
 			{Owner: q.Owner, Agent: q.Agent, ContextID: q.ContextID, State: task.Working},
 			{Owner: q.Owner, Agent: q.Agent, ContextID: q.ContextID, Since: 1},
+			{Owner: q.Owner, Agent: q.Agent, ContextID: q.ContextID, AllOwners: true},
 		} {
 			if _, err := tokens.decode(other, made); !errors.Is(err, a2a.ErrInvalidParams) {
 				t.Errorf("the token of %+v counts for %+v: %v", q, other, err)

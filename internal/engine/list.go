@@ -5,8 +5,11 @@ import (
 	"context"
 	"slices"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
 	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/auth/policy"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -31,6 +34,30 @@ func (e *Engine) List(ctx context.Context, c *op.Caller, r *op.List) (*Page, err
 		return nil, err
 	}
 	e.auditRead(c, AuditEvent{Action: audit.TaskList, Agent: scope})
+	return e.page(ctx, q, r, found)
+}
+
+// ListAll returns a page of the tasks of all owners, newest status first. The caller of ListAll
+// checks that the request is an administrator's, and records it. A list with a context is
+// refused: contexts belong to owners.
+func (e *Engine) ListAll(ctx context.Context, r *op.List) (*Page, error) {
+	if r.ContextID != "" {
+		return nil, apierror.Field(a2a.ErrInvalidParams, "context", "cannot be given for the tasks of all owners")
+	}
+	q := &task.Query{AllOwners: true, Agent: r.Agent, State: r.State, Since: r.Since, Limit: r.PageSize}
+	var err error
+	if q.After, err = e.tokens.decode(q, r.PageToken); err != nil {
+		return nil, err
+	}
+	found, err := e.store.List(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return e.page(ctx, q, r, found)
+}
+
+// page returns the page of a list with what the store has found.
+func (e *Engine) page(ctx context.Context, q *task.Query, r *op.List, found task.ListPage) (_ *Page, err error) {
 	p := &Page{PageSize: r.PageSize, TotalSize: found.Total, Artifacts: r.IncludeArtifacts}
 	if p.Tasks, err = e.listed(ctx, found.Heads, r); err != nil {
 		return nil, err

@@ -78,6 +78,9 @@ func (t tokens) sum(q *task.Query, position []byte) []byte {
 		h.Write(size[:])
 		h.Write([]byte(s))
 	}
+	if q.AllOwners {
+		h.Write([]byte("all owners"))
+	}
 	var since [8]byte
 	binary.BigEndian.PutUint64(since[:], uint64(q.Since))
 	h.Write(since[:])

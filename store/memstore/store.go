@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -345,7 +346,7 @@ func (m *Store) Read(ctx context.Context, key task.Key, after int64) ([]task.Ent
 
 // List implements task.Index.
 func (m *Store) List(ctx context.Context, q *task.Query) (task.ListPage, error) {
-	if err := ctx.Err(); err != nil {
+	if err := errors.Join(ctx.Err(), q.Check()); err != nil {
 		return task.ListPage{}, fmt.Errorf("list tasks: %w", err)
 	}
 	var match func(task.State) bool
@@ -354,7 +355,14 @@ func (m *Store) List(ctx context.Context, q *task.Query) (task.ListPage, error) 
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	sets := m.listingLocked(q).choose(q.Agent, match)
+	var sets []*sortedSet
+	if q.AllOwners {
+		for _, s := range m.owners {
+			sets = append(sets, s.choose(q.Agent, match)...)
+		}
+	} else {
+		sets = m.listingLocked(q).choose(q.Agent, match)
+	}
 	page := task.ListPage{Total: total(sets, q.Since)}
 	page.Heads = make([]task.Head, 0, min(page.Total, q.Limit))
 	var err error

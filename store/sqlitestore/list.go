@@ -15,6 +15,9 @@ func (t Tasks) List(ctx context.Context, q *task.Query) (task.ListPage, error) {
 	if q.Limit <= 0 {
 		return task.ListPage{}, fmt.Errorf("list tasks: limit %d is not positive", q.Limit)
 	}
+	if err := q.Check(); err != nil {
+		return task.ListPage{}, fmt.Errorf("list tasks: %w", err)
+	}
 	var page task.ListPage
 	err := t.db.view(ctx, func(c *conn) (err error) {
 		if q.ContextID != "" {
@@ -37,6 +40,10 @@ var (
 	qGroups = prepared(`SELECT c.scope, c.state, c.n FROM scopes s
 	JOIN counters c ON c.scope = s.id
 	WHERE s.owner = ?1 AND (?2 = '' OR s.agent = ?2) AND (?3 = 0 OR c.state = ?3) AND c.n > 0`)
+
+	qAllGroups = prepared(`SELECT c.scope, c.state, c.n FROM scopes s
+	JOIN counters c ON c.scope = s.id
+	WHERE (?1 = '' OR s.agent = ?1) AND (?2 = 0 OR c.state = ?2) AND c.n > 0`)
 
 	qCountGroup = prepared(`SELECT count(*) FROM (SELECT 1 FROM tasks
 	WHERE scope = ?1 AND state = ?2 AND shown = 0 AND status_at >= ?3 LIMIT ?4)`)
@@ -61,9 +68,12 @@ type countedGroup struct {
 }
 
 func listGroups(c *conn, q *task.Query) (task.ListPage, error) {
-	owner, err := c.owner(q.Owner)
-	if owner == 0 || err != nil {
-		return task.ListPage{}, err
+	var owner int64
+	if !q.AllOwners {
+		var err error
+		if owner, err = c.owner(q.Owner); owner == 0 || err != nil {
+			return task.ListPage{}, err
+		}
 	}
 	groups, err := groupsOf(c, q, owner)
 	if err != nil {
@@ -78,9 +88,15 @@ func listGroups(c *conn, q *task.Query) (task.ListPage, error) {
 	return page, err
 }
 
+// groupsOf returns the groups of an owner, or of all.
 func groupsOf(c *conn, q *task.Query, owner int64) ([]countedGroup, error) {
-	s := c.start(qGroups)
-	s.int(owner)
+	var s stmt
+	if q.AllOwners {
+		s = c.start(qAllGroups)
+	} else {
+		s = c.start(qGroups)
+		s.int(owner)
+	}
 	s.text(string(q.Agent))
 	s.int(int64(q.State))
 	var groups []countedGroup

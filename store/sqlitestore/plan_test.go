@@ -18,6 +18,7 @@ var scans = map[query]string{
 	qTrust:        "all entries, once at start",
 	qSweepLetters: "as many as are kept, once for each that comes",
 	qStates:       "a row for each owner, agent and state, when metrics are read",
+	qAllGroups:    "a row for each owner, agent and state, when an administrator lists all tasks",
 }
 
 // sorts are the statements that may sort, with the reason.

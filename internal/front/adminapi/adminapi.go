@@ -18,7 +18,8 @@
 //	GET, DELETE /api/v1/dead/{id}       one letter with its envelope; deletes it
 //	POST /api/v1/dead/{id}/replay       publishes it again
 //	GET /api/v1/tasks          the caller's tasks with their agents: ?agent=, ?context=, ?state=, pages
-//	GET /api/v1/tasks/{id}     one of them
+//	GET /api/v1/tasks?scope=all         the tasks of all owners, with their owners, for administrators
+//	GET /api/v1/tasks/{id}     one of the caller's tasks
 //	GET /api/v1/tasks/{id}/tree         a task of the caller and those that it has delegated
 //	GET /api/v1/tasks/{id}/tree/events  the same, and each change of a status, as Server-Sent Events
 //	GET /api/v1/search         agents and MCP servers for ?q=, best first: ?limit=
@@ -44,7 +45,8 @@
 //	GET /api/v1/trust          the trust levels of callers and agents
 //	POST /api/v1/trust         changes one of them
 //
-// All changes, and all requests about keys, webhooks and trust, need an administrator. The
+// All changes, and all requests about keys, webhooks, trust and the tasks of all owners, need an
+// administrator. The
 // addresses and the health of agents are shown to administrators only. Notes and conversations
 // belong to the caller, which may change them. The owner of a task sees the questions about it
 // in the inbox, and may answer them. An administrator is a principal with the role "admin", or

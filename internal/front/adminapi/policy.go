@@ -45,6 +45,8 @@ func (h *Handler) asks(r *http.Request) (policy.Request, bool) {
 	switch {
 	case !ok:
 		return policy.Request{Op: policy.AdminOther}, true
+	case everyOwner(r):
+		return policy.Request{Op: policy.AdminTasks}, true
 	case read && f.open:
 		return policy.Request{}, false
 	case read:

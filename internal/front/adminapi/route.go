@@ -66,7 +66,11 @@ func (t *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, auth.ErrUnauthenticated)
 		return
 	}
-	if err := h.permit(t.access, r); err != nil {
+	access := t.access
+	if everyOwner(r) {
+		access = secret
+	}
+	if err := h.permit(access, r); err != nil {
 		h.refused(r, err)
 		h.fail(w, r, err)
 		return
@@ -74,7 +78,7 @@ func (t *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case t.stream != nil:
 		t.stream(w, r)
-	case h.Audit != nil && !reads(r):
+	case h.Audit != nil && (!reads(r) || everyOwner(r)):
 		h.audited(w, r, t)
 	default:
 		code, body := h.result(r, t.call)

@@ -3,6 +3,7 @@ package adminapi
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -19,6 +20,8 @@ import (
 type TaskReader interface {
 	Get(ctx context.Context, c *op.Caller, r *op.Get) (*engine.Answer, error)
 	List(ctx context.Context, c *op.Caller, r *op.List) (*engine.Page, error)
+	// ListAll returns tasks of all owners. It is called for administrators only.
+	ListAll(ctx context.Context, r *op.List) (*engine.Page, error)
 }
 
 var _ TaskReader = (*engine.Engine)(nil)
@@ -47,19 +50,37 @@ func (h *Handler) task(r *http.Request) (*adminjson.TaskInfo, error) {
 	return &info, nil
 }
 
-// listTasks answers with a page of the caller's tasks, the last changed first.
+// everyOwner reports whether a request is for the tasks of all owners, which needs an
+// administrator. Of several values of scope, one suffices.
+func everyOwner(r *http.Request) bool {
+	return r.URL.Path == Root+"/tasks" && slices.Contains(r.URL.Query()["scope"], "all")
+}
+
+// listTasks answers with a page of the caller's tasks, or of those of all owners, the last changed
+// first.
 func (h *Handler) listTasks(r *http.Request) (*adminjson.TaskList, error) {
 	q, err := taskQuery(r)
 	if err != nil {
 		return nil, err
 	}
-	page, err := h.Reader.List(r.Context(), callerOf(r), q)
+	var page *engine.Page
+	all := everyOwner(r)
+	if all {
+		page, err = h.Reader.ListAll(r.Context(), q)
+	} else {
+		page, err = h.Reader.List(r.Context(), callerOf(r), q)
+	}
 	if err != nil {
 		return nil, err
 	}
 	answer := adminjson.TaskList{Tasks: []adminjson.TaskInfo{}, NextPageToken: page.NextPageToken}
 	for i := range page.Tasks {
-		answer.Tasks = append(answer.Tasks, taskInfo(&page.Tasks[i].Head))
+		head := &page.Tasks[i].Head
+		info := taskInfo(head)
+		if all {
+			info.Owner = string(head.Owner)
+		}
+		answer.Tasks = append(answer.Tasks, info)
 	}
 	return &answer, nil
 }
@@ -67,6 +88,9 @@ func (h *Handler) listTasks(r *http.Request) (*adminjson.TaskList, error) {
 // taskQuery parses the query of a request.
 func taskQuery(r *http.Request) (*op.List, error) {
 	values := r.URL.Query()
+	if scope := values.Get("scope"); scope != "" && scope != "all" {
+		return nil, apierror.Field(a2a.ErrInvalidParams, "scope", "is not all, for the tasks of all owners")
+	}
 	q := &op.List{
 		Target:    op.Target{Agent: task.Agent(values.Get("agent"))},
 		ContextID: values.Get("context"), PageToken: values.Get("pageToken"), PageSize: taskPage,

@@ -15,7 +15,7 @@ import (
 )
 
 // shelf has one task of clerk.
-type shelf struct{ asked *op.List }
+type shelf struct{ asked, all *op.List }
 
 var one = task.Head{ID: "t1", ContextID: "c", Agent: "echo", State: task.Working, CreatedAt: 1000, StatusAt: 2000}
 
@@ -29,6 +29,47 @@ func (s *shelf) Get(_ context.Context, c *op.Caller, r *op.Get) (*engine.Answer,
 func (s *shelf) List(_ context.Context, _ *op.Caller, r *op.List) (*engine.Page, error) {
 	s.asked = r
 	return &engine.Page{Tasks: []engine.Answer{{Head: one}}, NextPageToken: "more"}, nil
+}
+
+func (s *shelf) ListAll(_ context.Context, r *op.List) (*engine.Page, error) {
+	s.all = r
+	foreign := one
+	foreign.Owner = "org:acme"
+	return &engine.Page{Tasks: []engine.Answer{{Head: foreign}}}, nil
+}
+
+// TestTasksOfAllOwners checks that administrators list the tasks of all owners, and other callers
+// do not, however they ask.
+func TestTasksOfAllOwners(t *testing.T) {
+	t.Parallel()
+	h, _, _ := keyed(t)
+	s := new(shelf)
+	h.Reader = s
+	got := as(t, h, boss, "GET /api/v1/tasks?scope=all&agent=echo&state=TASK_STATE_WORKING&pageSize=7&pageToken=p", "")
+	want := map[string]any{"tasks": []any{map[string]any{
+		"taskId": "t1", "contextId": "c", "agent": "echo", "owner": "org:acme", "state": "TASK_STATE_WORKING",
+		"createdAt": "1970-01-01T00:00:01Z", "changedAt": "1970-01-01T00:00:02Z",
+	}}}
+	if diff := cmp.Diff(want, got.decode(t)); diff != "" || s.asked != nil {
+		t.Errorf("list mismatch (-want +got):\n%s", diff)
+	}
+	wantAsked := &op.List{Target: op.Target{Agent: "echo"}, State: task.Working, PageSize: 7, PageToken: "p"}
+	if diff := cmp.Diff(wantAsked, s.all); diff != "" {
+		t.Errorf("asked for (-want +got):\n%s", diff)
+	}
+	s.all = nil
+	for _, query := range []string{"?scope=all", "?scope=&scope=all", "?scope=all&scope=own", "?%73cope=all"} {
+		for _, request := range []string{"GET", "HEAD"} {
+			if got := as(t, h, clerk, request+" /api/v1/tasks"+query, ""); got.code != 403 {
+				t.Errorf("%s %s of a caller: %d %s, want 403", request, query, got.code, got.body)
+			}
+		}
+	}
+	mine := as(t, h, boss, "GET /api/v1/tasks?scope=mine", "")
+	mine.failure(t, 400, "INVALID_ARGUMENT", "INVALID_PARAMS")
+	if s.all != nil || s.asked != nil {
+		t.Error("a refused request reads tasks")
+	}
 }
 
 func TestTasksWithTheirAgents(t *testing.T) {

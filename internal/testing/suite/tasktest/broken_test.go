@@ -234,6 +234,10 @@ var defects = map[string]defect{
 			}
 		})
 	}},
+	"all owners are one": {"ListAllOwners", func(b *broken) { b.list = asked(b, func(q *task.Query) { q.AllOwners = false }) }},
+	"no owner is all": {"ListAllOwners", func(b *broken) {
+		b.list = asked(b, func(q *task.Query) { q.AllOwners = q.Owner == "" && q.ContextID == "" })
+	}},
 	"agent does not filter":   {"ListFilters|Model", func(b *broken) { b.list = asked(b, func(q *task.Query) { q.Agent = "" }) }},
 	"context does not filter": {"ListFilters|Model", func(b *broken) { b.list = asked(b, func(q *task.Query) { q.ContextID = "" }) }},
 	"state does not filter":   {"ListFilters|ListMoves|Model", func(b *broken) { b.list = asked(b, func(q *task.Query) { q.State = 0 }) }},

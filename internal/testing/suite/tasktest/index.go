@@ -172,6 +172,54 @@ func testListFilters(t *testing.T, s task.Store) {
 	}
 }
 
+func testListAllOwners(t *testing.T, s task.Store) {
+	var all, echo, done []a2a.TaskID
+	for n := range int64(30) {
+		h := NewHead(task.Owner(fmt.Sprint("owner", n%13)), a2a.TaskID(fmt.Sprint("t", n)))
+		h.Agent = []task.Agent{"echo", "clock"}[n%2]
+		es := []task.Entry{Created(At(n/2), "hello")}
+		if n%3 == 0 {
+			es = append(es, Status(At(n/2), task.Completed, ""))
+			done = append([]a2a.TaskID{h.ID}, done...)
+		}
+		Append(t, s, h, es...)
+		all = append([]a2a.TaskID{h.ID}, all...)
+		if h.Agent == "echo" {
+			echo = append([]a2a.TaskID{h.ID}, echo...)
+		}
+	}
+	hidden := NewHead("owner0", "hidden")
+	hidden.Visibility = task.Hidden
+	Append(t, s, hidden, Created(At(99), "hello"))
+	for _, tt := range []struct {
+		q    task.Query
+		want []a2a.TaskID
+	}{
+		{task.Query{}, all},
+		{task.Query{Agent: "echo"}, echo},
+		{task.Query{State: task.Completed}, done},
+		{task.Query{Since: At(10)}, all[:10]},
+		{task.Query{Agent: "nobody"}, nil},
+	} {
+		tt.q.AllOwners = true
+		wantList(t, s, tt.q, tt.want...)
+		tt.q.Limit = 4
+		if got := ids(listAll(t, s, tt.q)); diff(tt.want, got) != "" {
+			t.Errorf("List(%+v) page by page = %v, want %v", tt.q, got, tt.want)
+		}
+	}
+	wantList(t, s, task.Query{}) // no owner is not all owners
+	page, err := s.List(t.Context(), &task.Query{AllOwners: true, Limit: 1})
+	if err != nil || len(page.Heads) != 1 || page.Heads[0].Owner != "owner3" {
+		t.Errorf("List of all owners = %+v, %v, want the task of owner3", page, err)
+	}
+	for _, q := range []task.Query{{AllOwners: true, Owner: "owner1", Limit: 1}, {AllOwners: true, ContextID: "c", Limit: 1}} {
+		if page, err := s.List(t.Context(), &q); err == nil {
+			t.Errorf("List(%+v) = %+v, want an error", q, page)
+		}
+	}
+}
+
 func testListHidden(t *testing.T, s task.Store) {
 	h := NewHead("anna", "q")
 	h.Visibility = task.Hidden

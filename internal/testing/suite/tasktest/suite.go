@@ -31,6 +31,7 @@ var logTests = []storeTest{
 	{"ListMoves", testListMoves},
 	{"ListCursor", testListCursor},
 	{"ListFilters", testListFilters},
+	{"ListAllOwners", testListAllOwners},
 	{"ListHidden", testListHidden},
 	{"ListTotal", testListTotal},
 	{"Interrupted", testInterrupted},
