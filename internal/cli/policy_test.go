@@ -324,6 +324,7 @@ func TestPolicyOfAdministrators(t *testing.T) {
 		{"POST /api/v1/agents/clock/pause", "{}", 403, 403, 200},
 		{"POST /api/v1/agents", `{"url":"https://x.example"}`, 403, 403, 400},
 		{"POST /api/v1/tasks/none/fail", `{"reason":"x"}`, 403, 403, 404},
+		{"GET /api/v1/tasks?scope=all", "", 403, 403, 200},
 		{"GET /api/v1/memory", "", 200, 403, 403},
 		{"GET /api/v1/inbox", "", 200, 403, 200},
 		{"GET /api/v1/nonsense", "", 404, 404, 404},

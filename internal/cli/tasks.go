@@ -5,12 +5,16 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/adminjson"
+	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
 // tasksCmd is the family of commands about tasks.
@@ -35,15 +39,18 @@ type tasksListCmd struct {
 	State   string `help:"Only tasks in this state, such as working." placeholder:"STATE"`
 	Context string `help:"Only tasks of this context." placeholder:"ID"`
 	Limit   int    `help:"How many tasks at most; 0 means all." default:"20"`
+	All     bool   `help:"The tasks of all owners on a Parley hub, for administrators; --agent selects those of an agent."`
 }
 
 // Help shows an example.
 func (tasksListCmd) Help() string {
-	return `Piped output has four columns separated by tabs: id, state, time, context.
+	return `Piped output has four columns separated by tabs: id, state, time, context; with --all, owner and agent come after ` +
+		`them. The hub records each page of --all in its audit log.
 
-Example:
+Examples:
 
-    parley tasks list --state input-required --limit 5`
+    parley tasks list --state input-required --limit 5
+    parley tasks list --all --agent report --json`
 }
 
 // Run lists the tasks.
@@ -62,7 +69,13 @@ func (c *tasksListCmd) Run(ctx context.Context, o *OS) error {
 		}
 		req.Status = state
 	}
+	if c.All && (c.Context != "" || c.Binding != "") {
+		return usagef("--all goes with neither --context nor --binding")
+	}
 	return o.interruptible(ctx, func(in interrupts) error {
+		if c.All {
+			return c.listAll(in.soft, req, o)
+		}
 		return c.call(in.soft, func(cl *client.Client) error { return c.list(in.soft, cl, req, o) })
 	})
 }
@@ -72,6 +85,30 @@ func (c *tasksListCmd) list(ctx context.Context, cl *client.Client, req *a2a.Lis
 		return []any{printable(string(t.ID)), stateName(t.Status.State), timeName(t.Status.Timestamp), printable(t.ContextID)}
 	}}
 	return t.print(o, first(c.Limit, cl.Tasks(ctx, req)))
+}
+
+// listAll lists the tasks of all owners.
+func (c *tasksListCmd) listAll(ctx context.Context, req *a2a.ListTasksRequest, o *OS) error {
+	q := url.Values{"scope": {"all"}, "pageSize": {strconv.Itoa(req.PageSize)}}
+	if c.Agent != "" {
+		q.Set("agent", c.Agent)
+	}
+	if c.State != "" {
+		q.Set("state", string(req.Status))
+	}
+	t := &table[adminjson.TaskInfo]{
+		heads: "TASK\tSTATE\tCHANGED\tCONTEXT\tOWNER\tAGENT", none: "No tasks.", json: c.JSON,
+		row: func(t *adminjson.TaskInfo) []any {
+			return []any{
+				printable(string(t.TaskID)), stateName(a2a.TaskState(t.State)), timeName(&t.ChangedAt),
+				printable(t.ContextID), printable(t.Owner), printable(t.Agent),
+			}
+		},
+	}
+	hub := c.hub()
+	return t.print(o, first(c.Limit, pages(ctx, &hub, adminapi.Root+"/tasks?"+q.Encode(), func(p *adminjson.TaskList) ([]adminjson.TaskInfo, string) {
+		return p.Tasks, nextPage("pageToken", p.NextPageToken)
+	})))
 }
 
 func timeName(t *time.Time) string {

@@ -291,6 +291,47 @@ func TestSkillsOfAPolicy(t *testing.T) {
 
 // A list has the tasks of those agents that the caller may list, with their total and on all
 // pages.
+// TestListAll checks that the list of all owners has every task once, and that its page tokens
+// are for no other list.
+func TestListAll(t *testing.T) {
+	t.Parallel()
+	b := start(t, engine.Config{}, words("a"))
+	want := map[a2a.TaskID]task.Owner{}
+	for i := range 13 {
+		who := colleague(fmt.Sprint("caller", i%4))
+		who.Principal.Org = []string{"", "acme"}[i%2]
+		r := text(fmt.Sprint("m", i))
+		r.Task = true
+		a, err := b.Send(t.Context(), who, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[a.Head.ID] = who.Principal.Owner()
+	}
+	got, q := map[a2a.TaskID]task.Owner{}, &op.List{PageSize: 5}
+	for pages := 1; ; pages++ {
+		page, err := b.ListAll(t.Context(), q)
+		if err != nil || page.TotalSize != len(want) || pages > 3 {
+			t.Fatalf("page %d: ListAll = %+v, %v; want %d tasks in all", pages, page, err, len(want))
+		}
+		for i := range page.Tasks {
+			got[page.Tasks[i].Head.ID] = page.Tasks[i].Head.Owner
+		}
+		if q.PageToken = page.NextPageToken; q.PageToken == "" {
+			break
+		}
+		if _, err := b.List(t.Context(), colleague("caller0"), q); !errors.Is(err, a2a.ErrInvalidParams) {
+			t.Errorf("a caller's List with a token of all owners = %v, want ErrInvalidParams", err)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("tasks with their owners (-want +got):\n%s", diff)
+	}
+	if _, err := b.ListAll(t.Context(), &op.List{PageSize: 5, ContextID: "c"}); !errors.Is(err, a2a.ErrInvalidParams) {
+		t.Errorf("ListAll with a context = %v, want ErrInvalidParams", err)
+	}
+}
+
 func TestListsOfAPolicy(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{Policy: ruled(t,
