@@ -33,7 +33,7 @@ func TestManual(t *testing.T) {
 		t.Errorf("%d entries in the example, want 2", n)
 	}
 	for _, a := range []Action{
-		TaskSend, TaskCancel, TaskGet, TaskList, TaskSubscribe, PartGet, PushSet, PushDelete, MemorySet, MemoryDelete, MemoryEnd, TaskOperate, TaskListAll,
+		TaskSend, TaskCancel, TaskGet, TaskList, TaskSubscribe, PartGet, PushSet, PushDelete, MemorySet, MemoryDelete, MemoryEnd, TaskOperate, TaskInspect,
 		AgentRegister, AgentRemove, AgentProbe, AgentPause, AgentResume, KeyAdd, KeyRevoke, TrustChange, InboxPut, InboxSettle,
 		PushRedeliver, DeadReplay, DeadDrop, AdminOther, AuthRefused, PolicyRefused, AdminRefused, ConfigLoad, HubStart, HubStop,
 		AuditExport, auditSegment, auditSigned, auditMended, auditDamaged, auditLost, auditPruned,

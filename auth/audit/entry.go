@@ -35,7 +35,7 @@ const (
 // Actions on the hub itself, and refusals.
 const (
 	TaskOperate    Action = "task.operate"
-	TaskListAll    Action = "task.list-all"
+	TaskInspect    Action = "task.inspect"
 	AgentRegister  Action = "agent.register"
 	AgentRemove    Action = "agent.remove"
 	AgentProbe     Action = "agent.probe"

@@ -1,21 +1,25 @@
 package adminjson
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// TaskInfo is a task, without its messages.
+// TaskInfo describes a task.
 type TaskInfo struct {
 	TaskID    a2a.TaskID `json:"taskId"`
 	ContextID string     `json:"contextId"`
 	Agent     string     `json:"agent"`
-	// Owner is the owner of the task, in a list of all owners; otherwise empty.
+	// Owner is the owner of the task, in answers about the tasks of all owners; otherwise empty.
 	Owner     string    `json:"owner,omitempty"`
 	State     string    `json:"state"`
 	CreatedAt time.Time `json:"createdAt"`
 	ChangedAt time.Time `json:"changedAt"`
+	// Task is the task with its messages as JSON of the protocol, in answers about one task of
+	// any owner; otherwise empty.
+	Task json.RawMessage `json:"task,omitempty"`
 }
 
 // TaskList is the answer of GET /api/v1/tasks.

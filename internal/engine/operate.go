@@ -25,6 +25,22 @@ var (
 	ErrHasOutput = errors.New("the agent has sent output to the caller already")
 )
 
+// Inspect returns a task with its whole history. The caller of Inspect checks that the request is
+// an administrator's, and records it.
+func (e *Engine) Inspect(ctx context.Context, owner task.Owner, id a2a.TaskID) (*Answer, error) {
+	l, err := e.open(ctx, ref{owner, id})
+	if err != nil {
+		return nil, fmt.Errorf("inspect: %w", err)
+	}
+	defer e.live.release(l)
+	h := l.snapshot()
+	f, err := e.fold(ctx, l, &h)
+	if err != nil {
+		return nil, fmt.Errorf("inspect %s: %w", id, err)
+	}
+	return answerOf(&h, f, nil), nil
+}
+
 // Redrive dispatches the current message of a task again, at once. The engine ignores all
 // further events of the present run and starts another one from the beginning. Operators use it
 // if they know that the run has achieved nothing; external effects of the run happen again. A

@@ -125,6 +125,15 @@ func (d *Operator) IsPaused(name task.Agent) bool { return d.Engine.IsPaused(nam
 // Paused returns the paused agents, sorted by name.
 func (d *Operator) Paused() []task.Agent { return d.Engine.Paused() }
 
+// Inspect returns a task of any owner.
+func (d *Operator) Inspect(ctx context.Context, t Target) (*engine.Answer, error) {
+	owner, err := d.owner(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return d.Engine.Inspect(ctx, owner, t.ID)
+}
+
 // Redrive dispatches the current message of a task again: see engine.Redrive.
 func (d *Operator) Redrive(ctx context.Context, t Target) (task.Head, error) {
 	owner, err := d.owner(ctx, t)

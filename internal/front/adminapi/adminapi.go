@@ -20,6 +20,7 @@
 //	GET /api/v1/tasks          the caller's tasks with their agents: ?agent=, ?context=, ?state=, pages
 //	GET /api/v1/tasks?scope=all         the tasks of all owners, with their owners, for administrators
 //	GET /api/v1/tasks/{id}     one of the caller's tasks
+//	GET /api/v1/tasks/{id}?scope=all    a task of any owner with its messages, for administrators: ?owner=
 //	GET /api/v1/tasks/{id}/tree         a task of the caller and those that it has delegated
 //	GET /api/v1/tasks/{id}/tree/events  the same, and each change of a status, as Server-Sent Events
 //	GET /api/v1/search         agents and MCP servers for ?q=, best first: ?limit=

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
@@ -39,8 +40,11 @@ func taskInfo(h *task.Head) adminjson.TaskInfo {
 	}
 }
 
-// task answers with one task of the caller.
+// task answers with one task of the caller, or of any owner.
 func (h *Handler) task(r *http.Request) (*adminjson.TaskInfo, error) {
+	if everyOwner(r) {
+		return h.inspect(r)
+	}
 	none := 0
 	a, err := h.Reader.Get(r.Context(), callerOf(r), &op.Get{ID: a2a.TaskID(r.PathValue("id")), HistoryLength: &none})
 	if err != nil {
@@ -50,10 +54,27 @@ func (h *Handler) task(r *http.Request) (*adminjson.TaskInfo, error) {
 	return &info, nil
 }
 
+// inspect answers with a task of any owner and its messages.
+func (h *Handler) inspect(r *http.Request) (*adminjson.TaskInfo, error) {
+	if h.Control == nil {
+		return nil, errNoPath
+	}
+	o := &Operation{Owner: task.Owner(r.URL.Query().Get("owner"))}
+	a, err := h.Control.Inspect(r.Context(), target(r, o))
+	if err != nil {
+		return nil, h.operationError(r, o, err)
+	}
+	info := taskInfo(&a.Head)
+	info.Owner = string(a.Head.Owner)
+	info.Task = dialect.AppendTask(nil, &dialect.Answer{Head: &a.Head, Fold: a.Fold, History: a.History}, dialect.REST)
+	return &info, nil
+}
+
 // everyOwner reports whether a request is for the tasks of all owners, which needs an
 // administrator. Of several values of scope, one suffices.
 func everyOwner(r *http.Request) bool {
-	return r.URL.Path == Root+"/tasks" && slices.Contains(r.URL.Query()["scope"], "all")
+	const list, one = "GET " + Root + "/tasks", "GET " + Root + "/tasks/{id}"
+	return (r.Pattern == list || r.Pattern == one) && slices.Contains(r.URL.Query()["scope"], "all")
 }
 
 // listTasks answers with a page of the caller's tasks, or of those of all owners, the last changed

@@ -58,7 +58,9 @@ func TestTasksOfAllOwners(t *testing.T) {
 		t.Errorf("asked for (-want +got):\n%s", diff)
 	}
 	s.all = nil
-	for _, query := range []string{"?scope=all", "?scope=&scope=all", "?scope=all&scope=own", "?%73cope=all"} {
+	for _, query := range []string{
+		"?scope=all", "?scope=&scope=all", "?scope=all&scope=own", "?%73cope=all", "/t1?scope=all", "/t1?owner=org:acme&scope=all",
+	} {
 		for _, request := range []string{"GET", "HEAD"} {
 			if got := as(t, h, clerk, request+" /api/v1/tasks"+query, ""); got.code != 403 {
 				t.Errorf("%s %s of a caller: %d %s, want 403", request, query, got.code, got.body)
