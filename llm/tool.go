@@ -97,6 +97,9 @@ type Answer struct {
 type Result struct {
 	// Parts are the content for the model.
 	Parts []*a2a.Part
+	// Files are the files of an agent as it has sent them, for programs: their names, addresses
+	// and metadata carry no label. The model gets those that are in Parts.
+	Files []*a2a.Part
 	// Error is set if the call failed. Parts then explain the reason and the remedy.
 	Error bool
 	// Origin is the agent or server that wrote Parts. It is empty if the hub wrote them, or if

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/llm/args"
+	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/task"
@@ -298,7 +299,7 @@ func (b *Toolbox) resolve(ctx context.Context, name, skill string) (*resolved, *
 			r.skill = id
 			return r, nil, nil
 		}
-		if named(id) {
+		if guard.IsName(id) {
 			ids = append(ids, id)
 		}
 	}

@@ -60,7 +60,7 @@ func (b *Toolbox) listed(a *adminjson.Agent) listedAgent {
 func (b *Toolbox) skills(a *adminjson.Agent) []listedSkill {
 	list := make([]listedSkill, 0, len(a.Skills))
 	for _, s := range a.Skills {
-		if !named(s.ID) {
+		if !guard.IsName(s.ID) {
 			continue
 		}
 		about := cmp.Or(s.Description, s.Name)
@@ -86,7 +86,7 @@ func (b *Toolbox) listAgents(ctx context.Context, c *call) (*llm.Result, error) 
 	for i := range all {
 		a := &all[i]
 		for _, s := range a.Skills {
-			if named(s.ID) {
+			if guard.IsName(s.ID) {
 				ids = append(ids, s.ID)
 			}
 		}
@@ -145,7 +145,7 @@ func originOf(f *adminjson.Result) guard.Origin {
 	return guard.Card(f.ID)
 }
 
-// filter returns the names that are safe to show, see named.
+// filter returns the names that are safe to show, see guard.IsName.
 func filter(names []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !named(n) })
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !guard.IsName(n) })
 }

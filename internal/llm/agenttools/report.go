@@ -94,17 +94,20 @@ func (b *Toolbox) answer(s *hubclient.Sent, v any) (*llm.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	size, n := 0, 0
+	size, more := 0, false
 	for _, p := range s.Parts() {
-		raw, file := p.Content.(a2a.Raw)
-		if _, link := p.Content.(a2a.URL); !file && !link {
+		if !isFile(p) {
 			continue
 		}
-		if size, n = size+len(raw), n+1; size > maxRaw || n > maxFiles {
-			r.Parts = append(r.Parts, a2a.NewTextPart("There are more files than fit here."))
+		if size += len(p.Raw()); size > maxRaw || len(r.Files) == maxFiles {
+			more = true
 			break
 		}
-		r.Parts = append(r.Parts, p)
+		r.Files = append(r.Files, p)
+	}
+	r.Parts = append(r.Parts, Files(b.Guard, guard.Agent(s.Agent), r.Files)...)
+	if more {
+		r.Parts = append(r.Parts, a2a.NewTextPart("There are more files than fit here."))
 	}
 	return r, nil
 }

@@ -56,19 +56,13 @@ func structured(v any) (*llm.Result, error) {
 }
 
 // label returns foreign text in labelled form. All foreign text in a result passes through it,
-// except names: those of agents are the hub's, and named checks those of skills.
+// except names: those of agents are the hub's, and guard.IsName checks all others.
 func (b *Toolbox) label(author guard.Origin, text string) string {
 	if strings.TrimSpace(text) == "" {
 		return ""
 	}
 	return b.Guard.Quote(author, text).Text
 }
-
-// maxID is the largest number of bytes of a skill id.
-const maxID = 128
-
-// named reports whether the id of a skill is safe to show: short, and without instructions.
-func named(id string) bool { return id != "" && len(id) <= maxID && !guard.Grave(guard.Screen(id)) }
 
 // nearest returns the n names that are most similar to name, the most similar first.
 func nearest(name string, names []string, n int) []string {

@@ -35,7 +35,7 @@ func (b *Bridge) call(ctx context.Context, o *skillTool, fields args.Fields, c *
 	}
 	for _, name := range reserved {
 		if _, there := meta[name]; there {
-			return problem(fmt.Sprintf("The argument %q is not for you to set: the tool asks for the skill %s.", name, o.skill.ID)), nil
+			return problem(fmt.Sprintf("The argument %q is not for you to set: the tool names its skill itself.", name)), nil
 		}
 	}
 	parts, wrong := o.parts(v)
@@ -138,19 +138,24 @@ func decode(text string) (raw []byte, mediaType string, ok bool) {
 
 // result returns the result of a message in the form for a model.
 func (b *Bridge) result(s *hubclient.Sent) *llm.Result {
-	reply := s.Reply()
+	author, reply := guard.Agent(s.Agent), s.Reply()
 	if len(reply) > maxReply {
 		reply = strings.ToValidUTF8(reply[:maxReply], "") + "…"
 	}
 	if reply != "" {
-		reply = b.Guard.Quote(guard.Agent(s.Agent), reply).Text
+		reply = b.Guard.Quote(author, reply).Text
 	}
 	v := map[string]any{"response": reply}
 	r := &llm.Result{Parts: []*a2a.Part{a2a.NewDataPart(v)}}
 	if t := s.Task; t != nil {
-		v["context_id"] = t.ContextID
+		if guard.IsName(t.ContextID) {
+			v["context_id"] = t.ContextID
+		}
 		if state := t.Status.State; state != a2a.TaskStateCompleted {
-			v["state"], v["task_id"] = client.StateName(state), string(t.ID)
+			v["state"] = client.StateName(state)
+			if guard.IsName(string(t.ID)) {
+				v["task_id"] = string(t.ID)
+			}
 			v["next"], r.Error = nextOf(state)
 		}
 	}
@@ -160,15 +165,24 @@ func (b *Bridge) result(s *hubclient.Sent) *llm.Result {
 		if !isLink && (!isRaw || len(raw) == 0) {
 			continue
 		}
-		if _, there := v["media_type"]; !there {
-			v["media_type"] = p.MediaType
+		if len(r.Files) == 0 {
+			v["media_type"] = agenttools.MediaType(p)
 			if isLink {
-				v["media_url"] = string(link)
+				v["media_url"] = b.address(author, string(link))
 			}
 		}
-		r.Parts = append(r.Parts, p)
+		r.Files = append(r.Files, p)
 	}
+	r.Parts = append(r.Parts, agenttools.Files(b.Guard, author, r.Files)...)
 	return r
+}
+
+// address returns a URL for a model, labelled unless it is plain.
+func (b *Bridge) address(author guard.Origin, link string) string {
+	if guard.IsAddress(link) {
+		return link
+	}
+	return b.Guard.Quote(author, link).Text
 }
 
 // nextOf returns advice on a task that is not completed, and whether it has failed.

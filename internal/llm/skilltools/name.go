@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+
+	"github.com/parley-a2a/parley/internal/llm/guard"
 )
 
 // Prefix is the prefix of the names of the tools.
@@ -16,7 +18,8 @@ const maxName = 64
 // pair is a skill of an agent.
 type pair struct{ agent, skill string }
 
-// names returns the names of the tools of skills. They do not depend on the order of pairs.
+// names returns the names of the tools of skills. They do not depend on the order of pairs. A name
+// whose words are an order to the model is replaced by a hash.
 func names(pairs []pair) map[pair]string {
 	plain, count := make(map[pair]string, len(pairs)), make(map[string]int)
 	for _, p := range pairs {
@@ -28,6 +31,9 @@ func names(pairs []pair) map[pair]string {
 	for p, name := range plain {
 		if count[name] > 1 || len(name) >= maxName || plainly(p.agent) == "" || plainly(p.skill) == "" {
 			plain[p] = hashed(name, p)
+		}
+		if !guard.IsName(plain[p]) { // its words are an order
+			plain[p] = hashed(Prefix+"skill", p)
 		}
 	}
 	return plain

@@ -138,14 +138,24 @@ var output = json.RawMessage(`{"type":"object","properties":{` +
 func (b *Bridge) tool(o *skillTool) llm.Tool {
 	fields := fieldsOf(o)
 	return llm.Tool{
-		Name: o.name, Title: o.agent.Name + ": " + o.skill.ID, Description: b.describe(o),
+		Name: o.name, Title: o.title(), Description: b.describe(o),
 		Input: fields.OpenSchema(), Output: output, Repeatable: b.Joins && b.Session != "",
 		Call: func(ctx context.Context, c *llm.Call) (*llm.Result, error) { return b.call(ctx, o, fields, c) },
 	}
 }
 
+// title returns the names of the agent and the skill; those that are not plain are omitted.
+func (o *skillTool) title() string {
+	names := slices.DeleteFunc([]string{o.agent.Name, o.skill.ID}, func(name string) bool { return !guard.IsName(name) })
+	return strings.Join(names, ": ")
+}
+
 // describe returns the description of a skill from its card, labelled.
 func (b *Bridge) describe(o *skillTool) string {
+	asks := "Asks an agent."
+	if guard.IsName(o.agent.Name) {
+		asks = "Asks the agent " + o.agent.Name + "."
+	}
 	about := o.skill.Description
 	if strings.TrimSpace(about) == "" {
 		about = o.skill.Name
@@ -153,7 +163,7 @@ func (b *Bridge) describe(o *skillTool) string {
 	if strings.TrimSpace(about) == "" {
 		about = o.skill.ID
 	}
-	return "Asks the agent " + o.agent.Name + ". The description of the skill in its card: " + b.Guard.Quote(guard.Card(o.agent.Name), about).Text
+	return asks + " The description of the skill in its card: " + b.Guard.Quote(guard.Card(o.agent.Name), about).Text
 }
 
 // fieldsOf returns the arguments of a tool.

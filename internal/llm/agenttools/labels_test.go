@@ -1,0 +1,207 @@
+package agenttools
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/internal/llm/hubclient"
+	"github.com/parley-a2a/parley/internal/testing/labeltest"
+	"github.com/parley-a2a/parley/llm"
+)
+
+// hostileCard has markers in all fields that tools can show.
+func hostileCard() *a2a.AgentCard {
+	card := &a2a.AgentCard{
+		Name: "hostile", Description: labeltest.Text, DocumentationURL: "https://example.org/" + labeltest.Name,
+		Provider:          &a2a.AgentProvider{Org: labeltest.Text, URL: labeltest.Text},
+		DefaultInputModes: []string{labeltest.Text}, DefaultOutputModes: []string{labeltest.Name},
+	}
+	for _, id := range []string{labeltest.Text, labeltest.Name, "plain"} {
+		card.Skills = append(card.Skills, a2a.AgentSkill{
+			ID: id, Name: labeltest.Text, Description: labeltest.Text + " " + id, Tags: []string{labeltest.Text, labeltest.Name},
+			Examples: []string{labeltest.Text}, InputModes: []string{labeltest.Text}, OutputModes: []string{labeltest.Text},
+		})
+	}
+	return card
+}
+
+// hostileAgent replies with markers in all fields. It asks a question if it is asked to.
+func hostileAgent(_ context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+	if hubclient.Text(x.Message.Parts) == "ask" {
+		yield(agent.Status(x, a2a.TaskStateInputRequired, labeltest.Parts()...), nil)
+		return
+	}
+	for _, parts := range []a2a.ContentParts{labeltest.Parts(), fewFiles()} {
+		e := a2a.NewArtifactEvent(x, parts...)
+		e.Artifact.Name, e.Artifact.Description = labeltest.Text, labeltest.Name
+		e.Artifact.Metadata = map[string]any{labeltest.Name: labeltest.Text}
+		if !yield(e, nil) {
+			return
+		}
+	}
+	yield(agent.Status(x, a2a.TaskStateCompleted, labeltest.Parts()...), nil)
+}
+
+// fewFiles returns only links, which are below the limits of a result.
+func fewFiles() a2a.ContentParts {
+	return slices.DeleteFunc(labeltest.Parts(), func(p *a2a.Part) bool { return p.URL() == "" })
+}
+
+func serveHostile(t *testing.T) *hubclient.Hub {
+	t.Helper()
+	hub := &parley.Hub{API: true, Memory: new(parley.Memory), Directory: new(parley.Directory)}
+	hub.Handle(hostileCard(), agent.Func(hostileAgent))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- hub.Serve(ctx, l) }()
+	transport := new(http.Transport)
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		stop()
+		if err := <-done; err != nil {
+			t.Errorf("Serve = %v", err)
+		}
+	})
+	return &hubclient.Hub{URL: "http://" + l.Addr().String(), HTTP: &http.Client{Transport: transport}}
+}
+
+// everyTool are the arguments for each tool, in the order of the calls. TASK is the task of the
+// last answer, KEY its note. A tool that shows no text of others has quiet set.
+var everyTool = []struct {
+	name, args string
+	quiet      bool
+}{
+	{name: "list_known_agents", args: `{}`},
+	{name: "get_agent_details", args: `{"agent_name":"hostile"}`},
+	{name: "search_known_services", args: `{"query":"hostile others"}`},
+	{name: "refresh_agent_card", args: `{"agent_name":"hostile"}`},
+	{name: "invoke_agent", args: `{"agent_name":"hostile","skill":"none","message":"hi"}`, quiet: true},
+	{name: "invoke_agent", args: `{"agent_name":"hostile","skill":"plain","message":"hi"}`},
+	{name: "get_from_working_memory", args: `{"key":"KEY"}`},
+	{name: "get_from_working_memory", args: `{"key":"KEY.data"}`},
+	{name: "search_working_memory", args: `{}`},
+	{name: "get_task", args: `{"task_id":"TASK"}`},
+	{name: "get_task", args: `{"task_id":"TASK","offset":5}`},
+	{name: "list_tasks", args: `{}`, quiet: true},
+	{name: "chat_with_agent", args: `{"agent":"hostile","message":"hi"}`},
+	{name: "chat_with_agent", args: `{"agent":"hostile","message":"ask"}`},
+	{name: "continue_task", args: `{"task_id":"TASK","message":"ask"}`},
+	{name: "cancel_task", args: `{"task_id":"TASK"}`, quiet: true},
+	{name: "save_to_working_memory", args: `{"key":"a","data":"b"}`, quiet: true},
+	{name: "delete_from_working_memory", args: `{"key":"a"}`, quiet: true},
+	{name: "register_agent", args: `{"agent_name":"a","url":"http://127.0.0.1:1"}`, quiet: true},
+	{name: "unregister_agent", args: `{"agent_name":"hostile"}`, quiet: true},
+	{name: "ask_human", args: `{"question":"a?","timeout_minutes":0.001}`, quiet: true},
+	{name: "send_update", args: `{"text":"a"}`, quiet: true},
+}
+
+// No text of a hostile agent or card leaves any tool without a label: neither in the texts that a
+// model of the hub reads, nor in those of a host of MCP.
+func TestNoToolShowsUnlabelledText(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []guard.Policy{guard.Mark, guard.Redact, guard.Refuse} {
+		t.Run(string(policy), func(t *testing.T) {
+			t.Parallel()
+			b := &Toolbox{Session: "s", Hub: serveHostile(t), Guard: guard.Guard{Policy: policy}}
+			tools, err := b.Tools(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range tools {
+				if !slices.ContainsFunc(everyTool, func(c struct {
+					name, args string
+					quiet      bool
+				},
+				) bool {
+					return c.name == tools[i].Name
+				}) {
+					t.Errorf("the tool %s is not tried", tools[i].Name)
+				}
+				labeltest.Check(t, tools[i].Name, []any{tools[i].Title, tools[i].Description, tools[i].Input, tools[i].Output})
+			}
+			last := strings.NewReplacer()
+			for _, c := range everyTool {
+				tool := toolOf(t, b, c.name)
+				r, err := tool.Call(t.Context(), &llm.Call{ID: c.args, Arguments: json.RawMessage(last.Replace(c.args))})
+				if err != nil {
+					t.Errorf("%s%s: %v", c.name, c.args, err)
+					continue
+				}
+				if labelled := checkResult(t, c.name+c.args, r); policy == guard.Mark && labelled == c.quiet {
+					text, _ := llm.ToChatText(r.Parts)
+					t.Errorf("%s%s: labelled %v: %.400s", c.name, c.args, labelled, text.Text())
+				}
+				if got, _ := r.Parts[0].Data().(map[string]any); got["task_id"] != nil || got["taskId"] != nil {
+					key, _ := got["working_memory_key"].(string)
+					id, _ := got["task_id"].(string)
+					if id == "" {
+						id, _ = got["taskId"].(string)
+					}
+					last = strings.NewReplacer("TASK", id, "KEY", key)
+				}
+			}
+		})
+	}
+}
+
+// checkResult checks a result in all forms in which a model may read it.
+func checkResult(t *testing.T, what string, r *llm.Result) (labelled bool) {
+	t.Helper()
+	chat, _ := llm.ToChat(r.Parts)
+	text, _ := llm.ToChatText(r.Parts)
+	mcp, _ := llm.ToMCPResult(r.Parts, r.Error)
+	labeltest.Check(t, what+" in a chat", chat)
+	labeltest.Check(t, what+" at MCP", mcp)
+	labeltest.Check(t, what, r.Parts)
+	return labeltest.Check(t, what+" as text", text.Text())
+}
+
+// Names, addresses, media types and metadata that are plain stay with their file.
+func TestPlainFilesStay(t *testing.T) {
+	t.Parallel()
+	plain := []*a2a.Part{
+		{Content: a2a.Raw("x"), Filename: "chart.png", MediaType: "image/png", Metadata: map[string]any{"detail": "high", "n": 1.0}},
+		{Content: a2a.URL("https://example.org/a.pdf"), Filename: "a.pdf", MediaType: "application/pdf"},
+		{Content: a2a.Raw("x")},
+	}
+	for i, p := range Files(guard.Guard{}, "", plain) {
+		if p != plain[i] {
+			t.Errorf("%+v became %+v", plain[i], p)
+		}
+	}
+	png := "\x89PNG\r\n\x1a\n"
+	for _, tt := range []struct {
+		part a2a.Part
+		want string
+	}{
+		{part: a2a.Part{Content: a2a.Raw(png), MediaType: "image/x-own"}, want: "image/png"},
+		{part: a2a.Part{Content: a2a.Raw(png), MediaType: "IMAGE/GIF; a=b"}, want: "image/gif"},
+		{part: a2a.Part{Content: a2a.Raw("\x00\x01"), MediaType: "a/b"}, want: "application/octet-stream"},
+		{part: a2a.Part{Content: a2a.URL("https://example.org/a"), MediaType: "a/b"}, want: ""},
+	} {
+		got := Files(guard.Guard{}, guard.Agent("x"), []*a2a.Part{&tt.part})
+		if len(got) != 2 || got[1].MediaType != tt.want || !strings.Contains(got[0].Text(), "file 1\nmedia type: "+tt.part.MediaType) {
+			t.Errorf("%+v became %+v", tt.part, got)
+		}
+	}
+	// A link that is not plain is in the text alone.
+	got := Files(guard.Guard{}, guard.Agent("x"), []*a2a.Part{plain[0], a2a.NewFileURLPart("https://example.org/a?b=c", "")})
+	if len(got) != 2 || got[1] != plain[0] || !strings.Contains(got[0].Text(), "file 2\nURL: https://example.org/a?b=c\n") {
+		t.Errorf("a link became %+v", got)
+	}
+}
