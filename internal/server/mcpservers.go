@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -27,7 +26,7 @@ func (h *Hub) mcpServers() *mcpclient.Set {
 func (h *Hub) mcpClient(m *config.MCPServer) *mcpclient.Client {
 	c := &mcpclient.Client{
 		Name: m.Name, URL: m.URL, Header: m.Header(), Lazy: m.Start == "demand", Choice: m.Tools.Choice(),
-		Version: parley.Version, Logger: h.logger,
+		Version: parley.Version, Logger: h.logger, Guard: h.cfg.Safety.Guard(),
 		Limits: mcpclient.Limits{
 			Call: duration(m.Timeout), Calls: m.Calls, Tools: m.MaxTools, Message: int(m.MaxMessage),
 		},
@@ -77,7 +76,7 @@ func (h *Hub) indexServers(ctx context.Context) {
 func service(m *config.MCPServer, c *mcpclient.Client) *directory.Service {
 	s := &directory.Service{ID: m.Name, Summary: m.Summary}
 	for _, t := range c.Known() {
-		s.Tools = append(s.Tools, directory.Tool{Name: t.Name, Description: cmp.Or(t.Description, t.Title)})
+		s.Tools = append(s.Tools, directory.Tool(t))
 	}
 	return s
 }

@@ -271,7 +271,9 @@ func (s *session) shown(r *llm.Result) string {
 		return text
 	}
 	origin := guard.Origin(r.Origin)
-	if !strings.Contains(r.Origin, "/") {
+	if server, ok := strings.CutPrefix(r.Origin, "mcp:"); ok {
+		origin = guard.Server(server)
+	} else if !strings.Contains(r.Origin, "/") {
 		origin = guard.Agent(r.Origin)
 	}
 	return s.agent.guard().Quote(origin, text).Text

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-a2a/parley/internal/backoff"
+	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/llm"
 )
@@ -40,6 +41,8 @@ type Client struct {
 	Logger *slog.Logger
 	// Limits bound the server's use of resources.
 	Limits Limits
+	// Guard labels and screens the texts of tools. The zero Guard adds warnings.
+	Guard guard.Guard
 
 	once                   sync.Once
 	wanted                 wake.Signal    // sent when the tools are requested
@@ -50,6 +53,7 @@ type Client struct {
 	status  Status
 	session *mcp.ClientSession
 	tools   []llm.Tool
+	known   []Described // for people, in the order of tools
 	// settled is closed when the first attempt has succeeded or failed.
 	settled   chan struct{}
 	listeners map[string]func(llm.Progress)
@@ -244,12 +248,12 @@ func (c *Client) Tools(ctx context.Context) ([]llm.Tool, error) {
 	return c.tools, nil
 }
 
-// Known returns the last known tools of the server without starting it.
-func (c *Client) Known() []llm.Tool {
+// Known returns the last known tools of the server without starting it, for a search index.
+func (c *Client) Known() []Described {
 	c.init()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.tools
+	return c.known
 }
 
 // Changed implements llm.Source.

@@ -27,7 +27,7 @@ func serve(how string) {
 			Params json.RawMessage
 		}
 		if json.Unmarshal(in.Bytes(), &m) == nil {
-			misbehave(how, m.Method, string(m.ID))
+			misbehave(how, m.Method, string(m.ID), string(m.Params))
 		}
 	}
 }
@@ -35,7 +35,7 @@ func serve(how string) {
 func answer(id, result string) { fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", id, result) }
 
 // misbehave answers correctly except for one fault.
-func misbehave(how, method, id string) {
+func misbehave(how, method, id, params string) {
 	version := "2025-06-18"
 	if how == "version" {
 		version = "1999-01-01"
@@ -59,6 +59,10 @@ func misbehave(how, method, id string) {
 	case "tools/list":
 		answer(id, listOf(how))
 	case "tools/call":
+		if how == "hostile" {
+			hostileCall(id, params)
+			return
+		}
 		misbehaveCall(how, id)
 	}
 }
@@ -72,6 +76,10 @@ func listOf(how string) string {
 			all = append(all, fmt.Sprintf(tool, i))
 		}
 		return `{"tools":[` + strings.Join(all, ",") + `]}`
+	case "hostile":
+		return hostileTools()
+	case "described":
+		return describedTool
 	case "endless":
 		return `{"tools":[` + fmt.Sprintf(tool, 0) + `],"nextCursor":"more"}`
 	}

@@ -84,7 +84,12 @@ func fit(name string) string {
 	if len(name) <= maxName {
 		return name
 	}
-	sum := sha256.Sum256([]byte(name))
-	mark := strings.ToLower(base32.StdEncoding.EncodeToString(sum[:5]))
+	mark := digest(name)
 	return name[:maxName-1-len(mark)] + "_" + mark
+}
+
+// digest returns a short hash of a text, in letters and digits.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:5]))
 }

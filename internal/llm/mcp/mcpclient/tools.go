@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-a2a/parley/internal/clip"
+	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -23,6 +24,7 @@ func (c *Client) list(ctx context.Context, session *mcp.ClientSession) error {
 	ctx, stop := context.WithTimeoutCause(ctx, c.Limits.Handshake, errors.New("the server does not list its tools"))
 	defer stop()
 	var tools []llm.Tool
+	var known []Described
 	left, seen := 0, 0
 	names := make(map[string]bool)
 	for t, err := range session.Tools(ctx, nil) {
@@ -42,11 +44,13 @@ func (c *Client) list(ctx context.Context, session *mcp.ClientSession) error {
 		}
 		names[tool.Name] = true
 		tools = append(tools, tool)
+		known = append(known, Described{tool.Name, cmp.Or(clip.Bytes(t.Description, c.Limits.Text), clip.Bytes(title(t), maxTitle))})
 	}
 	slices.SortFunc(tools, func(a, b llm.Tool) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(known, func(a, b Described) int { return cmp.Compare(a.Name, b.Name) })
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tools = tools
+	c.tools, c.known = tools, known
 	c.status.Tools, c.status.LeftOut = len(tools), left
 	if r := session.InitializeResult(); r != nil && r.ServerInfo != nil {
 		c.status.Server = clip.Bytes(strings.TrimSpace(r.ServerInfo.Name+" "+r.ServerInfo.Version), 200)
@@ -65,30 +69,63 @@ func (c *Client) tool(t *mcp.Tool) (llm.Tool, bool) {
 	if object, ok := t.InputSchema.(map[string]any); !ok || object["type"] != "object" {
 		return llm.Tool{}, false
 	}
+	var texts schemaTexts
+	if schema, err = json.Marshal(texts.bare(t.InputSchema, "", 0)); err != nil {
+		return llm.Tool{}, false
+	}
 	tool := llm.Tool{
-		Name: ToolName(c.Name, t.Name), Title: clip.Bytes(t.Title, 200), Description: clip.Bytes(t.Description, c.Limits.Text), Input: schema,
+		Name: ToolName(c.Name, t.Name), Description: c.describe(t, &texts), Input: schema,
 		Call: func(ctx context.Context, call *llm.Call) (*llm.Result, error) {
 			return c.call(ctx, t.Name, call)
 		},
 	}
 	if out, err := json.Marshal(t.OutputSchema); err == nil && t.OutputSchema != nil && len(out) <= c.Limits.Schema {
-		tool.Output = out
+		tool.Output, _ = json.Marshal(new(schemaTexts).bare(t.OutputSchema, "", 0)) // it was JSON before
 	}
 	if a := t.Annotations; a != nil {
 		tool.ReadOnly, tool.Idempotent = a.ReadOnlyHint, a.IdempotentHint
 		tool.Destructive = !a.ReadOnlyHint && (a.DestructiveHint == nil || *a.DestructiveHint)
-		tool.Title = cmp.Or(tool.Title, clip.Bytes(a.Title, 200))
 	}
 	return tool, true
 }
+
+// describe returns the description of a tool for a model. All texts of the server have one label:
+// the screen finds orders that are spread over them.
+func (c *Client) describe(t *mcp.Tool, arguments *schemaTexts) string {
+	about := clip.Bytes(title(t), maxTitle) + "\n" + clip.Bytes(t.Description, c.Limits.Text) + "\n" + clip.Bytes(arguments.lines.String(), c.Limits.Text)
+	own := "A tool of the MCP server " + plain(c.Name) + "."
+	if about = strings.TrimSpace(about); about == "" {
+		return own
+	}
+	return own + " The server's description of it and of its arguments: " + c.Guard.Quote(guard.Server(c.Name), about).Text
+}
+
+// maxTitle is the largest number of bytes of a title.
+const maxTitle = 200
+
+// title returns the title of a tool, or an empty text.
+func title(t *mcp.Tool) string {
+	if t.Title == "" && t.Annotations != nil {
+		return t.Annotations.Title
+	}
+	return t.Title
+}
+
+// Described is a tool with the server's own description, which carries no label.
+type Described struct{ Name, Description string }
 
 // maxName is the largest length of a tool's name.
 const maxName = 64
 
 // ToolName returns the name of a server's tool in a Set: mcp__{server}__{tool}. Characters that
-// models do not support become "_". A name that is too long is cut and ends with a hash.
+// models do not support become "_". A name that is too long is cut and ends with a hash. A hash
+// replaces a name whose words are an order to the model.
 func ToolName(server, tool string) string {
-	return fit("mcp__" + plain(server) + "__" + plain(tool))
+	name := fit("mcp__" + plain(server) + "__" + plain(tool))
+	if guard.IsName(name) {
+		return name
+	}
+	return fit("mcp__" + plain(server) + "__tool_" + digest(tool))
 }
 
 func plain(s string) string {
@@ -104,7 +141,9 @@ func plain(s string) string {
 func (c *Client) call(ctx context.Context, tool string, call *llm.Call) (*llm.Result, error) {
 	session, err := c.ready()
 	if err != nil {
-		return c.failed("the MCP server %q %v; try again later, or continue without it", c.Name, err), nil
+		res := c.failed("the MCP server %q %v; try again later, or continue without it", c.Name, err)
+		res.Origin = c.origin() // the reason may have texts of the server
+		return res, nil
 	}
 	args := call.Arguments
 	if len(args) == 0 {
