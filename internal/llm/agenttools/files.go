@@ -79,7 +79,7 @@ func (f *file) strip() {
 		f.remove("media type", p.MediaType)
 		p.MediaType = plain
 	}
-	if rest := notPlain(p.Metadata); len(rest) > 0 {
+	if rest := NotPlain(p.Metadata); len(rest) > 0 {
 		p.Metadata = maps.Clone(p.Metadata)
 		maps.DeleteFunc(p.Metadata, func(k string, _ any) bool { _, gone := rest[k]; return gone })
 		if b, err := json.Marshal(rest); err == nil {
@@ -98,8 +98,8 @@ func (f *file) remove(name, value string) {
 	f.about.WriteString(name + ": " + value + "\n")
 }
 
-// notPlain returns the members of metadata that are neither numbers nor flags nor names.
-func notPlain(metadata map[string]any) map[string]any {
+// NotPlain returns the members of metadata that are neither numbers nor flags nor names.
+func NotPlain(metadata map[string]any) map[string]any {
 	rest := maps.Clone(metadata)
 	maps.DeleteFunc(rest, func(k string, v any) bool {
 		switch v := v.(type) {

@@ -104,14 +104,22 @@ func outline(n *adminjson.Note) listedNote {
 // hub has stored for a task, because an agent has written them.
 func (b *Toolbox) shown(n *adminjson.Note, p piece) string {
 	text := p.whole[p.from:p.to]
-	if !strings.HasPrefix(n.Category, "a2a-") || text == "" {
+	author := NoteAuthor(n.Category, n.Key)
+	if author == "" || text == "" {
 		return text
 	}
-	author := guard.Agent("unknown")
-	if s := strings.Split(n.Key, "/"); len(s) > 3 && (s[2] == "a2a" || s[1] == "notifications") {
-		author = guard.Agent(s[3])
-	}
 	return b.Guard.QuotePiece(author, p.whole, p.from, p.to).Text
+}
+
+// NoteAuthor returns the agent that has written the text of a note; empty if its owner has.
+func NoteAuthor(category, key string) guard.Origin {
+	if !strings.HasPrefix(category, "a2a-") {
+		return ""
+	}
+	if s := strings.Split(key, "/"); len(s) > 3 && (s[2] == "a2a" || s[1] == "notifications") {
+		return guard.Agent(s[3])
+	}
+	return guard.Agent("unknown")
 }
 
 // readNoteAnswer is the answer of get_from_working_memory.

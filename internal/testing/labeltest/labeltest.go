@@ -56,8 +56,8 @@ func Check(t testing.TB, what string, v any) (labelled bool) {
 	t.Helper()
 	for _, text := range texts(t, what, v) {
 		rest := Outside(text)
-		if strings.Contains(strings.ToLower(rest), word) {
-			t.Errorf("%s has a text of others outside of a label: %.400q", what, rest)
+		if at := strings.Index(strings.ToLower(rest), word); at >= 0 {
+			t.Errorf("%s has a text of others outside of a label: %.400q", what, rest[max(0, at-100):])
 		}
 		labelled = labelled || len(rest) < len(text) && strings.Contains(text, word)
 	}

@@ -129,7 +129,7 @@ func (e *Endpoint) server(r *http.Request) *mcpserver.Server {
 	s := NewServer(e.Version)
 	s.Tools = Tools(&agenttools.Toolbox{Hub: hub, Guard: e.Guard}, !e.NoToolbox, e.Bridge)
 	s.Choice, s.Logger = e.Choice, e.Logger
-	s.Library = &resources.Library{URL: e.URL, HTTP: web}
+	s.Library = &resources.Library{URL: e.URL, HTTP: web, Guard: e.Guard}
 	s.Limits.Message = e.MaxMessage
 	return s
 }

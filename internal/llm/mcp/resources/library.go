@@ -13,6 +13,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/llm/agenttools"
+	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpserver"
 )
 
@@ -22,6 +24,8 @@ type Library struct {
 	URL string
 	// Key is the caller's credential, or empty.
 	Key string
+	// Guard labels and screens the texts of agents and callers. The zero Guard adds warnings.
+	Guard guard.Guard
 	// HTTP sends the requests. Its Timeout also ends watches, so it is best left zero. If
 	// nil, http.DefaultClient is used.
 	HTTP *http.Client
@@ -108,7 +112,11 @@ func (l *Library) Read(ctx context.Context, uri string) ([]*a2a.Part, error) {
 	if err != nil {
 		return nil, err
 	}
+	mark := labels{l.Guard, l.performer(ctx, at.task)}
 	if at.artifact == "" {
+		if body, err = mark.task(body); err != nil {
+			return nil, fmt.Errorf("read task %s: %w", at.task, err)
+		}
 		return []*a2a.Part{textPart(string(body), mediaJSON)}, nil
 	}
 	var t a2a.Task
@@ -117,10 +125,20 @@ func (l *Library) Read(ctx context.Context, uri string) ([]*a2a.Part, error) {
 	}
 	for _, a := range t.Artifacts {
 		if a.ID == at.artifact {
-			return a.Parts, nil
+			return mark.parts(a.Parts), nil
 		}
 	}
 	return nil, mcpserver.ErrNoResource
+}
+
+// performer returns the agent of a task as the author of its texts.
+func (l *Library) performer(ctx context.Context, id a2a.TaskID) guard.Origin {
+	var info struct{ Agent string }
+	body, err := l.get(ctx, "/api/v1/tasks/"+url.PathEscape(string(id)), nil)
+	if err != nil || json.Unmarshal(body, &info) != nil || info.Agent == "" {
+		return guard.Agent("unknown")
+	}
+	return guard.Agent(info.Agent)
 }
 
 func (l *Library) note(ctx context.Context, key string) ([]*a2a.Part, error) {
@@ -133,6 +151,9 @@ func (l *Library) note(ctx context.Context, key string) ([]*a2a.Part, error) {
 		return nil, fmt.Errorf("read note %q: %w", key, err)
 	}
 	media := "text/plain"
+	if author := agenttools.NoteAuthor(n.Category, n.Key); author != "" {
+		return []*a2a.Part{textPart(l.Guard.Quote(author, n.Value).Text, media)}, nil
+	}
 	if text := strings.TrimSpace(n.Value); text != "" && strings.ContainsRune("{[", rune(text[0])) && json.Valid([]byte(text)) {
 		media = mediaJSON
 	}
@@ -207,15 +228,31 @@ func (l *Library) notes(ctx context.Context, after string) ([]mcpserver.Resource
 	}
 	page := make([]mcpserver.Resource, 0, len(found.Notes))
 	for _, n := range found.Notes {
-		page = append(page, mcpserver.Resource{
-			URI: NoteURI(n.Key), Name: n.Key, Description: cmp.Or(n.Category, n.Preview), Size: n.Size,
-		})
+		if harmlessKey(n.Key) {
+			page = append(page, l.listed(&n))
+		}
 	}
 	next := ""
 	if found.After != "" {
 		next = notesAfter + found.After
 	}
 	return page, next, nil
+}
+
+// listed returns the entry of a note. Its address has its key, as one word.
+func (l *Library) listed(n *note) mcpserver.Resource {
+	r := mcpserver.Resource{URI: NoteURI(n.Key), Name: n.Key, Description: n.Category, Size: n.Size}
+	author := cmp.Or(agenttools.NoteAuthor(n.Category, n.Key), guard.Caller)
+	if !plainKey(n.Key) {
+		r.Name = l.Guard.Quote(guard.Caller, n.Key).Text
+	}
+	switch {
+	case n.Category == "" && n.Preview != "":
+		r.Description = l.Guard.Quote(author, n.Preview).Text
+	case n.Category != "" && !guard.IsName(n.Category):
+		r.Description = l.Guard.Quote(guard.Caller, n.Category).Text
+	}
+	return r
 }
 
 // maxAnswer is the largest response of a hub that is read.

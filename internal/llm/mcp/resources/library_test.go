@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpserver"
 	"github.com/parley-a2a/parley/internal/llm/mcp/resources"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
@@ -89,7 +90,7 @@ func TestLibrary(t *testing.T) {
 	if p := read(uri); !strings.Contains(p.Text(), string(task.ID)) || p.MediaType != "application/json" {
 		t.Errorf("task = %+v", p)
 	}
-	if p := read(artifact); p.Text() != "hello" {
+	if p := read(artifact); p.Text() != guard.Label(guard.Agent("echo"), "hello") {
 		t.Errorf("artifact = %+v", p)
 	}
 	if p := read(note); p.Text() != "swim" || p.MediaType != "text/plain" {
