@@ -110,7 +110,7 @@ func (b *Toolbox) invoke(ctx context.Context, c *call) (*llm.Result, error) {
 	d := dispatched{report: b.reportOf(c, sent)}
 	pending := t.pending(sent, p)
 	if sent.Task != nil {
-		d.Key = hubclient.ResultKey(b.SessionID(), sent.Agent, sent.Task.ID)
+		d.Key = b.resultKey(sent)
 		d.Next = b.nextOf(sent, t, readLater)
 		if d.Data != "" {
 			d.DataKey = d.Key + ".data"
@@ -263,7 +263,7 @@ func (b *Toolbox) sendAndReply(ctx context.Context, c *call, s *hubclient.Send) 
 		result, err := b.answer(sent, &x)
 		return t.addQuestion(result, err)
 	}
-	pending.Key = hubclient.ResultKey(b.SessionID(), sent.Agent, sent.Task.ID)
+	pending.Key = b.resultKey(sent)
 	x.Key, x.Reply, x.Data, x.Progress, x.Next = pending.Key, "", "", "", dispatchedNext
 	result, err := structured(&x)
 	if err == nil {

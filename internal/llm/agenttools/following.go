@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/llm/args"
+	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/llm"
 )
@@ -102,7 +103,11 @@ func (b *Toolbox) listTasks(ctx context.Context, c *call) (*llm.Result, error) {
 	}{[]listedTask{}, page.NextPageToken}
 	for i := range page.Tasks {
 		t := &page.Tasks[i]
-		answer.Tasks = append(answer.Tasks, listedTask{t.Agent, t.TaskID, t.ContextID, client.StateName(a2a.TaskState(t.State)), &t.ChangedAt})
+		contextID := t.ContextID
+		if !guard.IsName(contextID) {
+			contextID = "" // a caller has named it
+		}
+		answer.Tasks = append(answer.Tasks, listedTask{t.Agent, t.TaskID, contextID, client.StateName(a2a.TaskState(t.State)), &t.ChangedAt})
 	}
 	return structured(&answer)
 }

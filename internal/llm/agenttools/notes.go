@@ -1,9 +1,11 @@
 package agenttools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -77,20 +79,34 @@ func (b *Toolbox) notes() []tool {
 
 // listedNote is a note in the form for a model.
 type listedNote struct {
-	Key      string     `json:"key"`
-	Value    string     `json:"value,omitempty"`
-	Preview  string     `json:"preview,omitempty"`
-	Size     int64      `json:"size"`
-	Category string     `json:"category,omitempty"`
-	Tags     []string   `json:"tags,omitempty"`
-	Updated  *time.Time `json:"updated,omitempty"`
-	Expires  *time.Time `json:"expires,omitempty"`
-	Score    float64    `json:"relevance_score,omitempty"`
+	Key      string   `json:"key"`
+	Value    string   `json:"value,omitempty"`
+	Preview  string   `json:"preview,omitempty"`
+	Size     int64    `json:"size"`
+	Category string   `json:"category,omitempty"`
+	Tags     []string `json:"tags,omitempty"`
+	// About holds the labelled values that are not plain: of key, category and tags.
+	About   string     `json:"about,omitempty"`
+	Updated *time.Time `json:"updated,omitempty"`
+	Expires *time.Time `json:"expires,omitempty"`
+	Score   float64    `json:"relevance_score,omitempty"`
 }
 
-// outline returns a note without its text.
-func outline(n *adminjson.Note) listedNote {
-	l := listedNote{Key: n.Key, Size: n.Size, Category: n.Category, Tags: n.Tags, Score: n.Score}
+// outline returns a note without its text. The words of callers and agents in its key, category
+// and tags are labelled unless they are plain (guard.IsName).
+func (b *Toolbox) outline(n *adminjson.Note) listedNote {
+	l := listedNote{Key: b.shownKey(n.Key), Size: n.Size, Category: n.Category, Tags: filter(n.Tags), Score: n.Score}
+	var about []string
+	if l.Key == "" {
+		about = append(about, "key: "+n.Key)
+	}
+	if n.Category != "" && !guard.IsName(n.Category) {
+		l.Category, about = "", append(about, "category: "+n.Category)
+	}
+	if len(l.Tags) < len(n.Tags) {
+		l.Tags, about = nil, append(about, "tags: "+strings.Join(n.Tags, ", "))
+	}
+	l.About = b.label(b.author(n), strings.Join(about, "\n"))
 	if !n.UpdatedAt.IsZero() {
 		l.Updated = &n.UpdatedAt
 	}
@@ -100,15 +116,48 @@ func outline(n *adminjson.Note) listedNote {
 	return l
 }
 
-// shown returns a piece of the text of a note in the form for a model. It labels notes that the
-// hub has stored for a task, because an agent has written them.
+// shownKey returns a key that the model can read the note with: the whole key if it is plain, or
+// else that of one of its own notes without the session, which a caller may have named. It is
+// empty if neither may stand outside of a label.
+func (b *Toolbox) shownKey(key string) string {
+	if IsPlainKey(key) {
+		return key
+	}
+	rest, own := strings.CutPrefix(key, hubclient.SessionPrefix(b.SessionID()))
+	if own && (IsPlainKey(rest) || !strings.Contains(rest, "/")) {
+		return rest
+	}
+	return ""
+}
+
+// IsPlainKey reports whether the key of a note consists of plain names that are no order together.
+func IsPlainKey(key string) bool {
+	segments := strings.Split(key, "/")
+	return !slices.ContainsFunc(segments, func(s string) bool { return !guard.IsName(s) }) && !guard.IsOrder(segments)
+}
+
+// shown returns a piece of the text of a note in the form for a model. It labels notes of others:
+// those that the hub has stored for a task, and those of other sessions, because a model may have
+// saved there what it has read. A note of the session itself is labelled if the screen finds an
+// order in it.
 func (b *Toolbox) shown(n *adminjson.Note, p piece) string {
 	text := p.whole[p.from:p.to]
-	author := NoteAuthor(n.Category, n.Key)
-	if author == "" || text == "" {
+	author := b.author(n)
+	if text == "" || author == guard.Caller && !guard.Grave(guard.Screen(p.whole)) {
 		return text
 	}
 	return b.Guard.QuotePiece(author, p.whole, p.from, p.to).Text
+}
+
+// author returns the author of a note: an agent, another session, or the caller of this one.
+func (b *Toolbox) author(n *adminjson.Note) guard.Origin {
+	if agent := NoteAuthor(n.Category, n.Key); agent != "" {
+		return agent
+	}
+	if s := strings.Split(n.Key, "/"); len(s) > 2 && s[0] == "session" && !strings.HasPrefix(n.Key, hubclient.SessionPrefix(b.SessionID())) {
+		return guard.Note(s[1])
+	}
+	return guard.Caller
 }
 
 // NoteAuthor returns the agent that has written the text of a note; empty if its owner has.
@@ -141,11 +190,15 @@ func (b *Toolbox) getNote(ctx context.Context, c *call) (*llm.Result, error) {
 	if p.from == p.to && offset > 0 {
 		return problem("The note has %d characters, so that nothing is left at offset %d.", utf8.RuneCountInString(n.Text()), offset), nil
 	}
-	a := readNoteAnswer{listedNote: outline(n), Offset: offset}
+	a := readNoteAnswer{listedNote: b.outline(n), Offset: offset}
 	a.Value = b.shown(n, p)
 	if p.left > 0 {
 		a.NextOffset = &p.next
-		a.Next = fmt.Sprintf("%d more characters. Call get_from_working_memory with key %q and offset %d to read on.", p.left, n.Key, p.next)
+		key := "the same key"
+		if a.Key != "" {
+			key = fmt.Sprintf("key %q", a.Key)
+		}
+		a.Next = fmt.Sprintf("%d more characters. Call get_from_working_memory with %s and offset %d to read on.", p.left, key, p.next)
 	}
 	return structured(&a)
 }
@@ -169,7 +222,8 @@ func (b *Toolbox) readNote(ctx context.Context, key string) (*adminjson.Note, er
 
 // noteMissing returns an error that explains why there may be no note with a key.
 func (b *Toolbox) noteMissing(ctx context.Context, key string) error {
-	if id := hubclient.TaskOfKey(key); id != "" {
+	id := cmp.Or(hubclient.TaskOfKey(key), hubclient.TaskOfKey(hubclient.SessionPrefix(b.SessionID())+key))
+	if id != "" {
 		if sent, err := b.Hub.Task(ctx, id); err == nil && sent.Task != nil && !sent.Task.Status.State.Terminal() {
 			return hubclient.NotFoundf("the task has not ended: it is %s. Its result is there when it has; do something else meanwhile", client.StateName(sent.Task.Status.State))
 		}
@@ -190,7 +244,7 @@ func (b *Toolbox) searchNotes(ctx context.Context, c *call) (*llm.Result, error)
 		Note  string       `json:"note,omitempty"`
 	}{Notes: []listedNote{}}
 	for i := range found {
-		l := outline(&found[i])
+		l := b.outline(&found[i])
 		l.Preview = b.shown(&found[i], pieceOf(found[i].Text(), 0, maxNote, guard.MaxText))
 		answer.Notes = append(answer.Notes, l)
 	}
@@ -223,7 +277,7 @@ func (b *Toolbox) saveNote(ctx context.Context, c *call) (*llm.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := outline(n)
+	l := b.outline(n)
 	return structured(&l)
 }
 
@@ -237,5 +291,5 @@ func (b *Toolbox) deleteNote(ctx context.Context, c *call) (*llm.Result, error) 
 	}
 	return structured(&struct {
 		Deleted string `json:"deleted"`
-	}{key})
+	}{cmp.Or(b.shownKey(key), c.args.Text("key"))})
 }

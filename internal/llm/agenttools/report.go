@@ -46,6 +46,9 @@ func (b *Toolbox) reportOf(c *call, s *hubclient.Sent) report {
 	} else if s.Message != nil {
 		r.ContextID = s.Message.ContextID
 	}
+	if !guard.IsName(r.ContextID) {
+		r.ContextID = "" // its caller has named it
+	}
 	p := pieceOf(s.Reply(), int(c.args.Number("offset", 0)), maxReply, c.room(2))
 	quoted := b.Guard.QuotePiece(author, p.whole, p.from, p.to).Text
 	if p.to == p.from {
@@ -58,6 +61,11 @@ func (b *Toolbox) reportOf(c *call, s *hubclient.Sent) report {
 	}
 	r.Data = b.data(c, s)
 	return r
+}
+
+// resultKey returns the key of the result of a task, for the model.
+func (b *Toolbox) resultKey(s *hubclient.Sent) string {
+	return b.shownKey(hubclient.ResultKey(b.SessionID(), s.Agent, s.Task.ID))
 }
 
 // readOn returns a note on how to read the rest of an agent's text.
@@ -82,7 +90,7 @@ func (b *Toolbox) data(c *call, s *hubclient.Sent) string {
 		text += fmt.Sprintf("\n(%d more characters were left out.)", p.left)
 	default:
 		text += fmt.Sprintf("\n(%d more characters. Call get_from_working_memory with key %q and offset %d to read on.)",
-			p.left, hubclient.ResultKey(b.SessionID(), s.Agent, s.Task.ID)+".data", p.next)
+			p.left, b.resultKey(s)+".data", p.next)
 	}
 	return text
 }

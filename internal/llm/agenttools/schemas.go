@@ -35,7 +35,7 @@ var (
 	foundOutput  = []string{"results", listOf(foundMembers), "note?", text}
 
 	noteMembers = []string{
-		"key", text, "value?", text, "preview?", text, "size", number, "category?", text, "tags?", texts,
+		"key", text, "about?", text, "value?", text, "preview?", text, "size", number, "category?", text, "tags?", texts,
 		"updated?", moment, "expires?", moment, "relevance_score?", number,
 	}
 	readOutput       = append([]string{"offset?", number, "next_offset?", number, "next?", text}, noteMembers...)

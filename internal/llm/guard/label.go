@@ -18,6 +18,9 @@ const tag = "quoted"
 // both.
 func Label(o Origin, text string) string { return label(o, text, "") }
 
+// HasLabel reports whether a label begins in text.
+func HasLabel(text string) bool { return strings.Contains(text, "<"+tag+" id=") }
+
 // label is Label with a warning, which the hub has written and which contains no quotes.
 func label(o Origin, text, warning string) string {
 	body := escape(text)

@@ -41,6 +41,10 @@ func IsAddress(s string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && harmless(s)
 }
 
+// IsOrder reports whether names that stand one after the other give an order, although none of
+// them does.
+func IsOrder(names []string) bool { return !harmless(strings.Join(names, " ")) }
+
 // harmless reports whether the screen finds nothing grave in a name, nor in its words.
 func harmless(s string) bool { return !Grave(Screen(s)) && !Grave(Screen(spaced(s))) }
 

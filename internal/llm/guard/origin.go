@@ -21,6 +21,9 @@ func Card(agent string) Origin { return origin("card", agent) }
 // Server is the origin of text from an MCP server, including the descriptions of its tools.
 func Server(name string) Origin { return origin("mcp", name) }
 
+// Note is the origin of text from a note of another conversation.
+func Note(session string) Origin { return origin("note", session) }
+
 // Web is the origin of text fetched from a host.
 func Web(host string) Origin { return origin("web", host) }
 

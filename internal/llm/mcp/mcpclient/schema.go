@@ -127,5 +127,5 @@ func plainValue(v any) bool {
 			return false
 		}
 	}
-	return !guard.Grave(guard.Screen(strings.Join(words, " ")))
+	return !guard.IsOrder(words)
 }

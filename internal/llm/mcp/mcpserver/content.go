@@ -7,6 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-a2a/parley/internal/clip"
+	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -115,6 +116,9 @@ func (svc *service) keep(b *llm.MCPBlock) mcp.Content {
 	item := contents(b)
 	size := int64(len(item.Text) + len(item.Blob))
 	preview := clip.Bytes(item.Text, maxPreview)
+	if guard.HasLabel(preview) {
+		preview = "" // the label would have no end
+	}
 	uri, ok := svc.results.add(item)
 	if !ok {
 		return &mcp.TextContent{Text: fmt.Sprintf("(%d bytes, which is more than can be kept here) %s", size, preview), Meta: b.Meta}

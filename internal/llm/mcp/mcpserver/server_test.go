@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpserver"
 	"github.com/parley-a2a/parley/llm"
 )
@@ -373,6 +374,22 @@ func TestLargeResults(t *testing.T) {
 			t.Error("the name result is still there")
 		}
 	})
+}
+
+// The preview of a large result would cut a label: there is none.
+func TestLargeLabelledResults(t *testing.T) {
+	t.Parallel()
+	long := guard.Label(guard.Agent("x"), strings.Repeat("lang ", 1000))
+	for name, result := range map[string]*llm.Result{
+		"text": textResult(long), "data": {Parts: []*a2a.Part{a2a.NewDataPart(map[string]any{"result": long})}},
+	} {
+		large := tool("large", func(context.Context, *llm.Call) (*llm.Result, error) { return result, nil })
+		cs := wires[0].connect(t, &mcpserver.Server{Tools: newSource(large), Limits: mcpserver.Limits{Result: 1000, Kept: 12_000}}, nil)
+		link, ok := call(t, cs, "large", nil).Content[0].(*mcp.ResourceLink)
+		if !ok || strings.Contains(link.Description, "lang") {
+			t.Errorf("%s: the description is %+v", name, link)
+		}
+	}
 }
 
 func TestLimitsOfCalls(t *testing.T) {

@@ -129,14 +129,3 @@ func (l labels) parts(parts []*a2a.Part) []*a2a.Part {
 	}
 	return append(texts, agenttools.Files(l.guard, l.author, parts)...)
 }
-
-// plainKey reports whether the key of a note may stand outside of a label.
-func plainKey(key string) bool {
-	return !slices.ContainsFunc(strings.Split(key, "/"), func(s string) bool { return !guard.IsName(s) }) && harmlessKey(key)
-}
-
-// harmlessKey reports whether the words of a key are no order.
-func harmlessKey(key string) bool {
-	words := strings.NewReplacer("/", " ", "_", " ", "-", " ", ".", " ")
-	return !guard.Grave(guard.Screen(words.Replace(key)))
-}

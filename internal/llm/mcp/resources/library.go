@@ -151,7 +151,11 @@ func (l *Library) note(ctx context.Context, key string) ([]*a2a.Part, error) {
 		return nil, fmt.Errorf("read note %q: %w", key, err)
 	}
 	media := "text/plain"
-	if author := agenttools.NoteAuthor(n.Category, n.Key); author != "" {
+	author := agenttools.NoteAuthor(n.Category, n.Key)
+	if author == "" && guard.Grave(guard.Screen(n.Value)) {
+		author = guard.Note(n.Key) // a model may have saved what it has read
+	}
+	if author != "" {
 		return []*a2a.Part{textPart(l.Guard.Quote(author, n.Value).Text, media)}, nil
 	}
 	if text := strings.TrimSpace(n.Value); text != "" && strings.ContainsRune("{[", rune(text[0])) && json.Valid([]byte(text)) {
@@ -228,7 +232,7 @@ func (l *Library) notes(ctx context.Context, after string) ([]mcpserver.Resource
 	}
 	page := make([]mcpserver.Resource, 0, len(found.Notes))
 	for _, n := range found.Notes {
-		if harmlessKey(n.Key) {
+		if !guard.IsOrder(strings.Split(n.Key, "/")) {
 			page = append(page, l.listed(&n))
 		}
 	}
@@ -243,7 +247,7 @@ func (l *Library) notes(ctx context.Context, after string) ([]mcpserver.Resource
 func (l *Library) listed(n *note) mcpserver.Resource {
 	r := mcpserver.Resource{URI: NoteURI(n.Key), Name: n.Key, Description: n.Category, Size: n.Size}
 	author := cmp.Or(agenttools.NoteAuthor(n.Category, n.Key), guard.Caller)
-	if !plainKey(n.Key) {
+	if !agenttools.IsPlainKey(n.Key) {
 		r.Name = l.Guard.Quote(guard.Caller, n.Key).Text
 	}
 	switch {
