@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"time"
 
 	"trpc.group/trpc-go/trpc-a2a-go/protocol"
 	"trpc.group/trpc-go/trpc-a2a-go/server"
@@ -117,7 +118,9 @@ func serve(in io.Reader, out io.Writer) error {
 		Capabilities:      server.AgentCapabilities{Streaming: &yes, PushNotifications: &yes},
 		DefaultInputModes: []string{"text/plain"}, DefaultOutputModes: []string{"text/plain"},
 		Skills: []server.AgentSkill{{ID: "echo", Name: "Echo", Description: &description, Tags: []string{"echo"}}},
-	}, tasks)
+	}, tasks, server.WithReadTimeout(time.Hour))
+	// The default read timeout of 60 s counts from the accept of a connection. A stream on a
+	// connection that was idle until just before it ends without an event.
 	if err != nil {
 		return err
 	}
