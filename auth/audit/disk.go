@@ -45,7 +45,7 @@ func (d *disk) store(b *batch) error {
 	}
 	_, err := d.file.WriteAt(b.buf, d.size)
 	if err == nil {
-		err = d.file.Sync()
+		err = atomicfile.Sync(d.file)
 	}
 	if err == nil && b.seal {
 		err = writeHead(d, b.last)

@@ -120,10 +120,10 @@ func repair(path string, e *end, f *found) error {
 		_, err = file.WriteAt([]byte{'\n'}, e.size+int64(len(e.rest)))
 		e.last, e.size = whole, e.size+int64(len(e.rest))+1
 		f.completed = true
-		return errors.Join(err, file.Sync(), file.Close())
+		return errors.Join(err, atomicfile.Sync(file), file.Close())
 	}
 	f.mended = len(e.rest)
-	return errors.Join(file.Truncate(e.size), file.Sync(), file.Close())
+	return errors.Join(file.Truncate(e.size), atomicfile.Sync(file), file.Close())
 }
 
 // continueFrom sets the position of the next entry. If the log does not match head.json, it continues

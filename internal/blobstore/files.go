@@ -73,7 +73,7 @@ func (s *Store) write(p *Part, r io.Reader) (path string, err error) {
 	sum := sha256.New()
 	p.Size, err = io.Copy(io.MultiWriter(f, sum), r)
 	if err == nil {
-		err = f.Sync()
+		err = atomicfile.Sync(f)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", errors.Join(err, os.Remove(f.Name()))

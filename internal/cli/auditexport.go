@@ -94,7 +94,7 @@ func (c *auditExportCmd) toFile(ctx context.Context, from exported, rep *audit.R
 	}
 	sum := sha256.New()
 	m, err := c.write(ctx, io.MultiWriter(f, sum), from)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+	if err = errors.Join(err, atomicfile.Sync(f), f.Close()); err != nil {
 		return errors.Join(err, os.Remove(c.Out))
 	}
 	m.File, m.Format, m.SHA256, m.Log, m.Key = c.Out, c.Format, hex.EncodeToString(sum.Sum(nil)), rep.Log, rep.Key

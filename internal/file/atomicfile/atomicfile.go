@@ -25,7 +25,7 @@
 //
 // # Testing
 //
-// The tests use real files.
+// The tests use real files, and simulate a power cut with [OnSync].
 package atomicfile
 
 import (
@@ -67,7 +67,7 @@ func beside(path string, text []byte, mode fs.FileMode) (string, error) {
 		return "", err
 	}
 	_, err = f.Write(text)
-	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+	if err = errors.Join(err, f.Chmod(mode), Sync(f), f.Close()); err != nil {
 		return "", errors.Join(err, os.Remove(f.Name()))
 	}
 	return f.Name(), nil
@@ -82,5 +82,5 @@ func SyncFolder(path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Sync(), f.Close())
+	return errors.Join(Sync(f), f.Close())
 }

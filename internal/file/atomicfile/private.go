@@ -51,5 +51,5 @@ func writePrivate(path string, text []byte) error {
 		return err
 	}
 	_, err = f.Write(text)
-	return errors.Join(err, f.Sync(), f.Close())
+	return errors.Join(err, Sync(f), f.Close())
 }
