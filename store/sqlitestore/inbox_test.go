@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"errors"
 	"path/filepath"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/testing/suite/inboxtest"
+	"github.com/parley-a2a/parley/task"
 )
 
 func TestInbox(t *testing.T) {
@@ -44,5 +46,41 @@ func TestInboxSurvivesReopening(t *testing.T) {
 	}
 	if _, err := db.Inbox().SettleItem(t.Context(), "a", &inbox.Settlement{State: inbox.Refused, At: at}); err == nil {
 		t.Error("a settled item was settled again after a restart")
+	}
+}
+
+// TestInboxOwner: the statement of a list filters by owner, and so does the check of each row, so
+// that an error in one of them shows no caller the items of another.
+func TestInboxOwner(t *testing.T) {
+	t.Parallel()
+	db := newTest(t)
+	for _, it := range []inbox.Item{
+		{ID: "a", Kind: inbox.Question, Owner: "ann", Text: "one"},
+		{ID: "b", Kind: inbox.Question, Owner: "bob", Text: "two"},
+		{ID: "c", Kind: inbox.Notice, Owner: "ann", Text: "three"},
+	} {
+		it.State, it.Created = inbox.Open, time.UnixMilli(1_790_000_000_000)
+		if _, _, err := db.Inbox().PutItem(t.Context(), &it); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q := inbox.Query{Owner: "ann"}
+	var found []inbox.ID
+	err := db.read(t.Context(), func(c *conn) error {
+		s, err := c.startItems(&q)
+		for err == nil && s.next() {
+			it := s.getItem()
+			found = append(found, it.ID)
+		}
+		s.close()
+		return errors.Join(err, s.err)
+	})
+	if diff := cmp.Diff([]inbox.ID{"c", "a"}, found); diff != "" || err != nil {
+		t.Errorf("the rows of the owner: %v (-want +got):\n%s", err, diff)
+	}
+	for owner, want := range map[task.Owner]bool{"ann": true, "bob": false, "": false} {
+		if got := wants(&q, &inbox.Item{Owner: owner}); got != want {
+			t.Errorf("a query of ann selects an item of %q: %t, want %t", owner, got, want)
+		}
 	}
 }

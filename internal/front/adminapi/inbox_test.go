@@ -63,6 +63,7 @@ func TestInboxIsScoped(t *testing.T) {
 		{boss, "?pageSize=2", "other notice notice"},
 		{boss, "?pageSize=2&pageToken=notice", "approval question "},
 		{clerk, "?state=all", "question "},
+		{clerk, "?pageSize=1", "question "}, // no page and no token for the items of others
 		{clerk, "?kind=approval", ""},
 		{clerk, "?kind=notice&kind=question", "question "},
 		{&auth.Principal{ID: "ann"}, "", "other "},
@@ -83,6 +84,45 @@ func TestInboxIsScoped(t *testing.T) {
 	if all, _ := h.Inbox.List(t.Context(), &inbox.Query{State: inbox.Open}); len(all) != 4 {
 		t.Errorf("%d items are open, want all", len(all))
 	}
+}
+
+// leakyStore is a store of the inbox that ignores the owner of a query.
+type leakyStore struct {
+	inbox.Memory
+	queries []inbox.Query
+}
+
+func (s *leakyStore) Items(ctx context.Context, q *inbox.Query) ([]inbox.Item, error) {
+	s.queries = append(s.queries, *q)
+	all := *q
+	all.Owner = ""
+	return s.Memory.Items(ctx, &all)
+}
+
+// TestInboxIsScopedTwice: the query for a list has the owner, and an item of another that the
+// store returns nevertheless is not shown.
+func TestInboxIsScopedTwice(t *testing.T) {
+	t.Parallel()
+	h, store := withInbox(t), new(leakyStore)
+	h.Inbox = &inbox.Inbox{Store: store}
+	for id, owner := range map[inbox.ID]task.Owner{"mine": "clerk", "hers": "ann"} {
+		if _, err := h.Inbox.Put(t.Context(), &inbox.Item{ID: id, Kind: inbox.Question, Owner: owner}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := listed(t, as(t, h, clerk, "GET /api/v1/inbox", "")); got != "mine " {
+		t.Errorf("with a store that returns the items of others, a caller lists %q", got)
+	}
+	for _, q := range store.queries {
+		if q.Owner != "clerk" {
+			t.Errorf("the store is asked for the items of %q, want those of clerk", q.Owner)
+		}
+	}
+	if len(store.queries) != 1 {
+		t.Errorf("the store is asked %d times, want once", len(store.queries))
+	}
+	got := as(t, h, clerk, "GET /api/v1/inbox/hers", "")
+	got.failure(t, 404, "NOT_FOUND", "ITEM_NOT_FOUND")
 }
 
 func TestInboxIsSettledOnce(t *testing.T) {

@@ -241,6 +241,9 @@ func testQueries(t *testing.T, b inbox.Store) {
 		"2 0 ":         {Kinds: []inbox.Kind{inbox.Question, inbox.Notice}, Owner: "ann"},
 		"3 ":           {ID: "3"},
 		"":             {ID: "3", Owner: "ann"},
+		"4 3 ":         {Owner: "bob", State: inbox.Open, Kinds: []inbox.Kind{inbox.Question, inbox.Approval}},
+		"5 4 3 ":       {Owner: "bob"},
+		"0 ":           {Owner: "ann", Kinds: []inbox.Kind{inbox.Question}},
 	} {
 		if got := ids(items(t, b, &q)); got != want {
 			t.Errorf("Items(%+v) = %q, want %q", q, got, want)
@@ -273,6 +276,7 @@ func testEnds(t *testing.T, b inbox.Store) {
 	fill(t, b)
 	for want, q := range map[string]inbox.Query{
 		"4 3 2 0 ": {Soonest: true},
+		"2 0 ":     {Soonest: true, Owner: "ann"},
 		"4 ":       {Soonest: true, Limit: 1},
 		"4 3 ":     {Due: at(97)},
 		"":         {Due: at(95)},
