@@ -262,3 +262,43 @@ func TestQuestionAddStatus(t *testing.T) {
 		b.stop()
 	})
 }
+
+// TestEventsAfterTheDrain: events that are not stored when the engine fences its runs do not
+// count: the next process executes the message again.
+func TestEventsAfterTheDrain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := make(chan struct{})
+		x := idempotent(&executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			if agent.CallFrom(ctx).Attempt > 1 {
+				_ = yield(chunk(ec, "whole", false), nil) && yield(status(ec, a2a.TaskStateCompleted, "again"), nil)
+				return
+			}
+			if yield(chunk(ec, "half", true), nil) {
+				close(began) // the chunk waits for further events for a moment
+				<-ctx.Done()
+				yield(status(ec, a2a.TaskStateCompleted, "too late"), nil)
+			}
+		}})
+		store := new(memstore.Store)
+		b := start(t, engine.Config{Store: store, DrainTimeout: -1}, x)
+		id := b.send(now(text("hi"))).Head.ID
+		<-began
+		at := time.Now()
+		b.stop()
+		if took := time.Since(at); took != 0 {
+			t.Fatalf("the drain took %v: the chunk may have been stored before it", took)
+		}
+		h, err := store.Head(t.Context(), "alice", id)
+		if err != nil || h.Version != 1 {
+			t.Errorf("after the drain the task is at v%d %v, %v; want v1: no event counts", h.Version, h.State, err)
+		}
+		b = start(t, engine.Config{Store: store}, x)
+		b.wait(id, task.Completed)
+		a := b.get(id)
+		if got := sdkTask(t, a); statusText(t, a) != "again" || len(got.Artifacts) != 1 || len(got.Artifacts[0].Parts) != 1 || got.Artifacts[0].Parts[0].Text() != "whole" {
+			t.Errorf("in the next process the task is %v %q with %d artifacts", a.Head.State, statusText(t, a), len(got.Artifacts))
+		}
+		b.stop()
+	})
+}
