@@ -143,17 +143,18 @@ func (a *audience) cancelAgent(_ context.Context, ec *a2asrv.ExecutorContext, yi
 	yield(status(ec, a2a.TaskStateCanceled, "news"), nil)
 }
 
-// begin sends the first message, whose caller waits for the answer, and follows the task.
+// begin sends the first message, whose caller waits for the answer, and follows the task. It runs
+// in a bubble.
 func (a *audience) begin(t *testing.T) {
 	t.Helper()
-	a.do("caller of the first message", func() error {
+	a.start("caller of the first message", func() error {
 		r := text("first")
 		r.Task = true
 		_, err := a.Send(a.ctx, alice, r)
 		return err
 	})
 	a.steps <- func(ec *a2asrv.ExecutorContext) a2a.Event { return status(ec, a2a.TaskStateWorking, "begun") }
-	settle()
+	afterASecond()
 	page, err := a.List(t.Context(), alice, &op.List{PageSize: 10})
 	if err != nil || len(page.Tasks) != 1 {
 		t.Fatalf("List = %+v, %v", page, err)
@@ -161,11 +162,11 @@ func (a *audience) begin(t *testing.T) {
 	a.key, a.id = page.Tasks[0].Head.Key, page.Tasks[0].Head.ID
 	a.push(config(a.id, "hook"))
 	a.follow("stream", "")
-	settle()
+	afterASecond()
 }
 
-// do calls f in a goroutine, and notes when it returns.
-func (a *audience) do(path string, f func() error) {
+// start calls f in a goroutine, and notes when it returns.
+func (a *audience) start(path string, f func() error) {
 	a.callers.Go(func() {
 		if err := f(); err == nil {
 			a.count(path)
@@ -199,8 +200,8 @@ func (a *audience) follow(path, after string) {
 	})
 }
 
-// settle waits until the engine has nothing more to do: longer than a run collects events.
-func settle() {
+// afterASecond waits until the engine has nothing more to do: longer than a run collects events.
+func afterASecond() {
 	time.Sleep(time.Second)
 	synctest.Wait()
 }
@@ -274,7 +275,7 @@ func TestNothingIsShownBeforeItIsStored(t *testing.T) {
 		},
 		"message": {
 			change: func(a *audience) {
-				a.do("caller of the message", func() error {
+				a.start("caller of the message", func() error {
 					_, err := a.Send(a.ctx, alice, now(reply(a.id, "news")))
 					return err
 				})
@@ -283,7 +284,7 @@ func TestNothingIsShownBeforeItIsStored(t *testing.T) {
 		},
 		"cancel": {
 			change: func(a *audience) {
-				a.do("caller of the cancel", func() error {
+				a.start("caller of the cancel", func() error {
 					_, err := a.Cancel(a.ctx, alice, &op.Cancel{ID: a.id})
 					return err
 				})
@@ -300,14 +301,14 @@ func TestNothingIsShownBeforeItIsStored(t *testing.T) {
 				before := a.look(t, 1)
 				store.block()
 				tt.change(a)
-				settle()
+				afterASecond()
 				if early := changed(before, a.look(t, 2)); len(early) > 0 {
 					t.Errorf("before the change is stored it is shown by: %s", strings.Join(early, ", "))
 				}
 				if n := store.release(); n != 1 {
 					t.Errorf("%d changes wait for the store, want 1", n)
 				}
-				settle()
+				afterASecond()
 				want := slices.Sorted(slices.Values(slices.Concat(readers, tt.shown)))
 				if diff := cmp.Diff(want, changed(before, a.look(t, 3))); diff != "" {
 					t.Errorf("after the change is stored it is shown by (-want +got):\n%s", diff)
@@ -332,11 +333,11 @@ func TestNoTaskIsShownBeforeItIsStored(t *testing.T) {
 				r.Task, r.ReturnImmediately = true, !wait
 				r.NewIDs, r.Message.TaskID = true, "t"
 				r.Push = &op.PushConfig{ID: "hook", URL: hookURL}
-				a.do("caller", func() error {
+				a.start("caller", func() error {
 					_, err := a.Send(a.ctx, alice, r)
 					return err
 				})
-				a.do("stream", func() error {
+				a.start("stream", func() error {
 					other := text("second")
 					other.Task = true
 					s, err := a.Stream(a.ctx, alice, other)
@@ -345,14 +346,14 @@ func TestNoTaskIsShownBeforeItIsStored(t *testing.T) {
 					}
 					return err
 				})
-				a.do("reader", func() error { // it may find no task, or wait until there is one
+				a.start("reader", func() error { // it may find no task, or wait until there is one
 					if _, err := a.Get(a.ctx, alice, &op.Get{ID: "t"}); !errors.Is(err, a2a.ErrTaskNotFound) {
 						a.count("get")
 						return err
 					}
 					return nil
 				})
-				settle()
+				afterASecond()
 				page, err := a.List(t.Context(), alice, &op.List{PageSize: 10})
 				if err != nil || len(page.Tasks) != 0 {
 					t.Errorf("before the tasks are stored they are listed: %+v, %v", page, err)
@@ -367,7 +368,7 @@ func TestNoTaskIsShownBeforeItIsStored(t *testing.T) {
 				if n := store.release(); n != 2 {
 					t.Errorf("%d changes wait for the store, want 2", n)
 				}
-				settle()
+				afterASecond()
 				a.mu.Lock()
 				late := maps.Clone(a.seen)
 				a.mu.Unlock()
