@@ -24,8 +24,11 @@ type manualWorker struct {
 	received chan *bus.Envelope
 }
 
-func (h *hub) startManualWorker() *manualWorker {
-	p := &manualWorker{t: h.t, bus: h.bus.Peer(), id: uuid.NewString(), work: make(chan *bus.Delivery, 100), received: make(chan *bus.Envelope, 1000)}
+func (h *hub) startManualWorker() *manualWorker { return h.startManualWorkerAs(uuid.NewString()) }
+
+// startManualWorkerAs starts a manual worker with an id.
+func (h *hub) startManualWorkerAs(id string) *manualWorker {
+	p := &manualWorker{t: h.t, bus: h.bus.Peer(), id: id, work: make(chan *bus.Delivery, 100), received: make(chan *bus.Envelope, 1000)}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{}, 2)
 	go func() {
