@@ -39,7 +39,7 @@ agents:
   - {name: guide, model: {system_prompt: You advise.}}
   - {name: hermit, model: {system_prompt: You advise., excluded_tools: ["mcp__*"]}}
 `, self, script)})
-	servers(t, hub, func(s *server) bool { return s.State == "ready" })
+	servers(t, hub, func(all []server) bool { return all[0].State == "ready" })
 	for agent, want := range map[string]string{"guide": "Take an umbrella.", "hermit": "I know nothing of the weather."} {
 		var answer any
 		err := hubtest.Call(t.Context(), hubtest.Request{

@@ -19,8 +19,8 @@ type server struct {
 	Tools, Starts               int
 }
 
-// servers waits until ok accepts the hub's first server.
-func servers(t *testing.T, hub *hubtest.Hub, ok func(*server) bool) []server {
+// servers waits until ok accepts the hub's servers.
+func servers(t *testing.T, hub *hubtest.Hub, ok func([]server) bool) []server {
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	for {
@@ -28,7 +28,7 @@ func servers(t *testing.T, hub *hubtest.Hub, ok func(*server) bool) []server {
 		if err := hubtest.Call(t.Context(), hubtest.Request{URL: hub.URL() + "/api/v1/status"}, &status); err != nil {
 			t.Fatal(err)
 		}
-		if len(status.MCPServers) > 0 && ok(&status.MCPServers[0]) {
+		if len(status.MCPServers) > 0 && ok(status.MCPServers) {
 			return status.MCPServers
 		}
 		if time.Now().After(deadline) {
@@ -68,8 +68,10 @@ func TestServersOfAHub(t *testing.T) {
   - {name: lazy, command: [%q], env: {TEST_SERVER: "1"}, start: demand}
   - {name: none, command: [/no/such/program]}
 `, self, self)})
-	ready := func(s *server) bool { return s.State == "ready" && s.Tools == 1 && s.Server == "weather 1" }
-	all := servers(t, hub, ready)
+	ready := func(all []server) bool {
+		return all[0].State == "ready" && all[0].Tools == 1 && all[0].Server == "weather 1"
+	}
+	all := servers(t, hub, func(all []server) bool { return ready(all) && all[len(all)-1].State != "starting" })
 	if all[1].State != "idle" || all[2].State == "ready" || !strings.Contains(all[2].Reason, "/no/such/program") {
 		t.Errorf("the others are %+v", all[1:])
 	}
@@ -87,7 +89,7 @@ func TestServersOfAHub(t *testing.T) {
 	if err := syscall.Kill(pid(t, hub), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	servers(t, hub, func(s *server) bool { return ready(s) && s.Starts == 2 })
+	servers(t, hub, func(all []server) bool { return ready(all) && all[0].Starts == 2 })
 
 	// The next hub ends the old server before it starts a new one.
 	old := pid(t, hub)
