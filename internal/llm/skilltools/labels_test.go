@@ -22,12 +22,10 @@ type hostile struct{ marker string }
 func (h hostile) Agents(context.Context) ([]adminjson.Agent, error) {
 	m := h.marker
 	a := adminjson.Agent{Name: m, Title: m, Description: m, InputModes: []string{m, "image/" + m, "audio/" + m}, OutputModes: []string{m}}
-	for _, s := range []adminjson.Skill{
+	a.Skills = []adminjson.Skill{
 		{ID: m, Name: m, Description: m},
 		{ID: m + "2", Name: m, InputModes: []string{m, "*/*"}, OutputModes: []string{m}},
 		{ID: m + "3"},
-	} {
-		a.Skills = append(a.Skills, s)
 	}
 	return []adminjson.Agent{a}, nil
 }
