@@ -2,5 +2,5 @@
 
 package cli
 
-// room returns zeros: the free and total bytes of a disk are unknown on this system.
-func room(string) (free, total uint64) { return 0, 0 }
+// diskSpace returns zeros: the free and total bytes of a disk are unknown on this system.
+func diskSpace(string) (free, total uint64) { return 0, 0 }
