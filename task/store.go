@@ -233,4 +233,5 @@ type Store interface {
 	Hooks
 	HookWork
 	HookAdmin
+	Timeline
 }

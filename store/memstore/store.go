@@ -46,6 +46,7 @@ type Store struct {
 	aliases  aliasTable
 	journals journalTable
 	sidecars sidecarTable
+	timeline timeline
 }
 
 var _ task.Store = (*Store)(nil)
@@ -85,6 +86,7 @@ func (m *Store) Append(ctx context.Context, c *task.Change) error {
 	m.indexLocked(&r.head, &c.Next)
 	r.head = c.Next
 	m.extrasLocked(c)
+	m.timeline.addChange(c)
 	if r.head.Ended() {
 		m.packed.put(r.head.Key, m.packer.pack(r, c.Entries))
 		delete(m.open, r.head.Key)

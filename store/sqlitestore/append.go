@@ -200,6 +200,7 @@ func (w *writer) store(ch *change) (answer, err error) {
 	if err := w.addEntries(ch); err != nil {
 		return nil, err
 	}
+	w.moments.addChange(ch)
 	return nil, w.addOthers(ch, sc)
 }
 

@@ -42,9 +42,10 @@ func TestCostOfATask(t *testing.T) {
 	after := costOf(t, db)
 
 	got := cost{after.Rows - before.Rows, after.Statements - before.Statements}
-	// Rows: head, entries, counter; head, entries, two counters. Statements: the
-	// same and two begins and commits, and a begin and commit of costOf.
-	want := cost{Rows: 7, Statements: 7 + 4 + 2}
+	// Rows: head, entries, counter; head, entries, two counters; and for each commit one of the
+	// timeline. Statements: the same and two begins and commits, and a begin and commit of
+	// costOf.
+	want := cost{Rows: 7 + 2, Statements: 7 + 2 + 4 + 2}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("cost of a life mismatch (-want +got):\n%s", diff)
 	}
@@ -116,8 +117,9 @@ func TestWaitingAppendsShareACommit(t *testing.T) {
 	after := costOf(t, db)
 
 	// The commits of costOf and of blockWriter have a begin and a commit each, the
-	// shared one has another pair, two losers of one statement, and one counter.
-	want := cost{Rows: 2*n + 1, Statements: 3*2 + 2*n + 2 + 1}
+	// shared one has another pair, two losers of one statement, one counter, and one row of
+	// the timeline.
+	want := cost{Rows: 2*n + 1 + 1, Statements: 3*2 + 2*n + 2 + 1 + 1}
 	got := cost{after.Rows - before.Rows, after.Statements - before.Statements}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("cost of %d appends at once mismatch (-want +got):\n%s", n, diff)

@@ -21,6 +21,8 @@ type Options struct {
 	// CacheBytes is the memory that all connections together may use for pages of the file, in
 	// bytes; zero means 24 MiB.
 	CacheBytes int
+	// KeepMoments is the number of moments that the timeline keeps; zero means 100,000.
+	KeepMoments int
 
 	// Committed, if not nil, is called after each commit, from the goroutine that writes: it
 	// must return at once.
@@ -78,7 +80,10 @@ func open(path string, o Options) (*DB, error) {
 	}
 	// The writer updates every index of a task and profits most from the cache.
 	w := newWriter(connOptions{path: path, cache: o.CacheBytes / 3}, o.prepare)
-	w.committed = o.Committed
+	w.committed, w.keepMoments = o.Committed, int64(o.KeepMoments)
+	if w.keepMoments <= 0 {
+		w.keepMoments = defaultKeepMoments
+	}
 	if err := w.first(); err != nil {
 		return nil, err
 	}

@@ -25,10 +25,13 @@ type writer struct {
 	counters counters
 	// The keys from nextKey up to lastKey, exclusive, are free for new tasks.
 	nextKey, lastKey int64
+	moments          moments
+	// keepMoments is the number of moments that the timeline keeps.
+	keepMoments int64
 }
 
 func newWriter(opts connOptions, tune func(*conn) error) *writer {
-	return &writer{queue: newQueue(), opts: opts, tune: tune}
+	return &writer{queue: newQueue(), opts: opts, tune: tune, moments: moments{last: -1}}
 }
 
 // first opens the file, migrates it to the newest layout and prepares all statements, which
@@ -89,7 +92,7 @@ func (w *writer) forget() {
 	}
 	w.scopes.clear()
 	w.counters.clear()
-	w.nextKey, w.lastKey = 0, 0
+	w.nextKey, w.lastKey, w.moments.last = 0, 0, -1
 }
 
 // loop writes until the queue is closed and empty.
@@ -145,12 +148,16 @@ func (w *writer) try(batch []*request) error {
 	if err := w.conn.run(qBeginNow); err != nil {
 		return err
 	}
+	w.moments.reset()
 	for _, r := range batch {
 		if err := w.apply(r); err != nil {
 			return err
 		}
 	}
 	if err := w.counters.flush(w.conn); err != nil {
+		return err
+	}
+	if err := w.flushMoments(); err != nil {
 		return err
 	}
 	return w.conn.run(qCommit)

@@ -44,6 +44,7 @@ type broken struct {
 	sweep       func(context.Context, task.Millis, int) (int, error)
 	snapshot    func(context.Context, task.Key) (task.Snapshot, error)
 	probe       func(context.Context) error
+	timeline    func(context.Context, int64, int) (task.TimelinePage, error)
 }
 
 // below embeds the store one level deeper than brokenHooks, whose methods therefore take
@@ -55,7 +56,7 @@ func sound() *broken {
 	m := new(memstore.Store)
 	return &broken{
 		below: below{m}, append: m.Append, head: m.Head, read: m.Read, list: m.List, interrupted: m.Interrupted,
-		due: m.Due, stale: m.Stale, sweep: m.Sweep, snapshot: m.Snapshot, probe: m.Probe,
+		due: m.Due, stale: m.Stale, sweep: m.Sweep, snapshot: m.Snapshot, probe: m.Probe, timeline: m.Timeline,
 		brokenHooks: soundHooks(m), brokenRequests: soundRequests(m),
 		brokenAliases:  brokenAliases{m.ByAlias},
 		brokenSidecars: soundSidecars(m),

@@ -52,7 +52,7 @@ var logTests = []storeTest{
 // must register its closing with t.Cleanup.
 func Test(t *testing.T, open func(t *testing.T) task.Store) {
 	t.Helper()
-	for _, tt := range slices.Concat(logTests, hookTests, requestTests, aliasTests, sidecarTests, journalTests, finderTests) {
+	for _, tt := range slices.Concat(logTests, hookTests, requestTests, aliasTests, sidecarTests, journalTests, finderTests, timelineTests) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			tt.test(t, open(t))
