@@ -27,13 +27,20 @@
 // that was delivered MaxDeliveries times, or cannot be decoded, is first published at Dead and
 // then acknowledged. It may therefore appear twice at Dead, but is never lost.
 //
+// An acknowledgement names its envelope by the sequence in the stream. A stream that the bus
+// creates begins at a random sequence. So a late acknowledgement of a delivery from an earlier
+// stream, such as one in the memory of a server that was restarted, matches no envelope of the
+// new one. A receiver distinguishes envelopes of equal sequences by the time of their storage,
+// and counts both as held.
+//
 // # Non-guarantees
 //
 // The lease is a property of the queue on the server: the newest Subscription sets it for all.
 // Depth counts a receiver only while it waits. Purge drops held envelopes as well. A server of
 // NATS 2.9 that was killed restores some acknowledged messages: it delivers them to no
 // receiver, but they take space in the stream until an operator purges it; Depth does not count
-// them as ready. A slow receiver of a topic loses envelopes beyond 4,096 or 8 MiB; the loss is
+// them as ready. NATS 2.9 begins every stream at sequence 1: if an operator deletes a stream in
+// use, a late acknowledgement may remove an envelope of the next one. A slow receiver of a topic loses envelopes beyond 4,096 or 8 MiB; the loss is
 // logged.
 //
 // # Concurrency

@@ -40,7 +40,7 @@ type receiver struct {
 	leaving sync.Once // a second call waits for the first
 
 	mu   sync.Mutex // guards the fields below
-	held map[uint64]*item
+	held map[position]*item
 	left bool
 	// receiving is set while the loop may receive an envelope that is not held yet; received is
 	// signalled when it is reset.
@@ -57,7 +57,7 @@ type receiver struct {
 func (b *Bus) receiveQueue(ctx context.Context, s bus.Subscription, yield func(*bus.Delivery, error) bool) error {
 	r := &receiver{
 		b: b, at: s.At, prefetch: max(s.Prefetch, 1), lease: s.Lease, ready: s.Ready,
-		inbox: b.nc.NewInbox(), wake: wake.New(), gone: make(chan struct{}), held: map[uint64]*item{},
+		inbox: b.nc.NewInbox(), wake: wake.New(), gone: make(chan struct{}), held: map[position]*item{},
 	}
 	r.received = sync.NewCond(&r.mu)
 	if r.lease <= 0 {
@@ -105,9 +105,7 @@ func (r *receiver) prepare(ctx context.Context) (up context.Context, err error) 
 		if up, err = r.b.await(ctx); err != nil {
 			return nil, err
 		}
-		try, cancel := r.b.bounded(ctx)
-		err = r.b.consumer(try, r.at, r.lease)
-		cancel()
+		err = r.consumer(ctx, up)
 		switch {
 		case err == nil:
 			if r.ready != nil {
@@ -128,6 +126,17 @@ func (r *receiver) prepare(ctx context.Context) (up context.Context, err error) 
 			return nil, err
 		}
 	}
+}
+
+// consumer ensures that the consumer of the queue exists. It waits no longer than the connection
+// lasts: a server that ends answers no request.
+func (r *receiver) consumer(ctx, up context.Context) error {
+	ctx, cancel := r.b.bounded(ctx)
+	defer cancel()
+	ctx, lost := context.WithCancelCause(ctx)
+	defer lost(nil)
+	defer context.AfterFunc(up, func() { lost(errLost) })()
+	return r.b.consumer(ctx, r.at, r.lease)
 }
 
 // run yields the deliveries of one connection. It returns true if the loop must continue with
@@ -247,9 +256,9 @@ func (r *receiver) expire() {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for seq, it := range r.held {
+	for at, it := range r.held {
 		if !now.Before(it.due) {
-			delete(r.held, seq)
+			delete(r.held, at)
 		}
 	}
 }
@@ -266,7 +275,7 @@ func (r *receiver) arrived(ctx context.Context, m *nats.Msg) (d *bus.Delivery, a
 		r.b.log.Warn("bus: not from a stream", "queue", r.at.Name, "error", err)
 		return nil, false
 	}
-	it := &item{r: r, m: m, seq: meta.Sequence.Stream, number: int(meta.NumDelivered), due: time.Now().Add(r.lease)} //nolint:gosec // a count
+	it := &item{r: r, m: m, at: position{meta.Sequence.Stream, meta.Timestamp.UnixNano()}, number: int(meta.NumDelivered), due: time.Now().Add(r.lease)} //nolint:gosec // a count
 	return it.open(ctx), false
 }
 
@@ -299,7 +308,7 @@ func (r *receiver) hold(it *item) bool {
 	if r.left {
 		return false
 	}
-	r.held[it.seq] = it
+	r.held[it.at] = it
 	return true
 }
 
@@ -354,7 +363,7 @@ func (r *receiver) drain() {
 func (r *receiver) unsettled() []*nats.Msg {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	held := slices.SortedFunc(maps.Values(r.held), func(a, b *item) int { return cmp.Compare(a.seq, b.seq) })
+	held := slices.SortedFunc(maps.Values(r.held), func(a, b *item) int { return cmp.Compare(a.at.seq, b.at.seq) })
 	msgs := make([]*nats.Msg, len(held))
 	for i, it := range held {
 		msgs[i] = it.m

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/natsbus"
@@ -59,6 +60,60 @@ func TestStreamAndConsumersDeleted(t *testing.T) {
 	close(enough)
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
+	}
+	<-done
+}
+
+// TestHeldOfAnEarlierStream: an operator replaces the stream by one that uses the same
+// sequences again; a worker of an agent creates none by itself. Deliveries from the earlier stream still occupy their receiver.
+func TestHeldOfAnEarlierStream(t *testing.T) {
+	t.Parallel()
+	s := run(t, server.Options{JetStream: true})
+	_, js := connect(t, s.ClientURL())
+	config := jetstream.StreamConfig{Name: natsbus.DefaultStream, Subjects: []string{"parley.queue.>"}, Retention: jetstream.WorkQueuePolicy}
+	if _, err := js.CreateStream(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	at := protocol.WorkAt("echo")
+	busy, other := open(t, s.ClientURL(), natsbus.Options{Agent: "echo"}), open(t, s.ClientURL(), natsbus.Options{})
+	defer other.Close()
+	held, done := make(chan string, 3), make(chan struct{})
+	go func() { // ends with Close
+		defer close(done)
+		for d, err := range busy.Receive(t.Context(), bus.Subscription{At: at, Prefetch: 2}) {
+			if err != nil {
+				return
+			}
+			held <- d.ID
+		}
+	}()
+	publish := func(id string) {
+		t.Helper()
+		if err := other.Publish(t.Context(), at, letter(id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish("old")
+	<-held
+	if err := js.DeleteStream(t.Context(), natsbus.DefaultStream); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateStream(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	publish("new")
+	if id := <-held; id != "new" {
+		t.Fatalf("%s arrives, want new", id)
+	}
+	publish("more")
+	for d, err := range other.Receive(t.Context(), bus.Subscription{At: at}) {
+		if err != nil || d.ID != "more" {
+			t.Errorf("Receive yields %+v, %v, want more", d, err)
+		}
+		break
+	}
+	if err := busy.Close(); err != nil {
+		t.Error(err)
 	}
 	<-done
 }

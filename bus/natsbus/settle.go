@@ -11,11 +11,18 @@ import (
 	"github.com/parley-a2a/parley/bus"
 )
 
+// position identifies an envelope of a queue, whatever happens to the stream: a stream that is
+// created again may use the same sequence for another envelope.
+type position struct {
+	seq    uint64 // in the stream
+	stored int64  // when, in nanoseconds of the server's clock
+}
+
 // item is one delivery of a queue.
 type item struct {
 	r      *receiver
 	m      *nats.Msg
-	seq    uint64    // in the stream
+	at     position
 	number int       // of this delivery
 	due    time.Time // when the lease ends; guarded by r.mu
 	done   bool      // settled; guarded by r.mu
@@ -84,7 +91,7 @@ func (it *item) settle(ctx context.Context, s bus.Settlement) error {
 func (it *item) over(v bus.Disposition) bool {
 	it.r.mu.Lock()
 	defer it.r.mu.Unlock()
-	now, held := it.r.held[it.seq]
+	now, held := it.r.held[it.at]
 	switch {
 	case it.r.left, it.done:
 		return true
@@ -105,8 +112,8 @@ func (it *item) settled() {
 	it.r.mu.Lock()
 	defer it.r.mu.Unlock()
 	it.done = true
-	if it.r.held[it.seq] == it {
-		delete(it.r.held, it.seq)
+	if it.r.held[it.at] == it {
+		delete(it.r.held, it.at)
 	}
 	it.r.wake.Send()
 }
@@ -118,7 +125,7 @@ func (it *item) deadLetter(ctx context.Context, reason string) error {
 	ctx, cancel := b.bounded(ctx)
 	defer cancel()
 	m := nats.NewMsg(Subject(bus.Dead))
-	m.Header.Set(jetstream.MsgIDHeader, fmt.Sprintf("%s/from %s %d", bus.Dead.Name, it.r.at.Name, it.seq))
+	m.Header.Set(jetstream.MsgIDHeader, fmt.Sprintf("%s/from %s %d", bus.Dead.Name, it.r.at.Name, it.at.seq))
 	m.Data = bus.DeadLetter(it.m.Data, it.r.at, reason)
 	if err := b.store(ctx, m); err != nil {
 		return err

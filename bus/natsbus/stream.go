@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/url"
 	"slices"
 	"strings"
@@ -103,6 +104,7 @@ func (b *Bus) streamConfig() jetstream.StreamConfig {
 		Retention:   jetstream.WorkQueuePolicy,
 		Discard:     jetstream.DiscardNew, // a full stream returns an error
 		Replicas:    b.options.Replicas, Duplicates: remembered,
+		FirstSeq: firstSequence(),
 	}
 	if b.options.MaxBytes > 0 {
 		c.MaxBytes = b.options.MaxBytes
@@ -112,6 +114,12 @@ func (b *Bus) streamConfig() jetstream.StreamConfig {
 	}
 	return c
 }
+
+// firstSequence returns the sequence with which a new stream begins. An acknowledgement names an
+// envelope by its sequence alone. A random beginning prevents that a late acknowledgement of a
+// delivery from an earlier stream with the same name, such as one in the memory of a server that
+// was restarted, removes an envelope of the new one. All sequences are exact in JSON numbers.
+func firstSequence() uint64 { return 1 + rand.Uint64N(1<<52) }
 
 // show ensures, once for each connection, that a queue with envelopes has its consumer:
 // autoscalers read the backlog there, and start the first receiver. Errors are ignored, because

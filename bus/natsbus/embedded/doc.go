@@ -18,7 +18,8 @@
 // pretends to belong to another agent. A connection ends when its key expires, and with
 // Server.Drop. Start refuses an address that is not on loopback without TLS and keys. The
 // streams hold MaxBytes; above it Publish returns bus.ErrFull. bus.json appears complete and
-// with mode 0600, and is removed by Close.
+// with mode 0600, and is removed by Close. Workers reconnect to a new server at the same address;
+// their acknowledgements of earlier deliveries remove nothing from its stream.
 //
 // # Non-guarantees
 //
