@@ -15,7 +15,7 @@ import (
 // binaryEnv names a command to use instead of building one.
 const binaryEnv = "PARLEY_BINARY"
 
-// built is the command of this process, built when the first test needs it.
+// built is the command of this process.
 var built struct {
 	once sync.Once
 	main bool // set by M, which removes the built command
@@ -26,8 +26,9 @@ var built struct {
 
 var errNoMain = errors.New("hubtest: TestMain does not run hubtest.M, which removes the program")
 
-// M runs the tests of a package and then removes the command that was built for them. It is
-// used with goleak:
+// M builds the command, runs the tests of a package, and removes the command. It builds before
+// the first test, since a build on a busy machine takes minutes, in which a connection that a
+// test has opened may time out. It is used with goleak:
 //
 //	func TestMain(m *testing.M) { goleak.VerifyTestMain(hubtest.M{M: m}) }
 type M struct{ *testing.M }
@@ -35,6 +36,7 @@ type M struct{ *testing.M }
 // Run implements goleak.TestingM.
 func (m M) Run() int {
 	built.main = true
+	_, _ = binary() // Binary reports the error
 	code := m.M.Run()
 	http.DefaultClient.CloseIdleConnections()
 	if built.dir != "" {

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -155,17 +156,24 @@ func (s *Server) ctl(args ...string) (string, error) {
 func (s *Server) explain(tb testing.TB) {
 	tb.Helper()
 	if tb.Failed() {
-		tb.Logf("the broker's last words:\n%s", s.logTail())
+		tb.Logf("warnings and errors of the broker:\n%s", s.logTail())
 	}
 }
 
-// logTail returns the end of the broker's log.
+// logTail returns the last lines of the broker's log without those of the level info, of which
+// a start alone writes hundreds.
 func (s *Server) logTail() string {
 	b, err := os.ReadFile(filepath.Join(s.dir, "log"))
 	if err != nil {
 		return err.Error()
 	}
-	return string(b[max(0, len(b)-40000):])
+	var kept []string
+	for line := range strings.Lines(string(b)) {
+		if !strings.Contains(line, "[info]") {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept[max(0, len(kept)-60):], "")
 }
 
 // remove ends the processes and deletes the folder.
