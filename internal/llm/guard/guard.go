@@ -19,16 +19,22 @@ const (
 	Redact Policy = "redact"
 	// Refuse withholds the whole text if a finding is grave, and states the reason.
 	Refuse Policy = "refuse"
+	// Off passes texts on unchanged: without a label, and without a screen.
+	Off Policy = "off"
 )
 
-// UnmarshalText decodes the name of a policy. It returns an error for an unknown name.
+// UnmarshalText decodes the name of a policy; "label" is another name of Mark. It returns an error
+// for an unknown name.
 func (p *Policy) UnmarshalText(b []byte) error {
 	switch q := Policy(b); q {
-	case Mark, Redact, Refuse:
+	case Mark, Redact, Refuse, Off:
 		*p = q
 		return nil
+	case "label":
+		*p = Mark
+		return nil
 	}
-	return fmt.Errorf("%q is no policy for the words of others: want mark, redact or refuse", b)
+	return fmt.Errorf("%q is no policy for the words of others: want mark, redact, refuse or off", b)
 }
 
 // Guard labels and screens texts before a model reads them. The zero Guard uses Mark.
@@ -49,6 +55,9 @@ type Quotation struct {
 
 // Quote returns a text of the origin o in the form that a model may read.
 func (g Guard) Quote(o Origin, text string) *Quotation {
+	if g.Policy == Off {
+		return &Quotation{Text: text}
+	}
 	q := &Quotation{Findings: Screen(text)}
 	grave := Grave(q.Findings)
 	if g.Policy == Refuse && grave {
@@ -77,7 +86,7 @@ const seam = 1 << 10
 // withheld.
 func (g Guard) QuotePiece(o Origin, text string, from, to int) *Quotation {
 	q := g.Quote(o, text[from:to])
-	if Grave(q.Findings) {
+	if g.Policy == Off || Grave(q.Findings) {
 		return q
 	}
 	begin, end := max(0, from-seam), min(len(text), to+seam)

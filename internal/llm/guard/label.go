@@ -3,6 +3,7 @@ package guard
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -33,8 +34,33 @@ func label(o Origin, text, warning string) string {
 	}
 	b.WriteString(">\n")
 	b.WriteString(body)
-	b.WriteString("\n</" + tag + ` id="` + id + `">`)
+	b.WriteString("\n" + closingOf(id))
 	return b.String()
+}
+
+// openings matches the first tag of a label, also within JSON.
+var openings = regexp.MustCompile(`<` + tag + ` id=\\*"([0-9a-f]{20})\\*"[^>]*>`)
+
+// closingOf returns the last tag of the label with an id.
+func closingOf(id string) string { return "</" + tag + ` id="` + id + `">` }
+
+// Outside returns a text without its labels and the words in them. A label without an end stays.
+func Outside(text string) string {
+	var rest strings.Builder
+	for {
+		at := openings.FindStringSubmatchIndex(text)
+		if at == nil {
+			break
+		}
+		closing := regexp.MustCompile(`</` + tag + ` id=\\*"` + text[at[2]:at[3]] + `\\*">`)
+		end := closing.FindStringIndex(text[at[1]:])
+		if end == nil {
+			break
+		}
+		rest.WriteString(text[:at[0]])
+		text = text[at[1]+end[1]:]
+	}
+	return rest.String() + text
 }
 
 // boundary returns an id that does not occur in body. It is derived from its arguments: the

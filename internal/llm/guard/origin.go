@@ -1,6 +1,8 @@
 package guard
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 	"unicode/utf8"
 )
@@ -11,6 +13,9 @@ type Origin string
 
 // Caller is the origin of text from the principal of a task.
 const Caller Origin = "caller"
+
+// Hub is the origin of answers of the hub that may repeat text of others.
+const Hub Origin = "hub"
 
 // Agent is the origin of text from an agent.
 func Agent(name string) Origin { return origin("agent", name) }
@@ -33,11 +38,21 @@ func origin(kind, name string) Origin { return Origin(kind + "/" + name) }
 const maxOrigin = 120
 
 // String returns o as shown in a label. Names are foreign text as well, so it keeps only
-// letters, digits and a few signs.
+// letters, digits and a few signs. A hash replaces a name whose words are an order.
 func (o Origin) String() string {
 	if o == "" {
 		return "unknown"
 	}
+	plain := o.plain()
+	if kind, name, ok := strings.Cut(plain, "/"); ok && !harmless(name) {
+		sum := sha256.Sum256([]byte(o))
+		return kind + "/" + hex.EncodeToString(sum[:5])
+	}
+	return plain
+}
+
+// plain returns o without the characters that a label cannot have.
+func (o Origin) plain() string {
 	s := string(o[:min(len(o), maxOrigin)])
 	for len(s) > 0 && !utf8.ValidString(s) && len(o) > maxOrigin && len(s) > maxOrigin-utf8.UTFMax {
 		s = s[:len(s)-1]
