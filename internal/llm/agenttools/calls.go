@@ -304,7 +304,7 @@ func (b *Toolbox) resolve(ctx context.Context, name, skill string) (*resolved, *
 		}
 	}
 	return nil, problem("The agent %q has no skill %s. Its skills are: %s. get_agent_details says what each one does.",
-		r.Name, quote(skill), strings.Join(nearest(skill, ids, 20), ", ")), nil
+		plainName(r.Name), quote(skill), strings.Join(nearest(skill, ids, 20), ", ")), nil
 }
 
 // known returns an agent by any spelling of its name. If there is none, it returns a result
@@ -314,10 +314,10 @@ func (b *Toolbox) known(ctx context.Context, name string) (*adminjson.Agent, *ll
 	if err == nil {
 		return a, nil, nil
 	}
-	if refused, broken := failed("directory", err); broken != nil || !errors.Is(err, hubclient.ErrNotFound) {
+	if refused, broken := b.failed("directory", err); broken != nil || !errors.Is(err, hubclient.ErrNotFound) {
 		return nil, refused, broken
 	}
-	all, err := b.Hub.Agents(ctx)
+	all, err := b.agents(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

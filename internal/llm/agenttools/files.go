@@ -24,18 +24,17 @@ const maxAbout = 8 << 10
 // (guard.IsName, guard.IsAddress); the text has the others. A link whose address is not plain is
 // in the text alone.
 func Files(g guard.Guard, author guard.Origin, parts []*a2a.Part) []*a2a.Part {
+	parts = slices.DeleteFunc(slices.Clone(parts), func(p *a2a.Part) bool { return !isFile(p) })
+	if g.Policy == guard.Off {
+		return parts
+	}
 	var files []*a2a.Part
 	var about strings.Builder
-	n := 0
-	for _, p := range parts {
-		if !isFile(p) {
-			continue
-		}
-		n++
+	for i, p := range parts {
 		f := file{part: *p, changed: false}
 		f.strip()
 		if f.about.Len() > 0 {
-			fmt.Fprintf(&about, "file %d\n%s", n, f.about.String())
+			fmt.Fprintf(&about, "file %d\n%s", i+1, f.about.String())
 		}
 		switch {
 		case !f.changed:

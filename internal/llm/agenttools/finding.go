@@ -53,7 +53,7 @@ func (b *Toolbox) listed(a *adminjson.Agent) listedAgent {
 	if about == "" && !strings.EqualFold(a.Title, a.Name) {
 		about = a.Title
 	}
-	return listedAgent{a.Name, b.label(guard.Card(a.Name), about), a.LastSeen, b.skills(a)}
+	return listedAgent{plainName(a.Name), b.label(guard.Card(a.Name), about), a.LastSeen, b.skills(a)}
 }
 
 // skills returns the skills of an agent, with foreign text labelled.
@@ -73,7 +73,7 @@ func (b *Toolbox) skills(a *adminjson.Agent) []listedSkill {
 }
 
 func (b *Toolbox) listAgents(ctx context.Context, c *call) (*llm.Result, error) {
-	all, err := b.Hub.Agents(ctx)
+	all, err := b.agents(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (b *Toolbox) agentDetails(ctx context.Context, c *call) (*llm.Result, error
 		Name     string `json:"name"`
 		LastSeen string `json:"lastSeen,omitempty"`
 		Card     string `json:"card"`
-	}{a.Name, a.LastSeen, b.label(guard.Card(a.Name), string(a.Card))}
+	}{plainName(a.Name), a.LastSeen, b.label(guard.Card(a.Name), string(a.Card))}
 	return structured(&answer)
 }
 
@@ -128,13 +128,31 @@ func (b *Toolbox) search(ctx context.Context, c *call) (*llm.Result, error) {
 		Note string `json:"note,omitempty"`
 	}{Found: adminjson.Found{Results: []adminjson.Result{}}}
 	for _, r := range found {
+		if !guard.IsName(r.ID) {
+			continue
+		}
 		r.Summary, r.TopSkills, r.TopTools = b.label(originOf(&r), r.Summary), filter(r.TopSkills), filter(r.TopTools)
 		answer.Results = append(answer.Results, r)
 	}
-	if len(found) == 0 {
+	if len(answer.Results) == 0 {
 		answer.Note = "Nothing fits these words. Try others, or list_known_agents."
 	}
 	return structured(&answer)
+}
+
+// agents returns the agents of the hub, without those whose names are no plain names: others than
+// the operator may have chosen them.
+func (b *Toolbox) agents(ctx context.Context) ([]adminjson.Agent, error) {
+	all, err := b.Hub.Agents(ctx)
+	return slices.DeleteFunc(all, func(a adminjson.Agent) bool { return !guard.IsName(a.Name) }), err
+}
+
+// plainName returns a name if it may stand outside of a label, otherwise an empty text.
+func plainName(name string) string {
+	if guard.IsName(name) {
+		return name
+	}
+	return ""
 }
 
 // originOf returns the author of the summary of a service.

@@ -107,7 +107,7 @@ func (b *Toolbox) listTasks(ctx context.Context, c *call) (*llm.Result, error) {
 		if !guard.IsName(contextID) {
 			contextID = "" // a caller has named it
 		}
-		answer.Tasks = append(answer.Tasks, listedTask{t.Agent, t.TaskID, contextID, client.StateName(a2a.TaskState(t.State)), &t.ChangedAt})
+		answer.Tasks = append(answer.Tasks, listedTask{plainName(t.Agent), t.TaskID, contextID, client.StateName(a2a.TaskState(t.State)), &t.ChangedAt})
 	}
 	return structured(&answer)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/llm/args"
+	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/llm"
 )
@@ -46,13 +47,13 @@ func (b *Toolbox) askHuman(ctx context.Context, c *call) (*llm.Result, error) {
 	answer, err := b.askPerson(ctx, c, question)
 	switch {
 	case errors.Is(err, hubclient.ErrRefused):
-		return structured(&answered{Next: sentence(err.Error())})
+		return structured(&answered{Next: Reason(b.Guard, err)})
 	case err != nil:
 		return nil, err
 	case answer == nil || answer.Refused:
 		return structured(&answered{Next: "The person does not want to answer. Continue without it, or state the part that you cannot do."})
 	}
-	return structured(&answered{Answered: true, Answer: answer.Text})
+	return structured(&answered{Answered: true, Answer: b.Guard.Own(guard.Caller, answer.Text).String()})
 }
 
 // askPerson asks the user of the call, or otherwise through the inbox.

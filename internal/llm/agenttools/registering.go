@@ -68,7 +68,7 @@ func (b *Toolbox) unregister(ctx context.Context, c *call) (*llm.Result, error) 
 	}
 	return structured(&struct {
 		Unregistered string `json:"unregistered"`
-	}{a.Name})
+	}{plainName(a.Name)})
 }
 
 func (b *Toolbox) refresh(ctx context.Context, c *call) (*llm.Result, error) {
@@ -89,7 +89,7 @@ func (b *Toolbox) refresh(ctx context.Context, c *call) (*llm.Result, error) {
 		Status string        `json:"status"`
 		Skills []listedSkill `json:"skills"`
 		Error  string        `json:"error,omitempty"`
-	}{p.Agent.Name, refreshStatus(p, local), b.skills(&p.Agent), b.label(guard.Card(p.Agent.Name), p.Error)}
+	}{plainName(p.Agent.Name), refreshStatus(p, local), b.skills(&p.Agent), b.label(guard.Card(p.Agent.Name), p.Error)}
 	return structured(&answer)
 }
 

@@ -40,7 +40,7 @@ type report struct {
 // reportOf returns a report on a message, with its text from the offset of the call.
 func (b *Toolbox) reportOf(c *call, s *hubclient.Sent) report {
 	author := guard.Agent(s.Agent)
-	r := report{Agent: s.Agent, State: client.StateName(a2a.TaskStateCompleted)}
+	r := report{Agent: plainName(s.Agent), State: client.StateName(a2a.TaskStateCompleted)}
 	if s.Task != nil {
 		r.TaskID, r.ContextID, r.State = s.Task.ID, s.Task.ContextID, client.StateName(s.Task.Status.State)
 	} else if s.Message != nil {

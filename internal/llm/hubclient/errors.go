@@ -23,15 +23,26 @@ var (
 
 // NotFoundf returns an error that wraps ErrNotFound. The model sees its text.
 func NotFoundf(format string, a ...any) error {
-	return &refusal{ErrNotFound, fmt.Sprintf(format, a...)}
+	return &refusal{kind: ErrNotFound, text: fmt.Sprintf(format, a...)}
 }
 
 // Refusef returns an error that wraps ErrRefused. The model sees its text.
-func Refusef(format string, a ...any) error { return &refusal{ErrRefused, fmt.Sprintf(format, a...)} }
+func Refusef(format string, a ...any) error {
+	return &refusal{kind: ErrRefused, text: fmt.Sprintf(format, a...)}
+}
+
+// IsAnswer reports whether the text of an error is the hub's answer to a request. Such a text may
+// repeat words of agents and of their cards.
+func IsAnswer(err error) bool {
+	var r *refusal
+	return errors.As(err, &r) && r.answered
+}
 
 type refusal struct {
 	kind error
 	text string
+	// answered is set if the text is the hub's answer to a request.
+	answered bool
 }
 
 // Error implements error.
@@ -57,13 +68,13 @@ func responseError(base string, resp *http.Response, body []byte) error {
 func byStatus(status int, text string) error {
 	switch {
 	case status == http.StatusNotFound:
-		return NotFoundf("%s", text)
+		return &refusal{ErrNotFound, text, true}
 	case status == http.StatusUnauthorized:
 		return fmt.Errorf("the hub does not know the caller: %s", text)
 	case status == http.StatusServiceUnavailable, status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
 		return fmt.Errorf("%w: the hub answers %d: %s", errLost, status, text)
 	case status < 500:
-		return Refusef("%s", text)
+		return &refusal{ErrRefused, text, true}
 	}
 	return fmt.Errorf("the hub answers %d: %s", status, text)
 }

@@ -52,7 +52,7 @@ func (b *Bridge) call(ctx context.Context, o *skillTool, fields args.Fields, c *
 		ContextID: v.Text("context_id"), TaskID: a2a.TaskID(v.Text("task_id")), Session: session.SessionID(), Key: session.Key(o.name, c),
 	})
 	if errors.Is(err, hubclient.ErrNotFound) || errors.Is(err, hubclient.ErrRefused) {
-		return problem(err.Error()), nil
+		return problem(agenttools.Reason(b.Guard, err)), nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.name, err)
