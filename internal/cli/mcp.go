@@ -82,7 +82,7 @@ func (c *mcpCmd) Run(ctx context.Context, o *OS) error {
 	}
 	hub := &hubclient.Hub{URL: c.base(), Key: c.APIKey, HTTP: web, Logger: logger}
 	s := endpoint.NewServer(parley.Version)
-	s.Tools = endpoint.Tools(&agenttools.Toolbox{Hub: hub, Session: c.Session}, c.Toolbox, c.Bridge)
+	s.Tools = endpoint.Offered(&agenttools.Toolbox{Hub: hub, Session: c.Session}, c.Toolbox, c.Bridge)
 	s.Choice, s.Logger = choice, logger
 	s.Library = &resources.Library{URL: c.base(), Key: c.APIKey, HTTP: web}
 	in, ok := o.Stdin.(io.ReadCloser)

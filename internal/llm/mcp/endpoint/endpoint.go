@@ -127,7 +127,7 @@ func (e *Endpoint) server(r *http.Request) *mcpserver.Server {
 	web := &http.Client{Transport: &onBehalf{auth.PrincipalFrom(r.Context()), &e.inside}}
 	hub := &hubclient.Hub{URL: e.URL, HTTP: web, Patience: -1, Logger: e.Logger}
 	s := NewServer(e.Version)
-	s.Tools = Tools(&agenttools.Toolbox{Hub: hub, Guard: e.Guard}, !e.NoToolbox, e.Bridge)
+	s.Tools = Offered(&agenttools.Toolbox{Hub: hub, Guard: e.Guard}, !e.NoToolbox, e.Bridge)
 	s.Choice, s.Logger = e.Choice, e.Logger
 	s.Library = &resources.Library{URL: e.URL, HTTP: web, Guard: e.Guard}
 	s.Limits.Message = e.MaxMessage

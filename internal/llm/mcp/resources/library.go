@@ -276,7 +276,7 @@ func (l *Library) get(ctx context.Context, path string, query url.Values) ([]byt
 	case resp.StatusCode == http.StatusNotFound:
 		return nil, mcpserver.ErrNoResource
 	case resp.StatusCode != http.StatusOK:
-		return nil, refusal(resp.Status, body)
+		return nil, l.refusal(resp.Status, body)
 	}
 	return body, nil
 }
@@ -299,12 +299,12 @@ func (l *Library) open(ctx context.Context, method, path string, query url.Value
 }
 
 // refusal returns the hub's error message as an error.
-func refusal(status string, body []byte) error {
+func (l *Library) refusal(status string, body []byte) error {
 	var answer struct {
 		Error struct{ Message string }
 	}
 	if json.Unmarshal(body, &answer) != nil || answer.Error.Message == "" {
 		return fmt.Errorf("the hub answers HTTP %s", status)
 	}
-	return fmt.Errorf("the hub says: %s", answer.Error.Message)
+	return fmt.Errorf("the hub answers: %s", l.Guard.Quote(guard.Hub, answer.Error.Message).Text)
 }
