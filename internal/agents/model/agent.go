@@ -188,8 +188,10 @@ const (
 	ScreenMark Screening = "mark"
 	// ScreenRedact removes the findings.
 	ScreenRedact Screening = "redact"
-	// ScreenRefuse withholds the text.
+	// ScreenRefuse withholds the text, and rejects a message of the caller.
 	ScreenRefuse Screening = "refuse"
+	// ScreenOff passes the text on without a label and without a screen.
+	ScreenOff Screening = "off"
 )
 
 // guard returns the guard that labels and screens texts for the agent.

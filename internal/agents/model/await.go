@@ -2,7 +2,6 @@ package model
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/backoff"
+	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -58,8 +58,8 @@ type pending struct {
 // arrived is the notice to the model that dispatched work has ended.
 type arrived struct {
 	// Key is the key of the call.
-	Key  string `json:"key"`
-	Text string `json:"text"`
+	Key  string     `json:"key"`
+	Text guard.Text `json:"text"`
 	// Asks is set if the agent waits for an answer of the model.
 	Asks bool `json:"asks,omitempty"`
 	// Open is the question of the agent, if a person must decide about it.
@@ -143,7 +143,7 @@ func (s *session) awaitOne(w *work, c *call, anew bool) outcome {
 			return outcome{err: err}
 		}
 		if a.Open != nil {
-			a.Text = fmt.Sprintf("[The work dispatched to the agent %q, task %s, waits: %s]", p.Agent, p.Task, leftToPerson)
+			a.Text = guard.Words("[The work dispatched to the agent %q, task %s, waits: "+leftToPerson+"]", p.Agent, string(p.Task))
 		}
 	}
 	return outcome{record: &record{Arrived: a}}
@@ -151,23 +151,23 @@ func (s *session) awaitOne(w *work, c *call, anew bool) outcome {
 
 // notice returns the notice to the model about a state, or that the task is late. It contains
 // nothing of the result, which the model reads from working memory.
-func (p *pending) notice(state a2a.TaskState, late bool) string {
-	who := fmt.Sprintf("the agent %q, task %s,", p.Agent, p.Task)
+func (p *pending) notice(state a2a.TaskState, late bool) guard.Text {
+	who := guard.Words("[The work dispatched to the agent %q, task %s,", p.Agent, string(p.Task))
 	if late {
-		return "[The work dispatched to " + who + " is not done in time. It continues, but this answer no longer waits for it; get_task returns its state. Answer without it.]"
+		return guard.Words("%s is not done in time. It continues, but this answer no longer waits for it; get_task returns its state. Answer without it.]", who)
 	}
 	switch state {
 	case a2a.TaskStateCompleted:
-		return fmt.Sprintf("The agent %q has completed its task. The result is in working memory. Read it with %s, under exactly this key:\n%s", p.Agent, readNote, p.Note)
+		return guard.Words("The agent %q has completed its task. The result is in working memory. Read it with "+readNote+", under exactly this key:\n%s", p.Agent, p.Note)
 	case a2a.TaskStateInputRequired:
-		return "[The work dispatched to " + who + " waits: the agent asks back. get_task shows the question, continue_task answers it.]"
+		return guard.Words("%s waits: the agent asks back. get_task shows the question, continue_task answers it.]", who)
 	case a2a.TaskStateAuthRequired:
-		return "[The work dispatched to " + who + " waits for a permission or a sign-in that a person has to give. get_task says more.]"
+		return guard.Words("%s waits for a permission or a sign-in that a person has to give. get_task says more.]", who)
 	case a2a.TaskStateFailed, a2a.TaskStateRejected, a2a.TaskStateCanceled:
 		how := strings.ToLower(strings.TrimPrefix(string(state), "TASK_STATE_"))
-		return "[The work dispatched to " + who + " came to nothing: the task is " + how + ". get_task says more.]"
+		return guard.Words("%s came to nothing: the task is %s. get_task says more.]", who, how)
 	}
-	return "[The work dispatched to " + who + " is not there any more. Answer without it.]"
+	return guard.Words("%s is not there any more. Answer without it.]", who)
 }
 
 // pending returns the calls whose results are still awaited.
@@ -194,8 +194,7 @@ func (t *transcript) arrive(a *arrived) error {
 	if err := t.with(a.Key, func(c *call) { c.arrived = a }); err != nil {
 		return err
 	}
-	told := llm.ChatMessage{Role: "user", Content: llm.ChatText(a.Text)}
-	t.items = append(t.items, item{messages: []llm.ChatMessage{told}, arrived: a})
+	t.items = append(t.items, item{messages: []llm.ChatMessage{say("user", a.Text)}, arrived: a})
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/task"
@@ -17,10 +18,10 @@ import (
 
 // answerOf is the JSON of a delegate's answer for the model.
 type answerOf struct {
-	AgentID  string `json:"agent_id"`
-	Status   string `json:"status"`
-	Response string `json:"response"`
-	Output   any    `json:"output"`
+	AgentID  string     `json:"agent_id"`
+	Status   string     `json:"status"`
+	Response guard.Text `json:"response"`
+	Output   any        `json:"output"`
 	// Steps counts the messages that the agent received.
 	Steps int `json:"steps"`
 }
@@ -38,7 +39,7 @@ func (s *session) delegate(ctx, until context.Context, c *call) outcome {
 	case until.Err() != nil:
 		return outcome{err: errLeft}
 	default:
-		return s.result(c, fmt.Sprintf("The agent %q could not be asked: %s", d.ID, words(err)), true)
+		return s.result(c, guard.Words("The agent %q could not be asked: %s", string(d.ID), s.words(d, err)), true)
 	}
 	if got.State == task.InputRequired || got.State == task.AuthRequired {
 		question := got.Text
@@ -75,30 +76,32 @@ func (s *session) put(ctx context.Context, c *call, d *Delegate) (*agent.Delegat
 	})
 }
 
-// words returns the text of an error for the model.
-func words(err error) string {
+// words returns the text of an error for the model. An error of the hub may repeat words of the
+// agent, or of its card.
+func (s *session) words(d *Delegate, err error) guard.Text {
 	var public *a2a.Error
 	var mine *ended
+	g, from := s.agent.guard(), guard.Agent(string(d.ID))
 	switch {
 	case errors.As(err, &mine):
-		return mine.reason
+		return guard.Operator(mine.reason)
 	case errors.As(err, &public) && public.Message != "":
-		return public.Message
+		return g.Text(from, public.Message)
 	}
-	return err.Error()
+	return g.Text(from, err.Error())
 }
 
 // delegated returns the outcome of a call whose agent has answered.
 func (s *session) delegated(c *call, d *Delegate, got *agent.Delegated) outcome {
-	from := guard.Agent(string(d.ID))
+	from, g := guard.Agent(string(d.ID)), s.agent.guard()
 	a := answerOf{AgentID: string(d.ID), Status: stateName(got.State), Steps: c.rounds + 1}
 	if got.Text != "" {
-		a.Response = s.agent.guard().Quote(from, got.Text).Text
+		a.Response = g.Text(from, clip.Bytes(got.Text, s.budget.room()/3))
 	}
 	if data := dataOf(got.JSON); data != "" {
-		a.Output = s.agent.guard().Quote(from, data).Text
+		a.Output = g.Text(from, clip.Bytes(data, s.budget.room()/3))
 	} else if got.Text == "" {
-		a.Response = llm.NoReply(a.AgentID, a.Status)
+		a.Response = guard.Operator(llm.NoReply(a.AgentID, a.Status))
 	}
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -106,7 +109,7 @@ func (s *session) delegated(c *call, d *Delegate, got *agent.Delegated) outcome 
 	if err := e.Encode(&a); err != nil {
 		return outcome{err: err}
 	}
-	return s.result(c, strings.TrimSpace(b.String()), got.State != task.Completed)
+	return s.result(c, g.Checked(from, strings.TrimSpace(b.String())), got.State != task.Completed)
 }
 
 // stateName returns the name of a state in the spelling for models, such as "completed".

@@ -1,6 +1,9 @@
 package model
 
-import "github.com/parley-a2a/parley/llm"
+import (
+	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/llm"
+)
 
 // The estimate of tokens: four bytes of text are one token, each message and each call has a
 // few more, and an image, audio or a file has a thousand, whatever its size. That fits English;
@@ -80,9 +83,9 @@ func units(items []item) []*unit {
 // size of the tools. It drops the results of tools first, the oldest first, then the oldest
 // messages and turns. The instructions, the caller's last message and the newest turns remain,
 // whatever their size.
-func fit(prompt string, items []item, tools, budget int) []llm.ChatMessage {
+func fit(prompt guard.Text, items []item, tools, budget int) []llm.ChatMessage {
 	all := units(items)
-	over := estimate(prompt) + messageTokens + tools - budget
+	over := estimate(prompt.String()) + messageTokens + tools - budget
 	for _, u := range all {
 		over += u.size
 	}
@@ -92,8 +95,8 @@ func fit(prompt string, items []item, tools, budget int) []llm.ChatMessage {
 		}
 	}
 	var msgs []llm.ChatMessage
-	if prompt != "" {
-		msgs = append(msgs, llm.ChatMessage{Role: "system", Content: llm.ChatText(prompt)})
+	if !prompt.IsEmpty() {
+		msgs = append(msgs, say("system", prompt))
 	}
 	dropped := false
 	for _, u := range all {
@@ -103,7 +106,7 @@ func fit(prompt string, items []item, tools, budget int) []llm.ChatMessage {
 			continue
 		}
 		if dropped {
-			msgs = append(msgs, llm.ChatMessage{Role: "user", Content: llm.ChatText(droppedTurns)})
+			msgs = append(msgs, say("user", guard.Words(droppedTurns)))
 			dropped = false
 		}
 		msgs = append(msgs, u.msgs...)
@@ -114,7 +117,7 @@ func fit(prompt string, items []item, tools, budget int) []llm.ChatMessage {
 // shrink replaces the results of a turn by a note, and returns the saved tokens.
 func (u *unit) shrink() int {
 	before := u.size
-	short := llm.ChatText(droppedResult)
+	short := say("tool", guard.Words(droppedResult)).Content
 	for i := range u.msgs {
 		m := &u.msgs[i]
 		if have := estimateMessage(m); m.Role == "tool" && have > messageTokens+estimate(droppedResult) {

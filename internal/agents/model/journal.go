@@ -9,6 +9,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -72,8 +73,8 @@ type answered struct {
 type result struct {
 	Key string `json:"key"`
 	// Text is the result for the model. Error is set if the call failed.
-	Text  string `json:"text"`
-	Error bool   `json:"error,omitempty"`
+	Text  guard.Text `json:"text"`
+	Error bool       `json:"error,omitempty"`
 	// Pending is the dispatched work of the call that is still awaited.
 	Pending *pending `json:"pending,omitempty"`
 	// Open is a question in the result that a person must decide about.

@@ -179,23 +179,23 @@ func (s *session) relay(p *llm.Progress) {
 
 // prepare returns the job of a call; nil if it has recorded a result without one.
 func (s *session) prepare(ctx context.Context, c *call) (job, error) {
-	fail := func(format string, args ...any) (job, error) {
-		return nil, s.settle(ctx, &record{Result: &result{Key: c.key, Text: fmt.Sprintf(format, args...), Error: true}})
+	fail := func(text guard.Text) (job, error) {
+		return nil, s.settle(ctx, &record{Result: &result{Key: c.key, Text: text, Error: true}})
 	}
 	if wrong := badArguments(c.Function.Arguments); wrong != "" {
-		return fail("The arguments of %s are no JSON object (%s). Call it again with a JSON object as its schema says.", c.Function.Name, wrong)
+		return fail(guard.Words("The arguments of %s are no JSON object (%s). Call it again with a JSON object as its schema says.", s.echo(c.Function.Name), s.echo(wrong)))
 	}
 	t, d := s.tools.byName[c.Function.Name], s.tools.delegates[c.Function.Name]
 	switch {
 	case t == nil && d == nil:
-		return fail("%s", s.tools.unknown(c.Function.Name))
+		return fail(s.unknown(c.Function.Name))
 	case s.t.repeats(c) >= sameCalls:
-		return fail("You have made exactly this call %d times in a row, with the same result each time. It will not change: do something else, or answer.", sameCalls)
+		return fail(guard.Words("You have made exactly this call %d times in a row, with the same result each time. It will not change: do something else, or answer.", sameCalls))
 	case d != nil:
 		s.begin(c)
 		return func(w *work) outcome { return s.delegate(w.ctx, w.until, c) }, nil
 	case c.intent && !t.ReadOnly && !t.Idempotent && !t.Repeatable:
-		return fail("The call of %s was cut off, and it is not known whether it has done its work. Find out before you call it again.", t.Name)
+		return fail(guard.Words("The call of %s was cut off, and it is not known whether it has done its work. Find out before you call it again.", t.Name))
 	}
 	no, err := s.refused(ctx, c)
 	switch {
@@ -244,10 +244,10 @@ func (s *session) use(w *work, c *call, t *llm.Tool) outcome {
 	case ctx.Err() != nil:
 		return outcome{err: context.Cause(ctx)}
 	case errors.Is(context.Cause(limited), errSlow) && err != nil:
-		return s.result(c, fmt.Sprintf("%s took longer than %v and was given up.", t.Name, s.budget.ToolTime), true)
+		return s.result(c, guard.Words("%s took longer than %v and was given up.", t.Name, s.budget.ToolTime), true)
 	case err != nil:
 		s.agent.logger().WarnContext(ctx, "tool failed", "tool", t.Name, "task", s.ec.TaskID, "error", err)
-		return s.result(c, fmt.Sprintf("%s could not be called now. Try something else, or say that it does not work.", t.Name), true)
+		return s.result(c, guard.Words("%s could not be called now. Try something else, or say that it does not work.", t.Name), true)
 	}
 	o := s.dispatched(s.result(c, s.shown(r), r.Error), r.Pending)
 	if r.Question != nil {
@@ -255,7 +255,7 @@ func (s *session) use(w *work, c *call, t *llm.Tool) outcome {
 			return outcome{err: err}
 		}
 		if o.record.Result.Open != nil {
-			o.record.Result.Text += "\n[" + notAlone + "]"
+			o.record.Result.Text = guard.Join("\n", o.record.Result.Text, guard.Words("["+notAlone+"]"))
 		}
 	}
 	return o
@@ -264,11 +264,11 @@ func (s *session) use(w *work, c *call, t *llm.Tool) outcome {
 var errSlow = errors.New("the tool takes too long")
 
 // shown returns the result of a tool in the form for the model.
-func (s *session) shown(r *llm.Result) string {
+func (s *session) shown(r *llm.Result) guard.Text {
 	words, _ := llm.ToChatText(r.Parts)
-	text := words.Text()
+	text, g := words.Text(), s.agent.guard()
 	if r.Origin == "" {
-		return text
+		return g.Checked("", text)
 	}
 	origin := guard.Origin(r.Origin)
 	if server, ok := strings.CutPrefix(r.Origin, "mcp:"); ok {
@@ -276,13 +276,22 @@ func (s *session) shown(r *llm.Result) string {
 	} else if !strings.Contains(r.Origin, "/") {
 		origin = guard.Agent(r.Origin)
 	}
-	return s.agent.guard().Quote(origin, text).Text
+	if most := s.budget.room() - labelRoom; len(text) > most {
+		return guard.Words("%s\n[The rest was left out: the result has %d bytes, which is too long.]", g.Text(origin, clip.Bytes(text, most)), len(text))
+	}
+	return g.Text(origin, text)
 }
 
+// labelRoom is the room of a result for its label and notes, in bytes.
+const labelRoom = 1 << 10
+
+// echo returns words of the model itself.
+func (s *session) echo(text string) guard.Text { return s.agent.guard().Own("", text) }
+
 // result returns the outcome of a call. It cuts a text that would fill the context.
-func (s *session) result(c *call, text string, failed bool) outcome {
-	if most := s.budget.room(); len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + fmt.Sprintf("\n[The rest was left out: the result has %d bytes, which is too long.]", len(text))
+func (s *session) result(c *call, text guard.Text, failed bool) outcome {
+	if short, cut := text.Cut(s.budget.room()); cut {
+		text = guard.Words("%s\n[The rest was left out: the result has %d bytes, which is too long.]", short, len(text.String()))
 	}
 	return outcome{record: &record{Result: &result{Key: c.key, Text: text, Error: failed}}}
 }
@@ -319,9 +328,9 @@ func (s *session) show(c *call, phase string) {
 	case phase == "started":
 		frame["args"] = asJSON(c.Function.Arguments)
 	case phase == "failed":
-		frame["error"] = c.result.Text
+		frame["error"] = c.result.Text.String()
 	default:
-		frame["result"] = asJSON(c.result.Text)
+		frame["result"] = asJSON(c.result.Text.String())
 	}
 	p := a2a.NewDataPart(frame)
 	p.MediaType = "application/json"

@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,21 +14,25 @@ import (
 )
 
 // instructions returns the first message of every request.
-func (a *Agent) instructions(s *session) string {
-	parts := []string{a.SystemPrompt}
-	if s.frame != "" {
-		parts = append(parts, s.frame)
+func (a *Agent) instructions(s *session) guard.Text {
+	parts := []guard.Text{guard.Operator(strings.TrimSpace(a.SystemPrompt)), s.frame}
+	if (len(s.tools.list) > 0 || !s.frame.IsEmpty() || s.t.labelled()) && a.Screening != ScreenOff {
+		parts = append(parts, guard.Words(guard.Notice))
 	}
-	if len(s.tools.list) > 0 || s.frame != "" {
-		parts = append(parts, guard.Notice)
-	}
-	var said []string
-	for _, p := range parts {
-		if p = strings.TrimSpace(p); p != "" {
-			said = append(said, p)
-		}
-	}
-	return strings.Join(said, "\n\n")
+	return guard.Join("\n\n", slices.DeleteFunc(parts, guard.Text.IsEmpty)...)
+}
+
+// say returns a message to the model. Messages of the hub are made here alone: a guard.Text states
+// whose words it has.
+func say(role string, text guard.Text) llm.ChatMessage {
+	return llm.ChatMessage{Role: role, Content: llm.ChatText(text.String())}
+}
+
+// labelled reports whether a message of the caller has a label.
+func (t *transcript) labelled() bool {
+	return slices.ContainsFunc(t.items, func(it item) bool {
+		return slices.ContainsFunc(it.messages, func(m llm.ChatMessage) bool { return guard.HasLabel(m.Content.Text()) })
+	})
 }
 
 // before returns the conversation before the task.
@@ -52,16 +57,19 @@ func (s *session) before(ctx context.Context) ([]llm.ChatMessage, error) {
 }
 
 // turnMessage returns a turn of the conversation in the form for the model. Text of other
-// agents is labelled.
+// agents is labelled, and so are messages of the caller and of the model in which the screen finds
+// an order: they may repeat words of others.
 func (s *session) turnMessage(t *memory.Turn) llm.ChatMessage {
+	g := s.agent.guard()
 	switch {
-	case t.Role == memory.RoleCaller, t.Role == memory.RoleHub:
-		return llm.ChatMessage{Role: "user", Content: llm.ChatText(t.Text)}
+	case t.Role == memory.RoleCaller:
+		return say("user", g.Own(guard.Caller, t.Text))
+	case t.Role == memory.RoleHub:
+		return say("user", g.Checked("", t.Text))
 	case t.Name == string(s.name()):
-		return llm.ChatMessage{Role: "assistant", Content: llm.ChatText(t.Text)}
+		return say("assistant", g.Own(guard.Agent(t.Name), t.Text))
 	}
-	q := s.agent.guard().Quote(guard.Agent(t.Name), t.Text)
-	return llm.ChatMessage{Role: "user", Content: llm.ChatText("[Another agent answered:]\n" + q.Text)}
+	return say("user", guard.Words("[Another agent answered:]\n%s", g.Text(guard.Agent(t.Name), t.Text)))
 }
 
 // remember stores the notice of the end of a call in the conversation.
@@ -70,7 +78,7 @@ func (s *session) remember(ctx context.Context, a *arrived) error {
 		return nil
 	}
 	err := s.agent.History.Append(ctx, memory.SessionOf(auth.PrincipalFrom(ctx).Owner(), s.ec.ContextID, string(s.ec.TaskID)), memory.Turn{
-		ID: string(s.ec.TaskID) + "/" + a.Key, Role: memory.RoleHub, Name: string(s.name()), Text: a.Text, At: time.Now(),
+		ID: string(s.ec.TaskID) + "/" + a.Key, Role: memory.RoleHub, Name: string(s.name()), Text: a.Text.String(), At: time.Now(),
 	})
 	if err != nil {
 		return fmt.Errorf("keep a notice in the conversation: %w", err)

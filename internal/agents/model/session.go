@@ -11,6 +11,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/task"
 )
@@ -29,7 +30,7 @@ type session struct {
 	// all holds the tools of the task, tools those that the model may call now.
 	all, tools *tools
 	// frame is the part of the instructions that depends on the message.
-	frame string
+	frame guard.Text
 	out   output
 	// fresh marks the calls of this execution whose results are awaited.
 	fresh map[string]bool
@@ -48,7 +49,10 @@ func endedf(format string, args ...any) error { return &ended{fmt.Sprintf(format
 func (s *session) run(ctx context.Context) {
 	err := s.work(ctx)
 	var end *ended
+	var no *refused
 	switch {
+	case errors.As(err, &no):
+		s.status(a2a.TaskStateRejected, no.reason)
 	case err == nil || s.gone || ctx.Err() != nil:
 	case errors.Is(err, errLeft):
 	case errors.As(err, &end):
@@ -191,11 +195,10 @@ func (s *session) take(ctx context.Context) error {
 // opening returns the messages to the model for a message of the caller, with the earlier
 // conversation if it is the first one.
 func (s *session) opening(ctx context.Context) ([]llm.ChatMessage, error) {
-	user, losses := llm.ToChat(s.ec.Message.Parts)
-	if len(user) == 0 {
-		return nil, endedf("the message has nothing that a model can read: %v", losses)
+	user, err := s.asked(s.ec.Message.Parts)
+	if err != nil {
+		return nil, err
 	}
-	s.label(user)
 	own := llm.ChatMessage{Role: "user", Content: user}
 	if len(s.t.items) > 0 {
 		return []llm.ChatMessage{own}, nil
@@ -225,7 +228,7 @@ func (s *session) complete(t *turn) error {
 	if text == "" {
 		text = t.Message.Refusal
 	}
-	if strings.Trim(text, " .\n") == noAnswer && s.frame != "" {
+	if strings.Trim(text, " .\n") == noAnswer && !s.frame.IsEmpty() {
 		s.status(a2a.TaskStateRejected, "the model has no answer to this")
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -108,18 +109,18 @@ func (s *session) refused(ctx context.Context, c *call) (*result, error) {
 	case d == decided && c.intent:
 		return nil, nil // it was made before a crash, and is made only once
 	case d == underway:
-		return &result{Key: c.key, Text: oneAnswer, Error: true}, nil
+		return &result{Key: c.key, Text: guard.Words(oneAnswer), Error: true}, nil
 	}
 	q, err := s.guarded(ctx, id)
 	switch {
 	case err != nil || q == nil:
 		return nil, err
 	case q.Works:
-		return &result{Key: c.key, Text: stillWorks, Error: true}, nil
+		return &result{Key: c.key, Text: guard.Words(stillWorks), Error: true}, nil
 	case d == decided:
 		return nil, nil
 	}
-	return &result{Key: c.key, Text: notAlone, Error: true, Open: &open{Question: *q, ID: uuid.NewString()}}, nil
+	return &result{Key: c.key, Text: guard.Words(notAlone), Error: true, Open: &open{Question: *q, ID: uuid.NewString()}}, nil
 }
 
 // continuedTask returns the task that a call sends a message to. It is empty if the call begins a

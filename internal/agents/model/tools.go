@@ -3,9 +3,9 @@ package model
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/parley-a2a/parley/internal/llm/guard"
@@ -102,25 +102,27 @@ func RunName(id task.Agent) string {
 
 // runTool returns the tool that calls an agent.
 func (a *Agent) runTool(d *Delegate) llm.Tool {
-	text := fmt.Sprintf("Gives the agent %q a task, and waits for its answer.", d.ID)
+	text := guard.Words("Gives the agent %q a task, and waits for its answer.", string(d.ID))
 	if about := strings.TrimSpace(d.Description); about != "" {
-		text += " About the agent: " + about
+		text = guard.Words("%s About the agent: %s", text, guard.Operator(about))
 	} else if a.Describe != nil {
 		if about = strings.TrimSpace(a.Describe(d.ID)); about != "" {
-			text += " Its card: " + a.guard().Quote(guard.Card(string(d.ID)), about).Text
+			text = guard.Words("%s Its card: %s", text, a.guard().Text(guard.Card(string(d.ID)), about))
 		}
 	}
-	return llm.Tool{Name: RunName(d.ID), Description: text, Input: runInput}
+	return llm.Tool{Name: RunName(d.ID), Description: text.String(), Input: runInput}
 }
 
 // unknown returns the text for the model about an unknown tool.
-func (t *tools) unknown(name string) string {
-	names := make([]string, 0, len(t.list))
-	for i := range t.list {
-		names = append(names, t.list[i].Name)
+func (s *session) unknown(name string) guard.Text {
+	list := s.tools.list
+	names := make([]guard.Text, len(list))
+	for i := range list {
+		names[i] = guard.Words("%s", list[i].Name)
 	}
+	quoted := s.echo(strconv.Quote(name))
 	if len(names) == 0 {
-		return fmt.Sprintf("There is no tool %q; there are no tools at all. Answer without.", name)
+		return guard.Words("There is no tool %s; there are no tools at all. Answer without.", quoted)
 	}
-	return fmt.Sprintf("There is no tool %q. Call one of these, with its name exactly so: %s.", name, strings.Join(names, ", "))
+	return guard.Words("There is no tool %s. Call one of these, with its name exactly so: %s.", quoted, guard.Join(", ", names...))
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -165,7 +166,7 @@ func (it *item) conversation() []llm.ChatMessage {
 	for _, c := range it.calls {
 		m := llm.ChatMessage{Role: "tool", ToolCallID: c.ID}
 		if c.result != nil {
-			m.Content = llm.ChatText(c.result.Text)
+			m.Content = say(m.Role, c.result.Text).Content
 		}
 		out = append(out, m)
 	}
@@ -180,14 +181,14 @@ func (c *call) same(d *call) bool {
 // repeats counts the turns directly before the last one that have made a call like c with the
 // same result, or a failed one.
 func (t *transcript) repeats(c *call) (n int) {
-	var text string
+	var text guard.Text
 	for i := len(t.items) - 2; i >= 0 && t.items[i].turn != nil; i-- {
 		at := slices.IndexFunc(t.items[i].calls, c.same)
 		if at < 0 || t.items[i].calls[at].result == nil {
 			break
 		}
 		r := t.items[i].calls[at].result
-		if !r.Error && text != "" && r.Text != text {
+		if !r.Error && !text.IsEmpty() && r.Text != text {
 			break
 		}
 		if !r.Error {
