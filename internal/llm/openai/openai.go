@@ -3,8 +3,7 @@
 //
 // # Overview
 //
-// An Endpoint is an llm.Provider that uses the official SDK. Completions are streamed, with
-// their usage. Tool calls arrive in pieces, by their index. Images are sent as image_url with a
+// An Endpoint is an llm.Provider. Completions are streamed, with their usage. Tool calls arrive in pieces, by their index. Images are sent as image_url with a
 // data URL, other content in the form of package llm. Received images (in the images of a
 // delta, as some servers send them) become parts.
 //
@@ -12,8 +11,8 @@
 //
 // Nothing is read from the environment: the key is in the Endpoint. Errors are returned for a
 // stream without a finish_reason, for chunks that are invalid JSON or report an error, and for
-// a body that is no event stream. Retry-After and retry-after-ms are passed on. The SDK does
-// not retry by itself: package internal/agents/model does.
+// a body that is no event stream. Retry-After and retry-after-ms are passed on. Nothing
+// is sent twice: package internal/agents/model retries.
 //
 // # Non-guarantees
 //
@@ -29,6 +28,7 @@
 package openai
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -44,18 +44,26 @@ import (
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/parley-a2a/parley/internal/backoff"
+	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
+	"github.com/parley-a2a/parley/internal/sse"
 	"github.com/parley-a2a/parley/llm"
 )
 
 // DefaultURL is the endpoint of OpenAI.
 const DefaultURL = "https://api.openai.com/v1/"
+
+const (
+	// maxChunk is the maximum size of one chunk, which may contain an image, in bytes.
+	maxChunk = 32 << 20
+	// maxError is the maximum length of the text of a server's error, in bytes.
+	maxError = 64 << 10
+)
+
+// endOfStream is the data of the last event.
+var endOfStream = []byte("[DONE]")
 
 // Endpoint is an llm.Provider. Its fields must not change once it is in use.
 type Endpoint struct {
@@ -77,26 +85,23 @@ var _ llm.Provider = (*Endpoint)(nil)
 // Complete implements llm.Provider.
 func (e *Endpoint) Complete(ctx context.Context, r *llm.Request) iter.Seq2[*llm.Delta, error] {
 	return func(yield func(*llm.Delta, error) bool) {
-		params, err := e.params(r)
+		resp, err := e.post(ctx, r)
 		if err != nil {
-			yield(nil, &llm.ProviderError{Message: "write the request: " + err.Error(), Err: err, Final: true})
+			yield(nil, err)
 			return
 		}
-		service := sdk.NewChatCompletionService(e.options()...)
-		var response *http.Response
-		stream := service.NewStreaming(ctx, *params, option.WithResponseInto(&response))
-		defer stream.Close()
-		if err := stream.Err(); err != nil {
-			yield(nil, faultOf(ctx, err))
-			return
-		}
-		if f := notAStream(response); f != nil {
-			yield(nil, f)
-			return
-		}
-		for stream.Next() {
-			chunk := stream.Current()
-			d, err := deltaOf(&chunk)
+		defer resp.Body.Close()
+		events := sse.NewReader(resp.Body, maxChunk, nil)
+		for {
+			event, err := events.Next()
+			if err == io.EOF || bytes.HasPrefix(event.Data, endOfStream) {
+				return
+			}
+			if err != nil {
+				yield(nil, errorOf(ctx, err))
+				return
+			}
+			d, err := deltaOf(event.Data)
 			if err != nil {
 				yield(nil, err)
 				return
@@ -105,77 +110,107 @@ func (e *Endpoint) Complete(ctx context.Context, r *llm.Request) iter.Seq2[*llm.
 				return
 			}
 		}
-		if err := stream.Err(); err != nil {
-			yield(nil, faultOf(ctx, err))
-		}
 	}
 }
 
-// options returns the SDK options for requests to the endpoint.
-func (e *Endpoint) options() []option.RequestOption {
-	base := cmp.Or(e.URL, DefaultURL)
-	if !strings.HasSuffix(base, "/") {
-		base += "/"
+// post sends a request and returns the answer if it is an event stream.
+func (e *Endpoint) post(ctx context.Context, r *llm.Request) (*http.Response, error) {
+	req, err := e.newRequest(ctx, r)
+	if err != nil {
+		return nil, &llm.ProviderError{Message: "write the request: " + err.Error(), Err: err, Final: true}
 	}
-	opts := []option.RequestOption{option.WithBaseURL(base), option.WithMaxRetries(0), option.WithMiddleware(veil)}
+	resp, err := cmp.Or(e.HTTP, http.DefaultClient).Do(req)
+	if err != nil {
+		return nil, errorOf(ctx, err)
+	}
+	// A server may repeat the credentials in its answer; errors must not show them.
+	resp = httpcall.Veil(req, resp)
+	if resp.StatusCode >= 400 {
+		err = statusError(resp)
+	} else {
+		err = notAStream(resp)
+	}
+	if err != nil {
+		resp.Body.Close()
+		return nil, err
+	}
+	return resp, nil
+}
+
+func (e *Endpoint) newRequest(ctx context.Context, r *llm.Request) (*http.Request, error) {
+	q, err := e.completionOf(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(q)
+	if err != nil {
+		return nil, err
+	}
+	address := strings.TrimSuffix(cmp.Or(e.URL, DefaultURL), "/") + "/chat/completions"
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream")
 	if e.Key != "" {
-		opts = append(opts, option.WithAPIKey(e.Key))
-	}
-	if e.HTTP != nil {
-		opts = append(opts, option.WithHTTPClient(e.HTTP))
+		req.Header.Set("Authorization", "Bearer "+e.Key)
 	}
 	for name, values := range e.Header {
 		for _, v := range values {
-			opts = append(opts, option.WithHeaderAdd(name, v))
+			req.Header.Add(name, v)
 		}
 	}
-	return opts
+	return req, nil
 }
 
-// veil removes credentials that a server repeats in its response, so that errors do not show
-// them.
-func veil(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-	resp, err := next(r)
-	return httpcall.Veil(r, resp), err
+// completionRequest is the body of a request.
+type completionRequest struct {
+	Model               string            `json:"model"`
+	Messages            []llm.ChatMessage `json:"messages"`
+	Tools               []toolDefinition  `json:"tools,omitempty"`
+	ParallelToolCalls   bool              `json:"parallel_tool_calls,omitempty"`
+	MaxTokens           int               `json:"max_tokens,omitempty"`
+	MaxCompletionTokens int               `json:"max_completion_tokens,omitempty"`
+	Temperature         *float64          `json:"temperature,omitempty"`
+	Stream              bool              `json:"stream"`
+	StreamOptions       struct {
+		IncludeUsage bool `json:"include_usage"`
+	} `json:"stream_options"`
 }
 
-// params returns the body of a request.
-func (e *Endpoint) params(r *llm.Request) (*sdk.ChatCompletionNewParams, error) {
-	p := &sdk.ChatCompletionNewParams{
-		Model:         r.Model,
-		StreamOptions: sdk.ChatCompletionStreamOptionsParam{IncludeUsage: sdk.Bool(true)},
-	}
+type toolDefinition struct {
+	Type     string `json:"type"`
+	Function struct {
+		Name        string                     `json:"name"`
+		Description string                     `json:"description"`
+		Parameters  map[string]json.RawMessage `json:"parameters,omitzero"`
+	} `json:"function"`
+}
+
+func (e *Endpoint) completionOf(r *llm.Request) (*completionRequest, error) {
+	q := &completionRequest{Model: r.Model, Temperature: r.Temperature, Stream: true, ParallelToolCalls: len(r.Tools) > 0}
+	q.StreamOptions.IncludeUsage = true
 	for i := range r.Messages {
-		b, err := json.Marshal(wireOf(&r.Messages[i]))
-		if err != nil {
-			return nil, err
-		}
-		p.Messages = append(p.Messages, param.Override[sdk.ChatCompletionMessageParamUnion](json.RawMessage(b)))
+		q.Messages = append(q.Messages, *wireOf(&r.Messages[i]))
 	}
 	for i := range r.Tools {
 		t := &r.Tools[i]
-		f := shared.FunctionDefinitionParam{Name: t.Name, Description: sdk.String(t.Description)}
+		d := toolDefinition{Type: "function"}
+		d.Function.Name, d.Function.Description = t.Name, t.Description
 		if len(t.Input) > 0 {
-			if err := json.Unmarshal(t.Input, &f.Parameters); err != nil {
+			if err := json.Unmarshal(t.Input, &d.Function.Parameters); err != nil {
 				return nil, fmt.Errorf("schema of tool %q: %w", t.Name, err)
 			}
 		}
-		p.Tools = append(p.Tools, sdk.ChatCompletionFunctionTool(f))
+		q.Tools = append(q.Tools, d)
 	}
-	if len(p.Tools) > 0 {
-		p.ParallelToolCalls = sdk.Bool(true)
+	if e.LegacyMaxTokens {
+		q.MaxTokens = max(r.MaxTokens, 0)
+	} else {
+		q.MaxCompletionTokens = max(r.MaxTokens, 0)
 	}
-	if r.MaxTokens > 0 {
-		if e.LegacyMaxTokens {
-			p.MaxTokens = sdk.Int(int64(r.MaxTokens))
-		} else {
-			p.MaxCompletionTokens = sdk.Int(int64(r.MaxTokens))
-		}
-	}
-	if r.Temperature != nil {
-		p.Temperature = sdk.Float(*r.Temperature)
-	}
-	return p, nil
+	return q, nil
 }
 
 // wireOf returns a message in the form that endpoints require. An assistant that only calls
@@ -191,10 +226,7 @@ func wireOf(m *llm.ChatMessage) *llm.ChatMessage {
 
 // notAStream returns an error for a response that is no event stream, such as the page of a
 // proxy; otherwise nil.
-func notAStream(r *http.Response) *llm.ProviderError {
-	if r == nil {
-		return nil
-	}
+func notAStream(r *http.Response) error {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if kind == "" || kind == "text/event-stream" {
 		return nil
@@ -202,35 +234,74 @@ func notAStream(r *http.Response) *llm.ProviderError {
 	return &llm.ProviderError{Message: "the answer is " + strconv.Quote(kind) + ", not an event stream", Reason: "it answered with something else than a completion"}
 }
 
-// deltaOf returns the content of a chunk, or nil if it is empty.
-func deltaOf(c *sdk.ChatCompletionChunk) (*llm.Delta, error) {
+// chunk is the part of an answer in one event.
+type chunk struct {
+	Error json.RawMessage `json:"error"`
+	Usage *struct {
+		PromptTokens        int64 `json:"prompt_tokens"`
+		CompletionTokens    int64 `json:"completion_tokens"`
+		PromptTokensDetails struct {
+			CachedTokens int64 `json:"cached_tokens"`
+		} `json:"prompt_tokens_details"`
+	} `json:"usage"`
+	Choices []struct {
+		Index        int         `json:"index"`
+		FinishReason string      `json:"finish_reason"`
+		Delta        choiceDelta `json:"delta"`
+	} `json:"choices"`
+}
+
+type choiceDelta struct {
+	Content   string `json:"content"`
+	Refusal   string `json:"refusal"`
+	ToolCalls []struct {
+		Index    int              `json:"index"`
+		ID       string           `json:"id"`
+		Function llm.ChatFunction `json:"function"`
+	} `json:"tool_calls"`
+	Images json.RawMessage `json:"images"`
+}
+
+// deltaOf returns the content of a chunk, or nil if it is empty. A member of another type than
+// it should have is ignored, as some servers send such members.
+func deltaOf(data []byte) (*llm.Delta, error) {
+	var c chunk
+	var wrongType *json.UnmarshalTypeError
+	if err := json.Unmarshal(data, &c); err != nil && !errors.As(err, &wrongType) {
+		return nil, &llm.ProviderError{Message: "a chunk is no JSON: " + err.Error(), Reason: "it answered with nonsense", Err: err}
+	}
+	if len(c.Error) > 0 && string(c.Error) != "null" {
+		return nil, &llm.ProviderError{Message: "the stream ends with an error: " + clip.Bytes(string(c.Error), maxError)}
+	}
 	d := new(llm.Delta)
-	if c.JSON.Usage.Valid() {
-		d.Usage = &llm.Usage{
-			Input: c.Usage.PromptTokens, Output: c.Usage.CompletionTokens, Cached: c.Usage.PromptTokensDetails.CachedTokens,
-		}
+	if u := c.Usage; u != nil {
+		d.Usage = &llm.Usage{Input: u.PromptTokens, Output: u.CompletionTokens, Cached: u.PromptTokensDetails.CachedTokens}
 	}
 	for i := range c.Choices {
-		choice := &c.Choices[i]
-		if choice.Index != 0 {
+		if c.Choices[i].Index != 0 {
 			continue
 		}
-		d.Text = choice.Delta.Content + choice.Delta.Refusal
-		d.Finish = finishOf(choice.FinishReason)
-		for _, call := range choice.Delta.ToolCalls {
-			if call.Index < 0 {
-				return nil, &llm.ProviderError{Message: fmt.Sprintf("a call has the index %d", call.Index), Reason: "it answered with nonsense"}
-			}
-			d.Calls = append(d.Calls, llm.CallDelta{
-				Index: int(call.Index), ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments,
-			})
+		d.Finish = finishOf(c.Choices[i].FinishReason)
+		if err := c.Choices[i].Delta.addTo(d); err != nil {
+			return nil, err
 		}
-		d.Parts = imagesOf(choice.Delta.RawJSON())
 	}
 	if d.Usage == nil && d.Text == "" && d.Finish == "" && d.Calls == nil && d.Parts == nil {
 		return nil, nil
 	}
 	return d, nil
+}
+
+func (c *choiceDelta) addTo(d *llm.Delta) error {
+	d.Text = c.Content + c.Refusal
+	for _, call := range c.ToolCalls {
+		if call.Index < 0 {
+			return &llm.ProviderError{Message: fmt.Sprintf("a call has the index %d", call.Index), Reason: "it answered with nonsense"}
+		}
+		d.Calls = append(d.Calls, llm.CallDelta{Index: call.Index, ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments})
+	}
+	d.Parts = imagesOf(c.Images)
+	return nil
 }
 
 func finishOf(reason string) string {
@@ -241,49 +312,43 @@ func finishOf(reason string) string {
 }
 
 // imagesOf returns the images of a delta.
-func imagesOf(raw string) []*a2a.Part {
-	if !strings.Contains(raw, `"images"`) {
+func imagesOf(raw json.RawMessage) []*a2a.Part {
+	var images llm.ChatContent
+	if len(raw) == 0 || json.Unmarshal(raw, &images) != nil {
 		return nil
 	}
-	var d struct {
-		Images llm.ChatContent `json:"images"`
-	}
-	if json.Unmarshal([]byte(raw), &d) != nil {
-		return nil
-	}
-	parts, _, err := llm.FromChat(d.Images)
+	parts, _, err := llm.FromChat(images)
 	if err != nil {
 		return nil
 	}
 	return parts
 }
 
-// faultOf converts an error of a request.
-func faultOf(ctx context.Context, err error) error {
+// statusError returns the error of a response with an error status.
+func statusError(r *http.Response) error {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxError))
+	var answer struct {
+		Error struct{ Message, Code, Type string }
+	}
+	_ = json.Unmarshal(body, &answer) // an answer without these members has no message
+	f := llm.StatusError(r.StatusCode, retryAfter(r), cmp.Or(answer.Error.Message, answer.Error.Code, answer.Error.Type))
+	f.Err = cmp.Or(err, fmt.Errorf("%s: %s", r.Status, body))
+	return f
+}
+
+// errorOf converts an error of a request or of its stream.
+func errorOf(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var api *sdk.Error
-	switch {
-	case errors.As(err, &api):
-		f := llm.StatusError(api.StatusCode, retryAfter(api.Response), cmp.Or(api.Message, api.Code, api.Type))
-		f.Err = err
-		return f
-	case errors.Is(err, io.ErrUnexpectedEOF):
+	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return &llm.ProviderError{Message: "the stream was cut", Reason: "the answer was cut off", Err: err}
-	}
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		return &llm.ProviderError{Message: "a chunk is no JSON: " + err.Error(), Reason: "it answered with nonsense", Err: err}
 	}
 	return &llm.ProviderError{Message: err.Error(), Err: err}
 }
 
 // retryAfter returns the wait that a response demands; zero if none.
 func retryAfter(r *http.Response) time.Duration {
-	if r == nil {
-		return 0
-	}
 	if ms, err := strconv.ParseFloat(r.Header.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
 		return time.Duration(ms * float64(time.Millisecond))
 	}

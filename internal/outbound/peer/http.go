@@ -21,6 +21,7 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
+	"github.com/parley-a2a/parley/internal/sse"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
 
@@ -371,22 +372,30 @@ func single(v1 []byte) *frames {
 
 // reader returns the frames of a body.
 func (e *endpoint) reader(ctx context.Context, s dialect.Shape, body io.ReadCloser, dog *watchdog) *frames {
-	events := newSSE(body, e.peer.opts.maxEvent(), dog.alive)
+	events := sse.NewReader(body, e.peer.opts.maxEvent(), dog.alive)
 	var once sync.Once
 	return &frames{
 		stop: func() { once.Do(func() { dog.stop(); body.Close() }) },
 		next: func() (dialect.Frame, string, error) {
-			m, err := events.next()
+			m, err := events.Next()
 			if err != nil {
-				if err != io.EOF {
-					err = explain(ctx, err)
-				}
-				return dialect.Frame{}, "", err
+				return dialect.Frame{}, "", unread(ctx, err)
 			}
-			f, err := e.frame(s, m.data)
-			return f, m.id, err
+			f, err := e.frame(s, m.Data)
+			return f, m.ID, err
 		},
 	}
+}
+
+// unread converts the error of a reader of events.
+func unread(ctx context.Context, err error) error {
+	switch {
+	case err == io.EOF:
+		return err
+	case errors.Is(err, sse.ErrTooLarge):
+		return fmt.Errorf("%w: %w", ErrTooLarge, err)
+	}
+	return explain(ctx, err)
 }
 
 // frame reads one event. Invalid JSON counts as an error of the connection.

@@ -21,7 +21,7 @@ type direction struct {
 }
 
 // leaves are packages that do not depend on tasks and may be imported from anywhere.
-var leaves = []string{"internal/backoff", "internal/clip", "internal/peeraddr", "internal/wake", "internal/varint", "internal/json/rawjson", "internal/json/structjson", "internal/testing/testenv", "internal/file/datadir", "internal/suggest", "internal/file/atomicfile", "internal/usertoken"}
+var leaves = []string{"internal/backoff", "internal/clip", "internal/peeraddr", "internal/sse", "internal/wake", "internal/varint", "internal/json/rawjson", "internal/json/structjson", "internal/testing/testenv", "internal/file/datadir", "internal/suggest", "internal/file/atomicfile", "internal/usertoken"}
 
 var (
 	stores = []string{"store/..."}
@@ -246,7 +246,6 @@ var edgeOnly = map[string][]string{
 	"zombiezen.com/go/sqlite":                   {"store/sqlitestore/..."},
 	"modernc.org/sqlite":                        {"store/sqlitestore/..."},
 	"github.com/alecthomas/kong":                {"internal/cli/..."},
-	"github.com/openai/openai-go":               {"internal/llm/openai"},
 	"github.com/goccy/go-yaml":                  {"internal/file/yamlfile/...", "internal/directory/agentfile/...", "internal/config/...", "internal/check/...", "internal/mock/..."},
 	"github.com/fsnotify/fsnotify":              {"internal/file/watch"},
 	"github.com/santhosh-tekuri/jsonschema":     {"internal/config/..."},
@@ -352,7 +351,6 @@ var facadeDenied = map[string]string{
 	"github.com/modelcontextprotocol/go-sdk": "MCP belongs to internal/llm/mcp/mcpserver and internal/llm/mcp/mcpclient",
 	"github.com/alecthomas/kong":             "the command line belongs to internal/cli",
 	"github.com/goccy/go-yaml":               "files that people write belong to internal/file/yamlfile",
-	"github.com/openai/openai-go/v3":         "models belong to internal/llm/openai",
 }
 
 func TestFacadeBudget(t *testing.T) {

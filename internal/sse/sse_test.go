@@ -1,4 +1,4 @@
-package peer
+package sse
 
 import (
 	"errors"
@@ -6,27 +6,25 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-
-	"github.com/parley-a2a/parley/client/transport"
 )
 
 // readEvents reads a stream to its end: "id|data" for each event.
 func readEvents(r io.Reader, limit int64) ([]string, error) {
-	s := newSSE(r, limit, func() {})
+	s := NewReader(r, limit, nil)
 	var all []string
 	for {
-		m, err := s.next()
+		m, err := s.Next()
 		if err == io.EOF {
 			return all, nil
 		}
 		if err != nil {
 			return all, err
 		}
-		all = append(all, m.id+"|"+string(m.data))
+		all = append(all, m.ID+"|"+string(m.Data))
 	}
 }
 
-func TestSSE(t *testing.T) {
+func TestReader(t *testing.T) {
 	t.Parallel()
 	for stream, want := range map[string]string{
 		"":                              "",
@@ -53,8 +51,8 @@ func TestSSE(t *testing.T) {
 	}
 }
 
-// FuzzSSE checks that a stream is read the same however it is split, within its limit.
-func FuzzSSE(f *testing.F) {
+// FuzzReader checks that a stream is read the same however it is split, within its limit.
+func FuzzReader(f *testing.F) {
 	for _, stream := range []string{"", "id: 1\ndata: x\n\n", "id\n\n\n", "\r\n\r\n", "data", "id: 1\r\n\r\n: c\n\nid: 2", "data:\n\n"} {
 		f.Add(stream)
 	}
@@ -65,36 +63,9 @@ func FuzzSSE(f *testing.F) {
 			t.Errorf("%q is read as %q, %v, byte by byte %q, %v", stream, got, err, pieces, cut)
 		}
 		for _, e := range got {
-			if len(e) > 1000+maxEventID+20 {
+			if len(e) > 1000+maxID+20 {
 				t.Errorf("an event of %d bytes passed", len(e))
 			}
-		}
-	})
-}
-
-func FuzzErrorOf(f *testing.F) {
-	for _, body := range []string{
-		"", "null", "{}", `{"error":null}`, `{"error":{}}`, `{"error":"no"}`, `{"error":{"code":-32001,"message":"m"}}`,
-		`{"error":{"code":404,"details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"TASK_NOT_FOUND"}]}}`,
-		`{"error":{"code":-32602,"data":[{"@type":1}]}}`, `{"result":{}}`, `{"detail":"x"}`,
-	} {
-		f.Add(200, []byte(body))
-		f.Add(503, []byte(body))
-	}
-	f.Fuzz(func(t *testing.T, status int, body []byte) {
-		err := ErrorOf(status, body)
-		if ok := status >= 200 && status < 300; !ok && err == nil {
-			t.Fatalf("ErrorOf(%d, %q) = nil, want an error", status, body)
-		}
-		if err == nil {
-			return
-		}
-		var e *transport.Error
-		if !errors.As(err, &e) || e.Err == nil || e.Status != status {
-			t.Fatalf("ErrorOf(%d, %q) = %+v, want a transport.Error with a sentinel", status, body, err)
-		}
-		if e.Error() == "" {
-			t.Errorf("ErrorOf(%d, %q) says nothing", status, body)
 		}
 	})
 }

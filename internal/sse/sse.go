@@ -1,0 +1,118 @@
+// Package sse reads server-sent events (the event stream of the HTML standard).
+//
+// Lines end with LF or CRLF. A reader holds at most one event, whose size is bounded.
+package sse
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// maxID is the maximum length of the ids that are kept, in bytes.
+const maxID = 256
+
+// ErrTooLarge means that an event is larger than the limit of its reader.
+var ErrTooLarge = errors.New("event too large")
+
+// Event is one event with data.
+type Event struct {
+	// ID is the id of the event. It is empty if the event has none, or one that a header cannot
+	// carry.
+	ID string
+	// Data is the data; its lines are separated by line feeds.
+	Data []byte
+}
+
+// Reader reads the events of a stream. It is not safe for concurrent use.
+type Reader struct {
+	lines *bufio.Reader
+	limit int64
+	alive func()
+}
+
+// NewReader returns a reader of events whose data is at most limit bytes. If alive is not nil,
+// it is called with each line, comments included.
+func NewReader(stream io.Reader, limit int64, alive func()) *Reader {
+	if alive == nil {
+		alive = func() {}
+	}
+	return &Reader{lines: bufio.NewReaderSize(stream, 16<<10), limit: limit, alive: alive}
+}
+
+// Next returns the next event with data. A last event without a following empty line is
+// incomplete and not returned. The error is io.EOF at the end of the stream, ErrTooLarge for a
+// larger event, and otherwise that of the stream.
+func (r *Reader) Next() (Event, error) {
+	var e Event
+	data := false
+	for {
+		line, err := r.line(r.limit - int64(len(e.Data)))
+		if err != nil {
+			return Event{}, err
+		}
+		if len(line) == 0 {
+			if data {
+				return e, nil
+			}
+			e.ID = ""
+			continue
+		}
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(name) {
+		case "data":
+			if data {
+				e.Data = append(e.Data, '\n')
+			}
+			data = true
+			e.Data = append(e.Data, value...)
+		case "id":
+			e.ID = ""
+			if usableID(value) {
+				e.ID = string(value)
+			}
+		}
+	}
+}
+
+// line returns a line without its end. A short line aliases the reader's buffer, so it must be
+// used before the next call.
+func (r *Reader) line(limit int64) ([]byte, error) {
+	line, err := r.lines.ReadSlice('\n')
+	var whole []byte
+	for errors.Is(err, bufio.ErrBufferFull) {
+		whole = append(whole, line...)
+		if int64(len(whole)) > limit {
+			return nil, r.tooLarge()
+		}
+		line, err = r.lines.ReadSlice('\n')
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.alive()
+	if whole != nil {
+		line = append(whole, line...)
+	}
+	if int64(len(line)) > limit+int64(len("data: \r\n")) {
+		return nil, r.tooLarge()
+	}
+	return bytes.TrimRight(line, "\r\n"), nil
+}
+
+func (r *Reader) tooLarge() error {
+	return fmt.Errorf("%w: more than %d bytes", ErrTooLarge, r.limit)
+}
+
+// usableID reports whether id can be sent as a header.
+func usableID(id []byte) bool {
+	for _, b := range id {
+		if b < ' ' || b > '~' {
+			return false
+		}
+	}
+	return len(id) <= maxID
+}
