@@ -626,6 +626,27 @@ func TestCancelGivesUpWithItsContext(t *testing.T) {
 	r.ended(t, a2a.TaskStateCanceled, "")
 }
 
+// An executor must not yield to a consumer that has stopped: the program panics. Its context has
+// ended before for another reason.
+func TestConsumerStopsAfterTheContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	a := shell(`echo $$; exec sleep 1000`)
+	for e, err := range a.Execute(ctx, asking()) {
+		if _, ok := e.(*a2a.TaskArtifactUpdateEvent); ok {
+			cancel(errors.New("the hub drains"))
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ctx.Err() == nil {
+		t.Error("the program wrote nothing")
+	}
+}
+
 func TestEndOfContextEndsTheProgram(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("the hub drains")

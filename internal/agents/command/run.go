@@ -24,6 +24,8 @@ type run struct {
 	// gone is closed when the run has no program any more.
 	gone chan struct{}
 	once sync.Once
+	// unread is set if the consumer of the events has stopped.
+	unread bool
 
 	out output
 }
@@ -58,7 +60,7 @@ func (r *run) perform(ctx context.Context, yield yieldFunc) {
 	}
 	end := r.follow(ctx, yield, p)
 	f.remove() // before the final status, so that its reader finds no files
-	if errors.Is(end.cause, errUnread) {
+	if r.unread {
 		return
 	}
 	r.conclude(ctx, yield, end)
@@ -127,7 +129,7 @@ func (r *run) copy(pieces <-chan []byte, yield yieldFunc) {
 	listening := true
 	say := func(text string) {
 		if listening && text != "" && !yield(r.out.chunk(r.ec, text), nil) {
-			listening = false
+			listening, r.unread = false, true
 			r.stop(errUnread)
 		}
 	}
