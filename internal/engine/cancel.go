@@ -21,7 +21,8 @@ import (
 // Cancel requests the cancellation of a task. It waits until the task is canceled, its agent
 // refuses, or Config.CancelWait has passed; in the last case the engine fences the run and
 // cancels the task without the agent's confirmation. The request is durable before the agent
-// receives it.
+// receives it. If Config.MaxWait passes first, Cancel returns the open task. If the engine stops
+// first, the error is apierror.ErrUnavailable, and the next process carries out the request.
 func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answer, error) {
 	l, err := e.find(ctx, c, &r.Target, lookup{r.ID, need{op: policy.Cancel}})
 	if err != nil {
@@ -48,7 +49,7 @@ func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answe
 		return nil, err
 	}
 	var trouble error
-	_, err = e.await(ctx, l, func() bool {
+	done, err := e.await(ctx, l, func() bool {
 		done := l.head.State.Terminal() || l.head.CancelAt == 0
 		if trouble = l.trouble; done {
 			trouble = nil
@@ -62,7 +63,10 @@ func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answe
 		return nil, trouble
 	}
 	h := l.snapshot()
-	if h.State != task.Canceled {
+	switch {
+	case !done && h.CancelAt != 0 && e.ctx.Err() != nil:
+		return nil, apierror.New(apierror.ErrUnavailable, "the hub is shutting down; it cancels the task at its next start")
+	case h.State != task.Canceled && h.CancelAt == 0:
 		return nil, notCancelable(&h)
 	}
 	f, err := e.fold(ctx, l, &h)

@@ -10,8 +10,11 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -91,6 +94,69 @@ func TestCancelDoesNotWaitForAnUnresponsiveAgent(t *testing.T) {
 		if h := b.get(id).Head; h.State != task.Canceled {
 			t.Errorf("state = %v after the agent went on, want CANCELED: terminal is final", h.State)
 		}
+		b.stop()
+	})
+}
+
+// TestCancelWhileTheHubStops: the request is stored, but this process does not carry it out. Its
+// caller must not read that the agent refuses.
+func TestCancelWhileTheHubStops(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := new(memstore.Store)
+		waits := func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			if yield(status(ec, a2a.TaskStateWorking, ""), nil) {
+				<-ctx.Done()
+			}
+		}
+		x := agent.With(&executor{run: waits, cancel: func(ctx context.Context, _ *a2asrv.ExecutorContext, _ func(a2a.Event, error) bool) {
+			<-ctx.Done()
+		}}, agent.Traits{Resumable: true})
+		b := start(t, engine.Config{Store: store, DrainTimeout: time.Second}, x)
+		id := b.send(now(text("hi"))).Head.ID
+		synctest.Wait()
+		b.cancel()
+		synctest.Wait()
+		if _, err := b.cancelTask(id); !errors.Is(err, apierror.ErrUnavailable) {
+			t.Errorf("Cancel = %v, want ErrUnavailable", err)
+		}
+		if err := b.stop(); err != nil {
+			t.Errorf("Run = %v", err)
+		}
+		confirms := &executor{run: waits, cancel: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			yield(status(ec, a2a.TaskStateCanceled, ""), nil)
+		}}
+		b = start(t, engine.Config{Store: store}, agent.With(confirms, agent.Traits{Resumable: true}))
+		synctest.Wait()
+		if h := b.get(id).Head; h.State != task.Canceled {
+			t.Errorf("in the next process the task is %v, want CANCELED", h.State)
+		}
+		b.stop()
+	})
+}
+
+// TestCancelReturnsTheOpenTask if the agent has not confirmed within MaxWait.
+func TestCancelReturnsTheOpenTask(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		proceed := make(chan struct{})
+		x := &executor{
+			run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+				yield(status(ec, a2a.TaskStateWorking, ""), nil)
+				<-proceed
+			},
+			cancel: func(_ context.Context, _ *a2asrv.ExecutorContext, _ func(a2a.Event, error) bool) { <-proceed },
+		}
+		b := start(t, engine.Config{MaxWait: time.Second}, x)
+		id := b.send(now(text("hi"))).Head.ID
+		if got, err := b.cancelTask(id); err != nil || got.Head.State != task.Working {
+			t.Errorf("Cancel = %+v, %v; want WORKING", got, err)
+		}
+		time.Sleep(10 * time.Second)
+		if h := b.get(id).Head; h.State != task.Canceled {
+			t.Errorf("state = %v, want CANCELED after CancelWait", h.State)
+		}
+		close(proceed)
 		b.stop()
 	})
 }
