@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"syscall"
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
@@ -22,6 +23,11 @@ type broker struct {
 	// commands is set if hub and workers are the parley command instead of parts of this
 	// program.
 	commands bool
+	// mixed is set if the hub, a command, also has agents of its own and accepts webhooks on
+	// loopback.
+	mixed bool
+	// freeze suspends the broker until thaw is called; it is nil if it is inside.
+	freeze func(t *testing.T) (thaw func())
 	// kill ends the broker, start starts it again on its folder; both are nil if it is inside.
 	kill, start func(t *testing.T)
 	// patience divides the number of kills, for brokers that start slowly.
@@ -41,6 +47,7 @@ func onNATS(t *testing.T, p natstest.Program) *broker {
 		t.Fatal(err)
 	}
 	return &broker{
+		freeze:  func(t *testing.T) func() { return suspend(t, s.PID()) },
 		through: func(proxy string) string { return "nats://" + proxy },
 		addr:    u.Host, kill: s.Stop, start: s.Start, patience: 1, hidesHeld: !p.Syncs,
 	}
@@ -66,7 +73,19 @@ func onRabbit(t *testing.T) *broker {
 			}
 			s.Kill()
 		},
-		start: func(t *testing.T) { s.Launch(t) }, patience: 8,
+		start: func(t *testing.T) { s.Launch(t) }, freeze: func(t *testing.T) func() { return s.Freeze(t) }, patience: 8,
 		left: func(t *testing.T) map[string]int { return s.Messages(t) },
 	}
+}
+
+// suspend stops a process until the returned function is called.
+func suspend(t *testing.T, pid int) (thaw func()) {
+	t.Helper()
+	send := func(sig syscall.Signal) {
+		if err := syscall.Kill(pid, sig); err != nil {
+			t.Errorf("%v to process %d: %v", sig, pid, err)
+		}
+	}
+	send(syscall.SIGSTOP)
+	return func() { send(syscall.SIGCONT) }
 }

@@ -35,7 +35,12 @@ func (w *busSystem) commandOf(role string) hubtest.Command {
 	w.t.Helper()
 	dir := filepath.Dir(w.record)
 	if role == hubRole {
-		args := []string{"serve", "--listen", w.addr, "--data", w.data, "--agents", "none", "--log-level", "debug"}
+		args := []string{"serve", "--listen", w.addr, "--data", w.data, "--log-level", "debug"}
+		if w.broker.mixed {
+			args = append(args, "--agents", "builtin", "--push-allow", "loopback")
+		} else {
+			args = append(args, "--agents", "none")
+		}
 		if w.broker.inside {
 			args = append(args, "--bus-listen", w.broker.addr)
 		} else {
@@ -85,6 +90,9 @@ func (w *busSystem) prepare(disk string) {
 	}
 	config := fmt.Sprintf("idempotency: {header: true}\nbus: {lease: %v}\nagents:\n  - {name: %s, queue: %s}\n  - {name: %s, queue: %s}\n",
 		jobLease, robust, robust, careful, careful)
+	if w.broker.mixed {
+		config += w.ownAgents()
+	}
 	for path, text := range map[string]string{"parley.yaml": config} {
 		if err := os.WriteFile(filepath.Join(dir, path), []byte(text), 0o600); err != nil {
 			w.t.Fatal(err)
@@ -155,10 +163,8 @@ func runProgram(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := file.Write(append(line, '\n')); err != nil {
-		return errors.Join(err, file.Close())
-	}
-	if err := file.Close(); err != nil {
+	_, err = file.Write(append(line, '\n'))
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return err
 	}
 	what, number, _ := strings.Cut(strings.TrimSpace(string(text)), " ")

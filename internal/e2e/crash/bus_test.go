@@ -208,7 +208,7 @@ func (j *job) checkRun() error {
 	case j.state == "COMPLETED" && j.kind == "fail":
 		return wrong("task %s is completed, and should have failed", j.id)
 	case j.canceled != (j.state == "CANCELED") && !j.blind:
-		return wrong("task %s is %s; that it was canceled: %v", j.id, j.state, j.canceled)
+		return wrong("task %s, %s of %s, is %s (%s); that it was canceled: %v, and it was refused with %v", j.id, j.kind, j.name, j.state, j.why, j.canceled, j.refusal)
 	case j.state == "FAILED" && j.kind != "fail" && !strings.Contains(j.why, "worker"):
 		return wrong("task %s (%s) has failed for no fault: %q", j.id, j.kind, j.why)
 	}

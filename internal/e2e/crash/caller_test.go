@@ -29,12 +29,19 @@ type job struct {
 	// cancelAt is the number of events after which the caller cancels the task; zero means
 	// never.
 	cancelAt int
+	// load is the kind of the job in the campaign.
+	load string
+	// finished is set once the end is in the ledger.
+	finished bool
+	// hook is the URL of a webhook for the task; empty without one.
+	hook string
 
 	sent     int // attempts to begin it
 	lost     int // attempts without an answer, whose message may have arrived
 	answered bool
 	// canceled is set if the hub has canceled the task, done if the task had ended before.
 	canceled, done bool
+	refusal        error // the answer for which done was set
 	// blind is set if a request to cancel may or may not have arrived.
 	blind bool
 }
@@ -44,13 +51,14 @@ func (j *job) run(ctx context.Context, back func() <-chan struct{}) error {
 	err := errors.New("not begun")
 	for !j.over() {
 		if err != nil && j.sent > 0 && pause(ctx, back()) != nil {
-			return wrong("task %q of %s, %s at %s, does not end: %v", j.id, j.name, j.kind, j.state, err)
+			return flawed(stuck, "task %q of %s, %s at %s, does not end: %v", j.id, j.name, j.kind, j.state, err)
 		}
 		switch {
 		case j.id == "" && j.sends:
 			err = j.send(ctx)
 		case j.id == "":
 			j.sent++
+			j.book.write(&line{Op: opSend, Job: j.name})
 			err = j.read(ctx, j.message("stream", j.name, j.says()), j.stops)
 		case j.asked():
 			err = j.answer(ctx)
@@ -92,7 +100,7 @@ func (j *job) says() string {
 func (j *job) message(method, id, text string) hubtest.Request {
 	r := hubtest.Request{
 		URL:  j.url + "/v1/a2a/" + j.agent + "/message:" + method,
-		Body: sending{task: j.id, id: id, text: text, waits: j.blocks}.body(),
+		Body: sending{task: j.id, id: id, text: text, waits: j.blocks, hook: j.hook}.body(),
 	}
 	if j.keyed {
 		r.Header = []string{"Idempotency-Key", id}
@@ -103,6 +111,7 @@ func (j *job) message(method, id, text string) hubtest.Request {
 // send sends the message. With a key the answer must be the same task each time.
 func (j *job) send(ctx context.Context) error {
 	j.sent++
+	j.book.write(&line{Op: opSend, Job: j.name})
 	r := j.message("send", j.name, j.says())
 	r.Body = sending{id: j.name, text: j.says(), waits: j.blocks}.body()
 	var f frame
@@ -115,8 +124,13 @@ func (j *job) send(ctx context.Context) error {
 			j.lost++
 		}
 		return err
+	}
+	if f.Task != nil {
+		j.book.write(&line{Op: opTask, Job: j.name, Task: f.Task.ID})
+	}
+	switch {
 	case f.Task == nil || f.Task.ID == "" || j.id != "" && f.Task.ID != j.id:
-		return wrong("message %s is answered with %+v, and with task %q before", j.name, f.Task, j.id)
+		return flawed(repeated, "message %s is answered with %+v, and with task %q before", j.name, f.Task, j.id)
 	case j.blocks && !f.Task.ended():
 		return wrong("task %s is %s after a blocking call", f.Task.ID, f.Task.state())
 	case j.id == "":
@@ -126,11 +140,14 @@ func (j *job) send(ctx context.Context) error {
 }
 
 func (j *job) answer(ctx context.Context) error {
+	j.book.write(&line{Op: opAnswer, Job: j.name})
 	err := hubtest.Call(ctx, j.message("send", j.name+"-answer", fmt.Sprintf("stream %d", j.chunks)), nil)
 	if hubtest.Status(err)/100 == 4 {
 		return wrong("task %s: the answer is refused: %v", j.id, err)
 	}
-	j.answered = err == nil
+	if j.answered = err == nil; j.answered {
+		j.book.write(&line{Op: opAnswered, Job: j.name})
+	}
 	return err
 }
 
@@ -142,12 +159,14 @@ func (j *job) cancel(ctx context.Context) error {
 	case err == nil && got.state() != "CANCELED":
 		return wrong("task %s is canceled, and %s", j.id, got.state())
 	case code == http.StatusConflict || code == http.StatusBadRequest:
-		j.done = true
+		j.done, j.refusal = true, err
 		return nil
 	case code/100 == 4:
 		return wrong("task %s cannot be canceled: %v", j.id, err)
 	}
-	j.canceled, j.blind = err == nil, j.blind || err != nil
+	if j.canceled, j.blind = err == nil, j.blind || err != nil; j.canceled {
+		j.book.write(&line{Op: opCanceled, Job: j.name})
+	}
 	return err
 }
 
@@ -158,7 +177,7 @@ func (j *job) check(ctx context.Context, url string) error {
 		return wrong("get task %s: %v", j.id, err)
 	}
 	if got.state() != j.state || got.text() != j.words {
-		return wrong("task %s is %s with %q, its reader got %s with %q", j.id, got.state(), got.text(), j.state, j.words)
+		return flawed(lost, "task %s is %s with %q, its reader got %s with %q", j.id, got.state(), got.text(), j.state, j.words)
 	}
 	return nil
 }
@@ -170,6 +189,8 @@ type crowd struct {
 	back        func() <-chan struct{}
 	// next creates the ith job of a caller.
 	next func(name string, i int) *job
+	// prefix begins the names of callers.
+	prefix string
 	// check is an additional check of a job's result.
 	check func(context.Context, *job) error
 
@@ -177,6 +198,7 @@ type crowd struct {
 	jobs   []*job
 	active map[*job]bool
 	errs   []error
+	shown  int // the number of errs that the owner has reported
 }
 
 // run begins tasks until begin ends. The tasks must end before ctx does.
@@ -186,8 +208,9 @@ func (c *crowd) run(ctx, begin context.Context, n int) {
 	for i := range n {
 		wg.Go(func() {
 			for k := 0; begin.Err() == nil; k++ {
-				j := c.next(fmt.Sprintf("c%d-%d", i, k), i+k)
-				j.url, j.name = c.url, fmt.Sprintf("c%d-%d", i, k)
+				name := fmt.Sprintf("%sc%d-%d", c.prefix, i, k)
+				j := c.next(name, i+k)
+				j.url, j.name = c.url, name
 				c.one(ctx, j)
 			}
 		})

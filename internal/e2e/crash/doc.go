@@ -28,6 +28,12 @@
 //     or "parley serve" and "parley agent run". Processes are killed, workers sleep longer than
 //     their lease, connections are cut or stalled, work and reports are published twice, late
 //     and out of order, or the disk of the hub is full for a while.
+//   - The campaign (campaign_*_test.go): at three brokers, callers of all kinds send messages to
+//     agents of the hub, programs and queues, with webhooks and questions. Hubs, workers,
+//     programs and brokers are killed, ended in order or frozen; their connections are cut or
+//     stalled; their wall clocks jump by up to eleven hours; the disk is full and webhooks fail
+//     for a while. The plan is a function of the seed. Callers, webhooks and programs write a
+//     ledger, which a pure function compares with the tasks of the hub.
 //
 // # Guarantees
 //
@@ -53,6 +59,11 @@
 // more than three times; if a queue is not empty at the end; if there are dead letters of tasks
 // that have not ended, or for another reason than too many deliveries.
 //
+// In the campaign: if a task, a message, an accepted answer or a notification is lost; if a task
+// or a notification takes longer than two minutes after the last fault; if an effect, a task or
+// a message is repeated; if a stream has a gap. TestLedgerCheck damages a ledger in each of
+// these ways.
+//
 // # Non-guarantees
 //
 // A killed process does not lose data that the kernel has accepted; power loss is not
@@ -76,6 +87,7 @@
 // the number of kills of a hub, PARLEY_TALK_KILLS of the hubs of conversations,
 // PARLEY_TEAM_KILLS of the processes of the team. PARLEY_FAULTS is the number of remote tasks,
 // PARLEY_BUS_FAULTS the number of faults of each broker. PARLEY_BUS_SEED repeats the order of
-// these. If a test fails, the output of processes is written to the folder named by
+// these. PARLEY_CAMPAIGN_FAULTS is the number of faults at each broker of the campaign, and
+// PARLEY_CAMPAIGN_SEED repeats their plan. If a test fails, the output of processes is written to the folder named by
 // PARLEY_BUS_LOGS.
 package crash

@@ -12,12 +12,30 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
+// flaw is a kind of violation.
+type flaw string
+
+// The flaws that the campaign counts. Other violations have the empty flaw.
+const (
+	lost     flaw = "lost"     // a task, a message, a notification, or a part of a result
+	stuck    flaw = "stuck"    // a task that does not end, or a notification that does not arrive
+	repeated flaw = "repeated" // an effect, a task or a message
+	gap      flaw = "gap"      // a stream misses an event, or repeats one
+)
+
 // violation is an error that no crash excuses.
-type violation struct{ text string }
+type violation struct {
+	text string
+	flaw flaw
+}
 
 func (v *violation) Error() string { return v.text }
 
-func wrong(format string, args ...any) error { return &violation{fmt.Sprintf(format, args...)} }
+func wrong(format string, args ...any) error { return flawed("", format, args...) }
+
+func flawed(f flaw, format string, args ...any) error {
+	return &violation{fmt.Sprintf(format, args...), f}
+}
 
 func isViolation(err error) bool {
 	var v *violation
@@ -34,6 +52,9 @@ type reader struct {
 	anew bool
 	// header is sent with each request.
 	header []string
+	// book and job record the events in a ledger; book is nil without one.
+	book *ledger
+	job  string
 
 	id         string
 	last       int64 // the version of the last event
@@ -56,13 +77,14 @@ func (r *reader) take(ev hubtest.Event) error {
 	}
 	version, err := strconv.ParseInt(ev.ID, 10, 64)
 	if err != nil || version <= r.last || !r.skips && version != r.last+1 {
-		return wrong("task %s: event %q after %d: %s", r.id, ev.ID, r.last, ev.Data)
+		return flawed(gap, "task %s: event %q after %d: %s", r.id, ev.ID, r.last, ev.Data)
 	}
 	r.last = version
+	r.book.write(&line{Op: opEvent, Job: r.job, Version: version, Sum: sumOf(ev.Data)})
 	r.events = append(r.events, hubtest.Event{ID: ev.ID, Data: ev.Data})
 	switch {
 	case f.Task != nil && r.id != "" && (f.Task.ID != r.id || f.Task.text() != r.words):
-		return wrong("task %s: a snapshot at %d is task %s with %q after %q was read", r.id, version, f.Task.ID, f.Task.text(), r.words)
+		return flawed(gap, "task %s: a snapshot at %d is task %s with %q after %q was read", r.id, version, f.Task.ID, f.Task.text(), r.words)
 	case f.Task != nil:
 		r.id, r.words = f.Task.ID, f.Task.text()
 		r.status(&f.Task.Status)
@@ -116,4 +138,14 @@ func (r *reader) resume(ctx context.Context, url string, enough func() bool) err
 		Method: http.MethodPost, URL: url + "/v1/a2a/tasks/" + r.id + ":subscribe",
 		Header: append([]string{"Last-Event-ID", strconv.FormatInt(r.last, 10)}, r.header...),
 	}, enough)
+}
+
+// flawOf returns the kind of a violation.
+func flawOf(err error) flaw {
+	var v *violation
+	errors.As(err, &v)
+	if v == nil {
+		return ""
+	}
+	return v.flaw
 }

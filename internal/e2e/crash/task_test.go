@@ -87,6 +87,8 @@ func (t *taskJSON) reply() string {
 // sending is a message to send. Empty members are omitted.
 type sending struct {
 	task, context, id, text, session string
+	// hook is the URL of a webhook.
+	hook string
 	// waits makes the hub answer with the first question or at the end of the task.
 	waits bool
 }
@@ -99,8 +101,15 @@ func (s sending) body() string {
 		}
 	}
 	request := map[string]any{"message": message}
+	configuration := map[string]any{}
 	if !s.waits {
-		request["configuration"] = map[string]bool{"returnImmediately": true}
+		configuration["returnImmediately"] = true
+	}
+	if s.hook != "" {
+		configuration["taskPushNotificationConfig"] = map[string]string{"url": s.hook}
+	}
+	if len(configuration) > 0 {
+		request["configuration"] = configuration
 	}
 	if s.session != "" {
 		request["metadata"] = map[string]string{"sessionId": s.session}

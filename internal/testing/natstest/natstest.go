@@ -142,3 +142,6 @@ func (s *Server) Stop(t *testing.T) {
 	_ = s.cmd.Wait() // the error states that the process was killed
 	s.cmd = nil
 }
+
+// PID returns the process id of the running server.
+func (s *Server) PID() int { return s.cmd.Process.Pid }
