@@ -49,6 +49,10 @@ type Dispatcher struct {
 	// MaxWait is the time for which work waits for a worker before its task fails. Zero means
 	// protocol.MaxWait; negative means no limit.
 	MaxWait time.Duration
+	// Reconcile is the time between two comparisons of the queues with the tasks that wait in
+	// them. Work that was missing in two comparisons is published again. Zero means
+	// DefaultReconcile. A Bus that is no bus.Operator is not compared.
+	Reconcile time.Duration
 	// Prefetch is the largest number of reports that are processed at one time. Zero means
 	// DefaultPrefetch.
 	Prefetch int
@@ -98,6 +102,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		control = d.receive(ctx, bus.Subscription{At: protocol.ControlAt(d.ID)}, d.control)
 	})
 	wg.Go(func() { d.review(ctx) })
+	wg.Go(func() { d.reconcile(ctx) })
 	reports := d.receive(ctx, bus.Subscription{
 		At: protocol.ReportAt(d.ID), Prefetch: d.prefetch(), Lease: reportLease, Ready: d.onReconnect(),
 	}, d.report)

@@ -34,6 +34,11 @@
 // names the lost worker and states that the result of its work is unknown. A message that no
 // worker claims waits for MaxWait, also across restarts of the hub; then the task fails.
 //
+// Work that the broker has lost is published again. Run compares each queue with the tasks that
+// wait in it, at a broker that reports depths (bus.Operator). If a queue contains less in two
+// comparisons, all its waiting work is published again, within three times Reconcile. Copies of
+// work that was not lost do no harm: one claim is granted.
+//
 // An unclaimed task is canceled at once. Otherwise its worker is asked, and may refuse.
 //
 // A dead envelope is stored before it is acknowledged. One that arrives again is the same letter.
@@ -44,6 +49,9 @@
 //
 // A replayed envelope may have been executed before it went to bus.Dead, and goes there again if
 // its cause persists.
+//
+// The comparison counts envelopes, it does not identify them. Work of other hubs in the same
+// queue, or copies, may hide lost work until they are gone.
 //
 // Side effects of a lost worker are not undone. If a hub finds a pending cancel request when it
 // starts, it stops the worker without asking it. Messages, with their task, and events of more

@@ -112,6 +112,16 @@ func (e *readyBus) Receive(ctx context.Context, s bus.Subscription) iter.Seq2[*b
 	return e.Bus.Receive(ctx, s)
 }
 
+// Depth implements bus.Operator.
+func (e *readyBus) Depth(ctx context.Context, at bus.Address) (bus.Depth, error) {
+	return e.Bus.(bus.Operator).Depth(ctx, at)
+}
+
+// Purge implements bus.Operator.
+func (e *readyBus) Purge(ctx context.Context, at bus.Address) (int64, error) {
+	return e.Bus.(bus.Operator).Purge(ctx, at)
+}
+
 // redeliver restarts the hub.
 func (h *hub) restart() {
 	h.t.Helper()

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -30,6 +31,11 @@ type run struct {
 	mail *mailbox
 	// gone is closed when the run is over.
 	gone chan struct{}
+	// waiting is the time in Unix milliseconds since when the work should be in its queue;
+	// claimedMark while a worker has it; else zero. The goroutine of perform sets it.
+	waiting atomic.Int64
+	// repeats is how often lost work was published again, at most maxRepeats.
+	repeats int
 
 	state dispatchState
 	// token is that of the grant; empty if an earlier run has granted it.
@@ -87,6 +93,7 @@ func (r *run) perform() {
 func (r *run) begin() {
 	now := time.Now()
 	if r.state.claimed() {
+		r.waiting.Store(claimedMark)
 		r.schedule.lease, r.schedule.deadline = now.Add(r.d.lease()), r.state.Deadline.Time()
 		// No run may have received the worker's reports in the meantime.
 		r.requestResend()
@@ -96,6 +103,7 @@ func (r *run) begin() {
 		return
 	}
 	if r.state.Published != 0 && r.d.durable() {
+		r.waiting.Store(now.UnixMilli())
 		r.waitFor(r.state.Published.Time())
 		return
 	}
@@ -159,6 +167,8 @@ func (r *run) handle(items []any) {
 			r.handleUndeliverable(item)
 		case queuesLost:
 			r.republish()
+		case lostWork:
+			r.replaceLost()
 		}
 	}
 	r.confirm()
@@ -260,6 +270,7 @@ const delayWorking = 10 * time.Millisecond
 func (r *run) grantClaim(c *claim) {
 	r.token = rand.Text()
 	r.state.claim(c.Worker, c.Nonce, r.token)
+	r.waiting.Store(claimedMark)
 	r.state.Idempotent, r.batches = c.Idempotent, c.Batches
 	event := working
 	if r.state.Working {
@@ -298,6 +309,7 @@ func (r *run) redispatch() {
 	r.sendDelayed()
 	r.dropPieces()
 	r.state.release()
+	r.waiting.Store(0)
 	r.token = ""
 	if r.store(noChange); !r.flush() || r.done {
 		return
@@ -384,6 +396,7 @@ func (r *run) handleCancel(c *cancel) {
 	r.cancel = c
 	if !r.state.claimed() {
 		r.closed = true
+		r.waiting.Store(0)
 		close(c.unclaimed)
 		return
 	}

@@ -128,6 +128,8 @@ const (
 	// ModelInput and ModelOutput count the tokens that language models have read and written.
 	ModelInput
 	ModelOutput
+	// Republished counts the work that was missing in the queue of its agent.
+	Republished
 	numCounters
 )
 
@@ -141,6 +143,7 @@ var counters = [numCounters]struct{ name, unit, description string }{
 	WebhookTries:        {"parley.webhook.tries", "{try}", "Notifications that were sent to webhooks, by what became of them."},
 	ModelInput:          {"parley.model.input_tokens", "{token}", "Tokens that language models have read."},
 	ModelOutput:         {"parley.model.output_tokens", "{token}", "Tokens that language models have written."},
+	Republished:         {"parley.queue.republished", "{task}", "Work that was missing in the queue of its agent and was published again."},
 }
 
 // family holds the instruments of one kind of work.
