@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/agents/model"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
+	"github.com/parley-a2a/parley/internal/llm/guard"
 )
 
 // The kinds of providers of models.
@@ -89,6 +90,11 @@ type Model struct {
 	// result of the tool, if it arrives within five seconds. The model reads all other results
 	// from working memory by key. The default is 0, which includes none.
 	InlineResults int `yaml:"inline_results"`
+	// Guard is the treatment of texts of others before the model reads them: label names their
+	// author and warns of orders in them, redact removes the orders as well, refuse withholds a text
+	// with orders and rejects such messages of callers, off passes all texts on unchanged. The
+	// default is that of safety.words_of_others.
+	Guard string `yaml:"guard" enum:"label,redact,refuse,off"`
 	// Forgetful models do not get the earlier tasks of a conversation.
 	Forgetful bool `yaml:"forgetful"`
 }
@@ -99,6 +105,15 @@ type ModelChoice struct {
 	Provider string `yaml:"provider"`
 	// Model is the provider's name for the model.
 	Model string `yaml:"model"`
+}
+
+// GuardOf returns the guard that labels and screens texts of others for a model.
+func (c *Config) GuardOf(m *Model) guard.Guard {
+	g := c.Safety.Guard()
+	if m.Guard != "" {
+		_ = g.Policy.UnmarshalText([]byte(m.Guard)) // the values are checked
+	}
+	return g
 }
 
 // Thinks reports whether the agent is a language model.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/llm/guard"
 )
 
 // A script replaces the server of a provider as long as none is configured.
@@ -27,5 +28,28 @@ func TestScriptStandsInForAServer(t *testing.T) {
 	_, err := config.Parse("parley.yaml", []byte("model_providers: [{name: a, kind: openai, script: s.yaml}]\n"), os.LookupEnv)
 	if err == nil || !strings.Contains(err.Error(), "model_providers[0].script: is for the kind script") {
 		t.Errorf("a script of the kind openai: %v", err)
+	}
+}
+
+// The guard of a model replaces that of the hub.
+func TestGuardOfModels(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]guard.Policy{
+		"": guard.Redact, ", guard: label": guard.Mark, ", guard: redact": guard.Redact, ", guard: refuse": guard.Refuse, ", guard: off": guard.Off, ", guard: allow": "",
+	} {
+		src := "safety: {words_of_others: redact}\nmodel_providers: [{name: a, script: s.yaml}]\nagents: [{name: b, model: {model: m" + key + "}}]\n"
+		c, err := config.Parse("parley.yaml", []byte(src), os.LookupEnv)
+		if want == "" {
+			if err == nil || !strings.Contains(err.Error(), "agents[0].model.guard") {
+				t.Errorf("%s: %v", key, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.GuardOf(&c.Agents[0].Model).Policy; got != want {
+			t.Errorf("%q: the guard is %q, want %q", key, got, want)
+		}
 	}
 }

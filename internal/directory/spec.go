@@ -108,6 +108,9 @@ type Model struct {
 	// Allowed and Excluded are patterns of the tools that the model may and may not call.
 	Allowed  []string `json:"allowed,omitempty"`
 	Excluded []string `json:"excluded,omitempty"`
+	// Guard is the treatment of texts of others: label, redact, refuse or off. Empty means the
+	// hub's default.
+	Guard string `json:"guard,omitempty"`
 	// Delegates are the agents to which the model may delegate.
 	Delegates []task.Agent `json:"delegates,omitempty"`
 }

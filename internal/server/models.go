@@ -62,16 +62,16 @@ func newProvider(c *config.ModelProvider) (llm.Provider, error) {
 func (h *Hub) thinker(m *config.Model) (*model.Agent, error) {
 	a := &model.Agent{
 		SystemPrompt: m.SystemPrompt, Allowed: m.AllowedTools, Excluded: m.ExcludedTools,
-		Describe: h.about, Screening: model.Screening(h.cfg.Safety.Guard().Policy), MaxTokens: m.MaxTokens, Temperature: m.Temperature, Logger: h.logger,
+		Describe: h.about, Screening: model.Screening(h.cfg.GuardOf(m).Policy), MaxTokens: m.MaxTokens, Temperature: m.Temperature, Logger: h.logger,
 		Budget: model.Budget{
 			Rounds: m.MaxRounds, Calls: m.MaxToolCalls, Tokens: int64(m.MaxTaskTokens), Time: time.Duration(m.MaxTime),
 			Context: m.ContextTokens, Stall: time.Duration(m.Stall), ToolTime: time.Duration(m.ToolTime),
 		},
 	}
 	a.Awaiter, a.Inline, a.Gate = dispatches{h.within()}, m.InlineResults, questions{h.engine, h.trust.registry, h.responder()}
-	a.Own = func(s *model.Scope) llm.Source { return h.toolsOf(s, m.AllowedTools) }
+	a.Own = func(s *model.Scope) llm.Source { return h.toolsOf(s, m) }
 	if len(h.servers.Clients) > 0 {
-		a.Tools = h.servers
+		a.Tools = h.servers.With(h.cfg.GuardOf(m))
 	}
 	if !m.Forgetful {
 		a.History = h.memory.turns
@@ -103,7 +103,7 @@ func (h *Hub) about(name task.Agent) string {
 func (h *Hub) specThinker(m *directory.Model) (*model.Agent, error) {
 	c := config.Model{
 		Provider: m.Provider, Model: m.ID, SystemPrompt: m.SystemPrompt, MaxRounds: m.MaxRounds,
-		AllowedTools: m.Allowed, ExcludedTools: m.Excluded,
+		AllowedTools: m.Allowed, ExcludedTools: m.Excluded, Guard: m.Guard,
 	}
 	for _, name := range m.Delegates {
 		c.Delegates = append(c.Delegates, string(name))
@@ -121,8 +121,9 @@ var registering = []string{"register_agent", "unregister_agent", "refresh_agent_
 // toolsOf returns the tools of the hub for a task of a model agent. They act for the caller of
 // the task, and tasks that they start are its children. A model gets the tools of single skills
 // only if they are named, because the other tools can do the same.
-func (h *Hub) toolsOf(s *model.Scope, allowed []string) llm.Source {
-	box := &agenttools.Toolbox{Hub: h.within(), Self: string(s.Agent), Session: s.ContextID, Guard: h.cfg.Safety.Guard()}
+func (h *Hub) toolsOf(s *model.Scope, m *config.Model) llm.Source {
+	allowed := m.AllowedTools
+	box := &agenttools.Toolbox{Hub: h.within(), Self: string(s.Agent), Session: s.ContextID, Guard: h.cfg.GuardOf(m)}
 	box.NoRegistry = !slices.ContainsFunc(registering, func(name string) bool { return slices.Contains(allowed, name) })
 	if slices.ContainsFunc(allowed, func(name string) bool { return strings.HasPrefix(name, skilltools.Prefix) }) {
 		return endpoint.Tools(box, true, true)

@@ -312,6 +312,7 @@ type agentSpec struct {
 	Excluded     []string `yaml:"excluded_tools"`
 	ExcludedMore []string `yaml:"excluded_tool_patterns"`
 	Delegates    []string `yaml:"delegates"`
+	Guard        string   `yaml:"guard" enum:"label,redact,refuse,off"`
 }
 
 // endpoint is the address of the agent of a spec.
@@ -448,7 +449,7 @@ func (a *agentSpec) spec(d *yamlfile.Decoder, key string) directory.Spec {
 func (a *agentSpec) modelSpec(d *yamlfile.Decoder, key string, x []a2a.AgentExtension) directory.Spec {
 	m := &directory.Model{
 		Provider: a.Provider, ID: a.ModelID, SystemPrompt: a.SystemPrompt, MaxRounds: a.MaxRounds,
-		Allowed: slices.Concat(a.Allowed, a.AllowedMore), Excluded: slices.Concat(a.Excluded, a.ExcludedMore),
+		Allowed: slices.Concat(a.Allowed, a.AllowedMore), Excluded: slices.Concat(a.Excluded, a.ExcludedMore), Guard: a.Guard,
 	}
 	for i, name := range a.Delegates {
 		if directory.NameOf(name) == "" {

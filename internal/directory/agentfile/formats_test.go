@@ -379,6 +379,7 @@ func TestModelSpecs(t *testing.T) {
   allowed_tools: [look]
   allowed_tool_patterns: ["agent_run_*"]
   excluded_tools: [pay]
+  guard: refuse
   delegates: [Weather Man, echo]
   sections: {a: b}
 `)
@@ -388,7 +389,7 @@ func TestModelSpecs(t *testing.T) {
 		Extensions: extensions,
 		Model: &directory.Model{
 			ID: "gpt-x", SystemPrompt: "You plan.", MaxRounds: 4,
-			Allowed: []string{"look", "agent_run_*"}, Excluded: []string{"pay"}, Delegates: []task.Agent{"weather-man", "echo"},
+			Allowed: []string{"look", "agent_run_*"}, Excluded: []string{"pay"}, Guard: "refuse", Delegates: []task.Agent{"weather-man", "echo"},
 		},
 	}}
 	if diff := cmp.Diff(want, got, credentials); diff != "" || problems != "" {

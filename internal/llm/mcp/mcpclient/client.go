@@ -52,8 +52,9 @@ type Client struct {
 	mu      sync.Mutex // guards the fields below; never held while calling out
 	status  Status
 	session *mcp.ClientSession
-	tools   []llm.Tool
-	known   []Described // for people, in the order of tools
+	tools   []offer
+	shown   map[guard.Policy][]llm.Tool // the tools as models read them, by the policy of a guard
+	known   []Described                 // for people, in the order of tools
 	// settled is closed when the first attempt has succeeded or failed.
 	settled   chan struct{}
 	listeners map[string]func(llm.Progress)
@@ -232,7 +233,10 @@ const firstWait = 10 * time.Second
 
 // Tools implements llm.Source. It returns the last known tools of the server, under their names
 // in the set. It waits up to firstWait for a server that was never ready.
-func (c *Client) Tools(ctx context.Context) ([]llm.Tool, error) {
+func (c *Client) Tools(ctx context.Context) ([]llm.Tool, error) { return c.toolsFor(ctx, c.Guard) }
+
+// toolsFor returns the tools with the labels of a guard.
+func (c *Client) toolsFor(ctx context.Context, g guard.Guard) ([]llm.Tool, error) {
 	c.init()
 	c.wanted.Send()
 	timer := time.NewTimer(firstWait)
@@ -245,7 +249,7 @@ func (c *Client) Tools(ctx context.Context) ([]llm.Tool, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.tools, nil
+	return c.labelled(g), nil
 }
 
 // Known returns the last known tools of the server without starting it, for a search index.

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/llm"
 )
@@ -54,11 +55,32 @@ func (s *Set) Changed() <-chan struct{} { return s.changed.Next() }
 // Tools implements llm.Source. It returns the tools of all servers, in the order of their
 // names. An unreachable server keeps its last known tools.
 func (s *Set) Tools(ctx context.Context) ([]llm.Tool, error) {
+	return s.tools(ctx, func(ctx context.Context, c *Client) ([]llm.Tool, error) { return c.Tools(ctx) })
+}
+
+// With returns the tools of all servers for models with a guard of their own, which replaces that of
+// the clients.
+func (s *Set) With(g guard.Guard) llm.Source { return &view{s, g} }
+
+// view is a Set with the labels of a guard.
+type view struct {
+	*Set
+
+	guard guard.Guard
+}
+
+// Tools implements llm.Source.
+func (v *view) Tools(ctx context.Context) ([]llm.Tool, error) {
+	return v.tools(ctx, func(ctx context.Context, c *Client) ([]llm.Tool, error) { return c.toolsFor(ctx, v.guard) })
+}
+
+// tools joins the tools that list returns for each server.
+func (s *Set) tools(ctx context.Context, list func(context.Context, *Client) ([]llm.Tool, error)) ([]llm.Tool, error) {
 	found := make([][]llm.Tool, len(s.Clients))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, c := range s.Clients {
 		group.Go(func() (err error) {
-			found[i], err = c.Tools(ctx)
+			found[i], err = list(ctx, c)
 			return err
 		})
 	}

@@ -23,7 +23,7 @@ import (
 func (c *Client) list(ctx context.Context, session *mcp.ClientSession) error {
 	ctx, stop := context.WithTimeoutCause(ctx, c.Limits.Handshake, errors.New("the server does not list its tools"))
 	defer stop()
-	var tools []llm.Tool
+	var tools []offer
 	var known []Described
 	left, seen := 0, 0
 	names := make(map[string]bool)
@@ -46,11 +46,11 @@ func (c *Client) list(ctx context.Context, session *mcp.ClientSession) error {
 		tools = append(tools, tool)
 		known = append(known, Described{tool.Name, cmp.Or(clip.Bytes(t.Description, c.Limits.Text), clip.Bytes(title(t), maxTitle))})
 	}
-	slices.SortFunc(tools, func(a, b llm.Tool) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(tools, func(a, b offer) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(known, func(a, b Described) int { return cmp.Compare(a.Name, b.Name) })
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tools, c.known = tools, known
+	c.tools, c.known, c.shown = tools, known, nil
 	c.status.Tools, c.status.LeftOut = len(tools), left
 	if r := session.InitializeResult(); r != nil && r.ServerInfo != nil {
 		c.status.Server = clip.Bytes(strings.TrimSpace(r.ServerInfo.Name+" "+r.ServerInfo.Version), 200)
@@ -59,26 +59,34 @@ func (c *Client) list(ctx context.Context, session *mcp.ClientSession) error {
 	return nil
 }
 
+// offer is a tool of the server without a description, and the texts for one.
+type offer struct {
+	llm.Tool
+
+	// about has the words of the server.
+	about string
+}
+
 // tool returns a tool under its name in the set. It returns false if the schema is too large or
 // not that of an object.
-func (c *Client) tool(t *mcp.Tool) (llm.Tool, bool) {
+func (c *Client) tool(t *mcp.Tool) (offer, bool) {
 	schema, err := json.Marshal(t.InputSchema)
 	if err != nil || len(schema) > c.Limits.Schema {
-		return llm.Tool{}, false
+		return offer{}, false
 	}
 	if object, ok := t.InputSchema.(map[string]any); !ok || object["type"] != "object" {
-		return llm.Tool{}, false
+		return offer{}, false
 	}
 	var texts schemaTexts
 	if schema, err = json.Marshal(texts.bare(t.InputSchema, "", 0)); err != nil {
-		return llm.Tool{}, false
+		return offer{}, false
 	}
-	tool := llm.Tool{
-		Name: ToolName(c.Name, t.Name), Description: c.describe(t, &texts), Input: schema,
+	tool := offer{Tool: llm.Tool{
+		Name: ToolName(c.Name, t.Name), Input: schema,
 		Call: func(ctx context.Context, call *llm.Call) (*llm.Result, error) {
 			return c.call(ctx, t.Name, call)
 		},
-	}
+	}, about: c.aboutTool(t, &texts)}
 	if out, err := json.Marshal(t.OutputSchema); err == nil && t.OutputSchema != nil && len(out) <= c.Limits.Schema {
 		tool.Output, _ = json.Marshal(new(schemaTexts).bare(t.OutputSchema, "", 0)) // it was JSON before
 	}
@@ -89,15 +97,37 @@ func (c *Client) tool(t *mcp.Tool) (llm.Tool, bool) {
 	return tool, true
 }
 
+// aboutTool returns the texts of the server about a tool and its arguments.
+func (c *Client) aboutTool(t *mcp.Tool, arguments *schemaTexts) string {
+	about := clip.Bytes(title(t), maxTitle) + "\n" + clip.Bytes(t.Description, c.Limits.Text) + "\n" + clip.Bytes(arguments.lines.String(), c.Limits.Text)
+	return strings.TrimSpace(about)
+}
+
+// labelled returns the tools for models with the labels of a guard. c.mu is held.
+func (c *Client) labelled(g guard.Guard) []llm.Tool {
+	if all, ok := c.shown[g.Policy]; ok {
+		return all
+	}
+	all := make([]llm.Tool, len(c.tools))
+	for i := range c.tools {
+		all[i] = c.tools[i].Tool
+		all[i].Description = c.describe(g, c.tools[i].about)
+	}
+	if c.shown == nil {
+		c.shown = make(map[guard.Policy][]llm.Tool)
+	}
+	c.shown[g.Policy] = all
+	return all
+}
+
 // describe returns the description of a tool for a model. All texts of the server have one label:
 // the screen finds orders that are spread over them.
-func (c *Client) describe(t *mcp.Tool, arguments *schemaTexts) string {
-	about := clip.Bytes(title(t), maxTitle) + "\n" + clip.Bytes(t.Description, c.Limits.Text) + "\n" + clip.Bytes(arguments.lines.String(), c.Limits.Text)
+func (c *Client) describe(g guard.Guard, about string) string {
 	own := "A tool of the MCP server " + plain(c.Name) + "."
-	if about = strings.TrimSpace(about); about == "" {
+	if about == "" {
 		return own
 	}
-	return own + " The server's description of it and of its arguments: " + c.Guard.Quote(guard.Server(c.Name), about).Text
+	return own + " The server's description of it and of its arguments: " + g.Quote(guard.Server(c.Name), about).Text
 }
 
 // maxTitle is the largest number of bytes of a title.
