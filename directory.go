@@ -25,7 +25,8 @@ import (
 // on Hub.Bus, and registered ones.
 type Directory struct {
 	// Agents are remote agents. The first one with a name counts, unless the hub itself has an
-	// agent with it. ReadAgents reads them from files. An invalid one is logged, and listed as a problem in /api/v1/agents.
+	// agent with it. ReadAgents reads them from files. An invalid one is logged, and listed as a
+	// problem in /api/v1/agents.
 	Agents []RemoteAgent
 	// NoAnnouncements ignores the agents that announce themselves on Hub.Bus.
 	NoAnnouncements bool
@@ -34,9 +35,10 @@ type Directory struct {
 	// credentials of registered agents are sealed with the key in Hub.KeyFile; without it,
 	// agents with credentials cannot be registered.
 	Store AgentStore
-	// Allow are the addresses, beside public ones, that registered agents may have: addresses, ranges, host names, "*.example.com", "loopback", "private" or "all". If empty,
-	// registered agents are reached at public addresses only. An invalid rule panics when the
-	// hub is first used.
+	// Allow are the addresses, beside public ones, that registered agents may have: addresses,
+	// ranges, host names, "*.example.com", "loopback", "private" or "all". If empty, registered
+	// agents are reached at public addresses only. An invalid rule panics when the hub is first
+	// used.
 	Allow []string
 	// Transports are transports to the agents of Agents beside HTTP, such as
 	// caller.Dial of package grpcbind/caller for gRPC.

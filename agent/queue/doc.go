@@ -60,10 +60,10 @@
 //
 // # Concurrency
 //
-// A Dispatcher, a DeadLetters and an Agent are safe for concurrent use once their fields are set. Each task
-// has one goroutine, that of its run, with a bounded mailbox. The memory for content and events
-// that do not fit into an envelope is bounded, too (Large). Only runs outlive Run; they end
-// with their hub.
+// A Dispatcher, a DeadLetters and an Agent are safe for concurrent use once their fields are
+// set. Each task has one goroutine, that of its run, with a bounded mailbox. The memory for
+// content and events that do not fit into an envelope is bounded, too (Large). Only runs outlive
+// Run; they end with their hub.
 //
 // # Testing
 //

@@ -14,11 +14,11 @@
 //
 // # Non-guarantees
 //
-// A Registry counts only the contacts reported with Registry.RecordContact. They are counted in memory and
-// stored together every few seconds, so that a call causes no write: a killed process loses the
-// last of them. Beyond 10,000 entries new contacts are not recorded; their level is Observe in
-// any case. A Registry does not verify identities: authentication and the registration of agents
-// decide who owns a name. One name is one entry.
+// A Registry counts only the contacts reported with Registry.RecordContact. They are counted in
+// memory and stored together every few seconds, so that a call causes no write: a killed process
+// loses the last of them. Beyond 10,000 entries new contacts are not recorded; their level is
+// Observe in any case. A Registry does not verify identities: authentication and the
+// registration of agents decide who owns a name. One name is one entry.
 //
 // # Concurrency
 //

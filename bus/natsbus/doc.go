@@ -37,11 +37,11 @@
 //
 // The lease is a property of the queue on the server: the newest Subscription sets it for all.
 // Depth counts a receiver only while it waits. Purge drops held envelopes as well. A server of
-// NATS 2.9 that was killed restores some acknowledged messages: it delivers them to no
-// receiver, but they take space in the stream until an operator purges it; Depth does not count
-// them as ready. NATS 2.9 begins every stream at sequence 1: if an operator deletes a stream in
-// use, a late acknowledgement may remove an envelope of the next one. A slow receiver of a topic loses envelopes beyond 4,096 or 8 MiB; the loss is
-// logged.
+// NATS 2.9 that was killed restores some acknowledged messages: it delivers them to no receiver,
+// but they take space in the stream until an operator purges it; Depth does not count them as
+// ready. NATS 2.9 begins every stream at sequence 1: if an operator deletes a stream in use, a
+// late acknowledgement may remove an envelope of the next one. A slow receiver of a topic loses
+// envelopes beyond 4,096 or 8 MiB; the loss is logged.
 //
 // # Concurrency
 //

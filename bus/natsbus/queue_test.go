@@ -64,8 +64,9 @@ func TestStreamAndConsumersDeleted(t *testing.T) {
 	<-done
 }
 
-// TestHeldOfAnEarlierStream: an operator replaces the stream by one that uses the same
-// sequences again; a worker of an agent creates none by itself. Deliveries from the earlier stream still occupy their receiver.
+// TestHeldOfAnEarlierStream: an operator replaces the stream by one that uses the same sequences
+// again; a worker of an agent creates none by itself. Deliveries from the earlier stream still
+// occupy their receiver.
 func TestHeldOfAnEarlierStream(t *testing.T) {
 	t.Parallel()
 	s := run(t, server.Options{JetStream: true})

@@ -88,6 +88,6 @@
 // PARLEY_TEAM_KILLS of the processes of the team. PARLEY_FAULTS is the number of remote tasks,
 // PARLEY_BUS_FAULTS the number of faults of each broker. PARLEY_BUS_SEED repeats the order of
 // these. PARLEY_CAMPAIGN_FAULTS is the number of faults at each broker of the campaign, and
-// PARLEY_CAMPAIGN_SEED repeats their plan. If a test fails, the output of processes is written to the folder named by
-// PARLEY_BUS_LOGS.
+// PARLEY_CAMPAIGN_SEED repeats their plan. If a test fails, the output of processes is written
+// to the folder named by PARLEY_BUS_LOGS.
 package crash

@@ -3,9 +3,10 @@
 //
 // # Overview
 //
-// An Endpoint is an llm.Provider. Completions are streamed, with their usage. Tool calls arrive in pieces, by their index. Images are sent as image_url with a
-// data URL, other content in the form of package llm. Received images (in the images of a
-// delta, as some servers send them) become parts.
+// An Endpoint is an llm.Provider. Completions are streamed, with their usage. Tool calls arrive
+// in pieces, by their index. Images are sent as image_url with a data URL, other content in the
+// form of package llm. Received images (in the images of a delta, as some servers send them)
+// become parts.
 //
 // # Guarantees
 //

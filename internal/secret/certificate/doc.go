@@ -19,8 +19,9 @@
 //
 // # Non-guarantees
 //
-// Revocation is not checked: issue short-lived certificates, or remove the rule. An authority
-// that rules trust can issue certificates for any of its callers.
+// Rules do not check revocation: package internal/file/tlsfile does, in the handshake, if the
+// hub has revocation lists (tls.client_crl). An authority that rules trust can issue
+// certificates for any of its callers.
 //
 // # Concurrency
 //
