@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -78,6 +80,9 @@ type Config struct {
 	// Sealer seals the secrets of webhooks. If nil, a Sealer with the key of KeyFile is
 	// created.
 	Sealer Sealer
+	// Attempted is called after each try, on the goroutines of sessions. It must return at once.
+	// If nil, tries are not reported.
+	Attempted func(Attempt)
 	// Transport sends the requests. If nil, a transport is created that dials only the
 	// addresses that Allow permits.
 	Transport http.RoundTripper
@@ -85,4 +90,18 @@ type Config struct {
 	Version string
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
+}
+
+// Attempt is a try to deliver a notification.
+type Attempt struct {
+	Owner   task.Owner
+	Task    a2a.TaskID
+	Context string
+	// Webhook is the id of the push notification config, Version the version of the task.
+	Webhook string
+	Version int64
+	// Delivered is set if the webhook has accepted the notification, Final if no further try
+	// follows. Reason is the reason of a failure; it contains no address.
+	Delivered, Final bool
+	Reason           string
 }

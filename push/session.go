@@ -195,6 +195,7 @@ func (d *Dispatcher) deliver(ctx context.Context, h *hook, t *target, e *task.En
 	}
 	v := d.try(ctx, h, t, n)
 	d.updateBreaker(h, &v)
+	d.attempted(h, t, e, &v)
 	switch v.outcome {
 	case delivered:
 		return d.advance(h, e.Version), 0
@@ -213,6 +214,18 @@ func (d *Dispatcher) deliver(ctx context.Context, h *hook, t *target, e *task.En
 		return d.deadLetterRest(h, t, v.reason), 0
 	}
 	return yielded, 0
+}
+
+// attempted reports a try.
+func (d *Dispatcher) attempted(h *hook, t *target, e *task.Entry, v *tryResult) {
+	if d.cfg.Attempted == nil || v.outcome == aborted {
+		return
+	}
+	_, old := d.expired(h, e)
+	d.cfg.Attempted(Attempt{
+		Owner: t.head.Owner, Task: t.head.ID, Context: t.head.ContextID, Webhook: h.id, Version: e.Version,
+		Delivered: v.outcome == delivered, Final: v.outcome != retry || old, Reason: v.reason,
+	})
 }
 
 // expired reports whether a version was tried and is too old for another try.

@@ -41,6 +41,8 @@ type DeadLetters struct {
 	// stored. After an error it is called again. If nil, the tasks of such work are not
 	// notified.
 	Undelivered func(ctx context.Context, e *bus.Envelope) error
+	// Stored is called with each new letter. It must return at once. It may be nil.
+	Stored func(*Letter)
 	// MaxLetters, MaxBytes and MaxAge bound the stored letters; zero means the defaults.
 	MaxLetters int
 	MaxBytes   int
@@ -133,6 +135,9 @@ func (c *DeadLetters) handle(ctx context.Context, e *bus.Envelope) error {
 	}
 	c.logger().Warn("an envelope could not be delivered; see parley dead list", "letter", l.ID, "queue", l.Queue,
 		"type", l.Type, "task", l.Task, "reason", l.Reason)
+	if c.Stored != nil {
+		c.Stored(l)
+	}
 	if err := c.sweep(ctx); err != nil {
 		return err
 	}

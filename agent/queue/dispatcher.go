@@ -62,6 +62,8 @@ type Dispatcher struct {
 	// Lost is called with workers that have been silent for a lease. It is called on the
 	// goroutines of runs and must not block. It may be nil.
 	Lost func(name task.Agent, worker string)
+	// Claimed is called with each claim of a worker that was granted, like Lost. It may be nil.
+	Claimed func(Claim)
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 
@@ -73,6 +75,16 @@ type Dispatcher struct {
 	parked   map[taskKey][]*bus.Delivery
 	count    int   // of all parked
 	reserved int64 // of Large
+}
+
+// Claim is a granted claim of a worker.
+type Claim struct {
+	Owner  task.Owner
+	Task   a2a.TaskID
+	Agent  task.Agent
+	Worker string
+	// Epoch is the number of the run among those of the task.
+	Epoch int64
 }
 
 // taskKey identifies a task: an id is unique only within its owner.

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/agent/queue"
@@ -131,6 +132,26 @@ func TestLostWorkersAreReported(t *testing.T) {
 			t.Errorf("after %v lost is %s, want %s", time.Since(began), got, p.id)
 		}
 		h.wait(id, task.Failed)
+	})
+}
+
+// TestClaimsAreReported: Dispatcher.Claimed is called for each claim that was granted.
+func TestClaimsAreReported(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var claims []queue.Claim
+		h := startHub(t, func(d *queue.Dispatcher) {
+			d.Claimed = func(c queue.Claim) { claims = append(claims, c) }
+		})
+		p := h.startManualWorker()
+		id := h.send(returnImmediately(newSend("hi"))).Head.ID
+		j := p.take().granted(false)
+		j.report(1, completed)
+		h.wait(id, task.Completed)
+		want := []queue.Claim{{Owner: claims[0].Owner, Task: id, Agent: "far", Worker: p.id, Epoch: 1}}
+		if diff := cmp.Diff(want, claims); diff != "" || claims[0].Owner == "" {
+			t.Errorf("claims (-want +got):\n%s", diff)
+		}
 	})
 }
 

@@ -285,6 +285,9 @@ func (r *run) grantClaim(c *claim) {
 	} else if r.store(event); r.done || !r.flush() {
 		return
 	}
+	if r.d.Claimed != nil {
+		r.d.Claimed(Claim{Owner: r.key.owner, Task: r.key.id, Agent: r.name, Worker: c.Worker, Epoch: r.state.Epoch})
+	}
 	r.grant()
 }
 

@@ -66,6 +66,9 @@ const (
 	familyOfAudits        = "audit."
 )
 
+// Bookkeeping reports whether a is an action of the log that only serves its verification.
+func (a Action) Bookkeeping() bool { return a == auditSegment || a == auditSigned }
+
 // Level selects the actions that are logged. Each level includes the previous ones.
 type Level string
 

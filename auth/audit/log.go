@@ -58,10 +58,11 @@ type Log struct {
 	// closing makes a second Close wait for the first.
 	closing sync.Once
 
-	mu      sync.Mutex // guards the fields below; never held during disk access
-	place   position   // position of the next entry
-	batch   *batch     // the next batch for the writer
-	fresh   bool       // the batch begins a segment
+	mu      sync.Mutex                  // guards the fields below; never held during disk access
+	observe func(seq uint64, r *Record) // nil for none
+	place   position                    // position of the next entry
+	batch   *batch                      // the next batch for the writer
+	fresh   bool                        // the batch begins a segment
 	closed  bool
 	trouble error // error of the last write; nil if it succeeded
 	lost    uint64
@@ -144,6 +145,17 @@ func (l *Log) Trouble() error {
 	return l.trouble
 }
 
+// Observe makes the log call f with each new entry and its number, before it is on disk. f must
+// return at once, must not retain the record, and must not call the log. A nil Log ignores it.
+func (l *Log) Observe(f func(seq uint64, r *Record)) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.observe = f
+}
+
 // Begin passes an entry to the writer and returns before it is written. A caller that must know
 // the result calls Wait, possibly after other work. While entries cannot be written, Begin
 // itself waits for a write, so that the caller gets the error before it acts.
@@ -221,6 +233,9 @@ func (l *Log) addLocked(r *Record) Pending {
 		b.first = l.place.seq
 	}
 	b.last = Mark{l.place.seq, sum}
+	if l.observe != nil {
+		l.observe(l.place.seq, r)
+	}
 	l.place = position{l.place.seq + 1, sum}
 	l.unsaid++
 	return Pending{Seq: b.last.Seq, batch: b}

@@ -192,6 +192,9 @@ func (d *Directory) apply(name task.Agent, f *finding) Probe {
 	next.Problems = shadows(specs, sources)
 	next.Health = healthAfter(e.Health, f)
 	d.reportHealth(e, &next)
+	if changed {
+		d.changed(Change{Name: name, Card: true, Health: next.Health})
+	}
 	if lost := gone(e.Skills, next.Skills); len(lost) > 0 {
 		d.cfg.Logger.Warn("skills are gone from the card of an agent", "agent", name, "skills", strings.Join(lost, ", "))
 	}
@@ -237,6 +240,9 @@ func healthAfter(h Health, f *finding) Health {
 func (d *Directory) reportHealth(before, now *Entry) {
 	log := d.cfg.Logger.With("agent", now.Name(), "url", redact(now.Spec.URL))
 	was, is := &before.Health, &now.Health
+	if is.State != was.State || is.Error != was.Error {
+		d.changed(Change{Name: now.Name(), Health: *is})
+	}
 	switch {
 	case is.State == Down && was.State != Down:
 		log.Warn("agent does not answer; it can be called all the same, and is asked again", "error", is.Error)
@@ -244,6 +250,13 @@ func (d *Directory) reportHealth(before, now *Entry) {
 		log.Info("agent answers again", "latency", is.Latency.Round(time.Millisecond), "skills", len(now.Skills))
 	case is.Error != "" && is.Error != was.Error:
 		log.Warn("card of an agent cannot be read", "error", is.Error)
+	}
+}
+
+// changed reports a change of an agent.
+func (d *Directory) changed(c Change) {
+	if d.cfg.Changed != nil {
+		d.cfg.Changed(c)
 	}
 }
 

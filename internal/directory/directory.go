@@ -109,9 +109,22 @@ type Config struct {
 	Services []Service
 	// Logger receives messages for the operator. If nil, nothing is logged.
 	Logger *slog.Logger
+	// Changed is called when the health or the card of an agent changes, and when an agent is
+	// removed. It must return at once, and must not call the Directory. It may be nil.
+	Changed func(Change)
 	// Random returns a number in [0, 1) that adds jitter to the intervals. If nil, math/rand is
 	// used.
 	Random func() float64
+}
+
+// Change is a change of an agent.
+type Change struct {
+	Name task.Agent
+	// Card is set if the card has changed, Gone if the agent was removed; otherwise its health
+	// has changed.
+	Card, Gone bool
+	// Health is the health after the change.
+	Health Health
 }
 
 // Sealer encrypts secrets. A text sealed for one context cannot be opened with another.
@@ -542,5 +555,6 @@ func (d *Directory) drop(name task.Agent, a *agent) {
 			d.cfg.Logger.Error("forget agent", "agent", name, "error", err)
 		}
 	}
+	d.changed(Change{Name: name, Gone: true})
 	d.cfg.Logger.Info("agent has gone", "agent", name, "source", strings.Join(a.entry.Sources, ", "))
 }

@@ -73,7 +73,10 @@ func TestHealthOverTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{began: time.Now()}
-		b := open(t, directory.Config{Fetcher: s, Random: middle, Sources: []directory.Source{source("f", spec("a", "http://a"))}})
+		var changes []string
+		b := open(t, directory.Config{Fetcher: s, Random: middle, Changed: func(c directory.Change) {
+			changes = append(changes, fmt.Sprintf("%s %s card=%t gone=%t %s", c.Name, c.Health.State, c.Card, c.Gone, c.Health.Error))
+		}, Sources: []directory.Source{source("f", spec("a", "http://a"))}})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- b.Run(ctx) }()
@@ -110,6 +113,13 @@ func TestHealthOverTime(t *testing.T) {
 		}
 		if diff := cmp.Diff([]string{"put a []", "put a [x]"}, b.hub.take()); diff != "" {
 			t.Errorf("calls of the registrar (-want +got):\n%s", diff)
+		}
+		want = []string{
+			"a down card=false gone=false connection refused", "a up card=false gone=false ", "a up card=true gone=false ",
+			"a down card=false gone=false connection refused",
+		}
+		if diff := cmp.Diff(want, changes); diff != "" {
+			t.Errorf("reported changes (-want +got):\n%s", diff)
 		}
 	})
 }
