@@ -138,6 +138,8 @@ type Config struct {
 	FrontDesk FrontDesk `yaml:"front_desk"`
 	// Audit configures the audit log.
 	Audit Audit `yaml:"audit"`
+	// Events configures the stream of all events.
+	Events Events `yaml:"events"`
 	// Log configures the log.
 	Log Log `yaml:"log"`
 	// Telemetry configures metrics and traces.
@@ -383,6 +385,13 @@ type Idempotency struct {
 	TTL Duration `yaml:"ttl"`
 	// MessageID uses the id of a message without a key as its key.
 	MessageID bool `yaml:"message_id"`
+}
+
+// Events configures the stream of all events (GET /api/v1/events).
+type Events struct {
+	// Keep is the number of changes of tasks and notices that are kept for readers. The default
+	// is 100000.
+	Keep int `yaml:"keep"`
 }
 
 // Log configures the log.

@@ -24,6 +24,7 @@ func (h *Hub) API() *adminapi.Handler {
 		Hub: e, Directory: h.directory, Tasks: p.Store, Trees: e, Reader: e, Policy: e.Policy(), Inbox: p.Inbox,
 		Version: h.settings.Version, Started: time.Now(), Logger: p.Logger,
 	}
+	a.Events = h.events
 	if h.pusher != nil {
 		a.Push = &adminapi.Push{Desk: p.Store, Pusher: h.pusher}
 	}
@@ -73,9 +74,9 @@ func (p *Parts) contact(who *auth.Principal) {
 
 // services returns the services that run the parts.
 func (h *Hub) services(ready func()) []Service {
-	all := []Service{{Name: "ready", Run: func(ctx context.Context) error { return h.awaitReady(ctx, ready) }}}
+	all := []Service{{Name: "events", Run: h.events.Run, Late: true}, {Name: "ready", Run: func(ctx context.Context) error { return h.awaitReady(ctx, ready) }}}
 	if h.parts.Inbox != nil {
-		all = append(all, Service{Name: "inbox", Run: h.parts.Inbox.Run})
+		all = append(all, Service{Name: "inbox", Run: h.parts.Inbox.Run}, Service{Name: "events of the inbox", Run: h.watchInbox})
 	}
 	if h.parts.Trust != nil {
 		all = append(all, Service{Name: "trust", Run: h.parts.Trust.Run, Late: true})

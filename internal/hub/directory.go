@@ -44,6 +44,7 @@ func (h *Hub) list(l *Listing) {
 	if r.make == nil {
 		r.make = h.Executor
 	}
+	c.Changed = h.agentChanged
 	c.Registrar, c.Fetcher, c.Logger = r, l.Reader, h.parts.Logger
 	if h.parts.Box != nil {
 		c.Sealer = h.parts.Box

@@ -15,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/events"
 	"github.com/parley-a2a/parley/internal/front/aguifront"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/front/openaifront"
@@ -65,7 +66,8 @@ type Hub struct {
 	own       ownAgents
 	directory *directory.Directory // nil without a Listing
 	opened    bool                 // whether directory is open
-	answered  chan task.Agent      // agents that have completed a task, for directory
+	events    *events.Recorder
+	answered  chan task.Agent // agents that have completed a task, for directory
 }
 
 // New creates the engine and the dispatcher of webhooks.
@@ -74,7 +76,9 @@ func New(p Parts, s Settings) (*Hub, error) {
 		p.Logger = slog.New(slog.DiscardHandler)
 	}
 	h := &Hub{parts: p, settings: s}
+	h.openEvents()
 	c := engineConfig(&h.parts, &s)
+	c.Store = h.events.Watched(p.Store)
 	if !s.Push.Off {
 		if err := h.openPush(); err != nil {
 			return nil, err
@@ -89,6 +93,7 @@ func New(p Parts, s Settings) (*Hub, error) {
 	if p.Directory != nil {
 		h.list(p.Directory)
 	}
+	h.watchLost()
 	if p.Bus != nil && p.Bus.Tasks == nil {
 		p.Bus.Tasks = p.Store
 	}
@@ -103,6 +108,7 @@ func New(p Parts, s Settings) (*Hub, error) {
 func (h *Hub) openPush() (err error) {
 	c := push.Config{
 		Options: h.settings.Push, Store: h.parts.Store, Version: h.settings.Version, Logger: h.parts.Logger,
+		Attempted: h.attempted,
 	}
 	if h.parts.Box != nil && c.KeyFile == "" {
 		c.Sealer = h.parts.Box
@@ -211,6 +217,7 @@ func (h *Hub) shutdown(ctx context.Context, w *Work) error {
 	if h.parts.MCP != nil {
 		h.parts.MCP.Close()
 	}
+	h.events.EndReaders()
 	if w.Server == nil {
 		return nil
 	}

@@ -150,7 +150,8 @@ var ErrProfileKeys = errors.New("the data folder has API keys, and conformance k
 // openStore opens the store and loads its keys. It refuses addresses that other machines can
 // reach if callers are not authenticated.
 func (h *Hub) openStore(ctx context.Context) (err error) {
-	if h.db, err = sqlitestore.Open(h.dir.Join(StoreName), sqlitestore.Options{Committed: committed}); err != nil {
+	o := sqlitestore.Options{Committed: committed, KeepMoments: h.cfg.Events.Keep}
+	if h.db, err = sqlitestore.Open(h.dir.Join(StoreName), o); err != nil {
 		return err
 	}
 	h.opened(h.db.Close)
@@ -267,6 +268,9 @@ func (h *Hub) compose(ctx context.Context) error {
 		return err
 	}
 	h.opened(h.core.Close)
+	if h.busParts.dead != nil {
+		h.busParts.dead.Stored = h.core.DeadLetter
+	}
 	h.opened(func() error { h.inside.Close(); return nil })
 	h.engine = h.core.Engine()
 	h.servers = h.mcpServers()

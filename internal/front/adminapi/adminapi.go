@@ -38,6 +38,8 @@
 //	GET /api/v1/memory/conversation       the turns of a context: ?context=
 //	POST /api/v1/push/{task}/redeliver  sends webhooks their undelivered notifications again
 //	GET /api/v1/audit          the audit log: ?actor=, action=, task=, agent=, since=, until=, after=, limit=
+//	GET /api/v1/events         all events of the hub, as Server-Sent Events: ?after=, ?follow=false,
+//	                           ?agent=, ?owner=, ?task=, ?context=, ?kind=
 //	GET /api/v1/inbox          the items that wait for a person: ?state=, ?kind=, pages
 //	POST /api/v1/inbox         adds a question of the caller to the inbox
 //	GET /api/v1/inbox/{id}     one item of it
@@ -46,8 +48,8 @@
 //	GET /api/v1/trust          the trust levels of callers and agents
 //	POST /api/v1/trust         changes one of them
 //
-// All changes, and all requests about keys, webhooks, trust and the tasks of all owners, need an
-// administrator. The
+// All changes, and all requests about keys, webhooks, trust, events and the tasks of all owners,
+// need an administrator. The
 // addresses and the health of agents are shown to administrators only. Notes and conversations
 // belong to the caller, which may change them. The owner of a task sees the questions about it
 // in the inbox, and may answer them. An administrator is a principal with the role "admin", or
@@ -90,6 +92,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -160,6 +163,8 @@ type Handler struct {
 	// Trust holds the trust levels of callers and agents. If nil, nothing is served at
 	// /api/v1/trust.
 	Trust Trust
+	// Events reads the events of the hub. If nil, nothing is served at /api/v1/events.
+	Events Events
 	// Policy authorizes the operations of callers. If nil, administrators may do everything
 	// here, and others what the package comment states.
 	Policy *policy.Policy
@@ -181,6 +186,8 @@ type Handler struct {
 
 	once sync.Once
 	mux  *http.ServeMux
+	// eventStreams counts the open streams of all events.
+	eventStreams atomic.Int32
 }
 
 var _ http.Handler = (*Handler)(nil)

@@ -18,8 +18,8 @@ const (
 	eventsWrite = 30 * time.Second
 )
 
-// events is a stream of Server-Sent Events.
-type events struct {
+// eventStream is a stream of Server-Sent Events.
+type eventStream struct {
 	control *http.ResponseController
 
 	mu sync.Mutex // guards w
@@ -27,7 +27,7 @@ type events struct {
 }
 
 // send writes a piece of the stream.
-func (e *events) send(text string) error {
+func (e *eventStream) send(text string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	_ = e.control.SetWriteDeadline(time.Now().Add(eventsWrite)) // some writers have no deadlines
@@ -58,7 +58,7 @@ func (h *Handler) inboxEvents(w http.ResponseWriter, r *http.Request) {
 
 // beating sends comments until the returned stop is called, and cancels if the client has
 // disconnected.
-func (e *events) beating(ctx context.Context, cancel context.CancelFunc) (stop func()) {
+func (e *eventStream) beating(ctx context.Context, cancel context.CancelFunc) (stop func()) {
 	var beat sync.WaitGroup
 	beat.Go(func() {
 		if e.beat(ctx) != nil {
@@ -72,7 +72,7 @@ func (e *events) beating(ctx context.Context, cancel context.CancelFunc) (stop f
 }
 
 // beat sends comments until ctx ends.
-func (e *events) beat(ctx context.Context) error {
+func (e *eventStream) beat(ctx context.Context) error {
 	tick := time.NewTicker(eventsKeepAlive)
 	defer tick.Stop()
 	for err := e.send(": parley\n\n"); err == nil; err = e.send(": still there\n\n") {

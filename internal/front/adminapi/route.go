@@ -125,6 +125,7 @@ func (h *Handler) routes() *http.ServeMux {
 		"DELETE /memory/session": get(h.closeSession),
 	})
 	handle(mux, h.Trees != nil, "GET /tasks/{id}/tree/events", &route{hub: h, stream: h.treeEvents})
+	handle(mux, h.Events != nil, "GET /events", &route{hub: h, access: secret, stream: h.allEvents})
 	handle(mux, h.Inbox != nil, "GET /inbox/events", &route{hub: h, stream: h.inboxEvents})
 	handle(mux, h.Memory != nil, "GET /memory/events", &route{hub: h, stream: h.memoryEvents})
 	return mux

@@ -110,7 +110,7 @@ func (h *Handler) treeEvents(w http.ResponseWriter, r *http.Request) {
 	id := a2a.TaskID(r.PathValue("id"))
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	var stream *events
+	var stream *eventStream
 	var beat sync.WaitGroup
 	defer beat.Wait()
 	defer cancel()
@@ -142,16 +142,16 @@ func (h *Handler) treeEvents(w http.ResponseWriter, r *http.Request) {
 }
 
 // openEvents starts a stream of events.
-func openEvents(w http.ResponseWriter) *events {
+func openEvents(w http.ResponseWriter) *eventStream {
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusOK)
-	return &events{control: http.NewResponseController(w), w: w}
+	return &eventStream{control: http.NewResponseController(w), w: w}
 }
 
 // setUnknown sends a value as an event.
-func (e *events) sendJSON(v any) error {
+func (e *eventStream) sendJSON(v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err

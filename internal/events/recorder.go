@@ -1,0 +1,204 @@
+package events
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/backoff"
+	"github.com/parley-a2a/parley/internal/wake"
+	"github.com/parley-a2a/parley/task"
+)
+
+const (
+	// maxPending is the maximum number of notices that wait to be stored.
+	maxPending = 4096
+	// maxBatch is the maximum number of notices that are stored together.
+	maxBatch = 256
+	// retryPause is the pause after an error of the store.
+	retryPause = time.Second
+	// lastTime is the time to store the last notices when the hub stops.
+	lastTime = 2 * time.Second
+)
+
+// Store is the part of a store that a Recorder reads.
+type Store interface {
+	task.Timeline
+	// Read is that of task.Log.
+	Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error)
+}
+
+// Recorder stores notices and reads events. Its fields must not change after the first use.
+type Recorder struct {
+	// Store holds the timeline. It is required.
+	Store Store
+	// Version is the version of the hub, for the notice of its start.
+	Version string
+	// Logger receives a record when notices cannot be stored. If nil, nothing is logged.
+	Logger *slog.Logger
+
+	wake    wake.Signal // a notice waits; set by once
+	once    sync.Once
+	readers atomic.Int32 // that follow the timeline
+	changed wake.Broadcast
+	stopped atomic.Bool // readers end
+
+	mu      sync.Mutex // guards the fields below
+	pending [][]byte
+	lost    int // notices for which pending had no room
+}
+
+func (r *Recorder) signal() wake.Signal {
+	r.once.Do(func() { r.wake = wake.New() })
+	return r.wake
+}
+
+// Note adds a notice. It never blocks: if too many notices wait for the store, the notice is
+// dropped and counted in a later Gap. A nil Recorder drops it.
+func (r *Recorder) Note(e Event) {
+	if r == nil {
+		return
+	}
+	if e.Time.IsZero() {
+		e.Time = time.Now()
+	}
+	b := encode(&e)
+	r.mu.Lock()
+	if len(r.pending) < maxPending {
+		r.pending = append(r.pending, b)
+	} else {
+		r.lost++
+	}
+	r.mu.Unlock()
+	r.signal().Send()
+}
+
+// Changed wakes the readers. It is called after changes that the store has, or may have, made.
+func (r *Recorder) Changed() {
+	if r.readers.Load() > 0 {
+		r.changed.Send()
+	}
+}
+
+// EndReaders ends the streams of all readers once they have got the events so far.
+func (r *Recorder) EndReaders() {
+	r.stopped.Store(true)
+	r.changed.Send()
+}
+
+// Run stores notices until ctx ends, and then the remaining ones.
+func (r *Recorder) Run(ctx context.Context) error {
+	r.begin(ctx)
+	failed := false
+	for ctx.Err() == nil {
+		err := r.flush(ctx)
+		if err == nil {
+			failed = false
+			select {
+			case <-r.signal():
+			case <-ctx.Done():
+			}
+			continue
+		}
+		if !failed && ctx.Err() == nil {
+			r.log().Error("events cannot be stored; trying again", "error", err)
+		}
+		failed = true
+		_ = backoff.Sleep(ctx, retryPause) // an error means that ctx has ended
+	}
+	r.Note(Event{Type: HubStopped})
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTime)
+	defer cancel()
+	if err := r.flush(last); err != nil {
+		r.log().Warn("the last events were not stored", "error", err)
+	}
+	return nil
+}
+
+func (r *Recorder) log() *slog.Logger {
+	if r.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return r.Logger
+}
+
+// begin notes the start of the hub before all waiting notices, and a gap before it if the last moment is not the end of
+// an earlier hub: that one was killed, and may have had notices that were not stored.
+func (r *Recorder) begin(ctx context.Context) {
+	page, err := r.Store.Timeline(ctx, 0, 1)
+	if err == nil && page.Newest > 0 {
+		page, err = r.Store.Timeline(ctx, page.Newest-1, 1)
+	}
+	first := []Event{{Type: HubStarted, Time: time.Now(), Data: map[string]any{"version": r.Version}}}
+	if n := len(page.Moments); err == nil && n > 0 && typeOf(page.Moments[n-1].Notice) != HubStopped {
+		first = append([]Event{{Type: Gap, Time: time.Now(), Data: map[string]any{
+			"reason": "the hub was not stopped in order: notices of its last moments may be missing; changes of tasks are complete",
+		}}}, first...)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range first {
+		r.pending = slices.Insert(r.pending, i, encode(&first[i]))
+	}
+}
+
+// flush stores all waiting notices.
+func (r *Recorder) flush(ctx context.Context) error {
+	for {
+		batch, lost := r.take()
+		if len(batch) == 0 {
+			return nil
+		}
+		if err := r.Store.AddNotices(ctx, batch); err != nil {
+			return err
+		}
+		r.stored(len(batch), lost)
+		r.Changed()
+	}
+}
+
+// take returns the next notices without removing them. A Gap for lost ones comes last, because
+// they came after those that wait.
+func (r *Recorder) take() (batch [][]byte, lost int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	batch = append(batch, r.pending[:min(len(r.pending), maxBatch)]...)
+	if len(batch) == len(r.pending) && r.lost > 0 {
+		lost = r.lost
+		batch = append(batch, encode(&Event{Type: Gap, Time: time.Now(), Data: map[string]any{
+			"reason": "too many notices came at once", "lost": lost,
+		}}))
+	}
+	return batch, lost
+}
+
+// stored removes notices that are stored.
+func (r *Recorder) stored(n, lost int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if lost > 0 {
+		n--
+		r.lost -= lost
+	}
+	if r.pending = r.pending[n:]; len(r.pending) == 0 {
+		r.pending = nil
+	}
+}
+
+// Watched returns s with an Append that wakes the readers.
+func (r *Recorder) Watched(s task.Store) task.Store { return &watchedStore{s, r} }
+
+type watchedStore struct {
+	task.Store
+	recorder *Recorder
+}
+
+// Append implements task.Log. After an error the change may be stored nevertheless.
+func (s *watchedStore) Append(ctx context.Context, c *task.Change) error {
+	err := s.Store.Append(ctx, c)
+	s.recorder.Changed()
+	return err
+}

@@ -1,0 +1,306 @@
+package events
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// pageSize is the number of moments that a reader reads at once.
+const pageSize = 256
+
+// First is the cursor before the oldest kept event.
+const First = "first"
+
+// ErrCursor is returned for a cursor that is not the id of an event.
+var ErrCursor = errors.New("not the id of an event")
+
+// Query selects events and the position from which they are read.
+type Query struct {
+	Filter
+	// After is the id of the event after which a reader continues; First is the beginning. If
+	// empty, the reader gets events from now on.
+	After string
+	// Once ends the stream at the newest event in place of waiting for more.
+	Once bool
+}
+
+// Check returns ErrCursor if After is malformed.
+func (q *Query) Check() error {
+	_, err := parseCursor(q.After)
+	return err
+}
+
+// cursor is a position in the timeline: after so many events of moment seq + 1.
+type cursor struct {
+	timeline string
+	seq      int64
+	part     int
+}
+
+func (c cursor) String() string {
+	text := c.timeline + "-" + strconv.FormatInt(c.seq, 10)
+	if c.part > 0 {
+		text += "-" + strconv.Itoa(c.part)
+	}
+	return text
+}
+
+func parseCursor(text string) (c cursor, err error) {
+	if text == "" || text == First {
+		return c, nil
+	}
+	parts := strings.Split(text, "-")
+	if len(parts) < 2 || len(parts) > 3 || parts[0] == "" {
+		return c, ErrCursor
+	}
+	c.timeline = parts[0]
+	if c.seq, err = strconv.ParseInt(parts[1], 10, 64); err != nil || c.seq < 0 {
+		return c, ErrCursor
+	}
+	if len(parts) == 3 {
+		if c.part, err = strconv.Atoi(parts[2]); err != nil || c.part < 1 {
+			return c, ErrCursor
+		}
+	}
+	return c, nil
+}
+
+// Watch yields the events of q in order. If no event is selected for a while, it yields an event
+// with nothing but an ID, the position of the reader. The last element is a StreamEnd event, or
+// an error of the store or of ctx.
+func (r *Recorder) Watch(ctx context.Context, q Query) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		r.readers.Add(1) // before the first read, so that a later change is not missed
+		defer r.readers.Add(-1)
+		w := &watcher{recorder: r, query: &q, yield: yield}
+		if err := w.run(ctx); err != nil && !errors.Is(err, errStopped) {
+			yield(Event{}, err)
+		}
+	}
+}
+
+// errStopped means that the loop over a stream has ended.
+var errStopped = errors.New("the reader has stopped")
+
+// watcher is the state of one reader.
+type watcher struct {
+	recorder *Recorder
+	query    *Query
+	yield    func(Event, error) bool
+	at       cursor
+	// deleted counts the skipped moments of deleted tasks since the last event.
+	deleted int
+	// shown is the position that the reader has got last.
+	shown cursor
+}
+
+func (w *watcher) run(ctx context.Context) error {
+	if err := w.start(ctx); err != nil {
+		return err
+	}
+	for {
+		next := w.recorder.changed.Next() // before the read, so that no change is missed
+		stopped := w.recorder.stopped.Load()
+		page, err := w.recorder.Store.Timeline(ctx, w.at.seq, pageSize)
+		if err != nil {
+			return err
+		}
+		if page.Oldest > w.at.seq+1 {
+			if err := w.gap("events were dropped before the reader got them", w.at.seq+1, page.Oldest-1); err != nil {
+				return err
+			}
+			return w.end("the reader is too slow: continue from the id of the last event")
+		}
+		if err := w.page(ctx, page.Moments); err != nil {
+			return err
+		}
+		if len(page.Moments) > 0 {
+			continue
+		}
+		if err := w.idle(); err != nil {
+			return err
+		}
+		switch {
+		case stopped:
+			return w.end("the hub stops")
+		case w.query.Once:
+			return w.end("all events so far were sent")
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// start finds the position of the query, and reports a gap if it is not in the timeline.
+func (w *watcher) start(ctx context.Context) error {
+	from, err := parseCursor(w.query.After)
+	if err != nil {
+		return err
+	}
+	page, err := w.recorder.Store.Timeline(ctx, 0, 1)
+	if err != nil {
+		return err
+	}
+	w.at = cursor{timeline: page.ID, seq: max(page.Oldest-1, 0)}
+	switch {
+	case w.query.After == "":
+		w.at.seq = page.Newest
+	case w.query.After == First:
+	case from.timeline != page.ID:
+		return w.gap("the id is of another data folder, or of a hub without one that was started again", 0, 0)
+	case from.seq > page.Newest:
+		return w.gap("the id is ahead of the newest event: an older copy of the data was restored", page.Newest+1, from.seq)
+	case from.seq < w.at.seq:
+		return w.gap("events were dropped before the reader got them", from.seq+1, w.at.seq)
+	default:
+		w.at = from
+	}
+	return nil
+}
+
+// page sends the events of moments.
+func (w *watcher) page(ctx context.Context, moments []task.Moment) error {
+	for i := range moments {
+		m := &moments[i]
+		skip := w.at.part
+		w.at.part = 0
+		if m.Notice == nil && m.Head.Key == 0 {
+			w.deleted++
+			w.at.seq = m.Seq
+			continue
+		}
+		if err := w.flushDeleted(); err != nil {
+			return err
+		}
+		if err := w.moment(ctx, m, skip); err != nil {
+			return err
+		}
+		w.at = cursor{timeline: w.at.timeline, seq: m.Seq}
+	}
+	return nil
+}
+
+// moment sends the events of one moment, without the first skip.
+func (w *watcher) moment(ctx context.Context, m *task.Moment, skip int) error {
+	if m.Notice != nil {
+		w.at.seq = m.Seq
+		return w.notice(m)
+	}
+	if w.query.skips(&m.Head) {
+		return nil
+	}
+	for v := m.First + int64(skip); v <= m.Last; {
+		entries, err := w.recorder.Store.Read(ctx, m.Key, v-1)
+		if errors.Is(err, task.ErrNotFound) || err == nil && len(entries) == 0 {
+			w.deleted++
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for i := range entries {
+			if entries[i].Version > m.Last {
+				return nil
+			}
+			w.at = cursor{timeline: w.at.timeline, seq: m.Seq - 1, part: int(entries[i].Version - m.First + 1)}
+			if entries[i].Version == m.Last {
+				w.at = cursor{timeline: w.at.timeline, seq: m.Seq}
+			}
+			if err := w.send(ofEntry(&m.Head, &entries[i])); err != nil {
+				return err
+			}
+		}
+		v = entries[len(entries)-1].Version + 1
+	}
+	return nil
+}
+
+// skips reports whether no change of a task can be selected, so that its entries need not be
+// read.
+func (f *Filter) skips(h *task.Head) bool {
+	if f.Owner != "" && f.Owner != h.Owner || f.Agent != "" && f.Agent != h.Performer() ||
+		f.Task != "" && f.Task != h.ID || f.Context != "" && f.Context != h.ContextID {
+		return true
+	}
+	for _, typ := range []string{TaskCreated, TaskMessage, TaskStatus, TaskArtifact, TaskOther} {
+		if f.selectsType(typ) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *watcher) notice(m *task.Moment) error {
+	var e Event
+	if err := json.Unmarshal(m.Notice, &e); err != nil {
+		return fmt.Errorf("notice %d: %w", m.Seq, err)
+	}
+	return w.send(e)
+}
+
+// send sends an event at the current position, if it is selected.
+func (w *watcher) send(e Event) error {
+	if !w.query.Selects(&e) {
+		return nil
+	}
+	e.ID = w.at.String()
+	w.shown = w.at
+	if !w.yield(e, nil) {
+		return errStopped
+	}
+	return nil
+}
+
+// idle reports deleted tasks, and the position if it differs from that of the last event.
+func (w *watcher) idle() error {
+	if err := w.flushDeleted(); err != nil || w.at == w.shown {
+		return err
+	}
+	w.shown = w.at
+	if !w.yield(Event{ID: w.at.String()}, nil) {
+		return errStopped
+	}
+	return nil
+}
+
+// flushDeleted reports the skipped moments of deleted tasks.
+func (w *watcher) flushDeleted() error {
+	n := w.deleted
+	if n == 0 {
+		return nil
+	}
+	w.deleted = 0
+	return w.send(Event{Type: Gap, Time: time.Now().UTC(), Data: map[string]any{
+		"reason": "tasks were deleted since", "changes": n,
+	}})
+}
+
+func (w *watcher) gap(reason string, first, last int64) error {
+	data := map[string]any{"reason": reason}
+	if last > 0 {
+		data["first"], data["last"] = first, last
+	}
+	return w.send(Event{Type: Gap, Time: time.Now().UTC(), Data: data})
+}
+
+func (w *watcher) end(reason string) error {
+	return w.send(Event{Type: StreamEnd, Time: time.Now().UTC(), Data: map[string]any{"reason": reason}})
+}
+
+// typeOf returns the type of a notice; empty for a change.
+func typeOf(notice []byte) string {
+	var e struct{ Type string }
+	_ = json.Unmarshal(notice, &e) // the type stays empty
+	return e.Type
+}
