@@ -52,6 +52,7 @@ type commands struct {
 	Keys    keysCmd    `cmd:"" help:"Create, list and revoke API keys."`
 	Check   checkCmd   `cmd:"" help:"Check an A2A server against the specification."`
 	Tasks   tasksCmd   `cmd:"" help:"List, show, cancel and watch tasks; repair tasks that hang."`
+	Watch   watchCmd   `cmd:"" help:"Follow all events of a hub, for administrators."`
 	Inbox   inboxCmd   `cmd:"" help:"List and decide the items that wait for a person."`
 	Trust   trustCmd   `cmd:"" help:"List and set the trust in callers and agents."`
 	Memory  memoryCmd  `cmd:"" help:"List, show, set, delete and search notes."`

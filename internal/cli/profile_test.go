@@ -127,8 +127,8 @@ func (p *profiled) send(id, task, words string) map[string]any {
 	return v
 }
 
-// events reads a stream to its end, or to the first event for which stop reports true.
-func events(t *testing.T, r io.Reader, stop func(map[string]any) bool) []map[string]any {
+// eventsOf reads a stream to its end, or to the first event for which stop reports true.
+func eventsOf(t *testing.T, r io.Reader, stop func(map[string]any) bool) []map[string]any {
 	t.Helper()
 	var all []map[string]any
 	lines := bufio.NewScanner(r)
@@ -170,12 +170,12 @@ func TestSubscriptionOutlastsAQuestion(t *testing.T) {
 			}
 			return v[tt.prefix].(map[string]any)
 		}
-		got := events(t, resp.Body, func(map[string]any) bool { return true })
+		got := eventsOf(t, resp.Body, func(map[string]any) bool { return true })
 		if state := at(inner(got[0]), "task", "status", "state"); state != "TASK_STATE_INPUT_REQUIRED" {
 			t.Errorf("%s %s begins with %v, want the current task", tt.method, path, got)
 		}
 		p.send("tck-complete-task-1", id, "more")
-		got = events(t, resp.Body, toTheEnd)
+		got = eventsOf(t, resp.Body, toTheEnd)
 		if len(got) == 0 || at(inner(got[len(got)-1]), "statusUpdate", "status", "state") != "TASK_STATE_COMPLETED" {
 			t.Errorf("%s %s ends with %v, want the end of the task", tt.method, path, got)
 		}
