@@ -43,9 +43,9 @@ func TestCostOfATask(t *testing.T) {
 
 	got := cost{after.Rows - before.Rows, after.Statements - before.Statements}
 	// Rows: head, entries, counter; head, entries, two counters; and for each commit one of the
-	// timeline. Statements: the same and two begins and commits, and a begin and commit of
-	// costOf.
-	want := cost{Rows: 7 + 2, Statements: 7 + 2 + 4 + 2}
+	// timeline. Each of two commits, and that of costOf, counts itself. Statements: the same and
+	// two begins and commits, and a begin and commit of costOf.
+	want := cost{Rows: 7 + 2 + 3, Statements: 7 + 2 + 3 + 4 + 2}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("cost of a life mismatch (-want +got):\n%s", diff)
 	}
@@ -118,8 +118,8 @@ func TestWaitingAppendsShareACommit(t *testing.T) {
 
 	// The commits of costOf and of blockWriter have a begin and a commit each, the
 	// shared one has another pair, two losers of one statement, one counter, and one row of
-	// the timeline.
-	want := cost{Rows: 2*n + 1 + 1, Statements: 3*2 + 2*n + 2 + 1 + 1}
+	// the timeline. Each of the three counts itself.
+	want := cost{Rows: 2*n + 1 + 1 + 3, Statements: 3*3 + 2*n + 2 + 1 + 1}
 	got := cost{after.Rows - before.Rows, after.Statements - before.Statements}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("cost of %d appends at once mismatch (-want +got):\n%s", n, diff)
@@ -144,11 +144,13 @@ func TestBatchesAreLimited(t *testing.T) {
 			for _, size := range tt.sizes {
 				r := &request{size: size}
 				in = append(in, r)
-				q.put(r)
+				if err := q.put(r); err != nil {
+					t.Fatal(err)
+				}
 			}
 			q.close()
-			if q.put(&request{}) {
-				t.Error("a closed queue takes more")
+			if err := q.put(&request{}); !errors.Is(err, errClosed) {
+				t.Errorf("put in a closed queue = %v, want errClosed", err)
 			}
 			var got []int
 			var out []*request

@@ -33,7 +33,23 @@
 // again. Therefore the store recovers from a full disk by itself when there is space. Reads
 // continue meanwhile.
 //
+// A file that has lost commits is refused. The store counts its commits, and writes the number
+// and its own identity to a second file, the mark, whose name ends with -mark. A file that is
+// missing, emptied, older or another one, and a file whose write-ahead log was removed or cut
+// off, have less than the mark claims: Open returns a [Loss], changes nothing, and opens the
+// rest with Options.AcceptLoss. The mark is written after the commit and without a sync, so that
+// it costs little and never claims more than the disk has: a power cut leaves an older mark. If
+// it is missing or unreadable, a file with data opens nevertheless.
+//
+// Each commit examines the open files before its callers are notified. If another program has
+// removed, replaced or shortened them, the commit and all later ones return [ErrReplaced]. The
+// store then saves the data of the open files, into the file itself or into a copy whose name
+// ends with .rescued, so that acknowledged changes survive even this.
+//
 // # Non-guarantees
+//
+// Bytes that another program changes inside of the files are found only when they are read. A
+// file that is moved away is noticed up to a quarter of a second later.
 //
 // The file must be on a local file system with working locks; network file systems have none.
 // Sweeping returns space to the file system in small steps, so the file shrinks later than

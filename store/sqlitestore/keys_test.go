@@ -194,7 +194,7 @@ func TestNewFileIsClosedClean(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, err := os.ReadDir(dir)
-	if err != nil || len(files) != 1 {
-		t.Errorf("files = %v, %v, want the database alone", files, err)
+	if err != nil || len(files) != 2 || files[1].Name() != "db-mark" {
+		t.Errorf("files = %v, %v, want the database and its mark", files, err)
 	}
 }

@@ -45,22 +45,25 @@ func migrations() ([]migration, error) {
 	return steps, nil
 }
 
-// migrate migrates the file of c to the newest layout. It does not change a file that is not
-// Parley's, or that is newer than steps.
-func migrate(c *conn, steps []migration) error {
-	have, err := layout(c)
-	if err != nil {
-		return err
+// recognize returns the number of steps that were applied to the file of c. It returns an error
+// if the file is not Parley's, or if it is newer than steps.
+func recognize(c *conn, steps []migration) (have int, err error) {
+	if have, err = layout(c); err != nil {
+		return 0, err
 	}
 	if have > len(steps) {
-		return fmt.Errorf("%w (layout %d, this one knows %d): use a newer parley or another data folder",
+		return 0, fmt.Errorf("%w (layout %d, this one knows %d): use a newer parley or another data folder",
 			ErrNewer, have, len(steps))
 	}
 	if have > 0 {
-		if err := verify(c, steps[:have]); err != nil {
-			return err
-		}
+		err = verify(c, steps[:have])
 	}
+	return have, err
+}
+
+// migrate migrates the file of c to the newest layout, from a file to which the first have
+// steps were applied.
+func migrate(c *conn, steps []migration, have int) error {
 	if have < len(steps) {
 		if err := apply(c, steps, have); err != nil {
 			return err
@@ -71,7 +74,7 @@ func migrate(c *conn, steps []migration) error {
 	}
 	// Only a connection that has opened the journal removes it at the end, and a connection
 	// opens it when it reads or writes.
-	_, err = c.number("SELECT count(*) FROM sqlite_schema")
+	_, err := c.number("SELECT count(*) FROM sqlite_schema")
 	return err
 }
 

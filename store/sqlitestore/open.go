@@ -1,11 +1,9 @@
 package sqlitestore
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -27,6 +25,9 @@ type Options struct {
 	// Committed, if not nil, is called after each commit, from the goroutine that writes: it
 	// must return at once.
 	Committed func(Commit)
+
+	// AcceptLoss opens a file also if it is known to have had more data; see DB.Loss.
+	AcceptLoss bool
 
 	// prepare changes each new writing connection. Tests inject failures with it.
 	prepare func(*conn) error
@@ -52,7 +53,8 @@ type DB struct {
 }
 
 // Open opens the file at path, or creates it, readable by its user alone. The error names the
-// file; it wraps ErrNewer, ErrForeign or ErrDamaged if the file cannot be used.
+// file; it wraps ErrNewer, ErrForeign or ErrDamaged if the file cannot be used, and ErrLost if
+// the file has lost data.
 func Open(path string, o Options) (*DB, error) {
 	db, err := open(path, o)
 	if err != nil {
@@ -69,7 +71,15 @@ func open(path string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := touch(path); err != nil {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	loss, err := prepare(path, o.AcceptLoss)
+	if err != nil {
+		return nil, err
+	}
+	f, err := openFiles(path)
+	if err != nil {
 		return nil, err
 	}
 	if o.Readers <= 0 {
@@ -84,8 +94,9 @@ func open(path string, o Options) (*DB, error) {
 	if w.keepMoments <= 0 {
 		w.keepMoments = defaultKeepMoments
 	}
+	w.committed, w.files, w.accept, w.loss = o.Committed, f, o.AcceptLoss, loss
 	if err := w.first(); err != nil {
-		return nil, err
+		return nil, errors.Join(err, w.mark.close(), f.close())
 	}
 	db := &DB{
 		path:    path,
@@ -97,33 +108,33 @@ func open(path string, o Options) (*DB, error) {
 	return db, nil
 }
 
-// touch creates the file if it does not exist, and checks that it may be written and looks like
-// a database.
-func touch(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	const magic = "SQLite format 3\x00"
-	head := make([]byte, len(magic))
-	n, err := io.ReadFull(f, head)
-	switch {
-	case n == 0 && errors.Is(err, io.EOF):
-		return nil
-	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
-		return err
-	case !bytes.Equal(head, []byte(magic)):
-		return fmt.Errorf("%w, nor of SQLite: choose another path", ErrForeign)
-	}
-	return nil
-}
-
 // Path returns the absolute path of the file.
 func (db *DB) Path() string { return db.path }
 
 // Tasks returns the tasks in the file.
 func (db *DB) Tasks() Tasks { return Tasks{db} }
+
+// Loss returns the data that was missing when the file was opened with Options.AcceptLoss; nil
+// if nothing was.
+func (db *DB) Loss() *Loss { return db.writer.loss }
+
+// Intact returns an error that wraps ErrReplaced if another program has removed, replaced or
+// shortened a file of the store since Open. It examines the files at once; writes examine them,
+// too.
+func (db *DB) Intact(ctx context.Context) error {
+	if err := db.writer.gone.Load(); err != nil {
+		return *err
+	}
+	if s, err := db.writer.files.look(); s == intact && err == nil {
+		return nil
+	}
+	// The writer examines the log, and saves what can be saved.
+	err := db.write(ctx, func(*writer) error { return nil })
+	if errors.Is(err, ErrReplaced) {
+		return err
+	}
+	return nil // any other failure is not one of the names of the files
+}
 
 // Close waits until accepted writes and running reads are finished, and closes the file. Later
 // calls of other methods return task.ErrUnavailable. Close may be called again.
@@ -134,7 +145,7 @@ func (db *DB) shut() error {
 	db.work.Wait()
 	// The writer is closed last: the last connection to close merges the write-ahead log into
 	// the file, which a reader cannot do.
-	err := errors.Join(db.readers.close(), db.writer.close())
+	err := errors.Join(db.readers.close(), db.writer.close(), db.writer.files.close(), db.writer.mark.close())
 	if err != nil {
 		return fmt.Errorf("close %s: %w", db.path, err)
 	}

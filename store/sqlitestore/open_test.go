@@ -275,7 +275,7 @@ func TestMigrationIsAllOrNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := append(steps, migration{name: "9999_broken.sql", text: "CREATE TABLE fine (x); CREATE TABLE tasks (y)"})
-	err = migrate(c, broken)
+	err = migrate(c, broken, 0)
 	if err == nil || !strings.Contains(err.Error(), "9999_broken.sql") {
 		t.Errorf("migrate = %v; want an error that names 9999_broken.sql", err)
 	}
@@ -304,7 +304,11 @@ func TestMigrationAddsASchemaStep(t *testing.T) {
 	}
 	steps = append(steps, migration{name: "9999_more.sql", text: "CREATE TABLE more (x INTEGER) STRICT"})
 	for range 2 {
-		if err := migrate(c, steps); err != nil {
+		have, err := recognize(c, steps)
+		if err == nil {
+			err = migrate(c, steps, have)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -335,7 +339,7 @@ func TestOldLayoutsOpen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = migrate(c, steps[:have])
+		err = migrate(c, steps[:have], 0)
 		if err == nil {
 			err = c.script(oldTask)
 		}

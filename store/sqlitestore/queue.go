@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -32,16 +33,17 @@ type requestQueue struct {
 	mu      sync.Mutex // guards the fields below
 	waiting []*request
 	closed  bool
+	failed  error // of all further requests; nil while they are accepted
 }
 
 func newQueue() *requestQueue { return &requestQueue{wake: wake.New()} }
 
-// put adds r for the writer. It reports false if the queue is closed.
-func (q *requestQueue) put(r *request) bool {
+// put adds r for the writer. It returns an error if the queue is closed or has failed.
+func (q *requestQueue) put(r *request) error {
 	q.mu.Lock()
-	if q.closed {
-		q.mu.Unlock()
-		return false
+	if q.closed || q.failed != nil {
+		defer q.mu.Unlock()
+		return cmp.Or(q.failed, errClosed)
 	}
 	q.waiting = append(q.waiting, r)
 	first := len(q.waiting) == 1
@@ -49,7 +51,19 @@ func (q *requestQueue) put(r *request) bool {
 	if first {
 		q.wake.Send()
 	}
-	return true
+	return nil
+}
+
+// fail answers all requests with err, those that wait and further ones.
+func (q *requestQueue) fail(err error) {
+	q.mu.Lock()
+	q.failed = err
+	waiting := q.waiting
+	q.waiting = nil
+	q.mu.Unlock()
+	for _, r := range waiting {
+		r.done <- err
+	}
 }
 
 func (q *requestQueue) close() {
@@ -122,8 +136,8 @@ func (q *requestQueue) wait(ctx context.Context, r *request) (answered bool, err
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
-	if !q.put(r) {
-		return false, errClosed
+	if err := q.put(r); err != nil {
+		return false, err
 	}
 	select {
 	case err := <-r.done:

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"time"
+
+	"github.com/parley-a2a/parley/task"
 )
 
 // keyBlock is the number of keys that the writer takes from the sequence at once. The remainder
@@ -20,6 +23,16 @@ type writer struct {
 	// committed is called after each commit; nil if not configured.
 	committed func(Commit)
 
+	files *files
+	mark  markFile
+	// accept allows a file that has lost data; loss is what it had lost.
+	accept bool
+	loss   *Loss
+	// gone is set when the files are no longer those that were opened.
+	gone atomic.Pointer[error]
+
+	// known is the identity of the file with its last commit.
+	known    mark
 	conn     *conn // nil after a failure, until the next batch
 	scopes   memo[scopeName, scope]
 	counters counters
@@ -37,13 +50,20 @@ func newWriter(opts connOptions, tune func(*conn) error) *writer {
 // first opens the file, migrates it to the newest layout and prepares all statements, which
 // fails if the layout is not as recorded.
 func (w *writer) first() error {
+	steps, err := migrations()
+	if err != nil {
+		return err
+	}
+	have, claim, err := w.inspect(steps)
+	if err != nil {
+		return err
+	}
 	c, err := openConn(w.opts)
 	if err != nil {
 		return err
 	}
-	steps, err := migrations()
-	if err == nil {
-		err = migrate(c, steps)
+	if err = migrate(c, steps, have); err == nil {
+		err = w.begin(c, claim)
 	}
 	if err == nil {
 		err = w.use(c)
@@ -57,6 +77,34 @@ func (w *writer) first() error {
 		}
 	}
 	return nil
+}
+
+// inspect returns the layout of the file and its mark, before anything is changed. A connection
+// that may write would merge the write-ahead log into the file when it is closed.
+func (w *writer) inspect(steps []migration) (have int, claim *mark, err error) {
+	opts := w.opts
+	opts.readOnly = true
+	c, err := openConn(opts)
+	if err != nil {
+		return 0, nil, err
+	}
+	if have, err = recognize(c, steps); err == nil {
+		claim, err = w.compare(c, have)
+	}
+	return have, claim, errors.Join(err, c.close())
+}
+
+// begin reads the identity of the file, and opens its mark, which continues with claim.
+func (w *writer) begin(c *conn, claim *mark) (err error) {
+	if w.known, err = identity(c); err != nil {
+		return err
+	}
+	if claim == nil {
+		// The commits that were found may not be synced yet; the next commit syncs them.
+		claim = &mark{store: w.known.store}
+	}
+	w.mark, err = openMark(w.opts.path, claim)
+	return err
 }
 
 func (w *writer) use(c *conn) error {
@@ -84,11 +132,15 @@ func (w *writer) open() error {
 	return nil
 }
 
-// forget closes the connection and clears all data cached from it.
+// forget closes the connection and clears all data cached from it. The connection may be the
+// last one, which removes the write-ahead log.
 func (w *writer) forget() {
 	if w.conn != nil {
 		_ = w.conn.close() // it has failed already
 		w.conn = nil
+	}
+	if w.files != nil {
+		w.files.forgetWAL()
 	}
 	w.scopes.clear()
 	w.counters.clear()
@@ -108,6 +160,10 @@ func (w *writer) loop() {
 		}
 		w.commit(batch)
 		clear(batch)
+		if w.gone.Load() != nil {
+			w.rescue()
+			return
+		}
 	}
 }
 
@@ -122,9 +178,11 @@ func (w *writer) close() error {
 func (w *writer) commit(batch []*request) {
 	began := time.Now()
 	err := w.try(batch)
+	if err == nil {
+		err = w.confirm()
+	}
 	if err != nil {
-		w.forget()
-		err = unavailable(err)
+		err = w.failed(err)
 	}
 	if w.committed != nil {
 		w.committed(Commit{Changes: len(batch), Took: time.Since(began), Err: err})
@@ -139,9 +197,25 @@ func (w *writer) commit(batch []*request) {
 	}
 }
 
+// failed prepares the next attempt after an error, and returns the error for the callers.
+func (w *writer) failed(err error) error {
+	if !errors.Is(err, ErrReplaced) {
+		w.forget()
+		return unavailable(err)
+	}
+	// The connection still has the files, and is needed to rescue their data.
+	err = unavailable(err)
+	w.gone.Store(&err)
+	w.queue.fail(err)
+	return err
+}
+
 // try writes a batch in one transaction. After an error, the outcome of the whole batch is
 // unknown.
 func (w *writer) try(batch []*request) error {
+	if err := w.examined(w.files.before()); err != nil {
+		return err
+	}
 	if err := w.open(); err != nil {
 		return err
 	}
@@ -160,7 +234,25 @@ func (w *writer) try(batch []*request) error {
 	if err := w.flushMoments(); err != nil {
 		return err
 	}
-	return w.conn.run(qCommit)
+	s := w.conn.start(qCountCommit)
+	n, err := s.only()
+	if err != nil {
+		return fmt.Errorf("count commit: %w", err)
+	}
+	if err := w.conn.run(qCommit); err != nil {
+		return err
+	}
+	w.known.commits, w.known.at = n, task.MillisOf(time.Now())
+	return nil
+}
+
+// confirm checks that the commit is in the files of the folder, and marks it.
+func (w *writer) confirm() error {
+	if err := w.examined(w.files.after()); err != nil {
+		return err
+	}
+	w.mark.write(&w.known)
+	return nil
 }
 
 func (w *writer) apply(r *request) error {

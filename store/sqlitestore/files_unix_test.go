@@ -1,0 +1,158 @@
+//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
+
+package sqlitestore
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// TestPipesAndLinksAreRefused: a pipe would let the start hang, and a file with two names would
+// be used by two hubs.
+func TestPipesAndLinksAreRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	one, two := filepath.Join(dir, "one"), filepath.Join(dir, "two")
+	fill(t, one)
+	if err := os.Link(one, two); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		pipe: "it is not a regular file", one: "it has 2 names (hard links)", two: "it has 2 names (hard links)",
+	} {
+		_, err := Open(path, Options{})
+		if !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), want) {
+			t.Errorf("Open(%s) = %v, want ErrForeign with %q", path, err, want)
+		}
+	}
+}
+
+// overwrite writes text at an offset of a file.
+func overwrite(t *testing.T, path string, text string, at int64) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.WriteAt([]byte(text), at)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func rename(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRunningStoreNoticesItsFiles removes, replaces and shortens the files of an open store. The
+// next write fails, later ones and Intact with it, and all that was acknowledged is in the
+// folder afterwards, although the process is killed.
+func TestRunningStoreNoticesItsFiles(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		spoil func(t *testing.T, path string)
+		// saved is the suffix of the file with all data; "none" if the data was destroyed.
+		saved string
+	}{
+		"log removed":        {func(t *testing.T, path string) { remove(t, path+"-wal") }, ""},
+		"log moved":          {func(t *testing.T, path string) { rename(t, path+"-wal", path+"-wal.bak") }, ""},
+		"log replaced":       {func(t *testing.T, path string) { write(t, path+"-new", "x"); rename(t, path+"-new", path+"-wal") }, ""},
+		"log emptied":        {func(t *testing.T, path string) { cut(t, path+"-wal", 0) }, "none"},
+		"log cut off":        {func(t *testing.T, path string) { halve(t, path+"-wal") }, "none"},
+		"log begins anew":    {func(t *testing.T, path string) { overwrite(t, path+"-wal", "none", 16) }, ""},
+		"file removed":       {func(t *testing.T, path string) { remove(t, path) }, rescuedSuffix},
+		"file moved":         {func(t *testing.T, path string) { rename(t, path, path+".bak") }, rescuedSuffix},
+		"file replaced":      {func(t *testing.T, path string) { write(t, path+"-new", "x"); rename(t, path+"-new", path) }, rescuedSuffix},
+		"file emptied":       {func(t *testing.T, path string) { cut(t, path, 0) }, "none"},
+		"all files removed":  {func(t *testing.T, path string) { remove(t, path); remove(t, path+"-wal"); remove(t, path+"-mark") }, rescuedSuffix},
+		"checkpoint outside": {nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db, err := Open(filepath.Join(t.TempDir(), "parley.db"), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close() //nolint:errcheck // its files are gone
+			putTasks(t, db, 0, 30)
+			checkpoint(t, db)
+			putTasks(t, db, 30, 60)
+			if err := db.Intact(t.Context()); err != nil {
+				t.Fatalf("Intact = %v", err)
+			}
+			if tt.spoil == nil {
+				checkpoint(t, db)
+				if err := db.Intact(t.Context()); err != nil {
+					t.Errorf("Intact = %v after a checkpoint by another program", err)
+				}
+				putTasks(t, db, 60, 61)
+				return
+			}
+			tt.spoil(t, db.Path())
+			db.writer.files.looked = time.Time{} // as if it were a while ago
+			err = db.Tasks().Append(t.Context(), step(t, newHead("anna", "more"), created(1)))
+			if !errors.Is(err, ErrReplaced) || !errors.Is(err, task.ErrUnavailable) {
+				t.Fatalf("Append = %v, want ErrReplaced and ErrUnavailable", err)
+			}
+			if err := db.Tasks().Probe(t.Context()); !errors.Is(err, ErrReplaced) {
+				t.Errorf("Probe = %v, want ErrReplaced", err)
+			}
+			db.work.Wait() // the data is saved now
+			if err := db.Intact(t.Context()); !errors.Is(err, ErrReplaced) {
+				t.Errorf("Intact = %v, want ErrReplaced", err)
+			}
+			wantSaved(t, db, tt.saved)
+		})
+	}
+}
+
+// wantSaved opens a copy of the folder of db, without closing db, and counts the tasks.
+func wantSaved(t *testing.T, db *DB, suffix string) {
+	t.Helper()
+	if suffix == "none" {
+		return
+	}
+	to := filepath.Join(t.TempDir(), "parley.db")
+	copyFiles(t, db.Path()+suffix, to)
+	if suffix != "" {
+		if !strings.Contains((*db.writer.gone.Load()).Error(), db.Path()+suffix) {
+			t.Errorf("the error does not name the copy: %v", *db.writer.gone.Load())
+		}
+	}
+	again := openTest(t, to, Options{})
+	if got := found(t, again); got != 60 {
+		t.Errorf("%d tasks were saved, want 60", got)
+	}
+	wantSound(t, again)
+}
+
+// TestIntactNoticesWithoutWrites: an idle store saves its data before it is stopped.
+func TestIntactNoticesWithoutWrites(t *testing.T) {
+	t.Parallel()
+	db, err := Open(filepath.Join(t.TempDir(), "parley.db"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close() //nolint:errcheck // its files are gone
+	putTasks(t, db, 0, 60)
+	remove(t, db.Path()+"-wal")
+	if err := db.Intact(t.Context()); !errors.Is(err, ErrReplaced) {
+		t.Errorf("Intact = %v, want ErrReplaced", err)
+	}
+	db.work.Wait()
+	wantSaved(t, db, "")
+}
