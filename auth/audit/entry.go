@@ -56,6 +56,7 @@ const (
 	ConfigLoad     Action = "config.load"
 	HubStart       Action = "hub.start"
 	HubStop        Action = "hub.stop"
+	StoreLoss      Action = "store.loss"
 	AuditExport    Action = "audit.export"
 	auditSegment   Action = "audit.segment"
 	auditSigned    Action = "audit.checkpoint"

@@ -71,7 +71,7 @@ func inFolder(ctx context.Context, path string, f func(*auth.Keyring) error) (er
 	defer func() { err = errors.Join(err, dir.Close()) }()
 	db, err := sqlitestore.Open(dir.Join(server.StoreName), sqlitestore.Options{})
 	if err != nil {
-		return err
+		return adviseLoss(err, path)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	ring := &auth.Keyring{Store: db.Keys()}

@@ -20,6 +20,7 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/safedial"
 	"github.com/parley-a2a/parley/internal/server"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
+	"github.com/parley-a2a/parley/store/sqlitestore"
 )
 
 const (
@@ -52,6 +53,7 @@ type serveCmd struct {
 	AllowAnonymous bool     `help:"Serve callers without credentials from other machines, too."`
 	PublicURL      string   `name:"public-url" help:"The address that agent cards name." placeholder:"URL"`
 	GRPCURL        string   `name:"grpc-url" help:"The URL of gRPC that agent cards name, instead of host:port." placeholder:"URL"`
+	AcceptLoss     bool     `name:"accept-loss" help:"Start although the data folder is known to have had more data, and record the loss in the log and the audit log."`
 	LogLevel       string   `help:"The least level to log: debug, info, warn or error." enum:"debug,info,warn,error," default:"" placeholder:"LEVEL"`
 	LogFormat      string   `help:"How to log: text or json." enum:"text,json," default:"" placeholder:"FORMAT"`
 }
@@ -81,7 +83,7 @@ func (c *serveCmd) Run(ctx context.Context, o *OS) error {
 	logger := newLogger(o.Stderr, cfg.Log)
 	heap.Floor(heap.Size)
 	return o.interruptible(ctx, func(in interrupts) error {
-		h, err := server.Open(in.soft, server.Options{Config: cfg, Logger: logger, Commit: build().commit})
+		h, err := server.Open(in.soft, server.Options{Config: cfg, Logger: logger, Commit: build().commit, AcceptLoss: c.AcceptLoss})
 		if err != nil {
 			return advise(err, cfg)
 		}
@@ -239,6 +241,14 @@ func advise(err error, cfg *config.Config) error {
 		return usagef("%w; give callers keys with \"parley keys add --data %s\", or set --allow-anonymous if every caller may call", wrong.Err, quote(cfg.Data))
 	case errors.Is(err, server.ErrProfileKeys):
 		return usagef("the data folder %s has API keys, and conformance kits have none; choose another one with --data", quote(cfg.Data))
+	}
+	return adviseLoss(err, cfg.Data)
+}
+
+// adviseLoss adds the ways to continue to an error about a data folder that has lost data.
+func adviseLoss(err error, data string) error {
+	if errors.Is(err, sqlitestore.ErrLost) {
+		return fmt.Errorf("%w; restore a backup of the whole folder, or continue without this data: parley serve --data %s --accept-loss", err, quote(data))
 	}
 	return err
 }

@@ -113,6 +113,7 @@ func (h *Hub) auditStart() {
 	if h.policy != nil {
 		h.audit.policyLoaded(h.cfg.Policy.File, h.policy.Sum(), nil)
 	}
+	h.auditLosses()
 	err := l.Append(&audit.Record{
 		Actor: theHub, Action: audit.HubStart, Subject: audit.Subject{Kind: "hub", ID: parley.Version},
 		Detail: []audit.Field{{Name: "listen", Value: h.listener.Addr().String()}, {Name: "keys", Value: strconv.FormatBool(h.keys.On())}},
@@ -120,6 +121,7 @@ func (h *Hub) auditStart() {
 	if err != nil {
 		h.logger.Error("the start of the hub is not in the audit log", "error", err)
 	}
+	h.saveAuditHead()
 	h.logger.Info("audit log", "head", l.Head().String(), "key", audit.KeyText(l.Key()), "folder", l.Dir())
 }
 
@@ -145,7 +147,7 @@ func (h *Hub) checks() []engine.Check {
 	if c, ok := h.policyCheck(); ok {
 		all = append(all, c)
 	}
-	return all
+	return append(all, h.filesCheck())
 }
 
 // refused returns a function that records refused credentials.

@@ -50,6 +50,8 @@ type Hub struct {
 
 	releases     []func() error // see opened
 	dir          *datadir.Dir
+	acceptLoss   bool
+	losses       []*sqlitestore.Loss
 	audit        auditParts
 	db           *sqlitestore.DB
 	box          *seal.Sealer
@@ -82,6 +84,9 @@ type Hub struct {
 type Options struct {
 	Config *config.Config
 	Logger *slog.Logger
+	// AcceptLoss starts the hub also if its data folder is known to have had more data. The loss
+	// is recorded in the log and the audit log.
+	AcceptLoss bool
 	// Commit names the source revision of the program, for metrics.
 	Commit string
 }
@@ -90,7 +95,7 @@ type Options struct {
 // the configuration is a *ConfigError.
 func Open(ctx context.Context, o Options) (*Hub, error) {
 	cfg, logger := o.Config, o.Logger
-	h := &Hub{cfg: cfg, logger: logger, commit: o.Commit}
+	h := &Hub{cfg: cfg, logger: logger, commit: o.Commit, acceptLoss: o.AcceptLoss}
 	if n := len(cfg.ExtendedCard.Token); n > 0 && n < config.MinCardToken {
 		logger.Warn("extended_card.token is short and can be guessed", "characters", n, "safe", config.MinCardToken)
 	}
@@ -150,11 +155,9 @@ var ErrProfileKeys = errors.New("the data folder has API keys, and conformance k
 // openStore opens the store and loads its keys. It refuses addresses that other machines can
 // reach if callers are not authenticated.
 func (h *Hub) openStore(ctx context.Context) (err error) {
-	o := sqlitestore.Options{Committed: committed, KeepMoments: h.cfg.Events.Keep}
-	if h.db, err = sqlitestore.Open(h.dir.Join(StoreName), o); err != nil {
+	if err := h.openFile(ctx); err != nil {
 		return err
 	}
-	h.opened(h.db.Close)
 	h.keys = &auth.Keyring{
 		Configured: h.cfg.Auth.Keys(), Store: h.db.Keys(), AllowAnonymous: h.cfg.AllowAnonymous, Logger: h.logger,
 		Refused: h.audit.refused(), KnownRoles: func() []string { return h.cfg.KnownRoles(h.rules) },

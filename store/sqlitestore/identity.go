@@ -19,9 +19,6 @@ var (
 	qCountCommit = prepared("UPDATE identity SET commits = commits + 1 WHERE one = 1 RETURNING commits")
 )
 
-// identityLayout is the first layout with an identity.
-const identityLayout = 14
-
 // identity reads the identity of a file.
 func identity(c *conn) (mark, error) {
 	s := c.start(qIdentity)
@@ -36,15 +33,20 @@ func identity(c *conn) (mark, error) {
 	return m, s.err
 }
 
-// compare compares the file of c, which has a layout, with its mark. It returns the mark to
+// compare compares the file of c with its mark. It returns the mark to
 // continue with; nil if there is none. A Loss is an error unless it is accepted.
-func (w *writer) compare(c *conn, have int) (*mark, error) {
+func (w *writer) compare(c *conn) (*mark, error) {
 	claim, err := readMark(w.opts.path)
 	if err != nil || claim == nil {
 		return nil, err
 	}
+	// Files of earlier layouts have no identity.
+	has, err := c.number("SELECT count(*) FROM sqlite_schema WHERE name = 'identity'")
+	if err != nil {
+		return nil, err
+	}
 	var found mark
-	if have >= identityLayout {
+	if has > 0 {
 		if found, err = identity(c); err != nil {
 			return nil, err
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// markSuffix ends the name of the file with the mark, as "-wal" ends that of the write-ahead log.
-const markSuffix = "-mark"
+// MarkSuffix ends the name of the file with the mark, as "-wal" ends that of the write-ahead log.
+const MarkSuffix = "-mark"
 
 // mark is a claim about a file: the store in it, and commits that are certainly on the disk. It
 // is written after the commit and without a sync: a power cut leaves an older, smaller claim.
@@ -72,7 +72,7 @@ func parseMark(text []byte) (m mark, ok bool) {
 // readMark reads the mark of the file at path. The mark is nil if there is none; a mark that
 // cannot be read is the zero mark.
 func readMark(path string) (*mark, error) {
-	text, err := os.ReadFile(path + markSuffix)
+	text, err := os.ReadFile(path + MarkSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -94,7 +94,7 @@ type markFile struct {
 
 // openMark writes m as the mark of the file at path, and opens it for more.
 func openMark(path string, m *mark) (f markFile, err error) {
-	path += markSuffix
+	path += MarkSuffix
 	if old, err := os.ReadFile(path); err != nil || len(old) != markSize {
 		if err := atomicfile.Replace(path, m.appendTo(nil), 0o600); err != nil {
 			return f, err
@@ -141,6 +141,7 @@ type Loss struct {
 	Rescued string
 }
 
+// Error describes the loss, and names the copy if there is one.
 func (l *Loss) Error() string {
 	text := ErrLost.Error() + ": " + l.Reason
 	if l.Rescued != "" {

@@ -140,10 +140,14 @@ func TestLossIsRefused(t *testing.T) {
 		"file removed":         {func(t *testing.T, path string) { remove(t, path) }, 0, "knows 60 commits"},
 		"file emptied":         {func(t *testing.T, path string) { cut(t, path, 0) }, 0, "knows 60 commits"},
 		"file and log removed": {func(t *testing.T, path string) { remove(t, path); remove(t, path+"-wal") }, 0, "knows 60 commits"},
-		"file and mark removed": {func(t *testing.T, path string) { remove(t, path); remove(t, path+"-mark") }, 0,
-			"its write-ahead log is there"},
-		"file emptied, mark damaged": {func(t *testing.T, path string) { cut(t, path, 0); write(t, path+"-mark", "x") }, 0,
-			"the mark of an earlier one cannot be read"},
+		"file and mark removed": {
+			func(t *testing.T, path string) { remove(t, path); remove(t, path+"-mark") }, 0,
+			"its write-ahead log is there",
+		},
+		"file emptied, mark damaged": {
+			func(t *testing.T, path string) { cut(t, path, 0); write(t, path+"-mark", "x") }, 0,
+			"the mark of an earlier one cannot be read",
+		},
 		"older copy": {func(t *testing.T, path string) {
 			remove(t, path+"-wal")
 			db := openTest(t, path, Options{AcceptLoss: true})

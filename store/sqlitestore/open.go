@@ -26,6 +26,10 @@ type Options struct {
 	// must return at once.
 	Committed func(Commit)
 
+	// Replaced, if not nil, is called at most once, after another program has changed the files
+	// and their data was saved or could not be, with the error of later writes. The goroutine
+	// that writes calls it.
+	Replaced func(error)
 	// AcceptLoss opens a file also if it is known to have had more data; see DB.Loss.
 	AcceptLoss bool
 
@@ -90,11 +94,11 @@ func open(path string, o Options) (*DB, error) {
 	}
 	// The writer updates every index of a task and profits most from the cache.
 	w := newWriter(connOptions{path: path, cache: o.CacheBytes / 3}, o.prepare)
-	w.committed, w.keepMoments = o.Committed, int64(o.KeepMoments)
+	w.committed, w.replaced, w.keepMoments = o.Committed, o.Replaced, int64(o.KeepMoments)
 	if w.keepMoments <= 0 {
 		w.keepMoments = defaultKeepMoments
 	}
-	w.committed, w.files, w.accept, w.loss = o.Committed, f, o.AcceptLoss, loss
+	w.files, w.accept, w.loss = f, o.AcceptLoss, loss
 	if err := w.first(); err != nil {
 		return nil, errors.Join(err, w.mark.close(), f.close())
 	}

@@ -22,6 +22,8 @@ type writer struct {
 	tune  func(*conn) error
 	// committed is called after each commit; nil if not configured.
 	committed func(Commit)
+	// replaced is called after rescue; nil if not configured.
+	replaced func(error)
 
 	files *files
 	mark  markFile
@@ -89,7 +91,7 @@ func (w *writer) inspect(steps []migration) (have int, claim *mark, err error) {
 		return 0, nil, err
 	}
 	if have, err = recognize(c, steps); err == nil {
-		claim, err = w.compare(c, have)
+		claim, err = w.compare(c)
 	}
 	return have, claim, errors.Join(err, c.close())
 }
@@ -162,6 +164,9 @@ func (w *writer) loop() {
 		clear(batch)
 		if w.gone.Load() != nil {
 			w.rescue()
+			if w.replaced != nil {
+				w.replaced(*w.gone.Load())
+			}
 			return
 		}
 	}

@@ -1,0 +1,136 @@
+package crash
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/parley-a2a/parley/auth/audit"
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
+)
+
+// sent sends messages and returns the ids of their tasks.
+func (h *smallHub) sent(n int) (ids []string) {
+	h.t.Helper()
+	for i := range n {
+		var answer frame
+		body := sending{id: fmt.Sprint("m", i), text: "hi", waits: true}.body()
+		if err := hubtest.Call(h.t.Context(), hubtest.Request{URL: h.URL() + "/v1/a2a/message:send", Body: body}, &answer); err != nil {
+			h.t.Fatal(err)
+		}
+		ids = append(ids, answer.Task.ID)
+	}
+	return ids
+}
+
+// missing returns the tasks that the hub does not find.
+func (h *smallHub) missing(ids []string) (gone []string) {
+	h.t.Helper()
+	for _, id := range ids {
+		if code, _ := h.read("/v1/a2a/tasks/" + id); code != http.StatusOK {
+			gone = append(gone, id)
+		}
+	}
+	return gone
+}
+
+// TestLogRemovedUnderARunningHub removes the write-ahead log of a running hub. The hub accepts
+// no more messages, is not ready, and a kill loses none of the tasks that callers know.
+func TestLogRemovedUnderARunningHub(t *testing.T) {
+	h := &smallHub{t, hubtest.Start(t, hubtest.Options{})}
+	ids := h.sent(20)
+	if err := os.Remove(filepath.Join(h.Data(), "parley.db-wal")); err != nil {
+		t.Fatal(err)
+	}
+	if code, body := h.ask("more"); code != http.StatusServiceUnavailable {
+		t.Errorf("send = %d %s, want 503", code, body)
+	}
+	if code, body := h.read("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "changed by another program") {
+		t.Errorf("readyz = %d %s, want 503 that names the files", code, body)
+	}
+	if err := h.Process().Await(t.Context(), "all data was moved into the file"); err != nil {
+		t.Fatal(err)
+	}
+	h.Kill()
+	if err := h.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if gone := h.missing(ids); len(gone) > 0 {
+		t.Errorf("%d of %d tasks are lost", len(gone), len(ids))
+	}
+	if code, body := h.ask("again"); code != http.StatusOK {
+		t.Errorf("send after the restart = %d %s", code, body)
+	}
+}
+
+// TestLostDataStopsTheStart damages the folder of a killed hub. The hub refuses to start, with
+// the loss and the way to continue, and starts with --accept-loss, which is in the audit log.
+// Afterwards it starts without it.
+func TestLostDataStopsTheStart(t *testing.T) {
+	for name, tt := range map[string]struct {
+		names []string // removed files and folders
+		empty bool
+		text  string
+	}{
+		"log removed":            {names: []string{"parley.db-wal"}, text: "commits are missing"},
+		"file emptied":           {empty: true, text: "the file is missing, empty or older"},
+		"file and log removed":   {names: []string{"parley.db", "parley.db-wal"}, text: "the file is missing, empty or older"},
+		"all but the audit log":  {names: []string{"parley.db", "parley.db-wal", "parley.db-mark"}, text: "but the audit log has"},
+		"audit log removed":      {names: []string{"audit"}, text: "the audit log was removed or replaced"},
+		"audit log and head cut": {names: []string{"audit/head.json", "audit/000000000001.jsonl"}, text: "the audit log was removed or replaced"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := &smallHub{t, hubtest.Start(t, hubtest.Options{})}
+			h.sent(5)
+			h.Kill()
+			for _, n := range tt.names {
+				if err := os.RemoveAll(filepath.Join(h.Data(), n)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tt.empty {
+				if err := os.Truncate(filepath.Join(h.Data(), "parley.db"), 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 2 { // the refusal does not change what the folder knows
+				err := h.Start()
+				if err == nil || !strings.Contains(err.Error(), tt.text) || !strings.Contains(err.Error(), "--accept-loss") {
+					t.Fatalf("start = %v, want a refusal with %q and the way to continue", err, tt.text)
+				}
+			}
+			accepting := hubtest.New(t, hubtest.Options{Data: h.Data(), Flags: []string{"--accept-loss"}})
+			if err := accepting.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(accepting.Output(), "the loss was accepted") {
+				t.Error("the log does not record the loss")
+			}
+			accepting.Stop()
+			wantLossAudited(t, h.Data())
+			if err := h.Start(); err != nil {
+				t.Errorf("start after the loss was accepted: %v", err)
+			}
+		})
+	}
+}
+
+func wantLossAudited(t *testing.T, data string) {
+	t.Helper()
+	n := 0
+	for line, err := range audit.Read(t.Context(), filepath.Join(data, "audit"), audit.Query{Action: string(audit.StoreLoss)}, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; line.Reason == "" {
+			t.Error("the entry has no reason")
+		}
+	}
+	if n != 1 {
+		t.Errorf("the audit log has %d entries about the loss, want 1", n)
+	}
+}
