@@ -54,6 +54,7 @@ func TestErrorTable(t *testing.T) {
 		{apierror.ErrTooLarge, codes.ResourceExhausted, "REQUEST_TOO_LARGE"},
 		{apierror.ErrExhausted, codes.ResourceExhausted, "RESOURCE_EXHAUSTED"},
 		{apierror.ErrUnavailable, codes.Unavailable, "UNAVAILABLE"},
+		{task.ErrCorrupt, codes.DataLoss, "DATA_LOSS"},
 		{task.ErrFull, codes.Unavailable, "UNAVAILABLE"},
 		{apierror.ErrDeadline, codes.DeadlineExceeded, "DEADLINE_EXCEEDED"},
 		{context.DeadlineExceeded, codes.DeadlineExceeded, "DEADLINE_EXCEEDED"},

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrCorrupt is returned for stored bytes that this program did not write.
-var ErrCorrupt = errors.New("corrupt data")
+var ErrCorrupt = errors.New("stored data is damaged")
 
 // The first byte of a stored form, which distinguishes later forms.
 const (

@@ -57,6 +57,7 @@ var errorTable = []Row{
 	{a2a.ErrInvalidRequest, -32600, http.StatusBadRequest, InvalidArgument, "INVALID_REQUEST"},
 	{a2a.ErrParseError, -32700, http.StatusBadRequest, InvalidArgument, "PARSE_ERROR"},
 	{apierror.ErrUnavailable, -32603, http.StatusServiceUnavailable, Unavailable, "UNAVAILABLE"},
+	{task.ErrCorrupt, -32603, http.StatusInternalServerError, DataLoss, "DATA_LOSS"},
 	{task.ErrUnavailable, -32603, http.StatusServiceUnavailable, Unavailable, "UNAVAILABLE"},
 	{apierror.ErrDeadline, -32603, http.StatusGatewayTimeout, DeadlineExceeded, "DEADLINE_EXCEEDED"},
 	{context.DeadlineExceeded, -32603, http.StatusGatewayTimeout, DeadlineExceeded, "DEADLINE_EXCEEDED"},

@@ -60,6 +60,8 @@ var told = map[string]struct {
 	"apierror.ErrKeyReused":               {apierror.ErrKeyReused, -32602, 409, codes.AlreadyExists, "IDEMPOTENCY_KEY_REUSED"},
 	"apierror.ErrDeadline":                {apierror.ErrDeadline, -32603, 504, codes.DeadlineExceeded, "DEADLINE_EXCEEDED"},
 	"task.ErrUnavailable":                 {task.ErrUnavailable, -32603, 503, codes.Unavailable, "UNAVAILABLE"},
+	"task.ErrCorrupt":                     {task.ErrCorrupt, -32603, 500, codes.DataLoss, "DATA_LOSS"},
+	"task.ErrCorrupt, unavailable":        {fmt.Errorf("%w: %w", task.ErrUnavailable, task.ErrCorrupt), -32603, 500, codes.DataLoss, "DATA_LOSS"},
 	"task.ErrFull":                        {task.ErrFull, -32603, 503, codes.Unavailable, "UNAVAILABLE"},
 	"task.ErrReadOnly":                    {task.ErrReadOnly, -32603, 503, codes.Unavailable, "UNAVAILABLE"},
 	"task.ErrNotFound":                    {task.ErrNotFound, -32001, 404, codes.NotFound, "TASK_NOT_FOUND"},

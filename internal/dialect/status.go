@@ -20,6 +20,7 @@ const (
 	Unimplemented      Status = 12
 	Internal           Status = 13
 	Unavailable        Status = 14
+	DataLoss           Status = 15
 	Unauthenticated    Status = 16
 )
 
@@ -36,6 +37,7 @@ var statusNames = map[Status]string{
 	Unimplemented:      "UNIMPLEMENTED",
 	Internal:           "INTERNAL",
 	Unavailable:        "UNAVAILABLE",
+	DataLoss:           "DATA_LOSS",
 	Unauthenticated:    "UNAUTHENTICATED",
 }
 

@@ -147,7 +147,7 @@ func (h *Hub) checks() []engine.Check {
 	if c, ok := h.policyCheck(); ok {
 		all = append(all, c)
 	}
-	return append(all, h.filesCheck())
+	return append(all, h.filesCheck(), h.dataCheck())
 }
 
 // refused returns a function that records refused credentials.

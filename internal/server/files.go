@@ -12,6 +12,7 @@ import (
 	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/file/datadir"
+	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 )
 
@@ -27,6 +28,7 @@ func (h *Hub) openFile(ctx context.Context) error {
 	}
 	db, err := sqlitestore.Open(path, sqlitestore.Options{
 		Committed: committed, KeepMoments: h.cfg.Events.Keep, AcceptLoss: h.acceptLoss,
+		Damaged:  h.damaged,
 		Replaced: func(err error) { h.logger.Error("the store accepts no more writes; restart the hub", "error", err) },
 	})
 	if err != nil {
@@ -161,6 +163,23 @@ func (h *Hub) auditLosses() {
 			h.logger.Error("the accepted loss is not in the audit log", "error", err)
 		}
 	}
+}
+
+// damaged logs and counts a read or write that has met damaged data.
+func (h *Hub) damaged(d sqlitestore.Damage) {
+	trace.Count(context.Background(), trace.Damaged, trace.Labels{}, 1)
+	if d.First {
+		h.logger.Error("stored data is damaged; examine the folder with: parley doctor --data", "task", d.Task, "error", d.Err)
+	}
+}
+
+// dataCheck reports whether the store has met damaged data since the start.
+func (h *Hub) dataCheck() engine.Check {
+	c := engine.Check{Name: "data", OK: true}
+	if n := h.db.Damages(); n > 0 {
+		c.OK, c.Detail = false, fmt.Sprintf("stored data is damaged (%d objects so far); see the log, and examine the folder with: parley doctor --data", n)
+	}
+	return c
 }
 
 // filesCheck reports whether the files of the store are still those that were opened.

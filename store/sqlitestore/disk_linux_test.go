@@ -75,9 +75,10 @@ func TestFullDisk(t *testing.T) {
 	wantSound(t, db)
 }
 
-// TestReadOnlyDisk opens a file on a disk that was made read-only.
+// TestReadOnlyDisk opens a file on a disk that was made read-only. It does not run in parallel
+// with tests that start processes: a process has the files of the disk until its exec, and the
+// disk is busy.
 func TestReadOnlyDisk(t *testing.T) {
-	t.Parallel()
 	dir := startDisk(t)
 	path := filepath.Join(dir, "db")
 	fill(t, path)

@@ -17,7 +17,7 @@ var (
 	// ErrForeign is returned for a file that is not one of Parley's.
 	ErrForeign = errors.New("not a file of parley")
 	// ErrDamaged is returned for a damaged file: by Open and Check, and together with
-	// task.ErrUnavailable by all other methods.
+	// task.ErrUnavailable and task.ErrCorrupt by all other methods.
 	ErrDamaged = errors.New("file is damaged")
 )
 
@@ -26,6 +26,9 @@ var errClosed = fmt.Errorf("%w: closed", task.ErrUnavailable)
 // unavailable wraps err as an error of an unavailable store.
 func unavailable(err error) error {
 	if damaged(err) {
+		if !errors.Is(err, task.ErrCorrupt) {
+			err = fmt.Errorf("%w: %w", task.ErrCorrupt, err)
+		}
 		return fmt.Errorf("%w: %w: %w", task.ErrUnavailable, ErrDamaged, err)
 	}
 	switch sqlite.ErrCode(err).ToPrimary() {

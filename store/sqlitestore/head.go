@@ -1,6 +1,8 @@
 package sqlitestore
 
 import (
+	"fmt"
+
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/task"
@@ -26,7 +28,7 @@ func getHead(s *stmt) task.Head {
 		err = decodeRest(s.peekBlob(), &h)
 	}
 	if err != nil && s.err == nil {
-		s.err = err
+		s.err = fmt.Errorf("head of task %d (%s): %w", h.Key, h.ID, err)
 	}
 	return h
 }

@@ -108,7 +108,7 @@ func (t Tasks) Hooks(ctx context.Context, key task.Key, after string, limit int)
 		return nil, fmt.Errorf("hooks of task %d: limit %d is not positive", key, limit)
 	}
 	var found []task.Hook
-	err := t.db.read(ctx, func(c *conn) error {
+	err := t.db.readOf(ctx, subject{key: key}, func(c *conn) error {
 		s := c.startRef(qHooksOfTask, task.HookRef{Task: key, ID: after})
 		s.int(int64(limit))
 		for s.next() {
@@ -282,7 +282,7 @@ var (
 // DeadLetters implements task.HookAdmin.
 func (t Tasks) DeadLetters(ctx context.Context, ref task.HookRef) ([]task.DeadLetter, error) {
 	var found []task.DeadLetter
-	err := t.db.read(ctx, func(c *conn) error {
+	err := t.db.readOf(ctx, subject{key: ref.Task}, func(c *conn) error {
 		s := c.startRef(qLetters, ref)
 		for s.next() {
 			found = append(found, task.DeadLetter{

@@ -57,7 +57,7 @@ func (w *writer) dropJournal(key int64) error {
 // Journal implements task.Journals.
 func (t Tasks) Journal(ctx context.Context, key task.Key, after int64) ([]task.Record, error) {
 	var found []task.Record
-	err := t.db.read(ctx, func(c *conn) error {
+	err := t.db.readOf(ctx, subject{key: key}, func(c *conn) error {
 		found = nil
 		s := c.start(qJournal)
 		s.int(place(key, after))

@@ -26,6 +26,9 @@ type Options struct {
 	// must return at once.
 	Committed func(Commit)
 
+	// Damaged, if not nil, is called for each read and write that has met damaged data, from the
+	// goroutine that has met it: it must return at once.
+	Damaged func(Damage)
 	// Replaced, if not nil, is called at most once, after another program has changed the files
 	// and their data was saved or could not be, with the error of later writes. The goroutine
 	// that writes calls it.
@@ -52,6 +55,7 @@ type DB struct {
 	path    string
 	writer  *writer
 	readers *readers
+	damages damages
 	work    sync.WaitGroup // the writer's goroutine
 	close   func() error
 }
@@ -107,6 +111,7 @@ func open(path string, o Options) (*DB, error) {
 		writer:  w,
 		readers: newReaders(connOptions{path: path, readOnly: true, cache: o.CacheBytes * 2 / 3 / o.Readers}, o.Readers),
 	}
+	db.damages.report, w.damaged = o.Damaged, db.met
 	db.close = sync.OnceValue(db.shut)
 	db.work.Go(w.loop)
 	return db, nil

@@ -24,7 +24,7 @@ var qHead = prepared("SELECT " + columns + " FROM tasks t WHERE t.id = ? AND t.o
 // Head implements task.Log.
 func (t Tasks) Head(ctx context.Context, owner task.Owner, id a2a.TaskID) (task.Head, error) {
 	var found []task.Head
-	err := t.db.read(ctx, func(c *conn) (err error) {
+	err := t.db.readOf(ctx, subject{id: id}, func(c *conn) (err error) {
 		n, err := c.owner(owner)
 		if n == 0 || err != nil {
 			return err
@@ -49,7 +49,7 @@ var qFind = prepared("SELECT " + columns + " FROM tasks t WHERE t.id = ?")
 // Find implements task.Finder.
 func (t Tasks) Find(ctx context.Context, id a2a.TaskID) ([]task.Head, error) {
 	var found []task.Head
-	err := t.db.read(ctx, func(c *conn) (err error) {
+	err := t.db.readOf(ctx, subject{id: id}, func(c *conn) (err error) {
 		s := c.start(qFind)
 		s.id(string(id))
 		found, err = heads(&s)
@@ -90,7 +90,7 @@ var (
 func (t Tasks) Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error) {
 	var page []task.Entry
 	exists := true
-	err := t.db.read(ctx, func(c *conn) (err error) {
+	err := t.db.readOf(ctx, subject{key: key}, func(c *conn) (err error) {
 		page, err = entries(c, key, after)
 		if err == nil && len(page) == 0 {
 			exists, err = c.exists(key)

@@ -102,13 +102,20 @@ func (r *readers) close() error {
 // read runs f with a connection. An error of f means that SQLite failed; read returns it as
 // unavailable.
 func (db *DB) read(ctx context.Context, f func(*conn) error) error {
+	return db.readOf(ctx, subject{}, f)
+}
+
+// readOf is like read, for the data of one task.
+func (db *DB) readOf(ctx context.Context, of subject, f func(*conn) error) error {
 	c, err := db.readers.take(ctx)
 	if err != nil {
 		return err
 	}
 	if err := f(c); err != nil {
 		db.readers.drop(c)
-		return unavailable(err)
+		err = unavailable(err)
+		db.met(of, err)
+		return err
 	}
 	db.readers.put(c)
 	return nil

@@ -78,7 +78,7 @@ func (w *writer) dropSidecars(key int64) error {
 // Sidecar implements task.Sidecars.
 func (t Tasks) Sidecar(ctx context.Context, key task.Key, kind task.SidecarKind) ([]byte, error) {
 	var found []byte
-	err := t.db.read(ctx, func(c *conn) error {
+	err := t.db.readOf(ctx, subject{key: key}, func(c *conn) error {
 		s := c.start(qSidecar)
 		s.int(sidecarPlace(kind, key))
 		if s.next() {

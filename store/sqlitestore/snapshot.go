@@ -20,7 +20,7 @@ var (
 // Snapshot implements task.Snapshots.
 func (t Tasks) Snapshot(ctx context.Context, key task.Key) (task.Snapshot, error) {
 	var found task.Snapshot
-	err := t.db.read(ctx, func(c *conn) error {
+	err := t.db.readOf(ctx, subject{key: key}, func(c *conn) error {
 		s := c.start(qSnapshot)
 		s.int(int64(key))
 		if s.next() {

@@ -22,12 +22,14 @@ type writer struct {
 	tune  func(*conn) error
 	// committed is called after each commit; nil if not configured.
 	committed func(Commit)
+	// damaged is called after a commit has met damaged data; nil before the writer runs.
+	damaged func(subject, error)
 	// replaced is called after rescue; nil if not configured.
 	replaced func(error)
 
 	files *files
 	mark  markFile
-	// accept allows a file that has lost data; loss is what it had lost.
+	// accept allows a file that has lost data, and loss describes it.
 	accept bool
 	loss   *Loss
 	// gone is set when the files are no longer those that were opened.
@@ -206,7 +208,11 @@ func (w *writer) commit(batch []*request) {
 func (w *writer) failed(err error) error {
 	if !errors.Is(err, ErrReplaced) {
 		w.forget()
-		return unavailable(err)
+		err = unavailable(err)
+		if w.damaged != nil {
+			w.damaged(subject{}, err)
+		}
+		return err
 	}
 	// The connection still has the files, and is needed to rescue their data.
 	err = unavailable(err)

@@ -130,6 +130,8 @@ const (
 	ModelOutput
 	// Republished counts the work that was missing in the queue of its agent.
 	Republished
+	// Damaged counts the reads and writes of the store that have met damaged data.
+	Damaged
 	numCounters
 )
 
@@ -144,6 +146,7 @@ var counters = [numCounters]struct{ name, unit, description string }{
 	ModelInput:          {"parley.model.input_tokens", "{token}", "Tokens that language models have read."},
 	ModelOutput:         {"parley.model.output_tokens", "{token}", "Tokens that language models have written."},
 	Republished:         {"parley.queue.republished", "{task}", "Work that was missing in the queue of its agent and was published again."},
+	Damaged:             {"parley.store.damaged", "{operation}", "Reads and writes of the store that have met damaged data."},
 }
 
 // family holds the instruments of one kind of work.

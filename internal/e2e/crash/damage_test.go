@@ -1,0 +1,57 @@
+package crash
+
+import (
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
+)
+
+// alter runs statements on the store of a hub that does not run.
+func alter(t *testing.T, data, script string) {
+	t.Helper()
+	c, err := sqlite.OpenConn(filepath.Join(data, "parley.db"), sqlite.OpenReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := sqlitex.ExecuteScript(c, script, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDamagedDataIsShown overwrites the log of one task. Its caller gets an error that a retry
+// does not mend, other tasks are served, and the operator finds the task in the log, once, the
+// damage in /readyz and the reads in /metrics.
+func TestDamagedDataIsShown(t *testing.T) {
+	h := &smallHub{t, hubtest.Start(t, hubtest.Options{})}
+	ids := h.sent(5)
+	h.Stop()
+	alter(t, h.Data(), "UPDATE entries SET data = x'ff00' WHERE place >> 24 = (SELECT min(key) FROM tasks)")
+	if err := h.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if code, body := h.read("/v1/a2a/tasks/" + ids[0]); code != http.StatusInternalServerError || !strings.Contains(body, "DATA_LOSS") {
+			t.Errorf("get of the damaged task = %d %s, want 500 DATA_LOSS", code, body)
+		}
+	}
+	if gone := h.missing(ids[1:]); len(gone) > 0 {
+		t.Errorf("tasks %q are not served", gone)
+	}
+	if code, body := h.read("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "stored data is damaged (1 objects") {
+		t.Errorf("readyz = %d %s, want 503 that names the damage", code, body)
+	}
+	if _, body := h.read("/metrics"); !strings.Contains(body, "parley_store_damaged_total") {
+		t.Errorf("metrics do not count the damage:\n%s", body)
+	}
+	said := h.Output()
+	if n := strings.Count(said, "stored data is damaged; examine"); n != 1 || !strings.Contains(said, "task="+ids[0]) {
+		t.Errorf("the log names the damage %d times, want once with the task", n)
+	}
+}

@@ -1,0 +1,98 @@
+package sqlitestore
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// maxDamages limits the number of damaged objects that are counted.
+const maxDamages = 1000
+
+// Damage describes a read or write that has met damaged data.
+type Damage struct {
+	// Task is the id of the task whose data is damaged; empty if it is not known, or if the data
+	// belongs to no task. Key is its key, zero if it is not known.
+	Task a2a.TaskID
+	Key  task.Key
+	// Err is the error that the caller gets.
+	Err error
+	// First is set if it is the first damage of its task or, without a task, the first with this
+	// error. After 1,000 of them it is never set.
+	First bool
+}
+
+// subject names the task that is read, by its id or its key; the zero subject is no task.
+type subject struct {
+	id  a2a.TaskID
+	key task.Key
+}
+
+// damages remembers the damaged objects that were met.
+type damages struct {
+	report func(Damage)
+
+	mu   sync.Mutex // guards the fields below
+	seen map[string]struct{}
+}
+
+// Damages returns the number of damaged objects that reads and writes have met since Open, at
+// most 1,000.
+func (db *DB) Damages() int {
+	db.damages.mu.Lock()
+	defer db.damages.mu.Unlock()
+	return len(db.damages.seen)
+}
+
+// met reports err if it is about damaged data.
+func (db *DB) met(of subject, err error) {
+	if !errors.Is(err, ErrDamaged) {
+		return
+	}
+	if of.id == "" && of.key != 0 {
+		of.id = db.idOf(of.key)
+	}
+	d := Damage{Task: of.id, Key: of.key, Err: err, First: db.damages.add(of, err)}
+	if db.damages.report != nil {
+		db.damages.report(d)
+	}
+}
+
+// add reports whether the damage is a new one.
+func (d *damages) add(of subject, err error) bool {
+	name := string(of.id)
+	if name == "" {
+		name = err.Error()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, known := d.seen[name]; known || len(d.seen) >= maxDamages {
+		return false
+	}
+	if d.seen == nil {
+		d.seen = make(map[string]struct{})
+	}
+	d.seen[name] = struct{}{}
+	return true
+}
+
+var qIDOf = prepared("SELECT id FROM tasks WHERE key = ?")
+
+// idOf returns the id of a task, or "" if it cannot be read.
+func (db *DB) idOf(key task.Key) (id a2a.TaskID) {
+	c, err := openConn(db.readers.opts)
+	if err != nil {
+		return ""
+	}
+	s := c.start(qIDOf)
+	s.int(int64(key))
+	if s.next() {
+		id = a2a.TaskID(s.getID())
+		s.close()
+	}
+	_ = c.close() // it was only read
+	return id
+}
