@@ -42,6 +42,9 @@ type Dispatcher struct {
 	alarms alarms
 	busy   int
 	dirty  []*hook
+	// start is the origin of the times of alarms. They do not depend on the wall clock, which may
+	// be set back.
+	start time.Time
 	// cached is a ring of the hooks whose target is cached; the oldest is at cachedNext.
 	cached     [maxCached]*hook
 	cachedNext int
@@ -70,7 +73,7 @@ func New(cfg Config) (*Dispatcher, error) {
 	policy.HTTPS = cfg.RequireHTTPS
 	d := &Dispatcher{
 		cfg: cfg, policy: policy, transport: cfg.Transport, closeIdle: func() {}, logger: cfg.Logger,
-		wake: wake.New(), save: wake.New(), queues: make(map[string]*endpointQueue),
+		wake: wake.New(), save: wake.New(), queues: make(map[string]*endpointQueue), start: time.Now(),
 	}
 	if d.secrets, err = parseSecrets(cfg.SigningSecrets); err != nil {
 		return nil, fmt.Errorf("push: %w", err)
@@ -172,7 +175,7 @@ func (d *Dispatcher) pick(now time.Time) ([]*hook, time.Duration) {
 	if rest := d.blocked.Sub(now); rest > 0 {
 		return nil, rest
 	}
-	wait := d.fireAlarmsLocked(now)
+	wait := d.fireAlarmsLocked(now.Sub(d.start))
 	var hooks []*hook
 	for d.busy < d.cfg.Concurrency && len(d.ready) > 0 {
 		l := d.ready[0]
@@ -194,10 +197,10 @@ func (d *Dispatcher) pick(now time.Time) ([]*hook, time.Duration) {
 
 // fireAlarmsLocked handles all alarms that are due, and returns the time until the next one;
 // negative if there is none.
-func (d *Dispatcher) fireAlarmsLocked(now time.Time) time.Duration {
+func (d *Dispatcher) fireAlarmsLocked(now time.Duration) time.Duration {
 	for len(d.alarms) > 0 {
-		if at := d.alarms[0].due(); at > now.UnixNano() {
-			return time.Duration(at - now.UnixNano())
+		if at := d.alarms[0].due(); at > now {
+			return at - now
 		}
 		switch due := heap.Pop(&d.alarms).(type) {
 		case *hook:
@@ -246,7 +249,7 @@ func (d *Dispatcher) readyLocked(l *endpointQueue) {
 // sleepLocked sets an alarm that queues a hook after a wait.
 func (d *Dispatcher) sleepLocked(h *hook, wait time.Duration) {
 	h.phase = asleep
-	h.at = time.Now().Add(wait).UnixNano()
+	h.at = time.Since(d.start) + wait
 	d.alarmLocked(h)
 }
 

@@ -43,12 +43,12 @@ type endpointQueue struct {
 	breaker breaker
 	fails   int // consecutive
 	rest    time.Duration
-	at      int64 // when the breaker becomes half-open
+	at      time.Duration // when the breaker becomes half-open, since Dispatcher.start
 	alarm   int32
 }
 
-func (l *endpointQueue) due() int64   { return l.at }
-func (l *endpointQueue) slot() *int32 { return &l.alarm }
+func (l *endpointQueue) due() time.Duration { return l.at }
+func (l *endpointQueue) slot() *int32       { return &l.alarm }
 
 // push appends h to the queue.
 func (l *endpointQueue) push(h *hook) {
@@ -101,15 +101,15 @@ func (l *endpointQueue) succeeded() {
 }
 
 // failed counts a try that failed because of the endpoint, and reports whether that opens the
-// breaker.
-func (l *endpointQueue) failed(now time.Time) bool {
+// breaker. now is the time since Dispatcher.start.
+func (l *endpointQueue) failed(now time.Duration) bool {
 	l.fails++
 	if l.breaker == open || l.breaker == closed && l.fails < openAfter {
 		return false
 	}
 	l.breaker = open
 	l.rest = min(max(2*l.rest, firstOpen), longestOpen)
-	l.at = now.Add(l.rest).UnixNano()
+	l.at = now + l.rest
 	return true
 }
 
@@ -130,10 +130,10 @@ func endpointOf(raw string) string {
 // alarms is a heap of alarms, the earliest first.
 type alarms []timed
 
-// timed is an item of the heap: a time in nanoseconds since 1970, and its position from 1; 0 if
-// it is not in the heap.
+// timed is an item of the heap: a time since Dispatcher.start, and its position from 1; 0 if it
+// is not in the heap.
 type timed interface {
-	due() int64
+	due() time.Duration
 	slot() *int32
 }
 

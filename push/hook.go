@@ -3,6 +3,7 @@ package push
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/parley-a2a/parley/task"
 )
@@ -40,8 +41,8 @@ type hook struct {
 	notified int64
 	// last and rev are the newest known version and revision of the task.
 	last, rev int64
-	// at is the time of the next alarm, in nanoseconds since 1970.
-	at    int64
+	// at is the time of the next alarm, since Dispatcher.start.
+	at    time.Duration
 	alarm int32 // position in the heap, from 1; 0 if in none
 	phase phase
 	// recheck requests a session regardless of the versions.
@@ -82,8 +83,8 @@ type failureState struct {
 
 func (h *hook) ref() task.HookRef { return task.HookRef{Task: h.key, ID: h.id} }
 
-func (h *hook) due() int64   { return h.at }
-func (h *hook) slot() *int32 { return &h.alarm }
+func (h *hook) due() time.Duration { return h.at }
+func (h *hook) slot() *int32       { return &h.alarm }
 
 // taskView holds the fields of a head that matter to hooks.
 type taskView struct {

@@ -251,7 +251,7 @@ func (d *Dispatcher) updateBreaker(h *hook, v *tryResult) {
 		l.succeeded()
 		d.disarmLocked(l)
 		d.readyLocked(l)
-	case v.unhealthy && l.failed(time.Now()):
+	case v.unhealthy && l.failed(time.Since(d.start)):
 		d.alarmLocked(l)
 		d.logger.Warn("endpoint of webhooks fails; no notification is sent to it for a while",
 			"endpoint", l.endpoint, "reason", v.reason, "wait", l.rest, "waiting", l.waiting)

@@ -47,12 +47,17 @@ func (d *Dispatcher) Status(ref task.HookRef) (Status, bool) {
 		st.Tries, st.LastError = h.failure.tries, h.failure.reason
 	}
 	if h.phase == asleep {
-		st.Next = time.Unix(0, h.at).UTC()
+		st.Next = d.timeOf(h.at)
 	}
 	if h.queue.breaker == open {
-		st.Until = time.Unix(0, h.queue.at).UTC()
+		st.Until = d.timeOf(h.queue.at)
 	}
 	return st, true
+}
+
+// timeOf returns the time of an alarm on the wall clock as it is now.
+func (d *Dispatcher) timeOf(at time.Duration) time.Time {
+	return time.Now().Add(at - time.Since(d.start)).UTC()
 }
 
 // Redeliver moves a webhook back in front of its first dead letter, and sends everything from

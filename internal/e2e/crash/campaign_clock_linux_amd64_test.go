@@ -6,12 +6,17 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
+	"testing"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
 // The wall clock of another process is moved by changing its copy of the vDSO, the functions of
@@ -157,4 +162,30 @@ func (m *clockMemory) free() bool {
 		}
 	}
 	return err == nil && len(threads) > 0
+}
+
+// TestWebhookAfterTheClockIsSetBack: a notification that waits for its next try does not wait
+// for the hours by which the wall clock of the hub is set back.
+func TestWebhookAfterTheClockIsSetBack(t *testing.T) {
+	t.Parallel()
+	tried := make(chan struct{})
+	hook := &webhook{
+		t: t, bad: 1 << 30, first: sync.OnceFunc(func() { close(tried) }),
+		took: make(map[string][]string), tried: make(map[string][]string),
+		wakes: make(map[string]chan struct{}), after: make(map[string]int),
+	}
+	srv := httptest.NewServer(hook)
+	defer srv.Close()
+	h := hubtest.Start(t, hubtest.Options{Flags: []string{"--push-allow", "loopback"}})
+	if err := moveClock(h.Process().PID(), 11*time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	frames := streamWithHook(t, h, srv.URL+"/one", 3)
+	await(t, "the first try", tried)
+	if err := moveClock(h.Process().PID(), 0); err != nil {
+		t.Fatal(err)
+	}
+	hook.recover(0, false)
+	awaitLast(t, hook, "/one", frames[len(frames)-1])
+	hook.check("/one", frames)
 }
