@@ -174,6 +174,9 @@ func (j *job) cancel(ctx context.Context) error {
 func (j *job) check(ctx context.Context, url string) error {
 	var got taskJSON
 	if err := hubtest.Call(ctx, hubtest.Request{URL: url + "/v1/a2a/tasks/" + j.id}, &got); err != nil {
+		if hubtest.Status(err) == 0 {
+			return err // the hub was killed
+		}
 		return wrong("get task %s: %v", j.id, err)
 	}
 	if got.state() != j.state || got.text() != j.words {
@@ -241,12 +244,12 @@ func (c *crowd) insist(ctx context.Context, j *job) error {
 	for {
 		err := alive()
 		if err == nil {
-			if err = errors.Join(j.check(ctx, c.direct), c.check(ctx, j)); err == nil || alive() == nil {
+			if err = errors.Join(j.check(ctx, c.direct), c.check(ctx, j)); err == nil || isViolation(err) && alive() == nil {
 				return err
 			}
 		}
 		if pause(ctx, c.back()) != nil {
-			return err
+			return fmt.Errorf("check task %s of %s: %w: %w", j.id, j.name, context.Cause(ctx), err)
 		}
 	}
 }
