@@ -32,12 +32,16 @@ type files struct {
 	wal    *os.File // nil until the first commit of the writing connection
 	head   walHead
 	size   int64 // of wal
-	looked time.Time
-	buf    [walHeadSize]byte
+	// counted is set once the writing connection has started the log, so that the number in its
+	// next header is known.
+	counted bool
+	looked  time.Time
+	buf     [walHeadSize]byte
 }
 
 // walHead is the part of the header of a write-ahead log that identifies it. A log that starts
-// again has the next number, and a salt that is greater by one.
+// again has the next number, and a salt that is greater by one; if a new connection starts it, the
+// number is that of the connection.
 type walHead struct{ number, salt uint32 }
 
 const walHeadSize = 32
@@ -82,7 +86,7 @@ func (f *files) forgetWAL() {
 	if f.wal != nil {
 		_ = f.wal.Close() // it was only read
 	}
-	f.wal, f.head, f.size = nil, walHead{}, 0
+	f.wal, f.head, f.size, f.counted = nil, walHead{}, 0, false
 }
 
 func (f *files) close() error {
@@ -194,9 +198,12 @@ func (f *files) walLocked(size int64, written bool) (state, error) {
 	}
 	old, head := f.head, walHead{number: binary.BigEndian.Uint32(f.buf[12:]), salt: binary.BigEndian.Uint32(f.buf[16:])}
 	valid := binary.BigEndian.Uint32(f.buf[0:])&^1 == 0x377f0682
-	if !valid || f.size > 0 && head.salt-old.salt != head.number-old.number {
+	started := f.size > 0 && head != old
+	next := head.salt-old.salt == head.number-old.number || !f.counted && head.salt-old.salt == 1
+	if !valid || started && !next {
 		return intact, f.gone("-wal", errors.New("its beginning was overwritten"))
 	}
+	f.counted = f.counted || started
 	cut := size < f.size && head == old
 	f.head, f.size = head, size
 	if cut {

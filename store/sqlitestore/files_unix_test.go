@@ -120,6 +120,47 @@ func TestRunningStoreNoticesItsFiles(t *testing.T) {
 	}
 }
 
+// TestLogBeginsAnewAfterAnError: after an error, such as that of a full disk, the store has
+// another connection, which counts the beginnings of the log from zero. That is no change by
+// another program. The same holds after a killed process, whose log a reader has recovered.
+func TestLogBeginsAnewAfterAnError(t *testing.T) {
+	t.Parallel()
+	db := openTest(t, filepath.Join(t.TempDir(), "parley.db"), Options{})
+	reader, err := openConn(connOptions{path: db.Path(), cache: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.close() //nolint:errcheck // it only keeps the log
+	n := 0
+	put := func() {
+		t.Helper()
+		putTasks(t, db, n, n+5)
+		n += 5
+		if err := db.Intact(t.Context()); err != nil {
+			t.Fatalf("Intact = %v after %d tasks", err, n)
+		}
+	}
+	begin := func() {
+		t.Helper()
+		if _, err := reader.number("PRAGMA wal_checkpoint(FULL)"); err != nil {
+			t.Fatal(err)
+		}
+		put()
+	}
+	put()
+	for range 3 {
+		begin()
+	}
+	failure := errors.New("disk is full")
+	if err := db.write(t.Context(), func(*writer) error { return failure }); !errors.Is(err, failure) {
+		t.Fatalf("write = %v", err)
+	}
+	put()
+	for range 3 {
+		begin()
+	}
+}
+
 // wantSaved opens a copy of the folder of db, without closing db, and counts the tasks.
 func wantSaved(t *testing.T, db *DB, suffix string) {
 	t.Helper()
