@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/uuid"
@@ -148,7 +149,7 @@ func (r *run) awaitChild(ctx context.Context, ad *admitted) error {
 		if err := r.engine.awaitOutcome(ctx, ad); err != nil {
 			return err
 		}
-		r.watch.touch(now().Time())
+		r.watch.touch(time.Now())
 		ad.live.mu.Lock()
 		h := &ad.live.head
 		// A question that a later message has answered is no outcome: the child is working

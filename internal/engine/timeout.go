@@ -13,7 +13,8 @@ import (
 // watch enforces the time limits of a run: it shows a quiet task if its agent has not decided
 // in time, and ends a run that is silent for too long.
 type watch struct {
-	last atomic.Int64 // when the run last yielded, in nanoseconds
+	began time.Time
+	last  atomic.Int64 // when the run last yielded, in nanoseconds since began
 
 	mu      sync.Mutex // guards the fields below
 	alarm   timer.Alarm
@@ -22,7 +23,7 @@ type watch struct {
 
 // start begins to watch r.
 func (w *watch) start(r *run) {
-	w.touch(time.Now())
+	w.began = time.Now()
 	quiet := r.live.snapshot().Visibility == task.Hidden
 	silence := r.silence()
 	d := silence
@@ -69,7 +70,7 @@ func (w *watch) fire(r *run, quiet bool) {
 		}
 		return
 	}
-	idle := time.Since(time.Unix(0, w.last.Load()))
+	idle := time.Since(w.began) - time.Duration(w.last.Load())
 	if idle < silence {
 		w.arm(r, silence-idle, false)
 		return
@@ -77,8 +78,9 @@ func (w *watch) fire(r *run, quiet bool) {
 	r.silent(silence)
 }
 
-// touch records the time of an event of the run.
-func (w *watch) touch(at time.Time) { w.last.Store(at.UnixNano()) }
+// touch records the time of an event of the run. at has a monotonic reading: if the wall clock is
+// set, agents are neither silent at once nor for hours longer.
+func (w *watch) touch(at time.Time) { w.last.Store(int64(at.Sub(w.began))) }
 
 // end stops the watch.
 func (w *watch) end(r *run) {

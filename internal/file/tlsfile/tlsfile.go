@@ -43,7 +43,8 @@ type Files struct {
 type Source struct {
 	files   Files
 	now     atomic.Pointer[state]
-	looked  atomic.Int64  // time of the last check of the files, in nanoseconds
+	began   time.Time     // time of the first check of the files
+	looked  atomic.Int64  // time of the last check, in nanoseconds since began
 	reading sync.Mutex    // held while the files are read
 	broken  []fs.FileInfo // files that were logged as invalid; guarded by reading
 }
@@ -86,7 +87,7 @@ func Open(f Files) (*Source, error) {
 		return nil, err
 	}
 	s.now.Store(now)
-	s.looked.Store(time.Now().UnixNano())
+	s.began = time.Now()
 	return s, nil
 }
 
@@ -116,7 +117,7 @@ func (s *Source) Config(protocols ...string) *tls.Config {
 
 // current returns the content of the files, at most a second old.
 func (s *Source) current() *state {
-	at, last := time.Now().UnixNano(), s.looked.Load()
+	at, last := int64(time.Since(s.began)), s.looked.Load()
 	if at-last >= int64(every) && s.looked.CompareAndSwap(last, at) && s.reading.TryLock() {
 		defer s.reading.Unlock()
 		s.look()
