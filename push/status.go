@@ -55,7 +55,7 @@ func (d *Dispatcher) Status(ref task.HookRef) (Status, bool) {
 	return st, true
 }
 
-// timeOf returns the time of an alarm on the wall clock as it is now.
+// timeOf returns the time of an alarm on the present wall clock.
 func (d *Dispatcher) timeOf(at time.Duration) time.Time {
 	return time.Now().Add(at - time.Since(d.start)).UTC()
 }

@@ -86,6 +86,9 @@ func (r *reader) take(ev hubtest.Event) error {
 	case f.Task != nil && r.id != "" && (f.Task.ID != r.id || f.Task.text() != r.words):
 		return flawed(gap, "task %s: a snapshot at %d is task %s with %q after %q was read", r.id, version, f.Task.ID, f.Task.text(), r.words)
 	case f.Task != nil:
+		if r.id == "" {
+			r.book.write(&line{Op: opTask, Job: r.job, Task: f.Task.ID})
+		}
 		r.id, r.words = f.Task.ID, f.Task.text()
 		r.status(&f.Task.Status)
 	case f.StatusUpdate != nil:
