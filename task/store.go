@@ -117,7 +117,8 @@ const MaxTotal = 10_000
 type Query struct {
 	Owner Owner
 	// AllOwners selects the tasks of all owners, for administrators. Owner and ContextID must be
-	// empty then. The cost of a page grows with the number of owners.
+	// empty then. The cost of a page grows with the number of owners of an Agent, and otherwise
+	// of running tasks.
 	AllOwners bool
 	Agent     Agent
 	ContextID string

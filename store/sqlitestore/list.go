@@ -65,6 +65,8 @@ var (
 type countedGroup struct {
 	group
 	n int64
+	// all replaces the query of the group by one over the groups of all owners.
+	all *query
 }
 
 func listGroups(c *conn, q *task.Query) (task.ListPage, error) {
@@ -83,9 +85,86 @@ func listGroups(c *conn, q *task.Query) (task.ListPage, error) {
 	if err != nil {
 		return task.ListPage{}, err
 	}
+	if q.AllOwners && q.Agent == "" {
+		if groups, err = combine(c, q, groups); err != nil {
+			return task.ListPage{}, err
+		}
+	}
 	page, err := merge(c, q, groups)
 	page.Total = total
 	return page, err
+}
+
+// The tasks of all owners that have ended, and that are interrupted, in the order of the list.
+// Their indexes hold them for sweeps.
+var (
+	qAllEnded = prepared("SELECT " + columns + ` FROM tasks t
+	WHERE t.ended > 0 AND t.ended >= ?1 AND t.ended <= ?2 AND NOT (t.ended = ?2 AND t.key >= ?3)
+	AND t.shown = 0 AND (?4 = 0 OR t.state = ?4)
+	ORDER BY t.ended DESC, t.key DESC`)
+
+	qAllInterrupted = prepared("SELECT " + columns + ` FROM tasks t
+	WHERE t.state IN (6, 8) AND t.status_at >= ?1 AND t.status_at <= ?2 AND NOT (t.status_at = ?2 AND t.key >= ?3)
+	AND t.shown = 0 AND (?4 = 0 OR t.state = ?4)
+	ORDER BY t.status_at DESC, t.key DESC`)
+)
+
+const (
+	// fewGroups is the number of groups that are merged as fast as others are scanned.
+	fewGroups = 8
+	// perGroup is the number of rows that a scan may skip for each group that it replaces.
+	perGroup = 8
+)
+
+// combine replaces the groups of ended and of interrupted tasks of all owners by one each, so
+// that a page does not cost a query for each owner. Groups stay as they are if there are few, or
+// if the state of the query is so rare that a scan would skip more.
+func combine(c *conn, q *task.Query, groups []countedGroup) ([]countedGroup, error) {
+	if len(groups) <= fewGroups {
+		return groups, nil
+	}
+	if q.State != 0 {
+		skipped, err := skips(c, q, groups)
+		if err != nil || skipped > perGroup*int64(len(groups)) {
+			return groups, err
+		}
+	}
+	var rest []countedGroup
+	ended, interrupted := countedGroup{all: &qAllEnded}, countedGroup{all: &qAllInterrupted}
+	for _, g := range groups {
+		switch {
+		case g.state.Terminal():
+			ended.n += g.n
+		case g.state.Interrupted():
+			interrupted.n += g.n
+		default:
+			rest = append(rest, g)
+		}
+	}
+	for _, g := range []countedGroup{ended, interrupted} {
+		if g.n > 0 {
+			rest = append(rest, g)
+		}
+	}
+	return rest, nil
+}
+
+// skips estimates the number of rows of other states that a scan for a page skips.
+func skips(c *conn, q *task.Query, groups []countedGroup) (int64, error) {
+	all, err := c.states()
+	if err != nil {
+		return 0, err
+	}
+	var others, found int64
+	for state, n := range all {
+		if state != q.State && state.Terminal() == q.State.Terminal() && state.Interrupted() == q.State.Interrupted() {
+			others += int64(n)
+		}
+	}
+	for _, g := range groups {
+		found += g.n
+	}
+	return others * int64(q.Limit+1) / found, nil
 }
 
 // groupsOf returns the groups of an owner, or of all.
@@ -169,8 +248,13 @@ func mergeSome(c *conn, q *task.Query, groups []countedGroup) (page task.ListPag
 	sources := buffer[:len(groups)]
 	most := int64(0)
 	for i, g := range groups {
-		sources[i].stmt = c.start(qGroup[i])
-		bindGroup(&sources[i].stmt, q, g.group)
+		if g.all != nil {
+			sources[i].stmt = c.start(*g.all)
+			bindAll(&sources[i].stmt, q)
+		} else {
+			sources[i].stmt = c.start(qGroup[i])
+			bindGroup(&sources[i].stmt, q, g.group)
+		}
 		sources[i].advance()
 		most += g.n
 	}
@@ -200,6 +284,14 @@ func bindGroup(s *stmt, q *task.Query, g group) {
 	s.int(int64(q.Since))
 	s.int(int64(upTo(q)))
 	s.int(int64(q.After.Key))
+}
+
+// bindAll binds the values of a query over the groups of all owners.
+func bindAll(s *stmt, q *task.Query) {
+	s.int(int64(q.Since))
+	s.int(int64(upTo(q)))
+	s.int(int64(q.After.Key))
+	s.int(int64(q.State))
 }
 
 // newest returns the source whose row comes first, or nil if all have ended.

@@ -13,17 +13,23 @@ var qStates = prepared("SELECT state, sum(n) FROM counters GROUP BY state")
 // the cost depends on the number of owners, not on that of their tasks. Tasks that are not
 // shown to their caller do not count.
 func (t Tasks) States(ctx context.Context) (map[task.State]int, error) {
-	states := make(map[task.State]int)
-	err := t.db.view(ctx, func(c *conn) error {
-		s := c.start(qStates)
-		for s.next() {
-			state := task.State(s.getInt())
-			states[state] = int(s.getInt())
-		}
-		return s.err
+	var states map[task.State]int
+	err := t.db.view(ctx, func(c *conn) (err error) {
+		states, err = c.states()
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("count tasks by state: %w", err)
 	}
 	return states, nil
+}
+
+func (c *conn) states() (map[task.State]int, error) {
+	states := make(map[task.State]int)
+	s := c.start(qStates)
+	for s.next() {
+		state := task.State(s.getInt())
+		states[state] = int(s.getInt())
+	}
+	return states, s.err
 }
