@@ -22,6 +22,14 @@ type TaskInfo struct {
 	Task json.RawMessage `json:"task,omitempty"`
 }
 
+// TaskCounts is the answer of GET /api/v1/counts.
+type TaskCounts struct {
+	// Counts are the numbers of tasks by the protocol's name of their state. States without
+	// tasks are omitted.
+	Counts map[string]int `json:"counts"`
+	Total  int            `json:"total"`
+}
+
 // TaskList is the answer of GET /api/v1/tasks.
 type TaskList struct {
 	Tasks []TaskInfo `json:"tasks"`

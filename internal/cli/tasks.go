@@ -21,6 +21,7 @@ import (
 // tasksCmd is the family of commands about tasks.
 type tasksCmd struct {
 	List   tasksListCmd   `cmd:"" help:"List your tasks, most recently changed first."`
+	Count  tasksCountCmd  `cmd:"" help:"Count your tasks by state."`
 	Get    tasksGetCmd    `cmd:"" help:"Show a task."`
 	Cancel tasksCancelCmd `cmd:"" help:"Cancel a task."`
 	Watch  tasksWatchCmd  `cmd:"" help:"Follow a task and the tasks that it delegates."`

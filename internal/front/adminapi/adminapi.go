@@ -19,6 +19,8 @@
 //	POST /api/v1/dead/{id}/replay       publishes it again
 //	GET /api/v1/tasks          the caller's tasks with their agents: ?agent=, ?context=, ?state=, pages
 //	GET /api/v1/tasks?scope=all         the tasks of all owners, with their owners, for administrators
+//	GET /api/v1/counts         the numbers of the caller's tasks by state: ?agent=
+//	GET /api/v1/counts?scope=all        those of all owners, for administrators: ?owner=
 //	GET /api/v1/tasks/{id}     one of the caller's tasks
 //	GET /api/v1/tasks/{id}?scope=all    a task of any owner with its messages, for administrators: ?owner=
 //	GET /api/v1/tasks/{id}/tree         a task of the caller and those that it has delegated

@@ -226,7 +226,49 @@ type index struct {
 
 func (i *index) List(_ context.Context, q *task.Query) (task.ListPage, error) {
 	i.asked++
+	if err := q.Check(); err != nil {
+		return task.ListPage{}, err
+	}
 	return task.ListPage{Total: i.totals[q.Owner][q.State]}, i.err
+}
+
+// TestCounts checks that callers get the numbers of their own tasks, and administrators those of
+// all owners.
+func TestCounts(t *testing.T) {
+	t.Parallel()
+	h, _, _ := keyed(t)
+	a := new(auditor)
+	h.Audit = a
+	h.Tasks = &index{totals: map[task.Owner]map[task.State]int{
+		"clerk": {task.Working: 2, task.Completed: 40}, "bob": {task.Failed: 7}, "": {task.Working: 2, task.Completed: 40, task.Failed: 7},
+	}}
+	const mine, all, bobs = `{"counts":{"TASK_STATE_COMPLETED":40,"TASK_STATE_WORKING":2},"total":42}`,
+		`{"counts":{"TASK_STATE_COMPLETED":40,"TASK_STATE_FAILED":7,"TASK_STATE_WORKING":2},"total":49}`,
+		`{"counts":{"TASK_STATE_FAILED":7},"total":7}`
+	for _, tt := range []struct {
+		p     *auth.Principal
+		query string
+		code  int
+		want  string
+	}{
+		{clerk, "", 200, mine},
+		{clerk, "?agent=echo", 200, mine},
+		{clerk, "?scope=all", 403, ""},
+		{clerk, "?scope=all&owner=clerk", 403, ""},
+		{clerk, "?owner=bob", 400, ""},
+		{clerk, "?scope=mine", 400, ""},
+		{boss, "?scope=all", 200, all},
+		{boss, "?scope=all&owner=bob", 200, bobs},
+		{boss, "?scope=all&owner=nemo", 200, `{"counts":{},"total":0}`},
+	} {
+		got := as(t, h, tt.p, "GET /api/v1/counts"+tt.query, "")
+		if got.code != tt.code || tt.want != "" && got.body != tt.want {
+			t.Errorf("%s%s: %d %s, want %d %s", tt.p.ID, tt.query, got.code, got.body, tt.code, tt.want)
+		}
+	}
+	if n := strings.Count(strings.Join(a.entries, "\n"), "ended "+boss.ID+" task.inspect counts/"); n != 3 {
+		t.Errorf("audit entries %v, want three of all owners", a.entries)
+	}
 }
 
 func TestStatusCountsTheCallersTasks(t *testing.T) {

@@ -141,12 +141,12 @@ var actions = map[string]audit.Action{
 	"POST trust": audit.TrustChange, "POST inbox": audit.InboxPut,
 	"POST inbox/{id}/answer": audit.InboxSettle, "POST inbox/{id}/approve": audit.InboxSettle, "POST inbox/{id}/refuse": audit.InboxSettle,
 	"POST push/{id}/redeliver": audit.PushRedeliver, "POST dead/{id}/replay": audit.DeadReplay, "DELETE dead/{id}": audit.DeadDrop,
-	"GET audit": audit.AuditExport, "GET tasks": audit.TaskInspect, "GET tasks/{id}": audit.TaskInspect, "GET events": audit.TaskInspect,
+	"GET audit": audit.AuditExport, "GET tasks": audit.TaskInspect, "GET tasks/{id}": audit.TaskInspect, "GET events": audit.TaskInspect, "GET counts": audit.TaskInspect,
 	"PUT memory/note": audit.MemorySet, "DELETE memory/note": audit.MemoryDelete, "DELETE memory/session": audit.MemoryEnd,
 }
 
 // kinds are the kinds of the subjects of the families of paths.
 var kinds = map[string]string{
 	"keys": "key", "agents": "agent", "tasks": "task", "push": "task", "trust": "principal", "inbox": "item", "dead": "letter",
-	"audit": "audit", "memory": "note", "events": "events",
+	"audit": "audit", "memory": "note", "events": "events", "counts": "counts",
 }

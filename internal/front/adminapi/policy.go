@@ -24,6 +24,7 @@ var families = map[string]struct {
 	"agents":      {open: true, change: policy.AdminAgents},
 	"search":      {open: true, change: policy.AdminOther},
 	"tasks":       {open: true, change: policy.AdminTasks}, // the engine checks reads
+	"counts":      {open: true, change: policy.AdminTasks}, // as tasks
 	"dead":        {read: policy.AdminTasks, change: policy.AdminTasks},
 	"costs":       {read: policy.AdminRead, change: policy.AdminOther},
 	"confidences": {read: policy.AdminRead, change: policy.AdminOther},

@@ -114,6 +114,7 @@ func (h *Handler) routes() *http.ServeMux {
 		"POST /dead/{id}/replay": h.ofBus(post(h.replayDead)),
 	})
 	add(h.Reader != nil, 0, map[string]call{"GET /tasks": get(h.listTasks), "GET /tasks/{id}": get(h.task)})
+	add(h.Tasks != nil, 0, map[string]call{"GET /counts": get(h.taskCounts)})
 	add(h.Trees != nil, 0, map[string]call{"GET /tasks/{id}/tree": get(h.tree)})
 	add(h.Inbox != nil, own, map[string]call{
 		"GET /inbox": get(h.listInbox), "POST /inbox": postUpTo(2*inbox.MaxText, h.putQuestion), "GET /inbox/{id}": get(h.item),

@@ -7,8 +7,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/policy"
+	"github.com/parley-a2a/parley/internal/adminjson"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/task"
 )
@@ -78,16 +82,23 @@ func (h *Handler) status(r *http.Request) (*Status, error) {
 	return answer, nil
 }
 
-// counts returns how many of the tasks that a caller may list are in each state. Stores
-// maintain these totals, so the cost does not depend on them.
+// counts returns how many of the tasks that a caller may list are in each state.
 func (h *Handler) counts(ctx context.Context, p *auth.Principal) (map[string]int, error) {
 	if h.Tasks == nil {
 		return nil, nil
 	}
+	return h.countAll(ctx, task.Query{Owner: p.Owner()}, h.listable(p))
+}
+
+// countAll counts the tasks of agents by their states. Stores maintain these totals, so the cost
+// does not depend on them.
+func (h *Handler) countAll(ctx context.Context, q task.Query, agents []task.Agent) (map[string]int, error) {
 	counts := make(map[string]int)
-	for _, a := range h.listable(p) {
+	q.Limit = 1
+	for _, a := range agents {
 		for _, s := range states {
-			page, err := h.Tasks.List(ctx, &task.Query{Owner: p.Owner(), Agent: a, State: s, Limit: 1})
+			q.Agent, q.State = a, s
+			page, err := h.Tasks.List(ctx, &q)
 			if err != nil {
 				return nil, fmt.Errorf("count tasks in %v: %w", s, err)
 			}
@@ -97,6 +108,38 @@ func (h *Handler) counts(ctx context.Context, p *auth.Principal) (map[string]int
 		}
 	}
 	return counts, nil
+}
+
+// taskCounts answers with the numbers of the caller's tasks, or of those of all owners or of one
+// of them.
+func (h *Handler) taskCounts(r *http.Request) (*adminjson.TaskCounts, error) {
+	v, p := r.URL.Query(), auth.PrincipalFrom(r.Context())
+	q, agents := task.Query{Owner: p.Owner()}, h.listable(p)
+	switch all := everyOwner(r); {
+	case all:
+		q, agents = task.Query{Owner: task.Owner(v.Get("owner"))}, []task.Agent{""}
+		q.AllOwners = q.Owner == ""
+	case v.Get("scope") != "":
+		return nil, errScope
+	case v.Has("owner"):
+		return nil, apierror.Field(a2a.ErrInvalidParams, "owner", "needs scope=all")
+	}
+	if a := task.Agent(v.Get("agent")); a != "" {
+		if !slices.Contains(agents, a) && !slices.Contains(agents, "") {
+			agents = nil
+		} else {
+			agents = []task.Agent{a}
+		}
+	}
+	counts, err := h.countAll(r.Context(), q, agents)
+	if err != nil {
+		return nil, err
+	}
+	answer := &adminjson.TaskCounts{Counts: counts}
+	for _, n := range counts {
+		answer.Total += n
+	}
+	return answer, nil
 }
 
 // listable returns the agents whose tasks a caller may list; the empty name stands for all.

@@ -33,6 +33,8 @@ const (
 	maxTaskPage = 100
 )
 
+var errScope = apierror.Field(a2a.ErrInvalidParams, "scope", "is not all, for the tasks of all owners")
+
 func taskInfo(h *task.Head) adminjson.TaskInfo {
 	return adminjson.TaskInfo{
 		TaskID: h.ID, ContextID: h.ContextID, Agent: string(h.Agent), State: h.State.String(),
@@ -73,8 +75,8 @@ func (h *Handler) inspect(r *http.Request) (*adminjson.TaskInfo, error) {
 // everyOwner reports whether a request is for the tasks of all owners, which needs an
 // administrator. Of several values of scope, one suffices.
 func everyOwner(r *http.Request) bool {
-	const list, one = "GET " + Root + "/tasks", "GET " + Root + "/tasks/{id}"
-	return (r.Pattern == list || r.Pattern == one) && slices.Contains(r.URL.Query()["scope"], "all")
+	const list, one, counts = "GET " + Root + "/tasks", "GET " + Root + "/tasks/{id}", "GET " + Root + "/counts"
+	return (r.Pattern == list || r.Pattern == one || r.Pattern == counts) && slices.Contains(r.URL.Query()["scope"], "all")
 }
 
 // listTasks answers with a page of the caller's tasks, or of those of all owners, the last changed
@@ -110,7 +112,7 @@ func (h *Handler) listTasks(r *http.Request) (*adminjson.TaskList, error) {
 func taskQuery(r *http.Request) (*op.List, error) {
 	values := r.URL.Query()
 	if scope := values.Get("scope"); scope != "" && scope != "all" {
-		return nil, apierror.Field(a2a.ErrInvalidParams, "scope", "is not all, for the tasks of all owners")
+		return nil, errScope
 	}
 	q := &op.List{
 		Target:    op.Target{Agent: task.Agent(values.Get("agent"))},
