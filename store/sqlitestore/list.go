@@ -117,7 +117,7 @@ const (
 )
 
 // combine replaces the groups of ended and of interrupted tasks of all owners by one each, so
-// that a page does not cost a query for each owner. Groups stay as they are if there are few, or
+// that a page does not cost a query for each owner. Groups remain if there are few, or
 // if the state of the query is so rare that a scan would skip more.
 func combine(c *conn, q *task.Query, groups []countedGroup) ([]countedGroup, error) {
 	if len(groups) <= fewGroups {

@@ -56,7 +56,7 @@
 // belong to the caller, which may change them. The owner of a task sees the questions about it
 // in the inbox, and may answer them. An administrator is a principal with the role "admin", or
 // the anonymous caller on the hub's own machine, if no proxy passed the request on and it names
-// this machine as its host. Other callers get 403. With a policy, callers may also do what it
+// this machine as its host. Other callers get 403. With a policy, callers may also do all that it
 // allows, and administrators everything that it does not deny (docs/policy.md). Cross-origin
 // requests from browsers are refused.
 //
@@ -168,7 +168,7 @@ type Handler struct {
 	// Events reads the events of the hub. If nil, nothing is served at /api/v1/events.
 	Events Events
 	// Policy authorizes the operations of callers. If nil, administrators may do everything
-	// here, and others what the package comment states.
+	// here, and others as the package comment states.
 	Policy *policy.Policy
 	// Memory holds notes and conversations. If nil, nothing is served below /api/v1/memory.
 	Memory *Memory

@@ -102,7 +102,7 @@ func (w *webhooks) rest() {
 	synctest.Wait()
 }
 
-// list returns "task/config state told/version" of all webhooks that a query finds.
+// list returns "task/config state position/version" of all webhooks that a query finds.
 func (w *webhooks) list(query string) string {
 	w.t.Helper()
 	got := as(w.t, w.h, boss, "GET /api/v1/push"+query, "")
