@@ -69,6 +69,9 @@ func (b *Binding) Server() *grpc.Server {
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: b.cfg.Limits.KeepAlive, Timeout: pingTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: leastPing, PermitWithoutStream: true}),
 	}
+	if b.cfg.LogRequests {
+		opts = append(opts, grpc.StatsHandler(requestLog{b.cfg.Logger}))
+	}
 	s := grpc.NewServer(append(opts, b.cfg.Options...)...)
 	b.Register(s)
 	return s

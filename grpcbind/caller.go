@@ -41,6 +41,7 @@ func (s *base) identify(ctx context.Context) (*op.Caller, error) {
 	if err := auth.Known(p); err != nil {
 		return nil, err
 	}
+	logCaller(ctx, p.ID)
 	if s.limiter != nil {
 		if err := s.limiter.Request(p.Owner()); err != nil {
 			return nil, err

@@ -28,6 +28,8 @@ type Config struct {
 	// Logger receives a record for each error that is hidden from the caller. If nil, nothing
 	// is logged.
 	Logger *slog.Logger
+	// LogRequests logs each call when it has ended, on servers that Server creates.
+	LogRequests bool
 	// Limits bound the cost of calls; zero fields have defaults.
 	Limits Limits
 	// Options are added to the options of the server that Server creates, such as transport

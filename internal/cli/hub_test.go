@@ -165,12 +165,26 @@ func (h *hubProcess) collect(r io.Reader) {
 	h.more.Broadcast()
 }
 
-// hubSays waits for a text on the standard error of the hub: says TEXT.
+// hubSays waits for a text on the standard error of the hub: says TEXT. Of a hub that has ended,
+// "! says TEXT" checks that the text was never there.
 func hubSays(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: says TEXT")
+	h := ts.Value(hubKey{}).(*hubProcess)
+	switch {
+	case len(args) != 1:
+		ts.Fatalf("usage: [!] says TEXT")
+	case neg:
+		h.neverSaid(ts, args[0])
+	default:
+		h.says(ts, args[0])
 	}
-	ts.Value(hubKey{}).(*hubProcess).says(ts, args[0])
+}
+
+func (h *hubProcess) neverSaid(ts *testscript.TestScript, text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.over || strings.Contains(h.errs.String(), text) {
+		ts.Fatalf("the hub has not ended, or has written %q:\n%s", text, h.errs.String())
+	}
 }
 
 func (h *hubProcess) says(ts *testscript.TestScript, text string) {

@@ -400,6 +400,9 @@ type Log struct {
 	Level string `yaml:"level" enum:"debug,info,warn,error"`
 	// Format is the format of log records. The default is text.
 	Format string `yaml:"format" enum:"text,json"`
+	// Requests logs a line for each request at the level info. The default is true while callers
+	// need no key and the hub listens on loopback addresses only, otherwise false.
+	Requests *bool `yaml:"requests"`
 }
 
 // Telemetry configures metrics and traces. The environment variables of OpenTelemetry select

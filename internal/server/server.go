@@ -336,6 +336,7 @@ func (h *Hub) front() hub.Front {
 		Metrics:        h.telemetry.Page(),
 		MetricsReaders: metricsReaders(c.Telemetry.Metrics),
 		API:            h.api(),
+		LogRequests:    h.logsRequests(),
 	}
 }
 
@@ -367,10 +368,19 @@ func (h *Hub) guarded() bool {
 	return ok && addr.IP.IsLoopback() && !h.cfg.AllowAnonymous
 }
 
+// logsRequests reports whether a line is logged for each request. By default it is while only
+// this machine can call, without credentials, as in development.
+func (h *Hub) logsRequests() bool {
+	if on := h.cfg.Log.Requests; on != nil {
+		return *on
+	}
+	return h.guarded() && !h.keys.On()
+}
+
 func (h *Hub) binding() grpcbind.Config {
 	c, l := h.cfg, h.cfg.Limits
 	return grpcbind.Config{
-		Engine: h.engine, Auth: h.keys, NoStreaming: c.NoStreaming, Logger: h.logger,
+		Engine: h.engine, Auth: h.keys, NoStreaming: c.NoStreaming, Logger: h.logger, LogRequests: h.logsRequests(),
 		PublicURL: cmp.Or(c.PublicURL, h.URL()), Options: h.grpcOptions(),
 		Limits: grpcbind.Limits{
 			Message: int(l.Body), SendTime: duration(l.WriteTime),

@@ -85,6 +85,9 @@ type Config struct {
 	// Surfaces serve paths in the shapes of other ecosystems. The front's own paths come first,
 	// then the surfaces in their order.
 	Surfaces []surface.Surface
+	// LogRequests logs each request of a client when it has ended, except probes of the hub's
+	// health.
+	LogRequests bool
 	// Logger receives a record for each error that is hidden from the caller. If nil, nothing
 	// is logged.
 	Logger *slog.Logger

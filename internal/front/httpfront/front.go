@@ -61,7 +61,14 @@ func New(cfg Config) *Front {
 
 // ServeHTTP implements http.Handler.
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	f.exchange(&exchange{front: f, w: w, r: r, rc: http.NewResponseController(w)})
+	if !f.cfg.LogRequests {
+		f.exchange(&exchange{front: f, w: w, r: r, rc: http.NewResponseController(w)})
+		return
+	}
+	l := &logged{ResponseWriter: w}
+	x := &exchange{front: f, w: l, r: r, rc: http.NewResponseController(l)}
+	defer func(began time.Time) { f.logRequest(x, l, began) }(time.Now())
+	f.exchange(x)
 }
 
 // Inside returns the handler for requests from inside the process, whose caller is the
