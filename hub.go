@@ -134,6 +134,14 @@ type Hub struct {
 type Limits struct {
 	// Body is the maximum size of a request in bytes; 10 MiB.
 	Body int64
+	// Memory is the maximum number of bytes that large requests and the runs of large messages
+	// may occupy at one time; a sixteenth of the memory of the machine or its control group, from
+	// 32 MiB to 192 MiB. Larger requests wait for up to 10 s; then their callers receive the time
+	// after which to retry: status 429 and Retry-After over HTTP, RESOURCE_EXHAUSTED over gRPC.
+	Memory int64
+	// Spool is the maximum number of bytes of large requests in temporary files while they
+	// arrive; 1 GiB.
+	Spool int64
 	// StreamsPerCaller is the maximum number of open streams of one caller; 1,000.
 	StreamsPerCaller int
 	// MaxWait is the maximum time that a blocking call waits; 300 s. After it, the call returns

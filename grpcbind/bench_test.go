@@ -14,7 +14,7 @@ func BenchmarkDecodeSend(b *testing.B) {
 	}}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := decode(&s.base, nil, r, s.decoder.Send); err != nil {
+		if _, err := decode(b.Context(), &s.base, input{nil, r}, s.decoder.Send); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -29,7 +29,7 @@ func (s *service) GetExtendedAgentCard(ctx context.Context, r *pb.GetExtendedAge
 
 func (s *service) extendedCard(ctx context.Context, r *pb.GetExtendedAgentCardRequest) (*pb.AgentCard, error) {
 	shown, err := s.shownCardFor(ctx, func(c *op.Caller) (*op.ExtendedCard, error) {
-		return decode(&s.base, c, r, s.decoder.Extended)
+		return decode(ctx, &s.base, input{c, r}, s.decoder.Extended)
 	})
 	if err != nil {
 		return nil, err

@@ -83,7 +83,7 @@ func shown(a *engine.Answer) *dialect.Answer {
 
 // decodeSend decodes a message, and records its dialect for its task and its webhook.
 func (l *legacy) decodeSend(ctx context.Context, c *op.Caller, r *pb0.SendMessageRequest) (*op.Send, error) {
-	in, err := decode(&l.base, c, r, reading(ctx, l, dialect.SendMessage, l.decoder.Send))
+	in, err := decode(ctx, &l.base, input{c, r}, reading(ctx, l, dialect.SendMessage, l.decoder.Send))
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (l *legacy) SendMessage(ctx context.Context, r *pb0.SendMessageRequest) (*p
 func (l *legacy) GetTask(ctx context.Context, r *pb0.GetTaskRequest) (*pb0.Task, error) {
 	const o = dialect.GetTask
 	return call(ctx, &l.base, o, func(c *op.Caller) (*pb0.Task, error) {
-		in, err := decode(&l.base, c, r, reading(ctx, l, o, l.decoder.Get))
+		in, err := decode(ctx, &l.base, input{c, r}, reading(ctx, l, o, l.decoder.Get))
 		if err != nil {
 			return nil, err
 		}
@@ -132,7 +132,7 @@ func (l *legacy) GetTask(ctx context.Context, r *pb0.GetTaskRequest) (*pb0.Task,
 func (l *legacy) CancelTask(ctx context.Context, r *pb0.CancelTaskRequest) (*pb0.Task, error) {
 	const o = dialect.CancelTask
 	return call(ctx, &l.base, o, func(c *op.Caller) (*pb0.Task, error) {
-		in, err := decode(&l.base, c, r, reading(ctx, l, o, l.decoder.Cancel))
+		in, err := decode(ctx, &l.base, input{c, r}, reading(ctx, l, o, l.decoder.Cancel))
 		if err != nil {
 			return nil, err
 		}
@@ -168,7 +168,7 @@ func (l *legacy) SendStreamingMessage(r *pb0.SendMessageRequest, out legacyRespo
 func (l *legacy) TaskSubscription(r *pb0.TaskSubscriptionRequest, out legacyResponses) error {
 	const o = dialect.SubscribeToTask
 	return l.stream(o, out, newLegacyWriter(out), func(ctx context.Context, c *op.Caller) (*engine.Stream, error) {
-		in, err := decode(&l.base, c, r, reading(ctx, l, o, l.decoder.Subscribe))
+		in, err := decode(ctx, &l.base, input{c, r}, reading(ctx, l, o, l.decoder.Subscribe))
 		if err != nil {
 			return nil, err
 		}
@@ -218,7 +218,7 @@ func (l *legacy) GetAgentCard(ctx context.Context, r *pb0.GetAgentCardRequest) (
 	performs(ctx, &l.base, o)
 	defer l.recovered(o, &err)
 	shown, err := l.shownCardFor(ctx, func(c *op.Caller) (*op.ExtendedCard, error) {
-		return decode(&l.base, c, r, reading(ctx, l, o, l.decoder.Extended))
+		return decode(ctx, &l.base, input{c, r}, reading(ctx, l, o, l.decoder.Extended))
 	})
 	if err == nil {
 		out, err = shown.v03()

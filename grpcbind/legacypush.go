@@ -17,7 +17,7 @@ func (l *legacy) CreateTaskPushNotificationConfig(
 ) (*pb0.TaskPushNotificationConfig, error) {
 	const o = dialect.CreatePushConfig
 	return callPush(ctx, &l.base, o, func(c *op.Caller) (*pb0.TaskPushNotificationConfig, error) {
-		in, err := decode(&l.base, c, r, reading(ctx, l, o, l.decoder.CreatePush))
+		in, err := decode(ctx, &l.base, input{c, r}, reading(ctx, l, o, l.decoder.CreatePush))
 		if err != nil {
 			return nil, err
 		}
@@ -32,7 +32,7 @@ func (l *legacy) GetTaskPushNotificationConfig(
 ) (*pb0.TaskPushNotificationConfig, error) {
 	const o = dialect.GetPushConfig
 	return callPush(ctx, &l.base, o, func(c *op.Caller) (*pb0.TaskPushNotificationConfig, error) {
-		in, err := decode(&l.base, c, r, reading(ctx, l, o, l.decoder.PushRef))
+		in, err := decode(ctx, &l.base, input{c, r}, reading(ctx, l, o, l.decoder.PushRef))
 		if err != nil {
 			return nil, err
 		}
@@ -46,7 +46,7 @@ func (l *legacy) ListTaskPushNotificationConfig(
 ) (*pb0.ListTaskPushNotificationConfigResponse, error) {
 	const o = dialect.ListPushConfigs
 	return callPush(ctx, &l.base, o, func(c *op.Caller) (*pb0.ListTaskPushNotificationConfigResponse, error) {
-		in, err := decode(&l.base, c, r, reading(ctx, l, o, l.decoder.PushList))
+		in, err := decode(ctx, &l.base, input{c, r}, reading(ctx, l, o, l.decoder.PushList))
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +68,7 @@ func (l *legacy) DeleteTaskPushNotificationConfig(
 ) (*emptypb.Empty, error) {
 	const o = dialect.DeletePushConfig
 	return callPush(ctx, &l.base, o, func(c *op.Caller) (*emptypb.Empty, error) {
-		in, err := decode(&l.base, c, r, reading(ctx, l, o, l.decoder.PushRef))
+		in, err := decode(ctx, &l.base, input{c, r}, reading(ctx, l, o, l.decoder.PushRef))
 		if err != nil {
 			return nil, err
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/ratelimit"
 	"github.com/parley-a2a/parley/store/memstore"
 )
@@ -161,4 +162,42 @@ func TestTasksAreLimited(t *testing.T) {
 	if _, err := h.client.SendMessage(bob, textRequest("x")); err != nil {
 		t.Errorf("another caller: %v", err)
 	}
+}
+
+// A large message without memory for it is refused with the time after which to retry, by every
+// service; a small one passes. The memory is released when the call ends.
+func TestMemoryIsLimited(t *testing.T) {
+	t.Parallel()
+	b := &membudget.Budget{Max: 1 << 20, Wait: time.Millisecond}
+	h := limitedHub(t, engine.Config{Memory: b})
+	ann := with(t.Context(), "x-name", "ann")
+	large, old := textRequest("x"), textRequest0(strings.Repeat("x", 100_000))
+	large.Message.Parts[0].Content = &pb.Part_Text{Text: strings.Repeat("x", 100_000)}
+	old.Request.MessageId = "m"
+	all, err := b.Acquire(ann, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = h.client.SendMessage(ann, large)
+	refusedFor(t, "SendMessage", err)
+	refusedFor(t, "SendStreamingMessage", streamed(h.client.SendStreamingMessage(ann, large)))
+	_, err = h.legacy().SendMessage(ann, old)
+	refusedFor(t, "SendMessage of v0.3", err)
+	if _, err := h.client.SendMessage(ann, textRequest("x")); err != nil {
+		t.Errorf("a small message: %v", err)
+	}
+	all.Release()
+	if _, err := h.client.SendMessage(ann, large); err != nil {
+		t.Errorf("a large message with memory: %v", err)
+	}
+	if err := streamed(h.client.SendStreamingMessage(ann, large)); err != nil {
+		t.Errorf("a stream with memory: %v", err)
+	}
+	if all, err = b.AcquireLong(ann, membudget.Request, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	if s := b.Stats(); s.Used != 1<<20 {
+		t.Errorf("%d bytes are used, want all by the test", s.Used)
+	}
+	all.Release()
 }

@@ -29,7 +29,7 @@ func (s *service) CreateTaskPushNotificationConfig(
 	ctx context.Context, r *pb.TaskPushNotificationConfig,
 ) (*pb.TaskPushNotificationConfig, error) {
 	return callPush(ctx, &s.base, dialect.CreatePushConfig, func(c *op.Caller) (*pb.TaskPushNotificationConfig, error) {
-		in, err := decode(&s.base, c, r, s.decoder.CreatePush)
+		in, err := decode(ctx, &s.base, input{c, r}, s.decoder.CreatePush)
 		if err != nil {
 			return nil, err
 		}
@@ -42,7 +42,7 @@ func (s *service) GetTaskPushNotificationConfig(
 	ctx context.Context, r *pb.GetTaskPushNotificationConfigRequest,
 ) (*pb.TaskPushNotificationConfig, error) {
 	return callPush(ctx, &s.base, dialect.GetPushConfig, func(c *op.Caller) (*pb.TaskPushNotificationConfig, error) {
-		in, err := decode(&s.base, c, r, s.decoder.PushRef)
+		in, err := decode(ctx, &s.base, input{c, r}, s.decoder.PushRef)
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +55,7 @@ func (s *service) ListTaskPushNotificationConfigs(
 	ctx context.Context, r *pb.ListTaskPushNotificationConfigsRequest,
 ) (*pb.ListTaskPushNotificationConfigsResponse, error) {
 	return callPush(ctx, &s.base, dialect.ListPushConfigs, func(c *op.Caller) (*pb.ListTaskPushNotificationConfigsResponse, error) {
-		in, err := decode(&s.base, c, r, s.decoder.PushList)
+		in, err := decode(ctx, &s.base, input{c, r}, s.decoder.PushList)
 		if err != nil {
 			return nil, err
 		}
@@ -76,7 +76,7 @@ func (s *service) DeleteTaskPushNotificationConfig(
 	ctx context.Context, r *pb.DeleteTaskPushNotificationConfigRequest,
 ) (*emptypb.Empty, error) {
 	return callPush(ctx, &s.base, dialect.DeletePushConfig, func(c *op.Caller) (*emptypb.Empty, error) {
-		in, err := decode(&s.base, c, r, s.decoder.PushRef)
+		in, err := decode(ctx, &s.base, input{c, r}, s.decoder.PushRef)
 		if err != nil {
 			return nil, err
 		}

@@ -1,11 +1,14 @@
 package grpcbind
 
 import (
+	"context"
+
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -19,16 +22,28 @@ func owner(c *op.Caller) task.Owner {
 	return c.Principal.Owner()
 }
 
+// input is the message of a call and its caller.
+type input struct {
+	caller  *op.Caller
+	message proto.Message
+}
+
 // decode reads a request with the decoder of the HTTP bindings, so that all
 // bindings have the same rules and the same errors, and counts its size against the
-// limits of the caller.
-func decode[T any](s *base, c *op.Caller, m proto.Message, read func(params []byte) (*T, error)) (*T, error) {
+// limits of the caller. A large message needs memory from the budget until it is stored.
+func decode[T any](ctx context.Context, s *base, in input, read func(params []byte) (*T, error)) (*T, error) {
+	size := proto.Size(in.message)
 	if s.limiter != nil {
-		if err := s.limiter.Bytes(owner(c), proto.Size(m)); err != nil {
+		if err := s.limiter.Bytes(owner(in.caller), size); err != nil {
 			return nil, err
 		}
 	}
-	params, err := protojson.Marshal(m)
+	if size > membudget.Small {
+		if err := s.acquire(ctx, in.caller, int64(size)); err != nil {
+			return nil, err
+		}
+	}
+	params, err := protojson.Marshal(in.message)
 	if err != nil {
 		// Only values that JSON cannot represent: NaN, an empty Value, an invalid timestamp.
 		return nil, apierror.New(a2a.ErrInvalidParams, "a value of the request has no form in JSON: %v", err)
@@ -37,4 +52,19 @@ func decode[T any](s *base, c *op.Caller, m proto.Message, read func(params []by
 		return nil, err
 	}
 	return read(params)
+}
+
+// messageFactor is the memory for a large message until it is stored, as a multiple of its size:
+// the message, its JSON, the canonical form, and the stored form.
+const messageFactor = 5
+
+// acquire acquires the memory for a large message, until it is stored or the call ends.
+func (s *base) acquire(ctx context.Context, c *op.Caller, size int64) error {
+	hold, err := s.engine.Memory().Acquire(ctx, messageFactor*size)
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, hold.Release)
+	c.Admitted = hold.Release
+	return nil
 }

@@ -23,7 +23,7 @@ var _ pb.A2AServiceServer = (*service)(nil)
 // SendMessage implements pb.A2AServiceServer.
 func (s *service) SendMessage(ctx context.Context, r *pb.SendMessageRequest) (*pb.SendMessageResponse, error) {
 	return call(ctx, &s.base, dialect.SendMessage, func(c *op.Caller) (*pb.SendMessageResponse, error) {
-		in, err := decode(&s.base, c, r, s.decoder.Send)
+		in, err := decode(ctx, &s.base, input{c, r}, s.decoder.Send)
 		if err == nil {
 			adoptIDs(ctx, c, in)
 			err = s.keyed(ctx, in)
@@ -46,7 +46,7 @@ func (s *service) SendMessage(ctx context.Context, r *pb.SendMessageRequest) (*p
 // GetTask implements pb.A2AServiceServer.
 func (s *service) GetTask(ctx context.Context, r *pb.GetTaskRequest) (*pb.Task, error) {
 	return call(ctx, &s.base, dialect.GetTask, func(c *op.Caller) (*pb.Task, error) {
-		in, err := decode(&s.base, c, r, s.decoder.Get)
+		in, err := decode(ctx, &s.base, input{c, r}, s.decoder.Get)
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +69,7 @@ func (s *service) ListTasks(ctx context.Context, r *pb.ListTasksRequest) (*pb.Li
 		if r.GetPageSize() == 0 {
 			r.PageSize = nil
 		}
-		in, err := decode(&s.base, c, r, s.decoder.List)
+		in, err := decode(ctx, &s.base, input{c, r}, s.decoder.List)
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +87,7 @@ func (s *service) ListTasks(ctx context.Context, r *pb.ListTasksRequest) (*pb.Li
 // CancelTask implements pb.A2AServiceServer.
 func (s *service) CancelTask(ctx context.Context, r *pb.CancelTaskRequest) (*pb.Task, error) {
 	return call(ctx, &s.base, dialect.CancelTask, func(c *op.Caller) (*pb.Task, error) {
-		in, err := decode(&s.base, c, r, s.decoder.Cancel)
+		in, err := decode(ctx, &s.base, input{c, r}, s.decoder.Cancel)
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +106,7 @@ func (s *service) CancelTask(ctx context.Context, r *pb.CancelTaskRequest) (*pb.
 // SendStreamingMessage implements pb.A2AServiceServer.
 func (s *service) SendStreamingMessage(r *pb.SendMessageRequest, out responses) error {
 	return s.stream(dialect.SendStreamingMessage, out, v1Writer{out}, func(ctx context.Context, c *op.Caller) (*engine.Stream, error) {
-		in, err := decode(&s.base, c, r, s.decoder.Send)
+		in, err := decode(ctx, &s.base, input{c, r}, s.decoder.Send)
 		if err == nil {
 			adoptIDs(ctx, c, in)
 			err = s.keyed(ctx, in)
@@ -121,7 +121,7 @@ func (s *service) SendStreamingMessage(r *pb.SendMessageRequest, out responses) 
 // SubscribeToTask implements pb.A2AServiceServer.
 func (s *service) SubscribeToTask(r *pb.SubscribeToTaskRequest, out responses) error {
 	return s.stream(dialect.SubscribeToTask, out, v1Writer{out}, func(ctx context.Context, c *op.Caller) (*engine.Stream, error) {
-		in, err := decode(&s.base, c, r, s.decoder.Subscribe)
+		in, err := decode(ctx, &s.base, input{c, r}, s.decoder.Subscribe)
 		if err != nil {
 			return nil, err
 		}

@@ -256,6 +256,14 @@ type Skill struct {
 type Limits struct {
 	// Body is the largest request body. The default is 10MiB.
 	Body Size `yaml:"body"`
+	// Memory is the memory that large requests and the runs of large messages may occupy at one
+	// time. A request above it waits for up to 10s and is then refused with the time after which
+	// to retry. The default is a sixteenth of the memory of the machine or its control group,
+	// from 32MiB to 192MiB.
+	Memory Size `yaml:"memory"`
+	// Spool is the space of the files in the data folder that hold large requests while they
+	// arrive. The default is 1GiB.
+	Spool Size `yaml:"spool"`
 	// BodyTime is the time within which a body must arrive. The default is 30s.
 	BodyTime Duration `yaml:"body_time"`
 	// WriteTime is the time within which a client must accept a write. The default is 30s.

@@ -69,11 +69,11 @@ func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answe
 	case h.State != task.Canceled && h.CancelAt == 0:
 		return nil, notCancelable(&h)
 	}
-	f, err := e.fold(ctx, l, &h)
+	f, err := e.foldAnswer(ctx, l, &h)
 	if err != nil {
 		return nil, err
 	}
-	return &Answer{Head: h, Fold: f}, nil
+	return (&Answer{Head: h, Fold: f.Fold}).sized(f), nil
 }
 
 // startCancel carries out a cancel request in a goroutine of its own. The request must be

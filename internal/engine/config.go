@@ -11,6 +11,7 @@ import (
 	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/delegation"
+	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/ratelimit"
 	"github.com/parley-a2a/parley/task"
 )
@@ -62,6 +63,9 @@ type Config struct {
 	// Rates limits the request rate of each caller; the bindings enforce it with
 	// Engine.Limiter. The zero value does not limit.
 	Rates ratelimit.Config
+	// Memory is the budget for large requests, the runs of large messages, and large answers. If
+	// nil, the engine has one of its own with the defaults.
+	Memory *membudget.Budget
 	// Logger receives operational records. If nil, they are discarded.
 	Logger *slog.Logger
 	// NoClientIDs refuses task ids that callers choose (specification §3.4.2). Otherwise the
@@ -117,6 +121,9 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
+	if c.Memory == nil {
+		c.Memory = new(membudget.Budget)
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

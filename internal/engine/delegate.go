@@ -58,6 +58,7 @@ func (r *run) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegat
 	if err != nil {
 		return nil, fmt.Errorf("delegate to %q: %w", d.Agent, err)
 	}
+	defer answer.Release() // the run, whose memory is counted, keeps the answer
 	return e.delegated(ad.live, answer), nil
 }
 

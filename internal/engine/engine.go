@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
+	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/engine/timer"
+	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/ratelimit"
 	"github.com/parley-a2a/parley/task"
 )
@@ -60,6 +63,11 @@ type Engine struct {
 	// callerTasks and limiter are nil if there is no limit.
 	callerTasks *callerTasks
 	limiter     *ratelimit.Limiter
+	memory      *membudget.Budget
+	// storing is held while a large change is stored.
+	storing sync.Mutex
+	// folding has a place for each log that is read while its size is not known.
+	folding chan struct{}
 	// pusher is nil without push notifications.
 	pusher Pusher
 	// recorder is nil if no outcomes are recorded.
@@ -126,6 +134,8 @@ func New(cfg Config) *Engine {
 
 		callerTasks: newCallerTasks(cfg.TasksPerCaller),
 		limiter:     ratelimit.New(cfg.Rates),
+		memory:      cfg.Memory,
+		folding:     make(chan struct{}, 2*runtime.GOMAXPROCS(0)),
 
 		recovered: make(chan struct{}),
 	}
@@ -138,6 +148,9 @@ func New(cfg Config) *Engine {
 // Limiter returns the rate limiter for the requests of each caller; nil if they are not
 // limited.
 func (e *Engine) Limiter() *ratelimit.Limiter { return e.limiter }
+
+// Memory returns the budget for the memory of large requests and runs.
+func (e *Engine) Memory() *membudget.Budget { return e.memory }
 
 // traits returns the traits that the agent's executor declares.
 func (a *Agent) traits() agent.Traits { return agent.TraitsOf(a.Executor) }

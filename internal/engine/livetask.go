@@ -382,7 +382,7 @@ func (e *Engine) changeLocked(l *live, f step) error {
 		if c.Next.UpdatedAt < prev.UpdatedAt {
 			c.Next.UpdatedAt = prev.UpdatedAt
 		}
-		err = e.store.Append(e.ctx, c)
+		err = e.append(c)
 		settleParts(held, err)
 		switch {
 		case err == nil:

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -12,12 +13,28 @@ type Answer struct {
 	Fold *task.Fold
 	// Message is a bare message as v1.0 JSON; nil when the answer is a task.
 	Message []byte
+	// Size is the approximate size of Fold in bytes, if it is large; otherwise zero.
+	Size int
+	// hold is the memory of a large answer; nil for others.
+	hold *membudget.Hold
 	// History limits the length of the history to show; nil means no limit.
 	History *int
 	// Confirmed are the extensions that the agent has confirmed for the answered message; nil
 	// if it has confirmed none, and in answers to other calls.
 	Confirmed *Confirmation
 }
+
+// sized notes the size of a large fold.
+func (a *Answer) sized(f folded) *Answer {
+	if f.size > largeLog {
+		a.Size, a.hold = f.size, f.hold
+	}
+	return a
+}
+
+// Release releases the memory that a large answer has acquired from the budget, once it was
+// sent. Otherwise it is released at the end of the context of the call.
+func (a *Answer) Release() { a.hold.Release() }
 
 // answerOf returns a task in its caller's view. Once a message has answered the status, the
 // task counts as working: a caller that saw the question again would take it for a new one.

@@ -125,10 +125,13 @@ func rest(h *task.Head) {
 
 // perform executes the agent, and then starts the next waiting message or task.
 func (r *run) perform() {
-	r.watch.start(r)
-	r.execute()
-	r.watch.end(r)
-	r.settle()
+	if hold, ok := r.acquire(); ok {
+		r.watch.start(r)
+		r.execute()
+		r.watch.end(r)
+		r.settle()
+		hold.Release()
+	}
 	r.conclude()
 	r.stop(errRunEnded)
 	r.live.mu.Lock()

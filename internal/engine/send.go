@@ -3,12 +3,14 @@ package engine
 import (
 	"context"
 	"errors"
+	"math"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -23,6 +25,7 @@ func (e *Engine) Send(ctx context.Context, c *op.Caller, r *op.Send) (*Answer, e
 		return nil, err
 	}
 	defer e.live.release(ad.live)
+	stored(c, r)
 	if !r.ReturnImmediately {
 		if err := e.awaitOutcome(ctx, ad); err != nil {
 			return nil, err
@@ -33,6 +36,14 @@ func (e *Engine) Send(ctx context.Context, c *op.Caller, r *op.Send) (*Answer, e
 		answer.Confirmed = ad.live.confirmation(ad.version)
 	}
 	return answer, err
+}
+
+// stored releases the memory of a large message that is stored.
+func stored(c *op.Caller, r *op.Send) {
+	if c.Admitted != nil {
+		r.Message.Body = nil
+		c.Admitted()
+	}
 }
 
 // awaitOutcome waits until the admitted message has been processed.
@@ -76,20 +87,29 @@ func (e *Engine) answer(ctx context.Context, l *live, history *int) (*Answer, er
 		}
 		h = l.snapshot()
 	}
-	f, err := e.fold(ctx, l, &h)
+	f, err := e.foldAnswer(ctx, l, &h)
 	if err != nil {
 		return nil, err
 	}
-	return answerOf(&h, f, history), nil
+	return answerOf(&h, f.Fold, history).sized(f), nil
 }
 
 // fold returns the whole task at the version of h.
 func (e *Engine) fold(ctx context.Context, l *live, h *task.Head) (*task.Fold, error) {
+	f, err := l.foldTail(h)
+	if f != nil || err != nil {
+		return f, err
+	}
+	return e.foldLog(ctx, h)
+}
+
+// foldTail returns the whole task if its tail reaches back to the first entry; otherwise nil.
+func (l *live) foldTail(h *task.Head) (*task.Fold, error) {
 	l.mu.Lock()
 	events, ok := l.tail.all()
 	l.mu.Unlock()
 	if !ok {
-		return e.foldLog(ctx, h)
+		return nil, nil //nolint:nilnil // the tail is not an error
 	}
 	f := new(task.Fold)
 	for i := range events {
@@ -103,24 +123,46 @@ func (e *Engine) fold(ctx context.Context, l *live, h *task.Head) (*task.Fold, e
 	return f, nil
 }
 
-// minSnapshot is the size in bytes below which a log gets no snapshot.
-const minSnapshot = 16 << 10
+// minSnapshot is the size in bytes, and leastSnapshot the number of entries, below which a log
+// gets no snapshot.
+const (
+	minSnapshot   = 16 << 10
+	leastSnapshot = tailEntries / 8
+)
 
 // foldLog folds the stored log, beginning with a snapshot if there is one. It saves a new
 // snapshot if the log has grown by more than the size of the last one.
 func (e *Engine) foldLog(ctx context.Context, h *task.Head) (*task.Fold, error) {
+	f, err := e.foldUpTo(ctx, h, math.MaxInt)
+	return f.Fold, err
+}
+
+// folded is a task of which size bytes were read.
+type folded struct {
+	*task.Fold
+
+	size int
+	// hold is the memory of a large task that was folded for an answer.
+	hold *membudget.Hold
+}
+
+// foldUpTo is foldLog for a log of at most that many bytes; the error is errLargeLog for others.
+func (e *Engine) foldUpTo(ctx context.Context, h *task.Head, most int) (folded, error) {
 	f, base, err := e.fromSnapshot(ctx, h)
 	if err != nil {
-		return nil, err
+		return folded{}, err
 	}
 	read := 0
 	for f.Version < h.Version {
+		if base+read > most {
+			return folded{}, errLargeLog
+		}
 		page, err := e.store.Read(ctx, h.Key, f.Version)
 		if err != nil {
-			return nil, notFound(err)
+			return folded{}, notFound(err)
 		}
 		if len(page) == 0 {
-			return nil, errors.New("fold " + string(h.ID) + ": the log ends before the version of the head")
+			return folded{}, errors.New("fold " + string(h.ID) + ": the log ends before the version of the head")
 		}
 		for i := range page {
 			if page[i].Version > h.Version {
@@ -128,19 +170,22 @@ func (e *Engine) foldLog(ctx context.Context, h *task.Head) (*task.Fold, error) 
 			}
 			read += size(&page[i])
 			if err := f.Add(&page[i]); err != nil {
-				return nil, err
+				return folded{}, err
 			}
 		}
 	}
-	if read > max(minSnapshot, base) {
+	if base+read > most {
+		return folded{}, errLargeLog
+	}
+	if h.Version >= leastSnapshot && read > max(minSnapshot, base) {
 		e.saveSnapshot(h.Key, f)
 	}
-	return f, nil
+	return folded{Fold: f, size: base + read}, nil
 }
 
 // fromSnapshot returns the newest usable snapshot and its size, or an empty fold.
 func (e *Engine) fromSnapshot(ctx context.Context, h *task.Head) (*task.Fold, int, error) {
-	if h.Version < tailEntries/8 {
+	if h.Version < leastSnapshot {
 		return new(task.Fold), 0, nil
 	}
 	snap, err := e.store.Snapshot(ctx, h.Key)
@@ -179,10 +224,10 @@ func (e *Engine) Get(ctx context.Context, c *op.Caller, r *op.Get) (*Answer, err
 	}
 	defer e.live.release(l)
 	h := l.snapshot()
-	f, err := e.fold(ctx, l, &h)
+	f, err := e.foldAnswer(ctx, l, &h)
 	if err != nil {
 		return nil, err
 	}
 	e.auditRead(c, AuditEvent{Action: audit.TaskGet, Task: h.ID, Agent: h.Agent})
-	return answerOf(&h, f, r.HistoryLength), nil
+	return answerOf(&h, f.Fold, r.HistoryLength).sized(f), nil
 }

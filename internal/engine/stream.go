@@ -12,6 +12,7 @@ import (
 	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -43,6 +44,8 @@ type Stream struct {
 	// repeated is set if that message was admitted before.
 	repeated bool
 	ended    bool
+	// hold is the memory of a large First; nil for others.
+	hold *membudget.Hold
 }
 
 // Stream admits a message and returns a reader of its task. The reader ends with the task, or
@@ -58,6 +61,7 @@ func (e *Engine) Stream(ctx context.Context, c *op.Caller, r *op.Send) (*Stream,
 		e.quota.release(owner)
 		return nil, err
 	}
+	stored(c, r)
 	s := &Stream{engine: e, live: ad.live, owner: owner, pos: ad.version, asked: ad.version, repeated: ad.repeated}
 	e.awaitConfirmed(ctx, c, ad)
 	if err := s.begin(ctx, r.HistoryLength); err != nil {
@@ -104,11 +108,11 @@ func (s *Stream) snapshot(ctx context.Context, history *int) error {
 		s.pos = h.Version
 		s.ended = h.State.Terminal() || h.State == task.InputRequired && s.dealtWith(h.Version)
 	}
-	f, err := s.engine.fold(ctx, s.live, &h)
+	f, err := s.engine.foldAnswer(ctx, s.live, &h)
 	if err != nil {
 		return err
 	}
-	s.First = answerOf(&h, f, history)
+	s.First, s.hold = answerOf(&h, f.Fold, history).sized(f), f.hold
 	return nil
 }
 
@@ -184,12 +188,12 @@ func (s *Stream) resume(ctx context.Context, lastEventID string) error {
 		return apierror.New(a2a.ErrUnsupportedOperation, "the task has ended (%s)", s.Task.State.Word()).
 			With("taskId", string(s.Task.ID))
 	}
-	f, err := s.engine.fold(ctx, s.live, &s.Task)
+	f, err := s.engine.foldAnswer(ctx, s.live, &s.Task)
 	if err != nil {
 		return err
 	}
 	s.pos = s.Task.Version
-	s.First = answerOf(&s.Task, f, nil)
+	s.First, s.hold = answerOf(&s.Task, f.Fold, nil).sized(f), f.hold
 	return nil
 }
 
@@ -197,6 +201,7 @@ func (s *Stream) resume(ctx context.Context, lastEventID string) error {
 // ended, and no events with a nil error if none has come within wait. If wait ≤ 0, it waits
 // until ctx ends.
 func (s *Stream) Next(ctx context.Context, wait time.Duration) ([]Event, error) {
+	s.forgetFirst()
 	var timeout <-chan time.Time
 	for {
 		if s.ended {
@@ -276,6 +281,7 @@ func (s *Stream) pass(events []Event) []Event {
 
 // Close releases the task. It must be called, and may be called again.
 func (s *Stream) Close() {
+	s.forgetFirst()
 	if s.live != nil {
 		s.engine.live.release(s.live)
 		s.engine.quota.release(s.owner)

@@ -47,8 +47,8 @@ const (
 	drainDefault = 10 * time.Second
 )
 
-// Front configures the HTTP front. Mount fills in Engine, Auth, Surfaces, Limits, PublicURL,
-// Callbacks, MCP and Logger.
+// Front configures the HTTP front. Mount fills in Engine, Auth, Surfaces, Limits, SpoolDir,
+// PublicURL, Callbacks, MCP and Logger.
 type Front = httpfront.Config
 
 // Readers selects the callers that may read /metrics.
@@ -128,6 +128,7 @@ func (h *Hub) Mount(f Front) {
 	f.Engine, f.Auth, f.Logger = h.engine, h.parts.Auth, h.parts.Logger
 	f.Surfaces = []surface.Surface{&openaifront.Front{Engine: h.engine, Since: time.Now()}, &aguifront.Front{Engine: h.engine}}
 	f.Limits, f.PublicURL, f.Callbacks = frontLimits(&h.settings.Limits), h.settings.PublicURL, h.callbacks()
+	f.SpoolDir = h.settings.SpoolDir
 	if h.parts.MCP != nil {
 		f.MCP = h.parts.MCP.Handler(h.Inside())
 	}

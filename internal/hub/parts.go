@@ -20,6 +20,7 @@ import (
 	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
+	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/ratelimit"
 	"github.com/parley-a2a/parley/internal/recorder"
 	"github.com/parley-a2a/parley/internal/secret/seal"
@@ -94,6 +95,9 @@ type Settings struct {
 	NoRecording bool
 	// NoClientIDs refuses task ids that callers choose.
 	NoClientIDs bool
+	// SpoolDir is the folder for the files of large requests while they arrive. If empty, it is
+	// the folder of the system for temporary files.
+	SpoolDir string
 	// PublicURL is the address under which callers reach the hub; empty if it is not known.
 	PublicURL string
 	// Bearers keeps the tokens of callers for executors that pass them on.
@@ -108,6 +112,11 @@ type Settings struct {
 type Limits struct {
 	// Body is the maximum size of a request in bytes; 10 MiB.
 	Body int64
+	// Memory is the maximum number of bytes that large requests and the runs of large messages
+	// may occupy at one time; membudget.Default().
+	Memory int64
+	// Spool is the maximum number of bytes of large requests in files while they arrive; 1 GiB.
+	Spool int64
 	// StreamsPerCaller is the maximum number of open streams of one caller; 1,000.
 	StreamsPerCaller int
 	// MaxWait is the maximum time that a blocking call waits; 300 s.
@@ -172,6 +181,7 @@ func engineConfig(p *Parts, s *Settings) engine.Config {
 		DrainTimeout: l.DrainTimeout, Retention: l.Retention, IdleRetention: l.IdleRetention,
 		MaxRuns: l.MaxRuns, MaxAway: l.MaxAway, MaxQueued: l.MaxQueued, MaxWaiting: l.MaxWaiting,
 		StreamsPerCaller: l.StreamsPerCaller, Streams: l.Streams, TasksPerCaller: l.TasksPerCaller,
+		Memory:     &membudget.Budget{Max: l.Memory},
 		Rates:      ratelimit.Config{Requests: l.RequestsPerSecond, Burst: l.Burst, Bytes: l.BytesPerSecond},
 		Delegation: delegation.Limits{Hops: l.Hops, Budget: l.Delegations, Time: l.DelegationTime},
 	}
@@ -192,5 +202,5 @@ func engineConfig(p *Parts, s *Settings) engine.Config {
 
 // frontLimits returns the limits of the front.
 func frontLimits(l *Limits) httpfront.Limits {
-	return httpfront.Limits{Body: l.Body, BodyTime: l.BodyTime, WriteTime: l.WriteTime, KeepAlive: l.KeepAlive}
+	return httpfront.Limits{Body: l.Body, Spool: l.Spool, BodyTime: l.BodyTime, WriteTime: l.WriteTime, KeepAlive: l.KeepAlive}
 }

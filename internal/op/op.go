@@ -28,6 +28,9 @@ type Caller struct {
 	Bearer usertoken.Token
 	// From is the address of the peer, "host:port"; empty if unknown.
 	From string
+	// Admitted is called once the message of the call is stored, and its memory can be released;
+	// nil for small messages.
+	Admitted func()
 }
 
 // Adopt copies the trace ids of a message's metadata for ids that the request did not carry

@@ -112,6 +112,9 @@ func (h *Hub) open(ctx context.Context) (err error) {
 		return err
 	}
 	h.opened(h.dir.Close)
+	if err := h.openSpool(); err != nil {
+		return err
+	}
 	if err := h.startTelemetry(ctx); err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func (h *Hub) settings() hub.Settings {
 		},
 		Extended: engine.ExtendedCards{Token: c.ExtendedCard.Token, Authenticated: c.ExtendedCard.Authenticated},
 		Push:     pushOptions(&c.Push), Default: task.Agent(cmp.Or(c.DefaultAgent, "default")), NoRecording: c.Memory.Off,
-		NoClientIDs: c.NoClientIDs, PublicURL: c.PublicURL, Bearers: h.identity.bearers, Version: parley.Version, Commit: h.commit,
+		NoClientIDs: c.NoClientIDs, SpoolDir: h.dir.Join(spoolName), PublicURL: c.PublicURL, Bearers: h.identity.bearers, Version: parley.Version, Commit: h.commit,
 	}
 }
 
@@ -28,7 +28,7 @@ func (h *Hub) settings() hub.Settings {
 func limits(c *config.Config) hub.Limits {
 	e, l, d := &c.Engine, &c.Limits, &c.Delegation
 	return hub.Limits{
-		Body: int64(l.Body), BodyTime: duration(l.BodyTime), WriteTime: duration(l.WriteTime), KeepAlive: duration(l.KeepAlive),
+		Body: int64(l.Body), Memory: int64(l.Memory), Spool: int64(l.Spool), BodyTime: duration(l.BodyTime), WriteTime: duration(l.WriteTime), KeepAlive: duration(l.KeepAlive),
 		StreamsPerCaller: l.StreamsPerCaller, Streams: l.Streams, TasksPerCaller: l.TasksPerCaller,
 		RequestsPerSecond: l.RequestsPerSecond, Burst: l.Burst, BytesPerSecond: int64(l.BytesPerSecond),
 		MaxWait: duration(e.MaxWait), FirstEvent: duration(e.FirstEvent), AgentSilence: duration(e.AgentSilence),

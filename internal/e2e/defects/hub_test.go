@@ -43,6 +43,8 @@ type options struct {
 	headerTime time.Duration
 	// connState is called on changes of connections; it requires limits.
 	connState func(net.Conn, http.ConnState)
+	// size are the limits of the facade. Its DrainTimeout is always none.
+	size parley.Limits
 	// grpc are the limits of the gRPC binding.
 	grpc grpcbind.Limits
 }
@@ -85,9 +87,10 @@ func start(t *testing.T, o options) *hub {
 	h := &hub{t: t, store: o.store, logs: new(logbook)}
 	h.parley = &parley.Hub{
 		Store: o.store, Logger: h.logs.logger(),
-		Limits: parley.Limits{DrainTimeout: -1},
+		Limits: o.size,
 		Push:   push.Options{Off: true},
 	}
+	h.parley.Limits.DrainTimeout = -1
 	if !o.open {
 		h.parley.Auth = byHeader()
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/membudget"
 )
 
 // The media types of requests and answers.
@@ -46,33 +47,57 @@ func (x *exchange) readBody() error {
 	return err
 }
 
+// readAll reads the body. A body of more than membudget.Small bytes draws on the memory budget.
 func (x *exchange) readAll() error {
 	limit := x.front.cfg.Limits.Body
 	if x.r.ContentLength > limit {
 		return tooLarge(limit)
 	}
-	b := x.in.b
-	for {
+	ended, err := x.readUpTo(min(membudget.Small, limit+1))
+	if err != nil || ended {
+		return err
+	}
+	if err := x.readLarge(); err != nil {
+		return err
+	}
+	return x.reserve()
+}
+
+// readUpTo reads until the buffer holds most bytes. It reports whether the body has ended; then
+// it is within the limit.
+func (x *exchange) readUpTo(most int64) (ended bool, err error) {
+	b, limit := x.in.b, x.front.cfg.Limits.Body
+	for int64(len(b)) < most {
 		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)]
+			b = grow(b, int(most))
 		}
-		n, err := x.r.Body.Read(b[len(b):cap(b)])
+		n, err := x.r.Body.Read(b[len(b):min(cap(b), int(most))])
 		b = b[:len(b)+n]
-		x.in.b = b
-		if int64(len(b)) > limit {
-			return tooLarge(limit)
+		x.in.b, x.got = b, int64(len(b))
+		if x.got > limit {
+			return false, tooLarge(limit)
 		}
 		if errors.Is(err, io.EOF) {
-			// Without this the read deadline would end the server's watch over the connection,
-			// and with it the request.
-			x.readBy(time.Time{})
-			x.read = true
-			return nil
+			x.readToEnd()
+			return true, nil
 		}
 		if err != nil {
-			return readError(err)
+			return false, readError(err)
 		}
 	}
+	return false, nil
+}
+
+// grow returns b with more capacity, at least twice its own, up to most.
+func grow(b []byte, most int) []byte {
+	return append(make([]byte, 0, min(max(2*cap(b), 4<<10), most)), b...)
+}
+
+// readToEnd notes that the body was read to its end. Without the new deadline, the old one would
+// end the server's watch over the connection, and with it the request.
+func (x *exchange) readToEnd() {
+	x.readBy(time.Time{})
+	x.read = true
 }
 
 // release returns the request's buffer to the pool. The bytes of the request must not be used

@@ -3,6 +3,7 @@ package httpfront
 import (
 	"bytes"
 	"cmp"
+	"slices"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -95,10 +96,20 @@ func (x *exchange) answer(a *engine.Answer, err error, write func([]byte, *diale
 	if err != nil {
 		return err
 	}
+	defer a.Release()
 	x.about(&a.Head)
 	x.activated(a.Head.Agent, a.Confirmed)
-	x.result(func(dst []byte) []byte { return write(dst, shown(a), x.surface()) })
+	x.result(func(dst []byte) []byte { return write(slices.Grow(dst, sizeOf(a)), shown(a), x.surface()) })
 	return nil
+}
+
+// sizeOf returns the approximate size of a large answer, with room for its envelope; zero for a
+// small one.
+func sizeOf(a *engine.Answer) int {
+	if a.Size == 0 {
+		return 0
+	}
+	return a.Size + 4<<10
 }
 
 // result sends what write appends, in the envelope of the call.

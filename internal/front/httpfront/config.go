@@ -91,6 +91,9 @@ type Config struct {
 	// Logger receives a record for each error that is hidden from the caller. If nil, nothing
 	// is logged.
 	Logger *slog.Logger
+	// SpoolDir is the folder for files with the bodies of large requests while they arrive; they
+	// have no name there. If empty, it is the folder of the system for temporary files.
+	SpoolDir string
 	// Limits bound the cost of each request; zero fields have defaults.
 	Limits Limits
 }
@@ -111,6 +114,9 @@ type Profiles struct {
 type Limits struct {
 	// Body is the largest request body in bytes. The default is 10 MiB.
 	Body int64
+	// Spool is the largest number of bytes of large bodies in files at one time. The default is
+	// 1 GiB.
+	Spool int64
 	// BodyTime is how long a body may take to arrive. The default is 30 s.
 	BodyTime time.Duration
 	// WriteTime is how long a client may take to accept a write. The default is 30 s. A slower
@@ -122,6 +128,7 @@ type Limits struct {
 
 func (l Limits) withDefaults() Limits {
 	l.Body = cmp.Or(l.Body, 10<<20)
+	l.Spool = cmp.Or(l.Spool, 1<<30)
 	l.BodyTime = cmp.Or(l.BodyTime, 30*time.Second)
 	l.WriteTime = cmp.Or(l.WriteTime, 30*time.Second)
 	l.KeepAlive = cmp.Or(l.KeepAlive, 15*time.Second)

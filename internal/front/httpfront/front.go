@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/surface"
+	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/ratelimit"
 	"github.com/parley-a2a/parley/task"
@@ -30,6 +31,9 @@ type Front struct {
 	union  union
 	// limiter is nil if no limits are configured.
 	limiter *ratelimit.Limiter
+	// memory is the budget of large requests, spool that of their files.
+	memory *membudget.Budget
+	spool  *spool
 	// token is set if a token authorizes reading the extended cards.
 	token bool
 	// keys is set if idempotency keys are enabled.
@@ -49,6 +53,8 @@ func New(cfg Config) *Front {
 		cfg:     cfg,
 		guarded: cfg.Loopback || cfg.Auth == nil && !cfg.AllowAnonymous,
 		limiter: cfg.Engine.Limiter(),
+		memory:  cfg.Engine.Memory(),
+		spool:   newSpool(cfg.SpoolDir, cfg.Limits.Spool),
 		token:   cfg.Engine.ExtendedCards().Token != "",
 		filler:  dialect.Decoder{Fill: true},
 		keys:    cfg.Engine.TakesKeys(),
@@ -94,6 +100,7 @@ func (f *Front) exchange(x *exchange) {
 		x.shape = dialect.V03
 	}
 	defer x.conclude()
+	defer x.free()
 	defer x.recovered()
 	x.deadlines()
 	if err := x.precheck(); err != nil {
@@ -124,8 +131,13 @@ type exchange struct {
 	// once a JSON-RPC request was recognised.
 	shape     dialect.Shape
 	operation dialect.Operation
-	// read is set once the body has been read to its end.
+	// read is set once the body has been read to its end; got is the number of bytes read.
 	read bool
+	got  int64
+	// spooled is the file with a large body that was not loaded yet; nil otherwise.
+	spooled *spoolFile
+	// hold is the memory acquired for a large body; nil if there is none.
+	hold *membudget.Hold
 	// wrote is set once the answer has started.
 	wrote bool
 	seen  observed

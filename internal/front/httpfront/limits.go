@@ -28,7 +28,7 @@ func (x *exchange) owner() task.Owner {
 
 // countBody counts the body that was read, even if it was not read to its end.
 func (x *exchange) countBody(err error) error {
-	if over := x.front.limiter.Bytes(x.owner(), len(x.in.b)); err == nil {
+	if over := x.front.limiter.Bytes(x.owner(), int(x.got)); err == nil {
 		err = over
 	}
 	return err

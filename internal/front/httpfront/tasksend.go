@@ -51,6 +51,7 @@ func (x *exchange) doJob() error {
 	if err != nil {
 		return err
 	}
+	defer a.Release()
 	x.about(&a.Head)
 	x.activated(a.Head.Agent, a.Confirmed)
 	none := 0

@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+
+	"github.com/parley-a2a/parley/internal/membudget"
+	"github.com/parley-a2a/parley/task"
+)
+
+// The memory of large messages and answers, as multiples of their size.
+const (
+	// runFactor is that of a run: the message as text and decoded, the executor's answer, and
+	// its stored form. A value of a decoded data part needs valueCost bytes more than its text.
+	runFactor = 6
+	valueCost = 48
+	// answerFactor is that of an answer: the fold, and its JSON.
+	answerFactor = 2
+)
+
+const (
+	// largeLog is the size in bytes above which the answer with a task needs memory from the
+	// budget.
+	largeLog = 1 << 20
+	// foldNeed is the memory that is acquired before the size of a large answer is known.
+	foldNeed = 48 << 20
+)
+
+// acquire acquires the memory that the run of a large message needs, and waits for it. It
+// reports false if the run has ended before.
+func (r *run) acquire() (*membudget.Hold, bool) {
+	if len(r.msg.body) <= membudget.Small {
+		return nil, true
+	}
+	hold, err := r.engine.memory.AcquireLong(r.ctx, membudget.Work, membudget.Decoded(r.msg.body, runFactor, valueCost))
+	return hold, err == nil
+}
+
+// largeChange is the size in bytes above which changes are stored one at a time.
+const largeChange = 1 << 20
+
+// append stores a change. Large changes are stored one at a time, so that a small one waits for
+// one of them at most.
+func (e *Engine) append(c *task.Change) error {
+	n := 0
+	for i := range c.Entries {
+		n += len(c.Entries[i].Body)
+	}
+	if n > largeChange {
+		e.storing.Lock()
+		defer e.storing.Unlock()
+	}
+	return e.store.Append(e.ctx, c)
+}
+
+// errLargeLog is returned for a log above the limit of foldUpTo.
+var errLargeLog = errors.New("the log is large")
+
+// foldAnswer is fold for an answer. A large task needs memory from the budget, which is released
+// when ctx ends or the fold is collected. Few logs are read at one time before their size is
+// known.
+func (e *Engine) foldAnswer(ctx context.Context, l *live, h *task.Head) (folded, error) {
+	f, err := l.foldTail(h)
+	if f != nil || err != nil {
+		return folded{Fold: f}, err
+	}
+	small, err := e.foldSmall(ctx, h)
+	if !errors.Is(err, errLargeLog) {
+		return small, err
+	}
+	hold, err := e.memory.AcquireLong(ctx, membudget.Answer, foldNeed)
+	if err != nil {
+		return folded{}, err
+	}
+	large, err := e.foldUpTo(ctx, h, math.MaxInt)
+	if err != nil {
+		hold.Release()
+		return folded{}, err
+	}
+	hold.Resize(answerFactor * int64(large.size))
+	large.hold = hold
+	context.AfterFunc(ctx, hold.Release)
+	runtime.AddCleanup(large.Fold, (*membudget.Hold).Release, hold)
+	return large, nil
+}
+
+// foldSmall folds a log of at most largeLog bytes.
+func (e *Engine) foldSmall(ctx context.Context, h *task.Head) (folded, error) {
+	select {
+	case e.folding <- struct{}{}:
+	case <-ctx.Done():
+		return folded{}, context.Cause(ctx)
+	}
+	defer func() { <-e.folding }()
+	return e.foldUpTo(ctx, h, largeLog)
+}
+
+// forgetFirst releases the memory of the first answer, which was sent.
+func (s *Stream) forgetFirst() {
+	s.hold.Release()
+}
