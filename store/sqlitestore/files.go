@@ -35,8 +35,11 @@ type files struct {
 	// counted is set once the writing connection has started the log, so that the number in its
 	// next header is known.
 	counted bool
-	looked  time.Time
-	buf     [walHeadSize]byte
+	// failed is set after an error of a write: SQLite then writes the header of the log again,
+	// perhaps with a salt of another series. It is reset with the next regular header.
+	failed bool
+	looked time.Time
+	buf    [walHeadSize]byte
 }
 
 // walHead is the part of the header of a write-ahead log that identifies it. A log that starts
@@ -77,6 +80,14 @@ func openFiles(path string) (*files, error) {
 		return nil, errors.Join(err, f.db.Close())
 	}
 	return f, nil
+}
+
+// writeFailed expects a header of the log that does not follow the one before.
+func (f *files) writeFailed() {
+	f.forgetWAL()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.failed = true
 }
 
 // forgetWAL expects the log to be removed with the last connection.
@@ -199,11 +210,13 @@ func (f *files) walLocked(size int64, written bool) (state, error) {
 	old, head := f.head, walHead{number: binary.BigEndian.Uint32(f.buf[12:]), salt: binary.BigEndian.Uint32(f.buf[16:])}
 	valid := binary.BigEndian.Uint32(f.buf[0:])&^1 == 0x377f0682
 	started := f.size > 0 && head != old
-	next := head.salt-old.salt == head.number-old.number || !f.counted && head.salt-old.salt == 1
+	regular := head.salt-old.salt == head.number-old.number
+	next := regular || f.failed || !f.counted && head.salt-old.salt == 1
 	if !valid || started && !next {
 		return intact, f.gone("-wal", errors.New("its beginning was overwritten"))
 	}
 	f.counted = f.counted || started
+	f.failed = f.failed && !(started && regular)
 	cut := size < f.size && head == old
 	f.head, f.size = head, size
 	if cut {

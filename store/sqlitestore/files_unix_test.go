@@ -3,6 +3,7 @@
 package sqlitestore
 
 import (
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -158,6 +159,47 @@ func TestLogBeginsAnewAfterAnError(t *testing.T) {
 	put()
 	for range 3 {
 		begin()
+	}
+}
+
+// TestNewSaltAfterAnError: a connection that begins an empty log, as after a write that has
+// failed, draws another salt. That is no change by another program, unlike one without an error.
+func TestNewSaltAfterAnError(t *testing.T) {
+	t.Parallel()
+	for _, failed := range []bool{true, false} {
+		f, err := openFiles(filepath.Join(t.TempDir(), "parley.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.close() //nolint:errcheck // it is only read
+		begin := func(number, salt uint32) error {
+			head := binary.BigEndian.AppendUint32(make([]byte, 0, walHeadSize), 0x377f0682)
+			head = binary.BigEndian.AppendUint32(append(head, make([]byte, 8)...), number)
+			head = append(binary.BigEndian.AppendUint32(head, salt), make([]byte, 12)...)
+			if err := os.WriteFile(f.path+"-wal", head, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := f.after()
+			return err
+		}
+		if failed {
+			f.writeFailed()
+		}
+		if err := begin(0, 77); err != nil {
+			t.Fatal(err)
+		}
+		if err := begin(0, 4711); (err == nil) != failed {
+			t.Errorf("after a failed write (%t), another salt gives %v", failed, err)
+		}
+		if !failed {
+			continue
+		}
+		if err := begin(1, 4712); err != nil {
+			t.Errorf("the next beginning gives %v", err)
+		}
+		if err := begin(2, 77); !errors.Is(err, ErrReplaced) {
+			t.Errorf("a foreign salt after a regular beginning gives %v, want ErrReplaced", err)
+		}
 	}
 }
 

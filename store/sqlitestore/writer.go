@@ -144,7 +144,7 @@ func (w *writer) forget() {
 		w.conn = nil
 	}
 	if w.files != nil {
-		w.files.forgetWAL()
+		w.files.writeFailed()
 	}
 	w.scopes.clear()
 	w.counters.clear()
