@@ -1,0 +1,277 @@
+package sqlitestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// Problem is an inconsistency of a file.
+type Problem struct {
+	// Task is the id of the affected task; empty if there is none, or if it is not known.
+	Task a2a.TaskID
+	// Text describes the problem.
+	Text string
+}
+
+// Examined counts what Examine has read.
+type Examined struct {
+	Tasks, Entries, Commits int64
+}
+
+// Examine reads the file at path and reports its problems: damaged pages, commits that are
+// missing, tasks whose log does not lead to their state, counters and numbers that disagree. It
+// changes no data, and a hub may use the file meanwhile. The error is that of a file that cannot
+// be examined at all, as of Open.
+func Examine(ctx context.Context, path string, report func(Problem)) (n Examined, err error) {
+	if path, err = filepath.Abs(path); err != nil {
+		return n, err
+	}
+	x := &examiner{report: report}
+	if err := x.file(ctx, path); err != nil {
+		if damaged(err) && !errors.Is(err, ErrDamaged) {
+			err = fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+		return x.n, fmt.Errorf("examine %s: %w", path, err)
+	}
+	return x.n, nil
+}
+
+// examiner examines a file.
+type examiner struct {
+	report func(Problem)
+	c      *conn
+	n      Examined
+}
+
+func (x *examiner) file(ctx context.Context, path string) (err error) {
+	if _, err := prepare(path, false); err != nil {
+		return err
+	}
+	if empty, err := examineHead(path); err != nil || empty {
+		return errors.Join(err, errNoStore)
+	}
+	// The mark is read first: a running hub commits more meanwhile.
+	claim, err := readMark(path)
+	if err != nil {
+		return err
+	}
+	if x.c, err = openConn(connOptions{path: path, readOnly: true, cache: 8 << 20}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, x.c.close()) }()
+	x.c.raw.SetInterrupt(ctx.Done())
+	if err := x.identity(claim); err != nil {
+		return err
+	}
+	x.pages()
+	x.sums()
+	x.tasks(ctx)
+	return context.Cause(ctx)
+}
+
+var errNoStore = errors.New("there is no store")
+
+// identity checks the layout of the file, and compares it with its mark.
+func (x *examiner) identity(claim *mark) error {
+	steps, err := migrations()
+	if err != nil {
+		return err
+	}
+	have, err := recognize(x.c, steps)
+	if err != nil {
+		return err
+	}
+	if have < len(steps) {
+		return fmt.Errorf("it has the layout of an earlier version: start the hub once, or use the parley that made it")
+	}
+	found, err := identity(x.c)
+	if err != nil {
+		return err
+	}
+	x.n.Commits = found.commits
+	if claim == nil {
+		return nil
+	}
+	if claim.store == "" {
+		x.report(Problem{Text: "the mark beside the file cannot be read; the next start writes it again"})
+	}
+	if loss := claim.loss(found); loss != nil {
+		x.report(Problem{Text: loss.Error()})
+	}
+	return nil
+}
+
+var qIntegrityAll = prepared("PRAGMA integrity_check(20)")
+
+// pages reports the problems that SQLite finds.
+func (x *examiner) pages() {
+	s := x.c.start(qIntegrityAll)
+	for s.next() {
+		if text := s.getText(); text != "ok" {
+			x.report(Problem{Text: text})
+		}
+	}
+	x.failed("check pages", s.err)
+}
+
+func (x *examiner) failed(operation string, err error) {
+	if err != nil {
+		x.report(Problem{Text: fmt.Sprintf("%s: %v", operation, err)})
+	}
+}
+
+// disagreements are queries that count rows that disagree.
+var disagreements = []struct{ text, query string }{
+	{"counters of tasks are wrong", `SELECT count(*) FROM (
+		SELECT * FROM (SELECT scope, state, count(*) FROM tasks WHERE shown = 0 GROUP BY 1, 2 EXCEPT SELECT * FROM counters)
+		UNION ALL SELECT * FROM (SELECT * FROM counters WHERE n <> 0
+			EXCEPT SELECT scope, state, count(*) FROM tasks WHERE shown = 0 GROUP BY 1, 2))`},
+	{"rows of logs belong to no task", "SELECT count(*) FROM entries WHERE place >> 24 NOT IN (SELECT key FROM tasks UNION SELECT task FROM doomed)"},
+	{"tasks have keys that are not given out yet", "SELECT count(*) FROM tasks WHERE key >= (SELECT next_key FROM sequence)"},
+	{"tasks have no owner or agent", "SELECT count(*) FROM tasks WHERE scope NOT IN (SELECT s.id FROM scopes s JOIN owners o ON o.id = s.owner)"},
+	{"webhooks belong to no task", "SELECT count(*) FROM hooks WHERE task NOT IN (SELECT key FROM tasks)"},
+	{"aliases belong to no task", "SELECT count(*) FROM messages WHERE task NOT IN (SELECT key FROM tasks)"},
+	{"keyed requests belong to no task", "SELECT count(*) FROM requests WHERE task NOT IN (SELECT key FROM tasks)"},
+	{"journals belong to no task", "SELECT count(*) FROM journal WHERE place >> 24 NOT IN (SELECT key FROM tasks)"},
+}
+
+// sums reports tables that disagree, all as of one moment.
+func (x *examiner) sums() {
+	if err := x.c.run(qBegin); err != nil {
+		x.failed("compare tables", err)
+		return
+	}
+	for _, d := range disagreements {
+		n, err := x.c.number(d.query)
+		x.failed("compare tables", err)
+		if n > 0 {
+			x.report(Problem{Text: fmt.Sprintf("%d %s", n, d.text)})
+		}
+	}
+	_ = x.c.run(qRollback) // nothing was written
+}
+
+var (
+	qKeysAfter = prepared("SELECT key FROM tasks WHERE key > ? ORDER BY key LIMIT 256")
+	qHeadOfKey = prepared("SELECT " + columns + " FROM tasks t WHERE t.key = ?")
+)
+
+// tasks examines each task.
+func (x *examiner) tasks(ctx context.Context) {
+	for last := int64(0); ctx.Err() == nil; {
+		s := x.c.start(qKeysAfter)
+		s.int(last)
+		var keys []int64
+		for s.next() {
+			keys = append(keys, s.getInt())
+		}
+		x.failed("read tasks", s.err)
+		if len(keys) == 0 || s.err != nil {
+			return
+		}
+		for _, key := range keys {
+			x.task(key)
+		}
+		last = keys[len(keys)-1]
+	}
+}
+
+// task compares a task with its log.
+func (x *examiner) task(key int64) {
+	if err := x.c.run(qBegin); err != nil {
+		x.failed("read a task", err)
+		return
+	}
+	var l taskLog
+	err := l.read(x.c, key)
+	_ = x.c.run(qRollback) // nothing was written
+	if errors.Is(err, task.ErrNotFound) {
+		return // it was deleted meanwhile
+	}
+	x.n.Tasks++
+	x.n.Entries += l.again.Version
+	if err != nil {
+		x.report(Problem{Task: l.head.ID, Text: fmt.Sprintf("task %s (key %d): %v", l.head.ID, key, err)})
+	}
+}
+
+// taskLog is a task and its log, as far as it can be read.
+type taskLog struct {
+	// head is the stored head, again the one to which the entries lead.
+	head, again task.Head
+	// keep makes read return the entries, too.
+	keep bool
+	kept []task.Entry
+}
+
+// read reads the head and the entries up to the first that is missing, damaged or not possible.
+// The error is the reason.
+func (l *taskLog) read(c *conn, key int64) error {
+	s := c.start(qHeadOfKey)
+	s.int(key)
+	if !s.next() {
+		if s.err == nil {
+			s.err = task.ErrNotFound
+		}
+		return s.err
+	}
+	l.head = getHead(&s)
+	err := s.err
+	s.close()
+	if err != nil {
+		_ = s.raw.Reset() // the statement is used again
+		return err
+	}
+	s = c.start(qEntries)
+	s.int(place(task.Key(key), 1))
+	s.int(place(task.Key(key), maxVersion))
+	s.int(key)
+	for s.next() {
+		es, err := task.DecodeEntries(s.getBlob())
+		for i := range es {
+			if err := l.add(es[i]); err != nil {
+				s.close()
+				return err
+			}
+		}
+		if err != nil {
+			s.close()
+			return fmt.Errorf("entry %d: %w", l.again.Version+1, err)
+		}
+	}
+	switch n := l.again.Version; {
+	case s.err != nil:
+		return fmt.Errorf("entry %d: %w", n+1, s.err)
+	case n < l.head.Version:
+		return fmt.Errorf("entries %d to %d are missing: %w", n+1, l.head.Version, task.ErrCorrupt)
+	case n > l.head.Version:
+		return fmt.Errorf("the log has %d entries, and the task knows %d: %w", n, l.head.Version, task.ErrCorrupt)
+	case l.again.State != l.head.State:
+		return fmt.Errorf("its state is %v, and its log leads to %v: %w", l.head.State, l.again.State, task.ErrCorrupt)
+	}
+	return nil
+}
+
+// add applies the next entry.
+func (l *taskLog) add(e task.Entry) error {
+	if e.Version != l.again.Version+1 {
+		return fmt.Errorf("entry %d is missing: %w", l.again.Version+1, task.ErrCorrupt)
+	}
+	alone := e
+	alone.Epoch, alone.Seq = 0, 0 // runs are not repeated
+	next, _, err := task.Apply(l.again, alone)
+	if err != nil {
+		return fmt.Errorf("entry %d: %w: %w", e.Version, err, task.ErrCorrupt)
+	}
+	l.again = next
+	if l.keep {
+		l.kept = append(l.kept, e)
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package sqlitestore
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// replay writes the committed pages of a write-ahead log into a file, as a checkpoint does. Other
+// than SQLite, it continues behind a damaged page of the log, and needs no whole file. It returns
+// the number of pages, and of those that are damaged.
+func replay(db *os.File, walPath string) (pages, bad int, err error) {
+	text, err := os.ReadFile(walPath)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(text) < walHeadSize {
+		return 0, 0, nil
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	frames, bad := framesOf(text)
+	last := -1
+	for i, f := range frames {
+		if f.commit > 0 {
+			last = i
+		}
+	}
+	for _, f := range frames[:last+1] {
+		if _, err := db.WriteAt(f.data, int64(f.page-1)*int64(len(f.data))); err != nil {
+			return pages, bad, fmt.Errorf("replay page %d: %w", f.page, err)
+		}
+		pages++
+	}
+	return pages, bad, nil
+}
+
+// frame is a page in a write-ahead log. commit is not zero for the last one of a commit.
+type frame struct {
+	page, commit uint32
+	data         []byte
+}
+
+const frameHead = 24
+
+// framesOf returns the intact frames of a log, and the number of damaged ones.
+func framesOf(text []byte) (all []frame, bad int) {
+	var order binary.ByteOrder = binary.LittleEndian
+	switch binary.BigEndian.Uint32(text) {
+	case 0x377f0682:
+	case 0x377f0683:
+		order = binary.BigEndian
+	default:
+		return nil, 0
+	}
+	size := int(binary.BigEndian.Uint32(text[8:]))
+	if size < 512 || size > 64<<10 {
+		return nil, 0
+	}
+	salts, rest := string(text[16:24]), text[walHeadSize:]
+	sum := [2]uint32{binary.BigEndian.Uint32(text[24:]), binary.BigEndian.Uint32(text[28:])}
+	for ; len(rest) >= frameHead+size; rest = rest[frameHead+size:] {
+		head, data := rest[:frameHead], rest[frameHead:frameHead+size]
+		if string(head[8:16]) != salts {
+			if len(all) == 0 || bad > 0 {
+				bad++
+				continue
+			}
+			break // the rest is of an earlier log
+		}
+		got := checksum(order, checksum(order, sum, head[:8]), data)
+		// The sums are chained; the stored one continues the chain behind a damaged frame.
+		sum = [2]uint32{binary.BigEndian.Uint32(head[16:]), binary.BigEndian.Uint32(head[20:])}
+		if got != sum {
+			bad++
+			continue
+		}
+		all = append(all, frame{binary.BigEndian.Uint32(head), binary.BigEndian.Uint32(head[4:]), data})
+	}
+	return all, bad
+}
+
+// checksum continues SQLite's checksum of a log over b.
+func checksum(order binary.ByteOrder, sum [2]uint32, b []byte) [2]uint32 {
+	for ; len(b) >= 8; b = b[8:] {
+		sum[0] += order.Uint32(b) + sum[1]
+		sum[1] += order.Uint32(b[4:]) + sum[0]
+	}
+	return sum
+}
+
+// copyFile copies a file to a new one, which only its user may read. A missing file is empty.
+func copyFile(from, to string) (*os.File, error) {
+	out, err := os.OpenFile(to, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	in, err := os.Open(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return out, nil
+	}
+	if err == nil {
+		_, err = io.Copy(out, in)
+		err = errors.Join(err, in.Close())
+	}
+	if err != nil {
+		return nil, errors.Join(err, out.Close())
+	}
+	return out, nil
+}
