@@ -116,8 +116,11 @@ func (s *Store) load() error {
 	if err := os.RemoveAll(temp); err != nil { // its files are always incomplete
 		return err
 	}
+	if err := atomicfile.MkdirAll(s.path, 0o700); err != nil {
+		return err
+	}
 	for _, dir := range []string{temp, filepath.Join(s.path, ownerFolder)} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+		if err := atomicfile.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
 	}

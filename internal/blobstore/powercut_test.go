@@ -51,6 +51,27 @@ func TestPowerCut(t *testing.T) {
 	wantParts("Keep")
 }
 
+// TestPowerCutOfANewStore: the folders that Open creates outlive a power cut, at every depth, and
+// with them the first part.
+func TestPowerCutOfANewStore(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	disk := powercut.Watch(t, dir)
+	path := filepath.Join("below", "data", "parts")
+	s := openStore(t, filepath.Join(dir, path))
+	for _, folder := range []string{path, filepath.Join(path, "owners")} {
+		if _, err := os.Stat(filepath.Join(disk.Cut(t), folder)); err != nil {
+			t.Errorf("after Open and a power cut: %v", err)
+		}
+	}
+	k := blobstore.Key{Owner: "ann", Task: "a"}
+	p := put(t, s, k, "text")
+	left := openStore(t, filepath.Join(disk.Cut(t), path))
+	if got, err := read(t, left, k, p.Digest); err != nil || got != "text" {
+		t.Errorf("after a power cut the part is %q, %v", got, err)
+	}
+}
+
 // TestPowerCutAfterALostFile: a part whose file was lost is on disk when it was put again,
 // although its reference is not written again.
 func TestPowerCutAfterALostFile(t *testing.T) {

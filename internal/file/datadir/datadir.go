@@ -31,6 +31,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/file/atomicfile"
 )
 
 // lockName is the name of the lock file in the folder.
@@ -89,7 +91,7 @@ func open(path string) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(path, 0o700); err != nil {
+	if err := atomicfile.MkdirAll(path, 0o700); err != nil {
 		return nil, err
 	}
 	file := filepath.Join(path, lockName)
