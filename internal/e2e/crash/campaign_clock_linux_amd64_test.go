@@ -2,6 +2,7 @@ package crash
 
 import (
 	"bytes"
+	"context"
 	"debug/elf"
 	"encoding/binary"
 	"errors"
@@ -188,4 +189,39 @@ func TestWebhookAfterTheClockIsSetBack(t *testing.T) {
 	hook.recover(0, false)
 	awaitLast(t, hook, "/one", frames[len(frames)-1])
 	hook.check("/one", frames)
+}
+
+// TestSilenceWhileTheClockMoves: the silence of an agent does not depend on the wall clock of the
+// hub, which is moved after the first output of its program.
+func TestSilenceWhileTheClockMoves(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		program string
+		by      time.Duration
+		want    string
+	}{
+		"an agent that works": {"sleep 4; echo 1; sleep 5; echo 2", 11 * time.Hour, "COMPLETED"},
+		"a silent agent":      {"echo 1; exec sleep 1000", -11 * time.Hour, "FAILED"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := hubtest.Start(t, hubtest.Options{Config: fmt.Sprintf("agents: [{name: a, silence: 8s, command: %q}]\n", tt.program)})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			r := reader{}
+			moved := false
+			err := r.read(ctx, hubtest.Request{URL: h.URL() + "/v1/a2a/a/message:stream", Body: sending{id: "m", text: "x"}.body()}, func() bool {
+				if r.words != "" && !moved {
+					moved = true
+					if err := moveClock(h.Process().PID(), tt.by); err != nil {
+						t.Error(err)
+					}
+				}
+				return r.ended()
+			})
+			if err != nil || r.state != tt.want || !moved {
+				t.Errorf("the task is %s (%s) with %q, %v; want %s", r.state, r.why, r.words, err, tt.want)
+			}
+		})
+	}
 }

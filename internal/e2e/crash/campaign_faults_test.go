@@ -74,6 +74,7 @@ func (c *campaign) choose() {
 func (c *campaign) strike(ctx context.Context, s *strike) {
 	c.t.Helper()
 	i := slices.IndexFunc(c.kinds, func(k faultKind) bool { return k.name == s.kind })
+	c.t.Logf("%s: %s, lasts %v, jumps to %v", time.Now().Format("15:04:05.000"), s.kind, s.lasts, s.jump)
 	if c.kinds[i].happen(c, ctx, s) {
 		c.done[s.kind]++
 	}
