@@ -32,6 +32,10 @@ func (s *scanner) commentsIn(open, closing string) {
 // instructionsIn reports whether a comment addresses a model. In a comment a single suspect word is
 // enough, which would mean nothing in visible text.
 func instructionsIn(body string) bool {
+	const fewest = 3 // of words: fewer are marks for programs
+	if len(strings.Fields(body)) < fewest {
+		return false
+	}
 	f := &folded{text: body}
 	found := false
 	for _, w := range suspects.words(f) {

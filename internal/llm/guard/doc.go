@@ -20,8 +20,8 @@
 //
 // # Non-guarantees
 //
-// No screen finds all instructions. This one knows phrases of ten languages, English best, and
-// some ways to disguise them. It does not find paraphrases, poems, text in pictures, or
+// No screen finds all instructions. This one knows phrases and cues of some thirty languages, English
+// best, and some ways to disguise them. It does not find paraphrases, poems, text in pictures, or
 // instructions spread over several messages. A label does not force a model to anything: it
 // helps models that were trained to distinguish instructions from data. The allow-lists of
 // tools, trust and approvals decide which actions a model may take, as if the screen did not
@@ -34,5 +34,5 @@
 //
 // # Testing
 //
-// TestCorpus holds the measured rates. All functions depend on their arguments alone.
+// TestEvaluation holds the measured rates in docs/security.md, TestCorpus those of an older corpus. All functions depend on their arguments alone.
 package guard

@@ -3,6 +3,7 @@ package guard
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -18,6 +19,7 @@ func (s *scanner) encoded() {
 		return
 	}
 	text := s.source
+	s.percent()
 	for i := 0; i < len(text); {
 		if !blobByte(text[i]) {
 			i++
@@ -28,6 +30,35 @@ func (s *scanner) encoded() {
 			s.blob(i, end)
 		}
 		i = end
+	}
+}
+
+// percent screens a text with its percent-encoded bytes decoded, if some are not ASCII: the folded text
+// has the others.
+func (s *scanner) percent() {
+	const fewest = 6
+	text := s.source
+	if strings.Count(text, "%") < fewest {
+		return
+	}
+	b := make([]byte, 0, len(text))
+	wide := false
+	for i := 0; i < len(text); i++ {
+		if text[i] == '%' && i+2 < len(text) {
+			if n, err := strconv.ParseUint(text[i+1:i+3], 16, 8); err == nil {
+				b, wide = append(b, byte(n)), wide || n >= utf8.RuneSelf
+				i += 2
+				continue
+			}
+		}
+		if text[i] == '+' {
+			b = append(b, ' ')
+			continue
+		}
+		b = append(b, text[i])
+	}
+	if plain := string(b); (wide || strings.Contains(text, "+")) && utf8.Valid(b) && Grave(s.inner(plain)) {
+		s.note(Finding{Rule: Encoded, Start: 0, End: len(text)})
 	}
 }
 
@@ -83,6 +114,9 @@ func padded(text string, i int) int {
 func decode(blob string) []string {
 	blob = strings.NewReplacer("\n", "", "\r", "").Replace(blob)
 	var out []string
+	if digits, ok := strings.CutPrefix(blob, "0x"); ok && len(digits)%2 == 0 {
+		blob = digits
+	}
 	if b, err := hex.DecodeString(blob); err == nil && readable(b) {
 		out = append(out, string(b))
 	}

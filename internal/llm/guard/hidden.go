@@ -56,7 +56,7 @@ func (s *scanner) hidden() {
 	spelled.flush()
 	for _, run := range spelled.runs {
 		text := run.text.String()
-		if flag(text) && strings.HasSuffix(s.source[:run.start], "\U0001f3f4") {
+		if regionFlag(text) && strings.HasSuffix(s.source[:run.start], "\U0001f3f4") {
 			continue
 		}
 		// So many spelled characters are no accident.
@@ -91,8 +91,8 @@ func needless(text string, i int, before rune) bool {
 	return !useful(before, r, after)
 }
 
-// flag reports whether tags spell the code of a region, as in a flag emoji.
-func flag(tags string) bool {
+// regionFlag reports whether tags spell the code of a region, as in a flag emoji.
+func regionFlag(tags string) bool {
 	const longest = 6
 	if len(tags) > longest {
 		return false

@@ -212,7 +212,7 @@ func (s *scanner) marks() {
 	text := s.folded.text
 	for i := range len(text) {
 		if text[i] == '<' {
-			if n := token(text[i:]); n > 0 {
+			if n := specialToken(text[i:]); n > 0 {
 				s.noteFolded(Finding{Rule: Role, Start: i, End: i + n})
 				continue
 			}
@@ -226,9 +226,9 @@ func (s *scanner) marks() {
 	}
 }
 
-// token returns the length of a special token, such as <|im_start|>, at the beginning of s; 0
+// specialToken returns the length of a special token, such as <|im_start|>, at the beginning of s; 0
 // if there is none.
-func token(s string) int {
+func specialToken(s string) int {
 	const longest = 60
 	if !strings.HasPrefix(s, "<|") {
 		return 0

@@ -75,7 +75,8 @@ var english = []section{
 		$reveal ~2 your ~1 system|initial|hidden ~1 message|prompt|instructions|rules
 		what ~3 your system|initial|hidden|original prompt|instructions
 		repeat|print|output|recite|copy ~3 words|text|everything|content|instructions ~3 above
-		exfiltrate|leak ~6 $secret|data|files|file|contacts
+		exfiltrate ~6 $secret|data|files|file|contacts
+		leak all|the|your|this|their|its|every ~5 $secret|data|files|file|contacts
 		$send ~5 conversation|chat|message|dialogue history|transcript|log|logs|context ~6 to|at|via
 		$send ~6 contents|content ~3 environment|env|file|files ~6 to @addr`},
 	{rule: Secrets, slight: true, plainly: true, phrases: `
@@ -94,8 +95,10 @@ var english = []section{
 		if|when|as you ~1 are|re ~2 language model|models
 		attention|note|message|notice|instruction|instructions|hint|memo|important|reminder|warning|info ~1 to|for ~2 $model ~1 $models
 		attention|note|message|notice|instruction|instructions|hint|memo|important|reminder|warning|info ~1 to|for ~2 $model:
-		attention|note|message|notice|instruction|instructions|hint|memo|reminder ~1 to|for ~2 language models|model
-		attention|dear|hey|hello|attn $model ?$models
+		attention|note|message|notice|hint|memo|reminder ~1 to|for ~2 language models|model
+		dear|hey|hello|attn $model ?$models
+		attention $model $models
+		attention $model ~3 you|your|please|ignore|disregard|do|stop|send|include|must
 		$model ?language ?$models|model ~2 reading|processing|summarizing|summarising|parsing|reviewing|analyzing|analysing|seeing|evaluating ~1 this|the
 		any|every|all|each|the assistant|agent|model|models|agents ~2 reading|processing|summarizing|parsing ~1 this ~8 $must|please
 		$model ?$models: ~1 ignore|disregard|you|please|do|stop|send|include|always|never`},

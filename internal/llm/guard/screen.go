@@ -3,7 +3,6 @@ package guard
 import (
 	"cmp"
 	"slices"
-	"strings"
 )
 
 // MaxText is the number of bytes of a text that are screened, and that a Guard shows at most.
@@ -82,6 +81,7 @@ func screen(text string, depth int) []Finding {
 	s.comments()
 	s.images()
 	s.encoded()
+	s.cues()
 	if depth == 0 && !Grave(s.findings) {
 		s.joined()
 	}
@@ -154,25 +154,8 @@ func Grave(findings []Finding) bool {
 	return slices.ContainsFunc(findings, func(f Finding) bool { return !f.Slight })
 }
 
-// Orders returns the grave findings in words of the caller or of a model. It reads the names in them,
-// such as names of files and of tools, as words as well: ignore_all_instructions.txt.
-func Orders(text string) []Finding {
-	if found := graveOnly(Screen(text)); len(found) > 0 || !strings.ContainsAny(text, "_-.") {
-		return found
-	}
-	var found []Finding
-	at := 0
-	for name := range strings.FieldsSeq(text) {
-		at += strings.Index(text[at:], name)
-		if len(name) <= 2*MaxName && strings.ContainsAny(name, "_-.") {
-			if f := graveOnly(Screen(spaced(name))); len(f) > 0 {
-				found = append(found, Finding{Rule: f[0].Rule, Start: at, End: at + len(name)})
-			}
-		}
-		at += len(name)
-	}
-	return found
-}
+// Orders returns the grave findings in words of the caller or of a model.
+func Orders(text string) []Finding { return graveOnly(Screen(text)) }
 
 func graveOnly(findings []Finding) []Finding {
 	return slices.DeleteFunc(findings, func(f Finding) bool { return f.Slight })

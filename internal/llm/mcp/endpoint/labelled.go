@@ -76,7 +76,10 @@ func (l *labelled) progress(p llm.Progress) llm.Progress {
 
 // result returns a result whose texts are those of its origin, labelled.
 func (l *labelled) result(r *llm.Result) *llm.Result {
-	from := guard.Origin(r.Origin)
+	from := guard.Origin("")
+	if guard.IsName(r.Origin) {
+		from = guard.Origin(r.Origin)
+	}
 	var texts, files []*a2a.Part
 	for _, p := range r.Parts {
 		switch p.Content.(type) {
