@@ -75,6 +75,12 @@ type Run interface {
 // dispatched the message anew. The execution no longer counts. See Call.Forgotten.
 var ErrRedispatched = errors.New("an operator has dispatched the message again")
 
+// ErrResting is the error with which the Execute of an agent with the traits Away and Resumable
+// ends an execution that would only wait, so that it needs no memory meanwhile. The message stays
+// claimed. The hub continues it in a new execution, with the saved checkpoint, once it is woken,
+// and after a restart. Agents with the trait Serial must not rest.
+var ErrResting = errors.New("the execution waits elsewhere")
+
 // NewCall returns a copy of call that uses run. It is for the hub and for tests of executors.
 func NewCall(call Call, run Run) *Call {
 	call.run = run

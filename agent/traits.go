@@ -21,8 +21,8 @@ type Traits struct {
 	// Call.CheckpointOf. It applies only to Resumable agents.
 	Recalls bool
 	// Away declares that runs only wait for work that is done outside the hub. They do not
-	// count towards the hub's limit of runs, and a hub that stops does not wait for them. It
-	// applies only to Resumable agents.
+	// count towards the hub's limit of runs, and a hub that stops does not wait for them. They
+	// may end with ErrResting. It applies only to Resumable agents.
 	Away bool
 	// Early lets runs begin while the hub still stores the message that creates their task. The
 	// executor promises that it causes no external effect before Call.Flush has returned nil.

@@ -407,7 +407,7 @@ func (a *admission) start() {
 	case a.early != nil: // the run has started
 	case a.claimed:
 		e.live.retain(l)
-		e.start(l, a.agent, a.inbound(), a.slot.handOver())
+		e.start(l, a.agent, a.inbound(), &ticket{key: a.slot.handOver()})
 	case a.waits:
 		e.live.retain(l)
 		e.launchAll(e.scheduler.wait(ticket{live: l, key: a.slot.key}))

@@ -14,8 +14,11 @@ func (e *Engine) launchAll(tickets []ticket) {
 		tickets = tickets[1:]
 		switch {
 		case !s.recovered && e.pauses.park(s, s.live.performer()):
+			s.hasBegun()
 			tickets = append(tickets, e.scheduler.release(s.key)...)
 		case !e.launch(s):
+			s.live.endRouse()
+			s.hasBegun()
 			e.live.release(s.live)
 			tickets = append(tickets, e.scheduler.release(s.key)...)
 		}
@@ -33,11 +36,17 @@ func (e *Engine) launch(s ticket) bool {
 		e.fail(s.live, goneAgent)
 		return false
 	}
-	m, ok := e.take(s.live, 0)
+	var m inbound
+	var ok bool
+	if s.rested {
+		m, ok = e.retake(s.live)
+	} else {
+		m, ok = e.take(s.live, 0)
+	}
 	if !ok {
 		return false
 	}
-	e.start(s.live, a, m, s.key)
+	e.start(s.live, a, m, &s)
 	return true
 }
 
@@ -83,7 +92,7 @@ func (e *Engine) finished(r *run) {
 		} else if e.IsPaused(a.Name) {
 			defer e.enqueue(l, a)
 		} else if m, ok := e.take(l, r.epoch); ok {
-			e.start(l, a, m, r.key)
+			e.start(l, a, m, &ticket{key: r.key})
 			return
 		}
 	}
@@ -157,4 +166,25 @@ func (e *Engine) fail(l *live, reason string) {
 	if err := e.end(l, task.Failed, reason, errFencedBy); err != nil && !errors.Is(err, context.Canceled) {
 		e.cfg.Logger.Error("fail task", "task", l.ref.id, "reason", reason, "error", err)
 	}
+}
+
+// claim sets the run in a head that starts now with the message at version v.
+func (e *Engine) claim(h *task.Head, v int64, attempt int) {
+	h.Run = task.Run{
+		Epoch:    h.Run.Epoch + 1,
+		Holder:   e.holder,
+		Dispatch: task.Claimed,
+		Attempt:  attempt,
+	}
+	h.Consumed = v
+}
+
+// queue marks a head as waiting for a run of this process.
+func (e *Engine) queue(h *task.Head) {
+	h.Run.Holder, h.Run.Dispatch = e.holder, task.Pending
+}
+
+// rest marks a head as having no run.
+func rest(h *task.Head) {
+	h.Run.Holder, h.Run.Dispatch, h.Run.Attempt = "", task.Idle, 0
 }

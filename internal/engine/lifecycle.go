@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/parley-a2a/parley/task"
@@ -19,7 +20,8 @@ const (
 // errStopped is the cause with which all contexts that outlive requests end.
 var errStopped = errors.New("engine has stopped")
 
-// Run recovers the tasks of an earlier process, and works until ctx ends. Then it drains: it
+// Run recovers the tasks of an earlier process, and works until ctx ends. It continues tasks that
+// rest (agent.ErrResting) in the background. Then it drains: it
 // admits no more messages and lets runs end within DrainTimeout. It then fences and stops the
 // remaining runs, which the next process recovers. Run returns when all goroutines of the
 // engine have stopped, or with an error that states how many executors did not stop. An Engine
@@ -29,7 +31,10 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err == nil {
 		e.phase.CompareAndSwap(starting, serving)
 		close(e.recovered)
+		var reviving sync.WaitGroup
+		reviving.Go(func() { e.revive(ctx) })
 		e.maintain(ctx)
+		reviving.Wait()
 	} else if ctx.Err() != nil {
 		err = nil
 	}

@@ -60,6 +60,9 @@ type live struct {
 	// refusal is the error that the agent returned instead of a first event.
 	refusal error
 	run     *run
+	// rousing is set while a ticket of a resting task waits for its run; rouseAgain if Rouse was
+	// called while there was a run.
+	rousing, rouseAgain bool
 	// questionSpan is nil unless the hub answers questions of the task and tracing is on.
 	questionSpan *questionSpan
 	// inbox are the messages that no run has read.

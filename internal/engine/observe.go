@@ -111,8 +111,12 @@ func (r *run) conclude() {
 	case outcomes[task.Failed], outcomes[task.Rejected], refusedOutcome:
 		l.Reason = l.Outcome
 	}
-	trace.Invoked(r.scope, l, took)
 	s := r.seen.span
+	if r.resting { // another run continues with the message
+		s.End()
+		return
+	}
+	trace.Invoked(r.scope, l, took)
 	s.Label(l)
 	s.Text(trace.Grade, trace.GradeOf(took))
 	if l.Reason != "" {

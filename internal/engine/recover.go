@@ -35,7 +35,7 @@ func (e *Engine) recover(ctx context.Context) error {
 		}
 		for _, h := range heads {
 			after = h.Key
-			if !e.orphaned(&h) {
+			if !e.orphaned(&h) || e.restsUnattended(&h) {
 				continue
 			}
 			select {
@@ -96,7 +96,7 @@ func (e *Engine) adoptOrphan(l *live) error {
 		if err := e.unclaim(l, h.Run.Epoch, true); err != nil {
 			return err
 		}
-		e.enqueueAs(l, ticket{l, queueKeyOf(a, &h), true})
+		e.enqueueAs(l, ticket{live: l, key: queueKeyOf(a, &h), recovered: true})
 		return nil
 	}
 	e.enqueue(l, a)

@@ -64,6 +64,11 @@ type run struct {
 	// set if the run has ended because of the drain.
 	drains  atomic.Bool
 	drained bool
+	// resting is set if the executor has ended with agent.ErrResting.
+	resting bool
+	// begun is called at the first Flush of the executor, and at the end of the run; it may be
+	// nil.
+	begun func()
 	// scope is ctx with the attributes for log records; seen holds the measurements.
 	scope context.Context
 	seen  observed
@@ -102,27 +107,6 @@ type slab [4]task.Entry
 
 var slabs = sync.Pool{New: func() any { return new(slab) }}
 
-// claim sets the run in a head that starts now with the message at version v.
-func (e *Engine) claim(h *task.Head, v int64, attempt int) {
-	h.Run = task.Run{
-		Epoch:    h.Run.Epoch + 1,
-		Holder:   e.holder,
-		Dispatch: task.Claimed,
-		Attempt:  attempt,
-	}
-	h.Consumed = v
-}
-
-// queue marks a head as waiting for a run of this process.
-func (e *Engine) queue(h *task.Head) {
-	h.Run.Holder, h.Run.Dispatch = e.holder, task.Pending
-}
-
-// rest marks a head as having no run.
-func rest(h *task.Head) {
-	h.Run.Holder, h.Run.Dispatch, h.Run.Attempt = "", task.Idle, 0
-}
-
 // perform executes the agent, and then starts the next waiting message or task.
 func (r *run) perform() {
 	if hold, ok := r.acquire(); ok {
@@ -138,8 +122,15 @@ func (r *run) perform() {
 	if r.live.run == r {
 		r.live.run = nil
 	}
+	again := r.live.rouseAgain
+	r.live.rouseAgain = false
 	r.live.wakeLocked()
 	r.live.mu.Unlock()
+	r.hasBegun()
+	if r.resting {
+		r.engine.rested(r, again)
+		return
+	}
 	r.engine.finished(r)
 }
 
@@ -169,6 +160,10 @@ func (r *run) consume(events iter.Seq2[a2a.Event, error]) {
 	for ev, err := range events {
 		at := time.Now()
 		r.watch.touch(at)
+		if errors.Is(err, agent.ErrResting) && rests(&r.traits) {
+			r.resting = true
+			return
+		}
 		if err != nil {
 			r.failedWith(err, first)
 			return
@@ -504,6 +499,7 @@ func (r *run) Flush(ctx context.Context) error {
 	if err := r.awaitStored(ctx); err != nil {
 		return err
 	}
+	r.hasBegun()
 	r.mu.Lock()
 	want := r.seq
 	r.checkpoints.assign(want)

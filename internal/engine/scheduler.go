@@ -14,6 +14,16 @@ type ticket struct {
 	// recovered is set for a run that an earlier process has started. It is not held up if its
 	// agent is paused.
 	recovered bool
+	// rested is set if the task is claimed, and its last run rests.
+	rested bool
+	// begun is called when the run has begun, or will not begin soon; it may be nil.
+	begun func()
+}
+
+func (s *ticket) hasBegun() {
+	if s.begun != nil {
+		s.begun()
+	}
 }
 
 // queueKey identifies the tasks that run one after the other. It has no agent for tasks that run

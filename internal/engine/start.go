@@ -9,9 +9,9 @@ import (
 )
 
 // start runs the claimed task l with message m in a goroutine of its own. The caller passes on
-// one reference to l and one place of its key.
-func (e *Engine) start(l *live, a *Agent, m inbound, ln queueKey) {
-	r := &run{engine: e, live: l, agent: a, traits: a.traits(), key: ln, msg: m}
+// one reference to l and one place of the key of s.
+func (e *Engine) start(l *live, a *Agent, m inbound, s *ticket) {
+	r := &run{engine: e, live: l, agent: a, traits: a.traits(), key: s.key, msg: m, begun: s.begun}
 	h := l.snapshot()
 	r.begin(&h)
 }
@@ -22,10 +22,11 @@ func (r *run) begin(h *task.Head) {
 	r.ctx, r.stop = context.WithCancelCause(r.engine.runs)
 	r.scope = r.ctx
 	r.live.mu.Lock()
-	r.live.run = r
+	r.live.run, r.live.rousing = r, false
 	r.live.mu.Unlock()
 	if !r.engine.goroutinesOf(&r.key).run(r.perform) {
 		// The engine has stopped; the next process finds the claim.
+		r.hasBegun()
 		r.engine.live.release(r.live)
 	}
 }
