@@ -63,6 +63,7 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 		d: a.Dispatcher, ctx: ctx, ec: ec, call: call, yield: yield, name: a.Queue,
 		key: taskKey{ownerOf(ctx), ec.TaskID}, mail: newMailbox(), gone: make(chan struct{}),
 	}
+	r.serial = a.Serial
 	if r.name == "" {
 		r.name = call.Agent
 	}
@@ -78,6 +79,7 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 	if call.Saved == nil && call.Forgotten != nil {
 		r.state.renew()
 	}
+	r.stored = r.state.Published != 0
 	return r, err
 }
 
@@ -106,6 +108,7 @@ func (a *Agent) Cancel(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq
 		}
 		r := a.Dispatcher.find(k)
 		if r == nil || !a.Dispatcher.deliver(k, c) {
+			a.Dispatcher.forget(k)
 			a.cancelStored(ctx, k)
 			yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCanceled, nil), nil)
 			return

@@ -22,6 +22,16 @@ type Tasks interface {
 	Head(ctx context.Context, owner task.Owner, id a2a.TaskID) (task.Head, error)
 }
 
+// Runs continues and ends tasks without a run.
+type Runs interface {
+	// Rouse continues the execution of a task that has ended with agent.ErrResting. begun, if
+	// set, is called once the run has begun, or if there will be none soon, unless Rouse returns
+	// an error.
+	Rouse(ctx context.Context, owner task.Owner, id a2a.TaskID, begun func()) error
+	// Fail fails a task with a reason for its caller.
+	Fail(ctx context.Context, owner task.Owner, id a2a.TaskID, reason string) (task.Head, error)
+}
+
 // Signer signs the envelopes of a hub. A *bus.Signer implements it.
 type Signer interface {
 	Sign(e *bus.Envelope) error
@@ -59,6 +69,9 @@ type Dispatcher struct {
 	// Large limits the bytes in memory of content and events that do not fit into an envelope;
 	// further ones wait. Zero means DefaultLarge; it should not be less than protocol.MaxLarge.
 	Large int64
+	// Runs continues the executions of tasks that rest while they wait for a worker. If nil, each
+	// of them has a run all the time. An engine of a hub implements it.
+	Runs Runs
 	// Lost is called with workers that have been silent for a lease. It is called on the
 	// goroutines of runs and must not block. It may be nil.
 	Lost func(name task.Agent, worker string)
@@ -71,10 +84,12 @@ type Dispatcher struct {
 
 	mu   sync.Mutex // guards the fields below
 	runs map[taskKey]*run
-	// parked holds reports for tasks that will soon have a run.
-	parked   map[taskKey][]*bus.Delivery
+	// parked holds items for the mailboxes of tasks that will soon have a run.
+	parked   map[taskKey][]any
 	count    int   // of all parked
 	reserved int64 // of Large
+	// resting are the tasks whose work waits in its queue, and that have no run.
+	resting map[taskKey]rest
 }
 
 // Claim is a granted claim of a worker.
@@ -86,6 +101,9 @@ type Claim struct {
 	// Epoch is the number of the run among those of the task.
 	Epoch int64
 }
+
+// maxParked is the number of parked items of a task.
+const maxParked = 16
 
 // taskKey identifies a task: an id is unique only within its owner.
 type taskKey struct {
@@ -187,27 +205,37 @@ func (d *Dispatcher) durable() bool {
 	return ok && k.Durable()
 }
 
-// register registers r as the run of its task, and passes it the parked reports.
-func (d *Dispatcher) register(r *run) {
+// register registers r as the run of its task, and passes it the parked items. It reports
+// whether there were any.
+func (d *Dispatcher) register(r *run) (roused bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.runs == nil {
 		d.runs = make(map[taskKey]*run)
 	}
 	d.runs[r.key] = r
-	for _, delivery := range d.parked[r.key] {
-		r.mail.put(delivery)
+	if at, ok := d.resting[r.key]; ok {
+		r.repeats, r.since = at.repeats, at.waiting
+		delete(d.resting, r.key)
 	}
-	d.count -= len(d.parked[r.key])
+	items := d.parked[r.key]
+	for _, item := range items {
+		r.mail.put(item)
+	}
+	d.count -= len(items)
 	delete(d.parked, r.key)
+	return len(items) > 0
 }
 
-// close removes r, and returns the unread content of its mailbox.
+// unregister removes r, and returns the unread content of its mailbox.
 func (d *Dispatcher) unregister(r *run) []any {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.runs[r.key] == r {
 		delete(d.runs, r.key)
+		if r.resting {
+			d.restLocked(r)
+		}
 	}
 	return r.mail.take()
 }
@@ -230,38 +258,59 @@ func (d *Dispatcher) find(k taskKey) *run {
 	return d.runs[k]
 }
 
-// park keeps a report for a run that will soon exist; it reports whether there was room.
-func (d *Dispatcher) park(k taskKey, delivery *bus.Delivery) bool {
+// park keeps an item for a run that will soon exist; it reports whether there was room. It
+// rouses the task if that rests.
+func (d *Dispatcher) park(ctx context.Context, k taskKey, item any) bool {
+	if !d.keep(k, item) {
+		return false
+	}
+	d.rouse(ctx, k, nil)
+	return true
+}
+
+func (d *Dispatcher) keep(k taskKey, item any) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if r := d.runs[k]; r != nil {
-		r.mail.put(delivery)
+		r.mail.put(item)
 		return true
 	}
-	if d.count >= d.prefetch()/2 {
-		return false // the rest is for tasks that have a run
+	if d.count >= d.prefetch()/2 || len(d.parked[k]) >= maxParked {
+		return false // the rest is for tasks that have a run, and for other tasks
 	}
 	if d.parked == nil {
-		d.parked = make(map[taskKey][]*bus.Delivery)
+		d.parked = make(map[taskKey][]any)
 	}
-	d.parked[k] = append(d.parked[k], delivery)
+	d.parked[k] = append(d.parked[k], item)
 	d.count++
 	return true
 }
 
-// takeParked removes and returns all parked reports.
-func (d *Dispatcher) takeParked() []*bus.Delivery {
+// takeParked removes and returns all parked items.
+func (d *Dispatcher) takeParked() map[taskKey][]any {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var all []*bus.Delivery
-	for _, some := range d.parked {
-		all = append(all, some...)
-	}
+	all := d.parked
 	d.parked, d.count = nil, 0
 	return all
 }
 
-// review processes parked reports again whose run has not started.
+// again processes an item for a task whose run has not started or has ended. Senders repeat all
+// but reports, if the task has ended.
+func (d *Dispatcher) again(ctx context.Context, k taskKey, item any) {
+	if delivery, ok := item.(*bus.Delivery); ok {
+		d.report(ctx, delivery)
+		return
+	}
+	if d.deliver(k, item) {
+		return
+	}
+	if status, err := d.statusOf(ctx, k); err == nil && status == queued {
+		d.park(ctx, k, item)
+	}
+}
+
+// review processes parked items again whose run has not started.
 func (d *Dispatcher) review(ctx context.Context) {
 	ticker := time.NewTicker(reviewInterval)
 	defer ticker.Stop()
@@ -271,8 +320,10 @@ func (d *Dispatcher) review(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		for _, delivery := range d.takeParked() {
-			d.report(ctx, delivery)
+		for k, items := range d.takeParked() {
+			for _, item := range items {
+				d.again(ctx, k, item)
+			}
 		}
 	}
 }

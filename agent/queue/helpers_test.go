@@ -64,6 +64,7 @@ func (h *hub) start() {
 		h.alter(h.dispatcher)
 	}
 	h.Engine = engine.New(engine.Config{Store: h.store, DrainTimeout: -1})
+	h.dispatcher.Runs = h.Engine
 	card := &a2a.AgentCard{Name: "far"} // it has every skill
 	if err := h.Register(engine.Agent{Name: "far", Card: card, Executor: &queue.Agent{Dispatcher: h.dispatcher}}); err != nil {
 		h.t.Fatal(err)

@@ -95,6 +95,8 @@ func (d *Dispatcher) handleClaim(ctx context.Context, e *bus.Delivery) {
 	switch status, err := d.statusOf(ctx, k); {
 	case err != nil:
 		return // the worker asks again
+	case status == queued && d.Runs != nil && d.park(ctx, k, &c):
+		return
 	case status == queued:
 		deny.Later, deny.Reason = true, "the hub is starting"
 	default:
@@ -114,8 +116,12 @@ func (d *Dispatcher) handleHeartbeat(ctx context.Context, e *bus.Envelope) {
 		if d.deliver(k, heartbeat{h.Epoch, h.Token, b.Worker}) {
 			continue
 		}
-		if status, err := d.statusOf(ctx, k); err == nil && status != queued {
+		switch status, err := d.statusOf(ctx, k); {
+		case err != nil:
+		case status != queued:
 			d.stop(ctx, &workerMessage{to: b.Worker, about: k, epoch: h.Epoch}, status.reason())
+		case d.Runs != nil:
+			d.park(ctx, k, heartbeat{h.Epoch, h.Token, b.Worker})
 		}
 	}
 }
@@ -189,7 +195,7 @@ func (d *Dispatcher) stray(ctx context.Context, k taskKey, delivery *bus.Deliver
 		d.logSettlement(delivery.Nak(ctx, strayDelay))
 		return
 	case status == queued:
-		if !d.park(k, delivery) {
+		if !d.park(ctx, k, delivery) {
 			d.logSettlement(delivery.Nak(ctx, strayDelay))
 		}
 		return
@@ -265,6 +271,9 @@ func (d *Dispatcher) Undeliverable(ctx context.Context, e *bus.Envelope) error {
 	}
 	status, err := d.statusOf(ctx, k)
 	if err == nil && status == queued {
+		if d.passOn(ctx, k, undeliverable{w.Delivery, e.Reason}) {
+			return nil
+		}
 		err = fmt.Errorf("undeliverable work of task %s: %s", k.id, status.reason())
 	}
 	return err

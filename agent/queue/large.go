@@ -96,8 +96,12 @@ func (d *Dispatcher) handleFetch(ctx context.Context, e *bus.Envelope) {
 	if d.deliver(k, f) {
 		return
 	}
-	if status, err := d.statusOf(ctx, k); err == nil && status != queued {
+	switch status, err := d.statusOf(ctx, k); {
+	case err != nil:
+	case status != queued:
 		d.stop(ctx, &workerMessage{to: f.Worker, about: k, epoch: e.Epoch}, status.reason())
+	case d.Runs != nil:
+		d.park(ctx, k, f)
 	}
 }
 

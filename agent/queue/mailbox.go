@@ -37,6 +37,13 @@ func (m *mailbox) put(item any) {
 	m.wake.Send()
 }
 
+// pending reports whether there are unread items.
+func (m *mailbox) pending() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.items) > 0
+}
+
 // take removes and returns all items.
 func (m *mailbox) take() []any {
 	m.mu.Lock()

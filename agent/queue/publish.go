@@ -74,6 +74,7 @@ func (r *run) tick(now time.Time) {
 	case past(&r.schedule.checkpoint, now):
 		r.store(noChange)
 		r.dirty = false // it need not be durable at once
+		r.stored = true
 	case past(&r.schedule.delayed, now):
 		r.sendDelayed()
 		r.dirty = false // no caller waits for it

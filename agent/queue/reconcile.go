@@ -28,8 +28,10 @@ const claimedMark = -1
 
 // backlog is the state of the queue of an agent, as far as this hub knows it.
 type backlog struct {
-	// waiting are the runs whose work has been in the queue, unclaimed, for an interval.
+	// waiting are the runs whose work has been in the queue, unclaimed, for an interval; resting
+	// are such tasks without a run.
 	waiting []*run
+	resting []taskKey
 	// claimed is the number of runs whose task a worker has.
 	claimed int64
 }
@@ -45,10 +47,7 @@ func (d *Dispatcher) reconcileInterval() time.Duration {
 // the work of a queue again if it found too little there twice in a row: a delivery on its way
 // from the queue to its claim is in neither for a moment.
 func (d *Dispatcher) reconcile(ctx context.Context) {
-	o, ok := d.Bus.(bus.Operator)
-	if !ok {
-		return
-	}
+	o, _ := d.Bus.(bus.Operator)
 	ticker := time.NewTicker(d.reconcileInterval())
 	defer ticker.Stop()
 	var short map[task.Agent]bool
@@ -57,7 +56,10 @@ func (d *Dispatcher) reconcile(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
-			short = d.compare(ctx, o, now.Add(-d.reconcileInterval()), short)
+			if o != nil {
+				short = d.compare(ctx, o, now.Add(-d.reconcileInterval()), short)
+			}
+			d.rouseAll(ctx, d.due(now), nudge{})
 		}
 	}
 }
@@ -67,19 +69,21 @@ func (d *Dispatcher) reconcile(ctx context.Context) {
 func (d *Dispatcher) compare(ctx context.Context, o bus.Operator, since time.Time, before map[task.Agent]bool) map[task.Agent]bool {
 	short := make(map[task.Agent]bool)
 	for name, b := range d.backlogs(since) {
-		if len(b.waiting) == 0 {
+		n := int64(len(b.waiting) + len(b.resting))
+		if n == 0 {
 			continue
 		}
 		found, ok := d.outstanding(ctx, o, name, b.claimed)
 		switch {
-		case !ok || found >= int64(len(b.waiting)):
+		case !ok || found >= n:
 		case !before[name]:
 			short[name] = true
 		default:
-			d.log().Warn("work is missing in its queue: it is published again", "agent", name, "tasks", len(b.waiting), "in_queue", found)
+			d.log().Warn("work is missing in its queue: it is published again", "agent", name, "tasks", n, "in_queue", found)
 			for _, r := range b.waiting {
 				r.mail.put(lostWork{})
 			}
+			d.rouseAll(ctx, b.resting, lostWork{})
 		}
 	}
 	return short
@@ -91,17 +95,27 @@ func (d *Dispatcher) backlogs(since time.Time) map[task.Agent]*backlog {
 	all := make(map[task.Agent]*backlog)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, r := range d.runs {
-		b := all[r.name]
+	of := func(name task.Agent) *backlog {
+		b := all[name]
 		if b == nil {
 			b = new(backlog)
-			all[r.name] = b
+			all[name] = b
 		}
+		return b
+	}
+	for _, r := range d.runs {
+		b := of(r.name)
 		switch at := r.waiting.Load(); {
 		case at == claimedMark:
 			b.claimed++
 		case at != 0 && at <= limit:
 			b.waiting = append(b.waiting, r)
+		}
+	}
+	for k, at := range d.resting {
+		if at.waiting <= limit {
+			b := of(at.name)
+			b.resting = append(b.resting, k)
 		}
 	}
 	return all

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -34,6 +35,14 @@ type run struct {
 	// waiting is the time in Unix milliseconds since when the work should be in its queue;
 	// claimedMark while a worker has it; else zero. The goroutine of perform sets it.
 	waiting atomic.Int64
+	// serial is set if the tasks of a context run one after the other. stored is set if the
+	// publication of the work is in the checkpoint.
+	serial, stored bool
+	// roused is set if the run has begun because of an item in its mailbox, resting if it has
+	// ended because only its queue has something to do.
+	roused, resting bool
+	// since is the value of waiting before the task rested; else zero.
+	since int64
 	// repeats is how often lost work was published again, at most maxRepeats.
 	repeats int
 
@@ -64,11 +73,15 @@ type run struct {
 // counts.
 func (r *run) perform() {
 	defer close(r.gone)
-	r.d.register(r)
+	r.roused = r.d.register(r)
 	defer r.close()
 	r.begin()
-	if !r.done && !r.flush() {
+	unpublished := r.stored && !r.schedule.publish.IsZero() // the broker is not reachable
+	if !r.done && !unpublished && !r.flush() {
 		return // the task was not stored: claims of the work are denied
+	}
+	if r.rest() {
+		return
 	}
 	timer := time.NewTimer(r.schedule.wait(time.Now()))
 	defer timer.Stop()
@@ -83,6 +96,9 @@ func (r *run) perform() {
 			asked = nil
 			r.sendIfClaimed(protocol.TypeMessageWaiting, &protocol.MessageWaiting{})
 		case <-r.ctx.Done():
+			return
+		}
+		if r.rest() {
 			return
 		}
 		timer.Reset(r.schedule.wait(time.Now()))
@@ -102,8 +118,8 @@ func (r *run) begin() {
 	if r.prepare(); r.done {
 		return
 	}
-	if r.state.Published != 0 && r.d.durable() {
-		r.waiting.Store(now.UnixMilli())
+	if r.state.Published != 0 && (r.roused || r.d.durable()) {
+		r.waiting.Store(cmp.Or(r.since, now.UnixMilli()))
 		r.waitFor(r.state.Published.Time())
 		return
 	}
@@ -126,8 +142,8 @@ func (r *run) close() {
 		r.stopWorker(ctx)
 	}
 	for _, item := range left {
-		if delivery, ok := item.(*bus.Delivery); ok {
-			r.d.report(ctx, delivery)
+		if _, ok := item.(*bus.Delivery); ok || r.resting {
+			r.d.again(ctx, r.key, item)
 		}
 	}
 }
@@ -313,7 +329,7 @@ func (r *run) redispatch() {
 	r.dropPieces()
 	r.state.release()
 	r.waiting.Store(0)
-	r.token = ""
+	r.token, r.stored = "", false
 	if r.store(noChange); !r.flush() || r.done {
 		return
 	}

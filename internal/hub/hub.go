@@ -97,6 +97,9 @@ func New(p Parts, s Settings) (*Hub, error) {
 	if p.Bus != nil && p.Bus.Tasks == nil {
 		p.Bus.Tasks = p.Store
 	}
+	if p.Bus != nil && p.Bus.Runs == nil {
+		p.Bus.Runs = h.engine
+	}
 	if p.Inbox != nil && p.Inbox.Deliver == nil {
 		p.Inbox.Deliver = question.Deliver(h.engine)
 	}
