@@ -51,9 +51,11 @@ type Agent struct {
 
 // Engine admits, runs and stores tasks.
 type Engine struct {
-	cfg    Config
-	store  task.Store
-	holder task.Holder
+	cfg   Config
+	store task.Store
+	// firstCalls are those of tasks with several messages.
+	firstCalls firstCalls
+	holder     task.Holder
 	// name is the name of the hub in delegation chains.
 	name      string
 	live      *taskRegistry

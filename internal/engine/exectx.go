@@ -93,9 +93,7 @@ func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
 	}
 	ec.Message = msg
 	if r.engine.cfg.Observer.Ended != nil {
-		if err := r.recall(rec.Skill); err != nil {
-			return nil, nil, err
-		}
+		r.live.ranWith(rec.Skill)
 	}
 	r.round = 1
 	var stored []byte

@@ -76,8 +76,10 @@ type live struct {
 	skill       string
 	wanted      [][]byte
 	wantedBytes int
-	// recalled is set once the earlier entries of a task that was not in memory were read.
-	recalled bool
+	// loadedAt is the version at which the task was loaded; zero for one that was created in
+	// this process. ran is set once a message was run since.
+	loadedAt int64
+	ran      bool
 	// wake is closed when a field above changes; nil if no goroutine waits.
 	wake chan struct{}
 	// children counts the delegations in this process.
@@ -306,6 +308,7 @@ func (e *Engine) load(ctx context.Context, l *live) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.head, l.inbox, l.contextID, l.loaded = h, inbox, h.ContextID, true
+	l.loadedAt = h.Version
 	return nil
 }
 

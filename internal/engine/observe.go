@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"maps"
@@ -75,13 +76,14 @@ func (e *Engine) firstCall(ctx context.Context, l *live) (*callRecord, error) {
 	var call []byte
 	if ok {
 		call = events[0].Call
-	} else {
+	} else if call, ok = e.firstCalls.get(key); !ok {
 		page, err := e.store.Read(ctx, key, 0)
 		if err != nil {
 			return nil, err
 		}
 		if len(page) > 0 {
-			call = page[0].Call
+			call = bytes.Clone(page[0].Call) // the page is not kept
+			e.firstCalls.put(key, call)
 		}
 	}
 	return decodeCall(call)

@@ -80,24 +80,46 @@ func (r *run) notifyOutput(entries []task.Entry) {
 // maxWanted limits the output of a task that is kept for an Observer, in bytes.
 const maxWanted = 64 << 10
 
-// notifyEnded notifies the observer of a change that ends its task, before it is published.
+// notifyEnded notifies the observer of a change that ends its task, before it is published. The
+// caller holds l.write.
 func (e *Engine) notifyEnded(l *live, c *task.Change) {
+	o, ended, earlier := e.endingOf(l, c)
+	if !ended {
+		return
+	}
+	if earlier > 0 { // not with the lock of readers held
+		if err := e.recall(l.ref, c.Next.Key, earlier, o); err != nil {
+			e.cfg.Logger.Warn("the earlier output of a task is missing in its outcome", "task", l.ref.id, "error", err)
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ended := l.loaded && l.head.State.Terminal()
+	e.cfg.Observer.Ended(o)
+}
+
+// endingOf collects what the observer wants of a change. If the change ends the task it returns
+// the Outcome, and the version up to which earlier entries were not seen by this process.
+func (e *Engine) endingOf(l *live, c *task.Change) (o *Outcome, ended bool, earlier int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was := l.loaded && l.head.State.Terminal()
 	for i := range c.Entries {
-		if !ended {
+		if !was {
 			e.wantLocked(l, &c.Entries[i])
 		}
 	}
-	if ended || !c.Next.State.Terminal() {
-		return
+	if was || !c.Next.State.Terminal() {
+		return nil, false, 0
 	}
-	e.cfg.Observer.Ended(&Outcome{
+	if l.ran {
+		earlier = l.loadedAt
+	}
+	o = &Outcome{
 		Agent: c.Next.Agent, Skill: l.skill, State: c.Next.State,
 		Took: c.Next.StatusAt.Time().Sub(c.Next.CreatedAt.Time()), Bodies: l.wanted,
-	})
+	}
 	l.wanted = nil
+	return o, true, earlier
 }
 
 // wantLocked keeps an entry that the observer wants.
@@ -108,52 +130,48 @@ func (e *Engine) wantLocked(l *live, en *task.Entry) {
 	}
 }
 
-// recall collects the Outcome of the task of r: the skill that its message asks for and, if the
-// task was not in memory before, its earlier entries.
-func (r *run) recall(skill string) error {
-	l, e := r.live, r.engine
-	l.mu.Lock()
-	fresh := r.msg.version > 1 && !l.recalled
-	l.recalled = true
-	l.mu.Unlock()
-	if fresh {
-		h := l.snapshot()
-		for after := int64(0); after < h.Version; {
-			page, err := e.store.Read(r.ctx, h.Key, after)
-			if err != nil || len(page) == 0 {
-				return err
-			}
-			if err := e.recallPage(l, page); err != nil {
-				return err
-			}
-			after = page[len(page)-1].Version
-		}
-	}
-	if skill != "" {
-		l.mu.Lock()
-		l.skill = skill
-		l.mu.Unlock()
-	}
-	return nil
-}
-
-// recallPage collects the stored entries that the observer wants.
-func (e *Engine) recallPage(l *live, page []task.Entry) error {
+// ranWith records that a message was run, and the skill that it asks for.
+func (l *live) ranWith(skill string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i := range page {
-		en := &page[i]
-		e.wantLocked(l, en)
-		if len(en.Call) == 0 {
-			continue
-		}
-		rec, err := decodeCall(en.Call)
-		if err != nil {
+	l.ran = true
+	if skill != "" {
+		l.skill = skill
+	}
+}
+
+// recall adds the entries of a task up to a version to its Outcome, before those that it has.
+// They are read once, at the end of the task, and not for each of its messages.
+func (e *Engine) recall(k ref, key task.Key, last int64, o *Outcome) error {
+	past, skill := &live{ref: k}, ""
+	for after := int64(0); after < last; {
+		page, err := e.store.Read(e.ctx, key, after)
+		if err != nil || len(page) == 0 {
 			return err
 		}
-		if rec.Skill != "" {
-			l.skill = rec.Skill
+		for i := range page {
+			en := &page[i]
+			if en.Version > last {
+				break
+			}
+			e.wantLocked(past, en)
+			if len(en.Call) == 0 {
+				continue
+			}
+			rec, err := decodeCall(en.Call)
+			if err != nil {
+				return err
+			}
+			skill = cmp.Or(rec.Skill, skill)
+		}
+		after = page[len(page)-1].Version
+	}
+	o.Skill = cmp.Or(o.Skill, skill)
+	for _, body := range o.Bodies {
+		if past.wantedBytes += len(body); past.wantedBytes <= maxWanted {
+			past.wanted = append(past.wanted, body)
 		}
 	}
+	o.Bodies = past.wanted
 	return nil
 }
