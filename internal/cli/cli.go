@@ -61,7 +61,8 @@ type commands struct {
 	Dead    deadCmd    `cmd:"" help:"List, replay and delete dead letters."`
 	Mock    mockCmd    `cmd:"" help:"Serve agents that follow a script, for tests."`
 	Audit   auditCmd   `cmd:"" help:"Verify, list and export the audit log."`
-	Doctor  doctorCmd  `cmd:"" help:"Report weaknesses in the configuration of a hub."`
+	Doctor  doctorCmd  `cmd:"" help:"Report weaknesses in the configuration of a hub, and damage of its data."`
+	Repair  repairCmd  `cmd:"" help:"Salvage a damaged data folder into a new one."`
 	Init    initCmd    `cmd:"" help:"Write a first parley.yaml and an example agent."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }

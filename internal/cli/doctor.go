@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,12 +44,14 @@ type doctorCmd struct {
 // Help shows examples.
 func (doctorCmd) Help() string {
 	return `Reads the configuration, the data folder and, while the hub runs, its keys, probes the agents and ` +
-		`issuers that it calls, and reports weaknesses with their remedies. It changes nothing.
+		`issuers that it calls, and reports weaknesses with their remedies. It changes nothing. The store, the large parts ` +
+		`and the audit log in the data folder are read as a whole, also while the hub runs; damage exits with 1.
 
 Examples:
 
     parley doctor
     parley doctor --config team.yaml --strict
+    parley doctor --data /var/lib/parley --offline
     parley doctor --explain "caller=corp:ann role=partner op=send agent=translator"`
 }
 
@@ -61,8 +64,10 @@ func (c *doctorCmd) Run(ctx context.Context, o *OS) error {
 	if c.Explain != "" {
 		return c.explain(o, cfg)
 	}
-	facts := c.facts(ctx, cfg)
-	found := doctor.Examine(facts)
+	folder := examineFolder(ctx, cfg)
+	damaged := slices.ContainsFunc(folder, func(f doctor.Finding) bool { return f.Level == doctor.Wrong })
+	facts := c.facts(ctx, cfg, damaged)
+	found := append(folder, doctor.Examine(facts)...)
 	bad := 0
 	for _, f := range found {
 		if f.Level == doctor.Weak || f.Level == doctor.Wrong {
@@ -74,6 +79,9 @@ func (c *doctorCmd) Run(ctx context.Context, o *OS) error {
 	}
 	if c.Strict && bad > 0 {
 		return fmt.Errorf("%d findings are weak or wrong", bad)
+	}
+	if damaged {
+		return fmt.Errorf("the data folder %s is damaged", cfg.Data)
 	}
 	return policyFailed(facts)
 }
@@ -89,8 +97,8 @@ func (c *doctorCmd) print(o *OS, f *doctor.Finding) error {
 	return err
 }
 
-// facts collects the facts for the findings.
-func (c *doctorCmd) facts(ctx context.Context, cfg *config.Config) *doctor.Facts {
+// facts collects the facts for the findings. A damaged store is not opened for its keys.
+func (c *doctorCmd) facts(ctx context.Context, cfg *config.Config, damaged bool) *doctor.Facts {
 	f := &doctor.Facts{
 		Now: time.Now(), PublicURL: cfg.PublicURL, AllowAnonymous: cfg.AllowAnonymous, Issuers: len(cfg.Auth.Tokens),
 		Openings: openingsOf(cfg), Files: secretFiles(cfg), NoAudit: cfg.Audit.Off(),
@@ -102,7 +110,11 @@ func (c *doctorCmd) facts(ctx context.Context, cfg *config.Config) *doctor.Facts
 	}
 	f.TLS = tlsFacts(cfg)
 	f.Free, f.Total = diskSpace(cfg.Data)
-	c.keys(ctx, cfg, f)
+	if damaged {
+		f.NoKeys = "the data folder is damaged"
+	} else {
+		c.keys(ctx, cfg, f)
+	}
 	policyFacts(cfg, f)
 	if !c.Offline {
 		f.Peers = askPeers(ctx, peersOf(cfg))

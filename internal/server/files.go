@@ -90,16 +90,14 @@ func (h *Hub) knownByAudit(ctx context.Context, path string) *sqlitestore.Loss {
 	if _, err := os.Stat(path + sqlitestore.MarkSuffix); err == nil {
 		return nil // the store itself knows more
 	}
-	for line, err := range audit.Read(ctx, l.Dir(), audit.Query{Action: string(audit.HubStart)}, 0) {
-		if err != nil {
-			return nil // the log is new or damaged, which it reports itself
-		}
-		return &sqlitestore.Loss{
-			Reason: fmt.Sprintf("the file is missing or empty, but the audit log has %d entries since %s",
-				l.Head().Seq, line.At.UTC().Format("2006-01-02")),
-		}
+	at := earlierHub(ctx, l.Dir())
+	if at.IsZero() {
+		return nil // the log is new or damaged, which it reports itself
 	}
-	return nil
+	return &sqlitestore.Loss{
+		Reason: fmt.Sprintf("the file is missing or empty, but the audit log has %d entries since %s",
+			l.Head().Seq, at.UTC().Format("2006-01-02")),
+	}
 }
 
 // auditHeadName is the name of the note with the last known entry of the audit log.

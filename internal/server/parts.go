@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// partsName is the folder of large parts in the data folder.
-	partsName = "parts"
+	// PartsName is the folder of large parts in the data folder.
+	PartsName = "parts"
 	// retentionDefault is the engine's default retention of tasks.
 	retentionDefault = 30 * 24 * time.Hour
 )
@@ -22,7 +22,7 @@ const (
 // already, because tasks may refer to it. Parts are kept no longer than their tasks.
 func (h *Hub) openParts() error {
 	c := &h.cfg.Parts
-	dir, threshold := cmp.Or(c.Dir, h.dir.Join(partsName)), int64(c.Threshold)
+	dir, threshold := cmp.Or(c.Dir, h.dir.Join(PartsName)), int64(c.Threshold)
 	if threshold == 0 {
 		if _, err := os.Stat(dir); err != nil {
 			return nil

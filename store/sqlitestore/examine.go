@@ -54,7 +54,7 @@ func (x *examiner) file(ctx context.Context, path string) (err error) {
 		return err
 	}
 	if empty, err := examineHead(path); err != nil || empty {
-		return errors.Join(err, errNoStore)
+		return errors.Join(err, ErrNoStore)
 	}
 	// The mark is read first: a running hub commits more meanwhile.
 	claim, err := readMark(path)
@@ -75,7 +75,9 @@ func (x *examiner) file(ctx context.Context, path string) (err error) {
 	return context.Cause(ctx)
 }
 
-var errNoStore = errors.New("there is no store")
+// ErrNoStore is returned by Examine if the file does not exist or is empty, and nothing shows that
+// it ever had data.
+var ErrNoStore = errors.New("there is no store")
 
 // identity checks the layout of the file, and compares it with its mark.
 func (x *examiner) identity(claim *mark) error {
@@ -274,4 +276,24 @@ func (l *taskLog) add(e task.Entry) error {
 		l.kept = append(l.kept, e)
 	}
 	return nil
+}
+
+// ReadNote returns a note of the directory from the file at path; nil if it has none. It changes
+// nothing, and a hub may use the file meanwhile.
+func ReadNote(ctx context.Context, path, name string) (note []byte, err error) {
+	if empty, err := examineHead(path); err != nil || empty {
+		return nil, err
+	}
+	c, err := openConn(connOptions{path: path, readOnly: true, cache: 1 << 20})
+	if err != nil {
+		return nil, err
+	}
+	c.raw.SetInterrupt(ctx.Done())
+	s := c.start(qNote)
+	s.text(name)
+	if s.next() {
+		note = s.getBlob()
+		s.close()
+	}
+	return note, errors.Join(s.err, c.close())
 }

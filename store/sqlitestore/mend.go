@@ -8,6 +8,20 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
+// mendNames gives new names to owners and agents whose names are lost, so that their tasks are kept.
+func (r *Salvaged) mendNames(c *conn) error {
+	for _, text := range []string{
+		"INSERT OR IGNORE INTO owners SELECT DISTINCT owner, 'lost-' || owner FROM tasks WHERE owner NOT IN (SELECT id FROM owners)",
+		"INSERT OR IGNORE INTO scopes SELECT DISTINCT scope, owner, 'lost-' || scope FROM tasks WHERE scope NOT IN (SELECT id FROM scopes)",
+	} {
+		if err := c.script(text); err != nil {
+			return err
+		}
+		r.Renamed += int64(c.raw.Changes())
+	}
+	return nil
+}
+
 // orphans delete the rows that belong to no task.
 var orphans = []string{
 	"DELETE FROM tasks WHERE scope NOT IN (SELECT s.id FROM scopes s JOIN owners o ON o.id = s.owner)",

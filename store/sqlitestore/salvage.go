@@ -21,6 +21,9 @@ type Salvaged struct {
 	Cut []a2a.TaskID
 	// Lost is the number of tasks of which something was found, but too little.
 	Lost int64
+	// Renamed is the number of owners, and of agents of an owner, whose names are lost. They are
+	// called lost- and a number now, and only administrators find their tasks.
+	Renamed int64
 	// Source is the file that was read. It is the copy that a running hub has made if the file
 	// itself is gone.
 	Source string
@@ -209,6 +212,9 @@ func (r *Salvaged) fill(ctx context.Context, db *DB, private string) error {
 		if err := db.write(ctx, func(w *writer) error { return t.copyLeaves(private, w.conn) }); err != nil {
 			return fmt.Errorf("copy pages of table %s: %w", t.Name, err)
 		}
+	}
+	if err := db.write(ctx, func(w *writer) error { return r.mendNames(w.conn) }); err != nil {
+		return err
 	}
 	if err := r.mendTasks(ctx, db); err != nil {
 		return err

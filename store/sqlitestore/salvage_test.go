@@ -93,14 +93,15 @@ func TestSalvage(t *testing.T) {
 		"entries damaged": {func(t *testing.T, path string) {
 			sql(t, path, "UPDATE entries SET data = x'ff' WHERE place >> 24 IN (5, 6) AND place & 15 = 2")
 		}, 398, 398, 2},
-		"logs missing":   {func(t *testing.T, path string) { sql(t, path, "DELETE FROM entries WHERE place >> 24 IN (5, 6)") }, 398, 398, 0},
-		"head damaged":   {func(t *testing.T, path string) { sql(t, path, "UPDATE tasks SET rest = x'ff' WHERE key < 4") }, 397, 397, 0},
-		"state wrong":    {func(t *testing.T, path string) { sql(t, path, "UPDATE tasks SET state = 2 WHERE key = 4") }, 400, 400, 0},
-		"counters wrong": {func(t *testing.T, path string) { sql(t, path, "UPDATE counters SET n = 7") }, 400, 400, 0},
-		"owners missing": {func(t *testing.T, path string) { sql(t, path, "DELETE FROM owners") }, 0, 0, 0},
-		"removed":        {func(t *testing.T, path string) { remove(t, path) }, 0, 0, 0},
-		"zeros":          {func(t *testing.T, path string) { write(t, path, strings.Repeat("\x00", len(read(t, path)))) }, 0, 0, 0},
-		"rescued":        {func(t *testing.T, path string) { rename(t, path, path+rescuedSuffix) }, 400, 400, 0},
+		"logs missing":      {func(t *testing.T, path string) { sql(t, path, "DELETE FROM entries WHERE place >> 24 IN (5, 6)") }, 398, 398, 0},
+		"head damaged":      {func(t *testing.T, path string) { sql(t, path, "UPDATE tasks SET rest = x'ff' WHERE key < 4") }, 397, 397, 0},
+		"state wrong":       {func(t *testing.T, path string) { sql(t, path, "UPDATE tasks SET state = 2 WHERE key = 4") }, 400, 400, 0},
+		"counters wrong":    {func(t *testing.T, path string) { sql(t, path, "UPDATE counters SET n = 7") }, 400, 400, 0},
+		"owners missing":    {func(t *testing.T, path string) { sql(t, path, "DELETE FROM owners") }, 400, 400, 0},
+		"names overwritten": {func(t *testing.T, path string) { rootPage(t, path, "scopes"); rootPage(t, path, "owners") }, 400, 400, 0},
+		"removed":           {func(t *testing.T, path string) { remove(t, path) }, 0, 0, 0},
+		"zeros":             {func(t *testing.T, path string) { write(t, path, strings.Repeat("\x00", len(read(t, path)))) }, 0, 0, 0},
+		"rescued":           {func(t *testing.T, path string) { rename(t, path, path+rescuedSuffix) }, 400, 400, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -108,6 +108,27 @@ func open(path string) (*Dir, error) {
 	return &Dir{path: path, lock: lock}, nil
 }
 
+// Hold locks the existing folder path until Close, without changing it. It returns an *InUseError
+// if another process holds it.
+func Hold(path string) (*Dir, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("hold data folder: %w", err)
+	}
+	if _, err := os.ReadDir(path); err != nil {
+		return nil, fmt.Errorf("hold data folder: %w", err)
+	}
+	file := filepath.Join(path, lockName)
+	lock, err := acquireExisting(file)
+	if errors.Is(err, errHeld) {
+		return nil, &InUseError{Path: path, Holder: holder(file), hint: heldHint(file)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("hold data folder %s: %w", path, err)
+	}
+	return &Dir{path: path, lock: lock}, nil
+}
+
 var errHeld = errors.New("lock is held")
 
 // The system may release the lock of a killed process a moment after the process has gone.
@@ -167,6 +188,9 @@ func (d *Dir) Join(elem ...string) string {
 
 // Close unlocks the folder.
 func (d *Dir) Close() error {
+	if d.lock == nil {
+		return nil // Hold has found no lock
+	}
 	if err := release(d.lock); err != nil {
 		return fmt.Errorf("close data folder %s: %w", d.path, err)
 	}

@@ -17,6 +17,14 @@ func acquire(file string) (*os.File, error) {
 	return f, err
 }
 
+// acquireExisting returns nil if there is no lock file. Otherwise another process may hold it.
+func acquireExisting(file string) (*os.File, error) {
+	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return nil, errHeld
+}
+
 // release removes the file that acquire created.
 func release(lock *os.File) error {
 	return errors.Join(lock.Close(), os.Remove(lock.Name()))

@@ -5,6 +5,7 @@ package datadir
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"syscall"
 )
@@ -16,6 +17,24 @@ func acquire(file string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	return locked(f)
+}
+
+// acquireExisting locks a file that exists, without changing it. It returns nil if there is none.
+func acquireExisting(file string) (*os.File, error) {
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return locked(f)
+}
+
+// locked locks an open file, or closes it.
+func locked(f *os.File) (*os.File, error) {
+	var err error
 	for {
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if !errors.Is(err, syscall.EINTR) {
@@ -28,7 +47,7 @@ func acquire(file string) (*os.File, error) {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		err = errHeld
 	default:
-		err = fmt.Errorf("lock %s: %w", file, err)
+		err = fmt.Errorf("lock %s: %w", f.Name(), err)
 	}
 	return nil, errors.Join(err, f.Close())
 }

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/parley-a2a/parley/internal/blobstore"
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/doctor"
+	"github.com/parley-a2a/parley/internal/server"
+	"github.com/parley-a2a/parley/store/sqlitestore"
+)
+
+// maxProblems limits the problems of each part of the data folder that are listed.
+const maxProblems = 50
+
+// folderAdvice is the advice about a damaged data folder.
+const folderAdvice = `restore a backup of the whole folder, or stop the hub and run: parley repair --data %s --out NEW`
+
+// part collects the problems of one part of the data folder.
+type part struct {
+	name, advice string
+	found        []doctor.Finding
+	more         int
+}
+
+// problem adds a problem.
+func (p *part) problem(text string) {
+	if len(p.found) == maxProblems {
+		p.more++
+		return
+	}
+	p.found = append(p.found, doctor.Finding{Level: doctor.Wrong, Subject: p.name, Text: text})
+}
+
+// findings returns the problems, with the advice at the last one; without problems, the text of
+// a good part.
+func (p *part) findings(good string) []doctor.Finding {
+	if len(p.found) == 0 {
+		return []doctor.Finding{{Level: doctor.OK, Subject: p.name, Text: good}}
+	}
+	if p.more > 0 {
+		p.found = append(p.found, doctor.Finding{Level: doctor.Wrong, Subject: p.name, Text: fmt.Sprintf("%d more problems", p.more)})
+	}
+	p.found[len(p.found)-1].Advice = p.advice
+	return p.found
+}
+
+// examineFolder examines the data folder of a configuration: its store, parts and audit log. It
+// returns nothing for a folder without a hub's data.
+func examineFolder(ctx context.Context, cfg *config.Config) (all []doctor.Finding) {
+	advice := fmt.Sprintf(folderAdvice, quote(cfg.Data))
+	store := part{name: "store", advice: advice}
+	n, err := sqlitestore.Examine(ctx, filepath.Join(cfg.Data, server.StoreName), func(p sqlitestore.Problem) { store.problem(p.Text) })
+	missing := errors.Is(err, sqlitestore.ErrNoStore)
+	if err != nil && !missing {
+		store.problem(err.Error())
+	}
+	log := part{name: "audit", advice: advice}
+	entries := server.ExamineAudit(ctx, cfg.Data, log.problem)
+	if missing && len(log.found) == 0 {
+		return nil
+	}
+	if missing {
+		store.problem(err.Error())
+	}
+	all = store.findings(fmt.Sprintf("%d tasks with %d entries agree with their logs, after %d commits", n.Tasks, n.Entries, n.Commits))
+	all = append(all, log.findings(fmt.Sprintf("%d entries form a chain", entries))...)
+	parts := part{name: "parts", advice: advice}
+	whole, err := blobstore.Examine(ctx, cmp.Or(cfg.Parts.Dir, filepath.Join(cfg.Data, server.PartsName)), parts.problem)
+	if err != nil {
+		parts.problem(err.Error())
+	}
+	return append(all, parts.findings(fmt.Sprintf("%d large parts have their digests", whole))...)
+}
