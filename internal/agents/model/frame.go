@@ -58,7 +58,7 @@ func purposeOf(call *agent.Call) purpose {
 
 // asked returns the content of a message for the model. A message of the hub has foreign text
 // at its end, which is labelled. A message of the caller is the request itself: it is labelled if
-// the screen finds an order in it, or in it together with the names of its files.
+// the screen finds an order in it, or in it together with its files and their names.
 func (s *session) asked(parts a2a.ContentParts) (llm.ChatContent, error) {
 	user, losses := llm.ToChat(parts)
 	if len(user) == 0 {
@@ -76,6 +76,11 @@ func (s *session) asked(parts a2a.ContentParts) (llm.ChatContent, error) {
 	}
 	whole, _ := llm.ToChatText(parts)
 	findings := guard.Orders(whole.Text() + "\n" + fileNames(user))
+	for _, p := range parts {
+		if raw, ok := p.Content.(a2a.Raw); ok && g.Policy != guard.Off {
+			findings = append(findings, guard.ScreenFile(raw)...)
+		}
+	}
 	switch {
 	case g.Policy == guard.Off || !guard.Grave(findings) && !oddNames(user):
 		return user, nil

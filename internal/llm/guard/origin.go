@@ -44,11 +44,25 @@ func (o Origin) String() string {
 		return "unknown"
 	}
 	plain := o.plain()
-	if kind, name, ok := strings.Cut(plain, "/"); ok && !harmless(name) {
-		sum := sha256.Sum256([]byte(o))
-		return kind + "/" + hex.EncodeToString(sum[:5])
+	if _, name, ok := strings.Cut(plain, "/"); ok && !harmless(name) {
+		return o.hashed()
 	}
 	return plain
+}
+
+// outside returns o as shown outside of a label: a hash replaces a name that is no plain one.
+func (o Origin) outside() string {
+	if _, name, ok := strings.Cut(string(o), "/"); ok && !IsName(name) {
+		return o.hashed()
+	}
+	return o.String()
+}
+
+// hashed returns the kind of o and a hash of o.
+func (o Origin) hashed() string {
+	kind, _, _ := strings.Cut(o.plain(), "/")
+	sum := sha256.Sum256([]byte(o))
+	return kind + "/" + hex.EncodeToString(sum[:5])
 }
 
 // plain returns o without the characters that a label cannot have.

@@ -52,6 +52,7 @@ var paths = map[string]string{
 	"internal/llm/agenttools reportOf":    "results of agents by the hub's tools",
 	"internal/llm/agenttools structured":  "results of agents by the hub's tools",
 	"internal/llm/agenttools Files":       "files in results",
+	"internal/llm/agenttools screen":      "texts in files",
 	"internal/llm/agenttools problem":     "errors of the hub",
 	"internal/llm/agenttools Reason":      "errors of the hub",
 	"internal/llm/agenttools finding":     "cards, lists of agents",
