@@ -54,6 +54,9 @@ const (
 	pingTimeout = 20 * time.Second
 )
 
+// greetingTime is how long a connection may take to become usable.
+const greetingTime = 10 * time.Second
+
 // maxMetadata is the maximum size of the metadata of a call in bytes, as HTTP/2 counts them. It
 // is read before the caller is authenticated.
 const maxMetadata = 64 << 10
@@ -65,6 +68,8 @@ func (b *Binding) Server() *grpc.Server {
 	opts := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(b.cfg.Limits.Message),
 		grpc.MaxHeaderListSize(maxMetadata),
+		grpc.ConnectionTimeout(greetingTime),
+		grpc.InTapHandle(b.arriving),
 		grpc.MaxConcurrentStreams(b.cfg.Limits.callsPerConnection()),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: b.cfg.Limits.KeepAlive, Timeout: pingTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: leastPing, PermitWithoutStream: true}),

@@ -48,6 +48,8 @@ type Engine interface {
 type Limits struct {
 	// Message is the largest request in bytes. The default is 10 MiB.
 	Message int
+	// BodyTime is how long the message of a call may take to arrive. The default is 30 s.
+	BodyTime time.Duration
 	// SendTime is how long the reader of a stream may take to accept a message. The default is
 	// 30 s.
 	SendTime time.Duration
@@ -63,6 +65,7 @@ type Limits struct {
 
 func (l Limits) withDefaults() Limits {
 	l.Message = cmp.Or(l.Message, 10<<20)
+	l.BodyTime = cmp.Or(l.BodyTime, 30*time.Second)
 	l.SendTime = cmp.Or(l.SendTime, 30*time.Second)
 	l.CallsPerConnection = cmp.Or(l.CallsPerConnection, 1_000)
 	l.KeepAlive = cmp.Or(l.KeepAlive, 60*time.Second)

@@ -201,3 +201,43 @@ func TestMemoryIsLimited(t *testing.T) {
 	}
 	all.Release()
 }
+
+// halfOpen opens a call of a method without its message, and returns the status of its end.
+func halfOpen(ctx context.Context, c *grpc.ClientConn, method string) error {
+	s, err := c.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/lf.a2a.v1.A2AService/"+method)
+	if err != nil {
+		return err
+	}
+	return s.RecvMsg(new(pb.Task))
+}
+
+// A call whose message does not arrive is ended, with and without a stream. A call whose message
+// has arrived is not, however long its agent works.
+func TestMessagesMustArrive(t *testing.T) {
+	t.Parallel()
+	h := start(t, grpcbind.Config{
+		Auth: byName(), Limits: grpcbind.Limits{BodyTime: 100 * time.Millisecond},
+		Engine: engine.New(engine.Config{Store: new(memstore.Store), DrainTimeout: -1}),
+	}, words, agents{"holder": newHolder()})
+	ann := with(t.Context(), "x-name", "ann")
+	working, err := h.client.SendStreamingMessage(ann, to("holder", textRequest("hold")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := working.Recv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, method := range []string{"SendMessage", "SendStreamingMessage", "GetTask"} {
+		if err := halfOpen(ann, h.conn, method); status.Code(err) != codes.DeadlineExceeded {
+			t.Errorf("%s without a message = %v, want DEADLINE_EXCEEDED", method, err)
+		}
+	}
+	// The stream is older than the calls that were ended.
+	if _, err := h.client.CancelTask(ann, &pb.CancelTaskRequest{Id: first.GetTask().GetId()}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := drain(working); err != nil {
+		t.Errorf("the stream with its message: %v", err)
+	}
+}

@@ -37,9 +37,14 @@ type callContext = context.Context
 
 func observeCall(next grpc.MethodHandler) grpc.MethodHandler {
 	return func(srv any, ctx callContext, dec func(any) error, in grpc.UnaryServerInterceptor) (any, error) {
+		read := func(m any) error {
+			err := dec(m)
+			arrived(ctx)
+			return err
+		}
 		ctx, x := observe(ctx)
 		defer x.conclude(ctx)
-		out, err := next(srv, ctx, dec, in)
+		out, err := next(srv, ctx, read, in)
 		x.failed(err)
 		return out, err
 	}
@@ -65,6 +70,13 @@ type observedStream struct {
 
 // Context implements grpc.ServerStream.
 func (s *observedStream) Context() context.Context { return s.ctx }
+
+// RecvMsg implements grpc.ServerStream. It reads the one message of the caller.
+func (s *observedStream) RecvMsg(m any) error {
+	err := s.ServerStream.RecvMsg(m)
+	arrived(s.ctx)
+	return err
+}
 
 // SendMsg implements grpc.ServerStream.
 func (s *observedStream) SendMsg(m any) error {

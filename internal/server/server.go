@@ -31,6 +31,7 @@ import (
 	"github.com/parley-a2a/parley/internal/file/policyfile"
 	"github.com/parley-a2a/parley/internal/file/tlsfile"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/front/conns"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/hub"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpclient"
@@ -58,6 +59,7 @@ type Hub struct {
 	keys         *auth.Keyring
 	tls          *tlsfile.Source // nil if the listeners do not use TLS
 	listener     net.Listener
+	conns        *conns.Limit
 	grpcListener net.Listener // nil without gRPC
 	memory       memories
 	signing      signing
@@ -304,6 +306,8 @@ func (h *Hub) compose(ctx context.Context) error {
 	h.core.Mount(c)
 	h.inside.Handler = h.core.Inside()
 	h.server = h.core.NewServer()
+	h.conns = h.connections()
+	h.server.ConnState = h.conns.State
 	h.server.ErrorLog = slog.NewLogLogger(h.logger.Handler(), slog.LevelDebug)
 	if h.grpcListener != nil {
 		h.grpc = grpcbind.New(h.binding())
@@ -386,7 +390,7 @@ func (h *Hub) binding() grpcbind.Config {
 		Engine: h.engine, Auth: h.keys, NoStreaming: c.NoStreaming, Logger: h.logger, LogRequests: h.logsRequests(),
 		PublicURL: cmp.Or(c.PublicURL, h.URL()), Options: h.grpcOptions(),
 		Limits: grpcbind.Limits{
-			Message: int(l.Body), SendTime: duration(l.WriteTime),
+			Message: int(l.Body), BodyTime: duration(l.BodyTime), SendTime: duration(l.WriteTime),
 			StopTime: h.core.StopTime(),
 		},
 	}
@@ -501,7 +505,7 @@ func (h *Hub) services() []hub.Service {
 	all = append(all, h.busServices()...)
 	all = append(all, h.rockBotServices()...)
 	if h.grpc != nil {
-		all = append(all, hub.Service{Name: "gRPC", Run: func(ctx context.Context) error { return h.grpc.Serve(ctx, h.grpcListener) }})
+		all = append(all, hub.Service{Name: "gRPC", Run: func(ctx context.Context) error { return h.grpc.Serve(ctx, h.conns.ListenRaw(h.grpcListener)) }})
 	}
 	return all
 }

@@ -63,10 +63,10 @@ func (u unrevoked) Certificate(chains [][]*x509.Certificate) (*auth.Principal, e
 // serveHTTP serves HTTP on the listener, over TLS if there is a certificate.
 func (h *Hub) serveHTTP() error {
 	if h.tls == nil {
-		return h.server.Serve(h.listener)
+		return h.server.Serve(h.conns.Listen(h.listener))
 	}
 	h.server.TLSConfig = h.tls.Config("h2", "http/1.1")
-	return h.server.ServeTLS(h.listener, "", "")
+	return h.server.ServeTLS(h.conns.Listen(h.listener), "", "")
 }
 
 // scheme returns the scheme of the hub's addresses.

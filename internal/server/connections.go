@@ -1,0 +1,39 @@
+package server
+
+import (
+	"cmp"
+
+	"github.com/parley-a2a/parley/internal/front/conns"
+)
+
+const (
+	// mostConnections and halfOpenDefault are bounds of the defaults of limits.connections and
+	// limits.half_open.
+	mostConnections = 1 << 16
+	halfOpenDefault = 256
+	// reservedConnections is the number of connections from this machine beyond the limit.
+	reservedConnections = 8
+)
+
+// connections returns the bounds of the connections of all listeners. The store, the bus and the
+// programs of agents keep a third of the descriptors that are left after the start.
+func (h *Hub) connections() *conns.Limit {
+	l := &h.cfg.Limits
+	most := cmp.Or(l.Connections, connectionsFor(freeDescriptors()))
+	half := halfOpenDefault
+	if most > 0 {
+		half = max(1, min(half, most/2))
+	}
+	return &conns.Limit{
+		Max: most, Reserve: reservedConnections, HalfOpen: cmp.Or(l.HalfOpen, half), Logger: h.logger,
+	}
+}
+
+// connectionsFor returns the default number of connections for a number of free descriptors; zero
+// means unknown, and no limit.
+func connectionsFor(free int) int {
+	if free <= 0 {
+		return 0
+	}
+	return min(max(1, 2*free/3-reservedConnections), mostConnections)
+}
