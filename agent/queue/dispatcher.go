@@ -82,6 +82,8 @@ type Dispatcher struct {
 
 	outgoing batch.Batcher[string, *bus.Envelope] // by worker
 
+	clock wallClock
+
 	mu   sync.Mutex // guards the fields below
 	runs map[taskKey]*run
 	// parked holds items for the mailboxes of tasks that will soon have a run.

@@ -37,7 +37,9 @@
 // Work that the broker has lost is published again. Run compares each queue with the tasks that
 // wait in it, at a broker that reports depths (bus.Operator). If a queue contains less in two
 // comparisons, all its waiting work is published again, within three times Reconcile. Copies of
-// work that was not lost do no harm: one claim is granted.
+// work that was not lost do no harm: one claim is granted. Waiting work is also published again
+// when the wall clock is set back: the broker of this process would wait for the same time before
+// it delivers the work of a lost worker again.
 //
 // An unclaimed task is canceled at once. Otherwise its worker is asked, and may refuse.
 //

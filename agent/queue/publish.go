@@ -172,6 +172,7 @@ func (r *run) publish(now time.Time) {
 	stop()
 	switch {
 	case err == nil:
+		r.d.clock.read(time.Now())
 		r.waiting.Store(now.UnixMilli())
 		r.schedule.checkpoint = now.Add(checkpointAfter)
 	case errors.Is(err, bus.ErrTooLarge) && r.body.Large == nil:

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/google/uuid"
@@ -51,16 +52,35 @@ func (d *Dispatcher) reconcile(ctx context.Context) {
 	ticker := time.NewTicker(d.reconcileInterval())
 	defer ticker.Stop()
 	var short map[task.Agent]bool
+	clock := time.NewTicker(clockInterval)
+	defer clock.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-clock.C:
+			if by := d.clock.setBack(); by > 0 {
+				d.log().Warn("the clock was set back: waiting work is published again", "by", by)
+				d.publishAll(ctx)
+			}
 		case now := <-ticker.C:
 			if o != nil {
 				short = d.compare(ctx, o, now.Add(-d.reconcileInterval()), short)
 			}
 			d.rouseAll(ctx, d.due(now), nudge{})
 		}
+	}
+}
+
+// publishAll publishes all unclaimed work again. A broker on this machine notes by the clock when
+// it has sent an envelope to a worker. After the clock is set back, it would wait for that time
+// before it sends the envelope of a lost worker to another one.
+func (d *Dispatcher) publishAll(ctx context.Context) {
+	for _, b := range d.backlogs(time.UnixMilli(math.MaxInt64)) {
+		for _, r := range b.waiting {
+			r.mail.put(lostWork{})
+		}
+		d.rouseAll(ctx, b.resting, lostWork{})
 	}
 }
 

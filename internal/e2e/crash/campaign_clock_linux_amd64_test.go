@@ -225,3 +225,57 @@ func TestSilenceWhileTheClockMoves(t *testing.T) {
 		})
 	}
 }
+
+// TestWorkAfterTheClockIsSetBack: the broker within the hub notes when it has sent a message to a
+// worker. After the clock is set back by an hour, it would send the message of a killed worker
+// again after that hour.
+func TestWorkAfterTheClockIsSetBack(t *testing.T) {
+	t.Parallel()
+	h := hubtest.Start(t, hubtest.Options{Config: "agents: [{name: a, queue: a}]\n"})
+	begin := func() *hubtest.Process {
+		t.Helper()
+		p := hubtest.Launch(t, hubtest.Command{Args: []string{"agent", "run", "--name", "a", "--data", h.Data(), "--", "cat"}, Dir: h.Dir()})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := p.Await(ctx, "performing the tasks of an agent"); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	ask := func(id string) *reader {
+		t.Helper()
+		r := &reader{}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		err := r.read(ctx, hubtest.Request{URL: h.URL() + "/v1/a2a/a/message:stream", Body: sending{id: id, text: id}.body()}, func() bool {
+			return r.ended() || id == "held"
+		})
+		if err != nil {
+			t.Fatalf("message %q: %v", id, err)
+		}
+		return r
+	}
+	move := func(by time.Duration) {
+		t.Helper()
+		if err := moveClock(h.Process().PID(), by); err != nil {
+			t.Fatal(err)
+		}
+	}
+	worker := begin()
+	if r := ask("first"); r.state != "COMPLETED" {
+		t.Fatalf("the task is %s (%s)", r.state, r.why)
+	}
+	move(time.Hour)
+	if err := syscall.Kill(worker.PID(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	held := ask("held")
+	worker.Kill()
+	begin()
+	move(0)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	if err := held.resume(ctx, h.URL(), held.ended); err != nil || held.state != "COMPLETED" {
+		t.Errorf("the task is %s (%s), %v", held.state, held.why, err)
+	}
+}
