@@ -208,7 +208,8 @@ func (d *Dispatcher) durable() bool {
 }
 
 // register registers r as the run of its task, and passes it the parked items. It reports
-// whether there were any.
+// whether the work of the task is known to be in its queue: the task has rested, or a worker has
+// the work.
 func (d *Dispatcher) register(r *run) (roused bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -216,7 +217,8 @@ func (d *Dispatcher) register(r *run) (roused bool) {
 		d.runs = make(map[taskKey]*run)
 	}
 	d.runs[r.key] = r
-	if at, ok := d.resting[r.key]; ok {
+	at, rested := d.resting[r.key]
+	if rested {
 		r.repeats, r.since = at.repeats, at.waiting
 		delete(d.resting, r.key)
 	}
@@ -226,7 +228,7 @@ func (d *Dispatcher) register(r *run) (roused bool) {
 	}
 	d.count -= len(items)
 	delete(d.parked, r.key)
-	return len(items) > 0
+	return rested || len(items) > 0
 }
 
 // unregister removes r, and returns the unread content of its mailbox.

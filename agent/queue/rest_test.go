@@ -75,6 +75,7 @@ func TestLimitOfRestingTasks(t *testing.T) {
 		id := sendMany(h, 1)[0]
 		time.Sleep(protocol.MaxWait / 2)
 		h.restart()
+		synctest.Wait()
 		h.wantRuns(0)
 		h.wait(id, task.Failed)
 		if took := time.Since(began); took < protocol.MaxWait || took > protocol.MaxWait+time.Second {

@@ -38,8 +38,8 @@ type run struct {
 	// serial is set if the tasks of a context run one after the other. stored is set if the
 	// publication of the work is in the checkpoint.
 	serial, stored bool
-	// roused is set if the run has begun because of an item in its mailbox, resting if it has
-	// ended because only its queue has something to do.
+	// roused is set if the run continues one whose work is in the queue, resting if it has ended
+	// because it would only wait for a worker.
 	roused, resting bool
 	// since is the value of waiting before the task rested; else zero.
 	since int64
