@@ -1,0 +1,211 @@
+package pgstore
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// queries are the texts of all statements. It is filled while the package is
+// initialised and only read afterwards.
+var queries []string
+
+// query is a statement that connections keep prepared.
+type query int
+
+func prepared(text string) query {
+	queries = append(queries, text)
+	return query(len(queries) - 1)
+}
+
+var (
+	qBegin    = prepared("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+	qBeginNow = prepared("BEGIN")
+	qCommit   = prepared("COMMIT")
+)
+
+// closeTime limits the closing of a connection.
+const closeTime = time.Second
+
+// conn is a connection with its prepared statements. It belongs to one goroutine at a time.
+type conn struct {
+	raw   *pgconn.PgConn
+	stmts []*pgconn.StatementDescription
+	names names
+	// pipe is set while statements are sent without waiting for the results of earlier ones.
+	pipe *pgconn.Pipeline
+	// waiting are the statements in pipe whose results were not read yet.
+	waiting []*reply
+	// These hold the values of the statement that is being bound.
+	values  [][]byte
+	types   []uint32
+	numbers [maxValues][8]byte
+}
+
+// maxValues is the largest number of values of a statement.
+const maxValues = 24
+
+// formats select the binary format for all values and columns.
+var formats = func() (all [maxValues]int16) {
+	for i := range all {
+		all[i] = 1
+	}
+	return all
+}()
+
+// reply is the result of a statement.
+type reply struct {
+	rows    [][][]byte
+	changed int64
+}
+
+// dial opens a connection. The timeout applies to the connecting alone.
+func dial(ctx context.Context, c *pgconn.Config) (*conn, error) {
+	raw, err := pgconn.ConnectConfig(ctx, c.Copy())
+	if err != nil {
+		return nil, err
+	}
+	return &conn{raw: raw, stmts: make([]*pgconn.StatementDescription, len(queries))}, nil
+}
+
+func (c *conn) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	return c.raw.Close(ctx)
+}
+
+// limit makes all reads and writes of the connection fail after d, because a database that
+// stands still sends no error.
+func (c *conn) limit(d time.Duration) error {
+	if c.raw.IsClosed() {
+		return errors.New("connection is closed")
+	}
+	return c.raw.Conn().SetDeadline(time.Now().Add(d))
+}
+
+// script runs statements that are executed once.
+func (c *conn) script(ctx context.Context, text string) error {
+	_, err := c.raw.Exec(ctx, text).ReadAll()
+	return err
+}
+
+// begin starts to send statements without waiting for the results of earlier ones.
+func (c *conn) begin() { c.pipe = c.raw.StartPipeline(context.Background()) }
+
+// sync waits for the results of all statements that were sent.
+func (c *conn) sync() error {
+	if c.pipe == nil || len(c.waiting) == 0 {
+		return nil
+	}
+	if err := c.pipe.Sync(); err != nil {
+		return err
+	}
+	for i, r := range c.waiting {
+		got, err := c.pipe.GetResults()
+		if err != nil {
+			return err
+		}
+		rows, ok := got.(*pgconn.ResultReader)
+		if !ok {
+			return errors.New("result of a statement is missing")
+		}
+		if err := r.read(rows); err != nil {
+			return err
+		}
+		c.waiting[i] = nil
+	}
+	c.waiting = c.waiting[:0]
+	_, err := c.pipe.GetResults() // of the sync itself
+	return err
+}
+
+// end waits for all results and ends the pipeline.
+func (c *conn) end() error {
+	if c.pipe == nil {
+		return nil
+	}
+	err := c.sync()
+	err = errors.Join(err, c.pipe.Close())
+	c.pipe = nil
+	return err
+}
+
+// read reads all rows: a connection can execute another statement only when there are none left.
+func (r *reply) read(rows *pgconn.ResultReader) error {
+	for rows.NextRow() {
+		r.rows = append(r.rows, own(rows.Values()))
+	}
+	tag, err := rows.Close()
+	r.changed = tag.RowsAffected()
+	return err
+}
+
+// own returns a copy of a row, in one piece of memory.
+func own(row [][]byte) [][]byte {
+	size := 0
+	for _, v := range row {
+		size += len(v)
+	}
+	mine, all := make([][]byte, len(row)), make([]byte, 0, size)
+	for i, v := range row {
+		if v == nil {
+			continue
+		}
+		from := len(all)
+		all = append(all, v...)
+		mine[i] = all[from:len(all):len(all)]
+	}
+	return mine
+}
+
+// prepare prepares q, whose values have been bound.
+func (c *conn) prepare(q query) (*pgconn.StatementDescription, error) {
+	if d := c.stmts[q]; d != nil {
+		return d, nil
+	}
+	piped := c.pipe != nil
+	if err := c.end(); err != nil {
+		return nil, err
+	}
+	d, err := c.raw.Prepare(context.Background(), "q"+strconv.Itoa(int(q)), queries[q], c.types)
+	if err != nil {
+		return nil, err
+	}
+	c.stmts[q] = d
+	if piped {
+		c.begin()
+	}
+	return d, nil
+}
+
+// send sends q with the bound values. Its result is there after the next sync.
+func (c *conn) send(q query) (*reply, error) {
+	d, err := c.prepare(q)
+	if err != nil {
+		return nil, err
+	}
+	r := new(reply)
+	c.pipe.SendQueryStatement(d, c.values, formats[:len(c.values)], formats[:1])
+	c.waiting = append(c.waiting, r)
+	return r, nil
+}
+
+// exec executes q with the bound values.
+func (c *conn) exec(q query) (*reply, error) {
+	if c.pipe != nil {
+		r, err := c.send(q)
+		if err == nil {
+			err = c.sync()
+		}
+		return r, err
+	}
+	d, err := c.prepare(q)
+	if err != nil {
+		return nil, err
+	}
+	r := new(reply)
+	return r, r.read(c.raw.ExecStatement(context.Background(), d, c.values, formats[:len(c.values)], formats[:1]))
+}

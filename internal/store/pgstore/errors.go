@@ -1,0 +1,80 @@
+package pgstore
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// Reasons for which a database is refused. The error around them names the database and the
+// remedy. Callers test with errors.Is.
+var (
+	// ErrNewer is returned for a schema that a newer version of Parley has written.
+	ErrNewer = errors.New("written by a newer version")
+	// ErrForeign is returned for a schema that is not Parley's.
+	ErrForeign = errors.New("not a schema of parley")
+	// ErrDamaged is returned for damaged contents: by Open, and together with
+	// task.ErrUnavailable by all other methods.
+	ErrDamaged = errors.New("database is damaged")
+	// ErrInUse is returned if another hub uses the database. A hub that has lost its connection
+	// returns it with task.ErrUnavailable from all writes if another hub has used the database
+	// since: it must be started again.
+	ErrInUse = errors.New("another hub uses the database")
+	// ErrRefused is returned by Open if the database refuses the user or has no such database.
+	ErrRefused = errors.New("database refuses the connection")
+)
+
+var errClosed = fmt.Errorf("%w: closed", task.ErrUnavailable)
+
+// unavailable wraps err as an error of an unavailable store, unless it states why the database
+// cannot be used at all.
+func unavailable(err error) error {
+	for _, final := range []error{ErrNewer, ErrForeign, ErrInUse, task.ErrUnavailable} {
+		if errors.Is(err, final) {
+			return err
+		}
+	}
+	if damaged(err) {
+		return fmt.Errorf("%w: %w: %w", task.ErrUnavailable, ErrDamaged, err)
+	}
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return fmt.Errorf("%w: %w", task.ErrUnavailable, err)
+	}
+	switch {
+	case pg.Code == "53100":
+		return fmt.Errorf("%w: %w", task.ErrFull, err)
+	case pg.Code == "25006":
+		return fmt.Errorf("%w: %w", task.ErrReadOnly, err)
+	case strings.HasPrefix(pg.Code, "28"), pg.Code == "3D000", pg.Code == "42501":
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	return fmt.Errorf("%w: %w", task.ErrUnavailable, err)
+}
+
+// unavailableNow wraps err as an error of a store that was opened: whatever the reason, the caller
+// may try again.
+func unavailableNow(err error) error {
+	if err = unavailable(err); !errors.Is(err, task.ErrUnavailable) {
+		err = fmt.Errorf("%w: %w", task.ErrUnavailable, err)
+	}
+	return err
+}
+
+// damaged reports whether err is caused by the contents of the database.
+func damaged(err error) bool {
+	return errors.Is(err, task.ErrCorrupt) || hasCode(err, "XX001") || hasCode(err, "XX002")
+}
+
+// broken reports whether the connection has ended, so that another one may succeed.
+func broken(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return strings.HasPrefix(pg.Code, "57P") || strings.HasPrefix(pg.Code, "08")
+	}
+	return !pgconn.Timeout(err)
+}

@@ -1,0 +1,63 @@
+package pgstore
+
+import (
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// columns are the columns of a head in tasks t, in the order in which getHead reads them.
+const columns = `t.status_at, t.key, t.scope, t.id, t.context,
+	t.shown, t.state, t.rev, t.version, t.updated_at, t.rest`
+
+// getHead reads a head from a row of columns.
+func getHead(s *stmt) task.Head {
+	h := task.Head{StatusAt: task.Millis(s.getInt()), Key: task.Key(s.getInt())}
+	name, err := s.conn.scope(s.getInt())
+	h.Owner, h.Agent = name.owner, name.agent
+	h.ID = a2a.TaskID(s.getID())
+	h.ContextID = s.getID()
+	h.Visibility = task.Visibility(s.getInt())
+	h.State = task.State(s.getInt())
+	h.Rev = s.getInt()
+	h.Version = s.getInt()
+	h.UpdatedAt = task.Millis(s.getInt())
+	if err == nil {
+		err = decodeRest(s.getBlob(), &h)
+	}
+	if err != nil && s.err == nil {
+		s.err = err
+	}
+	return h
+}
+
+// bindRun binds the columns that every change sets.
+func bindRun(s *stmt, ch *change) {
+	s.int(ch.next.Rev)
+	s.int(ch.next.Version)
+	s.int(int64(ch.next.UpdatedAt))
+	s.text(string(ch.next.Run.Holder))
+	s.int(ch.next.Run.Epoch)
+	s.int(int64(ch.next.Run.Dispatch))
+	s.blob(ch.rest)
+}
+
+// bindStatus binds the columns that a new status sets.
+func bindStatus(s *stmt, h *task.Head) {
+	s.int(int64(h.Visibility))
+	s.int(int64(h.State))
+	s.int(int64(h.StatusAt))
+	s.int(int64(ended(h)))
+	s.bool(h.Due())
+}
+
+// ended returns when the task of h ended or was answered, or zero if it is open.
+func ended(h *task.Head) task.Millis {
+	switch {
+	case h.State.Terminal():
+		return max(h.StatusAt, 1)
+	case h.Visibility == task.Replied:
+		return max(h.UpdatedAt, 1)
+	}
+	return 0
+}

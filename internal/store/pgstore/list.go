@@ -1,0 +1,125 @@
+package pgstore
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// List implements task.Index.
+func (t Tasks) List(ctx context.Context, q *task.Query) (task.ListPage, error) {
+	if q.Limit <= 0 {
+		return task.ListPage{}, fmt.Errorf("list tasks: limit %d is not positive", q.Limit)
+	}
+	if err := q.Check(); err != nil {
+		return task.ListPage{}, fmt.Errorf("list tasks: %w", err)
+	}
+	var page task.ListPage
+	err := t.db.view(ctx, func(c *conn) (err error) {
+		if q.ContextID != "" {
+			page, err = listContext(c, q)
+		} else {
+			page, err = listGroups(c, q)
+		}
+		return err
+	})
+	if err != nil {
+		return task.ListPage{}, fmt.Errorf("list tasks: %w", err)
+	}
+	return page, nil
+}
+
+// A list without a context is merged from groups: the tasks of one scope and state, which the
+// index holds in order. The number of an owner's groups depends on the number of its agents,
+// not on that of its tasks.
+const (
+	ofOwner = ` FROM scopes s JOIN counters c ON c.scope = s.id
+	WHERE s.owner = $1 AND ($2 = '' OR s.agent = $2) AND ($3 = 0 OR c.state = $3) AND c.n > 0`
+
+	ofAll = ` FROM scopes s JOIN counters c ON c.scope = s.id
+	WHERE $1 = 0 AND ($2 = '' OR s.agent = $2) AND ($3 = 0 OR c.state = $3) AND c.n > 0`
+
+	// ofGroup selects the first tasks of a group.
+	ofGroup = ` CROSS JOIN LATERAL (SELECT * FROM tasks
+	WHERE scope = g.scope AND state = g.state AND shown = 0 AND status_at >= $4 AND (status_at, key) < ($5, $6)
+	ORDER BY status_at DESC, key DESC LIMIT $7) t ORDER BY t.status_at DESC, t.key DESC LIMIT $7`
+
+	countGroup = ` CROSS JOIN LATERAL (SELECT count(*) AS n FROM (SELECT 1 FROM tasks
+	WHERE scope = g.scope AND state = g.state AND shown = 0 AND status_at >= $4 LIMIT $5) one) t`
+)
+
+func inGroups(of, then string) query {
+	return prepared("SELECT " + columns + " FROM (SELECT c.scope, c.state" + of + ") g" + then)
+}
+
+var (
+	qListOwner = inGroups(ofOwner, ofGroup)
+	qListAll   = inGroups(ofAll, ofGroup)
+
+	qTotalOwner = prepared("SELECT coalesce(sum(c.n), 0)::bigint" + ofOwner)
+	qTotalAll   = prepared("SELECT coalesce(sum(c.n), 0)::bigint" + ofAll)
+
+	qCountOwnerSince = prepared("SELECT coalesce(sum(t.n), 0)::bigint FROM (SELECT c.scope, c.state" + ofOwner + ") g" + countGroup)
+	qCountAllSince   = prepared("SELECT coalesce(sum(t.n), 0)::bigint FROM (SELECT c.scope, c.state" + ofAll + ") g" + countGroup)
+)
+
+func listGroups(c *conn, q *task.Query) (task.ListPage, error) {
+	var owner int64
+	list, total, since := qListAll, qTotalAll, qCountAllSince
+	if !q.AllOwners {
+		var err error
+		if owner, err = c.owner(q.Owner); owner == 0 || err != nil {
+			return task.ListPage{}, err
+		}
+		list, total, since = qListOwner, qTotalOwner, qCountOwnerSince
+	}
+	found, err := firstOf(c, list, q, owner)
+	if err != nil {
+		return task.ListPage{}, err
+	}
+	n, err := totalOf(c, total, since, q, owner)
+	return task.ListPage{Heads: found[:min(len(found), q.Limit)], More: len(found) > q.Limit, Total: n}, err
+}
+
+func bindGroups(s *stmt, q *task.Query, owner int64) {
+	s.int(owner)
+	s.text(string(q.Agent))
+	s.int(int64(q.State))
+}
+
+// firstOf returns the first tasks of all groups, one more than q.Limit.
+func firstOf(c *conn, list query, q *task.Query, owner int64) ([]task.Head, error) {
+	s := c.start(list)
+	bindGroups(&s, q, owner)
+	s.int(int64(q.Since))
+	bindCursor(&s, q)
+	s.int(int64(q.Limit) + 1)
+	return heads(&s)
+}
+
+// bindCursor binds the position after which q continues.
+func bindCursor(s *stmt, q *task.Query) {
+	at := q.After
+	if at == (task.Cursor{}) {
+		at = task.Cursor{At: math.MaxInt64, Key: math.MaxInt64}
+	}
+	s.int(int64(at.At))
+	s.int(int64(at.Key))
+}
+
+func totalOf(c *conn, total, since query, q *task.Query, owner int64) (int, error) {
+	if q.Since > 0 {
+		s := c.start(since)
+		bindGroups(&s, q, owner)
+		s.int(int64(q.Since))
+		s.int(task.MaxTotal + 1)
+		n, err := s.only()
+		return int(min(n, task.MaxTotal+1)), err
+	}
+	s := c.start(total)
+	bindGroups(&s, q, owner)
+	n, err := s.only()
+	return int(n), err
+}

@@ -1,0 +1,176 @@
+package pgstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Schema is the name of the schema that holds all tables.
+const Schema = "parley"
+
+// Keys of advisory locks. They are the same in all versions.
+const (
+	// hubLock is held by the hub that uses the database.
+	hubLock = 0x50726c79_00000001
+)
+
+//go:embed schema/*.sql
+var schema embed.FS
+
+// migration is one step of the layout. Steps are never changed once released; the database
+// stores the checksums of the steps applied to it.
+type migration struct {
+	name string
+	text string
+}
+
+func (m migration) checksum() []byte {
+	sum := sha256.Sum256([]byte(m.text))
+	return []byte(hex.EncodeToString(sum[:]))
+}
+
+// migrations returns the steps in order.
+func migrations() ([]migration, error) {
+	names, err := fs.Glob(schema, "schema/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	steps := make([]migration, 0, len(names))
+	for _, name := range names {
+		text, err := schema.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, migration{name: name[len("schema/"):], text: string(text)})
+	}
+	return steps, nil
+}
+
+// lock takes the lock that keeps other hubs out. It lasts as long as the connection.
+func lock(ctx context.Context, c *conn, wait time.Duration) error {
+	err := c.script(ctx, fmt.Sprintf("SET lock_timeout = %d; SET statement_timeout = 0; SELECT pg_advisory_lock(%d)",
+		max(wait.Milliseconds(), 1), int64(hubLock)))
+	if hasCode(err, "55P03") {
+		return fmt.Errorf("%w: stop it, or choose another database", ErrInUse)
+	}
+	if err == nil {
+		err = c.script(ctx, "RESET lock_timeout; RESET statement_timeout")
+	}
+	return err
+}
+
+// migrate migrates the schema to the newest layout. It does not change a schema that is not
+// Parley's, or that is newer than steps. The caller holds the lock.
+func migrate(ctx context.Context, c *conn, steps []migration) error {
+	have, err := layout(ctx, c)
+	if err != nil {
+		return err
+	}
+	if len(have) > len(steps) {
+		return fmt.Errorf("%w (layout %d, this one knows %d): use a newer parley or another database",
+			ErrNewer, len(have), len(steps))
+	}
+	if err := verify(have, steps); err != nil {
+		return err
+	}
+	if len(have) == len(steps) {
+		return nil
+	}
+	// The connection is closed after an error, and the transaction with it.
+	if err := c.script(ctx, "SET statement_timeout = 0; BEGIN"); err != nil {
+		return err
+	}
+	if len(have) == 0 {
+		if err := c.script(ctx, foundation); err != nil {
+			return fmt.Errorf("create schema %s: %w", Schema, err)
+		}
+	}
+	for i := len(have); i < len(steps); i++ {
+		if err := step(ctx, c, i+1, steps[i]); err != nil {
+			return fmt.Errorf("migration %s: %w", steps[i].name, err)
+		}
+	}
+	return c.script(ctx, "COMMIT; RESET statement_timeout")
+}
+
+// foundation is the part of the layout that never changes.
+const foundation = `CREATE SCHEMA IF NOT EXISTS ` + Schema + `;
+CREATE TABLE migrations (
+	step       BIGINT PRIMARY KEY,
+	name       BYTEA  NOT NULL,
+	checksum   BYTEA  NOT NULL,
+	applied_at BIGINT NOT NULL
+);`
+
+const (
+	readLayout = `SELECT step, name, checksum FROM migrations ORDER BY step`
+	addLayout  = `INSERT INTO migrations VALUES ($1, $2, $3, $4)`
+)
+
+func step(ctx context.Context, c *conn, number int, m migration) error {
+	if err := c.script(ctx, m.text); err != nil {
+		return err
+	}
+	return c.script(ctx, fmt.Sprintf(`INSERT INTO migrations VALUES (%d, '%s', '%s', %d)`,
+		number, m.name, m.checksum(), time.Now().UnixMilli()))
+}
+
+// applied is a step that was applied to a database.
+type applied struct {
+	name, checksum string
+}
+
+// layout returns the steps that were applied. It returns ErrForeign if the schema exists and is
+// not Parley's.
+func layout(ctx context.Context, c *conn) ([]applied, error) {
+	var steps []applied
+	result := c.raw.ExecParams(ctx, readLayout, nil, nil, nil, formats[:1]).Read()
+	if hasCode(result.Err, "42P01") { // the table does not exist
+		return nil, foreign(ctx, c)
+	}
+	for i, row := range result.Rows {
+		if len(row[0]) != 8 || row[0][7] != byte(i+1) {
+			return nil, fmt.Errorf("%w: migration %d of schema %s is missing: restore a backup", ErrDamaged, i+1, Schema)
+		}
+		steps = append(steps, applied{string(row[1]), string(row[2])})
+	}
+	return steps, result.Err
+}
+
+// foreign returns an error if the schema contains tables, although not that of the layout.
+func foreign(ctx context.Context, c *conn) error {
+	const count = `SELECT count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+	WHERE n.nspname = '` + Schema + `'`
+	result := c.raw.ExecParams(ctx, count, nil, nil, nil, nil).Read()
+	switch {
+	case result.Err != nil:
+		return result.Err
+	case len(result.Rows) != 1 || string(result.Rows[0][0]) != "0":
+		return fmt.Errorf("%w: schema %s has other tables: use another database", ErrForeign, Schema)
+	}
+	return nil
+}
+
+// verify compares the applied steps with those that this program knows.
+func verify(have []applied, steps []migration) error {
+	for i, a := range have {
+		if a.checksum != string(steps[i].checksum()) {
+			return fmt.Errorf("%w: migration %s is not the one that this parley knows: use the parley that made the schema",
+				ErrForeign, a.name)
+		}
+	}
+	return nil
+}
+
+func hasCode(err error, code string) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == code
+}

@@ -1,0 +1,149 @@
+package pgstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// Limits of a page of entries.
+const (
+	maxPageEntries = 256
+	maxPageBytes   = 1 << 20
+)
+
+// One statement serves all ids: an id of another owner is not found like one that does not
+// exist, in the same time.
+var qHead = prepared("SELECT " + columns + " FROM tasks t WHERE t.id = $1 AND t.owner = $2")
+
+// Head implements task.Log.
+func (t Tasks) Head(ctx context.Context, owner task.Owner, id a2a.TaskID) (task.Head, error) {
+	var found []task.Head
+	err := t.db.read(ctx, func(c *conn) (err error) {
+		n, err := c.owner(owner)
+		if n == 0 || err != nil {
+			return err
+		}
+		s := c.start(qHead)
+		s.id(string(id))
+		s.int(n)
+		found, err = heads(&s)
+		return err
+	})
+	if err == nil && len(found) == 0 {
+		err = task.ErrNotFound
+	}
+	if err != nil {
+		return task.Head{}, fmt.Errorf("head of %s: %w", id, err)
+	}
+	return found[0], nil
+}
+
+var qFind = prepared("SELECT " + columns + " FROM tasks t WHERE t.id = $1")
+
+// Find implements task.Finder.
+func (t Tasks) Find(ctx context.Context, id a2a.TaskID) ([]task.Head, error) {
+	var found []task.Head
+	err := t.db.read(ctx, func(c *conn) (err error) {
+		s := c.start(qFind)
+		s.id(string(id))
+		found, err = heads(&s)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find %s: %w", id, err)
+	}
+	slices.SortFunc(found, func(a, b task.Head) int { return cmp.Compare(a.Owner, b.Owner) })
+	return found, nil
+}
+
+// heads reads all rows of s.
+func heads(s *stmt) ([]task.Head, error) {
+	var hs []task.Head
+	for s.next() {
+		hs = append(hs, getHead(s))
+	}
+	return hs, s.err
+}
+
+var (
+	// A row holds the entries from its first version on, so the row before $1 is searched as well.
+	// Entries of doomed tasks belong to deleted tasks. before is the size of the rows before a
+	// row.
+	qEntries = prepared(`SELECT data FROM (
+		SELECT place, data, sum(octet_length(data)) OVER (ORDER BY place) - octet_length(data) AS before FROM (
+			SELECT place, data FROM entries WHERE place >= coalesce(
+				(SELECT max(place) FROM entries WHERE place >= $4 AND place <= $1), $1)
+			AND place <= $2 AND NOT EXISTS (SELECT 1 FROM doomed WHERE task = $3)
+			ORDER BY place LIMIT $5) few) sized
+	WHERE before < $6 ORDER BY place`)
+
+	qExists = prepared("SELECT count(*) FROM tasks WHERE key = $1")
+)
+
+// Read implements task.Log.
+func (t Tasks) Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error) {
+	var page []task.Entry
+	exists := true
+	err := t.db.read(ctx, func(c *conn) (err error) {
+		page, err = entries(c, key, after)
+		if err == nil && len(page) == 0 {
+			exists, err = c.exists(key)
+		}
+		return err
+	})
+	if err == nil && !exists {
+		err = task.ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read task %d after version %d: %w", key, after, err)
+	}
+	return page, nil
+}
+
+func (c *conn) exists(key task.Key) (bool, error) {
+	s := c.start(qExists)
+	s.int(int64(key))
+	n, err := s.only()
+	return n == 1, err
+}
+
+func entries(c *conn, key task.Key, after int64) ([]task.Entry, error) {
+	after = min(max(after, 0), maxVersion-1)
+	s := c.start(qEntries)
+	s.int(place(key, after+1))
+	s.int(place(key, maxVersion))
+	s.int(int64(key))
+	s.int(place(key, 0))
+	s.int(maxPageEntries)
+	s.int(maxPageBytes)
+	var page []task.Entry
+	size := 0
+	for size < maxPageBytes && len(page) < maxPageEntries && s.next() {
+		data := s.getBlob()
+		es, err := task.DecodeEntries(data)
+		if err != nil {
+			return nil, err
+		}
+		size += len(data)
+		page = join(page, es, after)
+	}
+	return page, s.err
+}
+
+// join appends to page the entries of es after the version after, as far as they fit.
+func join(page, es []task.Entry, after int64) []task.Entry {
+	for len(es) > 0 && es[0].Version <= after {
+		es = es[1:]
+	}
+	es = es[:min(len(es), maxPageEntries-len(page))]
+	if page == nil {
+		return es
+	}
+	return append(page, es...)
+}

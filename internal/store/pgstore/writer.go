@@ -1,0 +1,226 @@
+package pgstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// keyBlock is the number of keys that the writer takes from the sequence at once. The remainder
+// of a block is lost when the process ends.
+const keyBlock = 4096
+
+// writer is the only writer of the database. Its fields, except queue, belong to the goroutine
+// that runs loop.
+type writer struct {
+	queue  *requestQueue
+	config *pgconn.Config
+	o      *Options
+
+	conn *conn // nil after a failure, until the next batch
+	// epoch is the number of this use of the database: every Open begins a new one.
+	epoch    int64
+	scopes   memo[scopeName, scope]
+	counters counters
+	// The keys from nextKey up to lastKey, exclusive, are free for new tasks.
+	nextKey, lastKey int64
+	moments          moments
+	// ending is set once the end of the transaction was sent.
+	ending bool
+}
+
+func newWriter(config *pgconn.Config, o *Options) *writer {
+	return &writer{queue: newQueue(), config: config, o: o, moments: moments{last: -1}}
+}
+
+const (
+	beginEpoch = "UPDATE sequence SET epoch = epoch + 1 WHERE one = 1 RETURNING epoch"
+	readEpoch  = "SELECT epoch FROM sequence WHERE one = 1"
+)
+
+// first connects, migrates the schema to the newest layout and begins an epoch.
+func (w *writer) first(ctx context.Context) error {
+	c, err := dial(ctx, w.config)
+	if err != nil {
+		return err
+	}
+	if err = lock(ctx, c, w.o.LockWait); err == nil {
+		var steps []migration
+		if steps, err = migrations(); err == nil {
+			err = migrate(ctx, c, steps)
+		}
+	}
+	if err == nil {
+		w.epoch, err = c.epoch(ctx, beginEpoch)
+	}
+	if err != nil {
+		return errors.Join(err, c.close())
+	}
+	w.conn = c
+	return nil
+}
+
+// epoch returns the number that a statement returns.
+func (c *conn) epoch(ctx context.Context, text string) (int64, error) {
+	result := c.raw.ExecParams(ctx, text, nil, nil, nil, formats[:1]).Read()
+	if result.Err != nil {
+		return 0, result.Err
+	}
+	if len(result.Rows) != 1 {
+		return 0, fmt.Errorf("%w: the sequence is missing: restore a backup", ErrDamaged)
+	}
+	s := stmt{conn: c, row: result.Rows[0], at: -1}
+	return s.getInt(), s.err
+}
+
+// open connects if there is no connection. It fails if another hub uses the database, or has used
+// it since the last connection: its changes are not known to this one.
+func (w *writer) open() error {
+	if w.conn != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), w.o.Timeout+w.o.LockWait)
+	defer cancel()
+	c, err := dial(ctx, w.config)
+	if err != nil {
+		return err
+	}
+	if err = lock(ctx, c, w.o.LockWait); err == nil {
+		var now int64
+		if now, err = c.epoch(ctx, readEpoch); err == nil && now != w.epoch {
+			err = fmt.Errorf("%w, or has used it: start this hub again", ErrInUse)
+		}
+	}
+	if err != nil {
+		return errors.Join(err, c.close())
+	}
+	w.conn = c
+	return nil
+}
+
+// forget closes the connection and clears all data cached from it.
+func (w *writer) forget() {
+	if w.conn != nil {
+		_ = w.conn.close() // it may have failed already
+		w.conn = nil
+	}
+	w.scopes.clear()
+	w.counters.clear()
+	w.nextKey, w.lastKey, w.moments.last = 0, 0, -1
+}
+
+// loop writes until the queue is closed and empty.
+func (w *writer) loop() {
+	batch := make([]*request, 0, maxBatch)
+	for {
+		// Callers that just got an answer often have another write at once. Letting them run
+		// first makes batches several times as large on a busy machine.
+		runtime.Gosched()
+		batch = w.queue.take(batch[:0])
+		if len(batch) == 0 {
+			return
+		}
+		w.commit(batch)
+		clear(batch)
+	}
+}
+
+// commit writes a batch and answers its requests.
+func (w *writer) commit(batch []*request) {
+	began := time.Now()
+	reused := w.conn != nil
+	err := w.try(batch)
+	if err != nil && reused && !w.ending && broken(err) {
+		// The connection had ended before this batch, and no part of it is stored.
+		w.forget()
+		err = w.try(batch)
+	}
+	if err != nil {
+		w.forget()
+		err = unavailableNow(err)
+	}
+	if w.o.Committed != nil {
+		w.o.Committed(Commit{Changes: len(batch), Took: time.Since(began), Err: err})
+	}
+	for _, r := range batch {
+		// After the answer, the caller may reuse r.
+		if err != nil {
+			r.done <- err
+		} else {
+			r.done <- r.err
+		}
+	}
+}
+
+// try writes a batch in one transaction. After an error, the outcome of the whole batch is
+// unknown if ending is set; otherwise no part of it is stored.
+func (w *writer) try(batch []*request) error {
+	w.ending = false
+	if err := w.open(); err != nil {
+		return err
+	}
+	c := w.conn
+	if err := c.limit(w.o.Timeout); err != nil {
+		return err
+	}
+	w.moments.reset()
+	c.begin()
+	if err := c.run(qBeginNow); err != nil {
+		return err
+	}
+	if err := w.applyAll(batch); err != nil {
+		return err
+	}
+	if err := w.counters.flush(c); err != nil {
+		return err
+	}
+	if err := w.flushMoments(); err != nil {
+		return err
+	}
+	w.ending = true
+	if err := c.run(qCommit); err != nil {
+		return err
+	}
+	return c.end()
+}
+
+// applyAll applies the changes of a batch and then its jobs: all of them wait at the same time, so
+// any order is right.
+func (w *writer) applyAll(batch []*request) error {
+	if err := w.storeAll(batch); err != nil {
+		return err
+	}
+	for _, r := range batch {
+		if r.job == nil {
+			continue
+		}
+		if err := r.job(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var qTakeKeys = prepared("UPDATE sequence SET next_key = next_key + $1 WHERE one = 1 RETURNING next_key")
+
+// takeKey returns the key for the next new task.
+func (w *writer) takeKey() (int64, error) {
+	if w.nextKey == w.lastKey {
+		s := w.conn.start(qTakeKeys)
+		s.int(keyBlock)
+		end, err := s.only()
+		if err != nil {
+			return 0, fmt.Errorf("take keys: %w", err)
+		}
+		if end > maxKey {
+			return 0, errors.New("no keys are left")
+		}
+		w.nextKey, w.lastKey = end-keyBlock, end
+	}
+	w.nextKey++
+	return w.nextKey - 1, nil
+}
