@@ -3,7 +3,9 @@ package pgstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -15,6 +17,12 @@ var queries []string
 
 // query is a statement that connections keep prepared.
 type query int
+
+// String returns the beginning of the statement, for errors.
+func (q query) String() string {
+	words := strings.Fields(queries[q])
+	return strings.Join(words[:min(len(words), 3)], " ")
+}
 
 func prepared(text string) query {
 	queries = append(queries, text)
@@ -58,6 +66,7 @@ var formats = func() (all [maxValues]int16) {
 
 // reply is the result of a statement.
 type reply struct {
+	q       query
 	rows    [][][]byte
 	changed int64
 }
@@ -106,14 +115,14 @@ func (c *conn) sync() error {
 	for i, r := range c.waiting {
 		got, err := c.pipe.GetResults()
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", r.q, err)
 		}
 		rows, ok := got.(*pgconn.ResultReader)
 		if !ok {
 			return errors.New("result of a statement is missing")
 		}
 		if err := r.read(rows); err != nil {
-			return err
+			return fmt.Errorf("%s: %w", r.q, err)
 		}
 		c.waiting[i] = nil
 	}
@@ -187,7 +196,7 @@ func (c *conn) send(q query) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := new(reply)
+	r := &reply{q: q}
 	c.pipe.SendQueryStatement(d, c.values, formats[:len(c.values)], formats[:1])
 	c.waiting = append(c.waiting, r)
 	return r, nil
