@@ -100,7 +100,7 @@ func TestHubsThatDoNotStart(t *testing.T) {
 // addKey adds a key to a data folder.
 func addKey(t *testing.T, data string) {
 	t.Helper()
-	err := inFolder(t.Context(), data, func(ring *auth.Keyring) error {
+	err := (&keysFlags{Data: data}).inFolder(t.Context(), func(ring *auth.Keyring) error {
 		k, _ := auth.NewKey(auth.Principal{ID: "a"}, time.Now())
 		return ring.Add(t.Context(), k)
 	})

@@ -18,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley/internal/file/datadir"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/internal/server"
+	"github.com/parley-a2a/parley/internal/store/pgstore"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 )
 
@@ -32,7 +33,8 @@ type keysCmd struct {
 // not run.
 type keysFlags struct {
 	hubFlags
-	Data string `help:"The data folder of a hub that does not run, in place of --url." placeholder:"DIR"`
+	Data  string `help:"The data folder of a hub that does not run, in place of --url." placeholder:"DIR"`
+	Store string `help:"With --data: the store of this hub, if it is a PostgreSQL database ($$PARLEY_STORE)." from:"PARLEY_STORE" placeholder:"URL"`
 
 	// roles are the roles of a hub that does not run, beside admin.
 	roles []string
@@ -50,18 +52,22 @@ func (k *keysFlags) at(ctx context.Context, fresh bool, f func(keyStore) error) 
 	if k.Data == "" {
 		return f(&k.hubFlags)
 	}
-	if _, err := os.Stat(filepath.Join(k.Data, server.StoreName)); !fresh && errors.Is(err, fs.ErrNotExist) {
+	if wrong := config.CheckStore(k.Store); wrong != "" {
+		return usagef("--store: it %s", wrong)
+	}
+	_, err := os.Stat(filepath.Join(k.Data, server.StoreName))
+	if !fresh && errors.Is(err, fs.ErrNotExist) && !server.OnDatabase(k.Store) {
 		return fmt.Errorf("there is no hub's data in %s", k.Data)
 	}
-	return inFolder(ctx, k.Data, func(ring *auth.Keyring) error {
+	return k.inFolder(ctx, func(ring *auth.Keyring) error {
 		ring.KnownRoles = func() []string { return k.roles }
 		return f(folderKeys{ring, k.Data})
 	})
 }
 
 // inFolder calls f with the keys in a data folder that no hub uses.
-func inFolder(ctx context.Context, path string, f func(*auth.Keyring) error) (err error) {
-	dir, err := datadir.Open(path)
+func (k *keysFlags) inFolder(ctx context.Context, f func(*auth.Keyring) error) (err error) {
+	dir, err := datadir.Open(k.Data)
 	if busy := new(datadir.InUseError); errors.As(err, &busy) {
 		return fmt.Errorf("%w; leave out --data to speak with it", err)
 	}
@@ -69,16 +75,32 @@ func inFolder(ctx context.Context, path string, f func(*auth.Keyring) error) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	db, err := sqlitestore.Open(dir.Join(server.StoreName), sqlitestore.Options{})
+	keys, closeStore, err := k.openStore(ctx, dir)
 	if err != nil {
-		return adviseLoss(err, path)
+		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	ring := &auth.Keyring{Store: db.Keys()}
+	defer func() { err = errors.Join(err, closeStore()) }()
+	ring := &auth.Keyring{Store: keys}
 	if err := ring.Load(ctx); err != nil {
 		return err
 	}
 	return f(ring)
+}
+
+// openStore opens the store of the keys.
+func (k *keysFlags) openStore(ctx context.Context, dir *datadir.Dir) (auth.KeyStore, func() error, error) {
+	if server.OnDatabase(k.Store) {
+		db, err := pgstore.Open(ctx, k.Store, pgstore.Options{})
+		if err != nil {
+			return nil, nil, err
+		}
+		return db.Keys(), db.Close, nil
+	}
+	db, err := sqlitestore.Open(dir.Join(server.StoreName), sqlitestore.Options{})
+	if err != nil {
+		return nil, nil, adviseLoss(err, k.Data)
+	}
+	return db.Keys(), db.Close, nil
 }
 
 // hubFlags is the desk of a running hub.

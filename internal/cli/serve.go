@@ -33,6 +33,7 @@ type serveCmd struct {
 	Listen         string   `help:"The address for HTTP (127.0.0.1:4100)." placeholder:"ADDR"`
 	GRPCListen     string   `name:"grpc-listen" help:"The address for gRPC; without it, gRPC is off." placeholder:"ADDR"`
 	Data           string   `help:"The folder for everything that is kept (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`
+	Store          string   `help:"The store: sqlite, for a file in the data folder, or the address of a PostgreSQL database (sqlite; $$PARLEY_STORE)." from:"PARLEY_STORE" placeholder:"sqlite|URL"`
 	Config         string   `help:"The configuration file (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
 	Agents         string   `help:"Which agents are served beside those of the configuration: builtin or none; or conformance, alone, for conformance kits on this machine." enum:"builtin,conformance,none," default:"" placeholder:"WHICH"`
 	PushAllow      []string `name:"push-allow" help:"A target that webhooks may have beside public addresses, such as loopback, 10.1.0.0/16 or host:port; adds to push.allow. May be repeated." placeholder:"TARGET"`
@@ -104,6 +105,11 @@ func (c *serveCmd) settings(o *OS) (*config.Config, error) {
 	cfg.Listen = cmp.Or(c.Listen, cfg.Listen, defaultListen)
 	cfg.GRPCListen = cmp.Or(c.GRPCListen, cfg.GRPCListen)
 	cfg.Data = cmp.Or(c.Data, cfg.Data, defaultData)
+	cfg.Store = cmp.Or(c.Store, cfg.Store)
+	if wrong := config.CheckStore(cfg.Store); wrong != "" {
+		return nil, usagef("--store: it %s", wrong)
+	}
+	cfg.MasterKey = cmp.Or(os.Getenv("PARLEY_MASTER_KEY"), cfg.MasterKey)
 	cfg.PublicURL = cmp.Or(c.PublicURL, cfg.PublicURL)
 	if _, err := safedial.ParsePolicy(c.PushAllow); err != nil {
 		return nil, usagef("--push-allow: %w", err)
@@ -173,7 +179,8 @@ func checkSettings(cfg *config.Config) error {
 		return usagef("%w", err)
 	}
 	// If no store exists, there are no keys in it. The store need not be created to check this.
-	if _, err := os.Stat(filepath.Join(cfg.Data, server.StoreName)); errors.Is(err, fs.ErrNotExist) && !cfg.Auth.Asks() {
+	_, err := os.Stat(filepath.Join(cfg.Data, server.StoreName))
+	if errors.Is(err, fs.ErrNotExist) && !server.OnDatabase(cfg.Store) && !cfg.Auth.Asks() {
 		if err := server.CheckAnonymous(cfg); err != nil {
 			return advise(err, cfg)
 		}

@@ -54,6 +54,7 @@ func check(d *yamlfile.Decoder, c *Config) {
 	checkDirectory(d, c)
 	checkMCP(d, c)
 	checkBus(d, c)
+	checkStore(d, c)
 	checkRockBot(d, c)
 	checkModels(d, c)
 	checkTrust(d, c)

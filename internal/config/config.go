@@ -57,6 +57,12 @@ type Config struct {
 	GRPCListen string `yaml:"grpc_listen"`
 	// Data is the folder for all stored data. The default is ./parley-data.
 	Data string `yaml:"data" path:"yes"`
+	// Store is sqlite for a file in the data folder, or the address of a PostgreSQL database:
+	// postgres://user:password@host/name. The default is sqlite.
+	Store string `yaml:"store"`
+	// MasterKey is the key with which secrets are sealed: 32 bytes in hexadecimal or base64. The
+	// default is the file secret.key in the data folder.
+	MasterKey string `yaml:"master_key"`
 	// PublicURL is the address in cards. If empty, it is derived from each request.
 	PublicURL string `yaml:"public_url"`
 	// TrustForwarded derives it from X-Forwarded-Proto and X-Forwarded-Host.

@@ -65,7 +65,7 @@ func withoutPath(err error) error {
 
 // Secrets returns all secrets of the configuration, regardless of their source.
 func (c *Config) Secrets() []string {
-	all := []string{c.ExtendedCard.Token, passwordOf(c.Bus.URL), passwordOf(c.RockBot.URL)}
+	all := []string{c.ExtendedCard.Token, passwordOf(c.Bus.URL), passwordOf(c.RockBot.URL), passwordOf(c.Store), c.MasterKey}
 	all = append(all, c.Push.SigningSecrets...)
 	for _, k := range slices.Concat(c.Auth.APIKeys, c.Auth.BearerTokens) {
 		all = append(all, k.key)
@@ -83,7 +83,7 @@ func (c *Config) Secrets() []string {
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
 }
 
-// passwordOf returns the password in a broker's address.
+// passwordOf returns the password in the address of a broker or database.
 func passwordOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -147,6 +147,9 @@ func (h *Hub) checks() []engine.Check {
 	if c, ok := h.policyCheck(); ok {
 		all = append(all, c)
 	}
+	if h.db == nil {
+		return all
+	}
 	return append(all, h.filesCheck(), h.dataCheck())
 }
 

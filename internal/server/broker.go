@@ -21,7 +21,7 @@ func (h *Hub) openBroker(ctx context.Context) error {
 	for _, s := range h.cfg.Broker.Skills {
 		rules = append(rules, broker.Rule{Skill: s.ID, Cooldown: duration(s.Cooldown), Key: s.CooldownKey})
 	}
-	h.broker = broker.New(broker.Config{Health: health{h}, Rules: rules, Notes: h.db.AgentStore(), Logger: h.logger})
+	h.broker = broker.New(broker.Config{Health: health{h}, Rules: rules, Notes: h.stores.agents, Logger: h.logger})
 	return h.broker.Open(ctx)
 }
 

@@ -52,7 +52,7 @@ func (h *Hub) openBus(ctx context.Context) error {
 		Bus: p.bus, ID: signer.Hub(), Signer: signer, MaxWait: duration(c.MaxWait), Lease: duration(c.Lease),
 		Logger: h.logger,
 	}
-	p.dead = &queue.DeadLetters{Bus: p.bus, Store: h.db.Letters(), Signer: signer, Undelivered: p.dispatcher.Undeliverable, Logger: h.logger}
+	p.dead = &queue.DeadLetters{Bus: p.bus, Store: h.stores.letters, Signer: signer, Undelivered: p.dispatcher.Undeliverable, Logger: h.logger}
 	err = h.openAnnounced(&announce.Source{Bus: p.bus, Hub: protocol.Hub{HubKey: signer.HubKey(), Started: task.MillisOf(time.Now())}})
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (h *Hub) openBus(ctx context.Context) error {
 
 // openAnnounced connects b to the stored agents and to the file of known agents.
 func (h *Hub) openAnnounced(b *announce.Source) (err error) {
-	b.Notes, b.Logger = h.db.AgentStore(), h.logger
+	b.Notes, b.Logger = h.stores.agents, h.logger
 	h.busParts.announced = b
 	if !h.cfg.Directory.WriteKnownAgents {
 		return nil

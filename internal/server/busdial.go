@@ -128,7 +128,7 @@ func (h *Hub) startBroker(ctx context.Context, key bus.HubKey) error {
 	if err != nil {
 		return err
 	}
-	return h.db.AgentStore().PutNote(ctx, busAddress, []byte(u.Host))
+	return h.stores.agents.PutNote(ctx, busAddress, []byte(u.Host))
 }
 
 // busAddress is the key of the note with the address of the embedded broker.
@@ -138,7 +138,7 @@ const busAddress = "bus address"
 // machine, or else a free port.
 func (h *Hub) lastBusAddress(ctx context.Context) string {
 	const anywhere = "127.0.0.1:0"
-	note, err := h.db.AgentStore().Note(ctx, busAddress)
+	note, err := h.stores.agents.Note(ctx, busAddress)
 	if err != nil || note == nil || !client.Loopback(string(note)) {
 		return anywhere
 	}

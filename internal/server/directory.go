@@ -33,7 +33,7 @@ func (h *Hub) listing() (*hub.Listing, error) {
 	}
 	return &hub.Listing{
 		Config: directory.Config{
-			Sources: h.sources(), Store: h.db.AgentStore(), Policy: policy.CheckURL,
+			Sources: h.sources(), Store: h.stores.agents, Policy: policy.CheckURL,
 			Refresh: duration(c.Refresh), Probe: duration(c.Probe), Services: h.cfg.Services(),
 		},
 		Reader: reader, Announced: h.busParts.announced, Elsewhere: h.elsewhere, Executor: h.remoteExecutor, Dropped: h.broker.Forget,

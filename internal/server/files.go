@@ -34,7 +34,7 @@ func (h *Hub) openFile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	h.db = db
+	h.db, h.stores, h.storeName = db, inFile(db), path
 	h.opened(db.Close)
 	if loss := db.Loss(); loss != nil {
 		h.losses = append(h.losses, loss)
@@ -121,7 +121,7 @@ func (h *Hub) saveAuditHead() {
 	}
 	text, err := json.Marshal(auditHead{Log: l.ID(), Seq: l.Head().Seq, Dir: h.cfg.Audit.Dir})
 	if err == nil {
-		err = h.db.AgentStore().PutNote(context.Background(), auditHeadName, text)
+		err = h.stores.agents.PutNote(context.Background(), auditHeadName, text)
 	}
 	if err != nil {
 		h.logger.Debug("the head of the audit log was not stored", "error", err)
@@ -134,7 +134,7 @@ func (h *Hub) lostAudit(ctx context.Context) *sqlitestore.Loss {
 	if l == nil {
 		return nil
 	}
-	text, err := h.db.AgentStore().Note(ctx, auditHeadName)
+	text, err := h.stores.agents.Note(ctx, auditHeadName)
 	var known auditHead
 	if err != nil || json.Unmarshal(text, &known) != nil || known.Dir != h.cfg.Audit.Dir {
 		return nil

@@ -18,14 +18,14 @@ type memories struct {
 
 // openMemory creates the memories.
 func (h *Hub) openMemory() {
-	c, tasks := &h.cfg.Memory, h.db.Tasks()
+	c, tasks := &h.cfg.Memory, h.stores.tasks
 	h.memory.notes = &memory.Notes{
-		Store: h.db.Notes(), Fetch: recorder.Fetch(tasks),
+		Store: h.stores.notes, Fetch: recorder.Fetch(tasks),
 		Limits: memory.Limits{
 			TTL: duration(c.TTL), MaxTTL: duration(c.MaxTTL), Entries: c.Entries, OwnerEntries: c.OwnerEntries, Value: int(c.Value),
 		},
 	}
-	h.memory.turns = &memory.Turns{Store: h.db.Turns(), Log: tasks, Retention: duration(c.Retention)}
+	h.memory.turns = &memory.Turns{Store: h.stores.turns, Log: tasks, Retention: duration(c.Retention)}
 	h.memory.recorder = recorder.New(recorder.Config{
 		Notes: h.memory.notes, Store: tasks, Logger: h.logger,
 		Options: recorder.Options{

@@ -54,7 +54,9 @@ type Hub struct {
 	acceptLoss   bool
 	losses       []*sqlitestore.Loss
 	audit        auditParts
-	db           *sqlitestore.DB
+	db           *sqlitestore.DB // nil if the store is a database
+	stores       stores
+	storeName    string // the path of db or the address of the database, without password
 	box          *seal.Sealer
 	keys         *auth.Keyring
 	tls          *tlsfile.Source // nil if the listeners do not use TLS
@@ -160,11 +162,16 @@ var ErrProfileKeys = errors.New("the data folder has API keys, and conformance k
 // openStore opens the store and loads its keys. It refuses addresses that other machines can
 // reach if callers are not authenticated.
 func (h *Hub) openStore(ctx context.Context) (err error) {
-	if err := h.openFile(ctx); err != nil {
+	if OnDatabase(h.cfg.Store) {
+		err = h.openDatabase(ctx)
+	} else {
+		err = h.openFile(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	h.keys = &auth.Keyring{
-		Configured: h.cfg.Auth.Keys(), Store: h.db.Keys(), AllowAnonymous: h.cfg.AllowAnonymous, Logger: h.logger,
+		Configured: h.cfg.Auth.Keys(), Store: h.stores.keys, AllowAnonymous: h.cfg.AllowAnonymous, Logger: h.logger,
 		Refused: h.audit.refused(), KnownRoles: func() []string { return h.cfg.KnownRoles(h.rules) },
 	}
 	if err := errors.Join(h.takeTokens(), h.takeCertificates()); err != nil {
@@ -235,10 +242,16 @@ func (h *Hub) openSealer(ctx context.Context) error {
 	path := h.dir.Join(seal.FileName)
 	_, missing := os.Lstat(path)
 	var err error
-	if h.box, err = seal.Load(path); err != nil || missing == nil {
+	if h.box, err = h.loadMaster(ctx); err != nil {
 		return err
 	}
-	hooks, err := h.db.Tasks().FindHooks(ctx, &task.HookQuery{Limit: 1})
+	if h.db == nil {
+		return h.checkMaster(ctx)
+	}
+	if missing == nil || h.cfg.MasterKey != "" {
+		return nil
+	}
+	hooks, err := h.stores.tasks.FindHooks(ctx, &task.HookQuery{Limit: 1})
 	if err == nil && len(hooks) > 0 {
 		h.logger.Warn("the key that sealed the secrets of webhooks was missing, and a new one was made; "+
 			"webhooks with secrets are not notified until the old key is restored", "file", path)
@@ -285,7 +298,7 @@ func (h *Hub) compose(ctx context.Context) error {
 	if err := h.register(); err != nil {
 		return err
 	}
-	h.control = &operator.Operator{Engine: h.engine, Tasks: h.db.Tasks(), Notes: h.db.AgentStore(), Logger: h.logger}
+	h.control = &operator.Operator{Engine: h.engine, Tasks: h.stores.tasks, Notes: h.stores.agents, Logger: h.logger}
 	if err := h.control.Open(ctx); err != nil {
 		return err
 	}
@@ -318,7 +331,7 @@ func (h *Hub) compose(ctx context.Context) error {
 // coreParts returns the parts for the engine and its services.
 func (h *Hub) coreParts(rules *policy.Policy) hub.Parts {
 	return hub.Parts{
-		Store: h.db.Tasks(), Auth: h.keys, Box: h.box, Recorder: h.memory.recorder, Turns: h.memory.turns, Notes: h.memory.notes,
+		Store: h.stores.tasks, Auth: h.keys, Box: h.box, Recorder: h.memory.recorder, Turns: h.memory.turns, Notes: h.memory.notes,
 		Policy: rules, Blobs: h.parts, Questions: h.responder(), Onward: h.identity.onward(), Audit: h.audit.log, Inbox: h.trust.inbox,
 		Trust: h.trust.registry, Bus: h.busParts.dispatcher, Chooser: h.broker, Gate: brokerGate{h.broker}, Observer: h.observer(),
 		Transports: overGRPC, MCP: h.mcp(), Checks: h.checks, SignCard: h.signing.signer(), Logger: h.logger,
@@ -353,7 +366,7 @@ func (h *Hub) api() *adminapi.Handler {
 	a.Reach = h.core.Reach(cmp.Or(h.cfg.PublicURL, h.URL()), h.grpcAddr())
 	a.Keys, a.Broker = keyDropper{h.keys, h.busParts.drop, h.logger}, h.broker
 	a.Active, a.Control, a.MCPServers = h.trust.activity.Touch, h.control, h.serverStatus
-	a.Bus, a.Dead, a.Store = h.busParts.status(), h.busParts.dead, "sqlite"
+	a.Bus, a.Dead, a.Store = h.busParts.status(), h.busParts.dead, h.stores.kind
 	return a
 }
 

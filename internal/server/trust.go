@@ -43,8 +43,8 @@ func (h *Hub) openTrust(ctx context.Context) error {
 	if c.Summarizer != "" && !h.named(c.Summarizer) {
 		return configf("trust.summarizer: there is no agent %q in %s", c.Summarizer, source(h.cfg))
 	}
-	t.inbox = &inbox.Inbox{Store: h.db.Inbox(), Logger: h.logger}
-	t.registry = &trust.Registry{Store: h.db.Trust(), Logger: h.logger}
+	t.inbox = &inbox.Inbox{Store: h.stores.inbox, Logger: h.logger}
+	t.registry = &trust.Registry{Store: h.stores.trust, Logger: h.logger}
 	t.file = &trustfile.File{Paths: trustfile.Paths(c.File, h.dir.Path()), Logger: h.logger}
 	if c.Write {
 		t.registry.Write = t.file.Write
@@ -198,7 +198,7 @@ func (h *Hub) assistantAgents() ([]engine.Agent, error) {
 	}
 	activity := &h.trust.activity
 	activity.Busy = h.busy
-	desk := &assistant.Assistant{Inbox: h.trust.inbox, Notes: h.db.AgentStore(), History: h.memory.turns, Presence: activity.Presence, Hours: hours}
+	desk := &assistant.Assistant{Inbox: h.trust.inbox, Notes: h.stores.agents, History: h.memory.turns, Presence: activity.Presence, Hours: hours}
 	var all []engine.Agent
 	for _, a := range desk.Agents() {
 		if !c.Open() {
@@ -211,7 +211,7 @@ func (h *Hub) assistantAgents() ([]engine.Agent, error) {
 
 // busy reports whether a task of the owner is running.
 func (h *Hub) busy(ctx context.Context) bool {
-	page, err := h.db.Tasks().List(ctx, &task.Query{Owner: auth.Local, State: task.Working, Limit: 1})
+	page, err := h.stores.tasks.List(ctx, &task.Query{Owner: auth.Local, State: task.Working, Limit: 1})
 	return err == nil && len(page.Heads) > 0
 }
 

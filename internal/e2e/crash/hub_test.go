@@ -52,7 +52,12 @@ func killUnderLoad(t *testing.T, n int, within time.Duration, config string, c *
 // client has received ends or waits for its caller. A reader that reconnects with Last-Event-ID
 // misses and repeats nothing.
 func TestKilledHubLosesNothing(t *testing.T) {
-	n := number(t, "PARLEY_KILLS", 20)
+	loseNothing(t, number(t, "PARLEY_KILLS", 20), "")
+}
+
+// loseNothing is the test above for a hub with a configuration and n kills.
+func loseNothing(t *testing.T, n int, config string) (*hub, tally) {
+	t.Helper()
 	c := &crowd{next: func(name string, i int) *job {
 		switch i % 4 {
 		case 0:
@@ -67,12 +72,13 @@ func TestKilledHubLosesNothing(t *testing.T) {
 		}
 		return nil
 	}}
-	h, sum := killUnderLoad(t, n, 250*time.Millisecond, "", c)
+	h, sum := killUnderLoad(t, n, 250*time.Millisecond, config, c)
 	t.Logf("%d kills: %d tasks seen, all ended or waiting; %d readers resumed, %d tasks failed by a restart; slowest start %v",
 		n, len(sum.ids), sum.resumed, sum.lost, h.p.slow)
 	if len(sum.ids) == 0 || n >= 20 && sum.resumed == 0 {
 		t.Error("the load was too small to prove anything")
 	}
+	return h, sum
 }
 
 // TestKilledHubTakesAKeyOnce kills the hub at random moments while clients send messages with

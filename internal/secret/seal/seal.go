@@ -35,10 +35,13 @@ import (
 	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/parley-a2a/parley/internal/file/atomicfile"
 )
@@ -144,6 +147,18 @@ func Load(path string) (*Sealer, error) {
 		return nil, fmt.Errorf("master key %s: %w", path, err)
 	}
 	return newBox(key), nil
+}
+
+// Parse returns a Sealer with a key of 32 bytes in hexadecimal or base64. The error contains nothing
+// of the text.
+func Parse(text string) (*Sealer, error) {
+	text = strings.TrimSpace(text)
+	for _, decode := range []func(string) ([]byte, error){hex.DecodeString, base64.StdEncoding.DecodeString} {
+		if key, err := decode(text); err == nil && len(key) == keySize {
+			return newBox(key), nil
+		}
+	}
+	return nil, fmt.Errorf("it is not %d bytes in hexadecimal or base64; make one with: openssl rand -hex %d", keySize, keySize)
 }
 
 func read(path string) ([]byte, error) {

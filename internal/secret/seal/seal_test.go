@@ -2,6 +2,7 @@ package seal
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"os"
 	"path/filepath"
@@ -113,6 +114,28 @@ func TestLoadRefuses(t *testing.T) {
 	} {
 		if _, err := Load(path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("Load(%s): %v, want an error with the path and %q", path, err, want)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	hexa := strings.Repeat("0f", 32)
+	raw := bytes.Repeat([]byte{0x0f}, 32)
+	sealed := newBox(raw).Seal([]byte("x"), nil)
+	for _, text := range []string{hexa, " " + strings.ToUpper(hexa) + "\n", base64.StdEncoding.EncodeToString(raw)} {
+		b, err := Parse(text)
+		if err != nil {
+			t.Errorf("Parse(%q): %v", text, err)
+			continue
+		}
+		if plain, err := b.Open(sealed, nil); string(plain) != "x" || err != nil {
+			t.Errorf("Open with the key %q = %q, %v", text, plain, err)
+		}
+	}
+	for _, text := range []string{"", hexa[2:], hexa + "00", "s3cret"} {
+		if _, err := Parse(text); err == nil || text != "" && strings.Contains(err.Error(), text) {
+			t.Errorf("Parse(%q): %v", text, err)
 		}
 	}
 }

@@ -47,7 +47,7 @@ type change struct {
 	alias string
 	// sidecars are stored together with the change; nil for none.
 	sidecars [task.SidecarKinds][]byte
-	// journal is added together with the change; forget empties what is there before.
+	// journal is added together with the change; forget empties the journal before.
 	journal []task.Record
 	forget  bool
 

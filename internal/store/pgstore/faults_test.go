@@ -94,7 +94,7 @@ func TestRestartBetweenCalls(t *testing.T) {
 	mustFind(t, db, "one", "two")
 }
 
-// A database that stands still makes calls fail within the timeout, and goes on afterwards.
+// A database that stands still makes calls fail within the timeout, and works again afterwards.
 func TestFreeze(t *testing.T) {
 	t.Parallel()
 	s := pgtest.Start(t)

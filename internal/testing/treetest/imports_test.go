@@ -265,6 +265,7 @@ var edgeOnly = map[string][]string{
 	module + "/internal/front":               {"internal/hub", "internal/front/...", "internal/server", "internal/cli", "internal/testing/hubtest"},
 	module + "/internal/hub":                 {".", "internal/server", "internal/cli"},
 	module + "/store/sqlitestore":            {"internal/server", "internal/cli"},
+	module + "/internal/store/pgstore":       {"internal/server", "internal/cli"},
 	module + "/grpcbind":                     {"internal/server", "internal/cli", "internal/testing/hubtest"},
 	module + "/internal/server":              {"internal/cli"},
 	module + "/internal/cli":                 {"cmd/..."},

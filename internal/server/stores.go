@@ -1,0 +1,193 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/agent/queue"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/trust"
+	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/backoff"
+	"github.com/parley-a2a/parley/internal/directory/dirstore"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/secret/seal"
+	"github.com/parley-a2a/parley/internal/store/pgstore"
+	"github.com/parley-a2a/parley/internal/telemetry/trace"
+	"github.com/parley-a2a/parley/store/sqlitestore"
+	"github.com/parley-a2a/parley/task"
+)
+
+// stores are the parts of the store of a hub: an SQLite file or a PostgreSQL database.
+type stores struct {
+	kind    string // sqlite or postgres
+	tasks   task.Store
+	keys    auth.KeyStore
+	agents  agentStore
+	letters queue.LetterStore
+	inbox   inbox.Store
+	trust   trust.Store
+	notes   memory.Store
+	turns   memory.TurnStore
+}
+
+type agentStore interface {
+	dirstore.Store
+	dirstore.Notes
+}
+
+func inFile(db *sqlitestore.DB) stores {
+	return stores{
+		kind: "sqlite", tasks: db.Tasks(), keys: db.Keys(), agents: db.AgentStore(), letters: db.Letters(),
+		inbox: db.Inbox(), trust: db.Trust(), notes: db.Notes(), turns: db.Turns(),
+	}
+}
+
+func inDatabase(db *pgstore.DB) stores {
+	return stores{
+		kind: "postgres", tasks: db.Tasks(), keys: db.Keys(), agents: db.AgentStore(), letters: db.Letters(),
+		inbox: db.Inbox(), trust: db.Trust(), notes: db.Notes(), turns: db.Turns(),
+	}
+}
+
+// databaseRetry is the time between two attempts to open the database.
+const databaseRetry = time.Second
+
+// openDatabase opens the database of the store. Until it is available, the hub waits, and
+// /readyz reports why.
+func (h *Hub) openDatabase(ctx context.Context) error {
+	o := pgstore.Options{
+		KeepMoments: h.cfg.Events.Keep,
+		Committed:   func(c pgstore.Commit) { trace.Committed(c.Changes, c.Took, reasonOf(c.Err)) },
+	}
+	db, err := pgstore.Open(ctx, h.cfg.Store, o)
+	if errors.Is(err, task.ErrUnavailable) {
+		db, err = h.awaitDatabase(ctx, o, err)
+	}
+	if err != nil {
+		return err
+	}
+	h.opened(db.Close)
+	h.stores = inDatabase(db)
+	h.storeName = db.Name()
+	if _, err := os.Lstat(h.dir.Join(StoreName)); err == nil {
+		h.logger.Warn("the data folder has a file of another store, which is not used", "file", h.dir.Join(StoreName), "store", db.Name())
+	}
+	return nil
+}
+
+// awaitDatabase tries to open the database until it is available.
+func (h *Hub) awaitDatabase(ctx context.Context, o pgstore.Options, cause error) (*pgstore.DB, error) {
+	l, err := Listen(ctx, h.cfg.Listen, "--listen")
+	if err != nil {
+		return nil, err
+	}
+	if h.tls != nil {
+		l = tls.NewListener(l, h.tls.Config("http/1.1"))
+	}
+	stop := serveWaiting(l)
+	defer stop()
+	h.logger.Warn("the database is not available; the hub waits for it", "error", cause)
+	for {
+		if err := backoff.Sleep(ctx, databaseRetry); err != nil {
+			return nil, fmt.Errorf("wait for the database: %w: %w", err, cause)
+		}
+		db, err := pgstore.Open(ctx, h.cfg.Store, o)
+		if err == nil {
+			h.logger.Info("the database is available", "store", db.Name())
+		}
+		if !errors.Is(err, task.ErrUnavailable) {
+			return db, err
+		}
+		if err.Error() != cause.Error() {
+			h.logger.Warn("the database is still not available", "error", err)
+		}
+		cause = err
+	}
+}
+
+// serveWaiting answers requests while the hub waits for its database, until stop is called.
+func serveWaiting(l net.Listener) (stop func()) {
+	check := engine.Check{Name: "store", Detail: "the hub waits for its database"}
+	report, err := json.Marshal(map[string]any{"status": "not ready", "checks": []engine.Check{check}})
+	if err != nil {
+		panic("waiting: " + err.Error()) // the value is fixed
+	}
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-store")
+		if r.URL.Path == "/healthz" {
+			fmt.Fprint(w, `{"status":"ok"}`)
+			return
+		}
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = w.Write(report) // the caller may be gone
+	}
+	s := &http.Server{Handler: http.HandlerFunc(answer), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second}
+	done := make(chan struct{})
+	go func() { // ends when the server is closed
+		defer close(done)
+		_ = s.Serve(l) // it ends with an error when it is closed
+	}()
+	return func() {
+		_ = s.Close()
+		<-done
+	}
+}
+
+// masterName is the name of the note that only the right master key opens.
+const masterName = "master.check"
+
+// ErrMasterKey is returned for a master key that is not the one with which the secrets in the
+// database are sealed.
+var ErrMasterKey = errors.New("the master key is not that of the database")
+
+// loadMaster returns the master key: that of the configuration, or else that of the data folder.
+func (h *Hub) loadMaster(ctx context.Context) (*seal.Sealer, error) {
+	if h.cfg.MasterKey != "" {
+		box, err := seal.Parse(h.cfg.MasterKey)
+		if err != nil {
+			return nil, configf("master key: %w", err)
+		}
+		return box, nil
+	}
+	path := h.dir.Join(seal.FileName)
+	if _, err := os.Lstat(path); err == nil || h.db != nil {
+		return seal.Load(path)
+	}
+	if note, err := h.stores.agents.Note(ctx, masterName); err != nil || note != nil {
+		return nil, errors.Join(err, fmt.Errorf("%w: it is missing: copy %s from the data folder of the hub that used the database, or set master_key or PARLEY_MASTER_KEY",
+			ErrMasterKey, seal.FileName))
+	}
+	return seal.Load(path)
+}
+
+// checkMaster refuses a key that does not open what the first hub of the database has sealed.
+func (h *Hub) checkMaster(ctx context.Context) error {
+	note, err := h.stores.agents.Note(ctx, masterName)
+	if err != nil {
+		return err
+	}
+	if note == nil {
+		return h.stores.agents.PutNote(ctx, masterName, h.box.Seal([]byte("parley"), []byte(masterName)))
+	}
+	if _, err := h.box.Open(note, []byte(masterName)); err != nil {
+		return fmt.Errorf("%w (%s): restore the key with which the secrets in it are sealed: %w", ErrMasterKey, h.storeName, err)
+	}
+	return nil
+}
+
+// OnDatabase reports whether the value of the key store is the address of a database.
+func OnDatabase(store string) bool {
+	return strings.HasPrefix(store, "postgres://") || strings.HasPrefix(store, "postgresql://")
+}
