@@ -116,7 +116,7 @@ func (g things) out(s string) string {
 // missing are ids that do not exist, of the same form and length.
 var missing = things{
 	"$ID": "01a20333-0000-7000-8000-000000000000", "$CTX": "context-of-tim", "$CONFIG": "hook-of-tim",
-	"$NOTE": "plans/of-tim", "$ITEM": "aaaaaaaaaaaaaaaa", "$SESSION": "session-of-tim", "$NEW": "new-id-2", "$DIGEST": strings.Repeat("0", 64),
+	"$NOTE": "plans/of-tim", "$ITEM": "aaaaaaaaaaaaaaaa", "$APPROVAL": "bbbbbbbbbbbbbbbb", "$SESSION": "session-of-tim", "$NEW": "new-id-2", "$DIGEST": strings.Repeat("0", 64),
 }
 
 // startMatrix starts the hub, and creates ann's data.
@@ -184,6 +184,7 @@ parts: {threshold: 1KiB}
 extended_card: {authenticated: true}
 agents:
   - {name: ask, command: [/bin/sh, -c, "cat >/dev/null; exit 3"]}
+  - {name: gated, command: cat, trust: gated}
 auth:
   tokens:
     - name: corp
@@ -197,7 +198,7 @@ auth:
 	for who, org := range people {
 		fmt.Fprintf(&b, "    - {dns: %s.example, agent_id: %s-certificate, owner: %q}\n", who, who, org)
 	}
-	b.WriteString("  api_keys:\n")
+	fmt.Fprintf(&b, "  api_keys:\n    %s: {agent_id: root, owner: root, roles: [admin]}\n", keyOf("root", "v1.0"))
 	for who, org := range people {
 		for _, p := range profiles {
 			fmt.Fprintf(&b, "    %s: {agent_id: %s-%s, owner: %q, dialect: %s}\n", keyOf(who, p), who, p, org, p)
@@ -234,6 +235,25 @@ func (m *matrix) populate() {
 	if !strings.HasPrefix(a, "2") {
 		m.t.Fatal(a)
 	}
+	m.things["$APPROVAL"] = m.approval()
+}
+
+// approval makes ann's request of a gated agent wait for an approval, and returns the id of the
+// item.
+func (m *matrix) approval() string {
+	m.t.Helper()
+	as := schemes[0]
+	post := func(who, request string) {
+		if a := m.ask(&as, who, "v1.0", request); !strings.HasPrefix(a, "200") {
+			m.t.Fatalf("%s: %s: %s", who, request, a)
+		}
+	}
+	post("root", "POST /api/v1/trust\n"+`{"agentId":"ann-v1.0","level":"propose"}`)
+	item := m.follow(&as, "root", "/api/v1/inbox/events", func() {
+		post("ann", "POST /v1/a2a/gated/message:send\n"+`{"message":{"messageId":"g","role":"ROLE_USER","contextId":"context-of-ann-2",
+			"parts":[{"text":"`+annsWord+`"}]},"configuration":{"returnImmediately":true}}`)
+	}, `"kind":"approval"`)
+	return firstMatch(m.t, item, `"id":"([a-z2-7]{16})"`)
 }
 
 func firstMatch(t *testing.T, s, expr string) string {
@@ -287,7 +307,7 @@ func (m *matrix) seen() string {
 	m.t.Helper()
 	var all strings.Builder
 	for _, request := range []string{
-		"GET /v1/a2a/tasks?includeArtifacts=true&historyLength=10", "GET /v1/a2a/tasks/$ID", "GET /v1/a2a/tasks/$ID/pushNotificationConfigs",
+		"GET /v1/a2a/tasks?contextId=$CTX&includeArtifacts=true&historyLength=10", "GET /v1/a2a/tasks/$ID", "GET /v1/a2a/tasks/$ID/pushNotificationConfigs",
 		"GET /api/v1/memory/note?key=$NOTE", "GET /api/v1/memory?prefix=plans/", "GET /api/v1/inbox/$ITEM",
 		"GET /api/v1/memory/conversation?context=$CTX",
 	} {
