@@ -21,6 +21,8 @@ import (
 type schedule struct {
 	// lease is when the worker counts as lost.
 	lease time.Time
+	// extended is set if the lease was extended because the hub noticed its end late.
+	extended bool
 	// publish is when publishing is retried.
 	publish time.Time
 	// checkpoint is when the publication is stored in the checkpoint.
@@ -60,13 +62,28 @@ func past(at *time.Time, now time.Time) bool {
 	return true
 }
 
+// lateTimer is the delay after which a timer counts as late: the hub, or its whole machine, was
+// suspended or overloaded when it expired.
+const lateTimer = 10 * time.Millisecond
+
+// extend extends a lease that ended at due, once, if its end was noticed late: signs of life of
+// the worker may still wait to be received. It reports whether it did.
+func (s *schedule) extend(due, now time.Time, lease time.Duration) bool {
+	if s.extended || now.Sub(due) < lateTimer {
+		return false
+	}
+	s.extended, s.lease = true, now.Add(lease/3)
+	return true
+}
+
 // tick performs an action that is due.
 func (r *run) tick(now time.Time) {
+	leaseEnd := r.schedule.lease
 	switch {
 	case past(&r.schedule.deadline, now):
 		r.handleDeadline()
 	case past(&r.schedule.lease, now):
-		r.handleExpiredLease(now)
+		r.handleExpiredLease(leaseEnd, now)
 	case past(&r.schedule.limit, now):
 		r.fail("no worker of agent %q has taken the message within %v", r.call.Agent, r.d.maxWait())
 	case past(&r.schedule.publish, now):
@@ -86,9 +103,13 @@ func (r *run) tick(now time.Time) {
 	r.confirm()
 }
 
-// handleExpiredLease gives up a worker whose lease has ended. If the hub itself was disconnected
-// meanwhile, the lease begins anew with the reconnection.
-func (r *run) handleExpiredLease(now time.Time) {
+// handleExpiredLease gives up a worker whose lease ended at due. If the hub itself was suspended
+// at that time, the lease is extended; if it was disconnected meanwhile, the lease begins anew
+// with the reconnection.
+func (r *run) handleExpiredLease(due, now time.Time) {
+	if r.schedule.extend(due, now, r.d.lease()) {
+		return
+	}
 	if until := r.d.disconnectedUntil(now); !until.IsZero() {
 		r.schedule.lease = until
 		return

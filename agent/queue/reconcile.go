@@ -128,17 +128,23 @@ func (d *Dispatcher) backlogs(since time.Time) map[task.Agent]*backlog {
 		switch at := r.waiting.Load(); {
 		case at == claimedMark:
 			b.claimed++
-		case at != 0 && at <= limit:
+		case at != 0 && d.elapsed(at, limit):
 			b.waiting = append(b.waiting, r)
 		}
 	}
 	for k, at := range d.resting {
-		if at.waiting <= limit {
+		if d.elapsed(at.waiting, limit) {
 			b := of(at.name)
 			b.resting = append(b.resting, k)
 		}
 	}
 	return all
+}
+
+// elapsed reports whether a time, as set in run.waiting, is not after limit. A time that no run
+// has set, because it is too late, is that of a clock that was since moved back.
+func (d *Dispatcher) elapsed(at, limit int64) bool {
+	return at <= limit || at-limit > (d.reconcileInterval()<<(maxRepeats+1)).Milliseconds()
 }
 
 // outstanding returns the number of envelopes in the queue of an agent that no worker is known to

@@ -49,7 +49,9 @@ func (r *run) report(delivery *bus.Delivery) {
 }
 
 // renewLease restarts the lease.
-func (r *run) renewLease() { r.schedule.lease = time.Now().Add(r.d.lease()) }
+func (r *run) renewLease() {
+	r.schedule.lease, r.schedule.extended = time.Now().Add(r.d.lease()), false
+}
 
 // requestMissing requests missing events. A large event has many pieces that take long to
 // arrive, so one request covers all pieces that come before its answer.
