@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
@@ -198,6 +199,21 @@ func TestMessagesToARunningTaskAreReadInOrder(t *testing.T) {
 	b.wait(id, task.Completed)
 	if diff := cmp.Diff([]string{"one", "two", "three"}, received); diff != "" {
 		t.Errorf("messages mismatch (-want +got):\n%s", diff)
+	}
+}
+
+func TestUnreadMessagesAreBounded(t *testing.T) {
+	t.Parallel()
+	began := make(chan context.Context, 1)
+	b := start(t, engine.Config{MaxWaiting: 2, DrainTimeout: -1}, untilStopped(began))
+	id := b.send(now(text("one"))).Head.ID
+	<-began
+	b.send(now(reply(id, "two")))
+	b.send(now(reply(id, "three")))
+	_, err := b.Send(t.Context(), alice, now(reply(id, "four")))
+	var public *apierror.Error
+	if !errors.Is(err, apierror.ErrExhausted) || !errors.As(err, &public) || public.RetryAfter <= 0 {
+		t.Errorf("a third unread message: %v, want ErrExhausted with RetryAfter", err)
 	}
 }
 
