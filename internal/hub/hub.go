@@ -17,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/events"
 	"github.com/parley-a2a/parley/internal/front/aguifront"
+	"github.com/parley-a2a/parley/internal/front/conns"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/front/openaifront"
 	"github.com/parley-a2a/parley/internal/front/surface"
@@ -172,6 +173,8 @@ type Work struct {
 	Server *http.Server
 	// Serve serves with the Server until its shutdown.
 	Serve func() error
+	// Connections counts the connections of the Server and others; nil if they are not counted.
+	Connections *conns.Limit
 	// Ready is called when the tasks of an earlier process have been recovered. It may be nil.
 	Ready func()
 }
@@ -183,7 +186,7 @@ func (h *Hub) Run(ctx context.Context, w Work) error {
 	if err := h.OpenDirectory(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
-	defer h.measure()()
+	defer h.measure(w.Connections)()
 	group, ctx := errgroup.WithContext(ctx)
 	late, ended := context.WithCancel(context.WithoutCancel(ctx))
 	if w.Server != nil {
@@ -235,9 +238,9 @@ func (h *Hub) shutdown(ctx context.Context, w *Work) error {
 }
 
 // measure exports the metrics of the hub until stop is called.
-func (h *Hub) measure() (stop func()) {
+func (h *Hub) measure(connections *conns.Limit) (stop func()) {
 	stop, err := watchHub(measured{
-		engine: h.engine, pusher: h.pusher, store: h.parts.Store, version: h.settings.Version, commit: h.settings.Commit,
+		engine: h.engine, pusher: h.pusher, store: h.parts.Store, connections: connections, version: h.settings.Version, commit: h.settings.Commit,
 	})
 	if err != nil {
 		h.parts.Logger.Warn("the hub is not measured", "error", err)

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/front/conns"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/task"
@@ -33,6 +34,8 @@ type measured struct {
 	pusher *push.Dispatcher
 	// store counts its tasks if it is a Census.
 	store task.Store
+	// connections are those of callers; nil if they are not counted.
+	connections *conns.Limit
 	// version and commit are those of the program.
 	version, commit string
 }
@@ -60,6 +63,7 @@ type watch struct {
 
 	agents, runs, queue, streams, tails, doubts, tasks counter
 	hooks, backlog, broken                             counter
+	connections, evicted, memory, refused              counter
 	ready, build                                       metric.Int64ObservableGauge
 }
 
@@ -78,6 +82,10 @@ func (w *watch) make(m metric.Meter) error {
 		{&w.tasks, "parley.tasks", "{task}", "Tasks that are kept, by state."},
 		{&w.hooks, "parley.webhooks", "{webhook}", "Webhooks with notifications to deliver, or possibly with some."},
 		{&w.backlog, "parley.webhook.backlog", "{webhook}", "Webhooks with notifications to deliver, by their phase."},
+		{&w.connections, "parley.connections", "{connection}", "Connections of callers that are open."},
+		{&w.evicted, "parley.connections.closed", "{connection}", "Connections that were closed or refused because there was no room."},
+		{&w.memory, "parley.memory", "By", "Memory that large requests, runs and answers have acquired."},
+		{&w.refused, "parley.memory.refused", "{request}", "Large requests that were refused because there was no memory for them."},
 		{&w.broken, "parley.webhook.broken_endpoints", "{endpoint}", "Endpoints that are left alone because they do not answer."},
 	} {
 		var err error
@@ -100,7 +108,11 @@ func (w *watch) make(m metric.Meter) error {
 
 // observe reports all numbers.
 func (w *watch) observe(ctx context.Context, o metric.Observer) error {
-	e, p := w.hub.engine.Stats(), w.hub.pusher.Stats()
+	e, p, m := w.hub.engine.Stats(), w.hub.pusher.Stats(), w.hub.engine.Memory().Stats()
+	var c conns.Stats
+	if w.hub.connections != nil {
+		c = w.hub.connections.Stats()
+	}
 	for _, n := range []struct {
 		of counter
 		n  int64
@@ -111,6 +123,10 @@ func (w *watch) observe(ctx context.Context, o metric.Observer) error {
 		{w.streams, int64(e.Streams)},
 		{w.tails, e.TailBytes},
 		{w.doubts, int64(e.Unsettled)},
+		{w.connections, int64(c.Open)},
+		{w.evicted, c.Evicted + c.Refused},
+		{w.memory, m.Used},
+		{w.refused, m.Refused},
 		{w.hooks, int64(p.Hooks)},
 		{w.broken, int64(p.Broken)},
 	} {

@@ -3,7 +3,9 @@ package hub
 import (
 	"context"
 	"errors"
+	"net"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel"
@@ -12,6 +14,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/front/conns"
+	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -54,19 +58,54 @@ func read(t *testing.T, reader sdkmetric.Reader, name string) (map[string]int64,
 	return got, err
 }
 
+// oneOfTwo returns a limit with one connection, for which another one was closed.
+func oneOfTwo(t *testing.T) *conns.Limit {
+	t.Helper()
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := &conns.Limit{Max: 1}
+	l := limit.Listen(inner)
+	t.Cleanup(func() { l.Close() })
+	for range 2 {
+		peer, err := net.Dial("tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { peer.Close(); c.Close() })
+	}
+	return limit
+}
+
 // TestMetrics does not run in parallel: the provider belongs to the process.
 func TestMetrics(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
 	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 	t.Cleanup(func() { otel.SetMeterProvider(nometric.NewMeterProvider()) })
 	store := new(counted)
-	hub := measured{engine: engine.New(engine.Config{Store: store}), store: store, version: "1.2.3", commit: "abc"}
+	budget := &membudget.Budget{Max: 200, Wait: time.Nanosecond}
+	hub := measured{
+		engine: engine.New(engine.Config{Store: store, Memory: budget}), store: store, connections: oneOfTwo(t), version: "1.2.3", commit: "abc",
+	}
+	if _, err := budget.Acquire(t.Context(), 100); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := budget.Acquire(t.Context(), 150); err == nil {
+		t.Fatal("250 bytes of 200 were acquired")
+	}
 	stop, err := watchHub(hub)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]map[string]int64{
-		"parley.runs":            {"": 0},
+		"parley.runs":        {"": 0},
+		"parley.connections": {"": 1}, "parley.connections.closed": {"": 1},
+		"parley.memory": {"": 100}, "parley.memory.refused": {"": 1},
 		"parley.agents":          {"": 0},
 		"parley.ready":           {"recovered": 0, "accepting": 1, "store": 1},
 		"parley.build.info":      {"": 1},
