@@ -36,3 +36,45 @@ type TaskList struct {
 	// NextPageToken continues the list; empty at its end.
 	NextPageToken string `json:"nextPageToken,omitempty"`
 }
+
+// TaskLog is a page of the log of a task.
+type TaskLog struct {
+	Task TaskInfo `json:"task"`
+	// Version is the number of the last entry.
+	Version int64 `json:"version"`
+	// Worker is the agent that performs the task, if an operator has assigned it to another one.
+	Worker string `json:"worker,omitempty"`
+	// Attempt is the number of runs that have been started for the task.
+	Attempt int64 `json:"attempt,omitempty"`
+	// CancelRequested is set once a cancellation was requested.
+	CancelRequested bool `json:"cancelRequested,omitempty"`
+	// Entries are the entries in the order of their versions.
+	Entries []LogEntry `json:"entries"`
+	// Next is the value of after for the next page; absent at the end of the log.
+	Next int64 `json:"next,omitempty"`
+}
+
+// LogEntry is an entry of the log of a task.
+type LogEntry struct {
+	// Version is the number of the entry in its task, from 1.
+	Version int64     `json:"version"`
+	Time    time.Time `json:"time"`
+	// Kind is "created", "message" for a further message of the caller, "status", "artifact" or
+	// "other" for an event that the protocol does not define.
+	Kind string `json:"kind"`
+	// State is the state after an entry that sets one.
+	State string `json:"state,omitempty"`
+	// Attempt is the number of the run that the entry comes from; absent for an entry of the
+	// caller or of the hub.
+	Attempt int64 `json:"attempt,omitempty"`
+	// Message is the message of the caller, or of the status. Artifact is the artifact, or a
+	// chunk of it. Other is any other event. Each is JSON of the protocol.
+	Message  json.RawMessage `json:"message,omitempty"`
+	Artifact json.RawMessage `json:"artifact,omitempty"`
+	Other    json.RawMessage `json:"other,omitempty"`
+	// Append and LastChunk are those of an artifact's event.
+	Append    bool `json:"append,omitempty"`
+	LastChunk bool `json:"lastChunk,omitempty"`
+	// Metadata is the metadata of a status or an artifact's event.
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+}

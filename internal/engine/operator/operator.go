@@ -134,6 +134,15 @@ func (d *Operator) Inspect(ctx context.Context, t Target) (*engine.Answer, error
 	return d.Engine.Inspect(ctx, owner, t.ID)
 }
 
+// InspectLog returns a reader of the log of a task of any owner after a version.
+func (d *Operator) InspectLog(ctx context.Context, t Target, after int64) (*engine.Stream, error) {
+	owner, err := d.owner(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return d.Engine.InspectLog(ctx, owner, t.ID, after)
+}
+
 // Redrive dispatches the current message of a task again: see engine.Redrive.
 func (d *Operator) Redrive(ctx context.Context, t Target) (task.Head, error) {
 	owner, err := d.owner(ctx, t)

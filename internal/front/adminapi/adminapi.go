@@ -2,6 +2,7 @@
 // operator and its command line beside the protocol.
 //
 //	GET /api/v1/status         the hub: version, uptime, readiness, the caller's tasks, the bus
+//	GET /api/v1/caller         the caller: its id, its roles, and whether it is an administrator
 //	GET /api/v1/agents         the agents, in the order of their registration
 //	POST /api/v1/agents        registers a remote agent
 //	GET /api/v1/agents/{name}  one agent with its card
@@ -25,6 +26,8 @@
 //	GET /api/v1/tasks/{id}?scope=all    a task of any owner with its messages, for administrators: ?owner=
 //	GET /api/v1/tasks/{id}/tree         a task of the caller and those that it has delegated
 //	GET /api/v1/tasks/{id}/tree/events  the same, and each change of a status, as Server-Sent Events
+//	GET /api/v1/tasks/{id}/log          the entries of its log with their times: ?after=, ?scope=all
+//	GET /api/v1/tasks/{id}/log/events   the same, and each that is added, as Server-Sent Events
 //	GET /api/v1/search         agents and MCP servers for ?q=, best first: ?limit=
 //	GET /api/v1/costs          the costs of tasks: ?agent=, ?skill=, ?minSamples=
 //	GET /api/v1/confidences    the confidences of agents, by the same filters
@@ -137,6 +140,8 @@ type Handler struct {
 	Tasks task.Index
 	// Trees reads tasks with the tasks below them. If nil, no trees are served.
 	Trees Trees
+	// Logs reads the logs of tasks. If nil, no logs are served.
+	Logs Logs
 	// Reader reads the tasks of callers. If nil, /api/v1/tasks and single tasks are not served.
 	Reader TaskReader
 	// Keys are the API keys. If nil, nothing is served below /api/v1/keys.

@@ -21,6 +21,7 @@ var families = map[string]struct {
 	open bool
 }{
 	"status":      {read: policy.Status, change: policy.AdminOther},
+	"caller":      {open: true, change: policy.AdminOther},
 	"agents":      {open: true, change: policy.AdminAgents},
 	"search":      {open: true, change: policy.AdminOther},
 	"tasks":       {open: true, change: policy.AdminTasks}, // the engine checks reads

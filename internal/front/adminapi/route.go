@@ -95,6 +95,7 @@ func (h *Handler) routes() *http.ServeMux {
 			handle(mux, there, pattern, &route{hub: h, access: a, call: c})
 		}
 	}
+	add(true, 0, map[string]call{"GET /caller": get(h.caller)})
 	add(true, 0, map[string]call{"GET /status": get(h.status), "GET /agents": get(h.agents), "GET /agents/{id}": get(h.agent)})
 	add(h.Directory != nil, 0, map[string]call{
 		"GET /search": get(h.search), "POST /agents": post(h.register), "PUT /agents/{id}": post(h.register), "DELETE /agents/{id}": get(h.remove),
@@ -116,6 +117,7 @@ func (h *Handler) routes() *http.ServeMux {
 	add(h.Reader != nil, 0, map[string]call{"GET /tasks": get(h.listTasks), "GET /tasks/{id}": get(h.task)})
 	add(h.Tasks != nil, 0, map[string]call{"GET /counts": get(h.taskCounts)})
 	add(h.Trees != nil, 0, map[string]call{"GET /tasks/{id}/tree": get(h.tree)})
+	add(h.Logs != nil, 0, map[string]call{"GET /tasks/{id}/log": get(h.taskLog)})
 	add(h.Inbox != nil, own, map[string]call{
 		"GET /inbox": get(h.listInbox), "POST /inbox": postUpTo(2*inbox.MaxText, h.putQuestion), "GET /inbox/{id}": get(h.item),
 		"POST /inbox/{id}/answer": post(h.answerItem), "POST /inbox/{id}/approve": post(h.approveItem), "POST /inbox/{id}/refuse": post(h.refuseItem),
@@ -126,6 +128,7 @@ func (h *Handler) routes() *http.ServeMux {
 		"DELETE /memory/session": get(h.closeSession),
 	})
 	handle(mux, h.Trees != nil, "GET /tasks/{id}/tree/events", &route{hub: h, stream: h.treeEvents})
+	handle(mux, h.Logs != nil, "GET /tasks/{id}/log/events", &route{hub: h, stream: h.taskLogEvents})
 	handle(mux, h.Events != nil, "GET /events", &route{hub: h, access: secret, stream: h.allEvents})
 	handle(mux, h.Inbox != nil, "GET /inbox/events", &route{hub: h, stream: h.inboxEvents})
 	handle(mux, h.Memory != nil, "GET /memory/events", &route{hub: h, stream: h.memoryEvents})
@@ -155,7 +158,7 @@ func pageSize(q url.Values, normal, most int) (int, error) {
 
 // taskPath matches the ids of tasks in paths, which may contain slashes that clients need not
 // escape.
-var taskPath = regexp.MustCompile(`^(` + Root + `/(?:tasks|push)/)(.+)(/(?:tree|tree/events|redrive|fail|reassign|redeliver))$`)
+var taskPath = regexp.MustCompile(`^(` + Root + `/(?:tasks|push)/)(.+)(/(?:tree|tree/events|log|log/events|redrive|fail|reassign|redeliver))$`)
 
 // slashInName reports whether an escaped path has a slash in the name of anything but a task.
 func slashInName(p string) bool {

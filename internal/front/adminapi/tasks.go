@@ -72,11 +72,15 @@ func (h *Handler) inspect(r *http.Request) (*adminjson.TaskInfo, error) {
 	return &info, nil
 }
 
+// scoped are the routes that administrators may use for the tasks of all owners.
+var scoped = []string{
+	"GET " + Root + "/tasks", "GET " + Root + "/counts", "GET " + Root + "/tasks/{id}", "GET " + Root + "/tasks/{id}/log", "GET " + Root + "/tasks/{id}/log/events",
+}
+
 // everyOwner reports whether a request is for the tasks of all owners, which needs an
 // administrator. Of several values of scope, one suffices.
 func everyOwner(r *http.Request) bool {
-	const list, one, counts = "GET " + Root + "/tasks", "GET " + Root + "/tasks/{id}", "GET " + Root + "/counts"
-	return (r.Pattern == list || r.Pattern == one || r.Pattern == counts) && slices.Contains(r.URL.Query()["scope"], "all")
+	return slices.Contains(scoped, r.Pattern) && slices.Contains(r.URL.Query()["scope"], "all")
 }
 
 // listTasks answers with a page of the caller's tasks, or of those of all owners, the last changed

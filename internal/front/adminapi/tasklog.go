@@ -1,0 +1,212 @@
+package adminapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/auth/audit"
+	"github.com/parley-a2a/parley/internal/adminjson"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Logs reads the logs of tasks. *engine.Engine implements it. Methods are called concurrently.
+type Logs interface {
+	// OpenLog returns a reader of the log of a task of the caller after a version.
+	OpenLog(ctx context.Context, c *op.Caller, id a2a.TaskID, after int64) (*engine.Stream, error)
+}
+
+var _ Logs = (*engine.Engine)(nil)
+
+const (
+	// maxLogPage is the maximum number of entries in a page of a log. A page also ends after
+	// maxLogBytes bytes of content.
+	maxLogPage  = 1000
+	maxLogBytes = 4 << 20
+)
+
+// openLog opens the log that a request names, of a task of the caller or of any owner.
+func (h *Handler) openLog(r *http.Request, after int64) (*engine.Stream, error) {
+	id := a2a.TaskID(r.PathValue("id"))
+	if !everyOwner(r) {
+		return h.Logs.OpenLog(r.Context(), callerOf(r), id, after)
+	}
+	if h.Control == nil {
+		return nil, errNoPath
+	}
+	o := &Operation{Owner: task.Owner(r.URL.Query().Get("owner"))}
+	s, err := h.Control.InspectLog(r.Context(), target(r, o), after)
+	return s, h.operationError(r, o, err)
+}
+
+// taskLog answers with a page of the log of a task.
+func (h *Handler) taskLog(r *http.Request) (*adminjson.TaskLog, error) {
+	q := r.URL.Query()
+	after, err := version("after", q.Get("after"))
+	if err != nil {
+		return nil, err
+	}
+	limit, err := atMost(q.Get("limit"), maxLogPage)
+	if err != nil {
+		return nil, err
+	}
+	s, err := h.openLog(r, after)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	page := logOf(&s.Task, everyOwner(r))
+	for size := 0; ; {
+		events, err := s.Available(r.Context())
+		if err != nil {
+			return nil, err
+		}
+		for i := range events {
+			e := &events[i]
+			if len(page.Entries) == limit || size > maxLogBytes {
+				page.Next = page.Entries[len(page.Entries)-1].Version
+				return page, nil
+			}
+			page.Entries = append(page.Entries, logEntry(&e.Entry))
+			size += e.Size()
+		}
+		if len(events) == 0 {
+			return page, nil
+		}
+	}
+}
+
+// logOf returns a page without entries.
+func logOf(h *task.Head, owner bool) *adminjson.TaskLog {
+	page := &adminjson.TaskLog{
+		Task: taskInfo(h), Version: h.Version, Worker: string(h.Assigned), Attempt: h.Run.Epoch, CancelRequested: h.CancelAt != 0, Entries: []adminjson.LogEntry{},
+	}
+	if owner {
+		page.Task.Owner = string(h.Owner)
+	}
+	return page
+}
+
+// logEntry converts an entry to JSON, without the data that callers must not see.
+func logEntry(e *task.Entry) adminjson.LogEntry {
+	l := adminjson.LogEntry{Version: e.Version, Time: e.At.Time(), Attempt: e.Epoch, Metadata: e.Meta}
+	switch e.Kind {
+	case task.Created:
+		l.Kind, l.State, l.Message = "created", e.State.String(), e.Body
+	case task.Message:
+		l.Kind, l.Message = "message", e.Body
+	case task.Status:
+		l.Kind, l.State, l.Message = "status", e.State.String(), e.Body
+	case task.Artifact:
+		l.Kind, l.Artifact, l.Append, l.LastChunk = "artifact", e.Body, e.Append, e.LastChunk
+	default:
+		l.Kind, l.Other = "other", e.Body
+	}
+	return l
+}
+
+// version parses the number of an entry; empty means the beginning of the log.
+func version(name, text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return 0, apierror.Field(a2a.ErrInvalidParams, name, "is not the version of an entry")
+	}
+	return n, nil
+}
+
+// atMost parses the limit of a page; empty means the most.
+func atMost(text string, most int) (int, error) {
+	if text == "" {
+		return most, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most {
+		return 0, apierror.Field(a2a.ErrInvalidParams, "limit", "is not a number from 1 to %d", most)
+	}
+	return n, nil
+}
+
+// taskLogEvents sends the entries of a log as they are added; the id of each is its version. The
+// event "end" marks a complete stream; a stream that ends without it may be requested again.
+func (h *Handler) taskLogEvents(w http.ResponseWriter, r *http.Request) {
+	name, text := "after", r.URL.Query().Get("after")
+	if id := r.Header.Get("Last-Event-ID"); id != "" {
+		name, text = "Last-Event-ID", id
+	}
+	after, err := version(name, text)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	ended, err := h.inspected(r)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	defer ended()
+	s, err := h.openLog(r, after)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	defer s.Close()
+	h.sendLog(w, r, s)
+}
+
+// inspected records the request for the stream of a task of any owner. The returned function
+// records its end.
+func (h *Handler) inspected(r *http.Request) (ended func(), err error) {
+	if h.Audit == nil || !everyOwner(r) {
+		return func() {}, nil
+	}
+	d := h.auditEvent(r)
+	if err := h.Audit.Asked(r, d); err != nil {
+		return nil, err
+	}
+	return func() {
+		d.Outcome = audit.OK
+		if err := h.Audit.Ended(r, d); err != nil && h.Logger != nil {
+			h.Logger.Error("the end of a stream of a log is not in the audit log", "error", err)
+		}
+	}, nil
+}
+
+// sendLog sends the entries of s until it ends.
+func (h *Handler) sendLog(w http.ResponseWriter, r *http.Request, s *engine.Stream) {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	stream := openEvents(w)
+	if r.Method == http.MethodHead {
+		return
+	}
+	defer stream.beating(ctx, cancel)()
+	for {
+		events, err := s.Next(ctx, 0)
+		switch {
+		case errors.Is(err, io.EOF) && s.Ended():
+			_ = stream.send("event: end\ndata: {}\n\n") // the final event
+			return
+		case err != nil:
+			if !errors.Is(err, io.EOF) && ctx.Err() == nil && h.Logger != nil {
+				h.Logger.Error("a stream of a log has ended", "task", s.Task.ID, "error", err)
+			}
+			return
+		}
+		for i := range events {
+			entry := logEntry(&events[i].Entry)
+			if stream.send("id: "+strconv.FormatInt(entry.Version, 10)+"\n") != nil || stream.sendJSON(&entry) != nil {
+				return
+			}
+		}
+	}
+}
