@@ -201,6 +201,7 @@ func announce(w io.Writer, h server.About, cfg *config.Config) error {
 	}
 	fmt.Fprintf(&b, "Parley %s\n", parley.Version)
 	row("Address", h.URL)
+	row("Console", h.Console)
 	row("gRPC", h.GRPC)
 	row("Data", h.Data)
 	row("Config", cfg.File)

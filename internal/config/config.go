@@ -76,6 +76,8 @@ type Config struct {
 	UnionCard bool `yaml:"union_card"`
 	// NoStreaming switches the streaming operations off.
 	NoStreaming bool `yaml:"no_streaming"`
+	// NoConsole switches the console at /console/ off.
+	NoConsole bool `yaml:"no_console"`
 	// LenientVersion treats a JSON-RPC call without A2A-Version as v1.0.
 	LenientVersion bool `yaml:"lenient_version"`
 	// NoClientIDs refuses task ids that callers choose, on every surface.

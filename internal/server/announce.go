@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/front/console"
 	"github.com/parley-a2a/parley/internal/hub"
 )
 
@@ -17,6 +19,8 @@ type About struct {
 	URL string
 	// GRPC is the address of the gRPC listener; empty without one.
 	GRPC string
+	// Console is the address of the console; empty if it is switched off.
+	Console string
 	// Data is the data folder.
 	Data string
 	// Bus is the address of the bus, without credentials; empty without a bus.
@@ -30,10 +34,26 @@ type About struct {
 // About describes the hub.
 func (h *Hub) About() About {
 	a := About{URL: h.URL(), Data: h.dir.Path(), Bus: h.busParts.where, Agents: h.agentNames(), Access: h.access()}
+	if !h.cfg.NoConsole {
+		a.Console = h.URL() + console.Root
+	}
 	if h.grpcListener != nil {
 		a.GRPC = h.grpcListener.Addr().String()
 	}
 	return a
+}
+
+// console returns the handler of the console; nil if it is switched off.
+func (h *Hub) console() http.Handler {
+	if h.cfg.NoConsole {
+		return nil
+	}
+	c := &console.Handler{
+		Hub:     http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.core.Handler().ServeHTTP(w, r) }),
+		Version: parley.Version, Logger: h.logger,
+	}
+	h.opened(func() error { c.Close(); return nil })
+	return c
 }
 
 // URL returns the address at which this machine reaches the hub.

@@ -316,6 +316,7 @@ func (h *Hub) compose(ctx context.Context) error {
 	if c.Metadata, err = h.issues(); err != nil {
 		return err
 	}
+	c.Console = h.console()
 	h.core.Mount(c)
 	h.inside.Handler = h.core.Inside()
 	h.server = h.core.NewServer()

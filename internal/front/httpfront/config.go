@@ -68,6 +68,9 @@ type Config struct {
 	// MCP serves /mcp, in the same way as API serves the paths below /api/v1. If nil, that path
 	// is not found.
 	MCP http.Handler
+	// Console serves everything below /console/. Requests have no principal; the console
+	// authenticates people itself. If nil, those paths are not found.
+	Console http.Handler
 	// KeySet returns the JSON of /.well-known/jwks.json: the public keys that sign cards and
 	// assertions. If nil, that path is not found.
 	KeySet func() ([]byte, error)

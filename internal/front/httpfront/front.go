@@ -189,6 +189,8 @@ func (x *exchange) somewhere() bool {
 		return x.front.cfg.API != nil
 	case atMCP:
 		return x.front.cfg.MCP != nil
+	case atConsole:
+		return x.front.cfg.Console != nil
 	case atMetrics:
 		return x.front.cfg.Metrics != nil
 	case atCallback:
@@ -230,6 +232,11 @@ func (x *exchange) serve() {
 	case atCallback:
 		x.wrote = true
 		x.front.cfg.Callbacks.ServeHTTP(x.w, x.r)
+		return
+	case atConsole:
+		x.wrote = true
+		x.writeSoon()
+		x.front.cfg.Console.ServeHTTP(x.w, x.r)
 		return
 	case atMetrics:
 		x.serveMetrics()

@@ -36,6 +36,7 @@ const (
 	atKeySet
 	atMetadata
 	atPart
+	atConsole
 	numKinds
 )
 
@@ -61,6 +62,7 @@ var allow = [numKinds]string{
 	atKeySet:       "GET, HEAD, OPTIONS",
 	atMetadata:     "GET, HEAD, OPTIONS",
 	atPart:         "GET, HEAD",
+	atConsole:      "GET, HEAD, POST",
 }
 
 // route is a parsed path. Its strings are percent-decoded.
@@ -141,6 +143,9 @@ func parsePath(path string) route {
 	}
 	if strings.HasPrefix(path, "/api/v1/") || path == "/api/v1" {
 		return route{kind: atAPI}
+	}
+	if strings.HasPrefix(path, "/console/") || path == "/console" {
+		return route{kind: atConsole}
 	}
 	if strings.HasPrefix(path, callbacks) {
 		return route{kind: atCallback}

@@ -25,7 +25,7 @@ var leaves = []string{"internal/backoff", "internal/clip", "internal/peeraddr", 
 
 var (
 	stores = []string{"store/..."}
-	fronts = []string{"internal/front/httpfront/...", "grpcbind/...", "internal/front/adminapi/...", "internal/front/openaifront/...", "internal/front/aguifront/...", "internal/console/...", "internal/front/rockbotfront/..."}
+	fronts = []string{"internal/front/httpfront/...", "grpcbind/...", "internal/front/adminapi/...", "internal/front/openaifront/...", "internal/front/aguifront/...", "internal/front/console/...", "internal/front/rockbotfront/..."}
 	edges  = slices.Concat(stores, fronts, []string{"internal/cli/...", "internal/server/...", "internal/config/...", "cmd/..."})
 )
 

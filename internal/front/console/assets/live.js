@@ -1,0 +1,133 @@
+"use strict";
+// Adds to a page what changes while it is open. Without it, every page can be read.
+(function () {
+  function byId(id) { return document.getElementById(id); }
+
+  // follow opens a stream, and opens it again after its last event when it breaks.
+  function follow(address, cursor, handlers, say) {
+    var wait = 1000, source;
+    function open() {
+      var mark = address.indexOf("?") < 0 ? "?" : "&";
+      source = new EventSource(address + (cursor ? mark + "after=" + cursor + "&at=" + lastTime() : ""));
+      source.onopen = function () { wait = 1000; say("live", "live"); };
+      source.onerror = function () {
+        say("waiting", "connection lost; trying again");
+        if (source.readyState === EventSource.CLOSED) {
+          setTimeout(open, wait);
+          wait = Math.min(wait * 2, 30000);
+        }
+      };
+      Object.keys(handlers).forEach(function (name) {
+        source.addEventListener(name, function (e) {
+          if (e.lastEventId) { cursor = e.lastEventId; }
+          handlers[name](e.data, source);
+        });
+      });
+    }
+    open();
+    window.addEventListener("pagehide", function () { source.close(); });
+    window.addEventListener("pageshow", function (e) { if (e.persisted) { location.reload(); } });
+  }
+
+  function lastTime() {
+    var all = document.querySelectorAll("#timeline > .entry");
+    return all.length ? all[all.length - 1].dataset.time : "";
+  }
+
+  function element(html) {
+    var t = document.createElement("template");
+    t.innerHTML = html;
+    return t.content.firstElementChild;
+  }
+
+  // replace puts a new piece in the place of an old one, unless a person writes in it.
+  function replace(id, html) {
+    var old = byId(id), piece = element(html);
+    if (!old || !piece) { return; }
+    var field = old.querySelector("textarea");
+    if (field && field.value && piece.querySelector("textarea")) { return; }
+    old.replaceWith(piece);
+  }
+
+  // add appends an entry, or a chunk to the artifact before it.
+  function add(list, html) {
+    var item = element(html), last = list.lastElementChild;
+    if (!item || list.querySelector('[data-version="' + item.dataset.version + '"]')) { return; }
+    var atEnd = window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - 80;
+    if (last && item.dataset.append === "true" && item.dataset.key && last.dataset.key === item.dataset.key) {
+      join(last, item);
+    } else {
+      item.classList.add("new");
+      list.append(item);
+    }
+    if (atEnd) { window.scrollTo(0, document.documentElement.scrollHeight); }
+  }
+
+  function join(last, item) {
+    var into = last.querySelector(".parts");
+    Array.prototype.slice.call(item.querySelector(".parts").children).forEach(function (part) {
+      var before = into.lastElementChild;
+      if (before && before.className === "text" && part.className === "text") {
+        before.append(part.textContent);
+        before.normalize();
+      } else {
+        into.append(part);
+      }
+    });
+    last.dataset.version = item.dataset.version;
+    last.dataset.time = item.dataset.time;
+    var chunks = last.querySelector(".chunks"), n = chunks.querySelector("b");
+    n.textContent = String(Number(n.textContent) + 1);
+    n.nextSibling.textContent = " chunks until " + item.querySelector("time").textContent;
+    chunks.hidden = false;
+  }
+
+  var timeline = byId("timeline");
+  if (timeline && timeline.dataset.live && window.EventSource) {
+    var state = byId("live"), over = false;
+    var say = function (tone, text) {
+      if (!over) { state.className = "live " + tone; state.textContent = text; }
+    };
+    follow(timeline.dataset.live, timeline.dataset.cursor || "0", {
+      entry: function (html) { add(timeline, html); },
+      head: function (html) { replace("head", html); },
+      tree: function (html) { replace("tree", html); },
+      end: function (html, source) { say("", ""); over = true; source.close(); }
+    }, say);
+  }
+
+  var counts = document.querySelector("[data-counts]");
+  if (counts && window.EventSource) {
+    follow(counts.dataset.counts, "", {
+      counts: function (html) { replace("counts", html); var n = byId("news"); if (n) { n.hidden = false; } }
+    }, function () {});
+  }
+
+  document.querySelectorAll("details.copy pre").forEach(function (pre) {
+    if (!navigator.clipboard) { return; }
+    var b = document.createElement("button");
+    b.type = "button"; b.className = "quiet small"; b.textContent = "Copy";
+    b.addEventListener("click", function () {
+      navigator.clipboard.writeText(pre.textContent).then(function () { b.textContent = "Copied"; }, function () { b.textContent = "Select the text to copy it"; });
+    });
+    pre.after(b);
+  });
+
+  var agent = byId("agent");
+  if (agent) { agent.addEventListener("change", function () { agent.form.submit(); }); agent.form.querySelector("button").hidden = true; }
+
+  var going = false;
+  document.addEventListener("keydown", function (e) {
+    if (e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName)) {
+      if (e.key === "Enter" && (e.ctrlKey || e.metaKey) && e.target.form) { e.target.form.requestSubmit(); }
+      return;
+    }
+    if (e.key === "/") {
+      var field = document.querySelector("main input:not([type=hidden]), main textarea");
+      if (field) { e.preventDefault(); field.focus(); }
+    }
+    var page = going && { o: "", t: "tasks", y: "try", a: "agents", i: "inbox" }[e.key];
+    if (typeof page === "string") { location.href = "/console/" + page; }
+    going = e.key === "g";
+  });
+})();

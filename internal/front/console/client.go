@@ -1,0 +1,138 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/parley-a2a/parley/internal/sse"
+)
+
+// maxAnswer is the maximum size of an answer of the hub that a page reads.
+const maxAnswer = 32 << 20
+
+// refusal is an error that the hub has answered.
+type refusal struct {
+	Code    int
+	Message string
+}
+
+func (e *refusal) Error() string { return e.Message }
+
+// isMissing reports whether the hub has answered that something does not exist, or that the
+// caller may not see it.
+func isMissing(err error) bool {
+	refused, ok := errors.AsType[*refusal](err)
+	return ok && (refused.Code == http.StatusNotFound || refused.Code == http.StatusForbidden)
+}
+
+type outsideKey struct{}
+
+// asOutside passes a request of a page on to the hub, as if the browser had sent it.
+func (h *Handler) asOutside(w http.ResponseWriter, r *http.Request) {
+	if outer, ok := r.Context().Value(outsideKey{}).(*http.Request); ok {
+		r.RemoteAddr, r.Host, r.TLS = outer.RemoteAddr, outer.Host, outer.TLS
+	}
+	h.Hub.ServeHTTP(w, r)
+}
+
+// forwarded are the headers of a browser's request that a hub behind a proxy reads.
+var forwarded = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip"}
+
+// call sends a request to the hub with the credentials of the person.
+func (p *page) call(ctx context.Context, method, path string, body any) (*http.Response, error) {
+	var in io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		in = bytes.NewReader(b)
+	}
+	ctx = context.WithValue(ctx, outsideKey{}, p.r)
+	r, err := http.NewRequestWithContext(ctx, method, "http://hub"+path, in)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range forwarded {
+		if v := p.r.Header.Values(name); v != nil {
+			r.Header[name] = v
+		}
+	}
+	r.Header.Set("A2A-Version", "1.0")
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if p.session.key != "" {
+		r.Header.Set("Authorization", "Bearer "+p.session.key)
+	}
+	resp, err := p.hub.inside.RoundTrip(r)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	if resp.StatusCode >= http.StatusBadRequest {
+		defer func() { _ = resp.Body.Close() }()
+		return nil, refused(resp)
+	}
+	return resp, nil
+}
+
+// refused reads the error of an answer.
+func refused(resp *http.Response) error {
+	var e struct {
+		Error struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	_ = json.NewDecoder(io.LimitReader(resp.Body, 64<<10)).Decode(&e) // without a text the status stays
+	if e.Error.Message == "" {
+		e.Error.Message = http.StatusText(resp.StatusCode)
+	}
+	return &refusal{resp.StatusCode, e.Error.Message}
+}
+
+// do sends a request and decodes the answer into v, unless v is nil.
+func (p *page) do(method, path string, body, v any) error {
+	resp, err := p.call(p.r.Context(), method, path, body)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if v == nil {
+		return nil
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(v); err != nil {
+		return fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	return nil
+}
+
+func (p *page) get(path string, v any) error { return p.do(http.MethodGet, path, nil, v) }
+
+// follow calls f with each event of a stream of the hub until it ends or f returns false.
+func (p *page) follow(ctx context.Context, path string, f func(sse.Event) bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	resp, err := p.call(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	events := sse.NewReader(resp.Body, maxAnswer, nil)
+	for {
+		e, err := events.Next()
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return err
+		}
+		if !f(e) {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package console
+
+import (
+	"crypto/rand"
+	"embed"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/adminjson"
+	"github.com/parley-a2a/parley/internal/outbound/inprocess"
+)
+
+// Root is the path of the console.
+const Root = "/console/"
+
+//go:embed assets
+var assets embed.FS
+
+// Handler serves the console. Its fields must not change after the first use.
+type Handler struct {
+	// Hub is the handler of the hub for callers from outside. It is required.
+	Hub http.Handler
+	// Version is the version of the program.
+	Version string
+	// Logger receives a record for each page that cannot be rendered. If nil, nothing is logged.
+	Logger *slog.Logger
+
+	once     sync.Once
+	mux      *http.ServeMux
+	inside   *inprocess.Transport
+	sessions sessions
+	secret   []byte
+}
+
+var _ http.Handler = (*Handler)(nil)
+
+// maxForm is the maximum size of a form in bytes.
+const maxForm = 1 << 20
+
+// policyOfContent lets a page load its own style, script and images, and nothing else.
+const policyOfContent = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+func (h *Handler) init() {
+	h.secret = make([]byte, 32)
+	_, _ = rand.Read(h.secret) // never fails
+	h.inside = &inprocess.Transport{Handler: http.HandlerFunc(h.asOutside)}
+	h.mux = http.NewServeMux()
+	for pattern, f := range map[string]func(*page) error{
+		"GET /console/{$}": overview, "GET /console/tasks": tasks, "GET /console/task": showTask, "GET /console/try": try,
+		"GET /console/agents": agents, "GET /console/inbox": showInbox,
+		"POST /console/try": send, "POST /console/task/cancel": cancel, "POST /console/task/answer": send, "POST /console/inbox": settle,
+		"GET /console/task/entry": entry, "GET /console/task/part": part,
+		"GET /console/task/events": taskEvents, "GET /console/counts/events": countEvents,
+	} {
+		h.mux.Handle(pattern, h.page(f))
+	}
+	h.mux.HandleFunc("GET /console/sign-in", h.signInPage)
+	h.mux.HandleFunc("POST /console/sign-in", h.signIn)
+	h.mux.HandleFunc("POST /console/sign-out", h.signOut)
+	h.mux.HandleFunc("GET /console/assets/", h.asset)
+	h.mux.HandleFunc("/", h.missing)
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.once.Do(h.init)
+	header := w.Header()
+	header.Set("Content-Security-Policy", policyOfContent)
+	// With no-referrer, browsers send forms with the origin "null".
+	header.Set("Referrer-Policy", "same-origin")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("X-Frame-Options", "DENY")
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set("Cache-Control", "no-store")
+	if r.URL.Path == "/console" {
+		http.Redirect(w, r, Root, http.StatusPermanentRedirect)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	h.mux.ServeHTTP(w, r)
+}
+
+// Close waits for requests in progress.
+func (h *Handler) Close() {
+	h.once.Do(h.init)
+	h.inside.Close()
+}
+
+// page is a request of a person who may read it.
+type page struct {
+	hub     *Handler
+	w       http.ResponseWriter
+	r       *http.Request
+	session session
+	caller  adminjson.Caller
+}
+
+// page returns the handler of a page. A person without credentials that the hub accepts is sent
+// to the page where one signs in.
+func (h *Handler) page(f func(*page) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p := &page{hub: h, w: w, r: r, session: h.sessionOf(w, r)}
+		if r.Method == http.MethodPost && !h.genuine(r, p.session) {
+			p.show(http.StatusForbidden, "message", message{"Nothing was changed", "The form is too old, or comes from elsewhere. Open the page again and repeat it."})
+			return
+		}
+		err := p.get("/api/v1/caller", &p.caller)
+		if err == nil {
+			err = f(p)
+		}
+		if err != nil {
+			p.fail(err)
+		}
+	})
+}
+
+// message is the content of a page with nothing but a message.
+type message struct{ Title, Text string }
+
+// fail shows an error.
+func (p *page) fail(err error) {
+	if gone := p.r.Context().Err(); gone != nil {
+		return
+	}
+	refused, ok := errors.AsType[*refusal](err)
+	switch {
+	case !ok:
+		if p.hub.Logger != nil {
+			p.hub.Logger.Error("a page of the console failed", "path", p.r.URL.Path, "error", err)
+		}
+		p.show(http.StatusInternalServerError, "message", message{"This page failed", "The log of the hub has the reason."})
+	case refused.Code == http.StatusUnauthorized && strings.HasSuffix(p.r.URL.Path, "/events"):
+		http.Error(p.w, "sign in again", http.StatusUnauthorized)
+	case refused.Code == http.StatusUnauthorized:
+		http.Redirect(p.w, p.r, Root+"sign-in?next="+url.QueryEscape(p.back()), http.StatusSeeOther)
+	default:
+		p.show(refused.Code, "message", message{http.StatusText(refused.Code), refused.Message})
+	}
+}
+
+// back returns the address to which a person returns after signing in.
+func (p *page) back() string {
+	if p.r.Method != http.MethodGet {
+		return Root
+	}
+	return p.r.URL.RequestURI()
+}
+
+// missing answers for paths that do not exist.
+func (h *Handler) missing(w http.ResponseWriter, r *http.Request) {
+	p := &page{hub: h, w: w, r: r, session: h.sessionOf(w, r)}
+	p.show(http.StatusNotFound, "message", message{"Nothing is here", "The console has no page at this address."})
+}
+
+// asset serves the style and the script.
+func (h *Handler) asset(w http.ResponseWriter, r *http.Request) {
+	name := strings.TrimPrefix(r.URL.Path, "/console/assets/")
+	kind := map[string]string{"style.css": "text/css; charset=utf-8", "live.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"}[name]
+	b, err := assets.ReadFile("assets/" + name)
+	if kind == "" || err != nil {
+		h.missing(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Cache-Control", "public, max-age=300")
+	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(string(b)))
+}

@@ -1,0 +1,433 @@
+package console_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/agents/builtin"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/engine/operator"
+	"github.com/parley-a2a/parley/internal/front/console"
+	"github.com/parley-a2a/parley/internal/hub"
+	"github.com/parley-a2a/parley/store/memstore"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// The keys of callers.
+const (
+	annsKey = "prl_the-key-of-ann-0123456789"
+	bobsKey = "prl_the-key-of-bob-0123456789"
+	rootKey = "prl_the-key-of-root-123456789"
+)
+
+// world is a hub with its console.
+type world struct {
+	t     *testing.T
+	url   string
+	hub   *hub.Hub
+	inbox *inbox.Inbox
+	keys  *auth.Keyring
+}
+
+// newWorld starts a hub for callers with keys, or for everyone on this machine.
+func newWorld(t *testing.T, keyed bool, more ...engine.Agent) *world {
+	t.Helper()
+	w := &world{t: t, inbox: new(inbox.Inbox)}
+	parts := hub.Parts{Store: new(memstore.Store), Inbox: w.inbox}
+	if keyed {
+		w.keys = &auth.Keyring{Configured: []auth.Key{
+			key(t, annsKey, auth.Principal{ID: "ann"}), key(t, bobsKey, auth.Principal{ID: "bob"}),
+			key(t, rootKey, auth.Principal{ID: "root", Roles: []string{auth.RoleAdmin}}),
+		}}
+		if err := w.keys.Load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		parts.Auth = w.keys
+	}
+	h, err := hub.New(parts, hub.Settings{Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.hub = h
+	for _, b := range builtin.Agents() {
+		more = append(more, engine.Agent{Name: b.Name, Card: b.Card, Executor: b.Executor})
+	}
+	for _, a := range more {
+		if err := h.Engine().Register(a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.serve(parts.Store.(*memstore.Store))
+	return w
+}
+
+func key(t *testing.T, text string, p auth.Principal) auth.Key {
+	t.Helper()
+	k, err := auth.ConfiguredKey(text, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *k
+}
+
+// serve runs the hub until the end of the test.
+func (w *world) serve(store *memstore.Store) {
+	h, t := w.hub, w.t
+	api := h.API()
+	api.Control = &operator.Operator{Engine: h.Engine(), Tasks: store}
+	api.Reach = h.Reach("http://hub.test", "")
+	c := &console.Handler{Hub: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.Handler().ServeHTTP(w, r) }), Version: "test"}
+	h.Mount(hub.Front{API: api, Console: c, Loopback: true})
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended, ready := make(chan error, 1), make(chan struct{})
+	go func() { ended <- h.Run(ctx, hub.Work{Ready: func() { close(ready) }}) }()
+	srv := httptest.NewServer(h.Handler())
+	w.url = srv.URL
+	t.Cleanup(func() {
+		cancel()
+		srv.CloseClientConnections()
+		srv.Close()
+		c.Close()
+		if err := <-ended; err != nil {
+			t.Errorf("the hub ended with %v", err)
+		}
+	})
+	<-ready
+}
+
+// person is a browser without a script.
+type person struct {
+	*world
+	client *http.Client
+	// token is the token of the last page with a form.
+	token string
+}
+
+func (w *world) person() *person {
+	jar, _ := cookiejar.New(nil) // never fails
+	return &person{world: w, client: &http.Client{Jar: jar, Transport: &http.Transport{DisableKeepAlives: true}}}
+}
+
+// as returns a person who has signed in.
+func (w *world) as(key string) *person {
+	w.t.Helper()
+	p := w.person()
+	p.get("/console/sign-in")
+	if a := p.post("/console/sign-in", "key", key); a.code != 200 || a.path != "/console/" {
+		w.t.Fatalf("sign in: %d at %s", a.code, a.path)
+	}
+	return p
+}
+
+// page is an answer after redirects.
+type page struct {
+	code       int
+	path, body string
+	header     http.Header
+}
+
+var tokenField = regexp.MustCompile(`name="token" value="([^"]+)"`)
+
+func (p *person) do(r *http.Request) page {
+	p.t.Helper()
+	resp, err := p.client.Do(r)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if m := tokenField.FindSubmatch(b); m != nil {
+		p.token = string(m[1])
+	}
+	return page{resp.StatusCode, resp.Request.URL.RequestURI(), string(b), resp.Header}
+}
+
+func (p *person) get(path string) page {
+	p.t.Helper()
+	r, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.url+path, nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return p.do(r)
+}
+
+// post sends a form with the token of the last page.
+func (p *person) post(path string, fields ...string) page {
+	p.t.Helper()
+	v := url.Values{"token": {p.token}}
+	for i := 0; i < len(fields); i += 2 {
+		v.Set(fields[i], fields[i+1])
+	}
+	r, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.url+path, strings.NewReader(v.Encode()))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return p.do(r)
+}
+
+// send sends a message by the page for it, and returns the id of the task.
+func (p *person) send(agent, text string) string {
+	p.t.Helper()
+	p.get("/console/try?agent=" + url.QueryEscape(agent))
+	a := p.post("/console/try", "agent", agent, "text", text)
+	u, err := url.Parse(a.path)
+	if err != nil || u.Query().Get("id") == "" {
+		p.t.Fatalf("send to %s: %d at %s\n%s", agent, a.code, a.path, a.body)
+	}
+	return u.Query().Get("id")
+}
+
+// events returns the events of a stream until one has the text, or the task has ended, and the
+// id of the last one with an id.
+func (p *person) events(path, until string) (all, last string) {
+	p.t.Helper()
+	ctx, cancel := context.WithCancel(p.t.Context())
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+path, nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	resp, err := p.client.Do(r)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	buf := make([]byte, 4096)
+	for {
+		n, err := resp.Body.Read(buf)
+		all += string(buf[:n])
+		if strings.Contains(all, until) || strings.Contains(all, "event: end\ndata: end\n") {
+			break
+		}
+		if err != nil {
+			p.t.Fatalf("the stream %s ended before %q: %v\n%s", path, until, err, all)
+		}
+	}
+	for line := range strings.Lines(all) {
+		if id, ok := strings.CutPrefix(line, "id: "); ok {
+			last = strings.TrimSpace(id)
+		}
+	}
+	return all, last
+}
+
+// done waits for the end of a task by its stream.
+func (p *person) done(id string) {
+	p.t.Helper()
+	p.events("/console/task/events?id="+url.QueryEscape(id)+"&after=0", "event: end")
+}
+
+func wants(t *testing.T, a page, code int, texts ...string) {
+	t.Helper()
+	for _, s := range texts {
+		if !strings.Contains(a.body, s) {
+			t.Errorf("%s has no %q:\n%s", a.path, s, a.body)
+		}
+	}
+	if a.code != code {
+		t.Errorf("%s = %d, want %d", a.path, a.code, code)
+	}
+}
+
+func TestPages(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, false).person()
+	wants(t, p.get("/console/"), 200, "Send a first message", "echo", "in order")
+	id := p.send("echo", "hello big world")
+	p.done(id)
+	wants(t, p.get("/console/task?id="+id), 200, "hello big world", "completed", "chunks until", "parley send --url", "took ")
+	wants(t, p.get("/console/tasks"), 200, id[:8], "<b>1</b> completed")
+	wants(t, p.get("/console/tasks?state=TASK_STATE_FAILED"), 200, "No task matches")
+	wants(t, p.get("/console/tasks?state=none"), 200, "is no state of a task")
+	if a := p.get("/console/tasks?id=" + id); a.path != "/console/task?id="+id {
+		t.Errorf("the id of a task leads to %s", a.path)
+	}
+	wants(t, p.get("/console/tasks?id=none"), 200, "no task with this id")
+	wants(t, p.get("/console/try?agent=interview"), 200, "Message to interview", "Accepts", "http://hub.test/a2a/interview")
+	wants(t, p.get("/console/agents"), 200, "report", "default")
+	wants(t, p.get("/console/inbox"), 200, "Nothing waits for a person")
+	wants(t, p.get("/console/none"), 404, "no page at this address")
+	wants(t, p.get("/console/task?id=none"), 404, "Task not found")
+	wants(t, p.get("/console/task/entry?id="+id+"&v=1"), 200, `"kind": "created"`)
+	wants(t, p.get("/console/task/entry?id="+id+"&v=99"), 400, "after")
+	if a := p.get("/console"); a.path != "/console/" {
+		t.Errorf("/console leads to %s", a.path)
+	}
+	h := p.get("/console/").header
+	for _, name := range []string{"Content-Security-Policy", "Referrer-Policy", "X-Frame-Options", "X-Content-Type-Options", "Cross-Origin-Opener-Policy"} {
+		if h.Get(name) == "" {
+			t.Errorf("the page has no %s", name)
+		}
+	}
+	if policy := h.Get("Content-Security-Policy"); strings.Contains(policy, "unsafe") || !strings.Contains(policy, "default-src 'none'") {
+		t.Errorf("policy %q", policy)
+	}
+}
+
+func TestQuestionAndCancel(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, false).person()
+	id := p.send("interview", "start")
+	_, last := p.events("/console/task/events?id="+id+"&after=0", "input required")
+	wants(t, p.get("/console/task?id="+id), 200, "The agent waits for your answer", "data-live=")
+	wants(t, p.post("/console/task/answer", "id", id, "text", "Ada"), 200, "Ada")
+	// A stream that continues after its last event has none of the earlier ones.
+	news, _ := p.events("/console/task/events?id="+id+"&after="+last, "Ada")
+	if strings.Contains(news, ">start<") || !strings.Contains(news, "Ada") {
+		t.Errorf("the stream after %s repeats:\n%s", last, news)
+	}
+	p.get("/console/task?id=" + id)
+	p.post("/console/task/cancel", "id", id)
+	p.done(id)
+	wants(t, p.get("/console/task?id="+id), 200, "canceled")
+	wants(t, p.post("/console/task/cancel", "id", id), 400, `role="alert"`)
+}
+
+func TestInbox(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false)
+	put := func(id string, kind inbox.Kind) {
+		if _, err := w.inbox.Put(t.Context(), &inbox.Item{ID: inbox.ID(id), Kind: kind, Owner: auth.Local, Text: "May I " + id + "?"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("go", inbox.Question)
+	put("pay", inbox.Approval)
+	p := w.person()
+	wants(t, p.get("/console/inbox"), 200, "May I go?", "May I pay?", "Approve", "Answer")
+	p.post("/console/inbox", "id", "go", "verb", "answer", "text", "Yes, go")
+	a := p.post("/console/inbox", "id", "pay", "verb", "approve")
+	if strings.Contains(a.body, "May I") {
+		t.Errorf("settled items are open:\n%s", a.body)
+	}
+	wants(t, p.get("/console/inbox?state=all"), 200, "Yes, go", "approved")
+	wants(t, p.post("/console/inbox", "id", "pay", "verb", "approve"), 409, `role="alert"`, "local")
+	wants(t, p.post("/console/inbox", "id", "pay", "verb", "steal"), 400, "Choose")
+}
+
+// TestForms checks that a change needs the token of its session, and a page of this origin.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false)
+	p, other := w.person(), w.person()
+	other.get("/console/try")
+	id := p.send("interview", "start")
+	for _, token := range []string{"", "x", other.token} {
+		p.token = token
+		for _, path := range []string{"/console/task/cancel", "/console/task/answer", "/console/try", "/console/inbox", "/console/sign-in"} {
+			if a := p.post(path, "id", id, "text", "x", "agent", "echo", "verb", "answer", "key", annsKey); a.code != 403 {
+				t.Errorf("%s with token %q = %d", path, token, a.code)
+			}
+		}
+	}
+	p.get("/console/try")
+	v := url.Values{"token": {p.token}, "id": {id}}
+	for header, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "http://127.0.0.1:1"} {
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+"/console/task/cancel", strings.NewReader(v.Encode()))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set(header, value)
+		if a := p.do(r); a.code != 403 {
+			t.Errorf("%s: %s = %d", header, value, a.code)
+		}
+	}
+	a := p.get("/console/task?id=" + id)
+	if strings.Contains(a.body, "cancel requested") || strings.Contains(a.body, "canceled") {
+		t.Error("the task was canceled")
+	}
+}
+
+func TestSignIn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true)
+	p := w.person()
+	for _, path := range []string{"/console/", "/console/tasks", "/console/task?id=x", "/console/try", "/console/agents", "/console/inbox", "/console/task/entry?id=x&v=1"} {
+		if a := p.get(path); !strings.HasPrefix(a.path, "/console/sign-in?next=") {
+			t.Errorf("%s without a key leads to %s", path, a.path)
+		}
+	}
+	if a := p.get("/console/task/events?id=x"); a.code != 401 {
+		t.Errorf("events without a key = %d", a.code)
+	}
+	before := p.cookie()
+	wants(t, p.post("/console/sign-in", "key", "prl_wrong-0123456789"), 401, "does not accept this key")
+	wants(t, p.post("/console/sign-in", "key", "two words"), 422, "not a key")
+	a := p.post("/console/sign-in", "key", annsKey, "next", "/console/tasks?state=x")
+	if a.path != "/console/tasks?state=x" {
+		t.Errorf("after the sign-in: %s", a.path)
+	}
+	if strings.Contains(a.body, annsKey) || p.cookie() == before || strings.Contains(p.cookie(), "prl_") {
+		t.Error("the page has the key, or the session has the cookie from before")
+	}
+	wants(t, a, 200, "ann", "Sign out")
+	for _, next := range []string{"https://evil.example/", "//evil.example/console/", `/console/\evil`, "/a2a", "javascript:alert(1)"} {
+		q := w.person()
+		q.get("/console/sign-in")
+		if a := q.post("/console/sign-in", "key", annsKey, "next", next); !strings.HasPrefix(a.path, "/console/") || a.code != 200 {
+			t.Errorf("next %q leads to %d %s", next, a.code, a.path)
+		}
+	}
+	p.post("/console/sign-out")
+	if a := p.get("/console/tasks"); !strings.HasPrefix(a.path, "/console/sign-in") {
+		t.Errorf("after the sign-out: %s", a.path)
+	}
+}
+
+// cookie returns the value of the session's cookie.
+func (p *person) cookie() string {
+	u, _ := url.Parse(p.url + "/console/")
+	for _, c := range p.client.Jar.Cookies(u) {
+		return c.Value
+	}
+	return ""
+}
+
+// TestIsolation checks that the task of another owner gives the same bytes as none, and that only
+// administrators read it.
+func TestIsolation(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true)
+	ann, bob, root := w.as(annsKey), w.as(bobsKey), w.as(rootKey)
+	id := ann.send("echo", "the secret of ann")
+	ann.done(id)
+	none := strings.Repeat("0", len(id))
+	for _, path := range []string{
+		"/console/task?id=$ID", "/console/task?id=$ID&after=0", "/console/task/entry?id=$ID&v=1", "/console/task/part?id=$ID&v=1&part=0",
+		"/console/task/events?id=$ID", "/console/task?id=$ID&owner=ann", "/console/task/entry?id=$ID&v=1&owner=ann",
+		"/console/task/events?id=$ID&owner=ann", "/console/tasks?id=$ID",
+	} {
+		got, want := bob.get(strings.ReplaceAll(path, "$ID", id)), bob.get(strings.ReplaceAll(path, "$ID", none))
+		if got.code != want.code || strings.ReplaceAll(got.body, id, none) != want.body || got.code == 200 && !strings.Contains(path, "tasks?") {
+			t.Errorf("%s = %d %s, want %d %s", path, got.code, got.body, want.code, want.body)
+		}
+	}
+	got, want := bob.post("/console/task/cancel", "id", id), bob.post("/console/task/cancel", "id", none)
+	if got.code != want.code || got.body != want.body {
+		t.Errorf("cancel = %d %s, want %d %s", got.code, got.body, want.code, want.body)
+	}
+	for _, path := range []string{"/console/", "/console/tasks", "/console/tasks?scope=all"} {
+		if a := bob.get(path); strings.Contains(a.body, id[:8]) || strings.Contains(a.body, "<b>1</b>") {
+			t.Errorf("%s shows the task of ann:\n%s", path, a.body)
+		}
+	}
+	wants(t, root.get("/console/tasks?scope=all"), 200, id[:8], "<b>1</b> completed")
+	wants(t, root.get("/console/task?id="+id+"&owner=ann"), 200, "the secret of ann")
+	if a := root.get("/console/tasks?id=" + id); a.path != "/console/task?id="+id+"&owner=ann" {
+		t.Errorf("an administrator gets to %s", a.path)
+	}
+}

@@ -1,0 +1,337 @@
+package console
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/parley-a2a/parley/internal/adminjson"
+)
+
+const (
+	// maxText is how many bytes of one text a page shows, and maxPage of all texts of a page.
+	maxText = 32 << 10
+	maxPage = 192 << 10
+)
+
+// wirePart is a part of a message or an artifact in the form of the protocol.
+type wirePart struct {
+	Text      *string         `json:"text"`
+	Raw       *string         `json:"raw"`
+	URL       *string         `json:"url"`
+	Data      json.RawMessage `json:"data"`
+	Filename  string          `json:"filename"`
+	MediaType string          `json:"mediaType"`
+}
+
+// content is a message or an artifact.
+type content struct {
+	Role        string          `json:"role"`
+	MessageID   string          `json:"messageId"`
+	ArtifactID  string          `json:"artifactId"`
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parts       []wirePart      `json:"parts"`
+	Metadata    json.RawMessage `json:"metadata"`
+}
+
+// partView is a part on a page. Exactly one of Text, Data, File and Address describes it.
+type partView struct {
+	Text, Data string
+	File       string // the name of a file whose bytes are in the log
+	Address    string // where the content of a part is; shown as text
+	Media      string
+	Bytes      int
+	Image      bool
+	// Version and Index find the part in the log; Cut is set if only the beginning is shown.
+	Version int64
+	Index   int
+	Cut     bool
+}
+
+// entryView is an entry of a log on a page, or several chunks of one artifact.
+type entryView struct {
+	adminjson.LogEntry
+	// Who is who has written the entry: "caller", "hub", or the agent.
+	Who string
+	// Role is a word for the style: caller, agent or hub.
+	Role  string
+	Title string
+	Note  string
+	// Artifact identifies the artifact for the script; empty for other entries.
+	Key   string
+	Parts []partView
+	// Gap is the time since the entry before; Long is set for one that a reader should see.
+	Gap  time.Duration
+	Long bool
+	// Last is the version of the last chunk, Chunks their number, and Until the time of the last.
+	Last   int64
+	Chunks int
+	Until  time.Time
+	Meta   string
+	// Task and Owner are those of the log, for addresses.
+	Task, Owner string
+}
+
+// reader turns the entries of a log into those of a page.
+type reader struct {
+	task, owner, agent string
+	before             time.Time
+	room               int
+}
+
+// view returns an entry without regard to the one before.
+func (r *reader) view(e *adminjson.LogEntry) entryView {
+	v := entryView{LogEntry: *e, Last: e.Version, Chunks: 1, Until: e.Time, Task: r.task, Owner: r.owner}
+	if !r.before.IsZero() {
+		v.Gap = e.Time.Sub(r.before)
+		v.Long = v.Gap >= time.Second
+	}
+	r.before = e.Time
+	v.Who, v.Role = "hub", "hub"
+	if e.Attempt > 0 {
+		v.Who, v.Role = r.agent, "agent"
+	}
+	var c content
+	switch e.Kind {
+	case "created", "message":
+		v.Who, v.Role, v.Title = "caller", "caller", "message"
+		_ = json.Unmarshal(e.Message, &c) // the hub has checked it
+	case "status":
+		v.Title = stateWord(e.State)
+		_ = json.Unmarshal(e.Message, &c)
+		if c.Role == "ROLE_AGENT" {
+			v.Who, v.Role = r.agent, "agent"
+		}
+	case "artifact":
+		_ = json.Unmarshal(e.Artifact, &c)
+		v.Title, v.Note, v.Key = "artifact", c.Description, key(c.ArtifactID)
+		if name := c.Name; name != "" {
+			v.Note = strings.Trim(name+" – "+c.Description, " –")
+		}
+		if v.Note == "" {
+			v.Note = c.ArtifactID
+		}
+	default:
+		v.Title = "event"
+		v.Parts = []partView{{Data: r.clip(pretty(e.Other)), Version: e.Version}}
+	}
+	for i := range c.Parts {
+		v.Parts = append(v.Parts, r.part(&c.Parts[i], e.Version, i))
+	}
+	v.Meta = metadata(e.Metadata, c.Metadata)
+	return v
+}
+
+// key returns a name for an id of others that is safe as an identifier.
+func key(id string) string {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id)) // never fails
+	return strconv.FormatUint(h.Sum64(), 36)
+}
+
+// metadata returns the metadata of an entry and its content as text.
+func metadata(all ...json.RawMessage) string {
+	var b []string
+	for _, m := range all {
+		if s := pretty(m); s != "" && s != "{}" && s != "null" {
+			b = append(b, s)
+		}
+	}
+	return strings.Join(b, "\n")
+}
+
+func pretty(b []byte) string {
+	var out bytes.Buffer
+	if json.Indent(&out, b, "", "  ") != nil {
+		return string(b)
+	}
+	return out.String()
+}
+
+// clip returns as much of a text as the page has room for.
+func (r *reader) clip(s string) string {
+	most := min(maxText, max(r.room, 0))
+	if len(s) > most {
+		for most > 0 && !utf8.RuneStart(s[most]) {
+			most--
+		}
+		s = s[:most]
+	}
+	r.room -= len(s)
+	return s
+}
+
+// part returns a part on a page.
+func (r *reader) part(w *wirePart, version int64, index int) partView {
+	v := partView{Media: w.MediaType, Version: version, Index: index}
+	switch {
+	case w.Text != nil:
+		v.Text, v.Bytes = r.clip(*w.Text), len(*w.Text)
+		v.Cut = len(v.Text) < v.Bytes
+	case w.Raw != nil:
+		v.File, v.Bytes = w.Filename, base64.StdEncoding.DecodedLen(len(*w.Raw))
+		v.Image = imageType(w.MediaType) != ""
+		if v.File == "" {
+			v.File = "file without a name"
+		}
+	case w.URL != nil:
+		v.Address = r.clip(*w.URL)
+	case w.Data != nil:
+		s := pretty(w.Data)
+		v.Data, v.Bytes = r.clip(s), len(s)
+		v.Cut = len(v.Data) < v.Bytes
+	default:
+		v.Data = "a part without content"
+	}
+	return v
+}
+
+// imageType returns the media type of an image that a page may show, or an empty string. SVG is
+// a document with scripts, and none of them.
+func imageType(media string) string {
+	kind, _, err := mime.ParseMediaType(media)
+	switch kind {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		if err == nil {
+			return kind
+		}
+	}
+	return ""
+}
+
+// views returns the entries of a page, with the chunks of an artifact that follow each other as one.
+func (r *reader) views(entries []adminjson.LogEntry) []entryView {
+	var all []entryView
+	for i := range entries {
+		v := r.view(&entries[i])
+		if n := len(all); n > 0 && v.Append && v.Key != "" && all[n-1].Key == v.Key {
+			all[n-1].join(&v)
+			continue
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// join adds a further chunk.
+func (v *entryView) join(next *entryView) {
+	v.Last, v.Until, v.Chunks, v.LastChunk = next.Version, next.Time, v.Chunks+1, next.LastChunk
+	for _, p := range next.Parts {
+		if n := len(v.Parts); n > 0 && p.Text != "" && v.Parts[n-1].Text != "" {
+			v.Parts[n-1].Text += p.Text
+			v.Parts[n-1].Bytes += p.Bytes
+			v.Parts[n-1].Cut = v.Parts[n-1].Cut || p.Cut
+			continue
+		}
+		v.Parts = append(v.Parts, p)
+	}
+}
+
+// logPath returns the path of a log in /api/v1.
+func (p *page) logPath(rest string, pairs ...any) string {
+	id, owner := p.r.FormValue("id"), p.r.FormValue("owner")
+	if owner != "" {
+		pairs = append(pairs, "scope", "all", "owner", owner)
+	}
+	return "/api/v1/tasks/" + segment(id) + "/log" + rest + "?" + query(pairs...)
+}
+
+// entryOf reads the entry that a request names.
+func (p *page) entryOf() (*adminjson.LogEntry, error) {
+	v, err := strconv.ParseInt(p.r.FormValue("v"), 10, 64)
+	if err != nil || v < 1 {
+		return nil, &refusal{http.StatusNotFound, "The log has no such entry."}
+	}
+	var l adminjson.TaskLog
+	if err := p.get(p.logPath("", "after", v-1, "limit", 1), &l); err != nil {
+		return nil, err
+	}
+	if len(l.Entries) == 0 {
+		return nil, &refusal{http.StatusNotFound, "The log has no such entry."}
+	}
+	return &l.Entries[0], nil
+}
+
+// entry answers with an entry of a log as JSON.
+func entry(p *page) error {
+	e, err := p.entryOf()
+	if err != nil {
+		return err
+	}
+	b, err := json.MarshalIndent(e, "", "  ")
+	if err != nil {
+		return err
+	}
+	p.w.Header().Set("Content-Type", "application/json")
+	_, _ = p.w.Write(b) // an error means that the browser has disconnected
+	return nil
+}
+
+// part answers with the bytes of a part: an image, or a file to save.
+func part(p *page) error {
+	e, err := p.entryOf()
+	if err != nil {
+		return err
+	}
+	var c content
+	_ = json.Unmarshal(firstOf(e.Artifact, e.Message), &c) // without parts there is none
+	i, err := strconv.Atoi(p.r.FormValue("part"))
+	if err != nil || i < 0 || i >= len(c.Parts) {
+		return &refusal{http.StatusNotFound, "The entry has no such part."}
+	}
+	w := &c.Parts[i]
+	var b []byte
+	switch {
+	case w.Raw != nil:
+		if b, err = base64.StdEncoding.DecodeString(*w.Raw); err != nil {
+			return &refusal{http.StatusUnprocessableEntity, "The bytes of this part are not base64."}
+		}
+	case w.Text != nil:
+		b = []byte(*w.Text)
+	default:
+		b = w.Data
+	}
+	kind, how := imageType(w.MediaType), "inline"
+	if kind == "" || p.r.FormValue("save") != "" {
+		kind, how = "application/octet-stream", "attachment"
+	}
+	header := p.w.Header()
+	header.Set("Content-Type", kind)
+	header.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	header.Set("Content-Disposition", mime.FormatMediaType(how, map[string]string{"filename": fileName(w.Filename, e.Version, i)}))
+	_, _ = p.w.Write(b) // an error means that the browser has disconnected
+	return nil
+}
+
+func firstOf(all ...json.RawMessage) json.RawMessage {
+	for _, b := range all {
+		if len(b) > 0 {
+			return b
+		}
+	}
+	return nil
+}
+
+// fileName returns a name for a file to save, without folders and unusual characters.
+func fileName(name string, version int64, index int) string {
+	name = name[strings.LastIndexAny(name, `/\`)+1:]
+	name = strings.Map(func(r rune) rune {
+		if unseen(r) || strings.ContainsRune(`<>:"|?*`+"\n\t", r) || r == utf8.RuneError {
+			return '_'
+		}
+		return r
+	}, name)
+	if name = strings.Trim(name, ". "); name == "" || len(name) > 200 {
+		return fmt.Sprintf("part-%d-%d", version, index)
+	}
+	return name
+}

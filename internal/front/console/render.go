@@ -1,0 +1,201 @@
+package console
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// templates are the pages and the pieces of pages that streams send.
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"t": clean, "clock": clock, "stamp": stamp, "machine": machine, "span": span, "state": stateWord, "tone": tone,
+		"bytes": size, "to": func(pairs ...any) template.URL { return template.URL(query(pairs...)) }, "short": short,
+		"part": func(s scope, v any) scope { return scope{s.Token, s.Admin, v} },
+	}).ParseFS(assets, "assets/*.html"))
+})
+
+// layout is the content of every page around its own.
+type layout struct {
+	Title, Version, Path string
+	Token                string
+	Caller               string
+	SignedIn, Anonymous  bool
+	Admin                bool
+	// Body is the rendered content.
+	Body template.HTML
+}
+
+// titles are the names of pages in the browser.
+var titles = map[string]string{
+	"overview": "Overview", "tasks": "Tasks", "task": "Task", "try": "Try it", "agents": "Agents", "inbox": "Inbox", "signin": "Sign in", "message": "Parley",
+}
+
+// show answers with a page.
+func (p *page) show(code int, name string, v any) {
+	body, err := p.piece(name, v)
+	if err != nil {
+		p.hub.log("a page of the console cannot be rendered", "page", name, "error", err)
+		http.Error(p.w, "this page failed; the log of the hub has the reason", http.StatusInternalServerError)
+		return
+	}
+	l := layout{
+		Title: titles[name], Version: p.hub.Version, Path: p.r.URL.Path, Token: p.hub.token(p.session), SignedIn: p.session.key != "",
+		Caller: p.caller.ID, Anonymous: p.caller.Anonymous, Admin: p.caller.Admin, Body: template.HTML(body), //nolint:gosec // rendered by a template
+	}
+	if p.caller.Name != "" {
+		l.Caller = p.caller.Name
+	}
+	var b bytes.Buffer
+	if err := templates().ExecuteTemplate(&b, "layout", l); err != nil {
+		p.hub.log("a page of the console cannot be rendered", "page", name, "error", err)
+		return
+	}
+	header := p.w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Content-Length", strconv.Itoa(b.Len()))
+	p.w.WriteHeader(code)
+	_, _ = p.w.Write(b.Bytes()) // an error means that the browser has disconnected
+}
+
+func (h *Handler) log(text string, args ...any) {
+	if h.Logger != nil {
+		h.Logger.Error(text, args...)
+	}
+}
+
+// scope is what every piece of a page knows beside its own content.
+type scope struct {
+	Token string
+	Admin bool
+	V     any
+}
+
+// piece renders a part of a page.
+func (p *page) piece(name string, v any) ([]byte, error) {
+	var b bytes.Buffer
+	err := templates().ExecuteTemplate(&b, name, scope{p.hub.token(p.session), p.caller.Admin, v})
+	return b.Bytes(), err
+}
+
+// clean returns a text of others with each character that a page cannot show, or that changes the
+// direction of the text around it, as its code.
+func clean(v any) string {
+	s := fmt.Sprint(v)
+	if strings.IndexFunc(s, unseen) < 0 && utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if unseen(r) || r == utf8.RuneError {
+			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// unseen reports whether a page must not show a character itself.
+func unseen(r rune) bool {
+	switch {
+	case r == '\n' || r == '\t':
+		return false
+	case unicode.IsControl(r), r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069, r == 0x200E, r == 0x200F, r == 0x061C,
+		r == 0x2028, r == 0x2029, r == 0xFEFF, r >= 0xE0000 && r <= 0xE007F:
+		return true
+	}
+	return false
+}
+
+// clock returns the time of day to the millisecond.
+func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }
+
+// stamp returns a date with the time to the second.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return "–"
+	}
+	return t.UTC().Format("2006-01-02 15:04:05")
+}
+
+// machine returns a time for machines.
+func machine(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// span returns a duration with about three digits.
+func span(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0 ms"
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%d days", int(d.Hours()/24))
+}
+
+// stateWord returns a state in words.
+func stateWord(v any) string {
+	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(fmt.Sprint(v), "TASK_STATE_"), "_", " "))
+}
+
+// tone returns the class of a state, which is one of a fixed list.
+func tone(v any) string {
+	switch strings.ToUpper(strings.TrimPrefix(fmt.Sprint(v), "TASK_STATE_")) {
+	case "COMPLETED", "UP", "ANSWERED", "APPROVED", "READY":
+		return "good"
+	case "FAILED", "REJECTED", "DOWN", "REFUSED":
+		return "bad"
+	case "INPUT_REQUIRED", "AUTH_REQUIRED", "OPEN", "PAUSED":
+		return "ask"
+	case "SUBMITTED", "WORKING":
+		return "busy"
+	}
+	return "calm"
+}
+
+// size returns a number of bytes in words.
+func size(n int) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d B", n)
+	case n < 1_000_000:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}
+
+// query returns the query of an address from names and values; empty values are omitted.
+func query(pairs ...any) string {
+	v := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if s := fmt.Sprint(pairs[i+1]); s != "" {
+			v.Set(fmt.Sprint(pairs[i]), s)
+		}
+	}
+	return v.Encode()
+}
+
+// short returns the beginning of an id.
+func short(v any) string {
+	s := []rune(clean(v))
+	if len(s) > 13 {
+		return string(s[:8]) + "…" + string(s[len(s)-4:])
+	}
+	return string(s)
+}

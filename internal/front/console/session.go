@@ -1,0 +1,186 @@
+package console
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/adminjson"
+)
+
+const (
+	cookieName = "parley_console"
+	// sessionTime is how long a session lasts after its last request, and sessionMost how long
+	// after the sign-in.
+	sessionTime = time.Hour
+	sessionMost = 12 * time.Hour
+	// maxSessions is the maximum number of sessions. One more ends the oldest one.
+	maxSessions = 1000
+	// maxKey is the maximum length of a key in bytes.
+	maxKey = 16 << 10
+)
+
+// session is what the console knows about a browser.
+type session struct {
+	// cookie is the value of its cookie.
+	cookie string
+	// key is the credential for the hub; empty for a browser that has not signed in.
+	key string
+	// until is the end of a session with a key.
+	until time.Time
+}
+
+// kept is a session in memory.
+type kept struct {
+	key           string
+	expires, last time.Time
+}
+
+// sessions are the sessions with a key, by a digest of their cookie.
+type sessions struct {
+	mu  sync.Mutex // guards all
+	all map[[sha256.Size]byte]kept
+}
+
+// add stores a key for a cookie.
+func (s *sessions) add(cookie, key string) {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = make(map[[sha256.Size]byte]kept)
+	}
+	var oldest [sha256.Size]byte
+	for id, k := range s.all {
+		if !now.Before(k.expires) {
+			delete(s.all, id)
+		} else if first, ok := s.all[oldest]; !ok || k.expires.Before(first.expires) {
+			oldest = id
+		}
+	}
+	if len(s.all) >= maxSessions {
+		delete(s.all, oldest)
+	}
+	s.all[sha256.Sum256([]byte(cookie))] = kept{key: key, expires: now.Add(sessionTime), last: now.Add(sessionMost)}
+}
+
+// find returns the key for a cookie, and prolongs its session.
+func (s *sessions) find(cookie string) (key string, until time.Time) {
+	now, id := time.Now(), sha256.Sum256([]byte(cookie))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, ok := s.all[id]
+	if !ok || !now.Before(k.expires) {
+		delete(s.all, id)
+		return "", time.Time{}
+	}
+	k.expires = now.Add(sessionTime)
+	if k.expires.After(k.last) {
+		k.expires = k.last
+	}
+	s.all[id] = k
+	return k.key, k.expires
+}
+
+func (s *sessions) remove(cookie string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, sha256.Sum256([]byte(cookie)))
+}
+
+// sessionOf returns the session of a request. A browser without a cookie gets one.
+func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request) session {
+	if c, err := r.Cookie(cookieName); err == nil && len(c.Value) == len(newCookie()) {
+		s := session{cookie: c.Value}
+		s.key, s.until = h.sessions.find(c.Value)
+		return s
+	}
+	return h.begin(w, r)
+}
+
+// begin starts a session without a key.
+func (h *Handler) begin(w http.ResponseWriter, r *http.Request) session {
+	s := session{cookie: newCookie()}
+	http.SetCookie(w, &http.Cookie{
+		Name: cookieName, Value: s.cookie, Path: Root, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https",
+	})
+	return s
+}
+
+func newCookie() string { return rand.Text() + rand.Text() }
+
+// token returns the token that forms of a session carry.
+func (h *Handler) token(s session) string {
+	mac := hmac.New(sha256.New, h.secret)
+	mac.Write([]byte(s.cookie))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+var sameOrigin = http.NewCrossOriginProtection()
+
+// genuine reports whether a form comes from a page of its session.
+func (h *Handler) genuine(r *http.Request, s session) bool {
+	return sameOrigin.Check(r) == nil && hmac.Equal([]byte(r.PostFormValue("token")), []byte(h.token(s)))
+}
+
+// signInView is the content of the page where one signs in.
+type signInView struct{ Next, Error string }
+
+func (h *Handler) signInPage(w http.ResponseWriter, r *http.Request) {
+	p := &page{hub: h, w: w, r: r, session: h.sessionOf(w, r)}
+	p.show(http.StatusOK, "signin", signInView{Next: within(r.FormValue("next"))})
+}
+
+// signIn checks a key and begins a session with it, under a new cookie.
+func (h *Handler) signIn(w http.ResponseWriter, r *http.Request) {
+	p := &page{hub: h, w: w, r: r, session: h.sessionOf(w, r)}
+	v := signInView{Next: within(r.PostFormValue("next"))}
+	key := strings.TrimSpace(r.PostFormValue("key"))
+	if !h.genuine(r, p.session) {
+		v.Error = "This form is too old. Please try again."
+		p.show(http.StatusForbidden, "signin", v)
+		return
+	}
+	if key == "" || len(key) > maxKey || strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		v.Error = "That is not a key."
+		p.show(http.StatusUnprocessableEntity, "signin", v)
+		return
+	}
+	old := p.session.cookie
+	p.session.key = key
+	var c adminjson.Caller
+	if err := p.get("/api/v1/caller", &c); err != nil || c.Anonymous {
+		p.session.key = ""
+		v.Error = "The hub does not accept this key. It may have been revoked, or have a typing error."
+		p.show(http.StatusUnauthorized, "signin", v)
+		return
+	}
+	h.sessions.remove(old)
+	h.sessions.add(h.begin(w, r).cookie, key)
+	http.Redirect(w, r, v.Next, http.StatusSeeOther)
+}
+
+func (h *Handler) signOut(w http.ResponseWriter, r *http.Request) {
+	s := h.sessionOf(w, r)
+	if h.genuine(r, s) {
+		h.sessions.remove(s.cookie)
+		h.begin(w, r)
+	}
+	http.Redirect(w, r, Root, http.StatusSeeOther)
+}
+
+// within returns next if it is a page of the console, or else the first page.
+func within(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, Root) || strings.ContainsAny(next, "\\\r\n") {
+		return Root
+	}
+	return (&url.URL{Path: u.Path, RawQuery: u.RawQuery}).String()
+}

@@ -1,0 +1,274 @@
+package console
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/adminjson"
+)
+
+const (
+	// firstEntries is how many entries of a log a page reads at once; of a longer log it shows
+	// the last ones.
+	firstEntries = 1000
+	lastEntries  = 300
+)
+
+// taskView is the page of a task.
+type taskView struct {
+	Head    headView
+	Entries []entryView
+	Tree    []treeView
+	// Earlier is set if the page begins after the first entry; First and Before are the versions
+	// around it.
+	Earlier bool
+	From    int64
+	// Cursor is the version after which the script follows; Live is set if the task may still
+	// change.
+	Cursor int64
+	Live   bool
+	Hooks  []hookView
+	Copy   []snippet
+	Error  string
+}
+
+// headView is the summary of a task.
+type headView struct {
+	adminjson.TaskInfo
+	Worker          string
+	Attempt         int64
+	CancelRequested bool
+	Version         int64
+	Owner           string
+	Ended           bool
+	Asks            bool
+	// Mine is set if the caller may change the task.
+	Mine bool
+	Took time.Duration
+}
+
+// hookView is a webhook of a task, for administrators.
+type hookView struct {
+	Config, URL, State string
+	Told, Version      int64
+	LastError          string
+}
+
+// snippet is a command to copy.
+type snippet struct{ Name, Text string }
+
+// treeView is a task in the tree of delegations.
+type treeView struct {
+	TaskID    string    `json:"taskId"`
+	Depth     int       `json:"depth"`
+	Agent     string    `json:"agent"`
+	Kind      string    `json:"kind"`
+	State     string    `json:"state"`
+	Text      string    `json:"text"`
+	CreatedAt time.Time `json:"createdAt"`
+	AgeMs     int64     `json:"ageMs"`
+	More      bool      `json:"more"`
+	// Took is AgeMs as a duration; Offset and Width place it in the time of the whole tree, in
+	// steps of a twentieth.
+	Took          time.Duration `json:"-"`
+	Offset, Width int           `json:"-"`
+	Here          bool          `json:"-"`
+	Owner         string        `json:"-"`
+}
+
+// segment escapes an id for a path.
+func segment(id string) string { return url.PathEscape(id) }
+
+// ended reports whether a state is final.
+func ended(state string) bool {
+	switch state {
+	case "TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_CANCELED", "TASK_STATE_REJECTED":
+		return true
+	}
+	return false
+}
+
+// headOf returns the summary of a log.
+func (p *page) headOf(l *adminjson.TaskLog) headView {
+	h := headView{
+		TaskInfo: l.Task, Worker: l.Worker, Attempt: l.Attempt, CancelRequested: l.CancelRequested, Version: l.Version,
+		Owner: p.r.FormValue("owner"), Ended: ended(l.Task.State),
+	}
+	h.Asks = strings.HasSuffix(l.Task.State, "INPUT_REQUIRED") || strings.HasSuffix(l.Task.State, "AUTH_REQUIRED")
+	h.Mine = h.Owner == "" || h.Owner == p.caller.Owner
+	until := time.Now()
+	if h.Ended {
+		until = l.Task.ChangedAt
+	}
+	h.Took = until.Sub(l.Task.CreatedAt)
+	return h
+}
+
+// showTask answers with the page of a task.
+func showTask(p *page) error { return p.showTask(http.StatusOK, "") }
+
+// showTask answers with the page of a task and the error of a change, if there is one.
+func (p *page) showTask(code int, trouble string) error {
+	l, err := p.readLog()
+	if err != nil {
+		return err
+	}
+	head := p.headOf(l)
+	r := &reader{task: p.r.FormValue("id"), owner: head.Owner, agent: head.Agent, room: maxPage}
+	if l.Worker != "" {
+		r.agent = l.Worker
+	}
+	v := taskView{Head: head, Entries: r.views(l.Entries), Copy: p.copies(l), Error: trouble, Live: !head.Ended || l.Next > 0}
+	if n := len(l.Entries); n > 0 {
+		v.From, v.Cursor = l.Entries[0].Version, l.Entries[n-1].Version
+		v.Earlier = v.From > 1
+	}
+	v.Tree = p.tree()
+	v.Hooks = p.hooks()
+	p.show(code, "task", v)
+	return nil
+}
+
+// readLog reads the entries that a page shows: all of a short log, else the last ones, or those
+// after the version in the address.
+func (p *page) readLog() (*adminjson.TaskLog, error) {
+	l, after := new(adminjson.TaskLog), p.r.FormValue("after")
+	if after != "" {
+		return l, p.get(p.logPath("", "after", after, "limit", firstEntries), l)
+	}
+	if err := p.get(p.logPath("", "limit", firstEntries), l); err != nil || l.Next == 0 {
+		return l, err
+	}
+	last := new(adminjson.TaskLog)
+	return last, p.get(p.logPath("", "after", max(0, l.Version-lastEntries)), last)
+}
+
+// tree returns the tasks below a task of the caller; none if there is only the task itself, or if
+// the caller may not read it.
+func (p *page) tree() []treeView {
+	var answer struct {
+		Tasks []treeView `json:"tasks"`
+	}
+	id := p.r.FormValue("id")
+	if o := p.r.FormValue("owner"); o != "" && o != p.caller.Owner {
+		return nil
+	}
+	if err := p.get("/api/v1/tasks/"+segment(id)+"/tree", &answer); err != nil || len(answer.Tasks) < 2 {
+		return nil
+	}
+	place(answer.Tasks, id)
+	return answer.Tasks
+}
+
+// place computes where each task lies in the time of the tree.
+func place(all []treeView, here string) {
+	first, last := all[0].CreatedAt, all[0].CreatedAt.Add(time.Millisecond)
+	for i := range all {
+		t := &all[i]
+		t.Took, t.Here = time.Duration(t.AgeMs)*time.Millisecond, t.TaskID == here
+		if end := t.CreatedAt.Add(t.Took); end.After(last) {
+			last = end
+		}
+		t.Depth = min(t.Depth, 12)
+	}
+	whole := last.Sub(first)
+	for i := range all {
+		t := &all[i]
+		t.Offset = min(19, max(0, int(20*t.CreatedAt.Sub(first)/whole)))
+		t.Width = min(20-t.Offset, max(1, int(20*t.Took/whole)))
+	}
+}
+
+// hooks returns the webhooks of a task, if the caller may see them.
+func (p *page) hooks() []hookView {
+	if !p.caller.Admin {
+		return nil
+	}
+	var answer struct {
+		Webhooks []hookView `json:"webhooks"`
+	}
+	if err := p.get("/api/v1/push?"+query("task", p.r.FormValue("id")), &answer); err != nil {
+		return nil
+	}
+	return answer.Webhooks
+}
+
+// copies returns commands that send the first message of a task again.
+func (p *page) copies(l *adminjson.TaskLog) []snippet {
+	if len(l.Entries) == 0 || l.Entries[0].Kind != "created" || len(l.Entries[0].Message) > maxText {
+		return nil
+	}
+	var c content
+	if json.Unmarshal(l.Entries[0].Message, &c) != nil || len(c.Parts) == 0 {
+		return nil
+	}
+	base := p.base()
+	message, err := json.Marshal(map[string]any{"message": map[string]any{"messageId": "again", "role": "ROLE_USER", "parts": rawParts(l.Entries[0].Message)}})
+	if err != nil {
+		return nil
+	}
+	key := ""
+	if p.session.key != "" {
+		key = ` -H "Authorization: Bearer $PARLEY_KEY"`
+	}
+	all := []snippet{{"curl", "curl " + quote(base+"/v1/a2a/"+segment(l.Task.Agent)+"/message:send") + " -H 'A2A-Version: 1.0' -H 'Content-Type: application/json'" + key + " -d " + quote(string(message))}}
+	if len(c.Parts) == 1 && c.Parts[0].Text != nil {
+		all = append([]snippet{{"parley send", "parley send --url " + quote(base) + " --agent " + quote(l.Task.Agent) + " -- " + quote(*c.Parts[0].Text)}}, all...)
+	}
+	return append(all, snippet{"watch", "parley watch --url " + quote(base) + " " + quote(string(l.Task.TaskID))})
+}
+
+func rawParts(message []byte) json.RawMessage {
+	var m struct {
+		Parts json.RawMessage `json:"parts"`
+	}
+	_ = json.Unmarshal(message, &m) // the caller has read it already
+	return m.Parts
+}
+
+// base returns the address of the hub as the browser knows it.
+func (p *page) base() string {
+	scheme := "http"
+	if p.r.TLS != nil || p.r.Header.Get("X-Forwarded-Proto") == "https" {
+		scheme = "https"
+	}
+	return (&url.URL{Scheme: scheme, Host: p.r.Host}).String()
+}
+
+// quote returns a text as one word of a shell.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// cancel requests the cancellation of a task.
+func cancel(p *page) error {
+	err := p.do(http.MethodPost, "/v1/a2a/tasks/"+segment(p.r.PostFormValue("id"))+":cancel", struct{}{}, nil)
+	return p.done(err)
+}
+
+// done returns to the page of the task after a change, or shows its error there.
+func (p *page) done(err error) error {
+	refused, ok := err.(*refusal) //nolint:errorlint // do returns it itself
+	switch {
+	case ok && refused.Code != http.StatusUnauthorized && !isMissing(err):
+		return p.showTask(refused.Code, refused.Message)
+	case err != nil:
+		return err
+	}
+	http.Redirect(p.w, p.r, taskURL(p.r.PostFormValue("id"), p.r.PostFormValue("owner")), http.StatusSeeOther)
+	return nil
+}
+
+// taskURL returns the address of the page of a task.
+func taskURL(id, owner string) string { return Root + "task?" + query("id", id, "owner", owner) }
+
+// number parses a version; a wrong one is the beginning.
+func number(s string) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
