@@ -1,0 +1,5 @@
+// Package browser tests the console with a browser: a Chromium without a window before the
+// command itself. Its tests are skipped on a machine without Chromium.
+//
+// With PARLEY_SHOTS=folder, the tests also write pictures of each page into that folder.
+package browser
