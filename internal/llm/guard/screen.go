@@ -67,6 +67,8 @@ func Screen(text string) []Finding {
 // maxDepth is the largest number of nested decodings.
 const maxDepth = 2
 
+// screen screens a text that was decoded depth times. Beyond maxDepth nothing is decoded, and no cue
+// is read.
 func screen(text string, depth int) []Finding {
 	s := scanner{depth: depth}
 	if len(text) > MaxText {
@@ -81,7 +83,9 @@ func screen(text string, depth int) []Finding {
 	s.comments()
 	s.images()
 	s.encoded()
-	s.cues()
+	if depth <= maxDepth {
+		s.cues()
+	}
 	if depth == 0 && !Grave(s.findings) {
 		s.joined()
 	}

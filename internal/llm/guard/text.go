@@ -81,13 +81,26 @@ func (g Guard) Own(o Origin, text string) Text {
 	return g.Text(o, text)
 }
 
-// Checked returns the result of a tool that labels the words of others itself. A result with an
-// order outside of its labels is labelled as a whole, as words of o.
+// Checked returns the result of a tool that labels the words of others itself. A result with a known
+// phrase of an order outside of its labels is labelled as a whole, as words of o. Cues do not count: the
+// advice of the hub in results consists of orders to the model, too.
 func (g Guard) Checked(o Origin, text string) Text {
-	if g.Policy == Off || len(Orders(Outside(text))) == 0 {
+	if rest := Outside(text); g.Policy == Off || !Grave(screen(rest, maxDepth+1)) && !ordersInNames(rest) {
 		return Text{text}
 	}
 	return g.Text(o, text)
+}
+
+// ordersInNames reports whether the words of a name in a text are an order.
+func ordersInNames(text string) bool {
+	const fewest = 2 // of signs between words
+	for name := range strings.FieldsFuncSeq(text, foreignToNames) {
+		signs := strings.Count(name, "_") + strings.Count(name, "-")
+		if signs >= fewest && len(name) <= MaxName && !harmless(name) {
+			return true
+		}
+	}
+	return false
 }
 
 // Join returns texts, each after the first one preceded by a separator.
