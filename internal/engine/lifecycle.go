@@ -65,6 +65,14 @@ func (e *Engine) maintain(ctx context.Context) {
 	}
 }
 
+// CheckStore tries whether the store can be written. If not, the engine is not ready until it can
+// be written again, and it logs the reason.
+func (e *Engine) CheckStore(ctx context.Context) {
+	if err := e.store.Probe(ctx); err != nil {
+		_ = e.storeFailed(err) // logged
+	}
+}
+
 // probe tries a store that did not work, so that the hub becomes ready again without traffic.
 func (e *Engine) probe(ctx context.Context) {
 	if e.health.Load() == nil {

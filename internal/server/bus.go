@@ -25,6 +25,7 @@ import (
 // busParts are the parts of a hub at a bus. Without a bus they are nil.
 type busParts struct {
 	bus        bus.Bus
+	contact    func() error           // writes bus.json if that was not possible; nil without a broker
 	drop       func(key string) error // disconnects the clients with a key; nil if there are none
 	where      string                 // for people, without credentials
 	kind       string                 // of the broker
@@ -94,6 +95,9 @@ func (h *Hub) busServices() []hub.Service {
 	}
 	all := []hub.Service{
 		{Name: "dead letters", Run: h.recovered(p.dead.Run)}, // only then can it fail tasks
+	}
+	if p.contact != nil {
+		all = append(all, hub.Service{Name: "bus.json", Run: h.writeContact})
 	}
 	if p.chat != nil {
 		all = append(all, hub.Service{Name: "live view", Run: p.chat.Run, Late: true})

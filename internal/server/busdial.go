@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/amqpbus"
@@ -16,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/bus/natsbus/embedded"
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/task"
 )
 
 // openBroker connects to a broker. Its errors name the address.
@@ -122,13 +124,37 @@ func (h *Hub) startBroker(ctx context.Context, key bus.HubKey) error {
 	}
 	h.opened(s.Close)
 	h.opened(b.Close)
+	p.contact = s.WriteContact
 	p.bus, p.drop, p.where = b, s.Drop, whereBus(RedactedURL(s.Contact().URL), at)
 	p.kind, p.address = "embedded", RedactedURL(s.Contact().URL)
 	u, err := url.Parse(s.Contact().URL)
 	if err != nil {
 		return err
 	}
-	return h.stores.agents.PutNote(ctx, busAddress, []byte(u.Host))
+	err = h.stores.agents.PutNote(ctx, busAddress, []byte(u.Host))
+	if errors.Is(err, task.ErrFull) {
+		return nil // the next start may choose another address
+	}
+	return err
+}
+
+// contactEvery is the interval at which bus.json is written again after the disk was full.
+const contactEvery = 5 * time.Second
+
+// writeContact writes bus.json as soon as the disk has room. The system gives no notification of
+// that.
+func (h *Hub) writeContact(ctx context.Context) error {
+	again := time.NewTicker(contactEvery)
+	defer again.Stop()
+	for h.busParts.contact() != nil {
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	<-ctx.Done()
+	return nil
 }
 
 // busAddress is the key of the note with the address of the embedded broker.

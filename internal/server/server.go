@@ -501,6 +501,7 @@ func source(cfg *config.Config) string {
 
 // Run serves until ctx ends and everything has drained.
 func (h *Hub) Run(ctx context.Context) error {
+	h.engine.CheckStore(ctx) // a full disk must show before the first message
 	return h.core.Run(ctx, hub.Work{
 		Services: h.services(), Server: h.server, Serve: h.serveHTTP, Connections: h.conns, Ready: func() { h.logger.Info("ready", "url", h.URL()) },
 	})

@@ -194,7 +194,7 @@ func TestNewFileIsClosedClean(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, err := os.ReadDir(dir)
-	if err != nil || len(files) != 2 || files[1].Name() != "db-mark" {
-		t.Errorf("files = %v, %v, want the database and its mark", files, err)
+	if err != nil || len(files) != 3 || files[1].Name() != "db-mark" || files[2].Name() != "db-reserve" {
+		t.Errorf("files = %v, %v, want the database, its mark and its reserve", files, err)
 	}
 }

@@ -103,9 +103,14 @@ func open(path string, o Options) (*DB, error) {
 		w.keepMoments = defaultKeepMoments
 	}
 	w.files, w.accept, w.loss = f, o.AcceptLoss, loss
-	if err := w.first(); err != nil {
+	err = w.first()
+	if err != nil && useReserve(path, err) {
+		err = w.first()
+	}
+	if err != nil {
 		return nil, errors.Join(err, w.mark.close(), f.close())
 	}
+	keepReserve(path)
 	db := &DB{
 		path:    path,
 		writer:  w,

@@ -157,7 +157,7 @@ func newFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	text, err := os.ReadFile(path)
-	return text, errors.Join(err, os.Remove(path), os.Remove(path+MarkSuffix))
+	return text, errors.Join(err, os.Remove(path), os.Remove(path+MarkSuffix), os.RemoveAll(path+reserveSuffix))
 }
 
 // treePages returns the pages of a table in an intact file, by the number of its root.

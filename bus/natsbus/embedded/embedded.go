@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -77,8 +79,9 @@ type Server struct {
 	server        *server.Server
 	authenticator *authenticator
 	contact       natsbus.Contact
-	file          string // of contact; empty if there is none
-	scratch       string // a folder to remove; empty if there is none
+	file          string      // of contact; empty if there is none
+	unwritten     atomic.Bool // the disk was full when file was to be written
+	scratch       string      // a folder to remove; empty if there is none
 	closing       sync.Once
 	closed        error
 
@@ -132,7 +135,25 @@ func (s *Server) start() error {
 		return nil
 	}
 	s.file = filepath.Join(s.options.Folder, natsbus.ContactFile)
-	return writeContact(s.file, s.contact)
+	err = writeContact(s.file, s.contact)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		s.log.Warn("the disk is full: bus.json is not written yet, so that programs on this machine do not find the broker", "error", err)
+		s.unwritten.Store(true)
+		return nil
+	}
+	return err
+}
+
+// WriteContact writes bus.json if Start could not write it because the disk was full.
+func (s *Server) WriteContact() error {
+	if !s.unwritten.Load() {
+		return nil
+	}
+	if err := writeContact(s.file, s.contact); err != nil {
+		return err
+	}
+	s.unwritten.Store(false)
+	return nil
 }
 
 // makeStream creates the stream, and then admits other clients.

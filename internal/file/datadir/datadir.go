@@ -30,6 +30,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/parley-a2a/parley/internal/file/atomicfile"
@@ -151,7 +152,7 @@ func acquireSoon(file string) (*os.File, error) {
 	}
 }
 
-// sign writes the holder of the lock to the lock file.
+// sign writes the holder of the lock to the lock file. On a full disk the holder stays unknown.
 func sign(lock *os.File) error {
 	host, err := os.Hostname()
 	if err != nil {
@@ -161,10 +162,13 @@ func sign(lock *os.File) error {
 	if err != nil {
 		return err
 	}
-	if err := lock.Truncate(0); err != nil {
-		return err
+	line = append(line, '\n')
+	if _, err = lock.WriteAt(line, 0); err == nil {
+		err = lock.Truncate(int64(len(line)))
 	}
-	_, err = lock.WriteAt(append(line, '\n'), 0)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return nil
+	}
 	return err
 }
 
