@@ -98,9 +98,11 @@ func TestRestartBetweenCalls(t *testing.T) {
 func TestFreeze(t *testing.T) {
 	t.Parallel()
 	s := pgtest.Start(t)
-	db := openTest(t, s.Database(t), Options{Timeout: 200 * time.Millisecond})
+	db := openTest(t, s.Database(t), Options{})
 	put(t, db, "one")
 	mustFind(t, db, "one")
+	limit := func(d time.Duration) { db.writer.o.Timeout, db.readers.timeout = d, d } // no call runs
+	limit(100 * time.Millisecond)
 	thaw := s.Freeze()
 	if err := db.Tasks().Append(t.Context(), created("unknown")); !errors.Is(err, task.ErrUnavailable) {
 		t.Errorf("Append to a frozen database: %v", err)
@@ -109,6 +111,7 @@ func TestFreeze(t *testing.T) {
 		t.Errorf("Head of a frozen database: %v", err)
 	}
 	thaw()
+	limit(time.Minute)
 	recovered(t, db)
 	mustFind(t, db, "one")
 }
@@ -123,7 +126,7 @@ func TestReadOnly(t *testing.T) {
 	put(t, db, "one")
 	set := func(on string) {
 		s.Exec(t, "postgres", fmt.Sprintf("ALTER DATABASE %s SET default_transaction_read_only = %s", name, on))
-		s.Exec(t, "postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '"+name+"'")
+		s.Exec(t, "postgres", "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = '"+name+"'")
 	}
 	set("on")
 	for range 2 { // the second one uses the connection that was opened for the first
@@ -146,7 +149,7 @@ func TestOneHub(t *testing.T) {
 	if _, err := Open(t.Context(), url, Options{LockWait: 10 * time.Millisecond}); !errors.Is(err, ErrInUse) {
 		t.Fatalf("second Open: %v, want ErrInUse", err)
 	}
-	s.Exec(t, "postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'parley'")
+	s.Exec(t, "postgres", "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE application_name = 'parley'")
 	second := openTest(t, url, Options{})
 	for range 2 {
 		err := first.Tasks().Append(t.Context(), created("late"))

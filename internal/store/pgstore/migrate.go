@@ -16,11 +16,8 @@ import (
 // Schema is the name of the schema that holds all tables.
 const Schema = "parley"
 
-// Keys of advisory locks. They are the same in all versions.
-const (
-	// hubLock is held by the hub that uses the database.
-	hubLock = 0x50726c79_00000001
-)
+// The key of an advisory lock is the same in all versions.
+const hubLock = 0x50726c79_00000001 // held by the hub that uses the database
 
 //go:embed schema/*.sql
 var schema embed.FS
@@ -110,10 +107,7 @@ CREATE TABLE migrations (
 	applied_at BIGINT NOT NULL
 );`
 
-const (
-	readLayout = `SELECT step, name, checksum FROM migrations ORDER BY step`
-	addLayout  = `INSERT INTO migrations VALUES ($1, $2, $3, $4)`
-)
+const readLayout = `SELECT step, name, checksum FROM migrations ORDER BY step`
 
 func step(ctx context.Context, c *conn, number int, m migration) error {
 	if err := c.script(ctx, m.text); err != nil {

@@ -74,8 +74,8 @@ func (r *readers) put(c *conn) {
 	r.slots <- struct{}{}
 }
 
-// drop removes a failed connection from the pool, and all idle ones with it: what has ended one of
-// them has mostly ended all.
+// drop removes a failed connection from the pool, and all idle ones with it: a fault that has
+// ended one of them has mostly ended all.
 func (r *readers) drop(c *conn) {
 	r.mu.Lock()
 	idle := r.idle
