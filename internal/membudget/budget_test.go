@@ -108,7 +108,7 @@ func TestLeavingMakesRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := &membudget.Budget{Max: 100, Wait: time.Second}
-		held := acquire(t, b, 60)
+		held, began := acquire(t, b, 60), time.Now()
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			if _, err := b.Acquire(t.Context(), 50); err == nil {
@@ -120,6 +120,9 @@ func TestLeavingMakesRoom(t *testing.T) {
 			h, err := b.AcquireLong(t.Context(), membudget.Request, 40)
 			if err != nil {
 				t.Error(err)
+			}
+			if waited := time.Since(began); waited != time.Second {
+				t.Errorf("40 bytes of 40 were acquired after %v, want when the first has left, after 1s", waited)
 			}
 			h.Release()
 		})
