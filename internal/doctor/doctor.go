@@ -144,9 +144,11 @@ const (
 	soon = 14 * 24 * time.Hour
 	// skew is the largest accepted difference of clocks: the tolerance of tokens.
 	skew = time.Minute
-	// minFree and minShare are the bytes and the share of a disk that should be free.
-	minFree  = 1 << 30
-	minShare = 20 // one in twenty
+	// minFree and minShare are the bytes and the share of a disk that should be free; the share
+	// counts up to enoughFree bytes.
+	minFree    = 1 << 30
+	minShare   = 20 // one in twenty
+	enoughFree = 4 << 30
 )
 
 // Examine returns the findings about a hub, the most severe first.
@@ -304,7 +306,7 @@ func disk(f *Facts) []Finding {
 		return []Finding{{Unknown, "disk", "the free space of the disk is not known", ""}}
 	}
 	text := fmt.Sprintf("%d MiB of %d MiB are free on the disk of the data folder", f.Free>>20, f.Total>>20)
-	if f.Free < minFree || f.Free < f.Total/minShare {
+	if f.Free < max(minFree, min(f.Total/minShare, enoughFree)) {
 		return []Finding{{Weak, "disk", text, "free some space: a hub with a full disk accepts no messages"}}
 	}
 	return []Finding{{OK, "disk", text, ""}}

@@ -147,3 +147,25 @@ func TestRevocationLists(t *testing.T) {
 		t.Errorf("findings (-want +got):\n%s", diff)
 	}
 }
+
+// TestDisk checks at which free space a disk is reported, for small and large disks.
+func TestDisk(t *testing.T) {
+	t.Parallel()
+	const gib = 1 << 30
+	for _, tt := range []struct {
+		free, total uint64
+		want        Level
+	}{
+		{0, 0, Unknown},
+		{gib - 1, 2 * gib, Weak},
+		{gib, 2 * gib, OK},
+		{2 * gib, 50 * gib, Weak},
+		{3 * gib, 50 * gib, OK},
+		{4*gib - 1, 1000 * gib, Weak},
+		{4 * gib, 1000 * gib, OK},
+	} {
+		if got := disk(&Facts{Free: tt.free, Total: tt.total})[0].Level; got != tt.want {
+			t.Errorf("%d of %d MiB free: %v, want %v", tt.free>>20, tt.total>>20, got, tt.want)
+		}
+	}
+}
