@@ -98,6 +98,17 @@ var operations = []operation{
 		_, err := e.Tree(ctx, c, id)
 		return err
 	}},
+	{policy.Get, func(ctx context.Context, e *engine.Engine, c *op.Caller, at op.Target, id a2a.TaskID) error {
+		if at.Agent != "" {
+			_, err := e.Get(ctx, c, &op.Get{Target: at, ID: id}) // logs have no agent in their path
+			return err
+		}
+		s, err := e.OpenLog(ctx, c, id, 0)
+		if err == nil {
+			s.Close()
+		}
+		return err
+	}},
 	{policy.Cancel, func(ctx context.Context, e *engine.Engine, c *op.Caller, at op.Target, id a2a.TaskID) error {
 		_, err := e.Cancel(ctx, c, &op.Cancel{Target: at, ID: id})
 		return err
@@ -169,8 +180,8 @@ func TestPolicyOnEveryOperation(t *testing.T) {
 func TestPolicyKnowsEveryMethod(t *testing.T) {
 	t.Parallel()
 	want := []string{
-		"Aliased", "Cancel", "CreatePush", "DeletePush", "Dialect", "Get", "GetPush", "List", "ListPush", "Part", "Send",
-		"Stream", "Subscribe", "Tree", "WatchTree",
+		"Aliased", "Cancel", "CreatePush", "DeletePush", "Dialect", "Get", "GetPush", "List", "ListPush", "OpenLog", "Part",
+		"Send", "Stream", "Subscribe", "Tree", "WatchTree",
 	}
 	var got []string
 	for e, i := reflect.TypeFor[*engine.Engine](), 0; i < e.NumMethod(); i++ {
