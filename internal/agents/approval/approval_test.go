@@ -602,6 +602,45 @@ func TestAnApprovalIsGoodForAnswers(t *testing.T) {
 	})
 }
 
+// TestAnswersOfAnOpenSkill: an answer without a skill to the question of a skill that is not gated
+// continues that skill. The agent receives it with the skill, so that it performs no gated one.
+func TestAnswersOfAnOpenSkill(t *testing.T) {
+	bubble(t, func(w *fixture) {
+		var skills []string
+		w.agent = func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			skills = append(skills, agent.CallFrom(ctx).Skill)
+			if agent.Text(ec.Message) == "end" {
+				yield(status(ec, a2a.TaskStateCompleted, "thanks"), nil)
+				return
+			}
+			yield(status(ec, a2a.TaskStateInputRequired, "which?"), nil)
+		}
+		w.start()
+		id := w.send(bob, "shop", "begin", skill("show"))
+		w.is(bob, id, task.InputRequired, "which?")
+		w.restart()
+		w.send(bob, "shop", "more", continues(id))
+		w.is(bob, id, task.InputRequired, "which?")
+		w.send(bob, "shop", "end", continues(id))
+		w.is(bob, id, task.Completed, "thanks")
+		if want := []string{"show", "show", "show"}; !slices.Equal(skills, want) {
+			t.Errorf("the agent performs %q, want %q", skills, want)
+		}
+
+		id = w.send(bob, "shop", "begin again", skill("show"))
+		w.send(bob, "shop", "buy", skill("sell"), continues(id))
+		w.is(bob, id, task.Rejected, "")
+
+		owner := caller("")
+		owner.Principal = &auth.Principal{ID: "bob", Roles: []string{auth.RoleAdmin}}
+		id = w.send(owner, "shop", "begin with a gated one", skill("sell"))
+		w.is(owner, id, task.InputRequired, "which?")
+		w.send(bob, "shop", "an answer to that", continues(id))
+		w.is(bob, id, task.Rejected, "")
+		w.ran(5)
+	})
+}
+
 // TestInterruptedAnswers checks that an idempotent agent which is interrupted while it reads an
 // answer starts again, unless it has sent an event since.
 func TestInterruptedAnswers(t *testing.T) {

@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -32,13 +33,13 @@ func (r *request) perform(ctx context.Context) {
 	if again {
 		tries, before = r.checkpoint.Tries+1, r.checkpoint.Said
 	}
-	r.checkpoint = checkpoint{Key: r.call.Key, Phase: running, Tries: tries, For: r.checkpoint.For, Said: before}
+	r.checkpoint = checkpoint{Key: r.call.Key, Phase: running, Tries: tries, For: r.checkpoint.For, Open: r.open, Said: before}
 	if err := r.begin(ctx); err != nil {
 		r.yield(nil, err)
 		return
 	}
 	inner := *r.call
-	inner.Saved = r.inner
+	inner.Saved, inner.Skill = r.inner, cmp.Or(r.open, r.call.Skill)
 	if !r.traits.Resumable {
 		inner.Saved, inner.Task, inner.Sealed = nil, nil, nil
 		inner.Attempt = tries

@@ -41,6 +41,8 @@ type checkpoint struct {
 	// For is a hash of the caller and the skill that the approval is for; empty without an
 	// approval.
 	For string `json:"f,omitempty"`
+	// Open is the skill that is not gated, and that the agent performs; empty for any other.
+	Open string `json:"o,omitempty"`
 	// Said is the fingerprint of the task before the agent began with the message.
 	Said outputHash `json:"t,omitzero"`
 }
@@ -52,7 +54,10 @@ type request struct {
 	call   *agent.Call
 	caller *auth.Principal
 	skill  string
-	yield  func(a2a.Event, error) bool
+	// open is the skill if it is not gated: that of the message, or of the question that the
+	// message answers.
+	open  string
+	yield func(a2a.Event, error) bool
 
 	// before holds the turns of the context before the message.
 	before []memory.Turn
@@ -104,7 +109,8 @@ func (r *request) item() inbox.ID { return inbox.IDOf(r.caller.Owner(), r.ec.Tas
 // decide handles the message according to the trust in its caller.
 func (r *request) decide(ctx context.Context) {
 	same := r.checkpoint.Key == r.call.Key
-	if same && r.checkpoint.Phase == running || r.wrapper.owner(r.caller) || !r.policy.gates(r.call.Skill) {
+	r.open = r.openSkill(same)
+	if same && r.checkpoint.Phase == running || r.wrapper.owner(r.caller) || r.open != "" {
 		r.perform(ctx)
 		return
 	}
@@ -127,6 +133,20 @@ func (r *request) decide(ctx context.Context) {
 	default:
 		r.ask(ctx, entry.Level)
 	}
+}
+
+// openSkill returns the skill that the agent is to perform, if it is not gated. A message that
+// names no skill and answers a question of such a skill continues it. same is set if the hub
+// repeats a message.
+func (r *request) openSkill(same bool) string {
+	skill := r.call.Skill
+	if skill == "" && (same || r.checkpoint.Phase == asked) {
+		skill = r.checkpoint.Open
+	}
+	if r.policy.gates(skill) {
+		return ""
+	}
+	return skill
 }
 
 // loadHistory stores the message, and loads the turns before it.
