@@ -39,6 +39,10 @@ func frame(kind, flags byte, stream uint32, payload string) string {
 // settings is the client's settings frame, which is empty.
 var settings = frame(frameSettings, 0, 0, "")
 
+// window lets the server send a gibibyte of data. Without it, answers to streams that are reset
+// too late use up the connection's first 64 KiB, and the server may send no more.
+var window = frame(frameWindow, 0, 0, "\x40\x00\x00\x00")
+
 // block is a block of headers, each a literal without indexing (RFC 7541 §6.2.2).
 func block(pairs ...string) string {
 	var b strings.Builder
@@ -83,7 +87,7 @@ func http2(port string, frames func(w *world) string) send {
 		done := make(chan struct{})
 		go func() { // ends when all is written or the connection is closed
 			defer close(done)
-			_, _ = io.WriteString(c, preface+settings+frames(w))
+			_, _ = io.WriteString(c, preface+settings+window+frames(w))
 		}()
 		a := readFrames(bufio.NewReader(c))
 		c.Close()
