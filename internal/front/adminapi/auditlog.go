@@ -89,9 +89,7 @@ func (l *AuditLog) page(ctx context.Context, q *audit.Query, limit int) (*AuditP
 
 // auditQuery parses the query of a request.
 func auditQuery(values url.Values) (q *audit.Query, limit int, err error) {
-	q, limit = &audit.Query{
-		Actor: values.Get("actor"), Action: values.Get("action"), Task: values.Get("task"), Agent: values.Get("agent"),
-	}, auditPage
+	q = &audit.Query{Actor: values.Get("actor"), Action: values.Get("action"), Task: values.Get("task"), Agent: values.Get("agent")}
 	for name, at := range map[string]*time.Time{"since": &q.Since, "until": &q.Until} {
 		if text := values.Get(name); text != "" {
 			if *at, err = time.Parse(time.RFC3339, text); err != nil {
@@ -104,10 +102,6 @@ func auditQuery(values url.Values) (q *audit.Query, limit int, err error) {
 			return nil, 0, apierror.Field(a2a.ErrInvalidParams, "after", "is not the number of an entry")
 		}
 	}
-	if text := values.Get("limit"); text != "" {
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxAuditPage {
-			return nil, 0, apierror.Field(a2a.ErrInvalidParams, "limit", "is not a number from 1 to %d", maxAuditPage)
-		}
-	}
-	return q, limit, nil
+	limit, err = limitOf(values, auditPage, maxAuditPage)
+	return q, limit, err
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -196,10 +195,10 @@ func (h *Handler) probed(r *http.Request, ask func(context.Context, string) (*di
 // search answers with the matches of a query.
 func (h *Handler) search(r *http.Request) (*adminjson.Found, error) {
 	q := r.URL.Query()
-	limit, err := strconv.Atoi(cmp.Or(q.Get("limit"), "0"))
+	limit, err := limitOf(q, bm25.DefaultLimit, bm25.MaxLimit)
 	switch {
-	case err != nil || limit < 0 || limit > bm25.MaxLimit:
-		return nil, apierror.Field(a2a.ErrInvalidParams, "limit", "is not a number from 1 to %d", bm25.MaxLimit)
+	case err != nil:
+		return nil, err
 	case strings.TrimSpace(q.Get("q")) == "":
 		return nil, apierror.Field(a2a.ErrInvalidParams, "q", "is missing")
 	}
@@ -224,5 +223,5 @@ func (h *Handler) hits(r *http.Request, query string, limit int) []bm25.Hit {
 	mine := slices.DeleteFunc(h.Directory.Search(query, bm25.MaxLimit), func(hit bm25.Hit) bool {
 		return hit.Kind != "mcp" && !h.maySee(r, task.Agent(hit.Name))
 	})
-	return mine[:min(len(mine), cmp.Or(limit, bm25.DefaultLimit))]
+	return mine[:min(len(mine), limit)]
 }

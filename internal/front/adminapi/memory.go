@@ -3,9 +3,8 @@ package adminapi
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
-	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -86,23 +85,10 @@ func entryNote(e *memory.Entry) adminjson.Note {
 	}
 }
 
-// limitOf parses the number of notes to return; zero means the hub's default.
-func limitOf(q url.Values) (int, error) {
-	s := q.Get("limit")
-	if s == "" {
-		return 0, nil
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 {
-		return 0, apierror.Field(a2a.ErrInvalidParams, "limit", "is not a number from 1")
-	}
-	return n, nil
-}
-
 // listNotes answers with the notes whose keys have the prefix.
 func (h *Handler) listNotes(r *http.Request) (*adminjson.NoteList, error) {
 	q := r.URL.Query()
-	limit, err := limitOf(q)
+	limit, err := limitOf(q, 0, math.MaxInt)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +111,7 @@ func (h *Handler) listNotes(r *http.Request) (*adminjson.NoteList, error) {
 // searchNotes answers with the notes that match, the best first.
 func (h *Handler) searchNotes(r *http.Request) (*adminjson.NoteList, error) {
 	q := r.URL.Query()
-	limit, err := limitOf(q)
+	limit, err := limitOf(q, 0, math.MaxInt)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package adminapi
 
 import (
+	"math"
 	"net/http"
 	"net/url"
 	"path"
@@ -154,6 +155,22 @@ func pageSize(q url.Values, normal, most int) (int, error) {
 		return 0, apierror.Field(a2a.ErrInvalidParams, "pageSize", "is not a number from 1")
 	}
 	return min(n, most), nil
+}
+
+// limitOf parses the maximum number of results, from 1 to most; normal if there is none.
+func limitOf(q url.Values, normal, most int) (int, error) {
+	s := q.Get("limit")
+	if s == "" {
+		return normal, nil
+	}
+	n, err := strconv.Atoi(s)
+	switch {
+	case err == nil && n >= 1 && n <= most:
+		return n, nil
+	case most == math.MaxInt:
+		return 0, apierror.Field(a2a.ErrInvalidParams, "limit", "is not a number from 1")
+	}
+	return 0, apierror.Field(a2a.ErrInvalidParams, "limit", "is not a number from 1 to %d", most)
 }
 
 // taskPath matches the ids of tasks in paths, which may contain slashes that clients need not

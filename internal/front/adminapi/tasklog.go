@@ -53,7 +53,7 @@ func (h *Handler) taskLog(r *http.Request) (*adminjson.TaskLog, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit, err := atMost(q.Get("limit"), maxLogPage)
+	limit, err := limitOf(q, maxLogPage, maxLogPage)
 	if err != nil {
 		return nil, err
 	}
@@ -124,18 +124,6 @@ func version(name, text string) (int64, error) {
 	return n, nil
 }
 
-// atMost parses the limit of a page; empty means the most.
-func atMost(text string, most int) (int, error) {
-	if text == "" {
-		return most, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > most {
-		return 0, apierror.Field(a2a.ErrInvalidParams, "limit", "is not a number from 1 to %d", most)
-	}
-	return n, nil
-}
-
 // taskLogEvents sends the entries of a log as they are added; the id of each is its version. The
 // event "end" marks a complete stream; a stream that ends without it may be requested again.
 func (h *Handler) taskLogEvents(w http.ResponseWriter, r *http.Request) {
@@ -194,7 +182,7 @@ func (h *Handler) sendLog(w http.ResponseWriter, r *http.Request, s *engine.Stre
 		events, err := s.Next(ctx, 0)
 		switch {
 		case errors.Is(err, io.EOF) && s.Ended():
-			_ = stream.send("event: end\ndata: {}\n\n") // the final event
+			stream.end()
 			return
 		case err != nil:
 			if !errors.Is(err, io.EOF) && ctx.Err() == nil && h.Logger != nil {

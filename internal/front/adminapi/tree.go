@@ -7,7 +7,6 @@ import (
 	"iter"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/parley-a2a/parley/agent/memory"
@@ -111,9 +110,6 @@ func (h *Handler) treeEvents(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	var stream *eventStream
-	var beat sync.WaitGroup
-	defer beat.Wait()
-	defer cancel()
 	for node, err := range h.Trees.WatchTree(ctx, callerOf(r), id) {
 		switch {
 		case err != nil && stream == nil:
@@ -126,19 +122,20 @@ func (h *Handler) treeEvents(w http.ResponseWriter, r *http.Request) {
 			return
 		case stream == nil:
 			stream = openEvents(w)
-			beat.Go(func() {
-				if stream.beat(ctx) != nil {
-					cancel() // the client has disconnected
-				}
-			})
+			defer stream.beating(ctx, cancel)()
 		}
 		if stream.sendJSON(treeTask(&node, time.Now())) != nil {
 			return
 		}
 	}
 	if stream != nil {
-		_ = stream.send("event: end\ndata: {}\n\n") // the final event
+		stream.end()
 	}
+}
+
+// end sends the event that marks a complete stream.
+func (e *eventStream) end() {
+	_ = e.send("event: end\ndata: {}\n\n") // an error means that the client has disconnected
 }
 
 // openEvents starts a stream of events.
@@ -150,7 +147,7 @@ func openEvents(w http.ResponseWriter) *eventStream {
 	return &eventStream{control: http.NewResponseController(w), w: w}
 }
 
-// setUnknown sends a value as an event.
+// sendJSON sends a value as an event.
 func (e *eventStream) sendJSON(v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
