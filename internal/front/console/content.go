@@ -60,8 +60,8 @@ type partView struct {
 // entryView is an entry of a log on a page, or several chunks of one artifact.
 type entryView struct {
 	adminjson.LogEntry
-	// Who is who has written the entry: "caller", "hub", or the agent.
-	Who string
+	// Author is the author of the entry: "caller", "hub", or the agent.
+	Author string
 	// Role is a word for the style: caller, agent or hub.
 	Role  string
 	Title string
@@ -96,20 +96,20 @@ func (r *reader) view(e *adminjson.LogEntry) entryView {
 		v.Long = v.Gap >= time.Second
 	}
 	r.before = e.Time
-	v.Who, v.Role = "hub", "hub"
+	v.Author, v.Role = "hub", "hub"
 	if e.Attempt > 0 {
-		v.Who, v.Role = r.agent, "agent"
+		v.Author, v.Role = r.agent, "agent"
 	}
 	var c content
 	switch e.Kind {
 	case "created", "message":
-		v.Who, v.Role, v.Title = "caller", "caller", "message"
+		v.Author, v.Role, v.Title = "caller", "caller", "message"
 		_ = json.Unmarshal(e.Message, &c) // the hub has checked it
 	case "status":
 		v.Title = stateWord(e.State)
 		_ = json.Unmarshal(e.Message, &c)
 		if c.Role == "ROLE_AGENT" {
-			v.Who, v.Role = r.agent, "agent"
+			v.Author, v.Role = r.agent, "agent"
 		}
 	case "artifact":
 		_ = json.Unmarshal(e.Artifact, &c)
