@@ -61,8 +61,8 @@ func launch(bin string, c Command) (*Process, error) {
 		return nil, err
 	}
 	go func() { // ends with the process
-		defer close(p.done)
 		_ = p.cmd.Wait()
+		close(p.done) // before the waits end: a caller of Await may launch the next process
 		p.out.end()
 	}()
 	return p, nil
