@@ -32,8 +32,9 @@ func TestWallClock(t *testing.T) {
 	var c wallClock
 	c.read(time.Now())
 	c.step(time.Hour) // until the next reading
-	if by := c.setBack(); by < 59*time.Minute || by > time.Hour {
-		t.Errorf("set back by %v, want an hour", by)
+	// The two clocks are not read at one instant and may drift apart by a little.
+	if by := c.setBack(); by < 59*time.Minute || by > 61*time.Minute {
+		t.Errorf("set back by %v, want about an hour", by)
 	}
 	if by := c.setBack(); by != 0 {
 		t.Errorf("set back by %v again", by)
