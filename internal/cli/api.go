@@ -64,7 +64,7 @@ func (f *hubFlags) direct() (*http.Client, error) {
 	}, err
 }
 
-// maxEvent is the maximum length of a line of a stream in bytes.
+// maxEvent is the maximum size of an event of a stream in bytes.
 const maxEvent = 1 << 20
 
 // events opens a stream of events at a path below /api/v1. The caller closes its body, and the

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,12 +9,12 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/backoff"
+	"github.com/parley-a2a/parley/internal/sse"
 )
 
 // memoryWatchCmd prints notes when they are set.
@@ -136,12 +135,14 @@ func (w *noteWatch) open(ctx context.Context) (*http.Response, error) {
 
 // show prints the notes of a stream. It reports whether the requested number is reached.
 func (w *noteWatch) show(stream io.Reader) (over bool, err error) {
-	lines := bufio.NewScanner(stream)
-	lines.Buffer(nil, maxEvent)
-	for lines.Scan() {
-		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+	reader := sse.NewReader(stream, maxEvent, nil)
+	for {
+		e, err := reader.Next()
+		if err != nil {
+			return false, nil // the stream is resumed
+		}
 		var n adminjson.Note
-		if !ok || json.Unmarshal([]byte(data), &n) != nil || n.Key == "" || !w.fresh(&n) {
+		if json.Unmarshal(e.Data, &n) != nil || n.Key == "" || !w.fresh(&n) {
 			continue
 		}
 		if err := w.cmd.print(w.out, &n); err != nil {
@@ -151,7 +152,6 @@ func (w *noteWatch) show(stream io.Reader) (over bool, err error) {
 			return true, nil
 		}
 	}
-	return false, nil
 }
 
 // fresh reports whether a note was not printed before, and records it as printed.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/sse"
 )
 
 // tasksWatchCmd follows a task.
@@ -185,20 +185,21 @@ func (w *treeWatch) stream(ctx context.Context) (over bool) {
 
 // events shows the events of a stream.
 func (w *treeWatch) events(r io.Reader) (over bool) {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxEvent)
-	for lines.Scan() {
-		if lines.Text() == "event: end" {
+	stream := sse.NewReader(r, maxEvent, nil)
+	for {
+		e, err := stream.Next()
+		if err != nil {
+			return false
+		}
+		if e.Type == "end" {
 			return true
 		}
-		data, ok := strings.CutPrefix(lines.Text(), "data: ")
 		var t adminapi.TreeTask
-		if !ok || json.Unmarshal([]byte(data), &t) != nil || t.TaskID == "" {
+		if json.Unmarshal(e.Data, &t) != nil || t.TaskID == "" {
 			continue
 		}
 		if w.show.node(&t) != nil {
 			return true
 		}
 	}
-	return false
 }

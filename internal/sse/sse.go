@@ -22,6 +22,8 @@ type Event struct {
 	// ID is the id of the event. It is empty if the event has none, or one that a header cannot
 	// carry.
 	ID string
+	// Type is the type; empty means "message".
+	Type string
 	// Data is the data; its lines are separated by line feeds.
 	Data []byte
 }
@@ -57,7 +59,7 @@ func (r *Reader) Next() (Event, error) {
 			if data {
 				return e, nil
 			}
-			e.ID = ""
+			e.ID, e.Type = "", ""
 			continue
 		}
 		name, value, _ := bytes.Cut(line, []byte(":"))
@@ -69,6 +71,8 @@ func (r *Reader) Next() (Event, error) {
 			}
 			data = true
 			e.Data = append(e.Data, value...)
+		case "event":
+			e.Type = string(value)
 		case "id":
 			e.ID = ""
 			if usableID(value) {

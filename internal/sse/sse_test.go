@@ -51,6 +51,17 @@ func TestReader(t *testing.T) {
 	}
 }
 
+// TestTypes checks that a type belongs to one event only.
+func TestTypes(t *testing.T) {
+	t.Parallel()
+	r := NewReader(strings.NewReader("event: a\ndata: 1\n\ndata: 2\n\nevent: lost\n\ndata: 3\n\ndata: 4\nevent:b\n\n"), 100, nil)
+	for _, want := range []string{"a", "", "", "b"} {
+		if e, err := r.Next(); err != nil || e.Type != want {
+			t.Errorf("event %q has the type %q, %v, want %q", e.Data, e.Type, err, want)
+		}
+	}
+}
+
 // FuzzReader checks that a stream is read the same however it is split, within its limit.
 func FuzzReader(f *testing.F) {
 	for _, stream := range []string{"", "id: 1\ndata: x\n\n", "id\n\n\n", "\r\n\r\n", "data", "id: 1\r\n\r\n: c\n\nid: 2", "data:\n\n"} {

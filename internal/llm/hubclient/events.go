@@ -1,15 +1,15 @@
 package hubclient
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
+
+	"github.com/parley-a2a/parley/internal/sse"
 )
 
-// maxEvent is the largest length of a line of a stream.
+// maxEvent is the largest size of an event of a stream, in bytes.
 const maxEvent = 1 << 20
 
 // listen reads Server-Sent Events until done returns true for the data of one. It returns an
@@ -39,12 +39,14 @@ func (h *Hub) events(ctx context.Context, r *request, opened func() (done bool, 
 	if over, err := opened(); over || err != nil {
 		return err
 	}
-	lines := bufio.NewScanner(resp.Body)
-	lines.Buffer(nil, maxEvent)
-	for lines.Scan() {
-		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok && done(data) {
+	stream := sse.NewReader(resp.Body, maxEvent, nil)
+	for {
+		e, err := stream.Next()
+		if err != nil {
+			return fmt.Errorf("the events of %s: %w", r.path, errLost)
+		}
+		if done(string(e.Data)) {
 			return nil
 		}
 	}
-	return fmt.Errorf("the events of %s: %w", r.path, errLost)
 }

@@ -1,12 +1,11 @@
 package resources
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"net/http"
 	"net/url"
@@ -14,12 +13,13 @@ import (
 
 	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpserver"
+	"github.com/parley-a2a/parley/internal/sse"
 )
 
 const (
 	firstPause = time.Second
 	lastPause  = 30 * time.Second
-	// maxEvent is the largest length of a line of a stream.
+	// maxEvent is the largest size of an event of a stream, in bytes.
 	maxEvent = 16 << 20
 )
 
@@ -75,15 +75,18 @@ func (l *Library) follow(ctx context.Context, at ref, notify func() bool) (more 
 	case resp.StatusCode != http.StatusOK:
 		return true, fmt.Errorf("the hub answers HTTP %s", resp.Status)
 	}
-	lines := bufio.NewScanner(resp.Body)
-	lines.Buffer(nil, maxEvent)
-	for lines.Scan() {
-		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data:"))
-		if ok && at.concerns(data) && !notify() {
+	stream := sse.NewReader(resp.Body, maxEvent, nil)
+	for {
+		e, err := stream.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return true, nil
+		case err != nil:
+			return true, err
+		case at.concerns(e.Data) && !notify():
 			return false, nil
 		}
 	}
-	return true, lines.Err()
 }
 
 // concerns reports whether an event is about the resource at the address.
