@@ -4,29 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/task"
 )
-
-// Limits of one row of entries. Entries appended together form one row unless it is larger than
-// a page of a read.
-const (
-	maxRowEntries = 256
-	maxRowBytes   = 1 << 20
-)
-
-// maxAppend is the largest size of one append in bytes: SQLite accepts a row of up to 1 GB, and
-// an error would fail all appends in the same commit.
-const maxAppend = 256 << 20
-
-// A row of entries has a place: the key of the task, and in the lowest bits the first version.
-// It leaves room for 5 · 10¹¹ tasks.
-const (
-	versionBits = 24
-	maxVersion  = 1<<versionBits - 1
-	maxKey      = 1<<(63-versionBits) - 1
-)
-
-func place(key task.Key, version int64) int64 { return int64(key)<<versionBits | version }
 
 // change is a task.Change in its stored form. It shares no memory with the caller, which may
 // return before it is written.
@@ -71,47 +51,22 @@ func (ch *change) set(c *task.Change) {
 	ch.next = c.Next
 	ch.status = c.Prev.State != c.Next.State || c.Prev.Visibility != c.Next.Visibility ||
 		c.Prev.StatusAt != c.Next.StatusAt || c.Prev.Due() != c.Next.Due()
-	ch.rest = appendRest(ch.rest, &c.Next)
+	ch.rest = sqlstore.AppendHead(ch.rest, &c.Next)
 	for es := c.Entries; len(es) > 0; {
-		n := fit(es)
+		n := sqlstore.Fit(es)
 		ch.data = task.AppendEntries(ch.data, es[:n])
 		ch.rows = append(ch.rows, row{first: es[0].Version, end: len(ch.data)})
 		es = es[n:]
 	}
 	if c.Hook != nil {
-		ch.hook = ownHook(c.Hook)
+		ch.hook = sqlstore.OwnHook(c.Hook)
 	}
 	if c.Request != nil {
-		ch.request = ownRequest(c.Request)
+		ch.request = sqlstore.OwnRequest(c.Request)
 	}
 	ch.alias = c.Alias
-	ch.sidecars = ownSidecars(&c.Sidecars)
-	ch.journal, ch.forget = ownRecords(c.Journal), c.Forget
-}
-
-// fit returns the number of entries at the start of es that fit into one row.
-func fit(es []task.Entry) int {
-	size := 0
-	for i := range es[:min(len(es), maxRowEntries)] {
-		size += es[i].Size()
-		if i > 0 && size > maxRowBytes {
-			return i
-		}
-	}
-	return min(len(es), maxRowEntries)
-}
-
-// check returns an error for a change that is inconsistent, or that has no place in the file.
-func check(c *task.Change) error {
-	if c.Next.Version > maxVersion {
-		return fmt.Errorf("version %d is above %d", c.Next.Version, int64(maxVersion))
-	}
-	for i := range c.Journal {
-		if n := c.Journal[i].Number; n > maxVersion {
-			return fmt.Errorf("record %d is above %d", n, int64(maxVersion))
-		}
-	}
-	return c.Check()
+	ch.sidecars = sqlstore.OwnSidecars(&c.Sidecars)
+	ch.journal, ch.forget = sqlstore.OwnRecords(c.Journal), c.Forget
 }
 
 // Tasks is the task store in a file. It is a small value, meant to be copied.
@@ -128,17 +83,17 @@ func (t Tasks) Append(ctx context.Context, c *task.Change) error {
 }
 
 func (t Tasks) append(ctx context.Context, c *task.Change) error {
-	if err := check(c); err != nil {
+	if err := sqlstore.Check(c); err != nil {
 		return err
 	}
 	r := requests.Get().(*request)
 	r.change.set(c)
-	r.size = len(r.change.data) + len(c.Next.StatusMessage) + besideBytes(c)
-	if r.size > maxAppend {
+	r.size = len(r.change.data) + len(c.Next.StatusMessage) + sqlstore.BesideBytes(c)
+	if r.size > sqlstore.MaxAppend {
 		r.free()
-		return fmt.Errorf("%d bytes are more than %d", r.size, maxAppend)
+		return fmt.Errorf("%d bytes are more than %d", r.size, sqlstore.MaxAppend)
 	}
-	answered, err := t.db.writer.queue.wait(ctx, r)
+	answered, err := t.db.writer.queue.Wait(ctx, r)
 	if err == nil {
 		c.Next.Key = r.change.next.Key
 		if c.Hook != nil {
@@ -283,7 +238,7 @@ func (w *writer) addEntries(ch *change) error {
 	from := 0
 	for _, r := range ch.rows {
 		s := w.conn.start(qAddEntries)
-		s.int(place(ch.next.Key, r.first))
+		s.int(sqlstore.Place(ch.next.Key, r.first))
 		s.blob(ch.data[from:r.end])
 		if err := s.done(); err != nil {
 			return fmt.Errorf("insert entries of task %d: %w", ch.next.Key, err)

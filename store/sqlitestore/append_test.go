@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -127,49 +128,6 @@ func TestWaitingAppendsShareACommit(t *testing.T) {
 	wantSound(t, db)
 }
 
-func TestBatchesAreLimited(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		sizes []int
-		want  []int
-	}{
-		"number":      {make([]int, 600), []int{256, 256, 88}},
-		"bytes":       {[]int{3 << 20, 1 << 20, 1, 1}, []int{2, 2}},
-		"one is more": {[]int{9 << 20, 9 << 20, 1}, []int{1, 1, 1}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			q := newQueue()
-			var in []*request
-			for _, size := range tt.sizes {
-				r := &request{size: size}
-				in = append(in, r)
-				if err := q.put(r); err != nil {
-					t.Fatal(err)
-				}
-			}
-			q.close()
-			if err := q.put(&request{}); !errors.Is(err, errClosed) {
-				t.Errorf("put in a closed queue = %v, want errClosed", err)
-			}
-			var got []int
-			var out []*request
-			for batch := q.take(nil); len(batch) > 0; batch = q.take(nil) {
-				got = append(got, len(batch))
-				out = append(out, batch...)
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("batches mismatch (-want +got):\n%s", diff)
-			}
-			for i := range in {
-				if out[i] != in[i] {
-					t.Fatalf("request %d is out of order", i)
-				}
-			}
-		})
-	}
-}
-
 // TestLargeAppendsAreSeveralRows: a page for a reader never needs much more than a page from
 // the disk.
 func TestLargeAppendsAreSeveralRows(t *testing.T) {
@@ -188,8 +146,8 @@ func TestLargeAppendsAreSeveralRows(t *testing.T) {
 	largest, err := writeValue(t.Context(), db, func(w *writer) (int64, error) {
 		return w.conn.number("SELECT max(length(data)) FROM entries")
 	})
-	if err != nil || largest > maxRowBytes+(64<<10) {
-		t.Errorf("largest row has %d bytes, %v, want at most about %d", largest, err, maxRowBytes)
+	if err != nil || largest > sqlstore.MaxRowBytes+(64<<10) {
+		t.Errorf("largest row has %d bytes, %v, want at most about %d", largest, err, sqlstore.MaxRowBytes)
 	}
 	wantSound(t, db)
 }
@@ -201,9 +159,9 @@ func TestLimitsOfPlaces(t *testing.T) {
 	h := put(t, db.Tasks(), newHead("anna", "t1"), created(1))
 	for name, spoil := range map[string]func(c *task.Change){
 		"number of entries": func(c *task.Change) {
-			c.Prev.Version, c.Next.Version, c.Entries[0].Version = maxVersion, maxVersion+1, maxVersion+1
+			c.Prev.Version, c.Next.Version, c.Entries[0].Version = sqlstore.MaxVersion, sqlstore.MaxVersion+1, sqlstore.MaxVersion+1
 		},
-		"number of a record": func(c *task.Change) { c.Journal = []task.Record{{Number: maxVersion + 1}} },
+		"number of a record": func(c *task.Change) { c.Journal = []task.Record{{Number: sqlstore.MaxVersion + 1}} },
 	} {
 		c := step(t, h, status(task.Working, 2))
 		spoil(c)
@@ -221,8 +179,8 @@ func TestLimitsOfPlaces(t *testing.T) {
 // TestPlaces: the rows of one task lie between those of its neighbours, for any number of rows.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
-	for _, k := range []task.Key{1, 2, maxKey - 1} {
-		in := []int64{place(k-1, maxVersion), place(k, 0), place(k, 1), place(k, maxVersion), place(k+1, 0)}
+	for _, k := range []task.Key{1, 2, sqlstore.MaxKey - 1} {
+		in := []int64{sqlstore.Place(k-1, sqlstore.MaxVersion), sqlstore.Place(k, 0), sqlstore.Place(k, 1), sqlstore.Place(k, sqlstore.MaxVersion), sqlstore.Place(k+1, 0)}
 		if !slices.IsSorted(in) || len(slices.Compact(slices.Clone(in))) != len(in) || in[0] < 0 {
 			t.Errorf("places around task %d are out of order: %d", k, in)
 		}

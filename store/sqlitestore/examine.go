@@ -8,6 +8,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -231,8 +232,8 @@ func (l *taskLog) read(c *conn, key int64) error {
 		return err
 	}
 	s = c.start(qEntries)
-	s.int(place(task.Key(key), 1))
-	s.int(place(task.Key(key), maxVersion))
+	s.int(sqlstore.Place(task.Key(key), 1))
+	s.int(sqlstore.Place(task.Key(key), sqlstore.MaxVersion))
 	s.int(key)
 	for s.next() {
 		es, err := task.DecodeEntries(s.getBlob())

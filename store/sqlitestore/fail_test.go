@@ -154,9 +154,7 @@ func blockWriter(t *testing.T, db *DB) (release func()) {
 // waitQueued waits until n requests wait for the writer, which must be blocked.
 func waitQueued(db *DB, n int) {
 	for {
-		db.writer.queue.mu.Lock()
-		waiting := len(db.writer.queue.waiting)
-		db.writer.queue.mu.Unlock()
+		waiting := db.writer.queue.Waiting()
 		if waiting >= n {
 			return
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -25,7 +26,7 @@ func getHead(s *stmt) task.Head {
 	h.Version = s.getInt()
 	h.UpdatedAt = task.Millis(s.getInt())
 	if err == nil {
-		err = decodeRest(s.peekBlob(), &h)
+		err = sqlstore.DecodeHead(s.peekBlob(), &h)
 	}
 	if err != nil && s.err == nil {
 		s.err = fmt.Errorf("head of task %d (%s): %w", h.Key, h.ID, err)

@@ -1,7 +1,6 @@
 package sqlitestore
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -57,30 +56,4 @@ func TestHeadRoundTrip(t *testing.T) {
 			t.Errorf("Head at rev %d: %v, mismatch (-want +got):\n%s", h.Rev, err, diff)
 		}
 	}
-}
-
-func FuzzDecodeRest(f *testing.F) {
-	full := fullHead()
-	all := appendRest(nil, &full)
-	f.Add(all)
-	f.Add(all[:len(all)-3])
-	f.Add(appendRest(nil, &task.Head{}))
-	f.Add(appendRest(nil, &task.Head{Assigned: "other"}))
-	f.Add([]byte(nil))
-	f.Add([]byte{2})
-	f.Add([]byte("\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x05a"))
-	f.Add([]byte("\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var h, again task.Head
-		if err := decodeRest(b, &h); err != nil {
-			if !errors.Is(err, task.ErrCorrupt) {
-				t.Errorf("decodeRest(%x) = %v, want ErrCorrupt", b, err)
-			}
-			return
-		}
-		err := decodeRest(appendRest(nil, &h), &again)
-		if diff := cmp.Diff(h, again); diff != "" || err != nil {
-			t.Errorf("round trip of %x: %v, mismatch:\n%s", b, err, diff)
-		}
-	})
 }

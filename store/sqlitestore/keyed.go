@@ -1,7 +1,6 @@
 package sqlitestore
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 
@@ -23,14 +22,6 @@ var (
 	qSweepRequests = prepared(`DELETE FROM requests WHERE (scope, key) IN
 	(SELECT scope, key FROM requests WHERE at < ?1 ORDER BY at LIMIT ?2)`)
 )
-
-// ownRequest returns a copy of r that shares no memory with it, because the writer may still
-// use it after the caller has returned.
-func ownRequest(r *task.Request) *task.Request {
-	mine := *r
-	mine.Fingerprint = bytes.Clone(r.Fingerprint)
-	return &mine
-}
 
 // keyUsed reports whether an earlier request of the scope has the key of r.
 func (w *writer) keyUsed(r *task.Request, scope int64) (bool, error) {

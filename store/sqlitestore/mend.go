@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -136,7 +137,7 @@ func writeRows(c *conn, key task.Key, es []task.Entry) error {
 		return err
 	}
 	for len(es) > 0 {
-		n := fit(es)
+		n := sqlstore.Fit(es)
 		if err := addRow(c, key, es[:n]); err != nil {
 			return err
 		}
@@ -147,7 +148,7 @@ func writeRows(c *conn, key task.Key, es []task.Entry) error {
 
 func addRow(c *conn, key task.Key, es []task.Entry) error {
 	s := c.start(qAddEntries)
-	s.int(place(key, es[0].Version))
+	s.int(sqlstore.Place(key, es[0].Version))
 	s.blob(task.AppendEntries(nil, es))
 	return s.done()
 }
@@ -156,7 +157,7 @@ func addRow(c *conn, key task.Key, es []task.Entry) error {
 func setTask(c *conn, h *task.Head) error {
 	s := c.start(qSetTask)
 	bindStatus(&s, h)
-	bindRun(&s, &change{next: *h, rest: appendRest(nil, h)})
+	bindRun(&s, &change{next: *h, rest: sqlstore.AppendHead(nil, h)})
 	s.int(int64(h.Key))
 	return s.done()
 }

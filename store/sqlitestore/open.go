@@ -155,7 +155,7 @@ func (db *DB) Intact(ctx context.Context) error {
 func (db *DB) Close() error { return db.close() }
 
 func (db *DB) shut() error {
-	db.writer.queue.close()
+	db.writer.queue.Close()
 	db.work.Wait()
 	// The writer is closed last: the last connection to close merges the write-ahead log into
 	// the file, which a reader cannot do.

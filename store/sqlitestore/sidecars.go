@@ -1,10 +1,10 @@
 package sqlitestore
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -22,32 +22,6 @@ var (
 	WHERE s.parent = ?4 AND s.parent > 0 AND s.place > ?1 AND s.place <= ?2 ORDER BY s.place LIMIT ?3`)
 )
 
-// sidecarPlace returns the place of a sidecar: the kind, and in the lowest bits the key. qSidecars
-// contains maxKey.
-func sidecarPlace(kind task.SidecarKind, key task.Key) int64 {
-	return int64(kind)*(maxKey+1) + int64(key)
-}
-
-// ownSidecars returns copies of the sidecars, because the writer may still use them after the
-// caller has returned.
-func ownSidecars(sidecars *[task.SidecarKinds][]byte) (own [task.SidecarKinds][]byte) {
-	for i, data := range sidecars {
-		own[i] = bytes.Clone(data)
-	}
-	return own
-}
-
-// besideBytes returns the size of the sidecars and records of a change in bytes.
-func besideBytes(c *task.Change) (n int) {
-	for _, data := range c.Sidecars {
-		n += len(data)
-	}
-	for i := range c.Journal {
-		n += len(c.Journal[i].Data)
-	}
-	return n
-}
-
 func (w *writer) putSidecars(ch *change) error {
 	for i, data := range ch.sidecars {
 		if data == nil {
@@ -55,7 +29,7 @@ func (w *writer) putSidecars(ch *change) error {
 		}
 		kind := task.SidecarKind(i)
 		s := w.conn.start(qPutSidecar)
-		s.int(sidecarPlace(kind, ch.next.Key))
+		s.int(sqlstore.SidecarPlace(kind, ch.next.Key))
 		s.int(int64(kind.Parent(data)))
 		s.blob(data)
 		if err := s.done(); err != nil {
@@ -68,7 +42,7 @@ func (w *writer) putSidecars(ch *change) error {
 // dropSidecars deletes the sidecars of a task.
 func (w *writer) dropSidecars(key int64) error {
 	for kind := range task.SidecarKinds {
-		if err := w.forKey(qDropSidecar, sidecarPlace(kind, task.Key(key))); err != nil {
+		if err := w.forKey(qDropSidecar, sqlstore.SidecarPlace(kind, task.Key(key))); err != nil {
 			return fmt.Errorf("delete sidecar %d: %w", kind, err)
 		}
 	}
@@ -80,7 +54,7 @@ func (t Tasks) Sidecar(ctx context.Context, key task.Key, kind task.SidecarKind)
 	var found []byte
 	err := t.db.readOf(ctx, subject{key: key}, func(c *conn) error {
 		s := c.start(qSidecar)
-		s.int(sidecarPlace(kind, key))
+		s.int(sqlstore.SidecarPlace(kind, key))
 		if s.next() {
 			found = s.getBlob()
 			s.close()
@@ -106,8 +80,8 @@ func (t Tasks) Sidecars(ctx context.Context, q *task.SidecarQuery) ([]task.Sidec
 			text = qSidecarsOf
 		}
 		s := c.start(text)
-		s.int(sidecarPlace(q.Kind, max(q.After, 0)))
-		s.int(sidecarPlace(q.Kind, maxKey))
+		s.int(sqlstore.SidecarPlace(q.Kind, max(q.After, 0)))
+		s.int(sqlstore.SidecarPlace(q.Kind, sqlstore.MaxKey))
 		s.int(int64(q.Limit))
 		if q.Parent != 0 {
 			s.int(int64(q.Parent))
@@ -127,7 +101,7 @@ func (t Tasks) Sidecars(ctx context.Context, q *task.SidecarQuery) ([]task.Sidec
 
 // DropSidecar implements task.Sidecars.
 func (t Tasks) DropSidecar(ctx context.Context, key task.Key, kind task.SidecarKind) error {
-	err := t.db.write(ctx, func(w *writer) error { return w.forKey(qDropSidecar, sidecarPlace(kind, key)) })
+	err := t.db.write(ctx, func(w *writer) error { return w.forKey(qDropSidecar, sqlstore.SidecarPlace(kind, key)) })
 	if err != nil {
 		return fmt.Errorf("drop sidecar %d of task %d: %w", kind, key, err)
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"zombiezen.com/go/sqlite"
+
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 )
 
 // stmt is one execution of a prepared statement: values are bound in order, then rows are read
@@ -164,6 +166,6 @@ func (s *stmt) peekBlob() []byte {
 	n := s.raw.ColumnLen(s.at)
 	b := slices.Grow(s.conn.scratch[:0], n)[:n]
 	s.raw.ColumnBytes(s.at, b)
-	s.conn.scratch = kept(b)
+	s.conn.scratch = sqlstore.Kept(b)
 	return b
 }

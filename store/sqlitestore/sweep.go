@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -159,8 +160,8 @@ func (w *writer) deleteTask(t *endedTask) error {
 
 // bindPlaces binds the first and the last place of a task.
 func bindPlaces(s *stmt, key int64) {
-	s.int(place(task.Key(key), 0))
-	s.int(place(task.Key(key), maxVersion))
+	s.int(sqlstore.Place(task.Key(key), 0))
+	s.int(sqlstore.Place(task.Key(key), sqlstore.MaxVersion))
 }
 
 func (w *writer) forKey(q query, key int64) error {

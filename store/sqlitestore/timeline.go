@@ -3,9 +3,9 @@ package sqlitestore
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/internal/varint"
 	"github.com/parley-a2a/parley/task"
 )
@@ -36,49 +36,23 @@ var (
 
 // moments are the moments of the commit that the writer makes.
 type moments struct {
-	n    int64
-	data []byte
+	sqlstore.Moments
 	// last is the position of the newest committed moment; negative if it is not known.
 	last int64
 }
 
 // addChange adds a change, if it has entries.
 func (m *moments) addChange(ch *change) {
-	if len(ch.rows) == 0 {
-		return
+	if len(ch.rows) > 0 {
+		m.AddChange(ch.next.Key, ch.rows[0].first, ch.next.Version)
 	}
-	first := ch.rows[0].first
-	m.n++
-	m.data = binary.AppendUvarint(m.data, uint64(ch.next.Key))
-	m.data = binary.AppendUvarint(m.data, uint64(first))
-	m.data = binary.AppendUvarint(m.data, uint64(ch.next.Version))
 }
-
-// addNotice adds a notice, in the place of a task the key zero.
-func (m *moments) addNotice(notice []byte) {
-	m.n++
-	m.data = varint.AppendBytes(append(m.data, 0), notice)
-}
-
-// decodeMoment reads a moment without its position and head.
-func decodeMoment(r *varint.Reader) task.Moment {
-	m := task.Moment{Key: task.Key(r.Uint())}
-	if m.Key == 0 {
-		m.Notice = bytes.Clone(r.Bytes())
-	} else {
-		m.First, m.Last = int64(r.Uint()), int64(r.Uint())
-	}
-	return m
-}
-
-// reset removes all moments.
-func (m *moments) reset() { m.n, m.data = 0, kept(m.data) }
 
 // flushMoments inserts the moments of a commit as one row, and deletes old rows from time to
 // time.
 func (w *writer) flushMoments() error {
 	m := &w.moments
-	if m.n == 0 {
+	if m.N == 0 {
 		return nil
 	}
 	if m.last < 0 {
@@ -91,13 +65,13 @@ func (w *writer) flushMoments() error {
 	}
 	s := w.conn.start(qAddMoments)
 	s.int(m.last + 1)
-	s.int(m.n)
-	s.blob(m.data)
+	s.int(m.N)
+	s.blob(m.Data)
 	if err := s.done(); err != nil {
 		return fmt.Errorf("insert moments after %d: %w", m.last, err)
 	}
 	before := m.last
-	m.last += m.n
+	m.last += m.N
 	if m.last <= w.keepMoments || before/tidyMoments == m.last/tidyMoments {
 		return nil
 	}
@@ -121,7 +95,7 @@ func (t Tasks) AddNotices(ctx context.Context, notices [][]byte) error {
 	}
 	err := t.db.write(ctx, func(w *writer) error {
 		for _, n := range own {
-			w.moments.addNotice(n)
+			w.moments.AddNotice(n)
 		}
 		return nil
 	})
@@ -178,7 +152,7 @@ func readMoments(c *conn, after int64, limit int) (found []task.Moment, err erro
 		seq := s.getInt()
 		r := varint.Reader{Left: s.getBlob()}
 		for ; len(r.Left) > 0 && len(found) < limit; seq++ {
-			m := decodeMoment(&r)
+			m := sqlstore.DecodeMoment(&r)
 			if m.Seq = seq; r.Bad {
 				s.close()
 				return nil, fmt.Errorf("%w: moment %d", ErrDamaged, seq)

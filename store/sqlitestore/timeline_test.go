@@ -77,7 +77,7 @@ func TestFailedCommitHasNoMoments(t *testing.T) {
 	db := newTest(t)
 	notices(t, db, 2, 2)
 	err := db.write(t.Context(), func(w *writer) error {
-		w.moments.addNotice([]byte("lost"))
+		w.moments.AddNotice([]byte("lost"))
 		return w.conn.script("no statement")
 	})
 	if err == nil {

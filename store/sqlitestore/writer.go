@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -17,7 +18,7 @@ const keyBlock = 4096
 // writer is the only writer of the file. Its fields, except queue, belong to the goroutine that
 // runs loop.
 type writer struct {
-	queue *requestQueue
+	queue *sqlstore.Queue[*request]
 	opts  connOptions
 	tune  func(*conn) error
 	// committed is called after each commit; nil if not configured.
@@ -48,7 +49,7 @@ type writer struct {
 }
 
 func newWriter(opts connOptions, tune func(*conn) error) *writer {
-	return &writer{queue: newQueue(), opts: opts, tune: tune, moments: moments{last: -1}}
+	return &writer{queue: sqlstore.NewQueue[*request](errClosed), opts: opts, tune: tune, moments: moments{last: -1}}
 }
 
 // first opens the file, migrates it to the newest layout and prepares all statements, which
@@ -153,12 +154,12 @@ func (w *writer) forget() {
 
 // loop writes until the queue is closed and empty.
 func (w *writer) loop() {
-	batch := make([]*request, 0, maxBatch)
+	batch := make([]*request, 0, sqlstore.MaxBatch)
 	for {
 		// Callers that just got an answer often have another write at once. Letting them run
 		// first makes batches several times as large on a busy machine.
 		runtime.Gosched()
-		batch = w.queue.take(batch[:0])
+		batch = w.queue.Take(batch[:0])
 		if len(batch) == 0 {
 			return
 		}
@@ -217,7 +218,7 @@ func (w *writer) failed(err error) error {
 	// The connection still has the files, and is needed to rescue their data.
 	err = unavailable(err)
 	w.gone.Store(&err)
-	w.queue.fail(err)
+	w.queue.Fail(err)
 	return err
 }
 
@@ -233,7 +234,7 @@ func (w *writer) try(batch []*request) error {
 	if err := w.conn.run(qBeginNow); err != nil {
 		return err
 	}
-	w.moments.reset()
+	w.moments.Reset()
 	for _, r := range batch {
 		if err := w.apply(r); err != nil {
 			return err
@@ -288,7 +289,7 @@ func (w *writer) peekKey() (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("take keys: %w", err)
 	}
-	if end > maxKey {
+	if end > sqlstore.MaxKey {
 		return 0, errors.New("no keys are left")
 	}
 	w.nextKey, w.lastKey = end-keyBlock, end

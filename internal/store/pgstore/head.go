@@ -3,6 +3,7 @@ package pgstore
 import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -23,7 +24,7 @@ func getHead(s *stmt) task.Head {
 	h.Version = s.getInt()
 	h.UpdatedAt = task.Millis(s.getInt())
 	if err == nil {
-		err = decodeRest(s.getBlob(), &h)
+		err = sqlstore.DecodeHead(s.getBlob(), &h)
 	}
 	if err != nil && s.err == nil {
 		s.err = err

@@ -1,11 +1,11 @@
 package pgstore
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
 
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -62,19 +62,11 @@ func (c *conn) startRef(q query, ref task.HookRef) stmt {
 	return s
 }
 
-// ownHook returns a copy of h that shares no memory with it, because the writer may still use
-// it after the caller has returned.
-func ownHook(h *task.Hook) *task.Hook {
-	mine := *h
-	mine.Secret = bytes.Clone(h.Secret)
-	return &mine
-}
-
 // PutHook implements task.Hooks.
 func (t Tasks) PutHook(ctx context.Context, h *task.Hook) error {
 	err := task.ErrHookID
 	if h.ID != "" {
-		err = t.putHook(ctx, ownHook(h))
+		err = t.putHook(ctx, sqlstore.OwnHook(h))
 	}
 	if err != nil {
 		return fmt.Errorf("put hook %s of task %d: %w", h.ID, h.Task, err)

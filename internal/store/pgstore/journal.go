@@ -1,10 +1,10 @@
 package pgstore
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -17,19 +17,6 @@ var (
 	qDropJournal = prepared("DELETE FROM journal WHERE place >= $1 AND place <= $2")
 )
 
-// ownRecords returns a copy of records, because the writer may still use them after the caller
-// has returned.
-func ownRecords(records []task.Record) []task.Record {
-	if len(records) == 0 {
-		return nil
-	}
-	own := make([]task.Record, len(records))
-	for i, r := range records {
-		own[i] = task.Record{Number: r.Number, Data: bytes.Clone(r.Data)}
-	}
-	return own
-}
-
 // putJournal applies a change to the journal of its task.
 func (w *writer) putJournal(ch *change) error {
 	if ch.forget {
@@ -39,7 +26,7 @@ func (w *writer) putJournal(ch *change) error {
 	}
 	for i := range ch.journal {
 		s := w.conn.start(qAddRecord)
-		s.int(place(ch.next.Key, ch.journal[i].Number))
+		s.int(sqlstore.Place(ch.next.Key, ch.journal[i].Number))
 		s.blob(ch.journal[i].Data)
 		if err := s.done(); err != nil {
 			return fmt.Errorf("insert record: %w", err)
@@ -63,12 +50,12 @@ func (t Tasks) Journal(ctx context.Context, key task.Key, after int64) ([]task.R
 	err := t.db.read(ctx, func(c *conn) error {
 		found = nil
 		s := c.start(qJournal)
-		s.int(place(key, after))
-		s.int(place(key, maxVersion))
+		s.int(sqlstore.Place(key, after))
+		s.int(sqlstore.Place(key, sqlstore.MaxVersion))
 		s.int(maxPageEntries)
 		s.int(maxPageBytes)
 		for size := 0; s.next(); {
-			r := task.Record{Number: s.getInt() & maxVersion, Data: s.getBlob()}
+			r := task.Record{Number: s.getInt() & sqlstore.MaxVersion, Data: s.getBlob()}
 			size += len(r.Data)
 			if len(found) == maxPageEntries || len(found) > 0 && size > maxPageBytes {
 				break

@@ -1,7 +1,6 @@
 package pgstore
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 
@@ -23,14 +22,6 @@ var (
 	qSweepRequests = prepared(`DELETE FROM requests WHERE (scope, key) IN
 	(SELECT scope, key FROM requests WHERE at < $1 ORDER BY at LIMIT $2)`)
 )
-
-// ownRequest returns a copy of r that shares no memory with it, because the writer may still
-// use it after the caller has returned.
-func ownRequest(r *task.Request) *task.Request {
-	mine := *r
-	mine.Fingerprint = bytes.Clone(r.Fingerprint)
-	return &mine
-}
 
 // keyUsed returns an error if an earlier request of the scope has the key of the change.
 func (ch *change) keyUsed() error {

@@ -144,7 +144,7 @@ func (db *DB) Tasks() Tasks { return Tasks{db} }
 func (db *DB) Close() error { return db.close() }
 
 func (db *DB) shut() error {
-	db.writer.queue.close()
+	db.writer.queue.Close()
 	db.work.Wait()
 	// Connections that a failing database has ended cannot be closed properly; nothing is lost.
 	db.readers.close()

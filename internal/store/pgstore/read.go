@@ -8,6 +8,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -114,12 +115,12 @@ func (c *conn) exists(key task.Key) (bool, error) {
 }
 
 func entries(c *conn, key task.Key, after int64) ([]task.Entry, error) {
-	after = min(max(after, 0), maxVersion-1)
+	after = min(max(after, 0), sqlstore.MaxVersion-1)
 	s := c.start(qEntries)
-	s.int(place(key, after+1))
-	s.int(place(key, maxVersion))
+	s.int(sqlstore.Place(key, after+1))
+	s.int(sqlstore.Place(key, sqlstore.MaxVersion))
 	s.int(int64(key))
-	s.int(place(key, 0))
+	s.int(sqlstore.Place(key, 0))
 	s.int(maxPageEntries)
 	s.int(maxPageBytes)
 	var page []task.Entry

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 )
 
 // keyBlock is the number of keys that the writer takes from the sequence at once. The remainder
@@ -17,7 +19,7 @@ const keyBlock = 4096
 // writer is the only writer of the database. Its fields, except queue, belong to the goroutine
 // that runs loop.
 type writer struct {
-	queue  *requestQueue
+	queue  *sqlstore.Queue[*request]
 	config *pgconn.Config
 	o      *Options
 
@@ -34,7 +36,7 @@ type writer struct {
 }
 
 func newWriter(config *pgconn.Config, o *Options) *writer {
-	return &writer{queue: newQueue(), config: config, o: o, moments: moments{last: -1}}
+	return &writer{queue: sqlstore.NewQueue[*request](errClosed), config: config, o: o, moments: moments{last: -1}}
 }
 
 const (
@@ -115,12 +117,12 @@ func (w *writer) forget() {
 
 // loop writes until the queue is closed and empty.
 func (w *writer) loop() {
-	batch := make([]*request, 0, maxBatch)
+	batch := make([]*request, 0, sqlstore.MaxBatch)
 	for {
 		// Callers that just got an answer often have another write at once. Letting them run
 		// first makes batches several times as large on a busy machine.
 		runtime.Gosched()
-		batch = w.queue.take(batch[:0])
+		batch = w.queue.Take(batch[:0])
 		if len(batch) == 0 {
 			return
 		}
@@ -167,7 +169,7 @@ func (w *writer) try(batch []*request) error {
 	if err := c.limit(w.o.Timeout); err != nil {
 		return err
 	}
-	w.moments.reset()
+	w.moments.Reset()
 	c.begin()
 	if err := c.run(qBeginNow); err != nil {
 		return err
@@ -216,7 +218,7 @@ func (w *writer) takeKey() (int64, error) {
 		if err != nil {
 			return 0, fmt.Errorf("take keys: %w", err)
 		}
-		if end > maxKey {
+		if end > sqlstore.MaxKey {
 			return 0, errors.New("no keys are left")
 		}
 		w.nextKey, w.lastKey = end-keyBlock, end

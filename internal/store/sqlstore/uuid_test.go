@@ -1,4 +1,4 @@
-package sqlitestore
+package sqlstore
 
 import "testing"
 
@@ -16,8 +16,8 @@ func TestUUIDsArePacked(t *testing.T) {
 		"0190c0de-0123-7456-89ab-cdef0123456":   false,
 		"":                                      false,
 	} {
-		if _, got := packUUID(id); got != want {
-			t.Errorf("packUUID(%q) = %v, want %v", id, got, want)
+		if _, got := PackUUID(id); got != want {
+			t.Errorf("PackUUID(%q) = %v, want %v", id, got, want)
 		}
 	}
 }
@@ -27,9 +27,9 @@ func FuzzPackUUID(f *testing.F) {
 	f.Add("-1-0c0de-0123-7456-89ab-cdef01234567")
 	f.Add("0190c0de-0123-7456-89ab-cdef0123456-")
 	f.Fuzz(func(t *testing.T, s string) {
-		b, ok := packUUID(s)
-		if got := unpackUUID(&b); ok && got != s {
-			t.Errorf("unpackUUID(packUUID(%q)) = %q", s, got)
+		b, ok := PackUUID(s)
+		if got := UnpackUUID(&b); ok && got != s {
+			t.Errorf("UnpackUUID(PackUUID(%q)) = %q", s, got)
 		}
 	})
 }

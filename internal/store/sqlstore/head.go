@@ -1,4 +1,4 @@
-package sqlitestore
+package sqlstore
 
 import (
 	"encoding/binary"
@@ -20,9 +20,9 @@ const (
 // errRest is the error for a damaged rest of a head.
 var errRest = fmt.Errorf("head: %w", task.ErrCorrupt)
 
-// appendRest appends the fields of h that have no column: numbers of variable length, then
+// AppendHead appends the fields of h that have no column of a table: numbers of variable length, then
 // strings after their lengths. The status message is last, because it may be long.
-func appendRest(b []byte, h *task.Head) []byte {
+func AppendHead(b []byte, h *task.Head) []byte {
 	format := byte(restFormat)
 	if h.Assigned != "" {
 		format = restAssigned
@@ -48,8 +48,9 @@ func appendRest(b []byte, h *task.Head) []byte {
 	return varint.AppendBytes(b, h.StatusMessage)
 }
 
-// decodeRest sets the fields of h that appendRest has written. h does not share memory with b.
-func decodeRest(b []byte, h *task.Head) error {
+// DecodeHead sets the fields of h that AppendHead has written. h does not share memory with b. The
+// error for damaged bytes wraps task.ErrCorrupt.
+func DecodeHead(b []byte, h *task.Head) error {
 	if len(b) == 0 || b[0] != restFormat && b[0] != restAssigned {
 		return errRest
 	}
