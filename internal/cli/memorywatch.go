@@ -3,17 +3,13 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"net/url"
 	"time"
 
-	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/adminjson"
-	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/sse"
 )
 
@@ -47,7 +43,7 @@ func (c *memoryWatchCmd) Run(ctx context.Context, o *OS) error {
 		return usagef("--limit is a number from 1")
 	}
 	return o.interruptible(ctx, func(in interrupts) error {
-		w := &noteWatch{cmd: c, out: o.Stdout, notices: o.Stderr, retry: treeRetry, seen: make(map[string]noteSeen)}
+		w := &noteWatch{cmd: c, out: o.Stdout, notices: o.Stderr, seen: make(map[string]noteSeen)}
 		err := w.follow(in.soft)
 		if in.soft.Err() != nil {
 			return nil // an interruption is the usual end
@@ -60,9 +56,9 @@ func (c *memoryWatchCmd) Run(ctx context.Context, o *OS) error {
 type noteWatch struct {
 	cmd *memoryWatchCmd
 	out io.Writer
-	// claimsAt receives a message when the hub becomes unreachable, and when it is reachable again.
+	// notices receives a message when the hub becomes unreachable, and when it is reachable again.
 	notices io.Writer
-	// retry is the first pause before a broken stream is resumed.
+	// retry is the first pause before a broken stream is resumed; zero means treeRetry.
 	retry   time.Duration
 	printed int
 	// seen holds the printed notes, so that none is printed twice when a stream is resumed.
@@ -77,60 +73,14 @@ type noteSeen struct{ updated, expires time.Time }
 // leastKept is the minimum number of notes that are kept before expired ones are removed.
 const leastKept = 1000
 
-// follow prints notes until their number is reached, or until ctx ends. It resumes a broken
-// stream; only the first stream must open at once.
+// follow prints notes until their number is reached, or until ctx ends.
 func (w *noteWatch) follow(ctx context.Context) error {
-	pause, away := w.retry, false
-	for {
-		resp, err := w.open(ctx)
-		switch {
-		case err == nil:
-			if away {
-				fmt.Fprintf(w.notices, "parley: %s reports notes again\n", w.cmd.URL)
-			}
-			pause, away = w.retry, false
-			over, err := w.show(resp.Body)
-			resp.Body.Close()
-			if over || err != nil || ctx.Err() != nil {
-				return err
-			}
-		case !away || !passing(err):
-			return err
-		}
-		if !away {
-			fmt.Fprintf(w.notices, "parley: %s reports no more notes; waiting for it\n", w.cmd.URL)
-			away = true
-		}
-		if backoff.Sleep(ctx, pause) != nil {
-			return nil
-		}
-		pause = min(2*pause, treeRetryMost)
-	}
-}
-
-// errBusy is the error of a reachable hub that has no free stream.
-var errBusy = errors.New("not now")
-
-// passing reports whether another attempt may succeed.
-func passing(err error) bool { return errors.Is(err, client.ErrUnreachable) || errors.Is(err, errBusy) }
-
-// open opens a stream.
-func (w *noteWatch) open(ctx context.Context) (*http.Response, error) {
 	q := url.Values{"prefix": {w.cmd.Prefix}, "category": {w.cmd.Category}}
-	resp, err := w.cmd.events(ctx, "/memory/events?"+q.Encode())
-	if err != nil || resp.StatusCode == http.StatusOK {
-		return resp, err
+	f := &follower{
+		hub: &w.cmd.hubFlags, kind: "notes", show: w.show, notices: w.notices, retry: w.retry,
+		path: func() string { return "/memory/events?" + q.Encode() },
 	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxEvent))
-	if err != nil {
-		return nil, w.cmd.unreachable(ctx, err)
-	}
-	err = w.cmd.refusal(resp, body)
-	if resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests {
-		err = fmt.Errorf("%w: %w", errBusy, err)
-	}
-	return nil, err
+	return f.run(ctx)
 }
 
 // show prints the notes of a stream. It reports whether the requested number is reached.

@@ -7,14 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/parley-a2a/parley/client"
-	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/events"
 )
 
@@ -67,43 +65,16 @@ type eventWatch struct {
 	notices io.Writer
 	// at is the id of the last event.
 	at string
-	// over is set once a stream was complete.
-	over bool
 }
 
-// follow prints events until ctx ends, or until all were printed. It resumes a broken stream;
-// only the first stream must open at once.
+// follow prints events until ctx ends, or until all were printed.
 func (w *eventWatch) follow(ctx context.Context) error {
-	pause, away, opened := treeRetry, false, false
-	for {
-		resp, err := w.open(ctx)
-		switch {
-		case err == nil:
-			if away {
-				fmt.Fprintf(w.notices, "parley: %s reports events again\n", w.cmd.URL)
-			}
-			pause, away, opened = treeRetry, false, true
-			err = w.show(resp.Body)
-			resp.Body.Close()
-			if err != nil || w.over || ctx.Err() != nil {
-				return err
-			}
-		case !opened || !passing(err):
-			return err
-		}
-		if !away {
-			fmt.Fprintf(w.notices, "parley: %s reports no more events; waiting for it\n", w.cmd.URL)
-			away = true
-		}
-		if backoff.Sleep(ctx, pause) != nil {
-			return nil
-		}
-		pause = min(2*pause, treeRetryMost)
-	}
+	f := &follower{hub: &w.cmd.hubFlags, kind: "events", path: w.path, show: w.show, notices: w.notices}
+	return f.run(ctx)
 }
 
-// open opens a stream.
-func (w *eventWatch) open(ctx context.Context) (*http.Response, error) {
+// path returns the path of the stream that begins after the last event.
+func (w *eventWatch) path() string {
 	c, q := w.cmd, url.Values{}
 	for name, value := range map[string]string{
 		"agent": c.Agent, "owner": c.Owner, "task": c.Task, "context": c.Context, "kind": strings.Join(c.Kind, ","), "after": w.at,
@@ -115,24 +86,11 @@ func (w *eventWatch) open(ctx context.Context) (*http.Response, error) {
 	if c.NoFollow {
 		q.Set("follow", "false")
 	}
-	resp, err := c.events(ctx, "/events?"+q.Encode())
-	if err != nil || resp.StatusCode == http.StatusOK {
-		return resp, err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxEvent))
-	if err != nil {
-		return nil, c.unreachable(ctx, err)
-	}
-	err = c.refusal(resp, body)
-	if resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests {
-		err = fmt.Errorf("%w: %w", errBusy, err)
-	}
-	return nil, err
+	return "/events?" + q.Encode()
 }
 
-// show prints the events of a stream.
-func (w *eventWatch) show(stream io.Reader) error {
+// show prints the events of a stream. It reports whether all were printed.
+func (w *eventWatch) show(stream io.Reader) (over bool, err error) {
 	lines := bufio.NewScanner(stream)
 	lines.Buffer(nil, maxEvent)
 	for lines.Scan() {
@@ -141,34 +99,33 @@ func (w *eventWatch) show(stream io.Reader) error {
 		case "id":
 			w.at = value
 		case "data":
-			if err := w.event(value); err != nil {
-				return err
+			if over, err := w.event(value); over || err != nil {
+				return over, err
 			}
 		}
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return fmt.Errorf("%s sends events that are too long: %w", w.cmd.URL, client.ErrUnreachable)
+		return false, fmt.Errorf("%s sends events that are too long: %w", w.cmd.URL, client.ErrUnreachable)
 	}
-	return nil
+	return false, nil
 }
 
-// event prints an event.
-func (w *eventWatch) event(data string) error {
+// event prints an event. It reports whether it was the last one.
+func (w *eventWatch) event(data string) (last bool, err error) {
 	var e events.Event
 	if err := json.Unmarshal([]byte(data), &e); err != nil || e.Type == "" {
-		return fmt.Errorf("%s answers with something else than a Parley hub does", w.cmd.URL)
+		return false, fmt.Errorf("%s answers with something else than a Parley hub does", w.cmd.URL)
 	}
 	if e.Type == events.StreamEnd && w.cmd.NoFollow {
-		w.over = true
-		return nil
+		return true, nil
 	}
 	if w.cmd.JSON {
-		_, err := fmt.Fprintln(w.out, data)
-		return err
+		_, err = fmt.Fprintln(w.out, data)
+		return false, err
 	}
-	_, err := fmt.Fprintf(w.out, "%s\t%s\t%s\t%s\t%s\t%s\n", timeName(&e.Time), plain(e.Type), dash(plain(string(e.Owner))),
+	_, err = fmt.Fprintf(w.out, "%s\t%s\t%s\t%s\t%s\t%s\n", timeName(&e.Time), plain(e.Type), dash(plain(string(e.Owner))),
 		dash(plain(string(e.Agent))), dash(plain(string(e.Task))), details(e.Data))
-	return err
+	return false, err
 }
 
 // details formats the data of an event on one line, sorted by name.
