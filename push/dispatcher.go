@@ -19,8 +19,8 @@ import (
 // errStopping is the cancel cause of tries that outlast the grace period.
 var errStopping = errors.New("hub is stopping")
 
-// Dispatcher notifies webhooks of the changes of their tasks. It implements the Pusher of an
-// engine. Nothing is sent unless Run is running. Its methods are safe for concurrent use.
+// Dispatcher accepts webhooks and notifies them of the changes of their tasks. Nothing is sent
+// unless Run is running. Its methods are safe for concurrent use.
 type Dispatcher struct {
 	cfg       Config
 	policy    *safedial.Policy

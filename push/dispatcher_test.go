@@ -15,13 +15,13 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
 	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
-var _ engine.Pusher = (*Dispatcher)(nil)
+var _ enginetest.Dispatcher = (*Dispatcher)(nil)
 
 func TestEveryTransitionIsSent(t *testing.T) {
 	bubble(t, func(w *world) {

@@ -10,7 +10,8 @@ import (
 // pageSize is the number of hooks loaded at a time.
 const pageSize = 256
 
-// Moved implements engine.Pusher.
+// Moved notifies the dispatcher of a durable change of a task. The changes of one task come in
+// order. It returns at once and does not keep the head.
 func (d *Dispatcher) Moved(head *task.Head) {
 	if d.known.n.Load() == 0 {
 		return
@@ -34,7 +35,9 @@ func (d *Dispatcher) Moved(head *task.Head) {
 	}
 }
 
-// Changed implements engine.Pusher.
+// Changed notifies the dispatcher that a webhook was made durable or, if h is nil, deleted. head
+// is the task at that time; nil if the webhook was deleted. It returns at once and does not
+// keep the head.
 func (d *Dispatcher) Changed(ref task.HookRef, h *task.Hook, head *task.Head) {
 	s := d.known.shard(ref.Task)
 	s.mu.Lock()

@@ -55,7 +55,7 @@ func TestObserver(t *testing.T) {
 		_ = yield(chunk(ec, "wanted late", true), nil) && yield(chunk(ec, "not", false), nil)
 		yield(status(ec, a2a.TaskStateFailed, "wanted too"), nil)
 	}}
-	b := start(t, engine.Config{Observer: engine.Observer{Wants: o.Wants, Ended: o.Ended}}, named("main"))
+	b := start(t, engine.Config{Observer: engine.ObserverFuncs{OnEnded: o.Ended}, Interest: engine.Interest{Ends: true, Bodies: o.Wants}}, named("main"))
 	if err := b.Register(skilled("one", talk, "sing")); err != nil {
 		t.Fatal(err)
 	}

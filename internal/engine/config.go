@@ -21,13 +21,13 @@ import (
 type Config struct {
 	// Store keeps the tasks. It is required.
 	Store task.Store
-	// Push notifies webhooks of changes of their tasks. If nil, push notifications are not
-	// supported.
+	// Push accepts webhooks, which the Observer notifies of changes of their tasks. If nil, push
+	// notifications are not supported.
 	Push Pusher
 	// Checks returns the checks that Ready adds to the engine's own, such as the state of a
 	// bus. It must return at once. If nil, Ready adds none.
 	Checks func() []Check
-	// Recorder records the outcomes of tasks. If nil, no outcome is recorded.
+	// Recorder selects the tasks whose outcomes the Observer records. If nil, none is.
 	Recorder Recorder
 	// Default is the name of the agent for callers that name none. If no such agent is
 	// registered, the default is the agent that was registered first.
@@ -44,8 +44,10 @@ type Config struct {
 	Policy *policy.Policy
 	// Gate may refuse messages that would create a task. If nil, none is refused.
 	Gate Gate
-	// Observer is notified of messages, the output of agents, and the ends of tasks.
+	// Observer is notified of durable changes. If nil, none is notified.
 	Observer Observer
+	// Interest selects the notifications of the Observer that need data.
+	Interest Interest
 	// Asserter lets executors assert the identity of callers to other services (auth.Assert). If
 	// nil, executors cannot do so.
 	Asserter auth.Asserter
@@ -123,6 +125,9 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	if c.Memory == nil {
 		c.Memory = new(membudget.Budget)
+	}
+	if c.Observer == nil {
+		c.Observer = Observers(nil)
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

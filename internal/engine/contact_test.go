@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
 )
 
@@ -17,11 +18,11 @@ func TestContacts(t *testing.T) {
 	var mu sync.Mutex
 	got := map[string]int{}
 	cfg := byHeader
-	cfg.Observer.Admitted = func(p *auth.Principal) {
+	cfg.Observer = engine.ObserverFuncs{OnAdmitted: func(p *auth.Principal) {
 		mu.Lock()
 		defer mu.Unlock()
 		got[p.ID]++
-	}
+	}}
 	b := start(t, cfg, asks("other", "", nil))
 	b.register("other", words("x"))
 	b.register("asking", asking())

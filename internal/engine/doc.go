@@ -8,7 +8,7 @@
 // the store, so that a slow reader delays no other.
 //
 // Webhooks are further readers, with a durable position. The engine registers them at the
-// current version of a task, and notifies its [Pusher] of each change; the Pusher delivers.
+// current version of a task, and notifies its [Observer] of each change; a dispatcher delivers.
 //
 // The store may fail and leave it unknown whether a change was stored. Before the next change
 // of its task, the engine reads from the store whether it was. When the store works again, the
@@ -52,7 +52,7 @@
 // All methods of Engine are safe for concurrent use. A Stream belongs to one goroutine. Locks
 // are taken in the order live.write, then reconciler.mu, then registry.mu, then live.mu, then
 // run.mu; none is held while an executor or a caller's code runs, and only live.write is held
-// while the store works. A Pusher is called with live.write held, so that it receives the
+// while the store works. An Observer is called with live.write held, so that it receives the
 // changes of a task, and of its webhooks, in their order.
 //
 // # Testing

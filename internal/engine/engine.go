@@ -70,10 +70,6 @@ type Engine struct {
 	storing sync.Mutex
 	// folding has a place for each log that is read while its size is not known.
 	folding chan struct{}
-	// pusher is nil without push notifications.
-	pusher Pusher
-	// recorder is nil if no outcomes are recorded.
-	recorder Recorder
 	// advised holds the media types that the log has noted, by agent.
 	advised  advised
 	keyLocks keyLocks
@@ -122,8 +118,6 @@ func New(cfg Config) *Engine {
 	e := &Engine{
 		cfg:        cfg,
 		store:      cfg.Store,
-		pusher:     cfg.Push,
-		recorder:   cfg.Recorder,
 		holder:     task.Holder("hub:" + uuid.NewString()),
 		name:       hubName(cfg.TokenKey),
 		live:       newTaskRegistry(),

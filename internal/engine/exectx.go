@@ -92,7 +92,7 @@ func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
 		return nil, nil, err
 	}
 	ec.Message = msg
-	if r.engine.cfg.Observer.Ended != nil {
+	if r.engine.cfg.Interest.Ends {
 		r.live.ranWith(rec.Skill)
 	}
 	r.round = 1

@@ -20,18 +20,11 @@ type Gate interface {
 	Admit(agent task.Agent, r *op.Send) (undo func(), err error)
 }
 
-// Pusher notifies webhooks of the changes of their tasks. Its methods are called concurrently
-// and never wait for a webhook. They do not keep the heads passed to them.
+// Pusher accepts webhooks. It is called concurrently and never waits for a webhook.
 type Pusher interface {
 	// Prepare checks a config that a caller registers. It returns the config as a hook with
 	// sealed secrets and an ID, without Task and Position. The error is returned to the caller.
 	Prepare(r *task.HookRequest) (*task.Hook, error)
-	// Changed is called after a hook was made durable or, with a nil hook, after it was
-	// deleted. head is that of its task at that time; nil if the hook was deleted.
-	Changed(ref task.HookRef, h *task.Hook, head *task.Head)
-	// Moved is called after each durable change of a task, in order, with the task's lock held:
-	// it must return at once.
-	Moved(head *task.Head)
 }
 
 // hookRequest returns the webhook of r in the form for a Pusher.
@@ -39,23 +32,20 @@ func hookRequest(r *op.PushConfig) *task.HookRequest {
 	return &task.HookRequest{ID: r.ID, URL: r.URL, Token: r.Token, Scheme: r.Scheme, Credentials: r.Credentials, Dialect: r.Dialect}
 }
 
-// Recorder records the outcomes of some tasks when they have ended. Its methods are called
-// concurrently and return at once. They keep none of their arguments.
+// Recorder selects the tasks whose outcomes are recorded when they have ended. It is called
+// concurrently and keeps none of its arguments.
 type Recorder interface {
 	// RecordRequest returns the data to keep for a message to the agent until the task has
 	// ended, or nil if nothing is to be recorded. It is stored together with the message and
 	// replaces the request of an earlier message. A task whose first message has a request is
 	// never answered with a bare message, because that is not in the log.
 	RecordRequest(c *op.Caller, r *op.Send, agent task.Agent) []byte
-	// Moved is called after each durable change of a task, in order, with the task's lock held.
-	// requested is set if the change has stored a record request.
-	Moved(head *task.Head, requested bool)
 }
 
 // recordRequest returns the record request of a message; nil if there is none.
 func (e *Engine) recordRequest(c *op.Caller, r *op.Send, agent task.Agent) []byte {
-	if e.recorder == nil {
+	if e.cfg.Recorder == nil {
 		return nil
 	}
-	return e.recorder.RecordRequest(c, r, agent)
+	return e.cfg.Recorder.RecordRequest(c, r, agent)
 }

@@ -12,24 +12,106 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Observer is notified of messages, of the output of agents, and of the ends of tasks, once
-// they are durable. A function that is nil is not called. The others are called concurrently
-// and must return at once. The zero Observer is notified of nothing.
-type Observer struct {
+// Observer is notified of changes once they are durable. It is called concurrently and must
+// return at once. It keeps none of its arguments except where stated.
+type Observer interface {
 	// Admitted is called with each caller that is not anonymous when one of its messages has
 	// become durable, in a new or an existing task. It is not called for messages that agents
 	// send on behalf of callers, nor for repetitions of a message with a key.
-	Admitted func(p *auth.Principal)
-	// Output is called with the output of runs of agents whose kind is one of Kinds, such
-	// as "remote" or "queue", in the order of each run. It must not change it.
-	Output func(o *Output)
-	Kinds  []string
+	Admitted(p *auth.Principal)
+	// Changed is called after each change of a task or of its webhooks, in order, with the
+	// task's lock held; and with the output of runs that Interest.Output selects, in the order
+	// of each run.
+	Changed(c Change)
 	// Ended is called when a task has ended in this process, with the task's lock held, and
-	// before the callers that follow the task are notified. The Observer owns the Outcome.
-	Ended func(o *Outcome)
-	// Wants selects the messages and artifacts of agents that are part of the Outcome; it
-	// must not keep them otherwise. If nil, none is.
-	Wants func(body []byte) bool
+	// before the callers that follow the task are notified, if Interest.Ends is set. The
+	// Observer owns the Outcome.
+	Ended(o *Outcome)
+}
+
+// Interest selects the notifications of an Observer for which the engine collects data. The zero
+// Interest selects none.
+type Interest struct {
+	// Ends is set if Observer.Ended is called.
+	Ends bool
+	// Bodies selects the messages and artifacts of agents that are part of an Outcome; it must
+	// not keep them otherwise. If nil, none is.
+	Bodies func(body []byte) bool
+	// Output are the kinds of agents whose output is reported, such as "remote" or "queue".
+	Output []string
+}
+
+// Change is a durable change of a task or of a webhook, or output of a run.
+type Change struct {
+	// Head is the task after the change. It is nil for a webhook that was deleted, and for
+	// output.
+	Head *task.Head
+	// Moved is set if the task has a new revision.
+	Moved bool
+	// Requested is set if a record request was stored.
+	Requested bool
+	// Webhook is the webhook that was stored or deleted; zero if there is none.
+	Webhook task.HookRef
+	// Hook is the stored webhook; nil if it was deleted.
+	Hook *task.Hook
+	// Output is output of a run; it must not be changed. If it is set, all other fields are zero.
+	Output *Output
+}
+
+// Observers notifies several observers, in their order. The nil value notifies none.
+type Observers []Observer
+
+var _ Observer = Observers(nil)
+
+// Admitted implements Observer.
+func (all Observers) Admitted(p *auth.Principal) {
+	for _, o := range all {
+		o.Admitted(p)
+	}
+}
+
+// Changed implements Observer.
+func (all Observers) Changed(c Change) {
+	for _, o := range all {
+		o.Changed(c)
+	}
+}
+
+// Ended implements Observer.
+func (all Observers) Ended(o *Outcome) {
+	for _, each := range all {
+		each.Ended(o)
+	}
+}
+
+// ObserverFuncs is an Observer of functions. Those that are nil are not called.
+type ObserverFuncs struct {
+	OnAdmitted func(p *auth.Principal)
+	OnChanged  func(c Change)
+	OnEnded    func(o *Outcome)
+}
+
+var _ Observer = ObserverFuncs{}
+
+// Admitted implements Observer.
+func (f ObserverFuncs) Admitted(p *auth.Principal) {
+	if f.OnAdmitted != nil {
+		f.OnAdmitted(p)
+	}
+}
+
+// Changed implements Observer.
+func (f ObserverFuncs) Changed(c Change) {
+	if f.OnChanged != nil {
+		f.OnChanged(c)
+	}
+}
+
+// Ended implements Observer.
+func (f ObserverFuncs) Ended(o *Outcome) {
+	if f.OnEnded != nil {
+		f.OnEnded(o)
+	}
 }
 
 // Output is a part of the output of one run.
@@ -51,30 +133,30 @@ type Outcome struct {
 	State task.State
 	// Took is the time from the creation of the task to its end.
 	Took time.Duration
-	// Bodies are the messages and artifacts that Observer.Wants has selected.
+	// Bodies are the messages and artifacts that Interest.Bodies has selected.
 	Bodies [][]byte
 }
 
 // notifyAdmitted notifies the observer of a message that has become durable.
 func (e *Engine) notifyAdmitted(c *op.Caller) {
-	if f := e.cfg.Observer.Admitted; f != nil && !c.Principal.Anonymous() {
-		f(c.Principal)
+	if !c.Principal.Anonymous() {
+		e.cfg.Observer.Admitted(c.Principal)
 	}
 }
 
 // notifyOutput notifies the observer of output that has become durable.
 func (r *run) notifyOutput(entries []task.Entry) {
-	o := &r.engine.cfg.Observer
-	if o.Output == nil || len(entries) == 0 || !slices.Contains(o.Kinds, r.agent.kind()) {
+	c := &r.engine.cfg
+	if len(entries) == 0 || !slices.Contains(c.Interest.Output, r.agent.kind()) {
 		return
 	}
 	correlation := string(r.live.ref.id)
 	if rec, err := decodeCall(r.msg.call); err == nil {
 		correlation = cmp.Or(r.ids(rec).Correlation, correlation)
 	}
-	o.Output(&Output{
+	c.Observer.Changed(Change{Output: &Output{
 		Agent: r.agent.Name, Owner: r.live.ref.owner, Task: r.live.ref.id, Correlation: correlation, Entries: entries,
-	})
+	}})
 }
 
 // maxWanted limits the output of a task that is kept for an Observer, in bytes.
@@ -124,7 +206,7 @@ func (e *Engine) endingOf(l *live, c *task.Change) (o *Outcome, ended bool, earl
 
 // wantLocked keeps an entry that the observer wants.
 func (e *Engine) wantLocked(l *live, en *task.Entry) {
-	wants, output := e.cfg.Observer.Wants, en.Kind == task.Artifact || en.Kind == task.Status
+	wants, output := e.cfg.Interest.Bodies, en.Kind == task.Artifact || en.Kind == task.Status
 	if wants != nil && output && l.wantedBytes+len(en.Body) <= maxWanted && wants(en.Body) {
 		l.wanted, l.wantedBytes = append(l.wanted, en.Body), l.wantedBytes+len(en.Body)
 	}

@@ -16,7 +16,11 @@ type outputRecorder struct {
 	received []string
 }
 
-func (h *outputRecorder) output(s *engine.Output) {
+func (h *outputRecorder) changed(c engine.Change) {
+	s := c.Output
+	if s == nil {
+		return
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := range s.Entries {
@@ -31,7 +35,7 @@ func TestObserverOutput(t *testing.T) {
 		"local": "main false v2: , main true v3: a, main true v4: b, main false v5: done", "remote": "",
 	} {
 		h := new(outputRecorder)
-		b := start(t, engine.Config{Observer: engine.Observer{Output: h.output, Kinds: []string{kind}}}, words("a", "b"))
+		b := start(t, engine.Config{Observer: engine.ObserverFuncs{OnChanged: h.changed}, Interest: engine.Interest{Output: []string{kind}}}, words("a", "b"))
 		b.send(text("hi"))
 		b.stop()
 		if got := strings.Join(h.received, ", "); got != want {

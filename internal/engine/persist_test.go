@@ -93,8 +93,14 @@ func (a *audience) count(path string) {
 // RecordRequest implements engine.Recorder.
 func (a *audience) RecordRequest(*op.Caller, *op.Send, task.Agent) []byte { return []byte("record") }
 
-// Moved implements engine.Recorder.
-func (a *audience) Moved(*task.Head, bool) { a.count("recorder") }
+// changed counts the changes for the recorder and the output.
+func (a *audience) changed(c engine.Change) {
+	if c.Output != nil {
+		a.count("observer of output")
+		return
+	}
+	a.count("recorder")
+}
 
 // startAudience starts an engine whose agent yields the events of steps.
 func startAudience(t *testing.T, store *blockingStore) *audience {
@@ -103,12 +109,12 @@ func startAudience(t *testing.T, store *blockingStore) *audience {
 	a.ctx, a.end = context.WithCancel(context.Background())
 	a.bench = start(t, engine.Config{
 		Store: store, Push: &a.pusher, Recorder: a, DrainTimeout: -1,
-		Observer: engine.Observer{
-			Admitted: func(*auth.Principal) { a.count("observer of messages") },
-			Output:   func(*engine.Output) { a.count("observer of output") },
-			Kinds:    []string{"local"},
-			Ended:    func(*engine.Outcome) { a.count("observer of ends") },
-		},
+		Observer: engine.Observers{&a.pusher, engine.ObserverFuncs{
+			OnAdmitted: func(*auth.Principal) { a.count("observer of messages") },
+			OnChanged:  a.changed,
+			OnEnded:    func(*engine.Outcome) { a.count("observer of ends") },
+		}},
+		Interest: engine.Interest{Ends: true, Output: []string{"local"}},
 	}, &executor{run: a.execute, cancel: a.cancelAgent})
 	t.Cleanup(a.finish)
 	return a

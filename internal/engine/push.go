@@ -38,7 +38,7 @@ type PushPage struct {
 }
 
 // Pushes reports whether callers can register push notification configs.
-func (e *Engine) Pushes() bool { return e.pusher != nil }
+func (e *Engine) Pushes() bool { return e.cfg.Push != nil }
 
 func errNoPush() error {
 	return apierror.New(a2a.ErrPushNotificationNotSupported, "this hub sends no push notifications")
@@ -53,7 +53,7 @@ func (e *Engine) CreatePush(ctx context.Context, c *op.Caller, r *op.PushConfig)
 		return nil, err
 	}
 	defer e.live.release(l)
-	hook, err := e.pusher.Prepare(hookRequest(r))
+	hook, err := e.cfg.Push.Prepare(hookRequest(r))
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (e *Engine) findForPush(ctx context.Context, c *op.Caller, t *op.Target, s 
 }
 
 // putHook stores a hook whose position is exactly the version of its task. It finishes even if
-// the caller disconnects, so that the pusher and the store agree.
+// the caller disconnects, so that the observer and the store agree.
 func (e *Engine) putHook(l *live, hook *task.Hook) error {
 	l.write.Lock()
 	defer l.write.Unlock()
@@ -90,7 +90,7 @@ func (e *Engine) putHook(l *live, hook *task.Hook) error {
 		return e.hookFailed(l, &uncertainOp{ref: hook.Ref(), hook: hook}, err)
 	}
 	e.storeOK()
-	e.pusher.Changed(hook.Ref(), hook, &h)
+	e.cfg.Observer.Changed(Change{Head: &h, Webhook: hook.Ref(), Hook: hook})
 	return nil
 }
 
@@ -172,7 +172,7 @@ func (e *Engine) DeletePush(ctx context.Context, c *op.Caller, r *op.PushRef) er
 
 // dropHook deletes a hook.
 func (e *Engine) dropHook(l *live, id string) error {
-	// The lock ensures that the pusher receives changes in the order of the store.
+	// The lock ensures that the observer receives changes in the order of the store.
 	l.write.Lock()
 	defer l.write.Unlock()
 	if err := e.settle(l); err != nil {
@@ -183,7 +183,7 @@ func (e *Engine) dropHook(l *live, id string) error {
 		return e.hookFailed(l, &uncertainOp{ref: name}, err)
 	}
 	e.storeOK()
-	e.pusher.Changed(name, nil, nil)
+	e.cfg.Observer.Changed(Change{Webhook: name})
 	return nil
 }
 
@@ -215,7 +215,7 @@ func (e *Engine) inline(r *op.Send, name task.Agent) (hook *task.Hook, err error
 	if t := r.Push.Tenant; t != "" && t != string(name) {
 		return nil, apierror.Field(a2a.ErrInvalidParams, inlinePush+".tenant", "%q is not the agent of the message", clip(t))
 	}
-	hook, err = e.pusher.Prepare(hookRequest(r.Push))
+	hook, err = e.cfg.Push.Prepare(hookRequest(r.Push))
 	var f *apierror.Error
 	if errors.As(err, &f) && len(f.Violations) == 1 {
 		return nil, apierror.Field(f.Err, inlinePush+"."+f.Violations[0].Field, "%s", f.Violations[0].Problem)
@@ -239,32 +239,23 @@ func (e *Engine) attach(ch *task.Change, hook *task.Hook) error {
 	return nil
 }
 
-// publish notifies readers, the observer, the pusher and the recorder of a durable change. The
-// caller holds l.write.
+// publish notifies readers and the observer of a durable change. The caller holds l.write.
 func (e *Engine) publish(l *live, c *task.Change) {
 	if e.callerTasks != nil {
 		// A caller that sees the end of its task may start the next one at once.
 		e.callerTasks.note(l.ref, e.atWork(&c.Next))
 	}
-	if e.cfg.Observer.Ended != nil {
+	if e.cfg.Interest.Ends {
 		e.notifyEnded(l, c)
 	}
 	l.publish(c)
 	e.endParts(&c.Next)
-	if e.pusher != nil {
-		e.notifyPusher(c)
-	}
-	if e.recorder != nil {
-		e.recorder.Moved(&c.Next, c.Sidecars[task.SidecarRecordRequest] != nil)
-	}
-}
-
-func (e *Engine) notifyPusher(c *task.Change) {
-	e.pusher.Moved(&c.Next)
+	change := Change{Head: &c.Next, Moved: true, Requested: c.Sidecars[task.SidecarRecordRequest] != nil}
 	if c.Hook != nil {
 		c.Hook.Task = c.Next.Key
-		e.pusher.Changed(c.Hook.Ref(), c.Hook, &c.Next)
+		change.Webhook, change.Hook = c.Hook.Ref(), c.Hook
 	}
+	e.cfg.Observer.Changed(change)
 }
 
 // encodePushToken returns a page token: the last id of a page, bound to the task by a checksum,

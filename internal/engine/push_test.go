@@ -27,7 +27,7 @@ import (
 func pushing(t *testing.T, cfg engine.Config, x a2asrv.AgentExecutor) (*bench, *enginetest.Pusher) {
 	t.Helper()
 	p := new(enginetest.Pusher)
-	cfg.Push = p
+	cfg.Push, cfg.Observer = p, p
 	b := start(t, cfg, x)
 	t.Cleanup(func() {
 		b.stop()

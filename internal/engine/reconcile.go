@@ -166,7 +166,7 @@ func (e *Engine) resolveOutcome(l *live) error {
 	}
 	if stored {
 		if c.Sidecars[task.SidecarRecordRequest] != nil && h.Rev != c.Next.Rev {
-			e.recorder.Moved(&h, true) // entries that were read again have no record requests
+			e.cfg.Observer.Changed(Change{Head: &h, Requested: true}) // entries that were read again have no record requests
 		}
 		e.deferFollowUp(l, c)
 	}
@@ -206,7 +206,7 @@ func (l *live) refuse(v bool) {
 	l.refused = v
 }
 
-// resolveHook notifies the pusher of a hook that turned out to be stored, or deleted. The caller
+// resolveHook notifies the observer of a hook that turned out to be stored, or deleted. The caller
 // holds l.write, so that the task has the same version as then.
 func (e *Engine) resolveHook(l *live) error {
 	ref, want, h := l.uncertain.ref, l.uncertain.hook, l.snapshot()
@@ -217,9 +217,9 @@ func (e *Engine) resolveHook(l *live) error {
 	i := slices.IndexFunc(have, func(k task.Hook) bool { return k.ID == ref.ID })
 	switch {
 	case want == nil && i < 0:
-		e.pusher.Changed(ref, nil, nil)
+		e.cfg.Observer.Changed(Change{Webhook: ref})
 	case want != nil && i >= 0 && sameHook(&have[i], want):
-		e.pusher.Changed(ref, want, &h)
+		e.cfg.Observer.Changed(Change{Head: &h, Webhook: ref, Hook: want})
 	}
 	return nil
 }

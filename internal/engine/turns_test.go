@@ -43,9 +43,11 @@ func TestTurnsDoNotReadTheWholeLog(t *testing.T) {
 		yield(status(ec, a2a.TaskStateInputRequired, "wanted "+said[:8]), nil)
 	}}
 	ended := make(chan *engine.Outcome, 1)
-	b := start(t, engine.Config{Store: store, Observer: engine.Observer{
-		Ended: func(o *engine.Outcome) { ended <- o },
-		Wants: func(body []byte) bool { return strings.Contains(string(body), "wanted ") },
+	b := start(t, engine.Config{Store: store, Observer: engine.ObserverFuncs{
+		OnEnded: func(o *engine.Outcome) { ended <- o },
+	}, Interest: engine.Interest{
+		Ends:   true,
+		Bodies: func(body []byte) bool { return strings.Contains(string(body), "wanted ") },
 	}}, asks)
 	none := 0
 	turn := func(id a2a.TaskID, words string) a2a.TaskID {

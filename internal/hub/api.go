@@ -2,14 +2,11 @@ package hub
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent/card"
-	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
@@ -63,13 +60,6 @@ func (p *Parts) checks() []engine.Check {
 		check.OK, check.Detail = false, unwritten(err).Message
 	}
 	return append(all, check)
-}
-
-// contact counts a message of a caller other than the owner and the administrators.
-func (p *Parts) contact(who *auth.Principal) {
-	if who.Owner() != auth.Local && !slices.Contains(who.Roles, auth.RoleAdmin) {
-		p.Trust.RecordContact(trust.Subject(who.ID), time.Now())
-	}
 }
 
 // services returns the services that run the parts.

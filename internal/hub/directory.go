@@ -74,14 +74,6 @@ func (h *Hub) Directory() *directory.Directory { return h.directory }
 // Healthy reports whether an agent is not known to be down.
 func (h *Hub) Healthy(name task.Agent) bool { return h.directory == nil || h.directory.Healthy(name) }
 
-// both returns a function that calls f, and g unless it is nil.
-func both(f, g func(*engine.Outcome)) func(*engine.Outcome) {
-	if g == nil {
-		return f
-	}
-	return func(o *engine.Outcome) { f(o); g(o) }
-}
-
 // ended reports an agent that has completed a task to the directory.
 func (h *Hub) ended(o *engine.Outcome) {
 	if o.State != task.Completed {

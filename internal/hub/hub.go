@@ -88,8 +88,9 @@ func New(p Parts, s Settings) (*Hub, error) {
 	}
 	if p.Directory != nil {
 		h.answered = make(chan task.Agent, 64)
-		c.Observer.Ended = both(h.ended, c.Observer.Ended)
+		c.Interest.Ends = true
 	}
+	c.Observer = h.observers()
 	h.engine = engine.New(c)
 	if p.Directory != nil {
 		h.list(p.Directory)

@@ -67,9 +67,11 @@ type Parts struct {
 	Onward    auth.Asserter
 	Chooser   engine.Chooser
 	Gate      engine.Gate
-	Observer  engine.Observer
-	Checks    func() []engine.Check
-	SignCard  func(doc []byte) ([]a2a.AgentCardSignature, error)
+	// Observer is notified of durable changes, as Interest selects, after the parts above.
+	Observer engine.Observer
+	Interest engine.Interest
+	Checks   func() []engine.Check
+	SignCard func(doc []byte) ([]a2a.AgentCardSignature, error)
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 }
@@ -174,7 +176,7 @@ func engineConfig(p *Parts, s *Settings) engine.Config {
 	l := &s.Limits
 	c := engine.Config{
 		Store: p.Store, Parts: p.Blobs, Policy: p.Policy, Questions: p.Questions, Asserter: p.Onward,
-		Chooser: p.Chooser, Gate: p.Gate, Observer: p.Observer, Checks: p.checks,
+		Chooser: p.Chooser, Gate: p.Gate, Interest: p.Interest, Checks: p.checks,
 		SignCard: p.SignCard, Logger: p.Logger,
 		Idempotency: s.Idempotency, Extended: s.Extended, Default: s.Default, NoClientIDs: s.NoClientIDs, Bearers: s.Bearers,
 		MaxWait: l.MaxWait, FirstEvent: l.FirstEvent, AgentSilence: l.AgentSilence, CancelWait: l.CancelWait,
@@ -187,9 +189,6 @@ func engineConfig(p *Parts, s *Settings) engine.Config {
 	}
 	if p.Recorder != nil && !s.NoRecording {
 		c.Recorder = p.Recorder
-	}
-	if p.Trust != nil {
-		c.Observer.Admitted = p.contact
 	}
 	if p.Audit != nil {
 		c.Auditor = taskAuditor{p.Audit}

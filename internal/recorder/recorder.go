@@ -146,7 +146,8 @@ func field(object []byte, name string) []byte {
 	return nil
 }
 
-// Moved implements engine.Recorder.
+// Moved notes that a task has changed, and whether a record request was stored. The calls for a
+// task are in order. It returns at once and does not keep the head.
 func (r *Recorder) Moved(h *task.Head, requested bool) {
 	ended := h.State.Terminal()
 	if !requested && !ended {

@@ -70,13 +70,20 @@ type hub struct {
 	stop  func()
 }
 
+// changed passes a change to the recorder.
+func (h *hub) changed(c engine.Change) {
+	if c.Moved || c.Requested {
+		h.Moved(c.Head, c.Requested)
+	}
+}
+
 // start runs a hub until the test ends or stop is called. Nothing is written unless works is
 // set.
 func start(t *testing.T, tasks task.Store, notes memory.Store, o recorder.Options, works bool) *hub {
 	t.Helper()
 	h := &hub{t: t, notes: &memory.Notes{Store: notes, Fetch: recorder.Fetch(tasks)}}
 	h.Recorder = recorder.New(recorder.Config{Options: o, Notes: h.notes, Store: tasks})
-	h.Engine = engine.New(engine.Config{Store: tasks, Recorder: h.Recorder, DrainTimeout: -1})
+	h.Engine = engine.New(engine.Config{Store: tasks, Recorder: h.Recorder, Observer: engine.ObserverFuncs{OnChanged: h.changed}, DrainTimeout: -1})
 	for _, name := range []task.Agent{"echo", "other"} {
 		card := &a2a.AgentCard{Name: string(name), Skills: []a2a.AgentSkill{{ID: string(name), Name: string(name)}}}
 		if err := h.Register(engine.Agent{Name: name, Card: card, Executor: echo()}); err != nil {

@@ -85,11 +85,17 @@ func memberText(object []byte, key string) (string, bool) {
 	return "", false
 }
 
-// observer notifies the parts of the hub of output and of ended tasks.
-func (h *Hub) observer() engine.Observer {
-	o := engine.Observer{Wants: broker.Wants, Ended: func(o *engine.Outcome) { h.broker.Ended((*broker.Outcome)(o)) }}
+// observer notifies the broker of ended tasks, and the live view of output.
+func (h *Hub) observer() (engine.Observer, engine.Interest) {
+	o := engine.ObserverFuncs{OnEnded: func(o *engine.Outcome) { h.broker.Ended((*broker.Outcome)(o)) }}
+	i := engine.Interest{Ends: true, Bodies: broker.Wants}
 	if chat := h.busParts.chat; chat != nil {
-		o.Output, o.Kinds = chat.Output, livefeed.Kinds
+		i.Output = livefeed.Kinds
+		o.OnChanged = func(c engine.Change) {
+			if c.Output != nil {
+				chat.Output(c.Output)
+			}
+		}
 	}
-	return o
+	return o, i
 }

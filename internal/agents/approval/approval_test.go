@@ -96,7 +96,7 @@ func (w *fixture) start() {
 		w.mu.Unlock()
 		w.agent(ctx, ec, yield)
 	}), w.traits)
-	w.hub = engine.New(engine.Config{Store: w.store, Questions: w.questions, DrainTimeout: cmp.Or(w.drain, -1), Observer: engine.Observer{Admitted: func(p *auth.Principal) {
+	w.hub = engine.New(engine.Config{Store: w.store, Questions: w.questions, DrainTimeout: cmp.Or(w.drain, -1), Observer: engine.ObserverFuncs{OnAdmitted: func(p *auth.Principal) {
 		w.trust.RecordContact(trust.Subject(p.ID), time.Now())
 	}}})
 	for name, x := range map[task.Agent]a2asrv.AgentExecutor{

@@ -35,10 +35,6 @@ func (keeper) Prepare(c *task.HookRequest) (*task.Hook, error) {
 	return &task.Hook{ID: c.ID, URL: c.URL, Scheme: c.Scheme, Secret: []byte(c.Token + c.Credentials)}, nil
 }
 
-func (keeper) Changed(task.HookRef, *task.Hook, *task.Head) {}
-
-func (keeper) Moved(*task.Head) {}
-
 func (keeper) Status(task.HookRef) (push.Status, bool) { return push.Status{}, false }
 
 func (keeper) Redeliver(context.Context, task.HookRef) (task.Hooked, error) {

@@ -12,18 +12,25 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/uuid"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/task"
 )
 
-// Pusher is an engine.Pusher in memory. The zero Pusher is ready to use, by any number of
-// goroutines.
+// Pusher is an engine.Pusher and engine.Observer in memory. The zero Pusher is ready to use, by
+// any number of goroutines.
 type Pusher struct {
 	mu       sync.Mutex
 	heads    map[task.Key]task.Head
 	known    map[task.HookRef]Known
 	problems []string
 }
+
+var (
+	_ engine.Pusher   = (*Pusher)(nil)
+	_ engine.Observer = (*Pusher)(nil)
+)
 
 // Known is a hook that a Pusher was notified of.
 type Known struct {
@@ -51,10 +58,25 @@ func (p *Pusher) Prepare(c *task.HookRequest) (*task.Hook, error) {
 	return h, nil
 }
 
-// Changed implements engine.Pusher.
-func (p *Pusher) Changed(ref task.HookRef, h *task.Hook, head *task.Head) {
+// Admitted implements engine.Observer.
+func (*Pusher) Admitted(*auth.Principal) {}
+
+// Ended implements engine.Observer.
+func (*Pusher) Ended(*engine.Outcome) {}
+
+// Changed implements engine.Observer.
+func (p *Pusher) Changed(c engine.Change) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if c.Moved {
+		p.movedLocked(c.Head)
+	}
+	if c.Webhook != (task.HookRef{}) {
+		p.hookedLocked(c.Webhook, c.Hook, c.Head)
+	}
+}
+
+func (p *Pusher) hookedLocked(ref task.HookRef, h *task.Hook, head *task.Head) {
 	if h == nil {
 		delete(p.known, ref)
 		return
@@ -73,10 +95,7 @@ func (p *Pusher) Changed(ref task.HookRef, h *task.Hook, head *task.Head) {
 	p.known[ref] = Known{*h, head.Version}
 }
 
-// Moved implements engine.Pusher.
-func (p *Pusher) Moved(head *task.Head) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (p *Pusher) movedLocked(head *task.Head) {
 	if last := p.heads[head.Key].Rev; head.Key == 0 || last != 0 && head.Rev != last+1 {
 		p.faultLocked("task %d moved from revision %d to %d", head.Key, last, head.Rev)
 	}
@@ -117,9 +136,29 @@ func (p *Pusher) Known(key task.Key) []Known {
 	return all
 }
 
-// Head returns the task at the last call of Moved.
+// Head returns the task at its last change.
 func (p *Pusher) Head(key task.Key) task.Head {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.heads[key]
+}
+
+// Dispatcher is notified of changes, such as a *push.Dispatcher.
+type Dispatcher interface {
+	engine.Pusher
+	Moved(head *task.Head)
+	Changed(ref task.HookRef, h *task.Hook, head *task.Head)
+}
+
+// Deliver connects a dispatcher with the engine of a configuration.
+func Deliver(c *engine.Config, d Dispatcher) {
+	c.Push = d
+	c.Observer = engine.ObserverFuncs{OnChanged: func(c engine.Change) {
+		if c.Moved {
+			d.Moved(c.Head)
+		}
+		if c.Webhook.Task != 0 {
+			d.Changed(c.Webhook, c.Hook, c.Head)
+		}
+	}}
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/ratelimit"
 	"github.com/parley-a2a/parley/push"
@@ -282,7 +283,8 @@ func TestPartPush(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Store, cfg.Push = store, d
+	cfg.Store = store
+	enginetest.Deliver(&cfg, d)
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = d.Around(ctx, func(ctx context.Context) error { <-ctx.Done(); return nil }) })

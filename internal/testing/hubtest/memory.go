@@ -15,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/store/memstore"
@@ -92,7 +93,7 @@ func (m *Memory) engine(tb testing.TB, o *MemoryOptions) *engine.Engine {
 	store := new(memstore.Store)
 	c := engine.Config{Store: store, Extended: engine.ExtendedCards{Authenticated: o.Extended}, NoClientIDs: true, DrainTimeout: -1}
 	if o.Push {
-		c.Push = m.pusher(tb, store, o.Notify)
+		enginetest.Deliver(&c, m.pusher(tb, store, o.Notify))
 	}
 	e := engine.New(c)
 	if err := e.Register(o.Agent); err != nil {
