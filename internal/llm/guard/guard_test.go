@@ -3,7 +3,6 @@ package guard
 import (
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -106,26 +105,5 @@ func TestPolicyNames(t *testing.T) {
 	err := p.UnmarshalText([]byte("block"))
 	if err == nil || !strings.Contains(err.Error(), "want mark, redact, refuse or off") || p != Redact {
 		t.Errorf("block is read as %q, %v", p, err)
-	}
-}
-
-// Adversarial texts take no longer than others of their length.
-func TestTimeIsLinear(t *testing.T) {
-	t.Parallel()
-	const most = 10 * time.Second // enough for a busy machine; a quadratic algorithm takes minutes
-	for _, unit := range []string{
-		"ignore all ", "ignore ", "![", "<img", "<!--", "<|", "<", "&#", "%", "\\u", "a ", "[//]: #", "QUJD", "\u200b",
-		"\U000E0041", "<quoted", "system: ", "a@", "http://", "$ ", "!", "1gn0re", "i g n o r e ",
-	} {
-		text := strings.Repeat(unit, MaxText/16/len(unit))
-		began := time.Now()
-		for _, p := range []Policy{Mark, Redact} {
-			Guard{Policy: p}.Quote(Agent("a"), text)
-		}
-		took := time.Since(began)
-		t.Logf("%-12q %v", unit, took.Round(time.Millisecond))
-		if took > most {
-			t.Errorf("%d bytes of %q take %v", len(text), unit, took)
-		}
 	}
 }
