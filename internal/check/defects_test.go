@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
@@ -109,6 +110,7 @@ func lingers(op wire.Op) defect {
 			more := next(e)
 			if s, _ := e["statusUpdate"].(object); got == op && s != nil && terminal(text(s, "status", "state")) {
 				<-ctx.Done()
+				<-time.After(time.Second) // the caller's deadline is this one, and must pass before the stream ends
 			}
 			return more
 		}
