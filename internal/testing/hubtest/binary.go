@@ -80,9 +80,20 @@ func build() (string, error) {
 	if runtime.GOOS == "windows" {
 		path += ".exe"
 	}
-	out, err := exec.Command("go", "build", "-o", path, "github.com/parley-a2a/parley/cmd/parley").CombinedOutput()
+	out, err := builder(path).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return path, nil
+}
+
+// builder returns the process that builds the command at path. The build cache of Go keeps a program
+// that go run has linked, but none of go build: with cp in place of the program, only the first of
+// the packages links it.
+func builder(path string) *exec.Cmd {
+	const command = "github.com/parley-a2a/parley/cmd/parley"
+	if cp, err := exec.LookPath("cp"); err == nil {
+		return exec.Command("go", "run", "-exec", cp, command, path)
+	}
+	return exec.Command("go", "build", "-o", path, command)
 }
