@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
-// operation describes a route beyond what the code says about it.
+// operation describes a route beyond its types and its access.
 type operation struct {
 	// id is the name for generated clients, text one line about it, and more a further
 	// paragraph.
