@@ -63,6 +63,8 @@ type commands struct {
 	Audit   auditCmd   `cmd:"" help:"Verify, list and export the audit log."`
 	Doctor  doctorCmd  `cmd:"" help:"Report weaknesses in the configuration of a hub, and damage of its data."`
 	Repair  repairCmd  `cmd:"" help:"Salvage a damaged data folder into a new one."`
+	Backup  backupCmd  `cmd:"" help:"Write the data folder of a hub, which may run, into a file."`
+	Restore restoreCmd `cmd:"" help:"Restore a data folder from a backup."`
 	Init    initCmd    `cmd:"" help:"Write a first parley.yaml and an example agent."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }

@@ -26,8 +26,8 @@ type auditParts struct {
 }
 
 const (
-	// auditName is the folder of the log in a data folder.
-	auditName = "audit"
+	// AuditName is the folder of the log in a data folder.
+	AuditName = "audit"
 	// auditFolderName is the file there that contains the path of the log if it is elsewhere;
 	// "off" means that there is no log.
 	auditFolderName = "audit.place"
@@ -38,7 +38,7 @@ func AuditFolder(data string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(data, auditFolderName))
 	switch place := strings.TrimSpace(string(text)); {
 	case errors.Is(err, os.ErrNotExist):
-		return filepath.Join(data, auditName), nil
+		return filepath.Join(data, AuditName), nil
 	case err != nil:
 		return "", err
 	case place == string(audit.Off):
@@ -83,7 +83,7 @@ func (h *Hub) openAudit() error {
 		return err
 	}
 	o := h.cfg.Audit.Options()
-	o.Dir, o.Key, o.Logger = cmp.Or(h.cfg.Audit.Dir, h.dir.Join(auditName)), key, h.logger
+	o.Dir, o.Key, o.Logger = cmp.Or(h.cfg.Audit.Dir, h.dir.Join(AuditName)), key, h.logger
 	if h.audit.log, err = audit.Open(o); err != nil {
 		return err
 	}

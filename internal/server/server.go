@@ -21,6 +21,7 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/agents/command"
 	"github.com/parley-a2a/parley/internal/agents/rockbot"
+	"github.com/parley-a2a/parley/internal/backup"
 	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/check/testagent"
 	"github.com/parley-a2a/parley/internal/config"
@@ -116,6 +117,9 @@ func (h *Hub) open(ctx context.Context) (err error) {
 		return err
 	}
 	h.opened(h.dir.Close)
+	if backup.Unfinished(h.dir.Path()) {
+		return fmt.Errorf("a backup was not restored completely into %s: run parley restore again", h.dir.Path())
+	}
 	if err := h.openSpool(); err != nil {
 		return err
 	}

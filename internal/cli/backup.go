@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/internal/backup"
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/server"
+)
+
+// backupCmd writes a backup of a data folder.
+type backupCmd struct {
+	File   string `arg:"" help:"The new file."`
+	Data   string `help:"The data folder (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" default:"parley-data" placeholder:"DIR"`
+	Config string `help:"The configuration file, which may name other folders for parts and audit (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
+}
+
+// Help shows examples.
+func (backupCmd) Help() string {
+	return `The hub may run and accept messages meanwhile: the file has the store as of one moment, with the large ` +
+		`parts, keys and audit log that belong to it. It is examined before it gets its name. It needs space for the store twice.
+
+The file has the master key. Keep it as secret as the data folder.
+
+Examples:
+
+    parley backup parley-$(date +%F).tar --data /var/lib/parley
+    parley restore parley-2026-11-23.tar --data /var/lib/parley-new`
+}
+
+// Run writes the backup.
+func (c *backupCmd) Run(ctx context.Context, o *OS) error {
+	outside, err := c.outside()
+	if err != nil {
+		return err
+	}
+	return o.interruptible(ctx, func(in interrupts) error {
+		m, err := backup.Write(in.soft, backup.Source{Dir: c.Data, Outside: outside, Parley: parley.Version}, c.File)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(o.Stdout, "%s has %d tasks with %d entries, and %d files\n", printable(c.File), m.Tasks, m.Entries, len(m.Files))
+		return err
+	})
+}
+
+// outside returns the configured folders outside of the data folder.
+func (c *backupCmd) outside() (map[string]string, error) {
+	path, err := config.Find(c.Config, c.Data)
+	if err != nil || path == "" {
+		return nil, err
+	}
+	cfg, err := config.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	if server.OnDatabase(cfg.Store) {
+		return nil, fmt.Errorf("the hub of %s keeps its store in a database: use the tools of PostgreSQL, or parley export", path)
+	}
+	outside := make(map[string]string)
+	for name, dir := range map[string]string{server.PartsName: cfg.Parts.Dir, server.AuditName: cfg.Audit.Dir} {
+		if dir != "" && filepath.Clean(dir) != filepath.Join(c.Data, name) {
+			outside[name] = dir
+		}
+	}
+	return outside, nil
+}
+
+// restoreCmd restores a data folder.
+type restoreCmd struct {
+	File string `arg:"" help:"The backup."`
+	Data string `help:"The new data folder. It must not exist, or have no data." required:"" placeholder:"DIR"`
+}
+
+// Help shows an example.
+func (restoreCmd) Help() string {
+	return `The whole file is verified before the folder has any of its data. If the command is killed, no hub starts ` +
+		`with the folder until the command has run again.
+
+Large parts and the audit log are in the folders parts and audit of the new data folder, also if the configuration of ` +
+		`the hub names others: move them there.
+
+Example:
+
+    parley restore parley-2026-11-23.tar --data /var/lib/parley-new`
+}
+
+// Run restores the folder.
+func (c *restoreCmd) Run(ctx context.Context, o *OS) error {
+	return o.interruptible(ctx, func(in interrupts) error {
+		m, err := backup.Restore(in.soft, c.File, c.Data)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(o.Stdout, "%s has %d tasks with %d entries, and %d files\nStart it with: parley serve --data %s\n",
+			printable(c.Data), m.Tasks, m.Entries, len(m.Files), quote(c.Data))
+		return err
+	})
+}
