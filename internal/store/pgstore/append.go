@@ -274,6 +274,7 @@ func (ch *change) answer() error {
 
 // addRest stores the entries and the data beside a change whose head is written.
 func (w *writer) addRest(ch *change) error {
+	w.turn.changed(ch.next.Key)
 	if ch.prev.rev != 0 && ch.prev.shown == task.Visible {
 		w.counters.add(group{ch.scope.id, ch.prev.state}, -1)
 	}

@@ -27,6 +27,16 @@
 // A hub that has lost its connection writes again only if no other hub has used the database
 // since: every Open begins a new epoch. Otherwise all its writes return [ErrInUse].
 //
+// # Members
+//
+// With Options.Member, several hubs use the database at the same time. Their transactions that
+// write run one after the other: each begins with a lock on one row, which names the hub that wrote
+// last, so that a hub reads again all numbers that another may have changed. A hub that stands
+// still within a transaction holds up the others for half a lease at most. A hub whose lease has
+// ended by the clock of the database is lost once another one says so with [DB.Lose]: from that
+// commit on, all its writes return [cluster.ErrLost], until [DB.Rejoin]. Each commit sends one
+// notification with the keys of its tasks, if there are other members.
+//
 // Neither the encoding nor the collation of the database has an effect, and texts may contain any
 // bytes, because all texts are stored as bytes.
 //

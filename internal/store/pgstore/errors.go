@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/parley-a2a/parley/internal/cluster"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -76,5 +77,5 @@ func broken(err error) bool {
 	if errors.As(err, &pg) {
 		return strings.HasPrefix(pg.Code, "57P") || strings.HasPrefix(pg.Code, "08")
 	}
-	return !pgconn.Timeout(err)
+	return !pgconn.Timeout(err) && !errors.Is(err, cluster.ErrLost)
 }

@@ -177,7 +177,7 @@ func TestRefusedSchemas(t *testing.T) {
 		"foreign":   {"DROP SCHEMA parley CASCADE; CREATE SCHEMA parley; CREATE TABLE parley.mine (a int)", ErrForeign},
 		"newer":     {"INSERT INTO parley.migrations VALUES ((SELECT max(step) + 1 FROM parley.migrations), 'x', 'x', 0)", ErrNewer},
 		"different": {"UPDATE parley.migrations SET checksum = 'other'", ErrForeign},
-		"gap":       {"UPDATE parley.migrations SET step = 7", ErrDamaged},
+		"gap":       {"UPDATE parley.migrations SET step = 7 WHERE step = 1", ErrDamaged},
 		"emptied":   {"DELETE FROM parley.sequence", ErrDamaged},
 	} {
 		t.Run(name, func(t *testing.T) {

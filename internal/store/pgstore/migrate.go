@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"time"
 
@@ -16,8 +17,12 @@ import (
 // Schema is the name of the schema that holds all tables.
 const Schema = "parley"
 
-// The key of an advisory lock is the same in all versions.
-const hubLock = 0x50726c79_00000001 // held by the hub that uses the database
+// The keys of advisory locks are the same in all versions.
+const (
+	hubLock     = 0x50726c79_00000001 // held by the hub that uses the database; shared by members
+	migrateLock = 0x50726c79_00000002 // held while the schema is migrated
+	idLock      = 0x50726c7a          // the first half of the key that belongs to the id of a member
+)
 
 //go:embed schema/*.sql
 var schema embed.FS
@@ -51,12 +56,28 @@ func migrations() ([]migration, error) {
 	return steps, nil
 }
 
-// lock takes the lock that keeps other hubs out. It lasts as long as the connection.
-func lock(ctx context.Context, c *conn, wait time.Duration) error {
-	err := c.script(ctx, fmt.Sprintf("SET lock_timeout = %d; SET statement_timeout = 0; SELECT pg_advisory_lock(%d)",
-		max(wait.Milliseconds(), 1), int64(hubLock)))
+// lock takes the lock that keeps other hubs out; a member only keeps out hubs that use the database
+// alone, and another hub with its id. The locks last as long as the connection.
+func lock(ctx context.Context, c *conn, o *Options) error {
+	if o.Member == nil {
+		return c.advisory(ctx, fmt.Sprintf("pg_advisory_lock(%d)", int64(hubLock)), o.LockWait,
+			fmt.Errorf("%w: stop it, or choose another database", ErrInUse))
+	}
+	err := c.advisory(ctx, fmt.Sprintf("pg_advisory_lock_shared(%d)", int64(hubLock)), o.LockWait,
+		fmt.Errorf("%w alone: stop it, or choose another database", ErrInUse))
+	if err != nil {
+		return err
+	}
+	id := int32(crc32.ChecksumIEEE([]byte(o.Member.ID)))
+	return c.advisory(ctx, fmt.Sprintf("pg_advisory_lock(%d, %d)", int32(idLock), id), o.LockWait,
+		fmt.Errorf("%w with the id %q: stop it, or give this hub another id", ErrInUse, o.Member.ID))
+}
+
+// advisory takes an advisory lock. The error is busy if another session has it.
+func (c *conn) advisory(ctx context.Context, lock string, wait time.Duration, busy error) error {
+	err := c.script(ctx, fmt.Sprintf("SET lock_timeout = %d; SET statement_timeout = 0; SELECT %s", max(wait.Milliseconds(), 1), lock))
 	if hasCode(err, "55P03") {
-		return fmt.Errorf("%w: stop it, or choose another database", ErrInUse)
+		return busy
 	}
 	if err == nil {
 		err = c.script(ctx, "RESET lock_timeout; RESET statement_timeout")
@@ -65,8 +86,18 @@ func lock(ctx context.Context, c *conn, wait time.Duration) error {
 }
 
 // migrate migrates the schema to the newest layout. It does not change a schema that is not
-// Parley's, or that is newer than steps. The caller holds the lock.
+// Parley's, or that is newer than steps. One hub migrates at a time.
 func migrate(ctx context.Context, c *conn, steps []migration) error {
+	if err := c.script(ctx, fmt.Sprintf("SELECT pg_advisory_lock(%d)", int64(migrateLock))); err != nil {
+		return err
+	}
+	if err := bringUp(ctx, c, steps); err != nil {
+		return err
+	}
+	return c.script(ctx, fmt.Sprintf("SELECT pg_advisory_unlock(%d)", int64(migrateLock)))
+}
+
+func bringUp(ctx context.Context, c *conn, steps []migration) error {
 	have, err := layout(ctx, c)
 	if err != nil {
 		return err

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/parley-a2a/parley/internal/cluster"
 )
 
 // Defaults of Options.
@@ -36,6 +38,12 @@ type Options struct {
 	// The database may notice only later that a hub was killed.
 	LockWait time.Duration
 
+	// Member makes the hub one of several that use the database at the same time, with this
+	// description. If nil, the hub uses the database alone.
+	Member *cluster.Hub
+	// Lease is the time for which a membership lasts without a renewal; zero means 5 seconds.
+	Lease time.Duration
+
 	// Committed, if not nil, is called after each commit, from the goroutine that writes: it
 	// must return at once.
 	Committed func(Commit)
@@ -55,6 +63,7 @@ type Commit struct {
 type DB struct {
 	name    string
 	writer  *writer
+	member  membership
 	readers *readers
 	work    sync.WaitGroup // the writer's goroutine
 	close   func() error
@@ -62,8 +71,8 @@ type DB struct {
 
 // Open connects to the database at address, a URL such as postgres://user:password@host/name or
 // a list of settings such as "host=/run/postgresql dbname=parley". It creates the schema or
-// migrates it to the newest layout, and takes the lock that keeps other hubs out. The error names
-// the database, never its password. It wraps task.ErrUnavailable if the database does not
+// migrates it to the newest layout, and takes the lock that keeps other hubs out, or becomes a
+// member beside them. The error names the database, never its password. It wraps task.ErrUnavailable if the database does not
 // answer, or ErrInUse, ErrNewer, ErrForeign or ErrDamaged if it cannot be used.
 func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	config, err := Parse(address)
@@ -78,13 +87,15 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	if o.KeepMoments <= 0 {
 		o.KeepMoments = defaultKeepMoments
 	}
-	tune(config, o.Timeout)
+	o.Lease = cmp.Or(o.Lease, cluster.DefaultLease)
+	tune(config, &o)
 	w := newWriter(config, &o)
 	name := Name(config)
 	if err := w.first(ctx); err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, unavailable(err))
 	}
 	db := &DB{name: name, writer: w, readers: newReaders(config, o.Readers, o.Timeout)}
+	db.member = membership{config: config, o: &o, epoch: &w.joined}
 	db.close = sync.OnceValue(db.shut)
 	db.work.Go(w.loop)
 	return db, nil
@@ -114,13 +125,18 @@ func Name(c *pgconn.Config) string {
 }
 
 // tune completes the settings of connections. Those in the address take precedence.
-func tune(c *pgconn.Config, timeout time.Duration) {
+func tune(c *pgconn.Config, o *Options) {
 	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, defaultConnectTime)
-	ms := strconv.FormatInt(timeout.Milliseconds(), 10)
+	ms := strconv.FormatInt(o.Timeout.Milliseconds(), 10)
+	idle := ms
+	if o.Member != nil {
+		// A member that stands still within a transaction holds up the others.
+		idle = strconv.FormatInt(min(o.Timeout, o.Lease/2).Milliseconds(), 10)
+	}
 	settings := map[string]string{
 		"application_name":                    "parley",
 		"statement_timeout":                   ms,
-		"idle_in_transaction_session_timeout": ms,
+		"idle_in_transaction_session_timeout": idle,
 		"synchronous_commit":                  "on",
 		// Each statement has one plan, whatever the values, and it uses an index. Without these
 		// settings the plan depends on how recent the statistics of the tables are.
@@ -146,6 +162,7 @@ func (db *DB) Close() error { return db.close() }
 func (db *DB) shut() error {
 	db.writer.queue.Close()
 	db.work.Wait()
+	db.member.leave()
 	// Connections that a failing database has ended cannot be closed properly; nothing is lost.
 	db.readers.close()
 	db.writer.forget()

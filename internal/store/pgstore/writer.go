@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -25,7 +26,10 @@ type writer struct {
 
 	conn *conn // nil after a failure, until the next batch
 	// epoch is the number of this use of the database: every Open begins a new one.
-	epoch    int64
+	epoch int64
+	// joined is the epoch of the membership, which changes when a lost hub joins again.
+	joined   atomic.Int64
+	turn     turn
 	scopes   memo[scopeName, scope]
 	counters counters
 	// The keys from nextKey up to lastKey, exclusive, are free for new tasks.
@@ -40,7 +44,7 @@ func newWriter(config *pgconn.Config, o *Options) *writer {
 }
 
 const (
-	beginEpoch = "UPDATE sequence SET epoch = epoch + 1 WHERE one = 1 RETURNING epoch"
+	beginEpoch = "UPDATE sequence SET epoch = epoch + 1, writer = epoch + 1, members = members + 1 WHERE one = 1 RETURNING epoch"
 	readEpoch  = "SELECT epoch FROM sequence WHERE one = 1"
 )
 
@@ -50,20 +54,36 @@ func (w *writer) first(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err = lock(ctx, c, w.o.LockWait); err == nil {
+	if err = lock(ctx, c, w.o); err == nil {
 		var steps []migration
 		if steps, err = migrations(); err == nil {
 			err = migrate(ctx, c, steps)
 		}
 	}
 	if err == nil {
-		w.epoch, err = c.epoch(ctx, beginEpoch)
+		err = w.enter(ctx, c)
 	}
 	if err != nil {
 		return errors.Join(err, c.close())
 	}
 	w.conn = c
 	return nil
+}
+
+// enter begins an epoch: as a member, or as the only hub.
+func (w *writer) enter(ctx context.Context, c *conn) (err error) {
+	if w.o.Member == nil {
+		if err = c.script(ctx, "UPDATE hubs SET ended = 2 WHERE ended = 0"); err == nil {
+			w.epoch, err = c.epoch(ctx, beginEpoch)
+		}
+		return err
+	}
+	if err := c.limit(w.o.Timeout); err != nil {
+		return err
+	}
+	epoch, err := c.join(w.o.Member, w.o.Lease)
+	w.joined.Store(epoch)
+	return err
 }
 
 // epoch returns the number that a statement returns.
@@ -80,7 +100,8 @@ func (c *conn) epoch(ctx context.Context, text string) (int64, error) {
 }
 
 // open connects if there is no connection. It fails if another hub uses the database, or has used
-// it since the last connection: its changes are not known to this one.
+// it since the last connection: its changes are not known to this one. A member finds out at its
+// next turn.
 func (w *writer) open() error {
 	if w.conn != nil {
 		return nil
@@ -91,7 +112,7 @@ func (w *writer) open() error {
 	if err != nil {
 		return err
 	}
-	if err = lock(ctx, c, w.o.LockWait); err == nil {
+	if err = lock(ctx, c, w.o); err == nil && w.o.Member == nil {
 		var now int64
 		if now, err = c.epoch(ctx, readEpoch); err == nil && now != w.epoch {
 			err = fmt.Errorf("%w, or has used it: start this hub again", ErrInUse)
@@ -113,6 +134,7 @@ func (w *writer) forget() {
 	w.scopes.clear()
 	w.counters.clear()
 	w.nextKey, w.lastKey, w.moments.last = 0, 0, -1
+	w.turn.seen = -1
 }
 
 // loop writes until the queue is closed and empty.
@@ -174,13 +196,22 @@ func (w *writer) try(batch []*request) error {
 	if err := c.run(qBeginNow); err != nil {
 		return err
 	}
+	if err := w.takeTurn(); err != nil {
+		return err
+	}
 	if err := w.applyAll(batch); err != nil {
+		return err
+	}
+	if err := w.checkTurn(); err != nil {
 		return err
 	}
 	if err := w.counters.flush(c); err != nil {
 		return err
 	}
 	if err := w.flushMoments(); err != nil {
+		return err
+	}
+	if err := w.sendHint(); err != nil {
 		return err
 	}
 	w.ending = true

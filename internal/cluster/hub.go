@@ -1,0 +1,84 @@
+// Package cluster lets several hubs on one database act as one.
+//
+// Each hub is a member with a lease that it renews. A hub whose lease has ended by the clock of the
+// database is lost: it stores nothing more, and the others continue its tasks.
+//
+// # Guarantees
+//
+// The clock of a hub decides nothing: it only makes the hub stop early. A hub that was lost and
+// comes back joins as a new one.
+//
+// # Non-guarantees
+//
+// A Hint may be lost. Whoever depends on it reads the database from time to time.
+//
+// # Concurrency
+//
+// All methods are safe for concurrent use.
+//
+// # Testing
+//
+// Package pgstore tests the membership with a real database.
+package cluster
+
+import (
+	"errors"
+	"time"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// ErrLost is returned to a hub whose membership has ended because its lease was not renewed in
+// time: it stores nothing until it has joined again.
+var ErrLost = errors.New("the lease of the hub has ended")
+
+// DefaultLease is the time after its last renewal at which a hub is lost.
+const DefaultLease = 5 * time.Second
+
+// Hub describes a hub to the others.
+type Hub struct {
+	// ID names the hub to operators. No two hubs of a database have the same one.
+	ID string
+	// Holder names the process of the hub in the runs of tasks.
+	Holder task.Holder
+	// Version is that of the program, Config the fingerprint of the configuration, and Address
+	// the URL of the hub.
+	Version, Config, Address string
+}
+
+// Member is a hub with its membership.
+type Member struct {
+	Hub
+
+	// Epoch orders the members: one that has joined later has a larger one.
+	Epoch int64
+	// Joined is the time at which it became a member, and Lease the remaining time of its lease,
+	// both by the clock of the database. Lease is negative for a hub that is about to be lost.
+	Joined task.Millis
+	Lease  time.Duration
+	// Tasks is the number of its runs at the last renewal.
+	Tasks int64
+	// Drain is set once an operator has asked it to leave.
+	Drain bool
+}
+
+// Hint names what another hub has changed. A hint may be lost.
+type Hint struct {
+	// Keys are the tasks; All is set if there were too many to name.
+	Keys []task.Key
+	All  bool
+	// Members is set if a hub has joined, left or was lost.
+	Members bool
+	// Topics name other data, such as TopicInbox.
+	Topics []string
+}
+
+// Topics of a Hint.
+const (
+	TopicInbox  = "inbox"
+	TopicAgents = "agents"
+	TopicKeys   = "keys"
+)
+
+// Topics returns all topics.
+func Topics() []string { return []string{TopicInbox, TopicAgents, TopicKeys} }

@@ -1,0 +1,320 @@
+package pgstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/parley-a2a/parley/internal/cluster"
+	"github.com/parley-a2a/parley/task"
+)
+
+// nowMillis is the clock of the database, which decides when a lease ends.
+const nowMillis = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+
+const memberColumns = "epoch, id, holder, version, config, address, joined_at, lease_until - " + nowMillis + ", tasks, drain"
+
+var (
+	qNextEpoch = prepared("UPDATE sequence SET epoch = epoch + 1, writer = epoch + 1, members = members + 1 WHERE one = 1 RETURNING epoch")
+	// The locks of the connection show that an earlier process with the same id has ended.
+	qEndSame  = prepared("UPDATE hubs SET ended = 2 WHERE ended = 0 AND (id = $1 OR holder = $2)")
+	qForget   = prepared("DELETE FROM hubs WHERE ended > 0 AND lease_until < " + nowMillis + " - 86400000")
+	qJoin     = prepared("INSERT INTO hubs VALUES ($1, $2, $3, $4, $5, $6, " + nowMillis + ", " + nowMillis + " + $7, 0, 0, 0)")
+	qRenew    = prepared("UPDATE hubs SET lease_until = " + nowMillis + " + $2, tasks = $3 WHERE epoch = $1 AND ended = 0")
+	qLeave    = prepared("UPDATE hubs SET ended = 1 WHERE epoch = $1 AND ended = 0")
+	qMembers  = prepared("SELECT " + memberColumns + " FROM hubs WHERE ended = 0 ORDER BY epoch")
+	qEndLost  = prepared("UPDATE hubs SET ended = 2 WHERE ended = 0 AND epoch <> $1 AND lease_until < " + nowMillis)
+	qMoved    = prepared("UPDATE sequence SET members = members + 1 WHERE one = 1")
+	qDrain    = prepared("UPDATE hubs SET drain = 1 WHERE ended = 0 AND id = $1")
+	qAnnounce = prepared("SELECT pg_notify('" + channel + "', '0 !')")
+)
+
+// join makes a hub a member, in a transaction of its own.
+func (c *conn) join(h *cluster.Hub, lease time.Duration) (epoch int64, err error) {
+	err = c.inTurn(func() error {
+		s := c.start(qNextEpoch)
+		if epoch, err = s.only(); err != nil {
+			return err
+		}
+		s = c.start(qEndSame)
+		s.text(h.ID)
+		s.text(string(h.Holder))
+		if err := s.done(); err != nil {
+			return err
+		}
+		if err := c.run(qForget); err != nil {
+			return err
+		}
+		s = c.start(qJoin)
+		s.int(epoch)
+		s.text(h.ID)
+		s.text(string(h.Holder))
+		s.text(h.Version)
+		s.text(h.Config)
+		s.text(h.Address)
+		s.int(lease.Milliseconds())
+		return s.done()
+	})
+	return epoch, err
+}
+
+// inTurn runs f in a transaction during which no member writes, and announces that the members
+// have changed.
+func (c *conn) inTurn(f func() error) error {
+	if err := c.run(qBeginNow); err != nil {
+		return err
+	}
+	if err := c.run(qTurn); err != nil {
+		return err
+	}
+	if err := f(); err != nil {
+		return err
+	}
+	if err := c.run(qAnnounce); err != nil {
+		return err
+	}
+	return c.run(qCommit)
+}
+
+// membership renews the membership of a hub over a connection of its own, because the writer may
+// wait.
+type membership struct {
+	config *pgconn.Config
+	o      *Options
+	epoch  *atomic.Int64
+
+	mu   sync.Mutex // guards conn, and is held while it is used
+	conn *conn
+}
+
+// use runs f with the connection.
+func (m *membership) use(timeout time.Duration, f func(c *conn) error) (err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.conn == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
+		defer cancel()
+		if m.conn, err = dial(ctx, m.config); err != nil {
+			m.conn = nil
+			return unavailableNow(err)
+		}
+	}
+	if err = m.conn.limit(timeout); err == nil {
+		err = f(m.conn)
+	}
+	if err != nil && !errors.Is(err, cluster.ErrLost) {
+		_ = m.conn.close() // it may have failed already
+		m.conn = nil
+		return unavailableNow(err)
+	}
+	return err
+}
+
+// leave ends the membership and closes the connection.
+func (m *membership) leave() {
+	if m.o.Member == nil {
+		return
+	}
+	// If the database fails, the lease ends by itself.
+	_ = m.use(m.o.Lease, func(c *conn) error {
+		return c.inTurn(func() error {
+			s := c.start(qLeave)
+			s.int(m.epoch.Load())
+			if err := s.done(); err != nil {
+				return err
+			}
+			return c.run(qMoved)
+		})
+	})
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.conn != nil {
+		_ = m.conn.close()
+		m.conn = nil
+	}
+}
+
+// Renew renews the lease of a member, states the number of its runs, and returns all members. It
+// takes at most a third of the lease. The error is cluster.ErrLost if the lease has ended: then the
+// hub may Rejoin.
+func (db *DB) Renew(_ context.Context, runs int) ([]cluster.Member, error) {
+	m := &db.member
+	var all []cluster.Member
+	err := m.use(m.o.Lease/3, func(c *conn) error {
+		s := c.start(qRenew)
+		s.int(m.epoch.Load())
+		s.int(m.o.Lease.Milliseconds())
+		s.int(int64(runs))
+		n, err := s.changed()
+		if err == nil && n == 0 {
+			return cluster.ErrLost
+		}
+		if err == nil {
+			all, err = c.members()
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("renew the lease of hub %s: %w", m.o.Member.ID, err)
+	}
+	return all, nil
+}
+
+// Rejoin makes a lost hub a member again.
+func (db *DB) Rejoin(context.Context) error {
+	m := &db.member
+	err := m.use(m.o.Timeout, func(c *conn) error {
+		epoch, err := c.join(m.o.Member, m.o.Lease)
+		if err == nil {
+			m.epoch.Store(epoch)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("join again as hub %s: %w", m.o.Member.ID, err)
+	}
+	return nil
+}
+
+// Lose ends the membership of the hubs whose leases have ended by the clock of the database. It
+// returns their number.
+func (db *DB) Lose(context.Context) (n int, err error) {
+	m := &db.member
+	err = m.use(m.o.Timeout, func(c *conn) error {
+		return c.inTurn(func() error {
+			s := c.start(qEndLost)
+			s.int(m.epoch.Load())
+			if n, err = s.changed(); err != nil || n == 0 {
+				return err
+			}
+			return c.run(qMoved)
+		})
+	})
+	if err != nil {
+		return 0, fmt.Errorf("end memberships: %w", err)
+	}
+	return n, nil
+}
+
+// members returns the members in the order in which they joined.
+func (c *conn) members() (all []cluster.Member, err error) {
+	s := c.start(qMembers)
+	for s.next() {
+		m := cluster.Member{Epoch: s.getInt()}
+		m.ID, m.Holder, m.Version = s.getText(), task.Holder(s.getText()), s.getText()
+		m.Config, m.Address = s.getText(), s.getText()
+		m.Joined = task.Millis(s.getInt())
+		m.Lease = time.Duration(s.getInt()) * time.Millisecond
+		m.Tasks, m.Drain = s.getInt(), s.getBool()
+		all = append(all, m)
+	}
+	return all, s.err
+}
+
+// Members returns the hubs that use the database at address.
+func Members(ctx context.Context, address string) (all []cluster.Member, err error) {
+	err = visit(ctx, address, func(c *conn) error {
+		all, err = c.members()
+		return err
+	})
+	return all, err
+}
+
+// Drain asks the hub with an id to hand over its tasks and to stop. It reports whether there is
+// such a hub.
+func Drain(ctx context.Context, address, id string) (there bool, err error) {
+	err = visit(ctx, address, func(c *conn) error {
+		s := c.start(qDrain)
+		s.text(id)
+		n, err := s.changed()
+		if there = n > 0; err == nil && there {
+			err = c.run(qAnnounce)
+		}
+		return err
+	})
+	return there, err
+}
+
+// visit runs f with a connection of a program that is no hub. It never changes the layout.
+func visit(ctx context.Context, address string, f func(*conn) error) error {
+	config, err := Parse(address)
+	if err != nil {
+		return err
+	}
+	tune(config, &Options{Timeout: defaultTimeout})
+	c, err := dial(ctx, config)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", Name(config), unavailable(err))
+	}
+	defer func() { _ = c.close() }()
+	if err = c.limit(defaultTimeout); err == nil {
+		err = f(c)
+	}
+	if hasCode(err, "42P01") { // the table does not exist
+		return fmt.Errorf("%s: %w: no hub of this version has used the database", Name(config), ErrForeign)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", Name(config), unavailable(err))
+	}
+	return nil
+}
+
+// Listen passes the hints of other members to f, until ctx ends or the connection fails. Before the
+// first one, it calls f with All, because hints may have been lost.
+func (db *DB) Listen(ctx context.Context, f func(cluster.Hint)) error {
+	config := db.member.config.Copy()
+	config.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) {
+		if h, ok := parseHint(n.Payload, db.member.epoch.Load()); ok {
+			f(h)
+		}
+	}
+	c, err := dial(ctx, config)
+	if err != nil {
+		return fmt.Errorf("listen: %w", unavailableNow(err))
+	}
+	defer func() { _ = c.close() }()
+	if err := c.script(ctx, "LISTEN "+channel); err != nil {
+		return fmt.Errorf("listen: %w", unavailableNow(err))
+	}
+	f(cluster.Hint{All: true, Members: true, Topics: cluster.Topics()})
+	for {
+		if err := c.raw.WaitForNotification(ctx); err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return fmt.Errorf("listen: %w", unavailableNow(err))
+		}
+	}
+}
+
+// parseHint reads a hint. It reports false for one of the hub's own, and for one that a newer hub
+// has sent in another form.
+func parseHint(text string, own int64) (h cluster.Hint, ok bool) {
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+			from, err := strconv.ParseInt(word, 36, 64)
+			if err != nil || from == own {
+				return h, false
+			}
+		case word == "*":
+			h.All, h.Topics = true, cluster.Topics()
+		case word == "!":
+			h.Members = true
+		case word[0] == '@':
+			h.Topics = append(h.Topics, word[1:])
+		default:
+			if key, err := strconv.ParseInt(word, 36, 64); err == nil {
+				h.Keys = append(h.Keys, task.Key(key))
+			}
+		}
+	}
+	return h, true
+}
