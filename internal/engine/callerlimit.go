@@ -76,5 +76,5 @@ func (b *callerTasks) addLocked(k ref) {
 // atWork reports whether this process runs a task or has it queued. A task that waits for its
 // caller is not at work.
 func (e *Engine) atWork(h *task.Head) bool {
-	return h.Run.Dispatch != task.Idle && h.Run.Holder == e.holder && !h.State.Terminal()
+	return h.Run.Dispatch != task.Idle && h.Run.Holder == e.ownHolder() && !h.State.Terminal()
 }

@@ -42,7 +42,9 @@ func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answe
 		}
 		return nil, err
 	}
-	if mine {
+	if h := l.snapshot(); mine && e.elsewhere(&h) {
+		l.releaseCancel() // the hub that holds the task passes the request to the agent
+	} else if mine {
 		e.startCancel(l, &cancelCall{c, r})
 	}
 	if err := awaitAudit(written); err != nil {
@@ -131,6 +133,9 @@ func (e *Engine) requestCancel(l *live) (mine bool, err error) {
 		}
 		mine = l.claimCancel() || mine
 		c.Next.CancelAt = now()
+		if c.Next.Run.Holder == "" {
+			c.Next.Run.Holder = e.ownHolder()
+		}
 		return nil
 	})
 	if mine && err != nil {
@@ -283,6 +288,9 @@ func (e *Engine) withdrawCancel(l *live, at task.Millis) error {
 			return errUnchanged
 		}
 		c.Next.CancelAt = 0
+		if c.Next.Run.Dispatch == task.Idle {
+			rest(&c.Next)
+		}
 		return nil
 	})
 }

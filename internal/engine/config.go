@@ -24,6 +24,10 @@ type Config struct {
 	// Push accepts webhooks, which the Observer notifies of changes of their tasks. If nil, push
 	// notifications are not supported.
 	Push Pusher
+	// Peers are the other hubs on the Store. If nil, the engine is the only one that changes it.
+	Peers Peers
+	// Holder names the process in the runs of tasks. If empty, it is random.
+	Holder task.Holder
 	// Checks returns the checks that Ready adds to the engine's own, such as the state of a
 	// bus. It must return at once. If nil, Ready adds none.
 	Checks func() []Check

@@ -56,7 +56,7 @@ func (e *Engine) take(l *live, after int64) (m inbound, ok bool) {
 	err := e.change(l, func(c *task.Change) error {
 		ok = false
 		h := &c.Prev
-		if h.State.Terminal() || h.Run.Dispatch == task.Claimed || after != 0 && h.Run.Epoch != after || e.fenced.Load() {
+		if h.State.Terminal() || h.Run.Dispatch == task.Claimed || after != 0 && h.Run.Epoch != after || e.fenced.Load() || e.suspended.Load() {
 			return errUnchanged
 		}
 		l.mu.Lock()
@@ -107,7 +107,7 @@ func (e *Engine) finished(r *run) {
 // releaseRun releases the claim of a run that ended and left its task open.
 func (e *Engine) releaseRun(r *run) {
 	h := r.live.snapshot()
-	if r.drained || h.Run.Dispatch != task.Claimed || h.Run.Epoch != r.epoch || h.State.Terminal() || e.fenced.Load() {
+	if r.drained || r.lost.Load() || h.Run.Dispatch != task.Claimed || h.Run.Epoch != r.epoch || h.State.Terminal() || e.fenced.Load() {
 		return
 	}
 	if err := e.releaseClaim(r.live, r.epoch); err != nil {
@@ -172,7 +172,7 @@ func (e *Engine) fail(l *live, reason string) {
 func (e *Engine) claim(h *task.Head, v int64, attempt int) {
 	h.Run = task.Run{
 		Epoch:    h.Run.Epoch + 1,
-		Holder:   e.holder,
+		Holder:   e.ownHolder(),
 		Dispatch: task.Claimed,
 		Attempt:  attempt,
 	}
@@ -181,10 +181,13 @@ func (e *Engine) claim(h *task.Head, v int64, attempt int) {
 
 // queue marks a head as waiting for a run of this process.
 func (e *Engine) queue(h *task.Head) {
-	h.Run.Holder, h.Run.Dispatch = e.holder, task.Pending
+	h.Run.Holder, h.Run.Dispatch = e.ownHolder(), task.Pending
 }
 
-// rest marks a head as having no run.
+// rest marks a head as having no run. If there is more to do for it, its holder stays responsible.
 func rest(h *task.Head) {
-	h.Run.Holder, h.Run.Dispatch, h.Run.Attempt = "", task.Idle, 0
+	h.Run.Dispatch, h.Run.Attempt = task.Idle, 0
+	if !h.Waiting() && h.CancelAt == 0 {
+		h.Run.Holder = ""
+	}
 }

@@ -55,7 +55,7 @@ type Engine struct {
 	store task.Store
 	// firstCalls are those of tasks with several messages.
 	firstCalls firstCalls
-	holder     task.Holder
+	holder     atomic.Pointer[task.Holder]
 	// name is the name of the hub in delegation chains.
 	name      string
 	live      *taskRegistry
@@ -91,6 +91,10 @@ type Engine struct {
 
 	tailBytes atomic.Int64
 	fenced    atomic.Bool
+	// suspended is set while other hubs may take over the tasks of this one; taking is held while
+	// this one takes over theirs.
+	suspended atomic.Bool
+	taking    sync.Mutex
 	// demanding is set once an agent that requires extensions was registered.
 	demanding  atomic.Bool
 	snapping   atomic.Bool
@@ -118,7 +122,6 @@ func New(cfg Config) *Engine {
 	e := &Engine{
 		cfg:        cfg,
 		store:      cfg.Store,
-		holder:     task.Holder("hub:" + uuid.NewString()),
 		name:       hubName(cfg.TokenKey),
 		live:       newTaskRegistry(),
 		reconciler: newReconciler(),
@@ -135,6 +138,10 @@ func New(cfg Config) *Engine {
 
 		recovered: make(chan struct{}),
 	}
+	if cfg.Holder == "" {
+		cfg.Holder = task.Holder("hub:" + uuid.NewString())
+	}
+	e.holder.Store(&cfg.Holder)
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	e.serving, e.endServed = context.WithCancelCause(e.ctx)
 	e.runs, e.endRuns = context.WithCancelCause(e.ctx)

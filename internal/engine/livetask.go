@@ -194,6 +194,7 @@ func (l *live) publish(c *task.Change) {
 
 // taskRegistry holds the live tasks.
 type taskRegistry struct {
+	keyed  keyed
 	shards [64]shard
 	seed   maphash.Seed
 }
@@ -260,6 +261,7 @@ func (r *taskRegistry) release(l *live) {
 	}
 	delete(s.tasks, l.ref)
 	l.mu.Lock()
+	r.keyed.remove(l.head.Key, l)
 	l.tail.free()
 	l.mu.Unlock()
 }
@@ -276,7 +278,12 @@ func (e *Engine) open(ctx context.Context, k ref) (*live, error) {
 	if l == nil {
 		l = e.live.add(e.newLive(k))
 	}
-	if err := e.load(ctx, l); err != nil {
+	known := l.isLoaded()
+	err := e.load(ctx, l)
+	if err == nil && known && e.cfg.Peers != nil {
+		err = e.refresh(l)
+	}
+	if err != nil {
 		e.live.release(l)
 		return nil, err
 	}
@@ -308,6 +315,9 @@ func (e *Engine) load(ctx context.Context, l *live) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.head, l.inbox, l.contextID, l.loaded = h, inbox, h.ContextID, true
+	if e.cfg.Peers != nil {
+		e.live.keyed.add(h.Key, l)
+	}
 	l.loadedAt = h.Version
 	return nil
 }
@@ -393,6 +403,9 @@ func (e *Engine) changeLocked(l *live, f step) error {
 		switch {
 		case err == nil:
 			e.storeOK()
+			if prev.Rev == 0 && e.cfg.Peers != nil {
+				e.live.keyed.add(c.Next.Key, l)
+			}
 			e.publish(l, c)
 			return nil
 		case errors.Is(err, task.ErrConflict):
@@ -418,8 +431,7 @@ func (e *Engine) reload(l *live) error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", l.ref.id, err)
 	}
-	for {
-		have := l.snapshot()
+	for have := l.snapshot(); have.Rev != h.Rev; have = l.snapshot() {
 		if have.Version >= h.Version {
 			break
 		}
@@ -434,8 +446,28 @@ func (e *Engine) reload(l *live) error {
 		next.Version = page[len(page)-1].Version
 		l.publish(&task.Change{Prev: have, Next: next, Entries: page})
 	}
-	e.publish(l, &task.Change{Next: h})
+	if e.cfg.Peers == nil {
+		e.publish(l, &task.Change{Next: h})
+	} else if have := l.snapshot(); have.Rev != h.Rev {
+		e.publishForeign(l, &h)
+	}
 	return nil
+}
+
+// publishForeign publishes a head that another hub has stored, which notifies its own observers. At
+// which version a run of the other hub has read a message is not known: at the earliest at its own.
+func (e *Engine) publishForeign(l *live, h *task.Head) {
+	if e.callerTasks != nil {
+		e.callerTasks.note(l.ref, e.atWork(h))
+	}
+	l.mu.Lock()
+	if h.Consumed > l.head.Consumed {
+		l.reads = append(l.reads, reading{h.Consumed, h.Consumed})
+		l.head.Consumed = h.Consumed
+	}
+	l.mu.Unlock()
+	l.publish(&task.Change{Next: *h})
+	e.endParts(h)
 }
 
 // await waits until done reports true, the context ends, MaxWait has passed, or the engine

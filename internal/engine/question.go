@@ -97,7 +97,7 @@ func openQuestion(number int, body []byte) []byte {
 // pose marks a head as waiting for an answer of this process. While a head waits, its Attempt
 // counts the statuses that the hub has added to the question.
 func (e *Engine) pose(h *task.Head) {
-	h.Run.Holder, h.Run.Dispatch, h.Run.Attempt = e.holder, task.Asking, 0
+	h.Run.Holder, h.Run.Dispatch, h.Run.Attempt = e.ownHolder(), task.Asking, 0
 }
 
 // posed returns the version of the question for which a head waits.
@@ -265,7 +265,7 @@ func (e *Engine) whileAsking(l *live, version int64) (ctx context.Context, done 
 			l.mu.Lock()
 			h, changed := l.head, l.changedLocked()
 			l.mu.Unlock()
-			open := asking(&h, version)
+			open := asking(&h, version) && !e.elsewhere(&h)
 			switch {
 			case !open && h.LastMessage < version: // no message came
 				cancel(question.ErrTaskEnded)

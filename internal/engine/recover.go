@@ -53,7 +53,7 @@ func (e *Engine) recover(ctx context.Context) error {
 
 // orphaned reports whether a task has work that this process does not do.
 func (e *Engine) orphaned(h *task.Head) bool {
-	if h.Run.Holder == e.holder {
+	if h.Run.Holder == e.ownHolder() || e.elsewhere(h) || e.missing(h) {
 		return false
 	}
 	return h.Run.Dispatch != task.Idle || h.CancelAt != 0 || h.Waiting()
@@ -82,12 +82,18 @@ func (e *Engine) adoptOrphan(l *live) error {
 	case !e.orphaned(&h) || h.State.Terminal():
 		return nil
 	case h.CancelAt != 0 && a != nil && a.traits().Resumable:
+		if mine, err := e.adoptHolder(l); !mine {
+			return err
+		}
 		return e.recoverCancel(l)
 	case h.CancelAt != 0:
 		return e.endOrphan(l)
 	case a == nil:
 		return e.end(l, task.Failed, goneAgent, errFencedBy)
 	case h.Run.Dispatch == task.Asking && !h.Waiting(): // otherwise the message answers
+		if mine, err := e.adoptHolder(l); !mine {
+			return err
+		}
 		e.startReply(l)
 		return nil
 	case h.Run.Dispatch == task.Claimed && !repeatable(a, &h):
@@ -98,6 +104,9 @@ func (e *Engine) adoptOrphan(l *live) error {
 		}
 		e.enqueueAs(l, ticket{live: l, key: queueKeyOf(a, &h), recovered: true})
 		return nil
+	}
+	if mine, err := e.adoptHolder(l); !mine {
+		return err
 	}
 	e.enqueue(l, a)
 	return nil

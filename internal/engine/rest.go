@@ -104,7 +104,7 @@ func (e *Engine) retake(l *live) (m inbound, ok bool) {
 	err := e.change(l, func(c *task.Change) error {
 		ok = false
 		h := &c.Prev
-		if h.State.Terminal() || h.Run.Dispatch != task.Claimed || h.CancelAt != 0 || e.fenced.Load() {
+		if h.State.Terminal() || h.Run.Dispatch != task.Claimed || h.CancelAt != 0 || e.fenced.Load() || e.suspended.Load() {
 			return errUnchanged
 		}
 		page, err := e.store.Read(e.ctx, h.Key, h.Consumed-1)

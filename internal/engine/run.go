@@ -64,6 +64,8 @@ type run struct {
 	// set if the run has ended because of the drain.
 	drains  atomic.Bool
 	drained bool
+	// lost is set once another hub may have the task: the claim stays stored.
+	lost atomic.Bool
 	// resting is set if the executor has ended with agent.ErrResting.
 	resting bool
 	// begun is called at the first Flush of the executor, and at the end of the run; it may be

@@ -24,6 +24,10 @@ func (r *run) begin(h *task.Head) {
 	r.live.mu.Lock()
 	r.live.run, r.live.rousing = r, false
 	r.live.mu.Unlock()
+	if r.engine.suspended.Load() {
+		r.lost.Store(true)
+		r.fence(errLeaseEnded)
+	}
 	if !r.engine.goroutinesOf(&r.key).run(r.perform) {
 		// The engine has stopped; the next process finds the claim.
 		r.hasBegun()

@@ -1,0 +1,281 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// Peers are the other hubs on the store. Methods are called concurrently and return at once.
+type Peers interface {
+	// Live reports whether the holder is a hub that may be at work. With an empty holder, it
+	// reports whether there is any other hub.
+	Live(holder task.Holder) bool
+	// Takes reports whether this hub is the one of all hubs that continues the task of a lost
+	// one.
+	Takes(key task.Key) bool
+	// Leads reports whether this hub does the work that one hub does for all, such as the sweep.
+	Leads() bool
+}
+
+// Heads reads the heads of many tasks at once. A store with several hubs is one.
+type Heads interface {
+	// Revs returns the revisions of the tasks with the keys. A deleted task is missing.
+	Revs(ctx context.Context, keys []task.Key) (map[task.Key]int64, error)
+}
+
+// errLeaseEnded is the cause with which runs end because other hubs may take over their tasks.
+var errLeaseEnded = errors.New("the lease of the hub has ended")
+
+// ownHolder returns the holder that names this process in runs.
+func (e *Engine) ownHolder() task.Holder { return *e.holder.Load() }
+
+// elsewhere reports whether another hub that may be at work holds the task.
+func (e *Engine) elsewhere(h *task.Head) bool {
+	return e.cfg.Peers != nil && h.Run.Holder != "" && h.Run.Holder != e.ownHolder() && e.cfg.Peers.Live(h.Run.Holder)
+}
+
+// leads reports whether this hub does the work that one hub does for all.
+func (e *Engine) leads() bool { return e.cfg.Peers == nil || e.cfg.Peers.Leads() }
+
+// keyed holds the loaded tasks by their keys, for hints.
+type keyed struct {
+	mu    sync.Mutex // guards the field below; taken last
+	tasks map[task.Key]*live
+}
+
+func (k *keyed) add(key task.Key, l *live) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.tasks == nil {
+		k.tasks = make(map[task.Key]*live)
+	}
+	k.tasks[key] = l
+}
+
+func (k *keyed) remove(key task.Key, l *live) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.tasks[key] == l {
+		delete(k.tasks, key)
+	}
+}
+
+// keys returns the keys of all tasks.
+func (k *keyed) keys() []task.Key {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	all := make([]task.Key, 0, len(k.tasks))
+	for key := range k.tasks {
+		all = append(all, key)
+	}
+	return all
+}
+
+// some returns the tasks with the keys that this process follows.
+func (k *keyed) some(keys []task.Key) []*live {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var all []*live
+	for _, key := range keys {
+		if l := k.tasks[key]; l != nil {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// Follow reads the changes of those of the tasks that this process follows or runs.
+func (e *Engine) Follow(ctx context.Context, keys []task.Key) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	slots := make(chan struct{}, recoverers)
+	for _, l := range e.live.keyed.some(keys) {
+		if e.live.hold(l.ref) != l {
+			continue
+		}
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			e.live.release(l)
+			return
+		}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			defer e.live.release(l)
+			if err := e.refresh(l); err != nil && !errors.Is(err, task.ErrNotFound) {
+				e.cfg.Logger.Debug("follow task", "task", l.ref.id, "error", err)
+			}
+		})
+	}
+}
+
+// FollowAll reads the changes of all tasks that this process follows or runs: hints may be lost.
+// Its cost is one read of the store for a thousand tasks that did not change.
+func (e *Engine) FollowAll(ctx context.Context) error {
+	heads, ok := e.store.(Heads)
+	if !ok {
+		return nil
+	}
+	for keys := e.live.keyed.keys(); len(keys) > 0; {
+		n := min(len(keys), recoverPage)
+		revs, err := heads.Revs(ctx, keys[:n])
+		if err != nil {
+			return fmt.Errorf("follow tasks: %w", err)
+		}
+		var changed []task.Key
+		for _, l := range e.live.keyed.some(keys[:n]) {
+			if h := l.snapshot(); revs[h.Key] != h.Rev {
+				changed = append(changed, h.Key)
+			}
+		}
+		e.Follow(ctx, changed)
+		keys = keys[n:]
+	}
+	return nil
+}
+
+// refresh reads the changes of a task that other hubs have stored, and acts on them.
+func (e *Engine) refresh(l *live) error {
+	l.write.Lock()
+	defer l.write.Unlock()
+	if err := e.settle(l); err != nil {
+		return err
+	}
+	if !l.isLoaded() {
+		return nil
+	}
+	before := l.snapshot()
+	if err := e.reload(l); err != nil {
+		return err
+	}
+	if h := l.snapshot(); h.Rev != before.Rev {
+		e.react(l, &before, &h)
+	}
+	return nil
+}
+
+// react acts on changes of other hubs: a run that has lost its task ends, and a cancel request for
+// a task of this hub is carried out.
+func (e *Engine) react(l *live, before, h *task.Head) {
+	l.mu.Lock()
+	r := l.run
+	l.mu.Unlock()
+	if r != nil && (h.Run.Epoch != r.epoch || h.State.Terminal() && !before.State.Terminal()) {
+		r.lost.Store(true)
+		r.fence(causeOf(h.State))
+	}
+	if h.CancelAt == 0 || h.CancelAt == before.CancelAt || h.State.Terminal() || e.elsewhere(h) || h.Run.Holder != e.ownHolder() {
+		return
+	}
+	e.live.retain(l)
+	started := e.work.run(func() {
+		defer e.live.release(l)
+		if err := e.recoverCancel(l); err != nil {
+			e.cfg.Logger.Error("cancel task", "task", l.ref.id, "error", err)
+		}
+	})
+	if !started {
+		e.live.release(l)
+	}
+}
+
+// TakeOver continues the tasks of hubs that were lost, by the rules of a restart: those that
+// Peers.Takes assigns to this hub, or all.
+func (e *Engine) TakeOver(ctx context.Context, all bool) error {
+	e.taking.Lock()
+	defer e.taking.Unlock()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	slots := make(chan struct{}, recoverers)
+	for after := task.Key(0); ; {
+		heads, err := e.store.Due(ctx, after, recoverPage)
+		if err != nil {
+			return fmt.Errorf("take over tasks: %w", err)
+		}
+		if len(heads) == 0 {
+			return nil
+		}
+		for _, h := range heads {
+			after = h.Key
+			if !e.orphaned(&h) || !all && !e.cfg.Peers.Takes(h.Key) {
+				continue
+			}
+			select {
+			case slots <- struct{}{}:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+			wg.Go(func() {
+				defer func() { <-slots }()
+				if e.restsUnattended(&h) {
+					e.reviveTask(ctx, ref{h.Owner, h.ID}, func() {})
+					return
+				}
+				e.recoverTask(ctx, h)
+			})
+		}
+	}
+}
+
+// adoptHolder makes this process the holder of an orphaned task, so that no other hub takes it over
+// as well. It reports whether the task is still an orphan.
+func (e *Engine) adoptHolder(l *live) (mine bool, err error) {
+	if e.cfg.Peers == nil {
+		return true, nil
+	}
+	err = e.change(l, func(c *task.Change) error {
+		if mine = e.orphaned(&c.Prev) && !c.Prev.State.Terminal(); !mine {
+			return errUnchanged
+		}
+		c.Next.Run.Holder = e.ownHolder()
+		return nil
+	})
+	return mine, err
+}
+
+// missing reports whether the agent of a task is not here but may be at another hub.
+func (e *Engine) missing(h *task.Head) bool {
+	return e.cfg.Peers != nil && e.agent(h.Performer()) == nil && e.cfg.Peers.Live("")
+}
+
+// Suspend ends all runs and begins none, because other hubs may take over the tasks of this one
+// from now on. Their claims stay stored.
+func (e *Engine) Suspend() {
+	e.suspended.Store(true)
+	for i := range e.live.shards {
+		for _, l := range e.live.shards[i].all() {
+			l.mu.Lock()
+			r := l.run
+			l.mu.Unlock()
+			if r != nil {
+				r.lost.Store(true)
+				r.fence(errLeaseEnded)
+			}
+		}
+	}
+}
+
+// Suspended reports whether Suspend was called after the last Continue.
+func (e *Engine) Suspended() bool { return e.suspended.Load() }
+
+// Continue begins runs again, under the name of another holder. The runs of the earlier one are
+// tasks of a lost hub.
+func (e *Engine) Continue(holder task.Holder) {
+	e.holder.Store(&holder)
+	e.suspended.Store(false)
+}
+
+// all returns the tasks of the shard.
+func (s *shard) all() []*live {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*live, 0, len(s.tasks))
+	for _, l := range s.tasks {
+		all = append(all, l)
+	}
+	return all
+}
