@@ -123,6 +123,10 @@ type Query struct {
 	Agent     Agent
 	ContextID string
 	State     State
+	// IDPrefix selects tasks whose id begins with it. Such a list is ordered by id, UUIDs first;
+	// After.At is ignored, and After.Key must exist. ContextID and Since must be empty, and
+	// ListPage.Total is zero.
+	IDPrefix string
 	// Since selects tasks whose status timestamp is not earlier.
 	Since Millis
 	// After continues after the last task of a page.
@@ -131,8 +135,11 @@ type Query struct {
 	Limit int
 }
 
-// Check returns an error if q has AllOwners beside Owner or ContextID.
+// Check returns an error if q has filters that cannot be combined.
 func (q *Query) Check() error {
+	if q.IDPrefix != "" && (q.ContextID != "" || q.Since != 0) {
+		return errors.New("a list of ids has no context and no time")
+	}
 	if q.AllOwners && (q.Owner != "" || q.ContextID != "") {
 		return errors.New("a list of all owners has no owner and no context")
 	}
@@ -148,7 +155,8 @@ type Cursor struct {
 
 // ListPage is one page of a list.
 type ListPage struct {
-	// Heads are ordered by status timestamp, newest first, then by key, newest first.
+	// Heads are ordered by status timestamp, newest first, then by key, newest first; with
+	// Query.IDPrefix by id.
 	Heads []Head
 	// More is set if further tasks follow the last head.
 	More bool
@@ -160,7 +168,7 @@ type ListPage struct {
 // Index finds tasks of an owner.
 type Index interface {
 	// List returns a page of the tasks of q. It returns an error for a query that is invalid by
-	// Query.Check.
+	// Query.Check, and ErrNotFound if a list of ids continues after a task that was deleted.
 	List(ctx context.Context, q *Query) (ListPage, error)
 	// Interrupted returns the newest interrupted task of the owner with this agent and context,
 	// or ErrNotFound. The query has an owner.

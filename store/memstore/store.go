@@ -357,13 +357,9 @@ func (m *Store) List(ctx context.Context, q *task.Query) (task.ListPage, error) 
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	var sets []*sortedSet
-	if q.AllOwners {
-		for _, s := range m.owners {
-			sets = append(sets, s.choose(q.Agent, match)...)
-		}
-	} else {
-		sets = m.listingLocked(q).choose(q.Agent, match)
+	sets := m.setsLocked(q, match)
+	if q.IDPrefix != "" {
+		return m.listIDsLocked(q, sets)
 	}
 	page := task.ListPage{Total: total(sets, q.Since)}
 	page.Heads = make([]task.Head, 0, min(page.Total, q.Limit))
@@ -385,6 +381,18 @@ func (m *Store) List(ctx context.Context, q *task.Query) (task.ListPage, error) 
 		return task.ListPage{}, fmt.Errorf("list tasks: %w", err)
 	}
 	return page, nil
+}
+
+// setsLocked returns the sets that contain the tasks of q.
+func (m *Store) setsLocked(q *task.Query, match func(task.State) bool) []*sortedSet {
+	if !q.AllOwners {
+		return m.listingLocked(q).choose(q.Agent, match)
+	}
+	var sets []*sortedSet
+	for _, s := range m.owners {
+		sets = append(sets, s.choose(q.Agent, match)...)
+	}
+	return sets
 }
 
 // listingLocked returns the smallest listing that contains all tasks of q.

@@ -20,9 +20,12 @@ func (t Tasks) List(ctx context.Context, q *task.Query) (task.ListPage, error) {
 	}
 	var page task.ListPage
 	err := t.db.view(ctx, func(c *conn) (err error) {
-		if q.ContextID != "" {
+		switch {
+		case q.IDPrefix != "":
+			page, err = listIDs(c, q)
+		case q.ContextID != "":
 			page, err = listContext(c, q)
-		} else {
+		default:
 			page, err = listGroups(c, q)
 		}
 		return err
