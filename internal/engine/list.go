@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -24,36 +25,54 @@ func (e *Engine) List(ctx context.Context, c *op.Caller, r *op.List) (*Page, err
 		return nil, err
 	}
 	q := &task.Query{
-		Owner: c.Principal.Owner(), Agent: scope, ContextID: r.ContextID, State: r.State, Since: r.Since, Limit: r.PageSize,
+		Owner: c.Principal.Owner(), Agent: scope, ContextID: r.ContextID, State: r.State, Since: r.Since, IDPrefix: r.IDPrefix, Limit: r.PageSize,
 	}
-	if q.After, err = e.tokens.decode(q, r.PageToken); err != nil {
+	if q.After, err = e.position(q, r); err != nil {
 		return nil, err
 	}
 	found, err := e.listFor(ctx, c, q)
 	if err != nil {
-		return nil, err
+		return nil, listError(q, err)
 	}
 	e.auditRead(c, AuditEvent{Action: audit.TaskList, Agent: scope})
 	return e.page(ctx, q, r, found)
 }
 
-// ListAll returns a page of the tasks of all owners, newest status first. The caller of ListAll
-// checks that the request is an administrator's, and records it. A list with a context is
-// refused: contexts belong to owners.
+// ListAll returns a page of the tasks of all owners, or of r.Owner, newest status first. The
+// caller of ListAll checks that the request is an administrator's, and records it. A list of all
+// owners with a context is refused: contexts belong to owners.
 func (e *Engine) ListAll(ctx context.Context, r *op.List) (*Page, error) {
-	if r.ContextID != "" {
-		return nil, apierror.Field(a2a.ErrInvalidParams, "context", "cannot be given for the tasks of all owners")
+	if r.ContextID != "" && r.Owner == "" {
+		return nil, apierror.Field(a2a.ErrInvalidParams, "context", "cannot be given for the tasks of all owners; name the owner")
 	}
-	q := &task.Query{AllOwners: true, Agent: r.Agent, State: r.State, Since: r.Since, Limit: r.PageSize}
+	q := &task.Query{
+		Owner: r.Owner, AllOwners: r.Owner == "", Agent: r.Agent, ContextID: r.ContextID, State: r.State, Since: r.Since, IDPrefix: r.IDPrefix, Limit: r.PageSize,
+	}
 	var err error
-	if q.After, err = e.tokens.decode(q, r.PageToken); err != nil {
+	if q.After, err = e.position(q, r); err != nil {
 		return nil, err
 	}
 	found, err := e.store.List(ctx, q)
 	if err != nil {
-		return nil, err
+		return nil, listError(q, err)
 	}
 	return e.page(ctx, q, r, found)
+}
+
+// position returns the position at which a page begins. Until is the first position of a list.
+func (e *Engine) position(q *task.Query, r *op.List) (task.Cursor, error) {
+	if r.PageToken == "" && r.Until > 0 {
+		return task.Cursor{At: r.Until}, nil
+	}
+	return e.tokens.decode(q, r.PageToken)
+}
+
+// listError converts the error of a store for a list of ids whose last task was deleted.
+func listError(q *task.Query, err error) error {
+	if q.IDPrefix != "" && errors.Is(err, task.ErrNotFound) {
+		return apierror.Field(a2a.ErrInvalidParams, "pageToken", "the task that the page ended with was deleted; begin anew")
+	}
+	return err
 }
 
 // page returns the page of a list with what the store has found.
@@ -90,6 +109,9 @@ func (e *Engine) listFor(ctx context.Context, c *op.Caller, q *task.Query) (task
 		all.Heads, all.Total, all.More = append(all.Heads, found.Heads...), all.Total+found.Total, all.More || found.More
 	}
 	slices.SortFunc(all.Heads, func(a, b task.Head) int {
+		if q.IDPrefix != "" {
+			return cmp.Compare(a.ID, b.ID)
+		}
 		return cmp.Or(cmp.Compare(b.StatusAt, a.StatusAt), cmp.Compare(b.Key, a.Key))
 	})
 	if len(all.Heads) > q.Limit {

@@ -341,6 +341,45 @@ func TestListAll(t *testing.T) {
 	if _, err := b.ListAll(t.Context(), &op.List{PageSize: 5, ContextID: "c"}); !errors.Is(err, a2a.ErrInvalidParams) {
 		t.Errorf("ListAll with a context = %v, want ErrInvalidParams", err)
 	}
+	listOfOne(t, b, want)
+}
+
+// listOfOne checks the lists of one owner, of one context, of the beginning of an id, and until a
+// time.
+func listOfOne(t *testing.T, b *bench, all map[a2a.TaskID]task.Owner) {
+	t.Helper()
+	owner, ids := colleague("caller0").Principal.Owner(), 0
+	var one a2a.TaskID
+	for id, o := range all {
+		if o == owner {
+			ids, one = ids+1, id
+		}
+	}
+	list := func(want int, q op.List) *engine.Answer {
+		t.Helper()
+		q.PageSize = 100
+		page, err := b.ListAll(t.Context(), &q)
+		if err != nil || len(page.Tasks) != want {
+			t.Fatalf("ListAll(%+v) = %+v, %v; want %d tasks", q, page, err, want)
+		}
+		for i := range page.Tasks {
+			if o := page.Tasks[i].Head.Owner; q.Owner != "" && o != q.Owner {
+				t.Errorf("ListAll(%+v) has a task of %s", q, o)
+			}
+		}
+		if want == 0 {
+			return nil
+		}
+		return &page.Tasks[0]
+	}
+	first := list(ids, op.List{Owner: owner})
+	list(1, op.List{Owner: owner, ContextID: first.Head.ContextID})
+	list(len(all), op.List{Until: first.Head.StatusAt + 100_000})
+	list(0, op.List{Owner: owner, Until: 1})
+	if a := list(1, op.List{IDPrefix: string(one)}); a.Head.ID != one {
+		t.Errorf("the id %s leads to %s", one, a.Head.ID)
+	}
+	list(0, op.List{Owner: "none", IDPrefix: string(one)})
 }
 
 func TestListsOfAPolicy(t *testing.T) {

@@ -32,6 +32,7 @@ func TestPageTokens(t *testing.T) {
 		"context": {Owner: "ann", Agent: "echo", ContextID: "d", State: task.Working, Since: 5},
 		"state":   {Owner: "ann", Agent: "echo", ContextID: "c", State: task.Completed, Since: 5},
 		"since":   {Owner: "ann", Agent: "echo", ContextID: "c", State: task.Working, Since: 6},
+		"prefix":  {Owner: "ann", Agent: "echo", ContextID: "c", State: task.Working, Since: 5, IDPrefix: "0"},
 		"border":  {Owner: "anne", Agent: "cho", ContextID: "c", State: task.Working, Since: 5},
 	} {
 		if _, err := newTokens(key).decode(&other, token); !errors.Is(err, a2a.ErrInvalidParams) {

@@ -155,4 +155,11 @@ type List struct {
 	HistoryLength    *int
 	Since            task.Millis
 	IncludeArtifacts bool
+	// Until selects tasks whose status timestamp is earlier; zero does not filter.
+	Until task.Millis
+	// IDPrefix selects tasks whose id begins with it. ContextID, Since and Until must be empty
+	// then.
+	IDPrefix string
+	// Owner is the owner in a list of the tasks of all owners; empty means all.
+	Owner task.Owner
 }

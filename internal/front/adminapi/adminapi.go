@@ -1,7 +1,6 @@
 // Package adminapi is the hub's own HTTP interface below /api/v1: the operations of its
 // operator and its command line beside the protocol.
 //
-//	GET /api/v1/openapi.json   the description of this API, for every client
 //	GET /api/v1/status         the hub: version, uptime, readiness, the caller's tasks, the bus
 //	GET /api/v1/caller         the caller: its id, its roles, and whether it is an administrator
 //	GET /api/v1/agents         the agents, in the order of their registration
@@ -77,7 +76,7 @@
 // # Non-guarantees
 //
 // It does not authenticate: the front does, and puts the principal into the context. A request
-// without one is refused, except for the description of the API.
+// without one is refused.
 //
 // # Concurrency
 //
@@ -234,7 +233,7 @@ func named(report dialect.Report, name string) error {
 
 // result returns the answer to a request.
 func (h *Handler) result(r *http.Request, c call) (code int, body []byte) {
-	v, err := c.answer(r)
+	v, err := c(r)
 	if err == nil {
 		body, err = json.Marshal(v)
 		if err == nil {

@@ -40,14 +40,12 @@ var (
 
 // ofBus returns the call of a request about dead letters, which fails if the hub has no bus.
 func (h *Handler) ofBus(c call) call {
-	answer := c.answer
-	c.answer = func(r *http.Request) (any, error) {
+	return func(r *http.Request) (any, error) {
 		if h.Dead == nil {
 			return nil, errNoBus
 		}
-		return answer(r)
+		return c(r)
 	}
-	return c
 }
 
 // listDead answers with a page of letters.

@@ -3,8 +3,10 @@ package adminapi
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -32,6 +34,10 @@ const (
 	taskPage    = 50
 	maxTaskPage = 100
 )
+
+// minPrefix is the minimum length of the beginning of an id, so that a list does not pass over
+// all tasks of the hub.
+const minPrefix = 4
 
 var errScope = apierror.Field(a2a.ErrInvalidParams, "scope", "is not all, for the tasks of all owners")
 
@@ -83,8 +89,8 @@ func everyOwner(r *http.Request) bool {
 	return slices.Contains(scoped, r.Pattern) && slices.Contains(r.URL.Query()["scope"], "all")
 }
 
-// listTasks answers with a page of the caller's tasks, or of those of all owners, the last changed
-// first.
+// listTasks answers with a page of the caller's tasks, or of those of all owners or of one of them,
+// the last changed first. Those with the beginning of an id are ordered by id.
 func (h *Handler) listTasks(r *http.Request) (*adminjson.TaskList, error) {
 	q, err := taskQuery(r)
 	if err != nil {
@@ -121,6 +127,19 @@ func taskQuery(r *http.Request) (*op.List, error) {
 	q := &op.List{
 		Target:    op.Target{Agent: task.Agent(values.Get("agent"))},
 		ContextID: values.Get("context"), PageToken: values.Get("pageToken"), PageSize: taskPage,
+		IDPrefix: values.Get("idPrefix"), Owner: task.Owner(values.Get("owner")),
+	}
+	if q.Owner != "" && values.Get("scope") != "all" {
+		return nil, apierror.Field(a2a.ErrInvalidParams, "owner", "needs scope=all")
+	}
+	if err := timeRange(values, q); err != nil {
+		return nil, err
+	}
+	switch n := len(q.IDPrefix); {
+	case n > 0 && n < minPrefix:
+		return nil, apierror.Field(a2a.ErrInvalidParams, "idPrefix", "is shorter than %d characters", minPrefix)
+	case n > 0 && (q.ContextID != "" || q.Since != 0 || q.Until != 0):
+		return nil, apierror.Field(a2a.ErrInvalidParams, "idPrefix", "cannot be combined with context, since or until")
 	}
 	if name := values.Get("state"); name != "" {
 		state, ok := task.ParseState(name)
@@ -137,4 +156,20 @@ func taskQuery(r *http.Request) (*op.List, error) {
 		q.PageSize = n
 	}
 	return q, nil
+}
+
+// timeRange parses the times between which the state of a task has last changed.
+func timeRange(values url.Values, q *op.List) error {
+	for name, at := range map[string]*task.Millis{"since": &q.Since, "until": &q.Until} {
+		text := values.Get(name)
+		if text == "" {
+			continue
+		}
+		t, err := time.Parse(time.RFC3339, text)
+		if err != nil || t.UnixMilli() < 1 {
+			return apierror.Field(a2a.ErrInvalidParams, name, "is not a time like 2026-11-22T12:00:00Z")
+		}
+		*at = task.Millis(t.UnixMilli())
+	}
+	return nil
 }

@@ -97,7 +97,18 @@ func TestTasksWithTheirAgents(t *testing.T) {
 	if diff := cmp.Diff(wantAsked, s.asked); diff != "" {
 		t.Errorf("asked for (-want +got):\n%s", diff)
 	}
-	for _, query := range []string{"?state=tired", "?pageSize=0", "?pageSize=101", "?pageSize=x"} {
+	as(t, h, clerk, "GET /api/v1/tasks?since=1970-01-01T00:00:01Z&until=1970-01-01T01:00:02%2B01:00", "")
+	if diff := cmp.Diff(&op.List{Since: 1000, Until: 2000, PageSize: 50}, s.asked); diff != "" {
+		t.Errorf("times mismatch (-want +got):\n%s", diff)
+	}
+	as(t, h, boss, "GET /api/v1/tasks?scope=all&owner=ann&idPrefix=0193", "")
+	if diff := cmp.Diff(&op.List{Owner: "ann", IDPrefix: "0193", PageSize: 50}, s.all); diff != "" {
+		t.Errorf("owner and prefix mismatch (-want +got):\n%s", diff)
+	}
+	for _, query := range []string{
+		"?state=tired", "?pageSize=0", "?pageSize=101", "?pageSize=x", "?since=yesterday", "?until=0", "?since=1960-01-01T00:00:00Z", "?owner=ann",
+		"?idPrefix=019", "?idPrefix=0193&context=c", "?idPrefix=0193&since=1970-01-01T00:00:01Z", "?idPrefix=0193&until=1970-01-01T00:00:01Z",
+	} {
 		got := as(t, h, clerk, "GET /api/v1/tasks"+query, "")
 		got.failure(t, 400, "INVALID_ARGUMENT", "INVALID_PARAMS")
 	}
