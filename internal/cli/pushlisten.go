@@ -130,7 +130,7 @@ Or, for a task that is there already:
 	return b.String()
 }
 
-// told is the printer of notifications.
+// told prints notifications.
 type told struct {
 	o      *OS
 	json   bool

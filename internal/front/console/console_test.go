@@ -259,6 +259,7 @@ func TestPages(t *testing.T) {
 		t.Errorf("the id of a task leads to %s", a.path)
 	}
 	wants(t, p.get("/console/tasks?id=none"), 200, "no task with this id")
+	wants(t, p.get("/console/tasks?id=no"), 200, "shorter than 4 characters")
 	wants(t, p.get("/console/try?agent=interview"), 200, "Message to interview", "Accepts", "http://hub.test/a2a/interview")
 	wants(t, p.get("/console/agents"), 200, "report", "default")
 	wants(t, p.get("/console/inbox"), 200, "Nothing waits for a person")
@@ -278,6 +279,43 @@ func TestPages(t *testing.T) {
 	if policy := h.Get("Content-Security-Policy"); strings.Contains(policy, "unsafe") || !strings.Contains(policy, "default-src 'none'") {
 		t.Errorf("policy %q", policy)
 	}
+}
+
+// TestTaskFilters finds tasks by the beginning of their ids, by owner, context and time.
+func TestTaskFilters(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true)
+	ann, root := w.as(annsKey), w.as(rootKey)
+	id := ann.send("echo", "hello")
+	ann.done(id)
+	other := root.send("echo", "hello")
+	root.done(other)
+	if a := ann.get("/console/tasks?id=" + id[:len(id)-1]); a.path != "/console/task?id="+id {
+		t.Errorf("the beginning of an id leads to %s", a.path)
+	}
+	if a := root.get("/console/tasks?id=" + id[:len(id)-1]); a.path != "/console/task?id="+id+"&owner=ann" {
+		t.Errorf("the beginning of an id leads an administrator to %s", a.path)
+	}
+	wants(t, ann.get("/console/tasks?id="+other), 200, "no task with this id")
+	lists := func(p *person, query string, want ...string) {
+		t.Helper()
+		a := p.get("/console/tasks?" + query)
+		if n := strings.Count(a.body, "a class=\"line\""); n != len(want) || a.code != 200 {
+			t.Errorf("%s lists %d tasks, want %d:\n%s", query, n, len(want), a.body)
+		}
+		wants(t, a, 200, want...)
+	}
+	lists(root, "", other)
+	lists(root, "scope=all", id, other)
+	lists(root, "owner=ann", id)
+	wants(t, root.get("/console/tasks?owner=ann"), 200, "<b>1</b> completed", "state=TASK_STATE_COMPLETED\">")
+	lists(root, "owner=none")
+	lists(ann, "since=2020-01-01T00:00", id)
+	lists(ann, "since=2100-01-01T00:00")
+	lists(ann, "until=2020-01-01T00:00")
+	lists(ann, "until=2100-01-01T00:00&agent=echo", id)
+	wants(t, ann.get("/console/tasks?owner=root"), 403)
+	wants(t, ann.get("/console/tasks?since=x"), 200, "is not a time")
 }
 
 func TestQuestionAndCancel(t *testing.T) {

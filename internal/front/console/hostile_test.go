@@ -123,9 +123,9 @@ func TestHostile(t *testing.T) {
 // elements are those of the templates, with the attributes that each may have.
 var elements = map[string]string{
 	"html": "lang", "head": "", "meta": "charset name content", "title": "", "link": "rel href type", "script": "src defer", "body": "",
-	"a": "class href title aria-current", "header": "class", "nav": "aria-label", "div": "class id data-counts aria-live aria-hidden", "span": "class id role aria-hidden hidden title",
+	"a": "class href title aria-current rel", "header": "class", "nav": "aria-label", "div": "class id data-counts aria-live aria-hidden", "span": "class id role aria-hidden hidden title",
 	"main": "id tabindex", "footer": "", "h1": "class", "h2": "", "h3": "", "p": "class role id hidden", "b": "", "code": "", "form": "method action class",
-	"input": "id name type value autocomplete spellcheck required autofocus list", "button": "class name value", "label": "for", "textarea": "id name rows required autofocus",
+	"input": "id name type value autocomplete spellcheck required autofocus list placeholder minlength", "button": "class name value", "label": "for", "textarea": "id name rows required autofocus",
 	"select": "id name", "option": "value selected", "datalist": "id", "section": "class id data-ended aria-label", "dl": "class", "dt": "", "dd": "", "time": "datetime title",
 	"ol": "class id data-live data-cursor", "ul": "class", "li": "class title data-version data-key data-append data-time", "figure": "", "img": "src alt loading",
 	"pre": "class", "details": "class", "summary": "", "noscript": "", "article": "class", "aside": "class aria-label", "svg": "class viewbox preserveaspectratio role aria-label",

@@ -21,8 +21,10 @@ var states = []string{
 
 // count is the number of tasks in a state.
 type count struct {
-	State, Scope string
-	N            int
+	State string
+	N     int
+	// To is the query of the list with these tasks.
+	To string
 }
 
 // hubStatus is the part of /api/v1/status that pages show.
@@ -42,23 +44,59 @@ type hubStatus struct {
 // Uptime returns how long the hub runs.
 func (s hubStatus) Uptime() time.Duration { return time.Duration(s.UptimeSeconds) * time.Second }
 
-// counts reads the number of the caller's tasks in each state.
+// counts reads the number of tasks in each state, of the agent and the owners of the filter.
 func (p *page) counts() ([]count, error) {
-	scope := ""
-	if p.r.FormValue("scope") == "all" {
-		scope = "all"
+	f := p.filterOf()
+	if p.r.URL.Path == Root {
+		f = filter{Scope: f.Scope}
 	}
 	var answer adminjson.TaskCounts
-	err := p.get("/api/v1/counts?"+query("scope", scope), &answer)
+	err := p.get("/api/v1/counts?"+query("scope", f.Scope, "owner", f.Owner, "agent", f.Agent), &answer)
 	var all []count
 	for _, name := range states {
-		all = append(all, count{name, scope, answer.Counts[name]})
+		all = append(all, count{name, answer.Counts[name], query("state", name, "scope", f.Scope, "owner", f.Owner, "agent", f.Agent)})
 	}
 	return all, err
 }
 
 // filter selects tasks.
-type filter struct{ Agent, State, Context, Scope, ID, Page string }
+type filter struct{ Agent, State, Context, Scope, Owner, ID, Since, Until, Page string }
+
+// filterOf reads the filter of a request.
+func (p *page) filterOf() filter {
+	text := func(name string) string { return strings.TrimSpace(p.r.FormValue(name)) }
+	f := filter{
+		Agent: text("agent"), State: text("state"), Context: text("context"), Scope: text("scope"), Owner: text("owner"),
+		ID: text("id"), Since: text("since"), Until: text("until"), Page: text("page"),
+	}
+	if f.Owner != "" {
+		f.Scope = "all"
+	}
+	return f
+}
+
+// Query returns the filter as the query of a page; pairs replace values.
+func (f *filter) Query(pairs ...any) string {
+	return query(append([]any{
+		"agent", f.Agent, "state", f.State, "context", f.Context, "scope", f.Scope, "owner", f.Owner, "id", f.ID, "since", f.Since, "until", f.Until,
+	}, pairs...)...)
+}
+
+// ask returns the filter as the query of /api/v1/tasks.
+func (f *filter) ask() string {
+	return query("agent", f.Agent, "state", f.State, "context", f.Context, "scope", f.Scope, "owner", f.Owner, "idPrefix", f.ID,
+		"since", wireTime(f.Since), "until", wireTime(f.Until), "pageToken", f.Page)
+}
+
+// wireTime completes a time as browsers write it, in UTC.
+func wireTime(s string) string {
+	for _, form := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", time.DateOnly} {
+		if t, err := time.Parse(form, s); err == nil {
+			return t.Format(time.RFC3339)
+		}
+	}
+	return s
+}
 
 // tasksView is the page of tasks.
 type tasksView struct {
@@ -71,31 +109,26 @@ type tasksView struct {
 	Error  string
 }
 
-// tasks answers with a page of the list of tasks.
+// tasks answers with a page of the list of tasks. The beginning of an id that only one task has
+// leads to the task.
 func tasks(p *page) error {
-	f := filter{
-		p.r.FormValue("agent"), p.r.FormValue("state"), strings.TrimSpace(p.r.FormValue("context")), p.r.FormValue("scope"),
-		strings.TrimSpace(p.r.FormValue("id")), p.r.FormValue("page"),
-	}
-	v := tasksView{Filter: f, States: states}
-	if f.ID != "" {
-		if found, err := p.jump(f.ID); found || err != nil {
-			return err
-		}
-		v.Error = "There is no task with this id, or it belongs to another caller."
-	}
-	var list adminjson.TaskList
-	err := p.get("/api/v1/tasks?"+query("agent", f.Agent, "state", f.State, "context", f.Context, "scope", f.Scope, "pageToken", f.Page), &list)
+	v := tasksView{Filter: p.filterOf(), States: states}
+	list, err := p.taskList(&v.Filter)
 	if refused, ok := err.(*refusal); ok && refused.Code == http.StatusBadRequest { //nolint:errorlint // do returns it itself
 		v.Error = refused.Message
 	} else if err != nil {
 		return err
 	}
-	v.Tasks, v.Next = list.Tasks, list.NextPageToken
+	if v.Filter.ID != "" && v.Filter.Page == "" && len(list.Tasks) == 1 && list.NextPageToken == "" {
+		t := &list.Tasks[0]
+		http.Redirect(p.w, p.r, taskURL(string(t.TaskID), p.other(t.Owner)), http.StatusSeeOther)
+		return nil
+	}
+	if v.Tasks, v.Next = list.Tasks, list.NextPageToken; v.Filter.ID != "" && len(v.Tasks) == 0 && v.Error == "" {
+		v.Error = "There is no task with this id, or it belongs to another caller."
+	}
 	for i := range v.Tasks {
-		if v.Tasks[i].Owner == p.caller.Owner {
-			v.Tasks[i].Owner = ""
-		}
+		v.Tasks[i].Owner = p.other(v.Tasks[i].Owner)
 	}
 	v.Counts, _ = p.counts() // a caller may be without permission to list tasks
 	v.Agents = p.agentNames()
@@ -103,23 +136,26 @@ func tasks(p *page) error {
 	return nil
 }
 
-// jump redirects to the page of a task, if there is one with the id.
-func (p *page) jump(id string) (bool, error) {
-	owner := ""
-	err := p.get("/api/v1/tasks/"+segment(id), nil)
-	if isMissing(err) && p.caller.Admin {
-		var t adminjson.TaskInfo
-		if err = p.get("/api/v1/tasks/"+segment(id)+"?scope=all", &t); err == nil {
-			owner = t.Owner
-		}
+// other returns an owner that is not the caller, or an empty text.
+func (p *page) other(owner string) string {
+	if owner == p.caller.Owner {
+		return ""
 	}
-	if isMissing(err) {
-		return false, nil
+	return owner
+}
+
+// taskList reads a page of tasks. An administrator finds the tasks of all owners by their ids.
+func (p *page) taskList(f *filter) (list adminjson.TaskList, err error) {
+	err = p.get("/api/v1/tasks?"+f.ask(), &list)
+	if f.ID == "" || err != nil || len(list.Tasks) > 0 || !p.caller.Admin || f.Scope != "" {
+		return list, err
 	}
-	if err == nil {
-		http.Redirect(p.w, p.r, taskURL(id, owner), http.StatusSeeOther)
+	all := *f
+	all.Scope = "all"
+	if err = p.get("/api/v1/tasks?"+all.ask(), &list); isMissing(err) {
+		return list, nil
 	}
-	return err == nil, err
+	return list, err
 }
 
 // agentList reads the agents that the caller sees.

@@ -18,7 +18,8 @@ import (
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"t": clean, "clock": clock, "stamp": stamp, "machine": machine, "span": span, "state": stateWord, "tone": tone,
-		"bytes": size, "to": func(pairs ...any) template.URL { return template.URL(query(pairs...)) }, "short": short,
+		"bytes": size, "to": func(pairs ...any) template.URL { return template.URL(query(pairs...)) }, "short": short, "query": func(s string) template.URL { return template.URL(s) }, //nolint:gosec // url.Values has encoded it
+
 		"part": func(s scope, v any) scope { return scope{s.Token, s.Admin, v} },
 	}).ParseFS(assets, "assets/*.html"))
 })

@@ -116,12 +116,22 @@
   var agent = byId("agent");
   if (agent) { agent.addEventListener("change", function () { agent.form.submit(); }); agent.form.querySelector("button").hidden = true; }
 
+  // step moves to the next or the previous line of a list.
+  function step(by) {
+    var all = Array.prototype.slice.call(document.querySelectorAll("main table a.line, main .timeline a.raw, main .item h2 a, main .cards h2 a"));
+    var rows = document.querySelectorAll("main tbody tr").length ? all.filter(function (a) { return a.closest("tr"); }) : all;
+    var at = rows.indexOf(document.activeElement) + by;
+    if (at < 0 && by < 0) { at = rows.length - 1; }
+    if (rows[at]) { rows[at].focus(); rows[at].scrollIntoView({ block: "nearest" }); }
+  }
+
   var going = false;
   document.addEventListener("keydown", function (e) {
     if (e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName)) {
       if (e.key === "Enter" && (e.ctrlKey || e.metaKey) && e.target.form) { e.target.form.requestSubmit(); }
       return;
     }
+    if (e.key === "j" || e.key === "k") { step(e.key === "j" ? 1 : -1); }
     if (e.key === "/") {
       var field = document.querySelector("main input:not([type=hidden]), main textarea");
       if (field) { e.preventDefault(); field.focus(); }
