@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/internal/engine"
@@ -169,6 +170,26 @@ func (h *Hub) damaged(d sqlitestore.Damage) {
 	if d.First {
 		h.logger.Error("stored data is damaged; examine the folder with: parley doctor --data", "task", d.Task, "error", d.Err)
 	}
+}
+
+// pagesTime bounds the examination of pages after a start. It is enough for some 8 GiB.
+const pagesTime = time.Minute
+
+// checkPages examines the pages of the store once the hub is ready. Damage is logged, and is in
+// the check of the data.
+func (h *Hub) checkPages(ctx context.Context) error {
+	began := time.Now()
+	ctx, cancel := context.WithTimeoutCause(ctx, pagesTime, fmt.Errorf("not completed in %v", pagesTime))
+	defer cancel()
+	err := h.db.CheckPages(ctx)
+	switch {
+	case err == nil:
+		h.logger.Debug("the pages of the store are intact", "took", time.Since(began))
+	case errors.Is(err, sqlitestore.ErrDamaged), errors.Is(context.Cause(ctx), context.Canceled):
+	default:
+		h.logger.Warn("the pages of the store were not all examined; examine the folder with: parley doctor --data", "error", err)
+	}
+	return nil
 }
 
 // dataCheck reports whether the store has met damaged data since the start.

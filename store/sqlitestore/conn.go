@@ -112,6 +112,22 @@ func (c *conn) number(text string) (int64, error) {
 	return s.ColumnInt64(0), nil
 }
 
+// texts returns the first column of all rows of a statement that is executed once.
+func (c *conn) texts(text string) (all []string, err error) {
+	s, _, err := c.raw.PrepareTransient(text)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Finalize() //nolint:errcheck // its last step reports the error
+	for {
+		more, err := s.Step()
+		if err != nil || !more {
+			return all, err
+		}
+		all = append(all, s.ColumnText(0))
+	}
+}
+
 // drain steps through s and finalizes it.
 func drain(s *sqlite.Stmt) error {
 	for {

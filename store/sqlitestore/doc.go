@@ -39,7 +39,9 @@
 // off, have less than the mark claims: Open returns a [Loss], changes nothing, and opens the
 // rest with Options.AcceptLoss. The mark is written after the commit and without a sync, so that
 // it costs little and never claims more than the disk has: a power cut leaves an older mark. If
-// it is missing or unreadable, a file with data opens nevertheless.
+// it is missing or unreadable, a file with data opens nevertheless. A file that is older than the
+// write-ahead log beside it, or whose log belongs to another file, is refused as well, with or
+// without a mark: SQLite would mix both.
 //
 // Each commit examines the open files before its callers are notified. If another program has
 // removed, replaced or shortened them, the commit and all later ones return [ErrReplaced]. The
@@ -48,8 +50,8 @@
 //
 // # Non-guarantees
 //
-// Bytes that another program changes inside of the files are found only when they are read. A
-// file that is moved away is noticed up to a quarter of a second later.
+// Bytes that another program changes inside of the files are found only when they are read, or by
+// [DB.CheckPages] if the structure of a page is affected. A file that is moved away is noticed up to a quarter of a second later.
 //
 // The file must be on a local file system with working locks; network file systems have none.
 // Sweeping returns space to the file system in small steps, so the file shrinks later than

@@ -67,17 +67,21 @@ func (w *writer) compare(c *conn) (*mark, error) {
 }
 
 // prepare examines the files at path before SQLite does. SQLite takes an empty file for a new
-// one, and removes the write-ahead log beside it. If accept is set, a loss is returned without
-// an error, and the log is kept under another name.
+// one, and removes the write-ahead log beside it; and it applies a log of another file. If accept
+// is set, a loss is returned without an error, and the log is kept under another name.
 func prepare(path string, accept bool) (*Loss, error) {
 	if err := regular(path); err != nil {
 		return nil, err
 	}
 	empty, err := examineHead(path)
-	if err != nil || !empty {
+	if err != nil {
 		return nil, err
 	}
-	loss, err := lossOfAll(path)
+	known := lossOfAll
+	if !empty {
+		known = mixed
+	}
+	loss, err := known(path)
 	switch {
 	case err != nil || loss == nil:
 		return nil, err

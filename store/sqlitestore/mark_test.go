@@ -101,6 +101,17 @@ func found(t *testing.T, db *DB) (n int) {
 	return n
 }
 
+// newer gives the files at path 60 commits in the file, and some more in a log of their own.
+func newer(t *testing.T, path string) {
+	t.Helper()
+	work := filepath.Join(t.TempDir(), "work.db")
+	copyFiles(t, path, work)
+	db := openTest(t, work, Options{})
+	checkpoint(t, db)
+	putTasks(t, db, 100, 110)
+	copyFiles(t, work, path)
+}
+
 func remove(t *testing.T, path string) {
 	t.Helper()
 	if err := os.Remove(path); err != nil {
@@ -161,6 +172,31 @@ func TestLossIsRefused(t *testing.T) {
 			}
 			write(t, path+"-mark", string((&mark60{t, path}).text()))
 		}, 40, "the file ends with commit 40, and the mark knows commit 60"},
+		"older file beside a newer log": {func(t *testing.T, path string) {
+			old := read(t, path)
+			newer(t, path)
+			write(t, path, old)
+		}, 30, "the file is older than its write-ahead log: it has 30 commits, and the log begins after commit 60"},
+		"older file beside a newer log without a mark": {func(t *testing.T, path string) {
+			old := read(t, path)
+			newer(t, path)
+			write(t, path, old)
+			remove(t, path+"-mark")
+		}, 30, "the log begins after commit 60"},
+		"older file beside a log that begins again": {func(t *testing.T, path string) {
+			old := read(t, path)
+			newer(t, path)
+			text := []byte(read(t, path+"-wal"))
+			write(t, path, old)
+			write(t, path+"-wal", string(text[:len(text)/2])) // and was cut off
+		}, 30, "the log begins after commit 60"},
+		"file of an older version beside a newer log": {func(t *testing.T, path string) {
+			newer(t, path)
+			write(t, path, read(t, unzipped(t, "testdata/layout10.db.gz")))
+		}, 0, "it has 0 commits, and the log begins after commit 60"},
+		"log of another file": {func(t *testing.T, path string) {
+			write(t, path+"-wal", read(t, killed(t)+"-wal"))
+		}, 30, "the write-ahead log belongs to another file"},
 		"file of another folder": {func(t *testing.T, path string) {
 			remove(t, path+"-wal")
 			other := filepath.Join(t.TempDir(), "db")

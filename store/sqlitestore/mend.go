@@ -119,6 +119,7 @@ func (r *Salvaged) cutTask(c *conn, l *taskLog) error {
 			return err
 		}
 		again, l.kept = next, append(l.kept, e)
+		r.ends = append(r.ends, task.Moment{Key: h.Key, First: again.Version, Last: again.Version})
 	}
 	r.Tasks++
 	r.Entries += again.Version

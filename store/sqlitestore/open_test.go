@@ -389,6 +389,45 @@ func TestCheckFindsDamage(t *testing.T) {
 	}
 }
 
+// TestPagesAreChecked overwrites pages in the middle of a file with a sound beginning. No read has
+// met them, and CheckPages reports them as if one had.
+func TestPagesAreChecked(t *testing.T) {
+	t.Parallel()
+	template := fillMuch(t)
+	for name, tt := range map[string]struct {
+		spoil func(*testing.T, string)
+		table string
+	}{
+		"sound":            {spoil: func(*testing.T, string) {}},
+		"pages of entries": {pages(-20, 8), "entries"},
+		"pages of tasks":   {func(t *testing.T, path string) { rootPage(t, path, "tasks_list") }, "tasks"},
+		"page of webhooks": {func(t *testing.T, path string) { rootPage(t, path, "dead_letters") }, "dead_letters"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filled(t, template)
+			tt.spoil(t, path)
+			var met []string
+			db := openTest(t, path, Options{Damaged: func(d Damage) { met = append(met, d.Err.Error()) }})
+			err := db.CheckPages(t.Context())
+			switch {
+			case tt.table == "":
+				if err != nil || db.Damages() != 0 {
+					t.Errorf("CheckPages of a sound file = %v", err)
+				}
+			case !errors.Is(err, ErrDamaged) || db.Damages() == 0 || !strings.Contains(strings.Join(met, "\n"), "table "+tt.table):
+				t.Errorf("CheckPages = %v, reported %q; want damage of table %s", err, met, tt.table)
+			}
+		})
+	}
+	db := openTest(t, template, Options{})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("enough"))
+	if err := db.CheckPages(ctx); err == nil || !strings.Contains(err.Error(), "enough") || db.Damages() != 0 {
+		t.Errorf("CheckPages after cancellation = %v with %d damages", err, db.Damages())
+	}
+}
+
 // TestDamageWhileOpen overwrites pages under an open store: reads of these pages return errors,
 // and others succeed.
 func TestDamageWhileOpen(t *testing.T) {

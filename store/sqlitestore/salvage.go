@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/task"
 )
 
 // Salvaged is the result of Salvage.
@@ -30,6 +32,8 @@ type Salvaged struct {
 	// LogPages is the number of pages that came from the write-ahead log, and BadLogPages that
 	// of damaged ones in it.
 	LogPages, BadLogPages int
+
+	ends []task.Moment // of the tasks that were cut
 }
 
 // SalvagedTable is a table of a salvaged file.
@@ -43,7 +47,7 @@ type SalvagedTable struct {
 // Salvage copies the readable data of the file at from into a new file at to, which must not
 // exist. It changes neither from nor its write-ahead log, and needs space for two copies. A task
 // whose log is damaged keeps its beginning and fails; one without a beginning is lost. Counters
-// and indexes are made anew. The error is not about damage, but about the new file.
+// and indexes are made anew; the timeline has another ID. The error is not about damage, but about the new file.
 func Salvage(ctx context.Context, from, to string) (r *Salvaged, err error) {
 	r = &Salvaged{Source: from}
 	private := to + ".salvage"
@@ -85,7 +89,9 @@ func (r *Salvaged) copySource(private string) error {
 	if err != nil {
 		return err
 	}
-	r.LogPages, r.BadLogPages, err = replay(f, r.Source+"-wal")
+	if !foreignLog(r.Source) {
+		r.LogPages, r.BadLogPages, err = replay(f, r.Source+"-wal")
+	}
 	if err == nil {
 		err = mendSchema(f)
 	}
@@ -219,26 +225,25 @@ func (r *Salvaged) fill(ctx context.Context, db *DB, private string) error {
 	if err := r.mendTasks(ctx, db); err != nil {
 		return err
 	}
-	return db.write(ctx, func(w *writer) error { return r.mendTables(w.conn, next) })
+	return db.write(ctx, func(w *writer) error {
+		used, err := r.mendTimeline(w)
+		if err != nil {
+			return err
+		}
+		return r.mendTables(w.conn, max(next, used))
+	})
 }
 
 // notCopied are the tables that a new file has or makes for itself.
-var notCopied = []string{"migrations", "identity", "sequence", "counters", "snapshots", "timeline", "timeline_id"}
+var notCopied = []string{"migrations", "identity", "sequence", "counters", "snapshots", "timeline_id"}
 
 // names lists the tables to copy.
 func (r *Salvaged) names(c *conn) error {
-	s, _, err := c.raw.PrepareTransient("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name")
-	if err != nil {
-		return err
-	}
-	defer s.Finalize() //nolint:errcheck // its last step reports the error
-	for {
-		more, err := s.Step()
-		if err != nil || !more {
-			return err
-		}
-		if name := s.ColumnText(0); !slices.Contains(notCopied, name) {
+	all, err := c.texts(qTables)
+	for _, name := range all {
+		if !slices.Contains(notCopied, name) {
 			r.Tables = append(r.Tables, SalvagedTable{Name: name})
 		}
 	}
+	return err
 }

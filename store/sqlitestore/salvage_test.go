@@ -168,19 +168,30 @@ func TestSalvageOfALog(t *testing.T) {
 	for name, tt := range map[string]struct {
 		spoil func(t *testing.T, path string)
 		min   int
+		bad   int // pages of the log, which are left out
 	}{
-		"whole":       {func(*testing.T, string) {}, 60},
-		"a bad page":  {func(t *testing.T, path string) { overwrite(t, path+"-wal", "damage", 32+20*(4096+24)+2000) }, 55},
-		"mark lost":   {func(t *testing.T, path string) { remove(t, path+"-mark") }, 60},
-		"log removed": {func(t *testing.T, path string) { remove(t, path+"-wal") }, 30},
+		"whole":       {func(*testing.T, string) {}, 60, 0},
+		"a bad page":  {func(t *testing.T, path string) { overwrite(t, path+"-wal", "damage", 32+20*(4096+24)+2000) }, 55, 1},
+		"mark lost":   {func(t *testing.T, path string) { remove(t, path+"-mark") }, 60, 0},
+		"log removed": {func(t *testing.T, path string) { remove(t, path+"-wal") }, 30, 0},
+		"log of another file": {func(t *testing.T, path string) {
+			write(t, path+"-wal", read(t, killed(t)+"-wal"))
+		}, 30, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := killed(t)
 			tt.spoil(t, path)
 			to := filepath.Join(t.TempDir(), "parley.db")
-			if _, err := Salvage(t.Context(), path, to); err != nil {
+			r, err := Salvage(t.Context(), path, to)
+			if err != nil {
 				t.Fatal(err)
+			}
+			if foreign := name == "log of another file"; foreign && r.LogPages > 0 {
+				t.Errorf("%d pages of another store were applied", r.LogPages)
+			}
+			if r.BadLogPages != tt.bad {
+				t.Errorf("%d pages of the log were left out, want %d", r.BadLogPages, tt.bad)
 			}
 			if got := found(t, openTest(t, to, Options{})); got < tt.min {
 				t.Errorf("%d tasks were saved, want %d", got, tt.min)
@@ -241,5 +252,65 @@ func TestExamineOfARunningStore(t *testing.T) {
 		if found, _ := problems(t, db.Path()); len(found) > 0 {
 			t.Fatalf("Examine of a running store found %q", found)
 		}
+	}
+}
+
+// TestSalvageKeepsTheTimeline: the moments keep their order and positions below a new ID. Those of
+// lost tasks have no task, those of a cut task end with its failure, and no key is given out again.
+func TestSalvageKeepsTheTimeline(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "parley.db")
+	db, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var heads []task.Head
+	for i := range 5 {
+		h := put(t, db.Tasks(), newHead("anna", fmt.Sprint("t", i)), created(task.Millis(i+1)))
+		heads = append(heads, put(t, db.Tasks(), h, status(task.Working, 500)))
+	}
+	if err := db.Tasks().AddNotices(t.Context(), [][]byte{[]byte("notice")}); err != nil {
+		t.Fatal(err)
+	}
+	before, err := db.Tasks().Timeline(t.Context(), 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cut, lost := heads[1].Key, heads[4].Key
+	sql(t, path, fmt.Sprintf("DELETE FROM entries WHERE place = (%d << 24) + 2", cut))
+	sql(t, path, fmt.Sprintf("DELETE FROM entries WHERE place >> 24 = %d", lost))
+	sql(t, path, "UPDATE sequence SET next_key = 1")
+	sql(t, path, "UPDATE timeline SET data = x'ff' WHERE seq = 1")
+
+	to := filepath.Join(t.TempDir(), "parley.db")
+	if _, err := Salvage(t.Context(), path, to); err != nil {
+		t.Fatal(err)
+	}
+	again := openTest(t, to, Options{})
+	after, err := again.Tasks().Timeline(t.Context(), 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after.ID == before.ID {
+		t.Error("the timeline has the same ID, so that positions behind its end would count")
+	}
+	want := before.Moments[1:]
+	if len(after.Moments) != len(want)+1 {
+		t.Fatalf("%d moments were saved, want %d and the end of the cut task", len(after.Moments), len(want))
+	}
+	for i, m := range after.Moments[:len(want)] {
+		gone := want[i].Key == lost || want[i].Key == cut && want[i].First == 2
+		if m.Seq != want[i].Seq || string(m.Notice) != string(want[i].Notice) || (m.Head.Key == 0) != (gone || m.Notice != nil) {
+			t.Errorf("moment %d is %+v, want that of %+v", i, m, want[i])
+		}
+	}
+	if end := after.Moments[len(want)]; end.Key != cut || end.First != 2 || end.Head.State != task.Failed {
+		t.Errorf("the last moment is %+v, want the failure of task %d", end, cut)
+	}
+	if h := put(t, again.Tasks(), newHead("anna", "new"), created(1)); h.Key <= lost {
+		t.Errorf("a new task has key %d, which a lost one had", h.Key)
 	}
 }

@@ -44,39 +44,63 @@ type frame struct {
 
 const frameHead = 24
 
+// chain checks the frames of a log, whose sums each continue that of the one before.
+type chain struct {
+	order binary.ByteOrder
+	size  int // of a page
+	salts string
+	sum   [2]uint32
+}
+
+// newChain reads the header of a log.
+func newChain(head []byte) (c chain, ok bool) {
+	switch binary.BigEndian.Uint32(head) {
+	case 0x377f0682:
+		c.order = binary.LittleEndian
+	case 0x377f0683:
+		c.order = binary.BigEndian
+	default:
+		return c, false
+	}
+	c.size = int(binary.BigEndian.Uint32(head[8:]))
+	c.salts = string(head[16:24])
+	c.sum = [2]uint32{binary.BigEndian.Uint32(head[24:]), binary.BigEndian.Uint32(head[28:])}
+	return c, c.size >= 512 && c.size <= 64<<10
+}
+
+// belongs reports whether a frame is of this log, and not of one that was here before.
+func (c *chain) belongs(text []byte) bool { return string(text[8:16]) == c.salts }
+
+// intact reports whether the sum of a frame is right. The next one may continue with the stored
+// sum behind a damaged frame.
+func (c *chain) intact(text []byte) bool {
+	got := checksum(c.order, checksum(c.order, c.sum, text[:8]), text[frameHead:])
+	c.sum = [2]uint32{binary.BigEndian.Uint32(text[16:]), binary.BigEndian.Uint32(text[20:])}
+	return got == c.sum
+}
+
+func (c *chain) follows(text []byte) bool { return c.belongs(text) && c.intact(text) }
+
 // framesOf returns the intact frames of a log, and the number of damaged ones.
 func framesOf(text []byte) (all []frame, bad int) {
-	var order binary.ByteOrder = binary.LittleEndian
-	switch binary.BigEndian.Uint32(text) {
-	case 0x377f0682:
-	case 0x377f0683:
-		order = binary.BigEndian
-	default:
+	c, ok := newChain(text)
+	if !ok {
 		return nil, 0
 	}
-	size := int(binary.BigEndian.Uint32(text[8:]))
-	if size < 512 || size > 64<<10 {
-		return nil, 0
-	}
-	salts, rest := string(text[16:24]), text[walHeadSize:]
-	sum := [2]uint32{binary.BigEndian.Uint32(text[24:]), binary.BigEndian.Uint32(text[28:])}
-	for ; len(rest) >= frameHead+size; rest = rest[frameHead+size:] {
-		head, data := rest[:frameHead], rest[frameHead:frameHead+size]
-		if string(head[8:16]) != salts {
+	for rest := text[walHeadSize:]; len(rest) >= frameHead+c.size; rest = rest[frameHead+c.size:] {
+		one := rest[:frameHead+c.size]
+		if !c.belongs(one) {
 			if len(all) == 0 || bad > 0 {
 				bad++
 				continue
 			}
 			break // the rest is of an earlier log
 		}
-		got := checksum(order, checksum(order, sum, head[:8]), data)
-		// The sums are chained; the stored one continues the chain behind a damaged frame.
-		sum = [2]uint32{binary.BigEndian.Uint32(head[16:]), binary.BigEndian.Uint32(head[20:])}
-		if got != sum {
+		if !c.intact(one) {
 			bad++
 			continue
 		}
-		all = append(all, frame{binary.BigEndian.Uint32(head), binary.BigEndian.Uint32(head[4:]), data})
+		all = append(all, frame{binary.BigEndian.Uint32(one), binary.BigEndian.Uint32(one[4:]), one[frameHead:]})
 	}
 	return all, bad
 }

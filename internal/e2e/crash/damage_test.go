@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"errors"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -53,5 +54,38 @@ func TestDamagedDataIsShown(t *testing.T) {
 	said := h.Output()
 	if n := strings.Count(said, "stored data is damaged; examine"); n != 1 || !strings.Contains(said, "task="+ids[0]) {
 		t.Errorf("the log names the damage %d times, want once with the task", n)
+	}
+}
+
+// TestPagesAreExaminedAtStart overwrites a page that the start does not read. The hub is not ready
+// soon after the start, although no caller has met the damage, and the log names the table.
+func TestPagesAreExaminedAtStart(t *testing.T) {
+	h := &smallHub{t, hubtest.Start(t, hubtest.Options{})}
+	h.sent(5)
+	h.Stop()
+	path := filepath.Join(h.Data(), "parley.db")
+	c, err := sqlite.OpenConn(path, sqlite.OpenReadOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var root int64
+	err = sqlitex.Execute(c, "SELECT rootpage FROM sqlite_schema WHERE name = 'dead_letters'", &sqlitex.ExecOptions{
+		ResultFunc: func(s *sqlite.Stmt) error { root = s.ColumnInt64(0); return nil },
+	})
+	if err := errors.Join(err, c.Close()); err != nil {
+		t.Fatal(err)
+	}
+	scribble(t, path, (root-1)*4096, 4096)
+	if err := h.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Process().Await(t.Context(), "stored data is damaged; examine"); err != nil {
+		t.Fatal(err)
+	}
+	if code, body := h.read("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "stored data is damaged (1 objects") {
+		t.Errorf("readyz = %d %s, want 503 that names the damage", code, body)
+	}
+	if said := h.Output(); !strings.Contains(said, "table dead_letters") {
+		t.Errorf("the log does not name the table:\n%s", said)
 	}
 }

@@ -20,6 +20,13 @@ func damagedFolder(t *testing.T) (fresh func(t *testing.T) string, ids []string)
 	h := &smallHub{t, hubtest.Start(t, hubtest.Options{Config: "parts: {threshold: 1KiB}"})}
 	for i := range 30 {
 		ids = append(ids, h.sent(1)...)
+		if i == 5 {
+			h.Stop()
+			keepStore(t, h.Data())
+			if err := h.Start(); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if i == 15 {
 			raw := base64.StdEncoding.EncodeToString(make([]byte, 6000))
 			body := fmt.Sprintf(`{"message":{"messageId":"p","role":"ROLE_USER","parts":[{"text":"hi"},{"raw":"%s"}]}}`, raw)
@@ -41,6 +48,18 @@ func damagedFolder(t *testing.T) (fresh func(t *testing.T) string, ids []string)
 		}
 		return to
 	}, ids
+}
+
+// keepStore keeps a copy of the present store of a stopped hub.
+func keepStore(t *testing.T, data string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(data, "parley.db"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(data, "older"), text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // scribble overwrites a part of a file.
@@ -104,6 +123,13 @@ var damages = map[string]struct {
 	"log removed":   {func(t *testing.T, data string) { gone(t, data, "parley.db-wal") }, 16, "commits are missing", false},
 	"log scribbled": {func(t *testing.T, data string) { scribble(t, filepath.Join(data, "parley.db-wal"), 40_000, 800) }, 16, "commits are missing", false},
 	"log cut off":   {func(t *testing.T, data string) { shorten(t, filepath.Join(data, "parley.db-wal"), 40_000) }, 16, "commits are missing", false},
+	"older store beside a newer log": {
+		func(t *testing.T, data string) {
+			if err := os.Rename(filepath.Join(data, "older"), filepath.Join(data, "parley.db")); err != nil {
+				t.Fatal(err)
+			}
+		}, 14, "the file is older than its write-ahead log", false,
+	},
 	"first page": {func(t *testing.T, data string) {
 		gone(t, data, "parley.db-wal", "parley.db-shm")
 		scribble(t, filepath.Join(data, "parley.db"), 0, 4096)
