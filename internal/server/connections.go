@@ -11,8 +11,10 @@ const (
 	// limits.half_open.
 	mostConnections = 1 << 16
 	halfOpenDefault = 256
-	// reservedConnections is the number of connections from this machine beyond the limit.
+	// reservedConnections is the number of connections of this machine and of administrators
+	// beyond the limit, and trialConnections that of those that may show an administrator's key.
 	reservedConnections = 8
+	trialConnections    = 8
 )
 
 // connections returns the bounds of the connections of all listeners. The store, the bus and the
@@ -25,7 +27,7 @@ func (h *Hub) connections() *conns.Limit {
 		half = max(1, min(half, most/2))
 	}
 	return &conns.Limit{
-		Max: most, Reserve: reservedConnections, HalfOpen: cmp.Or(l.HalfOpen, half), Logger: h.logger,
+		Max: most, Reserve: reservedConnections, Trials: trialConnections, HalfOpen: cmp.Or(l.HalfOpen, half), Logger: h.logger,
 	}
 }
 
@@ -35,5 +37,5 @@ func connectionsFor(free int) int {
 	if free <= 0 {
 		return 0
 	}
-	return min(max(1, 2*free/3-reservedConnections), mostConnections)
+	return min(max(1, 2*free/3-reservedConnections-trialConnections), mostConnections)
 }

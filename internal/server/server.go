@@ -325,7 +325,7 @@ func (h *Hub) compose(ctx context.Context) error {
 	h.inside.Handler = h.core.Inside()
 	h.server = h.core.NewServer()
 	h.conns = h.connections()
-	h.server.ConnState = h.conns.State
+	h.server.ConnState, h.server.ConnContext = h.conns.State, h.conns.Context
 	h.server.ErrorLog = slog.NewLogLogger(h.logger.Handler(), slog.LevelDebug)
 	if h.grpcListener != nil {
 		h.grpc = grpcbind.New(h.binding())
@@ -524,6 +524,9 @@ func (h *Hub) services() []hub.Service {
 	all = append(all, h.trustServices()...)
 	all = append(all, h.busServices()...)
 	all = append(all, h.rockBotServices()...)
+	if h.db != nil {
+		all = append(all, hub.Service{Name: "pages of the store", Run: h.recovered(h.checkPages)})
+	}
 	if h.grpc != nil {
 		all = append(all, hub.Service{Name: "gRPC", Run: func(ctx context.Context) error { return h.grpc.Serve(ctx, h.conns.ListenRaw(h.grpcListener)) }})
 	}

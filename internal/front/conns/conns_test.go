@@ -167,6 +167,75 @@ func TestRoomForNewConnections(t *testing.T) {
 	})
 }
 
+// keep calls Keep as a server does for a request on a connection.
+func (b *bench) keep(server net.Conn, admin bool) bool {
+	return conns.Keep(b.limit.Context(b.t.Context(), server), admin)
+}
+
+// Connections beyond the limit may show the credentials of an administrator for a short time. Those
+// of others are closed; those of administrators stay while there is a reserve. A flood of one address
+// ends its own trials.
+func TestTrials(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := listen(t, &conns.Limit{Max: 1, Reserve: 1, Trials: 2})
+		busy, _ := b.connect("192.0.2.1")
+		b.limit.State(busy, http.StateActive)
+		if !b.keep(busy, false) {
+			t.Error("a connection below the limit must not stay")
+		}
+		admin, adminSide := b.connect("192.0.2.2")
+		_, flood := b.connect("192.0.2.3")
+		_, newer := b.connect("192.0.2.3")
+		b.wantOpen(true, "the administrator's", adminSide) // it is the oldest, of an address with one
+		b.wantOpen(false, "the oldest of the address with most", flood)
+		b.limit.State(admin, http.StateActive)
+		if b.keep(admin, false) {
+			t.Error("a caller without a role has the reserve")
+		}
+		if !b.keep(admin, true) || !b.keep(admin, false) {
+			t.Error("the administrator's connection must not stay")
+		}
+		second, secondSide := b.connect("192.0.2.4")
+		if b.keep(second, true) {
+			t.Error("a second administrator stays beyond the reserve")
+		}
+		time.Sleep(4 * time.Second)
+		b.wantOpen(true, "the administrator's after the time of trials", adminSide)
+		b.wantOpen(false, "one that has shown nothing", newer)
+		b.wantOpen(false, "one beyond the reserve", secondSide)
+		if got, want := b.limit.Stats(), (conns.Stats{Open: 2, Evicted: 1, Refused: 2}); got != want {
+			t.Errorf("Stats = %+v, want %+v", got, want)
+		}
+
+		late, lateSide := b.connect("192.0.2.5")
+		if got := b.limit.Stats().Trials; got != 1 {
+			t.Errorf("%d connections are on trial, want 1", got)
+		}
+		admin.Close()
+		busy.Close()
+		if !b.keep(late, false) {
+			t.Error("a connection on trial must not stay although there is room again")
+		}
+		time.Sleep(4 * time.Second)
+		b.wantOpen(true, "one for which there was room", lateSide)
+	})
+}
+
+// Without descriptors, a connection on trial is closed if no other can be.
+func TestTrialsMakeRoom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := listen(t, &conns.Limit{Max: 1, Trials: 2})
+		busy, _ := b.connect("192.0.2.1")
+		b.limit.State(busy, http.StateActive)
+		_, trial := b.connect("192.0.2.2")
+		b.peers.next <- syscall.EMFILE
+		b.connect("192.0.2.3")
+		b.wantOpen(false, "the one on trial", trial)
+	})
+}
+
 // Accept survives the lack of descriptors: it closes a half-open connection, or waits until one
 // ends or time has passed. Other errors are returned.
 func TestAcceptSurvives(t *testing.T) {

@@ -19,8 +19,12 @@ import (
 type Limit struct {
 	// Max is the largest number of open connections. Zero means no limit.
 	Max int
-	// Reserve is the number of connections from this machine beyond Max.
+	// Reserve is the number of connections beyond Max for callers of this machine and for
+	// administrators.
 	Reserve int
+	// Trials is the number of connections beyond Max that may show the credentials of an
+	// administrator; see Keep. Zero means none: they are closed at once.
+	Trials int
 	// HalfOpen is the largest number of half-open connections of one address. Zero means no
 	// limit.
 	HalfOpen int
@@ -33,6 +37,8 @@ type Limit struct {
 	// half are the half-open connections, the oldest first; by holds them by address.
 	half list.List
 	by   map[netip.Prefix]*list.List
+	// trials are the connections on trial, the oldest first. They are not in half.
+	trials list.List
 	// freed is closed when a connection ends; nil if no goroutine waits.
 	freed   chan struct{}
 	numbers int64
@@ -42,8 +48,8 @@ type Limit struct {
 
 // Stats are the numbers of a Limit.
 type Stats struct {
-	// Open and HalfOpen are the numbers of connections now.
-	Open, HalfOpen int
+	// Open and HalfOpen are the numbers of connections now, and Trials that of those on trial.
+	Open, HalfOpen, Trials int
 	// Evicted counts the connections that were closed for others, Refused the new ones that were
 	// closed at once, and Failed the failures of Accept.
 	Evicted, Refused, Failed int64
@@ -54,7 +60,7 @@ func (l *Limit) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.stats
-	s.Open, s.HalfOpen = len(l.open), l.half.Len()
+	s.Open, s.HalfOpen, s.Trials = len(l.open), l.half.Len(), l.trials.Len()
 	return s
 }
 
@@ -70,6 +76,12 @@ type conn struct {
 	// halfOpen and sameAddress are its places in Limit.half and Limit.by; nil once it is
 	// established. Limit.mu guards them.
 	halfOpen, sameAddress *list.Element
+	// trial is its place in Limit.trials, and late ends the trial; nil if it is on none. Limit.mu
+	// guards them.
+	trial *list.Element
+	late  *time.Timer
+	// onTrial is set while trial is.
+	onTrial atomic.Bool
 	// idle is the time since which no request is at work, in nanoseconds; zero if one is.
 	idle atomic.Int64
 	// greeting is the number of bytes that establish the connection; zero if State does.
@@ -132,13 +144,17 @@ func (l *Limit) addLocked(c *conn) (victim *conn, admitted bool) {
 	if l.open == nil {
 		l.open, l.by = make(map[*conn]struct{}), make(map[netip.Prefix]*list.List)
 	}
+	trial := false
 	if same := l.by[c.address]; l.HalfOpen > 0 && same != nil && same.Len() >= l.HalfOpen {
 		victim = first(same)
-	} else if l.Max > 0 && len(l.open) >= l.Max {
-		if victim = l.victimLocked(); victim == nil && (len(l.open) >= l.Max+l.Reserve || !c.local()) {
-			l.stats.Refused++
+	} else if !l.roomLocked(false) {
+		if victim = l.victimLocked(); victim == nil && !l.roomLocked(c.local()) {
 			l.logLocked("connections are refused: all that are open are at work")
-			return nil, false
+			if trial = l.Trials > 0 && c.greeting.Load() == 0; !trial {
+				l.stats.Refused++
+				return nil, false
+			}
+			victim = l.oldTrialLocked(c)
 		}
 	}
 	if victim != nil {
@@ -147,6 +163,10 @@ func (l *Limit) addLocked(c *conn) (victim *conn, admitted bool) {
 	l.numbers++
 	c.number = l.numbers
 	l.open[c] = struct{}{}
+	if trial {
+		l.tryLocked(c)
+		return victim, true
+	}
 	if l.by[c.address] == nil {
 		l.by[c.address] = list.New()
 	}
@@ -224,6 +244,7 @@ func (l *Limit) remove(c *conn) {
 
 func (l *Limit) removeLocked(c *conn) {
 	l.fullLocked(c)
+	l.endTrialLocked(c)
 	delete(l.open, c)
 	if l.freed != nil {
 		close(l.freed)

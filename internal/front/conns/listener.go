@@ -14,10 +14,11 @@ import (
 const greeting = 32
 
 // Listen returns a listener whose connections l counts. The server must have l.State as its
-// ConnState.
+// ConnState, and with Limit.Trials l.Context as its ConnContext.
 func (l *Limit) Listen(inner net.Listener) net.Listener { return newListener(l, inner, 0) }
 
-// ListenRaw is Listen for servers that do not report states. Their connections are never idle.
+// ListenRaw is Listen for servers that do not report states. Their connections are never idle, and
+// never on trial.
 func (l *Limit) ListenRaw(inner net.Listener) net.Listener { return newListener(l, inner, greeting) }
 
 func newListener(l *Limit, inner net.Listener, greeting int64) net.Listener {
@@ -90,6 +91,9 @@ func (l *listener) relieve() error {
 	m.stats.Failed++
 	m.logLocked("connections cannot be accepted: the process has no file descriptors or memory for them")
 	victim := m.victimLocked()
+	if victim == nil && m.trials.Len() > 0 {
+		victim = first(&m.trials)
+	}
 	if victim != nil {
 		m.evictLocked(victim)
 	}
