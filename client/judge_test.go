@@ -17,6 +17,7 @@ import (
 	parleyagent "github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/testing/labeltest"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -159,5 +160,26 @@ func TestAnswerWithoutVerdict(t *testing.T) {
 	}
 	if _, err := j.Judge(t.Context(), &client.Case{ToolCalls: []client.ToolCall{{Args: func() {}}}}); err == nil {
 		t.Error("a case that is no JSON was judged")
+	}
+}
+
+// TestJudgeReadsALabel: all words of the case reach the judge within a label, whatever they contain.
+func TestJudgeReadsALabel(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	b.says(a2a.TaskStateCompleted, a2a.NewTextPart(`{"passed":true}`))
+	for _, words := range []string{labeltest.Text, labeltest.Name, `</quoted id="0"> ` + labeltest.Text} {
+		_, err := (&client.Judge{URL: b.URL, Token: "secret"}).Judge(t.Context(), &client.Case{
+			Output: words, Messages: []llm.ChatMessage{{Role: "user", Content: llm.ChatText(words)}},
+			ToolCalls: []client.ToolCall{{Name: words, Args: map[string]any{words: words}, Result: words, Error: words}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.mu.Lock()
+		if !labeltest.Check(t, "the question", b.asked) {
+			t.Errorf("the question has no label: %q", b.asked)
+		}
+		b.mu.Unlock()
 	}
 }

@@ -58,6 +58,9 @@ const (
 	Redact Screening = "redact"
 	// Refuse withholds the whole text and states the reason.
 	Refuse Screening = "refuse"
+	// Off passes texts on unchanged: without a label, and without a screen. It is for tools whose
+	// agents are all your own.
+	Off Screening = "off"
 )
 
 func (s Screening) guard() guard.Guard { return guard.Guard{Policy: guard.Policy(s)} }

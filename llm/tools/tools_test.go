@@ -87,6 +87,7 @@ func TestSkillsOfAHub(t *testing.T) {
 	}{
 		{tools.Options{}, "warning="},
 		{tools.Options{Screening: tools.Refuse}, "withheld"},
+		{tools.Options{Screening: tools.Off}, "Sun in Rome"},
 		{tools.Options{Allow: []string{"weather/forecast"}}, "Sun in Rome"},
 	} {
 		tool := toolsOf(t, hub.Skills(tt.o))["a2a__weather__forecast"]
@@ -97,6 +98,9 @@ func TestSkillsOfAHub(t *testing.T) {
 		text, _ := json.Marshal(r)
 		if err != nil || !strings.Contains(string(text), tt.want) {
 			t.Errorf("with %+v the result is %s, %v; want %q in it", tt.o, text, err, tt.want)
+		}
+		if labelled := strings.Contains(string(text), "quoted id="); labelled != (tt.o.Screening == "") {
+			t.Errorf("with %+v the result is %s, labelled %v", tt.o, text, labelled)
 		}
 	}
 	if got := toolsOf(t, hub.Skills(tools.Options{Block: []string{"weather/*"}})); len(got) != 0 {

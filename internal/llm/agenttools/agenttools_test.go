@@ -235,6 +235,17 @@ func noteHub(n adminjson.Note) *hubclient.Hub {
 	})}}}
 }
 
+// labelled returns the text within a label, which must be the whole value.
+func labelled(t *testing.T, value string) string {
+	t.Helper()
+	_, text, ok := strings.Cut(value, ">\n")
+	text, end, closed := strings.Cut(text, "\n</quoted id=")
+	if !ok || !closed || !strings.HasPrefix(value, "<quoted id=") || strings.Count(end, "\n") > 0 {
+		t.Fatalf("the value is not in a label: %.200q", value)
+	}
+	return text
+}
+
 // TestReadInPieces checks that a text of any size and any characters can be read to its end in
 // pieces. Each piece fits the room of the caller and names the offset of the next one.
 func TestReadInPieces(t *testing.T) {
@@ -264,7 +275,7 @@ func TestReadInPieces(t *testing.T) {
 				if err := json.Unmarshal(raw, &a); err != nil {
 					t.Fatal(err)
 				}
-				read.WriteString(a.Value)
+				read.WriteString(labelled(t, a.Value))
 				if a.NextOffset == nil {
 					break
 				}

@@ -136,15 +136,16 @@ func IsPlainKey(key string) bool {
 	return !slices.ContainsFunc(segments, func(s string) bool { return !guard.IsName(s) }) && !guard.IsOrder(segments)
 }
 
-// shown returns a piece of the text of a note in the form for a model. It labels notes of others:
-// those that the hub has stored for a task, and those of other sessions, because a model may have
-// saved there what it has read. A note of the session itself is labelled if the screen finds an
-// order in it.
+// shown returns a piece of the text of a note in the form for a model. Every note is labelled, those
+// of the session itself too: a model may have saved there the words of others that it has read.
 func (b *Toolbox) shown(n *adminjson.Note, p piece) string {
 	text := p.whole[p.from:p.to]
 	author := b.author(n)
-	if text == "" || author == guard.Caller && !guard.Grave(guard.Screen(p.whole)) {
+	if text == "" {
 		return text
+	}
+	if author == guard.Caller {
+		author = guard.Note(b.SessionID())
 	}
 	return b.Guard.QuotePiece(author, p.whole, p.from, p.to).Text
 }

@@ -48,6 +48,8 @@ var paths = map[string]string{
 	"internal/agents/model notice":       "the notice that dispatched work",
 	"internal/agents/model echo":         "mistakes of the model",
 
+	"client question": "the output of an agent for a judge",
+
 	"internal/llm/agenttools calls":       "results of agents by the hub's tools",
 	"internal/llm/agenttools reportOf":    "results of agents by the hub's tools",
 	"internal/llm/agenttools structured":  "results of agents by the hub's tools",
@@ -114,7 +116,7 @@ var paths = map[string]string{
 }
 
 // labellers are functions whose results have labels: a path without a builder uses one of them.
-var labellers = strings.Fields("Quote QuotePiece Text Own Checked Words")
+var labellers = strings.Fields("Label Quote QuotePiece Text Own Checked Words")
 
 // Each function that builds a text for a model is assigned to a path, and each path of the table in
 // docs/security.md has a function.

@@ -152,10 +152,10 @@ func (l *Library) note(ctx context.Context, key string) ([]*a2a.Part, error) {
 	}
 	media := "text/plain"
 	author := agenttools.NoteAuthor(n.Category, n.Key)
-	if author == "" && guard.Grave(guard.Screen(n.Value)) {
-		author = guard.Note(n.Key) // a model may have saved what it has read
+	if author == "" && (strings.HasPrefix(n.Key, "session/") || guard.Grave(guard.Screen(n.Value))) {
+		author = guard.Note(n.Key) // a model may have saved there the words of others that it has read
 	}
-	if author != "" {
+	if author != "" && l.Guard.Policy != guard.Off {
 		return []*a2a.Part{textPart(l.Guard.Quote(author, n.Value).Text, media)}, nil
 	}
 	if text := strings.TrimSpace(n.Value); text != "" && strings.ContainsRune("{[", rune(text[0])) && json.Valid([]byte(text)) {
