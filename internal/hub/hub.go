@@ -19,6 +19,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/aguifront"
 	"github.com/parley-a2a/parley/internal/front/conns"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
+	"github.com/parley-a2a/parley/internal/front/inside"
 	"github.com/parley-a2a/parley/internal/front/openaifront"
 	"github.com/parley-a2a/parley/internal/front/surface"
 	"github.com/parley-a2a/parley/push"
@@ -147,6 +148,12 @@ func (h *Hub) Handler() http.Handler { return h.front }
 // caller of such a request is the principal in its context.
 func (h *Hub) Inside() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.front.Inside().ServeHTTP(w, r) })
+}
+
+// Calls returns the binding by which models of the hub call its agents. The caller of a call is
+// the principal in its context.
+func (h *Hub) Calls() *inside.Binding {
+	return &inside.Binding{Engine: h.engine, MaxBody: h.settings.Limits.Body, Logger: h.parts.Logger}
 }
 
 // NewServer returns an HTTP server for the Handler.

@@ -131,9 +131,10 @@ func (h *Hub) toolsOf(s *model.Scope, m *config.Model) llm.Source {
 	return box
 }
 
-// within returns the client by which models of the hub call the hub.
+// within returns the client by which models of the hub call the hub: agents by the engine, and
+// notes, the inbox and the directory by the API.
 func (h *Hub) within() *hubclient.Hub {
-	return &hubclient.Hub{URL: "http://" + insideHost, HTTP: &http.Client{Transport: &h.inside}, Logger: h.logger}
+	return &hubclient.Hub{URL: "http://" + insideHost, HTTP: &http.Client{Transport: &h.inside}, Calls: h.calls.Dial, Logger: h.logger}
 }
 
 // dispatches waits for tasks that models have dispatched.

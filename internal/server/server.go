@@ -34,6 +34,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/internal/front/conns"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
+	"github.com/parley-a2a/parley/internal/front/inside"
 	"github.com/parley-a2a/parley/internal/hub"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpclient"
 	"github.com/parley-a2a/parley/internal/outbound/inprocess"
@@ -82,6 +83,7 @@ type Hub struct {
 	rockBot      *rockbot.Exchange       // RockBot's exchange; nil if the hub does not use it
 	servers      *mcpclient.Set          // the MCP servers whose tools models use
 	models       map[string]llm.Provider // the models of agents
+	calls        *inside.Binding         // the A2A calls of models to agents of the hub
 	inside       inprocess.Transport     // the transport of the tools of models to the hub
 }
 
@@ -296,7 +298,8 @@ func (h *Hub) compose(ctx context.Context) error {
 	if h.busParts.dead != nil {
 		h.busParts.dead.Stored = h.core.DeadLetter
 	}
-	h.opened(func() error { h.inside.Close(); return nil })
+	h.calls = h.core.Calls()
+	h.opened(func() error { h.inside.Close(); h.calls.Close(); return nil })
 	h.engine = h.core.Engine()
 	h.servers = h.mcpServers()
 	if err := h.register(); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/backoff"
 )
 
@@ -32,6 +33,8 @@ type Hub struct {
 	// a client with a connect timeout of ten seconds is used, which follows no redirects to
 	// other hosts.
 	HTTP *http.Client
+	// Calls carries A2A calls without HTTP. If nil, they are sent over HTTP like all others.
+	Calls transport.Factory
 	// Patience is how long to wait for an unreachable hub. Zero means a minute, negative no
 	// wait.
 	Patience time.Duration
@@ -89,6 +92,9 @@ func (h *Hub) patience() time.Duration {
 	return max(0, h.Patience)
 }
 
+// inProcess names the binding of Calls.
+const inProcess a2a.TransportProtocol = "INPROCESS"
+
 // client returns a client for an agent of the hub, or for all of them if name is empty.
 func (h *Hub) client(name string) (*client.Client, error) {
 	address := h.base() + "/v1/a2a"
@@ -97,9 +103,14 @@ func (h *Hub) client(name string) (*client.Client, error) {
 	}
 	i := a2a.NewAgentInterface(address, a2a.TransportProtocolHTTPJSON)
 	i.ProtocolVersion = "1.0"
+	o := client.Options{HTTP: h.http(), Header: h.header(), Logger: h.Logger}
+	if h.Calls != nil {
+		i.ProtocolBinding, i.Tenant = inProcess, name
+		o.Transports = map[a2a.TransportProtocol]client.Transport{inProcess: h.Calls}
+	}
 	return client.New(&a2a.AgentCard{
 		Name: name, SupportedInterfaces: []*a2a.AgentInterface{i}, Capabilities: a2a.AgentCapabilities{Streaming: true},
-	}, client.Options{HTTP: h.http(), Header: h.header(), Logger: h.Logger})
+	}, o)
 }
 
 func (h *Hub) header() http.Header {

@@ -41,6 +41,16 @@ func (e *endpoint) message(s dialect.Shape, a *ask) []byte {
 	return s.AppendParams(nil, a.op, e.withTenant(a.params))
 }
 
+type afterKey struct{}
+
+// resuming returns the context of a call that continues a stream after an event; "" is none.
+func resuming(ctx context.Context, after string) context.Context {
+	if after == "" {
+		return ctx
+	}
+	return context.WithValue(ctx, afterKey{}, after)
+}
+
 // openConn opens a stream over a binding that is not HTTP.
 func (e *endpoint) openConn(ctx context.Context, s dialect.Shape, a *ask) (*frames, error) {
 	conn, err := e.connect(ctx)
@@ -52,7 +62,7 @@ func (e *endpoint) openConn(ctx context.Context, s dialect.Shape, a *ask) (*fram
 	}
 	o := &e.peer.opts
 	ctx, dog := watch(ctx, limit(o.Idle, DefaultIdle), limit(o.MaxStream, 0))
-	next, stop := iter.Pull2(conn.Stream(reporting(ctx, a), a.op.String(), e.message(s, a)))
+	next, stop := iter.Pull2(conn.Stream(resuming(reporting(ctx, a), a.after), a.op.String(), e.message(s, a)))
 	return primed(&frames{
 		stop: func() { stop(); dog.stop() },
 		next: func() (dialect.Frame, string, error) {

@@ -137,6 +137,9 @@ func (e *endpoint) headers(ctx context.Context) (http.Header, error) {
 		trace.Inject(ctx, h)
 		delegation.Inject(ctx, h)
 		injectExtensions(ctx, h, s)
+		if after, ok := ctx.Value(afterKey{}).(string); ok {
+			h.Set(lastEventID, after)
+		}
 		if s == dialect.V03Proto && e.iface.Tenant != "" {
 			h.Set("A2A-Tenant", e.iface.Tenant)
 		}

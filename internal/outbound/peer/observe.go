@@ -44,6 +44,7 @@ func (p *Peer) observe(ctx context.Context, a *ask) (context.Context, observed) 
 // transports are the metric labels of bindings; others are "other".
 var transports = map[a2a.TransportProtocol]string{
 	a2a.TransportProtocolJSONRPC: "jsonrpc", a2a.TransportProtocolHTTPJSON: "http+json", a2a.TransportProtocolGRPC: "grpc",
+	"INPROCESS": "inprocess",
 }
 
 // over records the binding and dialect of a call. The last one of several tries is kept.
