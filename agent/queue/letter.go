@@ -97,6 +97,12 @@ type LetterDropper interface {
 	SweepLetters(ctx context.Context, b LetterBounds) (int, error)
 }
 
+// LetterCounter is an archive that counts its letters cheaply.
+type LetterCounter interface {
+	// CountLetters returns the number of letters.
+	CountLetters(ctx context.Context) (int, error)
+}
+
 // LetterStore is an Archive from which letters can be deleted.
 type LetterStore interface {
 	LetterArchive

@@ -107,3 +107,10 @@ func (m *MemLetters) SweepLetters(ctx context.Context, b LetterBounds) (int, err
 	m.letters = left
 	return before - len(left), nil
 }
+
+// CountLetters implements LetterCounter.
+func (m *MemLetters) CountLetters(ctx context.Context) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.letters), ctx.Err()
+}

@@ -17,6 +17,9 @@ import (
 // rest is a task without a run whose work waits in its queue.
 type rest struct {
 	name task.Agent
+	// agent is its name in the hub, and queued the time of the first publication.
+	agent  task.Agent
+	queued int64
 	// waiting is that of the run. limit is when the task fails for lack of a worker, in Unix
 	// milliseconds; zero means never.
 	waiting, limit int64
@@ -60,7 +63,7 @@ func (d *Dispatcher) restLocked(r *run) {
 	if d.resting == nil {
 		d.resting = make(map[taskKey]rest)
 	}
-	at := rest{name: r.name, waiting: r.waiting.Load(), repeats: r.repeats}
+	at := rest{name: r.name, agent: r.call.Agent, queued: r.queued.Load(), waiting: r.waiting.Load(), repeats: r.repeats}
 	if !r.schedule.limit.IsZero() {
 		at.limit = r.schedule.limit.UnixMilli()
 	}

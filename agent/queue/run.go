@@ -35,6 +35,8 @@ type run struct {
 	// waiting is the time in Unix milliseconds since when the work should be in its queue;
 	// claimedMark while a worker has it; else zero. The goroutine of perform sets it.
 	waiting atomic.Int64
+	// queued is the time in Unix milliseconds when the work was first published; zero before.
+	queued atomic.Int64
 	// serial is set if the tasks of a context run one after the other. stored is set if the
 	// publication of the work is in the checkpoint.
 	serial, stored bool
@@ -119,6 +121,7 @@ func (r *run) begin() {
 		return
 	}
 	if r.state.Published != 0 && (r.roused || r.d.durable()) {
+		r.queued.Store(int64(r.state.Published))
 		r.waiting.Store(cmp.Or(r.since, now.UnixMilli()))
 		r.waitFor(r.state.Published.Time())
 		return
@@ -126,6 +129,7 @@ func (r *run) begin() {
 	if r.state.Published == 0 {
 		r.state.Published = task.MillisOf(now)
 	}
+	r.queued.Store(int64(r.state.Published))
 	r.publish(now)
 }
 

@@ -192,6 +192,8 @@ func (a *Agent) skillLabel(skill string) string {
 type Stats struct {
 	// Runs is the number of tasks with a run, Queued the number of tasks that wait for one.
 	Runs, Queued int
+	// Oldest is when the oldest of the tasks that wait for a run began to wait; zero without one.
+	Oldest time.Time
 	// Streams is the number of open streams.
 	Streams int
 	// TailBytes is the memory in bytes for the newest entries of tasks that are followed.
@@ -204,6 +206,7 @@ type Stats struct {
 func (e *Engine) Stats() Stats {
 	s := Stats{TailBytes: e.tailBytes.Load()}
 	s.Runs, s.Queued = e.scheduler.size()
+	s.Oldest = e.scheduler.oldest()
 	e.quota.mu.Lock()
 	s.Streams = e.quota.open
 	e.quota.mu.Unlock()

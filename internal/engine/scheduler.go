@@ -2,6 +2,7 @@ package engine
 
 import (
 	"sync"
+	"time"
 
 	"github.com/parley-a2a/parley/task"
 )
@@ -16,6 +17,8 @@ type ticket struct {
 	recovered bool
 	// rested is set if the task is claimed, and its last run rests.
 	rested bool
+	// since is when the ticket began to wait.
+	since time.Time
 	// begun is called when the run has begun, or will not begin soon; it may be nil.
 	begun func()
 }
@@ -109,6 +112,7 @@ func (q *scheduler) wait(s ticket) []ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiting++
+	s.since = time.Now()
 	if _, busy := q.serial[s.key]; busy && s.key.serial() {
 		q.serial[s.key] = append(q.serial[s.key], s)
 	} else {
@@ -155,6 +159,25 @@ func (q *scheduler) size() (running, waiting int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.running[0] + q.running[1], q.waiting
+}
+
+// oldest returns when the oldest of the waiting tickets began to wait; zero if none waits.
+func (q *scheduler) oldest() time.Time {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var oldest time.Time
+	look := func(list []ticket) { // the first ticket of a list is its oldest, or near to it
+		if len(list) > 0 && (oldest.IsZero() || list[0].since.Before(oldest)) {
+			oldest = list[0].since
+		}
+	}
+	for _, list := range q.queue {
+		look(list)
+	}
+	for _, list := range q.serial {
+		look(list)
+	}
+	return oldest
 }
 
 // length returns the number of waiting tickets.

@@ -248,7 +248,8 @@ func (h *Hub) shutdown(ctx context.Context, w *Work) error {
 // measure exports the metrics of the hub until stop is called.
 func (h *Hub) measure(connections *conns.Limit) (stop func()) {
 	stop, err := watchHub(measured{
-		engine: h.engine, pusher: h.pusher, store: h.parts.Store, connections: connections, version: h.settings.Version, commit: h.settings.Commit,
+		engine: h.engine, pusher: h.pusher, store: h.parts.Store, connections: connections, bus: h.parts.Bus, letters: h.parts.Letters,
+		version: h.settings.Version, commit: h.settings.Commit,
 	})
 	if err != nil {
 		h.parts.Logger.Warn("the hub is not measured", "error", err)

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/conns"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
@@ -36,6 +38,10 @@ type measured struct {
 	store task.Store
 	// connections are those of callers; nil if they are not counted.
 	connections *conns.Limit
+	// bus knows the tasks of agents with workers; nil without a bus. letters counts the dead
+	// letters; it may be nil.
+	bus     *queue.Dispatcher
+	letters queue.LetterCounter
 	// version and commit are those of the program.
 	version, commit string
 }
@@ -64,6 +70,8 @@ type watch struct {
 	agents, runs, queue, streams, tails, doubts, tasks counter
 	hooks, backlog, broken                             counter
 	connections, evicted, memory, refused              counter
+	depth, letters                                     counter
+	lag, oldest                                        metric.Float64ObservableGauge
 	ready, build                                       metric.Int64ObservableGauge
 }
 
@@ -86,6 +94,8 @@ func (w *watch) make(m metric.Meter) error {
 		{&w.evicted, "parley.connections.closed", "{connection}", "Connections that were closed or refused because there was no room."},
 		{&w.memory, "parley.memory", "By", "Memory that large requests, runs and answers have acquired."},
 		{&w.refused, "parley.memory.refused", "{request}", "Large requests that were refused because there was no memory for them."},
+		{&w.depth, "parley.queue.depth", "{task}", "Tasks of agents with workers, by whether a worker has them."},
+		{&w.letters, "parley.dead_letters", "{letter}", "Dead letters of queues that are stored."},
 		{&w.broken, "parley.webhook.broken_endpoints", "{endpoint}", "Endpoints that are left alone because they do not answer."},
 	} {
 		var err error
@@ -101,6 +111,17 @@ func (w *watch) make(m metric.Meter) error {
 	} {
 		var err error
 		*g.at, err = m.Int64ObservableGauge(g.name, metric.WithDescription(g.description))
+		errs, w.all = append(errs, err), append(w.all, *g.at)
+	}
+	for _, g := range []struct {
+		at                *metric.Float64ObservableGauge
+		name, description string
+	}{
+		{&w.lag, "parley.queue.lag", "Age of the task that has waited for a worker of its agent for the longest time."},
+		{&w.oldest, "parley.queue.oldest", "Age of the task that has waited in line for a run for the longest time."},
+	} {
+		var err error
+		*g.at, err = m.Float64ObservableGauge(g.name, metric.WithUnit("s"), metric.WithDescription(g.description))
 		errs, w.all = append(errs, err), append(w.all, *g.at)
 	}
 	return errors.Join(errs...)
@@ -139,7 +160,50 @@ func (w *watch) observe(ctx context.Context, o metric.Observer) error {
 		o.ObserveInt64(w.ready, number(c.OK), label("check", c.Name))
 	}
 	o.ObserveInt64(w.build, 1, label("version", w.hub.version), label("commit", w.hub.commit), label("go_version", runtime.Version()))
-	return w.census(ctx, o)
+	o.ObserveFloat64(w.oldest, age(e.Oldest))
+	w.queues(o)
+	return errors.Join(w.deadLetters(ctx, o), w.census(ctx, o))
+}
+
+// queues reports the tasks of agents with workers. Without tasks they are zero.
+func (w *watch) queues(o metric.Observer) {
+	if w.hub.bus == nil {
+		return
+	}
+	all := w.hub.bus.Backlogs()
+	for _, a := range w.hub.engine.Agents() {
+		if k, ok := a.Executor.(interface{ Kind() string }); ok && k.Kind() == "queue" {
+			all[a.Name] = all[a.Name] // so that it has a row
+		}
+	}
+	for name, b := range all {
+		agent := attribute.String(trace.TargetAgent, string(name))
+		for state, n := range map[string]int{"waiting": b.Waiting, "claimed": b.Claimed} {
+			o.ObserveInt64(w.depth, int64(n), metric.WithAttributes(agent, attribute.String(trace.State, state)))
+		}
+		o.ObserveFloat64(w.lag, age(b.Oldest), metric.WithAttributes(agent))
+	}
+}
+
+// deadLetters counts the dead letters.
+func (w *watch) deadLetters(ctx context.Context, o metric.Observer) error {
+	if w.hub.letters == nil {
+		return nil
+	}
+	n, err := w.hub.letters.CountLetters(ctx)
+	if err != nil {
+		return err
+	}
+	o.ObserveInt64(w.letters, int64(n))
+	return nil
+}
+
+// age returns the seconds since a time; zero for the zero time.
+func age(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return max(0, time.Since(t).Seconds())
 }
 
 // census counts the tasks by state, if the store can do so cheaply.

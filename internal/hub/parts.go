@@ -48,6 +48,8 @@ type Parts struct {
 	// Bus passes tasks to agents at queues. The hub runs it until the last task has ended and
 	// sets its Tasks to the Store if they are nil.
 	Bus *queue.Dispatcher
+	// Letters counts the dead letters of the bus. If nil, they are not measured.
+	Letters queue.LetterCounter
 	// Trust counts the contacts of callers. The hub runs it.
 	Trust *trust.Registry
 	// Directory lists the agents of the hub and remote ones. The hub runs it.

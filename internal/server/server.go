@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/auth/token"
@@ -339,10 +340,14 @@ func (h *Hub) compose(ctx context.Context) error {
 // coreParts returns the parts for the engine and its services.
 func (h *Hub) coreParts(rules *policy.Policy) hub.Parts {
 	observer, interest := h.observer()
+	var letters queue.LetterCounter
+	if h.busParts.bus != nil {
+		letters, _ = h.stores.letters.(queue.LetterCounter)
+	}
 	return hub.Parts{
 		Store: h.stores.tasks, Auth: h.keys, Box: h.box, Recorder: h.memory.recorder, Turns: h.memory.turns, Notes: h.memory.notes,
 		Policy: rules, Blobs: h.parts, Questions: h.responder(), Onward: h.identity.onward(), Audit: h.audit.log, Inbox: h.trust.inbox,
-		Trust: h.trust.registry, Bus: h.busParts.dispatcher, Chooser: h.broker, Gate: brokerGate{h.broker}, Observer: observer, Interest: interest,
+		Trust: h.trust.registry, Bus: h.busParts.dispatcher, Letters: letters, Chooser: h.broker, Gate: brokerGate{h.broker}, Observer: observer, Interest: interest,
 		Transports: overGRPC, MCP: h.mcp(), Checks: h.checks, SignCard: h.signing.signer(), Logger: h.logger,
 	}
 }

@@ -11,7 +11,10 @@ import (
 // Letters is the store of dead letters in a database.
 type Letters struct{ db *DB }
 
-var _ queue.LetterStore = Letters{}
+var (
+	_ queue.LetterStore   = Letters{}
+	_ queue.LetterCounter = Letters{}
+)
 
 // Letters returns the store of dead letters in the database.
 func (db *DB) Letters() Letters { return Letters{db} }
@@ -26,6 +29,8 @@ var (
 	qLetter     = prepared("SELECT " + letterColumns + ", envelope FROM letters WHERE id = $1")
 	qLetterSeq  = prepared("SELECT seq FROM letters WHERE id = $1")
 	qDropLetter = prepared("DELETE FROM letters WHERE id = $1")
+
+	qCountLetters = prepared("SELECT count(*) FROM letters")
 
 	qSweepLetters = prepared(`DELETE FROM letters WHERE at < $1 OR seq IN (SELECT seq FROM (
 		SELECT seq, count(*) OVER newest AS n, sum(size) OVER newest AS bytes FROM letters
@@ -152,6 +157,22 @@ func (b Letters) SweepLetters(ctx context.Context, bounds queue.LetterBounds) (i
 	})
 	if err != nil {
 		return 0, fmt.Errorf("sweep letters: %w", err)
+	}
+	return n, nil
+}
+
+// CountLetters implements queue.LetterCounter.
+func (b Letters) CountLetters(ctx context.Context) (int, error) {
+	n := 0
+	err := b.db.view(ctx, func(c *conn) error {
+		s := c.start(qCountLetters)
+		for s.next() {
+			n = int(s.getInt())
+		}
+		return s.err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("count letters: %w", err)
 	}
 	return n, nil
 }

@@ -164,6 +164,7 @@ type instruments struct {
 	counters                   [numCounters]metric.Int64Counter
 	commit                     metric.Float64Histogram
 	changes                    metric.Int64Counter
+	batch                      metric.Int64Histogram
 
 	sets sets
 }
@@ -191,6 +192,8 @@ func (m *instruments) make(from metric.Meter) {
 	}
 	m.commit, _ = from.Float64Histogram("parley.store.commit.duration", metric.WithUnit("s"),
 		metric.WithDescription("Time that a commit of the store took, the sync to the disk included."), commitBuckets)
+	m.batch, _ = from.Int64Histogram("parley.store.batch", metric.WithUnit("{change}"),
+		metric.WithDescription("Changes that a commit of the store has merged."), batchBuckets)
 	m.changes, _ = from.Int64Counter("parley.store.changes", metric.WithUnit("{change}"),
 		metric.WithDescription("Changes that the store was given, by what became of them."))
 }
@@ -249,6 +252,9 @@ func Count(ctx context.Context, c Counter, l Labels, n int) {
 	}
 }
 
+// batchBuckets are the bounds for the numbers of changes in a commit.
+var batchBuckets = metric.WithExplicitBucketBoundaries(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+
 // Committed records a commit of the store with a number of changes; it has failed if reason is
 // not empty.
 func Committed(changes int, took time.Duration, reason string) {
@@ -262,5 +268,6 @@ func Committed(changes int, took time.Duration, reason string) {
 	}
 	o := m.sets.of(Labels{Outcome: outcome, Reason: reason})
 	m.commit.Record(context.Background(), took.Seconds(), m.sets.of(Labels{Outcome: outcome}).record...)
+	m.batch.Record(context.Background(), int64(changes), m.sets.of(Labels{Outcome: outcome}).record...)
 	m.changes.Add(context.Background(), int64(changes), o.add...)
 }

@@ -133,6 +133,10 @@ func series(t *testing.T, reader *sdkmetric.ManualReader, name string) map[strin
 				for _, p := range d.DataPoints {
 					got[p.Attributes.Encoded(encoder)] = p.Value
 				}
+			case metricdata.Histogram[int64]:
+				for _, p := range d.DataPoints {
+					got[p.Attributes.Encoded(encoder)] = int64(p.Count)
+				}
 			case metricdata.Histogram[float64]:
 				for _, p := range d.DataPoints {
 					got[p.Attributes.Encoded(encoder)] = int64(p.Count)
@@ -167,6 +171,7 @@ func TestMetrics(t *testing.T) {
 		"parley.a2a.streaming_events":  {"target_agent=a": 3},
 		"parley.store.changes":         {"outcome=stored": 5, "outcome=failed,reason=full": 2},
 		"parley.store.commit.duration": {"outcome=stored": 1, "outcome=failed": 1},
+		"parley.store.batch":           {"outcome=stored": 1, "outcome=failed": 1},
 	} {
 		if diff := cmp.Diff(want, series(t, reader, name)); diff != "" {
 			t.Errorf("%s mismatch (-want +got):\n%s", name, diff)

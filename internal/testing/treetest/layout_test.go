@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	maxRootFolders    = 14
+	maxRootFolders    = 15 // deploy has files for operators, and no package
 	maxPublicPackages = 30
 )
 

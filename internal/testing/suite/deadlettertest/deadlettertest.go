@@ -119,6 +119,11 @@ func testPages(t *testing.T, b queue.LetterStore) {
 	other := letter(6, 60)
 	other.Queue = "agent.task.b"
 	put(t, b, other)
+	if c, ok := b.(queue.LetterCounter); ok {
+		if n, err := c.CountLetters(t.Context()); n != 7 || err != nil {
+			t.Errorf("CountLetters = %d, %v, want 7", n, err)
+		}
+	}
 	wantIDs(t, b, queue.LetterQuery{Limit: 3}, "l6", "l5", "l4")
 	wantIDs(t, b, queue.LetterQuery{Limit: 3, After: "l4"}, "l3", "l2", "l1")
 	wantIDs(t, b, queue.LetterQuery{Limit: 3, After: "l0"})
