@@ -285,7 +285,7 @@ func (h *busHub) get(id string) string {
 	return answer
 }
 
-// hears subscribes to a topic and returns its messages. The subscription is active when hears
+// hears subscribes to a topic and returns its messages. The subscription is active when it
 // returns.
 func hears(t *testing.T, b bus.Bus, at bus.Address) <-chan *bus.Envelope {
 	t.Helper()

@@ -130,7 +130,7 @@ Or, for a task that is there already:
 	return b.String()
 }
 
-// told prints notifications.
+// told is the printer of notifications.
 type told struct {
 	o      *OS
 	json   bool

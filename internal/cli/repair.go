@@ -100,7 +100,7 @@ func notCopied(name string) bool {
 	return strings.HasPrefix(name, server.StoreName)
 }
 
-// copyOthers copies the other files and folders as they are.
+// copyOthers copies the other files and folders unchanged.
 func (r *repaired) copyOthers() error {
 	names, err := os.ReadDir(r.from)
 	if err != nil {

@@ -50,7 +50,7 @@ func (r *Salvaged) mendTables(c *conn, next int64) error {
 		DELETE FROM notes WHERE name = 'audit.head'`, next))
 }
 
-// mendTasks compares each task with its log, and cuts or deletes what does not fit.
+// mendTasks compares each task with its log, and cuts or deletes the entries that do not fit.
 func (r *Salvaged) mendTasks(ctx context.Context, db *DB) error {
 	lost, err := writeValue(ctx, db, func(w *writer) (int64, error) {
 		return w.conn.number("SELECT count(DISTINCT place >> 24) FROM entries WHERE place >> 24 NOT IN (SELECT key FROM tasks UNION SELECT task FROM doomed)")

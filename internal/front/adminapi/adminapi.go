@@ -1,6 +1,7 @@
 // Package adminapi is the hub's own HTTP interface below /api/v1: the operations of its
 // operator and its command line beside the protocol.
 //
+//	GET /api/v1/openapi.json   the description of this API, for every client
 //	GET /api/v1/status         the hub: version, uptime, readiness, the caller's tasks, the bus
 //	GET /api/v1/caller         the caller: its id, its roles, and whether it is an administrator
 //	GET /api/v1/agents         the agents, in the order of their registration
@@ -18,7 +19,8 @@
 //	GET /api/v1/dead           dead letters of queues: ?queue=, ?task=, pages
 //	GET, DELETE /api/v1/dead/{id}       one letter with its envelope; deletes it
 //	POST /api/v1/dead/{id}/replay       publishes it again
-//	GET /api/v1/tasks          the caller's tasks with their agents: ?agent=, ?context=, ?state=, pages
+//	GET /api/v1/tasks          the caller's tasks with their agents: ?agent=, ?context=, ?state=, pages,
+//	                           ?idPrefix=, ?since=, ?until=; ?owner= with scope=all
 //	GET /api/v1/tasks?scope=all         the tasks of all owners, with their owners, for administrators
 //	GET /api/v1/counts         the numbers of the caller's tasks by state: ?agent=
 //	GET /api/v1/counts?scope=all        those of all owners, for administrators: ?owner=
@@ -76,7 +78,7 @@
 // # Non-guarantees
 //
 // It does not authenticate: the front does, and puts the principal into the context. A request
-// without one is refused.
+// without one is refused, except for the description of the API.
 //
 // # Concurrency
 //
@@ -233,7 +235,7 @@ func named(report dialect.Report, name string) error {
 
 // result returns the answer to a request.
 func (h *Handler) result(r *http.Request, c call) (code int, body []byte) {
-	v, err := c(r)
+	v, err := c.answer(r)
 	if err == nil {
 		body, err = json.Marshal(v)
 		if err == nil {

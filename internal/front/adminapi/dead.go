@@ -40,12 +40,14 @@ var (
 
 // ofBus returns the call of a request about dead letters, which fails if the hub has no bus.
 func (h *Handler) ofBus(c call) call {
-	return func(r *http.Request) (any, error) {
+	answer := c.answer
+	c.answer = func(r *http.Request) (any, error) {
 		if h.Dead == nil {
 			return nil, errNoBus
 		}
-		return c(r)
+		return answer(r)
 	}
+	return c
 }
 
 // listDead answers with a page of letters.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -29,11 +30,16 @@ const (
 )
 
 // call answers a request with a value for its JSON, or with an error.
-type call func(r *http.Request) (any, error)
+type call struct {
+	answer func(r *http.Request) (any, error)
+	// in is the type of the body, nil if there is none, and out that of the answer. The
+	// description of the API comes from them.
+	in, out reflect.Type
+}
 
 // get returns the call of a request without a body.
 func get[Out any](f func(r *http.Request) (Out, error)) call {
-	return func(r *http.Request) (any, error) { return f(r) }
+	return call{answer: func(r *http.Request) (any, error) { return f(r) }, out: reflect.TypeFor[Out]()}
 }
 
 // post returns the call of a request with a body of at most maxBody bytes.
@@ -43,13 +49,14 @@ func post[In, Out any](f func(r *http.Request, in *In) (Out, error)) call {
 
 // postUpTo is post for bodies of another maximum size.
 func postUpTo[In, Out any](most int, f func(r *http.Request, in *In) (Out, error)) call {
-	return func(r *http.Request) (any, error) {
+	answer := func(r *http.Request) (any, error) {
 		in := new(In)
 		if err := decodeUpTo(r, in, most); err != nil {
 			return nil, err
 		}
 		return f(r, in)
 	}
+	return call{answer: answer, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out]()}
 }
 
 // route is the handler of a method and a path.
@@ -87,13 +94,20 @@ func (t *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// routes returns the served routes. Routes without the part of the hub that they need are
-// absent.
-func (h *Handler) routes() *http.ServeMux {
-	mux := new(http.ServeMux)
+// routes returns the served routes by their methods and their paths below Root. Routes without
+// the part of the hub that they need are absent.
+func (h *Handler) routes() map[string]*route {
+	all := make(map[string]*route)
 	add := func(there bool, a access, calls map[string]call) {
 		for pattern, c := range calls {
-			handle(mux, there, pattern, &route{hub: h, access: a, call: c})
+			if there {
+				all[pattern] = &route{hub: h, access: a, call: c}
+			}
+		}
+	}
+	stream := func(there bool, a access, pattern string, serve http.HandlerFunc) {
+		if there {
+			all[pattern] = &route{hub: h, access: a, stream: serve}
 		}
 	}
 	add(true, 0, map[string]call{"GET /caller": get(h.caller)})
@@ -128,20 +142,23 @@ func (h *Handler) routes() *http.ServeMux {
 		"GET /memory/note": get(h.note), "PUT /memory/note": postUpTo(maxNoteBody, h.setNote), "DELETE /memory/note": get(h.deleteNote),
 		"DELETE /memory/session": get(h.closeSession),
 	})
-	handle(mux, h.Trees != nil, "GET /tasks/{id}/tree/events", &route{hub: h, stream: h.treeEvents})
-	handle(mux, h.Logs != nil, "GET /tasks/{id}/log/events", &route{hub: h, stream: h.taskLogEvents})
-	handle(mux, h.Events != nil, "GET /events", &route{hub: h, access: secret, stream: h.allEvents})
-	handle(mux, h.Inbox != nil, "GET /inbox/events", &route{hub: h, stream: h.inboxEvents})
-	handle(mux, h.Memory != nil, "GET /memory/events", &route{hub: h, stream: h.memoryEvents})
-	return mux
+	stream(h.Trees != nil, 0, "GET /tasks/{id}/tree/events", h.treeEvents)
+	stream(h.Logs != nil, 0, "GET /tasks/{id}/log/events", h.taskLogEvents)
+	stream(h.Events != nil, secret, "GET /events", h.allEvents)
+	stream(h.Inbox != nil, 0, "GET /inbox/events", h.inboxEvents)
+	stream(h.Memory != nil, 0, "GET /memory/events", h.memoryEvents)
+	return all
 }
 
-// handle adds a route for a method and a path below Root, if there is set.
-func handle(mux *http.ServeMux, there bool, pattern string, t *route) {
-	if there {
+// serveMux returns the handler of all paths.
+func (h *Handler) serveMux() *http.ServeMux {
+	mux := new(http.ServeMux)
+	for pattern, t := range h.routes() {
 		method, path, _ := strings.Cut(pattern, " ")
 		mux.Handle(method+" "+Root+path, t)
 	}
+	mux.HandleFunc("GET "+Description, serveDescription)
+	return mux
 }
 
 // pageSize parses the maximum number of items of a page.
@@ -200,7 +217,7 @@ var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.Me
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h.once.Do(func() { h.mux = h.routes() })
+	h.once.Do(func() { h.mux = h.serveMux() })
 	r = escaped(r)
 	if p := r.URL.EscapedPath(); path.Clean(p) != p || slashInName(p) { // a ServeMux would redirect
 		h.fail(w, r, errNoPath)

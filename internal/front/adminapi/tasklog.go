@@ -124,7 +124,7 @@ func version(name, text string) (int64, error) {
 	return n, nil
 }
 
-// taskLogEvents sends the entries of a log as they are added; the id of each is its version. The
+// taskLogEvents sends the entries of a log, old and new; the id of each is its version. The
 // event "end" marks a complete stream; a stream that ends without it may be requested again.
 func (h *Handler) taskLogEvents(w http.ResponseWriter, r *http.Request) {
 	name, text := "after", r.URL.Query().Get("after")

@@ -23,7 +23,7 @@ import (
 const maxCards = 256
 
 // cards caches the card documents that were requested. A document keeps its modification time
-// as long as it is cached.
+// while it is cached.
 type cards struct {
 	mu   sync.Mutex // guards the fields below
 	docs map[cardKey]*cardDoc
@@ -138,7 +138,7 @@ func who(personal bool, p *auth.Principal) *auth.Principal {
 }
 
 // personal reports whether the request for a card is authenticated and a policy may hide the
-// agent from the caller. Other callers get the public card, which tells clients the required
+// agent from the caller. Other callers get the public card, which states the required
 // credentials.
 func (x *exchange) personal() bool {
 	h, c := x.r.Header, x.credentials()

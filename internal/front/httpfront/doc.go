@@ -83,8 +83,8 @@
 //
 // Each request of a caller counts against its limits before its body is read, and the body once
 // it was read: all operations of both bindings, /mcp, and everything below /api/v1. A caller
-// over a limit gets 429 with Retry-After. Cards and health paths have no caller and are not
-// counted.
+// over a limit gets 429 with Retry-After. Cards, health paths and the description of /api/v1 have no
+// caller and are not counted.
 //
 // Without an authenticator only callers on this machine are served, and only by a loopback name
 // (see [Config].Auth).

@@ -249,7 +249,7 @@ const (
 	bareSpelling  = `"securityRequirements":[{"schemes":{"apiKey":[]}}]`
 )
 
-// TestSecurityOfCards checks that cards list the active security as soon as it is active, in
+// TestSecurityOfCards checks that cards list the active security once it is active, in
 // the spelling of each kind of reader.
 func TestSecurityOfCards(t *testing.T) {
 	t.Parallel()

@@ -185,7 +185,7 @@ func (x *exchange) somewhere() bool {
 	switch x.route.kind {
 	case noRoute:
 		return false
-	case atAPI:
+	case atAPI, atDescription:
 		return x.front.cfg.API != nil
 	case atMCP:
 		return x.front.cfg.MCP != nil
@@ -240,6 +240,11 @@ func (x *exchange) serve() {
 		return
 	case atMetrics:
 		x.serveMetrics()
+		return
+	case atDescription:
+		x.wrote = true
+		x.writeSoon()
+		x.front.cfg.API.ServeHTTP(x.w, x.r)
 		return
 	}
 	x.caller.Params = serviceParams(x.r.Header)

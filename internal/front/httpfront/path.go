@@ -37,6 +37,8 @@ const (
 	atMetadata
 	atPart
 	atConsole
+	// atDescription is the description of the API, which needs no credentials.
+	atDescription
 	numKinds
 )
 
@@ -63,6 +65,7 @@ var allow = [numKinds]string{
 	atMetadata:     "GET, HEAD, OPTIONS",
 	atPart:         "GET, HEAD",
 	atConsole:      "GET, HEAD, POST",
+	atDescription:  "GET, HEAD",
 }
 
 // route is a parsed path. Its strings are percent-decoded.
@@ -119,6 +122,8 @@ func parsePath(path string) route {
 		return route{kind: atMetrics}
 	case "/mcp":
 		return route{kind: atMCP}
+	case "/api/v1/openapi.json":
+		return route{kind: atDescription}
 	case "/" + wellKnown + "/jwks.json":
 		return route{kind: atKeySet}
 	case "/" + wellKnown + "/openid-configuration":

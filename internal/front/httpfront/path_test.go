@@ -119,6 +119,7 @@ func TestParsePath(t *testing.T) {
 		{"/mcp/", route{}},
 		{"/api/v1", route{kind: atAPI}},
 		{"/api/v1/agents", route{kind: atAPI}},
+		{"/api/v1/openapi.json", route{kind: atDescription}},
 		{"/api/v10", route{}},
 		{"/other", route{}},
 		{"", route{}},

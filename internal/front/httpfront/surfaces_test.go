@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/ratelimit"
 )
 
-// visitor is a surface at /guest that does what its request body selects.
+// visitor is a surface at /guest whose answer its request body selects.
 type visitor struct{}
 
 func (visitor) Methods(path string) string {

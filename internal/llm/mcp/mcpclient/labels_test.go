@@ -129,7 +129,7 @@ func checkTool(t *testing.T, policy guard.Policy, tool *llm.Tool) {
 	}
 }
 
-// A model still reads all that a server tells of a tool, and its schema accepts the same calls.
+// A model still reads all that a server reports of a tool, and its schema accepts the same calls.
 func TestDescriptionOfTools(t *testing.T) {
 	t.Parallel()
 	c := program(t, "described")
