@@ -196,6 +196,8 @@ type crowd struct {
 	prefix string
 	// check is an additional check of a job's result.
 	check func(context.Context, *job) error
+	// proves reports whether the results suffice for the test to prove something.
+	proves func(tally) bool
 
 	mu     sync.Mutex // guards the fields below
 	jobs   []*job
@@ -266,8 +268,8 @@ func (c *crowd) underWay() (all []string) {
 
 // tally counts the outcomes of the jobs.
 type tally struct {
-	completed, lost, canceled, resumed, repeated int
-	ids                                          map[string]bool
+	completed, lost, canceled, resumed, repeated, unanswered int
+	ids                                                      map[string]bool
 }
 
 // sum counts the outcomes of the jobs.
@@ -279,6 +281,7 @@ func (c *crowd) sum() tally {
 		t.ids[j.id] = true
 		t.resumed += min(j.resumed, 1)
 		t.repeated += min(j.sent-1, 1)
+		t.unanswered += min(j.lost, 1)
 		switch {
 		case j.state == "COMPLETED":
 			t.completed++

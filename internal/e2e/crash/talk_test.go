@@ -101,12 +101,14 @@ func (w *twoHubs) begin(k *kind) *conversation {
 	return st
 }
 
-// hold holds one conversation after the other until the last kill.
+// hold holds one conversation after the other until the last kill, and one after it, which no kill
+// disturbs.
 func (w *twoHubs) hold(k *kind) {
-	for n := 0; k.most == 0 || n < k.most; n++ {
+	last := false
+	for n := 0; !last && (k.most == 0 || n < k.most); n++ {
 		select {
 		case <-w.over:
-			return
+			last = true
 		default:
 		}
 		st := w.begin(k)
