@@ -15,9 +15,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	testenv.Parallel(16) // tests wait for leases
+	goleak.VerifyTestMain(m)
+}
 
 var work = bus.Queue("agent.task.echo")
 

@@ -22,11 +22,15 @@ import (
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	testenv.Parallel(16) // tests wait for brokers
+	goleak.VerifyTestMain(m)
+}
 
 // hub is a hub with one queue agent, far, that can be restarted on its store.
 type hub struct {

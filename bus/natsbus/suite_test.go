@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 	bustest.Child(func(url string) (bus.Bus, error) {
 		return natsbus.Open(context.Background(), natsbus.Options{URL: url})
 	})
+	testenv.Parallel(16) // tests wait for leases and brokers
 	goleak.VerifyTestMain(m)
 }
 

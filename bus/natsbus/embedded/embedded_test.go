@@ -30,6 +30,7 @@ import (
 	"github.com/parley-a2a/parley/bus/natsbus/embedded"
 	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/internal/testing/suite/bustest"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -40,6 +41,7 @@ func TestMain(m *testing.M) {
 		}
 		return natsbus.Open(context.Background(), natsbus.Options{URL: c.URL, Token: c.Token})
 	})
+	testenv.Parallel(16) // tests wait for leases
 	goleak.VerifyTestMain(m)
 }
 

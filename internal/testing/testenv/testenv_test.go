@@ -1,6 +1,7 @@
 package testenv
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -116,5 +117,14 @@ func TestRoot(t *testing.T) {
 	Root(&f)
 	if isRoot := os.Geteuid() == 0; isRoot != (f.skipped == "") {
 		t.Errorf("superuser is %v, Root skipped with %q", isRoot, f.skipped)
+	}
+}
+
+func TestParallel(t *testing.T) {
+	was := flag.Lookup("test.parallel").Value.String()
+	t.Cleanup(func() { _ = flag.Set("test.parallel", was) })
+	Parallel(23)
+	if got := flag.Lookup("test.parallel").Value.String(); got != "23" {
+		t.Errorf("-parallel is %s", got)
 	}
 }
