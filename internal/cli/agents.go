@@ -138,7 +138,7 @@ func (c *agentsSearchCmd) Run(ctx context.Context, o *OS) error {
 		if err := c.ask(in.soft, "GET "+adminapi.Root+"/search?"+q.Encode(), nil, &found); err != nil {
 			return err
 		}
-		return (&table[adminjson.Result]{none: "Nothing fits.", json: c.JSON, row: resultRow, person: resultText}).print(o, each(found.Results))
+		return (&table[adminjson.Result]{id: 2, none: "Nothing fits.", json: c.JSON, row: resultRow, person: resultText}).print(o, each(found.Results))
 	})
 }
 
@@ -325,6 +325,7 @@ func (c *agentsAddCmd) credentials(o *OS) (made adminjson.CredentialsUpdate, err
 // agentsRemoveCmd removes an agent.
 type agentsRemoveCmd struct {
 	hubFlags
+	JSON bool   `name:"json" help:"Print the former entry as JSON."`
 	Name string `arg:"" help:"The name of the agent."`
 }
 
@@ -340,7 +341,7 @@ Example:
 // Run removes the agent.
 func (c *agentsRemoveCmd) Run(ctx context.Context, o *OS) error {
 	return (&asking[adminjson.Agent]{
-		hubFlags: &c.hubFlags, request: "DELETE " + agentPath(c.Name),
+		hubFlags: &c.hubFlags, request: "DELETE " + agentPath(c.Name), json: c.JSON,
 		text: func(a *adminjson.Agent) string { return fmt.Sprintf("agent %s is removed\n", plain(a.Name)) },
 	}).print(ctx, o)
 }

@@ -43,6 +43,8 @@ func usagef(format string, args ...any) error {
 
 // commands is the grammar of the command line.
 type commands struct {
+	Quiet bool `short:"q" help:"Print results alone: ids in lists, nothing after a change, no headings, hints and colors."`
+
 	Serve   serveCmd   `cmd:"" help:"Run a hub."`
 	Send    sendCmd    `cmd:"" help:"Send a message to an agent and print the reply."`
 	Chat    chatCmd    `cmd:"" help:"Chat with an agent, line by line."`
@@ -52,6 +54,8 @@ type commands struct {
 	Keys    keysCmd    `cmd:"" help:"Create, list and revoke API keys."`
 	Check   checkCmd   `cmd:"" help:"Check an A2A server against the specification."`
 	Tasks   tasksCmd   `cmd:"" help:"List, show, cancel and watch tasks; repair tasks that hang."`
+	Top     topCmd     `cmd:"" help:"Show a hub on one screen: tasks, agents and queues."`
+	Open    openCmd    `cmd:"" help:"Print the address of the console or of a task, and open it on a desktop."`
 	Watch   watchCmd   `cmd:"" help:"Follow all events of a hub, for administrators."`
 	Inbox   inboxCmd   `cmd:"" help:"List and decide the items that wait for a person."`
 	Trust   trustCmd   `cmd:"" help:"List and set the trust in callers and agents."`
@@ -67,12 +71,16 @@ type commands struct {
 	Restore restoreCmd `cmd:"" help:"Restore a data folder from a backup."`
 	Init    initCmd    `cmd:"" help:"Write a first parley.yaml and an example agent."`
 	Version versionCmd `cmd:"" help:"Print the version."`
+
+	Completion completionCmd `cmd:"" help:"Print the completion of a shell: bash, zsh or fish."`
+	Complete   completeCmd   `cmd:"" hidden:"" help:"Print the completions of a line."`
 }
 
 // Main runs the command that args name, without the program's name, and returns its exit code.
 func Main(ctx context.Context, args []string, o OS) int {
 	o = o.guarded()
-	parser, err := newParser(&o)
+	grammar := new(commands)
+	parser, err := newParser(&o, grammar)
 	if err != nil {
 		fmt.Fprintln(o.Stderr, "parley:", err)
 		return exitFailed
@@ -87,6 +95,9 @@ func Main(ctx context.Context, args []string, o OS) int {
 	}
 	if kctx == nil {
 		return code
+	}
+	if grammar.Quiet {
+		o = o.quieter()
 	}
 	kctx.BindTo(ctx, (*context.Context)(nil))
 	kctx.Bind(&o)
@@ -115,8 +126,8 @@ func parse(parser *kong.Kong, args []string) (kctx *kong.Context, code int, err 
 	return kctx, 0, err
 }
 
-func newParser(o *OS) (*kong.Kong, error) {
-	return kong.New(new(commands),
+func newParser(o *OS, grammar *commands) (*kong.Kong, error) {
+	return kong.New(grammar,
 		kong.Name("parley"),
 		kong.Vars{"url": defaultURL},
 		kong.Description("Parley is the switchboard between agents: it speaks the A2A protocol on every side."),

@@ -85,6 +85,7 @@ func (c *deadShowCmd) Run(ctx context.Context, o *OS) error {
 // someLetters are the flags of the commands that change letters.
 type someLetters struct {
 	hubFlags
+	JSON  bool     `name:"json" help:"Print the letters as JSON, one a line."`
 	ID    []string `arg:"" optional:"" help:"The letters, as dead list shows them."`
 	Queue string   `help:"All of this queue." placeholder:"NAME"`
 	All   bool     `help:"All there are."`
@@ -126,6 +127,12 @@ func (c *someLetters) one(ctx context.Context, o *OS, request string) error {
 	}
 	if err := c.ask(ctx, request, in, &l); err != nil {
 		return err
+	}
+	if c.JSON {
+		return printJSON(o.Stdout, &l)
+	}
+	if o.Quiet {
+		return nil
 	}
 	_, err := fmt.Fprintf(o.Stdout, "%s\t%s\t%s\n", l.ID, plain(l.Queue), dash(plain(l.Task)))
 	return err

@@ -361,6 +361,7 @@ func keyTable(asJSON bool) *table[adminapi.Key] {
 // keysRevokeCmd revokes a key.
 type keysRevokeCmd struct {
 	keysFlags
+	JSON  bool   `name:"json" help:"Print the key as JSON."`
 	ID    string `arg:"" help:"The id of the key, as keys list shows it."`
 	After string `help:"Let the key be good for this time still, so that another one can take its place." placeholder:"TIME"`
 }
@@ -390,6 +391,12 @@ func (c *keysRevokeCmd) Run(ctx context.Context, o *OS) error {
 			k, err := desk.revoke(in.soft, c.ID, after)
 			if err != nil {
 				return err
+			}
+			if c.JSON {
+				return printJSON(o.Stdout, k)
+			}
+			if o.Quiet {
+				return nil
 			}
 			what := "is revoked"
 			if k.RevokedAt == nil {

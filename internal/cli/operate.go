@@ -15,7 +15,7 @@ import (
 // operatedTask are the flags of the commands with which an operator changes a task.
 type operatedTask struct {
 	hubFlags
-	ID    string `arg:"" help:"The id of the task."`
+	ID    string `arg:"" help:"The id of the task, or its beginning."`
 	Owner string `help:"The owner of the task, if several callers have one with the id." placeholder:"OWNER"`
 	JSON  bool   `name:"json" help:"Print the task as JSON."`
 }
@@ -26,8 +26,12 @@ const operateHelp = `Needs an administrator: a key with the role admin, or a cal
 // operate performs an operation on the task, and prints its new state.
 func (c *operatedTask) operate(ctx context.Context, o *OS, verb string, op adminapi.Operation) error {
 	op.Owner = task.Owner(c.Owner)
+	id, err := (&lookup{&c.hubFlags, "all"}).id(ctx, c.ID)
+	if err != nil {
+		return err
+	}
 	return (&asking[adminapi.Operated]{
-		hubFlags: &c.hubFlags, request: "POST " + adminapi.Root + "/tasks/" + url.PathEscape(c.ID) + "/" + verb, in: &op, json: c.JSON,
+		hubFlags: &c.hubFlags, request: "POST " + adminapi.Root + "/tasks/" + url.PathEscape(id) + "/" + verb, in: &op, json: c.JSON,
 		text: func(t *adminapi.Operated) string {
 			return fmt.Sprintf("%s\t%s\t%s\n", printable(string(t.TaskID)), stateName(a2a.TaskState(t.State)), plain(string(cmp.Or(t.Assigned, t.Agent))))
 		},
@@ -96,12 +100,13 @@ func (c *tasksReassignCmd) Run(ctx context.Context, o *OS) error {
 // pausedAgent are the flags of the commands that pause and resume agents.
 type pausedAgent struct {
 	hubFlags
+	JSON bool   `name:"json" help:"Print the state as JSON."`
 	Name string `arg:"" help:"The name of the agent."`
 }
 
 func (c *pausedAgent) set(ctx context.Context, o *OS, verb string) error {
 	return (&asking[adminapi.Pause]{
-		hubFlags: &c.hubFlags, request: "POST " + agentPath(c.Name) + "/" + verb, in: struct{}{},
+		hubFlags: &c.hubFlags, request: "POST " + agentPath(c.Name) + "/" + verb, json: c.JSON, in: struct{}{},
 		text: func(p *adminapi.Pause) string {
 			text := "gets messages"
 			if p.Paused {

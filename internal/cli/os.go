@@ -18,6 +18,11 @@ type OS struct {
 	LookupEnv func(name string) (string, bool)
 	// Terminal is true if Stdout is a terminal.
 	Terminal bool
+	// Rich is true if lists on the terminal have relative times and short ids, Colors if they
+	// have colors, too.
+	Rich, Colors bool
+	// Quiet is true if commands print results alone: lists print ids, and changes nothing.
+	Quiet bool
 	// Typed is true if Stdin is a terminal.
 	Typed bool
 	// Signals starts the delivery of signals that ask the command to stop, until stop is
@@ -33,9 +38,27 @@ func Process() OS {
 		Stderr:    os.Stderr,
 		LookupEnv: os.LookupEnv,
 		Terminal:  isTerminal(os.Stdout),
+		Rich:      isTerminal(os.Stdout),
+		Colors:    isTerminal(os.Stdout) && colorful(os.LookupEnv),
 		Typed:     isTerminal(os.Stdin),
 		Signals:   processSignals,
 	}
+}
+
+// colorful reports whether the environment allows colors on a terminal: NO_COLOR is not set, and
+// the terminal is not a dumb one.
+func colorful(lookup func(string) (string, bool)) bool {
+	if none, ok := lookup("NO_COLOR"); ok && none != "" {
+		return false
+	}
+	kind, _ := lookup("TERM")
+	return kind != "dumb"
+}
+
+// quieter returns o for a command that prints results alone.
+func (o OS) quieter() OS {
+	o.Terminal, o.Rich, o.Colors, o.Quiet = false, false, false, true
+	return o
 }
 
 func processSignals() (<-chan os.Signal, func()) {

@@ -90,6 +90,7 @@ func notTold(d *adminapi.DeadLetter) string {
 // pushRedeliverCmd repeats notifications.
 type pushRedeliverCmd struct {
 	hubFlags
+	JSON   bool   `name:"json" help:"Print the webhooks as JSON."`
 	Task   string `arg:"" help:"The id of the task."`
 	Config string `arg:"" optional:"" help:"The id of the config; without it, all of the task with undelivered versions."`
 }
@@ -109,7 +110,7 @@ Examples:
 func (c *pushRedeliverCmd) Run(ctx context.Context, o *OS) error {
 	return (&asking[adminapi.WebhookList]{
 		hubFlags: &c.hubFlags, request: "POST " + pushPath + "/" + url.PathEscape(c.Task) + "/redeliver",
-		in: &adminapi.Redeliver{Config: c.Config}, text: redelivered,
+		in: &adminapi.Redeliver{Config: c.Config}, text: redelivered, json: c.JSON,
 	}).print(ctx, o)
 }
 

@@ -3,12 +3,14 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"net/url"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
 // table prints a list: in columns for a person, with tabs between them for a program, or as
@@ -23,6 +25,8 @@ type table[T any] struct {
 	row func(v *T) []any
 	// person formats a value for a person, in place of columns. It may be nil.
 	person func(v *T) string
+	// id is the number of the column that identifies a value.
+	id int
 	// json selects JSON, which encode writes; nil means printJSON.
 	json   bool
 	encode func(w io.Writer, v any) error
@@ -31,6 +35,9 @@ type table[T any] struct {
 // print prints all values up to the first error, which it returns.
 func (t *table[T]) print(o *OS, all iter.Seq2[*T, error]) error {
 	person := o.Terminal && !t.json
+	if o.Rich && person && t.person == nil {
+		return t.grid(o, all)
+	}
 	w, flush := o.Stdout, func() error { return nil }
 	if person && t.person == nil {
 		columns := tabwriter.NewWriter(o.Stdout, 0, 0, 2, ' ', 0)
@@ -40,7 +47,7 @@ func (t *table[T]) print(o *OS, all iter.Seq2[*T, error]) error {
 	n := 0
 	for v, err := range all {
 		if err == nil {
-			err = t.write(w, v, person)
+			err = t.write(o, w, v)
 		}
 		if err != nil {
 			return err
@@ -55,7 +62,8 @@ func (t *table[T]) print(o *OS, all iter.Seq2[*T, error]) error {
 }
 
 // write prints one value.
-func (t *table[T]) write(w io.Writer, v *T, person bool) error {
+func (t *table[T]) write(o *OS, w io.Writer, v *T) error {
+	person := o.Terminal && !t.json
 	var err error
 	switch {
 	case t.json && t.encode != nil:
@@ -64,14 +72,38 @@ func (t *table[T]) write(w io.Writer, v *T, person bool) error {
 		err = printJSON(w, v)
 	case person && t.person != nil:
 		_, err = io.WriteString(w, t.person(v))
+	case o.Quiet:
+		_, err = fmt.Fprintln(w, t.cells(v)[t.id])
 	default:
-		var cells []string
-		for _, cell := range t.row(v) {
-			cells = append(cells, oneCell.Replace(fmt.Sprint(cell)))
-		}
-		_, err = fmt.Fprintln(w, strings.Join(cells, "\t"))
+		_, err = fmt.Fprintln(w, strings.Join(t.cells(v), "\t"))
 	}
 	return err
+}
+
+// cells returns the columns of a value.
+func (t *table[T]) cells(v *T) []string {
+	var cells []string
+	for _, cell := range t.row(v) {
+		cells = append(cells, oneCell.Replace(fmt.Sprint(cell)))
+	}
+	return cells
+}
+
+// grid prints all values in columns with relative times, short ids and, if the terminal has them,
+// colors.
+func (t *table[T]) grid(o *OS, all iter.Seq2[*T, error]) error {
+	g := &grid{colors: o.Colors, now: time.Now(), heads: strings.Split(t.heads, "\t")}
+	for v, err := range all {
+		if err != nil {
+			return errors.Join(g.write(o.drawing()), err)
+		}
+		g.rows = append(g.rows, t.cells(v))
+	}
+	if len(g.rows) == 0 && t.none != "" {
+		_, err := fmt.Fprintln(o.Stdout, t.none)
+		return err
+	}
+	return g.write(o.drawing())
 }
 
 // oneCell keeps a text in its column and its row.
@@ -178,6 +210,9 @@ func (q *asking[T]) print(ctx context.Context, o *OS) error {
 		}
 		if q.json {
 			return printJSON(o.Stdout, v)
+		}
+		if o.Quiet && !strings.HasPrefix(q.request, "GET ") {
+			return nil
 		}
 		_, err := io.WriteString(o.Stdout, q.text(v))
 		return err

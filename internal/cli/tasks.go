@@ -124,7 +124,7 @@ func timeName(t *time.Time) string {
 type oneTask struct {
 	target
 	output
-	ID string `arg:"" help:"The id of the task."`
+	ID string `arg:"" help:"The id of the task, or its beginning."`
 }
 
 // tasksGetCmd shows a task.
@@ -149,6 +149,9 @@ func (c *tasksGetCmd) Run(ctx context.Context, o *OS) error {
 		if c.All {
 			return c.inspect(in.soft, o)
 		}
+		if err := c.resolve(in.soft, &c.ID); err != nil {
+			return err
+		}
 		return c.call(in.soft, func(cl *client.Client) error {
 			task, err := cl.Get(in.soft, &a2a.GetTaskRequest{ID: a2a.TaskID(c.ID)})
 			if err != nil {
@@ -165,8 +168,12 @@ func (c *tasksGetCmd) inspect(ctx context.Context, o *OS) error {
 	if c.Owner != "" {
 		q.Set("owner", c.Owner)
 	}
+	id, err := (&lookup{&hub, "all"}).id(ctx, c.ID)
+	if err != nil {
+		return err
+	}
 	var info adminjson.TaskInfo
-	if err := hub.ask(ctx, "GET "+adminapi.Root+"/tasks/"+url.PathEscape(c.ID)+"?"+q.Encode(), nil, &info); err != nil {
+	if err := hub.ask(ctx, "GET "+adminapi.Root+"/tasks/"+url.PathEscape(id)+"?"+q.Encode(), nil, &info); err != nil {
 		return err
 	}
 	if c.JSON {
@@ -230,7 +237,7 @@ func writeMessage(w io.Writer, words *printer, m *a2a.Message) error {
 type tasksCancelCmd struct {
 	target
 	JSON bool   `name:"json" help:"Print the task as JSON."`
-	ID   string `arg:"" help:"The id of the task."`
+	ID   string `arg:"" help:"The id of the task, or its beginning."`
 }
 
 // Help shows an example.
@@ -241,6 +248,9 @@ func (tasksCancelCmd) Help() string {
 // Run cancels the task.
 func (c *tasksCancelCmd) Run(ctx context.Context, o *OS) error {
 	return o.interruptible(ctx, func(in interrupts) error {
+		if err := c.resolve(in.soft, &c.ID); err != nil {
+			return err
+		}
 		return c.call(in.soft, func(cl *client.Client) error {
 			task, err := cl.Cancel(in.soft, &a2a.CancelTaskRequest{ID: a2a.TaskID(c.ID)})
 			if err != nil {
@@ -248,6 +258,9 @@ func (c *tasksCancelCmd) Run(ctx context.Context, o *OS) error {
 			}
 			if c.JSON {
 				return printJSON(o.Stdout, task)
+			}
+			if o.Quiet {
+				return nil
 			}
 			_, err = fmt.Fprintln(o.Stdout, stateName(task.Status.State))
 			return err

@@ -45,6 +45,9 @@ Examples:
 // Run follows the task.
 func (c *tasksWatchCmd) Run(ctx context.Context, o *OS) error {
 	return o.interruptible(ctx, func(in interrupts) error {
+		if err := c.resolve(in.soft, &c.ID); err != nil {
+			return err
+		}
 		return c.call(in.soft, func(cl *client.Client) error {
 			sh := newShow(o, &c.output, true)
 			sh.words.open = opener(in.soft, cl)

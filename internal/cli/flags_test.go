@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// unprinted are the commands without a flag for JSON: they serve, talk or write files, or their
+// results always are JSON.
+var unprinted = []string{
+	"serve", "chat", "mcp", "mock", "agent run", "completion", "complete", "init", "backup", "restore", "dead show", "audit export",
+}
+
+// TestJSONEverywhere checks that every command with a result prints it as JSON on request.
+func TestJSONEverywhere(t *testing.T) {
+	t.Parallel()
+	parser, err := newParser(&OS{}, new(commands))
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaves := 0
+	for _, leaf := range parser.Model.Leaves(false) {
+		leaves++
+		name := strings.TrimPrefix(leaf.FullPath(), "parley ")
+		name, _, _ = strings.Cut(name, " <")
+		name, _, _ = strings.Cut(name, " [")
+		has := slices.ContainsFunc(leaf.Flags, func(f *kong.Flag) bool { return f.Name == "json" })
+		if has == slices.Contains(unprinted, name) {
+			t.Errorf("parley %s: --json is %v", name, has)
+		}
+	}
+	if leaves < 50 {
+		t.Errorf("%d commands, want more", leaves)
+	}
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os/exec"
+	"runtime"
+
+	"github.com/parley-a2a/parley/internal/front/console"
+)
+
+// openCmd opens the pages of a hub.
+type openCmd struct {
+	hubFlags
+	Print bool   `help:"Print the address and open nothing."`
+	JSON  bool   `name:"json" help:"Print the address as a JSON object and open nothing."`
+	Task  string `arg:"" optional:"" help:"The id of a task, or its beginning; without it, the overview."`
+}
+
+// Help shows examples.
+func (openCmd) Help() string {
+	return `Prints the address of the console, or of the page of a task. On a desktop it opens the address in the browser, too: ` +
+		`if the output is a terminal, and on Linux if DISPLAY or WAYLAND_DISPLAY is set.
+
+Examples:
+
+    parley open
+    parley open 01993d8e-7a11`
+}
+
+// Run prints the address and opens it.
+func (c *openCmd) Run(ctx context.Context, o *OS) error {
+	return o.interruptible(ctx, func(in interrupts) error {
+		at, err := c.address(in.soft)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return printJSON(o.Stdout, map[string]string{"url": at})
+		}
+		if _, err := fmt.Fprintln(o.Stdout, at); err != nil || c.Print || !o.Terminal {
+			return err
+		}
+		words := desktop(runtime.GOOS, o)
+		if words == nil {
+			return nil
+		}
+		if err := exec.CommandContext(in.soft, words[0], append(words[1:], at)...).Run(); err != nil {
+			return fmt.Errorf("open %s: %w", at, err)
+		}
+		return nil
+	})
+}
+
+// address returns the address of the page.
+func (c *openCmd) address(ctx context.Context) (string, error) {
+	if c.Task == "" {
+		return c.base() + console.Root, nil
+	}
+	id, err := (&lookup{hubFlags: &c.hubFlags}).id(ctx, c.Task)
+	if err != nil {
+		return "", err
+	}
+	return c.base() + console.Root + "task?id=" + url.QueryEscape(id), nil
+}
+
+// desktop returns the command that opens an address on a desktop, or nil if there is no desktop.
+func desktop(system string, o *OS) []string {
+	switch system {
+	case "darwin":
+		return []string{"open"}
+	case "windows":
+		return []string{"rundll32", "url.dll,FileProtocolHandler"}
+	}
+	for _, name := range []string{"WAYLAND_DISPLAY", "DISPLAY"} {
+		if o.LookupEnv == nil {
+			break
+		}
+		if v, ok := o.LookupEnv(name); ok && v != "" {
+			return []string{"xdg-open"}
+		}
+	}
+	return nil
+}
