@@ -1,0 +1,126 @@
+package manual
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// called matches a command line of parley in a page: at the beginning of a line or of a span of
+// code, or after a shell's operator.
+var called = regexp.MustCompile("(?m)(?:^ *|`|[|&;] *|[A-Z_]+=\\S* )(?:\\./)?parley((?: +[^`|&;)\\n]+)+)")
+
+// flagOf matches a flag in a command line or in the help.
+var flagOf = regexp.MustCompile(`(?:^|[\s\[])(--[a-z][a-z0-9-]*)`)
+
+// grammar holds the commands of the program with their flags.
+type grammar map[string][]string
+
+func grammarOf(t *testing.T) grammar {
+	t.Helper()
+	g := grammar{"": {"--help"}}
+	names, _ := commandsOf(t)
+	for _, name := range names {
+		_, flags, _ := strings.Cut(help(t, strings.Fields(name)...), "\nFlags:\n")
+		for _, m := range flagOf.FindAllStringSubmatch(flags, -1) {
+			g[name] = append(g[name], m[1])
+		}
+		group, _, _ := strings.Cut(name, " ")
+		g[group] = append(g[group], "--help")
+	}
+	return g
+}
+
+// TestCommandsExist: each command and flag that a page names is one of the program.
+func TestCommandsExist(t *testing.T) {
+	t.Parallel()
+	g := grammarOf(t)
+	count := 0
+	for _, page := range pagesOfTree(t) {
+		n, problems := g.examine(read(t, filepath.Join(root, page)))
+		count += n
+		for _, p := range problems {
+			t.Errorf("%s: %s", page, p)
+		}
+	}
+	if count < 150 {
+		t.Errorf("the pages have %d command lines; the pattern of this test does not match them", count)
+	}
+	t.Logf("%d command lines", count)
+}
+
+// pagesOfTree returns the pages for users.
+func pagesOfTree(t *testing.T) []string {
+	t.Helper()
+	pages := []string{"README.md", "SECURITY.md"}
+	for _, p := range manualPages(t) {
+		if !strings.HasPrefix(p, "adr/") {
+			pages = append(pages, "docs/"+p)
+		}
+	}
+	examples, err := filepath.Glob(filepath.Join(root, "examples", "*", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range examples {
+		pages = append(pages, strings.TrimPrefix(filepath.ToSlash(e), "../../../"))
+	}
+	return pages
+}
+
+// examine returns the number of command lines in a page, and those that do not exist.
+func (g grammar) examine(page string) (count int, problems []string) {
+	page = strings.NewReplacer("\\\n", " ", "$(", "\n").Replace(page)
+	for _, m := range called.FindAllStringSubmatch(page, -1) {
+		words := strings.Fields(before(m[1]))
+		if len(words) == 0 || !regexp.MustCompile(`^(--|[a-z]+$)`).MatchString(words[0]) {
+			continue // a sentence, or an address
+		}
+		count++
+		if p := g.wrong(words); p != "" {
+			problems = append(problems, fmt.Sprintf("%s in %q", p, "parley"+m[1]))
+		}
+	}
+	return count, problems
+}
+
+// before returns the part of a command line before a comment and before the words after "--".
+func before(line string) string {
+	line, _, _ = strings.Cut(line, " #")
+	line, _, _ = strings.Cut(line, " -- ")
+	return regexp.MustCompile(`'[^']*'|"[^"]*"`).ReplaceAllString(line, "x")
+}
+
+// wrong describes the word of a command line that does not exist.
+func (g grammar) wrong(words []string) string {
+	name := words[0]
+	if len(words) > 1 && g[name+" "+words[1]] != nil {
+		name += " " + words[1]
+	}
+	flags, ok := g[name]
+	if strings.HasPrefix(name, "--") {
+		flags, ok = g[""], true
+	}
+	if !ok {
+		return "there is no command " + name
+	}
+	for _, m := range flagOf.FindAllStringSubmatch(" "+strings.Join(words, " "), -1) {
+		if !slices.Contains(flags, m[1]) {
+			return fmt.Sprintf("%s has no flag %s", name, m[1])
+		}
+	}
+	return ""
+}
+
+func TestCommandsExistRule(t *testing.T) {
+	t.Parallel()
+	g := grammar{"": {"--help"}, "send": {"--agent"}, "tasks": {"--help"}, "tasks list": {"--all"}}
+	page := "`parley send --agent x hello`\n```sh\nparley send --nothing x  # --agent\nid=$(parley tasks list --all)\nX=1 parley what now\nparley tasks list \\\n  --some\n```\nthe parley of agents; parley-data"
+	count, problems := g.examine(page)
+	if count != 5 || len(problems) != 3 {
+		t.Errorf("examine: %d command lines, %q; want 5 and 3 problems", count, problems)
+	}
+}
