@@ -28,8 +28,6 @@ func TestReference(t *testing.T) {
 	for name, generate := range map[string]func(*testing.T) string{
 		"reference/commands.md":      commandPages,
 		"reference/configuration.md": configurationPage,
-		"reference/http-api.md":      httpPage,
-		"reference/metrics.md":       metricsPage,
 		"reference/errors.md":        errorsPage,
 		"decisions.md":               recordsPage,
 	} {
@@ -105,55 +103,6 @@ func commandPages(t *testing.T) string {
 		"waits for input, 4 the server is not reachable.\n\n| Command | |\n|---|---|\n" + list.String() + pages.String()
 }
 
-// route matches a line with a route of /api/v1, and handler the name of its handler.
-var (
-	route   = regexp.MustCompile(`"(GET|POST|PUT|DELETE|PATCH) (/[^"]*)"(.*)`)
-	handler = regexp.MustCompile(`h\.(\w+)\)|stream: h\.(\w+)`)
-)
-
-// uncommented are the meanings of handlers that have no comment.
-var uncommented = map[string]string{
-	"pause": "Holds new messages for an agent", "resume": "Delivers the messages that a pause has held",
-	"redrive": "Repeats the message of a task that hangs", "failTask": "Ends a task as failed", "reassign": "Moves a waiting task to another agent",
-	"answerItem": "Answers a question", "approveItem": "Approves a request, or the draft of an answer", "refuseItem": "Refuses a request or a question",
-	"showDead": "Answers with a dead letter and its envelope", "note": "Answers with a note", "setNote": "Sets a note",
-	"closeSession": "Deletes the notes of a session", "listTrust": "Answers with the trust in callers and agents", "setTrust": "Changes the trust in a caller or an agent",
-	"status": "Answers with the state of the hub and the numbers of its tasks",
-}
-
-// httpPage lists the routes of /api/v1 with the comments of their handlers.
-func httpPage(t *testing.T) string {
-	t.Helper()
-	source := sources(t, "internal/front/adminapi")
-	var rows []string
-	for _, m := range route.FindAllStringSubmatch(doubled(source), -1) {
-		name := handler.FindStringSubmatch(m[3])
-		if name == nil {
-			continue
-		}
-		meaning := commentOf(source, name[1]+name[2])
-		if meaning == "" {
-			t.Errorf("the handler %s of %s %s has no comment, which would be its meaning in the reference", name[1]+name[2], m[1], m[2])
-		}
-		rows = append(rows, fmt.Sprintf("| `%s` | `/api/v1%s` | %s |\n", m[1], m[2], meaning))
-	}
-	slices.SortFunc(rows, func(a, b string) int { return strings.Compare(pathOf(a), pathOf(b)) })
-	rows = slices.Compact(rows)
-	if len(rows) < 40 {
-		t.Fatalf("the source has %d routes; the pattern of this test does not match them", len(rows))
-	}
-	return "# HTTP API of administration\n\nThe routes below `/api/v1` of a hub. Callers read their own tasks and settle their own inbox; keys,\n" +
-		"trust, webhooks, dead letters, the audit log and all changes need an administrator. Each command of\n`parley` is a client of these routes. Every answer is JSON; an error has a `status` and a `message`.\n" +
-		"Routes of `/events` are streams of server-sent events.\n\n| Method | Path | Handler |\n|---|---|---|\n" + strings.Join(rows, "")
-}
-
-// doubled returns source with each route on a line of its own.
-func doubled(source string) string {
-	return regexp.MustCompile(`, ("(?:GET|POST|PUT|DELETE|PATCH) /)`).ReplaceAllString(source, ",\n$1")
-}
-
-func pathOf(row string) string { return strings.Join(strings.Split(row, "|")[2:], "|") }
-
 // sources returns the text of the files of a package without its tests.
 func sources(t *testing.T, dir string) string {
 	t.Helper()
@@ -168,53 +117,6 @@ func sources(t *testing.T, dir string) string {
 		}
 	}
 	return b.String()
-}
-
-// commentOf returns the first sentence of the comment of a method, without its name.
-func commentOf(source, method string) string {
-	if meaning, ok := uncommented[method]; ok {
-		return meaning
-	}
-	m := regexp.MustCompile(`((?:\n//[^\n]*)+)\nfunc \(h \*Handler\) ` + method + `\(`).FindStringSubmatch(source)
-	if m == nil {
-		return ""
-	}
-	text := strings.Join(strings.Fields(strings.ReplaceAll(m[1], "\n//", " ")), " ")
-	text = strings.TrimPrefix(text, method+" ")
-	text, _, _ = strings.Cut(text, ". ")
-	return strings.TrimSuffix(strings.ToUpper(text[:1])+text[1:], ".")
-}
-
-// metric matches the registration of a metric in the source.
-var metric = regexp.MustCompile(`"(parley\.[a-z0-9_.]+)", (?:"([^"]*)", )?(?:metric\.With\w+\("([^"]*)"\),\s*metric\.WithDescription\()?"([A-Z0-9][^"]+)"`)
-
-func metricsPage(t *testing.T) string {
-	t.Helper()
-	var rows []string
-	for _, dir := range []string{"internal/hub", "internal/telemetry/trace"} {
-		for _, m := range metric.FindAllStringSubmatch(sources(t, dir), -1) {
-			rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |\n", m[1], unitOf(m[2]+m[3]), m[4]))
-		}
-	}
-	slices.Sort(rows)
-	if len(rows) < 25 {
-		t.Fatalf("the source has %d metrics; the pattern of this test does not match them", len(rows))
-	}
-	return "# Metrics\n\nThe metrics of a hub at `/metrics`, where dots are underscores, and over OTLP. A family (`parley.server`,\n" +
-		"`parley.a2a`, `parley.client`) has `.requests`, `.failures` and `.duration`.\n" +
-		"[Telemetry](../telemetry.md#metrics) describes the labels.\n\n| Name | Unit | Meaning |\n|---|---|---|\n" + strings.Join(rows, "")
-}
-
-func unitOf(unit string) string {
-	switch unit {
-	case "":
-		return ""
-	case "By":
-		return "bytes"
-	case "s":
-		return "seconds"
-	}
-	return strings.Replace(strings.Trim(unit, "{}")+"s", "trys", "tries", 1)
 }
 
 // errorRow matches a row of the table of errors in the source.
