@@ -9,9 +9,13 @@ import (
 
 	"github.com/parley-a2a/parley/internal/e2e/systems/rockbot/rockbothttp"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(hubtest.M{M: m}) }
+func TestMain(m *testing.M) {
+	testenv.Parallel(8) // tests wait for the hub to try again
+	goleak.VerifyTestMain(hubtest.M{M: m})
+}
 
 // patience is the time limit for expected events.
 const patience = 60 * time.Second
