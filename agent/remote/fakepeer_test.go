@@ -27,6 +27,7 @@ type fakePeer struct {
 	sent  int        // messages so far
 	show  int        // snapshots of the turn that were shown
 	looks int        // snapshots that were shown in all
+	back  time.Time  // end of turn.away
 	mine  string     // the id of the last message, which snapshots show for $MINE
 	heads []http.Header
 	asked []string // the requests, as JSON
@@ -46,6 +47,8 @@ type turn struct {
 	refused bool
 	// tasks are the snapshots that later polls of the task return; the last one repeats.
 	tasks []string
+	// away is how long polls fail after the first one.
+	away time.Duration
 }
 
 const fakePeerTask = `"id":"there","contextId":"c"`
@@ -105,6 +108,12 @@ func (p *fakePeer) next(method string, h http.Header, body []byte) (t *turn, sho
 	}
 	t = &p.turns[max(0, min(p.sent, len(p.turns))-1)]
 	if method == "GetTask" || method == "SubscribeToTask" {
+		if time.Now().Before(p.back) {
+			return t, ""
+		}
+		if p.show == 0 {
+			p.back = time.Now().Add(t.away)
+		}
 		shown = strings.ReplaceAll(t.tasks[min(p.show, len(t.tasks)-1)], "$MINE", p.mine)
 		p.show++
 		p.looks++
@@ -138,6 +147,10 @@ func (p *fakePeer) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	switch asked.Method {
 	case "GetTask":
+		if shown == "" {
+			http.Error(w, "away", http.StatusServiceUnavailable)
+			return
+		}
 		io.WriteString(w, envelope(shown))
 	case "SendMessage":
 		io.WriteString(w, envelope(t.answer))

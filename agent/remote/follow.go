@@ -27,6 +27,9 @@ func (r *run) follow(ctx context.Context) bool {
 	for failures, looks := 0, 0; ; {
 		before := r.relay.status
 		done, waits, err := r.followAsked(ctx, looks)
+		if err != nil {
+			r.unsettle()
+		}
 		switch {
 		case done:
 			return true

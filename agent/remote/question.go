@@ -114,6 +114,14 @@ func (r *run) noteNews(news int) {
 	}
 }
 
+// unsettle restarts settleAfter, because the peer could not be asked: it may have restarted, and not
+// have processed the answer yet.
+func (r *run) unsettle() {
+	if !r.settle.IsZero() {
+		r.settle = time.Now().Add(settleAfter)
+	}
+}
+
 // settled reports whether settleAfter has passed since the last news.
 func (r *run) settled() bool { return !r.settle.IsZero() && !time.Now().Before(r.settle) }
 

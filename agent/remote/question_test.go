@@ -129,6 +129,25 @@ func TestAsksAgainInOtherWords(t *testing.T) {
 	}
 }
 
+// TestAwayAfterAnAnswer checks that an agent that shows news beside the answered question, and
+// is then not reachable for some time, has not asked again.
+func TestAwayAfterAnAnswer(t *testing.T) {
+	t.Parallel()
+	news := artifacts(artifact("a", "Paris it is"))
+	s := &fakePeer{turns: []turn{
+		asks("INPUT_REQUIRED", which, ""),
+		{
+			answer: task0(snap("INPUT_REQUIRED", which, "")), away: 4 * time.Second,
+			tasks: []string{snap("INPUT_REQUIRED", which, news), snap("COMPLETED", "", news)},
+		},
+	}}
+	h := startFakePeer(t, s, way{name: "poll", immediately: true}, nil)
+	id := h.send(newSend("begin")).Head.ID
+	if a := h.send(reply(id, "Paris")); a.Head.State != task.Completed {
+		t.Errorf("the task is %s", describe(a))
+	}
+}
+
 // TestNothingNewUntilTheDeadline checks that a peer that never processes the answer makes the
 // task wait again, and does not fail it.
 func TestNothingNewUntilTheDeadline(t *testing.T) {
