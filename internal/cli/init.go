@@ -16,8 +16,14 @@ import (
 //go:embed template
 var template embed.FS
 
+// purposes has a folder with the files for each value of --for.
+//
+//go:embed purpose
+var purposes embed.FS
+
 // initCmd writes the initial files of a hub.
 type initCmd struct {
+	For    string `help:"The purpose of the hub: program, python, remote, model, queue or production. Without it, the files show an agent of each simple kind." enum:"program,python,remote,model,queue,production," default:"" placeholder:"NAME"`
 	Force  bool   `help:"Overwrite files that are there."`
 	Schema bool   `help:"Print the JSON Schema of parley.yaml and write nothing."`
 	Dir    string `arg:"" optional:"" help:"The folder to write to; it is made if there is none." default:"." type:"path"`
@@ -25,11 +31,13 @@ type initCmd struct {
 
 // Help shows an example.
 func (initCmd) Help() string {
-	return `Writes parley.yaml and agents/greet.sh, a program that is an agent.
+	return `Writes parley.yaml and agents/greet.sh, a program that is an agent. With --for it writes a commented file for a ` +
+		`purpose: a program, an agent in Python, agents of others, a language model, workers at a queue, or a hub in production.
 
-Example:
+Examples:
 
-    parley init team && cd team && parley serve`
+    parley init team && cd team && parley serve
+    parley init --for python desk && cd desk && parley serve`
 }
 
 // Run writes the files, all or none of them.
@@ -39,6 +47,9 @@ func (c *initCmd) Run(o *OS) error {
 		return err
 	}
 	files, err := fs.Sub(template, "template")
+	if c.For != "" {
+		files, err = fs.Sub(purposes, "purpose/"+c.For)
+	}
 	if err != nil {
 		return err
 	}
