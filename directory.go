@@ -74,7 +74,7 @@ type RemoteAgent struct {
 // AgentStore stores the data of a Directory. Its methods are called concurrently.
 type AgentStore interface {
 	AgentRecords
-	AgentNotes
+	AgentValues
 }
 
 // AgentRecords stores the registered agents and the last known cards, by the names of agents.
@@ -87,8 +87,8 @@ type AgentRecords interface {
 	DropRecord(ctx context.Context, name task.Agent) error
 }
 
-// AgentNotes stores small values by name: the agents that have announced themselves.
-type AgentNotes interface {
+// AgentValues stores small values by name: the agents that have announced themselves.
+type AgentValues interface {
 	// Note returns the note with a name; nil if there is none.
 	Note(ctx context.Context, name string) ([]byte, error)
 	// PutNote stores a note, replacing the one with its name; a nil note deletes it.

@@ -88,10 +88,10 @@ type Hub struct {
 	// *question.PolicyResponder whose Inbox is that of the hub. If nil, tasks wait for their
 	// callers.
 	Questions question.Responder
-	// Onward vouches for callers towards other services, for executors that call them
+	// Asserter vouches for callers towards other services, for executors that call them
 	// (auth.Assert). Use a *token.Asserter, and publish its keys where the services can fetch
 	// them (token.KeySet). If nil, auth.Assert returns auth.ErrNoAsserter.
-	Onward auth.Asserter
+	Asserter auth.Asserter
 
 	// Bus passes tasks to agents at queues: the agents whose executor is a queue.Agent with
 	// this Dispatcher. The hub runs it and sets its Tasks if they are nil. If nil, the hub does
@@ -231,7 +231,7 @@ func (h *Hub) used() *hub.Hub {
 	store := cmp.Or[task.Store](h.Store, new(memstore.Store))
 	core, err := hub.New(hub.Parts{
 		Store: store, Auth: h.Auth, Box: h.box(), Policy: h.Policy, Recorder: h.Memory.recorder(store, h.Logger), Blobs: h.keeper(),
-		Directory: h.listing(), MCP: h.mcp(), Notes: h.Memory.notes(), Turns: h.Memory.turns(store), Questions: h.Questions, Onward: h.Onward, Bus: h.Bus, Inbox: h.Inbox, Trust: h.Trust, Audit: h.Audit, Logger: h.Logger,
+		Directory: h.listing(), MCP: h.mcp(), Notes: h.Memory.notes(), Turns: h.Memory.turns(store), Questions: h.Questions, Asserter: h.Asserter, Bus: h.Bus, Inbox: h.Inbox, Trust: h.Trust, Audit: h.Audit, Logger: h.Logger,
 	}, hub.Settings{
 		Limits:      hub.Limits(h.Limits),
 		Idempotency: engine.Idempotency{Header: h.Idempotency.Header, MessageID: h.Idempotency.MessageID, TTL: h.Idempotency.TTL},

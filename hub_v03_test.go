@@ -24,11 +24,11 @@ func TestHubTellsLegacyWebhooks(t *testing.T) {
 	for path, body := range calls {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
-			told := make(chan push.Notification, 10)
+			received := make(chan push.Notification, 10)
 			srv := httptest.NewServer(&push.Receiver{
 				Token: "secret",
 				Handle: func(_ context.Context, n *push.Notification) error {
-					told <- *n
+					received <- *n
 					return nil
 				},
 			})
@@ -40,7 +40,7 @@ func TestHubTellsLegacyWebhooks(t *testing.T) {
 			// The webhook receives the one chunk of the answer as a working task.
 			for _, want := range []string{"TASK_STATE_WORKING", "TASK_STATE_WORKING", "TASK_STATE_COMPLETED"} {
 				select {
-				case n := <-told:
+				case n := <-received:
 					if n.Kind != push.KindTask || string(n.State) != want || !n.Old {
 						t.Errorf("the webhook was told %v %q (old %v), want the task of v0.3 in state %q", n.Kind, n.State, n.Old, want)
 					}

@@ -327,7 +327,7 @@ const defectVar = "PARLEY_BUS_DEFECT"
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	if name := os.Getenv(defectVar); name != "" {
-		f := bustest.Features{Leases: true, Keeps: true}
+		f := bustest.Features{Leases: true, Durable: true}
 		if name != "none" {
 			f.Patience = 2 * time.Second // it will be lost
 		}

@@ -87,7 +87,7 @@ a2a_agents:
 `)
 			c := dial(t, s.URL(), client.Options{})
 			talk := &client.Conversation{Client: c}
-			say := func(text string) *client.Fold {
+			send := func(text string) *client.Fold {
 				t.Helper()
 				var reply client.Fold
 				for e, err := range talk.SendParts(t.Context(), a2a.NewTextPart(text)) {
@@ -98,12 +98,12 @@ a2a_agents:
 				}
 				return &reply
 			}
-			asked := say("weather")
+			asked := send("weather")
 			if got := asked.Text("weather"); got != "Which city?" || talk.TaskID != asked.Task.ID || talk.ContextID == "" {
 				t.Fatalf("first %q, then task %q in context %q", got, talk.TaskID, talk.ContextID)
 			}
 			kept := talk.ContextID
-			if got := say("Oslo").Text("weather"); got != "Sunny in Oslo." || talk.TaskID != "" || talk.ContextID != kept {
+			if got := send("Oslo").Text("weather"); got != "Sunny in Oslo." || talk.TaskID != "" || talk.ContextID != kept {
 				t.Errorf("then %q, then task %q in context %q, want none in %q", got, talk.TaskID, talk.ContextID, kept)
 			}
 			talk.Done()

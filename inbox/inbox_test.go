@@ -60,7 +60,7 @@ func TestOneAnswerWins(t *testing.T) {
 	b := new(inbox.Inbox)
 	put(t, b, inbox.Item{ID: "q", Kind: inbox.Question})
 	var won atomic.Int32
-	var told sync.Map
+	var received sync.Map
 	var all sync.WaitGroup
 	for i := range 20 {
 		by := fmt.Sprint("person-", i)
@@ -75,12 +75,12 @@ func TestOneAnswerWins(t *testing.T) {
 			default:
 				t.Errorf("Answer: %v", err)
 			}
-			told.Store(got.By, true)
+			received.Store(got.By, true)
 		})
 	}
 	all.Wait()
 	n := 0
-	told.Range(func(any, any) bool { n++; return true })
+	received.Range(func(any, any) bool { n++; return true })
 	if won.Load() != 1 || n != 1 {
 		t.Errorf("%d answers have won and %d persons are named, want one of each", won.Load(), n)
 	}

@@ -345,8 +345,8 @@ func TestKindOf(t *testing.T) {
 
 func TestReply(t *testing.T) {
 	t.Parallel()
-	said := a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("said"))
-	task := &a2a.Task{Status: a2a.TaskStatus{Message: said}}
+	text := a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("said"))
+	task := &a2a.Task{Status: a2a.TaskStatus{Message: text}}
 	if got := llm.Reply(task); len(got) != 1 || got[0].Text() != "said" {
 		t.Errorf("Reply = %v", got)
 	}

@@ -80,7 +80,7 @@ func (l *losses) chatMessages(at string, m *a2a.Message) []ChatMessage {
 		return l.assistant(at, m, name)
 	}
 	var results []ChatMessage
-	said := ChatMessage{Role: "user", Name: name}
+	output := ChatMessage{Role: "user", Name: name}
 	for i, p := range m.Parts {
 		field := index(at+".parts", i)
 		if r, ok := ClientResultOf(p); ok {
@@ -91,35 +91,35 @@ func (l *losses) chatMessages(at string, m *a2a.Message) []ChatMessage {
 			p = a2a.NewTextPart(p.Text())
 		}
 		if part, ok := l.chatPart(field, p); ok {
-			said.Content = append(said.Content, part)
+			output.Content = append(output.Content, part)
 		}
 	}
-	if len(said.Content) == 0 {
+	if len(output.Content) == 0 {
 		return results
 	}
-	return append(results, said)
+	return append(results, output)
 }
 
 // assistant converts the message of an agent.
 func (l *losses) assistant(at string, m *a2a.Message, name string) []ChatMessage {
-	said := ChatMessage{Role: "assistant", Name: name}
+	text := ChatMessage{Role: "assistant", Name: name}
 	for i, p := range m.Parts {
 		field := index(at+".parts", i)
 		if c, ok := ClientCallOf(p); ok {
-			said.ToolCalls = append(said.ToolCalls, l.toolCall(field, p, c))
+			text.ToolCalls = append(text.ToolCalls, l.toolCall(field, p, c))
 			if p.Text() == "" {
 				continue
 			}
 			p = a2a.NewTextPart(p.Text())
 		}
 		if part, ok := l.chatWords(field, p); ok {
-			said.Content = append(said.Content, part)
+			text.Content = append(text.Content, part)
 		}
 	}
-	if len(said.Content) == 0 && len(said.ToolCalls) == 0 {
+	if len(text.Content) == 0 && len(text.ToolCalls) == 0 {
 		return nil
 	}
-	return []ChatMessage{said}
+	return []ChatMessage{text}
 }
 
 func (l *losses) toolCall(at string, p *a2a.Part, c *ClientCall) ChatToolCall {

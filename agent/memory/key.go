@@ -56,11 +56,11 @@ func CheckPrefix(prefix string) error {
 }
 
 // checkPath checks whole, which stands for the caller's text said.
-func checkPath(said, whole string) error {
-	if len(said) > MaxKey {
-		return fmt.Errorf("%w: it has %d bytes; the longest has %d", ErrKey, len(said), MaxKey)
+func checkPath(text, whole string) error {
+	if len(text) > MaxKey {
+		return fmt.Errorf("%w: it has %d bytes; the longest has %d", ErrKey, len(text), MaxKey)
 	}
-	if !utf8.ValidString(said) || strings.ContainsFunc(said, hidden) {
+	if !utf8.ValidString(text) || strings.ContainsFunc(text, hidden) {
 		return fmt.Errorf("%w: it has a character that cannot be printed", ErrKey)
 	}
 	segments := strings.Split(whole, "/")
@@ -70,9 +70,9 @@ func checkPath(said, whole string) error {
 	for _, s := range segments {
 		switch {
 		case s == "":
-			return fmt.Errorf("%w: %q has an empty segment; one slash between two names is enough", ErrKey, said)
+			return fmt.Errorf("%w: %q has an empty segment; one slash between two names is enough", ErrKey, text)
 		case s == "." || s == "..":
-			return fmt.Errorf("%w: %q has the segment %q; write the whole key", ErrKey, said, s)
+			return fmt.Errorf("%w: %q has the segment %q; write the whole key", ErrKey, text, s)
 		case len(s) > MaxSegment:
 			return fmt.Errorf("%w: a segment has %d bytes; the longest has %d", ErrKey, len(s), MaxSegment)
 		}

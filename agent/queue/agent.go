@@ -67,7 +67,7 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 	if r.name == "" {
 		r.name = call.Agent
 	}
-	if err := protocol.WorkAt(r.name).Check(); err != nil {
+	if err := protocol.JobAt(r.name).Check(); err != nil {
 		return nil, err
 	}
 	saved := call.Saved

@@ -27,7 +27,7 @@ type recorder struct {
 func (r *recorder) Receive(ctx context.Context, s bus.Subscription) iter.Seq2[*bus.Delivery, error] {
 	return func(yield func(*bus.Delivery, error) bool) {
 		for d, err := range r.Bus.Receive(ctx, s) {
-			if err == nil && s.At == protocol.WorkAt("far") {
+			if err == nil && s.At == protocol.JobAt("far") {
 				r.work <- d.Envelope
 			}
 			if !yield(d, err) {
@@ -72,21 +72,21 @@ func copies(t *testing.T, late bool) {
 	for range 2 {
 		e := *work
 		e.ID = uuid.NewString()
-		if err := h.bus.Publish(t.Context(), protocol.WorkAt("far"), &e); err != nil {
+		if err := h.bus.Publish(t.Context(), protocol.JobAt("far"), &e); err != nil {
 			t.Fatal(err)
 		}
 		<-tap.work
 	}
 	synctest.Wait()
 	if !late {
-		if d, err := h.bus.Depth(t.Context(), protocol.WorkAt("far")); err != nil || d.Held != 3 {
+		if d, err := h.bus.Depth(t.Context(), protocol.JobAt("far")); err != nil || d.Held != 3 {
 			t.Errorf("during the run the queue has %+v, %v, want the work and its copies held", d, err)
 		}
 		close(finish)
 		h.wait(id, task.Completed)
 		synctest.Wait()
 	}
-	if d, err := h.bus.Depth(t.Context(), protocol.WorkAt("far")); err != nil || d.Ready+d.Held != 0 {
+	if d, err := h.bus.Depth(t.Context(), protocol.JobAt("far")); err != nil || d.Ready+d.Held != 0 {
 		t.Errorf("after the end the queue has %+v, %v, want nothing", d, err)
 	}
 	close(leave)

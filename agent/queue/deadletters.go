@@ -141,7 +141,7 @@ func (c *DeadLetters) handle(ctx context.Context, e *bus.Envelope) error {
 	if err := c.sweep(ctx); err != nil {
 		return err
 	}
-	if e.Type != protocol.TypeWork || c.Undelivered == nil {
+	if e.Type != protocol.TypeJob || c.Undelivered == nil {
 		return nil
 	}
 	if err := c.verify(e); err != nil {

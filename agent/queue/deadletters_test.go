@@ -79,7 +79,7 @@ func run(t *testing.T, collectors ...*queue.DeadLetters) {
 
 func work(hub, task string) *bus.Envelope {
 	return &bus.Envelope{
-		ID: "e-" + task, Type: protocol.TypeWork, Source: "hub/" + hub, Task: task, Owner: "ann", Body: json.RawMessage(`{"agent":"a"}`),
+		ID: "e-" + task, Type: protocol.TypeJob, Source: "hub/" + hub, Task: task, Owner: "ann", Body: json.RawMessage(`{"agent":"a"}`),
 	}
 }
 
@@ -138,7 +138,7 @@ func TestDeadLetters(t *testing.T) {
 		stored := make(chan string, 2) // the letter is stored again when its envelope is redelivered
 		d.Stored = func(l *queue.Letter) { stored <- l.Task + ": " + l.Reason }
 		run(t, d)
-		at := protocol.WorkAt("a")
+		at := protocol.JobAt("a")
 		e := work("h1", "t1")
 		if err := s.Sign(e); err != nil {
 			t.Fatal(err)
@@ -170,7 +170,7 @@ func replays(t *testing.T, d *queue.DeadLetters, s *bus.Signer, id queue.LetterI
 	if _, err := d.Replay(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	got := receive(t, d.Bus, protocol.WorkAt("a"))
+	got := receive(t, d.Bus, protocol.JobAt("a"))
 	ring, err := bus.NewKeyring(s.HubKey())
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +232,7 @@ func TestForgedLetter(t *testing.T) {
 		}
 		changed.Task = "t3"
 		for _, e := range []*bus.Envelope{unsigned, changed} {
-			deadLetter(t, b, protocol.WorkAt("a"), e)
+			deadLetter(t, b, protocol.JobAt("a"), e)
 		}
 		synctest.Wait()
 		all := list(t, d)
@@ -278,7 +278,7 @@ func TestCannotBeReplayed(t *testing.T) {
 	store := new(queue.MemLetters)
 	d := &queue.DeadLetters{Bus: new(bus.Memory), Store: store}
 	for id, want := range map[queue.LetterID]error{"bytes": queue.ErrUnreadable, "broken": queue.ErrUnreadable, "nowhere": queue.ErrNoQueue} {
-		e := &bus.Envelope{ID: "e", Type: protocol.TypeWork, Source: "hub/h"}
+		e := &bus.Envelope{ID: "e", Type: protocol.TypeJob, Source: "hub/h"}
 		if id == "bytes" {
 			e = bus.ReadDead([]byte("{"))
 		}

@@ -64,7 +64,7 @@ func (j *manualJob) claimOnly() {
 func (j *manualJob) denied(why string) {
 	j.t.Helper()
 	synctest.Wait()
-	if e := j.claim(true); e.Type != protocol.TypeDenial || !strings.Contains(string(e.Body), why) {
+	if e := j.claim(true); e.Type != protocol.TypeDeny || !strings.Contains(string(e.Body), why) {
 		j.t.Errorf("the claim is answered with %s %s, want a denial: %s", e.Type, e.Body, why)
 	}
 }

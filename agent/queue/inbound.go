@@ -91,7 +91,7 @@ func (d *Dispatcher) handleClaim(ctx context.Context, e *bus.Delivery) {
 	if d.deliver(k, &c) {
 		return
 	}
-	deny := protocol.Denial{Nonce: c.Nonce}
+	deny := protocol.Deny{Nonce: c.Nonce}
 	switch status, err := d.statusOf(ctx, k); {
 	case err != nil:
 		return // the worker asks again
@@ -102,7 +102,7 @@ func (d *Dispatcher) handleClaim(ctx context.Context, e *bus.Delivery) {
 	default:
 		deny.Reason = status.reason()
 	}
-	d.send(ctx, &workerMessage{to: c.Worker, about: k, kind: protocol.TypeDenial, body: &deny})
+	d.send(ctx, &workerMessage{to: c.Worker, about: k, kind: protocol.TypeDeny, body: &deny})
 }
 
 func (d *Dispatcher) handleHeartbeat(ctx context.Context, e *bus.Envelope) {
@@ -258,10 +258,10 @@ func finalOf(rep *protocol.Report) bool {
 // ends its task; other envelopes are ignored. After an error, such as when the hub has just
 // started and the task has no run yet, the caller must call it again.
 func (d *Dispatcher) Undeliverable(ctx context.Context, e *bus.Envelope) error {
-	if e.Type != protocol.TypeWork || e.Source != d.source() {
+	if e.Type != protocol.TypeJob || e.Source != d.source() {
 		return nil
 	}
-	var w protocol.Work
+	var w protocol.Job
 	if protocol.Decode(e.Body, &w) != nil {
 		return nil // no run waits for it
 	}

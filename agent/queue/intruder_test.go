@@ -166,8 +166,8 @@ func TestWorkerWithTheKeyOfAnotherAgent(t *testing.T) {
 		t.Errorf("a worker of the agent received %d messages, %v", n, err)
 	}
 	// It can neither publish at the agent's queue or to its workers, nor subscribe there.
-	for _, at := range []bus.Address{protocol.WorkAt("far"), protocol.WorkerAt("far.1")} {
-		th.send(at, "other.1", &bus.Envelope{Type: protocol.TypeWork, Source: "hub/h", Task: string(id), Owner: "alice"}, &protocol.Work{})
+	for _, at := range []bus.Address{protocol.JobAt("far"), protocol.WorkerAt("far.1")} {
+		th.send(at, "other.1", &bus.Envelope{Type: protocol.TypeJob, Source: "hub/h", Task: string(id), Owner: "alice"}, &protocol.Job{})
 		th.mustRefuse(at)
 	}
 	_, err = th.nc.SubscribeSync(natsbus.Subject(protocol.WorkerAt("far.*")))

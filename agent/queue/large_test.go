@@ -214,10 +214,10 @@ type served struct {
 }
 
 func (s *served) Publish(ctx context.Context, to bus.Address, e *bus.Envelope) error {
-	var w protocol.Work
+	var w protocol.Job
 	var p protocol.Piece
 	switch {
-	case e.Type == protocol.TypeWork && json.Unmarshal(e.Body, &w) == nil && w.Large != nil:
+	case e.Type == protocol.TypeJob && json.Unmarshal(e.Body, &w) == nil && w.Large != nil:
 		s.mu.Lock()
 		s.size[w.Large.ID] = w.Large.Size
 		s.mu.Unlock()
@@ -464,13 +464,13 @@ func TestHostileWork(t *testing.T) {
 		h := startHub(t, nil)
 		h.startWorker(mirror, nil)
 		synctest.Wait()
-		body, err := protocol.Encode(&protocol.Work{Agent: "far", Delivery: 1, Reports: "hub.report.h", Large: &protocol.Blob{ID: "x", Size: 1 << 40, SHA256: make([]byte, 32)}})
+		body, err := protocol.Encode(&protocol.Job{Agent: "far", Delivery: 1, Reports: "hub.report.h", Large: &protocol.Blob{ID: "x", Size: 1 << 40, SHA256: make([]byte, 32)}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		b := h.bus.Peer()
-		e := &bus.Envelope{ID: uuid.NewString(), Type: protocol.TypeWork, Source: "hub/h", ReplyTo: "hub.control.h", Task: "t", Body: body}
-		if err := b.Publish(t.Context(), protocol.WorkAt("far"), e); err != nil {
+		e := &bus.Envelope{ID: uuid.NewString(), Type: protocol.TypeJob, Source: "hub/h", ReplyTo: "hub.control.h", Task: "t", Body: body}
+		if err := b.Publish(t.Context(), protocol.JobAt("far"), e); err != nil {
 			t.Fatal(err)
 		}
 		for d, err := range b.Receive(t.Context(), bus.Subscription{At: bus.Dead}) {

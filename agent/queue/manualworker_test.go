@@ -33,7 +33,7 @@ func (h *hub) startManualWorkerAs(id string) *manualWorker {
 	ended := make(chan struct{}, 2)
 	go func() {
 		defer func() { ended <- struct{}{} }()
-		for d, err := range p.bus.Receive(ctx, bus.Subscription{At: protocol.WorkAt("far"), Prefetch: 10}) {
+		for d, err := range p.bus.Receive(ctx, bus.Subscription{At: protocol.JobAt("far"), Prefetch: 10}) {
 			if err != nil {
 				p.t.Error(err)
 				return
@@ -60,7 +60,7 @@ func (h *hub) startManualWorkerAs(id string) *manualWorker {
 type manualJob struct {
 	*manualWorker
 	d     *bus.Delivery
-	work  protocol.Work
+	work  protocol.Job
 	nonce string
 	epoch int64
 	token string

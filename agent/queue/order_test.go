@@ -70,7 +70,7 @@ func TestDoubleWork(t *testing.T) {
 		again := *j
 		again.manualWorker, again.nonce = q, uuid.NewString()
 		j.granted(false)
-		if e := again.claim(false); e.Type != protocol.TypeDenial || !strings.Contains(string(e.Body), "has it") {
+		if e := again.claim(false); e.Type != protocol.TypeDeny || !strings.Contains(string(e.Body), "has it") {
 			t.Errorf("the second claim is answered with %s %s", e.Type, e.Body)
 		}
 		// The grant was lost: the worker repeats the claim, and the hub the same grant.
@@ -82,14 +82,14 @@ func TestDoubleWork(t *testing.T) {
 		// Another delivery to the same worker is another claim.
 		nonce := j.nonce
 		j.nonce = uuid.NewString()
-		if e := j.claim(false); e.Type != protocol.TypeDenial {
+		if e := j.claim(false); e.Type != protocol.TypeDeny {
 			t.Errorf("another claim is answered with %s %s", e.Type, e.Body)
 		}
 		j.nonce = nonce
 		j.report(1, completed)
 		p.receives(protocol.TypeConfirm, 1)
 		h.wait(id, task.Completed)
-		if e := again.claim(false); e.Type != protocol.TypeDenial || !strings.Contains(string(e.Body), "has ended") {
+		if e := again.claim(false); e.Type != protocol.TypeDeny || !strings.Contains(string(e.Body), "has ended") {
 			t.Errorf("a late claim is answered with %s %s", e.Type, e.Body)
 		}
 	})
@@ -363,7 +363,7 @@ func TestQuestions(t *testing.T) {
 			t.Errorf("the stored task is %s: %v", third.work.Stored, err)
 		}
 		// Old work is claimed in vain.
-		if e := second.claim(false); e.Type != protocol.TypeDenial {
+		if e := second.claim(false); e.Type != protocol.TypeDeny {
 			t.Errorf("old work is answered with %s %s", e.Type, e.Body)
 		}
 		third.granted(false).report(1, `{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"bare"}]}}`)

@@ -131,12 +131,12 @@ func (r *run) handleDeadline() {
 
 // prepare builds the work.
 func (r *run) prepare() {
-	e := r.d.envelope(protocol.TypeWork, r.key)
+	e := r.d.envelope(protocol.TypeJob, r.key)
 	e.ID = workID(r.d.ID, r.key, r.state.Delivery)
 	e.Destination = "agent/" + string(r.name)
 	e.Correlation, e.Principal, e.Label = r.call.CorrelationID, auth.PrincipalFrom(r.ctx), "caller"
 	e.Trace = traceOf(r.ctx)
-	r.body = &protocol.Work{
+	r.body = &protocol.Job{
 		Agent: r.name, Skill: r.call.Skill, Delivery: r.state.Delivery,
 		Key: r.call.Key, Attempt: r.state.Tries + 1, ContextID: r.ec.ContextID,
 		Message: r.call.Message, Metadata: r.call.Metadata, Others: r.call.Others, Extensions: r.call.Extensions,
@@ -189,7 +189,7 @@ const checkpointAfter = time.Second
 // publish puts the work into the queue, or schedules a retry.
 func (r *run) publish(now time.Time) {
 	ctx, stop := context.WithTimeout(r.ctx, publishTimeout)
-	err := r.d.publish(ctx, protocol.WorkAt(r.name), r.work, r.body)
+	err := r.d.publish(ctx, protocol.JobAt(r.name), r.work, r.body)
 	stop()
 	switch {
 	case err == nil:

@@ -153,7 +153,7 @@ func (d *Dispatcher) elapsed(at, limit int64) bool {
 func (d *Dispatcher) outstanding(ctx context.Context, o bus.Operator, name task.Agent, claimed int64) (int64, bool) {
 	ctx, stop := context.WithTimeout(ctx, depthTimeout)
 	defer stop()
-	depth, err := o.Depth(ctx, protocol.WorkAt(name))
+	depth, err := o.Depth(ctx, protocol.JobAt(name))
 	if err != nil {
 		d.log().Debug("queue not compared with its tasks", "agent", name, "error", err)
 		return 0, false

@@ -27,7 +27,7 @@ import (
 func purge(t testing.TB, b bus.Bus, n int64) {
 	t.Helper()
 	o := b.(bus.Operator)
-	if got, err := o.Purge(t.Context(), protocol.WorkAt("far")); err != nil || got != n {
+	if got, err := o.Purge(t.Context(), protocol.JobAt("far")); err != nil || got != n {
 		t.Fatalf("Purge = %d, %v, want %d", got, err, n)
 	}
 }
@@ -88,7 +88,7 @@ func TestWaitingWorkIsPublishedOnce(t *testing.T) {
 			h.send(returnImmediately(newSend(text)))
 		}
 		time.Sleep(time.Hour)
-		d, err := h.peer().(bus.Operator).Depth(t.Context(), protocol.WorkAt("far"))
+		d, err := h.peer().(bus.Operator).Depth(t.Context(), protocol.JobAt("far"))
 		if err != nil || d.Ready != 2 || d.Held != 1 {
 			t.Errorf("in the queue are %+v, %v, want 2 and 1", d, err)
 		}
@@ -115,7 +115,7 @@ func TestWorkThatAppearsAgain(t *testing.T) {
 			ids = append(ids, h.send(returnImmediately(newSend(text))).Head.ID)
 		}
 		time.Sleep(time.Hour)
-		d, err := h.peer().(bus.Operator).Depth(t.Context(), protocol.WorkAt("far"))
+		d, err := h.peer().(bus.Operator).Depth(t.Context(), protocol.JobAt("far"))
 		if err != nil || d.Ready < 3*2 || d.Ready > 3*8 {
 			t.Fatalf("in the queue are %+v, %v, want some copies", d, err)
 		}
@@ -131,7 +131,7 @@ func TestWorkThatAppearsAgain(t *testing.T) {
 		if n := performed.Load(); n != 3 {
 			t.Errorf("3 tasks were performed %d times", n)
 		}
-		if d, err := h.peer().(bus.Operator).Depth(t.Context(), protocol.WorkAt("far")); err != nil || d.Ready+d.Held != 0 {
+		if d, err := h.peer().(bus.Operator).Depth(t.Context(), protocol.JobAt("far")); err != nil || d.Ready+d.Held != 0 {
 			t.Errorf("in the queue are %+v, %v, want none", d, err)
 		}
 	})
@@ -164,7 +164,7 @@ type notingBus struct {
 
 func (n notingBus) Publish(ctx context.Context, to bus.Address, e *bus.Envelope) error {
 	err := n.readyBus.Publish(ctx, to, e)
-	if err == nil && to == protocol.WorkAt("far") {
+	if err == nil && to == protocol.JobAt("far") {
 		n.published <- struct{}{}
 	}
 	return err

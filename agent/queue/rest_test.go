@@ -146,7 +146,7 @@ func TestClaimsOfRestingTasks(t *testing.T) {
 		j.denied("it was given to another worker")
 		synctest.Wait()
 		h.wantRuns(0)
-		d, err := h.peer().(bus.Operator).Depth(t.Context(), protocol.WorkAt("far"))
+		d, err := h.peer().(bus.Operator).Depth(t.Context(), protocol.JobAt("far"))
 		if err != nil || d.Ready+d.Held != 1 {
 			t.Errorf("in the queue are %+v, %v, want the one work", d, err)
 		}

@@ -55,7 +55,7 @@ type run struct {
 	batches bool
 	// work is the envelope to publish while the task is unclaimed; then nil.
 	work *bus.Envelope
-	body *protocol.Work
+	body *protocol.Job
 
 	// delayed is an event that grantClaim has delayed until the worker takes longer; else nil.
 	delayed []byte
@@ -274,7 +274,7 @@ func (r *run) handleClaim(c *claim) {
 }
 
 func (r *run) deny(c *claim, reason string) {
-	r.d.send(r.ctx, &workerMessage{to: c.Worker, about: r.key, kind: protocol.TypeDenial, body: &protocol.Denial{Nonce: c.Nonce, Reason: reason}})
+	r.d.send(r.ctx, &workerMessage{to: c.Worker, about: r.key, kind: protocol.TypeDeny, body: &protocol.Deny{Nonce: c.Nonce, Reason: reason}})
 }
 
 // working is the event for the start of a worker.

@@ -156,7 +156,7 @@ func TestNoWorkerClaims(t *testing.T) {
 			t.Error("the task is performed although it has failed")
 		}), nil)
 		time.Sleep(time.Minute)
-		if d, err := h.bus.Depth(t.Context(), protocol.WorkAt("far")); err != nil || d.Ready+d.Held != 0 {
+		if d, err := h.bus.Depth(t.Context(), protocol.JobAt("far")); err != nil || d.Ready+d.Held != 0 {
 			t.Errorf("the work is still there: %+v, %v", d, err)
 		}
 	})
@@ -242,7 +242,7 @@ func TestCancelOfADeadWorker(t *testing.T) {
 		}
 		cut.down.Store(false)
 		time.Sleep(time.Minute) // the worker is stopped meanwhile
-		if d, err := h.bus.Depth(t.Context(), protocol.WorkAt("far")); err != nil || d.Ready+d.Held != 0 {
+		if d, err := h.bus.Depth(t.Context(), protocol.JobAt("far")); err != nil || d.Ready+d.Held != 0 {
 			t.Errorf("the worker still holds the work: %+v, %v", d, err)
 		}
 	})

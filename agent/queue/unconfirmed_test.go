@@ -70,7 +70,7 @@ func TestUnconfirmedReportsAreResent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		publish(protocol.WorkAt("far"), protocol.TypeWork, 0, &protocol.Work{Agent: "far", Delivery: 1, Key: "k", ContextID: "c", Message: message, Reports: protocol.ReportAt("h").Name})
+		publish(protocol.JobAt("far"), protocol.TypeJob, 0, &protocol.Job{Agent: "far", Delivery: 1, Key: "k", ContextID: "c", Message: message, Reports: protocol.ReportAt("h").Name})
 		var c protocol.Claim
 		if err := json.Unmarshal((<-control).Body, &c); err != nil {
 			t.Fatal(err)
@@ -91,7 +91,7 @@ func TestUnconfirmedReportsAreResent(t *testing.T) {
 		}
 		publish(protocol.WorkerAt(c.Worker), protocol.TypeConfirm, int64(len(reported)), &protocol.Confirm{Final: true})
 		synctest.Wait()
-		if d, err := b.Depth(t.Context(), protocol.WorkAt("far")); err != nil || d != (bus.Depth{Receivers: 1}) {
+		if d, err := b.Depth(t.Context(), protocol.JobAt("far")); err != nil || d != (bus.Depth{Receivers: 1}) {
 			t.Errorf("queue of the agent: %+v, %v", d, err)
 		}
 	})

@@ -108,8 +108,8 @@ func TestDeadlineTravels(t *testing.T) {
 	if a.Head.State != task.Failed || time.Since(want) > 4*time.Second {
 		t.Errorf("%v after the deadline the task is %s, want FAILED soon after it", time.Since(want), describe(a))
 	}
-	if said := describe(a); !strings.Contains(said, "deadline") {
-		t.Errorf("the caller receives %s, want that the deadline has passed", said)
+	if text := describe(a); !strings.Contains(text, "deadline") {
+		t.Errorf("the caller receives %s, want that the deadline has passed", text)
 	}
 	got := <-seen
 	if !got.Deadline.Equal(want) {

@@ -83,9 +83,9 @@ func TestAgentOverGRPC(t *testing.T) {
 // TestIdentityOverGRPC checks that the caller's identity is sent as metadata, anew with each call.
 func TestIdentityOverGRPC(t *testing.T) {
 	t.Parallel()
-	told := make(chan []string, 100)
+	received := make(chan []string, 100)
 	url := startGRPC(t, "1.0", auth.Func(func(_ context.Context, r *auth.Request) (*auth.Principal, error) {
-		told <- r.Header("x-caller")
+		received <- r.Header("x-caller")
 		return &auth.Principal{ID: "peer"}, nil
 	}))
 	far := &remote.Agent{
@@ -101,7 +101,7 @@ func TestIdentityOverGRPC(t *testing.T) {
 		if a := h.send(newSend(want)); a.Head.State != task.Completed {
 			t.Fatalf("send = %s", describe(a))
 		}
-		if diff := cmp.Diff([]string{want}, <-told); diff != "" {
+		if diff := cmp.Diff([]string{want}, <-received); diff != "" {
 			t.Errorf("the agent received (-want +got):\n%s", diff)
 		}
 	}

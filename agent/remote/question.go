@@ -36,8 +36,8 @@ func questionOf(status []byte) question {
 		return question{}
 	}
 	q := question{State: state, At: text(status, "timestamp")}
-	if _, said, found := strings.Cut(statusKey(status), " "); found {
-		sum := sha256.Sum256([]byte(said))
+	if _, output, found := strings.Cut(statusKey(status), " "); found {
+		sum := sha256.Sum256([]byte(output))
 		q.Digest = base64.RawStdEncoding.EncodeToString(sum[:12])
 	}
 	return q

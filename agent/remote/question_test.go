@@ -83,12 +83,12 @@ func TestAsksAgainWithAnArtifact(t *testing.T) {
 			t.Run(w.name+"/"+tt.name, func(t *testing.T) {
 				t.Parallel()
 				s := &fakePeer{}
-				var said []string
+				var text []string
 				for i := range 4 {
-					said = append(said, artifact(fmt.Sprint("a", i), fmt.Sprint("go ", i)))
-					s.turns = append(s.turns, asks("INPUT_REQUIRED", tt.at(i), artifacts(said...)))
+					text = append(text, artifact(fmt.Sprint("a", i), fmt.Sprint("go ", i)))
+					s.turns = append(s.turns, asks("INPUT_REQUIRED", tt.at(i), artifacts(text...)))
 				}
-				s.turns = append(s.turns, asks("COMPLETED", tt.at(9), artifacts(said...)))
+				s.turns = append(s.turns, asks("COMPLETED", tt.at(9), artifacts(text...)))
 				h := startFakePeer(t, s, w, nil)
 				a := h.send(newSend("begin"))
 				for i := range 3 {

@@ -36,14 +36,14 @@ func (h *hub) awaitWords(id a2a.TaskID, n int) {
 		h.t.Fatal(err)
 	}
 	defer s.Close()
-	for said := ""; strings.Count(said, " ") < n; {
+	for text := ""; strings.Count(text, " ") < n; {
 		events, err := s.Next(ctx, 0)
 		if err != nil {
-			h.t.Fatalf("task is %s after %q: %v", describe(h.get(id)), said, err)
+			h.t.Fatalf("task is %s after %q: %v", describe(h.get(id)), text, err)
 		}
 		for _, ev := range events {
 			if ev.Kind == task.Artifact {
-				said += textOf(h.t, &ev)
+				text += textOf(h.t, &ev)
 			}
 		}
 	}

@@ -40,7 +40,7 @@ func TestRelay(t *testing.T) {
 		appended        = `,"append":true`
 	)
 	passed := func(body, more string) string { return `{"artifactUpdate":{"artifact":` + body + more + `}}` }
-	told := func(state string) string { return `{"statusUpdate":{"status":{"state":"TASK_STATE_` + state + `"}}}` }
+	received := func(state string) string { return `{"statusUpdate":{"status":{"state":"TASK_STATE_` + state + `"}}}` }
 	for name, steps := range map[string][]step{
 		"stream": {
 			{"", snapshot("SUBMITTED", "", ""), nil},
@@ -57,41 +57,41 @@ func TestRelay(t *testing.T) {
 			{"", snapshot("WORKING", whole(one+","+two), ""), nil},
 			{"", snapshot("WORKING", whole(one), ""), nil}, // an older snapshot
 			{"", chunk(three, appended), []string{passed(whole(three), appended)}},
-			{"", snapshot("COMPLETED", whole(one+","+two+","+three), ""), []string{told("COMPLETED")}},
+			{"", snapshot("COMPLETED", whole(one+","+two+","+three), ""), []string{received("COMPLETED")}},
 		},
 		"texts are put together": {
 			{"", chunk(one, ""), []string{passed(whole(one), "")}},
-			{"", snapshot("WORKING", whole(`{"text":"one two "},`+data), ""), []string{passed(whole(two+","+data), appended), told("WORKING")}},
+			{"", snapshot("WORKING", whole(`{"text":"one two "},`+data), ""), []string{passed(whole(two+","+data), appended), received("WORKING")}},
 			{"", snapshot("WORKING", whole(one+","+two+","+data), ""), nil},
-			{"", snapshot("COMPLETED", whole(`{"text":"one two "},`+data+`,`+three), ""), []string{passed(whole(three), appended+`,"lastChunk":true`), told("COMPLETED")}},
+			{"", snapshot("COMPLETED", whole(`{"text":"one two "},`+data+`,`+three), ""), []string{passed(whole(three), appended+`,"lastChunk":true`), received("COMPLETED")}},
 		},
 		"letters are not cut in two": {
 			{"", chunk(`{"text":"fü"}`, ""), []string{passed(whole(`{"text":"fü"}`), "")}},
-			{"", snapshot("WORKING", whole(`{"text":"für"}`), ""), []string{passed(whole(`{"text":"r"}`), appended), told("WORKING")}},
+			{"", snapshot("WORKING", whole(`{"text":"für"}`), ""), []string{passed(whole(`{"text":"r"}`), appended), received("WORKING")}},
 		},
 		"replaced": {
 			{"", chunk(one, ""), []string{passed(whole(one), "")}},
-			{"", snapshot("WORKING", whole(two), ""), []string{passed(whole(two), ""), told("WORKING")}},
+			{"", snapshot("WORKING", whole(two), ""), []string{passed(whole(two), ""), received("WORKING")}},
 			{"", chunk(one, ""), []string{passed(whole(one), "")}},
-			{"", snapshot("COMPLETED", whole(`{"text":"o"}`), ""), []string{passed(whole(`{"text":"o"}`), `,"lastChunk":true`), told("COMPLETED")}},
+			{"", snapshot("COMPLETED", whole(`{"text":"o"}`), ""), []string{passed(whole(`{"text":"o"}`), `,"lastChunk":true`), received("COMPLETED")}},
 		},
 		"a part that is more than text": {
 			{"", chunk(data, ""), []string{passed(whole(data), "")}},
-			{"", snapshot("WORKING", whole(`{"data":{"n":12345678901234567891}}`), ""), []string{passed(whole(`{"data":{"n":12345678901234567891}}`), ""), told("WORKING")}},
+			{"", snapshot("WORKING", whole(`{"data":{"n":12345678901234567891}}`), ""), []string{passed(whole(`{"data":{"n":12345678901234567891}}`), ""), received("WORKING")}},
 			{"", snapshot("WORKING", whole(`{"text":"one ","metadata":{}}`), ""), nil}, // shorter: it may be an older snapshot
-			{"", snapshot("FAILED", whole(`{"text":"one ","metadata":{}}`), ""), []string{passed(whole(`{"text":"one ","metadata":{}}`), `,"lastChunk":true`), told("FAILED")}},
+			{"", snapshot("FAILED", whole(`{"text":"one ","metadata":{}}`), ""), []string{passed(whole(`{"text":"one ","metadata":{}}`), `,"lastChunk":true`), received("FAILED")}},
 		},
 		"complete": {
 			{"", chunk(one, `,"lastChunk":true`), []string{passed(whole(one), `,"lastChunk":true`)}},
 			{"", chunk(one, `,"lastChunk":true`), nil},
 			{"", chunk("", appended+`,"lastChunk":true`), nil},
-			{"", snapshot("COMPLETED", whole(one), ""), []string{told("COMPLETED")}},
+			{"", snapshot("COMPLETED", whole(one), ""), []string{received("COMPLETED")}},
 		},
 		"members of artifacts": {
 			{"", chunk(one, ""), []string{passed(whole(one), "")}},
 			{
 				"", snapshot("WORKING", `{"artifactId":"a","name":"n","parts":[`+one+`],"metadata":{"k":1}}`, ""),
-				[]string{passed(`{"artifactId":"a","name":"n","metadata":{"k":1},"parts":[]}`, appended), told("WORKING")},
+				[]string{passed(`{"artifactId":"a","name":"n","metadata":{"k":1},"parts":[]}`, appended), received("WORKING")},
 			},
 			{"", snapshot("WORKING", `{"artifactId":"a","name":"n","parts":[`+one+`],"metadata":{"k":1}}`, ""), nil},
 		},
@@ -160,7 +160,7 @@ func TestRelayRefuses(t *testing.T) {
 func TestRelayLosesNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var said, heard []string // the texts of the chunks
+		var output, heard []string // the texts of the chunks
 		r := &relay{}
 		hear := func(json string) {
 			ev := peer.NewEvent([]byte(json))
@@ -195,25 +195,25 @@ func TestRelayLosesNothing(t *testing.T) {
 			switch rapid.IntRange(0, 5).Draw(t, "step") {
 			case 0: // the connection breaks, and shows the task after the reconnect
 				for range rapid.IntRange(0, 3).Draw(t, "missed") {
-					said = append(said, fmt.Sprint(len(said), rapid.SampledFrom([]string{"", "ä", " x", "€"}).Draw(t, "word")))
+					output = append(output, fmt.Sprint(len(output), rapid.SampledFrom([]string{"", "ä", " x", "€"}).Draw(t, "word")))
 				}
-				hear(task(said))
+				hear(task(output))
 			case 1:
-				hear(task(said[:rapid.IntRange(0, len(said)).Draw(t, "old")]))
+				hear(task(output[:rapid.IntRange(0, len(output)).Draw(t, "old")]))
 			case 2: // the hub is killed
 				mine := task(heard)
 				r = &relay{}
 				r.restore(member([]byte(mine), "task"), nil)
 			default:
-				word := fmt.Sprint(len(said), rapid.SampledFrom([]string{"", "ö", " y"}).Draw(t, "word"))
+				word := fmt.Sprint(len(output), rapid.SampledFrom([]string{"", "ö", " y"}).Draw(t, "word"))
 				more := `,"append":true`
-				if len(said) == 0 {
+				if len(output) == 0 {
 					more = ""
 				}
-				said = append(said, word)
+				output = append(output, word)
 				hear(chunk(string(textPart(word)), more))
 			}
-			if got, want := strings.Join(heard, ""), strings.Join(said, ""); got != want {
+			if got, want := strings.Join(heard, ""), strings.Join(output, ""); got != want {
 				t.Fatalf("got %q, want %q", got, want)
 			}
 		}

@@ -94,7 +94,7 @@ func (h *manualHub) work() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.publish(protocol.WorkAt("x"), protocol.TypeWork, 0, &protocol.Work{
+	h.publish(protocol.JobAt("x"), protocol.TypeJob, 0, &protocol.Job{
 		Agent: "x", Delivery: 1, Key: "k", ContextID: "c", Message: message, Reports: protocol.ReportAt("h").Name,
 	})
 	for d := range h.control {
@@ -151,7 +151,7 @@ func (h *manualHub) reported() string {
 // held returns the number of deliveries of work that are not settled.
 func (h *manualHub) held() int64 {
 	h.t.Helper()
-	d, err := h.bus.Depth(h.t.Context(), protocol.WorkAt("x"))
+	d, err := h.bus.Depth(h.t.Context(), protocol.JobAt("x"))
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -264,7 +264,7 @@ func TestMessagesWithoutSignature(t *testing.T) {
 
 				h.signer = forged
 				h.grant()
-				h.notify(protocol.TypeDenial, 0, &protocol.Denial{Nonce: h.nonce, Reason: "forged"})
+				h.notify(protocol.TypeDeny, 0, &protocol.Deny{Nonce: h.nonce, Reason: "forged"})
 				if len(started) > 0 || h.held() != 1 {
 					t.Fatalf("a forged answer to the claim counts: %d tasks have begun, %d deliveries are held", len(started), h.held())
 				}

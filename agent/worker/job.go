@@ -22,7 +22,7 @@ type job struct {
 	run   *run
 	key   jobKey
 	env   *bus.Envelope
-	work  protocol.Work
+	work  protocol.Job
 	nonce string
 	// hubTopic receives the worker's messages, reportQueue those reports that must not be lost.
 	hubTopic, reportQueue bus.Address
@@ -58,7 +58,7 @@ type job struct {
 
 // newJob checks a delivery and returns its job.
 func (r *run) newJob(d *bus.Delivery) (*job, error) {
-	if d.Type != protocol.TypeWork {
+	if d.Type != protocol.TypeJob {
 		return nil, fmt.Errorf("type %q is not known at the queue of an agent", d.Type)
 	}
 	if r.Keys != nil {
@@ -172,8 +172,8 @@ func (j *job) claim(accepting context.Context) (granted bool) {
 
 // handleAnswer handles an answer to the claim. done is set if no other answer is expected.
 func (j *job) handleAnswer(e *bus.Envelope) (done, granted bool) {
-	if e.Type == protocol.TypeDenial {
-		var deny protocol.Denial
+	if e.Type == protocol.TypeDeny {
+		var deny protocol.Deny
 		if json.Unmarshal(e.Body, &deny) != nil || deny.Nonce != j.nonce || deny.Later {
 			return false, false
 		}
@@ -208,7 +208,7 @@ func (j *job) handle(e *bus.Envelope) {
 	epoch := j.epoch
 	j.mu.Unlock()
 	if epoch == 0 {
-		if e.Type == protocol.TypeGrant || e.Type == protocol.TypeDenial {
+		if e.Type == protocol.TypeGrant || e.Type == protocol.TypeDeny {
 			select {
 			case j.answer <- e:
 			default:

@@ -148,7 +148,7 @@ func (r *run) awaitBus(ctx context.Context) bool {
 // after the end of accepting: the broker redelivers these to another worker once receive
 // returns.
 func (r *run) receive(ctx, accepting context.Context) error {
-	sub := bus.Subscription{At: protocol.WorkAt(r.Name), Prefetch: r.Concurrency}
+	sub := bus.Subscription{At: protocol.JobAt(r.Name), Prefetch: r.Concurrency}
 	for d, err := range r.Bus.Receive(ctx, sub) {
 		if err != nil {
 			return fmt.Errorf("worker: %w", err)

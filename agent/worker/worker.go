@@ -95,7 +95,7 @@ func (w *Worker) newRun() (*run, error) {
 	if r.Name == "" {
 		r.Name = task.AgentNamed(r.Card.Name)
 	}
-	if err := protocol.WorkAt(r.Name).Check(); r.Name == "" || err != nil {
+	if err := protocol.JobAt(r.Name).Check(); r.Name == "" || err != nil {
 		return bad("Name %q, which is to name a queue: %v", r.Name, err)
 	}
 	if len(w.Skills) > 0 {

@@ -37,7 +37,7 @@ func (c *cut) Receive(ctx context.Context, sub bus.Subscription) iter.Seq2[*bus.
 func TestRunEndsWithItsQueue(t *testing.T) {
 	t.Parallel()
 	idle := agent.Func(func(context.Context, *a2asrv.ExecutorContext, func(a2a.Event, error) bool) {})
-	for _, at := range []string{protocol.WorkAt("x").Name, protocol.Inquiry.Name} {
+	for _, at := range []string{protocol.JobAt("x").Name, protocol.Inquiry.Name} {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -64,16 +64,16 @@ func TestNewerWorkReplacesAClaim(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- (&worker.Worker{Bus: b.Peer(), Name: "x", Executor: idle}).Run(ctx) }()
 		for n := range 2 {
-			body, err := protocol.Encode(&protocol.Work{Agent: "x", Delivery: int64(n + 1), Reports: protocol.ReportAt("h").Name})
+			body, err := protocol.Encode(&protocol.Job{Agent: "x", Delivery: int64(n + 1), Reports: protocol.ReportAt("h").Name})
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := &bus.Envelope{ID: string(rune('a' + n)), Type: protocol.TypeWork, Source: "hub/h", ReplyTo: protocol.ControlAt("h").Name, Task: "t", Body: body}
-			if err := b.Publish(ctx, protocol.WorkAt("x"), e); err != nil {
+			e := &bus.Envelope{ID: string(rune('a' + n)), Type: protocol.TypeJob, Source: "hub/h", ReplyTo: protocol.ControlAt("h").Name, Task: "t", Body: body}
+			if err := b.Publish(ctx, protocol.JobAt("x"), e); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
-			if d, err := b.Depth(ctx, protocol.WorkAt("x")); err != nil || d.Held != 1 || d.Ready != 0 {
+			if d, err := b.Depth(ctx, protocol.JobAt("x")); err != nil || d.Held != 1 || d.Ready != 0 {
 				t.Errorf("after delivery %d the queue has %+v, %v, want the newest work held", n+1, d, err)
 			}
 		}

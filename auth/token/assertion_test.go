@@ -135,7 +135,7 @@ func TestAssertionHasNamedClaims(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		members := saying(t, text)
+		members := claimsOf(t, text)
 		wantNames, _, _ := strings.Cut(want, ",")
 		if diff := cmp.Diff(strings.Fields(wantNames), slices.Sorted(maps.Keys(members))); diff != "" {
 			t.Errorf("claims %v (-want +got):\n%s", tc.claims, diff)
@@ -150,8 +150,8 @@ func TestAssertionHasNamedClaims(t *testing.T) {
 	}
 }
 
-// saying returns the claims of a token.
-func saying(t testing.TB, text string) map[string]any {
+// claimsOf returns the claims of a token.
+func claimsOf(t testing.TB, text string) map[string]any {
 	t.Helper()
 	parsed, err := jwt.ParseSigned(text, allAlgorithms)
 	if err != nil {
@@ -184,7 +184,7 @@ func TestAssertionWithoutPrincipal(t *testing.T) {
 		t.Errorf("an assertion without a principal: %q", text)
 	}
 	ctx := auth.WithPrincipal(auth.WithAsserter(t.Context(), a), alice)
-	if text, err := auth.Assert(ctx, hubB); err != nil || saying(t, text)["aud"] != hubB {
+	if text, err := auth.Assert(ctx, hubB); err != nil || claimsOf(t, text)["aud"] != hubB {
 		t.Errorf("Assert = %q, %v", text, err)
 	}
 }
@@ -254,7 +254,7 @@ func TestActors(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]any{"sub": hubB, "act": map[string]any{"sub": hubA}}
-	if diff := cmp.Diff(want, saying(t, text)["act"]); diff != "" {
+	if diff := cmp.Diff(want, claimsOf(t, text)["act"]); diff != "" {
 		t.Errorf("act (-want +got):\n%s", diff)
 	}
 	atC, err := trusts(t, hubC, map[string]*party{"b": b}).Token(t.Context(), text)

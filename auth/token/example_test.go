@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/auth/token"
 )
 
-// A hub asserts the identity of its caller to a remote agent. Set parley.Hub.Onward to the
+// A hub asserts the identity of its caller to a remote agent. Set parley.Hub.Asserter to the
 // Asserter, and serve the key set where verifiers look for it; an executor calls auth.Assert
 // with its context.
 func ExampleAsserter() {

@@ -26,7 +26,7 @@ func TestSuite(t *testing.T) {
 	t.Parallel()
 	shared, own := rabbittest.Shared(t), rabbittest.Start(t)
 	var exclusive sync.Mutex
-	bustest.Run(t, bustest.Features{Keeps: true, HidesHeld: true}, func(t *testing.T) *bustest.Broker {
+	bustest.Run(t, bustest.Features{Durable: true, HidesHeld: true}, func(t *testing.T) *bustest.Broker {
 		if !strings.Contains(alone, "/"+path.Base(t.Name())+"/") {
 			return onBroker(shared, shared.VHost(t))
 		}

@@ -92,7 +92,7 @@ func TestOpenWithoutJetStream(t *testing.T) {
 	defer b.Close()
 	ctx, cancel = context.WithTimeout(t.Context(), 4*time.Second)
 	defer cancel()
-	if err := b.Publish(ctx, protocol.WorkAt("echo"), letter("a")); !errors.Is(err, bus.ErrUnavailable) {
+	if err := b.Publish(ctx, protocol.JobAt("echo"), letter("a")); !errors.Is(err, bus.ErrUnavailable) {
 		t.Errorf("Publish = %v, want ErrUnavailable", err)
 	}
 }
@@ -162,14 +162,14 @@ func TestOpenWithoutServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	for _, to := range []bus.Address{protocol.WorkAt("echo"), protocol.Discovery} {
+	for _, to := range []bus.Address{protocol.JobAt("echo"), protocol.Discovery} {
 		if err := b.Publish(t.Context(), to, letter("a")); !errors.Is(err, bus.ErrUnavailable) {
 			t.Errorf("Publish(%s) = %v, want ErrUnavailable", to, err)
 		}
 	}
 	run(t, server.Options{JetStream: true, Port: at.Port})
-	for d, err := range b.Receive(t.Context(), bus.Subscription{At: protocol.WorkAt("echo"), Ready: func() {
-		if err := b.Publish(t.Context(), protocol.WorkAt("echo"), letter("b")); err != nil {
+	for d, err := range b.Receive(t.Context(), bus.Subscription{At: protocol.JobAt("echo"), Ready: func() {
+		if err := b.Publish(t.Context(), protocol.JobAt("echo"), letter("b")); err != nil {
 			t.Errorf("Publish = %v", err)
 		}
 	}}) {
@@ -186,11 +186,11 @@ func TestStableNames(t *testing.T) {
 	s := run(t, server.Options{JetStream: true})
 	b := open(t, s.ClientURL(), natsbus.Options{})
 	defer b.Close()
-	if err := b.Publish(t.Context(), protocol.WorkAt("echo"), letter("a")); err != nil {
+	if err := b.Publish(t.Context(), protocol.JobAt("echo"), letter("a")); err != nil {
 		t.Fatal(err)
 	}
 	for _, lease := range []time.Duration{0, time.Minute} {
-		for d, err := range b.Receive(t.Context(), bus.Subscription{At: protocol.WorkAt("echo"), Lease: lease}) {
+		for d, err := range b.Receive(t.Context(), bus.Subscription{At: protocol.JobAt("echo"), Lease: lease}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -265,12 +265,12 @@ func TestLog(t *testing.T) {
 				t.Errorf("Publish = %v", err)
 			}
 		}
-		if err := b.Publish(t.Context(), protocol.WorkAt("echo"), letter("end")); err != nil {
+		if err := b.Publish(t.Context(), protocol.JobAt("echo"), letter("end")); err != nil {
 			t.Errorf("Publish = %v", err)
 		}
 	}()
 	for range b.Receive(t.Context(), bus.Subscription{At: protocol.Discovery, Ready: func() { ready <- struct{}{} }}) {
-		for d := range b.Receive(t.Context(), bus.Subscription{At: protocol.WorkAt("echo")}) {
+		for d := range b.Receive(t.Context(), bus.Subscription{At: protocol.JobAt("echo")}) {
 			if err := d.DeadLetter(t.Context(), "it smells"); err != nil {
 				t.Error(err)
 			}
@@ -280,7 +280,7 @@ func TestLog(t *testing.T) {
 	}
 	s.stop(t)
 	s.start(t)
-	if err := b.Publish(t.Context(), protocol.WorkAt("echo"), letter("a")); err != nil {
+	if err := b.Publish(t.Context(), protocol.JobAt("echo"), letter("a")); err != nil {
 		t.Error(err)
 	}
 	for _, want := range []string{"slow reader loses", "it smells", "connection lost", "bus: connected"} {

@@ -24,7 +24,7 @@ func TestStreamAndConsumersDeleted(t *testing.T) {
 	done, enough := make(chan struct{}), make(chan struct{})
 	go func() { // ends with Close
 		defer close(done)
-		for d, err := range b.Receive(t.Context(), bus.Subscription{At: protocol.WorkAt("echo"), Ready: func() { ready <- struct{}{} }}) {
+		for d, err := range b.Receive(t.Context(), bus.Subscription{At: protocol.JobAt("echo"), Ready: func() { ready <- struct{}{} }}) {
 			if err != nil {
 				return
 			}
@@ -40,7 +40,7 @@ func TestStreamAndConsumersDeleted(t *testing.T) {
 	<-ready
 	arrives := func(id string) {
 		t.Helper()
-		if err := b.Publish(t.Context(), protocol.WorkAt("echo"), letter(id)); err != nil {
+		if err := b.Publish(t.Context(), protocol.JobAt("echo"), letter(id)); err != nil {
 			t.Fatalf("Publish(%q) = %v", id, err)
 		}
 		// An acknowledgement is lost with the consumer, so other envelopes may come again.
@@ -75,7 +75,7 @@ func TestHeldOfAnEarlierStream(t *testing.T) {
 	if _, err := js.CreateStream(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
-	at := protocol.WorkAt("echo")
+	at := protocol.JobAt("echo")
 	busy, other := open(t, s.ClientURL(), natsbus.Options{Agent: "echo"}), open(t, s.ClientURL(), natsbus.Options{})
 	defer other.Close()
 	held, done := make(chan string, 3), make(chan struct{})
@@ -125,18 +125,18 @@ func TestCloseWhileBusy(t *testing.T) {
 	s := run(t, server.Options{JetStream: true})
 	b, other := open(t, s.ClientURL(), natsbus.Options{}), open(t, s.ClientURL(), natsbus.Options{})
 	defer other.Close()
-	if err := b.Publish(t.Context(), protocol.WorkAt("echo"), letter("a")); err != nil {
+	if err := b.Publish(t.Context(), protocol.JobAt("echo"), letter("a")); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	for d, err := range b.Receive(t.Context(), bus.Subscription{At: protocol.WorkAt("echo")}) {
+	for d, err := range b.Receive(t.Context(), bus.Subscription{At: protocol.JobAt("echo")}) {
 		if err != nil {
 			break // the bus is closed
 		}
 		if err := b.Close(); err != nil {
 			t.Error(err)
 		}
-		for again, err := range other.Receive(t.Context(), bus.Subscription{At: protocol.WorkAt("echo")}) {
+		for again, err := range other.Receive(t.Context(), bus.Subscription{At: protocol.JobAt("echo")}) {
 			if err != nil || again.ID != d.ID {
 				t.Errorf("Receive yields %+v, %v, want %q again", again, err, d.ID)
 			}
@@ -158,11 +158,11 @@ func TestShownToAutoscalers(t *testing.T) {
 	for i := range 2 {
 		b := open(t, s.ClientURL(), natsbus.Options{})
 		for j := range 3 {
-			if err := b.Publish(t.Context(), protocol.WorkAt("poet"), letter(fmt.Sprint(i, j))); err != nil {
+			if err := b.Publish(t.Context(), protocol.JobAt("poet"), letter(fmt.Sprint(i, j))); err != nil {
 				t.Fatal(err)
 			}
 		}
-		c, err := js.Consumer(t.Context(), natsbus.DefaultStream, natsbus.ConsumerName(protocol.WorkAt("poet")))
+		c, err := js.Consumer(t.Context(), natsbus.DefaultStream, natsbus.ConsumerName(protocol.JobAt("poet")))
 		if err != nil {
 			t.Fatal(err)
 		}

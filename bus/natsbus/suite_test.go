@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-var features = bustest.Features{Keeps: true, Dedupes: true, Leases: true}
+var features = bustest.Features{Durable: true, Dedupes: true, Leases: true}
 
 func TestDebian(t *testing.T)  { testProcess(t, natstest.Debian(t)) }
 func TestCurrent(t *testing.T) { testProcess(t, natstest.Current(t)) }
@@ -47,7 +47,7 @@ func testProcess(t *testing.T, p natstest.Program) {
 func TestInProcess(t *testing.T) {
 	t.Parallel()
 	f := features
-	f.Keeps = false
+	f.Durable = false
 	bustest.Run(t, f, func(t *testing.T) *bustest.Broker {
 		s := &inProcess{dir: t.TempDir(), port: testenv.Port(t)}
 		s.start(t)

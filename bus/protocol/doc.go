@@ -3,10 +3,10 @@
 //
 // # Life of a job
 //
-// A hub publishes [Work] at the queue of the agent. A worker that receives it sends a [Claim]
+// A hub publishes [Job] at the queue of the agent. A worker that receives it sends a [Claim]
 // to the hub's topic and does not start before it has a [Grant]. The hub grants each job to one
 // worker at a time, however often the broker delivers it, and stores the grant before it
-// answers. After a [Denial] the worker acknowledges the work and forgets it, unless the denial
+// answers. After a [Deny] the worker acknowledges the work and forgets it, unless the denial
 // has Later set.
 //
 // The worker executes the agent and sends its events in [Report]s to the topic of the hub,

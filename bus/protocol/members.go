@@ -13,24 +13,24 @@ import (
 // are rare; encoding/json encodes them.
 var (
 	works = structjson.Of(
-		structjson.Text("agent", func(w *Work) *task.Agent { return &w.Agent }).Always(),
-		structjson.Text("skill", func(w *Work) *string { return &w.Skill }),
-		structjson.Int("delivery", func(w *Work) *int64 { return &w.Delivery }).Always(),
-		structjson.Text("key", func(w *Work) *string { return &w.Key }).Always(),
-		structjson.Int("attempt", func(w *Work) *int { return &w.Attempt }).Always(),
-		structjson.Int("hops", func(w *Work) *int { return &w.Hops }),
-		structjson.Int("budget", func(w *Work) *int { return &w.Budget }),
-		structjson.Text("alone", func(w *Work) *string { return &w.Alone }),
-		structjson.Text("contextId", func(w *Work) *string { return &w.ContextID }).Always(),
-		structjson.Raw("message", func(w *Work) *json.RawMessage { return &w.Message }),
-		structjson.Raw("metadata", func(w *Work) *json.RawMessage { return &w.Metadata }),
-		structjson.Raw("others", func(w *Work) *json.RawMessage { return &w.Others }),
-		structjson.Raw("task", func(w *Work) *json.RawMessage { return &w.Stored }),
-		structjson.Texts("extensions", func(w *Work) *[]string { return &w.Extensions }),
-		structjson.Text("parentId", func(w *Work) *string { return &w.ParentID }),
-		structjson.Text("reports", func(w *Work) *string { return &w.Reports }).Always(),
-		structjson.Bool("batches", func(w *Work) *bool { return &w.Batches }),
-		structjson.Struct("large", blobs, func(w *Work) **Blob { return &w.Large }),
+		structjson.Text("agent", func(w *Job) *task.Agent { return &w.Agent }).Always(),
+		structjson.Text("skill", func(w *Job) *string { return &w.Skill }),
+		structjson.Int("delivery", func(w *Job) *int64 { return &w.Delivery }).Always(),
+		structjson.Text("key", func(w *Job) *string { return &w.Key }).Always(),
+		structjson.Int("attempt", func(w *Job) *int { return &w.Attempt }).Always(),
+		structjson.Int("hops", func(w *Job) *int { return &w.Hops }),
+		structjson.Int("budget", func(w *Job) *int { return &w.Budget }),
+		structjson.Text("alone", func(w *Job) *string { return &w.Alone }),
+		structjson.Text("contextId", func(w *Job) *string { return &w.ContextID }).Always(),
+		structjson.Raw("message", func(w *Job) *json.RawMessage { return &w.Message }),
+		structjson.Raw("metadata", func(w *Job) *json.RawMessage { return &w.Metadata }),
+		structjson.Raw("others", func(w *Job) *json.RawMessage { return &w.Others }),
+		structjson.Raw("task", func(w *Job) *json.RawMessage { return &w.Stored }),
+		structjson.Texts("extensions", func(w *Job) *[]string { return &w.Extensions }),
+		structjson.Text("parentId", func(w *Job) *string { return &w.ParentID }),
+		structjson.Text("reports", func(w *Job) *string { return &w.Reports }).Always(),
+		structjson.Bool("batches", func(w *Job) *bool { return &w.Batches }),
+		structjson.Struct("large", blobs, func(w *Job) **Blob { return &w.Large }),
 	)
 	claims = structjson.Of(
 		structjson.Int("delivery", func(c *Claim) *int64 { return &c.Delivery }).Always(),
@@ -97,7 +97,7 @@ var (
 // appendBody appends a body without encoding/json; it reports whether that is possible.
 func appendBody(dst []byte, body any) ([]byte, bool) {
 	switch b := body.(type) {
-	case *Work:
+	case *Job:
 		return works.Append(dst, b)
 	case *Claim:
 		return claims.Append(dst, b)
@@ -121,7 +121,7 @@ func appendBody(dst []byte, body any) ([]byte, bool) {
 // is possible.
 func readBody(text []byte, body any) bool {
 	switch b := body.(type) {
-	case *Work:
+	case *Job:
 		return works.Read(text, b)
 	case *Claim:
 		return claims.Read(text, b)
@@ -145,7 +145,7 @@ func readBody(text []byte, body any) bool {
 func sizeOf(body any) int {
 	const little = 160
 	switch b := body.(type) {
-	case *Work:
+	case *Job:
 		return 3*little + len(b.Message) + len(b.Metadata) + len(b.Stored)
 	case *Report:
 		n := little + len(b.Error)

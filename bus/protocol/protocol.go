@@ -14,10 +14,10 @@ import (
 
 // The types of envelopes.
 const (
-	TypeWork           bus.Type = "job.work"     // hub → queue of the agent
+	TypeJob            bus.Type = "job.work"     // hub → queue of the agent
 	TypeClaim          bus.Type = "job.claim"    // worker → topic of the hub
 	TypeGrant          bus.Type = "job.grant"    // hub → topic of the worker
-	TypeDenial         bus.Type = "job.denial"   // hub → topic of the worker
+	TypeDeny           bus.Type = "job.denial"   // hub → topic of the worker
 	TypeReport         bus.Type = "job.report"   // worker → topic or queue of the hub
 	TypeConfirm        bus.Type = "job.confirm"  // hub → topic of the worker
 	TypeResend         bus.Type = "job.resend"   // hub → topic of the worker
@@ -44,8 +44,8 @@ var (
 	ChatTopic = bus.Topic("agent.chat.inbound")
 )
 
-// WorkAt returns the queue of an agent.
-func WorkAt(name task.Agent) bus.Address { return bus.Queue("agent.task." + string(name)) }
+// JobAt returns the queue of an agent.
+func JobAt(name task.Agent) bus.Address { return bus.Queue("agent.task." + string(name)) }
 
 // ReportAt returns the queue of a hub.
 func ReportAt(hub string) bus.Address { return bus.Queue("hub.report." + hub) }
@@ -80,9 +80,9 @@ const (
 	MaxInline = 768 << 10
 )
 
-// Work is a job: a message for an agent. Envelope.Task, Owner, Principal, Deadline and Chain
+// Job is work: a message for an agent. Envelope.Task, Owner, Principal, Deadline and Chain
 // belong to it; ReplyTo is the hub's topic, Source "hub/ID".
-type Work struct {
+type Job struct {
 	// Agent is the name of the agent, Skill the requested skill, or empty.
 	Agent task.Agent `json:"agent"`
 	Skill string     `json:"skill,omitempty"`
@@ -145,8 +145,8 @@ type Grant struct {
 	Lease int64 `json:"lease"`
 }
 
-// Denial refuses a claim: the worker must not start.
-type Denial struct {
+// Deny refuses a claim: the worker must not start.
+type Deny struct {
 	Nonce string `json:"nonce"`
 	// Later is set if the hub cannot decide yet: the worker asks again.
 	Later bool `json:"later,omitempty"`

@@ -24,10 +24,10 @@ import (
 
 // bodies are the bodies of all types.
 var bodies = map[bus.Type]reflect.Type{
-	protocol.TypeWork:           reflect.TypeFor[protocol.Work](),
+	protocol.TypeJob:            reflect.TypeFor[protocol.Job](),
 	protocol.TypeClaim:          reflect.TypeFor[protocol.Claim](),
 	protocol.TypeGrant:          reflect.TypeFor[protocol.Grant](),
-	protocol.TypeDenial:         reflect.TypeFor[protocol.Denial](),
+	protocol.TypeDeny:           reflect.TypeFor[protocol.Deny](),
 	protocol.TypeReport:         reflect.TypeFor[protocol.Report](),
 	protocol.TypeConfirm:        reflect.TypeFor[protocol.Confirm](),
 	protocol.TypeResend:         reflect.TypeFor[protocol.Resend](),

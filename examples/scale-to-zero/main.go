@@ -45,7 +45,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	queue := protocol.WorkAt(task.Agent(*agent))
+	queue := protocol.JobAt(task.Agent(*agent))
 	if err := queue.Check(); err != nil {
 		return fmt.Errorf("--agent: %w", err)
 	}

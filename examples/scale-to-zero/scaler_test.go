@@ -67,7 +67,7 @@ func start(t *testing.T) (s *scaler, queue depths, result chan error) {
 	t.Helper()
 	queue = make(depths)
 	s = &scaler{
-		broker: queue, queue: protocol.WorkAt("poet"), command: []string{"sleep", "3600"}, max: 2, every: time.Millisecond,
+		broker: queue, queue: protocol.JobAt("poet"), command: []string{"sleep", "3600"}, max: 2, every: time.Millisecond,
 		settle: time.Hour, log: slog.New(slog.DiscardHandler),
 	}
 	result = make(chan error, 1)

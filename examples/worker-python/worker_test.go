@@ -122,15 +122,15 @@ func startNATS(t *testing.T, p natstest.Program) *broker {
 	}}
 }
 
-// stage is a hub with one agent, "pythonist", whose workers are other processes.
-type stage struct {
+// bench is a hub with one agent, "pythonist", whose workers are other processes.
+type bench struct {
 	*broker
 	t      *testing.T
 	signer *bus.Signer
 	client *client.Client
 }
 
-func newStage(t *testing.T, b *broker) *stage {
+func newBench(t *testing.T, b *broker) *bench {
 	t.Helper()
 	signer, err := bus.NewSigner("h1", nil)
 	if err != nil {
@@ -164,7 +164,7 @@ func newStage(t *testing.T, b *broker) *stage {
 			t.Errorf("close the bus: %v", err)
 		}
 	})
-	return &stage{b, t, signer, exampletest.Dial(t, server.URL, "")}
+	return &bench{b, t, signer, exampletest.Dial(t, server.URL, "")}
 }
 
 // process is a worker in Python.
@@ -175,7 +175,7 @@ type process struct {
 }
 
 // start starts a worker that trusts the hub with key. It is killed when the test ends.
-func (s *stage) start(key bus.HubKey) *process {
+func (s *bench) start(key bus.HubKey) *process {
 	s.t.Helper()
 	cmd := exec.Command(python(s.t), "-B", s.script, s.url, "pythonist", key.String())
 	cmd.Stdout, cmd.Stderr = s.t.Output(), s.t.Output()
@@ -194,7 +194,7 @@ func (w *process) kill() {
 }
 
 // say sends a message and returns the task in the response.
-func (s *stage) say(m *a2a.Message) *a2a.Task {
+func (s *bench) say(m *a2a.Message) *a2a.Task {
 	s.t.Helper()
 	result, err := s.client.Send(s.t.Context(), &a2a.SendMessageRequest{Message: m})
 	if err != nil {
@@ -214,27 +214,27 @@ func message(text string) *a2a.Message {
 // TestWorkers runs the same scenarios on each broker.
 func TestWorkers(t *testing.T) {
 	t.Parallel()
-	stories := map[string]func(*stage){
-		"an agent that is not running yet": (*stage).late,
-		"a stream":                         (*stage).stream,
-		"a question":                       (*stage).question,
-		"Python and Go at one queue":       (*stage).mixed,
-		"kill -9, cut, cancel":             (*stage).faults,
-		"an orderly end":                   (*stage).orderly,
-		"a hub that is not trusted":        (*stage).stranger,
+	stories := map[string]func(*bench){
+		"an agent that is not running yet": (*bench).late,
+		"a stream":                         (*bench).stream,
+		"a question":                       (*bench).question,
+		"Python and Go at one queue":       (*bench).mixed,
+		"kill -9, cut, cancel":             (*bench).faults,
+		"an orderly end":                   (*bench).orderly,
+		"a hub that is not trusted":        (*bench).stranger,
 	}
 	for name, connect := range brokers {
 		for story, tell := range stories {
 			t.Run(name+"/"+story, func(t *testing.T) {
 				t.Parallel()
-				tell(newStage(t, connect(t)))
+				tell(newBench(t, connect(t)))
 			})
 		}
 	}
 }
 
 // late calls the agent before there is a worker.
-func (s *stage) late() {
+func (s *bench) late() {
 	req := exampletest.Say("hello")
 	req.Config = &a2a.SendMessageConfig{ReturnImmediately: true}
 	result, err := s.client.Send(s.t.Context(), req)
@@ -256,7 +256,7 @@ func (s *stage) late() {
 }
 
 // stream reads an artifact in many chunks.
-func (s *stage) stream() {
+func (s *bench) stream() {
 	const count = 500
 	s.start(s.signer.HubKey())
 	var got, want strings.Builder
@@ -282,7 +282,7 @@ func (s *stage) stream() {
 }
 
 // question answers the agent's question; one of two workers has asked, either may continue.
-func (s *stage) question() {
+func (s *bench) question() {
 	s.start(s.signer.HubKey())
 	s.start(s.signer.HubKey())
 	for _, name := range []string{"Ada", "Grace", "Barbara"} {
@@ -301,7 +301,7 @@ func (s *stage) question() {
 // mixed has workers in Python and in Go at the same queue: any free worker asks, and any free
 // worker continues with the answer. It repeats this until each language has continued with a
 // question of the other one.
-func (s *stage) mixed() {
+func (s *bench) mixed() {
 	s.start(s.signer.HubKey())
 	ctx, stop := context.WithCancel(s.t.Context())
 	ended := make(chan error, 1)
@@ -320,12 +320,12 @@ func (s *stage) mixed() {
 		if n == rounds {
 			s.t.Fatalf("after %d questions those who asked and went on are %v", n*sideBySide, pairs)
 		}
-		told := make(chan string, sideBySide)
+		received := make(chan string, sideBySide)
 		for range sideBySide {
-			go func() { told <- s.pair() }()
+			go func() { received <- s.pair() }()
 		}
 		for range sideBySide {
-			pairs[<-told]++
+			pairs[<-received]++
 		}
 	}
 	s.t.Logf("who asked and who went on: %v", pairs)
@@ -333,7 +333,7 @@ func (s *stage) mixed() {
 
 // pair answers a question, and returns the languages of the worker that asked and the one that
 // continued.
-func (s *stage) pair() string {
+func (s *bench) pair() string {
 	send := func(m *a2a.Message, want a2a.TaskState) *a2a.Task {
 		result, err := s.client.Send(s.t.Context(), &a2a.SendMessageRequest{Message: m})
 		task, ok := result.(*a2a.Task)
@@ -377,7 +377,7 @@ func language(m *a2a.Message) string {
 
 // faults kills the worker that performs a task. Another one gets it; its connection is cut, and
 // then the task is canceled.
-func (s *stage) faults() {
+func (s *bench) faults() {
 	first := s.start(s.signer.HubKey())
 	req := exampletest.Say("wait")
 	var second *process
@@ -387,12 +387,12 @@ func (s *stage) faults() {
 			s.t.Fatal(err)
 		}
 		reply.Apply(event)
-		said := client.UpdateOf(event).Text
+		text := client.UpdateOf(event).Text
 		switch {
-		case second == nil && said == waits(first):
+		case second == nil && text == waits(first):
 			second = s.start(s.signer.HubKey())
 			first.kill()
-		case second != nil && said == waits(second):
+		case second != nil && text == waits(second):
 			s.cut()
 			if _, err := s.client.Cancel(s.t.Context(), &a2a.CancelTaskRequest{ID: reply.Task.ID}); err != nil {
 				s.t.Errorf("cancel: %v", err)
@@ -408,7 +408,7 @@ func (s *stage) faults() {
 func waits(w *process) string { return fmt.Sprintf("process %d waits", w.cmd.Process.Pid) }
 
 // orderly asks a worker to stop. Another one continues its task at once.
-func (s *stage) orderly() {
+func (s *bench) orderly() {
 	first := s.start(s.signer.HubKey())
 	var second *process
 	var reply client.Fold
@@ -417,9 +417,9 @@ func (s *stage) orderly() {
 			s.t.Fatal(err)
 		}
 		reply.Apply(event)
-		said := client.UpdateOf(event).Text
+		text := client.UpdateOf(event).Text
 		switch {
-		case second == nil && said == waits(first):
+		case second == nil && text == waits(first):
 			if err := first.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 				s.t.Fatal(err)
 			}
@@ -427,7 +427,7 @@ func (s *stage) orderly() {
 				s.t.Errorf("the worker has ended with %v, want nil", err)
 			}
 			second = s.start(s.signer.HubKey())
-		case second != nil && said == waits(second):
+		case second != nil && text == waits(second):
 			if _, err := s.client.Cancel(s.t.Context(), &a2a.CancelTaskRequest{ID: reply.Task.ID}); err != nil {
 				s.t.Errorf("cancel: %v", err)
 			}
@@ -439,7 +439,7 @@ func (s *stage) orderly() {
 }
 
 // stranger starts a worker that trusts another key. It moves the work to Dead, with the reason.
-func (s *stage) stranger() {
+func (s *bench) stranger() {
 	other, err := bus.NewSigner("h1", nil)
 	if err != nil {
 		s.t.Fatal(err)
@@ -455,7 +455,7 @@ func (s *stage) stranger() {
 			s.t.Fatal(err)
 		}
 		want := "key " + s.signer.HubKey().ID() + " is not trusted"
-		if letter.Reason != want || letter.Queue != protocol.WorkAt("pythonist").Name {
+		if letter.Reason != want || letter.Queue != protocol.JobAt("pythonist").Name {
 			s.t.Errorf("the reason at %s is %q, want %q", letter.Queue, letter.Reason, want)
 		}
 		if err := letter.Ack(s.t.Context()); err != nil {

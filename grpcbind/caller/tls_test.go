@@ -180,7 +180,7 @@ func TestCertificates(t *testing.T) {
 				switch {
 				case tt.want == "" && (err != nil || text != "hello"):
 					t.Errorf("the echo is %q, %v", text, err)
-				case tt.want != "" && !says(err, tt.want):
+				case tt.want != "" && !hasText(err, tt.want):
 					t.Errorf("error %v, want one that says %q", err, tt.want)
 				}
 			})
@@ -188,9 +188,9 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// says reports whether the error contains want. A server of TLS 1.3 verifies a caller after the
+// hasText reports whether the error contains want. A server of TLS 1.3 verifies a caller after the
 // handshake; the end of the connection may arrive before its alert.
-func says(err error, want string) bool {
+func hasText(err error, want string) bool {
 	if err == nil {
 		return false
 	}
@@ -249,7 +249,7 @@ func TestCertificateStaysAtHome(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.Get(t.Context(), "none", nil); !says(err, want) {
+		if _, err := p.Get(t.Context(), "none", nil); !hasText(err, want) {
 			t.Errorf("configured as %s: error %v, want one that says %q", configured, err, want)
 		}
 		p.Close()

@@ -70,7 +70,7 @@ func (o *fixture) set(level trust.Level, skills ...string) {
 // begin sends a message to main without waiting for the task.
 func (o *fixture) begin() a2a.TaskID {
 	o.t.Helper()
-	r := say("main", "go")
+	r := messageTo("main", "go")
 	r.ReturnImmediately = true
 	return o.send(r).Head.ID
 }
@@ -153,7 +153,7 @@ func TestTrust(t *testing.T) {
 					o.set(tt.level, tt.approved...)
 				}
 				o.open()
-				r := say("main", "go")
+				r := messageTo("main", "go")
 				r.ReturnImmediately, r.Message.Skill = true, tt.skill
 				id := o.send(r).Head.ID
 				settle()
@@ -242,7 +242,7 @@ func TestTheCallerMayAnswer(t *testing.T) {
 		o.open()
 		id := o.begin()
 		it := o.asked()
-		own := say("", "mine")
+		own := messageTo("", "mine")
 		own.Message.TaskID = id
 		if got := describe(o.send(own)); got != "TASK_STATE_COMPLETED mine" {
 			o.t.Errorf("the task is %q, want the caller's answer", got)
@@ -274,7 +274,7 @@ func TestStaleItems(t *testing.T) {
 		if _, err := o.in.Put(o.t.Context(), &it); err != nil {
 			o.t.Fatal(err)
 		}
-		own := say("", "mine")
+		own := messageTo("", "mine")
 		own.Message.TaskID = id
 		o.send(own)
 		for range 2 {
@@ -309,7 +309,7 @@ func TestOneOfManyAnswersWins(t *testing.T) {
 				})
 			}
 			all.Go(func() {
-				own := say("", "caller")
+				own := messageTo("", "caller")
 				own.Message.TaskID = id
 				_, _ = o.Send(o.t.Context(), alice, own)
 			})
@@ -594,7 +594,7 @@ func TestAnswersThatWereNotStored(t *testing.T) {
 				it := o.asked()
 				o.unreliable.lose = true
 				if again == "caller" {
-					r := say("main", "green")
+					r := messageTo("main", "green")
 					r.Message.TaskID = id
 					o.send(r)
 				} else if _, err := o.in.Answer(t.Context(), it.ID, "me", "blue"); !errors.Is(err, errKilled) {

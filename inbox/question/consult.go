@@ -26,14 +26,14 @@ const draftTime = time.Minute
 // consult returns the answer of the answering agent, or the reason why there is none. A draft
 // is meant for a person.
 func (r *PolicyResponder) consult(ctx context.Context, q *Question, draft bool) (text, problem string, err error) {
-	said := brief(q)
-	words, key := said, fmt.Sprintf("question %d", q.Version)
+	output := brief(q)
+	words, key := output, fmt.Sprintf("question %d", q.Version)
 	if draft {
 		words, key = draftBrief+request(q)+"The question:\n\n"+words, fmt.Sprintf("draft %d", q.Version)
 	}
 	m := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(words))
 	m.Metadata = map[string]any{QuestionKey: map[string]any{
-		"agent": string(q.Agent), "skill": q.Skill, "number": len(q.Turns) + 1, "text": q.Text, "request": q.Request, "draft": draft, "said": said,
+		"agent": string(q.Agent), "skill": q.Skill, "number": len(q.Turns) + 1, "text": q.Text, "request": q.Request, "draft": draft, "said": output,
 	}}
 	got, err := q.Run.Delegate(ctx, &agent.Delegation{Agent: r.Answerer, Message: m, Key: key})
 	switch {

@@ -159,7 +159,7 @@ func TestHostilePeers(t *testing.T) {
 			t.Parallel()
 			p, far := startPeer(t, tt.says)
 			h := startHub(t, new(memstore.Store), &question.PolicyResponder{Answerer: "clerk", Default: question.Auto}, agents{"peer": far, "clerk": clerk(t)})
-			a := h.send(say("peer", "go"))
+			a := h.send(messageTo("peer", "go"))
 			if got := describe(a); !a.Head.State.Terminal() || !strings.Contains(got, tt.want) {
 				t.Errorf("the task is %q, want %q", got, tt.want)
 			}
@@ -201,7 +201,7 @@ func TestQuestionsWithoutWordsAreForPeople(t *testing.T) {
 		seen = *it
 		return "the first one"
 	})
-	if got := describe(o.send(say("main", "go"))); !strings.HasSuffix(got, "COMPLETED done") {
+	if got := describe(o.send(messageTo("main", "go"))); !strings.HasSuffix(got, "COMPLETED done") {
 		t.Errorf("the task is %q", got)
 	}
 	stop()

@@ -125,7 +125,7 @@ func TestTwoHubsNegotiate(t *testing.T) {
 				o.open()
 				stop := person(t, o.in, func(n int, it *inbox.Item) string { return fmt.Sprintf("p%d to %s", n, it.Draft) })
 				before := counted(t, "parley.a2a.input_required_rounds", name, "")
-				tr, r := newTracer(), say(task.Agent(name), "ask 10")
+				tr, r := newTracer(), messageTo(task.Agent(name), "ask 10")
 				r.ReturnImmediately = true
 				begun, err := o.Send(t.Context(), tr.caller(), r)
 				if err != nil {
@@ -206,7 +206,7 @@ func TestLoopEndsAreMeasured(t *testing.T) {
 				}
 			}
 			tr, before := newTracer(), count()
-			if _, err := h.Send(t.Context(), tr.caller(), say(task.Agent(name), "go")); err != nil {
+			if _, err := h.Send(t.Context(), tr.caller(), messageTo(task.Agent(name), "go")); err != nil {
 				t.Fatal(err)
 			}
 			h.stop()
@@ -228,7 +228,7 @@ func TestLoopsEnd(t *testing.T) {
 	t.Parallel()
 	in := new(inbox.Inbox)
 	h := startHub(t, new(memstore.Store), &question.PolicyResponder{Default: question.Ask, Inbox: in}, agents{"loops": asker(3, numbered)})
-	tr, r := newTracer(), say("loops", "go")
+	tr, r := newTracer(), messageTo("loops", "go")
 	r.ReturnImmediately = true
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -253,7 +253,7 @@ func TestLoopsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-opened
-	own := say("", "mine")
+	own := messageTo("", "mine")
 	own.Message.TaskID, own.ReturnImmediately = a.Head.ID, true
 	if _, err := h.Send(t.Context(), tr.caller(), own); err != nil {
 		t.Fatal(err)

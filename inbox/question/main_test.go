@@ -75,8 +75,8 @@ func startConfigured(t testing.TB, cfg engine.Config, agents map[task.Agent]a2as
 	return h
 }
 
-// say returns a message to an agent.
-func say(to task.Agent, text string) *op.Send {
+// messageTo returns a message to an agent.
+func messageTo(to task.Agent, text string) *op.Send {
 	body, _ := json.Marshal(map[string]any{"messageId": "m-" + text, "role": "ROLE_USER", "parts": []any{map[string]string{"text": text}}})
 	return &op.Send{Target: op.Target{Agent: to}, Message: op.Message{ID: "m-" + text, MediaTypes: []string{""}, Body: body}}
 }

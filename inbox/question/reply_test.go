@@ -58,7 +58,7 @@ func TestQuestionLimits(t *testing.T) {
 			t.Parallel()
 			test.responder.Answerer = "clerk"
 			h := startHub(t, new(memstore.Store), &test.responder, agents{"main": asker(1000, test.ask), "clerk": clerk(t)})
-			got := describe(h.send(say("main", "go")))
+			got := describe(h.send(messageTo("main", "go")))
 			for _, want := range test.want {
 				if !strings.Contains(got, want) {
 					t.Errorf("the task is %q, want %q", got, want)
@@ -87,7 +87,7 @@ func TestUnansweredQuestions(t *testing.T) {
 			all["clerk"] = x
 		}
 		h := startHub(t, new(memstore.Store), &question.PolicyResponder{Answerer: "clerk", Default: question.Auto}, all)
-		if got, want := describe(h.send(say("main", "go"))), `FAILED agent "main" asks: Question 1?; the answering agent "clerk" `; !strings.Contains(got, want) {
+		if got, want := describe(h.send(messageTo("main", "go"))), `FAILED agent "main" asks: Question 1?; the answering agent "clerk" `; !strings.Contains(got, want) {
 			t.Errorf("%s: the task is %q, want %q", name, got, want)
 		}
 	}
@@ -103,14 +103,14 @@ func TestOneAnswerWins(t *testing.T) {
 		yield(status(ec, a2a.TaskStateCompleted, "late"), nil)
 	})
 	h := startHub(t, new(memstore.Store), &question.PolicyResponder{Answerer: "clerk", Default: question.Auto}, agents{"main": asker(1, numbered), "clerk": slow})
-	r := say("main", "go")
+	r := messageTo("main", "go")
 	r.ReturnImmediately = true
 	id := h.send(r).Head.ID
 	<-asked
 	if a := h.now(id); a.Head.State != task.Working || task.TextOf(a.Head.StatusMessage) != "Question 1?" || a.Head.Run.Dispatch != task.Asking {
 		t.Errorf("the task is %s, want it at work on a question", describe(a))
 	}
-	own := say("", "mine")
+	own := messageTo("", "mine")
 	own.Message.TaskID = id
 	if got := describe(h.send(own)); got != "TASK_STATE_COMPLETED mine" {
 		t.Errorf("the task is %q, want the caller's answer", got)
@@ -139,7 +139,7 @@ func TestCancelOfAQuestion(t *testing.T) {
 		close(ended)
 	})
 	h := startHub(t, new(memstore.Store), &question.PolicyResponder{Answerer: "clerk", Default: question.Auto}, agents{"main": asker(1, numbered), "clerk": slow})
-	r := say("main", "go")
+	r := messageTo("main", "go")
 	r.ReturnImmediately = true
 	id := h.send(r).Head.ID
 	<-asked
@@ -171,7 +171,7 @@ func TestKills(t *testing.T) {
 		disk := new(memstore.Store)
 		store := newKillableStore(disk, cut)
 		h := startHub(t, store, responder, agents{"main": asker(5, numbered), "clerk": clerk(t)})
-		r := say("main", "go")
+		r := messageTo("main", "go")
 		r.ReturnImmediately = true
 		a, err := h.Send(t.Context(), alice, r)
 		if err != nil {
@@ -222,7 +222,7 @@ func TestRoundsSurviveARestart(t *testing.T) {
 	disk, responder := new(memstore.Store), &question.PolicyResponder{Answerer: "clerk", Default: question.Auto, MaxRounds: 4}
 	store := newKillableStore(disk, 9)
 	h := startHub(t, store, responder, agents{"main": asker(100, numbered), "clerk": clerk(t)})
-	r := say("main", "go")
+	r := messageTo("main", "go")
 	r.ReturnImmediately = true
 	id := h.send(r).Head.ID
 	<-store.dead
@@ -251,10 +251,10 @@ func TestMessagesBeforeTheQuestion(t *testing.T) {
 	}), agent.Traits{Idempotent: true})
 	responder := &question.PolicyResponder{Answerer: "clerk", Default: question.Auto}
 	h := startHub(t, store, responder, agents{"main": main, "clerk": clerk(t)})
-	r := say("main", "go")
+	r := messageTo("main", "go")
 	r.ReturnImmediately = true
 	id := h.send(r).Head.ID
-	more := say("", "more")
+	more := messageTo("", "more")
 	more.Message.TaskID, more.ReturnImmediately = id, true
 	h.send(more)
 	close(ask)

@@ -190,7 +190,7 @@ func (c *agentRunCmd) worker() (*worker.Worker, error) {
 // check refuses settings with which every task would fail.
 func (c *agentRunCmd) check(program string) error {
 	if c.Name != "" {
-		if err := protocol.WorkAt(task.Agent(c.Name)).Check(); err != nil {
+		if err := protocol.JobAt(task.Agent(c.Name)).Check(); err != nil {
 			return usagef("--name: %w", err)
 		}
 	}

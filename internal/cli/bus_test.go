@@ -340,15 +340,15 @@ func TestAnnouncedAgent(t *testing.T) {
 	if got := h.get(id); !strings.Contains(got, "hello you") {
 		t.Errorf("task = %s", got)
 	}
-	told := ""
+	received := ""
 	for e := range chat {
-		told += string(e.Body) + e.Correlation + " "
-		if strings.Contains(told, "COMPLETED") {
+		received += string(e.Body) + e.Correlation + " "
+		if strings.Contains(received, "COMPLETED") {
 			break
 		}
 	}
-	if want := `{"agent":"greeter","type":"status","text":"hello you","state":"TASK_STATE_COMPLETED"}corr-1`; !strings.Contains(told, want) {
-		t.Errorf("the live view has %s, want %s in it", told, want)
+	if want := `{"agent":"greeter","type":"status","text":"hello you","state":"TASK_STATE_COMPLETED"}corr-1`; !strings.Contains(received, want) {
+		t.Errorf("the live view has %s, want %s in it", received, want)
 	}
 	stop()
 	h.stop()
@@ -368,7 +368,7 @@ func TestDeadLetterFailsItsTask(t *testing.T) {
 	h := serveOn(t, b, t.TempDir(), func(c *config.Config) { c.Agents = []config.Agent{{Name: "greeter", Queue: "greeter"}} })
 	id := h.send("greeter", "poison")
 	ctx, cancel := context.WithCancel(t.Context())
-	for d, err := range b.Receive(ctx, bus.Subscription{At: protocol.WorkAt("greeter")}) {
+	for d, err := range b.Receive(ctx, bus.Subscription{At: protocol.JobAt("greeter")}) {
 		if err == nil {
 			err = d.DeadLetter(ctx, "it makes me ill")
 		}
@@ -388,7 +388,7 @@ func TestDeadLetterFailsItsTask(t *testing.T) {
 		t.Fatalf("dead letters = %d %s", code, answer)
 	}
 	code, answer = h.call("POST /api/v1/dead/"+string(page.Letters[0].ID)+"/replay", "{}")
-	if d, err := b.Depth(t.Context(), protocol.WorkAt("greeter")); code != 200 || err != nil || d.Ready != 1 {
+	if d, err := b.Depth(t.Context(), protocol.JobAt("greeter")); code != 200 || err != nil || d.Ready != 1 {
 		t.Errorf("replay = %d %s, the queue has %+v, %v", code, answer, d, err)
 	}
 }

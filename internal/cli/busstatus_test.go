@@ -14,13 +14,13 @@ import (
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
-// toldBus is a bus with a given state of the connection to its broker.
-type toldBus struct {
+// statusBus is a bus with a given state of the connection to its broker.
+type statusBus struct {
 	*bus.Memory
 	is *bus.Connection
 }
 
-func (b toldBus) Connection() bus.Connection { return *b.is }
+func (b statusBus) Connection() bus.Connection { return *b.is }
 
 // TestStatusOfBus checks that an unreachable broker is reported, and that the hub stays ready.
 func TestStatusOfBus(t *testing.T) {
@@ -30,7 +30,7 @@ func TestStatusOfBus(t *testing.T) {
 	is := bus.Connection{Up: true, Since: since}
 	h := serveOn(t, b, t.TempDir(), func(c *config.Config) {
 		c.Agents = []config.Agent{{Name: "greeter", Queue: "Greeter"}}
-		c.OpenBus = func(context.Context) (bus.Bus, error) { return toldBus{b.Peer(), &is}, nil }
+		c.OpenBus = func(context.Context) (bus.Bus, error) { return statusBus{b.Peer(), &is}, nil }
 	})
 	if code, answer := h.call("POST /a2a/greeter", `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"you"}]},"configuration":{"returnImmediately":true}}}`, "A2A-Version: 1.0"); code != 200 {
 		t.Fatalf("%d %s", code, answer)

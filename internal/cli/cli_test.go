@@ -107,8 +107,8 @@ func inState(state a2a.TaskState, word string) oneEvent {
 	}
 }
 
-// say answers with a bare message with the parts and the skill of the request.
-func say(ec *a2asrv.ExecutorContext) a2a.Event {
+// statusEvent answers with a bare message with the parts and the skill of the request.
+func statusEvent(ec *a2asrv.ExecutorContext) a2a.Event {
 	m := a2a.NewMessageForTask(a2a.MessageRoleAgent, ec, ec.Message.Parts...)
 	if skill, ok := ec.Message.Metadata["skill"].(string); ok {
 		m.Parts = append(m.Parts, a2a.NewTextPart("skill "+skill))
@@ -153,7 +153,7 @@ func startSDK(cleanup func(func())) *sdkServer {
 		add(string(a.Name), a.Card, a.Executor)
 	}
 	plain := &a2a.AgentCard{Name: "test", Version: "1", Capabilities: a2a.AgentCapabilities{Streaming: true}}
-	add("say", plain, oneEvent(say))
+	add("say", plain, oneEvent(statusEvent))
 	add("fail", plain, inState(a2a.TaskStateFailed, "it broke\x1b[31m"))
 	add("auth", plain, inState(a2a.TaskStateAuthRequired, "log in first"))
 	return s

@@ -109,7 +109,7 @@ func (s *site) serve(config string) (stop func()) {
 	return stop
 }
 
-// say sends a message to an agent, with a header, and returns the status and the body of the
+// statusEvent sends a message to an agent, with a header, and returns the status and the body of the
 // answer.
 func (s *site) say(agent, header, text string) (int, string) {
 	s.t.Helper()
@@ -394,7 +394,7 @@ agents:
   - {name: program, command: [sh, -c, 'env | grep -v PWD'], identity: {mode: assertion}}
 `, a.srv.URL, fwd.srv.URL, plain.srv.URL, authority.URL))
 
-	var said string
+	var text string
 	for _, name := range []string{"forwarded", "exchanged", "asserted", "plain", "program"} {
 		status, body := a.say(name, "Authorization: Bearer "+own, "hi")
 		if status != http.StatusOK || !strings.Contains(body, "TASK_STATE_COMPLETED") {
@@ -403,7 +403,7 @@ agents:
 		if strings.Contains(body, own) {
 			t.Errorf("%s has the caller's token: %s", name, body)
 		}
-		said += body
+		text += body
 	}
 	if diff := cmp.Diff([]string{own, "exchanged-token"}, fwd.tokens()); diff != "" {
 		t.Errorf("the agent for which it is configured was shown (-want +got):\n%s", diff)
@@ -416,8 +416,8 @@ agents:
 	if got := plain.tokens(); len(got) != 0 {
 		t.Errorf("other agents were shown %q", got)
 	}
-	if !strings.Contains(said, "PARLEY_ASSERTION=eyJ") {
-		t.Errorf("the program has no assertion: %s", said)
+	if !strings.Contains(text, "PARLEY_ASSERTION=eyJ") {
+		t.Errorf("the program has no assertion: %s", text)
 	}
 	a.mu.Lock()
 	logs := a.logs.String()

@@ -52,9 +52,9 @@ func TestWatchGoesOn(t *testing.T) {
 			answers[0](w)
 			answers = answers[1:]
 		}))
-		var out, told strings.Builder
+		var out, received strings.Builder
 		w := &noteWatch{
-			cmd: &memoryWatchCmd{hubFlags: hubFlags{URL: srv.URL}, Limit: 5}, out: &out, notices: &told,
+			cmd: &memoryWatchCmd{hubFlags: hubFlags{URL: srv.URL}, Limit: 5}, out: &out, notices: &received,
 			retry: time.Millisecond, seen: map[string]noteSeen{},
 		}
 		err := w.follow(t.Context())
@@ -74,8 +74,8 @@ func TestWatchGoesOn(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("printed (-want +got):\n%s", diff)
 		}
-		if n := strings.Count(told.String(), "waiting for it"); n != 2 {
-			t.Errorf("notices %q, want two that wait for the hub", told.String())
+		if n := strings.Count(received.String(), "waiting for it"); n != 2 {
+			t.Errorf("notices %q, want two that wait for the hub", received.String())
 		}
 	}
 }

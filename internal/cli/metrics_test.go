@@ -100,7 +100,7 @@ func busyHub(t *testing.T) (*busHub, map[string]*dto.MetricFamily) {
 	poison := h.send("greeter", "poison")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	for d, err := range b.Receive(ctx, bus.Subscription{At: protocol.WorkAt("greeter")}) {
+	for d, err := range b.Receive(ctx, bus.Subscription{At: protocol.JobAt("greeter")}) {
 		if err == nil {
 			err = d.DeadLetter(ctx, "it cannot be read")
 		}

@@ -364,7 +364,7 @@ func (d *described) poison(b *bus.Memory, task string) {
 	d.h.t.Helper()
 	ctx, cancel := context.WithCancel(d.h.t.Context())
 	defer cancel()
-	for l, err := range b.Receive(ctx, bus.Subscription{At: protocol.WorkAt("greeter")}) {
+	for l, err := range b.Receive(ctx, bus.Subscription{At: protocol.JobAt("greeter")}) {
 		if err == nil {
 			err = l.DeadLetter(ctx, "it cannot be read")
 		}

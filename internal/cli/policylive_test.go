@@ -61,7 +61,7 @@ auth:
 			}
 		}
 	}
-	said := func(part string) {
+	output := func(part string) {
 		t.Helper()
 		for end := time.Now().Add(30 * time.Second); !strings.Contains(log.String(), part); send("carl") {
 			if time.Now().After(end) {
@@ -92,7 +92,7 @@ auth:
 	replace(rules + carl)
 	becomes("a rule more", "carl", 200)
 	replace(rules + "  - {deny: sned, callers: carl}\n")
-	said(`policy.yaml:4: rules[2].deny: there is no operation`)
+	output(`policy.yaml:4: rules[2].deny: there is no operation`)
 	becomes("a mistake", "carl", 200)
 	if code, _, body := h.ask("", "GET /readyz", ""); code != 200 || !strings.Contains(body, "the earlier rules stay in force") {
 		t.Errorf("/readyz with a mistake: %d %s", code, body)
@@ -100,11 +100,11 @@ auth:
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	said("no such file")
+	output("no such file")
 	becomes("no file", "carl", 200)
 	replace(rules + "tests: [{want: allow, caller: carl, op: send, agent: echo}]\n")
 	becomes("a rule less", "carl", 403)
-	said("a test of the policy fails")
+	output("a test of the policy fails")
 	if _, _, body := h.ask("", "GET /readyz", ""); strings.Contains(body, "the earlier rules stay in force") {
 		t.Errorf("/readyz after the mistake: %s", body)
 	}

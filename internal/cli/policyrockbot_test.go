@@ -85,10 +85,10 @@ func (x *exchange) publish(who, topic, typ, body string) rockBotAnswer {
 			State        int
 		}
 		x.must(json.Unmarshal(d.Body, &all))
-		var said struct{ Parts []struct{ Text string } }
+		var output struct{ Parts []struct{ Text string } }
 		text := ""
-		if json.Unmarshal(all.Message, &text) != nil && json.Unmarshal(all.Message, &said) == nil && len(said.Parts) > 0 {
-			text = said.Parts[0].Text
+		if json.Unmarshal(all.Message, &text) != nil && json.Unmarshal(all.Message, &output) == nil && len(output.Parts) > 0 {
+			text = output.Parts[0].Text
 		}
 		return rockBotAnswer{all.TaskID, all.Code, text, all.State}
 	case <-time.After(30 * time.Second):

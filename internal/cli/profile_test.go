@@ -256,13 +256,13 @@ func TestProfileGRPC(t *testing.T) {
 func TestProfileNotifiesWebhooks(t *testing.T) {
 	t.Parallel()
 	p := startProfile(t, serveCmd{})
-	told := make(chan string, 10)
+	received := make(chan string, 10)
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		b, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Errorf("read notification: %v", err)
 		}
-		told <- r.Header.Get("Authorization") + " " + string(b)
+		received <- r.Header.Get("Authorization") + " " + string(b)
 	}))
 	t.Cleanup(hook.Close)
 	resp, body := p.do("POST", "/v1/a2a/message:send", fmt.Sprintf(
@@ -272,7 +272,7 @@ func TestProfileNotifiesWebhooks(t *testing.T) {
 		t.Fatalf("send with a webhook = %d %s", resp.StatusCode, body)
 	}
 	select {
-	case got := <-told:
+	case got := <-received:
 		if !strings.HasPrefix(got, "Bearer abc {") || !strings.Contains(got, "TASK_STATE_COMPLETED") {
 			t.Errorf("the webhook received %q", got)
 		}

@@ -76,7 +76,7 @@ func (c *pushListenCmd) Run(ctx context.Context, o *OS) error {
 
 // serve accepts notifications until ctx ends, their number is reached, or printing fails.
 func (c *pushListenCmd) serve(ctx context.Context, l net.Listener, rc *push.Receiver, o *OS) error {
-	t := &told{o: o, json: c.JSON, count: c.Count, enough: make(chan struct{})}
+	t := &notification{o: o, json: c.JSON, count: c.Count, enough: make(chan struct{})}
 	rc.Handle, rc.Refused = t.handle, t.refused
 	srv := &http.Server{
 		Handler: rc, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: time.Minute,
@@ -130,8 +130,8 @@ Or, for a task that is there already:
 	return b.String()
 }
 
-// told is the printer of notifications.
-type told struct {
+// notification is the printer of notifications.
+type notification struct {
 	o      *OS
 	json   bool
 	count  int           // 0 means no limit
@@ -146,7 +146,7 @@ type told struct {
 // errEnough answers notifications after the last one.
 var errEnough = errors.New("the listener stops")
 
-func (t *told) handle(_ context.Context, n *push.Notification) error {
+func (t *notification) handle(_ context.Context, n *push.Notification) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.end {
@@ -162,7 +162,7 @@ func (t *told) handle(_ context.Context, n *push.Notification) error {
 	return t.err
 }
 
-func (t *told) print(n *push.Notification) error {
+func (t *notification) print(n *push.Notification) error {
 	if t.json {
 		return printRaw(t.o, n.Body)
 	}
@@ -195,7 +195,7 @@ func proofs(n *push.Notification) string {
 }
 
 // text returns a notification as text for a person.
-func (t *told) text(n *push.Notification) string {
+func (t *notification) text(n *push.Notification) string {
 	event, err := n.Event()
 	if err != nil {
 		return "(protocol v0.3)"
@@ -225,7 +225,7 @@ func (t *told) text(n *push.Notification) string {
 // longestText is the maximum length of a printed text, in characters.
 const longestText = 500
 
-func (t *told) refused(r *http.Request, err error) {
+func (t *notification) refused(r *http.Request, err error) {
 	if errors.Is(err, errEnough) {
 		return
 	}

@@ -262,7 +262,7 @@ func TestWelcomeNamesWhatIsAsked(t *testing.T) {
 func TestLongTextsAreCut(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("\u00e4", longestText)
-	n := &told{o: &OS{}}
+	n := &notification{o: &OS{}}
 	for text, want := range map[string]string{long: long, long + "b": long + "…"} {
 		body := `{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"` + text + `"}]}}`
 		if got := n.text(&push.Notification{Kind: push.KindMessage, Body: []byte(body)}); got != want {
@@ -312,9 +312,9 @@ func heardExample(ts *testscript.TestScript, neg bool, args []string) {
 	if err != nil || resp.StatusCode != http.StatusOK {
 		ts.Fatalf("the example gives %d: %s, %v", resp.StatusCode, answer, err)
 	}
-	said, _ := io.ReadAll(notes)
+	text, _ := io.ReadAll(notes)
 	if err := cmd.Wait(); err != nil {
-		ts.Fatalf("parley push listen: %v\n%s", err, said)
+		ts.Fatalf("parley push listen: %v\n%s", err, text)
 	}
 	ts.Check(os.WriteFile(ts.MkAbs("heard.out"), out.Bytes(), 0o644))
 }

@@ -103,7 +103,7 @@ func TestResume(t *testing.T) {
 		t.Fatalf("send = %d, %q", code, errs)
 	}
 	var tasks int
-	var said strings.Builder
+	var text strings.Builder
 	for line := range strings.Lines(out) {
 		var frame struct {
 			Task           *struct{ ID string }
@@ -118,11 +118,11 @@ func TestResume(t *testing.T) {
 			tasks++
 		}
 		if u := frame.ArtifactUpdate; u != nil {
-			said.WriteString(u.Artifact.Parts[0].Text)
+			text.WriteString(u.Artifact.Parts[0].Text)
 		}
 	}
-	if tasks != 1 || said.String() != "one two three four five six" {
-		t.Errorf("the stream has %d tasks and says %q, want the task once and every word once", tasks, said.String())
+	if tasks != 1 || text.String() != "one two three four five six" {
+		t.Errorf("the stream has %d tasks and says %q, want the task once and every word once", tasks, text.String())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

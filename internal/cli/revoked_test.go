@@ -92,8 +92,8 @@ func TestRevokedCertificate(t *testing.T) {
 	if code, body, err := h.rpc(h.web(h.config(nil), true), listV1, "X-Api-Key: key-of-the-buyer-0123"); code != http.StatusOK {
 		t.Errorf("a key without a certificate: %d %s %v", code, body, err)
 	}
-	if said := h.log.String(); !strings.Contains(said, "was revoked") {
-		t.Errorf("the log does not say why:\n%s", said)
+	if output := h.log.String(); !strings.Contains(output, "was revoked") {
+		t.Errorf("the log does not say why:\n%s", output)
 	}
 	replace(tlstest.NewAuthority(t, "acme").Revoke(t, x509.RevocationList{}))
 	for end := time.Now().Add(30 * time.Second); !strings.Contains(h.log.String(), "none of the authorities has signed it"); {

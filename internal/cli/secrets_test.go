@@ -74,9 +74,9 @@ func newEcho(t *testing.T) *echo {
 	e := new(echo)
 	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		told := fmt.Sprintf("%v %s", r.Header, body)
+		received := fmt.Sprintf("%v %s", r.Header, body)
 		e.mu.Lock()
-		e.seen.WriteString(told + "\n")
+		e.seen.WriteString(received + "\n")
 		e.mu.Unlock()
 		switch {
 		case strings.HasSuffix(r.URL.Path, ".json"):
@@ -86,12 +86,12 @@ func newEcho(t *testing.T) *echo {
 			w.WriteHeader(http.StatusOK)
 		case strings.HasPrefix(r.URL.Path, "/key"): // JSON-RPC refuses with 200
 			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":%q}}`, told)
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":%q}}`, received)
 		default:
 			w.Header().Set("WWW-Authenticate", `Bearer error_description="`+r.Header.Get("Authorization")+`"`)
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusUnauthorized)
-			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":%q},"detail":%q}`, told, told)
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":%q},"detail":%q}`, received, received)
 		}
 	}))
 	t.Cleanup(e.Close)
@@ -208,8 +208,8 @@ func (h *secretHub) ask(key, request, body string) string {
 	if key != "" {
 		q.header = append(q.header, "Authorization: Bearer "+key)
 	}
-	resp, said := q.answered(h.t)
-	text := fmt.Sprintf("%s %v %s", resp.Status, resp.Header, said)
+	resp, output := q.answered(h.t)
+	text := fmt.Sprintf("%s %v %s", resp.Status, resp.Header, output)
 	h.outputs[fmt.Sprintf("%s #%d", request, len(h.outputs))] = text
 	return text
 }
@@ -238,9 +238,9 @@ func TestSecretsStayInside(t *testing.T) {
 	}
 	h.outputs["log"] = h.output.String()
 	h.outputs["spans and metrics that were sent"] = collector.text()
-	for name, said := range h.outputs {
-		if got := m.leaks(said); len(got) > 0 {
-			t.Errorf("%s contains the secrets of %v:\n%.2000s", name, got, said)
+	for name, reply := range h.outputs {
+		if got := m.leaks(reply); len(got) > 0 {
+			t.Errorf("%s contains the secrets of %v:\n%.2000s", name, got, reply)
 		}
 	}
 	stored := storedText(t, filepath.Join(dir, "data"))

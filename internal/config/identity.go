@@ -63,9 +63,9 @@ func (i *Identity) mode() tokenexchange.Mode {
 	return tokenexchange.Mode(i.Mode)
 }
 
-// Onward returns the policy for sending the caller's identity to the agent; nil if it is not
+// AssertTo returns the policy for sending the caller's identity to the agent; nil if it is not
 // sent. asserter signs assertions.
-func (a *Agent) Onward(asserter *token.Asserter) *tokenexchange.Policy {
+func (a *Agent) AssertTo(asserter *token.Asserter) *tokenexchange.Policy {
 	i := &a.Identity
 	if !i.Tells() {
 		return nil

@@ -78,7 +78,7 @@ func TestIdentity(t *testing.T) {
 			t.Errorf("%s\n%v", src, err)
 			continue
 		}
-		got := c.Agents[0].Onward(asserter)
+		got := c.Agents[0].AssertTo(asserter)
 		if want != nil {
 			want.Asserter = asserter
 		}

@@ -34,17 +34,17 @@ func (f framerFunc) frames(v1 []byte) [][]byte { return f(v1) }
 
 // blame returns err with its field names replaced by those of the shape.
 func (c *codec) blame(o Operation, err error) error {
-	var told *apierror.Error
-	if c.field == nil || !errors.As(err, &told) || len(told.Violations) != 1 {
+	var received *apierror.Error
+	if c.field == nil || !errors.As(err, &received) || len(received.Violations) != 1 {
 		return err
 	}
-	v := told.Violations[0]
+	v := received.Violations[0]
 	name := c.field(o, v.Field)
-	if name == v.Field || told.Message != v.Field+": "+v.Problem {
+	if name == v.Field || received.Message != v.Field+": "+v.Problem {
 		return err
 	}
-	renamed := apierror.Field(told.Err, name, "%s", v.Problem)
-	renamed.Meta, renamed.RetryAfter = told.Meta, told.RetryAfter
+	renamed := apierror.Field(received.Err, name, "%s", v.Problem)
+	renamed.Meta, renamed.RetryAfter = received.Meta, received.RetryAfter
 	return renamed
 }
 

@@ -111,12 +111,12 @@ type Report struct {
 // a2a.Error, which were written for callers, or else the text of the sentinel. An error that is
 // not in the table is reported as "internal error" with ref, and without its own text.
 func Explain(err error, ref string) Report {
-	var told *apierror.Error
-	if errors.As(err, &told) {
-		if row, ok := find(told.Err); ok {
+	var received *apierror.Error
+	if errors.As(err, &received) {
+		if row, ok := find(received.Err); ok {
 			return Report{
-				Row: row, Message: told.Error(),
-				Violations: told.Violations, Meta: told.Meta, RetryAfter: told.RetryAfter,
+				Row: row, Message: received.Error(),
+				Violations: received.Violations, Meta: received.Meta, RetryAfter: received.RetryAfter,
 			}
 		}
 		return hidden(internalRow, ref)

@@ -26,9 +26,9 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// told has every sentinel that callers may see, by the package and name of its declaration,
+// wireErrors has every sentinel that callers may see, by the package and name of its declaration,
 // with its row of the specification's table (version 1.0.1).
-var told = map[string]struct {
+var wireErrors = map[string]struct {
 	err    error
 	code   int
 	http   int
@@ -72,7 +72,7 @@ var told = map[string]struct {
 // Table 2, from the sentinels to the wire.
 func TestErrorTable(t *testing.T) {
 	t.Parallel()
-	for name, want := range told {
+	for name, want := range wireErrors {
 		got := dialect.Explain(fmt.Errorf("secret detail: %w", want.err), "ref")
 		if got.Code != want.code || got.HTTP != want.http || codes.Code(got.GRPC) != want.grpc || got.Reason != want.reason {
 			t.Errorf("%s = %d %d %v %s, want %+v", name, got.Code, got.HTTP, got.GRPC, got.Reason, want)
@@ -89,7 +89,7 @@ func TestErrorTableBackwards(t *testing.T) {
 	t.Parallel()
 	for _, row := range dialect.ErrorTable() {
 		known := false
-		for _, want := range told {
+		for _, want := range wireErrors {
 			known = known || want.err == row.Sentinel
 		}
 		if !known {
@@ -128,7 +128,7 @@ func TestEverySentinelHasARow(t *testing.T) {
 		"github.com/parley-a2a/parley/internal/apierror",
 	} {
 		for _, name := range sentinels(t, path) {
-			if _, ok := told[name]; !ok && !inner[name] {
+			if _, ok := wireErrors[name]; !ok && !inner[name] {
 				t.Errorf("%s has no row in the table of errors", name)
 			}
 		}

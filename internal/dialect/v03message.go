@@ -36,8 +36,8 @@ var messageReader = sendReader{
 
 // readMessageConfiguration is readProtoConfiguration for requests of known shape.
 func readMessageConfiguration(dst, _, configuration []byte) ([]byte, error) {
-	dst, said, err := appendProtoConfiguration(append(dst, '{'), configuration)
-	if !said {
+	dst, text, err := appendProtoConfiguration(append(dst, '{'), configuration)
+	if !text {
 		dst = append(appendName(dst, "returnImmediately"), "true"...)
 	}
 	return append(dst, '}'), err

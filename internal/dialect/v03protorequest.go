@@ -256,8 +256,8 @@ var protoConfigurationSchema = a2ajson.NewSchema("blocking", "pushNotification:p
 // field does not block, and a length of zero means absent. In the shape of JSON-RPC, whose
 // messages have kinds, it blocks.
 func readProtoConfiguration(dst, params, configuration []byte) ([]byte, error) {
-	dst, said, err := appendProtoConfiguration(append(dst, '{'), configuration)
-	if !said && inProto(params) {
+	dst, text, err := appendProtoConfiguration(append(dst, '{'), configuration)
+	if !text && inProto(params) {
 		dst = append(appendName(dst, "returnImmediately"), "true"...)
 	}
 	return append(dst, '}'), err
@@ -265,11 +265,11 @@ func readProtoConfiguration(dst, params, configuration []byte) ([]byte, error) {
 
 // appendProtoConfiguration appends the members of a configuration. The boolean reports whether
 // the configuration has the blocking field.
-func appendProtoConfiguration(dst, configuration []byte) (_ []byte, said bool, _ error) {
+func appendProtoConfiguration(dst, configuration []byte) (_ []byte, text bool, _ error) {
 	err := protoConfigurationSchema.Each(configuration, func(i int, name string, v []byte) (err error) {
 		switch i {
 		case legacyBlocking:
-			said = true
+			text = true
 			dst, err = appendReturn(dst, v)
 		case legacyPush:
 			dst = readPush(appendName(dst, "pushNotificationConfig"), v)
@@ -282,7 +282,7 @@ func appendProtoConfiguration(dst, configuration []byte) (_ []byte, said bool, _
 		}
 		return err
 	})
-	return dst, said, err
+	return dst, text, err
 }
 
 // inProto reports whether the message of a request has the proto's shape.

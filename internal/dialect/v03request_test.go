@@ -122,11 +122,11 @@ func perform(o dialect.Operation, params []byte) (r any, err error) {
 // field returns the field that an error is about.
 func field(t *testing.T, err error) string {
 	t.Helper()
-	var told *apierror.Error
-	if !errors.As(err, &told) || !errors.Is(err, a2a.ErrInvalidParams) || len(told.Violations) != 1 {
+	var received *apierror.Error
+	if !errors.As(err, &received) || !errors.Is(err, a2a.ErrInvalidParams) || len(received.Violations) != 1 {
 		t.Fatalf("error %v, want one about a field", err)
 	}
-	return told.Violations[0].Field
+	return received.Violations[0].Field
 }
 
 // TestV03Errors checks that errors of all layers name the field as the caller spelled it.

@@ -27,7 +27,7 @@ func spec(name, url string, skills ...string) directory.Spec {
 // The source takes precedence, skill by skill; the card supplies the rest.
 func TestSpecAndCardAreMerged(t *testing.T) {
 	t.Parallel()
-	p := startPeer(t, says(cardOf("Card Name", "review", "extra")))
+	p := startPeer(t, serveDocument(cardOf("Card Name", "review", "extra")))
 	b := open(t, directory.Config{Sources: []directory.Source{source("agents.yaml", spec("quinn", p.URL, "REVIEW", "triage"))}})
 	if diff := cmp.Diff([]string{"put quinn [REVIEW triage]"}, b.hub.take()); diff != "" {
 		t.Errorf("calls of the registrar before the card was served (-want +got):\n%s", diff)
@@ -65,7 +65,7 @@ func TestSpecAndCardAreMerged(t *testing.T) {
 func TestInterfacesChange(t *testing.T) {
 	t.Parallel()
 	first := cardOf("a", "one")
-	p := startPeer(t, says(first))
+	p := startPeer(t, serveDocument(first))
 	b := open(t, directory.Config{Sources: []directory.Source{source("agents.yaml", spec("a", p.URL))}})
 	b.refresh("a")
 	b.hub.take()
@@ -78,12 +78,12 @@ func TestInterfacesChange(t *testing.T) {
 		"header":  {`"skills"`, `"securitySchemes":{"k":{"apiKeySecurityScheme":{"location":"header","name":"X-Team-Key"}}},"skills"`, 1},
 		"spaces":  {`{"capabilities"`, `{ "capabilities"`, 0},
 	} {
-		p.becomes(says(strings.Replace(first, tt.old, tt.new, 1)))
+		p.becomes(serveDocument(strings.Replace(first, tt.old, tt.new, 1)))
 		changed := b.refresh("a")
 		if got := b.hub.take(); len(got) != tt.calls || !changed.Changed {
 			t.Errorf("%s: calls of the registrar %q, want %d; the card has changed: %v", name, got, tt.calls, changed.Changed)
 		}
-		p.becomes(says(first))
+		p.becomes(serveDocument(first))
 		b.refresh("a")
 		if got := b.hub.take(); len(got) != tt.calls {
 			t.Errorf("%s: with the first card again calls of the registrar %q, want %d", name, got, tt.calls)
@@ -95,14 +95,14 @@ func TestInterfacesChange(t *testing.T) {
 // it is configured.
 func TestSkillsComeAndGo(t *testing.T) {
 	t.Parallel()
-	p := startPeer(t, says(cardOf("a", "one", "kept")))
+	p := startPeer(t, serveDocument(cardOf("a", "one", "kept")))
 	b := open(t, directory.Config{Sources: []directory.Source{source("agents.yaml", spec("a", p.URL, "kept"))}})
 	b.refresh("a")
-	p.becomes(says(cardOf("a", "one", "kept", "added")))
+	p.becomes(serveDocument(cardOf("a", "one", "kept", "added")))
 	if p := b.refresh("a"); !p.Changed || p.SkillCount != 3 {
 		t.Errorf("Refresh = %+v, want the added skill", p)
 	}
-	p.becomes(says(cardOf("a", "added")))
+	p.becomes(serveDocument(cardOf("a", "added")))
 	b.refresh("a")
 	if diff := cmp.Diff([]string{"kept", "added"}, ids(b.get("a"))); diff != "" {
 		t.Errorf("skills (-want +got):\n%s", diff)
@@ -115,7 +115,7 @@ func TestSkillsComeAndGo(t *testing.T) {
 // A well-known agent with pinned skills is used as listed: no card is fetched.
 func TestPinned(t *testing.T) {
 	t.Parallel()
-	p := startPeer(t, says(cardOf("a", "other")))
+	p := startPeer(t, serveDocument(cardOf("a", "other")))
 	s := spec("agenta", p.URL, "echo")
 	s.Pinned, s.WellKnown, s.Title = true, true, "AgentA"
 	b := open(t, directory.Config{Sources: []directory.Source{source("well-known-agents.json", s)}})
@@ -132,7 +132,7 @@ func TestPinned(t *testing.T) {
 
 func TestLastSeen(t *testing.T) {
 	t.Parallel()
-	p := startPeer(t, says(cardOf("a")))
+	p := startPeer(t, serveDocument(cardOf("a")))
 	known := spec("known", p.URL)
 	known.WellKnown = true
 	b := open(t, directory.Config{Sources: []directory.Source{source("f", known, spec("plain", p.URL), directory.Spec{Name: "mine", Local: true})}})
@@ -249,7 +249,7 @@ func TestGetNamesTheNearest(t *testing.T) {
 // An agent that the registrar refuses is listed with the reason, and is tried again.
 func TestRegistrarRefuses(t *testing.T) {
 	t.Parallel()
-	p := startPeer(t, says(cardOf("a")))
+	p := startPeer(t, serveDocument(cardOf("a")))
 	b := open(t, directory.Config{Sources: []directory.Source{source("f")}})
 	b.hub.fails = errors.New("the name is taken")
 	if _, err := b.Register(t.Context(), directory.Spec{Title: "A", URL: p.URL}, false); err != nil {
@@ -284,14 +284,14 @@ func TestOpenFails(t *testing.T) {
 func TestOthersComeAndGo(t *testing.T) {
 	t.Parallel()
 	card := func(more string) string { return strings.Replace(cardOf("Far", "a"), "{", "{"+more, 1) }
-	p := startPeer(t, says(card(`"x":{"big":9007199254740993},`)))
+	p := startPeer(t, serveDocument(card(`"x":{"big":9007199254740993},`)))
 	b := open(t, directory.Config{Sources: []directory.Source{source("agents.yaml", spec("far", p.URL, "a"))}})
 	b.refresh("far")
 	if got, want := string(b.get("far").Others), `{"card":{"x":{"big":9007199254740993}}}`; got != want {
 		t.Errorf("others = %s, want %s", got, want)
 	}
 	b.hub.take()
-	p.becomes(says(card(`"x":1.50,`)))
+	p.becomes(serveDocument(card(`"x":1.50,`)))
 	b.refresh("far")
 	if got, want := string(b.get("far").Others), `{"card":{"x":1.50}}`; got != want {
 		t.Errorf("others = %s, want %s", got, want)

@@ -186,7 +186,7 @@ func TestBadCards(t *testing.T) {
 			if b.logs.count("level=WARN") != 1 {
 				t.Errorf("want one warning:\n%s", b.logs)
 			}
-			p.becomes(says(cardOf("a", "y")))
+			p.becomes(serveDocument(cardOf("a", "y")))
 			if got := b.refresh("a"); got.Error != "" || got.SkillCount != 2 {
 				t.Errorf("after it was mended: %+v", got)
 			}

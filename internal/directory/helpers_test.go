@@ -78,7 +78,7 @@ func cardOf(name string, skills ...string) string {
 	return string(b)
 }
 
-func says(doc string) http.HandlerFunc {
+func serveDocument(doc string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/.well-known/agent-card.json" {
 			http.NotFound(w, r)

@@ -22,7 +22,7 @@ var bearer = directory.Call{Credentials: directory.Credentials{Bearer: "very-sec
 func TestRegisteredAgentsAreKept(t *testing.T) {
 	t.Parallel()
 	store := new(dirstore.Memory)
-	p := startPeer(t, says(cardOf("Research", "search-papers")))
+	p := startPeer(t, serveDocument(cardOf("Research", "search-papers")))
 	b := open(t, directory.Config{Store: store, Sealer: box{}})
 	e, err := b.Register(t.Context(), directory.Spec{Title: "My Research", URL: p.URL, Call: bearer}, false)
 	if err != nil || e.Name() != "my-research" || !e.Registered || !e.Spec.Guarded {
@@ -69,7 +69,7 @@ func TestRegisteredAgentsAreKept(t *testing.T) {
 func TestRegisterAgain(t *testing.T) {
 	t.Parallel()
 	store := new(dirstore.Memory)
-	one, two := startPeer(t, says(cardOf("one", "x"))), startPeer(t, says(cardOf("two", "y")))
+	one, two := startPeer(t, serveDocument(cardOf("one", "x"))), startPeer(t, serveDocument(cardOf("two", "y")))
 	b := open(t, directory.Config{Store: store, Sealer: box{}})
 	put := func(s directory.Spec, keep bool) {
 		t.Helper()

@@ -14,8 +14,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// saying yields JSON unchanged.
-func saying(events ...string) *executor {
+// yielding yields JSON unchanged.
+func yielding(events ...string) *executor {
 	return &executor{run: func(_ context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		for _, ev := range events {
 			if !yield(&agent.Raw{JSON: []byte(ev)}, nil) {
@@ -108,7 +108,7 @@ func TestRawEvents(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			b := start(t, engine.Config{}, agent.With(saying(tt.events...), agent.Traits{NoMessage: true}))
+			b := start(t, engine.Config{}, agent.With(yielding(tt.events...), agent.Traits{NoMessage: true}))
 			s, err := b.Stream(t.Context(), alice, text("hi"))
 			if err != nil {
 				t.Fatal(err)
@@ -130,7 +130,7 @@ func TestRawEvents(t *testing.T) {
 
 func TestRawMessageIsAnAnswer(t *testing.T) {
 	t.Parallel()
-	b := start(t, engine.Config{}, saying(`{"message":{"messageId":"m9","taskId":"theirs","contextId":"theirs","role":"ROLE_AGENT","parts":[{"text":"hi"}],"n":12345678901234567890}}`))
+	b := start(t, engine.Config{}, yielding(`{"message":{"messageId":"m9","taskId":"theirs","contextId":"theirs","role":"ROLE_AGENT","parts":[{"text":"hi"}],"n":12345678901234567890}}`))
 	a := b.send(text("hi"))
 	want := `{"contextId":"` + a.Head.ContextID + `","messageId":"m9","role":"ROLE_AGENT","parts":[{"text":"hi"}],"n":12345678901234567890}`
 	if string(a.Message) != want {
@@ -148,7 +148,7 @@ func TestRawEventThatIsNone(t *testing.T) {
 		`{"statusUpdate":{"status":{"state":"TASK_STATE_COMPLETED"},"metadata":[]}}`,
 		strings.Repeat(`{"task":`, 200) + strings.Repeat(`}`, 200),
 	} {
-		b := start(t, engine.Config{}, saying(ev))
+		b := start(t, engine.Config{}, yielding(ev))
 		h := b.send(text("hi")).Head
 		if h.State != task.Failed || !strings.Contains(string(h.StatusMessage), "failed (reference") {
 			t.Errorf("after %q the task is %v with %s, want FAILED with a reference", ev, h.State, h.StatusMessage)
@@ -160,7 +160,7 @@ func TestRawEventThatIsNone(t *testing.T) {
 // of those in its events or an agent's task; a list shows the same.
 func TestOthersInTasks(t *testing.T) {
 	t.Parallel()
-	b := start(t, engine.Config{}, agent.With(saying(
+	b := start(t, engine.Config{}, agent.With(yielding(
 		`{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING","gone":1},"generation":1,"id":"x"},"beside":1}`,
 		`{"artifactUpdate":{"artifact":{"artifactId":"a","parts":[]},"generation":2}}`,
 		`{"task":{"status":{"state":"TASK_STATE_COMPLETED","elicitations":[1.50]},"owned":{}}}`,

@@ -35,12 +35,12 @@ func TestTurnsDoNotReadTheWholeLog(t *testing.T) {
 	const turns = 500
 	store := new(readsFromStart)
 	asks := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-		said := ec.Message.Parts[0].Text()
-		if strings.HasPrefix(said, "end") {
+		output := ec.Message.Parts[0].Text()
+		if strings.HasPrefix(output, "end") {
 			yield(status(ec, a2a.TaskStateCompleted, "over"), nil)
 			return
 		}
-		yield(status(ec, a2a.TaskStateInputRequired, "wanted "+said[:8]), nil)
+		yield(status(ec, a2a.TaskStateInputRequired, "wanted "+output[:8]), nil)
 	}}
 	ended := make(chan *engine.Outcome, 1)
 	b := start(t, engine.Config{Store: store, Observer: engine.ObserverFuncs{

@@ -66,7 +66,7 @@ type Parts struct {
 	Policy    *policy.Policy
 	Blobs     *blobstore.Externalizer
 	Questions question.Responder
-	Onward    auth.Asserter
+	Asserter  auth.Asserter
 	Chooser   engine.Chooser
 	Gate      engine.Gate
 	// Observer is notified of durable changes, as Interest selects, after the parts above.
@@ -177,7 +177,7 @@ type Limits struct {
 func engineConfig(p *Parts, s *Settings) engine.Config {
 	l := &s.Limits
 	c := engine.Config{
-		Store: p.Store, Parts: p.Blobs, Policy: p.Policy, Questions: p.Questions, Asserter: p.Onward,
+		Store: p.Store, Parts: p.Blobs, Policy: p.Policy, Questions: p.Questions, Asserter: p.Asserter,
 		Chooser: p.Chooser, Gate: p.Gate, Interest: p.Interest, Checks: p.checks,
 		SignCard: p.SignCard, Logger: p.Logger,
 		Idempotency: s.Idempotency, Extended: s.Extended, Default: s.Default, NoClientIDs: s.NoClientIDs, Bearers: s.Bearers,

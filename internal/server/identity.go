@@ -44,8 +44,8 @@ func (h *Hub) openIdentity() error {
 	return nil
 }
 
-// onward returns the asserter as an interface, or nil if the hub asserts nothing.
-func (i *identityParts) onward() auth.Asserter {
+// assertFor returns the asserter as an interface, or nil if the hub asserts nothing.
+func (i *identityParts) assertFor() auth.Asserter {
 	if i.asserter == nil {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (i *identityParts) onward() auth.Asserter {
 
 // withIdentity makes a remote agent send the identity of the caller, if the configuration says so.
 func (h *Hub) withIdentity(a *config.Agent, r *remote.Agent) *remote.Agent {
-	if p := a.Onward(h.identity.asserter); p != nil {
+	if p := a.AssertTo(h.identity.asserter); p != nil {
 		r.Identity = p
 	}
 	return r
@@ -64,7 +64,7 @@ func (h *Hub) withIdentity(a *config.Agent, r *remote.Agent) *remote.Agent {
 // credentials.
 func (h *Hub) program(a *config.Agent) *command.Agent {
 	x := a.Executor(h.runs())
-	p := a.Onward(h.identity.asserter)
+	p := a.AssertTo(h.identity.asserter)
 	if p == nil {
 		return x
 	}

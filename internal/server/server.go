@@ -346,7 +346,7 @@ func (h *Hub) coreParts(rules *policy.Policy) hub.Parts {
 	}
 	return hub.Parts{
 		Store: h.stores.tasks, Auth: h.keys, Box: h.box, Recorder: h.memory.recorder, Turns: h.memory.turns, Notes: h.memory.notes,
-		Policy: rules, Blobs: h.parts, Questions: h.responder(), Onward: h.identity.onward(), Audit: h.audit.log, Inbox: h.trust.inbox,
+		Policy: rules, Blobs: h.parts, Questions: h.responder(), Asserter: h.identity.assertFor(), Audit: h.audit.log, Inbox: h.trust.inbox,
 		Trust: h.trust.registry, Bus: h.busParts.dispatcher, Letters: letters, Chooser: h.broker, Gate: brokerGate{h.broker}, Observer: observer, Interest: interest,
 		Transports: overGRPC, MCP: h.mcp(), Checks: h.checks, SignCard: h.signing.signer(), Logger: h.logger,
 	}

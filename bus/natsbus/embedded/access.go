@@ -51,7 +51,7 @@ func (a *authenticator) Check(c server.ClientAuthentication) bool {
 func (a *authenticator) admitWorker(c server.ClientAuthentication, key string) bool {
 	from := c.RemoteAddress().String()
 	p, ok := a.agent(key, from)
-	if !ok || protocol.WorkAt(task.Agent(p.Agent)).Check() != nil {
+	if !ok || protocol.JobAt(task.Agent(p.Agent)).Check() != nil {
 		return false
 	}
 	if user := c.GetOpts().Username; user != "" && user != p.Agent {

@@ -30,7 +30,7 @@ const stream = natsbus.DefaultStream
 
 // subjectsOf returns the subjects of the agent with a name; those of all agents if it is "*".
 func subjectsOf(agent string) subjects {
-	work := protocol.WorkAt(task.Agent(agent))
+	work := protocol.JobAt(task.Agent(agent))
 	consumer := natsbus.ConsumerName(work)
 	create := consumer + "." + natsbus.Subject(work)
 	if agent == "*" {

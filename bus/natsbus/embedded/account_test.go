@@ -70,10 +70,10 @@ func TestNameAsSpelled(t *testing.T) {
 	defer own.Close()
 	for _, name := range []string{"PaperFinder", "paperfinder", "a.B_c-9"} {
 		w := worker(t, s, name)
-		if err := own.Publish(t.Context(), protocol.WorkAt(task.Agent(name)), letter(name)); err != nil {
+		if err := own.Publish(t.Context(), protocol.JobAt(task.Agent(name)), letter(name)); err != nil {
 			t.Fatal(err)
 		}
-		if got := first(t, w, protocol.WorkAt(task.Agent(name))).ID; got != name {
+		if got := first(t, w, protocol.JobAt(task.Agent(name))).ID; got != name {
 			t.Errorf("at the queue of %s arrives %s", name, got)
 		}
 	}
@@ -162,16 +162,16 @@ func TestServerResponsesStayInTheAccount(t *testing.T) {
 	own := open(t, s)
 	defer own.Close()
 	admin := connect(t, s.Contact().URL, nats.Token(s.Contact().Token))
-	if err := own.Publish(t.Context(), protocol.WorkAt("echo"), letter("a")); err != nil {
+	if err := own.Publish(t.Context(), protocol.JobAt("echo"), letter("a")); err != nil {
 		t.Fatal(err)
 	}
-	if err := own.Publish(t.Context(), protocol.WorkAt("other"), letter("b")); err != nil {
+	if err := own.Publish(t.Context(), protocol.JobAt("other"), letter("b")); err != nil {
 		t.Fatal(err)
 	}
 	nc := raw(t, s, "echo")
 	const consumer = "PARLEY.agent+task+echo"
 	targets := []string{
-		natsbus.Subject(protocol.WorkAt("other")), natsbus.Subject(protocol.WorkerAt("other.1")), natsbus.Subject(protocol.Discovery),
+		natsbus.Subject(protocol.JobAt("other")), natsbus.Subject(protocol.WorkerAt("other.1")), natsbus.Subject(protocol.Discovery),
 		natsbus.Subject(protocol.ControlAt("h1")), "$JS.API.STREAM.DELETE.PARLEY", "$JS.API.STREAM.PURGE.PARLEY",
 		"$JS.API.CONSUMER.DELETE.PARLEY.agent+task+echo",
 	}
@@ -258,10 +258,10 @@ func TestWorkersReceiveNoForeignMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := worker(t, s, "other")
-	if err := own.Publish(t.Context(), protocol.WorkAt("other"), letter("secret")); err != nil {
+	if err := own.Publish(t.Context(), protocol.JobAt("other"), letter("secret")); err != nil {
 		t.Fatal(err)
 	}
-	first(t, other, protocol.WorkAt("other"))
+	first(t, other, protocol.JobAt("other"))
 	for _, at := range []bus.Address{protocol.WorkerAt("other.1"), protocol.ControlAt("h1"), protocol.Discovery, protocol.ChatTopic, protocol.WorkerAt("echo.1")} {
 		if err := own.Publish(t.Context(), at, letter(at.Name)); err != nil {
 			t.Fatal(err)
@@ -349,14 +349,14 @@ func TestManyThroughAnAccount(t *testing.T) {
 	const n = 500
 	go func() {
 		for i := range n {
-			if err := own.Publish(t.Context(), protocol.WorkAt("echo"), letter(fmt.Sprint(i))); err != nil {
+			if err := own.Publish(t.Context(), protocol.JobAt("echo"), letter(fmt.Sprint(i))); err != nil {
 				t.Error(err)
 				return
 			}
 		}
 	}()
 	seen := make(map[string]bool)
-	for d, err := range w.Receive(t.Context(), bus.Subscription{At: protocol.WorkAt("echo"), Prefetch: 20}) {
+	for d, err := range w.Receive(t.Context(), bus.Subscription{At: protocol.JobAt("echo"), Prefetch: 20}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -142,7 +142,7 @@ func TestWithinTheProcessAlone(t *testing.T) {
 		t.Errorf("ReadContact = %v, want that there is none", err)
 	}
 	b := open(t, s)
-	if err := b.Publish(t.Context(), protocol.WorkAt("echo"), letter("a")); err != nil {
+	if err := b.Publish(t.Context(), protocol.JobAt("echo"), letter("a")); err != nil {
 		t.Error(err)
 	}
 	if k, ok := b.(bus.Durability); !ok || k.Durable() {
@@ -322,10 +322,10 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	if err := own.Publish(t.Context(), protocol.WorkAt("echo"), letter("a")); err != nil {
+	if err := own.Publish(t.Context(), protocol.JobAt("echo"), letter("a")); err != nil {
 		t.Fatal(err)
 	}
-	for d, err := range b.Receive(t.Context(), bus.Subscription{At: protocol.WorkAt("echo")}) {
+	for d, err := range b.Receive(t.Context(), bus.Subscription{At: protocol.JobAt("echo")}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -408,7 +408,7 @@ func TestKeyPermissions(t *testing.T) {
 			"$JS.API.STREAM.INFO.PARLEY", "$JS.API.STREAM.NAMES", "$JS.API.CONSUMER.LIST.PARLEY", "$JS.API.CONSUMER.PAUSE.PARLEY.agent+task+echo",
 			"$JS.API.CONSUMER.CREATE.OTHER.agent+task+echo.parley.queue.agent.task.echo", "$JS.API.CONSUMER.MSG.NEXT.OTHER.agent+task+echo",
 			natsbus.Subject(protocol.ReportAt("h1.x")), natsbus.Subject(bus.Queue("hub.dead.h1")),
-			natsbus.Subject(protocol.WorkAt("other")), natsbus.Subject(protocol.WorkAt("echo")), natsbus.Subject(protocol.WorkerAt("other.1")),
+			natsbus.Subject(protocol.JobAt("other")), natsbus.Subject(protocol.JobAt("echo")), natsbus.Subject(protocol.WorkerAt("other.1")),
 			natsbus.Subject(protocol.WorkerAt("echo.1")), natsbus.Subject(protocol.Inquiry), natsbus.Subject(protocol.ChatTopic), "parley.queue.x", "x",
 			"_INBOX.other.1", "_INBOX.echo.1",
 			"$JS.API.STREAM.DELETE.PARLEY", "$JS.API.STREAM.PURGE.PARLEY", "$JS.API.STREAM.CREATE.MINE", "$JS.API.STREAM.UPDATE.PARLEY",
@@ -441,8 +441,8 @@ func TestKeyPermissions(t *testing.T) {
 		natsbus.Subject(protocol.WorkerAt("other.1")): false,
 		natsbus.Subject(protocol.WorkerAt("*")):       false,
 		natsbus.Subject(protocol.ControlAt("h1")):     false,
-		natsbus.Subject(protocol.WorkAt("echo")):      false,
-		natsbus.Subject(protocol.WorkAt("other")):     false,
+		natsbus.Subject(protocol.JobAt("echo")):       false,
+		natsbus.Subject(protocol.JobAt("other")):      false,
 		natsbus.Subject(bus.Dead):                     false,
 		"_INBOX.>":                                    false,
 		"_INBOX.other.>":                              false,
@@ -486,7 +486,7 @@ func TestFull(t *testing.T) {
 	n := 0
 	for ; err == nil && n < 20; n++ {
 		e.ID += "a"
-		err = b.Publish(t.Context(), protocol.WorkAt("echo"), e)
+		err = b.Publish(t.Context(), protocol.JobAt("echo"), e)
 	}
 	if !errors.Is(err, bus.ErrFull) || n < 4 {
 		t.Errorf("Publish number %d of half a MiB = %v, want ErrFull after about 4 MiB", n, err)

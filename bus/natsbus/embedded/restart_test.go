@@ -51,7 +51,7 @@ func (r *restarting) publish(t *testing.T, ids ...string) {
 	own := open(t, r.Server)
 	defer own.Close()
 	for _, id := range ids {
-		if err := own.Publish(t.Context(), protocol.WorkAt("echo"), letter(id)); err != nil {
+		if err := own.Publish(t.Context(), protocol.JobAt("echo"), letter(id)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -71,7 +71,7 @@ func hold(t *testing.T, b bus.Bus, prefetch int) *holder {
 	h := &holder{deliveries: make(chan *bus.Delivery, 10), ready: make(chan struct{}, 10), leave: cancel, left: make(chan struct{})}
 	go func() {
 		defer close(h.left)
-		s := bus.Subscription{At: protocol.WorkAt("echo"), Prefetch: prefetch, Ready: func() { h.ready <- struct{}{} }}
+		s := bus.Subscription{At: protocol.JobAt("echo"), Prefetch: prefetch, Ready: func() { h.ready <- struct{}{} }}
 		for d, err := range b.Receive(ctx, s) {
 			switch {
 			case errors.Is(err, bus.ErrClosed):

@@ -84,11 +84,11 @@ func read(t *testing.T, name string) []manifest {
 // triggers are the queries of the manifests to the brokers, without addresses.
 var triggers = map[string]map[string]string{
 	"rabbitmq": {
-		"queueName": protocol.WorkAt(agent).Name, "mode": "QueueLength", "activationValue": "0",
+		"queueName": protocol.JobAt(agent).Name, "mode": "QueueLength", "activationValue": "0",
 		"protocol": "http", "vhostName": "/", "excludeUnacknowledged": "false",
 	},
 	"nats-jetstream": {
-		"account": "$G", "stream": natsbus.DefaultStream, "consumer": natsbus.ConsumerName(protocol.WorkAt(agent)),
+		"account": "$G", "stream": natsbus.DefaultStream, "consumer": natsbus.ConsumerName(protocol.JobAt(agent)),
 		"activationLagThreshold": "0", "natsServerMonitoringEndpoint": "nats.parley.svc:8222", "useHttps": "false",
 	},
 }
@@ -167,7 +167,7 @@ func TestNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{natsbus.DefaultStream, natsbus.ConsumerName(protocol.WorkAt("NAME")), protocol.WorkAt("NAME").Name} {
+		for _, want := range []string{natsbus.DefaultStream, natsbus.ConsumerName(protocol.JobAt("NAME")), protocol.JobAt("NAME").Name} {
 			if !bytes.Contains(text, []byte("`"+want+"`")) {
 				t.Errorf("%s does not mention %s", name, want)
 			}

@@ -419,7 +419,7 @@ func TestWaitingApprovalsDoNotHoldUpADrain(t *testing.T) {
 		w.set("bob", trust.Propose)
 		w.drain = time.Hour
 		w.start()
-		id, said := w.send(bob, "desk", "one"), w.send(bob, "desk", "two")
+		id, text := w.send(bob, "desk", "one"), w.send(bob, "desk", "two")
 		began := time.Now()
 		w.stop()
 		if took := time.Since(began); took != 0 {
@@ -435,15 +435,15 @@ func TestWaitingApprovalsDoNotHoldUpADrain(t *testing.T) {
 		w.is(bob, id, task.Completed, "done: one")
 		w.ran(1)
 		// A message that arrives while the approval waits is read after it.
-		w.send(bob, "desk", "more", continues(said))
+		w.send(bob, "desk", "more", continues(text))
 		w.stop()
 		w.start()
 		w.settle()
-		if _, err := w.in.Approve(w.t.Context(), inbox.IDOf("bob", said, 1), "me", ""); err != nil {
+		if _, err := w.in.Approve(w.t.Context(), inbox.IDOf("bob", text, 1), "me", ""); err != nil {
 			w.t.Fatal(err)
 		}
 		w.settle()
-		w.is(bob, said, task.Completed, "done: two")
+		w.is(bob, text, task.Completed, "done: two")
 		w.ran(2)
 	})
 }

@@ -120,7 +120,7 @@ func TestForgottenNegotiationsContinue(t *testing.T) {
 		}
 		forget()
 		// say is meet with the turn stored in memory.
-		say := func(text string) string {
+		send := func(text string) string {
 			n++
 			at := time.Now().Add(time.Duration(n) * time.Second)
 			id := a2a.TaskID(fmt.Sprint("task-", o.n+1))
@@ -136,19 +136,19 @@ func TestForgottenNegotiationsContinue(t *testing.T) {
 			remember(2, memory.RoleAgent, string(assistant.NegotiateMeeting), words)
 			return reply
 		}
-		o.want(say("shall we meet for 45 minutes?"), "INPUT_REQUIRED When would suit you?")
-		o.want(say("on 2000-01-08 10:00"), "INPUT_REQUIRED That does not work. How about 2000-01-10 09:00 (UTC), for 45 minutes?")
+		o.want(send("shall we meet for 45 minutes?"), "INPUT_REQUIRED When would suit you?")
+		o.want(send("on 2000-01-08 10:00"), "INPUT_REQUIRED That does not work. How about 2000-01-10 09:00 (UTC), for 45 minutes?")
 		forget()
-		o.want(say("no"), "INPUT_REQUIRED That does not work. How about 2000-01-10 09:15 (UTC), for 45 minutes?")
+		o.want(send("no"), "INPUT_REQUIRED That does not work. How about 2000-01-10 09:15 (UTC), for 45 minutes?")
 		forget()
-		o.want(say("yes"), "COMPLETED Agreed: 2000-01-10 09:15 to 10:00 (UTC).")
+		o.want(send("yes"), "COMPLETED Agreed: 2000-01-10 09:15 to 10:00 (UTC).")
 		forget()
-		o.want(say("yes"), "INPUT_REQUIRED When would suit you?") // a new negotiation begins
+		o.want(send("yes"), "INPUT_REQUIRED When would suit you?") // a new negotiation begins
 		for range 10 {
-			o.want(say("hm"), "INPUT_REQUIRED")
+			o.want(send("hm"), "INPUT_REQUIRED")
 			forget()
 		}
-		o.want(say("hm"), "COMPLETED No time was found.") // the rounds count as well
+		o.want(send("hm"), "COMPLETED No time was found.") // the rounds count as well
 		// Turns of another agent or another caller in the context are not part of it.
 		o.want(o.meet("bob", "c", "yes"), "INPUT_REQUIRED When would suit you?")
 	})

@@ -28,11 +28,11 @@ func (a *Assistant) negotiate(ctx context.Context, ec *a2asrv.ExecutorContext, y
 		talk = string(ec.TaskID)
 	}
 	var o outcome
-	said, err := a.earlierTurns(ctx, v)
+	text, err := a.earlierTurns(ctx, v)
 	if err == nil {
 		err = a.change(ctx, func(b *calendar) {
 			key := fmt.Sprintf("%q %q", v.owner, talk)
-			a.remember(b, key, said)
+			a.remember(b, key, text)
 			o = a.turn(b, v, key, agent.Text(ec.Message))
 		})
 	}

@@ -38,12 +38,12 @@ func (a *Assistant) earlierTurns(ctx context.Context, v *caller) ([]memory.Turn,
 }
 
 // remember restores a negotiation that the calendar has dropped.
-func (a *Assistant) remember(b *calendar, key string, said []memory.Turn) {
+func (a *Assistant) remember(b *calendar, key string, text []memory.Turn) {
 	if slices.ContainsFunc(b.Negotiations, func(t negotiation) bool { return t.Key == key }) {
 		return
 	}
 	t := negotiation{Key: key, Length: lengthDefault}
-	for _, turn := range said {
+	for _, turn := range text {
 		switch {
 		case turn.Role == memory.RoleCaller:
 			t.Rounds++

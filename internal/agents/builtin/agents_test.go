@@ -56,9 +56,9 @@ func TestClockRejectsUnknownZones(t *testing.T) {
 		a2a.NewDataPart(map[string]any{"zone": long}),
 	} {
 		events := run(t, "clock", asking(part))
-		said := final(t, events, a2a.TaskStateRejected).Status.Message.Parts[0].Text()
-		if !strings.HasPrefix(said, "there is no time zone ") || len(said) > 120 {
-			t.Errorf("rejection = %q, want a short one that names the zone", said)
+		text := final(t, events, a2a.TaskStateRejected).Status.Message.Parts[0].Text()
+		if !strings.HasPrefix(text, "there is no time zone ") || len(text) > 120 {
+			t.Errorf("rejection = %q, want a short one that names the zone", text)
 		}
 	}
 }
@@ -112,8 +112,8 @@ func TestSlowDefault(t *testing.T) {
 func TestSlowRejects(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"-1", "3601", "2h", "-5s", "inf", "NaN", "1e300"} {
-		said := final(t, run(t, "slow", asking(a2a.NewTextPart(text))), a2a.TaskStateRejected)
-		if got, want := said.Status.Message.Parts[0].Text(), "the time to work must be between 0 s and 1h0m0s"; got != want {
+		output := final(t, run(t, "slow", asking(a2a.NewTextPart(text))), a2a.TaskStateRejected)
+		if got, want := output.Status.Message.Parts[0].Text(), "the time to work must be between 0 s and 1h0m0s"; got != want {
 			t.Errorf("slow %q says %q, want %q", text, got, want)
 		}
 	}

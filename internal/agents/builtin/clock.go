@@ -19,7 +19,7 @@ func clock(_ context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
 	zone, err := time.LoadLocation(zoneName(ec.Message))
 	if err != nil {
 		problem := "there is no time zone " + quoted(zoneName(ec.Message))
-		say(yield, agent.Status(ec, a2a.TaskStateRejected, a2a.NewTextPart(problem)))
+		emit(yield, agent.Status(ec, a2a.TaskStateRejected, a2a.NewTextPart(problem)))
 		return
 	}
 	now := time.Now().In(zone)
@@ -30,7 +30,7 @@ func clock(_ context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
 		"zone": zone.String(),
 	})
 	data.MediaType = anyJSON
-	say(yield,
+	emit(yield,
 		agent.Status(ec, a2a.TaskStateWorking),
 		agent.Artifact(ec, &a2a.Artifact{ID: "time", Name: "time", Description: "The time now", Parts: a2a.ContentParts{data}}),
 		agent.Status(ec, a2a.TaskStateCompleted, a2a.NewTextPart(text), data),

@@ -25,7 +25,7 @@ const maxWords = 1 << 16
 // of numbers, and members that the protocol does not define.
 func echo(ctx context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
 	parts := echoed(ec.Message)
-	if !say(yield, agent.Status(ec, a2a.TaskStateWorking)) {
+	if !emit(yield, agent.Status(ec, a2a.TaskStateWorking)) {
 		return
 	}
 	raw := rawParts(ctx, len(parts))
@@ -43,10 +43,10 @@ func echo(ctx context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
 		}
 	}
 	if raw != nil {
-		say(yield, rawStatus(a2a.TaskStateCompleted, raw))
+		emit(yield, rawStatus(a2a.TaskStateCompleted, raw))
 		return
 	}
-	say(yield, agent.Status(ec, a2a.TaskStateCompleted, parts...))
+	emit(yield, agent.Status(ec, a2a.TaskStateCompleted, parts...))
 }
 
 // rawParts returns the parts of the message as JSON; nil if they are plain text, or if

@@ -75,9 +75,9 @@ func TestEchoOnAHub(t *testing.T) {
 		t.Fatalf("%d artifacts, want 1", len(got.Artifacts))
 	}
 	text := strings.Join(texts(got.Artifacts[0].Parts), "")
-	said := got.Status.Message.Parts[0].Text()
-	if got.Status.State != a2a.TaskStateCompleted || text != " hello,  world\n" || said != text {
-		t.Errorf("answer = %v %q, said %q", got.Status.State, text, said)
+	output := got.Status.Message.Parts[0].Text()
+	if got.Status.State != a2a.TaskStateCompleted || text != " hello,  world\n" || output != text {
+		t.Errorf("answer = %v %q, said %q", got.Status.State, text, output)
 	}
 }
 

@@ -17,8 +17,8 @@ func rawStatus(state a2a.TaskState, parts [][]byte) *agent.Raw {
 	return &agent.Raw{JSON: append(b, `]}}}}`...)}
 }
 
-// say yields events in order until one is refused, and reports whether none was.
-func say(yield yieldFunc, events ...a2a.Event) bool {
+// emit yields events in order until one is refused, and reports whether none was.
+func emit(yield yieldFunc, events ...a2a.Event) bool {
 	for _, e := range events {
 		if !yield(e, nil) {
 			return false

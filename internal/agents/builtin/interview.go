@@ -26,24 +26,24 @@ const (
 // No state is kept between turns: the caller's messages in the history are the opening and the
 // answers so far.
 func interview(ctx context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
-	said := callerMessages(ec)
-	if len(said) == 0 {
-		say(yield, agent.Status(ec, a2a.TaskStateRejected, a2a.NewTextPart("there is no message to begin with")))
+	text := callerMessages(ec)
+	if len(text) == 0 {
+		emit(yield, agent.Status(ec, a2a.TaskStateRejected, a2a.NewTextPart("there is no message to begin with")))
 		return
 	}
-	total, ok := questionCount(said[0])
+	total, ok := questionCount(text[0])
 	if !ok {
 		problem := fmt.Sprintf("the number of questions must be between 1 and %d", questionsMost)
-		say(yield, agent.Status(ec, a2a.TaskStateRejected, a2a.NewTextPart(problem)))
+		emit(yield, agent.Status(ec, a2a.TaskStateRejected, a2a.NewTextPart(problem)))
 		return
 	}
-	answers := said[1:]
-	if !say(yield, agent.Status(ec, a2a.TaskStateWorking)) {
+	answers := text[1:]
+	if !emit(yield, agent.Status(ec, a2a.TaskStateWorking)) {
 		return
 	}
 	if len(answers) < total {
 		next := a2a.NewTextPart(question(len(answers), total))
-		say(yield, agent.Status(ec, a2a.TaskStateInputRequired, next))
+		emit(yield, agent.Status(ec, a2a.TaskStateInputRequired, next))
 		return
 	}
 	conclude(ec, yield, &transcript{answers[:total], rawMessages(ctx)})
@@ -57,17 +57,17 @@ type transcript struct {
 }
 
 // rawMessages returns the messages of callerMessages as JSON.
-func rawMessages(ctx context.Context) (said [][]byte) {
+func rawMessages(ctx context.Context) (text [][]byte) {
 	call := agent.CallFrom(ctx)
 	if call == nil {
 		return nil
 	}
 	for m := range rawjson.Elements(rawjson.Member(call.Task, "history")) {
 		if role, _ := rawjson.String(rawjson.Member(m, "role")); role == string(a2a.MessageRoleUser) {
-			said = append(said, m)
+			text = append(text, m)
 		}
 	}
-	return append(said, call.Message)
+	return append(text, call.Message)
 }
 
 // data returns the data of a part of an answer as received, or nil.
@@ -97,7 +97,7 @@ func conclude(ec *a2asrv.ExecutorContext, yield yieldFunc, t *transcript) {
 	data := a2a.NewDataPart(map[string]any{"answers": list})
 	data.MediaType = anyJSON
 	parts := []*a2a.Part{a2a.NewTextPart(text.String()), data}
-	say(yield,
+	emit(yield,
 		agent.Artifact(ec, &a2a.Artifact{ID: "answers", Name: "answers", Description: "The questions with their answers", Parts: parts}),
 		agent.Status(ec, a2a.TaskStateCompleted, parts...),
 	)
@@ -105,25 +105,25 @@ func conclude(ec *a2asrv.ExecutorContext, yield yieldFunc, t *transcript) {
 
 // callerMessages returns the messages of the caller up to that of this run.
 func callerMessages(ec *a2asrv.ExecutorContext) []*a2a.Message {
-	var said []*a2a.Message
+	var text []*a2a.Message
 	if ec.StoredTask != nil {
 		for _, m := range ec.StoredTask.History {
 			if m.Role == a2a.MessageRoleUser {
-				said = append(said, m)
+				text = append(text, m)
 			}
 		}
 	}
 	if ec.Message == nil {
-		return said
+		return text
 	}
 	// Messages after this one belong to later turns. Of messages with equal ids the last one
 	// counts, because some callers use one id for all messages.
-	for i := len(said) - 1; i >= 0; i-- {
-		if said[i].ID == ec.Message.ID {
-			return said[:i+1]
+	for i := len(text) - 1; i >= 0; i-- {
+		if text[i].ID == ec.Message.ID {
+			return text[:i+1]
 		}
 	}
-	return append(said, ec.Message)
+	return append(text, ec.Message)
 }
 
 // questionCount returns the number of questions that the opening message requests, and whether

@@ -32,7 +32,7 @@ func report(_ context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
 	text.MediaType, text.Filename = markdown, "report.md"
 	picture := a2a.NewRawPart(chart)
 	picture.MediaType, picture.Filename = pngImage, "chart.png"
-	say(yield,
+	emit(yield,
 		agent.Status(ec, a2a.TaskStateWorking),
 		agent.Artifact(ec, &a2a.Artifact{
 			ID: "report", Name: "report.md", Description: "The words of the message and their lengths",

@@ -26,14 +26,14 @@ func slow(ctx context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
 	total := duration(agent.Text(ec.Message))
 	if total < 0 || total > slowMost {
 		problem := fmt.Sprintf("the time to work must be between 0 s and %v", slowMost)
-		say(yield, agent.Status(ec, a2a.TaskStateRejected, a2a.NewTextPart(problem)))
+		emit(yield, agent.Status(ec, a2a.TaskStateRejected, a2a.NewTextPart(problem)))
 		return
 	}
 	if !work(ctx, ec, yield, total) {
 		return
 	}
 	answer := a2a.NewTextPart("worked for " + seconds(total))
-	say(yield,
+	emit(yield,
 		agent.Artifact(ec, &a2a.Artifact{ID: "result", Name: "result", Parts: a2a.ContentParts{answer}}),
 		agent.Status(ec, a2a.TaskStateCompleted, answer),
 	)
@@ -45,7 +45,7 @@ func work(ctx context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc, tota
 	defer timer.Stop()
 	for done := time.Duration(0); ; done += slowStep {
 		progress := fmt.Sprintf("%s of %s", seconds(min(done, total)), seconds(total))
-		if !say(yield, agent.Status(ec, a2a.TaskStateWorking, a2a.NewTextPart(progress))) {
+		if !emit(yield, agent.Status(ec, a2a.TaskStateWorking, a2a.NewTextPart(progress))) {
 			return false
 		}
 		if done >= total {

@@ -30,7 +30,7 @@ func (h *hub) sendFor(p *auth.Principal) *a2a.Task {
 	return sdk(h.t, a)
 }
 
-func said(got *a2a.Task) string {
+func replyOf(got *a2a.Task) string {
 	if got.Status.Message == nil {
 		return ""
 	}
@@ -70,7 +70,7 @@ func TestCallerOfProgram(t *testing.T) {
 		"nobody":       {&auth.Principal{ID: auth.Local}, caller{ID: "local", Owner: "local"}, ""},
 		"an odd token": {&auth.Principal{ID: odd}, caller{ID: odd, Owner: task.Owner(odd)}, ""},
 	} {
-		lines := strings.Split(said(h.sendFor(tc.p)), "\n")
+		lines := strings.Split(replyOf(h.sendFor(tc.p)), "\n")
 		var got caller
 		if err := json.Unmarshal([]byte(lines[0]), &got); err != nil {
 			t.Errorf("%s: PARLEY_CALLER is %q: %v", name, lines[0], err)

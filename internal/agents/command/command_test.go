@@ -115,7 +115,7 @@ func executeWith(ctx context.Context, t testing.TB, a *Agent, ec *a2asrv.Executo
 }
 
 // ended checks the last state and its text.
-func (r *result) ended(t testing.TB, state a2a.TaskState, said string) {
+func (r *result) ended(t testing.TB, state a2a.TaskState, text string) {
 	t.Helper()
 	if r.err != nil {
 		t.Fatalf("Execute: %v", r.err)
@@ -123,8 +123,8 @@ func (r *result) ended(t testing.TB, state a2a.TaskState, said string) {
 	if diff := cmp.Diff([]a2a.TaskState{a2a.TaskStateWorking, state}, r.states); diff != "" {
 		t.Errorf("states mismatch (-want +got):\n%s\nsaid: %s", diff, r.said)
 	}
-	if r.said != said {
-		t.Errorf("said %q, want %q", r.said, said)
+	if r.said != text {
+		t.Errorf("said %q, want %q", r.said, text)
 	}
 }
 

@@ -170,13 +170,13 @@ func writeRecord(t *testing.T, path string, r record) {
 // A process id that another process has now must not be killed.
 func TestReapSparesOtherProcesses(t *testing.T) {
 	t.Parallel()
-	stranger := exec.Command("sleep", "1000")
-	if err := stranger.Start(); err != nil {
+	outsider := exec.Command("sleep", "1000")
+	if err := outsider.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = stranger.Process.Kill(); _ = stranger.Wait() })
+	t.Cleanup(func() { _ = outsider.Process.Kill(); _ = outsider.Wait() })
 	var id identity
-	id.identify(stranger.Process.Pid)
+	id.identify(outsider.Process.Pid)
 	earlier, rebooted := id, id
 	earlier.Start--
 	rebooted.Boot = "another"
@@ -188,7 +188,7 @@ func TestReapSparesOtherProcesses(t *testing.T) {
 	if err != nil || killed != 0 {
 		t.Errorf("Reap = %d, %v, want none", killed, err)
 	}
-	if !alive(stranger.Process.Pid) {
+	if !alive(outsider.Process.Pid) {
 		t.Error("Reap killed a process that is not its own")
 	}
 	wantEmpty(t, dir)

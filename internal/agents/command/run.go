@@ -127,7 +127,7 @@ func readAll(from io.Reader, pieces chan<- []byte, enough <-chan struct{}) {
 func (r *run) copy(pieces <-chan []byte, yield yieldFunc) {
 	var total int64
 	listening := true
-	say := func(text string) {
+	send := func(text string) {
 		if listening && text != "" && !yield(r.out.chunk(r.ec, text), nil) {
 			listening, r.unread = false, true
 			r.stop(errUnread)
@@ -138,10 +138,10 @@ func (r *run) copy(pieces <-chan []byte, yield yieldFunc) {
 	for {
 		select {
 		case <-lull.C:
-			say(r.out.flush())
+			send(r.out.flush())
 		case piece, ok := <-pieces:
 			if !ok {
-				say(r.out.end())
+				send(r.out.end())
 				return
 			}
 			total += int64(len(piece))
@@ -150,7 +150,7 @@ func (r *run) copy(pieces <-chan []byte, yield yieldFunc) {
 				r.stop(errTooLarge)
 			}
 			if listening {
-				say(r.out.push(piece))
+				send(r.out.push(piece))
 			}
 			lull.Reset(r.agent.lull())
 		}

@@ -194,7 +194,7 @@ func (t *transcript) arrive(a *arrived) error {
 	if err := t.with(a.Key, func(c *call) { c.arrived = a }); err != nil {
 		return err
 	}
-	t.items = append(t.items, item{messages: []llm.ChatMessage{say("user", a.Text)}, arrived: a})
+	t.items = append(t.items, item{messages: []llm.ChatMessage{chatMessage("user", a.Text)}, arrived: a})
 	return nil
 }
 

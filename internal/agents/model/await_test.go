@@ -38,7 +38,7 @@ type dispatches struct {
 // tools returns a model's tools for dispatches, and some that are hidden with them.
 func (e *dispatches) tools() toolset {
 	plain := func(name string) llm.Tool {
-		return llm.Tool{Name: name, Call: func(context.Context, *llm.Call) (*llm.Result, error) { return says("done"), nil }}
+		return llm.Tool{Name: name, Call: func(context.Context, *llm.Call) (*llm.Result, error) { return textResult("done"), nil }}
 	}
 	invoke := llm.Tool{Name: "invoke_agent", Repeatable: true, Call: e.invoke}
 	read := llm.Tool{Name: "get_from_working_memory", ReadOnly: true, Call: e.note}
@@ -53,7 +53,7 @@ func (e *dispatches) invoke(_ context.Context, c *llm.Call) (*llm.Result, error)
 		return nil, err
 	}
 	if c.Dispatch == nil {
-		return says("the result itself"), nil
+		return textResult("the result itself"), nil
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -62,7 +62,7 @@ func (e *dispatches) invoke(_ context.Context, c *llm.Call) (*llm.Result, error)
 		id = a2a.TaskID(fmt.Sprintf("%s-%d", in.Agent, len(e.ids)))
 		e.ids[c.ID], e.began[id] = id, time.Now()
 	}
-	r := says("dispatched; stop here")
+	r := textResult("dispatched; stop here")
 	r.Pending = &llm.Pending{Agent: in.Agent, TaskID: id, Key: "session/s/a2a/" + in.Agent + "/" + string(id) + "/result", Wait: 5 * time.Minute}
 	return r, nil
 }
@@ -74,7 +74,7 @@ func (*dispatches) note(_ context.Context, c *llm.Call) (*llm.Result, error) {
 	if err := json.Unmarshal(c.Arguments, &in); err != nil {
 		return nil, err
 	}
-	return says("rain in " + in.Key), nil
+	return textResult("rain in " + in.Key), nil
 }
 
 // Await implements model.Awaiter.
@@ -114,13 +114,13 @@ func (r requests) last() *llm.Request { return r[len(r)-1] }
 
 // userTurns returns the user messages of a request after the first one.
 func userTurns(r *llm.Request) []string {
-	var said []string
+	var text []string
 	for i := range r.Messages {
 		if m := &r.Messages[i]; m.Role == "user" {
-			said = append(said, m.Content.Text())
+			text = append(text, m.Content.Text())
 		}
 	}
-	return said[1:]
+	return text[1:]
 }
 
 func offered(r *llm.Request) []string {
@@ -342,7 +342,7 @@ func TestKilledWhileAwaiting(t *testing.T) {
 			default:
 			}
 			got := h.get(id)
-			if status, _ := said(got); got.Status.State != a2a.TaskStateCompleted || !strings.HasPrefix(status, "I have read session/") {
+			if status, _ := statusAndText(got); got.Status.State != a2a.TaskStateCompleted || !strings.HasPrefix(status, "I have read session/") {
 				t.Errorf("after a kill before change %d the task is %s and says %q", cut+1, got.Status.State, status)
 			}
 			if known && e.awaited != awaited {
@@ -353,9 +353,9 @@ func TestKilledWhileAwaiting(t *testing.T) {
 					t.Errorf("around a kill before change %d the model was asked when one of two results was there", cut+1)
 				}
 			}
-			told := userTurns(p.last())
-			slices.Sort(told) // both may have ended while no hub ran
-			if diff := cmp.Diff([]string{completed("north", 0), completed("south", 1)}, told); diff != "" {
+			received := userTurns(p.last())
+			slices.Sort(received) // both may have ended while no hub ran
+			if diff := cmp.Diff([]string{completed("north", 0), completed("south", 1)}, received); diff != "" {
 				t.Errorf("after a kill before change %d the model receives (-want +got):\n%s", cut+1, diff)
 			}
 			if len(e.ids) != 2 {
@@ -416,9 +416,9 @@ turns:
 		a.Budget.Context = 50
 		h := start(t, new(memstore.Store), agents{"main": a})
 		wantAnswer(t, h.sendWithin(text("go"), time.Hour), "I have looked.")
-		said := userTurns(p.last())
-		if want := completed("north", 0); !slices.Contains(said, want) || len(said) < 2 {
-			t.Errorf("the model receives %q, want that the beginning was left out, and %q", said, want)
+		output := userTurns(p.last())
+		if want := completed("north", 0); !slices.Contains(output, want) || len(output) < 2 {
+			t.Errorf("the model receives %q, want that the beginning was left out, and %q", output, want)
 		}
 		h.stop()
 	})

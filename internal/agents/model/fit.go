@@ -96,7 +96,7 @@ func fit(prompt guard.Text, items []item, tools, budget int) []llm.ChatMessage {
 	}
 	var msgs []llm.ChatMessage
 	if !prompt.IsEmpty() {
-		msgs = append(msgs, say("system", prompt))
+		msgs = append(msgs, chatMessage("system", prompt))
 	}
 	dropped := false
 	for _, u := range all {
@@ -106,7 +106,7 @@ func fit(prompt guard.Text, items []item, tools, budget int) []llm.ChatMessage {
 			continue
 		}
 		if dropped {
-			msgs = append(msgs, say("user", guard.Words(droppedTurns)))
+			msgs = append(msgs, chatMessage("user", guard.Words(droppedTurns)))
 			dropped = false
 		}
 		msgs = append(msgs, u.msgs...)
@@ -117,7 +117,7 @@ func fit(prompt guard.Text, items []item, tools, budget int) []llm.ChatMessage {
 // shrink replaces the results of a turn by a note, and returns the saved tokens.
 func (u *unit) shrink() int {
 	before := u.size
-	short := say("tool", guard.Words(droppedResult)).Content
+	short := chatMessage("tool", guard.Words(droppedResult)).Content
 	for i := range u.msgs {
 		m := &u.msgs[i]
 		if have := estimateMessage(m); m.Role == "tool" && have > messageTokens+estimate(droppedResult) {

@@ -38,7 +38,7 @@ func TestFrames(t *testing.T) {
 			a := scriptedAgent(t, "turns: [{text: NO ANSWER}]")
 			a.SystemPrompt = "You help."
 			if tt.ask {
-				a.Tools = toolset{{Name: "ask_human", Call: func(context.Context, *llm.Call) (*llm.Result, error) { return says("yes"), nil }}}
+				a.Tools = toolset{{Name: "ask_human", Call: func(context.Context, *llm.Call) (*llm.Result, error) { return textResult("yes"), nil }}}
 			}
 			var received []*llm.Request
 			a.Choices[0].Provider = recordingProvider{a.Choices[0].Provider, &received}
@@ -53,7 +53,7 @@ func TestFrames(t *testing.T) {
 				yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCompleted, a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(text))), nil)
 			})
 			h := start(t, new(memstore.Store), agents{"main": main, "clerk": a})
-			state, _ := said(h.send(text("go")))
+			state, _ := statusAndText(h.send(text("go")))
 			prompt := received[0].Messages[0].Content.Text()
 			for _, want := range tt.want {
 				if !strings.Contains(prompt, want) {

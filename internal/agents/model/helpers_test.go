@@ -34,8 +34,8 @@ type toolset []llm.Tool
 func (s toolset) Tools(context.Context) ([]llm.Tool, error) { return s, nil }
 func (toolset) Changed() <-chan struct{}                    { return nil }
 
-// says returns the result of a tool.
-func says(text string) *llm.Result {
+// textResult returns the result of a tool.
+func textResult(text string) *llm.Result {
 	return &llm.Result{Parts: []*a2a.Part{a2a.NewTextPart(text)}}
 }
 
@@ -149,8 +149,8 @@ func (h *hub) tasksOf(name task.Agent) []engine.Answer {
 	return page.Tasks
 }
 
-// said returns the text of the status, and that of the artifact with the answer.
-func said(t *a2a.Task) (status, answer string) {
+// statusAndText returns the text of the status, and that of the artifact with the answer.
+func statusAndText(t *a2a.Task) (status, answer string) {
 	if t.Status.Message != nil {
 		for _, p := range t.Status.Message.Parts {
 			status += p.Text()
@@ -170,7 +170,7 @@ func said(t *a2a.Task) (status, answer string) {
 // in its artifact.
 func wantAnswer(t testing.TB, got *a2a.Task, want string) {
 	t.Helper()
-	status, answer := said(got)
+	status, answer := statusAndText(got)
 	if got.Status.State != a2a.TaskStateCompleted || status != want || answer != want {
 		t.Errorf("the task is %s, says %q and has the artifact %q, want it to have completed with %q", got.Status.State, status, answer, want)
 	}

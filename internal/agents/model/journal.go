@@ -15,17 +15,17 @@ import (
 
 // record is a record of the journal. Exactly one field is set.
 type record struct {
-	Said     *said     `json:"said,omitempty"`
-	Turn     *turn     `json:"turn,omitempty"`
-	Intent   *intent   `json:"intent,omitempty"`
-	Asked    *asked    `json:"asked,omitempty"`
-	Answered *answered `json:"answered,omitempty"`
-	Result   *result   `json:"result,omitempty"`
-	Arrived  *arrived  `json:"arrived,omitempty"`
+	Said     *statusAndText `json:"said,omitempty"`
+	Turn     *turn          `json:"turn,omitempty"`
+	Intent   *intent        `json:"intent,omitempty"`
+	Asked    *asked         `json:"asked,omitempty"`
+	Answered *answered      `json:"answered,omitempty"`
+	Result   *result        `json:"result,omitempty"`
+	Arrived  *arrived       `json:"arrived,omitempty"`
 }
 
-// said records an accepted message of the caller, with the conversation before it.
-type said struct {
+// statusAndText records an accepted message of the caller, with the conversation before it.
+type statusAndText struct {
 	// Key is the key of the agent.Call.
 	Key      string            `json:"key"`
 	At       time.Time         `json:"at"`

@@ -85,7 +85,7 @@ turns:
 			Name: name, ReadOnly: name == "look", Idempotent: name == "set",
 			Call: func(context.Context, *llm.Call) (*llm.Result, error) {
 				w.count(name)
-				return says(name + " is done"), nil
+				return textResult(name + " is done"), nil
 			},
 		}
 	}
@@ -99,12 +99,12 @@ turns:
 		}
 	}), agent.Traits{Idempotent: true})
 	clerk := agent.With(agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-		state, say := a2a.TaskStateInputRequired, "for how many?"
+		state, send := a2a.TaskStateInputRequired, "for how many?"
 		if ec.StoredTask != nil {
-			state, say = a2a.TaskStateCompleted, "a table for "+agent.Text(ec.Message)
+			state, send = a2a.TaskStateCompleted, "a table for "+agent.Text(ec.Message)
 			time.Sleep(time.Second)
 		}
-		yield(a2a.NewStatusUpdateEvent(ec, state, a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(say))), nil)
+		yield(a2a.NewStatusUpdateEvent(ec, state, a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(send))), nil)
 	}), agent.Traits{Resumable: true})
 	return agents{"main": a, "north": north, "clerk": clerk}
 }
@@ -162,7 +162,7 @@ func (w *team) check(t *testing.T, h *hub, id a2a.TaskID, cut int64) {
 	t.Helper()
 	when := fmt.Sprintf("after a kill before change %d", cut+1)
 	got := h.get(id)
-	if status, answer := said(got); got.Status.State != a2a.TaskStateCompleted || status != "Now it is all done." || answer != status {
+	if status, answer := statusAndText(got); got.Status.State != a2a.TaskStateCompleted || status != "Now it is all done." || answer != status {
 		t.Errorf("%s the task is %s, says %q and has the artifact %q", when, got.Status.State, status, answer)
 	}
 	if n := len(h.tasksOf("north")); n != 2 {
@@ -173,7 +173,7 @@ func (w *team) check(t *testing.T, h *hub, id a2a.TaskID, cut int64) {
 		t.Fatalf("%s there are %d tasks of the clerk, want 1", when, len(all))
 	}
 	child := h.get(all[0].Head.ID)
-	if status, _ := said(child); child.Status.State != a2a.TaskStateCompleted || status != "a table for seven" {
+	if status, _ := statusAndText(child); child.Status.State != a2a.TaskStateCompleted || status != "a table for seven" {
 		t.Errorf("%s the task of the clerk is %s, says %q", when, child.Status.State, status)
 	}
 	received := 0

@@ -21,7 +21,7 @@ import (
 
 // outcome returns the state and the text of a task.
 func outcome(t *a2a.Task) string {
-	status, _ := said(t)
+	status, _ := statusAndText(t)
 	return strings.TrimPrefix(string(t.Status.State), "TASK_STATE_") + ": " + status
 }
 
@@ -78,7 +78,7 @@ func (h *hub) sendWithin(r *op.Send, d time.Duration) *a2a.Task {
 func looker(t testing.TB, src string, answer func() string) *model.Agent {
 	a := scriptedAgent(t, src)
 	a.Tools = toolset{{Name: "look", ReadOnly: true, Call: func(context.Context, *llm.Call) (*llm.Result, error) {
-		return says(answer()), nil
+		return textResult(answer()), nil
 	}}}
 	return a
 }

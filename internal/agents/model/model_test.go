@@ -33,7 +33,7 @@ turns:
 	var got string
 	a.Tools = toolset{{Name: "look", ReadOnly: true, Call: func(_ context.Context, c *llm.Call) (*llm.Result, error) {
 		got = string(c.Arguments)
-		return says("full"), nil
+		return textResult("full"), nil
 	}}}
 	h := start(t, new(memstore.Store), agents{"main": a})
 	wantAnswer(t, h.send(text("the moon?")), "It is full.")
@@ -86,15 +86,15 @@ turns:
 `)
 	a.Delegates = []model.Delegate{{ID: "clerk"}}
 	clerk := agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-		state, say := a2a.TaskStateInputRequired, "for how many?"
+		state, emit := a2a.TaskStateInputRequired, "for how many?"
 		if ec.StoredTask != nil {
-			state, say = a2a.TaskStateCompleted, "a table for "+agent.Text(ec.Message)
+			state, emit = a2a.TaskStateCompleted, "a table for "+agent.Text(ec.Message)
 		}
-		yield(a2a.NewStatusUpdateEvent(ec, state, a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(say))), nil)
+		yield(a2a.NewStatusUpdateEvent(ec, state, a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(emit))), nil)
 	})
 	h := start(t, new(memstore.Store), agents{"main": a, "clerk": clerk})
 	got := h.send(text("a table, please"))
-	status, _ := said(got)
+	status, _ := statusAndText(got)
 	if got.Status.State != a2a.TaskStateInputRequired || status != "for how many?" {
 		t.Fatalf("the task is %s and says %q, want the question", got.Status.State, status)
 	}

@@ -22,9 +22,9 @@ func (a *Agent) instructions(s *session) guard.Text {
 	return guard.Join("\n\n", slices.DeleteFunc(parts, guard.Text.IsEmpty)...)
 }
 
-// say returns a message to the model. Messages of the hub are made here alone: a guard.Text states
+// chatMessage returns a message to the model. Messages of the hub are made here alone: a guard.Text states
 // whose words it has.
-func say(role string, text guard.Text) llm.ChatMessage {
+func chatMessage(role string, text guard.Text) llm.ChatMessage {
 	return llm.ChatMessage{Role: role, Content: llm.ChatText(text.String())}
 }
 
@@ -63,13 +63,13 @@ func (s *session) turnMessage(t *memory.Turn) llm.ChatMessage {
 	g := s.agent.guard()
 	switch {
 	case t.Role == memory.RoleCaller:
-		return say("user", g.Own(guard.Caller, t.Text))
+		return chatMessage("user", g.Own(guard.Caller, t.Text))
 	case t.Role == memory.RoleHub:
-		return say("user", g.Checked("", t.Text))
+		return chatMessage("user", g.Checked("", t.Text))
 	case t.Name == string(s.name()):
-		return say("assistant", g.Own(guard.Agent(t.Name), t.Text))
+		return chatMessage("assistant", g.Own(guard.Agent(t.Name), t.Text))
 	}
-	return say("user", guard.Words("[Another agent answered:]\n%s", g.Text(guard.Agent(t.Name), t.Text)))
+	return chatMessage("user", guard.Words("[Another agent answered:]\n%s", g.Text(guard.Agent(t.Name), t.Text)))
 }
 
 // remember stores the notice of the end of a call in the conversation.

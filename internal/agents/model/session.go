@@ -183,7 +183,7 @@ func (s *session) take(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.note(ctx, &record{Said: &said{Key: s.key(), At: time.Now().UTC(), Messages: msgs}}); err != nil {
+	if err := s.note(ctx, &record{Said: &statusAndText{Key: s.key(), At: time.Now().UTC(), Messages: msgs}}); err != nil {
 		return err
 	}
 	if s.ec.StoredTask == nil || s.ec.StoredTask.Status.State != a2a.TaskStateWorking {

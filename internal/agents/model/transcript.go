@@ -166,7 +166,7 @@ func (it *item) conversation() []llm.ChatMessage {
 	for _, c := range it.calls {
 		m := llm.ChatMessage{Role: "tool", ToolCallID: c.ID}
 		if c.result != nil {
-			m.Content = say(m.Role, c.result.Text).Content
+			m.Content = chatMessage(m.Role, c.result.Text).Content
 		}
 		out = append(out, m)
 	}

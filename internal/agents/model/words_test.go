@@ -37,9 +37,9 @@ func TestWordsOfCardsAreLabelled(t *testing.T) {
 	if len(received.tools) != 2 {
 		t.Fatalf("the model received the tools %q", received.tools)
 	}
-	stranger, friend := received.tools[0], received.tools[1]
-	if !strings.Contains(stranger, `from="card/stranger" warning="seems to give orders`) {
-		t.Errorf("the tool of the stranger says %s", stranger)
+	outsider, friend := received.tools[0], received.tools[1]
+	if !strings.Contains(outsider, `from="card/stranger" warning="seems to give orders`) {
+		t.Errorf("the tool of the stranger says %s", outsider)
 	}
 	if want := `Gives the agent "friend" a task, and waits for its answer. About the agent: Knows the way.`; friend != want {
 		t.Errorf("the tool of the friend says %s, want %s", friend, want)

@@ -21,8 +21,8 @@ answers:
 otherwise: no idea
 `
 
-// says returns the answer of a script to a message.
-func says(t *testing.T, s *scripted.Script, m *a2a.Message) (a2a.TaskState, string) {
+// runScript returns the answer of a script to a message.
+func runScript(t *testing.T, s *scripted.Script, m *a2a.Message) (a2a.TaskState, string) {
 	t.Helper()
 	for ev, err := range s.Execute(context.Background(), &a2asrv.ExecutorContext{Message: m}) {
 		if err != nil {
@@ -44,16 +44,16 @@ func TestAnswers(t *testing.T) {
 	for question, want := range map[string]string{
 		"What is YOUR name?": "Ada", "Question 3 of 9: what?": "3/9", "And the weather?": "no idea",
 	} {
-		if state, got := says(t, s, a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(question))); got != want || state != a2a.TaskStateCompleted {
+		if state, got := runScript(t, s, a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(question))); got != want || state != a2a.TaskStateCompleted {
 			t.Errorf("%q is answered %v %q, want %q", question, state, got, want)
 		}
 	}
 	m := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("Q: What is your name?\nA: Ada\n\nQuestion 1 of 2"))
 	m.Metadata = map[string]any{"parley.asked": map[string]any{"text": "Question 1 of 2"}}
-	if _, got := says(t, s, m); got != "1/2" {
+	if _, got := runScript(t, s, m); got != "1/2" {
 		t.Errorf("a question with the conversation before it is answered %q", got)
 	}
-	if state, _ := says(t, new(scripted.Script), m); state != a2a.TaskStateRejected {
+	if state, _ := runScript(t, new(scripted.Script), m); state != a2a.TaskStateRejected {
 		t.Errorf("an empty script says %v, want REJECTED", state)
 	}
 }
@@ -82,6 +82,6 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		says(t, s, a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(question)))
+		runScript(t, s, a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(question)))
 	})
 }

@@ -77,8 +77,8 @@ func open(t *testing.T, b *announce.Source, others ...directory.Source) *desk {
 	return d
 }
 
-// say publishes an envelope at Discovery.
-func say(t *testing.T, b bus.Bus, kind bus.Type, agent task.Agent, body any) {
+// publishBody publishes an envelope at Discovery.
+func publishBody(t *testing.T, b bus.Bus, kind bus.Type, agent task.Agent, body any) {
 	t.Helper()
 	raw, err := json.Marshal(body)
 	if err != nil {
@@ -97,7 +97,7 @@ const paperCard = `{"name":"Paper Finder","description":"Finds papers.","version
 
 func sendAnnounce(t *testing.T, b bus.Bus, agent task.Agent, worker, card string) {
 	t.Helper()
-	say(t, b, protocol.TypeAnnounce, agent, &protocol.Announce{Agent: agent, Card: json.RawMessage(card), Worker: worker, Serial: true})
+	publishBody(t, b, protocol.TypeAnnounce, agent, &protocol.Announce{Agent: agent, Card: json.RawMessage(card), Worker: worker, Serial: true})
 }
 
 func TestAnnouncements(t *testing.T) {
@@ -123,7 +123,7 @@ func TestAnnouncements(t *testing.T) {
 			}
 		}
 		seen(2, directory.Up)
-		say(t, b, protocol.TypeGoodbye, "PaperFinder", &protocol.Goodbye{Agent: "PaperFinder", Worker: "w1"})
+		publishBody(t, b, protocol.TypeGoodbye, "PaperFinder", &protocol.Goodbye{Agent: "PaperFinder", Worker: "w1"})
 		seen(1, directory.Up)
 		d.book.Lost("PaperFinder", "w2") // its lease has expired
 		synctest.Wait()
@@ -156,14 +156,14 @@ func TestRefusedAnnouncements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := new(bus.Memory)
 		d := open(t, &announce.Source{Bus: b, Notes: new(dirstore.Memory)})
-		say(t, b, protocol.TypeAnnounce, "a", &protocol.Announce{Agent: "other", Card: json.RawMessage(paperCard)})
+		publishBody(t, b, protocol.TypeAnnounce, "a", &protocol.Announce{Agent: "other", Card: json.RawMessage(paperCard)})
 		sendAnnounce(t, b, "no card", "w", `{}`)
 		sendAnnounce(t, b, "not.a-queue!", "w", paperCard)
 		sendAnnounce(t, b, "---", "w", paperCard)
 		sendAnnounce(t, b, task.Agent(strings.Repeat("x", 65)), "w", paperCard)
-		say(t, b, protocol.TypeAnnounce, "a", []int{1})
-		say(t, b, protocol.TypeGoodbye, "a", []int{1})
-		say(t, b, protocol.TypeGoodbye, "a", &protocol.Goodbye{Agent: "nobody"})
+		publishBody(t, b, protocol.TypeAnnounce, "a", []int{1})
+		publishBody(t, b, protocol.TypeGoodbye, "a", []int{1})
+		publishBody(t, b, protocol.TypeGoodbye, "a", &protocol.Goodbye{Agent: "nobody"})
 		if all := d.List(); len(all) != 0 {
 			t.Errorf("%d agents are there, of which the first is %s", len(all), all[0].Name())
 		}
@@ -283,7 +283,7 @@ func TestBothTransports(t *testing.T) {
 			t.Errorf("an announcement has changed an agent of the hub: %+v", e)
 		}
 		// Well-known agents remain, and so does the queue of an agent that was seen.
-		say(t, b, protocol.TypeGoodbye, "C", &protocol.Goodbye{Agent: "C", Worker: "w"})
+		publishBody(t, b, protocol.TypeGoodbye, "C", &protocol.Goodbye{Agent: "C", Worker: "w"})
 		time.Sleep(25 * time.Hour)
 		synctest.Wait()
 		if got := transports(); got != "http http queue" {

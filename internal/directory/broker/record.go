@@ -139,9 +139,9 @@ func sampleOf(o *Outcome) (sample, bool) {
 	for _, body := range o.Bodies {
 		c.read(body)
 	}
-	for _, said := range []*bool{c.confidence.Success, c.cost.Success} {
-		if said != nil && s.Success {
-			s.Success = *said // a report can lower a success, never turn a failure into a success
+	for _, text := range []*bool{c.confidence.Success, c.cost.Success} {
+		if text != nil && s.Success {
+			s.Success = *text // a report can lower a success, never turn a failure into a success
 		}
 	}
 	s.Cost = amount(c.cost.CostUSD, 1e6)

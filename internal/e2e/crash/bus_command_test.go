@@ -175,7 +175,7 @@ func runProgram(context.Context) error {
 	if what == "ask" {
 		os.Exit(3)
 	}
-	if err := say(run, what, n); err != nil {
+	if err := sendReport(run, what, n); err != nil {
 		return err
 	}
 	if what == "fail" {
@@ -184,8 +184,8 @@ func runProgram(context.Context) error {
 	return nil
 }
 
-// say writes n chunks, each with the run and its number.
-func say(run, what string, n int) error {
+// sendReport writes n chunks, each with the run and its number.
+func sendReport(run, what string, n int) error {
 	think, pace := 200*time.Millisecond, 20*time.Millisecond
 	if rand.N(3) == 0 {
 		think = 2 * time.Second

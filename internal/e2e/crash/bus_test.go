@@ -346,8 +346,8 @@ func (w *busSystem) stall() {
 
 func (w *busSystem) doubleWork() {
 	w.t.Helper()
-	at := protocol.WorkAt([]task.Agent{careful, robust}[w.rand.IntN(2)])
-	w.double(protocol.TypeWork, at, at, at)
+	at := protocol.JobAt([]task.Agent{careful, robust}[w.rand.IntN(2)])
+	w.double(protocol.TypeJob, at, at, at)
 }
 
 // doubleReport publishes a report again at both addresses to which a worker may send it.
@@ -398,7 +398,7 @@ func (w *busSystem) calm() {
 
 // queues returns the queues that must be empty at the end.
 func (w *busSystem) queues() []bus.Address {
-	return []bus.Address{protocol.WorkAt(careful), protocol.WorkAt(robust), protocol.ReportAt(w.hubID), bus.Dead}
+	return []bus.Address{protocol.JobAt(careful), protocol.JobAt(robust), protocol.ReportAt(w.hubID), bus.Dead}
 }
 
 // silent checks that nothing more arrives after all processes have ended. Workers that are the
@@ -477,7 +477,7 @@ func (w *busSystem) staffed(ctx context.Context) {
 	w.t.Helper()
 	for _, name := range []task.Agent{careful, robust} {
 		for {
-			d, err := w.operator().Depth(ctx, protocol.WorkAt(name))
+			d, err := w.operator().Depth(ctx, protocol.JobAt(name))
 			if err == nil && d.Receivers == workers {
 				break
 			}

@@ -235,16 +235,16 @@ func good() ([]line, map[string]*taskJSON) {
 		{Op: opEvent, Job: "b", Version: 4, Sum: 5},
 		{Op: opEnd, Job: "b", Task: "t2", Load: "queue", State: "CANCELED"},
 	}
-	said := func(ids ...string) (all []messageJSON) {
+	text := func(ids ...string) (all []messageJSON) {
 		for _, id := range ids {
 			all = append(all, messageJSON{ID: id, Role: "ROLE_USER"})
 		}
 		return all
 	}
-	one := &taskJSON{ID: "t1", Status: statusJSON{State: "TASK_STATE_COMPLETED"}, History: said("a"), Artifacts: make([]artifactJSON, 1)}
+	one := &taskJSON{ID: "t1", Status: statusJSON{State: "TASK_STATE_COMPLETED"}, History: text("a"), Artifacts: make([]artifactJSON, 1)}
 	one.Artifacts[0].Parts = make(parts, 1)
 	one.Artifacts[0].Parts[0].Text = "r1:0 "
-	two := &taskJSON{ID: "t2", Status: statusJSON{State: "TASK_STATE_CANCELED"}, History: said("b", "b-answer")}
+	two := &taskJSON{ID: "t2", Status: statusJSON{State: "TASK_STATE_CANCELED"}, History: text("b", "b-answer")}
 	return lines, map[string]*taskJSON{"t1": one, "t2": two}
 }
 

@@ -101,10 +101,10 @@ func TestCircleOfHubsIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, h := range row {
-		said := only(t, h).Status.Message.text()
-		names := circle.FindStringSubmatch(said)
+		output := only(t, h).Status.Message.text()
+		names := circle.FindStringSubmatch(output)
 		if names == nil || names[1] != names[4] || names[1] == names[2] || names[2] == names[3] || names[1] == names[3] {
-			t.Errorf("the hub at %s says %q, want the chain of three hubs and the first again", h.Addr(), said)
+			t.Errorf("the hub at %s says %q, want the chain of three hubs and the first again", h.Addr(), output)
 		}
 	}
 }
@@ -248,8 +248,8 @@ func TestDeadlineReachesTheThirdHub(t *testing.T) {
 			t.Errorf("the task %s at %s ends %v after its deadline", id, h.Addr(), late)
 		}
 	}
-	if said := only(t, row[0]).Status.Message.text(); !strings.Contains(said, "deadline") {
-		t.Errorf("the caller gets %q, want that the deadline has passed", said)
+	if output := only(t, row[0]).Status.Message.text(); !strings.Contains(output, "deadline") {
+		t.Errorf("the caller gets %q, want that the deadline has passed", output)
 	}
 	between.mu.Lock()
 	defer between.mu.Unlock()

@@ -246,18 +246,18 @@ func (s *shelf) announced(ctx context.Context) <-chan string {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { resp.Body.Close() })
-	told := make(chan string, 1)
+	received := make(chan string, 1)
 	go func() {
-		defer close(told)
+		defer close(received)
 		for ev, err := range hubtest.Events(resp.Body) {
 			var n struct{ Key string }
 			if err != nil || ev.Data != "" && json.Unmarshal([]byte(ev.Data), &n) == nil {
-				told <- n.Key
+				received <- n.Key
 				return
 			}
 		}
 	}()
-	return told
+	return received
 }
 
 // TestLateResultsAreAnnounced: the hub announces the result of a task whose session has ended
@@ -281,12 +281,12 @@ func TestLateResultsAreAnnounced(t *testing.T) {
 				s.Restart()
 			}
 			const key = "primary/notifications/a2a/slow/t1"
-			told := s.announced(ctx)
-			said, err := s.Parley(ctx, "memory", "watch", "primary/notifications/", "--limit", "1")
-			if err != nil || !strings.HasPrefix(said, key+"\ta2a-notification\t") {
-				t.Errorf("parley memory watch says %q, %v", said, err)
+			received := s.announced(ctx)
+			text, err := s.Parley(ctx, "memory", "watch", "primary/notifications/", "--limit", "1")
+			if err != nil || !strings.HasPrefix(text, key+"\ta2a-notification\t") {
+				t.Errorf("parley memory watch says %q, %v", text, err)
 			}
-			if got := <-told; got != key {
+			if got := <-received; got != key {
 				t.Errorf("the first event is about %q, want %s", got, key)
 			}
 			if got := s.keys("", "prefix", "session/"); len(got) > 0 {

@@ -76,18 +76,18 @@ func trials() []trial {
 	return all
 }
 
-// lane is a pair of hubs with a proxy in between.
-type lane struct {
+// pair is a pair of hubs with a proxy in between.
+type pair struct {
 	t         *testing.T
 	p         *processes
 	hub, peer *hub
 	proxy     *proxy
 }
 
-func newLane(t *testing.T, idempotent bool) *lane {
+func newPair(t *testing.T, idempotent bool) *pair {
 	t.Helper()
 	p := newProcesses()
-	l := &lane{t: t, p: p, peer: &hub{hubtest.Start(t, hubtest.Options{Config: peerConfig}), p, "peer"}}
+	l := &pair{t: t, p: p, peer: &hub{hubtest.Start(t, hubtest.Options{Config: peerConfig}), p, "peer"}}
 	l.proxy = newProxy(t, l.peer.URL())
 	config := strings.NewReplacer("URL", l.proxy.URL, "IDEMPOTENT", strconv.FormatBool(idempotent)).Replace(hubConfig)
 	l.hub = &hub{hubtest.Start(t, hubtest.Options{Config: config}), p, "hub"}
@@ -113,7 +113,7 @@ func until(ctx context.Context, every time.Duration, yes func() bool) bool {
 }
 
 // perform runs one trial, and returns the outcome of its task.
-func (l *lane) perform(ctx context.Context, id string, r trial) (string, error) {
+func (l *pair) perform(ctx context.Context, id string, r trial) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
 	defer cancel()
 	wrong := l.proxy.plan(r.step, r.act)
@@ -132,27 +132,27 @@ func (l *lane) perform(ctx context.Context, id string, r trial) (string, error) 
 	return l.compare(ctx, task, r)
 }
 
-func (l *lane) get(ctx context.Context, id string) (*taskJSON, error) {
+func (l *pair) get(ctx context.Context, id string) (*taskJSON, error) {
 	task := new(taskJSON)
 	return task, hubtest.Call(ctx, hubtest.Request{URL: l.hub.URL() + "/v1/a2a/tasks/" + id}, task)
 }
 
 // live acts as the caller of the trial until the task has ended.
-func (l *lane) live(ctx context.Context, id string, r trial) (*taskJSON, error) {
+func (l *pair) live(ctx context.Context, id string, r trial) (*taskJSON, error) {
 	agent := string(r.use)
 	if r.use == cancels {
 		agent = string(talks)
 	}
-	said, answers, canceled := false, 0, false
+	output, answers, canceled := false, 0, false
 	task := new(taskJSON)
 	ended := until(ctx, 10*time.Millisecond, func() bool {
-		if !said {
-			said = l.say(ctx, agent, id, "ask 1 "+id, id)
+		if !output {
+			output = l.say(ctx, agent, id, "ask 1 "+id, id)
 			return false
 		}
 		now, err := l.get(ctx, id)
 		if err != nil {
-			said = said && hubtest.Status(err) != http.StatusNotFound // the hub died before it had stored the message
+			output = output && hubtest.Status(err) != http.StatusNotFound // the hub died before it had stored the message
 			return false
 		}
 		switch task = now; {
@@ -171,14 +171,14 @@ func (l *lane) live(ctx context.Context, id string, r trial) (*taskJSON, error) 
 }
 
 // say sends a message of a task whose id the caller chooses.
-func (l *lane) say(ctx context.Context, agent, id, text, message string) bool {
+func (l *pair) say(ctx context.Context, agent, id, text, message string) bool {
 	body := sending{task: id, id: message, text: text}.body()
 	return hubtest.Call(ctx, hubtest.Request{URL: l.hub.URL() + "/v1/a2a/" + agent + "/message:send", Body: body}, nil) == nil
 }
 
 // checkLog reads the whole log of a task, and checks that it has no gap and no lost or repeated
 // chunk.
-func (l *lane) checkLog(ctx context.Context, task *taskJSON, r trial) error {
+func (l *pair) checkLog(ctx context.Context, task *taskJSON, r trial) error {
 	log := reader{id: task.ID, last: 1, anew: true, skips: r.use == asks}
 	err := log.resume(ctx, l.hub.URL(), func() bool { return false })
 	switch {
@@ -195,7 +195,7 @@ func (l *lane) checkLog(ctx context.Context, task *taskJSON, r trial) error {
 }
 
 // compare compares the task with the one of the remote hub.
-func (l *lane) compare(ctx context.Context, task *taskJSON, r trial) (string, error) {
+func (l *pair) compare(ctx context.Context, task *taskJSON, r trial) (string, error) {
 	var page struct{ Tasks []taskJSON }
 	var there []taskJSON
 	why := task.Status.Message.text()
@@ -239,7 +239,7 @@ func TestRemoteTasksSurviveFaults(t *testing.T) {
 	ends := map[string]int{}
 	var wg sync.WaitGroup
 	for i := range lanes {
-		l := newLane(t, i == 0)
+		l := newPair(t, i == 0)
 		wg.Go(func() {
 			for k := i; k < n; k += lanes {
 				r := all[k%len(all)]

@@ -174,9 +174,9 @@ func TestDamagedFolders(t *testing.T) {
 			data := fresh(t)
 			tt.spoil(t, data)
 			h := &smallHub{t, hubtest.New(t, hubtest.Options{Data: data, Config: "parts: {threshold: 1KiB}"})}
-			said, err := h.Parley(t.Context(), "doctor", "--data", data, "--offline")
-			if err == nil || !strings.Contains(said, tt.text) || !strings.Contains(said, "parley repair") {
-				t.Errorf("doctor = %v, want a failure with %q:\n%s", err, tt.text, said)
+			output, err := h.Parley(t.Context(), "doctor", "--data", data, "--offline")
+			if err == nil || !strings.Contains(output, tt.text) || !strings.Contains(output, "parley repair") {
+				t.Errorf("doctor = %v, want a failure with %q:\n%s", err, tt.text, output)
 			}
 			out := filepath.Join(t.TempDir(), "repaired")
 			report, err := h.Parley(t.Context(), "repair", "--data", data, "--out", out)
@@ -211,8 +211,8 @@ func wantNotNew(t *testing.T, h *smallHub, ids []string, may bool) {
 func wantServed(t *testing.T, data string, ids []string, least int, report string) {
 	t.Helper()
 	h := &smallHub{t, hubtest.New(t, hubtest.Options{Data: data, Config: "parts: {threshold: 1KiB}"})}
-	if said, err := h.Parley(t.Context(), "doctor", "--data", data, "--offline"); strings.Contains(said, "store      damaged") || strings.Contains(said, "wrong    store") {
-		t.Errorf("doctor finds the repaired folder damaged: %v\n%s", err, said)
+	if text, err := h.Parley(t.Context(), "doctor", "--data", data, "--offline"); strings.Contains(text, "store      damaged") || strings.Contains(text, "wrong    store") {
+		t.Errorf("doctor finds the repaired folder damaged: %v\n%s", err, text)
 	}
 	if err := h.Start(); err != nil {
 		t.Fatalf("%v\n%s", err, report)

@@ -235,17 +235,17 @@ func onceAsked(lines []string) []string {
 // checkTurnsOfMeeting: each message of the caller is in the log once and in order, and has one
 // answer.
 func (st *conversation) checkTurnsOfMeeting(t *taskJSON) error {
-	var said []string
+	var output []string
 	for i, line := range t.lines() {
 		role, text, _ := strings.Cut(line, ": ")
 		if want := []string{"caller", "agent"}[i%2]; role != want {
 			return fmt.Errorf("turn %d is %q, want one of the %s: %q", i, line, want, t.lines())
 		}
 		if role == "caller" {
-			said = append(said, text)
+			output = append(output, text)
 		}
 	}
-	if diff := gocmp.Diff(st.texts, said); diff != "" {
+	if diff := gocmp.Diff(st.texts, output); diff != "" {
 		return fmt.Errorf("messages of the caller (-want +got):\n%s", diff)
 	}
 	return nil
@@ -305,23 +305,23 @@ var verbs = map[string]string{"approved": "approve", "refused": "refuse"}
 // checkAsked: each question has one item, and the agent received exactly the answers that the
 // owner gave.
 func (st *conversation) checkAsked(t *taskJSON, all *records) error {
-	if said := t.twice(); said != "" {
-		return fmt.Errorf("the hub has said twice: %s", said)
+	if text := t.twice(); text != "" {
+		return fmt.Errorf("the hub has said twice: %s", text)
 	}
 	items := all.items[st.id]
 	slices.SortFunc(items, func(a, b itemJSON) int { return cmp.Compare(a.Version, b.Version) })
 	lines, reply := t.lines(), ""
 	for i, it := range items {
 		q, draft := question(i+1, st.questions)
-		said, told := map[string]string{"answer": "answer " + st.id, "approve": draft}, st.won[it.ID]
+		text, received := map[string]string{"answer": "answer " + st.id, "approve": draft}, st.won[it.ID]
 		if 2*i+2 >= len(lines) && t.state() == "FAILED" {
 			break // the agent was killed before or when it received the answer
 		}
 		switch {
 		case it.Kind != "question" || it.By != "me" && it.By != "" || it.State != "answered" || it.Draft != draft || !strings.Contains(it.Text, q):
 			return fmt.Errorf("the question %q is in the inbox as %+v", q, it)
-		case it.Answer != said["answer"] && it.Answer != said["approve"] || told != "" && it.Answer != said[told]:
-			return fmt.Errorf("I was told that %q counts, but the inbox has %+v", told, it)
+		case it.Answer != text["answer"] && it.Answer != text["approve"] || received != "" && it.Answer != text[received]:
+			return fmt.Errorf("I was told that %q counts, but the inbox has %+v", received, it)
 		case 2*i+2 >= len(lines) || lines[2*i+1] != "agent: "+q || lines[2*i+2] != "caller: "+it.Answer:
 			return fmt.Errorf("the inbox has %+v, and the task says %q", it, lines)
 		}

@@ -54,13 +54,13 @@ func (t *taskJSON) lines() []string {
 
 // twice returns a message that the hub has sent twice, or "".
 func (t *taskJSON) twice() string {
-	said := map[string]bool{}
+	output := map[string]bool{}
 	for i := range t.History {
 		text := t.History[i].text()
-		if strings.HasPrefix(text, waits) && said[text] {
+		if strings.HasPrefix(text, waits) && output[text] {
 			return text
 		}
-		said[text] = true
+		output[text] = true
 	}
 	return ""
 }

@@ -19,7 +19,7 @@ var kinds = []kind{
 	{"person", "person", partner, answered, 0},
 	{"owner", "owner", partner, asked, 0},
 	{"purchase", "till", partner, purchase, 0},
-	{"observed", "till", stranger, observed, 0},
+	{"observed", "till", untrusted, observed, 0},
 	{"meeting", "negotiate-meeting", friend, meeting, 240}, // of 500 that the front desk accepts
 	{"notice", "notify-user", friend, observed, 0},
 }

@@ -20,10 +20,10 @@ const patience = 2 * time.Minute
 
 // The keys of the callers. me is the owner of the near hub.
 const (
-	me       = "me-key-0123456789"
-	partner  = "partner-key-0123456789"  // is trusted to propose
-	friend   = "friend-key-0123456789"   // is trusted to act at the front desk
-	stranger = "stranger-key-0123456789" // is not trusted
+	me        = "me-key-0123456789"
+	partner   = "partner-key-0123456789"  // is trusted to propose
+	friend    = "friend-key-0123456789"   // is trusted to act at the front desk
+	untrusted = "stranger-key-0123456789" // is not trusted
 )
 
 const nearConfig = `

@@ -106,22 +106,22 @@ func (st *plan) checkDelegation(ctx context.Context, who, key, answer string, do
 		return false, fmt.Errorf("%s has %d tasks for %s", who, len(tasks), key)
 	}
 	t := tasks[0]
-	var said []string
+	var output []string
 	for _, s := range tokens.FindAllString(answer, -1) {
 		if strings.HasPrefix(s, token(who, key, "")[:len(token(who, key, ""))-1]) {
-			said = append(said, s)
+			output = append(output, s)
 		}
 	}
 	if t.state() != "COMPLETED" {
-		if len(said) <= 1 && st.mayFail(who, t) {
-			return len(said) == 0, nil
+		if len(output) <= 1 && st.mayFail(who, t) {
+			return len(output) == 0, nil
 		}
 		return false, fmt.Errorf("the task of %s for %s is %s: %s; the answer is %s", who, key, t.state(), t.Status.Message.text(), answer)
 	}
-	if len(said) != 1 {
-		return false, fmt.Errorf("the answer has %v of %s for %s: %s", said, who, key, answer)
+	if len(output) != 1 {
+		return false, fmt.Errorf("the answer has %v of %s for %s: %s", output, who, key, answer)
 	}
-	return false, st.checkExecutions(who, key, said[0], t, done)
+	return false, st.checkExecutions(who, key, output[0], t, done)
 }
 
 // Reasons for which a delegation to the worker may fail.
@@ -149,7 +149,7 @@ func (st *plan) mayFail(who string, t *taskJSON) bool {
 }
 
 // checkExecutions checks that nothing was executed after the hub had completed the task.
-func (st *plan) checkExecutions(who, key, said string, t *taskJSON, done []execution) error {
+func (st *plan) checkExecutions(who, key, text string, t *taskJSON, done []execution) error {
 	completed, err := time.Parse(time.RFC3339Nano, t.Status.Timestamp)
 	if err != nil {
 		return err
@@ -168,8 +168,8 @@ func (st *plan) checkExecutions(who, key, said string, t *taskJSON, done []execu
 			return fmt.Errorf("%s has executed %s at %v, and was done at %v", who, key, e.At, completed)
 		}
 	}
-	if !slices.ContainsFunc(done, func(e execution) bool { return e.What == "end" && said == token(who, key, e.Run) }) {
-		return fmt.Errorf("%s never came to the end of %s: %+v", who, said, done)
+	if !slices.ContainsFunc(done, func(e execution) bool { return e.What == "end" && text == token(who, key, e.Run) }) {
+		return fmt.Errorf("%s never came to the end of %s: %+v", who, text, done)
 	}
 	return nil
 }

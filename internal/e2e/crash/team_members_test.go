@@ -58,8 +58,8 @@ func (e execution) write() error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// tell reports the phase of a delegate to the test, which may kill a process before it answers.
-func tell(ctx context.Context, agent, what, key string) {
+// dispatch reports the phase of a delegate to the test, which may kill a process before it answers.
+func dispatch(ctx context.Context, agent, what, key string) {
 	q := url.Values{"at": {agent + " " + what}, "key": {key}}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, os.Getenv(hookVar)+"?"+q.Encode(), nil)
 	if err != nil {
@@ -72,8 +72,8 @@ func tell(ctx context.Context, agent, what, key string) {
 
 // do performs an instruction such as "do k1". It returns the answer to the planner, or a
 // question.
-func do(ctx context.Context, agent, told string, asked bool) (answer, question string, err error) {
-	what, key, _ := strings.Cut(told, " ")
+func do(ctx context.Context, agent, received string, asked bool) (answer, question string, err error) {
+	what, key, _ := strings.Cut(received, " ")
 	if what == "ask" && !asked {
 		return "", "which colour?", nil
 	}
@@ -81,12 +81,12 @@ func do(ctx context.Context, agent, told string, asked bool) (answer, question s
 	if err := e.write(); err != nil {
 		return "", "", err
 	}
-	tell(ctx, agent, "begins", key)
+	dispatch(ctx, agent, "begins", key)
 	e.What = "end"
 	if err := e.write(); err != nil {
 		return "", "", err
 	}
-	tell(ctx, agent, "ends", key)
+	dispatch(ctx, agent, "ends", key)
 	return token(agent, key, e.Run), "", nil
 }
 
@@ -99,14 +99,14 @@ func pack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	told, asked := strings.TrimSpace(string(b)), false
+	received, asked := strings.TrimSpace(string(b)), false
 	if file := os.Getenv("PARLEY_TASK_FILE"); file != "" {
 		asked = true
-		if told, err = firstSaid(file); err != nil {
+		if received, err = firstSaid(file); err != nil {
 			return err
 		}
 	}
-	answer, question, err := do(ctx, "packer", told, asked)
+	answer, question, err := do(ctx, "packer", received, asked)
 	if err != nil {
 		return err
 	}

@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	abusers   = 200
-	abuseTime = 4 * time.Second
+	crowdSize = 200
+	crowdTime = 4 * time.Second
 )
 
 // crowd is many callers of two users, which use their own and each other's tasks at random.
@@ -88,17 +88,17 @@ func at(format string, id string) string { return "/v1/a2a/tasks/" + fmt.Sprintf
 var deeds = []deed{
 	{"send", []int{200}, func(c *crowd, user string) call {
 		agent := []string{"echo", "ask", "nap", "late", "greet", "leaky", "slowcancel", "bomb"}[rand.IntN(8)]
-		return call{user, "POST", "/v1/a2a/" + agent + "/message:send", sayNow(fmt.Sprint(rand.IntN(200))), nil}
+		return call{user, "POST", "/v1/a2a/" + agent + "/message:send", paramsNow(fmt.Sprint(rand.IntN(200))), nil}
 	}, false},
 	{"send and wait", []int{200}, func(c *crowd, user string) call {
 		agent := []string{"echo", "ask", "nap", "artifact"}[rand.IntN(4)]
-		return call{user, "POST", "/v1/a2a/" + agent + "/message:send", say(fmt.Sprint(rand.IntN(50))), nil}
+		return call{user, "POST", "/v1/a2a/" + agent + "/message:send", sendParams(fmt.Sprint(rand.IntN(50))), nil}
 	}, false},
 	{"follow up", []int{200, 400, 404}, func(c *crowd, user string) call {
-		return call{user, "POST", "/a2a", envelope("SendMessage", strings.TrimSuffix(say("7", `"taskId":"`+c.some(user)+`"`), "}")+`,"configuration":{"returnImmediately":true}}`), nil}
+		return call{user, "POST", "/a2a", envelope("SendMessage", strings.TrimSuffix(sendParams("7", `"taskId":"`+c.some(user)+`"`), "}")+`,"configuration":{"returnImmediately":true}}`), nil}
 	}, false},
 	{"stream", []int{200}, func(c *crowd, user string) call {
-		return call{user, "POST", "/v1/a2a/nap/message:stream", say("20"), nil}
+		return call{user, "POST", "/v1/a2a/nap/message:stream", sendParams("20"), nil}
 	}, false},
 	{"subscribe", []int{200, 400, 404}, func(c *crowd, user string) call {
 		return call{user, "GET", at("%s:subscribe", c.some(user)), "", nil}
@@ -211,10 +211,10 @@ func (c *crowd) overGRPC(user string) {
 func TestAbuse(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
 		c := &crowd{h: h, ids: map[string][]string{}, done: map[string]int{}}
-		ctx, cancel := context.WithTimeout(t.Context(), abuseTime)
+		ctx, cancel := context.WithTimeout(t.Context(), crowdTime)
 		defer cancel()
 		var wg sync.WaitGroup
-		for i := range abusers {
+		for i := range crowdSize {
 			wg.Go(func() { c.act(ctx, users[i%2]) })
 		}
 		wg.Wait()
@@ -369,7 +369,7 @@ func TestCancelAsItEnds(t *testing.T) {
 }
 
 func (h *hub) cancelAsItEnds() {
-	sent, err := h.try(h.t.Context(), call{"ann", "POST", "/v1/a2a/nap/message:send", sayNow("1"), nil})
+	sent, err := h.try(h.t.Context(), call{"ann", "POST", "/v1/a2a/nap/message:send", paramsNow("1"), nil})
 	id := firstID(sent.body)
 	if err != nil || id == "" {
 		h.t.Errorf("send: %d %s %v", sent.code, sent.body, err)

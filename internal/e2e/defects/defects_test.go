@@ -22,13 +22,13 @@ func TestDefect01StalledReaderFreezesNobody(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
 		const chunks = "320" // 5 MB, more than the buffers of a connection hold
 		stalled := h.dial(4096)
-		stalled.post("ann", "/v1/a2a/flood/message:stream", say(chunks))
+		stalled.post("ann", "/v1/a2a/flood/message:stream", sendParams(chunks))
 		ctx, cancel := h.as("ann")
 		defer cancel()
 		if _, err := h.grpc.SendStreamingMessage(ctx, pbTo("flood", chunks)); err != nil {
 			t.Fatal(err)
 		}
-		resp := h.stream(t.Context(), call{"ann", "POST", "/flood/message:stream", say(chunks), nil})
+		resp := h.stream(t.Context(), call{"ann", "POST", "/flood/message:stream", sendParams(chunks), nil})
 		r := h.read(resp.Body)
 		id := r.event().frame(t).Task.ID
 		// The second step of the freeze: subscribing to a task with a stalled reader.
@@ -55,9 +55,9 @@ func TestDefect01StalledReaderFreezesNobody(t *testing.T) {
 // exist.
 func TestDefect02SubscribeChecksOwner(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
-		held := h.to("ann", "slowcancel", sayNow("hi")).ID
-		done := h.to("ann", "echo", say("hi")).ID
-		asked := h.to("ann", "ask", say("hi")).ID
+		held := h.to("ann", "slowcancel", paramsNow("hi")).ID
+		done := h.to("ann", "echo", sendParams("hi")).ID
+		asked := h.to("ann", "ask", sendParams("hi")).ID
 		for _, id := range []string{held, done, asked, "no-such-task"} {
 			h.foreign(t, id)
 		}
@@ -99,8 +99,8 @@ func (h *hub) foreign(t *testing.T, id string) {
 	}
 	for method, params := range map[string]string{
 		"GetTask": `{"id":"` + id + `"}`, "CancelTask": `{"id":"` + id + `"}`, "SubscribeToTask": `{"id":"` + id + `"}`,
-		"SendMessage":          say("hi", `"taskId":"`+id+`"`),
-		"SendStreamingMessage": say("hi", `"taskId":"`+id+`"`),
+		"SendMessage":          sendParams("hi", `"taskId":"`+id+`"`),
+		"SendStreamingMessage": sendParams("hi", `"taskId":"`+id+`"`),
 	} {
 		wantFault(t, rpcNotFound, faultOf(t, h.rpc("bob", method, params)))
 	}
@@ -123,21 +123,21 @@ func TestDefect03VersionIsEnforced(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
 		for _, v := range []string{"9.9", "0.2", "2", "1", "1.00", "1.0.x", "one", "1.0,9.9"} {
 			header := "A2A-Version: " + v
-			wantFault(t, fault{200, -32009, "VERSION_NOT_SUPPORTED", ""}, faultOf(t, h.rpc("ann", "SendMessage", say("hi"), header)))
+			wantFault(t, fault{200, -32009, "VERSION_NOT_SUPPORTED", ""}, faultOf(t, h.rpc("ann", "SendMessage", sendParams("hi"), header)))
 			wantFault(t, fault{400, 400, "VERSION_NOT_SUPPORTED", ""},
-				faultOf(t, h.rest("ann", "POST", "/message:send", say("hi"), header)))
+				faultOf(t, h.rest("ann", "POST", "/message:send", sendParams("hi"), header)))
 			wantFault(t, fault{400, 400, "VERSION_NOT_SUPPORTED", ""},
-				faultOf(t, h.rest("ann", "POST", "/message:send?A2A-Version="+v, say("hi"))))
+				faultOf(t, h.rest("ann", "POST", "/message:send?A2A-Version="+v, sendParams("hi"))))
 			ctx, cancel := h.as("ann", "a2a-version", v)
 			_, err := h.grpc.SendMessage(ctx, pbSay("hi"))
 			cancel()
 			wantFault(t, fault{0, int(codes.FailedPrecondition), "VERSION_NOT_SUPPORTED", ""}, grpcFault(t, err))
 		}
-		wantFault(t, fault{200, -32009, "VERSION_NOT_SUPPORTED", ""}, faultOf(t, h.rpc("ann", "SendMessage", say("hi"), "A2A-Version:")))
+		wantFault(t, fault{200, -32009, "VERSION_NOT_SUPPORTED", ""}, faultOf(t, h.rpc("ann", "SendMessage", sendParams("hi"), "A2A-Version:")))
 		if n := h.store.appends.Load(); n != 0 {
 			t.Errorf("%d changes were stored, want none", n)
 		}
-		if a := h.rpc("ann", "SendMessage", say("hi"), "A2A-Version: 1.0.7"); !strings.Contains(a.body, "COMPLETED") {
+		if a := h.rpc("ann", "SendMessage", sendParams("hi"), "A2A-Version: 1.0.7"); !strings.Contains(a.body, "COMPLETED") {
 			t.Errorf("a patch of 1.0: %d %s, want it served", a.code, a.body)
 		}
 	})
@@ -148,7 +148,7 @@ func TestDefect03VersionIsEnforced(t *testing.T) {
 func TestDefect04SizesAreBounded(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
 		const limit = 10 << 20
-		big := say(strings.Repeat("x", limit))
+		big := sendParams(strings.Repeat("x", limit))
 		wantFault(t, fault{413, -32600, "REQUEST_TOO_LARGE", ""}, faultOf(t, h.rpc("ann", "SendMessage", big)))
 		for _, path := range []string{"/message:send", "/message:stream"} {
 			wantFault(t, fault{413, 413, "REQUEST_TOO_LARGE", ""}, faultOf(t, h.rest("ann", "POST", path, big)))
@@ -224,7 +224,7 @@ func TestDefect05RequestIDsSurvive(t *testing.T) {
 				t.Errorf("answer %.80s, want it to begin with %s", a.body, want)
 			}
 		}
-		one := envelope("SendMessage", say("hi"))
+		one := envelope("SendMessage", sendParams("hi"))
 		for body, want := range map[string]fault{
 			one + "x":             {200, -32700, "PARSE_ERROR", ""},
 			one + one:             {200, -32700, "PARSE_ERROR", ""},
@@ -250,7 +250,7 @@ func TestDefect05RequestIDsSurvive(t *testing.T) {
 // sent.
 func TestDefect06ErrorsComeBeforeTheStream(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
-		done := h.to("ann", "echo", say("hi")).ID
+		done := h.to("ann", "echo", sendParams("hi")).ID
 		plain := func(a answer, want fault) {
 			t.Helper()
 			wantFault(t, want, faultOf(t, a))
@@ -266,8 +266,8 @@ func TestDefect06ErrorsComeBeforeTheStream(t *testing.T) {
 		plain(h.rpc("ann", "SendStreamingMessage", invalid), fault{200, -32602, "INVALID_PARAMS", "message.messageId"})
 		plain(h.rpc("ann", "SubscribeToTask", `{}`), fault{200, -32602, "INVALID_PARAMS", "id"})
 		plain(h.rpc("ann", "SubscribeToTask", `{"id":"`+done+`"}`), fault{200, -32004, "UNSUPPORTED_OPERATION", ""})
-		plain(h.rest("", "POST", "/message:stream", say("hi")), fault{401, 401, "UNAUTHENTICATED", ""})
-		plain(h.rest("ann", "POST", "/torn/message:stream", say("hi")), fault{400, 400, "UNSUPPORTED_OPERATION", ""})
+		plain(h.rest("", "POST", "/message:stream", sendParams("hi")), fault{401, 401, "UNAUTHENTICATED", ""})
+		plain(h.rest("ann", "POST", "/torn/message:stream", sendParams("hi")), fault{400, 400, "UNSUPPORTED_OPERATION", ""})
 	})
 }
 
@@ -276,7 +276,7 @@ func TestDefect06ErrorsComeBeforeTheStream(t *testing.T) {
 // end.
 func TestDefect07StreamsResume(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
-		resp := h.stream(t.Context(), call{"ann", "POST", "/flood/message:stream", say("40"), nil})
+		resp := h.stream(t.Context(), call{"ann", "POST", "/flood/message:stream", sendParams("40"), nil})
 		r := h.read(resp.Body)
 		first := r.event()
 		id := first.frame(t).Task.ID
@@ -317,19 +317,19 @@ func TestDefect07StreamsResume(t *testing.T) {
 func TestDefect08InternalTextStaysInside(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
 		for _, agent := range []string{"leaky", "panicky"} {
-			w := h.to("ann", agent, say("hi"))
+			w := h.to("ann", agent, sendParams("hi"))
 			discreet(t, fmt.Sprintf("%+v", w))
 			if w.Status.State != "TASK_STATE_FAILED" || !strings.Contains(w.statusText(), "reference") {
 				t.Errorf("%s: %s %q, want it failed with a reference", agent, w.Status.State, w.statusText())
 			}
 		}
 		for range 20 {
-			wantFault(t, fault{400, 400, "UNSUPPORTED_OPERATION", ""}, faultOf(t, h.rest("ann", "POST", "/torn/message:send", say("hi"))))
+			wantFault(t, fault{400, 400, "UNSUPPORTED_OPERATION", ""}, faultOf(t, h.rest("ann", "POST", "/torn/message:send", sendParams("hi"))))
 		}
 		broken := fmt.Errorf("%s", leak)
 		h.store.broken.Store(&broken)
 		wantFault(t, fault{500, 500, "INTERNAL_ERROR", ""}, faultOf(t, h.rest("ann", "GET", "/tasks/x", "")))
-		wantFault(t, fault{500, 500, "INTERNAL_ERROR", ""}, faultOf(t, h.rest("ann", "POST", "/message:send", say("hi"))))
+		wantFault(t, fault{500, 500, "INTERNAL_ERROR", ""}, faultOf(t, h.rest("ann", "POST", "/message:send", sendParams("hi"))))
 		wantFault(t, fault{200, -32603, "INTERNAL_ERROR", ""}, faultOf(t, h.rpc("ann", "ListTasks", "{}")))
 		ctx, cancel := h.as("ann")
 		defer cancel()
@@ -348,10 +348,10 @@ func TestDefect08InternalTextStaysInside(t *testing.T) {
 func TestDefect09StalledReadersDoNotStopTheEnd(t *testing.T) {
 	t.Parallel()
 	h := start(t, options{store: newStore(t, "sqlite")})
-	id := h.to("ann", "flood", say("320")).ID
-	held := h.to("ann", "hold", sayNow("hi")).ID
+	id := h.to("ann", "flood", sendParams("320")).ID
+	held := h.to("ann", "hold", paramsNow("hi")).ID
 	for range 4 {
-		h.dial(4096).post("ann", "/v1/a2a/flood/message:stream", say("320"))
+		h.dial(4096).post("ann", "/v1/a2a/flood/message:stream", sendParams("320"))
 		h.dial(4096).post("ann", "/a2a", envelope("GetTask", `{"id":"`+id+`"}`))
 	}
 	sub := h.stream(t.Context(), call{"ann", "GET", "/tasks/" + held + ":subscribe", "", nil})
@@ -381,7 +381,7 @@ func TestDefect09StalledReadersDoNotStopTheEnd(t *testing.T) {
 // task is canceled all the same for all its readers, and no answer mentions the panic.
 func TestDefect10PanicInCancel(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
-		sub := h.stream(t.Context(), call{"ann", "POST", "/bomb/message:stream", say("hi"), nil})
+		sub := h.stream(t.Context(), call{"ann", "POST", "/bomb/message:stream", sendParams("hi"), nil})
 		r := h.read(sub.Body)
 		id := r.event().frame(t).Task.ID
 		r.event() // working
@@ -407,7 +407,7 @@ func TestDefect10PanicInCancel(t *testing.T) {
 // returns an error that states the end.
 func TestDefect11LateSubscribers(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
-		id := h.to("ann", "ask", say("hi")).ID
+		id := h.to("ann", "ask", sendParams("hi")).ID
 		r := h.read(h.stream(t.Context(), call{"ann", "GET", "/tasks/" + id + ":subscribe", "", nil}).Body)
 		if s := r.event().frame(t).Task.Status.State; s != "TASK_STATE_INPUT_REQUIRED" {
 			t.Errorf("the first event is a task in %s", s)
@@ -421,7 +421,7 @@ func TestDefect11LateSubscribers(t *testing.T) {
 		if m, err := s.Recv(); err != nil || m.GetTask().GetStatus().GetState() != pb.TaskState_TASK_STATE_INPUT_REQUIRED {
 			t.Errorf("gRPC: %v, %v", m, err)
 		}
-		h.to("ann", "ask", say("Berlin", `"taskId":"`+id+`"`))
+		h.to("ann", "ask", sendParams("Berlin", `"taskId":"`+id+`"`))
 		rest := r.rest()
 		if n := len(rest); n != 2 || rest[n-1].frame(t).StatusUpdate.Status.State != "TASK_STATE_COMPLETED" {
 			t.Errorf("after the answer came %v, want an artifact and the end", rest)
@@ -443,14 +443,14 @@ func TestDefect11LateSubscribers(t *testing.T) {
 // agents.
 func TestDefect12EventsAreStoredOnce(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
-		w := h.to("ann", "rich", say("hi"))
+		w := h.to("ann", "rich", sendParams("hi"))
 		want := `{"gauge":{"name":"a","level":0,"big":9007199254740993,"parts":[{"name":"b","level":null,"big":0}]},"none":null,"zero":0}`
 		if got := string(w.Artifacts[0].Metadata); got != want {
 			t.Errorf("metadata:\n got %s\nwant %s", got, want)
 		}
 		const n = 150
 		before := h.store.written.Load()
-		h.to("ann", "flood", say(fmt.Sprint(n)))
+		h.to("ann", "flood", sendParams(fmt.Sprint(n)))
 		written := h.store.written.Load() - before
 		if most := int64(n * (chunkSize + 200)); written > most {
 			t.Errorf("%d chunks of %d bytes were stored in %d bytes, want at most %d", n, chunkSize, written, most)
@@ -464,7 +464,7 @@ func TestDefect12EventsAreStoredOnce(t *testing.T) {
 func TestDefect13PushIsRefusedOpenly(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
 		config := `{"url":"http://169.254.169.254/"}`
-		with := strings.TrimSuffix(say("hi"), "}") + `,"configuration":{"taskPushNotificationConfig":` + config + `}}`
+		with := strings.TrimSuffix(sendParams("hi"), "}") + `,"configuration":{"taskPushNotificationConfig":` + config + `}}`
 		rest, rpc := fault{400, 400, "PUSH_NOTIFICATION_NOT_SUPPORTED", ""}, fault{200, -32003, "PUSH_NOTIFICATION_NOT_SUPPORTED", ""}
 		for _, path := range []string{"/message:send", "/message:stream"} {
 			wantFault(t, rest, faultOf(t, h.rest("ann", "POST", path, with)))
@@ -500,20 +500,20 @@ func TestDefect13PushIsRefusedOpenly(t *testing.T) {
 // an error. Parley accepts the events of agents in any order.
 func TestDefect14AnyFirstEvent(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *hub) {
-		w := h.to("ann", "artifact", say("hi"))
+		w := h.to("ann", "artifact", sendParams("hi"))
 		if w.Status.State != "TASK_STATE_COMPLETED" || len(w.Artifacts) != 1 || w.Artifacts[0].Parts[0].Text != "at once" {
 			t.Errorf("artifact first: %+v", w)
 		}
-		w = h.to("ann", "late", say("hi"))
+		w = h.to("ann", "late", sendParams("hi"))
 		if w.Status.State != "TASK_STATE_COMPLETED" || w.statusText() != "good day" {
 			t.Errorf("message after a status: %+v", w)
 		}
 		n := h.total("ann")
-		a := h.rest("ann", "POST", "/greet/message:send", say("hi"), "A2A-Version: 1.0")
+		a := h.rest("ann", "POST", "/greet/message:send", sendParams("hi"), "A2A-Version: 1.0")
 		if a.code != 200 || !strings.HasPrefix(a.body, `{"message":{`) || !strings.Contains(a.body, "good day") {
 			t.Errorf("message first: %d %s", a.code, a.body)
 		}
-		all := h.read(h.stream(t.Context(), call{"ann", "POST", "/greet/message:stream", say("hi"), []string{"A2A-Version: 1.0"}}).Body).rest()
+		all := h.read(h.stream(t.Context(), call{"ann", "POST", "/greet/message:stream", sendParams("hi"), []string{"A2A-Version: 1.0"}}).Body).rest()
 		if len(all) != 1 || !strings.HasPrefix(all[0].data, `{"message":{`) {
 			t.Errorf("stream of a message: %v", all)
 		}
@@ -540,7 +540,7 @@ func TestDefect15CardsShareNoCredentials(t *testing.T) {
 			}
 		}
 		for _, c := range []call{
-			{"ann", "POST", "/a2a", envelope("SendMessage", say("hi")), []string{evil}},
+			{"ann", "POST", "/a2a", envelope("SendMessage", sendParams("hi")), []string{evil}},
 			{"ann", "OPTIONS", "/a2a", "", []string{evil, "Access-Control-Request-Method: POST"}},
 			{"ann", "GET", "/v1/a2a/tasks", "", []string{evil}},
 			{"ann", "OPTIONS", "/v1/a2a/message:send", "", []string{evil, "Access-Control-Request-Method: POST"}},

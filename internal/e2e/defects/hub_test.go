@@ -249,15 +249,15 @@ func envelope(method, params string) string {
 	return `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`
 }
 
-// say returns the params of a message with text, and further members of the message.
-func say(text string, members ...string) string {
+// sendParams returns the params of a message with text, and further members of the message.
+func sendParams(text string, members ...string) string {
 	return `{"message":{"messageId":"m-1","role":"ROLE_USER","parts":[{"text":` + quote(text) + `}]` +
 		strings.Join(append([]string{""}, members...), ",") + `}}`
 }
 
-// sayNow is say with returnImmediately set.
-func sayNow(text string) string {
-	return strings.TrimSuffix(say(text), "}") + `,"configuration":{"returnImmediately":true}}`
+// paramsNow is say with returnImmediately set.
+func paramsNow(text string) string {
+	return strings.TrimSuffix(sendParams(text), "}") + `,"configuration":{"returnImmediately":true}}`
 }
 
 func quote(s string) string {
@@ -360,10 +360,10 @@ func (h *hub) total(user string) int {
 // alive fails the test unless the hub answers on every binding.
 func (h *hub) alive(user string) {
 	h.t.Helper()
-	if w := h.to(user, "echo", say("still there")); w.Status.State != "TASK_STATE_COMPLETED" {
+	if w := h.to(user, "echo", sendParams("still there")); w.Status.State != "TASK_STATE_COMPLETED" {
 		h.t.Errorf("echo over HTTP+JSON: %+v", w)
 	}
-	if a := h.rpc(user, "SendMessage", say("still there")); !strings.Contains(a.body, `"TASK_STATE_COMPLETED"`) {
+	if a := h.rpc(user, "SendMessage", sendParams("still there")); !strings.Contains(a.body, `"TASK_STATE_COMPLETED"`) {
 		h.t.Errorf("echo over JSON-RPC: %d %s", a.code, a.body)
 	}
 	ctx, cancel := h.as(user)

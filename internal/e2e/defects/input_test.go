@@ -13,12 +13,12 @@ type fixtures struct {
 
 func (h *hub) fixtures() fixtures {
 	h.t.Helper()
-	asked := h.to("ann", "ask", say("hi"))
+	asked := h.to("ann", "ask", sendParams("hi"))
 	return fixtures{h, strings.NewReplacer(
-		"$done", h.to("ann", "echo", say("hi")).ID,
+		"$done", h.to("ann", "echo", sendParams("hi")).ID,
 		"$asked", asked.ID,
 		"$context", asked.ContextID,
-		"$foreign", h.to("bob", "ask", say("hi")).ID,
+		"$foreign", h.to("bob", "ask", sendParams("hi")).ID,
 	)}
 }
 
@@ -58,7 +58,7 @@ var badInputs = []struct {
 	{"skill of 64 KiB, stream of HTTP+JSON", "POST", "/v1/a2a/message:stream", longSkill, fault{400, 400, "INVALID_PARAMS", "metadata.skill"}},
 	{"nested a million deep", "POST", "/a2a", strings.Repeat("[", 1_000_000), fault{200, -32700, "PARSE_ERROR", ""}},
 	{"method of 64 KiB", "POST", "/a2a", envelope(strings.Repeat("M", 64<<10), `{}`), fault{200, -32601, "METHOD_NOT_FOUND", ""}},
-	{"tenant of 64 KiB", "POST", "/a2a/ask", envelope("SendMessage", `{"tenant":"`+strings.Repeat(`\u0001`, 64<<10)+`",`+say("hi")[1:]), fault{200, -32602, "INVALID_PARAMS", "tenant"}},
+	{"tenant of 64 KiB", "POST", "/a2a/ask", envelope("SendMessage", `{"tenant":"`+strings.Repeat(`\u0001`, 64<<10)+`",`+sendParams("hi")[1:]), fault{200, -32602, "INVALID_PARAMS", "tenant"}},
 	{"media type of 64 KiB", "POST", "/a2a/text", envelope("SendMessage", part(`{"text":"a","mediaType":"`+strings.Repeat("m", 64<<10)+`"}`)), fault{200, -32005, "CONTENT_TYPE_NOT_SUPPORTED", "message.parts[0]"}},
 	{"id of 64 KiB", "POST", "/a2a", envelope("GetTask", `{"id":"`+strings.Repeat("x", 64<<10)+`"}`), rpcNotFound},
 	{"extended card undeclared", "POST", "/a2a", envelope("GetExtendedAgentCard", `{}`), fault{200, -32004, "UNSUPPORTED_OPERATION", ""}},
@@ -67,7 +67,7 @@ var badInputs = []struct {
 	{"extended card missing, HTTP+JSON", "GET", "/v1/a2a/promising/extendedAgentCard", "", fault{400, 400, "EXTENDED_AGENT_CARD_NOT_CONFIGURED", ""}},
 }
 
-var longSkill = say("a", `"metadata":{"skill":"`+strings.Repeat(`\u0001`, 64<<10)+`"}`)
+var longSkill = sendParams("a", `"metadata":{"skill":"`+strings.Repeat(`\u0001`, 64<<10)+`"}`)
 
 // Every hostile request over HTTP gets exactly its error, before anything is stored.
 func TestHostileInput(t *testing.T) {
@@ -90,11 +90,11 @@ func TestOddButLegal(t *testing.T) {
 			"direction": "\u202eabc", "lines": "data: x\n\nid: 99\n\nevent: y\r\n\r\n", "empty": "",
 		} {
 			want := "> " + text
-			w := h.to("ann", "echo", say(text))
+			w := h.to("ann", "echo", sendParams(text))
 			if len(w.Artifacts) != 1 || w.Artifacts[0].Parts[0].Text != want {
 				t.Errorf("%s: echo answers %+v, want %q", name, w.Artifacts, want)
 			}
-			resp := h.stream(t.Context(), call{"ann", "POST", "/echo/message:stream", say(text), nil})
+			resp := h.stream(t.Context(), call{"ann", "POST", "/echo/message:stream", sendParams(text), nil})
 			all := h.read(resp.Body).rest()
 			gapless(t, 0, all)
 			if len(all) != 4 || all[2].frame(t).ArtifactUpdate.Artifact.Parts[0].Text != want {
@@ -107,7 +107,7 @@ func TestOddButLegal(t *testing.T) {
 			"unknown":     `"x":{"y":[null,1e999]}`,
 			"free names":  `"metadata":{"":1,"__proto__":{"a":1,"a":2}}`,
 		} {
-			w := h.to("ann", "echo", say("hi", members))
+			w := h.to("ann", "echo", sendParams("hi", members))
 			if w.Status.State != "TASK_STATE_COMPLETED" {
 				t.Errorf("%s: the task is %s: %s", name, w.Status.State, w.statusText())
 			}
@@ -115,7 +115,7 @@ func TestOddButLegal(t *testing.T) {
 				t.Errorf("%s: the message is %s, want it to contain %s", name, got, members)
 			}
 		}
-		w := h.to("ann", "echo", strings.TrimSuffix(say("hi"), "}")+`,"metadata":{"n":1e999}}`)
+		w := h.to("ann", "echo", strings.TrimSuffix(sendParams("hi"), "}")+`,"metadata":{"n":1e999}}`)
 		if w.Status.State != "TASK_STATE_COMPLETED" {
 			t.Errorf("huge number beside the message: the task is %s: %s", w.Status.State, w.statusText())
 		}

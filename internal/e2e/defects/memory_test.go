@@ -24,7 +24,7 @@ func TestDefectLargeBodiesTakeAllMemory(t *testing.T) {
 		most = 2*(64<<20) + 2*size + 300<<20
 	)
 	h := start(t, options{store: newStore(t, "sqlite"), size: parley.Limits{Memory: 64 << 20}})
-	body := say(strings.Repeat("x", size))
+	body := sendParams(strings.Repeat("x", size))
 	stop, peak := make(chan struct{}), new(atomic.Uint64)
 	var sampling, sending sync.WaitGroup
 	sampling.Go(func() { watchHeap(stop, peak) })
@@ -44,7 +44,7 @@ func TestDefectLargeBodiesTakeAllMemory(t *testing.T) {
 		})
 	}
 	for i := range 20 {
-		if w := h.to("ann", "echo", say(fmt.Sprint("small ", i))); w.Status.State != "TASK_STATE_COMPLETED" {
+		if w := h.to("ann", "echo", sendParams(fmt.Sprint("small ", i))); w.Status.State != "TASK_STATE_COMPLETED" {
 			t.Errorf("a small request: %+v", w)
 		}
 	}

@@ -68,7 +68,7 @@ func TestStalledReader(t *testing.T) { //nolint:paralleltest // it measures late
 func (h *hub) stall(user string) *stalledReader {
 	h.t.Helper()
 	s := &stalledReader{raw: h.dial(4096)}
-	s.post(user, "/v1/a2a/flood/message:stream", say(fmt.Sprint(floodChunks)))
+	s.post(user, "/v1/a2a/flood/message:stream", sendParams(fmt.Sprint(floodChunks)))
 	one := make([]byte, 1)
 	for !bytes.HasSuffix(s.seen, []byte(`","contextId"`)) {
 		if _, err := s.Read(one); err != nil {
@@ -100,7 +100,7 @@ type flooding struct {
 func (h *hub) flooded(t *testing.T, stalled *stalledReader) flooding {
 	t.Helper()
 	if stalled == nil {
-		resp := h.stream(t.Context(), call{"ann", "POST", "/flood/message:stream", say(fmt.Sprint(floodChunks)), nil})
+		resp := h.stream(t.Context(), call{"ann", "POST", "/flood/message:stream", sendParams(fmt.Sprint(floodChunks)), nil})
 		r := h.read(resp.Body)
 		stalled = &stalledReader{id: r.event().frame(t).Task.ID}
 		done := make(chan int, 1)
@@ -247,7 +247,7 @@ func (l *load) send(ctx context.Context, h *hub, user string) {
 	var waits [phases][]time.Duration
 	for ctx.Err() == nil {
 		phase, began := l.now.Load(), time.Now()
-		a, err := h.try(ctx, call{user, "POST", "/v1/a2a/message:send", say("hi"), nil})
+		a, err := h.try(ctx, call{user, "POST", "/v1/a2a/message:send", sendParams("hi"), nil})
 		switch {
 		case errors.Is(err, context.Canceled):
 		case err != nil || a.code != 200 || !strings.Contains(a.body, `"TASK_STATE_COMPLETED"`):
@@ -298,7 +298,7 @@ func TestStalledAnswer(t *testing.T) {
 	t.Parallel()
 	var w watchdog
 	h := start(t, options{connState: w.connState, limits: &httpfront.Limits{WriteTime: 500 * time.Millisecond}})
-	id := h.to("ann", "flood", say("400")).ID
+	id := h.to("ann", "flood", sendParams("400")).ID
 	c := h.dial(4096)
 	cut := w.watch(c.LocalAddr())
 	c.post("ann", "/a2a", envelope("GetTask", `{"id":"`+id+`"}`))

@@ -73,7 +73,7 @@ func (c *raw) only(t *testing.T) (code int, body string) {
 func TestUnusualWire(t *testing.T) {
 	t.Parallel()
 	h := start(t, options{open: true})
-	body := say("hi")
+	body := sendParams("hi")
 	chunked := "Transfer-Encoding: chunked\r\n\r\n"
 	for _, c := range []struct{ name, send, want string }{
 		{"old protocol", "POST /v1/a2a/message:send HTTP/1.0\r\n" + local + typed + "Content-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body, `"TASK_STATE_COMPLETED"`},
@@ -160,13 +160,13 @@ func TestHTTP2(t *testing.T) {
 	tr := &http.Transport{Protocols: &p}
 	t.Cleanup(tr.CloseIdleConnections)
 	h.client = &http.Client{Transport: tr, Timeout: patience}
-	resp := h.stream(t.Context(), call{"ann", "POST", "/flood/message:stream", say("640"), nil})
+	resp := h.stream(t.Context(), call{"ann", "POST", "/flood/message:stream", sendParams("640"), nil})
 	if resp.ProtoMajor != 2 {
 		t.Fatalf("answer over %s, want HTTP/2", resp.Proto)
 	}
 	h.alive("ann")
 	wantFault(t, restNotFound, faultOf(t, h.rest("ann", "GET", "/tasks/nope", "")))
 	wantFault(t, fault{413, 413, "REQUEST_TOO_LARGE", ""},
-		faultOf(t, h.rest("ann", "POST", "/message:send", say(strings.Repeat("x", 10<<20)))))
+		faultOf(t, h.rest("ann", "POST", "/message:send", sendParams(strings.Repeat("x", 10<<20)))))
 	gapless(t, 0, h.read(resp.Body).rest())
 }

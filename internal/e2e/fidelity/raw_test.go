@@ -22,10 +22,10 @@ const relayed = `{"artifactId":"r1","name":"n","parts":[{"data":{"id":1844674407
 type relay struct{ listener }
 
 func (relay) Execute(context.Context, *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
-	said := strings.Replace(content, "ROLE_USER", "ROLE_AGENT", 1)
+	text := strings.Replace(content, "ROLE_USER", "ROLE_AGENT", 1)
 	return func(yield func(a2a.Event, error) bool) {
 		_ = yield(&agent.Raw{JSON: []byte(`{"artifactUpdate":{"taskId":"x","artifact":` + relayed + `}}`)}, nil) &&
-			yield(&agent.Raw{JSON: []byte(`{"statusUpdate":{"taskId":"x","status":{"state":"TASK_STATE_COMPLETED","message":{` + said +
+			yield(&agent.Raw{JSON: []byte(`{"statusUpdate":{"taskId":"x","status":{"state":"TASK_STATE_COMPLETED","message":{` + text +
 				`}},"metadata":{"cost":12345678901234567890}}}`)}, nil)
 	}
 }
@@ -65,11 +65,11 @@ func (h *hub) checkRelayed(what, got string) {
 	if diff := cmp.Diff(exact(h.t, relayed), artifact); diff != "" {
 		h.t.Errorf("%s: artifact mismatch (-want +got):\n%s", what, diff)
 	}
-	said := search(all, func(m map[string]any) bool { return m["messageId"] == "m1" && m["role"] == "ROLE_AGENT" })
-	delete(said, "taskId")
-	delete(said, "contextId")
+	text := search(all, func(m map[string]any) bool { return m["messageId"] == "m1" && m["role"] == "ROLE_AGENT" })
+	delete(text, "taskId")
+	delete(text, "contextId")
 	want := exact(h.t, "{"+strings.Replace(content, "ROLE_USER", "ROLE_AGENT", 1)+"}")
-	if diff := cmp.Diff(want, said); diff != "" {
+	if diff := cmp.Diff(want, text); diff != "" {
 		h.t.Errorf("%s: message mismatch (-want +got):\n%s", what, diff)
 	}
 }

@@ -141,9 +141,9 @@ func send(t *testing.T, hub *hubtest.Hub, name, text, contextID string) string {
 	return answer.Task.Status.State
 }
 
-// stranger serves a remote agent that replies with a text of the requested kind. Its skills, and the
+// outsider serves a remote agent that replies with a text of the requested kind. Its skills, and the
 // cards of two further agents, have texts of both kinds.
-func stranger(t *testing.T) string {
+func outsider(t *testing.T) string {
 	t.Helper()
 	hub := new(parley.Hub)
 	talk := agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
@@ -202,7 +202,7 @@ func startHub(t *testing.T, provider *openaitest.Server) *hubtest.Hub {
 	if err != nil {
 		t.Fatal(err)
 	}
-	far, dir := stranger(t), t.TempDir()
+	far, dir := outsider(t), t.TempDir()
 	reply := filepath.Join(dir, "reply.sh")
 	script := fmt.Sprintf("read request || true\ncase \"$request\" in *order*) echo '%s';; *) echo '%s';; esac\n", texts[order], texts[harmless])
 	if err := os.WriteFile(reply, []byte(script), 0o600); err != nil {

@@ -23,7 +23,7 @@ type answer struct {
 func (a *answer) String() string {
 	s := a.outcome
 	if s == "" {
-		s = strings.TrimSpace(fmt.Sprintf("%d %s", a.status, told(a.body)))
+		s = strings.TrimSpace(fmt.Sprintf("%d %s", a.status, errorOf(a.body)))
 	}
 	if a.closed {
 		s += ", closed"
@@ -57,8 +57,8 @@ type detail struct {
 	} `json:"fieldViolations"`
 }
 
-// told returns code, reason and field of an error.
-func told(body []byte) string {
+// errorOf returns code, reason and field of an error.
+func errorOf(body []byte) string {
 	body = lastEvent(body)
 	var batch []json.RawMessage
 	if json.Unmarshal(body, &batch) == nil {

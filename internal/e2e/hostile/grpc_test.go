@@ -53,12 +53,12 @@ func over(path string, body func(w *world) []byte, md ...string) send {
 			opts = append(opts, grpc.UseCompressor("gzip"))
 		}
 		err := conn.Invoke(ctx, strings.TrimSuffix(path, "#gzip"), body(w), &out, opts...)
-		return &answer{outcome: said(err), body: append(out, status.Convert(err).String()...)}
+		return &answer{outcome: grpcErrorOf(err), body: append(out, status.Convert(err).String()...)}
 	}
 }
 
-// said returns the code, reason and field of an error.
-func said(err error) string {
+// grpcErrorOf returns the code, reason and field of an error.
+func grpcErrorOf(err error) string {
 	s := status.Convert(err)
 	words := []string{s.Code().String()}
 	for _, d := range s.Details() {
@@ -184,6 +184,6 @@ var grpcRows = []row{
 		ctx, cancel := context.WithDeadline(context.Background(), time.Now().Add(-time.Second))
 		defer cancel()
 		var out []byte
-		return &answer{outcome: said(conn.Invoke(ctx, list, []byte(nil), &out, grpc.ForceCodec(bytesCodec{})))}
+		return &answer{outcome: grpcErrorOf(conn.Invoke(ctx, list, []byte(nil), &out, grpc.ForceCodec(bytesCodec{})))}
 	}, want: "DeadlineExceeded"},
 }

@@ -115,16 +115,16 @@ func (w *world) judge(t *testing.T, r *row, a *answer) {
 // not intact.
 func (w *world) quiet(t *testing.T) {
 	t.Helper()
-	said := w.hub.Output()
-	logs := said + w.audited(t)
+	text := w.hub.Output()
+	logs := text + w.audited(t)
 	for name, secret := range w.secrets() {
 		if strings.Contains(logs, secret) && name != "folder of the hub" {
 			t.Errorf("a log has the %s in it", name)
 		}
 	}
 	for _, word := range []string{"panic", "goroutine ", "level=ERROR"} {
-		if i := strings.Index(said, word); i >= 0 {
-			t.Errorf("the log says %q: %.2000s", word, said[max(i-300, 0):])
+		if i := strings.Index(text, word); i >= 0 {
+			t.Errorf("the log says %q: %.2000s", word, text[max(i-300, 0):])
 		}
 	}
 	if out, err := w.hub.Parley(t.Context(), "audit", "verify", "--data", w.hub.Data()); err != nil {

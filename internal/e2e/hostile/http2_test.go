@@ -130,7 +130,7 @@ func readFrames(r *bufio.Reader) *answer {
 			a.body = append(a.body, payload...)
 		}
 		if stream == 1 && (head[3] == frameData || head[3] == frameHeaders) && head[4]&endStream != 0 {
-			a.outcome = strings.TrimSpace("answered " + told(a.body))
+			a.outcome = strings.TrimSpace("answered " + errorOf(a.body))
 			return a
 		}
 	}

@@ -148,7 +148,7 @@ func readAnswer(r *bufio.Reader, c net.Conn, written <-chan struct{}) *answer {
 	defer next.Body.Close()
 	b, _ := io.ReadAll(next.Body)
 	if !bytes.Contains(b, []byte(`"status":"ok"`)) {
-		a.outcome = fmt.Sprintf("%s, then %d %s", a, next.StatusCode, told(b))
+		a.outcome = fmt.Sprintf("%s, then %d %s", a, next.StatusCode, errorOf(b))
 	}
 	return a
 }

@@ -124,7 +124,7 @@ const secretWord = "bobsecret"
 // populate creates tasks of alice and of bob.
 func (w *world) populate() {
 	w.tb.Helper()
-	say := func(key, agent, context string) string {
+	send := func(key, agent, context string) string {
 		var got struct{ Task struct{ ID string } }
 		text := "hello of " + key
 		if key == "bob" {
@@ -133,13 +133,13 @@ func (w *world) populate() {
 		w.good(key, "POST", "/v1/a2a/"+agent+"/message:send", message(text, `"contextId":"`+context+`"`), &got)
 		return got.Task.ID
 	}
-	w.names["$done"] = say("alice", "tally", "alicecontext")
-	w.names["$asked"] = say("alice", "interview", "alicecontext")
-	w.names["$second"] = say("alice", "echo", "alicecontext")
-	w.names["$foreign"] = say("bob", "interview", "bobscontext")
-	w.names["$floods"] = say("flood", "interview", "floodcontext")
-	say("bob", "echo", "bobscontext")
-	say("bob", "tally", "bobscontext")
+	w.names["$done"] = send("alice", "tally", "alicecontext")
+	w.names["$asked"] = send("alice", "interview", "alicecontext")
+	w.names["$second"] = send("alice", "echo", "alicecontext")
+	w.names["$foreign"] = send("bob", "interview", "bobscontext")
+	w.names["$floods"] = send("flood", "interview", "floodcontext")
+	send("bob", "echo", "bobscontext")
+	send("bob", "tally", "bobscontext")
 	var page struct{ NextPageToken string }
 	w.good("alice", "GET", "/v1/a2a/tasks?pageSize=1", "", &page)
 	w.names["$page"] = page.NextPageToken

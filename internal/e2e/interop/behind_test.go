@@ -143,18 +143,18 @@ func (a *relayed) stateThere(t testing.TB, id string) string {
 	case promptKit:
 		return "COMPLETED"
 	case rockBot:
-		var said struct{ State string }
-		a.ask(t, http.MethodGet, a.there+"/states/"+id, nil, &said)
-		return map[string]string{"Completed": "COMPLETED", "InputRequired": "INPUT_REQUIRED"}[said.State]
+		var text struct{ State string }
+		a.ask(t, http.MethodGet, a.there+"/states/"+id, nil, &text)
+		return map[string]string{"Completed": "COMPLETED", "InputRequired": "INPUT_REQUIRED"}[text.State]
 	case v03:
 		method, states = "tasks/get", ""
 	}
 	rpc := newStage(t, a.there).vars["RPC"]
-	var said struct {
+	var text struct {
 		Result struct{ Status struct{ State string } }
 	}
-	a.ask(t, http.MethodPost, rpc, obj{"jsonrpc": "2.0", "id": 1, "method": method, "params": obj{"id": id}}, &said)
-	state := strings.TrimPrefix(said.Result.Status.State, states)
+	a.ask(t, http.MethodPost, rpc, obj{"jsonrpc": "2.0", "id": 1, "method": method, "params": obj{"id": id}}, &text)
+	state := strings.TrimPrefix(text.Result.Status.State, states)
 	return strings.ToUpper(strings.ReplaceAll(state, "-", "_"))
 }
 

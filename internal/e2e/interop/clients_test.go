@@ -86,12 +86,12 @@ func tryScenario(t *testing.T, c *caller, s *scenario) []string {
 // judge compares failures with the accepted reason.
 func judge(t testing.TB, failures []string, reason string) {
 	t.Helper()
-	said := strings.Join(failures, "\n")
+	text := strings.Join(failures, "\n")
 	switch {
 	case len(failures) > 0 && reason == "":
-		t.Error(said)
+		t.Error(text)
 	case len(failures) > 0:
-		t.Logf("accepted, because %s:\n%s", reason, said)
+		t.Logf("accepted, because %s:\n%s", reason, text)
 	case reason != "":
 		t.Errorf("passes, although this is an accepted failure: %s", reason)
 	}

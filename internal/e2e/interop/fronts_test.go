@@ -123,12 +123,12 @@ func TestAGUI(t *testing.T) {
 	t.Parallel()
 	command := node("run.mjs")(t, "agui")
 	seen := saw(t, "agui", append(command, startFrontHub(t), frontKey))
-	told := items{"RUN_STARTED", "ACTIVITY_SNAPSHOT", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "RUN_FINISHED"}
+	received := items{"RUN_STARTED", "ACTIVITY_SNAPSHOT", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "RUN_FINISHED"}
 	withParts := items{"RUN_STARTED", "ACTIVITY_SNAPSHOT", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "CUSTOM", "TEXT_MESSAGE_END", "RUN_FINISHED"}
 	want := things{
-		"echo":     things{"events": told, "outcome": "success", "said": items{"good day to you"}},
+		"echo":     things{"events": received, "outcome": "success", "said": items{"good day to you"}},
 		"again":    items{"and again"},
-		"question": things{"events": told, "outcome": "interrupt", "said": items{"What is your name?"}},
+		"question": things{"events": received, "outcome": "interrupt", "said": items{"What is your name?"}},
 		"second":   "interrupt",
 		"done": things{
 			"events": withParts, "outcome": "success", "said": items{"What is your name?\none\nWhat would you like to get done?\ntwo\n"},

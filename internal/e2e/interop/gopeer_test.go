@@ -38,10 +38,10 @@ func built(dir, program string) error {
 		build = sync.OnceValue(func() error {
 			cmd := exec.Command("go", "build", "-o", program, ".")
 			cmd.Dir = dir
-			var said bytes.Buffer
-			cmd.Stderr = &said
+			var text bytes.Buffer
+			cmd.Stderr = &text
 			if err := cmd.Run(); err != nil {
-				return fmt.Errorf("build %s: %w\n%s", dir, err, said.Bytes())
+				return fmt.Errorf("build %s: %w\n%s", dir, err, text.Bytes())
 			}
 			return nil
 		})

@@ -76,15 +76,15 @@ func play(t *testing.T, hub, agent string) {
 			}
 		}
 		err := json.Unmarshal([]byte(out), &answer)
-		said := &answer.Task
-		if err != nil || len(said.Artifacts) == 0 {
+		text := &answer.Task
+		if err != nil || len(text.Artifacts) == 0 {
 			t.Fatalf("parley send %d: exit code %d, %q, %q; want a task with an artifact", guess, code, out, errs)
 		}
-		id = said.ID
-		switch verdict := said.Artifacts[len(said.Artifacts)-1].Parts[0].Text; verdict {
+		id = text.ID
+		switch verdict := text.Artifacts[len(text.Artifacts)-1].Parts[0].Text; verdict {
 		case "correct":
-			if said.Status.State != "TASK_STATE_COMPLETED" || code != 0 {
-				t.Errorf("the number is found, and the task is %s, exit code %d", said.Status.State, code)
+			if text.Status.State != "TASK_STATE_COMPLETED" || code != 0 {
+				t.Errorf("the number is found, and the task is %s, exit code %d", text.Status.State, code)
 			}
 			return
 		case "Go higher":
@@ -94,8 +94,8 @@ func play(t *testing.T, hub, agent string) {
 		default:
 			t.Fatalf("the agent says %q", verdict)
 		}
-		if said.Status.State != "TASK_STATE_INPUT_REQUIRED" || code != 3 {
-			t.Fatalf("after %d the task is %s, exit code %d, %q; want it to wait", guess, said.Status.State, code, errs)
+		if text.Status.State != "TASK_STATE_INPUT_REQUIRED" || code != 3 {
+			t.Fatalf("after %d the task is %s, exit code %d, %q; want it to wait", guess, text.Status.State, code, errs)
 		}
 	}
 	t.Error("the number was not found in eight guesses")

@@ -52,7 +52,7 @@ type guess struct {
 	Response string `json:"response"`
 }
 
-// say sends a message, as a follow-up of a task unless that is nil. It returns the task with
+// textMessage sends a message, as a follow-up of a task unless that is nil. It returns the task with
 // the text of its last artifact.
 func (b *bob) say(agent, words string, follows *task) (*task, string) {
 	b.Helper()
@@ -62,13 +62,13 @@ func (b *bob) say(agent, words string, follows *task) (*task, string) {
 	}
 	t := b.send(agent, with(members, obj{"text": words}))
 	if len(t.Artifacts) == 0 {
-		b.Fatalf("%s has no artifact for %q: %+v, %s", agent, words, t, said(t.Status.Message))
+		b.Fatalf("%s has no artifact for %q: %+v, %s", agent, words, t, textOf(t.Status.Message))
 	}
 	return &t, text(t.Artifacts[len(t.Artifacts)-1].Parts)
 }
 
-// said returns the text of a message, or "" without one.
-func said(m *message) string {
+// textOf returns the text of a message, or "" without one.
+func textOf(m *message) string {
 	if m == nil {
 		return ""
 	}

@@ -104,7 +104,7 @@ func init() { scenarios = append(scenarios, promptKitScenarios...) }
 func promptKitEvents(c *caller) {
 	var states []string
 	answer := ""
-	for _, ev := range c.events("echo", "stream", say("one two three")) {
+	for _, ev := range c.events("echo", "stream", textMessage("one two three")) {
 		if u := ev.StatusUpdate; u != nil {
 			states = append(states, u.Status.State)
 		}
@@ -123,7 +123,7 @@ func promptKitEvents(c *caller) {
 
 func promptKitCancel(c *caller) {
 	id, last := "", ""
-	for b, err := range c.client.stream(c.ctx, call{Op: "stream", Agent: "slow", Params: say("600")}) {
+	for b, err := range c.client.stream(c.ctx, call{Op: "stream", Agent: "slow", Params: textMessage("600")}) {
 		if err != nil {
 			c.Fatal(err)
 		}
@@ -165,7 +165,7 @@ func promptKitList(c *caller) {
 // into the metadata.
 func promptKitSkill(c *caller) {
 	c.wantState(c.send("", with(obj{"metadata": obj{"skillId": "interview"}}, obj{"text": "ask 1"})), "INPUT_REQUIRED")
-	c.wantState(c.send("", say("the default agent")), "COMPLETED")
+	c.wantState(c.send("", textMessage("the default agent")), "COMPLETED")
 }
 
 func promptKitCard(c *caller) {
@@ -283,7 +283,7 @@ func (c *caller) mocked() {
 	if len(t.Artifacts) != 1 || text(t.Artifacts[0].Parts) != "Rain." {
 		c.Errorf("artifacts are %+v, want one with the answer", t.Artifacts)
 	}
-	if _, err := c.client.do(c.ctx, call{Op: "send", Params: say("no skill")}); err == nil {
+	if _, err := c.client.do(c.ctx, call{Op: "send", Params: textMessage("no skill")}); err == nil {
 		c.Errorf("a message that no rule is for is answered")
 	}
 }

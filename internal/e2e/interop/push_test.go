@@ -91,9 +91,9 @@ func (e event) state() string {
 }
 
 // artifacts returns the text of the artifacts in notifications.
-func artifacts(told []event) string {
+func artifacts(received []event) string {
 	s := ""
-	for _, ev := range told {
+	for _, ev := range received {
 		switch {
 		case ev.ArtifactUpdate != nil:
 			s += text(ev.ArtifactUpdate.Artifact.Parts)
@@ -155,7 +155,7 @@ func (c *caller) configs(agent, id string) []pushConfig {
 }
 
 func pushConfigsScenario(c *caller) {
-	t := c.send("interview", say("ask 1"))
+	t := c.send("interview", textMessage("ask 1"))
 	w := startWebhook(c)
 	create := func(more obj) pushConfig {
 		c.Helper()
@@ -191,7 +191,7 @@ func pushConfigsScenario(c *caller) {
 
 func pushInlineScenario(c *caller) {
 	w := startWebhook(c)
-	r := say("one two three")
+	r := textMessage("one two three")
 	r["configuration"] = obj{"returnImmediately": true, "taskPushNotificationConfig": w.config(obj{})}
 	t := c.send("echo", r)
 	if got := artifacts(w.until(c, t.ID, "COMPLETED")); got != "one two three" {
@@ -200,7 +200,7 @@ func pushInlineScenario(c *caller) {
 }
 
 func pushLaterScenario(c *caller) {
-	t := c.send("interview", say("ask 1"))
+	t := c.send("interview", textMessage("ask 1"))
 	w := startWebhook(c)
 	c.do("interview", "createPush", w.config(obj{"taskId": t.ID}))
 	c.send("interview", follow(t.ID, "Ada"))
@@ -219,7 +219,7 @@ func pushLaterScenario(c *caller) {
 }
 
 func pushRefusedScenario(c *caller) {
-	t := c.send("interview", say("ask 1"))
+	t := c.send("interview", textMessage("ask 1"))
 	for _, url := range []string{
 		"http://10.0.0.1/", "http://169.254.169.254/latest/meta-data/", "http://2130706433/", "http://[::ffff:10.0.0.1]/",
 		"file:///etc/passwd", "http://user:pass@example.org/", "hook",

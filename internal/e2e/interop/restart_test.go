@@ -23,8 +23,8 @@ func TestRestart(t *testing.T) {
 			data := t.TempDir()
 			hub, stop := startHubIn(t, data)
 			c := &caller{TB: t, client: newGoClient(t, hub, binding), ctx: ctx}
-			done := c.send("echo", say("to be kept"))
-			asked := c.send("interview", say("ask 1"))
+			done := c.send("echo", textMessage("to be kept"))
+			asked := c.send("interview", textMessage("ask 1"))
 			watch(c, asked.ID, stop)
 
 			hub, _ = startHubIn(t, data)

@@ -143,8 +143,8 @@ func TestSamples(t *testing.T) {
 		t.Parallel()
 		c := &caller{TB: t, peer: old, binding: "JSONRPC", client: old.start(t, hub, "JSONRPC"), ctx: t.Context()}
 		for _, s := range all {
-			sent := c.send(s.name, say(sampleText))
-			s.checkAnswers(t, &sent, c.events(s.name, "stream", say(sampleText)))
+			sent := c.send(s.name, textMessage(sampleText))
+			s.checkAnswers(t, &sent, c.events(s.name, "stream", textMessage(sampleText)))
 		}
 	})
 }
@@ -206,12 +206,12 @@ func (s *sample) checkAnswer(t *testing.T, call string, got *task) {
 	for _, a := range got.Artifacts {
 		artifacts = append(artifacts, text(a.Parts))
 	}
-	said, want := text(got.Status.Message.Parts), []string{s.answer}
+	output, want := text(got.Status.Message.Parts), []string{s.answer}
 	if s.spoken {
 		want = nil
 	}
-	if diff := cmp.Diff(want, artifacts); diff != "" || s.spoken && said != s.answer {
-		t.Errorf("%s to %s: the status says %q; the artifacts are (-want +got):\n%s", call, s.name, said, diff)
+	if diff := cmp.Diff(want, artifacts); diff != "" || s.spoken && output != s.answer {
+		t.Errorf("%s to %s: the status says %q; the artifacts are (-want +got):\n%s", call, s.name, output, diff)
 	}
 }
 
@@ -308,7 +308,7 @@ type greeter struct{}
 
 func (greeter) Execute(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
-		say := func(s a2a.TaskState, text string) bool {
+		send := func(s a2a.TaskState, text string) bool {
 			return yield(a2a.NewStatusUpdateEvent(ec, s, a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(text))), nil)
 		}
 		if ec.StoredTask == nil && !yield(a2a.NewSubmittedTask(ec, ec.Message), nil) {
@@ -318,8 +318,8 @@ func (greeter) Execute(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[
 		if at := slices.IndexFunc(ec.Message.Parts, func(p *a2a.Part) bool { return p.Text() != "" }); at >= 0 {
 			answer = "Hello, World! I have received your request (" + ec.Message.Parts[at].Text() + ")"
 		}
-		if say(a2a.TaskStateWorking, "Processing request...") {
-			say(a2a.TaskStateCompleted, answer)
+		if send(a2a.TaskStateWorking, "Processing request...") {
+			send(a2a.TaskStateCompleted, answer)
 		}
 	}
 }

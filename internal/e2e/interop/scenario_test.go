@@ -74,7 +74,7 @@ func (c *caller) send(agent string, params obj) task {
 // begin sends a message and does not wait for the answer.
 func (c *caller) begin(agent, words string) task {
 	c.Helper()
-	r := say(words)
+	r := textMessage(words)
 	r["configuration"] = obj{"returnImmediately": true}
 	return c.send(agent, r)
 }
@@ -129,8 +129,8 @@ func (c *caller) wantState(t task, want string) {
 	}
 }
 
-// say returns a request with one text part.
-func say(words string) obj { return with(obj{}, obj{"text": words}) }
+// textMessage returns a request with one text part.
+func textMessage(words string) obj { return with(obj{}, obj{"text": words}) }
 
 // with returns a request whose message has these members and parts.
 func with(members obj, parts ...obj) obj {
@@ -193,7 +193,7 @@ var scenarios = []scenario{
 }
 
 func sendScenario(c *caller) {
-	t := c.send("echo", say("hello out there"))
+	t := c.send("echo", textMessage("hello out there"))
 	c.wantState(t, "COMPLETED")
 	if len(t.Artifacts) != 1 || text(t.Artifacts[0].Parts) != "hello out there" {
 		c.Errorf("artifacts = %+v, want one with the text", t.Artifacts)
@@ -207,7 +207,7 @@ func sendScenario(c *caller) {
 }
 
 func streamScenario(c *caller) {
-	all := c.events("echo", "stream", say("one two three"))
+	all := c.events("echo", "stream", textMessage("one two three"))
 	if len(all) < 4 || all[0].Task == nil {
 		c.Fatalf("stream = %+v, want a task, chunks and an end", all)
 	}
@@ -235,14 +235,14 @@ func streamScenario(c *caller) {
 
 func unicodeScenario(c *caller) {
 	words := "tab\tline\nquote\" back\\slash <b>&amp; \u00e4\u4e2d\U0001f600 \u2028 " + strings.Repeat("long ", 20_000)
-	t := c.send("echo", say(words))
+	t := c.send("echo", textMessage(words))
 	if got := text(t.Artifacts[0].Parts); got != words {
 		c.Errorf("the text came back changed: %d bytes instead of %d", len(got), len(words))
 	}
 }
 
 func interviewScenario(c *caller) {
-	t := c.send("interview", say("ask 2"))
+	t := c.send("interview", textMessage("ask 2"))
 	c.wantState(t, "INPUT_REQUIRED")
 	first := text(t.Status.Message.Parts)
 	next := c.send("interview", follow(t.ID, "Ada"))
@@ -257,19 +257,19 @@ func interviewScenario(c *caller) {
 	if got := text(done.Artifacts[0].Parts); !strings.Contains(got, "Ada") || !strings.Contains(got, "engines") {
 		c.Errorf("the artifact %q lacks the answers", got)
 	}
-	var said []string
+	var output []string
 	for _, m := range done.History {
 		if m.Role == "ROLE_USER" {
-			said = append(said, text(m.Parts))
+			output = append(output, text(m.Parts))
 		}
 	}
-	if diff := cmp.Diff([]string{"ask 2", "Ada", "engines"}, said); diff != "" {
+	if diff := cmp.Diff([]string{"ask 2", "Ada", "engines"}, output); diff != "" {
 		c.Errorf("messages of the caller mismatch (-want +got):\n%s", diff)
 	}
 }
 
 func interviewStreamScenario(c *caller) {
-	all := c.events("interview", "stream", say("ask 1"))
+	all := c.events("interview", "stream", textMessage("ask 1"))
 	id := all[0].Task.ID
 	if last := all[len(all)-1].StatusUpdate; last == nil || last.Status.State != "TASK_STATE_INPUT_REQUIRED" {
 		c.Fatalf("the first stream ends with %+v, want a question", all[len(all)-1])
@@ -306,7 +306,7 @@ func contextScenario(c *caller) {
 }
 
 func getScenario(c *caller) {
-	t := c.send("echo", say("to be read again"))
+	t := c.send("echo", textMessage("to be read again"))
 	if diff := cmp.Diff(t, c.get("echo", t.ID)); diff != "" {
 		c.Errorf("get mismatch with the answer of send (-sent +got):\n%s", diff)
 	}
@@ -374,7 +374,7 @@ func filterScenario(c *caller) {
 }
 
 func historyScenario(c *caller) {
-	t := c.send("interview", say("ask 1"))
+	t := c.send("interview", textMessage("ask 1"))
 	r := follow(t.ID, "Ada")
 	r["configuration"] = obj{"historyLength": 0}
 	if done := c.send("interview", r); len(done.History) != 0 && !c.zeroIsAll() {
@@ -477,7 +477,7 @@ func readersScenario(c *caller) {
 // leaveScenario checks that a task continues when its reader disconnects.
 func leaveScenario(c *caller) {
 	id := ""
-	for b, err := range c.client.stream(c.ctx, call{Op: "stream", Agent: "slow", Params: say("600")}) {
+	for b, err := range c.client.stream(c.ctx, call{Op: "stream", Agent: "slow", Params: textMessage("600")}) {
 		if err != nil {
 			c.Fatal(err)
 		}
@@ -492,7 +492,7 @@ func leaveScenario(c *caller) {
 }
 
 func imageOutScenario(c *caller) {
-	t := c.send("report", say("three short words"))
+	t := c.send("report", textMessage("three short words"))
 	c.wantState(t, "COMPLETED")
 	i := slices.IndexFunc(t.Artifacts, func(a artifact) bool { return a.Name == "chart.png" })
 	if i < 0 {
@@ -545,7 +545,7 @@ func manyScenario(c *caller) {
 	var wg sync.WaitGroup
 	for i := range many {
 		wg.Go(func() {
-			b, err := c.client.do(c.ctx, call{Op: "send", Agent: "echo", Params: say(fmt.Sprint("message ", i))})
+			b, err := c.client.do(c.ctx, call{Op: "send", Agent: "echo", Params: textMessage(fmt.Sprint("message ", i))})
 			var ev event
 			if err == nil {
 				err = json.Unmarshal(b, &ev)
@@ -577,14 +577,14 @@ func unknownScenario(c *caller) {
 	} else {
 		c.refused("TASK_NOT_FOUND", call{Op: "send", Agent: "echo", Params: follow(id, "x")})
 	}
-	t := c.send("echo", say("x"))
+	t := c.send("echo", textMessage("x"))
 	if c.ofAgent() {
 		c.refused("TASK_NOT_FOUND", call{Op: "get", Agent: "clock", Params: obj{"id": t.ID}})
 	}
 }
 
 func finishedScenario(c *caller) {
-	t := c.send("echo", say("x"))
+	t := c.send("echo", textMessage("x"))
 	c.refused("UNSUPPORTED_OPERATION", call{Op: "send", Agent: "echo", Params: follow(t.ID, "more")})
 	c.refused("TASK_NOT_CANCELABLE", call{Op: "cancel", Agent: "echo", Params: obj{"id": t.ID}})
 }
@@ -596,18 +596,18 @@ func refusedStreamsScenario(c *caller) {
 	if !c.chooses() {
 		c.refused("TASK_NOT_FOUND", call{Op: "stream", Agent: "echo", Params: follow(none, "x")})
 	}
-	t := c.send("echo", say("x"))
+	t := c.send("echo", textMessage("x"))
 	c.refused("UNSUPPORTED_OPERATION", call{Op: "stream", Agent: "echo", Params: follow(t.ID, "more")})
 	c.refused("UNSUPPORTED_OPERATION", call{Op: "subscribe", Agent: "echo", Params: obj{"id": t.ID}})
 	if c.peer.speaks == v1 {
-		c.refused("VERSION_NOT_SUPPORTED", call{Op: "stream", Agent: "echo", Params: say("x"), Version: "1.9"})
+		c.refused("VERSION_NOT_SUPPORTED", call{Op: "stream", Agent: "echo", Params: textMessage("x"), Version: "1.9"})
 	}
 }
 
 func badScenario(c *caller) {
 	c.refused("INVALID_PARAMS", call{Op: "get", Agent: "echo", Params: obj{"id": "x", "historyLength": -1}})
 	c.refused("INVALID_PARAMS", call{Op: "send", Agent: "echo", Params: with(obj{}, []obj{}...)})
-	t := c.send("interview", say("ask 1"))
+	t := c.send("interview", textMessage("ask 1"))
 	c.refused("INVALID_PARAMS", call{
 		Op: "send", Agent: "interview",
 		Params: with(obj{"taskId": t.ID, "contextId": "another"}, obj{"text": "x"}),
@@ -621,8 +621,8 @@ func badListScenario(c *caller) {
 }
 
 func versionScenario(c *caller) {
-	c.refused("VERSION_NOT_SUPPORTED", call{Op: "send", Agent: "echo", Params: say("x"), Version: "1.9"})
-	if _, err := c.client.do(c.ctx, call{Op: "send", Agent: "echo", Params: say("x"), Version: "1.0.1"}); err != nil {
+	c.refused("VERSION_NOT_SUPPORTED", call{Op: "send", Agent: "echo", Params: textMessage("x"), Version: "1.9"})
+	if _, err := c.client.do(c.ctx, call{Op: "send", Agent: "echo", Params: textMessage("x"), Version: "1.0.1"}); err != nil {
 		c.Errorf("version 1.0.1 is refused: %v", err)
 	}
 }

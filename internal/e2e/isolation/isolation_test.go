@@ -137,20 +137,20 @@ func claiming(p probe) probe {
 	return p
 }
 
-// say returns a message from bob with further members.
-func say(members string) string {
+// sendParams returns a message from bob with further members.
+func sendParams(members string) string {
 	return `{"message":{"messageId":"m1","role":"ROLE_USER",` + members + `"parts":[{"text":"done bobmark-text"}]}}`
 }
 
-func sayWith(configuration string) string {
-	return strings.TrimSuffix(say(""), "}") + `,"configuration":` + configuration + `}`
+func paramsWith(configuration string) string {
+	return strings.TrimSuffix(sendParams(""), "}") + `,"configuration":` + configuration + `}`
 }
 
 var probes = []probe{
-	claiming(try("send to task", "SendMessage", say(`"taskId":"$task",`))),
-	claiming(try("send to task in context", "SendMessage", say(`"taskId":"$task","contextId":"$context",`))),
-	claiming(try("stream to task", "SendStreamingMessage", say(`"taskId":"$task",`))),
-	try("send to own task in context", "SendMessage", say(`"taskId":"$own","contextId":"$context",`)),
+	claiming(try("send to task", "SendMessage", sendParams(`"taskId":"$task",`))),
+	claiming(try("send to task in context", "SendMessage", sendParams(`"taskId":"$task","contextId":"$context",`))),
+	claiming(try("stream to task", "SendStreamingMessage", sendParams(`"taskId":"$task",`))),
+	try("send to own task in context", "SendMessage", sendParams(`"taskId":"$own","contextId":"$context",`)),
 	try("get", "GetTask", `{"id":"$task"}`),
 	try("get short", "GetTask", `{"id":"$task","historyLength":1}`),
 	try("cancel", "CancelTask", `{"id":"$task"}`),
@@ -182,11 +182,11 @@ var probes = []probe{
 	try("delete webhook", "DeleteTaskPushNotificationConfig", `{"taskId":"$task","id":"$config"}`),
 	try("delete webhook at own task", "DeleteTaskPushNotificationConfig", `{"taskId":"$own","id":"$config"}`),
 	try("send with webhook of task", "SendMessage",
-		sayWith(`{"taskPushNotificationConfig":{"taskId":"$task","id":"$config","url":"https://example.org/bob"}}`)),
+		paramsWith(`{"taskPushNotificationConfig":{"taskId":"$task","id":"$config","url":"https://example.org/bob"}}`)),
 	try("extended card", "GetExtendedAgentCard", `{}`),
-	making(try("send in context", "SendMessage", say(`"contextId":"$context",`))),
-	making(try("stream in context", "SendStreamingMessage", say(`"contextId":"$context",`))),
-	making(try("send with reference", "SendMessage", say(`"referenceTaskIds":["$task"],`))),
+	making(try("send in context", "SendMessage", sendParams(`"contextId":"$context",`))),
+	making(try("stream in context", "SendStreamingMessage", sendParams(`"contextId":"$context",`))),
+	making(try("send with reference", "SendMessage", sendParams(`"referenceTaskIds":["$task"],`))),
 }
 
 // TestForeignIsAsMissing makes every call as bob, with ann's ids and with ids that do not
@@ -434,7 +434,7 @@ func (h *hub) endTwin(t *testing.T, g *guess, command string) {
 	grpc := &bindings[2]
 	switch command {
 	case "ask":
-		h.must(grpc, h.bob, "SendMessage", say(`"taskId":"`+g.task+`",`))
+		h.must(grpc, h.bob, "SendMessage", sendParams(`"taskId":"`+g.task+`",`))
 	case "hold":
 		h.must(grpc, h.bob, "CancelTask", g.in(`{"id":"$task"}`))
 	}
@@ -461,7 +461,7 @@ func TestClaimedID(t *testing.T) {
 			method := []string{"SendMessage", "SendStreamingMessage"}[i%2]
 			var learned []string
 			for _, g := range []*guess{g, wrong(g)} {
-				a := h.must(rest, h.bob, method, g.in(say(`"taskId":"$task","contextId":"$context",`)))
+				a := h.must(rest, h.bob, method, g.in(sendParams(`"taskId":"$task","contextId":"$context",`)))
 				h.wantUnmarked(t, method, a)
 				learned = append(learned, a.sameness(g, true))
 			}

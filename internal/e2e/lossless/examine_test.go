@@ -70,7 +70,7 @@ func (x *examiner) known(where string, lost way, want, got string) {
 }
 
 // request checks the data that the agent received.
-func (x *examiner) request(p *plan, got heard) {
+func (x *examiner) request(p *plan, got received) {
 	x.unknown("params for the agent", x.asked(inParams), p.params, member(got.others, "params"))
 	x.unknown("configuration for the agent", x.asked(inConfiguration), p.configuration, member(got.others, "configuration"))
 	if wanted := !x.asked(inParams) || !x.asked(inConfiguration); wanted != (got.others != "") {

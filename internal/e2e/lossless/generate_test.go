@@ -101,7 +101,7 @@ type plan struct {
 	steps []step
 	// start is closed when the caller follows the task.
 	start chan struct{}
-	heard chan heard
+	heard chan received
 }
 
 // step is an event with its members by place; empty where it has none.
@@ -117,7 +117,7 @@ type step struct {
 // newPlan draws a plan.
 func newPlan(g generator) *plan {
 	p := &plan{
-		id: fmt.Sprint("plan-", serial.Add(1)), start: make(chan struct{}), heard: make(chan heard, 1),
+		id: fmt.Sprint("plan-", serial.Add(1)), start: make(chan struct{}), heard: make(chan received, 1),
 		params: g.members(), configuration: g.members(), message: g.members(),
 		paramsMeta: g.members(), messageMeta: g.members(), part: g.part(), prose: g.IntN(2) == 0,
 	}

@@ -93,9 +93,9 @@ func TestNothingIsLost(t *testing.T) {
 func many(t *testing.T, n int, f func(int) error) {
 	t.Helper()
 	var wg sync.WaitGroup
-	for lane := range atOnce {
+	for first := range atOnce {
 		wg.Go(func() {
-			for i := lane; i < n && !t.Failed(); i += atOnce {
+			for i := first; i < n && !t.Failed(); i += atOnce {
 				if err := f(i); err != nil {
 					t.Error(err)
 				}

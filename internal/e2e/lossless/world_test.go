@@ -33,13 +33,13 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// heard is the data that an agent received.
-type heard struct{ message, others, metadata string }
+// received is the data that an agent received.
+type received struct{ message, others, metadata string }
 
-// teller is an agent that sends the events in the plan of its message.
-type teller struct{ plans *sync.Map }
+// reporter is an agent that sends the events in the plan of its message.
+type reporter struct{ plans *sync.Map }
 
-func (x teller) Execute(ctx context.Context, _ *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+func (x reporter) Execute(ctx context.Context, _ *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
 		call := agent.CallFrom(ctx)
 		id, _ := rawjson.String(rawjson.Member(rawjson.Member(call.Message, "metadata"), "plan"))
@@ -49,7 +49,7 @@ func (x teller) Execute(ctx context.Context, _ *a2asrv.ExecutorContext) iter.Seq
 			return
 		}
 		p := found.(*plan)
-		p.heard <- heard{string(call.Message), string(call.Others), string(call.Metadata)}
+		p.heard <- received{string(call.Message), string(call.Others), string(call.Metadata)}
 		if !yield(&agent.Raw{JSON: []byte(`{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING"},"metadata":{"step":0}}}`)}, nil) {
 			return
 		}
@@ -66,7 +66,7 @@ func (x teller) Execute(ctx context.Context, _ *a2asrv.ExecutorContext) iter.Seq
 	}
 }
 
-func (x teller) Cancel(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+func (x reporter) Cancel(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
 		yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCanceled, nil), nil)
 	}
@@ -147,9 +147,9 @@ type world struct {
 func startWorld(t *testing.T, open func(name string) task.Store) *world {
 	t.Helper()
 	w := &world{plans: new(sync.Map), lost: readLosses(t)}
-	far := startHub(t, open("far"), map[task.Agent]a2asrv.AgentExecutor{"far": teller{w.plans}}, nil)
+	far := startHub(t, open("far"), map[task.Agent]a2asrv.AgentExecutor{"far": reporter{w.plans}}, nil)
 	t.Cleanup(far.stop)
-	agents := map[task.Agent]a2asrv.AgentExecutor{"local": agent.With(teller{w.plans}, agent.Traits{NoMessage: true})}
+	agents := map[task.Agent]a2asrv.AgentExecutor{"local": agent.With(reporter{w.plans}, agent.Traits{NoMessage: true})}
 	for name, i := range map[task.Agent][3]string{
 		"rpc": {far.url + "/a2a", "JSONRPC", "1.0"}, "rest": {far.url + "/v1/a2a", "HTTP+JSON", "1.0"},
 		"grpc": {far.grpc, "GRPC", "1.0"}, "oldrpc": {far.url + "/a2a", "JSONRPC", "0.3.0"},
@@ -164,7 +164,7 @@ func startWorld(t *testing.T, open func(name string) task.Store) *world {
 	t.Cleanup(w.front.stop)
 	ctx, end := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	doer := &worker.Worker{Bus: queues.Peer(), Name: "far", Executor: teller{w.plans}, DrainTimeout: -1, Concurrency: 100}
+	doer := &worker.Worker{Bus: queues.Peer(), Name: "far", Executor: reporter{w.plans}, DrainTimeout: -1, Concurrency: 100}
 	wg.Go(func() { _ = doer.Run(ctx) })
 	t.Cleanup(func() { end(); wg.Wait() })
 	conn, err := grpc.NewClient("passthrough:///"+w.front.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))

@@ -116,7 +116,7 @@ func (b *Bus) depths(ctx context.Context, queues []QueueStatus) {
 	for i := range queues {
 		q := &queues[i]
 		group.Go(func() error {
-			d, err := o.Depth(ctx, protocol.WorkAt(task.Agent(q.Queue)))
+			d, err := o.Depth(ctx, protocol.JobAt(task.Agent(q.Queue)))
 			if q.Waiting, q.Held = d.Ready, d.Held; err != nil {
 				q.Error = "the broker does not say: " + strings.ToValidUTF8(err.Error(), "?")
 			}

@@ -25,7 +25,7 @@ type eventWriter struct {
 	in    *input
 	agent task.Agent
 	skill string
-	turn  *exchange.Turn
+	turn  *exchange.Exchange
 
 	// buf holds the events that are not sent yet.
 	buf []byte

@@ -211,8 +211,8 @@ func (h *hub) run(agentName, body string) []string {
 	return events
 }
 
-// say is a run with one message.
-func say(thread, run, words string) string {
+// runInput is a run with one message.
+func runInput(thread, run, words string) string {
 	return fmt.Sprintf(`{"threadId":%q,"runId":%q,"state":{},"tools":[],"context":[],"messages":[{"id":"m","role":"user","content":%q}]}`, thread, run, words)
 }
 
@@ -251,7 +251,7 @@ func TestTexts(t *testing.T) {
 		finished("t1", "r1", `{"type":"success"}`),
 	}
 	for range 2 { // the second time it is the same run
-		h.want("events", h.run("talker", say("t1", "r1", "hi")), want)
+		h.want("events", h.run("talker", runInput("t1", "r1", "hi")), want)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -263,7 +263,7 @@ func TestTexts(t *testing.T) {
 func TestTools(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	body := strings.Replace(say("t1", "r1", "hi"), `"state":{}`, `"state":{"repo":{"stars":5}}`, 1)
+	body := strings.Replace(runInput("t1", "r1", "hi"), `"state":{}`, `"state":{"repo":{"stars":5}}`, 1)
 	h.want("events", h.run("worker", body), []string{
 		started("t1", "r1"),
 		`{"toolCallId":"c1","toolCallName":"look","type":"TOOL_CALL_START"}`,
@@ -292,7 +292,7 @@ func TestInterrupts(t *testing.T) {
 		`{"delta":"Which city?","messageId":"T:1:status","type":"TEXT_MESSAGE_CONTENT"}`,
 		`{"messageId":"T:1:status","type":"TEXT_MESSAGE_END"}`,
 	}
-	h.want("question", h.run("asker", say("t1", "r1", "Weather?")), slices.Concat([]string{started("t1", "r1")}, question, []string{
+	h.want("question", h.run("asker", runInput("t1", "r1", "Weather?")), slices.Concat([]string{started("t1", "r1")}, question, []string{
 		finished("t1", "r1", `{"interrupts":[{"id":"T:2","message":"Which city?","reason":"input_required"}],"type":"interrupt"}`),
 	}))
 	events := h.run("asker", `{"threadId":"t1","runId":"r2","messages":[],"resume":[{"interruptId":"x:2","status":"resolved","payload":{"city":"Oslo"}}]}`)
@@ -303,12 +303,12 @@ func TestInterrupts(t *testing.T) {
 	if !slices.ContainsFunc(events, func(e string) bool { return strings.Contains(e, `"delta":"Rain in Oslo"`) }) {
 		t.Errorf("the answer is %s", events)
 	}
-	h.run("asker", say("t2", "r1", "Weather?"))
-	events = h.run("asker", say("t2", "r2", "Bergen")) // from a client without support for interrupts
+	h.run("asker", runInput("t2", "r1", "Weather?"))
+	events = h.run("asker", runInput("t2", "r2", "Bergen")) // from a client without support for interrupts
 	if !slices.ContainsFunc(events, func(e string) bool { return strings.Contains(e, `"delta":"Rain in Bergen"`) }) {
 		t.Errorf("the answer in words is %s", events)
 	}
-	h.want("question of a program", h.run("program", say("t3", "r1", "Weather?")), []string{
+	h.want("question of a program", h.run("program", runInput("t3", "r1", "Weather?")), []string{
 		started("t3", "r1"),
 		`{"messageId":"T:1:a","role":"assistant","type":"TEXT_MESSAGE_START"}`,
 		`{"delta":"Which city?\n","messageId":"T:1:a","type":"TEXT_MESSAGE_CONTENT"}`,
@@ -320,7 +320,7 @@ func TestInterrupts(t *testing.T) {
 func TestDeclined(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	_, b := h.post("/ag-ui/asker", say("t1", "r1", "Weather?"))
+	_, b := h.post("/ag-ui/asker", runInput("t1", "r1", "Weather?"))
 	_, rest, _ := strings.Cut(b, `"interrupts":[{"id":"`)
 	id, _, _ := strings.Cut(rest, `"`)
 	resume := fmt.Sprintf(`{"threadId":"t1","runId":"r2","messages":[],"resume":[{"interruptId":%q,"status":"cancelled"}]}`, id)
@@ -338,7 +338,7 @@ func TestDeclined(t *testing.T) {
 func TestClientTools(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	h.want("calls", h.run("tooler", say("t1", "r1", "go"))[1:], []string{
+	h.want("calls", h.run("tooler", runInput("t1", "r1", "go"))[1:], []string{
 		`{"messageId":"T:1:status","role":"assistant","type":"TEXT_MESSAGE_START"}`,
 		`{"delta":"May I read?","messageId":"T:1:status","type":"TEXT_MESSAGE_CONTENT"}`,
 		`{"toolCallId":"c1","toolCallName":"read","type":"TOOL_CALL_START"}`,
@@ -355,7 +355,7 @@ func TestClientTools(t *testing.T) {
 	if !slices.ContainsFunc(events, func(e string) bool { return strings.Contains(e, `{\"ID\":\"c1\",\"Result\":{\"n\":1},`) }) {
 		t.Errorf("the result is %s", events)
 	}
-	h.run("tooler", say("t3", "r1", "go"))
+	h.run("tooler", runInput("t3", "r1", "go"))
 	events = h.run("tooler", `{"threadId":"t3","runId":"r2","messages":[{"id":"o","role":"tool","toolCallId":"c1","content":"","error":"it is private"}]}`)
 	if !slices.ContainsFunc(events, func(e string) bool { return strings.Contains(e, `\"Rejected\":true,\"Reason\":\"it is private\"`) }) {
 		t.Errorf("the refusal is %s", events)
@@ -369,7 +369,7 @@ func TestFailures(t *testing.T) {
 		"x":      `{"code":"task_failed","message":"it is tired","type":"RUN_ERROR"}`,
 		"reject": `{"code":"task_rejected","message":"the agent gives no reason","type":"RUN_ERROR"}`,
 	} {
-		events := h.run("breaker", say("t-"+words, "r", words))
+		events := h.run("breaker", runInput("t-"+words, "r", words))
 		if got := events[len(events)-1]; got != want {
 			t.Errorf("%s ends with %s, want %s", words, got, want)
 		}
@@ -380,8 +380,8 @@ func TestFailures(t *testing.T) {
 func TestThreads(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	h.run("plain", say("t1", "r1", "one"))
-	h.run("plain", say("t1", "r2", "two"))
+	h.run("plain", runInput("t1", "r1", "one"))
+	h.run("plain", runInput("t1", "r2", "two"))
 	events := h.run("plain", `{"threadId":"t1","runId":"r3","messages":[{"id":"a","role":"assistant","content":"Hello!"}]}`)
 	var snapshot struct {
 		Messages []struct{ ID, Role, Content string }
@@ -457,14 +457,14 @@ func TestErrors(t *testing.T) {
 		part(`{"type":"image","source":{"type":"url"}}`):              "messages[0].content[0].source.value: is required",
 		part(`{"type":"image","source":{"type":"file","value":"f"}}`): "messages[0].content[0].source.type: is not supported",
 		part(`{"type":"image","source":{"type":"dream"}}`):            "messages[0].content[0].source.type: must be data or url",
-		say(strings.Repeat("t", 300), "r", "hi"):                      "message.contextId: longer than 256 bytes",
+		runInput(strings.Repeat("t", 300), "r", "hi"):                 "message.contextId: longer than 256 bytes",
 	} {
 		if code, b := h.post("/ag-ui/plain", body); code != http.StatusBadRequest || !strings.Contains(b, want) {
 			t.Errorf("%.90s: %d %s, want %s", body, code, b, want)
 		}
 	}
 	for path, want := range map[string]int{"/ag-ui/nobody": 404, "/ag-ui/%ff": 404, "/ag-ui/plain/other-skill": 400, "/ag-ui": 200, "/ag-ui/": 200, "/ag-uix": 404} {
-		if code, b := h.post(path, say("t-"+path, "r", "hi")); code != want {
+		if code, b := h.post(path, runInput("t-"+path, "r", "hi")); code != want {
 			t.Errorf("%s: %d %s, want %d", path, code, b, want)
 		}
 	}

@@ -3,7 +3,7 @@
 //
 // # Overview
 //
-// [Begin] admits a message and returns a [Turn], whose Events are the agent's output from then
+// [Begin] admits a message and returns a [Exchange], whose Events are the agent's output from then
 // on: pieces of text, other parts, statuses, and the end. A turn ends when its task has ended,
 // or when it waits for its caller: for input or for a permission.
 //
@@ -20,7 +20,7 @@
 //
 // # Concurrency
 //
-// A Turn belongs to one goroutine.
+// A Exchange belongs to one goroutine.
 //
 // # Testing
 //
@@ -42,8 +42,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Turn is an admitted message with its events. It must be closed.
-type Turn struct {
+// Exchange is an admitted message with its events. It must be closed.
+type Exchange struct {
 	// Task is the task of the message at the time of its admission.
 	Task task.Head
 
@@ -56,7 +56,7 @@ type Turn struct {
 }
 
 // Begin admits a message.
-func Begin(ctx context.Context, e *engine.Engine, c *op.Caller, r *op.Send) (*Turn, error) {
+func Begin(ctx context.Context, e *engine.Engine, c *op.Caller, r *op.Send) (*Exchange, error) {
 	r.ReturnImmediately = true
 	a, err := e.Send(ctx, c, r)
 	if err != nil {
@@ -66,11 +66,11 @@ func Begin(ctx context.Context, e *engine.Engine, c *op.Caller, r *op.Send) (*Tu
 	if err != nil {
 		return nil, err
 	}
-	return &Turn{Task: a.Head, stream: s}, nil
+	return &Exchange{Task: a.Head, stream: s}, nil
 }
 
 // Close releases the task, which continues.
-func (t *Turn) Close() { t.stream.Close() }
+func (t *Exchange) Close() { t.stream.Close() }
 
 // Kind is the kind of an Event.
 type Kind uint8
@@ -122,7 +122,7 @@ var ErrStopped = &apierror.Error{
 
 // Events yields the agent's output, and Idle after each silence of the length idle; zero means
 // never. The last event is End, or an error is yielded last.
-func (t *Turn) Events(ctx context.Context, idle time.Duration) iter.Seq2[Event, error] {
+func (t *Exchange) Events(ctx context.Context, idle time.Duration) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for {
 			events, err := t.stream.Next(ctx, idle)
@@ -146,7 +146,7 @@ func (t *Turn) Events(ctx context.Context, idle time.Duration) iter.Seq2[Event, 
 }
 
 // event yields the events of an entry; it reports whether the turn continues.
-func (t *Turn) event(en *task.Entry, yield func(Event, error) bool) bool {
+func (t *Exchange) event(en *task.Entry, yield func(Event, error) bool) bool {
 	switch en.Kind {
 	case task.Artifact:
 		return t.artifact(en, yield)

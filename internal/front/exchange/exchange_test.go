@@ -50,7 +50,7 @@ func start(t *testing.T, run agent.Func) (e *engine.Engine, stop func()) {
 
 func caller() *op.Caller { return &op.Caller{Principal: &auth.Principal{ID: "ann"}} }
 
-func begin(t *testing.T, e *engine.Engine, message string) *exchange.Turn {
+func begin(t *testing.T, e *engine.Engine, message string) *exchange.Exchange {
 	t.Helper()
 	var d dialect.Decoder
 	r, err := d.SendAt([]byte(`{"message":{"messageId":"m","role":"ROLE_USER",` + message + `"parts":[{"text":"hi"}]}}`))
@@ -66,7 +66,7 @@ func begin(t *testing.T, e *engine.Engine, message string) *exchange.Turn {
 }
 
 // eventLines returns the events of a turn in one line each.
-func eventLines(t *testing.T, tn *exchange.Turn) (lines []string) {
+func eventLines(t *testing.T, tn *exchange.Exchange) (lines []string) {
 	t.Helper()
 	kinds := []string{"idle", "text", "part", "status", "end"}
 	for ev, err := range tn.Events(t.Context(), 0) {

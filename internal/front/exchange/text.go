@@ -10,7 +10,7 @@ import (
 )
 
 // artifact yields the events of an artifact or of a chunk of one.
-func (t *Turn) artifact(en *task.Entry, yield func(Event, error) bool) bool {
+func (t *Exchange) artifact(en *task.Entry, yield func(Event, error) bool) bool {
 	var text strings.Builder
 	var parts [][]byte
 	for part := range rawjson.Elements(rawjson.Member(en.Body, "parts")) {

@@ -41,11 +41,11 @@ func extensions(h http.Header) []string {
 // activated names the active extensions of a call in the headers of the answer: always in the
 // header of v1.0, and in that of v0.3 for a caller that used it. said holds the agent's
 // confirmation, if it sent one.
-func (x *exchange) activated(agent task.Agent, said *engine.Confirmation) {
+func (x *exchange) activated(agent task.Agent, text *engine.Confirmation) {
 	if len(x.caller.Extensions) == 0 {
 		return
 	}
-	active := x.front.cfg.Engine.ActiveIn(agent, x.caller.Extensions, said)
+	active := x.front.cfg.Engine.ActiveIn(agent, x.caller.Extensions, text)
 	if x.takesIDs() && slices.Contains(x.caller.Extensions, card.ClientTaskIDs) && !slices.Contains(active, card.ClientTaskIDs) {
 		active = append(active, card.ClientTaskIDs)
 	}

@@ -299,10 +299,10 @@ func TestPartPush(t *testing.T) {
 		if got := h.do("POST", "/a2a", tt.body, "A2A-Version: "+tt.version, ann); got.code != 200 || strings.Contains(got.body, `"error"`) {
 			t.Fatalf("send = %d %s", got.code, got.body)
 		}
-		for told := false; !told; {
+		for received := false; !received; {
 			select {
 			case body := <-bodies:
-				if told = strings.Contains(body, tt.want); len(body) > 3000 {
+				if received = strings.Contains(body, tt.want); len(body) > 3000 {
 					t.Errorf("a webhook receives %d bytes", len(body))
 				}
 			case <-time.After(time.Minute):

@@ -44,7 +44,7 @@ func (f *Front) complete(v *surface.Request) error {
 type answer struct {
 	visit *surface.Request
 	req   *request
-	turn  *exchange.Turn
+	turn  *exchange.Exchange
 
 	// artifact is the artifact of the last text.
 	artifact string

@@ -394,14 +394,14 @@ func TestTextsInFiles(t *testing.T) {
 		guard.Off:    "",
 	} {
 		got := Files(guard.Guard{Policy: policy}, guard.Agent("a"), []*a2a.Part{image, plain})
-		said := ""
+		text := ""
 		if want != "" {
-			said = got[0].Text()
+			text = got[0].Text()
 			got = got[1:]
 		}
 		kept := slices.Contains(got, image)
-		if said != want || kept != (policy == guard.Mark || policy == guard.Off) || !slices.Contains(got, plain) {
-			t.Errorf("policy %s: %q, the image is kept: %v, %d parts", policy, said, kept, len(got))
+		if text != want || kept != (policy == guard.Mark || policy == guard.Off) || !slices.Contains(got, plain) {
+			t.Errorf("policy %s: %q, the image is kept: %v, %d parts", policy, text, kept, len(got))
 		}
 	}
 }

@@ -230,7 +230,7 @@ func (g *groups) expandValue(v any) any {
 
 // play yields the pieces of a turn.
 func (t *turn) play(ctx context.Context, r *llm.Request, g *groups, yield func(*llm.Delta, error) bool) {
-	say := func(d *llm.Delta) bool {
+	send := func(d *llm.Delta) bool {
 		if t.delay > 0 {
 			if err := backoff.Sleep(ctx, t.delay); err != nil {
 				yield(nil, err)
@@ -242,7 +242,7 @@ func (t *turn) play(ctx context.Context, r *llm.Request, g *groups, yield func(*
 	text := g.expand(t.text)
 	written := len(text)
 	for _, word := range strings.SplitAfter(text, " ") {
-		if word != "" && !say(&llm.Delta{Text: word}) {
+		if word != "" && !send(&llm.Delta{Text: word}) {
 			return
 		}
 	}
@@ -251,12 +251,12 @@ func (t *turn) play(ctx context.Context, r *llm.Request, g *groups, yield func(*
 		written += len(arguments)
 		half := len(arguments) / 2
 		first := llm.CallDelta{Index: i, ID: "call_" + strconv.Itoa(len(r.Messages)) + "_" + strconv.Itoa(i), Name: c.name, Arguments: arguments[:half]}
-		if !say(&llm.Delta{Calls: []llm.CallDelta{first}}) ||
-			!say(&llm.Delta{Calls: []llm.CallDelta{{Index: i, Arguments: arguments[half:]}}}) {
+		if !send(&llm.Delta{Calls: []llm.CallDelta{first}}) ||
+			!send(&llm.Delta{Calls: []llm.CallDelta{{Index: i, Arguments: arguments[half:]}}}) {
 			return
 		}
 	}
-	if len(t.data) > 0 && !say(&llm.Delta{Parts: []*a2a.Part{t.part(g)}}) {
+	if len(t.data) > 0 && !send(&llm.Delta{Parts: []*a2a.Part{t.part(g)}}) {
 		return
 	}
 	t.end(ctx, r, written, yield)

@@ -17,12 +17,12 @@ func message(role, text string) llm.ChatMessage {
 // play returns the answer of a script to a conversation: its text, its calls, and its error.
 func play(t *testing.T, s *scripted.Script, msgs ...llm.ChatMessage) string {
 	t.Helper()
-	var said, calls strings.Builder
+	var text, calls strings.Builder
 	for d, err := range s.Complete(t.Context(), &llm.Request{Messages: msgs}) {
 		if err != nil {
-			return said.String() + calls.String() + "!" + err.Error()
+			return text.String() + calls.String() + "!" + err.Error()
 		}
-		said.WriteString(d.Text)
+		text.WriteString(d.Text)
 		for _, c := range d.Calls {
 			if c.Name != "" {
 				calls.WriteString(" " + c.Name)
@@ -30,7 +30,7 @@ func play(t *testing.T, s *scripted.Script, msgs ...llm.ChatMessage) string {
 			calls.WriteString(c.Arguments)
 		}
 	}
-	return said.String() + calls.String()
+	return text.String() + calls.String()
 }
 
 func TestTurns(t *testing.T) {

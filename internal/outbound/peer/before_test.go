@@ -110,7 +110,7 @@ func TestBeforeSending(t *testing.T) {
 				s.add("before")
 				return tt.err
 			})
-			_, err := p.Send(ctx, say("hello"))
+			_, err := p.Send(ctx, messageOf("hello"))
 			if !errors.Is(err, tt.err) && !tt.dead || tt.dead != errors.Is(err, peer.ErrUnreachable) {
 				t.Errorf("Send() = %v, want %v", err, tt.err)
 			}

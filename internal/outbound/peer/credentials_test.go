@@ -26,7 +26,7 @@ func shown(t *testing.T, c transport.Credentials, schemes a2a.NamedSecuritySchem
 	var seen *http.Request
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		seen = r.Clone(context.Background())
-		says(200, "application/json", finished)(w, r)
+		respondWith(200, "application/json", finished)(w, r)
 	})
 	o.Credentials = c
 	p, err := peer.New(&card.Card{A2A: &a2a.AgentCard{
@@ -116,7 +116,7 @@ func TestCredentialsStayAtHome(t *testing.T) {
 	var got http.Header
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		got = r.Header.Clone()
-		says(200, "application/json", finished)(w, r)
+		respondWith(200, "application/json", finished)(w, r)
 	})
 	other := strings.Replace(url, "127.0.0.1", "localhost", 1)
 	for _, allowed := range []bool{false, true} {
@@ -155,7 +155,7 @@ func TestClientCredentials(t *testing.T) {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		says(200, "application/json", finished)(w, r)
+		respondWith(200, "application/json", finished)(w, r)
 	})
 	creds := &transport.ClientCredentials{TokenURL: tokens.URL, ClientID: "me", ClientSecret: "s&cret", Scopes: []string{"a", "b"}}
 	p := at(t, url, rest, "1.0", peer.Options{Credentials: transport.Credentials{OAuth2: creds}})
@@ -178,7 +178,7 @@ func TestIdempotencyKey(t *testing.T) {
 		var got string
 		url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			got = r.Header.Get("Idempotency-Key") + r.Header.Get("X-Correlation-Id")
-			says(200, "application/json", `{"task":`+finished+`}`)(w, r)
+			respondWith(200, "application/json", `{"task":`+finished+`}`)(w, r)
 		})
 		p := at(t, url, rest, "1.0", peer.Options{Idempotent: asked})
 		_, err := p.Send(t.Context(), []byte(`{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"x"}]},"metadata":{"correlationId":"-c"}}`))

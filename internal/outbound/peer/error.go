@@ -85,16 +85,16 @@ func explanation(status int, body []byte) string {
 	if bytes.Contains(body, []byte("HTTP request to an HTTPS server")) { // the text of package net/http
 		return text + ": the server speaks TLS; its address begins with https://"
 	}
-	var said struct {
+	var output struct {
 		Error   any `json:"error"`
 		Detail  any `json:"detail"`
 		Message any `json:"message"`
 		Title   any `json:"title"`
 	}
-	if json.Unmarshal(body, &said) != nil {
+	if json.Unmarshal(body, &output) != nil {
 		return text
 	}
-	for _, v := range []any{said.Message, said.Detail, said.Error, said.Title} {
+	for _, v := range []any{output.Message, output.Detail, output.Error, output.Title} {
 		if s, ok := v.(string); ok && s != "" {
 			if len(s) > maxExplanation {
 				s = strings.ToValidUTF8(s[:maxExplanation], "") + "…"

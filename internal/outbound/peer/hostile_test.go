@@ -45,7 +45,7 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 	return srv.URL
 }
 
-func says(status int, kind, body string) http.HandlerFunc {
+func respondWith(status int, kind, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", kind)
 		w.WriteHeader(status)
@@ -59,7 +59,7 @@ func TestHostilePeers(t *testing.T) {
 	t.Parallel()
 	const working = `data: {"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}` + "\n\n"
 	events := func(frames ...string) http.HandlerFunc {
-		return says(200, "text/event-stream", working+strings.Join(frames, ""))
+		return respondWith(200, "text/event-stream", working+strings.Join(frames, ""))
 	}
 	hang := func(first string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -102,21 +102,21 @@ func TestHostilePeers(t *testing.T) {
 		is      error
 		says    string
 	}{
-		"a web page":       {says(200, "text/html", "<html>sorry</html>"), a2a.ErrInvalidAgentResponse, "answered with a web page"},
-		"nothing":          {says(200, "application/json", ""), a2a.ErrInvalidAgentResponse, "answered with nothing"},
-		"garbage":          {says(200, "application/json", `{"task":`), a2a.ErrInvalidAgentResponse, "unexpected end"},
-		"no answer":        {says(200, "application/json", `{"ok":true}`), a2a.ErrInvalidAgentResponse, "neither a task nor a message"},
+		"a web page":       {respondWith(200, "text/html", "<html>sorry</html>"), a2a.ErrInvalidAgentResponse, "answered with a web page"},
+		"nothing":          {respondWith(200, "application/json", ""), a2a.ErrInvalidAgentResponse, "answered with nothing"},
+		"garbage":          {respondWith(200, "application/json", `{"task":`), a2a.ErrInvalidAgentResponse, "unexpected end"},
+		"no answer":        {respondWith(200, "application/json", `{"ok":true}`), a2a.ErrInvalidAgentResponse, "neither a task nor a message"},
 		"an unknown state": {events(`data: {"statusUpdate":{"taskId":"t","status":{"state":"EXPLODED"}}}` + "\n\n"), a2a.ErrInvalidAgentResponse, `"EXPLODED" is not a state`},
 		"another task":     {events(`data: {"statusUpdate":{"taskId":"u","status":{"state":"TASK_STATE_COMPLETED"}}}` + "\n\n"), a2a.ErrInvalidAgentResponse, "an event of task u in the stream of task t"},
 		"an endless line":  {line, peer.ErrTooLarge, "more than 65536 bytes"},
 		"an endless event": {events("data: " + strings.Repeat("x\ndata: ", 40<<10)), peer.ErrTooLarge, "more than 65536 bytes"},
-		"too much":         {says(200, "application/json", `"`+strings.Repeat("x", 300<<10)+`"`), peer.ErrTooLarge, "more than 262144 bytes"},
+		"too much":         {respondWith(200, "application/json", `"`+strings.Repeat("x", 300<<10)+`"`), peer.ErrTooLarge, "more than 262144 bytes"},
 		"a hang":           {hang(""), context.DeadlineExceeded, "no answer within 300ms"},
 		"a silent stream":  {hang(working), context.DeadlineExceeded, "no answer within 300ms"},
 		"endless comments": {endless, context.DeadlineExceeded, "no answer within 300ms"},
 		"a reset":          {reset, context.DeadlineExceeded, "no answer within 300ms"},
 		"redirects":        {http.RedirectHandler("http://127.0.0.1:1/", http.StatusTemporaryRedirect).ServeHTTP, nil, "refuse redirect"},
-		"an error page":    {says(500, "text/html", "<html>"), nil, "HTTP 500 Internal Server Error"},
+		"an error page":    {respondWith(500, "text/html", "<html>"), nil, "HTTP 500 Internal Server Error"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestHostilePeers(t *testing.T) {
 			})
 			begin := time.Now()
 			var last error
-			for _, err := range p.Run(t.Context(), say("x")) {
+			for _, err := range p.Run(t.Context(), messageOf("x")) {
 				last = err
 			}
 			if last == nil || tt.is != nil && !errors.Is(last, tt.is) || !strings.Contains(last.Error(), tt.says) {
@@ -153,15 +153,15 @@ func TestVersionOfTheCardIsWrong(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		asked = append(asked, string(body))
 		if !strings.Contains(string(body), `"message/send"`) {
-			says(200, "application/json", `{"jsonrpc":"2.0","id":"1","error":{"code":-32601,"message":"Method not found"}}`)(w, r)
+			respondWith(200, "application/json", `{"jsonrpc":"2.0","id":"1","error":{"code":-32601,"message":"Method not found"}}`)(w, r)
 			return
 		}
-		says(200, "application/json", `{"jsonrpc":"2.0","id":"1","result":`+task+`}`)(w, r)
+		respondWith(200, "application/json", `{"jsonrpc":"2.0","id":"1","result":`+task+`}`)(w, r)
 	}
 	var log strings.Builder
 	p := at(t, serve(t, old), rpc, "1.0", peer.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for range 2 {
-		e, err := p.Send(t.Context(), say("x"))
+		e, err := p.Send(t.Context(), messageOf("x"))
 		if err != nil || e.State != a2a.TaskStateCompleted {
 			t.Fatalf("Send() = %s, %v", e.JSON, err)
 		}
@@ -177,9 +177,9 @@ func TestVersionOfTheCardIsWrong(t *testing.T) {
 			http.NotFound(w, r)
 			return
 		}
-		says(200, "application/json", `{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_CANCELLED"}}}`)(w, r)
+		respondWith(200, "application/json", `{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_CANCELLED"}}}`)(w, r)
 	}
-	if e, err := at(t, serve(t, rests), rest, "1.0", peer.Options{}).Send(t.Context(), say("x")); err != nil || e.State != a2a.TaskStateCanceled {
+	if e, err := at(t, serve(t, rests), rest, "1.0", peer.Options{}).Send(t.Context(), messageOf("x")); err != nil || e.State != a2a.TaskStateCanceled {
 		t.Errorf("Send() over HTTP+JSON = %s, %v", e.JSON, err)
 	}
 }
@@ -222,7 +222,7 @@ func TestSubscriptionWithoutAStream(t *testing.T) {
 		if n++; n == 3 {
 			state = "TASK_STATE_COMPLETED"
 		}
-		says(200, "application/json", fmt.Sprintf(`{"id":"t","contextId":"c","status":{"state":%q}}`, state))(w, r)
+		respondWith(200, "application/json", fmt.Sprintf(`{"id":"t","contextId":"c","status":{"state":%q}}`, state))(w, r)
 	}
 	var last peer.Event
 	for e, err := range at(t, serve(t, h), rest, "1.0", peer.Options{}).Follow(t.Context(), transport.Position{Task: "t"}) {
@@ -251,13 +251,13 @@ func TestPollsWhereThereAreNoStreams(t *testing.T) {
 		case strings.HasSuffix(r.URL.Path, "message:stream"), strings.HasSuffix(r.URL.Path, ":subscribe"):
 			http.Error(w, "", http.StatusNotImplemented)
 		case strings.HasSuffix(r.URL.Path, "message:send"):
-			says(200, "application/json", `{"task":`+task+`}`)(w, r)
+			respondWith(200, "application/json", `{"task":`+task+`}`)(w, r)
 		default:
-			says(200, "application/json", task)(w, r)
+			respondWith(200, "application/json", task)(w, r)
 		}
 	}
 	p := at(t, serve(t, h), rest, "1.0", peer.Options{Poll: peer.Poll{Interval: time.Millisecond}})
-	all := collect(t, p, say("x"))
+	all := collect(t, p, messageOf("x"))
 	if len(all) != 2 || all[0].State != a2a.TaskStateWorking || all[1].State != a2a.TaskStateCompleted || gets != 3 {
 		t.Errorf("Run() = %+v after %d gets, want the task when it has changed", all, gets)
 	}

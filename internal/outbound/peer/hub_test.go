@@ -93,8 +93,8 @@ func eachTongue(t *testing.T, f func(t *testing.T, w tongue, hub string)) {
 	}
 }
 
-// say returns the params of a message with a text.
-func say(text string) []byte {
+// messageOf returns the params of a message with a text.
+func messageOf(text string) []byte {
 	return fmt.Appendf(nil, `{"message":{"messageId":%q,"role":"ROLE_USER","parts":[{"text":%q}]}}`, a2a.NewMessageID(), text)
 }
 
@@ -124,7 +124,7 @@ func TestSendInEveryDialect(t *testing.T) {
 	t.Parallel()
 	eachTongue(t, func(t *testing.T, w tongue, hub string) {
 		p := w.dial(t, hub, "echo", peer.Options{})
-		e, err := p.Send(t.Context(), say("hello there"))
+		e, err := p.Send(t.Context(), messageOf("hello there"))
 		if err != nil {
 			t.Fatalf("Send() = %v", err)
 		}
@@ -144,7 +144,7 @@ func TestRunInEveryDialect(t *testing.T) {
 	t.Parallel()
 	eachTongue(t, func(t *testing.T, w tongue, hub string) {
 		p := w.dial(t, hub, "echo", peer.Options{})
-		all := collect(t, p, say("one two"))
+		all := collect(t, p, messageOf("one two"))
 		last := all[len(all)-1]
 		if last.State != a2a.TaskStateCompleted || last.TaskID == "" {
 			t.Errorf("Run() ends with %+v, want a completed task", last)
@@ -179,7 +179,7 @@ func TestQuestionInEveryDialect(t *testing.T) {
 	t.Parallel()
 	eachTongue(t, func(t *testing.T, w tongue, hub string) {
 		p := w.dial(t, hub, "interview", peer.Options{})
-		all := collect(t, p, say("hello"))
+		all := collect(t, p, messageOf("hello"))
 		asks := all[len(all)-1]
 		if asks.State != a2a.TaskStateInputRequired {
 			t.Fatalf("Run() ends with %s, want a question", asks.JSON)
@@ -207,7 +207,7 @@ func TestCancelInEveryDialect(t *testing.T) {
 			return
 		}
 		var last peer.Event
-		for e, err := range p.Run(t.Context(), say("1m")) {
+		for e, err := range p.Run(t.Context(), messageOf("1m")) {
 			if err != nil {
 				t.Fatalf("Run() = %v", err)
 			}
@@ -246,7 +246,7 @@ func TestAbortCancelsTheRemoteTask(t *testing.T) {
 			defer cancel(nil)
 			var id a2a.TaskID
 			var last error
-			for e, err := range p.Run(ctx, say("1m")) {
+			for e, err := range p.Run(ctx, messageOf("1m")) {
 				if last = err; err == nil {
 					id = e.TaskID
 					cancel(gone)
@@ -299,7 +299,7 @@ func TestPushInEveryDialect(t *testing.T) {
 			return
 		}
 		var id a2a.TaskID
-		for e, err := range p.Stream(t.Context(), say("1m")) {
+		for e, err := range p.Stream(t.Context(), messageOf("1m")) {
 			if err == nil {
 				id = e.TaskID
 			}

@@ -55,7 +55,7 @@ func streamed(t *testing.T, s *slow) (events int, log string) {
 	p := at(t, "http://agent.example", rest, "1.0", peer.Options{
 		Name: "far", HTTP: &http.Client{Transport: web}, Logger: slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
-	for _, err := range p.Stream(peer.ForTask(t.Context(), "mine"), say("hello")) {
+	for _, err := range p.Stream(peer.ForTask(t.Context(), "mine"), messageOf("hello")) {
 		if err == nil {
 			events++
 		}

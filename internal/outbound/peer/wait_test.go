@@ -77,7 +77,7 @@ func TestRetries(t *testing.T) {
 				if tt.get {
 					_, err = p.Get(t.Context(), "t", nil)
 				} else {
-					_, err = p.Send(t.Context(), say("x"))
+					_, err = p.Send(t.Context(), messageOf("x"))
 				}
 				if (err == nil) != tt.ok || len(s.asked) != tt.asked {
 					t.Errorf("%v after %d requests, want ok %t after %d", err, len(s.asked), tt.ok, tt.asked)

@@ -240,8 +240,8 @@ func rockBot() Tongue {
 }
 
 func job() Tongue {
-	send := func(said string) string {
-		return "POST /a2a/ask/tasks/send\n" + `{"taskId":"$NEW","contextId":"$CTX","message":{"role":"user","parts":[{"kind":"text","text":"` + said + `"}]}}`
+	send := func(text string) string {
+		return "POST /a2a/ask/tasks/send\n" + `{"taskId":"$NEW","contextId":"$CTX","message":{"role":"user","parts":[{"kind":"text","text":"` + text + `"}]}}`
 	}
 	refused := func(method, path string) Exchange { return Exchange{method + " /a2a/ask/tasks/" + path, notFound} }
 	return Tongue{

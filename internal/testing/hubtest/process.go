@@ -114,8 +114,8 @@ func (p *Process) Interrupt() error {
 // if the process ends without having written any of them, or if ctx ends.
 func (p *Process) Await(ctx context.Context, texts ...string) error {
 	select {
-	case said := <-p.out.wait(texts):
-		if said {
+	case text := <-p.out.wait(texts):
+		if text {
 			return nil
 		}
 		return fmt.Errorf("process %d ended without saying %q:\n%s", p.PID(), texts, p.Output())
@@ -185,8 +185,8 @@ func (o *output) notifyLocked() {
 	text := string(o.text)
 	var left []wait
 	for _, w := range o.waits {
-		if said := containsAny(text, w.texts); said || o.ended {
-			w.told <- said
+		if reply := containsAny(text, w.texts); reply || o.ended {
+			w.told <- reply
 		} else {
 			left = append(left, w)
 		}

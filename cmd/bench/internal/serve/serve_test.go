@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// told is a server that runs in this process.
-type told struct {
+// notification is a server that runs in this process.
+type notification struct {
 	t    *testing.T
 	addr string
 	in   io.WriteCloser
@@ -28,11 +28,11 @@ type told struct {
 	end  chan error
 }
 
-func startServer(t *testing.T, o Options) *told {
+func startServer(t *testing.T, o Options) *notification {
 	t.Helper()
 	in, command := io.Pipe()
 	reply, out := io.Pipe()
-	s := &told{t: t, in: command, out: json.NewDecoder(bufio.NewReader(reply)), end: make(chan error, 1)}
+	s := &notification{t: t, in: command, out: json.NewDecoder(bufio.NewReader(reply)), end: make(chan error, 1)}
 	go func() { // ends with the input
 		err := Run(context.Background(), o, in, out)
 		out.CloseWithError(io.EOF)
@@ -46,7 +46,7 @@ func startServer(t *testing.T, o Options) *told {
 	return s
 }
 
-func (s *told) do(line string) Reply {
+func (s *notification) do(line string) Reply {
 	s.t.Helper()
 	if _, err := io.WriteString(s.in, line+"\n"); err != nil {
 		s.t.Fatal(err)
@@ -58,7 +58,7 @@ func (s *told) do(line string) Reply {
 	return r
 }
 
-func (s *told) stop() {
+func (s *notification) stop() {
 	s.t.Helper()
 	s.in.Close()
 	if err := <-s.end; err != nil {
@@ -67,7 +67,7 @@ func (s *told) stop() {
 }
 
 // send sends a message over a connection of its own and returns the answer.
-func (s *told) send(text string) string {
+func (s *notification) send(text string) string {
 	s.t.Helper()
 	body := `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"` + text + `"}]}}}`
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, "http://"+s.addr, strings.NewReader(body))

@@ -95,8 +95,8 @@ func newCard(url, calls string) *a2a.AgentCard {
 // because the conformance kits use it.
 type stranger struct{}
 
-// told reports whether a message begins with one of these words.
-func told(m *a2a.Message, words ...string) bool {
+// mentions reports whether a message begins with one of these words.
+func mentions(m *a2a.Message, words ...string) bool {
 	text := ""
 	if len(m.Parts) > 0 {
 		text = m.Parts[0].Text()
@@ -107,7 +107,7 @@ func told(m *a2a.Message, words ...string) bool {
 func (stranger) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
 		m := ec.Message
-		if told(m, "brief", "tck-message-response") {
+		if mentions(m, "brief", "tck-message-response") {
 			answer := a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("in short: yes"))
 			answer.ContextID = ec.ContextID
 			yield(answer, nil)
@@ -120,11 +120,11 @@ func (stranger) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Se
 			return yield(a2a.NewStatusUpdateEvent(ec, s, a2a.NewMessageForTask(a2a.MessageRoleAgent, ec, a2a.NewTextPart(text))), nil)
 		}
 		switch {
-		case ec.StoredTask == nil && told(m, "ask", "tck-input-required"):
+		case ec.StoredTask == nil && mentions(m, "ask", "tck-input-required"):
 			state(a2a.TaskStateInputRequired, "which one?")
-		case told(m, "tck-reject-task"):
+		case mentions(m, "tck-reject-task"):
 			state(a2a.TaskStateRejected, "no")
-		case told(m, "wait", "tck-cancel"):
+		case mentions(m, "wait", "tck-cancel"):
 			if state(a2a.TaskStateWorking, "waiting") {
 				<-ctx.Done()
 			}
@@ -140,14 +140,14 @@ func (stranger) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Se
 func give(ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) bool {
 	parts := ec.Message.Parts
 	switch {
-	case told(ec.Message, "tck-stream-artifact-chunked", "tck-stream-chunked"):
+	case mentions(ec.Message, "tck-stream-artifact-chunked", "tck-stream-chunked"):
 		first := a2a.NewArtifactEvent(ec, a2a.NewTextPart("one "))
 		return yield(first, nil) && yield(a2a.NewArtifactUpdateEvent(ec, first.Artifact.ID, a2a.NewTextPart("two")), nil)
-	case told(ec.Message, "tck-artifact-file-url"):
+	case mentions(ec.Message, "tck-artifact-file-url"):
 		parts = a2a.ContentParts{a2a.NewFileURLPart("https://example.com/a.txt", "text/plain")}
-	case told(ec.Message, "tck-artifact-file"):
+	case mentions(ec.Message, "tck-artifact-file"):
 		parts = a2a.ContentParts{a2a.NewRawPart([]byte("a file"))}
-	case told(ec.Message, "tck-artifact-data"):
+	case mentions(ec.Message, "tck-artifact-data"):
 		parts = a2a.ContentParts{a2a.NewDataPart(map[string]any{"key": "value"})}
 	}
 	return yield(a2a.NewArtifactEvent(ec, parts...), nil)

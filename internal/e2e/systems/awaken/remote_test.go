@@ -194,10 +194,10 @@ func testLocal(t *testing.T, h *hubtest.Hub, api string) {
 	if joined(got) != "done alone" {
 		t.Errorf("planner = %+v", got.Artifacts)
 	}
-	said := h.Output()
+	text := h.Output()
 	for _, problem := range []string{"[2].model_id: is missing, and so is endpoint", "[3].endpoint.backend"} {
-		if !strings.Contains(said, problem) {
-			t.Errorf("%s is not reported:\n%s", problem, said)
+		if !strings.Contains(text, problem) {
+			t.Errorf("%s is not reported:\n%s", problem, text)
 		}
 	}
 }

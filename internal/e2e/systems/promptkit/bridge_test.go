@@ -155,7 +155,7 @@ func TestMock(t *testing.T) {
 	c := a2a.NewClient(url)
 	r := user(text("x"))
 	r.Message.Metadata = map[string]any{"skillId": "alarm"}
-	if task := send(t, c, r, a2a.TaskStateFailed); said(task.Status.Message.Parts) != "the siren is broken" {
+	if task := send(t, c, r, a2a.TaskStateFailed); textOf(task.Status.Message.Parts) != "the siren is broken" {
 		t.Errorf("status %+v", task.Status)
 	}
 	r.Message.Metadata = map[string]any{"skillId": "forecast"}

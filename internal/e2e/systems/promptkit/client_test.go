@@ -72,7 +72,7 @@ func events(t *testing.T, c *a2a.Client, r *a2a.SendMessageRequest) (all []a2a.S
 		if ev.StatusUpdate != nil {
 			states = append(states, ev.StatusUpdate.Status.State)
 		} else {
-			text += said(ev.ArtifactUpdate.Artifact.Parts)
+			text += textOf(ev.ArtifactUpdate.Artifact.Parts)
 		}
 	}
 	return all, states, text

@@ -101,7 +101,7 @@ func TestHostileServers(t *testing.T) {
 				if task.Status.Message == nil {
 					t.Fatal("the task fails without a reason")
 				}
-				if reason := said(task.Status.Message.Parts); !strings.Contains(reason, l.words) {
+				if reason := textOf(task.Status.Message.Parts); !strings.Contains(reason, l.words) {
 					t.Errorf("the task fails because it %q; want words about %q", reason, l.words)
 				}
 				if len(task.Artifacts) != 0 {
@@ -182,7 +182,7 @@ func TestChangingCards(t *testing.T) {
 					return
 				}
 				task := send(t, of(h, "moving"), user(text("hi")), a2a.TaskStateFailed)
-				if task.Status.Message == nil || !strings.Contains(said(task.Status.Message.Parts), fails) {
+				if task.Status.Message == nil || !strings.Contains(textOf(task.Status.Message.Parts), fails) {
 					t.Errorf("the task is %+v, want it to fail with %q", task, fails)
 				}
 			}

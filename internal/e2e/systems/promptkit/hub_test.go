@@ -66,8 +66,8 @@ func user(parts ...a2a.Part) *a2a.SendMessageRequest {
 
 func text(s string) a2a.Part { return a2a.Part{Text: &s} }
 
-// said returns the text of parts.
-func said(parts []a2a.Part) string {
+// textOf returns the text of parts.
+func textOf(parts []a2a.Part) string {
 	var b strings.Builder
 	for _, p := range parts {
 		if p.Text != nil {
@@ -82,7 +82,7 @@ func said(parts []a2a.Part) string {
 func answer(task *a2a.Task) string {
 	var b strings.Builder
 	for _, a := range task.Artifacts {
-		b.WriteString(said(a.Parts))
+		b.WriteString(textOf(a.Parts))
 	}
 	return b.String()
 }

@@ -53,7 +53,7 @@ agents:
 				t.Errorf("artifacts %+v", task.Artifacts)
 			}
 			failed := send(t, of(h, agent), user(text("fail")), a2a.TaskStateFailed)
-			if m := failed.Status.Message; m == nil || !strings.Contains(said(m.Parts), "the provider failed") {
+			if m := failed.Status.Message; m == nil || !strings.Contains(textOf(m.Parts), "the provider failed") {
 				t.Errorf("status %+v", failed.Status)
 			}
 		})

@@ -164,7 +164,7 @@ func (s *server) take(w http.ResponseWriter, r *http.Request, req *a2a.JSONRPCRe
 	s.mu.Lock()
 	s.tasks[st.task.ID] = st
 	s.mu.Unlock()
-	w0 := s.perform(said(params.Message.Parts))
+	w0 := s.perform(textOf(params.Message.Parts))
 	if req.Method == a2a.MethodSendStreamingMessage {
 		s.stream(w, r, req.ID, st, w0)
 		return

@@ -288,15 +288,15 @@ func TestServed(t *testing.T) {
 	}
 	t.Run("C16", func(t *testing.T) {
 		id := primary.Invoke("slow", request("go"))
-		var said []string
-		for len(said) == 0 || said[len(said)-1] != "step two" {
+		var output []string
+		for len(output) == 0 || output[len(output)-1] != "step two" {
 			s := primary.Status()
 			if rb.Val(s.TaskID) != id || s.State != rb.Working || s.Envelope.Source != "slow" || s.Envelope.CorrelationID != id {
 				t.Fatalf("status %+v from %s", s.StatusUpdate, s.Envelope.Source)
 			}
-			said = append(said, s.Message.Text())
+			output = append(output, s.Message.Text())
 		}
-		if diff := cmp.Diff([]string{"", "step one", "step two"}, said); diff != "" {
+		if diff := cmp.Diff([]string{"", "step one", "step two"}, output); diff != "" {
 			t.Errorf("statuses (-want +got):\n%s", diff)
 		}
 		if r := primary.Reply().Result; r == nil || rb.Val(r.TaskID) != id || r.State != rb.Completed {

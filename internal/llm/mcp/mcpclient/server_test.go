@@ -116,14 +116,14 @@ func official() *mcp.Server {
 	add := func(name string, f mcp.ToolHandler) {
 		s.AddTool(&mcp.Tool{Name: name, Description: "Does " + name + ".", InputSchema: object}, f)
 	}
-	say := func(text string) *mcp.CallToolResult {
+	send := func(text string) *mcp.CallToolResult {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 	}
 	add("echo", func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return say(string(r.Params.Arguments)), nil
+		return send(string(r.Params.Arguments)), nil
 	})
 	add("fail", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		res := say("no such city")
+		res := send("no such city")
 		res.IsError = true
 		return res, nil
 	})
@@ -136,12 +136,12 @@ func official() *mcp.Server {
 			_ = os.WriteFile(os.Getenv("TEST_CANCELED"), []byte("canceled"), 0o600)
 			return nil, ctx.Err()
 		case <-time.After(time.Minute):
-			return say("done"), nil
+			return send("done"), nil
 		}
 	})
 	add("learn", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		add("learned", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return say("yes"), nil })
-		return say("learned it"), nil
+		add("learned", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return send("yes"), nil })
+		return send("learned it"), nil
 	})
 	add("image", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{

@@ -49,14 +49,14 @@ func TestToolsAreListedAndCalled(t *testing.T) {
 func TestToolsChange(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, w wire) {
-		told := make(chan struct{}, 10)
+		received := make(chan struct{}, 10)
 		src := newSource(echo)
 		cs := w.connect(t, &mcpserver.Server{Tools: src}, &mcp.ClientOptions{
-			ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { told <- struct{}{} },
+			ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { received <- struct{}{} },
 		})
 		names(t, cs)
 		src.set(nil, asks)
-		receive(t, "the news", told)
+		receive(t, "the news", received)
 		if diff := cmp.Diff([]string{"asks"}, names(t, cs)); diff != "" {
 			t.Errorf("tools mismatch (-want +got):\n%s", diff)
 		}
@@ -73,11 +73,11 @@ func TestToolsChangeAtOnce(t *testing.T) {
 		}
 	}
 	src := newSource(sets[0]...)
-	told := make(chan struct{}, 1)
+	received := make(chan struct{}, 1)
 	cs := wires[0].connect(t, &mcpserver.Server{Tools: src}, &mcp.ClientOptions{
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
 			select {
-			case told <- struct{}{}:
+			case received <- struct{}{}:
 			default:
 			}
 		},
@@ -90,7 +90,7 @@ func TestToolsChangeAtOnce(t *testing.T) {
 				t.Fatalf("in change %d there are %q", i, all)
 			}
 		}
-		receive(t, "the news", told)
+		receive(t, "the news", received)
 	}
 }
 
@@ -119,17 +119,17 @@ func TestRunner(t *testing.T) {
 // Tools that cannot be listed at first are listed later.
 func TestToolsComeLater(t *testing.T) {
 	t.Parallel()
-	told := make(chan struct{}, 10)
+	received := make(chan struct{}, 10)
 	src := newSource()
 	src.set(errors.New("the hub is away"))
 	cs := wires[1].connect(t, &mcpserver.Server{Tools: src}, &mcp.ClientOptions{
-		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { told <- struct{}{} },
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { received <- struct{}{} },
 	})
 	if got := names(t, cs); len(got) > 0 {
 		t.Errorf("tools = %v, want none", got)
 	}
 	src.set(nil, echo)
-	receive(t, "the news", told)
+	receive(t, "the news", received)
 	if diff := cmp.Diff([]string{"echo"}, names(t, cs)); diff != "" {
 		t.Errorf("tools mismatch (-want +got):\n%s", diff)
 	}

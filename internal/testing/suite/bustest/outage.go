@@ -47,7 +47,7 @@ func testRestart(x *bed) {
 		in.drain(fmt.Sprint("after", i)) // "before" may come again
 		heard.onlyAt(b, fmt.Sprint("heard", i))
 	}
-	if x.f.Keeps {
+	if x.f.Durable {
 		x.receive(b, bus.Subscription{At: bus.Queue("agent.task.nobody")}).take("kept")
 	}
 }
@@ -129,7 +129,7 @@ func (x *bed) insist(ctx context.Context, b bus.Bus, id string) bool {
 // testNothingLost restarts the broker while envelopes are published and not received. Then it
 // receives all confirmed envelopes.
 func testNothingLost(x *bed) {
-	if !x.restarts() || !x.f.Keeps {
+	if !x.restarts() || !x.f.Durable {
 		return
 	}
 	sender, b := x.open(), x.open()
@@ -190,7 +190,7 @@ func testHoldAcrossOutage(x *bed) {
 		x.Errorf("Ack with a second to do it took %v", took)
 	}
 	x.b.Start(x.T)
-	if x.f.Keeps {
+	if x.f.Durable {
 		in.drain("b")
 	} else {
 		in.awaitReady()

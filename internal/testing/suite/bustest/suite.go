@@ -10,8 +10,8 @@ import (
 // Features are the differences between buses. The tests of a feature that is false are skipped,
 // except for Dedupes.
 type Features struct {
-	// Keeps is set if queues survive Broker.Stop and Broker.Start.
-	Keeps bool
+	// Durable is set if queues survive Broker.Stop and Broker.Start.
+	Durable bool
 	// Dedupes is set if a queue drops an envelope with the id of a recent one. Otherwise both
 	// must arrive.
 	Dedupes bool

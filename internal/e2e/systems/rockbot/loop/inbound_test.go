@@ -175,11 +175,11 @@ func negotiate(t *testing.T, w *inbound) {
 		Turns   []struct{ Role, Name, Text string }
 	}
 	w.call(hubtest.Request{URL: "/api/v1/memory/conversation?context=" + first.ContextID}, aliceKey, &talk)
-	var said []string
+	var text []string
 	for _, turn := range talk.Turns {
-		said = append(said, turn.Role+" "+turn.Name+": "+turn.Text)
+		text = append(text, turn.Role+" "+turn.Name+": "+turn.Text)
 	}
-	all := strings.Join(said, "\n")
+	all := strings.Join(text, "\n")
 	for _, want := range []string{"caller Alice: shall we meet?", "caller Alice: Tuesday 10:00", "agent negotiate-meeting: Agreed"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("the conversation has no %q:\n%s", want, all)

@@ -96,18 +96,18 @@ func TestLoop(t *testing.T) {
 		if _, task := w.say(user("do you know?", task.ContextID, "")); answer(task) != "completed: I know." {
 			t.Fatalf("the answer is %q", answer(task))
 		}
-		var said []string
+		var output []string
 		all := w.models.Requests()
 		for i := range all[len(all)-1].Messages {
 			if m := &all[len(all)-1].Messages[i]; m.Role != "system" {
-				said = append(said, m.Role+": "+m.Text())
+				output = append(output, m.Role+": "+m.Text())
 			}
 		}
 		want := []string{
 			"user: extract it", "user: " + last.Last("user"),
 			fmt.Sprintf("assistant: I have read %d lines.", lines), "user: do you know?",
 		}
-		if diff := cmp.Diff(want, said); diff != "" {
+		if diff := cmp.Diff(want, output); diff != "" {
 			t.Errorf("the conversation (-want +got):\n%s", diff)
 		}
 	})
