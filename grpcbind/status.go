@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/parley-a2a/parley/auth"
+	textclip "github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
@@ -118,9 +119,4 @@ func clipMeta(m map[string]string) map[string]string {
 }
 
 // clip shortens s for a trailer, and makes it valid UTF-8.
-func clip(s string) string {
-	if len(s) > maxText {
-		s = s[:maxText] + "…"
-	}
-	return strings.ToValidUTF8(s, "")
-}
+func clip(s string) string { return strings.ToValidUTF8(textclip.Bytes(s, maxText), "") }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	textclip "github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -171,10 +172,5 @@ func (it *Item) fit() {
 
 // clip returns at most n bytes of s, in whole runes, with a mark at the cut.
 func clip(s string, n int) string {
-	const mark = "…"
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n-len(mark)], "") + mark
+	return textclip.FitBytes(strings.ToValidUTF8(s, "\uFFFD"), n)
 }

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	textclip "github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
@@ -310,18 +310,7 @@ func appendObject(dst []byte, name string, members []Field) []byte {
 
 // clip returns s as valid UTF-8 of at most maxText bytes.
 func clip(s string) string {
-	const more = "…"
-	if len(s) > maxText {
-		end := maxText - len(more)
-		for end > 0 && !utf8.RuneStart(s[end]) {
-			end--
-		}
-		s = s[:end] + more
-	}
-	if utf8.ValidString(s) {
-		return s
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
+	return strings.ToValidUTF8(textclip.FitBytes(s, maxText), "\uFFFD")
 }
 
 // cut returns the hashed bytes of a line without its newline, and the hash that the line names;

@@ -1,11 +1,14 @@
 // Package clip shortens texts for messages.
 //
 // An ellipsis marks a shortened text. [Bytes] and [Runes] append it to the part that they keep;
-// [Fit] includes it in the limit. A text that is short enough is returned unchanged, valid
+// [Fit] and [FitBytes] include it in the limit. A text that is short enough is returned unchanged, valid
 // UTF-8 or not.
 package clip
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 const mark = "…"
 
@@ -39,4 +42,17 @@ func Fit(s string, most int) string {
 		return string(r[:most-1]) + mark
 	}
 	return s
+}
+
+// FitBytes is Fit for a limit in bytes, which must be larger than the ellipsis. The cut is
+// between characters; invalid UTF-8 before it is kept.
+func FitBytes(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	end := most - len(mark)
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + mark
 }

@@ -31,3 +31,17 @@ func TestClip(t *testing.T) {
 		}
 	}
 }
+
+func TestFitBytes(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		text, want string
+		most       int
+	}{
+		{"abcdef", "abcdef", 6}, {"abcdefg", "abc…", 6}, {"abäcdefg", "ab…", 6}, {"a\xffbcdefg", "a\xffb…", 6},
+	} {
+		if got := clip.FitBytes(tt.text, tt.most); got != tt.want {
+			t.Errorf("FitBytes(%q, %d) = %q, want %q", tt.text, tt.most, got, tt.want)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/apierror"
+	textclip "github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/suggest"
 	"github.com/parley-a2a/parley/task"
@@ -164,13 +165,7 @@ func each(list []string) []string {
 }
 
 // clip shortens a caller's text for an error message.
-func clip(s string) string {
-	const most = 64
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
+func clip(s string) string { return textclip.Bytes(s, 64) }
 
 // hasSkill reports whether a has the skill; ids ignore case. An agent that declares no skills
 // accepts every message that names it.

@@ -8,6 +8,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/apierror"
+	textclip "github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
@@ -86,12 +87,7 @@ func explain(err error) dialect.Report {
 
 // clip shortens s for a message.
 func clip(s string) string {
-	const most = 60
-	s = strings.TrimSpace(s)
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return s
+	return textclip.Runes(strings.TrimSpace(s), 60)
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

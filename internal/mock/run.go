@@ -4,6 +4,8 @@ import (
 	"context"
 	"maps"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/backoff"
 )
 
 // runLocked continues the script of a task.
@@ -170,16 +172,4 @@ func (r *run) artifact(ctx context.Context, a *step) bool {
 }
 
 // pause sleeps for d. It returns false if ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
+func pause(ctx context.Context, d time.Duration) bool { return backoff.Sleep(ctx, d) == nil }

@@ -280,18 +280,3 @@ func text(v any, path string) string {
 	s, _ := got.v.(string)
 	return s
 }
-
-// pause sleeps for d, or until ctx ends. The test's timeout bounds it.
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}

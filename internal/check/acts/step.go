@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
@@ -17,7 +18,7 @@ const maxAttempts = 1000
 
 // step runs one step as often as its repeat requires.
 func (r *run) step(ctx context.Context, s *step) error {
-	if err := pause(ctx, time.Duration(s.DelayMS)*time.Millisecond); err != nil {
+	if err := backoff.Sleep(ctx, time.Duration(s.DelayMS)*time.Millisecond); err != nil {
 		return err
 	}
 	if s.Repeat == nil {
@@ -42,7 +43,7 @@ func (r *run) step(ctx context.Context, s *step) error {
 			return err
 		}
 		if i < attempts-1 {
-			if err := pause(ctx, backoff(s.Repeat.Backoff, delay, i)); err != nil {
+			if err := backoff.Sleep(ctx, delayBefore(s.Repeat.Backoff, delay, i)); err != nil {
 				return err
 			}
 		}
@@ -50,7 +51,7 @@ func (r *run) step(ctx context.Context, s *step) error {
 	return fmt.Errorf("after %d attempts it is not true that %s", attempts, s.Repeat.Until)
 }
 
-func backoff(kind string, delay time.Duration, attempt int) time.Duration {
+func delayBefore(kind string, delay time.Duration, attempt int) time.Duration {
 	switch kind {
 	case "linear":
 		return delay * time.Duration(attempt+1)
