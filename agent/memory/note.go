@@ -73,6 +73,32 @@ type Store interface {
 	Drop(ctx context.Context, r *Range) (int, error)
 }
 
+// Finder is implemented by a store with an index of words. Without it, Notes.Search reads the
+// notes one after another, at most 10,000.
+type Finder interface {
+	// Find returns notes in r that contain at least one of the words of q, each once and in any
+	// order. If there are more than r.Limit, it prefers notes with rare words, and with several
+	// of the words.
+	Find(ctx context.Context, r *Range, q Query) (*Found, error)
+}
+
+// Query lists words of notes, see Words. A word that ends in "*" stands for a few of the words
+// that begin with it.
+type Query struct {
+	Words []string
+	// Loose are words whose notes fill the room that the notes of Words leave.
+	Loose []string
+}
+
+// Found is the result of Finder.Find.
+type Found struct {
+	Notes []Note
+	// Size is the number of notes of the owner, and Counts the number of those that contain a
+	// word of the query, without words that no note contains. Both may include expired notes.
+	Size   int
+	Counts map[string]int
+}
+
 // Sweeper is implemented by a store that can delete expired data.
 type Sweeper interface {
 	// Sweep deletes up to limit notes or turns, of any owner, that expired before a time, and

@@ -35,8 +35,13 @@ type Hit struct {
 	Score float64
 }
 
-// maxSearched limits the number of notes searched.
-const maxSearched = 10_000
+const (
+	// maxSearched limits the number of notes that are read one after another.
+	maxSearched = 10_000
+	// maxRanked limits the number of notes of a Finder that are ranked; those with a tag are
+	// selected from maxSearched.
+	maxRanked = 3 * MaxHits
+)
 
 // Search returns the matching notes, best first.
 func (n *Notes) Search(ctx context.Context, q *Search) ([]Hit, error) {
@@ -47,22 +52,52 @@ func (n *Notes) Search(ctx context.Context, q *Search) ([]Hit, error) {
 	if err := CheckPrefix(prefix); err != nil {
 		return nil, fmt.Errorf("search notes: %w", err)
 	}
-	found, err := n.store().Read(ctx, &Range{
-		Owner: q.Owner, Prefix: prefix, Category: q.Category, At: time.Now(), Limit: maxSearched, Clip: Indexed,
-	})
+	r := &Range{Owner: q.Owner, Prefix: prefix, Category: q.Category, At: time.Now(), Clip: Indexed}
+	found, err := n.find(ctx, r, q)
 	if err != nil {
 		return nil, fmt.Errorf("search notes: %w", err)
 	}
-	found = slices.DeleteFunc(found, func(n Note) bool { return !hasTags(&n, q.Tags) })
 	limit := MaxHits
 	if q.Limit > 0 {
 		limit = min(q.Limit, MaxHits)
 	}
 	if strings.TrimSpace(q.Text) == "" {
-		return newest(found, limit), nil
+		return newest(found.Notes, limit), nil
 	}
 	return ranked(found, q.Text, limit), nil
 }
+
+// find returns the notes with the tags of q, by the words of q if the store has an index of words.
+func (n *Notes) find(ctx context.Context, r *Range, q *Search) (found *Found, err error) {
+	f, ok := n.store().(Finder)
+	if words := bm25.Terms(q.Text); ok && len(words) > 0 {
+		r.Limit = maxRanked
+		if len(q.Tags) > 0 {
+			r.Limit = maxSearched
+		}
+		found, err = f.Find(ctx, r, Query{Words: words, Loose: bm25.LooseTerms(q.Text)})
+	} else {
+		r.Limit, found = maxSearched, new(Found)
+		found.Notes, err = n.store().Read(ctx, r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	found.Notes = slices.DeleteFunc(found.Notes, func(n Note) bool { return !hasTags(&n, q.Tags) })
+	return found, nil
+}
+
+// document returns a note in the form of the index.
+func (n *Note) document() *bm25.Document {
+	return &bm25.Document{
+		ID: n.Key, Name: n.Key, Summary: Cut(n.Value, Indexed),
+		Skills: []bm25.Skill{{Description: n.Category, Tags: n.Tags}},
+	}
+}
+
+// Words returns the words under which a search finds a note, each once. It is a helper for
+// stores that implement Finder.
+func Words(n *Note) []string { return n.document().Stems() }
 
 func hasTags(n *Note, tags []string) bool {
 	for _, t := range tags {
@@ -84,18 +119,15 @@ func newest(notes []Note, limit int) []Hit {
 
 // ranked returns the notes that match the words of a text. Words weigh most in the key, and
 // more in tags than in the value.
-func ranked(notes []Note, text string, limit int) []Hit {
-	index, at := bm25.New(), make(map[string]*Note, len(notes))
-	for i := range notes {
-		n := &notes[i]
+func ranked(found *Found, text string, limit int) []Hit {
+	index, at := bm25.New(), make(map[string]*Note, len(found.Notes))
+	for i := range found.Notes {
+		n := &found.Notes[i]
 		at[n.Key] = n
-		index.Put(&bm25.Document{
-			ID: n.Key, Name: n.Key, Summary: n.Value,
-			Skills: []bm25.Skill{{Description: n.Category, Tags: n.Tags}},
-		})
+		index.Put(n.document())
 	}
 	hits := []Hit{}
-	for _, h := range index.Search(text, cmp.Or(limit, MaxHits)) {
+	for _, h := range index.SearchIn(text, cmp.Or(limit, MaxHits), bm25.Corpus{Size: found.Size, Counts: found.Counts}) {
 		hits = append(hits, Hit{Entry: entryOf(at[h.ID]), Score: h.Score})
 	}
 	return hits

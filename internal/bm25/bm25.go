@@ -294,8 +294,7 @@ type wanted struct {
 
 // want returns the terms of a query.
 func (x *Index) want(query string) []wanted {
-	stems := words(query)
-	stems = stems[:min(len(stems), maxQueryWords)]
+	stems := queryStems(query)
 	var all []wanted
 	at := make(map[[2]string]int)
 	add := func(text, second string, weight float64) {
@@ -349,14 +348,27 @@ func (x *Index) continued(w string) []string {
 	return found
 }
 
+// Corpus describes a collection of which an Index holds some documents. The zero Corpus is the
+// Index itself.
+type Corpus struct {
+	// Size is the number of documents, and Counts the number of those that contain a word. If
+	// Counts is not nil, other words of the query do not count.
+	Size   int
+	Counts map[string]int
+}
+
 // Search returns the documents that match a query, best first, at most limit; zero means
 // DefaultLimit. Documents with equal scores are sorted by ID.
-func (x *Index) Search(query string, limit int) []Hit {
+func (x *Index) Search(query string, limit int) []Hit { return x.SearchIn(query, limit, Corpus{}) }
+
+// SearchIn is like Search for an Index that holds those documents of a corpus that match the
+// query. A word weighs as much as it is rare in the corpus.
+func (x *Index) SearchIn(query string, limit int, in Corpus) []Hit {
 	limit = min(cmp.Or(max(limit, 0), DefaultLimit), MaxLimit)
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	terms := x.want(query)
-	best := x.best(x.scores(terms), limit)
+	best := x.best(x.scores(terms, in), limit)
 	hits := make([]Hit, 0, len(best))
 	for _, r := range best {
 		score := r.score / best[0].score
@@ -373,16 +385,23 @@ func (x *Index) Search(query string, limit int) []Hit {
 }
 
 // scores returns the score of each slot.
-func (x *Index) scores(terms []wanted) []float64 {
+func (x *Index) scores(terms []wanted, corpus Corpus) []float64 {
 	scores := make([]float64, len(x.slots))
-	n := float64(len(x.byID))
-	average := x.length / max(n, 1)
+	average := x.length / float64(max(len(x.byID), 1))
+	n := float64(max(corpus.Size, len(x.byID)))
 	for _, w := range terms {
 		in := x.having(&w)
 		if len(in) == 0 {
 			continue
 		}
-		idf := math.Log(1 + (n-float64(len(in))+0.5)/(float64(len(in))+0.5))
+		having := float64(len(in))
+		if w.second == "" && corpus.Counts != nil {
+			having = min(float64(corpus.Counts[w.text]), n)
+			if having == 0 {
+				continue
+			}
+		}
+		idf := math.Log(1 + (n-having+0.5)/(having+0.5))
 		for _, p := range in {
 			tf := float64(p.weight)
 			scores[p.slot] += w.weight * idf * tf * (k1 + 1) / (tf + k1*(1-b+b*x.slots[p.slot].length/average))

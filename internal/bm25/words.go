@@ -1,6 +1,7 @@
 package bm25
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -52,6 +53,41 @@ func split(text string) []string {
 	}
 	end()
 	return all
+}
+
+// Stems returns the words under which a document is found, each once.
+func (d *Document) Stems() []string { return weigh(d).terms }
+
+// Terms returns the words of a query, each once. Stop words are not among them.
+func Terms(query string) []string { return distinct(append(queryStems(query), compounds(query)...)) }
+
+// LooseTerms returns the words with a meaning similar to those of a query, and the beginnings of
+// words ("transl*") that match it with a lower weight.
+func LooseTerms(query string) []string {
+	var all []string
+	for _, w := range Terms(query) {
+		all = append(all, alike[w]...)
+		if len(w) >= minPrefix {
+			all = append(all, w+"*")
+		}
+	}
+	return distinct(all)
+}
+
+// queryStems returns the words of a query.
+func queryStems(query string) []string {
+	stems := words(query)
+	return stems[:min(len(stems), maxQueryWords)]
+}
+
+// distinct returns the words that are not empty, each once.
+func distinct(words []string) []string {
+	seen := make(map[string]bool)
+	return slices.DeleteFunc(words, func(w string) bool {
+		again := w == "" || seen[w]
+		seen[w] = true
+		return again
+	})
 }
 
 // compounds returns the stems of words with dashes, joined to one word: email for e-mail.

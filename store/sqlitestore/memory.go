@@ -40,15 +40,19 @@ var (
 
 	// These statements read and delete a range; keys are compared byte by byte. A clip of zero
 	// returns whole values; otherwise it is in bytes.
-	qReadMemory = prepared(`SELECT key, CASE ?8 WHEN 0 THEN value ELSE substr(value, 1, ?8) END, ref, size,
-	category, tags, created_at, updated_at, expires_at FROM memory ` + whereMemory)
+	qReadMemory  = prepared("SELECT " + noteColumns + " FROM memory " + whereMemory)
 	qDropMemory  = prepared(`DELETE FROM memory WHERE id IN (SELECT id FROM memory ` + whereMemory + ")")
 	qSweepMemory = prepared(`DELETE FROM memory WHERE id IN
 	(SELECT id FROM memory WHERE expires_at < ?1 ORDER BY expires_at LIMIT ?2)`)
 )
 
-const whereMemory = `WHERE owner = ?1 AND key >= ?2 AND key <= ?3 AND key > ?4
-	AND substr(category, 1, length(?5)) = ?5 AND expires_at > ?6 ORDER BY key LIMIT ?7`
+const (
+	noteColumns = `key, CASE ?8 WHEN 0 THEN value ELSE substr(value, 1, ?8) END, ref, size,
+	category, tags, created_at, updated_at, expires_at`
+	inRange = `owner = ?1 AND key >= ?2 AND key <= ?3 AND key > ?4
+	AND substr(category, 1, length(?5)) = ?5 AND expires_at > ?6`
+	whereMemory = "WHERE " + inRange + " ORDER BY key LIMIT ?7"
+)
 
 // Put implements memory.Store.
 func (n Notes) Put(ctx context.Context, note *memory.Note, room memory.Quota) (int, error) {
@@ -56,16 +60,22 @@ func (n Notes) Put(ctx context.Context, note *memory.Note, room memory.Quota) (i
 	if err != nil {
 		return 0, fmt.Errorf("put note: %w", err)
 	}
-	mine := *note // the writer may run after the caller has returned
-	dropped, err := writeValue(ctx, n.db, func(w *writer) (int, error) { return w.putNote(&mine, string(tags), room) })
+	mine := stored{Note: *note, tags: string(tags), words: wordsOf(note)} // the writer may run after the caller has returned
+	dropped, err := writeValue(ctx, n.db, func(w *writer) (int, error) { return w.putNote(&mine, room) })
 	if err != nil {
 		return 0, fmt.Errorf("put note: %w", err)
 	}
 	return dropped, nil
 }
 
+// stored is a note in the form of the file.
+type stored struct {
+	memory.Note
+	tags, words string
+}
+
 // putNote stores a note, and deletes others if there are too many.
-func (w *writer) putNote(n *memory.Note, tags string, room memory.Quota) (dropped int, err error) {
+func (w *writer) putNote(n *stored, room memory.Quota) (dropped int, err error) {
 	created := n.CreatedAt
 	s := w.conn.start(qOldMemory)
 	s.text(string(n.Owner))
@@ -80,7 +90,7 @@ func (w *writer) putNote(n *memory.Note, tags string, room memory.Quota) (droppe
 		if ends.After(n.UpdatedAt) {
 			created = was
 		}
-		return 0, w.setNote(n, tags, id, created)
+		return 0, w.setNote(n, id, created)
 	}
 	if s.err != nil {
 		return 0, s.err
@@ -90,24 +100,31 @@ func (w *writer) putNote(n *memory.Note, tags string, room memory.Quota) (droppe
 	s.text(string(n.Owner))
 	s.text(n.Key)
 	s.text(space)
-	bindNote(&s, n, tags, created)
+	bindNote(&s, n, created)
 	if err := s.done(); err != nil {
 		return 0, err
 	}
-	return w.makeRoom(n.Owner, space, w.conn.raw.LastInsertRowID(), room)
+	id := w.conn.raw.LastInsertRowID()
+	if err := w.conn.indexNote(id, n.words); err != nil {
+		return 0, err
+	}
+	return w.makeRoom(n.Owner, space, id, room)
 }
 
-func (w *writer) setNote(n *memory.Note, tags string, id int64, created time.Time) error {
+func (w *writer) setNote(n *stored, id int64, created time.Time) error {
 	s := w.conn.start(qSetMemory)
-	bindNote(&s, n, tags, created)
+	bindNote(&s, n, created)
 	s.int(id)
-	return s.done()
+	if err := s.done(); err != nil {
+		return err
+	}
+	return w.conn.indexNote(id, n.words)
 }
 
 // bindNote binds the fields of a note that may change.
-func bindNote(s *stmt, n *memory.Note, tags string, created time.Time) {
+func bindNote(s *stmt, n *stored, created time.Time) {
 	s.text(n.Category)
-	s.text(tags)
+	s.text(n.tags)
 	s.text(n.Ref)
 	s.int(n.Size)
 	s.time(created)
@@ -149,7 +166,7 @@ func (w *writer) ease(room int, count, drop query, id int64, where ...string) (i
 	return 0, err
 }
 
-// bindRange binds the values of whereMemory.
+// bindRange binds the values of inRange and the limit.
 func bindRange(s *stmt, r *memory.Range) {
 	from, to := r.Prefix, r.Prefix+"\U0010ffff" // a bound that no key has
 	if r.Key != "" {
@@ -167,6 +184,24 @@ func bindRange(s *stmt, r *memory.Range) {
 	s.int(int64(r.Limit))
 }
 
+// bindRead binds the values of inRange, the limit, and the value of noteColumns.
+func bindRead(s *stmt, r *memory.Range) {
+	bindRange(s, r)
+	s.int(int64(min(r.Clip, math.MaxInt32)) * utf8.UTFMax)
+}
+
+// getNote reads noteColumns.
+func getNote(s *stmt, r *memory.Range) (memory.Note, error) {
+	note := memory.Note{
+		Owner: r.Owner, Key: s.getText(), Value: memory.Cut(string(s.getBlob()), r.Clip), Ref: s.getText(), Size: s.getInt(), Category: s.getText(),
+	}
+	if err := json.Unmarshal([]byte(s.getText()), &note.Tags); err != nil {
+		return note, fmt.Errorf("tags of %s: %w: %w", note.Key, task.ErrCorrupt, err)
+	}
+	note.CreatedAt, note.UpdatedAt, note.ExpiresAt = s.getTime(), s.getTime(), s.getTime()
+	return note, nil
+}
+
 // Read implements memory.Store.
 func (n Notes) Read(ctx context.Context, r *memory.Range) ([]memory.Note, error) {
 	if r.Limit <= 0 {
@@ -175,17 +210,13 @@ func (n Notes) Read(ctx context.Context, r *memory.Range) ([]memory.Note, error)
 	var found []memory.Note
 	err := n.db.read(ctx, func(c *conn) error {
 		s := c.start(qReadMemory)
-		bindRange(&s, r)
-		s.int(int64(min(r.Clip, math.MaxInt32)) * utf8.UTFMax)
+		bindRead(&s, r)
 		for s.next() {
-			note := memory.Note{
-				Owner: r.Owner, Key: s.getText(), Value: memory.Cut(string(s.getBlob()), r.Clip), Ref: s.getText(), Size: s.getInt(), Category: s.getText(),
-			}
-			if err := json.Unmarshal([]byte(s.getText()), &note.Tags); err != nil {
+			note, err := getNote(&s, r)
+			if err != nil {
 				s.close()
-				return fmt.Errorf("tags of %s: %w: %w", note.Key, task.ErrCorrupt, err)
+				return err
 			}
-			note.CreatedAt, note.UpdatedAt, note.ExpiresAt = s.getTime(), s.getTime(), s.getTime()
 			found = append(found, note)
 		}
 		return s.err

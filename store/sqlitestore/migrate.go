@@ -23,6 +23,9 @@ type migration struct {
 	text string
 }
 
+// fills are the functions that fill tables of a step from earlier ones, by the name of the step.
+var fills = map[string]func(*conn) error{"0014_note_words.sql": indexNotes}
+
 func (m migration) checksum() string {
 	sum := sha256.Sum256([]byte(m.text))
 	return hex.EncodeToString(sum[:])
@@ -132,6 +135,11 @@ func applyAll(c *conn, steps []migration, have int) error {
 	for i := have; i < len(steps); i++ {
 		if err := c.script(steps[i].text); err != nil {
 			return fmt.Errorf("migration %s: %w", steps[i].name, err)
+		}
+		if fill := fills[steps[i].name]; fill != nil && have > 0 {
+			if err := fill(c); err != nil {
+				return fmt.Errorf("migration %s: %w", steps[i].name, err)
+			}
 		}
 		if err := record(c, i+1, steps[i]); err != nil {
 			return fmt.Errorf("migration %s: %w", steps[i].name, err)

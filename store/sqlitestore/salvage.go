@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -226,6 +227,9 @@ func (r *Salvaged) fill(ctx context.Context, db *DB, private string) error {
 		return err
 	}
 	return db.write(ctx, func(w *writer) error {
+		if err := indexNotes(w.conn); err != nil {
+			return fmt.Errorf("index notes: %w", err)
+		}
 		used, err := r.mendTimeline(w)
 		if err != nil {
 			return err
@@ -235,13 +239,13 @@ func (r *Salvaged) fill(ctx context.Context, db *DB, private string) error {
 }
 
 // notCopied are the tables that a new file has or makes for itself.
-var notCopied = []string{"migrations", "identity", "sequence", "counters", "snapshots", "timeline_id"}
+var notCopied = []string{"migrations", "identity", "sequence", "counters", "snapshots", "timeline_id", "note_terms"}
 
 // names lists the tables to copy.
 func (r *Salvaged) names(c *conn) error {
 	all, err := c.texts(qTables)
 	for _, name := range all {
-		if !slices.Contains(notCopied, name) {
+		if !slices.Contains(notCopied, name) && !strings.HasPrefix(name, "note_words") {
 			r.Tables = append(r.Tables, SalvagedTable{Name: name})
 		}
 	}
