@@ -18,6 +18,7 @@ var scans = map[query]string{
 	qTrust:        "all entries, once at start",
 	qSweepLetters: "as many as are kept, once for each that comes",
 	qStates:       "a row for each owner, agent and state, when metrics are read",
+	qCountLetters: "as many as are kept, when metrics are read",
 	qCountWord:    "the rows of a word, by the full-text index",
 	qFindNotes:    "the rows of words, by the full-text index",
 	qLonger:       "a range of words, by the full-text index",
