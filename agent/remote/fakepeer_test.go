@@ -36,9 +36,10 @@ type fakePeer struct {
 // turn is the reaction of a fakePeer to one message.
 type turn struct {
 	// frames are the stream, in which a StreamResponse without an enclosing object is one; open
-	// leaves the stream open.
+	// leaves the stream open, and cut breaks the connection after them.
 	frames []string
 	open   bool
+	cut    bool
 	// answer is the answer to a send.
 	answer string
 	// confirms is the header A2A-Extensions of the answer to the message; empty for none.
@@ -179,6 +180,9 @@ func (p *fakePeer) stream(w http.ResponseWriter, r *http.Request, t *turn, envel
 	for _, f := range t.frames {
 		fmt.Fprintf(w, "data: %s\n\n", envelope(f))
 		_ = http.NewResponseController(w).Flush()
+	}
+	if t.cut {
+		panic(http.ErrAbortHandler)
 	}
 	for i := 0; t.open; i++ {
 		if len(t.answer) == 0 {

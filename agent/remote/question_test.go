@@ -148,6 +148,22 @@ func TestAwayAfterAnAnswer(t *testing.T) {
 	}
 }
 
+// TestCutBeforeTheAnswerIsRead checks that a stream that breaks while it still shows the answered
+// question does not count as the same question again.
+func TestCutBeforeTheAnswerIsRead(t *testing.T) {
+	t.Parallel()
+	old := snap("INPUT_REQUIRED", which, "")
+	s := &fakePeer{turns: []turn{
+		asks("INPUT_REQUIRED", which, ""),
+		{frames: []string{task0(old)}, cut: true, tasks: []string{old, snap("COMPLETED", "", artifacts(artifact("a", "Paris it is")))}},
+	}}
+	h := startFakePeer(t, s, way{name: "stream", streams: true}, nil)
+	id := h.send(newSend("begin")).Head.ID
+	if a := h.send(reply(id, "Paris")); a.Head.State != task.Completed || words(a) != "Paris it is" {
+		t.Errorf("the task is %s", describe(a))
+	}
+}
+
 // TestNothingNewUntilTheDeadline checks that a peer that never processes the answer makes the
 // task wait again, and does not fail it.
 func TestNothingNewUntilTheDeadline(t *testing.T) {

@@ -65,6 +65,7 @@ type runner struct {
 	asked a2a.TaskID // the task that the message continues
 	// question is the status of that task before the answer, if the peer showed it.
 	question []byte
+	asking   bool   // no event since then has shown a status
 	last     []byte // the task that was yielded last, by polling
 	done     bool   // the reader broke out, or no events remain
 	news     bool   // an event has arrived since news was reset
@@ -121,7 +122,7 @@ func (r *runner) begin(ctx context.Context, params []byte) error {
 	case err != nil:
 		return err
 	}
-	if settled(r.state) {
+	if settled(r.state) && !(r.asking && cut != nil) {
 		return nil
 	}
 	return r.follow(ctx)
@@ -170,7 +171,7 @@ func (r *runner) note(e *Event) {
 	case e.Kind == Message:
 		r.state = answered
 	case e.State != "":
-		r.state = e.State
+		r.state, r.asking = e.State, false
 	}
 }
 
@@ -185,7 +186,7 @@ func (r *runner) ends(e *Event, first bool) bool {
 	}
 	status := rawjson.Member(e.Body(), "status")
 	if first && r.asked != "" && r.asked == e.TaskID {
-		r.question = bytes.Clone(status)
+		r.question, r.asking = bytes.Clone(status), true
 		return false
 	}
 	return r.question == nil || !bytes.Equal(r.question, status)
