@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/parley-a2a/parley/internal/wake"
 )
@@ -16,6 +17,19 @@ const (
 	maxBatchBytes = 4 << 20
 )
 
+// Large requests make way for small ones, because a commit takes as long as the disk needs for all
+// its bytes.
+const (
+	// largeBytes is the size from which a request is large.
+	largeBytes = 256 << 10
+	// maxPassed is the number of batches of small requests that may pass a large one.
+	maxPassed = 8
+	// maxRest bounds the time after a commit of large requests in which the next one waits for
+	// small requests, and lively the time since the last small one in which it does so.
+	maxRest = 250 * time.Millisecond
+	lively  = time.Second
+)
+
 // A Request is a write that waits for a writer. Bytes returns its size. The writer sends its
 // answer to Done, which has the capacity 1, so that the writer never waits.
 type Request interface {
@@ -23,15 +37,27 @@ type Request interface {
 	Done() chan error
 }
 
-// Queue holds requests until the writer takes them. Its methods are safe for concurrent use.
+// Queue holds requests until the writer takes them. Small requests pass large ones, which are never
+// in the same batch; among themselves both keep their order. After a batch of large requests, small
+// ones have the writer for as long as that batch has taken. Its methods are safe for concurrent use.
 type Queue[R Request] struct {
 	wake    wake.Signal // a request waits, or the queue is closed
 	refusal error       // of requests after Close
 
 	mu      sync.Mutex // guards the fields below
-	waiting []R
+	waiting []R // small ones
+	large   []R
 	closed  bool
 	failed  error // of all further requests; nil while they are accepted
+	pace    pace
+}
+
+// pace spaces out the batches of large requests.
+type pace struct {
+	passed int       // batches of small requests since the last batch of large ones
+	small  time.Time // of the last batch of small requests
+	began  time.Time // of the batch of large requests that the writer has; zero if it has none
+	rest   time.Time // until then, the next batch of large requests waits for small ones
 }
 
 // NewQueue returns an empty queue. After Close, it refuses requests with the error refusal.
@@ -46,8 +72,12 @@ func (q *Queue[R]) put(r R) error {
 		defer q.mu.Unlock()
 		return cmp.Or(q.failed, q.refusal)
 	}
-	q.waiting = append(q.waiting, r)
-	first := len(q.waiting) == 1
+	list := &q.waiting
+	if r.Bytes() >= largeBytes {
+		list = &q.large
+	}
+	*list = append(*list, r)
+	first := len(*list) == 1
 	q.mu.Unlock()
 	if first {
 		q.wake.Send()
@@ -59,8 +89,8 @@ func (q *Queue[R]) put(r R) error {
 func (q *Queue[R]) Fail(err error) {
 	q.mu.Lock()
 	q.failed = err
-	waiting := q.waiting
-	q.waiting = nil
+	waiting := append(q.waiting, q.large...)
+	q.waiting, q.large = nil, nil
 	q.mu.Unlock()
 	for _, r := range waiting {
 		r.Done() <- err
@@ -79,7 +109,7 @@ func (q *Queue[R]) Close() {
 func (q *Queue[R]) Waiting() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.waiting)
+	return len(q.waiting) + len(q.large)
 }
 
 // Take waits for requests and appends a batch of them to the empty batch. It returns nil when
@@ -87,34 +117,67 @@ func (q *Queue[R]) Waiting() int {
 func (q *Queue[R]) Take(batch []R) []R {
 	for {
 		q.mu.Lock()
-		if len(q.waiting) > 0 {
-			batch = q.cut(batch)
-			q.mu.Unlock()
-			return batch
+		list, rest := q.next(time.Now())
+		if list != nil {
+			batch = cut(batch, list)
 		}
 		closed := q.closed
 		q.mu.Unlock()
-		if closed {
+		switch {
+		case list != nil:
+			return batch
+		case rest > 0:
+			late := time.NewTimer(rest)
+			select {
+			case <-q.wake:
+			case <-late.C:
+			}
+			late.Stop()
+		case closed:
 			return nil
+		default:
+			<-q.wake
 		}
-		<-q.wake
 	}
 }
 
-// cut moves requests to batch, at least one. The caller holds mu.
-func (q *Queue[R]) cut(batch []R) []R {
-	n, size := 0, 0
-	for n < len(q.waiting) && n < MaxBatch {
-		size += q.waiting[n].Bytes()
+// next returns the requests to take a batch from. If only large ones wait that have to rest, it
+// returns the time that is left. The caller holds mu.
+func (q *Queue[R]) next(now time.Time) (list *[]R, rest time.Duration) {
+	p := &q.pace
+	if !p.began.IsZero() {
+		p.rest, p.began = now.Add(min(now.Sub(p.began), maxRest)), time.Time{}
+	}
+	switch resting := now.Before(p.rest); {
+	case len(q.waiting) > 0 && (len(q.large) == 0 || resting || p.passed < maxPassed):
+		p.small = now
+		if len(q.large) > 0 {
+			p.passed++
+		}
+		return &q.waiting, 0
+	case len(q.large) == 0:
+		return nil, 0
+	case resting && !q.closed && now.Sub(p.small) < lively:
+		return nil, p.rest.Sub(now)
+	}
+	p.passed, p.began = 0, now
+	return &q.large, 0
+}
+
+// cut moves requests from list to batch, at least one.
+func cut[R Request](batch []R, list *[]R) []R {
+	n, size, waiting := 0, 0, *list
+	for n < len(waiting) && n < MaxBatch {
+		size += waiting[n].Bytes()
 		if n > 0 && size > maxBatchBytes {
 			break
 		}
 		n++
 	}
-	batch = append(batch, q.waiting[:n]...)
-	rest := copy(q.waiting, q.waiting[n:])
-	clear(q.waiting[rest:])
-	q.waiting = q.waiting[:rest]
+	batch = append(batch, waiting[:n]...)
+	rest := copy(waiting, waiting[n:])
+	clear(waiting[rest:])
+	*list = waiting[:rest]
 	return batch
 }
 

@@ -2,7 +2,10 @@ package sqlstore
 
 import (
 	"errors"
+	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -48,11 +51,100 @@ func TestBatchesAreLimited(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("batches mismatch (-want +got):\n%s", diff)
 			}
-			for i := range in {
-				if out[i] != in[i] {
-					t.Fatalf("request %d is out of order", i)
-				}
+			// Small requests pass large ones.
+			isLarge := func(r *testRequest) bool { return r.size >= largeBytes }
+			want := slices.Concat(without(in, isLarge), without(in, func(r *testRequest) bool { return !isLarge(r) }))
+			if !slices.Equal(out, want) {
+				t.Errorf("the requests are out of order: sizes %v, want %v", sizesOf(out), sizesOf(want))
 			}
 		})
 	}
+}
+
+func without(all []*testRequest, out func(*testRequest) bool) []*testRequest {
+	return slices.DeleteFunc(slices.Clone(all), out)
+}
+
+func sizesOf(all []*testRequest) (sizes []int) {
+	for _, r := range all {
+		sizes = append(sizes, r.size)
+	}
+	return sizes
+}
+
+// pacing is a queue with a writer whose time is that of a bubble.
+type pacing struct {
+	t *testing.T
+	q *Queue[*testRequest]
+}
+
+func (p pacing) put(sizes ...int) {
+	p.t.Helper()
+	for _, size := range sizes {
+		if err := p.q.put(&testRequest{size: size}); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+}
+
+// want takes a batch, which must have these sizes and be there after some time.
+func (p pacing) want(after time.Duration, sizes ...int) {
+	p.t.Helper()
+	began := time.Now()
+	got := sizesOf(p.q.Take(nil))
+	if took := time.Since(began); took != after || !slices.Equal(got, sizes) {
+		p.t.Errorf("took %v after %v, want %v after %v", got, took, sizes, after)
+	}
+}
+
+// TestLargeRequestsMakeWay: small requests pass large ones, and after a batch of large requests have
+// the writer for as long as it has taken. They pass a bounded number of times. Without small
+// requests, large ones do not wait.
+func TestLargeRequestsMakeWay(t *testing.T) {
+	t.Parallel()
+	const large = 9 << 20
+	synctest.Test(t, func(t *testing.T) {
+		p := pacing{t, NewQueue[*testRequest](errClosed)}
+		p.put(large, large, 1, 2)
+		p.want(0, 1, 2)
+		p.want(0, large)
+		time.Sleep(100 * time.Millisecond) // the commit
+		p.want(100*time.Millisecond, large)
+		time.Sleep(time.Second)
+		p.put(large)
+		time.AfterFunc(10*time.Millisecond, func() { p.put(3) })
+		p.want(0, large) // the last small request is long ago
+		time.Sleep(20 * time.Millisecond)
+
+		p.put(large)
+		p.want(0, 3)
+		time.AfterFunc(5*time.Millisecond, func() { p.put(4) })
+		p.want(5*time.Millisecond, 4) // a small request ends the rest of the writer
+		p.want(15*time.Millisecond, large)
+		time.Sleep(10 * time.Second)
+		for i := range maxPassed + 2 {
+			p.put(i)
+		}
+		p.put(large)
+		p.want(0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+		p.q.Close()
+		p.want(0, large) // a queue that is closed does not wait
+	})
+}
+
+// TestLargeRequestsAreNotStarved: with small requests all the time, a large one is taken after a
+// bounded number of batches, beside the rest that the one before has left.
+func TestLargeRequestsAreNotStarved(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := pacing{t, NewQueue[*testRequest](errClosed)}
+		p.put(largeBytes)
+		for i := range maxPassed {
+			p.put(i)
+			p.want(0, i)
+		}
+		p.put(100)
+		p.want(0, largeBytes)
+		p.want(0, 100)
+	})
 }
