@@ -22,7 +22,8 @@ type Binding struct {
 	service service
 	legacy  legacy
 	// feeds waits for the goroutines that write to streams.
-	feeds sync.WaitGroup
+	feeds    sync.WaitGroup
+	arrivals *arrivals
 }
 
 // New returns a Binding. It panics if Config.Engine is not that of a hub.
@@ -32,6 +33,7 @@ func New(cfg Config) *Binding {
 		panic("grpcbind: Config.Engine is required, and must be that of a hub")
 	}
 	b := &Binding{cfg: cfg.withDefaults()}
+	b.arrivals = newArrivals(e.Memory().Stats().Max, int64(b.cfg.Limits.Message))
 	b.service.base = base{cfg: &b.cfg, engine: e, limiter: e.Limiter(), feeds: &b.feeds, version: servesV1}
 	b.legacy.base = base{
 		cfg: &b.cfg, engine: e, limiter: e.Limiter(), feeds: &b.feeds, version: dialect.LegacyVersion,

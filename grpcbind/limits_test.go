@@ -241,3 +241,34 @@ func TestMessagesMustArrive(t *testing.T) {
 		t.Errorf("the stream with its message: %v", err)
 	}
 }
+
+// Messages that arrive slowly may be in memory up to their largest size. Few may arrive at one time:
+// the calls of further ones end, and small messages pass beside them.
+func TestSlowMessagesAreBounded(t *testing.T) {
+	t.Parallel()
+	h := start(t, grpcbind.Config{
+		Auth: byName(), Limits: grpcbind.Limits{BodyTime: time.Hour},
+		Engine: engine.New(engine.Config{Store: new(memstore.Store), DrainTimeout: -1, Memory: &membudget.Budget{Max: 1 << 20}}),
+	}, words, nil)
+	ann := with(t.Context(), "x-name", "ann")
+	ctx, cancel := context.WithTimeout(ann, 20*time.Second) // without a limit, the last ones end so
+	ended := make(chan error)
+	const slow, most = 7, 4
+	for range slow {
+		go func() { ended <- halfOpen(ctx, h.conn, "SendMessage") }()
+	}
+	for range slow - most {
+		if err := <-ended; status.Code(err) != codes.DeadlineExceeded {
+			t.Errorf("a slow message beyond the limit = %v, want DEADLINE_EXCEEDED", err)
+		}
+	}
+	if _, err := h.client.SendMessage(ann, textRequest("hi")); err != nil {
+		t.Errorf("a small message beside slow ones: %v", err)
+	}
+	cancel()
+	for range most {
+		if err := <-ended; status.Code(err) != codes.Canceled {
+			t.Errorf("a slow message within the limit = %v, want that it stays until it is canceled", err)
+		}
+	}
+}

@@ -45,7 +45,7 @@ type Queue[R Request] struct {
 	refusal error       // of requests after Close
 
 	mu      sync.Mutex // guards the fields below
-	waiting []R // small ones
+	waiting []R        // small ones
 	large   []R
 	closed  bool
 	failed  error // of all further requests; nil while they are accepted
