@@ -100,6 +100,47 @@ func message(t *testing.T, c *agent.Call) *a2a.Message {
 	return m
 }
 
+// TestRouseThatCannotLaunch: a roused task waits for a place, and its agent is removed meanwhile. The
+// caller of Rouse is notified nevertheless, and the task fails.
+func TestRouseThatCannotLaunch(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		received, leave := make(chan *agent.Call, 10), make(chan struct{})
+		b := start(t, engine.Config{MaxAway: 1}, agent.With(resting(nil, received), mayRest))
+		b.register("holder", agent.With(&executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			<-leave
+			yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
+		}}, mayRest))
+		id := b.send(now(text("rest"))).Head.ID
+		synctest.Wait()
+		hold := now(text("hold"))
+		hold.Target.Agent = "holder"
+		b.send(hold)
+		synctest.Wait()
+		begun := make(chan struct{})
+		if err := b.Rouse(t.Context(), alice.Principal.Owner(), id, func() { close(begun) }); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		select {
+		case <-begun:
+			t.Fatal("the run has begun without a place")
+		default:
+		}
+		if err := b.Unregister("main"); err != nil {
+			t.Fatal(err)
+		}
+		close(leave)
+		b.wait(id, task.Failed)
+		synctest.Wait()
+		select {
+		case <-begun:
+		default:
+			t.Error("the caller of Rouse waits for a run that never begins")
+		}
+	})
+}
+
 // TestRousedMeanwhile: a task that is roused while it goes to rest gets one more run.
 func TestRousedMeanwhile(t *testing.T) {
 	t.Parallel()

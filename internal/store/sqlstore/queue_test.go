@@ -145,6 +145,15 @@ func TestLargeRequestsAreNotStarved(t *testing.T) {
 		}
 		p.put(100)
 		p.want(0, largeBytes)
+		time.Sleep(100 * time.Millisecond) // the commit
+		p.put(largeBytes)
 		p.want(0, 100)
+		for i := range 2 * maxPassed { // for as long as the commit has taken, any number passes
+			p.put(i)
+			p.want(0, i)
+		}
+		time.Sleep(100 * time.Millisecond)
+		p.put(200)
+		p.want(0, largeBytes)
 	})
 }
