@@ -313,7 +313,7 @@ func (w *world) conn() *grpc.ClientConn {
 }
 
 // indiscreet matches internals that no answer to an attacker may contain.
-var indiscreet = regexp.MustCompile(`goroutine \d|\.go:\d|runtime error|panic|sqlite|SQL|/tmp/|/home/|parley-data|invalid memory|0xc0`)
+var indiscreet = regexp.MustCompile(`goroutine \d|\.go:\d|runtime error|panic|sqlite|\bSQL(ITE\w*)?\b|/tmp/|/home/|parley-data|invalid memory|0xc0`)
 
 // inside matches names of internals that no error may contain.
 var inside = regexp.MustCompile(`(?i)github\.com|/internal|httpfront|rawjson|a2ajson|strconv|json: cannot|protojson|cannot unmarshal|reflect`)
