@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
@@ -75,7 +76,7 @@ func (c *agentRunCmd) Run(ctx context.Context, o *OS) error {
 	if err != nil {
 		return err
 	}
-	w.Logger = newLogger(o.Stderr, config.Log{Level: c.LogLevel})
+	w.Logger = newLogger(o.Stderr, config.Log{Level: c.LogLevel}, new(slog.LevelVar))
 	x, _ := w.Executor.(*command.Agent)
 	runs, err := openWorkerRuns(os.TempDir(), w.Logger)
 	if err != nil {

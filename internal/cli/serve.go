@@ -81,10 +81,15 @@ func (c *serveCmd) Run(ctx context.Context, o *OS) error {
 	if err != nil {
 		return err
 	}
-	logger := newLogger(o.Stderr, cfg.Log)
+	level := new(slog.LevelVar)
+	logger := newLogger(o.Stderr, cfg.Log, level)
 	heap.Floor(heap.Size)
+	adjustable := level
+	if c.LogLevel != "" {
+		adjustable = nil // the flag takes precedence over the file
+	}
 	return o.interruptible(ctx, func(in interrupts) error {
-		h, err := server.Open(in.soft, server.Options{Config: cfg, Logger: logger, Commit: build().commit, AcceptLoss: c.AcceptLoss})
+		h, err := server.Open(in.soft, server.Options{Config: cfg, Logger: logger, Level: adjustable, Commit: build().commit, AcceptLoss: c.AcceptLoss})
 		if err != nil {
 			return advise(err, cfg)
 		}
@@ -261,11 +266,11 @@ func adviseLoss(err error, data string) error {
 	return err
 }
 
-// newLogger returns a logger for the configured level and format.
-func newLogger(w io.Writer, l config.Log) *slog.Logger {
-	var level slog.Level
+// newLogger returns a logger with the format of l. It sets level to that of l; later changes of level
+// take effect.
+func newLogger(w io.Writer, l config.Log, level *slog.LevelVar) *slog.Logger {
 	if err := level.UnmarshalText([]byte(l.Level)); err != nil {
-		level = slog.LevelInfo
+		level.Set(slog.LevelInfo)
 	}
 	options := &slog.HandlerOptions{Level: level}
 	if l.Format == "json" {

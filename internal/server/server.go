@@ -52,8 +52,10 @@ type Hub struct {
 	commit string
 	logger *slog.Logger
 
-	releases     []func() error // see opened
-	dir          *datadir.Dir
+	releases []func() error // see opened
+	dir      *datadir.Dir
+	// level is that of the logger; nil if it cannot be changed.
+	level        *slog.LevelVar
 	acceptLoss   bool
 	losses       []*sqlitestore.Loss
 	audit        auditParts
@@ -95,6 +97,9 @@ type Options struct {
 	// AcceptLoss starts the hub also if its data folder is known to have had more data. The loss
 	// is recorded in the log and the audit log.
 	AcceptLoss bool
+	// Level is the level of Logger, which a changed log.level of the configuration file sets. If
+	// nil, the level cannot be changed.
+	Level *slog.LevelVar
 	// Commit names the source revision of the program, for metrics.
 	Commit string
 }
@@ -103,7 +108,7 @@ type Options struct {
 // the configuration is a *ConfigError.
 func Open(ctx context.Context, o Options) (*Hub, error) {
 	cfg, logger := o.Config, o.Logger
-	h := &Hub{cfg: cfg, logger: logger, commit: o.Commit, acceptLoss: o.AcceptLoss}
+	h := &Hub{cfg: cfg, logger: logger, commit: o.Commit, acceptLoss: o.AcceptLoss, level: o.Level}
 	if n := len(cfg.ExtendedCard.Token); n > 0 && n < config.MinCardToken {
 		logger.Warn("extended_card.token is short and can be guessed", "characters", n, "safe", config.MinCardToken)
 	}
@@ -528,6 +533,7 @@ func (h *Hub) services() []hub.Service {
 		{Name: "MCP servers", Run: h.runMCPServers, Late: true},
 		{Name: "broker", Run: h.broker.Run, Late: true},
 		{Name: "policy", Run: h.runPolicy},
+		{Name: "configuration", Run: h.reloadConfig},
 	}
 	all = append(all, h.trustServices()...)
 	all = append(all, h.busServices()...)

@@ -1,0 +1,40 @@
+package config
+
+import (
+	"reflect"
+	"strings"
+)
+
+// Changed returns the keys of parley.yaml whose values differ between two configurations, in the
+// order of Config, such as "log.level". A list is one key.
+func Changed(a, b *Config) []string {
+	return changed("", reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem())
+}
+
+// changed returns the keys below a prefix that differ.
+func changed(prefix string, a, b reflect.Value) (keys []string) {
+	t := a.Type()
+	for i := range t.NumField() {
+		name, options, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+		x, y := a.Field(i), b.Field(i)
+		switch {
+		case !t.Field(i).IsExported() || name == "-" || name == "" && options != "inline":
+		case reflect.DeepEqual(x.Interface(), y.Interface()):
+		case x.Kind() == reflect.Struct && keyed(x.Type()):
+			keys = append(keys, changed(strings.TrimPrefix(prefix+"."+name, "."), x, y)...)
+		default:
+			keys = append(keys, strings.TrimPrefix(prefix+"."+name, "."))
+		}
+	}
+	return keys
+}
+
+// keyed reports whether a struct has keys of its own.
+func keyed(t reflect.Type) bool {
+	for i := range t.NumField() {
+		if name := t.Field(i).Tag.Get("yaml"); name != "" && name != "-" {
+			return true
+		}
+	}
+	return false
+}
