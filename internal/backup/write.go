@@ -104,20 +104,7 @@ func write(ctx context.Context, src *Source, to string) (m *Manifest, err error)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
-	if err := publish(part, to); err != nil {
-		return nil, err
-	}
-	return &w.manifest, atomicfile.SyncFolder(filepath.Dir(to))
-}
-
-// publish gives a complete file its name. A link, unlike a rename, never replaces a file, but some
-// file systems have none.
-func publish(part, to string) error {
-	err := os.Link(part, to)
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return os.Rename(part, to)
+	return &w.manifest, atomicfile.Publish(part, to)
 }
 
 func removeAll(paths ...string) (err error) {

@@ -69,6 +69,8 @@ type commands struct {
 	Repair  repairCmd  `cmd:"" help:"Salvage a damaged data folder into a new one."`
 	Backup  backupCmd  `cmd:"" help:"Write the data folder of a hub, which may run, into a file."`
 	Restore restoreCmd `cmd:"" help:"Restore a data folder from a backup."`
+	Export  exportCmd  `cmd:"" help:"Write the content of a store into a file that another kind of store can import."`
+	Import  importCmd  `cmd:"" help:"Read an export into an empty store."`
 	Init    initCmd    `cmd:"" help:"Write a first parley.yaml and an example agent."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 

@@ -179,7 +179,7 @@ func (h *Hub) checkMaster(ctx context.Context) error {
 		return err
 	}
 	if note == nil {
-		return h.stores.agents.PutNote(ctx, masterName, h.box.Seal([]byte("parley"), []byte(masterName)))
+		return h.stores.agents.PutNote(ctx, masterName, h.box.Seal(masterText, []byte(masterName)))
 	}
 	if _, err := h.box.Open(note, []byte(masterName)); err != nil {
 		return fmt.Errorf("%w (%s): restore the key with which the secrets in it are sealed: %w", ErrMasterKey, h.storeName, err)

@@ -113,7 +113,7 @@ func wantRestored(t *testing.T, file string, ids []string) {
 				t.Errorf("hub with half of a folder: %v", err)
 			}
 		}
-		if out, err := h.Parley(t.Context(), "restore", file, "--data", data); err != nil && !strings.Contains(out, "has data (") {
+		if out, err := h.Parley(t.Context(), "restore", file, "--data", data); err != nil && !strings.Contains(err.Error(), "has data (") {
 			t.Fatalf("restore: %v\n%s", err, out)
 		}
 	}

@@ -10,18 +10,19 @@ import (
 // idUUID and idText are the first bytes of stored ids. The empty id is stored as no bytes.
 const idUUID, idText = 0, 't'
 
-// id binds an id that callers or the hub have chosen: the bytes of a UUID, or else its text.
-func (s *stmt) id(v string) {
+// id binds an id that callers or the hub have chosen.
+func (s *stmt) id(v string) { s.blob(packedID(v)) }
+
+// packedID returns the stored form of an id: the bytes of a UUID, or else its text.
+func packedID(v string) []byte {
 	if v == "" {
-		s.blob([]byte{})
-		return
+		return []byte{}
 	}
 	b, ok := sqlstore.PackUUID(v)
 	if !ok {
-		s.blob(append([]byte{idText}, v...))
-		return
+		return append([]byte{idText}, v...)
 	}
-	s.blob(append([]byte{idUUID}, b[:]...))
+	return append([]byte{idUUID}, b[:]...)
 }
 
 // getID reads an id that id has bound.

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/parley-a2a/parley/internal/server"
+	"github.com/parley-a2a/parley/internal/store/dump"
+)
+
+// storeFlags name the store of a hub that does not run.
+type storeFlags struct {
+	Data   string `help:"The data folder (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`
+	Store  string `help:"The store: sqlite, for a file in the data folder, or the address of a PostgreSQL database (sqlite; $$PARLEY_STORE)." from:"PARLEY_STORE" placeholder:"sqlite|URL"`
+	Config string `help:"The configuration file (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
+}
+
+// exportCmd writes the content of a store to a file.
+type exportCmd struct {
+	storeFlags
+	File    string `arg:"" help:"The new file."`
+	Running bool   `help:"Export the store of a running hub, as a copy. The hub continues its open tasks, and so does a hub with an import of the file."`
+}
+
+// Help shows examples.
+func (exportCmd) Help() string {
+	return `The file has all tasks with their logs and large parts, webhooks, keys, agents, trust, notes, inbox and dead ` +
+		`letters. Secrets stay sealed with the master key, which is not in the file. The audit log is not in it either.
+
+To move a hub from SQLite to PostgreSQL:
+
+    parley export hub.export --data /var/lib/parley
+    mkdir /var/lib/parley-pg && cp -p /var/lib/parley/secret.key /var/lib/parley-pg/
+    parley import hub.export --data /var/lib/parley-pg --store postgres://db.example/parley`
+}
+
+// Run writes the file.
+func (c *exportCmd) Run(ctx context.Context, o *OS) error {
+	cfg, err := (&serveCmd{Config: c.Config, Data: c.Data, Store: c.Store}).settings(o)
+	if err != nil {
+		return err
+	}
+	return o.interruptible(ctx, func(in interrupts) error {
+		end, err := server.Export(in.soft, cfg, c.File, c.Running)
+		if err != nil {
+			return err
+		}
+		return printMoved(o, c.File, end)
+	})
+}
+
+// printMoved prints the content of an export.
+func printMoved(o *OS, subject string, end *dump.End) error {
+	rows := int64(0)
+	for _, n := range end.Rows {
+		rows += n
+	}
+	_, err := fmt.Fprintf(o.Stdout, "%s has %d tasks, %d rows in all, and %d files of large parts\n", printable(subject), end.Rows["tasks"], rows, end.Files)
+	return err
+}
+
+// importCmd reads an export into a store.
+type importCmd struct {
+	storeFlags
+	File string `arg:"" help:"The file of parley export."`
+}
+
+// Help shows an example.
+func (importCmd) Help() string {
+	return `The store must have no data. All of the file is stored in one step, after it has been verified. The next start of ` +
+		`the hub continues the open tasks. The data folder needs secret.key of the exported hub, unless PARLEY_MASTER_KEY or ` +
+		`master_key has it.
+
+Example:
+
+    parley import hub.export --data /var/lib/parley-pg --store postgres://db.example/parley`
+}
+
+// Run reads the file.
+func (c *importCmd) Run(ctx context.Context, o *OS) error {
+	cfg, err := (&serveCmd{Config: c.Config, Data: c.Data, Store: c.Store}).settings(o)
+	if err != nil {
+		return err
+	}
+	return o.interruptible(ctx, func(in interrupts) error {
+		end, err := server.Import(in.soft, cfg, c.File)
+		if err != nil {
+			return err
+		}
+		return printMoved(o, cfg.Data, end)
+	})
+}
