@@ -147,10 +147,10 @@ func (h *Hub) checks() []engine.Check {
 	if c, ok := h.policyCheck(); ok {
 		all = append(all, c)
 	}
-	if h.db == nil {
-		return all
+	if h.db != nil {
+		all = append(all, h.filesCheck())
 	}
-	return append(all, h.filesCheck(), h.dataCheck())
+	return append(all, h.dataCheck())
 }
 
 // refused returns a function that records refused credentials.

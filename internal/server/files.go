@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/file/datadir"
+	"github.com/parley-a2a/parley/internal/store/pgstore"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 )
@@ -192,11 +193,23 @@ func (h *Hub) checkPages(ctx context.Context) error {
 	return nil
 }
 
+// damagedDatabase is damaged for a database.
+func (h *Hub) damagedDatabase(d pgstore.Damage) {
+	trace.Count(context.Background(), trace.Damaged, trace.Labels{}, 1)
+	if d.First {
+		h.logger.Error("data in the database is damaged; restore a backup of it", "error", d.Err)
+	}
+}
+
 // dataCheck reports whether the store has met damaged data since the start.
 func (h *Hub) dataCheck() engine.Check {
 	c := engine.Check{Name: "data", OK: true}
-	if n := h.db.Damages(); n > 0 {
-		c.OK, c.Detail = false, fmt.Sprintf("stored data is damaged (%d objects so far); see the log, and examine the folder with: parley doctor --data", n)
+	n, advice := h.stores.damages(), "examine the folder with: parley doctor --data"
+	if h.db == nil {
+		advice = "restore a backup of the database"
+	}
+	if n > 0 {
+		c.OK, c.Detail = false, fmt.Sprintf("stored data is damaged (%d objects so far); see the log, and %s", n, advice)
 	}
 	return c
 }

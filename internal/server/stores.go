@@ -38,6 +38,8 @@ type stores struct {
 	trust   trust.Store
 	notes   memory.Store
 	turns   memory.TurnStore
+	// damages counts the damaged objects that were met.
+	damages func() int
 }
 
 type agentStore interface {
@@ -48,14 +50,14 @@ type agentStore interface {
 func inFile(db *sqlitestore.DB) stores {
 	return stores{
 		kind: "sqlite", tasks: db.Tasks(), keys: db.Keys(), agents: db.AgentStore(), letters: db.Letters(),
-		inbox: db.Inbox(), trust: db.Trust(), notes: db.Notes(), turns: db.Turns(),
+		inbox: db.Inbox(), trust: db.Trust(), notes: db.Notes(), turns: db.Turns(), damages: db.Damages,
 	}
 }
 
 func inDatabase(db *pgstore.DB) stores {
 	return stores{
 		kind: "postgres", tasks: db.Tasks(), keys: db.Keys(), agents: db.AgentStore(), letters: db.Letters(),
-		inbox: db.Inbox(), trust: db.Trust(), notes: db.Notes(), turns: db.Turns(),
+		inbox: db.Inbox(), trust: db.Trust(), notes: db.Notes(), turns: db.Turns(), damages: db.Damages,
 	}
 }
 
@@ -67,6 +69,7 @@ const databaseRetry = time.Second
 func (h *Hub) openDatabase(ctx context.Context) error {
 	o := pgstore.Options{
 		KeepMoments: h.cfg.Events.Keep,
+		Damaged:     h.damagedDatabase,
 		Committed:   func(c pgstore.Commit) { trace.Committed(c.Changes, c.Took, reasonOf(c.Err)) },
 	}
 	db, err := pgstore.Open(ctx, h.cfg.Store, o)

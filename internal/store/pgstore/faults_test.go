@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -232,5 +233,58 @@ func TestAnyBytes(t *testing.T) {
 		if r, err := db.Tasks().Request(t.Context(), "anna", "echo", "key "+id); string(r.Head.ID) != id || err != nil {
 			t.Errorf("Request = %q, %v, want %q", r.Head.ID, err, id)
 		}
+	}
+}
+
+// TestDamageIsCounted reads damaged entries and a damaged head. Each is counted once and reported
+// each time; other tasks are read.
+func TestDamageIsCounted(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Shared(t).Database(t)
+	var mu sync.Mutex
+	reports, first := 0, 0
+	db := openTest(t, url, Options{Damaged: func(d Damage) {
+		mu.Lock()
+		defer mu.Unlock()
+		reports++
+		if d.First {
+			first++
+		}
+		if !errors.Is(d.Err, ErrDamaged) {
+			t.Errorf("damage = %v, want ErrDamaged", d.Err)
+		}
+	}})
+	for _, id := range []string{"t1", "t2", "t3"} {
+		put(t, db, id)
+	}
+	bad, err := db.Tasks().Head(t.Context(), "anna", "t1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sql := range []string{
+		"UPDATE parley.entries SET data = '\\x00ff' WHERE place >> 24 = (SELECT key FROM parley.tasks WHERE id = 't' || 't1'::bytea)",
+		"UPDATE parley.tasks SET rest = '\\xff' WHERE id = 't' || 't2'::bytea",
+	} {
+		c, err := alone(t.Context(), url, false)
+		if err == nil {
+			err = errors.Join(c.script(t.Context(), sql), c.close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 {
+		if _, err := db.Tasks().Read(t.Context(), bad.Key, 0); !errors.Is(err, ErrDamaged) || !errors.Is(err, task.ErrUnavailable) {
+			t.Errorf("read of damaged entries = %v, want ErrDamaged", err)
+		}
+		if _, err := db.Tasks().Head(t.Context(), "anna", "t2"); !errors.Is(err, ErrDamaged) {
+			t.Errorf("read of a damaged head = %v, want ErrDamaged", err)
+		}
+	}
+	mustFind(t, db, "t3")
+	mu.Lock()
+	defer mu.Unlock()
+	if n := db.Damages(); n != 2 || first != 2 || reports != 6 {
+		t.Errorf("%d damages, %d reports of which %d first; want 2, 6 and 2", n, reports, first)
 	}
 }

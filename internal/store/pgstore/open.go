@@ -47,6 +47,9 @@ type Options struct {
 	// Committed, if not nil, is called after each commit, from the goroutine that writes: it
 	// must return at once.
 	Committed func(Commit)
+	// Damaged, if not nil, is called after each read or write that has met damaged data. It may be
+	// called from several goroutines at once, and must return at once.
+	Damaged func(Damage)
 }
 
 // Commit describes a commit or a failed attempt.

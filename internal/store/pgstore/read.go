@@ -129,7 +129,7 @@ func entries(c *conn, key task.Key, after int64) ([]task.Entry, error) {
 		data := s.getBlob()
 		es, err := task.DecodeEntries(data)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("entries of task %d: %w", key, err)
 		}
 		size += len(data)
 		page = join(page, es, after)

@@ -125,7 +125,7 @@ func (db *DB) read(ctx context.Context, f func(*conn) error) error {
 		}
 		db.readers.drop(c)
 		if !used || !broken(err) {
-			return unavailableNow(err)
+			return db.writer.damages.met(unavailableNow(err))
 		}
 	}
 }

@@ -17,12 +17,13 @@ import (
 // of a block is lost when the process ends.
 const keyBlock = 4096
 
-// writer is the only writer of the database. Its fields, except queue, belong to the goroutine
+// writer is the only writer of the database. Its fields, except queue and damages, belong to the goroutine
 // that runs loop.
 type writer struct {
-	queue  *sqlstore.Queue[*request]
-	config *pgconn.Config
-	o      *Options
+	damages damages
+	queue   *sqlstore.Queue[*request]
+	config  *pgconn.Config
+	o       *Options
 
 	conn *conn // nil after a failure, until the next batch
 	// epoch is the number of this use of the database: every Open begins a new one.
@@ -40,7 +41,7 @@ type writer struct {
 }
 
 func newWriter(config *pgconn.Config, o *Options) *writer {
-	return &writer{queue: sqlstore.NewQueue[*request](errClosed), config: config, o: o, moments: moments{last: -1}}
+	return &writer{queue: sqlstore.NewQueue[*request](errClosed), config: config, o: o, damages: damages{report: o.Damaged}, moments: moments{last: -1}}
 }
 
 const (
@@ -165,7 +166,7 @@ func (w *writer) commit(batch []*request) {
 	}
 	if err != nil {
 		w.forget()
-		err = unavailableNow(err)
+		err = w.damages.met(unavailableNow(err))
 	}
 	if w.o.Committed != nil {
 		w.o.Committed(Commit{Changes: len(batch), Took: time.Since(began), Err: err})
