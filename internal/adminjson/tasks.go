@@ -77,4 +77,6 @@ type LogEntry struct {
 	LastChunk bool `json:"lastChunk,omitempty"`
 	// Metadata is the metadata of a status or an artifact's event.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
+	// Frames are the entry as streams of a dialect show it, if they were requested.
+	Frames []json.RawMessage `json:"frames,omitempty"`
 }

@@ -83,6 +83,30 @@ type costClaim struct {
 	Success    *bool   `json:"success"`
 }
 
+// Spent is the cost of a task, as its agent has reported it.
+type Spent struct {
+	// Input and Output are numbers of tokens; Input has those that were cached, too.
+	Input, Output int64
+	// USD is the cost in dollars, if the agent knows it.
+	USD float64
+}
+
+// SpentIn returns the cost that a message reports; zero if it reports none.
+func SpentIn(message []byte) Spent {
+	if !Wants(message) {
+		return Spent{}
+	}
+	var c claims
+	c.read(message)
+	u := &c.cost.Usage
+	return Spent{Input: tokens(u.Input + u.CacheRead + u.CacheWrite), Output: tokens(u.Output), USD: min(max(c.cost.CostUSD, 0), maxUSD)}
+}
+
+// maxTokens and maxUSD bound reports, which are untrusted.
+const maxTokens, maxUSD = 1e12, 1e9
+
+func tokens(n float64) int64 { return int64(min(max(n, 0), maxTokens)) }
+
 // confidenceClaim is the payload of confidence-v1.
 type confidenceClaim struct {
 	Confidence *float64 `json:"confidence"`

@@ -45,6 +45,7 @@
 //	GET /api/v1/memory/conversation       the turns of a context: ?context=
 //	POST /api/v1/push/{task}/redeliver  sends webhooks their undelivered notifications again
 //	GET /api/v1/audit          the audit log: ?actor=, action=, task=, agent=, since=, until=, after=, limit=
+//	GET /api/v1/audit/verify   whether the audit log is intact
 //	GET /api/v1/events         all events of the hub, as Server-Sent Events: ?after=, ?follow=false,
 //	                           ?agent=, ?owner=, ?task=, ?context=, ?kind=
 //	GET /api/v1/inbox          the items that wait for a person: ?state=, ?kind=, pages

@@ -1,10 +1,12 @@
 package adminapi_test
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/engine/operator"
@@ -190,6 +193,29 @@ func TestAuditPages(t *testing.T) {
 		if got := as(t, h, boss, "GET /api/v1/audit?"+bad, ""); got.code != http.StatusBadRequest || !strings.Contains(got.body, name+":") {
 			t.Errorf("GET with %s = %d %s, want 400 that names it", bad, got.code, got.body)
 		}
+	}
+	verified := as(t, h, boss, "GET /api/v1/audit/verify", "")
+	var report adminjson.AuditReport
+	if err := json.Unmarshal([]byte(verified.body), &report); err != nil || len(report.Problems) != 0 || report.Last != log.Head().Seq || report.Log != log.ID() {
+		t.Errorf("verify = %d %s, %v", verified.code, verified.body, err)
+	}
+	refused := as(t, h, clerk, "GET /api/v1/audit/verify", "")
+	refused.failure(t, 403, "PERMISSION_DENIED", "UNAUTHORIZED")
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("files of the log: %q, %v", files, err)
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(f, bytes.Replace(b, []byte(`"id":"3"`), []byte(`"id":"9"`), 1), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := as(t, h, boss, "GET /api/v1/audit/verify", ""); !strings.Contains(got.body, "entry 5") {
+		t.Errorf("verify of a changed log = %d %s", got.code, got.body)
 	}
 	got := as(t, h, clerk, "GET /api/v1/audit", "")
 	got.failure(t, 403, "PERMISSION_DENIED", "UNAUTHORIZED")

@@ -6,11 +6,13 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/auth/audit"
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/apierror"
 )
 
@@ -19,6 +21,8 @@ type AuditLog struct {
 	*audit.Log
 	// Dir is its folder.
 	Dir string
+
+	verifying sync.Mutex // held while the log is verified
 }
 
 // AuditPage is the answer of GET /api/v1/audit.
@@ -104,4 +108,33 @@ func auditQuery(values url.Values) (q *audit.Query, limit int, err error) {
 	}
 	limit, err = limitOf(values, auditPage, maxAuditPage)
 	return q, limit, err
+}
+
+// verifyAudit verifies the whole log with the key of the hub. One request at a time may do so.
+func (h *Handler) verifyAudit(*http.Request) (*adminjson.AuditReport, error) {
+	if !h.AuditLog.verifying.TryLock() {
+		return nil, &apierror.Error{Err: apierror.ErrUnavailable, Message: "the audit log is being verified for another caller", RetryAfter: 5 * time.Second}
+	}
+	defer h.AuditLog.verifying.Unlock()
+	head := h.AuditLog.Head()
+	check := audit.Check{Key: h.AuditLog.Key()}
+	if head.Seq > 0 {
+		check.Heads = []audit.Mark{head}
+	}
+	rep, err := audit.Verify(h.AuditLog.Dir, check)
+	if err != nil {
+		return nil, err
+	}
+	return &adminjson.AuditReport{
+		Log: rep.Log, Key: rep.Key, Files: rep.Files, Entries: rep.Entries, First: rep.First, Last: rep.Last.Seq, Signed: rep.Signed,
+		Problems: problemTexts(rep.Problems), Notes: problemTexts(rep.Notes),
+	}, nil
+}
+
+func problemTexts(all []audit.Problem) []string {
+	texts := []string{}
+	for i := range all {
+		texts = append(texts, all[i].String())
+	}
+	return texts
 }

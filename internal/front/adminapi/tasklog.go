@@ -2,6 +2,7 @@ package adminapi
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
@@ -57,6 +59,10 @@ func (h *Handler) taskLog(r *http.Request) (*adminjson.TaskLog, error) {
 	if err != nil {
 		return nil, err
 	}
+	frames, err := framesOf(q.Get("frames"))
+	if err != nil {
+		return nil, err
+	}
 	s, err := h.openLog(r, after)
 	if err != nil {
 		return nil, err
@@ -75,6 +81,9 @@ func (h *Handler) taskLog(r *http.Request) (*adminjson.TaskLog, error) {
 				return page, nil
 			}
 			page.Entries = append(page.Entries, logEntry(&e.Entry))
+			if frames != nil && e.Frame != nil {
+				page.Entries[len(page.Entries)-1].Frames = frames(e.Frame)
+			}
 			size += e.Size()
 		}
 		if len(events) == 0 {
@@ -197,4 +206,22 @@ func (h *Handler) sendLog(w http.ResponseWriter, r *http.Request, s *engine.Stre
 			}
 		}
 	}
+}
+
+// framesOf returns a function that converts v1.0 frames to a dialect; nil for an empty name.
+func framesOf(name string) (func(v1 []byte) []json.RawMessage, error) {
+	if name == "" {
+		return nil, nil
+	}
+	shape, ok := dialect.ParseShape(name)
+	if !ok {
+		return nil, apierror.Field(a2a.ErrInvalidParams, "frames", "is no dialect such as v1.0 or v0.3")
+	}
+	convert := shape.Frames()
+	return func(v1 []byte) (all []json.RawMessage) {
+		for _, f := range convert(v1) {
+			all = append(all, f)
+		}
+		return all
+	}, nil
 }

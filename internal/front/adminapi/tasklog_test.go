@@ -47,7 +47,7 @@ func logged(t *testing.T) (*adminapi.Handler, a2a.TaskID) {
 	return &adminapi.Handler{Hub: e, Logs: e, Trees: e}, a.Head.ID
 }
 
-// TestTaskLog checks that a log has every entry with its time, in pages, and nothing of what was
+// TestTaskLog checks that a log has every entry with its time, in pages, and no data that was
 // stored for the hub alone.
 func TestTaskLog(t *testing.T) {
 	t.Parallel()
@@ -76,7 +76,11 @@ func TestTaskLog(t *testing.T) {
 	if got := strings.Join(kinds, " "); got != "created status artifact artifact status" {
 		t.Errorf("entries = %s", got)
 	}
-	for _, query := range []string{"after=x", "after=-1", "after=6", "limit=0", "limit=1001", "limit=x"} {
+	frames := as(t, h, clerk, "GET /api/v1/tasks/"+string(id)+"/log?after=2&limit=1&frames=v0.3", "")
+	if !strings.Contains(frames.body, `"kind":"artifact-update"`) || !strings.Contains(frames.body, `"frames":[`) {
+		t.Errorf("frames of v0.3: %d %s", frames.code, frames.body)
+	}
+	for _, query := range []string{"frames=morse", "after=x", "after=-1", "after=6", "limit=0", "limit=1001", "limit=x"} {
 		if got := as(t, h, clerk, "GET /api/v1/tasks/"+string(id)+"/log?"+query, ""); got.code != 400 {
 			t.Errorf("?%s = %d %s", query, got.code, got.body)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/directory/broker"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
@@ -57,6 +58,11 @@ type TreeTask struct {
 	AgeMs int64 `json:"ageMs"`
 	// CancelRequested is set once a cancellation was requested.
 	CancelRequested bool `json:"cancelRequested,omitempty"`
+	// InputTokens, OutputTokens and CostUSD are reported by the agent with its last status;
+	// zero values are absent.
+	InputTokens  int64   `json:"inputTokens,omitempty"`
+	OutputTokens int64   `json:"outputTokens,omitempty"`
+	CostUSD      float64 `json:"costUsd,omitempty"`
 	// More is set if there are tasks below it that are not listed.
 	More bool `json:"more,omitempty"`
 }
@@ -73,6 +79,8 @@ func treeTask(n *engine.Node, now time.Time) *TreeTask {
 		CreatedAt: h.CreatedAt.Time(), ChangedAt: h.StatusAt.Time(),
 		CancelRequested: h.CancelAt != 0, More: n.More,
 	}
+	spent := broker.SpentIn(h.StatusMessage)
+	t.InputTokens, t.OutputTokens, t.CostUSD = spent.Input, spent.Output, spent.USD
 	end := now
 	switch {
 	case h.Visibility == task.Replied:
