@@ -55,6 +55,9 @@ func (h *Handler) init() {
 		"GET /console/{$}": overview, "GET /console/tasks": tasks, "GET /console/task": showTask, "GET /console/try": try,
 		"GET /console/agents": agents, "GET /console/inbox": showInbox,
 		"POST /console/try": send, "POST /console/task/cancel": cancel, "POST /console/task/answer": send, "POST /console/inbox": settle,
+		"GET /console/webhooks": showHooks, "POST /console/webhooks": redeliver, "GET /console/dead": showDead, "POST /console/dead": settleLetter,
+		"GET /console/audit": showAudit, "GET /console/audit/verify": verifyAudit,
+		"POST /console/task/operate": operate, "GET /console/task/raw": showEntry,
 		"GET /console/task/entry": entry, "GET /console/task/part": part,
 		"GET /console/task/events": taskEvents, "GET /console/counts/events": countEvents,
 	} {
@@ -139,14 +142,14 @@ func (p *page) fail(err error) {
 	case refused.Code == http.StatusUnauthorized && strings.HasSuffix(p.r.URL.Path, "/events"):
 		http.Error(p.w, "sign in again", http.StatusUnauthorized)
 	case refused.Code == http.StatusUnauthorized:
-		http.Redirect(p.w, p.r, Root+"sign-in?next="+url.QueryEscape(p.back()), http.StatusSeeOther)
+		http.Redirect(p.w, p.r, Root+"sign-in?next="+url.QueryEscape(p.origin()), http.StatusSeeOther)
 	default:
 		p.show(refused.Code, "message", message{http.StatusText(refused.Code), refused.Message})
 	}
 }
 
-// back returns the address to which a person returns after signing in.
-func (p *page) back() string {
+// origin returns the address to which a person returns after signing in.
+func (p *page) origin() string {
 	if p.r.Method != http.MethodGet {
 		return Root
 	}

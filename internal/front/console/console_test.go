@@ -2,18 +2,23 @@ package console_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/audit"
+	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/engine"
@@ -39,12 +44,17 @@ type world struct {
 	hub   *hub.Hub
 	inbox *inbox.Inbox
 	keys  *auth.Keyring
+	bus   *bus.Memory
+	dead  *queue.DeadLetters
+	// audit is the folder of the audit log, for a hub with keys.
+	audit string
 }
 
 // newWorld starts a hub for callers with keys, or for everyone on this machine.
 func newWorld(t *testing.T, keyed bool, more ...engine.Agent) *world {
 	t.Helper()
-	w := &world{t: t, inbox: new(inbox.Inbox)}
+	w := &world{t: t, inbox: new(inbox.Inbox), bus: new(bus.Memory)}
+	w.dead = &queue.DeadLetters{Bus: w.bus, Store: new(queue.MemLetters)}
 	parts := hub.Parts{Store: new(memstore.Store), Inbox: w.inbox}
 	if keyed {
 		w.keys = &auth.Keyring{Configured: []auth.Key{
@@ -55,6 +65,13 @@ func newWorld(t *testing.T, keyed bool, more ...engine.Agent) *world {
 			t.Fatal(err)
 		}
 		parts.Auth = w.keys
+		w.audit = filepath.Join(t.TempDir(), "audit")
+		log, err := audit.Open(audit.Options{Dir: w.audit, Key: ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = log.Close() }) // a test may have damaged it
+		parts.Audit = log
 	}
 	h, err := hub.New(parts, hub.Settings{Version: "test"})
 	if err != nil {
@@ -87,6 +104,7 @@ func (w *world) serve(store *memstore.Store) {
 	h, t := w.hub, w.t
 	api := h.API()
 	api.Control = &operator.Operator{Engine: h.Engine(), Tasks: store}
+	api.Dead = w.dead
 	api.Reach = h.Reach("http://hub.test", "")
 	c := &console.Handler{Hub: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.Handler().ServeHTTP(w, r) }), Version: "test"}
 	h.Mount(hub.Front{API: api, Console: c, Loopback: true})
@@ -311,6 +329,8 @@ func TestTaskFilters(t *testing.T) {
 	wants(t, root.get("/console/tasks?owner=ann"), 200, "<b>1</b> completed", "state=TASK_STATE_COMPLETED\">")
 	lists(root, "owner=none")
 	lists(ann, "since=2020-01-01T00:00", id)
+	lists(ann, "since=15m&until=2100-01-01+12:00", id)
+	lists(ann, "until=15m")
 	lists(ann, "since=2100-01-01T00:00")
 	lists(ann, "until=2020-01-01T00:00")
 	lists(ann, "until=2100-01-01T00:00&agent=echo", id)
@@ -335,6 +355,40 @@ func TestQuestionAndCancel(t *testing.T) {
 	p.done(id)
 	wants(t, p.get("/console/task?id="+id), 200, "canceled")
 	wants(t, p.post("/console/task/cancel", "id", id), 400, `role="alert"`)
+}
+
+// TestOperate checks that administrators, and no other callers, end tasks with a reason, and read
+// why a task cannot be run again.
+func TestOperate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true)
+	ann, root := w.as(annsKey), w.as(rootKey)
+	id := ann.send("interview", "start")
+	ann.events("/console/task/events?id="+id+"&after=0", "input required")
+	if a := ann.get("/console/task?id=" + id); strings.Contains(a.body, "/console/task/operate") {
+		t.Error("a caller without a role sees the form of operators")
+	}
+	wants(t, ann.post("/console/task/operate", "id", id, "verb", "fail", "reason", "x"), 403)
+	page := "/console/task?id=" + id + "&owner=ann"
+	wants(t, root.get(page), 200, "Operate", "redrive: run it again")
+	wants(t, root.post("/console/task/operate", "id", id, "owner", "ann", "verb", "redrive"), 409, `role="alert"`)
+	wants(t, root.post("/console/task/operate", "id", id, "owner", "ann", "verb", "explode"), 400, "Choose to redrive")
+	wants(t, root.post("/console/task/operate", "id", id, "owner", "ann", "verb", "reassign", "agent", "none"), 404)
+	wants(t, root.post("/console/task/operate", "id", id, "owner", "ann", "verb", "fail", "reason", "the forms were lost"), 200, "failed", "the forms were lost")
+	wants(t, ann.get("/console/task?id="+id), 200, "the forms were lost")
+}
+
+// TestRaw shows the bytes of an entry in each dialect.
+func TestRaw(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t, false).person()
+	id := p.send("echo", "hello")
+	p.done(id)
+	for as, want := range map[string]string{"": "&#34;kind&#34;: &#34;artifact&#34;", "v1.0": "&#34;artifactUpdate&#34;", "v0.3": "&#34;kind&#34;: &#34;artifact-update&#34;", "promptkit": "artifact"} {
+		wants(t, p.get("/console/task/raw?id="+id+"&v=3&as="+as), 200, "hello", want)
+	}
+	wants(t, p.get("/console/task/raw?id="+id+"&v=3&as=morse"), 400, "is no dialect")
+	wants(t, p.get("/console/task/raw?id="+id+"&v=0"), 404)
 }
 
 func TestInbox(t *testing.T) {
@@ -446,13 +500,16 @@ func TestIsolation(t *testing.T) {
 	none := strings.Repeat("0", len(id))
 	for _, path := range []string{
 		"/console/task?id=$ID", "/console/task?id=$ID&after=0", "/console/task/entry?id=$ID&v=1", "/console/task/part?id=$ID&v=1&part=0",
-		"/console/task/events?id=$ID", "/console/task?id=$ID&owner=ann", "/console/task/entry?id=$ID&v=1&owner=ann",
+		"/console/task/events?id=$ID", "/console/task?id=$ID&owner=ann", "/console/task/raw?id=$ID&v=1", "/console/task/raw?id=$ID&v=1&as=v0.3", "/console/task/entry?id=$ID&v=1&owner=ann",
 		"/console/task/events?id=$ID&owner=ann", "/console/tasks?id=$ID",
 	} {
 		got, want := bob.get(strings.ReplaceAll(path, "$ID", id)), bob.get(strings.ReplaceAll(path, "$ID", none))
 		if got.code != want.code || strings.ReplaceAll(got.body, id, none) != want.body || got.code == 200 && !strings.Contains(path, "tasks?") {
 			t.Errorf("%s = %d %s, want %d %s", path, got.code, got.body, want.code, want.body)
 		}
+	}
+	if got, want := bob.post("/console/task/operate", "id", id, "verb", "fail", "reason", "x"), bob.post("/console/task/operate", "id", none, "verb", "fail", "reason", "x"); got.code != 403 || got.body != want.body {
+		t.Errorf("operate = %d %s, want %d %s", got.code, got.body, want.code, want.body)
 	}
 	got, want := bob.post("/console/task/cancel", "id", id), bob.post("/console/task/cancel", "id", none)
 	if got.code != want.code || got.body != want.body {

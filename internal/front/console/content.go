@@ -79,6 +79,16 @@ type entryView struct {
 	Meta   string
 	// Task and Owner are those of the log, for addresses.
 	Task, Owner string
+	// Begins is set for the first entry of a further attempt.
+	Begins bool
+	// Marks are remarks about deliveries to webhooks after the entry.
+	Marks []mark
+}
+
+// mark is a remark between entries.
+type mark struct {
+	Tone, Text string
+	At         *time.Time
 }
 
 // reader turns the entries of a log into those of a page.
@@ -86,6 +96,7 @@ type reader struct {
 	task, owner, agent string
 	before             time.Time
 	room               int
+	attempt            int64
 }
 
 // view returns an entry without regard to the one before.
@@ -99,6 +110,8 @@ func (r *reader) view(e *adminjson.LogEntry) entryView {
 	v.Author, v.Role = "hub", "hub"
 	if e.Attempt > 0 {
 		v.Author, v.Role = r.agent, "agent"
+		v.Begins = e.Attempt > 1 && e.Attempt != r.attempt
+		r.attempt = e.Attempt
 	}
 	var c content
 	switch e.Kind {
@@ -213,7 +226,7 @@ func (r *reader) views(entries []adminjson.LogEntry) []entryView {
 	var all []entryView
 	for i := range entries {
 		v := r.view(&entries[i])
-		if n := len(all); n > 0 && v.Append && v.Key != "" && all[n-1].Key == v.Key {
+		if n := len(all); n > 0 && v.Append && v.Key != "" && all[n-1].Key == v.Key && !v.Begins {
 			all[n-1].join(&v)
 			continue
 		}
@@ -252,13 +265,50 @@ func (p *page) entryOf() (*adminjson.LogEntry, error) {
 		return nil, &refusal{http.StatusNotFound, "The log has no such entry."}
 	}
 	var l adminjson.TaskLog
-	if err := p.get(p.logPath("", "after", v-1, "limit", 1), &l); err != nil {
+	if err := p.get(p.logPath("", "after", v-1, "limit", 1, "frames", p.r.FormValue("as")), &l); err != nil {
 		return nil, err
 	}
 	if len(l.Entries) == 0 {
 		return nil, &refusal{http.StatusNotFound, "The log has no such entry."}
 	}
 	return &l.Entries[0], nil
+}
+
+// dialects are the names of the dialects in which a page shows an entry.
+var dialects = []string{"v1.0", "v0.3", "v0.3-proto", "promptkit", "rockbot"}
+
+// entryPage is an entry in one dialect, or in its stored form.
+type entryPage struct {
+	Task, Owner, As string
+	Version         int64
+	Dialects        []string
+	Frames          []string
+	Cut             bool
+}
+
+// showEntry answers with the bytes of an entry on a page.
+func showEntry(p *page) error {
+	e, err := p.entryOf()
+	if err != nil {
+		return err
+	}
+	v := entryPage{Task: p.r.FormValue("id"), Owner: p.r.FormValue("owner"), As: p.r.FormValue("as"), Version: e.Version, Dialects: dialects}
+	frames := e.Frames
+	if v.As == "" {
+		b, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		frames = []json.RawMessage{b}
+	}
+	r := &reader{room: maxPage}
+	for _, f := range frames {
+		text := pretty(f)
+		shown := r.clip(text)
+		v.Frames, v.Cut = append(v.Frames, shown), v.Cut || len(shown) < len(text)
+	}
+	p.show(http.StatusOK, "entry-page", v)
+	return nil
 }
 
 // entry answers with an entry of a log as JSON.

@@ -13,12 +13,13 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/task"
 )
 
-// mark is in each hostile text, so that a test finds what has become of it.
+// mark is in each hostile text, so that a test finds it again in a page.
 const mark = "zq7"
 
 // hostile are texts that try to become more than text. Each has the mark.
@@ -38,6 +39,12 @@ var hostile = []string{
 	"zq7\x00<script>", "zq7\u202e<script>txet", "\u2066zq7\u2069", "zq7\u200f\u061c", "zq7\u001b[31m", "zq7\r\ndata: x\r\n\r\nevent: end\r\ndata: x", "zq7\n\nevent: end\n\n",
 	"zq7\u2028\u2029", "zq7\ufeff", "<zq7\xc3\x28>", strings.Repeat("<b>", 300) + "zq7", `<img src="/console/task/part?zq7" onload=zq7()>`,
 	`<noscript><p title="</noscript><img src=x onerror=zq7()>">`, `<template><script>zq7()</script></template>`, `<select><script>zq7()</script>`,
+	`<button formaction=//zq7.example>`, `<input type=image src=//zq7.example>`, `<video src=//zq7.example onerror=zq7()>`, `<audio autoplay src=//zq7.example>`,
+	`<details open ontoggle=zq7()>`, `<marquee onstart=zq7()>`, `<body onload=zq7()>`, `<xss style="animation:x" onanimationstart=zq7()>`, `<portal src=//zq7.example>`,
+	`<a href="&#106;avascript:zq7()">x</a>`, "<a href=\"java\tscript:zq7()\">x</a>", `[x](javascript:zq7())`, `![x](//zq7.example/x.png)`, `<//zq7.example>`, `[x]: //zq7.example`,
+	`<img srcset="//zq7.example 2x">`, `<svg><use href="//zq7.example#x"/></svg>`, `<svg><foreignObject><iframe src=//zq7.example></foreignObject></svg>`, `<?xml version="1.0"?><!DOCTYPE x [<!ENTITY zq7 SYSTEM "file:///etc/passwd">]>`,
+	`</script><script>zq7()</script>`, `</style><script>zq7()</script>`, "<scr\x00ipt>zq7()</scr\x00ipt>", `<img/src="x"/onerror=zq7()>`, `<<script>zq7()//<</script>`, `<zq7 onclick=zq7() tabindex=1 id=main>`,
+	`"; zq7(); //`, `'-zq7()-'`, `\u003cscript\u003ezq7()`, `%3Cscript%3Ezq7()`, "+ADw-script+AD4-zq7()", "zq7\u00ad\u034f\U000e0041", "zq7" + "\u0301\u0301\u0301", "\U0001F1FF\U0001F1F6zq7",
 	`../../zq7`, `..\zq7`, `%0d%0aSet-Cookie:zq7`, `zq7" data-live="//zq7.example`, `zq7' id='timeline`,
 }
 
@@ -87,10 +94,14 @@ func hostileWorld(t *testing.T) *world {
 // an element, an attribute or an address of it.
 func TestHostile(t *testing.T) {
 	t.Parallel()
+	if len(hostile) < 80 {
+		t.Errorf("the table has %d texts", len(hostile))
+	}
 	w := hostileWorld(t)
 	p := w.person()
 	check(t, "agents", p.get("/console/agents").body)
 	check(t, "overview", p.get("/console/").body)
+	check(t, "webhooks", p.get("/console/webhooks").body)
 	for i, s := range hostile {
 		name := fmt.Sprintf("%q", s)
 		check(t, name+" as a card", p.get("/console/try?agent="+url.QueryEscape(string(agentOf(i)))).body)
@@ -98,6 +109,8 @@ func TestHostile(t *testing.T) {
 		check(t, name+" in filters", p.get("/console/tasks?agent="+url.QueryEscape(s)+"&context="+url.QueryEscape(s)+"&state="+url.QueryEscape(s)+"&page="+url.QueryEscape(s)).body)
 		check(t, name+" as an id", p.get("/console/tasks?id="+url.QueryEscape(s)).body)
 		check(t, name+" as a task", p.get("/console/task?id="+url.QueryEscape(s)+"&owner="+url.QueryEscape(s)).body)
+		check(t, name+" in the filters of the audit log", p.get("/console/audit?actor="+url.QueryEscape(s)+"&since="+url.QueryEscape(s)).body)
+		check(t, name+" in the filters of letters", p.get("/console/dead?queue="+url.QueryEscape(s)).body)
 		check(t, name+" in the inbox", p.get("/console/inbox?state="+url.QueryEscape(s)).body)
 		check(t, name+" after signing in", p.get("/console/sign-in?next="+url.QueryEscape(s)).body)
 		id := p.send(string(agentOf(i)), s)
@@ -108,9 +121,13 @@ func TestHostile(t *testing.T) {
 		if !strings.Contains(a.body, mark) {
 			t.Errorf("%s: the page of the task does not show it", name)
 		}
+		for _, as := range []string{"", "v0.3"} {
+			check(t, name+" as bytes", p.get("/console/task/raw?id="+id+"&v=3&as="+url.QueryEscape(as)).body)
+		}
 		for n := range 6 {
 			checkFile(t, p.get(fmt.Sprintf("/console/task/part?id=%s&v=3&part=%d", id, n)))
 		}
+		w.letter(&bus.Envelope{ID: fmt.Sprint("letter", i), Queue: s, Reason: s, Task: s})
 		item := &inbox.Item{ID: inbox.ID(fmt.Sprint("item", i)), Kind: inbox.Question, Owner: "local", Agent: agentOf(i), Text: s, Draft: s, CallerName: s, Skill: s}
 		if _, err := w.inbox.Put(t.Context(), item); err != nil {
 			continue // the inbox refuses it itself
@@ -118,18 +135,23 @@ func TestHostile(t *testing.T) {
 		check(t, name+" as a question", p.get("/console/inbox").body)
 	}
 	check(t, "tasks", p.get("/console/tasks").body)
+	a := p.get("/console/dead")
+	check(t, "dead letters", a.body)
+	if n := strings.Count(a.body, mark); n < 2*len(hostile) {
+		t.Errorf("the page of dead letters shows the mark %d times", n)
+	}
 }
 
 // elements are those of the templates, with the attributes that each may have.
 var elements = map[string]string{
 	"html": "lang", "head": "", "meta": "charset name content", "title": "", "link": "rel href type", "script": "src defer", "body": "",
-	"a": "class href title aria-current rel", "header": "class", "nav": "aria-label", "div": "class id data-counts aria-live aria-hidden", "span": "class id role aria-hidden hidden title",
+	"a": "class href title aria-current rel", "header": "class", "nav": "aria-label", "div": "class id data-counts aria-live aria-hidden tabindex role aria-label", "span": "class id role aria-hidden hidden title",
 	"main": "id tabindex", "footer": "", "h1": "class", "h2": "", "h3": "", "p": "class role id hidden", "b": "", "code": "", "form": "method action class",
-	"input": "id name type value autocomplete spellcheck required autofocus list placeholder minlength", "button": "class name value", "label": "for", "textarea": "id name rows required autofocus",
+	"input": "id name type value autocomplete spellcheck required autofocus list placeholder minlength", "button": "class name value", "label": "for class", "textarea": "id name rows required autofocus",
 	"select": "id name", "option": "value selected", "datalist": "id", "section": "class id data-ended aria-label", "dl": "class", "dt": "", "dd": "", "time": "datetime title",
 	"ol": "class id data-live data-cursor", "ul": "class", "li": "class title data-version data-key data-append data-time", "figure": "", "img": "src alt loading",
-	"pre": "class", "details": "class", "summary": "", "noscript": "", "article": "class", "aside": "class aria-label", "svg": "class viewbox preserveaspectratio role aria-label",
-	"rect": "x width height class", "table": "class", "thead": "", "tbody": "", "tr": "", "th": "class", "td": "class",
+	"pre": "class tabindex", "details": "class", "summary": "", "noscript": "", "article": "class", "aside": "class aria-label", "svg": "class viewbox preserveaspectratio role aria-label",
+	"br": "", "rect": "x width height class", "table": "class", "thead": "", "tbody": "", "tr": "", "th": "class", "td": "class",
 }
 
 // check fails if a page has elements, attributes or addresses that the templates do not have.

@@ -88,9 +88,13 @@ func (f *filter) ask() string {
 		"since", wireTime(f.Since), "until", wireTime(f.Until), "pageToken", f.Page)
 }
 
-// wireTime completes a time as browsers write it, in UTC.
+// wireTime returns a time in the form of /api/v1: from a date, a date with a time in UTC, or how
+// long ago it was, such as 15m. Other texts stay.
 func wireTime(s string) string {
-	for _, form := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", time.DateOnly} {
+	if d, err := time.ParseDuration(s); err == nil && d > 0 {
+		return time.Now().Add(-d).UTC().Format(time.RFC3339)
+	}
+	for _, form := range []string{"2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02T15:04:05", time.DateOnly} {
 		if t, err := time.Parse(form, s); err == nil {
 			return t.Format(time.RFC3339)
 		}

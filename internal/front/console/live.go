@@ -5,8 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -113,13 +117,41 @@ func taskEvents(p *page) error {
 	if o := p.r.FormValue("owner"); o == "" || o == p.caller.Owner {
 		work.Go(func() { p.followTree(ctx, s) })
 	}
+	if p.caller.Admin {
+		work.Go(func() { p.followNotices(ctx, s, &now) })
+	}
 	p.followLog(ctx, s, number(after), &now)
 	return nil
 }
 
+// followNotices sends what happens to a task beside its log: to its workers and its webhooks.
+func (p *page) followNotices(ctx context.Context, s *stream, now *adminjson.TaskLog) {
+	owner := p.r.FormValue("owner")
+	if owner == "" {
+		owner = p.caller.Owner
+	}
+	path := "/api/v1/events?" + query("task", string(now.Task.TaskID), "owner", owner, "kind", "worker,webhook")
+	_ = p.follow(ctx, path, func(e sse.Event) bool { // an error ends the notices; the page stays
+		var n struct {
+			Type string
+			Time time.Time
+			Data map[string]any
+		}
+		if json.Unmarshal(e.Data, &n) != nil || n.Type == "" {
+			return true
+		}
+		m := mark{Tone: "calm", Text: strings.ReplaceAll(n.Type, ".", " "), At: &n.Time}
+		for _, name := range slices.Sorted(maps.Keys(n.Data)) {
+			m.Text += fmt.Sprintf(" · %s %v", name, n.Data[name])
+		}
+		b, err := p.piece("notice", m)
+		return err == nil && s.send("notice", 0, b) == nil
+	})
+}
+
 // followLog sends entries until the task ends.
 func (p *page) followLog(ctx context.Context, s *stream, after int64, now *adminjson.TaskLog) {
-	r := &reader{task: p.r.FormValue("id"), owner: p.r.FormValue("owner"), agent: now.Task.Agent}
+	r := &reader{task: p.r.FormValue("id"), owner: p.r.FormValue("owner"), agent: now.Task.Agent, attempt: now.Attempt}
 	if at := p.r.FormValue("at"); at != "" {
 		r.before = time.UnixMilli(number(at))
 	}

@@ -18,7 +18,7 @@ import (
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"t": clean, "clock": clock, "stamp": stamp, "machine": machine, "span": span, "state": stateWord, "tone": tone,
-		"bytes": size, "to": func(pairs ...any) template.URL { return template.URL(query(pairs...)) }, "short": short, "query": func(s string) template.URL { return template.URL(s) }, //nolint:gosec // url.Values has encoded it
+		"bytes": size, "to": func(pairs ...any) template.URL { return template.URL(query(pairs...)) }, "short": short, "today": func() string { return time.Now().UTC().Format(time.DateOnly) }, "hooktone": hookTone, "hookstate": hookState, "number": thousands, "money": money, "query": func(s string) template.URL { return template.URL(s) }, //nolint:gosec // url.Values has encoded it
 
 		"part": func(s scope, v any) scope { return scope{s.Token, s.Admin, v} },
 	}).ParseFS(assets, "assets/*.html"))
@@ -37,7 +37,8 @@ type layout struct {
 
 // titles are the names of pages in the browser.
 var titles = map[string]string{
-	"overview": "Overview", "tasks": "Tasks", "task": "Task", "try": "Try it", "agents": "Agents", "inbox": "Inbox", "signin": "Sign in", "message": "Parley",
+	"overview": "Overview", "tasks": "Tasks", "task": "Task", "entry-page": "Entry",
+	"webhooks": "Webhooks", "dead": "Dead letters", "audit": "Audit", "try": "Try it", "agents": "Agents", "inbox": "Inbox", "signin": "Sign in", "message": "Parley",
 }
 
 // show answers with a page.
@@ -199,4 +200,40 @@ func short(v any) string {
 		return string(s[:8]) + "…" + string(s[len(s)-4:])
 	}
 	return string(s)
+}
+
+// thousands returns a number with its digits in groups.
+func thousands(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// money returns dollars; small amounts have more digits.
+func money(usd float64) string {
+	if usd < 0.1 {
+		return fmt.Sprintf("$%.4f", usd)
+	}
+	return fmt.Sprintf("$%.2f", usd)
+}
+
+// hookStates are the words and the colours for the states of webhooks.
+var hookStates = map[string][2]string{
+	"current": {"up to date", "good"}, "telling": {"delivering", "busy"}, "waiting": {"waiting", "busy"}, "retrying": {"retrying", "ask"}, "settled": {"settled", "calm"},
+}
+
+func hookState(s string) string {
+	if w, ok := hookStates[s]; ok {
+		return w[0]
+	}
+	return clean(s)
+}
+
+func hookTone(s string) string {
+	if w, ok := hookStates[s]; ok {
+		return w[1]
+	}
+	return "calm"
 }

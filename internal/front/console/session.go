@@ -26,7 +26,7 @@ const (
 	maxKey = 16 << 10
 )
 
-// session is what the console knows about a browser.
+// session is the state of a browser.
 type session struct {
 	// cookie is the value of its cookie.
 	cookie string

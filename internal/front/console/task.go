@@ -2,8 +2,10 @@ package console
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +24,7 @@ const (
 type taskView struct {
 	Head    headView
 	Entries []entryView
-	Tree    []treeView
+	Tree    treeSum
 	// Earlier is set if the page begins after the first entry; First and Before are the versions
 	// around it.
 	Earlier bool
@@ -34,6 +36,8 @@ type taskView struct {
 	Hooks  []hookView
 	Copy   []snippet
 	Error  string
+	// Agents are those to which an operator may assign the task.
+	Agents []string
 }
 
 // headView is the summary of a task.
@@ -54,8 +58,21 @@ type headView struct {
 // hookView is a webhook of a task, for administrators.
 type hookView struct {
 	Config, URL, State string
+	Task, Owner        string
 	Told, Version      int64
+	Tries              int
+	NextTry            *time.Time
 	LastError          string
+	Breaker            string
+	Dead               []deadView `json:"deadLetters"`
+}
+
+// deadView is a range of versions that a webhook has not accepted.
+type deadView struct {
+	First, Last int64
+	At          *time.Time
+	Attempts    int
+	Reason      string
 }
 
 // snippet is a command to copy.
@@ -72,12 +89,24 @@ type treeView struct {
 	CreatedAt time.Time `json:"createdAt"`
 	AgeMs     int64     `json:"ageMs"`
 	More      bool      `json:"more"`
+	Input     int64     `json:"inputTokens"`
+	Output    int64     `json:"outputTokens"`
+	USD       float64   `json:"costUsd"`
 	// Took is AgeMs as a duration; Offset and Width place it in the time of the whole tree, in
 	// steps of a twentieth.
 	Took          time.Duration `json:"-"`
 	Offset, Width int           `json:"-"`
 	Here          bool          `json:"-"`
 	Owner         string        `json:"-"`
+}
+
+// treeSum is a tree with the sums over its tasks.
+type treeSum struct {
+	Tasks         []treeView
+	Open          int
+	Took          time.Duration
+	Input, Output int64
+	USD           float64
 }
 
 // segment escapes an id for a path.
@@ -128,7 +157,12 @@ func (p *page) showTask(code int, trouble string) error {
 		v.Earlier = v.From > 1
 	}
 	v.Tree = p.tree()
-	v.Hooks = p.hooks()
+	if v.Hooks = p.hooks(head.Owner); len(v.Entries) > 0 {
+		annotate(v.Entries, v.Hooks)
+	}
+	if p.caller.Admin && !head.Ended {
+		v.Agents = p.agentNames()
+	}
 	p.show(code, "task", v)
 	return nil
 }
@@ -147,25 +181,35 @@ func (p *page) readLog() (*adminjson.TaskLog, error) {
 	return last, p.get(p.logPath("", "after", max(0, l.Version-lastEntries)), last)
 }
 
-// tree returns the tasks below a task of the caller; none if there is only the task itself, or if
+// tree returns the tasks below a task of the caller with their sums; no tasks if there is only the task itself, or if
 // the caller may not read it.
-func (p *page) tree() []treeView {
+func (p *page) tree() (sum treeSum) {
 	var answer struct {
 		Tasks []treeView `json:"tasks"`
 	}
 	id := p.r.FormValue("id")
 	if o := p.r.FormValue("owner"); o != "" && o != p.caller.Owner {
-		return nil
+		return sum
 	}
-	if err := p.get("/api/v1/tasks/"+segment(id)+"/tree", &answer); err != nil || len(answer.Tasks) < 2 {
-		return nil
+	if err := p.get("/api/v1/tasks/"+segment(id)+"/tree", &answer); err != nil || len(answer.Tasks) == 0 {
+		return sum
 	}
-	place(answer.Tasks, id)
-	return answer.Tasks
+	sum.Took = place(answer.Tasks, id)
+	for i := range answer.Tasks {
+		t := &answer.Tasks[i]
+		sum.Input, sum.Output, sum.USD = sum.Input+t.Input, sum.Output+t.Output, sum.USD+t.USD
+		if !ended(t.State) {
+			sum.Open++
+		}
+	}
+	if len(answer.Tasks) > 1 || sum.Input+sum.Output > 0 || sum.USD > 0 {
+		sum.Tasks = answer.Tasks
+	}
+	return sum
 }
 
-// place computes where each task lies in the time of the tree.
-func place(all []treeView, here string) {
+// place computes where each task lies in the time of the tree, and returns that time.
+func place(all []treeView, here string) time.Duration {
 	first, last := all[0].CreatedAt, all[0].CreatedAt.Add(time.Millisecond)
 	for i := range all {
 		t := &all[i]
@@ -181,10 +225,11 @@ func place(all []treeView, here string) {
 		t.Offset = min(19, max(0, int(20*t.CreatedAt.Sub(first)/whole)))
 		t.Width = min(20-t.Offset, max(1, int(20*t.Took/whole)))
 	}
+	return whole
 }
 
-// hooks returns the webhooks of a task, if the caller may see them.
-func (p *page) hooks() []hookView {
+// hooks returns the webhooks of a task of an owner, if the caller may see them.
+func (p *page) hooks(owner string) (of []hookView) {
 	if !p.caller.Admin {
 		return nil
 	}
@@ -194,7 +239,43 @@ func (p *page) hooks() []hookView {
 	if err := p.get("/api/v1/push?"+query("task", p.r.FormValue("id")), &answer); err != nil {
 		return nil
 	}
-	return answer.Webhooks
+	if owner == "" {
+		owner = p.caller.Owner
+	}
+	for _, h := range answer.Webhooks {
+		if h.Owner == owner {
+			of = append(of, h)
+		}
+	}
+	return of
+}
+
+// annotate adds the deliveries to webhooks to the entries of a page: the last entry that each has
+// accepted, and those that none of its tries could deliver.
+func annotate(entries []entryView, hooks []hookView) {
+	at := func(version int64) *entryView {
+		for i := range entries {
+			if entries[i].Last >= version {
+				return &entries[i]
+			}
+		}
+		return &entries[len(entries)-1]
+	}
+	for i := range hooks {
+		h := &hooks[i]
+		for _, d := range h.Dead {
+			e := at(d.Last)
+			e.Marks = append(e.Marks, mark{"bad", fmt.Sprintf("webhook %s did not accept #%d to #%d after %d tries: %s", h.Config, d.First, d.Last, d.Attempts, d.Reason), d.At})
+		}
+		if h.LastError != "" {
+			e := at(h.Told + 1)
+			e.Marks = append(e.Marks, mark{"ask", fmt.Sprintf("webhook %s: try %d failed: %s", h.Config, h.Tries, h.LastError), h.NextTry})
+		}
+		if h.Told > 0 && h.Told >= entries[0].Version {
+			e := at(h.Told)
+			e.Marks = append(e.Marks, mark{"good", "webhook " + h.Config + " is notified up to here", nil})
+		}
+	}
 }
 
 // copies returns commands that send the first message of a task again.
@@ -246,6 +327,24 @@ func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + 
 func cancel(p *page) error {
 	err := p.do(http.MethodPost, "/v1/a2a/tasks/"+segment(p.r.PostFormValue("id"))+":cancel", struct{}{}, nil)
 	return p.done(err)
+}
+
+// operate changes a task for its operator: it runs it again, ends it, or assigns it to another
+// agent.
+func operate(p *page) error {
+	verb := p.r.PostFormValue("verb")
+	if !slices.Contains([]string{"redrive", "fail", "reassign"}, verb) {
+		return p.showTask(http.StatusBadRequest, "Choose to redrive, fail or reassign the task.")
+	}
+	owner := p.r.PostFormValue("owner")
+	if owner == "" {
+		owner = p.caller.Owner
+	}
+	change := map[string]string{"owner": owner, "reason": strings.TrimSpace(p.r.PostFormValue("reason"))}
+	if verb == "reassign" {
+		change["agent"] = p.r.PostFormValue("agent")
+	}
+	return p.done(p.do(http.MethodPost, "/api/v1/tasks/"+segment(p.r.PostFormValue("id"))+"/"+verb, change, nil))
 }
 
 // done returns to the page of the task after a change, or shows its error there.

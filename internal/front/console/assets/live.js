@@ -30,7 +30,7 @@
   }
 
   function lastTime() {
-    var all = document.querySelectorAll("#timeline > .entry");
+    var all = document.querySelectorAll("#timeline > .entry[data-version]");
     return all.length ? all[all.length - 1].dataset.time : "";
   }
 
@@ -91,6 +91,7 @@
     follow(timeline.dataset.live, timeline.dataset.cursor || "0", {
       entry: function (html) { add(timeline, html); },
       head: function (html) { replace("head", html); },
+      notice: function (html) { var n = element(html); if (n) { n.classList.add("new"); timeline.append(n); } },
       tree: function (html) { replace("tree", html); },
       end: function (html, source) { say("", ""); over = true; source.close(); }
     }, say);
@@ -136,7 +137,7 @@
       var field = document.querySelector("main input:not([type=hidden]), main textarea");
       if (field) { e.preventDefault(); field.focus(); }
     }
-    var page = going && { o: "", t: "tasks", y: "try", a: "agents", i: "inbox" }[e.key];
+    var page = going && { o: "", t: "tasks", y: "try", a: "agents", i: "inbox", w: "webhooks", d: "dead", l: "audit" }[e.key];
     if (typeof page === "string") { location.href = "/console/" + page; }
     going = e.key === "g";
   });

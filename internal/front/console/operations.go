@@ -1,0 +1,205 @@
+package console
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/adminjson"
+)
+
+// hooksView is the page of webhooks.
+type hooksView struct {
+	Hooks []hookView
+	// Dead is set if the page lists webhooks with dead letters alone.
+	Dead        bool
+	Next, Error string
+}
+
+// showHooks answers with the page of webhooks.
+func showHooks(p *page) error { return p.showHooks(http.StatusOK, "") }
+
+func (p *page) showHooks(code int, trouble string) error {
+	v := hooksView{Dead: p.r.FormValue("dead") != "", Error: trouble}
+	dead := ""
+	if v.Dead {
+		dead = "true"
+	}
+	var answer struct {
+		Webhooks      []hookView `json:"webhooks"`
+		NextPageToken string     `json:"nextPageToken"`
+	}
+	if err := p.get("/api/v1/push?"+query("dead", dead, "pageToken", p.r.FormValue("page")), &answer); err != nil {
+		return err
+	}
+	v.Hooks, v.Next = answer.Webhooks, answer.NextPageToken
+	for i := range v.Hooks {
+		v.Hooks[i].Owner = p.other(v.Hooks[i].Owner)
+	}
+	p.show(code, "webhooks", v)
+	return nil
+}
+
+// redeliver sends a webhook its dead letters again.
+func redeliver(p *page) error {
+	path := "/api/v1/push/" + segment(p.r.PostFormValue("id")) + "/redeliver"
+	err := p.do(http.MethodPost, path, map[string]string{"config": p.r.PostFormValue("config")}, nil)
+	return p.back(err, p.showHooks, Root+"webhooks?"+query("dead", p.r.PostFormValue("dead")))
+}
+
+// back shows the page of a list after a change, with the error of the change if there is one.
+func (p *page) back(err error, show func(int, string) error, to string) error {
+	if refused, ok := err.(*refusal); ok && refused.Code != http.StatusUnauthorized && refused.Code != http.StatusForbidden { //nolint:errorlint // do returns it itself
+		return show(refused.Code, refused.Message)
+	}
+	if err == nil {
+		http.Redirect(p.w, p.r, to, http.StatusSeeOther)
+	}
+	return err
+}
+
+// letterView is a dead letter of the bus.
+type letterView struct {
+	ID, Queue, Reason, Type, Source, Task, Owner string
+	At                                           time.Time
+	Size                                         int
+}
+
+// deadLetters is the page of dead letters.
+type deadLetters struct {
+	Letters []letterView
+	Queue   string
+	Next    string
+	// NoBus is the reason why the hub has no letters.
+	NoBus, Error string
+}
+
+// showDead answers with the page of dead letters.
+func showDead(p *page) error { return p.showDead(http.StatusOK, "") }
+
+func (p *page) showDead(code int, trouble string) error {
+	v := deadLetters{Queue: strings.TrimSpace(p.r.FormValue("queue")), Error: trouble}
+	var answer struct {
+		Letters       []letterView `json:"letters"`
+		NextPageToken string       `json:"nextPageToken"`
+	}
+	err := p.get("/api/v1/dead?"+query("queue", v.Queue, "pageToken", p.r.FormValue("page")), &answer)
+	if refused, ok := err.(*refusal); ok && (refused.Code == http.StatusNotFound || refused.Code == http.StatusBadRequest) { //nolint:errorlint // do returns it itself
+		v.NoBus = refused.Message
+	} else if err != nil {
+		return err
+	}
+	v.Letters, v.Next = answer.Letters, answer.NextPageToken
+	for i := range v.Letters {
+		v.Letters[i].Owner = p.other(v.Letters[i].Owner)
+	}
+	p.show(code, "dead", v)
+	return nil
+}
+
+// settleLetter publishes a dead letter again, or deletes it.
+func settleLetter(p *page) error {
+	path := "/api/v1/dead/" + segment(p.r.PostFormValue("id"))
+	var err error
+	switch p.r.PostFormValue("verb") {
+	case "replay":
+		err = p.do(http.MethodPost, path+"/replay", struct{}{}, nil)
+	case "drop":
+		err = p.do(http.MethodDelete, path, nil, nil)
+	default:
+		return p.showDead(http.StatusBadRequest, "Choose to replay or to drop the letter.")
+	}
+	return p.back(err, p.showDead, Root+"dead?"+query("queue", p.r.PostFormValue("queue")))
+}
+
+// auditEntry is an entry of the audit log on a page.
+type auditEntry struct {
+	Seq                     uint64
+	At                      time.Time
+	Actor                   struct{ ID, Owner, Auth, From string }
+	Subject                 struct{ Kind, ID, Agent, Task string }
+	Action, Outcome, Reason string
+	Detail                  map[string]string
+}
+
+// auditView is the page of the audit log.
+type auditView struct {
+	Actor, Action, Task, Agent, Since, Until string
+	Entries                                  []auditEntry
+	Head, Next, From                         uint64
+	Log, Error                               string
+	Report                                   *adminjson.AuditReport
+}
+
+// auditLast is how many entries a page shows without a filter, from the end of the log.
+const auditLast = 50
+
+// showAudit answers with the page of the audit log.
+func showAudit(p *page) error { return p.showAudit(http.StatusOK, nil) }
+
+func (p *page) showAudit(code int, report *adminjson.AuditReport) error {
+	text := func(name string) string { return strings.TrimSpace(p.r.FormValue(name)) }
+	v := auditView{
+		Actor: text("actor"), Action: text("action"), Task: text("task"), Agent: text("agent"), Since: text("since"), Until: text("until"), Report: report,
+	}
+	filters := []any{"actor", v.Actor, "action", v.Action, "task", v.Task, "agent", v.Agent, "since", wireTime(v.Since), "until", wireTime(v.Until)}
+	after := text("after")
+	if after == "" && query(filters...) == "" {
+		head, err := p.auditPage("limit", 1)
+		if err != nil {
+			return err
+		}
+		if head.Head.Seq > auditLast {
+			after = strconv.FormatUint(head.Head.Seq-auditLast, 10)
+		}
+	}
+	answer, err := p.auditPage(append(filters, "after", after, "limit", auditLast)...)
+	if refused, ok := err.(*refusal); ok && refused.Code == http.StatusBadRequest { //nolint:errorlint // do returns it itself
+		v.Error = refused.Message
+	} else if err != nil {
+		return err
+	}
+	v.Head, v.Next, v.Log = answer.Head.Seq, answer.Next, answer.Log
+	for _, line := range answer.Entries {
+		var e auditEntry
+		if json.Unmarshal(line, &e) == nil {
+			v.Entries = append(v.Entries, e)
+		}
+	}
+	slices.Reverse(v.Entries)
+	if n := len(v.Entries); n > 0 && v.Entries[n-1].Seq > auditLast+1 {
+		v.From = v.Entries[n-1].Seq - auditLast - 1
+	}
+	p.show(code, "audit", v)
+	return nil
+}
+
+// auditAnswer is a page of /api/v1/audit.
+type auditAnswer struct {
+	Entries []json.RawMessage
+	Next    uint64
+	Head    struct{ Seq uint64 }
+	Log     string
+}
+
+func (p *page) auditPage(pairs ...any) (a auditAnswer, err error) {
+	err = p.get("/api/v1/audit?"+query(pairs...), &a)
+	return a, err
+}
+
+// Query returns the filters of the page as a query; pairs are added.
+func (v *auditView) Query(pairs ...any) string {
+	return query(append([]any{"actor", v.Actor, "action", v.Action, "task", v.Task, "agent", v.Agent, "since", v.Since, "until", v.Until}, pairs...)...)
+}
+
+// verifyAudit checks the audit log, and shows the report.
+func verifyAudit(p *page) error {
+	var report adminjson.AuditReport
+	if err := p.get("/api/v1/audit/verify", &report); err != nil {
+		return err
+	}
+	return p.showAudit(http.StatusOK, &report)
+}

@@ -1,0 +1,62 @@
+package console
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/adminjson"
+)
+
+// TestAttempts checks that the first entry of each further attempt is marked, and that chunks of
+// two attempts stay apart.
+func TestAttempts(t *testing.T) {
+	t.Parallel()
+	at := time.Unix(0, 0)
+	entry := func(version, attempt int64) adminjson.LogEntry {
+		return adminjson.LogEntry{Version: version, Time: at, Kind: "artifact", Attempt: attempt, Append: true, Artifact: []byte(`{"artifactId":"a","parts":[{"text":"x"}]}`)}
+	}
+	r := &reader{room: maxPage}
+	views := r.views([]adminjson.LogEntry{entry(1, 1), entry(2, 1), entry(3, 2), entry(4, 2), entry(5, 3)})
+	if len(views) != 3 || views[0].Begins || !views[1].Begins || !views[2].Begins || views[1].Chunks != 2 {
+		t.Errorf("views = %+v", views)
+	}
+}
+
+// TestAnnotate checks where deliveries to webhooks are in a timeline.
+func TestAnnotate(t *testing.T) {
+	t.Parallel()
+	views := make([]entryView, 4)
+	for i := range views {
+		views[i].Version, views[i].Last = int64(2*i+1), int64(2*i+2)
+	}
+	annotate(views, []hookView{
+		{Config: "a", Told: 4, Tries: 2, LastError: "refused"}, {Config: "b", Told: 8, Dead: []deadView{{First: 1, Last: 3, Attempts: 7, Reason: "gone"}}}, {Config: "c"},
+	})
+	var got []string
+	for _, v := range views {
+		for _, m := range v.Marks {
+			got = append(got, m.Tone+" "+m.Text)
+		}
+		got = append(got, "-")
+	}
+	want := "-|good webhook a is notified up to here|bad webhook b did not accept #1 to #3 after 7 tries: gone|-|ask webhook a: try 2 failed: refused|-|good webhook b is notified up to here|-"
+	if s := strings.Join(got, "|"); s != want {
+		t.Errorf("marks\n%s\nwant\n%s", s, want)
+	}
+}
+
+// TestNumbers checks how pages write numbers and costs.
+func TestNumbers(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1234: "-1,234", -123: "-123"} {
+		if got := thousands(n); got != want {
+			t.Errorf("thousands(%d) = %s, want %s", n, got, want)
+		}
+	}
+	for usd, want := range map[float64]string{0.00123: "$0.0012", 12.345: "$12.35"} {
+		if got := money(usd); got != want {
+			t.Errorf("money(%v) = %s, want %s", usd, got, want)
+		}
+	}
+}
