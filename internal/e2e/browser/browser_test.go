@@ -61,6 +61,16 @@ func TestMain(m *testing.M) {
 type hub struct {
 	url  string
 	data string
+	// end ends the process, and returns when it has ended.
+	end func(os.Signal) error
+}
+
+// kill ends the process without a warning.
+func (h *hub) kill(t *testing.T) {
+	t.Helper()
+	if err := h.end(os.Kill); err == nil {
+		t.Fatal("the hub has ended without a trace of the signal")
+	}
 }
 
 // need skips or fails a test on a machine without Chromium.
@@ -91,9 +101,18 @@ func (h *hub) serve(t *testing.T, args ...string) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
+	ended := false
+	h.end = func(s os.Signal) error {
+		ended = true
+		_ = c.Process.Signal(s)
+		return c.Wait()
+	}
+	end := h.end
 	t.Cleanup(func() {
-		_ = c.Process.Signal(os.Interrupt)
-		if err := c.Wait(); err != nil {
+		if ended {
+			return
+		}
+		if err := end(os.Interrupt); err != nil {
 			t.Errorf("the hub ended with %v", err)
 		}
 	})
@@ -192,11 +211,26 @@ func (b *tab) text() string {
 	return s
 }
 
-// shows waits until an element of the page has a text.
+// shows waits until an element of the page has a text, on this page or the next one.
 func (b *tab) shows(selector, text string) {
 	b.t.Helper()
-	b.run(chromedp.Poll(fmt.Sprintf(`[...document.querySelectorAll(%q)].some(e => e.textContent.includes(%q))`, selector, text), nil,
-		chromedp.WithPollingTimeout(30*time.Second)))
+	b.holds(fmt.Sprintf(`[...document.querySelectorAll(%q)].some(e => e.textContent.includes(%q))`, selector, text))
+}
+
+// holds waits until an expression is true, on this page or the next one.
+func (b *tab) holds(expression string) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
+	defer cancel()
+	for {
+		err := chromedp.Run(ctx, chromedp.WaitReady("body"), chromedp.Poll(expression, nil))
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil || !strings.Contains(err.Error(), "navigated") && !strings.Contains(err.Error(), "context") {
+			b.t.Fatalf("%s: %v\n%s", expression, err, b.text())
+		}
+	}
 }
 
 // shot writes pictures of the page, if they are asked for.
