@@ -76,7 +76,7 @@ func (p *page) filterOf() filter {
 }
 
 // Query returns the filter as the query of a page; pairs replace values.
-func (f *filter) Query(pairs ...any) string {
+func (f filter) Query(pairs ...any) string {
 	return query(append([]any{
 		"agent", f.Agent, "state", f.State, "context", f.Context, "scope", f.Scope, "owner", f.Owner, "id", f.ID, "since", f.Since, "until", f.Until,
 	}, pairs...)...)

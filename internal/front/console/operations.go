@@ -130,6 +130,7 @@ type auditView struct {
 	Actor, Action, Task, Agent, Since, Until string
 	Entries                                  []auditEntry
 	Head, Next, From                         uint64
+	Earlier                                  bool
 	Log, Error                               string
 	Report                                   *adminjson.AuditReport
 }
@@ -170,8 +171,8 @@ func (p *page) showAudit(code int, report *adminjson.AuditReport) error {
 		}
 	}
 	slices.Reverse(v.Entries)
-	if n := len(v.Entries); n > 0 && v.Entries[n-1].Seq > auditLast+1 {
-		v.From = v.Entries[n-1].Seq - auditLast - 1
+	if n := len(v.Entries); n > 0 && v.Entries[n-1].Seq > 1 {
+		v.Earlier, v.From = true, max(v.Entries[n-1].Seq, auditLast+1)-auditLast-1
 	}
 	p.show(code, "audit", v)
 	return nil
@@ -191,7 +192,7 @@ func (p *page) auditPage(pairs ...any) (a auditAnswer, err error) {
 }
 
 // Query returns the filters of the page as a query; pairs are added.
-func (v *auditView) Query(pairs ...any) string {
+func (v auditView) Query(pairs ...any) string {
 	return query(append([]any{"actor", v.Actor, "action", v.Action, "task", v.Task, "agent", v.Agent, "since", v.Since, "until", v.Until}, pairs...)...)
 }
 

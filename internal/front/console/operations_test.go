@@ -1,8 +1,10 @@
 package console_test
 
 import (
+	"html"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +56,41 @@ func TestDeadLetters(t *testing.T) {
 	wants(t, root.get("/console/webhooks"), 200, "No task has a webhook")
 	wants(t, root.get("/console/webhooks?dead=1"), 200, "Every notification was delivered")
 	wants(t, root.post("/console/webhooks", "id", "none"), 404, "no such webhook")
+}
+
+var pageLink = regexp.MustCompile(`href="(/console/[a-z]+\?[^"]*(?:page|after)=[^"]+)"[^>]*>(Older|Further|Newer)`)
+
+// TestPaging follows the links between the pages of tasks and of the audit log.
+func TestPaging(t *testing.T) {
+	t.Parallel()
+	root := newWorld(t, true).as(rootKey)
+	sent := make(map[string]bool)
+	for range 52 {
+		sent[root.send("echo", "hello")] = true
+	}
+	for _, first := range []string{"/console/tasks?agent=echo", "/console/tasks?scope=all&id=0"} {
+		if strings.Contains(first, "id=0") {
+			for id := range sent {
+				first = "/console/tasks?scope=all&id=" + id[:4]
+			}
+		}
+		a := root.get(first)
+		more := pageLink.FindStringSubmatch(a.body)
+		if a.code != 200 || strings.Count(a.body, `a class="line"`) != 50 || more == nil {
+			t.Fatalf("%s = %d %s", first, a.code, a.body)
+		}
+		a = root.get(html.UnescapeString(more[1]))
+		if a.code != 200 || strings.Count(a.body, `a class="line"`) != 2 || !strings.Contains(a.body, "First page") {
+			t.Errorf("%s = %d %s", more[1], a.code, a.body)
+		}
+	}
+	a := root.get("/console/audit")
+	older := pageLink.FindStringSubmatch(a.body)
+	if a.code != 200 || older == nil {
+		t.Fatalf("the audit log = %d %s", a.code, a.body)
+	}
+	wants(t, root.get(html.UnescapeString(older[1])), 200, "key", "Newer entries")
+	wants(t, root.get("/console/audit?action=task"), 200, "Newer entries")
 }
 
 // TestAudit reads the audit log with filters, and verifies it before and after a change.
