@@ -70,7 +70,12 @@ const maxEvent = 1 << 20
 // events opens a stream of events at a path below /api/v1. The caller closes its body, and the
 // stream ends with ctx.
 func (f *hubFlags) events(ctx context.Context, path string) (*http.Response, error) {
-	req, err := f.request(ctx, "GET "+adminapi.Root+path, nil)
+	return f.open(ctx, adminapi.Root+path)
+}
+
+// open sends a GET request. The caller closes the body of the answer, which may be an error.
+func (f *hubFlags) open(ctx context.Context, path string) (*http.Response, error) {
+	req, err := f.request(ctx, "GET "+path, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -73,6 +73,8 @@ type commands struct {
 	Import  importCmd  `cmd:"" help:"Read an export into an empty store."`
 	Init    initCmd    `cmd:"" help:"Write a first parley.yaml and an example agent."`
 	Version versionCmd `cmd:"" help:"Print the version."`
+	Health  healthCmd  `cmd:"" help:"Check that a hub is ready."`
+	Man     manCmd     `cmd:"" help:"Print the manual page of all commands."`
 
 	Completion completionCmd `cmd:"" help:"Print the completion of a shell: bash, zsh or fish."`
 	Complete   completeCmd   `cmd:"" hidden:"" help:"Print the completions of a line."`

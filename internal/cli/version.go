@@ -14,7 +14,8 @@ import (
 
 // versionCmd prints the version of the program.
 type versionCmd struct {
-	JSON bool `name:"json" help:"Print a JSON object."`
+	JSON    bool `name:"json" help:"Print a JSON object."`
+	Modules bool `help:"Print the modules of the program with their versions, too."`
 }
 
 // Help shows an example.
@@ -28,35 +29,67 @@ func (v *versionCmd) Run(o *OS) error {
 	protocols := []string{string(a2a.Version)}
 	if v.JSON {
 		return json.NewEncoder(o.Stdout).Encode(map[string]any{
-			"version": b.version, "commit": b.commit, "modified": b.modified, "go": runtime.Version(), "protocols": protocols,
+			"version": b.version, "commit": b.commit, "modified": b.modified, "date": b.date, "go": runtime.Version(), "protocols": protocols,
+			"modules": b.modules,
 		})
 	}
 	commit := b.commit
 	if b.modified {
 		commit += " (modified)"
 	}
-	_, err := fmt.Fprintf(o.Stdout, "parley %s\ncommit %s\n%s %s/%s\nA2A %s\n",
+	if b.date != "" {
+		commit += " of " + b.date
+	}
+	fmt.Fprintf(o.Stdout, "parley %s\ncommit %s\n%s %s/%s\nA2A %s\n",
 		b.version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, strings.Join(protocols, ", "))
-	return err
+	if v.Modules {
+		for _, m := range b.modules {
+			fmt.Fprintln(o.Stdout, m.Path, m.Version)
+		}
+	}
+	return nil
 }
 
 // buildInfo is the version and the source revision of the program.
 type buildInfo struct {
-	version, commit string
-	modified        bool
+	version, commit, date string // date is the time of the commit
+	modified              bool
+	modules               []module
+}
+
+// module is a module that the program contains.
+type module struct {
+	Path    string `json:"path"`
+	Version string `json:"version"`
 }
 
 // build reads the information that the Go command has embedded in the program.
 func build() buildInfo {
-	b := buildInfo{version: parley.Version, commit: "unknown"}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return b
+		info = new(debug.BuildInfo)
+	}
+	return readBuild(info)
+}
+
+func readBuild(info *debug.BuildInfo) buildInfo {
+	b := buildInfo{version: parley.Version, commit: "unknown"}
+	// A program that was built from a tag has the version of its module.
+	if v := info.Main.Version; strings.HasPrefix(v, "v") && !strings.HasPrefix(v, "v0.0.0-") && !strings.Contains(v, "+") {
+		b.version = strings.TrimPrefix(v, "v")
+	}
+	for _, m := range info.Deps {
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		b.modules = append(b.modules, module{m.Path, m.Version})
 	}
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":
 			b.commit = s.Value
+		case "vcs.time":
+			b.date = s.Value
 		case "vcs.modified":
 			b.modified = s.Value == "true"
 		}

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// healthCmd asks a hub whether it is ready.
+type healthCmd struct {
+	hubFlags
+	Timeout time.Duration `help:"How long to wait for the answer." default:"5s" placeholder:"TIME"`
+}
+
+// Help shows an example.
+func (healthCmd) Help() string {
+	return `Prints nothing if the hub is ready. Otherwise it prints the checks that fail, and the exit code is 1, or 4 if ` +
+		`no hub answers. It is the health check of containers, which have no other program.
+
+Examples:
+
+    parley health
+    parley health --url https://hub.example:4443 --ca hub.pem`
+}
+
+// readiness is the answer of /readyz.
+type readiness struct {
+	Checks []struct {
+		Name   string `json:"name"`
+		OK     bool   `json:"ok"`
+		Detail string `json:"detail"`
+	} `json:"checks"`
+}
+
+// Run asks for the readiness of the hub.
+func (c *healthCmd) Run(ctx context.Context) error {
+	ctx, stop := context.WithTimeoutCause(ctx, c.Timeout, &exit{exitUnreachable, fmt.Errorf("%s has not answered within %v", c.URL, c.Timeout)})
+	defer stop()
+	resp, err := c.open(ctx, "/readyz")
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusOK {
+		return nil
+	}
+	var r readiness
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(&r); err != nil || len(r.Checks) == 0 {
+		return fmt.Errorf("%s: HTTP %s", c.URL, resp.Status)
+	}
+	var failing []string
+	for _, check := range r.Checks {
+		if !check.OK {
+			failing = append(failing, strings.TrimSuffix(check.Name+": "+check.Detail, ": "))
+		}
+	}
+	return fmt.Errorf("the hub is not ready: %s", strings.Join(failing, "; "))
+}
