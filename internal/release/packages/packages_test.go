@@ -1,0 +1,118 @@
+// Package packages tests the configuration of releases with goreleaser's own types, and builds the
+// Debian and RPM packages that it describes.
+package packages
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/goreleaser/goreleaser/v2/pkg/config"
+	"github.com/goreleaser/nfpm/v2"
+	_ "github.com/goreleaser/nfpm/v2/deb"
+	"github.com/goreleaser/nfpm/v2/files"
+	_ "github.com/goreleaser/nfpm/v2/rpm"
+)
+
+const root = "../../.."
+
+// project reads .goreleaser.yaml; unknown keys are errors.
+func project(t *testing.T) *config.Project {
+	t.Helper()
+	f, err := os.Open(filepath.Join(root, ".goreleaser.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	p, err := config.LoadReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &p
+}
+
+// TestConfiguration: releases have six targets, and are built like "make".
+func TestConfiguration(t *testing.T) {
+	p := project(t)
+	b := p.Builds[0]
+	if got := strings.Join(b.Goos, " ") + "/" + strings.Join(b.Goarch, " "); got != "linux darwin windows/amd64 arm64" {
+		t.Errorf("targets are %s", got)
+	}
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range []string{"-trimpath", "-tags grpcnotrace", `-ldflags="-s -w"`, "CGO_ENABLED=0"} {
+		if !strings.Contains(string(makefile), flag) {
+			t.Errorf("the Makefile has no %s", flag)
+		}
+	}
+	if b.ModTimestamp != "{{ .CommitTimestamp }}" || strings.Join(b.Flags, " ") != "-trimpath -tags=grpcnotrace" || strings.Join(b.Ldflags, " ") != "-s -w" {
+		t.Errorf("the build is %+v; two builds of a tag must be the same bytes, and those of make", b)
+	}
+}
+
+// TestPackages builds a package of each format with the files of the configuration, and lists
+// those of the Debian package with its own tool.
+func TestPackages(t *testing.T) {
+	prepared := t.TempDir()
+	run := exec.Command("go", "run", "./internal/release", "prepare", prepared)
+	run.Dir = root
+	if out, err := run.CombinedOutput(); err != nil {
+		t.Fatalf("prepare: %v\n%s", err, out)
+	}
+	for _, format := range project(t).NFPMs[0].Formats {
+		name := filepath.Join(t.TempDir(), "parley."+format)
+		build(t, format, name, prepared)
+		if format != "deb" {
+			continue
+		}
+		list, err := exec.Command("dpkg-deb", "-c", name).CombinedOutput()
+		if err != nil {
+			t.Fatalf("dpkg-deb: %v\n%s", err, list)
+		}
+		for _, want := range []string{
+			"./usr/bin/parley", "./usr/lib/systemd/system/parley.service", "./usr/lib/sysusers.d/parley.conf", "./etc/parley/parley.yaml",
+			"./usr/share/man/man1/parley.1", "./usr/share/bash-completion/completions/parley", "./usr/share/doc/parley/THIRD_PARTY_LICENSES",
+		} {
+			if !strings.Contains(string(list), " "+want+"\n") {
+				t.Errorf("the package has no %s:\n%s", want, list)
+			}
+		}
+	}
+}
+
+// build writes a package.
+func build(t *testing.T, format, name, prepared string) {
+	t.Helper()
+	c := project(t).NFPMs[0]
+	contents := files.Contents{{Source: filepath.Join(root, "LICENSE"), Destination: "/usr/bin/parley", FileInfo: &files.ContentFileInfo{Mode: 0o755}}}
+	for _, f := range c.Contents {
+		src := filepath.Join(root, f.Source)
+		if rest, ok := strings.CutPrefix(f.Source, "dist-files/"); ok {
+			src = filepath.Join(prepared, rest)
+		}
+		contents = append(contents, &files.Content{Source: src, Destination: f.Destination, Type: f.Type})
+	}
+	info := nfpm.WithDefaults(&nfpm.Info{
+		Name: c.PackageName, Arch: "amd64", Version: "0.1.0", Maintainer: c.Maintainer, Description: c.Description, License: c.License,
+		Overridables: nfpm.Overridables{Contents: contents, Scripts: nfpm.Scripts{PostInstall: filepath.Join(root, c.Scripts.PostInstall)}},
+	})
+	if err := nfpm.PrepareForPackager(info, format); err != nil {
+		t.Fatalf("%s: %v", format, err)
+	}
+	p, err := nfpm.Get(format)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := p.Package(info, &b); err != nil {
+		t.Fatalf("%s: %v", format, err)
+	}
+	if err := os.WriteFile(name, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

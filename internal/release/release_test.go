@@ -1,0 +1,152 @@
+package main
+
+import (
+	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(hubtest.M{M: m}) }
+
+// TestSBOM: the bill lists every module of the program.
+func TestSBOM(t *testing.T) {
+	t.Parallel()
+	program, file := hubtest.Binary(t), filepath.Join(t.TempDir(), "sbom.json")
+	if err := writeSBOM(program, file); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bom
+	if err := json.Unmarshal(text, &b); err != nil || b.Format != "CycloneDX" {
+		t.Fatalf("%v in %s", err, text)
+	}
+	listed := map[string]string{}
+	for _, c := range b.Components {
+		listed[c.Name] = c.Version
+	}
+	info, err := buildinfo.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(info.Deps) < 30 {
+		t.Errorf("the program has %d modules", len(info.Deps))
+	}
+	for _, m := range info.Deps {
+		if listed[m.Path] != m.Version {
+			t.Errorf("the bill has %s at %q, want %s", m.Path, listed[m.Path], m.Version)
+		}
+	}
+}
+
+// TestPrepare: every module of the program has a licence, and there are completions and a page.
+func TestPrepare(t *testing.T) {
+	t.Chdir(filepath.Join("..", ".."))
+	dir := t.TempDir()
+	if err := prepare(dir); err != nil {
+		t.Fatal(err)
+	}
+	licences, err := os.ReadFile(filepath.Join(dir, "THIRD_PARTY_LICENSES"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := buildinfo.ReadFile(hubtest.Binary(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range info.Deps {
+		if !strings.Contains(string(licences), "\n"+m.Path+" "+m.Version+"\n") {
+			t.Errorf("no licence of %s %s", m.Path, m.Version)
+		}
+	}
+	for file, want := range map[string]string{"parley.1": ".TH PARLEY 1", "completions/parley.bash": "complete -", "completions/_parley": "#compdef", "completions/parley.fish": "complete -c"} {
+		if text, err := os.ReadFile(filepath.Join(dir, file)); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s: %v, want %q", file, err, want)
+		}
+	}
+}
+
+// TestReproducible: two builds in two folders are the same bytes, and name no folder.
+func TestReproducible(t *testing.T) {
+	t.Parallel()
+	testenv.Env(t, testenv.CI) // it compiles the program with other flags than the tests
+	first, second := linked(t), linked(t)
+	if first != second {
+		t.Errorf("two builds differ: %s and %s", first, second)
+	}
+}
+
+// linked builds the tree from another folder and returns the digest of the program.
+func linked(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clone := filepath.Join(dir, "tree")
+	if err := os.Symlink(root, clone); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "parley")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags=grpcnotrace", "-ldflags=-s -w", "-o", program, "./cmd/parley")
+	cmd.Dir, cmd.Env = clone, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "PWD="+clone)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	text, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), root) || strings.Contains(string(text), dir) {
+		t.Errorf("the program contains the name of its folder")
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// TestServiceIsHardened: the unit has at most the exposure 2.0 of systemd's analysis.
+func TestServiceIsHardened(t *testing.T) {
+	t.Parallel()
+	analyze := testenv.Tool(t, "systemd-analyze")
+	out, err := exec.Command(analyze, "security", "--offline=true", filepath.Join("linux", "parley.service")).CombinedOutput()
+	m := regexp.MustCompile(`exposure level for parley.service: ([0-9.]+)`).FindSubmatch(out)
+	if m == nil {
+		t.Fatalf("systemd-analyze: %v\n%s", err, out)
+	}
+	if level, _ := strconv.ParseFloat(string(m[1]), 64); level > 2 {
+		t.Errorf("the exposure is %s, want at most 2.0:\n%s", m[1], out)
+	}
+}
+
+// TestServiceStarts: the command of the unit has only flags of the program.
+func TestServiceStarts(t *testing.T) {
+	t.Parallel()
+	unit, err := os.ReadFile(filepath.Join("linux", "parley.service"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?m)^ExecStart=/usr/bin/parley serve --config (\S+) --data (\S+)$`).FindSubmatch(unit)
+	if m == nil || string(m[1]) != "/etc/parley/parley.yaml" || string(m[2]) != "/var/lib/parley" {
+		t.Fatalf("the unit does not start parley serve with the configuration and the data of the package:\n%s", unit)
+	}
+	hub := exec.CommandContext(t.Context(), hubtest.Binary(t), "doctor", "--offline", "--config", filepath.Join("linux", "parley.yaml"), "--data", filepath.Join(t.TempDir(), "data"))
+	if out, err := hub.CombinedOutput(); hub.ProcessState.ExitCode() > 1 {
+		t.Errorf("the configuration of the package does not load: %v\n%s", err, out)
+	}
+}
