@@ -40,6 +40,10 @@ func typed(t *testing.T, page string) {
 	if err != nil {
 		t.Fatalf("%s: %v", page, err)
 	}
+	if strings.Contains(read(t, page), "python3 -m venv") {
+		_, err := os.Stat(filepath.Join(sdk, "bin", "python"))
+		testenv.Met(t, err == nil, "the virtual environment of the SDK, which .ci/venvs makes,")
+	}
 	s := &session{t: t, page: page, dir: t.TempDir()}
 	s.write("script", s.script(all))
 	log, err := os.Create(filepath.Join(s.dir, "log"))
