@@ -228,6 +228,18 @@ func (r *taskRegistry) hold(k ref) *live {
 	return l
 }
 
+// holdThis adds a reference to l, unless it has none. It reports whether it did.
+func (r *taskRegistry) holdThis(l *live) bool {
+	s := r.shard(l.ref)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tasks[l.ref] != l {
+		return false
+	}
+	l.refs++
+	return true
+}
+
 // add registers l unless the task is live already. It returns the registered task with one more
 // reference.
 func (r *taskRegistry) add(l *live) *live {
@@ -431,6 +443,7 @@ func (e *Engine) reload(l *live) error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", l.ref.id, err)
 	}
+	before := l.snapshot()
 	for have := l.snapshot(); have.Rev != h.Rev; have = l.snapshot() {
 		if have.Version >= h.Version {
 			break
@@ -450,6 +463,7 @@ func (e *Engine) reload(l *live) error {
 		e.publish(l, &task.Change{Next: h})
 	} else if have := l.snapshot(); have.Rev != h.Rev {
 		e.publishForeign(l, &h)
+		e.react(l, &before, &h)
 	}
 	return nil
 }

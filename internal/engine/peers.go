@@ -94,7 +94,7 @@ func (e *Engine) Follow(ctx context.Context, keys []task.Key) {
 	defer wg.Wait()
 	slots := make(chan struct{}, recoverers)
 	for _, l := range e.live.keyed.some(keys) {
-		if e.live.hold(l.ref) != l {
+		if !e.live.holdThis(l) {
 			continue
 		}
 		select {
@@ -148,14 +148,7 @@ func (e *Engine) refresh(l *live) error {
 	if !l.isLoaded() {
 		return nil
 	}
-	before := l.snapshot()
-	if err := e.reload(l); err != nil {
-		return err
-	}
-	if h := l.snapshot(); h.Rev != before.Rev {
-		e.react(l, &before, &h)
-	}
-	return nil
+	return e.reload(l)
 }
 
 // react acts on changes of other hubs: a run that has lost its task ends, and a cancel request for

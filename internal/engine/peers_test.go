@@ -1,0 +1,427 @@
+package engine_test
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
+	"github.com/parley-a2a/parley/task"
+)
+
+// hubs are engines on one store. Each follows the changes of the others.
+type hubs struct {
+	memstore.Store
+
+	mu   sync.Mutex // guards the fields below
+	all  map[task.Holder]*bench
+	lost []task.Holder
+	// silent is set while hints are lost.
+	silent bool
+	work   sync.WaitGroup
+}
+
+// Append passes a hint to all hubs.
+func (h *hubs) Append(ctx context.Context, c *task.Change) error {
+	err := h.Store.Append(ctx, c)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	keys := []task.Key{c.Next.Key} // c is reused
+	for _, b := range h.all {
+		if !h.silent {
+			h.work.Go(func() { b.Follow(context.Background(), keys) })
+		}
+	}
+	return nil
+}
+
+// Revs implements engine.Heads.
+func (h *hubs) Revs(ctx context.Context, keys []task.Key) (map[task.Key]int64, error) {
+	page, err := h.List(ctx, &task.Query{AllOwners: true, Limit: 1000})
+	revs := make(map[task.Key]int64)
+	for i := range page.Heads {
+		if k := page.Heads[i].Key; slices.Contains(keys, k) {
+			revs[k] = page.Heads[i].Rev
+		}
+	}
+	return revs, err
+}
+
+// view is what one hub knows of the others.
+type view struct {
+	*hubs
+
+	own task.Holder
+}
+
+func (v view) Live(holder task.Holder) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if holder == "" {
+		return len(v.all)-len(v.lost) > 1
+	}
+	return v.all[holder] != nil && !slices.Contains(v.lost, holder)
+}
+
+func (v view) Takes(task.Key) bool { return true }
+func (v view) Leads() bool         { return true }
+
+// lose makes a hub a lost one.
+func (h *hubs) lose(holder task.Holder) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lost = append(h.lost, holder)
+}
+
+// join starts a hub.
+func (h *hubs) join(t *testing.T, holder task.Holder, x a2asrv.AgentExecutor) *bench {
+	t.Helper()
+	b := start(t, engine.Config{
+		Store: h, Holder: holder, Peers: view{h, holder}, DrainTimeout: -1, Idempotency: engine.Idempotency{Header: true},
+	}, x)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.all == nil {
+		h.all = make(map[task.Holder]*bench)
+		t.Cleanup(h.work.Wait)
+	}
+	h.all[holder] = b
+	return b
+}
+
+// questioner asks a question, and then repeats the answer.
+func questioner() *executor {
+	return &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		if ec.StoredTask == nil {
+			yield(status(ec, a2a.TaskStateInputRequired, "colour?"), nil)
+			return
+		}
+		yield(status(ec, a2a.TaskStateCompleted, ec.Message.Parts[0].Text()), nil)
+	}}
+}
+
+// stepwise works with one chunk for each value of steps, and ends when it is closed.
+func stepwise(steps <-chan string) *executor {
+	return &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		if !yield(status(ec, a2a.TaskStateWorking, ""), nil) {
+			return
+		}
+		for {
+			select {
+			case s, ok := <-steps:
+				if !ok {
+					yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
+					return
+				}
+				if !yield(chunk(ec, s, true), nil) {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}}
+}
+
+// A reader at another hub sees each event of a task once, in order.
+func TestFollowElsewhere(t *testing.T) {
+	t.Parallel()
+	h, steps := new(hubs), make(chan string)
+	a := h.join(t, "a", stepwise(steps))
+	b := h.join(t, "b", words("not here"))
+	id := a.send(now(text("go"))).Head.ID
+	s, err := b.Subscribe(t.Context(), alice, &op.Subscribe{ID: id, LastEventID: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for range 20 {
+			steps <- "x"
+		}
+		close(steps)
+	})
+	last := int64(1)
+	for _, ev := range follow(t, s) {
+		if last++; ev.Version != last {
+			t.Fatalf("event %d after %d", ev.Version, last-1)
+		}
+	}
+	wg.Wait()
+	if got := b.get(id).Head; got.Version != last || got.State != task.Completed {
+		t.Errorf("the reader ended at v%d, the task is %v at v%d", last, got.State, got.Version)
+	}
+}
+
+// A hub whose hints are lost finds the changes when it compares all revisions.
+func TestLostHints(t *testing.T) {
+	t.Parallel()
+	h, steps := new(hubs), make(chan string)
+	a := h.join(t, "a", stepwise(steps))
+	b := h.join(t, "b", words("not here"))
+	id := a.send(now(text("go"))).Head.ID
+	s, err := b.Subscribe(t.Context(), alice, &op.Subscribe{ID: id, LastEventID: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.mu.Lock()
+	h.silent = true
+	h.mu.Unlock()
+	close(steps)
+	a.wait(id, task.Completed)
+	if err := b.FollowAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if all := follow(t, s); len(all) == 0 || all[len(all)-1].State != task.Completed {
+		t.Errorf("events = %v, want COMPLETED at the end", all)
+	}
+}
+
+// A question is answered at another hub, which then runs the task; a blocking call there returns
+// with the end.
+func TestAnswerElsewhere(t *testing.T) {
+	t.Parallel()
+	h := new(hubs)
+	a, b := h.join(t, "a", questioner()), h.join(t, "b", questioner())
+	asked := a.send(text("paint"))
+	if asked.Head.State != task.InputRequired {
+		t.Fatalf("state = %v", asked.Head.State)
+	}
+	if got := b.send(reply(asked.Head.ID, "red")); got.Head.State != task.Completed || statusText(t, got) != "red" {
+		t.Errorf("answer = %v %q", got.Head.State, statusText(t, got))
+	}
+	if got := a.get(asked.Head.ID); got.Head.State != task.Completed {
+		t.Errorf("state at the first hub = %v", got.Head.State)
+	}
+}
+
+// A message for a task that another hub runs is read by that hub's run, and a blocking call
+// returns with its outcome.
+func TestMessageElsewhere(t *testing.T) {
+	t.Parallel()
+	h, began, proceed := new(hubs), make(chan bool, 1), make(chan bool)
+	x := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		if ec.Message.ID == "m-first" {
+			if yield(status(ec, a2a.TaskStateWorking, ""), nil) {
+				began <- true
+				<-proceed
+				yield(status(ec, a2a.TaskStateInputRequired, "more?"), nil)
+			}
+			return
+		}
+		yield(status(ec, a2a.TaskStateCompleted, ec.Message.Parts[0].Text()), nil)
+	}}
+	a, b := h.join(t, "a", x), h.join(t, "b", words("not here"))
+	id := a.send(now(text("first"))).Head.ID
+	<-began
+	done := make(chan *engine.Answer)
+	go func() {
+		got, err := b.Send(t.Context(), alice, reply(id, "second"))
+		if err != nil {
+			t.Errorf("Send: %v", err)
+		}
+		done <- got
+	}()
+	s, err := a.Subscribe(t.Context(), alice, &op.Subscribe{ID: id, LastEventID: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for stored := false; !stored; { // the second message
+		events, err := s.Next(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored = slices.ContainsFunc(events, func(e engine.Event) bool { return e.Kind == task.Message })
+	}
+	s.Close()
+	close(proceed)
+	if got := <-done; got != nil && (got.Head.State != task.Completed || statusText(t, got) != "second") {
+		t.Errorf("answer = %v %q", got.Head.State, statusText(t, got))
+	}
+}
+
+// A cancel request at one hub reaches the agent at the hub that runs the task.
+func TestCancelElsewhere(t *testing.T) {
+	t.Parallel()
+	h, began, asked := new(hubs), make(chan context.Context, 1), make(chan bool, 1)
+	x := untilStopped(began)
+	x.cancel = func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		asked <- true
+		yield(status(ec, a2a.TaskStateCanceled, "as you wish"), nil)
+	}
+	a, b := h.join(t, "a", x), h.join(t, "b", words("not here"))
+	id := a.send(now(text("go"))).Head.ID
+	ctx := <-began
+	got, err := b.Cancel(t.Context(), alice, &op.Cancel{ID: id})
+	if err != nil || got.Head.State != task.Canceled || statusText(t, got) != "as you wish" {
+		t.Fatalf("Cancel = %+v, %v", got, err)
+	}
+	if len(asked) != 1 {
+		t.Error("the agent got no request")
+	}
+	<-ctx.Done()
+}
+
+// A hub that notices a cancel request only when its own change conflicts carries it out.
+func TestCancelAtConflict(t *testing.T) {
+	t.Parallel()
+	h, began, proceed := new(hubs), make(chan bool, 1), make(chan bool)
+	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		_ = yield(status(ec, a2a.TaskStateWorking, ""), nil)
+		_ = agent.Flush(ctx)
+		began <- true
+		<-proceed
+		yield(chunk(ec, "late", true), nil)
+		<-ctx.Done()
+	}}
+	a, b := h.join(t, "a", x), h.join(t, "b", words("not here"))
+	id := a.send(now(text("go"))).Head.ID
+	<-began
+	h.mu.Lock()
+	h.silent = true
+	h.mu.Unlock()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		_, err := b.Cancel(ctx, alice, &op.Cancel{ID: id})
+		done <- err
+	}()
+	for b.get(id).Head.CancelAt == 0 {
+		runtime.Gosched()
+	}
+	close(proceed)
+	a.wait(id, task.Canceled)
+	cancel()
+	<-done
+}
+
+// The tasks of a lost hub are continued by their rules. The lost hub stores nothing for them, and
+// its runs end.
+func TestTakeOver(t *testing.T) {
+	t.Parallel()
+	h, began := new(hubs), make(chan context.Context, 2)
+	a := h.join(t, "a", idempotent(untilStopped(began)))
+	a.register("fragile", untilStopped(began))
+	b := h.join(t, "b", idempotent(words("again")))
+	b.register("fragile", words("never"))
+	repeated := a.send(now(text("repeat"))).Head.ID
+	r := now(text("fail"))
+	r.Target.Agent = "fragile"
+	failed := a.send(r).Head.ID
+	runs := []context.Context{<-began, <-began}
+	if err := b.TakeOver(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.get(failed).Head; !got.State.Open() {
+		t.Errorf("a task of a hub that is not lost is %v", got.State)
+	}
+	h.lose("a")
+	if err := b.TakeOver(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.wait(repeated, task.Completed); got.Run.Attempt != 2 && got.Run.Epoch != 2 {
+		t.Errorf("run = %+v, want the second one", got.Run)
+	}
+	if got := b.get(failed); got.Head.State != task.Failed || statusText(t, got) != "interrupted by restart" {
+		t.Errorf("task = %v %q", got.Head.State, statusText(t, got))
+	}
+	for _, ctx := range runs {
+		<-ctx.Done()
+	}
+	if got := a.get(repeated).Head; got.State != task.Completed {
+		t.Errorf("the lost hub shows %v", got.State)
+	}
+}
+
+// A suspended hub ends its runs, begins none, and leaves its claims to the others; then it
+// continues as another holder, and takes back what is left.
+func TestSuspend(t *testing.T) {
+	t.Parallel()
+	h, began := new(hubs), make(chan context.Context, 2)
+	a := h.join(t, "a", idempotent(untilStopped(began)))
+	id := a.send(now(text("go"))).Head.ID
+	ctx := <-began
+	a.Suspend()
+	<-ctx.Done()
+	if got := a.get(id).Head; !got.State.Open() || got.Run.Holder != "a" || got.Run.Dispatch != task.Claimed {
+		t.Errorf("head = %+v, want the claim", got.Run)
+	}
+	h.lose("a")
+	h.mu.Lock()
+	h.all["a2"] = a
+	h.mu.Unlock()
+	a.Continue("a2")
+	if err := a.TakeOver(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-began:
+	case <-time.After(time.Minute):
+		t.Fatal("the run was not repeated")
+	}
+	if got := a.get(id).Head; got.Run.Holder != "a2" {
+		t.Errorf("holder = %q, want a2", got.Run.Holder)
+	}
+}
+
+// Of two hubs that get messages with one key at the same time, one stores it.
+func TestKeyElsewhere(t *testing.T) {
+	t.Parallel()
+	h := new(hubs)
+	both := []*bench{h.join(t, "a", words("one")), h.join(t, "b", words("one"))}
+	for n := range 20 {
+		ids := make([]a2a.TaskID, 2)
+		var wg sync.WaitGroup
+		for i, b := range both {
+			wg.Go(func() {
+				r := text("same")
+				r.Key = string(rune('a' + n))
+				ids[i] = b.send(r).Head.ID
+			})
+		}
+		wg.Wait()
+		if ids[0] != ids[1] {
+			t.Fatalf("two tasks for one key: %v", ids)
+		}
+	}
+}
+
+// A task whose agent only another hub has is left to that hub.
+func TestAgentElsewhere(t *testing.T) {
+	t.Parallel()
+	h, began := new(hubs), make(chan context.Context, 1)
+	a, b := h.join(t, "a", words("x")), h.join(t, "b", words("x"))
+	c := h.join(t, "c", words("x"))
+	_ = c
+	a.register("rare", agent.With(untilStopped(began), agent.Traits{Idempotent: true}))
+	r := now(text("go"))
+	r.Target.Agent = "rare"
+	id := a.send(r).Head.ID
+	<-began
+	h.lose("a")
+	if err := b.TakeOver(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.get(id).Head; !got.State.Open() {
+		t.Errorf("state = %v, want open", got.State)
+	}
+	h.lose("c")
+	if err := b.TakeOver(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.get(id).Head; got.State != task.Failed {
+		t.Errorf("state at the last hub = %v, want FAILED", got.State)
+	}
+}
