@@ -10,6 +10,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/cluster"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -106,6 +107,7 @@ func (b Inbox) PutItem(ctx context.Context, it *inbox.Item) (inbox.Item, bool, e
 	}
 	row, got := *it, new(putItem) // the writer may run after the caller has returned
 	err := b.db.write(ctx, func(w *writer) error {
+		w.touched(cluster.TopicInbox)
 		*got = putItem{fresh: true}
 		old, found, err := w.conn.oneItem(row.ID)
 		if err != nil || found {
@@ -140,6 +142,7 @@ func (b Inbox) SettleItem(ctx context.Context, id inbox.ID, change *inbox.Settle
 	}
 	wanted, got := *change, new(settledItem)
 	err := b.db.write(ctx, func(w *writer) error {
+		w.touched(cluster.TopicInbox)
 		*got = settledItem{err: inbox.ErrNotFound}
 		it, found, err := w.conn.oneItem(id)
 		if err != nil || !found {
@@ -250,6 +253,7 @@ func wants(q *inbox.Query, it *inbox.Item) bool {
 func (b Inbox) SweepItems(ctx context.Context, before time.Time, limit int) (int, error) {
 	n := new(int)
 	err := b.db.write(ctx, func(w *writer) (err error) {
+		w.touched(cluster.TopicInbox)
 		s := w.conn.start(qSweepItems)
 		s.time(before)
 		s.int(int64(limit))

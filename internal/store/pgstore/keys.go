@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/cluster"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -83,6 +84,7 @@ func (k Keys) PutKey(ctx context.Context, key *auth.Key) error {
 	}
 	row := *key // the writer may run after the caller has returned
 	err = k.db.write(ctx, func(w *writer) error {
+		w.touched(cluster.TopicKeys)
 		s := w.conn.start(qPutKey)
 		s.text(row.ID)
 		s.blob(row.Hash[:])

@@ -22,7 +22,8 @@ const nowMillis = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 const memberColumns = "epoch, id, holder, version, config, address, joined_at, lease_until - " + nowMillis + ", tasks, drain"
 
 var (
-	qNextEpoch = prepared("UPDATE sequence SET epoch = epoch + 1, writer = epoch + 1, members = members + 1 WHERE one = 1 RETURNING epoch")
+	// The hub that wrote last stays the same: others may have written before a lost hub joins again.
+	qNextEpoch = prepared("UPDATE sequence SET epoch = epoch + 1, members = members + 1 WHERE one = 1 RETURNING epoch")
 	// The locks of the connection show that an earlier process with the same id has ended.
 	qEndSame  = prepared("UPDATE hubs SET ended = 2 WHERE ended = 0 AND (id = $1 OR holder = $2)")
 	qForget   = prepared("DELETE FROM hubs WHERE ended > 0 AND lease_until < " + nowMillis + " - 86400000")
@@ -141,16 +142,16 @@ func (m *membership) leave() {
 	}
 }
 
-// Renew renews the lease of a member, states the number of its runs, and returns all members. It
-// takes at most a third of the lease. The error is cluster.ErrLost if the lease has ended: then the
+// Renew renews the membership for the time of a lease, states the number of its runs, and returns all members. It
+// takes at most a third of the shortest lease. The error is cluster.ErrLost if the lease has ended: then the
 // hub may Rejoin.
-func (db *DB) Renew(_ context.Context, runs int) ([]cluster.Member, error) {
+func (db *DB) Renew(_ context.Context, lease time.Duration, runs int) ([]cluster.Member, error) {
 	m := &db.member
 	var all []cluster.Member
 	err := m.use(m.o.Lease/3, func(c *conn) error {
 		s := c.start(qRenew)
 		s.int(m.epoch.Load())
-		s.int(m.o.Lease.Milliseconds())
+		s.int(lease.Milliseconds())
 		s.int(int64(runs))
 		n, err := s.changed()
 		if err == nil && n == 0 {
@@ -167,11 +168,13 @@ func (db *DB) Renew(_ context.Context, runs int) ([]cluster.Member, error) {
 	return all, nil
 }
 
-// Rejoin makes a lost hub a member again.
-func (db *DB) Rejoin(context.Context) error {
+// Rejoin makes a lost hub a member again, with another holder.
+func (db *DB) Rejoin(_ context.Context, holder task.Holder) error {
 	m := &db.member
+	again := *m.o.Member
+	again.Holder = holder
 	err := m.use(m.o.Timeout, func(c *conn) error {
-		epoch, err := c.join(m.o.Member, m.o.Lease)
+		epoch, err := c.join(&again, m.o.Lease)
 		if err == nil {
 			m.epoch.Store(epoch)
 		}

@@ -132,16 +132,20 @@ func TestLost(t *testing.T) {
 	if err := a.Tasks().Probe(t.Context()); !errors.Is(err, cluster.ErrLost) {
 		t.Errorf("Probe of a lost hub: %v, want ErrLost", err)
 	}
-	if _, err := a.Renew(t.Context(), 0); !errors.Is(err, cluster.ErrLost) {
+	if _, err := a.Renew(t.Context(), time.Minute, 0); !errors.Is(err, cluster.ErrLost) {
 		t.Errorf("Renew of a lost hub: %v, want ErrLost", err)
 	}
-	if all, err := b.Renew(t.Context(), 3); err != nil || !slices.Equal(ids(all), []string{"b"}) {
+	if all, err := b.Renew(t.Context(), time.Minute, 3); err != nil || !slices.Equal(ids(all), []string{"b"}) {
 		t.Errorf("Renew = %v, %v, want b alone", ids(all), err)
 	}
-	if err := a.Rejoin(t.Context()); err != nil {
+	put(t, b, "meanwhile")
+	if err := a.Rejoin(t.Context(), "hub:a2"); err != nil {
 		t.Fatal(err)
 	}
 	put(t, a, "two")
+	if page, err := a.Tasks().Timeline(t.Context(), 0, 9); err != nil || page.Newest != 3 {
+		t.Errorf("Timeline = %+v, %v, want 3 moments", page, err)
+	}
 	all, err := Members(t.Context(), url)
 	if err != nil || !slices.Equal(ids(all), []string{"b", "a"}) || all[0].Tasks != 3 || all[0].Lease <= 0 || all[0].Address != "http://b" {
 		t.Errorf("Members = %+v, %v", all, err)
@@ -183,7 +187,7 @@ func TestHints(t *testing.T) {
 	if h := <-hints; !h.Members {
 		t.Errorf("hint after Drain = %+v, want members", h)
 	}
-	if all, err := b.Renew(t.Context(), 0); err != nil || len(all) != 2 || all[0].Drain || !all[1].Drain {
+	if all, err := b.Renew(t.Context(), time.Minute, 0); err != nil || len(all) != 2 || all[0].Drain || !all[1].Drain {
 		t.Errorf("Renew = %+v, %v, want b to drain", all, err)
 	}
 	if there, err := Drain(t.Context(), url, "c"); there || err != nil {

@@ -66,3 +66,27 @@ func (t Tasks) Probe(ctx context.Context) error {
 	}
 	return nil
 }
+
+var qRevs = prepared("SELECT key, rev FROM tasks WHERE key = ANY ($1)")
+
+// Revs implements engine.Heads.
+func (t Tasks) Revs(ctx context.Context, keys []task.Key) (map[task.Key]int64, error) {
+	all := make([]int64, len(keys))
+	for i, key := range keys {
+		all[i] = int64(key)
+	}
+	revs := make(map[task.Key]int64, len(keys))
+	err := t.db.read(ctx, func(c *conn) error {
+		s := c.start(qRevs)
+		s.ints(all)
+		for s.next() {
+			key := task.Key(s.getInt())
+			revs[key] = s.getInt()
+		}
+		return s.err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("revisions: %w", err)
+	}
+	return revs, nil
+}
