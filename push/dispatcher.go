@@ -108,7 +108,9 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	var sessions, helpers sync.WaitGroup
-	helpers.Go(func() { d.load(ctx) })
+	if d.leads() {
+		helpers.Go(func() { d.load(ctx) })
+	}
 	helpers.Go(func() { d.keepSaving(ctx) })
 	d.schedule(ctx, func(h *hook) {
 		sessions.Go(func() { d.session(work, h) })

@@ -13,7 +13,7 @@ const pageSize = 256
 // Moved notifies the dispatcher of a durable change of a task. The changes of one task come in
 // order. It returns at once and does not keep the head.
 func (d *Dispatcher) Moved(head *task.Head) {
-	if d.known.n.Load() == 0 {
+	if d.known.n.Load() == 0 || !d.leads() {
 		return
 	}
 	s := d.known.shard(head.Key)
@@ -48,7 +48,7 @@ func (d *Dispatcher) Changed(ref task.HookRef, h *task.Hook, head *task.Head) {
 		d.unregisterLocked(old)
 		d.mu.Unlock()
 	}
-	if h == nil || h.Settled {
+	if h == nil || h.Settled || !d.leads() {
 		return
 	}
 	// The task may have changed after the head was read and before the hook was known: a
@@ -111,12 +111,13 @@ func (d *Dispatcher) adopt(h *task.Hooked) {
 	s := d.known.shard(h.Task)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.findLocked(h.Ref()) != nil {
-		return
+	known := s.findLocked(h.Ref())
+	if known == nil {
+		known = d.addLocked(s, &h.Hook, &h.Head)
 	}
-	known := d.addLocked(s, &h.Hook, &h.Head)
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	known.update(viewOf(&h.Head))
 	d.rescheduleLocked(known)
 }
 
