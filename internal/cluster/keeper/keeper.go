@@ -1,0 +1,458 @@
+// Package keeper keeps a hub a member of those on its database.
+//
+// A Keeper renews the lease of its hub. It passes the hints of the other hubs to the engine, and
+// lets it take over the tasks of hubs that have left or were lost. It is the engine's view of the
+// other hubs (engine.Peers).
+//
+// # Guarantees
+//
+// A hub that cannot renew its lease ends its runs before the lease ends by the clock of the
+// database: the time counts from before the last renewal was sent, by a clock that no operator can
+// set. A Keeper ends the membership of another hub only if it has renewed its own for a whole lease
+// without a gap, so that hubs which come back together after a fault of the database keep their
+// tasks. A lost hint costs a second.
+//
+// # Non-guarantees
+//
+// A hub that is alone has a longer lease, because no other hub waits for its tasks. If it is lost
+// then, a hub with another id waits as long.
+//
+// # Concurrency
+//
+// All methods are safe for concurrent use.
+//
+// # Testing
+//
+// The tests run Keepers on a table of members in memory, in bubbles of fake time.
+package keeper
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/internal/backoff"
+	"github.com/parley-a2a/parley/internal/cluster"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/wake"
+	"github.com/parley-a2a/parley/task"
+)
+
+const (
+	// aloneLease is the least lease of a hub without others.
+	aloneLease = 30 * time.Second
+	// followEvery is the time after which lost hints are made up for, and secondPass the time
+	// after which tasks are taken over that the hub that should have done so has left.
+	followEvery = time.Second
+	secondPass  = time.Second
+	// takeEvery is the time between looks at all open tasks.
+	takeEvery = 30 * time.Second
+	// maxGone limits the holders that are known to have ended.
+	maxGone = 4096
+)
+
+// Table is the table of members. The error of Renew is cluster.ErrLost if the membership has ended.
+type Table interface {
+	// Renew renews the membership for the time of a lease, and returns all members in the order in
+	// which they joined.
+	Renew(ctx context.Context, lease time.Duration, runs int) ([]cluster.Member, error)
+	// Rejoin begins another membership with another holder.
+	Rejoin(ctx context.Context, holder task.Holder) error
+	// Lose ends the memberships whose leases have ended.
+	Lose(ctx context.Context) (int, error)
+}
+
+// Runner runs the tasks of the hub: the engine.
+type Runner interface {
+	// Suspend ends all runs; their claims stay stored.
+	Suspend()
+	// Continue begins runs again as another holder.
+	Continue(holder task.Holder)
+	// TakeOver continues the tasks of holders that are not live: a share of them, or all.
+	TakeOver(ctx context.Context, all bool) error
+}
+
+// Keeper keeps a hub a member. Set the fields before Run; those without a comment are required.
+type Keeper struct {
+	Table  Table
+	ID     string
+	Holder task.Holder
+	Config string
+	// Lease is the time for which a hub is a member without a renewal; zero means 5 seconds.
+	Lease time.Duration
+	// Listen passes the hints of others to f until ctx ends or it fails.
+	Listen func(ctx context.Context, f func(cluster.Hint)) error
+	// Follow acts on a hint, and once a second on one that names nothing.
+	Follow func(ctx context.Context, h cluster.Hint)
+	// Drain is called when an operator has asked the hub to leave.
+	Drain  func()
+	Logger *slog.Logger
+
+	once     sync.Once
+	renewNow wake.Signal
+	takeNow  wake.Signal
+	hinted   wake.Signal
+	drain    sync.Once
+	runner   atomic.Pointer[Runner]
+
+	// acting is held while the hub stops or begins to act.
+	acting    sync.Mutex
+	suspended bool
+	alarm     *time.Timer // goes off when the lease is about to end
+
+	mu      sync.Mutex // guards the fields below
+	members []cluster.Member
+	own     task.Holder
+	gone    map[task.Holder]bool
+	hint    cluster.Hint
+	// since is the first of the renewals without a gap, and last the time at which the newest was
+	// sent.
+	since, last time.Time
+	told        string // the hubs with another configuration that the log has named
+}
+
+var _ engine.Peers = (*Keeper)(nil)
+
+func (k *Keeper) init() {
+	k.once.Do(func() {
+		k.renewNow, k.takeNow, k.hinted = wake.New(), wake.New(), wake.New()
+		k.Lease = cmp.Or(k.Lease, cluster.DefaultLease)
+		k.own, k.gone = k.Holder, make(map[task.Holder]bool)
+	})
+}
+
+// Join reads the members for the first time. It is called before the engine runs.
+func (k *Keeper) Join(ctx context.Context) error {
+	k.init()
+	k.alarm = time.AfterFunc(k.Lease, k.suspend)
+	return k.renew(ctx)
+}
+
+// Run renews the membership until ctx ends.
+func (k *Keeper) Run(ctx context.Context, r Runner) error {
+	k.runner.Store(&r)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer k.alarm.Stop()
+	wg.Go(func() { k.listen(ctx) })
+	wg.Go(func() { k.follow(ctx) })
+	wg.Go(func() { k.takeOver(ctx) })
+	k.keep(ctx)
+	return nil
+}
+
+// keep renews the lease until ctx ends.
+func (k *Keeper) keep(ctx context.Context) {
+	failing := false
+	for wait := k.Lease / 3; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		case <-k.renewNow:
+		}
+		err := k.renew(ctx)
+		wait = k.Lease / 3
+		if err != nil {
+			wait = k.Lease / 10
+		}
+		if (err != nil) != failing && ctx.Err() == nil {
+			failing = err != nil
+			k.report(err)
+		}
+	}
+}
+
+func (k *Keeper) report(err error) {
+	if err != nil {
+		k.Logger.Warn("the lease of this hub cannot be renewed", "hub", k.ID, "error", err)
+		return
+	}
+	k.Logger.Info("the lease of this hub is renewed again", "hub", k.ID)
+}
+
+// renew renews the lease once, and acts on the members.
+func (k *Keeper) renew(ctx context.Context) error {
+	sent := time.Now()
+	lease := k.Lease
+	if len(k.view()) < 2 {
+		lease = max(lease, aloneLease)
+	}
+	all, err := k.Table.Renew(ctx, lease, k.runs())
+	if errors.Is(err, cluster.ErrLost) || err == nil && k.isSuspended() {
+		return k.comeBack(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if k.alarm.Reset(time.Until(sent.Add(lease - lease/10))); k.isSuspended() {
+		return k.comeBack(ctx) // the alarm went off meanwhile
+	}
+	k.adopt(sent, all)
+	if lease > k.Lease && len(all) > 1 {
+		k.renewNow.Send() // another hub waits for the end of the lease now
+	}
+	if !k.mayJudge(sent) || !slices.ContainsFunc(all, func(m cluster.Member) bool { return m.Lease < 0 && m.ID != k.ID }) {
+		return nil
+	}
+	n, err := k.Table.Lose(ctx)
+	if n > 0 {
+		k.Logger.Warn("hubs were lost; the others continue their tasks", "count", n)
+		k.renewNow.Send()
+	}
+	return err
+}
+
+// runs returns the number of runs of the hub.
+func (k *Keeper) runs() int {
+	r := k.runner.Load()
+	if r == nil {
+		return 0
+	}
+	if s, ok := (*r).(interface{ Stats() engine.Stats }); ok {
+		return s.Stats().Runs
+	}
+	return 0
+}
+
+// mayJudge reports whether the hub has renewed its lease for a whole one without a gap.
+func (k *Keeper) mayJudge(sent time.Time) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return sent.Sub(k.since) >= k.Lease
+}
+
+// adopt replaces the view of the members.
+func (k *Keeper) adopt(sent time.Time, all []cluster.Member) {
+	k.mu.Lock()
+	if sent.Sub(k.last) > k.Lease {
+		k.since = sent
+	}
+	k.last = sent
+	before := k.members
+	k.members = all
+	drains := slices.ContainsFunc(all, func(m cluster.Member) bool { return m.ID == k.ID && m.Drain })
+	others := k.otherConfigsLocked()
+	news := others != k.told
+	k.told = others
+	k.mu.Unlock()
+	for _, m := range before {
+		if !slices.ContainsFunc(all, func(n cluster.Member) bool { return n.Holder == m.Holder }) {
+			k.takeNow.Send()
+		}
+	}
+	if news && others != "" {
+		k.Logger.Warn("hubs on the same database have another configuration", "hub", k.ID, "others", others)
+	}
+	if drains && k.Drain != nil {
+		k.drain.Do(k.Drain)
+	}
+}
+
+// otherConfigsLocked returns the ids of the hubs with another configuration.
+func (k *Keeper) otherConfigsLocked() (ids string) {
+	for _, m := range k.members {
+		if m.Config != k.Config {
+			ids += " " + m.ID
+		}
+	}
+	return ids
+}
+
+// suspend makes the hub stop acting, because its lease is about to end.
+func (k *Keeper) suspend() {
+	k.acting.Lock()
+	defer k.acting.Unlock()
+	if k.suspended {
+		return
+	}
+	k.suspended = true
+	k.Logger.Error("the lease of this hub ends; its runs end, and other hubs continue its tasks", "hub", k.ID)
+	if r := k.runner.Load(); r != nil {
+		(*r).Suspend()
+	}
+}
+
+func (k *Keeper) isSuspended() bool {
+	k.acting.Lock()
+	defer k.acting.Unlock()
+	return k.suspended
+}
+
+// comeBack joins again after the lease has ended, as another holder.
+func (k *Keeper) comeBack(ctx context.Context) error {
+	k.suspend()
+	holder := task.Holder("hub:" + uuid.NewString())
+	sent := time.Now()
+	if err := k.Table.Rejoin(ctx, holder); err != nil {
+		return err
+	}
+	k.mu.Lock()
+	k.own, k.since, k.last = holder, sent, sent
+	k.members = slices.DeleteFunc(slices.Clone(k.members), func(m cluster.Member) bool { return m.ID == k.ID })
+	k.mu.Unlock()
+	k.acting.Lock()
+	k.alarm.Reset(time.Until(sent.Add(k.Lease - k.Lease/10)))
+	k.suspended = false
+	if r := k.runner.Load(); r != nil {
+		(*r).Continue(holder)
+	}
+	k.acting.Unlock()
+	k.Logger.Info("this hub has joined again", "hub", k.ID)
+	k.note(cluster.Hint{All: true, Topics: cluster.Topics()})
+	k.takeNow.Send()
+	k.renewNow.Send()
+	return nil
+}
+
+// listen passes hints on until ctx ends.
+func (k *Keeper) listen(ctx context.Context) {
+	for {
+		err := k.Listen(ctx, k.note)
+		if ctx.Err() != nil {
+			return
+		}
+		k.Logger.Debug("hints of other hubs", "error", err)
+		if backoff.Sleep(ctx, followEvery/4) != nil {
+			return
+		}
+	}
+}
+
+// note adds a hint to those that wait. It returns at once.
+func (k *Keeper) note(h cluster.Hint) {
+	k.mu.Lock()
+	w := &k.hint
+	w.All = w.All || h.All
+	if w.All {
+		w.Keys = nil
+	} else {
+		w.Keys = append(w.Keys, h.Keys...)
+	}
+	for _, t := range h.Topics {
+		if !slices.Contains(w.Topics, t) {
+			w.Topics = append(w.Topics, t)
+		}
+	}
+	k.mu.Unlock()
+	k.hinted.Send()
+	if h.Members {
+		k.renewNow.Send()
+	}
+}
+
+// follow acts on hints until ctx ends.
+func (k *Keeper) follow(ctx context.Context) {
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-k.hinted:
+			k.mu.Lock()
+			h := k.hint
+			k.hint = cluster.Hint{}
+			k.mu.Unlock()
+			k.Follow(ctx, h)
+		case <-tick.C:
+			k.Follow(ctx, cluster.Hint{All: true})
+		}
+	}
+}
+
+// takeOver continues the tasks of ended hubs until ctx ends.
+func (k *Keeper) takeOver(ctx context.Context) {
+	tick := time.NewTicker(takeEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-k.takeNow:
+			k.take(ctx, false)
+			if backoff.Sleep(ctx, secondPass) != nil {
+				return
+			}
+		case <-tick.C:
+		}
+		k.take(ctx, true)
+	}
+}
+
+func (k *Keeper) take(ctx context.Context, all bool) {
+	if k.isSuspended() || !all && len(k.view()) < 1 {
+		return
+	}
+	if err := (*k.runner.Load()).TakeOver(ctx, all); err != nil && ctx.Err() == nil {
+		k.Logger.Warn("take over tasks", "error", err)
+		k.takeNow.Send()
+	}
+}
+
+func (k *Keeper) view() []cluster.Member {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.members
+}
+
+// Members returns the members at the last renewal, and the ids of those with another configuration.
+func (k *Keeper) Members() (all []cluster.Member, otherConfig string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Clone(k.members), k.told
+}
+
+// Suspended reports whether the hub does not act, because its lease has ended.
+func (k *Keeper) Suspended() bool { return k.isSuspended() }
+
+// Live implements engine.Peers. It reads the database for a holder that it does not know.
+func (k *Keeper) Live(holder task.Holder) bool {
+	k.mu.Lock()
+	all, own, gone := k.members, k.own, k.gone[holder]
+	k.mu.Unlock()
+	has := func(m cluster.Member) bool { return m.Holder == holder }
+	switch {
+	case holder == "":
+		return slices.ContainsFunc(all, func(m cluster.Member) bool { return m.ID != k.ID })
+	case holder == own || slices.ContainsFunc(all, has):
+		return true
+	case gone:
+		return false
+	}
+	// The hub may have joined since. A holder that is no member now never is one again.
+	all, err := k.Table.Renew(context.Background(), k.Lease, k.runs())
+	if err != nil || slices.ContainsFunc(all, has) {
+		return true
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.gone) >= maxGone {
+		clear(k.gone)
+	}
+	k.gone[holder] = true
+	return false
+}
+
+// Takes implements engine.Peers: the members share the tasks by their keys.
+func (k *Keeper) Takes(key task.Key) bool {
+	all := k.view()
+	i := slices.IndexFunc(all, func(m cluster.Member) bool { return m.ID == k.ID })
+	return i < 0 || int(uint64(key)%uint64(len(all))) == i
+}
+
+// Leads implements engine.Peers: the member that joined first leads.
+func (k *Keeper) Leads() bool {
+	if k.isSuspended() {
+		return false
+	}
+	all := k.view()
+	return len(all) > 0 && all[0].ID == k.ID
+}

@@ -1,0 +1,315 @@
+package keeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/parley-a2a/parley/internal/cluster"
+	"github.com/parley-a2a/parley/task"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var errDown = errors.New("database is down")
+
+// table is a table of members.
+type table struct {
+	mu   sync.Mutex // guards the fields below
+	rows []row
+	next int64
+	down bool
+}
+
+type row struct {
+	cluster.Member
+
+	until time.Time
+}
+
+// seat is the access of one hub to a table.
+type seat struct {
+	*table
+
+	id    string
+	epoch int64
+	// cut is set while this hub cannot reach the table.
+	cut bool
+}
+
+func (t *table) join(id string, holder task.Holder) *seat {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.next++
+	t.rows = append(t.rows, row{cluster.Member{Hub: cluster.Hub{ID: id, Holder: holder, Config: "c"}, Epoch: t.next}, time.Now().Add(5 * time.Second)})
+	return &seat{table: t, id: id, epoch: t.next}
+}
+
+func (s *seat) Renew(_ context.Context, lease time.Duration, _ int) ([]cluster.Member, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down || s.cut {
+		return nil, errDown
+	}
+	var all []cluster.Member
+	mine := false
+	for i := range s.rows {
+		if r := &s.rows[i]; r.Epoch == s.epoch {
+			mine, r.until = true, time.Now().Add(lease)
+		}
+		m := s.rows[i].Member
+		m.Lease = time.Until(s.rows[i].until)
+		all = append(all, m)
+	}
+	if !mine {
+		return nil, fmt.Errorf("renew: %w", cluster.ErrLost)
+	}
+	return all, nil
+}
+
+func (s *seat) Rejoin(_ context.Context, holder task.Holder) error {
+	s.mu.Lock()
+	if s.down || s.cut {
+		s.mu.Unlock()
+		return errDown
+	}
+	s.rows = slices.DeleteFunc(s.rows, func(r row) bool { return r.ID == s.id })
+	s.mu.Unlock()
+	again := s.join(s.id, holder)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.epoch = again.epoch
+	return nil
+}
+
+func (s *seat) Lose(context.Context) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := len(s.rows)
+	s.rows = slices.DeleteFunc(s.rows, func(r row) bool { return r.until.Before(time.Now()) && r.Epoch != s.epoch })
+	return before - len(s.rows), nil
+}
+
+func (s *seat) set(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+// runner records what a Keeper asks of the engine.
+type runner struct {
+	mu         sync.Mutex // guards the fields below
+	suspended  time.Time
+	holder     task.Holder
+	took, pass int
+}
+
+func (r *runner) Suspend() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.suspended = time.Now()
+}
+
+func (r *runner) Continue(holder task.Holder) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.suspended, r.holder = time.Time{}, holder
+}
+
+func (r *runner) TakeOver(_ context.Context, all bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if all {
+		r.pass++
+	} else {
+		r.took++
+	}
+	return nil
+}
+
+func (r *runner) look() runner {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return runner{suspended: r.suspended, holder: r.holder, took: r.took, pass: r.pass}
+}
+
+// begin runs the Keeper of a hub until stop is called.
+func begin(t *testing.T, s *seat, holder task.Holder) (k *Keeper, r *runner, stop func()) {
+	t.Helper()
+	r = new(runner)
+	k = &Keeper{
+		Table: s, ID: s.id, Holder: holder, Config: "c", Logger: slog.New(slog.DiscardHandler),
+		Listen: func(ctx context.Context, _ func(cluster.Hint)) error {
+			<-ctx.Done()
+			return ctx.Err()
+		},
+		Follow: func(context.Context, cluster.Hint) {},
+	}
+	if err := k.Join(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- k.Run(ctx, r) }()
+	return k, r, func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	}
+}
+
+// A hub that cannot renew stops acting before its lease ends, and the other one takes over after
+// that; then it comes back as another holder.
+func TestCut(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all := new(table)
+		sa, sb := all.join("a", "hub:a"), all.join("b", "hub:b")
+		_, ra, stopA := begin(t, sa, "hub:a")
+		kb, rb, stopB := begin(t, sb, "hub:b")
+		defer stopA()
+		defer stopB()
+		time.Sleep(time.Minute)
+		if r := ra.look(); !r.suspended.IsZero() || rb.look().took != 0 || !kb.Live("hub:a") {
+			t.Fatalf("hubs that renew: %+v", r.suspended)
+		}
+		sa.set(func() { sa.cut = true })
+		cut := time.Now()
+		for rb.look().took == 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		took := time.Since(cut)
+		switch at := ra.look().suspended; {
+		case at.IsZero():
+			t.Error("the hub still acted when the other one took over")
+		case at.Sub(cut) > 5*time.Second:
+			t.Errorf("the hub acted for %v", at.Sub(cut))
+		}
+		if took > 7*time.Second {
+			t.Errorf("takeover after %v, want the lease and 2 s at most", took)
+		}
+		if kb.Live("hub:a") || !kb.Leads() {
+			t.Error("the lost hub is still live for the other one")
+		}
+		sa.set(func() { sa.cut = false })
+		time.Sleep(2 * time.Second)
+		if r := ra.look(); !r.suspended.IsZero() || r.holder == "" || !kb.Live(r.holder) || rb.look().pass == 0 {
+			t.Errorf("after the cut: suspended at %v, holder %q", r.suspended, r.holder)
+		}
+		if kb.Live("hub:a") {
+			t.Error("the earlier holder is live again")
+		}
+	})
+}
+
+// After a fault of the database, hubs that come back at different times lose no other hub.
+func TestDatabaseDown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all := new(table)
+		sa, sb := all.join("a", "hub:a"), all.join("b", "hub:b")
+		_, _, stopA := begin(t, sa, "hub:a")
+		_, _, stopB := begin(t, sb, "hub:b")
+		defer stopA()
+		defer stopB()
+		time.Sleep(time.Minute)
+		sa.set(func() { all.down, sa.cut = true, true })
+		time.Sleep(20 * time.Second)
+		sa.set(func() { all.down = false })
+		time.Sleep(4 * time.Second)
+		sa.set(func() { sa.cut = false })
+		time.Sleep(time.Second)
+		all.mu.Lock()
+		n := len(all.rows)
+		all.mu.Unlock()
+		if n != 2 {
+			t.Errorf("%d hubs are left", n)
+		}
+	})
+}
+
+// A hub that is alone acts for longer without its database.
+func TestAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := new(table).join("a", "hub:a")
+		k, r, stop := begin(t, s, "hub:a")
+		defer stop()
+		time.Sleep(time.Minute)
+		s.set(func() { s.down = true })
+		time.Sleep(20 * time.Second)
+		if !r.look().suspended.IsZero() || k.Live("") {
+			t.Error("a hub that is alone is suspended within 20 s")
+		}
+		time.Sleep(20 * time.Second)
+		if r.look().suspended.IsZero() || !k.Suspended() || k.Leads() {
+			t.Error("the hub acts after its lease")
+		}
+	})
+}
+
+// The members share the tasks, and the first one leads.
+func TestShare(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all := new(table)
+		var hubs []*Keeper
+		for _, id := range []string{"a", "b", "c"} {
+			all.join(id, task.Holder("hub:"+id))
+		}
+		for i, id := range []string{"a", "b", "c"} {
+			k, _, stop := begin(t, &seat{table: all, id: id, epoch: int64(i + 1)}, task.Holder("hub:"+id))
+			defer stop()
+			hubs = append(hubs, k)
+		}
+		for key := range task.Key(30) {
+			n := 0
+			for _, k := range hubs {
+				if k.Takes(key) {
+					n++
+				}
+			}
+			if n != 1 {
+				t.Errorf("%d hubs take task %d", n, key)
+			}
+		}
+		if !hubs[0].Leads() || hubs[1].Leads() || hubs[2].Leads() {
+			t.Error("the hub that joined first does not lead alone")
+		}
+	})
+}
+
+// A hub with another configuration is named, and a hub that is asked to leave does.
+func TestDrainAndConfig(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all := new(table)
+		sa := all.join("a", "hub:a")
+		all.join("b", "hub:b")
+		k, _, stop := begin(t, sa, "hub:a")
+		defer stop()
+		drained := 0
+		sa.set(func() { k.Drain = func() { drained++ } })
+		all.mu.Lock()
+		all.rows[1].Config = "other"
+		all.rows[1].until = time.Now().Add(time.Hour)
+		all.rows[0].Drain = true
+		all.mu.Unlock()
+		time.Sleep(10 * time.Second)
+		if members, others := k.Members(); len(members) != 2 || others != " b" {
+			t.Errorf("Members = %d, %q", len(members), others)
+		}
+		if drained != 1 {
+			t.Errorf("drained %d times", drained)
+		}
+	})
+}
