@@ -312,6 +312,19 @@ func (b *Inbox) addWaiter(id ID) (again <-chan struct{}, leave func()) {
 	}
 }
 
+// Reread makes all waiters, and the Run that expires items, read the store again, because another
+// process may have changed it.
+func (b *Inbox) Reread() {
+	b.store()
+	b.mu.Lock()
+	for id, w := range b.waiters {
+		close(w.again)
+		delete(b.waiters, id)
+	}
+	b.mu.Unlock()
+	b.changed.Send()
+}
+
 // wakeWaiters makes the waiters for an item read it again.
 func (b *Inbox) wakeWaiters(id ID) {
 	b.mu.Lock()

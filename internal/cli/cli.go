@@ -52,6 +52,7 @@ type commands struct {
 	Agent   agentCmd   `cmd:"" help:"Run a program as a worker of an agent at a bus."`
 	Agents  agentsCmd  `cmd:"" help:"List, search, register and probe the agents of a hub."`
 	Keys    keysCmd    `cmd:"" help:"Create, list and revoke API keys."`
+	Hubs    hubsCmd    `cmd:"" help:"List and drain the hubs that share a database."`
 	Check   checkCmd   `cmd:"" help:"Check an A2A server against the specification."`
 	Tasks   tasksCmd   `cmd:"" help:"List, show, cancel and watch tasks; repair tasks that hang."`
 	Top     topCmd     `cmd:"" help:"Show a hub on one screen: tasks, agents and queues."`

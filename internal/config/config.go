@@ -63,6 +63,9 @@ type Config struct {
 	// MasterKey is the key with which secrets are sealed: 32 bytes in hexadecimal or base64. The
 	// default is the file secret.key in the data folder.
 	MasterKey string `yaml:"master_key"`
+	// HubID names this hub among several that use the same PostgreSQL database; each has another
+	// one. If empty, the hub uses the database alone.
+	HubID string `yaml:"hub_id"`
 	// PublicURL is the address in cards. If empty, it is derived from each request.
 	PublicURL string `yaml:"public_url"`
 	// TrustForwarded derives it from X-Forwarded-Proto and X-Forwarded-Host.

@@ -196,6 +196,16 @@ type watchedStore struct {
 	recorder *Recorder
 }
 
+// Revs implements engine.Heads, if the store does; otherwise it returns nothing.
+func (s *watchedStore) Revs(ctx context.Context, keys []task.Key) (map[task.Key]int64, error) {
+	if heads, ok := s.Store.(interface {
+		Revs(ctx context.Context, keys []task.Key) (map[task.Key]int64, error)
+	}); ok {
+		return heads.Revs(ctx, keys)
+	}
+	return map[task.Key]int64{}, nil
+}
+
 // Append implements task.Log. After an error the change may be stored nevertheless.
 func (s *watchedStore) Append(ctx context.Context, c *task.Change) error {
 	err := s.Store.Append(ctx, c)

@@ -116,6 +116,9 @@ func (h *Hub) openPush() (err error) {
 		Options: h.settings.Push, Store: h.parts.Store, Version: h.settings.Version, Logger: h.parts.Logger,
 		Attempted: h.attempted,
 	}
+	if h.parts.Peers != nil {
+		c.Leads = h.parts.Peers.Leads
+	}
 	if h.parts.Box != nil && c.KeyFile == "" {
 		c.Sealer = h.parts.Box
 	}

@@ -74,6 +74,10 @@ type Parts struct {
 	Interest engine.Interest
 	Checks   func() []engine.Check
 	SignCard func(doc []byte) ([]a2a.AgentCardSignature, error)
+	// Peers are the other hubs on the Store, and Holder names this one in the runs of tasks. If nil,
+	// the hub is the only one.
+	Peers  engine.Peers
+	Holder task.Holder
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 }
@@ -177,6 +181,7 @@ type Limits struct {
 func engineConfig(p *Parts, s *Settings) engine.Config {
 	l := &s.Limits
 	c := engine.Config{
+		Peers: p.Peers, Holder: p.Holder,
 		Store: p.Store, Parts: p.Blobs, Policy: p.Policy, Questions: p.Questions, Asserter: p.Asserter,
 		Chooser: p.Chooser, Gate: p.Gate, Interest: p.Interest, Checks: p.checks,
 		SignCard: p.SignCard, Logger: p.Logger,

@@ -143,7 +143,7 @@ func (h *Hub) auditStop() error {
 
 // checks returns the states of the parts of the hub that the engine does not know.
 func (h *Hub) checks() []engine.Check {
-	all := h.busParts.checks()
+	all := append(h.busParts.checks(), h.memberChecks()...)
 	if c, ok := h.policyCheck(); ok {
 		all = append(all, c)
 	}

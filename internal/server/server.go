@@ -25,6 +25,7 @@ import (
 	"github.com/parley-a2a/parley/internal/backup"
 	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/check/testagent"
+	"github.com/parley-a2a/parley/internal/cluster/keeper"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/directory/broker"
 	"github.com/parley-a2a/parley/internal/engine"
@@ -59,6 +60,7 @@ type Hub struct {
 	acceptLoss   bool
 	losses       []*sqlitestore.Loss
 	audit        auditParts
+	keeper       *keeper.Keeper  // nil if the hub uses its store alone
 	db           *sqlitestore.DB // nil if the store is a database
 	stores       stores
 	storeName    string // the path of db or the address of the database, without password
@@ -176,6 +178,8 @@ var ErrProfileKeys = errors.New("the data folder has API keys, and conformance k
 func (h *Hub) openStore(ctx context.Context) (err error) {
 	if OnDatabase(h.cfg.Store) {
 		err = h.openDatabase(ctx)
+	} else if h.cfg.HubID != "" {
+		err = configf("%w", ErrHubID)
 	} else {
 		err = h.openFile(ctx)
 	}
@@ -294,6 +298,9 @@ func (h *Hub) compose(ctx context.Context) error {
 		return err
 	}
 	parts := h.coreParts(h.rules)
+	if h.keeper != nil {
+		parts.Peers, parts.Holder = h.keeper, h.keeper.Holder
+	}
 	if parts.Directory, err = h.listing(); err != nil {
 		return err
 	}
@@ -519,6 +526,14 @@ func source(cfg *config.Config) string {
 
 // Run serves until ctx ends and everything has drained.
 func (h *Hub) Run(ctx context.Context) error {
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	if h.keeper != nil {
+		h.keeper.Drain = func() {
+			h.logger.Info("an operator has asked this hub to leave", "hub", h.cfg.HubID)
+			leave()
+		}
+	}
 	h.engine.CheckStore(ctx) // a full disk must show before the first message
 	return h.core.Run(ctx, hub.Work{
 		Services: h.services(), Server: h.server, Serve: h.serveHTTP, Connections: h.conns, Ready: func() { h.logger.Info("ready", "url", h.URL()) },
@@ -534,6 +549,9 @@ func (h *Hub) services() []hub.Service {
 		{Name: "broker", Run: h.broker.Run, Late: true},
 		{Name: "policy", Run: h.runPolicy},
 		{Name: "configuration", Run: h.reloadConfig},
+	}
+	if h.keeper != nil {
+		all = append(all, hub.Service{Name: "membership", Run: h.keepMember, Late: true})
 	}
 	all = append(all, h.trustServices()...)
 	all = append(all, h.busServices()...)

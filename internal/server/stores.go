@@ -67,7 +67,9 @@ const databaseRetry = time.Second
 // openDatabase opens the database of the store. Until it is available, the hub waits, and
 // /readyz reports why.
 func (h *Hub) openDatabase(ctx context.Context) error {
+	member := h.member()
 	o := pgstore.Options{
+		Member:      member,
 		KeepMoments: h.cfg.Events.Keep,
 		Damaged:     h.damagedDatabase,
 		Committed:   func(c pgstore.Commit) { trace.Committed(c.Changes, c.Took, reasonOf(c.Err)) },
@@ -82,6 +84,9 @@ func (h *Hub) openDatabase(ctx context.Context) error {
 	h.opened(db.Close)
 	h.stores = inDatabase(db)
 	h.storeName = db.Name()
+	if err := h.joinOthers(ctx, db, member); err != nil {
+		return err
+	}
 	if _, err := os.Lstat(h.dir.Join(StoreName)); err == nil {
 		h.logger.Warn("the data folder has a file of another store, which is not used", "file", h.dir.Join(StoreName), "store", db.Name())
 	}

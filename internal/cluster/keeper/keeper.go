@@ -40,7 +40,6 @@ import (
 
 	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/cluster"
-	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/task"
 )
@@ -91,6 +90,8 @@ type Keeper struct {
 	Listen func(ctx context.Context, f func(cluster.Hint)) error
 	// Follow acts on a hint, and once a second on one that names nothing.
 	Follow func(ctx context.Context, h cluster.Hint)
+	// Runs returns the number of runs of the hub, for operators; it may be nil.
+	Runs func() int
 	// Drain is called when an operator has asked the hub to leave.
 	Drain  func()
 	Logger *slog.Logger
@@ -117,8 +118,6 @@ type Keeper struct {
 	since, last time.Time
 	told        string // the hubs with another configuration that the log has named
 }
-
-var _ engine.Peers = (*Keeper)(nil)
 
 func (k *Keeper) init() {
 	k.once.Do(func() {
@@ -216,10 +215,10 @@ func (k *Keeper) runs() int {
 	if r == nil {
 		return 0
 	}
-	if s, ok := (*r).(interface{ Stats() engine.Stats }); ok {
-		return s.Stats().Runs
+	if k.Runs == nil {
+		return 0
 	}
-	return 0
+	return k.Runs()
 }
 
 // mayJudge reports whether the hub has renewed its lease for a whole one without a gap.

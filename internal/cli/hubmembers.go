@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/cluster"
+	"github.com/parley-a2a/parley/internal/server"
+	"github.com/parley-a2a/parley/internal/store/pgstore"
+)
+
+// hubsCmd is the family of commands about several hubs on one database.
+type hubsCmd struct {
+	List  hubsListCmd  `cmd:"" help:"List the hubs that use a database."`
+	Drain hubsDrainCmd `cmd:"" help:"Ask a hub to hand its tasks to the others, and to end."`
+}
+
+// databaseFlags select the database.
+type databaseFlags struct {
+	Store string `help:"The address of the PostgreSQL database ($$PARLEY_STORE)." from:"PARLEY_STORE" placeholder:"URL"`
+}
+
+func (f *databaseFlags) check() error {
+	if !server.OnDatabase(f.Store) {
+		return usagef("--store: give the address of the hubs' database, such as postgres://user@host/name")
+	}
+	return nil
+}
+
+// hubsListCmd lists hubs.
+type hubsListCmd struct {
+	databaseFlags
+	JSON bool `name:"json" help:"Print the hubs as JSON, one a line."`
+}
+
+// Help shows an example.
+func (hubsListCmd) Help() string {
+	return `Piped output has seven columns separated by tabs: id, version, address, tasks at work, rest of the lease in seconds, ` +
+		`fingerprint of the configuration, and draining if an operator has asked the hub to leave. The hub that joined first is the first: it notifies the webhooks.
+
+Example:
+
+    parley hubs list --store postgres://parley@db.example/parley`
+}
+
+// shownHub is a hub as JSON.
+type shownHub struct {
+	ID       string    `json:"id"`
+	Version  string    `json:"version"`
+	Address  string    `json:"address"`
+	Tasks    int64     `json:"tasks"`
+	Lease    float64   `json:"leaseSeconds"`
+	Config   string    `json:"configuration"`
+	Joined   time.Time `json:"joined"`
+	Draining bool      `json:"draining"`
+}
+
+// Run lists the hubs.
+func (c *hubsListCmd) Run(ctx context.Context, o *OS) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	all, err := pgstore.Members(ctx, c.Store)
+	if err != nil {
+		return err
+	}
+	t := table[shownHub]{
+		heads: "ID\tVERSION\tADDRESS\tTASKS\tLEASE\tCONFIGURATION\tSTATE", none: "No hub with an id uses this database.", json: c.JSON,
+		row: func(h *shownHub) []any {
+			state := ""
+			if h.Draining {
+				state = "draining"
+			}
+			return []any{printable(h.ID), h.Version, printable(h.Address), h.Tasks, int(h.Lease), h.Config, state}
+		},
+	}
+	return t.print(o, func(yield func(*shownHub, error) bool) {
+		for i := range all {
+			if !yield(showHub(&all[i]), nil) {
+				return
+			}
+		}
+	})
+}
+
+func showHub(m *cluster.Member) *shownHub {
+	return &shownHub{
+		ID: m.ID, Version: m.Version, Address: m.Address, Tasks: m.Tasks, Lease: m.Lease.Seconds(), Config: m.Config,
+		Joined: m.Joined.Time(), Draining: m.Drain,
+	}
+}
+
+// hubsDrainCmd drains a hub.
+type hubsDrainCmd struct {
+	databaseFlags
+	ID string `arg:"" help:"The id of the hub."`
+}
+
+// Help shows an example.
+func (hubsDrainCmd) Help() string {
+	return `The hub accepts no more messages, lets its runs end for a while, and ends. The other hubs continue what is left.
+
+Example:
+
+    parley hubs drain web1 --store postgres://parley@db.example/parley`
+}
+
+// Run drains the hub.
+func (c *hubsDrainCmd) Run(ctx context.Context, o *OS) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	there, err := pgstore.Drain(ctx, c.Store, c.ID)
+	if err == nil && !there {
+		err = fmt.Errorf("no hub has the id %q: see parley hubs list", c.ID)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(o.Stdout, "Hub %s leaves.\n", printable(c.ID))
+	return err
+}

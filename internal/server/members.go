@@ -1,0 +1,93 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/internal/cluster"
+	"github.com/parley-a2a/parley/internal/cluster/keeper"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/store/pgstore"
+	"github.com/parley-a2a/parley/task"
+)
+
+// ErrHubID is returned for a hub_id without a database.
+var ErrHubID = errors.New("hub_id is for hubs that share a PostgreSQL database: set store, or leave out hub_id")
+
+var _ engine.Peers = (*keeper.Keeper)(nil)
+
+// member returns the description of the hub for the others on its database; nil if the hub uses
+// the database alone.
+func (h *Hub) member() *cluster.Hub {
+	if h.cfg.HubID == "" {
+		return nil
+	}
+	return &cluster.Hub{
+		ID: h.cfg.HubID, Holder: task.Holder("hub:" + uuid.NewString()), Version: parley.Version,
+		Config: h.cfg.Fingerprint(), Address: h.cfg.Listen,
+	}
+}
+
+// joinOthers begins to keep the hub a member.
+func (h *Hub) joinOthers(ctx context.Context, db *pgstore.DB, m *cluster.Hub) error {
+	if m == nil {
+		return nil
+	}
+	h.keeper = &keeper.Keeper{
+		Table: db, ID: m.ID, Holder: m.Holder, Config: m.Config, Listen: db.Listen, Follow: h.followOthers, Logger: h.logger,
+		Runs: func() int { return h.engine.Stats().Runs },
+	}
+	return h.keeper.Join(ctx)
+}
+
+// keepMember keeps the hub a member until it has drained.
+func (h *Hub) keepMember(ctx context.Context) error { return h.keeper.Run(ctx, h.engine) }
+
+// followOthers acts on a hint of another hub. The hint of each second names no data.
+func (h *Hub) followOthers(ctx context.Context, hint cluster.Hint) {
+	if hint.All {
+		if err := h.engine.FollowAll(ctx); err != nil {
+			h.logger.Debug("follow other hubs", "error", err)
+		}
+	}
+	h.engine.Follow(ctx, hint.Keys)
+	h.core.Refresh(ctx)
+	for _, topic := range hint.Topics {
+		switch topic {
+		case cluster.TopicKeys:
+			if err := h.keys.Load(ctx); err != nil {
+				h.logger.Warn("keys that another hub has changed", "error", err)
+			}
+		case cluster.TopicInbox:
+			if h.trust.inbox != nil {
+				h.trust.inbox.Reread()
+			}
+		}
+	}
+}
+
+// memberChecks returns the checks of the membership.
+func (h *Hub) memberChecks() []engine.Check {
+	if h.keeper == nil {
+		return nil
+	}
+	c := engine.Check{Name: "lease", OK: !h.keeper.Suspended()}
+	all, others := h.keeper.Members()
+	switch {
+	case !c.OK:
+		c.Detail = "the lease of this hub has ended; it joins the others again when the database answers"
+	case others != "":
+		c.Detail = "another configuration than that of this hub:" + others
+	default:
+		ids := make([]string, len(all))
+		for i := range all {
+			ids[i] = all[i].ID
+		}
+		c.Detail = "hubs: " + strings.Join(ids, ", ")
+	}
+	return []engine.Check{c}
+}
