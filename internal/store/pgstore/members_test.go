@@ -61,6 +61,31 @@ func TestTwoWriters(t *testing.T) {
 	}
 }
 
+// Members that write in turn, or that join again after others have written, extend one timeline.
+func TestAlternating(t *testing.T) {
+	t.Parallel()
+	s := pgtest.Shared(t)
+	url := s.Database(t)
+	a, b := openTest(t, url, asMember("a")), openTest(t, url, asMember("b"))
+	for n := range 3 {
+		put(t, a, fmt.Sprint("a", n))
+		put(t, b, fmt.Sprint("b", n))
+	}
+	put(t, a, "last")
+	s.Exec(t, nameOf(url), "UPDATE parley.hubs SET lease_until = lease_until - 120000 WHERE id = 'a'")
+	if n, err := b.Lose(t.Context()); n != 1 || err != nil {
+		t.Fatalf("Lose = %d, %v, want 1", n, err)
+	}
+	put(t, b, "meanwhile")
+	if err := a.Rejoin(t.Context(), "hub:a2"); err != nil {
+		t.Fatal(err)
+	}
+	put(t, a, "again")
+	if page, err := a.Tasks().Timeline(t.Context(), 0, 20); err != nil || page.Newest != 9 {
+		t.Errorf("Timeline = %+v, %v, want 9 moments", page, err)
+	}
+}
+
 // Of two members that store a request with one key at the same time, one gets ErrKeyUsed.
 func TestKeyAtTwoHubs(t *testing.T) {
 	t.Parallel()
