@@ -278,6 +278,8 @@ func TestCancelElsewhere(t *testing.T) {
 func TestCancelAtConflict(t *testing.T) {
 	t.Parallel()
 	h, began, proceed := new(hubs), make(chan bool, 1), make(chan bool)
+	release := sync.OnceFunc(func() { close(proceed) })
+	defer release() // also after a failure
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		_ = yield(status(ec, a2a.TaskStateWorking, ""), nil)
 		_ = agent.Flush(ctx)
@@ -292,16 +294,22 @@ func TestCancelAtConflict(t *testing.T) {
 	h.mu.Lock()
 	h.silent = true
 	h.mu.Unlock()
+	h.work.Wait() // earlier hints
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
+	done := make(chan error, 1)
 	go func() {
 		_, err := b.Cancel(ctx, alice, &op.Cancel{ID: id})
 		done <- err
 	}()
 	for b.get(id).Head.CancelAt == 0 {
-		runtime.Gosched()
+		select {
+		case err := <-done:
+			t.Fatalf("Cancel returned before it stored its request: %v", err)
+		default:
+			runtime.Gosched()
+		}
 	}
-	close(proceed)
+	release()
 	a.wait(id, task.Canceled)
 	cancel()
 	<-done

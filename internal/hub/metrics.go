@@ -173,7 +173,8 @@ func (w *watch) queues(o metric.Observer) {
 	all := w.hub.bus.Backlogs()
 	for _, a := range w.hub.engine.Agents() {
 		if k, ok := a.Executor.(interface{ Kind() string }); ok && k.Kind() == "queue" {
-			all[a.Name] = all[a.Name] // so that it has a row
+			backlog := all[a.Name]
+			all[a.Name] = backlog // so that it has a row
 		}
 	}
 	for name, b := range all {

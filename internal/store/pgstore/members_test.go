@@ -244,6 +244,8 @@ func TestStuckTurn(t *testing.T) {
 	a, b := openTest(t, url, o), openTest(t, url, asMember("b"))
 	held, release := make(chan bool), make(chan bool)
 	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer close(release) // also after a failure
 	wg.Go(func() {
 		_ = a.write(context.Background(), func(w *writer) error {
 			if err := w.conn.sync(); err != nil {
@@ -256,6 +258,4 @@ func TestStuckTurn(t *testing.T) {
 	})
 	<-held
 	put(t, b, "one") // waits until the database ends the transaction
-	close(release)
-	wg.Wait()
 }

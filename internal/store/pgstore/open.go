@@ -134,7 +134,7 @@ func tune(c *pgconn.Config, o *Options) {
 	idle := ms
 	if o.Member != nil {
 		// A member that stands still within a transaction holds up the others.
-		_ = 0
+		idle = strconv.FormatInt(min(o.Timeout, o.Lease/2).Milliseconds(), 10)
 	}
 	settings := map[string]string{
 		"application_name":                    "parley",
