@@ -32,6 +32,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -177,6 +178,16 @@ func (k *Keeper) report(err error) {
 	k.Logger.Info("the lease of this hub is renewed again", "hub", k.ID)
 }
 
+// late returns the ids of the other hubs whose leases have ended.
+func (k *Keeper) late(all []cluster.Member) (ids []string) {
+	for _, m := range all {
+		if m.Lease < 0 && m.ID != k.ID {
+			ids = append(ids, string(m.ID))
+		}
+	}
+	return ids
+}
+
 // renew renews the lease once, and acts on the members.
 func (k *Keeper) renew(ctx context.Context) error {
 	sent := time.Now()
@@ -198,12 +209,13 @@ func (k *Keeper) renew(ctx context.Context) error {
 	if lease > k.Lease && len(all) > 1 {
 		k.renewNow.Send() // another hub waits for the end of the lease now
 	}
-	if !k.mayJudge(sent) || !slices.ContainsFunc(all, func(m cluster.Member) bool { return m.Lease < 0 && m.ID != k.ID }) {
+	late := k.late(all)
+	if len(late) == 0 || !k.mayJudge(sent) {
 		return nil
 	}
 	n, err := k.Table.Lose(ctx)
 	if n > 0 {
-		k.Logger.Warn("hubs were lost; the others continue their tasks", "count", n)
+		k.Logger.Warn("hubs were lost; the others continue their tasks", "hubs", strings.Join(late, ", "))
 		k.renewNow.Send()
 	}
 	return err
