@@ -173,14 +173,17 @@ func (r *run) sendReason() string {
 }
 
 // resends is how often a message is resent to an idempotent agent before the task fails: the
-// connection may break each time.
-const resends = 5
+// connection may break each time. With growing pauses this is about half a minute, so that an agent
+// that is restarted again and again does not lose the message.
+const resends = 10
 
 // handleUnknownOutcome resends the message if the agent is idempotent, and else ends the run.
 func (r *run) handleUnknownOutcome(ctx context.Context) bool {
 	switch {
 	case r.agent.Idempotent && r.resent < resends:
-		r.resent++
+		if r.resent++; r.resent > 1 && !pause(ctx, retryGap(r.resent-1)) {
+			return r.expired.Load() && r.fail("could not be reached in time"+r.sendReason())
+		}
 		return r.send(ctx)
 	case peer.Interrupted(r.state):
 		return r.repeatQuestion() // the task waits, and does not have the answer
