@@ -28,6 +28,8 @@ func TestPlacesOfSlowMessages(t *testing.T) {
 		wantSlow := func(when string, want int) {
 			t.Helper()
 			synctest.Wait()
+			b.arrivals.mu.Lock()
+			defer b.arrivals.mu.Unlock()
 			if got := b.arrivals.slow; got != want {
 				t.Errorf("%s, %d messages are slow, want %d", when, got, want)
 			}
