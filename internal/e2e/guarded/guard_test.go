@@ -103,7 +103,7 @@ var paths = []path{
 	{name: "note found", tool: "search_working_memory", args: `{"namespace":"session/found-KIND"}`, before: func(t *testing.T, hub *hubtest.Hub, kind, contextID string) {
 		note("session/found-"+kind+"/")(t, hub, kind, contextID)
 	}},
-	{name: "note of the conversation", own: true, tool: "get_from_working_memory", args: `{"key":"KIND"}`, before: func(t *testing.T, hub *hubtest.Hub, kind, contextID string) {
+	{name: "note of the conversation", tool: "get_from_working_memory", args: `{"key":"KIND"}`, before: func(t *testing.T, hub *hubtest.Hub, kind, contextID string) {
 		note("session/"+contextID+"/")(t, hub, kind, contextID)
 	}},
 	{name: "earlier message of an agent", before: func(t *testing.T, hub *hubtest.Hub, kind, contextID string) {

@@ -26,7 +26,7 @@ func Card(agent string) Origin { return origin("card", agent) }
 // Server is the origin of text from an MCP server, including the descriptions of its tools.
 func Server(name string) Origin { return origin("mcp", name) }
 
-// Note is the origin of text from a note of another conversation.
+// Note is the origin of text from a note.
 func Note(session string) Origin { return origin("note", session) }
 
 // Web is the origin of text fetched from a host.
