@@ -11,7 +11,8 @@ import (
 // unprinted are the commands without a flag for JSON: they serve, talk or write files, or their
 // results always are JSON.
 var unprinted = []string{
-	"serve", "chat", "mcp", "mock", "agent run", "completion", "complete", "init", "backup", "restore", "dead show", "audit export",
+	"serve", "chat", "mcp", "mock", "agent run", "completion", "complete", "init", "backup", "restore", "export", "import",
+	"hubs drain", "health", "man", "dead show", "audit export",
 }
 
 // TestJSONEverywhere checks that every command with a result prints it as JSON on request.

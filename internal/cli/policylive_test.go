@@ -100,7 +100,7 @@ auth:
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	output("no such file")
+	output(path + ": no such file")
 	becomes("no file", "carl", 200)
 	replace(rules + "tests: [{want: allow, caller: carl, op: send, agent: echo}]\n")
 	becomes("a rule less", "carl", 403)

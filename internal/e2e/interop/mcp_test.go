@@ -53,7 +53,7 @@ func TestMCPHost(t *testing.T) {
 			if len(report.Asked) < 2 || !strings.Contains(report.Asked[0], "What is your name?") {
 				t.Errorf("asked %q", report.Asked)
 			}
-			if report.Plan != "buy tulips" || len(report.Templates) != 4 || report.Updated == 0 {
+			if !strings.Contains(report.Plan, "\nbuy tulips\n</quoted") || len(report.Templates) != 4 || report.Updated == 0 {
 				t.Errorf("plan = %q, templates %v, %d updates", report.Plan, report.Templates, report.Updated)
 			}
 			if !strings.Contains(report.Canceled, "enough") || report.Left != 0 {

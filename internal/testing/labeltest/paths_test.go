@@ -30,7 +30,7 @@ var builders = strings.Fields(`
 // beginning of its first cell. Functions with "-" pass on what others of this list have built, or
 // have no words of others; the reason stands beside them.
 var paths = map[string]string{
-	"internal/agents/model say":          "-", // takes a guard.Text
+	"internal/agents/model chatMessage":  "-", // takes a guard.Text
 	"internal/agents/model opening":      "the caller's message",
 	"internal/agents/model asked":        "the caller's message",
 	"internal/agents/model labelAll":     "the caller's message", // names of rules
