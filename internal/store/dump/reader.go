@@ -102,8 +102,15 @@ func (r *Reader) frame() (*frame, error) {
 		return f, nil
 	}
 	at := r.at
-	size, err := binary.ReadUvarint(r.in)
-	if err != nil || size > maxFrame {
+	head, err := r.in.Peek(binary.MaxVarintLen64)
+	size, n := binary.Uvarint(head)
+	switch {
+	case n == 0:
+		return nil, r.broken(at, err)
+	case n < 0 || size > maxFrame:
+		return nil, r.broken(at, nil)
+	}
+	if _, err := r.in.Discard(n); err != nil {
 		return nil, r.broken(at, err)
 	}
 	var b bytes.Buffer
@@ -115,10 +122,9 @@ func (r *Reader) frame() (*frame, error) {
 		return nil, r.damaged(at, "its checksum does not match")
 	}
 	f := &frame{kind(content[0]), content[1:], at}
-	head := binary.AppendUvarint(nil, size)
-	r.at += int64(len(head) + b.Len())
+	r.at += int64(n + b.Len())
 	if f.kind != kindEnd {
-		r.sum.Write(head)
+		r.sum.Write(binary.AppendUvarint(nil, size))
 		r.sum.Write(b.Bytes())
 	}
 	return f, nil
