@@ -88,8 +88,10 @@ type live struct {
 	followers []wake.Signal
 }
 
-// reading is the version of the task at which a run began to read a message.
-type reading struct{ message, at int64 }
+// reading is the version of the task at which a run began to read a message. For a run of another
+// hub, the version is the last one before the first event of its epoch, or until then the one at
+// which this hub learned of the run. The epoch is zero for a run of this hub.
+type reading struct{ message, at, epoch int64 }
 
 // dealtWithLocked reports whether a run that has read the message at version v has reached a
 // status that waits for the caller.
@@ -100,6 +102,31 @@ func (l *live) dealtWithLocked(v int64) bool {
 		}
 	}
 	return false
+}
+
+// readLocked notes that a run has begun to read a message, unless that is known.
+func (l *live) readLocked(r reading) {
+	if n := len(l.reads); n == 0 || l.reads[n-1].message != r.message {
+		l.reads = append(l.reads, r)
+	}
+}
+
+// eventLocked corrects the reading of another hub's run at its first event.
+func (l *live) eventLocked(e *task.Entry) {
+	if n := len(l.reads); n > 0 && e.Epoch != 0 && l.reads[n-1].epoch == e.Epoch {
+		l.reads[n-1].at = min(l.reads[n-1].at, e.Version-1)
+	}
+}
+
+// readElsewhere notes that a run of another hub has begun to read a message, if h shows that. It
+// is called before the entries up to h are published: a status that answers the message must not
+// reach a reader before the hub knows that.
+func (l *live) readElsewhere(h *task.Head) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if h.Consumed > l.head.Consumed {
+		l.readLocked(reading{h.Consumed, h.Version, h.Run.Epoch})
+	}
 }
 
 // readAt returns the version of the task at which a run began to read the message at version v,
@@ -167,11 +194,12 @@ func (l *live) publish(c *task.Change) {
 	defer l.mu.Unlock()
 	poke := len(l.followers) > 0 && statusChanged(&l.head, c)
 	if c.Next.Consumed > l.head.Consumed {
-		l.reads = append(l.reads, reading{c.Next.Consumed, c.Next.Version})
+		l.readLocked(reading{message: c.Next.Consumed, at: c.Next.Version})
 	}
 	l.head, l.loaded, l.trouble = c.Next, true, nil
 	l.tail.add(c.Entries)
 	for i := range c.Entries {
+		l.eventLocked(&c.Entries[i])
 		switch e := &c.Entries[i]; e.Kind {
 		case task.Created, task.Message:
 			l.inbox = append(l.inbox, inbound{version: e.Version, body: e.Body, call: e.Call})
@@ -443,6 +471,9 @@ func (e *Engine) reload(l *live) error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", l.ref.id, err)
 	}
+	if e.cfg.Peers != nil {
+		l.readElsewhere(&h)
+	}
 	before := l.snapshot()
 	for have := l.snapshot(); have.Rev != h.Rev; have = l.snapshot() {
 		if have.Version >= h.Version {
@@ -468,18 +499,11 @@ func (e *Engine) reload(l *live) error {
 	return nil
 }
 
-// publishForeign publishes a head that another hub has stored, which notifies its own observers. At
-// which version a run of the other hub has read a message is not known: at the earliest at its own.
+// publishForeign publishes a head that another hub has stored, which notifies its own observers.
 func (e *Engine) publishForeign(l *live, h *task.Head) {
 	if e.callerTasks != nil {
 		e.callerTasks.note(l.ref, e.atWork(h))
 	}
-	l.mu.Lock()
-	if h.Consumed > l.head.Consumed {
-		l.reads = append(l.reads, reading{h.Consumed, h.Consumed})
-		l.head.Consumed = h.Consumed
-	}
-	l.mu.Unlock()
 	l.publish(&task.Change{Next: *h})
 	e.endParts(h)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -250,6 +251,72 @@ func TestMessageElsewhere(t *testing.T) {
 	if got := <-done; got != nil && (got.Head.State != task.Completed || statusText(t, got) != "second") {
 		t.Errorf("answer = %v %q", got.Head.State, statusText(t, got))
 	}
+}
+
+// A caller at another hub gets the status of the run that read its message, and not the one before,
+// no matter when its hub learns that the run has begun.
+func TestReadElsewhere(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stream, early bool
+	}{"call": {false, true}, "call, late": {false, false}, "stream": {true, true}, "stream, late": {true, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { testReadElsewhere(t, c.stream, c.early) })
+		})
+	}
+}
+
+func testReadElsewhere(t *testing.T, stream, early bool) {
+	h, ask := &hubs{silent: true}, make(chan string)
+	x := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		if ec.Message.ID != "m-first" || yield(status(ec, a2a.TaskStateWorking, ""), nil) {
+			yield(status(ec, a2a.TaskStateInputRequired, <-ask), nil)
+		}
+	}}
+	a, b := h.join(t, "a", x), h.join(t, "b", words("not here"))
+	head := a.send(now(text("first"))).Head
+	hint := func(b *bench) {
+		synctest.Wait()
+		b.Follow(t.Context(), []task.Key{head.Key})
+		synctest.Wait()
+	}
+	got := make(chan []string, 1)
+	if stream {
+		s, err := b.Stream(t.Context(), alice, reply(head.ID, "second"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { got <- questions(follow(t, s)) }()
+	} else {
+		go func() { got <- []string{statusText(t, b.send(reply(head.ID, "second")))} }()
+	}
+	hint(a)
+	ask <- "one?" // the run of the first message ends, and that of the second begins
+	if early {
+		hint(b)
+	}
+	ask <- "two?"
+	hint(b)
+	select {
+	case q := <-got:
+		if n := len(q); n == 0 || q[n-1] != "two?" {
+			t.Errorf("the caller got %q, want two? at the end", q)
+		}
+	default:
+		t.Error("the caller still waits")
+	}
+}
+
+// questions returns the texts of the statuses that wait for the caller.
+func questions(events []engine.Event) []string {
+	var all []string
+	for i := range events {
+		if events[i].State == task.InputRequired {
+			all = append(all, task.TextOf(events[i].Body))
+		}
+	}
+	return all
 }
 
 // A cancel request at one hub reaches the agent at the hub that runs the task.
