@@ -44,7 +44,7 @@ func (w *busSystem) commandOf(role string) hubtest.Command {
 		if w.broker.inside {
 			args = append(args, "--bus-listen", w.broker.addr)
 		} else {
-			args = append(args, "--bus", w.broker.through(w.proxy.addr()))
+			args = append(args, "--bus", w.broker.through(w.proxy.Addr()))
 		}
 		return hubtest.Command{Args: args, Dir: dir}
 	}
@@ -55,7 +55,7 @@ func (w *busSystem) commandOf(role string) hubtest.Command {
 	if w.broker.inside && role == robust {
 		args = append(args, "--data", w.data) // with the key of the hub; the others go through the proxy
 	} else {
-		args = append(args, "--bus", w.address(w.proxy.addr()))
+		args = append(args, "--bus", w.address(w.proxy.Addr()))
 	}
 	return hubtest.Command{
 		Args: append(args, "--", os.Args[0]), Dir: dir,

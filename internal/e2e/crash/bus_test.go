@@ -24,6 +24,7 @@ import (
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
+	"github.com/parley-a2a/parley/internal/testing/linktest"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -32,10 +33,10 @@ import (
 type busSystem struct {
 	t       *testing.T
 	broker  *broker
-	proxy   *link
+	proxy   *linktest.Link
 	rand    *rand.Rand
-	bus     bus.Bus // connection of the test, which does not go through the proxy
-	front   *link   // between callers and the hub
+	bus     bus.Bus        // connection of the test, which does not go through the proxy
+	front   *linktest.Link // between callers and the hub
 	addr    string
 	data    string
 	record  string
@@ -88,10 +89,10 @@ func newBusSystem(t *testing.T, b *broker, seed uint64) *busSystem {
 	t.Helper()
 	dir := t.TempDir()
 	w := &busSystem{
-		crowd: new(crowd), t: t, broker: b, proxy: newLink(t, b.addr), rand: rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // to be repeated
+		crowd: new(crowd), t: t, broker: b, proxy: linktest.New(t, b.addr), rand: rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // to be repeated
 		addr: hubtest.Addr(t), data: filepath.Join(dir, "hub.db"), record: filepath.Join(dir, "record"), done: map[string]int{}, hubID: ownID,
 	}
-	w.front = newLink(t, w.addr)
+	w.front = linktest.New(t, w.addr)
 	roles := []string{workerRole, workerRole, workerRole}
 	if b.commands {
 		roles = []string{careful, robust, careful, robust}
@@ -141,7 +142,7 @@ func (w *busSystem) command(role string) hubtest.Command {
 		return w.commandOf(role)
 	}
 	env := []string{
-		roleVar + "=" + role, busVar + "=" + w.broker.through(w.proxy.addr()),
+		roleVar + "=" + role, busVar + "=" + w.broker.through(w.proxy.Addr()),
 		addrVar + "=" + w.addr, dataVar + "=" + w.data, recordVar + "=" + w.record,
 	}
 	if w.broker.inside {
@@ -169,7 +170,7 @@ func (w *busSystem) startHub() {
 // gather lets callers begin tasks until begin ends. The tasks must end before ctx does; then
 // the returned channel is closed.
 func (w *busSystem) gather(ctx, begin context.Context) <-chan struct{} {
-	w.crowd.url, w.crowd.direct = "http://"+w.front.addr(), "http://"+w.addr
+	w.crowd.url, w.crowd.direct = "http://"+w.front.Addr(), "http://"+w.addr
 	w.crowd.back = func() <-chan struct{} { return nil }
 	w.crowd.next, w.crowd.check = w.nextJob, func(_ context.Context, j *job) error { return j.checkRun() }
 	over := make(chan struct{})
@@ -243,8 +244,8 @@ func (w *busSystem) faults() []fault {
 		{"kill worker", 24, (*busSystem).killWorker},
 		{"kill hub", 16, (*busSystem).killHub},
 		{"freeze worker", 12, (*busSystem).freeze},
-		{"cut connections", 16, func(w *busSystem) { w.proxy.cut() }},
-		{"cut callers", 16, func(w *busSystem) { w.front.cut() }},
+		{"cut connections", 16, func(w *busSystem) { w.proxy.Cut() }},
+		{"cut callers", 16, func(w *busSystem) { w.front.Cut() }},
 		{"stall connections", 12, (*busSystem).stall},
 	}
 	if !w.broker.commands {
@@ -339,7 +340,7 @@ func (w *busSystem) sleep(p *worker) {
 }
 
 func (w *busSystem) stall() {
-	flow := w.proxy.stall()
+	flow := w.proxy.Stall(linktest.Both)
 	defer flow()
 	w.wait(w.t.Context(), time.Duration(200+w.rand.IntN(1300))*time.Millisecond)
 }

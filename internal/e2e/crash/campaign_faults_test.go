@@ -13,7 +13,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/testing/clocktest"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
+	"github.com/parley-a2a/parley/internal/testing/linktest"
 )
 
 // faultKind is a kind of fault with its weight in the random choice.
@@ -38,11 +40,11 @@ var faultKinds = []faultKind{
 	{"move worker clock", 8, (*campaign).moveWorker, canMove},
 	{"kill program", 12, (*campaign).killProgram, nil},
 	{"freeze program", 10, (*campaign).freezeProgram, nil},
-	{"cut broker", 10, func(c *campaign, _ context.Context, _ *strike) bool { c.proxy.cut(); return true }, nil},
+	{"cut broker", 10, func(c *campaign, _ context.Context, _ *strike) bool { c.proxy.Cut(); return true }, nil},
 	{"stall broker", 10, (*campaign).stallBroker, nil},
 	{"kill broker", 8, (*campaign).strikeBroker, outside},
 	{"freeze broker", 8, (*campaign).freezeBroker, outside},
-	{"cut callers", 10, func(c *campaign, _ context.Context, _ *strike) bool { c.front.cut(); return true }, nil},
+	{"cut callers", 10, func(c *campaign, _ context.Context, _ *strike) bool { c.front.Cut(); return true }, nil},
 	{"full disk", 10, (*campaign).fill, func(c *campaign) bool { return c.ballast != "" }},
 	{"failing webhooks", 10, (*campaign).failHooks, nil},
 }
@@ -51,7 +53,7 @@ func outside(c *campaign) bool { return !c.broker.inside }
 
 // canMove reports whether the test can move clocks of other processes.
 func canMove(c *campaign) bool {
-	err := moveClock(c.hub.PID(), 0)
+	err := clocktest.Move(c.hub.PID(), 0)
 	if err != nil {
 		c.t.Logf("clocks are not moved: %v", err)
 	}
@@ -113,7 +115,7 @@ func (c *campaign) calm() {
 		if !slices.ContainsFunc(c.kinds, func(k faultKind) bool { return k.name == "move hub clock" }) {
 			return
 		}
-		if err := moveClock(p.PID(), 0); err != nil {
+		if err := clocktest.Move(p.PID(), 0); err != nil {
 			c.t.Error(err)
 		}
 	}
@@ -173,7 +175,7 @@ func (c *campaign) moveHub(_ context.Context, s *strike) bool { return c.move(c.
 func (c *campaign) move(p *hubtest.Process, by time.Duration) bool {
 	c.t.Helper()
 	c.over(nameOf(p))
-	if err := moveClock(p.PID(), by); err != nil {
+	if err := clocktest.Move(p.PID(), by); err != nil {
 		c.t.Error(err)
 		return false
 	}
@@ -280,7 +282,7 @@ func (c *campaign) freezeProgram(ctx context.Context, s *strike) bool {
 
 func (c *campaign) stallBroker(_ context.Context, s *strike) bool {
 	c.over("link")
-	c.lasts("link", s.lasts, c.proxy.stall())
+	c.lasts("link", s.lasts, c.proxy.Stall(linktest.Both))
 	return true
 }
 

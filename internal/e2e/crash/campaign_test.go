@@ -120,7 +120,7 @@ func (c *campaign) round(number int, all []strike) {
 
 // gatherMixed lets callers begin tasks until begin ends, like gather.
 func (c *campaign) gatherMixed(ctx, begin context.Context, prefix string) <-chan struct{} {
-	c.crowd.url, c.crowd.direct, c.crowd.prefix = "http://"+c.front.addr(), "http://"+c.addr, prefix
+	c.crowd.url, c.crowd.direct, c.crowd.prefix = "http://"+c.front.Addr(), "http://"+c.addr, prefix
 	c.crowd.back = func() <-chan struct{} { return nil }
 	c.crowd.next, c.crowd.check = c.nextMixed, c.finish
 	over := make(chan struct{})

@@ -1,0 +1,14 @@
+// Package clocktest moves the wall clock of another process.
+//
+// [Move] changes the functions of the kernel in the memory of a Go program, so that only this
+// process reads another time. Its monotonic clock, and so its timers, stay right. It works on
+// Linux with amd64, for processes that the caller may trace.
+//
+// # Concurrency
+//
+// Move may be called concurrently for different processes.
+//
+// # Testing
+//
+// The tests in internal/e2e/crash and internal/e2e/cluster use it.
+package clocktest
