@@ -31,7 +31,6 @@ func TestHostileGRPC(t *testing.T) {
 // A gRPC reader that does not read is disconnected like one over HTTP, and resumes.
 func TestStalledGRPCReader(t *testing.T) {
 	t.Parallel()
-	// The limit is long enough for the reader of the rest on a busy machine.
 	h := start(t, options{grpc: grpcbind.Limits{SendTime: 4 * time.Second}})
 	ctx, cancel := h.as("ann")
 	defer cancel()
@@ -52,7 +51,7 @@ func TestStalledGRPCReader(t *testing.T) {
 	last := len(got) + 1 // the versions that the reader has received
 	again, stop := h.as("ann", "last-event-id", strconv.Itoa(last))
 	defer stop()
-	s, err = h.grpc.SubscribeToTask(again, &pb.SubscribeToTaskRequest{Id: id})
+	s, err = h.patient().grpc.SubscribeToTask(again, &pb.SubscribeToTaskRequest{Id: id})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package defects
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,8 +29,8 @@ import (
 )
 
 // patience is the time limit for operations that should return immediately, so that a hub that
-// hangs fails the test.
-const patience = time.Minute
+// hangs fails the test. No test passes or fails by less.
+const patience = 4 * time.Minute
 
 // options configure the hub of start.
 type options struct {
@@ -91,6 +92,10 @@ func start(t *testing.T, o options) *hub {
 		Push:   push.Options{Off: true},
 	}
 	h.parley.Limits.DrainTimeout = -1
+	// The callers share a busy machine, and wait for each other.
+	h.parley.Limits.WriteTime = cmp.Or(h.parley.Limits.WriteTime, time.Hour)
+	h.parley.Limits.BodyTime = cmp.Or(h.parley.Limits.BodyTime, time.Hour)
+	o.grpc.SendTime = cmp.Or(o.grpc.SendTime, time.Hour)
 	if !o.open {
 		h.parley.Auth = byHeader()
 	}
@@ -163,6 +168,38 @@ func (h *hub) front(o *options) func(context.Context, net.Listener) error {
 		wg.Wait()
 		return err
 	}
+}
+
+// patient returns the hub behind a second front and a second gRPC binding, whose readers may
+// take all the time they want.
+func (h *hub) patient() *hub {
+	h.t.Helper()
+	l, g := listen(h.t), listen(h.t)
+	s := httpfront.NewServer(httpfront.New(httpfront.Config{
+		Engine: h.parley.Engine().(*engine.Engine), Auth: h.parley.Auth, Logger: h.logs.logger(),
+		Limits: httpfront.Limits{WriteTime: time.Hour},
+	}))
+	binding := grpcbind.New(grpcbind.Config{
+		Engine: h.parley.Engine(), Auth: h.parley.Authenticator(), Logger: h.logs.logger(),
+		Limits: grpcbind.Limits{SendTime: time.Hour},
+	})
+	conn, err := grpc.NewClient(g.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = s.Serve(l) })
+	wg.Go(func() { _ = binding.Serve(ctx, g) })
+	h.t.Cleanup(func() {
+		s.Close()
+		conn.Close()
+		cancel()
+		wg.Wait()
+	})
+	p := *h
+	p.addr, p.conn, p.grpc = l.Addr().String(), conn, pb.NewA2AServiceClient(conn)
+	return &p
 }
 
 func listen(t *testing.T) net.Listener {
@@ -413,7 +450,7 @@ func (h *hub) dial(size int) *raw {
 			h.t.Fatal(err)
 		}
 	}
-	if err := c.SetDeadline(time.Now().Add(2 * patience)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		h.t.Fatal(err)
 	}
 	return c
@@ -431,6 +468,15 @@ func (c *raw) post(user, path, body string) {
 	c.t.Helper()
 	c.send("POST %s HTTP/1.1\r\nHost: hub\r\n%s: %s\r\nA2A-Version: 1.0\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 		path, userHeader, user, len(body), body)
+}
+
+// begin is post, followed by the first byte of the answer.
+func (c *raw) begin(user, path, body string) {
+	c.t.Helper()
+	c.post(user, path, body)
+	if _, err := c.Read(make([]byte, 1)); err != nil {
+		c.t.Fatalf("read the beginning of the answer: %v", err)
+	}
 }
 
 // answer reads an answer to its end.
