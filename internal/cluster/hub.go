@@ -10,7 +10,7 @@
 //
 // # Non-guarantees
 //
-// A Hint may be lost. Whoever depends on it reads the database from time to time.
+// A Hint may be lost. Its receiver also reads the database from time to time.
 //
 // # Concurrency
 //
@@ -24,6 +24,8 @@ package cluster
 import (
 	"errors"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/task"
 )
@@ -45,6 +47,9 @@ type Hub struct {
 	// the URL of the hub.
 	Version, Config, Address string
 }
+
+// NewHolder returns the name of a process, or of one of its memberships, that no other has.
+func NewHolder() task.Holder { return task.Holder("hub:" + uuid.NewString()) }
 
 // Member is a hub with its membership.
 type Member struct {

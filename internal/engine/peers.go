@@ -9,10 +9,11 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Peers are the other hubs on the store. Methods are called concurrently and return at once.
+// Peers are the other hubs on the store. Methods are called concurrently.
 type Peers interface {
 	// Live reports whether the holder is a hub that may be at work. With an empty holder, it
-	// reports whether there is any other hub.
+	// reports whether there is any other hub. It may read the database for a holder that it meets
+	// for the first time; the other methods return at once.
 	Live(holder task.Holder) bool
 	// Takes reports whether this hub is the one of all hubs that continues the task of a lost
 	// one.

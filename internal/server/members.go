@@ -5,14 +5,11 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/internal/cluster"
 	"github.com/parley-a2a/parley/internal/cluster/keeper"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/store/pgstore"
-	"github.com/parley-a2a/parley/task"
 )
 
 // ErrHubID is returned for a hub_id without a database.
@@ -27,7 +24,7 @@ func (h *Hub) member() *cluster.Hub {
 		return nil
 	}
 	return &cluster.Hub{
-		ID: h.cfg.HubID, Holder: task.Holder("hub:" + uuid.NewString()), Version: parley.Version,
+		ID: h.cfg.HubID, Holder: cluster.NewHolder(), Version: parley.Version,
 		Config: h.cfg.Fingerprint(), Address: h.cfg.Listen,
 	}
 }

@@ -37,8 +37,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/cluster"
 	"github.com/parley-a2a/parley/internal/wake"
@@ -117,7 +115,7 @@ type Keeper struct {
 	// since is the first of the renewals without a gap, and last the time at which the newest was
 	// sent.
 	since, last time.Time
-	told        string // the hubs with another configuration that the log has named
+	others      string // the hubs with another configuration that the log has named
 }
 
 func (k *Keeper) init() {
@@ -182,7 +180,7 @@ func (k *Keeper) report(err error) {
 func (k *Keeper) late(all []cluster.Member) (ids []string) {
 	for _, m := range all {
 		if m.Lease < 0 && m.ID != k.ID {
-			ids = append(ids, string(m.ID))
+			ids = append(ids, m.ID)
 		}
 	}
 	return ids
@@ -190,11 +188,7 @@ func (k *Keeper) late(all []cluster.Member) (ids []string) {
 
 // renew renews the lease once, and acts on the members.
 func (k *Keeper) renew(ctx context.Context) error {
-	sent := time.Now()
-	lease := k.Lease
-	if len(k.view()) < 2 {
-		lease = max(lease, aloneLease)
-	}
+	sent, lease := time.Now(), k.lease()
 	all, err := k.Table.Renew(ctx, lease, k.runs())
 	if errors.Is(err, cluster.ErrLost) || err == nil && k.isSuspended() {
 		return k.comeBack(ctx)
@@ -221,13 +215,17 @@ func (k *Keeper) renew(ctx context.Context) error {
 	return err
 }
 
+// lease returns the time for which the next renewal counts.
+func (k *Keeper) lease() time.Duration {
+	if len(k.view()) < 2 {
+		return max(k.Lease, aloneLease)
+	}
+	return k.Lease
+}
+
 // runs returns the number of runs of the hub.
 func (k *Keeper) runs() int {
-	r := k.runner.Load()
-	if r == nil {
-		return 0
-	}
-	if k.Runs == nil {
+	if k.runner.Load() == nil || k.Runs == nil {
 		return 0
 	}
 	return k.Runs()
@@ -251,8 +249,8 @@ func (k *Keeper) adopt(sent time.Time, all []cluster.Member) {
 	k.members = all
 	drains := slices.ContainsFunc(all, func(m cluster.Member) bool { return m.ID == k.ID && m.Drain })
 	others := k.otherConfigsLocked()
-	news := others != k.told
-	k.told = others
+	news := others != k.others
+	k.others = others
 	k.mu.Unlock()
 	for _, m := range before {
 		if !slices.ContainsFunc(all, func(n cluster.Member) bool { return n.Holder == m.Holder }) {
@@ -300,7 +298,7 @@ func (k *Keeper) isSuspended() bool {
 // comeBack joins again after the lease has ended, as another holder.
 func (k *Keeper) comeBack(ctx context.Context) error {
 	k.suspend()
-	holder := task.Holder("hub:" + uuid.NewString())
+	holder := cluster.NewHolder()
 	sent := time.Now()
 	if err := k.Table.Rejoin(ctx, holder); err != nil {
 		return err
@@ -418,7 +416,7 @@ func (k *Keeper) view() []cluster.Member {
 func (k *Keeper) Members() (all []cluster.Member, otherConfig string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return slices.Clone(k.members), k.told
+	return slices.Clone(k.members), k.others
 }
 
 // Suspended reports whether the hub does not act, because its lease has ended.
@@ -439,7 +437,7 @@ func (k *Keeper) Live(holder task.Holder) bool {
 		return false
 	}
 	// The hub may have joined since. A holder that is no member now never is one again.
-	all, err := k.Table.Renew(context.Background(), k.Lease, k.runs())
+	all, err := k.Table.Renew(context.Background(), k.lease(), k.runs())
 	if err != nil || slices.ContainsFunc(all, has) {
 		return true
 	}

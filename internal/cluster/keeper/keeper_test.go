@@ -247,7 +247,15 @@ func TestAlone(t *testing.T) {
 		k, r, stop := begin(t, s, "hub:a")
 		defer stop()
 		time.Sleep(time.Minute)
-		s.set(func() { s.down = true })
+		if k.Live("hub:unknown") {
+			t.Error("a holder that never was a member is live")
+		}
+		s.set(func() {
+			if left := time.Until(s.rows[0].until); left < 20*time.Second {
+				t.Errorf("the lease of a hub that is alone ends in %v", left)
+			}
+			s.down = true
+		})
 		time.Sleep(20 * time.Second)
 		if !r.look().suspended.IsZero() || k.Live("") {
 			t.Error("a hub that is alone is suspended within 20 s")
