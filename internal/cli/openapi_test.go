@@ -466,6 +466,9 @@ func (d *described) hub() {
 	d.request(200, rootKey, "GET /api/v1/audit?action=key&since=2020-01-01T00:00:00Z&limit=2", "")
 	d.request(200, rootKey, "GET /api/v1/audit?after=1", "")
 	d.request(200, rootKey, "GET /api/v1/audit/verify", "")
+	d.request(200, rootKey, "GET /api/v1/samples", "")
+	d.request(400, rootKey, "GET /api/v1/samples?after=x", "")
+	d.request(403, annKey, "GET /api/v1/samples", "")
 	d.request(200, rootKey, "GET /api/v1/events?after=first&follow=false", "")
 	d.request(200, rootKey, "GET /api/v1/events?after=first&follow=false&kind=task&agent=greeter", "")
 }

@@ -37,6 +37,9 @@ type Recorder struct {
 	Store Store
 	// Version is the version of the hub, for the notice of its start.
 	Version string
+	// Appended is called with the time that the watched store has taken for each change that it
+	// has stored. It may be nil.
+	Appended func(took time.Duration)
 	// Logger receives a record when notices cannot be stored. If nil, nothing is logged.
 	Logger *slog.Logger
 
@@ -208,7 +211,11 @@ func (s *watchedStore) Revs(ctx context.Context, keys []task.Key) (map[task.Key]
 
 // Append implements task.Log. After an error the change may be stored nevertheless.
 func (s *watchedStore) Append(ctx context.Context, c *task.Change) error {
+	begun := time.Now()
 	err := s.Store.Append(ctx, c)
+	if err == nil && s.recorder.Appended != nil {
+		s.recorder.Appended(time.Since(begun))
+	}
 	s.recorder.Changed()
 	return err
 }

@@ -21,7 +21,7 @@ func (h *Hub) API() *adminapi.Handler {
 		Hub: e, Directory: h.directory, Tasks: p.Store, Trees: e, Logs: e, Reader: e, Policy: e.Policy(), Inbox: p.Inbox,
 		Version: h.settings.Version, Started: time.Now(), Logger: p.Logger,
 	}
-	a.Events = h.events
+	a.Events, a.Samples = h.events, &h.samples
 	if h.pusher != nil {
 		a.Push = &adminapi.Push{Desk: p.Store, Pusher: h.pusher}
 	}
@@ -65,6 +65,7 @@ func (p *Parts) checks() []engine.Check {
 // services returns the services that run the parts.
 func (h *Hub) services(ready func()) []Service {
 	all := []Service{{Name: "events", Run: h.events.Run, Late: true}, {Name: "ready", Run: func(ctx context.Context) error { return h.awaitReady(ctx, ready) }}}
+	all = append(all, Service{Name: "samples", Run: h.samples.Run})
 	if h.parts.Inbox != nil {
 		all = append(all, Service{Name: "inbox", Run: h.parts.Inbox.Run}, Service{Name: "events of the inbox", Run: h.watchInbox})
 	}

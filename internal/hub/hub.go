@@ -22,6 +22,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/inside"
 	"github.com/parley-a2a/parley/internal/front/openaifront"
 	"github.com/parley-a2a/parley/internal/front/surface"
+	"github.com/parley-a2a/parley/internal/telemetry/samples"
 	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/task"
 )
@@ -69,6 +70,7 @@ type Hub struct {
 	directory *directory.Directory // nil without a Listing
 	opened    bool                 // whether directory is open
 	events    *events.Recorder
+	samples   samples.Ring
 	answered  chan task.Agent // agents that have completed a task, for directory
 }
 
@@ -89,8 +91,9 @@ func New(p Parts, s Settings) (*Hub, error) {
 	}
 	if p.Directory != nil {
 		h.answered = make(chan task.Agent, 64)
-		c.Interest.Ends = true
 	}
+	c.Interest.Ends = true
+	h.samples.Read, h.events.Appended = h.readSample, h.samples.Stored
 	c.Observer = h.observers()
 	h.engine = engine.New(c)
 	if p.Directory != nil {

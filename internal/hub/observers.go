@@ -25,6 +25,7 @@ func (h *Hub) observers() engine.Observers {
 	if p.Directory != nil {
 		all = append(all, engine.ObserverFuncs{OnEnded: h.ended})
 	}
+	all = append(all, engine.ObserverFuncs{OnEnded: h.sampled})
 	if p.Observer != nil {
 		all = append(all, p.Observer)
 	}

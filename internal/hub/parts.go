@@ -78,6 +78,8 @@ type Parts struct {
 	// the hub is the only one.
 	Peers  engine.Peers
 	Holder task.Holder
+	// Hubs returns the number of hubs on the Store that are alive. If nil, it is not sampled.
+	Hubs func() int
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 }

@@ -300,6 +300,7 @@ func (h *Hub) compose(ctx context.Context) error {
 	parts := h.coreParts(h.rules)
 	if h.keeper != nil {
 		parts.Peers, parts.Holder = h.keeper, h.keeper.Holder
+		parts.Hubs = func() int { all, _ := h.keeper.Members(); return len(all) }
 	}
 	if parts.Directory, err = h.listing(); err != nil {
 		return err

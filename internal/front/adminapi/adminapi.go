@@ -48,6 +48,7 @@
 //	GET /api/v1/audit/verify   whether the audit log is intact
 //	GET /api/v1/events         all events of the hub, as Server-Sent Events: ?after=, ?follow=false,
 //	                           ?agent=, ?owner=, ?task=, ?context=, ?kind=
+//	GET /api/v1/samples        samples of the last hour for curves: ?after=
 //	GET /api/v1/inbox          the items that wait for a person: ?state=, ?kind=, pages
 //	POST /api/v1/inbox         adds a question of the caller to the inbox
 //	GET /api/v1/inbox/{id}     one item of it
@@ -175,6 +176,8 @@ type Handler struct {
 	Trust Trust
 	// Events reads the events of the hub. If nil, nothing is served at /api/v1/events.
 	Events Events
+	// Samples are those of the last hour. If nil, nothing is served at /api/v1/samples.
+	Samples Samples
 	// Policy authorizes the operations of callers. If nil, administrators may do everything
 	// here, and others as the package comment states.
 	Policy *policy.Policy

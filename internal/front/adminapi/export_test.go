@@ -15,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/operator"
 	"github.com/parley-a2a/parley/internal/events"
+	"github.com/parley-a2a/parley/internal/telemetry/samples"
 	"github.com/parley-a2a/parley/store/memstore"
 )
 
@@ -40,7 +41,7 @@ func Routes() []Route {
 	h := &Handler{
 		Trees: new(engine.Engine), Logs: new(engine.Engine), Reader: new(engine.Engine), Tasks: new(memstore.Store), Keys: new(auth.Keyring),
 		Directory: new(directory.Directory), Broker: new(broker.Broker), Push: new(Push), Inbox: new(inbox.Inbox), Control: new(operator.Operator),
-		Dead: new(queue.DeadLetters), Trust: new(trust.Registry), Events: new(events.Recorder), Memory: new(Memory), AuditLog: new(AuditLog),
+		Dead: new(queue.DeadLetters), Trust: new(trust.Registry), Events: new(events.Recorder), Memory: new(Memory), AuditLog: new(AuditLog), Samples: new(samples.Ring),
 	}
 	var all []Route
 	for pattern, t := range h.routes() {

@@ -49,6 +49,7 @@ var fieldSchemas = map[string]map[string]any{
 	"Key.state":        {"enum": []any{"active", "expired", "revoked"}},
 	"MadeKey.state":    {"enum": []any{"active", "expired", "revoked"}},
 	"Webhook.state":    {"enum": []any{"current", "telling", "waiting", "retrying", "settled"}},
+	"Curve.values":     {"type": "array", "items": map[string]any{"type": []any{"number", "null"}}},
 	"Health.state":     {"enum": []any{"up", "down", "unknown"}},
 	"Agent.state":      {"enum": []any{"up", "down", "unknown"}},
 	"Result.type":      {"enum": []any{"a2a", "mcp"}},

@@ -32,6 +32,7 @@ var families = map[string]struct {
 	"keys":        {read: policy.AdminKeys, change: policy.AdminKeys},
 	"trust":       {read: policy.AdminTrust, change: policy.AdminTrust},
 	"push":        {read: policy.AdminPush, change: policy.AdminPush},
+	"samples":     {read: policy.AdminRead, change: policy.AdminOther},
 	"events":      {read: policy.AdminRead, change: policy.AdminOther},
 	"audit":       {read: policy.AdminAudit, change: policy.AdminAudit},
 	"memory":      {read: policy.MemoryRead, change: policy.MemoryWrite},
