@@ -60,6 +60,7 @@ func (h *Handler) init() {
 		"POST /console/task/operate": operate, "GET /console/task/raw": showEntry,
 		"GET /console/task/entry": entry, "GET /console/task/part": part,
 		"GET /console/task/events": taskEvents, "GET /console/counts/events": countEvents,
+		"GET /console/samples": sampleData,
 	} {
 		h.mux.Handle(pattern, h.page(f))
 	}
@@ -165,7 +166,11 @@ func (h *Handler) missing(w http.ResponseWriter, r *http.Request) {
 // asset serves the style and the script.
 func (h *Handler) asset(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/console/assets/")
-	kind := map[string]string{"style.css": "text/css; charset=utf-8", "live.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"}[name]
+	kind := map[string]string{
+		"style.css": "text/css; charset=utf-8", "live.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml",
+		"curves.js": "text/javascript; charset=utf-8", "uplot/uPlot.iife.min.js": "text/javascript; charset=utf-8",
+		"uplot/uPlot.min.css": "text/css; charset=utf-8", "uplot/LICENSE": "text/plain; charset=utf-8",
+	}[name]
 	b, err := assets.ReadFile("assets/" + name)
 	if kind == "" || err != nil {
 		h.missing(w, r)

@@ -188,6 +188,7 @@ type overviewView struct {
 	Items  []inbox.Item
 	More   bool
 	Empty  bool
+	Panels []panel
 }
 
 // overview answers with the first page.
@@ -212,6 +213,7 @@ func overview(p *page) error {
 		return err
 	}
 	v.Items, v.More = items.Items, items.NextPageToken != ""
+	v.Panels = p.curves()
 	p.show(http.StatusOK, "overview", v)
 	return nil
 }
