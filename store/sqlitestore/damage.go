@@ -1,16 +1,14 @@
 package sqlitestore
 
 import (
+	"cmp"
 	"errors"
-	"sync"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/task"
 )
-
-// maxDamages limits the number of damaged objects that are counted.
-const maxDamages = 1000
 
 // Damage describes a read or write that has met damaged data.
 type Damage struct {
@@ -34,18 +32,12 @@ type subject struct {
 // damages remembers the damaged objects that were met.
 type damages struct {
 	report func(Damage)
-
-	mu   sync.Mutex // guards the fields below
-	seen map[string]struct{}
+	seen   sqlstore.Damages
 }
 
 // Damages returns the number of damaged objects that reads and writes have met since Open, at
 // most 1,000.
-func (db *DB) Damages() int {
-	db.damages.mu.Lock()
-	defer db.damages.mu.Unlock()
-	return len(db.damages.seen)
-}
+func (db *DB) Damages() int { return db.damages.seen.Len() }
 
 // met reports err if it is about damaged data.
 func (db *DB) met(of subject, err error) {
@@ -55,28 +47,11 @@ func (db *DB) met(of subject, err error) {
 	if of.id == "" && of.key != 0 {
 		of.id = db.idOf(of.key)
 	}
-	d := Damage{Task: of.id, Key: of.key, Err: err, First: db.damages.add(of, err)}
+	first := db.damages.seen.Add(cmp.Or(string(of.id), err.Error()))
+	d := Damage{Task: of.id, Key: of.key, Err: err, First: first}
 	if db.damages.report != nil {
 		db.damages.report(d)
 	}
-}
-
-// add reports whether the damage is a new one.
-func (d *damages) add(of subject, err error) bool {
-	name := string(of.id)
-	if name == "" {
-		name = err.Error()
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if _, known := d.seen[name]; known || len(d.seen) >= maxDamages {
-		return false
-	}
-	if d.seen == nil {
-		d.seen = make(map[string]struct{})
-	}
-	d.seen[name] = struct{}{}
-	return true
 }
 
 var qIDOf = prepared("SELECT id FROM tasks WHERE key = ?")

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -126,11 +127,11 @@ func TestDamagesAreBounded(t *testing.T) {
 	t.Parallel()
 	var met reports
 	db := &DB{damages: damages{report: met.add}}
-	for i := range maxDamages + 5 {
+	for i := range sqlstore.MaxDamages + 5 {
 		db.met(subject{id: "t"}, errClosed)
 		db.met(subject{}, unavailable(errors.Join(task.ErrCorrupt, errors.New(strconv.Itoa(i)))))
 	}
-	if n := db.Damages(); n != maxDamages || len(met.all) != maxDamages+5 || met.all[maxDamages].First {
-		t.Errorf("%d damages, %d reports; want %d and %d", n, len(met.all), maxDamages, maxDamages+5)
+	if n := db.Damages(); n != sqlstore.MaxDamages || len(met.all) != sqlstore.MaxDamages+5 || met.all[sqlstore.MaxDamages].First {
+		t.Errorf("%d damages, %d reports; want %d and %d", n, len(met.all), sqlstore.MaxDamages, sqlstore.MaxDamages+5)
 	}
 }

@@ -30,25 +30,17 @@ func listIDs(c *conn, q *task.Query) (task.ListPage, error) {
 	if err != nil {
 		return task.ListPage{}, err
 	}
-	var found []task.Head
-	for _, r := range ranges {
+	return sqlstore.ListIDs(ranges, q.Limit, func(r *sqlstore.IDRange, limit int) ([]task.Head, error) {
 		s := c.start(qIDs)
-		bindEnd(&s, &r, r.First)
+		bindEnd(&s, r, r.First)
 		s.int(r.Owner)
-		bindEnd(&s, &r, r.Last)
+		bindEnd(&s, r, r.Last)
 		s.int(owner)
 		s.int(int64(q.State))
 		s.text(string(q.Agent))
-		s.int(int64(q.Limit + 1 - len(found)))
-		more, err := heads(&s)
-		if err != nil {
-			return task.ListPage{}, err
-		}
-		if found = append(found, more...); len(found) > q.Limit {
-			return task.ListPage{Heads: found[:q.Limit], More: true}, nil
-		}
-	}
-	return task.ListPage{Heads: found}, nil
+		s.int(int64(limit))
+		return heads(&s)
+	})
 }
 
 // bindEnd binds an end of a range. A prefix that is a whole UUID begins a range of texts, too.

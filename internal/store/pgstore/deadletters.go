@@ -163,16 +163,14 @@ func (b Letters) SweepLetters(ctx context.Context, bounds queue.LetterBounds) (i
 
 // CountLetters implements queue.LetterCounter.
 func (b Letters) CountLetters(ctx context.Context) (int, error) {
-	n := 0
-	err := b.db.view(ctx, func(c *conn) error {
+	var n int64
+	err := b.db.view(ctx, func(c *conn) (err error) {
 		s := c.start(qCountLetters)
-		for s.next() {
-			n = int(s.getInt())
-		}
-		return s.err
+		n, err = s.only()
+		return err
 	})
 	if err != nil {
 		return 0, fmt.Errorf("count letters: %w", err)
 	}
-	return n, nil
+	return int(n), nil
 }

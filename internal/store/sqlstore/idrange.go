@@ -1,5 +1,7 @@
 package sqlstore
 
+import "github.com/parley-a2a/parley/task"
+
 // IDRange is a range of an index of ids and owners: it begins after First and Owner, and ends
 // with Last.
 type IDRange struct {
@@ -30,4 +32,20 @@ func IDRangesAfter(prefix, id string, owner int64) []IDRange {
 	}
 	all[0].First, all[0].Owner = id, owner
 	return all
+}
+
+// ListIDs returns the first limit tasks of the ranges. Read returns the first tasks of a range, up
+// to a number.
+func ListIDs(ranges []IDRange, limit int, read func(r *IDRange, limit int) ([]task.Head, error)) (task.ListPage, error) {
+	var found []task.Head
+	for i := range ranges {
+		more, err := read(&ranges[i], limit+1-len(found))
+		if err != nil {
+			return task.ListPage{}, err
+		}
+		if found = append(found, more...); len(found) > limit {
+			return task.ListPage{Heads: found[:limit], More: true}, nil
+		}
+	}
+	return task.ListPage{Heads: found}, nil
 }
