@@ -182,37 +182,17 @@ func (e *Engine) react(l *live, before, h *task.Head) {
 func (e *Engine) TakeOver(ctx context.Context, all bool) error {
 	e.taking.Lock()
 	defer e.taking.Unlock()
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	slots := make(chan struct{}, recoverers)
-	for after := task.Key(0); ; {
-		heads, err := e.store.Due(ctx, after, recoverPage)
-		if err != nil {
-			return fmt.Errorf("take over tasks: %w", err)
-		}
-		if len(heads) == 0 {
+	return e.eachOrphan(ctx, "take over tasks", func(h *task.Head) func() {
+		switch {
+		case !all && !e.cfg.Peers.Takes(h.Key):
 			return nil
+		case e.restsUnattended(h):
+			k := ref{h.Owner, h.ID}
+			return func() { e.reviveTask(ctx, k, func() {}) }
 		}
-		for _, h := range heads {
-			after = h.Key
-			if !e.orphaned(&h) || !all && !e.cfg.Peers.Takes(h.Key) {
-				continue
-			}
-			select {
-			case slots <- struct{}{}:
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-			wg.Go(func() {
-				defer func() { <-slots }()
-				if e.restsUnattended(&h) {
-					e.reviveTask(ctx, ref{h.Owner, h.ID}, func() {})
-					return
-				}
-				e.recoverTask(ctx, h)
-			})
-		}
-	}
+		orphan := *h
+		return func() { e.recoverTask(ctx, orphan) }
+	})
 }
 
 // adoptHolder makes this process the holder of an orphaned task, so that no other hub takes it over

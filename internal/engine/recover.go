@@ -22,20 +22,36 @@ const (
 
 // recover recovers the open tasks of an earlier process.
 func (e *Engine) recover(ctx context.Context) error {
+	return e.eachOrphan(ctx, "recover", func(h *task.Head) func() {
+		if e.restsUnattended(h) {
+			return nil
+		}
+		orphan := *h
+		return func() { e.recoverTask(ctx, orphan) }
+	})
+}
+
+// eachOrphan continues the orphaned tasks, several concurrently, with the function that take
+// returns for a task; nil leaves it alone.
+func (e *Engine) eachOrphan(ctx context.Context, op string, take func(*task.Head) func()) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	slots := make(chan struct{}, recoverers)
 	for after := task.Key(0); ; {
 		heads, err := e.store.Due(ctx, after, recoverPage)
 		if err != nil {
-			return fmt.Errorf("recover: %w", err)
+			return fmt.Errorf("%s: %w", op, err)
 		}
 		if len(heads) == 0 {
 			return nil
 		}
-		for _, h := range heads {
-			after = h.Key
-			if !e.orphaned(&h) || e.restsUnattended(&h) {
+		for i := range heads {
+			after = heads[i].Key
+			if !e.orphaned(&heads[i]) {
+				continue
+			}
+			run := take(&heads[i])
+			if run == nil {
 				continue
 			}
 			select {
@@ -44,8 +60,8 @@ func (e *Engine) recover(ctx context.Context) error {
 				return context.Cause(ctx)
 			}
 			wg.Go(func() {
-				e.recoverTask(ctx, h)
-				<-slots
+				defer func() { <-slots }()
+				run()
 			})
 		}
 	}
