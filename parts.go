@@ -15,7 +15,7 @@ import (
 // one. It belongs to one hub.
 type Parts struct {
 	dir       *datadir.Dir
-	store     *blobstore.Store
+	store     *blobstore.Folder
 	threshold int64
 	max       int64
 }

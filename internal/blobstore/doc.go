@@ -1,9 +1,9 @@
-// Package blobstore stores the large parts of tasks in files, and replaces them by references.
+// Package blobstore stores the large parts of tasks, and replaces them by references.
 //
 // # Overview
 //
-// A [Store] is a folder of contents named by the SHA-256 of their bytes. A [Externalizer]
-// processes the v1.0 JSON of messages and artifacts: [Externalizer.Externalize] stores the
+// A [Store] keeps contents by the SHA-256 of their bytes: a [Folder], or the database of package
+// pgstore. A [Externalizer] processes the v1.0 JSON of messages and artifacts: [Externalizer.Externalize] stores the
 // bytes of large parts and replaces them by a url; [Externalizer.Fill] restores the bytes for
 // executors.
 //
@@ -13,8 +13,8 @@
 // several tasks of one owner share one file. Equal bytes of another owner are a separate file,
 // so that the duration of storing reveals nothing about the contents of other owners.
 //
-// A part returned by [Store.Put] is durable, including its name, before an entry that names it
-// is written. If the process ends in between, a later [Store.Sweep] removes the part without an
+// A part returned by Put is durable, including its name, before an entry that names it
+// is written. If the process ends in between, a later Sweep removes the part without an
 // entry, after a grace time.
 //
 // The parts of a task are kept for a time after its end, which is stored in the reference. Then
@@ -22,7 +22,7 @@
 //
 // # Non-guarantees
 //
-// Files are not encrypted, and their bytes are not verified against their names when they are
+// The following is true of a Folder. Files are not encrypted, and their bytes are not verified against their names when they are
 // read. A file that was deleted from outside is reported as [ErrLost]. The description of each
 // part is held in memory, about 300 bytes, and read from the folder at Open.
 //

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/url"
 	"strings"
@@ -37,7 +38,7 @@ type Reference struct {
 // Externalizer replaces large parts by references, and references by their bytes. All texts are
 // valid v1.0 JSON of messages or artifacts, with their parts in the member "parts".
 type Externalizer struct {
-	Store *Store
+	Store Store
 	// Base is the address of the hub, without PathPrefix.
 	Base string
 	// Threshold is the size, in bytes, above which a part is stored. It must be positive.
@@ -48,22 +49,22 @@ type Externalizer struct {
 
 // Pending are the parts put for one text whose entry is not written yet.
 type Pending struct {
-	store *Store
+	store Store
 	key   Key
 	all   []Digest
 }
 
 // Keep reports that the entry was written, Drop that it was not, and Defer that this is
 // unknown. Exactly one of them must be called, once.
-func (h *Pending) Keep() { h.each((*Store).Keep) }
+func (h *Pending) Keep() { h.each(Store.Keep) }
 
 // Drop is described at Keep.
-func (h *Pending) Drop() { h.each((*Store).Drop) }
+func (h *Pending) Drop() { h.each(Store.Drop) }
 
 // Defer is described at Keep.
-func (h *Pending) Defer() { h.each((*Store).Defer) }
+func (h *Pending) Defer() { h.each(Store.Defer) }
 
-func (h *Pending) each(f func(*Store, Key, Digest)) {
+func (h *Pending) each(f func(Store, Key, Digest)) {
 	for _, d := range h.all {
 		f(h.store, h.key, d)
 	}
@@ -276,12 +277,28 @@ func (s *externalizeState) put(p *Part, raw []byte) (*Part, error) {
 	if most := s.k.max(); size > most {
 		return nil, &TooLargeError{Size: size, Max: most}
 	}
-	r := base64.NewDecoder(base64.StdEncoding, bytes.NewReader(raw[1:len(raw)-1]))
+	r := &rawReader{raw: raw[1 : len(raw)-1]}
+	_, _ = r.Seek(0, io.SeekStart)
 	got, err := s.k.Store.Put(s.pending.key, *p, r)
 	if err != nil {
 		return nil, err
 	}
 	return &got, nil
+}
+
+// rawReader decodes base64. It can be read again from its beginning.
+type rawReader struct {
+	raw []byte
+	io.Reader
+}
+
+// Seek implements io.Seeker for the beginning.
+func (r *rawReader) Seek(offset int64, whence int) (int64, error) {
+	if offset != 0 || whence != io.SeekStart {
+		return 0, errors.New("seek: only the beginning is supported")
+	}
+	r.Reader = base64.NewDecoder(base64.StdEncoding, bytes.NewReader(r.raw))
+	return 0, nil
 }
 
 // link links a part of another task of the owner to the task.

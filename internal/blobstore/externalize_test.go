@@ -198,7 +198,7 @@ func TestTooLarge(t *testing.T) {
 		t.Errorf("Shed() = %v", err)
 	}
 	h.Drop()
-	if tasks, contents := k.Store.Len(); tasks+contents > 0 {
+	if tasks, contents := k.Store.(*blobstore.Folder).Len(); tasks+contents > 0 {
 		t.Errorf("of a message that was refused, %d parts are left", contents)
 	}
 	if err := k.Check(body); !errors.As(err, &size) {

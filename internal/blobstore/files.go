@@ -3,7 +3,6 @@ package blobstore
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -50,13 +49,13 @@ func nameOf(s string) string {
 
 func fileOf(k Key, d Digest) file { return file{nameOf(string(k.Owner)), d} }
 
-func (s *Store) folder(f file) string {
+func (s *Folder) folder(f file) string {
 	return filepath.Join(s.path, ownerFolder, f.owner, f.digest.String())
 }
 
-func (s *Store) content(f file) string { return filepath.Join(s.folder(f), contentName) }
+func (s *Folder) content(f file) string { return filepath.Join(s.folder(f), contentName) }
 
-func (s *Store) ref(f file, k Key, pending bool) string {
+func (s *Folder) ref(f file, k Key, pending bool) string {
 	suffix := refSuffix
 	if pending {
 		suffix = newSuffix
@@ -65,7 +64,7 @@ func (s *Store) ref(f file, k Key, pending bool) string {
 }
 
 // write writes the bytes of r to a temporary file, and sets their size and digest in p.
-func (s *Store) write(p *Part, r io.Reader) (path string, err error) {
+func (s *Folder) write(p *Part, r io.Reader) (path string, err error) {
 	f, err := os.CreateTemp(filepath.Join(s.path, tempFolder), "part-*")
 	if err != nil {
 		return "", err
@@ -83,7 +82,7 @@ func (s *Store) write(p *Part, r io.Reader) (path string, err error) {
 }
 
 // moveLocked renames a temporary file to its content.
-func (s *Store) moveLocked(temp string, f file) error {
+func (s *Folder) moveLocked(temp string, f file) error {
 	folder := s.folder(f)
 	err := os.MkdirAll(folder, 0o700)
 	if err == nil {
@@ -100,10 +99,8 @@ func (s *Store) moveLocked(temp string, f file) error {
 	return nil
 }
 
-func (s *Store) writeRef(k Key, p *Part) error {
-	b, err := json.Marshal(refFile{
-		k.Owner, k.Task, p.Size, p.MediaType, p.Filename, int64(p.Keep / time.Second), p.Stored.UTC(),
-	})
+func (s *Folder) writeRef(k Key, p *Part) error {
+	b, err := MarshalRef(k, p)
 	if err != nil {
 		return err
 	}
@@ -111,7 +108,7 @@ func (s *Store) writeRef(k Key, p *Part) error {
 }
 
 // load reads the folder.
-func (s *Store) load() error {
+func (s *Folder) load() error {
 	temp := filepath.Join(s.path, tempFolder)
 	if err := os.RemoveAll(temp); err != nil { // its files are always incomplete
 		return err
@@ -145,7 +142,7 @@ func (s *Store) load() error {
 }
 
 // loadContent reads the references to a content. A content without references is removed.
-func (s *Store) loadContent(f file) error {
+func (s *Folder) loadContent(f file) error {
 	names, err := os.ReadDir(s.folder(f))
 	if err != nil {
 		return err
@@ -162,24 +159,21 @@ func (s *Store) loadContent(f file) error {
 	return s.tidyLocked(f)
 }
 
-func (s *Store) loadRef(f file, name string, pending bool) error {
+func (s *Folder) loadRef(f file, name string, pending bool) error {
 	path := filepath.Join(s.folder(f), name)
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	var r refFile
-	if err := json.Unmarshal(b, &r); err != nil {
+	k, p, err := ParseRef(b)
+	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	k := Key{r.Owner, r.Task}
 	if fileOf(k, f.digest) != f || s.findLocked(k, f.digest) != nil {
 		return fmt.Errorf("%s: is not about this content, or the second one that is", path)
 	}
-	s.addLocked(k, &ref{pending: pending, Part: Part{
-		Digest: f.digest, Size: r.Size, MediaType: r.MediaType, Filename: r.Filename,
-		Keep: time.Duration(r.Keep) * time.Second, Stored: r.Stored,
-	}})
+	p.Digest = f.digest
+	s.addLocked(k, &ref{pending: pending, Part: p})
 	return nil
 }
 

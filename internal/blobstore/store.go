@@ -71,22 +71,15 @@ type Part struct {
 	Stored time.Time
 }
 
-// Content is an open part.
-type Content struct {
-	Part
-
-	*os.File
-}
-
-// Options configure a Store. The zero Options are ready to use.
+// Options configure a Folder. The zero Options are ready to use.
 type Options struct {
 	// Keep is the time for which parts are kept after the end of their tasks. Zero means
 	// DefaultKeep.
 	Keep time.Duration
 }
 
-// Store is a folder of parts.
-type Store struct {
+// Folder is a Store in a folder of files.
+type Folder struct {
 	keep time.Duration
 	path string
 
@@ -120,9 +113,9 @@ type file struct {
 	digest Digest
 }
 
-// Open opens the folder at path and creates it if necessary. No other Store may use it. Open
+// Open opens the folder at path and creates it if necessary. No other Folder may use it. Open
 // removes the remains of incomplete parts.
-func Open(path string, o Options) (*Store, error) {
+func Open(path string, o Options) (*Folder, error) {
 	if o.Keep <= 0 {
 		o.Keep = DefaultKeep
 	}
@@ -130,7 +123,7 @@ func Open(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open parts: %w", err)
 	}
-	s := &Store{keep: o.Keep, path: path, tasks: make(map[Key]*taskRefs), files: make(map[file]int)}
+	s := &Folder{keep: o.Keep, path: path, tasks: make(map[Key]*taskRefs), files: make(map[file]int)}
 	if err := s.load(); err != nil {
 		return nil, fmt.Errorf("open parts in %s: %w", path, err)
 	}
@@ -139,12 +132,12 @@ func Open(path string, o Options) (*Store, error) {
 
 // KeepAtMost limits the time for which parts are kept after the end of their tasks to d. It
 // must be called before any other method.
-func (s *Store) KeepAtMost(d time.Duration) { s.keep = min(s.keep, d) }
+func (s *Folder) KeepAtMost(d time.Duration) { s.keep = min(s.keep, d) }
 
 // Put stores the bytes of r as a part of the task k, with MediaType and Filename from p. The
 // bytes are on disk when it returns. The caller must then call Keep, Drop or Defer once for the
 // part. A part that the task has already is not written again.
-func (s *Store) Put(k Key, p Part, r io.Reader) (Part, error) {
+func (s *Folder) Put(k Key, p Part, r io.Reader) (Part, error) {
 	temp, err := s.write(&p, r)
 	if err != nil {
 		return Part{}, fmt.Errorf("store part: %w", full(err))
@@ -170,7 +163,7 @@ func (s *Store) Put(k Key, p Part, r io.Reader) (Part, error) {
 
 // Link adds a part of the task from to the task k, which has the same owner. As with Put, the
 // caller must then call Keep, Drop or Defer. The error is ErrNotFound or ErrLost.
-func (s *Store) Link(k Key, from a2a.TaskID, d Digest) (Part, error) {
+func (s *Folder) Link(k Key, from a2a.TaskID, d Digest) (Part, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.findLocked(Key{k.Owner, from}, d)
@@ -188,7 +181,7 @@ func (s *Store) Link(k Key, from a2a.TaskID, d Digest) (Part, error) {
 }
 
 // Keep reports that an entry names the part that was put.
-func (s *Store) Keep(k Key, d Digest) {
+func (s *Folder) Keep(k Key, d Digest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.findLocked(k, d); r != nil {
@@ -199,7 +192,7 @@ func (s *Store) Keep(k Key, d Digest) {
 
 // Drop reports that no entry names the part that was put. The part is removed, unless another
 // caller has put it too.
-func (s *Store) Drop(k Key, d Digest) {
+func (s *Folder) Drop(k Key, d Digest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.findLocked(k, d)
@@ -213,7 +206,7 @@ func (s *Store) Drop(k Key, d Digest) {
 
 // Defer reports that it is unknown whether an entry names the part that was put. Sweep looks it
 // up later.
-func (s *Store) Defer(k Key, d Digest) {
+func (s *Folder) Defer(k Key, d Digest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.findLocked(k, d); r != nil {
@@ -222,7 +215,7 @@ func (s *Store) Defer(k Key, d Digest) {
 }
 
 // Find returns the description of a part, or ErrNotFound.
-func (s *Store) Find(k Key, d Digest) (Part, error) {
+func (s *Folder) Find(k Key, d Digest) (Part, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.findLocked(k, d); r != nil {
@@ -232,7 +225,7 @@ func (s *Store) Find(k Key, d Digest) (Part, error) {
 }
 
 // Open opens a part for reading. The caller closes it. The error is ErrNotFound or ErrLost.
-func (s *Store) Open(k Key, d Digest) (*Content, error) {
+func (s *Folder) Open(k Key, d Digest) (*Content, error) {
 	p, err := s.Find(k, d)
 	if err != nil {
 		return nil, err
@@ -248,13 +241,13 @@ func (s *Store) Open(k Key, d Digest) (*Content, error) {
 }
 
 // Len returns the number of tasks with parts, and the number of contents.
-func (s *Store) Len() (tasks, contents int) {
+func (s *Folder) Len() (tasks, contents int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.tasks), len(s.files)
 }
 
-func (s *Store) findLocked(k Key, d Digest) *ref {
+func (s *Folder) findLocked(k Key, d Digest) *ref {
 	if tr := s.tasks[k]; tr != nil {
 		return tr.refs[d]
 	}
@@ -262,7 +255,7 @@ func (s *Store) findLocked(k Key, d Digest) *ref {
 }
 
 // addRefLocked creates a reference on disk, unless there is one, and holds it.
-func (s *Store) addRefLocked(k Key, p Part) (Part, error) {
+func (s *Folder) addRefLocked(k Key, p Part) (Part, error) {
 	if r := s.findLocked(k, p.Digest); r != nil {
 		r.holders++
 		return r.Part, nil
@@ -275,7 +268,7 @@ func (s *Store) addRefLocked(k Key, p Part) (Part, error) {
 	return p, nil
 }
 
-func (s *Store) addLocked(k Key, r *ref) {
+func (s *Folder) addLocked(k Key, r *ref) {
 	tr := s.tasks[k]
 	if tr == nil {
 		tr = &taskRefs{refs: make(map[Digest]*ref)}
@@ -287,7 +280,7 @@ func (s *Store) addLocked(k Key, r *ref) {
 
 // removeLocked removes a reference, and the content with its last reference. Files that cannot
 // be deleted are found again at the next Open.
-func (s *Store) removeLocked(k Key, d Digest) {
+func (s *Folder) removeLocked(k Key, d Digest) {
 	tr, f := s.tasks[k], fileOf(k, d)
 	for _, name := range []string{s.ref(f, k, true), s.ref(f, k, false)} {
 		_ = os.Remove(name)
@@ -303,7 +296,7 @@ func (s *Store) removeLocked(k Key, d Digest) {
 }
 
 // confirmLocked records that an entry names the part.
-func (s *Store) confirmLocked(k Key, r *ref) {
+func (s *Folder) confirmLocked(k Key, r *ref) {
 	if !r.pending {
 		return
 	}
@@ -314,14 +307,14 @@ func (s *Store) confirmLocked(k Key, r *ref) {
 }
 
 // tidyLocked removes the folder of a content without references.
-func (s *Store) tidyLocked(f file) error {
+func (s *Folder) tidyLocked(f file) error {
 	if s.files[f] > 0 {
 		return nil
 	}
 	return os.RemoveAll(filepath.Dir(s.content(f)))
 }
 
-func (s *Store) existsLocked(f file) bool {
+func (s *Folder) existsLocked(f file) bool {
 	_, err := os.Stat(s.content(f))
 	return err == nil
 }

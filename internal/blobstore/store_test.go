@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func openStore(t testing.TB, dir string) *blobstore.Store {
+func openStore(t testing.TB, dir string) *blobstore.Folder {
 	t.Helper()
 	s, err := blobstore.Open(dir, blobstore.Options{Keep: time.Hour})
 	if err != nil {
@@ -33,7 +33,7 @@ func openStore(t testing.TB, dir string) *blobstore.Store {
 	return s
 }
 
-func put(t testing.TB, s *blobstore.Store, k blobstore.Key, text string) blobstore.Part {
+func put(t testing.TB, s blobstore.Store, k blobstore.Key, text string) blobstore.Part {
 	t.Helper()
 	p, err := s.Put(k, blobstore.Part{MediaType: "text/plain", Filename: "a.txt"}, strings.NewReader(text))
 	if err != nil {
@@ -42,7 +42,7 @@ func put(t testing.TB, s *blobstore.Store, k blobstore.Key, text string) blobsto
 	return p
 }
 
-func read(t testing.TB, s *blobstore.Store, k blobstore.Key, d blobstore.Digest) (string, error) {
+func read(t testing.TB, s *blobstore.Folder, k blobstore.Key, d blobstore.Digest) (string, error) {
 	t.Helper()
 	c, err := s.Open(k, d)
 	if err != nil {

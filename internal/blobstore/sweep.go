@@ -18,7 +18,7 @@ type Tasks interface {
 }
 
 // End records that the task k ended at a time, if the Store has parts of it.
-func (s *Store) End(k Key, at time.Time) {
+func (s *Folder) End(k Key, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if tr := s.tasks[k]; tr != nil {
@@ -29,7 +29,7 @@ func (s *Store) End(k Key, at time.Time) {
 // Sweep removes parts whose time has passed at now, parts of deleted tasks, and parts that no
 // entry names. It returns the number of removed parts. Parts whose state could not be looked up
 // are kept until the next call; the error gives the reasons.
-func (s *Store) Sweep(ctx context.Context, tasks Tasks, now time.Time) (removed int, err error) {
+func (s *Folder) Sweep(ctx context.Context, tasks Tasks, now time.Time) (removed int, err error) {
 	var errs []error
 	for _, k := range s.keys() {
 		if ctx.Err() != nil {
@@ -47,7 +47,7 @@ func (s *Store) Sweep(ctx context.Context, tasks Tasks, now time.Time) (removed 
 	return removed, errors.Join(errs...)
 }
 
-func (s *Store) keys() []Key {
+func (s *Folder) keys() []Key {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	keys := make([]Key, 0, len(s.tasks))
@@ -57,7 +57,7 @@ func (s *Store) keys() []Key {
 	return keys
 }
 
-func (s *Store) sweepTask(ctx context.Context, tasks Tasks, k Key, now time.Time) (removed int, err error) {
+func (s *Folder) sweepTask(ctx context.Context, tasks Tasks, k Key, now time.Time) (removed int, err error) {
 	gone, err := s.lookUpEnd(ctx, tasks, k)
 	if err != nil {
 		return 0, err
@@ -76,7 +76,7 @@ func (s *Store) sweepTask(ctx context.Context, tasks Tasks, k Key, now time.Time
 
 // lookUpEnd looks up the end of a task, unless it is known, and reports whether the task was
 // deleted.
-func (s *Store) lookUpEnd(ctx context.Context, tasks Tasks, k Key) (gone bool, err error) {
+func (s *Folder) lookUpEnd(ctx context.Context, tasks Tasks, k Key) (gone bool, err error) {
 	s.mu.Lock()
 	tr := s.tasks[k]
 	known := tr == nil || tr.looked
@@ -101,7 +101,7 @@ func (s *Store) lookUpEnd(ctx context.Context, tasks Tasks, k Key) (gone bool, e
 
 // due returns the parts of a task whose time has passed. A missing task may be about to be
 // created, so its parts are kept for the grace time.
-func (s *Store) due(k Key, now time.Time, gone bool) (list []Digest) {
+func (s *Folder) due(k Key, now time.Time, gone bool) (list []Digest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	tr := s.tasks[k]
@@ -119,7 +119,7 @@ func (s *Store) due(k Key, now time.Time, gone bool) (list []Digest) {
 
 // sweepPending looks up which pending parts of a task are named by an entry. Parts are pending
 // after a crash, or after a change with an unknown outcome.
-func (s *Store) sweepPending(ctx context.Context, tasks Tasks, k Key, now time.Time) (removed int, err error) {
+func (s *Folder) sweepPending(ctx context.Context, tasks Tasks, k Key, now time.Time) (removed int, err error) {
 	for _, d := range s.pending(k, now) {
 		named, err := tasks.Names(ctx, k, d)
 		if errors.Is(err, task.ErrNotFound) {
@@ -143,7 +143,7 @@ func (s *Store) sweepPending(ctx context.Context, tasks Tasks, k Key, now time.T
 	return removed, nil
 }
 
-func (s *Store) pending(k Key, now time.Time) (list []Digest) {
+func (s *Folder) pending(k Key, now time.Time) (list []Digest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if tr := s.tasks[k]; tr != nil {

@@ -87,10 +87,10 @@ func (e *Engine) probe(ctx context.Context) {
 // sweep fails abandoned tasks and deletes old ones, a slice at a time.
 func (e *Engine) sweep(ctx context.Context) {
 	at := time.Now()
-	e.sweepParts(ctx, at)
 	if !e.leads() {
 		return
 	}
+	e.sweepParts(ctx, at)
 	if err := e.failStale(ctx, task.MillisOf(at.Add(-e.cfg.IdleRetention))); err != nil {
 		e.cfg.Logger.Error("fail abandoned tasks", "error", err)
 	}

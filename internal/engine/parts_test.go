@@ -381,7 +381,7 @@ func TestPartsTooLarge(t *testing.T) {
 	}
 	body, _ := json.Marshal(map[string]any{"messageId": "two", "role": "ROLE_USER", "parts": []any{map[string]any{"raw": bulk}, map[string]any{"raw": huge}}})
 	_, err = b.Send(t.Context(), alice, &op.Send{Message: op.Message{ID: "two", MediaTypes: []string{"", ""}, Body: body}})
-	if _, contents := k.Store.Len(); err == nil || contents > 0 {
+	if _, contents := k.Store.(*blobstore.Folder).Len(); err == nil || contents > 0 {
 		t.Errorf("of a message that was refused (%v), %d parts are left", err, contents)
 	}
 	a := b.send(text("hi"))
@@ -415,7 +415,7 @@ func TestPartsExpire(t *testing.T) {
 			t.Errorf("when its time is over, and before it is swept: %v, want ErrPartGone", err)
 		}
 		time.Sleep(2 * time.Minute)
-		if tasks, contents := k.Store.Len(); tasks != 0 || contents != 0 {
+		if tasks, contents := k.Store.(*blobstore.Folder).Len(); tasks != 0 || contents != 0 {
 			t.Errorf("after the sweep %d contents of %d tasks are left", contents, tasks)
 		}
 		if _, err := b.part(id, d, alice); !errors.Is(err, engine.ErrPartGone) {
@@ -514,11 +514,11 @@ func TestPartsOfConflicts(t *testing.T) {
 	b.send(reply(id, "continue"))
 	again := file("late", map[string]any{"raw": bulk})
 	again.Message.TaskID = id
-	_, before := k.Store.Len()
+	_, before := k.Store.(*blobstore.Folder).Len()
 	if _, err := b.Send(t.Context(), alice, again); !errors.Is(err, a2a.ErrUnsupportedOperation) {
 		t.Errorf("Send() to a task that has ended = %v", err)
 	}
-	if _, after := k.Store.Len(); after != before {
+	if _, after := k.Store.(*blobstore.Folder).Len(); after != before {
 		t.Errorf("a message that was refused left %d parts", after-before)
 	}
 }
@@ -549,11 +549,11 @@ func TestPartsOfAnUncertainChange(t *testing.T) {
 	if _, err := b.Send(t.Context(), alice, late); !errors.Is(err, task.ErrUnavailable) {
 		t.Fatalf("Send() = %v", err)
 	}
-	if _, contents := k.Store.Len(); contents != 1 {
+	if _, contents := k.Store.(*blobstore.Folder).Len(); contents != 1 {
 		t.Errorf("at once there are %d parts, want 1", contents)
 	}
 	b.SweepParts(t.Context(), time.Now().Add(blobstore.Grace+time.Minute))
-	if _, contents := k.Store.Len(); contents != 0 {
+	if _, contents := k.Store.(*blobstore.Folder).Len(); contents != 0 {
 		t.Errorf("after the sweep there are %d parts, want none: no entry names it", contents)
 	}
 }

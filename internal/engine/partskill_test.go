@@ -89,7 +89,7 @@ func TestPartsKilled(t *testing.T) {
 				if stored != (err == nil) || stored && !bytes.Equal(got, bulk) {
 					t.Errorf("%s: Part() = %d bytes, %v", when, len(got), err)
 				}
-				if n, contents := k.Store.Len(); n != tasks || contents != tasks {
+				if n, contents := k.Store.(*blobstore.Folder).Len(); n != tasks || contents != tasks {
 					t.Errorf("%s: %d contents of %d tasks, want %d", when, contents, n, tasks)
 				}
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/backoff"
+	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/directory/dirstore"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/secret/seal"
@@ -38,6 +39,9 @@ type stores struct {
 	trust   trust.Store
 	notes   memory.Store
 	turns   memory.TurnStore
+	// parts returns the large parts in the store, with their time to live after the ends of their
+	// tasks; nil if they are in a folder.
+	parts func(keep time.Duration) blobstore.Store
 	// damages counts the damaged objects that were met.
 	damages func() int
 }
@@ -58,6 +62,7 @@ func inDatabase(db *pgstore.DB) stores {
 	return stores{
 		kind: "postgres", tasks: db.Tasks(), keys: db.Keys(), agents: db.AgentStore(), letters: db.Letters(),
 		inbox: db.Inbox(), trust: db.Trust(), notes: db.Notes(), turns: db.Turns(), damages: db.Damages,
+		parts: func(keep time.Duration) blobstore.Store { return db.Parts(keep) },
 	}
 }
 

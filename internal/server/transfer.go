@@ -88,9 +88,9 @@ func exportTo(ctx context.Context, cfg *config.Config, to io.Writer, running boo
 		err = pgstore.Dump(ctx, cfg.Store, running, w)
 	} else {
 		err = sqlitestore.Dump(ctx, filepath.Join(cfg.Data, StoreName), w)
-	}
-	if err == nil {
-		err = exportParts(ctx, partsFolder(cfg), w)
+		if err == nil {
+			err = exportParts(ctx, partsFolder(cfg), w)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -184,15 +184,15 @@ func importFrom(ctx context.Context, cfg *config.Config, r *dump.Reader) (err er
 	if err := checkKey(cfg, r.Header.MasterCheck); err != nil {
 		return err
 	}
+	if OnDatabase(cfg.Store) {
+		return pgstore.Load(ctx, cfg.Store, r)
+	}
 	p := &partsImport{dir: partsFolder(cfg)}
 	if err := p.begin(); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(p.temp())) }()
 	to := dump.Sink{File: p.file, Done: p.done}
-	if OnDatabase(cfg.Store) {
-		return pgstore.Load(ctx, cfg.Store, r, to)
-	}
 	db, err := sqlitestore.Open(filepath.Join(cfg.Data, StoreName), sqlitestore.Options{})
 	if err != nil {
 		return err

@@ -2,15 +2,20 @@ package server
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/internal/store/dump"
@@ -132,13 +137,13 @@ func throughSQLite(t *testing.T, text []byte) []byte {
 func throughPostgreSQL(t *testing.T, text []byte) []byte {
 	t.Helper()
 	url := pgtest.Shared(t).Database(t)
-	if err := pgstore.Load(t.Context(), url, reader(t, text[:len(text)-9]), noFiles); !errors.Is(err, dump.ErrDamaged) {
+	if err := pgstore.Load(t.Context(), url, reader(t, text[:len(text)-9])); !errors.Is(err, dump.ErrDamaged) {
 		t.Errorf("load of a dump that was cut off = %v, want ErrDamaged", err)
 	}
-	if err := pgstore.Load(t.Context(), url, reader(t, text), noFiles); err != nil {
+	if err := pgstore.Load(t.Context(), url, reader(t, text)); err != nil {
 		t.Fatal(err)
 	}
-	if err := pgstore.Load(t.Context(), url, reader(t, text), noFiles); !errors.Is(err, dump.ErrNotEmpty) {
+	if err := pgstore.Load(t.Context(), url, reader(t, text)); !errors.Is(err, dump.ErrNotEmpty) {
 		t.Errorf("second load = %v, want ErrNotEmpty", err)
 	}
 	db, err := pgstore.Open(t.Context(), url, pgstore.Options{})
@@ -235,4 +240,70 @@ func mkdir(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// TestPartsMove moves large parts from a folder into a database and back into a folder. The files of
+// both folders are the same; a database that has parts takes no import.
+func TestPartsMove(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	from := &config.Config{Data: filepath.Join(dir, "from"), Store: "sqlite"}
+	db, err := sqlitestore.Open(filepath.Join(mkdir(t, from.Data), StoreName), sqlitestore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	parts, err := blobstore.Open(partsFolder(from), blobstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := bytes.Repeat([]byte("large "), 200_000)
+	for i, k := range []blobstore.Key{{Owner: "anna", Task: "one"}, {Owner: "anna", Task: "two\x00"}, {Owner: "eve", Task: "one"}, {Owner: "", Task: "pending"}} {
+		p, err := parts.Put(k, blobstore.Part{MediaType: "a/b", Filename: "é"}, bytes.NewReader(shared[i/2*7:]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i < 3 {
+			parts.Keep(k, p.Digest)
+		}
+	}
+	moved := &config.Config{Data: filepath.Join(dir, "moved"), Store: pgtest.Shared(t).Database(t)}
+	back := &config.Config{Data: filepath.Join(dir, "back"), Store: "sqlite"}
+	for i, step := range []struct{ from, to *config.Config }{{from, moved}, {moved, back}} {
+		file := filepath.Join(dir, fmt.Sprint(i, ".export"))
+		if _, err := Export(t.Context(), step.from, file, false); err != nil {
+			t.Fatal(err)
+		}
+		end, err := Import(t.Context(), step.to, file)
+		if err != nil || end.Files != 7 {
+			t.Fatalf("import %d = %+v, %v, want 3 contents and 4 references", i, end, err)
+		}
+		if _, err := Import(t.Context(), step.to, file); !errors.Is(err, dump.ErrNotEmpty) {
+			t.Errorf("import %d again: %v, want ErrNotEmpty", i, err)
+		}
+	}
+	want, got := filesIn(t, partsFolder(from)), filesIn(t, partsFolder(back))
+	if diff := cmp.Diff(want, got); diff != "" || len(want) != 7 {
+		t.Errorf("parts (-want +got):\n%.2000s", diff)
+	}
+}
+
+// filesIn returns the digests of all files in a folder by their paths.
+func filesIn(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found := make(map[string]string)
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(filepath.Join(dir, path))
+		found[path] = fmt.Sprintf("%x %.200s", sha256.Sum256(b), b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }

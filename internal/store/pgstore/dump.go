@@ -86,6 +86,9 @@ func dumpTables(ctx context.Context, c *conn, w *dump.Writer) error {
 			return fmt.Errorf("table %s: %w", t.Name, err)
 		}
 	}
+	if err := dumpParts(c, w); err != nil {
+		return fmt.Errorf("large parts: %w", err)
+	}
 	return nil
 }
 
@@ -121,9 +124,9 @@ func dumpTable(ctx context.Context, c *conn, w *dump.Writer, t *dump.Table) erro
 
 // Load stores the content of r in the database at address in one commit: all of it or nothing. It
 // creates the schema if it does not exist. The check of the master key in the header becomes that of
-// the database. to stores the files; its Table is not used. The error is dump.ErrNotEmpty
-// if the database has data, and ErrInUse if a hub uses it.
-func Load(ctx context.Context, address string, r *dump.Reader, to dump.Sink) error {
+// the database. The error is dump.ErrNotEmpty if the database has data, and ErrInUse if a hub uses
+// it.
+func Load(ctx context.Context, address string, r *dump.Reader) error {
 	c, err := alone(ctx, address, true)
 	if err != nil {
 		return err
@@ -133,7 +136,7 @@ func Load(ctx context.Context, address string, r *dump.Reader, to dump.Sink) err
 		err = migrate(ctx, c, steps)
 	}
 	if err == nil {
-		err = load(ctx, c, r, to)
+		err = load(ctx, c, r)
 	}
 	if err != nil {
 		err = fmt.Errorf("load the database: %w", err)
@@ -141,7 +144,7 @@ func Load(ctx context.Context, address string, r *dump.Reader, to dump.Sink) err
 	return errors.Join(err, c.close())
 }
 
-func load(ctx context.Context, c *conn, r *dump.Reader, to dump.Sink) error {
+func load(ctx context.Context, c *conn, r *dump.Reader) error {
 	if err := c.script(ctx, "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; BEGIN"); err != nil {
 		return err
 	}
@@ -154,12 +157,13 @@ func load(ctx context.Context, c *conn, r *dump.Reader, to dump.Sink) error {
 			return err
 		}
 	}
-	to.Table = func(t *dump.Table) error {
+	table := func(t *dump.Table) error {
 		if err := loadTable(ctx, c, r, t); err != nil {
 			return fmt.Errorf("table %s: %w", t.Name, err)
 		}
 		return nil
 	}
+	to := dump.Sink{Table: table, File: c.loadPart, Done: func() error { return nil }}
 	if err := dump.Load(ctx, r, to); err != nil {
 		return err
 	}
@@ -168,7 +172,7 @@ func load(ctx context.Context, c *conn, r *dump.Reader, to dump.Sink) error {
 
 // vacant returns an error for a database with data, and removes what a started hub has left.
 func vacant(ctx context.Context, c *conn) error {
-	for _, name := range dump.Filled() {
+	for _, name := range append(dump.Filled(), "part_refs") {
 		found := c.raw.ExecParams(ctx, "SELECT 1 FROM "+name+" LIMIT 1", nil, nil, nil, nil).Read()
 		if found.Err != nil {
 			return found.Err

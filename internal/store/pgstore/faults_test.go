@@ -176,7 +176,8 @@ func TestRefusedSchemas(t *testing.T) {
 		want error
 	}{
 		"foreign":   {"DROP SCHEMA parley CASCADE; CREATE SCHEMA parley; CREATE TABLE parley.mine (a int)", ErrForeign},
-		"newer":     {"INSERT INTO parley.migrations VALUES ((SELECT max(step) + 1 FROM parley.migrations), 'x', 'x', 0)", ErrNewer},
+		"newer":     {"INSERT INTO parley.migrations VALUES ((SELECT max(step) + 1 FROM parley.migrations), 'x', 'x', 0); UPDATE parley.sequence SET least = 99", ErrNewer},
+		"expanded":  {"INSERT INTO parley.migrations VALUES ((SELECT max(step) + 1 FROM parley.migrations), 'x', 'x', 0)", nil},
 		"different": {"UPDATE parley.migrations SET checksum = 'other'", ErrForeign},
 		"gap":       {"UPDATE parley.migrations SET step = 7 WHERE step = 1", ErrDamaged},
 		"emptied":   {"DELETE FROM parley.sequence", ErrDamaged},
@@ -192,8 +193,16 @@ func TestRefusedSchemas(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.Exec(t, url[strings.LastIndex(url, "/")+1:strings.Index(url, "?")], tt.sql)
-			if _, err := Open(t.Context(), url, Options{}); !errors.Is(err, tt.want) {
+			db, err = Open(t.Context(), url, Options{})
+			if !errors.Is(err, tt.want) {
 				t.Errorf("Open: %v, want %v", err, tt.want)
+			}
+			if err == nil {
+				put(t, db, "one")
+				err = db.Close()
+			}
+			if tt.want == nil && err != nil {
+				t.Error(err)
 			}
 		})
 	}

@@ -102,15 +102,11 @@ func bringUp(ctx context.Context, c *conn, steps []migration) error {
 	if err != nil {
 		return err
 	}
-	if len(have) > len(steps) {
-		return fmt.Errorf("%w (layout %d, this one knows %d): use a newer parley or another database",
-			ErrNewer, len(have), len(steps))
-	}
-	if err := verify(have, steps); err != nil {
+	if err := verify(have[:min(len(have), len(steps))], steps); err != nil {
 		return err
 	}
-	if len(have) == len(steps) {
-		return nil
+	if len(have) >= len(steps) {
+		return survives(ctx, c, len(have), len(steps))
 	}
 	// The connection is closed after an error, and the transaction with it.
 	if err := c.script(ctx, "SET statement_timeout = 0; BEGIN"); err != nil {
@@ -127,6 +123,19 @@ func bringUp(ctx context.Context, c *conn, steps []migration) error {
 		}
 	}
 	return c.script(ctx, "COMMIT; RESET statement_timeout")
+}
+
+// survives returns ErrNewer if the layout of the database is newer than the one that this program
+// knows, and not only extends it: hubs of two versions use a database while they are replaced.
+func survives(ctx context.Context, c *conn, have, known int) error {
+	if have == known {
+		return nil
+	}
+	least, err := c.epoch(ctx, "SELECT least FROM sequence WHERE one = 1")
+	if err == nil && least > int64(known) {
+		err = fmt.Errorf("%w (layout %d, this one knows %d): use a newer parley or another database", ErrNewer, have, known)
+	}
+	return err
 }
 
 // foundation is the part of the layout that never changes.
