@@ -208,7 +208,7 @@ var defects = map[string]defect{
 	}},
 	"patient in an outage": {found: "PublishDuringOutage", bus: func(b *broken) {
 		b.publish = func(_ context.Context, to bus.Address, e *bus.Envelope) error {
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), 6*time.Second)
 			defer cancel()
 			if err := b.out.over(ctx); err != nil {
 				return err

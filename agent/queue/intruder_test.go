@@ -33,7 +33,7 @@ func newIntruder(t *testing.T, url string) *intruder {
 	t.Helper()
 	th := &intruder{t: t, refused: make(chan string, 100)}
 	var err error
-	th.nc, err = nats.Connect(url, nats.Token("key-other"), nats.CustomInboxPrefix(natsbus.Inbox("other")),
+	th.nc, err = nats.Connect(url, nats.Token("key-other"), nats.Timeout(time.Minute), nats.CustomInboxPrefix(natsbus.Inbox("other")),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { th.refused <- err.Error() }))
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestWorkerWithTheKeyOfAnotherAgent(t *testing.T) {
 	id := h.send(returnImmediately(newSend("for far alone"))).Head.ID
 	about := &bus.Envelope{Type: protocol.TypeClaim, Task: string(id), Owner: "alice"}
 
-	observer, err := nats.Connect(server.Contact().URL, nats.Token(server.Contact().Token))
+	observer, err := nats.Connect(server.Contact().URL, nats.Token(server.Contact().Token), nats.Timeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

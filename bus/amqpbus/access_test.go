@@ -26,7 +26,7 @@ func TestNoPermission(t *testing.T) {
 	t.Parallel()
 	s := rabbittest.Shared(t)
 	b := newBus(t, s.User(t, s.VHost(t), `{"configure":"^$","write":".*","read":".*"}`))
-	began := time.Now()
+	b.Timeout = time.Hour // no call waits for it
 	for _, at := range []bus.Address{bus.Queue("q"), bus.Topic("t")} {
 		if err := b.Publish(t.Context(), at, envelope("1")); !errors.Is(err, bus.ErrUnavailable) || !strings.Contains(err.Error(), "ACCESS_REFUSED") {
 			t.Errorf("Publish(%s) = %v, want ErrUnavailable and the reason", at, err)
@@ -40,9 +40,6 @@ func TestNoPermission(t *testing.T) {
 		if n != 1 {
 			t.Errorf("Receive(%s) yields %d errors, want one", at, n)
 		}
-	}
-	if took := time.Since(began); took > amqpbus.DefaultTimeout {
-		t.Errorf("it took %v", took)
 	}
 }
 
@@ -112,7 +109,12 @@ func TestTLS(t *testing.T) {
 	t.Parallel()
 	address, roots := startTLS(t, rabbittest.Shared(t).VHost(t))
 	untrusting := &amqpbus.Bus{URL: address, Timeout: 5 * time.Second}
-	if err := untrusting.Publish(t.Context(), bus.Queue("q"), envelope("1")); !errors.Is(err, bus.ErrUnavailable) || !strings.Contains(err.Error(), "certificate") {
+	err := untrusting.Publish(t.Context(), bus.Queue("q"), envelope("1"))
+	for errors.Is(err, bus.ErrUnavailable) && !strings.Contains(err.Error(), "certificate") && untrusting.Timeout < time.Minute {
+		untrusting.Timeout *= 2 // a busy machine may not have connected
+		err = untrusting.Publish(t.Context(), bus.Queue("q"), envelope("1"))
+	}
+	if !errors.Is(err, bus.ErrUnavailable) || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("Publish to a broker with an unknown certificate = %v", err)
 	}
 	untrusting.Close()

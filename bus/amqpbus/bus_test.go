@@ -28,7 +28,7 @@ func startBus(t *testing.T) *amqpbus.Bus {
 
 func newBus(t *testing.T, url string) *amqpbus.Bus {
 	t.Helper()
-	b := &amqpbus.Bus{URL: url, Name: t.Name(), Logger: slog.New(slog.NewTextHandler(testWriter{t}, nil))}
+	b := &amqpbus.Bus{URL: url, Name: t.Name(), Timeout: time.Minute, Logger: slog.New(slog.NewTextHandler(testWriter{t}, nil))}
 	t.Cleanup(func() {
 		if err := b.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -415,16 +415,12 @@ func TestWrongPassword(t *testing.T) {
 	name := u.User.Username()
 	u.User = url.UserPassword(name, "CORRECT")
 	var log logText
-	b := &amqpbus.Bus{URL: u.String(), Timeout: time.Minute, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	b := &amqpbus.Bus{URL: u.String(), Timeout: time.Hour, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	t.Cleanup(func() { b.Close() })
-	began := time.Now()
-	err = b.Publish(t.Context(), bus.Queue("q"), envelope("1"))
+	err = b.Publish(t.Context(), bus.Queue("q"), envelope("1")) // it does not wait for the timeout
 	const want = "refused: wrong user or password"
 	if !errors.Is(err, bus.ErrUnavailable) || !strings.Contains(err.Error(), want) {
 		t.Errorf("Publish = %v, want ErrUnavailable and %q", err, want)
-	}
-	if took := time.Since(began); took >= b.Timeout {
-		t.Errorf("Publish took %v", took)
 	}
 	arrived := make(chan string, 1)
 	go func() {

@@ -128,22 +128,19 @@ func TestCloseWhileBusy(t *testing.T) {
 	if err := b.Publish(t.Context(), protocol.JobAt("echo"), letter("a")); err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
-	for d, err := range b.Receive(t.Context(), bus.Subscription{At: protocol.JobAt("echo")}) {
+	const lease = time.Hour // it comes again before, so Close has returned it to the queue
+	for d, err := range b.Receive(t.Context(), bus.Subscription{At: protocol.JobAt("echo"), Lease: lease}) {
 		if err != nil {
 			break // the bus is closed
 		}
 		if err := b.Close(); err != nil {
 			t.Error(err)
 		}
-		for again, err := range other.Receive(t.Context(), bus.Subscription{At: protocol.JobAt("echo")}) {
+		for again, err := range other.Receive(t.Context(), bus.Subscription{At: protocol.JobAt("echo"), Lease: lease}) {
 			if err != nil || again.ID != d.ID {
 				t.Errorf("Receive yields %+v, %v, want %q again", again, err, d.ID)
 			}
 			break
-		}
-		if took := time.Since(began); took > bus.DefaultLease/2 {
-			t.Errorf("it came again after %v: Close has not given it back", took)
 		}
 	}
 }
@@ -162,11 +159,17 @@ func TestShownToAutoscalers(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c, err := js.Consumer(t.Context(), natsbus.DefaultStream, natsbus.ConsumerName(protocol.JobAt("poet")))
-		if err != nil {
-			t.Fatal(err)
+		want := uint64(3 * (i + 1))
+		var got *jetstream.ConsumerInfo
+		// The server counts a stored envelope after it has confirmed it.
+		for late := time.Now().Add(time.Minute); got == nil || got.NumPending < want && time.Now().Before(late); {
+			c, err := js.Consumer(t.Context(), natsbus.DefaultStream, natsbus.ConsumerName(protocol.JobAt("poet")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = c.CachedInfo()
 		}
-		if got := c.CachedInfo(); got.NumPending != uint64(3*(i+1)) || got.Config.AckWait != bus.DefaultLease || got.Config.MaxDeliver != -1 {
+		if got.NumPending != want || got.Config.AckWait != bus.DefaultLease || got.Config.MaxDeliver != -1 {
 			t.Errorf("%d wait, acknowledgement wait %v, deliveries %d", got.NumPending, got.Config.AckWait, got.Config.MaxDeliver)
 		}
 		if err := b.Close(); err != nil {

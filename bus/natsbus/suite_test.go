@@ -74,7 +74,7 @@ func (s *inProcess) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Start()
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(time.Minute) {
 		t.Fatal("the server is not ready")
 	}
 	if a, ok := s.Addr().(*net.TCPAddr); ok {
@@ -112,7 +112,7 @@ func open(t *testing.T, url string, o natsbus.Options) *natsbus.Bus {
 // connect returns a plain NATS client.
 func connect(t *testing.T, url string) (*nats.Conn, jetstream.JetStream) {
 	t.Helper()
-	nc, err := nats.Connect(url)
+	nc, err := nats.Connect(url, nats.Timeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

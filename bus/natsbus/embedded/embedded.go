@@ -28,7 +28,10 @@ import (
 const DefaultMaxBytes = 256 << 20
 
 // startTime limits the start of a server, which normally takes a few milliseconds.
-const startTime = 10 * time.Second
+const startTime = 30 * time.Second
+
+// authTime is the number of seconds that a client on a busy machine may take to authenticate.
+const authTime = 10
 
 // maxPending is the number of bytes that may wait for a slow client before the server
 // disconnects it.
@@ -177,7 +180,7 @@ func (s *Server) serverOptions() (*server.Options, error) {
 	so := &server.Options{
 		ServerName: "parley", NoSigs: true, JetStream: true, StoreDir: folder,
 		JetStreamMaxMemory: s.options.MaxBytes, JetStreamMaxStore: 1 << 20, MaxPending: maxPending,
-		CustomClientAuthentication: s.authenticator, DontListen: s.options.Listen == "",
+		CustomClientAuthentication: s.authenticator, DontListen: s.options.Listen == "", AuthTimeout: authTime,
 	}
 	if so.DontListen {
 		return so, nil
@@ -190,7 +193,7 @@ func (s *Server) serverOptions() (*server.Options, error) {
 	}
 	if s.options.TLS != nil {
 		so.TLSConfig = s.options.TLS.Clone()
-		so.TLS, so.TLSTimeout = true, 5
+		so.TLS, so.TLSTimeout = true, authTime
 	}
 	return so, nil
 }

@@ -100,7 +100,7 @@ func TestUpdatesOnTheBus(t *testing.T) {
 	}
 	t.Run("NATS", func(t *testing.T) {
 		s := natstest.Start(t, natstest.Debian(t))
-		nc, err := nats.Connect(s.URL)
+		nc, err := nats.Connect(s.URL, nats.Timeout(patience))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -60,22 +60,45 @@ func testPublishDuringOutage(x *bed) {
 	b := x.open()
 	in := x.receive(b, bus.Subscription{At: queue})
 	x.b.Stop(x.T)
-	began := time.Now()
-	ctx, cancel := context.WithTimeout(x.context(), time.Second)
-	defer cancel()
-	err := b.Publish(ctx, queue, letter("lost"))
-	switch took := time.Since(began); {
-	case !errors.Is(err, bus.ErrUnavailable) && !errors.Is(err, bus.ErrUnknown):
-		x.Errorf("Publish during an outage = %v, want ErrUnavailable or ErrUnknown", err)
-	case took > 5*time.Second:
-		x.Errorf("Publish with a second to do it took %v", took)
-	}
+	lost := make(map[string]error)
+	x.prompt("Publish", func(ctx context.Context) {
+		id := fmt.Sprint("lost", len(lost))
+		lost[id] = b.Publish(ctx, queue, letter(id))
+		if err := lost[id]; !errors.Is(err, bus.ErrUnavailable) && !errors.Is(err, bus.ErrUnknown) {
+			x.Errorf("Publish during an outage = %v, want ErrUnavailable or ErrUnknown", err)
+		}
+	})
 	x.b.Start(x.T)
 	in.awaitReady()
 	x.publish(b, queue, "fence")
-	if got := in.drain("fence"); got["lost"] > 0 && !errors.Is(err, bus.ErrUnknown) {
-		x.Errorf("%v was the error of Publish, but the envelope arrived", err)
+	got := in.drain("fence")
+	for id, err := range lost {
+		if got[id] > 0 && !errors.Is(err, bus.ErrUnknown) {
+			x.Errorf("%v was the error of Publish, but the envelope arrived", err)
+		}
 	}
+}
+
+// attempts is the number of calls that a busy machine may delay in a row.
+const attempts = 3
+
+// prompt calls f with a context of a second, and fails the test unless it returns soon after it.
+// A busy machine may delay one call, so f may be called again: a bus that ignores the context
+// delays all of them.
+func (x *bed) prompt(name string, f func(context.Context)) {
+	x.Helper()
+	var took time.Duration
+	for range attempts {
+		ctx, cancel := context.WithTimeout(x.context(), time.Second)
+		began := time.Now()
+		f(ctx)
+		took = time.Since(began)
+		cancel()
+		if took <= 5*time.Second {
+			return
+		}
+	}
+	x.Errorf("%s with a second to do it took %v, and no less before", name, took)
 }
 
 // testPublishAcrossOutage publishes without a pause, and again after errors that allow it.
@@ -177,18 +200,19 @@ func testHoldAcrossOutage(x *bed) {
 		return
 	}
 	b := x.open()
-	x.publish(b, queue, "a", "b")
-	in := x.receive(b, bus.Subscription{At: queue, Prefetch: 2, Lease: shortLease})
-	a := in.hold("a")
+	ids := names("a", attempts)
+	x.publish(b, queue, append(ids, "b")...)
+	in := x.receive(b, bus.Subscription{At: queue, Prefetch: len(ids) + 1, Lease: shortLease})
+	var held []*bus.Delivery
+	for _, id := range ids {
+		held = append(held, in.hold(id))
+	}
 	in.hold("b")
 	x.b.Stop(x.T)
-	ctx, cancel := context.WithTimeout(x.context(), time.Second)
-	defer cancel()
-	began := time.Now()
-	x.Logf("Ack during the outage = %v", a.Ack(ctx))
-	if took := time.Since(began); took > 5*time.Second {
-		x.Errorf("Ack with a second to do it took %v", took)
-	}
+	x.prompt("Ack", func(ctx context.Context) {
+		x.Logf("Ack during the outage = %v", held[0].Ack(ctx))
+		held = held[1:]
+	})
 	x.b.Start(x.T)
 	if x.f.Durable {
 		in.drain("b")

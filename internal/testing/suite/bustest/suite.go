@@ -21,7 +21,7 @@ type Features struct {
 	HidesHeld bool
 	// Serial runs one test at a time.
 	Serial bool
-	// Patience is the time limit of operations that should complete at once. Zero means 30 s.
+	// Patience is the time limit of operations that should complete at once. Zero means two minutes.
 	Patience time.Duration
 }
 
@@ -51,7 +51,7 @@ type testCase struct {
 func Run(t *testing.T, f Features, start func(t *testing.T) *Broker) {
 	t.Helper()
 	if f.Patience == 0 {
-		f.Patience = 30 * time.Second
+		f.Patience = 2 * time.Minute
 	}
 	for _, tests := range [][]testCase{queueTests, settleTests, deadTests, topicTests, limitTests, outageTests, processTests} {
 		for _, tt := range tests {
