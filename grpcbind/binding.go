@@ -33,7 +33,7 @@ func New(cfg Config) *Binding {
 		panic("grpcbind: Config.Engine is required, and must be that of a hub")
 	}
 	b := &Binding{cfg: cfg.withDefaults()}
-	b.arrivals = newArrivals(e.Memory().Stats().Max, int64(b.cfg.Limits.Message))
+	b.arrivals = newArrivals(e.Memory(), int64(b.cfg.Limits.Message))
 	b.service.base = base{cfg: &b.cfg, engine: e, limiter: e.Limiter(), feeds: &b.feeds, version: servesV1}
 	b.legacy.base = base{
 		cfg: &b.cfg, engine: e, limiter: e.Limiter(), feeds: &b.feeds, version: dialect.LegacyVersion,
@@ -63,8 +63,15 @@ const greetingTime = 10 * time.Second
 // is read before the caller is authenticated.
 const maxMetadata = 64 << 10
 
+// The window of a connection bounds no memory, because those of its calls do. gRPC's own buffer is
+// small, because that of the meter is in front of it.
+const (
+	connWindow = 16 << 20
+	readBuffer = 512
+)
+
 // Server returns a server that has the services, the limits of the Config and its Options.
-// Without credentials among these it is unencrypted, which is meant for this machine and for
+// Without Config.Credentials it is unencrypted, which is meant for this machine and for
 // networks with other protection.
 func (b *Binding) Server() *grpc.Server {
 	opts := []grpc.ServerOption{
@@ -72,6 +79,10 @@ func (b *Binding) Server() *grpc.Server {
 		grpc.MaxHeaderListSize(maxMetadata),
 		grpc.ConnectionTimeout(greetingTime),
 		grpc.InTapHandle(b.arriving),
+		grpc.Creds(newMetered(b.cfg.Credentials)),
+		grpc.ReadBufferSize(readBuffer),
+		grpc.StaticStreamWindowSize(window),
+		grpc.StaticConnWindowSize(connWindow),
 		grpc.MaxConcurrentStreams(b.cfg.Limits.callsPerConnection()),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: b.cfg.Limits.KeepAlive, Timeout: pingTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: leastPing, PermitWithoutStream: true}),

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 
 	"github.com/parley-a2a/parley/auth"
 )
@@ -32,8 +33,11 @@ type Config struct {
 	LogRequests bool
 	// Limits bound the cost of calls; zero fields have defaults.
 	Limits Limits
-	// Options are added to the options of the server that Server creates, such as transport
-	// credentials.
+	// Credentials encrypt the connections of the server that Server creates. If nil, they are not
+	// encrypted.
+	Credentials credentials.TransportCredentials
+	// Options are added to the options of the server that Server creates. Transport credentials
+	// among them replace Credentials; then the size of a message is known only when it has arrived.
 	Options []grpc.ServerOption
 }
 

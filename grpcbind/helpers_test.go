@@ -147,6 +147,8 @@ type hub struct {
 	binding *grpcbind.Binding
 	conn    *grpc.ClientConn
 	client  pb.A2AServiceClient
+	// listener accepts further connections.
+	listener *bufconn.Listener
 	// stopEngine and stopBinding end Run and Serve, and wait for them.
 	stopEngine, stopBinding func() error
 }
@@ -166,6 +168,7 @@ func start(t testing.TB, cfg grpcbind.Config, main a2asrv.AgentExecutor, more ag
 	}
 	h.binding = grpcbind.New(cfg)
 	l := bufconn.Listen(64 << 10)
+	h.listener = l
 	h.stopEngine = background(h.engine.Run)
 	h.stopBinding = background(func(ctx context.Context) error { return h.binding.Serve(ctx, l) })
 	h.dial(l)

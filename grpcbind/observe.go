@@ -23,22 +23,31 @@ type observer struct{ grpc.ServiceRegistrar }
 func (o observer) RegisterService(desc *grpc.ServiceDesc, service any) {
 	d := *desc
 	d.Methods, d.Streams = slices.Clone(d.Methods), slices.Clone(d.Streams)
+	admit := service.(admitter).admit
 	for i := range d.Methods {
-		d.Methods[i].Handler = observeCall(d.Methods[i].Handler)
+		d.Methods[i].Handler = observeCall(d.Methods[i].Handler, admit)
 	}
 	for i := range d.Streams {
-		d.Streams[i].Handler = observeStream(d.Streams[i].Handler)
+		d.Streams[i].Handler = observeStream(d.Streams[i].Handler, admit)
 	}
 	o.ServiceRegistrar.RegisterService(&d, service)
+}
+
+// admitter is a service that admits the message of a call before it is read.
+type admitter interface {
+	admit(ctx context.Context) error
 }
 
 // callContext is the context of a call, which gRPC passes as the second parameter.
 type callContext = context.Context
 
-func observeCall(next grpc.MethodHandler) grpc.MethodHandler {
+func observeCall(next grpc.MethodHandler, admit func(context.Context) error) grpc.MethodHandler {
 	return func(srv any, ctx callContext, dec func(any) error, in grpc.UnaryServerInterceptor) (any, error) {
 		read := func(m any) error {
-			err := dec(m)
+			err := admit(ctx)
+			if err == nil {
+				err = dec(m)
+			}
 			arrived(ctx)
 			return err
 		}
@@ -50,11 +59,11 @@ func observeCall(next grpc.MethodHandler) grpc.MethodHandler {
 	}
 }
 
-func observeStream(next grpc.StreamHandler) grpc.StreamHandler {
+func observeStream(next grpc.StreamHandler, admit func(context.Context) error) grpc.StreamHandler {
 	return func(srv any, s grpc.ServerStream) error {
 		ctx, x := observe(s.Context())
 		defer x.conclude(ctx)
-		err := next(srv, &observedStream{s, ctx, x})
+		err := next(srv, &observedStream{s, ctx, x, admit})
 		x.failed(err)
 		return err
 	}
@@ -64,8 +73,9 @@ func observeStream(next grpc.StreamHandler) grpc.StreamHandler {
 type observedStream struct {
 	grpc.ServerStream
 
-	ctx  context.Context //nolint:containedctx // a stream is a context
-	seen *observed
+	ctx   context.Context //nolint:containedctx // a stream is a context
+	seen  *observed
+	admit func(context.Context) error
 }
 
 // Context implements grpc.ServerStream.
@@ -73,7 +83,10 @@ func (s *observedStream) Context() context.Context { return s.ctx }
 
 // RecvMsg implements grpc.ServerStream. It reads the one message of the caller.
 func (s *observedStream) RecvMsg(m any) error {
-	err := s.ServerStream.RecvMsg(m)
+	err := s.admit(s.ctx)
+	if err == nil {
+		err = s.ServerStream.RecvMsg(m)
+	}
 	arrived(s.ctx)
 	return err
 }

@@ -58,13 +58,25 @@ func decode[T any](ctx context.Context, s *base, in input, read func(params []by
 // the message, its JSON, the canonical form, and the stored form.
 const messageFactor = 5
 
-// acquire acquires the memory for a large message, until it is stored or the call ends.
+// acquire acquires the memory for a large message, until it is stored or the call ends. A message
+// that has acquired memory to arrive needs only the rest. No message needs more than half then, so that
+// there is always enough beside those that arrive.
 func (s *base) acquire(ctx context.Context, c *op.Caller, size int64) error {
-	hold, err := s.engine.Memory().Acquire(ctx, messageFactor*size)
+	memory := s.engine.Memory()
+	need, arrived, part := messageFactor*size, (*membudget.Hold)(nil), (*membudget.Hold)(nil)
+	if a := arrivingFrom(ctx); a != nil {
+		arrived, part = a.large, a.hold
+		need = min(need-size, max(1, memory.Stats().Max/2))
+	}
+	rest, err := memory.Acquire(ctx, need)
+	arrived.Release()
 	if err != nil {
 		return err
 	}
-	context.AfterFunc(ctx, hold.Release)
-	c.Admitted = hold.Release
+	context.AfterFunc(ctx, rest.Release)
+	c.Admitted = func() {
+		rest.Release()
+		part.Release()
+	}
 	return nil
 }

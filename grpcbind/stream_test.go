@@ -287,7 +287,8 @@ func TestCallerGoesAway(t *testing.T) {
 // others.
 func TestStalledReader(t *testing.T) {
 	t.Parallel()
-	big := strings.Repeat("x", 16<<10)
+	// Together more than the client accepts unread.
+	big := strings.Repeat("x", 64<<10)
 	flood := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield yielder) {
 		for range 64 {
 			if !yield(a2a.NewArtifactEvent(ec, a2a.NewTextPart(big)), nil) {

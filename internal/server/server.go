@@ -428,7 +428,7 @@ func (h *Hub) binding() grpcbind.Config {
 	c, l := h.cfg, h.cfg.Limits
 	return grpcbind.Config{
 		Engine: h.engine, Auth: h.keys, NoStreaming: c.NoStreaming, Logger: h.logger, LogRequests: h.logsRequests(),
-		PublicURL: cmp.Or(c.PublicURL, h.URL()), Options: h.grpcOptions(),
+		PublicURL: cmp.Or(c.PublicURL, h.URL()), Credentials: h.grpcCredentials(),
 		Limits: grpcbind.Limits{
 			Message: int(l.Body), BodyTime: duration(l.BodyTime), SendTime: duration(l.WriteTime),
 			StopTime: h.core.StopTime(),

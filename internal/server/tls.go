@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
 	"github.com/parley-a2a/parley/auth"
@@ -77,10 +76,10 @@ func (h *Hub) scheme() string {
 	return "https"
 }
 
-// grpcOptions enable TLS on the gRPC listener, if there is a certificate.
-func (h *Hub) grpcOptions() []grpc.ServerOption {
+// grpcCredentials enable TLS on the gRPC listener, if there is a certificate.
+func (h *Hub) grpcCredentials() credentials.TransportCredentials {
 	if h.tls == nil {
 		return nil
 	}
-	return []grpc.ServerOption{grpc.Creds(credentials.NewTLS(h.tls.Config("h2")))}
+	return credentials.NewTLS(h.tls.Config("h2"))
 }
