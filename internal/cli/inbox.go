@@ -150,7 +150,7 @@ type inboxApproveCmd struct{ oneItem }
 
 // Help shows an example.
 func (inboxApproveCmd) Help() string {
-	return `What waits for the approval runs at once. To approve a question takes the draft for the answer.
+	return `The call that waits for the approval runs at once. To approve a question takes the draft for the answer.
 
 Example:
 

@@ -26,8 +26,8 @@ type trustListCmd struct {
 
 // Help shows an example.
 func (trustListCmd) Help() string {
-	return `Piped output has five columns separated by tabs: who, level, approved skills, last contact, number of contacts. ` +
-		`Who is not in the list is at observe.
+	return `Piped output has five columns separated by tabs: caller, level, approved skills, last contact, number of contacts. ` +
+		`A caller that is not in the list is at observe.
 
 Example:
 

@@ -9,7 +9,7 @@
 // Addresses that the operator configured, in files, flags or commands, are trusted and do not
 // belong here.
 //
-// # What is refused
+// # Refused addresses
 //
 // At registration: URLs that are not absolute http or https, that have a user, a fragment, a
 // strange port or more than 2,048 bytes; addresses in any other spelling than the usual one
