@@ -252,7 +252,8 @@ func (r *Keyring) token(ctx context.Context, req *Request, text string) (*Princi
 	if errors.Is(err, ErrUnauthenticated) {
 		return nil, r.refuse(ctx, req, attempt{flaw: err.Error()})
 	}
-	if err == nil {
+	if err == nil && p.Via == "" {
+		// A token with another method is no token for services, and never passed on.
 		usertoken.Found(ctx, text)
 		p = p.via(viaToken)
 	}

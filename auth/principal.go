@@ -34,8 +34,8 @@ type Principal struct {
 	Roles []string `json:"roles,omitempty"`
 	// Claims are further facts that the Authenticator has verified.
 	Claims map[string]string `json:"claims,omitempty"`
-	// Via is the method of authentication, such as "key:" with the id of a key, "token" or
-	// "certificate". It is not stored; empty if unknown.
+	// Via is the method of authentication, such as "key:" with the id of a key, "token",
+	// "sign-in" or "certificate". It is not stored; empty if unknown.
 	Via string `json:"-"`
 }
 

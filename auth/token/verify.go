@@ -50,7 +50,8 @@ var _ auth.Tokens = (*Verifier)(nil)
 // purposes, such as logout tokens, have other types.
 var tokenTypes = []string{"", "jwt", "at+jwt", "application/at+jwt", "application/jwt"}
 
-// Token implements auth.Tokens. It returns the principal of a token.
+// Token implements auth.Tokens. It returns the principal of a token; in a context of WithSignIn,
+// that of an ID token.
 func (v *Verifier) Token(ctx context.Context, text string) (*auth.Principal, error) {
 	if len(text) > MaxToken {
 		return nil, fmt.Errorf("%w: it has more than %d bytes", ErrToken, MaxToken)
@@ -67,10 +68,13 @@ func (v *Verifier) Token(ctx context.Context, text string) (*auth.Principal, err
 	if err != nil {
 		return nil, fmt.Errorf("issuer %s: %w", i.Name, err)
 	}
-	if err := i.checkClaims(c, time.Now()); err != nil {
+	if err = i.audience(ctx, c); err == nil {
+		err = i.checkClaims(c, time.Now())
+	}
+	if err != nil {
 		return nil, fmt.Errorf("issuer %s: %w: %w", i.Name, ErrToken, err)
 	}
-	return i.principal(c), nil
+	return viaOf(ctx, i.principal(c)), nil
 }
 
 var allAlgorithms = func() []jose.SignatureAlgorithm {
