@@ -1,0 +1,196 @@
+package openid
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/parley-a2a/parley/auth/token"
+)
+
+var (
+	// ErrUnavailable is wrapped by errors of a provider that does not answer, or not as OpenID
+	// Connect requires.
+	ErrUnavailable = errors.New("the OpenID provider cannot be used now")
+	// ErrMismatch is wrapped by errors of an answer that does not belong to the attempt.
+	ErrMismatch = errors.New("the answer belongs to another sign-in")
+	// ErrRefused is wrapped by errors of a provider that has refused the sign-in, and of an ID token
+	// that the hub refuses.
+	ErrRefused = errors.New("the sign-in is refused")
+)
+
+// Provider is an OpenID provider with the hub as its client. Its fields must not change after the
+// first use.
+type Provider struct {
+	// Name is the name of the issuer in the hub, and URL its identifier. Both are required.
+	Name, URL string
+	// ClientID is the id of the hub at the provider. It is required. ClientSecret is its secret;
+	// empty for a public client.
+	ClientID, ClientSecret string
+	// Scopes are requested. The default is openid and profile; openid is always requested.
+	Scopes []string
+	// Verifier verifies ID tokens. It is required, and has the issuer.
+	Verifier *token.Verifier
+	// Client sends the hub's requests to the provider. It is required, and follows no redirects.
+	Client *http.Client
+
+	mu   sync.Mutex // guards the fields below
+	doc  *document
+	read time.Time
+}
+
+// Attempt is a sign-in in progress. It is secret, except from the browser that began it.
+type Attempt struct {
+	// State and Nonce are in the address of the provider; Verifier is the secret of PKCE.
+	State, Nonce, Verifier string
+	// Redirect is the address to which the provider sends the browser back.
+	Redirect string
+}
+
+// Session is a finished sign-in.
+type Session struct {
+	// Token is the ID token: a credential for requests in the context of Context.
+	Token string
+	// Expiry is the expiry of the token.
+	Expiry time.Time
+
+	facts *token.SignIn
+}
+
+// Context returns a context in which the token of a session is a credential.
+func (s *Session) Context(ctx context.Context) context.Context {
+	return token.WithSignIn(ctx, s.facts)
+}
+
+// Begin returns the address to which a browser is sent to sign in, and the attempt. redirect is the
+// address to which the provider sends it back, exactly as it is registered there.
+func (p *Provider) Begin(ctx context.Context, redirect string) (address string, a *Attempt, err error) {
+	d, err := p.discover(ctx)
+	if err != nil {
+		return "", nil, fmt.Errorf("begin sign-in at %s: %w", p.Name, err)
+	}
+	a = &Attempt{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Redirect: redirect}
+	return p.config(d, redirect).AuthCodeURL(a.State, oauth2.SetAuthURLParam("nonce", a.Nonce), oauth2.S256ChallengeOption(a.Verifier)), a, nil
+}
+
+func (p *Provider) config(d *document, redirect string) *oauth2.Config {
+	scopes := slices.Clone(p.Scopes)
+	if len(scopes) == 0 {
+		scopes = []string{"profile"}
+	}
+	if !slices.Contains(scopes, "openid") {
+		scopes = slices.Insert(scopes, 0, "openid")
+	}
+	c := &oauth2.Config{
+		ClientID: p.ClientID, ClientSecret: p.ClientSecret, RedirectURL: redirect, Scopes: scopes,
+		Endpoint: oauth2.Endpoint{AuthURL: d.Authorization, TokenURL: d.Token, AuthStyle: d.style()},
+	}
+	if p.ClientSecret == "" {
+		c.Endpoint.AuthStyle = oauth2.AuthStyleInParams // a public client sends its id alone
+	}
+	return c
+}
+
+// Finish exchanges the answer that a browser brings back from the provider for a session.
+func (p *Provider) Finish(ctx context.Context, a *Attempt, answer url.Values) (*Session, error) {
+	s, err := p.finish(ctx, a, answer)
+	if err != nil {
+		return nil, fmt.Errorf("finish sign-in at %s: %w", p.Name, err)
+	}
+	return s, nil
+}
+
+func (p *Provider) finish(ctx context.Context, a *Attempt, answer url.Values) (*Session, error) {
+	d, err := p.discover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.checkAnswer(d, a, answer); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, oauth2.HTTPClient, p.Client), requestTime)
+	defer cancel()
+	c := p.config(d, a.Redirect)
+	got, err := c.Exchange(ctx, answer.Get("code"), oauth2.VerifierOption(a.Verifier))
+	if err != nil {
+		return nil, exchangeError(err)
+	}
+	text, _ := got.Extra("id_token").(string)
+	if text == "" {
+		return nil, fmt.Errorf("%w: the provider gave no ID token", ErrUnavailable)
+	}
+	s := &Session{Token: text, facts: &token.SignIn{Issuer: p.Name, Client: p.ClientID, Nonce: a.Nonce, Scopes: c.Scopes}}
+	if granted, ok := got.Extra("scope").(string); ok {
+		s.facts.Scopes = strings.Fields(granted)
+	}
+	if s.Expiry, err = p.Verifier.SignIn(ctx, text, s.facts); errors.Is(err, token.ErrToken) {
+		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+	} else if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return s, nil
+}
+
+// checkAnswer returns an error for an answer without a code for the attempt (OpenID Connect Core
+// 1.0 §3.1.2.5 and §3.1.2.6).
+func (p *Provider) checkAnswer(d *document, a *Attempt, answer url.Values) error {
+	for name, values := range answer {
+		if len(values) > 1 {
+			return fmt.Errorf("%w: %.40q is given %d times", ErrMismatch, name, len(values))
+		}
+	}
+	iss, named := answer.Get("iss"), answer.Has("iss")
+	switch {
+	case a.State == "" || subtle.ConstantTimeCompare([]byte(answer.Get("state")), []byte(a.State)) != 1:
+		return fmt.Errorf("%w: another state", ErrMismatch)
+	case named && iss != p.URL:
+		return fmt.Errorf("%w: of the issuer %.200q", ErrMismatch, iss)
+	case d.NamesIssuer && !named:
+		return fmt.Errorf("%w: without an issuer", ErrMismatch)
+	case answer.Get("error") != "":
+		return fmt.Errorf("%w: %.80s: %.200s", ErrRefused, answer.Get("error"), answer.Get("error_description"))
+	case answer.Get("code") == "":
+		return fmt.Errorf("%w: without a code", ErrMismatch)
+	}
+	return nil
+}
+
+// exchangeError returns the error of a request to the token endpoint, without its answer.
+func exchangeError(err error) error {
+	refused, ok := errors.AsType[*oauth2.RetrieveError](err)
+	switch {
+	case ok && refused.ErrorCode != "":
+		return fmt.Errorf("%w: the token endpoint answers %.80q: %.200q", ErrRefused, refused.ErrorCode, refused.ErrorDescription)
+	case ok && refused.Response != nil:
+		return fmt.Errorf("%w: the token endpoint answers %s", ErrUnavailable, refused.Response.Status)
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// SignOut returns the address at which a person signs out of the provider (OpenID Connect
+// RP-Initiated Logout 1.0 §2); empty if the provider has none, or was not yet asked.
+func (p *Provider) SignOut() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.doc == nil || p.doc.EndSession == "" {
+		return ""
+	}
+	u, err := url.Parse(p.doc.EndSession)
+	if err != nil {
+		return ""
+	}
+	q := u.Query()
+	q.Set("client_id", p.ClientID)
+	u.RawQuery = q.Encode()
+	return u.String()
+}
