@@ -44,6 +44,8 @@ type TokenIssuer struct {
 	Scopes map[string]string `yaml:"scopes"`
 	// RequiredScopes are the scopes that every token must have.
 	RequiredScopes []string `yaml:"required_scopes"`
+	// SignIn lets people sign in to the console at this issuer; absent, they cannot.
+	SignIn *SignIn `yaml:"sign_in"`
 }
 
 // Issuers returns the issuers of tokens, with their keys if those are in files.
@@ -112,6 +114,7 @@ func checkTokens(d *yamlfile.Decoder, a *Auth) {
 		if t.Owner == localOwner || hasValue(t.Owners, localOwner) {
 			d.Problem(nil, at, "no caller with a token becomes the owner %q, whose tasks are those of callers without credentials", localOwner)
 		}
+		checkSignIn(d, at+".sign_in", t.SignIn)
 		names[t.Name], urls[t.Issuer] = i, i
 	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/auth/token"
+	"github.com/parley-a2a/parley/internal/outbound/safedial"
 )
 
 const someIssuer = "auth:\n  tokens:\n  - name: corp\n    issuer: https://id.example\n    audiences: [hub]\n"
@@ -45,6 +47,10 @@ func TestTokenErrors(t *testing.T) {
 		someIssuer + "    owner_claim: tid\n    owners: {a: local}":                          "auth.tokens[0]: no caller with a token becomes",
 		someIssuer + "    keys_url: ftp://id.example/keys":                                   "auth.tokens[0].keys_url: ",
 		someIssuer + "    keys_url: https://id.example/k\n    keys_file: k":                  "auth.tokens[0].keys_file: cannot be given together with keys_url",
+		someIssuer + "    sign_in: {client_secret: s3cret}":                                  "parley.yaml:6: auth.tokens[0].sign_in.client_id: is missing: the provider issues it",
+		someIssuer + "    sign_in: {client_id: c, scopes: [\"a b\"]}":                        "auth.tokens[0].sign_in.scopes[0]: \"a b\" is not a scope",
+		someIssuer + "    sign_in: {client_id: c, allow: [\"10.0.0.0/99\"]}":                 "auth.tokens[0].sign_in.allow[0]: ",
+		someIssuer + "    sign_in: {client_id: c, redirect: x}":                              "auth.tokens[0].sign_in",
 		someIssuer + "  - name: corp\n    issuer: https://id2.example\n    audiences: [hub]": "auth.tokens[1].name: is the same as that of auth.tokens[0]",
 		someIssuer + "  - name: corp2\n    issuer: https://id.example\n    audiences: [hub]": "auth.tokens[1].issuer: is the same",
 	} {
@@ -58,5 +64,40 @@ func TestTokenErrors(t *testing.T) {
 	}
 	if _, err := c.Auth.Issuers(); err == nil || !strings.Contains(err.Error(), "auth.tokens[0].keys_file: ") {
 		t.Errorf("Issuers = %v, want something about the file", err)
+	}
+}
+
+// TestSignIns checks the providers at which people sign in, and the addresses that the hub may dial
+// for them.
+func TestSignIns(t *testing.T) {
+	t.Parallel()
+	c, err := Parse("parley.yaml", []byte(someIssuer+"    required_scopes: [a2a]\n    sign_in: {client_id: c, client_secret: s}\n"+
+		"  - {name: other, issuer: \"https://other.example\", audiences: [hub]}\n"+
+		"  - {name: inner, issuer: \"http://127.0.0.1:1\", audiences: [hub], sign_in: {client_id: d, scopes: [openid, groups]}}\n"), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := new(token.Verifier)
+	got, err := c.Auth.SignIns(v)
+	if err != nil || len(got) != 2 {
+		t.Fatalf("SignIns = %v, %v", got, err)
+	}
+	if p := got[0]; p.Name != "corp" || p.URL != "https://id.example" || p.ClientID != "c" || p.ClientSecret != "s" || p.Verifier != v {
+		t.Errorf("the first is %+v", p)
+	}
+	if diff := cmp.Diff([][]string{{"openid", "profile", "a2a"}, {"openid", "groups"}}, [][]string{got[0].Scopes, got[1].Scopes}); diff != "" {
+		t.Errorf("scopes (-want +got):\n%s", diff)
+	}
+	for i, address := range []string{"http://127.0.0.1:1/token", "http://127.0.0.2:1/token"} {
+		resp, err := got[i].Client.Get(address)
+		if err == nil {
+			resp.Body.Close()
+		}
+		if !errors.Is(err, safedial.ErrForbidden) {
+			t.Errorf("%s dials %s: %v", got[i].Name, address, err)
+		}
+	}
+	if _, err := got[1].Client.Get("http://127.0.0.1:1/token"); err == nil || errors.Is(err, safedial.ErrForbidden) {
+		t.Errorf("the host of the issuer: %v", err)
 	}
 }

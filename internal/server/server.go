@@ -40,6 +40,7 @@ import (
 	"github.com/parley-a2a/parley/internal/hub"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpclient"
 	"github.com/parley-a2a/parley/internal/outbound/inprocess"
+	"github.com/parley-a2a/parley/internal/secret/openid"
 	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/internal/telemetry/export"
 	"github.com/parley-a2a/parley/llm"
@@ -66,6 +67,7 @@ type Hub struct {
 	storeName    string // the path of db or the address of the database, without password
 	box          *seal.Sealer
 	keys         *auth.Keyring
+	providers    []*openid.Provider // at which people sign in to the console
 	tls          *tlsfile.Source // nil if the listeners do not use TLS
 	listener     net.Listener
 	conns        *conns.Limit
@@ -214,7 +216,17 @@ func (h *Hub) takeTokens() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", h.cfg.File, err)
 	}
-	h.keys.Tokens = &token.Verifier{Issuers: issuers, Logger: h.logger}
+	verifier := &token.Verifier{Issuers: issuers, Logger: h.logger}
+	h.keys.Tokens = verifier
+	if h.providers, err = h.cfg.Auth.SignIns(verifier); err != nil {
+		return fmt.Errorf("%s: %w", h.cfg.File, err)
+	}
+	h.opened(func() error {
+		for _, p := range h.providers {
+			p.Client.CloseIdleConnections()
+		}
+		return nil
+	})
 	return nil
 }
 

@@ -54,6 +54,9 @@ func (p *page) call(ctx context.Context, method, path string, body any) (*http.R
 		in = bytes.NewReader(b)
 	}
 	ctx = context.WithValue(ctx, outsideKey{}, p.r)
+	if p.session.openID != nil {
+		ctx = p.session.openID.Context(ctx)
+	}
 	r, err := http.NewRequestWithContext(ctx, method, "http://hub"+path, in)
 	if err != nil {
 		return nil, err

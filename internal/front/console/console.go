@@ -1,6 +1,8 @@
 package console
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/rand"
 	"embed"
 	"errors"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/outbound/inprocess"
+	"github.com/parley-a2a/parley/internal/secret/openid"
 )
 
 // Root is the path of the console.
@@ -29,12 +32,19 @@ type Handler struct {
 	Version string
 	// Logger receives a record for each page that cannot be rendered. If nil, nothing is logged.
 	Logger *slog.Logger
+	// PublicURL is the address of the hub for browsers; empty for that of each request.
+	PublicURL string
+	// Providers are the OpenID providers at which people sign in. Their verifiers are those of the
+	// hub.
+	Providers []*openid.Provider
 
 	once     sync.Once
 	mux      *http.ServeMux
 	inside   *inprocess.Transport
 	sessions sessions
 	secret   []byte
+	// box seals attempts to sign in.
+	box cipher.AEAD
 }
 
 var _ http.Handler = (*Handler)(nil)
@@ -49,6 +59,7 @@ const policyOfContent = "default-src 'none'; script-src 'self'; style-src 'self'
 func (h *Handler) init() {
 	h.secret = make([]byte, 32)
 	_, _ = rand.Read(h.secret) // never fails
+	h.box = newBox()
 	h.inside = &inprocess.Transport{Handler: http.HandlerFunc(h.asOutside)}
 	h.mux = http.NewServeMux()
 	for pattern, f := range map[string]func(*page) error{
@@ -66,9 +77,26 @@ func (h *Handler) init() {
 	}
 	h.mux.HandleFunc("GET /console/sign-in", h.signInPage)
 	h.mux.HandleFunc("POST /console/sign-in", h.signIn)
+	h.mux.HandleFunc("GET "+signInPath+"{name}", h.finishOpenID)
+	h.mux.HandleFunc("GET "+signInPath+"{name}/start", h.startOpenID)
 	h.mux.HandleFunc("POST /console/sign-out", h.signOut)
 	h.mux.HandleFunc("GET /console/assets/", h.asset)
 	h.mux.HandleFunc("/", h.missing)
+}
+
+// newBox returns a cipher with a random key.
+func newBox() cipher.AEAD {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		panic(err) // the size is right
+	}
+	box, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		panic(err) // the block is of AES
+	}
+	return box
 }
 
 // ServeHTTP implements http.Handler.
@@ -85,6 +113,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Cache-Control", "no-store")
 	if r.URL.Path == "/console" {
 		http.Redirect(w, r, Root, http.StatusPermanentRedirect)
+		return
+	}
+	if h.bounced(w, r) {
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
@@ -140,6 +171,8 @@ func (p *page) fail(err error) {
 			p.hub.Logger.Error("a page of the console failed", "path", p.r.URL.Path, "error", err)
 		}
 		p.show(http.StatusInternalServerError, "message", message{"This page failed", "The log of the hub has the reason."})
+	case refused.Code == http.StatusUnauthorized && strings.HasPrefix(p.r.Header.Get("Accept"), "text/event-stream"):
+		p.over()
 	case refused.Code == http.StatusUnauthorized && strings.HasSuffix(p.r.URL.Path, "/events"):
 		http.Error(p.w, "sign in again", http.StatusUnauthorized)
 	case refused.Code == http.StatusUnauthorized:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -25,6 +26,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine/operator"
 	"github.com/parley-a2a/parley/internal/front/console"
 	"github.com/parley-a2a/parley/internal/hub"
+	"github.com/parley-a2a/parley/internal/secret/openid"
 	"github.com/parley-a2a/parley/store/memstore"
 )
 
@@ -48,19 +50,31 @@ type world struct {
 	dead  *queue.DeadLetters
 	// audit is the folder of the audit log, for a hub with keys.
 	audit string
+	// tokens and providers are for people who sign in at a provider.
+	tokens    auth.Tokens
+	providers []*openid.Provider
 }
 
 // newWorld starts a hub for callers with keys, or for everyone on this machine.
 func newWorld(t *testing.T, keyed bool, more ...engine.Agent) *world {
 	t.Helper()
-	w := &world{t: t, inbox: new(inbox.Inbox), bus: new(bus.Memory)}
+	w := &world{t: t}
+	w.start(keyed, more...)
+	return w
+}
+
+// start starts the hub.
+func (w *world) start(keyed bool, more ...engine.Agent) {
+	t := w.t
+	t.Helper()
+	w.inbox, w.bus = new(inbox.Inbox), new(bus.Memory)
 	w.dead = &queue.DeadLetters{Bus: w.bus, Store: new(queue.MemLetters)}
 	parts := hub.Parts{Store: new(memstore.Store), Inbox: w.inbox}
 	if keyed {
 		w.keys = &auth.Keyring{Configured: []auth.Key{
 			key(t, annsKey, auth.Principal{ID: "ann"}), key(t, bobsKey, auth.Principal{ID: "bob"}),
 			key(t, rootKey, auth.Principal{ID: "root", Roles: []string{auth.RoleAdmin}}),
-		}}
+		}, Tokens: w.tokens}
 		if err := w.keys.Load(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +101,6 @@ func newWorld(t *testing.T, keyed bool, more ...engine.Agent) *world {
 		}
 	}
 	w.serve(parts.Store.(*memstore.Store))
-	return w
 }
 
 func key(t *testing.T, text string, p auth.Principal) auth.Key {
@@ -106,7 +119,7 @@ func (w *world) serve(store *memstore.Store) {
 	api.Control = &operator.Operator{Engine: h.Engine(), Tasks: store}
 	api.Dead = w.dead
 	api.Reach = h.Reach("http://hub.test", "")
-	c := &console.Handler{Hub: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.Handler().ServeHTTP(w, r) }), Version: "test"}
+	c := &console.Handler{Hub: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.Handler().ServeHTTP(w, r) }), Version: "test", Providers: w.providers, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	h.Mount(hub.Front{API: api, Console: c, Loopback: true})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended, ready := make(chan error, 1), make(chan struct{})
@@ -154,6 +167,8 @@ type page struct {
 	code       int
 	path, body string
 	header     http.Header
+	// address is the address of the answer.
+	address string
 }
 
 var tokenField = regexp.MustCompile(`name="token" value="([^"]+)"`)
@@ -172,7 +187,7 @@ func (p *person) do(r *http.Request) page {
 	if m := tokenField.FindSubmatch(b); m != nil {
 		p.token = string(m[1])
 	}
-	return page{resp.StatusCode, resp.Request.URL.RequestURI(), string(b), resp.Header}
+	return page{resp.StatusCode, resp.Request.URL.RequestURI(), string(b), resp.Header, resp.Request.URL.String()}
 }
 
 func (p *person) get(path string) page {

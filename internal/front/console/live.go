@@ -82,8 +82,17 @@ func (s *stream) send(name string, version int64, piece []byte) error {
 	return s.write(b.Bytes())
 }
 
-// beat sends comments until ctx ends, and cancels it if the browser has disconnected.
-func (s *stream) beat(ctx context.Context, cancel context.CancelFunc) {
+// over answers a browser that opens a stream without a session. A status would make it try again
+// without end.
+func (p *page) over() {
+	s, _, cancel := p.open()
+	defer cancel()
+	_ = s.send("over", 0, []byte("over")) // the only event
+}
+
+// beat sends comments until ctx ends. It cancels ctx if the browser has disconnected, or if the
+// rights of the caller have changed: the browser then asks again.
+func (p *page) beat(ctx context.Context, s *stream, cancel context.CancelFunc) {
 	tick := time.NewTicker(keepAlive)
 	defer tick.Stop()
 	for {
@@ -91,7 +100,7 @@ func (s *stream) beat(ctx context.Context, cancel context.CancelFunc) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if s.write([]byte(": parley\n\n")) != nil {
+			if s.write([]byte(": parley\n\n")) != nil || p.changed() {
 				cancel()
 			}
 		}
@@ -113,7 +122,7 @@ func taskEvents(p *page) error {
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer cancel()
-	work.Go(func() { s.beat(ctx, cancel) })
+	work.Go(func() { p.beat(ctx, s, cancel) })
 	if o := p.r.FormValue("owner"); o == "" || o == p.caller.Owner {
 		work.Go(func() { p.followTree(ctx, s) })
 	}
@@ -247,7 +256,7 @@ func countEvents(p *page) error {
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer cancel()
-	work.Go(func() { s.beat(ctx, cancel) })
+	work.Go(func() { p.beat(ctx, s, cancel) })
 	p.paced(ctx, "/api/v1/events?kind=task.created,task.status", func() bool {
 		counts, err := p.counts()
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/adminjson"
+	"github.com/parley-a2a/parley/internal/secret/openid"
 )
 
 const (
@@ -30,27 +31,39 @@ const (
 type session struct {
 	// cookie is the value of its cookie.
 	cookie string
-	// key is the credential for the hub; empty for a browser that has not signed in.
-	key string
+	credential
 	// until is the end of a session with a key.
 	until time.Time
 }
 
+// credential is the proof of a person's identity for the hub.
+type credential struct {
+	// key is a key or a token; empty for a browser that has not signed in.
+	key string
+	// openID is set if key is the ID token of provider.
+	openID   *openid.Session
+	provider *openid.Provider
+}
+
 // kept is a session in memory.
 type kept struct {
-	key           string
+	credential
 	expires, last time.Time
 }
 
-// sessions are the sessions with a key, by a digest of their cookie.
+// sessions are the sessions with a credential, by a digest of their cookie.
 type sessions struct {
 	mu  sync.Mutex // guards all
 	all map[[sha256.Size]byte]kept
 }
 
-// add stores a key for a cookie.
-func (s *sessions) add(cookie, key string) {
+// add stores a credential for a cookie. A session ends with its ID token.
+func (s *sessions) add(cookie string, c credential) {
 	now := time.Now()
+	last := now.Add(sessionMost)
+	if c.openID != nil && c.openID.Expiry.Before(last) {
+		last = c.openID.Expiry
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all == nil {
@@ -67,25 +80,37 @@ func (s *sessions) add(cookie, key string) {
 	if len(s.all) >= maxSessions {
 		delete(s.all, oldest)
 	}
-	s.all[sha256.Sum256([]byte(cookie))] = kept{key: key, expires: now.Add(sessionTime), last: now.Add(sessionMost)}
+	s.all[sha256.Sum256([]byte(cookie))] = kept{c, earlier(now.Add(sessionTime), last), last}
 }
 
-// find returns the key for a cookie, and prolongs its session.
-func (s *sessions) find(cookie string) (key string, until time.Time) {
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// find returns the credential for a cookie, and prolongs its session.
+func (s *sessions) find(cookie string) (c credential, until time.Time) {
 	now, id := time.Now(), sha256.Sum256([]byte(cookie))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k, ok := s.all[id]
 	if !ok || !now.Before(k.expires) {
 		delete(s.all, id)
-		return "", time.Time{}
+		return credential{}, time.Time{}
 	}
-	k.expires = now.Add(sessionTime)
-	if k.expires.After(k.last) {
-		k.expires = k.last
-	}
+	k.expires = earlier(now.Add(sessionTime), k.last)
 	s.all[id] = k
-	return k.key, k.expires
+	return k.credential, k.expires
+}
+
+// lives reports whether a cookie has a session, and does not prolong it.
+func (s *sessions) lives(cookie string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, ok := s.all[sha256.Sum256([]byte(cookie))]
+	return ok && time.Now().Before(k.expires)
 }
 
 func (s *sessions) remove(cookie string) {
@@ -98,7 +123,7 @@ func (s *sessions) remove(cookie string) {
 func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request) session {
 	if c, err := r.Cookie(cookieName); err == nil && len(c.Value) == len(newCookie()) {
 		s := session{cookie: c.Value}
-		s.key, s.until = h.sessions.find(c.Value)
+		s.credential, s.until = h.sessions.find(c.Value)
 		return s
 	}
 	return h.begin(w, r)
@@ -109,9 +134,14 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request) session {
 	s := session{cookie: newCookie()}
 	http.SetCookie(w, &http.Cookie{
 		Name: cookieName, Value: s.cookie, Path: Root, HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https",
+		Secure: encrypted(r),
 	})
 	return s
+}
+
+// encrypted reports whether the browser has sent a request over TLS.
+func encrypted(r *http.Request) bool {
+	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
 }
 
 func newCookie() string { return rand.Text() + rand.Text() }
@@ -131,17 +161,31 @@ func (h *Handler) genuine(r *http.Request, s session) bool {
 }
 
 // signInView is the content of the page where one signs in.
-type signInView struct{ Next, Error string }
+type signInView struct {
+	Next, Error string
+	Providers   []signInLink
+}
+
+// signInLink leads to an OpenID provider.
+type signInLink struct{ Name, Address string }
+
+func (h *Handler) signInView(next string) signInView {
+	v := signInView{Next: within(next)}
+	for _, p := range h.Providers {
+		v.Providers = append(v.Providers, signInLink{p.Name, signInPath + url.PathEscape(p.Name) + "/start?" + query("next", v.Next)})
+	}
+	return v
+}
 
 func (h *Handler) signInPage(w http.ResponseWriter, r *http.Request) {
 	p := &page{hub: h, w: w, r: r, session: h.sessionOf(w, r)}
-	p.show(http.StatusOK, "signin", signInView{Next: within(r.FormValue("next"))})
+	p.show(http.StatusOK, "signin", h.signInView(r.FormValue("next")))
 }
 
 // signIn checks a key and begins a session with it, under a new cookie.
 func (h *Handler) signIn(w http.ResponseWriter, r *http.Request) {
 	p := &page{hub: h, w: w, r: r, session: h.sessionOf(w, r)}
-	v := signInView{Next: within(r.PostFormValue("next"))}
+	v := h.signInView(r.PostFormValue("next"))
 	key := strings.TrimSpace(r.PostFormValue("key"))
 	if !h.genuine(r, p.session) {
 		v.Error = "This form is too old. Please try again."
@@ -163,17 +207,23 @@ func (h *Handler) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.sessions.remove(old)
-	h.sessions.add(h.begin(w, r).cookie, key)
+	h.sessions.add(h.begin(w, r).cookie, credential{key: key})
 	http.Redirect(w, r, v.Next, http.StatusSeeOther)
 }
 
 func (h *Handler) signOut(w http.ResponseWriter, r *http.Request) {
 	s := h.sessionOf(w, r)
-	if h.genuine(r, s) {
-		h.sessions.remove(s.cookie)
-		h.begin(w, r)
+	if !h.genuine(r, s) {
+		http.Redirect(w, r, Root, http.StatusSeeOther)
+		return
 	}
-	http.Redirect(w, r, Root, http.StatusSeeOther)
+	h.sessions.remove(s.cookie)
+	p := &page{hub: h, w: w, r: r, session: h.begin(w, r)}
+	if s.provider == nil {
+		http.Redirect(w, r, Root, http.StatusSeeOther)
+		return
+	}
+	p.show(http.StatusOK, "signedout", signInLink{s.provider.Name, s.provider.SignOut()})
 }
 
 // within returns next if it is a page of the console, or else the first page.

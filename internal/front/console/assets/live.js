@@ -17,6 +17,15 @@
           wait = Math.min(wait * 2, 30000);
         }
       };
+      source.addEventListener("over", function () {
+        source.close();
+        say("waiting", "signed out; ");
+        var a = document.createElement("a");
+        a.href = "/console/sign-in?next=" + encodeURIComponent(location.pathname + location.search);
+        a.textContent = "sign in again";
+        var place = byId("live");
+        if (place) { place.append(a); }
+      });
       Object.keys(handlers).forEach(function (name) {
         source.addEventListener(name, function (e) {
           if (e.lastEventId) { cursor = e.lastEventId; }
