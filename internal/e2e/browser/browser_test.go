@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
@@ -145,6 +147,23 @@ type tab struct {
 	mu      sync.Mutex // guards the fields below
 	foreign []string
 	reports []string
+	// requests are the addresses of all requests, and visits is a further origin that the test visits.
+	requests []string
+	visits   string
+}
+
+// seen returns the last address below a path of the hub that the browser has requested.
+func (b *tab) seen(path string) string {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, address := range slices.Backward(b.requests) {
+		if strings.HasPrefix(address, b.hub.url+path) {
+			return address
+		}
+	}
+	b.t.Fatalf("no request for %s among %q", path, b.requests)
+	return ""
 }
 
 // open starts a browser.
@@ -155,6 +174,12 @@ func open(t *testing.T, h *hub) *tab {
 	t.Cleanup(stop)
 	ctx, stop = chromedp.NewContext(ctx)
 	t.Cleanup(stop)
+	return watch(t, ctx, h)
+}
+
+// watch returns the tab of a context, whose requests and reports it records.
+func watch(t *testing.T, ctx context.Context, h *hub) *tab {
+	t.Helper()
 	b := &tab{t: t, ctx: ctx, hub: h}
 	chromedp.ListenTarget(ctx, b.listen)
 	// The first use starts the browser, which ends with its context.
@@ -172,7 +197,12 @@ func (b *tab) listen(ev any) {
 	switch ev := ev.(type) {
 	case *network.EventRequestWillBeSent:
 		u, err := url.Parse(ev.Request.URL)
-		if err != nil || u.Scheme != "about" && u.Scheme+"://"+u.Host != b.hub.url {
+		b.requests = append(b.requests, ev.Request.URL)
+		origin := ""
+		if err == nil {
+			origin = u.Scheme + "://" + u.Host
+		}
+		if origin != b.hub.url && origin != "about://" && (b.visits == "" || origin != b.visits) {
 			b.foreign = append(b.foreign, ev.Request.URL)
 		}
 	case *cdplog.EventEntryAdded:
@@ -217,9 +247,11 @@ func (b *tab) shows(selector, text string) {
 	b.holds(fmt.Sprintf(`[...document.querySelectorAll(%q)].some(e => e.textContent.includes(%q))`, selector, text))
 }
 
-// holds waits until an expression is true, on this page or the next one.
+// holds waits until an expression is true, on this page or the next one. It shows the tab: a page
+// in the background draws no frames, with which the expression is evaluated.
 func (b *tab) holds(expression string) {
 	b.t.Helper()
+	b.run(page.BringToFront())
 	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
 	defer cancel()
 	for {
