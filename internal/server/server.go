@@ -68,7 +68,7 @@ type Hub struct {
 	box          *seal.Sealer
 	keys         *auth.Keyring
 	providers    []*openid.Provider // at which people sign in to the console
-	tls          *tlsfile.Source // nil if the listeners do not use TLS
+	tls          *tlsfile.Source    // nil if the listeners do not use TLS
 	listener     net.Listener
 	conns        *conns.Limit
 	grpcListener net.Listener // nil without gRPC
