@@ -367,7 +367,7 @@ func (a *admission) next(ch *task.Change) error {
 	if ch.Prev.State.Terminal() {
 		return apierror.New(a2a.ErrUnsupportedOperation, "the task has ended (%s); it takes no further messages", ch.Prev.State.Word())
 	}
-	if ch.Prev.LastMessage-ch.Prev.Consumed >= int64(a.engine.cfg.MaxWaiting) {
+	if a.live.unread() >= a.engine.cfg.MaxWaiting {
 		return &apierror.Error{Err: apierror.ErrExhausted, Message: "too many messages of this task wait to be read", RetryAfter: time.Second}
 	}
 	a.entry.Kind = task.Message

@@ -182,6 +182,13 @@ func (l *live) snapshot() task.Head {
 	return l.head
 }
 
+// unread returns the number of messages that no run has read.
+func (l *live) unread() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.inbox)
+}
+
 // performer returns the agent that executes the task.
 func (l *live) performer() task.Agent {
 	h := l.snapshot()

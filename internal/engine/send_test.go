@@ -202,10 +202,23 @@ func TestMessagesToARunningTaskAreReadInOrder(t *testing.T) {
 	}
 }
 
+// The events of the agent between the messages do not count.
 func TestUnreadMessagesAreBounded(t *testing.T) {
 	t.Parallel()
-	began := make(chan context.Context, 1)
-	b := start(t, engine.Config{MaxWaiting: 2, DrainTimeout: -1}, untilStopped(began))
+	began := make(chan bool)
+	b := start(t, engine.Config{MaxWaiting: 2, DrainTimeout: -1}, &executor{
+		run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			for range 9 {
+				if !yield(chunk(ec, "x", true), nil) {
+					return
+				}
+			}
+			if agent.Flush(ctx) == nil {
+				close(began)
+			}
+			<-ctx.Done()
+		},
+	})
 	id := b.send(now(text("one"))).Head.ID
 	<-began
 	b.send(now(reply(id, "two")))
