@@ -86,6 +86,13 @@ type Store interface {
 	PutEntries(ctx context.Context, entries []Entry) error
 }
 
+// ContactStore is a Store that several hubs use at the same time.
+type ContactStore interface {
+	// AddContacts adds the contacts of entries to those stored. Their levels and skills count only
+	// for subjects without an entry. All of them are stored or none.
+	AddContacts(ctx context.Context, entries []Entry) error
+}
+
 // Change is a change for Registry.Set. The zero Change creates an entry at Observe.
 type Change struct {
 	// Level is the new level; zero keeps the current one.

@@ -40,7 +40,7 @@ type Registry struct {
 	mu      sync.Mutex // guards the fields below; never held during calls of the store
 	entries map[Subject]*Entry
 	file    map[Subject]Entry // the entries of the trust file
-	fresh   map[Subject]bool  // entries with contacts that are not stored
+	fresh   map[Subject]int64 // the numbers of contacts that are not stored
 }
 
 // Load reads the store. It must be called once, before any other method.
@@ -48,6 +48,8 @@ func (r *Registry) Load(ctx context.Context) error {
 	if r.Store == nil {
 		return nil
 	}
+	r.writing.Lock()
+	defer r.writing.Unlock()
 	all, err := r.Store.Entries(ctx)
 	if err != nil {
 		return fmt.Errorf("load trust: %w", err)
@@ -56,6 +58,10 @@ func (r *Registry) Load(ctx context.Context) error {
 	defer r.mu.Unlock()
 	for i := range all {
 		e := all[i].clone()
+		if now := r.entries[e.Subject]; now != nil && r.fresh[e.Subject] > 0 {
+			e.Contacts += r.fresh[e.Subject]
+			e.LastSeen = now.LastSeen
+		}
 		r.putLocked(&e)
 	}
 	return nil
@@ -153,7 +159,7 @@ func (r *Registry) Set(ctx context.Context, subject Subject, c *Change) (Entry, 
 		return before, err
 	}
 	if r.Store != nil {
-		if err := r.Store.PutEntries(ctx, []Entry{next.clone()}); err != nil {
+		if err := r.Store.PutEntries(ctx, []Entry{r.stored(next)}); err != nil {
 			return before, fmt.Errorf("set trust of %s: %w", subject, err)
 		}
 	}
@@ -174,6 +180,17 @@ func (r *Registry) Set(ctx context.Context, subject Subject, c *Change) (Entry, 
 		}
 	}
 	return next, nil
+}
+
+// stored returns an entry without the contacts that a ContactStore gets later.
+func (r *Registry) stored(e Entry) Entry {
+	e = e.clone()
+	if _, adds := r.Store.(ContactStore); adds {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		e.Contacts = max(e.Contacts-r.fresh[e.Subject], 0)
+	}
+	return e
 }
 
 // RecordContact counts a message from subject. It causes no write.
@@ -199,9 +216,9 @@ func (r *Registry) RecordContact(subject Subject, at time.Time) {
 	}
 	e.Contacts++
 	if r.fresh == nil {
-		r.fresh = make(map[Subject]bool)
+		r.fresh = make(map[Subject]int64)
 	}
-	r.fresh[subject] = true
+	r.fresh[subject]++
 }
 
 // Run stores contacts periodically until ctx ends, and once more afterwards.
@@ -228,9 +245,14 @@ func (r *Registry) flush(ctx context.Context) {
 	r.mu.Lock()
 	fresh := r.fresh
 	r.fresh = nil
+	contacts, adds := r.Store.(ContactStore)
 	var some []Entry
-	for subject := range fresh {
-		some = append(some, r.entries[subject].clone())
+	for subject, n := range fresh {
+		e := r.entries[subject].clone()
+		if adds {
+			e.Contacts = n
+		}
+		some = append(some, e)
 	}
 	all := r.listLocked()
 	r.mu.Unlock()
@@ -238,7 +260,10 @@ func (r *Registry) flush(ctx context.Context) {
 		return
 	}
 	var err error
-	if r.Store != nil {
+	switch {
+	case adds:
+		err = contacts.AddContacts(ctx, some)
+	case r.Store != nil:
 		err = r.Store.PutEntries(ctx, some)
 	}
 	if r.Write != nil {
@@ -249,9 +274,11 @@ func (r *Registry) flush(ctx context.Context) {
 	}
 	r.mu.Lock()
 	if r.fresh == nil {
-		r.fresh = make(map[Subject]bool)
+		r.fresh = make(map[Subject]int64)
 	}
-	maps.Copy(r.fresh, fresh) // retry at the next flush
+	for subject, n := range fresh {
+		r.fresh[subject] += n // retry at the next flush
+	}
 	r.mu.Unlock()
 	if r.Logger != nil {
 		r.Logger.Error("contacts of trust are not stored", "error", err)

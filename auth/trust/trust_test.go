@@ -264,3 +264,70 @@ func FuzzParseFile(f *testing.F) {
 		}
 	})
 }
+
+// shared is a trust.ContactStore of several hubs.
+type shared struct{ memory }
+
+func (s *shared) AddContacts(_ context.Context, entries []trust.Entry) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
+	}
+	for _, e := range entries {
+		kept, ok := s.rows[e.Subject]
+		if !ok {
+			kept = trust.Entry{Subject: e.Subject, Level: e.Level, Skills: e.Skills, FirstSeen: e.FirstSeen}
+		}
+		kept.LastSeen = e.LastSeen
+		kept.Contacts += e.Contacts
+		if s.rows == nil {
+			s.rows = make(map[trust.Subject]trust.Entry)
+		}
+		s.rows[e.Subject] = kept
+	}
+	return nil
+}
+
+// Two hubs on one store count all contacts, and the contacts of one hub do not undo a level that the
+// other one has set.
+func TestTwoHubs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := new(shared)
+		a, b := &trust.Registry{Store: store}, &trust.Registry{Store: store}
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		contacts := func(n int) {
+			for range n {
+				a.RecordContact("ann", time.Now())
+				b.RecordContact("ann", time.Now())
+			}
+		}
+		contacts(3)
+		for _, r := range []*trust.Registry{a, b} {
+			all.Go(func() { _ = r.Run(ctx) })
+		}
+		store.fail(errors.New("disk"))
+		time.Sleep(11 * time.Second)
+		store.fail(nil)
+		if _, err := a.Set(ctx, "ann", &trust.Change{Level: trust.Act}); err != nil {
+			t.Fatal(err)
+		}
+		contacts(1)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		contacts(1)
+		if err := b.Load(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if e := b.Level(ctx, "ann"); e.Level != trust.Act || e.Contacts != 9 { // one of a is not stored yet
+			t.Errorf("the other hub has %+v, want act after 9 contacts", e)
+		}
+		cancel()
+		all.Wait()
+		if e := store.rows["ann"]; e.Level != trust.Act || e.Contacts != 10 {
+			t.Errorf("stored = %+v, want act after 10 contacts", e)
+		}
+	})
+}

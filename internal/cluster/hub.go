@@ -83,7 +83,8 @@ const (
 	TopicInbox  = "inbox"
 	TopicAgents = "agents"
 	TopicKeys   = "keys"
+	TopicTrust  = "trust"
 )
 
 // Topics returns all topics.
-func Topics() []string { return []string{TopicInbox, TopicAgents, TopicKeys} }
+func Topics() []string { return []string{TopicInbox, TopicAgents, TopicKeys, TopicTrust} }

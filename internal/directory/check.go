@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/internal/clip"
+	"github.com/parley-a2a/parley/internal/directory/dirstore"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/task"
 )
@@ -288,7 +289,11 @@ func (d *Directory) remember(a *agent, e *Entry, changed bool) {
 		r = r.Clone()
 	}
 	r.Card, r.CardURL, r.ETag, r.SeenAt = a.card.Raw, e.Spec.URL, a.card.ETag, e.Health.SeenAt
-	if err := d.cfg.Store.PutRecord(context.Background(), r); err != nil {
+	put := d.cfg.Store.PutRecord
+	if shared, ok := d.cfg.Store.(dirstore.CardStore); ok {
+		put = shared.PutCard
+	}
+	if err := put(context.Background(), r); err != nil {
 		d.cfg.Logger.Error("remember card", "agent", e.Name(), "error", err)
 		return
 	}

@@ -48,6 +48,9 @@ func (d *Directory) Register(ctx context.Context, s Spec, keep bool) (*Entry, er
 			s.Trust, s.GatedSkills = e.Spec.Trust, e.Spec.GatedSkills
 		}
 	}
+	if !at.After(r.UpdatedAt) { // by the clock of another hub
+		at = r.UpdatedAt.Add(time.Millisecond)
+	}
 	r.UpdatedAt = at
 	if err := d.pack(r, &s); err != nil {
 		return nil, err

@@ -34,6 +34,7 @@ func (h *Hub) joinOthers(ctx context.Context, db *pgstore.DB, m *cluster.Hub) er
 	if m == nil {
 		return nil
 	}
+	h.topics = make(map[string]int64)
 	h.keeper = &keeper.Keeper{
 		Table: db, ID: m.ID, Holder: m.Holder, Config: m.Config, Listen: db.Listen, Follow: h.followOthers, Logger: h.logger,
 		Runs: func() int { return h.engine.Stats().Runs },
@@ -53,18 +54,48 @@ func (h *Hub) followOthers(ctx context.Context, hint cluster.Hint) {
 	}
 	h.engine.Follow(ctx, hint.Keys)
 	h.core.Refresh(ctx)
-	for _, topic := range hint.Topics {
-		switch topic {
-		case cluster.TopicKeys:
-			if err := h.keys.Load(ctx); err != nil {
-				h.logger.Warn("keys that another hub has changed", "error", err)
-			}
-		case cluster.TopicInbox:
-			if h.trust.inbox != nil {
-				h.trust.inbox.Reread()
-			}
+	if hint.All || len(hint.Topics) > 0 {
+		h.followTopics(ctx)
+	}
+}
+
+// followTopics reads the data again that other hubs have changed since the last call. A topic that
+// cannot be read is tried again with the next hint.
+func (h *Hub) followTopics(ctx context.Context) {
+	now, err := h.stores.topics(ctx)
+	if err != nil {
+		h.logger.Debug("follow other hubs", "error", err)
+		return
+	}
+	for topic, n := range now {
+		if h.topics[topic] == n {
+			continue
+		}
+		if err := h.reread(ctx, topic); err != nil {
+			h.logger.Warn("data that another hub has changed", "topic", topic, "error", err)
+			continue
+		}
+		h.topics[topic] = n
+	}
+}
+
+// reread reads the data of a topic again.
+func (h *Hub) reread(ctx context.Context, topic string) error {
+	switch topic {
+	case cluster.TopicKeys:
+		return h.keys.Load(ctx)
+	case cluster.TopicTrust:
+		return h.trust.registry.Load(ctx)
+	case cluster.TopicAgents:
+		if d := h.core.Directory(); d != nil {
+			return d.Reread(ctx)
+		}
+	case cluster.TopicInbox:
+		if h.trust.inbox != nil {
+			h.trust.inbox.Reread()
 		}
 	}
+	return nil
 }
 
 // memberChecks returns the checks of the membership.

@@ -57,11 +57,13 @@ type Hub struct {
 	releases []func() error // see opened
 	dir      *datadir.Dir
 	// level is that of the logger; nil if it cannot be changed.
-	level        *slog.LevelVar
-	acceptLoss   bool
-	losses       []*sqlitestore.Loss
-	audit        auditParts
-	keeper       *keeper.Keeper  // nil if the hub uses its store alone
+	level      *slog.LevelVar
+	acceptLoss bool
+	losses     []*sqlitestore.Loss
+	audit      auditParts
+	keeper     *keeper.Keeper // nil if the hub uses its store alone
+	// topics are the changes of other hubs that this one has read. They belong to the keeper.
+	topics       map[string]int64
 	db           *sqlitestore.DB // nil if the store is a database
 	stores       stores
 	storeName    string // the path of db or the address of the database, without password

@@ -42,6 +42,8 @@ type stores struct {
 	// parts returns the large parts in the store, with their time to live after the ends of their
 	// tasks; nil if they are in a folder.
 	parts func(keep time.Duration) blobstore.Store
+	// topics returns how often other hubs have changed the data of each topic; nil for a file.
+	topics func(context.Context) (map[string]int64, error)
 	// damages counts the damaged objects that were met.
 	damages func() int
 }
@@ -62,7 +64,8 @@ func inDatabase(db *pgstore.DB) stores {
 	return stores{
 		kind: "postgres", tasks: db.Tasks(), keys: db.Keys(), agents: db.AgentStore(), letters: db.Letters(),
 		inbox: db.Inbox(), trust: db.Trust(), notes: db.Notes(), turns: db.Turns(), damages: db.Damages,
-		parts: func(keep time.Duration) blobstore.Store { return db.Parts(keep) },
+		topics: db.Topics,
+		parts:  func(keep time.Duration) blobstore.Store { return db.Parts(keep) },
 	}
 }
 

@@ -48,6 +48,13 @@ type Store interface {
 	DropRecord(ctx context.Context, name task.Agent) error
 }
 
+// CardStore is a Store that several hubs use at the same time.
+type CardStore interface {
+	// PutCard stores the card of r with its address, tag and time. If r is a registered agent and
+	// another hub has changed or dropped it since, PutCard stores nothing.
+	PutCard(ctx context.Context, r *card.Record) error
+}
+
 // Notes stores small values by name.
 type Notes interface {
 	// Note returns the note stored under a name; nil if there is none.

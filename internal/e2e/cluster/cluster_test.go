@@ -46,7 +46,7 @@ func begin(t *testing.T, ids ...string) (url string, hubs []*member) {
 
 func join(t *testing.T, url, id string) *member {
 	t.Helper()
-	config := fmt.Sprintf("log: {level: info}\nstore: %q\nhub_id: %s\nmaster_key: %q\nidempotency: {header: true}\npush: {allow: [loopback]}\nparts: {threshold: 1000}\n", url, id, key)
+	config := fmt.Sprintf("log: {level: info}\nstore: %q\nhub_id: %s\nmaster_key: %q\nidempotency: {header: true}\npush: {allow: [loopback]}\ndirectory: {allow: [loopback]}\nparts: {threshold: 1000}\n", url, id, key)
 	return &member{hubtest.Start(t, hubtest.Options{Config: config}), t, id}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/internal/cluster"
 	"github.com/parley-a2a/parley/internal/directory/dirstore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -14,8 +15,9 @@ import (
 type AgentStore struct{ db *DB }
 
 var (
-	_ dirstore.Store = AgentStore{}
-	_ dirstore.Notes = AgentStore{}
+	_ dirstore.Store     = AgentStore{}
+	_ dirstore.Notes     = AgentStore{}
+	_ dirstore.CardStore = AgentStore{}
 )
 
 // AgentStore returns the storage of the agent directory in the database.
@@ -28,6 +30,8 @@ var (
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (name) DO UPDATE SET
 	spec = excluded.spec, secret = excluded.secret, card = excluded.card, card_url = excluded.card_url,
 	etag = excluded.etag, seen_at = excluded.seen_at, created_at = excluded.created_at, updated_at = excluded.updated_at`)
+	qPutCard = prepared(`UPDATE agents SET card = $3, card_url = $4, etag = $5, seen_at = $6
+	WHERE name = $1 AND updated_at = $2`)
 	qDropRecord = prepared("DELETE FROM agents WHERE name = $1")
 
 	qNote     = prepared("SELECT note FROM notes WHERE name = $1")
@@ -72,6 +76,7 @@ func (l AgentStore) PutRecord(ctx context.Context, r *card.Record) error {
 		s.time(row.SeenAt)
 		s.time(row.CreatedAt)
 		s.time(row.UpdatedAt)
+		w.touchedAgent(row)
 		return s.done()
 	})
 	if err != nil {
@@ -80,9 +85,45 @@ func (l AgentStore) PutRecord(ctx context.Context, r *card.Record) error {
 	return nil
 }
 
+// touchedAgent notifies other hubs of a registered agent. Each hub reads the cards of the others
+// itself.
+func (w *writer) touchedAgent(r *card.Record) {
+	if r.Spec != nil {
+		w.touched(cluster.TopicAgents)
+	}
+}
+
+// PutCard implements dirstore.CardStore.
+func (l AgentStore) PutCard(ctx context.Context, r *card.Record) error {
+	if r.Spec == nil {
+		return l.PutRecord(ctx, r)
+	}
+	row := r.Clone()
+	err := l.db.write(ctx, func(w *writer) error {
+		s := w.conn.start(qPutCard)
+		s.text(string(row.Name))
+		s.time(row.UpdatedAt)
+		s.blob(row.Card)
+		s.text(row.CardURL)
+		s.text(row.ETag)
+		s.time(row.SeenAt)
+		return s.done()
+	})
+	if err != nil {
+		return fmt.Errorf("put card of agent %s: %w", r.Name, err)
+	}
+	return nil
+}
+
 // DropRecord implements dirstore.Store.
 func (l AgentStore) DropRecord(ctx context.Context, name task.Agent) error {
-	if err := l.drop(ctx, qDropRecord, string(name)); err != nil {
+	err := l.db.write(ctx, func(w *writer) error {
+		w.touched(cluster.TopicAgents)
+		s := w.conn.start(qDropRecord)
+		s.text(string(name))
+		return s.done()
+	})
+	if err != nil {
 		return fmt.Errorf("drop record of agent %s: %w", name, err)
 	}
 	return nil

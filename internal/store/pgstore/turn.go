@@ -1,7 +1,9 @@
 package pgstore
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/parley-a2a/parley/internal/cluster"
@@ -15,10 +17,12 @@ const channel = "parley"
 const maxHint = 7900
 
 var (
-	qTurn    = prepared("SELECT writer, members FROM sequence WHERE one = 1 FOR UPDATE")
-	qPlace   = prepared("SELECT coalesce((SELECT ended FROM hubs WHERE epoch = $1), 2), (SELECT count(*) FROM hubs WHERE ended = 0)")
-	qSetTurn = prepared("UPDATE sequence SET writer = $1 WHERE one = 1")
-	qNotify  = prepared("SELECT pg_notify('" + channel + "', convert_from($1, 'UTF8'))")
+	qTurn       = prepared("SELECT writer, members FROM sequence WHERE one = 1 FOR UPDATE")
+	qPlace      = prepared("SELECT coalesce((SELECT ended FROM hubs WHERE epoch = $1), 2), (SELECT count(*) FROM hubs WHERE ended = 0)")
+	qSetTurn    = prepared("UPDATE sequence SET writer = $1 WHERE one = 1")
+	qTopics     = prepared("SELECT name, n FROM topics")
+	qCountTopic = prepared("INSERT INTO topics AS t VALUES ($1, 1) ON CONFLICT (name) DO UPDATE SET n = t.n + 1")
+	qNotify     = prepared("SELECT pg_notify('" + channel + "', convert_from($1, 'UTF8'))")
 )
 
 // turn is the state of a member in a transaction. Transactions of all members that write run one
@@ -34,6 +38,8 @@ type turn struct {
 	// hint collects the changes of the transaction.
 	hint []byte
 	full bool
+	// topics are those that the transaction has changed.
+	topics []string
 }
 
 // changed adds a task to the hint.
@@ -47,10 +53,44 @@ func (t *turn) changed(key task.Key) {
 
 // touched adds a topic to the hint.
 func (w *writer) touched(topic string) {
-	if t := &w.turn; t.got != nil && !t.full {
-		t.hint = append(append(t.hint, " @"...), topic...)
-		t.full = len(t.hint) > maxHint
+	if t := &w.turn; t.got != nil && !slices.Contains(t.topics, topic) {
+		t.topics = append(t.topics, topic)
 	}
+}
+
+// countTopics counts the changes of topics.
+func (w *writer) countTopics() error {
+	t := &w.turn
+	slices.Sort(t.topics)
+	for _, topic := range t.topics {
+		if !t.full {
+			t.hint = append(append(t.hint, " @"...), topic...)
+			t.full = len(t.hint) > maxHint
+		}
+		s := w.conn.start(qCountTopic)
+		s.text(topic)
+		if err := s.done(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Topics returns how often members have changed the data of each topic.
+func (db *DB) Topics(ctx context.Context) (map[string]int64, error) {
+	all := make(map[string]int64)
+	err := db.read(ctx, func(c *conn) error {
+		clear(all)
+		s := c.start(qTopics)
+		for s.next() {
+			all[s.getText()] = s.getInt()
+		}
+		return s.err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("topics: %w", err)
+	}
+	return all, nil
 }
 
 // takeTurn sends the statement that waits for the turn of a member.
@@ -59,7 +99,7 @@ func (w *writer) takeTurn() (err error) {
 		return nil
 	}
 	t := &w.turn
-	t.hint, t.full = t.hint[:0], false
+	t.hint, t.full, t.topics = t.hint[:0], false, t.topics[:0]
 	if now := w.joined.Load(); now != w.epoch {
 		w.epoch, t.seen = now, -1
 	}

@@ -212,6 +212,9 @@ func (w *writer) try(batch []*request) error {
 	if err := w.flushMoments(); err != nil {
 		return err
 	}
+	if err := w.countTopics(); err != nil {
+		return err
+	}
 	if err := w.sendHint(); err != nil {
 		return err
 	}
