@@ -62,12 +62,12 @@ func (s *requests) last(t *testing.T) *http.Request {
 	return s.all[len(s.all)-1]
 }
 
-// TestCallbacks checks that callbacks end the wait, which would be 30 s without them.
+// TestCallbacks checks that callbacks end the wait, which would be an hour without them.
 func TestCallbacks(t *testing.T) {
 	t.Parallel()
 	turn := make(chan struct{}, 3)
 	p, hook, seen := wired(t, counting(turn))
-	began := time.Now()
+	p.agent.Poll = time.Hour
 	id := p.hub.send(now(newSend("a b c"))).Head.ID
 	turns(turn, 1)
 	p.hub.awaitWords(id, 1)
@@ -105,8 +105,8 @@ func TestCallbacks(t *testing.T) {
 	p.hub.restart() // the address and the token stay valid
 	turns(turn, 2)
 	p.hub.wait(id, task.Completed)
-	if got := strings.Join(p.hub.chunks(id), ""); got != "a b c" || time.Since(began) > 20*time.Second {
-		t.Errorf("after %v the answer is %q", time.Since(began), got)
+	if got := strings.Join(p.hub.chunks(id), ""); got != "a b c" {
+		t.Errorf("the answer is %q", got)
 	}
 	resp, err := hook.Client().Get(at)
 	if err != nil {

@@ -88,6 +88,12 @@ func TestHopsAreLeft(t *testing.T) {
 // TestDeadlineTravels sets a deadline at the first hub, and reads it at the third.
 func TestDeadlineTravels(t *testing.T) {
 	t.Parallel()
+	given(t, 4*time.Second, func(limit time.Duration) bool { return deadlineTravels(t, limit) })
+}
+
+// deadlineTravels reports whether the third hub was called before the deadline, in limit.
+func deadlineTravels(t *testing.T, limit time.Duration) bool {
+	t.Helper()
 	seen := make(chan *agent.DelegationContext, 1)
 	worker := agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		e, err := agent.OutgoingDelegation(ctx)
@@ -99,14 +105,17 @@ func TestDeadlineTravels(t *testing.T) {
 		<-ctx.Done()
 	})
 	hubs := startRing(t, worker, "one", "two", "three")
-	want := time.Now().Add(4 * time.Second).UTC().Truncate(time.Millisecond)
+	want := time.Now().Add(limit).UTC().Truncate(time.Millisecond)
 	caller := &op.Caller{Principal: alice.Principal, Params: map[string][]string{"x-parley-deadline": {want.Format(time.RFC3339Nano)}}}
 	a, err := hubs[0].Send(t.Context(), caller, newSend("hurry"))
+	if len(seen) == 0 && time.Now().After(want) {
+		return false
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Head.State != task.Failed || time.Since(want) > 4*time.Second {
-		t.Errorf("%v after the deadline the task is %s, want FAILED soon after it", time.Since(want), describe(a))
+	if a.Head.State != task.Failed || time.Now().Before(want) { // without the deadline it would not end
+		t.Errorf("at %v the task is %s, want FAILED after %v", time.Now(), describe(a), want)
 	}
 	if text := describe(a); !strings.Contains(text, "deadline") {
 		t.Errorf("the caller receives %s, want that the deadline has passed", text)
@@ -125,6 +134,7 @@ func TestDeadlineTravels(t *testing.T) {
 	if there := hubs[2].only(); there.Head.State == task.Working || there.Head.State == task.Submitted {
 		t.Errorf("the task of the third hub is still %s", describe(there))
 	}
+	return true
 }
 
 // delegating calls the agent "far" of its hub.
@@ -143,34 +153,20 @@ func delegating() agent.Func {
 }
 
 // TestCancelReachesTheThirdHub cancels a task whose agent has called an agent elsewhere, which
-// has done the same. The third task must end within a second in one of three attempts, because
-// other load of the machine may delay a single one.
+// has done the same. The cancellation waits for no poll: none comes before the test fails.
 func TestCancelReachesTheThirdHub(t *testing.T) {
 	t.Parallel()
-	var took time.Duration
-	for range 3 {
-		if took = cancelOfTheThird(t); took <= time.Second {
-			return
-		}
-	}
-	t.Errorf("the task of the third hub went on for %v, want at most a second", took)
-}
-
-// cancelOfTheThird returns how long the task of a third hub continued after that of the first
-// was canceled.
-func cancelOfTheThird(t *testing.T) time.Duration {
-	t.Helper()
-	began, ended := make(chan struct{}), make(chan time.Time, 1)
+	began, ended := make(chan struct{}), make(chan struct{})
 	worker := agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		yield(status(ec, a2a.TaskStateWorking, "busy"), nil)
 		close(began)
 		<-ctx.Done()
-		ended <- time.Now()
+		close(ended)
 	})
 	third := startHub(t, map[string]a2asrv.AgentExecutor{"worker": worker}, nil)
-	toThird := &remote.Agent{URL: third.url(), Target: "worker"}
+	toThird := &remote.Agent{URL: third.url(), Target: "worker", Poll: time.Hour}
 	second := startHub(t, map[string]a2asrv.AgentExecutor{"mid": delegating(), "far": toThird}, nil)
-	toSecond := &remote.Agent{URL: second.url() + "/a2a/mid"}
+	toSecond := &remote.Agent{URL: second.url() + "/a2a/mid", Poll: time.Hour}
 	first := startHub(t, map[string]a2asrv.AgentExecutor{"boss": delegating(), "far": toSecond}, nil)
 	t.Cleanup(func() { toThird.Close(); toSecond.Close() })
 	r := now(newSend("work"))
@@ -182,16 +178,13 @@ func cancelOfTheThird(t *testing.T) time.Duration {
 		t.Fatalf("List = %v, %v, want the child", page, err)
 	}
 	first.wait(page.Tasks[0].Head.ID, task.Working)
-	at := time.Now()
 	if _, err := first.Cancel(t.Context(), alice, &op.Cancel{ID: id}); err != nil {
 		t.Fatalf("Cancel = %v", err)
 	}
 	select {
-	case end := <-ended:
-		return end.Sub(at)
+	case <-ended:
 	case <-time.After(time.Minute):
 		t.Fatalf("the task of the third hub continues: %s", describe(third.only()))
-		return 0
 	}
 }
 

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/parley-a2a/parley/agent/remote"
 	"github.com/parley-a2a/parley/task"
@@ -50,16 +50,12 @@ func TestAnswerAfterTheEnd(t *testing.T) {
 			done := snap("COMPLETED", "", "")
 			s := &fakePeer{turns: []turn{{frames: append([]string{begun, ended}, tt.rest...), open: tt.open, tasks: []string{done}}}}
 			h := startFakePeer(t, s, fourWays[0], nil)
-			began := time.Now()
 			a := h.send(newSend("hi"))
 			if got := describe(a); !strings.HasPrefix(got, tt.want) {
 				t.Errorf("the task is %s, want %s", got, tt.want)
 			}
 			if whole := string(a.Fold.AppendTask(nil, &a.Head, task.TaskOptions{Artifacts: true})); !strings.Contains(whole, tt.more) {
 				t.Errorf("the task is %s, want %s in it", whole, tt.more)
-			}
-			if took := time.Since(began); took > 20*time.Second {
-				t.Errorf("it took %v", took)
 			}
 		})
 	}
@@ -78,9 +74,11 @@ func TestEndlessAfterTheEnd(t *testing.T) {
 	if a.Head.State != task.Completed || words(a) != "again" {
 		t.Errorf("the task is %s", describe(a))
 	}
-	want := fmt.Sprintf(`level=WARN msg="agent continues after the end of its task; the rest of its stream is ignored" agent=far task=%s remote_task=there taken=1000`, a.Head.ID)
-	if !strings.Contains(log.String(), want) {
-		t.Errorf("the log is %s, want %s", &log, want)
+	want := fmt.Sprintf(`level=WARN msg="agent continues after the end of its task; the rest of its stream is ignored" agent=far task=%s remote_task=there taken=`, a.Head.ID)
+	_, rest, found := strings.Cut(log.String(), want)
+	// A slow machine reaches the limit of the time before that of 1,000 events.
+	if n, err := strconv.Atoi(strings.TrimSpace(rest)); !found || err != nil || n < 1 || n > 1000 {
+		t.Errorf("the log is %s, want %s and a number up to 1,000", &log, want)
 	}
 	if n := len(h.log(a.Head.ID)); n > 2000 {
 		t.Errorf("%d artifacts were taken", n)

@@ -122,6 +122,13 @@ func (p *fakePeer) next(method string, h http.Header, body []byte) (t *turn, sho
 	return t, shown
 }
 
+// messages returns the number of messages that have arrived.
+func (p *fakePeer) messages() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sent
+}
+
 func (p *fakePeer) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	var asked struct {

@@ -114,6 +114,17 @@ func now(r *op.Send) *op.Send {
 	return r
 }
 
+// given calls f, whose verdict needs a time limit, with longer and longer limits until it
+// reports that the machine was fast enough for it.
+func given(t testing.TB, first time.Duration, f func(limit time.Duration) bool) {
+	t.Helper()
+	for limit := first; !f(limit); limit *= 2 {
+		if limit > 30*time.Second {
+			t.Fatalf("not even a limit of %v was enough", limit)
+		}
+	}
+}
+
 func (h *hub) send(r *op.Send) *engine.Answer {
 	h.t.Helper()
 	a, err := h.Send(h.t.Context(), alice, r)

@@ -65,7 +65,7 @@ func TestHiddenChains(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		hidden []string
-		within time.Duration // the first hub's deadline
+		within time.Duration // the first hub's deadline, the longer the slower the machine
 		want   string
 		most   int
 	}{
@@ -74,27 +74,28 @@ func TestHiddenChains(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			hubs := startRing(t, nil, "one", "two", "three")
-			first := hubs[0]
-			first.stop()
-			first.wrap = func(next http.Handler) http.Handler { return forgetting(next, tt.hidden...) }
-			first.alter = func(p *parley.Hub) { p.Limits.TasksPerCaller = 10 }
-			first.start()
-			r := newSend("hi")
-			r.Metadata = []byte(`{"parley.deadline":"` + time.Now().Add(tt.within).UTC().Format(time.RFC3339Nano) + `"}`)
-			a, err := first.Send(t.Context(), alice, r)
-			got := ""
-			if err != nil {
-				got = err.Error()
-			} else {
-				got = describe(a)
-			}
-			if !strings.Contains(got, tt.want) {
-				t.Errorf("the answer is %q, want %q", got, tt.want)
-			}
-			if n := len(first.all()); n > tt.most {
-				t.Errorf("the peer has begun %d tasks, want at most %d", n, tt.most)
-			}
+			given(t, tt.within, func(within time.Duration) bool {
+				hubs := startRing(t, nil, "one", "two", "three")
+				first := hubs[0]
+				first.stop()
+				first.wrap = func(next http.Handler) http.Handler { return forgetting(next, tt.hidden...) }
+				first.alter = func(p *parley.Hub) { p.Limits.TasksPerCaller = 10 }
+				first.start()
+				r := newSend("hi")
+				r.Metadata = []byte(`{"parley.deadline":"` + time.Now().Add(within).UTC().Format(time.RFC3339Nano) + `"}`)
+				a, err := first.Send(t.Context(), alice, r)
+				got := ""
+				if err != nil {
+					got = err.Error()
+				} else {
+					got = describe(a)
+				}
+				if n := len(first.all()); n > tt.most {
+					t.Errorf("the peer has begun %d tasks, want at most %d", n, tt.most)
+				}
+				t.Logf("within %v the answer is %q, want %q", within, got, tt.want)
+				return strings.Contains(got, tt.want)
+			})
 		})
 	}
 }

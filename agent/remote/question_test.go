@@ -118,12 +118,8 @@ func TestAsksAgainInOtherWords(t *testing.T) {
 			s := &fakePeer{turns: []turn{asks("INPUT_REQUIRED", which, ""), asks("INPUT_REQUIRED", other, "")}}
 			h := startFakePeer(t, s, w, nil)
 			id := h.send(newSend("begin")).Head.ID
-			began := time.Now()
 			if a := h.send(reply(id, "Paris")); a.Head.State != task.InputRequired || !strings.Contains(string(a.Head.StatusMessage), "street") {
 				t.Errorf("the task is %s, want the next question", describe(a))
-			}
-			if took := time.Since(began); took > 20*time.Second {
-				t.Errorf("it took %v", took)
 			}
 		})
 	}
@@ -168,12 +164,16 @@ func TestCutBeforeTheAnswerIsRead(t *testing.T) {
 // task wait again, and does not fail it.
 func TestNothingNewUntilTheDeadline(t *testing.T) {
 	t.Parallel()
-	s := &fakePeer{turns: []turn{asks("INPUT_REQUIRED", which, "")}}
-	h := startFakePeer(t, s, way{name: "poll", immediately: true}, func(a *remote.Agent) { a.Timeout = time.Second })
-	id := h.send(newSend("begin")).Head.ID
-	if a := h.send(reply(id, "Paris")); a.Head.State != task.InputRequired || !strings.Contains(string(a.Head.StatusMessage), "city") {
-		t.Errorf("the task is %s, want the question again", describe(a))
-	}
+	given(t, time.Second, func(limit time.Duration) bool {
+		s := &fakePeer{turns: []turn{asks("INPUT_REQUIRED", which, "")}}
+		h := startFakePeer(t, s, way{name: "poll", immediately: true}, func(a *remote.Agent) { a.Timeout = limit })
+		a := h.send(newSend("begin"))
+		if a.Head.State == task.InputRequired {
+			a = h.send(reply(a.Head.ID, "Paris"))
+		}
+		t.Logf("within %v the task is %s", limit, describe(a))
+		return a.Head.State == task.InputRequired && s.messages() == 2 && strings.Contains(string(a.Head.StatusMessage), "city")
+	})
 }
 
 // TestQuestionIsKnownAfterARestart kills the hub while a peer still shows the question that was
