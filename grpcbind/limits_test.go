@@ -220,23 +220,35 @@ func TestMessagesMustArrive(t *testing.T) {
 		Engine: engine.New(engine.Config{Store: new(memstore.Store), DrainTimeout: -1}),
 	}, words, agents{"holder": newHolder()})
 	ann := with(t.Context(), "x-name", "ann")
-	working, err := h.client.SendStreamingMessage(ann, to("holder", textRequest("hold")))
-	if err != nil {
-		t.Fatal(err)
+	var working grpc.ServerStreamingClient[pb.StreamResponse]
+	var first *pb.StreamResponse
+	arrives := func(call func() error) {
+		t.Helper()
+		err := call()
+		// On a busy machine a message may arrive too late.
+		for late := time.Now().Add(time.Minute); status.Code(err) == codes.DeadlineExceeded && time.Now().Before(late); {
+			err = call()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	first, err := working.Recv()
-	if err != nil {
-		t.Fatal(err)
-	}
+	arrives(func() (err error) {
+		if working, err = h.client.SendStreamingMessage(ann, to("holder", textRequest("hold"))); err == nil {
+			first, err = working.Recv()
+		}
+		return err
+	})
 	for _, method := range []string{"SendMessage", "SendStreamingMessage", "GetTask"} {
 		if err := halfOpen(ann, h.conn, method); status.Code(err) != codes.DeadlineExceeded {
 			t.Errorf("%s without a message = %v, want DEADLINE_EXCEEDED", method, err)
 		}
 	}
 	// The stream is older than the calls that were ended.
-	if _, err := h.client.CancelTask(ann, &pb.CancelTaskRequest{Id: first.GetTask().GetId()}); err != nil {
-		t.Fatal(err)
-	}
+	arrives(func() error {
+		_, err := h.client.CancelTask(ann, &pb.CancelTaskRequest{Id: first.GetTask().GetId()})
+		return err
+	})
 	if _, err := drain(working); err != nil {
 		t.Errorf("the stream with its message: %v", err)
 	}
@@ -251,7 +263,7 @@ func TestSlowMessagesAreBounded(t *testing.T) {
 		Engine: engine.New(engine.Config{Store: new(memstore.Store), DrainTimeout: -1, Memory: &membudget.Budget{Max: 1 << 20}}),
 	}, words, nil)
 	ann := with(t.Context(), "x-name", "ann")
-	ctx, cancel := context.WithTimeout(ann, 20*time.Second) // without a limit, the last ones end so
+	ctx, cancel := context.WithTimeout(ann, 2*time.Minute) // without a limit, the last ones end so
 	ended := make(chan error)
 	const slow, most = 7, 4
 	for range slow {

@@ -4,14 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	pb0 "github.com/a2aproject/a2a-go/a2apb"
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -186,17 +187,29 @@ func TestAgentThatIsNotRunning(t *testing.T) {
 	}
 	// The caller of this one waits and is disconnected.
 	const job = `{"taskId":"job-1","message":{"role":"user","parts":[{"kind":"text","text":"you"}]}}`
-	ctx, leave := context.WithTimeout(t.Context(), 3*time.Second)
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
 	req, err := http.NewRequestWithContext(ctx, "POST", h.URL()+"/a2a/greeter/tasks/send", strings.NewReader(job))
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	if resp, err := http.DefaultClient.Do(req); err == nil {
-		resp.Body.Close()
-		t.Errorf("a job of an agent that is not there was answered with %s", resp.Status)
+	answered := make(chan error, 1)
+	go func() { // the test waits for it below
+		resp, err := http.DefaultClient.Do(req)
+		if err == nil {
+			resp.Body.Close()
+			err = errors.New(resp.Status)
+		}
+		answered <- err
+	}()
+	for h.tasks() == len(waitingCalls)+len(grpcCalls) && len(answered) == 0 {
+		runtime.Gosched() // until the job has arrived
 	}
 	leave()
+	if err := <-answered; !errors.Is(err, context.Canceled) {
+		t.Errorf("a job of an agent that does not run was answered with %v", err)
+	}
 	h.stop()
 
 	h = serveOn(t, b, data, named)
@@ -217,6 +230,16 @@ func TestAgentThatIsNotRunning(t *testing.T) {
 	if code, answer := h.call("POST /a2a/greeter/tasks/send", job); code != 200 || !strings.Contains(answer, "hello you") {
 		t.Errorf("job: the answer is %d %s", code, answer)
 	}
+}
+
+// tasks returns the number of tasks of the hub.
+func (h *busHub) tasks() int {
+	h.t.Helper()
+	var page struct{ TotalSize int }
+	if code, answer := h.call("GET /v1/a2a/tasks?pageSize=1", "", "A2A-Version: 1.0"); code != 200 || json.Unmarshal([]byte(answer), &page) != nil {
+		h.t.Fatalf("list = %d %s", code, answer)
+	}
+	return page.TotalSize
 }
 
 func fill(format, id string) string { return strings.ReplaceAll(format, "%s", id) }

@@ -332,7 +332,7 @@ func happens(t *testing.T, f func() bool) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	end := time.After(30 * time.Second)
+	end := time.After(2 * time.Minute)
 	for !f() {
 		select {
 		case <-tick.C:

@@ -55,7 +55,7 @@ auth:
 	}
 	becomes := func(what, who string, want int) {
 		t.Helper()
-		for end := time.Now().Add(30 * time.Second); send(who) != want; {
+		for end := time.Now().Add(2 * time.Minute); send(who) != want; {
 			if time.Now().After(end) {
 				t.Fatalf("%s: %s is not answered %d", what, who, want)
 			}
@@ -63,7 +63,7 @@ auth:
 	}
 	output := func(part string) {
 		t.Helper()
-		for end := time.Now().Add(30 * time.Second); !strings.Contains(log.String(), part); send("carl") {
+		for end := time.Now().Add(2 * time.Minute); !strings.Contains(log.String(), part); send("carl") {
 			if time.Now().After(end) {
 				t.Fatalf("the log does not say %q:\n%s", part, log.String())
 			}

@@ -91,7 +91,7 @@ func (x *exchange) publish(who, topic, typ, body string) rockBotAnswer {
 			text = output.Parts[0].Text
 		}
 		return rockBotAnswer{all.TaskID, all.Code, text, all.State}
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		x.t.Fatalf("%s receives nothing about %s", who, body)
 		return rockBotAnswer{}
 	}

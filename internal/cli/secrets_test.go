@@ -197,7 +197,7 @@ func startSecretHub(t *testing.T, dir string, env ...string) *secretHub {
 		t.Fatal(err)
 	}
 	t.Cleanup(transport.CloseIdleConnections)
-	h.web = &http.Client{Transport: transport, Timeout: 30 * time.Second}
+	h.web = &http.Client{Transport: transport, Timeout: 2 * time.Minute}
 	return h
 }
 
