@@ -24,7 +24,7 @@ func TestHubRemembersResults(t *testing.T) {
 	hub := &parley.Hub{Store: store, Memory: &parley.Memory{Notes: notes}}
 	echo := builtin.Agents()[0]
 	hub.Handle(echo.Card, echo.Executor)
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		if err := hub.Run(ctx); err != nil {

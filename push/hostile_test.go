@@ -153,7 +153,7 @@ func outcomeOf(t *testing.T, stop chan struct{}, timeout time.Duration, receiver
 // settled waits until a webhook was notified, or was tried and is in trouble.
 func settled(t *testing.T, d *Dispatcher, ref task.HookRef, trouble bool) Status {
 	t.Helper()
-	end := time.After(time.Minute)
+	end := time.After(4 * time.Minute)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {

@@ -173,7 +173,7 @@ func TestStreamAwaitsConfirm(t *testing.T) {
 			if !tt.late {
 				close(may)
 			}
-			ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer stop()
 			s, err := b.Stream(ctx, tt.caller, reply(asked.Head.ID, "b"))
 			if err != nil {

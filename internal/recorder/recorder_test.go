@@ -128,7 +128,7 @@ func (h *hub) send(name task.Agent, text, metadata string) *task.Head {
 // await waits for the note with a key, and returns it.
 func (h *hub) await(owner task.Owner, key string) memory.Note {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(h.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(h.t.Context(), 2*time.Minute)
 	defer cancel()
 	for e, err := range h.notes.Watch(ctx, owner, key) {
 		if err != nil {

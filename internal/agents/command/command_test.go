@@ -491,9 +491,8 @@ func TestProgramNeedNotReadItsInput(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	a := shell(`echo $$; echo 'still here' >&2; exec sleep 1000`)
-	a.Timeout = 2 * time.Second // it has written something by then
-	r := execute(t, a, asking())
-	r.ended(t, a2a.TaskStateFailed, `program "sh" was ended after 2s: still here`)
+	r := timedOut(t, a, "still here")
+	r.ended(t, a2a.TaskStateFailed, fmt.Sprintf(`program "sh" was ended after %v: still here`, a.Timeout))
 	wantGone(t, firstPid(t, r))
 }
 
@@ -501,10 +500,22 @@ func TestGraceEnds(t *testing.T) {
 	t.Parallel()
 	for _, grace := range []time.Duration{50 * time.Millisecond, -1} {
 		a := shell(`trap '' TERM; echo $$; while :; do sleep 1000; done`)
-		a.Timeout, a.Grace = 2*time.Second, grace
-		r := execute(t, a, asking())
-		r.ended(t, a2a.TaskStateFailed, `program "sh" was ended after 2s`)
+		a.Grace = grace
+		r := timedOut(t, a, "")
+		r.ended(t, a2a.TaskStateFailed, fmt.Sprintf(`program "sh" was ended after %v`, a.Timeout))
 		wantGone(t, firstPid(t, r))
+	}
+}
+
+// timedOut runs a with a longer and longer Timeout, until it is enough for the first line of the
+// program, and for the text at the end of its status.
+func timedOut(t *testing.T, a *Agent, end string) *result {
+	t.Helper()
+	for a.Timeout = time.Second; ; a.Timeout *= 2 {
+		r := execute(t, a, asking())
+		if r.text() != "" && strings.HasSuffix(r.said, end) || a.Timeout > time.Minute {
+			return r
+		}
 	}
 }
 
@@ -609,7 +620,7 @@ func TestCancelGivesUpWithItsContext(t *testing.T) {
 	// The gate is read only after the signal.
 	a := shell(`trap 'read x < "$GATE"; exit 0' TERM; echo $$; while :; do sleep 0.05; done`)
 	a.Env = []string{"GATE=" + gate}
-	a.Grace = 10 * time.Second
+	a.Grace = time.Minute
 	once := false
 	r := executeWith(t.Context(), t, a, asking(), func(r *result) {
 		if once || r.text() == "" {

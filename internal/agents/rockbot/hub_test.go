@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(rabbittest.Exit)) }
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // hub is a hub with one agent, which is RockBot's. It can be stopped and restarted on its
 // store.

@@ -226,7 +226,7 @@ func (b *tab) quiet() {
 
 func (b *tab) run(actions ...chromedp.Action) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(b.ctx, 2*time.Minute)
 	defer cancel()
 	if err := chromedp.Run(ctx, actions...); err != nil {
 		b.t.Fatal(err)
@@ -252,7 +252,7 @@ func (b *tab) shows(selector, text string) {
 func (b *tab) holds(expression string) {
 	b.t.Helper()
 	b.run(page.BringToFront())
-	ctx, cancel := context.WithTimeout(b.ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(b.ctx, 2*time.Minute)
 	defer cancel()
 	for {
 		err := chromedp.Run(ctx, chromedp.WaitReady("body"), chromedp.Poll(expression, nil))

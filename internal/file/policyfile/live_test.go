@@ -109,7 +109,7 @@ func next(t *testing.T, changes <-chan *policyfile.Change, what string) *policyf
 	select {
 	case c := <-changes:
 		return c
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatalf("%s: no change is reported", what)
 		return nil
 	}

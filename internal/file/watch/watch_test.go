@@ -62,7 +62,7 @@ func TestRest(t *testing.T) {
 func TestBusyFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	var calls atomic.Int32
 	var all sync.WaitGroup
 	all.Go(func() {

@@ -160,7 +160,7 @@ func TestInboxEvents(t *testing.T) {
 		h.ServeHTTP(w, r.WithContext(auth.WithPrincipal(r.Context(), clerk)))
 	}))
 	defer srv.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, "GET", srv.URL+"/api/v1/inbox/events", nil)
 	if err != nil {

@@ -32,7 +32,7 @@ func watchNotes(t *testing.T, h http.Handler, query string) *noteStream {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(w, r.WithContext(auth.WithPrincipal(r.Context(), ann)))
 	}))
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	req, err := http.NewRequestWithContext(ctx, "GET", srv.URL+"/api/v1/memory/events"+query, nil)
 	if err != nil {
 		t.Fatal(err)

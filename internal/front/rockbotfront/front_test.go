@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(rabbittest.Exit)) }
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // helper asks for a name if its message has no text, and never ends if the text is "wait".
 func helper(ctx context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {

@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -250,10 +252,14 @@ func TestAbort(t *testing.T) {
 func TestLateResult(t *testing.T) {
 	t.Parallel()
 	k := open(t, hubtest.Start(t, hubtest.Options{}), "late")
-	begun := time.Now()
-	got := data(t, k.call("invoke_agent", `{"agent_name":"slow","skill":"slow","message":"8","timeout_minutes":0.005}`))
-	if got["state"] != "working" && got["state"] != "submitted" || time.Since(begun) > 8*time.Second || got["next"] == nil {
-		t.Fatalf("after %v: %v", time.Since(begun), got)
+	var got map[string]any
+	n := 4
+	for got == nil || got["state"] == "completed" && n < 60 { // a busy machine may see the end of a short task
+		n *= 2
+		got = data(t, k.call("invoke_agent", fmt.Sprintf(`{"agent_name":"slow","skill":"slow","message":"%d","timeout_minutes":0.005}`, n)))
+	}
+	if got["state"] != "working" && got["state"] != "submitted" || got["next"] == nil {
+		t.Fatalf("the call has waited for the end, or returned %v", got)
 	}
 	key := &llm.Call{Arguments: marshal(t, map[string]any{"key": got["working_memory_key"]})}
 	if r := k.with(t.Context(), "get_from_working_memory", key); !r.Error || !strings.Contains(text(r), "has not ended") {
@@ -268,7 +274,7 @@ func TestLateResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The client may receive the end of the task before the hub has stored the note.
-	if note := data(t, k.with(t.Context(), "get_from_working_memory", key)); unquoted(t, note["value"]) != "worked for 8 s" {
+	if note := data(t, k.with(t.Context(), "get_from_working_memory", key)); unquoted(t, note["value"]) != fmt.Sprintf("worked for %d s", n) {
 		t.Errorf("the note is %v", note)
 	}
 }
@@ -286,35 +292,45 @@ func TestDispatch(t *testing.T) {
 		want        time.Duration
 		inline      string
 	}{
-		{"slow", `"message":"1","timeout_minutes":0`, llm.Dispatch{}, 5 * time.Minute, ""},
-		{"slow", `"message":"1"`, llm.Dispatch{Hold: hold}, 5 * time.Minute, ""},
-		{"slow", `"message":"1"`, llm.Dispatch{Inline: 1000, Hold: hold}, 5*time.Minute - hold, ""},
-		{"slow", `"message":"1","timeout_minutes":1`, llm.Dispatch{Inline: 1000, Hold: hold}, time.Minute - hold, ""},
+		{"slow", `"message":"%d","timeout_minutes":0`, llm.Dispatch{}, 5 * time.Minute, ""},
+		{"slow", `"message":"%d"`, llm.Dispatch{Hold: hold}, 5 * time.Minute, ""},
+		{"slow", `"message":"%d"`, llm.Dispatch{Inline: 1000, Hold: hold}, 5*time.Minute - hold, ""},
+		{"slow", `"message":"%d","timeout_minutes":1`, llm.Dispatch{Inline: 1000, Hold: hold}, time.Minute - hold, ""},
 		{"echo", `"message":"hi"`, llm.Dispatch{Hold: time.Minute}, 5 * time.Minute, ""},
 		{"echo", `"message":"long enough"`, llm.Dispatch{Inline: 10, Hold: time.Minute}, 4 * time.Minute, ""},
 		{"echo", `"message":"short enough"`, llm.Dispatch{Inline: 12, Hold: time.Minute}, 0, "short enough"},
 	} {
-		got := k.with(t.Context(), "invoke_agent", &llm.Call{
-			Dispatch: &tt.dispatch, Arguments: json.RawMessage(`{"agent_name":"` + tt.agent + `","skill":"` + tt.agent + `",` + tt.args + `}`),
-		})
-		d, p := data(t, got), got.Pending
-		if tt.inline != "" {
-			if p != nil || unquoted(t, d["result"]) != tt.inline {
-				t.Errorf("%+v leaves %+v of %v, want %q", tt, p, d, tt.inline)
+		t.Run(tt.agent+" "+tt.args, func(t *testing.T) {
+			t.Parallel()
+			var got *llm.Result
+			for n := 1; got == nil || got.Pending == nil && n < 60; n *= 2 { // a busy machine may see the end of a short task
+				args := strings.Replace(tt.args, "%d", strconv.Itoa(n), 1)
+				got = k.with(t.Context(), "invoke_agent", &llm.Call{
+					Dispatch: &tt.dispatch, Arguments: json.RawMessage(`{"agent_name":"` + tt.agent + `","skill":"` + tt.agent + `",` + args + `}`),
+				})
+				if tt.agent != "slow" {
+					break
+				}
 			}
-			continue
-		}
-		if p == nil || p.Agent != tt.agent || p.Key != d["working_memory_key"] || string(p.TaskID) != d["task_id"] || p.Wait != tt.want {
-			t.Errorf("%+v leaves %+v of %v, want a wait of %v", tt, p, d, tt.want)
-			continue
-		}
-		if next, _ := d["next"].(string); !strings.Contains(next, "It is dispatched. Stop here") || d["result"] != nil || d["progress"] != nil {
-			t.Errorf("%+v says %v", tt, d)
-		}
-		followed, err := (&hubclient.Hub{URL: at.URL()}).Follow(t.Context(), p.TaskID, hubclient.FollowOptions{})
-		if err != nil || followed.Status.State != a2a.TaskStateCompleted {
-			t.Errorf("%+v ends as %+v, %v", tt, followed, err)
-		}
+			d, p := data(t, got), got.Pending
+			if tt.inline != "" {
+				if p != nil || unquoted(t, d["result"]) != tt.inline {
+					t.Errorf("%+v leaves %+v of %v, want %q", tt, p, d, tt.inline)
+				}
+				return
+			}
+			if p == nil || p.Agent != tt.agent || p.Key != d["working_memory_key"] || string(p.TaskID) != d["task_id"] || p.Wait != tt.want {
+				t.Errorf("%+v leaves %+v of %v, want a wait of %v", tt, p, d, tt.want)
+				return
+			}
+			if next, _ := d["next"].(string); !strings.Contains(next, "It is dispatched. Stop here") || d["result"] != nil || d["progress"] != nil {
+				t.Errorf("%+v says %v", tt, d)
+			}
+			followed, err := (&hubclient.Hub{URL: at.URL()}).Follow(t.Context(), p.TaskID, hubclient.FollowOptions{})
+			if err != nil || followed.Status.State != a2a.TaskStateCompleted {
+				t.Errorf("%+v ends as %+v, %v", tt, followed, err)
+			}
+		})
 	}
 }
 

@@ -128,16 +128,12 @@ func TestHostilePeers(t *testing.T) {
 			p := at(t, serve(t, tt.handler), rest, "1.0", peer.Options{
 				Deadline: deadline, MaxEvent: 64 << 10, MaxBody: 256 << 10, Detach: true, Retries: -1, BreakAfter: -1,
 			})
-			begin := time.Now()
 			var last error
 			for _, err := range p.Run(t.Context(), messageOf("x")) {
 				last = err
 			}
 			if last == nil || tt.is != nil && !errors.Is(last, tt.is) || !strings.Contains(last.Error(), tt.says) {
 				t.Errorf("Run() ends with %v, want %v that says %q", last, tt.is, tt.says)
-			}
-			if took := time.Since(begin); took > 30*time.Second {
-				t.Errorf("Run() took %v", took)
 			}
 		})
 	}

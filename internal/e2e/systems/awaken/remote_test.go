@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -284,7 +285,15 @@ func TestHostileServer(t *testing.T) {
 func testPolling(t *testing.T, far *server, api string) {
 	held := must[sent](t, do(t, "POST", api+"polled/message:send", waiting(message1("hold the line", ""))), 200).Task
 	id := ""
-	for id == "" || len(far.seen("GET /v1/a2a/researcher/tasks/"+id)) < 3 {
+	gaps := func() (all []time.Duration) {
+		looks := far.seen("GET /v1/a2a/researcher/tasks/" + id)
+		for i := 1; i < len(looks); i++ {
+			all = append(all, looks[i].at.Sub(looks[i-1].at))
+		}
+		return all
+	}
+	// A busy machine may delay some polls, but not all of them.
+	for late := time.Now().Add(time.Minute); id == "" || len(gaps()) < 2 || slices.Min(gaps()) > 1500*time.Millisecond && time.Now().Before(late); {
 		for _, c := range far.seen("message:send") {
 			if strings.Contains(c.Body, "hold the line") {
 				far.mu.Lock()
@@ -302,11 +311,8 @@ func testPolling(t *testing.T, far *server, api string) {
 			return
 		}
 	}
-	looks := far.seen("GET /v1/a2a/researcher/tasks/" + id)
-	for i := 1; i < len(looks); i++ {
-		if gap := looks[i].at.Sub(looks[i-1].at); gap < 280*time.Millisecond || gap > 3*time.Second {
-			t.Errorf("%v between two looks, want about 300 ms", gap)
-		}
+	if all := gaps(); slices.Min(all) < 280*time.Millisecond || slices.Min(all) > 1500*time.Millisecond {
+		t.Errorf("%v between two looks, want about 300 ms", all)
 	}
 	do(t, "POST", api+"tasks/"+*held.ID+":cancel", "")
 }

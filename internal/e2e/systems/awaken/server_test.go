@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -207,8 +208,13 @@ func testStreams(t *testing.T, api string) {
 	if all[0].Task == nil || last.StatusUpdate == nil || *last.StatusUpdate.Status.State != "TASK_STATE_COMPLETED" {
 		t.Errorf("the stream begins with %+v and ends with %+v, want the task and its end", all[0], last)
 	}
-	slow := must[sent](t, do(t, "POST", api+"/slow/message:send", waiting(message1("300ms", ""))), 200)
-	running := events(t, do(t, "POST", api+"/tasks/"+*slow.Task.ID+":subscribe", ""))
+	var slow sent
+	var subscribed answer
+	for d := 300 * time.Millisecond; subscribed.status != 200 && d < time.Minute; d *= 2 { // a busy machine may subscribe too late
+		slow = must[sent](t, do(t, "POST", api+"/slow/message:send", waiting(message1(d.String(), ""))), 200)
+		subscribed = do(t, "POST", api+"/tasks/"+*slow.Task.ID+":subscribe", "")
+	}
+	running := events(t, subscribed)
 	if len(running) < 2 || running[0].Task == nil || running[len(running)-1].StatusUpdate == nil {
 		t.Errorf("a subscription to a running task = %+v, want the whole task, then updates", running)
 	}

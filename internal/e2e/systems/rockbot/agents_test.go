@@ -93,9 +93,10 @@ func TestWaitsForURL(t *testing.T) {
 	id := alice.text("faragent", "b25", "are you there").ID
 	ctx, cancel := context.WithTimeout(t.Context(), 14*time.Second) // the hub fails messages to other agents before
 	defer cancel()
+	var got taskOf
 	for ctx.Err() == nil {
-		_ = alice.changed(ctx, "faragent", id) // the error marks the end of the time
-		var got taskOf
+		_ = alice.changed(ctx, "faragent", id, got.Status.State) // the error marks the end of the time
+		got = taskOf{}
 		if err := alice.rpc("faragent", "GetTask", fmt.Sprintf(`{"id":%q}`, id), &got); err != nil {
 			t.Fatal(err)
 		}

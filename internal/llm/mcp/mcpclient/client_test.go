@@ -21,7 +21,7 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // program returns a client whose server is this test program.
 func program(t *testing.T, how string) *mcpclient.Client {

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is the time limit for expected events.
-const patience = 60 * time.Second
+const patience = 4 * time.Minute
 
 func within(t *testing.T) context.Context {
 	t.Helper()

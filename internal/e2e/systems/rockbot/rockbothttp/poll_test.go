@@ -74,18 +74,28 @@ func (p *poller) pauses() []time.Duration {
 	return all
 }
 
-// slack is the largest delay on a busy machine. It is less than the difference between two
-// settings.
+// slack is the largest delay in one of some attempts on a busy machine. It is less than the
+// difference between two settings.
 const slack = 1400 * time.Millisecond
 
+// late reports whether the machine has delayed a pause by more than the slack.
+func late(got, want []time.Duration) bool {
+	for i := range min(len(got), len(want)) {
+		if got[i] > want[i]+slack {
+			return true
+		}
+	}
+	return false
+}
+
 // wantPauses checks that each pause has the length of the setting.
-func wantPauses(t *testing.T, got []time.Duration, want ...time.Duration) {
+func wantPauses(t *testing.T, got, want []time.Duration) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("pauses are %v, want about %v", got, want)
 	}
 	for i := range want {
-		if got[i] < want[i] || got[i] > want[i]+slack {
+		if got[i] < want[i] || late(got, want) {
 			t.Errorf("pauses are %v, want about %v", got, want)
 			return
 		}
@@ -95,6 +105,35 @@ func wantPauses(t *testing.T, got []time.Duration, want ...time.Duration) {
 func TestPolling(t *testing.T) {
 	t.Parallel()
 	const s = time.Second
+	b13 := [][]time.Duration{{2 * s, 4 * s}, {2 * s}}
+	b14 := []time.Duration{s / 2, s, s, s}
+	var defaults, set []*poller
+	for attempt, again := 0, true; again && attempt < 5; attempt++ {
+		all := poll(t)
+		defaults, set, again = all[:2], all[2:], false
+		for i, p := range defaults {
+			again = again || late(p.pauses(), b13[i])
+		}
+		for _, p := range set {
+			again = again || late(p.pauses(), b14)
+		}
+	}
+	t.Run("B13", func(t *testing.T) {
+		for i, p := range defaults {
+			wantPauses(t, p.pauses(), b13[i])
+		}
+	})
+	t.Run("B14", func(t *testing.T) {
+		for _, p := range set {
+			wantPauses(t, p.pauses(), b14)
+		}
+	})
+}
+
+// poll has a hub poll agents until their tasks are over: two with the defaults, and four with
+// shorter pauses.
+func poll(t *testing.T) []*poller {
+	t.Helper()
 	plain, asking := startPoller(t, 2, "TASK_STATE_COMPLETED"), startPoller(t, 1, "TASK_STATE_INPUT_REQUIRED")
 	set, listed, spec := startPoller(t, 4, "TASK_STATE_COMPLETED"), startPoller(t, 4, "TASK_STATE_COMPLETED"), startPoller(t, 4, "TASK_STATE_COMPLETED")
 	known := write(t, "well-known-agents.json", fmt.Sprintf(`[{"agentName":"Set","url":%q,"pollingInitialDelay":"00:00:00.5","pollingMaxDelay":"1s"}]`, set.URL))
@@ -126,13 +165,5 @@ agents:
 	}
 	all.Go(func() { run("asking", "inputRequired") })
 	all.Wait()
-	t.Run("B13", func(t *testing.T) {
-		wantPauses(t, plain.pauses(), 2*s, 4*s)
-		wantPauses(t, asking.pauses(), 2*s)
-	})
-	t.Run("B14", func(t *testing.T) {
-		for _, p := range []*poller{set, listed, spec, here} {
-			wantPauses(t, p.pauses(), s/2, s, s, s)
-		}
-	})
+	return []*poller{plain, asking, set, listed, spec, here}
 }

@@ -24,7 +24,7 @@ const (
 )
 
 // patience is the time limit of a peer that waits for a message.
-const patience = 60 * time.Second
+const patience = 4 * time.Minute
 
 // Envelope is RockBot's MessageEnvelope as its subscriber maps a delivery.
 type Envelope struct {
