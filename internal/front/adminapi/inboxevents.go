@@ -45,6 +45,9 @@ func (h *Handler) inboxEvents(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	changes := h.Inbox.Watch(ctx)
 	stream := openEvents(w)
+	if r.Method == http.MethodHead {
+		return
+	}
 	defer stream.beating(ctx, cancel)()
 	for it, err := range changes {
 		if errors.Is(err, inbox.ErrBehind) {

@@ -22,6 +22,9 @@ func (h *Handler) memoryEvents(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	stream := openEvents(w)
+	if r.Method == http.MethodHead {
+		return
+	}
 	defer stream.beating(ctx, cancel)()
 	for e, err := range h.Memory.Notes.Watch(ctx, ownerOf(r), prefix) {
 		if err != nil {

@@ -128,6 +128,9 @@ func (h *Handler) treeEvents(w http.ResponseWriter, r *http.Request) {
 				h.Logger.Error("a stream of a tree has ended", "task", id, "error", err)
 			}
 			return
+		case stream == nil && r.Method == http.MethodHead:
+			openEvents(w)
+			return
 		case stream == nil:
 			stream = openEvents(w)
 			defer stream.beating(ctx, cancel)()
