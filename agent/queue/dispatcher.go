@@ -96,10 +96,11 @@ type Dispatcher struct {
 
 // Claim is a granted claim of a worker.
 type Claim struct {
-	Owner  task.Owner
-	Task   a2a.TaskID
-	Agent  task.Agent
-	Worker string
+	Owner   task.Owner
+	Task    a2a.TaskID
+	Context string
+	Agent   task.Agent
+	Worker  string
 	// Epoch is the number of the run among those of the task.
 	Epoch int64
 }

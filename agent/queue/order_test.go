@@ -144,12 +144,13 @@ func TestClaimsAreReported(t *testing.T) {
 			d.Claimed = func(c queue.Claim) { claims = append(claims, c) }
 		})
 		p := h.startManualWorker()
-		id := h.send(returnImmediately(newSend("hi"))).Head.ID
+		sent := h.send(returnImmediately(newSend("hi"))).Head
+		id := sent.ID
 		j := p.take().granted(false)
 		j.report(1, completed)
 		h.wait(id, task.Completed)
-		want := []queue.Claim{{Owner: claims[0].Owner, Task: id, Agent: "far", Worker: p.id, Epoch: 1}}
-		if diff := cmp.Diff(want, claims); diff != "" || claims[0].Owner == "" {
+		want := []queue.Claim{{Owner: claims[0].Owner, Task: id, Context: sent.ContextID, Agent: "far", Worker: p.id, Epoch: 1}}
+		if diff := cmp.Diff(want, claims); diff != "" || claims[0].Owner == "" || sent.ContextID == "" {
 			t.Errorf("claims (-want +got):\n%s", diff)
 		}
 	})

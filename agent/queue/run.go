@@ -306,7 +306,7 @@ func (r *run) grantClaim(c *claim) {
 		return
 	}
 	if r.d.Claimed != nil {
-		r.d.Claimed(Claim{Owner: r.key.owner, Task: r.key.id, Agent: r.name, Worker: c.Worker, Epoch: r.state.Epoch})
+		r.d.Claimed(Claim{Owner: r.key.owner, Task: r.key.id, Context: r.ec.ContextID, Agent: r.name, Worker: c.Worker, Epoch: r.state.Epoch})
 	}
 	r.grant()
 }

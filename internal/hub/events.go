@@ -47,7 +47,7 @@ func (h *Hub) watchLost() {
 
 func (h *Hub) claimed(c queue.Claim) {
 	h.events.Note(events.Event{
-		Type: events.WorkerClaimed, Owner: c.Owner, Task: c.Task, Agent: c.Agent, Data: map[string]any{"worker": c.Worker, "epoch": c.Epoch},
+		Type: events.WorkerClaimed, Owner: c.Owner, Task: c.Task, Context: c.Context, Agent: c.Agent, Data: map[string]any{"worker": c.Worker, "epoch": c.Epoch},
 	})
 }
 

@@ -44,6 +44,58 @@ func NewReader(stream io.Reader, limit int64, alive func()) *Reader {
 	return &Reader{lines: bufio.NewReaderSize(stream, 16<<10), limit: limit, alive: alive}
 }
 
+// Feed is a writer that calls a function with the events of the stream that is written to it. It
+// keeps an incomplete event alone, so that an idle stream needs no buffer. It is not safe for
+// concurrent use.
+type Feed struct {
+	// Limit is the maximum size of an event in bytes.
+	Limit int64
+	// Event is called with each event during Write. An error is returned from this Write.
+	Event func(e Event) error
+
+	pending []byte
+}
+
+// Write implements io.Writer. The error is ErrTooLarge for an event over the limit, or that of
+// Event.
+func (f *Feed) Write(b []byte) (int, error) {
+	whole := b
+	if f.pending != nil {
+		f.pending = append(f.pending, b...)
+		whole = f.pending
+	}
+	end := bytes.LastIndex(whole, []byte("\n\n")) + 2
+	rest := whole
+	if end >= 2 {
+		rest = whole[end:]
+		if err := f.events(whole[:end]); err != nil {
+			return 0, err
+		}
+	}
+	if int64(len(rest)) > f.Limit {
+		return 0, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, f.Limit)
+	}
+	f.pending = append([]byte(nil), rest...)
+	return len(b), nil
+}
+
+// events calls Event with complete events.
+func (f *Feed) events(b []byte) error {
+	r := &Reader{lines: bufio.NewReaderSize(bytes.NewReader(b), min(len(b), 16<<10)), limit: f.Limit, alive: func() {}}
+	for {
+		e, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = f.Event(e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
 // Next returns the next event with data. A last event without a following empty line is
 // incomplete and not returned. The error is io.EOF at the end of the stream, ErrTooLarge for a
 // larger event, and otherwise that of the stream.

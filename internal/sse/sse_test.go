@@ -3,9 +3,12 @@ package sse
 import (
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // readEvents reads a stream to its end: "id|data" for each event.
@@ -79,4 +82,34 @@ func FuzzReader(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestFeed writes a stream in pieces of each size.
+func TestFeed(t *testing.T) {
+	t.Parallel()
+	stream := ": hello\n\nid: 1\ndata: one\n\nevent: x\ndata: two\ndata: lines\n\n: still there\n\ndata: incomplete\n"
+	want := []Event{{ID: "1", Data: []byte("one")}, {Type: "x", Data: []byte("two\nlines")}}
+	for size := 1; size <= len(stream); size++ {
+		var got []Event
+		f := Feed{Limit: 100, Event: func(e Event) error {
+			got = append(got, e)
+			return nil
+		}}
+		for piece := range slices.Chunk([]byte(stream), size) {
+			if n, err := f.Write(piece); n != len(piece) || err != nil {
+				t.Fatalf("Write(%q) = %d, %v", piece, n, err)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("pieces of %d bytes (-want +got):\n%s", size, diff)
+		}
+	}
+	f := Feed{Limit: 100, Event: func(Event) error { return io.ErrUnexpectedEOF }}
+	if _, err := f.Write([]byte(strings.Repeat("x", 101))); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a large event = %v, want %v", err, ErrTooLarge)
+	}
+	f = Feed{Limit: 100, Event: f.Event}
+	if _, err := f.Write([]byte("data: x\n\n")); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("Write() = %v, want the error of Event", err)
+	}
 }

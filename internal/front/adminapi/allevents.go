@@ -73,7 +73,7 @@ func (h *Handler) sendEvents(w http.ResponseWriter, r *http.Request, q *events.Q
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	stream := openEvents(w)
-	defer stream.beating(ctx, cancel)()
+	defer stream.beating(cancel)()
 	for e, err := range h.Events.Watch(ctx, *q) {
 		switch {
 		case err != nil && ctx.Err() == nil:

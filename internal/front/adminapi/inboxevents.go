@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/sse/pulse"
 )
 
 const (
@@ -48,7 +49,7 @@ func (h *Handler) inboxEvents(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	defer stream.beating(ctx, cancel)()
+	defer stream.beating(cancel)()
 	for it, err := range changes {
 		if errors.Is(err, inbox.ErrBehind) {
 			_ = stream.send("event: behind\ndata: {}\n\n") // the final event
@@ -59,31 +60,18 @@ func (h *Handler) inboxEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// beating sends comments until the returned stop is called, and cancels if the client has
-// disconnected.
-func (e *eventStream) beating(ctx context.Context, cancel context.CancelFunc) (stop func()) {
-	var beat sync.WaitGroup
-	beat.Go(func() {
-		if e.beat(ctx) != nil {
+// beating sends a comment, and further ones at intervals until the returned stop is called. It
+// cancels if the client has disconnected.
+func (e *eventStream) beating(cancel context.CancelFunc) (stop func()) {
+	if e.send(": parley\n\n") != nil {
+		cancel()
+		return func() {}
+	}
+	return pulse.Start(eventsKeepAlive, func() bool {
+		err := e.send(": still there\n\n")
+		if err != nil {
 			cancel() // the client has disconnected
 		}
-	})
-	return func() {
-		cancel()
-		beat.Wait()
-	}
-}
-
-// beat sends comments until ctx ends.
-func (e *eventStream) beat(ctx context.Context) error {
-	tick := time.NewTicker(eventsKeepAlive)
-	defer tick.Stop()
-	for err := e.send(": parley\n\n"); err == nil; err = e.send(": still there\n\n") {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
-	return errors.New("the reader is gone")
+		return err == nil
+	}).Stop
 }

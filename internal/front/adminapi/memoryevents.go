@@ -25,7 +25,7 @@ func (h *Handler) memoryEvents(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	defer stream.beating(ctx, cancel)()
+	defer stream.beating(cancel)()
 	for e, err := range h.Memory.Notes.Watch(ctx, ownerOf(r), prefix) {
 		if err != nil {
 			if !errors.Is(err, memory.ErrEnded) && h.Logger != nil {

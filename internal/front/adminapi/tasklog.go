@@ -186,7 +186,7 @@ func (h *Handler) sendLog(w http.ResponseWriter, r *http.Request, s *engine.Stre
 	if r.Method == http.MethodHead {
 		return
 	}
-	defer stream.beating(ctx, cancel)()
+	defer stream.beating(cancel)()
 	for {
 		events, err := s.Next(ctx, 0)
 		switch {

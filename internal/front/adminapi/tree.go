@@ -133,7 +133,7 @@ func (h *Handler) treeEvents(w http.ResponseWriter, r *http.Request) {
 			return
 		case stream == nil:
 			stream = openEvents(w)
-			defer stream.beating(ctx, cancel)()
+			defer stream.beating(cancel)()
 		}
 		if stream.sendJSON(treeTask(&node, time.Now())) != nil {
 			return

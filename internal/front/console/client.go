@@ -15,6 +15,9 @@ import (
 // maxAnswer is the maximum size of an answer of the hub that a page reads.
 const maxAnswer = 32 << 20
 
+// maxRefusal is the maximum size of an error of the hub that is read, in bytes.
+const maxRefusal = 64 << 10
+
 // refusal is an error that the hub has answered.
 type refusal struct {
 	Code    int
@@ -43,8 +46,8 @@ func (h *Handler) asOutside(w http.ResponseWriter, r *http.Request) {
 // forwarded are the headers of a browser's request that a hub behind a proxy reads.
 var forwarded = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip"}
 
-// call sends a request to the hub with the credentials of the person.
-func (p *page) call(ctx context.Context, method, path string, body any) (*http.Response, error) {
+// request returns a request to the hub with the credentials of the person.
+func (p *page) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
 	var in io.Reader
 	if body != nil {
 		b, err := json.Marshal(body)
@@ -73,29 +76,38 @@ func (p *page) call(ctx context.Context, method, path string, body any) (*http.R
 	if p.session.key != "" {
 		r.Header.Set("Authorization", "Bearer "+p.session.key)
 	}
+	return r, nil
+}
+
+// call sends a request to the hub.
+func (p *page) call(ctx context.Context, method, path string, body any) (*http.Response, error) {
+	r, err := p.request(ctx, method, path, body)
+	if err != nil {
+		return nil, err
+	}
 	resp, err := p.hub.inside.RoundTrip(r)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	if resp.StatusCode >= http.StatusBadRequest {
 		defer func() { _ = resp.Body.Close() }()
-		return nil, refused(resp)
+		return nil, refused(resp.StatusCode, resp.Body)
 	}
 	return resp, nil
 }
 
 // refused reads the error of an answer.
-func refused(resp *http.Response) error {
+func refused(code int, body io.Reader) error {
 	var e struct {
 		Error struct {
 			Message string `json:"message"`
 		} `json:"error"`
 	}
-	_ = json.NewDecoder(io.LimitReader(resp.Body, 64<<10)).Decode(&e) // without a text the status stays
+	_ = json.NewDecoder(io.LimitReader(body, maxRefusal)).Decode(&e) // without a text the status stays
 	if e.Error.Message == "" {
-		e.Error.Message = http.StatusText(resp.StatusCode)
+		e.Error.Message = http.StatusText(code)
 	}
-	return &refusal{resp.StatusCode, e.Error.Message}
+	return &refusal{code, e.Error.Message}
 }
 
 // do sends a request and decodes the answer into v, unless v is nil.
@@ -116,26 +128,75 @@ func (p *page) do(method, path string, body, v any) error {
 
 func (p *page) get(path string, v any) error { return p.do(http.MethodGet, path, nil, v) }
 
-// follow calls f with each event of a stream of the hub until it ends or f returns false.
+// errEnough ends a stream whose reader wants no further events.
+var errEnough = errors.New("no further events are wanted")
+
+// follow calls f with each event of a stream of the hub until it ends or f returns false. The hub
+// answers in this goroutine, so that an open stream holds nothing else.
 func (p *page) follow(ctx context.Context, path string, f func(sse.Event) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	resp, err := p.call(ctx, http.MethodGet, path, nil)
+	r, err := p.request(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = resp.Body.Close() }()
-	events := sse.NewReader(resp.Body, maxAnswer, nil)
-	for {
-		e, err := events.Next()
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = nil
-			}
-			return err
-		}
+	s := &followed{header: make(http.Header), cancel: cancel}
+	s.feed = sse.Feed{Limit: maxAnswer, Event: func(e sse.Event) error {
 		if !f(e) {
-			return nil
+			return errEnough
 		}
+		return nil
+	}}
+	err = p.hub.inside.Serve(s, r)
+	switch {
+	case err != nil:
+		return fmt.Errorf("GET %s: %w", path, err)
+	case s.code >= http.StatusBadRequest:
+		return refused(s.code, &s.text)
+	case errors.Is(s.err, errEnough):
+		return nil
 	}
+	return s.err
+}
+
+// followed receives a stream from the hub. Handlers do not use it concurrently.
+type followed struct {
+	header http.Header
+	cancel context.CancelFunc
+	code   int
+	text   bytes.Buffer // the beginning of a refusal
+	feed   sse.Feed
+	err    error // ends the stream
+}
+
+var _ http.Flusher = (*followed)(nil)
+
+// Header implements http.ResponseWriter.
+func (s *followed) Header() http.Header { return s.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (s *followed) WriteHeader(code int) {
+	if s.code == 0 && code >= http.StatusOK {
+		s.code = code
+	}
+}
+
+// Flush implements http.Flusher: written events have already been read.
+func (s *followed) Flush() { s.WriteHeader(http.StatusOK) }
+
+// Write implements http.ResponseWriter. After an error it cancels the request of the stream.
+func (s *followed) Write(b []byte) (int, error) {
+	s.WriteHeader(http.StatusOK)
+	if s.code >= http.StatusBadRequest {
+		s.text.Write(b[:min(len(b), maxRefusal-s.text.Len())])
+		return len(b), nil
+	}
+	if s.err == nil {
+		_, s.err = s.feed.Write(b)
+	}
+	if s.err != nil {
+		s.cancel()
+		return 0, s.err
+	}
+	return len(b), nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/sse"
+	"github.com/parley-a2a/parley/internal/sse/pulse"
 )
 
 const (
@@ -90,21 +91,16 @@ func (p *page) over() {
 	_ = s.send("over", 0, []byte("over")) // the only event
 }
 
-// beat sends comments until ctx ends. It cancels ctx if the browser has disconnected, or if the
-// rights of the caller have changed: the browser then asks again.
-func (p *page) beat(ctx context.Context, s *stream, cancel context.CancelFunc) {
-	tick := time.NewTicker(keepAlive)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if s.write([]byte(": parley\n\n")) != nil || p.changed() {
-				cancel()
-			}
+// beating sends comments until the returned stop is called. It cancels if the browser has
+// disconnected, or if the rights of the caller have changed: the browser then asks again.
+func (p *page) beating(s *stream, cancel context.CancelFunc) (stop func()) {
+	return pulse.Start(keepAlive, func() bool {
+		if s.write([]byte(": parley\n\n")) != nil || p.changed() {
+			cancel()
+			return false
 		}
-	}
+		return true
+	}).Stop
 }
 
 // taskEvents streams the entries of a task that are added after a version, its summary and its
@@ -122,40 +118,65 @@ func taskEvents(p *page) error {
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer cancel()
-	work.Go(func() { p.beat(ctx, s, cancel) })
-	if o := p.r.FormValue("owner"); o == "" || o == p.caller.Owner {
+	defer p.beating(s, cancel)()
+	switch o := p.r.FormValue("owner"); {
+	case p.caller.Admin:
+		work.Go(func() { p.followContext(ctx, s, &now) })
+	case o == "" || o == p.caller.Owner:
 		work.Go(func() { p.followTree(ctx, s) })
-	}
-	if p.caller.Admin {
-		work.Go(func() { p.followNotices(ctx, s, &now) })
 	}
 	p.followLog(ctx, s, number(after), &now)
 	return nil
 }
 
-// followNotices sends what happens to a task beside its log: to its workers and its webhooks.
-func (p *page) followNotices(ctx context.Context, s *stream, now *adminjson.TaskLog) {
+// followContext sends, to an administrator, the tree whenever a task of the context changes, and what
+// happens to the task beside its log: to its workers and its webhooks.
+func (p *page) followContext(ctx context.Context, s *stream, now *adminjson.TaskLog) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	owner := p.r.FormValue("owner")
-	if owner == "" {
+	news := &later{f: p.treeSender(ctx, cancel, s)}
+	if owner == "" || owner == p.caller.Owner {
 		owner = p.caller.Owner
+		news.ask()
+	} else {
+		news.f = func() {} // the tree of another owner is not shown
 	}
-	path := "/api/v1/events?" + query("task", string(now.Task.TaskID), "owner", owner, "kind", "worker,webhook")
-	_ = p.follow(ctx, path, func(e sse.Event) bool { // an error ends the notices; the page stays
-		var n struct {
-			Type string
-			Time time.Time
-			Data map[string]any
-		}
-		if json.Unmarshal(e.Data, &n) != nil || n.Type == "" {
+	defer news.end()
+	path := "/api/v1/events?" + query("context", now.Task.ContextID, "owner", owner, "kind", "task.created,task.status,worker,webhook")
+	err := p.follow(ctx, path, func(e sse.Event) bool { // an error ends the notices; the page stays
+		var n notice
+		switch err := json.Unmarshal(e.Data, &n); {
+		case err != nil || n.Type == "":
+			return true
+		case strings.HasPrefix(n.Type, "task."):
+			news.ask()
+			return true
+		case n.Task != string(now.Task.TaskID):
 			return true
 		}
-		m := mark{Tone: "calm", Text: strings.ReplaceAll(n.Type, ".", " "), At: &n.Time}
-		for _, name := range slices.Sorted(maps.Keys(n.Data)) {
-			m.Text += fmt.Sprintf(" · %s %v", name, n.Data[name])
-		}
-		b, err := p.piece("notice", m)
+		b, err := p.piece("notice", n.mark())
 		return err == nil && s.send("notice", 0, b) == nil
 	})
+	if err != nil && ctx.Err() == nil && owner == p.caller.Owner {
+		p.followTree(ctx, s) // too many administrators follow events
+	}
+}
+
+// notice is an event of the hub about a task.
+type notice struct {
+	Type, Task string
+	Time       time.Time
+	Data       map[string]any
+}
+
+// mark returns the notice as a mark of the timeline.
+func (n *notice) mark() mark {
+	m := mark{Tone: "calm", Text: strings.ReplaceAll(n.Type, ".", " "), At: &n.Time}
+	for _, name := range slices.Sorted(maps.Keys(n.Data)) {
+		m.Text += fmt.Sprintf(" · %s %v", name, n.Data[name])
+	}
+	return m
 }
 
 // followLog sends entries until the task ends.
@@ -208,42 +229,75 @@ func (p *page) sendEntry(_ context.Context, s *stream, r *reader, l *adminjson.L
 
 // followTree sends the tree whenever a task in it changes.
 func (p *page) followTree(ctx context.Context, s *stream) {
-	refresh := func() bool {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p.paced(ctx, "/api/v1/tasks/"+segment(p.r.FormValue("id"))+"/tree/events", p.treeSender(ctx, cancel, s))
+}
+
+// treeSender returns a function that sends the tree. It cancels ctx if that is not possible.
+func (p *page) treeSender(ctx context.Context, cancel context.CancelFunc, s *stream) func() {
+	return func() {
+		if ctx.Err() != nil {
+			return
+		}
 		b, err := p.piece("tree", p.tree())
-		return err == nil && s.send("tree", 0, b) == nil
+		if err != nil || s.send("tree", 0, b) != nil {
+			cancel()
+		}
 	}
-	id := p.r.FormValue("id")
-	p.paced(ctx, "/api/v1/tasks/"+segment(id)+"/tree/events", refresh)
 }
 
 // paced calls f after events of a stream, at most once in pace, and a last time after the last
-// one.
-func (p *page) paced(ctx context.Context, path string, f func() bool) {
-	wake := make(chan struct{}, 1)
-	var follow sync.WaitGroup
-	defer follow.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	follow.Go(func() {
-		defer close(wake)
-		_ = p.follow(ctx, path, func(sse.Event) bool { // an error ends the news; the page stays
-			select {
-			case wake <- struct{}{}:
-			default:
-			}
-			return true
-		})
+// one, until the stream ends.
+func (p *page) paced(ctx context.Context, path string, f func()) {
+	l := &later{f: f}
+	defer l.end()
+	_ = p.follow(ctx, path, func(sse.Event) bool { // an error ends the news; the page stays
+		l.ask()
+		return true
 	})
-	for range wake {
-		select {
-		case <-time.After(pace):
-		case <-ctx.Done():
-			return
-		}
-		if !f() {
-			return
-		}
+}
+
+// later calls a function some time after it was asked to. The time without a call needs no
+// goroutine.
+type later struct {
+	f func()
+
+	mu    sync.Mutex // guards the fields below; held while f runs
+	timer *time.Timer
+	due   bool
+}
+
+// ask makes f run once in pace from now on, if no call is due.
+func (l *later) ask() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.due:
+		return
+	case l.timer == nil:
+		l.timer = time.AfterFunc(pace, l.run)
+	default:
+		l.timer.Reset(pace)
 	}
+	l.due = true
+}
+
+func (l *later) run() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.due {
+		l.due = false
+		l.f()
+	}
+}
+
+// end makes the call that is due, and waits for one in progress. No other follows.
+func (l *later) end() {
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	l.run()
 }
 
 // countEvents streams the counts of tasks while they change. Only administrators may follow all
@@ -253,17 +307,19 @@ func countEvents(p *page) error {
 		return &refusal{http.StatusForbidden, "Counts are followed by administrators only."}
 	}
 	s, ctx, cancel := p.open()
-	var work sync.WaitGroup
-	defer work.Wait()
 	defer cancel()
-	work.Go(func() { p.beat(ctx, s, cancel) })
-	p.paced(ctx, "/api/v1/events?kind=task.created,task.status", func() bool {
+	defer p.beating(s, cancel)()
+	p.paced(ctx, "/api/v1/events?kind=task.created,task.status", func() {
 		counts, err := p.counts()
-		if err != nil {
-			return false
+		if err == nil && ctx.Err() == nil {
+			var b []byte
+			if b, err = p.piece("counts", counts); err == nil {
+				err = s.send("counts", 0, b)
+			}
 		}
-		b, err := p.piece("counts", counts)
-		return err == nil && s.send("counts", 0, b) == nil
+		if err != nil {
+			cancel()
+		}
 	})
 	return nil
 }

@@ -19,8 +19,8 @@
 //
 // # Concurrency
 //
-// A Transport is safe for concurrent use. Each request runs its handler in a goroutine, for
-// which Close waits.
+// A Transport is safe for concurrent use. RoundTrip runs the handler in a
+// goroutine; Close waits for all requests.
 //
 // # Testing
 //
@@ -67,15 +67,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	body, pipe := io.Pipe()
 	w := &writer{header: make(http.Header), began: make(chan struct{}), pipe: pipe}
-	in := r.Clone(ctx)
-	in.RequestURI = r.URL.RequestURI()
-	in.RemoteAddr = "127.0.0.1:0"
-	if in.Host == "" {
-		in.Host = r.URL.Host
-	}
-	if in.Body == nil {
-		in.Body = http.NoBody
-	}
+	in := received(ctx, r)
 	t.mu.Lock()
 	if t.closed {
 		t.mu.Unlock()
@@ -103,6 +95,35 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: w.sent, Body: &answer{body, cancel}, ContentLength: -1, Request: r,
 	}, nil
+}
+
+// Serve answers a request in the goroutine of the caller, which provides the writer. An idle stream
+// thus holds neither a goroutine nor a pipe. A panic of the handler is returned as an error.
+func (t *Transport) Serve(w http.ResponseWriter, r *http.Request) error {
+	in := received(r.Context(), r)
+	t.mu.Lock()
+	if t.closed {
+		t.mu.Unlock()
+		return ErrClosed
+	}
+	t.wg.Add(1)
+	t.mu.Unlock()
+	defer t.wg.Done()
+	return t.serve(w, in)
+}
+
+// received returns a request as a server receives it.
+func received(ctx context.Context, r *http.Request) *http.Request {
+	in := r.Clone(ctx)
+	in.RequestURI = r.URL.RequestURI()
+	in.RemoteAddr = "127.0.0.1:0"
+	if in.Host == "" {
+		in.Host = r.URL.Host
+	}
+	if in.Body == nil {
+		in.Body = http.NoBody
+	}
+	return in
 }
 
 // serve runs the handler; it returns a panic as an error.

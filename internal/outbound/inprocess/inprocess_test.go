@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -130,5 +131,30 @@ func TestClose(t *testing.T) {
 	transport.Close()
 	if _, err := transport.RoundTrip(request(t, t.Context(), "")); !errors.Is(err, inprocess.ErrClosed) { //nolint:bodyclose // there is none
 		t.Errorf("RoundTrip: %v", err)
+	}
+}
+
+// TestServe checks that a handler runs in the goroutine of its caller, that its panic is an error,
+// and that a closed transport refuses requests.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	transport := &inprocess.Transport{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/panic" {
+			panic("no")
+		}
+		_, _ = io.WriteString(w, r.RequestURI+" "+r.RemoteAddr)
+	})}
+	w := httptest.NewRecorder()
+	if err := transport.Serve(w, request(t, t.Context(), "")); err != nil || w.Body.String() != "/path?q=1 127.0.0.1:0" {
+		t.Errorf("Serve() = %v, %q", err, w.Body)
+	}
+	r := request(t, t.Context(), "")
+	r.URL.Path = "/panic"
+	if err := transport.Serve(httptest.NewRecorder(), r); err == nil || !strings.Contains(err.Error(), "panicked") {
+		t.Errorf("Serve() of a handler that panics = %v", err)
+	}
+	transport.Close()
+	if err := transport.Serve(httptest.NewRecorder(), request(t, t.Context(), "")); !errors.Is(err, inprocess.ErrClosed) {
+		t.Errorf("Serve() after Close = %v, want %v", err, inprocess.ErrClosed)
 	}
 }
