@@ -194,7 +194,10 @@ func (p *page) followLog(ctx context.Context, s *stream, after int64, now *admin
 		if broken = json.Unmarshal(e.Data, &l); broken != nil {
 			return false
 		}
-		if l.Version == 0 { // the log is complete
+		if l.Version == 0 { // the log is complete, and the tree may have changed since its last news
+			if b, err := p.piece("tree", p.tree()); err == nil {
+				_ = s.send("tree", 0, b) // the next one fails, too
+			}
 			_ = s.send("end", 0, []byte("end")) // the last event
 			return false
 		}
