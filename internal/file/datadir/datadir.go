@@ -28,6 +28,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -82,9 +83,17 @@ func Open(path string) (*Dir, error) {
 		if busy := new(InUseError); errors.As(err, &busy) {
 			return nil, busy
 		}
-		return nil, fmt.Errorf("open data folder %s: %w", path, err)
+		return nil, fmt.Errorf("open data folder %s: %w%s", path, err, rightsHint(path, err))
 	}
 	return d, nil
+}
+
+// rightsHint returns the remedy for a folder that belongs to another user.
+func rightsHint(path string, err error) string {
+	if !errors.Is(err, fs.ErrPermission) {
+		return ""
+	}
+	return fmt.Sprintf("; this process runs as the user %d: give the folder to that user (chown -R %[1]d %s), or choose another one with --data", os.Geteuid(), path)
 }
 
 func open(path string) (*Dir, error) {
