@@ -113,7 +113,7 @@ func (m *manifests) dangling(t *testing.T) (problems []string) {
 		}
 	}
 	selects := func(what string, labels map[string]string) {
-		expect(len(labels) > 0 && within(labels, pods.Labels), "%s selects %v, and the pods have %v", what, labels, pods.Labels)
+		expect(len(labels) > 0 && maps.Equal(labels, set.Spec.Selector.MatchLabels) && within(labels, pods.Labels), "%s selects %v, and the pods have %v", what, labels, pods.Labels)
 	}
 	selects("the StatefulSet", set.Spec.Selector.MatchLabels)
 	headless := false
