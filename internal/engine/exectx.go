@@ -3,10 +3,12 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
@@ -78,7 +80,7 @@ func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
 		return nil, nil, err
 	}
 	ctx, ids := r.observe(rec)
-	body, err := r.filledMessage()
+	body, err := patient(r, r.filledMessage)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -98,7 +100,7 @@ func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
 	r.round = 1
 	var stored []byte
 	if r.msg.version > 1 {
-		if stored, err = r.storedTask(); err != nil {
+		if stored, err = patient(r, r.storedTask); err != nil {
 			return nil, nil, err
 		}
 		if ec.StoredTask, err = task.DecodeTask(stored); err != nil {
@@ -120,11 +122,28 @@ func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
 		CorrelationID: ids.Correlation, ParentID: ids.Parent,
 	}
 	if r.traits.Resumable && (r.attempt > 1 || r.msg.version > 1) {
-		if err := r.engine.resumeCall(r.ctx, r.live, &call); err != nil {
+		if _, err := patient(r, func() ([]byte, error) { return nil, r.engine.resumeCall(r.ctx, r.live, &call) }); err != nil {
 			return nil, nil, err
 		}
 	}
 	return ec, agent.WithCall(ctx, agent.NewCall(call, r)), nil
+}
+
+// patient calls f until the store answers, or the run ends: a store that cannot be read for a while
+// fails no task.
+func patient(r *run, f func() ([]byte, error)) ([]byte, error) {
+	for {
+		b, err := f()
+		if !errors.Is(err, task.ErrUnavailable) {
+			return b, err
+		}
+		r.live.reportTrouble(err)
+		select {
+		case <-time.After(retryDelay):
+		case <-r.ctx.Done():
+			return nil, fmt.Errorf("%w: %w", context.Cause(r.ctx), err)
+		}
+	}
 }
 
 // execContext returns the part of an executor's context that runs and cancellations share.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"sync"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -492,6 +493,10 @@ func (e *Engine) reload(l *live) error {
 		}
 		if len(page) == 0 {
 			return fmt.Errorf("read %s: log ends at v%d, head is at v%d", l.ref.id, have.Version, h.Version)
+		}
+		// Another hub may have stored more since the head was read. Those entries come with their head.
+		if i := slices.IndexFunc(page, func(e task.Entry) bool { return e.Version > h.Version }); i >= 0 {
+			page = page[:i]
 		}
 		next := have
 		next.Version = page[len(page)-1].Version

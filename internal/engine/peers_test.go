@@ -28,7 +28,22 @@ type hubs struct {
 	lost []task.Holder
 	// silent is set while hints are lost.
 	silent bool
+	// behind is called once, after the next head was read.
+	behind func()
 	work   sync.WaitGroup
+}
+
+// Head calls behind after it has read the head.
+func (h *hubs) Head(ctx context.Context, owner task.Owner, id a2a.TaskID) (task.Head, error) {
+	head, err := h.Store.Head(ctx, owner, id)
+	h.mu.Lock()
+	behind := h.behind
+	h.behind = nil
+	h.mu.Unlock()
+	if behind != nil {
+		behind()
+	}
+	return head, err
 }
 
 // Append passes a hint to all hubs.
@@ -134,6 +149,52 @@ func stepwise(steps <-chan string) *executor {
 			}
 		}
 	}}
+}
+
+// A hub that stores more between another hub's reads of a head and of a log changes nothing for a
+// reader there: it sees each event once.
+func TestFollowBehindTheHead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, steps := &hubs{silent: true}, make(chan string)
+		a := h.join(t, "a", stepwise(steps))
+		b := h.join(t, "b", words("not here"))
+		defer a.stop()
+		defer b.stop()
+		id := a.send(now(text("go"))).Head.ID
+		s, err := b.Subscribe(t.Context(), alice, &op.Subscribe{ID: id, LastEventID: "1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		work := func() {
+			steps <- "x"
+			time.Sleep(time.Second)
+		}
+		work()
+		h.mu.Lock()
+		h.behind = work
+		h.mu.Unlock()
+		for range 3 {
+			if err := b.FollowAll(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			work()
+		}
+		close(steps)
+		time.Sleep(time.Second)
+		if err := b.FollowAll(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		last := int64(1)
+		for _, ev := range follow(t, s) {
+			if last++; ev.Version != last {
+				t.Fatalf("event %d after %d", ev.Version, last-1)
+			}
+		}
+		if h := b.get(id).Head; h.State != task.Completed || h.Version != last {
+			t.Errorf("the task is %v at version %d, the last event has %d", h.State, h.Version, last)
+		}
+	})
 }
 
 // A reader at another hub sees each event of a task once, in order.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -633,5 +634,50 @@ func TestPendingWorkIsBounded(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		o.send(text("done"))
 		o.checkIdle()
+	})
+}
+
+// unreadableStore is a store in memory that cannot be read for a while after a message.
+type unreadableStore struct {
+	memstore.Store
+
+	until atomic.Int64 // in milliseconds
+}
+
+func (s *unreadableStore) Append(ctx context.Context, c *task.Change) error {
+	if followsUp(c) {
+		s.until.Store(time.Now().Add(3 * time.Second).UnixMilli())
+	}
+	return s.Store.Append(ctx, c)
+}
+
+func (s *unreadableStore) Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error) {
+	if time.Now().UnixMilli() < s.until.Load() {
+		return nil, errSector
+	}
+	return s.Store.Read(ctx, key, after)
+}
+
+// A run for which the store cannot be read waits for the store: its task does not fail.
+func TestRunWaitsForAStoreThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		x := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			yield(status(ec, a2a.TaskStateInputRequired, "about "+ec.Message.Parts[0].Text()+"?"), nil)
+		}}
+		b := start(t, engine.Config{Store: new(unreadableStore)}, x)
+		defer b.stop()
+		id := b.send(text("weather")).Head.ID
+		if _, err := b.Send(t.Context(), alice, now(reply(id, "Rome"))); err != nil && !errors.Is(err, task.ErrUnavailable) {
+			t.Fatal(err) // the message is stored, and cannot be read
+		}
+		time.Sleep(2 * time.Second)
+		if h, err := b.store.Head(t.Context(), "alice", id); err != nil || h.State == task.Failed {
+			t.Error("the task fails while the store cannot be read")
+		}
+		time.Sleep(3 * time.Second)
+		if h := b.get(id).Head; h.State != task.InputRequired || !strings.Contains(string(h.StatusMessage), "about Rome?") {
+			t.Errorf("task is %v with %s, want the next question", h.State, h.StatusMessage)
+		}
 	})
 }

@@ -144,7 +144,10 @@ func (r *run) execute() {
 		}
 	}()
 	ec, ctx, err := r.context()
-	if err != nil {
+	switch {
+	case err != nil && r.ctx.Err() != nil:
+		return // the engine stopped the run, which has not begun
+	case err != nil:
 		r.failed(err)
 		return
 	}
