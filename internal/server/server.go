@@ -110,9 +110,8 @@ type Options struct {
 	Commit string
 }
 
-// Open opens the resources of the hub: the data folder, the addresses, the store. An error in
-// the configuration is a *ConfigError.
-func Open(ctx context.Context, o Options) (*Hub, error) {
+// open is Open for one attempt.
+func open(ctx context.Context, o Options) (*Hub, error) {
 	cfg, logger := o.Config, o.Logger
 	h := &Hub{cfg: cfg, logger: logger, commit: o.Commit, acceptLoss: o.AcceptLoss, level: o.Level}
 	if n := len(cfg.ExtendedCard.Token); n > 0 && n < config.MinCardToken {

@@ -131,6 +131,21 @@ func (h *Hub) awaitDatabase(ctx context.Context, o pgstore.Options, cause error)
 	}
 }
 
+// Open opens the resources of the hub: the data folder, the addresses, the store. An error in
+// the configuration is a *ConfigError. While a database is not available, Open waits for it.
+func Open(ctx context.Context, o Options) (*Hub, error) {
+	for {
+		h, err := open(ctx, o)
+		if !errors.Is(err, task.ErrUnavailable) || !OnDatabase(o.Config.Store) {
+			return h, err
+		}
+		o.Logger.Warn("the database has failed while the hub started; it tries again", "error", err)
+		if cause := backoff.Sleep(ctx, databaseRetry); cause != nil {
+			return nil, fmt.Errorf("%w: %w", cause, err)
+		}
+	}
+}
+
 // serveWaiting answers requests while the hub waits for its database, until stop is called.
 func serveWaiting(l net.Listener) (stop func()) {
 	check := engine.Check{Name: "store", Detail: "the hub waits for its database"}
