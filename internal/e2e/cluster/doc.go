@@ -6,13 +6,38 @@
 // Each test starts hubs with ids on a database of its own. Callers use one hub and look at the
 // others. Holders of tasks are killed, or frozen for longer than their lease.
 //
+// The campaign (TestCampaign) runs three hubs with each broker in turn and without one, with a proxy
+// between each hub and the database and between each hub and the broker. Hubs are killed, ended or
+// frozen for longer than a lease, and their clocks are an hour wrong; connections are cut, refused,
+// delayed, stalled in both directions or in one; the database is killed, frozen or at its limit of
+// connections. The plan of the faults is a function of the seed. Clients send, stream, read, list,
+// answer and cancel at random hubs. They record each operation with its beginning, its end and its
+// result, which is unknown after an error. At the end of a round all tasks must have ended, and the
+// checker reads their logs at all hubs.
+//
 // # Guarantees
 //
 // The tests fail if a reader at another hub misses or repeats an event, if a task of a lost hub
 // does not end, if two hubs store one message with a key, or if a webhook gets an event out of
 // order.
 //
+// The checker of the campaign fails if the operations on a task are not linearizable (an answer shows
+// an earlier version than one that was complete before its request, or content that no version has);
+// if hubs show different logs, or not what a caller has read; if a task ends twice or not at all; if
+// the output of two runs mixes, or is not complete; if a program is executed more often than its
+// agent allows; if a webhook misses an event or gets it too early; if a message with a key has two
+// tasks, or a hub lists other tasks than the callers have; if hubs without faults do not become and
+// stay members although their clocks are wrong, or do not continue the tasks of one that stands
+// still. TestChecker damages a history in each of these ways.
+//
 // # Non-guarantees
 //
-// There is no checker of histories, and no proxy between hubs and database.
+// No verdict depends on the speed of the machine; the limits of time are minutes. A task may fail
+// where the design allows it: its agent is not repeatable and was interrupted, or it was interrupted
+// three times.
+//
+// # Testing
+//
+// PARLEY_CLUSTER_FAULTS is the number of faults of each campaign, PARLEY_CLUSTER_SEED repeats their
+// plan. If a campaign fails, the output of its hubs is written to the folder PARLEY_CLUSTER_LOGS.
 package cluster

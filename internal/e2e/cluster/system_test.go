@@ -1,0 +1,202 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/bus/natsbus"
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
+	"github.com/parley-a2a/parley/internal/testing/linktest"
+	"github.com/parley-a2a/parley/internal/testing/natstest"
+	"github.com/parley-a2a/parley/internal/testing/pgtest"
+	"github.com/parley-a2a/parley/internal/testing/rabbittest"
+)
+
+// hubs is the number of hubs of a campaign.
+const hubs = 3
+
+// role is the user of the hubs in the database. Unlike the superuser, it has a connection limit.
+const role = "hub"
+
+// node is a hub with its connections.
+type node struct {
+	*hubtest.Hub
+
+	id      string
+	db, bus *linktest.Link // bus is nil without a broker, and for the hub that has it inside
+	// up is closed once a start has succeeded or failed.
+	up chan struct{}
+}
+
+// broker describes a broker to the hubs and workers.
+type broker struct {
+	name string
+	// addr is the address to which links forward, through the URL for processes behind one.
+	addr    string
+	through func(proxy string) string
+	// inside is set if the first hub has the broker.
+	inside bool
+	// kill ends the broker, start starts it again on its folder; both are nil if it is inside.
+	kill, start func()
+}
+
+func onNothing(*testing.T) *broker { return &broker{name: "none"} }
+
+func onEmbedded(t *testing.T) *broker {
+	return &broker{name: "embedded NATS", addr: hubtest.Addr(t), inside: true}
+}
+
+func onNATS(t *testing.T) *broker {
+	s := natstest.Start(t, natstest.Debian(t))
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &broker{
+		name: "NATS", addr: u.Host, through: func(proxy string) string { return "nats://" + proxy },
+		kill: func() { s.Stop(t) }, start: func() { s.Start(t) },
+	}
+}
+
+func onRabbit(t *testing.T) *broker {
+	s := rabbittest.Start(t)
+	return &broker{
+		name: "RabbitMQ", addr: "127.0.0.1:" + strconv.Itoa(s.Port()),
+		through: func(proxy string) string { return fmt.Sprintf("amqp://guest:guest@%s/%%2F", proxy) },
+	}
+}
+
+// system is three hubs on a database, and workers at a broker.
+type system struct {
+	t       *testing.T
+	server  *pgtest.Server
+	broker  *broker
+	record  string // the file of the effects of programs
+	nodes   []*node
+	workers []*worker
+}
+
+// worker is a process with a worker of an agent.
+type worker struct {
+	*hubtest.Process
+
+	name string
+}
+
+func startSystem(t *testing.T, b *broker) *system {
+	t.Helper()
+	s := &system{t: t, server: pgtest.Start(t), broker: b, record: filepath.Join(t.TempDir(), "record")}
+	if err := os.WriteFile(s.record, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(s.server.Database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := strings.TrimPrefix(u.Path, "/")
+	s.server.Exec(t, "postgres", "CREATE ROLE "+role+" LOGIN; GRANT CREATE ON DATABASE "+name+" TO "+role)
+	for _, id := range []string{"a", "b", "c"}[:hubs] {
+		n := &node{id: id, db: linktest.New(t, u.Host), up: make(chan struct{})}
+		close(n.up)
+		own := *u
+		own.User, own.Host = url.User(role), n.db.Addr()
+		n.Hub = hubtest.New(t, hubtest.Options{Config: s.config(id, own.String()), Flags: s.flags(n)})
+		if err := n.Start(); err != nil {
+			t.Fatal(err)
+		}
+		s.nodes = append(s.nodes, n)
+		t.Cleanup(func() {
+			if dir := os.Getenv("PARLEY_CLUSTER_LOGS"); dir != "" && t.Failed() {
+				_ = os.WriteFile(filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-")+"-"+id), []byte(n.Output()), 0o600)
+			}
+		})
+	}
+	if b.addr != "" {
+		for _, name := range []string{"queued", "careful"} {
+			s.startWorker(name)
+			s.startWorker(name)
+		}
+	}
+	return s
+}
+
+// program is a shell program that notes its execution, and writes the number of chunks that the
+// message names.
+const program = `read -r n; RUN=$PARLEY_ATTEMPT-$(date +%N); echo "$NAME $PARLEY_TASK_ID $PARLEY_RUN_KEY" >> "$RECORD"; ` +
+	`i=0; while [ $i -lt $n ]; do printf '%s:%s ' $RUN $i; i=$((i+1)); sleep 0.1; done`
+
+// config is the configuration of a hub.
+func (s *system) config(id, store string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "log: {level: info}\nstore: %q\nhub_id: %s\nmaster_key: %q\nidempotency: {header: true}\n", store, id, key)
+	b.WriteString("push: {allow: [loopback]}\nengine: {drain_timeout: 1s}\nbus: {lease: 3s}\nagents:\n")
+	for _, name := range []string{"once", "again"} {
+		fmt.Fprintf(&b, "  - {name: %s, idempotent: %v, command: [/bin/sh, -c, %q], env: {NAME: %s, RECORD: %q}}\n",
+			name, name == "again", program, name, s.record)
+	}
+	if s.broker.addr != "" {
+		b.WriteString("  - {name: queued, queue: queued}\n  - {name: careful, queue: careful}\n")
+	}
+	return b.String()
+}
+
+// flags are the flags of a hub for its broker.
+func (s *system) flags(n *node) []string {
+	switch {
+	case s.broker.addr == "":
+		return []string{"--bus", "off"}
+	case s.broker.inside && n.id == "a":
+		return []string{"--bus-listen", s.broker.addr}
+	}
+	n.bus = linktest.New(s.t, s.broker.addr)
+	return []string{"--bus", s.busURL(n.bus.Addr())}
+}
+
+// busURL returns the address of the broker behind a proxy.
+func (s *system) busURL(proxy string) string {
+	if !s.broker.inside {
+		return s.broker.through(proxy)
+	}
+	c, err := natsbus.ReadContact(filepath.Join(s.nodes[0].Data(), natsbus.ContactFile))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return "nats://" + c.Token + "@" + proxy
+}
+
+func (s *system) startWorker(name string) {
+	s.t.Helper()
+	args := []string{"agent", "run", "--name", name, "--concurrency", "8", "--drain", "1s", "--bus", s.busURL(s.broker.addr)}
+	if name == "queued" {
+		args = append(args, "--idempotent")
+	}
+	dir := s.t.TempDir()
+	p := hubtest.Launch(s.t, hubtest.Command{
+		Args: append(args, "--", "/bin/sh", "-c", program), Dir: dir, Env: []string{"NAME=" + name, "RECORD=" + s.record, "TMPDIR=" + dir},
+	})
+	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
+	defer cancel()
+	if err := p.Await(ctx, "performing the tasks of an agent"); err != nil {
+		s.t.Fatal(err)
+	}
+	s.workers = append(s.workers, &worker{p, name})
+}
+
+// signal sends a signal to a hub, which may have ended.
+func (n *node) signal(sig syscall.Signal) {
+	if p := n.Process(); p != nil {
+		select {
+		case <-p.Done():
+		default:
+			_ = syscall.Kill(p.PID(), sig)
+		}
+	}
+}
