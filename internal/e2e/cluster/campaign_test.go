@@ -39,6 +39,9 @@ type campaign struct {
 	starts     sync.WaitGroup
 	done       map[string]int // faults, by kind
 	watchEvery time.Duration
+	patience   time.Duration
+	// failures is the number of requests of a job that may fail one after the other; zero means any.
+	failures int
 
 	mu    sync.Mutex // guards the fields below
 	jobs  []*job     // of this round
@@ -99,12 +102,17 @@ type planning struct {
 	n    int
 }
 
+func newCampaign(t *testing.T, b *broker) *campaign {
+	t.Helper()
+	return &campaign{
+		system: startSystem(t, b), started: time.Now(), hooks: startHooks(t), loads: loads, lasting: map[string]*lastingFault{},
+		done: map[string]int{}, tasks: map[string]int{}, ids: map[string]bool{}, watchEvery: 200 * time.Millisecond, patience: patience,
+	}
+}
+
 func runCampaign(t *testing.T, b *broker, p planning) {
 	t.Helper()
-	c := &campaign{
-		system: startSystem(t, b), started: time.Now(), hooks: startHooks(t), loads: loads, lasting: map[string]*lastingFault{},
-		done: map[string]int{}, tasks: map[string]int{}, ids: map[string]bool{}, watchEvery: 200 * time.Millisecond,
-	}
+	c := newCampaign(t, b)
 	if b.addr != "" {
 		c.loads = slices.Concat(loads, queueLoads)
 	}
@@ -138,7 +146,7 @@ func (c *campaign) round(number int, all []strike) {
 	c.jobs = nil
 	var callers sync.WaitGroup
 	for i := range clients {
-		callers.Go(func() { c.caller(ctx, begin, fmt.Sprintf("r%d-c%d", number, i)) })
+		callers.Go(func() { c.caller(ctx, begin, caller{fmt.Sprintf("r%d-c%d", number, i), c.loads}) })
 	}
 	for i := range all {
 		c.strike(ctx, &all[i])
@@ -158,11 +166,17 @@ func (c *campaign) round(number int, all []strike) {
 	c.t.Logf("%8.3f s: checked", c.now().Seconds())
 }
 
+// caller is a client with the kinds of its jobs.
+type caller struct {
+	name  string
+	loads []load
+}
+
 // caller performs jobs until begin ends.
-func (c *campaign) caller(ctx, begin context.Context, name string) {
-	for i := rand.IntN(len(c.loads)); begin.Err() == nil; i++ {
-		l := &c.loads[i%len(c.loads)]
-		j := &job{c: c, load: l, name: fmt.Sprintf("%s-%d", name, i)}
+func (c *campaign) caller(ctx, begin context.Context, who caller) {
+	for i := rand.IntN(len(who.loads)); begin.Err() == nil; i++ {
+		l := &who.loads[i%len(who.loads)]
+		j := &job{c: c, load: l, name: fmt.Sprintf("%s-%d", who.name, i)}
 		if j.text = l.text(j.name); l.cancels {
 			j.cancelAt = 2 + rand.IntN(4)
 		}

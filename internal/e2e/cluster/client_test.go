@@ -86,6 +86,34 @@ type job struct {
 	brief   bool
 	history history
 	err     error
+	// avoid is the hub that has failed last, and failures the number of requests that failed one
+	// after the other.
+	avoid    *node
+	failures int
+	resumed  int // streams
+}
+
+// hub returns a random hub, but not the one that has failed last.
+func (j *job) hub() *node {
+	for {
+		if n := j.c.anyHub(); n != j.avoid || len(j.c.nodes) == 1 {
+			return n
+		}
+	}
+}
+
+// count counts the failures in a row of the requests of the caller. Its error is a violation if they
+// are more than the campaign allows.
+func (j *job) count(n *node, err error) error {
+	if err == nil {
+		j.avoid, j.failures = nil, 0
+		return nil
+	}
+	j.avoid = n
+	if j.failures++; j.c.failures > 0 && j.failures > j.c.failures {
+		return wrong("job %s: %d requests in a row have failed at several hubs, the last one: %v", j.name, j.failures, err)
+	}
+	return err
 }
 
 // request is a request to any hub.
@@ -106,13 +134,27 @@ func pause(ctx context.Context, most time.Duration) error {
 	}
 }
 
-// patience is the time for which clients wait for an answer before they ask another hub.
+// patience is the time for which the clients of a campaign wait for an answer before they ask another
+// hub.
 const patience = 3 * time.Second
 
-// call sends a request to a random hub. The act that it returns is not recorded yet.
+// limit returns a context for one request.
+func (c *campaign) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, c.patience+rand.N(c.patience))
+}
+
+// call sends a request of the caller to a random hub. The act that it returns is not recorded yet.
 func (j *job) call(ctx context.Context, r request, into any) (a act, err error) {
-	n := j.c.anyHub()
-	ctx, cancel := context.WithTimeout(ctx, patience+rand.N(patience))
+	n := j.hub()
+	a, err = j.callAt(ctx, n, r, into)
+	if hubtest.Status(err)/100 == 4 {
+		return a, err
+	}
+	return a, j.count(n, err)
+}
+
+func (j *job) callAt(ctx context.Context, n *node, r request, into any) (a act, err error) {
+	ctx, cancel := j.c.limit(ctx)
 	defer cancel()
 	a = act{kind: r.kind, hub: n.id, begin: j.c.now()}
 	r.URL = n.URL() + r.URL
@@ -184,7 +226,7 @@ func (j *job) send(ctx context.Context) error {
 		return wrong("message %s is refused: %v", j.name, err)
 	case err != nil:
 		j.history.add(a)
-		return err
+		return err // a violation, perhaps
 	case got.Task == nil || got.Task.ID == "" || j.id != "" && got.Task.ID != j.id:
 		return wrong("message %s is answered with %+v, and had task %q before", j.name, got.Task, j.id)
 	case !ended(got.Task.Status.state()):
@@ -218,6 +260,7 @@ func (j *job) follow(ctx context.Context) error {
 		case j.cancelAt > 0 && len(j.log) >= j.cancelAt && !j.canceled && !j.late:
 			err = j.cancel(ctx)
 		default:
+			j.resumed++
 			err = j.read(ctx, request{"subscribe", hubtest.Request{
 				Method: http.MethodPost, URL: "/v1/a2a/tasks/" + j.id + ":subscribe", Header: []string{"Last-Event-ID", strconv.FormatInt(j.last, 10)},
 			}})
@@ -239,14 +282,14 @@ func (j *job) stops() bool {
 
 // read reads the events of one response.
 func (j *job) read(ctx context.Context, r request) error {
-	n := j.c.anyHub()
-	ctx, cancel := context.WithTimeout(ctx, patience+rand.N(patience))
+	n := j.hub()
+	ctx, cancel := j.c.limit(ctx)
 	defer cancel()
 	a := act{kind: r.kind, hub: n.id, begin: j.c.now()}
 	r.URL = n.URL() + r.URL
 	resp, err := hubtest.Do(ctx, r.Request)
 	if err != nil {
-		return err
+		return j.count(n, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -254,7 +297,10 @@ func (j *job) read(ctx context.Context, r request) error {
 		if resp.StatusCode/100 != 5 && err == nil {
 			return wrong("%s of task %q after event %d at hub %s: %s: %s", r.kind, j.id, j.last, n.id, resp.Status, b)
 		}
-		return fmt.Errorf("%s: %w", resp.Status, errors.Join(err, errors.New(string(b))))
+		return j.count(n, fmt.Errorf("%s: %w", resp.Status, errors.Join(err, errors.New(string(b)))))
+	}
+	if err := j.count(n, nil); err != nil {
+		return err
 	}
 	for ev, err := range hubtest.Events(resp.Body) {
 		if err != nil {
@@ -344,7 +390,7 @@ func (j *job) watch(ctx context.Context) {
 			continue
 		}
 		var got taskJSON
-		a, err := j.call(ctx, request{"get", hubtest.Request{URL: "/v1/a2a/tasks/" + id}}, &got)
+		a, err := j.callAt(ctx, j.c.anyHub(), request{"get", hubtest.Request{URL: "/v1/a2a/tasks/" + id}}, &got)
 		if hubtest.Status(err)/100 == 4 {
 			j.c.violated(wrong("get task %s at hub %s: %v", id, a.hub, err))
 			return
@@ -358,7 +404,7 @@ func (j *job) watch(ctx context.Context) {
 // list reads the task in the list of its context.
 func (j *job) list(ctx context.Context, id, within string) {
 	var got struct{ Tasks []taskJSON }
-	a, err := j.call(ctx, request{"list", hubtest.Request{URL: "/v1/a2a/tasks?contextId=" + within}}, &got)
+	a, err := j.callAt(ctx, j.c.anyHub(), request{"list", hubtest.Request{URL: "/v1/a2a/tasks?contextId=" + within}}, &got)
 	if err != nil {
 		return
 	}

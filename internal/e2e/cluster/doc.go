@@ -15,6 +15,10 @@
 // result, which is unknown after an error. At the end of a round all tasks must have ended, and the
 // checker reads their logs at all hubs.
 //
+// TestRollingRestart ends and starts all hubs, twice, under callers that read streams and send
+// messages with keys. TestTakeoverTime measures the time after which the tasks of a killed hub are
+// continued.
+//
 // # Guarantees
 //
 // The tests fail if a reader at another hub misses or repeats an event, if a task of a lost hub
@@ -39,5 +43,6 @@
 // # Testing
 //
 // PARLEY_CLUSTER_FAULTS is the number of faults of each campaign, PARLEY_CLUSTER_SEED repeats their
-// plan. If a campaign fails, the output of its hubs is written to the folder PARLEY_CLUSTER_LOGS.
+// plan. PARLEY_ROLLING_STREAMS and PARLEY_ROLLING_SENDERS are the callers of the rolling restart,
+// PARLEY_TAKEOVERS the kills of TestTakeoverTime. If a campaign fails, the output of its hubs is written to the folder PARLEY_CLUSTER_LOGS.
 package cluster

@@ -79,36 +79,47 @@ func membersOf(ctx context.Context, n *node) ([]string, error) {
 	return nil, errors.New("no members")
 }
 
-// orphans begins tasks at a hub and freezes it. The others must end the tasks before it wakes.
+// orphans begins tasks at a hub and freezes it. The others must end its short tasks before it wakes, and
+// have begun with the long ones: then two hubs have a run of each, and one of them counts.
 func (c *campaign) orphans(ctx context.Context) error {
 	holder, all := c.nodes[0], c.nodes
+	defer func() { c.nodes = all }()
 	var jobs []*job
-	for i := range 6 {
-		l := &load{name: "orphan", agent: []string{"slow", "again"}[i%2], effects: i % 2 * atMost, hook: true}
-		j := &job{c: c, load: l, name: fmt.Sprintf("orphan-%d", i), text: []string{"3", "30"}[i%2], brief: true}
+	for i := range 8 {
+		l := &load{name: "orphan", agent: "slow", hook: true}
+		text := "7"
+		if i%4 == 0 {
+			l.agent, l.effects, text = "again", atMost, "30"
+		}
+		j := &job{c: c, load: l, name: fmt.Sprintf("orphan-%d", i), text: text, brief: true}
 		c.nodes = all[:1]
 		for j.id == "" {
 			err := j.begin(ctx)
 			if errors.Is(err, errViolation) || j.id == "" && pause(ctx, 50*time.Millisecond) != nil {
-				c.nodes = all
 				return wrong("orphan %d is not accepted: %v", i, err)
 			}
 		}
+		c.ids[j.id] = true
 		jobs = append(jobs, j)
 	}
 	holder.signal(syscall.SIGSTOP)
 	defer holder.signal(syscall.SIGCONT)
 	c.nodes = all[1:]
-	defer func() { c.nodes = all }()
-	for _, j := range jobs {
-		j.brief = false
-		if err := j.follow(ctx); err != nil {
-			return err
+	for i, j := range jobs {
+		if j.brief = false; i%4 == 0 {
+			if err := j.follow(ctx); err != nil {
+				return err
+			}
 		}
-		c.mu.Lock()
-		c.jobs = append(c.jobs, j)
-		c.ids[j.id] = true
-		c.mu.Unlock()
 	}
+	holder.signal(syscall.SIGCONT)
+	for i, j := range jobs {
+		if i%4 != 0 {
+			if err := j.follow(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	c.jobs = append(c.jobs, jobs...)
 	return nil
 }
