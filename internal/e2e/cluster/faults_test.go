@@ -115,7 +115,7 @@ func (c *campaign) begin(n *node) {
 	up := n.up
 	c.starts.Go(func() {
 		defer close(up)
-		if err := n.Start(); err != nil {
+		if err := n.begin(); err != nil {
 			c.t.Error(err)
 		}
 	})
@@ -135,7 +135,7 @@ func (c *campaign) endHub(n *node, _ *strike) {
 	}
 	c.over("db " + n.id)
 	c.over("database") // a hub without a database cannot end in time
-	if err := n.Process().Interrupt(); err != nil {
+	if err := n.end(); err != nil {
 		c.t.Logf("hub %s: %v", n.id, err)
 	}
 	c.begin(n)

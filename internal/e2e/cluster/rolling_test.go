@@ -32,10 +32,10 @@ func TestRollingRestart(t *testing.T) {
 	}
 	for range 2 {
 		for _, n := range c.nodes {
-			if err := n.Process().Interrupt(); err != nil {
+			if err := n.end(); err != nil {
 				t.Errorf("hub %s: %v", n.id, err)
 			}
-			if err := n.Start(); err != nil {
+			if err := n.begin(); err != nil {
 				t.Fatal(err)
 			}
 			if err := c.members(ctx); err != nil {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -34,6 +35,20 @@ type node struct {
 	db, bus *linktest.Link // bus is nil without a broker, and for the hub that has it inside
 	// up is closed once a start has succeeded or failed.
 	up chan struct{}
+	// ends is odd while the hub ends in an orderly way and has not started again.
+	ends atomic.Int64
+}
+
+// end ends the hub in an orderly way.
+func (n *node) end() error {
+	n.ends.Add(1)
+	return n.Process().Interrupt()
+}
+
+// begin starts the hub.
+func (n *node) begin() error {
+	n.ends.Store((n.ends.Load() + 1) &^ 1)
+	return n.Start()
 }
 
 // broker describes a broker to the hubs and workers.
