@@ -85,7 +85,7 @@ func setting(t *testing.T, name string, fallback int) int {
 // their plan.
 func TestCampaign(t *testing.T) {
 	t.Parallel()
-	n, seed := setting(t, "PARLEY_CLUSTER_FAULTS", 12), setting(t, "PARLEY_CLUSTER_SEED", 1+rand.IntN(1<<30))
+	n, seed := setting(t, "PARLEY_CLUSTER_FAULTS", 10), setting(t, "PARLEY_CLUSTER_SEED", 1+rand.IntN(1<<30))
 	t.Logf("PARLEY_CLUSTER_SEED=%d PARLEY_CLUSTER_FAULTS=%d", seed, n)
 	for name, start := range map[string]func(*testing.T) *broker{
 		"Alone": onNothing, "Embedded": onEmbedded, "NATS": onNATS, "RabbitMQ": onRabbit,
