@@ -248,7 +248,7 @@ var edgeOnly = map[string][]string{
 	"github.com/alecthomas/kong":                {"internal/cli/..."},
 	"github.com/goccy/go-yaml":                  {"internal/file/yamlfile/...", "internal/directory/agentfile/...", "internal/config/...", "internal/check/...", "internal/mock/..."},
 	"github.com/fsnotify/fsnotify":              {"internal/file/watch"},
-	"github.com/santhosh-tekuri/jsonschema":     {"internal/config/..."},
+	"github.com/santhosh-tekuri/jsonschema":     {"internal/config/...", "internal/testing/suite/workertest"},
 	"github.com/google/go-cmp":                  {"internal/testing/suite/tasktest/...", "internal/testing/suite/dirstoretest", "internal/testing/suite/inboxtest", "internal/testing/suite/memorytest", "internal/testing/suite/bustest", "internal/testing/suite/deadlettertest", "internal/testing/transcript"},
 	"pgregory.net/rapid":                        {"internal/testing/suite/tasktest/...", "internal/testing/suite/memorytest"},
 	"go.uber.org/goleak":                        {"internal/testing/suite/tasktest/..."},
@@ -270,14 +270,14 @@ var edgeOnly = map[string][]string{
 	module + "/grpcbind":                     {"internal/server", "internal/cli", "internal/testing/hubtest"},
 	module + "/internal/server":              {"internal/cli"},
 	module + "/internal/cli":                 {"cmd/..."},
-	"github.com/nats-io/nats.go":             {"bus/natsbus/..."},
+	"github.com/nats-io/nats.go":             {"bus/natsbus/...", "internal/testing/suite/workertest"},
 	"github.com/rabbitmq/amqp091-go":         {"bus/amqpbus/...", "internal/e2e/systems/rockbot/rockbotpeer"},
 	"github.com/go-jose/go-jose":             {"internal/secret/signature", "auth/token/...", "internal/testing/tokentest"},
 	module + "/internal/testing/rabbittest":  {"tests"},
 	module + "/internal/testing/pgtest":      {"tests"},
 	"github.com/jackc/pgx":                   {"internal/store/pgstore", "internal/testing/pgtest"},
 	"github.com/nats-io/nats-server/v2":      {"bus/natsbus/embedded"},
-	module + "/bus/natsbus/embedded":         {"internal/server"},
+	module + "/bus/natsbus/embedded":         {"internal/server", "internal/testing/suite/workertest"},
 	"github.com/modelcontextprotocol/go-sdk": {"internal/llm/mcp/mcpserver", "internal/llm/mcp/mcpclient", "internal/llm/mcp/stdio"},
 	module + "/internal/llm/mcp/mcpserver":   {"internal/llm/mcp/endpoint", "internal/llm/mcp/resources"},
 	module + "/internal/llm/mcp/mcpclient":   {"internal/server"},
@@ -286,6 +286,8 @@ var edgeOnly = map[string][]string{
 	module + "/internal/testing/grpctest":    {"tests"},
 	module + "/internal/testing/hubtest":     {"tests"},
 	module + "/internal/testing/openaitest":  {"tests"},
+
+	module + "/internal/testing/suite/workertest": {"tests"},
 }
 
 func TestHeavyDependenciesStayAtTheEdge(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	maxRootFolders    = 15 // deploy has files for operators, and no package
+	maxRootFolders    = 16 // deploy has files for operators, and sdk workers in other languages; neither has a package
 	maxPublicPackages = 30
 )
 

@@ -1,0 +1,62 @@
+package workertest
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/parley-a2a/parley/agent/worker"
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/natsbus"
+)
+
+// TestGo tests the worker in Go, so that the transcripts are true.
+func TestGo(t *testing.T) {
+	t.Parallel()
+	Run(t, Suite{Broker: NATS, Start: startGo})
+}
+
+// startGo starts a worker in this process.
+func startGo(t *testing.T, url, key string) Running {
+	t.Helper()
+	hub, err := bus.ParseHubKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := bus.NewKeyring(hub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return runGo(t, url, &worker.Worker{Name: Agent, Executor: Executor{}, Keys: keys, DrainTimeout: -1})
+}
+
+func runGo(t *testing.T, url string, w *worker.Worker) Running {
+	t.Helper()
+	b, err := natsbus.Open(t.Context(), natsbus.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Bus = b
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- errors.Join(w.Run(ctx), b.Close()) }() // the cleanup waits for it
+	result := func() error {
+		err := <-ended
+		ended <- err
+		return err
+	}
+	t.Cleanup(func() {
+		stop()
+		_ = result()
+	})
+	return Running{Stop: stop, Ended: result}
+}
+
+// TestCommand tests the command of the flag -worker.
+func TestCommand(t *testing.T) {
+	t.Parallel()
+	if *workerFlag == "" {
+		return
+	}
+	Run(t, Suite{Broker: NATS, Start: Command("/bin/sh", "-c", "exec "+*workerFlag+` "$@"`, "worker")})
+}

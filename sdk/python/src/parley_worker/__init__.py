@@ -1,0 +1,12 @@
+"""Workers of agents behind a Parley hub, on NATS or RabbitMQ: see Worker."""
+
+from ._brokers import BusRefused
+from ._events import Content, Event, Failed, Part, Question, Refused, Unanswered, artifact, completed, message, status, working
+from ._job import Job
+from ._worker import Worker
+
+__all__ = [
+    "BusRefused", "Content", "Event", "Failed", "Job", "Part", "Question", "Refused", "Unanswered", "Worker",
+    "artifact", "completed", "message", "status", "working",
+]  # fmt: skip
+__version__ = "1.0.0"

@@ -1,0 +1,137 @@
+"""The events of an agent, and its questions."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union
+
+if TYPE_CHECKING:
+    from ._job import Job
+
+T = TypeVar("T")
+
+# Content is text, bytes, any other JSON value, or a whole Part of A2A v1.0 in a Part.
+Content = Union[str, bytes, "Part", dict[str, Any], list[Any]]
+
+_ENDS = {"COMPLETED", "FAILED", "CANCELED", "REJECTED", "INPUT_REQUIRED"}
+
+
+class Part(dict[str, Any]):
+    """A Part of A2A v1.0 as JSON, such as Part(url="https://…", mediaType="image/png")."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """A StreamResponse of A2A v1.0 as JSON: an object with one member."""
+
+    json: dict[str, Any]
+
+    @property
+    def state(self) -> str:
+        """The state that the event sets, such as COMPLETED; empty if it sets none."""
+        value = self.json.get("statusUpdate") or self.json.get("task") or {}
+        return str(value.get("status", {}).get("state", "")).removeprefix("TASK_STATE_")
+
+    @property
+    def final(self) -> bool:
+        """Whether no event may follow."""
+        return "message" in self.json or self.state in _ENDS
+
+
+class Failed(Exception):
+    """Fails the task with a reason that the caller may read. Of other exceptions only the hub's log has the text."""
+
+
+class Refused(Exception):
+    """Refuses a cancellation, with a reason for the caller: see Worker.on_cancel."""
+
+
+def message(*content: Content, metadata: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Returns a message of the agent."""
+    m: dict[str, Any] = {"messageId": secrets.token_hex(8), "role": "ROLE_AGENT", "parts": [_part(c) for c in content]}
+    return {**m, "metadata": metadata} if metadata else m
+
+
+def _part(content: Content) -> dict[str, Any]:
+    if isinstance(content, Part):
+        return dict(content)
+    if isinstance(content, str):
+        return {"text": content}
+    if isinstance(content, bytes):
+        return {"raw": base64.b64encode(content).decode()}
+    return {"data": content}
+
+
+def status(state: str, *content: Content, metadata: dict[str, Any] | None = None) -> Event:
+    """Sets the state of the task, such as WORKING; content is for the caller, metadata belongs to the message."""
+    value: dict[str, Any] = {"state": "TASK_STATE_" + state}
+    if content:
+        value["message"] = message(*content, metadata=metadata)
+    return Event({"statusUpdate": {"status": value}})
+
+
+def working(*content: Content) -> Event:
+    """Reports progress."""
+    return status("WORKING", *content)
+
+
+def completed(*content: Content) -> Event:
+    """Ends the task."""
+    return status("COMPLETED", *content)
+
+
+def artifact(id: str, *content: Content, name: str = "", append: bool = False, last: bool = True) -> Event:
+    """Returns an artifact, or with append a further chunk of it; last is False until the last chunk."""
+    value = {"artifactId": id, **({"name": name} if name else {}), "parts": [_part(c) for c in content]}
+    return Event({"artifactUpdate": {"artifact": value, "append": append, "lastChunk": last}})
+
+
+def _text(answer: str) -> Any:
+    return answer
+
+
+@dataclass(frozen=True)
+class Question(Generic[T]):
+    """A question to the caller. Yield it: it ends the job, and the answer is a new job for any free worker.
+
+    parse turns the text of the answer into a value; on ValueError the worker asks again.
+    """
+
+    id: str
+    text: str
+    parse: Callable[[str], T] = field(default=_text)
+
+    def event(self, why: str = "") -> Event:
+        """Returns the question as an event; why is the reason for asking again."""
+        return status("INPUT_REQUIRED", f"{why}: {self.text}" if why else self.text, metadata={"question": self.id})
+
+    def answer(self, job: Job) -> T | None:
+        """Returns the caller's answer, or None if the question was not asked in this task."""
+        asked, answer = False, None
+        for m in job.conversation:
+            if m.get("role") == "ROLE_AGENT":
+                asked = (m.get("metadata") or {}).get("question") == self.id
+            elif asked:
+                asked, answer = False, text_of(m)
+        if answer is None:
+            return None
+        try:
+            return self.parse(answer)
+        except ValueError as e:
+            raise Unanswered(self, str(e)) from e
+
+
+class Unanswered(Exception):
+    """Raised for an answer that does not parse. The worker asks again, unless the agent handles it."""
+
+    def __init__(self, question: Question[Any], why: str) -> None:
+        super().__init__(why)
+        self.question = question
+
+
+def text_of(message: dict[str, Any]) -> str:
+    """Returns the text of a message."""
+    return "".join(part.get("text", "") for part in message.get("parts", []))
