@@ -158,7 +158,8 @@ type ListPage struct {
 	// Heads are ordered by status timestamp, newest first, then by key, newest first; with
 	// Query.IDPrefix by id.
 	Heads []Head
-	// More is set if further tasks follow the last head.
+	// More is set if further tasks follow the last head. A page may have fewer heads than
+	// Query.Limit then if their messages are large.
 	More bool
 	// Total is the number of matching tasks, regardless of After and Limit. With a Since filter
 	// it is exact up to MaxTotal, and MaxTotal + 1 if there are more.

@@ -78,10 +78,14 @@ func listError(q *task.Query, err error) error {
 // page returns the page of a list with what the store has found.
 func (e *Engine) page(ctx context.Context, q *task.Query, r *op.List, found task.ListPage) (_ *Page, err error) {
 	p := &Page{PageSize: r.PageSize, TotalSize: found.Total, Artifacts: r.IncludeArtifacts}
-	if p.Tasks, err = e.listed(ctx, found.Heads, r); err != nil {
+	l := listing{engine: e, tasks: make([]Answer, 0, len(found.Heads))}
+	if err := l.add(ctx, found.Heads, r); err != nil {
+		l.hold.Release()
 		return nil, err
 	}
-	if n := len(found.Heads); found.More && n > 0 {
+	p.Tasks = l.tasks
+	l.keep(ctx, p)
+	if n := len(p.Tasks); n > 0 && (found.More || n < len(found.Heads)) {
 		last := &found.Heads[n-1]
 		p.NextPageToken = e.tokens.encode(q, task.Cursor{At: last.StatusAt, Key: last.Key})
 	}
@@ -96,6 +100,7 @@ func (e *Engine) listFor(ctx context.Context, c *op.Caller, q *task.Query) (task
 		return e.store.List(ctx, q)
 	}
 	var all task.ListPage
+	var ends []task.Head
 	for _, a := range e.agents.all() {
 		if !e.cfg.Policy.Allows(c.Principal, &policy.Request{Op: policy.List, Agent: a.Name}) {
 			continue
@@ -107,37 +112,22 @@ func (e *Engine) listFor(ctx context.Context, c *op.Caller, q *task.Query) (task
 			return task.ListPage{}, err
 		}
 		all.Heads, all.Total, all.More = append(all.Heads, found.Heads...), all.Total+found.Total, all.More || found.More
+		if n := len(found.Heads); found.More && n > 0 {
+			ends = append(ends, found.Heads[n-1])
+		}
 	}
-	slices.SortFunc(all.Heads, func(a, b task.Head) int {
+	order := func(a, b task.Head) int {
 		if q.IDPrefix != "" {
 			return cmp.Compare(a.ID, b.ID)
 		}
 		return cmp.Or(cmp.Compare(b.StatusAt, a.StatusAt), cmp.Compare(b.Key, a.Key))
-	})
+	}
+	slices.SortFunc(all.Heads, order)
+	for i := range ends { // beyond the end of a page, its agent may have tasks that are missing
+		all.Heads = slices.DeleteFunc(all.Heads, func(h task.Head) bool { return order(h, ends[i]) > 0 })
+	}
 	if len(all.Heads) > q.Limit {
 		all.Heads, all.More = all.Heads[:q.Limit], true
 	}
 	return all, nil
-}
-
-// listed returns the tasks of a page. It reads a whole task only if the page shows something
-// that is not in its head.
-func (e *Engine) listed(ctx context.Context, heads []task.Head, r *op.List) ([]Answer, error) {
-	none := 0
-	history := &none
-	if r.HistoryLength != nil {
-		history = r.HistoryLength
-	}
-	tasks := make([]Answer, len(heads))
-	for i := range heads {
-		var f *task.Fold
-		if r.IncludeArtifacts || *history != 0 || heads[i].Others {
-			var err error
-			if f, err = e.foldLog(ctx, &heads[i]); err != nil {
-				return nil, err
-			}
-		}
-		tasks[i] = *answerOf(&heads[i], f, history)
-	}
-	return tasks, nil
 }

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/membudget"
+	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -103,5 +105,61 @@ func TestLargeAnswersNeedMemory(t *testing.T) {
 		h.get(h.send(text("small")).Head.ID)
 		all.Release()
 		<-waiting
+	})
+}
+
+// A page of a list ends after some MiB, and those that follow have the rest. A large page needs memory
+// until its call ends; a page of heads does not.
+func TestLargePagesNeedMemory(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &membudget.Budget{Max: 64 << 20, Stall: time.Hour}
+		h := start(t, engine.Config{Memory: b}, words("done"))
+		const n = 20
+		for range n {
+			h.send(text(strings.Repeat("x", 1<<20)))
+		}
+		list := func(r op.List) *engine.Page {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			r.PageSize = 100
+			p, err := h.List(ctx, alice, &r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		if p := list(op.List{}); len(p.Tasks) != n || p.NextPageToken != "" {
+			t.Errorf("a page of heads has %d tasks, want all %d", len(p.Tasks), n)
+		}
+		history, seen := 10, 0
+		for token, pages := "", 0; pages == 0 || token != ""; pages++ {
+			p := list(op.List{HistoryLength: &history, PageToken: token})
+			if len(p.Tasks) == 0 || len(p.Tasks) > 9 {
+				t.Fatalf("a page has %d tasks of 1 MiB, want at most 9", len(p.Tasks))
+			}
+			seen, token = seen+len(p.Tasks), p.NextPageToken
+		}
+		if seen != n {
+			t.Errorf("all pages have %d tasks, want %d", seen, n)
+		}
+		all, err := b.AcquireLong(t.Context(), membudget.Request, 64<<20) // when all pages have released theirs
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan struct{})
+		go func() {
+			list(op.List{HistoryLength: &history})
+			close(done)
+		}()
+		synctest.Wait()
+		select {
+		case <-done:
+			t.Error("a large page did not wait for memory")
+		default:
+		}
+		list(op.List{})
+		all.Release()
+		<-done
 	})
 }

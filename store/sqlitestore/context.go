@@ -42,14 +42,14 @@ func listContext(c *conn, q *task.Query) (task.ListPage, error) {
 	s.int(int64(upTo(q)))
 	s.int(int64(q.After.Key))
 	s.int(int64(q.Limit) + 1)
-	found, err := heads(&s)
+	found, more, err := firstHeads(&s)
 	if err != nil {
 		return task.ListPage{}, err
 	}
 	total, err := countContext(c, q, owner)
 	return task.ListPage{
 		Heads: found[:min(len(found), q.Limit)],
-		More:  len(found) > q.Limit,
+		More:  more || len(found) > q.Limit,
 		Total: total,
 	}, err
 }

@@ -224,12 +224,28 @@ func merge(c *conn, q *task.Query, groups []countedGroup) (task.ListPage, error)
 			page = more
 			continue
 		}
-		page.Heads = append(page.Heads, more.Heads...)
-		slices.SortFunc(page.Heads, func(a, b task.Head) int { return compare(listed(&a), listed(&b)) })
-		page.More = page.More || more.More || len(page.Heads) > q.Limit
+		page = joinPages(page, more)
+		page.More = page.More || len(page.Heads) > q.Limit
 		page.Heads = page.Heads[:min(len(page.Heads), q.Limit)]
 	}
 	return page, nil
+}
+
+// joinPages returns the tasks of two pages in order, up to the end of the one that ends first: tasks that
+// it does not have may follow there.
+func joinPages(a, b task.ListPage) task.ListPage {
+	all := task.ListPage{Heads: append(slices.Clone(a.Heads), b.Heads...), More: a.More || b.More}
+	slices.SortFunc(all.Heads, func(a, b task.Head) int { return compare(listed(&a), listed(&b)) })
+	for _, p := range []task.ListPage{a, b} {
+		if !p.More || len(p.Heads) == 0 {
+			continue
+		}
+		end := listed(&p.Heads[len(p.Heads)-1])
+		if i := slices.IndexFunc(all.Heads, func(h task.Head) bool { return compare(listed(&h), end) > 0 }); i >= 0 {
+			all.Heads = all.Heads[:i]
+		}
+	}
+	return all
 }
 
 // source is a group that is being read, with a current row that was not merged yet.
@@ -262,12 +278,14 @@ func mergeSome(c *conn, q *task.Query, groups []countedGroup) (page task.ListPag
 		most += g.n
 	}
 	page.Heads = make([]task.Head, 0, min(int64(q.Limit), most))
-	for {
+	for size := 0; ; {
 		first := newest(sources)
-		if page.More = first != nil && len(page.Heads) == q.Limit; first == nil || page.More {
+		full := len(page.Heads) == q.Limit || size > maxListBytes
+		if page.More = first != nil && full; first == nil || page.More {
 			break
 		}
 		page.Heads = append(page.Heads, getHead(&first.stmt))
+		size += len(page.Heads[len(page.Heads)-1].StatusMessage)
 		first.advance()
 	}
 	for i := range sources {

@@ -72,6 +72,23 @@ func heads(s *stmt) ([]task.Head, error) {
 	return hs, s.err
 }
 
+// maxListBytes is the size of the messages in the heads of a page of a list after which it ends.
+const maxListBytes = 8 << 20
+
+// firstHeads returns the heads of all rows, or the first ones if they are large. It reports whether
+// further rows follow.
+func firstHeads(s *stmt) (hs []task.Head, more bool, err error) {
+	for size := 0; s.next(); {
+		if size > maxListBytes {
+			s.close()
+			return hs, true, s.err
+		}
+		hs = append(hs, getHead(s))
+		size += len(hs[len(hs)-1].StatusMessage)
+	}
+	return hs, false, s.err
+}
+
 var (
 	// Entries of doomed tasks belong to deleted tasks.
 	qEntries = prepared(`SELECT data FROM entries WHERE place >= ?1 AND place <= ?2

@@ -30,7 +30,7 @@ func listIDs(c *conn, q *task.Query) (task.ListPage, error) {
 	if err != nil {
 		return task.ListPage{}, err
 	}
-	return sqlstore.ListIDs(ranges, q.Limit, func(r *sqlstore.IDRange, limit int) ([]task.Head, error) {
+	return sqlstore.ListIDs(ranges, q.Limit, func(r *sqlstore.IDRange, limit int) ([]task.Head, bool, error) {
 		s := c.start(qIDs)
 		bindEnd(&s, r, r.First)
 		s.int(r.Owner)
@@ -39,7 +39,8 @@ func listIDs(c *conn, q *task.Query) (task.ListPage, error) {
 		s.int(int64(q.State))
 		s.text(string(q.Agent))
 		s.int(int64(limit))
-		return heads(&s)
+		found, err := heads(&s)
+		return found, false, err
 	})
 }
 

@@ -35,16 +35,16 @@ func IDRangesAfter(prefix, id string, owner int64) []IDRange {
 }
 
 // ListIDs returns the first limit tasks of the ranges. Read returns the first tasks of a range, up
-// to a number.
-func ListIDs(ranges []IDRange, limit int, read func(r *IDRange, limit int) ([]task.Head, error)) (task.ListPage, error) {
+// to a number, and whether it ends before, because they are large.
+func ListIDs(ranges []IDRange, limit int, read func(r *IDRange, limit int) ([]task.Head, bool, error)) (task.ListPage, error) {
 	var found []task.Head
 	for i := range ranges {
-		more, err := read(&ranges[i], limit+1-len(found))
+		more, cut, err := read(&ranges[i], limit+1-len(found))
 		if err != nil {
 			return task.ListPage{}, err
 		}
-		if found = append(found, more...); len(found) > limit {
-			return task.ListPage{Heads: found[:limit], More: true}, nil
+		if found = append(found, more...); len(found) > limit || cut {
+			return task.ListPage{Heads: found[:min(len(found), limit)], More: true}, nil
 		}
 	}
 	return task.ListPage{Heads: found}, nil
