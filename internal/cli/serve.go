@@ -263,6 +263,9 @@ func adviseLoss(err error, data string) error {
 	if errors.Is(err, sqlitestore.ErrLost) {
 		return fmt.Errorf("%w; restore a backup of the whole folder, salvage it with parley repair, or continue without this data: parley serve --data %s --accept-loss", err, quote(data))
 	}
+	if errors.Is(err, sqlitestore.ErrDamaged) {
+		return fmt.Errorf("%w; or salvage the folder: parley repair --data %s --out NEW", err, quote(data))
+	}
 	return err
 }
 

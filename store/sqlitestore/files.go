@@ -49,8 +49,8 @@ type walHead struct{ number, salt uint32 }
 
 const walHeadSize = 32
 
-// regular returns an error unless path is a file of a single name, or nothing.
-func regular(path string) error {
+// openable returns an error for a folder, and for a pipe, whose opening would hang.
+func openable(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -61,6 +61,21 @@ func regular(path string) error {
 		return fmt.Errorf("%w: it is a folder: choose another path", ErrForeign)
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%w: it is not a regular file (%v): choose another path", ErrForeign, info.Mode().Type())
+	}
+	return nil
+}
+
+// regular returns an error unless path is a file of a single name, or nothing.
+func regular(path string) error {
+	if err := openable(path); err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
 	}
 	if n := links(info); n > 1 {
 		return fmt.Errorf("%w: it has %d names (hard links), so another hub may use it: make a copy of the file in place of the link",

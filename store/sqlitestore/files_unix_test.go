@@ -37,6 +37,16 @@ func TestPipesAndLinksAreRefused(t *testing.T) {
 			t.Errorf("Open(%s) = %v, want ErrForeign with %q", path, err, want)
 		}
 	}
+	// These would hang, too.
+	if _, err := Examine(t.Context(), pipe, func(Problem) {}); !errors.Is(err, ErrForeign) {
+		t.Errorf("Examine of a pipe = %v, want ErrForeign", err)
+	}
+	if _, err := ReadNote(t.Context(), pipe, "note"); !errors.Is(err, ErrForeign) {
+		t.Errorf("ReadNote of a pipe = %v, want ErrForeign", err)
+	}
+	if r, err := Salvage(t.Context(), pipe, filepath.Join(dir, "salvaged")); err != nil || r.Tasks != 0 {
+		t.Errorf("Salvage of a pipe = %+v, %v; want nothing saved", r, err)
+	}
 }
 
 // overwrite writes text at an offset of a file.

@@ -127,6 +127,9 @@ func setAside(path string) error {
 // examineHead reports whether the file is missing or empty. It returns an error for a file that
 // is not one of SQLite, or that was cut off.
 func examineHead(path string) (empty bool, err error) {
+	if err := openable(path); err != nil {
+		return false, err
+	}
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil

@@ -116,6 +116,9 @@ var widths = [10]int{1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 // withoutLog returns the identity that a file has without its write-ahead log; the zero mark
 // for a file of an earlier version. ok is false if it cannot be read.
 func withoutLog(path string) (m mark, ok bool) {
+	if openable(path) != nil {
+		return m, false
+	}
 	uri := url.URL{Scheme: "file", Path: path, RawQuery: "immutable=1"}
 	raw, err := sqlite.OpenConn(uri.String(), sqlite.OpenReadOnly|sqlite.OpenURI)
 	if err != nil {

@@ -110,7 +110,11 @@ func mendSchema(f *os.File) error {
 	if err != nil || info.Size() < 2*pageSize {
 		return err
 	}
-	if err := setPages(f, info.Size()/pageSize); err != nil {
+	have, err := wholePages(f, info.Size()/pageSize)
+	if err != nil {
+		return err
+	}
+	if err := setPages(f, have); err != nil {
 		return err
 	}
 	if hasSchema(f.Name()) {
@@ -125,7 +129,21 @@ func mendSchema(f *os.File) error {
 			return err
 		}
 	}
-	return setPages(f, info.Size()/pageSize)
+	return setPages(f, have)
+}
+
+// wholePages adds zeros to a file that was cut off, up to the number of pages in its head, and returns
+// the number of its pages. SQLite opens no file of which a table would begin beyond the end.
+func wholePages(f *os.File, have int64) (int64, error) {
+	head := make([]byte, 100)
+	if _, err := f.ReadAt(head, 0); err != nil {
+		return 0, err
+	}
+	want := int64(binary.BigEndian.Uint32(head[28:]))
+	if want <= have || want > 16*have+1024 { // the number may be damaged, too
+		return have, nil
+	}
+	return want, f.Truncate(want * pageSize)
 }
 
 // setPages sets the number of pages in the head of a file, and forgets its free pages.

@@ -87,6 +87,12 @@ func TestSalvage(t *testing.T) {
 		"root of an index": {func(t *testing.T, path string) { rootPage(t, path, "tasks_list") }, 400, 400, 0},
 		"root of counters": {func(t *testing.T, path string) { rootPage(t, path, "counters") }, 400, 400, 0},
 		"second half":      {func(t *testing.T, path string) { halve(t, path) }, 50, 399, 0},
+		"last table cut off": {func(t *testing.T, path string) {
+			sql(t, path, "CREATE TABLE later (x)")
+			if err := os.Truncate(path, int64(len(read(t, path))-4096)); err != nil {
+				t.Fatal(err)
+			}
+		}, 380, 400, 0},
 		"last entries missing": {func(t *testing.T, path string) {
 			sql(t, path, "DELETE FROM entries WHERE place % 5 = 0 AND place & 15 = 3")
 		}, 300, 390, 10},
