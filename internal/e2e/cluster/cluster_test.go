@@ -374,7 +374,7 @@ func TestDrain(t *testing.T) {
 	t.Parallel()
 	url, hubs := begin(t, "a", "b")
 	a, b := hubs[0], hubs[1]
-	got := a.send("slow", message{text: "20"})
+	got := a.send("slow", message{text: "600"})
 	out, err := b.Parley(t.Context(), "hubs", "list", "--store", url)
 	if err != nil || !strings.Contains(out, "a\t") || !strings.Contains(out, "b\t") {
 		t.Errorf("hubs list = %q, %v", out, err)

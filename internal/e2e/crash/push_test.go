@@ -92,8 +92,8 @@ func await(t *testing.T, what string, c <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-c:
-	case <-time.After(90 * time.Second):
-		t.Fatalf("%s: not within 90 s", what)
+	case <-time.After(patience):
+		t.Fatalf("%s: not within %v", what, patience)
 	}
 }
 

@@ -114,7 +114,7 @@ func until(ctx context.Context, every time.Duration, yes func() bool) bool {
 
 // perform runs one trial, and returns the outcome of its task.
 func (l *pair) perform(ctx context.Context, id string, r trial) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	wrong := l.proxy.plan(r.step, r.act)
 	task, err := l.live(ctx, id, r)

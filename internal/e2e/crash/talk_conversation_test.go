@@ -25,8 +25,8 @@ type conversation struct {
 	id string
 	// texts are the messages of the caller, in order, that the hub has accepted.
 	texts []string
-	// asked is the id of the question that was answered last.
-	asked string
+	// asked is the id of the question that was answered last, and askedAt is its timestamp.
+	asked, askedAt string
 	// won are the effective decisions about items of the inbox, as reported by the hub.
 	won map[string]string
 	// questions is the number of questions of the agent.
@@ -110,21 +110,25 @@ func (st *conversation) await(ctx context.Context, want func(*taskJSON) bool) (*
 	}
 }
 
-// asks reports whether the agent asks a question that was not answered yet.
+// asks reports whether the agent asks a question that was not answered yet, or repeats the last
+// one because the answer has not arrived.
 func (st *conversation) asks(t *taskJSON) bool {
-	return t.state() == "INPUT_REQUIRED" && t.Status.Message.ID != st.asked
+	return t.state() == "INPUT_REQUIRED" && (t.Status.Message.ID != st.asked || t.Status.Timestamp != st.askedAt)
 }
 
 func never(*taskJSON) bool { return false }
 
 // answer answers the questions of the agent until the task has ended.
 func (st *conversation) answer(ctx context.Context, answers func(n int, question string) string) error {
-	for n := 1; ; n++ {
+	for n := 0; ; {
 		t, err := st.await(ctx, st.asks)
 		if err != nil || t.ended() {
 			return err
 		}
-		st.asked = t.Status.Message.ID
+		if t.Status.Message.ID != st.asked {
+			n++
+		}
+		st.asked, st.askedAt = t.Status.Message.ID, t.Status.Timestamp
 		err = st.say(ctx, answers(n, t.Status.Message.text()))
 		if errors.Is(err, errOver) {
 			return nil

@@ -16,7 +16,7 @@ import (
 )
 
 // patience is the time limit of a conversation, including all restarts of the hubs.
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 // The keys of the callers. me is the owner of the near hub.
 const (
