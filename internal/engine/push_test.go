@@ -478,7 +478,7 @@ func TestInlinePushOfAnUncertainChange(t *testing.T) {
 	x := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		yield(status(ec, a2a.TaskStateInputRequired, "more?"), nil)
 	}}
-	b, p := pushing(t, engine.Config{Store: store, MaxRuns: 1, MaxWait: 10 * time.Second}, x)
+	b, p := pushing(t, engine.Config{Store: store, MaxRuns: 1, MaxWait: 2 * time.Minute}, x)
 	h := b.send(text("hi")).Head
 	reader, err := b.Subscribe(t.Context(), alice, &op.Subscribe{ID: h.ID}) // keeps the task live
 	if err != nil {

@@ -19,9 +19,39 @@ import (
 
 // confirmed holds the ids of the tasks and the names of the callers in successful answers.
 type confirmed struct {
-	mu    sync.Mutex
+	grown chan struct{} // one after each confirmation, or one after several
+
+	mu    sync.Mutex // guards the fields below
 	tasks []string
 	trust []string
+}
+
+// note adds a confirmation to one of the lists.
+func (s *confirmed) note(list *[]string, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*list = append(*list, name)
+	select {
+	case s.grown <- struct{}{}:
+	default:
+	}
+}
+
+// await waits until as many tasks and changes are confirmed.
+func (s *confirmed) await(t *testing.T, tasks, changes int) {
+	t.Helper()
+	enough := func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.tasks) >= tasks && len(s.trust) >= changes
+	}
+	for late := time.After(patience); !enough(); {
+		select {
+		case <-s.grown:
+		case <-late:
+			t.Fatalf("the hub has not confirmed %d tasks and %d changes", tasks, changes)
+		}
+	}
 }
 
 // TestAuditOutlivesKills kills the hub while tasks are sent and the trust of callers is
@@ -29,7 +59,7 @@ type confirmed struct {
 // chain must be valid.
 func TestAuditOutlivesKills(t *testing.T) {
 	h := hubtest.Start(t, hubtest.Options{Config: "audit: {segment_size: 64KiB}"})
-	seen := new(confirmed)
+	seen := &confirmed{grown: make(chan struct{}, 1)}
 	for round := range 4 {
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
@@ -41,6 +71,7 @@ func TestAuditOutlivesKills(t *testing.T) {
 		case <-time.After(time.Duration(300+rand.IntN(500)) * time.Millisecond):
 		case <-t.Context().Done():
 		}
+		seen.await(t, 5*(round+1), round+1)
 		h.Kill()
 		cancel()
 		wg.Wait()
@@ -87,9 +118,7 @@ func (s *confirmed) send(ctx context.Context, h *hubtest.Hub, id string) {
 		if hubtest.Call(ctx, hubtest.Request{URL: h.URL() + "/v1/a2a/message:send", Body: body}, &answer) != nil {
 			return
 		}
-		s.mu.Lock()
-		s.tasks = append(s.tasks, answer.Task.ID)
-		s.mu.Unlock()
+		s.note(&s.tasks, answer.Task.ID)
 	}
 }
 
@@ -101,9 +130,7 @@ func (s *confirmed) change(ctx context.Context, h *hubtest.Hub, who string) {
 		if hubtest.Call(ctx, hubtest.Request{URL: h.URL() + "/api/v1/trust", Body: body}, nil) != nil {
 			return
 		}
-		s.mu.Lock()
-		s.trust = append(s.trust, name)
-		s.mu.Unlock()
+		s.note(&s.trust, name)
 	}
 }
 

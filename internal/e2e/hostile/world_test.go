@@ -27,7 +27,7 @@ import (
 
 // patience is the time limit for everything that the hub bounds. It is longer than the ten
 // seconds for a head.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 const configuration = `
 grpc_listen: GRPC
