@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/client/transport"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
 // text joins the text parts of a task's artifacts.
@@ -331,12 +331,7 @@ func TestStreamThatIsCut(t *testing.T) {
 func TestFallbackToAnotherBinding(t *testing.T) {
 	t.Parallel()
 	// A port without a listener.
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dead := "http://" + l.Addr().String()
-	l.Close()
+	dead := "http://" + testenv.Addr(t)
 	live := startSDK(t, nil, rest)
 	card := &a2a.AgentCard{
 		Name: "two", Capabilities: a2a.AgentCapabilities{Streaming: true},

@@ -3,8 +3,8 @@ package natsbus_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -122,20 +122,6 @@ func TestOpenWrongStream(t *testing.T) {
 	}
 }
 
-// unusedAddress returns an address at which no server listens.
-func unusedAddress(t *testing.T) *net.TCPAddr {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at, _ := l.Addr().(*net.TCPAddr)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return at
-}
-
 // TestOpenDoesNotWait opens a bus with a time-out of an hour while its server is unreachable.
 func TestOpenDoesNotWait(t *testing.T) {
 	t.Parallel()
@@ -143,7 +129,7 @@ func TestOpenDoesNotWait(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	b, err := natsbus.Open(ctx, natsbus.Options{
-		URL: "nats://u:geheim@" + unusedAddress(t).String(), Timeout: time.Hour, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		URL: "nats://u:geheim@" + testenv.Addr(t), Timeout: time.Hour, Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	if err != nil || ctx.Err() != nil {
 		t.Fatalf("Open = %v, and has waited until %v", err, ctx.Err())
@@ -156,8 +142,8 @@ func TestOpenDoesNotWait(t *testing.T) {
 
 func TestOpenWithoutServer(t *testing.T) {
 	t.Parallel()
-	at := unusedAddress(t)
-	b, err := natsbus.Open(t.Context(), natsbus.Options{URL: "nats://" + at.String(), Timeout: 300 * time.Millisecond})
+	port := testenv.Port(t)
+	b, err := natsbus.Open(t.Context(), natsbus.Options{URL: fmt.Sprint("nats://127.0.0.1:", port), Timeout: 300 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +153,7 @@ func TestOpenWithoutServer(t *testing.T) {
 			t.Errorf("Publish(%s) = %v, want ErrUnavailable", to, err)
 		}
 	}
-	run(t, server.Options{JetStream: true, Port: at.Port})
+	run(t, server.Options{JetStream: true, Port: port})
 	for d, err := range b.Receive(t.Context(), bus.Subscription{At: protocol.JobAt("echo"), Ready: func() {
 		if err := b.Publish(t.Context(), protocol.JobAt("echo"), letter("b")); err != nil {
 			t.Errorf("Publish = %v", err)

@@ -3,13 +3,13 @@ package httpcall_test
 import (
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
 func TestParseURL(t *testing.T) {
@@ -45,12 +45,7 @@ func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	defer srv.Close()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dead := "http://" + l.Addr().String()
-	l.Close()
+	dead := "http://" + testenv.Addr(t)
 	for _, base := range []*http.Client{nil, {}} {
 		c, release := httpcall.Client(base)
 		defer release()
