@@ -44,16 +44,16 @@ func TestWebhookAfterTheClockIsSetBack(t *testing.T) {
 func TestSilenceWhileTheClockMoves(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		program string
-		by      time.Duration
-		want    string
+		program, silence string
+		by               time.Duration
+		want             string
 	}{
-		"an agent that works": {"sleep 4; echo 1; sleep 5; echo 2", 11 * time.Hour, "COMPLETED"},
-		"a silent agent":      {"echo 1; exec sleep 1000", -11 * time.Hour, "FAILED"},
+		"an agent that works": {"echo 1; sleep 5; echo 2", "1h", 11 * time.Hour, "COMPLETED"},
+		"a silent agent":      {"echo 1; exec sleep 1000", "8s", -11 * time.Hour, "FAILED"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := hubtest.Start(t, hubtest.Options{Config: fmt.Sprintf("agents: [{name: a, silence: 8s, command: %q}]\n", tt.program)})
+			h := hubtest.Start(t, hubtest.Options{Config: fmt.Sprintf("agents: [{name: a, silence: %s, command: %q}]\n", tt.silence, tt.program)})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			r := reader{}

@@ -3,6 +3,8 @@ package rockbot_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +31,7 @@ directory: {write_known_agents: true}
 agents:
   - {name: extraction, rockbot: ExtractionAgent, timeout: 5m}
   - {name: research, rockbot: ResearchAgent, timeout: 5m}
-  - {name: slow, command: [sh, -c, 'echo step one; sleep 0.3; echo step two; sleep 0.3; echo done']}
+  - {name: slow, command: [sh, -c, 'echo step one; while [ ! -e one ]; do sleep 0.05; done; echo step two; while [ ! -e two ]; do sleep 0.05; done; echo done']}
   - {name: asker, command: [sh, -c, 'if [ -n "$PARLEY_TASK_FILE" ]; then cat; else echo when?; exit 3; fi']}
   - {name: reports, command: [sh, -c, 'cat "$PARLEY_MESSAGE_FILE"'], inputModes: [text/plain, application/json]}
 `, aliceKey, bobKey, url)
@@ -281,7 +283,7 @@ func TestServed(t *testing.T) {
 	t.Parallel()
 	url := rabbittest.Shared(t).VHost(t)
 	primary := rb.StartCaller(t, url, "Primary")
-	startHub(t, url)
+	h, _ := startHub(t, url)
 	served := map[string]bool{}
 	for len(served) < 3 {
 		served[rb.Val(primary.Card().AgentName)] = true
@@ -295,6 +297,11 @@ func TestServed(t *testing.T) {
 				t.Fatalf("status %+v from %s", s.StatusUpdate, s.Envelope.Source)
 			}
 			output = append(output, s.Message.Text())
+			if name, step := strings.CutPrefix(s.Message.Text(), "step "); step { // the program waits for this file
+				if err := os.WriteFile(filepath.Join(h.Dir(), name), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
 		}
 		if diff := cmp.Diff([]string{"", "step one", "step two"}, output); diff != "" {
 			t.Errorf("statuses (-want +got):\n%s", diff)
