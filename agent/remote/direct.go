@@ -3,14 +3,17 @@ package remote
 import (
 	"context"
 	"errors"
+	"io"
 	"net/url"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
@@ -36,6 +39,8 @@ const (
 	// cardWithin is how long fetching the card may take for an agent that can be called without
 	// one.
 	cardWithin = 10 * time.Second
+	// cardTries is how often a card is fetched whose connection breaks.
+	cardTries = 3
 )
 
 // card returns a substitute for a missing card.
@@ -51,10 +56,27 @@ func (d *Direct) at(rawURL string) *a2a.AgentInterface {
 }
 
 // stands reports whether the agent can be called although its card could not be fetched for the
-// reason err. An unreachable agent cannot be called either, and a URL that names a card is not
-// an endpoint.
+// reason err. An unreachable agent cannot be called either, nor one that is starting or overloaded,
+// and a URL that names a card is not an endpoint.
 func (d *Direct) stands(ctx context.Context, u *url.URL, err error) bool {
-	return d.Binding != "" && !cardURL(u) && ctx.Err() == nil && !errors.Is(err, httpcall.ErrUnreachable) && !withoutIdentity(err)
+	return d.Binding != "" && !cardURL(u) && ctx.Err() == nil && !errors.Is(err, httpcall.ErrUnreachable) && !busy(err) && !withoutIdentity(err)
+}
+
+// busy reports whether err is the answer of a host that may have a card later.
+func busy(err error) bool {
+	return errors.As(err, new(*transport.Error)) && peer.Passing(err)
+}
+
+// fetchWhole fetches the card, again if the connection breaks: an agent that ends or is killed in
+// the middle is no agent without a card, and is often called elsewhere than at its URL.
+func (a *Agent) fetchWhole(ctx context.Context, o *peer.Options) (*card.Card, error) {
+	for try := 1; ; try++ {
+		c, err := peer.Fetch(ctx, a.URL, o)
+		cut := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
+		if !cut || try == cardTries || !pause(ctx, retryGap(try)) {
+			return c, err
+		}
+	}
 }
 
 // fetch returns the card of the agent, or a substitute if the configuration suffices for calls.
@@ -72,7 +94,7 @@ func (a *Agent) fetch(ctx context.Context, o *peer.Options) (*card.Card, bool, e
 		brief.Timeout = cardWithin
 		o = &brief
 	}
-	c, err := peer.Fetch(ctx, a.URL, o)
+	c, err := a.fetchWhole(ctx, o)
 	switch {
 	case err == nil && a.Direct.Fixed:
 		a.fix(c, u)

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -103,6 +104,41 @@ func TestCallsWithoutACard(t *testing.T) {
 			}
 			if !tt.ask && len(l.posts) > 0 || tt.ask && strings.Join(l.posts, " ") != tt.path || (l.fetched > 0) != tt.fetches {
 				t.Errorf("POSTs to %v, %d GETs", l.posts, l.fetched)
+			}
+		})
+	}
+}
+
+// TestCardIsFetchedAgain checks that an agent whose host breaks the connection to its card, or has
+// none yet, is not called as one without a card: the card names another address.
+func TestCardIsFetchedAgain(t *testing.T) {
+	t.Parallel()
+	direct := remote.Direct{Binding: a2a.TransportProtocolHTTPJSON, Version: "1.0"}
+	for name, harm := range map[string]func(http.ResponseWriter){
+		"reset":    func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
+		"cut":      func(w http.ResponseWriter) { w.Header().Set("Content-Length", "1000"); io.WriteString(w, `{"name":`) },
+		"starting": func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var front *httptest.Server
+			l := startCardless(t, func(string) string {
+				return fmt.Sprintf(`{"name":"n","description":"d","version":"1","capabilities":{},"skills":[],
+"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],"supportedInterfaces":[
+{"url":"%s/a2a","protocolBinding":"HTTP+JSON","protocolVersion":"1.0"}]}`, front.URL)
+			}, "/a2a/message:send")
+			var fetched atomic.Int32
+			front = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodGet && fetched.Add(1) == 1 {
+					harm(w)
+					return
+				}
+				l.Config.Handler.ServeHTTP(w, r)
+			}))
+			t.Cleanup(front.Close)
+			h := hubOf(t, &remote.Agent{URL: front.URL, NoStreaming: true, Direct: direct})
+			if a := h.send(newSend("hi")); a.Head.State != task.Completed {
+				t.Errorf("the task is %s", describe(a))
 			}
 		})
 	}
