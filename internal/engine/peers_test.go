@@ -104,15 +104,20 @@ func (h *hubs) lose(holder task.Holder) {
 // join starts a hub.
 func (h *hubs) join(t *testing.T, holder task.Holder, x a2asrv.AgentExecutor) *bench {
 	t.Helper()
+	h.mu.Lock()
+	first := h.all == nil
+	if first {
+		h.all = make(map[task.Holder]*bench)
+	}
+	h.mu.Unlock()
+	if first {
+		t.Cleanup(h.work.Wait) // after all hubs have stopped, which notify each other until then
+	}
 	b := start(t, engine.Config{
 		Store: h, Holder: holder, Peers: view{h, holder}, DrainTimeout: -1, Idempotency: engine.Idempotency{Header: true},
 	}, x)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.all == nil {
-		h.all = make(map[task.Holder]*bench)
-		t.Cleanup(h.work.Wait)
-	}
 	h.all[holder] = b
 	return b
 }
