@@ -150,7 +150,7 @@ func (w *writer) loop() {
 			return
 		}
 		w.commit(batch)
-		clear(batch)
+		clear(batch[:cap(batch)]) // commit may have added some
 	}
 }
 
@@ -158,11 +158,11 @@ func (w *writer) loop() {
 func (w *writer) commit(batch []*request) {
 	began := time.Now()
 	reused := w.conn != nil
-	err := w.try(batch)
+	batch, err := w.try(batch)
 	if err != nil && reused && !w.ending && broken(err) {
 		// The connection had ended before this batch, and no part of it is stored.
 		w.forget()
-		err = w.try(batch)
+		batch, err = w.try(batch)
 	}
 	if err != nil {
 		w.forget()
@@ -181,25 +181,38 @@ func (w *writer) commit(batch []*request) {
 	}
 }
 
-// try writes a batch in one transaction. After an error, the outcome of the whole batch is
-// unknown if ending is set; otherwise no part of it is stored.
-func (w *writer) try(batch []*request) error {
+// try writes a batch in one transaction, with the requests that have come while the hub waited for its
+// turn. After an error, the outcome of the whole batch is unknown if ending is set; otherwise no
+// part of it is stored.
+func (w *writer) try(batch []*request) ([]*request, error) {
 	w.ending = false
 	if err := w.open(); err != nil {
-		return err
+		return batch, err
 	}
 	c := w.conn
 	if err := c.limit(w.o.Timeout); err != nil {
-		return err
+		return batch, err
 	}
 	w.moments.Reset()
 	c.begin()
 	if err := c.run(qBeginNow); err != nil {
-		return err
+		return batch, err
 	}
 	if err := w.takeTurn(); err != nil {
-		return err
+		return batch, err
 	}
+	if w.turn.got != nil && w.turn.others {
+		if err := c.sync(); err != nil {
+			return batch, fmt.Errorf("wait for the turn: %w", err)
+		}
+		batch = w.queue.More(batch)
+	}
+	return batch, w.finish(batch)
+}
+
+// finish writes a batch in the transaction that has begun.
+func (w *writer) finish(batch []*request) error {
+	c := w.conn
 	if err := w.applyAll(batch); err != nil {
 		return err
 	}

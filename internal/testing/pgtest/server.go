@@ -79,19 +79,50 @@ func Start(tb testing.TB) *Server {
 	return s
 }
 
+// Run runs a server for a program that is no test, such as a bench. Its caller must call End.
+func Run() (*Server, error) {
+	bin, ok := installed()
+	if !ok {
+		return nil, errors.New("there is no PostgreSQL on this machine")
+	}
+	return create(bin, true)
+}
+
+// End ends a server of Run and removes its files.
+func (s *Server) End() { s.remove() }
+
+// PID returns the id of the first process of the server, which is the parent of the others.
+func (s *Server) PID() int { return s.process.Process.Pid }
+
+// Create creates an empty database and returns its address.
+func (s *Server) Create(name string) (string, error) {
+	if err := s.exec("postgres", "CREATE DATABASE "+name); err != nil {
+		return "", err
+	}
+	return s.URL(name), nil
+}
+
 // programs returns the folder of PostgreSQL's programs, the newest version. Without it, tb is
 // skipped or fails.
 func programs(tb testing.TB) string {
 	tb.Helper()
+	bin, ok := installed()
+	testenv.Met(tb, ok, "program postgres (Debian: postgresql)")
+	return bin
+}
+
+func installed() (bin string, ok bool) {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres") // the pattern is valid
 	if len(found) == 0 {
 		if path, err := exec.LookPath("postgres"); err == nil {
 			found = append(found, path)
 		}
 	}
-	testenv.Met(tb, len(found) > 0, "program postgres (Debian: postgresql)")
+	if len(found) == 0 {
+		return "", false
+	}
 	slices.Sort(found)
-	return filepath.Dir(found[len(found)-1])
+	return filepath.Dir(found[len(found)-1]), true
 }
 
 // create makes a folder and starts a server in it.
