@@ -45,6 +45,7 @@ func serveMain(args []string) int {
 	var o serve.Options
 	f := flag.NewFlagSet("bench serve", flag.ExitOnError)
 	f.StringVar(&o.File, "file", "", "the file of parley-sqlite")
+	f.StringVar(&o.Store, "store", "", "the address of the database of parley-postgres")
 	f.IntVar(&o.MaxRuns, "max-runs", 0, "the most tasks that are executed at one time")
 	f.BoolVar(&o.Owners, "owners", false, "take owners from a header")
 	f.StringVar(&o.Remote, "remote", "", "the URL of another server that performs the tasks of parley")
@@ -141,7 +142,7 @@ func (o *options) choose(names []string) error {
 }
 
 func (o *options) checkServers() error {
-	known := []serve.Kind{serve.Bare, serve.GoSDK, serve.JSSDK, serve.ParleyMemory, serve.ParleySQLite}
+	known := []serve.Kind{serve.Bare, serve.GoSDK, serve.JSSDK, serve.ParleyMemory, serve.ParleySQLite, serve.ParleyPostgres}
 	for _, k := range o.bench.Kinds {
 		if !slices.Contains(known, k) {
 			return fmt.Errorf("%w: no server %q; there are %v", errUsage, k, known)
@@ -162,6 +163,7 @@ func benchMain(ctx context.Context, args []string, stdout, stderr io.Writer) int
 	}
 	o.bench.Log = func(format string, args ...any) { fmt.Fprintf(stderr, "bench: "+format+"\n", args...) }
 	r := &report{Machine: lookAround(&o.bench), Load: describe(&o.bench.Load), Quick: o.quick}
+	defer o.bench.Close()
 	failed := o.run(ctx, r, stderr)
 	print := r.table
 	if o.json {

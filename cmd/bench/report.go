@@ -38,7 +38,7 @@ func (r *report) table(w io.Writer) error {
 	}
 	b.WriteByte('\n')
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "ROW\tCASE\tSERVER\tRESULT\tSPREAD\tP50\tP99\tCPU/OP\tALLOCS/OP\tTIMES ITS PEERS")
+	fmt.Fprintln(t, "ROW\tCASE\tSERVER\tRESULT\tSPREAD\tP50\tP99\tCPU/OP\tDATABASE\tALLOCS/OP\tWRITTEN/OP\tTIMES ITS PEERS")
 	for i := range r.Results {
 		fmt.Fprintln(t, strings.Join(r.cells(&r.Results[i]), "\t"))
 	}
@@ -82,7 +82,9 @@ func (r *report) cells(x *rows.Result) []string {
 		dash(x.P50 > 0, short(x.P50)),
 		dash(x.P99 > 0, short(x.P99)),
 		dash(x.CPU > 0, short(x.CPU)),
+		dash(x.Database > 0, short(x.Database)),
 		dash(x.Allocs > 0, number(x.Allocs)),
+		dash(x.Written > 0, number(x.Written)),
 		r.ratios(x),
 	}
 }

@@ -13,31 +13,21 @@ import (
 // supports, independent of the kernel's own clock.
 const tick = 10 * time.Millisecond
 
-// CPU returns the processor time that the process has used, in user and system mode.
-func (p *Process) CPU() (time.Duration, error) { return cpuOf(p.PID()) }
-
 // Resident returns the resident memory of the process in bytes.
 func (p *Process) Resident() (int64, error) { return residentOf(p.PID()) }
 
-func cpuOf(pid int) (time.Duration, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-	return parseStat(b)
-}
-
 var errProc = errors.New("not what Linux writes")
 
-// parseStat returns the sum of utime and stime, fields 14 and 15. The name of the program,
-// field 2, is in parentheses and may contain any character.
-func parseStat(b []byte) (time.Duration, error) {
+// parseStat returns the sum of the first times: of utime and stime, fields 14 and 15, and of cutime
+// and cstime after them. The name of the program, field 2, is in parentheses and may contain any
+// character.
+func parseStat(b []byte, times int) (time.Duration, error) {
 	f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
-	if len(f) < 13 {
+	if len(f) < 11+times {
 		return 0, fmt.Errorf("parse stat: %w", errProc)
 	}
 	var ticks int64
-	for _, v := range f[11:13] {
+	for _, v := range f[11 : 11+times] {
 		n, err := strconv.ParseInt(string(v), 10, 64)
 		if err != nil {
 			return 0, fmt.Errorf("parse stat: %w", errProc)

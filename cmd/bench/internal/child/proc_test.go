@@ -2,19 +2,22 @@ package child
 
 import (
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
 func TestParseStat(t *testing.T) {
 	t.Parallel()
 	const stat = "42 (a (strange) name) S 1 42 42 0 -1 4194560 100 0 0 0 120 30 0 0 20 0 9 0 100 1000 200 18446744073709551615"
-	if got, err := parseStat([]byte(stat)); err != nil || got != 1500*time.Millisecond {
+	if got, err := parseStat([]byte(stat), 2); err != nil || got != 1500*time.Millisecond {
 		t.Errorf("parseStat = %v, %v, want 1.5s", got, err)
 	}
 	for _, bad := range []string{"", "42 (a) S 1", "42 (a) S 1 42 42 0 -1 4194560 100 0 0 0 x 30 0"} {
-		if got, err := parseStat([]byte(bad)); err == nil {
+		if got, err := parseStat([]byte(bad), 2); err == nil {
 			t.Errorf("parseStat(%q) = %v, want an error", bad, got)
 		}
 	}
@@ -32,18 +35,46 @@ func TestParseStatus(t *testing.T) {
 	}
 }
 
+func TestParseIO(t *testing.T) {
+	t.Parallel()
+	if got, err := parseIO([]byte("wchar: 7\nread_bytes: 1\nwrite_bytes: 4096\ncancelled_write_bytes: 2\n")); err != nil || got != 4096 {
+		t.Errorf("parseIO = %d, %v, want 4096", got, err)
+	}
+	if got, err := parseIO([]byte("wchar: 7\n")); err == nil {
+		t.Errorf("parseIO without the line = %d", got)
+	}
+}
+
+// The usage of a tree contains that of children that run and of those that have ended.
+func TestTreeUsage(t *testing.T) {
+	t.Parallel()
+	testenv.OS(t, "linux")
+	work := exec.Command("sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
+	if err := work.Run(); err != nil {
+		t.Fatal(err)
+	}
+	own, err := usageOf(os.Getpid(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := TreeUsage(os.Getpid())
+	if err != nil || all.CPU < own.CPU+work.ProcessState.UserTime()/2 {
+		t.Errorf("TreeUsage = %+v, %v, want the %v of an ended child beside %v", all, err, work.ProcessState.UserTime(), own.CPU)
+	}
+}
+
 // TestSelf uses the processor until the kernel has counted at least one tick.
 func TestSelf(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
-		if _, err := cpuOf(os.Getpid()); err == nil {
+		if _, err := usageOf(os.Getpid(), 2); err == nil {
 			t.Error("there is no /proc, but a time")
 		}
 		return
 	}
-	before, err := cpuOf(os.Getpid())
-	for after := before; err == nil && after == before; {
-		after, err = cpuOf(os.Getpid())
+	before, err := usageOf(os.Getpid(), 2)
+	for after := before; err == nil && after.CPU == before.CPU; {
+		after, err = usageOf(os.Getpid(), 2)
 	}
 	if err != nil {
 		t.Fatal(err)

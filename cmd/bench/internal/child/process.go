@@ -25,6 +25,8 @@ type Process struct {
 	Addr string
 	// Began is the time before the program was executed.
 	Began time.Time
+	// Database is the id of the process whose children work for the server; zero if there is none.
+	Database int
 
 	cmd    *exec.Cmd
 	stderr tail

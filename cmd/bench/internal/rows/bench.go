@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/cmd/bench/internal/child"
 	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
+	"github.com/parley-a2a/parley/internal/testing/pgtest"
 )
 
 // Bench is the common configuration of all rows: the load and the paths. The zero values of its
@@ -34,6 +35,9 @@ type Bench struct {
 	Profiles string
 	// Log is called with progress messages.
 	Log func(format string, args ...any)
+
+	// databases is the server of all databases; nil until one is needed.
+	databases *pgtest.Server
 
 	// Load is the load of all rows.
 	Load
@@ -119,6 +123,7 @@ func All() []Row {
 		{"fanout", "one task, many readers", fanOut, false},
 		{"idle-streams", "memory of an idle stream", idleStreams, false},
 		{"lookup", "GetTask and ListTasks among many tasks", lookup, false},
+		{"hubs", "blocking sends to parley serve: SQLite, and 1, 2 and 3 hubs on PostgreSQL", hubs, false},
 		{"remote", "blocking sends at 200/s: a peer, and a hub that asks it", remote, false},
 		{"queue", "blocking sends to an agent at a queue, and requests over the bare broker", atQueue, false},
 		{"startup", "from exec of parley serve to /readyz", startup, false},
@@ -172,13 +177,18 @@ func (b *Bench) each(ctx context.Context, row string, kinds []serve.Kind, f func
 }
 
 // ours reports whether k is Parley, for which exceeding the time is an error.
-func (b *Bench) ours(k serve.Kind) bool { return k == serve.ParleySQLite || k == serve.ParleyMemory }
+func (b *Bench) ours(k serve.Kind) bool {
+	return k == serve.ParleySQLite || k == serve.ParleyPostgres || k == serve.ParleyMemory
+}
 
 // start starts a server with the further arguments. Parley on SQLite gets a new file unless
 // they name one; the caller must call the returned function at the end.
 func (b *Bench) start(ctx context.Context, k serve.Kind, args ...string) (*child.Process, func() error, error) {
 	if k == serve.JSSDK {
 		return b.startJS(ctx)
+	}
+	if k == serve.ParleyPostgres {
+		return b.startOnDatabase(ctx, args)
 	}
 	dir, err := b.temp()
 	if err != nil {

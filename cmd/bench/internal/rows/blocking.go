@@ -15,7 +15,7 @@ const completed = `"TASK_STATE_COMPLETED"`
 
 // blocking measures SendMessage calls that wait for the end of the task.
 func blocking(ctx context.Context, b *Bench) ([]Result, error) {
-	kinds := []serve.Kind{serve.Bare, serve.GoSDK, serve.JSSDK, serve.ParleyMemory, serve.ParleySQLite}
+	kinds := []serve.Kind{serve.Bare, serve.GoSDK, serve.JSSDK, serve.ParleyMemory, serve.ParleySQLite, serve.ParleyPostgres}
 	return b.each(ctx, "blocking", kinds, b.blockingOn)
 }
 

@@ -38,10 +38,10 @@ func (b *Bench) fanOutOn(ctx context.Context, k serve.Kind) (rs []Result, err er
 	}
 	var perCPU []float64
 	for i := range runs {
-		if runs[i].cpu == 0 {
+		if runs[i].used.CPU == 0 {
 			return nil, fmt.Errorf("%w: it took less time than the system's clock counts", ErrLeftOut)
 		}
-		perCPU = append(perCPU, float64(runs[i].ops)/runs[i].cpu.Seconds())
+		perCPU = append(perCPU, float64(runs[i].ops)/runs[i].used.CPU.Seconds())
 	}
 	r := summary(k, "", runs)
 	r.Unit, r.Value, r.Spread, r.Runs = "deliveries/CPU s", stat.Median(perCPU), stat.Spread(perCPU), perCPU

@@ -31,8 +31,8 @@ func (b *Bench) build(ctx context.Context) (string, error) {
 }
 
 // spawn starts the command parley on a data folder.
-func spawn(ctx context.Context, path, data string) (*child.Process, error) {
-	cmd := exec.Command(path, "serve", "--listen", "127.0.0.1:0", "--data", data)
+func spawn(ctx context.Context, path, data string, args ...string) (*child.Process, error) {
+	cmd := exec.Command(path, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", data}, args...)...)
 	cmd.Dir = data
 	return child.Spawn(ctx, cmd, "Address")
 }

@@ -23,7 +23,7 @@ func lookup(ctx context.Context, b *Bench) ([]Result, error) {
 		if err != nil {
 			return all, err
 		}
-		rs, err := b.each(ctx, "lookup", []serve.Kind{serve.ParleySQLite}, func(ctx context.Context, k serve.Kind) ([]Result, error) {
+		rs, err := b.each(ctx, "lookup", []serve.Kind{serve.ParleySQLite, serve.ParleyPostgres}, func(ctx context.Context, k serve.Kind) ([]Result, error) {
 			return b.lookupIn(ctx, k, filepath.Join(dir, "parley.db"), n)
 		})
 		all = append(all, rs...)
@@ -35,7 +35,15 @@ func lookup(ctx context.Context, b *Bench) ([]Result, error) {
 }
 
 func (b *Bench) lookupIn(ctx context.Context, k serve.Kind, file string, n int) (rs []Result, err error) {
-	p, stop, err := b.start(ctx, k, "-file", file, "-owners")
+	args := []string{"-file", file, "-owners"}
+	if k == serve.ParleyPostgres {
+		store, err := b.seeded(ctx, file, n)
+		if err != nil {
+			return nil, err
+		}
+		args = []string{"-store", store, "-owners"}
+	}
+	p, stop, err := b.start(ctx, k, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -18,8 +18,15 @@ import (
 // wrong behaviour of the server.
 type op func(n uint64) error
 
+// target is a measured server, or several of them.
+type target interface {
+	Usage() (child.Usage, error)
+	// Mallocs returns the number of allocated objects, or zero if it is not known.
+	Mallocs(ctx context.Context) (uint64, error)
+}
+
 // closedLoop repeats all ops concurrently: once to warm up, then for each run.
-func (b *Bench) closedLoop(ctx context.Context, p *child.Process, ops []op) ([]run, error) {
+func (b *Bench) closedLoop(ctx context.Context, p target, ops []op) ([]run, error) {
 	l := &loop{p: p, ops: ops}
 	if _, err := l.run(ctx, b.Warmup); err != nil {
 		return nil, fmt.Errorf("warm-up: %w", err)
@@ -36,7 +43,7 @@ func (b *Bench) closedLoop(ctx context.Context, p *child.Process, ops []op) ([]r
 }
 
 type loop struct {
-	p    *child.Process
+	p    target
 	ops  []op
 	next uint64
 }
@@ -84,12 +91,12 @@ func repeat(ctx context.Context, f op, n uint64, end time.Time) ([]time.Duration
 }
 
 // metered calls f and measures the cost for the server.
-func metered(ctx context.Context, p *child.Process, f func() error) (run, error) {
-	stats, err := p.Do(ctx, serve.GetStats, "")
+func metered(ctx context.Context, p target, f func() error) (run, error) {
+	mallocs, err := p.Mallocs(ctx)
 	if err != nil {
 		return run{}, err
 	}
-	cpu, err := p.CPU()
+	used, err := p.Usage()
 	if err != nil {
 		return run{}, err
 	}
@@ -98,12 +105,12 @@ func metered(ctx context.Context, p *child.Process, f func() error) (run, error)
 		return run{}, err
 	}
 	wall := time.Since(began)
-	cpuAfter, err := p.CPU()
+	usedAfter, err := p.Usage()
 	if err != nil {
 		return run{}, err
 	}
-	after, err := p.Do(ctx, serve.GetStats, "")
-	return run{wall: wall, cpu: cpuAfter - cpu, mallocs: after.Mallocs - stats.Mallocs}, err
+	after, err := p.Mallocs(ctx)
+	return run{wall: wall, used: usedAfter.Sub(used), mallocs: after - mallocs}, err
 }
 
 // finish adds the server's final numbers to r.

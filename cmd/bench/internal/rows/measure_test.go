@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-a2a/parley/cmd/bench/internal/child"
+
 	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
 )
 
@@ -13,9 +15,9 @@ func TestSummary(t *testing.T) {
 	t.Parallel()
 	ms := time.Millisecond
 	r := summary("a", "x/s", []run{
-		{ops: 10, units: 10, wall: time.Second, cpu: 100 * ms, mallocs: 1_000, latencies: []time.Duration{1 * ms, 2 * ms, 9 * ms}},
-		{ops: 30, units: 10, wall: time.Second, cpu: 300 * ms, mallocs: 6_000, latencies: []time.Duration{3 * ms}},
-		{ops: 20, units: 10, wall: time.Second, cpu: 600 * ms, mallocs: 2_000, latencies: []time.Duration{4 * ms}},
+		{ops: 10, units: 10, wall: time.Second, used: child.Usage{CPU: 100 * ms}, mallocs: 1_000, latencies: []time.Duration{1 * ms, 2 * ms, 9 * ms}},
+		{ops: 30, units: 10, wall: time.Second, used: child.Usage{CPU: 300 * ms}, mallocs: 6_000, latencies: []time.Duration{3 * ms}},
+		{ops: 20, units: 10, wall: time.Second, used: child.Usage{CPU: 600 * ms}, mallocs: 2_000, latencies: []time.Duration{4 * ms}},
 	})
 	if r.Value != 200 || r.Spread != 1 || r.CPU != ms || r.Allocs != 10 || r.P50 != 3*ms || r.P99 != 4*ms {
 		t.Errorf("summary = %+v", r)

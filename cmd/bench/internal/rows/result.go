@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/parley-a2a/parley/cmd/bench/internal/child"
 	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
 	"github.com/parley-a2a/parley/cmd/bench/internal/stat"
 )
@@ -30,6 +31,11 @@ type Result struct {
 	// Allocs is the number of objects that the server allocated for one operation; zero if
 	// unknown.
 	Allocs float64 `json:"allocs,omitempty"`
+	// Database is the part of CPU that the database has used.
+	Database time.Duration `json:"database_cpu_ns,omitempty"`
+	// Written is the number of bytes that the server and its database wrote to files for one
+	// operation; zero if unknown.
+	Written float64 `json:"written,omitempty"`
 	// Resident is the server's memory at the end in bytes, Goroutines the number of its
 	// goroutines, and File the size of its file with the write-ahead log; zero if unknown.
 	Resident   int64 `json:"resident,omitempty"`
@@ -47,7 +53,8 @@ func leftOut(k serve.Kind, err error) Result { return Result{Server: k, Left: er
 type run struct {
 	// ops is the number of operations, and units the weight of each of them.
 	ops, units int
-	wall, cpu  time.Duration
+	wall       time.Duration
+	used       child.Usage
 	mallocs    uint64
 	latencies  []time.Duration
 }
@@ -72,8 +79,10 @@ func summary(k serve.Kind, unit string, runs []run) Result {
 	}
 	r := values(k, unit, of((*run).rate))
 	r.P50, r.P99 = quantile(0.5), quantile(0.99)
-	r.CPU = time.Duration(stat.Median(of(func(r *run) float64 { return r.perUnit(float64(r.cpu)) })))
+	r.CPU = time.Duration(stat.Median(of(func(r *run) float64 { return r.perUnit(float64(r.used.CPU)) })))
 	r.Allocs = stat.Median(of(func(r *run) float64 { return r.perUnit(float64(r.mallocs)) }))
+	r.Database = time.Duration(stat.Median(of(func(r *run) float64 { return r.perUnit(float64(r.used.Database)) })))
+	r.Written = stat.Median(of(func(r *run) float64 { return r.perUnit(float64(r.used.Written)) }))
 	return r
 }
 

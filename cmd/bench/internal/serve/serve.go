@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/parley-a2a/parley/internal/heap"
+	"github.com/parley-a2a/parley/internal/store/pgstore"
 )
 
 // Kind names a server.
@@ -20,6 +21,8 @@ type Kind string
 const (
 	// ParleySQLite is Parley with the SQLite store, which ends each commit with an fsync.
 	ParleySQLite Kind = "parley-sqlite"
+	// ParleyPostgres is Parley with a PostgreSQL database, used by it alone.
+	ParleyPostgres Kind = "parley-postgres"
 	// ParleyMemory is Parley with the memory store.
 	ParleyMemory Kind = "parley-memory"
 	// GoSDK is the official Go SDK with its memory store.
@@ -41,6 +44,8 @@ type Options struct {
 	Kind Kind
 	// File is the file of ParleySQLite.
 	File string
+	// Store is the address of the database of ParleyPostgres.
+	Store string
 	// MaxRuns is the largest number of concurrent runs of Parley; zero means its own default.
 	MaxRuns int
 	// Owners makes Parley read the owner of a call from a header; see OwnerHeader. By default
@@ -89,12 +94,18 @@ func Run(ctx context.Context, o Options, in io.Reader, out io.Writer) (err error
 // open creates the server, and a function that releases its resources.
 func (o *Options) open(g *gate) (server, func() error, error) {
 	nothing := func() error { return nil }
-	if o.Kind == ParleySQLite || o.Kind == ParleyMemory {
+	if o.Kind == ParleySQLite || o.Kind == ParleyPostgres || o.Kind == ParleyMemory {
 		heap.Floor(heap.Size) // like "parley serve"
 	}
 	switch o.Kind {
 	case ParleySQLite:
 		return o.onSQLite(g)
+	case ParleyPostgres:
+		db, err := pgstore.Open(context.Background(), o.Store, pgstore.Options{})
+		if err != nil {
+			return nil, nil, err
+		}
+		return o.hub(db.Tasks(), o.agent(g)), db.Close, nil
 	case ParleyMemory:
 		return o.hub(nil, o.agent(g)), nothing, nil
 	case GoSDK:
