@@ -72,6 +72,45 @@ func TestComposition(t *testing.T) {
 	}
 }
 
+// TestClusterComposition: both hubs of the composition run the image as it describes itself, with the
+// same configuration but for their ids, and the balancer knows both.
+func TestClusterComposition(t *testing.T) {
+	t.Parallel()
+	type service struct {
+		Command     []string
+		Environment map[string]string
+		Volumes     []string
+		Healthcheck struct{ Test []string }
+	}
+	var c struct{ Services map[string]service }
+	folder := filepath.Join(deploy, "cluster")
+	if err := yaml.Unmarshal([]byte(read(t, filepath.Join(folder, "compose.yaml"))), &c); err != nil {
+		t.Fatal(err)
+	}
+	balancer, config := read(t, filepath.Join(folder, "haproxy.cfg")), read(t, filepath.Join(folder, "parley.yaml"))
+	one, two := c.Services["one"], c.Services["two"]
+	for name, s := range map[string]service{"one": one, "two": two} {
+		if diff := cmp.Diff(instruction(t, "CMD"), s.Command); diff != "" {
+			t.Errorf("the commands of the image and hub %s differ (-image +composition):\n%s", name, diff)
+		}
+		if s.Environment["HUB_ID"] != name || !slices.Contains(s.Volumes, name+":/data") || len(s.Healthcheck.Test) == 0 {
+			t.Errorf("hub %s is %+v; want its own id and volume", name, s)
+		}
+		if !strings.Contains(balancer, "server "+name+" "+name+":4100") {
+			t.Errorf("the balancer does not know hub %s", name)
+		}
+		for _, m := range regexp.MustCompile(`\$\{([A-Z_]+)`).FindAllStringSubmatch(config, -1) {
+			if s.Environment[m[1]] == "" {
+				t.Errorf("hub %s has no %s, which its configuration needs", name, m[1])
+			}
+		}
+	}
+	one.Environment["HUB_ID"] = "two"
+	if diff := cmp.Diff(one.Environment, two.Environment); diff != "" {
+		t.Errorf("the hubs have different variables (-one +two):\n%s", diff)
+	}
+}
+
 // TestImage runs the command of the image in a root that has only the files of the image, as its
 // user, which may write /data alone: the hub gets ready, passes its own health check, and stops.
 func TestImage(t *testing.T) {
