@@ -81,7 +81,7 @@ func (c *doctorCmd) Run(ctx context.Context, o *OS) error {
 		return fmt.Errorf("%d findings are weak or wrong", bad)
 	}
 	if damaged {
-		return fmt.Errorf("the data folder %s is damaged", cfg.Data)
+		return errors.New(damageOf(cfg))
 	}
 	return policyFailed(facts)
 }
@@ -112,6 +112,9 @@ func (c *doctorCmd) facts(ctx context.Context, cfg *config.Config, damaged bool)
 	f.Free, f.Total = diskSpace(cfg.Data)
 	if damaged {
 		f.NoKeys = "the data folder is damaged"
+		if server.OnDatabase(cfg.Store) {
+			f.NoKeys = damageOf(cfg)
+		}
 	} else {
 		c.keys(ctx, cfg, f)
 	}

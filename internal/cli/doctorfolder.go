@@ -11,6 +11,7 @@ import (
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/doctor"
 	"github.com/parley-a2a/parley/internal/server"
+	"github.com/parley-a2a/parley/internal/store/pgstore"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 )
 
@@ -52,6 +53,9 @@ func (p *part) findings(good string) []doctor.Finding {
 // examineFolder examines the data folder of a configuration: its store, parts and audit log. It
 // returns nothing for a folder without a hub's data.
 func examineFolder(ctx context.Context, cfg *config.Config) (all []doctor.Finding) {
+	if server.OnDatabase(cfg.Store) {
+		return examineDatabase(ctx, cfg)
+	}
 	advice := fmt.Sprintf(folderAdvice, quote(cfg.Data))
 	store := part{name: "store", advice: advice}
 	n, err := sqlitestore.Examine(ctx, filepath.Join(cfg.Data, server.StoreName), func(p sqlitestore.Problem) { store.problem(p.Text) })
@@ -75,4 +79,45 @@ func examineFolder(ctx context.Context, cfg *config.Config) (all []doctor.Findin
 		parts.problem(err.Error())
 	}
 	return append(all, parts.findings(fmt.Sprintf("%d large parts have their digests", whole))...)
+}
+
+// databaseAdvice is the advice about a damaged database.
+const databaseAdvice = "restore a backup of the database, or import an export of it"
+
+// examineDatabase examines the database of a configuration, the hubs that share it, and the audit log
+// in the data folder.
+func examineDatabase(ctx context.Context, cfg *config.Config) []doctor.Finding {
+	store := part{name: "store", advice: databaseAdvice}
+	n, err := pgstore.Examine(ctx, cfg.Store, store.problem)
+	if err != nil {
+		store.problem(err.Error())
+	}
+	all := store.findings(fmt.Sprintf("%d tasks with %d entries agree with their logs; %d large parts have their digests", n.Tasks, n.Entries, n.Parts))
+	log := part{name: "audit", advice: fmt.Sprintf("restore a backup of the data folder %s", quote(cfg.Data))}
+	entries := server.VerifyAudit(cfg.Data, log.problem)
+	all = append(all, log.findings(fmt.Sprintf("%d entries form a chain", entries))...)
+	if err != nil || cfg.HubID == "" {
+		return all
+	}
+	members, err := pgstore.Members(ctx, cfg.Store)
+	if err != nil {
+		return append(all, doctor.Finding{Level: doctor.Wrong, Subject: "hubs", Text: err.Error()})
+	}
+	for _, m := range members {
+		if m.Config != cfg.Fingerprint() {
+			all = append(all, doctor.Finding{
+				Level: doctor.Weak, Subject: "hubs", Text: fmt.Sprintf("hub %s (%s) runs with another configuration than this one", m.ID, m.Version),
+				Advice: "give all hubs the same files, and start them again one after the other",
+			})
+		}
+	}
+	return append(all, doctor.Finding{Level: doctor.OK, Subject: "hubs", Text: fmt.Sprintf("%d hubs use the database", len(members))})
+}
+
+// damageOf describes damage of the data of a hub.
+func damageOf(cfg *config.Config) string {
+	if server.OnDatabase(cfg.Store) {
+		return "the database or the audit log is damaged or cannot be read"
+	}
+	return fmt.Sprintf("the data folder %s is damaged", cfg.Data)
 }

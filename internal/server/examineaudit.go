@@ -61,3 +61,23 @@ func ExamineAudit(ctx context.Context, data string, report func(string)) (entrie
 	}
 	return rep.Entries
 }
+
+// VerifyAudit verifies the audit log of a data folder whose hub has its store elsewhere. It reports the
+// problems, and returns the number of entries. A log that is off has no problems.
+func VerifyAudit(data string, report func(string)) (entries uint64) {
+	dir, err := AuditFolder(data)
+	if err != nil {
+		report(err.Error())
+	}
+	if dir == "" {
+		return 0
+	}
+	rep, err := audit.Verify(dir, audit.Check{})
+	if err != nil {
+		return 0 // there is none yet
+	}
+	for i := range rep.Problems {
+		report(rep.Problems[i].String())
+	}
+	return rep.Entries
+}

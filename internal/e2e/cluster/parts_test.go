@@ -76,6 +76,9 @@ func TestParts(t *testing.T) {
 	if code, got := b.part(path); code != http.StatusOK || !bytes.Equal(got, raw) {
 		t.Errorf("after the hub that received it was killed: %d with %d bytes", code, len(got))
 	}
+	if out, err := b.Parley(t.Context(), "doctor", "--offline", "--config", filepath.Join(b.Dir(), "parley.yaml"), "--data", b.Data()); err != nil || !strings.Contains(out, "1 large parts have their digests") {
+		t.Errorf("doctor: %v\n%s", err, out)
+	}
 	file := filepath.Join(t.TempDir(), "hub.export")
 	if out, err := b.Parley(t.Context(), "export", file, "--running", "--store", url, "--data", t.TempDir()); err != nil {
 		t.Fatalf("export: %v\n%s", err, out)
@@ -91,6 +94,10 @@ func TestParts(t *testing.T) {
 	pgtest.Shared(t).Exec(t, name, "UPDATE parley.part_chunks SET data = set_byte(data, 5, 0) WHERE n = 1")
 	if _, got := b.part(path); !strings.Contains(string(got), " and then ") || len(got) > 1<<18+100 {
 		t.Errorf("a damaged part has %d bytes, ending with %q; want the first chunk and an error", len(got), got[len(got)-60:])
+	}
+	doctor := []string{"doctor", "--offline", "--config", filepath.Join(b.Dir(), "parley.yaml"), "--data", b.Data()}
+	if out, err := b.Parley(t.Context(), doctor...); err == nil || !strings.Contains(out, "chunk 1 is damaged") || !strings.Contains(out, "hubs use the database") {
+		t.Errorf("doctor with a damaged chunk: %v\n%s", err, out)
 	}
 	resp, err := hubtest.Do(t.Context(), hubtest.Request{Method: http.MethodGet, URL: b.URL() + "/readyz"})
 	if err != nil {
