@@ -336,6 +336,10 @@ func send(p *page) error {
 		path = "/v1/a2a/" + segment(agent) + "/message:send"
 	}
 	if id != "" {
+		// A message with an unknown id would begin a task with this id.
+		if err := p.get("/api/v1/tasks/"+segment(id), nil); err != nil {
+			return p.done(err)
+		}
 		path, message["taskId"] = "/v1/a2a/message:send", id
 	}
 	if c := strings.TrimSpace(p.r.PostFormValue("context")); c != "" {
