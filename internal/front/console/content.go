@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"mime"
 	"net/http"
 	"strconv"
@@ -30,6 +31,30 @@ type wirePart struct {
 	Data      json.RawMessage `json:"data"`
 	Filename  string          `json:"filename"`
 	MediaType string          `json:"mediaType"`
+	Metadata  struct {
+		// Stored describes bytes that the hub keeps beside the log. Agents may write anything here.
+		Stored json.RawMessage `json:"parley.part"`
+	} `json:"metadata"`
+}
+
+// maxImage is the maximum size of an image beside the log that a page shows, in bytes.
+const maxImage = 4 << 20
+
+// stored returns the path and the size of the bytes that the hub keeps for a part of a task; an
+// empty path for a part whose content is elsewhere. The hub itself is asked for them, and only
+// for this task, so that an agent gains nothing by the same metadata.
+func (w *wirePart) stored(task string) (path string, size int) {
+	var at struct {
+		SHA256 string `json:"sha256"`
+		Size   int    `json:"size"`
+	}
+	if w.URL == nil || json.Unmarshal(w.Metadata.Stored, &at) != nil || len(at.SHA256) != 64 || strings.Trim(at.SHA256, "0123456789abcdef") != "" {
+		return "", 0
+	}
+	if path = "/v1/parts/" + segment(task) + "/" + at.SHA256; !strings.HasSuffix(*w.URL, path) {
+		return "", 0
+	}
+	return path, max(0, at.Size)
 }
 
 // content is a message or an artifact.
@@ -186,6 +211,7 @@ func (r *reader) clip(s string) string {
 // part returns a part on a page.
 func (r *reader) part(w *wirePart, version int64, index int) partView {
 	v := partView{Media: w.MediaType, Version: version, Index: index}
+	stored, size := w.stored(r.task)
 	switch {
 	case w.Text != nil:
 		v.Text, v.Bytes = r.clip(*w.Text), len(*w.Text)
@@ -193,6 +219,12 @@ func (r *reader) part(w *wirePart, version int64, index int) partView {
 	case w.Raw != nil:
 		v.File, v.Bytes = w.Filename, base64.StdEncoding.DecodedLen(len(*w.Raw))
 		v.Image = imageType(w.MediaType) != ""
+		if v.File == "" {
+			v.File = "file without a name"
+		}
+	case stored != "":
+		v.File, v.Bytes = w.Filename, size
+		v.Image = imageType(w.MediaType) != "" && v.Bytes <= maxImage
 		if v.File == "" {
 			v.File = "file without a name"
 		}
@@ -339,16 +371,23 @@ func part(p *page) error {
 		return &refusal{http.StatusNotFound, "The entry has no such part."}
 	}
 	w := &c.Parts[i]
-	var b []byte
-	switch {
+	var b io.Reader = bytes.NewReader(w.Data)
+	switch path, _ := w.stored(p.r.FormValue("id")); {
+	case path != "":
+		resp, err := p.call(p.r.Context(), http.MethodGet, path, nil)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = resp.Body.Close() }()
+		b = resp.Body
 	case w.Raw != nil:
-		if b, err = base64.StdEncoding.DecodeString(*w.Raw); err != nil {
+		raw, err := base64.StdEncoding.DecodeString(*w.Raw)
+		if err != nil {
 			return &refusal{http.StatusUnprocessableEntity, "The bytes of this part are not base64."}
 		}
+		b = bytes.NewReader(raw)
 	case w.Text != nil:
-		b = []byte(*w.Text)
-	default:
-		b = w.Data
+		b = strings.NewReader(*w.Text)
 	}
 	kind, how := imageType(w.MediaType), "inline"
 	if kind == "" || p.r.FormValue("save") != "" {
@@ -358,7 +397,7 @@ func part(p *page) error {
 	header.Set("Content-Type", kind)
 	header.Set("Content-Security-Policy", "default-src 'none'; sandbox")
 	header.Set("Content-Disposition", mime.FormatMediaType(how, map[string]string{"filename": fileName(w.Filename, e.Version, i)}))
-	_, _ = p.w.Write(b) // an error means that the browser has disconnected
+	_, _ = io.Copy(p.w, b) // an error means that the browser has disconnected
 	return nil
 }
 

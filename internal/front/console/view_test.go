@@ -1,6 +1,7 @@
 package console
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +58,29 @@ func TestNumbers(t *testing.T) {
 	for usd, want := range map[float64]string{0.00123: "$0.0012", 12.345: "$12.35"} {
 		if got := money(usd); got != want {
 			t.Errorf("money(%v) = %s, want %s", usd, got, want)
+		}
+	}
+}
+
+// TestStored checks that the page asks the hub only for bytes of the part that names them.
+func TestStored(t *testing.T) {
+	t.Parallel()
+	sum := strings.Repeat("0a", 32)
+	for name, tc := range map[string]struct{ part, want string }{
+		"stored":         {`{"url":"https://hub.example/v1/parts/t1/` + sum + `","metadata":{"parley.part":{"sha256":"` + sum + `","size":7}}}`, "/v1/parts/t1/" + sum},
+		"another task":   {`{"url":"https://hub.example/v1/parts/t2/` + sum + `","metadata":{"parley.part":{"sha256":"` + sum + `"}}}`, ""},
+		"no metadata":    {`{"url":"https://hub.example/v1/parts/t1/` + sum + `"}`, ""},
+		"another digest": {`{"url":"https://hub.example/v1/parts/t1/x","metadata":{"parley.part":{"sha256":"` + sum + `"}}}`, ""},
+		"a path":         {`{"url":"/v1/parts/t1/../../../api/v1/keys","metadata":{"parley.part":{"sha256":"../../../api/v1/keys"}}}`, ""},
+		"no object":      {`{"url":"/v1/parts/t1/` + sum + `","metadata":{"parley.part":"x"}}`, ""},
+		"no address":     {`{"text":"x","metadata":{"parley.part":{"sha256":"` + sum + `"}}}`, ""},
+	} {
+		var w wirePart
+		if err := json.Unmarshal([]byte(tc.part), &w); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := w.stored("t1"); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
 }
