@@ -273,7 +273,8 @@ type tryView struct {
 	Agents          []adminjson.Agent
 	Chosen          *adminjson.Agent
 	Card            cardView
-	Text, Error     string
+	Text, Data      string
+	Error           string
 	Context, TaskID string
 	// Reply is the answer of an agent that has begun no task.
 	Reply []partView
@@ -330,7 +331,13 @@ func (p *page) showTry(code int, v tryView) error {
 // send sends a message to an agent, or an answer to a task, and shows the task.
 func send(p *page) error {
 	agent, text, id := p.r.PostFormValue("agent"), p.r.PostFormValue("text"), p.r.PostFormValue("id")
-	message := map[string]any{"messageId": uuid.NewString(), "role": "ROLE_USER", "parts": []any{map[string]any{"text": text}}}
+	parts, err := p.messageParts()
+	if refused, ok := err.(*refusal); ok && id == "" { //nolint:errorlint // messageParts returns it itself
+		return p.showTry(refused.Code, tryView{Text: text, Data: p.r.PostFormValue("data"), Error: refused.Message})
+	} else if err != nil {
+		return p.done(err)
+	}
+	message := map[string]any{"messageId": uuid.NewString(), "role": "ROLE_USER", "parts": parts}
 	path := "/v1/a2a/message:send"
 	if agent != "" {
 		path = "/v1/a2a/" + segment(agent) + "/message:send"
@@ -349,14 +356,14 @@ func send(p *page) error {
 		Task    struct{ ID string } `json:"task"`
 		Message *content            `json:"message"`
 	}
-	err := p.do(http.MethodPost, path, map[string]any{"message": message, "configuration": map[string]any{"returnImmediately": true}}, &answer)
+	err = p.do(http.MethodPost, path, map[string]any{"message": message, "configuration": map[string]any{"returnImmediately": true}}, &answer)
 	if id != "" {
 		return p.done(err)
 	}
 	refused, ok := err.(*refusal) //nolint:errorlint // do returns it itself
 	switch {
 	case ok && refused.Code != http.StatusUnauthorized:
-		return p.showTry(refused.Code, tryView{Text: text, Error: refused.Message})
+		return p.showTry(refused.Code, tryView{Text: text, Data: p.r.PostFormValue("data"), Error: refused.Message})
 	case err != nil:
 		return err
 	case answer.Message != nil:

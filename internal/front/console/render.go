@@ -31,6 +31,8 @@ type layout struct {
 	Caller               string
 	SignedIn, Anonymous  bool
 	Admin                bool
+	// Waiting is the number of items of the inbox; empty for none.
+	Waiting string
 	// Body is the rendered content.
 	Body template.HTML
 }
@@ -51,7 +53,7 @@ func (p *page) show(code int, name string, v any) {
 	}
 	l := layout{
 		Title: titles[name], Version: p.hub.Version, Path: p.r.URL.Path, Token: p.hub.token(p.session), SignedIn: p.session.key != "",
-		Caller: p.caller.ID, Anonymous: p.caller.Anonymous, Admin: p.caller.Admin, Body: template.HTML(body), //nolint:gosec // rendered by a template
+		Waiting: p.waiting(), Caller: p.caller.ID, Anonymous: p.caller.Anonymous, Admin: p.caller.Admin, Body: template.HTML(body), //nolint:gosec // rendered by a template
 	}
 	if p.caller.Name != "" {
 		l.Caller = p.caller.Name
