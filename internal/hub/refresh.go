@@ -1,17 +1,30 @@
 package hub
 
-import "context"
+import (
+	"context"
 
-// Refresh makes the parts of the hub read what other hubs on the store have changed, apart from
-// tasks.
-func (h *Hub) Refresh(ctx context.Context) {
+	"github.com/parley-a2a/parley/task"
+)
+
+// maxFollowed is the number of changed tasks up to which their webhooks are read one by one.
+const maxFollowed = 64
+
+// Refresh makes the parts of the hub read the changes of other hubs on the store, apart from those of
+// tasks. keys are the tasks that have changed; nil stands for any.
+func (h *Hub) Refresh(ctx context.Context, keys []task.Key) {
 	if h.events != nil {
 		h.events.Changed()
 	}
 	if h.pusher == nil {
 		return
 	}
-	if err := h.pusher.Refresh(ctx); err != nil && ctx.Err() == nil {
+	var err error
+	if keys == nil || len(keys) > maxFollowed {
+		err = h.pusher.Refresh(ctx)
+	} else {
+		err = h.pusher.Follow(ctx, keys)
+	}
+	if err != nil && ctx.Err() == nil {
 		h.parts.Logger.Debug("webhooks of other hubs", "error", err)
 	}
 }

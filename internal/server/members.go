@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/parley-a2a/parley"
@@ -10,6 +11,7 @@ import (
 	"github.com/parley-a2a/parley/internal/cluster/keeper"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/store/pgstore"
+	"github.com/parley-a2a/parley/task"
 )
 
 // ErrHubID is returned for a hub_id without a database.
@@ -53,7 +55,11 @@ func (h *Hub) followOthers(ctx context.Context, hint cluster.Hint) {
 		}
 	}
 	h.engine.Follow(ctx, hint.Keys)
-	h.core.Refresh(ctx)
+	changed := slices.Concat(make([]task.Key, 0, 1), hint.Keys)
+	if hint.All {
+		changed = nil
+	}
+	h.core.Refresh(ctx, changed)
 	if hint.All || len(hint.Topics) > 0 {
 		h.followTopics(ctx)
 	}

@@ -1,0 +1,73 @@
+package push
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
+	"github.com/parley-a2a/parley/task"
+)
+
+// elsewhere adds a chunk as another process does.
+func (j *job) elsewhere(text string) {
+	j.w.t.Helper()
+	j.head = tasktest.Append(j.w.t, j.w.store, j.head, tasktest.Chunk(j.w.now(), "a", text))
+}
+
+// Follow delivers the changes of the tasks that it gets, and forgets their deleted webhooks. It
+// does not look at other tasks, and does nothing in a dispatcher that does not lead.
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, leads := newWorld(t), true
+		w.cfg.Leads = func() bool { return leads }
+		w.start()
+		defer w.halt()
+		w.pass(time.Second)
+		one, other := w.task("one"), w.task("other")
+		var refs []task.HookRef
+		for _, id := range []string{"1", "2", "3", "4", "5"} {
+			refs = append(refs, one.put(task.HookRequest{ID: id, URL: "https://one/" + id}).Ref())
+		}
+		other.put(task.HookRequest{ID: "1", URL: "https://other/"})
+		follow := func(text string) {
+			t.Helper()
+			one.elsewhere(text)
+			other.elsewhere(text)
+			if err := w.d.Follow(t.Context(), []task.Key{one.head.Key}); err != nil {
+				t.Fatal(err)
+			}
+			w.pass(time.Second)
+		}
+		follow("a")
+		for _, id := range []string{"1", "5"} {
+			if got := w.net.texts("https://one/" + id); got != "a" {
+				t.Errorf("webhook %s got %q, want a", id, got)
+			}
+		}
+		if err := w.store.DropHook(context.Background(), refs[4]); err != nil {
+			t.Fatal(err)
+		}
+		follow("b")
+		if one, five := w.net.texts("https://one/1"), w.net.texts("https://one/5"); one != "b" || five != "" {
+			t.Errorf("the webhooks got %q and, deleted, %q", one, five)
+		}
+		if got := w.net.texts("https://other/"); got != "" {
+			t.Errorf("the webhook of another task got %q", got)
+		}
+		if err := w.d.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(time.Second)
+		if got := w.net.texts("https://other/"); got != "a b" {
+			t.Errorf("after Refresh, the webhook of the other task got %q", got)
+		}
+		leads = false
+		follow("c")
+		if got := w.net.texts("https://one/1"); got != "" {
+			t.Errorf("a dispatcher that does not lead sends %q", got)
+		}
+	})
+}
