@@ -681,3 +681,42 @@ func TestRunWaitsForAStoreThatCannotBeRead(t *testing.T) {
 		}
 	})
 }
+
+// secretiveStore is a store in memory that shows no due tasks for a while.
+type secretiveStore struct {
+	memstore.Store
+
+	fails atomic.Int32
+}
+
+func (s *secretiveStore) Due(ctx context.Context, after task.Key, limit int) ([]task.Head, error) {
+	if s.fails.Add(-1) >= 0 {
+		return nil, errSector
+	}
+	return s.Store.Due(ctx, after, limit)
+}
+
+// An engine whose store cannot be read at the start waits for it, and then recovers.
+func TestRecoveryWaitsForAStoreThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := new(secretiveStore)
+		store.fails.Store(3)
+		e, began := engine.New(engine.Config{Store: store}), time.Now()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- e.Run(ctx) }()
+		select {
+		case <-e.Recovered():
+		case err := <-done:
+			t.Fatalf("the engine has ended: %v", err)
+		}
+		if time.Since(began) == 0 {
+			t.Error("the engine has recovered without its store")
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}

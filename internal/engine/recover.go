@@ -2,10 +2,12 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
+	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -32,14 +34,21 @@ func (e *Engine) recover(ctx context.Context) error {
 }
 
 // eachOrphan continues the orphaned tasks, several concurrently, with the function that take
-// returns for a task; nil leaves it alone.
+// returns for a task; nil leaves it alone. It waits for a store that cannot be read.
 func (e *Engine) eachOrphan(ctx context.Context, op string, take func(*task.Head) func()) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	slots := make(chan struct{}, recoverers)
 	for after := task.Key(0); ; {
 		heads, err := e.store.Due(ctx, after, recoverPage)
-		if err != nil {
+		switch {
+		case errors.Is(err, task.ErrUnavailable):
+			_ = e.storeFailed(fmt.Errorf("%s: %w", op, err)) // logged
+			if err := backoff.Sleep(ctx, retryDelay); err != nil {
+				return err
+			}
+			continue
+		case err != nil:
 			return fmt.Errorf("%s: %w", op, err)
 		}
 		if len(heads) == 0 {
