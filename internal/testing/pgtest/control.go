@@ -50,6 +50,7 @@ func (s *Server) Kill() {
 	if s.process == nil {
 		return
 	}
+	signal(s.process.Process.Pid, stop) // first, so that it starts no more children
 	all := append(children(s.process.Process.Pid), s.process.Process.Pid)
 	for _, pid := range all {
 		signal(pid, kill)
