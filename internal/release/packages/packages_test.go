@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,6 +53,28 @@ func TestConfiguration(t *testing.T) {
 	}
 	if b.ModTimestamp != "{{ .CommitTimestamp }}" || strings.Join(b.Flags, " ") != "-trimpath -tags=grpcnotrace" || strings.Join(b.Ldflags, " ") != "-s -w" {
 		t.Errorf("the build is %+v; two builds of a tag must be the same bytes, and those of make", b)
+	}
+}
+
+// TestBill runs the command of the bill of materials as goreleaser does: in a folder below the root,
+// its distribution directory.
+func TestBill(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, bill := project(t).SBOMs[0], filepath.Join(t.TempDir(), "bill.json")
+	args := slices.Clone(c.Args)
+	for i, a := range args {
+		args[i] = strings.NewReplacer("$artifact", program, "$document", bill).Replace(a)
+	}
+	run := exec.Command(c.Cmd, args...)
+	run.Dir = filepath.Join(root, "docs")
+	if out, err := run.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", run.Args, err, out)
+	}
+	if text, err := os.ReadFile(bill); err != nil || !bytes.Contains(text, []byte(`"CycloneDX"`)) {
+		t.Errorf("the bill is not one of CycloneDX (%v):\n%s", err, text)
 	}
 }
 
