@@ -2,19 +2,25 @@
 
 TOOL = go tool -modfile=internal/tools/go.mod
 
-.PHONY: build check check-all lint test bench fuzz
+.PHONY: build check check-all lint test bench fuzz sdk
 
 # build makes the smallest program: static, without symbols and debug information, and without
 # the request pages of gRPC, which keep the linker from dropping methods.
 build:
 	CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags="-s -w" -o bin/parley ./cmd/parley
 
+# sdk builds the workers in other languages: a wheel, and a package for npm. It needs .ci/venvs.
+sdk:
+	mkdir -p bin
+	cd sdk/python && .venv/bin/python -m flit_core.wheel --outdir ../../bin
+	cd sdk/ts && npm ci --no-audit --no-fund && npm run build && npm pack --pack-destination ../../bin
+
 # HEAVY are the packages whose tests start many processes, a broker or a database. Together they
 # take longer than all others; check-all and continuous integration test them, too.
 HEAVY = ./internal/e2e/... ./agent/queue ./bus ./bus/amqpbus ./bus/natsbus/... ./internal/cli \
 	./internal/agents/rockbot ./internal/front/rockbotfront ./internal/llm/hubclient \
 	./internal/llm/mcp/resources ./internal/store/pgstore \
-	./internal/testing/hubtest ./internal/testing/pgtest ./internal/testing/rabbittest
+	./internal/testing/hubtest ./internal/testing/pgtest ./internal/testing/rabbittest ./internal/testing/suite/workertest
 
 # check is for each commit; it takes at most three minutes on two cores.
 check: lint

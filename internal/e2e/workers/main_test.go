@@ -7,12 +7,13 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
 	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
 func TestMain(m *testing.M) {
 	testenv.Parallel(6) // the transcripts wait for times of the contract
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(hubtest.M{M: m})
 }
 
 // sdk returns the path of a file below the folder sdk.
@@ -32,4 +33,12 @@ func python(t *testing.T) string {
 	_, err := os.Stat(path)
 	testenv.Met(t, err == nil, "virtual environment sdk/python/.venv (run .ci/venvs)")
 	return path
+}
+
+// node skips or fails the test unless sdk/ts is built.
+func node(t *testing.T) {
+	t.Helper()
+	testenv.Tool(t, "node")
+	_, err := os.Stat(sdk(t, "ts", "dist", "index.js"))
+	testenv.Met(t, err == nil, "build of sdk/ts (npm ci && npm run build in sdk/ts)")
 }

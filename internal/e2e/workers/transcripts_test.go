@@ -23,3 +23,11 @@ func TestPythonTypes(t *testing.T) {
 		t.Errorf("mypy: %v:\n%s", err, out)
 	}
 }
+
+// TestTypeScriptTranscripts tests the worker in TypeScript with the transcripts.
+func TestTypeScriptTranscripts(t *testing.T) {
+	t.Parallel()
+	node(t)
+	start := workertest.Command("node", sdk(t, "ts", "tests", "transcript_agent.mjs"))
+	workertest.Run(t, workertest.Suite{Broker: workertest.NATS, Start: start})
+}

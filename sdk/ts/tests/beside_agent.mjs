@@ -1,0 +1,16 @@
+// An agent beside others at one queue: node beside_agent.mjs URL NAME KEY…
+
+import { once } from "node:events";
+import { Worker } from "parley-worker";
+
+const [url, name, ...hubs] = process.argv.slice(2);
+
+async function agent(job) {
+  if (job.text === "hold") {
+    console.log("holding");
+    await once(job.signal, "abort");
+  }
+  return `TypeScript: ${job.text}`;
+}
+
+await new Worker(name, agent, { url, hubs, idempotent: true }).run();
