@@ -79,6 +79,7 @@ func (b *Binding) Server() *grpc.Server {
 		grpc.MaxHeaderListSize(maxMetadata),
 		grpc.ConnectionTimeout(greetingTime),
 		grpc.InTapHandle(b.arriving),
+		grpc.ForceServerCodecV2(newTurns()),
 		grpc.Creds(newMetered(b.cfg.Credentials)),
 		grpc.ReadBufferSize(readBuffer),
 		grpc.StaticStreamWindowSize(window),
