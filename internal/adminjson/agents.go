@@ -90,6 +90,27 @@ type Remote struct {
 	Health      Health `json:"health"`
 	// Problems are warnings for the operator.
 	Problems []string `json:"problems,omitempty"`
+	// CardChange is the last change of the card since the start of the hub; absent without one.
+	CardChange *CardChange `json:"cardChange,omitempty"`
+}
+
+// CardChange is a change of a card.
+type CardChange struct {
+	At time.Time `json:"at"`
+	// Lines are the members that differ, as "- path: value" and "+ path: value".
+	Lines []string `json:"lines"`
+}
+
+// Reviewed is the card of an agent that is not registered.
+type Reviewed struct {
+	// Name is the name that the agent would have.
+	Name string `json:"name"`
+	// Card is the card in v1.0.
+	Card json.RawMessage `json:"card"`
+	// SignedBy is the id of the key that signed the card, if that was verified.
+	SignedBy string `json:"signedBy,omitempty"`
+	// Problems are findings of the screening of the card.
+	Problems []string `json:"problems,omitempty"`
 }
 
 // Health is the health of a remote agent.

@@ -394,6 +394,9 @@ func (d *described) agents() {
 	d.request(200, rootKey, "GET /api/v1/agents/vault", "")
 	d.request(200, annKey, "GET /api/v1/search?q=echo&limit=2", "")
 	body := `{"name":"far","url":"http://127.0.0.1:9/a2a","description":"Far away.","skills":[{"id":"fly","tags":["air"]}],"timeoutMs":1000,"trust":"gated","credentials":{"bearer":"b"}}`
+	d.request(200, rootKey, "POST /api/v1/agents/review", `{"url":"`+d.h.URL()+`/a2a/vault"}`)
+	d.request(400, rootKey, "POST /api/v1/agents/review", `{"url":"http://127.0.0.1:9/a2a"}`)
+	d.request(403, annKey, "POST /api/v1/agents/review", `{"url":"http://127.0.0.1:9/a2a"}`)
 	d.request(200, rootKey, "POST /api/v1/agents", body)
 	d.request(200, rootKey, "PUT /api/v1/agents/far", `{"url":"http://127.0.0.1:9/a2a","credentials":null}`)
 	d.request(200, rootKey, "GET /api/v1/agents", "")

@@ -153,6 +153,7 @@ type finding struct {
 	err     error
 	same    bool // the card is unchanged
 	whole   bool
+	change  *CardChange // nil if the card is the same
 	at      time.Time
 	latency time.Duration
 }
@@ -177,6 +178,9 @@ func (d *Directory) apply(name task.Agent, f *finding) Probe {
 	changed := false
 	if f.err == nil && !f.same {
 		changed = d.takeCard(a, f)
+	}
+	if f.change != nil {
+		next.CardChange = f.change
 	}
 	if f.err == nil {
 		next.CardAt = f.at
@@ -219,6 +223,11 @@ func (d *Directory) takeCard(a *agent, f *finding) bool {
 	d.mu.Lock()
 	a.card, a.screened = &c, screened
 	d.mu.Unlock()
+	if before != nil {
+		if change := changeOf(before.Raw, c.Raw, f.at); change != nil {
+			f.change = change
+		}
+	}
 	return before == nil || string(before.Raw) != string(c.Raw)
 }
 

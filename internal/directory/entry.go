@@ -18,6 +18,8 @@ type Entry struct {
 	// Registered is set if a caller registered the agent, so that callers may change and remove
 	// it.
 	Registered bool
+	// CardChange is the last change of the card since the start of the hub; nil without one.
+	CardChange *CardChange
 
 	// Data merged from the Spec and the card.
 	Title, Description, Version string

@@ -6,6 +6,7 @@
 //	GET /api/v1/caller         the caller: its id, its roles, and whether it is an administrator
 //	GET /api/v1/agents         the agents, in the order of their registration
 //	POST /api/v1/agents        registers a remote agent
+//	POST /api/v1/agents/review  fetches the card of an agent and registers nothing
 //	GET /api/v1/agents/{name}  one agent with its card
 //	PUT /api/v1/agents/{name}  registers it, or changes its registration
 //	DELETE /api/v1/agents/{name}  removes an agent that was registered

@@ -3,6 +3,7 @@ package adminapi
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -52,6 +53,9 @@ func (h *Handler) enrich(r *http.Request, a adminjson.Agent) adminjson.Agent {
 			State: a.State, LatencyMs: millis(e.Health.Latency), CheckedAt: moment(e.Health.CheckedAt), SeenAt: moment(e.Health.SeenAt),
 			CardAt: moment(e.CardAt), Failures: e.Health.Failures, Error: e.Health.Error,
 		},
+	}
+	if c := e.CardChange; c != nil {
+		a.Remote.CardChange = &adminjson.CardChange{At: c.At, Lines: c.Lines}
 	}
 	return a
 }
@@ -119,6 +123,21 @@ func (h *Handler) register(r *http.Request, n *adminjson.NewAgent) (*adminjson.A
 	h.noteAgent(r, "agent registered", e)
 	a := h.enrich(r, h.listed(e))
 	return &a, nil
+}
+
+// review fetches the card of an agent and registers nothing.
+func (h *Handler) review(r *http.Request, n *adminjson.NewAgent) (*adminjson.Reviewed, error) {
+	s, err := specOf(n)
+	if err != nil {
+		return nil, err
+	}
+	found, err := h.Directory.Review(r.Context(), *s)
+	if err != nil {
+		return nil, h.directoryError(r, err, n.Name)
+	}
+	about(r, audit.Subject{Kind: "agent", ID: found.Name})
+	text, err := json.Marshal(found.Card)
+	return &adminjson.Reviewed{Name: found.Name, Card: text, SignedBy: found.SignedBy, Problems: found.Problems}, err
 }
 
 // specOf returns the agent of a registration request.

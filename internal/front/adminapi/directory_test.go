@@ -3,6 +3,7 @@ package adminapi_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/directory/broker"
 	"github.com/parley-a2a/parley/internal/engine"
@@ -259,5 +261,29 @@ func TestWithoutDirectory(t *testing.T) {
 		if got := ask(t, h, request, "{}", auth.RoleAdmin); got.code != code {
 			t.Errorf("%s: %d %s, want %d", request, got.code, got.body, code)
 		}
+	}
+}
+
+// TestReviewAgent checks that a review shows the card of an agent and registers nothing.
+func TestReviewAgent(t *testing.T) {
+	t.Parallel()
+	var logs bytes.Buffer
+	h := withDirectory(t, &logs)
+	before := as(t, h, boss, "GET /api/v1/agents", "").body
+	got := as(t, h, boss, "POST /api/v1/agents/review", `{"url":"http://peer.example"}`, isJSON)
+	var r adminjson.Reviewed
+	if err := json.Unmarshal([]byte(got.body), &r); err != nil || got.code != 200 || r.Name != "peer" || !strings.Contains(string(r.Card), "Finds papers.") {
+		t.Errorf("review = %d %s", got.code, got.body)
+	}
+	if after := as(t, h, boss, "GET /api/v1/agents", "").body; after != before {
+		t.Errorf("after a review the agents are %s, want %s", after, before)
+	}
+	for _, body := range []string{`{"url":"http://dead.example"}`, `{"url":"file:///etc/passwd"}`, `{}`, `{"url":"http://peer.example","name":"No Name"}`} {
+		if got := as(t, h, boss, "POST /api/v1/agents/review", body, isJSON); got.code != 400 {
+			t.Errorf("review of %s = %d %s, want 400", body, got.code, got.body)
+		}
+	}
+	if got := as(t, h, clerk, "POST /api/v1/agents/review", `{"url":"http://peer.example"}`, isJSON); got.code != 403 {
+		t.Errorf("review by a caller = %d %s, want 403", got.code, got.body)
 	}
 }

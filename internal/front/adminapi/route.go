@@ -113,7 +113,7 @@ func (h *Handler) routes() map[string]*route {
 	add(true, 0, map[string]call{"GET /caller": get(h.caller)})
 	add(true, 0, map[string]call{"GET /status": get(h.status), "GET /agents": get(h.agents), "GET /agents/{id}": get(h.agent)})
 	add(h.Directory != nil, 0, map[string]call{
-		"GET /search": get(h.search), "POST /agents": post(h.register), "PUT /agents/{id}": post(h.register), "DELETE /agents/{id}": get(h.remove),
+		"GET /search": get(h.search), "POST /agents": post(h.register), "POST /agents/review": post(h.review), "PUT /agents/{id}": post(h.register), "DELETE /agents/{id}": get(h.remove),
 		"POST /agents/{id}/probe": get(h.probe), "POST /agents/{id}/refresh": get(h.refresh),
 	})
 	add(h.Control != nil, 0, map[string]call{

@@ -70,7 +70,7 @@ func (h *Handler) init() {
 		"GET /console/audit": showAudit, "GET /console/audit/verify": verifyAudit,
 		"POST /console/task/operate": operate, "GET /console/task/raw": showEntry,
 		"GET /console/task/entry": entry, "GET /console/task/part": part,
-		"GET /console/task/events": taskEvents, "GET /console/counts/events": countEvents,
+		"GET /console/task/events": taskEvents, "GET /console/counts/events": countEvents, "POST /console/agents": changeAgents,
 		"GET /console/samples": sampleData,
 	} {
 		h.mux.Handle(pattern, h.page(f))

@@ -22,6 +22,7 @@ import (
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
+	"github.com/parley-a2a/parley/internal/directory/dirstore"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/operator"
 	"github.com/parley-a2a/parley/internal/front/console"
@@ -116,7 +117,7 @@ func key(t *testing.T, text string, p auth.Principal) auth.Key {
 func (w *world) serve(store *memstore.Store) {
 	h, t := w.hub, w.t
 	api := h.API()
-	api.Control = &operator.Operator{Engine: h.Engine(), Tasks: store}
+	api.Control = &operator.Operator{Engine: h.Engine(), Tasks: store, Notes: new(dirstore.Memory)}
 	api.Dead = w.dead
 	api.Reach = h.Reach("http://hub.test", "")
 	c := &console.Handler{Hub: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.Handler().ServeHTTP(w, r) }), Version: "test", Providers: w.providers, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}

@@ -218,16 +218,6 @@ func overview(p *page) error {
 	return nil
 }
 
-// agents answers with the page of agents.
-func agents(p *page) error {
-	list, err := p.agentList()
-	if err != nil {
-		return err
-	}
-	p.show(http.StatusOK, "agents", list)
-	return nil
-}
-
 // inboxView is the page of the inbox.
 type inboxView struct {
 	Items       []inbox.Item

@@ -300,6 +300,7 @@ func (p *page) copies(l *adminjson.TaskLog) []snippet {
 	if len(c.Parts) == 1 && c.Parts[0].Text != nil {
 		all = append([]snippet{{"parley send", "parley send --url " + quote(base) + " --agent " + quote(l.Task.Agent) + " -- " + quote(*c.Parts[0].Text)}}, all...)
 	}
+	all = append(all, programs(base, l.Task.Agent, string(message), key != "")...)
 	return append(all, snippet{"watch", "parley watch --url " + quote(base) + " " + quote(string(l.Task.TaskID))})
 }
 
