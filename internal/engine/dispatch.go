@@ -90,7 +90,11 @@ func (e *Engine) finished(r *run) {
 		if a := e.agent(h.Performer()); a == nil {
 			e.fail(l, goneAgent)
 		} else if e.IsPaused(a.Name) {
-			defer e.enqueue(l, a)
+			e.live.retain(l)
+			defer func() { // after the run has given its place away
+				e.enqueue(l, a)
+				e.live.release(l)
+			}()
 		} else if m, ok := e.take(l, r.epoch); ok {
 			e.start(l, a, m, &ticket{key: r.key})
 			return

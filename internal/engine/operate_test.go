@@ -6,12 +6,14 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -221,6 +223,44 @@ func TestPause(t *testing.T) {
 		}
 		if got := b.Paused(); len(got) != 0 || b.IsPaused("main") {
 			t.Errorf("Paused = %v", got)
+		}
+	})
+}
+
+// TestPauseBeforeAMessage pauses an agent while a message waits for the end of a run. A reader that
+// subscribes then sees the events of the next run.
+func TestPauseBeforeAMessage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		proceed := make(chan bool)
+		b := start(t, engine.Config{}, &executor{
+			run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+				if ec.StoredTask == nil && yield(status(ec, a2a.TaskStateWorking, ""), nil) {
+					<-proceed
+					yield(status(ec, a2a.TaskStateInputRequired, "name?"), nil)
+					return
+				}
+				yield(status(ec, a2a.TaskStateCompleted, ec.Message.Parts[0].Text()), nil)
+			},
+		})
+		id := b.send(now(text("hi"))).Head.ID
+		synctest.Wait()
+		b.send(now(reply(id, "Ann")))
+		b.Pause("main")
+		proceed <- true
+		synctest.Wait()
+		s, err := b.Subscribe(t.Context(), alice, &op.Subscribe{ID: id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Resume("main")
+		synctest.Wait()
+		if all, err := s.Next(t.Context(), time.Second); err != nil || len(all) == 0 || all[len(all)-1].State != task.Completed {
+			t.Errorf("the reader got %v, %v", all, err)
+		}
+		s.Close()
+		if h := b.get(id).Head; h.State != task.Completed {
+			t.Errorf("the task is %v", h.State)
 		}
 	})
 }
