@@ -60,8 +60,7 @@ func newServer(t *testing.T) (*server, *openid.Provider) {
 
 // ServeHTTP implements http.Handler.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	doc := object{}
-	changes := object{}
+	var doc, changes object
 	switch r.URL.Path {
 	case "/.well-known/openid-configuration":
 		doc = object{

@@ -17,7 +17,7 @@ func (h *hub) send(s step) {
 	h.t.Helper()
 	members, _ := h.names.fill(s.members).(map[string]any)
 	e := h.envelope(s.kind, members)
-	to := bus.Topic("worker.unknown")
+	var to bus.Address
 	switch worker, _ := h.names["$WORKER"].(string); {
 	case s.kind == string(protocol.TypeJob) || s.flag == "queue":
 		to = protocol.JobAt(Agent)
