@@ -199,7 +199,8 @@ func (j *job) run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer end()
-	wg.Go(func() { j.watch(over) })
+	id, within := j.id, j.context
+	wg.Go(func() { j.watch(over, id, within) })
 	if err := j.follow(ctx); err != nil {
 		return err
 	}
@@ -387,9 +388,8 @@ func (j *job) cancel(ctx context.Context) error {
 	return err
 }
 
-// watch reads the task at random hubs until ctx ends.
-func (j *job) watch(ctx context.Context) {
-	id, within := j.id, j.context
+// watch reads the task with an id at random hubs, and lists those of its context, until ctx ends.
+func (j *job) watch(ctx context.Context, id, within string) {
 	for i := 0; pause(ctx, j.c.watchEvery) == nil; i++ {
 		if within != "" && i%4 == 3 {
 			j.list(ctx, id, within)
