@@ -15,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/cmd/bench/internal/rows"
 	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
 	"github.com/parley-a2a/parley/internal/testing/natstest"
+	"github.com/parley-a2a/parley/internal/testing/pgtest"
 	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
@@ -131,11 +132,22 @@ func TestRowsOfJavaScript(t *testing.T) {
 func TestRowsOfHubs(t *testing.T) {
 	t.Parallel()
 	testenv.Tool(t, "go")
-	r, _ := runBench(t, "-only", "idle-streams,lookup,startup,recovery,idle-memory,soak", "-soak", "1")
+	r, _ := runBench(t, "-only", "idle-streams,lookup,startup,recovery,idle-memory,soak", "-servers", "parley-sqlite", "-soak", "1")
 	want := []string{
 		"idle-memory parley serve", "idle-streams parley-sqlite", "lookup parley-sqlite",
 		"recovery parley-sqlite", "soak parley-sqlite", "startup parley serve",
 	}
+	if diff := cmp.Diff(want, measured(t, &r)); diff != "" {
+		t.Errorf("measured lines (-want +got):\n%s", diff)
+	}
+}
+
+func TestRowsOfDatabases(t *testing.T) {
+	t.Parallel()
+	testenv.Tool(t, "go")
+	pgtest.Need(t)
+	r, _ := runBench(t, "-only", "blocking,stream,lookup,hubs", "-servers", "parley-postgres")
+	want := []string{"blocking parley-postgres", "hubs parley serve", "lookup parley-postgres", "stream parley-postgres"}
 	if diff := cmp.Diff(want, measured(t, &r)); diff != "" {
 		t.Errorf("measured lines (-want +got):\n%s", diff)
 	}

@@ -79,6 +79,12 @@ func Start(tb testing.TB) *Server {
 	return s
 }
 
+// Need skips or fails a test of a program that calls Run if there is no PostgreSQL.
+func Need(tb testing.TB) {
+	tb.Helper()
+	programs(tb)
+}
+
 // Run runs a server for a program that is no test, such as a bench. Its caller must call End.
 func Run() (*Server, error) {
 	bin, ok := installed()
