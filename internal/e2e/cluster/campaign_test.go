@@ -82,10 +82,10 @@ func setting(t *testing.T, name string, fallback int) int {
 // hubs. A checker decides whether their histories are possible.
 //
 // PARLEY_CLUSTER_FAULTS is the number of faults with each broker, PARLEY_CLUSTER_SEED the seed of
-// their plan.
+// their plan, which is the same in each run otherwise: a failure then has to do with the change.
 func TestCampaign(t *testing.T) {
 	t.Parallel()
-	n, seed := setting(t, "PARLEY_CLUSTER_FAULTS", 10), setting(t, "PARLEY_CLUSTER_SEED", 1+rand.IntN(1<<30))
+	n, seed := setting(t, "PARLEY_CLUSTER_FAULTS", 10), setting(t, "PARLEY_CLUSTER_SEED", 31)
 	t.Logf("PARLEY_CLUSTER_SEED=%d PARLEY_CLUSTER_FAULTS=%d", seed, n)
 	for name, start := range map[string]func(*testing.T) *broker{
 		"Alone": onNothing, "Embedded": onEmbedded, "NATS": onNATS, "RabbitMQ": onRabbit,

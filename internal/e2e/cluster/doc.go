@@ -42,7 +42,9 @@
 //
 // # Testing
 //
-// PARLEY_CLUSTER_FAULTS is the number of faults of each campaign, PARLEY_CLUSTER_SEED repeats their
-// plan. PARLEY_ROLLING_STREAMS and PARLEY_ROLLING_SENDERS are the callers of the rolling restart,
-// PARLEY_TAKEOVERS the kills of TestTakeoverTime. If a campaign fails, the output of its hubs is written to the folder PARLEY_CLUSTER_LOGS.
+// PARLEY_CLUSTER_FAULTS is the number of faults of each campaign, PARLEY_CLUSTER_SEED the seed of
+// their plan; each run has the same plan by default. PARLEY_ROLLING_STREAMS and
+// PARLEY_ROLLING_SENDERS are the callers of the rolling restart, PARLEY_TAKEOVERS the kills of
+// TestTakeoverTime. If a campaign fails, the output of its hubs is written to the folder
+// PARLEY_CLUSTER_LOGS.
 package cluster
