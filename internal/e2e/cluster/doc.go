@@ -32,7 +32,8 @@
 // agent allows; if a webhook misses an event or gets it too early; if a message with a key has two
 // tasks, or a hub lists other tasks than the callers have; if hubs without faults do not become and
 // stay members although their clocks are wrong, or do not continue the tasks of one that stands
-// still. TestChecker damages a history in each of these ways.
+// still. TestChecker damages a history in these ways, but for
+// the executions of programs, the lists and the mixed output.
 //
 // # Non-guarantees
 //
