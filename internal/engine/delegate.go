@@ -51,7 +51,10 @@ func (r *run) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegat
 	}
 	defer e.live.release(ad.live)
 	r.adopted(ad, caller)
-	if err := r.awaitChild(ctx, ad); err != nil {
+	if err = r.awaitChild(ctx, ad); err == nil {
+		err = r.awaitCancel(ctx, ad.live)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("delegate to %q: %w", d.Agent, err)
 	}
 	answer, err := e.answer(ctx, ad.live, nil)
@@ -162,6 +165,28 @@ func (r *run) awaitChild(ctx context.Context, ad *admitted) error {
 			return nil
 		}
 		if r.engine.ctx.Err() != nil {
+			return ErrDraining
+		}
+	}
+}
+
+// awaitCancel waits until the cancellation of the run's task is complete or refused, if it has
+// canceled the child. Otherwise the agent could end its task because of the canceled child
+// before the engine cancels the task.
+func (r *run) awaitCancel(ctx context.Context, child *live) error {
+	if child.snapshot().State != task.Canceled {
+		return nil
+	}
+	h := &r.live.head
+	for {
+		switch done, err := r.engine.await(ctx, r.live, func() bool { return h.CancelAt == 0 || h.State.Terminal() }); {
+		case err != nil:
+			return err
+		case done && r.live.snapshot().State.Terminal():
+			return errCanceled
+		case done:
+			return nil
+		case r.engine.ctx.Err() != nil:
 			return ErrDraining
 		}
 	}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
@@ -172,6 +174,63 @@ func TestCancelReachesChildren(t *testing.T) {
 	if canceled.Load() != 1 {
 		t.Errorf("the last agent got %d cancel requests", canceled.Load())
 	}
+}
+
+// gatedStore is a store in memory that holds back a commit of each task whose cancellation is
+// requested.
+type gatedStore struct {
+	memstore.Store
+
+	gates sync.Map // of task.Agent to chan struct{}, which is closed to commit
+}
+
+func (s *gatedStore) Append(ctx context.Context, c *task.Change) error {
+	if gate, ok := s.gates.Load(c.Next.Agent); ok && c.Prev.CancelAt == 0 && c.Next.CancelAt != 0 {
+		<-gate.(chan struct{})
+	}
+	return s.Store.Append(ctx, c)
+}
+
+// An agent that ends its task when a child is canceled does not get ahead of the cancellation
+// that has canceled the child.
+func TestCancelIsNotOvertakenByAChild(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store, first, second, gate := new(gatedStore), make(chan context.Context), make(chan context.Context), make(chan struct{})
+		store.gates.Store(task.Agent("second"), gate)
+		var side sync.WaitGroup
+		b := start(t, engine.Config{Store: store, DrainTimeout: -1}, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			side.Go(func() {
+				<-first
+				_, _ = agent.Delegate(ctx, &agent.Delegation{Agent: "second", Message: ec.Message})
+			})
+			got, err := agent.Delegate(ctx, &agent.Delegation{Agent: "first", Message: ec.Message})
+			if err == nil {
+				yield(status(ec, a2a.TaskStateFailed, got.State.Word()), nil)
+			}
+		}})
+		b.register("first", untilStopped(first))
+		b.register("second", untilStopped(second))
+		id := b.send(now(text("hi"))).Head.ID
+		<-second
+		canceled := make(chan error)
+		go func() {
+			_, err := b.Cancel(t.Context(), alice, &op.Cancel{ID: id})
+			canceled <- err
+		}()
+		synctest.Wait()
+		if child := b.tasksOf("first")[0].Head; child.State != task.Canceled {
+			t.Errorf("the first child is %s, want canceled", child.State)
+		}
+		close(gate)
+		if err := <-canceled; err != nil {
+			t.Errorf("Cancel = %v", err)
+		}
+		if got := b.get(id).Head.State; got != task.Canceled {
+			t.Errorf("the task is %s, want canceled", got)
+		}
+		side.Wait()
+	})
 }
 
 // TestPendingCancelReachesChildren leaves behind a cancel request that the hub has not carried
