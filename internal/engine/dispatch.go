@@ -85,16 +85,13 @@ func (e *Engine) finished(r *run) {
 	l := r.live
 	e.releaseRun(r)
 	l.dropBearer(r.msg.version)
+	var paused *Agent // for which the next message waits
 	if h := l.snapshot(); h.State.Open() && h.Waiting() && h.Run.Epoch == r.epoch && !e.fenced.Load() {
 		// The agent may have been replaced, paused or unregistered.
 		if a := e.agent(h.Performer()); a == nil {
 			e.fail(l, goneAgent)
 		} else if e.IsPaused(a.Name) {
-			e.live.retain(l)
-			defer func() { // after the run has given its place away
-				e.enqueue(l, a)
-				e.live.release(l)
-			}()
+			paused = a
 		} else if m, ok := e.take(l, r.epoch); ok {
 			e.start(l, a, m, &ticket{key: r.key})
 			return
@@ -102,6 +99,9 @@ func (e *Engine) finished(r *run) {
 	}
 	next := e.scheduler.release(r.key)
 	e.startReply(l)
+	if paused != nil {
+		e.enqueue(l, paused)
+	}
 	e.live.release(l)
 	if !e.fenced.Load() {
 		e.launchAll(next)

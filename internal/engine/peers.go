@@ -182,16 +182,14 @@ func (e *Engine) react(l *live, before, h *task.Head) {
 func (e *Engine) TakeOver(ctx context.Context, all bool) error {
 	e.taking.Lock()
 	defer e.taking.Unlock()
-	return e.eachOrphan(ctx, "take over tasks", func(h *task.Head) func() {
+	return e.eachOrphan(ctx, "take over tasks", func(h task.Head) func() {
 		switch {
 		case !all && !e.cfg.Peers.Takes(h.Key):
 			return nil
-		case e.restsUnattended(h):
-			k := ref{h.Owner, h.ID}
-			return func() { e.reviveTask(ctx, k, func() {}) }
+		case e.restsUnattended(&h):
+			return func() { e.reviveTask(ctx, ref{h.Owner, h.ID}, func() {}) }
 		}
-		orphan := *h
-		return func() { e.recoverTask(ctx, orphan) }
+		return func() { e.recoverTask(ctx, h) }
 	})
 }
 

@@ -24,18 +24,17 @@ const (
 
 // recover recovers the open tasks of an earlier process.
 func (e *Engine) recover(ctx context.Context) error {
-	return e.eachOrphan(ctx, "recover", func(h *task.Head) func() {
-		if e.restsUnattended(h) {
+	return e.eachOrphan(ctx, "recover", func(h task.Head) func() {
+		if e.restsUnattended(&h) {
 			return nil
 		}
-		orphan := *h
-		return func() { e.recoverTask(ctx, orphan) }
+		return func() { e.recoverTask(ctx, h) }
 	})
 }
 
 // eachOrphan continues the orphaned tasks, several concurrently, with the function that take
 // returns for a task; nil leaves it alone. It waits for a store that cannot be read.
-func (e *Engine) eachOrphan(ctx context.Context, op string, take func(*task.Head) func()) error {
+func (e *Engine) eachOrphan(ctx context.Context, op string, take func(task.Head) func()) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	slots := make(chan struct{}, recoverers)
@@ -54,12 +53,12 @@ func (e *Engine) eachOrphan(ctx context.Context, op string, take func(*task.Head
 		if len(heads) == 0 {
 			return nil
 		}
-		for i := range heads {
-			after = heads[i].Key
-			if !e.orphaned(&heads[i]) {
+		for _, h := range heads {
+			after = h.Key
+			if !e.orphaned(&h) {
 				continue
 			}
-			run := take(&heads[i])
+			run := take(h)
 			if run == nil {
 				continue
 			}
