@@ -56,11 +56,7 @@ func (s *Folder) folder(f file) string {
 func (s *Folder) content(f file) string { return filepath.Join(s.folder(f), contentName) }
 
 func (s *Folder) ref(f file, k Key, pending bool) string {
-	suffix := refSuffix
-	if pending {
-		suffix = newSuffix
-	}
-	return filepath.Join(s.folder(f), nameOf(string(k.Task))+suffix)
+	return filepath.Join(s.folder(f), RefName(k, f.digest, pending).base())
 }
 
 // write writes the bytes of r to a temporary file, and sets their size and digest in p.

@@ -30,15 +30,17 @@ func RefName(k Key, d Digest, pending bool) Name {
 }
 
 // String returns the path of the file in the folder.
-func (n Name) String() string {
-	base := contentName
-	if n.Ref != "" {
-		base = n.Ref + refSuffix
-		if n.Pending {
-			base = n.Ref + newSuffix
-		}
+func (n Name) String() string { return path.Join(ownerFolder, n.Space, n.Digest.String(), n.base()) }
+
+// base returns the name of the file.
+func (n Name) base() string {
+	switch {
+	case n.Ref == "":
+		return contentName
+	case n.Pending:
+		return n.Ref + newSuffix
 	}
-	return path.Join(ownerFolder, n.Space, n.Digest.String(), base)
+	return n.Ref + refSuffix
 }
 
 // ParseName parses the output of Name.String and accepts no other form.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
-	"github.com/parley-a2a/parley/internal/outbound/safedial"
 )
 
 // Directory configures the sources of agents besides Agents. Zero fields mean the defaults.
@@ -105,11 +104,7 @@ func checkBroker(d *yamlfile.Decoder, b *Broker) {
 }
 
 func checkDirectory(d *yamlfile.Decoder, c *Config) {
-	for i, rule := range c.Directory.Allow {
-		if _, err := safedial.ParsePolicy([]string{rule}); err != nil {
-			d.Problem(nil, "directory.allow["+strconv.Itoa(i)+"]", "%s", err.Error())
-		}
-	}
+	checkAllow(d, "directory.allow", c.Directory.Allow)
 	checkBroker(d, &c.Broker)
 	seen := make(map[string]bool)
 	for i := range c.MCPServices {

@@ -29,13 +29,18 @@ type Push struct {
 	PerEndpoint int `yaml:"per_endpoint"`
 }
 
-// checkPush reports the problems of p without repeating secrets.
-func checkPush(d *yamlfile.Decoder, p *Push) {
-	for i, rule := range p.Allow {
+// checkAllow reports the problems of the rules for internal addresses at a key.
+func checkAllow(d *yamlfile.Decoder, at string, rules []string) {
+	for i, rule := range rules {
 		if _, err := safedial.ParsePolicy([]string{rule}); err != nil {
-			d.Problem(nil, "push.allow["+strconv.Itoa(i)+"]", "%s", err.Error())
+			d.Problem(nil, at+"["+strconv.Itoa(i)+"]", "%s", err.Error())
 		}
 	}
+}
+
+// checkPush reports the problems of p without repeating secrets.
+func checkPush(d *yamlfile.Decoder, p *Push) {
+	checkAllow(d, "push.allow", p.Allow)
 	for i, secret := range p.SigningSecrets {
 		if _, err := push.ParseSecret(secret); err != nil {
 			d.Problem(nil, "push.signing_secrets["+strconv.Itoa(i)+"]", "%s", err.Error())

@@ -39,11 +39,7 @@ func checkSignIn(d *yamlfile.Decoder, at string, s *SignIn) {
 			d.Problem(nil, at+".scopes["+strconv.Itoa(i)+"]", "%q is not a scope", yamlfile.Clip(scope))
 		}
 	}
-	for i, rule := range s.Allow {
-		if _, err := safedial.ParsePolicy([]string{rule}); err != nil {
-			d.Problem(nil, at+".allow["+strconv.Itoa(i)+"]", "%s", err.Error())
-		}
-	}
+	checkAllow(d, at+".allow", s.Allow)
 }
 
 // SignIns returns the providers at which people sign in to the console. v has the issuers.

@@ -10,8 +10,8 @@ import (
 const maxFollowed = 64
 
 // Refresh makes the parts of the hub read the changes of other hubs on the store, apart from those of
-// tasks. keys are the tasks that have changed; nil stands for any.
-func (h *Hub) Refresh(ctx context.Context, keys []task.Key) {
+// tasks. keys are the tasks that have changed; all is set if any may have.
+func (h *Hub) Refresh(ctx context.Context, all bool, keys []task.Key) {
 	if h.events != nil {
 		h.events.Changed()
 	}
@@ -19,7 +19,7 @@ func (h *Hub) Refresh(ctx context.Context, keys []task.Key) {
 		return
 	}
 	var err error
-	if keys == nil || len(keys) > maxFollowed {
+	if all || len(keys) > maxFollowed {
 		err = h.pusher.Refresh(ctx)
 	} else {
 		err = h.pusher.Follow(ctx, keys)

@@ -41,15 +41,12 @@ func ExamineAudit(ctx context.Context, data string, report func(string)) (entrie
 	var known auditHead
 	text, err := sqlitestore.ReadNote(ctx, store, auditHeadName)
 	noted := err == nil && json.Unmarshal(text, &known) == nil
-	rep, err := audit.Verify(dir, audit.Check{})
+	rep, err := verifyAudit(dir, report)
 	if err != nil {
 		if noted {
 			report(fmt.Sprintf("the audit log was removed: the store knows %d entries: %v", known.Seq, err))
 		}
 		return 0
-	}
-	for i := range rep.Problems {
-		report(rep.Problems[i].String())
 	}
 	if noted && (known.Log != rep.Log || known.Seq > rep.Last.Seq) && filepath.Dir(dir) == filepath.Clean(data) && known.Dir == "" {
 		report(fmt.Sprintf("the store knows entry %d of the audit log %s, and the log %s ends with entry %d", known.Seq, known.Log, rep.Log, rep.Last.Seq))
@@ -72,12 +69,21 @@ func VerifyAudit(data string, report func(string)) (entries uint64) {
 	if dir == "" {
 		return 0
 	}
-	rep, err := audit.Verify(dir, audit.Check{})
+	rep, err := verifyAudit(dir, report)
 	if err != nil {
 		return 0 // there is none yet
+	}
+	return rep.Entries
+}
+
+// verifyAudit verifies the audit log in a folder and reports its problems.
+func verifyAudit(dir string, report func(string)) (*audit.Report, error) {
+	rep, err := audit.Verify(dir, audit.Check{})
+	if err != nil {
+		return nil, err
 	}
 	for i := range rep.Problems {
 		report(rep.Problems[i].String())
 	}
-	return rep.Entries
+	return rep, nil
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/parley-a2a/parley"
@@ -11,7 +10,6 @@ import (
 	"github.com/parley-a2a/parley/internal/cluster/keeper"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/store/pgstore"
-	"github.com/parley-a2a/parley/task"
 )
 
 // ErrHubID is returned for a hub_id without a database.
@@ -55,11 +53,7 @@ func (h *Hub) followOthers(ctx context.Context, hint cluster.Hint) {
 		}
 	}
 	h.engine.Follow(ctx, hint.Keys)
-	changed := slices.Concat(make([]task.Key, 0, 1), hint.Keys)
-	if hint.All {
-		changed = nil
-	}
-	h.core.Refresh(ctx, changed)
+	h.core.Refresh(ctx, hint.All, hint.Keys)
 	if hint.All || len(hint.Topics) > 0 {
 		h.followTopics(ctx)
 	}
