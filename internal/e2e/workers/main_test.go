@@ -8,12 +8,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
+	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
 func TestMain(m *testing.M) {
 	testenv.Parallel(6) // the transcripts wait for times of the contract
-	goleak.VerifyTestMain(hubtest.M{M: m})
+	goleak.VerifyTestMain(hubtest.M{M: m}, goleak.Cleanup(rabbittest.Exit))
 }
 
 // sdk returns the path of a file below the folder sdk.

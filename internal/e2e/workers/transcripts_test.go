@@ -11,7 +11,7 @@ import (
 func TestPythonTranscripts(t *testing.T) {
 	t.Parallel()
 	start := workertest.Command("/usr/bin/env", "PYTHONPATH="+sdk(t, "python", "src"), python(t), "-B", sdk(t, "python", "tests", "transcript_agent.py"))
-	workertest.Run(t, workertest.Suite{Broker: workertest.NATS, Start: start})
+	workertest.Run(t, workertest.Suite{Start: start})
 }
 
 // TestPythonTypes checks the types of the package, strictly.
@@ -29,5 +29,5 @@ func TestTypeScriptTranscripts(t *testing.T) {
 	t.Parallel()
 	node(t)
 	start := workertest.Command("node", sdk(t, "ts", "tests", "transcript_agent.mjs"))
-	workertest.Run(t, workertest.Suite{Broker: workertest.NATS, Start: start})
+	workertest.Run(t, workertest.Suite{Start: start})
 }

@@ -271,9 +271,9 @@ var edgeOnly = map[string][]string{
 	module + "/internal/server":              {"internal/cli"},
 	module + "/internal/cli":                 {"cmd/..."},
 	"github.com/nats-io/nats.go":             {"bus/natsbus/...", "internal/testing/suite/workertest"},
-	"github.com/rabbitmq/amqp091-go":         {"bus/amqpbus/...", "internal/e2e/systems/rockbot/rockbotpeer"},
+	"github.com/rabbitmq/amqp091-go":         {"bus/amqpbus/...", "internal/e2e/systems/rockbot/rockbotpeer", "internal/testing/suite/workertest"},
 	"github.com/go-jose/go-jose":             {"internal/secret/signature", "auth/token/...", "internal/testing/tokentest"},
-	module + "/internal/testing/rabbittest":  {"tests"},
+	module + "/internal/testing/rabbittest":  {"internal/testing/suite/workertest"}, // else tests
 	module + "/internal/testing/pgtest":      {"tests"},
 	"github.com/jackc/pgx":                   {"internal/store/pgstore", "internal/testing/pgtest"},
 	"github.com/nats-io/nats-server/v2":      {"bus/natsbus/embedded"},

@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
@@ -14,5 +15,5 @@ var workerFlag = flag.String("worker", "", "test this command, which gets the UR
 
 func TestMain(m *testing.M) {
 	testenv.Parallel(8) // the transcripts wait for times of the contract
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(rabbittest.Exit))
 }

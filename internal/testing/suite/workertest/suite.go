@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
-	"strings"
+	"slices"
 	"testing"
 	"time"
 
@@ -26,8 +26,7 @@ type Broker struct {
 	URL string
 	// Raw publishes bytes at a queue.
 	Raw func(t *testing.T, queue string, data []byte)
-	// Acks receives a value for each delivery that the worker acknowledges. It is nil on a broker
-	// that does not show them.
+	// Acks receives a value for each delivery that the worker acknowledges.
 	Acks <-chan struct{}
 }
 
@@ -39,29 +38,38 @@ type Running struct {
 	Ended func() error
 }
 
-// Suite is a worker, and the broker that it uses.
+// Suite is a worker.
 type Suite struct {
-	Broker func(t *testing.T) *Broker
+	// Brokers are the brokers by name; nil means the package's Brokers.
+	Brokers map[string]func(t *testing.T) *Broker
 	// Start starts a worker of Agent that trusts the hub of key alone.
 	Start func(t *testing.T, url, key string) Running
 	// Only are the names of the transcripts to run; nil means all.
 	Only []string
 }
 
-// Run tests the worker with each transcript, in parallel.
+// Run tests the worker with each transcript on each broker, in parallel.
 func Run(t *testing.T, s Suite) {
 	t.Helper()
+	if s.Brokers == nil {
+		s.Brokers = Brokers
+	}
 	schema, err := jsonschema.NewCompiler().Compile(filepath.Join(root(t), "docs", "wire.schema.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, steps := range transcripts(t) {
-		if s.Only != nil && !strings.Contains(" "+strings.Join(s.Only, " ")+" ", " "+name+" ") {
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
+	for on, broker := range s.Brokers {
+		t.Run(on, func(t *testing.T) {
 			t.Parallel()
-			newHub(t, s, schema).perform(steps)
+			for name, steps := range transcripts(t) {
+				if s.Only != nil && !slices.Contains(s.Only, name) {
+					continue
+				}
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					newHub(t, s, broker(t), schema).perform(steps)
+				})
+			}
 		})
 	}
 }
@@ -107,7 +115,7 @@ type hub struct {
 	sent    int
 }
 
-func newHub(t *testing.T, s Suite, schema *jsonschema.Schema) *hub {
+func newHub(t *testing.T, s Suite, b *Broker, schema *jsonschema.Schema) *hub {
 	t.Helper()
 	seed := make([]byte, 32)
 	for i := range seed {
@@ -122,7 +130,7 @@ func newHub(t *testing.T, s Suite, schema *jsonschema.Schema) *hub {
 		t.Fatal(err)
 	}
 	h := &hub{
-		t: t, broker: s.Broker(t), schema: schema, signer: signer, forger: forger, names: values{}, tokens: map[string]bool{},
+		t: t, broker: b, schema: schema, signer: signer, forger: forger, names: values{}, tokens: map[string]bool{},
 		arrived: make(chan arrival, 1024), seen: map[string]bool{}, numbers: map[string]int{}, early: map[string][]arrival{}, whole: map[string][]byte{},
 	}
 	h.receive()

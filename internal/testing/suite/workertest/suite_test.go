@@ -3,17 +3,19 @@ package workertest
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/parley-a2a/parley/agent/worker"
 	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/amqpbus"
 	"github.com/parley-a2a/parley/bus/natsbus"
 )
 
 // TestGo tests the worker in Go, so that the transcripts are true.
 func TestGo(t *testing.T) {
 	t.Parallel()
-	Run(t, Suite{Broker: NATS, Start: startGo})
+	Run(t, Suite{Start: startGo})
 }
 
 // startGo starts a worker in this process.
@@ -32,9 +34,12 @@ func startGo(t *testing.T, url, key string) Running {
 
 func runGo(t *testing.T, url string, w *worker.Worker) Running {
 	t.Helper()
-	b, err := natsbus.Open(t.Context(), natsbus.Options{URL: url})
-	if err != nil {
-		t.Fatal(err)
+	var b bus.Bus = &amqpbus.Bus{URL: url}
+	if strings.HasPrefix(url, "nats:") {
+		var err error
+		if b, err = natsbus.Open(t.Context(), natsbus.Options{URL: url}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	w.Bus = b
 	ctx, stop := context.WithCancel(context.Background())
@@ -58,5 +63,5 @@ func TestCommand(t *testing.T) {
 	if *workerFlag == "" {
 		return
 	}
-	Run(t, Suite{Broker: NATS, Start: Command("/bin/sh", "-c", "exec "+*workerFlag+` "$@"`, "worker")})
+	Run(t, Suite{Start: Command("/bin/sh", "-c", "exec "+*workerFlag+` "$@"`, "worker")})
 }
