@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -60,7 +61,7 @@ func (n Notes) Put(ctx context.Context, note *memory.Note, room memory.Quota) (i
 	if err != nil {
 		return 0, fmt.Errorf("put note: %w", err)
 	}
-	mine := stored{Note: *note, tags: string(tags), words: wordsOf(note)} // the writer may run after the caller has returned
+	mine := stored{Note: *note, tags: string(tags), words: sqlstore.NoteWords(note)} // the writer may run after the caller has returned
 	dropped, err := writeValue(ctx, n.db, func(w *writer) (int, error) { return w.putNote(&mine, room) })
 	if err != nil {
 		return 0, fmt.Errorf("put note: %w", err)

@@ -1,0 +1,180 @@
+package pgstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
+	"github.com/parley-a2a/parley/task"
+)
+
+var _ memory.Finder = Notes{}
+
+var (
+	qOwnerNotes = prepared("SELECT count(*) FROM memory WHERE owner = $1")
+	// OFFSET 0 keeps the planner from another index than that of the words.
+	qCountWords = prepared(`SELECT (SELECT count(*) FROM memory WHERE words @@ word::tsquery)
+	FROM unnest(string_to_array(convert_from($1, 'UTF8'), ' ')) WITH ORDINALITY AS asked (word, n) ORDER BY n`)
+	qLonger = prepared(`SELECT DISTINCT convert_to(word, 'UTF8') FROM
+	(SELECT words FROM memory WHERE words @@ convert_from($1, 'UTF8')::tsquery LIMIT $3) AS notes,
+	unnest(tsvector_to_array(words)) AS word
+	WHERE starts_with(word, convert_from($2, 'UTF8')) AND word <> convert_from($2, 'UTF8') ORDER BY 1 LIMIT $4`)
+	qFindNotes = prepared(`SELECT ` + noteColumns + `, id FROM (SELECT * FROM
+	(SELECT * FROM memory WHERE words @@ convert_from($9, 'UTF8')::tsquery OFFSET 0) AS hits
+	WHERE ` + inRange + ` ORDER BY id DESC LIMIT $7) AS notes`)
+
+	qWordless = prepared(`SELECT id, updated_at, key, substr(value, 1, $2::int), category, tags FROM memory
+	WHERE owner = $1 AND words_at <> updated_at ORDER BY id LIMIT $3`)
+	qSetWords = prepared(`UPDATE memory SET words = ` + wordsOf + `$1, 'UTF8'), ' ')), words_at = updated_at
+	WHERE id = $2 AND updated_at = $3`)
+)
+
+// wordsOf begins an expression that turns words, separated by spaces, into those of a note.
+const wordsOf = "array_to_tsvector(string_to_array(convert_from("
+
+const (
+	// wordlessBatch is the number of notes whose words are added in one commit.
+	wordlessBatch = 500
+	// longerFrom is the number of notes that are searched for longer words.
+	longerFrom = 40
+)
+
+// Find implements memory.Finder.
+func (n Notes) Find(ctx context.Context, r *memory.Range, q memory.Query) (found *memory.Found, err error) {
+	if r.Limit <= 0 {
+		return nil, fmt.Errorf("find notes: limit %d is not positive", r.Limit)
+	}
+	if err := n.addWords(ctx, r.Owner); err != nil {
+		return nil, fmt.Errorf("find notes: add their words: %w", err)
+	}
+	err = n.db.view(ctx, func(c *conn) error {
+		s := c.start(qOwnerNotes)
+		s.text(string(r.Owner))
+		size, err := s.only()
+		if err == nil {
+			found, err = sqlstore.FindNotes(noteIndex{c}, int(size), r, &q)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find notes: %w", err)
+	}
+	return found, nil
+}
+
+// noteIndex is the index of the words of notes, as one connection reads it.
+type noteIndex struct{ conn *conn }
+
+// Longer implements sqlstore.NoteIndex. Notes that contain the word itself are found without it.
+func (x noteIndex) Longer(begin string) ([]string, error) {
+	s := x.conn.start(qLonger)
+	s.text(quoted(begin) + ":* & !" + quoted(begin))
+	s.text(begin)
+	s.int(longerFrom)
+	s.int(sqlstore.MaxLonger)
+	var all []string
+	for s.next() {
+		all = append(all, s.getText())
+	}
+	return all, s.err
+}
+
+// Counts implements sqlstore.NoteIndex.
+func (x noteIndex) Counts(words []string) ([]int, error) {
+	if len(words) == 0 {
+		return nil, nil
+	}
+	asked := make([]string, len(words))
+	for i, w := range words {
+		asked[i] = quoted(w)
+	}
+	s := x.conn.start(qCountWords)
+	s.text(strings.Join(asked, " "))
+	counts := make([]int, 0, len(words))
+	for s.next() {
+		counts = append(counts, int(s.getInt()))
+	}
+	return counts, s.err
+}
+
+// Collect implements sqlstore.NoteIndex.
+func (x noteIndex) Collect(f *sqlstore.NoteFinder, word string, others []string) error {
+	match := quoted(word)
+	if len(others) > 0 {
+		match += " & (" + quoted(others...) + ")"
+	}
+	s := x.conn.start(qFindNotes)
+	bindRead(&s, f.Where)
+	s.text(match)
+	for !f.Full() && s.next() {
+		note, err := getNote(&s, f.Where)
+		if err != nil {
+			return err
+		}
+		f.Add(s.getInt(), &note)
+	}
+	return s.err
+}
+
+// quoted returns an expression of the index that matches notes with one of the words, which are
+// letters and digits.
+func quoted(words ...string) string { return "'" + strings.Join(words, "'|'") + "'" }
+
+// wordless is a note whose words the index does not have.
+type wordless struct {
+	id      int64
+	updated time.Time
+	words   string
+}
+
+// addWords adds the words of notes that a hub without the index has stored.
+func (n Notes) addWords(ctx context.Context, owner task.Owner) error {
+	for {
+		var missing []wordless
+		err := n.db.read(ctx, func(c *conn) (err error) {
+			missing, err = c.wordless(owner)
+			return err
+		})
+		if err != nil || len(missing) == 0 {
+			return err
+		}
+		if err := n.db.write(ctx, func(w *writer) error { return w.setWords(missing) }); err != nil {
+			return err
+		}
+	}
+}
+
+// wordless reads notes whose words the index does not have. A note with unreadable tags is found by
+// its other words.
+func (c *conn) wordless(owner task.Owner) (all []wordless, err error) {
+	s := c.start(qWordless)
+	s.text(string(owner))
+	s.int(clipBytes(memory.Indexed))
+	s.int(wordlessBatch)
+	for s.next() {
+		note := wordless{id: s.getInt(), updated: s.getTime()}
+		n := memory.Note{Owner: owner, Key: s.getText(), Value: s.getText(), Category: s.getText()}
+		_ = json.Unmarshal([]byte(s.getText()), &n.Tags)
+		note.words = sqlstore.NoteWords(&n)
+		all = append(all, note)
+	}
+	return all, s.err
+}
+
+// setWords stores the words of those notes that have not changed since they were read.
+func (w *writer) setWords(notes []wordless) error {
+	for _, n := range notes {
+		s := w.conn.start(qSetWords)
+		s.text(n.words)
+		s.int(n.id)
+		s.time(n.updated)
+		if err := s.done(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
