@@ -38,42 +38,35 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(rabbittest.Exit)) }
 
-// python returns the interpreter of the virtual environment that .ci/venvs creates here.
+// sdk is the folder of the package that the workers use.
+var sdk = filepath.Join("..", "..", "sdk", "python")
+
+// python returns the interpreter of the virtual environment that .ci/venvs creates for the package.
 func python(t *testing.T) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join(".venv", "bin", "python"))
+	path, err := filepath.Abs(filepath.Join(sdk, ".venv", "bin", "python"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = os.Stat(path)
-	testenv.Met(t, err == nil, "virtual environment examples/worker-python/.venv (run .ci/venvs)")
+	testenv.Met(t, err == nil, "virtual environment sdk/python/.venv (run .ci/venvs)")
 	return path
-}
-
-// TestCore runs the tests of job.py.
-func TestCore(t *testing.T) {
-	t.Parallel()
-	cmd := exec.CommandContext(t.Context(), python(t), "-B", "-m", "unittest")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v:\n%s", err, out)
-	}
 }
 
 // broker is a broker that hub and workers use.
 type broker struct {
-	bus    bus.Bus
-	script string
-	url    string
+	bus bus.Bus
+	url string
 	// cut ends all connections, for a while.
 	cut func()
 }
 
-// brokers are those for which a worker exists.
+// brokers are the brokers that the package knows.
 var brokers = map[string]func(t *testing.T) *broker{
 	"rabbitmq": func(t *testing.T) *broker {
 		server := rabbittest.Shared(t)
 		url := server.VHost(t)
-		return &broker{&amqpbus.Bus{URL: url}, "worker_pika.py", url, func() { server.Cut(t) }}
+		return &broker{&amqpbus.Bus{URL: url}, url, func() { server.Cut(t) }}
 	},
 	"nats":     func(t *testing.T) *broker { return startNATS(t, natstest.Current(t)) },
 	"nats 2.9": func(t *testing.T) *broker { return startNATS(t, natstest.Debian(t)) },
@@ -102,7 +95,7 @@ func startEmbedded(t *testing.T) *broker {
 		t.Fatal(err)
 	}
 	url := strings.Replace(server.Contact().URL, "://", "://secret@", 1)
-	return &broker{b, "worker_nats.py", url, func() {
+	return &broker{b, url, func() {
 		if err := server.Drop("1"); err != nil {
 			t.Errorf("drop the workers: %v", err)
 		}
@@ -116,7 +109,7 @@ func startNATS(t *testing.T, p natstest.Program) *broker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &broker{b, "worker_nats.py", server.URL, func() {
+	return &broker{b, server.URL, func() {
 		server.Stop(t)
 		server.Start(t)
 	}}
@@ -177,7 +170,8 @@ type process struct {
 // start starts a worker that trusts the hub with key. It is killed when the test ends.
 func (s *bench) start(key bus.HubKey) *process {
 	s.t.Helper()
-	cmd := exec.Command(python(s.t), "-B", s.script, s.url, "pythonist", key.String())
+	cmd := exec.Command(python(s.t), "-B", "agent.py", s.url, "pythonist", key.String())
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join(sdk, "src"))
 	cmd.Stdout, cmd.Stderr = s.t.Output(), s.t.Output()
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)

@@ -1,7 +1,9 @@
 package workers
 
 import (
+	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/testing/suite/workertest"
@@ -12,6 +14,16 @@ func TestPythonTranscripts(t *testing.T) {
 	t.Parallel()
 	start := workertest.Command("/usr/bin/env", "PYTHONPATH="+sdk(t, "python", "src"), python(t), "-B", sdk(t, "python", "tests", "transcript_agent.py"))
 	workertest.Run(t, workertest.Suite{Start: start})
+}
+
+// TestPythonWire runs the tests of the package itself, with the examples of the contract.
+func TestPythonWire(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), python(t), "-B", "-m", "unittest", "discover", "-v", "-s", sdk(t, "python", "tests"))
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+sdk(t, "python", "src"))
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "test_examples_of_the_document") {
+		t.Errorf("unittest: %v:\n%s", err, out)
+	}
 }
 
 // TestPythonTypes checks the types of the package, strictly.
