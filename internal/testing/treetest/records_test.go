@@ -109,7 +109,7 @@ func testNames(sources []*source) map[string]bool {
 }
 
 // adrParts are the sections of a decision record.
-var adrParts = []string{"## Why", "## Decision", "## The road not taken", "## What follows"}
+var adrParts = []string{"## Why", "## Decision", "## The road not taken", "## Consequences"}
 
 var adrName = regexp.MustCompile(`^docs/adr/(\d{4})-[a-z0-9-]+\.md$`)
 
