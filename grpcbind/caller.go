@@ -9,10 +9,8 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/internal/usertoken"
 )
 
@@ -87,31 +85,16 @@ func lastEventID(ctx context.Context) string {
 	return ""
 }
 
-// serviceParams returns the metadata that an agent may see (specification §3.2.6).
-// Credentials are not among them.
+// serviceParams returns the metadata that an agent may see (specification §3.2.6), with the version.
 func serviceParams(md metadata.MD) map[string][]string {
-	var params map[string][]string
-	for key, values := range md {
-		if !isParam(key) {
-			continue
-		}
+	params := op.Params(md)
+	if version, ok := md[keyVersion]; ok {
 		if params == nil {
-			params = make(map[string][]string, 4)
+			params = make(map[string][]string, 1)
 		}
-		params[key] = values
-	}
-	if params != nil {
-		trace.Clean(params)
+		params[keyVersion] = version
 	}
 	return params
-}
-
-func isParam(key string) bool {
-	switch key {
-	case "traceparent", "tracestate", "x-correlation-id", "x-parent-id":
-		return true
-	}
-	return strings.HasPrefix(key, "a2a-") || delegation.Param(key) != ""
 }
 
 // split returns the elements of comma-joined values, without empty ones.

@@ -13,6 +13,10 @@ import (
 // Small is the size in bytes up to which a message needs nothing from a budget.
 const Small = 64 << 10
 
+// MessageFactor is the memory for a larger message until it is stored, as a multiple of its size:
+// the body, the message in its canonical form, and the stored form.
+const MessageFactor = 4
+
 // The defaults of a Budget.
 const (
 	defaultWait  = 10 * time.Second

@@ -79,21 +79,6 @@ func TestGone(t *testing.T) {
 	}
 }
 
-func TestServiceParamNames(t *testing.T) {
-	t.Parallel()
-	tests := map[string]string{
-		"A2a-Version": "", "A2a-Extensions": "a2a-extensions", "A2a-Anything": "a2a-anything",
-		"Traceparent": "traceparent", "Tracestate": "tracestate", "X-Parent-Id": "x-parent-id",
-		"X-Correlation-Id": "x-correlation-id", "Authorization": "", "Cookie": "", "X-Api-Key": "",
-		"Content-Type": "", "X-A2a-Extensions": "",
-	}
-	for name, want := range tests {
-		if got := paramKey(name); got != want {
-			t.Errorf("paramKey(%q) = %q, want %q", name, got, want)
-		}
-	}
-}
-
 func TestExtensions(t *testing.T) {
 	t.Parallel()
 	h := http.Header{}

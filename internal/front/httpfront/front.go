@@ -247,7 +247,7 @@ func (x *exchange) serve() {
 		x.front.cfg.API.ServeHTTP(x.w, x.r)
 		return
 	}
-	x.caller.Params = serviceParams(x.r.Header)
+	x.caller.Params = op.Params(x.r.Header)
 	if x.route.kind != atAPI && x.route.kind != atMCP {
 		x.observe()
 	}

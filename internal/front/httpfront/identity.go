@@ -1,14 +1,11 @@
 package httpfront
 
 import (
-	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/apierror"
-	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/internal/front/conns"
 	"github.com/parley-a2a/parley/internal/usertoken"
 )
@@ -68,47 +65,4 @@ func (x *exchange) authenticate() error {
 		x.caller.Bearer = slot.Token()
 	}
 	return err
-}
-
-// serviceParams returns the headers that an agent may see, with lower-case names (specification
-// §3.2.6). Credentials are not among them.
-func serviceParams(h http.Header) map[string][]string {
-	var params map[string][]string
-	for name, values := range h {
-		key := paramKey(name)
-		if key == "" {
-			continue
-		}
-		if params == nil {
-			params = make(map[string][]string, 4)
-		}
-		params[key] = values
-	}
-	return params
-}
-
-// paramKey returns the lower-case name of a service parameter, or "" if the header is none.
-// name must be canonical, as package http stores it.
-func paramKey(name string) string {
-	switch name {
-	case versionHeader:
-		return "" // the binding has processed it
-	case extensionsHeader:
-		return "a2a-extensions"
-	case "Traceparent":
-		return "traceparent"
-	case "Tracestate":
-		return "tracestate"
-	case "X-Correlation-Id":
-		return "x-correlation-id"
-	case "X-Parent-Id":
-		return "x-parent-id"
-	}
-	if key := delegation.Param(name); key != "" {
-		return key
-	}
-	if strings.HasPrefix(name, "A2a-") {
-		return strings.ToLower(name)
-	}
-	return ""
 }

@@ -24,9 +24,6 @@ type observed struct {
 // observe reads the trace ids of the request, and starts recording it.
 func (x *exchange) observe() {
 	params := x.caller.Params
-	if params != nil {
-		trace.Clean(params)
-	}
 	if len(params) == 0 && !trace.On() {
 		return
 	}

@@ -16,9 +16,6 @@ import (
 const (
 	// inMemory is the largest body that is read into memory while it arrives.
 	inMemory = 1 << 20
-	// bodyFactor is the memory for a large body until its message is stored, as a multiple of
-	// its size: the body, the message in its canonical form, and the stored form.
-	bodyFactor = 4
 	// spoolStep is the size of the steps in which files reserve their space.
 	spoolStep = 1 << 20
 )
@@ -89,7 +86,7 @@ func (x *exchange) readToFile() error {
 // reserve acquires the memory for decoding a large body that has arrived, and loads the body if
 // it is in a file. The memory is released when the message is stored.
 func (x *exchange) reserve() error {
-	hold, err := x.front.memory.Acquire(x.r.Context(), bodyFactor*x.got)
+	hold, err := x.front.memory.Acquire(x.r.Context(), membudget.MessageFactor*x.got)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,6 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -42,7 +41,6 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/apierror"
-	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/membudget"
@@ -57,8 +55,6 @@ const (
 	from = "127.0.0.1:0"
 	// defaultBody is the default of Binding.MaxBody.
 	defaultBody = 10 << 20
-	// bodyFactor is the memory for a large message until it is stored, as a multiple of its size.
-	bodyFactor = 4
 )
 
 // Binding calls the engine. Engine is required.
@@ -251,7 +247,7 @@ func (c *conn) begin(ctx context.Context, method string, params []byte) (context
 		return ctx, nil, err
 	}
 	x := &call{Binding: c.binding, method: method, params: params, header: h}
-	x.caller = op.Caller{Principal: auth.PrincipalFrom(ctx), Params: serviceParams(h), From: from}
+	x.caller = op.Caller{Principal: auth.PrincipalFrom(ctx), Params: op.Params(h), From: from}
 	if ids := trace.HeaderIDs(x.caller.Params); ids != (trace.IDs{}) {
 		ctx = trace.WithIDs(ctx, ids)
 	}
@@ -287,7 +283,7 @@ func (x *call) admit(ctx context.Context) error {
 		}
 	}
 	if size > membudget.Small {
-		hold, err := x.Engine.Memory().Acquire(ctx, bodyFactor*size)
+		hold, err := x.Engine.Memory().Acquire(ctx, membudget.MessageFactor*size)
 		if err != nil {
 			return err
 		}
@@ -340,28 +336,4 @@ func (x *call) explain(ctx context.Context, err error) *transport.Error {
 	}
 	e := &transport.Error{Reason: r.Reason, Message: r.Message, Meta: r.Meta, Status: r.HTTP, RetryAfter: r.RetryAfter}
 	return e.Settle()
-}
-
-// serviceParams returns the headers that an agent may see, with lower-case names (specification
-// §3.2.6).
-func serviceParams(h http.Header) map[string][]string {
-	var params map[string][]string
-	for name, values := range h {
-		key := strings.ToLower(name)
-		switch key {
-		case "traceparent", "tracestate", "x-correlation-id", "x-parent-id":
-		default:
-			if key == "a2a-version" || !strings.HasPrefix(key, "a2a-") && delegation.Param(key) == "" {
-				continue
-			}
-		}
-		if params == nil {
-			params = make(map[string][]string, 4)
-		}
-		params[key] = values
-	}
-	if params != nil {
-		trace.Clean(params)
-	}
-	return params
 }
