@@ -4,11 +4,8 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
-
-	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/parley-a2a/parley/auth"
 )
@@ -40,16 +37,9 @@ func WithSignIn(ctx context.Context, s *SignIn) context.Context {
 
 // SignIn verifies the ID token of a sign-in like [Verifier.Token] and returns its expiry.
 func (v *Verifier) SignIn(ctx context.Context, text string, s *SignIn) (expiry time.Time, err error) {
-	if _, err := v.Token(WithSignIn(ctx, s), text); err != nil {
-		return time.Time{}, err
-	}
-	var c jwt.Claims
-	t, err := jwt.ParseSigned(text, allAlgorithms)
-	if err == nil {
-		err = t.UnsafeClaimsWithoutVerification(&c) // verified by Token
-	}
+	_, c, err := v.verify(WithSignIn(ctx, s), text)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%w: %w", ErrToken, err)
+		return time.Time{}, err
 	}
 	return c.Expiry.Time(), nil
 }

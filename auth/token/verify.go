@@ -53,28 +53,37 @@ var tokenTypes = []string{"", "jwt", "at+jwt", "application/at+jwt", "applicatio
 // Token implements auth.Tokens. It returns the principal of a token; in a context of WithSignIn,
 // that of an ID token.
 func (v *Verifier) Token(ctx context.Context, text string) (*auth.Principal, error) {
-	if len(text) > MaxToken {
-		return nil, fmt.Errorf("%w: it has more than %d bytes", ErrToken, MaxToken)
-	}
-	t, err := jwt.ParseSigned(text, allAlgorithms)
-	if err != nil || len(t.Headers) != 1 {
-		return nil, fmt.Errorf("%w: it is not a token that is signed with an algorithm that counts", ErrToken)
-	}
-	i, err := v.issuerOf(t)
+	i, c, err := v.verify(ctx, text)
 	if err != nil {
 		return nil, err
 	}
+	return viaOf(ctx, i.principal(c)), nil
+}
+
+// verify returns the issuer and the claims of a token that counts.
+func (v *Verifier) verify(ctx context.Context, text string) (*Issuer, *claims, error) {
+	if len(text) > MaxToken {
+		return nil, nil, fmt.Errorf("%w: it has more than %d bytes", ErrToken, MaxToken)
+	}
+	t, err := jwt.ParseSigned(text, allAlgorithms)
+	if err != nil || len(t.Headers) != 1 {
+		return nil, nil, fmt.Errorf("%w: it is not a token that is signed with an algorithm that counts", ErrToken)
+	}
+	i, err := v.issuerOf(t)
+	if err != nil {
+		return nil, nil, err
+	}
 	c, err := v.claims(ctx, i, t)
 	if err != nil {
-		return nil, fmt.Errorf("issuer %s: %w", i.Name, err)
+		return nil, nil, fmt.Errorf("issuer %s: %w", i.Name, err)
 	}
 	if err = i.audience(ctx, c); err == nil {
 		err = i.checkClaims(c, time.Now())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("issuer %s: %w: %w", i.Name, ErrToken, err)
+		return nil, nil, fmt.Errorf("issuer %s: %w: %w", i.Name, ErrToken, err)
 	}
-	return viaOf(ctx, i.principal(c)), nil
+	return i, c, nil
 }
 
 var allAlgorithms = func() []jose.SignatureAlgorithm {

@@ -82,20 +82,10 @@ func restore(ctx context.Context, from, dir string) (m *Manifest, err error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(marker))
 	}
-	if err := syncFolders(marker); err != nil {
+	if err := atomicfile.SyncFolders(marker); err != nil {
 		return nil, err
 	}
 	return m, moveIn(marker, dir)
-}
-
-// syncFolders syncs the names of all files in a folder.
-func syncFolders(dir string) error {
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			err = atomicfile.SyncFolder(path)
-		}
-		return err
-	})
 }
 
 // vacant returns ErrNotEmpty for a folder with files that are not remains of a Restore.

@@ -74,17 +74,14 @@ type Hint struct {
 	All  bool
 	// Members is set if a hub has joined, left or was lost.
 	Members bool
-	// Topics name other data, such as TopicInbox.
-	Topics []string
+	// Data is set if data beside tasks has changed. It belongs to a topic.
+	Data bool
 }
 
-// Topics of a Hint.
+// The topics.
 const (
 	TopicInbox  = "inbox"
 	TopicAgents = "agents"
 	TopicKeys   = "keys"
 	TopicTrust  = "trust"
 )
-
-// Topics returns all topics.
-func Topics() []string { return []string{TopicInbox, TopicAgents, TopicKeys, TopicTrust} }

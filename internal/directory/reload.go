@@ -52,9 +52,6 @@ func (d *Directory) learn(r *card.Record) error {
 	if err != nil {
 		return err
 	}
-	if a, e := d.lookup(r.Name); e != nil && a.record != nil && r.CardURL != a.record.CardURL {
-		r.Card, r.CardURL, r.ETag = nil, "", ""
-	}
 	d.adopt(*s, r)
 	return nil
 }

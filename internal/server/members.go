@@ -54,7 +54,7 @@ func (h *Hub) followOthers(ctx context.Context, hint cluster.Hint) {
 	}
 	h.engine.Follow(ctx, hint.Keys)
 	h.core.Refresh(ctx, hint.All, hint.Keys)
-	if hint.All || len(hint.Topics) > 0 {
+	if hint.All || hint.Data {
 		h.followTopics(ctx)
 	}
 }

@@ -261,13 +261,7 @@ func (p *partsImport) file(h dump.FileHead, content io.Reader) error {
 // done moves the parts into their folder before the store is committed: parts without a task are
 // swept, and a task without its parts would have lost them.
 func (p *partsImport) done() error {
-	err := filepath.WalkDir(p.temp(), func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			err = atomicfile.SyncFolder(path)
-		}
-		return err
-	})
-	if err != nil {
+	if err := atomicfile.SyncFolders(p.temp()); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(p.dir); err != nil { // it has no parts

@@ -315,7 +315,7 @@ func (k *Keeper) comeBack(ctx context.Context) error {
 	}
 	k.acting.Unlock()
 	k.Logger.Info("this hub has joined again", "hub", k.ID)
-	k.note(cluster.Hint{All: true, Topics: cluster.Topics()})
+	k.note(cluster.Hint{All: true})
 	k.takeNow.Send()
 	k.renewNow.Send()
 	return nil
@@ -345,11 +345,7 @@ func (k *Keeper) note(h cluster.Hint) {
 	} else {
 		w.Keys = append(w.Keys, h.Keys...)
 	}
-	for _, t := range h.Topics {
-		if !slices.Contains(w.Topics, t) {
-			w.Topics = append(w.Topics, t)
-		}
-	}
+	w.Data = w.Data || h.Data
 	k.mu.Unlock()
 	k.hinted.Send()
 	if h.Members {

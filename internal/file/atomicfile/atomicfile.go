@@ -84,3 +84,13 @@ func SyncFolder(path string) error {
 	}
 	return errors.Join(Sync(f), f.Close())
 }
+
+// SyncFolders syncs the entries of a folder and of all folders in it.
+func SyncFolders(path string) error {
+	return filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			err = SyncFolder(path)
+		}
+		return err
+	})
+}

@@ -286,7 +286,7 @@ func (db *DB) Listen(ctx context.Context, f func(cluster.Hint)) error {
 	if err := c.script(ctx, "LISTEN "+channel); err != nil {
 		return fmt.Errorf("listen: %w", unavailableNow(err))
 	}
-	f(cluster.Hint{All: true, Members: true, Topics: cluster.Topics()})
+	f(cluster.Hint{All: true, Members: true})
 	for {
 		if err := c.raw.WaitForNotification(ctx); err != nil {
 			if ctx.Err() != nil {
@@ -308,11 +308,11 @@ func parseHint(text string, own int64) (h cluster.Hint, ok bool) {
 				return h, false
 			}
 		case word == "*":
-			h.All, h.Topics = true, cluster.Topics()
+			h.All = true
 		case word == "!":
 			h.Members = true
 		case word[0] == '@':
-			h.Topics = append(h.Topics, word[1:])
+			h.Data = true // the words after @ name the topics
 		default:
 			if key, err := strconv.ParseInt(word, 36, 64); err == nil {
 				h.Keys = append(h.Keys, task.Key(key))
