@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/parley-a2a/parley/internal/store/dump"
@@ -94,11 +93,10 @@ func dumpTable(c *conn, w rowWriter, t *dump.Table) error {
 				row[i].Bytes = s.getBlob()
 			}
 		}
-		if t.Name == "notes" && slices.Contains(dump.HubNotes, string(row[0].Bytes)) {
-			continue
-		}
-		if err := w.Row(row); err != nil {
-			return err
+		if t.Includes(row) {
+			if err := w.Row(row); err != nil {
+				return err
+			}
 		}
 	}
 	return s.err
@@ -118,7 +116,14 @@ func (db *DB) Load(ctx context.Context, r rowSource) error {
 }
 
 func (w *writer) load(ctx context.Context, r rowSource) error {
-	if err := w.vacant(); err != nil {
+	empty := func(query string) (bool, error) {
+		rows, err := w.conn.texts(query)
+		return len(rows) == 0, err
+	}
+	if err := dump.Vacant("folder", empty); err != nil {
+		return err
+	}
+	if err := w.conn.script(dump.Clear); err != nil {
 		return err
 	}
 	err := r.Each(ctx, func(t *dump.Table) error {
@@ -131,17 +136,6 @@ func (w *writer) load(ctx context.Context, r rowSource) error {
 		return err
 	}
 	return indexNotes(w.conn)
-}
-
-// vacant returns an error for a store with data, and removes what a started hub has left.
-func (w *writer) vacant() error {
-	for _, name := range dump.Filled() {
-		if n, err := w.conn.number("SELECT count(*) FROM (SELECT 1 FROM " + name + " LIMIT 1)"); err != nil || n > 0 {
-			return errors.Join(err, fmt.Errorf("%w in table %s: import into a new folder", dump.ErrNotEmpty, name))
-		}
-	}
-	return w.conn.script("DELETE FROM timeline; DELETE FROM counters; DELETE FROM notes WHERE name NOT IN ('" +
-		strings.Join(dump.HubNotes, "', '") + "')")
 }
 
 // loadTable inserts the rows of a table. The commit that a job is part of counts and caches no

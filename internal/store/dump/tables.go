@@ -3,7 +3,9 @@ package dump
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -106,18 +108,39 @@ func Tables() []Table {
 	return all
 }
 
-// HubNotes are the notes that belong to a hub and its folder, and not to the data. A dump has none
+// hubNotes are the notes that belong to a hub and its folder, and not to the data. A dump has none
 // of them.
-var HubNotes = []string{"audit.head", "master.check"}
+var hubNotes = []string{"audit.head", "master.check"}
+
+// Includes reports whether a row of the table belongs to the data.
+func (t *Table) Includes(row []Value) bool {
+	return t.Name != "notes" || !slices.Contains(hubNotes, string(row[0].Bytes))
+}
 
 // ErrNotEmpty is returned for a store that has data already.
 var ErrNotEmpty = errors.New("the store has data")
 
-// Filled names the tables that are empty in a store without data. A hub that was only started has
+// filled names the tables that are empty in a store without data. A hub that was only started has
 // rows in others.
-func Filled() []string {
-	return []string{"owners", "tasks", "keys", "agents", "inbox", "trust", "memory", "turns", "letters"}
+var filled = []string{"owners", "tasks", "keys", "agents", "inbox", "trust", "memory", "turns", "letters"}
+
+// Vacant returns ErrNotEmpty for a store with data, which is a place such as "folder". empty reports
+// whether a query returns no row; more are tables that only this store has.
+func Vacant(place string, empty func(query string) (bool, error), more ...string) error {
+	for _, name := range slices.Concat(filled, more) {
+		ok, err := empty("SELECT 1 FROM " + name + " LIMIT 1")
+		if err != nil {
+			return fmt.Errorf("table %s: %w", name, err)
+		}
+		if !ok {
+			return fmt.Errorf("%w in table %s: import into a new %s", ErrNotEmpty, name, place)
+		}
+	}
+	return nil
 }
+
+// Clear is a script that removes the rows of a hub that was only started.
+var Clear = "DELETE FROM timeline; DELETE FROM counters; DELETE FROM notes WHERE name NOT IN ('" + strings.Join(hubNotes, "', '") + "')"
 
 // Sink receives the content of a file. All fields are required.
 type Sink struct {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -64,19 +62,9 @@ func Dump(ctx context.Context, address string, running bool, w *dump.Writer) err
 }
 
 func dumpTables(ctx context.Context, c *conn, w *dump.Writer) error {
-	steps, err := migrations()
-	if err != nil {
-		return err
-	}
-	if err := c.script(ctx, queries[qBegin]); err != nil {
-		return err
-	}
-	have, err := layout(ctx, c)
-	if err == nil {
-		err = verify(have[:min(len(have), len(steps))], steps)
-	}
-	if err == nil && len(have) != len(steps) {
-		err = fmt.Errorf("its schema has layout %d, and this parley needs %d: start its hub once with this parley", len(have), len(steps))
+	have, known, err := inspect(ctx, c, "")
+	if err == nil && have > known {
+		err = newer(have, known)
 	}
 	if err != nil {
 		return err
@@ -110,7 +98,7 @@ func dumpTable(ctx context.Context, c *conn, w *dump.Writer, t *dump.Table) erro
 				row[i].Bytes = s.getBlob()
 			}
 		}
-		if s.err == nil && (t.Name != "notes" || !slices.Contains(dump.HubNotes, string(row[0].Bytes))) {
+		if s.err == nil && t.Includes(row) {
 			s.err = w.Row(row)
 		}
 		if s.err != nil {
@@ -148,7 +136,14 @@ func load(ctx context.Context, c *conn, r *dump.Reader) error {
 	if err := c.script(ctx, "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; BEGIN"); err != nil {
 		return err
 	}
-	if err := vacant(ctx, c); err != nil {
+	empty := func(query string) (bool, error) {
+		found := c.raw.ExecParams(ctx, query, nil, nil, nil, nil).Read()
+		return len(found.Rows) == 0, found.Err
+	}
+	if err := dump.Vacant("database", empty, "part_refs"); err != nil {
+		return err
+	}
+	if err := c.script(ctx, dump.Clear); err != nil {
 		return err
 	}
 	if note := r.Header.MasterCheck; note != nil {
@@ -168,21 +163,6 @@ func load(ctx context.Context, c *conn, r *dump.Reader) error {
 		return err
 	}
 	return c.script(ctx, "COMMIT; ANALYZE")
-}
-
-// vacant returns an error for a database with data, and removes what a started hub has left.
-func vacant(ctx context.Context, c *conn) error {
-	for _, name := range append(dump.Filled(), "part_refs") {
-		found := c.raw.ExecParams(ctx, "SELECT 1 FROM "+name+" LIMIT 1", nil, nil, nil, nil).Read()
-		if found.Err != nil {
-			return found.Err
-		}
-		if len(found.Rows) > 0 {
-			return fmt.Errorf("%w in table %s: import into a new database", dump.ErrNotEmpty, name)
-		}
-	}
-	return c.script(ctx, "DELETE FROM timeline; DELETE FROM counters; DELETE FROM notes WHERE name NOT IN ('"+
-		strings.Join(dump.HubNotes, "', '")+"')")
 }
 
 // loadTable copies the rows of a table into the database.

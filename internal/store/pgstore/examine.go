@@ -44,24 +44,11 @@ type examiner struct {
 }
 
 func (x *examiner) all(ctx context.Context) error {
-	steps, err := migrations()
-	if err != nil {
-		return err
-	}
-	if err := x.conn.script(ctx, "SET enable_seqscan = on; "+queries[qBegin]); err != nil {
-		return err
-	}
-	have, err := layout(ctx, x.conn)
+	have, known, err := inspect(ctx, x.conn, "SET enable_seqscan = on; ")
 	if err == nil {
-		err = verify(have[:min(len(have), len(steps))], steps)
+		err = survives(ctx, x.conn, have, known)
 	}
-	switch {
-	case err != nil:
-		return err
-	case len(have) < len(steps):
-		return fmt.Errorf("its schema has layout %d, and this parley needs %d: start its hub once with this parley", len(have), len(steps))
-	}
-	if err := survives(ctx, x.conn, len(have), len(steps)); err != nil {
+	if err != nil {
 		return err
 	}
 	for _, f := range []func(context.Context) error{x.sums, x.tasks, x.parts} {

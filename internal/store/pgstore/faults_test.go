@@ -204,6 +204,12 @@ func TestRefusedSchemas(t *testing.T) {
 			if tt.want == nil && err != nil {
 				t.Error(err)
 			}
+			if tt.want != nil {
+				return
+			}
+			if err := Dump(t.Context(), url, true, nil); !errors.Is(err, ErrNewer) { // it would lack the newer tables
+				t.Errorf("Dump: %v, want ErrNewer", err)
+			}
 		})
 	}
 }

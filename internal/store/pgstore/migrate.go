@@ -133,9 +133,34 @@ func survives(ctx context.Context, c *conn, have, known int) error {
 	}
 	least, err := c.epoch(ctx, "SELECT least FROM sequence WHERE one = 1")
 	if err == nil && least > int64(known) {
-		err = fmt.Errorf("%w (layout %d, this one knows %d): use a newer parley or another database", ErrNewer, have, known)
+		err = newer(have, known)
 	}
 	return err
+}
+
+func newer(have, known int) error {
+	return fmt.Errorf("%w (layout %d, this one knows %d): use a newer parley or another database", ErrNewer, have, known)
+}
+
+// inspect begins a transaction after the script of settings, and returns the number of the layout of
+// the database and of the one that this program knows. The first one is not less.
+func inspect(ctx context.Context, c *conn, settings string) (have, known int, err error) {
+	steps, err := migrations()
+	if err == nil {
+		err = c.script(ctx, settings+queries[qBegin])
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	found, err := layout(ctx, c)
+	have, known = len(found), len(steps)
+	if err == nil {
+		err = verify(found[:min(have, known)], steps)
+	}
+	if err == nil && have < known {
+		err = fmt.Errorf("its schema has layout %d, and this parley needs %d: start its hub once with this parley", have, known)
+	}
+	return have, known, err
 }
 
 // foundation is the part of the layout that never changes.
