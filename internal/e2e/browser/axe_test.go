@@ -81,7 +81,11 @@ func TestAccessible(t *testing.T) {
 	b.send("interview", "start")
 	b.run(chromedp.WaitVisible("#answer"))
 	interview := b.task()
+	b.send("report", "the week of the **team**")
+	b.shows("#head .badge", "completed")
+	report := b.task()
 	for page, path := range map[string]string{
+		"a report": "task?id=" + report, "texts as written": "task?as=text&id=" + report,
 		"overview": "", "tasks": "tasks", "no tasks": "tasks?state=TASK_STATE_FAILED", "a finished task": "task?id=" + echo, "a question": "task?id=" + interview,
 		"bytes": "task/raw?as=v0.3&v=3&id=" + echo, "try": "try?agent=interview", "agents": "agents", "inbox": "inbox", "webhooks": "webhooks", "dead letters": "dead",
 		"audit": "audit", "verify": "audit/verify", "missing": "none", "no task": "task?id=none",

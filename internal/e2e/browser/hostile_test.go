@@ -30,8 +30,8 @@ import (
 
 // hostileHub is a hub in the process of the test, with hostile texts in every field that others
 // fill: in the cards of agents, in items of the inbox and in dead letters. The agent "all" answers
-// with all of them.
-func hostileHub(t *testing.T) *hub {
+// with all of them. It has further agents.
+func hostileHub(t *testing.T, further ...engine.Agent) *hub {
 	t.Helper()
 	need(t)
 	box := new(inbox.Inbox)
@@ -56,6 +56,7 @@ func hostileHub(t *testing.T) *hub {
 		item := &inbox.Item{ID: inbox.ID(fmt.Sprint("item", i)), Kind: inbox.Question, Owner: "local", Agent: name, Text: s, Draft: s, CallerName: s, Skill: s}
 		_, _ = box.Put(t.Context(), item) // it refuses some texts itself
 	}
+	agents = append(agents, further...)
 	for i := range agents {
 		if err := h.Engine().Register(agents[i]); err != nil {
 			t.Fatal(err)

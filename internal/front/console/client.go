@@ -85,9 +85,14 @@ func (p *page) call(ctx context.Context, method, path string, body any) (*http.R
 	if err != nil {
 		return nil, err
 	}
+	return p.roundTrip(r)
+}
+
+// roundTrip sends a request to the hub. A refusal is an error.
+func (p *page) roundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := p.hub.inside.RoundTrip(r)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", method, path, err)
+		return nil, fmt.Errorf("%s %s: %w", r.Method, r.URL.RequestURI(), err)
 	}
 	if resp.StatusCode >= http.StatusBadRequest {
 		defer func() { _ = resp.Body.Close() }()

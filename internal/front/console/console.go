@@ -52,8 +52,8 @@ var _ http.Handler = (*Handler)(nil)
 // maxForm is the maximum size of a form in bytes.
 const maxForm = 1 << 20
 
-// policyOfContent lets a page load its own style, script and images, and nothing else.
-const policyOfContent = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+// policyOfContent lets a page load its own style, script, images and sounds, and nothing else.
+const policyOfContent = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 func (h *Handler) init() {
@@ -69,7 +69,7 @@ func (h *Handler) init() {
 		"GET /console/webhooks": showHooks, "POST /console/webhooks": redeliver, "GET /console/dead": showDead, "POST /console/dead": settleLetter,
 		"GET /console/audit": showAudit, "GET /console/audit/verify": verifyAudit,
 		"POST /console/task/operate": operate, "GET /console/task/raw": showEntry,
-		"GET /console/task/entry": entry, "GET /console/task/part": part,
+		"GET /console/task/entry": entry, "GET /console/task/part": part, "GET /console/task/item": showItem,
 		"GET /console/task/events": taskEvents, "GET /console/counts/events": countEvents, "POST /console/agents": changeAgents,
 		"GET /console/samples": sampleData,
 	} {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"html/template"
 	"io"
 	"mime"
 	"net/http"
@@ -76,6 +77,12 @@ type partView struct {
 	Media      string
 	Bytes      int
 	Image      bool
+	Audio      bool
+	// Markdown is set for a text that is shown as Markdown, and Source for one that will be, once all
+	// of its chunks are there.
+	Markdown, Source bool
+	// Tree is Data as a tree; empty for short and for large values.
+	Tree template.HTML
 	// Version and Index find the part in the log; Cut is set if only the beginning is shown.
 	Version int64
 	Index   int
@@ -106,6 +113,8 @@ type entryView struct {
 	Task, Owner string
 	// Begins is set for the first entry of a further attempt.
 	Begins bool
+	// Sources is set if a part is one: the script asks for it again.
+	Sources bool
 	// Marks are remarks about deliveries to webhooks after the entry.
 	Marks []mark
 }
@@ -122,6 +131,10 @@ type reader struct {
 	before             time.Time
 	room               int
 	attempt            int64
+	// as is the way to show texts: "text" as they are, "markdown" as Markdown, or empty by their media types.
+	as string
+	// live is set if chunks come one by one.
+	live bool
 }
 
 // view returns an entry without regard to the one before.
@@ -163,7 +176,12 @@ func (r *reader) view(e *adminjson.LogEntry) entryView {
 		v.Parts = []partView{{Data: r.clip(pretty(e.Other)), Version: e.Version}}
 	}
 	for i := range c.Parts {
-		v.Parts = append(v.Parts, r.part(&c.Parts[i], e.Version, i))
+		part := r.part(&c.Parts[i], e.Version, i)
+		if part.Markdown && r.live && v.Key != "" && !e.LastChunk {
+			part.Markdown, part.Source = false, true
+			v.Sources = true
+		}
+		v.Parts = append(v.Parts, part)
 	}
 	v.Meta = metadata(e.Metadata, c.Metadata)
 	return v
@@ -214,41 +232,88 @@ func (r *reader) part(w *wirePart, version int64, index int) partView {
 	stored, size := w.stored(r.task)
 	switch {
 	case w.Text != nil:
-		v.Text, v.Bytes = r.clip(*w.Text), len(*w.Text)
-		v.Cut = len(v.Text) < v.Bytes
+		r.text(&v, *w.Text)
 	case w.Raw != nil:
 		v.File, v.Bytes = w.Filename, base64.StdEncoding.DecodedLen(len(*w.Raw))
-		v.Image = imageType(w.MediaType) != ""
+		v.Image, v.Audio = imageType(w.MediaType) != "", audioType(w.MediaType) != ""
 		if v.File == "" {
 			v.File = "file without a name"
 		}
 	case stored != "":
 		v.File, v.Bytes = w.Filename, size
-		v.Image = imageType(w.MediaType) != "" && v.Bytes <= maxImage
+		v.Image, v.Audio = imageType(w.MediaType) != "" && v.Bytes <= maxImage, audioType(w.MediaType) != ""
 		if v.File == "" {
 			v.File = "file without a name"
 		}
 	case w.URL != nil:
 		v.Address = r.clip(*w.URL)
 	case w.Data != nil:
-		s := pretty(w.Data)
-		v.Data, v.Bytes = r.clip(s), len(s)
-		v.Cut = len(v.Data) < v.Bytes
+		r.data(&v, w.Data)
 	default:
 		v.Data = "a part without content"
 	}
 	return v
 }
 
+// text sets the text of a part.
+func (r *reader) text(v *partView, s string) {
+	if mediaType(v.Media) == "application/json" && r.as == "" {
+		if tree := folded([]byte(s)); tree != "" && len(tree) < r.room {
+			r.room -= len(tree)
+			v.Data, v.Tree, v.Bytes = "JSON", tree, len(s)
+			return
+		}
+	}
+	v.Text, v.Bytes = r.clip(s), len(s)
+	v.Cut = len(v.Text) < v.Bytes
+	switch mediaType(v.Media) {
+	case "text/markdown", "text/x-markdown":
+		v.Markdown = r.as != "text"
+	case "":
+		v.Markdown = r.as == "markdown"
+	}
+}
+
+// data sets the JSON of a part.
+func (r *reader) data(v *partView, b []byte) {
+	s := pretty(b)
+	if tree := folded(b); tree != "" && len(tree) < r.room && r.as != "text" {
+		r.room -= len(tree)
+		v.Data, v.Tree, v.Bytes = "JSON", tree, len(s)
+		return
+	}
+	v.Data, v.Bytes = r.clip(s), len(s)
+	v.Cut = len(v.Data) < v.Bytes
+}
+
+// mediaType returns a media type without its parameters; empty for none.
+func mediaType(s string) string {
+	kind, _, err := mime.ParseMediaType(s)
+	if err != nil {
+		return ""
+	}
+	return kind
+}
+
+// audioType returns the media type of a sound that a page may play, or an empty string.
+func audioType(media string) string {
+	switch kind := mediaType(media); kind {
+	case "audio/mpeg", "audio/wav", "audio/ogg", "audio/webm", "audio/flac", "audio/mp4", "audio/aac":
+		return kind
+	case "audio/x-wav", "audio/wave":
+		return "audio/wav"
+	case "audio/mp3":
+		return "audio/mpeg"
+	}
+	return ""
+}
+
 // imageType returns the media type of an image that a page may show, or an empty string. SVG is
 // a document with scripts, and none of them.
 func imageType(media string) string {
-	kind, _, err := mime.ParseMediaType(media)
-	switch kind {
+	switch kind := mediaType(media); kind {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":
-		if err == nil {
-			return kind
-		}
+		return kind
 	}
 	return ""
 }
@@ -304,6 +369,31 @@ func (p *page) entryOf() (*adminjson.LogEntry, error) {
 		return nil, &refusal{http.StatusNotFound, "The log has no such entry."}
 	}
 	return &l.Entries[0], nil
+}
+
+// showItem answers with the piece of a page for some entries that follow each other: chunks that the
+// page has received one by one.
+func showItem(p *page) error {
+	from, to := number(p.r.FormValue("from")), number(p.r.FormValue("to"))
+	if from < 1 || to < from || to-from >= firstEntries {
+		return &refusal{http.StatusBadRequest, "The versions are wrong."}
+	}
+	var l adminjson.TaskLog
+	if err := p.get(p.logPath("", "after", from-1, "limit", to-from+1), &l); err != nil {
+		return err
+	}
+	r := p.readerOf(&l)
+	all := r.views(l.Entries)
+	if len(all) == 0 {
+		return &refusal{http.StatusNotFound, "The log has no such entry."}
+	}
+	b, err := p.piece("entry", all[0])
+	if err != nil {
+		return err
+	}
+	p.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = p.w.Write(b) // an error means that the browser has disconnected
+	return nil
 }
 
 // dialects are the names of the dialects in which a page shows an entry.
@@ -370,35 +460,73 @@ func part(p *page) error {
 	if err != nil || i < 0 || i >= len(c.Parts) {
 		return &refusal{http.StatusNotFound, "The entry has no such part."}
 	}
-	w := &c.Parts[i]
-	var b io.Reader = bytes.NewReader(w.Data)
+	return p.serve(&c.Parts[i], fileName(c.Parts[i].Filename, e.Version, i))
+}
+
+// serve answers with the bytes of a part.
+func (p *page) serve(w *wirePart, name string) error {
+	kind, how := firstWord(imageType(w.MediaType), audioType(w.MediaType)), "inline"
+	if kind == "" || p.r.FormValue("save") != "" {
+		kind, how = "application/octet-stream", "attachment"
+	}
+	header := p.w.Header()
+	headers := func() {
+		header.Set("Content-Type", kind)
+		header.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+		header.Set("Content-Disposition", mime.FormatMediaType(how, map[string]string{"filename": name}))
+	}
+	b := []byte(w.Data)
 	switch path, _ := w.stored(p.r.FormValue("id")); {
 	case path != "":
-		resp, err := p.call(p.r.Context(), http.MethodGet, path, nil)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = resp.Body.Close() }()
-		b = resp.Body
+		return p.serveStored(path, headers)
 	case w.Raw != nil:
 		raw, err := base64.StdEncoding.DecodeString(*w.Raw)
 		if err != nil {
 			return &refusal{http.StatusUnprocessableEntity, "The bytes of this part are not base64."}
 		}
-		b = bytes.NewReader(raw)
+		b = raw
 	case w.Text != nil:
-		b = strings.NewReader(*w.Text)
+		b = []byte(*w.Text)
 	}
-	kind, how := imageType(w.MediaType), "inline"
-	if kind == "" || p.r.FormValue("save") != "" {
-		kind, how = "application/octet-stream", "attachment"
-	}
-	header := p.w.Header()
-	header.Set("Content-Type", kind)
-	header.Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	header.Set("Content-Disposition", mime.FormatMediaType(how, map[string]string{"filename": fileName(w.Filename, e.Version, i)}))
-	_, _ = io.Copy(p.w, b) // an error means that the browser has disconnected
+	headers()
+	http.ServeContent(p.w, p.r, "", time.Time{}, bytes.NewReader(b))
 	return nil
+}
+
+// serveStored answers with bytes that the hub keeps beside the log, or with the range of them that
+// a browser asks for.
+func (p *page) serveStored(path string, headers func()) error {
+	r, err := p.request(p.r.Context(), http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	if of := p.r.Header.Get("Range"); of != "" {
+		r.Header.Set("Range", of)
+	}
+	resp, err := p.roundTrip(r)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	headers()
+	for _, name := range []string{"Content-Range", "Content-Length", "Accept-Ranges"} {
+		if v := resp.Header.Get(name); v != "" {
+			p.w.Header().Set(name, v)
+		}
+	}
+	p.w.WriteHeader(resp.StatusCode)
+	_, _ = io.Copy(p.w, resp.Body) // an error means that the browser has disconnected
+	return nil
+}
+
+// firstWord returns the first text that is not empty.
+func firstWord(all ...string) string {
+	for _, s := range all {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
 }
 
 func firstOf(all ...json.RawMessage) json.RawMessage {

@@ -63,7 +63,7 @@ func TestHostile(t *testing.T) {
 		for _, as := range []string{"", "v0.3"} {
 			check(t, name+" as bytes", p.get("/console/task/raw?id="+id+"&v=3&as="+url.QueryEscape(as)).body)
 		}
-		for n := range 6 {
+		for n := range 9 {
 			checkFile(t, p.get(fmt.Sprintf("/console/task/part?id=%s&v=3&part=%d", id, n)))
 		}
 		w.letter(&bus.Envelope{ID: fmt.Sprint("letter", i), Queue: s, Reason: s, Task: s})
@@ -130,7 +130,7 @@ func checkElement(t *testing.T, name string, n *html.Node) {
 			t.Errorf("%s: <%s> has the attribute %s=%q", name, n.Data, a.Key, a.Val)
 		}
 		switch a.Key {
-		case "href", "src", "action", "data-live", "data-counts", "data-curves":
+		case "href", "src", "action", "data-live", "data-source", "data-counts", "data-curves":
 			if a.Val != "" && !strings.HasPrefix(a.Val, "/console/") && a.Val != "#main" {
 				t.Errorf("%s: <%s> leads to %s", name, n.Data, a.Val)
 			}
@@ -171,7 +171,7 @@ func checkPieces(t *testing.T, name, stream string) {
 func checkFile(t *testing.T, a page) {
 	t.Helper()
 	kind, how := a.header.Get("Content-Type"), a.header.Get("Content-Disposition")
-	if a.code == 200 && kind != "image/png" && (kind != "application/octet-stream" || !strings.HasPrefix(how, "attachment")) {
+	if a.code == 200 && kind != "image/png" && kind != "audio/wav" && (kind != "application/octet-stream" || !strings.HasPrefix(how, "attachment")) {
 		t.Errorf("%s is served as %s, %s", a.path, kind, how)
 	}
 	if a.code == 200 && (a.header.Get("X-Content-Type-Options") != "nosniff" || !strings.Contains(a.header.Get("Content-Security-Policy"), "sandbox")) {

@@ -181,12 +181,10 @@ func (n *notice) mark() mark {
 
 // followLog sends entries until the task ends.
 func (p *page) followLog(ctx context.Context, s *stream, after int64, now *adminjson.TaskLog) {
-	r := &reader{task: p.r.FormValue("id"), owner: p.r.FormValue("owner"), agent: now.Task.Agent, attempt: now.Attempt}
+	r := p.readerOf(now)
+	r.attempt, r.live = now.Attempt, true
 	if at := p.r.FormValue("at"); at != "" {
 		r.before = time.UnixMilli(number(at))
-	}
-	if now.Worker != "" {
-		r.agent = now.Worker
 	}
 	var broken error
 	err := p.follow(ctx, p.logPath("/events", "after", after), func(e sse.Event) bool {

@@ -22,7 +22,9 @@ const (
 
 // taskView is the page of a task.
 type taskView struct {
-	Head    headView
+	Head headView
+	// As is the way to show texts.
+	As      string
 	Entries []entryView
 	Tree    treeSum
 	// Earlier is set if the page begins after the first entry; First and Before are the versions
@@ -147,11 +149,8 @@ func (p *page) showTask(code int, trouble string) error {
 		return err
 	}
 	head := p.headOf(l)
-	r := &reader{task: p.r.FormValue("id"), owner: head.Owner, agent: head.Agent, room: maxPage}
-	if l.Worker != "" {
-		r.agent = l.Worker
-	}
-	v := taskView{Head: head, Entries: r.views(l.Entries), Copy: p.copies(l), Error: trouble, Live: !head.Ended || l.Next > 0}
+	r := p.readerOf(l)
+	v := taskView{Head: head, As: r.as, Entries: r.views(l.Entries), Copy: p.copies(l), Error: trouble, Live: !head.Ended || l.Next > 0}
 	if n := len(l.Entries); n > 0 {
 		v.From, v.Cursor = l.Entries[0].Version, l.Entries[n-1].Version
 		v.Earlier = v.From > 1
@@ -165,6 +164,15 @@ func (p *page) showTask(code int, trouble string) error {
 	}
 	p.show(code, "task", v)
 	return nil
+}
+
+// readerOf returns the reader of a log for the page.
+func (p *page) readerOf(l *adminjson.TaskLog) *reader {
+	r := &reader{task: p.r.FormValue("id"), owner: p.r.FormValue("owner"), agent: firstWord(l.Worker, l.Task.Agent), room: maxPage}
+	if as := p.r.FormValue("as"); as == "text" || as == "markdown" {
+		r.as = as
+	}
+	return r
 }
 
 // readLog reads the entries that a page shows: all of a short log, else the last ones, or those

@@ -21,6 +21,7 @@ package hostiletest
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -56,6 +57,8 @@ var Texts = []string{
 	`<img srcset="//zq7.example 2x">`, `<svg><use href="//zq7.example#x"/></svg>`, `<svg><foreignObject><iframe src=//zq7.example></foreignObject></svg>`, `<?xml version="1.0"?><!DOCTYPE x [<!ENTITY zq7 SYSTEM "file:///etc/passwd">]>`,
 	`</script><script>zq7()</script>`, `</style><script>zq7()</script>`, "<scr\x00ipt>zq7()</scr\x00ipt>", `<img/src="x"/onerror=zq7()>`, `<<script>zq7()//<</script>`, `<zq7 onclick=zq7() tabindex=1 id=main>`,
 	`"; zq7(); //`, `'-zq7()-'`, `\u003cscript\u003ezq7()`, `%3Cscript%3Ezq7()`, "+ADw-script+AD4-zq7()", "zq7\u00ad\u034f\U000e0041", "zq7" + "\u0301\u0301\u0301", "\U0001F1FF\U0001F1F6zq7",
+	"**<b onclick=zq7()>zq7**", "```zq7\n</pre><script>zq7()</script>", "| <img src=x onerror=zq7()> |\n|---|\n| zq7 |", "> - # </h3><zq7>", "[zq7](https://zq7.example \"' onclick=zq7()\")", "[![zq7](//zq7.example/x)](javascript:zq7())",
+	"[zq7](<javascript:zq7()>)", "<javascript://zq7.example/%0azq7()>", "`</code><zq7>`", "![zq7](data:image/svg+xml,<svg/onload=zq7()>)", "[zq7]: javascript:zq7()", "*_**<zq7>**_*",
 	`../../zq7`, `..\zq7`, `%0d%0aSet-Cookie:zq7`, `zq7" data-live="//zq7.example`, `zq7' id='timeline`,
 }
 
@@ -91,7 +94,9 @@ func send(x *a2asrv.ExecutorContext, s string, last bool, yield func(a2a.Event, 
 	address := a2a.NewFileURLPart(a2a.URL(s), "text/html")
 	data := a2a.NewDataPart(map[string]any{s: []any{s, map[string]any{"x": s}}})
 	data.Metadata = map[string]any{s: s}
-	e := a2a.NewArtifactEvent(x, a2a.NewTextPart(s), raw, picture, pixel, address, data)
+	marked, object, sound := a2a.NewTextPart(s), a2a.NewTextPart(`{"`+Mark+`":[{"a":1,"b":{"c":`+strconv.Quote(strings.Repeat(Mark, 60))+`}}]}`), a2a.NewRawPart([]byte("RIFF"))
+	marked.MediaType, object.MediaType, sound.MediaType, sound.Filename = "text/markdown", "application/json", "audio/wav", s
+	e := a2a.NewArtifactEvent(x, a2a.NewTextPart(s), raw, picture, pixel, address, data, marked, object, sound)
 	e.Artifact.ID, e.Artifact.Name, e.Artifact.Description = a2a.ArtifactID(s), s, s
 	e.Artifact.Metadata, e.Metadata = map[string]any{s: s}, map[string]any{s: s}
 	if !yield(agent.Status(x, a2a.TaskStateWorking, a2a.NewTextPart(s), data), nil) || !yield(e, nil) {
@@ -110,7 +115,8 @@ var Elements = map[string]string{
 	"main": "id tabindex", "footer": "", "h1": "class", "h2": "id", "h3": "", "p": "class role id hidden", "b": "", "code": "", "form": "method action class enctype",
 	"input": "id name type value autocomplete spellcheck required autofocus list placeholder minlength multiple", "button": "class name value", "label": "for class", "textarea": "id name rows required autofocus spellcheck",
 	"select": "id name", "option": "value selected", "datalist": "id", "section": "class id data-ended aria-label aria-labelledby", "dl": "class", "dt": "", "dd": "", "time": "datetime title",
-	"ol": "class id data-live data-cursor", "ul": "class", "li": "class title data-name data-tone data-version data-key data-append data-time", "figure": "class data-unit", "figcaption": "", "img": "src alt loading",
+	"ol": "class id data-live data-cursor", "ul": "class", "li": "class title data-name data-tone data-version data-key data-append data-time data-source", "figure": "class data-unit", "figcaption": "", "img": "src alt loading",
 	"pre": "class tabindex", "details": "class open", "summary": "", "noscript": "", "article": "class", "aside": "class aria-label", "svg": "class viewbox preserveaspectratio role aria-label",
+	"strong": "", "em": "", "del": "", "blockquote": "", "hr": "", "h4": "", "h5": "", "audio": "controls preload src aria-label",
 	"br": "", "rect": "x width height class", "table": "class", "thead": "", "tbody": "", "tr": "", "th": "class", "td": "class",
 }

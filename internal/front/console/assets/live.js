@@ -69,14 +69,28 @@
       item.classList.add("new");
       list.append(item);
     }
+    settle(list);
     if (atEnd) { window.scrollTo(0, document.documentElement.scrollHeight); }
+  }
+
+  // settle shows artifacts whose chunks have all arrived in their final form.
+  function settle(list, all) {
+    list.querySelectorAll("[data-source]").forEach(function (item) {
+      if (!all && item === list.lastElementChild) { return; }
+      var address = item.dataset.source + "&to=" + item.dataset.version + new URLSearchParams(location.search).getAll("as").map(function (as) { return "&as=" + encodeURIComponent(as); }).join("");
+      delete item.dataset.source;
+      fetch(address).then(function (r) { return r.ok ? r.text() : ""; }).then(function (html) {
+        var piece = element(html), parts = piece && piece.querySelector(".parts");
+        if (parts) { item.querySelector(".parts").replaceWith(parts); }
+      }, function () {}); // the text stays
+    });
   }
 
   function join(last, item) {
     var into = last.querySelector(".parts");
     Array.prototype.slice.call(item.querySelector(".parts").children).forEach(function (part) {
       var before = into.lastElementChild;
-      if (before && before.className === "text" && part.className === "text") {
+      if (before && /^text/.test(before.className) && /^text/.test(part.className)) {
         before.append(part.textContent);
         before.normalize();
       } else {
@@ -102,7 +116,7 @@
       head: function (html) { replace("head", html); },
       notice: function (html) { var n = element(html); if (n) { n.classList.add("new"); timeline.append(n); } },
       tree: function (html) { replace("tree", html); },
-      end: function (html, source) { say("", ""); over = true; source.close(); }
+      end: function (html, source) { settle(timeline, true); say("", ""); over = true; source.close(); }
     }, say);
   }
 
