@@ -2,6 +2,8 @@ package browser_test
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -14,7 +16,7 @@ import (
 )
 
 // TestReading watches an artifact in Markdown whose chunks arrive one by one. It is text until it
-// is complete, and has elements then. A tree of JSON opens, and a sound is offered, not requested.
+// is complete, and has elements then. A tree of JSON opens, and a sound is requested only when a person plays it.
 func TestReading(t *testing.T) {
 	t.Parallel()
 	gate := make(chan struct{})
@@ -49,7 +51,15 @@ func TestReading(t *testing.T) {
 	close(gate)
 	b.shows("#timeline .markdown h3", "The week")
 	b.shows("#timeline .markdown li strong", "strong")
-	b.holds(`document.querySelectorAll("#timeline .source").length === 0 && document.querySelectorAll("#timeline audio[controls]").length === 1`)
+	b.holds(`document.querySelectorAll("#timeline .source").length === 0`)
+	b.shows("#timeline button.play", "Play")
+	b.mu.Lock()
+	if slices.ContainsFunc(b.requests, func(address string) bool { return strings.Contains(address, "/task/part") }) {
+		t.Errorf("the page has requested the sound: %q", b.requests)
+	}
+	b.mu.Unlock()
+	b.run(chromedp.Click("#timeline button.play"))
+	b.shows("#timeline button.play", "cannot play") // the bytes are no sound
 	b.holds(`document.querySelector("#timeline .fold details details details").open === false`)
 	b.run(chromedp.Click("#timeline .fold details details details summary"))
 	b.holds(`document.querySelector("#timeline .fold details details details").open === true`)

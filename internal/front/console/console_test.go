@@ -19,6 +19,7 @@ import (
 	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/audit"
+	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
@@ -46,6 +47,7 @@ type world struct {
 	url   string
 	hub   *hub.Hub
 	inbox *inbox.Inbox
+	trust *trust.Registry
 	keys  *auth.Keyring
 	bus   *bus.Memory
 	dead  *queue.DeadLetters
@@ -70,7 +72,8 @@ func (w *world) start(keyed bool, more ...engine.Agent) {
 	t.Helper()
 	w.inbox, w.bus = new(inbox.Inbox), new(bus.Memory)
 	w.dead = &queue.DeadLetters{Bus: w.bus, Store: new(queue.MemLetters)}
-	parts := hub.Parts{Store: new(memstore.Store), Inbox: w.inbox}
+	w.trust = new(trust.Registry)
+	parts := hub.Parts{Store: new(memstore.Store), Inbox: w.inbox, Trust: w.trust}
 	if keyed {
 		w.keys = &auth.Keyring{Configured: []auth.Key{
 			key(t, annsKey, auth.Principal{ID: "ann"}), key(t, bobsKey, auth.Principal{ID: "bob"}),

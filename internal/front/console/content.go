@@ -176,15 +176,22 @@ func (r *reader) view(e *adminjson.LogEntry) entryView {
 		v.Parts = []partView{{Data: r.clip(pretty(e.Other)), Version: e.Version}}
 	}
 	for i := range c.Parts {
-		part := r.part(&c.Parts[i], e.Version, i)
-		if part.Markdown && r.live && v.Key != "" && !e.LastChunk {
-			part.Markdown, part.Source = false, true
-			v.Sources = true
-		}
-		v.Parts = append(v.Parts, part)
+		v.Parts = append(v.Parts, r.part(&c.Parts[i], e.Version, i))
+	}
+	if r.live {
+		v.unfinished()
 	}
 	v.Meta = metadata(e.Metadata, c.Metadata)
 	return v
+}
+
+// unfinished shows an artifact whose last chunk may still come as written.
+func (v *entryView) unfinished() {
+	for i := range v.Parts {
+		if p := &v.Parts[i]; p.Markdown && v.Key != "" && !v.LastChunk {
+			p.Markdown, p.Source, v.Sources = false, true, true
+		}
+	}
 }
 
 // key returns a name for an id of others that is safe as an identifier.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/adminjson"
 )
@@ -220,9 +221,61 @@ func overview(p *page) error {
 
 // inboxView is the page of the inbox.
 type inboxView struct {
-	Items       []inbox.Item
+	Items       []itemView
 	State, Next string
 	Error       string
+}
+
+// itemView is an item of the inbox.
+type itemView struct {
+	inbox.Item
+	// Always is set if the person may approve the skill of the caller for all further messages, too.
+	// Also are the further skills that the caller may use from then on, because they are approved
+	// for a trust that it does not have yet.
+	Always bool
+	Also   []string
+}
+
+// itemViews returns items with the ways to settle them.
+func (p *page) itemViews(items []inbox.Item) []itemView {
+	all, grants := make([]itemView, len(items)), false
+	for i, it := range items {
+		all[i].Item = it
+		all[i].Always = p.caller.Admin && it.Kind == inbox.Approval && it.State == inbox.Open && it.Skill != "" && it.Caller != ""
+		grants = grants || all[i].Always
+	}
+	var list struct{ Entries []trust.Entry }
+	if !grants {
+		return all
+	}
+	err := p.get("/api/v1/trust", &list)
+	for i := range all {
+		v := &all[i]
+		v.Always = v.Always && err == nil // without trust, or without permission to read it, an approval counts once
+		for _, e := range list.Entries {
+			if string(e.Subject) == v.Caller && e.Level != trust.Act {
+				v.Also = slices.DeleteFunc(slices.Clone(e.Skills), func(s string) bool { return strings.EqualFold(s, v.Skill) })
+			}
+		}
+	}
+	return all
+}
+
+// trustAlways approves an item, and its skill for all further messages of its caller. Both are those
+// that the hub has of the item.
+func (p *page) trustAlways(path string, d adminjson.Decision) error {
+	var it inbox.Item
+	if err := p.do(http.MethodPost, path+"/approve", d, &it); err != nil {
+		return err
+	}
+	if it.Kind != inbox.Approval || it.Skill == "" || it.Caller == "" {
+		return &refusal{http.StatusConflict, "The item is settled, but names no skill of a caller that could be approved always."}
+	}
+	err := p.do(http.MethodPost, "/api/v1/trust", map[string]any{"agentId": it.Caller, "level": trust.Act.String(), "approve": []string{it.Skill}}, nil)
+	if refused, ok := err.(*refusal); ok && refused.Code != http.StatusUnauthorized { //nolint:errorlint // do returns it itself
+		return &refusal{refused.Code, "Approved once. The trust in " + it.Caller + " is unchanged: " + refused.Message}
+	}
+	return err
 }
 
 // showInbox answers with the page of the inbox.
@@ -237,7 +290,7 @@ func (p *page) showInbox(code int, trouble string) error {
 	if err := p.get("/api/v1/inbox?"+query("state", v.State, "pageToken", p.r.FormValue("page")), &list); err != nil {
 		return err
 	}
-	v.Items, v.Next = list.Items, list.NextPageToken
+	v.Items, v.Next = p.itemViews(list.Items), list.NextPageToken
 	p.show(code, "inbox", v)
 	return nil
 }
@@ -245,10 +298,16 @@ func (p *page) showInbox(code int, trouble string) error {
 // settle answers, approves or refuses an item.
 func settle(p *page) error {
 	verb := p.r.PostFormValue("verb")
-	if !slices.Contains([]string{"answer", "approve", "refuse"}, verb) {
+	if !slices.Contains([]string{"answer", "approve", "always", "refuse"}, verb) {
 		return p.showInbox(http.StatusBadRequest, "Choose to answer, approve or refuse.")
 	}
-	err := p.do(http.MethodPost, "/api/v1/inbox/"+segment(p.r.PostFormValue("id"))+"/"+verb, adminjson.Decision{Text: p.r.PostFormValue("text")}, nil)
+	path, d := "/api/v1/inbox/"+segment(p.r.PostFormValue("id")), adminjson.Decision{Text: p.r.PostFormValue("text")}
+	var err error
+	if verb == "always" {
+		err = p.trustAlways(path, d)
+	} else {
+		err = p.do(http.MethodPost, path+"/"+verb, d, nil)
+	}
 	if refused, ok := err.(*refusal); ok && refused.Code != http.StatusUnauthorized { //nolint:errorlint // do returns it itself
 		return p.showInbox(refused.Code, refused.Message)
 	}
@@ -286,7 +345,11 @@ type cardView struct {
 	Provider struct {
 		Organization string `json:"organization"`
 	} `json:"provider"`
-	Interfaces []struct {
+	// Schemes are the ways to authenticate by their names, and Requirements the sets of them of which
+	// a caller needs one.
+	Schemes      map[string]map[string]json.RawMessage `json:"securitySchemes"`
+	Requirements []map[string]json.RawMessage          `json:"securityRequirements"`
+	Interfaces   []struct {
 		URL     string `json:"url"`
 		Binding string `json:"protocolBinding"`
 		Version string `json:"protocolVersion"`

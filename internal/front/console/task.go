@@ -154,6 +154,9 @@ func (p *page) showTask(code int, trouble string) error {
 	if n := len(l.Entries); n > 0 {
 		v.From, v.Cursor = l.Entries[0].Version, l.Entries[n-1].Version
 		v.Earlier = v.From > 1
+		if v.Live {
+			v.Entries[len(v.Entries)-1].unfinished()
+		}
 	}
 	v.Tree = p.tree()
 	if v.Hooks = p.hooks(head.Owner); len(v.Entries) > 0 {

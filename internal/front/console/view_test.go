@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/parley-a2a/parley/internal/adminjson"
 )
 
@@ -81,6 +83,39 @@ func TestStored(t *testing.T) {
 		}
 		if got, _ := w.stored("t1"); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestSecurity checks the words for the ways to authenticate at an agent.
+func TestSecurity(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		card string
+		want *securityView
+	}{
+		"nothing": {`{}`, nil},
+		"all kinds": {`{"securitySchemes": {
+			"token": {"httpAuthSecurityScheme": {"scheme": "Bearer", "bearerFormat": "JWT"}}, "cert": {"mtlsSecurityScheme": {}},
+			"key": {"apiKeySecurityScheme": {"location": "header", "name": "X-Key", "description": "Ask the shop."}},
+			"corp": {"openIdConnectSecurityScheme": {"openIdConnectUrl": "https://corp.example"}},
+			"oauth": {"oauth2SecurityScheme": {"flows": {"clientCredentials": {"tokenUrl": "https://corp.example/token", "scopes": {"buy": "x", "ask": "y"}}}}},
+			"odd": {"newSecurityScheme": {}}, "wrong": {"apiKeySecurityScheme": "x"}},
+			"securityRequirements": [{"schemes": {"token": {"list": []}, "cert": {"list": []}}}, {"schemes": {"key": {}}}]}`,
+			&securityView{[]schemeView{
+				{"cert", "client certificate", ""}, {"corp", "OpenID Connect", "https://corp.example"}, {"key", "key", "X-Key in the header · Ask the shop."},
+				{"oauth", "OAuth 2", "clientCredentials https://corp.example/token · scopes ask, buy"}, {"odd", "of an unknown kind", ""},
+				{"token", "HTTP Bearer", "JWT"}, {"wrong", "key", ""},
+			}, "A caller needs cert and token, or key."}},
+		"optional": {`{"securitySchemes": {"key": {}}, "securityRequirements": [{"schemes": {"key": {}}}, {"schemes": {}}]}`,
+			&securityView{[]schemeView{{"key", "of an unknown kind", ""}}, "A caller may do without."}},
+	} {
+		var c cardView
+		if err := json.Unmarshal([]byte(tc.card), &c); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, c.Security()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }

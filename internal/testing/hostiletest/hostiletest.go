@@ -58,7 +58,7 @@ var Texts = []string{
 	`</script><script>zq7()</script>`, `</style><script>zq7()</script>`, "<scr\x00ipt>zq7()</scr\x00ipt>", `<img/src="x"/onerror=zq7()>`, `<<script>zq7()//<</script>`, `<zq7 onclick=zq7() tabindex=1 id=main>`,
 	`"; zq7(); //`, `'-zq7()-'`, `\u003cscript\u003ezq7()`, `%3Cscript%3Ezq7()`, "+ADw-script+AD4-zq7()", "zq7\u00ad\u034f\U000e0041", "zq7" + "\u0301\u0301\u0301", "\U0001F1FF\U0001F1F6zq7",
 	"**<b onclick=zq7()>zq7**", "```zq7\n</pre><script>zq7()</script>", "| <img src=x onerror=zq7()> |\n|---|\n| zq7 |", "> - # </h3><zq7>", "[zq7](https://zq7.example \"' onclick=zq7()\")", "[![zq7](//zq7.example/x)](javascript:zq7())",
-	"[zq7](<javascript:zq7()>)", "<javascript://zq7.example/%0azq7()>", "`</code><zq7>`", "![zq7](data:image/svg+xml,<svg/onload=zq7()>)", "[zq7]: javascript:zq7()", "*_**<zq7>**_*",
+	"[zq7](<javascript:zq7()>)", "<javascript://zq7.example/%0azq7()>", "![zq7](data:image/svg+xml,<svg/onload=zq7()>)", "*_**<zq7>**_*",
 	`../../zq7`, `..\zq7`, `%0d%0aSet-Cookie:zq7`, `zq7" data-live="//zq7.example`, `zq7' id='timeline`,
 }
 
@@ -113,10 +113,10 @@ var Elements = map[string]string{
 	"html": "lang", "head": "", "meta": "charset name content", "title": "", "link": "rel href type", "script": "src defer", "body": "",
 	"a": "class href title aria-current rel", "header": "class", "nav": "aria-label", "div": "class id data-counts data-curves aria-live aria-hidden tabindex role aria-label", "span": "class id role aria-hidden hidden title",
 	"main": "id tabindex", "footer": "", "h1": "class", "h2": "id", "h3": "", "p": "class role id hidden", "b": "", "code": "", "form": "method action class enctype",
-	"input": "id name type value autocomplete spellcheck required autofocus list placeholder minlength multiple", "button": "class name value", "label": "for class", "textarea": "id name rows required autofocus spellcheck",
+	"input": "id name type value autocomplete spellcheck required autofocus list placeholder minlength multiple", "button": "class name value type", "label": "for class", "textarea": "id name rows required autofocus spellcheck",
 	"select": "id name", "option": "value selected", "datalist": "id", "section": "class id data-ended aria-label aria-labelledby", "dl": "class", "dt": "", "dd": "", "time": "datetime title",
 	"ol": "class id data-live data-cursor", "ul": "class", "li": "class title data-name data-tone data-version data-key data-append data-time data-source", "figure": "class data-unit", "figcaption": "", "img": "src alt loading",
 	"pre": "class tabindex", "details": "class open", "summary": "", "noscript": "", "article": "class", "aside": "class aria-label", "svg": "class viewbox preserveaspectratio role aria-label",
-	"strong": "", "em": "", "del": "", "blockquote": "", "hr": "", "h4": "", "h5": "", "audio": "controls preload src aria-label",
+	"strong": "", "em": "", "del": "", "blockquote": "", "hr": "", "h4": "", "h5": "", "audio": "preload src",
 	"br": "", "rect": "x width height class", "table": "class", "thead": "", "tbody": "", "tr": "", "th": "class", "td": "class",
 }

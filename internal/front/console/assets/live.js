@@ -137,6 +137,16 @@
     pre.after(b);
   });
 
+  // A button plays the sound before it. The controls of a browser would load icons.
+  document.documentElement.classList.add("js");
+  document.addEventListener("click", function (e) {
+    var b = e.target, sound = b.matches && b.matches("button.play") && b.previousElementSibling;
+    if (!sound) { return; }
+    sound.onended = sound.onpause = function () { b.textContent = "Play"; };
+    sound.onerror = function () { b.textContent = "The browser cannot play this file"; b.disabled = true; };
+    if (sound.paused) { sound.play().then(function () { b.textContent = "Pause"; }, function () {}); } else { sound.pause(); }
+  });
+
   var agent = byId("agent");
   if (agent) { agent.addEventListener("change", function () { agent.form.submit(); }); agent.form.querySelector("button").hidden = true; }
 

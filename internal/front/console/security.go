@@ -1,0 +1,91 @@
+package console
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// securityView describes how a caller of an agent authenticates, by its card.
+type securityView struct {
+	Schemes []schemeView
+	// Needs says which of the schemes a caller needs.
+	Needs string
+}
+
+// schemeView is a way to authenticate.
+type schemeView struct{ Name, Kind, Detail string }
+
+// schemeFields are the fields of all kinds of schemes that a page shows.
+type schemeFields struct {
+	Description, Location, Name, Scheme, BearerFormat string
+	OpenIDConnectURL                                  string `json:"openIdConnectUrl"`
+	Flows                                             map[string]struct {
+		AuthorizationURL, TokenURL, DeviceAuthorizationURL string
+		Scopes                                             map[string]string
+	}
+}
+
+// schemeKinds are the members of a scheme by its kind, and their words.
+var schemeKinds = map[string]string{
+	"apiKeySecurityScheme": "key", "httpAuthSecurityScheme": "HTTP", "mtlsSecurityScheme": "client certificate",
+	"oauth2SecurityScheme": "OAuth 2", "openIdConnectSecurityScheme": "OpenID Connect",
+}
+
+// Security returns the schemes of a card and which of them a caller needs; nil without any.
+func (c cardView) Security() *securityView {
+	if len(c.Schemes) == 0 && len(c.Requirements) == 0 {
+		return nil
+	}
+	v := &securityView{Needs: needs(c.Requirements)}
+	for _, name := range slices.Sorted(maps.Keys(c.Schemes)) {
+		s := schemeView{Name: name, Kind: "of an unknown kind"}
+		for _, member := range slices.Sorted(maps.Keys(c.Schemes[name])) {
+			if kind := schemeKinds[member]; kind != "" {
+				var f schemeFields
+				_ = json.Unmarshal(c.Schemes[name][member], &f) // fields of another form are omitted
+				s.Kind, s.Detail = strings.TrimSpace(kind+" "+f.Scheme), f.detail()
+			}
+		}
+		v.Schemes = append(v.Schemes, s)
+	}
+	return v
+}
+
+// detail describes a scheme.
+func (f *schemeFields) detail() string {
+	var all []string
+	if f.Name != "" {
+		all = append(all, strings.TrimSpace(f.Name+" in the "+f.Location))
+	}
+	all = append(all, f.BearerFormat, f.OpenIDConnectURL)
+	for _, name := range slices.Sorted(maps.Keys(f.Flows)) {
+		flow := f.Flows[name]
+		all = append(all, strings.TrimSpace(name+" "+firstWord(flow.AuthorizationURL, flow.DeviceAuthorizationURL, flow.TokenURL)))
+		if len(flow.Scopes) > 0 {
+			all = append(all, "scopes "+strings.Join(slices.Sorted(maps.Keys(flow.Scopes)), ", "))
+		}
+	}
+	all = append(all, f.Description)
+	return strings.Join(slices.DeleteFunc(all, func(s string) bool { return s == "" }), " · ")
+}
+
+// needs describes requirements: a caller satisfies one of them, with all of its schemes.
+func needs(requirements []map[string]json.RawMessage) string {
+	var choices []string
+	for _, r := range requirements {
+		var of map[string]json.RawMessage
+		if json.Unmarshal(r["schemes"], &of) != nil {
+			of = r
+		}
+		if len(of) == 0 {
+			return "A caller may do without."
+		}
+		choices = append(choices, strings.Join(slices.Sorted(maps.Keys(of)), " and "))
+	}
+	if len(choices) == 0 {
+		return "A caller may do without."
+	}
+	return "A caller needs " + strings.Join(choices, ", or ") + "."
+}
