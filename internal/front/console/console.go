@@ -1,11 +1,14 @@
 package console
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
 	"embed"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -21,6 +24,8 @@ import (
 // Root is the path of the console.
 const Root = "/console/"
 
+// The script of uPlot is compressed in the binary.
+//
 //go:embed assets
 var assets embed.FS
 
@@ -205,11 +210,28 @@ func (h *Handler) asset(w http.ResponseWriter, r *http.Request) {
 		"uplot/uPlot.min.css": "text/css; charset=utf-8", "uplot/LICENSE": "text/plain; charset=utf-8",
 	}[name]
 	b, err := assets.ReadFile("assets/" + name)
+	if packed, missing := assets.ReadFile("assets/" + name + ".gz"); missing == nil {
+		w.Header().Set("Vary", "Accept-Encoding")
+		if b, err = packed, nil; strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			w.Header().Set("Content-Encoding", "gzip")
+		} else {
+			b, err = unpacked(packed)
+		}
+	}
 	if kind == "" || err != nil {
 		h.missing(w, r)
 		return
 	}
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Cache-Control", "public, max-age=300")
-	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(string(b)))
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(b))
+}
+
+// unpacked returns the content of a compressed file.
+func unpacked(b []byte) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(z)
 }
