@@ -30,7 +30,7 @@ func TestAlways(t *testing.T) {
 	put(inbox.Item{ID: "three", Skill: "pay"})
 	root := w.as(rootKey)
 	a := root.get("/console/inbox")
-	wants(t, a, 200, "performs pay for bob without an approval", "approved already: <code>print</code>")
+	wants(t, a, 200, "pay runs for bob without an approval", "approved already: <code>print</code>")
 	if n := strings.Count(a.body, `value="always"`); n != 1 {
 		t.Errorf("%d items may be approved always", n)
 	}

@@ -43,9 +43,15 @@
     return all.length ? all[all.length - 1].dataset.time : "";
   }
 
+  // showSounds shows the buttons that need this script.
+  function showSounds(piece) {
+    piece.querySelectorAll("button.play").forEach(function (b) { b.hidden = false; });
+  }
+
   function element(html) {
     var t = document.createElement("template");
     t.innerHTML = html;
+    showSounds(t.content);
     return t.content.firstElementChild;
   }
 
@@ -138,13 +144,15 @@
   });
 
   // A button plays the sound before it. The controls of a browser would load icons.
-  document.documentElement.classList.add("js");
+  showSounds(document);
   document.addEventListener("click", function (e) {
     var b = e.target, sound = b.matches && b.matches("button.play") && b.previousElementSibling;
     if (!sound) { return; }
-    sound.onended = sound.onpause = function () { b.textContent = "Play"; };
-    sound.onerror = function () { b.textContent = "The browser cannot play this file"; b.disabled = true; };
-    if (sound.paused) { sound.play().then(function () { b.textContent = "Pause"; }, function () {}); } else { sound.pause(); }
+    sound.onended = sound.onpause = function () { if (!sound.error) { b.textContent = "Play"; } };
+    if (!sound.paused) { sound.pause(); return; }
+    sound.play().then(function () { b.textContent = "Pause"; }, function () {
+      if (sound.error) { b.textContent = "The browser cannot play this file"; }
+    });
   });
 
   var agent = byId("agent");
