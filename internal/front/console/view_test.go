@@ -95,7 +95,8 @@ func TestSecurity(t *testing.T) {
 		want *securityView
 	}{
 		"nothing": {`{}`, nil},
-		"all kinds": {`{"securitySchemes": {
+		"all kinds": {
+			`{"securitySchemes": {
 			"token": {"httpAuthSecurityScheme": {"scheme": "Bearer", "bearerFormat": "JWT"}}, "cert": {"mtlsSecurityScheme": {}},
 			"key": {"apiKeySecurityScheme": {"location": "header", "name": "X-Key", "description": "Ask the shop."}},
 			"corp": {"openIdConnectSecurityScheme": {"openIdConnectUrl": "https://corp.example"}},
@@ -103,12 +104,19 @@ func TestSecurity(t *testing.T) {
 			"odd": {"newSecurityScheme": {}}, "wrong": {"apiKeySecurityScheme": "x"}},
 			"securityRequirements": [{"schemes": {"token": {"list": []}, "cert": {"list": []}}}, {"schemes": {"key": {}}}]}`,
 			&securityView{[]schemeView{
-				{"cert", "client certificate", ""}, {"corp", "OpenID Connect", "https://corp.example"}, {"key", "key", "X-Key in the header · Ask the shop."},
-				{"oauth", "OAuth 2", "clientCredentials https://corp.example/token · scopes ask, buy"}, {"odd", "of an unknown kind", ""},
-				{"token", "HTTP Bearer", "JWT"}, {"wrong", "key", ""},
-			}, "A caller needs cert and token, or key."}},
-		"optional": {`{"securitySchemes": {"key": {}}, "securityRequirements": [{"schemes": {"key": {}}}, {"schemes": {}}]}`,
-			&securityView{[]schemeView{{"key", "of an unknown kind", ""}}, "A caller may do without."}},
+				{"cert", "client certificate", ""},
+				{"corp", "OpenID Connect", "https://corp.example"},
+				{"key", "key", "X-Key in the header · Ask the shop."},
+				{"oauth", "OAuth 2", "clientCredentials https://corp.example/token · scopes ask, buy"},
+				{"odd", "of an unknown kind", ""},
+				{"token", "HTTP Bearer", "JWT"},
+				{"wrong", "key", ""},
+			}, "A caller needs cert and token, or key."},
+		},
+		"optional": {
+			`{"securitySchemes": {"key": {}}, "securityRequirements": [{"schemes": {"key": {}}}, {"schemes": {}}]}`,
+			&securityView{[]schemeView{{"key", "of an unknown kind", ""}}, "A caller may do without."},
+		},
 	} {
 		var c cardView
 		if err := json.Unmarshal([]byte(tc.card), &c); err != nil {
