@@ -5,10 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/testing/hostiletest"
 )
 
 // TestAlways approves the skill of a caller for one message, and for all further ones.
@@ -50,4 +53,18 @@ func TestAlways(t *testing.T) {
 	wants(t, root.get("/console/inbox?state=all"), 200, "approved", "by root")
 	wants(t, root.post("/console/inbox", "id", "one", "verb", "always"), 409, "root")
 	wants(t, root.post("/console/inbox", "id", "two", "verb", "always"), 409, "names no skill")
+}
+
+// TestDemands checks how the page of an agent shows the ways to authenticate: those of its card, with
+// texts of others as text, and none for an agent without.
+func TestDemands(t *testing.T) {
+	t.Parallel()
+	c := hostiletest.Card("shop")
+	c.SecuritySchemes = a2a.NamedSecuritySchemes{"key": a2a.APIKeySecurityScheme{Location: "header", Name: "X-Shop-Key", Description: "Ask the <b>shop</b>."}}
+	c.SecurityRequirements = a2a.SecurityRequirementsOptions{{"key": {}}}
+	p := newWorld(t, false, engine.Agent{Name: "shop", Card: c, Executor: hostiletest.Executor("x")}).person()
+	wants(t, p.get("/console/try?agent=shop"), 200, "<b>key</b> key", "X-Shop-Key in the header · Ask the &lt;b&gt;shop&lt;/b&gt;.", "A caller needs key.")
+	if s := p.get("/console/try?agent=echo").body; strings.Contains(s, "Security") {
+		t.Error("an agent without schemes has some")
+	}
 }

@@ -376,9 +376,18 @@ func (p *page) showTry(code int, v tryView) error {
 		if err := p.get("/api/v1/agents/"+segment(v.Chosen.Name), &full); err == nil {
 			_ = json.Unmarshal(full.Card, &v.Card) // the hub has written it
 		}
+		p.demands(v.Chosen.Name, &v.Card)
 	}
 	p.show(code, "try", v)
 	return nil
+}
+
+// demands sets how callers of an agent authenticate, by the card that the hub shows them.
+func (p *page) demands(agent string, v *cardView) {
+	var public cardView
+	if err := p.get("/a2a/"+segment(agent)+"/.well-known/agent-card.json", &public); err == nil { // a policy may hide it
+		v.Schemes, v.Requirements = public.Schemes, public.Requirements
+	}
 }
 
 // send sends a message to an agent, or an answer to a task, and shows the task.
