@@ -32,7 +32,8 @@ type Decoder struct {
 	anchors  map[string]ast.Node
 	aliases  []string // those being resolved
 	nodes    int
-	depth    int // of an untyped value
+	depth    int          // of an untyped value
+	root     reflect.Type // of the whole file, if it is a mapping
 }
 
 // New returns a Decoder of the file at path. lookup returns the values of variables.
@@ -352,6 +353,9 @@ func (d *Decoder) fields(node ast.Node, v reflect.Value, key string) {
 		return
 	}
 	known, seen := FieldsOf(v.Type()), make(map[string]bool)
+	if key == "" {
+		d.root = v.Type()
+	}
 	for _, p := range pairs {
 		f, ok := d.find(known, p.Name)
 		if !ok {

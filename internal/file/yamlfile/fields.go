@@ -72,12 +72,14 @@ func camel(key string) string {
 	return first + strings.ToUpper(rest[:1]) + camel(rest[1:])
 }
 
-// suggest is Suggest. In a script it also suggests keys with the same beginning, or all keys if
-// there are none.
+// suggest is Suggest, and also suggests the same key in another place of the file. In a script it
+// suggests keys with the same beginning, or all keys if there are none.
 func (d *Decoder) suggest(fs Fields, name string) string {
-	question := fs.Suggest(name)
-	if question != "" || !d.script {
+	if question := fs.Suggest(name); question != "" {
 		return question
+	}
+	if !d.script {
+		return d.misplaced(name)
 	}
 	keys := fs.keys()
 	for _, key := range keys {
