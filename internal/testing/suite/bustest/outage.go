@@ -205,9 +205,9 @@ func testHoldAcrossOutage(x *bed) {
 	in := x.receive(b, bus.Subscription{At: queue, Prefetch: len(ids) + 1, Lease: shortLease})
 	var held []*bus.Delivery
 	for _, id := range ids {
-		held = append(held, in.hold(id))
+		held = append(held, in.holdFirst(id))
 	}
-	in.hold("b")
+	in.holdFirst("b")
 	x.b.Stop(x.T)
 	x.prompt("Ack", func(ctx context.Context) {
 		x.Logf("Ack during the outage = %v", held[0].Ack(ctx))
