@@ -19,7 +19,7 @@ type handle struct {
 	// Task and Context are the peer's ids.
 	Task    a2a.TaskID `json:"task"`
 	Context string     `json:"context,omitempty"`
-	// Event is the id of the last event that was passed on.
+	// Event is the id of the last event that was passed on; empty if that had none.
 	Event string `json:"event,omitempty"`
 	// Asked is the question that the task waits for an answer to, or that the peer may still
 	// show.

@@ -425,3 +425,64 @@ func TestUnknownOutcomesEnd(t *testing.T) {
 		t.Errorf("the task is %s, want %s", got, want)
 	}
 }
+
+// loser loses the answers to sends. A message that ends with "later" loses its answer once the peer
+// has accepted it, one that ends with "over" when it is complete.
+type loser struct {
+	// looked gets a value for each task that was shown; it has room for some.
+	looked chan struct{}
+}
+
+func (d *loser) wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		lost := &discardResponse{h: http.Header{}, began: func() {}}
+		switch {
+		case bytes.Contains(body, []byte(`later"`)):
+			lost.began = cancel
+		case !bytes.Contains(body, []byte(`over"`)):
+			next.ServeHTTP(w, r)
+			if bytes.Contains(body, []byte(`"GetTask"`)) {
+				d.looked <- struct{}{}
+			}
+			return
+		}
+		next.ServeHTTP(lost, r.WithContext(ctx))
+		panic(http.ErrAbortHandler)
+	})
+}
+
+// TestOldQuestionIsNotRepeated: the hub learns of a question by looking, and not by its event, since
+// the answer of the peer was lost. When it follows the task after the next message, it must not read
+// the events before that question again.
+func TestOldQuestionIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	d := &loser{looked: make(chan struct{}, 100)}
+	p := startPair(t, agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		said := agent.Text(ec.Message)
+		if said == "2 later" {
+			select { // until the hub has found the message
+			case <-d.looked:
+			case <-ctx.Done():
+				return
+			}
+		}
+		yield(status(ec, a2a.TaskStateInputRequired, "after "+said), nil)
+	}), nil)
+	p.peer.stop()
+	p.peer.wrap = d.wrap
+	p.peer.start()
+	a := p.hub.send(newSend("0"))
+	for _, said := range []string{"1 over", "2 later"} {
+		for len(d.looked) > 0 {
+			<-d.looked
+		}
+		a = p.hub.send(reply(a.Head.ID, said))
+		if got := string(a.Head.StatusMessage); a.Head.State != task.InputRequired || !strings.Contains(got, "after "+said) {
+			t.Fatalf("after %q the task is %s", said, describe(a))
+		}
+	}
+}

@@ -379,7 +379,7 @@ func (r *run) deliver(ev *peer.Event) (done bool) {
 		return r.fail("broke the protocol: " + reason(err))
 	}
 	r.noteNews(len(news))
-	changed, moved := r.note(ev, stale)
+	changed, moved := r.note(ev, stale, len(news) > 0)
 	r.rememberContext(ev)
 	if ev.State.Terminal() {
 		news = r.hold(ev, news)
@@ -409,9 +409,10 @@ func hasStatus(news [][]byte) bool {
 	return len(news) > 0 && member(bodyOf(news[len(news)-1]), "status") != nil
 }
 
-// note records the position of the run after an event. It reports whether a change warrants a
-// checkpoint of its own, and whether the position in the stream has changed.
-func (r *run) note(ev *peer.Event, stale bool) (changed, moved bool) {
+// note records the position of the run after an event, which may have brought news. It reports
+// whether a change warrants a checkpoint of its own, and whether the position in the stream has
+// changed.
+func (r *run) note(ev *peer.Event, stale, news bool) (changed, moved bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if ev.TaskID != "" && r.h.Task == "" && ev.Kind != peer.Message {
@@ -428,7 +429,9 @@ func (r *run) note(ev *peer.Event, stale bool) (changed, moved bool) {
 	if q := r.question(member(ev.Body(), "status")); ev.State != "" && !stale && q != r.h.Asked {
 		r.h.Asked, moved = q, true
 	}
-	if ev.ID != "" && r.h.Event != ev.ID {
+	// After news without a position, the next stream begins with the whole task: from the last known
+	// position it would repeat them.
+	if r.h.Event != ev.ID && (ev.ID != "" || news) {
 		r.h.Event, moved = ev.ID, true
 	}
 	return changed, moved
