@@ -422,3 +422,32 @@ func TestWaitingCallerGetsTheErrorOfAFailingStore(t *testing.T) {
 		b.stop()
 	})
 }
+
+// TestPermissionIsStillAwaitedAfterACrash: a task whose run waits for a permission shows that while it
+// waits for a run after a crash. A caller that saw it at work, and followed it from the status that it
+// knows, would wait for a status that does not come again.
+func TestPermissionIsStillAwaitedAfterACrash(t *testing.T) {
+	t.Parallel()
+	store := new(memstore.Store)
+	asks := agent.With(&executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		if agent.CallFrom(ctx).Attempt > 1 || yield(status(ec, a2a.TaskStateAuthRequired, "may I?"), nil) {
+			<-ctx.Done()
+		}
+	}}, agent.Traits{Resumable: true, NoMessage: true})
+	b := start(t, engine.Config{Store: store, DrainTimeout: -1}, asks)
+	var ids []a2a.TaskID
+	for _, word := range []string{"one", "two"} {
+		id := b.send(now(text(word))).Head.ID
+		b.wait(id, task.AuthRequired)
+		ids = append(ids, id)
+	}
+	for crash := range 3 {
+		b.stop()
+		b = start(t, engine.Config{Store: store, DrainTimeout: -1, MaxRuns: 1}, asks) // one of the tasks waits for its run
+		for _, id := range ids {
+			if a := b.get(id); a.Head.State != task.AuthRequired || statusText(t, a) != "may I?" {
+				t.Errorf("after crash %d task %s is %v %q, want the request", crash+1, id, a.Head.State, statusText(t, a))
+			}
+		}
+	}
+}
