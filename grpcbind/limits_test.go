@@ -3,6 +3,7 @@ package grpcbind_test
 import (
 	"context"
 	"maps"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,10 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/grpcbind"
@@ -200,6 +204,100 @@ func TestMemoryIsLimited(t *testing.T) {
 		t.Errorf("%d bytes are used, want all by the test", s.Used)
 	}
 	all.Release()
+}
+
+// ends reports the end of each call.
+type ends chan struct{}
+
+func (ends) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }
+func (ends) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+func (ends) HandleConn(context.Context, stats.ConnStats)                       {}
+
+func (e ends) HandleRPC(_ context.Context, s stats.RPCStats) {
+	if _, ok := s.(*stats.End); ok {
+		e <- struct{}{}
+	}
+}
+
+// A large answer that its caller does not read is counted beyond the end of its call, until it is
+// written.
+func TestUnreadAnswersAreCounted(t *testing.T) {
+	t.Parallel()
+	const most, size = 64 << 20, 3 << 20
+	b, ended := &membudget.Budget{Max: most}, make(ends, 10)
+	h := start(t, grpcbind.Config{
+		AllowAnonymous: true, Engine: engine.New(engine.Config{Store: new(memstore.Store), Memory: b}),
+		Options: []grpc.ServerOption{grpc.StatsHandler(ended)},
+	}, brief, agents{"ask": ask})
+	sent, err := h.client.SendMessage(t.Context(), to("ask", sizedText(size)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := sent.GetTask().GetId()
+	<-ended
+	slow, err := grpc.NewClient("passthrough:///hub", grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithStaticStreamWindowSize(1<<16-1),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return h.listener.DialContext(ctx) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	s, err := slow.NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true}, "/lf.a2a.v1.A2AService/GetTask", grpc.MaxCallRecvMsgSize(2*size))
+	if err == nil {
+		err = s.SendMsg(&pb.GetTaskRequest{Id: id})
+	}
+	if err == nil {
+		err = s.CloseSend()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	// The memory of the call, twice the size of the answer, is released soon after its end.
+	rest, err := b.AcquireLong(t.Context(), membudget.Request, most-5<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := b.Stats().Used - (most - 5<<20); got < size {
+		t.Errorf("%d bytes are used for an answer of %d bytes that is not read", got, size)
+	}
+	rest.Release()
+	if err := s.RecvMsg(new(pb.Task)); err != nil {
+		t.Fatal(err)
+	}
+	all, err := b.AcquireLong(t.Context(), membudget.Request, most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all.Release()
+}
+
+// gRPC keeps the request until the end of the call. Its content is dropped once it is decoded, if it
+// is large.
+func TestLargeMessagesAreNotKept(t *testing.T) {
+	t.Parallel()
+	left := make(chan int, 1)
+	h := start(t, grpcbind.Config{
+		AllowAnonymous: true, Engine: engine.New(engine.Config{Store: new(memstore.Store)}),
+		Options: []grpc.ServerOption{grpc.UnaryInterceptor(func(ctx context.Context, r any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+			a, err := next(ctx, r)
+			left <- proto.Size(r.(proto.Message))
+			return a, err
+		})},
+	}, brief, nil)
+	send := func(r *pb.SendMessageRequest) {
+		t.Helper()
+		if _, err := h.client.SendMessage(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(sizedText(100_000))
+	if n := <-left; n != 0 {
+		t.Errorf("%d bytes of a large message are kept", n)
+	}
+	send(textRequest("small"))
+	if n := <-left; n == 0 {
+		t.Error("a small message is dropped")
+	}
 }
 
 // halfOpen opens a call of a method without its message, and returns the status of its end.

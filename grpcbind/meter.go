@@ -75,8 +75,11 @@ type meter struct {
 	head  uint32
 	ended bool
 
-	mu      sync.Mutex // guards streams
+	mu      sync.Mutex // guards the fields below
 	streams map[uint32]*incoming
+	// sending has the large messages that gRPC has not written; nil if there are none.
+	sending map[*sending]struct{}
+	closed  bool
 }
 
 // dataFrame is the rest of a DATA frame.

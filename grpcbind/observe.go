@@ -23,28 +23,30 @@ type observer struct{ grpc.ServiceRegistrar }
 func (o observer) RegisterService(desc *grpc.ServiceDesc, service any) {
 	d := *desc
 	d.Methods, d.Streams = slices.Clone(d.Methods), slices.Clone(d.Streams)
-	admit := service.(admitter).admit
+	s := service.(bounds)
 	for i := range d.Methods {
-		d.Methods[i].Handler = observeCall(d.Methods[i].Handler, admit)
+		d.Methods[i].Handler = observeCall(d.Methods[i].Handler, s)
 	}
 	for i := range d.Streams {
-		d.Streams[i].Handler = observeStream(d.Streams[i].Handler, admit)
+		d.Streams[i].Handler = observeStream(d.Streams[i].Handler, s)
 	}
 	o.ServiceRegistrar.RegisterService(&d, service)
 }
 
-// admitter is a service that admits the message of a call before it is read.
-type admitter interface {
+// bounds is a service that admits the message of a call before it is read, and bounds those that it
+// sends.
+type bounds interface {
 	admit(ctx context.Context) error
+	outgoing(ctx context.Context, m any) any
 }
 
 // callContext is the context of a call, which gRPC passes as the second parameter.
 type callContext = context.Context
 
-func observeCall(next grpc.MethodHandler, admit func(context.Context) error) grpc.MethodHandler {
+func observeCall(next grpc.MethodHandler, s bounds) grpc.MethodHandler {
 	return func(srv any, ctx callContext, dec func(any) error, in grpc.UnaryServerInterceptor) (any, error) {
 		read := func(m any) error {
-			err := admit(ctx)
+			err := s.admit(ctx)
 			if err == nil {
 				err = dec(m)
 			}
@@ -55,15 +57,15 @@ func observeCall(next grpc.MethodHandler, admit func(context.Context) error) grp
 		defer x.conclude(ctx)
 		out, err := next(srv, ctx, read, in)
 		x.failed(err)
-		return out, err
+		return s.outgoing(ctx, out), err
 	}
 }
 
-func observeStream(next grpc.StreamHandler, admit func(context.Context) error) grpc.StreamHandler {
+func observeStream(next grpc.StreamHandler, p bounds) grpc.StreamHandler {
 	return func(srv any, s grpc.ServerStream) error {
 		ctx, x := observe(s.Context())
 		defer x.conclude(ctx)
-		err := next(srv, &observedStream{s, ctx, x, admit})
+		err := next(srv, &observedStream{s, ctx, x, p})
 		x.failed(err)
 		return err
 	}
@@ -73,9 +75,9 @@ func observeStream(next grpc.StreamHandler, admit func(context.Context) error) g
 type observedStream struct {
 	grpc.ServerStream
 
-	ctx   context.Context //nolint:containedctx // a stream is a context
-	seen  *observed
-	admit func(context.Context) error
+	ctx  context.Context //nolint:containedctx // a stream is a context
+	seen *observed
+	peer bounds
 }
 
 // Context implements grpc.ServerStream.
@@ -83,7 +85,7 @@ func (s *observedStream) Context() context.Context { return s.ctx }
 
 // RecvMsg implements grpc.ServerStream. It reads the one message of the caller.
 func (s *observedStream) RecvMsg(m any) error {
-	err := s.admit(s.ctx)
+	err := s.peer.admit(s.ctx)
 	if err == nil {
 		err = s.ServerStream.RecvMsg(m)
 	}
@@ -93,7 +95,7 @@ func (s *observedStream) RecvMsg(m any) error {
 
 // SendMsg implements grpc.ServerStream.
 func (s *observedStream) SendMsg(m any) error {
-	err := s.ServerStream.SendMsg(m)
+	err := s.ServerStream.SendMsg(s.peer.outgoing(s.ctx, m))
 	if err == nil && s.seen != nil {
 		s.seen.events.Add(1)
 	}

@@ -48,6 +48,9 @@ func decode[T any](ctx context.Context, s *base, in input, read func(params []by
 		// Only values that JSON cannot represent: NaN, an empty Value, an invalid timestamp.
 		return nil, apierror.New(a2a.ErrInvalidParams, "a value of the request has no form in JSON: %v", err)
 	}
+	if size > membudget.Small {
+		proto.Reset(in.message) // gRPC keeps it until the end of the call
+	}
 	if err := s.decoder.Body(params); err != nil {
 		return nil, err
 	}

@@ -169,6 +169,17 @@ func (b *Budget) AcquireLong(ctx context.Context, class Class, n int64) (*Hold, 
 	}
 }
 
+// Count acquires n bytes that are occupied already, without waiting, also beyond the budget.
+func (b *Budget) Count(n int64) *Hold {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.used += n
+	return &Hold{budget: b, n: n}
+}
+
 // enter acquires n bytes, or returns a waiting operation.
 func (b *Budget) enter(class Class, n int64) (*list.Element, *Hold) {
 	b.mu.Lock()

@@ -6,7 +6,7 @@
 //
 // # Guarantees
 //
-// The bytes acquired at one time are at most Budget.Max. A need above Max counts as Max: the
+// The bytes acquired at one time are at most Budget.Max, except for those of Count. A need above Max counts as Max: the
 // operation is performed alone. Waiting operations are served by their
 // class, answers to accepted work first, and within a class in the order of their arrival.
 // Acquire waits for Budget.Wait at most, and its error names the time after which to retry.
