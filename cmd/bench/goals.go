@@ -32,6 +32,7 @@ func goals(rs []rows.Result) []goal {
 	j.lookups()
 	j.remote()
 	j.queue()
+	j.largeBodies()
 	for _, w := range []struct {
 		row, what string
 		most      float64
@@ -73,6 +74,19 @@ func (j *judge) remote() {
 	if peer != nil && own != nil && hub != nil {
 		ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1_000 }
 		j.atMost("remote: milliseconds added to p50 beside two commits", ms(hub.P50-own.P50), 0.5)
+	}
+}
+
+// largeBodies judges the memory of a hub with large messages, and the latency of a small one beside
+// them.
+func (j *judge) largeBodies() {
+	for i := 1; i < len(j.results); i++ {
+		idle, beside := &j.results[i-1], &j.results[i]
+		if beside.Row != "large-bodies" || idle.Row != beside.Row || !strings.HasSuffix(idle.Case, ", none") || idle.P99 == 0 {
+			continue
+		}
+		j.atMost("large-bodies: MiB resident ("+beside.Case+")", beside.Value, 600)
+		j.atMost("large-bodies: p99 of small sends beside idle ("+beside.Case+")", float64(beside.P99)/float64(idle.P99), 5)
 	}
 }
 

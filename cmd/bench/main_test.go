@@ -109,6 +109,39 @@ func TestRowsOfPeers(t *testing.T) {
 	}
 }
 
+func TestLargeBodies(t *testing.T) {
+	t.Parallel()
+	testenv.Tool(t, "go")
+	r, log := runBench(t, "-only", "large-bodies")
+	if diff := cmp.Diff([]string{"large-bodies parley serve"}, measured(t, &r)); diff != "" || len(r.Results) != 4 {
+		t.Errorf("%d measured lines, want 4 (-want +got):\n%s", len(r.Results), diff)
+	}
+	if n := strings.Count(log, " 4 accepted, 0 refused"); n != 2 {
+		t.Errorf("large messages were accepted over %d bindings, want 2:\n%s", n, log)
+	}
+}
+
+// Large messages may take 600 MiB, and make small ones five times as slow.
+func TestGoalsOfLargeBodies(t *testing.T) {
+	t.Parallel()
+	line := func(name string, mib float64, p99 time.Duration) rows.Result {
+		return rows.Result{Row: "large-bodies", Case: name, Value: mib, P99: p99}
+	}
+	got := goals([]rows.Result{
+		line("HTTP, none", 90, time.Millisecond), line("HTTP, 100", 500, 6*time.Millisecond),
+		line("gRPC, none", 90, time.Millisecond), line("gRPC, 100", 700, 4*time.Millisecond),
+	})
+	want := []goal{
+		{"large-bodies: MiB resident (HTTP, 100)", "at most 600", 500, true},
+		{"large-bodies: p99 of small sends beside idle (HTTP, 100)", "at most 5", 6, false},
+		{"large-bodies: MiB resident (gRPC, 100)", "at most 600", 700, false},
+		{"large-bodies: p99 of small sends beside idle (gRPC, 100)", "at most 5", 4, true},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("goals (-want +got):\n%s", diff)
+	}
+}
+
 func TestRemote(t *testing.T) {
 	t.Parallel()
 	r, _ := runBench(t, "-only", "remote")

@@ -14,7 +14,10 @@ import (
 const tick = 10 * time.Millisecond
 
 // Resident returns the resident memory of the process in bytes.
-func (p *Process) Resident() (int64, error) { return residentOf(p.PID()) }
+func (p *Process) Resident() (int64, error) { return statusOf(p.PID(), "VmRSS:") }
+
+// Peak returns the most memory that was resident since the start of the process, in bytes.
+func (p *Process) Peak() (int64, error) { return statusOf(p.PID(), "VmHWM:") }
 
 var errProc = errors.New("not what Linux writes")
 
@@ -37,19 +40,19 @@ func parseStat(b []byte, times int) (time.Duration, error) {
 	return time.Duration(ticks) * tick, nil
 }
 
-func residentOf(pid int) (int64, error) {
+func statusOf(pid int, field string) (int64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, err
 	}
-	return parseStatus(b)
+	return parseStatus(b, field)
 }
 
-// parseStatus returns VmRSS in bytes.
-func parseStatus(b []byte) (int64, error) {
+// parseStatus returns the value of a field in bytes.
+func parseStatus(b []byte, field string) (int64, error) {
 	for line := range bytes.Lines(b) {
 		f := bytes.Fields(line)
-		if len(f) == 3 && string(f[0]) == "VmRSS:" && string(f[2]) == "kB" {
+		if len(f) == 3 && string(f[0]) == field && string(f[2]) == "kB" {
 			n, err := strconv.ParseInt(string(f[1]), 10, 64)
 			return n << 10, err
 		}

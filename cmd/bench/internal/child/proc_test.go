@@ -25,11 +25,11 @@ func TestParseStat(t *testing.T) {
 
 func TestParseStatus(t *testing.T) {
 	t.Parallel()
-	if got, err := parseStatus([]byte("Name:\ta\nVmHWM:\t  9 kB\nVmRSS:\t    1234 kB\n")); err != nil || got != 1234<<10 {
+	if got, err := parseStatus([]byte("Name:\ta\nVmHWM:\t  9 kB\nVmRSS:\t    1234 kB\n"), "VmRSS:"); err != nil || got != 1234<<10 {
 		t.Errorf("parseStatus = %d, %v, want %d", got, err, 1234<<10)
 	}
 	for _, bad := range []string{"", "VmHWM:\t9 kB\n", "VmRSS:\tx kB\n"} {
-		if got, err := parseStatus([]byte(bad)); err == nil {
+		if got, err := parseStatus([]byte(bad), "VmRSS:"); err == nil {
 			t.Errorf("parseStatus(%q) = %d, want an error", bad, got)
 		}
 	}
@@ -79,8 +79,8 @@ func TestSelf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := residentOf(os.Getpid()); err != nil || got < 1<<20 {
-		t.Errorf("residentOf = %d, %v, want more than a megabyte", got, err)
+	if got, err := statusOf(os.Getpid(), "VmRSS:"); err != nil || got < 1<<20 {
+		t.Errorf("statusOf = %d, %v, want more than a megabyte", got, err)
 	}
 }
 

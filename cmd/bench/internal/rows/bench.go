@@ -75,6 +75,9 @@ type Load struct {
 	// limit for the next hub to end them.
 	Working, Lined, Asking int
 	Recovery               time.Duration
+	// Large is the number of large messages that are sent at once, LargeSize the size of the text of
+	// each in bytes.
+	Large, LargeSize int
 	// Soak is the number of minutes that a hub runs at full load, and Minute the length of such
 	// a minute.
 	Soak   int
@@ -89,6 +92,7 @@ func Full() Load {
 		Idle: 10_000, IdleWait: time.Minute, Sizes: []int{10_000, 1_000_000}, Lookups: 8,
 		Starts: 5, MemoryWait: 30 * time.Second,
 		Working: 8_000, Lined: 1_000, Asking: 1_000, Recovery: time.Minute,
+		Large: 100, LargeSize: 9 << 20,
 		Soak: 10, Minute: time.Minute,
 	}
 }
@@ -101,6 +105,7 @@ func Quick() Load {
 	l.Idle, l.IdleWait = 500, time.Second
 	l.Sizes, l.Starts, l.MemoryWait = []int{1_000, 10_000}, 2, time.Second
 	l.Working, l.Lined, l.Asking = 300, 50, 50
+	l.Large, l.LargeSize = 4, 2<<20
 	l.Soak, l.Minute = 2, time.Second
 	return l
 }
@@ -129,6 +134,7 @@ func All() []Row {
 		{"startup", "from exec of parley serve to /readyz", startup, false},
 		{"recovery", "from exec after kill -9 to /readyz, and until all runs are done", recovery, false},
 		{"idle-memory", "memory of an idle parley serve", idleMemory, false},
+		{"large-bodies", "memory and the latency of small sends beside large ones", largeBodies, false},
 		{"soak", "blocking sends for ten minutes: what grows?", soak, true},
 	}
 }
