@@ -101,10 +101,10 @@ func (b *Bench) floodOnce(ctx context.Context, path, binding string) (f flood, e
 	}
 	defer c.Close()
 	small := newEchoer(c, b.Text).send
-	if _, err := paced(ctx, small, after(ctx, b.Warmup)); err != nil {
+	if _, err := paced(ctx, small, time.After(b.Warmup)); err != nil {
 		return f, err
 	}
-	if f.idle, err = paced(ctx, small, after(ctx, b.Duration)); err != nil {
+	if f.idle, err = paced(ctx, small, time.After(b.Duration)); err != nil {
 		return f, err
 	}
 	if f.before, err = p.Peak(); err != nil {
@@ -120,8 +120,7 @@ func (b *Bench) floodOnce(ctx context.Context, path, binding string) (f flood, e
 // pour sends the large messages at once, and small ones until the last of them has its answer.
 func (b *Bench) pour(ctx context.Context, f *flood, small op, send func(context.Context, int) (bool, error)) error {
 	accepted := make([]bool, b.Large)
-	ended, end := context.WithCancel(ctx)
-	defer end()
+	ended := make(chan time.Time)
 	var large errgroup.Group
 	for i := range b.Large {
 		large.Go(func() (err error) {
@@ -131,7 +130,7 @@ func (b *Bench) pour(ctx context.Context, f *flood, small op, send func(context.
 	}
 	var group errgroup.Group
 	group.Go(func() error {
-		defer end()
+		defer close(ended)
 		return large.Wait()
 	})
 	group.Go(func() (err error) {
@@ -153,9 +152,14 @@ func (b *Bench) pour(ctx context.Context, f *flood, small op, send func(context.
 const pause = 2 * time.Millisecond
 
 // paced performs an operation until end, with pauses, and returns the latencies.
-func paced(ctx context.Context, small op, end context.Context) ([]time.Duration, error) {
+func paced(ctx context.Context, small op, end <-chan time.Time) ([]time.Duration, error) {
 	var all []time.Duration
-	for n := uint64(0); end.Err() == nil; n++ {
+	for n := uint64(0); ; n++ {
+		select {
+		case <-end:
+			return all, nil
+		default:
+		}
 		began := time.Now()
 		if err := small(n); err != nil {
 			return all, fmt.Errorf("small message %d: %w", n, err)
@@ -165,14 +169,6 @@ func paced(ctx context.Context, small op, end context.Context) ([]time.Duration,
 			return all, err
 		}
 	}
-	return all, nil
-}
-
-// after returns a context that ends after d.
-func after(ctx context.Context, d time.Duration) context.Context {
-	ctx, cancel := context.WithTimeout(ctx, d)
-	context.AfterFunc(ctx, cancel)
-	return ctx
 }
 
 // freeAddr returns an address on which no program listens.
