@@ -40,7 +40,7 @@ func TestReading(t *testing.T) {
 		}
 		sound := a2a.NewRawPart([]byte("RIFF"))
 		sound.MediaType = "audio/wav"
-		e := a2a.NewArtifactEvent(x, sound, a2a.NewDataPart(map[string]any{"a": map[string]any{"b": map[string]any{"deep": "found"}}, "c": "a text that is long enough to make a tree of this object, because a short object is shown as text and needs no tree at all"}))
+		e := a2a.NewArtifactEvent(x, sound, a2a.NewDataPart(map[string]any{"a": map[string]any{"b": map[string]any{"deep": "found"}}, "c": "a text that is long enough to make a tree of this object, because an object of a few bytes is shown as text and needs no tree at all, so that this sentence continues for a while"}))
 		if yield(second, nil) && yield(e, nil) {
 			yield(agent.Status(x, a2a.TaskStateCompleted), nil)
 		}

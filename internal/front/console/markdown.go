@@ -23,6 +23,19 @@ const (
 // pages lead to no address of others. The time is linear in the length of the text.
 func markdown(s string) template.HTML {
 	w := new(markdownWriter)
+	w.document(s)
+	return template.HTML(w.String()) //nolint:gosec // text is escaped by put, and elements are constants
+}
+
+// markdownWriter collects elements.
+type markdownWriter struct {
+	strings.Builder
+	// searched is the number of bytes in which ends of spans were searched for.
+	searched int
+}
+
+// document adds a whole text.
+func (w *markdownWriter) document(s string) {
 	lines := strings.Split(strings.ReplaceAll(s, "\r\n", "\n"), "\n")
 	for i, s := range lines {
 		if inner := strings.TrimLeft(s, "\t"); inner != s && marker(inner).width > 0 {
@@ -30,11 +43,7 @@ func markdown(s string) template.HTML {
 		}
 	}
 	w.blocks(lines, 0)
-	return template.HTML(w.String()) //nolint:gosec // text is escaped by put, and elements are constants
 }
-
-// markdownWriter collects elements.
-type markdownWriter struct{ strings.Builder }
 
 // put adds text of others.
 func (w *markdownWriter) put(s string) { template.HTMLEscape(w, []byte(clean(s))) }
@@ -272,7 +281,8 @@ type inlineText struct {
 	text string
 	// next has the position of the next occurrence of a mark, or -1 if there is none, so that each
 	// mark is searched for once.
-	next map[string]int
+	next     map[string]int
+	searched *int
 }
 
 // find returns the position of a mark after a position, or -1.
@@ -283,6 +293,9 @@ func (l *inlineText) find(at int, mark string) int {
 	}
 	if n = strings.Index(l.text[at+1:], mark); n >= 0 {
 		n += at + 1
+		*l.searched += n - at
+	} else {
+		*l.searched += len(l.text) - at
 	}
 	l.next[mark] = n
 	return n
@@ -290,7 +303,7 @@ func (l *inlineText) find(at int, mark string) int {
 
 // inline adds the text of a block.
 func (w *markdownWriter) inline(s string, depth int) {
-	l := &inlineText{s, make(map[string]int)}
+	l := &inlineText{s, make(map[string]int), &w.searched}
 	for i := 0; i < len(s); {
 		n := strings.IndexAny(s[i:], "\\`*_~![<\n")
 		if n < 0 {
