@@ -80,6 +80,14 @@ func dial(ctx context.Context, c *pgconn.Config) (*conn, error) {
 	return &conn{raw: raw, stmts: make([]*pgconn.StatementDescription, len(queries))}, nil
 }
 
+// checkEncoding returns ErrEncoding unless the database stores texts in UTF-8.
+func (c *conn) checkEncoding() error {
+	if have := c.raw.ParameterStatus("server_encoding"); have != "UTF8" {
+		return fmt.Errorf("%w but %s: create one with createdb --encoding=UTF8 --template=template0", ErrEncoding, have)
+	}
+	return nil
+}
+
 func (c *conn) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()

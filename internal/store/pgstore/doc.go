@@ -37,8 +37,9 @@
 // commit on, all its writes return [cluster.ErrLost], until [DB.Rejoin]. Each commit sends one
 // notification with the keys of its tasks, if there are other members.
 //
-// Neither the encoding nor the collation of the database has an effect, and texts may contain any
-// bytes, because all texts are stored as bytes.
+// The collation of the database has no effect, and texts may contain any bytes, because all texts are
+// stored as bytes. The words of notes in their full-text index are the exception: Open refuses a
+// database whose encoding is not UTF8 with [ErrEncoding].
 //
 // # Non-guarantees
 //

@@ -18,6 +18,9 @@ var (
 	ErrNewer = errors.New("written by a newer version")
 	// ErrForeign is returned for a schema that is not Parley's.
 	ErrForeign = errors.New("not a schema of parley")
+	// ErrEncoding is returned by Open for a database whose encoding is not UTF8: the words of notes are
+	// texts.
+	ErrEncoding = errors.New("encoding of the database is not UTF8")
 	// ErrDamaged is returned for damaged contents: by Open, and together with
 	// task.ErrUnavailable by all other methods.
 	ErrDamaged = errors.New("database is damaged")
@@ -34,7 +37,7 @@ var errClosed = fmt.Errorf("%w: closed", task.ErrUnavailable)
 // unavailable wraps err as an error of an unavailable store, unless it states why the database
 // cannot be used at all.
 func unavailable(err error) error {
-	for _, final := range []error{ErrNewer, ErrForeign, ErrInUse, task.ErrUnavailable} {
+	for _, final := range []error{ErrNewer, ErrForeign, ErrEncoding, ErrInUse, task.ErrUnavailable} {
 		if errors.Is(err, final) {
 			return err
 		}

@@ -214,6 +214,26 @@ func TestRefusedSchemas(t *testing.T) {
 	}
 }
 
+// TestOtherEncoding: a database with another encoding is refused, with its name and the remedy.
+func TestOtherEncoding(t *testing.T) {
+	t.Parallel()
+	s := pgtest.Shared(t)
+	for _, encoding := range []string{"LATIN1", "SQL_ASCII"} {
+		name := "other_" + strings.ToLower(encoding)
+		s.Exec(t, "postgres", "CREATE DATABASE "+name+" ENCODING '"+encoding+"' TEMPLATE template0 LOCALE_PROVIDER libc LOCALE 'C'")
+		db, err := Open(t.Context(), s.URL(name), Options{})
+		if !errors.Is(err, ErrEncoding) || !strings.Contains(err.Error(), encoding+": create one") || !strings.Contains(err.Error(), "/"+name) {
+			t.Errorf("Open of a database with encoding %s: %v", encoding, err)
+		}
+		if err == nil {
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		s.Exec(t, "postgres", "DROP DATABASE "+name)
+	}
+}
+
 // No error contains the password of an address.
 func TestPassword(t *testing.T) {
 	t.Parallel()

@@ -76,7 +76,7 @@ type DB struct {
 // a list of settings such as "host=/run/postgresql dbname=parley". It creates the schema or
 // migrates it to the newest layout, and takes the lock that keeps other hubs out, or becomes a
 // member beside them. The error names the database, never its password. It wraps task.ErrUnavailable if the database does not
-// answer, or ErrInUse, ErrNewer, ErrForeign or ErrDamaged if it cannot be used.
+// answer, or ErrInUse, ErrNewer, ErrForeign, ErrEncoding or ErrDamaged if it cannot be used.
 func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	config, err := Parse(address)
 	if err != nil {

@@ -55,7 +55,10 @@ func (w *writer) first(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err = lock(ctx, c, w.o); err == nil {
+	if err = c.checkEncoding(); err == nil {
+		err = lock(ctx, c, w.o)
+	}
+	if err == nil {
 		var steps []migration
 		if steps, err = migrations(); err == nil {
 			err = migrate(ctx, c, steps)
