@@ -4,19 +4,16 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/internal/config"
-	"github.com/parley-a2a/parley/internal/secret/hubkey"
 	"github.com/parley-a2a/parley/internal/server"
 )
 
@@ -48,113 +45,11 @@ func (f *auditFlags) folder() (string, error) {
 	return place, nil
 }
 
-// auditVerifyCmd verifies a log.
-type auditVerifyCmd struct {
-	auditFlags
-	Path string   `arg:"" optional:"" help:"A copy of the folder of a log, or one of its files, in place of --data."`
-	Head []string `help:"A place that the log has to go through, as the hub has logged it. May be repeated." placeholder:"N:HASH"`
-	Key  string   `help:"A file with the public key of the hub, as the hub has logged it: ed25519:…. Without it, the key in the data folder counts, or else the one that the log names." placeholder:"FILE"`
-	JSON bool     `name:"json" help:"Print the report as JSON."`
-}
-
-// Help shows examples.
-func (auditVerifyCmd) Help() string {
-	return `Each line of the log holds a hash over itself and the hash of the line before; signatures of the hub are ` +
-		`between them. Each mismatch is reported with file, line and the number of the entry, and the exit code is 1. ` +
-		`A holder of the hub's key can write another log: heads that were recorded elsewhere (--head) detect that, too.
-
-Examples:
-
-    parley audit verify
-    parley audit verify --data /var/lib/parley --head 1041:6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b
-    parley audit verify ./copy-of-audit --key hub.pub`
-}
-
-// Run verifies the log and prints the findings.
-func (c *auditVerifyCmd) Run(_ context.Context, o *OS) error {
-	path := c.Path
-	if path == "" {
-		var err error
-		if path, err = c.folder(); err != nil {
-			return err
-		}
-	}
-	check, err := c.check()
-	if err != nil {
-		return err
-	}
-	rep, err := audit.Verify(path, check)
-	if err != nil {
-		return err
-	}
-	if err := c.print(o, path, rep); err != nil {
-		return err
-	}
-	if n := len(rep.Problems); n > 0 {
-		return fmt.Errorf("the audit log is not as the hub has written it: %s", counted(n, "problem"))
-	}
-	return nil
-}
-
 func counted(n int, word string) string {
 	if n == 1 {
 		return "1 " + word
 	}
 	return strconv.Itoa(n) + " " + word + "s"
-}
-
-// check returns the heads and the key against which the log is verified.
-func (c *auditVerifyCmd) check() (check audit.Check, err error) {
-	for _, text := range c.Head {
-		m, err := audit.ParseMark(text)
-		if err != nil {
-			return check, usagef("--head: %w", err)
-		}
-		check.Heads = append(check.Heads, m)
-	}
-	if c.Key != "" {
-		text, err := os.ReadFile(c.Key)
-		if err != nil {
-			return check, usagef("--key: %w", err)
-		}
-		if check.Key, err = audit.ParseKey(string(text)); err != nil {
-			return check, usagef("--key: %s: %w", c.Key, err)
-		}
-		return check, nil
-	}
-	if c.Path != "" {
-		return check, nil
-	}
-	own := filepath.Join(cmp.Or(c.Data, defaultData), hubkey.FileName)
-	if f, err := os.Open(own); err == nil { // the file may be unreadable for this user
-		key, err := hubkey.Audit(own)
-		if err = errors.Join(err, f.Close()); err != nil {
-			return check, err
-		}
-		check.Key = key.Public().(ed25519.PublicKey)
-	}
-	return check, nil
-}
-
-func (c *auditVerifyCmd) print(o *OS, path string, rep *audit.Report) error {
-	if c.JSON {
-		return printJSON(o.Stdout, rep)
-	}
-	var b strings.Builder
-	for i := range rep.Problems {
-		fmt.Fprintln(&b, printable(rep.Problems[i].String()))
-	}
-	for i := range rep.Notes {
-		fmt.Fprintln(&b, "note: "+printable(rep.Notes[i].String()))
-	}
-	verdict := "sound"
-	if len(rep.Problems) > 0 {
-		verdict = "NOT SOUND"
-	}
-	fmt.Fprintf(&b, "%s: %s: %s in %s, %d to %d, signed up to %d\n", printable(path), verdict, entriesText(rep.Entries), counted(rep.Files, "file"), rep.First, rep.Last.Seq, rep.Signed)
-	fmt.Fprintf(&b, "head %s\nkey %s\n", rep.Last, printable(rep.Key))
-	_, err := io.WriteString(o.Stdout, b.String())
-	return err
 }
 
 func entriesText(n uint64) string {

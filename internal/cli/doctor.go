@@ -34,6 +34,7 @@ import (
 type doctorCmd struct {
 	hubFlags
 	Data    string `help:"The data folder (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`
+	Store   string `help:"The store: sqlite, for a file in the data folder, or the address of a PostgreSQL database (sqlite; $$PARLEY_STORE)." from:"PARLEY_STORE" placeholder:"sqlite|URL"`
 	Config  string `help:"The configuration file (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
 	Offline bool   `help:"Make no network calls."`
 	Strict  bool   `help:"Exit with 1 if anything is weak or wrong."`
@@ -52,12 +53,13 @@ Examples:
     parley doctor
     parley doctor --config team.yaml --strict
     parley doctor --data /var/lib/parley --offline
+    parley doctor --store postgres://parley@db.example/parley
     parley doctor --explain "caller=corp:ann role=partner op=send agent=translator"`
 }
 
 // Run collects the facts and prints the findings.
 func (c *doctorCmd) Run(ctx context.Context, o *OS) error {
-	cfg, err := (&serveCmd{Config: c.Config, Data: c.Data}).settings(o)
+	cfg, err := (&serveCmd{Config: c.Config, Data: c.Data, Store: c.Store}).settings(o)
 	if err != nil {
 		return err
 	}

@@ -114,9 +114,13 @@ func (h *Hub) auditStart() {
 		h.audit.policyLoaded(h.cfg.Policy.File, h.policy.Sum(), nil)
 	}
 	h.auditLosses()
+	detail := []audit.Field{{Name: "listen", Value: h.listener.Addr().String()}, {Name: "keys", Value: strconv.FormatBool(h.keys.On())}}
+	if h.cfg.HubID != "" {
+		detail = append(detail, audit.Field{Name: "hub", Value: h.cfg.HubID})
+	}
 	err := l.Append(&audit.Record{
 		Actor: theHub, Action: audit.HubStart, Subject: audit.Subject{Kind: "hub", ID: parley.Version},
-		Detail: []audit.Field{{Name: "listen", Value: h.listener.Addr().String()}, {Name: "keys", Value: strconv.FormatBool(h.keys.On())}},
+		Detail: detail,
 	})
 	if err != nil {
 		h.logger.Error("the start of the hub is not in the audit log", "error", err)

@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/parley-a2a/parley/auth/audit"
+	"github.com/parley-a2a/parley/internal/cluster"
+	"github.com/parley-a2a/parley/internal/secret/hubkey"
+	"github.com/parley-a2a/parley/internal/server"
+	"github.com/parley-a2a/parley/internal/store/pgstore"
+)
+
+// auditVerifyCmd verifies logs.
+type auditVerifyCmd struct {
+	auditFlags
+	Path  []string `arg:"" optional:"" help:"Copies of the folders of logs, their files, or data folders of several hubs, in place of --data."`
+	Store string   `help:"Report the hubs of this PostgreSQL database whose logs are not among those verified." placeholder:"URL"`
+	Head  []string `help:"A place that the log has to go through, as the hub has logged it. May be repeated." placeholder:"N:HASH"`
+	Key   string   `help:"A file with the public key of the hub, as the hub has logged it: ed25519:…. Without it, the key in the data folder counts, or else the one that the log names." placeholder:"FILE"`
+	JSON  bool     `name:"json" help:"Print the report as JSON, an object for each log."`
+}
+
+// Help shows examples.
+func (auditVerifyCmd) Help() string {
+	return `Each line of the log holds a hash over itself and the hash of the line before; signatures of the hub are ` +
+		`between them. Each mismatch is reported with file, line and the number of the entry, and with the id of the hub ` +
+		`if it has one; the exit code is 1. ` +
+		`A holder of the hub's key can write another log: heads that were recorded elsewhere (--head) detect that, too.
+
+Examples:
+
+    parley audit verify
+    parley audit verify --data /var/lib/parley --head 1041:6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b
+    parley audit verify ./copy-of-audit --key hub.pub
+    parley audit verify /srv/hub-a /srv/hub-b --store postgres://parley@db.example/parley`
+}
+
+// verifiedLog is the report about one log as JSON.
+type verifiedLog struct {
+	Path string `json:"path"`
+	// Hub is the id of the hub that wrote the log.
+	Hub string `json:"hub,omitempty"`
+	*audit.Report
+}
+
+// Run verifies the logs and prints the findings.
+func (c *auditVerifyCmd) Run(ctx context.Context, o *OS) error {
+	if len(c.Path) > 1 && (len(c.Head) > 0 || c.Key != "") {
+		return usagef("--head and --key belong to one log: verify it alone")
+	}
+	if c.Store != "" && !server.OnDatabase(c.Store) {
+		return usagef("--store: give the address of the hubs' database, such as postgres://user@host/name")
+	}
+	paths := c.Path
+	if len(paths) == 0 {
+		paths = []string{""}
+	}
+	problems, hubs := 0, make(map[string]bool)
+	for _, path := range paths {
+		log, err := c.verify(ctx, path)
+		if err != nil {
+			return err
+		}
+		if err := c.print(o, log); err != nil {
+			return err
+		}
+		problems += len(log.Problems)
+		hubs[log.Hub] = true
+	}
+	missing, err := c.missing(ctx, hubs)
+	if err != nil {
+		return err
+	}
+	if problems > 0 {
+		return fmt.Errorf("the audit log is not as the hub has written it: %s", counted(problems, "problem"))
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("the audit logs of these hubs of the database were not given: %s", strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// missing returns the ids of the hubs of the database that have not written one of the logs.
+func (c *auditVerifyCmd) missing(ctx context.Context, hubs map[string]bool) (ids []string, err error) {
+	if c.Store == "" {
+		return nil, nil
+	}
+	members, err := pgstore.Members(ctx, c.Store)
+	for _, m := range slices.DeleteFunc(members, func(m cluster.Member) bool { return hubs[m.ID] }) {
+		ids = append(ids, m.ID)
+	}
+	return ids, err
+}
+
+// verify verifies the log at a path, or that of the flags. A folder with the key of a hub is a data
+// folder.
+func (c *auditVerifyCmd) verify(ctx context.Context, path string) (*verifiedLog, error) {
+	data := path
+	if path == "" {
+		data = cmp.Or(c.Data, defaultData)
+	} else if _, err := os.Stat(filepath.Join(path, hubkey.FileName)); err != nil {
+		data = ""
+	}
+	if data != "" {
+		var err error
+		if path, err = (&auditFlags{Data: data}).folder(); err != nil {
+			return nil, err
+		}
+	}
+	check, err := c.check(data)
+	if err != nil {
+		return nil, err
+	}
+	rep, err := audit.Verify(path, check)
+	if err != nil {
+		return nil, err
+	}
+	return &verifiedLog{Path: path, Hub: writerOf(ctx, path), Report: rep}, nil
+}
+
+// writerOf returns the id of the hub that wrote a log; empty if it has none, or if the log cannot be
+// read, which Verify reports.
+func writerOf(ctx context.Context, path string) (id string) {
+	for line, err := range audit.Read(ctx, audit.Folder(path), audit.Query{Action: string(audit.HubStart)}, 0) {
+		if err != nil {
+			break
+		}
+		id = cmp.Or(line.Detail["hub"], id)
+	}
+	return id
+}
+
+// check returns the heads and the key against which the log of a data folder is verified; data is
+// empty for a copy.
+func (c *auditVerifyCmd) check(data string) (check audit.Check, err error) {
+	for _, text := range c.Head {
+		m, err := audit.ParseMark(text)
+		if err != nil {
+			return check, usagef("--head: %w", err)
+		}
+		check.Heads = append(check.Heads, m)
+	}
+	if c.Key != "" {
+		text, err := os.ReadFile(c.Key)
+		if err != nil {
+			return check, usagef("--key: %w", err)
+		}
+		if check.Key, err = audit.ParseKey(string(text)); err != nil {
+			return check, usagef("--key: %s: %w", c.Key, err)
+		}
+		return check, nil
+	}
+	if data == "" {
+		return check, nil
+	}
+	own := filepath.Join(data, hubkey.FileName)
+	if f, err := os.Open(own); err == nil { // the file may be unreadable for this user
+		key, err := hubkey.Audit(own)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return check, err
+		}
+		check.Key = key.Public().(ed25519.PublicKey)
+	}
+	return check, nil
+}
+
+func (c *auditVerifyCmd) print(o *OS, rep *verifiedLog) error {
+	if c.JSON {
+		return printJSON(o.Stdout, rep)
+	}
+	by := ""
+	if rep.Hub != "" {
+		by = "hub " + printable(rep.Hub) + ": "
+	}
+	var b strings.Builder
+	for i := range rep.Problems {
+		fmt.Fprintln(&b, by+printable(rep.Problems[i].String()))
+	}
+	for i := range rep.Notes {
+		fmt.Fprintln(&b, by+"note: "+printable(rep.Notes[i].String()))
+	}
+	verdict := "sound"
+	if len(rep.Problems) > 0 {
+		verdict = "NOT SOUND"
+	}
+	fmt.Fprintf(&b, "%s%s: %s: %s in %s, %d to %d, signed up to %d\n", by, printable(rep.Path), verdict, entriesText(rep.Entries), counted(rep.Files, "file"), rep.First, rep.Last.Seq, rep.Signed)
+	fmt.Fprintf(&b, "head %s\nkey %s\n", rep.Last, printable(rep.Key))
+	_, err := io.WriteString(o.Stdout, b.String())
+	return err
+}
