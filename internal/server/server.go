@@ -133,6 +133,10 @@ func (h *Hub) open(ctx context.Context) (err error) {
 	if backup.Unfinished(h.dir.Path()) {
 		return fmt.Errorf("a backup was not restored completely into %s: run parley restore again", h.dir.Path())
 	}
+	if h.dir.Anonymous() {
+		h.logger.Warn("the data folder is in a volume without a name, so the next container starts without these tasks: "+
+			"mount a volume, as in docker run -v parley:"+h.dir.Path(), "folder", h.dir.Path())
+	}
 	if err := h.openSpool(); err != nil {
 		return err
 	}
