@@ -59,23 +59,25 @@ type Feed struct {
 // Write implements io.Writer. The error is ErrTooLarge for an event over the limit, or that of
 // Event.
 func (f *Feed) Write(b []byte) (int, error) {
-	whole := b
+	rest := b
 	if f.pending != nil {
 		f.pending = append(f.pending, b...)
-		whole = f.pending
+		rest = f.pending
 	}
-	end := bytes.LastIndex(whole, []byte("\n\n")) + 2
-	rest := whole
-	if end >= 2 {
-		rest = whole[end:]
-		if err := f.events(whole[:end]); err != nil {
+	from := max(0, len(rest)-len(b)-1) // the line feeds may be in two writes
+	if i := bytes.LastIndex(rest[from:], []byte("\n\n")); i >= 0 {
+		end := from + i + 2
+		if err := f.events(rest[:end]); err != nil {
 			return 0, err
 		}
+		rest, f.pending = rest[end:], nil
 	}
 	if int64(len(rest)) > f.Limit {
 		return 0, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, f.Limit)
 	}
-	f.pending = append([]byte(nil), rest...)
+	if f.pending == nil {
+		f.pending = append(f.pending, rest...)
+	}
 	return len(b), nil
 }
 

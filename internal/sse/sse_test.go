@@ -113,3 +113,29 @@ func TestFeed(t *testing.T) {
 		t.Errorf("Write() = %v, want the error of Event", err)
 	}
 }
+
+// An event in many pieces is copied a few times, not once for each piece.
+func TestFeedOfSmallPieces(t *testing.T) {
+	piece := []byte(strings.Repeat("x", 64))
+	allocations := testing.AllocsPerRun(1, func() {
+		n := 0
+		f := Feed{Limit: 1 << 20, Event: func(e Event) error { n += len(e.Data); return nil }}
+		write := func(b []byte) {
+			if _, err := f.Write(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write([]byte("data: "))
+		for range 4096 {
+			write(piece)
+		}
+		write([]byte("\n"))
+		write([]byte("\n"))
+		if n != 4096*len(piece) {
+			t.Fatalf("the event has %d bytes, want %d", n, 4096*len(piece))
+		}
+	})
+	if allocations > 200 {
+		t.Errorf("%v allocations for 4096 pieces, want a few", allocations)
+	}
+}
