@@ -1,6 +1,7 @@
 package pgstore
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -199,17 +200,19 @@ func (w *chunker) copy(r io.Reader) error {
 	if w.id, w.err = s.only(); w.err != nil {
 		return nil
 	}
-	sum, b := sha256.New(), make([]byte, chunkSize)
+	sum, b := sha256.New(), new(bytes.Buffer)
+	b.Grow(chunkSize + bytes.MinRead)
 	for {
-		n, err := io.ReadFull(r, b)
+		b.Reset()
+		n, err := io.CopyN(b, r, chunkSize) // io.ReadFull would hide that r was cut off
 		if n > 0 {
-			sum.Write(b[:n])
-			if w.err = w.chunk(b[:n]); w.err != nil {
+			sum.Write(b.Bytes())
+			if w.err = w.chunk(b.Bytes()); w.err != nil {
 				return nil
 			}
 		}
 		switch {
-		case err == io.EOF || err == io.ErrUnexpectedEOF:
+		case err == io.EOF:
 			sum.Sum(w.digest[:0])
 			return nil
 		case err != nil:

@@ -289,3 +289,13 @@ func TestDamagedChunks(t *testing.T) {
 		t.Errorf("Open without the content: %v, want ErrLost", err)
 	}
 }
+
+// A content whose reader is cut off is not stored as a shorter one.
+func TestPutCutOff(t *testing.T) {
+	t.Parallel()
+	p := openTest(t, pgtest.Shared(t).Database(t), Options{}).Parts(0)
+	cut := io.MultiReader(bytes.NewReader(bytesOf(chunkSize+7)), iotest.ErrReader(io.ErrUnexpectedEOF))
+	if part, err := p.Put(keyOf("t1"), blobstore.Part{}, cut); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("Put = %+v, %v; want the error of the reader", part, err)
+	}
+}
