@@ -118,6 +118,7 @@ import (
 	"github.com/parley-a2a/parley/internal/directory/broker"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/operator"
+	"github.com/parley-a2a/parley/internal/telemetry/samples"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -178,7 +179,7 @@ type Handler struct {
 	// Events reads the events of the hub. If nil, nothing is served at /api/v1/events.
 	Events Events
 	// Samples are those of the last hour. If nil, nothing is served at /api/v1/samples.
-	Samples Samples
+	Samples *samples.Ring
 	// Policy authorizes the operations of callers. If nil, administrators may do everything
 	// here, and others as the package comment states.
 	Policy *policy.Policy

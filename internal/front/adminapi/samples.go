@@ -12,15 +12,6 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/samples"
 )
 
-// Samples returns the samples of the last hour. *samples.Ring implements it. Its method is called
-// concurrently.
-type Samples interface {
-	// After returns the samples after a time in milliseconds since 1970, the oldest first.
-	After(ms int64) []samples.Sample
-}
-
-var _ Samples = (*samples.Ring)(nil)
-
 // curves describe the series of the samples.
 var curves = [samples.Count]struct{ name, unit, about string }{
 	samples.Ended:         {"tasks.ended", "1/s", "Tasks that ended on this hub."},

@@ -108,7 +108,7 @@ func changeAgents(p *page) error {
 	default:
 		return p.showAgents(http.StatusBadRequest, agentsView{Error: "Choose to probe, refresh, pause, resume, add or remove an agent."})
 	}
-	if refused, ok := err.(*refusal); ok && refused.Code != http.StatusUnauthorized { //nolint:errorlint // do returns it itself
+	if refused, ok := errors.AsType[*refusal](err); ok && refused.Code != http.StatusUnauthorized {
 		v.Done, v.Error = "", refused.Message
 		return p.showAgents(refused.Code, v)
 	}

@@ -3,6 +3,7 @@ package console
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -66,12 +67,7 @@ func panelsOf(c *adminjson.Curves) (all []panel) {
 
 // known reports whether a curve has a value.
 func known(c *adminjson.Curve) bool {
-	for _, v := range c.Values {
-		if v != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Values, func(v *float64) bool { return v != nil })
 }
 
 // lastOf returns the last value of a curve; nil if it is not known.

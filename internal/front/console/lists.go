@@ -2,6 +2,7 @@ package console
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -119,7 +120,7 @@ type tasksView struct {
 func tasks(p *page) error {
 	v := tasksView{Filter: p.filterOf(), States: states}
 	list, err := p.taskList(&v.Filter)
-	if refused, ok := err.(*refusal); ok && refused.Code == http.StatusBadRequest { //nolint:errorlint // do returns it itself
+	if refused, ok := errors.AsType[*refusal](err); ok && refused.Code == http.StatusBadRequest {
 		v.Error = refused.Message
 	} else if err != nil {
 		return err
@@ -272,7 +273,7 @@ func (p *page) trustAlways(path string, d adminjson.Decision) error {
 		return &refusal{http.StatusConflict, "The item is settled, but names no skill of a caller that could be approved always."}
 	}
 	err := p.do(http.MethodPost, "/api/v1/trust", map[string]any{"agentId": it.Caller, "level": trust.Act.String(), "approve": []string{it.Skill}}, nil)
-	if refused, ok := err.(*refusal); ok && refused.Code != http.StatusUnauthorized { //nolint:errorlint // do returns it itself
+	if refused, ok := errors.AsType[*refusal](err); ok && refused.Code != http.StatusUnauthorized {
 		return &refusal{refused.Code, "Approved once. The trust in " + it.Caller + " is unchanged: " + refused.Message}
 	}
 	return err
@@ -308,7 +309,7 @@ func settle(p *page) error {
 	} else {
 		err = p.do(http.MethodPost, path+"/"+verb, d, nil)
 	}
-	if refused, ok := err.(*refusal); ok && refused.Code != http.StatusUnauthorized { //nolint:errorlint // do returns it itself
+	if refused, ok := errors.AsType[*refusal](err); ok && refused.Code != http.StatusUnauthorized {
 		return p.showInbox(refused.Code, refused.Message)
 	}
 	if err == nil {
@@ -394,7 +395,7 @@ func (p *page) demands(agent string, v *cardView) {
 func send(p *page) error {
 	agent, text, id := p.r.PostFormValue("agent"), p.r.PostFormValue("text"), p.r.PostFormValue("id")
 	parts, err := p.messageParts()
-	if refused, ok := err.(*refusal); ok && id == "" { //nolint:errorlint // messageParts returns it itself
+	if refused, ok := errors.AsType[*refusal](err); ok && id == "" {
 		return p.showTry(refused.Code, tryView{Text: text, Data: p.r.PostFormValue("data"), Error: refused.Message})
 	} else if err != nil {
 		return p.done(err)
@@ -422,7 +423,7 @@ func send(p *page) error {
 	if id != "" {
 		return p.done(err)
 	}
-	refused, ok := err.(*refusal) //nolint:errorlint // do returns it itself
+	refused, ok := errors.AsType[*refusal](err)
 	switch {
 	case ok && refused.Code != http.StatusUnauthorized:
 		return p.showTry(refused.Code, tryView{Text: text, Data: p.r.PostFormValue("data"), Error: refused.Message})

@@ -199,7 +199,7 @@ func (p *page) followLog(ctx context.Context, s *stream, after int64, now *admin
 			_ = s.send("end", 0, []byte("end")) // the last event
 			return false
 		}
-		broken = p.sendEntry(ctx, s, r, &l)
+		broken = p.sendEntry(s, r, &l)
 		return broken == nil
 	})
 	if err = errors.Join(err, broken); err != nil && ctx.Err() == nil && p.hub.Logger != nil {
@@ -208,7 +208,7 @@ func (p *page) followLog(ctx context.Context, s *stream, after int64, now *admin
 }
 
 // sendEntry sends one entry, and the summary if the entry has changed it.
-func (p *page) sendEntry(_ context.Context, s *stream, r *reader, l *adminjson.LogEntry) error {
+func (p *page) sendEntry(s *stream, r *reader, l *adminjson.LogEntry) error {
 	r.room = maxPage
 	v := r.view(l)
 	b, err := p.piece("entry", v)

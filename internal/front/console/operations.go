@@ -2,6 +2,7 @@ package console
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -52,7 +53,7 @@ func redeliver(p *page) error {
 
 // back shows the page of a list after a change, with the error of the change if there is one.
 func (p *page) back(err error, show func(int, string) error, to string) error {
-	if refused, ok := err.(*refusal); ok && refused.Code != http.StatusUnauthorized && refused.Code != http.StatusForbidden { //nolint:errorlint // do returns it itself
+	if refused, ok := errors.AsType[*refusal](err); ok && refused.Code != http.StatusUnauthorized && refused.Code != http.StatusForbidden {
 		return show(refused.Code, refused.Message)
 	}
 	if err == nil {
@@ -87,7 +88,7 @@ func (p *page) showDead(code int, trouble string) error {
 		NextPageToken string       `json:"nextPageToken"`
 	}
 	err := p.get("/api/v1/dead?"+query("queue", v.Queue, "pageToken", p.r.FormValue("page")), &answer)
-	if refused, ok := err.(*refusal); ok && (refused.Code == http.StatusNotFound || refused.Code == http.StatusBadRequest) { //nolint:errorlint // do returns it itself
+	if refused, ok := errors.AsType[*refusal](err); ok && (refused.Code == http.StatusNotFound || refused.Code == http.StatusBadRequest) {
 		v.NoBus = refused.Message
 	} else if err != nil {
 		return err
@@ -158,7 +159,7 @@ func (p *page) showAudit(code int, report *adminjson.AuditReport) error {
 		}
 	}
 	answer, err := p.auditPage(append(filters, "after", after, "limit", auditLast)...)
-	if refused, ok := err.(*refusal); ok && refused.Code == http.StatusBadRequest { //nolint:errorlint // do returns it itself
+	if refused, ok := errors.AsType[*refusal](err); ok && refused.Code == http.StatusBadRequest {
 		v.Error = refused.Message
 	} else if err != nil {
 		return err

@@ -2,6 +2,7 @@ package console
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -361,7 +362,7 @@ func operate(p *page) error {
 
 // done returns to the page of the task after a change, or shows its error there.
 func (p *page) done(err error) error {
-	refused, ok := err.(*refusal) //nolint:errorlint // do returns it itself
+	refused, ok := errors.AsType[*refusal](err)
 	switch {
 	case ok && refused.Code != http.StatusUnauthorized && !isMissing(err):
 		return p.showTask(refused.Code, refused.Message)

@@ -79,7 +79,7 @@ type Values [Count]float32
 // Set sets a value.
 func (v *Values) Set(s Series, n int) { v[s] = float32(n) }
 
-// Sample are the values at a time.
+// Sample has the values at a time.
 type Sample struct {
 	// At is the time in milliseconds since 1970, in UTC.
 	At     int64
