@@ -19,7 +19,7 @@ import (
 func (h *hub) perform(steps []step) {
 	h.t.Helper()
 	for _, s := range steps {
-		switch s.who {
+		switch s.actor {
 		case "raw":
 			h.broker.Raw(h.t, protocol.JobAt(Agent).Name, []byte(s.text))
 		case "content":
@@ -118,8 +118,8 @@ func (h *hub) expect(s step) {
 // takes reports whether a message is of the kind that the step expects. A fetch that was sent before
 // is a repetition, or the first one after damaged content.
 func (s step) takes(a arrival) bool {
-	if s.who == "dead" || a.dead {
-		return a.dead == (s.who == "dead")
+	if s.actor == "dead" || a.dead {
+		return a.dead == (s.actor == "dead")
 	}
 	again := s.flag == "again"
 	return a.kind == s.kind && (a.repeat == again || a.kind == string(protocol.TypeFetch) && !again)

@@ -13,8 +13,9 @@ import (
 // step is a line of a transcript.
 type step struct {
 	line string
-	// who is the first word, and kind the type of the message; flag is "again" or "queue".
-	who, flag, kind string
+	// actor is the first word, which names the sender or the action; kind is the type of
+	// the message, and flag "again" or "queue".
+	actor, flag, kind string
 	// text is the rest of the line, and members its JSON, if it is an object.
 	text    string
 	members map[string]any
@@ -34,8 +35,8 @@ func parse(text string) ([]step, error) {
 		if m == nil {
 			return nil, fmt.Errorf("line %d: %q is no line of a transcript", n+1, line)
 		}
-		s := step{line: fmt.Sprintf("line %d: %s", n+1, line), who: m[1], flag: m[2], kind: m[3], text: m[4]}
-		if s.who == "raw" {
+		s := step{line: fmt.Sprintf("line %d: %s", n+1, line), actor: m[1], flag: m[2], kind: m[3], text: m[4]}
+		if s.actor == "raw" {
 			s.kind, s.text = "", strings.TrimPrefix(line, "raw ")
 		} else if strings.HasPrefix(s.text, "{") {
 			if err := json.Unmarshal([]byte(s.text), &s.members); err != nil {

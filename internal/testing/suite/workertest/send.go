@@ -26,7 +26,7 @@ func (h *hub) send(s step) {
 	default:
 		to = protocol.WorkerAt(worker)
 	}
-	switch s.who {
+	switch s.actor {
 	case "hub":
 		h.sign(h.signer, e)
 	case "forger":
@@ -135,9 +135,9 @@ func (h *hub) sendPiece(s step) {
 		h.t.Fatalf("%s: %v", s.line, err)
 	}
 	data := h.content[at:min(len(h.content), at+protocol.MaxPiece)]
-	if s.who == "damaged" {
+	if s.actor == "damaged" {
 		data = make([]byte, len(data))
 	}
 	body := map[string]any{"blob": protocol.BlobOf(h.content).ID, "offset": at, "data": base64.StdEncoding.EncodeToString(data)}
-	h.send(step{line: s.line, who: "hub", kind: string(protocol.TypePiece), members: map[string]any{"epoch": 1, "body": body}})
+	h.send(step{line: s.line, actor: "hub", kind: string(protocol.TypePiece), members: map[string]any{"epoch": 1, "body": body}})
 }
