@@ -1,4 +1,4 @@
-// Package sse reads server-sent events (the event stream of the HTML standard).
+// Package sse reads and sends server-sent events (the event stream of the HTML standard).
 //
 // Lines end with LF or CRLF. A reader holds at most one event, whose size is bounded.
 package sse

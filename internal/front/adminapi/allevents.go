@@ -55,7 +55,7 @@ func (h *Handler) allEvents(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if r.Method == http.MethodHead {
-		openEvents(w)
+		openEvents(w, r)
 		return
 	}
 	sent := h.sendEvents(w, r, q)
@@ -72,7 +72,7 @@ func (h *Handler) allEvents(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) sendEvents(w http.ResponseWriter, r *http.Request, q *events.Query) (sent int) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	stream := openEvents(w)
+	stream := openEvents(w, r)
 	defer stream.beating(cancel)()
 	for e, err := range h.Events.Watch(ctx, *q) {
 		switch {

@@ -3,40 +3,21 @@ package adminapi
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/sse"
 	"github.com/parley-a2a/parley/internal/sse/pulse"
 )
 
-const (
-	// eventsKeepAlive is the silence after which a stream of events sends a comment.
-	eventsKeepAlive = 15 * time.Second
-	// eventsWrite is how long a reader may take to accept an event.
-	eventsWrite = 30 * time.Second
-)
+// eventsKeepAlive is the silence after which a stream of events sends a comment.
+const eventsKeepAlive = 15 * time.Second
 
 // eventStream is a stream of Server-Sent Events.
-type eventStream struct {
-	control *http.ResponseController
+type eventStream struct{ *sse.Writer }
 
-	mu sync.Mutex // guards w
-	w  http.ResponseWriter
-}
-
-// send writes a piece of the stream.
-func (e *eventStream) send(text string) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	_ = e.control.SetWriteDeadline(time.Now().Add(eventsWrite)) // some writers have no deadlines
-	if _, err := fmt.Fprint(e.w, text); err != nil {
-		return err
-	}
-	return e.control.Flush()
-}
+func (e *eventStream) send(text string) error { return e.Send([]byte(text)) }
 
 // inboxEvents sends each item that is added or settled from now on, if the caller may see it,
 // until the caller disconnects or the hub stops.
@@ -45,7 +26,7 @@ func (h *Handler) inboxEvents(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	changes := h.Inbox.Watch(ctx)
-	stream := openEvents(w)
+	stream := openEvents(w, r)
 	if r.Method == http.MethodHead {
 		return
 	}

@@ -21,7 +21,7 @@ func (h *Handler) memoryEvents(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	stream := openEvents(w)
+	stream := openEvents(w, r)
 	if r.Method == http.MethodHead {
 		return
 	}

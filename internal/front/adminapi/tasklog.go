@@ -182,7 +182,7 @@ func (h *Handler) inspected(r *http.Request) (ended func(), err error) {
 func (h *Handler) sendLog(w http.ResponseWriter, r *http.Request, s *engine.Stream) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	stream := openEvents(w)
+	stream := openEvents(w, r)
 	if r.Method == http.MethodHead {
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/directory/broker"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/sse"
 	"github.com/parley-a2a/parley/task"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -129,10 +130,10 @@ func (h *Handler) treeEvents(w http.ResponseWriter, r *http.Request) {
 			}
 			return
 		case stream == nil && r.Method == http.MethodHead:
-			openEvents(w)
+			openEvents(w, r)
 			return
 		case stream == nil:
-			stream = openEvents(w)
+			stream = openEvents(w, r)
 			defer stream.beating(cancel)()
 		}
 		if stream.sendJSON(treeTask(&node, time.Now())) != nil {
@@ -150,12 +151,11 @@ func (e *eventStream) end() {
 }
 
 // openEvents starts a stream of events.
-func openEvents(w http.ResponseWriter) *eventStream {
-	header := w.Header()
-	header.Set("Content-Type", "text/event-stream")
-	header.Set("Cache-Control", "no-store")
+func openEvents(w http.ResponseWriter, r *http.Request) *eventStream {
+	stream := &eventStream{sse.NewWriter(w, r)}
+	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusOK)
-	return &eventStream{control: http.NewResponseController(w), w: w}
+	return stream
 }
 
 // sendJSON sends a value as an event.

@@ -23,21 +23,13 @@ const (
 	// streamTime is how long a stream lasts. Then the browser opens it again where it ended, and
 	// the hub checks the rights of the caller again.
 	streamTime = 5 * time.Minute
-	// writeTime is how long a browser may take to accept an event.
-	writeTime = 30 * time.Second
-	keepAlive = 15 * time.Second
+	keepAlive  = 15 * time.Second
 	// pace is the minimum time between two pieces of the same kind.
 	pace = 250 * time.Millisecond
 )
 
 // stream is a stream of events to a browser.
-type stream struct {
-	control *http.ResponseController
-	mu      sync.Mutex // guards w
-	w       http.ResponseWriter
-	// timed is set if an expired deadline ends an idle stream, as in HTTP/2.
-	timed bool
-}
+type stream struct{ *sse.Writer }
 
 // open starts a stream. ctx ends with it.
 func (p *page) open() (*stream, context.Context, context.CancelFunc) {
@@ -46,25 +38,10 @@ func (p *page) open() (*stream, context.Context, context.CancelFunc) {
 		limit = u
 	}
 	ctx, cancel := context.WithDeadline(p.r.Context(), limit)
-	h := p.w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("X-Accel-Buffering", "no")
-	s := &stream{control: http.NewResponseController(p.w), w: p.w, timed: p.r.ProtoMajor > 1}
-	_ = s.write([]byte("retry: 1000\n\n")) // the next write fails, too
+	s := &stream{sse.NewWriter(p.w, p.r)}
+	p.w.Header().Set("X-Accel-Buffering", "no")
+	_ = s.Send([]byte("retry: 1000\n\n")) // the next write fails, too
 	return s, ctx, cancel
-}
-
-func (s *stream) write(b []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_ = s.control.SetWriteDeadline(time.Now().Add(writeTime)) // some writers have no deadlines
-	if _, err := s.w.Write(b); err != nil {
-		return err
-	}
-	if err := s.control.Flush(); err != nil || !s.timed {
-		return err
-	}
-	return s.control.SetWriteDeadline(time.Time{})
 }
 
 // send sends an event with a piece of a page. Version 0 is no position.
@@ -80,7 +57,7 @@ func (s *stream) send(name string, version int64, piece []byte) error {
 		b.WriteByte('\n')
 	}
 	b.WriteByte('\n')
-	return s.write(b.Bytes())
+	return s.Send(b.Bytes())
 }
 
 // over answers a browser that opens a stream without a session. A status would make it try again
@@ -95,7 +72,7 @@ func (p *page) over() {
 // disconnected, or if the rights of the caller have changed: the browser then asks again.
 func (p *page) beating(s *stream, cancel context.CancelFunc) (stop func()) {
 	return pulse.Start(keepAlive, func() bool {
-		if s.write([]byte(": parley\n\n")) != nil || p.changed() {
+		if s.Send([]byte(": parley\n\n")) != nil || p.changed() {
 			cancel()
 			return false
 		}
