@@ -63,6 +63,7 @@ turns:
 		b.shows("#tree", agent)
 	}
 	b.holds(`[...document.querySelectorAll("#tree .badge")].filter(e => e.textContent === "working").length === 3`)
+	b.shows("#tree .note", "performed at "+there.url+"/a2a/worker")
 	b.shot("task-tree")
 	if err := os.WriteFile(gate, []byte("done\n"), 0o600); err != nil {
 		t.Fatal(err)

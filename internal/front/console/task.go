@@ -101,6 +101,8 @@ type treeView struct {
 	Offset, Width int           `json:"-"`
 	Here          bool          `json:"-"`
 	Owner         string        `json:"-"`
+	// Address is that of a remote agent, for administrators. The tasks below it are there.
+	Address string `json:"-"`
 }
 
 // treeSum is a tree with the sums over its tasks.
@@ -207,6 +209,11 @@ func (p *page) tree() (sum treeSum) {
 		return sum
 	}
 	sum.Took = place(answer.Tasks, id)
+	if p.caller.Admin && slices.ContainsFunc(answer.Tasks, treeView.remote) {
+		if list, err := p.agentList(); err == nil { // a policy may hide them
+			locate(answer.Tasks, list.Agents)
+		}
+	}
 	for i := range answer.Tasks {
 		t := &answer.Tasks[i]
 		sum.Input, sum.Output, sum.USD = sum.Input+t.Input, sum.Output+t.Output, sum.USD+t.USD
@@ -218,6 +225,24 @@ func (p *page) tree() (sum treeSum) {
 		sum.Tasks = answer.Tasks
 	}
 	return sum
+}
+
+// remote reports whether the agent of the task is another server.
+func (t treeView) remote() bool { return t.Kind == "remote" }
+
+// locate sets the addresses of remote agents. Only administrators get them from the hub.
+func locate(tasks []treeView, agents []adminjson.Agent) {
+	at := make(map[string]string)
+	for i := range agents {
+		if a := &agents[i]; a.Remote != nil {
+			at[a.Name] = a.Remote.URL
+		}
+	}
+	for i := range tasks {
+		if t := &tasks[i]; t.remote() {
+			t.Address = at[t.Agent]
+		}
+	}
 }
 
 // place computes where each task lies in the time of the tree, and returns that time.

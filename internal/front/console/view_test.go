@@ -127,3 +127,17 @@ func TestSecurity(t *testing.T) {
 		}
 	}
 }
+
+// TestLocate checks that remote tasks alone get an address, and only from agents that show one.
+func TestLocate(t *testing.T) {
+	t.Parallel()
+	tasks := []treeView{{Agent: "far", Kind: "remote"}, {Agent: "far", Kind: "local"}, {Agent: "hidden", Kind: "remote"}, {Agent: "gone", Kind: "remote"}}
+	locate(tasks, []adminjson.Agent{{Name: "far", Remote: &adminjson.Remote{URL: "https://far.example/a2a"}}, {Name: "hidden"}})
+	var got []string
+	for i := range tasks {
+		got = append(got, tasks[i].Address)
+	}
+	if diff := cmp.Diff([]string{"https://far.example/a2a", "", "", ""}, got); diff != "" {
+		t.Errorf("addresses (-want +got):\n%s", diff)
+	}
+}
