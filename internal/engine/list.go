@@ -84,7 +84,7 @@ func (e *Engine) page(ctx context.Context, q *task.Query, r *op.List, found task
 		return nil, err
 	}
 	p.Tasks = l.tasks
-	l.keep(ctx, p)
+	l.keep(ctx)
 	if n := len(p.Tasks); n > 0 && (found.More || n < len(found.Heads)) {
 		last := &found.Heads[n-1]
 		p.NextPageToken = e.tokens.encode(q, task.Cursor{At: last.StatusAt, Key: last.Key})

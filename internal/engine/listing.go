@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"runtime"
 
 	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/op"
@@ -65,12 +64,11 @@ func (l *listing) fold(ctx context.Context, h *task.Head) (*task.Fold, error) {
 	return f.Fold, err
 }
 
-// keep keeps the memory until ctx ends or the page is collected.
-func (l *listing) keep(ctx context.Context, p *Page) {
+// keep keeps the memory until ctx ends.
+func (l *listing) keep(ctx context.Context) {
 	if l.hold == nil {
 		return
 	}
 	l.hold.Resize(answerFactor * int64(l.size))
 	context.AfterFunc(ctx, l.hold.Release)
-	runtime.AddCleanup(p, (*membudget.Hold).Release, l.hold)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"runtime"
 
 	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/task"
@@ -59,7 +58,7 @@ func (e *Engine) append(c *task.Change) error {
 var errLargeLog = errors.New("the log is large")
 
 // foldAnswer is fold for an answer. A large task needs memory from the budget, which is released
-// when ctx ends or the fold is collected. Few logs are read at one time before their size is
+// when the answer is, or when ctx ends. Few logs are read at one time before their size is
 // known.
 func (e *Engine) foldAnswer(ctx context.Context, l *live, h *task.Head) (folded, error) {
 	f, err := l.foldTail(h)
@@ -82,7 +81,6 @@ func (e *Engine) foldAnswer(ctx context.Context, l *live, h *task.Head) (folded,
 	hold.Resize(answerFactor * int64(large.size))
 	large.hold = hold
 	context.AfterFunc(ctx, hold.Release)
-	runtime.AddCleanup(large.Fold, (*membudget.Hold).Release, hold)
 	return large, nil
 }
 

@@ -254,6 +254,7 @@ func (r *run) cancelTask() (*task.Head, error) {
 		if err != nil {
 			return nil, err
 		}
+		got.Release()
 		head = &got.Head
 	}
 	return head, nil

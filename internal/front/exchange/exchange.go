@@ -62,6 +62,7 @@ func Begin(ctx context.Context, e *engine.Engine, c *op.Caller, r *op.Send) (*Ex
 	if err != nil {
 		return nil, err
 	}
+	defer a.Release()
 	s, err := e.Subscribe(ctx, c, &op.Subscribe{ID: a.Head.ID, LastEventID: strconv.FormatInt(a.Head.LastMessage, 10), Sent: true})
 	if err != nil {
 		return nil, err

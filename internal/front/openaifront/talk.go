@@ -153,7 +153,11 @@ func (t *talk) asked() *task.Head {
 	a, err := t.front.Engine.Get(t.visit.Request.Context(), t.visit.Caller, &op.Get{
 		Target: op.Target{Agent: t.to.agent, Aliases: true}, ID: a2a.TaskID(t.aliasOf(t.req.messages[:t.last])), HistoryLength: &none,
 	})
-	if err != nil || !a.Head.State.Interrupted() {
+	if err != nil {
+		return nil
+	}
+	a.Release()
+	if !a.Head.State.Interrupted() {
 		return nil
 	}
 	question := strings.TrimSpace(task.TextOf(a.Head.StatusMessage))

@@ -79,6 +79,9 @@ func (s *Server) Send(ctx context.Context, q *rockbot.Request, progress func([]b
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
+		if a != nil {
+			a.Release()
+		}
 		if a, err = s.Engine.Send(ctx, c, &r); err != nil {
 			return nil, err
 		}
@@ -86,6 +89,7 @@ func (s *Server) Send(ctx context.Context, q *rockbot.Request, progress func([]b
 	if err != nil {
 		return nil, err
 	}
+	defer a.Release()
 	none := 0
 	shown := &dialect.Answer{Head: &a.Head, Fold: a.Fold, Message: a.Message, History: &none}
 	return dialect.AppendTask(nil, shown, dialect.RPC), nil
