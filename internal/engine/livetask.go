@@ -48,8 +48,8 @@ type live struct {
 	head    task.Head
 	tail    tail
 	// statusVersion is the version of the current status, if this process has seen it; 0 if the
-	// status is older.
-	statusVersion int64
+	// status is older. statusSeen may be newer: that of entries whose head is not published yet.
+	statusVersion, statusSeen int64
 	// reads lists the versions of the task at which runs began to read a message.
 	reads []reading
 	// answer is the bare message with which the task ended.
@@ -204,6 +204,7 @@ func (l *live) publish(c *task.Change) {
 	if c.Next.Consumed > l.head.Consumed {
 		l.readLocked(reading{message: c.Next.Consumed, at: c.Next.Version})
 	}
+	whole := c.Next.Rev != l.head.Rev // not entries without their head, which reload publishes first
 	l.head, l.loaded, l.trouble = c.Next, true, nil
 	l.tail.add(c.Entries)
 	for i := range c.Entries {
@@ -212,11 +213,14 @@ func (l *live) publish(c *task.Change) {
 		case task.Created, task.Message:
 			l.inbox = append(l.inbox, inbound{version: e.Version, body: e.Body, call: e.Call})
 			if e.Kind == task.Created {
-				l.statusVersion = e.Version
+				l.statusSeen = e.Version
 			}
 		case task.Status:
-			l.statusVersion = e.Version
+			l.statusSeen = e.Version
 		}
+	}
+	if whole {
+		l.statusVersion = l.statusSeen
 	}
 	for len(l.inbox) > 0 && l.inbox[0].version <= l.head.Consumed {
 		l.inbox = l.inbox[1:]
