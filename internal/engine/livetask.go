@@ -356,6 +356,7 @@ func (e *Engine) load(ctx context.Context, l *live) error {
 	if l.isLoaded() {
 		return nil
 	}
+	hints := e.live.keyed.hinted()
 	h, err := e.store.Head(ctx, l.ref.owner, l.ref.id)
 	if err != nil {
 		return err
@@ -365,12 +366,12 @@ func (e *Engine) load(ctx context.Context, l *live) error {
 		return err
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.head, l.inbox, l.contextID, l.loaded = h, inbox, h.ContextID, true
-	if e.cfg.Peers != nil {
-		e.live.keyed.add(h.Key, l)
-	}
 	l.loadedAt = h.Version
+	l.mu.Unlock()
+	if e.cfg.Peers != nil && e.live.keyed.add(h.Key, l, hints) {
+		return e.reload(l)
+	}
 	return nil
 }
 
@@ -456,7 +457,7 @@ func (e *Engine) changeLocked(l *live, f step) error {
 		case err == nil:
 			e.storeOK()
 			if prev.Rev == 0 && e.cfg.Peers != nil {
-				e.live.keyed.add(c.Next.Key, l)
+				e.live.keyed.add(c.Next.Key, l, 0)
 			}
 			e.publish(l, c)
 			return nil

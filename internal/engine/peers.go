@@ -44,17 +44,28 @@ func (e *Engine) leads() bool { return e.cfg.Peers == nil || e.cfg.Peers.Leads()
 
 // keyed holds the loaded tasks by their keys, for hints.
 type keyed struct {
-	mu    sync.Mutex // guards the field below; taken last
+	mu    sync.Mutex // guards the fields below; taken last
 	tasks map[task.Key]*live
+	hints uint64 // counts the calls of some
 }
 
-func (k *keyed) add(key task.Key, l *live) {
+// hinted returns the number of hints so far.
+func (k *keyed) hinted() uint64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.hints
+}
+
+// add adds a task. It reports whether hints came since there were the given number of them: one
+// of them may have been for the task.
+func (k *keyed) add(key task.Key, l *live, hints uint64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.tasks == nil {
 		k.tasks = make(map[task.Key]*live)
 	}
 	k.tasks[key] = l
+	return k.hints != hints
 }
 
 func (k *keyed) remove(key task.Key, l *live) {
@@ -80,6 +91,7 @@ func (k *keyed) keys() []task.Key {
 func (k *keyed) some(keys []task.Key) []*live {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.hints++
 	var all []*live
 	for _, key := range keys {
 		if l := k.tasks[key]; l != nil {

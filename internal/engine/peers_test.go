@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"slices"
 	"sync"
@@ -28,9 +29,9 @@ type hubs struct {
 	lost []task.Holder
 	// silent is set while hints are lost.
 	silent bool
-	// behind is called once, after the next head was read.
-	behind func()
-	work   sync.WaitGroup
+	// behind is called once, after the next head was read; ahead before each read of a log.
+	behind, ahead func()
+	work          sync.WaitGroup
 }
 
 // Head calls behind after it has read the head.
@@ -44,6 +45,17 @@ func (h *hubs) Head(ctx context.Context, owner task.Owner, id a2a.TaskID) (task.
 		behind()
 	}
 	return head, err
+}
+
+// Read calls ahead.
+func (h *hubs) Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error) {
+	h.mu.Lock()
+	ahead := h.ahead
+	h.mu.Unlock()
+	if ahead != nil {
+		ahead()
+	}
+	return h.Store.Read(ctx, key, after)
 }
 
 // Append passes a hint to all hubs.
@@ -372,6 +384,103 @@ func testReadElsewhere(t *testing.T, stream, early bool) {
 	default:
 		t.Error("the caller still waits")
 	}
+}
+
+// A caller at another hub does not get an answer while its hub has read only a part of what the run
+// has stored: a newer status with the head before it.
+func TestHalfReadElsewhere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, ask, work := &hubs{silent: true}, make(chan string), make(chan bool)
+		x := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			if ec.Message.ID != "m-first" {
+				<-work
+				yield(status(ec, a2a.TaskStateWorking, ""), nil)
+				for range 2000 { // more than a page of the log
+					yield(chunk(ec, "x", true), nil)
+				}
+			}
+			yield(status(ec, a2a.TaskStateInputRequired, <-ask), nil)
+		}}
+		a, b := h.join(t, "a", x), h.join(t, "b", words("not here"))
+		head := a.send(now(text("first"))).Head
+		got := make(chan string, 1)
+		go func() { got <- statusText(t, b.send(reply(head.ID, "second"))) }()
+		synctest.Wait()
+		a.Follow(t.Context(), []task.Key{head.Key})
+		ask <- "one?"
+		synctest.Wait()
+		b.Follow(t.Context(), []task.Key{head.Key})
+		work <- true
+		time.Sleep(time.Minute) // the run has stored all but its question
+		reads, proceed := make(chan bool, 10), make(chan bool)
+		h.mu.Lock()
+		h.ahead = func() {
+			if reads <- true; len(reads) > 1 {
+				<-proceed
+			}
+		}
+		h.mu.Unlock()
+		var followed sync.WaitGroup
+		followed.Go(func() { b.Follow(t.Context(), []task.Key{head.Key}) })
+		synctest.Wait()
+		if len(reads) != 2 {
+			t.Errorf("the hub has begun %d reads of the log, want 2", len(reads))
+		}
+		if len(got) > 0 {
+			t.Errorf("the caller got %q", <-got)
+		}
+		h.mu.Lock()
+		h.ahead = nil
+		h.mu.Unlock()
+		close(proceed)
+		followed.Wait()
+		ask <- "two?"
+		synctest.Wait()
+		b.Follow(t.Context(), []task.Key{head.Key})
+		synctest.Wait()
+		select {
+		case q := <-got:
+			if q != "two?" {
+				t.Errorf("the caller got %q, want two?", q)
+			}
+		default:
+			t.Error("the caller still waits")
+		}
+	})
+}
+
+// A hint that comes while a hub opens the task for the first time is not lost.
+func TestHintWhileATaskIsOpened(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, began := &hubs{silent: true}, make(chan context.Context, 1)
+		a, b := h.join(t, "a", untilStopped(began)), h.join(t, "b", words("not here"))
+		head := a.send(now(text("go"))).Head
+		<-began
+		h.mu.Lock()
+		h.behind = func() {
+			if _, err := a.cancelTask(head.ID); err != nil {
+				t.Error(err)
+			}
+			b.Follow(t.Context(), []task.Key{head.Key})
+		}
+		h.mu.Unlock()
+		s, err := b.Subscribe(t.Context(), alice, &op.Subscribe{ID: head.ID})
+		if errors.Is(err, a2a.ErrUnsupportedOperation) {
+			return // the task has ended
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan []engine.Event, 1)
+		go func() { ended <- follow(t, s) }()
+		synctest.Wait()
+		if len(ended) == 0 {
+			t.Error("the stream at the other hub does not end")
+			b.Follow(t.Context(), []task.Key{head.Key})
+		}
+	})
 }
 
 // questions returns the texts of the statuses that wait for the caller.
