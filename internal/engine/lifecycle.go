@@ -132,7 +132,7 @@ func (e *Engine) failStale(ctx context.Context, before task.Millis) error {
 
 // leastGrace is the least time that executors have to notice that they are stopped: each may be
 // in a commit on a busy machine.
-const leastGrace = 3 * time.Second
+const leastGrace = 10 * time.Second
 
 // drain stops everything, in this order: admission, runs that end by themselves, the other
 // runs, readers. It does not wait for runs that wait for other agents or people: the next
