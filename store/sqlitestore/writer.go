@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"zombiezen.com/go/sqlite"
+
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -90,6 +92,14 @@ func (w *writer) inspect(steps []migration) (have int, claim *mark, err error) {
 	opts := w.opts
 	opts.readOnly = true
 	c, err := openConn(opts)
+	if sqlite.ErrCode(err) == sqlite.ResultReadOnlyRollback {
+		// The process that created the file was killed before the file had a write-ahead log.
+		if c, err = openConn(w.opts); err == nil {
+			if err = c.close(); err == nil {
+				c, err = openConn(opts)
+			}
+		}
+	}
 	if err != nil {
 		return 0, nil, err
 	}
