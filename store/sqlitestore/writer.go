@@ -93,11 +93,8 @@ func (w *writer) inspect(steps []migration) (have int, claim *mark, err error) {
 	opts.readOnly = true
 	c, err := openConn(opts)
 	if sqlite.ErrCode(err) == sqlite.ResultReadOnlyRollback {
-		// The process that created the file was killed before the file had a write-ahead log.
-		if c, err = openConn(w.opts); err == nil {
-			if err = c.close(); err == nil {
-				c, err = openConn(opts)
-			}
+		if err = w.rollBack(); err == nil {
+			c, err = openConn(opts)
 		}
 	}
 	if err != nil {
@@ -107,6 +104,16 @@ func (w *writer) inspect(steps []migration) (have int, claim *mark, err error) {
 		claim, err = w.compare(c)
 	}
 	return have, claim, errors.Join(err, c.close())
+}
+
+// rollBack undoes the unfinished creation of the file, whose process was killed before the file had a
+// write-ahead log.
+func (w *writer) rollBack() error {
+	c, err := openConn(w.opts)
+	if err != nil {
+		return err
+	}
+	return c.close()
 }
 
 // begin reads the identity of the file, and opens its mark, which continues with claim.
