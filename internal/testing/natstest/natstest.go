@@ -69,6 +69,7 @@ type Server struct {
 	URL string
 
 	program Program
+	tls     string // the lines of the configuration; empty without TLS
 	dir     string
 	port    string
 	cmd     *exec.Cmd
@@ -78,7 +79,18 @@ type Server struct {
 // Start starts a server, which ends with t.
 func Start(t *testing.T, p Program) *Server {
 	t.Helper()
-	s := &Server{program: p, dir: t.TempDir(), port: strconv.Itoa(testenv.Port(t))}
+	return start(t, &Server{program: p})
+}
+
+// StartTLS starts a server that requires TLS. The files have its certificate and its key as PEM.
+func StartTLS(t *testing.T, p Program, cert, key string) *Server {
+	t.Helper()
+	return start(t, &Server{program: p, tls: fmt.Sprintf("tls {\n  cert_file: %q\n  key_file: %q\n}\n", cert, key)})
+}
+
+func start(t *testing.T, s *Server) *Server {
+	t.Helper()
+	s.dir, s.port = t.TempDir(), strconv.Itoa(testenv.Port(t))
 	s.Start(t)
 	t.Cleanup(func() {
 		if s.cmd != nil {
@@ -96,7 +108,7 @@ func (s *Server) Start(t *testing.T) {
 		sync = "sync_interval: always"
 	}
 	file := filepath.Join(s.dir, "nats.conf")
-	text := fmt.Sprintf("listen: \"127.0.0.1:%s\"\njetstream {\n  store_dir: %q\n  %s\n}\n", s.port, filepath.Join(s.dir, "streams"), sync)
+	text := fmt.Sprintf("listen: \"127.0.0.1:%s\"\njetstream {\n  store_dir: %q\n  %s\n}\n", s.port, filepath.Join(s.dir, "streams"), sync) + s.tls
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -115,6 +127,9 @@ func (s *Server) Start(t *testing.T) {
 		t.Fatalf("%s did not start with\n%s", s.program.Path, text)
 	}
 	s.URL = "nats://127.0.0.1:" + s.port
+	if s.tls != "" {
+		s.URL = "tls://127.0.0.1:" + s.port
+	}
 }
 
 // watch reads the server's log until the server ends. It sends the port once the server is

@@ -19,7 +19,11 @@ const user, password = "guest", "guest"
 
 // URL returns the address of a virtual host.
 func (s *Server) URL(vhost string) string {
-	return fmt.Sprintf("amqp://%s:%s@127.0.0.1:%d/%s", user, password, s.port, url.PathEscape(vhost))
+	scheme := "amqp"
+	if s.tls != "" {
+		scheme = "amqps"
+	}
+	return fmt.Sprintf("%s://%s:%s@127.0.0.1:%d/%s", scheme, user, password, s.port, url.PathEscape(vhost))
 }
 
 // Port returns the AMQP port of the broker.

@@ -23,6 +23,7 @@ const patience = 4 * time.Minute
 type Server struct {
 	dir, node            string
 	port, api, dist, epm int
+	tls                  string // the lines of the configuration; empty without TLS
 	tools                string // the folder of the broker's programs
 	epmd, broker         *exec.Cmd
 	log                  *os.File
@@ -32,7 +33,20 @@ type Server struct {
 // Start runs a broker until tb ends.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
-	s, err := create(toolsOf(tb))
+	return start(tb, &Server{})
+}
+
+// StartTLS runs a broker that requires TLS until tb ends. The files have its certificate and its key
+// as PEM.
+func StartTLS(tb testing.TB, cert, key string) *Server {
+	tb.Helper()
+	return start(tb, &Server{tls: fmt.Sprintf("ssl_options.certfile = %s\nssl_options.keyfile = %s\n", cert, key)})
+}
+
+func start(tb testing.TB, s *Server) *Server {
+	tb.Helper()
+	s.tools = toolsOf(tb)
+	err := s.create()
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -54,23 +68,23 @@ func toolsOf(tb testing.TB) string {
 	return filepath.Dir(testenv.Tool(tb, "rabbitmq-server"))
 }
 
-// create makes a folder and starts a broker in it.
-func create(tools string) (*Server, error) {
+// create makes a folder and starts the broker in it.
+func (s *Server) create() error {
 	dir, err := os.MkdirTemp("", "rabbit")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s := &Server{dir: dir, tools: tools}
+	s.dir = dir
 	if err := s.prepare(); err != nil {
 		s.remove()
-		return nil, err
+		return err
 	}
 	if err := s.launch(); err != nil {
 		err = fmt.Errorf("start RabbitMQ: %w\n%s", err, s.logTail())
 		s.remove()
-		return nil, err
+		return err
 	}
-	return s, nil
+	return nil
 }
 
 // prepare chooses ports, writes the configuration and starts the port mapper.
@@ -81,6 +95,9 @@ func (s *Server) prepare() error {
 	s.node = fmt.Sprintf("parley%d@localhost", s.port)
 	config := fmt.Sprintf("management.tcp.port = %d\nmanagement.tcp.ip = 127.0.0.1\n"+
 		"collect_statistics_interval = 1000\ndisk_free_limit.absolute = 1MB\n", s.api)
+	if s.tls != "" {
+		config += fmt.Sprintf("listeners.tcp = none\nlisteners.ssl.1 = 127.0.0.1:%d\n%s", s.port, s.tls)
+	}
 	for name, text := range map[string]string{"rabbit.conf": config, "plugins": "[rabbitmq_management].\n"} {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
 			return err
@@ -114,14 +131,16 @@ func (s *Server) command(path string, args ...string) *exec.Cmd {
 	cmd.Env = append(os.Environ(),
 		"HOME="+s.dir, "RUNNING_UNDER_SYSTEMD=true", // so that the script replaces itself with the broker
 		"ERL_EPMD_PORT="+strconv.Itoa(s.epm), "ERL_EPMD_ADDRESS=127.0.0.1", "ERL_CRASH_DUMP_BYTES=0",
-		"RABBITMQ_NODENAME="+s.node, "RABBITMQ_NODE_IP_ADDRESS=127.0.0.1",
-		"RABBITMQ_NODE_PORT="+strconv.Itoa(s.port), "RABBITMQ_DIST_PORT="+strconv.Itoa(s.dist),
+		"RABBITMQ_NODENAME="+s.node, "RABBITMQ_DIST_PORT="+strconv.Itoa(s.dist),
 		"RABBITMQ_MNESIA_BASE="+filepath.Join(s.dir, "data"), "RABBITMQ_LOG_BASE="+s.dir, "RABBITMQ_LOGS=-",
 		"RABBITMQ_CONF_ENV_FILE=/dev/null", "RABBITMQ_CONFIG_FILE="+filepath.Join(s.dir, "rabbit"),
 		"RABBITMQ_ADVANCED_CONFIG_FILE="+filepath.Join(s.dir, "advanced.config"),
 		"RABBITMQ_ENABLED_PLUGINS_FILE="+filepath.Join(s.dir, "plugins"),
 		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none",
 	)
+	if s.tls == "" { // the variables add a listener without TLS
+		cmd.Env = append(cmd.Env, "RABBITMQ_NODE_IP_ADDRESS=127.0.0.1", "RABBITMQ_NODE_PORT="+strconv.Itoa(s.port))
+	}
 	cmd.Stdout, cmd.Stderr = s.log, s.log
 	dieWithUs(cmd)
 	return cmd

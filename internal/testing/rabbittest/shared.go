@@ -16,7 +16,12 @@ var shared struct {
 func Shared(tb testing.TB) *Server {
 	tb.Helper()
 	tools := toolsOf(tb)
-	shared.once.Do(func() { shared.server, shared.err = create(tools) })
+	shared.once.Do(func() {
+		s := &Server{tools: tools}
+		if shared.err = s.create(); shared.err == nil {
+			shared.server = s
+		}
+	})
 	if shared.err != nil {
 		tb.Fatal(shared.err)
 	}

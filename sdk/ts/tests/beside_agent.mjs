@@ -1,4 +1,5 @@
 // An agent beside others at one queue: node beside_agent.mjs URL NAME KEY…
+// The variable BROKER_CA has the file of an authority for TLS.
 
 import { once } from "node:events";
 import { Worker } from "parley-worker";
@@ -13,4 +14,4 @@ async function agent(job) {
   return `TypeScript: ${job.text}`;
 }
 
-await new Worker(name, agent, { url, hubs, idempotent: true }).run();
+await new Worker(name, agent, { url, hubs, ca: process.env.BROKER_CA, idempotent: true }).run();
