@@ -15,13 +15,14 @@ import (
 // listing returns the configuration of the directory; nil with the profile of the conformance
 // kits.
 func (h *Hub) listing() (*hub.Listing, error) {
-	if h.cfg.Conformance {
-		return nil, nil
-	}
 	c := &h.cfg.Directory
 	policy, err := safedial.ParsePolicy(c.Allow)
 	if err != nil {
 		return nil, configf("directory.allow: %w", err)
+	}
+	h.checker.policy = policy
+	if h.cfg.Conformance {
+		return nil, nil
 	}
 	reader := hub.NewCardReader(policy)
 	verifier, err := newCardVerifier(&h.cfg.Cards, reader.Plain)

@@ -92,6 +92,7 @@ type Hub struct {
 	rockBot      *rockbot.Exchange       // RockBot's exchange; nil if the hub does not use it
 	servers      *mcpclient.Set          // the MCP servers whose tools models use
 	models       map[string]llm.Provider // the models of agents
+	checker      checker                 // checks other agents for administrators
 	calls        *inside.Binding         // the A2A calls of models to agents of the hub
 	inside       inprocess.Transport     // the transport of the tools of models to the hub
 }
@@ -410,6 +411,7 @@ func (h *Hub) api() *adminapi.Handler {
 	a.Reach = h.core.Reach(cmp.Or(h.cfg.PublicURL, h.URL()), h.grpcAddr())
 	a.Keys, a.Broker = keyDropper{h.keys, h.busParts.drop, h.logger}, h.broker
 	a.Active, a.Control, a.MCPServers = h.trust.activity.Touch, h.control, h.serverStatus
+	a.Checker = &h.checker
 	a.Bus, a.Dead, a.Store = h.busParts.status(), h.busParts.dead, h.stores.kind
 	return a
 }

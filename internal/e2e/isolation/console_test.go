@@ -25,7 +25,7 @@ var pagesOfTasks = []string{
 	"tasks?id=$ID", "tasks?context=$CTX", "tasks?owner=$OWNER", "tasks?scope=all&owner=$OWNER", "tasks?scope=all&id=$ID", "try?agent=ask&context=$CTX", "counts/events?scope=all&owner=$OWNER",
 	"inbox?state=all&task=$ID", "webhooks?task=$ID", "dead?queue=$ID", "audit?task=$ID", "sign-in?next=/console/task?id=$ID", "conformance?id=$ID", "samples?id=$ID", "agents?agent=$ID",
 	"task/cancel\nid=$ID", "task/cancel\nid=$ID&owner=$OWNER", "task/answer\nid=$ID&text=x", "task/operate\nid=$ID&verb=fail&reason=x", "task/operate\nid=$ID&owner=$OWNER&verb=redrive",
-	"inbox\nid=$ITEM&verb=answer&text=x", "inbox\nid=$ITEM&verb=refuse", "inbox\nid=$APPROVAL&verb=approve", "inbox\nid=$APPROVAL&verb=refuse", "webhooks\nid=$ID&config=$CONFIG", "dead\nid=$ID&verb=drop",
+	"inbox\nid=$ITEM&verb=answer&text=x", "inbox\nid=$ITEM&verb=refuse", "inbox\nid=$APPROVAL&verb=approve", "inbox\nid=$APPROVAL&verb=refuse", "webhooks\nid=$ID&config=$CONFIG", "dead\nid=$ID&verb=drop", "conformance\nurl=$ID", "conformance?url=$ID",
 }
 
 // visitor is a browser without a script.

@@ -7,6 +7,7 @@
 //	GET /api/v1/agents         the agents, in the order of their registration
 //	POST /api/v1/agents        registers a remote agent
 //	POST /api/v1/agents/review  fetches the card of an agent and registers nothing
+//	POST /api/v1/conformance   checks whether an agent complies with the specification
 //	GET /api/v1/agents/{name}  one agent with its card
 //	PUT /api/v1/agents/{name}  registers it, or changes its registration
 //	DELETE /api/v1/agents/{name}  removes an agent that was registered
@@ -189,6 +190,8 @@ type Handler struct {
 	Audit Auditor
 	// AuditLog is the log that is read. If nil, nothing is served at /api/v1/audit.
 	AuditLog *AuditLog
+	// Checker checks other agents. If nil, nothing is served at /api/v1/conformance.
+	Checker Checker
 	// Version is the version of the program.
 	Version string
 	// Store names the kind of store, such as "sqlite".

@@ -135,7 +135,7 @@ func (h *Handler) auditEvent(r *http.Request) *AuditEvent {
 var actions = map[string]audit.Action{
 	"POST keys": audit.KeyAdd, "DELETE keys/{id}": audit.KeyRevoke,
 	"POST agents": audit.AgentRegister, "PUT agents/{id}": audit.AgentRegister, "DELETE agents/{id}": audit.AgentRemove,
-	"POST agents/review": audit.AgentProbe, "POST agents/{id}/probe": audit.AgentProbe, "POST agents/{id}/refresh": audit.AgentProbe,
+	"POST agents/review": audit.AgentProbe, "POST agents/{id}/probe": audit.AgentProbe, "POST conformance": audit.AgentProbe, "POST agents/{id}/refresh": audit.AgentProbe,
 	"POST agents/{id}/pause": audit.AgentPause, "POST agents/{id}/resume": audit.AgentResume,
 	"POST tasks/{id}/redrive": audit.TaskOperate, "POST tasks/{id}/fail": audit.TaskOperate, "POST tasks/{id}/reassign": audit.TaskOperate,
 	"POST trust": audit.TrustChange, "POST inbox": audit.InboxPut,
@@ -148,6 +148,6 @@ var actions = map[string]audit.Action{
 
 // kinds are the kinds of the subjects of the families of paths.
 var kinds = map[string]string{
-	"keys": "key", "agents": "agent", "tasks": "task", "push": "task", "trust": "principal", "inbox": "item", "dead": "letter",
+	"keys": "key", "agents": "agent", "conformance": "agent", "tasks": "task", "push": "task", "trust": "principal", "inbox": "item", "dead": "letter",
 	"audit": "audit", "memory": "note", "events": "events", "counts": "counts",
 }

@@ -41,7 +41,7 @@ func Routes() []Route {
 	h := &Handler{
 		Trees: new(engine.Engine), Logs: new(engine.Engine), Reader: new(engine.Engine), Tasks: new(memstore.Store), Keys: new(auth.Keyring),
 		Directory: new(directory.Directory), Broker: new(broker.Broker), Push: new(Push), Inbox: new(inbox.Inbox), Control: new(operator.Operator),
-		Dead: new(queue.DeadLetters), Trust: new(trust.Registry), Events: new(events.Recorder), Memory: new(Memory), AuditLog: new(AuditLog), Samples: new(samples.Ring),
+		Dead: new(queue.DeadLetters), Trust: new(trust.Registry), Events: new(events.Recorder), Memory: new(Memory), AuditLog: new(AuditLog), Samples: new(samples.Ring), Checker: noChecker{},
 	}
 	var all []Route
 	for pattern, t := range h.routes() {
@@ -56,3 +56,5 @@ func Routes() []Route {
 	slices.SortFunc(all, func(a, b Route) int { return strings.Compare(a.Path+" "+a.Method, b.Path+" "+b.Method) })
 	return all
 }
+
+type noChecker struct{ Checker }

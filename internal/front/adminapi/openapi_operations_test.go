@@ -43,6 +43,7 @@ var operations = map[string]operation{
 	"GET /agents":                 {id: "listAgents", text: "Lists the agents in the order of their registration."},
 	"POST /agents":                {id: "addAgent", text: "Registers a remote agent under the name in the body, or under one that is derived from its title.", errors: []string{inFile}},
 	"POST /agents/review":         {id: "reviewAgent", text: "Fetches the card of an agent that is not registered, for a review, and registers nothing."},
+	"POST /conformance":           {id: "checkAgent", text: "Checks whether an agent complies with the specification, from its card, and returns the report.", more: "The hub sends about eighty messages for each interface, to addresses that the configuration of the directory allows. It checks one agent at a time, for at most two minutes; a caller that disconnects ends the check."},
 	"GET /agents/{id}":            {id: "getAgent", text: "Returns one agent with its card.", errors: []string{noAgent}},
 	"PUT /agents/{id}":            {id: "putAgent", text: "Registers a remote agent under this name, or changes its registration.", errors: []string{inFile}},
 	"DELETE /agents/{id}":         {id: "removeAgent", text: "Removes an agent that was registered.", errors: []string{noAgent, inFile}},

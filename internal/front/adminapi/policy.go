@@ -23,6 +23,7 @@ var families = map[string]struct {
 	"status":      {read: policy.Status, change: policy.AdminOther},
 	"caller":      {open: true, change: policy.AdminOther},
 	"agents":      {open: true, change: policy.AdminAgents},
+	"conformance": {read: policy.AdminAgents, change: policy.AdminAgents},
 	"search":      {open: true, change: policy.AdminOther},
 	"tasks":       {open: true, change: policy.AdminTasks}, // the engine checks reads
 	"counts":      {open: true, change: policy.AdminTasks}, // as tasks

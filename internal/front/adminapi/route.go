@@ -116,6 +116,7 @@ func (h *Handler) routes() map[string]*route {
 		"GET /search": get(h.search), "POST /agents": post(h.register), "POST /agents/review": post(h.review), "PUT /agents/{id}": post(h.register), "DELETE /agents/{id}": get(h.remove),
 		"POST /agents/{id}/probe": get(h.probe), "POST /agents/{id}/refresh": get(h.refresh),
 	})
+	add(h.Checker != nil, secret, map[string]call{"POST /conformance": post(h.conformance)})
 	add(h.Control != nil, 0, map[string]call{
 		"POST /agents/{id}/pause": post(h.pause), "POST /agents/{id}/resume": post(h.resume),
 		"POST /tasks/{id}/redrive": post(h.redrive), "POST /tasks/{id}/fail": post(h.failTask), "POST /tasks/{id}/reassign": post(h.reassign),

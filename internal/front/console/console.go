@@ -76,7 +76,7 @@ func (h *Handler) init() {
 		"POST /console/task/operate": operate, "GET /console/task/raw": showEntry,
 		"GET /console/task/entry": entry, "GET /console/task/part": part, "GET /console/task/item": showItem,
 		"GET /console/task/events": taskEvents, "GET /console/counts/events": countEvents, "POST /console/agents": changeAgents,
-		"GET /console/samples": sampleData,
+		"GET /console/samples": sampleData, "GET /console/conformance": showCheck, "POST /console/conformance": runCheck,
 	} {
 		h.mux.Handle(pattern, h.page(f))
 	}

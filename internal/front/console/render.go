@@ -40,7 +40,7 @@ type layout struct {
 // titles are the names of pages in the browser.
 var titles = map[string]string{
 	"overview": "Overview", "tasks": "Tasks", "task": "Task", "entry-page": "Entry",
-	"webhooks": "Webhooks", "dead": "Dead letters", "audit": "Audit", "try": "Try it", "agents": "Agents", "inbox": "Inbox", "signin": "Sign in", "onward": "One moment", "signedout": "Signed out", "message": "Parley",
+	"webhooks": "Webhooks", "dead": "Dead letters", "audit": "Audit", "conformance": "Conformance", "try": "Try it", "agents": "Agents", "inbox": "Inbox", "signin": "Sign in", "onward": "One moment", "signedout": "Signed out", "message": "Parley",
 }
 
 // show answers with a page.

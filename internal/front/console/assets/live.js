@@ -158,6 +158,15 @@
   var agent = byId("agent");
   if (agent) { agent.addEventListener("change", function () { agent.form.submit(); }); agent.form.querySelector("button").hidden = true; }
 
+  // A form whose answer takes long says so. Its link ends the request, as it opens another page.
+  document.querySelectorAll("form[data-busy]").forEach(function (form) {
+    form.addEventListener("submit", function () {
+      byId("busy").textContent = form.dataset.busy;
+      form.querySelector("button").disabled = true;
+      form.querySelector(".stop").hidden = false;
+    });
+  });
+
   // step moves to the next or the previous line of a list.
   function step(by) {
     var all = Array.prototype.slice.call(document.querySelectorAll("main table a.line, main .timeline a.raw, main .item h2 a, main .cards h2 a"));
@@ -178,7 +187,7 @@
       var field = document.querySelector("main input:not([type=hidden]), main textarea");
       if (field) { e.preventDefault(); field.focus(); }
     }
-    var page = going && { o: "", t: "tasks", y: "try", a: "agents", i: "inbox", w: "webhooks", d: "dead", l: "audit" }[e.key];
+    var page = going && { o: "", t: "tasks", y: "try", a: "agents", i: "inbox", w: "webhooks", d: "dead", l: "audit", c: "conformance" }[e.key];
     if (typeof page === "string") { location.href = "/console/" + page; }
     going = e.key === "g";
   });
