@@ -12,10 +12,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
+	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/remote"
 	"github.com/parley-a2a/parley/internal/op"
@@ -154,10 +156,16 @@ func TestEndings(t *testing.T) {
 
 func TestMessageIsAnAnswer(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, agent.Func(func(_ context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+	greeter := agent.Func(func(_ context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		yield(a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("hello")), nil)
-	}), nil)
-	if a := p.hub.send(newSend("hi")); a.Message == nil || !strings.Contains(string(a.Message), `"hello"`) {
+	})
+	// Later, a hub shows a task instead.
+	patient := func(p *parley.Hub) { p.Limits.FirstEvent = time.Minute }
+	peer := startHub(t, map[string]a2asrv.AgentExecutor{"worker": greeter}, patient)
+	far := &remote.Agent{URL: peer.url()}
+	t.Cleanup(func() { far.Close() })
+	h := startHub(t, map[string]a2asrv.AgentExecutor{"far": far}, patient)
+	if a := h.send(newSend("hi")); a.Message == nil || !strings.Contains(string(a.Message), `"hello"`) {
 		t.Errorf("the answer is %+v, want a message", a)
 	}
 }
