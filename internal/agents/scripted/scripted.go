@@ -99,8 +99,9 @@ func Parse(path string, src []byte) (*Script, error) {
 	return s, nil
 }
 
-// Traits implements agent.Described.
-func (s *Script) Traits() agent.Traits { return agent.Traits{Idempotent: true} }
+// Traits implements agent.Described. A script is Resumable without a checkpoint: it answers however
+// often the hub crashed before.
+func (s *Script) Traits() agent.Traits { return agent.Traits{Resumable: true} }
 
 // Kind returns "scripted", the kind of the agent for people.
 func (s *Script) Kind() string { return "scripted" }
