@@ -109,27 +109,32 @@ func (g *gate) Admit(agent task.Agent, r *op.Send) (func(), error) {
 // The gate is called for each new task, and its undo when an admitted message created none.
 func TestGate(t *testing.T) {
 	t.Parallel()
-	g := new(gate)
-	b := start(t, engine.Config{Gate: g, MaxRuns: 1, MaxQueued: -1, DrainTimeout: -1}, relay("main"))
-	began := make(chan context.Context, 1)
-	b.register("busy", untilStopped(began))
-	r := text("one")
-	r.Message.Skill = "main"
-	first := b.send(r)
-	if _, err := b.Send(t.Context(), alice, r); !errors.Is(err, apierror.ErrExhausted) || err.Error() != "not now" {
-		t.Errorf("a second message: %v, want the gate's error", err)
-	}
-	b.send(reply(first.Head.ID, "a follow-up begins no task"))
-	r = now(text("long"))
-	r.Agent = "busy"
-	b.send(r)
-	<-began
-	if _, err := b.Send(t.Context(), alice, text("no skill")); err == nil {
-		t.Error("a message beyond the limit was admitted")
-	}
-	if diff := cmp.Diff([]string{"main main", "busy "}, g.passed); diff != "" {
-		t.Errorf("passed (-want +got):\n%s", diff)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		g := new(gate)
+		b := start(t, engine.Config{Gate: g, MaxRuns: 1, MaxQueued: -1, DrainTimeout: -1}, relay("main"))
+		began := make(chan context.Context, 1)
+		b.register("busy", untilStopped(began))
+		r := text("one")
+		r.Message.Skill = "main"
+		first := b.send(r)
+		if _, err := b.Send(t.Context(), alice, r); !errors.Is(err, apierror.ErrExhausted) || err.Error() != "not now" {
+			t.Errorf("a second message: %v, want the gate's error", err)
+		}
+		synctest.Wait() // the run has ended, not only the task
+		b.send(reply(first.Head.ID, "a follow-up begins no task"))
+		synctest.Wait()
+		r = now(text("long"))
+		r.Agent = "busy"
+		b.send(r)
+		<-began
+		if _, err := b.Send(t.Context(), alice, text("no skill")); err == nil {
+			t.Error("a message beyond the limit was admitted")
+		}
+		if diff := cmp.Diff([]string{"main main", "busy "}, g.passed); diff != "" {
+			t.Errorf("passed (-want +got):\n%s", diff)
+		}
+		b.stop()
+	})
 }
 
 // A message with the same content as an earlier one counts as the same message, if
