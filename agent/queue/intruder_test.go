@@ -17,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/bus/natsbus/embedded"
 	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/internal/testing/natstest"
 	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -33,12 +34,8 @@ func newIntruder(t *testing.T, url string) *intruder {
 	t.Helper()
 	th := &intruder{t: t, refused: make(chan string, 100)}
 	var err error
-	th.nc, err = nats.Connect(url, nats.Token("key-other"), nats.Timeout(time.Minute), nats.CustomInboxPrefix(natsbus.Inbox("other")),
+	th.nc = natstest.Connect(t, url, nats.Token("key-other"), nats.CustomInboxPrefix(natsbus.Inbox("other")),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { th.refused <- err.Error() }))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(th.nc.Close)
 	if th.received, err = th.nc.SubscribeSync(natsbus.Subject(protocol.WorkerAt("other.*"))); err != nil {
 		t.Fatal(err)
 	}
@@ -129,11 +126,7 @@ func TestWorkerWithTheKeyOfAnotherAgent(t *testing.T) {
 	id := h.send(returnImmediately(newSend("for far alone"))).Head.ID
 	about := &bus.Envelope{Type: protocol.TypeClaim, Task: string(id), Owner: "alice"}
 
-	observer, err := nats.Connect(server.Contact().URL, nats.Token(server.Contact().Token), nats.Timeout(time.Minute))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(observer.Close)
+	observer := natstest.Connect(t, server.Contact().URL, nats.Token(server.Contact().Token))
 	others, err := observer.SubscribeSync(natsbus.Subject(protocol.WorkerAt("far.*")))
 	if err != nil || observer.Flush() != nil {
 		t.Fatal(err)

@@ -112,11 +112,7 @@ func open(t *testing.T, url string, o natsbus.Options) *natsbus.Bus {
 // connect returns a plain NATS client.
 func connect(t *testing.T, url string) (*nats.Conn, jetstream.JetStream) {
 	t.Helper()
-	nc, err := nats.Connect(url, nats.Timeout(time.Minute))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
+	nc := natstest.Connect(t, url)
 	js, err := jetstream.New(nc)
 	if err != nil {
 		t.Fatal(err)

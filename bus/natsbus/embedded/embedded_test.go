@@ -29,6 +29,7 @@ import (
 	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/bus/natsbus/embedded"
 	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/internal/testing/natstest"
 	"github.com/parley-a2a/parley/internal/testing/suite/bustest"
 	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
@@ -72,12 +73,7 @@ func open(t *testing.T, s *embedded.Server) bus.Bus {
 
 func connect(t *testing.T, url string, o ...nats.Option) *nats.Conn {
 	t.Helper()
-	nc, err := nats.Connect(url, append([]nats.Option{nats.Timeout(time.Minute)}, o...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	return nc
+	return natstest.Connect(t, url, o...)
 }
 
 // TestSuite connects half of the buses within the process and half over the network.

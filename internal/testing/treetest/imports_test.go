@@ -270,7 +270,7 @@ var edgeOnly = map[string][]string{
 	module + "/grpcbind":                     {"internal/server", "internal/cli", "internal/testing/hubtest"},
 	module + "/internal/server":              {"internal/cli"},
 	module + "/internal/cli":                 {"cmd/..."},
-	"github.com/nats-io/nats.go":             {"bus/natsbus/...", "internal/testing/suite/workertest"},
+	"github.com/nats-io/nats.go":             {"bus/natsbus/...", "internal/testing/natstest", "internal/testing/suite/workertest"},
 	"github.com/rabbitmq/amqp091-go":         {"bus/amqpbus/...", "internal/e2e/systems/rockbot/rockbotpeer", "internal/testing/suite/workertest"},
 	"github.com/go-jose/go-jose":             {"internal/secret/signature", "auth/token/...", "internal/testing/tokentest"},
 	module + "/internal/testing/rabbittest":  {"internal/testing/suite/workertest"}, // else tests

@@ -10,7 +10,6 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
-	"github.com/nats-io/nats.go"
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/parley-a2a/parley/internal/testing/natstest"
@@ -100,11 +99,7 @@ func TestUpdatesOnTheBus(t *testing.T) {
 	}
 	t.Run("NATS", func(t *testing.T) {
 		s := natstest.Start(t, natstest.Debian(t))
-		nc, err := nats.Connect(s.URL, nats.Timeout(patience))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer nc.Close()
+		nc := natstest.Connect(t, s.URL)
 		sub, err := nc.SubscribeSync("parley.topic.agent.chat.inbound")
 		if err == nil {
 			err = nc.Flush()
