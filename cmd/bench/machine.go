@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/cmd/bench/internal/rows"
+	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
 )
 
 // machine describes the environment of a result.
@@ -44,6 +45,11 @@ func lookAround(b *rows.Bench) machine {
 			if strings.HasSuffix(d.Path, "/a2a-go/v2") || strings.HasSuffix(d.Path, "modernc.org/sqlite") {
 				m.Versions[d.Path] = d.Version
 			}
+		}
+	}
+	for _, k := range serve.Peers() {
+		if name, v, ok := strings.Cut(rows.Version(k), " "); ok {
+			m.Versions[name] = v
 		}
 	}
 	var err error

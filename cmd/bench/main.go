@@ -5,10 +5,11 @@
 //	go run . --quick                            # everything for a moment: does it work?
 //	go run . --only blocking,stream --json
 //
-// It measures Parley on SQLite with fsync and in memory, the official Go SDK and the official
-// JavaScript SDK in memory (the latter needs node, and npm ci in cmd/bench/js once), and a bare
-// net/http handler that answers with the same task. Every server is a process of its own; the
-// load comes from this one. docs/performance.md defines each row.
+// It measures Parley on SQLite with fsync and in memory, the official SDKs for Go, JavaScript,
+// Python and Java, trpc-a2a-go and a2a-rs in memory, and a bare net/http handler that answers with
+// the same task. A server whose requirements are missing is left out with the reason. Every
+// server is a process of its own; the load comes from this one. docs/performance.md defines each
+// row.
 //
 // It exits with 1 if any answer was wrong, and with 2 on wrong usage.
 package main
@@ -142,7 +143,7 @@ func (o *options) choose(names []string) error {
 }
 
 func (o *options) checkServers() error {
-	known := []serve.Kind{serve.Bare, serve.GoSDK, serve.JSSDK, serve.ParleyMemory, serve.ParleySQLite, serve.ParleyPostgres}
+	known := append([]serve.Kind{serve.Bare, serve.ParleyMemory, serve.ParleySQLite, serve.ParleyPostgres}, serve.Peers()...)
 	for _, k := range o.bench.Kinds {
 		if !slices.Contains(known, k) {
 			return fmt.Errorf("%w: no server %q; there are %v", errUsage, k, known)

@@ -162,6 +162,18 @@ func TestRowsOfJavaScript(t *testing.T) {
 	}
 }
 
+// TestRowsOfOthers tests a server of each way to start one: a script, and a program to build.
+func TestRowsOfOthers(t *testing.T) {
+	t.Parallel()
+	testenv.Tool(t, "go")
+	_, err := os.Stat("../../internal/e2e/interop/python/v1/.venv/bin/python")
+	testenv.Met(t, err == nil, "internal/e2e/interop/python/v1/.venv (.ci/venvs makes it)")
+	r, _ := runBench(t, "-only", "blocking", "-servers", "python-sdk,trpc-a2a-go")
+	if diff := cmp.Diff([]string{"blocking python-sdk", "blocking trpc-a2a-go"}, measured(t, &r)); diff != "" {
+		t.Errorf("measured lines (-want +got):\n%s", diff)
+	}
+}
+
 func TestRowsOfHubs(t *testing.T) {
 	t.Parallel()
 	testenv.Tool(t, "go")

@@ -119,7 +119,7 @@ func (r *report) ratios(x *rows.Result) string {
 		return "–"
 	}
 	var all []string
-	for _, peer := range []serve.Kind{serve.Bare, serve.GoSDK, serve.JSSDK} {
+	for _, peer := range append([]serve.Kind{serve.Bare}, serve.Peers()...) {
 		if p := find(r.Results, x.Row, x.Case, peer); p != nil && p.Value > 0 {
 			all = append(all, fmt.Sprintf("%s %.2f×", peer, x.Value/p.Value))
 		}

@@ -190,8 +190,8 @@ func (b *Bench) ours(k serve.Kind) bool {
 // start starts a server with the further arguments. Parley on SQLite gets a new file unless
 // they name one; the caller must call the returned function at the end.
 func (b *Bench) start(ctx context.Context, k serve.Kind, args ...string) (*child.Process, func() error, error) {
-	if k == serve.JSSDK {
-		return b.startJS(ctx)
+	if p, ok := programs[k]; ok {
+		return b.startProgram(ctx, p)
 	}
 	if k == serve.ParleyPostgres {
 		return b.startOnDatabase(ctx, args)
@@ -214,25 +214,6 @@ func (b *Bench) temp() (string, error) {
 		return "", err
 	}
 	return os.MkdirTemp(b.Work, "run-")
-}
-
-func (b *Bench) startJS(ctx context.Context) (*child.Process, func() error, error) {
-	node, err := exec.LookPath("node")
-	if err != nil {
-		return nil, nil, fmt.Errorf("%w: there is no node on this machine", ErrLeftOut)
-	}
-	dir := filepath.Join(b.Root, "cmd", "bench", "js")
-	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
-		return nil, nil, fmt.Errorf("%w: run npm ci in cmd/bench/js first", ErrLeftOut)
-	}
-	cmd := exec.Command(node, "server.mjs")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "NODE_ENV=production")
-	p, err := child.Start(ctx, cmd)
-	if err != nil {
-		return nil, nil, err
-	}
-	return p, p.Stop, nil
 }
 
 // sleep waits for d.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/parley-a2a/parley/cmd/bench/internal/child"
 	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
 	"github.com/parley-a2a/parley/cmd/bench/internal/wire"
 )
@@ -15,7 +14,8 @@ const completed = `"TASK_STATE_COMPLETED"`
 
 // blocking measures SendMessage calls that wait for the end of the task.
 func blocking(ctx context.Context, b *Bench) ([]Result, error) {
-	kinds := []serve.Kind{serve.Bare, serve.GoSDK, serve.JSSDK, serve.ParleyMemory, serve.ParleySQLite, serve.ParleyPostgres}
+	kinds := append([]serve.Kind{serve.Bare}, serve.Peers()...)
+	kinds = append(kinds, serve.ParleyMemory, serve.ParleySQLite, serve.ParleyPostgres)
 	return b.each(ctx, "blocking", kinds, b.blockingOn)
 }
 
@@ -25,7 +25,7 @@ func (b *Bench) blockingOn(ctx context.Context, k serve.Kind) (rs []Result, err 
 		return nil, err
 	}
 	defer closing(&err, stop)
-	ops, hangUp, err := b.senders(ctx, p)
+	ops, hangUp, err := b.senders(ctx, p.Addr, languageOf(k))
 	if err != nil {
 		return nil, err
 	}
@@ -43,16 +43,16 @@ func (b *Bench) blockingOn(ctx context.Context, k serve.Kind) (rs []Result, err 
 	return []Result{r}, err
 }
 
-// senders opens the connections of the blocking sends.
-func (b *Bench) senders(ctx context.Context, p *child.Process) (ops []op, hangUp func(), err error) {
+// senders opens the connections of the blocking sends to an address.
+func (b *Bench) senders(ctx context.Context, addr string, as language) (ops []op, hangUp func(), err error) {
 	ctx, hangUp = context.WithCancel(ctx)
 	for range b.Conns {
-		c, err := wire.Dial(ctx, p.Addr)
+		c, err := wire.Dial(ctx, addr)
 		if err != nil {
 			hangUp()
 			return nil, nil, err
 		}
-		ops = append(ops, newSender(c, b.Text).send)
+		ops = append(ops, newSender(c, as, b.Text).send)
 	}
 	return ops, hangUp, nil
 }
@@ -69,15 +69,17 @@ type sender struct {
 	// want is the text of the artifact, with its quotes. The agent removes the first word, so
 	// that the message in the history does not match.
 	want []byte
+	done []byte
 }
 
 // newSender returns a sender of texts of the given length.
-func newSender(c *wire.Conn, length int) *sender {
+func newSender(c *wire.Conn, as language, length int) *sender {
 	text := wire.Mark + strings.Repeat(" word", max(0, length-wire.MarkLen)/5)
 	return &sender{
 		c:       c,
-		request: wire.Call("SendMessage", sendParams(serve.Text(serve.Say, text), "")),
+		request: as.request(serve.Text(serve.Say, text)),
 		want:    []byte(`"` + text + `"`),
+		done:    []byte(as.completed),
 	}
 }
 
@@ -87,7 +89,7 @@ func (s *sender) send(n uint64) error {
 		return err
 	}
 	wire.PutMark(s.want[1:], n)
-	return contains(body, s.want, []byte(completed))
+	return contains(body, s.want, s.done)
 }
 
 // contains returns an error unless body contains all of want.

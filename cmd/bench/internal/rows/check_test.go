@@ -62,7 +62,7 @@ func TestSenderChecks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := dial(t, func(body string) string { return tt.answer(between(body, `"text":"say `, `"`)) })
-			s := newSender(c, 100)
+			s := newSender(c, v10, 100)
 			for n := range uint64(3) {
 				if err := s.send(n); (err == nil) != tt.ok {
 					t.Errorf("send(%d) = %v, want ok %v", n, err, tt.ok)

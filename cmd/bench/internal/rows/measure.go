@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -127,7 +126,7 @@ func finish(ctx context.Context, p *child.Process, r *Result) error {
 // profiled calls f, and meanwhile writes profiles of the server if they are requested and the
 // server supports them.
 func (b *Bench) profiled(ctx context.Context, p *child.Process, name string, f func() error) error {
-	if b.Profiles == "" || strings.HasPrefix(name, string(serve.JSSDK)) {
+	if b.Profiles == "" || foreign(name) {
 		return f()
 	}
 	path, err := filepath.Abs(filepath.Join(b.Profiles, name+".cpu"))

@@ -92,7 +92,7 @@ func (b *Bench) workers(ctx context.Context, address string) (rs []Result, err e
 		return nil, err
 	}
 	defer closing(&err, stopWorker)
-	ops, hangUp, err := b.senders(ctx, p)
+	ops, hangUp, err := b.senders(ctx, p.Addr, v10)
 	if err != nil {
 		return nil, err
 	}

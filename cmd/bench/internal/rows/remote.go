@@ -49,7 +49,7 @@ func (b *Bench) remoteOn(ctx context.Context, k serve.Kind, what string, args ..
 		return nil, err
 	}
 	defer closing(&err, stop)
-	ops, hangUp, err := b.senders(ctx, p)
+	ops, hangUp, err := b.senders(ctx, p.Addr, languageOf(k))
 	if err != nil {
 		return nil, err
 	}

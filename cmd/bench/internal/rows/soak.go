@@ -25,7 +25,7 @@ func soak(ctx context.Context, b *Bench) (rs []Result, err error) {
 		return nil, err
 	}
 	defer closing(&err, stop)
-	ops, hangUp, err := b.senders(ctx, p)
+	ops, hangUp, err := b.senders(ctx, p.Addr, v10)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 func streaming(ctx context.Context, b *Bench) ([]Result, error) {
 	var all []Result
 	for _, n := range b.Streams {
-		kinds := []serve.Kind{serve.GoSDK, serve.JSSDK, serve.ParleyMemory, serve.ParleySQLite, serve.ParleyPostgres}
+		kinds := []serve.Kind{serve.GoSDK, serve.JSSDK, serve.PythonSDK, serve.ParleyMemory, serve.ParleySQLite, serve.ParleyPostgres}
 		rs, err := b.each(ctx, "stream", kinds, func(ctx context.Context, k serve.Kind) ([]Result, error) {
 			return b.streamOn(ctx, k, n)
 		})

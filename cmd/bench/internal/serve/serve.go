@@ -30,6 +30,15 @@ const (
 	// JSSDK is the official JavaScript SDK with its memory store, on express. Run does not
 	// support it; it is the program in the folder js.
 	JSSDK Kind = "js-sdk"
+	// PythonSDK is the official Python SDK with its memory store, on uvicorn. Run supports neither
+	// it nor the following three; they are the programs in the folders python, java, trpc and rust.
+	PythonSDK Kind = "python-sdk"
+	// JavaSDK is the reference server of the official Java SDK, on Quarkus, with its memory store.
+	JavaSDK Kind = "java-sdk"
+	// TRPC is trpc-a2a-go with its memory store.
+	TRPC Kind = "trpc-a2a-go"
+	// RustSDK is the crate a2a-rs with its memory store, on axum.
+	RustSDK Kind = "a2a-rs"
 	// Bare is a handler of package net/http that decodes the request, and encodes a completed
 	// task like that of the other servers.
 	Bare Kind = "bare"
@@ -59,6 +68,9 @@ type Options struct {
 	// Open lets the runs of Hold pass from the beginning.
 	Open bool
 }
+
+// Peers are the servers of others that are measured beside Parley, without Bare.
+func Peers() []Kind { return []Kind{GoSDK, JSSDK, PythonSDK, JavaSDK, TRPC, RustSDK} }
 
 // server serves on a listener until ctx ends, and returns when it has stopped.
 type server interface {
