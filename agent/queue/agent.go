@@ -60,7 +60,7 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 		return nil, errors.New("a queue agent needs a hub, which keeps its checkpoints")
 	}
 	r := &run{
-		d: a.Dispatcher, ctx: ctx, ec: ec, call: call, yield: yield, name: a.Queue,
+		ctx: ctx, ec: ec, call: call, yield: yield, name: a.Queue,
 		key: taskKey{ownerOf(ctx), ec.TaskID}, mail: newMailbox(), gone: make(chan struct{}),
 	}
 	r.serial = a.Serial
@@ -79,8 +79,12 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 	if call.Saved == nil && call.Forgotten != nil {
 		r.state.renew()
 	}
+	if err != nil {
+		return nil, err
+	}
 	r.stored = r.state.Published != 0
-	return r, err
+	r.d, r.release = a.Dispatcher.actFor(ctx, r.state.Hub)
+	return r, nil
 }
 
 func ownerOf(ctx context.Context) task.Owner {
@@ -106,9 +110,15 @@ func (a *Agent) Cancel(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq
 		if len(ec.Metadata) > 0 {
 			c.metadata, _ = json.Marshal(ec.Metadata) // decoded JSON can be encoded
 		}
-		r := a.Dispatcher.find(k)
-		if r == nil || !a.Dispatcher.deliver(k, c) {
-			a.Dispatcher.forget(k)
+		d, r := a.Dispatcher, a.Dispatcher.find(k)
+		if r == nil {
+			if other, run := d.adopted.with(k); run != nil {
+				d, r = other, run
+			}
+		}
+		if r == nil || !d.deliver(k, c) {
+			d.forget(k)
+			d.adopted.forget(k)
 			a.cancelStored(ctx, k)
 			yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCanceled, nil), nil)
 			return
@@ -135,6 +145,8 @@ func (a *Agent) cancelStored(ctx context.Context, k taskKey) {
 	}
 	var p dispatchState
 	if json.Unmarshal(call.Saved, &p) == nil && p.claimed() {
-		a.Dispatcher.stop(ctx, &workerMessage{to: p.Worker, about: k, epoch: p.Epoch}, "the task was canceled")
+		d, release := a.Dispatcher.actFor(ctx, p.Hub)
+		defer release()
+		d.stop(ctx, &workerMessage{to: p.Worker, about: k, epoch: p.Epoch}, "the task was canceled")
 	}
 }

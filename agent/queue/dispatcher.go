@@ -72,6 +72,9 @@ type Dispatcher struct {
 	// Runs continues the executions of tasks that rest while they wait for a worker. If nil, each
 	// of them has a run all the time. An engine of a hub implements it.
 	Runs Runs
+	// Peers are the other hubs on the store, whose tasks this one may take over; nil if there are
+	// none. Their workers then report to this hub. Signer must be set as well.
+	Peers Peers
 	// Lost is called with workers that have been silent for a lease. It is called on the
 	// goroutines of runs and must not block. It may be nil.
 	Lost func(name task.Agent, worker string)
@@ -82,7 +85,10 @@ type Dispatcher struct {
 
 	outgoing batch.Batcher[string, *bus.Envelope] // by worker
 
-	clock wallClock
+	clock   wallClock
+	adopted adoption
+	// acts is set if this Dispatcher acts for another hub.
+	acts bool
 
 	mu   sync.Mutex // guards the fields below
 	runs map[taskKey]*run
@@ -135,6 +141,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		control = d.receive(ctx, bus.Subscription{At: protocol.ControlAt(d.ID)}, d.control)
 	})
 	wg.Go(func() { d.review(ctx) })
+	defer d.adopted.begin(ctx)()
 	wg.Go(func() { d.reconcile(ctx) })
 	reports := d.receive(ctx, bus.Subscription{
 		At: protocol.ReportAt(d.ID), Prefetch: d.prefetch(), Lease: reportLease, Ready: d.onReconnect(),
@@ -325,6 +332,7 @@ func (d *Dispatcher) review(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
+		d.adopted.review()
 		for k, items := range d.takeParked() {
 			for _, item := range items {
 				d.again(ctx, k, item)

@@ -28,6 +28,9 @@
 // in the order of the worker's numbers; the hub requests missing ones again. The hub confirms
 // events to the worker when they are durable.
 //
+// If several hubs share a store (Peers), a hub that takes over the task of a lost one acts under its
+// name: the worker continues its job and reports to this hub, also if the lost one is back.
+//
 // A message is executed at most once, with one exception: its worker has declared it
 // idempotent, and its caller has seen no state but WORKING. Only then another worker gets it if
 // the first one is lost; at most three workers get it. Otherwise the task fails; its message
@@ -54,6 +57,10 @@
 //
 // The comparison counts envelopes, it does not identify them. Work of other hubs in the same
 // queue, or copies, may hide lost work until they are gone.
+//
+// Work whose hub is lost before the publication is stored, within a second, is published again. The
+// worker that has claimed the first copy keeps claiming until that hub is back. A dead envelope of
+// an adopted task waits for the hub that has published it.
 //
 // Side effects of a lost worker are not undone. If a hub finds a pending cancel request when it
 // starts, it stops the worker without asking it. Messages, with their task, and events of more

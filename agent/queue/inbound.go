@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -88,13 +89,13 @@ func (d *Dispatcher) handleClaim(ctx context.Context, e *bus.Delivery) {
 		return
 	}
 	k := keyOf(e.Envelope)
-	if d.deliver(k, &c) {
+	if d.deliver(k, &c) || d.ignores(k) {
 		return
 	}
 	deny := protocol.Deny{Nonce: c.Nonce}
 	switch status, err := d.statusOf(ctx, k); {
-	case err != nil:
-		return // the worker asks again
+	case err != nil, status == elsewhere:
+		return // the worker asks again, and the other hub receives that, too
 	case status == queued && d.Runs != nil && d.park(ctx, k, &c):
 		return
 	case status == queued:
@@ -113,11 +114,11 @@ func (d *Dispatcher) handleHeartbeat(ctx context.Context, e *bus.Envelope) {
 	}
 	for _, h := range b.Jobs {
 		k := taskKey{h.Owner, a2a.TaskID(h.Task)}
-		if d.deliver(k, heartbeat{h.Epoch, h.Token, b.Worker}) {
+		if d.deliver(k, heartbeat{h.Epoch, h.Token, b.Worker}) || d.ignores(k) {
 			continue
 		}
 		switch status, err := d.statusOf(ctx, k); {
-		case err != nil:
+		case err != nil, status == elsewhere:
 		case status != queued:
 			d.stop(ctx, &workerMessage{to: b.Worker, about: k, epoch: h.Epoch}, status.reason())
 		case d.Runs != nil:
@@ -133,7 +134,7 @@ func (d *Dispatcher) report(ctx context.Context, delivery *bus.Delivery) {
 		return
 	}
 	k := keyOf(delivery.Envelope)
-	if d.deliver(k, delivery) {
+	if d.deliver(k, delivery) || delivery.At.Kind == bus.TopicKind && d.ignores(k) {
 		return
 	}
 	d.stray(ctx, k, delivery)
@@ -146,6 +147,8 @@ const (
 	queued  taskStatus = iota + 1 // it will have a run
 	waiting                       // it waits for its caller
 	ended
+	elsewhere // another hub has it, and receives the messages of its worker
+	moved     // another hub has it, and has published its work again
 	unknown
 )
 
@@ -157,6 +160,8 @@ func (f taskStatus) reason() string {
 		return "the task has ended"
 	case unknown:
 		return "the hub has no such task"
+	case elsewhere, moved:
+		return "another hub has the task"
 	}
 	return "the task has no run yet"
 }
@@ -172,10 +177,24 @@ func (d *Dispatcher) statusOf(ctx context.Context, k taskKey) (taskStatus, error
 		return 0, err
 	case h.State.Terminal():
 		return ended, nil
-	case h.Due():
-		return queued, nil
+	case !h.Due():
+		return waiting, nil
 	}
-	return waiting, nil
+	if d.Peers != nil {
+		if checkpoint, ok := d.Peers.Elsewhere(ctx, &h); ok {
+			return d.placeOf(checkpoint), nil
+		}
+	}
+	return queued, nil
+}
+
+// placeOf returns the status of a task of another hub with a checkpoint.
+func (d *Dispatcher) placeOf(checkpoint []byte) taskStatus {
+	var s dispatchState
+	if json.Unmarshal(checkpoint, &s) == nil && s.Hub == d.ID {
+		return elsewhere
+	}
+	return moved
 }
 
 // strayDelay is the time after which a report is redelivered for whose task there was no room.
@@ -193,6 +212,9 @@ func (d *Dispatcher) stray(ctx context.Context, k taskKey, delivery *bus.Deliver
 	switch {
 	case err != nil:
 		d.logSettlement(delivery.Nak(ctx, strayDelay))
+		return
+	case status == elsewhere:
+		d.forward(ctx, delivery)
 		return
 	case status == queued:
 		if !d.park(ctx, k, delivery) {

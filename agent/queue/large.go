@@ -93,11 +93,11 @@ func (d *Dispatcher) handleFetch(ctx context.Context, e *bus.Envelope) {
 		return
 	}
 	k := keyOf(e)
-	if d.deliver(k, f) {
+	if d.deliver(k, f) || d.ignores(k) {
 		return
 	}
 	switch status, err := d.statusOf(ctx, k); {
-	case err != nil:
+	case err != nil, status == elsewhere:
 	case status != queued:
 		d.stop(ctx, &workerMessage{to: f.Worker, about: k, epoch: e.Epoch}, status.reason())
 	case d.Runs != nil:

@@ -131,6 +131,9 @@ func (r *run) handleDeadline() {
 
 // prepare builds the work.
 func (r *run) prepare() {
+	if r.d.Peers != nil {
+		r.state.Hub = r.d.ID
+	}
 	e := r.d.envelope(protocol.TypeJob, r.key)
 	e.ID = workID(r.d.ID, r.key, r.state.Delivery)
 	e.Destination = "agent/" + string(r.name)

@@ -21,7 +21,10 @@ import (
 // run is one execution for one message. Except for mail and gone, its fields belong to the
 // goroutine of perform.
 type run struct {
-	d     *Dispatcher
+	// d is the Dispatcher of the hub whose work the worker has received, and release releases it.
+	d       *Dispatcher
+	release func()
+
 	ctx   context.Context
 	key   taskKey
 	ec    *a2asrv.ExecutorContext
@@ -74,6 +77,7 @@ type run struct {
 // perform publishes the message, or continues an earlier execution, until no further event
 // counts.
 func (r *run) perform() {
+	defer r.release()
 	defer close(r.gone)
 	r.roused = r.d.register(r)
 	defer r.close()

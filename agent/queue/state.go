@@ -17,6 +17,8 @@ type dispatchState struct {
 	Key string `json:"key"`
 	// Delivery is the number of the work that was published last, or is about to be.
 	Delivery int64 `json:"delivery"`
+	// Hub is the ID of the hub that has published the work, if another hub may take the task over.
+	Hub string `json:"hub,omitempty"`
 	// Published is the time when it was first published, if that is certain.
 	Published task.Millis `json:"published,omitempty"`
 	// Deadline is when the message becomes useless; zero means never.
@@ -49,6 +51,7 @@ type dispatchState struct {
 var dispatchFields = structjson.Of(
 	structjson.Text("key", func(p *dispatchState) *string { return &p.Key }).Always(),
 	structjson.Int("delivery", func(p *dispatchState) *int64 { return &p.Delivery }).Always(),
+	structjson.Text("hub", func(p *dispatchState) *string { return &p.Hub }),
 	structjson.Int("published", func(p *dispatchState) *task.Millis { return &p.Published }),
 	structjson.Int("deadline", func(p *dispatchState) *task.Millis { return &p.Deadline }),
 	structjson.Int("tries", func(p *dispatchState) *int { return &p.Tries }),
@@ -70,7 +73,7 @@ func loadState(saved []byte, key string) (dispatchState, error) {
 			return dispatchState{}, fmt.Errorf("decode checkpoint: %w", err)
 		}
 	}
-	if p.Key != key {
+	if p.Key != key { // of an earlier message: this one is published under the hub's own name
 		p = dispatchState{Key: key, Delivery: p.Delivery + 1, Epoch: p.Epoch}
 	}
 	return p, nil

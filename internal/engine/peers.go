@@ -39,6 +39,19 @@ func (e *Engine) elsewhere(h *task.Head) bool {
 	return e.cfg.Peers != nil && h.Run.Holder != "" && h.Run.Holder != e.ownHolder() && e.cfg.Peers.Live(h.Run.Holder)
 }
 
+// Elsewhere reports whether another hub that may be at work holds the task, and returns the
+// checkpoint of its run, as far as that can be read.
+func (e *Engine) Elsewhere(ctx context.Context, h *task.Head) (checkpoint []byte, elsewhere bool) {
+	if !e.elsewhere(h) {
+		return nil, false
+	}
+	checkpoint, err := e.store.Sidecar(ctx, h.Key, task.SidecarCheckpoint)
+	if err != nil {
+		e.cfg.Logger.Debug("read checkpoint", "task", h.ID, "error", err)
+	}
+	return checkpoint, true
+}
+
 // leads reports whether this hub does the work that one hub does for all.
 func (e *Engine) leads() bool { return e.cfg.Peers == nil || e.cfg.Peers.Leads() }
 

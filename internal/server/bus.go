@@ -53,6 +53,9 @@ func (h *Hub) openBus(ctx context.Context) error {
 		Bus: p.bus, ID: signer.Hub(), Signer: signer, MaxWait: duration(c.MaxWait), Lease: duration(c.Lease),
 		Logger: h.logger,
 	}
+	if err := h.shareHubKey(ctx, signer.Hub()); err != nil {
+		return err
+	}
 	p.dead = &queue.DeadLetters{Bus: p.bus, Store: h.stores.letters, Signer: signer, Undelivered: p.dispatcher.Undeliverable, Logger: h.logger}
 	err = h.openAnnounced(&announce.Source{Bus: p.bus, Hub: protocol.Hub{HubKey: signer.HubKey(), Started: task.MillisOf(time.Now())}})
 	if err != nil {

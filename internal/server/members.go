@@ -3,13 +3,17 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/internal/cluster"
 	"github.com/parley-a2a/parley/internal/cluster/keeper"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/secret/hubkey"
 	"github.com/parley-a2a/parley/internal/store/pgstore"
+	"github.com/parley-a2a/parley/task"
 )
 
 // ErrHubID is returned for a hub_id without a database.
@@ -96,6 +100,54 @@ func (h *Hub) reread(ctx context.Context, topic string) error {
 		}
 	}
 	return nil
+}
+
+// shareHubKey stores the key of this hub for the others on its database, sealed with their master key:
+// a hub that takes over a task reports to its worker under the name of this one.
+func (h *Hub) shareHubKey(ctx context.Context, hub string) error {
+	if h.keeper == nil {
+		return nil
+	}
+	h.busParts.dispatcher.Peers = otherHubs{h}
+	secret, err := hubkey.Secret(h.dir.Join(hubkey.FileName))
+	if err != nil {
+		return err
+	}
+	name := hubKeyName(hub)
+	if err := h.stores.agents.PutNote(ctx, name, h.box.Seal(secret, []byte(name))); err != nil {
+		return fmt.Errorf("key of the hub: %w", err)
+	}
+	return nil
+}
+
+// hubKeyName is the name of the note with the key of a hub.
+func hubKeyName(hub string) string { return "hub.key." + hub }
+
+// otherHubs are the other hubs on the database, to the dispatcher of work.
+type otherHubs struct{ *Hub }
+
+var _ queue.Peers = otherHubs{}
+
+// Elsewhere implements queue.Peers.
+func (x otherHubs) Elsewhere(ctx context.Context, h *task.Head) (checkpoint []byte, elsewhere bool) {
+	return x.engine.Elsewhere(ctx, h)
+}
+
+// Signer implements queue.Peers.
+func (x otherHubs) Signer(ctx context.Context, hub string) (queue.Signer, error) {
+	name := hubKeyName(hub)
+	note, err := x.stores.agents.Note(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if note == nil {
+		return nil, fmt.Errorf("hub %s has not stored its key", hub)
+	}
+	secret, err := x.box.Open(note, []byte(name))
+	if err != nil {
+		return nil, err
+	}
+	return hubkey.Parse(secret)
 }
 
 // memberChecks returns the checks of the membership.

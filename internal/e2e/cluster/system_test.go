@@ -158,7 +158,7 @@ func (s *system) config(id, store string) string {
 			name, name == "again", program, name, s.record)
 	}
 	if s.broker.addr != "" {
-		b.WriteString("  - {name: queued, queue: queued}\n  - {name: careful, queue: careful}\n")
+		b.WriteString("  - {name: queued, queue: queued}\n  - {name: careful, queue: careful}\n  - {name: later, queue: later}\n")
 	}
 	return b.String()
 }

@@ -66,6 +66,25 @@ func Load(path string) (*bus.Signer, error) {
 	return s, nil
 }
 
+// Secret returns the content of the file at path, from which Parse makes the same signer. Its caller
+// seals it before it is stored elsewhere.
+func Secret(path string) ([]byte, error) {
+	f, err := read(path)
+	if err != nil {
+		return nil, fmt.Errorf("key of the hub %s: %w", path, err)
+	}
+	return json.Marshal(f)
+}
+
+// Parse returns the signer of the hub with a Secret.
+func Parse(secret []byte) (*bus.Signer, error) {
+	f := new(file)
+	if err := json.Unmarshal(secret, f); err != nil {
+		return nil, fmt.Errorf("key of a hub: %w", err)
+	}
+	return bus.NewSigner(f.Hub, f.Seed)
+}
+
 // Audit returns the key for the audit log of the hub from the file at path. It is derived from
 // the hub's key, so that it is the same at every start, and signatures by one key are not valid
 // for the other. If the file does not exist, Audit creates it like Load.
