@@ -371,17 +371,19 @@ func TestStalledTwice(t *testing.T) {
 			}
 		}})
 	}
+	cut := make(chan struct{})
 	many := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield yielder) {
 		for range 8 {
 			yield(a2a.NewArtifactEvent(ec, a2a.NewTextPart("x")), nil)
 		}
-		yield(state(ec, a2a.TaskStateCompleted, "done"), nil)
+		<-cut // otherwise the task could end first on a stalled machine
 	}}
 	h := start(t, grpcbind.Config{
 		Logger:  slog.New(slowLog{slog.DiscardHandler, again}),
 		Limits:  grpcbind.Limits{SendTime: slowLimit},
 		Options: []grpc.ServerOption{grpc.StreamInterceptor(slow)},
 	}, many, nil)
+	defer close(cut)
 	s, err := h.client.SendStreamingMessage(t.Context(), textRequest("x"))
 	_, err = drain(opened(t, s, err))
 	if got := failureOf(t, err); got.Code != codes.DeadlineExceeded {
