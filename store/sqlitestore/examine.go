@@ -9,6 +9,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -290,11 +291,6 @@ func ReadNote(ctx context.Context, path, name string) (note []byte, err error) {
 		return nil, err
 	}
 	c.raw.SetInterrupt(ctx.Done())
-	s := c.start(qNote)
-	s.text(name)
-	if s.next() {
-		note = s.getBlob()
-		s.close()
-	}
-	return note, errors.Join(s.err, c.close())
+	note, err = tables.ReadNote(sharedConn{c}, name)
+	return note, errors.Join(err, c.close())
 }

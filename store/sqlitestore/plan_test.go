@@ -4,25 +4,46 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 )
 
 // scans are the statements that may scan all rows of a table, with the reason.
 var scans = map[query]string{
-	qDoomed:       "one row",
-	qLedger:       "once at start, one row for each migration",
-	qAllHeads:     "of the tests",
-	qIntegrity:    "reads the file on purpose",
-	qHooksDead:    "a page of hooks",
-	qKeys:         "all keys, once at start",
-	qRecords:      "all agents, once at start",
-	qTrust:        "all entries, once at start",
-	qSweepLetters: "as many as are kept, once for each that comes",
-	qStates:       "a row for each owner, agent and state, when metrics are read",
-	qCountLetters: "as many as are kept, when metrics are read",
-	qCountWord:    "the rows of a word, by the full-text index",
-	qFindNotes:    "the rows of words, by the full-text index",
-	qLonger:       "a range of words, by the full-text index",
-	qAllGroups:    "a row for each owner, agent and state, when an administrator lists all tasks",
+	qDoomed:    "one row",
+	qLedger:    "once at start, one row for each migration",
+	qAllHeads:  "of the tests",
+	qIntegrity: "reads the file on purpose",
+	qHooksDead: "a page of hooks",
+	qStates:    "a row for each owner, agent and state, when metrics are read",
+	qCountWord: "the rows of a word, by the full-text index",
+	qFindNotes: "the rows of words, by the full-text index",
+	qLonger:    "a range of words, by the full-text index",
+	qAllGroups: "a row for each owner, agent and state, when an administrator lists all tasks",
+
+	sharedQuery("FROM keys"):                    "all keys, once at start",
+	sharedQuery("FROM agents ORDER"):            "all agents, once at start",
+	sharedQuery("FROM trust"):                   "all entries, once at start",
+	sharedQuery("DELETE FROM letters WHERE at"): "as many as are kept, once for each that comes",
+	sharedQuery("count(*) FROM letters"):        "as many as are kept, when metrics are read",
+}
+
+// sharedQuery returns the only statement of package tables with a text in it.
+func sharedQuery(text string) query {
+	found := query(-1)
+	for q := range tables.All() {
+		if !strings.Contains(q.SQLite(), text) {
+			continue
+		}
+		if found >= 0 {
+			panic("two statements contain " + text)
+		}
+		found = firstShared + query(q)
+	}
+	if found < 0 {
+		panic("no statement contains " + text)
+	}
+	return found
 }
 
 // sorts are the statements that may sort, with the reason.

@@ -13,8 +13,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// tables returns the number of rows in the tables that belong to tasks.
-func tables(t *testing.T, db *DB) map[string]int64 {
+// rowsOf returns the number of rows in the tables that belong to tasks.
+func rowsOf(t *testing.T, db *DB) map[string]int64 {
 	t.Helper()
 	got := map[string]int64{}
 	err := db.view(t.Context(), func(c *conn) error {
@@ -75,7 +75,7 @@ func TestSweepDeletesAllRowsOfATask(t *testing.T) {
 		"tasks": 1, "entries": 1, "snapshots": 1, "sidecars": 3, "requests": 1, "messages": 1, "hooks": 1, "dead_letters": 1,
 		"journal": 2,
 	}
-	if diff := cmp.Diff(want, tables(t, db)); diff != "" {
+	if diff := cmp.Diff(want, rowsOf(t, db)); diff != "" {
 		t.Errorf("rows of the other task mismatch (-want +got):\n%s", diff)
 	}
 	wantSound(t, db)
@@ -110,7 +110,7 @@ func TestSweepOfALongTaskIsSliced(t *testing.T) {
 		{"doomed": 1, "entries": 50},
 		{},
 	} {
-		if diff := cmp.Diff(want, tables(t, db)); diff != "" {
+		if diff := cmp.Diff(want, rowsOf(t, db)); diff != "" {
 			t.Errorf("rows before slice %d mismatch (-want +got):\n%s", i, diff)
 		}
 		if _, err := writeValue(t.Context(), db, (*writer).deleteDoomed); err != nil {
@@ -138,7 +138,7 @@ func TestSweepFinishesAnInterruptedSweep(t *testing.T) {
 	if n, err := db.Tasks().Sweep(t.Context(), 100, 10); n != 0 || err != nil {
 		t.Errorf("Sweep = %d, %v, want 0", n, err)
 	}
-	if diff := cmp.Diff(map[string]int64{}, tables(t, db)); diff != "" {
+	if diff := cmp.Diff(map[string]int64{}, rowsOf(t, db)); diff != "" {
 		t.Errorf("rows left mismatch (-want +got):\n%s", diff)
 	}
 }

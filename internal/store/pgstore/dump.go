@@ -41,7 +41,7 @@ func ReadNote(ctx context.Context, address, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := c.raw.ExecParams(ctx, queries[qNote], [][]byte{[]byte(name)}, []uint32{typeBytes}, formats[:1], formats[:1]).Read()
+	result := c.raw.ExecParams(ctx, "SELECT note FROM notes WHERE name = $1", [][]byte{[]byte(name)}, []uint32{typeBytes}, formats[:1], formats[:1]).Read()
 	if err := errors.Join(result.Err, c.close()); err != nil || len(result.Rows) == 0 {
 		return nil, err
 	}

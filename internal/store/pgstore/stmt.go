@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/parley-a2a/parley/task"
 )
@@ -82,6 +83,15 @@ func (s *stmt) blob(v []byte) {
 	c.values, c.types = append(c.values, v), append(c.types, typeBytes)
 }
 
+// time binds 0 for the zero time.
+func (s *stmt) time(t time.Time) {
+	if t.IsZero() {
+		s.int(0)
+		return
+	}
+	s.int(t.UnixMilli())
+}
+
 // next moves to the next row. After it has returned false, err is the error of the execution.
 func (s *stmt) next() bool {
 	if s.err == nil && s.ran == nil {
@@ -153,4 +163,13 @@ func (s *stmt) getText() string { return string(s.getBlob()) }
 func (s *stmt) getBlob() []byte {
 	s.at++
 	return s.row[s.at]
+}
+
+// getTime returns the zero time for 0.
+func (s *stmt) getTime() time.Time {
+	ms := s.getInt()
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
 }

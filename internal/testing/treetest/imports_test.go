@@ -64,8 +64,12 @@ var directions = []direction{
 		why: "every server's tests may tell transcripts, so they know no server",
 	},
 	{
-		from: stores, only: append([]string{"task", "internal/testing/suite/tasktest", "auth", "internal/directory/dirstore/...", "agent/card", "inbox", "auth/trust", "agent/memory", "internal/testing/suite/memorytest", "agent/queue", "store/...", "internal/store/sqlstore", "internal/store/dump"}, leaves...),
+		from: stores, only: append([]string{"task", "internal/testing/suite/tasktest", "auth", "internal/directory/dirstore/...", "agent/card", "inbox", "auth/trust", "agent/memory", "internal/testing/suite/memorytest", "agent/queue", "store/...", "internal/store/sqlstore", "internal/store/sqlstore/tables", "internal/store/dump"}, leaves...),
 		why: "a store knows task, the keys of auth, the ledger of directory and its records (agent/card), the inbox, the entries of trust, the contracts of memory, the dead letters of agent/queue and leaf packages; what two stores share goes into task or internal",
+	},
+	{
+		from: []string{"internal/store/sqlstore/tables"}, only: append([]string{"task", "auth", "internal/directory/dirstore", "agent/card", "inbox", "auth/trust", "agent/memory", "agent/queue", "internal/cluster"}, leaves...),
+		why: "tables know the contracts of their stores and no database",
 	},
 	{
 		from: []string{"internal/directory/dirstore", "internal/testing/suite/dirstoretest"}, only: append([]string{"task", "agent/card", "internal/directory/dirstore"}, leaves...),

@@ -1,25 +1,31 @@
-package pgstore
+package tables
 
 import (
 	"context"
 	"fmt"
 
 	"github.com/parley-a2a/parley/agent/queue"
-	"github.com/parley-a2a/parley/task"
 )
 
-// Letters is the store of dead letters in a database.
-type Letters struct{ db *DB }
+// Letters is the store of dead letters. See [NewLetters].
+type Letters struct{ db DB }
 
 var (
 	_ queue.LetterStore   = Letters{}
 	_ queue.LetterCounter = Letters{}
 )
 
-// Letters returns the store of dead letters in the database.
-func (db *DB) Letters() Letters { return Letters{db} }
+// NewLetters returns the dead letters in db.
+func NewLetters(db DB) Letters { return Letters{db} }
 
 const letterColumns = "id, queue, reason, at, type, source, task, owner, size"
+
+// letterFields returns the fields for letterColumns.
+func letterFields(l *queue.Letter) []any {
+	return []any{&l.ID, &l.Queue, &l.Reason, &l.At, &l.Type, &l.Source, &l.Task, &l.Owner, &l.Size}
+}
+
+func wholeLetter(l *queue.Letter) []any { return append(letterFields(l), &l.Envelope) }
 
 var (
 	qPutLetter = prepared("INSERT INTO letters (" + letterColumns + `, envelope)
@@ -37,30 +43,10 @@ var (
 		WINDOW newest AS (ORDER BY seq DESC)) sized WHERE n > $2 OR bytes > $3)`)
 )
 
-func (s *stmt) getLetter() queue.Letter {
-	return queue.Letter{
-		ID: queue.LetterID(s.getText()), Queue: s.getText(), Reason: s.getText(), At: s.getTime(), Type: s.getText(),
-		Source: s.getText(), Task: s.getText(), Owner: task.Owner(s.getText()), Size: int(s.getInt()),
-	}
-}
-
 // PutLetter implements queue.LetterArchive.
 func (b Letters) PutLetter(ctx context.Context, l *queue.Letter) error {
-	row := l.Clone() // the writer may run after the caller has returned
-	err := b.db.write(ctx, func(w *writer) error {
-		s := w.conn.start(qPutLetter)
-		s.text(string(row.ID))
-		s.text(row.Queue)
-		s.text(row.Reason)
-		s.time(row.At)
-		for _, text := range []string{row.Type, row.Source, row.Task, string(row.Owner)} {
-			s.text(text)
-		}
-		s.int(int64(row.Size))
-		s.blob(row.Envelope)
-		return s.done()
-	})
-	if err != nil {
+	// The writer may run after the caller has returned.
+	if err := exec(ctx, b.db, qPutLetter, wholeLetter(l.Clone())...); err != nil {
 		return fmt.Errorf("put letter %s: %w", l.ID, err)
 	}
 	return nil
@@ -70,21 +56,17 @@ func (b Letters) PutLetter(ctx context.Context, l *queue.Letter) error {
 func (b Letters) Letters(ctx context.Context, q *queue.LetterQuery) ([]queue.Letter, error) {
 	var all []queue.Letter
 	missing := false
-	err := b.db.read(ctx, func(c *conn) error {
-		all = nil
-		before, err := c.letterSeq(q.After)
-		if missing = before == 0; err != nil || missing {
-			return err
+	err := b.db.Read(ctx, func(c Conn) (err error) {
+		before := int64(maxSeq)
+		if q.After != "" {
+			var found bool
+			before, found, err = one(c, scanInt, qLetterSeq, q.After)
+			if missing = !found; err != nil || missing {
+				return err
+			}
 		}
-		s := c.start(qDead)
-		s.int(before)
-		s.text(q.Queue)
-		s.text(q.Task)
-		s.int(int64(q.Limit))
-		for s.next() {
-			all = append(all, s.getLetter())
-		}
-		return s.err
+		all, err = rows(c, fields(letterFields), qDead, before, q.Queue, q.Task, q.Limit)
+		return err
 	})
 	if err == nil && missing {
 		err = fmt.Errorf("after %s: %w", q.After, queue.ErrNoLetter)
@@ -95,48 +77,21 @@ func (b Letters) Letters(ctx context.Context, q *queue.LetterQuery) ([]queue.Let
 	return all, nil
 }
 
-// letterSeq returns the row number of a letter; zero if there is none. For the empty id it returns a
-// number above all.
-func (c *conn) letterSeq(id queue.LetterID) (int64, error) {
-	if id == "" {
-		return maxSeq, nil
-	}
-	s := c.start(qLetterSeq)
-	s.text(string(id))
-	if !s.next() {
-		return 0, s.err
-	}
-	return s.getInt(), s.err
-}
-
 // Letter implements queue.LetterArchive.
 func (b Letters) Letter(ctx context.Context, id queue.LetterID) (*queue.Letter, error) {
-	var found *queue.Letter
-	err := b.db.read(ctx, func(c *conn) error {
-		s := c.start(qLetter)
-		s.text(string(id))
-		if s.next() {
-			l := s.getLetter()
-			l.Envelope, found = s.getBlob(), &l
-		}
-		return s.err
-	})
-	if err == nil && found == nil {
+	all, err := list(ctx, b.db, fields(wholeLetter), qLetter, id)
+	if err == nil && len(all) == 0 {
 		err = queue.ErrNoLetter
 	}
 	if err != nil {
 		return nil, fmt.Errorf("letter %s: %w", id, err)
 	}
-	return found, nil
+	return &all[0], nil
 }
 
 // DropLetter implements queue.LetterDropper.
 func (b Letters) DropLetter(ctx context.Context, id queue.LetterID) error {
-	n, err := writeValue(ctx, b.db, func(w *writer) (int, error) {
-		s := w.conn.start(qDropLetter)
-		s.text(string(id))
-		return s.changed()
-	})
+	n, err := change(ctx, b.db, qDropLetter, id)
 	if err == nil && n == 0 {
 		err = queue.ErrNoLetter
 	}
@@ -148,13 +103,7 @@ func (b Letters) DropLetter(ctx context.Context, id queue.LetterID) error {
 
 // SweepLetters implements queue.LetterDropper.
 func (b Letters) SweepLetters(ctx context.Context, bounds queue.LetterBounds) (int, error) {
-	n, err := writeValue(ctx, b.db, func(w *writer) (int, error) {
-		s := w.conn.start(qSweepLetters)
-		s.time(bounds.Before)
-		s.int(int64(bounds.Letters))
-		s.int(int64(bounds.Bytes))
-		return s.changed()
-	})
+	n, err := change(ctx, b.db, qSweepLetters, bounds.Before, bounds.Letters, bounds.Bytes)
 	if err != nil {
 		return 0, fmt.Errorf("sweep letters: %w", err)
 	}
@@ -163,14 +112,9 @@ func (b Letters) SweepLetters(ctx context.Context, bounds queue.LetterBounds) (i
 
 // CountLetters implements queue.LetterCounter.
 func (b Letters) CountLetters(ctx context.Context) (int, error) {
-	var n int64
-	err := b.db.view(ctx, func(c *conn) (err error) {
-		s := c.start(qCountLetters)
-		n, err = s.only()
-		return err
-	})
+	n, err := list(ctx, b.db, scanInt, qCountLetters)
 	if err != nil {
 		return 0, fmt.Errorf("count letters: %w", err)
 	}
-	return int(n), nil
+	return int(n[0]), nil
 }

@@ -1,0 +1,130 @@
+package pgstore
+
+import (
+	"context"
+	"iter"
+
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
+)
+
+type (
+	// AgentStore is the storage of the agent directory in a database.
+	AgentStore = tables.SharedAgentStore
+	// Inbox is the store of the inbox in a database.
+	Inbox = tables.Inbox
+	// Keys is the store of API keys in a database. Only their hashes are stored.
+	Keys = tables.Keys
+	// Letters is the store of dead letters in a database.
+	Letters = tables.Letters
+	// Trust is the store of trust entries in a database.
+	Trust = tables.SharedTrust
+	// Turns is the store of the conversation memory in a database.
+	Turns = tables.Turns
+)
+
+// AgentStore returns the storage of the agent directory in the database.
+func (db *DB) AgentStore() AgentStore {
+	return AgentStore{AgentStore: tables.NewAgentStore(shared{db})}
+}
+
+// Inbox returns the store of the inbox in the database.
+func (db *DB) Inbox() Inbox { return tables.NewInbox(shared{db}) }
+
+// Keys returns the store of API keys in the database.
+func (db *DB) Keys() Keys { return tables.NewKeys(shared{db}) }
+
+// Letters returns the store of dead letters in the database.
+func (db *DB) Letters() Letters { return tables.NewLetters(shared{db}) }
+
+// Trust returns the store of trust entries in the database.
+func (db *DB) Trust() Trust { return Trust{Trust: tables.NewTrust(shared{db})} }
+
+// Turns returns the store of the conversation memory in the database.
+func (db *DB) Turns() Turns { return tables.NewTurns(shared{db}) }
+
+// firstShared is the statement number 0 of package tables.
+var firstShared = func() query {
+	first := query(len(queries))
+	for q := range tables.All() {
+		prepared(q.PostgreSQL())
+	}
+	return first
+}()
+
+// shared is a DB for package tables.
+type shared struct{ db *DB }
+
+var _ tables.DB = shared{}
+
+// Read implements tables.DB.
+func (s shared) Read(ctx context.Context, f func(tables.Conn) error) error {
+	return s.db.read(ctx, func(c *conn) error { return f(sharedConn{conn: c}) })
+}
+
+// Write implements tables.DB.
+func (s shared) Write(ctx context.Context, f func(tables.Conn) error) error {
+	return s.db.write(ctx, func(w *writer) error { return f(sharedConn{w.conn, w}) })
+}
+
+// sharedConn is a connection for package tables.
+type sharedConn struct {
+	conn *conn
+	w    *writer // nil in a read
+}
+
+func (c sharedConn) start(q tables.Query, values []any) stmt {
+	if topic := q.Topic(); topic != "" {
+		c.w.touched(topic)
+	}
+	s := c.conn.start(firstShared + query(q))
+	for _, v := range values {
+		switch v := tables.Plain(v).(type) {
+		case int64:
+			s.int(v)
+		case string:
+			s.text(v)
+		case []byte:
+			s.blob(v)
+		}
+	}
+	return s
+}
+
+// Exec implements tables.Conn.
+func (c sharedConn) Exec(q tables.Query, values ...any) error {
+	s := c.start(q, values)
+	return s.done()
+}
+
+// Changed implements tables.Conn.
+func (c sharedConn) Changed(q tables.Query, values ...any) (int, error) {
+	s := c.start(q, values)
+	return s.changed()
+}
+
+// Rows implements tables.Conn.
+func (c sharedConn) Rows(q tables.Query, values ...any) iter.Seq2[tables.Row, error] {
+	return func(yield func(tables.Row, error) bool) {
+		s := c.start(q, values)
+		for s.next() {
+			if !yield(sharedRow{&s}, nil) {
+				return
+			}
+		}
+		if s.err != nil {
+			yield(nil, s.err)
+		}
+	}
+}
+
+// sharedRow is a row for package tables.
+type sharedRow struct{ s *stmt }
+
+// Int implements tables.Row.
+func (r sharedRow) Int() int64 { return r.s.getInt() }
+
+// Text implements tables.Row.
+func (r sharedRow) Text() string { return r.s.getText() }
+
+// Blob implements tables.Row.
+func (r sharedRow) Blob() []byte { return r.s.getBlob() }

@@ -1,0 +1,44 @@
+package tables
+
+import (
+	"iter"
+	"strings"
+)
+
+// Query is a statement of [All].
+type Query int
+
+// statements is filled while the package is initialised and only read afterwards.
+var statements []struct{ text, topic string }
+
+func prepared(text string) Query { return changing("", text) }
+
+// changing is like prepared, for a statement that changes what other hubs keep of a topic.
+func changing(topic, text string) Query {
+	statements = append(statements, struct{ text, topic string }{text, topic})
+	return Query(len(statements) - 1)
+}
+
+// All returns all statements, which are numbered from 0.
+func All() iter.Seq[Query] {
+	return func(yield func(Query) bool) {
+		for i := range statements {
+			if !yield(Query(i)) {
+				return
+			}
+		}
+	}
+}
+
+// Topic returns the topic whose data the statement changes; empty for none. Other hubs of the
+// database must read the data again.
+func (q Query) Topic() string { return statements[q].topic }
+
+// PostgreSQL returns the text for PostgreSQL.
+func (q Query) PostgreSQL() string { return statements[q].text }
+
+// adapt names values as SQLite does, and shows it the comments that are for it.
+var adapt = strings.NewReplacer("$", "?", "/*sqlite", "", "*/", "")
+
+// SQLite returns the text for SQLite.
+func (q Query) SQLite() string { return adapt.Replace(statements[q].text) }

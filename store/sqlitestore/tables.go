@@ -1,0 +1,136 @@
+package sqlitestore
+
+import (
+	"context"
+	"iter"
+
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
+)
+
+// Package tables is internal; these names keep it out of the API.
+type (
+	agentStoreTable = tables.AgentStore
+	inboxTable      = tables.Inbox
+	keysTable       = tables.Keys
+	lettersTable    = tables.Letters
+	trustTable      = tables.Trust
+	turnsTable      = tables.Turns
+)
+
+type (
+	// AgentStore is the storage of the agent directory in a file.
+	AgentStore struct{ agentStoreTable }
+	// Inbox is the store of the inbox in a file. It implements inbox.Store and inbox.Sweeper.
+	Inbox struct{ inboxTable }
+	// Keys is the store of API keys in a file. Only their hashes are stored. It implements
+	// auth.KeyStore.
+	Keys struct{ keysTable }
+	// Letters is the store of dead letters in a file. It implements queue.LetterStore and
+	// queue.LetterCounter.
+	Letters struct{ lettersTable }
+	// Trust is the store of trust entries in a file. It implements trust.Store.
+	Trust struct{ trustTable }
+	// Turns is the store of the conversation memory in a file. It implements memory.TurnStore and
+	// memory.Sweeper.
+	Turns struct{ turnsTable }
+)
+
+// AgentStore returns the storage of the agent directory in the file.
+func (db *DB) AgentStore() AgentStore { return AgentStore{tables.NewAgentStore(shared{db})} }
+
+// Inbox returns the store of the inbox in the file.
+func (db *DB) Inbox() Inbox { return Inbox{tables.NewInbox(shared{db})} }
+
+// Keys returns the store of API keys in the file.
+func (db *DB) Keys() Keys { return Keys{tables.NewKeys(shared{db})} }
+
+// Letters returns the store of dead letters in the file.
+func (db *DB) Letters() Letters { return Letters{tables.NewLetters(shared{db})} }
+
+// Trust returns the store of trust entries in the file.
+func (db *DB) Trust() Trust { return Trust{tables.NewTrust(shared{db})} }
+
+// Turns returns the store of the conversation memory in the file.
+func (db *DB) Turns() Turns { return Turns{tables.NewTurns(shared{db})} }
+
+// firstShared is the statement number 0 of package tables.
+var firstShared = func() query {
+	first := query(len(queries))
+	for q := range tables.All() {
+		prepared(q.SQLite())
+	}
+	return first
+}()
+
+// shared is a DB for package tables.
+type shared struct{ db *DB }
+
+var _ tables.DB = shared{}
+
+// Read implements tables.DB.
+func (s shared) Read(ctx context.Context, f func(tables.Conn) error) error {
+	return s.db.read(ctx, func(c *conn) error { return f(sharedConn{c}) })
+}
+
+// Write implements tables.DB.
+func (s shared) Write(ctx context.Context, f func(tables.Conn) error) error {
+	return s.db.write(ctx, func(w *writer) error { return f(sharedConn{w.conn}) })
+}
+
+// sharedConn is a connection for package tables.
+type sharedConn struct{ conn *conn }
+
+func (c sharedConn) start(q tables.Query, values []any) stmt {
+	s := c.conn.start(firstShared + query(q))
+	for _, v := range values {
+		switch v := tables.Plain(v).(type) {
+		case int64:
+			s.int(v)
+		case string:
+			s.text(v)
+		case []byte:
+			s.blob(v)
+		}
+	}
+	return s
+}
+
+// Exec implements tables.Conn.
+func (c sharedConn) Exec(q tables.Query, values ...any) error {
+	s := c.start(q, values)
+	return s.done()
+}
+
+// Changed implements tables.Conn.
+func (c sharedConn) Changed(q tables.Query, values ...any) (int, error) {
+	s := c.start(q, values)
+	return s.changed()
+}
+
+// Rows implements tables.Conn.
+func (c sharedConn) Rows(q tables.Query, values ...any) iter.Seq2[tables.Row, error] {
+	return func(yield func(tables.Row, error) bool) {
+		s := c.start(q, values)
+		for s.next() {
+			if !yield(sharedRow{&s}, nil) {
+				s.close()
+				return
+			}
+		}
+		if s.err != nil {
+			yield(nil, s.err)
+		}
+	}
+}
+
+// sharedRow is a row for package tables.
+type sharedRow struct{ s *stmt }
+
+// Int implements tables.Row.
+func (r sharedRow) Int() int64 { return r.s.getInt() }
+
+// Text implements tables.Row.
+func (r sharedRow) Text() string { return r.s.getText() }
+
+// Blob implements tables.Row.
+func (r sharedRow) Blob() []byte { return r.s.getBlob() }
