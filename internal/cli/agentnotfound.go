@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/suggest"
 )
 
 const (
@@ -31,7 +32,11 @@ func (t *target) missing(ctx context.Context, err error) error {
 	case len(names) == 0:
 		return fmt.Errorf("there is no agent %q at %s", t.Agent, t.URL)
 	}
-	return fmt.Errorf("there is no agent %q at %s; the agents there are %s", t.Agent, t.URL, strings.Join(names, ", "))
+	all := "the agents there are " + strings.Join(names, ", ")
+	if near := suggest.Nearest(t.Agent, names); near != "" {
+		all = "did you mean " + near + "? T" + all[1:]
+	}
+	return fmt.Errorf("there is no agent %q at %s; %s", t.Agent, t.URL, all)
 }
 
 // agents returns the names of the agents if the URL is that of a hub that lists them. meant is

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 
@@ -148,7 +149,10 @@ func (f *hubFlags) unreachable(ctx context.Context, err error) error {
 	if f.URL == defaultURL {
 		hint = "; start a hub with: parley serve"
 	}
-	return fmt.Errorf("%s %w: %w%s", f.URL, client.ErrUnreachable, err, hint)
+	if op := new(net.OpError); errors.As(err, &op) {
+		err = op.Err // the outer errors repeat the address
+	}
+	return fmt.Errorf("%s is %w: %w%s", f.URL, client.ErrUnreachable, err, hint)
 }
 
 // refusal returns the error message of the hub.

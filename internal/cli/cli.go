@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -45,39 +46,43 @@ func usagef(format string, args ...any) error {
 type commands struct {
 	Quiet bool `short:"q" help:"Print results alone: ids in lists, nothing after a change, no headings, hints and colors."`
 
-	Serve   serveCmd   `cmd:"" help:"Run a hub."`
-	Send    sendCmd    `cmd:"" help:"Send a message to an agent and print the reply."`
-	Chat    chatCmd    `cmd:"" help:"Chat with an agent, line by line."`
-	Card    cardCmd    `cmd:"" help:"Show the card of an agent."`
-	Agent   agentCmd   `cmd:"" help:"Run a program as a worker of an agent at a bus."`
-	Agents  agentsCmd  `cmd:"" help:"List, search, register and probe the agents of a hub."`
-	Keys    keysCmd    `cmd:"" help:"Create, list and revoke API keys."`
-	Hubs    hubsCmd    `cmd:"" help:"List and drain the hubs that share a database."`
-	Check   checkCmd   `cmd:"" help:"Check an A2A server against the specification."`
-	Tasks   tasksCmd   `cmd:"" help:"List, show, cancel and watch tasks; repair tasks that hang."`
-	Top     topCmd     `cmd:"" help:"Show a hub on one screen: tasks, agents and queues."`
-	Open    openCmd    `cmd:"" help:"Print the address of the console or of a task, and open it on a desktop."`
-	Watch   watchCmd   `cmd:"" help:"Follow all events of a hub, for administrators."`
-	Inbox   inboxCmd   `cmd:"" help:"List and decide the items that wait for a person."`
-	Trust   trustCmd   `cmd:"" help:"List and set the trust in callers and agents."`
-	Memory  memoryCmd  `cmd:"" help:"List, show, set, delete and search notes."`
-	MCP     mcpCmd     `cmd:"" name:"mcp" help:"Serve MCP to a host, such as Claude Desktop."`
-	Push    pushCmd    `cmd:"" help:"List webhooks, retry deliveries, or receive notifications."`
-	Dead    deadCmd    `cmd:"" help:"List, replay and delete dead letters."`
-	Mock    mockCmd    `cmd:"" help:"Serve agents that follow a script, for tests."`
-	Audit   auditCmd   `cmd:"" help:"Verify, list and export the audit log."`
-	Doctor  doctorCmd  `cmd:"" help:"Report weaknesses in the configuration of a hub, and damage of its data."`
-	Repair  repairCmd  `cmd:"" help:"Salvage a damaged data folder into a new one."`
-	Backup  backupCmd  `cmd:"" help:"Write the data folder of a hub, which may run, into a file."`
-	Restore restoreCmd `cmd:"" help:"Restore a data folder from a backup."`
-	Export  exportCmd  `cmd:"" help:"Write the content of a store into a file that another kind of store can import."`
-	Import  importCmd  `cmd:"" help:"Read an export into an empty store."`
-	Init    initCmd    `cmd:"" help:"Write a first parley.yaml and an example agent."`
-	Version versionCmd `cmd:"" help:"Print the version."`
-	Health  healthCmd  `cmd:"" help:"Check that a hub is ready."`
-	Man     manCmd     `cmd:"" help:"Print the manual page of all commands."`
+	Send   sendCmd   `cmd:"" group:"Call agents:" help:"Send a message to an agent and print the reply."`
+	Chat   chatCmd   `cmd:"" group:"Call agents:" help:"Chat with an agent, line by line."`
+	Card   cardCmd   `cmd:"" group:"Call agents:" help:"Show the card of an agent."`
+	Tasks  tasksCmd  `cmd:"" group:"Call agents:" help:"List, show, cancel and watch tasks; repair tasks that hang."`
+	Inbox  inboxCmd  `cmd:"" group:"Call agents:" help:"List and decide the items that wait for a person."`
+	Memory memoryCmd `cmd:"" group:"Call agents:" help:"List, show, set, delete and search notes."`
+	MCP    mcpCmd    `cmd:"" group:"Call agents:" name:"mcp" help:"Serve MCP to a host, such as Claude Desktop."`
 
-	Completion completionCmd `cmd:"" help:"Print the completion of a shell: bash, zsh or fish."`
+	Init   initCmd   `cmd:"" group:"Run a hub:" help:"Write a first parley.yaml and an example agent."`
+	Serve  serveCmd  `cmd:"" group:"Run a hub:" help:"Run a hub."`
+	Agents agentsCmd `cmd:"" group:"Run a hub:" help:"List, search, register and probe the agents of a hub."`
+	Agent  agentCmd  `cmd:"" group:"Run a hub:" help:"Run a program as a worker of an agent at a bus."`
+	Keys   keysCmd   `cmd:"" group:"Run a hub:" help:"Create, list and revoke API keys."`
+	Trust  trustCmd  `cmd:"" group:"Run a hub:" help:"List and set the trust in callers and agents."`
+	Push   pushCmd   `cmd:"" group:"Run a hub:" help:"List webhooks, retry deliveries, or receive notifications."`
+
+	Top    topCmd    `cmd:"" group:"Watch and repair a hub:" help:"Show a hub on one screen: tasks, agents and queues."`
+	Open   openCmd   `cmd:"" group:"Watch and repair a hub:" help:"Print the address of the console or of a task, and open it on a desktop."`
+	Watch  watchCmd  `cmd:"" group:"Watch and repair a hub:" help:"Follow all events of a hub, for administrators."`
+	Health healthCmd `cmd:"" group:"Watch and repair a hub:" help:"Check that a hub is ready."`
+	Doctor doctorCmd `cmd:"" group:"Watch and repair a hub:" help:"Report weaknesses in the configuration of a hub, and damage of its data."`
+	Audit  auditCmd  `cmd:"" group:"Watch and repair a hub:" help:"Verify, list and export the audit log."`
+	Dead   deadCmd   `cmd:"" group:"Watch and repair a hub:" help:"List, replay and delete dead letters."`
+	Hubs   hubsCmd   `cmd:"" group:"Watch and repair a hub:" help:"List and drain the hubs that share a database."`
+
+	Backup  backupCmd  `cmd:"" group:"Move and keep data:" help:"Write the data folder of a hub, which may run, into a file."`
+	Restore restoreCmd `cmd:"" group:"Move and keep data:" help:"Restore a data folder from a backup."`
+	Export  exportCmd  `cmd:"" group:"Move and keep data:" help:"Write the content of a store into a file that another kind of store can import."`
+	Import  importCmd  `cmd:"" group:"Move and keep data:" help:"Read an export into an empty store."`
+	Repair  repairCmd  `cmd:"" group:"Move and keep data:" help:"Salvage a damaged data folder into a new one."`
+
+	Check checkCmd `cmd:"" group:"Test agents:" help:"Check an A2A server against the specification."`
+	Mock  mockCmd  `cmd:"" group:"Test agents:" help:"Serve agents that follow a script, for tests."`
+
+	Version    versionCmd    `cmd:"" group:"Other commands:" help:"Print the version."`
+	Man        manCmd        `cmd:"" group:"Other commands:" help:"Print the manual page of all commands."`
+	Completion completionCmd `cmd:"" group:"Other commands:" help:"Print the completion of a shell: bash, zsh or fish."`
 	Complete   completeCmd   `cmd:"" hidden:"" help:"Print the completions of a line."`
 }
 
@@ -96,7 +101,7 @@ func Main(ctx context.Context, args []string, o OS) int {
 		if wrong := new(kong.ParseError); errors.As(err, &wrong) {
 			command = name(wrong.Context)
 		}
-		return report(o.Stderr, command, usagef("%w", err))
+		return report(o.Stderr, command, usagef("%s", worded(err.Error())))
 	}
 	if kctx == nil {
 		return code
@@ -124,11 +129,21 @@ func parse(parser *kong.Kong, args []string) (kctx *kong.Context, code int, err 
 			kctx, code, err = nil, int(s), nil
 		}
 	}()
-	if len(args) == 0 {
-		args = []string{"--help"}
-	}
-	kctx, err = parser.Parse(args)
+	kctx, err = parser.Parse(spelled(args))
 	return kctx, 0, err
+}
+
+// spelled returns args in the spelling of this program: others have "help COMMAND" and "--version".
+func spelled(args []string) []string {
+	switch {
+	case len(args) == 0:
+		return []string{"--help"}
+	case args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help")
+	case len(args) == 1 && args[0] == "--version":
+		return []string{"version"}
+	}
+	return args
 }
 
 func newParser(o *OS, grammar *commands) (*kong.Kong, error) {

@@ -54,11 +54,19 @@ func (c *sendCmd) Run(ctx context.Context, o *OS) error {
 	return o.interruptible(ctx, func(in interrupts) error {
 		return c.call(in.soft, func(cl *client.Client) error {
 			if c.Detach {
-				return c.detach(in.soft, cl, m, o)
+				return about(m, c.detach(in.soft, cl, m, o))
 			}
-			return c.converse(in, cl, m, newShow(o, &c.output, c.Stream))
+			return about(m, c.converse(in, cl, m, newShow(o, &c.output, c.Stream)))
 		})
 	})
+}
+
+// about adds the id of the task to an error about a message for a task that does not exist.
+func about(m *a2a.Message, err error) error {
+	if m.TaskID != "" && errors.Is(err, a2a.ErrTaskNotFound) {
+		return fmt.Errorf("task %s: %w", m.TaskID, err)
+	}
+	return err
 }
 
 // converse sends the message and waits for the reply.

@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -34,7 +36,7 @@ func (h *Hub) listing() (*hub.Listing, error) {
 	}
 	return &hub.Listing{
 		Config: directory.Config{
-			Sources: h.sources(), Store: h.stores.agents, Policy: policy.CheckURL,
+			Sources: h.sources(), Store: h.stores.agents, Policy: registrable(policy),
 			Refresh: duration(c.Refresh), Probe: duration(c.Probe), Services: h.cfg.Services(),
 		},
 		Reader: reader, Announced: h.busParts.announced, Elsewhere: h.elsewhere, Executor: h.remoteExecutor, Dropped: h.broker.Forget,
@@ -73,5 +75,17 @@ func (h *Hub) reloadFiles(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
+	}
+}
+
+// registrable returns a check of the addresses of registered agents that names the setting for the
+// refused ones.
+func registrable(policy *safedial.Policy) func(url string) error {
+	return func(url string) error {
+		err := policy.CheckURL(url)
+		if errors.As(err, new(*safedial.Refusal)) {
+			return fmt.Errorf("%w with directory.allow in parley.yaml, or --agents-allow", err)
+		}
+		return err
 	}
 }
