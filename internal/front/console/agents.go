@@ -15,7 +15,7 @@ import (
 type agentsView struct {
 	adminjson.AgentList
 	Queues  map[string]queueView
-	Choices []choiceView
+	Choices []*choiceView
 	// Reviewed is the card of an agent that may be added.
 	Reviewed *reviewView
 	URL      string
@@ -60,10 +60,10 @@ func (p *page) showAgents(code int, v agentsView) error {
 		return err
 	}
 	v.AgentList, v.Queues = list, p.queues()
-	var costs struct{ Costs []choiceView }
+	var costs struct{ Costs []*choiceView }
 	if err := p.get("/api/v1/costs", &costs); err == nil { // for administrators, of a hub with a broker
 		v.Choices = costs.Costs
-		slices.SortFunc(v.Choices, func(a, b choiceView) int { return strings.Compare(a.Skill+"\x00"+a.Agent, b.Skill+"\x00"+b.Agent) })
+		slices.SortFunc(v.Choices, func(a, b *choiceView) int { return strings.Compare(a.Skill+"\x00"+a.Agent, b.Skill+"\x00"+b.Agent) })
 	}
 	p.show(code, "agents", v)
 	return nil

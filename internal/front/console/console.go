@@ -1,33 +1,22 @@
 package console
 
 import (
-	"bytes"
-	"compress/gzip"
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/rand"
-	"embed"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/outbound/inprocess"
 	"github.com/parley-a2a/parley/internal/secret/openid"
+	"github.com/parley-a2a/parley/internal/secret/seal"
 )
 
 // Root is the path of the console.
 const Root = "/console/"
-
-// The script of uPlot is compressed in the binary.
-//
-//go:embed assets
-var assets embed.FS
 
 // Handler serves the console. Its fields must not change after the first use.
 type Handler struct {
@@ -49,7 +38,7 @@ type Handler struct {
 	sessions sessions
 	secret   []byte
 	// box seals attempts to sign in.
-	box cipher.AEAD
+	box *seal.Sealer
 }
 
 var _ http.Handler = (*Handler)(nil)
@@ -64,7 +53,7 @@ const policyOfContent = "default-src 'none'; script-src 'self'; style-src 'self'
 func (h *Handler) init() {
 	h.secret = make([]byte, 32)
 	_, _ = rand.Read(h.secret) // never fails
-	h.box = newBox()
+	h.box = seal.New()
 	h.inside = &inprocess.Transport{Handler: http.HandlerFunc(h.asOutside)}
 	h.mux = http.NewServeMux()
 	for pattern, f := range map[string]func(*page) error{
@@ -87,21 +76,6 @@ func (h *Handler) init() {
 	h.mux.HandleFunc("POST /console/sign-out", h.signOut)
 	h.mux.HandleFunc("GET /console/assets/", h.asset)
 	h.mux.HandleFunc("/", h.missing)
-}
-
-// newBox returns a cipher with a random key.
-func newBox() cipher.AEAD {
-	key := make([]byte, 32)
-	_, _ = rand.Read(key) // never fails
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		panic(err) // the size is right
-	}
-	box, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		panic(err) // the block is of AES
-	}
-	return box
 }
 
 // ServeHTTP implements http.Handler.
@@ -199,39 +173,4 @@ func (p *page) origin() string {
 func (h *Handler) missing(w http.ResponseWriter, r *http.Request) {
 	p := &page{hub: h, w: w, r: r, session: h.sessionOf(w, r)}
 	p.show(http.StatusNotFound, "message", message{"Nothing is here", "The console has no page at this address."})
-}
-
-// asset serves the style and the script.
-func (h *Handler) asset(w http.ResponseWriter, r *http.Request) {
-	name := strings.TrimPrefix(r.URL.Path, "/console/assets/")
-	kind := map[string]string{
-		"style.css": "text/css; charset=utf-8", "live.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml",
-		"curves.js": "text/javascript; charset=utf-8", "uplot/uPlot.iife.min.js": "text/javascript; charset=utf-8",
-		"uplot/uPlot.min.css": "text/css; charset=utf-8", "uplot/LICENSE": "text/plain; charset=utf-8",
-	}[name]
-	b, err := assets.ReadFile("assets/" + name)
-	if packed, missing := assets.ReadFile("assets/" + name + ".gz"); missing == nil {
-		w.Header().Set("Vary", "Accept-Encoding")
-		if b, err = packed, nil; strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-			w.Header().Set("Content-Encoding", "gzip")
-		} else {
-			b, err = unpacked(packed)
-		}
-	}
-	if kind == "" || err != nil {
-		h.missing(w, r)
-		return
-	}
-	w.Header().Set("Content-Type", kind)
-	w.Header().Set("Cache-Control", "public, max-age=300")
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(b))
-}
-
-// unpacked returns the content of a compressed file.
-func unpacked(b []byte) ([]byte, error) {
-	z, err := gzip.NewReader(bytes.NewReader(b))
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(z)
 }

@@ -146,7 +146,7 @@ func (h *Handler) attemptOf(w http.ResponseWriter, r *http.Request, provider str
 // seal encrypts an attempt for its cookie.
 func (h *Handler) seal(a *attempt) string {
 	text, _ := json.Marshal(a) // texts and a time never fail
-	return base64.RawURLEncoding.EncodeToString(h.box.Seal(nil, nil, text, []byte(attemptCookie)))
+	return base64.RawURLEncoding.EncodeToString(h.box.Seal(text, []byte(attemptCookie)))
 }
 
 func (h *Handler) unseal(value string) (*attempt, error) {
@@ -154,7 +154,7 @@ func (h *Handler) unseal(value string) (*attempt, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := h.box.Open(nil, nil, sealed, []byte(attemptCookie))
+	text, err := h.box.Open(sealed, []byte(attemptCookie))
 	if err != nil {
 		return nil, err
 	}

@@ -16,12 +16,12 @@ import (
 
 // templates are the pages and the pieces of pages that streams send.
 var templates = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("").Funcs(template.FuncMap{
+	return parse(template.New("").Funcs(template.FuncMap{
 		"t": clean, "markdown": markdown, "clock": clock, "stamp": stamp, "machine": machine, "span": span, "state": stateWord, "tone": tone,
 		"bytes": size, "to": func(pairs ...any) template.URL { return template.URL(query(pairs...)) }, "short": short, "today": func() string { return time.Now().UTC().Format(time.DateOnly) }, "hooktone": hookTone, "hookstate": hookState, "number": thousands, "money": money, "percent": func(f float64) string { return fmt.Sprintf("%.0f %%", 100*f) }, "millis": func(n int64) string { return span(time.Duration(n) * time.Millisecond) }, "query": func(s string) template.URL { return template.URL(s) }, //nolint:gosec // url.Values has encoded it
 
 		"part": func(s scope, v any) scope { return scope{s.Token, s.Admin, v} },
-	}).ParseFS(assets, "assets/*.html"))
+	}))
 })
 
 // layout is the content of every page around its own.
