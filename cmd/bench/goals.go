@@ -33,6 +33,8 @@ func goals(rs []rows.Result) []goal {
 	j.remote()
 	j.queue()
 	j.largeBodies()
+	j.features()
+	j.slowDisk()
 	for _, w := range []struct {
 		row, what string
 		most      float64
@@ -87,6 +89,28 @@ func (j *judge) largeBodies() {
 		}
 		j.atMost("large-bodies: MiB resident ("+beside.Case+")", beside.Value, 600)
 		j.atMost("large-bodies: p99 of small sends beside idle ("+beside.Case+")", float64(beside.P99)/float64(idle.P99), 5)
+	}
+}
+
+// features judges the audit log, which may cost a send a twentieth of its processor time.
+func (j *judge) features() {
+	if x := find(j.results, "features", "audit on", "parley serve"); x != nil && x.CostRatio > 0 {
+		j.atMost("features: CPU of a send, audit on ÷ plain", x.CostRatio, 1.05)
+	}
+}
+
+// slowDisk judges the rate with a slow disk against that of connections which wait for two fsyncs
+// each, and the slowest calls against the time of an fsync.
+func (j *judge) slowDisk() {
+	for i := range j.results {
+		x := &j.results[i]
+		_, text, _ := strings.Cut(x.Case, " + ")
+		delay, err := time.ParseDuration(text)
+		if x.Row != "slow-disk" || err != nil || delay < 20*time.Millisecond {
+			continue
+		}
+		j.atMost("slow-disk: p99 ÷ fsync ("+x.Case+")", float64(x.P99)/float64(delay), 5)
+		j.atLeast("slow-disk: sends for each fsync time ("+x.Case+")", x.Value*delay.Seconds(), 16)
 	}
 }
 

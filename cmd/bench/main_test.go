@@ -174,6 +174,43 @@ func TestRowsOfOthers(t *testing.T) {
 	}
 }
 
+func TestFeatures(t *testing.T) {
+	t.Parallel()
+	testenv.Tool(t, "go")
+	r, _ := runBench(t, "-only", "gateway,features")
+	want := []string{"features parley serve", "gateway httputil.ReverseProxy", "gateway parley serve", "gateway parley-memory"}
+	if diff := cmp.Diff(want, measured(t, &r)); diff != "" {
+		t.Errorf("measured lines (-want +got):\n%s", diff)
+	}
+	for _, x := range r.Results {
+		switch compared := x.Beside != ""; {
+		case x.Left != "":
+		case x.Row == "features" && (x.Case == "plain") == compared:
+			t.Errorf("the case %s is compared: %v", x.Case, compared)
+		case x.Row == "features" && compared && x.Ratio <= 0:
+			t.Errorf("the case %s has the ratio %v", x.Case, x.Ratio)
+		}
+	}
+}
+
+// An audited send may cost a twentieth more, and a send may wait for five fsyncs.
+func TestGoalsOfFeatures(t *testing.T) {
+	t.Parallel()
+	got := goals([]rows.Result{
+		{Row: "features", Case: "audit on", Server: "parley serve", CostRatio: 1.1},
+		{Row: "slow-disk", Case: "fsync + 0s", Server: "parley serve", Value: 9_000, P99: time.Second},
+		{Row: "slow-disk", Case: "fsync + 20ms", Server: "parley serve", Value: 1_000, P99: 90 * time.Millisecond},
+	})
+	want := []goal{
+		{"features: CPU of a send, audit on ÷ plain", "at most 1.05", 1.1, false},
+		{"slow-disk: p99 ÷ fsync (fsync + 20ms)", "at most 5", 4.5, true},
+		{"slow-disk: sends for each fsync time (fsync + 20ms)", "at least 16", 20, true},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("goals (-want +got):\n%s", diff)
+	}
+}
+
 func TestRowsOfHubs(t *testing.T) {
 	t.Parallel()
 	testenv.Tool(t, "go")

@@ -98,6 +98,9 @@ func dash(known bool, s string) string {
 
 // short writes a duration with three digits.
 func short(d time.Duration) string {
+	if d < 0 {
+		return "-" + short(-d)
+	}
 	unit := time.Nanosecond
 	for d >= 1_000*unit {
 		unit *= 10
@@ -115,6 +118,12 @@ func number(v float64) string {
 
 // ratios compares a result of Parley with those of its peers in the same row and case.
 func (r *report) ratios(x *rows.Result) string {
+	switch {
+	case x.Beside != "" && x.Ratio == 0:
+		return fmt.Sprintf("adds p50 %v, p99 %v", short(x.AddedP50), short(x.AddedP99))
+	case x.Beside != "":
+		return fmt.Sprintf("%s %.2f×, its CPU %.2f×", x.Beside, x.Ratio, x.CostRatio)
+	}
 	if x.Server != serve.ParleySQLite && x.Server != serve.ParleyMemory {
 		return "–"
 	}

@@ -60,6 +60,20 @@ func Spawn(ctx context.Context, cmd *exec.Cmd, word string) (*Process, error) {
 	})
 }
 
+// Launch starts a program that listens on addr and prints nothing to wait for. Stop kills it.
+func Launch(cmd *exec.Cmd, addr string) (*Process, error) {
+	p := &Process{cmd: cmd, Addr: addr, Began: time.Now()}
+	cmd.Stdout, cmd.Stderr = &p.stderr, &p.stderr
+	dieWithParent(cmd)
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
+	}
+	return p, nil
+}
+
+// Output returns the end of the program's error output, and of all output after Launch.
+func (p *Process) Output() string { return p.stderr.String() }
+
 func start(ctx context.Context, p *Process, addr func(line string) (string, bool)) (*Process, error) {
 	if err := p.begin(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", p.cmd.Path, err)
@@ -123,6 +137,10 @@ func (p *Process) Do(ctx context.Context, c serve.Command, arg string) (serve.Re
 // Stop shuts the server down, or kills it after stopTime. An error contains the server's last
 // output. On an ended process Stop does nothing.
 func (p *Process) Stop() error {
+	if p.in == nil {
+		p.Kill()
+		return nil
+	}
 	p.once.Do(func() {
 		p.in.Close()
 		if p.signal {

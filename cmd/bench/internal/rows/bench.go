@@ -78,6 +78,12 @@ type Load struct {
 	// Large is the number of large messages that are sent at once, LargeSize the size of the text of
 	// each in bytes.
 	Large, LargeSize int
+	// GatewayRate is the number of messages a second to a gateway.
+	GatewayRate int
+	// Open is the number of open tasks beside the load in the row features.
+	Open int
+	// Delays are the times that an fsync takes longer in the row slow-disk.
+	Delays []time.Duration
 	// Soak is the number of minutes that a hub runs at full load, and Minute the length of such
 	// a minute.
 	Soak   int
@@ -92,8 +98,9 @@ func Full() Load {
 		Idle: 10_000, IdleWait: time.Minute, Sizes: []int{10_000, 1_000_000}, Lookups: 8,
 		Starts: 5, MemoryWait: 30 * time.Second,
 		Working: 8_000, Lined: 1_000, Asking: 1_000, Recovery: time.Minute,
-		Large: 100, LargeSize: 9 << 20,
-		Soak: 10, Minute: time.Minute,
+		Large: 100, LargeSize: 9 << 20, GatewayRate: 20, Open: 100_000,
+		Delays: []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond},
+		Soak:   10, Minute: time.Minute,
 	}
 }
 
@@ -106,6 +113,7 @@ func Quick() Load {
 	l.Sizes, l.Starts, l.MemoryWait = []int{1_000, 10_000}, 2, time.Second
 	l.Working, l.Lined, l.Asking = 300, 50, 50
 	l.Large, l.LargeSize = 4, 2<<20
+	l.Open, l.Delays = 1_000, []time.Duration{0, 5 * time.Millisecond}
 	l.Soak, l.Minute = 2, time.Second
 	return l
 }
@@ -130,6 +138,10 @@ func All() []Row {
 		{"lookup", "GetTask and ListTasks among many tasks", lookup, false},
 		{"hubs", "blocking sends to parley serve: SQLite, and 1, 2 and 3 hubs on PostgreSQL", hubs, false},
 		{"remote", "blocking sends at 200/s: a peer, and a hub that asks it", remote, false},
+		{"gateway", "blocking sends at a fixed rate to a remote agent: direct, and through gateways", gateways, false},
+		{"features", "blocking sends to parley serve with parts of it turned on, interleaved", features, false},
+		{"slow-disk", "blocking sends to parley serve whose fsync takes longer", slowDisk, false},
+		{"small-memory", "large messages to parley serve in 128 MiB", smallMemory, false},
 		{"queue", "blocking sends to an agent at a queue, and requests over the bare broker", atQueue, false},
 		{"startup", "from exec of parley serve to /readyz", startup, false},
 		{"recovery", "from exec after kill -9 to /readyz, and until all runs are done", recovery, false},

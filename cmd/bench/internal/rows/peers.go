@@ -138,6 +138,8 @@ type language struct {
 	before, after string
 	// completed is the state of a completed task, with its quotes.
 	completed string
+	// whole is set if before and after are the whole body, and not only the parameters.
+	whole bool
 	// path is the path of the server; empty means its root.
 	path string
 	// headers are further headers of each request.
@@ -180,6 +182,9 @@ func (l language) call(method, text string) *wire.Request {
 	path := l.path
 	if path == "" {
 		path = "/"
+	}
+	if l.whole {
+		return wire.Post(path, l.before+text+l.after, l.headers...)
 	}
 	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + l.before + text + l.after + `}`
 	return wire.Post(path, body, l.headers...)

@@ -41,6 +41,15 @@ type Result struct {
 	Resident   int64 `json:"resident,omitempty"`
 	Goroutines int   `json:"goroutines,omitempty"`
 	File       int64 `json:"file,omitempty"`
+	// Beside is the case of the same row that Ratio, CostRatio and Added compare with; empty
+	// without one. Ratio is the value as a share of that one's, and CostRatio the processor time
+	// for one operation, each the median of the ratios of runs that follow each other.
+	Beside    string  `json:"beside,omitempty"`
+	Ratio     float64 `json:"ratio,omitempty"`
+	CostRatio float64 `json:"cost_ratio,omitempty"`
+	// AddedP50 and AddedP99 are the latencies that a gateway adds.
+	AddedP50 time.Duration `json:"added_p50_ns,omitempty"`
+	AddedP99 time.Duration `json:"added_p99_ns,omitempty"`
 	// Runs are the values of the runs in order.
 	Runs []float64 `json:"runs,omitempty"`
 	// Left is the reason for a missing measurement.

@@ -82,20 +82,27 @@ func opens(file string) bool {
 // fillers is the number of concurrent appends, which share commits.
 const fillers = 512
 
-func fillFile(ctx context.Context, path string, n int) (err error) {
+func fillFile(ctx context.Context, path string, n int) error {
+	begin := task.MillisOf(time.Now().Add(-time.Hour))
+	return fill(ctx, path, n, func(ctx context.Context, log task.Log, i int) error {
+		return fillTask(ctx, log, seedling{i, n, begin + task.Millis(i/1_000)})
+	})
+}
+
+// fill makes a file, and calls add for each of n tasks.
+func fill(ctx context.Context, path string, n int, add func(context.Context, task.Log, int) error) (err error) {
 	db, err := sqlitestore.Open(path, sqlitestore.Options{CacheBytes: 256 << 20})
 	if err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, db.Close()) }()
 	tasks := db.Tasks()
-	begin := task.MillisOf(time.Now().Add(-time.Hour))
 	var next atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
 	for range fillers {
 		group.Go(func() error {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				if err := fillTask(ctx, tasks, seedling{i, n, begin + task.Millis(i/1_000)}); err != nil {
+				if err := add(ctx, tasks, i); err != nil {
 					return err
 				}
 			}

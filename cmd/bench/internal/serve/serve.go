@@ -42,6 +42,8 @@ const (
 	// Bare is a handler of package net/http that decodes the request, and encodes a completed
 	// task like that of the other servers.
 	Bare Kind = "bare"
+	// Proxy is an httputil.ReverseProxy in front of Options.Remote.
+	Proxy Kind = "httputil.ReverseProxy"
 	// Worker performs the tasks of Parley that arrive over a bus.
 	Worker Kind = "worker"
 	// Replier answers requests at a broker with the broker's own client.
@@ -124,6 +126,9 @@ func (o *Options) open(g *gate) (server, func() error, error) {
 		return sdkServer(g), nothing, nil
 	case Bare:
 		return bareServer(), nothing, nil
+	case Proxy:
+		p, err := proxyTo(o.Remote)
+		return p, nothing, err
 	case Worker:
 		return o.worker(g)
 	case Replier:

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +31,18 @@ type Conn struct {
 // an error.
 func Dial(ctx context.Context, addr string) (*Conn, error) {
 	nc, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	c := newConn(nc)
+	c.stop = context.AfterFunc(ctx, func() { nc.Close() })
+	return c, nil
+}
+
+// DialTLS is Dial over TLS to a server with any certificate.
+func DialTLS(ctx context.Context, addr string) (*Conn, error) {
+	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
+	nc, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
 	}
