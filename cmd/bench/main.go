@@ -67,6 +67,9 @@ type options struct {
 	rows  []rows.Row
 	quick bool
 	json  bool
+	// budgets is set to print budgets in place of rows; flames is the folder of their flame graphs.
+	budgets bool
+	flames  string
 }
 
 // errUsage is wrapped by errors of the command line.
@@ -83,6 +86,8 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	brokers := f.String("brokers", "", "the URLs of the brokers of the row queue, such as nats://127.0.0.1:4222,amqp://guest:guest@127.0.0.1:5672/")
 	f.BoolVar(&o.quick, "quick", false, "a small load for a moment, to see that everything works")
 	f.BoolVar(&o.json, "json", false, "print JSON instead of a table")
+	f.BoolVar(&o.budgets, "budget", false, "print where the processor time of a send and of a chunk goes, and no rows")
+	f.StringVar(&o.flames, "flames", "", "with -budget: a folder for flame graphs")
 	warmup := f.Duration("warmup", 0, "how long to warm up")
 	duration := f.Duration("duration", 0, "how long each run takes")
 	runs := f.Int("runs", 0, "how many runs there are")
@@ -163,6 +168,9 @@ func benchMain(ctx context.Context, args []string, stdout, stderr io.Writer) int
 		return 2
 	}
 	o.bench.Log = func(format string, args ...any) { fmt.Fprintf(stderr, "bench: "+format+"\n", args...) }
+	if o.budgets {
+		return o.alone(stderr, func() (bool, error) { return o.budget(ctx, stdout) })
+	}
 	r := &report{Machine: lookAround(&o.bench), Load: describe(&o.bench.Load), Quick: o.quick}
 	defer o.bench.Close()
 	failed := o.run(ctx, r, stderr)
@@ -175,6 +183,19 @@ func benchMain(ctx context.Context, args []string, stdout, stderr io.Writer) int
 		return 1
 	}
 	if failed {
+		return 1
+	}
+	return 0
+}
+
+// alone runs something else than rows, and returns the exit code.
+func (o *options) alone(stderr io.Writer, f func() (bool, error)) int {
+	defer o.bench.Close()
+	ok, err := f()
+	if err != nil {
+		fmt.Fprintln(stderr, "bench:", err)
+	}
+	if err != nil || !ok {
 		return 1
 	}
 	return 0
