@@ -19,6 +19,8 @@ type change struct {
 	rest []byte
 	rows []row
 	data []byte
+	// staged is the id of the first piece if rows are in pieces already, and zero otherwise.
+	staged int64
 	// hook is stored together with the change; nil for none.
 	hook *task.Hook
 	// request is stored together with the change; nil for none.
@@ -39,10 +41,12 @@ type expected struct {
 	shown        task.Visibility
 }
 
-// row is a row of the log: its first version, and the end of its bytes.
+// row is a row of the log: its first version, the end of its bytes, and the pieces that it is in, if
+// it is large.
 type row struct {
 	first int64
 	end   int
+	in    pieces
 }
 
 // set copies c into ch.
@@ -51,7 +55,7 @@ func (ch *change) set(c *task.Change) {
 	ch.next = c.Next
 	ch.status = c.Prev.State != c.Next.State || c.Prev.Visibility != c.Next.Visibility ||
 		c.Prev.StatusAt != c.Next.StatusAt || c.Prev.Due() != c.Next.Due()
-	ch.rest = sqlstore.AppendHead(ch.rest, &c.Next)
+	ch.rest = appendHead(ch.rest, c)
 	for es := c.Entries; len(es) > 0; {
 		n := sqlstore.Fit(es)
 		ch.data = task.AppendEntries(ch.data, es[:n])
@@ -88,12 +92,20 @@ func (t Tasks) append(ctx context.Context, c *task.Change) error {
 	}
 	r := requests.Get().(*request)
 	r.change.set(c)
-	r.size = len(r.change.data) + len(c.Next.StatusMessage) + sqlstore.BesideBytes(c)
+	r.size = len(r.change.data) + len(r.change.rest) + sqlstore.BesideBytes(c)
 	if r.size > sqlstore.MaxAppend {
 		r.free()
 		return fmt.Errorf("%d bytes are more than %d", r.size, sqlstore.MaxAppend)
 	}
+	if err := t.db.stage(ctx, &r.change); err != nil {
+		return err
+	}
+	staged := r.change.staged
+	r.size -= pieceBytes(&r.change)
 	answered, err := t.db.writer.queue.Wait(ctx, r)
+	if err != nil && staged != 0 {
+		t.db.unstage(&staging{first: staged}, pieceSize)
+	}
 	if err == nil {
 		c.Next.Key = r.change.next.Key
 		if c.Hook != nil {
@@ -129,6 +141,9 @@ const whereSame = " WHERE key = ? AND rev = ? AND version = ? AND state = ? AND 
 // store applies a change. The first error is the answer to the caller; the second is one of
 // SQLite, and fails the batch.
 func (w *writer) store(ch *change) (answer, err error) {
+	if ch.staged != 0 && !w.staged[ch.staged] {
+		return errUnstaged, nil
+	}
 	sc, err := w.scope(ch.next.Owner, ch.next.Agent)
 	if err != nil {
 		return nil, err
@@ -154,6 +169,11 @@ func (w *writer) store(ch *change) (answer, err error) {
 	}
 	if err := w.addEntries(ch); err != nil {
 		return nil, err
+	}
+	if ch.staged != 0 {
+		if err := w.endStaging(ch.staged); err != nil {
+			return nil, err
+		}
 	}
 	w.moments.addChange(ch)
 	return nil, w.addOthers(ch, sc)
@@ -185,9 +205,11 @@ func (w *writer) addOthers(ch *change, sc scope) error {
 }
 
 func (w *writer) create(ch *change, sc scope) (answer, err error) {
-	key, err := w.peekKey()
-	if err != nil {
-		return nil, err
+	key := int64(ch.next.Key) // of a change in pieces
+	if ch.staged == 0 {
+		if key, err = w.peekKey(); err != nil {
+			return nil, err
+		}
 	}
 	s := w.conn.start(qCreate)
 	s.int(key)
@@ -204,7 +226,9 @@ func (w *writer) create(ch *change, sc scope) (answer, err error) {
 	case n == 0:
 		return task.ErrExists, nil
 	}
-	w.nextKey++
+	if ch.staged == 0 {
+		w.nextKey++
+	}
 	ch.next.Key = task.Key(key)
 	return nil, nil
 }
@@ -239,7 +263,11 @@ func (w *writer) addEntries(ch *change) error {
 	for _, r := range ch.rows {
 		s := w.conn.start(qAddEntries)
 		s.int(sqlstore.Place(ch.next.Key, r.first))
-		s.blob(ch.data[from:r.end])
+		if r.in.n > 0 {
+			s.blob(r.in.appendReference(nil))
+		} else {
+			s.blob(ch.data[from:r.end])
+		}
 		if err := s.done(); err != nil {
 			return fmt.Errorf("insert entries of task %d: %w", ch.next.Key, err)
 		}

@@ -15,6 +15,11 @@
 // appends or 4 MiB at once, compares each with the stored head before it stores any part of it,
 // and skips the losers. So a conflict of one caller does not affect the others.
 //
+// A row of 1 MiB or more is written in pieces of 512 KiB, each in a commit of its own, and becomes
+// part of the log with the commit of its append: small appends pass it between two pieces. If the
+// append is not completed, Sweep deletes the pieces. A second connection checkpoints while large
+// rows are written.
+//
 // Reads never wait for writes, and writes never wait for reads. No read transaction outlives
 // the method that began it.
 //

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/internal/store/dump"
+	"github.com/parley-a2a/parley/task"
 )
 
 // rowWriter receives the rows of tables.
@@ -93,6 +94,9 @@ func dumpTable(c *conn, w rowWriter, t *dump.Table) error {
 				row[i].Bytes = s.getBlob()
 			}
 		}
+		if err := wholeRow(c, t, row); err != nil {
+			return err
+		}
 		if t.Includes(row) {
 			if err := w.Row(row); err != nil {
 				return err
@@ -100,6 +104,18 @@ func dumpTable(c *conn, w rowWriter, t *dump.Table) error {
 		}
 	}
 	return s.err
+}
+
+// wholeRow replaces references by their content.
+func wholeRow(c *conn, t *dump.Table, row []dump.Value) (err error) {
+	data := &row[len(row)-1].Bytes
+	switch t.Name {
+	case "entries":
+		*data, err = c.whole(*data)
+	case "tasks":
+		*data, err = c.wholeRest(task.Key(row[0].Int), *data)
+	}
+	return err
 }
 
 // Load stores the rows of r in one commit: all of them or none. It refuses a store with data.

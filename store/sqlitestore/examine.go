@@ -137,6 +137,9 @@ var disagreements = []struct{ text, query string }{
 		UNION ALL SELECT * FROM (SELECT * FROM counters WHERE n <> 0
 			EXCEPT SELECT scope, state, count(*) FROM tasks WHERE shown = 0 GROUP BY 1, 2))`},
 	{"rows of logs belong to no task", "SELECT count(*) FROM entries WHERE place >> 24 NOT IN (SELECT key FROM tasks UNION SELECT task FROM doomed)"},
+	{"pieces belong to no row of a log", `SELECT count(*) FROM pieces p WHERE place NOT IN (SELECT place FROM entries)
+		AND place >> 24 NOT IN (SELECT task FROM doomed)
+		AND NOT EXISTS (SELECT 1 FROM staged WHERE p.id >= first AND p.id < first + n)`},
 	{"tasks have keys that are not given out yet", "SELECT count(*) FROM tasks WHERE key >= (SELECT next_key FROM sequence)"},
 	{"tasks have no owner or agent", "SELECT count(*) FROM tasks WHERE scope NOT IN (SELECT s.id FROM scopes s JOIN owners o ON o.id = s.owner)"},
 	{"webhooks belong to no task", "SELECT count(*) FROM hooks WHERE task NOT IN (SELECT key FROM tasks)"},
@@ -225,7 +228,7 @@ func (l *taskLog) read(c *conn, key int64) error {
 		}
 		return s.err
 	}
-	l.head = getHead(&s)
+	l.head, _ = getHeadAlone(&s)
 	err := s.err
 	s.close()
 	if err != nil {
@@ -237,7 +240,11 @@ func (l *taskLog) read(c *conn, key int64) error {
 	s.int(sqlstore.Place(task.Key(key), sqlstore.MaxVersion))
 	s.int(key)
 	for s.next() {
-		es, err := task.DecodeEntries(s.getBlob())
+		data, err := c.whole(s.getBlob())
+		var es []task.Entry
+		if err == nil {
+			es, err = task.DecodeEntries(data)
+		}
 		for i := range es {
 			if err := l.add(es[i]); err != nil {
 				s.close()

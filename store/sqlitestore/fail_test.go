@@ -176,7 +176,10 @@ func wantSound(t *testing.T, db *DB) {
 			`SELECT count(*) FROM (SELECT * FROM counters WHERE n <> 0
 				EXCEPT SELECT scope, state, count(*) FROM tasks WHERE shown = 0 GROUP BY 1, 2)`: 0,
 			`SELECT count(*) FROM entries WHERE place >> 24 NOT IN (SELECT key FROM tasks UNION SELECT task FROM doomed)`: 0,
-			`SELECT count(*) FROM tasks WHERE key >= (SELECT next_key FROM sequence)`:                                     0,
+			`SELECT count(*) FROM pieces p WHERE place NOT IN (SELECT place FROM entries)
+				AND place >> 24 NOT IN (SELECT task FROM doomed)
+				AND NOT EXISTS (SELECT 1 FROM staged WHERE p.id >= first AND p.id < first + n)`: 0,
+			`SELECT count(*) FROM tasks WHERE key >= (SELECT next_key FROM sequence)`: 0,
 		} {
 			if got, err := c.number(text); err != nil || got != want {
 				t.Errorf("%s\n= %d, %v, want %d", text, got, err, want)

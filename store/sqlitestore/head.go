@@ -5,7 +5,6 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -15,6 +14,19 @@ const columns = `t.status_at, t.key, t.scope, t.id, t.context,
 
 // getHead reads a head from a row of columns.
 func getHead(s *stmt) task.Head {
+	h, message := getHeadAlone(s)
+	if message > 0 {
+		var err error
+		if h.StatusMessage, err = s.conn.body(h.Key, message); err != nil && s.err == nil {
+			s.err = fmt.Errorf("status message of task %d (%s): %w", h.Key, h.ID, err)
+		}
+	}
+	return h
+}
+
+// getHeadAlone is like getHead, and returns the version of the entry with the status message in place
+// of a large message.
+func getHeadAlone(s *stmt) (_ task.Head, message int64) {
 	h := task.Head{StatusAt: task.Millis(s.getInt()), Key: task.Key(s.getInt())}
 	name, err := s.conn.scope(s.getInt())
 	h.Owner, h.Agent = name.owner, name.agent
@@ -26,12 +38,12 @@ func getHead(s *stmt) task.Head {
 	h.Version = s.getInt()
 	h.UpdatedAt = task.Millis(s.getInt())
 	if err == nil {
-		err = sqlstore.DecodeHead(s.peekBlob(), &h)
+		message, err = decodeHead(s.peekBlob(), &h)
 	}
 	if err != nil && s.err == nil {
 		s.err = fmt.Errorf("head of task %d (%s): %w", h.Key, h.ID, err)
 	}
-	return h
+	return h, message
 }
 
 // getCursor reads the position in lists from a row of columns, and returns to the beginning of

@@ -66,6 +66,9 @@ const hookedSuffix = "-hooked"
 func childTask(tasks Tasks, id a2a.TaskID, acks chan<- string) error {
 	h := task.Head{ID: id, Owner: task.Owner(fmt.Sprint("owner", rand.IntN(5))), Agent: "echo", ContextID: "c" + string(id)}
 	es := []task.Entry{created(task.MillisOf(time.Now()))}
+	if rand.IntN(50) == 0 {
+		es[0].Body = largeBody(1+rand.IntN(3), "x") // written in pieces
+	}
 	for len(es) > 0 {
 		c, err := stepped(h, es...)
 		if err != nil {

@@ -27,7 +27,10 @@ func (r *Salvaged) mendNames(c *conn) error {
 var orphans = []string{
 	"DELETE FROM tasks WHERE scope NOT IN (SELECT s.id FROM scopes s JOIN owners o ON o.id = s.owner)",
 	"DELETE FROM doomed",
+	"DELETE FROM pieces WHERE EXISTS (SELECT 1 FROM staged WHERE id >= first AND id < first + n)",
+	"DELETE FROM staged",
 	"DELETE FROM entries WHERE place >> 24 NOT IN (SELECT key FROM tasks)",
+	"DELETE FROM pieces WHERE place NOT IN (SELECT place FROM entries)",
 	"DELETE FROM hooks WHERE task NOT IN (SELECT key FROM tasks)",
 	"DELETE FROM dead_letters WHERE task NOT IN (SELECT key FROM tasks)",
 	"DELETE FROM requests WHERE task NOT IN (SELECT key FROM tasks)",
@@ -132,10 +135,12 @@ func (r *Salvaged) cutTask(c *conn, l *taskLog) error {
 
 // writeRows replaces the log of a task.
 func writeRows(c *conn, key task.Key, es []task.Entry) error {
-	s := c.start(qDeleteEntries)
-	bindPlaces(&s, int64(key))
-	if err := s.done(); err != nil {
-		return err
+	for _, q := range []query{qDeleteEntries, qDeletePieces} {
+		s := c.start(q)
+		bindPlaces(&s, int64(key))
+		if err := s.done(); err != nil {
+			return err
+		}
 	}
 	for len(es) > 0 {
 		n := sqlstore.Fit(es)

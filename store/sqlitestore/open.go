@@ -57,7 +57,9 @@ type DB struct {
 	readers *readers
 	damages damages
 	work    sync.WaitGroup // the writer's goroutine
-	close   func() error
+	// checks is the work of the checkpointer, which ends after the writer.
+	checks sync.WaitGroup
+	close  func() error
 }
 
 // Open opens the file at path, or creates it, readable by its user alone. The error names the
@@ -118,6 +120,8 @@ func open(path string, o Options) (*DB, error) {
 	}
 	db.damages.report, w.damaged = o.Damaged, db.met
 	db.close = sync.OnceValue(db.shut)
+	w.checkpointer = newCheckpointer(w.opts, f)
+	db.checks.Go(w.checkpointer.loop)
 	db.work.Go(w.loop)
 	return db, nil
 }
@@ -157,6 +161,8 @@ func (db *DB) Close() error { return db.close() }
 func (db *DB) shut() error {
 	db.writer.queue.Close()
 	db.work.Wait()
+	db.writer.checkpointer.close()
+	db.checks.Wait()
 	// The writer is closed last: the last connection to close merges the write-ahead log into
 	// the file, which a reader cannot do.
 	err := errors.Join(db.readers.close(), db.writer.close(), db.writer.files.close(), db.writer.mark.close())

@@ -19,6 +19,7 @@ var scans = map[query]string{
 	qCountWord: "the rows of a word, by the full-text index",
 	qFindNotes: "the rows of words, by the full-text index",
 	qLonger:    "a range of words, by the full-text index",
+	qAllStaged: "a row for each large change that is being written",
 	qAllGroups: "a row for each owner, agent and state, when an administrator lists all tasks",
 
 	sharedQuery("FROM keys"):                    "all keys, once at start",

@@ -36,8 +36,13 @@ func (r *request) free() {
 // write runs job in the writer's next commit and returns when it is durable. An error of job
 // means that SQLite failed: the whole commit is undone.
 func (db *DB) write(ctx context.Context, job func(*writer) error) error {
+	return db.writeLarge(ctx, 0, job)
+}
+
+// writeLarge is like write, for a job that writes size bytes.
+func (db *DB) writeLarge(ctx context.Context, size int, job func(*writer) error) error {
 	r := requests.Get().(*request)
-	r.job = job
+	r.job, r.size = job, size
 	answered, err := db.writer.queue.Wait(ctx, r)
 	if answered {
 		r.free()

@@ -147,7 +147,11 @@ func entries(c *conn, key task.Key, after int64) ([]task.Entry, error) {
 	var page []task.Entry
 	size := 0
 	for size < maxPageBytes && len(page) < maxPageEntries && s.next() {
-		data := s.getBlob()
+		data, err := c.whole(s.getBlob())
+		if err != nil {
+			s.close()
+			return nil, err
+		}
 		es, err := task.DecodeEntries(data)
 		if err != nil {
 			s.close()

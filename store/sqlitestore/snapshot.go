@@ -43,7 +43,7 @@ func (t Tasks) SaveSnapshot(ctx context.Context, key task.Key, s task.Snapshot) 
 	if data == nil {
 		data = []byte{}
 	}
-	err := t.db.write(ctx, func(w *writer) error {
+	err := t.db.writeLarge(ctx, len(data), func(w *writer) error {
 		st := w.conn.start(qSaveSnapshot)
 		st.int(int64(key))
 		st.int(s.Version)

@@ -170,6 +170,15 @@ func (s *stmt) getBlob() []byte {
 	return b
 }
 
+// appendBlob appends the next column to b.
+func (s *stmt) appendBlob(b []byte) []byte {
+	s.at++
+	n, size := len(b), s.raw.ColumnLen(s.at)
+	b = slices.Grow(b, size)[:n+size]
+	s.raw.ColumnBytes(s.at, b[n:])
+	return b
+}
+
 // peekBlob is like getBlob, but returns a buffer that is valid until the next call.
 func (s *stmt) peekBlob() []byte {
 	s.at++

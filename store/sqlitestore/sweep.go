@@ -14,6 +14,8 @@ const (
 	// sliceRows is the number of rows of entries that are deleted at once. A task with more is
 	// deleted first and its entries later.
 	sliceRows = 256
+	// slicePieces is the number of pieces of large rows that are deleted at once.
+	slicePieces = 16
 	// slicePages is the number of pages that are returned to the file system at once. qVacuum
 	// contains the same number.
 	slicePages = 256
@@ -61,7 +63,7 @@ func (t Tasks) Sweep(ctx context.Context, before task.Millis, limit int) (int, e
 			break
 		}
 	}
-	for _, step := range []func(*writer) (bool, error){(*writer).deleteDoomed, (*writer).vacuum} {
+	for _, step := range []func(*writer) (bool, error){(*writer).deleteAbandoned, (*writer).deleteDoomed, (*writer).vacuum} {
 		if err := t.db.repeat(ctx, step); err != nil {
 			return total, fmt.Errorf("sweep: %w", err)
 		}
@@ -150,7 +152,11 @@ func (w *writer) deleteTask(t *endedTask) error {
 	if err := w.dropJournal(t.key); err != nil {
 		return err
 	}
-	if t.version > sliceRows {
+	large, err := w.hasPieces(t.key)
+	if err != nil {
+		return err
+	}
+	if large || t.version > sliceRows {
 		return w.forKey(qDoom, t.key)
 	}
 	s := w.conn.start(qDeleteEntries)
@@ -178,14 +184,20 @@ func (w *writer) deleteDoomed() (more bool, err error) {
 	}
 	key := s.getInt()
 	s.close()
-	s = w.conn.start(qDeleteSome)
-	bindPlaces(&s, key)
-	s.int(sliceRows)
-	n, err := s.changed()
-	if err == nil && n < sliceRows {
-		err = w.forKey(qUndoom, key)
+	for _, q := range []query{qDropPlaces, qDeleteSome} {
+		limit := sliceRows
+		if q == qDropPlaces {
+			limit = slicePieces
+		}
+		s = w.conn.start(q)
+		bindPlaces(&s, key)
+		s.int(int64(limit))
+		n, err := s.changed()
+		if err != nil || n == limit {
+			return true, err
+		}
 	}
-	return true, err
+	return true, w.forKey(qUndoom, key)
 }
 
 // vacuum returns some free pages to the file system. It keeps a few for the next tasks.

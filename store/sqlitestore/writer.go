@@ -32,6 +32,8 @@ type writer struct {
 
 	files *files
 	mark  markFile
+	// checkpointer is nil before the writer runs.
+	checkpointer *checkpointer
 	// accept allows a file that has lost data, and loss describes it.
 	accept bool
 	loss   *Loss
@@ -45,13 +47,17 @@ type writer struct {
 	counters counters
 	// The keys from nextKey up to lastKey, exclusive, are free for new tasks.
 	nextKey, lastKey int64
-	moments          moments
+	// nextPiece is the id of the next piece; zero until the first one. staged are the first pieces of
+	// the changes that are being written in pieces by this process.
+	nextPiece int64
+	staged    map[int64]bool
+	moments   moments
 	// keepMoments is the number of moments that the timeline keeps.
 	keepMoments int64
 }
 
 func newWriter(opts connOptions, tune func(*conn) error) *writer {
-	return &writer{queue: sqlstore.NewQueue[*request](errClosed), opts: opts, tune: tune, moments: moments{last: -1}}
+	return &writer{queue: sqlstore.NewQueue[*request](errClosed), opts: opts, tune: tune, moments: moments{last: -1}, staged: map[int64]bool{}}
 }
 
 // first opens the file, migrates it to the newest layout and prepares all statements, which
@@ -213,6 +219,9 @@ func (w *writer) commit(batch []*request) {
 		w.committed(Commit{Changes: len(batch), Took: time.Since(began), Err: err})
 	}
 	for _, r := range batch {
+		if r.size >= pieceSize {
+			w.checkpointer.wrote(r.size)
+		}
 		// After the answer, the caller may reuse r.
 		if err != nil {
 			r.done <- err

@@ -15,6 +15,8 @@ const (
 	// MaxBatch is the largest number of requests of a batch.
 	MaxBatch      = 256
 	maxBatchBytes = 4 << 20
+	// maxLargeBytes is that of a batch of large requests, of which each has at least one.
+	maxLargeBytes = 1 << 20
 )
 
 // Large requests make way for small ones, because a commit takes as long as the disk needs for all
@@ -65,8 +67,9 @@ func NewQueue[R Request](refusal error) *Queue[R] {
 	return &Queue[R]{wake: wake.New(), refusal: refusal}
 }
 
-// put adds r for the writer. It returns an error if the queue is closed or has failed.
-func (q *Queue[R]) put(r R) error {
+// Send adds r for the writer, and does not wait for the answer. It returns an error if the queue is
+// closed or has failed.
+func (q *Queue[R]) Send(r R) error {
 	q.mu.Lock()
 	if q.closed || q.failed != nil {
 		defer q.mu.Unlock()
@@ -119,7 +122,11 @@ func (q *Queue[R]) Take(batch []R) []R {
 		q.mu.Lock()
 		list, rest := q.next(time.Now())
 		if list != nil {
-			batch = cut(batch, list)
+			most := maxBatchBytes
+			if list == &q.large {
+				most = maxLargeBytes
+			}
+			batch = cut(batch, list, most)
 		}
 		closed := q.closed
 		q.mu.Unlock()
@@ -147,7 +154,7 @@ func (q *Queue[R]) More(batch []R) []R {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if room := MaxBatch - len(batch); room > 0 && len(q.waiting) > 0 && q.pace.began.IsZero() {
-		batch = cut(batch, &q.waiting)
+		batch = cut(batch, &q.waiting, maxBatchBytes)
 	}
 	return batch
 }
@@ -175,12 +182,12 @@ func (q *Queue[R]) next(now time.Time) (list *[]R, rest time.Duration) {
 	return &q.large, 0
 }
 
-// cut moves requests from list to batch, at least one.
-func cut[R Request](batch []R, list *[]R) []R {
+// cut moves requests of most bytes from list to batch, at least one.
+func cut[R Request](batch []R, list *[]R, most int) []R {
 	n, size, waiting := 0, 0, *list
 	for n < len(waiting) && len(batch)+n < MaxBatch {
 		size += waiting[n].Bytes()
-		if n > 0 && size > maxBatchBytes {
+		if n > 0 && size > most {
 			break
 		}
 		n++
@@ -198,7 +205,7 @@ func (q *Queue[R]) Wait(ctx context.Context, r R) (answered bool, err error) {
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
-	if err := q.put(r); err != nil {
+	if err := q.Send(r); err != nil {
 		return false, err
 	}
 	select {

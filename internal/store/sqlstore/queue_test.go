@@ -24,7 +24,8 @@ func TestBatchesAreLimited(t *testing.T) {
 		want  []int
 	}{
 		"number":      {make([]int, 600), []int{256, 256, 88}},
-		"bytes":       {[]int{3 << 20, 1 << 20, 1, 1}, []int{2, 2}},
+		"bytes":       {[]int{3 << 20, 1 << 20, 1, 1}, []int{2, 1, 1}},
+		"large":       {[]int{1 << 19, 1 << 19, 1 << 19, 1}, []int{1, 2, 1}},
 		"one is more": {[]int{9 << 20, 9 << 20, 1}, []int{1, 1, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -34,13 +35,13 @@ func TestBatchesAreLimited(t *testing.T) {
 			for _, size := range tt.sizes {
 				r := &testRequest{size: size}
 				in = append(in, r)
-				if err := q.put(r); err != nil {
+				if err := q.Send(r); err != nil {
 					t.Fatal(err)
 				}
 			}
 			q.Close()
-			if err := q.put(&testRequest{}); !errors.Is(err, errClosed) {
-				t.Errorf("put in a closed queue = %v, want errClosed", err)
+			if err := q.Send(&testRequest{}); !errors.Is(err, errClosed) {
+				t.Errorf("Send to a closed queue = %v, want errClosed", err)
 			}
 			var got []int
 			var out []*testRequest
@@ -81,7 +82,7 @@ type pacing struct {
 func (p pacing) put(sizes ...int) {
 	p.t.Helper()
 	for _, size := range sizes {
-		if err := p.q.put(&testRequest{size: size}); err != nil {
+		if err := p.q.Send(&testRequest{size: size}); err != nil {
 			p.t.Fatal(err)
 		}
 	}
@@ -164,7 +165,7 @@ func TestMore(t *testing.T) {
 	q := NewQueue[*testRequest](errClosed)
 	put := func(n, size int) {
 		for range n {
-			if err := q.put(&testRequest{size: size}); err != nil {
+			if err := q.Send(&testRequest{size: size}); err != nil {
 				t.Fatal(err)
 			}
 		}

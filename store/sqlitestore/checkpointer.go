@@ -1,0 +1,103 @@
+package sqlitestore
+
+import (
+	"github.com/parley-a2a/parley/internal/wake"
+)
+
+// checkpointEvery is the number of bytes of large writes after which the checkpointer works.
+const checkpointEvery = 4 << 20
+
+// Limits of one round of the checkpointer. Pages that are written meanwhile need a further pass.
+const (
+	maxPasses   = 4
+	fewPages    = 256
+	passesCache = 1 << 20
+)
+
+// checkpointer moves pages from the write-ahead log into the file while the writer commits large
+// changes. The writer does so itself every 4,000 pages, but then all callers wait for it. Errors have
+// no effect: the writer meets them as well.
+type checkpointer struct {
+	opts  connOptions
+	files *files
+	wake  wake.Signal
+	done  chan struct{}
+	// bytes is the number of bytes of large writes since the last signal. It belongs to the writer.
+	bytes int
+}
+
+func newCheckpointer(opts connOptions, f *files) *checkpointer {
+	opts.cache = passesCache
+	return &checkpointer{opts: opts, files: f, wake: wake.New(), done: make(chan struct{})}
+}
+
+// wrote counts a write of the writer.
+func (cp *checkpointer) wrote(size int) {
+	if cp.bytes += size; cp.bytes >= checkpointEvery {
+		cp.bytes = 0
+		cp.wake.Send()
+	}
+}
+
+// loop works until close.
+func (cp *checkpointer) loop() {
+	var c *conn
+	defer func() {
+		if c != nil {
+			_ = c.close() // it has written what it could
+		}
+	}()
+	for {
+		select {
+		case <-cp.done:
+			return
+		case <-cp.wake:
+		}
+		if c == nil {
+			// A file that was replaced has a log that is not ours.
+			if s, err := cp.files.look(); s != intact || err != nil {
+				continue
+			}
+			var err error
+			if c, err = openConn(cp.opts); err != nil {
+				c = nil
+				continue
+			}
+		}
+		if err := cp.round(c); err != nil {
+			_ = c.close() // it has failed already
+			c = nil
+		}
+	}
+}
+
+// round moves the pages of the log until few are left, and syncs the file, so that the writer has
+// little left to do before it uses the log from its beginning again.
+func (cp *checkpointer) round(c *conn) error {
+	for range maxPasses {
+		left, err := passive(c)
+		if err != nil {
+			return err
+		}
+		if left <= fewPages {
+			break
+		}
+	}
+	return cp.files.sync()
+}
+
+var qCheckpoint = prepared("PRAGMA wal_checkpoint(PASSIVE)")
+
+// passive moves the pages that no reader needs, and returns the number of those that are left.
+func passive(c *conn) (left int64, err error) {
+	s := c.start(qCheckpoint)
+	for s.next() {
+		busy, log, moved := s.getInt(), s.getInt(), s.getInt()
+		if busy == 0 {
+			left = log - moved
+		}
+	}
+	return left, s.err
+}
+
+func (cp *checkpointer) close() { close(cp.done) }
