@@ -8,19 +8,19 @@ import (
 
 	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 	"github.com/parley-a2a/parley/task"
 )
 
 var _ memory.Finder = Notes{}
 
 var (
-	qIndexNote  = prepared("INSERT OR REPLACE INTO note_words (rowid, words) VALUES (?, ?)")
-	qCountWord  = prepared("SELECT count(*) FROM note_words WHERE note_words MATCH ?")
-	qLonger     = prepared("SELECT term FROM note_terms WHERE term > ?1 AND term < ?2 ORDER BY term LIMIT ?3")
-	qOwnerNotes = prepared("SELECT count(*) FROM memory WHERE owner = ?")
+	qIndexNote = prepared("INSERT OR REPLACE INTO note_words (rowid, words) VALUES (?, ?)")
+	qCountWord = prepared("SELECT count(*) FROM note_words WHERE note_words MATCH ?")
+	qLonger    = prepared("SELECT term FROM note_terms WHERE term > ?1 AND term < ?2 ORDER BY term LIMIT ?3")
 	// The newest notes come first.
-	qFindNotes = prepared("SELECT " + noteColumns + `, id FROM note_words CROSS JOIN memory ON id = note_words.rowid
-	WHERE note_words MATCH ?9 AND ` + inRange + " ORDER BY note_words.rowid DESC")
+	qFindNotes = prepared(tables.SQLite("SELECT " + tables.NoteColumns + `, id FROM note_words CROSS JOIN memory ON id = note_words.rowid
+	WHERE note_words MATCH $9 AND ` + tables.InRange + " ORDER BY note_words.rowid DESC"))
 	qAllNotes = prepared("SELECT id, owner, key, value, category, tags FROM memory WHERE id > ? ORDER BY id LIMIT 1000")
 )
 
@@ -64,9 +64,7 @@ func (n Notes) Find(ctx context.Context, r *memory.Range, q memory.Query) (*memo
 	}
 	var found *memory.Found
 	err := n.db.view(ctx, func(c *conn) (err error) {
-		s := c.start(qOwnerNotes)
-		s.text(string(r.Owner))
-		size, err := s.only()
+		size, err := tables.CountNotes(sharedConn{c}, r.Owner)
 		if err == nil {
 			found, err = sqlstore.FindNotes(noteIndex{c}, int(size), r, &q)
 		}
@@ -115,12 +113,10 @@ func (x noteIndex) Collect(f *sqlstore.NoteFinder, word string, others []string)
 	if len(others) > 0 {
 		match += " AND (" + quoted(others...) + ")"
 	}
-	s := x.conn.start(qFindNotes)
-	bindRead(&s, f.Where)
-	s.text(match)
+	s := x.conn.bind(qFindNotes, append(tables.RangeValues(f.Where), match)...)
 	for !f.Full() && s.next() {
-		note, err := getNote(&s, f.Where)
-		if err != nil {
+		var note memory.Note
+		if err := tables.ScanNote(sharedRow{&s}, f.Where, &note); err != nil {
 			s.close()
 			return err
 		}

@@ -3,7 +3,6 @@ package sqlitestore
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"zombiezen.com/go/sqlite"
 
@@ -75,15 +74,6 @@ func (s *stmt) blob(v []byte) {
 		return
 	}
 	s.raw.BindBytes(s.at, v)
-}
-
-// time binds 0 for the zero time.
-func (s *stmt) time(t time.Time) {
-	if t.IsZero() {
-		s.int(0)
-		return
-	}
-	s.int(t.UnixMilli())
 }
 
 // next moves to the next row. After it has returned false, the execution has ended, and err is
@@ -187,13 +177,4 @@ func (s *stmt) peekBlob() []byte {
 	s.raw.ColumnBytes(s.at, b)
 	s.conn.scratch = sqlstore.Kept(b)
 	return b
-}
-
-// getTime returns the zero time for 0.
-func (s *stmt) getTime() time.Time {
-	ms := s.getInt()
-	if ms == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms).UTC()
 }

@@ -81,7 +81,12 @@ func (s shared) Write(ctx context.Context, f func(tables.Conn) error) error {
 type sharedConn struct{ conn *conn }
 
 func (c sharedConn) start(q tables.Query, values []any) stmt {
-	s := c.conn.start(firstShared + query(q))
+	return c.conn.bind(firstShared+query(q), values...)
+}
+
+// bind begins an execution of q with values as those of package tables.
+func (c *conn) bind(q query, values ...any) stmt {
+	s := c.start(q)
 	for _, v := range values {
 		switch v := tables.Plain(v).(type) {
 		case int64:

@@ -9,13 +9,13 @@ import (
 
 	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 	"github.com/parley-a2a/parley/task"
 )
 
 var _ memory.Finder = Notes{}
 
 var (
-	qOwnerNotes = prepared("SELECT count(*) FROM memory WHERE owner = $1")
 	// OFFSET 0 keeps the planner from another index than that of the words.
 	qCountWords = prepared(`SELECT (SELECT count(*) FROM memory WHERE words @@ word::tsquery)
 	FROM unnest(string_to_array(convert_from($1, 'UTF8'), ' ')) WITH ORDINALITY AS asked (word, n) ORDER BY n`)
@@ -23,9 +23,9 @@ var (
 	(SELECT words FROM memory WHERE words @@ convert_from($1, 'UTF8')::tsquery LIMIT $3) AS notes,
 	unnest(tsvector_to_array(words)) AS word
 	WHERE starts_with(word, convert_from($2, 'UTF8')) AND word <> convert_from($2, 'UTF8') ORDER BY 1 LIMIT $4`)
-	qFindNotes = prepared(`SELECT ` + noteColumns + `, id FROM (SELECT * FROM
+	qFindNotes = prepared(`SELECT ` + tables.NoteColumns + `, id FROM (SELECT * FROM
 	(SELECT * FROM memory WHERE words @@ convert_from($9, 'UTF8')::tsquery OFFSET 0) AS hits
-	WHERE ` + inRange + ` ORDER BY id DESC LIMIT $7) AS notes`)
+	WHERE ` + tables.InRange + ` ORDER BY id DESC LIMIT $7) AS notes`)
 
 	qWordless = prepared(`SELECT id, updated_at, key, substr(value, 1, $2::int), category, tags FROM memory
 	WHERE owner = $1 AND words_at <> updated_at ORDER BY id LIMIT $3`)
@@ -52,9 +52,7 @@ func (n Notes) Find(ctx context.Context, r *memory.Range, q memory.Query) (found
 		return nil, fmt.Errorf("find notes: add their words: %w", err)
 	}
 	err = n.db.view(ctx, func(c *conn) error {
-		s := c.start(qOwnerNotes)
-		s.text(string(r.Owner))
-		size, err := s.only()
+		size, err := tables.CountNotes(sharedConn{conn: c}, r.Owner)
 		if err == nil {
 			found, err = sqlstore.FindNotes(noteIndex{c}, int(size), r, &q)
 		}
@@ -107,12 +105,10 @@ func (x noteIndex) Collect(f *sqlstore.NoteFinder, word string, others []string)
 	if len(others) > 0 {
 		match += " & (" + quoted(others...) + ")"
 	}
-	s := x.conn.start(qFindNotes)
-	bindRead(&s, f.Where)
-	s.text(match)
+	s := x.conn.bind(qFindNotes, append(tables.RangeValues(f.Where), match)...)
 	for !f.Full() && s.next() {
-		note, err := getNote(&s, f.Where)
-		if err != nil {
+		var note memory.Note
+		if err := tables.ScanNote(sharedRow{&s}, f.Where, &note); err != nil {
 			return err
 		}
 		f.Add(s.getInt(), &note)
@@ -153,7 +149,7 @@ func (n Notes) addWords(ctx context.Context, owner task.Owner) error {
 func (c *conn) wordless(owner task.Owner) (all []wordless, err error) {
 	s := c.start(qWordless)
 	s.text(string(owner))
-	s.int(clipBytes(memory.Indexed))
+	s.int(tables.ClipBytes(memory.Indexed))
 	s.int(wordlessBatch)
 	for s.next() {
 		note := wordless{id: s.getInt(), updated: s.getTime()}
@@ -168,10 +164,7 @@ func (c *conn) wordless(owner task.Owner) (all []wordless, err error) {
 // setWords stores the words of those notes that have not changed since they were read.
 func (w *writer) setWords(notes []wordless) error {
 	for _, n := range notes {
-		s := w.conn.start(qSetWords)
-		s.text(n.words)
-		s.int(n.id)
-		s.time(n.updated)
+		s := w.conn.bind(qSetWords, n.words, n.id, n.updated)
 		if err := s.done(); err != nil {
 			return err
 		}

@@ -83,15 +83,6 @@ func (s *stmt) blob(v []byte) {
 	c.values, c.types = append(c.values, v), append(c.types, typeBytes)
 }
 
-// time binds 0 for the zero time.
-func (s *stmt) time(t time.Time) {
-	if t.IsZero() {
-		s.int(0)
-		return
-	}
-	s.int(t.UnixMilli())
-}
-
 // next moves to the next row. After it has returned false, err is the error of the execution.
 func (s *stmt) next() bool {
 	if s.err == nil && s.ran == nil {

@@ -76,7 +76,12 @@ func (c sharedConn) start(q tables.Query, values []any) stmt {
 	if topic := q.Topic(); topic != "" {
 		c.w.touched(topic)
 	}
-	s := c.conn.start(firstShared + query(q))
+	return c.conn.bind(firstShared+query(q), values...)
+}
+
+// bind begins an execution of q with values as those of package tables.
+func (c *conn) bind(q query, values ...any) stmt {
+	s := c.start(q)
 	for _, v := range values {
 		switch v := tables.Plain(v).(type) {
 		case int64:

@@ -68,7 +68,7 @@ var directions = []direction{
 		why: "a store knows task, the keys of auth, the ledger of directory and its records (agent/card), the inbox, the entries of trust, the contracts of memory, the dead letters of agent/queue and leaf packages; what two stores share goes into task or internal",
 	},
 	{
-		from: []string{"internal/store/sqlstore/tables"}, only: append([]string{"task", "auth", "internal/directory/dirstore", "agent/card", "inbox", "auth/trust", "agent/memory", "agent/queue", "internal/cluster"}, leaves...),
+		from: []string{"internal/store/sqlstore/tables"}, only: append([]string{"internal/store/sqlstore", "task", "auth", "internal/directory/dirstore", "agent/card", "inbox", "auth/trust", "agent/memory", "agent/queue", "internal/cluster"}, leaves...),
 		why: "tables know the contracts of their stores and no database",
 	},
 	{

@@ -41,4 +41,7 @@ func (q Query) PostgreSQL() string { return statements[q].text }
 var adapt = strings.NewReplacer("$", "?", "/*sqlite", "", "*/", "")
 
 // SQLite returns the text for SQLite.
-func (q Query) SQLite() string { return adapt.Replace(statements[q].text) }
+func (q Query) SQLite() string { return SQLite(statements[q].text) }
+
+// SQLite returns a text of the form of this package for SQLite.
+func SQLite(text string) string { return adapt.Replace(text) }
