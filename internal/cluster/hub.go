@@ -76,6 +76,9 @@ type Hint struct {
 	Members bool
 	// Data is set if data beside tasks has changed. It belongs to a topic.
 	Data bool
+	// Regular is set in the hint of each second, which names nothing: its receiver reads again,
+	// cheaply, what an earlier hint should have named.
+	Regular bool
 }
 
 // The topics.

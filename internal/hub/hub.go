@@ -59,12 +59,13 @@ type Readers = httpfront.Readers
 
 // Hub is an engine with its front, webhooks and services.
 type Hub struct {
-	parts    Parts
-	settings Settings
-	engine   *engine.Engine
-	pusher   *push.Dispatcher // nil without push notifications
-	front    *httpfront.Front // nil before Mount
-	remotes  remotes
+	parts      Parts
+	settings   Settings
+	engine     *engine.Engine
+	pusher     *push.Dispatcher // nil without push notifications
+	hookReview hookReview       // of Refresh
+	front      *httpfront.Front // nil before Mount
+	remotes    remotes
 
 	own       ownAgents
 	directory *directory.Directory // nil without a Listing

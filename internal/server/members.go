@@ -49,16 +49,17 @@ func (h *Hub) joinOthers(ctx context.Context, db *pgstore.DB, m *cluster.Hub) er
 // keepMember keeps the hub a member until it has drained.
 func (h *Hub) keepMember(ctx context.Context) error { return h.keeper.Run(ctx, h.engine) }
 
-// followOthers acts on a hint of another hub. The hint of each second names no data.
+// followOthers acts on a hint of another hub.
 func (h *Hub) followOthers(ctx context.Context, hint cluster.Hint) {
-	if hint.All {
+	all := hint.All || hint.Regular
+	if all {
 		if err := h.engine.FollowAll(ctx); err != nil {
 			h.logger.Debug("follow other hubs", "error", err)
 		}
 	}
 	h.engine.Follow(ctx, hint.Keys)
 	h.core.Refresh(ctx, hint.All, hint.Keys)
-	if hint.All || hint.Data {
+	if all || hint.Data {
 		h.followTopics(ctx)
 	}
 }

@@ -87,7 +87,8 @@ type Keeper struct {
 	Lease time.Duration
 	// Listen passes the hints of others to f until ctx ends or it fails.
 	Listen func(ctx context.Context, f func(cluster.Hint)) error
-	// Follow acts on a hint, and once a second on one that names nothing.
+	// Follow acts on a hint, and once a second on a regular one, which names nothing. It is not
+	// called concurrently.
 	Follow func(ctx context.Context, h cluster.Hint)
 	// Runs returns the number of runs of the hub, for operators; it may be nil.
 	Runs func() int
@@ -368,7 +369,7 @@ func (k *Keeper) follow(ctx context.Context) {
 			k.mu.Unlock()
 			k.Follow(ctx, h)
 		case <-tick.C:
-			k.Follow(ctx, cluster.Hint{All: true})
+			k.Follow(ctx, cluster.Hint{Regular: true})
 		}
 	}
 }
