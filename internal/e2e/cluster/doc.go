@@ -15,6 +15,11 @@
 // result, which is unknown after an error. At the end of a round all tasks must have ended, and the
 // checker reads their logs at all hubs.
 //
+// TestPlantedBugs builds hubs with three bugs, by an overlay of the sources: writes of an earlier epoch
+// count, tasks of others are followed by hints alone, or a lease is renewed by the clock of the hub. The
+// checker must find each of them, and nothing in hubs without. TestWorkersOfAKilledHub kills the holder
+// of tasks that workers perform.
+//
 // TestRollingRestart ends and starts all hubs, twice, under callers that read streams and send
 // messages with keys. TestTakeoverTime measures the time after which the tasks of a killed hub are
 // continued.

@@ -59,6 +59,8 @@ type broker struct {
 	through func(proxy string) string
 	// inside is set if the first hub has the broker.
 	inside bool
+	// hub is the path of the command of the hubs; empty means that of the tree.
+	hub string
 	// kill ends the broker, start starts it again on its folder; both are nil if it is inside.
 	kill, start func()
 }
@@ -123,7 +125,7 @@ func startSystem(t *testing.T, b *broker) *system {
 		close(n.up)
 		own := *u
 		own.User, own.Host = url.User(role), n.db.Addr()
-		n.Hub = hubtest.New(t, hubtest.Options{Config: s.config(id, own.String()), Flags: s.flags(n)})
+		n.Hub = hubtest.New(t, hubtest.Options{Config: s.config(id, own.String()), Flags: s.flags(n), Binary: b.hub})
 		if err := n.Start(); err != nil {
 			t.Fatal(err)
 		}

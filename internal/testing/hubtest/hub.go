@@ -27,6 +27,8 @@ type Options struct {
 	Env []string
 	// Data is the data folder; "" creates a new one.
 	Data string
+	// Binary is the path of the command; "" builds that of the tree.
+	Binary string
 }
 
 // Hub is a hub process that can be killed and started again with the same address and data.
@@ -56,7 +58,10 @@ func Start(tb testing.TB, o Options) *Hub {
 // New creates a hub with an address, without starting it. It ends with the test.
 func New(tb testing.TB, o Options) *Hub {
 	tb.Helper()
-	h := &Hub{tb: tb, bin: Binary(tb), addr: Addr(tb), dir: tb.TempDir(), data: o.Data, flags: o.Flags, variables: o.Env}
+	if o.Binary == "" {
+		o.Binary = Binary(tb)
+	}
+	h := &Hub{tb: tb, bin: o.Binary, addr: Addr(tb), dir: tb.TempDir(), data: o.Data, flags: o.Flags, variables: o.Env}
 	if h.data == "" {
 		h.data = filepath.Join(h.dir, "data")
 	}

@@ -1,0 +1,216 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
+	"github.com/parley-a2a/parley/internal/testing/linktest"
+)
+
+// edit replaces a text that occurs once in a file of the module.
+type edit struct{ file, old, new string }
+
+// planted is a bug that the checker must find. check returns what it has found.
+type planted struct {
+	name  string
+	edits []edit
+	check func(c *campaign) error
+}
+
+var plantedBugs = []planted{
+	{
+		// A hub that was paused writes to tasks that others have taken over.
+		"epoch",
+		[]edit{
+			{"task/apply.go", "case e.Epoch != 0 && e.Epoch != h.Run.Epoch:", "case false:"},
+			{"task/apply.go", "case e.Epoch != 0 && e.Seq <= h.Run.Seq:", "case false:"},
+			{"task/apply.go", "case e.Epoch != 0 && e.Seq > h.Run.Seq+1:", "case false:"},
+			{"internal/engine/peers.go", "if r != nil && (h.Run.Epoch != r.epoch || ", "if r != nil && (false && "},
+			{"internal/engine/peers.go", "\te.suspended.Store(true)\n", "\te.suspended.Store(true)\n\tif e.suspended.Load() {\n\t\treturn\n\t}\n"},
+			{"internal/store/pgstore/turn.go", "ended != 0 {", "ended > 9 {"},
+		},
+		(*campaign).pausedHolder,
+	},
+	{
+		// A hub follows the tasks of others by hints alone.
+		"hint",
+		[]edit{
+			{"internal/server/members.go", "all := hint.All || hint.Regular", "all := false"},
+		},
+		(*campaign).lostHint,
+	},
+	{
+		// A hub renews its lease by its own clock.
+		"clock",
+		[]edit{
+			{"internal/store/pgstore/members.go", `SET lease_until = " + nowMillis + " + $2,`, `SET lease_until = $2,`},
+			{"internal/store/pgstore/members.go", "s.int(lease.Milliseconds())\n\t\ts.int(int64(runs))", "s.int(time.Now().Add(lease).UnixMilli())\n\t\ts.int(int64(runs))"},
+		},
+		(*campaign).wrongClocks,
+	},
+}
+
+// TestPlantedBugs builds hubs with a bug. The checker must find each bug, and must find nothing in hubs
+// without it under the same fault.
+func TestPlantedBugs(t *testing.T) {
+	t.Parallel()
+	for _, bug := range plantedBugs {
+		t.Run(bug.name, func(t *testing.T) {
+			t.Parallel()
+			for _, edits := range [][]edit{nil, bug.edits} {
+				b := onNothing(t)
+				if edits != nil {
+					b.hub = plant(t, edits)
+				}
+				c := newCampaign(t, b)
+				err := bug.check(c)
+				t.Logf("with %d edits: %v", len(edits), err)
+				if (err != nil) != (edits != nil) {
+					t.Errorf("with %d edits the checker reports %v", len(edits), err)
+				}
+			}
+		})
+	}
+}
+
+// plant builds a hub with edits, by an overlay of the module's files.
+func plant(t *testing.T, edits []edit) (path string) {
+	t.Helper()
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	overlay := map[string]string{}
+	for i, e := range edits {
+		file := filepath.Join(root, e.file)
+		from := file
+		if overlay[file] != "" {
+			from = overlay[file]
+		}
+		b, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(b), e.old); n != 1 {
+			t.Fatalf("%q occurs %d times in %s", e.old, n, e.file)
+		}
+		overlay[file] = filepath.Join(dir, fmt.Sprint(i)+".go")
+		if err := os.WriteFile(overlay[file], []byte(strings.Replace(string(b), e.old, e.new, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := json.Marshal(map[string]any{"Replace": overlay})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(dir, "hub")
+	if out, err := exec.Command("go", "build", "-overlay", file, "-o", path, "github.com/parley-a2a/parley/cmd/parley").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return path
+}
+
+// pausedHolder freezes the holder of tasks for longer than its lease. When it wakes, others run its
+// tasks.
+func (c *campaign) pausedHolder() error {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), settling)
+	defer cancel()
+	if err := c.members(ctx); err != nil {
+		return err
+	}
+	if err := c.orphans(ctx); err != nil {
+		return err
+	}
+	effects := c.effects()
+	for _, j := range c.jobs {
+		if err := c.checkJob(ctx, j, effects[j.id]); err != nil {
+			return fmt.Errorf("job %s: %w", j.name, err)
+		}
+	}
+	return nil
+}
+
+// lostHint cuts a hub off from the database while a task of another hub ends. A reader there must
+// receive the end afterwards.
+func (c *campaign) lostHint() error {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), settling)
+	defer cancel()
+	if err := c.members(ctx); err != nil {
+		return err
+	}
+	holder, reader := &member{c.nodes[0].Hub, c.t, "a"}, c.nodes[1]
+	id := holder.send("slow", message{text: "3"}).ID
+	resp, err := hubtest.Do(ctx, hubtest.Request{
+		Method: http.MethodPost, URL: reader.URL() + "/v1/a2a/tasks/" + id + ":subscribe", Header: []string{"Last-Event-ID", "1"},
+	})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	begun, all := make(chan bool, 1), make(chan []hubtest.Event, 1)
+	go func() { // ends with the body
+		var got []hubtest.Event
+		for ev, err := range hubtest.Events(resp.Body) {
+			if err != nil {
+				break
+			}
+			if got = append(got, ev); len(got) == 1 {
+				begun <- true
+			}
+		}
+		all <- got
+	}()
+	<-begun
+	flow := reader.db.Stall(linktest.Both)
+	for holder.get(id).Status.State != "TASK_STATE_COMPLETED" {
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	reader.db.Cut() // what was sent meanwhile is lost
+	flow()
+	select {
+	case got := <-all:
+		completed(c.t, got)
+		return nil
+	case <-time.After(30 * time.Second):
+		resp.Body.Close()
+		return wrong("a reader misses the events after %d of a task that has ended", len(<-all))
+	}
+}
+
+// wrongClocks sets the clock of a hub back. The hub must stay a member meanwhile, and keep its task.
+func (c *campaign) wrongClocks() error {
+	c.t.Helper()
+	if !c.canMove() {
+		c.t.Skip("clocks cannot be moved")
+	}
+	ctx, cancel := context.WithTimeout(c.t.Context(), settling)
+	defer cancel()
+	if err := c.members(ctx); err != nil {
+		return err
+	}
+	a, b := c.nodes[0], &member{c.nodes[1].Hub, c.t, "b"}
+	c.moveClock(a, &strike{jump: -time.Hour})
+	completed(c.t, b.follow((&member{a.Hub, c.t, "a"}).send("slow", message{text: "8"}).ID))
+	if strings.Contains(a.Output(), "this hub has joined again") {
+		return wrong("a hub whose clock was set back has lost its lease")
+	}
+	return nil
+}
