@@ -214,6 +214,42 @@ func TestRefusedSchemas(t *testing.T) {
 	}
 }
 
+// A schema of any earlier layout is migrated, and its tasks stay.
+func TestOlderSchemas(t *testing.T) {
+	t.Parallel()
+	steps, err := migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for have := 1; have < len(steps); have++ {
+		t.Run(steps[have-1].name, func(t *testing.T) {
+			t.Parallel()
+			url := pgtest.Shared(t).Database(t)
+			config, err := Parse(url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tune(config, &Options{Timeout: time.Minute})
+			c, err := dial(t.Context(), config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The owner and the scope of a task that an older hub has stored.
+			const stored = "INSERT INTO owners (name) VALUES ('anna'); INSERT INTO scopes (owner, agent) SELECT id, 'echo' FROM owners"
+			if err := errors.Join(migrate(t.Context(), c, steps[:have]), c.script(t.Context(), stored), c.close()); err != nil {
+				t.Fatal(err)
+			}
+			db := openTest(t, url, Options{})
+			put(t, db, "one")
+			mustFind(t, db, "one")
+			again, err := db.Topics(t.Context()) // a table of a later step
+			if err != nil || len(again) != 0 {
+				t.Errorf("Topics = %v, %v", again, err)
+			}
+		})
+	}
+}
+
 // TestOtherEncoding: a database with another encoding is refused, with its name and the remedy.
 func TestOtherEncoding(t *testing.T) {
 	t.Parallel()
