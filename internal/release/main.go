@@ -37,7 +37,9 @@ func prepare(dir string) error {
 	}
 	defer os.RemoveAll(temp)
 	program := filepath.Join(temp, "parley")
-	if out, err := exec.Command("go", "build", "-o", program, "./cmd/parley").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-trimpath", "-tags=grpcnotrace", "-o", program, "./cmd/parley")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // the flags of the release, which compiles the same packages
+	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build parley: %w\n%s", err, out)
 	}
 	for file, args := range map[string][]string{
