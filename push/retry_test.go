@@ -172,8 +172,10 @@ func TestManyDeadLettersWaitForTheStore(t *testing.T) {
 
 func TestGoneEndsTheWebhook(t *testing.T) {
 	bubble(t, func(w *world) {
+		written := make(chan struct{})
 		w.net.respond(func(_ *http.Request, p *post) (int, error) {
 			if p.text == "b" {
+				<-written // the dead letter covers the entries so far
 				return 410, nil
 			}
 			return 200, nil
@@ -182,6 +184,7 @@ func TestGoneEndsTheWebhook(t *testing.T) {
 		j := w.task("t1")
 		ref := j.hook(task.HookRequest{ID: "c", URL: hookURL})
 		j.chunk("a", "b", "c", "d")
+		close(written)
 		w.pass(time.Second)
 		j.complete()
 		w.pass(time.Second)
