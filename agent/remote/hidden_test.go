@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -66,11 +67,16 @@ func TestHiddenChains(t *testing.T) {
 	for name, tt := range map[string]struct {
 		hidden []string
 		within time.Duration // the first hub's deadline, the longer the slower the machine
-		want   string
+		want   *regexp.Regexp
 		most   int
 	}{
-		"the chain":  {[]string{"chain"}, time.Minute, "too many have passed this on: ", 8},
-		"everything": {[]string{"chain", "hops", "budget", "deadline"}, time.Second, "gave no answer in time", 10},
+		"the chain": {[]string{"chain"}, time.Minute, regexp.MustCompile("too many have passed this on: "), 8},
+		// The deadline may pass at any step on a slow machine.
+		"everything": {
+			[]string{"chain", "hops", "budget", "deadline"},
+			time.Second,
+			regexp.MustCompile("gave no answer in time|its time was over|the deadline of the task has passed"), 10,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -93,8 +99,8 @@ func TestHiddenChains(t *testing.T) {
 				if n := len(first.all()); n > tt.most {
 					t.Errorf("the peer has begun %d tasks, want at most %d", n, tt.most)
 				}
-				t.Logf("within %v the answer is %q, want %q", within, got, tt.want)
-				return strings.Contains(got, tt.want)
+				t.Logf("within %v the answer is %q, want %v", within, got, tt.want)
+				return tt.want.MatchString(got)
 			})
 		})
 	}
