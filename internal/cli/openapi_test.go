@@ -477,6 +477,7 @@ func (d *described) hub() {
 	d.request(400, rootKey, "GET /api/v1/samples?after=x", "")
 	d.request(403, annKey, "GET /api/v1/samples", "")
 	d.request(200, rootKey, "GET /api/v1/events?after=first&follow=false", "")
+	d.request(200, rootKey, "GET /api/v1/events?since=2020-01-01T00:00:00Z&follow=false", "")
 	d.request(200, rootKey, "GET /api/v1/events?after=first&follow=false&kind=task&agent=greeter", "")
 }
 

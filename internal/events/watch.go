@@ -28,6 +28,10 @@ type Query struct {
 	// After is the id of the event after which a reader continues; First is the beginning. If
 	// empty, the reader gets events from now on.
 	After string
+	// Since is the time of the first event that the reader gets, if After is empty. As events are
+	// in the order of their storage, the reader may get some earlier ones, and miss some that were
+	// stored late. Zero means that After decides.
+	Since time.Time
 	// Once ends the stream at the newest event in place of waiting for more.
 	Once bool
 }
@@ -154,6 +158,9 @@ func (w *watcher) start(ctx context.Context) error {
 	}
 	w.at = cursor{timeline: page.ID, seq: max(page.Oldest-1, 0)}
 	switch {
+	case w.query.After == "" && !w.query.Since.IsZero():
+		w.at.seq, err = w.seek(ctx, w.at.seq, page.Newest)
+		return err
 	case w.query.After == "":
 		w.at.seq = page.Newest
 	case w.query.After == First:
@@ -167,6 +174,46 @@ func (w *watcher) start(ctx context.Context) error {
 		w.at = from
 	}
 	return nil
+}
+
+// seek returns the position before the first moment from the time of the query on, from first to
+// last. A moment of an unknown time counts as one.
+func (w *watcher) seek(ctx context.Context, first, last int64) (int64, error) {
+	for first < last {
+		middle := first + (last-first)/2
+		at, err := w.timeAfter(ctx, middle)
+		switch {
+		case err != nil:
+			return 0, err
+		case !at.IsZero() && at.Before(w.query.Since):
+			first = middle + 1
+		default:
+			last = middle
+		}
+	}
+	return first, nil
+}
+
+// timeAfter returns the time of the moment after a position; zero if its task was deleted.
+func (w *watcher) timeAfter(ctx context.Context, seq int64) (time.Time, error) {
+	page, err := w.recorder.Store.Timeline(ctx, seq, 1)
+	if err != nil || len(page.Moments) == 0 {
+		return time.Time{}, err
+	}
+	m := &page.Moments[0]
+	if m.Notice != nil {
+		var e Event
+		err := json.Unmarshal(m.Notice, &e)
+		return e.Time, err
+	}
+	entries, err := w.recorder.Store.Read(ctx, m.Key, m.First-1)
+	if errors.Is(err, task.ErrNotFound) || err == nil && len(entries) == 0 {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	return entries[0].At.Time(), nil
 }
 
 // page sends the events of moments.

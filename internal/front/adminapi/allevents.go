@@ -130,6 +130,12 @@ func eventQuery(r *http.Request) (*events.Query, error) {
 	if q.Check() != nil {
 		return nil, apierror.Field(a2a.ErrInvalidParams, name, "is not the id of an event, nor %s for the oldest one", events.First)
 	}
+	if since := v.Get("since"); since != "" {
+		var err error
+		if q.Since, err = time.Parse(time.RFC3339, since); err != nil {
+			return nil, apierror.Field(a2a.ErrInvalidParams, "since", "is not a time like 2026-11-22T12:00:00Z")
+		}
+	}
 	switch follow := v.Get("follow"); follow {
 	case "", "true":
 	case "false":

@@ -93,7 +93,7 @@ var operations = map[string]operation{
 	"GET /inbox/events":           {id: "streamInbox", text: "Streams the items that are added or settled, as far as the caller may see them.", more: "The event `behind` ends the stream of a reader that was too slow; it lists the inbox again.", event: reflect.TypeFor[inbox.Item]()},
 	"GET /tasks/{id}/tree/events": {id: "streamTree", text: "Streams the tasks of a tree, and each change of a status.", errors: []string{noTask}, event: reflect.TypeFor[adminapi.TreeTask](), ended: true},
 	"GET /tasks/{id}/log/events":  {id: "streamLog", text: "Streams the entries of the log of a task, and each that is added. The id of an event is its version.", params: []string{"after:version", "owner"}, errors: []string{noTask}, event: reflect.TypeFor[adminjson.LogEntry](), ended: true},
-	"GET /events":                 {id: "streamEvents", text: "Streams all events of the hub. The id of an event continues the stream after it.", params: []string{"after:event", "follow", "agent", "owner:events", "task", "context", "kind:event*"}, event: reflect.TypeFor[events.Event]()},
+	"GET /events":                 {id: "streamEvents", text: "Streams all events of the hub. The id of an event continues the stream after it.", params: []string{"after:event", "since:events", "follow", "agent", "owner:events", "task", "context", "kind:event*"}, event: reflect.TypeFor[events.Event]()},
 }
 
 // parameter is a parameter of the query.
@@ -137,6 +137,7 @@ var parameters = map[string]parameter{
 	"queue":          {text: "Only letters of this queue."},
 	"scope":          {text: "`all` selects the tasks of all owners, for administrators. The hub records the request in its audit log.", schema: map[string]any{"enum": []any{"all"}}},
 	"since":          {text: "Only entries from this time on.", schema: map[string]any{"type": "string", "format": "date-time"}},
+	"since:events":   {text: "Without `after`, the stream begins with the first event stored from about this time on.", schema: map[string]any{"type": "string", "format": "date-time"}},
 	"since:tasks":    {text: "Only tasks whose state has changed at this time or later.", schema: map[string]any{"type": "string", "format": "date-time"}},
 	"skill":          {text: "Only those of this skill."},
 	"state":          {text: "Only tasks in this state.", schema: map[string]any{"$ref": "#/components/schemas/TaskState"}},

@@ -115,6 +115,8 @@ type entryView struct {
 	Begins bool
 	// Sources is set if a part is one: the script asks for it again.
 	Sources bool
+	// Before are notices of the hub since the entry before.
+	Before []mark
 	// Marks are remarks about deliveries to webhooks after the entry.
 	Marks []mark
 }
@@ -123,6 +125,8 @@ type entryView struct {
 type mark struct {
 	Tone, Text string
 	At         *time.Time
+	// ID is the id of the hub's event; empty for other remarks.
+	ID string
 }
 
 // reader turns the entries of a log into those of a page.

@@ -120,7 +120,7 @@ func (p *page) followContext(ctx context.Context, s *stream, now *adminjson.Task
 		news.f = func() {} // the tree of another owner is not shown
 	}
 	defer news.end()
-	path := "/api/v1/events?" + query("context", now.Task.ContextID, "owner", owner, "kind", "task.created,task.status,worker,webhook")
+	path := "/api/v1/events?" + query("context", now.Task.ContextID, "owner", owner, "kind", "task.created,task.status,worker,webhook", "after", p.r.FormValue("news"))
 	err := p.follow(ctx, path, func(e sse.Event) bool { // an error ends the notices; the page stays
 		var n notice
 		switch err := json.Unmarshal(e.Data, &n); {
@@ -132,6 +132,7 @@ func (p *page) followContext(ctx context.Context, s *stream, now *adminjson.Task
 		case n.Task != string(now.Task.TaskID):
 			return true
 		}
+		n.id = e.ID
 		b, err := p.piece("notice", n.mark())
 		return err == nil && s.send("notice", 0, b) == nil
 	})
@@ -145,11 +146,12 @@ type notice struct {
 	Type, Task string
 	Time       time.Time
 	Data       map[string]any
+	id         string
 }
 
 // mark returns the notice as a mark of the timeline.
 func (n *notice) mark() mark {
-	m := mark{Tone: "calm", Text: strings.ReplaceAll(n.Type, ".", " "), At: &n.Time}
+	m := mark{Tone: "calm", Text: strings.ReplaceAll(n.Type, ".", " "), At: &n.Time, ID: n.id}
 	for _, name := range slices.Sorted(maps.Keys(n.Data)) {
 		m.Text += fmt.Sprintf(" · %s %v", name, n.Data[name])
 	}

@@ -36,9 +36,13 @@ type taskView struct {
 	// change.
 	Cursor int64
 	Live   bool
-	Hooks  []hookView
-	Copy   []snippet
-	Error  string
+	// After are the notices after the last entry, and News is the event after which the script
+	// follows them.
+	After []mark
+	News  string
+	Hooks []hookView
+	Copy  []snippet
+	Error string
 	// Agents are those to which an operator may assign the task.
 	Agents []string
 }
@@ -112,6 +116,8 @@ type treeSum struct {
 	Took          time.Duration
 	Input, Output int64
 	USD           float64
+	// At is the address at which the task of the page is performed, for administrators.
+	At string
 }
 
 // segment escapes an id for a path.
@@ -161,6 +167,9 @@ func (p *page) showTask(code int, trouble string) error {
 			v.Entries[len(v.Entries)-1].unfinished()
 		}
 	}
+	var notices []mark
+	notices, v.News = p.past(l)
+	v.After = weave(v.Entries, notices, v.Earlier)
 	v.Tree = p.tree()
 	if v.Hooks = p.hooks(head.Owner); len(v.Entries) > 0 {
 		annotate(v.Entries, v.Hooks)
@@ -219,6 +228,9 @@ func (p *page) tree() (sum treeSum) {
 		sum.Input, sum.Output, sum.USD = sum.Input+t.Input, sum.Output+t.Output, sum.USD+t.USD
 		if !ended(t.State) {
 			sum.Open++
+		}
+		if t.Here {
+			sum.At = t.Address
 		}
 	}
 	if len(answer.Tasks) > 1 || sum.Input+sum.Output > 0 || sum.USD > 0 {
@@ -302,15 +314,15 @@ func annotate(entries []entryView, hooks []hookView) {
 		h := &hooks[i]
 		for _, d := range h.Dead {
 			e := at(d.Last)
-			e.Marks = append(e.Marks, mark{"bad", fmt.Sprintf("webhook %s did not accept #%d to #%d after %d tries: %s", h.Config, d.First, d.Last, d.Attempts, d.Reason), d.At})
+			e.Marks = append(e.Marks, mark{"bad", fmt.Sprintf("webhook %s did not accept #%d to #%d after %d tries: %s", h.Config, d.First, d.Last, d.Attempts, d.Reason), d.At, ""})
 		}
 		if h.LastError != "" {
 			e := at(h.Told + 1)
-			e.Marks = append(e.Marks, mark{"ask", fmt.Sprintf("webhook %s: try %d failed: %s", h.Config, h.Tries, h.LastError), h.NextTry})
+			e.Marks = append(e.Marks, mark{"ask", fmt.Sprintf("webhook %s: try %d failed: %s", h.Config, h.Tries, h.LastError), h.NextTry, ""})
 		}
 		if h.Told > 0 && h.Told >= entries[0].Version {
 			e := at(h.Told)
-			e.Marks = append(e.Marks, mark{"good", "webhook " + h.Config + " is notified up to here", nil})
+			e.Marks = append(e.Marks, mark{"good", "webhook " + h.Config + " is notified up to here", nil, ""})
 		}
 	}
 }

@@ -120,7 +120,12 @@
     follow(timeline.dataset.live, timeline.dataset.cursor || "0", {
       entry: function (html) { add(timeline, html); },
       head: function (html) { replace("head", html); },
-      notice: function (html) { var n = element(html); if (n) { n.classList.add("new"); timeline.append(n); } },
+      notice: function (html) {
+        var n = element(html);
+        if (!n || timeline.querySelector('[data-notice="' + n.dataset.notice + '"]')) { return; }
+        n.classList.add("new");
+        timeline.append(n);
+      },
       tree: function (html) { replace("tree", html); },
       end: function (html, source) { settle(timeline, true); say("", ""); over = true; source.close(); }
     }, say);
