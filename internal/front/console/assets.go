@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// packed has the files of the folder assets, each compressed: that saves 60 KiB of the program. A
+// packed has the files of the folder assets, compressed: that saves 60 KiB of the program. All
+// templates are one file. A
 // test compares them; after a change of a file:
 //
 //	go test ./internal/front/console -run TestPacked -update
@@ -57,15 +58,12 @@ func unpacked(b []byte) ([]byte, error) {
 
 // parse adds the templates of the console to t. It panics if they are damaged.
 func parse(t *template.Template) *template.Template {
-	for _, name := range []string{"layout", "lists", "operations", "task"} {
-		b, err := packed.ReadFile("packed/" + name + ".html.gz")
-		if err == nil {
-			b, err = unpacked(b)
-		}
-		if err != nil {
-			panic(err) // the program is damaged
-		}
-		template.Must(t.Parse(string(b)))
+	b, err := packed.ReadFile("packed/pages.html.gz")
+	if err == nil {
+		b, err = unpacked(b)
 	}
-	return t
+	if err != nil {
+		panic(err) // the program is damaged
+	}
+	return template.Must(t.Parse(string(b)))
 }

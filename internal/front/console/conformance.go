@@ -14,7 +14,7 @@ type checkView struct {
 	URL, Only, Error string
 	// Report is nil before the first check.
 	Report *adminjson.CheckReport
-	Levels []checkTally
+	Levels []*checkTally
 	// Faces are the results by interface, in the order of the report.
 	Faces []*checkFace
 }
@@ -66,10 +66,10 @@ func runCheck(p *page) error {
 func (v *checkView) sort() {
 	for i := range v.Report.Results {
 		r := &v.Report.Results[i]
-		level := slices.IndexFunc(v.Levels, func(l checkTally) bool { return l.Name == r.Level })
+		level := slices.IndexFunc(v.Levels, func(l *checkTally) bool { return l.Name == r.Level })
 		if level < 0 {
 			level = len(v.Levels)
-			v.Levels = append(v.Levels, checkTally{r.Level, make(map[string]int)})
+			v.Levels = append(v.Levels, &checkTally{r.Level, make(map[string]int)})
 		}
 		v.Levels[level].N[r.Outcome]++
 		face := slices.IndexFunc(v.Faces, func(f *checkFace) bool { return f.Name == r.Interface })

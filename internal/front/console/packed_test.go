@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -17,6 +18,7 @@ var update = flag.Bool("update", false, "compress the assets anew")
 func TestPacked(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{"packed/uplot/uPlot.iife.min.js.gz": true} // see TestReleased
+	var pages []byte
 	err := fs.WalkDir(os.DirFS("assets"), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -25,19 +27,15 @@ func TestPacked(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		seen["packed/"+path+".gz"] = true
-		if *update {
-			return pack(path, want)
+		if strings.HasSuffix(path, ".html") {
+			pages = append(pages, want...)
+			return nil
 		}
-		b, err := packed.ReadFile("packed/" + path + ".gz")
-		if err == nil {
-			b, err = unpacked(b)
-		}
-		if err != nil || !bytes.Equal(b, want) {
-			t.Errorf("%s is not what the folder packed has (%v); go test -run TestPacked -update", path, err)
-		}
-		return nil
+		return same(t, path, want, seen)
 	})
+	if err == nil {
+		err = same(t, "pages.html", pages, seen)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,6 +45,23 @@ func TestPacked(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// same compares a compressed file with its content, or writes it.
+func same(t *testing.T, path string, want []byte, seen map[string]bool) error {
+	t.Helper()
+	seen["packed/"+path+".gz"] = true
+	if *update {
+		return pack(path, want)
+	}
+	b, err := packed.ReadFile("packed/" + path + ".gz")
+	if err == nil {
+		b, err = unpacked(b)
+	}
+	if err != nil || !bytes.Equal(b, want) {
+		t.Errorf("%s is not what the folder packed has (%v); go test -run TestPacked -update", path, err)
+	}
+	return nil
 }
 
 // pack writes a compressed file.
