@@ -1,9 +1,11 @@
 package workers
 
 import (
+	"context"
 	"crypto/x509"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 	"github.com/parley-a2a/parley/internal/testing/natstest"
@@ -33,7 +35,9 @@ func TestTLS(t *testing.T) {
 				t.Run(language, func(t *testing.T) {
 					b := &bench{t, &broker{url: url}, hub, language, command}
 					stranger := b.foreign()
-					if err := stranger.Await(t.Context(), "certificate"); err != nil {
+					ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+					defer cancel()
+					if err := stranger.Await(ctx, "certificate"); err != nil {
 						t.Errorf("a worker that does not know the authority has not named the certificate: %v\n%s", err, stranger.Output())
 					}
 					stranger.Kill()

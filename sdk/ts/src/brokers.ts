@@ -3,7 +3,9 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import amqp from "amqplib";
-import { AckPolicy, connect, DiscardPolicy, nanos, RetentionPolicy, type Consumer, type JsMsg, type NatsConnection } from "nats";
+import {
+  AckPolicy, connect, DiscardPolicy, nanos, NatsError, RetentionPolicy, type Consumer, type JsMsg, type NatsConnection, type TlsOptions,
+} from "nats";
 
 /** A message of a queue: count is the number of its deliveries. The methods reject if the broker is unreachable. */
 export interface Delivery {
@@ -43,18 +45,34 @@ const COUNTS = ["parley-deliveries", "x-delivery-count"]; // headers of RabbitMQ
 export class NATS implements Bus {
   #connection?: NatsConnection;
   #released = false;
+  #closed = false;
   #idle = Promise.resolve();
 
   constructor(readonly url: string, readonly name: string, readonly key?: string, readonly ca?: string) {}
 
-  async receive(receiver: Receiver): Promise<void> {
-    const { username, password, host } = new URL(this.url);
+  /** Connects. The package would wait for the first connection, too, but without a word about the cause of its failures. */
+  async #connect(receiver: Receiver): Promise<NatsConnection | undefined> {
+    const { username, password, host, hostname } = new URL(this.url);
     const token = this.key ?? (password ? undefined : decodeURIComponent(username) || undefined);
     const login = password ? { user: decodeURIComponent(username), pass: decodeURIComponent(password) } : { token };
-    const tls = this.ca ? { tls: { caFile: this.ca } } : this.url.startsWith("tls:") ? { tls: {} } : {};
-    const c = await connect({
-      servers: host, ...login, ...tls, inboxPrefix: "_INBOX." + this.name, maxReconnectAttempts: -1, reconnectTimeWait: 500, waitOnFirstConnect: true,
-    });
+    // Node.js compares a certificate with the name localhost if it is connected to an address, unless it has the host.
+    const secure: TlsOptions & { host: string } = { host: hostname.replace(/^\[|\]$/g, ""), caFile: this.ca };
+    const tls = this.ca || this.url.startsWith("tls:") ? { tls: secure } : {};
+    const options = { servers: host, ...login, ...tls, inboxPrefix: "_INBOX." + this.name, maxReconnectAttempts: -1, reconnectTimeWait: 500 };
+    while (!this.#closed) {
+      try {
+        return await connect(options);
+      } catch (e) {
+        if (e instanceof NatsError && e.isAuthError()) throw e;
+        receiver.log("warn", `NATS: ${(e as Error).message}`);
+        await sleep(500);
+      }
+    }
+  }
+
+  async receive(receiver: Receiver): Promise<void> {
+    const c = await this.#connect(receiver);
+    if (!c || this.#closed) return c?.close();
     this.#connection = c;
     for (const topic of receiver.topics)
       c.subscribe("parley.topic." + topic, { callback: (_, m) => receiver.onTopic(topic, m.data) });
@@ -123,6 +141,7 @@ export class NATS implements Bus {
   }
 
   async close(): Promise<void> {
+    this.#closed = true;
     await Promise.race([this.#connection?.flush(), sleep(1000)]);
     await this.#connection?.close();
   }
