@@ -270,6 +270,33 @@ func TestRulesAllowNothingBeside(t *testing.T) {
 	}
 }
 
+// Registration accepts a local name once an internal address is allowed, because it resolves nothing.
+// The connection then needs a rule for the address and the port.
+func TestLocalNamesAreLeftToTheDialer(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		rule, url      string
+		register, dial bool
+	}{
+		{"", "http://localhost:8080/", false, false},
+		{"a.example", "http://localhost:8080/", false, false},
+		{"127.0.0.1:8080", "http://localhost:8080/", true, true},
+		{"127.0.0.1:8080", "http://localhost:8081/", true, false},
+		{"10.0.0.0/8", "http://localhost:8080/", true, false},
+	} {
+		p := new(Policy)
+		if tt.rule != "" {
+			p = mustParse(t, tt.rule)
+		}
+		if err := p.CheckURL(tt.url); (err == nil) != tt.register || err != nil && !errors.Is(err, ErrForbidden) {
+			t.Errorf("CheckURL(%q) with %q = %v, want acceptance %t", tt.url, tt.rule, err, tt.register)
+		}
+		if err := tryDial(t, p, tt.url, "127.0.0.1"); errors.Is(err, errAllowed) != tt.dial {
+			t.Errorf("dial %q with %q: %v, want permission %t", tt.url, tt.rule, err, tt.dial)
+		}
+	}
+}
+
 func TestPublicTargetsAreAllowed(t *testing.T) {
 	t.Parallel()
 	for raw, means := range map[string]string{
