@@ -212,17 +212,22 @@ func (s *base) known(ctx context.Context) error {
 	return auth.Known(p)
 }
 
+// arrivalFactor is the memory for a large message until it is decoded, as a multiple of its size: its
+// bytes and the message. gRPC decodes it before it asks for the memory of the next step.
+const arrivalFactor = 2
+
 // acquire acquires the memory of a large message while it arrives. The time for that begins
 // afterwards.
 func (a *arriving) acquire(ctx context.Context, size int64) error {
 	a.mu.Lock()
 	a.pauseLocked()
 	a.mu.Unlock()
-	large, err := a.all.large.Acquire(ctx, size)
+	need := arrivalFactor * size
+	large, err := a.all.large.Acquire(ctx, need)
 	if err != nil {
 		return err
 	}
-	hold, err := a.all.memory.Acquire(ctx, size)
+	hold, err := a.all.memory.Acquire(ctx, need)
 	if err != nil {
 		large.Release()
 		return err

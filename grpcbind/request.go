@@ -69,7 +69,7 @@ func (s *base) acquire(ctx context.Context, c *op.Caller, size int64) error {
 	need, arrived, part := messageFactor*size, (*membudget.Hold)(nil), (*membudget.Hold)(nil)
 	if a := arrivingFrom(ctx); a != nil {
 		arrived, part = a.large, a.hold
-		need = min(need-size, max(1, memory.Stats().Max/2))
+		need = min(need-arrivalFactor*size, max(1, memory.Stats().Max/2))
 	}
 	rest, err := memory.Acquire(ctx, need)
 	arrived.Release()
