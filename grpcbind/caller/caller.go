@@ -102,7 +102,7 @@ var oldMethods = map[string]method{
 // Dial connects to a gRPC interface. It is a client.Transport. The connection is unencrypted if
 // the URL has the scheme http, or to this machine if config is nil; otherwise it uses TLS.
 func Dial(ctx context.Context, iface a2a.AgentInterface, header transport.HeaderFunc, config *tls.Config) (transport.Conn, error) {
-	c, err := connect(ctx, iface.URL, config)
+	c, err := ConnectTLS(ctx, iface.URL, config)
 	if err != nil {
 		return nil, err
 	}
@@ -116,16 +116,13 @@ func Dial(ctx context.Context, iface a2a.AgentInterface, header transport.Header
 // Connect connects to the URL of a gRPC interface and waits until it is connected. If that
 // fails, the error is client.ErrUnreachable.
 func Connect(ctx context.Context, url string) (*grpc.ClientConn, error) {
-	return connect(ctx, url, nil)
+	return ConnectTLS(ctx, url, nil)
 }
 
 // ConnectTLS is Connect with a certificate, or with other trusted authorities than the
-// system's. With a config, only a URL with the scheme http is unencrypted.
-func ConnectTLS(ctx context.Context, url string, config *tls.Config) (*grpc.ClientConn, error) {
-	return connect(ctx, url, config)
-}
-
-func connect(ctx context.Context, url string, config *tls.Config) (*grpc.ClientConn, error) {
+// system's. With a config, only a URL with the scheme http is unencrypted. The options are added to
+// those of the connection: another dialer, for example.
+func ConnectTLS(ctx context.Context, url string, config *tls.Config, options ...grpc.DialOption) (*grpc.ClientConn, error) {
 	scheme, address, ok := strings.Cut(url, "://")
 	if !ok {
 		scheme, address = "", url
@@ -139,8 +136,9 @@ func connect(ctx context.Context, url string, config *tls.Config) (*grpc.ClientC
 	if inClear {
 		creds = insecure.NewCredentials()
 	}
-	c, err := grpc.NewClient(address, grpc.WithTransportCredentials(creds),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)))
+	c, err := grpc.NewClient(address, append([]grpc.DialOption{
+		grpc.WithTransportCredentials(creds), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
+	}, options...)...)
 	if err != nil {
 		return nil, err
 	}

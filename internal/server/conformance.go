@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -14,11 +13,9 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/connectivity"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/grpcbind/caller"
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/check"
 	"github.com/parley-a2a/parley/internal/check/wire"
@@ -131,30 +128,14 @@ func (d *checkDialer) grpc(ctx context.Context, url string) (wire.Conn, error) {
 			scheme = "http"
 		}
 	}
-	address = strings.TrimRight(address, "/")
-	if err := d.policy.CheckURL(scheme + "://" + address); err != nil {
+	url = scheme + "://" + strings.TrimRight(address, "/")
+	if err := d.policy.CheckURL(url); err != nil {
 		return nil, errors.New(safedial.Explain(err))
 	}
-	security := credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12})
-	if scheme == "http" {
-		security = insecure.NewCredentials()
-	}
 	dialer := d.policy.Dialer()
-	c, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(security), grpc.WithNoProxy(),
-		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-			return d.limited(dialer.DialContext(ctx, "tcp", address))
-		}))
-	if err != nil {
-		return nil, err
-	}
-	c.Connect()
-	for state := c.GetState(); state != connectivity.Ready; state = c.GetState() {
-		if state == connectivity.TransientFailure || !c.WaitForStateChange(ctx, state) {
-			_ = c.Close() // it carries no calls
-			return nil, check.ErrUnreachable
-		}
-	}
-	return c, nil
+	return caller.ConnectTLS(ctx, url, nil, grpc.WithNoProxy(), grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+		return d.limited(dialer.DialContext(ctx, "tcp", address))
+	}))
 }
 
 // limited returns a connection that counts for the limit.

@@ -87,16 +87,7 @@ func (c sharedConn) start(q tables.Query, values []any) stmt {
 // bind begins an execution of q with values as those of package tables.
 func (c *conn) bind(q query, values ...any) stmt {
 	s := c.start(q)
-	for _, v := range values {
-		switch v := tables.Plain(v).(type) {
-		case int64:
-			s.int(v)
-		case string:
-			s.text(v)
-		case []byte:
-			s.blob(v)
-		}
-	}
+	tables.Bind(values, s.int, s.text, s.blob)
 	return s
 }
 

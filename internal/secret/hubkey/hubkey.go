@@ -52,18 +52,12 @@ type file struct {
 // Load returns the signer of the hub from the file at path. If the file does not exist, Load
 // creates it with a new id and a new key.
 func Load(path string) (*bus.Signer, error) {
-	f, err := read(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		f, err = create(path)
-	}
+	f, err := readOrCreate(path)
 	if err != nil {
-		return nil, fmt.Errorf("key of the hub %s: %w", path, err)
+		return nil, err
 	}
 	s, err := bus.NewSigner(f.Hub, f.Seed)
-	if err != nil {
-		return nil, fmt.Errorf("key of the hub %s: %w", path, err)
-	}
-	return s, nil
+	return s, at(path, err)
 }
 
 // Secret returns the content of the file at path, from which Parse makes the same signer. Its caller
@@ -71,7 +65,7 @@ func Load(path string) (*bus.Signer, error) {
 func Secret(path string) ([]byte, error) {
 	f, err := read(path)
 	if err != nil {
-		return nil, fmt.Errorf("key of the hub %s: %w", path, err)
+		return nil, at(path, err)
 	}
 	return json.Marshal(f)
 }
@@ -89,18 +83,31 @@ func Parse(secret []byte) (*bus.Signer, error) {
 // the hub's key, so that it is the same at every start, and signatures by one key are not valid
 // for the other. If the file does not exist, Audit creates it like Load.
 func Audit(path string) (ed25519.PrivateKey, error) {
+	f, err := readOrCreate(path)
+	if err != nil {
+		return nil, err
+	}
+	seed, err := hkdf.Key(sha256.New, f.Seed, nil, "parley audit log", ed25519.SeedSize)
+	if err != nil {
+		return nil, at(path, err)
+	}
+	return ed25519.NewKeyFromSeed(seed), nil
+}
+
+// at adds the path of the file to an error, if there is one.
+func at(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("key of the hub %s: %w", path, err)
+}
+
+func readOrCreate(path string) (*file, error) {
 	f, err := read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		f, err = create(path)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("key of the hub %s: %w", path, err)
-	}
-	seed, err := hkdf.Key(sha256.New, f.Seed, nil, "parley audit log", ed25519.SeedSize)
-	if err != nil {
-		return nil, fmt.Errorf("key of the hub %s: %w", path, err)
-	}
-	return ed25519.NewKeyFromSeed(seed), nil
+	return f, at(path, err)
 }
 
 func read(path string) (*file, error) {

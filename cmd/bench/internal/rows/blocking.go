@@ -45,6 +45,11 @@ func (b *Bench) blockingOn(ctx context.Context, k serve.Kind) (rs []Result, err 
 
 // senders opens the connections of the blocking sends to an address.
 func (b *Bench) senders(ctx context.Context, addr string, as language) (ops []op, hangUp func(), err error) {
+	return b.dialed(ctx, addr, func(c *wire.Conn) op { return newSender(c, as, b.Text).send })
+}
+
+// dialed opens connections to an address, each with its operation.
+func (b *Bench) dialed(ctx context.Context, addr string, operation func(*wire.Conn) op) (ops []op, hangUp func(), err error) {
 	ctx, hangUp = context.WithCancel(ctx)
 	for range b.Conns {
 		c, err := wire.Dial(ctx, addr)
@@ -52,7 +57,7 @@ func (b *Bench) senders(ctx context.Context, addr string, as language) (ops []op
 			hangUp()
 			return nil, nil, err
 		}
-		ops = append(ops, newSender(c, as, b.Text).send)
+		ops = append(ops, operation(c))
 	}
 	return ops, hangUp, nil
 }

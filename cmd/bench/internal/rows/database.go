@@ -251,16 +251,7 @@ func (b *Bench) spawnMember(ctx context.Context, path string, m member) (*child.
 
 // echoers opens the connections of blocking sends to the agent echo.
 func (b *Bench) echoers(ctx context.Context, addr string) (ops []op, hangUp func(), err error) {
-	ctx, hangUp = context.WithCancel(ctx)
-	for range b.Conns {
-		c, err := wire.Dial(ctx, addr)
-		if err != nil {
-			hangUp()
-			return nil, nil, err
-		}
-		ops = append(ops, newEchoer(c, b.Text).send)
-	}
-	return ops, hangUp, nil
+	return b.dialed(ctx, addr, func(c *wire.Conn) op { return newEchoer(c, b.Text).send })
 }
 
 // echoer sends messages to the agent echo.

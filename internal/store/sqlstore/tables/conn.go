@@ -16,7 +16,7 @@ type DB interface {
 }
 
 // Conn executes prepared statements. Values are one of the types of package tables; a connection
-// calls [Plain] for each.
+// calls [Bind] for them.
 type Conn interface {
 	// Exec executes a statement without rows. Its error may be that of a later call.
 	Exec(q Query, values ...any) error

@@ -8,15 +8,29 @@ import (
 // bytesOf is a text that is stored as bytes.
 type bytesOf struct{ text *string }
 
-// Plain returns the stored form of a value, which is an int64, a string or a []byte.
-func Plain(v any) any {
+// Bind calls the function for the stored form of each value.
+func Bind(values []any, number func(int64), text func(string), blob func([]byte)) {
+	for _, v := range values {
+		switch v := plain(v).(type) {
+		case int64:
+			number(v)
+		case string:
+			text(v)
+		case []byte:
+			blob(v)
+		}
+	}
+}
+
+// plain returns the stored form of a value, which is an int64, a string or a []byte.
+func plain(v any) any {
 	switch v := v.(type) {
 	case int64, string, []byte:
 		return v
 	case bytesOf:
 		return []byte(*v.text)
 	case *time.Time:
-		return Plain(*v)
+		return plain(*v)
 	case time.Time:
 		if v.IsZero() {
 			return int64(0)
