@@ -56,8 +56,12 @@ const (
 	pingTimeout = 20 * time.Second
 )
 
-// greetingTime is how long a connection may take to become usable.
-const greetingTime = 10 * time.Second
+// greetingTime is how long a connection may take to become usable, and idleTime how long it may have
+// no call.
+const (
+	greetingTime = 10 * time.Second
+	idleTime     = 120 * time.Second
+)
 
 // maxMetadata is the maximum size of the metadata of a call in bytes, as HTTP/2 counts them. It
 // is read before the caller is authenticated.
@@ -85,7 +89,9 @@ func (b *Binding) Server() *grpc.Server {
 		grpc.StaticStreamWindowSize(window),
 		grpc.StaticConnWindowSize(connWindow),
 		grpc.MaxConcurrentStreams(b.cfg.Limits.callsPerConnection()),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: b.cfg.Limits.KeepAlive, Timeout: pingTimeout}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			Time: b.cfg.Limits.KeepAlive, Timeout: pingTimeout, MaxConnectionIdle: idleTime,
+		}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: leastPing, PermitWithoutStream: true}),
 	}
 	if b.cfg.LogRequests {

@@ -33,6 +33,10 @@ type metered struct {
 	credentials.TransportCredentials
 }
 
+// user is a connection that counts as idle unless a call uses it. Its listener may close idle ones to
+// make room for others.
+type user interface{ SetBusy(busy bool) }
+
 // newMetered returns metered credentials; nil means no encryption.
 func newMetered(c credentials.TransportCredentials) credentials.TransportCredentials {
 	if c == nil {
@@ -47,7 +51,9 @@ func (c metered) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 	if err != nil {
 		return nil, nil, err
 	}
-	return newMeter(nc), info, nil
+	m := newMeter(nc)
+	m.user, _ = raw.(user)
+	return m, info, nil
 }
 
 // Clone implements credentials.TransportCredentials.
@@ -63,6 +69,7 @@ type meter struct {
 	net.Conn
 
 	addr meterAddr
+	user user // nil if the listener does not count
 
 	// The reading goroutine owns the following fields.
 	buf  []byte
@@ -80,6 +87,8 @@ type meter struct {
 	// sending has the large messages that gRPC has not written; nil if there are none.
 	sending map[*sending]struct{}
 	closed  bool
+	// calls is the number of calls that their handlers perform.
+	calls int
 }
 
 // dataFrame is the rest of a DATA frame.
@@ -122,6 +131,30 @@ func meterOf(ctx context.Context) *meter {
 		}
 	}
 	return nil
+}
+
+// begin notes that a handler performs a call. A nil meter ignores it.
+func (m *meter) begin() {
+	if m == nil || m.user == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.calls++; m.calls == 1 {
+		m.user.SetBusy(true)
+	}
+}
+
+// end notes that the call of begin has ended.
+func (m *meter) end() {
+	if m == nil || m.user == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.calls--; m.calls == 0 {
+		m.user.SetBusy(false)
+	}
 }
 
 // Read implements net.Conn.

@@ -45,6 +45,9 @@ type callContext = context.Context
 
 func observeCall(next grpc.MethodHandler, s bounds) grpc.MethodHandler {
 	return func(srv any, ctx callContext, dec func(any) error, in grpc.UnaryServerInterceptor) (any, error) {
+		conn := meterOf(ctx)
+		conn.begin()
+		defer conn.end()
 		read := func(m any) error {
 			err := s.admit(ctx)
 			if err == nil {
@@ -63,6 +66,9 @@ func observeCall(next grpc.MethodHandler, s bounds) grpc.MethodHandler {
 
 func observeStream(next grpc.StreamHandler, p bounds) grpc.StreamHandler {
 	return func(srv any, s grpc.ServerStream) error {
+		conn := meterOf(s.Context())
+		conn.begin()
+		defer conn.end()
 		ctx, x := observe(s.Context())
 		defer x.conclude(ctx)
 		err := next(srv, &observedStream{s, ctx, x, p})

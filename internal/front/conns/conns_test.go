@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley/internal/front/conns"
@@ -287,32 +286,38 @@ func TestCloseWhileAcceptWaits(t *testing.T) {
 	})
 }
 
-// A connection of another protocol is established by its greeting.
-func TestGreeting(t *testing.T) {
+// A connection of another protocol is half-open until its first call, whatever it has sent, and idle
+// between its calls. It makes room for others then, and only then.
+func TestCallsOfOtherProtocols(t *testing.T) {
 	t.Parallel()
-	limit := &conns.Limit{}
-	p := newPeers()
-	l := limit.ListenRaw(p)
-	client := p.dial("192.0.2.1")
-	defer client.Close()
-	server, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, want := range []int{1, 1, 0} {
-		go client.Write(make([]byte, 15))
-		if _, err := io.ReadFull(server, make([]byte, 15)); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		p, limit := newPeers(), &conns.Limit{Max: 2, Reserve: 1, HalfOpen: 1, Trials: 1}
+		l := limit.ListenRaw(p)
+		b := &bench{t, limit, p, l}
+		first, firstSide := b.connect("192.0.2.1")
+		go firstSide.Write(make([]byte, 100))
+		if _, err := io.ReadFull(first, make([]byte, 100)); err != nil {
 			t.Fatal(err)
 		}
-		if s := limit.Stats(); s.HalfOpen != want {
-			t.Errorf("after %d bytes %d connections are half-open, want %d", 15*(i+1), s.HalfOpen, want)
+		second, secondSide := b.connect("192.0.2.1")
+		b.wantOpen(false, "the older one without a call", firstSide)
+		busy := second.(interface{ SetBusy(bool) })
+		busy.SetBusy(true)
+		third, thirdSide := b.connect("192.0.2.1")
+		third.(interface{ SetBusy(bool) }).SetBusy(true)
+		refused := p.dial("192.0.2.2")
+		local, _ := b.connect("127.0.0.1") // Accept continues after the refusal
+		local.(interface{ SetBusy(bool) }).SetBusy(true)
+		busy.SetBusy(false)
+		_, fourthSide := b.connect("192.0.2.2")
+		b.wantOpen(false, "one without a trial while all are at work", refused)
+		b.wantOpen(false, "the idle one", secondSide)
+		b.wantOpen(true, "one at work", thirdSide)
+		b.wantOpen(true, "the newest", fourthSide)
+		if got, want := limit.Stats(), (conns.Stats{Open: 3, HalfOpen: 1, Evicted: 2, Refused: 1}); got != want {
+			t.Errorf("Stats = %+v, want %+v", got, want)
 		}
-	}
-	server.Close()
-	server.Close()
-	if diff := cmp.Diff(conns.Stats{}, limit.Stats(), cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("Stats mismatch (-want +got):\n%s", diff)
-	}
+	})
 }
 
 // A server for HTTP reports the states of its connections: a half-sent head is half-open, a

@@ -84,8 +84,8 @@ type conn struct {
 	onTrial atomic.Bool
 	// idle is the time since which no request is at work, in nanoseconds; zero if one is.
 	idle atomic.Int64
-	// greeting is the number of bytes that establish the connection; zero if State does.
-	greeting atomic.Int64
+	// raw is set for connections of ListenRaw.
+	raw bool
 }
 
 // Close implements net.Conn.
@@ -94,13 +94,14 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// Read implements net.Conn.
-func (c *conn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	if left := c.greeting.Load(); left > 0 && n > 0 && c.greeting.Add(-int64(n)) <= 0 {
+// SetBusy notes whether a request or call uses the connection. The first one ends its half-open
+// state. Servers for listeners of ListenRaw find this method by an interface of their own.
+func (c *conn) SetBusy(busy bool) {
+	if !busy {
+		c.idle.Store(time.Now().UnixNano())
+	} else if c.idle.Swap(0) == isNew {
 		c.limit.established(c)
 	}
-	return n, err
 }
 
 // State is the http.Server.ConnState of servers for listeners of Listen.
@@ -114,12 +115,9 @@ func (l *Limit) State(nc net.Conn, s http.ConnState) {
 	}
 	switch s {
 	case http.StateActive:
-		// The head has arrived.
-		if c.idle.Swap(0) == isNew {
-			l.established(c)
-		}
+		c.SetBusy(true) // the head has arrived
 	case http.StateIdle:
-		c.idle.Store(time.Now().UnixNano())
+		c.SetBusy(false)
 	case http.StateHijacked, http.StateClosed:
 		l.remove(c)
 	}
@@ -150,7 +148,7 @@ func (l *Limit) addLocked(c *conn) (victim *conn, admitted bool) {
 	} else if !l.roomLocked(false) {
 		if victim = l.victimLocked(); victim == nil && !l.roomLocked(c.local()) {
 			l.logLocked("connections are refused: all that are open are at work")
-			if trial = l.Trials > 0 && c.greeting.Load() == 0; !trial {
+			if trial = l.Trials > 0 && !c.raw; !trial {
 				l.stats.Refused++
 				return nil, false
 			}

@@ -9,28 +9,24 @@ import (
 	"github.com/parley-a2a/parley/internal/peeraddr"
 )
 
-// greeting is the number of bytes after which a connection of ListenRaw is established: more than
-// the preface of HTTP/2.
-const greeting = 32
-
 // Listen returns a listener whose connections l counts. The server must have l.State as its
 // ConnState, and with Limit.Trials l.Context as its ConnContext.
-func (l *Limit) Listen(inner net.Listener) net.Listener { return newListener(l, inner, 0) }
+func (l *Limit) Listen(inner net.Listener) net.Listener { return newListener(l, inner, false) }
 
-// ListenRaw is Listen for servers that do not report states. Their connections are never idle, and
-// never on trial.
-func (l *Limit) ListenRaw(inner net.Listener) net.Listener { return newListener(l, inner, greeting) }
+// ListenRaw is Listen for servers of other protocols than HTTP/1. They report with the method
+// SetBusy(bool) of a connection whether a call uses it. Their connections are never on trial.
+func (l *Limit) ListenRaw(inner net.Listener) net.Listener { return newListener(l, inner, true) }
 
-func newListener(l *Limit, inner net.Listener, greeting int64) net.Listener {
-	return &listener{Listener: inner, limit: l, greeting: greeting, closed: make(chan struct{})}
+func newListener(l *Limit, inner net.Listener, raw bool) net.Listener {
+	return &listener{Listener: inner, limit: l, raw: raw, closed: make(chan struct{})}
 }
 
 type listener struct {
 	net.Listener
 
-	limit    *Limit
-	greeting int64
-	closed   chan struct{} // closed by the first Close
+	limit  *Limit
+	raw    bool
+	closed chan struct{} // closed by the first Close
 }
 
 // Close implements net.Listener.
@@ -58,9 +54,8 @@ func (l *listener) Accept() (net.Conn, error) {
 			}
 			continue
 		}
-		c := &conn{Conn: nc, limit: l.limit, address: peeraddr.Network(nc.RemoteAddr().String())}
+		c := &conn{Conn: nc, limit: l.limit, raw: l.raw, address: peeraddr.Network(nc.RemoteAddr().String())}
 		c.idle.Store(isNew)
-		c.greeting.Store(l.greeting)
 		if l.limit.add(c) {
 			return c, nil
 		}
