@@ -83,6 +83,9 @@ func TestDamageIsReported(t *testing.T) {
 				if !errors.Is(err, ErrDamaged) || !errors.Is(err, task.ErrCorrupt) {
 					t.Fatalf("read = %v, want ErrDamaged and task.ErrCorrupt", err)
 				}
+				if len(met.all) != i+1 {
+					t.Fatalf("after read %d there are %d reports", i, len(met.all))
+				}
 				if d := met.all[i]; d.Task != "t7" || d.First != (i == 0) || !errors.Is(d.Err, ErrDamaged) {
 					t.Errorf("report %d = %+v", i, d)
 				}

@@ -62,9 +62,10 @@ func TestInboxOwner(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	query := sharedQuery("FROM inbox WHERE owner = ")
 	var found []inbox.ID
 	err := db.read(t.Context(), func(c *conn) error {
-		s := c.start(sharedQuery("FROM inbox WHERE owner = "))
+		s := c.start(query)
 		s.int(1 << 62)
 		for _, v := range []string{"", "ann", "", "", ""} {
 			s.text(v)
