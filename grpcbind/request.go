@@ -63,15 +63,17 @@ const messageFactor = 5
 
 // acquire acquires the memory for a large message, until it is stored or the call ends. A message
 // that has acquired memory to arrive needs only the rest. No message needs more than half then, so that
-// there is always enough beside those that arrive.
+// there is always enough beside those that arrive; and it comes before answers and runs, which may wait
+// for what the message holds.
 func (s *base) acquire(ctx context.Context, c *op.Caller, size int64) error {
 	memory := s.engine.Memory()
-	need, arrived, part := messageFactor*size, (*membudget.Hold)(nil), (*membudget.Hold)(nil)
-	if a := arrivingFrom(ctx); a != nil {
+	need, arrived, part, acquire := messageFactor*size, (*membudget.Hold)(nil), (*membudget.Hold)(nil), memory.Acquire
+	if a := arrivingFrom(ctx); a != nil && a.hold != nil {
+		acquire = memory.AcquireMore
 		arrived, part = a.large, a.hold
 		need = min(need-arrivalFactor*size, max(1, memory.Stats().Max/2))
 	}
-	rest, err := memory.Acquire(ctx, need)
+	rest, err := acquire(ctx, need)
 	arrived.Release()
 	if err != nil {
 		return err

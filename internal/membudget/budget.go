@@ -57,6 +57,9 @@ const (
 	Work
 	// Request accepts further work.
 	Request
+
+	// more continues an operation that has a Hold.
+	more = Answer - 1
 )
 
 // waiter is an operation that waits for n bytes.
@@ -111,10 +114,20 @@ func (b *Budget) TryAcquire(n int64) (*Hold, bool) {
 // Acquire acquires n bytes for a request. It waits for them for Wait at most. The error wraps
 // apierror.ErrExhausted, or is the cause of the end of ctx.
 func (b *Budget) Acquire(ctx context.Context, n int64) (*Hold, error) {
+	return b.acquire(ctx, Request, n)
+}
+
+// AcquireMore is Acquire for an operation that has a Hold already. It is served before all that
+// wait: one of them may need the bytes that the operation holds.
+func (b *Budget) AcquireMore(ctx context.Context, n int64) (*Hold, error) {
+	return b.acquire(ctx, more, n)
+}
+
+func (b *Budget) acquire(ctx context.Context, class Class, n int64) (*Hold, error) {
 	if b == nil {
 		return nil, nil //nolint:nilnil // a nil Hold holds nothing
 	}
-	w, h := b.enter(Request, n)
+	w, h := b.enter(class, n)
 	if w == nil {
 		return h, nil
 	}

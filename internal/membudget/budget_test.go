@@ -56,6 +56,35 @@ func TestWaitIsBounded(t *testing.T) {
 	})
 }
 
+// An operation that has a part of the budget gets more before an answer that waits for this part.
+func TestMoreComesFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &membudget.Budget{Max: 100}
+		part := acquire(t, b, 20)
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			answer, err := b.AcquireLong(t.Context(), membudget.Answer, 90)
+			if err != nil {
+				t.Errorf("AcquireLong: %v", err)
+			}
+			answer.Release()
+		})
+		synctest.Wait()
+		began := time.Now()
+		rest, err := b.AcquireMore(t.Context(), 60)
+		if took := time.Since(began); err != nil || took > 0 {
+			t.Errorf("AcquireMore = %v after %v, want the rest at once", err, took)
+		}
+		rest.Release()
+		part.Release()
+		wg.Wait()
+		if used := b.Stats().Used; used != 0 {
+			t.Errorf("%d bytes are used at the end", used)
+		}
+	})
+}
+
 // Answers are served before accepted work, and that before requests; within a class the order is
 // that of arrival. A small operation does not overtake a large one of its class.
 func TestOrder(t *testing.T) {

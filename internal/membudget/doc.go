@@ -8,7 +8,8 @@
 //
 // The bytes acquired at one time are at most Budget.Max, except for those of Count. A need above Max counts as Max: the
 // operation is performed alone. Waiting operations are served by their
-// class, answers to accepted work first, and within a class in the order of their arrival.
+// class, answers to accepted work first, and within a class in the order of their arrival. An
+// operation that has a Hold and needs more comes before all of them.
 // Acquire waits for Budget.Wait at most, and its error names the time after which to retry.
 //
 // AcquireLong is for accepted work, which must not be refused: it waits until its context ends.
