@@ -12,8 +12,7 @@ import (
 )
 
 // packed has the files of the folder assets, compressed: that saves 60 KiB of the program. All
-// templates are one file. A
-// test compares them; after a change of a file:
+// templates are one file. A test compares them; after a change of a file:
 //
 //	go test ./internal/front/console -run TestPacked -update
 //
@@ -30,16 +29,17 @@ var kinds = map[string]string{
 // asset serves the style and the scripts, compressed unless the browser does not accept that.
 func (h *Handler) asset(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/console/assets/")
+	compressed := strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
 	b, err := packed.ReadFile("packed/" + name + ".gz")
-	if err == nil && !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	if err == nil && !compressed {
 		b, err = unpacked(b)
-	} else {
-		w.Header().Set("Content-Encoding", "gzip")
 	}
 	if kinds[name] == "" || err != nil {
-		w.Header().Del("Content-Encoding")
 		h.missing(w, r)
 		return
+	}
+	if compressed {
+		w.Header().Set("Content-Encoding", "gzip")
 	}
 	w.Header().Set("Vary", "Accept-Encoding")
 	w.Header().Set("Content-Type", kinds[name])

@@ -33,6 +33,16 @@ func isMissing(err error) bool {
 	return ok && (refused.Code == http.StatusNotFound || refused.Code == http.StatusForbidden)
 }
 
+// mistake returns the answer of the hub to a form that the person can correct on the same page. It
+// is nil for other errors, and if the caller has no right to send the form.
+func mistake(err error) *refusal {
+	refused, ok := errors.AsType[*refusal](err)
+	if !ok || refused.Code == http.StatusUnauthorized || refused.Code == http.StatusForbidden {
+		return nil
+	}
+	return refused
+}
+
 type outsideKey struct{}
 
 // asOutside passes a request of a page on to the hub, as if the browser had sent it.

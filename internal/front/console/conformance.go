@@ -1,7 +1,6 @@
 package console
 
 import (
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -49,7 +48,7 @@ func runCheck(p *page) error {
 	q := adminjson.CheckRequest{URL: v.URL, Key: strings.TrimSpace(p.r.PostFormValue("bearer"))}
 	q.Only = strings.FieldsFunc(v.Only, func(r rune) bool { return r == ',' || r == ' ' })
 	err := p.do(http.MethodPost, "/api/v1/conformance", &q, &v.Report)
-	if refused, ok := errors.AsType[*refusal](err); ok && refused.Code != http.StatusUnauthorized && refused.Code != http.StatusForbidden {
+	if refused := mistake(err); refused != nil {
 		v.Error = refused.Message
 		p.show(refused.Code, "conformance", v)
 		return nil

@@ -53,7 +53,7 @@ func redeliver(p *page) error {
 
 // back shows the page of a list after a change, with the error of the change if there is one.
 func (p *page) back(err error, show func(int, string) error, to string) error {
-	if refused, ok := errors.AsType[*refusal](err); ok && refused.Code != http.StatusUnauthorized && refused.Code != http.StatusForbidden {
+	if refused := mistake(err); refused != nil {
 		return show(refused.Code, refused.Message)
 	}
 	if err == nil {

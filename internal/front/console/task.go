@@ -314,15 +314,15 @@ func annotate(entries []entryView, hooks []hookView) {
 		h := &hooks[i]
 		for _, d := range h.Dead {
 			e := at(d.Last)
-			e.Marks = append(e.Marks, mark{"bad", fmt.Sprintf("webhook %s did not accept #%d to #%d after %d tries: %s", h.Config, d.First, d.Last, d.Attempts, d.Reason), d.At, ""})
+			e.Marks = append(e.Marks, mark{Tone: "bad", At: d.At, Text: fmt.Sprintf("webhook %s did not accept #%d to #%d after %d tries: %s", h.Config, d.First, d.Last, d.Attempts, d.Reason)})
 		}
 		if h.LastError != "" {
 			e := at(h.Told + 1)
-			e.Marks = append(e.Marks, mark{"ask", fmt.Sprintf("webhook %s: try %d failed: %s", h.Config, h.Tries, h.LastError), h.NextTry, ""})
+			e.Marks = append(e.Marks, mark{Tone: "ask", At: h.NextTry, Text: fmt.Sprintf("webhook %s: try %d failed: %s", h.Config, h.Tries, h.LastError)})
 		}
 		if h.Told > 0 && h.Told >= entries[0].Version {
 			e := at(h.Told)
-			e.Marks = append(e.Marks, mark{"good", "webhook " + h.Config + " is notified up to here", nil, ""})
+			e.Marks = append(e.Marks, mark{Tone: "good", Text: "webhook " + h.Config + " is notified up to here"})
 		}
 	}
 }
