@@ -83,6 +83,8 @@ func api() []attempt {
 		at("an approval is refused", "POST /api/v1/inbox/$APPROVAL/refuse\n"+`{"text":"x"}`),
 		at("an approval is answered", "POST /api/v1/inbox/$APPROVAL/answer\n"+`{"text":"x"}`),
 		at("all events", "GET /api/v1/events?after=first&follow=false&task=$ID"),
+		at("all events since a time", "GET /api/v1/events?since=2020-01-01T00:00:00Z&follow=false&task=$ID"),
+		at("a check of an agent", "POST /api/v1/conformance\n"+`{"url":"$ID"}`),
 		at("all tasks", "GET /api/v1/tasks?scope=all&context=$CTX"),
 		at("a task of any owner", "GET /api/v1/tasks/$ID?scope=all"),
 		at("the number of all tasks", "GET /api/v1/counts?scope=all&owner=acme"),

@@ -3,7 +3,7 @@
   "use strict";
   var box = document.querySelector("[data-curves]");
   if (!box || !window.uPlot || !window.fetch) { return; }
-  var hour = 3600, step = 10000, times = [], values = {}, charts = [], note = document.getElementById("curvenote");
+  var hour = 3600, least = 300, step = 10000, times = [], values = {}, charts = [], note = document.getElementById("curvenote");
 
   function color(name) { return getComputedStyle(box).getPropertyValue(name).trim(); }
 
@@ -39,9 +39,9 @@
       width: chart.at.clientWidth, height: 130, tzDate: function (s) { return window.uPlot.tzDate(new Date(s * 1000), "Etc/UTC"); },
       legend: { show: false }, padding: [8, 6, 0, 0],
       cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false }, sync: { key: "curves" } },
-      scales: { x: { range: function () { var end = Math.max(Date.now() / 1000, times[times.length - 1] || 0); return [end - hour, end]; } },
+      scales: { x: { range: function () { var end = Math.max(Date.now() / 1000, times[times.length - 1] || 0); return [Math.max(end - hour, Math.min(times[0] || end, end - least)), end]; } },
         y: { range: function (u, low, high) { return [0, high > 0 ? high * 1.1 : 1]; } } },
-      axes: [Object.assign({ size: 24, space: 60, values: "{HH}:{mm}" }, axis),
+      axes: [Object.assign({ size: 24, space: 60, incrs: [60, 120, 300, 600, 900, 1800, 3600], values: "{HH}:{mm}" }, axis),
         Object.assign({ size: 52, space: 32, incrs: chart.unit ? undefined : [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6, 1e7], values: function (u, ticks) { return ticks.map(function (v) { return text(v, chart.unit); }); } }, axis)],
       series: [{}].concat(chart.lines.map(function (l) {
         var c = color("--" + l.tone);
