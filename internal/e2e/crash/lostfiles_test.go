@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -51,7 +52,9 @@ func TestLogRemovedUnderARunningHub(t *testing.T) {
 	if code, body := h.read("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "changed by another program") {
 		t.Errorf("readyz = %d %s, want 503 that names the files", code, body)
 	}
-	if err := h.Process().Await(t.Context(), "all data was moved into the file"); err != nil {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := h.Process().Await(ctx, "all data was moved into the file"); err != nil {
 		t.Fatal(err)
 	}
 	h.Kill()
