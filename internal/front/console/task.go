@@ -320,7 +320,7 @@ func annotate(entries []entryView, hooks []hookView) {
 			e := at(h.Told + 1)
 			e.Marks = append(e.Marks, mark{Tone: "ask", At: h.NextTry, Text: fmt.Sprintf("webhook %s: try %d failed: %s", h.Config, h.Tries, h.LastError)})
 		}
-		if h.Told > 0 && h.Told >= entries[0].Version {
+		if h.Told > 1 && h.Told >= entries[0].Version { // the message of the caller is never delivered
 			e := at(h.Told)
 			e.Marks = append(e.Marks, mark{Tone: "good", Text: "webhook " + h.Config + " is notified up to here"})
 		}
