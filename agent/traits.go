@@ -12,6 +12,12 @@ type Traits struct {
 	// Idempotent declares that the hub may repeat runs after a crash, at most three times. It
 	// repeats a run only while readers have received no state but SUBMITTED and WORKING.
 	Idempotent bool
+	// Pure declares that a run has no effect but its events. The hub may begin it before the message
+	// that creates its task is durable, and stores an answer that is complete at once together with
+	// the message; no reader sees either before. If they cannot be stored, the context of the run
+	// ends, and the task never exists. It applies only to agents with Idempotent and NoMessage, and
+	// only if the caller waits for the answer.
+	Pure bool
 	// Resumable declares that runs continue from their last checkpoint. After a crash the hub
 	// executes the message again, whatever events readers have received and however often it
 	// crashed; the new run adds to the events of the earlier ones. A pending cancel request

@@ -48,6 +48,7 @@ func serveMain(args []string) int {
 	f.StringVar(&o.File, "file", "", "the file of parley-sqlite")
 	f.StringVar(&o.Store, "store", "", "the address of the database of parley-postgres")
 	f.IntVar(&o.MaxRuns, "max-runs", 0, "the most tasks that are executed at one time")
+	f.BoolVar(&o.Effects, "effects", false, "declare that runs have effects")
 	f.BoolVar(&o.Owners, "owners", false, "take owners from a header")
 	f.StringVar(&o.Remote, "remote", "", "the URL of another server that performs the tasks of parley")
 	f.StringVar(&o.Bus, "bus", "", "the URL of the broker of workers and repliers, and over which they perform the tasks of parley")

@@ -57,6 +57,8 @@ type admission struct {
 	claimed, waits bool
 	// early is the run that was started before the task is stored; nil if there is none.
 	early *run
+	// answer are the events of early that are stored with the message.
+	answer []task.Entry
 }
 
 // admitted is a message that is durable in its task.
@@ -298,7 +300,7 @@ func (a *admission) prepare() (err error) {
 		return fmt.Errorf("encode call: %w", err)
 	}
 	// An earlier attempt to store the message may have set these.
-	a.entry, a.bearer, a.early = task.Entry{At: now(), Call: call}, 0, nil
+	a.entry, a.bearer, a.early, a.answer = task.Entry{At: now(), Call: call}, 0, nil, nil
 	a.recordRequest = a.engine.recordRequest(a.caller, a.send, a.agent.Name)
 	return nil
 }
@@ -313,11 +315,7 @@ func (a *admission) store(f step) error {
 	if err != nil {
 		return err
 	}
-	err = e.change(a.live, f)
-	if a.early != nil {
-		a.early.notifyStored(err)
-	}
-	if err != nil {
+	if err = a.change(f); err != nil {
 		if a.slot.live != nil {
 			a.live.dropBearer(a.bearer)
 		}
@@ -349,11 +347,25 @@ func (a *admission) first(ch *task.Change, h *task.Head) error {
 	if err := a.engine.attach(ch, a.hook); err != nil {
 		return err
 	}
-	if a.claimed && a.early == nil && mayBeEarly(a.agent, a.send) {
-		a.early = &run{live: a.live, agent: a.agent, key: a.slot.handOver(), msg: a.inbound()}
-		a.engine.startEarly(a.early, &ch.Next)
+	a.answer = nil // an earlier attempt of this change may have set it
+	if a.claimed && a.early == nil {
+		a.startEarly(ch)
 	}
 	return nil
+}
+
+// startEarly starts the run of a new task before the task is stored, if the agent permits that.
+func (a *admission) startEarly(ch *task.Change) {
+	early, atOnce := mayBeEarly(a.agent, a.send), a.mayAnswerAtOnce()
+	if !early && !atOnce {
+		return
+	}
+	a.early = &run{live: a.live, agent: a.agent, key: a.slot.handOver(), msg: a.inbound()}
+	if atOnce {
+		a.answerAtOnce(ch)
+		return
+	}
+	a.engine.startEarly(a.early, &ch.Next)
 }
 
 // next is the change that adds the message to a task.

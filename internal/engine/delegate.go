@@ -26,6 +26,9 @@ var _ agent.Delegator = (*run)(nil)
 
 // Delegate implements agent.Delegator.
 func (r *run) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegated, error) {
+	if err := r.awaitStored(ctx); err != nil {
+		return nil, fmt.Errorf("delegate: %w", err)
+	}
 	send, line, err := r.delegation(ctx, d)
 	if err != nil {
 		return nil, fmt.Errorf("delegate: %w", err)

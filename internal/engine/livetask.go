@@ -89,9 +89,8 @@ type live struct {
 	followers []wake.Signal
 }
 
-// reading is the version of the task at which a run began to read a message. For a run of another
-// hub, the version is the last one before the first event of its epoch, or until then the one at
-// which this hub learned of the run. The epoch is zero for a run of this hub.
+// reading is the version of the task at which a run began to read a message: the last one before
+// the first event of its epoch, or until then the one at which this hub learned of the run.
 type reading struct{ message, at, epoch int64 }
 
 // dealtWithLocked reports whether a run that has read the message at version v has reached a
@@ -112,7 +111,7 @@ func (l *live) readLocked(r reading) {
 	}
 }
 
-// eventLocked corrects the reading of another hub's run at its first event.
+// eventLocked corrects the reading of a run at its first event, which may be in the same change.
 func (l *live) eventLocked(e *task.Entry) {
 	if n := len(l.reads); n > 0 && e.Epoch != 0 && l.reads[n-1].epoch == e.Epoch {
 		l.reads[n-1].at = min(l.reads[n-1].at, e.Version-1)
@@ -202,7 +201,7 @@ func (l *live) publish(c *task.Change) {
 	defer l.mu.Unlock()
 	poke := len(l.followers) > 0 && statusChanged(&l.head, c)
 	if c.Next.Consumed > l.head.Consumed {
-		l.readLocked(reading{message: c.Next.Consumed, at: c.Next.Version})
+		l.readLocked(reading{c.Next.Consumed, c.Next.Version, c.Next.Run.Epoch})
 	}
 	whole := c.Next.Rev != l.head.Rev // not entries without their head, which reload publishes first
 	l.head, l.loaded, l.trouble = c.Next, true, nil

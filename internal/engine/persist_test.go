@@ -66,6 +66,13 @@ func (s *blockingStore) release() int {
 	return s.waiting
 }
 
+// held returns the number of commits that were held back since block.
+func (s *blockingStore) held() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waiting
+}
+
 // audience observes an engine on all paths by which a change becomes visible.
 type audience struct {
 	*bench

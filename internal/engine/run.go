@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine/timer"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -45,6 +46,9 @@ type run struct {
 	// stored is closed once it is known whether the task is stored; nil if it was stored before
 	// the run began.
 	stored chan struct{}
+	// ready has room for one signal: the task need not wait any longer for the run's events. It is
+	// nil unless they may be stored with the message.
+	ready wake.Signal
 	// epoch, attempt and msg belong to this execution.
 	epoch   int64
 	attempt int
@@ -138,6 +142,7 @@ func (r *run) perform() {
 
 // execute reads the executor's events until its iterator ends or further events are ignored.
 func (r *run) execute() {
+	defer r.ready.Send()
 	defer func() {
 		if p := recover(); p != nil {
 			r.panicked(p)
@@ -222,6 +227,7 @@ func (r *run) emit(en task.Entry) bool {
 	}
 	asks := r.hubAnswers(&en)
 	if asks {
+		_ = r.awaitStored(r.ctx) // a question refers to the stored task
 		en = r.question(en)
 	}
 	r.mu.Lock()
@@ -246,6 +252,9 @@ func (r *run) emit(en task.Entry) bool {
 		r.state = en.State
 	case en.Kind == task.Artifact:
 		r.hasArtifact = true
+	}
+	if last {
+		r.ready.Send()
 	}
 	schedule := !last && !r.flushing
 	if schedule {
@@ -341,6 +350,7 @@ func (r *run) settle() {
 
 // flush makes the queue durable in one append.
 func (r *run) flush() error {
+	r.ready.Send()
 	r.writing.Lock()
 	defer r.writing.Unlock()
 	taken := 0
@@ -398,7 +408,8 @@ func (r *run) apply(c *task.Change, batch []task.Entry, kept *extras) error {
 	posed := r.posed
 	r.mu.Unlock()
 	c.Next.Visibility = task.Visible
-	c.Entries = make([]task.Entry, 0, len(batch))
+	before := len(c.Entries)
+	c.Entries = slices.Grow(c.Entries, len(batch))
 	for i := range batch {
 		h, en, err := task.Apply(c.Next, batch[i])
 		switch {
@@ -418,7 +429,7 @@ func (r *run) apply(c *task.Change, batch []task.Entry, kept *extras) error {
 			rest(&c.Next)
 		}
 	}
-	if len(c.Entries) == 0 {
+	if len(c.Entries) == before {
 		return r.applyAlone(c, kept)
 	}
 	if c.Next.State.Open() { // a task that has ended is not continued
@@ -535,60 +546,4 @@ func (r *run) cutOff() error {
 		return err
 	}
 	return nil
-}
-
-// panicked fails the task after a panic of its agent.
-func (r *run) panicked(p any) {
-	reference := uuid.NewString()
-	r.engine.cfg.Logger.ErrorContext(r.scope, "agent panicked", "agent", r.agent.Name, "task", r.live.ref.id,
-		"reference", reference, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-	r.status(task.Failed, fmt.Sprintf("agent %q panicked (reference %s)", r.agent.Name, reference))
-}
-
-// failed fails the task for a reason that is not shown to callers.
-func (r *run) failed(err error) {
-	reference := uuid.NewString()
-	r.engine.cfg.Logger.ErrorContext(r.scope, "agent failed", "agent", r.agent.Name, "task", r.live.ref.id,
-		"reference", reference, "error", err)
-	r.status(task.Failed, fmt.Sprintf("agent %q failed (reference %s)", r.agent.Name, reference))
-}
-
-// failedWith ends the run with an error of the executor. The message of an a2a.Error is meant
-// for callers and passed on.
-func (r *run) failedWith(err error, first bool) {
-	if r.ctx.Err() != nil {
-		return // the engine stopped the run; the error is a consequence
-	}
-	if first && r.refuse(err) {
-		return
-	}
-	var public *a2a.Error
-	if errors.As(err, &public) && public.Message != "" {
-		r.status(task.Failed, public.Message)
-		return
-	}
-	r.failed(err)
-}
-
-// ended handles an iterator that ended without a final event.
-func (r *run) ended() {
-	r.mu.Lock()
-	closed := r.closed
-	r.mu.Unlock()
-	if closed || r.ctx.Err() != nil {
-		return
-	}
-	if r.drained = r.endedByDrain(); r.drained {
-		return
-	}
-	r.settle()
-	if r.live.snapshot().State == task.AuthRequired {
-		return
-	}
-	r.status(task.Failed, "agent ended without a final state")
-}
-
-// status emits a status on the hub's own behalf, as an event of the run.
-func (r *run) status(s task.State, text string) {
-	r.emit(r.live.statusEntry(s, text))
 }

@@ -31,6 +31,7 @@ func (r *run) begin(h *task.Head) {
 	if !r.engine.goroutinesOf(&r.key).run(r.perform) {
 		// The engine has stopped; the next process finds the claim.
 		r.hasBegun()
+		r.ready.Send()
 		r.engine.live.release(r.live)
 	}
 }
@@ -55,10 +56,14 @@ func (e *Engine) startEarly(r *run, h *task.Head) {
 	r.begin(h)
 }
 
-// notifyStored notifies an early run of the outcome of storing its task.
-func (r *run) notifyStored(err error) {
+// notifyStored notifies an early run of the outcome of storing its task, with the given events of
+// the run. The caller holds l.write, so that the run does not store them again.
+func (r *run) notifyStored(events []task.Entry, err error) {
 	if err != nil {
 		r.fence(errNotStored)
+	} else {
+		r.dropDurable(len(events))
+		r.notifyOutput(events)
 	}
 	close(r.stored)
 }
@@ -69,6 +74,7 @@ func (r *run) awaitStored(ctx context.Context) error {
 	if r.stored == nil {
 		return nil
 	}
+	r.ready.Send()
 	select {
 	case <-r.stored:
 		return r.cutOff()

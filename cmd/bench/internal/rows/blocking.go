@@ -16,11 +16,24 @@ const completed = `"TASK_STATE_COMPLETED"`
 func blocking(ctx context.Context, b *Bench) ([]Result, error) {
 	kinds := append([]serve.Kind{serve.Bare}, serve.Peers()...)
 	kinds = append(kinds, serve.ParleyMemory, serve.ParleySQLite, serve.ParleyPostgres)
-	return b.each(ctx, "blocking", kinds, b.blockingOn)
+	all, err := b.each(ctx, "blocking", kinds, func(ctx context.Context, k serve.Kind) ([]Result, error) { return b.blockingOn(ctx, k) })
+	if err != nil {
+		return all, err
+	}
+	rs, err := b.each(ctx, "blocking", []serve.Kind{serve.ParleySQLite}, func(ctx context.Context, k serve.Kind) ([]Result, error) {
+		return b.blockingOn(ctx, k, effects)
+	})
+	for i := range rs {
+		rs[i].Case = "agent with effects"
+	}
+	return append(all, rs...), err
 }
 
-func (b *Bench) blockingOn(ctx context.Context, k serve.Kind) (rs []Result, err error) {
-	p, stop, err := b.start(ctx, k)
+// effects is the option of a Parley whose agent has effects, so that each task takes two commits.
+const effects = "-effects"
+
+func (b *Bench) blockingOn(ctx context.Context, k serve.Kind, args ...string) (rs []Result, err error) {
+	p, stop, err := b.start(ctx, k, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +44,7 @@ func (b *Bench) blockingOn(ctx context.Context, k serve.Kind) (rs []Result, err 
 	}
 	defer hangUp()
 	var runs []run
-	err = b.profiled(ctx, p, string(k), func() (err error) {
+	err = b.profiled(ctx, p, strings.Join(append([]string{string(k)}, args...), ""), func() (err error) {
 		runs, err = b.closedLoop(ctx, p, ops)
 		return err
 	})

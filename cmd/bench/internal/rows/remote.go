@@ -27,7 +27,7 @@ func remote(ctx context.Context, b *Bench) ([]Result, error) {
 	var all []Result
 	kinds := []serve.Kind{serve.ParleyMemory, serve.ParleySQLite}
 	rs, err := b.each(ctx, "remote", kinds, func(ctx context.Context, k serve.Kind) ([]Result, error) {
-		return b.remoteOn(ctx, k, direct)
+		return b.remoteOn(ctx, k, direct, effects)
 	})
 	if all = append(all, rs...); err != nil {
 		return all, err

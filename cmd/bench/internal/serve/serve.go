@@ -59,6 +59,9 @@ type Options struct {
 	Store string
 	// MaxRuns is the largest number of concurrent runs of Parley; zero means its own default.
 	MaxRuns int
+	// Effects makes the agent of Parley declare that its runs have effects: their messages are
+	// durable before they begin.
+	Effects bool
 	// Owners makes Parley read the owner of a call from a header; see OwnerHeader. By default
 	// all callers are the same owner, as with the other servers and with parley serve.
 	Owners bool
