@@ -71,6 +71,8 @@ type options struct {
 	// budgets is set to print budgets in place of rows; flames is the folder of their flame graphs.
 	budgets bool
 	flames  string
+	// html is the file of the page of curves, or empty.
+	html string
 }
 
 // errUsage is wrapped by errors of the command line.
@@ -86,6 +88,8 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.StringVar(&o.bench.Profiles, "profile", "", "a folder for profiles of the servers in Go in the rows blocking, stream and lookup")
 	brokers := f.String("brokers", "", "the URLs of the brokers of the row queue, such as nats://127.0.0.1:4222,amqp://guest:guest@127.0.0.1:5672/")
 	f.BoolVar(&o.quick, "quick", false, "a small load for a moment, to see that everything works")
+	page := f.Bool("page", false, "shorter runs, for all rows within 25 minutes")
+	f.StringVar(&o.html, "html", "", "write a page of curves to this file; without -only measure only them")
 	f.BoolVar(&o.json, "json", false, "print JSON instead of a table")
 	f.BoolVar(&o.budgets, "budget", false, "print where the processor time of a send and of a chunk goes, and no rows")
 	f.StringVar(&o.flames, "flames", "", "with -budget: a folder for flame graphs")
@@ -102,8 +106,14 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	}
 	l := &o.bench.Load
 	*l = rows.Full()
-	if o.quick {
+	switch {
+	case o.quick:
 		*l = rows.Quick()
+	case *page:
+		*l = rows.Page()
+	}
+	if o.html != "" && *only == "" {
+		*only = "curves"
 	}
 	override(&l.Warmup, *warmup)
 	override(&l.Duration, *duration)
@@ -175,6 +185,12 @@ func benchMain(ctx context.Context, args []string, stdout, stderr io.Writer) int
 	r := &report{Machine: lookAround(&o.bench), Load: describe(&o.bench.Load), Quick: o.quick}
 	defer o.bench.Close()
 	failed := o.run(ctx, r, stderr)
+	if o.html != "" {
+		if err := writePage(o.html, r); err != nil {
+			fmt.Fprintln(stderr, "bench:", err)
+			failed = true
+		}
+	}
 	print := r.table
 	if o.json {
 		print = r.json

@@ -124,7 +124,7 @@ func (r *report) ratios(x *rows.Result) string {
 	case x.Beside != "":
 		return fmt.Sprintf("%s %.2f×, its CPU %.2f×", x.Beside, x.Ratio, x.CostRatio)
 	}
-	if x.Server != serve.ParleySQLite && x.Server != serve.ParleyMemory {
+	if len(x.Points) > 0 || x.Server != serve.ParleySQLite && x.Server != serve.ParleyMemory {
 		return "–"
 	}
 	var all []string

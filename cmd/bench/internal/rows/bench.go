@@ -84,6 +84,9 @@ type Load struct {
 	Open int
 	// Delays are the times that an fsync takes longer in the row slow-disk.
 	Delays []time.Duration
+	// SmallDatabases limits the row lookup on PostgreSQL to the smallest number of tasks, because
+	// to load more takes minutes.
+	SmallDatabases bool
 	// Soak is the number of minutes that a hub runs at full load, and Minute the length of such
 	// a minute.
 	Soak   int
@@ -118,6 +121,14 @@ func Quick() Load {
 	return l
 }
 
+// Page returns a load of all rows that takes less than 25 minutes on two cores.
+func Page() Load {
+	l := Full()
+	l.Warmup, l.Duration, l.Patience = 2*time.Second, 5*time.Second, 45*time.Second
+	l.IdleWait, l.MemoryWait, l.Starts, l.SmallDatabases = 20*time.Second, 15*time.Second, 3, true
+	return l
+}
+
 // Row is one row of the table.
 type Row struct {
 	Name string
@@ -147,6 +158,7 @@ func All() []Row {
 		{"recovery", "from exec after kill -9 to /readyz, and until all runs are done", recovery, false},
 		{"idle-memory", "memory of an idle parley serve", idleMemory, false},
 		{"large-bodies", "memory and the latency of small sends beside large ones", largeBodies, false},
+		{"curves", "the curves of the page", curves, true},
 		{"soak", "blocking sends for ten minutes: what grows?", soak, true},
 	}
 }
@@ -171,6 +183,12 @@ func (b *Bench) each(ctx context.Context, row string, kinds []serve.Kind, f func
 			continue
 		}
 		b.Log("%s: %s", row, k)
+		if err := b.prepare(ctx, k); err != nil {
+			left := leftOut(k, err)
+			left.Row = row
+			all = append(all, left)
+			continue
+		}
 		ctx, cancel := context.WithTimeoutCause(ctx, b.Patience, fmt.Errorf("%w: %v have passed", errLate, b.Patience))
 		rs, err := f(ctx, k)
 		late := errors.Is(context.Cause(ctx), errLate)

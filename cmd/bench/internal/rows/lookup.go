@@ -23,7 +23,11 @@ func lookup(ctx context.Context, b *Bench) ([]Result, error) {
 		if err != nil {
 			return all, err
 		}
-		rs, err := b.each(ctx, "lookup", []serve.Kind{serve.ParleySQLite, serve.ParleyPostgres}, func(ctx context.Context, k serve.Kind) ([]Result, error) {
+		kinds := []serve.Kind{serve.ParleySQLite, serve.ParleyPostgres}
+		if b.SmallDatabases && n > b.Sizes[0] {
+			kinds = kinds[:1]
+		}
+		rs, err := b.each(ctx, "lookup", kinds, func(ctx context.Context, k serve.Kind) ([]Result, error) {
 			return b.lookupIn(ctx, k, filepath.Join(dir, "parley.db"), n)
 		})
 		all = append(all, rs...)

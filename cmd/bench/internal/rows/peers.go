@@ -76,21 +76,37 @@ func foreign(name string) bool {
 	return false
 }
 
-// startProgram builds and starts a server of others. If this machine lacks a requirement, the
-// error wraps ErrLeftOut and states it.
-func (b *Bench) startProgram(ctx context.Context, p program) (*child.Process, func() error, error) {
-	dir := filepath.Join(b.Root, filepath.FromSlash(p.dir))
-	if _, err := os.Stat(filepath.Join(dir, p.needs)); err != nil {
-		return nil, nil, fmt.Errorf("%w: run %s first", ErrLeftOut, p.install)
+// folder returns the folder of a program, and the path of what its build makes.
+func (b *Bench) folder(p program) (dir, out string, err error) {
+	out, err = filepath.Abs(filepath.Join(b.Work, "peers", filepath.Base(p.dir)))
+	return filepath.Join(b.Root, filepath.FromSlash(p.dir)), out, err
+}
+
+// prepare builds the program of a server of others, which may take minutes. If this machine lacks
+// a requirement, the error wraps ErrLeftOut and states it.
+func (b *Bench) prepare(ctx context.Context, k serve.Kind) error {
+	p, ok := programs[k]
+	if !ok {
+		return nil
 	}
-	out, err := filepath.Abs(filepath.Join(b.Work, "peers", filepath.Base(p.dir)))
+	dir, out, err := b.folder(p)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(dir, p.needs)); err != nil {
+		return fmt.Errorf("%w: run %s first", ErrLeftOut, p.install)
+	}
+	if p.build == nil {
+		return nil
+	}
+	return buildPeer(ctx, dir, p.build(out))
+}
+
+// startProgram starts a server of others that is prepared.
+func (b *Bench) startProgram(ctx context.Context, p program) (*child.Process, func() error, error) {
+	dir, out, err := b.folder(p)
 	if err != nil {
 		return nil, nil, err
-	}
-	if p.build != nil {
-		if err := buildPeer(ctx, dir, p.build(out)); err != nil {
-			return nil, nil, err
-		}
 	}
 	args := p.run(out)
 	path, err := exec.LookPath(args[0])
@@ -102,7 +118,7 @@ func (b *Bench) startProgram(ctx context.Context, p program) (*child.Process, fu
 	}
 	cmd := exec.Command(path, args[1:]...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), p.env...)
-	if strings.HasSuffix(p.dir, "/java") {
+	if filepath.Base(dir) == "java" { // it reports the port that it was given
 		addr, err := freeAddr(ctx)
 		if err != nil {
 			return nil, nil, err

@@ -52,6 +52,8 @@ type Result struct {
 	AddedP99 time.Duration `json:"added_p99_ns,omitempty"`
 	// Runs are the values of the runs in order.
 	Runs []float64 `json:"runs,omitempty"`
+	// Points are the points of a curve.
+	Points []Point `json:"points,omitempty"`
 	// Left is the reason for a missing measurement.
 	Left string `json:"left_out,omitempty"`
 }
