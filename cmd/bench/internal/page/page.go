@@ -1,5 +1,9 @@
 // Package page draws curves as one HTML page: SVG without a script or a foreign file, in the
 // light and the dark scheme of the reader.
+//
+// The page has all values also as tables. A curve with points that are no finite numbers, or are
+// not positive on a logarithmic axis, is drawn wrongly; the caller leaves them out. Nothing is
+// shared between calls.
 package page
 
 import (
