@@ -19,7 +19,7 @@ func TestVitalSigns(t *testing.T) {
 	for _, row := range vitalSigns(tr.sources) {
 		fmt.Fprintf(&b, "| %s | %s |\n", row[0], row[1])
 	}
-	t.Logf("\n| Sign | Value |\n|---|--:|\n%s\n| Block | Code | Tests |\n|---|--:|--:|\n%s", b.String(), blocks(tr.sources))
+	t.Logf("\n| Sign | Value |\n|---|--:|\n%s\n| Part of the main module | Code | Tests |\n|---|--:|--:|\n%s", b.String(), sizes(tr))
 }
 
 func vitalSigns(sources []*source) [][2]string {
@@ -127,25 +127,6 @@ func folders(sources []*source) []string {
 		found[s.dir()] = true
 	}
 	return slices.Sorted(maps.Keys(found))
-}
-
-// blocks returns the lines of code and tests by folder of the root and group of internal.
-func blocks(sources []*source) string {
-	lines := map[string][2]int{}
-	for _, s := range sources {
-		l := lines[block(s.dir())]
-		l[btoi(s.test)] += s.lines
-		lines[block(s.dir())] = l
-	}
-	var b strings.Builder
-	total := [2]int{}
-	for _, name := range slices.Sorted(maps.Keys(lines)) {
-		fmt.Fprintf(&b, "| %s | %d | %d |\n", name, lines[name][0], lines[name][1])
-		total[0] += lines[name][0]
-		total[1] += lines[name][1]
-	}
-	fmt.Fprintf(&b, "| all | %d | %d |\n", total[0], total[1])
-	return b.String()
 }
 
 // block returns the folder of the root that dir is in; below cmd and internal, the one below.
