@@ -23,9 +23,4 @@
 //
 // A backup has the master key and the sealed secrets: it is as secret as the folder. The queues of
 // the bus are not in it: the hub publishes its work again. Write needs space for the store twice.
-//
-// # Testing
-//
-// The tests back up a hub under load, compare the restored tasks, cut and change the file at every
-// region, and kill both directions at random moments.
 package backup

@@ -20,8 +20,4 @@
 //
 // A Batcher is safe for concurrent use, and starts no goroutines. It keeps no state for a key
 // without senders.
-//
-// # Testing
-//
-// The tests run in bubbles, with a send function that blocks.
 package batch

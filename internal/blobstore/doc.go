@@ -30,9 +30,4 @@
 //
 // All methods are safe for concurrent use. The caller of Open must ensure that no other process
 // uses the folder. Files are written concurrently; their names are changed one after the other.
-//
-// # Testing
-//
-// The tests use real folders. Those of internal/engine kill a process between the file and its
-// entry, and after the entry; those of internal/cli kill the whole program.
 package blobstore

@@ -18,10 +18,6 @@
 // Scores of different queries cannot be compared, and the best hit may be a poor one. Stems are
 // those of English; other languages are matched by whole words.
 //
-// # Concurrency
-//
-// An Index is safe for concurrent use.
-//
 // # Testing
 //
 // The quality is measured with labelled queries in testdata; those in heldout.txt were written

@@ -6,19 +6,11 @@
 // # Guarantees
 //
 // The clock of a hub decides nothing: it only makes the hub stop early. A hub that was lost and
-// comes back joins as a new one.
+// returns joins as a new one.
 //
 // # Non-guarantees
 //
 // A Hint may be lost. Its receiver also reads the database from time to time.
-//
-// # Concurrency
-//
-// All methods are safe for concurrent use.
-//
-// # Testing
-//
-// Package pgstore tests the membership with a real database.
 package cluster
 
 import (
@@ -77,7 +69,7 @@ type Hint struct {
 	// Data is set if data beside tasks has changed. It belongs to a topic.
 	Data bool
 	// Regular is set in the hint of each second, which names nothing: its receiver reads again,
-	// cheaply, what an earlier hint should have named.
+	// cheaply, the changes that an earlier hint should have named.
 	Regular bool
 }
 

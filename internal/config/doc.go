@@ -22,10 +22,6 @@
 // Loading does not look for programs, create folders or listen on addresses. YAML tags are
 // refused, and a file holds one document.
 //
-// # Concurrency
-//
-// A Config is not changed after it was loaded.
-//
 // # Testing
 //
 // [Parse] takes a text and a function that replaces the environment. The schema is compared

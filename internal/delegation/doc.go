@@ -17,12 +17,4 @@
 //
 // The data is not signed. A peer that drops or forges the chain is not detected; its messages
 // begin a new delegation with the limits of the receiving hub.
-//
-// # Concurrency
-//
-// A Context is a value. Its chain must not be changed.
-//
-// # Testing
-//
-// All functions are pure.
 package delegation

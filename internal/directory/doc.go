@@ -36,9 +36,4 @@
 // A Directory is safe for concurrent use. A published Entry is never changed. Locks are
 // acquired in the order agent.checking, changing, mu. The Registrar and the Store are called
 // with changing held, the Fetcher with checking held.
-//
-// # Testing
-//
-// The tests use agents that answer over HTTP, correctly and incorrectly, and fake time
-// (testing/synctest) where delays matter.
 package directory

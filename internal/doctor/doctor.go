@@ -14,14 +14,6 @@
 // # Non-guarantees
 //
 // A hub without findings is not necessarily safe: the behaviour of its agents is not examined.
-//
-// # Concurrency
-//
-// Everything here is a pure function.
-//
-// # Testing
-//
-// Facts are plain structs.
 package doctor
 
 import (

@@ -24,8 +24,4 @@
 // # Concurrency
 //
 // All methods of a Recorder are safe for concurrent use. Run is called once.
-//
-// # Testing
-//
-// memstore.Store is a sufficient store.
 package events

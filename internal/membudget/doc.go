@@ -24,8 +24,4 @@
 // # Concurrency
 //
 // A Budget and a Hold of it are safe for concurrent use. A nil Budget allows everything.
-//
-// # Testing
-//
-// The time is that of package time, so tests run in a bubble of testing/synctest.
 package membudget

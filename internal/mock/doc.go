@@ -51,10 +51,4 @@
 //
 // A Server is safe for concurrent use. Each task with steps to execute has a goroutine, which
 // ends when the task ends or waits; Close waits for all of them.
-//
-// # Testing
-//
-// Transcripts under testdata show requests and answers in every shape. Package client and the
-// official SDK are tested against it, the reader of scripts is fuzzed, and the schema is
-// compared with the structs.
 package mock

@@ -20,8 +20,4 @@
 // # Concurrency
 //
 // A Limiter is safe for concurrent use. A nil Limiter allows everything.
-//
-// # Testing
-//
-// The time is that of package time, so tests run in a bubble of testing/synctest.
 package ratelimit

@@ -34,8 +34,4 @@
 // # Concurrency
 //
 // A Recorder is safe for concurrent use. Run writes the notes of one task after the other.
-//
-// # Testing
-//
-// A Recorder works with memstore.Store and a zero memory.Notes in a synctest bubble.
 package recorder

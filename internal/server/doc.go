@@ -17,8 +17,4 @@
 //
 // The methods of a [Hub] may be called by several goroutines. Call Run once, and Close after
 // it.
-//
-// # Testing
-//
-// The tests of package cli run hubs of this package in their own process.
 package server

@@ -19,10 +19,6 @@
 // # Concurrency
 //
 // Tokens are values. A Slot belongs to one call.
-//
-// # Testing
-//
-// All functions are pure.
 package usertoken
 
 import (

@@ -32,8 +32,4 @@
 //
 // A Wrapper and its executors are safe for concurrent use. Fields must not change once it is in
 // use.
-//
-// # Testing
-//
-// The tests run gates on a real engine, with fake time.
 package approval

@@ -22,14 +22,6 @@
 // # Non-guarantees
 //
 // The wording of questions, progress and reports may change. The images are small and plain.
-//
-// # Concurrency
-//
-// The executors hold no state and are safe for concurrent use. They start no goroutines.
-//
-// # Testing
-//
-// A test can range over Execute with a context of its own; no hub is needed.
 package builtin
 
 import (

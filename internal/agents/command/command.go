@@ -65,10 +65,6 @@
 // An Agent is safe for concurrent use once its fields are set. Each run has three goroutines
 // beside the caller's while the program runs, and one that watches the context; none outlives
 // the run.
-//
-// # Testing
-//
-// The tests run real shell scripts.
 package command
 
 import (

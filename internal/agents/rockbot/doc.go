@@ -48,8 +48,4 @@
 //
 // An Exchange and its Agents are safe for concurrent use once their fields are set. Run owns the
 // goroutines.
-//
-// # Testing
-//
-// The tests run hubs against an agent that uses raw AMQP like RockBot, on a private RabbitMQ.
 package rockbot

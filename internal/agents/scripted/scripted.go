@@ -22,14 +22,6 @@
 // # Non-guarantees
 //
 // It understands nothing.
-//
-// # Concurrency
-//
-// A Script does not change and is safe for concurrent use. It starts no goroutines.
-//
-// # Testing
-//
-// A test can range over Execute without a hub.
 package scripted
 
 import (

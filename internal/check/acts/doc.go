@@ -25,9 +25,4 @@
 // # Concurrency
 //
 // A Runner runs one test after the other. Tests share nothing.
-//
-// # Testing
-//
-// The tests run documents against a hub. They also read the draft's own files, if those are
-// present.
 package acts

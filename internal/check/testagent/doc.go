@@ -21,13 +21,4 @@
 //
 // The agent answers as the kits expect and has no other use. A task that works until it is
 // canceled ends sooner if the hub has a limit for silent agents.
-//
-// # Concurrency
-//
-// The executor holds no state and is safe for concurrent use. It starts no goroutines.
-//
-// # Testing
-//
-// An executor is tested by ranging over Execute, in a synctest bubble if it takes a while; no
-// hub is needed.
 package testagent

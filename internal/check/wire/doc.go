@@ -16,8 +16,4 @@
 // # Concurrency
 //
 // A Caller is safe for concurrent use. A Stream belongs to one goroutine.
-//
-// # Testing
-//
-// The tests run against small servers that answer with fixed bytes.
 package wire

@@ -9,21 +9,13 @@
 // A hub that cannot renew its lease ends its runs before the lease ends by the clock of the
 // database: the time counts from before the last renewal was sent, by a clock that no operator can
 // set. A Keeper ends the membership of another hub only if it has renewed its own for a whole lease
-// without a gap, so that hubs which come back together after a fault of the database keep their
+// without a gap, so that hubs which return together after a fault of the database keep their
 // tasks. A lost hint costs a second.
 //
 // # Non-guarantees
 //
 // A hub that is alone has a longer lease, because no other hub waits for its tasks. If it is lost
 // then, a hub with another id waits as long.
-//
-// # Concurrency
-//
-// All methods are safe for concurrent use.
-//
-// # Testing
-//
-// The tests run Keepers on a table of members in memory, in bubbles of fake time.
 package keeper
 
 import (

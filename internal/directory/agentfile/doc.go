@@ -17,8 +17,4 @@
 //
 // A file is read again when its content changes. That includes a changed link on the path to
 // it, as in volumes of Kubernetes.
-//
-// # Testing
-//
-// The parsers accept a text and a function that replaces the environment.
 package agentfile

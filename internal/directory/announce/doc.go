@@ -22,8 +22,4 @@
 // # Concurrency
 //
 // A Source is safe for concurrent use.
-//
-// # Testing
-//
-// The tests use bus.Memory and fake time.
 package announce

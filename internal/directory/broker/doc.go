@@ -32,9 +32,4 @@
 // # Concurrency
 //
 // A Broker is safe for concurrent use. No method except Open and Run blocks on I/O.
-//
-// # Testing
-//
-// Random numbers and health are injected by Config; times run in bubbles of fake time
-// (testing/synctest).
 package broker

@@ -18,10 +18,6 @@
 // # Concurrency
 //
 // A Store is safe for concurrent use.
-//
-// # Testing
-//
-// The zero Memory is ready to use.
 package dirstore
 
 import (

@@ -20,8 +20,4 @@
 // # Concurrency
 //
 // One hub serves all cells, which are filled in one after the other.
-//
-// # Testing
-//
-// The package is tests only. A new dialect is one more tongue.
 package bridges

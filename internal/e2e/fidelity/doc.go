@@ -15,12 +15,4 @@
 //
 // The SDK's types, and gRPC, have a double for every number and no place for unknown fields.
 // Executors that need more read agent.Call.Message.
-//
-// # Concurrency
-//
-// Each test has a hub of its own.
-//
-// # Testing
-//
-// The package is tests only.
 package fidelity

@@ -20,8 +20,4 @@
 //
 // All agents share one hub; their conversations run one after the other, because the test assigns
 // the requests to the model by their order.
-//
-// # Testing
-//
-// The package is tests only.
 package guarded

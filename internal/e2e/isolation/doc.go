@@ -25,11 +25,6 @@
 // the store are the reason for equal time. The authentication of callers is tested with package
 // auth.
 //
-// # Concurrency
-//
-// Each test has a hub of its own. Within a hub the calls come one after the other, because the
-// calls of the store are compared.
-//
 // # Testing
 //
 // The package is tests only. The owner makes the same calls and must see every mark, which

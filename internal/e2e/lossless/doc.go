@@ -16,10 +16,6 @@
 //
 // Package fidelity proves which members messages, parts and artifacts keep over a restart.
 //
-// # Concurrency
-//
-// All messages to one store use the same hubs concurrently.
-//
 // # Testing
 //
 // The package is tests only. PARLEY_LOSSLESS sets the smallest number of messages; the default

@@ -15,12 +15,4 @@
 // # Non-guarantees
 //
 // The answers of tools are tested in detail with package hubtools.
-//
-// # Concurrency
-//
-// Each test has a hub of its own; tests run concurrently.
-//
-// # Testing
-//
-// The package is tests only.
 package mcp

@@ -18,8 +18,4 @@
 // # Concurrency
 //
 // The levels are tested one after the other, each with hubs of its own.
-//
-// # Testing
-//
-// The package is tests alone.
 package negotiation

@@ -6,12 +6,4 @@
 //
 // A follow-up reaches the agent and its answer returns, with every kind of configuration.
 // Output that an agent sends after the end of its task is not lost.
-//
-// # Concurrency
-//
-// The agents of one hub are tested concurrently.
-//
-// # Testing
-//
-// The package is tests alone.
 package relays

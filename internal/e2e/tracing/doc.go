@@ -18,8 +18,4 @@
 // # Concurrency
 //
 // The providers belong to the process; tests share them and run concurrently.
-//
-// # Testing
-//
-// The package is tests only.
 package tracing

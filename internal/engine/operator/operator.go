@@ -10,14 +10,6 @@
 // # Non-guarantees
 //
 // Workers may still receive messages that were put into a queue before its agent was paused.
-//
-// # Concurrency
-//
-// An Operator is safe for concurrent use.
-//
-// # Testing
-//
-// The tests use an engine on the memory store.
 package operator
 
 import (

@@ -18,10 +18,6 @@
 //
 // Open and Close may be called from any goroutine. A second Open in the same process is refused
 // like that of another.
-//
-// # Testing
-//
-// The tests start a second process, and kill it.
 package datadir
 
 import (

@@ -16,10 +16,6 @@
 // A program that writes a file in several steps, and pauses between them, may leave a text for
 // a moment that is valid but incomplete. Replace the file in one step (by renaming another one
 // to it) to avoid that.
-//
-// # Concurrency
-//
-// Everything may be called concurrently.
 package policyfile
 
 import (

@@ -32,9 +32,4 @@
 //
 // A Source is safe for concurrent use and starts no goroutines. One handshake reads the files;
 // others continue with the previous content.
-//
-// # Testing
-//
-// The tests perform handshakes over pipes in synctest bubbles; package tlstest creates
-// certificates.
 package tlsfile

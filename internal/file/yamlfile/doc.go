@@ -11,8 +11,4 @@
 // can use the valid items of a list of independent things.
 //
 // [NewScript] reads the scripts of test programs, which have no variables.
-//
-// # Testing
-//
-// A [Decoder] takes a text and a function that replaces the environment.
 package yamlfile

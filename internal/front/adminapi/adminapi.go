@@ -83,15 +83,6 @@
 //
 // It does not authenticate: the front does, and puts the principal into the context. A request
 // without one is refused, except for the description of the API.
-//
-// # Concurrency
-//
-// A Handler is safe for concurrent use.
-//
-// # Testing
-//
-// A Handler needs three methods of an engine and, if tasks are to be counted, an index; tests
-// can easily provide both.
 package adminapi
 
 import (

@@ -37,14 +37,6 @@
 //
 // Interrupts do not expire. The client's tools, context, state and forwarded properties are
 // passed to the agent in the metadata of the request, under "ag-ui", and have no effect here.
-//
-// # Concurrency
-//
-// A Front serves any number of requests concurrently, and keeps nothing between them.
-//
-// # Testing
-//
-// Its tests run behind a real front; internal/e2e/interop has the official client.
 package aguifront
 
 import (

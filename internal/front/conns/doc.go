@@ -29,8 +29,4 @@
 //
 // A Limit is safe for concurrent use. It takes its lock when a connection is opened, sends its
 // first head, and is closed, not for each request.
-//
-// # Testing
-//
-// The tests use listeners in memory and a process with few descriptors.
 package conns

@@ -21,10 +21,6 @@
 // # Concurrency
 //
 // A Exchange belongs to one goroutine.
-//
-// # Testing
-//
-// Its tests run agents on an engine with a store in memory.
 package exchange
 
 import (

@@ -17,10 +17,6 @@
 // # Concurrency
 //
 // A Binding is safe for concurrent use. Close waits for open calls.
-//
-// # Testing
-//
-// The tests compare its answers with those of the HTTP front.
 package inside
 
 import (

@@ -1,4 +1,4 @@
-// Package livefeed publishes the output of remote agents on a bus as it is produced, for
+// Package livefeed publishes the output of remote agents on a bus at once, for
 // programs that show it to people.
 //
 // # Guarantees
@@ -15,10 +15,6 @@
 // # Concurrency
 //
 // A View is safe for concurrent use. Only Run publishes.
-//
-// # Testing
-//
-// The tests use bus.Memory.
 package livefeed
 
 import (

@@ -35,14 +35,6 @@
 // Token counts are those that agents report in parts of the extension cost-v1, and zero if they
 // report none. Two conversations without "user" that are identical are the same one to the hub
 // while an agent waits in them.
-//
-// # Concurrency
-//
-// A Front serves any number of requests concurrently, and keeps nothing between them.
-//
-// # Testing
-//
-// Its tests run behind a real front; internal/e2e/interop has the official clients.
 package openaifront
 
 import (

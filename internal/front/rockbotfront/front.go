@@ -12,14 +12,6 @@
 //
 // Statuses may be lost or repeated when the hub is killed. Of the artifacts only the text of
 // chunks is published before the result.
-//
-// # Concurrency
-//
-// A Server is safe for concurrent use.
-//
-// # Testing
-//
-// Its test calls a hub in the way of RockBot's agents, on a private RabbitMQ.
 package rockbotfront
 
 import (

@@ -17,10 +17,6 @@
 //
 // A Surface serves any number of requests concurrently. A Request belongs to the goroutine of its
 // request.
-//
-// # Testing
-//
-// The tests of package httpfront implement a surface; those of the surfaces run behind a front.
 package surface
 
 import (

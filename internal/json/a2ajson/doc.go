@@ -34,14 +34,4 @@
 // Free JSON (metadata, data, unknown fields) is passed on without interpretation: duplicate
 // names deep inside it stay. The SDK's own decoder refuses a part whose data is null, although
 // the protocol allows it.
-//
-// # Concurrency
-//
-// All functions are pure; a Schema is immutable. The appenders read the given structs, which
-// must not change meanwhile.
-//
-// # Testing
-//
-// The canonicalisers are fuzzed: accepted input becomes valid output, which is unchanged by a
-// second canonicalisation and decodes into the SDK's types.
 package a2ajson

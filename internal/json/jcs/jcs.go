@@ -14,14 +14,6 @@
 //
 // Numbers are doubles (RFC 8785 §3.2.2.3): integers beyond 2⁵³ lose their last digits, as with
 // all writers of this form.
-//
-// # Concurrency
-//
-// All functions are pure.
-//
-// # Testing
-//
-// The examples of the RFC are tests, and a fuzz target compares with encoding/json.
 package jcs
 
 import (

@@ -18,12 +18,4 @@
 // The functions other than Check expect valid JSON. For other input they return undefined
 // results, but they never panic and never read out of bounds. Duplicate names in an object are
 // not refused; they are yielded unchanged.
-//
-// # Concurrency
-//
-// All functions are pure.
-//
-// # Testing
-//
-// The package is fuzzed against encoding/json.
 package rawjson

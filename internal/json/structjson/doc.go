@@ -24,10 +24,6 @@
 // Raw values that were read alias the input, which must not change afterwards. Read requires a
 // zero struct, and JSON that [rawjson.Check] has accepted.
 //
-// # Concurrency
-//
-// A Table does not change and may be used by many goroutines.
-//
 // # Testing
 //
 // The package is fuzzed against encoding/json. So are the packages with tables of their own,

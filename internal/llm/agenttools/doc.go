@@ -21,9 +21,4 @@
 // # Concurrency
 //
 // A Toolbox is safe for concurrent use once its fields are set.
-//
-// # Testing
-//
-// The tools run against a hub in the same process, and in the tests of package hubclient
-// against the program.
 package agenttools

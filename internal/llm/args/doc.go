@@ -12,12 +12,4 @@
 // # Non-guarantees
 //
 // A schema checks the form of a value, not for example whether an agent of that name exists.
-//
-// # Concurrency
-//
-// No function changes Fields.
-//
-// # Testing
-//
-// A fuzz test compares Read with a validator of schemas.
 package args

@@ -28,10 +28,6 @@
 // exist. Texts about such attacks are found like attacks. Testdata and the test record the
 // measured rates, the misses and the false alarms.
 //
-// # Concurrency
-//
-// All functions are safe for concurrent use.
-//
 // # Testing
 //
 // TestEvaluation holds the measured rates in docs/security.md, TestCorpus those of an older corpus. All functions depend on their arguments alone.

@@ -26,8 +26,4 @@
 // # Concurrency
 //
 // A Hub is safe for concurrent use once its fields are set.
-//
-// # Testing
-//
-// The tests run all tools against a hub in the same process, and against one that is killed.
 package hubclient

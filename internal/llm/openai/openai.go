@@ -22,10 +22,6 @@
 // # Concurrency
 //
 // An Endpoint does not change and is safe for concurrent use.
-//
-// # Testing
-//
-// URL may be that of a test server.
 package openai
 
 import (

@@ -41,10 +41,6 @@
 // # Concurrency
 //
 // A Script is safe for concurrent use. It starts no goroutines.
-//
-// # Testing
-//
-// A test can range over Complete without a hub.
 package scripted
 
 import (

@@ -24,8 +24,4 @@
 // # Concurrency
 //
 // All types are safe for concurrent use once their fields are set. Run is called once.
-//
-// # Testing
-//
-// The tests of package llm/tools run it against the mock and a hub.
 package skilltools

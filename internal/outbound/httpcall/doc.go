@@ -20,8 +20,4 @@
 // # Concurrency
 //
 // All functions are safe for concurrent use. Nothing is started.
-//
-// # Testing
-//
-// Against servers on the loopback interface, and by the tests of card and client.
 package httpcall

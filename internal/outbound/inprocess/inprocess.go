@@ -21,10 +21,6 @@
 //
 // A Transport is safe for concurrent use. RoundTrip runs the handler in a
 // goroutine; Close waits for all requests.
-//
-// # Testing
-//
-// Tests compare it with a server on a socket.
 package inprocess
 
 import (

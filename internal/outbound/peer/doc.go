@@ -39,10 +39,4 @@
 // A Peer is safe for concurrent use. It starts no goroutine that outlives a call. Breaking out
 // of a loop closes its connection and does not affect the remote task; the end of the context
 // of Run and Follow cancels it, unless the cause is [ErrDetached].
-//
-// # Testing
-//
-// The tests run against the front of the hub, the mock, the official SDK's servers and scripted
-// servers that misbehave. Transcripts record the traffic of each dialect, and the output of the
-// hub's encoders is decoded again.
 package peer

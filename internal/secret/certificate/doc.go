@@ -27,9 +27,4 @@
 //
 // Rules must not change after the first call. Their methods may be called concurrently. They
 // start no goroutines.
-//
-// # Testing
-//
-// The tests create authorities and certificates, and verify them like a handshake; the tests of
-// internal/cli use real handshakes.
 package certificate

@@ -15,10 +15,6 @@
 // # Concurrency
 //
 // Only one process may call Load for a folder at one time, which package datadir ensures.
-//
-// # Testing
-//
-// [bus.NewSigner] creates signers that are not stored.
 package hubkey
 
 import (

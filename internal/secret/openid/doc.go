@@ -23,9 +23,4 @@
 // # Concurrency
 //
 // A Provider is safe for concurrent use once its fields are set. It starts no background work.
-//
-// # Testing
-//
-// The tests use a server that checks each request; internal/e2e/browser uses a real provider and
-// a real browser.
 package openid

@@ -18,14 +18,6 @@
 //
 // A reader of the key file and the database can read the secrets. Nonces are random: one key
 // should seal at most 2^32 texts.
-//
-// # Concurrency
-//
-// A Sealer is immutable.
-//
-// # Testing
-//
-// [New] returns a Sealer with a key that is not stored.
 package seal
 
 import (

@@ -26,9 +26,4 @@
 // # Concurrency
 //
 // Sign is a pure function. A Verifier is safe for concurrent use once its fields are set.
-//
-// # Testing
-//
-// testdata has cards signed by the official SDKs, and internal/e2e/interop lets these SDKs
-// verify the cards of Parley.
 package signature

@@ -31,9 +31,4 @@
 //
 // All types are safe for concurrent use once their fields are set. The package starts no
 // background work.
-//
-// # Testing
-//
-// Keys are tested in bubbles of fake time (testing/synctest), exchanges against a strict server
-// in the tests; internal/e2e/interop uses a real authorization server.
 package tokenexchange

@@ -6,10 +6,6 @@
 // # Concurrency
 //
 // Calls of the function do not overlap. After Stop has returned, none is in progress.
-//
-// # Testing
-//
-// The intervals are those of the package time, so that tests run in a bubble of testing/synctest.
 package pulse
 
 import (

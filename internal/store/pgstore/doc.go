@@ -57,9 +57,4 @@
 //
 // A DB and the stores it returns are safe for concurrent use. Close waits for all accepted
 // operations.
-//
-// # Testing
-//
-// The package passes the suites of all stores on a real server (package pgtest). Further tests
-// kill, freeze and restart the server, make it read-only, and use it from two hubs.
 package pgstore

@@ -32,8 +32,4 @@
 //
 // Telemetry is safe for concurrent use. Providers belong to the whole process: a second Start
 // replaces the first.
-//
-// # Testing
-//
-// Tests send to a collector in process, and read the page with Prometheus' own parser.
 package export

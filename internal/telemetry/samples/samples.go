@@ -12,14 +12,6 @@
 // # Non-guarantees
 //
 // Samples end with the process. Quantiles are exact to a twelfth of their value.
-//
-// # Concurrency
-//
-// A Ring is safe for concurrent use.
-//
-// # Testing
-//
-// Run uses the package time, so that tests run it in a bubble of testing/synctest.
 package samples
 
 import (

@@ -7,8 +7,4 @@
 // # Concurrency
 //
 // Move may be called concurrently for different processes.
-//
-// # Testing
-//
-// The tests in internal/e2e/crash and internal/e2e/cluster use it.
 package clocktest

@@ -13,13 +13,4 @@
 // # Non-guarantees
 //
 // The requests are well-formed; the package has no hostile ones. It sends nothing itself.
-//
-// # Concurrency
-//
-// All returns a new table each time.
-//
-// # Testing
-//
-// internal/e2e/bridges uses each dialect on tasks of every other one, internal/e2e/isolation on
-// those of other callers. The package is for tests alone.
 package dialecttest

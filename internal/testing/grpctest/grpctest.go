@@ -11,15 +11,6 @@
 // # Non-guarantees
 //
 // ProtoJSON writes numbers in free JSON as doubles, and omits empty members.
-//
-// # Concurrency
-//
-// A Client may be used by any number of goroutines.
-//
-// # Testing
-//
-// The transcripts of package grpcbind and the tests below internal/e2e use it. It is for tests
-// alone.
 package grpctest
 
 import (

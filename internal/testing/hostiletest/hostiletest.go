@@ -8,15 +8,6 @@
 // # Non-guarantees
 //
 // The list is not complete; new attacks are added to Texts.
-//
-// # Concurrency
-//
-// All functions are safe for concurrent use.
-//
-// # Testing
-//
-// TestHostile in internal/front/console checks the parsed pages, and the one in
-// internal/e2e/browser a real browser.
 package hostiletest
 
 import (

@@ -30,8 +30,4 @@
 //
 // Methods are safe for concurrent use, so that a test may inject a fault at any time. Start
 // returns an error for a hub that is killed while it starts.
-//
-// # Testing
-//
-// The package is for tests alone. Its own tests need the Go command.
 package hubtest

@@ -3,12 +3,4 @@
 // A [Link] forwards connections to an address. Its faults are those of a network: connections
 // that end, bytes that arrive in neither or in only one direction while the connections stay
 // open, bytes that arrive late, and connections that are refused.
-//
-// # Concurrency
-//
-// All methods may be called concurrently.
-//
-// # Testing
-//
-// The tests forward to a listener of their own.
 package linktest

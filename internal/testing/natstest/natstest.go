@@ -5,10 +5,6 @@
 // version in go.mod, which .ci/run builds. Servers that support it write each message to disk
 // before they confirm it (sync_interval: always). Without it, which is the case for 2.9, a
 // machine that fails loses up to two minutes of confirmed messages.
-//
-// # Concurrency
-//
-// A Server belongs to its test.
 package natstest
 
 import (

@@ -3,7 +3,7 @@
 // # Overview
 //
 // [Watch] begins to record the syncs of the files and folders below a folder. [Disk.Cut] then
-// writes what a disk is certain to have after a power cut at that moment into a new folder.
+// writes the data that a disk is certain to have after a power cut at that moment into a new folder.
 //
 // # Guarantees
 //
@@ -22,10 +22,6 @@
 // # Concurrency
 //
 // Tests may run concurrently, each with a folder of its own.
-//
-// # Testing
-//
-// Its own tests write, rename and remove files with and without syncs.
 package powercut
 
 import (

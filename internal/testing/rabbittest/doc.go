@@ -26,8 +26,4 @@
 //
 // Several goroutines may use a Server, except for the methods that end or start its process:
 // Stop, Kill and Launch.
-//
-// # Testing
-//
-// Its own test starts, kills and fills a broker.
 package rabbittest

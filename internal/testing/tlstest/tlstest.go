@@ -14,15 +14,6 @@
 //
 // The certificates follow the template of the test, even if no real authority should issue
 // them.
-//
-// # Concurrency
-//
-// All functions are safe for concurrent use.
-//
-// # Testing
-//
-// It is a test helper; the tests of internal/file/tlsfile and internal/secret/certificate cover
-// it.
 package tlstest
 
 import (

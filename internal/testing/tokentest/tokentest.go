@@ -10,15 +10,6 @@
 // # Non-guarantees
 //
 // The list is not complete; new attacks are added to Bad.
-//
-// # Concurrency
-//
-// An Issuer is not changed by its methods, which may be called concurrently.
-//
-// # Testing
-//
-// TestTokenRefuses in auth/token passes the tokens to the verifier itself, TestHostile in
-// internal/e2e/hostile to a hub.
 package tokentest
 
 import (

@@ -9,8 +9,4 @@
 //
 // The rules read files and the output of go list; they do not judge whether a comment is true
 // or a test is good.
-//
-// # Concurrency
-//
-// The tree is read once and shared by all tests, which only read it.
 package treetest

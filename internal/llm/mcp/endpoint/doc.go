@@ -14,8 +14,4 @@
 // # Concurrency
 //
 // An Endpoint is safe for concurrent use. Call Handler once, and before Close.
-//
-// # Testing
-//
-// The Endpoint calls the hub through an http.Handler, so a test needs no listener.
 package endpoint

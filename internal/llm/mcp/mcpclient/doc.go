@@ -27,8 +27,4 @@
 //
 // All types are safe for concurrent use once their fields are set. The goroutines of a Client
 // end before Run returns.
-//
-// # Testing
-//
-// The tests use servers of the official SDK, and programs that misbehave.
 package mcpclient

@@ -44,9 +44,4 @@
 // A Server and a Handler serve any number of concurrent calls. The goroutines of a Server end
 // before Serve returns, except one that reads from a pipe which cannot be interrupted; those of
 // a Handler end before Close returns.
-//
-// # Testing
-//
-// The tests use the official client over in-memory pipes and over HTTP, and raw lines for input
-// that the client cannot send.
 package mcpserver

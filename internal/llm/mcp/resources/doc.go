@@ -22,8 +22,4 @@
 // # Concurrency
 //
 // A Library is safe for concurrent use once its fields are set. It starts no goroutine.
-//
-// # Testing
-//
-// The tests read from a hub in the same process.
 package resources

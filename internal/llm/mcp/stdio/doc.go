@@ -15,8 +15,4 @@
 // # Concurrency
 //
 // Run is for one goroutine, which ends with the pipe. The SDK calls the other methods.
-//
-// # Testing
-//
-// Packages mcpserver and mcpclient test both of its sides.
 package stdio

@@ -11,8 +11,4 @@
 // # Concurrency
 //
 // The stores are safe for concurrent use. A Conn belongs to one goroutine.
-//
-// # Testing
-//
-// The suites of the stores, such as package inboxtest, run on both databases.
 package tables

@@ -8,14 +8,6 @@
 // # Non-guarantees
 //
 // The suite does not test durability across the end of a process.
-//
-// # Concurrency
-//
-// Test calls open once for each of its parts, which run in parallel.
-//
-// # Testing
-//
-// The suite is tested by the stores that pass it.
 package deadlettertest
 
 import (

@@ -11,14 +11,6 @@
 //
 // The suite does not test durability: a store that survives the end of a process needs its own
 // test for that.
-//
-// # Concurrency
-//
-// Test calls open once for each subtest; subtests run in parallel.
-//
-// # Testing
-//
-// The suite is tested by the stores that pass it.
 package dirstoretest
 
 import (

@@ -10,14 +10,6 @@
 //
 // The suite does not test durability: a book that survives the end of a process needs its own
 // test for that.
-//
-// # Concurrency
-//
-// Test calls open once for each subtest; subtests run in parallel.
-//
-// # Testing
-//
-// The suite is tested by the books that pass it, and by faulty books that it must reject.
 package inboxtest
 
 import (

@@ -11,12 +11,4 @@
 //
 // The suite does not test durability: a store that survives the end of a process needs its own
 // test for that.
-//
-// # Concurrency
-//
-// The tests call open once for each subtest; subtests run in parallel.
-//
-// # Testing
-//
-// The suite is tested by the stores that pass it, and by one with faults.
 package memorytest

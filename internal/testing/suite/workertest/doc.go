@@ -18,8 +18,4 @@
 //
 // The transcripts run in parallel, each with a worker and a broker, or a virtual host of
 // RabbitMQ, of its own.
-//
-// # Testing
-//
-// The tests of this package run the suite on the worker of agent/worker.
 package workertest

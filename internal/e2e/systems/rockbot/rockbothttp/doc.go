@@ -20,12 +20,4 @@
 //
 // The caller uses the names of states and roles in the document of the gateway. The .NET SDK
 // behind the gateway has had other ones.
-//
-// # Concurrency
-//
-// Peers are safe for concurrent use. They end with the test.
-//
-// # Testing
-//
-// The tests of the package check the hub against the document's statements about HTTP.
 package rockbothttp

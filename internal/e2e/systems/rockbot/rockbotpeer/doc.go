@@ -19,12 +19,4 @@
 // # Non-guarantees
 //
 // The exception texts for bytes that are not JSON differ from those of .NET.
-//
-// # Concurrency
-//
-// Peers are safe for concurrent use. They end with the test.
-//
-// # Testing
-//
-// The tests compare the serializer with the behaviour of System.Text.Json.
 package rockbotpeer
