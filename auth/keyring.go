@@ -79,8 +79,8 @@ type Attempt struct {
 	Key string
 }
 
-// tell reports a refused attempt to Refused.
-func (r *Keyring) tell(a attempt) {
+// report passes a refused attempt to Refused.
+func (r *Keyring) report(a attempt) {
 	if r.Refused == nil {
 		return
 	}
@@ -194,7 +194,7 @@ func (r *Keyring) authenticate(ctx context.Context, req *Request) (*Principal, e
 		if r.AllowAnonymous || LocalPeer(req.RemoteAddr) {
 			return anonymous, nil
 		}
-		r.tell(attempt{from: req.RemoteAddr, flaw: flawMissing})
+		r.report(attempt{from: req.RemoteAddr, flaw: flawMissing})
 		return nil, errRequired
 	}
 	text, flaw := credential(req)
@@ -242,7 +242,7 @@ func (r *Keyring) withoutKey(ctx context.Context, req *Request) (*Principal, err
 	case flaw != "":
 		return nil, r.refuse(ctx, req, attempt{flaw: flaw})
 	}
-	r.tell(attempt{from: req.RemoteAddr, flaw: flawMissing})
+	r.report(attempt{from: req.RemoteAddr, flaw: flawMissing})
 	return nil, errRequired // no credential was tried, so there is no delay
 }
 
@@ -377,7 +377,7 @@ func recorded(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond)
 // refuse logs and reports a failed attempt, delays the caller, and returns the error for it.
 func (r *Keyring) refuse(ctx context.Context, req *Request, a attempt) error {
 	a.from = req.RemoteAddr
-	r.tell(a)
+	r.report(a)
 	wait, record := r.failures.count(a.from, time.Now())
 	if record.log && r.Logger != nil {
 		r.Logger.LogAttrs(ctx, slog.LevelWarn, "authentication failed", a.attrs(record.omitted)...)

@@ -64,7 +64,7 @@ const messageFactor = 5
 // acquire acquires the memory for a large message, until it is stored or the call ends. A message
 // that has acquired memory to arrive needs only the rest. No message needs more than half then, so that
 // there is always enough beside those that arrive; and it comes before answers and runs, which may wait
-// for what the message holds.
+// for the content of the message.
 func (s *base) acquire(ctx context.Context, c *op.Caller, size int64) error {
 	memory := s.engine.Memory()
 	need, arrived, part, acquire := messageFactor*size, (*membudget.Hold)(nil), (*membudget.Hold)(nil), memory.Acquire

@@ -103,7 +103,7 @@ func (r *run) tick(now time.Time) {
 	r.confirm()
 }
 
-// handleExpiredLease gives up a worker whose lease ended at due. If the hub itself was suspended
+// handleExpiredLease releases a worker whose lease ended at due. If the hub itself was suspended
 // at that time, the lease is extended; if it was disconnected meanwhile, the lease begins anew
 // with the reconnection.
 func (r *run) handleExpiredLease(due, now time.Time) {

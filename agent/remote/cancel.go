@@ -58,7 +58,7 @@ func (c *cancellation) perform(ctx context.Context, yield func(a2a.Event, error)
 	case c.run != nil:
 		c.ends(ctx, ev, yield)
 	default:
-		c.tell(ev, yield)
+		c.yieldFinal(ev, yield)
 	}
 }
 
@@ -162,8 +162,8 @@ func (c *cancellation) ends(ctx context.Context, ev *peer.Event, yield func(a2a.
 	}
 }
 
-// tell passes on the final state of the task.
-func (c *cancellation) tell(ev *peer.Event, yield func(a2a.Event, error) bool) {
+// yieldFinal passes on the final state of the task.
+func (c *cancellation) yieldFinal(ev *peer.Event, yield func(a2a.Event, error) bool) {
 	var r relay
 	r.restore(c.call.Task, c.call.Sealed)
 	news, err := r.take(ev, false)

@@ -362,7 +362,7 @@ type Corpus struct {
 func (x *Index) Search(query string, limit int) []Hit { return x.SearchIn(query, limit, Corpus{}) }
 
 // SearchIn is like Search for an Index that holds those documents of a corpus that match the
-// query. A word weighs as much as it is rare in the corpus.
+// query. The rarer a word is in the corpus, the more it weighs.
 func (x *Index) SearchIn(query string, limit int, in Corpus) []Hit {
 	limit = min(cmp.Or(max(limit, 0), DefaultLimit), MaxLimit)
 	x.mu.RLock()

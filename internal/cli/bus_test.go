@@ -308,9 +308,9 @@ func (h *busHub) get(id string) string {
 	return answer
 }
 
-// hears subscribes to a topic and returns its messages. The subscription is active when it
+// receive subscribes to a topic and returns its messages. The subscription is active when it
 // returns.
-func hears(t *testing.T, b bus.Bus, at bus.Address) <-chan *bus.Envelope {
+func receive(t *testing.T, b bus.Bus, at bus.Address) <-chan *bus.Envelope {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, done, received := make(chan struct{}), make(chan struct{}), make(chan *bus.Envelope, 100)
@@ -340,8 +340,8 @@ func TestAnnouncedAgent(t *testing.T) {
 	t.Parallel()
 	b, data := new(bus.Memory), t.TempDir()
 	h := serveOn(t, b, data, nil)
-	chat := hears(t, b, protocol.ChatTopic)
-	discovery := hears(t, b, protocol.Discovery)
+	chat := receive(t, b, protocol.ChatTopic)
+	discovery := receive(t, b, protocol.Discovery)
 	stop := work(t, &worker.Worker{
 		Bus: b.Peer(), Card: &a2a.AgentCard{Name: "Greeter", Description: "Greets.", Version: "3", Skills: []a2a.AgentSkill{{ID: "greet", Name: "Greet", Description: "Greets you."}}},
 		Executor: greeter(),

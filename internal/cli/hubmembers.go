@@ -99,7 +99,7 @@ type hubsDrainCmd struct {
 
 // Help shows an example.
 func (hubsDrainCmd) Help() string {
-	return `The hub accepts no more messages, lets its runs end for a while, and ends. The other hubs continue what is left.
+	return `The hub accepts no more messages, lets its runs end for a while, and ends. The other hubs continue the remaining runs.
 
 Example:
 

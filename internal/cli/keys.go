@@ -204,7 +204,7 @@ func (keysAddCmd) Help() string {
     parley keys add --agent me --role admin --owner local
     parley keys add --agent partner --name "Partner Inc." --expires 90d
 
-A key for workers of one agent, on other machines, opens what they need at the hub's own bus and nothing else; ` +
+A key for workers of one agent, on other machines, opens their queues at the hub's own bus and nothing else; ` +
 		`it does not begin to ask callers for keys:
 
     parley keys add --bus-agent shouter --expires 90d

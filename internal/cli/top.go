@@ -40,7 +40,7 @@ Examples:
     parley top --json | jq .counts.counts`
 }
 
-// topFrame is what a hub shows at one time.
+// topFrame is one screen of the command.
 type topFrame struct {
 	Status adminapi.Status      `json:"status"`
 	Caller adminjson.Caller     `json:"caller"`

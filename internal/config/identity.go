@@ -43,8 +43,8 @@ type Identity struct {
 	Resource string `yaml:"resource"`
 }
 
-// Tells reports whether the agent learns the identity of the caller.
-func (i *Identity) Tells() bool { return i.mode() != tokenexchange.None }
+// Known reports whether the agent learns the identity of the caller.
+func (i *Identity) Known() bool { return i.mode() != tokenexchange.None }
 
 // Bearers reports whether the mode needs the tokens of callers.
 func (i *Identity) Bearers() bool {
@@ -67,7 +67,7 @@ func (i *Identity) mode() tokenexchange.Mode {
 // sent. asserter signs assertions.
 func (a *Agent) AssertTo(asserter *token.Asserter) *tokenexchange.Policy {
 	i := &a.Identity
-	if !i.Tells() {
+	if !i.Known() {
 		return nil
 	}
 	p := &tokenexchange.Policy{
@@ -143,7 +143,7 @@ func checkIdentity(d *yamlfile.Decoder, key string, a *Agent) {
 		d.Problem(nil, key+".mode", "is missing: none, assertion, exchange or forward")
 	}
 	switch {
-	case !i.Tells():
+	case !i.Known():
 		return
 	case !program && !a.Remotely():
 		d.Problem(nil, key, "is for agents with a url, an endpoint or a command")

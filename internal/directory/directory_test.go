@@ -157,7 +157,7 @@ func TestPrecedence(t *testing.T) {
 	t.Parallel()
 	first, second := source("parley.yaml", spec("a", "http://one")), source("agents.yaml", spec("a", "http://two", "x"), spec("b", "http://b"))
 	second.first.Specs[0].Where = "agents.yaml:7"
-	b := open(t, directory.Config{Sources: []directory.Source{first, second}, Fetcher: nobody{}})
+	b := open(t, directory.Config{Sources: []directory.Source{first, second}, Fetcher: silent{}})
 	b.start()
 	e := b.get("a")
 	if diff := cmp.Diff([]string{"parley.yaml", "agents.yaml"}, e.Sources); diff != "" || e.Spec.URL != "http://one" || e.Registered {
@@ -190,8 +190,8 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// nobody is a Fetcher without any agent that answers.
-type nobody struct{ web }
+// silent is a Fetcher without any agent that answers.
+type silent struct{ web }
 
 // An error in a source removes no agent: valid agents count, missing ones remain.
 func TestProblemsTakeNothingAway(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 type Review struct {
 	// Name is the name that the agent would have.
 	Name string
-	// Card is the card after screening, Problems what the screening has found.
+	// Card is the card after screening, Problems the findings of the screening.
 	Card     *a2a.AgentCard
 	Problems []string
 	// SignedBy is the id of the key that signed the card, if that was verified.

@@ -33,7 +33,7 @@ func (a *admission) answerAtOnce(ch *task.Change) {
 }
 
 // whole adds the events of a run that has ended its task to the change that creates the task, and
-// returns them as they are stored; none if the run continues.
+// returns them in their stored form; none if the run continues.
 func (r *run) whole(ch *task.Change) []task.Entry {
 	r.mu.Lock()
 	batch, kept := r.pending[:len(r.pending):len(r.pending)], r.extrasLocked()

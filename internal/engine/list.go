@@ -75,7 +75,7 @@ func listError(q *task.Query, err error) error {
 	return err
 }
 
-// page returns the page of a list with what the store has found.
+// page returns the page of a list with the results of the store.
 func (e *Engine) page(ctx context.Context, q *task.Query, r *op.List, found task.ListPage) (_ *Page, err error) {
 	p := &Page{PageSize: r.PageSize, TotalSize: found.Total, Artifacts: r.IncludeArtifacts}
 	l := listing{engine: e, tasks: make([]Answer, 0, len(found.Heads))}

@@ -179,7 +179,7 @@ func (e *Engine) notifyEnded(l *live, c *task.Change) {
 	e.cfg.Observer.Ended(o)
 }
 
-// endingOf collects what the observer wants of a change. If the change ends the task it returns
+// endingOf collects the data of a change for the observer. If the change ends the task it returns
 // the Outcome, and the version up to which earlier entries were not seen by this process.
 func (e *Engine) endingOf(l *live, c *task.Change) (o *Outcome, ended bool, earlier int64) {
 	l.mu.Lock()

@@ -392,7 +392,7 @@ func wantLast(t *testing.T, got <-chan []string, question string) {
 	}
 }
 
-// A caller at another hub does not get an answer while its hub has read only a part of what the run
+// A caller at another hub does not get an answer while its hub has read only a part of the events that the run
 // has stored: a newer status with the head before it.
 func TestHalfReadElsewhere(t *testing.T) {
 	t.Parallel()
@@ -595,7 +595,7 @@ func TestTakeOver(t *testing.T) {
 }
 
 // A suspended hub ends its runs, begins none, and leaves its claims to the others; then it
-// continues as another holder, and takes back what is left.
+// continues as another holder, and takes back the remaining tasks.
 func TestSuspend(t *testing.T) {
 	t.Parallel()
 	h, began := new(hubs), make(chan context.Context, 2)

@@ -203,7 +203,7 @@ func (h *Hub) loadMaster(ctx context.Context) (*seal.Sealer, error) {
 	return seal.Load(path)
 }
 
-// checkMaster refuses a key that does not open what the first hub of the database has sealed.
+// checkMaster refuses a key that does not open the secret of the first hub of the database.
 func (h *Hub) checkMaster(ctx context.Context) error {
 	note, err := h.stores.agents.Note(ctx, masterName)
 	if err != nil {

@@ -14,7 +14,7 @@ package wake
 import "sync"
 
 // Signal is a channel that holds at most one pending signal. Use New to create it. A nil
-// Signal drops what is sent, and never receives.
+// Signal drops all values, and never receives.
 type Signal chan struct{}
 
 // New returns a Signal without a pending signal.

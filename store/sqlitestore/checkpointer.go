@@ -44,7 +44,7 @@ func (cp *checkpointer) loop() {
 	var c *conn
 	defer func() {
 		if c != nil {
-			_ = c.close() // it has written what it could
+			_ = c.close() // it has written a part
 		}
 	}()
 	for {

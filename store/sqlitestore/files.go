@@ -133,7 +133,7 @@ const (
 	shorter
 )
 
-// before examines the files before a commit: what was cut off the log may be written over.
+// before examines the files before a commit: the cut-off end of the log may be written over.
 func (f *files) before() (state, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

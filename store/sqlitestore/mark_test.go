@@ -18,7 +18,7 @@ import (
 // suffixes are those of the files of a store.
 var suffixes = []string{"", "-wal", "-mark"}
 
-// copyFiles copies the files of a store, as they are after the process was killed.
+// copyFiles copies the files of a store after the process was killed.
 func copyFiles(t *testing.T, from, to string) {
 	t.Helper()
 	for _, suffix := range suffixes {

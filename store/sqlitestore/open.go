@@ -146,7 +146,7 @@ func (db *DB) Intact(ctx context.Context) error {
 	if s, err := db.writer.files.look(); s == intact && err == nil {
 		return nil
 	}
-	// The writer examines the log, and saves what can be saved.
+	// The writer examines the log, and saves the readable part.
 	err := db.write(ctx, func(*writer) error { return nil })
 	if errors.Is(err, ErrReplaced) {
 		return err

@@ -84,7 +84,7 @@ func TestSmallWritesPassALargeOne(t *testing.T) {
 	}
 }
 
-// TestLargeRowsAreWhole reads what was written in pieces in each way in which it is read.
+// TestLargeRowsAreWhole reads rows that were written in pieces, by each method.
 func TestLargeRowsAreWhole(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "parley.db")

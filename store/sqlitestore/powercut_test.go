@@ -19,7 +19,7 @@ import (
 
 // TestPowerCut cuts the power before and after each sync of SQLite, and after each acknowledgement,
 // while tasks are stored and the log is moved into the file. Each cut leaves the synced content of the files, and some sectors of
-// what was written later. All tasks that had been acknowledged before the cut must be there.
+// later writes. All tasks that had been acknowledged before the cut must be there.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "db")

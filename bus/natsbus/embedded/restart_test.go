@@ -124,7 +124,7 @@ func TestLateAckAfterRestart(t *testing.T) {
 	if err := slow.Close(); err != nil { // the server has received the acknowledgement
 		t.Fatal(err)
 	}
-	second.leave() // it returns what it holds
+	second.leave() // it returns its data
 	<-second.left
 	hold(t, s.connect(t), 1).want(t, "new")
 }

@@ -287,7 +287,7 @@ func (r *run) handle(ctx context.Context, n message) (done bool, err error) {
 		r.yield(r.failed("failed: "+answer.Code+": "+answer.Message), nil)
 		return true, r.settle(ctx, n)
 	}
-	state, ok := r.tell(answer.JSON)
+	state, ok := r.yieldTask(answer.JSON)
 	if !ok {
 		return true, r.settle(ctx, n)
 	}
@@ -307,8 +307,8 @@ func (r *run) settle(ctx context.Context, n message) error {
 	return nil
 }
 
-// tell yields the artifacts and the status of a task in v1.0 JSON.
-func (r *run) tell(frame []byte) (a2a.TaskState, bool) {
+// yieldTask yields the artifacts and the status of a task in v1.0 JSON.
+func (r *run) yieldTask(frame []byte) (a2a.TaskState, bool) {
 	t := rawjson.Member(frame, "task")
 	for artifact := range rawjson.Elements(rawjson.Member(t, "artifacts")) {
 		b := append([]byte(`{"artifactUpdate":{"artifact":`), r.named(artifact)...)

@@ -106,7 +106,7 @@ func (s *seat) set(f func()) {
 	f()
 }
 
-// runner records what a Keeper asks of the engine.
+// runner records the requests of a Keeper to the engine.
 type runner struct {
 	mu         sync.Mutex // guards the fields below
 	suspended  time.Time
@@ -170,7 +170,7 @@ func begin(t *testing.T, s *seat, holder task.Holder) (k *Keeper, r *runner, sto
 }
 
 // A hub that cannot renew stops acting before its lease ends, and the other one takes over after
-// that; then it comes back as another holder.
+// that; then it returns as another holder.
 func TestCut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestCut(t *testing.T) {
 	})
 }
 
-// After a fault of the database, hubs that come back at different times lose no other hub.
+// After a fault of the database, hubs that return at different times lose no other hub.
 func TestDatabaseDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -83,7 +83,7 @@ func hostileHub(t *testing.T, further ...engine.Agent) *hub {
 	return &hub{url: srv.URL}
 }
 
-// trap runs in each page before its own script: it counts what a text achieves.
+// trap runs in each page before its own script: it counts the effects of a text.
 const trap = `window.ran = 0;
 for (const name of ["zq7", "alert", "confirm", "prompt", "print", "open"]) { window[name] = () => { window.ran++; }; }
 document.addEventListener("securitypolicyviolation", () => { window.ran++; });`
@@ -139,7 +139,7 @@ func (b *tab) harmless(name string, marks int) seenPage {
 	return p
 }
 
-// plain reports whether a page shows a text as it is, without codes for some of its characters.
+// plain reports whether a page shows a text unchanged, without codes for some of its characters.
 func plain(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
 		return r < ' ' && r != '\n' || r >= 0x7f

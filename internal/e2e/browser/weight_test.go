@@ -33,7 +33,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.Hub.Serv
 func (h *Handler) Close() {}
 `
 
-// TestWeight builds the program as it is released, with and without the console, if PARLEY_WEIGHT is
+// TestWeight builds the program like a release, with and without the console, if PARLEY_WEIGHT is
 // set. The console adds less than 400 KiB.
 func TestWeight(t *testing.T) {
 	if os.Getenv("PARLEY_WEIGHT") == "" {

@@ -326,7 +326,7 @@ func killedAndAnswered(a, b *member, asked *shownTask) time.Duration {
 	return time.Since(killed)
 }
 
-// A hub that stands still for longer than its lease has lost its tasks when it comes back: it
+// A hub that stands still for longer than its lease has lost its tasks when it continues: it
 // stores nothing for them, and joins again.
 func TestFrozenHolder(t *testing.T) {
 	t.Parallel()

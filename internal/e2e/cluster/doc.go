@@ -32,7 +32,7 @@
 //
 // The checker of the campaign fails if the operations on a task are not linearizable (an answer shows
 // an earlier version than one that was complete before its request, or content that no version has);
-// if hubs show different logs, or not what a caller has read; if a task ends twice or not at all; if
+// if hubs show different logs, or logs without data that a caller has read; if a task ends twice or not at all; if
 // the output of two runs mixes, or is not complete; if a program is executed more often than its
 // agent allows; if a webhook misses an event or gets it too early; if a message with a key has two
 // tasks, or a hub lists other tasks than the callers have; if hubs without faults do not become and

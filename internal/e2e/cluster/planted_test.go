@@ -20,7 +20,7 @@ import (
 // edit replaces a text that occurs once in a file of the module.
 type edit struct{ file, old, new string }
 
-// planted is a bug that the checker must find. check returns what it has found.
+// planted is a bug that the checker must find. check returns its findings.
 type planted struct {
 	name  string
 	edits []edit
@@ -184,7 +184,7 @@ func (c *campaign) lostHint() error {
 			return err
 		}
 	}
-	reader.db.Cut() // what was sent meanwhile is lost
+	reader.db.Cut() // messages sent meanwhile are lost
 	flow()
 	select {
 	case got := <-all:

@@ -13,7 +13,7 @@ import (
 )
 
 // quiet checks hubs without faults but with wrong clocks: they become members and stay so, perform
-// all jobs, and continue the tasks of a hub that never comes back.
+// all jobs, and continue the tasks of a hub that never returns.
 func (c *campaign) quiet() {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), settling)

@@ -100,7 +100,7 @@ func TestLostDataStopsTheStart(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for range 2 { // the refusal does not change what the folder knows
+			for range 2 { // the refusal does not change the folder
 				err := h.Start()
 				if err == nil || !strings.Contains(err.Error(), tt.text) || !strings.Contains(err.Error(), "--accept-loss") {
 					t.Fatalf("start = %v, want a refusal with %q and the way to continue", err, tt.text)

@@ -111,7 +111,7 @@ var damages = map[string]struct {
 	spoil func(t *testing.T, data string)
 	least int
 	text  string
-	// may is set if a hub may start with the folder, and then answers for what it reads.
+	// may is set if a hub may start with the folder, and then answers for its data.
 	may bool
 }{
 	"store emptied": {func(t *testing.T, data string) { shorten(t, filepath.Join(data, "parley.db"), 0) }, 0, "the file is missing, empty or older", false},

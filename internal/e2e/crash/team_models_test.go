@@ -20,9 +20,9 @@ const (
 var (
 	// order matches an instruction to the planner: a key, and the member to ask first.
 	order = regexp.MustCompile(`plan (\w+)(?: ask (\w+))?`)
-	// told matches an instruction to a member.
-	told   = regexp.MustCompile(`do (\w+)`)
-	tokens = regexp.MustCompile(`token\([^()]*\)`)
+	// ordered matches an instruction to a member.
+	ordered = regexp.MustCompile(`do (\w+)`)
+	tokens  = regexp.MustCompile(`token\([^()]*\)`)
 )
 
 // script returns the turns of the models. It depends on the request alone.
@@ -32,7 +32,7 @@ func (w *team) script(r *openaitest.Request) openaitest.Turn {
 	}
 	_, name, _ := strings.Cut(r.Last("system"), memberPrompt)
 	name, _, _ = strings.Cut(name, ".")
-	m := told.FindStringSubmatch(r.Last("user"))
+	m := ordered.FindStringSubmatch(r.Last("user"))
 	if m == nil {
 		return openaitest.Turn{Fault: openaitest.Fault{Status: 400, Body: "a member was told " + r.Last("user")}}
 	}

@@ -59,8 +59,8 @@ func (p *tap) heard() []string {
 	return append([]string(nil), p.tasks...)
 }
 
-// hear records the task in a line of an answer.
-func (p *tap) hear(line []byte) {
+// record notes the task in a line of an answer.
+func (p *tap) record(line []byte) {
 	var v any
 	if json.Unmarshal(bytes.TrimPrefix(bytes.TrimSpace(line), []byte("data:")), &v) != nil {
 		return
@@ -105,11 +105,11 @@ func (b *tapped) Read(p []byte) (int, error) {
 		if !found {
 			break
 		}
-		b.tap.hear(line)
+		b.tap.record(line)
 		b.line = rest
 	}
 	if err != nil {
-		b.tap.hear(b.line)
+		b.tap.record(b.line)
 		b.line = nil
 	}
 	return n, err

@@ -175,7 +175,7 @@ func TestEveryOperationOfOthers(t *testing.T) {
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
 		for _, method := range slices.Sorted(maps.Keys(doc.Paths[path])) {
 			if method == "parameters" || method == "put" {
-				continue // bob may write notes of his own
+				continue // bob may write notes for himself
 			}
 			for _, thing := range []string{"$ID", "$ITEM", "$CONFIG", "$NOTE"} {
 				request := strings.ToUpper(method) + " " + parameter.ReplaceAllLiteralString(path, thing) + "?id=" + thing + "&key=" + thing + "&task=" + thing + "&follow=false"

@@ -215,7 +215,7 @@ func TestForeignIsAsMissing(t *testing.T) {
 	})
 }
 
-// operatorsView checks bob's view of the API beside the protocol: his own task and the agents,
+// operatorsView checks the API beside the protocol as bob, who sees one task of bob and the agents,
 // but no data of an administrator.
 func (h *hub) operatorsView(t *testing.T, g *guess) {
 	t.Helper()

@@ -274,8 +274,8 @@ func TestForeignInEveryDialect(t *testing.T) {
 	m := startMatrix(t)
 	before := m.seen()
 	// Requests that create objects come last, because lists would show these.
-	m.everybody(t, "guesses", false)
-	m.everybody(t, "claims", true)
+	m.eachStranger(t, "guesses", false)
+	m.eachStranger(t, "claims", true)
 	if after := m.seen(); after != before {
 		t.Errorf("somebody has changed what ann sees, from %s\nto %s", before, after)
 	}
@@ -288,8 +288,8 @@ func TestForeignInEveryDialect(t *testing.T) {
 	m.t = t
 }
 
-// everybody makes the requests that create objects, or the others, as each stranger.
-func (m *matrix) everybody(t *testing.T, phase string, makes bool) {
+// eachStranger makes the requests that create objects, or the others, as each stranger.
+func (m *matrix) eachStranger(t *testing.T, phase string, makes bool) {
 	t.Helper()
 	for _, s := range schemes {
 		for _, who := range []string{"bob", "cat"} {

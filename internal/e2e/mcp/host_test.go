@@ -148,8 +148,8 @@ func receive[T any](t *testing.T, what string, c <-chan T) T {
 	}
 }
 
-// told waits for progress that contains a text.
-func (h *host) told(want string) {
+// awaitProgress waits for progress that contains a text.
+func (h *host) awaitProgress(want string) {
 	h.t.Helper()
 	for !strings.Contains(receive(h.t, "progress with "+want, h.progress), want) {
 	}
@@ -199,7 +199,7 @@ func (h *host) tour(far string) map[string]bool {
 	if got := call("chat_with_agent", args{"agent": "echo", "message": "hello"}); !strings.Contains(got["reply"].(string), "hello") {
 		h.t.Errorf("chat_with_agent = %v", got)
 	}
-	h.told("echo completed")
+	h.awaitProgress("echo completed")
 	h.answers <- "Ada"
 	call("invoke_agent", args{"agent_name": "interview", "skill": "interview", "message": "ask 1"})
 	if asked := receive(h.t, "the question", h.asked); !strings.Contains(asked, "What is your name?") {
@@ -225,7 +225,7 @@ func (h *host) tour(far string) map[string]bool {
 	call("ask_human", args{"question": "why?"})
 	receive(h.t, "the question", h.asked)
 	call("send_update", args{"text": "half way"})
-	h.told("half way")
+	h.awaitProgress("half way")
 	return called
 }
 
@@ -288,7 +288,7 @@ func TestCancel(t *testing.T) {
 				_, err := h.try(ctx, "chat_with_agent", args{"agent": "slow", "message": "600 " + w.name})
 				done <- err
 			}()
-			h.told("slow working")
+			h.awaitProgress("slow working")
 			cancel()
 			if err := receive(t, "the end of the call", done); err == nil {
 				t.Error("the canceled call has a result")
@@ -402,7 +402,7 @@ func TestHubStops(t *testing.T) {
 		defer close(done)
 		_, _ = h.try(context.WithoutCancel(t.Context()), "chat_with_agent", args{"agent": "slow", "message": "600"})
 	}()
-	h.told("slow working")
+	h.awaitProgress("slow working")
 	hub.Stop() // it fails if the hub waits for the agent
 	receive(t, "the end of the call", done)
 	hub.Restart()

@@ -60,7 +60,7 @@ func (l *Live) Problem() string {
 	return l.problem
 }
 
-// Run applies the file whenever it changes, until ctx ends. It calls told for each change:
+// Run applies the file whenever it changes, until ctx ends. It calls changed for each change:
 // before the first decision by new rules, and after a file was refused. Texts in force, and
 // problems already reported, are not reported again.
 func (l *Live) Run(ctx context.Context, changed func(*Change)) error {

@@ -135,7 +135,7 @@ type reader struct {
 	before             time.Time
 	room               int
 	attempt            int64
-	// as is the way to show texts: "text" as they are, "markdown" as Markdown, or empty by their media types.
+	// as is the way to show texts: "text" unchanged, "markdown" as Markdown, or empty by their media types.
 	as string
 	// live is set if chunks come one by one.
 	live bool

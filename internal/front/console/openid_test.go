@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/tokentest"
 )
 
-// provider is an OpenID provider. Package internal/secret/openid tests what it checks, and
+// provider is an OpenID provider. Package internal/secret/openid tests its checks, and
 // internal/e2e/browser uses a real one.
 type provider struct {
 	*httptest.Server

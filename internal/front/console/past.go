@@ -18,7 +18,7 @@ const (
 	pastEarly = 2 * time.Second
 )
 
-// past returns what has happened to a task beside its log, to its workers and its webhooks, and the
+// past returns the events of a task beside its log, to its workers and its webhooks, and the
 // id of the last event. Only administrators may read it, and the hub drops old events.
 func (p *page) past(l *adminjson.TaskLog) (all []mark, last string) {
 	if !p.caller.Admin {

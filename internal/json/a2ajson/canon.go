@@ -13,7 +13,7 @@ const (
 	DefaultMaxDepth = 100
 )
 
-// Options control what the canonicalisers accept and write. The zero Options are for a
+// Options control the input and the output of the canonicalisers. The zero Options are for a
 // complete, unchecked message of either role.
 type Options struct {
 	// Role is the role that a message must have. If empty, it may have either.

@@ -19,7 +19,7 @@ import (
 const maxAbout = 8 << 10
 
 // Files returns the parts of an agent's result that are neither text nor data, for a model: a
-// labelled text about the files, unless nothing is to be told about them, and the files. A file
+// labelled text about the files, unless there is nothing to say about them, and the files. A file
 // keeps its name, its address, its media type and its metadata only as far as they are plain
 // (guard.IsName, guard.IsAddress); the text has the others. A link whose address is not plain is
 // in the text alone. If the screen finds an order in the texts within a file, such as the description

@@ -239,7 +239,7 @@ func notesHub(notes []adminjson.Note) *hubclient.Hub {
 	})}}}
 }
 
-// What a caller, an agent, or a model in another conversation has put into a note is labelled:
+// Text that a caller, an agent, or a model in another conversation has put into a note is labelled:
 // its text, its key, its category and its tags.
 func TestNotesOfOthersAreLabelled(t *testing.T) {
 	t.Parallel()

@@ -132,7 +132,7 @@ func (h *hub) reload(ctx context.Context, t *testing.T) {
 }
 
 // TestCluster: two hubs of mode cluster start from one StatefulSet, know each other by the names
-// of their pods, and share tasks; one that was killed comes back under its name.
+// of their pods, and share tasks; one that was killed returns under its name.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)

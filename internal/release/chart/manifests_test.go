@@ -64,7 +64,7 @@ var kinds = map[string]string{
 	"jetstream": "ScaledJob ScaledJob", "deployment": "Deployment", "tls": "", "defaults": "",
 }
 
-// TestManifests: each installation has the objects of its values, and what an object refers to
+// TestManifests: each installation has the objects of its values, and the things that an object refers to
 // exists.
 func TestManifests(t *testing.T) {
 	t.Parallel()

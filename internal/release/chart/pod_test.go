@@ -16,7 +16,7 @@ import (
 // secrets are the Secrets of the cluster: their values by "name/key".
 type secrets map[string]string
 
-// pod is the place of a container on this machine: what a kubelet makes of a template.
+// pod is the place of a container on this machine: the work of a kubelet with a template.
 type pod struct {
 	name   string
 	mounts map[string]string // folders by the paths in the container

@@ -101,7 +101,7 @@ var escapedLeft, escapedRight = regexp.MustCompile(`\\+u003c`), regexp.MustCompi
 
 var opening = regexp.MustCompile(`<quoted id=\\*"([0-9a-f]{20})\\*"`)
 
-// Outside returns a text without its labels and what is in them. A label without an end stays.
+// Outside returns a text without its labels and their content. A label without an end stays.
 func Outside(text string) string {
 	text = escapedRight.ReplaceAllString(escapedLeft.ReplaceAllString(text, "<"), ">")
 	var rest strings.Builder

@@ -102,7 +102,7 @@ func write(root, folder string) error {
 	return store(root, folder, files)
 }
 
-// store writes files into folder, and the list of what they replace.
+// store writes files into folder, and the list of the files that they replace.
 func store(root, folder string, files map[string]string) error {
 	replace := make(map[string]string)
 	for name, text := range files {

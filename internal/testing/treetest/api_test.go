@@ -25,7 +25,7 @@ const apiFile = "internal/release/api.txt"
 // versions matches the section of a version in the changelog.
 var versions = regexp.MustCompile(`(?m)^## \[\d`)
 
-// A program of an embedder compiles with the next version, or the changelog names what it must
+// A program of an embedder compiles with the next version, or the changelog names the changes that it must
 // change.
 func TestAPI(t *testing.T) {
 	t.Parallel()

@@ -76,7 +76,7 @@ func foreign(name string) bool {
 	return false
 }
 
-// folder returns the folder of a program, and the path of what its build makes.
+// folder returns the folder of a program, and the path of the result of its build.
 func (b *Bench) folder(p program) (dir, out string, err error) {
 	out, err = filepath.Abs(filepath.Join(b.Work, "peers", filepath.Base(p.dir)))
 	return filepath.Join(b.Root, filepath.FromSlash(p.dir)), out, err

@@ -39,8 +39,8 @@ type Peer interface {
 	// Do performs a step that has one answer. It returns a value that encodes to the answer, or
 	// nil.
 	Do(ctx context.Context, s *Step) (any, error)
-	// Stream performs a step that has many answers. It stops when tell returns false.
-	Stream(ctx context.Context, s *Step, tell func(event any) bool) error
+	// Stream performs a step that has many answers. It stops when report returns false.
+	Stream(ctx context.Context, s *Step, report func(event any) bool) error
 }
 
 // Params decodes the params of a step with the library. Params that the library cannot decode

@@ -24,8 +24,8 @@ func (echo) Do(_ context.Context, s *Step) (any, error) {
 	return Params[map[string]any](s), nil
 }
 
-func (echo) Stream(ctx context.Context, _ *Step, tell func(any) bool) error {
-	tell("first")
+func (echo) Stream(ctx context.Context, _ *Step, report func(any) bool) error {
+	report("first")
 	<-ctx.Done()
 	return nil
 }

@@ -91,7 +91,7 @@ func do(ctx context.Context, c *a2aclient.Client, s *driver.Step) (any, error) {
 }
 
 // Stream implements driver.Peer.
-func (p *peer) Stream(ctx context.Context, s *driver.Step, tell func(any) bool) error {
+func (p *peer) Stream(ctx context.Context, s *driver.Step, report func(any) bool) error {
 	c, err := p.agent(ctx, s.Agent)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (p *peer) Stream(ctx context.Context, s *driver.Step, tell func(any) bool) 
 		if err != nil {
 			return refusal(err)
 		}
-		if !tell(ev) {
+		if !report(ev) {
 			return nil
 		}
 	}

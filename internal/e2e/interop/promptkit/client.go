@@ -117,7 +117,7 @@ func (p *peer) execute(ctx context.Context, s *driver.Step) (any, error) {
 }
 
 // Stream implements driver.Peer.
-func (p *peer) Stream(ctx context.Context, s *driver.Step, tell func(any) bool) error {
+func (p *peer) Stream(ctx context.Context, s *driver.Step, report func(any) bool) error {
 	if s.Op != "stream" {
 		return driver.ErrNoOperation
 	}
@@ -132,7 +132,7 @@ func (p *peer) Stream(ctx context.Context, s *driver.Step, tell func(any) bool) 
 		if ev.ArtifactUpdate != nil {
 			v = ev.ArtifactUpdate
 		}
-		if !tell(v) {
+		if !report(v) {
 			return nil
 		}
 	}

@@ -84,7 +84,7 @@ func do(ctx context.Context, c *client.A2AClient, s *driver.Step) (any, error) {
 }
 
 // Stream implements driver.Peer.
-func (p *peer) Stream(ctx context.Context, s *driver.Step, tell func(any) bool) error {
+func (p *peer) Stream(ctx context.Context, s *driver.Step, report func(any) bool) error {
 	c, err := p.agent(ctx, s.Agent)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (p *peer) Stream(ctx context.Context, s *driver.Step, tell func(any) bool) 
 		return refusal(err)
 	}
 	for ev := range events {
-		if !tell(ev.Result) {
+		if !report(ev.Result) {
 			return nil
 		}
 	}

@@ -102,7 +102,7 @@ func TestHostileServerIsLabelled(t *testing.T) {
 				if r.Origin == "" {
 					labeltest.Check(t, name, r.Parts)
 				}
-				if name == "end" { // the reason is what the server has written
+				if name == "end" { // the reason is a text of the server
 					await(t, c, mcpclient.Down, labeltest.Text)
 				}
 			}

@@ -259,7 +259,7 @@ func (c *Client) result(res *mcp.CallToolResult) *llm.Result {
 	return &llm.Result{Parts: parts, Error: r.IsError, Origin: c.origin()}
 }
 
-// listen passes the progress of a call to tell, until stop is called.
+// listen passes the progress of a call to report, until stop is called.
 func (c *Client) listen(params *mcp.CallToolParams, report func(llm.Progress)) (stop func()) {
 	if report == nil {
 		return func() {}

@@ -217,7 +217,7 @@ func (l *Library) tasks(ctx context.Context) ([]mcpserver.Resource, error) {
 // notes returns a page of notes. A hub without a working memory has none.
 func (l *Library) notes(ctx context.Context, after string) ([]mcpserver.Resource, string, error) {
 	body, err := l.get(ctx, "/api/v1/memory", url.Values{"after": {after}})
-	if err == mcpserver.ErrNoResource { //nolint:errorlint // of this package, as it is
+	if err == mcpserver.ErrNoResource { //nolint:errorlint // of this package, never wrapped
 		return nil, "", nil
 	}
 	if err != nil {

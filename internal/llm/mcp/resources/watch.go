@@ -54,7 +54,7 @@ func (l *Library) Watch(ctx context.Context, uri string) iter.Seq2[struct{}, err
 	}
 }
 
-// follow calls tell for each event of a stream until the stream breaks, or until tell returns
+// follow calls notify for each event of a stream until the stream breaks, or until notify returns
 // false; more is false then.
 func (l *Library) follow(ctx context.Context, at ref, notify func() bool) (more bool, err error) {
 	// POST refuses an ended task, while GET would return it.
