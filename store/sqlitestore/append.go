@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -74,7 +75,10 @@ func (ch *change) set(c *task.Change) {
 }
 
 // Tasks is the task store in a file. It is a small value, meant to be copied.
-type Tasks struct{ db *DB }
+type Tasks struct {
+	hooksTable
+	db *DB
+}
 
 var _ task.Store = Tasks{}
 
@@ -183,7 +187,7 @@ func (w *writer) store(ch *change) (answer, err error) {
 func (w *writer) addOthers(ch *change, sc scope) error {
 	if ch.hook != nil {
 		ch.hook.Task = ch.next.Key
-		if _, err := w.putHook(ch.hook); err != nil {
+		if err := tables.SendHook(sharedConn{w.conn}, ch.hook); err != nil {
 			return err
 		}
 	}

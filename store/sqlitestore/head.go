@@ -5,12 +5,12 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 	"github.com/parley-a2a/parley/task"
 )
 
 // columns are the columns of a head in tasks t, in the order in which getHead reads them.
-const columns = `t.status_at, t.key, t.scope, t.id, t.context,
-	t.shown, t.state, t.rev, t.version, t.updated_at, t.rest`
+const columns = tables.HeadColumns
 
 // getHead reads a head from a row of columns.
 func getHead(s *stmt) task.Head {

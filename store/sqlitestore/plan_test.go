@@ -14,7 +14,6 @@ var scans = map[query]string{
 	qLedger:    "once at start, one row for each migration",
 	qAllHeads:  "of the tests",
 	qIntegrity: "reads the file on purpose",
-	qHooksDead: "a page of hooks",
 	qStates:    "a row for each owner, agent and state, when metrics are read",
 	qCountWord: "the rows of a word, by the full-text index",
 	qFindNotes: "the rows of words, by the full-text index",
@@ -22,6 +21,7 @@ var scans = map[query]string{
 	qAllStaged: "a row for each large change that is being written",
 	qAllGroups: "a row for each owner, agent and state, when an administrator lists all tasks",
 
+	sharedQuery("DISTINCT task, hook"):          "a page of hooks",
 	sharedQuery("FROM keys"):                    "all keys, once at start",
 	sharedQuery("FROM agents ORDER"):            "all agents, once at start",
 	sharedQuery("FROM trust"):                   "all entries, once at start",
@@ -49,9 +49,9 @@ func sharedQuery(text string) query {
 
 // sorts are the statements that may sort, with the reason.
 var sorts = map[query]string{
-	qStates:      "a row for each state",
-	qInterrupted: "the interrupted tasks of one context",
-	qHooksByID:   "the hooks of the tasks with one id",
+	qStates:                        "a row for each state",
+	qInterrupted:                   "the interrupted tasks of one context",
+	sharedQuery("WHERE t.id = ?4"): "the hooks of the tasks with one id",
 }
 
 // TestStatementsUseIndexes checks SQLite's plan for each statement.
@@ -111,13 +111,13 @@ func TestHooksAreFoundByIndexes(t *testing.T) {
 	t.Parallel()
 	db := newTest(t)
 	for q, want := range map[query]string{
-		qUnsettled:   "SEARCH h USING INDEX hooks_unsettled ((task,id)>(?,?))",
-		qHooks:       "SEARCH h USING INDEX hooks_ref ((task,id)>(?,?))",
-		qHooksOfTask: "SEARCH h USING INDEX hooks_ref (task=? AND id>?)",
-		qHooksByID:   "SEARCH t USING INDEX tasks_id (id=?)",
-		qHooksDead:   "SEARCH dead_letters USING PRIMARY KEY ((task,hook)>(?,?))",
-		qAdvanceHook: "SEARCH hooks USING INDEX hooks_ref (task=? AND id=?)",
-		qLetters:     "SEARCH dead_letters USING PRIMARY KEY (task=? AND hook=?)",
+		sharedQuery("INDEXED BY hooks_unsettled"):                "SEARCH h USING INDEX hooks_unsettled ((task,id)>(?,?))",
+		sharedQuery("t.key = h.task \n\tWHERE (h.task, h.id) >"): "SEARCH h USING INDEX hooks_ref ((task,id)>(?,?))",
+		sharedQuery("AND h.id > ?2"):                             "SEARCH h USING INDEX hooks_ref (task=? AND id>?)",
+		sharedQuery("WHERE t.id = ?4"):                           "SEARCH t USING INDEX tasks_id (id=?)",
+		sharedQuery("DISTINCT task, hook"):                       "SEARCH dead_letters USING PRIMARY KEY ((task,hook)>(?,?))",
+		sharedQuery("AND told < ?3"):                             "SEARCH hooks USING INDEX hooks_ref (task=? AND id=?)",
+		sharedQuery("SELECT first, last, at"):                    "SEARCH dead_letters USING PRIMARY KEY (task=? AND hook=?)",
 	} {
 		plan := planOf(t, db, queries[q])
 		if !slices.Contains(plan, want) {

@@ -4,12 +4,17 @@ import (
 	"context"
 	"iter"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
+	"github.com/parley-a2a/parley/task"
 )
 
 // Package tables is internal; these names keep it out of the API.
 type (
 	agentStoreTable = tables.AgentStore
+	hooksTable      = tables.HookStore
 	inboxTable      = tables.Inbox
 	keysTable       = tables.Keys
 	lettersTable    = tables.Letters
@@ -65,11 +70,27 @@ var firstShared = func() query {
 // shared is a DB for package tables.
 type shared struct{ db *DB }
 
-var _ tables.DB = shared{}
+var (
+	_ tables.TaskDB  = shared{}
+	_ tables.TaskRow = sharedRow{}
+)
 
 // Read implements tables.DB.
 func (s shared) Read(ctx context.Context, f func(tables.Conn) error) error {
 	return s.db.read(ctx, func(c *conn) error { return f(sharedConn{c}) })
+}
+
+// ReadOf implements tables.TaskDB.
+func (s shared) ReadOf(ctx context.Context, key task.Key, f func(tables.Conn) error) error {
+	return s.db.readOf(ctx, subject{key: key}, func(c *conn) error { return f(sharedConn{c}) })
+}
+
+// TaskID implements tables.TaskDB.
+func (shared) TaskID(id a2a.TaskID) any {
+	if b, ok := sqlstore.PackUUID(string(id)); ok {
+		return b[:]
+	}
+	return string(id)
 }
 
 // Write implements tables.DB.
@@ -121,6 +142,9 @@ func (c sharedConn) Rows(q tables.Query, values ...any) iter.Seq2[tables.Row, er
 
 // sharedRow is a row for package tables.
 type sharedRow struct{ s *stmt }
+
+// Head implements tables.TaskRow.
+func (r sharedRow) Head() task.Head { return getHead(r.s) }
 
 // Int implements tables.Row.
 func (r sharedRow) Int() int64 { return r.s.getInt() }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -76,7 +77,10 @@ func (ch *change) set(c *task.Change) {
 }
 
 // Tasks is the task store in a database. It is a small value, meant to be copied.
-type Tasks struct{ db *DB }
+type Tasks struct {
+	tables.HookStore
+	db *DB
+}
 
 var _ task.Store = Tasks{}
 
@@ -287,7 +291,7 @@ func (w *writer) addRest(ch *change) error {
 	w.moments.addChange(ch)
 	if ch.hook != nil {
 		ch.hook.Task = ch.next.Key
-		if err := w.sendHook(ch.hook); err != nil {
+		if err := tables.SendHook(sharedConn{w.conn, w}, ch.hook); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/parley-a2a/parley/internal/cluster"
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 )
 
 // Defaults of Options.
@@ -156,7 +157,7 @@ func tune(c *pgconn.Config, o *Options) {
 func (db *DB) Name() string { return db.name }
 
 // Tasks returns the tasks in the database.
-func (db *DB) Tasks() Tasks { return Tasks{db} }
+func (db *DB) Tasks() Tasks { return Tasks{tables.HookStore{Tasks: shared{db}}, db} }
 
 // Close waits until accepted writes and running reads are finished, and closes all connections.
 // Later calls of other methods return task.ErrUnavailable. Close may be called again.

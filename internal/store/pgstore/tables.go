@@ -4,7 +4,10 @@ import (
 	"context"
 	"iter"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
 	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
+	"github.com/parley-a2a/parley/task"
 )
 
 type (
@@ -54,12 +57,23 @@ var firstShared = func() query {
 // shared is a DB for package tables.
 type shared struct{ db *DB }
 
-var _ tables.DB = shared{}
+var (
+	_ tables.TaskDB  = shared{}
+	_ tables.TaskRow = sharedRow{}
+)
 
 // Read implements tables.DB.
 func (s shared) Read(ctx context.Context, f func(tables.Conn) error) error {
 	return s.db.read(ctx, func(c *conn) error { return f(sharedConn{conn: c}) })
 }
+
+// ReadOf implements tables.TaskDB.
+func (s shared) ReadOf(ctx context.Context, _ task.Key, f func(tables.Conn) error) error {
+	return s.Read(ctx, f)
+}
+
+// TaskID implements tables.TaskDB.
+func (shared) TaskID(id a2a.TaskID) any { return packedID(string(id)) }
 
 // Write implements tables.DB.
 func (s shared) Write(ctx context.Context, f func(tables.Conn) error) error {
@@ -115,6 +129,9 @@ func (c sharedConn) Rows(q tables.Query, values ...any) iter.Seq2[tables.Row, er
 
 // sharedRow is a row for package tables.
 type sharedRow struct{ s *stmt }
+
+// Head implements tables.TaskRow.
+func (r sharedRow) Head() task.Head { return getHead(r.s) }
 
 // Int implements tables.Row.
 func (r sharedRow) Int() int64 { return r.s.getInt() }
