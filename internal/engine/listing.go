@@ -43,7 +43,8 @@ func (l *listing) add(ctx context.Context, heads []task.Head, r *op.List) error 
 				return err
 			}
 		}
-		l.tasks = append(l.tasks, *answerOf(&heads[i], f, history))
+		l.tasks = append(l.tasks, Answer{})
+		l.tasks[len(l.tasks)-1].set(&heads[i], f, history)
 	}
 	return nil
 }
