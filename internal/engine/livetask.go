@@ -329,10 +329,9 @@ func (e *Engine) open(ctx context.Context, k ref) (*live, error) {
 	if l == nil {
 		l = e.live.add(e.newLive(k))
 	}
-	known := l.isLoaded()
-	err := e.load(ctx, l)
-	if err == nil && known && e.cfg.Peers != nil {
-		err = e.refresh(l)
+	read, err := e.load(ctx, l)
+	if err == nil && !read && e.cfg.Peers != nil {
+		err = e.refresh(l) // the head was read before this call, perhaps long before
 	}
 	if err != nil {
 		e.live.release(l)
@@ -341,37 +340,37 @@ func (e *Engine) open(ctx context.Context, k ref) (*live, error) {
 	return l, nil
 }
 
-// load reads the head of a registered task that is not loaded. It reads after the task was
-// registered, so that no change of this process can come in between.
-func (e *Engine) load(ctx context.Context, l *live) error {
+// load reads the head of a registered task that is not loaded, and reports whether it did. It reads
+// after the task was registered, so that no change of this process can come in between.
+func (e *Engine) load(ctx context.Context, l *live) (read bool, err error) {
 	if l.isLoaded() {
-		return nil
+		return false, nil
 	}
 	l.write.Lock()
 	defer l.write.Unlock()
 	if err := e.settle(l); err != nil {
-		return err
+		return false, err
 	}
 	if l.isLoaded() {
-		return nil
+		return false, nil
 	}
 	hints := e.live.keyed.hinted()
 	h, err := e.store.Head(ctx, l.ref.owner, l.ref.id)
 	if err != nil {
-		return err
+		return false, err
 	}
 	inbox, err := e.unread(ctx, &h)
 	if err != nil {
-		return err
+		return false, err
 	}
 	l.mu.Lock()
 	l.head, l.inbox, l.contextID, l.loaded = h, inbox, h.ContextID, true
 	l.loadedAt = h.Version
 	l.mu.Unlock()
 	if e.cfg.Peers != nil && e.live.keyed.add(h.Key, l, hints) {
-		return e.reload(l)
+		err = e.reload(l)
 	}
-	return nil
+	return true, err
 }
 
 func (l *live) isLoaded() bool {

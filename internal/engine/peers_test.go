@@ -214,6 +214,31 @@ func TestFollowBehindTheHead(t *testing.T) {
 	})
 }
 
+// A caller that waits for the read of an earlier one gets the changes that were stored before its own call.
+func TestReadsSideBySide(t *testing.T) {
+	t.Parallel()
+	h, steps := &hubs{silent: true}, make(chan string)
+	a := h.join(t, "a", stepwise(steps))
+	b := h.join(t, "b", words("not here"))
+	id := a.send(now(text("go"))).Head.ID
+	a.wait(id, task.Working)
+	second := make(chan task.State, 1)
+	h.mu.Lock()
+	h.behind = func() { // the first caller has read that the task works
+		close(steps)
+		a.wait(id, task.Completed)
+		go func() { second <- b.get(id).Head.State }()
+		for range 1000 {
+			runtime.Gosched() // the second caller comes to wait for the first one
+		}
+	}
+	h.mu.Unlock()
+	b.get(id)
+	if got := <-second; got != task.Completed {
+		t.Errorf("the second caller got %v, want COMPLETED", got)
+	}
+}
+
 // A reader at another hub sees each event of a task once, in order.
 func TestFollowElsewhere(t *testing.T) {
 	t.Parallel()

@@ -265,7 +265,7 @@ func (e *Engine) repairFailed(l *live, err error) {
 // repair makes this process consistent with the stored head of a task. Requests that were stored
 // are carried out, even if their callers got an error.
 func (e *Engine) repair(ctx context.Context, l *live) error {
-	if err := e.load(ctx, l); err != nil {
+	if _, err := e.load(ctx, l); err != nil {
 		if errors.Is(err, task.ErrNotFound) {
 			return nil
 		}

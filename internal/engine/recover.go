@@ -88,7 +88,7 @@ func (e *Engine) recoverTask(ctx context.Context, h task.Head) {
 	k := ref{h.Owner, h.ID}
 	l := e.live.add(e.newLive(k))
 	defer e.live.release(l)
-	err := e.load(ctx, l)
+	_, err := e.load(ctx, l)
 	if err == nil {
 		err = e.adoptOrphan(l)
 	}
