@@ -12,7 +12,7 @@ import (
 func (a *admission) mayAnswerAtOnce() bool {
 	t := a.agent.traits()
 	plain := a.lineage == nil && a.hook == nil && a.request == nil && a.recordRequest == nil && a.send.Message.TaskID == ""
-	return t.Pure && t.Idempotent && t.NoMessage && !t.Resumable && !t.Confirms && a.wait && plain && a.engine.cfg.Peers == nil
+	return t.Pure && t.Idempotent && t.NoMessage && !t.Resumable && !t.Confirms && a.wait && plain
 }
 
 // answerAtOnce runs the agent for the message of a new task, and adds its answer to the change

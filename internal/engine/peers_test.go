@@ -699,3 +699,42 @@ func TestAgentElsewhere(t *testing.T) {
 		t.Errorf("state at the last hub = %v, want FAILED", got.State)
 	}
 }
+
+// A task that is stored with its answer is read at another hub. A hub whose lease ends before its task is
+// stored leaves the message to the others.
+func TestAnswerAtOnceElsewhere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := new(hubs)
+		suspend := false
+		answer := func(by string) a2asrv.AgentExecutor {
+			return pure(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+				if suspend {
+					suspend = false
+					h.all["a"].Suspend()
+					h.lose("a")
+				}
+				yield(status(ec, a2a.TaskStateCompleted, by), nil)
+			})
+		}
+		a, b := h.join(t, "a", answer("a")), h.join(t, "b", answer("b"))
+		defer a.stop()
+		defer b.stop()
+		id := a.send(text("hello")).Head.ID
+		if got := b.get(id).Head; got.State != task.Completed || got.Rev != 1 {
+			t.Errorf("the task is %v at revision %d, want COMPLETED with one change", got.State, got.Rev)
+		}
+		suspend = true
+		var wg sync.WaitGroup
+		var second *engine.Answer
+		wg.Go(func() { second = a.send(text("again")) })
+		synctest.Wait()
+		if err := b.TakeOver(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		wg.Wait()
+		if got := sdkTask(t, second); got.Status.State != a2a.TaskStateCompleted || got.Status.Message.Parts[0].Text() != "b" {
+			t.Errorf("the task of the suspended hub ends with %+v, want the answer of hub b", got.Status)
+		}
+	})
+}
