@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -30,9 +31,10 @@ func newCallerTasks(each int) *callerTasks {
 	return &callerTasks{each: each, owners: make(map[task.Owner]map[a2a.TaskID]struct{})}
 }
 
-// reserve reserves a place for a task that is about to be at work. It reports whether the task
-// was added. If the caller has too many tasks, it returns an error.
-func (b *callerTasks) reserve(k ref) (added bool, err error) {
+// reserve reserves a place for a task that is about to be at work, while other hubs have some tasks
+// of the caller. It reports whether the task was added. If the caller has too many tasks, it returns
+// an error.
+func (b *callerTasks) reserve(k ref, others int) (added bool, err error) {
 	if b == nil {
 		return false, nil
 	}
@@ -41,7 +43,7 @@ func (b *callerTasks) reserve(k ref) (added bool, err error) {
 	if _, there := b.owners[k.owner][k.id]; there {
 		return false, nil
 	}
-	if len(b.owners[k.owner]) >= b.each {
+	if len(b.owners[k.owner])+others >= b.each {
 		refusal := apierror.New(apierror.ErrExhausted, "%d tasks of this caller are at work, which is the most", b.each)
 		refusal.RetryAfter = retryTasks
 		return false, refusal
@@ -64,6 +66,20 @@ func (b *callerTasks) note(k ref, atWork bool) {
 	if delete(b.owners[k.owner], k.id); len(b.owners[k.owner]) == 0 {
 		delete(b.owners, k.owner)
 	}
+}
+
+// tasksElsewhere returns the number of tasks of an owner that other hubs have at work, up to the
+// limit.
+func (e *Engine) tasksElsewhere(owner task.Owner) (int, error) {
+	store, ok := e.store.(Heads)
+	if e.callerTasks == nil || e.cfg.Peers == nil || !ok || !e.cfg.Peers.Live("") {
+		return 0, nil
+	}
+	n, err := store.AtWork(e.ctx, owner, e.ownHolder(), e.callerTasks.each)
+	if err != nil {
+		return 0, fmt.Errorf("count tasks of other hubs: %w", err)
+	}
+	return n, nil
 }
 
 func (b *callerTasks) addLocked(k ref) {

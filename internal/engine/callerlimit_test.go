@@ -169,3 +169,26 @@ func TestRecoveredTasksCount(t *testing.T) {
 	_, err := b.Send(t.Context(), alice, now(text("one too many")))
 	exhausted(t, err)
 }
+
+// The tasks of a caller at other hubs count, and make room when they end.
+func TestTasksAtOtherHubsCount(t *testing.T) {
+	t.Parallel()
+	s := &hubs{tasksPerCaller: 3}
+	a, b := s.join(t, "hub:a", untilStopped(nil)), s.join(t, "hub:b", untilStopped(nil))
+	first := a.send(now(text("one")))
+	a.send(now(text("two")))
+	b.send(now(text("three")))
+	for _, hub := range []*bench{a, b} {
+		_, err := hub.Send(t.Context(), alice, now(text("one too many")))
+		exhausted(t, err)
+	}
+	if _, err := b.Send(t.Context(), caller("bob"), now(text("bob's"))); err != nil {
+		t.Errorf("another caller is refused: %v", err)
+	}
+	if _, err := a.Cancel(t.Context(), alice, &op.Cancel{ID: first.Head.ID}); err != nil {
+		t.Fatal(err)
+	}
+	b.send(now(text("in its place")))
+	_, err := a.Send(t.Context(), alice, now(text("one too many")))
+	exhausted(t, err)
+}

@@ -111,8 +111,9 @@ type Config struct {
 	MaxAway int
 	// MaxQueued limits the queued tasks; further messages are refused. Zero means 100,000.
 	MaxQueued int
-	// TasksPerCaller limits the tasks of one owner that run or are queued in this process;
-	// tasks that wait for their caller do not count. Zero or less means no limit.
+	// TasksPerCaller limits the tasks of one owner that run or are queued in this process or, once
+	// they are stored, in other hubs; tasks that wait for their caller do not count. Zero or less
+	// means no limit.
 	TasksPerCaller int
 	// StreamsPerCaller limits the open streams of one owner. Zero means 1,000; negative means
 	// no limit.

@@ -22,10 +22,13 @@ type Peers interface {
 	Leads() bool
 }
 
-// Heads reads the heads of many tasks at once. A store with several hubs is one.
+// Heads reads what other hubs have stored of many tasks at once. A store with several hubs is one.
 type Heads interface {
 	// Revs returns the revisions of the tasks with the keys. A deleted task is missing.
 	Revs(ctx context.Context, keys []task.Key) (map[task.Key]int64, error)
+	// AtWork returns the number of tasks of an owner, up to limit, that are submitted or working and
+	// that a holder other than own runs or has queued.
+	AtWork(ctx context.Context, owner task.Owner, own task.Holder, limit int) (int, error)
 }
 
 // errLeaseEnded is the cause with which runs end because other hubs may take over their tasks.

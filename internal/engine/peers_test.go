@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -29,6 +30,9 @@ type hubs struct {
 	lost []task.Holder
 	// silent is set while hints are lost.
 	silent bool
+	// tasksPerCaller and drainTimeout are those of hubs that join.
+	tasksPerCaller int
+	drainTimeout   time.Duration
 	// behind is called once, after the next head was read; ahead before each read of a log.
 	behind, ahead func()
 	work          sync.WaitGroup
@@ -87,6 +91,17 @@ func (h *hubs) Revs(ctx context.Context, keys []task.Key) (map[task.Key]int64, e
 	return revs, err
 }
 
+// AtWork implements engine.Heads.
+func (h *hubs) AtWork(ctx context.Context, owner task.Owner, own task.Holder, limit int) (n int, err error) {
+	page, err := h.List(ctx, &task.Query{Owner: owner, Limit: 1000})
+	for i := range page.Heads {
+		if r := &page.Heads[i]; r.Run.Dispatch != task.Idle && r.Run.Holder != own && !r.State.Terminal() && n < limit {
+			n++
+		}
+	}
+	return n, err
+}
+
 // view is what one hub knows of the others.
 type view struct {
 	*hubs
@@ -126,7 +141,8 @@ func (h *hubs) join(t *testing.T, holder task.Holder, x a2asrv.AgentExecutor) *b
 		t.Cleanup(h.work.Wait) // after all hubs have stopped, which notify each other until then
 	}
 	b := start(t, engine.Config{
-		Store: h, Holder: holder, Peers: view{h, holder}, DrainTimeout: -1, Idempotency: engine.Idempotency{Header: true},
+		Store: h, Holder: holder, Peers: view{h, holder}, DrainTimeout: cmp.Or(h.drainTimeout, -1), Idempotency: engine.Idempotency{Header: true},
+		TasksPerCaller: h.tasksPerCaller,
 	}, x)
 	h.mu.Lock()
 	defer h.mu.Unlock()

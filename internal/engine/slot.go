@@ -19,8 +19,11 @@ type slot struct {
 }
 
 // count reserves a count among the tasks of the caller.
-func (s *slot) count() (err error) {
-	s.counted, err = s.engine.callerTasks.reserve(s.ref)
+func (s *slot) count() error {
+	others, err := s.engine.tasksElsewhere(s.ref.owner)
+	if err == nil {
+		s.counted, err = s.engine.callerTasks.reserve(s.ref, others)
+	}
 	return err
 }
 

@@ -86,6 +86,36 @@ func TestAlternating(t *testing.T) {
 	}
 }
 
+// A member counts the tasks that others have at work for an owner: not its own, not those that wait for
+// their caller or have ended, and not those of other owners.
+func TestAtWork(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Shared(t).Database(t)
+	a, b := openTest(t, url, asMember("a")), openTest(t, url, asMember("b"))
+	store := func(db *DB, id string, state task.State, d task.Dispatch) {
+		t.Helper()
+		c := created(id)
+		c.Next.State, c.Next.Run.Dispatch, c.Next.Run.Holder = state, d, db.member.o.Member.Holder
+		if err := db.Tasks().Append(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store(a, "runs", task.Working, task.Claimed)
+	store(a, "waits", task.Submitted, task.Pending)
+	store(a, "idle", task.InputRequired, task.Idle)
+	store(a, "ended", task.Completed, task.Idle)
+	store(b, "other", task.Working, task.Claimed)
+	for _, c := range []struct {
+		db          *DB
+		owner       task.Owner
+		limit, want int
+	}{{b, "anna", 10, 2}, {a, "anna", 10, 1}, {b, "anna", 1, 1}, {b, "bob", 10, 0}} {
+		if n, err := c.db.Tasks().AtWork(t.Context(), c.owner, c.db.member.o.Member.Holder, c.limit); n != c.want || err != nil {
+			t.Errorf("AtWork for %s at %s = %d, %v, want %d", c.owner, c.db.member.o.Member.ID, n, err, c.want)
+		}
+	}
+}
+
 // Of two members that store a request with one key at the same time, one gets ErrKeyUsed.
 func TestKeyAtTwoHubs(t *testing.T) {
 	t.Parallel()
