@@ -303,8 +303,8 @@ type Limits struct {
 	// large parts. A single request may be larger; its caller then waits until the average is
 	// kept again.
 	BytesPerSecond Size `yaml:"bytes_per_second"`
-	// TasksPerCaller is the largest number of running or queued tasks of one caller. Tasks that
-	// wait for the caller do not count.
+	// TasksPerCaller is the largest number of running or queued tasks of one caller, at all hubs
+	// on one database. Tasks that wait for the caller do not count.
 	TasksPerCaller int `yaml:"tasks_per_caller"`
 }
 
@@ -319,8 +319,9 @@ type Engine struct {
 	AgentSilence Duration `yaml:"agent_silence" never:"true"`
 	// CancelWait is the time for an agent to confirm a cancellation. The default is 10s.
 	CancelWait Duration `yaml:"cancel_wait"`
-	// DrainTimeout is the time that runs may continue when the hub stops. The default is 10s;
-	// with never, the hub does not wait for them.
+	// DrainTimeout is the time that runs may continue when the hub stops; with other hubs on its
+	// database only those that must not be repeated. The default is 10s; with never, the hub does not
+	// wait for them.
 	DrainTimeout Duration `yaml:"drain_timeout" never:"true"`
 	// Retention is the retention time of finished tasks. The default is 30d.
 	Retention Duration `yaml:"retention"`

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -300,5 +301,66 @@ func TestEventsAfterTheDrain(t *testing.T) {
 			t.Errorf("in the next process the task is %v %q with %d artifacts", a.Head.State, statusText(t, a), len(got.Artifacts))
 		}
 		b.stop()
+	})
+}
+
+// A hub with others does not wait for runs that they can repeat, and an orderly end does not count among
+// the interruptions of a task. It waits for a run that must not be repeated.
+func TestDrainHandsOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, began := &hubs{drainTimeout: time.Hour}, make(chan context.Context, 10)
+		last := h.join(t, "last", words("elsewhere"))
+		hub := func(holder task.Holder) *bench {
+			b := h.join(t, holder, idempotent(untilStopped(began)))
+			b.register("once", &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+				select {
+				case <-time.After(time.Minute):
+					yield(status(ec, a2a.TaskStateCompleted, ""), nil)
+				case <-ctx.Done():
+				}
+			}})
+			return b
+		}
+		b := hub("0")
+		id := b.send(now(text("repeat"))).Head.ID
+		for i, name := range []task.Holder{"1", "2", "3"} {
+			<-began
+			next := hub(name)
+			var once a2a.TaskID
+			want := time.Duration(0)
+			if i == 2 {
+				r := now(text("once"))
+				r.Target.Agent = "once"
+				once, want = b.send(r).Head.ID, time.Minute
+			}
+			before := time.Now()
+			if err := b.stop(); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(before); took != want {
+				t.Errorf("drain %d took %v, want %v", i, took, want)
+			}
+			if once != "" && last.get(once).Head.State != task.Completed {
+				t.Errorf("the task that must not be repeated is %v", last.get(once).Head.State)
+			}
+			h.lose(task.Holder(fmt.Sprint(i)))
+			if err := next.TakeOver(t.Context(), true); err != nil {
+				t.Fatal(err)
+			}
+			b = next
+		}
+		<-began
+		if err := b.stop(); err != nil {
+			t.Fatal(err)
+		}
+		h.lose("3")
+		if err := last.TakeOver(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		if got := last.wait(id, task.Completed).Run; got.Epoch != 5 {
+			t.Errorf("run = %+v, want the fifth one", got)
+		}
+		last.stop()
 	})
 }

@@ -22,8 +22,9 @@ var errStopped = errors.New("engine has stopped")
 
 // Run recovers the tasks of an earlier process, and works until ctx ends. It continues tasks that
 // rest (agent.ErrResting) in the background. Then it drains: it
-// admits no more messages and lets runs end within DrainTimeout. It then fences and stops the
-// remaining runs, which the next process recovers. Run returns when all goroutines of the
+// admits no more messages and lets runs end within DrainTimeout; if there are other hubs, only those
+// that they could not repeat. It then fences and stops the remaining runs, which the next process or
+// another hub recovers. Run returns when all goroutines of the
 // engine have stopped, or with an error that states how many executors did not stop. An Engine
 // runs once.
 func (e *Engine) Run(ctx context.Context) error {
@@ -140,15 +141,15 @@ const leastGrace = 10 * time.Second
 func (e *Engine) drain() error {
 	e.phase.Store(draining)
 	e.endServed(ErrDraining)
-	if e.cfg.DrainTimeout > 0 {
-		e.execs.wait(e.cfg.DrainTimeout)
-	}
+	e.awaitRuns()
+	ended := e.handedOver()
 	e.fenced.Store(true)
 	e.endRuns(ErrDraining)
 	e.execs.close()
 	e.away.close()
 	grace := max(e.cfg.DrainTimeout, leastGrace)
 	left := e.execs.wait(grace) + e.away.wait(grace)
+	e.handOver(ended)
 	e.work.close()
 	e.cancel(errStopped)
 	e.work.wait(0)
