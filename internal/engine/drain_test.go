@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -334,6 +335,12 @@ func TestDrainHandsOver(t *testing.T) {
 				r.Target.Agent = "once"
 				once, want = b.send(r).Head.ID, time.Minute
 			}
+			s, err := next.Subscribe(t.Context(), alice, &op.Subscribe{ID: id, LastEventID: "1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			synctest.Wait() // the next hub knows that a run has read the message
 			before := time.Now()
 			if err := b.stop(); err != nil {
 				t.Fatal(err)
@@ -344,6 +351,7 @@ func TestDrainHandsOver(t *testing.T) {
 			if once != "" && last.get(once).Head.State != task.Completed {
 				t.Errorf("the task that must not be repeated is %v", last.get(once).Head.State)
 			}
+			synctest.Wait() // and that it waits again
 			h.lose(task.Holder(fmt.Sprint(i)))
 			if err := next.TakeOver(t.Context(), true); err != nil {
 				t.Fatal(err)

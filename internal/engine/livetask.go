@@ -508,9 +508,28 @@ func (e *Engine) reload(l *live) error {
 	if e.cfg.Peers == nil {
 		e.publish(l, &task.Change{Next: h})
 	} else if have := l.snapshot(); have.Rev != h.Rev {
+		if err := e.unreadAgain(l, &have, &h); err != nil {
+			return err
+		}
 		e.publishForeign(l, &h)
 		e.react(l, &before, &h)
 	}
+	return nil
+}
+
+// unreadAgain adds the messages to the unread ones that another hub has put back, because the run that
+// had read them has ended: this hub may be the one that continues the task. The caller holds l.write.
+func (e *Engine) unreadAgain(l *live, have, h *task.Head) error {
+	if h.Consumed >= have.Consumed {
+		return nil
+	}
+	inbox, err := e.unread(e.ctx, h)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.inbox = inbox
 	return nil
 }
 
