@@ -98,6 +98,7 @@ type Dispatcher struct {
 	reserved int64 // of Large
 	// resting are the tasks whose work waits in its queue, and that have no run.
 	resting map[taskKey]rest
+	slots   slots
 }
 
 // Claim is a granted claim of a worker.
@@ -228,7 +229,7 @@ func (d *Dispatcher) register(r *run) (roused bool) {
 	at, rested := d.resting[r.key]
 	if rested {
 		r.repeats, r.since = at.repeats, at.waiting
-		delete(d.resting, r.key)
+		d.wakeLocked(r.key, at)
 	}
 	items := d.parked[r.key]
 	for _, item := range items {
@@ -247,6 +248,8 @@ func (d *Dispatcher) unregister(r *run) []any {
 		delete(d.runs, r.key)
 		if r.resting {
 			d.restLocked(r)
+		} else if r.waiting.Load() > 0 {
+			d.slots.note(r.name, -1)
 		}
 	}
 	return r.mail.take()

@@ -22,6 +22,10 @@
 //
 // # Guarantees
 //
+// Work of a small message is sent to the topic of a worker with a free slot, and is published at the
+// queue only if the worker does not claim it within protocol.OfferWithin. Its claim decides as for
+// work from the queue, and work that waits in the queue is not overtaken.
+//
 // A message is granted to one worker at a time, however often the bus delivers it. The identity
 // of this worker and the number of its last accepted event are stored in one step with the
 // events. A restarted hub continues from there, and accepts no event twice. Events are accepted

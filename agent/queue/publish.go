@@ -23,6 +23,8 @@ type schedule struct {
 	lease time.Time
 	// extended is set if the lease was extended because the hub noticed its end late.
 	extended bool
+	// offer is when an unclaimed offer is published at the queue.
+	offer time.Time
 	// publish is when publishing is retried.
 	publish time.Time
 	// checkpoint is when the publication is stored in the checkpoint.
@@ -45,7 +47,7 @@ const never = 1 << 62
 // wait returns the time until the next action.
 func (s *schedule) wait(now time.Time) time.Duration {
 	d := time.Duration(never)
-	for _, at := range [...]time.Time{s.lease, s.publish, s.checkpoint, s.delayed, s.limit, s.deadline, s.cancel, s.resend} {
+	for _, at := range [...]time.Time{s.lease, s.offer, s.publish, s.checkpoint, s.delayed, s.limit, s.deadline, s.cancel, s.resend} {
 		if !at.IsZero() {
 			d = min(d, max(at.Sub(now), 0))
 		}
@@ -86,6 +88,8 @@ func (r *run) tick(now time.Time) {
 		r.handleExpiredLease(leaseEnd, now)
 	case past(&r.schedule.limit, now):
 		r.fail("no worker of agent %q has taken the message within %v", r.call.Agent, r.d.maxWait())
+	case past(&r.schedule.offer, now):
+		r.handleLostOffer(now)
 	case past(&r.schedule.publish, now):
 		r.publish(now)
 	case past(&r.schedule.checkpoint, now):
@@ -191,13 +195,19 @@ const checkpointAfter = time.Second
 
 // publish puts the work into the queue, or schedules a retry.
 func (r *run) publish(now time.Time) {
+	if r.state.Published == 0 {
+		r.state.Published = task.MillisOf(now)
+	}
+	r.queued.Store(int64(r.state.Published))
+	r.schedule.offer = time.Time{}
+	r.vacate()
 	ctx, stop := context.WithTimeout(r.ctx, publishTimeout)
 	err := r.d.publish(ctx, protocol.JobAt(r.name), r.work, r.body)
 	stop()
 	switch {
 	case err == nil:
 		r.d.clock.read(time.Now())
-		r.waiting.Store(now.UnixMilli())
+		r.setWaiting(now.UnixMilli())
 		r.schedule.checkpoint = now.Add(checkpointAfter)
 	case errors.Is(err, bus.ErrTooLarge) && r.body.Large == nil:
 		if r.externalize() {

@@ -186,6 +186,6 @@ func (r *run) replaceLost() {
 	r.publish(now)
 	if r.waiting.Load() > 0 {
 		r.repeats = min(r.repeats+1, maxRepeats)
-		r.waiting.Store(now.Add(r.d.reconcileInterval() << r.repeats).UnixMilli())
+		r.setWaiting(now.Add(r.d.reconcileInterval() << r.repeats).UnixMilli())
 	}
 }

@@ -50,7 +50,9 @@ func (r *run) report(delivery *bus.Delivery) {
 
 // renewLease restarts the lease.
 func (r *run) renewLease() {
-	r.schedule.lease, r.schedule.extended = time.Now().Add(r.d.lease()), false
+	now := time.Now()
+	r.schedule.lease, r.schedule.extended = now.Add(r.d.lease()), false
+	r.seeWorker(now)
 }
 
 // requestMissing requests missing events. A large event has many pieces that take long to

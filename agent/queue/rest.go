@@ -74,7 +74,15 @@ func (d *Dispatcher) restLocked(r *run) {
 func (d *Dispatcher) forget(k taskKey) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if at, ok := d.resting[k]; ok {
+		d.wakeLocked(k, at)
+	}
+}
+
+// wakeLocked removes a task that does not rest any more, and whose work counted as queued.
+func (d *Dispatcher) wakeLocked(k taskKey, at rest) {
 	delete(d.resting, k)
+	d.slots.note(at.name, -1)
 }
 
 // rouse starts a run for a task that rests. If that is not possible, the senders of its items

@@ -56,6 +56,9 @@ type run struct {
 	token string
 	// batches is set if the worker is known to accept protocol.Batch.
 	batches bool
+	// slot is that of the worker that has the task or was offered it, if it accepts offers; else nil.
+	// The mutex of d guards it.
+	slot *knownWorker
 	// work is the envelope to publish while the task is unclaimed; then nil.
 	work *bus.Envelope
 	body *protocol.Job
@@ -115,7 +118,7 @@ func (r *run) perform() {
 func (r *run) begin() {
 	now := time.Now()
 	if r.state.claimed() {
-		r.waiting.Store(claimedMark)
+		r.setWaiting(claimedMark)
 		r.schedule.lease, r.schedule.deadline = now.Add(r.d.lease()), r.state.Deadline.Time()
 		// No run may have received the worker's reports in the meantime.
 		r.requestResend()
@@ -126,19 +129,18 @@ func (r *run) begin() {
 	}
 	if r.state.Published != 0 && (r.roused || r.d.durable()) {
 		r.queued.Store(int64(r.state.Published))
-		r.waiting.Store(cmp.Or(r.since, now.UnixMilli()))
+		r.setWaiting(cmp.Or(r.since, now.UnixMilli()))
 		r.waitFor(r.state.Published.Time())
 		return
 	}
-	if r.state.Published == 0 {
-		r.state.Published = task.MillisOf(now)
+	if r.state.Published != 0 || !r.offer(now) {
+		r.publish(now)
 	}
-	r.queued.Store(int64(r.state.Published))
-	r.publish(now)
 }
 
 // close ends the run. Unread items of its mailbox are handled as for tasks without a run.
 func (r *run) close() {
+	r.vacate()
 	left := r.d.unregister(r)
 	r.dropPieces()
 	for _, delivery := range r.unacked {
@@ -294,7 +296,7 @@ const delayWorking = 10 * time.Millisecond
 func (r *run) grantClaim(c *claim) {
 	r.token = rand.Text()
 	r.state.claim(c.Worker, c.Nonce, r.token)
-	r.waiting.Store(claimedMark)
+	r.setWaiting(claimedMark)
 	r.state.Idempotent, r.batches = c.Idempotent, c.Batches
 	event := working
 	if r.state.Working {
@@ -304,6 +306,7 @@ func (r *run) grantClaim(c *claim) {
 	r.work, r.body = nil, nil
 	now := time.Now()
 	r.schedule = schedule{lease: now.Add(r.d.lease()), deadline: r.schedule.deadline}
+	r.occupy(c, now)
 	if c.Idempotent {
 		r.delayed, r.schedule.delayed = event, now.Add(delayWorking)
 	} else if r.store(event); r.done || !r.flush() {
@@ -336,7 +339,8 @@ func (r *run) redispatch() {
 	r.sendDelayed()
 	r.dropPieces()
 	r.state.release()
-	r.waiting.Store(0)
+	r.setWaiting(0)
+	r.vacate()
 	r.token, r.stored = "", false
 	if r.store(noChange); !r.flush() || r.done {
 		return
@@ -346,9 +350,7 @@ func (r *run) redispatch() {
 	}
 	r.unacked, r.schedule = r.unacked[:0], schedule{}
 	if r.prepare(); !r.done {
-		now := time.Now()
-		r.state.Published = task.MillisOf(now)
-		r.publish(now)
+		r.publish(time.Now())
 	}
 }
 
@@ -423,7 +425,8 @@ func (r *run) handleCancel(c *cancel) {
 	r.cancel = c
 	if !r.state.claimed() {
 		r.closed = true
-		r.waiting.Store(0)
+		r.setWaiting(0)
+		r.schedule.offer = time.Time{}
 		close(c.unclaimed)
 		return
 	}

@@ -61,7 +61,7 @@ func (r *run) newJob(d *bus.Delivery) (*job, error) {
 	if d.Type != protocol.TypeJob {
 		return nil, fmt.Errorf("type %q is not known at the queue of an agent", d.Type)
 	}
-	if r.Keys != nil {
+	if r.Keys != nil && d.At.Kind == bus.QueueKind { // offers are verified
 		if err := r.Keys.Verify(d.Envelope); err != nil {
 			return nil, err
 		}
@@ -142,6 +142,7 @@ func (j *job) claim(accepting context.Context) (granted bool) {
 		e.Trace = j.env.Trace
 		err := j.post(accepting, e, &protocol.Claim{
 			Delivery: j.work.Delivery, Worker: j.run.id, Nonce: j.nonce, Idempotent: agent.TraitsOf(j.run.Executor).Idempotent, Batches: true,
+			Slots: j.run.offered(),
 		})
 		if err != nil && accepting.Err() == nil {
 			j.run.Logger.Debug("not published", "type", e.Type, "at", j.hubTopic, "error", err)
@@ -301,7 +302,9 @@ func (j *job) apply(how bus.Settlement, deliveries ...*bus.Delivery) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(j.ctx), grace)
 	defer stop()
 	for _, d := range deliveries {
-		j.run.logSettlement(d.Settle(ctx, how))
+		if d.Settle != nil { // not of an offer
+			j.run.logSettlement(d.Settle(ctx, how))
+		}
 	}
 }
 

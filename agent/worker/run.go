@@ -33,10 +33,12 @@ type run struct {
 	batched batch.Batcher[bus.Address, *bus.Envelope]
 
 	// base outlives the tasks; end makes the run accept no further task.
-	base    context.Context
-	end     context.CancelCauseFunc
-	pending sync.WaitGroup // counts the goroutines of jobs
-	idle    *time.Timer    // nil if the worker waits forever
+	base context.Context
+	// accepting ends when the run accepts no further task.
+	accepting context.Context
+	end       context.CancelCauseFunc
+	pending   sync.WaitGroup // counts the goroutines of jobs
+	idle      *time.Timer    // nil if the worker waits forever
 
 	mu   sync.Mutex // guards the fields below
 	jobs map[jobKey]*job
@@ -78,7 +80,7 @@ func (r *run) serve(ctx context.Context) error {
 	defer r.end(nil)
 	base, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
-	r.base = base
+	r.base, r.accepting = base, ctx
 	var wg sync.WaitGroup
 	var listening, inquiries error
 	wg.Go(func() {
@@ -331,7 +333,9 @@ func (r *run) listen(ctx context.Context) error {
 
 // handle passes a message from a hub to its job.
 func (r *run) handle(ctx context.Context, e *bus.Envelope) {
-	if j := r.find(keyOf(e)); j != nil {
+	if e.Type == protocol.TypeOffer {
+		r.takeOffer(e)
+	} else if j := r.find(keyOf(e)); j != nil {
 		j.handle(e)
 	} else if e.Type == protocol.TypeGrant {
 		r.decline(ctx, e)

@@ -38,6 +38,10 @@ var (
 		structjson.Text("nonce", func(c *Claim) *string { return &c.Nonce }).Always(),
 		structjson.Bool("idempotent", func(c *Claim) *bool { return &c.Idempotent }),
 		structjson.Bool("batches", func(c *Claim) *bool { return &c.Batches }),
+		structjson.Int("slots", func(c *Claim) *int { return &c.Slots }),
+	)
+	offers = structjson.Of(
+		structjson.Raw("work", func(o *Offer) *json.RawMessage { return &o.Work }).Always(),
 	)
 	grants = structjson.Of(
 		structjson.Text("nonce", func(g *Grant) *string { return &g.Nonce }).Always(),
@@ -99,6 +103,8 @@ func appendBody(dst []byte, body any) ([]byte, bool) {
 	switch b := body.(type) {
 	case *Job:
 		return works.Append(dst, b)
+	case *Offer:
+		return offers.Append(dst, b)
 	case *Claim:
 		return claims.Append(dst, b)
 	case *Grant:
@@ -123,6 +129,8 @@ func readBody(text []byte, body any) bool {
 	switch b := body.(type) {
 	case *Job:
 		return works.Read(text, b)
+	case *Offer:
+		return offers.Read(text, b)
 	case *Claim:
 		return claims.Read(text, b)
 	case *Grant:
@@ -147,6 +155,8 @@ func sizeOf(body any) int {
 	switch b := body.(type) {
 	case *Job:
 		return 3*little + len(b.Message) + len(b.Metadata) + len(b.Stored)
+	case *Offer:
+		return little + len(b.Work)
 	case *Report:
 		n := little + len(b.Error)
 		for _, event := range b.Events {

@@ -15,7 +15,7 @@ import (
 
 // decoders decode the bodies that have tables, with Decode and with encoding/json.
 var decoders = map[string]func(text []byte) (got, want any, err, wantErr error){
-	"work": both[Job], "claim": both[Claim], "grant": both[Grant], "report": both[Report], "confirm": both[Confirm],
+	"work": both[Job], "offer": both[Offer], "claim": both[Claim], "grant": both[Grant], "report": both[Report], "confirm": both[Confirm],
 	"beat": both[Heartbeat], "piece": both[Piece], "batch": both[Batch],
 }
 
@@ -26,7 +26,7 @@ func both[T any](text []byte) (any, any, error, error) {
 }
 
 // bodyTypes are those of decoders.
-var bodyTypes = []any{new(Job), new(Claim), new(Grant), new(Report), new(Confirm), new(Heartbeat), new(Piece), new(Batch)}
+var bodyTypes = []any{new(Job), new(Offer), new(Claim), new(Grant), new(Report), new(Confirm), new(Heartbeat), new(Piece), new(Batch)}
 
 // drawn sets v and all values reachable from it.
 func drawn(t *rapid.T, v reflect.Value) {

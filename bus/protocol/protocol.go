@@ -15,6 +15,7 @@ import (
 // The types of envelopes.
 const (
 	TypeJob            bus.Type = "job.work"     // hub → queue of the agent
+	TypeOffer          bus.Type = "job.offer"    // hub → worker: work that is not in the queue
 	TypeClaim          bus.Type = "job.claim"    // worker → topic of the hub
 	TypeGrant          bus.Type = "job.grant"    // hub → topic of the worker
 	TypeDeny           bus.Type = "job.denial"   // hub → topic of the worker
@@ -132,7 +133,27 @@ type Claim struct {
 	Idempotent bool `json:"idempotent,omitempty"`
 	// Batches is set if the worker accepts Batches at its topic.
 	Batches bool `json:"batches,omitempty"`
+	// Slots is the number of jobs that the worker performs concurrently. It is set if the worker
+	// accepts offers at its topic.
+	Slots int `json:"slots,omitempty"`
 }
+
+// Offer is work that the hub sends to the topic of a worker with a free slot, and not to the queue
+// of the agent. The worker claims it as if it had received it from the queue.
+type Offer struct {
+	// Work is the envelope of the work, without a signature.
+	Work json.RawMessage `json:"work"`
+}
+
+// Times of an Offer.
+const (
+	// OfferWithin is the time that a worker has to claim an offer. After it the hub publishes the
+	// work at the queue.
+	OfferWithin = 250 * time.Millisecond
+	// OfferPatience is the longest time for which a worker that performs other jobs keeps an
+	// offer. It then drops the offer.
+	OfferPatience = 100 * time.Millisecond
+)
 
 // Grant assigns the job to the worker that has claimed it. Envelope.Epoch is the epoch of its
 // events.

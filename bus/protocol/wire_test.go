@@ -25,6 +25,7 @@ import (
 // bodies are the bodies of all types.
 var bodies = map[bus.Type]reflect.Type{
 	protocol.TypeJob:            reflect.TypeFor[protocol.Job](),
+	protocol.TypeOffer:          reflect.TypeFor[protocol.Offer](),
 	protocol.TypeClaim:          reflect.TypeFor[protocol.Claim](),
 	protocol.TypeGrant:          reflect.TypeFor[protocol.Grant](),
 	protocol.TypeDeny:           reflect.TypeFor[protocol.Deny](),

@@ -21,6 +21,7 @@ import (
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/agents/command"
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/heap"
 	"github.com/parley-a2a/parley/internal/server"
 	"github.com/parley-a2a/parley/task"
 )
@@ -76,6 +77,7 @@ func (c *agentRunCmd) Run(ctx context.Context, o *OS) error {
 	if err != nil {
 		return err
 	}
+	heap.Floor(heap.Size)
 	w.Logger = newLogger(o.Stderr, config.Log{Level: c.LogLevel}, new(slog.LevelVar))
 	x, _ := w.Executor.(*command.Agent)
 	runs, err := openWorkerRuns(os.TempDir(), w.Logger)

@@ -111,8 +111,9 @@ func Run(ctx context.Context, o Options, in io.Reader, out io.Writer) (err error
 // open creates the server, and a function that releases its resources.
 func (o *Options) open(g *gate) (server, func() error, error) {
 	nothing := func() error { return nil }
-	if o.Kind == ParleySQLite || o.Kind == ParleyPostgres || o.Kind == ParleyMemory {
-		heap.Floor(heap.Size) // like "parley serve"
+	switch o.Kind {
+	case ParleySQLite, ParleyPostgres, ParleyMemory, Worker:
+		heap.Floor(heap.Size) // like "parley serve" and "parley agent run"
 	}
 	switch o.Kind {
 	case ParleySQLite:
