@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 )
 
 // MaxItems is the largest number of items that are sent together.
@@ -13,8 +14,10 @@ const MaxItems = 64
 // Batcher sends items of type T to destinations with keys of type K. The zero Batcher is ready to
 // use.
 type Batcher[K comparable, T any] struct {
-	mu     sync.Mutex // guards the field below, and lines
+	mu     sync.Mutex // guards the fields below, and queues
 	queues map[K]*queue[T]
+	// last is the size of the last batch.
+	last int
 }
 
 // queue holds the items for one key, while there is a sender for it.
@@ -93,7 +96,7 @@ func (c *Batcher[K, T]) remove(key K, l *queue[T], p *entry[T]) {
 // lead sends the waiting items, that of the caller first, and passes the lead on. If that fails
 // because ctx has ended, the others send again.
 func (c *Batcher[K, T]) lead(ctx context.Context, key K, l *queue[T], send func([]T) error) error {
-	runtime.Gosched() // lets other goroutines join
+	c.linger(ctx, l)
 	all := c.take(l)
 	items := make([]T, len(all))
 	for i, p := range all {
@@ -110,12 +113,36 @@ func (c *Batcher[K, T]) lead(ctx context.Context, key K, l *queue[T], send func(
 	return err
 }
 
+// A sender waits for others if the last batch had at least crowd items.
+const (
+	crowd = 4
+	pause = 500 * time.Microsecond
+)
+
+// linger lets other goroutines join.
+func (c *Batcher[K, T]) linger(ctx context.Context, l *queue[T]) {
+	runtime.Gosched()
+	c.mu.Lock()
+	alone := c.last < crowd || len(l.waiting) >= MaxItems
+	c.mu.Unlock()
+	if alone {
+		return
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
 func (c *Batcher[K, T]) take(l *queue[T]) []*entry[T] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := min(len(l.waiting), MaxItems)
 	all := l.waiting[:n:n]
 	l.waiting = l.waiting[n:]
+	c.last = n
 	return all
 }
 

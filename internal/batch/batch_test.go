@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -163,6 +164,37 @@ func TestLeaderOutOfTime(t *testing.T) {
 			t.Errorf("Send(2) = %v", err)
 		}
 		if diff := cmp.Diff([][]int{{1}, {2, 3}, {3}}, r.sent); diff != "" {
+			t.Errorf("sent mismatch (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// After a batch of many items the next sender waits for others, and after a small one it does not.
+func TestCrowd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := &destination{open: make(chan error, 9)}
+		ends := r.start(t.Context(), 0, 1, 2, 3, 4)
+		r.open <- nil
+		r.open <- nil
+		for _, end := range ends {
+			<-end
+		}
+		began := time.Now()
+		ends = r.start(t.Context(), 5, 6)
+		r.open <- nil
+		<-ends[5]
+		<-ends[6]
+		if d := time.Since(began); d == 0 || d > time.Millisecond {
+			t.Errorf("after many items a sender waits %v for others", d)
+		}
+		began = time.Now()
+		r.open <- nil
+		<-r.start(t.Context(), 7)[7]
+		if d := time.Since(began); d != 0 {
+			t.Errorf("after two items a sender waits %v for others", d)
+		}
+		if diff := cmp.Diff([][]int{{0}, {1, 2, 3, 4}, {5, 6}, {7}}, r.sent); diff != "" {
 			t.Errorf("sent mismatch (-want +got):\n%s", diff)
 		}
 	})

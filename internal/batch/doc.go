@@ -8,7 +8,8 @@
 //
 // # Guarantees
 //
-// No item waits for further ones. Send returns when its own item was sent, with the error of
+// No item waits for further ones while there are few: if the last batch had at least four items, the
+// next one waits half a millisecond for others. Send returns when its own item was sent, with the error of
 // that send. There is one send to a key at a time, and the items of one goroutine keep their
 // order.
 //
