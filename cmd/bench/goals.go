@@ -133,10 +133,10 @@ func (j *judge) queue() {
 func (j *judge) blocking() {
 	at := func(k serve.Kind) *rows.Result { return find(j.results, "blocking", "", k) }
 	ours := at(serve.ParleySQLite)
-	j.times("blocking", ours, at(serve.GoSDK), 15)
-	j.times("blocking", ours, at(serve.JSSDK), 5)
-	j.times("blocking", ours, at(serve.Bare), 0.3)
-	j.times("blocking", at(serve.ParleyMemory), at(serve.Bare), 0.7)
+	j.times("blocking", ours, at(serve.GoSDK), 20)
+	j.times("blocking", ours, at(serve.JSSDK), 6.5)
+	j.times("blocking", ours, at(serve.Bare), 0.4)
+	j.times("blocking", at(serve.ParleyMemory), at(serve.Bare), 0.75)
 }
 
 // streams judges the rows whose cases are numbers.

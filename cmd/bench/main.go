@@ -1,9 +1,11 @@
 // Command bench compares Parley with its peers: the same load on each of them, side by side on
 // one machine, in one table.
 //
-//	cd cmd/bench && go run .                        # everything; about half an hour
-//	go run . --quick                            # everything for a moment: does it work?
+//	cd cmd/bench && go run .            # everything; about half an hour
+//	go run . --quick                    # everything for a moment: does it work?
 //	go run . --only blocking,stream --json
+//	go run . --publish ../../docs       # everything, and the page of results in docs
+//	go run . --gate ../../docs/performance/result.json
 //
 // It measures Parley on SQLite with fsync and in memory, the official SDKs for Go, JavaScript,
 // Python and Java, trpc-a2a-go and a2a-rs in memory, and a bare net/http handler that answers with
@@ -11,7 +13,8 @@
 // server is a process of its own; the load comes from this one. docs/performance.md defines each
 // row.
 //
-// It exits with 1 if any answer was wrong, and with 2 on wrong usage.
+// It exits with 1 if any answer was wrong or the gate found a regression, with 2 on wrong usage, and
+// with 3 if the rounds of the gate differ too much to find one.
 package main
 
 import (
@@ -25,6 +28,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/parley-a2a/parley/cmd/bench/internal/rows"
 	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
@@ -73,6 +77,11 @@ type options struct {
 	flames  string
 	// html is the file of the page of curves, or empty.
 	html string
+	// publish is the folder of the documentation to write results into, from the file of an
+	// earlier result unless it is empty, and record the one that the gate compares with.
+	publish, from, record string
+	// prepare is set to build programs and files, and measure nothing.
+	prepare bool
 }
 
 // errUsage is wrapped by errors of the command line.
@@ -88,11 +97,15 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.StringVar(&o.bench.Profiles, "profile", "", "a folder for profiles of the servers in Go in the rows blocking, stream and lookup")
 	brokers := f.String("brokers", "", "the URLs of the brokers of the row queue, such as nats://127.0.0.1:4222,amqp://guest:guest@127.0.0.1:5672/")
 	f.BoolVar(&o.quick, "quick", false, "a small load for a moment, to see that everything works")
-	page := f.Bool("page", false, "shorter runs, for all rows within 25 minutes")
+	page := f.Bool("page", false, "shorter runs, for all rows within 28 minutes")
 	f.StringVar(&o.html, "html", "", "write a page of curves to this file; without -only measure only them")
 	f.BoolVar(&o.json, "json", false, "print JSON instead of a table")
 	f.BoolVar(&o.budgets, "budget", false, "print where the processor time of a send and of a chunk goes, and no rows")
 	f.StringVar(&o.flames, "flames", "", "with -budget: a folder for flame graphs")
+	f.StringVar(&o.publish, "publish", "", "measure everything with -page, and write the results, curves and flame graphs into this folder of documentation")
+	f.StringVar(&o.from, "from", "", "measure nothing, and print or publish this result of -json")
+	f.StringVar(&o.record, "gate", "", "measure the row ratios, and compare it with this result of -json")
+	f.BoolVar(&o.prepare, "prepare", false, "build the programs and make the files of all rows, and measure nothing")
 	warmup := f.Duration("warmup", 0, "how long to warm up")
 	duration := f.Duration("duration", 0, "how long each run takes")
 	runs := f.Int("runs", 0, "how many runs there are")
@@ -104,17 +117,9 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	if f.NArg() > 0 {
 		return nil, fmt.Errorf("%w: unknown argument %q", errUsage, f.Arg(0))
 	}
+	o.size(*page)
+	names := o.named(split(*only))
 	l := &o.bench.Load
-	*l = rows.Full()
-	switch {
-	case o.quick:
-		*l = rows.Quick()
-	case *page:
-		*l = rows.Page()
-	}
-	if o.html != "" && *only == "" {
-		*only = "curves"
-	}
 	override(&l.Warmup, *warmup)
 	override(&l.Duration, *duration)
 	override(&l.Runs, *runs)
@@ -125,7 +130,39 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	for _, k := range split(*servers) {
 		o.bench.Kinds = append(o.bench.Kinds, serve.Kind(k))
 	}
-	return o, errors.Join(o.choose(split(*only)), o.checkServers())
+	return o, errors.Join(o.choose(names), o.checkServers())
+}
+
+// size sets the load.
+func (o *options) size(page bool) {
+	switch {
+	case o.quick:
+		o.bench.Load = rows.Quick()
+	case page || o.publish != "":
+		o.bench.Load = rows.Page()
+	default:
+		o.bench.Load = rows.Full()
+	}
+}
+
+// named returns the rows to measure, of which some options require others.
+func (o *options) named(only []string) []string {
+	switch {
+	case o.publish != "":
+		o.html, o.flames = filepath.Join(o.published(), "curves.html"), o.published()
+		if len(only) == 0 {
+			for _, r := range rows.All() {
+				if r.Name != "soak" {
+					only = append(only, r.Name)
+				}
+			}
+		}
+	case o.record != "":
+		only = []string{"ratios"}
+	case o.html != "" && len(only) == 0:
+		only = []string{"curves"}
+	}
+	return only
 }
 
 func override[T comparable](to *T, v T) {
@@ -179,64 +216,91 @@ func benchMain(ctx context.Context, args []string, stdout, stderr io.Writer) int
 		return 2
 	}
 	o.bench.Log = func(format string, args ...any) { fmt.Fprintf(stderr, "bench: "+format+"\n", args...) }
-	if o.budgets {
-		return o.alone(stderr, func() (bool, error) { return o.budget(ctx, stdout) })
-	}
-	r := &report{Machine: lookAround(&o.bench), Load: describe(&o.bench.Load), Quick: o.quick}
 	defer o.bench.Close()
-	failed := o.run(ctx, r, stderr)
-	if o.html != "" {
-		if err := writePage(o.html, r); err != nil {
-			fmt.Fprintln(stderr, "bench:", err)
-			failed = true
-		}
+	r, err := o.report(ctx, stderr)
+	if err == nil {
+		err = o.print(r, stdout)
 	}
-	print := r.table
-	if o.json {
-		print = r.json
-	}
-	if err := print(stdout); err != nil {
-		fmt.Fprintln(stderr, "bench:", err)
-		return 1
-	}
-	if failed {
-		return 1
-	}
-	return 0
-}
-
-// alone runs something else than rows, and returns the exit code.
-func (o *options) alone(stderr io.Writer, f func() (bool, error)) int {
-	defer o.bench.Close()
-	ok, err := f()
 	if err != nil {
 		fmt.Fprintln(stderr, "bench:", err)
 	}
-	if err != nil || !ok {
+	switch {
+	case o.record != "" && err != nil:
+		return gateCode(err)
+	case err != nil || len(r.Errors) > 0:
 		return 1
 	}
 	return 0
 }
 
-// run measures the rows; it reports whether any of them ended with an error. An error does not
-// stop the other rows.
-func (o *options) run(ctx context.Context, r *report, stderr io.Writer) (failed bool) {
+// report measures, or reads an earlier result, and publishes.
+func (o *options) report(ctx context.Context, stderr io.Writer) (*report, error) {
+	if o.prepare {
+		return new(report), o.bench.Prepare(ctx)
+	}
+	if o.from != "" {
+		r, err := readReport(o.from)
+		if err != nil {
+			return r, err
+		}
+		if !r.Quick {
+			r.Goals = goals(r.Results)
+		}
+		return r, o.write(r)
+	}
+	r := &report{
+		Commit: commit(), Began: time.Now(), Machine: lookAround(&o.bench), Load: describe(&o.bench.Load), Quick: o.quick,
+	}
+	if o.publish != "" || o.budgets {
+		r.add(stderr, o.budget(ctx, r))
+	}
+	if !o.budgets {
+		o.run(ctx, r, stderr)
+	}
+	r.Took = time.Since(r.Began)
+	return r, o.write(r)
+}
+
+// print writes the result for the reader.
+func (o *options) print(r *report, stdout io.Writer) error {
+	switch {
+	case o.prepare:
+		return nil
+	case o.record != "":
+		old, err := readReport(o.record)
+		if err != nil {
+			return err
+		}
+		return gate(stdout, old.Results, r.Results)
+	case o.budgets:
+		return r.budgets(stdout)
+	case o.json:
+		return r.json(stdout)
+	}
+	return r.table(stdout)
+}
+
+// run measures the rows. An error does not stop the other rows.
+func (o *options) run(ctx context.Context, r *report, stderr io.Writer) {
 	for _, row := range o.rows {
 		if ctx.Err() != nil {
-			return true
+			r.add(stderr, fmt.Errorf("stopped before the row %s", row.Name))
+			break
 		}
+		began := time.Now()
 		rs, err := row.Run(ctx, &o.bench)
 		r.Results = append(r.Results, rs...)
 		if err != nil {
-			failed = true
-			r.Errors = append(r.Errors, fmt.Sprintf("%s: %v", row.Name, err))
-			fmt.Fprintf(stderr, "bench: %s: %v\n", row.Name, err)
+			r.add(stderr, fmt.Errorf("%s: %w", row.Name, err))
+		}
+		o.bench.Log("%s took %v", row.Name, time.Since(began).Round(time.Second))
+		if o.publish != "" { // so that a run that is stopped has results
+			r.add(stderr, r.save(o.resultFile()))
 		}
 	}
 	if !o.quick {
 		r.Goals = goals(r.Results)
 	}
-	return failed
 }
 
 // locate finds this program and the folder of the main module, and creates the folder for

@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -14,12 +16,41 @@ import (
 
 // report is the whole output of the bench.
 type report struct {
+	// Commit is that of the source, Began and Took the time of the run.
+	Commit  string        `json:"commit"`
+	Began   time.Time     `json:"began"`
+	Took    time.Duration `json:"took_ns"`
 	Machine machine       `json:"machine"`
 	Load    []string      `json:"load"`
 	Quick   bool          `json:"quick"`
 	Results []rows.Result `json:"results"`
+	Budgets []rows.Budget `json:"budgets,omitempty"`
 	Goals   []goal        `json:"goals,omitempty"`
 	Errors  []string      `json:"errors,omitempty"`
+}
+
+// readReport reads a report that json has written.
+func readReport(path string) (*report, error) {
+	r := new(report)
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, r)
+	}
+	if err == nil && (len(r.Results) == 0 || len(r.Load) == 0) {
+		err = errors.New("it has no results")
+	}
+	if err != nil {
+		return r, fmt.Errorf("read the result %s: %w", path, err)
+	}
+	return r, nil
+}
+
+// add keeps an error, unless it is nil, and logs it.
+func (r *report) add(stderr io.Writer, err error) {
+	if err != nil {
+		r.Errors = append(r.Errors, err.Error())
+		fmt.Fprintln(stderr, "bench:", err)
+	}
 }
 
 func (r *report) json(w io.Writer) error {

@@ -3,6 +3,7 @@ package rabbittest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -43,6 +44,19 @@ func StartTLS(tb testing.TB, cert, key string) *Server {
 	return start(tb, &Server{tls: fmt.Sprintf("ssl_options.certfile = %s\nssl_options.keyfile = %s\n", cert, key)})
 }
 
+// Run runs a broker for a program that is no test, such as a bench. Its caller must call End.
+func Run() (*Server, error) {
+	tools, ok := installed()
+	if !ok {
+		return nil, errors.New("there is no RabbitMQ on this machine")
+	}
+	s := &Server{tools: tools}
+	return s, s.create()
+}
+
+// End ends a broker of Run and removes its files.
+func (s *Server) End() { s.remove() }
+
 func start(tb testing.TB, s *Server) *Server {
 	tb.Helper()
 	s.tools = toolsOf(tb)
@@ -57,15 +71,23 @@ func start(tb testing.TB, s *Server) *Server {
 	return s
 }
 
-// toolsOf returns the folder of the broker's programs. Debian's wrappers in the path change to
-// another user, so the folder of the wrapped programs is preferred.
+// toolsOf returns the folder of the broker's programs. Without it, tb is skipped or fails.
 func toolsOf(tb testing.TB) string {
 	tb.Helper()
+	tools, ok := installed()
+	testenv.Met(tb, ok, "program rabbitmq-server")
+	return tools
+}
+
+// installed returns the folder of the broker's programs. Debian's wrappers in the path change to
+// another user, so the folder of the wrapped programs is preferred.
+func installed() (tools string, ok bool) {
 	const debian = "/usr/lib/rabbitmq/bin"
 	if _, err := os.Stat(debian + "/rabbitmq-server"); err == nil {
-		return debian
+		return debian, true
 	}
-	return filepath.Dir(testenv.Tool(tb, "rabbitmq-server"))
+	path, err := exec.LookPath("rabbitmq-server")
+	return filepath.Dir(path), err == nil
 }
 
 // create makes a folder and starts the broker in it.

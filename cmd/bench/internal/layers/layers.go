@@ -65,8 +65,8 @@ const other = "other"
 
 // Share is the processor time of a layer.
 type Share struct {
-	Layer string
-	CPU   time.Duration
+	Layer string        `json:"layer"`
+	CPU   time.Duration `json:"cpu_ns"`
 }
 
 // Profile is a processor profile.

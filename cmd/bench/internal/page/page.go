@@ -40,10 +40,14 @@ type Page struct {
 	Charts []Chart
 }
 
-const style = `:root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--mut:#5c6570;--grid:#e3e7eb;
---c0:#0b62d6;--c1:#12805c;--c2:#8a939d;--c3:#c2410c;--c4:#9333ea;--c5:#b8860b;--c6:#be185d;--c7:#0e7490;--c8:#7c4a2d}
-@media(prefers-color-scheme:dark){:root{--bg:#14171b;--fg:#e7eaee;--mut:#9aa4af;--grid:#2a3037;
---c0:#6ba8ff;--c1:#4fd1a1;--c2:#9aa4af;--c3:#fb8a54;--c4:#c79bff;--c5:#e5c04b;--c6:#f77fb2;--c7:#58c6dd;--c8:#c99a78}}
+// The colours of curves in the two schemes.
+const (
+	light = "--c0:#0b62d6;--c1:#12805c;--c2:#8a939d;--c3:#c2410c;--c4:#9333ea;--c5:#b8860b;--c6:#be185d;--c7:#0e7490;--c8:#7c4a2d"
+	dark  = "--c0:#6ba8ff;--c1:#4fd1a1;--c2:#9aa4af;--c3:#fb8a54;--c4:#c79bff;--c5:#e5c04b;--c6:#f77fb2;--c7:#58c6dd;--c8:#c99a78"
+)
+
+const style = `:root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--mut:#5c6570;--grid:#e3e7eb;` + light + `}
+@media(prefers-color-scheme:dark){:root{--bg:#14171b;--fg:#e7eaee;--mut:#9aa4af;--grid:#2a3037;` + dark + `}}
 body{margin:0 auto;max-width:1180px;padding:24px 20px 48px;background:var(--bg);color:var(--fg);font:15px/1.5 system-ui,sans-serif}
 h1{font-size:26px;margin:0 0 6px}h2{font-size:17px;margin:0}p{margin:2px 0 8px;color:var(--mut);font-size:13.5px}
 .grid{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(500px,100%),1fr));gap:34px 40px;margin-top:26px}
@@ -75,6 +79,25 @@ func (p *Page) Write(w io.Writer) error {
 		b.WriteString("</section>\n")
 	}
 	b.WriteString("</div>\n</html>\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// chartStyle is the style of a chart in a file of its own.
+const chartStyle = `svg{--bg:#fff;--mut:#5c6570;--grid:#e3e7eb;` + light + `;font-family:system-ui,sans-serif}` +
+	`@media(prefers-color-scheme:dark){svg{--bg:#14171b;--mut:#9aa4af;--grid:#2a3037;` + dark + `}}` +
+	`text{fill:var(--mut);font-size:12px}.n{font-weight:600}.t{font-size:15px;font-weight:600}.g{stroke:var(--grid)}polyline{fill:none;stroke-width:2}`
+
+// WriteChart writes chart i as a drawing of its own, with its title.
+func (p *Page) WriteChart(w io.Writer, i int) error {
+	const width, head = 760.0, 34.0
+	c := &p.Charts[i]
+	var b strings.Builder
+	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\">\n<style>%s</style>\n", width, height+head, chartStyle)
+	fmt.Fprintf(&b, "<rect width=\"100%%\" height=\"100%%\" fill=\"var(--bg)\"/>\n<text class=\"t\" x=\"14\" y=\"22\">%s</text>\n<g transform=\"translate(0 %.0f)\">\n",
+		html.EscapeString(c.Title), head)
+	c.content(&b, width, p.names())
+	b.WriteString("</g>\n</svg>\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -166,8 +189,14 @@ func (c *Chart) axes(width float64) (x, y axis) {
 }
 
 func (c *Chart) draw(b *strings.Builder, width float64, names []string) {
-	x, y := c.axes(width)
 	fmt.Fprintf(b, "<svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"%s\">\n", width, height, html.EscapeString(c.Title))
+	c.content(b, width, names)
+	b.WriteString("</svg>\n")
+}
+
+// content draws the axes and the curves.
+func (c *Chart) content(b *strings.Builder, width float64, names []string) {
+	x, y := c.axes(width)
 	for _, v := range y.ticks() {
 		fmt.Fprintf(b, `<line class="g" x1="%.1f" x2="%.1f" y1="%.1f" y2="%[3]f"/><text x="%[4]f" y="%[5]f" text-anchor="end">%[6]s</text>`+"\n",
 			x.from, x.to, y.at(v), x.from-8, y.at(v)+4, short(v))
@@ -183,7 +212,6 @@ func (c *Chart) draw(b *strings.Builder, width float64, names []string) {
 	}
 	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", (x.from+x.to)/2, height-6, html.EscapeString(c.X))
 	c.lines(b, &x, &y, names)
-	b.WriteString("</svg>\n")
 }
 
 // columns returns the different values of the horizontal axis.

@@ -45,6 +45,25 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// A chart in a file of its own has the colours of both schemes and the place of the page's curves.
+func TestWriteChart(t *testing.T) {
+	t.Parallel()
+	p := &Page{Charts: []Chart{
+		{Title: "Rates", Series: []Series{{"fast", []Point{{1, 10}}}}},
+		{Title: "Costs & sums", X: "tasks", Series: []Series{{"slow", []Point{{1, 10}, {2, 20}}}, {"fast", []Point{{1, 1}}}}},
+	}}
+	var b bytes.Buffer
+	if err := p.WriteChart(&b, 1); err != nil {
+		t.Fatal(err)
+	}
+	wellFormed(t, b.String())
+	for _, want := range []string{">Costs &amp; sums</text>", "stroke:var(--c1)", "prefers-color-scheme:dark", "--c1:#4fd1a1", ">tasks</text>"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the chart has no %s:\n%s", want, b.String())
+		}
+	}
+}
+
 func wellFormed(t *testing.T, text string) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(text))

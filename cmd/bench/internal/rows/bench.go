@@ -29,7 +29,8 @@ type Bench struct {
 	Work string
 	// Kinds are the servers to measure; empty means all.
 	Kinds []serve.Kind
-	// Brokers are the URLs of the brokers to measure; their data may be deleted.
+	// Brokers are the URLs of the brokers to measure, whose data may be deleted. Without one the
+	// row queue starts its own.
 	Brokers []string
 	// Profiles is a folder for profiles of the servers in Go, or empty.
 	Profiles string
@@ -84,9 +85,9 @@ type Load struct {
 	Open int
 	// Delays are the times that an fsync takes longer in the row slow-disk.
 	Delays []time.Duration
-	// SmallDatabases limits the row lookup on PostgreSQL to the smallest number of tasks, because
-	// to load more takes minutes.
-	SmallDatabases bool
+	// Short leaves out measurements that take minutes: lookups among many tasks on PostgreSQL, and
+	// long streams of peers.
+	Short bool
 	// Soak is the number of minutes that a hub runs at full load, and Minute the length of such
 	// a minute.
 	Soak   int
@@ -121,11 +122,12 @@ func Quick() Load {
 	return l
 }
 
-// Page returns a load of all rows that takes less than 25 minutes on two cores.
+// Page returns a load of all rows that takes less than 28 minutes on two cores.
 func Page() Load {
 	l := Full()
-	l.Warmup, l.Duration, l.Patience = 2*time.Second, 5*time.Second, 45*time.Second
-	l.IdleWait, l.MemoryWait, l.Starts, l.SmallDatabases = 20*time.Second, 15*time.Second, 3, true
+	l.Warmup, l.Duration, l.Patience = 2*time.Second, 4*time.Second, 45*time.Second
+	l.IdleWait, l.MemoryWait, l.Starts, l.Short = 15*time.Second, 10*time.Second, 3, true
+	l.Events = 400
 	return l
 }
 
@@ -143,6 +145,7 @@ type Row struct {
 func All() []Row {
 	return []Row{
 		{"blocking", "blocking sends: whole lives of tasks, closed loop", blocking, false},
+		{"ratios", "the main rows in turns with the bare handler", ratios, false},
 		{"stream", "one stream after the other, all chunks in one artifact", streaming, false},
 		{"fanout", "one task, many readers", fanOut, false},
 		{"idle-streams", "memory of an idle stream", idleStreams, false},

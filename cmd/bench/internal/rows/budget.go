@@ -14,13 +14,15 @@ import (
 
 // Budget is the processor time of an operation, by layers.
 type Budget struct {
-	Name   string
-	Server serve.Kind
+	Name string `json:"name"`
+	// File is the name of its flame graph.
+	File   string     `json:"file"`
+	Server serve.Kind `json:"server"`
 	// Measured is the processor time for one operation from the system, and Layers the parts
 	// of it from a profile of the same time.
-	Measured time.Duration
-	Layers   []layers.Share
-	Profile  *layers.Profile
+	Measured time.Duration   `json:"measured_ns"`
+	Layers   []layers.Share  `json:"layers"`
+	Profile  *layers.Profile `json:"-"`
 }
 
 // Sum returns the processor time of all layers.
@@ -31,35 +33,42 @@ func (b *Budget) Sum() (d time.Duration) {
 	return d
 }
 
-// Budgets measures the three main rows with a profile of the server.
+// budgeted is an operation whose processor time is divided.
+type budgeted struct {
+	name, file string
+	kind       serve.Kind
+	args       []string
+	ops        func(context.Context, string) ([]op, func(), error)
+	// units is the weight of an operation, and times the length as a multiple of a run: one
+	// connection keeps less of the machine busy, and so gives fewer samples.
+	units, times int
+}
+
+// Budgets measures the main rows with a profile of the server.
 func (b *Bench) Budgets(ctx context.Context) ([]Budget, error) {
 	dir, err := b.temp()
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
+	most := b.Sizes[len(b.Sizes)-1]
+	data, err := b.seed(ctx, most)
+	if err != nil {
+		return nil, err
+	}
 	of := *b
 	of.Profiles = dir
 	var all []Budget
-	for _, w := range []struct {
-		name string
-		kind serve.Kind
-		ops  func(context.Context, string) ([]op, func(), error)
-		unit int
-	}{
-		{"a blocking send on SQLite", serve.ParleySQLite, of.sendersOfText, 1},
-		{"a blocking send in memory", serve.ParleyMemory, of.sendersOfText, 1},
-		{"a chunk of a stream of 1,000 on SQLite", serve.ParleySQLite, of.oneStream, 1_000},
+	for _, w := range []budgeted{
+		{"blocking send, SQLite", "blocking-sqlite.svg", serve.ParleySQLite, nil, of.sendersOfText, 1, 2},
+		{"blocking send, memory", "blocking-memory.svg", serve.ParleyMemory, nil, of.sendersOfText, 1, 2},
+		{"chunk of a stream of 1,000, SQLite", "stream-sqlite.svg", serve.ParleySQLite, nil, of.oneStream, 1_000, 4},
+		{"GetTask of " + count(most) + ", SQLite", "lookup-sqlite.svg", serve.ParleySQLite, []string{"-file", filepath.Join(data, "parley.db"), "-owners"}, of.getters(most), 1, 2},
 	} {
 		b.Log("budget: %s", w.name)
-		one, err := of.budgetOf(ctx, w.kind, w.ops)
+		one, err := of.budgetOf(ctx, w)
 		if err != nil {
 			return all, fmt.Errorf("%s: %w", w.name, err)
-		}
-		one.Name = w.name
-		one.Measured /= time.Duration(w.unit)
-		for i := range one.Layers {
-			one.Layers[i].CPU /= time.Duration(w.unit)
 		}
 		all = append(all, one)
 	}
@@ -88,13 +97,13 @@ func (b *Bench) oneStream(ctx context.Context, addr string) ([]op, func(), error
 	}}, hangUp, nil
 }
 
-func (b *Bench) budgetOf(ctx context.Context, k serve.Kind, connect func(context.Context, string) ([]op, func(), error)) (one Budget, err error) {
-	p, stop, err := b.start(ctx, k)
+func (b *Bench) budgetOf(ctx context.Context, w budgeted) (one Budget, err error) {
+	p, stop, err := b.start(ctx, w.kind, w.args...)
 	if err != nil {
 		return one, err
 	}
 	defer closing(&err, stop)
-	ops, hangUp, err := connect(ctx, p.Addr)
+	ops, hangUp, err := w.ops(ctx, p.Addr)
 	if err != nil {
 		return one, err
 	}
@@ -105,19 +114,23 @@ func (b *Bench) budgetOf(ctx context.Context, k serve.Kind, connect func(context
 	}
 	var r run
 	err = b.profiled(ctx, p, "budget", func() (err error) {
-		r, err = l.run(ctx, b.Duration)
+		r, err = l.run(ctx, time.Duration(w.times)*b.Duration)
 		return err
 	})
 	if err != nil {
 		return one, err
 	}
-	one.Server, one.Measured = k, time.Duration(r.perUnit(float64(r.used.CPU)))
+	r.units = w.units
+	one = Budget{Name: w.name, File: w.file, Server: w.kind, Measured: time.Duration(r.perUnit(float64(r.used.CPU)))}
 	if one.Profile, err = layers.Read(filepath.Join(b.Profiles, "budget.cpu")); err != nil {
 		return one, err
 	}
 	one.Layers = one.Profile.Shares()
 	for i := range one.Layers {
-		one.Layers[i].CPU /= time.Duration(r.ops)
+		one.Layers[i].CPU = time.Duration(r.perUnit(float64(one.Layers[i].CPU)))
 	}
 	return one, nil
 }
+
+// Share returns the layers as a share of the measured time.
+func (b *Budget) Share() float64 { return float64(b.Sum()) / float64(max(b.Measured, 1)) }

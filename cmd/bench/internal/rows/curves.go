@@ -117,9 +117,12 @@ func (b *Bench) curvesOfLength(ctx context.Context) ([]Result, error) {
 	})
 }
 
+// fewest is the smallest number of tasks of the curve by number of tasks.
+const fewest = 1_000
+
 func (b *Bench) curvesOfTasks(ctx context.Context) ([]Result, error) {
 	points := make(map[string][]Point)
-	for n := 1_000; n <= slices.Max(b.Sizes); n *= 10 {
+	for n := fewest; n <= slices.Max(b.Sizes); n *= 10 {
 		dir, err := b.seed(ctx, n)
 		if err != nil {
 			return nil, err

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/cmd/bench/internal/child"
-	"github.com/parley-a2a/parley/cmd/bench/internal/stat"
 	"github.com/parley-a2a/parley/cmd/bench/internal/wire"
 	"github.com/parley-a2a/parley/task"
 )
@@ -76,14 +75,6 @@ func (b *Bench) hubFeatures(dir string) []feature {
 	}
 }
 
-// featured is a running hub with a feature.
-type featured struct {
-	feature
-	fleet
-	loop *loop
-	runs []run
-}
-
 // features measures blocking sends to hubs that differ in one feature. All hubs run at the same
 // time, and get the load in turns, so that a change of the machine affects all of them.
 func features(ctx context.Context, b *Bench) (rs []Result, err error) {
@@ -101,7 +92,7 @@ func features(ctx context.Context, b *Bench) (rs []Result, err error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var hubs []*featured
+	var hubs []*turn
 	for _, f := range b.hubFeatures(dir) {
 		b.Log("features: start %s", f.name)
 		h, err := b.startFeature(ctx, path, filepath.Join(dir, fmt.Sprint(len(hubs))), f)
@@ -115,11 +106,11 @@ func features(ctx context.Context, b *Bench) (rs []Result, err error) {
 		defer closing(&err, h.stop)
 		hubs = append(hubs, h)
 	}
-	if err := b.inTurns(ctx, hubs); err != nil {
+	if err := b.inTurns(ctx, "features", hubs); err != nil {
 		return rs, err
 	}
 	for _, h := range hubs {
-		r := summary(command, "sends/s", h.runs)
+		r := summary(h.kind, h.unit, h.runs)
 		r.Row, r.Case = "features", h.name
 		if h != hubs[0] {
 			r.compare(plain, h.runs, hubs[0].runs)
@@ -129,51 +120,18 @@ func features(ctx context.Context, b *Bench) (rs []Result, err error) {
 	return rs, err
 }
 
-// inTurns measures the hubs one after the other, in twice as many rounds of half the length.
-func (b *Bench) inTurns(ctx context.Context, hubs []*featured) error {
-	for round := range 2*b.Runs + 1 {
-		b.Log("features: round %d", round)
-		for _, h := range hubs {
-			d := b.Duration / 2
-			if round == 0 {
-				d = b.Warmup / 2
-			}
-			r, err := h.loop.run(ctx, d)
-			if err != nil {
-				return fmt.Errorf("%s: %w", h.name, err)
-			}
-			if round > 0 {
-				h.runs = append(h.runs, r)
-			}
-		}
-	}
-	return nil
-}
-
-// compare sets the ratios to the runs of another case, each to the run of the same round.
-func (r *Result) compare(beside string, ours, theirs []run) {
-	var rates, costs []float64
-	for i := range ours {
-		rates = append(rates, ours[i].rate()/theirs[i].rate())
-		if cpu := theirs[i].perUnit(float64(theirs[i].used.CPU)); cpu > 0 {
-			costs = append(costs, ours[i].perUnit(float64(ours[i].used.CPU))/cpu)
-		}
-	}
-	r.Beside, r.Ratio, r.CostRatio = beside, stat.Median(rates), stat.Median(costs)
-}
-
-func (b *Bench) startFeature(ctx context.Context, path, dir string, f feature) (*featured, error) {
+func (b *Bench) startFeature(ctx context.Context, path, dir string, f feature) (*turn, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
-	h := &featured{feature: f}
+	hub := new(fleet)
 	if f.store {
 		url, err := b.database(databaseName(filepath.Dir(dir)))
 		if err != nil {
 			return nil, err
 		}
 		f.config += fmt.Sprintf("store: %q\nmaster_key: %q\n", url, strings.Repeat("0a", 32))
-		h.database = b.databases.PID()
+		hub.database = b.databases.PID()
 	}
 	if f.open > 0 {
 		if err := fillOpen(ctx, filepath.Join(dir, "parley.db"), f.open); err != nil {
@@ -185,8 +143,8 @@ func (b *Bench) startFeature(ctx context.Context, path, dir string, f feature) (
 		return nil, err
 	}
 	p.Addr = strings.TrimPrefix(p.Addr, "https://")
-	h.hubs = []*child.Process{p}
-	h.loop = &loop{p: &h.fleet}
+	hub.hubs = []*child.Process{p}
+	t := &turn{name: f.name, kind: command, unit: "sends/s", units: 1, loop: &loop{p: hub}, stop: hub.stop}
 	dial := wire.Dial
 	if f.tls {
 		dial = wire.DialTLS
@@ -194,16 +152,16 @@ func (b *Bench) startFeature(ctx context.Context, path, dir string, f feature) (
 	for range b.Conns {
 		c, err := dial(ctx, p.Addr)
 		if err != nil {
-			return nil, errors.Join(err, h.stop())
+			return nil, errors.Join(err, hub.stop())
 		}
-		h.loop.ops = append(h.loop.ops, newEchoer(c, b.Text).send)
+		t.loop.ops = append(t.loop.ops, newEchoer(c, b.Text).send)
 	}
 	for _, watched := range f.watch {
 		if err := watch(ctx, p.Addr, watched); err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: %w", watched, err), h.stop())
+			return nil, errors.Join(fmt.Errorf("%s: %w", watched, err), hub.stop())
 		}
 	}
-	return h, nil
+	return t, nil
 }
 
 // watch opens a stream, as an open page does, and reads it until ctx ends.

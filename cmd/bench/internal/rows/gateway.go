@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/cmd/bench/internal/wire"
 )
 
-// The gateways that Python's registry offers. gateways/install installs them.
+// The gateways that Python's registry offers. The script install installs them.
 const (
 	liteLLM      serve.Kind = "litellm"
 	contextForge serve.Kind = "contextforge"
@@ -135,7 +135,7 @@ func (b *Bench) venv(k serve.Kind) (string, error) {
 		return "", err
 	}
 	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("%w: run cmd/bench/gateways/install first", ErrLeftOut)
+		return "", fmt.Errorf("%w: run cmd/bench/install first", ErrLeftOut)
 	}
 	return path, nil
 }

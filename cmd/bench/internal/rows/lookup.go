@@ -24,7 +24,7 @@ func lookup(ctx context.Context, b *Bench) ([]Result, error) {
 			return all, err
 		}
 		kinds := []serve.Kind{serve.ParleySQLite, serve.ParleyPostgres}
-		if b.SmallDatabases && n > b.Sizes[0] {
+		if b.Short && n > b.Sizes[0] {
 			kinds = kinds[:1]
 		}
 		rs, err := b.each(ctx, "lookup", kinds, func(ctx context.Context, k serve.Kind) ([]Result, error) {

@@ -35,15 +35,15 @@ const pythonVenv = "../../../internal/e2e/interop/python/v1/.venv/bin/python"
 // programs are the servers of others.
 var programs = map[serve.Kind]program{
 	serve.JSSDK: {
-		dir: "cmd/bench/js", needs: "node_modules", install: "npm ci in cmd/bench/js", version: "@a2a-js/sdk 1.3.0",
+		dir: "cmd/bench/js", needs: "node_modules", install: "cmd/bench/install", version: "@a2a-js/sdk 1.3.0",
 		run: func(string) []string { return []string{"node", "server.mjs"} }, env: []string{"NODE_ENV=production"},
 	},
 	serve.PythonSDK: {
-		dir: "cmd/bench/python", needs: pythonVenv, install: ".ci/venvs", version: "a2a-sdk 1.3.0",
+		dir: "cmd/bench/python", needs: pythonVenv, install: "cmd/bench/install", version: "a2a-sdk 1.3.0",
 		run: func(string) []string { return []string{pythonVenv, "server.py"} },
 	},
 	serve.JavaSDK: {
-		dir: "cmd/bench/java", needs: "target/quarkus-app/quarkus-run.jar", install: "mvn package in cmd/bench/java",
+		dir: "cmd/bench/java", needs: "target/quarkus-app/quarkus-run.jar", install: "cmd/bench/install",
 		version: "a2a-java-sdk-reference-jsonrpc 0.3.3.Final",
 		run: func(string) []string {
 			return []string{"java", "-jar", "target/quarkus-app/quarkus-run.jar"}

@@ -17,13 +17,12 @@ import (
 // confirmed, acknowledged one by one. Each is measured with all connections concurrently, and
 // with one.
 func atQueue(ctx context.Context, b *Bench) ([]Result, error) {
-	if len(b.Brokers) == 0 {
-		r := leftOut(serve.ParleySQLite, fmt.Errorf("%w: no -brokers are named", ErrLeftOut))
-		r.Row = "queue"
-		return []Result{r}, nil
+	urls, all, end, err := b.brokers(ctx)
+	if err != nil {
+		return all, err
 	}
-	var all []Result
-	for _, address := range b.Brokers {
+	defer end()
+	for _, address := range urls {
 		u, err := url.Parse(address)
 		if err != nil {
 			return all, err

@@ -47,6 +47,9 @@ type Result struct {
 	Beside    string  `json:"beside,omitempty"`
 	Ratio     float64 `json:"ratio,omitempty"`
 	CostRatio float64 `json:"cost_ratio,omitempty"`
+	// Ratios and CostRatios are the ratios of the single runs.
+	Ratios     []float64 `json:"ratios,omitempty"`
+	CostRatios []float64 `json:"cost_ratios,omitempty"`
 	// AddedP50 and AddedP99 are the latencies that a gateway adds.
 	AddedP50 time.Duration `json:"added_p50_ns,omitempty"`
 	AddedP99 time.Duration `json:"added_p99_ns,omitempty"`
