@@ -19,9 +19,9 @@ var vague = regexp.MustCompile(`(?i)\b(what (is|are|was|were|has|have|had|it|the
 // programs (errors, logs, help), and in a thousand lines of pages. They only ever fall;
 // well-kept projects in Go are below one.
 const (
-	maxVague      = 2
-	maxVagueTexts = 3
-	maxVaguePages = 2
+	maxVague      = 1
+	maxVagueTexts = 2
+	maxVaguePages = 1
 )
 
 func TestWords(t *testing.T) {
