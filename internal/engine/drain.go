@@ -83,8 +83,8 @@ func (e *Engine) handedOver() (all []*live) {
 	return all
 }
 
-// handOver puts tasks back to waiting for a run, at another hub: an orderly end counts as no interruption
-// of a task, which may be interrupted a few times only.
+// handOver puts tasks back to waiting for a run, at another hub. The run that has ended counts as no
+// attempt: a task may be interrupted a few times only, and an orderly end is no sign that it is the reason.
 func (e *Engine) handOver(all []*live) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -98,7 +98,7 @@ func (e *Engine) handOver(all []*live) {
 			if e.suspended.Load() || e.health.Load() != nil || !e.handsOver(&h) {
 				return // the other hubs find the claim
 			}
-			if err := e.unclaim(l, h.Run.Epoch, true); err != nil {
+			if err := e.unclaim(l, h.Run.Epoch, false); err != nil {
 				e.cfg.Logger.Warn("hand over task", "task", l.ref.id, "error", err)
 			}
 		})

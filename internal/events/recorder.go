@@ -199,14 +199,26 @@ type watchedStore struct {
 	recorder *Recorder
 }
 
+// heads is engine.Heads.
+type heads interface {
+	Revs(ctx context.Context, keys []task.Key) (map[task.Key]int64, error)
+	AtWork(ctx context.Context, owner task.Owner, own task.Holder, limit int) (int, error)
+}
+
 // Revs implements engine.Heads, if the store does; otherwise it returns nothing.
 func (s *watchedStore) Revs(ctx context.Context, keys []task.Key) (map[task.Key]int64, error) {
-	if heads, ok := s.Store.(interface {
-		Revs(ctx context.Context, keys []task.Key) (map[task.Key]int64, error)
-	}); ok {
-		return heads.Revs(ctx, keys)
+	if h, ok := s.Store.(heads); ok {
+		return h.Revs(ctx, keys)
 	}
 	return map[task.Key]int64{}, nil
+}
+
+// AtWork implements engine.Heads, if the store does; otherwise it returns zero.
+func (s *watchedStore) AtWork(ctx context.Context, owner task.Owner, own task.Holder, limit int) (int, error) {
+	if h, ok := s.Store.(heads); ok {
+		return h.AtWork(ctx, owner, own, limit)
+	}
+	return 0, nil
 }
 
 // Append implements task.Log. After an error the change may be stored nevertheless.

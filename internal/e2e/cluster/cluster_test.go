@@ -44,9 +44,9 @@ func begin(t *testing.T, ids ...string) (url string, hubs []*member) {
 	return url, hubs
 }
 
-func join(t *testing.T, url, id string) *member {
+func join(t *testing.T, url, id string, more ...string) *member {
 	t.Helper()
-	config := fmt.Sprintf("log: {level: info}\nstore: %q\nhub_id: %s\nmaster_key: %q\nidempotency: {header: true}\npush: {allow: [loopback]}\ndirectory: {allow: [loopback]}\nparts: {threshold: 1000}\n", url, id, key)
+	config := fmt.Sprintf("log: {level: info}\nstore: %q\nhub_id: %s\nmaster_key: %q\nidempotency: {header: true}\npush: {allow: [loopback]}\ndirectory: {allow: [loopback]}\nparts: {threshold: 1000}\n%s\n", url, id, key, strings.Join(more, "\n"))
 	return &member{hubtest.Start(t, hubtest.Options{Config: config}), t, id}
 }
 

@@ -71,3 +71,28 @@ func TestSharedState(t *testing.T) {
 		until(t, func() bool { return a.status("/api/v1/agents/"+name) == http.StatusNotFound })
 	}
 }
+
+// The tasks of a caller at all hubs count towards its limit. They make room when they end at any hub.
+func TestTasksOfACaller(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Shared(t).Database(t)
+	a, b := join(t, url, "a", "limits: {tasks_per_caller: 3}"), join(t, url, "b", "limits: {tasks_per_caller: 3}")
+	refused := func(m *member) {
+		t.Helper()
+		err := hubtest.Call(t.Context(), hubtest.Request{
+			URL:  m.URL() + "/v1/a2a/slow/message:send",
+			Body: `{"message": {"messageId": "x", "role": "ROLE_USER", "parts": [{"text": "600"}]}, "configuration": {"returnImmediately": true}}`,
+		}, new(any))
+		if hubtest.Status(err) != http.StatusTooManyRequests {
+			t.Errorf("one more task at hub %s: %v, want status 429", m.id, err)
+		}
+	}
+	first := a.send("slow", message{text: "600"})
+	a.send("slow", message{text: "601"})
+	b.send("slow", message{text: "602"})
+	refused(a)
+	refused(b)
+	b.call(hubtest.Request{URL: "/v1/a2a/tasks/" + first.ID + ":cancel", Body: "{}"}, new(shownTask))
+	b.send("slow", message{text: "603"})
+	refused(a)
+}
