@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"sync"
 	"time"
 
@@ -183,11 +184,23 @@ func (s *spending) count(ctx context.Context, r *run) error {
 // the agent can report the outcome of the work elsewhere.
 const deadlineGrace = 3 * time.Second
 
+// awaitContext waits for the store, and returns the delegation context.
+func (r *run) awaitContext() (dc *delegation.Context, err error) {
+	_, err = patient(r, func() (_ []byte, err error) {
+		dc, err = r.delegationContext(r.ctx)
+		return nil, err
+	})
+	return dc, err
+}
+
 // enforceDeadline ends the run at the deadline of its delegation context, unless done is called
 // before. It returns an error if the deadline has passed, unless the agent enforces its time
 // itself.
 func (r *run) enforceDeadline() (done func(), err error) {
 	dc, err := r.delegationContext(r.ctx)
+	if errors.Is(err, task.ErrUnavailable) {
+		dc, err = r.awaitContext()
+	}
 	if err != nil || dc == nil || dc.Deadline.IsZero() {
 		return func() {}, err
 	}

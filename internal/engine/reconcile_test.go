@@ -682,6 +682,46 @@ func TestRunWaitsForAStoreThatCannotBeRead(t *testing.T) {
 	})
 }
 
+// flickeringStore is a store in memory in which reads of whole logs fail that have a bit in fails, by
+// their order.
+type flickeringStore struct {
+	memstore.Store
+
+	fails int64
+	reads atomic.Int64
+}
+
+func (s *flickeringStore) Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error) {
+	if after == 0 && s.fails>>(s.reads.Add(1)-1)&1 == 1 {
+		return nil, errSector
+	}
+	return s.Store.Read(ctx, key, after)
+}
+
+// The run of a further message waits for each read that it needs.
+func TestRunWaitsForEachRead(t *testing.T) {
+	t.Parallel()
+	for fails := range int64(32) {
+		synctest.Test(t, func(t *testing.T) { testFlickering(t, fails) })
+	}
+}
+
+func testFlickering(t *testing.T, fails int64) {
+	store, x := &flickeringStore{fails: fails}, questioner()
+	first := start(t, engine.Config{Store: store}, x)
+	id := first.send(text("go")).Head.ID
+	first.stop()
+	b := start(t, engine.Config{Store: store}, x) // it has no events in memory
+	defer b.stop()
+	if _, err := b.Send(t.Context(), alice, now(reply(id, "blue"))); err != nil && !errors.Is(err, task.ErrUnavailable) {
+		t.Fatal(err) // the message is stored, and the answer cannot be read
+	}
+	time.Sleep(10 * time.Second)
+	if h, err := store.Head(t.Context(), "alice", id); err != nil || h.State != task.Completed {
+		t.Errorf("reads %b fail: the task is %v with %s, %v, want COMPLETED", fails, h.State, h.StatusMessage, err)
+	}
+}
+
 // secretiveStore is a store in memory that shows no due tasks for a while.
 type secretiveStore struct {
 	memstore.Store
