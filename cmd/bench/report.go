@@ -161,7 +161,7 @@ func (r *report) ratios(x *rows.Result) string {
 	var all []string
 	for _, peer := range append([]serve.Kind{serve.Bare}, serve.Peers()...) {
 		if p := find(r.Results, x.Row, x.Case, peer); p != nil && p.Value > 0 {
-			all = append(all, fmt.Sprintf("%s %.2f×", peer, x.Value/p.Value))
+			all = append(all, string(peer)+" "+number(x.Value/p.Value)+"×")
 		}
 	}
 	return dash(len(all) > 0, strings.Join(all, ", "))
