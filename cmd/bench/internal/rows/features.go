@@ -93,6 +93,7 @@ func features(ctx context.Context, b *Bench) (rs []Result, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var hubs []*turn
+	var of []feature
 	for _, f := range b.hubFeatures(dir) {
 		b.Log("features: start %s", f.name)
 		h, err := b.startFeature(ctx, path, filepath.Join(dir, fmt.Sprint(len(hubs))), f)
@@ -104,7 +105,12 @@ func features(ctx context.Context, b *Bench) (rs []Result, err error) {
 			return rs, fmt.Errorf("%s: %w", f.name, err)
 		}
 		defer closing(&err, h.stop)
-		hubs = append(hubs, h)
+		hubs, of = append(hubs, h), append(of, f)
+	}
+	for i, h := range hubs { // at last, because a hub closes a connection that sends nothing at first
+		if err := b.connect(ctx, h, h.loop.p.(*fleet).hubs[0], of[i]); err != nil {
+			return rs, err
+		}
 	}
 	if err := b.inTurns(ctx, "features", hubs); err != nil {
 		return rs, err
@@ -145,23 +151,28 @@ func (b *Bench) startFeature(ctx context.Context, path, dir string, f feature) (
 	p.Addr = strings.TrimPrefix(p.Addr, "https://")
 	hub.hubs = []*child.Process{p}
 	t := &turn{name: f.name, kind: command, unit: "sends/s", units: 1, loop: &loop{p: hub}, stop: hub.stop}
-	dial := wire.Dial
-	if f.tls {
-		dial = wire.DialTLS
-	}
-	for range b.Conns {
-		c, err := dial(ctx, p.Addr)
-		if err != nil {
-			return nil, errors.Join(err, hub.stop())
-		}
-		t.loop.ops = append(t.loop.ops, newEchoer(c, b.Text).send)
-	}
 	for _, watched := range f.watch {
 		if err := watch(ctx, p.Addr, watched); err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: %w", watched, err), hub.stop())
 		}
 	}
 	return t, nil
+}
+
+// connect opens the connections of the sends to a hub.
+func (b *Bench) connect(ctx context.Context, t *turn, hub *child.Process, f feature) error {
+	dial := wire.Dial
+	if f.tls {
+		dial = wire.DialTLS
+	}
+	for range b.Conns {
+		c, err := dial(ctx, hub.Addr)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+		t.loop.ops = append(t.loop.ops, newEchoer(c, b.Text).send)
+	}
+	return nil
 }
 
 // watch opens a stream, as an open page does, and reads it until ctx ends.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/cmd/bench/internal/child"
+	"github.com/parley-a2a/parley/cmd/bench/internal/wire"
 )
 
 // slowDisk measures blocking sends to the command while each of its fsyncs takes longer. strace
@@ -109,15 +110,20 @@ func smallMemory(ctx context.Context, b *Bench) (rs []Result, err error) {
 	if _, err := ready(ctx, p); err != nil {
 		return nil, err
 	}
-	ops, hangUp, err := b.echoers(ctx, p.Addr)
+	c, err := wire.Dial(ctx, p.Addr)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	var f flood
+	if err := b.pour(ctx, &f, newEchoer(c, b.Text).send, largeSender{url: "http://" + p.Addr, text: b.LargeSize}.overHTTP); err != nil {
+		return nil, fmt.Errorf("beside large messages: %w", err)
+	}
+	ops, hangUp, err := b.echoers(ctx, p.Addr) // not before, because a hub closes a connection that sends nothing at first
 	if err != nil {
 		return nil, err
 	}
 	defer hangUp()
-	var f flood
-	if err := b.pour(ctx, &f, ops[0], largeSender{url: "http://" + p.Addr, text: b.LargeSize}.overHTTP); err != nil {
-		return nil, fmt.Errorf("beside large messages: %w", err)
-	}
 	runs, err := b.closedLoop(ctx, external{p}, ops)
 	if err != nil {
 		return nil, fmt.Errorf("after large messages: %w", err)
