@@ -201,12 +201,18 @@ func (c *Chart) content(b *strings.Builder, width float64, names []string) {
 		fmt.Fprintf(b, `<line class="g" x1="%.1f" x2="%.1f" y1="%.1f" y2="%[3]f"/><text x="%[4]f" y="%[5]f" text-anchor="end">%[6]s</text>`+"\n",
 			x.from, x.to, y.at(v), x.from-8, y.at(v)+4, short(v))
 	}
+	free := 0.0 // the end of the last label
 	for _, v := range c.columns() {
 		label := short(v)
 		if c.Shares {
 			label = strconv.FormatFloat(100*v, 'f', -1, 64) + " %"
 		}
 		at := x.at(c.x(Point{X: v}))
+		if half := 3.6 * float64(len(label)); at-half < free {
+			label = ""
+		} else {
+			free = at + half
+		}
 		fmt.Fprintf(b, `<line class="g" x1="%[1]f" x2="%[1]f" y1="%[2]f" y2="%[3]f"/><text x="%[1]f" y="%[4]f" text-anchor="middle">%[5]s</text>`+"\n",
 			at, y.from, y.to, y.from+18, label)
 	}

@@ -57,7 +57,7 @@ func curve(name, unit string, k serve.Kind, points []Point) Result {
 }
 
 func (b *Bench) curvesOfSends(ctx context.Context) ([]Result, error) {
-	kinds := slices.Concat([]serve.Kind{serve.Bare, serve.ParleyMemory, serve.ParleySQLite}, serve.Peers())
+	kinds := slices.Concat([]serve.Kind{serve.ParleySQLite, serve.ParleyMemory, serve.Bare}, serve.Peers())
 	return b.each(ctx, "curves", kinds, func(ctx context.Context, k serve.Kind) (rs []Result, err error) {
 		p, stop, err := b.start(ctx, k)
 		if err != nil {
