@@ -95,42 +95,17 @@ func Main(ctx context.Context, args []string, o OS) int {
 		fmt.Fprintln(o.Stderr, "parley:", err)
 		return exitFailed
 	}
-	kctx, code, err := parse(parser, args)
-	if err != nil {
-		command := "parley"
-		if wrong := new(kong.ParseError); errors.As(err, &wrong) {
-			command = name(wrong.Context)
-		}
-		return report(o.Stderr, command, usagef("%s", worded(err.Error())))
+	kctx, err := parse(parser, spelled(args))
+	if wrong := new(wrongUsage); errors.As(err, wrong) {
+		return report(o.Stderr, name(wrong.kctx), usagef("%s", worded(wrong.Error())))
 	}
 	if kctx == nil {
-		return code
+		return report(o.Stderr, "parley", err)
 	}
 	if grammar.Quiet {
 		o = o.quieter()
 	}
-	kctx.BindTo(ctx, (*context.Context)(nil))
-	kctx.Bind(&o)
-	return report(o.Stderr, name(kctx), kctx.Run())
-}
-
-// stopped is the panic value by which the help flag stops the parser.
-type stopped int
-
-// parse returns the chosen command. It returns an exit code instead if the parser has already
-// answered, for example with help.
-func parse(parser *kong.Kong, args []string) (kctx *kong.Context, code int, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			s, ok := r.(stopped)
-			if !ok {
-				panic(r)
-			}
-			kctx, code, err = nil, int(s), nil
-		}
-	}()
-	kctx, err = parser.Parse(spelled(args))
-	return kctx, 0, err
+	return report(o.Stderr, name(kctx), run(ctx, kctx, &o))
 }
 
 // spelled returns args in the spelling of this program: others have "help COMMAND" and "--version".
@@ -152,7 +127,6 @@ func newParser(o *OS, grammar *commands) (*kong.Kong, error) {
 		kong.Vars{"url": defaultURL},
 		kong.Description("Parley is the switchboard between agents: it speaks the A2A protocol on every side."),
 		kong.Writers(o.Stdout, o.Stderr),
-		kong.Exit(func(code int) { panic(stopped(code)) }),
 		kong.Resolvers(environment(o)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 	)

@@ -37,3 +37,21 @@ func TestJSONEverywhere(t *testing.T) {
 		t.Errorf("%d commands, want more", leaves)
 	}
 }
+
+// TestEachCommandRuns: every command has a method Run of a shape that runner knows.
+func TestEachCommandRuns(t *testing.T) {
+	t.Parallel()
+	parser, err := newParser(&OS{}, new(commands))
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaves := parser.Model.Leaves(false)
+	if len(leaves) < 50 {
+		t.Errorf("there are %d commands", len(leaves))
+	}
+	for _, leaf := range leaves {
+		if runner(leaf) == nil {
+			t.Errorf("%s cannot run", leaf.Path())
+		}
+	}
+}

@@ -37,7 +37,7 @@ type readiness struct {
 }
 
 // Run asks for the readiness of the hub.
-func (c *healthCmd) Run(ctx context.Context) error {
+func (c *healthCmd) Run(ctx context.Context, _ *OS) error {
 	ctx, stop := context.WithTimeoutCause(ctx, c.Timeout, &exit{exitUnreachable, fmt.Errorf("%s has not answered within %v", c.URL, c.Timeout)})
 	defer stop()
 	resp, err := c.open(ctx, "/readyz")

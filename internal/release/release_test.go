@@ -120,6 +120,23 @@ func linked(t *testing.T) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// TestMethodsByName: no function of the program finds methods by names that are not constants. With
+// one, the linker keeps every exported method of every type: see docs/adr/0106-no-methods-by-name.md.
+func TestMethodsByName(t *testing.T) {
+	t.Parallel()
+	testenv.Env(t, testenv.CI) // it compiles the program with other flags than the tests
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags=grpcnotrace", "-ldflags=-s -w -dumpdep", "-o", filepath.Join(t.TempDir(), "parley"), "./cmd/parley")
+	cmd.Dir, cmd.Env = filepath.Join("..", ".."), append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	reached, err := cmd.CombinedOutput()
+	if err != nil || len(reached) < 1<<20 {
+		t.Fatalf("go build: %v, and %d bytes of edges", err, len(reached))
+	}
+	culprits := regexp.MustCompile(`(?m)^\S+ -> (\S+) <ReflectMethod>$`).FindAllSubmatch(reached, -1)
+	for _, c := range culprits[:min(len(culprits), 5)] {
+		t.Errorf("%s finds methods by name", c[1])
+	}
+}
+
 // TestServiceIsHardened: the unit has at most the exposure 2.0 of systemd's analysis.
 func TestServiceIsHardened(t *testing.T) {
 	t.Parallel()

@@ -4,15 +4,16 @@ import (
 	"bytes"
 	"compress/gzip"
 	"embed"
-	"html/template"
 	"io"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/front/console/pages"
 )
 
 // packed has the files of the folder assets, compressed: that saves 60 KiB of the program. All
-// templates are one file. A test compares them; after a change of a file:
+// templates are one file, with the escaping of html/template written into it. A test compares them; after a change of a file:
 //
 //	go test ./internal/front/console -run TestPacked -update
 //
@@ -56,14 +57,18 @@ func unpacked(b []byte) ([]byte, error) {
 	return io.ReadAll(z)
 }
 
-// parse adds the templates of the console to t. It panics if they are damaged.
-func parse(t *template.Template) *template.Template {
+// parse returns the templates of the console. It panics if they are damaged.
+func parse(functions pages.Funcs) *pages.Set {
 	b, err := packed.ReadFile("packed/pages.html.gz")
 	if err == nil {
 		b, err = unpacked(b)
 	}
+	var set *pages.Set
+	if err == nil {
+		set, err = pages.Parse(string(b), functions)
+	}
 	if err != nil {
 		panic(err) // the program is damaged
 	}
-	return template.Must(t.Parse(string(b)))
+	return set
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
-	"html/template"
 	"io"
 	"mime"
 	"net/http"
@@ -16,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parley-a2a/parley/internal/adminjson"
+	"github.com/parley-a2a/parley/internal/front/console/pages"
 )
 
 const (
@@ -82,7 +82,7 @@ type partView struct {
 	// of its chunks are there.
 	Markdown, Source bool
 	// Tree is Data as a tree; empty for short and for large values.
-	Tree template.HTML
+	Tree pages.HTML
 	// Version and Index find the part in the log; Cut is set if only the beginning is shown.
 	Version int64
 	Index   int

@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html/template"
+
+	"github.com/parley-a2a/parley/internal/front/console/pages"
 )
 
 const (
@@ -30,7 +31,7 @@ type jsonValue struct {
 
 // folded returns JSON as elements that fold, or nothing for a value that is short, too large or no
 // JSON.
-func folded(b []byte) template.HTML {
+func folded(b []byte) pages.HTML {
 	if len(b) <= foldSmall || len(b) > maxText {
 		return ""
 	}
@@ -43,7 +44,7 @@ func folded(b []byte) template.HTML {
 	}
 	var w markdownWriter
 	w.fold(v, 0)
-	return template.HTML(w.String()) //nolint:gosec // text is escaped by put, and elements are constants
+	return pages.HTML(w.String()) //nolint:gosec // text is escaped by put, and elements are constants
 }
 
 // readValue reads the next value.

@@ -1,10 +1,12 @@
 package console
 
 import (
-	"html/template"
 	"strings"
+	"text/template"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/parley-a2a/parley/internal/front/console/pages"
 )
 
 const (
@@ -21,10 +23,10 @@ const (
 // markdown returns a text in Markdown as elements: headings, paragraphs, lists, quotes, tables,
 // code, emphasis and rules. HTML is text, and so is the address of a link or an image, because
 // pages lead to no address of others. The time is linear in the length of the text.
-func markdown(s string) template.HTML {
+func markdown(s string) pages.HTML {
 	w := new(markdownWriter)
 	w.document(s)
-	return template.HTML(w.String()) //nolint:gosec // text is escaped by put, and elements are constants
+	return pages.HTML(w.String()) //nolint:gosec // text is escaped by put, and elements are constants
 }
 
 // markdownWriter collects elements.

@@ -3,12 +3,15 @@ package console
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"flag"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/parley-a2a/parley/internal/front/console/pages/pagestest"
 )
 
 var update = flag.Bool("update", false, "compress the assets anew")
@@ -18,7 +21,7 @@ var update = flag.Bool("update", false, "compress the assets anew")
 func TestPacked(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{"packed/uplot/uPlot.iife.min.js.gz": true} // see TestReleased
-	var pages []byte
+	var sources []byte
 	err := fs.WalkDir(os.DirFS("assets"), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -28,13 +31,15 @@ func TestPacked(t *testing.T) {
 			return err
 		}
 		if strings.HasSuffix(path, ".html") {
-			pages = append(pages, want...)
+			sources = append(sources, want...)
 			return nil
 		}
 		return same(t, path, want, seen)
 	})
 	if err == nil {
-		err = same(t, "pages.html", pages, seen)
+		var compiled string
+		compiled, err = pagestest.Compiled(string(sources), functions)
+		err = errors.Join(err, same(t, "pages.html", []byte(compiled), seen))
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package console
 import (
 	"bytes"
 	"fmt"
-	"html/template"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -12,17 +11,20 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/parley-a2a/parley/internal/front/console/pages"
 )
 
 // templates are the pages and the pieces of pages that streams send.
-var templates = sync.OnceValue(func() *template.Template {
-	return parse(template.New("").Funcs(template.FuncMap{
-		"t": clean, "markdown": markdown, "clock": clock, "stamp": stamp, "machine": machine, "span": span, "state": stateWord, "tone": tone,
-		"bytes": size, "to": func(pairs ...any) template.URL { return template.URL(query(pairs...)) }, "short": short, "today": func() string { return time.Now().UTC().Format(time.DateOnly) }, "hooktone": hookTone, "hookstate": hookState, "number": thousands, "money": money, "percent": func(f float64) string { return fmt.Sprintf("%.0f %%", 100*f) }, "millis": func(n int64) string { return span(time.Duration(n) * time.Millisecond) }, "query": func(s string) template.URL { return template.URL(s) }, //nolint:gosec // url.Values has encoded it
+var templates = sync.OnceValue(func() *pages.Set { return parse(functions) })
 
-		"part": func(s scope, v any) scope { return scope{s.Token, s.Admin, v} },
-	}))
-})
+// functions are those of the templates.
+var functions = pages.Funcs{
+	"t": clean, "markdown": markdown, "clock": clock, "stamp": stamp, "machine": machine, "span": span, "state": stateWord, "tone": tone,
+	"bytes": size, "to": func(pairs ...any) pages.URL { return pages.URL(query(pairs...)) }, "short": short, "today": func() string { return time.Now().UTC().Format(time.DateOnly) }, "hooktone": hookTone, "hookstate": hookState, "number": thousands, "money": money, "percent": func(f float64) string { return fmt.Sprintf("%.0f %%", 100*f) }, "millis": func(n int64) string { return span(time.Duration(n) * time.Millisecond) }, "query": func(s string) pages.URL { return pages.URL(s) }, //nolint:gosec // url.Values has encoded it
+
+	"part": func(s scope, v any) scope { return scope{s.Token, s.Admin, v} },
+}
 
 // layout is the content of every page around its own.
 type layout struct {
@@ -34,7 +36,7 @@ type layout struct {
 	// Waiting is the number of items of the inbox; empty for none.
 	Waiting string
 	// Body is the rendered content.
-	Body template.HTML
+	Body pages.HTML
 }
 
 // titles are the names of pages in the browser.
@@ -53,13 +55,13 @@ func (p *page) show(code int, name string, v any) {
 	}
 	l := layout{
 		Title: titles[name], Version: p.hub.Version, Path: p.r.URL.Path, Token: p.hub.token(p.session), SignedIn: p.session.key != "",
-		Waiting: p.waiting(), Caller: p.caller.ID, Anonymous: p.caller.Anonymous, Admin: p.caller.Admin, Body: template.HTML(body), //nolint:gosec // rendered by a template
+		Waiting: p.waiting(), Caller: p.caller.ID, Anonymous: p.caller.Anonymous, Admin: p.caller.Admin, Body: pages.HTML(body), //nolint:gosec // rendered by a template
 	}
 	if p.caller.Name != "" {
 		l.Caller = p.caller.Name
 	}
 	var b bytes.Buffer
-	if err := templates().ExecuteTemplate(&b, "layout", l); err != nil {
+	if err := templates().Execute(&b, "layout", l); err != nil {
 		p.hub.log("a page of the console cannot be rendered", "page", name, "error", err)
 		return
 	}
@@ -86,7 +88,7 @@ type scope struct {
 // piece renders a part of a page.
 func (p *page) piece(name string, v any) ([]byte, error) {
 	var b bytes.Buffer
-	err := templates().ExecuteTemplate(&b, name, scope{p.hub.token(p.session), p.caller.Admin, v})
+	err := templates().Execute(&b, name, scope{p.hub.token(p.session), p.caller.Admin, v})
 	return b.Bytes(), err
 }
 
