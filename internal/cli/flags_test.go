@@ -55,3 +55,24 @@ func TestEachCommandRuns(t *testing.T) {
 		}
 	}
 }
+
+// TestMissing: an error names the commands, flags and arguments that are missing.
+func TestMissing(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"agent":               `expected "run"`,
+		"dead":                `expected one of "list"`,
+		"trust":               `expected one of "list", "set"`,
+		"tasks get":           `expected "<`,
+		"completion tcsh":     `<shell> must be one of "bash","zsh","fish" but got "tcsh"`,
+		"serve --log-level x": `--log-level must be one of "debug","info","warn","error","" but got "x"`,
+	} {
+		parser, err := newParser(&OS{}, new(commands))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = parse(parser, strings.Fields(line)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: got error %v, want %s…", line, err, want)
+		}
+	}
+}

@@ -71,7 +71,7 @@ func validate(kctx *kong.Context) error {
 		node = kctx.Model.Node
 	}
 	if len(node.Children) > 0 {
-		return fmt.Errorf("expected one of %s", children(node))
+		return fmt.Errorf("expected %s", children(node))
 	}
 	return validateArguments(node.Positional, given)
 }
@@ -123,7 +123,7 @@ func validateValue(v *kong.Value) error {
 	return fmt.Errorf("%s must be one of %s but got %q", v.ShortSummary(), strings.Join(known, ","), v.Target.String())
 }
 
-// children returns the first commands of a node.
+// children lists the first commands of a node.
 func children(node *kong.Node) string {
 	var names []string
 	for _, child := range node.Children {
@@ -131,10 +131,13 @@ func children(node *kong.Node) string {
 			names = append(names, strconv.Quote(child.Name))
 		}
 	}
+	if len(names) == 1 {
+		return names[0]
+	}
 	if len(names) > 5 {
 		names = append(names[:5], "...")
 	}
-	return strings.Join(names, ", ")
+	return "one of " + strings.Join(names, ", ")
 }
 
 // run runs the chosen command.
