@@ -79,8 +79,11 @@ func ratios(ctx context.Context, b *Bench) (rs []Result, err error) {
 		{turn{name: "send", kind: serve.ParleyMemory, unit: "sends/s", units: 1}, nil, b.sendersOfText},
 		{turn{name: "send", kind: serve.ParleySQLite, unit: "sends/s", units: 1}, nil, b.sendersOfText},
 		{turn{name: "chunk of 1,000", kind: serve.ParleySQLite, unit: "chunks/s", units: 1_000}, nil, b.oneStream},
-		{turn{name: "GetTask of " + count(b.Sizes[0]), kind: serve.ParleySQLite, unit: "calls/s", units: 1},
-			[]string{"-file", file, "-owners"}, b.getters(b.Sizes[0])},
+		{
+			turn{name: "GetTask of " + count(b.Sizes[0]), kind: serve.ParleySQLite, unit: "calls/s", units: 1},
+			[]string{"-file", file, "-owners"},
+			b.getters(b.Sizes[0]),
+		},
 	} {
 		t := &w.turn
 		if err := b.take(ctx, t, w.args, w.connect); err != nil {
