@@ -71,6 +71,9 @@ type connection struct {
 	peer *peer.Peer
 	// old holds the last connections of earlier cards, which runs may still use: at most maxOld.
 	old []*peer.Peer
+	// trees is the connection of ReadTree, for treesCard; nil before the first use.
+	trees     *peer.Peer
+	treesCard *card.Card
 }
 
 // peer returns the connection to the agent, whose card is read again periodically.
@@ -172,12 +175,12 @@ func (a *Agent) closeConnections() error {
 	l.lookup <- struct{}{}
 	defer func() { <-l.lookup }()
 	var errs []error
-	for _, p := range append(l.old, l.peer) {
+	for _, p := range append(l.old, l.peer, l.trees) {
 		if p != nil {
 			errs = append(errs, p.Close())
 		}
 	}
-	l.old, l.peer = nil, nil
+	l.old, l.peer, l.trees = nil, nil, nil
 	return errors.Join(errs...)
 }
 

@@ -8,15 +8,20 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
+	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
 // extensionsOf returns the URIs of the extensions that the caller has named. They are passed on
 // unchanged: the agent decides which of them are active. The URIs are those of the call's
 // record, and not those of the agent's card, which may not have been read again after a
-// restart.
+// restart. card.TaskTree is not passed on: the hub itself activates it where it reads a tree, and
+// the tasks that a run reads would lack their artifacts.
 func extensionsOf(ec *a2asrv.ExecutorContext) []string {
 	uris, _ := ec.ServiceParams.Get(a2a.SvcParamExtensions)
+	if slices.Contains(uris, card.TaskTree) {
+		uris = slices.DeleteFunc(slices.Clone(uris), func(uri string) bool { return uri == card.TaskTree })
+	}
 	return uris
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
@@ -123,6 +124,8 @@ func (n *treeNode) note() string {
 	switch {
 	case n.More:
 		return "(further tasks are not shown) " + n.Text
+	case n.Below == string(engine.Unanswered):
+		return "(its server has not listed the tasks below it) " + n.Text
 	case n.CancelRequested && !a2a.TaskState(n.State).Terminal():
 		return "(to be canceled) " + n.Text
 	}

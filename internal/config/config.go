@@ -85,6 +85,8 @@ type Config struct {
 	LenientVersion bool `yaml:"lenient_version"`
 	// NoClientIDs refuses task ids that callers choose, on every surface.
 	NoClientIDs bool `yaml:"no_client_ids"`
+	// ShareTrees names the agents whose callers may read the tasks below their tasks.
+	ShareTrees []string `yaml:"share_trees"`
 	// SpecStatuses answers with the HTTP statuses of the specification where clients of the
 	// surface expect others.
 	SpecStatuses bool `yaml:"spec_statuses"`

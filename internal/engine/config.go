@@ -77,6 +77,9 @@ type Config struct {
 	// NoClientIDs refuses task ids that callers choose (specification §3.4.2). Otherwise the
 	// surfaces for such clients accept them, and cards declare card.ClientTaskIDs.
 	NoClientIDs bool
+	// ShareTrees names the agents whose callers may read the tasks below their tasks
+	// (card.TaskTree). "*" names all agents. Callers without credentials may always do so.
+	ShareTrees []string
 	// SignCard creates the signatures of agent cards, see card.Options.Sign. If nil, cards are
 	// not signed.
 	SignCard func(doc []byte) ([]a2a.AgentCardSignature, error)

@@ -106,6 +106,7 @@ type Engine struct {
 
 	agents agentRegistry
 	pauses pauses
+	fars   fars
 }
 
 // The phases of an engine.

@@ -157,8 +157,12 @@ func (e *Engine) CardOptions(agent *Agent, by auth.Authenticator) *card.Options 
 	if e.ClientIDs() {
 		o.Extensions = []a2a.AgentExtension{card.ClientTaskIDsExtension()}
 	}
-	if s, ok := by.(secured); ok {
+	s, ok := by.(secured)
+	if ok {
 		o.SecuritySchemes, o.SecurityRequirements = s.Security()
+	}
+	if e.sharesTree(agent.Name) || ok && len(o.SecurityRequirements) == 0 {
+		o.Extensions = append(o.Extensions, card.TaskTreeExtension())
 	}
 	if e.cfg.Extended.Token != "" {
 		schemes := a2a.NamedSecuritySchemes{

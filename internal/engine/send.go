@@ -224,6 +224,10 @@ func (e *Engine) Get(ctx context.Context, c *op.Caller, r *op.Get) (*Answer, err
 	}
 	defer e.live.release(l)
 	h := l.snapshot()
+	if e.wantsTree(c, h.Agent) {
+		e.auditRead(c, AuditEvent{Action: audit.TaskGet, Task: h.ID, Agent: h.Agent})
+		return e.treeAnswer(ctx, c, &h)
+	}
 	f, err := e.foldAnswer(ctx, l, &h)
 	if err != nil {
 		return nil, err

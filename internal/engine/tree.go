@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/tasktree"
 	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/task"
 )
@@ -31,12 +33,20 @@ type Node struct {
 	Kind string
 	// More is set if the tree omits tasks below this one, because it is too large.
 	More bool
+	// Below is what is known of the tasks below a task of a remote agent.
+	Below Below
+	// Far is a task below that of a remote agent, which that agent has listed; nil for tasks of this
+	// hub. Only the ID and the Agent of its Head are set, and they are the other server's. Via is the
+	// remote agent.
+	Far *tasktree.Task
+	Via task.Agent
 }
 
 // Ended reports whether the task has ended in any way.
 func (n *Node) Ended() bool { return n.Head.State.Terminal() || n.Head.Visibility == task.Replied }
 
-// Tree returns a task of the caller and those below it, at most 500, each after its parent.
+// Tree returns a task of the caller and those below it, at most 500, each after its parent. It
+// returns what is known of the tasks at other servers, and does not wait for these.
 func (e *Engine) Tree(ctx context.Context, c *op.Caller, id a2a.TaskID) ([]Node, error) {
 	t, err := e.treeOf(ctx, c, id)
 	if err != nil {
@@ -85,10 +95,15 @@ func (e *Engine) WatchTree(ctx context.Context, c *op.Caller, id a2a.TaskID) ite
 // tree is a caller's view of a tree of tasks. It belongs to one goroutine.
 type tree struct {
 	engine *Engine
+	caller *op.Caller
 	// wake has an item if something may have changed.
 	wake wake.Signal
 	// all holds each task after its parent.
 	all []*treeNode
+	// asked is the number of remote tasks whose agents are asked, and farSize the number of tasks
+	// that they have listed. next is when the next of them is asked; zero means never.
+	asked, farSize int
+	next           time.Time
 }
 
 // treeNode is a task of a tree.
@@ -102,6 +117,15 @@ type treeNode struct {
 	// children is the number of children when they were read, after the last of them.
 	children int64
 	after    task.Key
+
+	// far is the answer of a remote agent; nil for others. The other fields are its last state:
+	// farAwaited states that more is expected soon, farFresh that farTree has news, farMore that
+	// tasks of it are not in the tree.
+	far                           *far
+	farVersion                    int
+	farTree                       tasktree.Tree
+	farSeen                       map[string]tasktree.Task
+	farAwaited, farFresh, farMore bool
 }
 
 // nodeStatus is the status of a task that was yielded last.
@@ -111,6 +135,7 @@ type nodeStatus struct {
 	version int64
 	cancel  bool
 	more    bool
+	below   Below
 }
 
 // treeOf returns the tree below a task of the caller.
@@ -119,7 +144,7 @@ func (e *Engine) treeOf(ctx context.Context, c *op.Caller, id a2a.TaskID) (*tree
 	if err != nil {
 		return nil, err
 	}
-	t := &tree{engine: e, wake: wake.New()}
+	t := &tree{engine: e, caller: c, wake: wake.New()}
 	t.add(&treeNode{Node: Node{Head: root.snapshot()}, live: root})
 	return t, nil
 }
@@ -132,6 +157,7 @@ func (t *tree) add(n *treeNode) {
 	}
 	if a := t.engine.agent(n.Head.Agent); a != nil {
 		n.Kind = a.kind()
+		t.addFar(n, a)
 	}
 	t.all = append(t.all, n)
 }
@@ -140,6 +166,7 @@ func (t *tree) add(n *treeNode) {
 func (t *tree) release() {
 	for _, n := range t.all {
 		t.drop(n)
+		t.dropFar(n)
 	}
 }
 
@@ -153,7 +180,15 @@ func (t *tree) drop(n *treeNode) {
 
 // wait waits until something may have changed.
 func (t *tree) wait(ctx context.Context) error {
+	var due <-chan time.Time
+	if !t.next.IsZero() {
+		timer := time.NewTimer(time.Until(t.next))
+		defer timer.Stop()
+		due = timer.C
+	}
 	select {
+	case <-due:
+		return nil
 	case <-t.wake:
 		return nil
 	case <-ctx.Done():
@@ -169,7 +204,7 @@ func (t *tree) settled() bool {
 		return false
 	}
 	for _, n := range t.all {
-		if !n.Ended() && !n.Head.State.Interrupted() {
+		if !n.Ended() && !n.Head.State.Interrupted() || n.farAwaited && n.Ended() {
 			return false
 		}
 	}
@@ -179,28 +214,44 @@ func (t *tree) settled() bool {
 // changes returns the tasks that have changed.
 func (t *tree) changes(ctx context.Context) ([]Node, error) {
 	var news []Node
+	t.next = time.Time{}
 	for i := 0; i < len(t.all); i++ { // the slice grows meanwhile
 		n := t.all[i]
-		if n.live == nil && !n.fresh {
+		if n.live == nil && !n.fresh && n.far == nil {
 			continue
 		}
 		now, children := n.refresh()
-		if n.fresh || children != n.children || n.Ended() {
+		if n.live != nil && (children != n.children || n.Ended()) || n.fresh {
 			if err := t.addChildren(ctx, n); err != nil {
 				return news, err
 			}
-			now.more = n.More
 		}
+		far := t.farChanges(n)
+		now.more, now.below = n.More || n.farMore, n.Below
 		n.children, n.fresh = children, false
 		if now != n.reported && n.Head.Visibility != task.Hidden {
 			n.reported = now
-			news = append(news, n.Node)
+			shown := n.Node
+			shown.More = now.more
+			news = append(news, shown)
 		}
+		news = append(news, far...)
 		if n.Ended() {
 			t.drop(n)
 		}
 	}
 	return news, nil
+}
+
+// farChanges returns the tasks below a remote task that have changed.
+func (t *tree) farChanges(n *treeNode) []Node {
+	if n.far == nil {
+		return nil
+	}
+	if next := n.look(t); !next.IsZero() && (t.next.IsZero() || next.Before(t.next)) {
+		t.next = next
+	}
+	return t.farNews(n)
 }
 
 // refresh reads the current state of the task.
@@ -211,7 +262,7 @@ func (n *treeNode) refresh() (nodeStatus, int64) {
 		n.Head, version, children = l.head, l.statusVersion, l.children
 		l.mu.Unlock()
 	}
-	return nodeStatus{n.Head.State, n.Head.Visibility, version, n.Head.CancelAt != 0, n.More}, children
+	return nodeStatus{state: n.Head.State, shown: n.Head.Visibility, version: version, cancel: n.Head.CancelAt != 0}, children
 }
 
 // addChildren adds the children of a task that are not in the tree yet.

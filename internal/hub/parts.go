@@ -105,6 +105,9 @@ type Settings struct {
 	NoRecording bool
 	// NoClientIDs refuses task ids that callers choose.
 	NoClientIDs bool
+	// ShareTrees names the agents whose callers may read the tasks below their tasks; see
+	// engine.Config.
+	ShareTrees []string
 	// SpoolDir is the folder for the files of large requests while they arrive. If empty, it is
 	// the folder of the system for temporary files.
 	SpoolDir string
@@ -187,7 +190,7 @@ func engineConfig(p *Parts, s *Settings) engine.Config {
 		Store: p.Store, Parts: p.Blobs, Policy: p.Policy, Questions: p.Questions, Asserter: p.Asserter,
 		Chooser: p.Chooser, Gate: p.Gate, Interest: p.Interest, Checks: p.checks,
 		SignCard: p.SignCard, Logger: p.Logger,
-		Idempotency: s.Idempotency, Extended: s.Extended, Default: s.Default, NoClientIDs: s.NoClientIDs, Bearers: s.Bearers,
+		Idempotency: s.Idempotency, Extended: s.Extended, Default: s.Default, NoClientIDs: s.NoClientIDs, ShareTrees: s.ShareTrees, Bearers: s.Bearers,
 		MaxWait: l.MaxWait, FirstEvent: l.FirstEvent, AgentSilence: l.AgentSilence, CancelWait: l.CancelWait,
 		DrainTimeout: l.DrainTimeout, Retention: l.Retention, IdleRetention: l.IdleRetention,
 		MaxRuns: l.MaxRuns, MaxAway: l.MaxAway, MaxQueued: l.MaxQueued, MaxWaiting: l.MaxWaiting,

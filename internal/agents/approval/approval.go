@@ -142,6 +142,18 @@ func (w *wrapped) Kind() string {
 	return "local"
 }
 
+// ReadTree reads the tasks below a remote task, if the wrapped agent can; see remote.Agent.
+func (w *wrapped) ReadTree(ctx context.Context, checkpoint []byte) ([]byte, error) {
+	if r, ok := w.inner.(interface {
+		ReadTree(ctx context.Context, checkpoint []byte) ([]byte, error)
+	}); ok {
+		var saved request
+		saved.read(checkpoint)
+		return r.ReadTree(ctx, saved.inner)
+	}
+	return nil, nil
+}
+
 // Execute implements a2asrv.AgentExecutor.
 func (w *wrapped) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {

@@ -26,16 +26,29 @@ func files(t *testing.T, all map[string]string) string {
 	return filepath.Join(dir, "parley.yaml")
 }
 
-// TestTree watches a tree of three agents over two hubs on the page of its first task: the agent
-// lead asks helper, which asks far, which is on the other hub and works until the test lets it.
+// TestTree watches a tree of four agents over two hubs on the page of its first task: the agent
+// lead asks helper, which asks far. That is the agent foreman of the other hub, where it asks
+// digger, which works until the test lets it. The page shows digger, whose task this hub reads over
+// A2A, with the tokens and the cost of all.
 func TestTree(t *testing.T) {
 	t.Parallel()
 	need(t)
 	gate := filepath.Join(t.TempDir(), "gate")
 	there := &hub{data: filepath.Join(t.TempDir(), "data")}
 	there.serve(t, "--config", files(t, map[string]string{
-		"parley.yaml": "agents:\n  - {name: worker, description: Works., command: [./work.sh]}\n",
-		"work.sh":     "#!/bin/sh\nmkfifo " + gate + "\nread -r line < " + gate + "\necho \"the work is $line\"\n",
+		"parley.yaml": `
+model_providers:
+  - {name: talk, script: talk.yaml}
+agents:
+  - {name: foreman, model: {system_prompt: You divide.}}
+  - {name: digger, description: Digs., command: [./work.sh]}
+`,
+		"talk.yaml": `
+turns:
+  - {when: {system: you divide, role: user}, calls: [{name: chat_with_agent, arguments: {agent: digger, message: please dig}}]}
+  - {when: {system: you divide, role: tool}, text: It has been dug.}
+`,
+		"work.sh": "#!/bin/sh\nmkfifo " + gate + "\nread -r line < " + gate + "\necho \"the work is $line\"\n",
 	}))
 	here := &hub{data: filepath.Join(t.TempDir(), "data")}
 	here.serve(t, "--config", files(t, map[string]string{
@@ -45,7 +58,7 @@ model_providers:
 agents:
   - {name: lead, model: {system_prompt: You lead.}}
   - {name: helper, model: {system_prompt: You help.}}
-  - {name: far, url: "` + there.url + `/a2a/worker"}
+  - {name: far, url: "` + there.url + `/a2a/foreman"}
 `,
 		"talk.yaml": `
 turns:
@@ -59,18 +72,22 @@ turns:
 	b.run(chromedp.Navigate(here.url + "/console/"))
 	b.send("lead", "begin")
 	b.run(chromedp.Evaluate(`window.stayed = true`, nil))
-	for _, agent := range []string{"lead", "helper", "far"} {
+	for _, agent := range []string{"lead", "helper", "far", "digger"} {
 		b.shows("#tree", agent)
 	}
-	b.holds(`[...document.querySelectorAll("#tree .badge")].filter(e => e.textContent === "working").length === 3`)
-	b.shows("#tree .note", "performed at "+there.url+"/a2a/worker")
+	b.holds(`[...document.querySelectorAll("#tree .badge")].filter(e => e.textContent === "working").length === 4`)
+	b.shows("#tree .note", "performed at "+there.url+"/a2a/foreman")
+	b.shows("#tree li.d3", "at far")
+	b.holds(`document.querySelector("#tree li.d3 a") === null`)
 	b.shot("task-tree")
 	if err := os.WriteFile(gate, []byte("done\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b.holds(`[...document.querySelectorAll("#tree .badge")].filter(e => e.textContent === "completed").length === 3`)
+	b.holds(`[...document.querySelectorAll("#tree .badge")].filter(e => e.textContent === "completed").length === 4`)
 	b.shows("#timeline", "It has been led.")
 	b.holds(`window.stayed === true`)
+	b.run(chromedp.Navigate(here.url+"/console/tasks"), chromedp.Click(`main tbody a.line`))
+	b.shows("#tree li.d3", "digger") // a page of a tree that has ended
 	b.run(chromedp.Click(`#tree li.d1 a`))
 	b.shows("#timeline", "please help")
 }

@@ -11,10 +11,10 @@ import (
 
 	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/directory/broker"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/sse"
+	"github.com/parley-a2a/parley/internal/tasktree"
 	"github.com/parley-a2a/parley/task"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -33,7 +33,7 @@ var _ Trees = (*engine.Engine)(nil)
 
 // TaskTree is the answer of GET /api/v1/tasks/{id}/tree.
 type TaskTree struct {
-	// Tasks lists each task after the one that has created it.
+	// Tasks lists each task directly before those that it has created.
 	Tasks []TreeTask `json:"tasks"`
 }
 
@@ -66,6 +66,12 @@ type TreeTask struct {
 	CostUSD      float64 `json:"costUsd,omitempty"`
 	// More is set if there are tasks below it that are not listed.
 	More bool `json:"more,omitempty"`
+	// Via is set for a task at another server: it is the remote agent whose server has listed the
+	// task. The task and its agent have the ids of that server.
+	Via task.Agent `json:"via,omitempty"`
+	// Below is what is known of the tasks below the task of a remote agent: "asking", "not
+	// answered", or "listed"; absent if its server does not list them.
+	Below string `json:"below,omitempty"`
 }
 
 // maxTreeText is how many characters of a status message are shown.
@@ -73,25 +79,53 @@ const maxTreeText = 120
 
 // treeTask converts a node to JSON.
 func treeTask(n *engine.Node, now time.Time) *TreeTask {
-	h := &n.Head
+	h, one := &n.Head, n.Far
 	t := &TreeTask{
 		TaskID: h.ID, ParentID: n.Parent, ContextID: h.ContextID, Depth: n.Depth, Agent: h.Agent, Kind: n.Kind,
-		State: h.State.String(), Text: memory.Clip(strings.TrimSpace(task.TextOf(h.StatusMessage)), maxTreeText),
-		CreatedAt: h.CreatedAt.Time(), ChangedAt: h.StatusAt.Time(),
-		CancelRequested: h.CancelAt != 0, More: n.More,
+		Text:            memory.Clip(strings.TrimSpace(task.TextOf(h.StatusMessage)), maxTreeText),
+		CancelRequested: h.CancelAt != 0, More: n.More, Via: n.Via, Below: string(n.Below),
 	}
-	spent := broker.SpentIn(h.StatusMessage)
-	t.InputTokens, t.OutputTokens, t.CostUSD = spent.Input, spent.Output, spent.USD
-	end := now
+	if one == nil {
+		own := tasktree.Of(h, now)
+		one = &own
+	}
+	t.State, t.CreatedAt, t.AgeMs = one.State, one.CreatedAt, int64(one.AgeMs)
+	t.InputTokens, t.OutputTokens, t.CostUSD = int64(one.InputTokens), int64(one.OutputTokens), one.CostUSD
 	switch {
+	case n.Far != nil:
+		t.ChangedAt = t.CreatedAt
+		if one.Ended() {
+			t.ChangedAt = t.CreatedAt.Add(one.Age())
+		}
 	case h.Visibility == task.Replied:
-		// The task is over: its answer was a message.
-		t.State, t.ChangedAt, end = task.Completed.String(), h.UpdatedAt.Time(), h.UpdatedAt.Time()
-	case h.State.Terminal():
-		end = h.StatusAt.Time()
+		t.ChangedAt = h.UpdatedAt.Time()
+	default:
+		t.ChangedAt = h.StatusAt.Time()
 	}
-	t.AgeMs = max(0, end.Sub(t.CreatedAt).Milliseconds())
 	return t
+}
+
+// branches returns the tasks of a tree with each directly before those below it.
+func branches(tasks []TreeTask) []TreeTask {
+	below := make(map[a2a.TaskID][]int)
+	for i := range tasks[1:] {
+		below[tasks[i+1].ParentID] = append(below[tasks[i+1].ParentID], i+1)
+	}
+	ordered, done := make([]TreeTask, 0, len(tasks)), make([]bool, len(tasks))
+	var add func(i int)
+	add = func(i int) {
+		if done[i] {
+			return
+		}
+		ordered, done[i] = append(ordered, tasks[i]), true
+		for _, j := range below[tasks[i].TaskID] {
+			add(j)
+		}
+	}
+	for i := range tasks { // a task below a hidden one has no parent here
+		add(i)
+	}
+	return ordered
 }
 
 // callerOf returns the caller in the engine's form.
@@ -108,6 +142,9 @@ func (h *Handler) tree(r *http.Request) (*TaskTree, error) {
 	now, answer := time.Now(), TaskTree{Tasks: []TreeTask{}}
 	for i := range nodes {
 		answer.Tasks = append(answer.Tasks, *treeTask(&nodes[i], now))
+	}
+	if len(answer.Tasks) > 0 {
+		answer.Tasks = branches(answer.Tasks)
 	}
 	return &answer, nil
 }

@@ -92,35 +92,63 @@ func taskEvents(p *page) error {
 		return err
 	}
 	s, ctx, cancel := p.open()
+	alive, over := context.WithCancel(ctx)
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer cancel()
+	defer over()
 	defer p.beating(s, cancel)()
-	switch o := p.r.FormValue("owner"); {
-	case p.caller.Admin:
-		work.Go(func() { p.followContext(ctx, s, &now) })
-	case o == "" || o == p.caller.Owner:
-		work.Go(func() { p.followTree(ctx, s) })
+	work.Go(func() { p.followTasks(ctx, alive, s, &now) })
+	complete := p.followLog(ctx, s, number(after), &now)
+	if over(); complete {
+		work.Wait()                         // the tree may still change
+		_ = s.send("end", 0, []byte("end")) // the last event
 	}
-	p.followLog(ctx, s, number(after), &now)
 	return nil
 }
 
-// followContext sends, to an administrator, the tree whenever a task of the context changes, and what
-// happens to the task beside its log: to its workers and its webhooks.
-func (p *page) followContext(ctx context.Context, s *stream, now *adminjson.TaskLog) {
-	ctx, cancel := context.WithCancel(ctx)
+// followTasks sends the tree of the task until nothing in it changes any more, and the notices of an
+// administrator while alive is. A tree without tasks at other servers changes with events that the
+// notices bring along, so that it needs no stream of its own.
+func (p *page) followTasks(ctx, alive context.Context, s *stream, now *adminjson.TaskLog) {
+	o := p.r.FormValue("owner")
+	own := o == "" || o == p.caller.Owner
+	if p.caller.Admin && !p.followContext(alive, s, now, own) {
+		return
+	}
+	var work sync.WaitGroup
+	defer work.Wait()
+	if p.caller.Admin {
+		work.Go(func() { p.followContext(alive, s, now, false) })
+	}
+	if own {
+		p.followTree(ctx, s)
+	}
+}
+
+// followContext sends, to an administrator, what happens to the task beside its log: to its workers
+// and its webhooks. With tree, it also sends the tree whenever a task of the context changes, until
+// the tree needs a stream of its own, which it reports.
+func (p *page) followContext(alive context.Context, s *stream, now *adminjson.TaskLog, tree bool) (far bool) {
+	ctx, cancel := context.WithCancel(alive)
 	defer cancel()
 	owner := p.r.FormValue("owner")
-	news := &later{f: p.treeSender(ctx, cancel, s)}
-	if owner == "" || owner == p.caller.Owner {
+	if owner == "" {
 		owner = p.caller.Owner
-		news.ask()
-	} else {
-		news.f = func() {} // the tree of another owner is not shown
 	}
-	defer news.end()
-	path := "/api/v1/events?" + query("context", now.Task.ContextID, "owner", owner, "kind", "task.created,task.status,worker,webhook", "after", p.r.FormValue("news"))
+	kinds, news := "worker,webhook", &later{f: func() {}}
+	if tree {
+		kinds += ",task.created,task.status"
+		news.f = func() {
+			sum := p.tree()
+			if b, err := p.piece("tree", sum); far || err != nil || s.send("tree", 0, b) != nil || sum.Far {
+				far = sum.Far
+				cancel()
+			}
+		}
+		news.ask()
+	}
+	path := "/api/v1/events?" + query("context", now.Task.ContextID, "owner", owner, "kind", kinds, "after", p.r.FormValue("news"))
 	err := p.follow(ctx, path, func(e sse.Event) bool { // an error ends the notices; the page stays
 		var n notice
 		switch err := json.Unmarshal(e.Data, &n); {
@@ -136,9 +164,8 @@ func (p *page) followContext(ctx context.Context, s *stream, now *adminjson.Task
 		b, err := p.piece("notice", n.mark())
 		return err == nil && s.send("notice", 0, b) == nil
 	})
-	if err != nil && ctx.Err() == nil && owner == p.caller.Owner {
-		p.followTree(ctx, s) // too many administrators follow events
-	}
+	news.end()
+	return far || err != nil && ctx.Err() == nil // too many administrators follow events
 }
 
 // notice is an event of the hub about a task.
@@ -158,8 +185,8 @@ func (n *notice) mark() mark {
 	return m
 }
 
-// followLog sends entries until the task ends.
-func (p *page) followLog(ctx context.Context, s *stream, after int64, now *adminjson.TaskLog) {
+// followLog sends entries until the task ends. It reports whether the log is complete.
+func (p *page) followLog(ctx context.Context, s *stream, after int64, now *adminjson.TaskLog) (complete bool) {
 	r := p.readerOf(now)
 	r.attempt, r.live = now.Attempt, true
 	if at := p.r.FormValue("at"); at != "" {
@@ -171,11 +198,7 @@ func (p *page) followLog(ctx context.Context, s *stream, after int64, now *admin
 		if broken = json.Unmarshal(e.Data, &l); broken != nil {
 			return false
 		}
-		if l.Version == 0 { // the log is complete, and the tree may have changed since its last news
-			if b, err := p.piece("tree", p.tree()); err == nil {
-				_ = s.send("tree", 0, b) // the next one fails, too
-			}
-			_ = s.send("end", 0, []byte("end")) // the last event
+		if complete = l.Version == 0; complete {
 			return false
 		}
 		broken = p.sendEntry(s, r, &l)
@@ -184,6 +207,7 @@ func (p *page) followLog(ctx context.Context, s *stream, after int64, now *admin
 	if err = errors.Join(err, broken); err != nil && ctx.Err() == nil && p.hub.Logger != nil {
 		p.hub.Logger.Debug("a stream of the console has ended", "error", err)
 	}
+	return complete
 }
 
 // sendEntry sends one entry, and the summary if the entry has changed it.
@@ -211,12 +235,7 @@ func (p *page) sendEntry(s *stream, r *reader, l *adminjson.LogEntry) error {
 func (p *page) followTree(ctx context.Context, s *stream) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	p.paced(ctx, "/api/v1/tasks/"+segment(p.r.FormValue("id"))+"/tree/events", p.treeSender(ctx, cancel, s))
-}
-
-// treeSender returns a function that sends the tree. It cancels ctx if that is not possible.
-func (p *page) treeSender(ctx context.Context, cancel context.CancelFunc, s *stream) func() {
-	return func() {
+	p.paced(ctx, "/api/v1/tasks/"+segment(p.r.FormValue("id"))+"/tree/events", func() {
 		if ctx.Err() != nil {
 			return
 		}
@@ -224,7 +243,7 @@ func (p *page) treeSender(ctx context.Context, cancel context.CancelFunc, s *str
 		if err != nil || s.send("tree", 0, b) != nil {
 			cancel()
 		}
-	}
+	})
 }
 
 // paced calls f after events of a stream, at most once in pace, and a last time after the last

@@ -105,6 +105,9 @@ type treeView struct {
 	Offset, Width int           `json:"-"`
 	Here          bool          `json:"-"`
 	Owner         string        `json:"-"`
+	// Via is the remote agent whose server has listed the task; Below is what is known of the tasks
+	// below that of a remote agent.
+	Via, Below string
 	// Address is that of a remote agent, for administrators. The tasks below it are there.
 	Address string `json:"-"`
 }
@@ -116,6 +119,8 @@ type treeSum struct {
 	Took          time.Duration
 	Input, Output int64
 	USD           float64
+	// Far is set if other servers list tasks, or may list some, and Asks while one is asked.
+	Far, Asks bool
 	// At is the address at which the task of the page is performed, for administrators.
 	At string
 }
@@ -171,6 +176,7 @@ func (p *page) showTask(code int, trouble string) error {
 	notices, v.News = p.past(l)
 	v.After = weave(v.Entries, notices, v.Earlier)
 	v.Tree = p.tree()
+	v.Live = v.Live || v.Tree.Asks
 	if v.Hooks = p.hooks(head.Owner); len(v.Entries) > 0 {
 		annotate(v.Entries, v.Hooks)
 	}
@@ -229,11 +235,12 @@ func (p *page) tree() (sum treeSum) {
 		if !ended(t.State) {
 			sum.Open++
 		}
+		sum.Far, sum.Asks = sum.Far || t.Below != "" || t.remote() && !ended(t.State), sum.Asks || t.Below == "asking"
 		if t.Here {
 			sum.At = t.Address
 		}
 	}
-	if len(answer.Tasks) > 1 || sum.Input+sum.Output > 0 || sum.USD > 0 {
+	if len(answer.Tasks) > 1 || sum.Asks || sum.Input+sum.Output > 0 || sum.USD > 0 {
 		sum.Tasks = answer.Tasks
 	}
 	return sum
