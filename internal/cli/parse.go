@@ -13,7 +13,7 @@ import (
 
 // Kong finds hooks and the method Run of a command by their names, as texts. A program that does so
 // keeps every exported method of every type; therefore kong parses here, and this file validates and
-// runs: see docs/adr/0106-no-methods-by-name.md.
+// runs: see docs/adr/0102-no-methods-by-name.md.
 
 // wrongUsage is an error of the arguments, with the command as far as it was understood.
 type wrongUsage struct {

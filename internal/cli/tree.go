@@ -10,7 +10,6 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
@@ -124,7 +123,7 @@ func (n *treeNode) note() string {
 	switch {
 	case n.More:
 		return "(further tasks are not shown) " + n.Text
-	case n.Below == string(engine.Unanswered):
+	case n.Below == adminapi.Unanswered:
 		return "(its server has not listed the tasks below it) " + n.Text
 	case n.CancelRequested && !a2a.TaskState(n.State).Terminal():
 		return "(to be canceled) " + n.Text

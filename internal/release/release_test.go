@@ -121,7 +121,7 @@ func linked(t *testing.T) string {
 }
 
 // TestMethodsByName: no function of the program finds methods by names that are not constants. With
-// one, the linker keeps every exported method of every type: see docs/adr/0106-no-methods-by-name.md.
+// one, the linker keeps every exported method of every type: see docs/adr/0102-no-methods-by-name.md.
 func TestMethodsByName(t *testing.T) {
 	t.Parallel()
 	testenv.Env(t, testenv.CI) // it compiles the program with other flags than the tests

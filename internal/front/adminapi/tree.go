@@ -31,6 +31,9 @@ type Trees interface {
 
 var _ Trees = (*engine.Engine)(nil)
 
+// Unanswered is TreeTask.Below where the remote agent has not listed the tasks below its task.
+const Unanswered = string(engine.Unanswered)
+
 // TaskTree is the answer of GET /api/v1/tasks/{id}/tree.
 type TaskTree struct {
 	// Tasks lists each task directly before those that it has created.
