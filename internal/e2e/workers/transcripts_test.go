@@ -43,3 +43,13 @@ func TestTypeScriptTranscripts(t *testing.T) {
 	start := workertest.Command("node", sdk(t, "ts", "tests", "transcript_agent.mjs"))
 	workertest.Run(t, workertest.Suite{Start: start})
 }
+
+// TestTypeScriptWire runs the tests of the package itself, with the examples of the contract.
+func TestTypeScriptWire(t *testing.T) {
+	t.Parallel()
+	node(t)
+	cmd := exec.CommandContext(t.Context(), "node", "--test", "--test-reporter=tap", sdk(t, "ts", "tests", "wire_test.mjs"))
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "ok 1 - examples of the document") {
+		t.Errorf("node --test: %v:\n%s", err, out)
+	}
+}

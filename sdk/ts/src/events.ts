@@ -19,15 +19,16 @@ export class Refused extends Error {}
 const part = (c: Content): Json =>
   typeof c === "string" ? { text: c } : c instanceof Uint8Array ? { raw: Buffer.from(c).toString("base64") } : c;
 
+const statusUpdate = (state: string, message?: Json): Event => ({ statusUpdate: { status: { state: "TASK_STATE_" + state, message } } });
+
 /** Returns a message of the agent. */
 export const message = (content: Content[], metadata?: Json): Json => ({
-  messageId: randomUUID(), role: "ROLE_AGENT", parts: content.map(part), ...(metadata && { metadata }),
+  messageId: randomUUID(), role: "ROLE_AGENT", parts: content.map(part), metadata,
 });
 
 /** Sets the state of the task, such as WORKING; content is for the caller. */
-export const status = (state: string, ...content: Content[]): Event => ({
-  statusUpdate: { status: { state: "TASK_STATE_" + state, ...(content.length > 0 && { message: message(content) }) } },
-});
+export const status = (state: string, ...content: Content[]): Event =>
+  statusUpdate(state, content.length ? message(content) : undefined);
 
 /** Reports progress. */
 export const working = (...content: Content[]): Event => status("WORKING", ...content);
@@ -37,7 +38,7 @@ export const completed = (...content: Content[]): Event => status("COMPLETED", .
 
 /** Returns an artifact, or with append a further chunk of it; last is false until the last chunk. */
 export const artifact = (artifactId: string, content: Content | Content[], { append = false, last = true, name = "" } = {}): Event => ({
-  artifactUpdate: { artifact: { artifactId, ...(name && { name }), parts: [content].flat().map(part) }, append, lastChunk: last },
+  artifactUpdate: { artifact: { artifactId, name: name || undefined, parts: [content].flat().map(part) }, append, lastChunk: last },
 });
 
 /** Returns the text of a message. */
@@ -59,21 +60,15 @@ export class Question<T = string> {
 
   /** Returns the question as an event; why is the reason for asking again. */
   event(why = ""): Event {
-    const text = why ? `${why}: ${this.text}` : this.text;
-    return { statusUpdate: { status: { state: "TASK_STATE_INPUT_REQUIRED", message: message([text], { question: this.id }) } } };
+    return statusUpdate("INPUT_REQUIRED", message([why ? `${why}: ${this.text}` : this.text], { question: this.id }));
   }
 
   /** Returns the caller's answer, or undefined if the question was not asked in this task. */
   answer(job: Job): T | undefined {
-    let asked = false;
-    let answer: string | undefined;
-    for (const m of job.conversation) {
-      if (m.role === "ROLE_AGENT") asked = m.metadata?.question === this.id;
-      else if (asked) [asked, answer] = [false, textOf(m)];
-    }
-    if (answer === undefined) return undefined;
+    const asks = (m?: Json): boolean => m?.role === "ROLE_AGENT" && m.metadata?.question === this.id;
+    const answer = job.conversation.findLast((m, i, all) => m.role !== "ROLE_AGENT" && asks(all[i - 1]));
     try {
-      return this.parse(answer);
+      return answer && this.parse(textOf(answer));
     } catch (e) {
       throw new Unanswered(this as Question<any>, (e as Error).message);
     }
