@@ -24,6 +24,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/parley-a2a/parley/agent/card"
 )
 
 // profiled is a hub for conformance kits.
@@ -183,6 +185,16 @@ func TestSubscriptionOutlastsAQuestion(t *testing.T) {
 	}
 }
 
+// capabilitiesWith returns the capabilities of a card without credentials. Such callers may read
+// the trees of tasks.
+func capabilitiesWith(streamsAndPush bool) map[string]any {
+	tree := card.TaskTreeExtension()
+	return map[string]any{
+		"streaming": streamsAndPush, "pushNotifications": streamsAndPush, "extendedAgentCard": false,
+		"extensions": []any{map[string]any{"uri": tree.URI, "description": tree.Description}},
+	}
+}
+
 // TestProfileCard checks that the card can be cached, has only the keys of v1.0, and declares
 // nothing that a kit without credentials cannot use.
 func TestProfileCard(t *testing.T) {
@@ -200,7 +212,7 @@ func TestProfileCard(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("keys of the card (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]any{"streaming": true, "pushNotifications": true, "extendedAgentCard": false}, card["capabilities"]); diff != "" {
+	if diff := cmp.Diff(capabilitiesWith(true), card["capabilities"]); diff != "" {
 		t.Errorf("capabilities (-want +got):\n%s", diff)
 	}
 	var bindings []string
@@ -212,7 +224,7 @@ func TestProfileCard(t *testing.T) {
 	}
 	if got := startProfile(t, serveCmd{NoStreaming: true, NoPush: true}); got != nil {
 		_, body := got.do("GET", "/.well-known/agent-card.json", "")
-		if diff := cmp.Diff(map[string]any{"streaming": false, "pushNotifications": false, "extendedAgentCard": false}, object(t, body)["capabilities"]); diff != "" {
+		if diff := cmp.Diff(capabilitiesWith(false), object(t, body)["capabilities"]); diff != "" {
 			t.Errorf("capabilities with both off (-want +got):\n%s", diff)
 		}
 	}

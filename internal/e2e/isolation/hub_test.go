@@ -48,8 +48,17 @@ type caller struct {
 	owner task.Owner
 	key   string
 	tap   *tap
-	http  *http.Client
-	grpc  *grpc.ClientConn
+	// extensions are the A2A extensions that the caller names in each call; "" names none.
+	extensions string
+	http       *http.Client
+	grpc       *grpc.ClientConn
+}
+
+// naming returns the caller, which names extensions in its calls.
+func (c *caller) naming(extensions string) *caller {
+	named := *c
+	named.extensions = extensions
+	return &named
 }
 
 // tap records all bytes that were read from connections.
@@ -112,7 +121,7 @@ func start(t *testing.T, kind string) *hub {
 	h.ann, h.bob = newCaller("annmark"), newCaller("bobmark")
 	keys := &auth.Keyring{Configured: []auth.Key{h.ann.apiKey(t), h.bob.apiKey(t)}}
 	e := engine.New(engine.Config{
-		Store: h.store, Push: keeper{}, DrainTimeout: -1, Extended: engine.ExtendedCards{Authenticated: true},
+		Store: h.store, Push: keeper{}, DrainTimeout: -1, Extended: engine.ExtendedCards{Authenticated: true}, ShareTrees: []string{"*"},
 	})
 	if err := e.Register(engine.Agent{Name: "vault", Card: vaultCard(), Executor: newVault()}); err != nil {
 		t.Fatal(err)

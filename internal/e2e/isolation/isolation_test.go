@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/agent/card"
 )
 
 // secret is the message of a task in which every value is marked. MARK, COMMAND and MEMBERS are
@@ -119,6 +121,8 @@ type probe struct {
 	// claims is set if callers of HTTP+JSON may choose the id of a new task, which then belongs
 	// to them.
 	claims bool
+	// extensions are the A2A extensions that the caller names; "" names none.
+	extensions string
 }
 
 func try(name, method, params string) probe { return probe{name: name, call: call{method, params, ""}} }
@@ -129,6 +133,12 @@ func resume(name, params, lastEventID string) probe {
 
 func making(p probe) probe {
 	p.makes = true
+	return p
+}
+
+// naming returns a probe that names an extension.
+func naming(extension string, p probe) probe {
+	p.extensions = extension
 	return p
 }
 
@@ -153,6 +163,8 @@ var probes = []probe{
 	try("send to own task in context", "SendMessage", sendParams(`"taskId":"$own","contextId":"$context",`)),
 	try("get", "GetTask", `{"id":"$task"}`),
 	try("get short", "GetTask", `{"id":"$task","historyLength":1}`),
+	naming(card.TaskTree, try("get with tree", "GetTask", `{"id":"$task"}`)),
+	naming(card.TaskTree, try("get short with tree", "GetTask", `{"id":"$task","historyLength":0}`)),
 	try("cancel", "CancelTask", `{"id":"$task"}`),
 	try("cancel with metadata", "CancelTask", `{"id":"$task","metadata":{"a":"b"}}`),
 	resume("subscribe", `{"id":"$task"}`, ""),
@@ -200,6 +212,7 @@ func TestForeignIsAsMissing(t *testing.T) {
 			t.Error("ann does not see the context of her tasks")
 		}
 		h.operatorsView(t, victims[0])
+		h.treeOfOwn(t, victims[0])
 		// Calls that create objects come last, because lists would show these.
 		for _, makes := range []bool{false, true} {
 			for _, b := range bindings {
@@ -244,6 +257,18 @@ func (h *hub) operatorsView(t *testing.T, g *guess) {
 	}
 }
 
+// treeOfOwn checks that the extension card.TaskTree is active for ann, so that the probes of bob
+// find something to be refused.
+func (h *hub) treeOfOwn(t *testing.T, g *guess) {
+	t.Helper()
+	for _, b := range bindings {
+		a := b.do(h, h.ann.naming(card.TaskTree), call{"GetTask", `{"id":"` + g.task + `"}`, ""})
+		if !a.ok() || !strings.Contains(a.read, card.TaskTree) {
+			t.Errorf("ann does not get the tree of her task over %s: %v", b.name, a)
+		}
+	}
+}
+
 // compareAll makes all calls of a kind over a binding.
 func (h *hub) compareAll(t *testing.T, b *binding, makes bool, g *guess) {
 	t.Helper()
@@ -265,7 +290,7 @@ func (h *hub) compare(t *testing.T, b *binding, p *probe, g *guess) {
 	for _, g := range []*guess{g, wrong(g)} {
 		r := p.call
 		r.params = g.in(r.params)
-		a := b.do(h, h.bob, r)
+		a := b.do(h, h.bob.naming(p.extensions), r)
 		h.wantUnmarked(t, name, a)
 		if p.makes && !a.ok() {
 			t.Errorf("%s fails: %v", name, a)

@@ -139,6 +139,9 @@ func (h *hub) open(c *caller, method, path, body, lastEventID string) *http.Resp
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
+	if c.extensions != "" {
+		r.Header.Set("A2A-Extensions", c.extensions)
+	}
 	if lastEventID != "" {
 		r.Header.Set("Last-Event-ID", lastEventID)
 	}
@@ -232,6 +235,9 @@ func (h *hub) callOverGRPC(c *caller, service string, r call) answer {
 	ctx, cancel := context.WithTimeout(h.t.Context(), patience)
 	defer cancel()
 	ctx = metadata.AppendToOutgoingContext(ctx, "x-api-key", c.key)
+	if c.extensions != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, "a2a-extensions", c.extensions, "x-a2a-extensions", c.extensions)
+	}
 	if r.lastEventID != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, "last-event-id", r.lastEventID)
 	}
