@@ -2,8 +2,7 @@
 
 from ._brokers import BusRefused
 from ._events import Content, Event, Failed, Part, Question, Refused, Unanswered, artifact, completed, message, status, working
-from ._job import Job
-from ._worker import Worker
+from ._worker import Job, Worker
 
 __all__ = [
     "BusRefused", "Content", "Event", "Failed", "Job", "Part", "Question", "Refused", "Unanswered", "Worker",

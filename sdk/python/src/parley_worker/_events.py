@@ -5,22 +5,22 @@ from __future__ import annotations
 import base64
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from ._job import Job
+    from ._worker import Job
 
 T = TypeVar("T")
-
-# Content is text, bytes, any other JSON value, or a whole Part of A2A v1.0 in a Part.
-Content = Union[str, bytes, "Part", dict[str, Any], list[Any]]
-
 _ENDS = {"COMPLETED", "FAILED", "CANCELED", "REJECTED", "INPUT_REQUIRED"}
 
 
 class Part(dict[str, Any]):
     """A Part of A2A v1.0 as JSON, such as Part(url="https://…", mediaType="image/png")."""
+
+
+# Content is text, bytes, any other JSON value, or a whole Part of A2A v1.0 in a Part.
+Content = str | bytes | Part | dict[str, Any] | list[Any]
 
 
 @dataclass(frozen=True)
@@ -51,26 +51,22 @@ class Refused(Exception):
 
 def message(*content: Content, metadata: dict[str, Any] | None = None) -> dict[str, Any]:
     """Returns a message of the agent."""
-    m: dict[str, Any] = {"messageId": secrets.token_hex(8), "role": "ROLE_AGENT", "parts": [_part(c) for c in content]}
-    return {**m, "metadata": metadata} if metadata else m
+    about = {"metadata": metadata} if metadata else {}
+    return {"messageId": secrets.token_hex(8), "role": "ROLE_AGENT", "parts": [_part(c) for c in content], **about}
 
 
 def _part(content: Content) -> dict[str, Any]:
     if isinstance(content, Part):
         return dict(content)
-    if isinstance(content, str):
-        return {"text": content}
     if isinstance(content, bytes):
         return {"raw": base64.b64encode(content).decode()}
-    return {"data": content}
+    return {"text" if isinstance(content, str) else "data": content}
 
 
 def status(state: str, *content: Content, metadata: dict[str, Any] | None = None) -> Event:
     """Sets the state of the task, such as WORKING; content is for the caller, metadata belongs to the message."""
-    value: dict[str, Any] = {"state": "TASK_STATE_" + state}
-    if content:
-        value["message"] = message(*content, metadata=metadata)
-    return Event({"statusUpdate": {"status": value}})
+    about = {"message": message(*content, metadata=metadata)} if content else {}
+    return Event({"statusUpdate": {"status": {"state": "TASK_STATE_" + state, **about}}})
 
 
 def working(*content: Content) -> Event:
@@ -89,8 +85,9 @@ def artifact(id: str, *content: Content, name: str = "", append: bool = False, l
     return Event({"artifactUpdate": {"artifact": value, "append": append, "lastChunk": last}})
 
 
-def _text(answer: str) -> Any:
-    return answer
+def text_of(message: dict[str, Any]) -> str:
+    """Returns the text of a message."""
+    return "".join(part.get("text", "") for part in message.get("parts", []))
 
 
 @dataclass(frozen=True)
@@ -102,7 +99,7 @@ class Question(Generic[T]):
 
     id: str
     text: str
-    parse: Callable[[str], T] = field(default=_text)
+    parse: Callable[[str], T] = str  # type: ignore[assignment]
 
     def event(self, why: str = "") -> Event:
         """Returns the question as an event; why is the reason for asking again."""
@@ -110,16 +107,13 @@ class Question(Generic[T]):
 
     def answer(self, job: Job) -> T | None:
         """Returns the caller's answer, or None if the question was not asked in this task."""
-        asked, answer = False, None
+        asked, answers = False, []
         for m in job.conversation:
-            if m.get("role") == "ROLE_AGENT":
-                asked = (m.get("metadata") or {}).get("question") == self.id
-            elif asked:
-                asked, answer = False, text_of(m)
-        if answer is None:
-            return None
+            if asked and m.get("role") != "ROLE_AGENT":
+                answers.append(text_of(m))
+            asked = m.get("role") == "ROLE_AGENT" and (m.get("metadata") or {}).get("question") == self.id
         try:
-            return self.parse(answer)
+            return self.parse(answers[-1]) if answers else None
         except ValueError as e:
             raise Unanswered(self, str(e)) from e
 
@@ -130,8 +124,3 @@ class Unanswered(Exception):
     def __init__(self, question: Question[Any], why: str) -> None:
         super().__init__(why)
         self.question = question
-
-
-def text_of(message: dict[str, Any]) -> str:
-    """Returns the text of a message."""
-    return "".join(part.get("text", "") for part in message.get("parts", []))
