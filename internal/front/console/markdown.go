@@ -1,8 +1,8 @@
 package console
 
 import (
+	"html"
 	"strings"
-	"text/template"
 	"unicode"
 	"unicode/utf8"
 
@@ -48,7 +48,7 @@ func (w *markdownWriter) document(s string) {
 }
 
 // put adds text of others.
-func (w *markdownWriter) put(s string) { template.HTMLEscape(w, []byte(clean(s))) }
+func (w *markdownWriter) put(s string) { w.WriteString(html.EscapeString(clean(s))) }
 
 // element adds an element around the output of f. Its name is a constant.
 func (w *markdownWriter) element(name string, f func()) {

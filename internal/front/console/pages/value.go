@@ -6,7 +6,6 @@ import (
 	"iter"
 	"reflect"
 	"slices"
-	"text/template"
 )
 
 // concrete returns the value in interfaces and behind pointers; it is invalid for nil.
@@ -19,11 +18,15 @@ func concrete(v reflect.Value) reflect.Value {
 
 // truth reports whether v is neither empty nor nil.
 func truth(v reflect.Value) bool {
-	if !v.IsValid() {
-		return false
+	switch v.Kind() {
+	case reflect.Interface:
+		return truth(v.Elem())
+	case reflect.Map, reflect.Slice, reflect.String:
+		return v.Len() > 0
+	case reflect.Struct:
+		return true
 	}
-	is, _ := template.IsTrue(v.Interface())
-	return is
+	return v.IsValid() && !v.IsZero()
 }
 
 // elements returns the indexes and elements of a slice, or the keys and values of a map.
