@@ -35,6 +35,8 @@ type job struct {
 	finished bool
 	// hook is the URL of a webhook for the task; empty without one.
 	hook string
+	// padding is the number of bytes of metadata in its messages.
+	padding int
 
 	sent     int // attempts to begin it
 	lost     int // attempts without an answer, whose message may have arrived
@@ -100,7 +102,7 @@ func (j *job) says() string {
 func (j *job) message(method, id, text string) hubtest.Request {
 	r := hubtest.Request{
 		URL:  j.url + "/v1/a2a/" + j.agent + "/message:" + method,
-		Body: sending{task: j.id, id: id, text: text, waits: j.blocks, hook: j.hook}.body(),
+		Body: sending{task: j.id, id: id, text: text, waits: j.blocks, hook: j.hook, padding: j.padding}.body(),
 	}
 	if j.keyed {
 		r.Header = []string{"Idempotency-Key", id}

@@ -91,10 +91,15 @@ type sending struct {
 	hook string
 	// waits makes the hub answer with the first question or at the end of the task.
 	waits bool
+	// padding is the number of bytes of metadata in the message.
+	padding int
 }
 
 func (s sending) body() string {
 	message := map[string]any{"messageId": s.id, "role": "ROLE_USER", "parts": []any{map[string]string{"text": s.text}}}
+	if s.padding > 0 {
+		message["metadata"] = map[string]string{"padding": strings.Repeat("x", s.padding)}
+	}
 	for name, value := range map[string]string{"taskId": s.task, "contextId": s.context} {
 		if value != "" {
 			message[name] = value
