@@ -138,8 +138,6 @@ func (s *stmt) getInt() int64 {
 	return s.raw.ColumnInt64(s.at)
 }
 
-func (s *stmt) getBool() bool { return s.getInt() != 0 }
-
 func (s *stmt) getText() string {
 	s.at++
 	return s.raw.ColumnText(s.at)
