@@ -41,7 +41,7 @@ type httpQuery struct {
 	web *http.Client
 	// at is the address of the server.
 	at string
-	// what is a method and a path, such as "POST /path".
+	// what names a method and a path, such as "POST /path".
 	what, body string
 	// header are lines like "Name: value".
 	header []string
