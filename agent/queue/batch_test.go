@@ -48,18 +48,25 @@ func (b *slowTopics) Publish(ctx context.Context, to bus.Address, e *bus.Envelop
 	return b.Bus.Publish(ctx, to, e)
 }
 
+// newKeys returns the signer of a hub, and the keys of a worker that trusts it.
+func newKeys(t *testing.T) (*bus.Signer, *bus.Keyring) {
+	t.Helper()
+	signer, err := bus.NewSigner("h", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring, err := bus.NewKeyring(signer.HubKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signer, ring
+}
+
 // Simultaneous messages between a hub and a worker are sent together and signed once.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		signer, err := bus.NewSigner("h", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ring, err := bus.NewKeyring(signer.HubKey())
-		if err != nil {
-			t.Fatal(err)
-		}
+		signer, ring := newKeys(t)
 		l := newCounter()
 		h := startHub(t, func(d *queue.Dispatcher) {
 			d.Bus, d.Signer = &slowTopics{d.Bus, l}, signer

@@ -20,14 +20,7 @@ import (
 func TestOffers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		signer, err := bus.NewSigner("h", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ring, err := bus.NewKeyring(signer.HubKey())
-		if err != nil {
-			t.Fatal(err)
-		}
+		signer, ring := newKeys(t)
 		l := newCounter()
 		h := startHub(t, func(d *queue.Dispatcher) { d.Bus, d.Signer = &slowTopics{d.Bus, l}, signer })
 		h.startWorker(echo, func(w *worker.Worker) { w.Keys = ring })

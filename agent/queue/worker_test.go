@@ -433,14 +433,7 @@ func TestBadBus(t *testing.T) {
 func TestSignatures(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		signer, err := bus.NewSigner("h", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ring, err := bus.NewKeyring(signer.HubKey())
-		if err != nil {
-			t.Fatal(err)
-		}
+		signer, ring := newKeys(t)
 		h := startHub(t, func(d *queue.Dispatcher) { d.Signer = signer })
 		h.startWorker(echo, func(w *worker.Worker) { w.Keys = ring })
 		if got := describe(h.send(newSend("signed"))); got != "TASK_STATE_COMPLETED signed" {
