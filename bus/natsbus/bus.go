@@ -256,9 +256,11 @@ func (b *Bus) Close() error {
 			r.leave()
 		}
 		if up, _ := b.link.state(); up != nil {
-			if err := b.nc.FlushTimeout(b.options.Timeout); err != nil {
+			ctx, cancel := context.WithTimeout(up, b.options.Timeout)
+			if err := b.nc.FlushWithContext(ctx); err != nil {
 				b.log.Warn("bus: close", "error", err)
 			}
+			cancel()
 		}
 		b.nc.Close()
 		b.link.lose()

@@ -332,12 +332,13 @@ func (r *receiver) requeueAll() {
 
 // drain ends the subscription and returns its envelopes to the queue.
 func (r *receiver) drain() {
-	if up, _ := r.b.link.state(); up == nil || r.sub.Drain() != nil {
+	up, _ := r.b.link.state()
+	if up == nil || r.sub.Drain() != nil {
 		_ = r.sub.Unsubscribe() // the server detects it by itself
 		return
 	}
 	// When the server has confirmed the end of the subscription, no further message can come.
-	ctx, cancel := context.WithTimeout(context.Background(), r.b.options.Timeout)
+	ctx, cancel := context.WithTimeout(up, r.b.options.Timeout)
 	defer cancel()
 	select {
 	case <-r.gone:

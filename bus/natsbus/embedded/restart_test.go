@@ -3,6 +3,7 @@ package embedded_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,8 +23,22 @@ type restarting struct {
 func startRestarting(t *testing.T) *restarting {
 	t.Helper()
 	r := &restarting{options: embedded.Options{Listen: testenv.Addr(t), Token: "secret"}}
-	r.Server = start(t, r.options)
+	r.start(t)
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Errorf("Close = %v", err)
+		}
+	})
 	return r
+}
+
+func (r *restarting) start(t *testing.T) {
+	t.Helper()
+	s, err := embedded.Start(r.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Server = s
 }
 
 func (r *restarting) restart(t *testing.T) {
@@ -31,7 +46,7 @@ func (r *restarting) restart(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r.Server = start(t, r.options)
+	r.start(t)
 }
 
 // connect returns a bus that reconnects after a restart. It does not depend on the timeout of
@@ -143,4 +158,24 @@ func TestHeldAfterRestart(t *testing.T) {
 	busy.want(t, "new")
 	s.publish(t, "more")
 	hold(t, s.connect(t), 1).want(t, "more")
+}
+
+// TestCloseWithoutServer closes a bus that holds a delivery while its server stops. It must not
+// wait for answers that cannot come.
+func TestCloseWithoutServer(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		s := startRestarting(t)
+		b := s.connect(t)
+		h := hold(t, b, 1)
+		s.publish(t, "a")
+		h.want(t, "a")
+		var stopped sync.WaitGroup
+		stopped.Go(func() { _ = s.Close() })
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		stopped.Wait()
+		<-h.left
+	}
 }
