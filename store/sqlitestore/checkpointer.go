@@ -4,8 +4,11 @@ import (
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
-// checkpointEvery is the number of bytes of large writes after which the checkpointer works.
-const checkpointEvery = 4 << 20
+// checkpointEvery is the number of bytes of writes after which the checkpointer works.
+const checkpointEvery = 8 << 20
+
+// pagesOfChange is about the number of bytes of the pages that a change writes besides its own.
+const pagesOfChange = 4 << 10
 
 // Limits of one round of the checkpointer. Pages that are written meanwhile need a further pass.
 const (
@@ -14,15 +17,17 @@ const (
 	passesCache = 1 << 20
 )
 
-// checkpointer moves pages from the write-ahead log into the file while the writer commits large
-// changes. The writer does so itself every 4,000 pages, but then all callers wait for it. Errors have
-// no effect: the writer meets them as well.
+// checkpointer moves pages from the write-ahead log into the file while the writer commits. The
+// writer moves the last ones itself once the log has walPages pages, because SQLite uses a log from
+// its beginning again only when all its pages were moved. All callers wait for that, and for two
+// further syncs. Errors have no effect: the writer meets them as well.
 type checkpointer struct {
 	opts  connOptions
 	files *files
 	wake  wake.Signal
 	done  chan struct{}
-	// bytes is the number of bytes of large writes since the last signal. It belongs to the writer.
+	// bytes is about the number of bytes that were written since the last signal. It belongs to the
+	// writer.
 	bytes int
 }
 
@@ -31,7 +36,7 @@ func newCheckpointer(opts connOptions, f *files) *checkpointer {
 	return &checkpointer{opts: opts, files: f, wake: wake.New(), done: make(chan struct{})}
 }
 
-// wrote counts a write of the writer.
+// wrote counts size bytes that the writer has written.
 func (cp *checkpointer) wrote(size int) {
 	if cp.bytes += size; cp.bytes >= checkpointEvery {
 		cp.bytes = 0

@@ -30,6 +30,10 @@ var (
 // busyTimeout is how long a connection waits for a lock of another process.
 const busyTimeout = 5 * time.Second
 
+// walPages is the number of pages in the write-ahead log, 64 MiB of them, from which a commit moves them
+// into the file.
+const walPages = 16000
+
 // conn is a connection with its prepared statements. It belongs to one goroutine at
 // a time.
 type conn struct {
@@ -62,14 +66,13 @@ func openConn(o connOptions) (*conn, error) {
 	raw.SetBusyTimeout(busyTimeout)
 	c := &conn{raw: raw, stmts: make([]*sqlite.Stmt, len(queries))}
 	// fullfsync matters on macOS only, where a plain fsync leaves data in the
-	// drive. Checkpoints are rare enough at 4,000 pages (16 MiB) and pay once for
-	// pages that many commits change.
+	// drive.
 	for _, p := range []string{
 		fmt.Sprintf("cache_size = -%d", o.cache>>10),
 		"synchronous = FULL",
 		"fullfsync = ON",
 		"checkpoint_fullfsync = ON",
-		"wal_autocheckpoint = 4000",
+		fmt.Sprintf("wal_autocheckpoint = %d", walPages),
 		"journal_size_limit = 67108864",
 		"temp_store = MEMORY",
 		"trusted_schema = OFF",

@@ -288,7 +288,7 @@ func TestLostPieces(t *testing.T) {
 	}
 }
 
-// TestCheckpointerMovesPages: large writes wake the checkpointer, which leaves the writer nothing to move.
+// TestCheckpointerMovesPages: writes wake the checkpointer, which leaves the writer nothing to move.
 func TestCheckpointerMovesPages(t *testing.T) {
 	t.Parallel()
 	db := newTest(t)
@@ -299,7 +299,7 @@ func TestCheckpointerMovesPages(t *testing.T) {
 	}
 	cp.wrote(1)
 	if len(cp.wake) != 1 {
-		t.Error("large writes have not woken the checkpointer")
+		t.Error("many bytes have not woken the checkpointer")
 	}
 	if err := db.Tasks().Append(t.Context(), largeStep(t, "t1")); err != nil {
 		t.Fatal(err)
@@ -318,5 +318,21 @@ func TestCheckpointerMovesPages(t *testing.T) {
 	info, err := db.writer.files.db.Stat()
 	if err != nil || info.Size() < 3<<20 {
 		t.Errorf("the file has %d bytes, %v, want the large row in it", info.Size(), err)
+	}
+}
+
+// TestSmallWritesCount: the checkpointer works for many small changes as well, of which each writes a few
+// pages.
+func TestSmallWritesCount(t *testing.T) {
+	t.Parallel()
+	db := newTest(t)
+	cp := db.writer.checkpointer
+	before := cp.bytes // it belongs to the writer, which answers afterwards
+	change := step(t, newHead("anna", "t1"), created(1))
+	if err := db.Tasks().Append(t.Context(), change); err != nil {
+		t.Fatal(err)
+	}
+	if got := cp.bytes - before; got < pagesOfChange {
+		t.Errorf("a change counts as %d bytes, want its pages", got)
 	}
 }

@@ -219,9 +219,7 @@ func (w *writer) commit(batch []*request) {
 		w.committed(Commit{Changes: len(batch), Took: time.Since(began), Err: err})
 	}
 	for _, r := range batch {
-		if r.size >= pieceSize {
-			w.checkpointer.wrote(r.size)
-		}
+		w.checkpointer.wrote(r.size + pagesOfChange)
 		// After the answer, the caller may reuse r.
 		if err != nil {
 			r.done <- err
