@@ -212,9 +212,10 @@ func (s *base) known(ctx context.Context) error {
 	return auth.Known(p)
 }
 
-// arrivalFactor is the memory for a large message until it is decoded, as a multiple of its size: its
-// bytes and the message. gRPC decodes it before it asks for the memory of the next step.
-const arrivalFactor = 2
+// arrivalFactor is the memory for a large message until it is decoded, as a multiple of its size: the
+// frames as they arrived, their bytes joined, and the message. gRPC decodes it before it asks for the
+// memory of the next step.
+const arrivalFactor = 3
 
 // acquire acquires the memory of a large message while it arrives. The time for that begins
 // afterwards.

@@ -57,9 +57,9 @@ func decode[T any](ctx context.Context, s *base, in input, read func(params []by
 	return read(params)
 }
 
-// messageFactor is the memory for a large message until it is stored, as a multiple of its size:
-// the message, its JSON, the canonical form, and the stored form.
-const messageFactor = 5
+// messageFactor is the memory for a large message until it is stored, as a multiple of its size: that of
+// its arrival, its JSON with what it has outgrown, the canonical form, and the stored form.
+const messageFactor = 7
 
 // acquire acquires the memory for a large message, until it is stored or the call ends. A message
 // that has acquired memory to arrive needs only the rest. No message needs more than half then, so that

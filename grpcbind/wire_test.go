@@ -120,12 +120,13 @@ func sizedText(n int) *pb.SendMessageRequest {
 	return r
 }
 
-// A large message is admitted by twice the size that it announces, before it is read, because it is
-// decoded before its bytes are released: half-sent ones that together have half of the memory leave no room for a further one, which is refused with the time
-// after which to retry. A half-sent message returns its share when its call ends.
+// A large message is admitted by three times the size that it announces, before it is read, because it is
+// joined and decoded before its frames are released: half-sent ones that together have half of the memory
+// leave no room for a further one, which is refused with the time after which to retry. A half-sent message
+// returns its share when its call ends.
 func TestLargeMessagesAreAdmitted(t *testing.T) {
 	t.Parallel()
-	b := &membudget.Budget{Max: 8 << 20, Wait: 100 * time.Millisecond}
+	b := &membudget.Budget{Max: 12 << 20, Wait: 100 * time.Millisecond}
 	h := limitedHub(t, engine.Config{Memory: b})
 	w, ann := h.wire(), with(t.Context(), "x-name", "ann")
 	var all [3]uint32
@@ -136,8 +137,8 @@ func TestLargeMessagesAreAdmitted(t *testing.T) {
 			t.Errorf("announced message %d: %+v, want %+v", i, got, want)
 		}
 	}
-	if s := b.Stats(); s.Used != 4<<20 {
-		t.Errorf("%d bytes are used, want twice those of both admitted messages", s.Used)
+	if s := b.Stats(); s.Used != 6<<20 {
+		t.Errorf("%d bytes are used, want three times those of both admitted messages", s.Used)
 	}
 	_, err := h.client.SendMessage(ann, sizedText(500_000))
 	refusedFor(t, "a large message beside half-sent ones", err)
@@ -146,7 +147,7 @@ func TestLargeMessagesAreAdmitted(t *testing.T) {
 	}
 	w.must(w.fr.WriteRSTStream(all[0], http2.ErrCodeCancel))
 	w.conn.Close()
-	free, err := b.AcquireLong(ann, membudget.Request, 8<<20) // when all have returned their share
+	free, err := b.AcquireLong(ann, membudget.Request, 12<<20) // when all have returned their share
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +155,7 @@ func TestLargeMessagesAreAdmitted(t *testing.T) {
 	if _, err := h.client.SendMessage(ann, sizedText(500_000)); err != nil {
 		t.Errorf("a large message afterwards: %v", err)
 	}
-	if free, err = b.AcquireLong(ann, membudget.Request, 8<<20); err != nil {
+	if free, err = b.AcquireLong(ann, membudget.Request, 12<<20); err != nil {
 		t.Fatal(err)
 	}
 	free.Release()
