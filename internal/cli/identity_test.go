@@ -391,7 +391,7 @@ agents:
   - {name: exchanged, url: %[2]s/a2a/calendar, identity: {mode: exchange, token_url: %[4]s/token, client_id: c, client_secret: topsecret}}
   - {name: asserted, url: %[3]s/a2a/calendar, identity: {mode: assertion, header: X-Caller}}
   - {name: plain, url: %[3]s/a2a/calendar}
-  - {name: program, command: [sh, -c, 'env | grep -v PWD'], identity: {mode: assertion}}
+  - {name: program, command: [sh, -c, 'env | grep -v -e ^PWD= -e ^OLDPWD='], identity: {mode: assertion}}
 `, a.srv.URL, fwd.srv.URL, plain.srv.URL, authority.URL))
 
 	var text string
