@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
+import secrets
 import ssl
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import aio_pika
-import nats.errors
-from aio_pika.abc import AbstractConnection, AbstractIncomingMessage
-from aio_pika.exceptions import ChannelPreconditionFailed, ProbableAuthenticationError
 from nats.aio.client import Client
-from nats.js.api import ConsumerConfig, DiscardPolicy, RetentionPolicy, StreamConfig
-from nats.js.errors import NotFoundError
+from nats.js import api, errors
 
 if TYPE_CHECKING:
     from ._worker import Worker
@@ -32,8 +29,7 @@ class BusRefused(Exception):
     """The broker refuses the credentials of the worker."""
 
 
-@dataclass
-class Delivery:
+class Delivery(NamedTuple):
     """A message of a queue, and its settlements. number counts its deliveries from 1."""
 
     data: bytes
@@ -53,6 +49,11 @@ async def attempt(call: Awaitable[Any]) -> bool:
     return True
 
 
+def trusting(ca: str | None) -> ssl.SSLContext | None:
+    """Returns the context for TLS with an authority that is in a file; None for those of the system."""
+    return ssl.create_default_context(cafile=ca) if ca else None
+
+
 async def nothing() -> None:
     """RabbitMQ needs no such operation: its connection shows that a worker is alive."""
 
@@ -61,10 +62,9 @@ class NATS:
     """A connection to NATS. nats-py reconnects and subscribes again by itself."""
 
     def __init__(self, url: str, name: str, key: str | None, ca: str | None) -> None:
-        tls = ssl.create_default_context(cafile=ca) if ca or url.startswith("tls:") else None
-        self._options: dict[str, Any] = {"servers": url, "token": key or None, "tls": tls, "inbox_prefix": "_INBOX." + name}
+        self._client = Client()
+        self._options: dict[str, Any] = {"servers": url, "token": key or None, "tls": trusting(ca), "inbox_prefix": "_INBOX." + name}
         self._options |= {"max_reconnect_attempts": -1, "reconnect_time_wait": 0.5}
-        self._client, self._released = Client(), False
 
     async def receive(self, worker: Worker) -> None:
         """Receives for a worker until it is canceled."""
@@ -87,72 +87,68 @@ class NATS:
 
     async def _work(self, worker: Worker) -> None:
         subscription = None
-        while not self._released:
-            await worker.slots.acquire()
+        while await worker.free():
             try:
                 subscription = subscription or await self._declare(worker.queue)
-                [m] = await subscription.fetch(1, timeout=FETCH)
-                worker.spawn(worker.on_work(Delivery(m.data, m.metadata.num_delivered, m.ack, m.nak, m.in_progress)))
+                [m] = await worker.spawn(subscription.fetch(1, timeout=FETCH), worker.slots)
+                worker.spawn(worker.on_work(Delivery(m.data, m.metadata.num_delivered, m.ack, m.nak, m.in_progress)), worker.slots)
+            except TimeoutError:
+                pass  # there is no work
             except Exception as e:
-                worker.slots.release()
-                if not isinstance(e, TimeoutError):  # else there is no work
-                    log.warning("NATS: no work: %r", e)
-                    subscription = None
-                    await asyncio.sleep(1)
+                log.warning("NATS: no work: %r", e)
+                subscription = None
+                await asyncio.sleep(1)
 
     async def _declare(self, queue: str) -> Any:
-        limits: dict[str, Any] = {"ack_wait": 30, "max_deliver": -1, "max_ack_pending": -1, "max_waiting": 2048}
-        consumer = "parley.queue." + queue, queue.replace(".", "+"), STREAM, ConsumerConfig(**limits)
-        stream = StreamConfig(STREAM, subjects=["parley.queue.>"], retention=RetentionPolicy.WORK_QUEUE, discard=DiscardPolicy.NEW, duplicate_window=120)
-        js = self._client.jetstream()
+        js, name, subject = self._client.jetstream(), queue.replace(".", "+"), "parley.queue." + queue
+        consumer = api.ConsumerConfig(ack_wait=30, max_deliver=-1, max_ack_pending=-1, max_waiting=2048)
+        subscribe = functools.partial(js.pull_subscribe, subject, name, STREAM, consumer)
         try:
-            return await js.pull_subscribe(*consumer)
-        except NotFoundError:  # a new broker; that of a hub has its stream
-            await js.add_stream(stream)
-            return await js.pull_subscribe(*consumer)
+            return await subscribe()
+        except errors.NotFoundError:  # a new broker; that of a hub has its stream
+            stream = api.StreamConfig(STREAM, retention=api.RetentionPolicy.WORK_QUEUE, discard=api.DiscardPolicy.NEW, duplicate_window=120)
+            first = 1 + secrets.randbelow(1 << 52)  # so that no late acknowledgment of an earlier stream counts
+            await js.add_stream(stream, subjects=["parley.queue.>"], first_seq=first)
+            return await subscribe()
 
     async def publish(self, address: str, id: str, data: bytes) -> None:
         """Publishes at queue.NAME, which has stored the message then, or at topic.NAME."""
         kind, _, name = address.partition(".")
-        if not self._client.is_connected:
-            raise nats.errors.ConnectionReconnectingError
-        if kind == "queue":
-            await self._client.jetstream().publish("parley." + address, data, headers={"Nats-Msg-Id": f"{name}/{id}"})
-        else:
+        if kind == "topic":
             await self._client.publish("parley." + address, data)
+        else:
+            await self._client.jetstream().publish("parley." + address, data, headers={"Nats-Msg-Id": f"{name}/{id}"})
 
     async def release(self) -> None:
-        """Takes no more work, except for that of a request that waits."""
-        self._released = True
+        """Takes no more work: see Worker.free."""
 
 
 class RabbitMQ:
     """A connection to RabbitMQ, and after its loss another one."""
 
     def __init__(self, url: str, ca: str | None) -> None:
-        self._url, self._ssl = url, ssl.create_default_context(cafile=ca) if ca else None
+        self._url, self._tls = url, trusting(ca)
         self._exchanges: dict[str, Any] = {}  # by kind of address; empty while disconnected
-        self._released = False
         self._cancel: Callable[[], Awaitable[Any]] = nothing
 
     async def receive(self, worker: Worker) -> None:
         """Receives for a worker until it is canceled."""
         while True:
             try:
-                async with await aio_pika.connect(self._url, ssl_context=self._ssl) as connection:
+                async with await aio_pika.connect(self._url, ssl_context=self._tls) as connection:
                     await self._serve(connection, worker)
-            except ProbableAuthenticationError as e:
+            except aio_pika.exceptions.ProbableAuthenticationError as e:
                 raise BusRefused(f"RabbitMQ refuses the credentials: {e}") from e
             except Exception as e:
                 log.warning("RabbitMQ: %r", e)
             self._exchanges = {}
             await asyncio.sleep(0.5)
 
-    async def _serve(self, connection: AbstractConnection, worker: Worker) -> None:
+    async def _serve(self, connection: aio_pika.abc.AbstractConnection, worker: Worker) -> None:
         for name, arguments in (("dead", DEAD), (worker.queue, QUEUE)):
             try:
                 await (await connection.channel()).declare_queue(name, durable=True, arguments=arguments)
-            except ChannelPreconditionFailed:
+            except aio_pika.exceptions.ChannelPreconditionFailed:
                 pass  # an existing queue with other arguments is used unchanged
         channel, lost = await connection.channel(on_return_raises=True), asyncio.Event()
         channel.close_callbacks.add(lambda *_: lost.set())
@@ -162,18 +158,18 @@ class RabbitMQ:
         for topic in worker.topics:
             await mine.bind(topics, topic)
 
-        async def on_topic(m: AbstractIncomingMessage) -> None:
+        async def on_topic(m: aio_pika.abc.AbstractIncomingMessage) -> None:
             worker.on_topic(m.routing_key or "", m.body)
 
-        async def on_work(m: AbstractIncomingMessage) -> None:
-            await worker.slots.acquire()
+        async def on_work(m: aio_pika.abc.AbstractIncomingMessage) -> None:
+            await worker.free()
             number = 1 + sum(int(str(m.headers.get(name) or 0)) for name in COUNTS)
-            worker.spawn(worker.on_work(Delivery(m.body, number, m.ack, m.nack, nothing)))
+            worker.spawn(worker.on_work(Delivery(m.body, number, m.ack, m.nack, nothing)), worker.slots)
 
         self._exchanges = {"queue": channel.default_exchange, "topic": topics}
         await mine.consume(on_topic, no_ack=True)
         await worker.on_connected()
-        if not self._released:
+        if not worker.leaving:
             work = await channel.get_queue(worker.queue)
             tag = await work.consume(on_work)
             self._cancel = lambda: work.cancel(tag)
@@ -190,5 +186,4 @@ class RabbitMQ:
 
     async def release(self) -> None:
         """Takes no more work."""
-        self._released = True
         await self._cancel()

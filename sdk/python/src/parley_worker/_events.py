@@ -107,11 +107,9 @@ class Question(Generic[T]):
 
     def answer(self, job: Job) -> T | None:
         """Returns the caller's answer, or None if the question was not asked in this task."""
-        asked, answers = False, []
-        for m in job.conversation:
-            if asked and m.get("role") != "ROLE_AGENT":
-                answers.append(text_of(m))
-            asked = m.get("role") == "ROLE_AGENT" and (m.get("metadata") or {}).get("question") == self.id
+        said = job.conversation
+        turns = [(a, b) for a, b in zip(said, said[1:]) if a.get("role") == "ROLE_AGENT" and b.get("role") != "ROLE_AGENT"]
+        answers = [text_of(answer) for asked, answer in turns if (asked.get("metadata") or {}).get("question") == self.id]
         try:
             return self.parse(answers[-1]) if answers else None
         except ValueError as e:

@@ -15,11 +15,6 @@ MAX_ENVELOPE = 960 << 10
 MAX_PIECE = 512 << 10  # bytes of content that does not fit into an envelope
 MAX_LARGE = 64 << 20  # bytes of the content of work, and of an event
 MAX_NAME = 200
-MAX_DELIVERIES = 5
-CLAIM_AGAIN = 2.0  # seconds without an answer
-RESEND_AFTER = 10.0  # seconds without a confirmation
-ANNOUNCE_EVERY = 120.0
-BEAT_EVERY = 7.5
 
 Json = dict[str, Any]
 
@@ -40,14 +35,14 @@ class Number(str):
 def form(value: object) -> bytes:
     """Returns the bytes of a JSON value that a hub signs."""
     if isinstance(value, Number):
-        return b"#" + value.encode() + b";"
+        return b"#%b;" % value.encode()
     if isinstance(value, str):
         text = re.sub("[\ud800-\udfff]", "\ufffd", value).encode()
-        return b"%d:" % len(text) + text
+        return b"%d:%b" % (len(text), text)
     if isinstance(value, list):
-        return b"[" + b"".join(map(form, value)) + b"]"
+        return b"[%b]" % b"".join(map(form, value))
     if isinstance(value, dict):
-        return b"{" + b"".join(form(name) + form(value[name]) for name in sorted(value)) + b"}"
+        return b"{%b}" % b"".join(form(name) + form(value[name]) for name in sorted(value))
     return b"n" if value is None else b"t" if value else b"f"
 
 

@@ -6,28 +6,26 @@ import asyncio
 import base64
 import hashlib
 import inspect
-import itertools
 import json
-import logging
 import os
 import secrets
 import signal
 import time
-from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ._brokers import NATS, Delivery, RabbitMQ, attempt
+from ._brokers import NATS, Delivery, RabbitMQ, attempt, log
 from ._events import Event, Failed, Question, Refused, Unanswered, completed, status, text_of, working
-from ._wire import (
-    ANNOUNCE_EVERY, BEAT_EVERY, CLAIM_AGAIN, MAX_DELIVERIES, MAX_LARGE, MAX_PIECE, RESEND_AFTER,
-    Invalid, Json, Keys, check, check_address, check_work, decode, encode, letter,
-)  # fmt: skip
+from ._wire import MAX_LARGE, MAX_PIECE, Invalid, Json, Keys, check, check_address, check_work, decode, encode, letter
 
-log = logging.getLogger("parley_worker")
+T = TypeVar("T")
+AGAIN, RESEND = 2.0, 10.0  # seconds without an answer, and without a confirmation
+BEAT, ANNOUNCE = 7.5, 120.0  # seconds
 GRACE = 3.0  # seconds that hubs have to confirm at the end
+MAX_DELIVERIES = 5
 MAX_REPORT = 256 << 10  # bytes of events in one report
 MAX_WAITING = 1 << 20  # bytes of unconfirmed events; an agent that is further ahead waits
 
@@ -39,6 +37,28 @@ async def end(*tasks: asyncio.Task[Any]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
+async def within(seconds: float, wait: Awaitable[T]) -> T | None:
+    """Returns what arrives within some seconds, else None."""
+    with suppress(TimeoutError):
+        return await asyncio.wait_for(wait, seconds)
+    return None
+
+
+def identity(envelope: Json) -> tuple[str, str, str]:
+    """Returns the hub, the owner and the id of the task that an envelope is about."""
+    return envelope["source"], envelope.get("owner", ""), envelope.get("task", "")
+
+
+@dataclass
+class Report:
+    """The unconfirmed events with the numbers from first to last, or one piece or end. size is that of the events in bytes."""
+
+    first: int
+    last: int
+    members: Json
+    size: int
+
+
 class Job:
     """One message for the agent, as the hub has signed it.
 
@@ -48,16 +68,16 @@ class Job:
     message of the caller waits for the end of this job. work is the whole envelope.
     """
 
-    def __init__(self, worker: Worker, work: Json, delivery: Delivery) -> None:
+    def __init__(self, worker: Worker, work: Json) -> None:
         self.work, self.task_id, self.message_waiting = work, str(work["task"]), asyncio.Event()
         self.caller: Json = {"id": "local", **(work.get("principal") or {}), "owner": work.get("owner", "")}
-        self._worker, self._deliveries, self._nonce = worker, [delivery], secrets.token_hex(8)
+        self._worker, self._nonce = worker, secrets.token_hex(8)
         self._epoch, self._token, self._lease = 0, "", 30.0  # since the grant
         self._answers: asyncio.Queue[Json] = asyncio.Queue()  # to claims and fetches
-        self._items: deque[tuple[Json, int]] = deque()  # unconfirmed: members of the report, size
-        self._confirmed = self._sent = self._waiting = 0  # the last numbers, and the unconfirmed bytes
-        self._closed, self._over, self._news, self._room = False, asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self._verdict, self._gone = "ack", asyncio.Event()
+        self._reports: list[Report] = []  # unconfirmed
+        self._last = self._sent = 0  # numbers of events
+        self._closed, self._changed = False, asyncio.Event()
+        self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()  # with the settlement of the deliveries
         self._read()
 
     def _read(self) -> None:
@@ -73,20 +93,23 @@ class Job:
         asked = before.get("status", {}).get("message")
         return [*before.get("history", []), *([asked] if asked else []), self.message]
 
-    async def _perform(self) -> None:
-        """Performs the job, and settles its deliveries."""
-        self._run, sender = asyncio.create_task(self._execute()), asyncio.create_task(self._report())
+    async def _perform(self) -> str:
+        """Performs the job, and returns the settlement of its deliveries."""
+        self._run, reporting = asyncio.create_task(self._execute()), asyncio.create_task(self._report())
         try:
-            await self._over.wait()
+            return await self._over
         finally:
-            await end(self._run, sender)
-        while self._deliveries:
-            await attempt(getattr(self._deliveries.pop(), self._verdict)())
+            await end(self._run, reporting)
 
-    def _stop(self, verdict: str) -> None:
+    def _stop(self, verdict: str = "ack") -> None:
         """Ends the job without a report; verdict settles its deliveries."""
-        self._closed, self._verdict = True, verdict
-        self._over.set()
+        self._closed = True
+        if not self._over.done():
+            self._over.set_result(verdict)
+
+    def _change(self) -> None:
+        self._changed.set()
+        self._changed.clear()  # it wakes those that wait now
 
     async def _send(self, address: str, type: str, body: Json, **members: Any) -> bool:
         about: Json = {name: self.work[name] for name in ("task", "owner", "correlation", "trace") if name in self.work}
@@ -99,30 +122,26 @@ class Job:
         """Sends a message to the hub, again after a while, until the hub answers."""
         while True:
             await self._send("topic." + self.work["replyTo"], type, body)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(CLAIM_AGAIN):
-                    return await self._answers.get()
+            if answer := await within(AGAIN, self._answers.get()):
+                return answer
 
     def _handle(self, type: str, epoch: int, seq: int, body: Json) -> None:
         """Handles a message of the hub."""
-        if type in ("job.grant", "job.denial") and body.get("nonce") == self._nonce and self._epoch in (0, epoch):
-            again = self._epoch > 0  # the hub was restarted
-            if type == "job.grant":
+        claims, mine = not self._epoch, epoch == self._epoch
+        if type in ("job.grant", "job.denial") and body.get("nonce") == self._nonce and (claims or mine):
+            if type == "job.grant":  # a second one if the hub was restarted
                 self._epoch, self._token, self._lease = epoch, str(body["token"]), body["lease"] / 1000
-            if not again:
+            if claims:
                 self._answers.put_nowait(body)
-        elif not self._epoch or epoch != self._epoch:
+        elif claims or not mine:
             pass  # about another run
         elif type == "job.confirm":
-            while self._items and self._confirmed < seq:
-                self._waiting -= self._items.popleft()[1]
-                self._confirmed += 1
-            self._room.set()
-            self._resend(self._sent)
+            self._reports = [report for report in self._reports if report.last > seq]
+            self._change()
             if body.get("final"):
-                self._over.set()
+                self._stop()
         elif type == "job.resend":
-            self._resend(seq - 1)
+            self._resend(seq)
         elif type == "job.piece":
             self._answers.put_nowait(body)
         elif type == "job.asked":
@@ -131,7 +150,7 @@ class Job:
             self._worker.spawn(self._cancel(body.get("metadata") or {}))
         elif type == "job.stop":
             log.info("task %s: the hub stops the run: %s", self.task_id, body.get("reason"))
-            self._stop("ack")
+            self._stop()
 
     async def _cancel(self, metadata: Json) -> None:
         try:
@@ -142,27 +161,27 @@ class Job:
             return
         except Exception:
             log.exception("task %s: cancel handler failed", self.task_id)
-        if not self._closed:
-            await end(self._run)
-            self._put(status("CANCELED"))
+        await end(self._run)
+        self._put(status("CANCELED"))
 
     async def _execute(self) -> None:
         """Claims the job, and runs the agent."""
         claim = {"delivery": self.work["body"]["delivery"], "nonce": self._nonce, "idempotent": self._worker.idempotent}
         while (answer := await self._ask("job.claim", claim)).get("later"):
-            await asyncio.sleep(CLAIM_AGAIN)
+            await asyncio.sleep(AGAIN)
         if not self._epoch:
             log.info("task %s: claim denied: %s", self.task_id, answer.get("reason"))
-            return self._over.set()
+            return self._stop()
         state = ""
         try:
             if "large" in self.work["body"]:
                 await self._fetch(self.work["body"]["large"])
-            async for event in _events(self._worker.handler(self)):
+            items = self._worker.handler(self)
+            async for item in _result(items) if inspect.isawaitable(items) else items:
+                event = _event(item)
                 state = event.state or state
-                while self._waiting >= MAX_WAITING:
-                    self._room.clear()
-                    await self._room.wait()
+                while sum(report.size for report in self._reports) >= MAX_WAITING:
+                    await self._changed.wait()
                 self._put(event)
                 if self._closed:
                     return
@@ -192,8 +211,7 @@ class Job:
         """Adds an event to the reports, or its pieces."""
         text = json.dumps(event.json).encode()
         if len(text) > MAX_LARGE:
-            reason = f"the agent has sent {len(text)} bytes in one event: {MAX_LARGE} are allowed, and any number in chunks of an artifact"
-            return self._add({"error": reason, "public": True})
+            raise Failed(f"the agent has sent {len(text)} bytes in one event: {MAX_LARGE} are allowed, and any number in chunks of an artifact")
         if len(text) <= MAX_PIECE:
             return self._add({"events": [event.json]}, len(text), event.final)
         sha = hashlib.sha256(text).digest()
@@ -204,55 +222,40 @@ class Job:
             self._add({"large": large, "piece": piece}, len(data), event.final and at + MAX_PIECE >= len(text))
 
     def _add(self, members: Json, size: int = 0, last: bool = True) -> None:
-        if not self._closed:
-            self._items.append((members, size))
-            self._waiting, self._closed = self._waiting + size, last
-            self._news.set()
+        """Adds events to the last report if that is not sent yet and has space, and anything else as a report of its own."""
+        if self._closed:
+            return
+        self._closed, self._last = last, self._last + 1
+        report = self._reports[-1] if self._reports and "events" in members else None
+        if report and "events" in report.members and report.first > self._sent and report.size + size <= MAX_REPORT:
+            report.members["events"] += members["events"]
+            report.last, report.size = self._last, report.size + size
+        else:
+            self._reports.append(Report(self._last, self._last, members, size))
+        self._change()
 
-    def _resend(self, after: int = 0) -> None:
-        """Publishes the unconfirmed events above a number, even if they were sent."""
-        self._sent = max(self._confirmed, min(self._sent, after))
-        self._news.set()
+    def _resend(self, first: int = 1) -> None:
+        """Publishes the unconfirmed events from a number on, even if they were sent."""
+        self._sent = min(self._sent, first - 1)
+        self._change()
 
     async def _report(self) -> None:
         """Publishes the events, and again those that the hub does not confirm."""
-        while not self._over.is_set():  # clients of brokers may swallow a cancellation
-            self._news.clear()
-            body, count = self._next()
-            if count:
-                before, self._sent = self._sent, self._sent + count
-                if not await self._send("queue." + self.work["body"]["reports"], "job.report", body, seq=before + 1):
-                    self._resend(before)
+        while not self._over.done():  # clients of brokers may swallow a cancellation
+            report = next((report for report in self._reports if report.last > self._sent), None)
+            if report:
+                self._sent = report.last
+                if not await self._send("queue." + self.work["body"]["reports"], "job.report", report.members, seq=report.first):
+                    self._resend(report.first)
                     await asyncio.sleep(1)
-                continue
-            try:
-                async with asyncio.timeout(RESEND_AFTER if self._items else None):
-                    await self._news.wait()
-            except TimeoutError:
+            elif not await within(RESEND, self._changed.wait()):
                 self._resend()
 
-    def _next(self) -> tuple[Json, int]:
-        """Returns the members of the next report, and the number of its events."""
-        events: list[Json] = []
-        total = 0
-        for members, size in itertools.islice(self._items, self._sent - self._confirmed, None):
-            total += size
-            if events and ("events" not in members or total > MAX_REPORT):
-                break
-            if "events" not in members:
-                return members, 1
-            events += members["events"]
-        return {"events": events}, len(events)
 
-
-async def _events(answer: Any) -> AsyncIterator[Event]:
-    """The events of an agent: a coroutine that returns the answer, or a generator."""
-    if inspect.isawaitable(answer):
-        result = await answer
-        yield completed(result) if isinstance(result, str) else _event(result)
-        return
-    async for item in answer:
-        yield _event(item)
+async def _result(answer: Awaitable[Any]) -> AsyncIterator[Any]:
+    """The only event of an agent that is a coroutine."""
+    result = await answer
+    yield completed(result) if isinstance(result, str) else result
 
 
 def _event(item: Any) -> Event:
@@ -285,17 +288,17 @@ class Worker:
         self.topics = ["worker." + self.id, "discovery.inquire"]
         for address in (self.queue, self.topics[0]):
             check_address("name", address)
-        if concurrency < 1:
-            raise ValueError(f"concurrency: {concurrency} is less than 1")
-        description = description or name
-        skill = {"id": name, "name": name, "description": description, "tags": ["agent"]}
-        modes = {"defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"], "capabilities": {"streaming": True}}
-        self.card: Json = {"name": name, "description": description, "version": "1.0.0", **modes, "skills": [skill], **(card or {})}
+        check(concurrency >= 1, f"concurrency: {concurrency} is less than 1")
+        about, modes = {"name": name, "description": description or name}, ["text/plain"]
+        skills = {"capabilities": {"streaming": True}, "skills": [{"id": name, **about, "tags": ["agent"]}]}
+        self.card: Json = {**about, "version": "1.0.0", "defaultInputModes": modes, "defaultOutputModes": modes, **skills, **(card or {})}
         self.cancel_handler: CancelHandler | None = None
         self._contact, self._keys = (url, data, key, ca), Keys(hubs)
         self._jobs: dict[tuple[str, str, str], Job] = {}
+        self._deliveries: set[Delivery] = set()  # not settled yet
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._started, self._leaving = int(time.time() * 1000), False
+        self.slots: set[asyncio.Task[Any]] = set()  # tasks that occupy a slot each
+        self._started, self._beaten, self.leaving = int(time.time() * 1000), 0.0, False
 
     def agent(self, handler: Handler) -> Handler:
         """Makes handler the agent: a coroutine that returns the answer, or a generator of events.
@@ -316,30 +319,28 @@ class Worker:
 
     async def serve(self, stop: asyncio.Event | None = None) -> None:
         """Serves until stop is set or a signal arrives. The error is BusRefused, or ValueError for a field."""
-        if not hasattr(self, "handler"):
-            raise ValueError("agent: not set; decorate a function with @worker.agent")
+        check(hasattr(self, "handler"), "agent: not set; decorate a function with @worker.agent")
         loop, stop, self._bus = asyncio.get_running_loop(), stop or asyncio.Event(), self._open()
-        self.slots, self.refused = asyncio.Semaphore(self.concurrency), loop.create_future()
+
+        def on_signal(number: signal.Signals) -> None:
+            loop.remove_signal_handler(number)  # the next one ends the process
+            stop.set()
+
         for number in (signal.SIGTERM, signal.SIGINT):
             with suppress(NotImplementedError, RuntimeError, ValueError):  # on Windows, or beside the main thread
-                loop.add_signal_handler(number, self._signal, number, stop)
-        receiving, stopped = asyncio.create_task(self._bus.receive(self)), asyncio.create_task(stop.wait())
-        self.spawn(self._keep_alive())
+                loop.add_signal_handler(number, on_signal, number)
+        self.refused = loop.create_future()
+        ends = [self.refused, self.spawn(self._bus.receive(self)), self.spawn(stop.wait())]
+        for seconds, action in ((ANNOUNCE, self._announce), (0.1, self._beat)):
+            self.spawn(self._repeat(seconds, action))
         try:
-            await asyncio.wait([receiving, stopped, self.refused], return_when=asyncio.FIRST_COMPLETED)
+            ended, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             if stop.is_set():
                 await self._leave()
         finally:
-            await end(stopped, *self._tasks)
-            await end(receiving)
-        for future in (receiving, self.refused):
-            if future.done() and not future.cancelled():
-                future.result()
-
-    @staticmethod
-    def _signal(number: signal.Signals, stop: asyncio.Event) -> None:
-        asyncio.get_running_loop().remove_signal_handler(number)  # the next one ends the process
-        stop.set()
+            await end(*self._tasks)
+        for future in ended:
+            future.result()
 
     def _open(self) -> NATS | RabbitMQ:
         """Returns the bus. The error is ValueError and names the field."""
@@ -347,93 +348,94 @@ class Worker:
         url, key = url or os.environ.get("PARLEY_BUS"), key or os.environ.get("PARLEY_BUS_KEY")
         if not url:
             path = Path(data or os.environ.get("PARLEY_DATA") or "parley-data", "bus.json")
-            if not path.exists():
-                raise ValueError(f"url: not set, and there is no {path}: start parley serve in this folder, or set url or data")
+            check(path.exists(), f"url: not set, and there is no {path}: start parley serve in this folder, or set url or data")
             contact = json.loads(path.read_text())
-            if contact.get("certificate") and not ca:
-                raise ValueError("ca: not set, and the hub's broker needs TLS; set it to the file of its certificate")
+            check(ca or not contact.get("certificate"), "ca: not set, and the hub's broker needs TLS; set it to the file of its certificate")
             url, key, self._keys = contact["url"], contact["token"], self._keys or Keys([contact["hub"]])
         if not self._keys:
             log.warning("hubs: not set, so every program at the broker may act as a hub")
         scheme = url.partition("://")[0]
-        if scheme not in ("nats", "tls", "amqp", "amqps"):
-            raise ValueError(f"url: {scheme}:// is no address of a broker; nats, tls, amqp and amqps are known")
+        check(scheme in ("nats", "tls", "amqp", "amqps"), f"url: {scheme}:// is no address of a broker; nats, tls, amqp and amqps are known")
         return NATS(url, self.name, key, ca) if scheme in ("nats", "tls") else RabbitMQ(url, ca)
 
-    def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Starts a task that ends with the worker at the latest."""
+    def spawn(self, work: Coroutine[Any, Any, Any], *sets: set[asyncio.Task[Any]]) -> asyncio.Task[Any]:
+        """Starts a task that ends with the worker at the latest. The sets have it until its end."""
         task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        for tasks in (self._tasks, *sets):
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+        return task
+
+    async def free(self) -> bool:
+        """Waits for a free slot, and returns whether the worker takes more work."""
+        while len(self.slots) >= self.concurrency:
+            await asyncio.wait(self.slots, return_when=asyncio.FIRST_COMPLETED)
+        return not self.leaving
 
     async def _leave(self) -> None:
         """Takes no more work, lets jobs end, and returns the others to their hubs."""
-        self._leaving = True
+        self.leaving = True
         for job in self._jobs.values():
             if not job._epoch:
                 job._stop("nak")
         await attempt(self._bus.release())
-        free = 0
         for seconds in (self.drain, GRACE):
-            with suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
-                    while free < self.concurrency:
-                        await self.slots.acquire()
-                        free += 1
+            if self.slots:
+                await asyncio.wait(self.slots, timeout=seconds)
             for job in self._jobs.values():
                 job._add({"givenBack": True})
                 job._run.cancel()
         await self._publish("topic.discovery.announce", "agent.leave", {"agent": self.name, "worker": self.id}, source="agent/" + self.name)
 
     async def on_work(self, delivery: Delivery) -> None:
-        """Performs the job of a delivery, for which a slot was taken."""
+        """Performs the work of a delivery, and settles it."""
+        self._deliveries.add(delivery)
         try:
-            check(delivery.number <= MAX_DELIVERIES, f"delivered {MAX_DELIVERIES} times at queue {self.queue} and never acknowledged")
-            work = self._decode(delivery.data, "agent/" + self.name)
-            check_work(work)
-            await self._perform(work, delivery)
+            verdict = await self._perform(delivery)
         except Invalid as e:
             log.warning("work refused: %s", e)
-            id, data = letter(delivery.data, str(e), self.queue, "worker/" + self.id)
+            verdict, (id, data) = "ack", letter(delivery.data, str(e), self.queue, "worker/" + self.id)
             while not await attempt(self._bus.publish("queue.dead", id, data)):
                 await asyncio.sleep(1)
-            await attempt(delivery.ack())
         finally:
-            self.slots.release()
+            self._deliveries.discard(delivery)
+        await attempt(getattr(delivery, verdict)())
 
-    async def _perform(self, work: Json, delivery: Delivery) -> None:
-        key, number = (work["source"], work.get("owner", ""), work["task"]), work["body"]["delivery"]
-        while other := self._jobs.get(key):
+    async def _perform(self, delivery: Delivery) -> str:
+        check(delivery.number <= MAX_DELIVERIES, f"delivered {MAX_DELIVERIES} times at queue {self.queue} and never acknowledged")
+        work = self._decode(delivery.data, "agent/" + self.name)
+        check_work(work)
+        key, number = identity(work), work["body"]["delivery"]
+        if other := self._jobs.get(key):
             newest = other.work["body"]["delivery"]
-            if newest == number:
-                return other._deliveries.append(delivery)  # the same work again
-            if newest > number or self._leaving:
-                await attempt(delivery.nak() if self._leaving else delivery.ack())
-                return
-            other._stop("ack")  # the newer delivery replaces it
-            await other._gone.wait()
-        job = self._jobs[key] = Job(self, work, delivery)
-        if self._leaving:
-            job._stop("nak")
+            if number == newest:
+                return await asyncio.shield(other._over)  # the same work again
+            if number < newest:
+                return "ack"
+        if self.leaving:
+            return "nak"
+        if other:
+            other._stop()  # the newer delivery replaces it
+        job = self._jobs[key] = Job(self, work)
         try:
-            await job._perform()
+            return await job._perform()
         finally:
-            del self._jobs[key]
-            job._gone.set()
+            if self._jobs[key] is job:
+                del self._jobs[key]
 
     def on_topic(self, topic: str, data: bytes) -> None:
         """Handles a message of a hub."""
         if topic != self.topics[0]:
-            return self.spawn(self._announce())
+            self.spawn(self._announce())
+            return
         try:
-            envelope = self._decode(data, "worker/" + self.id)
-            hub, owner, task, type, body = envelope["source"], envelope.get("owner", ""), envelope.get("task", ""), envelope["type"], envelope["body"]
-            epoch = int(envelope.get("epoch", 0))
+            message = self._decode(data, "worker/" + self.id)
+            hub, owner, task = identity(message)
             if job := self._jobs.get((hub, owner, task)):
-                job._handle(type, epoch, int(envelope.get("seq", 0)), body)
-            elif type == "job.grant":  # for a claim that the worker has dropped
-                about = {"destination": hub, "owner": owner, "task": task, "epoch": epoch, "seq": 1}
-                report = {"token": body["token"], "worker": self.id, "givenBack": True}
+                job._handle(message["type"], message.get("epoch", 0), message.get("seq", 0), message["body"])
+            elif message["type"] == "job.grant":  # for a claim that the worker has dropped
+                about = {"destination": hub, "owner": owner, "task": task, "epoch": message["epoch"], "seq": 1}
+                report = {"token": message["body"]["token"], "worker": self.id, "givenBack": True}
                 self.spawn(self._publish("queue.hub.report." + hub.removeprefix("hub/"), "job.report", report, **about))
         except (Invalid, KeyError, TypeError, ValueError) as e:
             log.warning("message ignored: %r", e)
@@ -451,28 +453,25 @@ class Worker:
         self._keys.verify(data)
         return envelope
 
-    async def _keep_alive(self) -> None:
-        """Sends beats and announcements."""
-        announced = beaten = time.monotonic()
+    @staticmethod
+    async def _repeat(seconds: float, action: Callable[[], Awaitable[Any]]) -> None:
         while True:
-            interval = max(0.1, min([BEAT_EVERY] + [job._lease / 4 for job in self._jobs.values()]))
-            await asyncio.sleep(min(interval, 0.5))
-            if (now := time.monotonic()) - beaten >= interval:
-                beaten = now
-                await self._beat()
-            if now - announced >= ANNOUNCE_EVERY:
-                announced = now
-                await self._announce()
+            await asyncio.sleep(seconds)
+            await action()
 
     async def _beat(self) -> None:
-        """Extends the deliveries, and shows each hub which of its jobs are alive."""
-        for delivery in [delivery for job in self._jobs.values() for delivery in job._deliveries]:
+        """If it is time, extends the deliveries, and shows each hub which of its jobs are alive."""
+        jobs, now = list(self._jobs.values()), time.monotonic()
+        if now - self._beaten < min([BEAT, *(job._lease / 4 for job in jobs)]):
+            return
+        self._beaten = now
+        for delivery in list(self._deliveries):
             await attempt(delivery.extend())
-        held = [job for job in self._jobs.values() if job._epoch]
+        held = [job for job in jobs if job._epoch]
         for hub, topic in {(job.work["source"], job.work["replyTo"]) for job in held}:
             mine = [job for job in held if job.work["source"] == hub]
-            jobs = [{"task": job.task_id, "owner": job.caller["owner"], "epoch": job._epoch, "token": job._token} for job in mine]
-            await self._publish("topic." + topic, "job.beat", {"worker": self.id, "jobs": jobs}, destination=hub)
+            beats = [{"task": job.task_id, "owner": job.caller["owner"], "epoch": job._epoch, "token": job._token} for job in mine]
+            await self._publish("topic." + topic, "job.beat", {"worker": self.id, "jobs": beats}, destination=hub)
 
     async def _announce(self) -> None:
         body = {"agent": self.name, "card": self.card, "worker": self.id, "idempotent": self.idempotent, "started": self._started}
