@@ -3,23 +3,17 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import amqp from "amqplib";
-import {
-  AckPolicy, connect, DiscardPolicy, nanos, NatsError, RetentionPolicy, type Consumer, type NatsConnection, type TlsOptions,
-} from "nats";
+import * as nats from "nats";
 import type { Worker } from "./worker.js";
 
-/** A message of a queue: count is the number of its deliveries. The method throws if the broker is unreachable. */
-export interface Delivery {
-  readonly data: Uint8Array;
-  readonly count: number;
-  settle(verdict: "ack" | "nak" | "extend"): void;
-}
+/** The settlement of a message of a queue: working extends the time for it. */
+export type Verdict = "ack" | "nak" | "working";
+
+/** A message of a queue: count is the number of its deliveries. The promise rejects if the broker is unreachable, and redelivers. */
+export interface Delivery { data: Uint8Array; count: number; settle(verdict: Verdict): Promise<void> }
 
 /** A connection to a broker, which reconnects by itself. */
 export type Bus = NATS | RabbitMQ;
-
-/** A message goes to a queue, which stores it, or to a topic. */
-export type Kind = "queue" | "topic";
 
 const STREAM = "PARLEY";
 const FETCH = 1000; // milliseconds for which one request waits for work at NATS
@@ -29,26 +23,24 @@ const DEAD = { "x-queue-type": "quorum", "x-delivery-limit": 2 ** 30 };
 const COUNTS = ["parley-deliveries", "x-delivery-count"]; // headers of RabbitMQ with the number of earlier deliveries
 
 export class NATS {
-  #connection?: NatsConnection;
-  #released = false;
-  #idle = Promise.resolve();
+  #connection?: nats.NatsConnection;
 
   constructor(readonly url: string, readonly name: string, readonly key?: string, readonly ca?: string) {}
 
   /** Connects. The package would wait for the first connection, too, but without a word about the cause of its failures. */
-  async #connect(worker: Worker): Promise<NatsConnection | undefined> {
+  async #connect(worker: Worker): Promise<nats.NatsConnection | undefined> {
     const { username, password, host, hostname } = new URL(this.url);
     const user = decodeURIComponent(username) || undefined, pass = decodeURIComponent(password);
     const login = pass ? { user, pass } : { token: this.key ?? user };
     // Node.js compares a certificate with the name localhost if it is connected to an address, unless it has the host.
-    const secure: TlsOptions & { host: string } = { host: hostname.replace(/^\[|\]$/g, ""), caFile: this.ca };
+    const secure: nats.TlsOptions & { host: string } = { host: hostname.replace(/^\[|\]$/g, ""), caFile: this.ca };
     const tls = this.ca || this.url.startsWith("tls:") ? { tls: secure } : {};
     const options = { servers: host, ...login, ...tls, inboxPrefix: "_INBOX." + this.name, maxReconnectAttempts: -1, reconnectTimeWait: PAUSE };
-    while (!this.#released) {
+    while (!worker.leaving) {
       try {
-        return (this.#connection = await connect(options));
+        return (this.#connection = await nats.connect(options));
       } catch (e) {
-        if (e instanceof NatsError && e.isAuthError()) throw e;
+        if (e instanceof nats.NatsError && e.isAuthError()) throw e;
         worker.log("warn", `NATS: ${(e as Error).message}`);
         await sleep(PAUSE);
       }
@@ -58,12 +50,12 @@ export class NATS {
   /** Receives for the worker until close. It rejects if the broker refuses the credentials. */
   async receive(worker: Worker): Promise<void> {
     const c = await this.#connect(worker);
-    if (!c || this.#released) return c?.close();
+    if (!c) return;
     for (const topic of worker.topics)
       c.subscribe("parley.topic." + topic, { callback: (_, m) => worker.onTopic(topic, m.data) });
     await c.flush();
     worker.onConnected();
-    this.#idle = this.#work(c, worker);
+    void this.#work(c, worker);
     for await (const { type, data } of c.status()) {
       if (type === "reconnect") worker.onConnected();
       else if (type === "disconnect" || type === "error") worker.log("warn", `NATS: ${type} ${data}`);
@@ -72,15 +64,13 @@ export class NATS {
     if (error) throw error;
   }
 
-  async #work(c: NatsConnection, worker: Worker): Promise<void> {
-    let consumer: Consumer | undefined;
-    while (!this.#released && !c.isClosed()) {
+  async #work(c: nats.NatsConnection, worker: Worker): Promise<void> {
+    let consumer: nats.Consumer | undefined;
+    while ((await worker.free()) && !c.isClosed()) {
       try {
         consumer ??= await this.#declare(c, worker.queue);
-        const m = await consumer.next({ expires: FETCH });
-        if (!m) continue;
-        const settle: Delivery["settle"] = (v) => (v === "ack" ? m.ack() : v === "nak" ? m.nak() : m.working());
-        await worker.onWork({ data: m.data, count: m.info.deliveryCount, settle });
+        const m = await worker.occupy(consumer.next({ expires: FETCH }));
+        if (m) void worker.onWork({ data: m.data, count: m.info.deliveryCount, settle: async (verdict) => m[verdict]() });
       } catch (e) {
         worker.log("warn", `NATS: no work: ${(e as Error).message}`);
         consumer = undefined;
@@ -89,33 +79,32 @@ export class NATS {
     }
   }
 
-  async #declare(c: NatsConnection, queue: string): Promise<Consumer> {
+  async #declare(c: nats.NatsConnection, queue: string): Promise<nats.Consumer> {
     const js = c.jetstream(), jsm = await js.jetstreamManager(false), name = queue.replaceAll(".", "+");
     const add = () => jsm.consumers.add(STREAM, {
-      name, durable_name: name, filter_subject: "parley.queue." + queue, ack_policy: AckPolicy.Explicit, ack_wait: nanos(30_000),
+      name, durable_name: name, filter_subject: "parley.queue." + queue, ack_policy: nats.AckPolicy.Explicit, ack_wait: nats.nanos(30_000),
       max_deliver: -1, max_ack_pending: -1, max_waiting: 2048,
     });
-    const discard = DiscardPolicy.New, retention = RetentionPolicy.Workqueue;
-    const stream = { name: STREAM, subjects: ["parley.queue.>"], retention, discard, duplicate_window: nanos(120_000) };
-    // The stream is missing at a new broker only: that of a hub has it.
-    await jsm.consumers.info(STREAM, name).catch(add).catch(() => jsm.streams.add(stream).then(add));
+    const discard = nats.DiscardPolicy.New, retention = nats.RetentionPolicy.Workqueue;
+    const stream = { name: STREAM, subjects: ["parley.queue.>"], retention, discard, duplicate_window: nats.nanos(120_000) };
+    const first_seq = 1 + Math.floor(Math.random() * 2 ** 52); // so that no late acknowledgment of an earlier stream counts
+    // The stream is missing at a new broker only: that of a hub has it. Before version 2.10 all streams begin at 1.
+    const create = () => jsm.streams.add({ ...stream, first_seq }).catch(() => jsm.streams.add(stream));
+    await jsm.consumers.info(STREAM, name).catch(add).catch(() => create().then(add));
     return js.consumers.get(STREAM, name);
   }
 
-  async publish(kind: Kind, name: string, id: string, data: Uint8Array): Promise<void> {
+  /** Publishes at queue.NAME, which has stored the message then, or at topic.NAME. */
+  async publish(address: string, id: string, data: Uint8Array): Promise<void> {
     if (!this.#connection) throw new Error("NATS: not connected");
-    if (kind === "topic") this.#connection.publish("parley.topic." + name, data);
-    else await this.#connection.jetstream().publish("parley.queue." + name, data, { msgID: `${name}/${id}`, timeout: 5000 });
+    if (address.startsWith("topic.")) this.#connection.publish("parley." + address, data);
+    else await this.#connection.jetstream().publish("parley." + address, data, { msgID: `${address.slice(6)}/${id}`, timeout: 5000 });
   }
 
-  /** Takes no more work. */
-  async release(): Promise<void> {
-    this.#released = true;
-    await Promise.race([this.#idle, sleep(2 * FETCH)]);
-  }
+  /** Takes no more work: see Worker.free. */
+  async release(): Promise<void> {}
 
   async close(): Promise<void> {
-    this.#released = true;
     await Promise.race([this.#connection?.flush(), sleep(1000)]);
     await this.#connection?.close();
   }
@@ -125,7 +114,6 @@ export class RabbitMQ {
   #connection?: amqp.RecoveringChannelModel;
   #channel?: amqp.ConfirmChannel;
   #tag = "";
-  #released = false;
   readonly #returned = new Set<string>();
 
   constructor(readonly url: string, readonly ca?: string) {}
@@ -161,14 +149,14 @@ export class RabbitMQ {
     const onWork = (m: amqp.ConsumeMessage | null): void => {
       if (!m) return;
       const count = 1 + COUNTS.reduce((sum, name) => sum + Number(m.properties.headers?.[name] ?? 0), 0);
-      const settle = (v: string): void => void (v === "ack" ? channel.ack(m) : v === "nak" && channel.nack(m));
+      const settle = async (verdict: Verdict) => void (verdict === "ack" ? channel.ack(m) : verdict === "nak" && channel.nack(m));
       void worker.onWork({ data: m.content, count, settle });
     };
-    if (!this.#released) this.#tag = (await channel.consume(worker.queue, onWork)).consumerTag;
+    if (!worker.leaving) this.#tag = (await channel.consume(worker.queue, onWork)).consumerTag;
   }
 
-  async publish(kind: Kind, name: string, id: string, data: Uint8Array): Promise<void> {
-    const channel = this.#channel, queue = kind === "queue";
+  async publish(address: string, id: string, data: Uint8Array): Promise<void> {
+    const channel = this.#channel, queue = address.startsWith("queue."), name = address.slice(6);
     if (!channel) throw new Error("RabbitMQ: not connected");
     const options = { contentType: "application/json", deliveryMode: queue ? 2 : 1, messageId: id, mandatory: queue };
     await new Promise<void>((resolve, reject) => {
@@ -178,7 +166,6 @@ export class RabbitMQ {
   }
 
   async release(): Promise<void> {
-    this.#released = true;
     if (this.#tag) await this.#channel?.cancel(this.#tag);
   }
 

@@ -3,7 +3,7 @@
 import { randomBytes } from "node:crypto";
 import { EventEmitter, once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Delivery, Kind } from "./brokers.js";
+import type { Verdict } from "./brokers.js";
 import { completed, Failed, isFinal, Question, Refused, stateOf, status, textOf, Unanswered, working, type Event } from "./events.js";
 import { MAX_LARGE, MAX_PIECE, sha256, type Json } from "./wire.js";
 import type { Worker } from "./worker.js";
@@ -30,14 +30,16 @@ export class Job {
   #reports: { first: number; last: number; members: Json; size: number }[] = []; // unconfirmed
   #last = 0;
   #sent = 0;
-  #closed = false; // to further outputs
-  #over = false;
+  #end?: Verdict; // once the job is over
+  readonly verdict: Promise<Verdict>; // at the end
 
-  constructor(readonly worker: Worker, readonly work: Json, readonly deliveries: Delivery[]) {}
+  constructor(readonly worker: Worker, readonly work: Json) {
+    this.verdict = this.#perform();
+  }
 
   get caller(): Caller { return { id: "local", ...this.work.principal, owner: this.work.owner ?? "" }; }
   get taskId(): string { return this.work.task; }
-  /** Aborted when the caller cancels, or the hub accepts no more events. */
+  /** Aborted when the caller cancels, or no event can follow. */
   get signal(): AbortSignal { return this.#abort.signal; }
   /** The Message of A2A v1.0. */
   get message(): Json { return this.work.body.message ?? {}; }
@@ -56,23 +58,22 @@ export class Job {
     return [...(this.task?.history ?? []), this.task?.status?.message, this.message].filter(Boolean);
   }
 
-  /** Performs the job. */
-  async perform(): Promise<void> {
+  /** Performs the job, and returns the settlement of its deliveries. */
+  async #perform(): Promise<Verdict> {
     const claim = { delivery: this.work.body.delivery, nonce: this.#nonce, idempotent: this.worker.idempotent };
     while ((await this.#ask("job.claim", claim))?.later) await sleep(AGAIN);
-    if (!this.grant.epoch || this.#over) return;
-    const running = this.#execute();
-    while (!this.#over) {
+    const running = this.#end ? undefined : this.#execute();
+    while (!this.#end) {
       const report = this.#reports.find(({ last }) => last > this.#sent);
       this.#sent = report?.last ?? this.#sent;
       if (!report) (await this.#change(RESEND)) || this.resend();
-      else if (!(await this.#send("queue", this.work.body.reports, "job.report", report.members, report.first))) {
+      else if (!(await this.#report(report.members, report.first))) {
         this.resend(report.first);
         await sleep(1000);
       }
     }
-    this.#abort.abort();
     await Promise.race([running, sleep(1000)]); // an agent may ignore the signal
+    return this.#end;
   }
 
   /** Waits for a change, and returns false if there is none for some milliseconds. */
@@ -83,31 +84,26 @@ export class Job {
   /** Sends a message to the hub, again after a while, until the hub answers. */
   async #ask(type: string, body: Json): Promise<Json | undefined> {
     this.#answer = undefined;
-    while (!this.#answer && !this.#over) {
-      await this.#send("topic", this.work.replyTo, type, body);
-      if (!this.#answer && !this.#over) await this.#change(AGAIN);
+    while (!this.#answer && !this.#end) {
+      await this.#send("topic." + this.work.replyTo, type, body);
+      if (!this.#answer && !this.#end) await this.#change(AGAIN);
     }
     return this.#answer;
   }
 
-  #send(kind: Kind, name: string, type: string, body: Json, seq?: number): Promise<boolean> {
-    const { source: destination, task, owner, correlation, trace } = this.work, { epoch, token } = this.grant;
-    const about = { destination, task, owner, correlation, trace, epoch: epoch || undefined, seq };
-    return this.worker.send(kind, name, type, { worker: this.worker.id, token: token || undefined, ...body }, about);
+  #report(members: Json, first?: number): Promise<boolean> {
+    return this.#send("queue." + this.work.body.reports, "job.report", members, first);
   }
 
-  /** Settles all deliveries of the work. */
-  settle(verdict: "ack" | "nak" | "extend"): void {
-    for (const d of verdict === "extend" ? this.deliveries : this.deliveries.splice(0))
-      try {
-        d.settle(verdict);
-      } catch {} // the broker redelivers
+  #send(address: string, type: string, body: Json, seq?: number): Promise<boolean> {
+    const { source: destination, task, owner, correlation, trace } = this.work, { epoch, token } = this.grant;
+    const about = { destination, task, owner, correlation, trace, epoch: epoch || undefined, seq };
+    return this.worker.send(address, type, { worker: this.worker.id, token: token || undefined, ...body }, about);
   }
 
   /** Ends the job without another message to the hub. */
-  drop(verdict?: "ack" | "nak"): void {
-    if (verdict) this.settle(verdict);
-    this.#closed = this.#over = true;
+  drop(verdict: Verdict = "ack"): void {
+    this.#end ??= verdict;
     this.#abort.abort();
     this.#changes.emit("change");
   }
@@ -115,14 +111,16 @@ export class Job {
   /** Handles a message of the hub. */
   handle({ type, epoch = 0, seq = 0, body }: Json): void {
     const waits = !this.grant.epoch, mine = epoch === this.grant.epoch;
-    if (type === "job.denial" && waits && body.nonce === this.#nonce) this.#answer = body;
-    else if (type === "job.grant" && (waits || mine) && body.nonce === this.#nonce) {
+    if (type === "job.denial" && waits && body.nonce === this.#nonce) {
+      this.#answer = body;
+      if (!body.later) this.drop();
+    } else if (type === "job.grant" && (waits || mine) && body.nonce === this.#nonce) {
       this.grant = { epoch, token: body.token, lease: body.lease }; // another token if the hub was restarted
       if (waits) this.#answer = body;
     } else if (waits || !mine) return; // about another run
     else if (type === "job.confirm") {
       this.#reports = this.#reports.filter(({ last }) => last > seq);
-      this.#over ||= body.final === true;
+      if (body.final) this.drop();
     } else if (type === "job.resend") this.resend(seq);
     else if (type === "job.piece") this.#answer = body;
     else if (type === "job.asked") this.messageWaiting = true;
@@ -138,20 +136,16 @@ export class Job {
   }
 
   /** Returns the job to the hub, unless it is complete. */
-  giveBack(): void {
-    this.#add({ givenBack: true });
-    this.#abort.abort();
-  }
+  giveBack(): void { this.#add({ givenBack: true }); }
 
   async #cancel(metadata: Json): Promise<void> {
     try {
       await this.worker.options.onCancel?.(this, metadata);
     } catch (e) {
-      if (e instanceof Refused) return void this.#send("queue", this.work.body.reports, "job.report", { cancelRefused: e.message });
+      if (e instanceof Refused) return void this.#report({ cancelRefused: e.message });
       this.worker.log("warn", `task ${this.taskId}: onCancel: ${e}`);
     }
     this.#put(status("CANCELED"));
-    this.#abort.abort();
   }
 
   /** Runs the agent. */
@@ -164,13 +158,13 @@ export class Job {
       for await (const item of items) {
         const event = typeof item === "string" ? working(item) : item instanceof Question ? item.event() : item;
         state = stateOf(event) || state;
-        while (this.#reports.reduce((sum, { size }) => sum + size, 0) >= MAX_WAITING && !this.#over) await this.#change(RESEND);
+        while (this.#reports.reduce((sum, { size }) => sum + size, 0) >= MAX_WAITING && !this.#end) await this.#change(RESEND);
         if (!this.#put(event)) return;
       }
       this.#add(state === "AUTH_REQUIRED" ? { ended: true } : { error: "agent ended without a final state", public: true });
     } catch (e) {
       if (e instanceof Unanswered) this.#put(e.question.event(e.message));
-      else if (!this.#closed) {
+      else if (!this.signal.aborted) {
         this.worker.log("warn", `task ${this.taskId}: agent failed: ${e}`);
         this.#add({ error: e instanceof Failed ? e.message || "failed" : String(e), public: e instanceof Failed });
       }
@@ -194,9 +188,8 @@ export class Job {
   /** Numbers an event, or its pieces. It returns false if no event may follow. */
   #put(event: Event): boolean {
     const bytes = Buffer.from(JSON.stringify(event)), { length: size } = bytes, last = isFinal(event);
-    const rule = `${MAX_LARGE} are allowed, and any number in chunks of an artifact`;
-    if (size > MAX_LARGE) this.#add({ error: `the agent has sent ${size} bytes in one event: ${rule}`, public: true });
-    else if (size <= MAX_PIECE) this.#add({ events: [event] }, size, last);
+    if (size > MAX_LARGE) throw new Failed(`${size} bytes in one event: ${MAX_LARGE} are allowed, and any number in chunks of an artifact`);
+    if (size <= MAX_PIECE) this.#add({ events: [event] }, size, last);
     else {
       const sum = sha256(bytes), blob = sum.toString("hex", 0, 16);
       for (let offset = 0; offset < size; offset += MAX_PIECE) {
@@ -205,18 +198,18 @@ export class Job {
         this.#add({ large: { id: blob, size, sha256: sum.toString("base64") }, piece }, data.length, end);
       }
     }
-    return !this.#closed;
+    return !this.signal.aborted;
   }
 
   /** Adds an event to the last report if that is not sent yet and has space, and anything else as a report of its own. */
   #add(members: Json, size = 0, end = true): void {
-    if (this.#closed) return;
+    if (this.signal.aborted) return;
     const last = ++this.#last, report = this.#reports.at(-1);
     if (members.events && report?.members.events && report.first > this.#sent && report.size + size <= MAX_REPORT) {
       report.members.events.push(...members.events);
       [report.last, report.size] = [last, report.size + size];
     } else this.#reports.push({ first: last, last, members, size });
-    this.#closed = end;
+    if (end) this.#abort.abort();
     this.#changes.emit("change");
   }
 }

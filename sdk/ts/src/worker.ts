@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { NATS, RabbitMQ, type Bus, type Delivery, type Kind } from "./brokers.js";
+import { NATS, RabbitMQ, type Bus, type Delivery, type Verdict } from "./brokers.js";
 import type { Event, Question } from "./events.js";
 import { Job } from "./job.js";
 import { address, checkWork, letter, read, trust, MAX_DELIVERIES, type Json, type Verify } from "./wire.js";
@@ -55,11 +55,11 @@ export class Worker {
   readonly #bus: Bus;
   readonly #verify: Verify;
   readonly #jobs = new Map<string, Job>();
-  readonly #running = new Set<Promise<void>>();
-  readonly #queued: (() => void)[] = []; // work that waits for its turn
+  readonly #deliveries = new Set<Delivery>(); // not settled yet
+  readonly #slots = new Set<Promise<unknown>>(); // the occupied ones
   readonly #started = Date.now();
   #beaten = 0;
-  #leaving = false;
+  leaving = false;
 
   /** Throws an error that names the option if one is not valid. */
   constructor(readonly name: string, readonly handler: Agent, readonly options: WorkerOptions = {}) {
@@ -94,48 +94,57 @@ export class Worker {
 
   /** Takes no more work, lets jobs end, and returns the others to their hubs. */
   async #leave(): Promise<void> {
-    this.#leaving = true;
+    this.leaving = true;
     for (const job of this.#jobs.values()) if (!job.grant.epoch) job.drop("nak");
     await this.#bus.release().catch(() => {});
     for (const time of [this.options.drain ?? 10_000, GRACE]) {
-      await Promise.race([Promise.all(this.#running), sleep(time, undefined, { ref: false })]);
+      await Promise.race([Promise.allSettled(this.#slots), sleep(time, undefined, { ref: false })]);
       for (const job of this.#jobs.values()) job.giveBack();
     }
     await this.#announce("agent.leave", {});
   }
 
-  /** Performs work, once one of the concurrent jobs has ended if there are too many. */
+  /** Waits for a free slot, and returns whether the worker takes more work. */
+  async free(): Promise<boolean> {
+    while (this.#slots.size >= this.concurrency) await Promise.race(this.#slots);
+    return !this.leaving;
+  }
+
+  /** Occupies a slot until a promise is settled. */
+  occupy<T>(work: Promise<T>): Promise<T> {
+    const slot = work.finally(() => this.#slots.delete(slot));
+    this.#slots.add(slot);
+    return slot;
+  }
+
+  /** Performs work, once there is a free slot, and settles it. */
   async onWork(delivery: Delivery): Promise<void> {
-    while (this.#running.size >= this.concurrency) await new Promise<void>((resolve) => this.#queued.push(resolve));
-    let work: Json;
-    try {
-      if (delivery.count > MAX_DELIVERIES) throw new Error(`delivered ${MAX_DELIVERIES} times at queue ${this.queue} and never acknowledged`);
-      work = read(delivery.data, "agent/" + this.name, this.#verify);
-      checkWork(work);
-    } catch (e) {
-      return void this.#bury(delivery, (e as Error).message).catch(() => {}); // the broker redelivers
-    }
-    const key = keyOf(work), number: number = work.body.delivery, other = this.#jobs.get(key);
-    if (other?.work.body.delivery === number) return void other.deliveries.push(delivery); // the same work again
-    const job = new Job(this, work, [delivery]);
-    if (this.#leaving || other?.work.body.delivery > number) return job.settle(this.#leaving ? "nak" : "ack");
-    other?.drop("ack"); // the newer delivery replaces it
+    while (this.#slots.size >= this.concurrency) await this.free();
+    this.#deliveries.add(delivery);
+    const verdict = await this.occupy(this.#perform(delivery).catch((e) => this.#bury(delivery, e.message)));
+    this.#deliveries.delete(delivery);
+    await delivery.settle(verdict).catch(() => {});
+  }
+
+  async #perform({ data, count }: Delivery): Promise<Verdict> {
+    if (count > MAX_DELIVERIES) throw new Error(`delivered ${MAX_DELIVERIES} times at queue ${this.queue} and never acknowledged`);
+    const work = read(data, "agent/" + this.name, this.#verify);
+    checkWork(work);
+    const key = keyOf(work), number: number = work.body.delivery, other = this.#jobs.get(key), newest = other?.work.body.delivery ?? 0;
+    if (other && newest === number) return other.verdict; // the same work again
+    if (this.leaving || newest > number) return this.leaving ? "nak" : "ack";
+    other?.drop(); // the newer delivery replaces it
+    const job = new Job(this, work);
     this.#jobs.set(key, job);
-    const running = job.perform().catch((e) => this.log("warn", `task ${job.taskId}: ${e}`)).then(() => {
-      job.settle("ack");
-      if (this.#jobs.get(key) === job) this.#jobs.delete(key);
-      this.#running.delete(running);
-      for (const wake of this.#queued.splice(0)) wake();
-    });
-    this.#running.add(running);
+    return job.verdict.finally(() => this.#jobs.get(key) === job && this.#jobs.delete(key));
   }
 
   /** Moves a delivery to the queue dead. */
-  async #bury(delivery: Delivery, reason: string): Promise<void> {
+  async #bury({ data }: Delivery, reason: string): Promise<Verdict> {
     this.log("warn", `work refused: ${reason}`);
-    const { id, data } = letter(delivery.data, reason, this.queue, "worker/" + this.id);
-    while (!(await this.#publish("queue", "dead", id, data))) await sleep(1000, undefined, { ref: false });
-    delivery.settle("ack");
+    const dead = letter(data, reason, this.queue, "worker/" + this.id);
+    while (!(await this.#publish("queue.dead", dead.id, dead.data))) await sleep(1000, undefined, { ref: false });
+    return "ack";
   }
 
   onTopic(topic: string, data: Uint8Array): void {
@@ -145,7 +154,7 @@ export class Worker {
       const job = this.#jobs.get(keyOf(message)), report = { token: body.token, worker: this.id, givenBack: true };
       if (job) job.handle(message);
       else if (type === "job.grant") // for a claim that the worker has dropped
-        void this.send("queue", source.replace("hub/", "hub.report."), "job.report", report, { destination: source, owner, task, epoch, seq: 1 });
+        void this.send("queue." + source.replace("hub/", "hub.report."), "job.report", report, { destination: source, owner, task, epoch, seq: 1 });
     } catch (e) {
       this.log("warn", `message ignored: ${(e as Error).message}`);
     }
@@ -163,12 +172,12 @@ export class Worker {
     const jobs = [...this.#jobs.values()], time = Math.min(BEAT, ...jobs.map((job) => job.grant.lease / 4));
     if (Date.now() - this.#beaten < time) return;
     this.#beaten = Date.now();
-    for (const job of jobs) job.settle("extend");
+    for (const delivery of this.#deliveries) void delivery.settle("working").catch(() => {});
     const held = jobs.filter((job) => job.grant.epoch);
     for (const [topic, destination] of new Map(held.map(({ work }) => [work.replyTo, work.source]))) {
       const granted = held.filter(({ work }) => work.replyTo === topic);
       const beats = granted.map(({ work: { task, owner = "" }, grant: { epoch, token } }) => ({ task, owner, epoch, token }));
-      void this.send("topic", topic, "job.beat", { worker: this.id, jobs: beats }, { destination });
+      void this.send("topic." + topic, "job.beat", { worker: this.id, jobs: beats }, { destination });
     }
   }
 
@@ -179,19 +188,19 @@ export class Worker {
       skills: [{ id: name, name, description, tags: ["agent"] }], ...this.options.card,
     };
     about ??= { card, idempotent, started: this.#started };
-    return this.send("topic", "discovery.announce", type, { agent: name, worker: this.id, ...about }, { source: "agent/" + name });
+    return this.send("topic.discovery.announce", type, { agent: name, worker: this.id, ...about }, { source: "agent/" + name });
   }
 
   /** Publishes an envelope with these members. It returns false if the broker has not taken it. */
-  send(kind: Kind, name: string, type: string, body: Json, members: Json): Promise<boolean> {
+  send(address: string, type: string, body: Json, members: Json): Promise<boolean> {
     const id = randomBytes(16).toString("hex"), source = "worker/" + this.id;
     const envelope = { v: 1, id, type, time: Date.now(), source, replyTo: this.topics[0], ...members, body };
-    return this.#publish(kind, name, id, Buffer.from(JSON.stringify(envelope)));
+    return this.#publish(address, id, Buffer.from(JSON.stringify(envelope)));
   }
 
-  #publish(kind: Kind, name: string, id: string, data: Uint8Array): Promise<boolean> {
-    return this.#bus.publish(kind, name, id, data).then(() => true, (e) => {
-      if (kind === "queue") this.log("warn", `${name}: not published: ${e}`); // messages of topics may be lost
+  #publish(address: string, id: string, data: Uint8Array): Promise<boolean> {
+    return this.#bus.publish(address, id, data).then(() => true, (e) => {
+      if (address.startsWith("queue.")) this.log("warn", `${address}: not published: ${e}`); // messages of topics may be lost
       return false;
     });
   }
