@@ -12,9 +12,6 @@ export type Verdict = "ack" | "nak" | "working";
 /** A message of a queue: count is the number of its deliveries. The promise rejects if the broker is unreachable, and redelivers. */
 export interface Delivery { data: Uint8Array; count: number; settle(verdict: Verdict): Promise<void> }
 
-/** A connection to a broker, which reconnects by itself. */
-export type Bus = NATS | RabbitMQ;
-
 const STREAM = "PARLEY";
 const FETCH = 1000; // milliseconds for which one request waits for work at NATS
 const PAUSE = 500; // milliseconds until the next attempt
@@ -22,6 +19,7 @@ const QUEUE = { "x-queue-type": "quorum", "x-delivery-limit": 20, "x-dead-letter
 const DEAD = { "x-queue-type": "quorum", "x-delivery-limit": 2 ** 30 };
 const COUNTS = ["parley-deliveries", "x-delivery-count"]; // headers of RabbitMQ with the number of earlier deliveries
 
+/** A connection to NATS, which reconnects by itself. */
 export class NATS {
   #connection?: nats.NatsConnection;
 
@@ -34,8 +32,8 @@ export class NATS {
     const login = pass ? { user, pass } : { token: this.key ?? user };
     // Node.js compares a certificate with the name localhost if it is connected to an address, unless it has the host.
     const secure: nats.TlsOptions & { host: string } = { host: hostname.replace(/^\[|\]$/g, ""), caFile: this.ca };
-    const tls = this.ca || this.url.startsWith("tls:") ? { tls: secure } : {};
-    const options = { servers: host, ...login, ...tls, inboxPrefix: "_INBOX." + this.name, maxReconnectAttempts: -1, reconnectTimeWait: PAUSE };
+    const tls = this.ca || this.url.startsWith("tls:") ? secure : undefined;
+    const options = { servers: host, ...login, tls, inboxPrefix: "_INBOX." + this.name, maxReconnectAttempts: -1, reconnectTimeWait: PAUSE };
     while (!worker.leaving) {
       try {
         return (this.#connection = await nats.connect(options));
@@ -51,8 +49,7 @@ export class NATS {
   async receive(worker: Worker): Promise<void> {
     const c = await this.#connect(worker);
     if (!c) return;
-    for (const topic of worker.topics)
-      c.subscribe("parley.topic." + topic, { callback: (_, m) => worker.onTopic(topic, m.data) });
+    for (const topic of worker.topics) c.subscribe("parley.topic." + topic, { callback: (_, m) => worker.onTopic(topic, m.data) });
     await c.flush();
     worker.onConnected();
     void this.#work(c, worker);
@@ -110,6 +107,7 @@ export class NATS {
   }
 }
 
+/** A connection to RabbitMQ, which reconnects by itself. */
 export class RabbitMQ {
   #connection?: amqp.RecoveringChannelModel;
   #channel?: amqp.ConfirmChannel;

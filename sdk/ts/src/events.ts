@@ -77,7 +77,5 @@ export class Question<T = string> {
 
 /** Thrown for an answer that does not parse. The worker asks again, unless the agent handles it. */
 export class Unanswered extends Error {
-  constructor(readonly question: Question<any>, why: string) {
-    super(why);
-  }
+  constructor(readonly question: Question<any>, why: string) { super(why); }
 }

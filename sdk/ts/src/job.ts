@@ -14,9 +14,7 @@ const MAX_REPORT = 256 << 10; // bytes of events in one report
 const MAX_WAITING = 1 << 20; // bytes of unconfirmed events; an agent that is further ahead waits
 
 /** The caller of an agent: owner is the scope of the id of the task. */
-export interface Caller {
-  id: string; owner: string; displayName?: string; org?: string; orgs?: string[]; roles?: string[]; claims?: Json;
-}
+export interface Caller { id: string; owner: string; displayName?: string; org?: string; orgs?: string[]; roles?: string[]; claims?: Json }
 
 /** One message for the agent, as the hub has signed it. */
 export class Job {
@@ -31,11 +29,10 @@ export class Job {
   #last = 0;
   #sent = 0;
   #end?: Verdict; // once the job is over
-  readonly verdict: Promise<Verdict>; // at the end
+  /** The settlement of the deliveries, at the end. The job begins here, with all other fields set. */
+  readonly verdict = this.#perform();
 
-  constructor(readonly worker: Worker, readonly work: Json) {
-    this.verdict = this.#perform();
-  }
+  constructor(readonly worker: Worker, readonly work: Json) {}
 
   get caller(): Caller { return { id: "local", ...this.work.principal, owner: this.work.owner ?? "" }; }
   get taskId(): string { return this.work.task; }
@@ -62,12 +59,13 @@ export class Job {
   async #perform(): Promise<Verdict> {
     const claim = { delivery: this.work.body.delivery, nonce: this.#nonce, idempotent: this.worker.idempotent };
     while ((await this.#ask("job.claim", claim))?.later) await sleep(AGAIN);
-    const running = this.#end ? undefined : this.#execute();
+    if (!this.grant.epoch) this.drop();
+    const running = this.#end ?? this.#execute();
     while (!this.#end) {
       const report = this.#reports.find(({ last }) => last > this.#sent);
       this.#sent = report?.last ?? this.#sent;
       if (!report) (await this.#change(RESEND)) || this.resend();
-      else if (!(await this.#report(report.members, report.first))) {
+      else if (!(await this.#send("queue." + this.work.body.reports, "job.report", report.members, report.first))) {
         this.resend(report.first);
         await sleep(1000);
       }
@@ -91,10 +89,6 @@ export class Job {
     return this.#answer;
   }
 
-  #report(members: Json, first?: number): Promise<boolean> {
-    return this.#send("queue." + this.work.body.reports, "job.report", members, first);
-  }
-
   #send(address: string, type: string, body: Json, seq?: number): Promise<boolean> {
     const { source: destination, task, owner, correlation, trace } = this.work, { epoch, token } = this.grant;
     const about = { destination, task, owner, correlation, trace, epoch: epoch || undefined, seq };
@@ -111,10 +105,8 @@ export class Job {
   /** Handles a message of the hub. */
   handle({ type, epoch = 0, seq = 0, body }: Json): void {
     const waits = !this.grant.epoch, mine = epoch === this.grant.epoch;
-    if (type === "job.denial" && waits && body.nonce === this.#nonce) {
-      this.#answer = body;
-      if (!body.later) this.drop();
-    } else if (type === "job.grant" && (waits || mine) && body.nonce === this.#nonce) {
+    if (type === "job.denial" && waits && body.nonce === this.#nonce) this.#answer = body;
+    else if (type === "job.grant" && (waits || mine) && body.nonce === this.#nonce) {
       this.grant = { epoch, token: body.token, lease: body.lease }; // another token if the hub was restarted
       if (waits) this.#answer = body;
     } else if (waits || !mine) return; // about another run
@@ -142,7 +134,7 @@ export class Job {
     try {
       await this.worker.options.onCancel?.(this, metadata);
     } catch (e) {
-      if (e instanceof Refused) return void this.#report({ cancelRefused: e.message });
+      if (e instanceof Refused) return void this.#send("queue." + this.work.body.reports, "job.report", { cancelRefused: e.message });
       this.worker.log("warn", `task ${this.taskId}: onCancel: ${e}`);
     }
     this.#put(status("CANCELED"));
@@ -188,7 +180,7 @@ export class Job {
   /** Numbers an event, or its pieces. It returns false if no event may follow. */
   #put(event: Event): boolean {
     const bytes = Buffer.from(JSON.stringify(event)), { length: size } = bytes, last = isFinal(event);
-    if (size > MAX_LARGE) throw new Failed(`${size} bytes in one event: ${MAX_LARGE} are allowed, and any number in chunks of an artifact`);
+    if (size > MAX_LARGE) throw new Failed(`the agent has sent ${size} bytes in one event: ${MAX_LARGE} are allowed, and any number in chunks of an artifact`);
     if (size <= MAX_PIECE) this.#add({ events: [event] }, size, last);
     else {
       const sum = sha256(bytes), blob = sum.toString("hex", 0, 16);

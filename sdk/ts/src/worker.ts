@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { NATS, RabbitMQ, type Bus, type Delivery, type Verdict } from "./brokers.js";
+import { NATS, RabbitMQ, type Delivery, type Verdict } from "./brokers.js";
 import type { Event, Question } from "./events.js";
 import { Job } from "./job.js";
 import { address, checkWork, letter, read, trust, MAX_DELIVERIES, type Json, type Verify } from "./wire.js";
@@ -52,7 +52,7 @@ export class Worker {
   readonly idempotent = this.options.idempotent ?? false;
   readonly concurrency = this.options.concurrency ?? 8;
   readonly log = this.options.log ?? ((_, message) => console.error(`parley-worker: ${message}`));
-  readonly #bus: Bus;
+  readonly #bus: NATS | RabbitMQ;
   readonly #verify: Verify;
   readonly #jobs = new Map<string, Job>();
   readonly #deliveries = new Set<Delivery>(); // not settled yet
@@ -175,8 +175,8 @@ export class Worker {
     for (const delivery of this.#deliveries) void delivery.settle("working").catch(() => {});
     const held = jobs.filter((job) => job.grant.epoch);
     for (const [topic, destination] of new Map(held.map(({ work }) => [work.replyTo, work.source]))) {
-      const granted = held.filter(({ work }) => work.replyTo === topic);
-      const beats = granted.map(({ work: { task, owner = "" }, grant: { epoch, token } }) => ({ task, owner, epoch, token }));
+      const mine = held.filter(({ work }) => work.replyTo === topic);
+      const beats = mine.map(({ work: { task, owner = "" }, grant: { epoch, token } }) => ({ task, owner, epoch, token }));
       void this.send("topic." + topic, "job.beat", { worker: this.id, jobs: beats }, { destination });
     }
   }
