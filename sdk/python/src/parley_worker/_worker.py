@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-import inspect
 import json
 import os
 import secrets
@@ -13,7 +12,6 @@ import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -49,14 +47,15 @@ def identity(envelope: Json) -> tuple[str, str, str]:
     return envelope["source"], envelope.get("owner", ""), envelope.get("task", "")
 
 
-@dataclass
-class Report:
-    """The unconfirmed events with the numbers from first to last, or one piece or end. size is that of the events in bytes."""
-
-    first: int
-    last: int
-    members: Json
-    size: int
+def batch(items: list[tuple[Json, int]]) -> tuple[Json, int]:
+    """Returns the members of a report with the first of some items, and the number of events in it. Each item has its size."""
+    events, total = [], 0
+    for members, size in items:
+        total += size
+        if "events" not in members or total > MAX_REPORT:
+            break
+        events += members["events"]
+    return ({"events": events}, len(events)) if events else (items[0][0], 1)
 
 
 class Job:
@@ -72,10 +71,10 @@ class Job:
         self.work, self.task_id, self.message_waiting = work, str(work["task"]), asyncio.Event()
         self.caller: Json = {"id": "local", **(work.get("principal") or {}), "owner": work.get("owner", "")}
         self._worker, self._nonce = worker, secrets.token_hex(8)
-        self._epoch, self._token, self._lease = 0, "", 30.0  # since the grant
+        self._epoch, self._proof, self._lease = 0, {"worker": worker.id}, 30.0  # changed by the grant
         self._answers: asyncio.Queue[Json] = asyncio.Queue()  # to claims and fetches
-        self._reports: list[Report] = []  # unconfirmed
-        self._last = self._sent = 0  # numbers of events
+        self._items: list[tuple[Json, int]] = []  # unconfirmed events with their sizes
+        self._confirmed = self._sent = 0  # their last numbers
         self._closed, self._changed = False, asyncio.Event()
         self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()  # with the settlement of the deliveries
         self._read()
@@ -90,8 +89,8 @@ class Job:
     def conversation(self) -> list[Json]:
         """The messages of the task so far, with this one as the last."""
         before = self.task or {}
-        asked = before.get("status", {}).get("message")
-        return [*before.get("history", []), *([asked] if asked else []), self.message]
+        messages = [*before.get("history", []), before.get("status", {}).get("message"), self.message]
+        return [message for message in messages if message]
 
     async def _perform(self) -> str:
         """Performs the job, and returns the settlement of its deliveries."""
@@ -107,16 +106,10 @@ class Job:
         if not self._over.done():
             self._over.set_result(verdict)
 
-    def _change(self) -> None:
-        self._changed.set()
-        self._changed.clear()  # it wakes those that wait now
-
     async def _send(self, address: str, type: str, body: Json, **members: Any) -> bool:
         about: Json = {name: self.work[name] for name in ("task", "owner", "correlation", "trace") if name in self.work}
-        proof = {"worker": self._worker.id}
-        if self._epoch:
-            about["epoch"], proof["token"] = self._epoch, self._token
-        return await self._worker._publish(address, type, proof | body, **about, destination=self.work["source"], **members)
+        about |= {"epoch": self._epoch} if self._epoch else {}
+        return await self._worker._publish(address, type, self._proof | body, **about, destination=self.work["source"], **members)
 
     async def _ask(self, type: str, body: Json) -> Json:
         """Sends a message to the hub, again after a while, until the hub answers."""
@@ -130,14 +123,16 @@ class Job:
         claims, mine = not self._epoch, epoch == self._epoch
         if type in ("job.grant", "job.denial") and body.get("nonce") == self._nonce and (claims or mine):
             if type == "job.grant":  # a second one if the hub was restarted
-                self._epoch, self._token, self._lease = epoch, str(body["token"]), body["lease"] / 1000
+                self._epoch, self._proof["token"], self._lease = epoch, str(body["token"]), body["lease"] / 1000
             if claims:
                 self._answers.put_nowait(body)
         elif claims or not mine:
             pass  # about another run
         elif type == "job.confirm":
-            self._reports = [report for report in self._reports if report.last > seq]
-            self._change()
+            count = min(len(self._items), max(0, seq - self._confirmed))
+            del self._items[:count]
+            self._confirmed += count
+            self._resend(self._sent + 1)
             if body.get("final"):
                 self._stop()
         elif type == "job.resend":
@@ -177,10 +172,10 @@ class Job:
             if "large" in self.work["body"]:
                 await self._fetch(self.work["body"]["large"])
             items = self._worker.handler(self)
-            async for item in _result(items) if inspect.isawaitable(items) else items:
+            async for item in _result(items) if isinstance(items, Awaitable) else items:
                 event = _event(item)
                 state = event.state or state
-                while sum(report.size for report in self._reports) >= MAX_WAITING:
+                while sum(size for _, size in self._items) >= MAX_WAITING:
                     await self._changed.wait()
                 self._put(event)
                 if self._closed:
@@ -222,31 +217,26 @@ class Job:
             self._add({"large": large, "piece": piece}, len(data), event.final and at + MAX_PIECE >= len(text))
 
     def _add(self, members: Json, size: int = 0, last: bool = True) -> None:
-        """Adds events to the last report if that is not sent yet and has space, and anything else as a report of its own."""
-        if self._closed:
-            return
-        self._closed, self._last = last, self._last + 1
-        report = self._reports[-1] if self._reports and "events" in members else None
-        if report and "events" in report.members and report.first > self._sent and report.size + size <= MAX_REPORT:
-            report.members["events"] += members["events"]
-            report.last, report.size = self._last, report.size + size
-        else:
-            self._reports.append(Report(self._last, self._last, members, size))
-        self._change()
+        """Adds what the job reports next, unless it is complete. last completes it."""
+        if not self._closed:
+            self._closed = last
+            self._items.append((members, size))
+            self._resend(self._sent + 1)
 
     def _resend(self, first: int = 1) -> None:
         """Publishes the unconfirmed events from a number on, even if they were sent."""
-        self._sent = min(self._sent, first - 1)
-        self._change()
+        self._sent = max(self._confirmed, min(self._sent, first - 1))
+        self._changed.set()
+        self._changed.clear()  # it wakes those that wait now
 
     async def _report(self) -> None:
         """Publishes the events, and again those that the hub does not confirm."""
         while not self._over.done():  # clients of brokers may swallow a cancellation
-            report = next((report for report in self._reports if report.last > self._sent), None)
-            if report:
-                self._sent = report.last
-                if not await self._send("queue." + self.work["body"]["reports"], "job.report", report.members, seq=report.first):
-                    self._resend(report.first)
+            if unsent := self._items[self._sent - self._confirmed :]:
+                members, count = batch(unsent)
+                first, self._sent = self._sent + 1, self._sent + count
+                if not await self._send("queue." + self.work["body"]["reports"], "job.report", members, seq=first):
+                    self._resend(first)
                     await asyncio.sleep(1)
             elif not await within(RESEND, self._changed.wait()):
                 self._resend()
@@ -259,10 +249,9 @@ async def _result(answer: Awaitable[Any]) -> AsyncIterator[Any]:
 
 
 def _event(item: Any) -> Event:
-    if isinstance(item, (str, Question)):
-        return working(item) if isinstance(item, str) else item.event()
-    check(isinstance(item, Event), f"an agent yields events, questions and text, not {type(item).__name__}")
-    return item  # type: ignore[no-any-return]
+    event = working(item) if isinstance(item, str) else item.event() if isinstance(item, Question) else item
+    check(isinstance(event, Event), f"an agent yields events, questions and text, not {type(item).__name__}")
+    return event
 
 
 Handler = TypeVar("Handler", bound=Callable[[Job], AsyncIterator[Any] | Awaitable[Any]])
@@ -339,8 +328,7 @@ class Worker:
                 await self._leave()
         finally:
             await end(*self._tasks)
-        for future in ended:
-            future.result()
+        await asyncio.gather(*ended)  # raises BusRefused
 
     def _open(self) -> NATS | RabbitMQ:
         """Returns the bus. The error is ValueError and names the field."""
@@ -375,9 +363,8 @@ class Worker:
     async def _leave(self) -> None:
         """Takes no more work, lets jobs end, and returns the others to their hubs."""
         self.leaving = True
-        for job in self._jobs.values():
-            if not job._epoch:
-                job._stop("nak")
+        for job in [job for job in self._jobs.values() if not job._epoch]:
+            job._stop("nak")
         await attempt(self._bus.release())
         for seconds in (self.drain, GRACE):
             if self.slots:
@@ -392,13 +379,12 @@ class Worker:
         self._deliveries.add(delivery)
         try:
             verdict = await self._perform(delivery)
-        except Invalid as e:
+        except Exception as e:
             log.warning("work refused: %s", e)
             verdict, (id, data) = "ack", letter(delivery.data, str(e), self.queue, "worker/" + self.id)
             while not await attempt(self._bus.publish("queue.dead", id, data)):
                 await asyncio.sleep(1)
-        finally:
-            self._deliveries.discard(delivery)
+        self._deliveries.discard(delivery)
         await attempt(getattr(delivery, verdict)())
 
     async def _perform(self, delivery: Delivery) -> str:
@@ -406,22 +392,19 @@ class Worker:
         work = self._decode(delivery.data, "agent/" + self.name)
         check_work(work)
         key, number = identity(work), work["body"]["delivery"]
-        if other := self._jobs.get(key):
-            newest = other.work["body"]["delivery"]
-            if number == newest:
-                return await asyncio.shield(other._over)  # the same work again
-            if number < newest:
-                return "ack"
-        if self.leaving:
-            return "nak"
+        other = self._jobs.get(key)
+        newest = other.work["body"]["delivery"] if other else 0
+        if other and number == newest:
+            return await asyncio.shield(other._over)  # the same work again
+        if self.leaving or number < newest:
+            return "nak" if self.leaving else "ack"
         if other:
             other._stop()  # the newer delivery replaces it
         job = self._jobs[key] = Job(self, work)
-        try:
-            return await job._perform()
-        finally:
-            if self._jobs[key] is job:
-                del self._jobs[key]
+        verdict = await job._perform()
+        if self._jobs.get(key) is job:
+            del self._jobs[key]
+        return verdict
 
     def on_topic(self, topic: str, data: bytes) -> None:
         """Handles a message of a hub."""
@@ -470,7 +453,7 @@ class Worker:
         held = [job for job in jobs if job._epoch]
         for hub, topic in {(job.work["source"], job.work["replyTo"]) for job in held}:
             mine = [job for job in held if job.work["source"] == hub]
-            beats = [{"task": job.task_id, "owner": job.caller["owner"], "epoch": job._epoch, "token": job._token} for job in mine]
+            beats = [{"task": job.task_id, "owner": job.caller["owner"], "epoch": job._epoch, "token": job._proof["token"]} for job in mine]
             await self._publish("topic." + topic, "job.beat", {"worker": self.id, "jobs": beats}, destination=hub)
 
     async def _announce(self) -> None:
