@@ -36,9 +36,10 @@ async def end(*tasks: asyncio.Task[Any]) -> None:
 
 
 async def within(seconds: float, wait: Awaitable[T]) -> T | None:
-    """Returns what arrives within some seconds, else None."""
+    """Returns what arrives within some seconds, else None. It waits at once, while asyncio.wait_for starts a task."""
     with suppress(TimeoutError):
-        return await asyncio.wait_for(wait, seconds)
+        async with asyncio.timeout(seconds):
+            return await wait
     return None
 
 
