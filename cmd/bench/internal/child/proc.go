@@ -40,6 +40,19 @@ func parseStat(b []byte, times int) (time.Duration, error) {
 	return time.Duration(ticks) * tick, nil
 }
 
+// parseSched returns the first number of schedstat: the processor time of a thread in nanoseconds.
+func parseSched(b []byte) (time.Duration, error) {
+	f := bytes.Fields(b)
+	if len(f) < 3 {
+		return 0, fmt.Errorf("parse schedstat: %w", errProc)
+	}
+	n, err := strconv.ParseInt(string(f[0]), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("parse schedstat: %w", errProc)
+	}
+	return time.Duration(n), nil
+}
+
 func statusOf(pid int, field string) (int64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

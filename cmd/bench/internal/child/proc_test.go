@@ -23,6 +23,42 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
+func TestParseSched(t *testing.T) {
+	t.Parallel()
+	if got, err := parseSched([]byte("1500 20 3\n")); err != nil || got != 1500 {
+		t.Errorf("parseSched = %v, %v, want 1.5µs", got, err)
+	}
+	for _, bad := range []string{"", "1500", "x 20 3\n"} {
+		if got, err := parseSched([]byte(bad)); err == nil {
+			t.Errorf("parseSched(%q) = %v, want an error", bad, got)
+		}
+	}
+}
+
+// This process has a monitor thread, which has worked, but less than the whole process. A program that
+// is not of Go has none.
+func TestMonitor(t *testing.T) {
+	t.Parallel()
+	testenv.OS(t, "linux")
+	got, err := monitorOf(os.Getpid())
+	if err != nil || got <= 0 {
+		t.Fatalf("monitorOf = %v, %v, want some time", got, err)
+	}
+	all, err := usageOf(os.Getpid(), 2)
+	if err != nil || got > all.CPU+tick {
+		t.Errorf("the monitor has used %v of %v, %v", got, all.CPU, err)
+	}
+	other := exec.Command("sleep", "60")
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer other.Wait() //nolint:errcheck // it is killed
+	defer other.Process.Kill()
+	if got, err := monitorOf(other.Process.Pid); err != nil || got != 0 {
+		t.Errorf("monitorOf a program with one thread = %v, %v", got, err)
+	}
+}
+
 func TestParseStatus(t *testing.T) {
 	t.Parallel()
 	if got, err := parseStatus([]byte("Name:\ta\nVmHWM:\t  9 kB\nVmRSS:\t    1234 kB\n"), "VmRSS:"); err != nil || got != 1234<<10 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -43,6 +44,35 @@ func (p *Process) Usage() (Usage, error) {
 	db, err := DatabaseUsage(p.Database)
 	u.Add(db)
 	return u, err
+}
+
+// Monitor returns the processor time of the thread that Go's runtime keeps to watch the others (sysmon).
+// Go's profiles have no samples of it. It is the first thread that the runtime starts.
+func (p *Process) Monitor() (time.Duration, error) { return monitorOf(p.PID()) }
+
+func monitorOf(pid int) (time.Duration, error) {
+	folder := fmt.Sprintf("/proc/%d/task", pid)
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return 0, err
+	}
+	var threads []int
+	for _, e := range entries {
+		id, err := strconv.Atoi(e.Name())
+		if err != nil {
+			return 0, fmt.Errorf("thread %s: %w", e.Name(), errProc)
+		}
+		threads = append(threads, id)
+	}
+	if len(threads) < 2 {
+		return 0, nil
+	}
+	slices.Sort(threads)
+	b, err := os.ReadFile(fmt.Sprintf("%s/%d/schedstat", folder, threads[1]))
+	if err != nil {
+		return 0, err
+	}
+	return parseSched(b)
 }
 
 // DatabaseUsage returns the work of a database server by the id of its first process.

@@ -7,6 +7,7 @@
 package layers
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -59,6 +60,10 @@ var rules = []rule{
 	{"front and admission", []string{"parley/internal/front", "parley/auth", "parley/internal/hub", "parley/internal/membudget", "parley/internal/ratelimit", "parley/internal/telemetry", "parley."}},
 	{restOfHTTP, []string{"net/http", "bufio", "net."}},
 }
+
+// Monitor is the layer of the thread of Go's runtime that watches the others. Profiles have no samples
+// of it, so its time is that of the system.
+const Monitor = "scheduler: monitor thread"
 
 // other is the layer of samples without a rule.
 const other = "other"
@@ -120,13 +125,15 @@ func (p *Profile) Shares() []Share {
 	for layer, cpu := range sums {
 		all = append(all, Share{layer, cpu})
 	}
-	slices.SortFunc(all, func(a, b Share) int {
-		if a.CPU != b.CPU {
-			return int(b.CPU - a.CPU)
-		}
-		return strings.Compare(a.Layer, b.Layer)
-	})
+	Sort(all)
 	return all
+}
+
+// Sort orders layers, the largest first.
+func Sort(all []Share) {
+	slices.SortFunc(all, func(a, b Share) int {
+		return cmp.Or(cmp.Compare(b.CPU, a.CPU), strings.Compare(a.Layer, b.Layer))
+	})
 }
 
 // refined are layers that an outer function makes more precise: a write of the log is a

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/parley-a2a/parley/cmd/bench/internal/child"
 	"github.com/parley-a2a/parley/cmd/bench/internal/layers"
 	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
 	"github.com/parley-a2a/parley/cmd/bench/internal/wire"
@@ -113,8 +114,12 @@ func (b *Bench) budgetOf(ctx context.Context, w budgeted) (one Budget, err error
 		return one, err
 	}
 	var r run
+	var monitor time.Duration
 	err = b.profiled(ctx, p, "budget", func() (err error) {
-		r, err = l.run(ctx, time.Duration(w.times)*b.Duration)
+		monitor, err = watched(p, func() (err error) {
+			r, err = l.run(ctx, time.Duration(w.times)*b.Duration)
+			return err
+		})
 		return err
 	})
 	if err != nil {
@@ -125,11 +130,26 @@ func (b *Bench) budgetOf(ctx context.Context, w budgeted) (one Budget, err error
 	if one.Profile, err = layers.Read(filepath.Join(b.Profiles, "budget.cpu")); err != nil {
 		return one, err
 	}
-	one.Layers = one.Profile.Shares()
+	one.Layers = append(one.Profile.Shares(), layers.Share{Layer: layers.Monitor, CPU: monitor})
+	layers.Sort(one.Layers)
 	for i := range one.Layers {
 		one.Layers[i].CPU = time.Duration(r.perUnit(float64(one.Layers[i].CPU)))
 	}
 	return one, nil
+}
+
+// watched calls f, and returns the processor time that p used meanwhile in the thread that profiles
+// leave out.
+func watched(p *child.Process, f func() error) (time.Duration, error) {
+	before, err := p.Monitor()
+	if err != nil {
+		return 0, err
+	}
+	if err := f(); err != nil {
+		return 0, err
+	}
+	after, err := p.Monitor()
+	return after - before, err
 }
 
 // Share returns the layers as a share of the measured time.
