@@ -64,7 +64,7 @@ func (b *Bench) Budgets(ctx context.Context) ([]Budget, error) {
 		{"blocking send, SQLite", "blocking-sqlite.svg", serve.ParleySQLite, nil, of.sendersOfText, 1, 2},
 		{"blocking send, memory", "blocking-memory.svg", serve.ParleyMemory, nil, of.sendersOfText, 1, 2},
 		{"chunk of a stream of 1,000, SQLite", "stream-sqlite.svg", serve.ParleySQLite, nil, of.oneStream, 1_000, 4},
-		{"GetTask of " + count(most) + ", SQLite", "lookup-sqlite.svg", serve.ParleySQLite, []string{"-file", filepath.Join(data, "parley.db"), "-owners"}, of.getters(most), 1, 2},
+		{"GetTask of " + count(most) + ", SQLite", "lookup-sqlite.svg", serve.ParleySQLite, []string{"-file", filepath.Join(data, "parley.db"), "-owners"}, of.readOps(reads(most)[0].open), 1, 2},
 	} {
 		b.Log("budget: %s", w.name)
 		one, err := of.budgetOf(ctx, w)

@@ -3,7 +3,6 @@ package rows
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -123,11 +122,7 @@ const fewest = 1_000
 func (b *Bench) curvesOfTasks(ctx context.Context) ([]Result, error) {
 	points := make(map[string][]Point)
 	for n := fewest; n <= slices.Max(b.Sizes); n *= 10 {
-		dir, err := b.seed(ctx, n)
-		if err != nil {
-			return nil, err
-		}
-		rs, err := b.lookupIn(ctx, serve.ParleySQLite, filepath.Join(dir, "parley.db"), n)
+		rs, err := b.lookups(ctx, serve.ParleySQLite, []int{n})
 		if err != nil {
 			return nil, fmt.Errorf("%d tasks: %w", n, err)
 		}

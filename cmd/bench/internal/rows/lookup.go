@@ -3,11 +3,15 @@ package rows
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"time"
 
+	"github.com/parley-a2a/parley/cmd/bench/internal/child"
 	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
 	"github.com/parley-a2a/parley/cmd/bench/internal/wire"
 )
@@ -15,76 +19,135 @@ import (
 // pageSize is the number of tasks in a page of a list.
 const pageSize = 50
 
-// lookup measures reads among few and among many tasks.
+// lookup measures reads among few and among many tasks, in turns.
 func lookup(ctx context.Context, b *Bench) ([]Result, error) {
-	var all []Result
-	for _, n := range b.Sizes {
-		dir, err := b.seed(ctx, n)
-		if err != nil {
-			return all, err
-		}
-		kinds := []serve.Kind{serve.ParleySQLite, serve.ParleyPostgres}
-		if b.Short && n > b.Sizes[0] {
-			kinds = kinds[:1]
-		}
-		rs, err := b.each(ctx, "lookup", kinds, func(ctx context.Context, k serve.Kind) ([]Result, error) {
-			return b.lookupIn(ctx, k, filepath.Join(dir, "parley.db"), n)
-		})
-		all = append(all, rs...)
-		if err != nil {
-			return all, err
+	of := *b
+	of.Patience *= time.Duration(len(b.Sizes))
+	for _, n := range b.Sizes { // a file takes longer than a row may
+		if _, err := b.seed(ctx, n); err != nil {
+			return nil, err
 		}
 	}
-	return all, nil
+	kinds := []serve.Kind{serve.ParleySQLite, serve.ParleyPostgres}
+	return of.each(ctx, "lookup", kinds, func(ctx context.Context, k serve.Kind) ([]Result, error) {
+		sizes := b.Sizes
+		if b.Short && k == serve.ParleyPostgres {
+			sizes = sizes[:1]
+		}
+		return of.lookups(ctx, k, sizes)
+	})
 }
 
-func (b *Bench) lookupIn(ctx context.Context, k serve.Kind, file string, n int) (rs []Result, err error) {
-	args := []string{"-file", file, "-owners"}
-	if k == serve.ParleyPostgres {
-		store, err := b.seeded(ctx, file, n)
+// lookups measures each method in turns, with a server for each number of tasks.
+func (b *Bench) lookups(ctx context.Context, k serve.Kind, sizes []int) (rs []Result, err error) {
+	var servers []*child.Process
+	var stops []func() error
+	defer func() {
+		for _, stop := range stops {
+			err = errors.Join(err, stop())
+		}
+	}()
+	for _, n := range sizes {
+		args, err := b.filled(ctx, k, n)
 		if err != nil {
 			return nil, err
 		}
-		args = []string{"-store", store, "-owners"}
+		p, stop, err := b.start(ctx, k, args...)
+		if err != nil {
+			return nil, err
+		}
+		servers, stops = append(servers, p), append(stops, stop)
 	}
-	p, stop, err := b.start(ctx, k, args...)
+	for i := range reads(0) {
+		var turns []*turn
+		for at, n := range sizes {
+			r := reads(n)[i]
+			t := &turn{name: r.name + " of " + count(n), kind: k, unit: "calls/s", units: 1}
+			ops, hangUp, err := b.readOps(r.open)(ctx, servers[at].Addr)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", t.name, err)
+			}
+			defer hangUp()
+			t.loop = &loop{p: servers[at], ops: ops}
+			turns = append(turns, t)
+		}
+		more, err := b.lookupTurns(ctx, turns)
+		if err != nil {
+			return nil, err
+		}
+		rs = append(rs, more...)
+	}
+	return rs, nil
+}
+
+// lookupTurns measures one method.
+func (b *Bench) lookupTurns(ctx context.Context, turns []*turn) (rs []Result, err error) {
+	if err := b.profiledTurns(ctx, turns, func() error { return b.inTurns(ctx, "lookup", turns) }); err != nil {
+		return nil, err
+	}
+	for _, t := range turns {
+		r := summary(t.kind, t.unit, t.runs)
+		r.Case = t.name
+		rs = append(rs, r)
+	}
+	return rs, nil
+}
+
+// profiledTurns is profiled for the servers of all turns.
+func (b *Bench) profiledTurns(ctx context.Context, turns []*turn, f func() error) error {
+	if len(turns) == 0 {
+		return f()
+	}
+	t := turns[0]
+	p, ok := t.loop.p.(*child.Process)
+	if !ok {
+		return b.profiledTurns(ctx, turns[1:], f)
+	}
+	name := strings.NewReplacer(" of ", "-", ",", "").Replace(t.name)
+	return b.profiled(ctx, p, string(t.kind)+"-"+name, func() error {
+		return b.profiledTurns(ctx, turns[1:], f)
+	})
+}
+
+// filled returns the arguments of a server with n tasks.
+func (b *Bench) filled(ctx context.Context, k serve.Kind, n int) ([]string, error) {
+	dir, err := b.seed(ctx, n)
 	if err != nil {
 		return nil, err
 	}
-	defer closing(&err, stop)
+	file := filepath.Join(dir, "parley.db")
+	if k != serve.ParleyPostgres {
+		return []string{"-file", file, "-owners"}, nil
+	}
+	store, err := b.seeded(ctx, file, n)
+	return []string{"-store", store, "-owners"}, err
+}
+
+// read is a method that reads, and opens an op for a connection.
+type read struct {
+	name string
+	open func(*wire.Conn) op
+}
+
+// reads returns the methods of the row among n tasks.
+func reads(n int) []read {
 	totals := make([]int, ownersOf(n))
 	for i := range n {
 		totals[ownerOf(i, n)]++
 	}
-	for _, what := range []struct {
-		name string
-		make func(*wire.Conn) op
-	}{
+	return []read{
 		{"GetTask", func(c *wire.Conn) op { return getter(c, n) }},
 		{"ListTasks", func(c *wire.Conn) op { return lister(c, totals, n) }},
-	} {
-		ops := make([]op, b.Lookups)
-		for i := range ops {
-			c, err := wire.Dial(ctx, p.Addr)
-			if err != nil {
-				return nil, err
-			}
-			defer c.Close()
-			ops[i] = what.make(c)
-		}
-		var runs []run
-		err := b.profiled(ctx, p, fmt.Sprintf("%s-%s-%d", k, what.name, n), func() (err error) {
-			runs, err = b.closedLoop(ctx, p, ops)
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", what.name, err)
-		}
-		r := summary(k, "calls/s", runs)
-		r.Case = what.name + " of " + count(n)
-		rs = append(rs, r)
 	}
-	return rs, nil
+}
+
+// readOps returns a function that opens the connections of the row lookup.
+func (b *Bench) readOps(open func(*wire.Conn) op) func(context.Context, string) ([]op, func(), error) {
+	of := *b
+	of.Conns = b.Lookups
+	return func(ctx context.Context, addr string) ([]op, func(), error) {
+		return of.dialed(ctx, addr, open)
+	}
 }
 
 // owned is a request whose owner changes from call to call.

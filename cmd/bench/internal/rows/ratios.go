@@ -8,7 +8,6 @@ import (
 
 	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
 	"github.com/parley-a2a/parley/cmd/bench/internal/stat"
-	"github.com/parley-a2a/parley/cmd/bench/internal/wire"
 )
 
 // turn is a running server that gets its load in turns with others.
@@ -82,7 +81,7 @@ func ratios(ctx context.Context, b *Bench) (rs []Result, err error) {
 		{
 			turn{name: "GetTask of " + count(b.Sizes[0]), kind: serve.ParleySQLite, unit: "calls/s", units: 1},
 			[]string{"-file", file, "-owners"},
-			b.getters(b.Sizes[0]),
+			b.readOps(reads(b.Sizes[0])[0].open),
 		},
 	} {
 		t := &w.turn
@@ -121,14 +120,4 @@ func (b *Bench) take(ctx context.Context, t *turn, args []string, connect func(c
 		return stop()
 	}
 	return nil
-}
-
-// getters returns a function that opens the connections of the row lookup, which get random tasks
-// among n.
-func (b *Bench) getters(n int) func(context.Context, string) ([]op, func(), error) {
-	of := *b
-	of.Conns = b.Lookups
-	return func(ctx context.Context, addr string) ([]op, func(), error) {
-		return of.dialed(ctx, addr, func(c *wire.Conn) op { return getter(c, n) })
-	}
 }
