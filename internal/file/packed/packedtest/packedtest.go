@@ -1,0 +1,48 @@
+// Package packedtest keeps the files of package packed like their sources.
+package packedtest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/parley-a2a/parley/internal/file/packed"
+)
+
+// Same compares the content of the gzip file path with want. With update it writes the file, unless
+// it has that content: two versions of Go may compress differently.
+func Same(t *testing.T, path string, want []byte, update bool) {
+	t.Helper()
+	old, err := os.ReadFile(path)
+	if err == nil && bytes.Equal(content(old), want) {
+		return
+	}
+	if !update {
+		t.Errorf("%s is old (%v); write it with go test -run %s -update", path, err, t.Name())
+		return
+	}
+	if err := os.WriteFile(path, compressed(t, want), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// content returns the content of a gzip file; nil if it is damaged.
+func content(file []byte) (b []byte) {
+	defer func() { _ = recover() }()
+	return packed.File(file)()
+}
+
+func compressed(t *testing.T, text []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(text); errors.Join(err, w.Close()) != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
