@@ -9,12 +9,12 @@ import (
 )
 
 // member returns a member whose functions apply those of k to the field returned by at.
-func member[T, V any](name string, at func(*T) *V, k kind[V]) Member[T] {
-	return Member[T]{
+func member[P, V any](name string, at func(P) *V, k kind[V]) Member[P] {
+	return Member[P]{
 		name: name, quoted: `"` + name + `":`,
-		empty: func(t *T) bool { return k.empty(at(t)) },
-		write: func(w *writer, t *T) { k.write(w, at(t)) },
-		read:  func(t *T, v []byte) bool { return k.read(at(t), v) },
+		empty: func(p P) bool { return k.empty(at(p)) },
+		write: func(w *writer, p P) { k.write(w, at(p)) },
+		read:  func(p P, v []byte) bool { return k.read(at(p), v) },
 	}
 }
 
@@ -26,7 +26,7 @@ type kind[V any] struct {
 }
 
 // Text is a string.
-func Text[T any, S ~string](name string, at func(*T) *S) Member[T] {
+func Text[P any, S ~string](name string, at func(P) *S) Member[P] {
 	return member(name, at, kind[S]{
 		empty: func(s *S) bool { return *s == "" },
 		write: func(w *writer, s *S) { w.text(string(*s)) },
@@ -39,7 +39,7 @@ func Text[T any, S ~string](name string, at func(*T) *S) Member[T] {
 }
 
 // Int is an integer.
-func Int[T any, N ~int | ~int64](name string, at func(*T) *N) Member[T] {
+func Int[P any, N ~int | ~int64](name string, at func(P) *N) Member[P] {
 	return member(name, at, kind[N]{
 		empty: func(n *N) bool { return *n == 0 },
 		write: func(w *writer, n *N) { w.out = strconv.AppendInt(w.out, int64(*n), 10) },
@@ -52,7 +52,7 @@ func Int[T any, N ~int | ~int64](name string, at func(*T) *N) Member[T] {
 }
 
 // Bool is true or false.
-func Bool[T any](name string, at func(*T) *bool) Member[T] {
+func Bool[P any](name string, at func(P) *bool) Member[P] {
 	return member(name, at, kind[bool]{
 		empty: func(b *bool) bool { return !*b },
 		write: func(w *writer, b *bool) { w.out = strconv.AppendBool(w.out, *b) },
@@ -64,7 +64,7 @@ func Bool[T any](name string, at func(*T) *bool) Member[T] {
 }
 
 // Raw is any JSON. An absent value is empty.
-func Raw[T any](name string, at func(*T) *json.RawMessage) Member[T] {
+func Raw[P any](name string, at func(P) *json.RawMessage) Member[P] {
 	return member(name, at, kind[json.RawMessage]{
 		empty: func(r *json.RawMessage) bool { return len(*r) == 0 },
 		write: func(w *writer, r *json.RawMessage) { w.raw(*r) },
@@ -76,7 +76,7 @@ func Raw[T any](name string, at func(*T) *json.RawMessage) Member[T] {
 }
 
 // Raws is a list of any JSON.
-func Raws[T any](name string, at func(*T) *[]json.RawMessage) Member[T] {
+func Raws[P any](name string, at func(P) *[]json.RawMessage) Member[P] {
 	return list(name, at, func(w *writer, r *json.RawMessage) { w.raw(*r) }, func(r *json.RawMessage, v []byte) bool {
 		*r = v
 		return true
@@ -84,7 +84,7 @@ func Raws[T any](name string, at func(*T) *[]json.RawMessage) Member[T] {
 }
 
 // Texts is a list of strings.
-func Texts[T any](name string, at func(*T) *[]string) Member[T] {
+func Texts[P any](name string, at func(P) *[]string) Member[P] {
 	return list(name, at, func(w *writer, s *string) { w.text(*s) }, readText)
 }
 
@@ -94,11 +94,11 @@ func readText(s *string, v []byte) (ok bool) {
 }
 
 // Structs is a list of structs.
-func Structs[T, U any](name string, of *Table[U], at func(*T) *[]U) Member[T] {
+func Structs[P, U any](name string, of *Table[*U], at func(P) *[]U) Member[P] {
 	return list(name, at, of.write, func(u *U, v []byte) bool { return of.Read(v, u) })
 }
 
-func list[T, E any](name string, at func(*T) *[]E, write func(*writer, *E), read func(*E, []byte) bool) Member[T] {
+func list[P, E any](name string, at func(P) *[]E, write func(*writer, *E), read func(*E, []byte) bool) Member[P] {
 	return member(name, at, kind[[]E]{
 		empty: func(l *[]E) bool { return len(*l) == 0 },
 		write: func(w *writer, l *[]E) {
@@ -134,7 +134,7 @@ func readList[E any](l *[]E, v []byte, read func(*E, []byte) bool) bool {
 }
 
 // Map is an object whose members are strings.
-func Map[T any](name string, at func(*T) *map[string]string) Member[T] {
+func Map[P any](name string, at func(P) *map[string]string) Member[P] {
 	return member(name, at, kind[map[string]string]{
 		empty: func(m *map[string]string) bool { return len(*m) == 0 },
 		write: func(w *writer, m *map[string]string) { w.pairs(*m) },
@@ -158,7 +158,7 @@ func readMap(m *map[string]string, v []byte) bool {
 }
 
 // Bytes is a string with bytes in base64.
-func Bytes[T any](name string, at func(*T) *[]byte) Member[T] {
+func Bytes[P any](name string, at func(P) *[]byte) Member[P] {
 	return member(name, at, kind[[]byte]{
 		empty: func(b *[]byte) bool { return len(*b) == 0 },
 		write: func(w *writer, b *[]byte) {
@@ -181,7 +181,7 @@ func Bytes[T any](name string, at func(*T) *[]byte) Member[T] {
 }
 
 // Struct is a struct with a table of its own. A nil pointer is empty.
-func Struct[T, U any](name string, of *Table[U], at func(*T) **U) Member[T] {
+func Struct[P, U any](name string, of *Table[*U], at func(P) **U) Member[P] {
 	return member(name, at, kind[*U]{
 		empty: func(u **U) bool { return *u == nil },
 		write: func(w *writer, u **U) {

@@ -158,7 +158,7 @@ func TestTooManyMembers(t *testing.T) {
 			t.Error("a table of 65 members was made")
 		}
 	}()
-	var all []structjson.Member[inner]
+	var all []structjson.Member[*inner]
 	for i := range 65 {
 		all = append(all, structjson.Text(strconv.Itoa(i), func(i *inner) *string { return &i.Name }))
 	}
