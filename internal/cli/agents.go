@@ -86,8 +86,8 @@ func hasSkill(a *adminjson.Agent, id string) bool {
 	return false
 }
 
-func (c *agentsListCmd) table() *table[adminjson.Agent] {
-	return &table[adminjson.Agent]{heads: "AGENT\tKIND\tSTATE\tSKILLS\tLAST SEEN\tURL\tTROUBLE", json: c.JSON, row: func(a *adminjson.Agent) []any {
+func (c *agentsListCmd) table() *table[*adminjson.Agent] {
+	return &table[*adminjson.Agent]{heads: "AGENT\tKIND\tSTATE\tSKILLS\tLAST SEEN\tURL\tTROUBLE", json: c.JSON, row: func(a *adminjson.Agent) []any {
 		at, trouble := "-", "-"
 		if a.Remote != nil {
 			at, trouble = dash(a.Remote.URL), agentTrouble(a.Remote)
@@ -138,7 +138,7 @@ func (c *agentsSearchCmd) Run(ctx context.Context, o *OS) error {
 		if err := c.ask(in.soft, "GET "+adminapi.Root+"/search?"+q.Encode(), nil, &found); err != nil {
 			return err
 		}
-		return (&table[adminjson.Result]{id: 2, none: "Nothing fits.", json: c.JSON, row: resultRow, person: resultText}).print(o, each(found.Results))
+		return (&table[*adminjson.Result]{id: 2, none: "Nothing fits.", json: c.JSON, row: resultRow, person: resultText}).print(o, each(found.Results))
 	})
 }
 
@@ -404,7 +404,7 @@ func (c *agentsAskFlags) each(ctx context.Context, o *OS, verb string) error {
 				}
 			}
 		}
-		if err := (&table[adminjson.Probe]{json: c.JSON, row: probeRow, person: probeText}).print(o, probes); err != nil {
+		if err := (&table[*adminjson.Probe]{json: c.JSON, row: probeRow, person: probeText}).print(o, probes); err != nil {
 			return err
 		}
 		if down {

@@ -129,7 +129,7 @@ func (c *auditListCmd) Run(ctx context.Context, o *OS) error {
 	if err != nil {
 		return err
 	}
-	t := &table[audit.Line]{heads: "ENTRY\tTIME\tACTOR\tACTION\tSUBJECT\tOUTCOME\tFROM", json: c.JSON, encode: writeRaw, row: auditRow}
+	t := &table[*audit.Line]{heads: "ENTRY\tTIME\tACTOR\tACTION\tSUBJECT\tOUTCOME\tFROM", json: c.JSON, encode: writeRaw, row: auditRow}
 	return o.interruptible(ctx, func(in interrupts) error {
 		return t.print(o, last(c.Limit, func(yield func(*audit.Line, error) bool) {
 			for line, err := range audit.Read(in.soft, dir, q, 0) {

@@ -45,7 +45,7 @@ Examples:
 
 // Run lists the letters.
 func (c *deadListCmd) Run(ctx context.Context, o *OS) error {
-	t := &table[queue.Letter]{
+	t := &table[*queue.Letter]{
 		heads: "LETTER\tSINCE\tQUEUE\tTYPE\tTASK\tBYTES\tREASON", none: "No dead letters.", json: c.JSON,
 		row: func(l *queue.Letter) []any {
 			return []any{l.ID, timeName(&l.At), plain(l.Queue), plain(l.Type), dash(plain(l.Task)), l.Size, dash(plain(l.Reason))}

@@ -65,7 +65,7 @@ func (c *hubsListCmd) Run(ctx context.Context, o *OS) error {
 	if err != nil {
 		return err
 	}
-	t := table[shownHub]{
+	t := table[*shownHub]{
 		heads: "ID\tVERSION\tADDRESS\tTASKS\tLEASE\tCONFIGURATION\tSTATE", none: "No hub with an id uses this database.", json: c.JSON,
 		row: func(h *shownHub) []any {
 			state := ""

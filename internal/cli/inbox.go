@@ -44,7 +44,7 @@ Examples:
 
 // Run lists the items.
 func (c *inboxListCmd) Run(ctx context.Context, o *OS) error {
-	t := &table[inbox.Item]{heads: "ITEM\tKIND\tSTATE\tCALLER\tAGENT\tUNTIL\tTEXT", none: "Nothing waits for you.", json: c.JSON, row: itemRow}
+	t := &table[*inbox.Item]{heads: "ITEM\tKIND\tSTATE\tCALLER\tAGENT\tUNTIL\tTEXT", none: "Nothing waits for you.", json: c.JSON, row: itemRow}
 	q := url.Values{"state": {c.State}, "kind": c.Kind}
 	return o.interruptible(ctx, func(in interrupts) error {
 		return t.print(o, pages(in.soft, &c.hubFlags, inboxPath+"?"+q.Encode(), func(p *adminjson.InboxList) ([]inbox.Item, string) {

@@ -345,8 +345,8 @@ func (c *keysListCmd) Run(ctx context.Context, o *OS) error {
 	})
 }
 
-func keyTable(asJSON bool) *table[adminapi.Key] {
-	return &table[adminapi.Key]{
+func keyTable(asJSON bool) *table[*adminapi.Key] {
+	return &table[*adminapi.Key]{
 		heads: "KEY\tAGENT\tSTATE\tENDS\tROLES", none: "No keys: callers are not asked for one.", json: asJSON,
 		row: func(k *adminapi.Key) []any {
 			end := k.ExpiresAt

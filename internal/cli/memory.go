@@ -57,8 +57,8 @@ func (c *memoryListCmd) Run(ctx context.Context, o *OS) error {
 	})
 }
 
-func noteTable(o *OS, asJSON bool) *table[adminjson.Note] {
-	return &table[adminjson.Note]{
+func noteTable(o *OS, asJSON bool) *table[*adminjson.Note] {
+	return &table[*adminjson.Note]{
 		heads: "KEY\tCATEGORY\tENDS IN\tTEXT", none: "No notes.", json: asJSON, encode: encode,
 		row: func(n *adminjson.Note) []any {
 			end := n.ExpiresAt.Format(time.RFC3339)

@@ -48,7 +48,7 @@ func (c *pushListCmd) Run(ctx context.Context, o *OS) error {
 	if c.Dead {
 		q.Set("dead", strconv.FormatBool(c.Dead))
 	}
-	t := &table[adminapi.Webhook]{
+	t := &table[*adminapi.Webhook]{
 		heads: "TASK\tCONFIG\tSTATE\tTOLD\tURL\tTROUBLE", none: "No webhooks.", json: c.JSON,
 		row: func(k *adminapi.Webhook) []any {
 			return []any{

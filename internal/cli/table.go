@@ -14,17 +14,18 @@ import (
 )
 
 // table prints a list: in columns for a person, with tabs between them for a program, or as
-// JSON, one value a line.
-type table[T any] struct {
+// JSON, one value a line. P is the type of pointers to the values, so that the compiler makes one
+// function for all tables.
+type table[P any] struct {
 	// heads are the names of the columns, with tabs between them.
 	heads string
 	// none is printed for a person if the list is empty. If none is empty, only the heads are
 	// printed.
 	none string
 	// row returns the columns of a value.
-	row func(v *T) []any
+	row func(v P) []any
 	// person formats a value for a person, in place of columns. It may be nil.
-	person func(v *T) string
+	person func(v P) string
 	// id is the number of the column that identifies a value.
 	id int
 	// json selects JSON, which encode writes; nil means printJSON.
@@ -33,7 +34,7 @@ type table[T any] struct {
 }
 
 // print prints all values up to the first error, which it returns.
-func (t *table[T]) print(o *OS, all iter.Seq2[*T, error]) error {
+func (t *table[P]) print(o *OS, all iter.Seq2[P, error]) error {
 	person := o.Terminal && !t.json
 	if o.Rich && person && t.person == nil {
 		return t.grid(o, all)
@@ -62,7 +63,7 @@ func (t *table[T]) print(o *OS, all iter.Seq2[*T, error]) error {
 }
 
 // write prints one value.
-func (t *table[T]) write(o *OS, w io.Writer, v *T) error {
+func (t *table[P]) write(o *OS, w io.Writer, v P) error {
 	person := o.Terminal && !t.json
 	var err error
 	switch {
@@ -81,7 +82,7 @@ func (t *table[T]) write(o *OS, w io.Writer, v *T) error {
 }
 
 // cells returns the columns of a value.
-func (t *table[T]) cells(v *T) []string {
+func (t *table[P]) cells(v P) []string {
 	var cells []string
 	for _, cell := range t.row(v) {
 		cells = append(cells, oneCell.Replace(fmt.Sprint(cell)))
@@ -91,7 +92,7 @@ func (t *table[T]) cells(v *T) []string {
 
 // grid prints all values in columns with relative times, short ids and, if the terminal has them,
 // colors.
-func (t *table[T]) grid(o *OS, all iter.Seq2[*T, error]) error {
+func (t *table[P]) grid(o *OS, all iter.Seq2[P, error]) error {
 	g := &grid{colors: o.Colors, now: time.Now(), heads: strings.Split(t.heads, "\t")}
 	for v, err := range all {
 		if err != nil {

@@ -83,7 +83,7 @@ func (c *tasksListCmd) Run(ctx context.Context, o *OS) error {
 }
 
 func (c *tasksListCmd) list(ctx context.Context, cl *client.Client, req *a2a.ListTasksRequest, o *OS) error {
-	t := &table[a2a.Task]{heads: "TASK\tSTATE\tCHANGED\tCONTEXT", none: "No tasks.", json: c.JSON, row: func(t *a2a.Task) []any {
+	t := &table[*a2a.Task]{heads: "TASK\tSTATE\tCHANGED\tCONTEXT", none: "No tasks.", json: c.JSON, row: func(t *a2a.Task) []any {
 		return []any{printable(string(t.ID)), stateName(t.Status.State), timeName(t.Status.Timestamp), printable(t.ContextID)}
 	}}
 	return t.print(o, first(c.Limit, cl.Tasks(ctx, req)))
@@ -98,7 +98,7 @@ func (c *tasksListCmd) listAll(ctx context.Context, req *a2a.ListTasksRequest, o
 	if c.State != "" {
 		q.Set("state", string(req.Status))
 	}
-	t := &table[adminjson.TaskInfo]{
+	t := &table[*adminjson.TaskInfo]{
 		heads: "TASK\tSTATE\tCHANGED\tCONTEXT\tOWNER\tAGENT", none: "No tasks.", json: c.JSON,
 		row: func(t *adminjson.TaskInfo) []any {
 			return []any{

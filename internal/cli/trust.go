@@ -36,7 +36,7 @@ Example:
 
 // Run lists the entries.
 func (c *trustListCmd) Run(ctx context.Context, o *OS) error {
-	t := &table[trust.Entry]{
+	t := &table[*trust.Entry]{
 		heads: "WHO\tLEVEL\tSKILLS\tLAST\tCONTACTS", none: "No caller was seen at a gate, or given a level.", json: c.JSON,
 		row: func(e *trust.Entry) []any {
 			return []any{plain(string(e.Subject)), e.Level, dash(plain(strings.Join(e.Skills, ","))), timeOrNever(e.LastSeen), e.Contacts}

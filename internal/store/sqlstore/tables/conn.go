@@ -48,17 +48,31 @@ func list[T any](ctx context.Context, db DB, scan func(Row, *T) error, q Query, 
 }
 
 func rows[T any](c Conn, scan func(Row, *T) error, q Query, values ...any) (all []T, err error) {
-	for row, err := range c.Rows(q, values...) {
+	err = eachRow(c, q, values, func(row Row) error {
 		var v T
-		if err == nil {
-			err = scan(row, &v)
-		}
-		if err != nil {
-			return nil, err
+		if err := scan(row, &v); err != nil {
+			return err
 		}
 		all = append(all, v)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return all, nil
+}
+
+// eachRow calls scan for each row of a statement, up to the first error.
+func eachRow(c Conn, q Query, values []any, scan func(Row) error) error {
+	for row, err := range c.Rows(q, values...) {
+		if err == nil {
+			err = scan(row)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // one returns the only row of a statement, and whether there is one.
