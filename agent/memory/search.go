@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/bm25"
+	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -109,7 +110,7 @@ func hasTags(n *Note, tags []string) bool {
 }
 
 func newest(notes []Note, limit int) []Hit {
-	slices.SortStableFunc(notes, func(a, b Note) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
+	order.SortStable(notes, func(a, b *Note) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
 	hits := make([]Hit, 0, min(len(notes), limit))
 	for i := range notes[:min(len(notes), limit)] {
 		hits = append(hits, Hit{Entry: entryOf(&notes[i])})

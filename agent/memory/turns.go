@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -78,7 +79,7 @@ func (t *Turns) Continue(ctx context.Context, owner task.Owner, contextID string
 		return found, err
 	}
 	// Notices are stored before the turns of their task.
-	slices.SortStableFunc(found, byTime)
+	order.SortStable(found, byTime)
 	more, err := t.rebuild(ctx, owner, contextID, found)
 	if err != nil || len(more) == 0 {
 		return found, err
@@ -87,7 +88,7 @@ func (t *Turns) Continue(ctx context.Context, owner task.Owner, contextID string
 		return nil, err
 	}
 	found, err = t.Get(ctx, s)
-	slices.SortStableFunc(found, byTime)
+	order.SortStable(found, byTime)
 	return found, err
 }
 

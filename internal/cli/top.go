@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/order"
 )
 
 // topCmd shows a hub on one screen.
@@ -218,7 +219,7 @@ func (f *topFrame) agents(o *OS) *grid {
 		return n
 	}
 	all := slices.Clone(f.Agents)
-	slices.SortStableFunc(all, func(a, b adminjson.Agent) int { return cmp.Compare(rank(&b), rank(&a)) })
+	order.SortStable(all, func(a, b *adminjson.Agent) int { return cmp.Compare(rank(b), rank(a)) })
 	for i := range all {
 		a := &all[i]
 		state := cmp.Or(a.State, "up")

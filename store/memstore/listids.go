@@ -3,11 +3,11 @@ package memstore
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 
+	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -42,7 +42,7 @@ func (m *Store) listIDsLocked(q *task.Query, sets []*sortedSet) (page task.ListP
 
 // firstIDs sorts a page, and drops what exceeds its limit.
 func firstIDs(page *task.ListPage, limit int) {
-	slices.SortFunc(page.Heads, func(a, b task.Head) int { return compareIDs(&a, &b) })
+	order.Sort(page.Heads, compareIDs)
 	if len(page.Heads) > limit {
 		page.Heads, page.More = page.Heads[:limit], true
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -235,7 +236,7 @@ func merge(c *conn, q *task.Query, groups []countedGroup) (task.ListPage, error)
 // it does not have may follow there.
 func joinPages(a, b task.ListPage) task.ListPage {
 	all := task.ListPage{Heads: append(slices.Clone(a.Heads), b.Heads...), More: a.More || b.More}
-	slices.SortFunc(all.Heads, func(a, b task.Head) int { return compare(listed(&a), listed(&b)) })
+	order.Sort(all.Heads, func(a, b *task.Head) int { return compare(listed(a), listed(b)) })
 	for _, p := range []task.ListPage{a, b} {
 		if !p.More || len(p.Heads) == 0 {
 			continue

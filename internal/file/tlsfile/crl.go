@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/order"
 )
 
 // maxLists is the largest size of a file of revocation lists in bytes.
@@ -144,7 +146,7 @@ func (s *Source) Lists() []List {
 	for _, l := range s.now.Load().lists {
 		all = append(all, l.List)
 	}
-	slices.SortFunc(all, func(a, b List) int { return strings.Compare(a.Authority, b.Authority) })
+	order.Sort(all, func(a, b *List) int { return strings.Compare(a.Authority, b.Authority) })
 	return all
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -72,7 +72,7 @@ func (h *Handler) queues(r *http.Request) []QueueStatus {
 			queues = append(queues, QueueStatus{Agent: string(e.Name()), Queue: string(e.Spec.Queue), Workers: e.Workers})
 		}
 	}
-	slices.SortFunc(queues, func(a, b QueueStatus) int { return cmp.Compare(a.Agent, b.Agent) })
+	order.Sort(queues, func(a, b *QueueStatus) int { return cmp.Compare(a.Agent, b.Agent) })
 	return queues[:min(len(queues), maxQueues)]
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -22,7 +23,7 @@ func (r *run) recall() error {
 		return err
 	}
 	slices.Reverse(p.Tasks) // the last changed is first
-	slices.SortStableFunc(p.Tasks, func(a, b engine.Answer) int { return int(a.Head.CreatedAt - b.Head.CreatedAt) })
+	order.SortStable(p.Tasks, func(a, b *engine.Answer) int { return int(a.Head.CreatedAt - b.Head.CreatedAt) })
 	messages := []object{}
 	for i := range p.Tasks {
 		messages = append(messages, recalled(&p.Tasks[i])...)

@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/args"
 	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/llm"
 )
@@ -114,7 +115,7 @@ func (b *Bridge) skills(ctx context.Context) ([]skillTool, error) {
 	for i := range skills {
 		skills[i].name = all[pairs[i]]
 	}
-	slices.SortFunc(skills, func(x, y skillTool) int { return strings.Compare(x.name, y.name) })
+	order.Sort(skills, func(x, y *skillTool) int { return strings.Compare(x.name, y.name) })
 	return skills, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -132,6 +133,6 @@ func (f *NoteFinder) count(in NoteIndex, words []string) ([]word, error) {
 			f.Counts[terms[i][len(mark):]] = n
 		}
 	}
-	slices.SortFunc(found, func(a, b word) int { return cmp.Or(a.count-b.count, strings.Compare(a.term, b.term)) })
+	order.Sort(found, func(a, b *word) int { return cmp.Or(a.count-b.count, strings.Compare(a.term, b.term)) })
 	return found, nil
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/llm"
 )
@@ -88,7 +89,7 @@ func (s *Set) tools(ctx context.Context, list func(context.Context, *Client) ([]
 		return nil, err
 	}
 	all := slices.Concat(found...)
-	slices.SortStableFunc(all, func(a, b llm.Tool) int { return cmp.Compare(a.Name, b.Name) })
+	order.SortStable(all, func(a, b *llm.Tool) int { return cmp.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(all, func(a, b llm.Tool) bool { return a.Name == b.Name }), nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -46,8 +46,8 @@ func (c *Client) list(ctx context.Context, session *mcp.ClientSession) error {
 		tools = append(tools, tool)
 		known = append(known, Described{tool.Name, cmp.Or(clip.Bytes(t.Description, c.Limits.Text), clip.Bytes(title(t), maxTitle))})
 	}
-	slices.SortFunc(tools, func(a, b offer) int { return cmp.Compare(a.Name, b.Name) })
-	slices.SortFunc(known, func(a, b Described) int { return cmp.Compare(a.Name, b.Name) })
+	order.Sort(tools, func(a, b *offer) int { return cmp.Compare(a.Name, b.Name) })
+	order.Sort(known, func(a, b *Described) int { return cmp.Compare(a.Name, b.Name) })
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tools, c.known, c.shown = tools, known, nil
