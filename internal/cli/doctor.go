@@ -166,7 +166,7 @@ func (c *doctorCmd) keys(ctx context.Context, cfg *config.Config, f *doctor.Fact
 		if at.URL == defaultURL {
 			at.URL = hereURL(cfg)
 		}
-		err = list(&at)
+		err = list(hubKeys{&at})
 	}
 	if err != nil {
 		f.NoKeys = err.Error()

@@ -50,7 +50,7 @@ type keyStore interface {
 // at calls f with the desk that the flags select. If fresh is set, the folder may be created.
 func (k *keysFlags) at(ctx context.Context, fresh bool, f func(keyStore) error) error {
 	if k.Data == "" {
-		return f(&k.hubFlags)
+		return f(hubKeys{&k.hubFlags})
 	}
 	if wrong := config.CheckStore(k.Store); wrong != "" {
 		return usagef("--store: it %s", wrong)
@@ -103,27 +103,29 @@ func (k *keysFlags) openStore(ctx context.Context, dir *datadir.Dir) (auth.KeySt
 	return db.Keys(), db.Close, nil
 }
 
-// hubFlags is the desk of a running hub.
+// hubKeys is the desk of a running hub. The methods are not those of hubFlags, because each command
+// with these flags would have them, too.
+type hubKeys struct{ hub *hubFlags }
 
 const keysPath = adminapi.Root + "/keys"
 
-func (f *hubFlags) add(ctx context.Context, n *adminapi.NewKey) (*adminapi.MadeKey, error) {
+func (k hubKeys) add(ctx context.Context, n *adminapi.NewKey) (*adminapi.MadeKey, error) {
 	made := new(adminapi.MadeKey)
-	return made, f.ask(ctx, "POST "+keysPath, n, made)
+	return made, k.hub.ask(ctx, "POST "+keysPath, n, made)
 }
 
-func (f *hubFlags) list(ctx context.Context) ([]adminapi.Key, error) {
+func (k hubKeys) list(ctx context.Context) ([]adminapi.Key, error) {
 	var all adminapi.KeyList
-	return all.Keys, f.ask(ctx, "GET "+keysPath, nil, &all)
+	return all.Keys, k.hub.ask(ctx, "GET "+keysPath, nil, &all)
 }
 
-func (f *hubFlags) revoke(ctx context.Context, id string, after time.Duration) (*adminapi.Key, error) {
-	k := new(adminapi.Key)
+func (k hubKeys) revoke(ctx context.Context, id string, after time.Duration) (*adminapi.Key, error) {
+	revoked := new(adminapi.Key)
 	request := "DELETE " + keysPath + "/" + url.PathEscape(id)
 	if after > 0 {
 		request += "?after=" + after.String()
 	}
-	return k, f.ask(ctx, request, nil, k)
+	return revoked, k.hub.ask(ctx, request, nil, revoked)
 }
 
 // folderKeys is the desk of a hub that does not run.
