@@ -4,10 +4,11 @@ TOOL = go tool -modfile=internal/tools/go.mod
 
 .PHONY: build check check-all lint test bench fuzz sdk
 
-# build makes the smallest program: static, without symbols and debug information, and without
-# the request pages of gRPC, which keep the linker from dropping methods.
+# build makes the smallest program: static, without symbols and debug information, without
+# the request pages of gRPC, which keep the linker from dropping methods, and with functions that
+# begin at multiples of 16 bytes in place of 32.
 build:
-	CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags="-s -w" -o bin/parley ./cmd/parley
+	CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags="-s -w -funcalign=16" -o bin/parley ./cmd/parley
 
 # sdk builds the workers in other languages: a wheel, and a package for npm. It needs .ci/venvs.
 sdk:

@@ -104,7 +104,7 @@ func linked(t *testing.T) string {
 		t.Fatal(err)
 	}
 	program := filepath.Join(dir, "parley")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags=grpcnotrace", "-ldflags=-s -w", "-o", program, "./cmd/parley")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags=grpcnotrace", "-ldflags=-s -w -funcalign=16", "-o", program, "./cmd/parley")
 	cmd.Dir, cmd.Env = clone, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "PWD="+clone)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -125,7 +125,7 @@ func linked(t *testing.T) string {
 func TestMethodsByName(t *testing.T) {
 	t.Parallel()
 	testenv.Env(t, testenv.CI) // it compiles the program with other flags than the tests
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags=grpcnotrace", "-ldflags=-s -w -dumpdep", "-o", filepath.Join(t.TempDir(), "parley"), "./cmd/parley")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags=grpcnotrace", "-ldflags=-s -w -funcalign=16 -dumpdep", "-o", filepath.Join(t.TempDir(), "parley"), "./cmd/parley")
 	cmd.Dir, cmd.Env = filepath.Join("..", ".."), append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
 	reached, err := cmd.CombinedOutput()
 	if err != nil || len(reached) < 1<<20 {

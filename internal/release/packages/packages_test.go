@@ -46,12 +46,12 @@ func TestConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, flag := range []string{"-trimpath", "-tags grpcnotrace", `-ldflags="-s -w"`, "CGO_ENABLED=0"} {
+	for _, flag := range []string{"-trimpath", "-tags grpcnotrace", `-ldflags="-s -w -funcalign=16"`, "CGO_ENABLED=0"} {
 		if !strings.Contains(string(makefile), flag) {
 			t.Errorf("the Makefile has no %s", flag)
 		}
 	}
-	if b.ModTimestamp != "{{ .CommitTimestamp }}" || strings.Join(b.Flags, " ") != "-trimpath -tags=grpcnotrace" || strings.Join(b.Ldflags, " ") != "-s -w" {
+	if b.ModTimestamp != "{{ .CommitTimestamp }}" || strings.Join(b.Flags, " ") != "-trimpath -tags=grpcnotrace" || strings.Join(b.Ldflags, " ") != "-s -w -funcalign=16" {
 		t.Errorf("the build is %+v; two builds of a tag must be the same bytes, and those of make", b)
 	}
 }
