@@ -37,7 +37,9 @@ type call struct {
 	in, out reflect.Type
 }
 
-// get returns the call of a request without a body.
+// get returns the call of a request without a body. It is not inlined into the list of routes.
+//
+//go:noinline
 func get[Out any](f func(r *http.Request) (Out, error)) call {
 	return call{answer: func(r *http.Request) (any, error) { return f(r) }, out: reflect.TypeFor[Out]()}
 }
@@ -48,6 +50,8 @@ func post[In, Out any](f func(r *http.Request, in *In) (Out, error)) call {
 }
 
 // postUpTo is post for bodies of another maximum size.
+//
+//go:noinline
 func postUpTo[In, Out any](most int, f func(r *http.Request, in *In) (Out, error)) call {
 	answer := func(r *http.Request) (any, error) {
 		in := new(In)
