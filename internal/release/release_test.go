@@ -91,6 +91,9 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
+// most is the largest size of the program in bytes: docs/adr/0112-one-function-for-many-types.md.
+const most = 46_000_000
+
 // linked builds the tree from another folder and returns the digest of the program.
 func linked(t *testing.T) string {
 	t.Helper()
@@ -112,6 +115,9 @@ func linked(t *testing.T) string {
 	text, err := os.ReadFile(program)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(text) > most {
+		t.Errorf("the program has %d bytes, want at most %d", len(text), most)
 	}
 	if strings.Contains(string(text), root) || strings.Contains(string(text), dir) {
 		t.Errorf("the program contains the name of its folder")
