@@ -20,10 +20,11 @@ func TestFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := packed.File(b.Bytes())
-	if got := read(); !bytes.Equal(got, want) {
+	got := read()
+	if !bytes.Equal(got, want) {
 		t.Errorf("File = %d bytes, want %d", len(got), len(want))
 	}
-	if &read()[0] != &read()[0] {
+	if again := read(); &again[0] != &got[0] {
 		t.Error("File decompresses more than once")
 	}
 }
