@@ -59,13 +59,13 @@ func unpacked(b []byte) ([]byte, error) {
 
 // parse returns the templates of the console. It panics if they are damaged.
 func parse(functions pages.Funcs) *pages.Set {
-	b, err := packed.ReadFile("packed/pages.html.gz")
+	b, err := packed.ReadFile("packed/pages.json.gz")
 	if err == nil {
 		b, err = unpacked(b)
 	}
 	var set *pages.Set
 	if err == nil {
-		set, err = pages.Parse(string(b), functions)
+		set, err = pages.Read(b, functions)
 	}
 	if err != nil {
 		panic(err) // the program is damaged

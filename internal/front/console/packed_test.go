@@ -37,9 +37,9 @@ func TestPacked(t *testing.T) {
 		return same(t, path, want, seen)
 	})
 	if err == nil {
-		var compiled string
+		var compiled []byte
 		compiled, err = pagestest.Compiled(string(sources), functions)
-		err = errors.Join(err, same(t, "pages.html", []byte(compiled), seen))
+		err = errors.Join(err, same(t, "pages.json", compiled, seen))
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -112,7 +112,7 @@ func compiled(t *testing.T, src string, functions pages.Funcs) *pages.Set {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := pages.Parse(text, functions)
+	set, err := pages.Read(text, functions)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestRefused(t *testing.T) {
 		text, err := pagestest.Compiled(`{{define "page"}}`+src+`{{end}}`, nil)
 		if err == nil {
 			var set *pages.Set
-			if set, err = pages.Parse(text, nil); err == nil {
+			if set, err = pages.Read(text, nil); err == nil {
 				err = set.Execute(new(bytes.Buffer), "page", data{Text: "x", List: []named{"a"}})
 			}
 		}

@@ -2,7 +2,6 @@ package pages
 
 import (
 	"cmp"
-	"fmt"
 	"iter"
 	"reflect"
 	"slices"
@@ -45,14 +44,6 @@ func elements(v reflect.Value) iter.Seq2[reflect.Value, reflect.Value] {
 	}
 }
 
-// printed returns a value as text; nil is empty.
-func printed(v reflect.Value) string {
-	if !v.IsValid() {
-		return ""
-	}
-	return text(v.Interface())
-}
-
 // method returns a method that templates call. Its name is a constant for each, so that the linker
 // keeps methods of these names alone.
 func method(v reflect.Value, name string) reflect.Value {
@@ -85,43 +76,47 @@ func method(v reflect.Value, name string) reflect.Value {
 }
 
 // field returns a field of a struct, or the value of a key of a map.
-func field(v reflect.Value, name string) (reflect.Value, error) {
+func field(v reflect.Value, name string) reflect.Value {
 	at := concrete(v)
 	switch at.Kind() {
 	case reflect.Struct:
 		if f, ok := at.Type().FieldByName(name); ok && f.IsExported() {
-			return at.FieldByIndexErr(f.Index)
+			found, err := at.FieldByIndexErr(f.Index)
+			if err != nil {
+				fail(".%s: %w", name, err)
+			}
+			return found
 		}
 	case reflect.Map:
-		return at.MapIndex(reflect.ValueOf(name)), nil
+		return at.MapIndex(reflect.ValueOf(name))
 	case reflect.Invalid:
-		return at, fmt.Errorf(".%s of nil", name)
+		fail(".%s of nil", name)
 	}
-	return at, fmt.Errorf(".%s: %s has no such field", name, at.Type())
+	fail(".%s: %s has no such field", name, at.Type())
+	return at
 }
 
 // call calls a function or a method with one result.
-func call(f reflect.Value, arguments []reflect.Value) (reflect.Value, error) {
+func call(name string, f reflect.Value, in []reflect.Value) reflect.Value {
+	if !f.IsValid() {
+		fail("function %q not defined", name)
+	}
 	t := f.Type()
 	fixed := t.NumIn()
 	if t.IsVariadic() {
 		fixed--
 	}
-	if len(arguments) < fixed || len(arguments) > fixed && !t.IsVariadic() {
-		return reflect.Value{}, fmt.Errorf("%d arguments for %s", len(arguments), t)
+	if len(in) < fixed || len(in) > fixed && !t.IsVariadic() {
+		fail("%s: %d arguments for %s", name, len(in), t)
 	}
-	in := make([]reflect.Value, len(arguments))
-	for i, v := range arguments {
+	for i, v := range in {
 		want := t.In(min(i, t.NumIn()-1))
 		if i >= fixed {
 			want = want.Elem()
 		}
-		var err error
-		if in[i], err = argument(v, want); err != nil {
-			return reflect.Value{}, err
-		}
+		in[i] = argument(name, v, want)
 	}
-	return unwrapped(f.Call(in)[0]), nil
+	return unwrapped(f.Call(in)[0])
 }
 
 func unwrapped(v reflect.Value) reflect.Value {
@@ -132,16 +127,16 @@ func unwrapped(v reflect.Value) reflect.Value {
 }
 
 // argument returns v as a value of a type.
-func argument(v reflect.Value, want reflect.Type) (reflect.Value, error) {
-	v = unwrapped(v)
-	if !v.IsValid() {
-		return reflect.Zero(want), nil
+func argument(name string, v reflect.Value, want reflect.Type) reflect.Value {
+	if v = unwrapped(v); !v.IsValid() {
+		return reflect.Zero(want)
 	}
 	if v.Type().AssignableTo(want) {
-		return v, nil
+		return v
 	}
-	if at := concrete(v); at.IsValid() && at.Type().AssignableTo(want) {
-		return at, nil
+	at := concrete(v)
+	if !at.IsValid() || !at.Type().AssignableTo(want) {
+		fail("%s: %s is no %s", name, v.Type(), want)
 	}
-	return v, fmt.Errorf("%s is no %s", v.Type(), want)
+	return at
 }

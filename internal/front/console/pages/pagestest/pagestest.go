@@ -3,13 +3,17 @@
 package pagestest
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html/template"
 	"io"
+	"maps"
 	"slices"
 	"strings"
+	"text/template/parse"
 
 	"github.com/parley-a2a/parley/internal/front/console/pages"
 )
@@ -19,8 +23,34 @@ func Parsed(source string, funcs pages.Funcs) (*template.Template, error) {
 	return template.New("").Funcs(template.FuncMap(funcs)).Parse(source)
 }
 
-// Compiled returns a source with the functions that html/template adds for escaping.
-func Compiled(source string, funcs pages.Funcs) (string, error) {
+// Compiled returns the templates of a source for pages.Read, with the functions that html/template
+// adds for escaping.
+func Compiled(source string, funcs pages.Funcs) ([]byte, error) {
+	escaped, err := escaped(source, funcs)
+	if err != nil {
+		return nil, err
+	}
+	known := pages.Builtins()
+	maps.Copy(known, funcs)
+	trees, err := parse.Parse("pages", escaped, "", "", known)
+	if err != nil {
+		return nil, fmt.Errorf("parse pages: %w", err)
+	}
+	all := make(map[string][]pages.Node)
+	for name, t := range trees {
+		if all[name], err = translated(t.Root); err != nil {
+			return nil, fmt.Errorf("template %s: %w", name, err)
+		}
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // the compressed text is shorter
+	err = e.Encode(all)
+	return b.Bytes(), err
+}
+
+// escaped returns a source with the functions that html/template adds for escaping.
+func escaped(source string, funcs pages.Funcs) (string, error) {
 	t, err := Parsed(source, funcs)
 	if err != nil {
 		return "", err
