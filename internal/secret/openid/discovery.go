@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/oauth2"
-
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 )
 
@@ -97,11 +95,8 @@ func (p *Provider) checkEndpoint(address string) error {
 	return fmt.Errorf("%.200q must begin with https://", address)
 }
 
-// style returns the way in which the client authenticates: HTTP Basic, unless the provider accepts
-// parameters only (OpenID Connect Core 1.0 §9).
-func (d *document) style() oauth2.AuthStyle {
-	if len(d.Methods) > 0 && !slices.Contains(d.Methods, "client_secret_basic") && slices.Contains(d.Methods, "client_secret_post") {
-		return oauth2.AuthStyleInParams
-	}
-	return oauth2.AuthStyleInHeader
+// basic reports whether the client authenticates with HTTP Basic, as it does unless the provider
+// accepts parameters only (OpenID Connect Core 1.0 §9).
+func (d *document) basic() bool {
+	return len(d.Methods) == 0 || slices.Contains(d.Methods, "client_secret_basic") || !slices.Contains(d.Methods, "client_secret_post")
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -34,15 +35,21 @@ type server struct {
 	document, answer, claims object
 	// challenge and nonce are those of the last address of Begin.
 	challenge, nonce string
+	// secret is that of the client.
+	secret string
 	// status replaces the status of the token endpoint.
 	status int
+	// inForm is set if the client must authenticate in the form.
+	inForm bool
+	// asForm makes the token endpoint answer with a form.
+	asForm bool
 	// exchanged counts the codes that were exchanged.
 	exchanged int
 }
 
 func newServer(t *testing.T) (*server, *openid.Provider) {
 	t.Helper()
-	s := &server{t: t}
+	s := &server{t: t, secret: "s3cret+/:"}
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
 	s.url = web.URL
@@ -84,6 +91,15 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for k, v := range changes {
 		doc[k] = v
 	}
+	if s.asForm && r.URL.Path == "/token" {
+		form := make(url.Values)
+		for k, v := range doc {
+			form.Set(k, v.(string))
+		}
+		w.Header().Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
+		_, _ = io.WriteString(w, form.Encode())
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	if doc["error"] != nil {
 		w.WriteHeader(http.StatusBadRequest)
@@ -94,12 +110,18 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // exchange checks a request for tokens (RFC 6749 §4.1.3, RFC 7636 §4.5).
 func (s *server) exchange(r *http.Request) object {
 	s.exchanged++
-	id, secret, _ := r.BasicAuth()
+	id, secret, basic := r.BasicAuth()
 	id, _ = url.QueryUnescape(id)
 	secret, _ = url.QueryUnescape(secret)
+	if s.inForm {
+		id, secret = r.PostFormValue("client_id"), r.PostFormValue("client_secret")
+	}
+	if basic == s.inForm || !s.inForm && r.PostForm.Has("client_id") {
+		s.t.Errorf("the client authenticates in the header: %v, and sends %v", basic, r.PostForm)
+	}
 	sum := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
 	switch {
-	case r.Method != http.MethodPost || id != "console" || secret != "s3cret+/:":
+	case r.Method != http.MethodPost || id != "console" || secret != s.secret:
 		return object{"error": "invalid_client"}
 	case r.PostFormValue("code") != "c0de" || r.PostFormValue("redirect_uri") != redirect || r.PostFormValue("grant_type") != "authorization_code":
 		return object{"error": "invalid_grant"}
@@ -235,5 +257,32 @@ func TestDocuments(t *testing.T) {
 	s.begin(p)
 	if got := p.SignOut(); got != "" {
 		t.Errorf("SignOut = %s", got)
+	}
+}
+
+// TestClients: a client authenticates as its provider wants, and reads its answer as JSON or a form.
+func TestClients(t *testing.T) {
+	t.Parallel()
+	const methods = "token_endpoint_auth_methods_supported"
+	for name, tc := range map[string]struct {
+		methods        []string
+		secret         string
+		inForm, asForm bool
+	}{
+		"in the header":       {methods: []string{"client_secret_post", "client_secret_basic"}, secret: "s3cret+/:"},
+		"in the form":         {methods: []string{"client_secret_post"}, secret: "s3cret+/:", inForm: true},
+		"a public client":     {methods: []string{"client_secret_basic"}, inForm: true},
+		"an unknown method":   {methods: []string{"private_key_jwt"}, secret: "s3cret+/:"},
+		"a form as an answer": {methods: []string{"client_secret_basic"}, secret: "s3cret+/:", asForm: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, p := newServer(t)
+			s.document, s.inForm, s.asForm, s.secret, p.ClientSecret = object{methods: tc.methods}, tc.inForm, tc.asForm, tc.secret, tc.secret
+			a, answer := s.begin(p)
+			if _, err := p.Finish(t.Context(), a, answer); err != nil || s.exchanged != 1 {
+				t.Errorf("%v after %d exchanges", err, s.exchanged)
+			}
+		})
 	}
 }

@@ -3,7 +3,9 @@ package openid
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,8 +14,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/oauth2"
 
 	"github.com/parley-a2a/parley/auth/token"
 )
@@ -79,11 +79,33 @@ func (p *Provider) Begin(ctx context.Context, redirect string) (address string, 
 	if err != nil {
 		return "", nil, fmt.Errorf("begin sign-in at %s: %w", p.Name, err)
 	}
-	a = &Attempt{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Redirect: redirect}
-	return p.config(d, redirect).AuthCodeURL(a.State, oauth2.SetAuthURLParam("nonce", a.Nonce), oauth2.S256ChallengeOption(a.Verifier)), a, nil
+	a = &Attempt{State: rand.Text(), Nonce: rand.Text(), Verifier: verifier(), Redirect: redirect}
+	return p.address(d, a), a, nil
 }
 
-func (p *Provider) config(d *document, redirect string) *oauth2.Config {
+// address returns the address of an attempt at the provider (OpenID Connect Core 1.0 §3.1.2.1,
+// RFC 7636 §4.3).
+func (p *Provider) address(d *document, a *Attempt) string {
+	sum, join := sha256.Sum256([]byte(a.Verifier)), "?"
+	if strings.Contains(d.Authorization, "?") {
+		join = "&"
+	}
+	return d.Authorization + join + url.Values{
+		"response_type": {"code"}, "client_id": {p.ClientID}, "redirect_uri": {a.Redirect}, "scope": {strings.Join(p.scopes(), " ")},
+		"state": {a.State}, "nonce": {a.Nonce},
+		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
+	}.Encode()
+}
+
+// verifier returns a new secret of PKCE (RFC 7636 §4.1).
+func verifier() string {
+	b := make([]byte, 32)
+	_, _ = rand.Read(b) // never fails
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// scopes returns the scopes to request.
+func (p *Provider) scopes() []string {
 	scopes := slices.Clone(p.Scopes)
 	if len(scopes) == 0 {
 		scopes = []string{"profile"}
@@ -91,14 +113,7 @@ func (p *Provider) config(d *document, redirect string) *oauth2.Config {
 	if !slices.Contains(scopes, "openid") {
 		scopes = slices.Insert(scopes, 0, "openid")
 	}
-	c := &oauth2.Config{
-		ClientID: p.ClientID, ClientSecret: p.ClientSecret, RedirectURL: redirect, Scopes: scopes,
-		Endpoint: oauth2.Endpoint{AuthURL: d.Authorization, TokenURL: d.Token, AuthStyle: d.style()},
-	}
-	if p.ClientSecret == "" {
-		c.Endpoint.AuthStyle = oauth2.AuthStyleInParams // a public client sends its id alone
-	}
-	return c
+	return scopes
 }
 
 // Finish exchanges the answer that a browser brings back from the provider for a session.
@@ -118,19 +133,20 @@ func (p *Provider) finish(ctx context.Context, a *Attempt, answer url.Values) (*
 	if err := p.checkAnswer(d, a, answer); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithValue(ctx, oauth2.HTTPClient, p.Client), requestTime)
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
-	c := p.config(d, a.Redirect)
-	got, err := c.Exchange(ctx, answer.Get("code"), oauth2.VerifierOption(a.Verifier))
+	got, err := p.exchange(ctx, d, url.Values{
+		"grant_type": {"authorization_code"}, "code": {answer.Get("code")}, "redirect_uri": {a.Redirect}, "code_verifier": {a.Verifier},
+	})
 	if err != nil {
-		return nil, exchangeError(err)
+		return nil, err
 	}
-	text, _ := got.Extra("id_token").(string)
+	text, _ := got["id_token"].(string)
 	if text == "" {
 		return nil, fmt.Errorf("%w: the provider gave no ID token", ErrUnavailable)
 	}
-	s := &Session{Token: text, facts: &token.SignIn{Issuer: p.Name, Client: p.ClientID, Nonce: a.Nonce, Scopes: c.Scopes}}
-	if granted, ok := got.Extra("scope").(string); ok {
+	s := &Session{Token: text, facts: &token.SignIn{Issuer: p.Name, Client: p.ClientID, Nonce: a.Nonce, Scopes: p.scopes()}}
+	if granted, ok := got["scope"].(string); ok {
 		s.facts.Scopes = strings.Fields(granted)
 	}
 	if s.Expiry, err = p.Verifier.SignIn(ctx, text, s.facts); errors.Is(err, token.ErrToken) {
@@ -163,18 +179,6 @@ func (p *Provider) checkAnswer(d *document, a *Attempt, answer url.Values) error
 		return fmt.Errorf("%w: without a code", ErrMismatch)
 	}
 	return nil
-}
-
-// exchangeError returns the error of a request to the token endpoint, without its answer.
-func exchangeError(err error) error {
-	refused, ok := errors.AsType[*oauth2.RetrieveError](err)
-	switch {
-	case ok && refused.ErrorCode != "":
-		return fmt.Errorf("%w: the token endpoint answers %.80q: %.200q", ErrRefused, refused.ErrorCode, refused.ErrorDescription)
-	case ok && refused.Response != nil:
-		return fmt.Errorf("%w: the token endpoint answers %s", ErrUnavailable, refused.Response.Status)
-	}
-	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
 // SignOut returns the address at which a person signs out of the provider (OpenID Connect
