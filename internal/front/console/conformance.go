@@ -30,9 +30,6 @@ type checkFace struct {
 	Problems, Passed, Others []adminjson.CheckResult
 }
 
-// Few reports whether the page opens the problems.
-func (f *checkFace) Few() bool { return len(f.Problems) <= 5 }
-
 // showCheck answers with the page before a check.
 func showCheck(p *page) error {
 	if !p.caller.Admin {

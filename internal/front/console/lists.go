@@ -43,9 +43,6 @@ type hubStatus struct {
 	} `json:"checks"`
 }
 
-// Uptime returns how long the hub runs.
-func (s hubStatus) Uptime() time.Duration { return time.Duration(s.UptimeSeconds) * time.Second }
-
 // counts reads the number of tasks in each state, of the agent and the owners of the filter.
 func (p *page) counts() ([]count, error) {
 	f := p.filterOf()

@@ -20,10 +20,20 @@ var templates = sync.OnceValue(func() *pages.Set { return parse(functions) })
 
 // functions are those of the templates.
 var functions = pages.Funcs{
-	"t": clean, "markdown": markdown, "clock": clock, "stamp": stamp, "machine": machine, "span": span, "state": stateWord, "tone": tone,
-	"bytes": size, "to": func(pairs ...any) pages.URL { return pages.URL(query(pairs...)) }, "short": short, "today": func() string { return time.Now().UTC().Format(time.DateOnly) }, "hooktone": hookTone, "hookstate": hookState, "number": thousands, "money": money, "percent": func(f float64) string { return fmt.Sprintf("%.0f %%", 100*f) }, "millis": func(n int64) string { return span(time.Duration(n) * time.Millisecond) }, "query": func(s string) pages.URL { return pages.URL(s) }, //nolint:gosec // url.Values has encoded it
-
-	"part": func(s scope, v any) scope { return scope{s.Token, s.Admin, v} },
+	{"t", clean}, {"markdown", markdown}, {"clock", clock}, {"stamp", stamp}, {"machine", machine}, {"span", span}, {"state", stateWord}, {"tone", tone},
+	{"bytes", size}, {"short", short}, {"hooktone", hookTone}, {"hookstate", hookState}, {"number", thousands}, {"money", money},
+	{"to", func(pairs ...any) pages.URL { return pages.URL(query(pairs...)) }},
+	{"query", func(s string) pages.URL { return pages.URL(s) }}, //nolint:gosec // url.Values has encoded it
+	{"again", func(f interface{ Query(pairs ...any) string }, pairs ...any) pages.URL {
+		return pages.URL(f.Query(pairs...))
+	}},
+	{"today", func() string { return time.Now().UTC().Format(time.DateOnly) }},
+	{"percent", func(f float64) string { return fmt.Sprintf("%.0f %%", 100*f) }},
+	{"millis", func(n int64) string { return span(time.Duration(n) * time.Millisecond) }},
+	{"seconds", func(n int64) string { return span(time.Duration(n) * time.Second) }},
+	{"between", func(a, b time.Time) string { return span(b.Sub(a)) }},
+	{"security", cardView.Security}, {"unix", time.Time.UnixMilli}, {"zero", time.Time.IsZero},
+	{"part", func(s scope, v any) scope { return scope{s.Token, s.Admin, v} }},
 }
 
 // layout is the content of every page around its own.

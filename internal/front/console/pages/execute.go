@@ -80,7 +80,7 @@ func (x *execution) each(n *Node, v reflect.Value) {
 func (x *execution) value(n *Node, dot reflect.Value) (v reflect.Value) {
 	switch n.Op {
 	case Variable:
-		return x.fields(x.variables[n.Num], n, dot)
+		return fields(x.variables[n.Num], n.Names)
 	case String:
 		return reflect.ValueOf(n.Str)
 	case Number:
@@ -93,31 +93,19 @@ func (x *execution) value(n *Node, dot reflect.Value) (v reflect.Value) {
 		}
 		return v
 	case Call:
-		return call(n.Str, reflect.ValueOf(x.set.funcs[n.Str]), x.operands(n, dot))
-	}
-	return x.fields(dot, n, dot)
-}
-
-func (x *execution) operands(n *Node, dot reflect.Value) []reflect.Value {
-	values := make([]reflect.Value, len(n.Args))
-	for i := range n.Args {
-		values[i] = x.value(&n.Args[i], dot)
-	}
-	return values
-}
-
-// fields follows names; the last one, if it is a method, has the operands as its arguments.
-func (x *execution) fields(v reflect.Value, n *Node, dot reflect.Value) reflect.Value {
-	for i, name := range n.Names {
-		m := method(v, name)
-		switch {
-		case !m.IsValid():
-			v = field(v, name)
-		case i == len(n.Names)-1:
-			v = call(name, m, x.operands(n, dot))
-		default:
-			v = call(name, m, nil)
+		in := make([]reflect.Value, len(n.Args))
+		for i := range n.Args {
+			in[i] = x.value(&n.Args[i], dot)
 		}
+		return call(n.Str, x.set.funcs[n.Str], in)
+	}
+	return fields(dot, n.Names)
+}
+
+// fields follows names.
+func fields(v reflect.Value, names []string) reflect.Value {
+	for _, name := range names {
+		v = field(v, name)
 	}
 	return v
 }

@@ -4,8 +4,8 @@
 // templates at the time of the build, lets html/template decide how each value is escaped, and stores
 // the statements as JSON. This package reads them and executes them, so that a program contains no
 // parser. It exists because text/template finds methods by names that are texts: a program with such a
-// call keeps every exported method of every type, which is 5 MB of Parley. Here only methods in the
-// list of method are found.
+// call keeps every exported method of every type, which is 5 MB of Parley. Here templates have fields
+// and functions, and no methods.
 //
 // Set.Execute may be called concurrently. A test compares its output with that of html/template,
 // with hostile values in every context for which there is a function.
@@ -15,7 +15,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
 )
 
@@ -25,8 +24,18 @@ type HTML string
 // URL is a part of an address whose special characters are encoded.
 type URL string
 
-// Funcs are functions of templates by name. They return one value.
-type Funcs map[string]any
+// Funcs are functions of templates: the name of each and a function with one result. A list needs no
+// code in a program, as a map does.
+type Funcs [][2]any
+
+// All returns the functions of all templates, and those of this list, by their names.
+func (f Funcs) All() map[string]any {
+	all := make(map[string]any)
+	for _, each := range append(builtins[:len(builtins):len(builtins)], f...) {
+		all[each[0].(string)] = each[1]
+	}
+	return all
+}
 
 // Op is the kind of a node.
 type Op int
@@ -60,7 +69,7 @@ type Node struct {
 	Str   string   `json:"s,omitempty"`
 	Num   int      `json:"i,omitempty"`
 	Names []string `json:"n,omitempty"`
-	// Args are operands: of a Dot and a Variable those of a method, the last one of Names.
+	// Args are operands.
 	Args []Node `json:"a,omitempty"`
 	// Let is set if the value of a statement also is a variable.
 	Let  bool   `json:"v,omitempty"`
@@ -71,16 +80,15 @@ type Node struct {
 // Set is a set of templates by name.
 type Set struct {
 	nodes map[string][]Node
-	funcs Funcs
+	funcs map[string]reflect.Value
 }
-
-// Builtins returns the names of the functions that every template has.
-func Builtins() Funcs { return maps.Clone(builtins) }
 
 // Read returns the templates that pagestest.Compiled has written.
 func Read(b []byte, funcs Funcs) (*Set, error) {
-	s := &Set{funcs: maps.Clone(builtins)}
-	maps.Copy(s.funcs, funcs)
+	s := &Set{funcs: make(map[string]reflect.Value)}
+	for name, f := range funcs.All() {
+		s.funcs[name] = reflect.ValueOf(f)
+	}
 	return s, json.Unmarshal(b, &s.nodes)
 }
 

@@ -21,7 +21,7 @@ const source = `{{define "page"}}{{$v := .V}}<title>{{.Text}} x</title>
 {{with .Ptr}}{{.Name}} {{.Others}} {{$.N}} {{len .Others}}{{with $x := .Name}}{{$x}}{{end}}{{else}}none{{end}}
 {{range $x := .List}}{{$x}}{{end}}{{range $i, $x := .List}}{{$i}}{{$x}}{{end}}{{range $k, $x := .Map}}{{$k}}={{$x}}{{end}}{{range .Map}}{{.}}{{end}}{{range .List}}<i>{{.}}{{if eq . $v}}={{end}}{{if ne . "a"}}!{{end}}</i>{{else}}empty{{end}}
 {{if and .On (not .Ptr)}}1{{else if or .N .On}}2{{end}}{{if gt .N 1}}>{{end}}{{if lt .N 1}}<{{end}}{{if gt .Size 1}}>{{end}}
-{{index .Map "k"}} {{index .Map .Text}} {{printf "%.1f|%s" .F .Text}} {{.At.IsZero}} {{.At.UnixMilli}} {{(.At.Sub .Past)}} {{.Query "a" .Text}}
+{{index .Map "k"}} {{index .Map .Text}} {{printf "%.1f|%s" .F .Text}} {{zero .At}} {{between .Past .At}} {{.At | between .Past}} {{join "a" .Text}}
 {{template "part" (up .Text)}}{{template "bare"}}{{/* comment */}}{{- " trimmed " -}}
 {{end}}{{define "part"}}[{{.}}]{{end}}{{define "bare"}}<b>{{.}}</b>{{end}}`
 
@@ -47,8 +47,6 @@ type data struct {
 	Map  map[string]string
 }
 
-func (d data) Query(pairs ...any) string { return fmt.Sprint(pairs...) + d.Text }
-
 var hostile = []string{
 	"", "a", "plain text", `<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onclick='x`, "javascript:alert(1)", "JavaScript:alert(1)",
 	"vbscript:x", "data:text/html,<b>", "http://a.example/?q=<b>&c=d", "https://a.example/ü?x=1#f", "mailto:a@example", "/path:with:colons", "a/b:c", "%41%zz%", "\x00\x01\xff\xfe", "é漢\u2028\u202e", "a+b=c&d;e", "{{.V}}", "`x`", "&amp;&lt;", "\n\t\r ",
@@ -57,7 +55,10 @@ var hostile = []string{
 // TestSame compares the output with that of html/template.
 func TestSame(t *testing.T) {
 	t.Parallel()
-	functions := pages.Funcs{"up": func(v any) string { return strings.ToUpper(fmt.Sprint(v)) }}
+	functions := pages.Funcs{
+		{"up", func(v any) string { return strings.ToUpper(fmt.Sprint(v)) }}, {"zero", time.Time.IsZero},
+		{"between", func(a, b time.Time) time.Duration { return b.Sub(a) }}, {"join", fmt.Sprint},
+	}
 	theirs, err := pagestest.Parsed(source, functions)
 	if err != nil {
 		t.Fatal(err)
@@ -128,17 +129,22 @@ func TestRefused(t *testing.T) {
 		`{{.At.Unix}}`:                         ".Unix: time.Time has no such field",
 		`{{range .At}}x{{end}}`:                "range .At: time.Time is no slice",
 		`{{template "absent" .}}`:              `no such template "absent"`,
-		`{{.At.Sub}}`:                          "0 arguments",
-		`{{.At.Sub .Text}}`:                    "string is no time.Time",
+		`{{.At.Sub .Past}}`:                    ".At.Sub .Past: not supported",
+		`{{.Past | .At.Sub}}`:                  ".At.Sub: not supported",
+		`{{zero}}`:                             "zero: 0 arguments",
+		`{{zero .Text}}`:                       "zero: string is no time.Time",
+		`{{$x := 1}}{{$x = 2}}`:                "not supported",
+		`{{range .List}}{{break}}{{end}}`:      "not supported",
 		`<script>var x = {{.Text}};</script>`:  "function \"_html_template_jsvalescaper\" not defined",
 		`<p style="color: {{.Text}}">x</p>`:    "function \"_html_template_cssvaluefilter\" not defined",
 		`<p {{.Text}}>x</p>`:                   "function \"_html_template_htmlnamefilter\" not defined",
 		`{{if .On}}<a href="{{else}}x{{end}}>`: "branches end in different contexts",
 	} {
-		text, err := pagestest.Compiled(`{{define "page"}}`+src+`{{end}}`, nil)
+		functions := pages.Funcs{{"zero", time.Time.IsZero}}
+		text, err := pagestest.Compiled(`{{define "page"}}`+src+`{{end}}`, functions)
 		if err == nil {
 			var set *pages.Set
-			if set, err = pages.Read(text, nil); err == nil {
+			if set, err = pages.Read(text, functions); err == nil {
 				err = set.Execute(new(bytes.Buffer), "page", data{Text: "x", List: []named{"a"}})
 			}
 		}

@@ -44,37 +44,6 @@ func elements(v reflect.Value) iter.Seq2[reflect.Value, reflect.Value] {
 	}
 }
 
-// method returns a method that templates call. Its name is a constant for each, so that the linker
-// keeps methods of these names alone.
-func method(v reflect.Value, name string) reflect.Value {
-	if v.Kind() == reflect.Interface {
-		v = v.Elem()
-	}
-	if v.Kind() != reflect.Pointer && v.CanAddr() {
-		v = v.Addr()
-	}
-	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return reflect.Value{}
-	}
-	switch name {
-	case "Few":
-		return v.MethodByName("Few")
-	case "IsZero":
-		return v.MethodByName("IsZero")
-	case "Query":
-		return v.MethodByName("Query")
-	case "Security":
-		return v.MethodByName("Security")
-	case "Sub":
-		return v.MethodByName("Sub")
-	case "UnixMilli":
-		return v.MethodByName("UnixMilli")
-	case "Uptime":
-		return v.MethodByName("Uptime")
-	}
-	return reflect.Value{}
-}
-
 // field returns a field of a struct, or the value of a key of a map.
 func field(v reflect.Value, name string) reflect.Value {
 	at := concrete(v)
@@ -96,7 +65,7 @@ func field(v reflect.Value, name string) reflect.Value {
 	return at
 }
 
-// call calls a function or a method with one result.
+// call calls a function with one result.
 func call(name string, f reflect.Value, in []reflect.Value) reflect.Value {
 	if !f.IsValid() {
 		fail("function %q not defined", name)

@@ -101,7 +101,7 @@ func (t *translation) pipe(p *parse.PipeNode) pages.Node {
 	n := t.command(p.Cmds[0])
 	for _, c := range p.Cmds[1:] {
 		next := t.command(c)
-		if next.Op != pages.Call && len(next.Names) == 0 {
+		if next.Op != pages.Call {
 			fail(c)
 		}
 		next.Args = append(next.Args, n)
@@ -115,7 +115,7 @@ func (t *translation) command(c *parse.CommandNode) pages.Node {
 	for _, a := range c.Args[1:] {
 		n.Args = append(n.Args, t.operand(a))
 	}
-	if len(c.Args) > 1 && n.Op != pages.Call && n.Op != pages.And && n.Op != pages.Or && len(n.Names) == 0 {
+	if len(c.Args) > 1 && n.Op != pages.Call && n.Op != pages.And && n.Op != pages.Or {
 		fail(c)
 	}
 	return n

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"text/template/parse"
@@ -20,7 +19,11 @@ import (
 
 // Parsed returns the templates of a source in html/template.
 func Parsed(source string, funcs pages.Funcs) (*template.Template, error) {
-	return template.New("").Funcs(template.FuncMap(funcs)).Parse(source)
+	known := make(template.FuncMap)
+	for _, f := range funcs {
+		known[f[0].(string)] = f[1]
+	}
+	return template.New("").Funcs(known).Parse(source)
 }
 
 // Compiled returns the templates of a source for pages.Read, with the functions that html/template
@@ -30,9 +33,7 @@ func Compiled(source string, funcs pages.Funcs) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := pages.Builtins()
-	maps.Copy(known, funcs)
-	trees, err := parse.Parse("pages", escaped, "", "", known)
+	trees, err := parse.Parse("pages", escaped, "", "", funcs.All())
 	if err != nil {
 		return nil, fmt.Errorf("parse pages: %w", err)
 	}
