@@ -25,6 +25,7 @@ type agentsView struct {
 
 // queueView is the queue of an agent with workers.
 type queueView struct {
+	_             uncompared
 	Agent         string
 	Waiting, Held int64
 	Workers       int
@@ -33,6 +34,7 @@ type queueView struct {
 
 // choiceView is the experience by which the broker chooses between agents with the same skill.
 type choiceView struct {
+	_              uncompared
 	Agent, Skill   string
 	Samples        int
 	SuccessRate    float64
@@ -108,7 +110,7 @@ func changeAgents(p *page) error {
 	default:
 		return p.showAgents(http.StatusBadRequest, agentsView{Error: "Choose to probe, refresh, pause, resume, add or remove an agent."})
 	}
-	if refused, ok := errors.AsType[*refusal](err); ok && refused.Code != http.StatusUnauthorized {
+	if refused := refusedBy(err); refused != nil && refused.Code != http.StatusUnauthorized {
 		v.Done, v.Error = "", refused.Message
 		return p.showAgents(refused.Code, v)
 	}

@@ -21,30 +21,44 @@ import (
 var packed embed.FS
 
 // kinds are the media types of the files that browsers get.
-var kinds = map[string]string{
-	"style.css": "text/css; charset=utf-8", "live.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml",
-	"curves.js": "text/javascript; charset=utf-8", "uplot/uPlot.iife.min.js": "text/javascript; charset=utf-8",
-	"uplot/uPlot.min.css": "text/css; charset=utf-8", "uplot/LICENSE": "text/plain; charset=utf-8",
+var kinds = words{
+	{"style.css", "text/css; charset=utf-8"}, {"live.js", "text/javascript; charset=utf-8"}, {"icon.svg", "image/svg+xml"},
+	{"curves.js", "text/javascript; charset=utf-8"}, {"uplot/uPlot.iife.min.js", "text/javascript; charset=utf-8"},
+	{"uplot/uPlot.min.css", "text/css; charset=utf-8"}, {"uplot/LICENSE", "text/plain; charset=utf-8"},
+}
+
+// words are pairs of texts. A list of them needs no code in a program, as a map does.
+type words [][2]string
+
+// of returns the word for a name; empty for an unknown one.
+func (w words) of(name string) string {
+	for _, each := range w {
+		if each[0] == name {
+			return each[1]
+		}
+	}
+	return ""
 }
 
 // asset serves the style and the scripts, compressed unless the browser does not accept that.
 func (h *Handler) asset(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/console/assets/")
+	kind := kinds.of(name)
 	compressed := strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
 	b, err := packed.ReadFile("packed/" + name + ".gz")
 	if err == nil && !compressed {
 		b, err = unpacked(b)
 	}
-	if kinds[name] == "" || err != nil {
+	if kind == "" || err != nil {
 		h.missing(w, r)
 		return
 	}
 	if compressed {
-		w.Header().Set("Content-Encoding", "gzip")
+		set(w.Header(), "Content-Encoding", "gzip")
 	}
-	w.Header().Set("Vary", "Accept-Encoding")
-	w.Header().Set("Content-Type", kinds[name])
-	w.Header().Set("Cache-Control", "public, max-age=300")
+	set(w.Header(), "Vary", "Accept-Encoding")
+	set(w.Header(), "Content-Type", kind)
+	set(w.Header(), "Cache-Control", "public, max-age=300")
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(b))
 }
 

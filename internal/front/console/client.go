@@ -26,18 +26,24 @@ type refusal struct {
 
 func (e *refusal) Error() string { return e.Message }
 
+// refusedBy returns the answer of the hub in an error; nil for other errors.
+func refusedBy(err error) (r *refusal) {
+	_ = errors.As(err, &r) // without one it stays nil
+	return r
+}
+
 // isMissing reports whether the hub has answered that something does not exist, or that the
 // caller may not see it.
 func isMissing(err error) bool {
-	refused, ok := errors.AsType[*refusal](err)
-	return ok && (refused.Code == http.StatusNotFound || refused.Code == http.StatusForbidden)
+	refused := refusedBy(err)
+	return refused != nil && (refused.Code == http.StatusNotFound || refused.Code == http.StatusForbidden)
 }
 
 // mistake returns the answer of the hub to a form that the person can correct on the same page. It
 // is nil for other errors, and if the caller has no right to send the form.
 func mistake(err error) *refusal {
-	refused, ok := errors.AsType[*refusal](err)
-	if !ok || refused.Code == http.StatusUnauthorized || refused.Code == http.StatusForbidden {
+	refused := refusedBy(err)
+	if refused == nil || refused.Code == http.StatusUnauthorized || refused.Code == http.StatusForbidden {
 		return nil
 	}
 	return refused
@@ -79,12 +85,12 @@ func (p *page) request(ctx context.Context, method, path string, body any) (*htt
 			r.Header[name] = v
 		}
 	}
-	r.Header.Set("A2A-Version", "1.0")
+	set(r.Header, "A2A-Version", "1.0")
 	if body != nil {
-		r.Header.Set("Content-Type", "application/json")
+		set(r.Header, "Content-Type", "application/json")
 	}
 	if p.session.key != "" {
-		r.Header.Set("Authorization", "Bearer "+p.session.key)
+		set(r.Header, "Authorization", "Bearer "+p.session.key)
 	}
 	return r, nil
 }
@@ -141,6 +147,7 @@ func (p *page) do(method, path string, body, v any) error {
 	return nil
 }
 
+//go:noinline // it is called often, and its arguments are code
 func (p *page) get(path string, v any) error { return p.do(http.MethodGet, path, nil, v) }
 
 // errEnough ends a stream whose reader wants no further events.

@@ -2,7 +2,6 @@ package console
 
 import (
 	"crypto/rand"
-	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -50,46 +49,63 @@ const maxForm = 1 << 20
 const policyOfContent = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
+// headers are those of every answer. With no-referrer, browsers send forms with the origin "null".
+var headers = [][2]string{
+	{"Content-Security-Policy", policyOfContent}, {"Referrer-Policy", "same-origin"}, {"X-Content-Type-Options", "nosniff"}, {"X-Frame-Options", "DENY"},
+	{"Cross-Origin-Opener-Policy", "same-origin"}, {"Cross-Origin-Resource-Policy", "same-origin"}, {"Cache-Control", "no-store"},
+}
+
 func (h *Handler) init() {
 	h.secret = make([]byte, 32)
 	_, _ = rand.Read(h.secret) // never fails
 	h.box = seal.New()
 	h.inside = &inprocess.Transport{Handler: http.HandlerFunc(h.asOutside)}
 	h.mux = http.NewServeMux()
-	for pattern, f := range map[string]func(*page) error{
-		"GET /console/{$}": overview, "GET /console/tasks": tasks, "GET /console/task": showTask, "GET /console/try": try,
-		"GET /console/agents": agents, "GET /console/inbox": showInbox,
-		"POST /console/try": send, "POST /console/task/cancel": cancel, "POST /console/task/answer": send, "POST /console/inbox": settle,
-		"GET /console/webhooks": showHooks, "POST /console/webhooks": redeliver, "GET /console/dead": showDead, "POST /console/dead": settleLetter,
-		"GET /console/audit": showAudit, "GET /console/audit/verify": verifyAudit,
-		"POST /console/task/operate": operate, "GET /console/task/raw": showEntry,
-		"GET /console/task/entry": entry, "GET /console/task/part": part, "GET /console/task/item": showItem,
-		"GET /console/task/events": taskEvents, "GET /console/counts/events": countEvents, "POST /console/agents": changeAgents,
-		"GET /console/samples": sampleData, "GET /console/conformance": showCheck, "POST /console/conformance": runCheck,
-	} {
-		h.mux.Handle(pattern, h.page(f))
+	for _, r := range routes {
+		h.mux.Handle(r.pattern, h.page(r.f))
 	}
-	h.mux.HandleFunc("GET /console/sign-in", h.signInPage)
-	h.mux.HandleFunc("POST /console/sign-in", h.signIn)
-	h.mux.HandleFunc("GET "+signInPath+"{name}", h.finishOpenID)
-	h.mux.HandleFunc("GET "+signInPath+"{name}/start", h.startOpenID)
-	h.mux.HandleFunc("POST /console/sign-out", h.signOut)
-	h.mux.HandleFunc("GET /console/assets/", h.asset)
-	h.mux.HandleFunc("/", h.missing)
+	for _, r := range bareRoutes {
+		h.mux.HandleFunc(r.pattern, func(w http.ResponseWriter, req *http.Request) { r.f(h, w, req) })
+	}
 }
+
+// routes are the pages of people who have signed in.
+var routes = []struct {
+	pattern string
+	f       func(*page) error
+}{
+	{"GET /console/{$}", overview}, {"GET /console/tasks", tasks}, {"GET /console/task", showTask}, {"GET /console/try", try},
+	{"GET /console/agents", agents}, {"GET /console/inbox", showInbox},
+	{"POST /console/try", send}, {"POST /console/task/cancel", cancel}, {"POST /console/task/answer", send}, {"POST /console/inbox", settle},
+	{"GET /console/webhooks", showHooks}, {"POST /console/webhooks", redeliver}, {"GET /console/dead", showDead}, {"POST /console/dead", settleLetter},
+	{"GET /console/audit", showAudit}, {"GET /console/audit/verify", verifyAudit},
+	{"POST /console/task/operate", operate}, {"GET /console/task/raw", showEntry},
+	{"GET /console/task/entry", entry}, {"GET /console/task/part", part}, {"GET /console/task/item", showItem},
+	{"GET /console/task/events", taskEvents}, {"GET /console/counts/events", countEvents}, {"POST /console/agents", changeAgents},
+	{"GET /console/samples", sampleData}, {"GET /console/conformance", showCheck}, {"POST /console/conformance", runCheck},
+}
+
+// bareRoutes are the pages for everyone.
+var bareRoutes = []struct {
+	pattern string
+	f       func(*Handler, http.ResponseWriter, *http.Request)
+}{
+	{"GET /console/sign-in", (*Handler).signInPage}, {"POST /console/sign-in", (*Handler).signIn}, {"POST /console/sign-out", (*Handler).signOut},
+	{"GET " + signInPath + "{name}", (*Handler).finishOpenID}, {"GET " + signInPath + "{name}/start", (*Handler).startOpenID},
+	{"GET /console/assets/", (*Handler).asset}, {"/", (*Handler).missing},
+}
+
+// set sets a header of a request or an answer.
+//
+//go:noinline // it is called often, and http.Header.Set would be a part of each caller
+func set(h http.Header, name, value string) { h.Set(name, value) }
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.once.Do(h.init)
-	header := w.Header()
-	header.Set("Content-Security-Policy", policyOfContent)
-	// With no-referrer, browsers send forms with the origin "null".
-	header.Set("Referrer-Policy", "same-origin")
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("X-Frame-Options", "DENY")
-	header.Set("Cross-Origin-Opener-Policy", "same-origin")
-	header.Set("Cross-Origin-Resource-Policy", "same-origin")
-	header.Set("Cache-Control", "no-store")
+	for _, each := range headers {
+		set(w.Header(), each[0], each[1])
+	}
 	if r.URL.Path == "/console" {
 		http.Redirect(w, r, Root, http.StatusPermanentRedirect)
 		return
@@ -143,9 +159,9 @@ func (p *page) fail(err error) {
 	if gone := p.r.Context().Err(); gone != nil {
 		return
 	}
-	refused, ok := errors.AsType[*refusal](err)
+	refused := refusedBy(err)
 	switch {
-	case !ok:
+	case refused == nil:
 		if p.hub.Logger != nil {
 			p.hub.Logger.Error("a page of the console failed", "path", p.r.URL.Path, "error", err)
 		}

@@ -71,6 +71,7 @@ type content struct {
 
 // partView is a part on a page. Exactly one of Text, Data, File and Address describes it.
 type partView struct {
+	_          uncompared
 	Text, Data string
 	File       string // the name of a file whose bytes are in the log
 	Address    string // where the content of a part is; shown as text
@@ -123,6 +124,7 @@ type entryView struct {
 
 // mark is a remark between entries.
 type mark struct {
+	_          uncompared
 	Tone, Text string
 	At         *time.Time
 	// ID is the id of the hub's event; empty for other remarks.
@@ -131,6 +133,7 @@ type mark struct {
 
 // reader turns the entries of a log into those of a page.
 type reader struct {
+	_                  uncompared
 	task, owner, agent string
 	before             time.Time
 	room               int
@@ -402,7 +405,7 @@ func showItem(p *page) error {
 	if err != nil {
 		return err
 	}
-	p.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	set(p.w.Header(), "Content-Type", "text/html; charset=utf-8")
 	_, _ = p.w.Write(b) // an error means that the browser has disconnected
 	return nil
 }
@@ -454,7 +457,7 @@ func entry(p *page) error {
 	if err != nil {
 		return err
 	}
-	p.w.Header().Set("Content-Type", "application/json")
+	set(p.w.Header(), "Content-Type", "application/json")
 	_, _ = p.w.Write(b) // an error means that the browser has disconnected
 	return nil
 }
@@ -482,9 +485,9 @@ func (p *page) serve(w *wirePart, name string) error {
 	}
 	header := p.w.Header()
 	headers := func() {
-		header.Set("Content-Type", kind)
-		header.Set("Content-Security-Policy", "default-src 'none'; sandbox")
-		header.Set("Content-Disposition", mime.FormatMediaType(how, map[string]string{"filename": name}))
+		set(header, "Content-Type", kind)
+		set(header, "Content-Security-Policy", "default-src 'none'; sandbox")
+		set(header, "Content-Disposition", mime.FormatMediaType(how, map[string]string{"filename": name}))
 	}
 	b := []byte(w.Data)
 	switch path, _ := w.stored(p.r.FormValue("id")); {
@@ -512,7 +515,7 @@ func (p *page) serveStored(path string, headers func()) error {
 		return err
 	}
 	if of := p.r.Header.Get("Range"); of != "" {
-		r.Header.Set("Range", of)
+		set(r.Header, "Range", of)
 	}
 	resp, err := p.roundTrip(r)
 	if err != nil {
@@ -522,7 +525,7 @@ func (p *page) serveStored(path string, headers func()) error {
 	headers()
 	for _, name := range []string{"Content-Range", "Content-Length", "Accept-Ranges"} {
 		if v := resp.Header.Get(name); v != "" {
-			p.w.Header().Set(name, v)
+			set(p.w.Header(), name, v)
 		}
 	}
 	p.w.WriteHeader(resp.StatusCode)

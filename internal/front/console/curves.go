@@ -113,8 +113,8 @@ func sampleData(p *page) error {
 	if err := p.get("/api/v1/samples?"+query("after", p.r.FormValue("after")), &c); err != nil {
 		return err
 	}
-	p.w.Header().Set("Content-Type", "application/json")
-	p.w.Header().Set("Content-Length", strconv.Itoa(len(c)))
+	set(p.w.Header(), "Content-Type", "application/json")
+	set(p.w.Header(), "Content-Length", strconv.Itoa(len(c)))
 	_, _ = p.w.Write(c) // an error means that the browser has disconnected
 	return nil
 }

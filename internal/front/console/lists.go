@@ -2,7 +2,6 @@ package console
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -59,7 +58,10 @@ func (p *page) counts() ([]count, error) {
 }
 
 // filter selects tasks.
-type filter struct{ Agent, State, Context, Scope, Owner, ID, Since, Until, Page string }
+type filter struct {
+	_                                                           uncompared
+	Agent, State, Context, Scope, Owner, ID, Since, Until, Page string
+}
 
 // filterOf reads the filter of a request.
 func (p *page) filterOf() filter {
@@ -117,7 +119,7 @@ type tasksView struct {
 func tasks(p *page) error {
 	v := tasksView{Filter: p.filterOf(), States: states}
 	list, err := p.taskList(&v.Filter)
-	if refused, ok := errors.AsType[*refusal](err); ok && refused.Code == http.StatusBadRequest {
+	if refused := refusedBy(err); refused != nil && refused.Code == http.StatusBadRequest {
 		v.Error = refused.Message
 	} else if err != nil {
 		return err
@@ -270,7 +272,7 @@ func (p *page) trustAlways(path string, d adminjson.Decision) error {
 		return &refusal{http.StatusConflict, "The item is settled, but names no skill of a caller that could be approved always."}
 	}
 	err := p.do(http.MethodPost, "/api/v1/trust", map[string]any{"agentId": it.Caller, "level": trust.Act.String(), "approve": []string{it.Skill}}, nil)
-	if refused, ok := errors.AsType[*refusal](err); ok && refused.Code != http.StatusUnauthorized {
+	if refused := refusedBy(err); refused != nil && refused.Code != http.StatusUnauthorized {
 		return &refusal{refused.Code, "Approved once. The trust in " + it.Caller + " is unchanged: " + refused.Message}
 	}
 	return err
@@ -306,7 +308,7 @@ func settle(p *page) error {
 	} else {
 		err = p.do(http.MethodPost, path+"/"+verb, d, nil)
 	}
-	if refused, ok := errors.AsType[*refusal](err); ok && refused.Code != http.StatusUnauthorized {
+	if refused := refusedBy(err); refused != nil && refused.Code != http.StatusUnauthorized {
 		return p.showInbox(refused.Code, refused.Message)
 	}
 	if err == nil {
@@ -392,7 +394,7 @@ func (p *page) demands(agent string, v *cardView) {
 func send(p *page) error {
 	agent, text, id := p.r.PostFormValue("agent"), p.r.PostFormValue("text"), p.r.PostFormValue("id")
 	parts, err := p.messageParts()
-	if refused, ok := errors.AsType[*refusal](err); ok && id == "" {
+	if refused := refusedBy(err); refused != nil && id == "" {
 		return p.showTry(refused.Code, tryView{Text: text, Data: p.r.PostFormValue("data"), Error: refused.Message})
 	} else if err != nil {
 		return p.done(err)
@@ -420,9 +422,9 @@ func send(p *page) error {
 	if id != "" {
 		return p.done(err)
 	}
-	refused, ok := errors.AsType[*refusal](err)
+	refused := refusedBy(err)
 	switch {
-	case ok && refused.Code != http.StatusUnauthorized:
+	case refused != nil && refused.Code != http.StatusUnauthorized:
 		return p.showTry(refused.Code, tryView{Text: text, Data: p.r.PostFormValue("data"), Error: refused.Message})
 	case err != nil:
 		return err

@@ -39,7 +39,7 @@ func (p *page) open() (*stream, context.Context, context.CancelFunc) {
 	}
 	ctx, cancel := context.WithDeadline(p.r.Context(), limit)
 	s := &stream{sse.NewWriter(p.w, p.r)}
-	p.w.Header().Set("X-Accel-Buffering", "no")
+	set(p.w.Header(), "X-Accel-Buffering", "no")
 	_ = s.Send([]byte("retry: 1000\n\n")) // the next write fails, too
 	return s, ctx, cancel
 }

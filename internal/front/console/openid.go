@@ -183,7 +183,7 @@ func (h *Handler) signInFailed(w http.ResponseWriter, r *http.Request, err error
 // onward shows a page that leads to another one. The request for that one comes from a page of the
 // console, so that it has the cookie of the session. After a redirection from another site it has not.
 func (p *page) onward(next string) {
-	p.w.Header().Set("Refresh", "0; url="+next)
+	set(p.w.Header(), "Refresh", "0; url="+next)
 	p.show(http.StatusOK, "onward", next)
 }
 
@@ -217,8 +217,8 @@ func (p *page) changed() bool {
 	}
 	var now adminjson.Caller
 	if err := p.get("/api/v1/caller", &now); err != nil {
-		refused, ok := errors.AsType[*refusal](err)
-		return ok && refused.Code == http.StatusUnauthorized
+		refused := refusedBy(err)
+		return refused != nil && refused.Code == http.StatusUnauthorized
 	}
 	return now.ID != p.caller.ID || now.Owner != p.caller.Owner || now.Admin != p.caller.Admin || !slices.Equal(now.Roles, p.caller.Roles)
 }

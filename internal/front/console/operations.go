@@ -2,7 +2,6 @@ package console
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -64,6 +63,7 @@ func (p *page) back(err error, show func(int, string) error, to string) error {
 
 // letterView is a dead letter of the bus.
 type letterView struct {
+	_                                            uncompared
 	ID, Queue, Reason, Type, Source, Task, Owner string
 	At                                           time.Time
 	Size                                         int
@@ -88,7 +88,7 @@ func (p *page) showDead(code int, trouble string) error {
 		NextPageToken string       `json:"nextPageToken"`
 	}
 	err := p.get("/api/v1/dead?"+query("queue", v.Queue, "pageToken", p.r.FormValue("page")), &answer)
-	if refused, ok := errors.AsType[*refusal](err); ok && (refused.Code == http.StatusNotFound || refused.Code == http.StatusBadRequest) {
+	if refused := refusedBy(err); refused != nil && (refused.Code == http.StatusNotFound || refused.Code == http.StatusBadRequest) {
 		v.NoBus = refused.Message
 	} else if err != nil {
 		return err
@@ -159,7 +159,7 @@ func (p *page) showAudit(code int, report *adminjson.AuditReport) error {
 		}
 	}
 	answer, err := p.auditPage(append(filters, "after", after, "limit", auditLast)...)
-	if refused, ok := errors.AsType[*refusal](err); ok && refused.Code == http.StatusBadRequest {
+	if refused := refusedBy(err); refused != nil && refused.Code == http.StatusBadRequest {
 		v.Error = refused.Message
 	} else if err != nil {
 		return err

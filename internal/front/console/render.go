@@ -38,6 +38,7 @@ var functions = pages.Funcs{
 
 // layout is the content of every page around its own.
 type layout struct {
+	_                    uncompared
 	Title, Version, Path string
 	Token                string
 	Caller               string
@@ -50,9 +51,10 @@ type layout struct {
 }
 
 // titles are the names of pages in the browser.
-var titles = map[string]string{
-	"overview": "Overview", "tasks": "Tasks", "task": "Task", "entry-page": "Entry",
-	"webhooks": "Webhooks", "dead": "Dead letters", "audit": "Audit", "conformance": "Conformance", "try": "Try it", "agents": "Agents", "inbox": "Inbox", "signin": "Sign in", "onward": "One moment", "signedout": "Signed out", "message": "Parley",
+var titles = words{
+	{"overview", "Overview"}, {"tasks", "Tasks"}, {"task", "Task"}, {"entry-page", "Entry"},
+	{"webhooks", "Webhooks"}, {"dead", "Dead letters"}, {"audit", "Audit"}, {"conformance", "Conformance"}, {"try", "Try it"}, {"agents", "Agents"},
+	{"inbox", "Inbox"}, {"signin", "Sign in"}, {"onward", "One moment"}, {"signedout", "Signed out"}, {"message", "Parley"},
 }
 
 // show answers with a page.
@@ -64,7 +66,7 @@ func (p *page) show(code int, name string, v any) {
 		return
 	}
 	l := layout{
-		Title: titles[name], Version: p.hub.Version, Path: p.r.URL.Path, Token: p.hub.token(p.session), SignedIn: p.session.key != "",
+		Title: titles.of(name), Version: p.hub.Version, Path: p.r.URL.Path, Token: p.hub.token(p.session), SignedIn: p.session.key != "",
 		Waiting: p.waiting(), Caller: p.caller.ID, Anonymous: p.caller.Anonymous, Admin: p.caller.Admin, Body: pages.HTML(body), //nolint:gosec // rendered by a template
 	}
 	if p.caller.Name != "" {
@@ -76,8 +78,8 @@ func (p *page) show(code int, name string, v any) {
 		return
 	}
 	header := p.w.Header()
-	header.Set("Content-Type", "text/html; charset=utf-8")
-	header.Set("Content-Length", strconv.Itoa(b.Len()))
+	set(header, "Content-Type", "text/html; charset=utf-8")
+	set(header, "Content-Length", strconv.Itoa(b.Len()))
 	p.w.WriteHeader(code)
 	_, _ = p.w.Write(b.Bytes()) // an error means that the browser has disconnected
 }
@@ -87,6 +89,9 @@ func (h *Handler) log(text string, args ...any) {
 		h.Logger.Error(text, args...)
 	}
 }
+
+// uncompared is the first field of types whose values are never compared: it saves the code for that.
+type uncompared [0]func()
 
 // scope is what every piece of a page knows beside its own content.
 type scope struct {
@@ -233,21 +238,12 @@ func money(usd float64) string {
 	return fmt.Sprintf("$%.2f", usd)
 }
 
-// hookStates are the words and the colours for the states of webhooks.
-var hookStates = map[string][2]string{
-	"current": {"up to date", "good"}, "telling": {"delivering", "busy"}, "waiting": {"waiting", "busy"}, "retrying": {"retrying", "ask"}, "settled": {"settled", "calm"},
-}
+// hookWords and hookTones are the words and the colours for the states of webhooks.
+var (
+	hookWords = words{{"current", "up to date"}, {"telling", "delivering"}, {"waiting", "waiting"}, {"retrying", "retrying"}, {"settled", "settled"}}
+	hookTones = words{{"current", "good"}, {"telling", "busy"}, {"waiting", "busy"}, {"retrying", "ask"}, {"settled", "calm"}}
+)
 
-func hookState(s string) string {
-	if w, ok := hookStates[s]; ok {
-		return w[0]
-	}
-	return clean(s)
-}
+func hookState(s string) string { return firstWord(hookWords.of(s), clean(s)) }
 
-func hookTone(s string) string {
-	if w, ok := hookStates[s]; ok {
-		return w[1]
-	}
-	return "calm"
-}
+func hookTone(s string) string { return firstWord(hookTones.of(s), "calm") }

@@ -28,9 +28,9 @@ type schemeFields struct {
 }
 
 // schemeKinds are the members of a scheme by its kind, and their words.
-var schemeKinds = map[string]string{
-	"apiKeySecurityScheme": "key", "httpAuthSecurityScheme": "HTTP", "mtlsSecurityScheme": "client certificate",
-	"oauth2SecurityScheme": "OAuth 2", "openIdConnectSecurityScheme": "OpenID Connect",
+var schemeKinds = words{
+	{"apiKeySecurityScheme", "key"}, {"httpAuthSecurityScheme", "HTTP"}, {"mtlsSecurityScheme", "client certificate"},
+	{"oauth2SecurityScheme", "OAuth 2"}, {"openIdConnectSecurityScheme", "OpenID Connect"},
 }
 
 // Security returns the schemes of a card and which of them a caller needs; nil without any.
@@ -42,7 +42,7 @@ func (c cardView) Security() *securityView {
 	for _, name := range slices.Sorted(maps.Keys(c.Schemes)) {
 		s := schemeView{Name: name, Kind: "of an unknown kind"}
 		for _, member := range slices.Sorted(maps.Keys(c.Schemes[name])) {
-			if kind := schemeKinds[member]; kind != "" {
+			if kind := schemeKinds.of(member); kind != "" {
 				var f schemeFields
 				_ = json.Unmarshal(c.Schemes[name][member], &f) // fields of another form are omitted
 				s.Kind, s.Detail = strings.TrimSpace(kind+" "+f.Scheme), f.detail()

@@ -29,6 +29,7 @@ const (
 
 // session is the state of a browser.
 type session struct {
+	_ uncompared
 	// cookie is the value of its cookie.
 	cookie string
 	credential
@@ -38,6 +39,7 @@ type session struct {
 
 // credential is the proof of a person's identity for the hub.
 type credential struct {
+	_ uncompared
 	// key is a key or a token; empty for a browser that has not signed in.
 	key string
 	// openID is set if key is the ID token of provider.

@@ -2,7 +2,6 @@ package console
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -76,6 +75,7 @@ type hookView struct {
 
 // deadView is a range of versions that a webhook has not accepted.
 type deadView struct {
+	_           uncompared
 	First, Last int64
 	At          *time.Time
 	Attempts    int
@@ -87,6 +87,7 @@ type snippet struct{ Name, Text string }
 
 // treeView is a task in the tree of delegations.
 type treeView struct {
+	_         uncompared
 	TaskID    string    `json:"taskId"`
 	Depth     int       `json:"depth"`
 	Agent     string    `json:"agent"`
@@ -406,9 +407,9 @@ func operate(p *page) error {
 
 // done returns to the page of the task after a change, or shows its error there.
 func (p *page) done(err error) error {
-	refused, ok := errors.AsType[*refusal](err)
+	refused := refusedBy(err)
 	switch {
-	case ok && refused.Code != http.StatusUnauthorized && !isMissing(err):
+	case refused != nil && refused.Code != http.StatusUnauthorized && !isMissing(err):
 		return p.showTask(refused.Code, refused.Message)
 	case err != nil:
 		return err
