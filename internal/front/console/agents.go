@@ -98,7 +98,9 @@ func changeAgents(p *page) error {
 		}
 	case "pause", "resume":
 		err = p.do(http.MethodPost, path+"/"+verb, struct{}{}, nil)
-		v.Done = map[string]string{"pause": name + " is paused: further messages wait.", "resume": name + " receives messages again."}[verb]
+		if v.Done = name + " receives messages again."; verb == "pause" {
+			v.Done = name + " is paused: further messages wait."
+		}
 	case "remove":
 		err = p.do(http.MethodDelete, path, nil, nil)
 		v.Done = name + " was removed."
@@ -122,7 +124,7 @@ func changeAgents(p *page) error {
 
 // newAgent returns the body of a registration by the form of the request.
 func (p *page) newAgent(name, address string) map[string]any {
-	body := map[string]any{"name": name, "url": address, "trust": "gated"}
+	body := object("name", name, "url", address, "trust", "gated")
 	if p.r.PostFormValue("trust") == "open" {
 		body["trust"] = "open"
 	}
@@ -130,7 +132,7 @@ func (p *page) newAgent(name, address string) map[string]any {
 		delete(body, "name")
 	}
 	if secret := strings.TrimSpace(p.r.PostFormValue("bearer")); secret != "" {
-		body["credentials"] = map[string]string{"bearer": secret}
+		body["credentials"] = object("bearer", secret)
 	}
 	return body
 }

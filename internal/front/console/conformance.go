@@ -2,7 +2,6 @@ package console
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/parley-a2a/parley/internal/adminjson"
@@ -13,21 +12,16 @@ type checkView struct {
 	URL, Only, Error string
 	// Report is nil before the first check.
 	Report *adminjson.CheckReport
-	Levels []*checkTally
+	Levels []*checkGroup
 	// Faces are the results by interface, in the order of the report.
-	Faces []*checkFace
+	Faces []*checkGroup
 }
 
-// checkTally has the numbers of results by outcome.
-type checkTally struct {
-	Name string
-	N    map[string]int
-}
-
-// checkFace is an interface with its results.
-type checkFace struct {
-	checkTally
-	Problems, Passed, Others []adminjson.CheckResult
+// checkGroup are the results of an interface or of a level, with their numbers by outcome.
+type checkGroup struct {
+	Name                     string
+	N                        map[string]int
+	Problems, Passed, Others []*adminjson.CheckResult
 }
 
 // showCheck answers with the page before a check.
@@ -62,30 +56,32 @@ func runCheck(p *page) error {
 func (v *checkView) sort() {
 	for i := range v.Report.Results {
 		r := &v.Report.Results[i]
-		level := slices.IndexFunc(v.Levels, func(l *checkTally) bool { return l.Name == r.Level })
-		if level < 0 {
-			level = len(v.Levels)
-			v.Levels = append(v.Levels, &checkTally{r.Level, make(map[string]int)})
-		}
-		v.Levels[level].N[r.Outcome]++
-		face := slices.IndexFunc(v.Faces, func(f *checkFace) bool { return f.Name == r.Interface })
-		if face < 0 {
-			face = len(v.Faces)
-			v.Faces = append(v.Faces, &checkFace{checkTally: checkTally{r.Interface, make(map[string]int)}})
-		}
-		v.Faces[face].add(r)
+		groupOf(&v.Levels, r.Level).N[r.Outcome]++
+		groupOf(&v.Faces, r.Interface).add(r)
 	}
 }
 
+// groupOf returns the group of a name, which it adds if there is none.
+func groupOf(all *[]*checkGroup, name string) *checkGroup {
+	for _, g := range *all {
+		if g.Name == name {
+			return g
+		}
+	}
+	g := &checkGroup{Name: name, N: make(map[string]int)}
+	*all = append(*all, g)
+	return g
+}
+
 // add adds a result to those of its kind.
-func (f *checkFace) add(r *adminjson.CheckResult) {
+func (f *checkGroup) add(r *adminjson.CheckResult) {
 	f.N[r.Outcome]++
 	switch r.Outcome {
 	case "pass":
-		f.Passed = append(f.Passed, *r)
+		f.Passed = append(f.Passed, r)
 	case "not offered":
-		f.Others = append(f.Others, *r)
+		f.Others = append(f.Others, r)
 	default:
-		f.Problems = append(f.Problems, *r)
+		f.Problems = append(f.Problems, r)
 	}
 }

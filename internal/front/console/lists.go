@@ -2,6 +2,7 @@ package console
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -44,49 +45,59 @@ type hubStatus struct {
 
 // counts reads the number of tasks in each state, of the agent and the owners of the filter.
 func (p *page) counts() ([]count, error) {
-	f := p.filterOf()
+	f := p.filterOf([]string{"scope", "owner", "agent"})
 	if p.r.URL.Path == Root {
-		f = filter{Scope: f.Scope}
+		f = filter{"scope": f["scope"]}
 	}
 	var answer adminjson.TaskCounts
-	err := p.get("/api/v1/counts?"+query("scope", f.Scope, "owner", f.Owner, "agent", f.Agent), &answer)
+	err := p.get("/api/v1/counts?"+f.Query(), &answer)
 	var all []count
 	for _, name := range states {
-		all = append(all, count{name, answer.Counts[name], query("state", name, "scope", f.Scope, "owner", f.Owner, "agent", f.Agent)})
+		all = append(all, count{name, answer.Counts[name], f.Query("state", name)})
 	}
 	return all, err
 }
 
-// filter selects tasks.
-type filter struct {
-	_                                                           uncompared
-	Agent, State, Context, Scope, Owner, ID, Since, Until, Page string
-}
+// filter are the values of the fields of a form by their names: those of tasks, or of the audit log.
+type filter map[string]string
 
-// filterOf reads the filter of a request.
-func (p *page) filterOf() filter {
-	text := func(name string) string { return strings.TrimSpace(p.r.FormValue(name)) }
-	f := filter{
-		Agent: text("agent"), State: text("state"), Context: text("context"), Scope: text("scope"), Owner: text("owner"),
-		ID: text("id"), Since: text("since"), Until: text("until"), Page: text("page"),
+// taskFields are the fields of the form for tasks.
+var taskFields = []string{"agent", "state", "context", "scope", "owner", "id", "since", "until"}
+
+// filterOf reads fields of a request.
+func (p *page) filterOf(names []string) filter {
+	f := make(filter)
+	for _, name := range names {
+		f[name] = strings.TrimSpace(p.r.FormValue(name))
 	}
-	if f.Owner != "" {
-		f.Scope = "all"
+	if f["owner"] != "" {
+		f["scope"] = "all"
 	}
 	return f
 }
 
-// Query returns the filter as the query of a page; pairs replace values.
+// Query returns the filter as the query of a page; pairs are added.
 func (f filter) Query(pairs ...any) string {
-	return query(append([]any{
-		"agent", f.Agent, "state", f.State, "context", f.Context, "scope", f.Scope, "owner", f.Owner, "id", f.ID, "since", f.Since, "until", f.Until,
-	}, pairs...)...)
+	var all []any
+	for name, value := range f {
+		all = append(all, name, value)
+	}
+	return query(append(all, pairs...)...)
 }
 
-// ask returns the filter as the query of /api/v1/tasks.
-func (f *filter) ask() string {
-	return query("agent", f.Agent, "state", f.State, "context", f.Context, "scope", f.Scope, "owner", f.Owner, "idPrefix", f.ID,
-		"since", wireTime(f.Since), "until", wireTime(f.Until), "pageToken", f.Page)
+// ask returns the filter as a query of /api/v1; pairs are added.
+func (f filter) ask(pairs ...any) string {
+	wire := maps.Clone(f)
+	for name, value := range f {
+		switch name {
+		case "since", "until":
+			wire[name] = wireTime(value)
+		case "id":
+			delete(wire, name)
+			wire["idPrefix"] = value
+		}
+	}
+	return wire.Query(pairs...)
 }
 
 // wireTime returns a time in the form of /api/v1: from a date, a date with a time in UTC, or how
@@ -106,6 +117,7 @@ func wireTime(s string) string {
 // tasksView is the page of tasks.
 type tasksView struct {
 	Filter filter
+	Page   string
 	Counts []count
 	Tasks  []adminjson.TaskInfo
 	Agents []string
@@ -117,19 +129,20 @@ type tasksView struct {
 // tasks answers with a page of the list of tasks. The beginning of an id that only one task has
 // leads to the task.
 func tasks(p *page) error {
-	v := tasksView{Filter: p.filterOf(), States: states}
-	list, err := p.taskList(&v.Filter)
+	v := tasksView{Filter: p.filterOf(taskFields), Page: strings.TrimSpace(p.r.FormValue("page")), States: states}
+	id := v.Filter["id"]
+	list, err := p.taskList(v.Filter, v.Page)
 	if refused := refusedBy(err); refused != nil && refused.Code == http.StatusBadRequest {
 		v.Error = refused.Message
 	} else if err != nil {
 		return err
 	}
-	if v.Filter.ID != "" && v.Filter.Page == "" && len(list.Tasks) == 1 && list.NextPageToken == "" {
+	if id != "" && v.Page == "" && len(list.Tasks) == 1 && list.NextPageToken == "" {
 		t := &list.Tasks[0]
 		http.Redirect(p.w, p.r, taskURL(string(t.TaskID), p.other(t.Owner)), http.StatusSeeOther)
 		return nil
 	}
-	if v.Tasks, v.Next = list.Tasks, list.NextPageToken; v.Filter.ID != "" && len(v.Tasks) == 0 && v.Error == "" {
+	if v.Tasks, v.Next = list.Tasks, list.NextPageToken; id != "" && len(v.Tasks) == 0 && v.Error == "" {
 		v.Error = "There is no task with this id, or it belongs to another caller."
 	}
 	for i := range v.Tasks {
@@ -150,14 +163,14 @@ func (p *page) other(owner string) string {
 }
 
 // taskList reads a page of tasks. An administrator finds the tasks of all owners by their ids.
-func (p *page) taskList(f *filter) (list adminjson.TaskList, err error) {
-	err = p.get("/api/v1/tasks?"+f.ask(), &list)
-	if f.ID == "" || err != nil || len(list.Tasks) > 0 || !p.caller.Admin || f.Scope != "" {
+func (p *page) taskList(f filter, at string) (list adminjson.TaskList, err error) {
+	err = p.get("/api/v1/tasks?"+f.ask("pageToken", at), &list)
+	if f["id"] == "" || err != nil || len(list.Tasks) > 0 || !p.caller.Admin || f["scope"] != "" {
 		return list, err
 	}
-	all := *f
-	all.Scope = "all"
-	if err = p.get("/api/v1/tasks?"+all.ask(), &list); isMissing(err) {
+	all := maps.Clone(f)
+	all["scope"] = "all"
+	if err = p.get("/api/v1/tasks?"+all.ask("pageToken", at), &list); isMissing(err) {
 		return list, nil
 	}
 	return list, err
@@ -271,7 +284,7 @@ func (p *page) trustAlways(path string, d adminjson.Decision) error {
 	if it.Kind != inbox.Approval || it.Skill == "" || it.Caller == "" {
 		return &refusal{http.StatusConflict, "The item is settled, but names no skill of a caller that could be approved always."}
 	}
-	err := p.do(http.MethodPost, "/api/v1/trust", map[string]any{"agentId": it.Caller, "level": trust.Act.String(), "approve": []string{it.Skill}}, nil)
+	err := p.do(http.MethodPost, "/api/v1/trust", object("agentId", it.Caller, "level", trust.Act.String(), "approve", []string{it.Skill}), nil)
 	if refused := refusedBy(err); refused != nil && refused.Code != http.StatusUnauthorized {
 		return &refusal{refused.Code, "Approved once. The trust in " + it.Caller + " is unchanged: " + refused.Message}
 	}
@@ -399,7 +412,7 @@ func send(p *page) error {
 	} else if err != nil {
 		return p.done(err)
 	}
-	message := map[string]any{"messageId": uuid.NewString(), "role": "ROLE_USER", "parts": parts}
+	message := object("messageId", uuid.NewString(), "role", "ROLE_USER", "parts", parts)
 	path := "/v1/a2a/message:send"
 	if agent != "" {
 		path = "/v1/a2a/" + segment(agent) + "/message:send"
@@ -418,7 +431,7 @@ func send(p *page) error {
 		Task    struct{ ID string } `json:"task"`
 		Message *content            `json:"message"`
 	}
-	err = p.do(http.MethodPost, path, map[string]any{"message": message, "configuration": map[string]any{"returnImmediately": true}}, &answer)
+	err = p.do(http.MethodPost, path, object("message", message, "configuration", object("returnImmediately", true)), &answer)
 	if id != "" {
 		return p.done(err)
 	}

@@ -46,7 +46,7 @@ func (p *page) showHooks(code int, trouble string) error {
 // redeliver sends a webhook its dead letters again.
 func redeliver(p *page) error {
 	path := "/api/v1/push/" + segment(p.r.PostFormValue("id")) + "/redeliver"
-	err := p.do(http.MethodPost, path, map[string]string{"config": p.r.PostFormValue("config")}, nil)
+	err := p.do(http.MethodPost, path, object("config", p.r.PostFormValue("config")), nil)
 	return p.back(err, p.showHooks, Root+"webhooks?"+query("dead", p.r.PostFormValue("dead")))
 }
 
@@ -128,13 +128,16 @@ type auditEntry struct {
 
 // auditView is the page of the audit log.
 type auditView struct {
-	Actor, Action, Task, Agent, Since, Until string
-	Entries                                  []auditEntry
-	Head, Next, From                         uint64
-	Earlier                                  bool
-	Log, Error                               string
-	Report                                   *adminjson.AuditReport
+	Filter     filter
+	Entries    []auditEntry
+	Next, From uint64
+	Earlier    bool
+	Error      string
+	Report     *adminjson.AuditReport
 }
+
+// auditFields are the fields of the form for the audit log.
+var auditFields = []string{"actor", "action", "task", "agent", "since", "until"}
 
 // auditLast is how many entries a page shows without a filter, from the end of the log.
 const auditLast = 50
@@ -143,14 +146,9 @@ const auditLast = 50
 func showAudit(p *page) error { return p.showAudit(http.StatusOK, nil) }
 
 func (p *page) showAudit(code int, report *adminjson.AuditReport) error {
-	text := func(name string) string { return strings.TrimSpace(p.r.FormValue(name)) }
-	v := auditView{
-		Actor: text("actor"), Action: text("action"), Task: text("task"), Agent: text("agent"), Since: text("since"), Until: text("until"), Report: report,
-	}
-	filters := []any{"actor", v.Actor, "action", v.Action, "task", v.Task, "agent", v.Agent, "since", wireTime(v.Since), "until", wireTime(v.Until)}
-	after := text("after")
-	if after == "" && query(filters...) == "" {
-		head, err := p.auditPage("limit", 1)
+	v, after := auditView{Filter: p.filterOf(auditFields), Report: report}, strings.TrimSpace(p.r.FormValue("after"))
+	if after == "" && v.Filter.Query() == "" {
+		head, err := p.auditPage(query("limit", 1))
 		if err != nil {
 			return err
 		}
@@ -158,13 +156,13 @@ func (p *page) showAudit(code int, report *adminjson.AuditReport) error {
 			after = strconv.FormatUint(head.Head.Seq-auditLast, 10)
 		}
 	}
-	answer, err := p.auditPage(append(filters, "after", after, "limit", auditLast)...)
+	answer, err := p.auditPage(v.Filter.ask("after", after, "limit", auditLast))
 	if refused := refusedBy(err); refused != nil && refused.Code == http.StatusBadRequest {
 		v.Error = refused.Message
 	} else if err != nil {
 		return err
 	}
-	v.Head, v.Next, v.Log = answer.Head.Seq, answer.Next, answer.Log
+	v.Next = answer.Next
 	for _, line := range answer.Entries {
 		var e auditEntry
 		if json.Unmarshal(line, &e) == nil {
@@ -184,17 +182,11 @@ type auditAnswer struct {
 	Entries []json.RawMessage
 	Next    uint64
 	Head    struct{ Seq uint64 }
-	Log     string
 }
 
-func (p *page) auditPage(pairs ...any) (a auditAnswer, err error) {
-	err = p.get("/api/v1/audit?"+query(pairs...), &a)
+func (p *page) auditPage(query string) (a auditAnswer, err error) {
+	err = p.get("/api/v1/audit?"+query, &a)
 	return a, err
-}
-
-// Query returns the filters of the page as a query; pairs are added.
-func (v auditView) Query(pairs ...any) string {
-	return query(append([]any{"actor", v.Actor, "action", v.Action, "task", v.Task, "agent", v.Agent, "since", v.Since, "until", v.Until}, pairs...)...)
 }
 
 // verifyAudit checks the audit log, and shows the report.

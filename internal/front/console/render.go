@@ -21,12 +21,10 @@ var templates = sync.OnceValue(func() *pages.Set { return parse(functions) })
 // functions are those of the templates.
 var functions = pages.Funcs{
 	{"t", clean}, {"markdown", markdown}, {"clock", clock}, {"stamp", stamp}, {"machine", machine}, {"span", span}, {"state", stateWord}, {"tone", tone},
-	{"bytes", size}, {"short", short}, {"hooktone", hookTone}, {"hookstate", hookState}, {"number", thousands}, {"money", money},
+	{"bytes", size}, {"short", short}, {"hooktone", hookTone}, {"hookstate", hookState}, {"number", thousands}, {"money", money}, {"quote", quote}, {"literal", literal},
 	{"to", func(pairs ...any) pages.URL { return pages.URL(query(pairs...)) }},
-	{"query", func(s string) pages.URL { return pages.URL(s) }}, //nolint:gosec // url.Values has encoded it
-	{"again", func(f interface{ Query(pairs ...any) string }, pairs ...any) pages.URL {
-		return pages.URL(f.Query(pairs...))
-	}},
+	{"query", func(s string) pages.URL { return pages.URL(s) }},                               //nolint:gosec // url.Values has encoded it
+	{"again", func(f filter, pairs ...any) pages.URL { return pages.URL(f.Query(pairs...)) }}, //nolint:gosec // url.Values has encoded it
 	{"today", func() string { return time.Now().UTC().Format(time.DateOnly) }},
 	{"percent", func(f float64) string { return fmt.Sprintf("%.0f %%", 100*f) }},
 	{"millis", func(n int64) string { return span(time.Duration(n) * time.Millisecond) }},

@@ -56,7 +56,7 @@ type kept struct {
 // sessions are the sessions with a credential, by a digest of their cookie.
 type sessions struct {
 	mu  sync.Mutex // guards all
-	all map[[sha256.Size]byte]kept
+	all map[[sha256.Size]byte]*kept
 }
 
 // add stores a credential for a cookie. A session ends with its ID token.
@@ -69,7 +69,7 @@ func (s *sessions) add(cookie string, c credential) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all == nil {
-		s.all = make(map[[sha256.Size]byte]kept)
+		s.all = make(map[[sha256.Size]byte]*kept)
 	}
 	var oldest [sha256.Size]byte
 	for id, k := range s.all {
@@ -82,7 +82,7 @@ func (s *sessions) add(cookie string, c credential) {
 	if len(s.all) >= maxSessions {
 		delete(s.all, oldest)
 	}
-	s.all[sha256.Sum256([]byte(cookie))] = kept{c, earlier(now.Add(sessionTime), last), last}
+	s.all[sha256.Sum256([]byte(cookie))] = &kept{c, earlier(now.Add(sessionTime), last), last}
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -103,7 +103,6 @@ func (s *sessions) find(cookie string) (c credential, until time.Time) {
 		return credential{}, time.Time{}
 	}
 	k.expires = earlier(now.Add(sessionTime), k.last)
-	s.all[id] = k
 	return k.credential, k.expires
 }
 

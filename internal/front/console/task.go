@@ -40,7 +40,7 @@ type taskView struct {
 	After []mark
 	News  string
 	Hooks []hookView
-	Copy  []snippet
+	Copy  *copyView
 	Error string
 	// Agents are those to which an operator may assign the task.
 	Agents []string
@@ -81,9 +81,6 @@ type deadView struct {
 	Attempts    int
 	Reason      string
 }
-
-// snippet is a command to copy.
-type snippet struct{ Name, Text string }
 
 // treeView is a task in the tree of delegations.
 type treeView struct {
@@ -310,63 +307,61 @@ func (p *page) hooks(owner string) (of []hookView) {
 // annotate adds the deliveries to webhooks to the entries of a page: the last entry that each has
 // accepted, and those that none of its tries could deliver.
 func annotate(entries []entryView, hooks []hookView) {
-	at := func(version int64) *entryView {
-		for i := range entries {
-			if entries[i].Last >= version {
-				return &entries[i]
-			}
-		}
-		return &entries[len(entries)-1]
-	}
 	for i := range hooks {
 		h := &hooks[i]
 		for _, d := range h.Dead {
-			e := at(d.Last)
-			e.Marks = append(e.Marks, mark{Tone: "bad", At: d.At, Text: fmt.Sprintf("webhook %s did not accept #%d to #%d after %d tries: %s", h.Config, d.First, d.Last, d.Attempts, d.Reason)})
+			remark(entries, d.Last, mark{Tone: "bad", At: d.At, Text: fmt.Sprintf("webhook %s did not accept #%d to #%d after %d tries: %s", h.Config, d.First, d.Last, d.Attempts, d.Reason)})
 		}
 		if h.LastError != "" {
-			e := at(h.Told + 1)
-			e.Marks = append(e.Marks, mark{Tone: "ask", At: h.NextTry, Text: fmt.Sprintf("webhook %s: try %d failed: %s", h.Config, h.Tries, h.LastError)})
+			remark(entries, h.Told+1, mark{Tone: "ask", At: h.NextTry, Text: fmt.Sprintf("webhook %s: try %d failed: %s", h.Config, h.Tries, h.LastError)})
 		}
 		if h.Told > 1 && h.Told >= entries[0].Version { // the message of the caller is never delivered
-			e := at(h.Told)
-			e.Marks = append(e.Marks, mark{Tone: "good", Text: "webhook " + h.Config + " is notified up to here"})
+			remark(entries, h.Told, mark{Tone: "good", Text: "webhook " + h.Config + " is notified up to here"})
 		}
 	}
 }
 
-// copies returns commands that send the first message of a task again.
-func (p *page) copies(l *adminjson.TaskLog) []snippet {
+// remark adds a mark to the entry of a version.
+func remark(entries []entryView, version int64, m mark) {
+	i := 0
+	for i < len(entries)-1 && entries[i].Last < version {
+		i++
+	}
+	entries[i].Marks = append(entries[i].Marks, m)
+}
+
+// copyView has the values in the commands and programs that send the first message of a task again.
+type copyView struct {
+	// Base is the address of the hub, and Address that at which the agent receives messages.
+	Base, Address string
+	// Message is the body of the request, and Text the message if it is one text.
+	Message string
+	Text    *string
+	// Keyed is set if the request needs a key.
+	Keyed bool
+}
+
+// copies returns how to send the first message of a task again; nil for a message that is too long.
+func (p *page) copies(l *adminjson.TaskLog) *copyView {
 	if len(l.Entries) == 0 || l.Entries[0].Kind != "created" || len(l.Entries[0].Message) > maxText {
 		return nil
 	}
 	var c content
-	if json.Unmarshal(l.Entries[0].Message, &c) != nil || len(c.Parts) == 0 {
+	var raw struct {
+		Parts json.RawMessage `json:"parts"`
+	}
+	if json.Unmarshal(l.Entries[0].Message, &c) != nil || json.Unmarshal(l.Entries[0].Message, &raw) != nil || len(c.Parts) == 0 {
 		return nil
 	}
-	base := p.base()
-	message, err := json.Marshal(map[string]any{"message": map[string]any{"messageId": "again", "role": "ROLE_USER", "parts": rawParts(l.Entries[0].Message)}})
+	message, err := json.Marshal(object("message", object("messageId", "again", "role", "ROLE_USER", "parts", raw.Parts)))
 	if err != nil {
 		return nil
 	}
-	key := ""
-	if p.session.key != "" {
-		key = ` -H "Authorization: Bearer $PARLEY_KEY"`
+	v := &copyView{Base: p.base(), Message: string(message), Keyed: p.session.key != ""}
+	if v.Address = v.Base + "/v1/a2a/" + segment(l.Task.Agent) + "/message:send"; len(c.Parts) == 1 {
+		v.Text = c.Parts[0].Text
 	}
-	all := []snippet{{"curl", "curl " + quote(base+"/v1/a2a/"+segment(l.Task.Agent)+"/message:send") + " -H 'A2A-Version: 1.0' -H 'Content-Type: application/json'" + key + " -d " + quote(string(message))}}
-	if len(c.Parts) == 1 && c.Parts[0].Text != nil {
-		all = append([]snippet{{"parley send", "parley send --url " + quote(base) + " --agent " + quote(l.Task.Agent) + " -- " + quote(*c.Parts[0].Text)}}, all...)
-	}
-	all = append(all, programs(base, l.Task.Agent, string(message), key != "")...)
-	return append(all, snippet{"watch", "parley watch --url " + quote(base) + " " + quote(string(l.Task.TaskID))})
-}
-
-func rawParts(message []byte) json.RawMessage {
-	var m struct {
-		Parts json.RawMessage `json:"parts"`
-	}
-	_ = json.Unmarshal(message, &m) // the caller has read it already
-	return m.Parts
+	return v
 }
 
 // base returns the address of the hub as the browser knows it.
@@ -376,6 +371,15 @@ func (p *page) base() string {
 		scheme = "https"
 	}
 	return (&url.URL{Scheme: scheme, Host: p.r.Host}).String()
+}
+
+// literal returns a text as a string of Python, which reads the strings of JSON.
+func literal(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return `""` // not reached: every text can be encoded
+	}
+	return string(b)
 }
 
 // quote returns a text as one word of a shell.
@@ -398,7 +402,7 @@ func operate(p *page) error {
 	if owner == "" {
 		owner = p.caller.Owner
 	}
-	change := map[string]string{"owner": owner, "reason": strings.TrimSpace(p.r.PostFormValue("reason"))}
+	change := object("owner", owner, "reason", strings.TrimSpace(p.r.PostFormValue("reason")))
 	if verb == "reassign" {
 		change["agent"] = p.r.PostFormValue("agent")
 	}
