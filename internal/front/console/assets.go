@@ -31,6 +31,8 @@ var kinds = words{
 type words [][2]string
 
 // of returns the word for a name; empty for an unknown one.
+//
+//go:noinline // it is called often, and a copy of it is longer than a call
 func (w words) of(name string) string {
 	for _, each := range w {
 		if each[0] == name {

@@ -27,6 +27,8 @@ type refusal struct {
 func (e *refusal) Error() string { return e.Message }
 
 // refusedBy returns the answer of the hub in an error; nil for other errors.
+//
+//go:noinline // it is called often, and a copy of it is longer than a call
 func refusedBy(err error) (r *refusal) {
 	_ = errors.As(err, &r) // without one it stays nil
 	return r
@@ -64,6 +66,8 @@ var forwarded = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-
 
 // object returns the members of a JSON object: names and values, one after the other. It needs less
 // code in a program than a literal.
+//
+//go:noinline // it is called often, and a copy of it is longer than a call
 func object(pairs ...any) map[string]any {
 	o := make(map[string]any, len(pairs)/2)
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -157,7 +161,9 @@ func (p *page) do(method, path string, body, v any) error {
 	return nil
 }
 
-//go:noinline // it is called often, and its arguments are code
+// get reads an answer of the hub.
+//
+//go:noinline // it is called often, and a copy of it is longer than a call
 func (p *page) get(path string, v any) error { return p.do(http.MethodGet, path, nil, v) }
 
 // errEnough ends a stream whose reader wants no further events.

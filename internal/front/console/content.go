@@ -228,6 +228,8 @@ func pretty(b []byte) string {
 }
 
 // clip returns as much of a text as the page has room for.
+//
+//go:noinline // it is called often, and a copy of it is longer than a call
 func (r *reader) clip(s string) string {
 	most := min(maxText, max(r.room, 0))
 	if len(s) > most {
@@ -301,6 +303,8 @@ func (r *reader) data(v *partView, b []byte) {
 }
 
 // mediaType returns a media type without its parameters; empty for none.
+//
+//go:noinline // it is called often, and a copy of it is longer than a call
 func mediaType(s string) string {
 	kind, _, err := mime.ParseMediaType(s)
 	if err != nil {
@@ -534,6 +538,8 @@ func (p *page) serveStored(path string, headers func()) error {
 }
 
 // firstWord returns the first text that is not empty.
+//
+//go:noinline // it is called often, and a copy of it is longer than a call
 func firstWord(all ...string) string {
 	for _, s := range all {
 		if s != "" {

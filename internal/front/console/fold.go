@@ -78,7 +78,9 @@ func readValue(d *json.Decoder, nodes *int, depth int) (*jsonValue, error) {
 		v.members = append(v.members, m)
 	}
 	if len(v.members) == 0 {
-		v.text = map[json.Delim]string{'{': "{}", '[': "[]"}[kind]
+		if v.text = "[]"; kind == '{' {
+			v.text = "{}"
+		}
 	}
 	_, err = d.Token()
 	return v, err
@@ -98,32 +100,35 @@ func scalar(t json.Token) string {
 
 // fold adds a value: its name and its text, or a list of its members that folds.
 func (w *markdownWriter) fold(v *jsonValue, depth int) {
-	name := func() {
-		if v.name != "" {
-			w.element("b", func() { w.put(v.name) })
-			w.WriteByte(' ')
-		}
-	}
 	if len(v.members) == 0 {
-		name()
-		w.element("code", func() { w.put(v.text) })
+		w.name(v)
+		w.text("code", v.text)
 		return
 	}
-	tag := "details"
 	if depth < foldOpen {
-		tag = "details open"
+		w.open("details open")
+	} else {
+		w.open("details")
 	}
-	w.element(tag, func() {
-		w.element("summary", func() {
-			name()
-			w.put(countOf(v))
-		})
-		w.element("ul", func() {
-			for _, m := range v.members {
-				w.element("li", func() { w.fold(m, depth+1) })
-			}
-		})
-	})
+	w.open("summary")
+	w.name(v)
+	w.put(countOf(v))
+	w.close("summary")
+	w.open("ul")
+	for _, m := range v.members {
+		w.open("li")
+		w.fold(m, depth+1)
+		w.close("li")
+	}
+	w.WriteString("</ul></details>")
+}
+
+// name adds the name of a member.
+func (w *markdownWriter) name(v *jsonValue) {
+	if v.name != "" {
+		w.text("b", v.name)
+		w.WriteByte(' ')
+	}
 }
 
 // countOf describes a value with members.

@@ -155,6 +155,8 @@ func tasks(p *page) error {
 }
 
 // other returns an owner that is not the caller, or an empty text.
+//
+//go:noinline // it is called often, and a copy of it is longer than a call
 func (p *page) other(owner string) string {
 	if owner == p.caller.Owner {
 		return ""

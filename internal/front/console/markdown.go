@@ -50,12 +50,26 @@ func (w *markdownWriter) document(s string) {
 // put adds text of others.
 func (w *markdownWriter) put(s string) { w.WriteString(html.EscapeString(clean(s))) }
 
-// element adds an element around the output of f. Its name is a constant.
-func (w *markdownWriter) element(name string, f func()) {
-	w.WriteString("<" + name + ">")
-	f()
-	name, _, _ = strings.Cut(name, " ")
-	w.WriteString("</" + name + ">")
+// open and close add the tags of an element. Its name is a constant.
+//
+//go:noinline // it is called often, and a copy of it is longer than a call
+func (w *markdownWriter) open(name string) { w.WriteString("<" + name + ">") }
+
+//go:noinline // as open
+func (w *markdownWriter) close(name string) { w.WriteString("</" + name + ">") }
+
+// text adds an element with text of others. Its name is a constant.
+func (w *markdownWriter) text(name, s string) {
+	w.open(name)
+	w.put(s)
+	w.close(name)
+}
+
+// line adds an element with inline text. Its name is a constant.
+func (w *markdownWriter) line(name, s string, depth int) {
+	w.open(name)
+	w.inline(s, depth)
+	w.close(name)
 }
 
 // blocks adds the blocks of some lines.
@@ -76,7 +90,7 @@ func (w *markdownWriter) block(lines []string, depth int) int {
 		return w.code(lines)
 	case heading(line) > 0:
 		level := heading(line)
-		w.element([]string{"h3", "h4", "h5"}[min(level, 3)-1], func() { w.inline(strings.Trim(line[level:], "# \t"), 0) })
+		w.line([]string{"h3", "h4", "h5"}[min(level, 3)-1], strings.Trim(line[level:], "# \t"), 0)
 		return 1
 	case isRule(line):
 		w.WriteString("<hr>")
@@ -92,7 +106,7 @@ func (w *markdownWriter) block(lines []string, depth int) int {
 	for n < len(lines) && !interrupts(lines[n]) {
 		n++
 	}
-	w.element("p", func() { w.inline(strings.Join(lines[:n], "\n"), 0) })
+	w.line("p", strings.Join(lines[:n], "\n"), 0)
 	return n
 }
 
@@ -136,7 +150,7 @@ func (w *markdownWriter) code(lines []string) int {
 		}
 		n++
 	}
-	w.element("pre", func() { w.put(strings.Join(lines[1:n], "\n")) })
+	w.text("pre", strings.Join(lines[1:n], "\n"))
 	return min(n+1, len(lines))
 }
 
@@ -150,7 +164,9 @@ func (w *markdownWriter) quote(lines []string, depth int) int {
 		}
 		inner = append(inner, strings.TrimPrefix(line[1:], " "))
 	}
-	w.element("blockquote", func() { w.blocks(inner, depth+1) })
+	w.open("blockquote")
+	w.blocks(inner, depth+1)
+	w.close("blockquote")
 	return len(inner)
 }
 
@@ -187,21 +203,23 @@ func (w *markdownWriter) list(lines []string, depth int) int {
 	if first.numbered {
 		name = "ol"
 	}
-	w.element(name, func() {
-		for n < len(lines) {
-			m := marker(lines[n])
-			if m.width == 0 || m.numbered != first.numbered || m.indent > first.indent+3 || isRule(lines[n]) {
-				return
-			}
-			item := itemLines(lines[n:], m)
-			n += len(item)
-			item[0] = item[0][m.width:]
-			w.element("li", func() { w.item(item, depth+1) })
-			for n < len(lines)-1 && strings.TrimSpace(lines[n]) == "" && marker(lines[n+1]).width > 0 {
-				n++
-			}
+	w.open(name)
+	for n < len(lines) {
+		m := marker(lines[n])
+		if m.width == 0 || m.numbered != first.numbered || m.indent > first.indent+3 || isRule(lines[n]) {
+			break
 		}
-	})
+		item := itemLines(lines[n:], m)
+		n += len(item)
+		item[0] = item[0][m.width:]
+		w.open("li")
+		w.item(item, depth+1)
+		w.close("li")
+		for n < len(lines)-1 && strings.TrimSpace(lines[n]) == "" && marker(lines[n+1]).width > 0 {
+			n++
+		}
+	}
+	w.close(name)
 	return n
 }
 
@@ -253,24 +271,26 @@ func (w *markdownWriter) table(lines []string) int {
 	for n < len(lines) && strings.Contains(lines[n], "|") {
 		n++
 	}
-	row := func(name, line string) {
-		w.element("tr", func() {
-			for _, c := range cells(line) {
-				w.element(name, func() { w.inline(strings.TrimSpace(c), 0) })
-			}
-		})
+	w.open(`div class="scroll"`)
+	w.open("table")
+	w.open("thead")
+	w.row("th", lines[0])
+	w.close("thead")
+	w.open("tbody")
+	for _, line := range lines[2:n] {
+		w.row("td", line)
 	}
-	w.element(`div class="scroll"`, func() {
-		w.element("table", func() {
-			w.element("thead", func() { row("th", lines[0]) })
-			w.element("tbody", func() {
-				for _, line := range lines[2:n] {
-					row("td", line)
-				}
-			})
-		})
-	})
+	w.WriteString("</tbody></table></div>")
 	return n
+}
+
+// row adds a row of a table.
+func (w *markdownWriter) row(name, line string) {
+	w.open("tr")
+	for _, c := range cells(line) {
+		w.line(name, strings.TrimSpace(c), 0)
+	}
+	w.close("tr")
 }
 
 // emphases are the characters around emphasis, the longer ones first, and their elements.
@@ -370,7 +390,7 @@ func (w *markdownWriter) codeSpan(l *inlineText, at int) int {
 		return 0
 	}
 	code := l.text[at+len(mark) : end]
-	w.element("code", func() { w.put(strings.TrimSpace(strings.ReplaceAll(code, "\n", " "))) })
+	w.text("code", strings.TrimSpace(strings.ReplaceAll(code, "\n", " ")))
 	return end + len(mark) - at
 }
 
@@ -384,7 +404,7 @@ func (w *markdownWriter) autolink(l *inlineText, at int) int {
 	if !strings.Contains(address, "://") || strings.ContainsAny(address, " \n<") {
 		return 0
 	}
-	w.element("code", func() { w.put(address) })
+	w.text("code", address)
 	return end + 1 - at
 }
 
@@ -404,7 +424,7 @@ func (w *markdownWriter) link(l *inlineText, at, depth int) int {
 		w.inline(label, depth+1)
 		w.WriteByte(' ')
 	}
-	w.element("code", func() { w.put(strings.Trim(address, "<>")) })
+	w.text("code", strings.Trim(address, "<>"))
 	return end + 1 - at
 }
 
@@ -417,7 +437,7 @@ func (w *markdownWriter) emphasis(l *inlineText, at, depth int) int {
 			continue
 		}
 		if end := l.closing(from, e.mark); end > 0 {
-			w.element(e.element, func() { w.inline(l.text[from:end], depth+1) })
+			w.line(e.element, l.text[from:end], depth+1)
 			return end + len(e.mark) - at
 		}
 	}

@@ -124,6 +124,8 @@ type treeSum struct {
 }
 
 // segment escapes an id for a path.
+//
+//go:noinline // it is called often, and a copy of it is longer than a call
 func segment(id string) string { return url.PathEscape(id) }
 
 // ended reports whether a state is final.
@@ -222,10 +224,13 @@ func (p *page) tree() (sum treeSum) {
 		return sum
 	}
 	sum.Took = place(answer.Tasks, id)
-	if p.caller.Admin && slices.ContainsFunc(answer.Tasks, treeView.remote) {
-		if list, err := p.agentList(); err == nil { // a policy may hide them
-			locate(answer.Tasks, list.Agents)
-		}
+	remote := false
+	for i := range answer.Tasks {
+		remote = remote || answer.Tasks[i].remote()
+	}
+	if p.caller.Admin && remote {
+		list, _ := p.agentList() // a policy may hide them
+		locate(answer.Tasks, list.Agents)
 	}
 	for i := range answer.Tasks {
 		t := &answer.Tasks[i]
@@ -245,19 +250,15 @@ func (p *page) tree() (sum treeSum) {
 }
 
 // remote reports whether the agent of the task is another server.
-func (t treeView) remote() bool { return t.Kind == "remote" }
+func (t *treeView) remote() bool { return t.Kind == "remote" }
 
 // locate sets the addresses of remote agents. Only administrators get them from the hub.
 func locate(tasks []treeView, agents []adminjson.Agent) {
-	at := make(map[string]string)
-	for i := range agents {
-		if a := &agents[i]; a.Remote != nil {
-			at[a.Name] = a.Remote.URL
-		}
-	}
 	for i := range tasks {
-		if t := &tasks[i]; t.remote() {
-			t.Address = at[t.Agent]
+		for j := range agents {
+			if t, a := &tasks[i], &agents[j]; t.remote() && a.Name == t.Agent && a.Remote != nil {
+				t.Address = a.Remote.URL
+			}
 		}
 	}
 }
@@ -322,6 +323,8 @@ func annotate(entries []entryView, hooks []hookView) {
 }
 
 // remark adds a mark to the entry of a version.
+//
+//go:noinline // it is called often, and a copy of it is longer than a call
 func remark(entries []entryView, version int64, m mark) {
 	i := 0
 	for i < len(entries)-1 && entries[i].Last < version {
@@ -423,6 +426,8 @@ func (p *page) done(err error) error {
 }
 
 // taskURL returns the address of the page of a task.
+//
+//go:noinline // it is called often, and a copy of it is longer than a call
 func taskURL(id, owner string) string { return Root + "task?" + query("id", id, "owner", owner) }
 
 // number parses a version; a wrong one is the beginning.

@@ -25,7 +25,7 @@ func (p *Provider) exchange(ctx context.Context, d *document, form url.Values) (
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.Token, strings.NewReader(form.Encode()))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return nil, errorf("%w: %w", ErrUnavailable, err)
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	if basic {
@@ -33,11 +33,11 @@ func (p *Provider) exchange(ctx context.Context, d *document, form url.Values) (
 	}
 	resp, err := p.Client.Do(r)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return nil, errorf("%w: %w", ErrUnavailable, err)
 	}
 	body, err := httpcall.ReadBounded(resp.Body, maxDocument)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return nil, errorf("%w: %w", ErrUnavailable, err)
 	}
 	got, err := members(resp.Header.Get("Content-Type"), body)
 	access, _ := got["access_token"].(string)
@@ -45,13 +45,13 @@ func (p *Provider) exchange(ctx context.Context, d *document, form url.Values) (
 	description, _ := got["error_description"].(string)
 	switch failed := resp.StatusCode < 200 || resp.StatusCode > 299; {
 	case err == nil && code != "":
-		return nil, fmt.Errorf("%w: the token endpoint answers %.80q: %.200q", ErrRefused, code, description)
+		return nil, errorf("%w: the token endpoint answers %.80q: %.200q", ErrRefused, code, description)
 	case failed:
-		return nil, fmt.Errorf("%w: the token endpoint answers %s", ErrUnavailable, resp.Status)
+		return nil, errorf("%w: the token endpoint answers %s", ErrUnavailable, resp.Status)
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return nil, errorf("%w: %w", ErrUnavailable, err)
 	case access == "":
-		return nil, fmt.Errorf("%w: the provider gave no access token", ErrUnavailable)
+		return nil, errorf("%w: the provider gave no access token", ErrUnavailable)
 	}
 	return got, nil
 }
@@ -76,3 +76,8 @@ func members(kind string, body []byte) (all map[string]any, err error) {
 	}
 	return all, nil
 }
+
+// errorf is fmt.Errorf, of which the compiler would put a part into each of its many callers.
+//
+//go:noinline
+func errorf(format string, args ...any) error { return fmt.Errorf(format, args...) }

@@ -7,7 +7,6 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -77,7 +76,7 @@ func (s *Session) Context(ctx context.Context) context.Context {
 func (p *Provider) Begin(ctx context.Context, redirect string) (address string, a *Attempt, err error) {
 	d, err := p.discover(ctx)
 	if err != nil {
-		return "", nil, fmt.Errorf("begin sign-in at %s: %w", p.Name, err)
+		return "", nil, errorf("begin sign-in at %s: %w", p.Name, err)
 	}
 	a = &Attempt{State: rand.Text(), Nonce: rand.Text(), Verifier: verifier(), Redirect: redirect}
 	return p.address(d, a), a, nil
@@ -120,7 +119,7 @@ func (p *Provider) scopes() []string {
 func (p *Provider) Finish(ctx context.Context, a *Attempt, answer url.Values) (*Session, error) {
 	s, err := p.finish(ctx, a, answer)
 	if err != nil {
-		return nil, fmt.Errorf("finish sign-in at %s: %w", p.Name, err)
+		return nil, errorf("finish sign-in at %s: %w", p.Name, err)
 	}
 	return s, nil
 }
@@ -143,16 +142,16 @@ func (p *Provider) finish(ctx context.Context, a *Attempt, answer url.Values) (*
 	}
 	text, _ := got["id_token"].(string)
 	if text == "" {
-		return nil, fmt.Errorf("%w: the provider gave no ID token", ErrUnavailable)
+		return nil, errorf("%w: the provider gave no ID token", ErrUnavailable)
 	}
 	s := &Session{Token: text, facts: &token.SignIn{Issuer: p.Name, Client: p.ClientID, Nonce: a.Nonce, Scopes: p.scopes()}}
 	if granted, ok := got["scope"].(string); ok {
 		s.facts.Scopes = strings.Fields(granted)
 	}
 	if s.Expiry, err = p.Verifier.SignIn(ctx, text, s.facts); errors.Is(err, token.ErrToken) {
-		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+		return nil, errorf("%w: %w", ErrRefused, err)
 	} else if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return nil, errorf("%w: %w", ErrUnavailable, err)
 	}
 	return s, nil
 }
@@ -162,21 +161,21 @@ func (p *Provider) finish(ctx context.Context, a *Attempt, answer url.Values) (*
 func (p *Provider) checkAnswer(d *document, a *Attempt, answer url.Values) error {
 	for name, values := range answer {
 		if len(values) > 1 {
-			return fmt.Errorf("%w: %.40q is given %d times", ErrMismatch, name, len(values))
+			return errorf("%w: %.40q is given %d times", ErrMismatch, name, len(values))
 		}
 	}
 	iss, named := answer.Get("iss"), answer.Has("iss")
 	switch {
 	case a.State == "" || subtle.ConstantTimeCompare([]byte(answer.Get("state")), []byte(a.State)) != 1:
-		return fmt.Errorf("%w: another state", ErrMismatch)
+		return errorf("%w: another state", ErrMismatch)
 	case named && iss != p.URL:
-		return fmt.Errorf("%w: of the issuer %.200q", ErrMismatch, iss)
+		return errorf("%w: of the issuer %.200q", ErrMismatch, iss)
 	case d.NamesIssuer && !named:
-		return fmt.Errorf("%w: without an issuer", ErrMismatch)
+		return errorf("%w: without an issuer", ErrMismatch)
 	case answer.Get("error") != "":
-		return fmt.Errorf("%w: %.80s: %.200s", ErrRefused, answer.Get("error"), answer.Get("error_description"))
+		return errorf("%w: %.80s: %.200s", ErrRefused, answer.Get("error"), answer.Get("error_description"))
 	case answer.Get("code") == "":
-		return fmt.Errorf("%w: without a code", ErrMismatch)
+		return errorf("%w: without a code", ErrMismatch)
 	}
 	return nil
 }
