@@ -143,7 +143,10 @@ func (p *page) review(address string) (*reviewView, error) {
 	if err := p.do(http.MethodPost, "/api/v1/agents/review", p.newAgent("", address), &v.Reviewed); err != nil {
 		return nil, err
 	}
-	var head struct{ Name, Description, Version string }
+	var head struct {
+		_                          uncompared
+		Name, Description, Version string
+	}
 	_ = errors.Join(json.Unmarshal(v.Card, &head), json.Unmarshal(v.Card, &v.cardView)) // the hub has written it
 	v.Title, v.Description, v.Version = head.Name, head.Description, head.Version
 	v.Text = pretty(v.Card)

@@ -18,6 +18,7 @@ type panel struct {
 
 // line is a curve of a chart.
 type line struct {
+	_           uncompared
 	Name, Label string
 	// Now is the last value in words.
 	Now string

@@ -23,6 +23,7 @@ var states = []string{
 
 // count is the number of tasks in a state.
 type count struct {
+	_     uncompared
 	State string
 	N     int
 	// To is the query of the list with these tasks.
@@ -53,7 +54,7 @@ func (p *page) counts() ([]count, error) {
 	err := p.get("/api/v1/counts?"+f.Query(), &answer)
 	var all []count
 	for _, name := range states {
-		all = append(all, count{name, answer.Counts[name], f.Query("state", name)})
+		all = append(all, count{State: name, N: answer.Counts[name], To: f.Query("state", name)})
 	}
 	return all, err
 }
@@ -365,6 +366,7 @@ type cardView struct {
 	Schemes      map[string]map[string]json.RawMessage `json:"securitySchemes"`
 	Requirements []map[string]json.RawMessage          `json:"securityRequirements"`
 	Interfaces   []struct {
+		_       uncompared
 		URL     string `json:"url"`
 		Binding string `json:"protocolBinding"`
 		Version string `json:"protocolVersion"`

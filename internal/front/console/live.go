@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -179,7 +177,7 @@ type notice struct {
 // mark returns the notice as a mark of the timeline.
 func (n *notice) mark() mark {
 	m := mark{Tone: "calm", Text: strings.ReplaceAll(n.Type, ".", " "), At: &n.Time, ID: n.id}
-	for _, name := range slices.Sorted(maps.Keys(n.Data)) {
+	for _, name := range namesOf(n.Data) {
 		m.Text += fmt.Sprintf(" · %s %v", name, n.Data[name])
 	}
 	return m

@@ -31,6 +31,7 @@ const (
 
 // attempt is a sign-in in progress, as the browser keeps it, sealed.
 type attempt struct {
+	_ uncompared
 	openid.Attempt
 	Provider, Next string
 	Until          time.Time
@@ -66,7 +67,7 @@ func (h *Handler) startOpenID(w http.ResponseWriter, r *http.Request) {
 		h.signInFailed(w, r, err)
 		return
 	}
-	a := attempt{*begun, provider.Name, next, time.Now().Add(attemptTime)}
+	a := attempt{Attempt: *begun, Provider: provider.Name, Next: next, Until: time.Now().Add(attemptTime)}
 	h.keep(w, r, begun.State, h.seal(&a))
 	http.Redirect(w, r, address, http.StatusSeeOther)
 }

@@ -118,10 +118,16 @@ func settleLetter(p *page) error {
 
 // auditEntry is an entry of the audit log on a page.
 type auditEntry struct {
-	Seq                     uint64
-	At                      time.Time
-	Actor                   struct{ ID, Owner, Auth, From string }
-	Subject                 struct{ Kind, ID, Agent, Task string }
+	Seq   uint64
+	At    time.Time
+	Actor struct {
+		_        uncompared
+		ID, From string
+	}
+	Subject struct {
+		_                     uncompared
+		Kind, ID, Agent, Task string
+	}
 	Action, Outcome, Reason string
 	Detail                  map[string]string
 }
@@ -129,7 +135,7 @@ type auditEntry struct {
 // auditView is the page of the audit log.
 type auditView struct {
 	Filter     filter
-	Entries    []auditEntry
+	Entries    []*auditEntry
 	Next, From uint64
 	Earlier    bool
 	Error      string
@@ -164,8 +170,7 @@ func (p *page) showAudit(code int, report *adminjson.AuditReport) error {
 	}
 	v.Next = answer.Next
 	for _, line := range answer.Entries {
-		var e auditEntry
-		if json.Unmarshal(line, &e) == nil {
+		if e := new(auditEntry); json.Unmarshal(line, e) == nil {
 			v.Entries = append(v.Entries, e)
 		}
 	}

@@ -31,7 +31,7 @@ var functions = pages.Funcs{
 	{"seconds", func(n int64) string { return span(time.Duration(n) * time.Second) }},
 	{"between", func(a, b time.Time) string { return span(b.Sub(a)) }},
 	{"security", cardView.Security}, {"unix", time.Time.UnixMilli}, {"zero", time.Time.IsZero},
-	{"part", func(s scope, v any) scope { return scope{s.Token, s.Admin, v} }},
+	{"part", func(s scope, v any) scope { return scope{Token: s.Token, Admin: s.Admin, V: v} }},
 }
 
 // layout is the content of every page around its own.
@@ -93,6 +93,7 @@ type uncompared [0]func()
 
 // scope is what every piece of a page knows beside its own content.
 type scope struct {
+	_     uncompared
 	Token string
 	Admin bool
 	V     any
@@ -101,7 +102,7 @@ type scope struct {
 // piece renders a part of a page.
 func (p *page) piece(name string, v any) ([]byte, error) {
 	var b bytes.Buffer
-	err := templates().Execute(&b, name, scope{p.hub.token(p.session), p.caller.Admin, v})
+	err := templates().Execute(&b, name, scope{Token: p.hub.token(p.session), Admin: p.caller.Admin, V: v})
 	return b.Bytes(), err
 }
 

@@ -56,7 +56,13 @@ type kept struct {
 // sessions are the sessions with a credential, by a digest of their cookie.
 type sessions struct {
 	mu  sync.Mutex // guards all
-	all map[[sha256.Size]byte]*kept
+	all map[string]*kept
+}
+
+// digest returns the digest of a cookie.
+func digest(cookie string) string {
+	sum := sha256.Sum256([]byte(cookie))
+	return string(sum[:])
 }
 
 // add stores a credential for a cookie. A session ends with its ID token.
@@ -69,9 +75,9 @@ func (s *sessions) add(cookie string, c credential) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all == nil {
-		s.all = make(map[[sha256.Size]byte]*kept)
+		s.all = make(map[string]*kept)
 	}
-	var oldest [sha256.Size]byte
+	oldest := ""
 	for id, k := range s.all {
 		if !now.Before(k.expires) {
 			delete(s.all, id)
@@ -82,7 +88,7 @@ func (s *sessions) add(cookie string, c credential) {
 	if len(s.all) >= maxSessions {
 		delete(s.all, oldest)
 	}
-	s.all[sha256.Sum256([]byte(cookie))] = &kept{c, earlier(now.Add(sessionTime), last), last}
+	s.all[digest(cookie)] = &kept{c, earlier(now.Add(sessionTime), last), last}
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -94,7 +100,7 @@ func earlier(a, b time.Time) time.Time {
 
 // find returns the credential for a cookie, and prolongs its session.
 func (s *sessions) find(cookie string) (c credential, until time.Time) {
-	now, id := time.Now(), sha256.Sum256([]byte(cookie))
+	now, id := time.Now(), digest(cookie)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k, ok := s.all[id]
@@ -110,14 +116,14 @@ func (s *sessions) find(cookie string) (c credential, until time.Time) {
 func (s *sessions) lives(cookie string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k, ok := s.all[sha256.Sum256([]byte(cookie))]
+	k, ok := s.all[digest(cookie)]
 	return ok && time.Now().Before(k.expires)
 }
 
 func (s *sessions) remove(cookie string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.all, sha256.Sum256([]byte(cookie)))
+	delete(s.all, digest(cookie))
 }
 
 // sessionOf returns the session of a request. A browser without a cookie gets one.

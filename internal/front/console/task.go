@@ -297,9 +297,9 @@ func (p *page) hooks(owner string) (of []hookView) {
 	if owner == "" {
 		owner = p.caller.Owner
 	}
-	for _, h := range answer.Webhooks {
-		if h.Owner == owner {
-			of = append(of, h)
+	for i := range answer.Webhooks {
+		if h := &answer.Webhooks[i]; h.Owner == owner {
+			of = append(of, *h)
 		}
 	}
 	return of
@@ -335,6 +335,7 @@ func remark(entries []entryView, version int64, m mark) {
 
 // copyView has the values in the commands and programs that send the first message of a task again.
 type copyView struct {
+	_ uncompared
 	// Base is the address of the hub, and Address that at which the agent receives messages.
 	Base, Address string
 	// Message is the body of the request, and Text the message if it is one text.

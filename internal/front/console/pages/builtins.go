@@ -37,7 +37,7 @@ func compared(a any, others []any, want int) bool {
 func order(a, b reflect.Value) int {
 	switch {
 	case a.Kind() == reflect.String && b.Kind() == reflect.String:
-		return cmp.Compare(a.String(), b.String())
+		return strings.Compare(a.String(), b.String())
 	case a.CanInt() && b.CanInt():
 		return cmp.Compare(a.Int(), b.Int())
 	case a.CanUint() && b.CanInt() && b.Int() >= 0:
@@ -106,18 +106,21 @@ func urlEscaped(v any) string {
 func urlNormalized(v any) string { return percent(text(v), true) }
 
 func percent(s string, whole bool) string {
-	var b strings.Builder
+	var b []byte
 	for i := range len(s) {
 		c := s[i]
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("-._~", c) >= 0,
-			whole && strings.IndexByte("!#$&*+,/:;=?@[]", c) >= 0, whole && c == '%' && i+2 < len(s) && hex(s[i+1]) && hex(s[i+2]):
-			b.WriteByte(c)
-		default:
-			fmt.Fprintf(&b, "%%%02x", c)
+		keep := "-._~"
+		if whole {
+			keep = "-._~!#$&*+,/:;=?@[]"
+		}
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte(keep, c) >= 0 ||
+			whole && c == '%' && i+2 < len(s) && hex(s[i+1]) && hex(s[i+2]) {
+			b = append(b, c)
+		} else {
+			b = fmt.Appendf(b, "%%%02x", c)
 		}
 	}
-	return b.String()
+	return string(b)
 }
 
 func hex(c byte) bool {

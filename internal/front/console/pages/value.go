@@ -1,10 +1,10 @@
 package pages
 
 import (
-	"cmp"
 	"iter"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // concrete returns the value in interfaces and behind pointers; it is invalid for nil.
@@ -34,7 +34,7 @@ func elements(v reflect.Value) iter.Seq2[reflect.Value, reflect.Value] {
 		return v.Seq2()
 	}
 	keys := v.MapKeys()
-	slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 	return func(yield func(reflect.Value, reflect.Value) bool) {
 		for _, k := range keys {
 			if !yield(k, v.MapIndex(k)) {
