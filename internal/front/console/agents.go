@@ -34,14 +34,13 @@ type queueView struct {
 
 // choiceView is the experience by which the broker chooses between agents with the same skill.
 type choiceView struct {
-	_              uncompared
-	Agent, Skill   string
-	Samples        int
-	SuccessRate    float64
-	CostUSD        float64
-	CostPerSuccess float64
-	P50Ms, P95Ms   int64
-	Weight         float64
+	_            uncompared
+	Agent, Skill string
+	Samples      int
+	SuccessRate  float64
+	CostUSD      float64
+	P50Ms, P95Ms int64
+	Weight       float64
 }
 
 // reviewView is a card to review.

@@ -135,7 +135,7 @@ func (p *page) roundTrip(r *http.Request) (*http.Response, error) {
 func refused(code int, body io.Reader) error {
 	var e struct {
 		Error struct {
-			Message string `json:"message"`
+			Message string
 		} `json:"error"`
 	}
 	_ = json.NewDecoder(io.LimitReader(body, maxRefusal)).Decode(&e) // without a text the status stays

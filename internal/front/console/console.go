@@ -128,15 +128,20 @@ type page struct {
 	hub     *Handler
 	w       http.ResponseWriter
 	r       *http.Request
-	session session
+	session *session
 	caller  adminjson.Caller
+}
+
+// pageOf returns the page of a request.
+func (h *Handler) pageOf(w http.ResponseWriter, r *http.Request) *page {
+	return &page{hub: h, w: w, r: r, session: h.sessionOf(w, r)}
 }
 
 // page returns the handler of a page. A person without credentials that the hub accepts is sent
 // to the page where one signs in.
 func (h *Handler) page(f func(*page) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p := &page{hub: h, w: w, r: r, session: h.sessionOf(w, r)}
+		p := h.pageOf(w, r)
 		if r.Method == http.MethodPost && !h.genuine(r, p.session) {
 			p.show(http.StatusForbidden, "message", message{"Nothing was changed", "The form is too old, or comes from elsewhere. Open the page again and repeat it."})
 			return
@@ -187,6 +192,6 @@ func (p *page) origin() string {
 
 // missing answers for paths that do not exist.
 func (h *Handler) missing(w http.ResponseWriter, r *http.Request) {
-	p := &page{hub: h, w: w, r: r, session: h.sessionOf(w, r)}
+	p := h.pageOf(w, r)
 	p.show(http.StatusNotFound, "message", message{"Nothing is here", "The console has no page at this address."})
 }

@@ -26,16 +26,16 @@ const (
 
 // wirePart is a part of a message or an artifact in the form of the protocol.
 type wirePart struct {
-	Text      *string         `json:"text"`
-	Raw       *string         `json:"raw"`
-	URL       *string         `json:"url"`
-	Data      json.RawMessage `json:"data"`
-	Filename  string          `json:"filename"`
-	MediaType string          `json:"mediaType"`
+	Text      *string
+	Raw       *string
+	URL       *string
+	Data      json.RawMessage
+	Filename  string
+	MediaType string
 	Metadata  struct {
 		// Stored describes bytes that the hub keeps beside the log. Agents may write anything here.
 		Stored json.RawMessage `json:"parley.part"`
-	} `json:"metadata"`
+	}
 }
 
 // maxImage is the maximum size of an image beside the log that a page shows, in bytes.
@@ -46,8 +46,8 @@ const maxImage = 4 << 20
 // for this task, so that an agent gains nothing by the same metadata.
 func (w *wirePart) stored(task string) (path string, size int) {
 	var at struct {
-		SHA256 string `json:"sha256"`
-		Size   int    `json:"size"`
+		SHA256 string
+		Size   int
 	}
 	if w.URL == nil || json.Unmarshal(w.Metadata.Stored, &at) != nil || len(at.SHA256) != 64 || strings.Trim(at.SHA256, "0123456789abcdef") != "" {
 		return "", 0
@@ -60,13 +60,13 @@ func (w *wirePart) stored(task string) (path string, size int) {
 
 // content is a message or an artifact.
 type content struct {
-	Role        string          `json:"role"`
-	MessageID   string          `json:"messageId"`
-	ArtifactID  string          `json:"artifactId"`
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	Parts       []wirePart      `json:"parts"`
-	Metadata    json.RawMessage `json:"metadata"`
+	Role        string
+	MessageID   string
+	ArtifactID  string
+	Name        string
+	Description string
+	Parts       []wirePart
+	Metadata    json.RawMessage
 }
 
 // partView is a part on a page. Exactly one of Text, Data, File and Address describes it.

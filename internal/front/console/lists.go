@@ -32,16 +32,15 @@ type count struct {
 
 // hubStatus is the part of /api/v1/status that pages show.
 type hubStatus struct {
-	Version       string    `json:"version"`
-	Started       time.Time `json:"started"`
-	UptimeSeconds int64     `json:"uptimeSeconds"`
-	Store         string    `json:"store"`
-	Ready         bool      `json:"ready"`
+	Version       string
+	UptimeSeconds int64
+	Store         string
+	Ready         bool
 	Checks        []struct {
-		Name   string `json:"name"`
-		OK     bool   `json:"ok"`
-		Detail string `json:"detail"`
-	} `json:"checks"`
+		Name   string
+		OK     bool
+		Detail string
+	}
 }
 
 // counts reads the number of tasks in each state, of the agent and the owners of the filter.
@@ -348,26 +347,22 @@ type tryView struct {
 // cardView is the part of a card that agents of the list do not have.
 type cardView struct {
 	Skills []struct {
-		ID          string   `json:"id"`
-		Name        string   `json:"name"`
-		Description string   `json:"description"`
-		Tags        []string `json:"tags"`
-		Examples    []string `json:"examples"`
-	} `json:"skills"`
+		ID          string
+		Name        string
+		Description string
+		Examples    []string
+	}
 	Capabilities struct {
-		Streaming bool `json:"streaming"`
+		Streaming bool
 		Push      bool `json:"pushNotifications"`
-	} `json:"capabilities"`
-	Provider struct {
-		Organization string `json:"organization"`
-	} `json:"provider"`
+	}
 	// Schemes are the ways to authenticate by their names, and Requirements the sets of them of which
 	// a caller needs one.
 	Schemes      map[string]map[string]json.RawMessage `json:"securitySchemes"`
 	Requirements []map[string]json.RawMessage          `json:"securityRequirements"`
 	Interfaces   []struct {
 		_       uncompared
-		URL     string `json:"url"`
+		URL     string
 		Binding string `json:"protocolBinding"`
 		Version string `json:"protocolVersion"`
 	} `json:"supportedInterfaces"`
@@ -432,8 +427,8 @@ func send(p *page) error {
 		message["contextId"] = c
 	}
 	var answer struct {
-		Task    struct{ ID string } `json:"task"`
-		Message *content            `json:"message"`
+		Task    struct{ ID string }
+		Message *content
 	}
 	err = p.do(http.MethodPost, path, object("message", message, "configuration", object("returnImmediately", true)), &answer)
 	if id != "" {

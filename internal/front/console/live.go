@@ -58,6 +58,15 @@ func (s *stream) send(name string, version int64, piece []byte) error {
 	return s.Send(b.Bytes())
 }
 
+// send sends an event with a rendered piece of the page.
+func (p *page) send(s *stream, event string, version int64, v any) error {
+	b, err := p.piece(event, v)
+	if err != nil {
+		return err
+	}
+	return s.send(event, version, b)
+}
+
 // over answers a browser that opens a stream without a session. A status would make it try again
 // without end.
 func (p *page) over() {
@@ -139,7 +148,7 @@ func (p *page) followContext(alive context.Context, s *stream, now *adminjson.Ta
 		kinds += ",task.created,task.status"
 		news.f = func() {
 			sum := p.tree()
-			if b, err := p.piece("tree", sum); far || err != nil || s.send("tree", 0, b) != nil || sum.Far {
+			if far || p.send(s, "tree", 0, sum) != nil || sum.Far {
 				far = sum.Far
 				cancel()
 			}
@@ -159,8 +168,7 @@ func (p *page) followContext(alive context.Context, s *stream, now *adminjson.Ta
 			return true
 		}
 		n.id = e.ID
-		b, err := p.piece("notice", n.mark())
-		return err == nil && s.send("notice", 0, b) == nil
+		return p.send(s, "notice", 0, n.mark()) == nil
 	})
 	news.end()
 	return far || err != nil && ctx.Err() == nil // too many administrators follow events
@@ -211,22 +219,14 @@ func (p *page) followLog(ctx context.Context, s *stream, after int64, now *admin
 // sendEntry sends one entry, and the summary if the entry has changed it.
 func (p *page) sendEntry(s *stream, r *reader, l *adminjson.LogEntry) error {
 	r.room = maxPage
-	v := r.view(l)
-	b, err := p.piece("entry", v)
-	if err != nil {
-		return err
-	}
-	if err := s.send("entry", l.Version, b); err != nil || l.State == "" {
+	if err := p.send(s, "entry", l.Version, r.view(l)); err != nil || l.State == "" {
 		return err
 	}
 	var now adminjson.TaskLog
 	if err := p.get(p.logPath("", "after", l.Version, "limit", 1), &now); err != nil {
 		return err
 	}
-	if b, err = p.piece("head", p.headOf(&now)); err != nil {
-		return err
-	}
-	return s.send("head", 0, b)
+	return p.send(s, "head", 0, p.headOf(&now))
 }
 
 // followTree sends the tree whenever a task in it changes.
@@ -237,8 +237,7 @@ func (p *page) followTree(ctx context.Context, s *stream) {
 		if ctx.Err() != nil {
 			return
 		}
-		b, err := p.piece("tree", p.tree())
-		if err != nil || s.send("tree", 0, b) != nil {
+		if p.send(s, "tree", 0, p.tree()) != nil {
 			cancel()
 		}
 	})
@@ -309,10 +308,7 @@ func countEvents(p *page) error {
 	p.paced(ctx, "/api/v1/events?kind=task.created,task.status", func() {
 		counts, err := p.counts()
 		if err == nil && ctx.Err() == nil {
-			var b []byte
-			if b, err = p.piece("counts", counts); err == nil {
-				err = s.send("counts", 0, b)
-			}
+			err = p.send(s, "counts", 0, counts)
 		}
 		if err != nil {
 			cancel()

@@ -113,7 +113,7 @@ func (h *Handler) finishOpenID(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := credential{key: signedIn.Token, openID: signedIn, provider: provider}
-	p := &page{hub: h, w: w, r: r, session: session{credential: c}}
+	p := &page{hub: h, w: w, r: r, session: &session{credential: c}}
 	if err := p.get("/api/v1/caller", &p.caller); err != nil || p.caller.Anonymous {
 		h.signInFailed(w, r, errors.Join(openid.ErrRefused, err))
 		return
@@ -122,7 +122,7 @@ func (h *Handler) finishOpenID(w http.ResponseWriter, r *http.Request) {
 		h.sessions.remove(old.Value)
 	}
 	p.session.cookie = h.begin(w, r).cookie
-	h.sessions.add(p.session.cookie, c)
+	h.sessions.add(p.session.cookie, &c)
 	p.onward(a.Next)
 }
 
@@ -177,7 +177,7 @@ func (h *Handler) signInFailed(w http.ResponseWriter, r *http.Request, err error
 	if h.Logger != nil {
 		h.Logger.Warn("a sign-in to the console failed", "provider", r.PathValue("name"), "error", err)
 	}
-	p := &page{hub: h, w: w, r: r} // without a session: the browser may have one that it has not sent
+	p := &page{hub: h, w: w, r: r, session: new(session)} // without a session: the browser may have one that it has not sent
 	p.show(code, "message", message{"You are not signed in", text})
 }
 
@@ -202,7 +202,7 @@ func (h *Handler) bounced(w http.ResponseWriter, r *http.Request) bool {
 		return false // this browser does not send the cookie from the page either
 	}
 	http.SetCookie(w, &http.Cookie{Name: bounceCookie, Value: "1", Path: Root, MaxAge: 2, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: encrypted(r)})
-	p := &page{hub: h, w: w, r: r}
+	p := &page{hub: h, w: w, r: r, session: new(session)}
 	p.onward(within(r.URL.RequestURI()))
 	return true
 }

@@ -29,8 +29,8 @@ func (p *page) showHooks(code int, trouble string) error {
 		dead = "true"
 	}
 	var answer struct {
-		Webhooks      []hookView `json:"webhooks"`
-		NextPageToken string     `json:"nextPageToken"`
+		Webhooks      []hookView
+		NextPageToken string
 	}
 	if err := p.get("/api/v1/push?"+query("dead", dead, "pageToken", p.r.FormValue("page")), &answer); err != nil {
 		return err
@@ -84,8 +84,8 @@ func showDead(p *page) error { return p.showDead(http.StatusOK, "") }
 func (p *page) showDead(code int, trouble string) error {
 	v := deadLetters{Queue: strings.TrimSpace(p.r.FormValue("queue")), Error: trouble}
 	var answer struct {
-		Letters       []letterView `json:"letters"`
-		NextPageToken string       `json:"nextPageToken"`
+		Letters       []letterView
+		NextPageToken string
 	}
 	err := p.get("/api/v1/dead?"+query("queue", v.Queue, "pageToken", p.r.FormValue("page")), &answer)
 	if refused := refusedBy(err); refused != nil && (refused.Code == http.StatusNotFound || refused.Code == http.StatusBadRequest) {

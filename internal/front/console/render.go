@@ -16,7 +16,16 @@ import (
 )
 
 // templates are the pages and the pieces of pages that streams send.
-var templates = sync.OnceValue(func() *pages.Set { return parse(functions) })
+func templates() *pages.Set {
+	templateSet.once.Do(func() { templateSet.set = parse(functions) })
+	return templateSet.set
+}
+
+// templateSet are the templates, which are read with the first page.
+var templateSet struct {
+	once sync.Once
+	set  *pages.Set
+}
 
 // functions are those of the templates.
 var functions = pages.Funcs{
@@ -36,12 +45,12 @@ var functions = pages.Funcs{
 
 // layout is the content of every page around its own.
 type layout struct {
-	_                    uncompared
-	Title, Version, Path string
-	Token                string
-	Caller               string
-	SignedIn, Anonymous  bool
-	Admin                bool
+	_                   uncompared
+	Title, Version      string
+	Token               string
+	Caller              string
+	SignedIn, Anonymous bool
+	Admin               bool
 	// Waiting is the number of items of the inbox; empty for none.
 	Waiting string
 	// Body is the rendered content.
@@ -64,7 +73,7 @@ func (p *page) show(code int, name string, v any) {
 		return
 	}
 	l := layout{
-		Title: titles.of(name), Version: p.hub.Version, Path: p.r.URL.Path, Token: p.hub.token(p.session), SignedIn: p.session.key != "",
+		Title: titles.of(name), Version: p.hub.Version, Token: p.hub.token(p.session), SignedIn: p.session.key != "",
 		Waiting: p.waiting(), Caller: p.caller.ID, Anonymous: p.caller.Anonymous, Admin: p.caller.Admin, Body: pages.HTML(body), //nolint:gosec // rendered by a template
 	}
 	if p.caller.Name != "" {
@@ -176,17 +185,14 @@ func stateWord(v any) string {
 
 // tone returns the class of a state, which is one of a fixed list.
 func tone(v any) string {
-	switch strings.ToUpper(strings.TrimPrefix(fmt.Sprint(v), "TASK_STATE_")) {
-	case "COMPLETED", "UP", "ANSWERED", "APPROVED", "READY":
-		return "good"
-	case "FAILED", "REJECTED", "DOWN", "REFUSED":
-		return "bad"
-	case "INPUT_REQUIRED", "AUTH_REQUIRED", "OPEN", "PAUSED":
-		return "ask"
-	case "SUBMITTED", "WORKING":
-		return "busy"
-	}
-	return "calm"
+	return firstWord(tones.of(strings.ToUpper(strings.TrimPrefix(fmt.Sprint(v), "TASK_STATE_"))), "calm")
+}
+
+var tones = words{
+	{"COMPLETED", "good"}, {"UP", "good"}, {"ANSWERED", "good"}, {"APPROVED", "good"}, {"READY", "good"},
+	{"FAILED", "bad"}, {"REJECTED", "bad"}, {"DOWN", "bad"}, {"REFUSED", "bad"},
+	{"INPUT_REQUIRED", "ask"}, {"AUTH_REQUIRED", "ask"}, {"OPEN", "ask"}, {"PAUSED", "ask"},
+	{"SUBMITTED", "busy"}, {"WORKING", "busy"},
 }
 
 // size returns a number of bytes in words.

@@ -20,7 +20,7 @@ type schemeView struct{ Name, Kind, Detail string }
 // schemeFields are the fields of all kinds of schemes that a page shows.
 type schemeFields struct {
 	Description, Location, Name, Scheme, BearerFormat string
-	OpenIDConnectURL                                  string `json:"openIdConnectUrl"`
+	OpenIDConnectURL                                  string
 	Flows                                             map[string]struct {
 		AuthorizationURL, TokenURL, DeviceAuthorizationURL string
 		Scopes                                             map[string]string

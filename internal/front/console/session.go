@@ -66,7 +66,7 @@ func digest(cookie string) string {
 }
 
 // add stores a credential for a cookie. A session ends with its ID token.
-func (s *sessions) add(cookie string, c credential) {
+func (s *sessions) add(cookie string, c *credential) {
 	now := time.Now()
 	last := now.Add(sessionMost)
 	if c.openID != nil && c.openID.Expiry.Before(last) {
@@ -88,9 +88,12 @@ func (s *sessions) add(cookie string, c credential) {
 	if len(s.all) >= maxSessions {
 		delete(s.all, oldest)
 	}
-	s.all[digest(cookie)] = &kept{c, earlier(now.Add(sessionTime), last), last}
+	s.all[digest(cookie)] = &kept{*c, earlier(now.Add(sessionTime), last), last}
 }
 
+// earlier returns the earlier time.
+//
+//go:noinline // it is called often, and a copy of it is longer than a call
 func earlier(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return a
@@ -98,47 +101,47 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// find returns the credential for a cookie, and prolongs its session.
-func (s *sessions) find(cookie string) (c credential, until time.Time) {
-	now, id := time.Now(), digest(cookie)
+// find returns the session of a cookie, and prolongs it. Without a credential it is one of a browser that
+// has not signed in.
+func (s *sessions) find(cookie string) *session {
+	now, id, found := time.Now(), digest(cookie), &session{cookie: cookie}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	k, ok := s.all[id]
-	if !ok || !now.Before(k.expires) {
+	if k := s.all[id]; k == nil || !now.Before(k.expires) {
 		delete(s.all, id)
-		return credential{}, time.Time{}
+	} else {
+		k.expires = earlier(now.Add(sessionTime), k.last)
+		found.credential, found.until = k.credential, k.expires
 	}
-	k.expires = earlier(now.Add(sessionTime), k.last)
-	return k.credential, k.expires
+	s.mu.Unlock()
+	return found
 }
 
 // lives reports whether a cookie has a session, and does not prolong it.
 func (s *sessions) lives(cookie string) bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	k, ok := s.all[digest(cookie)]
-	return ok && time.Now().Before(k.expires)
+	k := s.all[digest(cookie)]
+	lives := k != nil && time.Now().Before(k.expires)
+	s.mu.Unlock()
+	return lives
 }
 
 func (s *sessions) remove(cookie string) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	delete(s.all, digest(cookie))
+	s.mu.Unlock()
 }
 
 // sessionOf returns the session of a request. A browser without a cookie gets one.
-func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request) session {
+func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request) *session {
 	if c, err := r.Cookie(cookieName); err == nil && len(c.Value) == len(newCookie()) {
-		s := session{cookie: c.Value}
-		s.credential, s.until = h.sessions.find(c.Value)
-		return s
+		return h.sessions.find(c.Value)
 	}
 	return h.begin(w, r)
 }
 
 // begin starts a session without a key.
-func (h *Handler) begin(w http.ResponseWriter, r *http.Request) session {
-	s := session{cookie: newCookie()}
+func (h *Handler) begin(w http.ResponseWriter, r *http.Request) *session {
+	s := &session{cookie: newCookie()}
 	http.SetCookie(w, &http.Cookie{
 		Name: cookieName, Value: s.cookie, Path: Root, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		Secure: encrypted(r),
@@ -154,7 +157,7 @@ func encrypted(r *http.Request) bool {
 func newCookie() string { return rand.Text() + rand.Text() }
 
 // token returns the token that forms of a session carry.
-func (h *Handler) token(s session) string {
+func (h *Handler) token(s *session) string {
 	mac := hmac.New(sha256.New, h.secret)
 	mac.Write([]byte(s.cookie))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
@@ -163,7 +166,7 @@ func (h *Handler) token(s session) string {
 var sameOrigin = http.NewCrossOriginProtection()
 
 // genuine reports whether a form comes from a page of its session.
-func (h *Handler) genuine(r *http.Request, s session) bool {
+func (h *Handler) genuine(r *http.Request, s *session) bool {
 	return sameOrigin.Check(r) == nil && hmac.Equal([]byte(r.PostFormValue("token")), []byte(h.token(s)))
 }
 
@@ -185,13 +188,13 @@ func (h *Handler) signInView(next string) signInView {
 }
 
 func (h *Handler) signInPage(w http.ResponseWriter, r *http.Request) {
-	p := &page{hub: h, w: w, r: r, session: h.sessionOf(w, r)}
+	p := h.pageOf(w, r)
 	p.show(http.StatusOK, "signin", h.signInView(r.FormValue("next")))
 }
 
 // signIn checks a key and begins a session with it, under a new cookie.
 func (h *Handler) signIn(w http.ResponseWriter, r *http.Request) {
-	p := &page{hub: h, w: w, r: r, session: h.sessionOf(w, r)}
+	p := h.pageOf(w, r)
 	v := h.signInView(r.PostFormValue("next"))
 	key := strings.TrimSpace(r.PostFormValue("key"))
 	if !h.genuine(r, p.session) {
@@ -214,7 +217,7 @@ func (h *Handler) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.sessions.remove(old)
-	h.sessions.add(h.begin(w, r).cookie, credential{key: key})
+	h.sessions.add(h.begin(w, r).cookie, &credential{key: key})
 	http.Redirect(w, r, v.Next, http.StatusSeeOther)
 }
 

@@ -13,19 +13,19 @@ func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var s sessions
-		s.add("used", credential{key: "key"})
-		s.add("idle", credential{key: "key"})
+		s.add("used", &credential{key: "key"})
+		s.add("idle", &credential{key: "key"})
 		for range 13 {
 			time.Sleep(55 * time.Minute)
-			if c, _ := s.find("used"); c.key != "key" {
+			if c := s.find("used"); c.key != "key" {
 				t.Fatal("a session in use has ended")
 			}
 		}
-		if c, _ := s.find("idle"); c.key != "" {
+		if c := s.find("idle"); c.key != "" {
 			t.Error("an idle session lasts")
 		}
 		time.Sleep(10 * time.Minute)
-		if c, _ := s.find("used"); c.key != "" || len(s.all) != 0 {
+		if c := s.find("used"); c.key != "" || len(s.all) != 0 {
 			t.Errorf("a session lasts longer than %v", sessionMost)
 		}
 	})
@@ -37,11 +37,11 @@ func TestSessionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s sessions
 		for i := range maxSessions + 1 {
-			s.add(strconv.Itoa(i), credential{key: "key"})
+			s.add(strconv.Itoa(i), &credential{key: "key"})
 			time.Sleep(time.Millisecond)
 		}
-		first, _ := s.find("0")
-		second, _ := s.find("1")
+		first := s.find("0")
+		second := s.find("1")
 		if first.key != "" || second.key == "" || len(s.all) != maxSessions {
 			t.Errorf("%d sessions, the first %q, the second %q", len(s.all), first.key, second.key)
 		}

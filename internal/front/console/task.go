@@ -69,7 +69,6 @@ type hookView struct {
 	Tries              int
 	NextTry            *time.Time
 	LastError          string
-	Breaker            string
 	Dead               []deadView `json:"deadLetters"`
 }
 
@@ -85,24 +84,23 @@ type deadView struct {
 // treeView is a task in the tree of delegations.
 type treeView struct {
 	_         uncompared
-	TaskID    string    `json:"taskId"`
-	Depth     int       `json:"depth"`
-	Agent     string    `json:"agent"`
-	Kind      string    `json:"kind"`
-	State     string    `json:"state"`
-	Text      string    `json:"text"`
-	CreatedAt time.Time `json:"createdAt"`
-	AgeMs     int64     `json:"ageMs"`
-	More      bool      `json:"more"`
-	Input     int64     `json:"inputTokens"`
-	Output    int64     `json:"outputTokens"`
-	USD       float64   `json:"costUsd"`
+	TaskID    string
+	Depth     int
+	Agent     string
+	Kind      string
+	State     string
+	Text      string
+	CreatedAt time.Time
+	AgeMs     int64
+	More      bool
+	Input     int64   `json:"inputTokens"`
+	Output    int64   `json:"outputTokens"`
+	USD       float64 `json:"costUsd"`
 	// Took is AgeMs as a duration; Offset and Width place it in the time of the whole tree, in
 	// steps of a twentieth.
 	Took          time.Duration `json:"-"`
 	Offset, Width int           `json:"-"`
 	Here          bool          `json:"-"`
-	Owner         string        `json:"-"`
 	// Via is the remote agent whose server has listed the task; Below is what is known of the tasks
 	// below that of a remote agent.
 	Via, Below string
@@ -214,7 +212,7 @@ func (p *page) readLog() (*adminjson.TaskLog, error) {
 // the caller may not read it.
 func (p *page) tree() (sum treeSum) {
 	var answer struct {
-		Tasks []treeView `json:"tasks"`
+		Tasks []treeView
 	}
 	id := p.r.FormValue("id")
 	if o := p.r.FormValue("owner"); o != "" && o != p.caller.Owner {
@@ -289,7 +287,7 @@ func (p *page) hooks(owner string) (of []hookView) {
 		return nil
 	}
 	var answer struct {
-		Webhooks []hookView `json:"webhooks"`
+		Webhooks []hookView
 	}
 	if err := p.get("/api/v1/push?"+query("task", p.r.FormValue("id")), &answer); err != nil {
 		return nil
@@ -352,7 +350,7 @@ func (p *page) copies(l *adminjson.TaskLog) *copyView {
 	}
 	var c content
 	var raw struct {
-		Parts json.RawMessage `json:"parts"`
+		Parts json.RawMessage
 	}
 	if json.Unmarshal(l.Entries[0].Message, &c) != nil || json.Unmarshal(l.Entries[0].Message, &raw) != nil || len(c.Parts) == 0 {
 		return nil

@@ -23,7 +23,7 @@ const (
 // document is the part of a discovery document that a sign-in needs (OpenID Connect Discovery 1.0
 // §3).
 type document struct {
-	Issuer        string   `json:"issuer"`
+	Issuer        string
 	Authorization string   `json:"authorization_endpoint"`
 	Token         string   `json:"token_endpoint"`
 	EndSession    string   `json:"end_session_endpoint"`
@@ -46,7 +46,7 @@ func (p *Provider) discover(ctx context.Context) (*document, error) {
 	address := strings.TrimSuffix(p.URL, "/") + "/.well-known/openid-configuration"
 	text, err := httpcall.Get(ctx, p.Client, address, maxDocument)
 	if err != nil {
-		return nil, errorf("%w: %w", ErrUnavailable, err)
+		return nil, unavailable(err)
 	}
 	doc = new(document)
 	if err := json.Unmarshal(text, doc); err != nil {

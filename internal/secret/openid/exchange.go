@@ -15,17 +15,17 @@ import (
 
 // exchange sends a form to the token endpoint, with the credentials of the client, and returns the
 // members of the answer (RFC 6749 §2.3.1, §4.1.3 and §5). Errors do not contain the answer.
-func (p *Provider) exchange(ctx context.Context, d *document, form url.Values) (map[string]any, error) {
+func (p *Provider) exchange(ctx context.Context, d *document, ask url.Values) (map[string]any, error) {
 	basic := p.ClientSecret != "" && d.basic()
 	if !basic {
-		form.Set("client_id", p.ClientID) // a public client sends its id alone
+		ask.Set("client_id", p.ClientID) // a public client sends its id alone
 		if p.ClientSecret != "" {
-			form.Set("client_secret", p.ClientSecret)
+			ask.Set("client_secret", p.ClientSecret)
 		}
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.Token, strings.NewReader(form.Encode()))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.Token, strings.NewReader(ask.Encode()))
 	if err != nil {
-		return nil, errorf("%w: %w", ErrUnavailable, err)
+		return nil, unavailable(err)
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	if basic {
@@ -33,11 +33,11 @@ func (p *Provider) exchange(ctx context.Context, d *document, form url.Values) (
 	}
 	resp, err := p.Client.Do(r)
 	if err != nil {
-		return nil, errorf("%w: %w", ErrUnavailable, err)
+		return nil, unavailable(err)
 	}
 	body, err := httpcall.ReadBounded(resp.Body, maxDocument)
 	if err != nil {
-		return nil, errorf("%w: %w", ErrUnavailable, err)
+		return nil, unavailable(err)
 	}
 	got, err := members(resp.Header.Get("Content-Type"), body)
 	access, _ := got["access_token"].(string)
@@ -49,7 +49,7 @@ func (p *Provider) exchange(ctx context.Context, d *document, form url.Values) (
 	case failed:
 		return nil, errorf("%w: the token endpoint answers %s", ErrUnavailable, resp.Status)
 	case err != nil:
-		return nil, errorf("%w: %w", ErrUnavailable, err)
+		return nil, unavailable(err)
 	case access == "":
 		return nil, errorf("%w: the provider gave no access token", ErrUnavailable)
 	}
@@ -66,13 +66,13 @@ func members(kind string, body []byte) (all map[string]any, err error) {
 		}
 		return all, nil
 	}
-	form, err := url.ParseQuery(string(body))
+	values, err := url.ParseQuery(string(body))
 	if err != nil {
 		return nil, errors.New("the answer of the token endpoint is no form")
 	}
 	all = make(map[string]any)
-	for name := range form {
-		all[name] = form.Get(name)
+	for name := range values {
+		all[name] = values.Get(name)
 	}
 	return all, nil
 }
@@ -81,3 +81,20 @@ func members(kind string, body []byte) (all map[string]any, err error) {
 //
 //go:noinline
 func errorf(format string, args ...any) error { return fmt.Errorf(format, args...) }
+
+// unavailable returns the error of a provider that cannot be used.
+//
+//go:noinline
+func unavailable(err error) error { return errorf("%w: %w", ErrUnavailable, err) }
+
+// form returns a form with names and values, one after the other. It needs less code in a program
+// than a literal.
+//
+//go:noinline
+func form(pairs ...string) url.Values {
+	all := make(url.Values)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		all.Set(pairs[i], pairs[i+1])
+	}
+	return all
+}

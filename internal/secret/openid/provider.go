@@ -89,11 +89,11 @@ func (p *Provider) address(d *document, a *Attempt) string {
 	if strings.Contains(d.Authorization, "?") {
 		join = "&"
 	}
-	return d.Authorization + join + url.Values{
-		"response_type": {"code"}, "client_id": {p.ClientID}, "redirect_uri": {a.Redirect}, "scope": {strings.Join(p.scopes(), " ")},
-		"state": {a.State}, "nonce": {a.Nonce},
-		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
-	}.Encode()
+	return d.Authorization + join + form(
+		"response_type", "code", "client_id", p.ClientID, "redirect_uri", a.Redirect, "scope", strings.Join(p.scopes(), " "),
+		"state", a.State, "nonce", a.Nonce,
+		"code_challenge", base64.RawURLEncoding.EncodeToString(sum[:]), "code_challenge_method", "S256",
+	).Encode()
 }
 
 // verifier returns a new secret of PKCE (RFC 7636 §4.1).
@@ -134,9 +134,9 @@ func (p *Provider) finish(ctx context.Context, a *Attempt, answer url.Values) (*
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
-	got, err := p.exchange(ctx, d, url.Values{
-		"grant_type": {"authorization_code"}, "code": {answer.Get("code")}, "redirect_uri": {a.Redirect}, "code_verifier": {a.Verifier},
-	})
+	got, err := p.exchange(ctx, d, form(
+		"grant_type", "authorization_code", "code", answer.Get("code"), "redirect_uri", a.Redirect, "code_verifier", a.Verifier,
+	))
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (p *Provider) finish(ctx context.Context, a *Attempt, answer url.Values) (*
 	if s.Expiry, err = p.Verifier.SignIn(ctx, text, s.facts); errors.Is(err, token.ErrToken) {
 		return nil, errorf("%w: %w", ErrRefused, err)
 	} else if err != nil {
-		return nil, errorf("%w: %w", ErrUnavailable, err)
+		return nil, unavailable(err)
 	}
 	return s, nil
 }

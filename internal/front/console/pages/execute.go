@@ -65,15 +65,31 @@ func (x *execution) block(n *Node, v, dot reflect.Value) {
 
 // each executes range, over a slice or in the order of their keys over the values of a map.
 func (x *execution) each(n *Node, v reflect.Value) {
-	if v.Kind() != reflect.Slice && v.Kind() != reflect.Map {
+	switch v.Kind() {
+	case reflect.Slice:
+		for i := range v.Len() {
+			x.element(n, reflect.ValueOf(i), v.Index(i))
+		}
+	case reflect.Map:
+		for _, key := range keysOf(v) {
+			x.element(n, key, v.MapIndex(key))
+		}
+	default:
 		fail("range %s: %s is no slice", n.Str, v.Type())
 	}
+}
+
+// element executes the statements of range for one element. Their variables end with it.
+func (x *execution) element(n *Node, key, value reflect.Value) {
 	mark := len(x.variables)
-	for key, value := range elements(v) {
-		x.variables = append(x.variables, []reflect.Value{key, value}[2-n.Num:]...)
-		x.list(n.List, value)
-		x.variables = x.variables[:mark]
+	if n.Num > 1 {
+		x.variables = append(x.variables, key)
 	}
+	if n.Num > 0 {
+		x.variables = append(x.variables, value)
+	}
+	x.list(n.List, value)
+	x.variables = x.variables[:mark]
 }
 
 // value returns the value of an expression.
@@ -97,7 +113,7 @@ func (x *execution) value(n *Node, dot reflect.Value) (v reflect.Value) {
 		for i := range n.Args {
 			in[i] = x.value(&n.Args[i], dot)
 		}
-		return call(n.Str, x.set.funcs[n.Str], in)
+		return call(n.Str, reflect.ValueOf(x.set.funcs[n.Str]), in)
 	}
 	return fields(dot, n.Names)
 }

@@ -80,15 +80,12 @@ type Node struct {
 // Set is a set of templates by name.
 type Set struct {
 	nodes map[string][]Node
-	funcs map[string]reflect.Value
+	funcs map[string]any
 }
 
 // Read returns the templates that pagestest.Compiled has written.
 func Read(b []byte, funcs Funcs) (*Set, error) {
-	s := &Set{funcs: make(map[string]reflect.Value)}
-	for name, f := range funcs.All() {
-		s.funcs[name] = reflect.ValueOf(f)
-	}
+	s := &Set{funcs: funcs.All()}
 	return s, json.Unmarshal(b, &s.nodes)
 }
 

@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -28,20 +27,11 @@ func truth(v reflect.Value) bool {
 	return v.IsValid() && !v.IsZero()
 }
 
-// elements returns the indexes and elements of a slice, or the keys and values of a map.
-func elements(v reflect.Value) iter.Seq2[reflect.Value, reflect.Value] {
-	if v.Kind() != reflect.Map {
-		return v.Seq2()
-	}
+// keysOf returns the keys of a map, which are texts, in their order.
+func keysOf(v reflect.Value) []reflect.Value {
 	keys := v.MapKeys()
 	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
-	return func(yield func(reflect.Value, reflect.Value) bool) {
-		for _, k := range keys {
-			if !yield(k, v.MapIndex(k)) {
-				return
-			}
-		}
-	}
+	return keys
 }
 
 // field returns a field of a struct, or the value of a key of a map.
