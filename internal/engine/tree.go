@@ -75,11 +75,9 @@ func (e *Engine) WatchTree(ctx context.Context, c *op.Caller, id a2a.TaskID) ite
 		}
 		defer t.release()
 		for !t.settled() || t.all[0].fresh {
-			news, err := t.changes(ctx)
-			for i := range news {
-				if !yield(news[i], nil) {
-					return
-				}
+			more, err := t.yield(ctx, yield)
+			if !more {
+				return
 			}
 			if err == nil && !t.settled() {
 				err = t.wait(ctx)
@@ -90,6 +88,20 @@ func (e *Engine) WatchTree(ctx context.Context, c *op.Caller, id a2a.TaskID) ite
 			}
 		}
 	}
+}
+
+// yield yields the tasks that have changed. It reports false if no further ones are wanted. As a part
+// of its caller it would make the stack of every stream longer by two tasks.
+//
+//go:noinline
+func (t *tree) yield(ctx context.Context, yield func(Node, error) bool) (more bool, err error) {
+	news, err := t.changes(ctx)
+	for i := range news {
+		if !yield(news[i], nil) {
+			return false, err
+		}
+	}
+	return true, err
 }
 
 // tree is a caller's view of a tree of tasks. It belongs to one goroutine.

@@ -80,9 +80,7 @@ func (h *Handler) sendEvents(w http.ResponseWriter, r *http.Request, q *events.Q
 			if h.Logger != nil {
 				h.Logger.Error("a stream of events has ended", "error", err)
 			}
-			_ = stream.sendEvent(&events.Event{
-				Type: events.StreamEnd, Time: time.Now().UTC(), Data: map[string]any{"reason": "the hub cannot read its events now"},
-			}) // the final event
+			stream.fail()
 			return sent
 		case err != nil:
 			return sent
@@ -94,6 +92,13 @@ func (h *Handler) sendEvents(w http.ResponseWriter, r *http.Request, q *events.Q
 		}
 	}
 	return sent
+}
+
+// fail sends the final event of a stream that cannot go on.
+func (e *eventStream) fail() {
+	_ = e.sendEvent(&events.Event{
+		Type: events.StreamEnd, Time: time.Now().UTC(), Data: map[string]any{"reason": "the hub cannot read its events now"},
+	}) // the final event
 }
 
 // sendEvent sends an event with its id. One without a type has no data: clients only store its

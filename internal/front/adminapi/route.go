@@ -233,6 +233,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.mux.ServeHTTP(w, r)
 		return
 	}
+	h.wrongMethod(w, r)
+}
+
+// wrongMethod answers for a path that has no route for the method.
+func (h *Handler) wrongMethod(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, m := range methods {
 		if h.serves(r, m) {
@@ -251,6 +256,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // serves reports whether a route exists for a method at the path of r.
+//
+//go:noinline // the copy of the request would be on the stack of each stream
 func (h *Handler) serves(r *http.Request, method string) bool {
 	probe := *r
 	probe.Method = method

@@ -3,7 +3,6 @@ package console
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -68,7 +67,12 @@ func panelsOf(c *adminjson.Curves) (all []panel) {
 
 // known reports whether a curve has a value.
 func known(c *adminjson.Curve) bool {
-	return slices.ContainsFunc(c.Values, func(v *float64) bool { return v != nil })
+	for _, v := range c.Values {
+		if v != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // lastOf returns the last value of a curve; nil if it is not known.

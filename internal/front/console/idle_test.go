@@ -4,13 +4,22 @@ package console_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"iter"
 	"net"
 	"net/url"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/testing/hostiletest"
 )
 
 // held returns the bytes of heap and stacks in use.
@@ -49,24 +58,56 @@ func (p *person) openPage(path, until string) net.Conn {
 	return c
 }
 
+// farAgent performs its tasks at another server, which lists tasks below them. It asks for input.
+type farAgent struct{}
+
+func (farAgent) Kind() string         { return "remote" }
+func (farAgent) Traits() agent.Traits { return agent.Traits{Resumable: true} }
+
+func (farAgent) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		_ = agent.CallFrom(ctx).Checkpoint([]byte("there")) // the tree shows an error
+		yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateInputRequired, a2a.NewMessageForTask(a2a.MessageRoleAgent, ec, a2a.NewTextPart("which?"))), nil)
+	}
+}
+
+func (farAgent) Cancel(context.Context, *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+	return func(func(a2a.Event, error) bool) {}
+}
+
+// ReadTree returns three tasks, two of which are working.
+func (farAgent) ReadTree(context.Context, []byte) ([]byte, error) {
+	one := func(id, parent, state string) string {
+		return fmt.Sprintf(`{"id":%q,"parentId":%q,"agent":"digger","state":"TASK_STATE_%s","createdAt":"2026-11-20T10:00:00Z","ageMs":5,"inputTokens":10}`, id, parent, state)
+	}
+	return []byte(`{"tasks":[` + one("a", "", "WORKING") + "," + one("b", "a", "COMPLETED") + "," + one("c", "a", "WORKING") + "]}"), nil
+}
+
 // TestAllocations measures the memory that open pages on which nothing happens hold in the hub. The
 // race detector needs more.
 func TestAllocations(t *testing.T) {
 	const pages, most = 20, 64 << 10
-	w := newWorld(t, true)
-	boss := w.as(rootKey)
-	id := boss.send("interview", "start")
+	w := newWorld(t, true, engine.Agent{Name: "far", Card: hostiletest.Card("far"), Executor: farAgent{}})
+	boss, ann := w.as(rootKey), w.as(annsKey)
+	id, far, hers := boss.send("interview", "start"), boss.send("far", "start"), ann.send("far", "start")
 	boss.events("/console/task/events?id="+id+"&after=0", "input required")
-	for name, s := range map[string]struct{ path, until string }{
-		"task":     {"/console/task/events?id=" + id + "&after=3", "event: tree"},
-		"overview": {"/console/counts/events", "retry"},
+	boss.events("/console/task/events?id="+far+"&after=0", "digger")
+	ann.events("/console/task/events?id="+hers+"&after=0", "digger")
+	for name, s := range map[string]struct {
+		by          *person
+		path, until string
+	}{
+		"task":             {boss, "/console/task/events?id=" + id + "&after=3", "event: tree"},
+		"remote":           {boss, "/console/task/events?id=" + far + "&after=2", "digger"},
+		"remote, a caller": {ann, "/console/task/events?id=" + hers + "&after=2", "digger"},
+		"overview":         {boss, "/console/counts/events", "retry"},
 	} {
-		boss.openPage(s.path, s.until) // makes the things that all pages share
+		s.by.openPage(s.path, s.until) // makes the things that all pages share
 		each := uint64(most + 1)
 		for attempt := 0; attempt < 3 && each > most; attempt++ { // other work of the hub counts as well
 			before := held()
 			for range pages {
-				boss.openPage(s.path, s.until)
+				s.by.openPage(s.path, s.until)
 			}
 			each = (max(held(), before) - before) / pages
 		}

@@ -22,8 +22,10 @@ const (
 	// the hub checks the rights of the caller again.
 	streamTime = 5 * time.Minute
 	keepAlive  = 15 * time.Second
-	// pace is the minimum time between two pieces of the same kind.
-	pace = 250 * time.Millisecond
+	// pace is the minimum time between two pieces of the same kind, and farPace that between two looks
+	// at a tree with tasks at other servers.
+	pace    = 250 * time.Millisecond
+	farPace = 500 * time.Millisecond
 )
 
 // stream is a stream of events to a browser.
@@ -115,18 +117,13 @@ func taskEvents(p *page) error {
 }
 
 // followTasks sends the tree of the task until nothing in it changes any more, and the notices of an
-// administrator while alive is. A tree without tasks at other servers changes with events that the
-// notices bring along, so that it needs no stream of its own.
+// administrator while alive is. The tree changes with events that the notices bring along, so that it
+// needs no stream of its own while they last.
 func (p *page) followTasks(ctx, alive context.Context, s *stream, now *adminjson.TaskLog) {
 	o := p.r.FormValue("owner")
 	own := o == "" || o == p.caller.Owner
 	if p.caller.Admin && !p.followContext(alive, s, now, own) {
 		return
-	}
-	var work sync.WaitGroup
-	defer work.Wait()
-	if p.caller.Admin {
-		work.Go(func() { p.followContext(alive, s, now, false) })
 	}
 	if own {
 		p.followTree(ctx, s)
@@ -134,8 +131,9 @@ func (p *page) followTasks(ctx, alive context.Context, s *stream, now *adminjson
 }
 
 // followContext sends, to an administrator, what happens to the task beside its log: to its workers
-// and its webhooks. With tree, it also sends the tree whenever a task of the context changes, until
-// the tree needs a stream of its own, which it reports.
+// and its webhooks. With tree, it also sends the tree whenever a task of the context has changed, and
+// reads it again from time to time if it has tasks at other servers. It reports whether the tree may
+// change afterwards, too.
 func (p *page) followContext(alive context.Context, s *stream, now *adminjson.TaskLog, tree bool) (far bool) {
 	ctx, cancel := context.WithCancel(alive)
 	defer cancel()
@@ -146,10 +144,17 @@ func (p *page) followContext(alive context.Context, s *stream, now *adminjson.Ta
 	kinds, news := "worker,webhook", &later{f: func() {}}
 	if tree {
 		kinds += ",task.created,task.status"
+		last := ""
 		news.f = func() {
 			sum := p.tree()
-			if far || p.send(s, "tree", 0, sum) != nil || sum.Far {
-				far = sum.Far
+			if sum.Far && ctx.Err() == nil {
+				news.againLocked(farPace)
+			}
+			state := sum.state()
+			if far = sum.Far; state == last || sum.Tasks == nil && last != "" {
+				return
+			}
+			if last = state; p.send(s, "tree", 0, sum) != nil {
 				cancel()
 			}
 		}
@@ -170,8 +175,10 @@ func (p *page) followContext(alive context.Context, s *stream, now *adminjson.Ta
 		n.id = e.ID
 		return p.send(s, "notice", 0, n.mark()) == nil
 	})
+	failed := err != nil && ctx.Err() == nil // too many administrators follow events
+	cancel()
 	news.end()
-	return far || err != nil && ctx.Err() == nil // too many administrators follow events
+	return far || failed
 }
 
 // notice is an event of the hub about a task.
@@ -261,7 +268,8 @@ type later struct {
 
 	mu    sync.Mutex // guards the fields below; held while f runs
 	timer *time.Timer
-	due   bool
+	// due is set if f will run, and again if it will only because it wanted to.
+	due, again bool
 }
 
 // ask makes f run once in pace from now on, if no call is due.
@@ -269,14 +277,20 @@ func (l *later) ask() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.due:
+	case l.due && !l.again:
 		return
 	case l.timer == nil:
 		l.timer = time.AfterFunc(pace, l.run)
 	default:
 		l.timer.Reset(pace)
 	}
-	l.due = true
+	l.due, l.again = true, false
+}
+
+// againLocked makes f, which calls it, run once more after a time, or sooner if asked to.
+func (l *later) againLocked(after time.Duration) {
+	l.due, l.again = true, true
+	l.timer.Reset(after)
 }
 
 func (l *later) run() {

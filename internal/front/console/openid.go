@@ -39,11 +39,12 @@ type attempt struct {
 
 // provider returns the provider of a request; nil if there is none of its name.
 func (h *Handler) provider(r *http.Request) *openid.Provider {
-	i := slices.IndexFunc(h.Providers, func(p *openid.Provider) bool { return p.Name == r.PathValue("name") })
-	if i < 0 {
-		return nil
+	for _, p := range h.Providers {
+		if p.Name == r.PathValue("name") {
+			return p
+		}
 	}
-	return h.Providers[i]
+	return nil
 }
 
 // startOpenID sends a browser to a provider. The browser must have a page of the console open: the

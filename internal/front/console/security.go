@@ -55,20 +55,26 @@ func (c cardView) Security() *securityView {
 
 // detail describes a scheme.
 func (f *schemeFields) detail() string {
-	var all []string
-	if f.Name != "" {
-		all = append(all, strings.TrimSpace(f.Name+" in the "+f.Location))
-	}
-	all = append(all, f.BearerFormat, f.OpenIDConnectURL)
-	for _, name := range namesOf(f.Flows) {
-		flow := f.Flows[name]
-		all = append(all, strings.TrimSpace(name+" "+firstWord(flow.AuthorizationURL, flow.DeviceAuthorizationURL, flow.TokenURL)))
-		if len(flow.Scopes) > 0 {
-			all = append(all, "scopes "+strings.Join(namesOf(flow.Scopes), ", "))
+	var b strings.Builder
+	add := func(words ...string) {
+		if text := strings.TrimSpace(strings.Join(words, " ")); text != "" {
+			b.WriteString(" · " + text)
 		}
 	}
-	all = append(all, f.Description)
-	return strings.Join(slices.DeleteFunc(all, func(s string) bool { return s == "" }), " · ")
+	if f.Name != "" {
+		add(f.Name, "in the", f.Location)
+	}
+	add(f.BearerFormat)
+	add(f.OpenIDConnectURL)
+	for _, name := range namesOf(f.Flows) {
+		flow := f.Flows[name]
+		add(name, firstWord(flow.AuthorizationURL, flow.DeviceAuthorizationURL, flow.TokenURL))
+		if len(flow.Scopes) > 0 {
+			add("scopes", strings.Join(namesOf(flow.Scopes), ", "))
+		}
+	}
+	add(f.Description)
+	return strings.TrimPrefix(b.String(), " · ")
 }
 
 // needs describes requirements: a caller satisfies one of them, with all of its schemes.

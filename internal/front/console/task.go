@@ -247,6 +247,16 @@ func (p *page) tree() (sum treeSum) {
 	return sum
 }
 
+// state identifies what a page shows of a tree, except times.
+func (s *treeSum) state() string {
+	var b []byte
+	for i := range s.Tasks {
+		t := &s.Tasks[i]
+		b = fmt.Append(b, t.TaskID, t.State, t.Text, t.Below, t.More, t.Input, t.Output, t.USD, ";")
+	}
+	return key(string(b))
+}
+
 // remote reports whether the agent of the task is another server.
 func (t *treeView) remote() bool { return t.Kind == "remote" }
 

@@ -63,7 +63,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	body, pipe := io.Pipe()
 	w := &writer{header: make(http.Header), began: make(chan struct{}), pipe: pipe}
-	in := received(ctx, r)
+	in := received(r.Clone(ctx))
 	t.mu.Lock()
 	if t.closed {
 		t.mu.Unlock()
@@ -94,9 +94,9 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // Serve answers a request in the goroutine of the caller, which provides the writer. An idle stream
-// thus holds neither a goroutine nor a pipe. A panic of the handler is returned as an error.
+// thus holds neither a goroutine nor a pipe, nor a copy of the request: the caller must not use r any
+// more. A panic of the handler is returned as an error.
 func (t *Transport) Serve(w http.ResponseWriter, r *http.Request) error {
-	in := received(r.Context(), r)
 	t.mu.Lock()
 	if t.closed {
 		t.mu.Unlock()
@@ -105,16 +105,15 @@ func (t *Transport) Serve(w http.ResponseWriter, r *http.Request) error {
 	t.wg.Add(1)
 	t.mu.Unlock()
 	defer t.wg.Done()
-	return t.serve(w, in)
+	return t.serve(w, received(r))
 }
 
-// received returns a request as a server receives it.
-func received(ctx context.Context, r *http.Request) *http.Request {
-	in := r.Clone(ctx)
-	in.RequestURI = r.URL.RequestURI()
+// received makes a request one as a server receives it.
+func received(in *http.Request) *http.Request {
+	in.RequestURI = in.URL.RequestURI()
 	in.RemoteAddr = "127.0.0.1:0"
 	if in.Host == "" {
-		in.Host = r.URL.Host
+		in.Host = in.URL.Host
 	}
 	if in.Body == nil {
 		in.Body = http.NoBody
