@@ -36,6 +36,8 @@ func refusedBy(err error) (r *refusal) {
 
 // isMissing reports whether the hub has answered that something does not exist, or that the
 // caller may not see it.
+//
+//go:noinline // it is called often, and a copy of it is longer than a call
 func isMissing(err error) bool {
 	refused := refusedBy(err)
 	return refused != nil && (refused.Code == http.StatusNotFound || refused.Code == http.StatusForbidden)
@@ -122,7 +124,7 @@ func (p *page) call(ctx context.Context, method, path string, body any) (*http.R
 func (p *page) roundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := p.hub.inside.RoundTrip(r)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", r.Method, r.URL.RequestURI(), err)
+		return nil, failed(r.Method, r.URL.RequestURI(), err)
 	}
 	if resp.StatusCode >= http.StatusBadRequest {
 		defer func() { _ = resp.Body.Close() }()
@@ -145,6 +147,11 @@ func refused(code int, body io.Reader) error {
 	return &refusal{code, e.Error.Message}
 }
 
+// failed returns the error of a request that has no readable answer.
+//
+//go:noinline // a part of fmt.Errorf would be in each caller
+func failed(method, path string, err error) error { return fmt.Errorf("%s %s: %w", method, path, err) }
+
 // do sends a request and decodes the answer into v, unless v is nil.
 func (p *page) do(method, path string, body, v any) error {
 	resp, err := p.call(p.r.Context(), method, path, body)
@@ -156,7 +163,7 @@ func (p *page) do(method, path string, body, v any) error {
 		return nil
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(v); err != nil {
-		return fmt.Errorf("%s %s: %w", method, path, err)
+		return failed(method, path, err)
 	}
 	return nil
 }
@@ -188,7 +195,7 @@ func (p *page) follow(ctx context.Context, path string, f func(sse.Event) bool) 
 	err = p.hub.inside.Serve(s, r)
 	switch {
 	case err != nil:
-		return fmt.Errorf("GET %s: %w", path, err)
+		return failed(http.MethodGet, path, err)
 	case s.code >= http.StatusBadRequest:
 		return refused(s.code, &s.text)
 	case errors.Is(s.err, errEnough):

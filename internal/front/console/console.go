@@ -133,6 +133,8 @@ type page struct {
 }
 
 // pageOf returns the page of a request.
+//
+//go:noinline // it is called often, and a copy of it is longer than a call
 func (h *Handler) pageOf(w http.ResponseWriter, r *http.Request) *page {
 	return &page{hub: h, w: w, r: r, session: h.sessionOf(w, r)}
 }
@@ -143,7 +145,7 @@ func (h *Handler) page(f func(*page) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := h.pageOf(w, r)
 		if r.Method == http.MethodPost && !h.genuine(r, p.session) {
-			p.show(http.StatusForbidden, "message", message{"Nothing was changed", "The form is too old, or comes from elsewhere. Open the page again and repeat it."})
+			p.say(http.StatusForbidden, "Nothing was changed", "The form is too old, or comes from elsewhere. Open the page again and repeat it.")
 			return
 		}
 		err := p.get("/api/v1/caller", &p.caller)
@@ -159,6 +161,16 @@ func (h *Handler) page(f func(*page) error) http.Handler {
 // message is the content of a page with nothing but a message.
 type message struct{ Title, Text string }
 
+// say answers with a page with nothing but a message.
+func (p *page) say(code int, title, text string) { p.show(code, "message", message{title, text}) }
+
+// see sends the browser to another page.
+//
+//go:noinline // it is called often, and a copy of it is longer than a call
+func see(w http.ResponseWriter, r *http.Request, to string) {
+	http.Redirect(w, r, to, http.StatusSeeOther)
+}
+
 // fail shows an error.
 func (p *page) fail(err error) {
 	if gone := p.r.Context().Err(); gone != nil {
@@ -170,15 +182,15 @@ func (p *page) fail(err error) {
 		if p.hub.Logger != nil {
 			p.hub.Logger.Error("a page of the console failed", "path", p.r.URL.Path, "error", err)
 		}
-		p.show(http.StatusInternalServerError, "message", message{"This page failed", "The log of the hub has the reason."})
+		p.say(http.StatusInternalServerError, "This page failed", "The log of the hub has the reason.")
 	case refused.Code == http.StatusUnauthorized && strings.HasPrefix(p.r.Header.Get("Accept"), "text/event-stream"):
 		p.over()
 	case refused.Code == http.StatusUnauthorized && strings.HasSuffix(p.r.URL.Path, "/events"):
 		http.Error(p.w, "sign in again", http.StatusUnauthorized)
 	case refused.Code == http.StatusUnauthorized:
-		http.Redirect(p.w, p.r, Root+"sign-in?next="+url.QueryEscape(p.origin()), http.StatusSeeOther)
+		see(p.w, p.r, Root+"sign-in?next="+url.QueryEscape(p.origin()))
 	default:
-		p.show(refused.Code, "message", message{http.StatusText(refused.Code), refused.Message})
+		p.say(refused.Code, http.StatusText(refused.Code), refused.Message)
 	}
 }
 
@@ -193,5 +205,5 @@ func (p *page) origin() string {
 // missing answers for paths that do not exist.
 func (h *Handler) missing(w http.ResponseWriter, r *http.Request) {
 	p := h.pageOf(w, r)
-	p.show(http.StatusNotFound, "message", message{"Nothing is here", "The console has no page at this address."})
+	p.say(http.StatusNotFound, "Nothing is here", "The console has no page at this address.")
 }

@@ -193,6 +193,8 @@ func (r *reader) view(e *adminjson.LogEntry) entryView {
 }
 
 // unfinished shows an artifact whose last chunk may still come as written.
+//
+//go:noinline // it is called often, and a copy of it is longer than a call
 func (v *entryView) unfinished() {
 	for i := range v.Parts {
 		if p := &v.Parts[i]; p.Markdown && v.Key != "" && !v.LastChunk {
@@ -328,6 +330,8 @@ func audioType(media string) string {
 
 // imageType returns the media type of an image that a page may show, or an empty string. SVG is
 // a document with scripts, and none of them.
+//
+//go:noinline // it is called often, and a copy of it is longer than a call
 func imageType(media string) string {
 	switch kind := mediaType(media); kind {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":

@@ -139,7 +139,7 @@ func tasks(p *page) error {
 	}
 	if id != "" && v.Page == "" && len(list.Tasks) == 1 && list.NextPageToken == "" {
 		t := &list.Tasks[0]
-		http.Redirect(p.w, p.r, taskURL(string(t.TaskID), p.other(t.Owner)), http.StatusSeeOther)
+		see(p.w, p.r, taskURL(string(t.TaskID), p.other(t.Owner)))
 		return nil
 	}
 	if v.Tasks, v.Next = list.Tasks, list.NextPageToken; id != "" && len(v.Tasks) == 0 && v.Error == "" {
@@ -179,6 +179,8 @@ func (p *page) taskList(f filter, at string) (list adminjson.TaskList, err error
 }
 
 // agentList reads the agents that the caller sees.
+//
+//go:noinline // it is called often, and a copy of it is longer than a call
 func (p *page) agentList() (adminjson.AgentList, error) {
 	var list adminjson.AgentList
 	err := p.get("/api/v1/agents", &list)
@@ -327,7 +329,7 @@ func settle(p *page) error {
 		return p.showInbox(refused.Code, refused.Message)
 	}
 	if err == nil {
-		http.Redirect(p.w, p.r, Root+"inbox", http.StatusSeeOther)
+		see(p.w, p.r, Root+"inbox")
 	}
 	return err
 }
@@ -447,6 +449,6 @@ func send(p *page) error {
 		}
 		return p.showTry(http.StatusOK, v)
 	}
-	http.Redirect(p.w, p.r, taskURL(answer.Task.ID, ""), http.StatusSeeOther)
+	see(p.w, p.r, taskURL(answer.Task.ID, ""))
 	return nil
 }

@@ -79,6 +79,8 @@ func (p *page) over() {
 
 // beating sends comments until the returned stop is called. It cancels if the browser has
 // disconnected, or if the rights of the caller have changed: the browser then asks again.
+//
+//go:noinline // it is called often, and a copy of it is longer than a call
 func (p *page) beating(s *stream, cancel context.CancelFunc) (stop func()) {
 	return pulse.Start(keepAlive, func() bool {
 		if s.Send([]byte(": parley\n\n")) != nil || p.changed() {

@@ -38,6 +38,8 @@ type attempt struct {
 }
 
 // provider returns the provider of a request; nil if there is none of its name.
+//
+//go:noinline // it is called often, and a copy of it is longer than a call
 func (h *Handler) provider(r *http.Request) *openid.Provider {
 	for _, p := range h.Providers {
 		if p.Name == r.PathValue("name") {
@@ -60,7 +62,7 @@ func (h *Handler) startOpenID(w http.ResponseWriter, r *http.Request) {
 	}
 	site := r.Header.Get("Sec-Fetch-Site")
 	if _, err := r.Cookie(cookieName); err != nil || site != "" && site != "same-origin" {
-		http.Redirect(w, r, Root+"sign-in?next="+url.QueryEscape(next), http.StatusSeeOther)
+		see(w, r, Root+"sign-in?next="+url.QueryEscape(next))
 		return
 	}
 	address, begun, err := provider.Begin(r.Context(), h.origin(r)+signInPath+url.PathEscape(provider.Name))
@@ -70,18 +72,21 @@ func (h *Handler) startOpenID(w http.ResponseWriter, r *http.Request) {
 	}
 	a := attempt{Attempt: *begun, Provider: provider.Name, Next: next, Until: time.Now().Add(attemptTime)}
 	h.keep(w, r, begun.State, h.seal(&a))
-	http.Redirect(w, r, address, http.StatusSeeOther)
+	see(w, r, address)
 }
 
 // keep gives the browser the cookie of an attempt; without a value, the browser drops it.
 func (h *Handler) keep(w http.ResponseWriter, r *http.Request, state, value string) {
-	c := &http.Cookie{
-		Name: attemptCookie + state[:stateName], Value: value, Path: signInPath, MaxAge: int(attemptTime / time.Second),
-		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: encrypted(r),
-	}
+	age := int(attemptTime / time.Second)
 	if value == "" {
-		c.MaxAge = -1
+		age = -1
 	}
+	setCookie(w, r, &http.Cookie{Name: attemptCookie + state[:stateName], Value: value, Path: signInPath, MaxAge: age, SameSite: http.SameSiteLaxMode})
+}
+
+// setCookie gives the browser a cookie that scripts cannot read.
+func setCookie(w http.ResponseWriter, r *http.Request, c *http.Cookie) {
+	c.HttpOnly, c.Secure = true, encrypted(r)
 	http.SetCookie(w, c)
 }
 
@@ -179,7 +184,7 @@ func (h *Handler) signInFailed(w http.ResponseWriter, r *http.Request, err error
 		h.Logger.Warn("a sign-in to the console failed", "provider", r.PathValue("name"), "error", err)
 	}
 	p := &page{hub: h, w: w, r: r, session: new(session)} // without a session: the browser may have one that it has not sent
-	p.show(code, "message", message{"You are not signed in", text})
+	p.say(code, "You are not signed in", text)
 }
 
 // onward shows a page that leads to another one. The request for that one comes from a page of the
@@ -202,7 +207,7 @@ func (h *Handler) bounced(w http.ResponseWriter, r *http.Request) bool {
 	if _, err := r.Cookie(bounceCookie); err == nil {
 		return false // this browser does not send the cookie from the page either
 	}
-	http.SetCookie(w, &http.Cookie{Name: bounceCookie, Value: "1", Path: Root, MaxAge: 2, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: encrypted(r)})
+	setCookie(w, r, &http.Cookie{Name: bounceCookie, Value: "1", Path: Root, MaxAge: 2, SameSite: http.SameSiteLaxMode})
 	p := &page{hub: h, w: w, r: r, session: new(session)}
 	p.onward(within(r.URL.RequestURI()))
 	return true

@@ -56,7 +56,7 @@ func (p *page) back(err error, show func(int, string) error, to string) error {
 		return show(refused.Code, refused.Message)
 	}
 	if err == nil {
-		http.Redirect(p.w, p.r, to, http.StatusSeeOther)
+		see(p.w, p.r, to)
 	}
 	return err
 }
@@ -189,6 +189,7 @@ type auditAnswer struct {
 	Head    struct{ Seq uint64 }
 }
 
+//go:noinline // it is called often, and a copy of it is longer than a call
 func (p *page) auditPage(query string) (a auditAnswer, err error) {
 	err = p.get("/api/v1/audit?"+query, &a)
 	return a, err

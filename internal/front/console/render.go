@@ -134,6 +134,8 @@ func clean(v any) string {
 }
 
 // unseen reports whether a page must not show a character itself.
+//
+//go:noinline // it is called often, and a copy of it is longer than a call
 func unseen(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':

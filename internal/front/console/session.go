@@ -60,6 +60,8 @@ type sessions struct {
 }
 
 // digest returns the digest of a cookie.
+//
+//go:noinline // it is called often, and a copy of it is longer than a call
 func digest(cookie string) string {
 	sum := sha256.Sum256([]byte(cookie))
 	return string(sum[:])
@@ -69,8 +71,8 @@ func digest(cookie string) string {
 func (s *sessions) add(cookie string, c *credential) {
 	now := time.Now()
 	last := now.Add(sessionMost)
-	if c.openID != nil && c.openID.Expiry.Before(last) {
-		last = c.openID.Expiry
+	if c.openID != nil {
+		last = earlier(last, c.openID.Expiry)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,9 +81,9 @@ func (s *sessions) add(cookie string, c *credential) {
 	}
 	oldest := ""
 	for id, k := range s.all {
-		if !now.Before(k.expires) {
+		if !before(now, k.expires) {
 			delete(s.all, id)
-		} else if first, ok := s.all[oldest]; !ok || k.expires.Before(first.expires) {
+		} else if first, ok := s.all[oldest]; !ok || before(k.expires, first.expires) {
 			oldest = id
 		}
 	}
@@ -91,11 +93,16 @@ func (s *sessions) add(cookie string, c *credential) {
 	s.all[digest(cookie)] = &kept{*c, earlier(now.Add(sessionTime), last), last}
 }
 
+// before reports whether a is earlier than b.
+//
+//go:noinline // it is called often, and a copy of it is longer than a call
+func before(a, b time.Time) bool { return a.Before(b) }
+
 // earlier returns the earlier time.
 //
 //go:noinline // it is called often, and a copy of it is longer than a call
 func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
+	if before(a, b) {
 		return a
 	}
 	return b
@@ -106,7 +113,7 @@ func earlier(a, b time.Time) time.Time {
 func (s *sessions) find(cookie string) *session {
 	now, id, found := time.Now(), digest(cookie), &session{cookie: cookie}
 	s.mu.Lock()
-	if k := s.all[id]; k == nil || !now.Before(k.expires) {
+	if k := s.all[id]; k == nil || !before(now, k.expires) {
 		delete(s.all, id)
 	} else {
 		k.expires = earlier(now.Add(sessionTime), k.last)
@@ -120,7 +127,7 @@ func (s *sessions) find(cookie string) *session {
 func (s *sessions) lives(cookie string) bool {
 	s.mu.Lock()
 	k := s.all[digest(cookie)]
-	lives := k != nil && time.Now().Before(k.expires)
+	lives := k != nil && before(time.Now(), k.expires)
 	s.mu.Unlock()
 	return lives
 }
@@ -142,10 +149,7 @@ func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request) *session {
 // begin starts a session without a key.
 func (h *Handler) begin(w http.ResponseWriter, r *http.Request) *session {
 	s := &session{cookie: newCookie()}
-	http.SetCookie(w, &http.Cookie{
-		Name: cookieName, Value: s.cookie, Path: Root, HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		Secure: encrypted(r),
-	})
+	setCookie(w, r, &http.Cookie{Name: cookieName, Value: s.cookie, Path: Root, SameSite: http.SameSiteStrictMode})
 	return s
 }
 
@@ -218,19 +222,19 @@ func (h *Handler) signIn(w http.ResponseWriter, r *http.Request) {
 	}
 	h.sessions.remove(old)
 	h.sessions.add(h.begin(w, r).cookie, &credential{key: key})
-	http.Redirect(w, r, v.Next, http.StatusSeeOther)
+	see(w, r, v.Next)
 }
 
 func (h *Handler) signOut(w http.ResponseWriter, r *http.Request) {
 	s := h.sessionOf(w, r)
 	if !h.genuine(r, s) {
-		http.Redirect(w, r, Root, http.StatusSeeOther)
+		see(w, r, Root)
 		return
 	}
 	h.sessions.remove(s.cookie)
 	p := &page{hub: h, w: w, r: r, session: h.begin(w, r)}
 	if s.provider == nil {
-		http.Redirect(w, r, Root, http.StatusSeeOther)
+		see(w, r, Root)
 		return
 	}
 	p.show(http.StatusOK, "signedout", signInLink{s.provider.Name, s.provider.SignOut()})

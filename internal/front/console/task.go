@@ -430,7 +430,7 @@ func (p *page) done(err error) error {
 	case err != nil:
 		return err
 	}
-	http.Redirect(p.w, p.r, taskURL(p.r.PostFormValue("id"), p.r.PostFormValue("owner")), http.StatusSeeOther)
+	see(p.w, p.r, taskURL(p.r.PostFormValue("id"), p.r.PostFormValue("owner")))
 	return nil
 }
 

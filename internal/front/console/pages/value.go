@@ -39,12 +39,8 @@ func field(v reflect.Value, name string) reflect.Value {
 	at := concrete(v)
 	switch at.Kind() {
 	case reflect.Struct:
-		if f, ok := at.Type().FieldByName(name); ok && f.IsExported() {
-			found, err := at.FieldByIndexErr(f.Index)
-			if err != nil {
-				fail(".%s: %w", name, err)
-			}
-			return found
+		if f := at.FieldByName(name); f.IsValid() && f.CanInterface() {
+			return f
 		}
 	case reflect.Map:
 		return at.MapIndex(reflect.ValueOf(name))
