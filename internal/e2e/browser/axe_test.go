@@ -96,6 +96,33 @@ func TestAccessible(t *testing.T) {
 	}
 }
 
+// TestAccessibleTree checks the page of a task whose tree reaches another hub, while it works and
+// when it has ended.
+func TestAccessibleTree(t *testing.T) {
+	need(t)
+	axe := axeCore(t)
+	here, _, gate := twoHubs(t)
+	b := open(t, here)
+	b.run(chromedp.Navigate(here.url + "/console/"))
+	b.send("lead", "begin")
+	b.shows("#tree li.d3", "at far")
+	b.still()
+	b.accessible("a tree of two hubs", axe)
+	if err := os.WriteFile(gate, []byte("done\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.holds(`[...document.querySelectorAll("#tree .badge")].filter(e => e.textContent === "completed").length === 4`)
+	b.shows("#timeline", "It has been led.")
+	b.still()
+	b.accessible("a tree of two hubs that has ended", axe)
+}
+
+// still waits until new entries have their final colours.
+func (b *tab) still() {
+	b.t.Helper()
+	b.holds(`document.getAnimations().every(a => a.effect.getComputedTiming().iterations === Infinity)`)
+}
+
 // send sends a message by the page for it, and waits for the page of the task.
 func (b *tab) send(agent, text string) {
 	b.t.Helper()

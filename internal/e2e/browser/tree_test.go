@@ -26,15 +26,12 @@ func files(t *testing.T, all map[string]string) string {
 	return filepath.Join(dir, "parley.yaml")
 }
 
-// TestTree watches a tree of four agents over two hubs on the page of its first task: the agent
-// lead asks helper, which asks far. That is the agent foreman of the other hub, where it asks
-// digger, which works until the test lets it. The page shows digger, whose task this hub reads over
-// A2A, with the tokens and the cost of all.
-func TestTree(t *testing.T) {
-	t.Parallel()
-	need(t)
-	gate := filepath.Join(t.TempDir(), "gate")
-	there := &hub{data: filepath.Join(t.TempDir(), "data")}
+// twoHubs starts a hub whose agent lead asks helper, which asks far. That is the agent foreman of the
+// other hub, where it asks digger, which works until it can read from the file gate.
+func twoHubs(t *testing.T) (here, there *hub, gate string) {
+	t.Helper()
+	gate = filepath.Join(t.TempDir(), "gate")
+	there = &hub{data: filepath.Join(t.TempDir(), "data")}
 	there.serve(t, "--config", files(t, map[string]string{
 		"parley.yaml": `
 model_providers:
@@ -50,7 +47,7 @@ turns:
 `,
 		"work.sh": "#!/bin/sh\nmkfifo " + gate + "\nread -r line < " + gate + "\necho \"the work is $line\"\n",
 	}))
-	here := &hub{data: filepath.Join(t.TempDir(), "data")}
+	here = &hub{data: filepath.Join(t.TempDir(), "data")}
 	here.serve(t, "--config", files(t, map[string]string{
 		"parley.yaml": `
 model_providers:
@@ -68,6 +65,15 @@ turns:
   - {when: {system: you lead, role: tool}, text: It has been led.}
 `,
 	}))
+	return here, there, gate
+}
+
+// TestTree watches a tree of four agents over two hubs on the page of its first task. The page shows
+// digger, whose task this hub reads over A2A, with the tokens and the cost of all.
+func TestTree(t *testing.T) {
+	t.Parallel()
+	need(t)
+	here, there, gate := twoHubs(t)
 	b := open(t, here)
 	b.run(chromedp.Navigate(here.url + "/console/"))
 	b.send("lead", "begin")
