@@ -14,7 +14,7 @@ import (
 // agentsView is the page of agents.
 type agentsView struct {
 	adminjson.AgentList
-	Queues  map[string]queueView
+	Queues  []queueView
 	Choices []*choiceView
 	// Reviewed is the card of an agent that may be added.
 	Reviewed *reviewView
@@ -70,17 +70,23 @@ func (p *page) showAgents(code int, v agentsView) error {
 	return nil
 }
 
-// queues returns the queues of agents with workers, by the names of the agents.
-func (p *page) queues() map[string]queueView {
+// queues returns the queues of agents with workers.
+func (p *page) queues() []queueView {
 	var status struct{ Bus struct{ Queues []queueView } }
 	if err := p.get("/api/v1/status", &status); err != nil {
 		return nil // a policy may hide it
 	}
-	all := make(map[string]queueView)
-	for _, q := range status.Bus.Queues {
-		all[q.Agent] = q
+	return status.Bus.Queues
+}
+
+// queueOf returns the queue of an agent; nil for an agent without one.
+func queueOf(all []queueView, agent string) *queueView {
+	for i := range all {
+		if all[i].Agent == agent {
+			return &all[i]
+		}
 	}
-	return all
+	return nil
 }
 
 // changeAgents changes, reviews, adds or removes an agent.

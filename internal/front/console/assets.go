@@ -13,7 +13,8 @@ import (
 )
 
 // packed has the files of the folder assets, compressed: that saves 60 KiB of the program. All
-// templates are one file, with the escaping of html/template written into it. A test compares them; after a change of a file:
+// templates are one file of statements for package pages, with the escaping of html/template. A test
+// compares them; after a change of a file:
 //
 //	go test ./internal/front/console -run TestPacked -update
 //

@@ -148,7 +148,7 @@ func (p *page) followContext(alive context.Context, s *stream, now *adminjson.Ta
 		kinds += ",task.created,task.status"
 		last := ""
 		news.f = func() {
-			sum := p.tree()
+			sum := p.readTree()
 			if sum.Far && ctx.Err() == nil {
 				news.againLocked(farPace)
 			}
@@ -156,6 +156,7 @@ func (p *page) followContext(alive context.Context, s *stream, now *adminjson.Ta
 			if far = sum.Far; state == last || sum.Tasks == nil && last != "" {
 				return
 			}
+			p.addresses(&sum)
 			if last = state; p.send(s, "tree", 0, sum) != nil {
 				cancel()
 			}

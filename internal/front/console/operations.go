@@ -47,13 +47,13 @@ func (p *page) showHooks(code int, trouble string) error {
 func redeliver(p *page) error {
 	path := "/api/v1/push/" + segment(p.r.PostFormValue("id")) + "/redeliver"
 	err := p.do(http.MethodPost, path, object("config", p.r.PostFormValue("config")), nil)
-	return p.back(err, p.showHooks, Root+"webhooks?"+query("dead", p.r.PostFormValue("dead")))
+	return p.back(err, (*page).showHooks, Root+"webhooks?"+query("dead", p.r.PostFormValue("dead")))
 }
 
 // back shows the page of a list after a change, with the error of the change if there is one.
-func (p *page) back(err error, show func(int, string) error, to string) error {
+func (p *page) back(err error, show func(*page, int, string) error, to string) error {
 	if refused := mistake(err); refused != nil {
-		return show(refused.Code, refused.Message)
+		return show(p, refused.Code, refused.Message)
 	}
 	if err == nil {
 		see(p.w, p.r, to)
@@ -113,7 +113,7 @@ func settleLetter(p *page) error {
 	default:
 		return p.showDead(http.StatusBadRequest, "Choose to replay or to drop the letter.")
 	}
-	return p.back(err, p.showDead, Root+"dead?"+query("queue", p.r.PostFormValue("queue")))
+	return p.back(err, (*page).showDead, Root+"dead?"+query("queue", p.r.PostFormValue("queue")))
 }
 
 // auditEntry is an entry of the audit log on a page.

@@ -30,7 +30,7 @@ var templateSet struct {
 // functions are those of the templates.
 var functions = pages.Funcs{
 	{"t", clean}, {"markdown", markdown}, {"clock", clock}, {"stamp", stamp}, {"machine", machine}, {"span", span}, {"state", stateWord}, {"tone", tone},
-	{"bytes", size}, {"short", short}, {"hooktone", hookTone}, {"hookstate", hookState}, {"number", thousands}, {"money", money}, {"quote", quote}, {"literal", literal},
+	{"bytes", size}, {"short", short}, {"hooktone", hookTone}, {"hookstate", hookState}, {"number", thousands}, {"money", money}, {"quote", quote}, {"queue", queueOf}, {"literal", literal},
 	{"to", func(pairs ...any) pages.URL { return pages.URL(query(pairs...)) }},
 	{"query", func(s string) pages.URL { return pages.URL(s) }},                               //nolint:gosec // url.Values has encoded it
 	{"again", func(f filter, pairs ...any) pages.URL { return pages.URL(f.Query(pairs...)) }}, //nolint:gosec // url.Values has encoded it

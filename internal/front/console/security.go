@@ -21,10 +21,13 @@ type schemeView struct{ Name, Kind, Detail string }
 type schemeFields struct {
 	Description, Location, Name, Scheme, BearerFormat string
 	OpenIDConnectURL                                  string
-	Flows                                             map[string]struct {
-		AuthorizationURL, TokenURL, DeviceAuthorizationURL string
-		Scopes                                             map[string]string
-	}
+	Flows                                             map[string]json.RawMessage
+}
+
+// flowFields are the fields of a flow of OAuth that a page shows.
+type flowFields struct {
+	AuthorizationURL, TokenURL, DeviceAuthorizationURL string
+	Scopes                                             map[string]string
 }
 
 // schemeKinds are the members of a scheme by its kind, and their words.
@@ -67,7 +70,8 @@ func (f *schemeFields) detail() string {
 	add(f.BearerFormat)
 	add(f.OpenIDConnectURL)
 	for _, name := range namesOf(f.Flows) {
-		flow := f.Flows[name]
+		var flow flowFields
+		_ = json.Unmarshal(f.Flows[name], &flow) // fields of another form are omitted
 		add(name, firstWord(flow.AuthorizationURL, flow.DeviceAuthorizationURL, flow.TokenURL))
 		if len(flow.Scopes) > 0 {
 			add("scopes", strings.Join(namesOf(flow.Scopes), ", "))

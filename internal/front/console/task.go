@@ -110,7 +110,9 @@ type treeView struct {
 
 // treeSum is a tree with the sums over its tasks.
 type treeSum struct {
-	Tasks         []treeView
+	Tasks []treeView
+	// all are the tasks also of a tree that is not shown, because it is the task alone.
+	all           []treeView
 	Open          int
 	Took          time.Duration
 	Input, Output int64
@@ -210,7 +212,14 @@ func (p *page) readLog() (*adminjson.TaskLog, error) {
 
 // tree returns the tasks below a task of the caller with their sums; no tasks if there is only the task itself, or if
 // the caller may not read it.
-func (p *page) tree() (sum treeSum) {
+func (p *page) tree() treeSum {
+	sum := p.readTree()
+	p.addresses(&sum)
+	return sum
+}
+
+// readTree is tree without the addresses of remote agents.
+func (p *page) readTree() (sum treeSum) {
 	var answer struct {
 		Tasks []treeView
 	}
@@ -221,15 +230,7 @@ func (p *page) tree() (sum treeSum) {
 	if err := p.get("/api/v1/tasks/"+segment(id)+"/tree", &answer); err != nil || len(answer.Tasks) == 0 {
 		return sum
 	}
-	sum.Took = place(answer.Tasks, id)
-	remote := false
-	for i := range answer.Tasks {
-		remote = remote || answer.Tasks[i].remote()
-	}
-	if p.caller.Admin && remote {
-		list, _ := p.agentList() // a policy may hide them
-		locate(answer.Tasks, list.Agents)
-	}
+	sum.Took, sum.all = place(answer.Tasks, id), answer.Tasks
 	for i := range answer.Tasks {
 		t := &answer.Tasks[i]
 		sum.Input, sum.Output, sum.USD = sum.Input+t.Input, sum.Output+t.Output, sum.USD+t.USD
@@ -237,14 +238,29 @@ func (p *page) tree() (sum treeSum) {
 			sum.Open++
 		}
 		sum.Far, sum.Asks = sum.Far || t.Below != "" || t.remote() && !ended(t.State), sum.Asks || t.Below == "asking"
-		if t.Here {
-			sum.At = t.Address
-		}
 	}
 	if len(answer.Tasks) > 1 || sum.Asks || sum.Input+sum.Output > 0 || sum.USD > 0 {
 		sum.Tasks = answer.Tasks
 	}
 	return sum
+}
+
+// addresses sets the addresses of remote agents for an administrator.
+func (p *page) addresses(s *treeSum) {
+	remote := false
+	for i := range s.all {
+		remote = remote || s.all[i].remote()
+	}
+	if !p.caller.Admin || !remote {
+		return
+	}
+	list, _ := p.agentList() // a policy may hide them
+	locate(s.all, list.Agents)
+	for i := range s.all {
+		if t := &s.all[i]; t.Here {
+			s.At = t.Address
+		}
+	}
 }
 
 // state identifies what a page shows of a tree, except times.
