@@ -22,6 +22,8 @@ func TestLater(t *testing.T) {
 			t.Helper()
 			time.Sleep(d)
 			synctest.Wait()
+			l.mu.Lock()
+			defer l.mu.Unlock()
 			if n != want {
 				t.Fatalf("%d calls, want %d", n, want)
 			}
@@ -35,7 +37,9 @@ func TestLater(t *testing.T) {
 		l.ask() // sooner than it would repeat
 		after(pace+time.Millisecond, 4)
 		l.ask()
+		l.mu.Lock()
 		repeats = false
+		l.mu.Unlock()
 		l.end()
 		after(time.Hour, 5)
 		l.end()
