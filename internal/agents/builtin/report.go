@@ -1,8 +1,12 @@
 package builtin
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"image"
+	"image/color"
+	"image/png"
 	"strings"
 	"unicode/utf8"
 
@@ -71,15 +75,22 @@ const (
 // drawChart returns a PNG image with a bar for each word.
 func drawChart(words []string) ([]byte, error) {
 	width := barGap + max(1, len(words))*(barWidth+barGap)
-	c := newChart(width, barMost+2*barGap, [3]byte{0x22, 0x66, 0xaa})
+	img := image.NewPaletted(image.Rect(0, 0, width, barMost+2*barGap), color.Palette{
+		color.White,
+		color.RGBA{R: 0x22, G: 0x66, B: 0xaa, A: 0xff},
+	})
 	for i, w := range words {
 		height := min(barMost, perLetter*utf8.RuneCountInString(w))
 		left := barGap + i*(barWidth+barGap)
 		for y := range height {
 			for x := range barWidth {
-				c.set(left+x, barGap+barMost-1-y)
+				img.SetColorIndex(left+x, barGap+barMost-1-y, 1)
 			}
 		}
 	}
-	return c.png()
+	var b bytes.Buffer
+	if err := png.Encode(&b, img); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
 }
