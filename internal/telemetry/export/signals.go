@@ -6,9 +6,11 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
@@ -86,8 +88,17 @@ func newPage(logger *slog.Logger) (sdkmetric.Reader, http.Handler, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return reader, pageOf(registry, logger), nil
+	return reader, promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn), ErrorHandling: promhttp.ContinueOnError,
+		MaxRequestsInFlight: maxScrapes, Timeout: scrapeTime, EnableOpenMetrics: true,
+	}), nil
 }
+
+// Limits of requests for the page.
+const (
+	maxScrapes = 8
+	scrapeTime = 10 * time.Second
+)
 
 // The prefixes of the metrics of calls: the hub's own, and RockBot's.
 const (
