@@ -66,7 +66,7 @@ func TestWeight(t *testing.T) {
 	}
 	size := func(name string, args ...string) int64 {
 		out := filepath.Join(dir, name)
-		build := exec.Command("go", append([]string{"build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w -funcalign=16", "-o", out}, append(args, "./cmd/parley")...)...)
+		build := exec.Command("go", append([]string{"build", "-trimpath", "-tags", "grpcnotrace", "-gcflags", "github.com/nats-io/nats-server/v2/server=-l", "-ldflags", "-s -w -funcalign=16", "-o", out}, append(args, "./cmd/parley")...)...)
 		build.Dir, build.Env = filepath.Join("..", "..", ".."), append(os.Environ(), "CGO_ENABLED=0")
 		if text, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, text)
