@@ -23,9 +23,13 @@ var packed embed.FS
 
 // kinds are the media types of the files that browsers get.
 var kinds = words{
-	{"style.css", "text/css; charset=utf-8"}, {"live.js", "text/javascript; charset=utf-8"}, {"icon.svg", "image/svg+xml"},
-	{"curves.js", "text/javascript; charset=utf-8"}, {"uplot/uPlot.iife.min.js", "text/javascript; charset=utf-8"},
-	{"uplot/uPlot.min.css", "text/css; charset=utf-8"}, {"uplot/LICENSE", "text/plain; charset=utf-8"},
+	{"style.css", "text/css; charset=utf-8"},
+	{"live.js", "text/javascript; charset=utf-8"},
+	{"icon.svg", "image/svg+xml"},
+	{"curves.js", "text/javascript; charset=utf-8"},
+	{"uplot/uPlot.iife.min.js", "text/javascript; charset=utf-8"},
+	{"uplot/uPlot.min.css", "text/css; charset=utf-8"},
+	{"uplot/LICENSE", "text/plain; charset=utf-8"},
 }
 
 // words are pairs of texts. A list of them needs no code in a program, as a map does.

@@ -51,8 +51,13 @@ const policyOfContent = "default-src 'none'; script-src 'self'; style-src 'self'
 
 // headers are those of every answer. With no-referrer, browsers send forms with the origin "null".
 var headers = [][2]string{
-	{"Content-Security-Policy", policyOfContent}, {"Referrer-Policy", "same-origin"}, {"X-Content-Type-Options", "nosniff"}, {"X-Frame-Options", "DENY"},
-	{"Cross-Origin-Opener-Policy", "same-origin"}, {"Cross-Origin-Resource-Policy", "same-origin"}, {"Cache-Control", "no-store"},
+	{"Content-Security-Policy", policyOfContent},
+	{"Referrer-Policy", "same-origin"},
+	{"X-Content-Type-Options", "nosniff"},
+	{"X-Frame-Options", "DENY"},
+	{"Cross-Origin-Opener-Policy", "same-origin"},
+	{"Cross-Origin-Resource-Policy", "same-origin"},
+	{"Cache-Control", "no-store"},
 }
 
 func (h *Handler) init() {
@@ -74,15 +79,33 @@ var routes = []struct {
 	pattern string
 	f       func(*page) error
 }{
-	{"GET /console/{$}", overview}, {"GET /console/tasks", tasks}, {"GET /console/task", showTask}, {"GET /console/try", try},
-	{"GET /console/agents", agents}, {"GET /console/inbox", showInbox},
-	{"POST /console/try", send}, {"POST /console/task/cancel", cancel}, {"POST /console/task/answer", send}, {"POST /console/inbox", settle},
-	{"GET /console/webhooks", showHooks}, {"POST /console/webhooks", redeliver}, {"GET /console/dead", showDead}, {"POST /console/dead", settleLetter},
-	{"GET /console/audit", showAudit}, {"GET /console/audit/verify", verifyAudit},
-	{"POST /console/task/operate", operate}, {"GET /console/task/raw", showEntry},
-	{"GET /console/task/entry", entry}, {"GET /console/task/part", part}, {"GET /console/task/item", showItem},
-	{"GET /console/task/events", taskEvents}, {"GET /console/counts/events", countEvents}, {"POST /console/agents", changeAgents},
-	{"GET /console/samples", sampleData}, {"GET /console/conformance", showCheck}, {"POST /console/conformance", runCheck},
+	{"GET /console/{$}", overview},
+	{"GET /console/tasks", tasks},
+	{"GET /console/task", showTask},
+	{"GET /console/try", try},
+	{"GET /console/agents", agents},
+	{"GET /console/inbox", showInbox},
+	{"POST /console/try", send},
+	{"POST /console/task/cancel", cancel},
+	{"POST /console/task/answer", send},
+	{"POST /console/inbox", settle},
+	{"GET /console/webhooks", showHooks},
+	{"POST /console/webhooks", redeliver},
+	{"GET /console/dead", showDead},
+	{"POST /console/dead", settleLetter},
+	{"GET /console/audit", showAudit},
+	{"GET /console/audit/verify", verifyAudit},
+	{"POST /console/task/operate", operate},
+	{"GET /console/task/raw", showEntry},
+	{"GET /console/task/entry", entry},
+	{"GET /console/task/part", part},
+	{"GET /console/task/item", showItem},
+	{"GET /console/task/events", taskEvents},
+	{"GET /console/counts/events", countEvents},
+	{"POST /console/agents", changeAgents},
+	{"GET /console/samples", sampleData},
+	{"GET /console/conformance", showCheck},
+	{"POST /console/conformance", runCheck},
 }
 
 // bareRoutes are the pages for everyone.
@@ -90,9 +113,13 @@ var bareRoutes = []struct {
 	pattern string
 	f       func(*Handler, http.ResponseWriter, *http.Request)
 }{
-	{"GET /console/sign-in", (*Handler).signInPage}, {"POST /console/sign-in", (*Handler).signIn}, {"POST /console/sign-out", (*Handler).signOut},
-	{"GET " + signInPath + "{name}", (*Handler).finishOpenID}, {"GET " + signInPath + "{name}/start", (*Handler).startOpenID},
-	{"GET /console/assets/", (*Handler).asset}, {"/", (*Handler).missing},
+	{"GET /console/sign-in", (*Handler).signInPage},
+	{"POST /console/sign-in", (*Handler).signIn},
+	{"POST /console/sign-out", (*Handler).signOut},
+	{"GET " + signInPath + "{name}", (*Handler).finishOpenID},
+	{"GET " + signInPath + "{name}/start", (*Handler).startOpenID},
+	{"GET /console/assets/", (*Handler).asset},
+	{"/", (*Handler).missing},
 }
 
 // set sets a header of a request or an answer.

@@ -29,8 +29,23 @@ var templateSet struct {
 
 // functions are those of the templates.
 var functions = pages.Funcs{
-	{"t", clean}, {"markdown", markdown}, {"clock", clock}, {"stamp", stamp}, {"machine", machine}, {"span", span}, {"state", stateWord}, {"tone", tone},
-	{"bytes", size}, {"short", short}, {"hooktone", hookTone}, {"hookstate", hookState}, {"number", thousands}, {"money", money}, {"quote", quote}, {"queue", queueOf}, {"literal", literal},
+	{"t", clean},
+	{"markdown", markdown},
+	{"clock", clock},
+	{"stamp", stamp},
+	{"machine", machine},
+	{"span", span},
+	{"state", stateWord},
+	{"tone", tone},
+	{"bytes", size},
+	{"short", short},
+	{"hooktone", hookTone},
+	{"hookstate", hookState},
+	{"number", thousands},
+	{"money", money},
+	{"quote", quote},
+	{"queue", queueOf},
+	{"literal", literal},
 	{"to", func(pairs ...any) pages.URL { return pages.URL(query(pairs...)) }},
 	{"query", func(s string) pages.URL { return pages.URL(s) }},                               //nolint:gosec // url.Values has encoded it
 	{"again", func(f filter, pairs ...any) pages.URL { return pages.URL(f.Query(pairs...)) }}, //nolint:gosec // url.Values has encoded it
@@ -39,7 +54,9 @@ var functions = pages.Funcs{
 	{"millis", func(n int64) string { return span(time.Duration(n) * time.Millisecond) }},
 	{"seconds", func(n int64) string { return span(time.Duration(n) * time.Second) }},
 	{"between", func(a, b time.Time) string { return span(b.Sub(a)) }},
-	{"security", cardView.Security}, {"unix", time.Time.UnixMilli}, {"zero", time.Time.IsZero},
+	{"security", cardView.Security},
+	{"unix", time.Time.UnixMilli},
+	{"zero", time.Time.IsZero},
 	{"part", func(s scope, v any) scope { return scope{Token: s.Token, Admin: s.Admin, V: v} }},
 }
 
@@ -59,9 +76,21 @@ type layout struct {
 
 // titles are the names of pages in the browser.
 var titles = words{
-	{"overview", "Overview"}, {"tasks", "Tasks"}, {"task", "Task"}, {"entry-page", "Entry"},
-	{"webhooks", "Webhooks"}, {"dead", "Dead letters"}, {"audit", "Audit"}, {"conformance", "Conformance"}, {"try", "Try it"}, {"agents", "Agents"},
-	{"inbox", "Inbox"}, {"signin", "Sign in"}, {"onward", "One moment"}, {"signedout", "Signed out"}, {"message", "Parley"},
+	{"overview", "Overview"},
+	{"tasks", "Tasks"},
+	{"task", "Task"},
+	{"entry-page", "Entry"},
+	{"webhooks", "Webhooks"},
+	{"dead", "Dead letters"},
+	{"audit", "Audit"},
+	{"conformance", "Conformance"},
+	{"try", "Try it"},
+	{"agents", "Agents"},
+	{"inbox", "Inbox"},
+	{"signin", "Sign in"},
+	{"onward", "One moment"},
+	{"signedout", "Signed out"},
+	{"message", "Parley"},
 }
 
 // show answers with a page.
@@ -191,10 +220,21 @@ func tone(v any) string {
 }
 
 var tones = words{
-	{"COMPLETED", "good"}, {"UP", "good"}, {"ANSWERED", "good"}, {"APPROVED", "good"}, {"READY", "good"},
-	{"FAILED", "bad"}, {"REJECTED", "bad"}, {"DOWN", "bad"}, {"REFUSED", "bad"},
-	{"INPUT_REQUIRED", "ask"}, {"AUTH_REQUIRED", "ask"}, {"OPEN", "ask"}, {"PAUSED", "ask"},
-	{"SUBMITTED", "busy"}, {"WORKING", "busy"},
+	{"COMPLETED", "good"},
+	{"UP", "good"},
+	{"ANSWERED", "good"},
+	{"APPROVED", "good"},
+	{"READY", "good"},
+	{"FAILED", "bad"},
+	{"REJECTED", "bad"},
+	{"DOWN", "bad"},
+	{"REFUSED", "bad"},
+	{"INPUT_REQUIRED", "ask"},
+	{"AUTH_REQUIRED", "ask"},
+	{"OPEN", "ask"},
+	{"PAUSED", "ask"},
+	{"SUBMITTED", "busy"},
+	{"WORKING", "busy"},
 }
 
 // size returns a number of bytes in words.

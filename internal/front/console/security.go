@@ -32,8 +32,11 @@ type flowFields struct {
 
 // schemeKinds are the members of a scheme by its kind, and their words.
 var schemeKinds = words{
-	{"apiKeySecurityScheme", "key"}, {"httpAuthSecurityScheme", "HTTP"}, {"mtlsSecurityScheme", "client certificate"},
-	{"oauth2SecurityScheme", "OAuth 2"}, {"openIdConnectSecurityScheme", "OpenID Connect"},
+	{"apiKeySecurityScheme", "key"},
+	{"httpAuthSecurityScheme", "HTTP"},
+	{"mtlsSecurityScheme", "client certificate"},
+	{"oauth2SecurityScheme", "OAuth 2"},
+	{"openIdConnectSecurityScheme", "OpenID Connect"},
 }
 
 // Security returns the schemes of a card and which of them a caller needs; nil without any.

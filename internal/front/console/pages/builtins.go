@@ -10,14 +10,23 @@ import (
 // builtins are the functions of text/template that the console uses, and those by which
 // html/template escapes.
 var builtins = Funcs{
-	{"and", noFunction}, {"or", noFunction},
-	{"eq", func(a any, others ...any) bool { return compared(a, others, 0) }}, {"ne", func(a, b any) bool { return !compared(a, []any{b}, 0) }},
-	{"gt", func(a, b any) bool { return compared(a, []any{b}, 1) }}, {"lt", func(a, b any) bool { return compared(a, []any{b}, -1) }},
-	{"not", func(v any) bool { return !truth(reflect.ValueOf(v)) }}, {"printf", fmt.Sprintf},
-	{"len", func(v any) int { return concrete(reflect.ValueOf(v)).Len() }}, {"index", index},
+	{"and", noFunction},
+	{"or", noFunction},
+	{"eq", func(a any, others ...any) bool { return compared(a, others, 0) }},
+	{"ne", func(a, b any) bool { return !compared(a, []any{b}, 0) }},
+	{"gt", func(a, b any) bool { return compared(a, []any{b}, 1) }},
+	{"lt", func(a, b any) bool { return compared(a, []any{b}, -1) }},
+	{"not", func(v any) bool { return !truth(reflect.ValueOf(v)) }},
+	{"printf", fmt.Sprintf},
+	{"len", func(v any) int { return concrete(reflect.ValueOf(v)).Len() }},
+	{"index", index},
 
-	{"_html_template_htmlescaper", htmlEscaped}, {"_html_template_rcdataescaper", attributeEscaped}, {"_html_template_attrescaper", attributeEscaped},
-	{"_html_template_urlescaper", urlEscaped}, {"_html_template_urlnormalizer", urlNormalized}, {"_html_template_urlfilter", urlFiltered},
+	{"_html_template_htmlescaper", htmlEscaped},
+	{"_html_template_rcdataescaper", attributeEscaped},
+	{"_html_template_attrescaper", attributeEscaped},
+	{"_html_template_urlescaper", urlEscaped},
+	{"_html_template_urlnormalizer", urlNormalized},
+	{"_html_template_urlfilter", urlFiltered},
 }
 
 // noFunction stands for and, or: see execution.value.

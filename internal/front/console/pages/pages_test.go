@@ -56,8 +56,10 @@ var hostile = []string{
 func TestSame(t *testing.T) {
 	t.Parallel()
 	functions := pages.Funcs{
-		{"up", func(v any) string { return strings.ToUpper(fmt.Sprint(v)) }}, {"zero", time.Time.IsZero},
-		{"between", func(a, b time.Time) time.Duration { return b.Sub(a) }}, {"join", fmt.Sprint},
+		{"up", func(v any) string { return strings.ToUpper(fmt.Sprint(v)) }},
+		{"zero", time.Time.IsZero},
+		{"between", func(a, b time.Time) time.Duration { return b.Sub(a) }},
+		{"join", fmt.Sprint},
 	}
 	theirs, err := pagestest.Parsed(source, functions)
 	if err != nil {
