@@ -20,7 +20,7 @@ import (
 // the content.
 func File(compressed []byte) func() []byte {
 	return sync.OnceValue(func() []byte {
-		text, err := inflate(compressed)
+		text, err := Content(compressed)
 		if err != nil {
 			panic("packed: " + err.Error())
 		}
@@ -28,7 +28,8 @@ func File(compressed []byte) func() []byte {
 	})
 }
 
-func inflate(compressed []byte) ([]byte, error) {
+// Content returns the content of a gzip file. The error is that of package gzip.
+func Content(compressed []byte) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(compressed))
 	if err != nil {
 		return nil, err

@@ -2,24 +2,23 @@ package console
 
 import (
 	"bytes"
-	"compress/gzip"
 	"embed"
-	"io"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/file/packed"
 	"github.com/parley-a2a/parley/internal/front/console/pages"
 )
 
-// packed has the files of the folder assets, compressed: that saves 60 KiB of the program. All
+// files are those of the folder assets, compressed: that saves 60 KiB of the program. All
 // templates are one file of statements for package pages, with the escaping of html/template. A test
 // compares them; after a change of a file:
 //
 //	go test ./internal/front/console -run TestPacked -update
 //
 //go:embed packed
-var packed embed.FS
+var files embed.FS
 
 // kinds are the media types of the files that browsers get.
 var kinds = words{
@@ -52,9 +51,9 @@ func (h *Handler) asset(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/console/assets/")
 	kind := kinds.of(name)
 	compressed := strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
-	b, err := packed.ReadFile("packed/" + name + ".gz")
+	b, err := files.ReadFile("packed/" + name + ".gz")
 	if err == nil && !compressed {
-		b, err = unpacked(b)
+		b, err = packed.Content(b)
 	}
 	if kind == "" || err != nil {
 		h.missing(w, r)
@@ -69,20 +68,11 @@ func (h *Handler) asset(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(b))
 }
 
-// unpacked returns the content of a compressed file.
-func unpacked(b []byte) ([]byte, error) {
-	z, err := gzip.NewReader(bytes.NewReader(b))
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(z)
-}
-
 // parse returns the templates of the console. It panics if they are damaged.
 func parse(functions pages.Funcs) *pages.Set {
-	b, err := packed.ReadFile("packed/pages.json.gz")
+	b, err := files.ReadFile("packed/pages.json.gz")
 	if err == nil {
-		b, err = unpacked(b)
+		b, err = packed.Content(b)
 	}
 	var set *pages.Set
 	if err == nil {
