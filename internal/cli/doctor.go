@@ -23,6 +23,7 @@ import (
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/doctor"
 	"github.com/parley-a2a/parley/internal/file/datadir"
+	"github.com/parley-a2a/parley/internal/file/diskspace"
 	"github.com/parley-a2a/parley/internal/file/tlsfile"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 	"github.com/parley-a2a/parley/internal/secret/seal"
@@ -111,7 +112,7 @@ func (c *doctorCmd) facts(ctx context.Context, cfg *config.Config, damaged bool)
 		}
 	}
 	f.TLS = tlsFacts(cfg)
-	f.Free, f.Total = diskSpace(cfg.Data)
+	f.Free, f.Total = diskspace.Of(cfg.Data)
 	if damaged {
 		f.NoKeys = "the data folder is damaged"
 		if server.OnDatabase(cfg.Store) {

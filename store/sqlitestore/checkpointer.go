@@ -1,6 +1,10 @@
 package sqlitestore
 
 import (
+	"os"
+	"sync/atomic"
+
+	"github.com/parley-a2a/parley/internal/file/diskspace"
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
@@ -29,6 +33,9 @@ type checkpointer struct {
 	// bytes is about the number of bytes that were written since the last signal. It belongs to the
 	// writer.
 	bytes int
+	// tight is set when the disk has no room for the rest of the log. The writer then uses the log from
+	// its beginning again after its next commit.
+	tight atomic.Bool
 }
 
 func newCheckpointer(opts connOptions, f *files) *checkpointer {
@@ -88,7 +95,24 @@ func (cp *checkpointer) round(c *conn) error {
 			break
 		}
 	}
-	return cp.files.sync()
+	if err := cp.files.sync(); err != nil {
+		return err
+	}
+	if tight(cp.opts.path) {
+		cp.tight.Store(true)
+	}
+	return nil
+}
+
+// tight reports whether the disk of the file at path has no room for a log of its full size. It is false
+// if the free space is unknown.
+func tight(path string) bool {
+	log, err := os.Stat(path + "-wal")
+	if err != nil {
+		return false
+	}
+	free, total := diskspace.Of(path)
+	return total > 0 && log.Size()+int64(min(free, maxWAL)) < maxWAL //nolint:gosec // not more than maxWAL
 }
 
 var qCheckpoint = prepared("PRAGMA wal_checkpoint(PASSIVE)")

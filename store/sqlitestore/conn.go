@@ -33,9 +33,13 @@ var (
 // busyTimeout is how long a connection waits for a lock of another process.
 const busyTimeout = 5 * time.Second
 
-// walPages is the number of pages in the write-ahead log, 64 MiB of them, from which a commit moves them
-// into the file.
-const walPages = 16000
+const (
+	// walPages is the number of pages in the write-ahead log from which a commit moves them into the
+	// file.
+	walPages = 16000
+	// maxWAL is about the size of a log with walPages pages, in bytes.
+	maxWAL = 64 << 20
+)
 
 // conn is a connection with its prepared statements. It belongs to one goroutine at
 // a time.
@@ -76,7 +80,7 @@ func openConn(o connOptions) (*conn, error) {
 		"fullfsync = ON",
 		"checkpoint_fullfsync = ON",
 		fmt.Sprintf("wal_autocheckpoint = %d", walPages),
-		"journal_size_limit = 67108864",
+		fmt.Sprintf("journal_size_limit = %d", maxWAL),
 		"temp_store = MEMORY",
 		"trusted_schema = OFF",
 	} {

@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -14,12 +15,12 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// startDisk mounts a small separate disk for t.
-func startDisk(t *testing.T) string {
+// startDisk mounts a small separate disk for t, of a size as for mount.
+func startDisk(t *testing.T, size string) string {
 	t.Helper()
 	testenv.Root(t)
 	dir := t.TempDir()
-	err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=4m")
+	err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size)
 	testenv.Met(t, !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EACCES), "the right to mount")
 	if err != nil {
 		t.Fatalf("mount: %v", err)
@@ -35,7 +36,7 @@ func startDisk(t *testing.T) string {
 // TestFullDisk fills a real disk and makes room again.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
-	dir := startDisk(t)
+	dir := startDisk(t, "4m")
 	db := openTest(t, filepath.Join(dir, "db"), Options{})
 	tasks := db.Tasks()
 	ballast := filepath.Join(dir, "ballast")
@@ -79,7 +80,7 @@ func TestFullDisk(t *testing.T) {
 // with tests that start processes: a process has the files of the disk until its exec, and the
 // disk is busy.
 func TestReadOnlyDisk(t *testing.T) {
-	dir := startDisk(t)
+	dir := startDisk(t, "4m")
 	path := filepath.Join(dir, "db")
 	fill(t, path)
 	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT|unix.MS_RDONLY, "size=4m"); err != nil {
@@ -89,4 +90,116 @@ func TestReadOnlyDisk(t *testing.T) {
 	if !errors.Is(err, unix.EROFS) || !strings.Contains(err.Error(), path) {
 		t.Errorf("Open on a read-only disk = %v; want an error that names the file", err)
 	}
+}
+
+// put20 replaces a note with n times 20 kB, so that the log grows and the file does not. A write that
+// fails must succeed the second time. It returns the number of those.
+func put20(t *testing.T, db *DB, n int) (failed int) {
+	t.Helper()
+	store := db.AgentStore()
+	for i := range n {
+		note := bytes.Repeat([]byte{byte(i)}, 20_000) // SQLite does not write a page that is equal
+		err := store.PutNote(t.Context(), "n", note)
+		if errors.Is(err, task.ErrFull) {
+			failed++
+			err = store.PutNote(t.Context(), "n", note)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return failed
+}
+
+// checkpoints returns a function that does the work of the store's checkpointer, which may be late on a
+// busy machine.
+func checkpoints(t *testing.T, db *DB) (round func()) {
+	t.Helper()
+	cp := newCheckpointer(db.writer.opts, db.writer.files)
+	c, err := openConn(cp.opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.close() })
+	return func() {
+		t.Helper()
+		if err := cp.round(c); err != nil {
+			t.Fatal(err)
+		}
+		if cp.tight.Load() {
+			db.writer.checkpointer.tight.Store(true)
+		}
+	}
+}
+
+// openReader returns a connection that is not one of the store's.
+func openReader(t *testing.T, db *DB) *conn {
+	t.Helper()
+	opts := db.writer.opts
+	opts.readOnly = true
+	c, err := openConn(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.close() })
+	return c
+}
+
+// walSize returns the size of the log of the file at path.
+func walSize(t *testing.T, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path + "-wal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
+// TestLogOnSmallDisk writes three times as much as a disk has room for, most of it again and again. The
+// disk has no room for a log of its full size, so the log must stay small, and all writes succeed.
+func TestLogOnSmallDisk(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(startDisk(t, "60m"), "db")
+	db := openTest(t, path, Options{})
+	round, reader := checkpoints(t, db), openReader(t, db)
+	for range 20 {
+		failed := put20(t, db, 440)
+		if err := reader.script("BEGIN; SELECT count(*) FROM notes"); err != nil {
+			t.Fatal(err)
+		}
+		failed += put20(t, db, 10)
+		round() // not to the end of the log, as under load, because of the reader
+		if err := reader.script("COMMIT"); err != nil {
+			t.Fatal(err)
+		}
+		if failed > 0 {
+			t.Errorf("%d writes found the disk full", failed)
+		}
+	}
+	if size := walSize(t, path); size > 40<<20 {
+		t.Errorf("the log has %d MiB on a disk of 60", size>>20)
+	}
+	wantSound(t, db)
+}
+
+// TestFullDiskShrinksLog fills the rest of a disk, of which the log occupies a part, and goes on writing.
+// The writes that find the disk full fail, and the log gives its space back.
+func TestFullDiskShrinksLog(t *testing.T) {
+	t.Parallel()
+	dir := startDisk(t, "200m")
+	path := filepath.Join(dir, "db")
+	db := openTest(t, path, Options{})
+	put20(t, db, 300)
+	checkpoints(t, db)()
+	before := walSize(t, path)
+	if err := os.WriteFile(filepath.Join(dir, "ballast"), make([]byte, 256<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("fill the disk: %v", err)
+	}
+	if n := put20(t, db, 1500); n == 0 {
+		t.Error("no write found the disk full")
+	}
+	if size := walSize(t, path); size > before+1<<20 {
+		t.Errorf("the log has grown from %d to %d bytes on a full disk", before, size)
+	}
+	wantSound(t, db)
 }

@@ -40,6 +40,9 @@ type writer struct {
 	// gone is set when the files are no longer those that were opened.
 	gone atomic.Pointer[error]
 
+	// notShrunk is the time of the last failed attempt to shrink the log on a full disk.
+	notShrunk time.Time
+
 	// known is the identity of the file with its last commit.
 	known    mark
 	conn     *conn // nil after a failure, until the next batch
@@ -214,6 +217,8 @@ func (w *writer) commit(batch []*request) {
 	}
 	if err != nil {
 		err = w.failed(err)
+	} else if w.checkpointer.tight.Swap(false) {
+		_ = w.checkpoint(qRestart) // the next round of the checkpointer asks again
 	}
 	if w.committed != nil {
 		w.committed(Commit{Changes: len(batch), Took: time.Since(began), Err: err})
@@ -233,7 +238,9 @@ func (w *writer) commit(batch []*request) {
 func (w *writer) failed(err error) error {
 	if !errors.Is(err, ErrReplaced) {
 		w.forget()
-		err = unavailable(err)
+		if err = unavailable(err); errors.Is(err, task.ErrFull) {
+			w.shrink()
+		}
 		if w.damaged != nil {
 			w.damaged(subject{}, err)
 		}
@@ -244,6 +251,43 @@ func (w *writer) failed(err error) error {
 	w.gone.Store(&err)
 	w.queue.Fail(err)
 	return err
+}
+
+var (
+	qRestart  = prepared("PRAGMA wal_checkpoint(RESTART)")
+	qTruncate = prepared("PRAGMA wal_checkpoint(TRUNCATE)")
+)
+
+// errBusy is returned by checkpoint if a reader needs the log.
+var errBusy = errors.New("a reader needs the log")
+
+// checkpoint moves all pages of the log into the file, so that the next commit uses the log from its
+// beginning again.
+func (w *writer) checkpoint(q query) error {
+	w.conn.raw.SetBusyTimeout(0)
+	defer w.conn.raw.SetBusyTimeout(busyTimeout)
+	s := w.conn.start(q)
+	if s.next() && s.getInt() != 0 {
+		s.err = errBusy
+	}
+	s.close()
+	return s.err
+}
+
+// shrinkEvery is the time after a failed attempt to shrink the log of a full disk. An attempt reads the
+// whole log.
+const shrinkEvery = time.Second
+
+// shrink gives the space of the log back to a full disk, for the next commits and other files of the
+// folder. It fails if the file must grow for pages that the checkpointer has not moved yet.
+func (w *writer) shrink() {
+	if time.Since(w.notShrunk) < shrinkEvery || w.open() != nil {
+		return
+	}
+	if err := w.checkpoint(qTruncate); err != nil {
+		w.notShrunk = time.Now()
+	}
+	w.forget()
 }
 
 // try writes a batch in one transaction. After an error, the outcome of the whole batch is

@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package cli
+package diskspace
 
 import (
 	"os"
@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// diskSpace returns the free and total bytes of the disk of a folder, which need not exist yet;
+// Of returns the free and total bytes of the disk of a folder, which need not exist yet;
 // zeros if they cannot be determined.
-func diskSpace(path string) (free, total uint64) {
+func Of(path string) (free, total uint64) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return 0, 0
