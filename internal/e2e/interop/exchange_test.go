@@ -34,7 +34,7 @@ func (d *doorway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func startDoorway(t *testing.T) (*doorway, string) {
 	t.Helper()
 	d := new(doorway)
-	srv := httptest.NewServer(d)
+	srv := httptest.NewServer(duplex(d))
 	t.Cleanup(srv.Close)
 	return d, srv.URL
 }

@@ -39,10 +39,19 @@ func newTap(t *testing.T, to string) *tap {
 		ErrorLog:     log.New(io.Discard, "", 0), // streams that the hub closes
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
-	s := httptest.NewServer(proxy)
+	s := httptest.NewServer(duplex(proxy))
 	t.Cleanup(s.Close)
 	p.url = s.URL
 	return p
+}
+
+// duplex lets a proxy read a request while it answers. Otherwise net/http closes the body of the request with
+// the beginning of the answer, and if the proxy has not read its end yet, it breaks off both.
+func duplex(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/1.1 has it
+		h.ServeHTTP(w, r)
+	})
 }
 
 // forget clears the recorded ids.

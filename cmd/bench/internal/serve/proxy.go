@@ -14,5 +14,10 @@ func proxyTo(address string) (server, error) {
 	}
 	p := httputil.NewSingleHostReverseProxy(u)
 	p.Transport = &http.Transport{MaxIdleConnsPerHost: 1_000}
-	return handler{p}, nil
+	return handler{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Otherwise net/http closes the body of the request with the beginning of the answer, which breaks
+		// off both if the proxy has not read the end of the body yet.
+		_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/1.1 has it
+		p.ServeHTTP(w, r)
+	})}, nil
 }
