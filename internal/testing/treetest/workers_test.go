@@ -8,14 +8,13 @@ import (
 )
 
 // packages are the workers in other languages. The code of each stays below max lines, so that an author of
-// a worker for one more language can read one of them as a whole. The aim is 600 for both; the limit in Python
-// only goes down.
+// a worker for one more language can read one of them as a whole.
 var packages = []struct {
 	dir, ext string
 	max      int
 	code     func(text string) int
 }{
-	{"sdk/python/src/", ".py", 665, pythonLines},
+	{"sdk/python/src/", ".py", 600, pythonLines},
 	{"sdk/ts/src/", ".ts", 600, typeScriptLines},
 }
 

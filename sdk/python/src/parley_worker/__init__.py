@@ -1,8 +1,8 @@
 """Workers of agents behind a Parley hub, on NATS or RabbitMQ: see Worker."""
 
 from ._brokers import BusRefused
-from ._events import Content, Event, Failed, Part, Question, Refused, Unanswered, artifact, completed, message, status, working
-from ._worker import Job, Worker
+from ._events import Content, Event, Failed, Part, Refused, artifact, completed, message, status, working
+from ._worker import Job, Question, Unanswered, Worker
 
 __all__ = [
     "BusRefused", "Content", "Event", "Failed", "Job", "Part", "Question", "Refused", "Unanswered", "Worker",

@@ -1,18 +1,8 @@
-"""The events of an agent, and its questions."""
-
-from __future__ import annotations
+"""The events of an agent."""
 
 import base64
 import secrets
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
-
-if TYPE_CHECKING:
-    from ._worker import Job
-
-T = TypeVar("T")
-_ENDS = {"COMPLETED", "FAILED", "CANCELED", "REJECTED", "INPUT_REQUIRED"}
+from typing import Any, NamedTuple
 
 
 class Part(dict[str, Any]):
@@ -23,8 +13,7 @@ class Part(dict[str, Any]):
 Content = str | bytes | Part | dict[str, Any] | list[Any]
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """A StreamResponse of A2A v1.0 as JSON: an object with one member."""
 
     json: dict[str, Any]
@@ -38,7 +27,7 @@ class Event:
     @property
     def final(self) -> bool:
         """Whether no event may follow."""
-        return "message" in self.json or self.state in _ENDS
+        return "message" in self.json or self.state in {"COMPLETED", "FAILED", "CANCELED", "REJECTED", "INPUT_REQUIRED"}
 
 
 class Failed(Exception):
@@ -56,11 +45,9 @@ def message(*content: Content, metadata: dict[str, Any] | None = None) -> dict[s
 
 
 def _part(content: Content) -> dict[str, Any]:
-    if isinstance(content, Part):
-        return dict(content)
     if isinstance(content, bytes):
         return {"raw": base64.b64encode(content).decode()}
-    return {"text" if isinstance(content, str) else "data": content}
+    return dict(content) if isinstance(content, Part) else {"text" if isinstance(content, str) else "data": content}
 
 
 def status(state: str, *content: Content, metadata: dict[str, Any] | None = None) -> Event:
@@ -88,37 +75,3 @@ def artifact(id: str, *content: Content, name: str = "", append: bool = False, l
 def text_of(message: dict[str, Any]) -> str:
     """Returns the text of a message."""
     return "".join(part.get("text", "") for part in message.get("parts", []))
-
-
-@dataclass(frozen=True)
-class Question(Generic[T]):
-    """A question to the caller. Yield it: it ends the job, and the answer is a new job for any free worker.
-
-    parse turns the text of the answer into a value; on ValueError the worker asks again.
-    """
-
-    id: str
-    text: str
-    parse: Callable[[str], T] = str  # type: ignore[assignment]
-
-    def event(self, why: str = "") -> Event:
-        """Returns the question as an event; why is the reason for asking again."""
-        return status("INPUT_REQUIRED", f"{why}: {self.text}" if why else self.text, metadata={"question": self.id})
-
-    def answer(self, job: Job) -> T | None:
-        """Returns the caller's answer, or None if the question was not asked in this task."""
-        said = job.conversation
-        turns = [(a, b) for a, b in zip(said, said[1:]) if a.get("role") == "ROLE_AGENT" and b.get("role") != "ROLE_AGENT"]
-        answers = [text_of(answer) for asked, answer in turns if (asked.get("metadata") or {}).get("question") == self.id]
-        try:
-            return self.parse(answers[-1]) if answers else None
-        except ValueError as e:
-            raise Unanswered(self, str(e)) from e
-
-
-class Unanswered(Exception):
-    """Raised for an answer that does not parse. The worker asks again, unless the agent handles it."""
-
-    def __init__(self, question: Question[Any], why: str) -> None:
-        super().__init__(why)
-        self.question = question

@@ -5,7 +5,6 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Sequence
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature
@@ -14,7 +13,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 MAX_ENVELOPE = 960 << 10
 MAX_PIECE = 512 << 10  # bytes of content that does not fit into an envelope
 MAX_LARGE = 64 << 20  # bytes of the content of work, and of an event
-MAX_NAME = 200
 
 Json = dict[str, Any]
 
@@ -34,11 +32,9 @@ class Number(str):
 
 def form(value: object) -> bytes:
     """Returns the bytes of a JSON value that a hub signs."""
-    if isinstance(value, Number):
-        return b"#%b;" % value.encode()
     if isinstance(value, str):
         text = re.sub("[\ud800-\udfff]", "\ufffd", value).encode()
-        return b"%d:%b" % (len(text), text)
+        return b"#%b;" % text if isinstance(value, Number) else b"%d:%b" % (len(text), text)
     if isinstance(value, list):
         return b"[%b]" % b"".join(map(form, value))
     if isinstance(value, dict):
@@ -54,14 +50,14 @@ def check(right: object, reason: str) -> None:
 
 def check_address(field: str, value: object) -> None:
     """Raises Invalid unless value is the name of a queue or a topic."""
-    right = isinstance(value, str) and len(value) <= MAX_NAME and _ADDRESS.fullmatch(value)
-    check(right, f"{field}: {value!r} is not an address of at most {MAX_NAME} letters, digits, '-' and '_', joined by dots")
+    right = isinstance(value, str) and len(value) <= 200 and _ADDRESS.fullmatch(value)
+    check(right, f"{field}: {value!r} is not an address of at most 200 letters, digits, '-' and '_', joined by dots")
 
 
 class Keys(dict[str, tuple[str, Ed25519PublicKey]]):
     """The public keys of the trusted hubs, each as HUB:BASE64. Without keys, every hub is trusted."""
 
-    def __init__(self, texts: Sequence[str]) -> None:
+    def __init__(self, texts: list[str]) -> None:
         for i, text in enumerate(texts):
             check(re.fullmatch("[^:]*:[A-Za-z0-9+/]{43}=", text), f"hubs[{i}]: {text!r} is not HUB:KEY with a key of 32 bytes in base64")
             hub, _, key = text.partition(":")
@@ -70,8 +66,6 @@ class Keys(dict[str, tuple[str, Ed25519PublicKey]]):
 
     def verify(self, data: bytes) -> None:
         """Raises Invalid unless a trusted hub has signed the envelope in data."""
-        if not self:
-            return
         envelope = json.loads(data, parse_int=Number, parse_float=Number)
         signature = envelope.get("signature")
         check(isinstance(signature, dict), "is not signed")
@@ -79,15 +73,15 @@ class Keys(dict[str, tuple[str, Ed25519PublicKey]]):
         check(id in self, f"key {id} is not trusted")
         hub, key = self[id]
         check(envelope.get("source") == "hub/" + hub, f"key {id} is of hub {hub}")
-        signed = {name: value for name, value in envelope.items() if name in _SIGNED}
+        signed = b"parley-bus-1\n" + form({name: value for name, value in envelope.items() if name in _SIGNED})
         try:
-            key.verify(base64.b64decode(str(signature.get("value"))), b"parley-bus-1\n" + form(signed))
+            key.verify(base64.b64decode(str(signature.get("value"))), signed)
         except (InvalidSignature, ValueError):
             raise Invalid("something was changed, or signed with another key") from None
 
 
-def decode(data: bytes) -> Json:
-    """Returns the envelope in data. The error is Invalid and names the member."""
+def decode(data: bytes, me: str = "", keys: Keys | None = None) -> Json:
+    """Returns the envelope in data, sent to me by one of the hubs if there are any. The error is Invalid and names the member."""
     try:
         envelope = json.loads(data, parse_constant=lambda text: check(False, f"{text} is not JSON"))
     except (ValueError, RecursionError) as e:
@@ -97,6 +91,9 @@ def decode(data: bytes) -> Json:
     for name in ("id", "type", "source"):
         check(isinstance(envelope.get(name), str) and envelope[name], f"{name}: missing, or not text")
     check(isinstance(envelope.setdefault("body", {}), dict), "body: not an object")
+    check(not me or envelope.get("destination", me) == me, f"destination: {envelope.get('destination')}, not {me}")
+    if keys:
+        keys.verify(data)
     return dict(envelope)
 
 
@@ -113,9 +110,9 @@ def check_work(envelope: Json) -> None:
 
 
 def encode(id: str, type: str, source: str, body: Json, **members: Any) -> bytes:
-    """Returns the bytes of an envelope."""
+    """Returns the bytes of an envelope, without the members that are None."""
     envelope = {"v": 1, "id": id, "type": type, "time": int(time.time() * 1000), "source": source, **members, "body": body}
-    return json.dumps(envelope, ensure_ascii=False).encode("utf-8", "replace")
+    return json.dumps({name: value for name, value in envelope.items() if value is not None}, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def letter(data: bytes, reason: str, queue: str, source: str) -> tuple[str, bytes]:

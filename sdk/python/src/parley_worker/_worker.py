@@ -1,10 +1,9 @@
-"""The worker of an agent, and its jobs: each is one message for the agent, from its delivery to its acknowledgment."""
-
-from __future__ import annotations
+"""The worker of an agent, its questions, and its jobs: each is one message for the agent, from its delivery to its acknowledgment."""
 
 import asyncio
 import base64
 import hashlib
+import itertools
 import json
 import os
 import secrets
@@ -13,10 +12,10 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from ._brokers import NATS, Delivery, RabbitMQ, attempt, log
-from ._events import Event, Failed, Question, Refused, Unanswered, completed, status, text_of, working
+from ._brokers import NATS, RabbitMQ, attempt, log
+from ._events import Event, Failed, Refused, completed, status, text_of, working
 from ._wire import MAX_LARGE, MAX_PIECE, Invalid, Json, Keys, check, check_address, check_work, decode, encode, letter
 
 T = TypeVar("T")
@@ -35,12 +34,11 @@ async def end(*tasks: asyncio.Task[Any]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def within(seconds: float, wait: Awaitable[T]) -> T | None:
-    """Returns what arrives within some seconds, else None. It waits at once, while asyncio.wait_for starts a task."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            return await wait
-    return None
+async def repeat(seconds: float, action: Callable[[], Awaitable[Any]]) -> None:
+    """Acts after each interval, until it is canceled."""
+    while True:
+        await asyncio.sleep(seconds)
+        await action()
 
 
 def identity(envelope: Json) -> tuple[str, str, str]:
@@ -50,13 +48,41 @@ def identity(envelope: Json) -> tuple[str, str, str]:
 
 def batch(items: list[tuple[Json, int]]) -> tuple[Json, int]:
     """Returns the members of a report with the first of some items, and the number of events in it. Each item has its size."""
-    events, total = [], 0
-    for members, size in items:
-        total += size
-        if "events" not in members or total > MAX_REPORT:
-            break
-        events += members["events"]
-    return ({"events": events}, len(events)) if events else (items[0][0], 1)
+    totals = itertools.accumulate(size if "events" in members else MAX_REPORT + 1 for members, size in items)
+    count = max(1, sum(total <= MAX_REPORT for total in totals))
+    return items[0][0] if count == 1 else {"events": [event for members, _ in items[:count] for event in members["events"]]}, count
+
+
+class Question(NamedTuple, Generic[T]):
+    """A question to the caller. Yield it: it ends the job, and the answer is a new job for any free worker.
+
+    parse turns the text of the answer into a value; on ValueError the worker asks again.
+    """
+
+    id: str
+    text: str
+    parse: Callable[[str], T] = str  # type: ignore[assignment]
+
+    def event(self, why: str = "") -> Event:
+        """Returns the question as an event; why is the reason for asking again."""
+        return status("INPUT_REQUIRED", f"{why}: {self.text}" if why else self.text, metadata={"question": self.id})
+
+    def answer(self, job: "Job") -> T | None:
+        """Returns the caller's answer, or None if the question was not asked in this task."""
+        turns = [(a, b) for a, b in itertools.pairwise(job.conversation) if a.get("role") == "ROLE_AGENT" and b.get("role") != "ROLE_AGENT"]
+        answers = [text_of(answer) for asked, answer in turns if (asked.get("metadata") or {}).get("question") == self.id]
+        try:
+            return self.parse(answers[-1]) if answers else None
+        except ValueError as e:
+            raise Unanswered(self, str(e)) from e
+
+
+class Unanswered(Exception):
+    """Raised for an answer that does not parse. The worker asks again, unless the agent handles it."""
+
+    def __init__(self, question: Question[Any], why: str) -> None:
+        super().__init__(why)
+        self.question = question
 
 
 class Job:
@@ -68,15 +94,15 @@ class Job:
     message of the caller waits for the end of this job. work is the whole envelope.
     """
 
-    def __init__(self, worker: Worker, work: Json) -> None:
+    def __init__(self, worker: "Worker", work: Json) -> None:
         self.work, self.task_id, self.message_waiting = work, str(work["task"]), asyncio.Event()
         self.caller: Json = {"id": "local", **(work.get("principal") or {}), "owner": work.get("owner", "")}
         self._worker, self._nonce = worker, secrets.token_hex(8)
         self._epoch, self._proof, self._lease = 0, {"worker": worker.id}, 30.0  # changed by the grant
         self._answers: asyncio.Queue[Json] = asyncio.Queue()  # to claims and fetches
-        self._items: list[tuple[Json, int]] = []  # unconfirmed events with their sizes
-        self._confirmed = self._sent = 0  # their last numbers
-        self._closed, self._changed = False, asyncio.Event()
+        self._items: dict[int, tuple[Json, int]] = {}  # unconfirmed events with their sizes, by number
+        self._last = self._sent = 0  # the number of the last event, and of the last one that was sent
+        self._state, self._closed, self._changed = "", False, asyncio.Event()
         self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()  # with the settlement of the deliveries
         self._read()
 
@@ -90,8 +116,7 @@ class Job:
     def conversation(self) -> list[Json]:
         """The messages of the task so far, with this one as the last."""
         before = self.task or {}
-        messages = [*before.get("history", []), before.get("status", {}).get("message"), self.message]
-        return [message for message in messages if message]
+        return list(filter(None, [*before.get("history", []), before.get("status", {}).get("message"), self.message]))
 
     async def _perform(self) -> str:
         """Performs the job, and returns the settlement of its deliveries."""
@@ -108,45 +133,40 @@ class Job:
             self._over.set_result(verdict)
 
     async def _send(self, address: str, type: str, body: Json, **members: Any) -> bool:
-        about: Json = {name: self.work[name] for name in ("task", "owner", "correlation", "trace") if name in self.work}
-        about |= {"epoch": self._epoch} if self._epoch else {}
+        about = {name: self.work.get(name) for name in ("task", "owner", "correlation", "trace")} | {"epoch": self._epoch or None}
         return await self._worker._publish(address, type, self._proof | body, **about, destination=self.work["source"], **members)
 
     async def _ask(self, type: str, body: Json) -> Json:
         """Sends a message to the hub, again after a while, until the hub answers."""
         while True:
             await self._send("topic." + self.work["replyTo"], type, body)
-            if answer := await within(AGAIN, self._answers.get()):
-                return answer
+            with suppress(TimeoutError):
+                async with asyncio.timeout(AGAIN):  # without a task of its own, which asyncio.wait_for starts
+                    return await self._answers.get()
 
     def _handle(self, type: str, epoch: int, seq: int, body: Json) -> None:
         """Handles a message of the hub."""
-        claims, mine = not self._epoch, epoch == self._epoch
-        if type in ("job.grant", "job.denial") and body.get("nonce") == self._nonce and (claims or mine):
-            if type == "job.grant":  # a second one if the hub was restarted
-                self._epoch, self._proof["token"], self._lease = epoch, str(body["token"]), body["lease"] / 1000
-            if claims:
-                self._answers.put_nowait(body)
-        elif claims or not mine:
-            pass  # about another run
+        claims, answers = not self._epoch, type in ("job.grant", "job.denial") and body.get("nonce") == self._nonce
+        if (claims and not answers) or (not claims and epoch != self._epoch):
+            return  # about another run
+        if answers and type == "job.grant":  # a second one if the hub was restarted
+            self._epoch, self._proof["token"], self._lease = epoch, str(body["token"]), body["lease"] / 1000
+        if type == "job.stop" or (claims and type == "job.denial" and not body.get("later")):
+            log.info("task %s: %s: %s", self.task_id, "claim denied" if claims else "the hub stops the run", body.get("reason"))
+            self._stop()
+        elif claims or type == "job.piece":
+            self._answers.put_nowait(body)
         elif type == "job.confirm":
-            count = min(len(self._items), max(0, seq - self._confirmed))
-            del self._items[:count]
-            self._confirmed += count
+            self._items = {number: item for number, item in self._items.items() if number > seq}
             self._resend(self._sent + 1)
             if body.get("final"):
                 self._stop()
         elif type == "job.resend":
             self._resend(seq)
-        elif type == "job.piece":
-            self._answers.put_nowait(body)
         elif type == "job.asked":
             self.message_waiting.set()
         elif type == "job.cancel":
             self._worker.spawn(self._cancel(body.get("metadata") or {}))
-        elif type == "job.stop":
-            log.info("task %s: the hub stops the run: %s", self.task_id, body.get("reason"))
-            self._stop()
 
     async def _cancel(self, metadata: Json) -> None:
         try:
@@ -163,25 +183,19 @@ class Job:
     async def _execute(self) -> None:
         """Claims the job, and runs the agent."""
         claim = {"delivery": self.work["body"]["delivery"], "nonce": self._nonce, "idempotent": self._worker.idempotent}
-        while (answer := await self._ask("job.claim", claim)).get("later"):
+        while (await self._ask("job.claim", claim)).get("later"):
             await asyncio.sleep(AGAIN)
-        if not self._epoch:
-            log.info("task %s: claim denied: %s", self.task_id, answer.get("reason"))
-            return self._stop()
-        state = ""
         try:
             if "large" in self.work["body"]:
                 await self._fetch(self.work["body"]["large"])
             items = self._worker.handler(self)
             async for item in _result(items) if isinstance(items, Awaitable) else items:
-                event = _event(item)
-                state = event.state or state
-                while sum(size for _, size in self._items) >= MAX_WAITING:
+                while sum(size for _, size in self._items.values()) >= MAX_WAITING:
                     await self._changed.wait()
-                self._put(event)
+                self._put(item)
                 if self._closed:
                     return
-            self._add({"ended": True} if state == "AUTH_REQUIRED" else {"error": "agent ended without a final state", "public": True})
+            self._add({"ended": True} if self._state == "AUTH_REQUIRED" else {"error": "agent ended without a final state", "public": True})
         except Unanswered as e:
             self._put(e.question.event(str(e)))
         except Failed as e:
@@ -203,8 +217,11 @@ class Job:
                 return self._read()
         raise Failed("the message has not arrived as it was sent: its content and its SHA-256 differ")
 
-    def _put(self, event: Event) -> None:
-        """Adds an event to the reports, or its pieces."""
+    def _put(self, item: Any) -> None:
+        """Adds an event to the reports, or its pieces. Text is progress."""
+        event = working(item) if isinstance(item, str) else item.event() if isinstance(item, Question) else item
+        check(isinstance(event, Event), f"an agent yields events, questions and text, not {type(item).__name__}")
+        self._state = event.state or self._state
         text = json.dumps(event.json).encode()
         if len(text) > MAX_LARGE:
             raise Failed(f"the agent has sent {len(text)} bytes in one event: {MAX_LARGE} are allowed, and any number in chunks of an artifact")
@@ -220,39 +237,35 @@ class Job:
     def _add(self, members: Json, size: int = 0, last: bool = True) -> None:
         """Adds what the job reports next, unless it is complete. last completes it."""
         if not self._closed:
-            self._closed = last
-            self._items.append((members, size))
-            self._resend(self._sent + 1)
+            self._closed, self._last = last, self._last + 1
+            self._items[self._last] = members, size
+            self._resend(self._last)
 
     def _resend(self, first: int = 1) -> None:
         """Publishes the unconfirmed events from a number on, even if they were sent."""
-        self._sent = max(self._confirmed, min(self._sent, first - 1))
+        self._sent = min(self._sent, first - 1)
         self._changed.set()
         self._changed.clear()  # it wakes those that wait now
 
     async def _report(self) -> None:
         """Publishes the events, and again those that the hub does not confirm."""
         while not self._over.done():  # clients of brokers may swallow a cancellation
-            if unsent := self._items[self._sent - self._confirmed :]:
-                members, count = batch(unsent)
-                first, self._sent = self._sent + 1, self._sent + count
+            if unsent := {number: item for number, item in self._items.items() if number > self._sent}:
+                first, (members, count) = min(unsent), batch([*unsent.values()])
+                self._sent = first + count - 1
                 if not await self._send("queue." + self.work["body"]["reports"], "job.report", members, seq=first):
                     self._resend(first)
                     await asyncio.sleep(1)
-            elif not await within(RESEND, self._changed.wait()):
-                self._resend()
+            else:
+                timer = asyncio.get_running_loop().call_later(RESEND, self._resend)
+                await self._changed.wait()
+                timer.cancel()
 
 
 async def _result(answer: Awaitable[Any]) -> AsyncIterator[Any]:
     """The only event of an agent that is a coroutine."""
     result = await answer
     yield completed(result) if isinstance(result, str) else result
-
-
-def _event(item: Any) -> Event:
-    event = working(item) if isinstance(item, str) else item.event() if isinstance(item, Question) else item
-    check(isinstance(event, Event), f"an agent yields events, questions and text, not {type(item).__name__}")
-    return event
 
 
 Handler = TypeVar("Handler", bound=Callable[[Job], AsyncIterator[Any] | Awaitable[Any]])
@@ -275,20 +288,19 @@ class Worker:
     ) -> None:  # fmt: skip
         self.name, self.idempotent, self.concurrency, self.drain = name, idempotent, concurrency, drain
         self.id, self.queue = f"{name}.{secrets.token_hex(8)}", "agent.task." + name
-        self.topics = ["worker." + self.id, "discovery.inquire"]
-        for address in (self.queue, self.topics[0]):
+        self.topics = {"worker." + self.id: self._on_message, "discovery.inquire": self._on_inquiry}
+        for address in (self.queue, *self.topics):
             check_address("name", address)
         check(concurrency >= 1, f"concurrency: {concurrency} is less than 1")
         about, modes = {"name": name, "description": description or name}, ["text/plain"]
         skills = {"capabilities": {"streaming": True}, "skills": [{"id": name, **about, "tags": ["agent"]}]}
         self.card: Json = {**about, "version": "1.0.0", "defaultInputModes": modes, "defaultOutputModes": modes, **skills, **(card or {})}
         self.cancel_handler: CancelHandler | None = None
-        self._contact, self._keys = (url, data, key, ca), Keys(hubs)
+        self._contact, self._keys = (url, data, key, ca), Keys([*hubs])
         self._jobs: dict[tuple[str, str, str], Job] = {}
-        self._deliveries: set[Delivery] = set()  # not settled yet
         self._tasks: set[asyncio.Task[Any]] = set()
         self.slots: set[asyncio.Task[Any]] = set()  # tasks that occupy a slot each
-        self._started, self._beaten, self.leaving = int(time.time() * 1000), 0.0, False
+        self._started, self._beaten = int(time.time() * 1000), 0.0
 
     def agent(self, handler: Handler) -> Handler:
         """Makes handler the agent: a coroutine that returns the answer, or a generator of events.
@@ -319,10 +331,10 @@ class Worker:
         for number in (signal.SIGTERM, signal.SIGINT):
             with suppress(NotImplementedError, RuntimeError, ValueError):  # on Windows, or beside the main thread
                 loop.add_signal_handler(number, on_signal, number)
-        self.refused = loop.create_future()
+        self.leaving, self.refused = loop.create_future(), loop.create_future()
         ends = [self.refused, self.spawn(self._bus.receive(self)), self.spawn(stop.wait())]
         for seconds, action in ((ANNOUNCE, self._announce), (0.1, self._beat)):
-            self.spawn(self._repeat(seconds, action))
+            self.spawn(repeat(seconds, action))
         try:
             ended, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             if stop.is_set():
@@ -359,14 +371,13 @@ class Worker:
         """Waits for a free slot, and returns whether the worker takes more work."""
         while len(self.slots) >= self.concurrency:
             await asyncio.wait(self.slots, return_when=asyncio.FIRST_COMPLETED)
-        return not self.leaving
+        return not self.leaving.done()
 
     async def _leave(self) -> None:
         """Takes no more work, lets jobs end, and returns the others to their hubs."""
-        self.leaving = True
+        self.leaving.set_result(None)
         for job in [job for job in self._jobs.values() if not job._epoch]:
             job._stop("nak")
-        await attempt(self._bus.release())
         for seconds in (self.drain, GRACE):
             if self.slots:
                 await asyncio.wait(self.slots, timeout=seconds)
@@ -375,30 +386,28 @@ class Worker:
                 job._run.cancel()
         await self._publish("topic.discovery.announce", "agent.leave", {"agent": self.name, "worker": self.id}, source="agent/" + self.name)
 
-    async def on_work(self, delivery: Delivery) -> None:
-        """Performs the work of a delivery, and settles it."""
-        self._deliveries.add(delivery)
+    async def on_work(self, data: bytes, number: int, ack: Callable[[], Awaitable[None]], nak: Callable[[], Awaitable[None]]) -> None:
+        """Performs the work in data, whose deliveries number counts from 1, and settles it."""
         try:
-            verdict = await self._perform(delivery)
+            verdict = await self._perform(data, number)
         except Exception as e:
             log.warning("work refused: %s", e)
-            verdict, (id, data) = "ack", letter(delivery.data, str(e), self.queue, "worker/" + self.id)
-            while not await attempt(self._bus.publish("queue.dead", id, data)):
+            verdict, (id, dead) = "ack", letter(data, str(e), self.queue, "worker/" + self.id)
+            while not await attempt(self._bus.publish("queue.dead", id, dead)):
                 await asyncio.sleep(1)
-        self._deliveries.discard(delivery)
-        await attempt(getattr(delivery, verdict)())
+        await attempt(ack() if verdict == "ack" else nak())
 
-    async def _perform(self, delivery: Delivery) -> str:
-        check(delivery.number <= MAX_DELIVERIES, f"delivered {MAX_DELIVERIES} times at queue {self.queue} and never acknowledged")
-        work = self._decode(delivery.data, "agent/" + self.name)
+    async def _perform(self, data: bytes, count: int) -> str:
+        check(count <= MAX_DELIVERIES, f"delivered {MAX_DELIVERIES} times at queue {self.queue} and never acknowledged")
+        work = decode(data, "agent/" + self.name, self._keys)
         check_work(work)
         key, number = identity(work), work["body"]["delivery"]
         other = self._jobs.get(key)
         newest = other.work["body"]["delivery"] if other else 0
         if other and number == newest:
             return await asyncio.shield(other._over)  # the same work again
-        if self.leaving or number < newest:
-            return "nak" if self.leaving else "ack"
+        if self.leaving.done() or number < newest:
+            return "nak" if self.leaving.done() else "ack"
         if other:
             other._stop()  # the newer delivery replaces it
         job = self._jobs[key] = Job(self, work)
@@ -407,13 +416,13 @@ class Worker:
             del self._jobs[key]
         return verdict
 
-    def on_topic(self, topic: str, data: bytes) -> None:
+    def _on_inquiry(self, _: bytes) -> None:
+        self.spawn(self._announce())
+
+    def _on_message(self, data: bytes) -> None:
         """Handles a message of a hub."""
-        if topic != self.topics[0]:
-            self.spawn(self._announce())
-            return
         try:
-            message = self._decode(data, "worker/" + self.id)
+            message = decode(data, "worker/" + self.id, self._keys)
             hub, owner, task = identity(message)
             if job := self._jobs.get((hub, owner, task)):
                 job._handle(message["type"], message.get("epoch", 0), message.get("seq", 0), message["body"])
@@ -431,27 +440,12 @@ class Worker:
             job._resend()
         await self._announce()
 
-    def _decode(self, data: bytes, me: str) -> Json:
-        envelope = decode(data)
-        check(envelope.get("destination", me) == me, f"destination: {envelope.get('destination')}, not {me}")
-        self._keys.verify(data)
-        return envelope
-
-    @staticmethod
-    async def _repeat(seconds: float, action: Callable[[], Awaitable[Any]]) -> None:
-        while True:
-            await asyncio.sleep(seconds)
-            await action()
-
     async def _beat(self) -> None:
-        """If it is time, extends the deliveries, and shows each hub which of its jobs are alive."""
-        jobs, now = list(self._jobs.values()), time.monotonic()
-        if now - self._beaten < min([BEAT, *(job._lease / 4 for job in jobs)]):
+        """If it is time, shows each hub which of its jobs are alive."""
+        held, now = [job for job in self._jobs.values() if job._epoch], time.monotonic()
+        if now - self._beaten < min([BEAT, *(job._lease / 4 for job in held)]):
             return
         self._beaten = now
-        for delivery in list(self._deliveries):
-            await attempt(delivery.extend())
-        held = [job for job in jobs if job._epoch]
         for hub, topic in {(job.work["source"], job.work["replyTo"]) for job in held}:
             mine = [job for job in held if job.work["source"] == hub]
             beats = [{"task": job.task_id, "owner": job.caller["owner"], "epoch": job._epoch, "token": job._proof["token"]} for job in mine]
@@ -463,5 +457,5 @@ class Worker:
 
     async def _publish(self, address: str, type: str, body: Json, **members: Any) -> bool:
         """Publishes an envelope, and returns whether the broker has accepted it."""
-        id, members = secrets.token_hex(16), {"source": "worker/" + self.id, "replyTo": self.topics[0], **members}
+        id, members = secrets.token_hex(16), {"source": "worker/" + self.id, "replyTo": "worker." + self.id, **members}
         return await attempt(self._bus.publish(address, id, encode(id, type, body=body, **members)))
