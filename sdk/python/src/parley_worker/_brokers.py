@@ -85,15 +85,15 @@ class NATS:
                 await asyncio.sleep(1)
 
     async def _declare(self, queue: str) -> Any:
-        js = self._client.jetstream()
-        consumer = api.ConsumerConfig(ack_wait=30, max_deliver=-1, max_ack_pending=-1, max_waiting=2048)
+        js, consumer = self._client.jetstream(), api.ConsumerConfig(ack_wait=30, max_deliver=-1, max_ack_pending=-1, max_waiting=2048)
+        where = "parley.queue." + queue, queue.replace(".", "+"), STREAM, consumer
         try:
-            return await js.pull_subscribe("parley.queue." + queue, queue.replace(".", "+"), STREAM, consumer)
+            return await js.pull_subscribe(*where)
         except errors.NotFoundError:  # a new broker; that of a hub has its stream
             stream = api.StreamConfig(STREAM, retention=api.RetentionPolicy.WORK_QUEUE, discard=api.DiscardPolicy.NEW, duplicate_window=120)
             # The sequence begins anywhere, so that no late acknowledgment of an earlier stream counts.
             await js.add_stream(stream, subjects=["parley.queue.>"], first_seq=1 + secrets.randbelow(1 << 52))
-            return await self._declare(queue)
+            return await js.pull_subscribe(*where)
 
     async def publish(self, address: str, id: str, data: bytes) -> None:
         """Publishes at queue.NAME, which has stored the message then, or at topic.NAME."""
