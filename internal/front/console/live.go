@@ -91,6 +91,20 @@ func (p *page) beating(s *stream, cancel context.CancelFunc) (stop func()) {
 	}).Stop
 }
 
+// lastShown is the number of entries among which the last one of the agent is looked for.
+const lastShown = 8
+
+// attemptUntil returns the attempt of the agent's last entry up to a version; zero if it is not known. The
+// task itself may be further already.
+func attemptUntil(version int64, entries []adminjson.LogEntry) (attempt int64) {
+	for i := range entries {
+		if e := &entries[i]; e.Version <= version && e.Attempt > 0 {
+			attempt = e.Attempt
+		}
+	}
+	return attempt
+}
+
 // taskEvents streams the entries of a task that are added after a version, its summary and its
 // tree.
 func taskEvents(p *page) error {
@@ -99,7 +113,7 @@ func taskEvents(p *page) error {
 		after = id
 	}
 	var now adminjson.TaskLog
-	if err := p.get(p.logPath("", "after", number(after), "limit", 1), &now); err != nil {
+	if err := p.get(p.logPath("", "after", max(number(after)-lastShown, 0), "limit", lastShown), &now); err != nil {
 		return err
 	}
 	s, ctx, cancel := p.open()
@@ -204,7 +218,7 @@ func (n *notice) mark() mark {
 // followLog sends entries until the task ends. It reports whether the log is complete.
 func (p *page) followLog(ctx context.Context, s *stream, after int64, now *adminjson.TaskLog) (complete bool) {
 	r := p.readerOf(now)
-	r.attempt, r.live = now.Attempt, true
+	r.attempt, r.live = attemptUntil(after, now.Entries), true
 	if at := p.r.FormValue("at"); at != "" {
 		r.before = time.UnixMilli(number(at))
 	}
