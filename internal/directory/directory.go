@@ -290,6 +290,14 @@ func (d *Directory) Run(ctx context.Context) error {
 	return nil
 }
 
+// Update applies the full state of a source at once, which Follow would report later. It returns once the
+// agents of u are listed.
+func (d *Directory) Update(s Source, u Update) {
+	if i := slices.Index(d.cfg.Sources, s); i >= 0 {
+		d.set(i, u)
+	}
+}
+
 // set applies the new state of source i.
 func (d *Directory) set(i int, u Update) {
 	d.changing.Lock()

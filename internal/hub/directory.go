@@ -50,6 +50,7 @@ func (h *Hub) list(l *Listing) {
 		c.Sealer = h.parts.Box
 	}
 	h.directory = directory.New(c)
+	h.own.list = func(u directory.Update) { h.directory.Update(&h.own, u) }
 	if l.Announced != nil {
 		l.Announced.Presence = h.directory.SetPresence
 		if b := h.parts.Bus; b != nil && b.Lost == nil {
@@ -117,21 +118,23 @@ func (h *Hub) Register(a engine.Agent) error {
 type ownAgents struct {
 	// elsewhere reports whether another source lists an agent; nil if none is.
 	elsewhere func(task.Agent) bool
+	// list applies the state of the source; nil without a directory.
+	list func(directory.Update)
 
-	mu      sync.Mutex // guards the fields below
-	all     []engine.Agent
-	changed func(directory.Update) // nil before Follow
+	mu     sync.Mutex // guards the fields below
+	all    []engine.Agent
+	loaded bool
 }
 
 var _ directory.Source = (*ownAgents)(nil)
 
-// add adds an agent.
+// add adds an agent. If the directory is open, it lists the agent when add returns.
 func (o *ownAgents) add(a engine.Agent) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.all = append(o.all, a)
-	if o.changed != nil {
-		o.changed(o.updateLocked())
+	if o.loaded {
+		o.list(o.updateLocked())
 	}
 }
 
@@ -142,6 +145,7 @@ func (*ownAgents) Name() string { return "this hub" }
 func (o *ownAgents) Load(context.Context) directory.Update {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.loaded = true
 	return o.updateLocked()
 }
 
@@ -171,10 +175,9 @@ func ownSpec(a *engine.Agent) directory.Spec {
 	return s
 }
 
-// Follow implements directory.Source.
+// Follow implements directory.Source. An agent may have been added while the directory was opening.
 func (o *ownAgents) Follow(ctx context.Context, changed func(directory.Update)) error {
 	o.mu.Lock()
-	o.changed = changed
 	changed(o.updateLocked())
 	o.mu.Unlock()
 	<-ctx.Done()
