@@ -11,8 +11,12 @@ import (
 // checkpointEvery is the number of bytes of writes after which the checkpointer works.
 const checkpointEvery = 8 << 20
 
-// pagesOfChange is about the number of bytes of the pages that a change writes besides its own.
-const pagesOfChange = 4 << 10
+// pagesOfCommit is about the number of bytes of the pages that each commit writes, and pagesOfChange of
+// those that a change adds besides its own.
+const (
+	pagesOfCommit = 24 << 10
+	pagesOfChange = 4 << 10
+)
 
 // Limits of one round of the checkpointer. Pages that are written meanwhile need a further pass.
 const (
@@ -33,8 +37,8 @@ type checkpointer struct {
 	// bytes is about the number of bytes that were written since the last signal. It belongs to the
 	// writer.
 	bytes int
-	// tight is set when the disk has no room for the rest of the log. The writer then uses the log from
-	// its beginning again after its next commit.
+	// tight is set when the disk has no room for the rest of the log. The writer then gives the space of
+	// the log back after its next commit.
 	tight atomic.Bool
 }
 

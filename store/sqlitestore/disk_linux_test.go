@@ -189,17 +189,49 @@ func TestFullDiskShrinksLog(t *testing.T) {
 	dir := startDisk(t, "200m")
 	path := filepath.Join(dir, "db")
 	db := openTest(t, path, Options{})
-	put20(t, db, 300)
+	put20(t, db, 50) // and below 90 more, so that the store's own checkpointer has nothing to do yet
 	checkpoints(t, db)()
 	before := walSize(t, path)
 	if err := os.WriteFile(filepath.Join(dir, "ballast"), make([]byte, 256<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
 		t.Fatalf("fill the disk: %v", err)
 	}
-	if n := put20(t, db, 1500); n == 0 {
+	if n := put20(t, db, 90); n == 0 {
 		t.Error("no write found the disk full")
 	}
 	if size := walSize(t, path); size > before+1<<20 {
 		t.Errorf("the log has grown from %d to %d bytes on a full disk", before, size)
+	}
+	wantSound(t, db)
+}
+
+// TestLogInUse has the log emptied while a reader needs it, and after that.
+func TestLogInUse(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "db")
+	db := openTest(t, path, Options{})
+	reader := openReader(t, db)
+	put20(t, db, 3)
+	if err := reader.script("BEGIN; SELECT count(*) FROM notes"); err != nil {
+		t.Fatal(err)
+	}
+	put20(t, db, 1)
+	for range 3 {
+		db.writer.checkpointer.tight.Store(true)
+		put20(t, db, 1)
+	}
+	if walSize(t, path) == 0 {
+		t.Error("the log is empty while a reader needs it")
+	}
+	if err := reader.script("COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	db.writer.checkpointer.tight.Store(true)
+	put20(t, db, 1)
+	if err := db.write(t.Context(), func(*writer) error { return nil }); err != nil { // the writer has emptied the log before
+		t.Fatal(err)
+	}
+	if size := walSize(t, path); size > 100<<10 {
+		t.Errorf("the log has %d bytes after the reader has left", size)
 	}
 	wantSound(t, db)
 }

@@ -218,11 +218,12 @@ func (w *writer) commit(batch []*request) {
 	if err != nil {
 		err = w.failed(err)
 	} else if w.checkpointer.tight.Swap(false) {
-		_ = w.checkpoint(qRestart) // the next round of the checkpointer asks again
+		_ = w.truncate() // the next round of the checkpointer asks again
 	}
 	if w.committed != nil {
 		w.committed(Commit{Changes: len(batch), Took: time.Since(began), Err: err})
 	}
+	w.checkpointer.wrote(pagesOfCommit)
 	for _, r := range batch {
 		w.checkpointer.wrote(r.size + pagesOfChange)
 		// After the answer, the caller may reuse r.
@@ -253,25 +254,21 @@ func (w *writer) failed(err error) error {
 	return err
 }
 
-var (
-	qRestart  = prepared("PRAGMA wal_checkpoint(RESTART)")
-	qTruncate = prepared("PRAGMA wal_checkpoint(TRUNCATE)")
-)
+var qTruncate = prepared("PRAGMA wal_checkpoint(TRUNCATE)")
 
-// errBusy is returned by checkpoint if a reader needs the log.
+// errBusy is returned by truncate if a reader needs the log.
 var errBusy = errors.New("a reader needs the log")
 
-// checkpoint moves all pages of the log into the file, so that the next commit uses the log from its
-// beginning again.
-func (w *writer) checkpoint(q query) error {
+// truncate moves all pages of the log into the file and gives the space of the log back.
+func (w *writer) truncate() error {
 	w.conn.raw.SetBusyTimeout(0)
 	defer w.conn.raw.SetBusyTimeout(busyTimeout)
-	s := w.conn.start(q)
-	if s.next() && s.getInt() != 0 {
-		s.err = errBusy
+	s := w.conn.start(qTruncate)
+	busy, err := s.only()
+	if err == nil && busy != 0 {
+		return errBusy
 	}
-	s.close()
-	return s.err
+	return err
 }
 
 // shrinkEvery is the time after a failed attempt to shrink the log of a full disk. An attempt reads the
@@ -284,7 +281,7 @@ func (w *writer) shrink() {
 	if time.Since(w.notShrunk) < shrinkEvery || w.open() != nil {
 		return
 	}
-	if err := w.checkpoint(qTruncate); err != nil {
+	if w.truncate() != nil {
 		w.notShrunk = time.Now()
 	}
 	w.forget()
