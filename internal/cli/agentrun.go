@@ -55,22 +55,6 @@ type agentRunCmd struct {
 	LogLevel    string        `help:"The least level to log: debug, info, warn or error." enum:"debug,info,warn,error" default:"info" placeholder:"LEVEL"`
 }
 
-// Help shows examples.
-func (agentRunCmd) Help() string {
-	return `Any program becomes an agent: it gets the text of a message on standard input and answers on standard output; ` +
-		`exit code 0 completes the task, 3 asks the caller for input, any other fails it with the end of standard error. ` +
-		`Hubs discover the agent as soon as it runs. While it does not run, messages for it wait. After SIGINT or SIGTERM ` +
-		`tasks have some time to end; a second signal stops at once. The exit code is 0 after an orderly stop, and 4 if ` +
-		`the broker was not reachable for --idle; without --idle, the worker waits for the broker.
-
-Examples:
-
-    parley agent run --name shouter --exec "tr a-z A-Z"
-    parley agent run --bus nats://broker:4222 --name reviewer --skill pr_review --concurrency 2 -- python3 review.py
-    parley agent run --bus tls://hub.example:4222 --ca hub.pem --name shouter --exec "tr a-z A-Z"
-    parley agent run --bus amqp://user:password@broker --name reporter --once --exec ./report.sh`
-}
-
 // Run performs tasks until it is interrupted.
 func (c *agentRunCmd) Run(ctx context.Context, o *OS) error {
 	w, err := c.worker()

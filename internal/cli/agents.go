@@ -41,18 +41,6 @@ type agentsListCmd struct {
 	JSON  bool   `name:"json" help:"Print the agents as JSON, one a line."`
 }
 
-// Help shows an example.
-func (agentsListCmd) Help() string {
-	return `Piped output has seven columns separated by tabs: name, kind, state, number of skills, last seen, URL, trouble. ` +
-		`The URL and the trouble of an agent are shown to administrators. Errors in the files that name agents ` +
-		`go to standard error.
-
-Examples:
-
-    parley agents list
-    parley agents list --skill pr_review --json`
-}
-
 // Run lists the agents.
 func (c *agentsListCmd) Run(ctx context.Context, o *OS) error {
 	return o.interruptible(ctx, func(in interrupts) error {
@@ -120,16 +108,6 @@ type agentsSearchCmd struct {
 	JSON  bool     `name:"json" help:"Print the results as JSON, one a line."`
 }
 
-// Help shows an example.
-func (agentsSearchCmd) Help() string {
-	return `Piped output has five columns separated by tabs: relevance from 0 to 1, type (a2a or mcp), name, the skills or ` +
-		`tools that fit, summary.
-
-Example:
-
-    parley agents search "who can review my pull request"`
-}
-
 // Run searches.
 func (c *agentsSearchCmd) Run(ctx context.Context, o *OS) error {
 	return o.interruptible(ctx, func(in interrupts) error {
@@ -161,13 +139,6 @@ type agentsShowCmd struct {
 	hubFlags
 	Name string `arg:"" help:"The name of the agent."`
 	JSON bool   `name:"json" help:"Print the entry as JSON, with the card."`
-}
-
-// Help shows an example.
-func (agentsShowCmd) Help() string {
-	return `Example:
-
-    parley agents show researcher`
 }
 
 // Run shows the agent.
@@ -236,20 +207,6 @@ type agentsAddCmd struct {
 	NoCredentials bool     `help:"Take away the credentials that the agent has."`
 	HeaderEnv     string   `name:"agent-header-env" help:"Any header for the agent, with the variable, here, that has its value." placeholder:"HEADER=NAME"`
 	JSON          bool     `name:"json" help:"Print the entry of the agent as JSON."`
-}
-
-// Help shows examples.
-func (agentsAddCmd) Help() string {
-	return `The agent need not answer now. When an agent is added again without --trust and --gated-skill, its gates do ` +
-		`not change. Credentials are taken from the environment of this command, so that they are ` +
-		`in no history; the hub seals them. When an agent is added again without credentials, it keeps the former ones. If it moves to ` +
-		`another host, they must be given again, or removed with --no-credentials. Agents ` +
-		`on private addresses are refused, unless the hub allows them (--agents-allow, directory.allow).
-
-Examples:
-
-    parley agents add researcher https://research.example/a2a
-    PARTNER_KEY=… parley agents add partner https://partner.example --agent-key-env PARTNER_KEY --skill quote`
 }
 
 // Run registers the agent.
@@ -329,15 +286,6 @@ type agentsRemoveCmd struct {
 	Name string `arg:"" help:"The name of the agent."`
 }
 
-// Help shows an example.
-func (agentsRemoveCmd) Help() string {
-	return `An agent that stands in a file is removed there.
-
-Example:
-
-    parley agents remove researcher`
-}
-
 // Run removes the agent.
 func (c *agentsRemoveCmd) Run(ctx context.Context, o *OS) error {
 	return (&asking[adminjson.Agent]{
@@ -356,35 +304,14 @@ type agentsAskFlags struct {
 // agentsProbeCmd checks whether agents answer.
 type agentsProbeCmd struct{ agentsAskFlags }
 
-// Help shows an example.
-func (agentsProbeCmd) Help() string {
-	return askHelp + `
-
-Example:
-
-    parley agents probe researcher`
-}
-
 // Run probes the agents.
 func (c *agentsProbeCmd) Run(ctx context.Context, o *OS) error { return c.each(ctx, o, "probe") }
 
 // agentsRefreshCmd reads the cards of agents again.
 type agentsRefreshCmd struct{ agentsAskFlags }
 
-// Help shows an example.
-func (agentsRefreshCmd) Help() string {
-	return askHelp + `
-
-Example:
-
-    parley agents refresh researcher`
-}
-
 // Run reads the cards.
 func (c *agentsRefreshCmd) Run(ctx context.Context, o *OS) error { return c.each(ctx, o, "refresh") }
-
-const askHelp = `Piped output has six columns separated by tabs: name, up or down, milliseconds, number of skills, changed or ` +
-	`unchanged, error. The exit code is 1 if an agent does not answer.`
 
 // each calls the agents one after the other.
 func (c *agentsAskFlags) each(ctx context.Context, o *OS, verb string) error {

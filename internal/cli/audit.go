@@ -104,17 +104,6 @@ type auditListCmd struct {
 	JSON   bool   `name:"json" help:"Print the entries as they stand in the log, one a line."`
 }
 
-// Help shows examples.
-func (auditListCmd) Help() string {
-	return `Piped output has seven columns separated by tabs: number, time, actor, action, subject, outcome, address.
-
-Examples:
-
-    parley audit list --action key --since 7d
-    parley audit list --actor org:acme --json | jq .subject
-    parley audit list --task 0195… --limit 0`
-}
-
 // Run lists the entries.
 func (c *auditListCmd) Run(ctx context.Context, o *OS) error {
 	q, err := c.query(time.Now())

@@ -27,18 +27,6 @@ type auditExportCmd struct {
 	Out    string `help:"The file to make, with a manifest beside it; without it, standard output." placeholder:"FILE"`
 }
 
-// Help shows examples.
-func (auditExportCmd) Help() string {
-	return `All entries of a time are exported, so that their chain has no gaps: parley audit verify FILE holds for ` +
-		`jsonl. FILE.manifest.json says which entries a file has, of which log, and its SHA-256. In csv, texts that a ` +
-		`spreadsheet would take for a formula begin with an apostrophe.
-
-Examples:
-
-    parley audit export --out audit.jsonl
-    parley audit export --format csv --since 2026-11-01 --until 2026-12-01 > november.csv`
-}
-
 // manifest describes an exported file.
 type manifest struct {
 	File   string `json:"file"`

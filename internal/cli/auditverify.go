@@ -29,21 +29,6 @@ type auditVerifyCmd struct {
 	JSON  bool     `name:"json" help:"Print the report as JSON, an object for each log."`
 }
 
-// Help shows examples.
-func (auditVerifyCmd) Help() string {
-	return `Each line of the log holds a hash over itself and the hash of the line before; signatures of the hub are ` +
-		`between them. Each mismatch is reported with file, line and the number of the entry, and with the id of the hub ` +
-		`if it has one; the exit code is 1. ` +
-		`A holder of the hub's key can write another log: heads that were recorded elsewhere (--head) detect that, too.
-
-Examples:
-
-    parley audit verify
-    parley audit verify --data /var/lib/parley --head 1041:6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b
-    parley audit verify ./copy-of-audit --key hub.pub
-    parley audit verify /srv/hub-a /srv/hub-b --store postgres://parley@db.example/parley`
-}
-
 // verifiedLog is the report about one log as JSON.
 type verifiedLog struct {
 	Path string `json:"path"`

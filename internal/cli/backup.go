@@ -18,19 +18,6 @@ type backupCmd struct {
 	Config string `help:"The configuration file, which may name other folders for parts and audit (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
 }
 
-// Help shows examples.
-func (backupCmd) Help() string {
-	return `The hub may run and accept messages meanwhile: the file has the store as of one moment, with the large ` +
-		`parts, keys and audit log that belong to it. It is examined before it gets its name. It needs space for the store twice.
-
-The file has the master key. Keep it as secret as the data folder.
-
-Examples:
-
-    parley backup parley-$(date +%F).tar --data /var/lib/parley
-    parley restore parley-2026-11-23.tar --data /var/lib/parley-new`
-}
-
 // Run writes the backup.
 func (c *backupCmd) Run(ctx context.Context, o *OS) error {
 	outside, err := c.outside()
@@ -73,19 +60,6 @@ func (c *backupCmd) outside() (map[string]string, error) {
 type restoreCmd struct {
 	File string `arg:"" help:"The backup."`
 	Data string `help:"The new data folder. It must not exist, or have no data." required:"" placeholder:"DIR"`
-}
-
-// Help shows an example.
-func (restoreCmd) Help() string {
-	return `The whole file is verified before the folder has any of its data. If the command is killed, no hub starts ` +
-		`with the folder until the command has run again.
-
-Large parts and the audit log are in the folders parts and audit of the new data folder, also if the configuration of ` +
-		`the hub names others: move them there.
-
-Example:
-
-    parley restore parley-2026-11-23.tar --data /var/lib/parley-new`
 }
 
 // Run restores the folder.

@@ -22,14 +22,6 @@ type cardCmd struct {
 	Card string `arg:"" optional:"" name:"url" help:"The URL of the agent; the same as --url."`
 }
 
-// Help shows an example.
-func (cardCmd) Help() string {
-	return `Example:
-
-    parley card https://agents.example.org
-    parley card --agent report --json`
-}
-
 // Run fetches the card and prints it.
 func (c *cardCmd) Run(ctx context.Context, o *OS) error {
 	if c.Card != "" {

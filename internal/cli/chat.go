@@ -20,17 +20,6 @@ type chatCmd struct {
 	Context string `help:"The context to continue." placeholder:"ID"`
 }
 
-// Help shows an example.
-func (chatCmd) Help() string {
-	return `Every line is a message. The context is kept, and a question of the agent is answered by the next line. ` +
-		`"/new" begins a new context, "/quit" or the end of input ends the conversation. ` +
-		`Ctrl-C cancels the task that is running.
-
-Example:
-
-    parley chat --agent interview`
-}
-
 // Run sends each line as a message and shows the replies until the input ends.
 func (c *chatCmd) Run(ctx context.Context, o *OS) error {
 	return c.call(ctx, func(cl *client.Client) error {

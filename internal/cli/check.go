@@ -32,20 +32,6 @@ type checkCmd struct {
 	Webhook string        `help:"The URL under which the agent reaches --listen." placeholder:"URL"`
 }
 
-// Help shows examples.
-func (checkCmd) Help() string {
-	return `Every interface that the card offers is asked, and each requirement is passed, failed or ` +
-		`not offered. A failure comes with the bytes that show it, without credentials. Without --known, ` +
-		`only failures of MUST count, and nothing that an extension of the card declares to be so on purpose (docs/client-task-ids.md). Exit codes: 0 the agent keeps to them, 1 it does not, 2 wrong usage, ` +
-		`4 not reachable.
-
-Examples:
-
-    parley check https://agents.example.org
-    parley check --agent report --binding jsonrpc --only stream,push --all
-    parley check --suite internal/e2e/suite --known known.yaml --junit report.xml`
-}
-
 // Run checks the server and writes the report.
 func (c *checkCmd) Run(ctx context.Context, o *OS) error {
 	if c.List {

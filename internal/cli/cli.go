@@ -122,7 +122,7 @@ func spelled(args []string) []string {
 }
 
 func newParser(o *OS, grammar *commands) (*kong.Kong, error) {
-	return kong.New(grammar,
+	parser, err := kong.New(grammar,
 		kong.Name("parley"),
 		kong.Vars{"url": defaultURL},
 		kong.Description("Parley is the switchboard between agents: it speaks the A2A protocol on every side."),
@@ -130,6 +130,10 @@ func newParser(o *OS, grammar *commands) (*kong.Kong, error) {
 		kong.Resolvers(environment(o)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 	)
+	if err == nil {
+		explain(parser.Model.Node)
+	}
+	return parser, err
 }
 
 // environment gives a flag the value of the variable in its "from" tag.

@@ -24,18 +24,6 @@ type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"The shell: bash, zsh or fish."`
 }
 
-// Help shows examples.
-func (completionCmd) Help() string {
-	return `Completes commands, flags, names of agents and ids of tasks; names and ids are those of the hub at --url or ` +
-		`$PARLEY_URL.
-
-Examples:
-
-    source <(parley completion bash)
-    parley completion zsh > "${fpath[1]}/_parley"
-    parley completion fish > ~/.config/fish/completions/parley.fish`
-}
-
 // Run prints the completion.
 func (c *completionCmd) Run(o *OS) error {
 	script, err := completions.ReadFile("completion/parley." + c.Shell)

@@ -31,18 +31,6 @@ type deadListCmd struct {
 	JSON  bool   `name:"json" help:"Print the letters as JSON, one a line."`
 }
 
-// Help shows examples.
-func (deadListCmd) Help() string {
-	return `A message that was delivered five times to the workers of an agent and never acknowledged, and an unreadable ` +
-		`one, becomes a dead letter. If it was work, its task has failed. Piped output has seven columns separated by ` +
-		`tabs: letter, time, queue, type, task, bytes, reason. The newest is first.
-
-Examples:
-
-    parley dead list
-    parley dead list --queue agent.task.researcher --json`
-}
-
 // Run lists the letters.
 func (c *deadListCmd) Run(ctx context.Context, o *OS) error {
 	t := &table[*queue.Letter]{
@@ -66,15 +54,6 @@ func (c *deadListCmd) all(ctx context.Context) iter.Seq2[*queue.Letter, error] {
 type deadShowCmd struct {
 	hubFlags
 	ID string `arg:"" help:"The letter, as dead list shows it."`
-}
-
-// Help shows an example.
-func (deadShowCmd) Help() string {
-	return `Prints JSON.
-
-Example:
-
-    parley dead show 5f1c8a02b3d4e6f7 | jq .envelope.body`
 }
 
 // Run shows the letter.
@@ -141,18 +120,6 @@ func (c *someLetters) one(ctx context.Context, o *OS, request string) error {
 // deadReplayCmd publishes letters again.
 type deadReplayCmd struct{ someLetters }
 
-// Help shows examples.
-func (deadReplayCmd) Help() string {
-	return `They go back to the queues that they were in, once what killed them is mended. Work whose task has ended in ` +
-		`the meantime is refused by the hub when a worker asks for it: send the message again instead. Prints letter, ` +
-		`queue and task.
-
-Examples:
-
-    parley dead replay 5f1c8a02b3d4e6f7
-    parley dead replay --queue agent.task.researcher`
-}
-
 // Run publishes the letters again.
 func (c *deadReplayCmd) Run(ctx context.Context, o *OS) error {
 	return c.each(ctx, o, func(id string) string { return "POST " + letterPath(id) + "/replay" })
@@ -160,16 +127,6 @@ func (c *deadReplayCmd) Run(ctx context.Context, o *OS) error {
 
 // deadDropCmd forgets letters.
 type deadDropCmd struct{ someLetters }
-
-// Help shows examples.
-func (deadDropCmd) Help() string {
-	return `The hub deletes letters after 30 days, and the oldest ones if there are more than a thousand.
-
-Examples:
-
-    parley dead drop 5f1c8a02b3d4e6f7
-    parley dead drop --all`
-}
 
 // Run forgets the letters.
 func (c *deadDropCmd) Run(ctx context.Context, o *OS) error {

@@ -43,21 +43,6 @@ type doctorCmd struct {
 	JSON    bool   `name:"json" help:"Print a JSON object for each finding."`
 }
 
-// Help shows examples.
-func (doctorCmd) Help() string {
-	return `Reads the configuration, the data folder and, while the hub runs, its keys, probes the agents and ` +
-		`issuers that it calls, and reports weaknesses with their remedies. It changes nothing. The store, the large parts ` +
-		`and the audit log in the data folder are read as a whole, also while the hub runs; damage exits with 1.
-
-Examples:
-
-    parley doctor
-    parley doctor --config team.yaml --strict
-    parley doctor --data /var/lib/parley --offline
-    parley doctor --store postgres://parley@db.example/parley
-    parley doctor --explain "caller=corp:ann role=partner op=send agent=translator"`
-}
-
 // Run collects the facts and prints the findings.
 func (c *doctorCmd) Run(ctx context.Context, o *OS) error {
 	cfg, err := (&serveCmd{Config: c.Config, Data: c.Data, Store: c.Store}).settings(o)

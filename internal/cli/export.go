@@ -22,18 +22,6 @@ type exportCmd struct {
 	Running bool   `help:"Export the store of a running hub, as a copy. The hub continues its open tasks, and so does a hub with an import of the file."`
 }
 
-// Help shows examples.
-func (exportCmd) Help() string {
-	return `The file has all tasks with their logs and large parts, webhooks, keys, agents, trust, notes, inbox and dead ` +
-		`letters. Secrets stay sealed with the master key, which is not in the file. The audit log is not in it either.
-
-To move a hub from SQLite to PostgreSQL:
-
-    parley export hub.export --data /var/lib/parley
-    mkdir /var/lib/parley-pg && cp -p /var/lib/parley/secret.key /var/lib/parley-pg/
-    parley import hub.export --data /var/lib/parley-pg --store postgres://db.example/parley`
-}
-
 // Run writes the file.
 func (c *exportCmd) Run(ctx context.Context, o *OS) error {
 	cfg, err := (&serveCmd{Config: c.Config, Data: c.Data, Store: c.Store}).settings(o)
@@ -63,17 +51,6 @@ func printMoved(o *OS, subject string, end *dump.End) error {
 type importCmd struct {
 	storeFlags
 	File string `arg:"" help:"The file of parley export."`
-}
-
-// Help shows an example.
-func (importCmd) Help() string {
-	return `The store must have no data. All of the file is stored in one step, after it has been verified. The next start of ` +
-		`the hub continues the open tasks. The data folder needs secret.key of the exported hub, unless PARLEY_MASTER_KEY or ` +
-		`master_key has it.
-
-Example:
-
-    parley import hub.export --data /var/lib/parley-pg --store postgres://db.example/parley`
 }
 
 // Run reads the file.

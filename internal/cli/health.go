@@ -16,17 +16,6 @@ type healthCmd struct {
 	Timeout time.Duration `help:"How long to wait for the answer." default:"5s" placeholder:"TIME"`
 }
 
-// Help shows an example.
-func (healthCmd) Help() string {
-	return `Prints nothing if the hub is ready. Otherwise it prints the checks that fail, and the exit code is 1, or 4 if ` +
-		`no hub answers. It is the health check of containers, which have no other program.
-
-Examples:
-
-    parley health
-    parley health --url https://hub.example:4443 --ca hub.pem`
-}
-
 // readiness is the answer of /readyz.
 type readiness struct {
 	Checks []struct {

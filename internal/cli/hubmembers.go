@@ -34,16 +34,6 @@ type hubsListCmd struct {
 	JSON bool `name:"json" help:"Print the hubs as JSON, one a line."`
 }
 
-// Help shows an example.
-func (hubsListCmd) Help() string {
-	return `Piped output has seven columns separated by tabs: id, version, address, tasks at work, rest of the lease in seconds, ` +
-		`fingerprint of the configuration, and draining if an operator has asked the hub to leave. The hub that joined first is the first: it notifies the webhooks.
-
-Example:
-
-    parley hubs list --store postgres://parley@db.example/parley`
-}
-
 // shownHub is a hub as JSON.
 type shownHub struct {
 	ID       string    `json:"id"`
@@ -95,15 +85,6 @@ func showHub(m *cluster.Member) *shownHub {
 type hubsDrainCmd struct {
 	databaseFlags
 	ID string `arg:"" help:"The id of the hub."`
-}
-
-// Help shows an example.
-func (hubsDrainCmd) Help() string {
-	return `The hub accepts no more messages, lets its runs end for a while, and ends. The other hubs continue the remaining runs.
-
-Example:
-
-    parley hubs drain web1 --store postgres://parley@db.example/parley`
 }
 
 // Run drains the hub.

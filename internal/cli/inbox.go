@@ -31,17 +31,6 @@ type inboxListCmd struct {
 	JSON  bool     `name:"json" help:"Print the items as JSON, one a line."`
 }
 
-// Help shows examples.
-func (inboxListCmd) Help() string {
-	return `Piped output has seven columns separated by tabs: id, kind, state, caller, agent, end, the beginning of the ` +
-		`text. The newest is first. An administrator sees everything; others see the questions about their own tasks.
-
-Examples:
-
-    parley inbox list
-    parley inbox list --state all --kind approval --json`
-}
-
 // Run lists the items.
 func (c *inboxListCmd) Run(ctx context.Context, o *OS) error {
 	t := &table[*inbox.Item]{heads: "ITEM\tKIND\tSTATE\tCALLER\tAGENT\tUNTIL\tTEXT", none: "Nothing waits for you.", json: c.JSON, row: itemRow}
@@ -82,13 +71,6 @@ func (c *oneItem) settle(ctx context.Context, o *OS, verb, text string) error {
 // inboxShowCmd shows an item.
 type inboxShowCmd struct{ oneItem }
 
-// Help shows an example.
-func (inboxShowCmd) Help() string {
-	return `Example:
-
-    parley inbox show mfrggzdfmztwq2lk`
-}
-
 // Run shows the item.
 func (c *inboxShowCmd) Run(ctx context.Context, o *OS) error {
 	return (&asking[inbox.Item]{hubFlags: &c.hubFlags, request: "GET " + inboxPath + "/" + url.PathEscape(c.ID), json: c.JSON, text: itemText}).print(ctx, o)
@@ -128,15 +110,6 @@ type inboxAnswerCmd struct {
 	Text string `arg:"" help:"The answer."`
 }
 
-// Help shows an example.
-func (inboxAnswerCmd) Help() string {
-	return `One answer wins: if another person was faster, the command names them.
-
-Example:
-
-    parley inbox answer mfrggzdfmztwq2lk "the blue one"`
-}
-
 // Run answers the question.
 func (c *inboxAnswerCmd) Run(ctx context.Context, o *OS) error {
 	if c.Text == "" {
@@ -148,15 +121,6 @@ func (c *inboxAnswerCmd) Run(ctx context.Context, o *OS) error {
 // inboxApproveCmd approves an item.
 type inboxApproveCmd struct{ oneItem }
 
-// Help shows an example.
-func (inboxApproveCmd) Help() string {
-	return `The call that waits for the approval runs at once. To approve a question takes the draft for the answer.
-
-Example:
-
-    parley inbox approve mfrggzdfmztwq2lk`
-}
-
 // Run approves the item.
 func (c *inboxApproveCmd) Run(ctx context.Context, o *OS) error {
 	return c.settle(ctx, o, "approve", "")
@@ -166,15 +130,6 @@ func (c *inboxApproveCmd) Run(ctx context.Context, o *OS) error {
 type inboxRefuseCmd struct {
 	oneItem
 	Reason string `help:"The reason; it is sent to the caller." placeholder:"TEXT"`
-}
-
-// Help shows an example.
-func (inboxRefuseCmd) Help() string {
-	return `The task of a request that is refused ends as rejected, and nothing is done.
-
-Example:
-
-    parley inbox refuse mfrggzdfmztwq2lk --reason "not this week"`
 }
 
 // Run refuses the item.

@@ -29,17 +29,6 @@ type initCmd struct {
 	Dir    string `arg:"" optional:"" help:"The folder to write to; it is made if there is none." default:"." type:"path"`
 }
 
-// Help shows an example.
-func (initCmd) Help() string {
-	return `Writes parley.yaml and agents/greet.sh, a program that is an agent. With --for it writes a commented file for a ` +
-		`purpose: a program, an agent in Python, agents of others, a language model, workers at a queue, or a hub in production.
-
-Examples:
-
-    parley init team && cd team && parley serve
-    parley init --for python desk && cd desk && parley serve`
-}
-
 // Run writes the files, all or none of them.
 func (c *initCmd) Run(o *OS) error {
 	if c.Schema {

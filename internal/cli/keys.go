@@ -197,25 +197,6 @@ type keysAddCmd struct {
 	JSON    bool     `name:"json" help:"Print the key with all that is known about it as JSON."`
 }
 
-// Help shows examples.
-func (keysAddCmd) Help() string {
-	return `The key is printed once; the hub keeps only its hash. As soon as a key exists, the hub requires ` +
-		`one from every caller. So create the first key for yourself; one without the role admin is refused, unless ` +
-		`--yes-lock-me-out accepts it:
-
-    parley keys add --agent me --role admin --owner local
-    parley keys add --agent partner --name "Partner Inc." --expires 90d
-
-A key for workers of one agent, on other machines, opens their queues at the hub's own bus and nothing else; ` +
-		`it does not begin to ask callers for keys:
-
-    parley keys add --bus-agent shouter --expires 90d
-
-A hub that does not run is named by its data folder:
-
-    parley keys add --agent me --role admin --data ./parley-data`
-}
-
 // Run creates the key.
 func (c *keysAddCmd) Run(ctx context.Context, o *OS) error {
 	n := &adminapi.NewKey{BusAgent: c.Bus, AgentID: c.Agent, DisplayName: c.Name, Roles: c.Role, WithoutAdmin: c.LockOut}
@@ -325,15 +306,6 @@ type keysListCmd struct {
 	JSON bool `name:"json" help:"Print the keys as JSON, one a line."`
 }
 
-// Help shows an example.
-func (keysListCmd) Help() string {
-	return `Piped output has five columns separated by tabs: id, agent, state, end, roles.
-
-Example:
-
-    parley keys list --url https://hub.example --json`
-}
-
 // Run lists the keys.
 func (c *keysListCmd) Run(ctx context.Context, o *OS) error {
 	return o.interruptible(ctx, func(in interrupts) error {
@@ -366,17 +338,6 @@ type keysRevokeCmd struct {
 	JSON  bool   `name:"json" help:"Print the key as JSON."`
 	ID    string `arg:"" help:"The id of the key, as keys list shows it."`
 	After string `help:"Let the key be good for this time still, so that another one can take its place." placeholder:"TIME"`
-}
-
-// Help shows an example.
-func (keysRevokeCmd) Help() string {
-	return `To replace a key without a gap, make a second one for the same agent, give it to the caller, and revoke ` +
-		`the first one after a while. Revoking the last key does not open the hub.
-
-Examples:
-
-    parley keys revoke mfrggzdfmz
-    parley keys revoke mfrggzdfmz --after 24h`
 }
 
 // Run revokes the key.

@@ -11,11 +11,6 @@ import (
 // manCmd prints the manual page.
 type manCmd struct{}
 
-// Help shows an example.
-func (manCmd) Help() string {
-	return "The page is in the format of man(7).\n\nExample:\n\n    parley man > /usr/local/share/man/man1/parley.1"
-}
-
 // Run prints the page.
 func (manCmd) Run(o *OS, k *kong.Kong) error {
 	w := o.Stdout

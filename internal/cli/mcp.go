@@ -27,35 +27,6 @@ type mcpCmd struct {
 	LogLevel string   `name:"log-level" help:"The least level to log on standard error: debug, info, warn or error." enum:"debug,info,warn,error" default:"warn" placeholder:"LEVEL"`
 }
 
-// Help shows how hosts are configured.
-func (mcpCmd) Help() string {
-	return `Speaks the Model Context Protocol (MCP) on standard input and output, for a running hub: hosts such as Claude ` +
-		`Desktop, VS Code or Cursor start it. It ends when its input does, and calls under way are canceled then. A hub ` +
-		`that is started anew is waited for. Hosts that speak HTTP need no program: the hub serves /mcp itself.
-
-Examples:
-
-    claude mcp add parley -- parley mcp
-    claude mcp add --transport http parley http://127.0.0.1:4100/mcp
-
-Claude Desktop (claude_desktop_config.json), Cursor (.cursor/mcp.json), Windsurf:
-
-    {"mcpServers": {"parley": {"command": "parley", "args": ["mcp"]}}}
-
-VS Code (.vscode/mcp.json):
-
-    {"servers": {"parley": {"type": "stdio", "command": "parley", "args": ["mcp"]}}}
-
-Zed (settings.json):
-
-    {"context_servers": {"parley": {"command": "parley", "args": ["mcp"]}}}
-
-With a key, and a tool for each skill of the agents instead of the toolbox:
-
-    {"mcpServers": {"parley": {"command": "parley", "args": ["mcp", "--bridge", "--no-toolbox"],
-      "env": {"PARLEY_URL": "https://hub.example", "PARLEY_API_KEY": "…"}}}}`
-}
-
 // Run serves the host until it closes the pipe.
 func (c *mcpCmd) Run(ctx context.Context, o *OS) error {
 	choice := llm.Filter{Allow: c.Allow, Block: c.Block}

@@ -36,17 +36,6 @@ type memoryListCmd struct {
 	JSON     bool   `name:"json" help:"Print the notes as JSON, one a line."`
 }
 
-// Help shows examples.
-func (memoryListCmd) Help() string {
-	return `Piped output has four columns separated by tabs: key, category, end, beginning of the text. ` +
-		`Callers see the notes of their own.
-
-Examples:
-
-    parley memory list
-    parley memory list session/primary/ --category a2a-outcome`
-}
-
 // Run lists the notes.
 func (c *memoryListCmd) Run(ctx context.Context, o *OS) error {
 	return o.interruptible(ctx, func(in interrupts) error {
@@ -78,17 +67,6 @@ type memoryGetCmd struct {
 	hubFlags
 	Key  string `arg:"" help:"The key of the note." placeholder:"KEY"`
 	JSON bool   `name:"json" help:"Print the note with all that is known about it as JSON."`
-}
-
-// Help shows examples.
-func (memoryGetCmd) Help() string {
-	return `The text is printed unchanged, followed by a line break; on a terminal without control characters, such as ` +
-		`those of escape sequences. So "parley memory get KEY >FILE" has every byte.
-
-Examples:
-
-    parley memory get session/primary/plan
-    parley memory get session/primary/plan --json`
 }
 
 // Run prints the note.
@@ -140,17 +118,6 @@ type memorySetCmd struct {
 	JSON     bool     `name:"json" help:"Print the note with all that is known about it as JSON."`
 }
 
-// Help shows examples.
-func (memorySetCmd) Help() string {
-	return `A namespace, which is the first two segments of a key, has room for a few notes; the one that ends first ` +
-		`makes way for a new one.
-
-Examples:
-
-    parley memory set session/primary/plan "meet on Tuesday" --ttl 2h --tag meeting
-    parley memory set session/primary/draft < draft.txt`
-}
-
 // Run sets the note.
 func (c *memorySetCmd) Run(ctx context.Context, o *OS) error {
 	if err := checkLength(c.Key); err != nil {
@@ -199,15 +166,6 @@ type memoryDeleteCmd struct {
 	JSON    bool   `name:"json" help:"Print how many notes there were as JSON."`
 }
 
-// Help shows examples.
-func (memoryDeleteCmd) Help() string {
-	return `Examples:
-
-    parley memory delete session/primary/plan
-    parley memory delete --prefix session/primary/a2a-outcomes/
-    parley memory delete --session 3f2a`
-}
-
 // Run deletes the notes.
 func (c *memoryDeleteCmd) Run(ctx context.Context, o *OS) error {
 	path, chosen := noteAt(c.Key), 0
@@ -249,16 +207,6 @@ type memorySearchCmd struct {
 	Namespace string   `help:"The first segments of the keys." placeholder:"TEXT"`
 	Limit     int      `help:"How many notes are wanted, at most 20." placeholder:"N"`
 	JSON      bool     `name:"json" help:"Print the notes as JSON, one a line."`
-}
-
-// Help shows examples.
-func (memorySearchCmd) Help() string {
-	return `The best notes come first, at most twenty. Piped output has the columns of "parley memory list".
-
-Examples:
-
-    parley memory search what did the meeting decide
-    parley memory search --category a2a-outcome --tag Alice`
 }
 
 // Run finds the notes.

@@ -22,18 +22,6 @@ type memoryWatchCmd struct {
 	JSON     bool   `name:"json" help:"Print the notes as JSON, one a line."`
 }
 
-// Help shows examples.
-func (memoryWatchCmd) Help() string {
-	return `Prints the notes that are there and then each that is set: a line with four columns separated by tabs, which ` +
-		`are those of "parley memory list". Callers see the notes of their own. Results of tasks whose session is gone ` +
-		`come below primary/notifications/.
-
-Examples:
-
-    parley memory watch primary/notifications/
-    parley memory watch session/s1/a2a/ --category a2a-result --limit 1 --json`
-}
-
 // Run prints the notes until it is interrupted.
 func (c *memoryWatchCmd) Run(ctx context.Context, o *OS) error {
 	if err := checkLength(c.Prefix); err != nil {

@@ -27,30 +27,6 @@ type mockCmd struct {
 	AllowAnonymous bool   `help:"Listen on an address that other machines reach. Every caller is answered."`
 }
 
-// Help shows examples.
-func (mockCmd) Help() string {
-	return `Serves the agents of a script, which may be the a2a_agents file of PromptKit's mock, until it is ` +
-		`interrupted. Requests are logged on standard error, one JSON object a line; credentials in headers are hidden.
-
-A script:
-
-    a2a_agents:
-      - name: weather
-        responses:
-          - match: {contains: rome}
-            response: Sunny.
-          - steps:
-              - ask: Which city?
-              - artifact: {name: forecast, chunks: ["Sunny ", "in {{text}}."], every: 50ms}
-          - match: {turn: 3}
-            fault: reset
-
-Examples:
-
-    parley mock agents.yaml
-    parley mock agents.yaml --listen 127.0.0.1:0 --record requests.jsonl`
-}
-
 // Run serves until it is interrupted.
 func (c *mockCmd) Run(ctx context.Context, o *OS) error {
 	for flag, addr := range map[string]string{"--listen": c.Listen, "--grpc-listen": c.GRPCListen} {

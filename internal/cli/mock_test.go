@@ -129,7 +129,7 @@ func tryMock(ts *testscript.TestScript, neg bool, args []string) {
 // TestMockHelp checks that the script in the help can be served.
 func TestMockHelp(t *testing.T) {
 	t.Parallel()
-	_, script, _ := strings.Cut(mockCmd{}.Help(), "A script:\n\n")
+	_, script, _ := strings.Cut(helpText, "A script:\n\n")
 	script, _, ok := strings.Cut(script, "\n\nExamples")
 	c, err := mock.Parse("help.yaml", []byte(script))
 	if !ok || err != nil || len(c.Agents[0].Responses) != 3 {

@@ -18,17 +18,6 @@ type openCmd struct {
 	Task  string `arg:"" optional:"" help:"The id of a task, or its beginning; without it, the overview."`
 }
 
-// Help shows examples.
-func (openCmd) Help() string {
-	return `Prints the address of the console, or of the page of a task. On a desktop it opens the address in the browser, too: ` +
-		`if the output is a terminal, and on Linux if DISPLAY or WAYLAND_DISPLAY is set.
-
-Examples:
-
-    parley open
-    parley open 01993d8e-7a11`
-}
-
 // Run prints the address and opens it.
 func (c *openCmd) Run(ctx context.Context, o *OS) error {
 	return o.interruptible(ctx, func(in interrupts) error {

@@ -20,9 +20,6 @@ type operatedTask struct {
 	JSON  bool   `name:"json" help:"Print the task as JSON."`
 }
 
-const operateHelp = `Needs an administrator: a key with the role admin, or a caller on the hub's machine while callers need no key. ` +
-	`A task that has ended does not change.`
-
 // operate performs an operation on the task, and prints its new state.
 func (c *operatedTask) operate(ctx context.Context, o *OS, verb string, op adminapi.Operation) error {
 	op.Owner = task.Owner(c.Owner)
@@ -41,16 +38,6 @@ func (c *operatedTask) operate(ctx context.Context, o *OS, verb string, op admin
 // tasksRedriveCmd dispatches a task again.
 type tasksRedriveCmd struct{ operatedTask }
 
-// Help shows an example.
-func (tasksRedriveCmd) Help() string {
-	return `For a task that hangs: the hub ignores all further output of its run, and gives the same message to the ` +
-		`agent again, from the start. External effects of the first run remain. ` + operateHelp + `
-
-Example:
-
-    parley tasks redrive 01993d8e-7a11-7c3e-9d5f-0d6a4b1c2e3f`
-}
-
 // Run dispatches the task again.
 func (c *tasksRedriveCmd) Run(ctx context.Context, o *OS) error {
 	return c.operate(ctx, o, "redrive", adminapi.Operation{})
@@ -62,15 +49,6 @@ type tasksFailCmd struct {
 	Reason string `help:"The message for its caller." placeholder:"TEXT"`
 }
 
-// Help shows an example.
-func (tasksFailCmd) Help() string {
-	return `The hub cancels its run and ignores all further output. ` + operateHelp + `
-
-Example:
-
-    parley tasks fail 01993d8e-7a11-7c3e-9d5f-0d6a4b1c2e3f --reason "the printer is broken"`
-}
-
 // Run fails the task.
 func (c *tasksFailCmd) Run(ctx context.Context, o *OS) error {
 	return c.operate(ctx, o, "fail", adminapi.Operation{Reason: c.Reason})
@@ -80,16 +58,6 @@ func (c *tasksFailCmd) Run(ctx context.Context, o *OS) error {
 type tasksReassignCmd struct {
 	operatedTask
 	Agent string `required:"" help:"The agent that gets it." placeholder:"NAME"`
-}
-
-// Help shows an example.
-func (tasksReassignCmd) Help() string {
-	return `For a task that waits: its agent must not have said anything yet but that it is at work. For the caller it ` +
-		`stays the task of the agent that was asked. ` + operateHelp + `
-
-Example:
-
-    parley tasks reassign 01993d8e-7a11-7c3e-9d5f-0d6a4b1c2e3f --agent researcher-2`
 }
 
 // Run assigns the task to the other agent.
@@ -120,28 +88,11 @@ func (c *pausedAgent) set(ctx context.Context, o *OS, verb string) error {
 // agentsPauseCmd pauses an agent.
 type agentsPauseCmd struct{ pausedAgent }
 
-// Help shows an example.
-func (agentsPauseCmd) Help() string {
-	return `Messages are accepted and wait until the agent is resumed, also over a restart of the hub. Its current ` +
-		`tasks continue, and so do those that its workers have taken from the queue.
-
-Example:
-
-    parley agents pause researcher`
-}
-
 // Run pauses the agent.
 func (c *agentsPauseCmd) Run(ctx context.Context, o *OS) error { return c.set(ctx, o, "pause") }
 
 // agentsResumeCmd resumes an agent.
 type agentsResumeCmd struct{ pausedAgent }
-
-// Help shows an example.
-func (agentsResumeCmd) Help() string {
-	return `Example:
-
-    parley agents resume researcher`
-}
 
 // Run resumes the agent.
 func (c *agentsResumeCmd) Run(ctx context.Context, o *OS) error { return c.set(ctx, o, "resume") }

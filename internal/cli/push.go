@@ -27,18 +27,6 @@ type pushListCmd struct {
 	JSON bool   `name:"json" help:"Print the webhooks as JSON, one a line."`
 }
 
-// Help shows examples.
-func (pushListCmd) Help() string {
-	return `Piped output has six columns separated by tabs: task, config, state, delivered/version, URL, trouble. A state is ` +
-		`current, telling, waiting (for its endpoint), retrying or settled. On a hub that asks for keys, this needs ` +
-		`one with the role admin. Tokens and credentials are not shown, nor values in the query of a URL.
-
-Examples:
-
-    parley push list --dead
-    parley push list --task 01993d8e-7a11-7c3e-9d5f-0d6a4b1c2e3f --json`
-}
-
 // Run lists the webhooks.
 func (c *pushListCmd) Run(ctx context.Context, o *OS) error {
 	q := url.Values{}
@@ -93,17 +81,6 @@ type pushRedeliverCmd struct {
 	JSON   bool   `name:"json" help:"Print the webhooks as JSON."`
 	Task   string `arg:"" help:"The id of the task."`
 	Config string `arg:"" optional:"" help:"The id of the config; without it, all of the task with undelivered versions."`
-}
-
-// Help shows an example.
-func (pushRedeliverCmd) Help() string {
-	return `The hub moves the webhook back to the first version that it has not accepted, and sends it all versions from ` +
-		`there. Webhooks recognize repeated notifications by their webhook-id.
-
-Examples:
-
-    parley push redeliver 01993d8e-7a11-7c3e-9d5f-0d6a4b1c2e3f
-    parley push redeliver 01993d8e-7a11-7c3e-9d5f-0d6a4b1c2e3f my-config`
 }
 
 // Run repeats the notifications.

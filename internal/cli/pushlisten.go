@@ -30,21 +30,6 @@ type pushListenCmd struct {
 	Count         int      `help:"Stop after this many notifications; repeated ones do not count." placeholder:"N"`
 }
 
-// Help shows examples.
-func (pushListenCmd) Help() string {
-	return `Prints a line for each notification, with columns separated by tabs when piped: time, task, state or kind, ` +
-		`verification, text. Refused requests are reported on standard error with the reason. Ctrl-C ends it ` +
-		`with exit code 0.
-
-A hub calls this machine only if it is allowed to: parley serve --push-allow loopback
-
-Examples:
-
-    parley push listen --token my-token
-    parley push listen --listen 0.0.0.0:4180 --secret "$SECRET"
-    parley push listen --json --count 3 > received.jsonl`
-}
-
 // shutdownListen is the time that requests have to be answered at the end.
 const shutdownListen = 5 * time.Second
 

@@ -24,19 +24,6 @@ type repairCmd struct {
 	JSON bool   `name:"json" help:"Print the report as JSON."`
 }
 
-// Help shows examples.
-func (repairCmd) Help() string {
-	return `Copies all that can be read from the data folder of a hub that does not run into a new folder. A task whose ` +
-		`log is damaged keeps its beginning and fails; the report names it. Counters and indexes are made anew. The damaged ` +
-		`folder is not changed; the new one needs space for the store twice.
-
-Examples:
-
-    parley doctor --data parley-data
-    parley repair --data parley-data --out parley-repaired
-    parley serve --data parley-repaired`
-}
-
 // repaired is the report of a repair.
 type repaired struct {
 	Store      *sqlitestore.Salvaged `json:"store"`

@@ -33,18 +33,6 @@ type sendCmd struct {
 	Text    []string `arg:"" optional:"" help:"The text of the message; \"-\" reads standard input."`
 }
 
-// Help shows examples.
-func (sendCmd) Help() string {
-	return `The reply goes to standard output. Exit codes: 0 completed, 1 failed, 2 wrong usage, ` +
-		`3 the agent asks for something, 4 not reachable. Ctrl-C cancels the task, unless --detach was given.
-
-Examples:
-
-    parley send hello
-    parley send --agent report --out ./files "the first quarter"
-    git diff | parley send --url https://agents.example.org/review --stream -`
-}
-
 // Run sends the message and shows the reply.
 func (c *sendCmd) Run(ctx context.Context, o *OS) error {
 	m, err := c.message(o)

@@ -59,22 +59,6 @@ type serveCmd struct {
 	LogFormat      string   `help:"How to log: text or json." enum:"text,json," default:"" placeholder:"FORMAT"`
 }
 
-// Help shows examples.
-func (serveCmd) Help() string {
-	return `Without configuration the hub keeps its data in ./parley-data, listens on this machine only, and serves ` +
-		`the built-in agents echo, clock, interview, slow and report. After SIGINT or SIGTERM, running tasks have ` +
-		`some time to end; a second signal stops at once.
-
-Examples:
-
-    parley serve
-    parley serve --listen 127.0.0.1:8080 --config team.yaml --agents none
-    parley serve --listen 0.0.0.0:443 --tls-cert hub.pem --tls-key hub.key
-    parley serve --bus-listen 0.0.0.0:4222 --bus-cert hub.pem --bus-cert-key hub.key
-    parley serve --agents conformance --no-streaming --no-push
-    parley serve --agents conformance --union-card`
-}
-
 // Run serves until a signal arrives.
 func (c *serveCmd) Run(ctx context.Context, o *OS) error {
 	cfg, err := c.settings(o)

@@ -44,17 +44,6 @@ type tasksListCmd struct {
 	All     bool   `help:"The tasks of all owners on a Parley hub, for administrators; --agent selects those of an agent."`
 }
 
-// Help shows an example.
-func (tasksListCmd) Help() string {
-	return `Piped output has four columns separated by tabs: id, state, time, context; with --all, owner and agent come after ` +
-		`them. The hub records each page of --all in its audit log.
-
-Examples:
-
-    parley tasks list --state input-required --limit 5
-    parley tasks list --all --agent report --json`
-}
-
 // Run lists the tasks.
 func (c *tasksListCmd) Run(ctx context.Context, o *OS) error {
 	req := &a2a.ListTasksRequest{ContextID: c.Context, PageSize: maxPage}
@@ -132,12 +121,6 @@ type tasksGetCmd struct {
 	oneTask
 	All   bool   `help:"A task of any owner on a Parley hub, for administrators. The hub records the read in its audit log."`
 	Owner string `help:"With --all: the owner, if tasks of several owners have the id." placeholder:"OWNER"`
-}
-
-// Help shows an example.
-func (tasksGetCmd) Help() string {
-	return "Examples:\n\n    parley tasks get --json 01993d8e-7a11-7c3e-9d5f-0d6a4b1c2e3f\n" +
-		"    parley tasks get --all 01993d8e-7a11-7c3e-9d5f-0d6a4b1c2e3f"
 }
 
 // Run shows the task.
@@ -238,11 +221,6 @@ type tasksCancelCmd struct {
 	target
 	JSON bool   `name:"json" help:"Print the task as JSON."`
 	ID   string `arg:"" help:"The id of the task, or its beginning."`
-}
-
-// Help shows an example.
-func (tasksCancelCmd) Help() string {
-	return "Example:\n\n    parley tasks cancel 01993d8e-7a11-7c3e-9d5f-0d6a4b1c2e3f"
 }
 
 // Run cancels the task.

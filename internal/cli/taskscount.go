@@ -19,16 +19,6 @@ type tasksCountCmd struct {
 	JSON  bool   `name:"json" help:"Print the numbers as JSON."`
 }
 
-// Help shows examples.
-func (tasksCountCmd) Help() string {
-	return `Prints a line for each state with tasks, the name and the number separated by a tab, and a last line total.
-
-Examples:
-
-    parley tasks count --all
-    parley tasks count --all --owner org:acme --agent report --json`
-}
-
 // Run prints the numbers.
 func (c *tasksCountCmd) Run(ctx context.Context, o *OS) error {
 	if !c.All && c.Owner != "" {

@@ -29,18 +29,6 @@ type topCmd struct {
 	JSON  bool   `name:"json" help:"Print one frame as a JSON object."`
 }
 
-// Help shows examples.
-func (topCmd) Help() string {
-	return `Shows the state of the hub, its agents and queues, and the tasks that have changed last; for administrators ` +
-		`the tasks of all owners. Ctrl-C ends it. Without a terminal it prints one frame.
-
-Examples:
-
-    parley top
-    parley top --once --tasks 30
-    parley top --json | jq .counts.counts`
-}
-
 // topFrame is one screen of the command.
 type topFrame struct {
 	Status adminapi.Status      `json:"status"`

@@ -24,16 +24,6 @@ type trustListCmd struct {
 	JSON bool `name:"json" help:"Print the entries as JSON, one a line."`
 }
 
-// Help shows an example.
-func (trustListCmd) Help() string {
-	return `Piped output has five columns separated by tabs: caller, level, approved skills, last contact, number of contacts. ` +
-		`A caller that is not in the list is at observe.
-
-Example:
-
-    parley trust list --json`
-}
-
 // Run lists the entries.
 func (c *trustListCmd) Run(ctx context.Context, o *OS) error {
 	t := &table[*trust.Entry]{
@@ -66,18 +56,6 @@ type trustSetCmd struct {
 	Approve []string `help:"A skill to approve. May be repeated." placeholder:"SKILL"`
 	Revoke  []string `help:"A skill not to approve any more; all means every one. May be repeated." placeholder:"SKILL"`
 	JSON    bool     `name:"json" help:"Print the entry as JSON."`
-}
-
-// Help shows examples.
-func (trustSetCmd) Help() string {
-	return `At observe and learn, agents that are marked "trust: gated" do nothing for the caller, and you get a notice with the ` +
-		`request. At propose the request waits for "parley inbox approve". At act approved skills run at once, others wait.
-
-Examples:
-
-    parley trust set partner --level propose
-    parley trust set partner --level act --approve negotiate-meeting
-    parley trust set partner --level observe --revoke all`
 }
 
 // Run changes the entry.

@@ -18,11 +18,6 @@ type versionCmd struct {
 	Modules bool `help:"Print the modules of the program with their versions, too."`
 }
 
-// Help shows an example.
-func (versionCmd) Help() string {
-	return "Example:\n\n    parley version --json"
-}
-
 // Run prints the version.
 func (v *versionCmd) Run(o *OS) error {
 	b := build()

@@ -26,22 +26,6 @@ type tasksWatchCmd struct {
 	NoTree bool `help:"Show the reply alone, not the tasks that the task has delegated to others."`
 }
 
-// Help shows an example.
-func (tasksWatchCmd) Help() string {
-	return `Prints the reply as it comes, like "parley send --stream", and has the same exit codes. ` +
-		`Ctrl-C ends the watching, not the task.
-
-If the task delegates work to other agents, and the server is a Parley hub, the tree of these tasks comes before the ` +
-		`reply: on a terminal as it changes, else a line for each change with six columns separated by tabs: id, id of ` +
-		`the parent, state, agent, age, text. With --json such a line is {"node": {...}}. A task at another hub is that ` +
-		`of the remote agent here.
-
-Examples:
-
-    parley tasks watch $(parley send --detach "a long story")
-    parley tasks watch --json 01993d8e-7a11-7c3e-9d5f-0d6a4b1c2e3f`
-}
-
 // Run follows the task.
 func (c *tasksWatchCmd) Run(ctx context.Context, o *OS) error {
 	return o.interruptible(ctx, func(in interrupts) error {

@@ -30,19 +30,6 @@ type watchCmd struct {
 	JSON     bool     `name:"json" help:"Print the events as JSON, one a line."`
 }
 
-// Help shows examples.
-func (watchCmd) Help() string {
-	return `Prints each event of the hub on a line with six columns separated by tabs: time, type, owner, agent, task, and ` +
-		`details as name=value. The watch resumes a broken stream where it ended. A line of type gap stands for events ` +
-		`that the hub could not keep. The hub records the watch in its audit log. "parley tasks watch" follows one task.
-
-Examples:
-
-    parley watch --all
-    parley watch --all --kind task.status,webhook --agent report
-    parley watch --all --after first --no-follow --json`
-}
-
 // Run prints the events until it is interrupted.
 func (c *watchCmd) Run(ctx context.Context, o *OS) error {
 	if !c.All {
