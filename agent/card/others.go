@@ -80,10 +80,7 @@ func withOthers(doc, others []byte) []byte {
 		case "skills":
 			v = withSkillOthers(v, rawjson.Member(others, name))
 		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(rawjson.AppendString(out, name), ':'), v...)
+		out = rawjson.AppendMember(out, name, v)
 	}
 	return inside(append(out, '}'), rawjson.Member(others, "card"))
 }

@@ -115,13 +115,7 @@ func taskOfMessage(message []byte) []byte {
 		id = "answer"
 	}
 	b := rawjson.AppendString([]byte(`{"task":{"status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":`), id)
-	for name, v := range rawjson.Fields(message) {
-		switch name {
-		case "messageId", "contextId", "taskId", "role", "referenceTaskIds", "artifactId", "name", "description":
-		default:
-			b = append(append(rawjson.AppendString(append(b, ','), name), ':'), v...)
-		}
-	}
+	b = rawjson.AppendMembers(b, message, "messageId", "contextId", "taskId", "role", "referenceTaskIds", "artifactId", "name", "description")
 	return append(b, `}]}}`...)
 }
 

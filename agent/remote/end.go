@@ -38,8 +38,11 @@ func mergedEnd(first, later []byte) []byte {
 	status := []byte{'{'}
 	for name, value := range rawjson.Fields(member(before, "status")) {
 		if member(last, name) == nil {
-			status = append(append(append(rawjson.AppendString(status, name), ':'), value...), ',')
+			status = rawjson.AppendMember(status, name, value)
 		}
+	}
+	if len(status) > 1 {
+		status = append(status, ',')
 	}
 	c := change{
 		status: append(status, last[1:]...), // the status has a state

@@ -19,9 +19,7 @@ func (r *run) params(push []byte) []byte {
 	}
 	b = r.configuration(append(b, `,"configuration":{`...), push)
 	b = append(b, '}')
-	for name, value := range rawjson.Fields(member(r.call.Others, "params")) {
-		b = append(append(rawjson.AppendString(append(b, ','), name), ':'), value...)
-	}
+	b = rawjson.AppendMembers(b, member(r.call.Others, "params"))
 	if meta := r.metadata(); meta != nil {
 		b = append(append(b, `,"metadata":`...), meta...)
 	}
@@ -48,7 +46,7 @@ func (r *run) message() []byte {
 				continue
 			}
 		}
-		b = append(append(rawjson.AppendString(append(b, ','), name), ':'), value...)
+		b = rawjson.AppendMember(b, name, value)
 	}
 	return append(b, '}')
 }
@@ -77,27 +75,17 @@ func (r *run) freshContext() string {
 
 // configuration appends the members of a SendMessageConfiguration.
 func (r *run) configuration(b, push []byte) []byte {
-	a, first := r.agent, true
-	add := func(name string, value []byte) {
-		if !first {
-			b = append(b, ',')
-		}
-		first = false
-		b = append(append(rawjson.AppendString(b, name), ':'), value...)
-	}
+	a := r.agent
 	if a.HistoryLength != nil {
-		add("historyLength", strconv.AppendInt(nil, int64(*a.HistoryLength), 10))
+		b = rawjson.AppendMember(b, "historyLength", strconv.AppendInt(nil, int64(*a.HistoryLength), 10))
 	}
 	if a.ReturnImmediately || push != nil {
-		add("returnImmediately", []byte("true"))
+		b = rawjson.AppendMember(b, "returnImmediately", []byte("true"))
 	}
 	if push != nil {
-		add("taskPushNotificationConfig", push)
+		b = rawjson.AppendMember(b, "taskPushNotificationConfig", push)
 	}
-	for name, value := range rawjson.Fields(member(r.call.Others, "configuration")) {
-		add(name, value)
-	}
-	return b
+	return rawjson.AppendMembers(b, member(r.call.Others, "configuration"))
 }
 
 // metadata returns the metadata of the request, with the skill that was asked for, the ids of
@@ -124,7 +112,7 @@ func (r *run) annotated() []byte {
 	}
 	for name, value := range rawjson.Fields(meta) {
 		if !slices.ContainsFunc(ids, func(id workID) bool { return id.name == name }) {
-			b = appendMember(b, name, value)
+			b = rawjson.AppendMember(b, name, value)
 		}
 	}
 	if len(b) == 1 {
@@ -164,7 +152,7 @@ func (r *run) messageMetadata(meta []byte) []byte {
 			b = appendText(b, name, ids[i].value)
 			continue
 		}
-		b = appendMember(b, name, value)
+		b = rawjson.AppendMember(b, name, value)
 	}
 	if len(b) == 1 && member(meta, answerKey) != nil {
 		return nil
@@ -174,14 +162,7 @@ func (r *run) messageMetadata(meta []byte) []byte {
 
 // appendText appends a text member to an object under construction.
 func appendText(b []byte, name, value string) []byte {
-	return appendMember(b, name, rawjson.AppendString(nil, value))
-}
-
-func appendMember(b []byte, name string, value []byte) []byte {
-	if len(b) > 1 {
-		b = append(b, ',')
-	}
-	return append(append(rawjson.AppendString(b, name), ':'), value...)
+	return rawjson.AppendMember(b, name, rawjson.AppendString(nil, value))
 }
 
 // skillKey is the member in which a v1.0 message names its skill.

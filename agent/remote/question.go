@@ -168,11 +168,7 @@ func (r *run) passRepeatedQuestion() (done bool) {
 // restart repeats the status in which the task waited before the message.
 func (r *run) repeatQuestion() bool {
 	status := rawjson.AppendString([]byte(`{"state":`), string(r.state))
-	for name, value := range rawjson.Fields(r.relay.last) {
-		if name != "state" && name != "timestamp" {
-			status = append(append(rawjson.AppendString(append(status, ','), name), ':'), value...)
-		}
-	}
+	status = rawjson.AppendMembers(status, r.relay.last, "state", "timestamp")
 	r.yield(&agent.Raw{JSON: statusUpdate(append(status, '}'), nil)}, nil)
 	return true
 }

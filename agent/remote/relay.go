@@ -313,14 +313,8 @@ func statusKey(status []byte) string {
 
 // withParts returns an artifact with other parts.
 func withParts(body []byte, parts [][]byte) []byte {
-	b := []byte{'{'}
-	for name, value := range rawjson.Fields(body) {
-		if name == "parts" {
-			continue
-		}
-		b = append(append(append(rawjson.AppendString(b, name), ':'), value...), ',')
-	}
-	b = append(b, `"parts":[`...)
+	b := rawjson.AppendMembers([]byte{'{'}, body, "parts")
+	b = append(rawjson.AppendMember(b, "parts", nil), '[')
 	for i, p := range parts {
 		if i > 0 {
 			b = append(b, ',')
@@ -359,26 +353,18 @@ func (t traits) objectOrNil() []byte {
 	if len(t) == 0 {
 		return nil
 	}
-	b := t.appendTo([]byte{'{'})
-	return append([]byte{'{'}, append(b[len("{,"):], '}')...)
+	return append(t.appendTo([]byte{'{'}), '}')
 }
 
 // appendTo appends the traits as further members of an object.
 func (t traits) appendTo(b []byte) []byte {
 	for _, name := range slices.Sorted(maps.Keys(t)) {
-		b = append(append(rawjson.AppendString(append(b, ','), name), ':'), t[name]...)
+		b = rawjson.AppendMember(b, name, []byte(t[name]))
 	}
 	return b
 }
 
-func member(obj []byte, name string) []byte {
-	for n, v := range rawjson.Fields(obj) {
-		if n == name {
-			return v
-		}
-	}
-	return nil
-}
+func member(obj []byte, name string) []byte { return rawjson.Member(obj, name) }
 
 func text(obj []byte, name string) string {
 	s, _ := rawjson.String(member(obj, name))

@@ -227,12 +227,7 @@ func (r *run) request(ctx context.Context) ([]byte, error) {
 // caller's.
 func withSkill(metadata []byte, skill string) []byte {
 	out := rawjson.AppendString([]byte(`{"skill":`), skill)
-	for name, v := range rawjson.Fields(metadata) {
-		if name != "skill" && name != "skillId" && name != "skillHint" {
-			out = append(append(rawjson.AppendString(append(out, ','), name), ':'), v...)
-		}
-	}
-	return append(out, '}')
+	return append(rawjson.AppendMembers(out, metadata, "skill", "skillId", "skillHint"), '}')
 }
 
 // follow passes on the agent's responses until it has ended or asks a question.
@@ -330,12 +325,7 @@ func (r *run) yieldTask(frame []byte) (a2a.TaskState, bool) {
 func (r *run) named(artifact []byte) []byte {
 	r.made++
 	out := rawjson.AppendString([]byte(`{"artifactId":`), fmt.Sprintf("%s-%d", r.job[:8], r.made))
-	for name, v := range rawjson.Fields(artifact) {
-		if name != "artifactId" {
-			out = append(append(rawjson.AppendString(append(out, ','), name), ':'), v...)
-		}
-	}
-	return append(out, '}')
+	return append(rawjson.AppendMembers(out, artifact, "artifactId"), '}')
 }
 
 // Cancel implements a2asrv.AgentExecutor. It sends a cancel request; the run receives the

@@ -60,12 +60,7 @@ func jobOf(params []byte) (job, task a2a.TaskID) {
 // withJob returns params with the id of the job beside the message.
 func withJob(params []byte, job a2a.TaskID) []byte {
 	out := rawjson.AppendString([]byte(`{"taskId":`), string(job))
-	for name, v := range rawjson.Fields(params) {
-		if name != "taskId" {
-			out = append(append(rawjson.AppendString(append(out, ','), name), ':'), v...)
-		}
-	}
-	return append(out, '}')
+	return append(rawjson.AppendMembers(out, params, "taskId"), '}')
 }
 
 // Get returns a task (specification §3.1.3), with up to historyLength messages of its history;

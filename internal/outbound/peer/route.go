@@ -3,6 +3,7 @@ package peer
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -84,10 +85,7 @@ func withTenant(params []byte, tenant string) []byte {
 		return params
 	}
 	out := rawjson.AppendString([]byte(`{"tenant":`), tenant)
-	for name, v := range rawjson.Fields(params) {
-		out = append(append(rawjson.AppendString(append(out, ','), name), ':'), v...)
-	}
-	return append(out, '}')
+	return append(rawjson.AppendMembers(out, params), '}')
 }
 
 // rest returns the request of a call of HTTP+JSON (specification §11.3).
@@ -174,9 +172,7 @@ func (r *rester) at(base *url.URL, path []string) *url.URL {
 // post returns a request with the params in the body.
 func (r *rester) post(base *url.URL, path ...string) *request {
 	params := r.params
-	if !r.ask.sends() && (r.ask.op != dialect.CreatePushConfig || r.shape == dialect.V1) {
-		params = r.rest()
-	} else if r.shape == dialect.V1 {
+	if r.shape == dialect.V1 || !r.ask.sends() && r.ask.op != dialect.CreatePushConfig {
 		params = r.rest()
 	}
 	return &request{http.MethodPost, r.at(base, path), r.shape.AppendParams(nil, r.ask.op, params)}
@@ -184,26 +180,7 @@ func (r *rester) post(base *url.URL, path ...string) *request {
 
 // rest returns the params that are not in the path.
 func (r *rester) rest() []byte {
-	out := []byte{'{'}
-	for name, v := range rawjson.Fields(r.params) {
-		if r.has(name) {
-			continue
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(rawjson.AppendString(out, name), ':'), v...)
-	}
-	return append(out, '}')
-}
-
-func (r *rester) has(name string) bool {
-	for _, taken := range r.taken {
-		if taken == name {
-			return true
-		}
-	}
-	return false
+	return append(rawjson.AppendMembers([]byte{'{'}, r.params, r.taken...), '}')
 }
 
 // get returns a request with the params in the query.
@@ -211,7 +188,7 @@ func (r *rester) get(base *url.URL, path ...string) *request {
 	u := r.at(base, path)
 	q := u.Query()
 	for name, v := range rawjson.Fields(r.params) {
-		if r.has(name) || name == "metadata" {
+		if slices.Contains(r.taken, name) || name == "metadata" {
 			continue
 		}
 		switch rawjson.KindOf(v) {
