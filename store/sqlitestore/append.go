@@ -76,7 +76,7 @@ func (ch *change) set(c *task.Change) {
 
 // Tasks is the task store in a file. It is a small value, meant to be copied.
 type Tasks struct {
-	hooksTable
+	tasksTable
 	db *DB
 }
 
@@ -148,12 +148,12 @@ func (w *writer) store(ch *change) (answer, err error) {
 	if ch.staged != 0 && !w.staged[ch.staged] {
 		return errUnstaged, nil
 	}
-	sc, err := w.scope(ch.next.Owner, ch.next.Agent)
+	sc, err := w.scopes.Number(w.conn, ch.next.Owner, ch.next.Agent)
 	if err != nil {
 		return nil, err
 	}
 	if ch.request != nil {
-		if used, err := w.keyUsed(ch.request, sc.id); used || err != nil {
+		if used, err := w.keyUsed(ch.request, sc.ID); used || err != nil {
 			return task.ErrKeyUsed, err
 		}
 	}
@@ -166,10 +166,10 @@ func (w *writer) store(ch *change) (answer, err error) {
 		return answer, err
 	}
 	if ch.prev.rev != 0 && ch.prev.shown == task.Visible {
-		w.counters.add(group{sc.id, ch.prev.state}, -1)
+		w.counters.Add(tables.Group{Scope: sc.ID, State: ch.prev.state}, -1)
 	}
 	if ch.next.Visibility == task.Visible {
-		w.counters.add(group{sc.id, ch.next.State}, 1)
+		w.counters.Add(tables.Group{Scope: sc.ID, State: ch.next.State}, 1)
 	}
 	if err := w.addEntries(ch); err != nil {
 		return nil, err
@@ -184,15 +184,15 @@ func (w *writer) store(ch *change) (answer, err error) {
 }
 
 // addOthers stores the data beside a change.
-func (w *writer) addOthers(ch *change, sc scope) error {
+func (w *writer) addOthers(ch *change, sc tables.Scope) error {
 	if ch.hook != nil {
 		ch.hook.Task = ch.next.Key
-		if err := tables.SendHook(sharedConn{w.conn}, ch.hook); err != nil {
+		if err := tables.SendHook(w.conn, ch.hook); err != nil {
 			return err
 		}
 	}
 	if ch.alias != "" {
-		if err := w.putAlias(ch, sc.owner); err != nil {
+		if err := w.putAlias(ch, sc.Owner); err != nil {
 			return err
 		}
 	}
@@ -205,10 +205,10 @@ func (w *writer) addOthers(ch *change, sc scope) error {
 	if ch.request == nil {
 		return nil
 	}
-	return w.putRequest(ch, sc.id)
+	return w.putRequest(ch, sc.ID)
 }
 
-func (w *writer) create(ch *change, sc scope) (answer, err error) {
+func (w *writer) create(ch *change, sc tables.Scope) (answer, err error) {
 	key := int64(ch.next.Key) // of a change in pieces
 	if ch.staged == 0 {
 		if key, err = w.peekKey(); err != nil {
@@ -217,8 +217,8 @@ func (w *writer) create(ch *change, sc scope) (answer, err error) {
 	}
 	s := w.conn.start(qCreate)
 	s.int(key)
-	s.int(sc.owner)
-	s.int(sc.id)
+	s.int(sc.Owner)
+	s.int(sc.ID)
 	s.id(string(ch.next.ID))
 	s.id(ch.next.ContextID)
 	bindStatus(&s, &ch.next)

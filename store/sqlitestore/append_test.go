@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -208,18 +209,18 @@ func TestManyScopes(t *testing.T) {
 	w := db.writer
 	err := db.write(t.Context(), func(*writer) error {
 		for range 2 {
-			for i := range int64(maxNames + 10) {
-				sc, err := w.scope(task.Owner(fmt.Sprint("o", i/2)), task.Agent(fmt.Sprint("a", i%2)))
+			for i := range int64(tables.MaxNames + 10) {
+				sc, err := w.scopes.Number(w.conn, task.Owner(fmt.Sprint("o", i/2)), task.Agent(fmt.Sprint("a", i%2)))
 				if err != nil {
 					return err
 				}
-				if want := (scope{owner: i/2 + 1, id: i + 1}); sc != want {
+				if want := (tables.Scope{Owner: i/2 + 1, ID: i + 1}); sc != want {
 					return fmt.Errorf("scope %d = %+v, want %+v", i, sc, want)
 				}
 			}
 		}
-		if len(w.scopes.known) > maxNames {
-			return fmt.Errorf("%d scopes are remembered", len(w.scopes.known))
+		if w.scopes.Len() > tables.MaxNames {
+			return fmt.Errorf("%d scopes are remembered", w.scopes.Len())
 		}
 		return nil
 	})

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"zombiezen.com/go/sqlite"
+
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 )
 
 // queries are the texts of all statements. It is filled while the package is
@@ -50,7 +52,7 @@ type conn struct {
 	steps int
 	// scratch is a buffer for bytes that are read and decoded at once.
 	scratch []byte
-	names   names
+	names   tables.Names
 }
 
 // connOptions are the options of a new connection.

@@ -298,6 +298,6 @@ func ReadNote(ctx context.Context, path, name string) (note []byte, err error) {
 		return nil, err
 	}
 	c.raw.SetInterrupt(ctx.Done())
-	note, err = tables.ReadNote(sharedConn{c}, name)
+	note, err = tables.ReadNote(c, name)
 	return note, errors.Join(err, c.close())
 }

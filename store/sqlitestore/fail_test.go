@@ -271,7 +271,8 @@ func TestReadersDoNotWaitForTheWriter(t *testing.T) {
 	var g sync.WaitGroup
 	g.Go(func() {
 		_ = db.write(context.Background(), func(w *writer) error {
-			err := w.forKey(qDeleteTask, int64(h.Key)) // in the middle of a transaction
+			s := w.conn.bind(sharedQuery("DELETE FROM tasks WHERE key"), h.Key)
+			err := s.done() // in the middle of a transaction
 			close(inside)
 			<-leave
 			return errors.Join(err, errors.New("undo"))

@@ -64,7 +64,7 @@ func (n Notes) Find(ctx context.Context, r *memory.Range, q memory.Query) (*memo
 	}
 	var found *memory.Found
 	err := n.db.view(ctx, func(c *conn) (err error) {
-		size, err := tables.CountNotes(sharedConn{c}, r.Owner)
+		size, err := tables.CountNotes(c, r.Owner)
 		if err == nil {
 			found, err = sqlstore.FindNotes(noteIndex{c}, int(size), r, &q)
 		}

@@ -28,8 +28,8 @@ func getHead(s *stmt) task.Head {
 // of a large message.
 func getHeadAlone(s *stmt) (_ task.Head, message int64) {
 	h := task.Head{StatusAt: task.Millis(s.getInt()), Key: task.Key(s.getInt())}
-	name, err := s.conn.scope(s.getInt())
-	h.Owner, h.Agent = name.owner, name.agent
+	name, err := s.conn.names.Scope(s.conn, s.getInt())
+	h.Owner, h.Agent = name.Owner, name.Agent
 	h.ID = a2a.TaskID(s.getID())
 	h.ContextID = s.getID()
 	h.Visibility = task.Visibility(s.getInt())

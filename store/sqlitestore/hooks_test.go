@@ -153,7 +153,7 @@ func BenchmarkUnsettled(b *testing.B) {
 		h := put(b, db.Tasks(), newHead("anna", fmt.Sprint("t", i)), created(1))
 		err := db.write(b.Context(), func(w *writer) error {
 			for j := range 100 {
-				if err := tables.SendHook(sharedConn{w.conn}, hookOf(h.Key, fmt.Sprint("h", j))); err != nil {
+				if err := tables.SendHook(w.conn, hookOf(h.Key, fmt.Sprint("h", j))); err != nil {
 					return err
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 )
 
 // id binds an id that callers or the hub have chosen: the bytes of a UUID, or else text.
@@ -25,4 +26,13 @@ func (s *stmt) getID() string {
 	var b [16]byte
 	s.raw.ColumnBytes(s.at, b[:])
 	return sqlstore.UnpackUUID(&b)
+}
+
+// anyID binds an id for package tables.
+func (s *stmt) anyID(v tables.ID) {
+	if v.Text {
+		s.text(v.Value)
+		return
+	}
+	s.id(v.Value)
 }

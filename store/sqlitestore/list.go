@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/parley-a2a/parley/internal/order"
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -23,9 +23,9 @@ func (t Tasks) List(ctx context.Context, q *task.Query) (task.ListPage, error) {
 	err := t.db.view(ctx, func(c *conn) (err error) {
 		switch {
 		case q.IDPrefix != "":
-			page, err = listIDs(c, q)
+			page, err = tables.ListIDs(c, q, maxListBytes)
 		case q.ContextID != "":
-			page, err = listContext(c, q)
+			page, err = tables.ListContext(c, q, maxListBytes)
 		default:
 			page, err = listGroups(c, q)
 		}
@@ -67,7 +67,7 @@ var (
 
 // countedGroup is a group with the number of its tasks.
 type countedGroup struct {
-	group
+	tables.Group
 	n int64
 	// all replaces the query of the group by one over the groups of all owners.
 	all *query
@@ -77,7 +77,7 @@ func listGroups(c *conn, q *task.Query) (task.ListPage, error) {
 	var owner int64
 	if !q.AllOwners {
 		var err error
-		if owner, err = c.owner(q.Owner); owner == 0 || err != nil {
+		if owner, err = c.names.Owner(c, q.Owner); owner == 0 || err != nil {
 			return task.ListPage{}, err
 		}
 	}
@@ -137,9 +137,9 @@ func combine(c *conn, q *task.Query, groups []countedGroup) ([]countedGroup, err
 	ended, interrupted := countedGroup{all: &qAllEnded}, countedGroup{all: &qAllInterrupted}
 	for _, g := range groups {
 		switch {
-		case g.state.Terminal():
+		case g.State.Terminal():
 			ended.n += g.n
-		case g.state.Interrupted():
+		case g.State.Interrupted():
 			interrupted.n += g.n
 		default:
 			rest = append(rest, g)
@@ -155,7 +155,7 @@ func combine(c *conn, q *task.Query, groups []countedGroup) ([]countedGroup, err
 
 // skips estimates the number of rows of other states that a scan for a page skips.
 func skips(c *conn, q *task.Query, groups []countedGroup) (int64, error) {
-	all, err := c.states()
+	all, err := tables.States(c)
 	if err != nil {
 		return 0, err
 	}
@@ -185,7 +185,7 @@ func groupsOf(c *conn, q *task.Query, owner int64) ([]countedGroup, error) {
 	var groups []countedGroup
 	for s.next() {
 		groups = append(groups, countedGroup{
-			group: group{scope: s.getInt(), state: task.State(s.getInt())},
+			Group: tables.Group{Scope: s.getInt(), State: task.State(s.getInt())},
 			n:     s.getInt(),
 		})
 	}
@@ -198,8 +198,8 @@ func countGroups(c *conn, q *task.Query, groups []countedGroup) (int, error) {
 		n := g.n
 		if q.Since > 0 {
 			s := c.start(qCountGroup)
-			s.int(g.scope)
-			s.int(int64(g.state))
+			s.int(g.Scope)
+			s.int(int64(g.State))
 			s.int(int64(q.Since))
 			s.int(task.MaxTotal + 1 - total)
 			var err error
@@ -273,7 +273,7 @@ func mergeSome(c *conn, q *task.Query, groups []countedGroup) (page task.ListPag
 			bindAll(&sources[i].stmt, q)
 		} else {
 			sources[i].stmt = c.start(qGroup[i])
-			bindGroup(&sources[i].stmt, q, g.group)
+			bindGroup(&sources[i].stmt, q, g.Group)
 		}
 		sources[i].advance()
 		most += g.n
@@ -300,19 +300,17 @@ func mergeSome(c *conn, q *task.Query, groups []countedGroup) (page task.ListPag
 	return page, err
 }
 
-func bindGroup(s *stmt, q *task.Query, g group) {
-	s.int(g.scope)
-	s.int(int64(g.state))
+func bindGroup(s *stmt, q *task.Query, g tables.Group) {
+	s.int(g.Scope)
+	s.int(int64(g.State))
 	s.int(int64(q.Since))
-	s.int(int64(upTo(q)))
-	s.int(int64(q.After.Key))
+	bindPosition(s, q)
 }
 
 // bindAll binds the values of a query over the groups of all owners.
 func bindAll(s *stmt, q *task.Query) {
 	s.int(int64(q.Since))
-	s.int(int64(upTo(q)))
-	s.int(int64(q.After.Key))
+	bindPosition(s, q)
 	s.int(int64(q.State))
 }
 
@@ -328,6 +326,21 @@ func newest(sources []source) *source {
 	return first
 }
 
+// Interrupted implements tables.TaskDB.
+func (shared) Interrupted(c tables.Conn, q *task.Query, owner int64) ([]task.Head, error) {
+	var groups []countedGroup
+	one := task.Query{Agent: q.Agent, Limit: 1}
+	for _, one.State = range []task.State{task.InputRequired, task.AuthRequired} {
+		more, err := groupsOf(c.(*conn), &one, owner)
+		if err != nil {
+			return nil, err
+		}
+		groups = append(groups, more...)
+	}
+	page, err := merge(c.(*conn), &one, groups)
+	return page.Heads, err
+}
+
 func listed(h *task.Head) task.Cursor { return task.Cursor{At: h.StatusAt, Key: h.Key} }
 
 // compare orders positions like lists: newest first.
@@ -335,10 +348,9 @@ func compare(a, b task.Cursor) int {
 	return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(b.Key, a.Key))
 }
 
-// upTo returns the newest status timestamp that q may return.
-func upTo(q *task.Query) task.Millis {
-	if q.After == (task.Cursor{}) {
-		return math.MaxInt64
-	}
-	return q.After.At
+// bindPosition binds the position after which q continues.
+func bindPosition(s *stmt, q *task.Query) {
+	at := tables.Position(q)
+	s.int(int64(at.At))
+	s.int(int64(at.Key))
 }

@@ -38,7 +38,7 @@ func (n Notes) Put(ctx context.Context, note *memory.Note, room memory.Quota) (d
 	mine, err := tables.NewStoredNote(note)
 	if err == nil {
 		dropped, err = writeValue(ctx, n.db, func(w *writer) (int, error) {
-			return tables.PutNote(sharedConn{w.conn}, w.conn, mine, room)
+			return tables.PutNote(w.conn, w.conn, mine, room)
 		})
 	}
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -135,12 +136,13 @@ func (r *Salvaged) cutTask(c *conn, l *taskLog) error {
 
 // writeRows replaces the log of a task.
 func writeRows(c *conn, key task.Key, es []task.Entry) error {
-	for _, q := range []query{qDeleteEntries, qDeletePieces} {
-		s := c.start(q)
-		bindPlaces(&s, int64(key))
-		if err := s.done(); err != nil {
-			return err
-		}
+	if err := tables.DropEntries(c, key); err != nil {
+		return err
+	}
+	s := c.start(qDeletePieces)
+	bindPlaces(&s, int64(key))
+	if err := s.done(); err != nil {
+		return err
 	}
 	for len(es) > 0 {
 		n := sqlstore.Fit(es)

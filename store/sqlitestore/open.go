@@ -130,7 +130,7 @@ func open(path string, o Options) (*DB, error) {
 func (db *DB) Path() string { return db.path }
 
 // Tasks returns the tasks in the file.
-func (db *DB) Tasks() Tasks { return Tasks{hooksTable{Tasks: shared{db}}, db} }
+func (db *DB) Tasks() Tasks { return Tasks{tasksTable{DB: shared{db}, Damaged: ErrDamaged}, db} }
 
 // Loss returns the data that was missing when the file was opened with Options.AcceptLoss; nil
 // if nothing was.

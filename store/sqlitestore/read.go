@@ -26,7 +26,7 @@ var qHead = prepared("SELECT " + columns + " FROM tasks t WHERE t.id = ? AND t.o
 func (t Tasks) Head(ctx context.Context, owner task.Owner, id a2a.TaskID) (task.Head, error) {
 	var found []task.Head
 	err := t.db.readOf(ctx, subject{id: id}, func(c *conn) (err error) {
-		n, err := c.owner(owner)
+		n, err := c.names.Owner(c, owner)
 		if n == 0 || err != nil {
 			return err
 		}
@@ -74,20 +74,6 @@ func heads(s *stmt) ([]task.Head, error) {
 
 // maxListBytes is the size of the messages in the heads of a page of a list after which it ends.
 const maxListBytes = 8 << 20
-
-// firstHeads returns the heads of all rows, or the first ones if they are large. It reports whether
-// further rows follow.
-func firstHeads(s *stmt) (hs []task.Head, more bool, err error) {
-	for size := 0; s.next(); {
-		if size > maxListBytes {
-			s.close()
-			return hs, true, s.err
-		}
-		hs = append(hs, getHead(s))
-		size += len(hs[len(hs)-1].StatusMessage)
-	}
-	return hs, false, s.err
-}
 
 var (
 	// Entries of doomed tasks belong to deleted tasks.

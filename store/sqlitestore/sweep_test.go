@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -98,8 +99,8 @@ func TestSweepOfALongTaskIsSliced(t *testing.T) {
 	t.Parallel()
 	db := newTest(t)
 	h := long(t, db, "t1", 2*sliceRows+50)
-	if n, err := db.sweepSlice(t.Context(), 100, 10); n != 1 || err != nil {
-		t.Fatalf("sweepSlice = %d, %v, want 1", n, err)
+	if n, err := tables.DeleteEnded(t.Context(), shared{db}, 100, 10); n != 1 || err != nil {
+		t.Fatalf("DeleteEnded = %d, %v, want 1", n, err)
 	}
 	if _, err := db.Tasks().Read(t.Context(), h.Key, 0); !errors.Is(err, task.ErrNotFound) {
 		t.Errorf("Read of a doomed task = %v, want ErrNotFound", err)
@@ -128,7 +129,7 @@ func TestSweepFinishesAnInterruptedSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	long(t, db, "t1", 2*sliceRows)
-	if _, err := db.sweepSlice(t.Context(), 100, 10); err != nil {
+	if _, err := tables.DeleteEnded(t.Context(), shared{db}, 100, 10); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {

@@ -4,9 +4,6 @@ import (
 	"context"
 	"iter"
 
-	"github.com/a2aproject/a2a-go/v2/a2a"
-
-	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 	"github.com/parley-a2a/parley/task"
 )
@@ -14,10 +11,10 @@ import (
 // Package tables is internal; these names keep it out of the API.
 type (
 	agentStoreTable = tables.AgentStore
-	hooksTable      = tables.HookStore
 	inboxTable      = tables.Inbox
 	keysTable       = tables.Keys
 	lettersTable    = tables.Letters
+	tasksTable      = tables.Tasks
 	trustTable      = tables.Trust
 	turnsTable      = tables.Turns
 )
@@ -77,57 +74,62 @@ var (
 
 // Read implements tables.DB.
 func (s shared) Read(ctx context.Context, f func(tables.Conn) error) error {
-	return s.db.read(ctx, func(c *conn) error { return f(sharedConn{c}) })
+	return s.db.read(ctx, func(c *conn) error { return f(c) })
+}
+
+// View implements tables.DB.
+func (s shared) View(ctx context.Context, f func(tables.Conn) error) error {
+	return s.db.view(ctx, func(c *conn) error { return f(c) })
 }
 
 // ReadOf implements tables.TaskDB.
 func (s shared) ReadOf(ctx context.Context, key task.Key, f func(tables.Conn) error) error {
-	return s.db.readOf(ctx, subject{key: key}, func(c *conn) error { return f(sharedConn{c}) })
-}
-
-// TaskID implements tables.TaskDB.
-func (shared) TaskID(id a2a.TaskID) any {
-	if b, ok := sqlstore.PackUUID(string(id)); ok {
-		return b[:]
-	}
-	return string(id)
+	return s.db.readOf(ctx, subject{key: key}, func(c *conn) error { return f(c) })
 }
 
 // Write implements tables.DB.
 func (s shared) Write(ctx context.Context, f func(tables.Conn) error) error {
-	return s.db.write(ctx, func(w *writer) error { return f(sharedConn{w.conn}) })
+	return s.db.write(ctx, func(w *writer) error { return f(w.conn) })
 }
 
-// sharedConn is a connection for package tables.
-type sharedConn struct{ conn *conn }
+// Change implements tables.TaskDB.
+func (s shared) Change(ctx context.Context, f func(*tables.Change) error) error {
+	return s.db.write(ctx, func(w *writer) error {
+		return f(&tables.Change{Conn: w.conn, Counters: &w.counters, Moments: &w.moments.Moments, Slowly: w.slowly})
+	})
+}
 
-func (c sharedConn) start(q tables.Query, values []any) stmt {
-	return c.conn.bind(firstShared+query(q), values...)
+// Names implements tables.Conn.
+func (c *conn) Names() *tables.Names { return &c.names }
+
+// shared begins an execution of a statement of package tables.
+func (c *conn) shared(q tables.Query, values []any) stmt {
+	return c.bind(firstShared+query(q), values...)
 }
 
 // bind begins an execution of q with values as those of package tables.
 func (c *conn) bind(q query, values ...any) stmt {
 	s := c.start(q)
-	tables.Bind(values, s.int, s.text, s.blob)
+	tables.Bind(values, s.int, s.text, s.blob, s.anyID)
 	return s
 }
 
 // Exec implements tables.Conn.
-func (c sharedConn) Exec(q tables.Query, values ...any) error {
-	s := c.start(q, values)
+func (c *conn) Exec(q tables.Query, values ...any) error {
+	s := c.shared(q, values)
 	return s.done()
 }
 
 // Changed implements tables.Conn.
-func (c sharedConn) Changed(q tables.Query, values ...any) (int, error) {
-	s := c.start(q, values)
+func (c *conn) Changed(q tables.Query, values ...any) (int, error) {
+	s := c.shared(q, values)
 	return s.changed()
 }
 
 // Rows implements tables.Conn.
-func (c sharedConn) Rows(q tables.Query, values ...any) iter.Seq2[tables.Row, error] {
+func (c *conn) Rows(q tables.Query, values ...any) iter.Seq2[tables.Row, error] {
 	return func(yield func(tables.Row, error) bool) {
-		s := c.start(q, values)
+		s := c.shared(q, values)
 		for s.next() {
 			if !yield(sharedRow{&s}, nil) {
 				s.close()
@@ -154,3 +156,6 @@ func (r sharedRow) Text() string { return r.s.getText() }
 
 // Blob implements tables.Row.
 func (r sharedRow) Blob() []byte { return r.s.getBlob() }
+
+// ID implements tables.TaskRow.
+func (r sharedRow) ID() string { return r.s.getID() }

@@ -1,12 +1,10 @@
 package sqlitestore
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
-	"github.com/parley-a2a/parley/internal/varint"
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -21,16 +19,8 @@ const (
 
 var (
 	qAddMoments  = prepared("INSERT INTO timeline VALUES (?, ?, ?)")
-	qLastMoment  = prepared("SELECT coalesce((SELECT seq + n - 1 FROM timeline WHERE seq = (SELECT max(seq) FROM timeline)), 0)")
-	qFirstMoment = prepared("SELECT coalesce(min(seq), 0) FROM timeline")
 	qTidyMoments = prepared(`DELETE FROM timeline
 	WHERE seq <= min(?1, (SELECT min(seq) FROM timeline) + ?2) AND seq + n - 1 <= ?1`)
-	qTimelineID = prepared("SELECT name FROM timeline_id WHERE one = 1")
-
-	// A row holds the moments from its position on, so the row before ?1 is read as well.
-	qMoments = prepared(`SELECT seq, data FROM timeline
-	WHERE seq >= coalesce((SELECT max(seq) FROM timeline WHERE seq <= ?1), ?1) ORDER BY seq`)
-
 	qHeadOf = prepared("SELECT " + columns + " FROM tasks t WHERE t.key = ?")
 )
 
@@ -56,8 +46,7 @@ func (w *writer) flushMoments() error {
 		return nil
 	}
 	if m.last < 0 {
-		s := w.conn.start(qLastMoment)
-		last, err := s.only()
+		last, err := tables.LastMoment(w.conn)
 		if err != nil {
 			return fmt.Errorf("last moment: %w", err)
 		}
@@ -84,110 +73,16 @@ func (w *writer) flushMoments() error {
 	return nil
 }
 
-// AddNotices implements task.Timeline.
-func (t Tasks) AddNotices(ctx context.Context, notices [][]byte) error {
-	if err := task.CheckNotices(notices); err != nil {
-		return fmt.Errorf("add notices: %w", err)
-	}
-	own := make([][]byte, len(notices))
-	for i, n := range notices {
-		own[i] = bytes.Clone(n) // the writer may use it after the caller has returned
-	}
-	err := t.db.write(ctx, func(w *writer) error {
-		for _, n := range own {
-			w.moments.AddNotice(n)
+// Heads implements tables.TaskDB.
+func (shared) Heads(c tables.Conn, keys []int64) (all []task.Head, err error) {
+	for _, key := range keys {
+		s := c.(*conn).start(qHeadOf)
+		s.int(key)
+		found, err := heads(&s)
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("add notices: %w", err)
+		all = append(all, found...)
 	}
-	return nil
-}
-
-// Timeline implements task.Timeline.
-func (t Tasks) Timeline(ctx context.Context, after int64, limit int) (task.TimelinePage, error) {
-	if limit <= 0 {
-		return task.TimelinePage{}, fmt.Errorf("timeline: limit %d is not positive", limit)
-	}
-	var page task.TimelinePage
-	err := t.db.view(ctx, func(c *conn) (err error) {
-		page, err = timeline(c, max(after, 0), limit)
-		return err
-	})
-	if err != nil {
-		return task.TimelinePage{}, fmt.Errorf("timeline after %d: %w", after, err)
-	}
-	return page, nil
-}
-
-func timeline(c *conn, after int64, limit int) (page task.TimelinePage, err error) {
-	s := c.start(qTimelineID)
-	if s.next() {
-		page.ID = s.getText()
-		s.close()
-	}
-	if s.err != nil {
-		return page, s.err
-	}
-	s = c.start(qFirstMoment)
-	if page.Oldest, err = s.only(); err != nil {
-		return page, err
-	}
-	s = c.start(qLastMoment)
-	if page.Newest, err = s.only(); err != nil || page.Newest <= after {
-		return page, err
-	}
-	if page.Moments, err = readMoments(c, after, limit); err != nil {
-		return page, err
-	}
-	return page, addHeads(c, page.Moments)
-}
-
-// readMoments returns up to limit moments above after, without heads.
-func readMoments(c *conn, after int64, limit int) (found []task.Moment, err error) {
-	s := c.start(qMoments)
-	s.int(after + 1)
-	for len(found) < limit && s.next() {
-		seq := s.getInt()
-		r := varint.Reader{Left: s.getBlob()}
-		for ; len(r.Left) > 0 && len(found) < limit; seq++ {
-			m := sqlstore.DecodeMoment(&r)
-			if m.Seq = seq; r.Bad {
-				s.close()
-				return nil, fmt.Errorf("%w: moment %d", ErrDamaged, seq)
-			}
-			if seq > after {
-				found = append(found, m)
-			}
-		}
-	}
-	s.close()
-	return found, s.err
-}
-
-// addHeads reads the heads of the tasks of moments.
-func addHeads(c *conn, all []task.Moment) error {
-	heads := make(map[task.Key]task.Head)
-	for i := range all {
-		m := &all[i]
-		if m.Key == 0 {
-			continue
-		}
-		h, known := heads[m.Key]
-		if !known {
-			s := c.start(qHeadOf)
-			s.int(int64(m.Key))
-			if s.next() {
-				h = getHead(&s)
-				s.close()
-			}
-			if s.err != nil {
-				return s.err
-			}
-			heads[m.Key] = h
-		}
-		m.Head = h
-	}
-	return nil
+	return all, nil
 }

@@ -10,6 +10,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -46,8 +47,8 @@ type writer struct {
 	// known is the identity of the file with its last commit.
 	known    mark
 	conn     *conn // nil after a failure, until the next batch
-	scopes   memo[scopeName, scope]
-	counters counters
+	scopes   tables.Scopes
+	counters tables.Counters
 	// The keys from nextKey up to lastKey, exclusive, are free for new tasks.
 	nextKey, lastKey int64
 	// nextPiece is the id of the next piece; zero until the first one. staged are the first pieces of
@@ -173,8 +174,8 @@ func (w *writer) forget() {
 	if w.files != nil {
 		w.files.writeFailed()
 	}
-	w.scopes.clear()
-	w.counters.clear()
+	w.scopes.Clear()
+	w.counters.Clear()
 	w.nextKey, w.lastKey, w.moments.last = 0, 0, -1
 }
 
@@ -305,7 +306,7 @@ func (w *writer) try(batch []*request) error {
 			return err
 		}
 	}
-	if err := w.counters.flush(w.conn); err != nil {
+	if err := w.counters.Flush(w.count); err != nil {
 		return err
 	}
 	if err := w.flushMoments(); err != nil {

@@ -34,7 +34,7 @@ type change struct {
 
 	// These are the writer's: the numbers of owner and scope, and the results of the statements
 	// on which the answer depends.
-	scope scope
+	scope tables.Scope
 	used  *reply // nil without a request
 	done  *reply
 }
@@ -78,7 +78,7 @@ func (ch *change) set(c *task.Change) {
 
 // Tasks is the task store in a database. It is a small value, meant to be copied.
 type Tasks struct {
-	tables.HookStore
+	tables.Tasks
 	db *DB
 }
 
@@ -141,7 +141,7 @@ var (
 // after the other.
 func (w *writer) storeAll(batch []*request) error {
 	type key struct {
-		scopeName
+		tables.ScopeName
 		key string
 	}
 	var round, later []*request
@@ -156,7 +156,7 @@ func (w *writer) storeAll(batch []*request) error {
 		round, later = nil, nil
 		for _, r := range left {
 			if q := r.change.request; q != nil {
-				k := key{scopeName{r.change.next.Owner, r.change.next.Agent}, q.Key}
+				k := key{tables.ScopeName{Owner: r.change.next.Owner, Agent: r.change.next.Agent}, q.Key}
 				if used[k] {
 					later = append(later, r)
 					continue
@@ -209,7 +209,7 @@ func (w *writer) sendRequestKeys(round []*request) (err error) {
 	for _, r := range round {
 		ch := &r.change
 		ch.used, ch.done = nil, nil
-		if ch.scope, err = w.scope(ch.next.Owner, ch.next.Agent); err != nil {
+		if ch.scope, err = w.scopes.Number(w.conn, ch.next.Owner, ch.next.Agent); err != nil {
 			return err
 		}
 	}
@@ -219,7 +219,7 @@ func (w *writer) sendRequestKeys(round []*request) (err error) {
 			continue
 		}
 		s := w.conn.start(qRequestAge)
-		s.int(ch.scope.id)
+		s.int(ch.scope.ID)
 		s.text(ch.request.Key)
 		if ch.used, err = w.conn.send(qRequestAge); err != nil {
 			return err
@@ -238,8 +238,8 @@ func (w *writer) sendHead(ch *change) (err error) {
 		ch.next.Key = task.Key(key)
 		s := w.conn.start(qCreate)
 		s.int(key)
-		s.int(ch.scope.owner)
-		s.int(ch.scope.id)
+		s.int(ch.scope.Owner)
+		s.int(ch.scope.ID)
 		s.id(string(ch.next.ID))
 		s.id(ch.next.ContextID)
 		bindStatus(&s, &ch.next)
@@ -280,10 +280,10 @@ func (ch *change) answer() error {
 func (w *writer) addRest(ch *change) error {
 	w.turn.changed(ch.next.Key)
 	if ch.prev.rev != 0 && ch.prev.shown == task.Visible {
-		w.counters.add(group{ch.scope.id, ch.prev.state}, -1)
+		w.counters.Add(tables.Group{Scope: ch.scope.ID, State: ch.prev.state}, -1)
 	}
 	if ch.next.Visibility == task.Visible {
-		w.counters.add(group{ch.scope.id, ch.next.State}, 1)
+		w.counters.Add(tables.Group{Scope: ch.scope.ID, State: ch.next.State}, 1)
 	}
 	if err := w.addEntries(ch); err != nil {
 		return err
@@ -291,12 +291,12 @@ func (w *writer) addRest(ch *change) error {
 	w.moments.addChange(ch)
 	if ch.hook != nil {
 		ch.hook.Task = ch.next.Key
-		if err := tables.SendHook(sharedConn{w.conn, w}, ch.hook); err != nil {
+		if err := tables.SendHook(w.conn, ch.hook); err != nil {
 			return err
 		}
 	}
 	if ch.alias != "" {
-		if err := w.putAlias(ch, ch.scope.owner); err != nil {
+		if err := w.putAlias(ch, ch.scope.Owner); err != nil {
 			return err
 		}
 	}
@@ -309,7 +309,7 @@ func (w *writer) addRest(ch *change) error {
 	if ch.request == nil {
 		return nil
 	}
-	return w.putRequest(ch, ch.scope.id)
+	return w.putRequest(ch, ch.scope.ID)
 }
 
 func (w *writer) addEntries(ch *change) error {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 )
 
 // queries are the texts of all statements. It is filled while the package is
@@ -45,7 +47,9 @@ const closeTime = time.Second
 type conn struct {
 	raw   *pgconn.PgConn
 	stmts []*pgconn.StatementDescription
-	names names
+	names tables.Names
+	// touched is called for each topic that a statement changes; nil in a reading connection.
+	touched func(topic string)
 	// pipe is set while statements are sent without waiting for the results of earlier ones.
 	pipe *pgconn.Pipeline
 	// waiting are the statements in pipe whose results were not read yet.

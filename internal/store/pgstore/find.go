@@ -52,7 +52,7 @@ func (n Notes) Find(ctx context.Context, r *memory.Range, q memory.Query) (found
 		return nil, fmt.Errorf("find notes: add their words: %w", err)
 	}
 	err = n.db.view(ctx, func(c *conn) error {
-		size, err := tables.CountNotes(sharedConn{conn: c}, r.Owner)
+		size, err := tables.CountNotes(c, r.Owner)
 		if err == nil {
 			found, err = sqlstore.FindNotes(noteIndex{c}, int(size), r, &q)
 		}

@@ -14,8 +14,8 @@ const columns = tables.HeadColumns
 // getHead reads a head from a row of columns.
 func getHead(s *stmt) task.Head {
 	h := task.Head{StatusAt: task.Millis(s.getInt()), Key: task.Key(s.getInt())}
-	name, err := s.conn.scope(s.getInt())
-	h.Owner, h.Agent = name.owner, name.agent
+	name, err := s.conn.names.Scope(s.conn, s.getInt())
+	h.Owner, h.Agent = name.Owner, name.Agent
 	h.ID = a2a.TaskID(s.getID())
 	h.ContextID = s.getID()
 	h.Visibility = task.Visibility(s.getInt())

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -40,4 +41,13 @@ func (s *stmt) getID() string {
 		s.err = fmt.Errorf("id: %w", task.ErrCorrupt)
 	}
 	return ""
+}
+
+// anyID binds an id for package tables.
+func (s *stmt) anyID(v tables.ID) {
+	if v.Text {
+		s.blob(append([]byte{idText}, v.Value...))
+		return
+	}
+	s.id(v.Value)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -20,9 +21,9 @@ func (t Tasks) List(ctx context.Context, q *task.Query) (task.ListPage, error) {
 	err := t.db.view(ctx, func(c *conn) (err error) {
 		switch {
 		case q.IDPrefix != "":
-			page, err = listIDs(c, q)
+			page, err = tables.ListIDs(c, q, math.MaxInt)
 		case q.ContextID != "":
-			page, err = listContext(c, q)
+			page, err = tables.ListContext(c, q, math.MaxInt)
 		default:
 			page, err = listGroups(c, q)
 		}
@@ -73,7 +74,7 @@ func listGroups(c *conn, q *task.Query) (task.ListPage, error) {
 	list, total, since := qListAll, qTotalAll, qCountAllSince
 	if !q.AllOwners {
 		var err error
-		if owner, err = c.owner(q.Owner); owner == 0 || err != nil {
+		if owner, err = c.names.Owner(c, q.Owner); owner == 0 || err != nil {
 			return task.ListPage{}, err
 		}
 		list, total, since = qListOwner, qTotalOwner, qCountOwnerSince
@@ -104,10 +105,7 @@ func firstOf(c *conn, list query, q *task.Query, owner int64) ([]task.Head, erro
 
 // bindCursor binds the position after which q continues.
 func bindCursor(s *stmt, q *task.Query) {
-	at := q.After
-	if at == (task.Cursor{}) {
-		at = task.Cursor{At: math.MaxInt64, Key: math.MaxInt64}
-	}
+	at := tables.Position(q)
 	s.int(int64(at.At))
 	s.int(int64(at.Key))
 }
@@ -125,4 +123,19 @@ func totalOf(c *conn, total, since query, q *task.Query, owner int64) (int, erro
 	bindGroups(&s, q, owner)
 	n, err := s.only()
 	return int(n), err
+}
+
+// The newest interrupted task of each scope and state, and the newest of them.
+var qInterruptedAnywhere = prepared("SELECT " + columns + ` FROM scopes s
+	CROSS JOIN (VALUES (6), (8)) AS g (state) CROSS JOIN LATERAL (SELECT * FROM tasks
+	WHERE scope = s.id AND state = g.state AND shown = 0
+	ORDER BY status_at DESC, key DESC LIMIT 1) t
+	WHERE s.owner = $1 AND ($2 = '' OR s.agent = $2) ORDER BY t.status_at DESC, t.key DESC LIMIT 1`)
+
+// Interrupted implements tables.TaskDB.
+func (shared) Interrupted(c tables.Conn, q *task.Query, owner int64) ([]task.Head, error) {
+	s := c.(*conn).start(qInterruptedAnywhere)
+	s.int(owner)
+	s.text(string(q.Agent))
+	return heads(&s)
 }

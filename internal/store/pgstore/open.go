@@ -157,7 +157,7 @@ func tune(c *pgconn.Config, o *Options) {
 func (db *DB) Name() string { return db.name }
 
 // Tasks returns the tasks in the database.
-func (db *DB) Tasks() Tasks { return Tasks{tables.HookStore{Tasks: shared{db}}, db} }
+func (db *DB) Tasks() Tasks { return Tasks{tables.Tasks{DB: shared{db}, Damaged: ErrDamaged}, db} }
 
 // Close waits until accepted writes and running reads are finished, and closes all connections.
 // Later calls of other methods return task.ErrUnavailable. Close may be called again.

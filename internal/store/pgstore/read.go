@@ -26,7 +26,7 @@ var qHead = prepared("SELECT " + columns + " FROM tasks t WHERE t.id = $1 AND t.
 func (t Tasks) Head(ctx context.Context, owner task.Owner, id a2a.TaskID) (task.Head, error) {
 	var found []task.Head
 	err := t.db.read(ctx, func(c *conn) (err error) {
-		n, err := c.owner(owner)
+		n, err := c.names.Owner(c, owner)
 		if n == 0 || err != nil {
 			return err
 		}

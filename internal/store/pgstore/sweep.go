@@ -5,54 +5,27 @@ import (
 	"fmt"
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 	"github.com/parley-a2a/parley/task"
 )
 
-// Sweeping deletes slices, each in a commit shared with appends, so that no caller waits long.
-const (
-	sliceTasks = 64
-	// sliceRows is the number of rows of entries that are deleted at once. A task with more is
-	// deleted first and its entries later.
-	sliceRows = 256
-)
+// sliceRows is the number of rows of entries that are deleted at once. A task with more is deleted
+// first and its entries later.
+const sliceRows = 256
 
 var (
-	qEnded = prepared(`SELECT key, scope, state, shown, version FROM tasks
-	WHERE ended > 0 AND ended < $1 ORDER BY ended LIMIT $2`)
-
-	qDeleteTask    = prepared("DELETE FROM tasks WHERE key = $1")
-	qDeleteEntries = prepared("DELETE FROM entries WHERE place >= $1 AND place <= $2")
-
-	// belongings delete the rows that belong to a task.
-	belongings = []query{
-		prepared("DELETE FROM snapshots WHERE task = $1"),
-		prepared("DELETE FROM requests WHERE task = $1"),
-		prepared("DELETE FROM messages WHERE task = $1"),
-		prepared("DELETE FROM hooks WHERE task = $1"),
-		prepared("DELETE FROM dead_letters WHERE task = $1"),
-	}
-
-	qDoom       = prepared("INSERT INTO doomed VALUES ($1)")
 	qDoomed     = prepared("SELECT task FROM doomed LIMIT 1")
 	qUndoom     = prepared("DELETE FROM doomed WHERE task = $1")
 	qDeleteSome = prepared(`DELETE FROM entries WHERE place IN
 	(SELECT place FROM entries WHERE place >= $1 AND place <= $2 ORDER BY place LIMIT $3)`)
 )
 
-// Sweep implements task.Sweeper. It also removes the remains of an earlier, interrupted sweep. If it returns an error, the number is that of the tasks deleted
-// nevertheless.
+// Sweep implements task.Sweeper. It also removes the remains of an earlier, interrupted sweep.
+// If it returns an error, the number is that of the tasks deleted nevertheless.
 func (t Tasks) Sweep(ctx context.Context, before task.Millis, limit int) (int, error) {
-	total := 0
-	for total < limit {
-		slice := min(limit-total, sliceTasks)
-		n, err := t.db.sweepSlice(ctx, before, slice)
-		total += n
-		if err != nil {
-			return total, fmt.Errorf("sweep: %w", err)
-		}
-		if n < slice {
-			break
-		}
+	total, err := tables.DeleteEnded(ctx, t.DB, before, limit)
+	if err != nil {
+		return total, fmt.Errorf("sweep: %w", err)
 	}
 	if err := t.db.repeat(ctx, (*writer).deleteDoomed); err != nil {
 		return total, fmt.Errorf("sweep: %w", err)
@@ -85,75 +58,14 @@ func writeValue[T any](ctx context.Context, db *DB, job func(*writer) (T, error)
 	return *answer, nil
 }
 
-func (db *DB) sweepSlice(ctx context.Context, before task.Millis, limit int) (int, error) {
-	return writeValue(ctx, db, func(w *writer) (int, error) {
-		found, err := w.endedTasks(before, limit)
-		if err != nil {
-			return 0, err
-		}
-		for i := range found {
-			if err := w.deleteTask(&found[i]); err != nil {
-				return 0, fmt.Errorf("delete task %d: %w", found[i].key, err)
-			}
-		}
-		return len(found), nil
-	})
-}
-
-// endedTask is a task to delete.
-type endedTask struct {
-	group
-	key, version int64
-	shown        task.Visibility
-}
-
-func (w *writer) endedTasks(before task.Millis, limit int) ([]endedTask, error) {
-	s := w.conn.start(qEnded)
-	s.int(int64(before))
-	s.int(int64(limit))
-	var found []endedTask
-	for s.next() {
-		found = append(found, endedTask{
-			key:     s.getInt(),
-			group:   group{scope: s.getInt(), state: task.State(s.getInt())},
-			shown:   task.Visibility(s.getInt()),
-			version: s.getInt(),
-		})
-	}
-	return found, s.err
-}
-
-func (w *writer) deleteTask(t *endedTask) error {
-	if err := w.forKey(qDeleteTask, t.key); err != nil {
-		return err
-	}
-	if t.shown == task.Visible {
-		w.counters.add(t.group, -1)
-	}
-	for _, q := range belongings {
-		if err := w.forKey(q, t.key); err != nil {
-			return err
-		}
-	}
-	if err := w.dropSidecars(t.key); err != nil {
-		return err
-	}
-	if err := w.dropJournal(t.key); err != nil {
-		return err
-	}
-	if t.version > sliceRows {
-		return w.forKey(qDoom, t.key)
-	}
-	s := w.conn.start(qDeleteEntries)
-	bindPlaces(&s, t.key)
-	return s.done()
-}
-
 // bindPlaces binds the first and the last place of a task.
 func bindPlaces(s *stmt, key int64) {
 	s.int(sqlstore.Place(task.Key(key), 0))
 	s.int(sqlstore.Place(task.Key(key), sqlstore.MaxVersion))
 }
+
+// slowly reports whether the entries of a task are deleted after it.
+func slowly(_ task.Key, version int64) (bool, error) { return version > sliceRows, nil }
 
 func (w *writer) forKey(q query, key int64) error {
 	s := w.conn.start(q)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"iter"
 
-	"github.com/a2aproject/a2a-go/v2/a2a"
-
 	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 	"github.com/parley-a2a/parley/task"
 )
@@ -64,7 +62,12 @@ var (
 
 // Read implements tables.DB.
 func (s shared) Read(ctx context.Context, f func(tables.Conn) error) error {
-	return s.db.read(ctx, func(c *conn) error { return f(sharedConn{conn: c}) })
+	return s.db.read(ctx, func(c *conn) error { return f(c) })
+}
+
+// View implements tables.DB.
+func (s shared) View(ctx context.Context, f func(tables.Conn) error) error {
+	return s.db.view(ctx, func(c *conn) error { return f(c) })
 }
 
 // ReadOf implements tables.TaskDB.
@@ -72,50 +75,52 @@ func (s shared) ReadOf(ctx context.Context, _ task.Key, f func(tables.Conn) erro
 	return s.Read(ctx, f)
 }
 
-// TaskID implements tables.TaskDB.
-func (shared) TaskID(id a2a.TaskID) any { return packedID(string(id)) }
-
 // Write implements tables.DB.
 func (s shared) Write(ctx context.Context, f func(tables.Conn) error) error {
-	return s.db.write(ctx, func(w *writer) error { return f(sharedConn{w.conn, w}) })
+	return s.db.write(ctx, func(w *writer) error { return f(w.conn) })
 }
 
-// sharedConn is a connection for package tables.
-type sharedConn struct {
-	conn *conn
-	w    *writer // nil in a read
+// Change implements tables.TaskDB.
+func (s shared) Change(ctx context.Context, f func(*tables.Change) error) error {
+	return s.db.write(ctx, func(w *writer) error {
+		return f(&tables.Change{Conn: w.conn, Counters: &w.counters, Moments: &w.moments.Moments, Slowly: slowly})
+	})
 }
 
-func (c sharedConn) start(q tables.Query, values []any) stmt {
+// Names implements tables.Conn.
+func (c *conn) Names() *tables.Names { return &c.names }
+
+// shared begins an execution of a statement of package tables.
+func (c *conn) shared(q tables.Query, values []any) stmt {
 	if topic := q.Topic(); topic != "" {
-		c.w.touched(topic)
+		c.touched(topic)
 	}
-	return c.conn.bind(firstShared+query(q), values...)
+	return c.bind(firstShared+query(q), values...)
 }
 
 // bind begins an execution of q with values as those of package tables.
 func (c *conn) bind(q query, values ...any) stmt {
 	s := c.start(q)
-	tables.Bind(values, s.int, s.text, s.blob)
+	tables.Bind(values, s.int, s.text, s.blob, s.anyID)
 	return s
 }
 
 // Exec implements tables.Conn.
-func (c sharedConn) Exec(q tables.Query, values ...any) error {
-	s := c.start(q, values)
+func (c *conn) Exec(q tables.Query, values ...any) error {
+	s := c.shared(q, values)
 	return s.done()
 }
 
 // Changed implements tables.Conn.
-func (c sharedConn) Changed(q tables.Query, values ...any) (int, error) {
-	s := c.start(q, values)
+func (c *conn) Changed(q tables.Query, values ...any) (int, error) {
+	s := c.shared(q, values)
 	return s.changed()
 }
 
 // Rows implements tables.Conn.
-func (c sharedConn) Rows(q tables.Query, values ...any) iter.Seq2[tables.Row, error] {
+func (c *conn) Rows(q tables.Query, values ...any) iter.Seq2[tables.Row, error] {
 	return func(yield func(tables.Row, error) bool) {
-		s := c.start(q, values)
+		s := c.shared(q, values)
 		for s.next() {
 			if !yield(sharedRow{&s}, nil) {
 				return
@@ -141,3 +146,6 @@ func (r sharedRow) Text() string { return r.s.getText() }
 
 // Blob implements tables.Row.
 func (r sharedRow) Blob() []byte { return r.s.getBlob() }
+
+// ID implements tables.TaskRow.
+func (r sharedRow) ID() string { return r.s.getID() }

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 )
 
 // keyBlock is the number of keys that the writer takes from the sequence at once. The remainder
@@ -31,8 +32,8 @@ type writer struct {
 	// joined is the epoch of the membership, which changes when a lost hub joins again.
 	joined   atomic.Int64
 	turn     turn
-	scopes   memo[scopeName, scope]
-	counters counters
+	scopes   tables.Scopes
+	counters tables.Counters
 	// The keys from nextKey up to lastKey, exclusive, are free for new tasks.
 	nextKey, lastKey int64
 	moments          moments
@@ -70,7 +71,7 @@ func (w *writer) first(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, c.close())
 	}
-	w.conn = c
+	w.conn, c.touched = c, w.touched
 	return nil
 }
 
@@ -125,7 +126,7 @@ func (w *writer) open() error {
 	if err != nil {
 		return errors.Join(err, c.close())
 	}
-	w.conn = c
+	w.conn, c.touched = c, w.touched
 	return nil
 }
 
@@ -135,8 +136,8 @@ func (w *writer) forget() {
 		_ = w.conn.close() // it may have failed already
 		w.conn = nil
 	}
-	w.scopes.clear()
-	w.counters.clear()
+	w.scopes.Clear()
+	w.counters.Clear()
 	w.nextKey, w.lastKey, w.moments.last = 0, 0, -1
 	w.turn.seen = -1
 }
@@ -222,7 +223,7 @@ func (w *writer) finish(batch []*request) error {
 	if err := w.checkTurn(); err != nil {
 		return err
 	}
-	if err := w.counters.flush(c); err != nil {
+	if err := w.counters.Flush(w.count); err != nil {
 		return err
 	}
 	if err := w.flushMoments(); err != nil {

@@ -9,6 +9,8 @@ import (
 type DB interface {
 	// Read runs f with a connection. It may run f again with another one if the first has ended.
 	Read(ctx context.Context, f func(Conn) error) error
+	// View is like Read, with one consistent snapshot of the database for all statements of f.
+	View(ctx context.Context, f func(Conn) error) error
 	// Write runs f in the next transaction, and returns when it is durable. It may run f again, and
 	// may return before f has run if ctx ends: f must not use values that its caller changes. An
 	// error of f undoes the transaction.
@@ -24,6 +26,8 @@ type Conn interface {
 	Changed(q Query, values ...any) (int, error)
 	// Rows executes a statement and returns its rows. Each is valid until the next one.
 	Rows(q Query, values ...any) iter.Seq2[Row, error]
+	// Names returns the cache of names of the connection.
+	Names() *Names
 }
 
 // Row is a row of a result. Each method returns the next column.
@@ -41,10 +45,7 @@ func list[T any](ctx context.Context, db DB, scan func(Row, *T) error, q Query, 
 		all, err = rows(c, scan, q, values...)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
+	return all, err
 }
 
 func rows[T any](c Conn, scan func(Row, *T) error, q Query, values ...any) (all []T, err error) {
@@ -60,6 +61,15 @@ func rows[T any](c Conn, scan func(Row, *T) error, q Query, values ...any) (all 
 		return nil, err
 	}
 	return all, nil
+}
+
+// only returns the number in the only row of a statement.
+func only(c Conn, q Query, values ...any) (n int64, err error) {
+	err = eachRow(c, q, values, func(row Row) error {
+		n = row.Int()
+		return nil
+	})
+	return n, err
 }
 
 // eachRow calls scan for each row of a statement, up to the first error.

@@ -5,41 +5,15 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/a2aproject/a2a-go/v2/a2a"
-
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/task"
 )
 
-// HookStore is the store of webhooks and their dead letters. It implements task.Hooks, task.HookWork and
-// task.HookAdmin.
-type HookStore struct{ Tasks TaskDB }
-
 var (
-	_ task.Hooks     = HookStore{}
-	_ task.HookWork  = HookStore{}
-	_ task.HookAdmin = HookStore{}
+	_ task.Hooks     = Tasks{}
+	_ task.HookWork  = Tasks{}
+	_ task.HookAdmin = Tasks{}
 )
-
-// TaskDB is a database with tasks.
-type TaskDB interface {
-	DB
-	// ReadOf is like Read, for the data of one task.
-	ReadOf(ctx context.Context, key task.Key, f func(Conn) error) error
-	// TaskID returns the stored form of an id of tasks.
-	TaskID(id a2a.TaskID) any
-}
-
-// TaskRow is a row of statements with HeadColumns, which a [TaskDB] returns.
-type TaskRow interface {
-	Row
-	// Head returns the next columns. If it fails, the loop over the rows ends with its error.
-	Head() task.Head
-}
-
-// HeadColumns are the columns of a head in tasks t, in the order in which a TaskRow reads them.
-const HeadColumns = `t.status_at, t.key, t.scope, t.id, t.context,
-	t.shown, t.state, t.rev, t.version, t.updated_at, t.rest`
 
 // hookColumns are the columns of a hook, in the order in which scanHook reads them.
 const hookColumns = `h.task, h.id, h.url, h.dialect, h.scheme, h.secret, h.created_at, h.told, h.settled`
@@ -77,12 +51,11 @@ func scanHook(row Row, h *task.Hook) error {
 
 func scanHooked(row Row, h *task.Hooked) error {
 	_ = scanHook(row, &h.Hook)
-	h.Head = row.(TaskRow).Head()
-	return nil
+	return scanHead(row, &h.Head)
 }
 
 // PutHook implements task.Hooks.
-func (t HookStore) PutHook(ctx context.Context, h *task.Hook) error {
+func (t Tasks) PutHook(ctx context.Context, h *task.Hook) error {
 	err := task.ErrHookID
 	if h.ID != "" {
 		err = t.put(ctx, sqlstore.OwnHook(h))
@@ -93,8 +66,8 @@ func (t HookStore) PutHook(ctx context.Context, h *task.Hook) error {
 	return nil
 }
 
-func (t HookStore) put(ctx context.Context, h *task.Hook) error {
-	stored, err := write(ctx, t.Tasks, func(c Conn) (int, error) {
+func (t Tasks) put(ctx context.Context, h *task.Hook) error {
+	stored, err := write(ctx, t.DB, func(c Conn) (int, error) {
 		n, err := c.Changed(qPutHook, hookValues(h)...)
 		if err != nil || n == 0 {
 			return 0, err
@@ -116,11 +89,11 @@ func SendHook(c Conn, h *task.Hook) error {
 }
 
 // Hooks implements task.Hooks.
-func (t HookStore) Hooks(ctx context.Context, key task.Key, after string, limit int) (found []task.Hook, err error) {
+func (t Tasks) Hooks(ctx context.Context, key task.Key, after string, limit int) (found []task.Hook, err error) {
 	if limit <= 0 {
 		return nil, fmt.Errorf("hooks of task %d: limit %d is not positive", key, limit)
 	}
-	err = t.Tasks.ReadOf(ctx, key, func(c Conn) (err error) {
+	err = t.DB.ReadOf(ctx, key, func(c Conn) (err error) {
 		found, err = rows(c, scanHook, qHooksOfTask, key, after, limit)
 		return err
 	})
@@ -131,8 +104,8 @@ func (t HookStore) Hooks(ctx context.Context, key task.Key, after string, limit 
 }
 
 // DropHook implements task.Hooks.
-func (t HookStore) DropHook(ctx context.Context, ref task.HookRef) error {
-	err := t.Tasks.Write(ctx, func(c Conn) error { return execRef(c, ref, qDropHook, qDropLetters) })
+func (t Tasks) DropHook(ctx context.Context, ref task.HookRef) error {
+	err := t.DB.Write(ctx, func(c Conn) error { return execRef(c, ref, qDropHook, qDropLetters) })
 	if err != nil {
 		return fmt.Errorf("drop hook %s of task %d: %w", ref.ID, ref.Task, err)
 	}
@@ -170,7 +143,7 @@ var (
 )
 
 // Unsettled implements task.HookWork.
-func (t HookStore) Unsettled(ctx context.Context, after task.HookRef, limit int) ([]task.Hooked, error) {
+func (t Tasks) Unsettled(ctx context.Context, after task.HookRef, limit int) ([]task.Hooked, error) {
 	found, err := t.hooked(ctx, qUnsettled, &task.HookQuery{After: after, Limit: limit})
 	if err != nil {
 		return nil, fmt.Errorf("unsettled hooks: %w", err)
@@ -179,7 +152,7 @@ func (t HookStore) Unsettled(ctx context.Context, after task.HookRef, limit int)
 }
 
 // FindHooks implements task.HookAdmin.
-func (t HookStore) FindHooks(ctx context.Context, q *task.HookQuery) ([]task.Hooked, error) {
+func (t Tasks) FindHooks(ctx context.Context, q *task.HookQuery) ([]task.Hooked, error) {
 	which := qHooks
 	switch {
 	case q.Task != "":
@@ -194,7 +167,7 @@ func (t HookStore) FindHooks(ctx context.Context, q *task.HookQuery) ([]task.Hoo
 	return found, nil
 }
 
-func (t HookStore) hooked(ctx context.Context, which Query, q *task.HookQuery) ([]task.Hooked, error) {
+func (t Tasks) hooked(ctx context.Context, which Query, q *task.HookQuery) ([]task.Hooked, error) {
 	if q.Limit <= 0 {
 		return nil, fmt.Errorf("limit %d is not positive", q.Limit)
 	}
@@ -204,9 +177,9 @@ func (t HookStore) hooked(ctx context.Context, which Query, q *task.HookQuery) (
 		if q.Dead {
 			dead = 1
 		}
-		values = append(values, t.Tasks.TaskID(q.Task), dead)
+		values = append(values, ID{Value: string(q.Task)}, dead)
 	}
-	return list(ctx, t.Tasks, scanHooked, which, values...)
+	return list(ctx, t.DB, scanHooked, which, values...)
 }
 
 var (
@@ -222,7 +195,7 @@ var (
 )
 
 // Advance implements task.HookWork.
-func (t HookStore) Advance(ctx context.Context, steps []task.HookStep) error {
+func (t Tasks) Advance(ctx context.Context, steps []task.HookStep) error {
 	if len(steps) == 0 {
 		return nil
 	}
@@ -233,7 +206,7 @@ func (t HookStore) Advance(ctx context.Context, steps []task.HookStep) error {
 			mine[i].Lost = &letter
 		}
 	}
-	err := t.Tasks.Write(ctx, func(c Conn) error {
+	err := t.DB.Write(ctx, func(c Conn) error {
 		for i := range mine {
 			if err := advance(c, &mine[i]); err != nil {
 				return err
@@ -276,8 +249,8 @@ func deadFields(d *task.DeadLetter) []any {
 }
 
 // DeadLetters implements task.HookAdmin.
-func (t HookStore) DeadLetters(ctx context.Context, ref task.HookRef) (found []task.DeadLetter, err error) {
-	err = t.Tasks.ReadOf(ctx, ref.Task, func(c Conn) (err error) {
+func (t Tasks) DeadLetters(ctx context.Context, ref task.HookRef) (found []task.DeadLetter, err error) {
+	err = t.DB.ReadOf(ctx, ref.Task, func(c Conn) (err error) {
 		found, err = rows(c, fields(deadFields), qHookLetters, ref.Task, ref.ID)
 		return err
 	})
@@ -288,8 +261,8 @@ func (t HookStore) DeadLetters(ctx context.Context, ref task.HookRef) (found []t
 }
 
 // Revive implements task.HookAdmin.
-func (t HookStore) Revive(ctx context.Context, ref task.HookRef) (task.Hooked, error) {
-	found, err := write(ctx, t.Tasks, func(c Conn) ([]task.Hooked, error) {
+func (t Tasks) Revive(ctx context.Context, ref task.HookRef) (task.Hooked, error) {
+	found, err := write(ctx, t.DB, func(c Conn) ([]task.Hooked, error) {
 		if err := execRef(c, ref, qRevive, qDropLetters); err != nil {
 			return nil, err
 		}

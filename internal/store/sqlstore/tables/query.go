@@ -42,8 +42,9 @@ func (q Query) Topic() string { return statements[q].topic }
 // PostgreSQL returns the text for PostgreSQL.
 func (q Query) PostgreSQL() string { return statements[q].text }
 
-// adapt names values as SQLite does, and shows it the comments that are for it.
-var adapt = strings.NewReplacer("$", "?", "/*sqlite", "", "*/", "")
+// adapt names values as SQLite does, shows it the comments that are for it, and hides from it what is
+// for PostgreSQL.
+var adapt = strings.NewReplacer("$", "?", "/*postgres{*/", "/*", "/*}*/", "*/", "/*sqlite", "", "*/", "")
 
 // SQLite returns the text for SQLite.
 func (q Query) SQLite() string { return SQLite(statements[q].text) }

@@ -8,8 +8,15 @@ import (
 // bytesOf is a text that is stored as bytes.
 type bytesOf struct{ text *string }
 
+// ID is an id that callers or the hub have chosen. Its stored form depends on the database.
+type ID struct {
+	Value string
+	// Text stores a UUID as text, too: it begins or ends a range of texts.
+	Text bool
+}
+
 // Bind calls the function for the stored form of each value.
-func Bind(values []any, number func(int64), text func(string), blob func([]byte)) {
+func Bind(values []any, number func(int64), text func(string), blob func([]byte), id func(ID)) {
 	for _, v := range values {
 		switch v := plain(v).(type) {
 		case int64:
@@ -18,14 +25,16 @@ func Bind(values []any, number func(int64), text func(string), blob func([]byte)
 			text(v)
 		case []byte:
 			blob(v)
+		case ID:
+			id(v)
 		}
 	}
 }
 
-// plain returns the stored form of a value, which is an int64, a string or a []byte.
+// plain returns the stored form of a value, which is an int64, a string, a []byte or an ID.
 func plain(v any) any {
 	switch v := v.(type) {
-	case int64, string, []byte:
+	case int64, string, []byte, ID:
 		return v
 	case bytesOf:
 		return []byte(*v.text)

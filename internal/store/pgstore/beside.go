@@ -1,0 +1,110 @@
+package pgstore
+
+import (
+	"fmt"
+
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
+	"github.com/parley-a2a/parley/task"
+)
+
+// These statements store the data beside a change. Aliases are in the table of messages, because most of
+// them are ids of messages.
+var (
+	qPutAlias   = prepared("INSERT INTO messages VALUES ($1, $2, $3) ON CONFLICT DO NOTHING")
+	qAddRecord  = prepared("INSERT INTO journal (place, data) VALUES ($1, $2) ON CONFLICT (place) DO NOTHING")
+	qPutSidecar = prepared(`INSERT INTO sidecars (place, parent, data) VALUES ($1, $2, $3)
+	ON CONFLICT (place) DO UPDATE SET data = excluded.data`)
+
+	qRequestAge = prepared("SELECT at FROM requests WHERE scope = $1 AND key = $2")
+
+	qPutRequest = prepared(`INSERT INTO requests (scope, key, fingerprint, task, version, at) VALUES ($1, $2, $3, $4, $5, $6)
+	ON CONFLICT (scope, key) DO UPDATE SET
+	fingerprint = excluded.fingerprint, task = excluded.task, version = excluded.version, at = excluded.at`)
+)
+
+// putAlias stores the alias of a change.
+func (w *writer) putAlias(ch *change, owner int64) error {
+	s := w.conn.start(qPutAlias)
+	s.int(owner)
+	s.text(ch.alias)
+	s.int(int64(ch.next.Key))
+	if err := s.done(); err != nil {
+		return fmt.Errorf("insert alias: %w", err)
+	}
+	return nil
+}
+
+func (w *writer) putSidecars(ch *change) error {
+	for i, data := range ch.sidecars {
+		if data == nil {
+			continue
+		}
+		kind := task.SidecarKind(i)
+		s := w.conn.start(qPutSidecar)
+		s.int(sqlstore.SidecarPlace(kind, ch.next.Key))
+		s.int(int64(kind.Parent(data)))
+		s.blob(data)
+		if err := s.done(); err != nil {
+			return fmt.Errorf("insert sidecar %d: %w", kind, err)
+		}
+	}
+	return nil
+}
+
+// putJournal applies a change to the journal of its task.
+func (w *writer) putJournal(ch *change) error {
+	if ch.forget {
+		if err := tables.DropJournal(w.conn, ch.next.Key); err != nil {
+			return err
+		}
+	}
+	for i := range ch.journal {
+		s := w.conn.start(qAddRecord)
+		s.int(sqlstore.Place(ch.next.Key, ch.journal[i].Number))
+		s.blob(ch.journal[i].Data)
+		if err := s.done(); err != nil {
+			return fmt.Errorf("insert record: %w", err)
+		}
+	}
+	return nil
+}
+
+// keyUsed returns an error if an earlier request of the scope has the key of the change.
+func (ch *change) keyUsed() error {
+	if ch.used == nil || len(ch.used.rows) == 0 {
+		return nil
+	}
+	s := stmt{row: ch.used.rows[0], at: -1}
+	if task.Millis(s.getInt()) >= ch.request.Since {
+		return task.ErrKeyUsed
+	}
+	return nil
+}
+
+// putRequest stores the request of a change.
+func (w *writer) putRequest(ch *change, scope int64) error {
+	s := w.conn.start(qPutRequest)
+	s.int(scope)
+	s.text(ch.request.Key)
+	s.blob(ch.request.Fingerprint)
+	s.int(int64(ch.next.Key))
+	s.int(ch.next.Version)
+	s.int(int64(ch.request.At))
+	if err := s.done(); err != nil {
+		return fmt.Errorf("insert request: %w", err)
+	}
+	return nil
+}
+
+var qCount = prepared(`INSERT INTO counters VALUES ($1, $2, $3)
+	ON CONFLICT (scope, state) DO UPDATE SET n = counters.n + excluded.n`)
+
+// count stores a change of the number of visible tasks of a group.
+func (w *writer) count(g tables.Group, n int64) error {
+	s := w.conn.start(qCount)
+	s.int(g.Scope)
+	s.int(int64(g.State))
+	s.int(n)
+	return s.done()
+}
