@@ -119,7 +119,9 @@ func plant(t *testing.T, edits []edit) (path string) {
 		t.Fatal(err)
 	}
 	path = filepath.Join(dir, "hub")
-	if out, err := exec.Command("go", "build", "-overlay", file, "-o", path, "github.com/parley-a2a/parley/cmd/parley").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-overlay", file, "-o", path, "github.com/parley-a2a/parley/cmd/parley")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	return path
