@@ -1,69 +1,14 @@
 // Package adminapi is the hub's own HTTP interface below /api/v1: the operations of its
 // operator and its command line beside the protocol.
 //
-//	GET /api/v1/openapi.json   the description of this API, for every client
-//	GET /api/v1/status         the hub: version, uptime, readiness, the caller's tasks, the bus
-//	GET /api/v1/caller         the caller: its id, its roles, and whether it is an administrator
-//	GET /api/v1/agents         the agents, in the order of their registration
-//	POST /api/v1/agents        registers a remote agent
-//	POST /api/v1/agents/review  fetches the card of an agent and registers nothing
-//	POST /api/v1/conformance   checks whether an agent complies with the specification
-//	GET /api/v1/agents/{name}  one agent with its card
-//	PUT /api/v1/agents/{name}  registers it, or changes its registration
-//	DELETE /api/v1/agents/{name}  removes an agent that was registered
-//	POST /api/v1/agents/{name}/probe    checks whether it answers
-//	POST /api/v1/agents/{name}/refresh  reads its card again
-//	POST /api/v1/agents/{name}/pause    holds back further messages to it
-//	POST /api/v1/agents/{name}/resume   sends it messages again
-//	POST /api/v1/tasks/{id}/redrive     dispatches the message of a task again
-//	POST /api/v1/tasks/{id}/fail        ends a task as FAILED, with a reason
-//	POST /api/v1/tasks/{id}/reassign    assigns a waiting task to another agent
-//	GET /api/v1/dead           dead letters of queues: ?queue=, ?task=, pages
-//	GET, DELETE /api/v1/dead/{id}       one letter with its envelope; deletes it
-//	POST /api/v1/dead/{id}/replay       publishes it again
-//	GET /api/v1/tasks          the caller's tasks with their agents: ?agent=, ?context=, ?state=, pages,
-//	                           ?idPrefix=, ?since=, ?until=; ?owner= with scope=all
-//	GET /api/v1/tasks?scope=all         the tasks of all owners, with their owners, for administrators
-//	GET /api/v1/counts         the numbers of the caller's tasks by state: ?agent=
-//	GET /api/v1/counts?scope=all        those of all owners, for administrators: ?owner=
-//	GET /api/v1/tasks/{id}     one of the caller's tasks
-//	GET /api/v1/tasks/{id}?scope=all    a task of any owner with its messages, for administrators: ?owner=
-//	GET /api/v1/tasks/{id}/tree         a task of the caller and those that it has delegated
-//	GET /api/v1/tasks/{id}/tree/events  the same, and each change of a status, as Server-Sent Events
-//	GET /api/v1/tasks/{id}/log          the entries of its log with their times: ?after=, ?scope=all
-//	GET /api/v1/tasks/{id}/log/events   the same, and each that is added, as Server-Sent Events
-//	GET /api/v1/search         agents and MCP servers for ?q=, best first: ?limit=
-//	GET /api/v1/costs          the costs of tasks: ?agent=, ?skill=, ?minSamples=
-//	GET /api/v1/confidences    the confidences of agents, by the same filters
-//	GET /api/v1/keys           the API keys, without their texts
-//	POST /api/v1/keys          creates a key; its text is in the answer and nowhere else
-//	DELETE /api/v1/keys/{id}   revokes a key, with ?after=24h when that time has passed
-//	GET /api/v1/push           the webhooks of all callers: ?task=, ?dead=true, pages
-//	GET /api/v1/memory         the caller's notes: ?prefix=, category=, limit=, after=
-//	GET /api/v1/memory/events  the caller's notes and each that is set, as Server-Sent Events: ?prefix=, category=
-//	GET /api/v1/memory/search  ?q=, category=, tag=, namespace=, limit=
-//	GET, PUT, DELETE /api/v1/memory/note  one note: ?key=; DELETE also accepts ?prefix=
-//	DELETE /api/v1/memory/session         ends a session: ?id=
-//	GET /api/v1/memory/conversation       the turns of a context: ?context=
-//	POST /api/v1/push/{task}/redeliver  sends webhooks their undelivered notifications again
-//	GET /api/v1/audit          the audit log: ?actor=, action=, task=, agent=, since=, until=, after=, limit=
-//	GET /api/v1/audit/verify   whether the audit log is intact
-//	GET /api/v1/events         all events of the hub, as Server-Sent Events: ?after=, ?follow=false,
-//	                           ?agent=, ?owner=, ?task=, ?context=, ?kind=
-//	GET /api/v1/samples        samples of the last hour for curves: ?after=
-//	GET /api/v1/inbox          the items that wait for a person: ?state=, ?kind=, pages
-//	POST /api/v1/inbox         adds a question of the caller to the inbox
-//	GET /api/v1/inbox/{id}     one item of it
-//	GET /api/v1/inbox/events   items that are added or settled, as Server-Sent Events
-//	POST /api/v1/inbox/{id}/answer, approve, refuse  settles an item
-//	GET /api/v1/trust          the trust levels of callers and agents
-//	POST /api/v1/trust         changes one of them
+// The method routes has the list, which docs/api.md and the answer of GET /api/v1/openapi.json
+// describe: agents and their registration, tasks with their trees and logs, the inbox, notes, keys,
+// webhooks, trust levels, dead letters, the audit log, events and samples.
 //
 // All changes, and all requests about keys, webhooks, trust, events and the tasks of all owners,
-// need an administrator. The
-// addresses and the health of agents are shown to administrators only. Notes and conversations
-// belong to the caller, which may change them. The owner of a task sees the questions about it
-// in the inbox, and may answer them. An administrator is a principal with the role "admin", or
+// need an administrator. The addresses and the health of agents are shown to administrators only.
+// Notes and conversations belong to the caller, which may change them. The owner of a task sees the
+// questions about it in the inbox, and may answer them. An administrator is a principal with the role "admin", or
 // the anonymous caller on the hub's own machine, if no proxy passed the request on and it names
 // this machine as its host. Other callers get 403. With a policy, callers may also do all that it
 // allows, and administrators everything that it does not deny (docs/policy.md). Cross-origin
@@ -103,6 +48,7 @@ import (
 	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/auth/policy"
+	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
@@ -110,6 +56,7 @@ import (
 	"github.com/parley-a2a/parley/internal/directory/broker"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/operator"
+	"github.com/parley-a2a/parley/internal/events"
 	"github.com/parley-a2a/parley/internal/telemetry/samples"
 	"github.com/parley-a2a/parley/task"
 )
@@ -139,7 +86,7 @@ type Handler struct {
 	// Trees reads tasks with the tasks below them. If nil, no trees are served.
 	Trees Trees
 	// Logs reads the logs of tasks. If nil, no logs are served.
-	Logs Logs
+	Logs *engine.Engine
 	// Reader reads the tasks of callers. If nil, /api/v1/tasks and single tasks are not served.
 	Reader TaskReader
 	// Keys are the API keys. If nil, nothing is served below /api/v1/keys.
@@ -167,9 +114,9 @@ type Handler struct {
 	Active func()
 	// Trust holds the trust levels of callers and agents. If nil, nothing is served at
 	// /api/v1/trust.
-	Trust Trust
+	Trust *trust.Registry
 	// Events reads the events of the hub. If nil, nothing is served at /api/v1/events.
-	Events Events
+	Events *events.Recorder
 	// Samples are those of the last hour. If nil, nothing is served at /api/v1/samples.
 	Samples *samples.Ring
 	// Policy authorizes the operations of callers. If nil, administrators may do everything

@@ -3,7 +3,6 @@ package adminapi
 import (
 	"context"
 	"encoding/json"
-	"iter"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -18,15 +17,6 @@ import (
 	"github.com/parley-a2a/parley/internal/events"
 	"github.com/parley-a2a/parley/task"
 )
-
-// Events reads the events of a hub. *events.Recorder implements it. Methods are called
-// concurrently.
-type Events interface {
-	// Watch yields the events of q.
-	Watch(ctx context.Context, q events.Query) iter.Seq2[events.Event, error]
-}
-
-var _ Events = (*events.Recorder)(nil)
 
 // maxEventStreams is the maximum number of open streams of all events.
 const maxEventStreams = 64

@@ -161,7 +161,7 @@ func TestStreamsOfAllEventsAreBounded(t *testing.T) {
 		if got := as(t, h, boss, "GET /api/v1/events", ""); got.code != 503 {
 			t.Errorf("one more stream: %d, want 503", got.code)
 		}
-		tasktest.Append(t, h.Events.(*events.Recorder).Watched(s), tasktest.NewHead("carl", "t9"), tasktest.Created(tasktest.At(0), "hi"))
+		tasktest.Append(t, h.Events.Watched(s), tasktest.NewHead("carl", "t9"), tasktest.Created(tasktest.At(0), "hi"))
 		synctest.Wait()
 		cancel()
 		streams.Wait()

@@ -213,7 +213,7 @@ func TestTrust(t *testing.T) {
 	if got := as(t, h, boss, "GET /api/v1/trust", ""); !strings.Contains(got.body, `"agentId":"clerk","level":"act","approvedSkills":["sell"]`) {
 		t.Errorf("list = %s", got.body)
 	}
-	h.Trust.(*trust.Registry).Follow([]trust.Entry{{Subject: "clerk", Level: trust.Learn}})
+	h.Trust.Follow([]trust.Entry{{Subject: "clerk", Level: trust.Learn}})
 	got := as(t, h, boss, "POST /api/v1/trust", `{"agentId":"clerk","level":"act"}`)
 	got.failure(t, 400, "FAILED_PRECONDITION", "UNSUPPORTED_OPERATION")
 	h = &adminapi.Handler{Hub: h.Hub, Keys: h.Keys}

@@ -1,7 +1,6 @@
 package adminapi
 
 import (
-	"context"
 	"errors"
 	"math"
 	"net/http"
@@ -14,21 +13,16 @@ import (
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/recorder"
 	"github.com/parley-a2a/parley/task"
 )
-
-// Sessions ends sessions. *recorder.Recorder implements it. Methods are called concurrently.
-type Sessions interface {
-	// CloseSession deletes the notes of a session and returns their number.
-	CloseSession(ctx context.Context, owner task.Owner, session string) (int, error)
-}
 
 // Memory holds the notes and conversations of the hub.
 type Memory struct {
 	// Notes, Turns and Sessions are required.
 	Notes    *memory.Notes
 	Turns    *memory.Turns
-	Sessions Sessions
+	Sessions *recorder.Recorder
 }
 
 // Deleted is the answer of a DELETE.

@@ -15,17 +15,8 @@ import (
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
-
-// Logs reads the logs of tasks. *engine.Engine implements it. Methods are called concurrently.
-type Logs interface {
-	// OpenLog returns a reader of the log of a task of the caller after a version.
-	OpenLog(ctx context.Context, c *op.Caller, id a2a.TaskID, after int64) (*engine.Stream, error)
-}
-
-var _ Logs = (*engine.Engine)(nil)
 
 const (
 	// maxLogPage is the maximum number of entries in a page of a log. A page also ends after

@@ -1,7 +1,6 @@
 package adminapi
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -12,17 +11,6 @@ import (
 	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/internal/apierror"
 )
-
-// Trust holds the trust levels of callers and agents. *trust.Registry implements it. Methods are
-// called concurrently.
-type Trust interface {
-	// List returns all entries.
-	List() []trust.Entry
-	// Set changes an entry.
-	Set(ctx context.Context, who trust.Subject, c *trust.Change) (trust.Entry, error)
-}
-
-var _ Trust = (*trust.Registry)(nil)
 
 // TrustList is the answer of GET /api/v1/trust.
 type TrustList struct {
