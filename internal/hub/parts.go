@@ -119,67 +119,36 @@ type Settings struct {
 	Version, Commit string
 }
 
-// Limits bound time and space. A zero field means its default, which its comment states. This
-// is the one list of limits: parley.Limits has the same fields in the same order, and package
-// server sets them from a configuration.
+// Limits bound time and space. This is the one list of limits: parley.Limits has the same fields in
+// the same order, with their meanings and defaults, and package server sets them from a
+// configuration.
 type Limits struct {
-	// Body is the maximum size of a request in bytes; 10 MiB.
-	Body int64
-	// Memory is the maximum number of bytes that large requests and the runs of large messages
-	// may occupy at one time; membudget.Default().
-	Memory int64
-	// Spool is the maximum number of bytes of large requests in files while they arrive; 1 GiB.
-	Spool int64
-	// StreamsPerCaller is the maximum number of open streams of one caller; 1,000.
-	StreamsPerCaller int
-	// MaxWait is the maximum time that a blocking call waits; 300 s.
-	MaxWait time.Duration
-	// AgentSilence is the time without an event after which a run ends; 15 min. Negative means
-	// never.
-	AgentSilence time.Duration
-	// DrainTimeout is the time that runs have to finish when the hub stops; 10 s. Negative
-	// means no time.
-	DrainTimeout time.Duration
-	// Retention is the time that a finished task is kept; 30 days.
-	Retention time.Duration
-	// IdleRetention is the time that an interrupted task of an idle context is kept; 30 days.
-	IdleRetention time.Duration
-	// MaxRuns is the maximum number of concurrent runs; 10,000.
-	MaxRuns int
-	// RequestsPerSecond is the maximum average rate of requests of one caller; unlimited.
+	Body              int64
+	Memory            int64
+	Spool             int64
+	StreamsPerCaller  int
+	MaxWait           time.Duration
+	AgentSilence      time.Duration
+	DrainTimeout      time.Duration
+	Retention         time.Duration
+	IdleRetention     time.Duration
+	MaxRuns           int
 	RequestsPerSecond float64
-	// Burst is the maximum number of requests at once; twice RequestsPerSecond.
-	Burst int
-	// BytesPerSecond is the maximum average rate of bytes of one caller; unlimited.
-	BytesPerSecond int64
-	// TasksPerCaller is the maximum number of running or queued tasks of one caller; unlimited.
-	TasksPerCaller int
-	// Hops is the maximum length of a chain of delegations between agents; 8.
-	Hops int
-	// Delegations is the maximum number of tasks that may be started on behalf of one; 1,000.
-	Delegations int
-	// DelegationTime is the time limit of delegated work; unlimited.
-	DelegationTime time.Duration
-	// FirstEvent is the time that an agent has to answer with a bare message; 1 s.
-	FirstEvent time.Duration
-	// CancelWait is the time that an agent has to confirm a cancellation; 10 s.
-	CancelWait time.Duration
-	// MaxAway is the maximum number of concurrent runs whose agents wait for work elsewhere;
-	// 50,000.
-	MaxAway int
-	// MaxQueued is the maximum number of queued tasks; 100,000.
-	MaxQueued int
-	// MaxWaiting is the maximum number of unread messages of one task; 100.
-	MaxWaiting int
-	// Streams is the maximum number of open streams of all callers; 20,000. Negative means
-	// unlimited.
-	Streams int
-	// BodyTime is the time that a request may take to arrive; 30 s.
-	BodyTime time.Duration
-	// WriteTime is the time that a reader may take to accept a write; 30 s.
-	WriteTime time.Duration
-	// KeepAlive is the time of silence after which a stream sends a comment; 15 s.
-	KeepAlive time.Duration
+	Burst             int
+	BytesPerSecond    int64
+	TasksPerCaller    int
+	Hops              int
+	Delegations       int
+	DelegationTime    time.Duration
+	FirstEvent        time.Duration
+	CancelWait        time.Duration
+	MaxAway           int
+	MaxQueued         int
+	MaxWaiting        int
+	Streams           int
+	BodyTime          time.Duration
+	WriteTime         time.Duration
+	KeepAlive         time.Duration
 }
 
 // engineConfig returns the configuration of the engine.
