@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/client"
-	"github.com/parley-a2a/parley/internal/mock"
+	"github.com/parley-a2a/parley/internal/testing/mocktest"
 )
 
 func parts(texts ...string) a2a.ContentParts {
@@ -76,7 +76,7 @@ func TestConversation(t *testing.T) {
 	for _, serve := range []string{"jsonrpc", "rest", "v0.3", "promptkit"} {
 		t.Run(serve, func(t *testing.T) {
 			t.Parallel()
-			s := mock.Start(t, `
+			s := mocktest.Start(t, `
 a2a_agents:
   - name: weather
     serve: ["`+serve+`"]

@@ -20,6 +20,7 @@ import (
 
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/mock"
+	"github.com/parley-a2a/parley/internal/testing/mocktest"
 )
 
 const scenario = `
@@ -67,7 +68,7 @@ func request(text string, id a2a.TaskID) *a2a.SendMessageRequest {
 }
 
 // ours returns a caller that uses package client.
-func ours(t *testing.T, s *mock.Server, b a2a.TransportProtocol) *caller {
+func ours(t *testing.T, s *mocktest.Server, b a2a.TransportProtocol) *caller {
 	t.Helper()
 	c, err := client.Dial(t.Context(), s.URL(), client.Options{Key: "secret", Bindings: []a2a.TransportProtocol{b}})
 	if err != nil {
@@ -103,7 +104,7 @@ func (bearer) Before(ctx context.Context, req *a2aclient.Request) (context.Conte
 }
 
 // official returns a caller that uses the SDK's client over the given binding of the card.
-func official(t *testing.T, s *mock.Server, b a2a.TransportProtocol, more ...a2aclient.FactoryOption) *caller {
+func official(t *testing.T, s *mocktest.Server, b a2a.TransportProtocol, more ...a2aclient.FactoryOption) *caller {
 	t.Helper()
 	card, err := agentcard.NewResolver(nil).Resolve(t.Context(), s.URL())
 	if err != nil {
@@ -198,19 +199,19 @@ func TestScenario(t *testing.T) {
 	for name, b := range map[string]a2a.TransportProtocol{"jsonrpc": a2a.TransportProtocolJSONRPC, "rest": a2a.TransportProtocolHTTPJSON} {
 		t.Run("client/"+name, func(t *testing.T) {
 			t.Parallel()
-			s := mock.Start(t, scenario)
+			s := mocktest.Start(t, scenario)
 			c := ours(t, s, b)
 			testAnswers(t, c)
 			testDialogue(t, c)
-			testRefusals(t, s, c)
+			testRefusals(t, s.Server, c)
 		})
 		t.Run("sdk/"+name, func(t *testing.T) {
 			t.Parallel()
-			s := mock.Start(t, scenario)
+			s := mocktest.Start(t, scenario)
 			c := official(t, s, b)
 			testAnswers(t, c)
 			testDialogue(t, c)
-			testRefusals(t, s, c)
+			testRefusals(t, s.Server, c)
 		})
 	}
 	t.Run("sdk/grpc", func(t *testing.T) {
@@ -351,7 +352,7 @@ func testCancel(t *testing.T, s *mock.Server, c *caller) {
 // The credential is required over every binding.
 func TestCredential(t *testing.T) {
 	t.Parallel()
-	s := mock.Start(t, scenario)
+	s := mocktest.Start(t, scenario)
 	for _, b := range []a2a.TransportProtocol{a2a.TransportProtocolJSONRPC, a2a.TransportProtocolHTTPJSON} {
 		c, err := client.Dial(t.Context(), s.URL(), client.Options{Bindings: []a2a.TransportProtocol{b}})
 		if err != nil {
@@ -366,7 +367,7 @@ func TestCredential(t *testing.T) {
 	if !errors.Is(err, a2a.ErrUnauthenticated) {
 		t.Errorf("GetTask without a key: %v, want %v", err, a2a.ErrUnauthenticated)
 	}
-	key := mock.Start(t, "a2a_agents: [{name: a, auth: {scheme: api_key, token: k}, responses: [{response: ok}]}]")
+	key := mocktest.Start(t, "a2a_agents: [{name: a, auth: {scheme: api_key, token: k}, responses: [{response: ok}]}]")
 	c, err := client.Dial(t.Context(), key.URL(), client.Options{Key: "k"})
 	if err != nil {
 		t.Fatal(err)
@@ -380,7 +381,7 @@ func TestCredential(t *testing.T) {
 // A client that follows a stream survives a fault: events continue where they were cut.
 func TestFollowOverAFault(t *testing.T) {
 	t.Parallel()
-	s := mock.Start(t, `
+	s := mocktest.Start(t, `
 a2a_agents:
   - name: a
     responses:
@@ -425,7 +426,7 @@ a2a_agents:
 // streaming.
 func TestLyingCard(t *testing.T) {
 	t.Parallel()
-	s := mock.Start(t, `
+	s := mocktest.Start(t, `
 a2a_agents:
   - name: a
     card: {capabilities: {streaming: false}}

@@ -2,7 +2,6 @@ package mock
 
 import (
 	_ "embed"
-	"slices"
 	"time"
 )
 
@@ -225,9 +224,3 @@ const (
 	// Close ends a stream normally although its task has not ended.
 	Close Fault = "close"
 )
-
-//go:embed schema/mock.schema.json
-var schema []byte
-
-// Schema returns the JSON Schema (draft 2020-12) of the file.
-func Schema() []byte { return slices.Clone(schema) }

@@ -3,10 +3,10 @@
 // # Purpose
 //
 // A script in YAML lists agents, and for each of them rules: a condition on messages and the
-// answer to them. [Start] serves a script for the duration of a Go test; parley mock serves it
-// from the command line.
+// answer to them. Package mocktest serves a script for the duration of a Go test; parley mock
+// serves it from the command line.
 //
-//	s := mock.Start(t, `
+//	s := mocktest.Start(t, `
 //	a2a_agents:
 //	  - name: weather
 //	    responses:
@@ -19,8 +19,8 @@
 //	c, err := client.Dial(ctx, s.URL(), client.Options{})
 //
 // The files of PromptKit's mock (a2a_agents) are scripts, also inside a larger PromptKit
-// configuration. [Config] describes every element of a script, and the JSON Schema that
-// [Schema] returns describes it to editors.
+// configuration. [Config] describes every element of a script, and the JSON Schema in the folder
+// schema describes it to editors.
 //
 // The first rule that matches answers. A message to a waiting task continues with the remaining
 // steps of the task, if there are any. Every agent supports v1.0 over JSON-RPC and HTTP+JSON,

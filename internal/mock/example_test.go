@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/internal/mock"
 )
 
-// In a test, mock.Start(t, script) does all of this.
+// In a test, mocktest.Start(t, script) does all of this.
 func Example() {
 	c, err := mock.Parse("weather.yaml", []byte(`
 a2a_agents:

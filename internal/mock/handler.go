@@ -119,12 +119,10 @@ func query[T any](ctx context.Context, h *handler, o dialect.Operation, req any)
 	return into[T](c, out, err)
 }
 
-// GetTask implements a2asrv.RequestHandler.
 func (h *handler) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Task, error) {
 	return query[a2a.Task](ctx, h, dialect.GetTask, req)
 }
 
-// ListTasks implements a2asrv.RequestHandler.
 func (h *handler) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
 	clone := *req
 	if clone.PageSize == 0 {
@@ -133,7 +131,6 @@ func (h *handler) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2
 	return query[a2a.ListTasksResponse](ctx, h, dialect.ListTasks, &clone)
 }
 
-// CancelTask implements a2asrv.RequestHandler.
 func (h *handler) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2a.Task, error) {
 	return query[a2a.Task](ctx, h, dialect.CancelTask, req)
 }
@@ -158,7 +155,6 @@ func (h *handler) receive(ctx context.Context, o dialect.Operation, req *a2a.Sen
 	return c, a, in, c.end(err)
 }
 
-// SendMessage implements a2asrv.RequestHandler.
 func (h *handler) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (a2a.SendMessageResult, error) {
 	ctx, cancel := h.server.bound(ctx)
 	defer cancel()
@@ -183,7 +179,6 @@ func (h *handler) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) 
 	return nil, err
 }
 
-// SendStreamingMessage implements a2asrv.RequestHandler.
 func (h *handler) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageRequest) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
 		ctx, cancel := h.server.bound(ctx)
@@ -197,7 +192,6 @@ func (h *handler) SendStreamingMessage(ctx context.Context, req *a2a.SendMessage
 	}
 }
 
-// SubscribeToTask implements a2asrv.RequestHandler.
 func (h *handler) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRequest) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
 		ctx, cancel := h.server.bound(ctx)
@@ -247,22 +241,18 @@ func (c *call) events(ctx context.Context, a *answer, yield func(a2a.Event, erro
 	}
 }
 
-// GetTaskPushConfig implements a2asrv.RequestHandler.
 func (h *handler) GetTaskPushConfig(ctx context.Context, req *a2a.GetTaskPushConfigRequest) (*a2a.PushConfig, error) {
 	return nil, h.noPush(ctx, dialect.GetPushConfig, req)
 }
 
-// ListTaskPushConfigs implements a2asrv.RequestHandler.
 func (h *handler) ListTaskPushConfigs(ctx context.Context, req *a2a.ListTaskPushConfigRequest) (*a2a.ListTaskPushConfigResponse, error) {
 	return nil, h.noPush(ctx, dialect.ListPushConfigs, req)
 }
 
-// CreateTaskPushConfig implements a2asrv.RequestHandler.
 func (h *handler) CreateTaskPushConfig(ctx context.Context, req *a2a.PushConfig) (*a2a.PushConfig, error) {
 	return nil, h.noPush(ctx, dialect.CreatePushConfig, req)
 }
 
-// DeleteTaskPushConfig implements a2asrv.RequestHandler.
 func (h *handler) DeleteTaskPushConfig(ctx context.Context, req *a2a.DeleteTaskPushConfigRequest) error {
 	return h.noPush(ctx, dialect.DeletePushConfig, req)
 }
@@ -275,7 +265,6 @@ func (h *handler) noPush(ctx context.Context, o dialect.Operation, req any) erro
 	return c.end(err)
 }
 
-// GetExtendedAgentCard implements a2asrv.RequestHandler.
 func (h *handler) GetExtendedAgentCard(ctx context.Context, req *a2a.GetExtendedAgentCardRequest) (*a2a.AgentCard, error) {
 	c, _, err := h.begin(ctx, dialect.GetExtendedAgentCard, req)
 	if err == nil {

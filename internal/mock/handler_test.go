@@ -7,13 +7,13 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/mock"
+	"github.com/parley-a2a/parley/internal/testing/mocktest"
 )
 
 // A further binding gets replacements for answers that only HTTP can carry.
 func TestRequestHandler(t *testing.T) {
 	t.Parallel()
-	s := mock.Start(t, `
+	s := mocktest.Start(t, `
 a2a_agents:
   - name: a
     responses:
@@ -63,7 +63,7 @@ a2a_agents:
 }
 
 // testSubscription cancels a task while a client follows it.
-func testSubscription(t *testing.T, s *mock.Server, id a2a.TaskID) {
+func testSubscription(t *testing.T, s *mocktest.Server, id a2a.TaskID) {
 	t.Helper()
 	h := s.RequestHandler("")
 	var last a2a.TaskState
@@ -92,7 +92,7 @@ func testSubscription(t *testing.T, s *mock.Server, id a2a.TaskID) {
 
 func TestRequestHandlerLacksThese(t *testing.T) {
 	t.Parallel()
-	h := mock.Start(t, "a2a_agents: [{name: a, card: {capabilities: {streaming: false}}, responses: [{response: ok}]}]").RequestHandler("")
+	h := mocktest.Start(t, "a2a_agents: [{name: a, card: {capabilities: {streaming: false}}, responses: [{response: ok}]}]").RequestHandler("")
 	ctx := t.Context()
 	_, err1 := h.GetTaskPushConfig(ctx, &a2a.GetTaskPushConfigRequest{})
 	_, err2 := h.ListTaskPushConfigs(ctx, &a2a.ListTaskPushConfigRequest{})

@@ -35,8 +35,7 @@ type Server struct {
 	recorder *recorder
 	ctx      context.Context // canceled by Close
 	stop     context.CancelFunc
-	runs     sync.WaitGroup // scripts, and the listener of Start
-	url      string         // of Start
+	runs     sync.WaitGroup // scripts
 }
 
 // New returns a server for the agents of c, which must not change afterwards. The error is an
@@ -85,54 +84,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	return nil
 }
-
-// TB is the part of testing.TB that Start needs.
-type TB interface {
-	Helper()
-	Cleanup(f func())
-	Fatalf(format string, args ...any)
-}
-
-// Start serves the agents of a script in YAML on a free local port until the test has ended. An
-// invalid script ends the test.
-func Start(t TB, script string) *Server {
-	t.Helper()
-	c, err := Parse("mock.yaml", []byte(script))
-	if err != nil {
-		t.Fatalf("%v", err)
-		return nil
-	}
-	return StartConfig(t, c)
-}
-
-// StartConfig is Start for a Config that was created in Go or loaded from a file.
-func StartConfig(t TB, c *Config) *Server {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("listen: %v", err)
-		return nil
-	}
-	url := "http://" + l.Addr().String()
-	s, err := New(c, Options{URL: url})
-	if err != nil {
-		l.Close()
-		t.Fatalf("%v", err)
-		return nil
-	}
-	s.url = url
-	s.runs.Go(func() { _ = s.Serve(s.ctx, l) }) // a listener error shows in every call
-	t.Cleanup(func() { s.Close() })
-	return s
-}
-
-// URL returns the address of a server that Start has started, which is the base URL of the
-// first agent.
-func (s *Server) URL() string { return s.url }
-
-// AgentURL returns the base URL of the agent with the given name. Its card is at the well-known
-// path below it.
-func (s *Server) AgentURL(name string) string { return s.url + "/a2a/" + name }
 
 // agentNamed returns the named agent, the first one if name is empty, or nil.
 func (s *Server) agentNamed(name string) *agent {

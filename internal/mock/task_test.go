@@ -218,47 +218,6 @@ func TestRecordGoesToTheWriter(t *testing.T) {
 	}
 }
 
-// fakeTB is a TB that can fail without failing the test.
-type fakeTB struct {
-	failure  string
-	cleanups []func()
-}
-
-func (f *fakeTB) Helper()          {}
-func (f *fakeTB) Cleanup(g func()) { f.cleanups = append(f.cleanups, g) }
-func (f *fakeTB) Fatalf(format string, args ...any) {
-	if f.failure == "" {
-		f.failure = fmt.Sprintf(format, args...)
-	}
-}
-
-func TestStart(t *testing.T) {
-	t.Parallel()
-	var tb fakeTB
-	if s := Start(&tb, "a2a_agents:\n  - nam: a\n"); s != nil || !strings.HasPrefix(tb.failure, "mock.yaml:2: a2a_agents[0].nam: ") {
-		t.Errorf("Start() = %v, %q, want where the script is wrong", s, tb.failure)
-	}
-	if s := StartConfig(&tb, &Config{}); s != nil {
-		t.Errorf("StartConfig() = %v for an empty Config", s)
-	}
-	tb = fakeTB{}
-	s := StartConfig(&tb, &Config{Agents: []Agent{{Name: "go", Card: map[string]any{"n": 1}, Responses: []Rule{
-		{Match: &Match{Data: map[string]any{"n": 1}}, Response: Text("one")}, {Response: Text("other")},
-	}}}})
-	if tb.failure != "" || s.AgentURL("go") != s.URL()+"/a2a/go" {
-		t.Fatalf("StartConfig() fails with %q", tb.failure)
-	}
-	mustContain(t, exchange(s, "POST /v1/a2a/message:send\n\n"+`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":{"n":1}}]}}`), `"one"`)
-	mustContain(t, exchange(s, "POST /v1/a2a/go/message:send\n\n"+sendText("x")), `"other"`)
-	for _, f := range tb.cleanups {
-		f()
-	}
-	if resp, err := http.Get(s.URL()); err == nil {
-		resp.Body.Close()
-		t.Error("the server answers after the end of the test")
-	}
-}
-
 // The printed example works in every shape.
 func TestExample(t *testing.T) {
 	t.Parallel()

@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/mock"
+	"github.com/parley-a2a/parley/internal/testing/mocktest"
 )
 
 // post calls the first agent of a server by JSON-RPC and returns the received part of the
 // answer.
-func post(ctx context.Context, t *testing.T, s *mock.Server, method, params string) (status int, body string, err error) {
+func post(ctx context.Context, t *testing.T, s *mocktest.Server, method, params string) (status int, body string, err error) {
 	t.Helper()
 	message := fmt.Sprintf(`{"jsonrpc":"2.0","id":"mine","method":%q,"params":%s}`, method, params)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL()+"/a2a", strings.NewReader(message))
@@ -68,7 +68,7 @@ a2a_agents:
 
 func TestFaultsInsteadOfAnAnswer(t *testing.T) {
 	t.Parallel()
-	s := mock.Start(t, faults)
+	s := mocktest.Start(t, faults)
 	for _, method := range []string{"SendMessage", "SendStreamingMessage"} {
 		if _, body, err := post(t.Context(), t, s, method, sendParams("reset")); !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, io.EOF) {
 			t.Errorf("%s reset: %q, %v, want that the connection breaks", method, body, err)
@@ -97,7 +97,7 @@ func TestFaultsInsteadOfAnAnswer(t *testing.T) {
 
 func TestFaultsDoneToAnAnswer(t *testing.T) {
 	t.Parallel()
-	s := mock.Start(t, faults)
+	s := mocktest.Start(t, faults)
 	const wantTask = `"state":"TASK_STATE_COMPLETED"`
 	for _, tt := range []struct {
 		text  string
@@ -136,7 +136,7 @@ func TestFaultsDoneToAnAnswer(t *testing.T) {
 // A fault among the steps affects one follower, once; the task continues.
 func TestFaultsAmongTheSteps(t *testing.T) {
 	t.Parallel()
-	s := mock.Start(t, faults)
+	s := mocktest.Start(t, faults)
 	for _, tt := range []struct {
 		text  string
 		check func(body string, err error) bool
@@ -169,7 +169,7 @@ func TestFaultsAmongTheSteps(t *testing.T) {
 
 func TestHangingStreamEndsWithTheServer(t *testing.T) {
 	t.Parallel()
-	s := mock.Start(t, faults)
+	s := mocktest.Start(t, faults)
 	done := make(chan string, 1)
 	go func() { // ends with the server
 		_, body, _ := post(context.WithoutCancel(t.Context()), t, s, "SendStreamingMessage", sendParams("mid hang"))
@@ -188,7 +188,7 @@ func TestHangingStreamEndsWithTheServer(t *testing.T) {
 
 func TestRequests(t *testing.T) {
 	t.Parallel()
-	s := mock.Start(t, faults)
+	s := mocktest.Start(t, faults)
 	if _, _, err := post(t.Context(), t, s, "SendMessage", sendParams("late")); err != nil {
 		t.Fatal(err)
 	}

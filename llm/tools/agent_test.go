@@ -13,7 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.uber.org/goleak"
 
-	"github.com/parley-a2a/parley/internal/mock"
+	"github.com/parley-a2a/parley/internal/testing/mocktest"
 	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/llm/tools"
 )
@@ -47,9 +47,9 @@ a2a_agents:
 `
 
 // dialed returns the scripted agent.
-func dialed(t *testing.T, cfg tools.Config) (*mock.Server, *tools.Agent) {
+func dialed(t *testing.T, cfg tools.Config) (*mocktest.Server, *tools.Agent) {
 	t.Helper()
-	s := mock.Start(t, script)
+	s := mocktest.Start(t, script)
 	cfg.URL, cfg.Auth.TokenEnv = s.URL(), "RESEARCH_TOKEN"
 	cfg.LookupEnv = func(name string) (string, bool) { return "secret", name == "RESEARCH_TOKEN" }
 	cfg.Retry.InitialMs = 1

@@ -12,6 +12,7 @@ import (
 	"github.com/parley-a2a/parley/internal/mock"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
+	"github.com/parley-a2a/parley/internal/testing/mocktest"
 )
 
 // TestTraceOfPeers: the calls that follow a task of another agent are spans below those of the
@@ -50,7 +51,7 @@ func TestTraceOfPeers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := mock.Start(t, "a2a_agents:\n  - name: other\n    "+tt.agent)
+			s := mocktest.Start(t, "a2a_agents:\n  - name: other\n    "+tt.agent)
 			story := newScenario(t)
 			label := "peer-" + story.trace[:8]
 			p, err := peer.Dial(t.Context(), s.URL(), &peer.Options{Name: label, Poll: peer.Poll{Interval: 200 * time.Millisecond}})
@@ -103,7 +104,7 @@ func TestTraceOfPeers(t *testing.T) {
 // TestFailuresOfPeers: an unreachable peer is a failed span with a reason.
 func TestFailuresOfPeers(t *testing.T) {
 	t.Parallel()
-	s := mock.Start(t, "a2a_agents: [{name: other, operations: {GetTask: {http: 503}}}]")
+	s := mocktest.Start(t, "a2a_agents: [{name: other, operations: {GetTask: {http: 503}}}]")
 	p, err := peer.Dial(t.Context(), s.URL(), &peer.Options{Name: "failing", Retries: -1})
 	if err != nil {
 		t.Fatal(err)
