@@ -26,12 +26,10 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// agentCmd is the family of commands that run agents.
 type agentCmd struct {
 	Run agentRunCmd `cmd:"" help:"Run a program as a worker of an agent at a bus."`
 }
 
-// agentRunCmd runs a worker of an agent at a bus.
 type agentRunCmd struct {
 	Bus         string        `help:"The address of the broker: nats://, tls://, amqp:// or amqps:// ($$PARLEY_BUS); without it, that of the hub whose data folder is --data." from:"PARLEY_BUS" placeholder:"URL"`
 	Data        string        `help:"The data folder of a hub on this machine, which names its broker (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`

@@ -17,7 +17,6 @@ import (
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
-// agentsCmd is the family of commands about the agents of a hub.
 type agentsCmd struct {
 	List    agentsListCmd    `cmd:"" help:"List the agents of a hub with their health."`
 	Search  agentsSearchCmd  `cmd:"" help:"Search agents and MCP servers by ability."`
@@ -34,30 +33,26 @@ const agentsPath = adminapi.Root + "/agents"
 
 func agentPath(name string) string { return agentsPath + "/" + url.PathEscape(name) }
 
-// agentsListCmd lists agents.
 type agentsListCmd struct {
 	hubFlags
 	Skill string `help:"Only agents with this skill." placeholder:"ID"`
 	JSON  bool   `name:"json" help:"Print the agents as JSON, one a line."`
 }
 
-// Run lists the agents.
-func (c *agentsListCmd) Run(ctx context.Context, o *OS) error {
-	return o.interruptible(ctx, func(in interrupts) error {
-		var all adminjson.AgentList
-		if err := c.ask(in.soft, "GET "+agentsPath, nil, &all); err != nil {
+func (c *agentsListCmd) Run(in interrupts, o *OS) error {
+	var all adminjson.AgentList
+	if err := c.ask(in.soft, "GET "+agentsPath, nil, &all); err != nil {
+		return err
+	}
+	if err := c.table().print(o, each(c.chosen(all.Agents))); err != nil {
+		return err
+	}
+	for _, p := range all.Problems {
+		if _, err := fmt.Fprintf(o.Stderr, "%s: %s\n", printable(p.Source), printable(p.Text)); err != nil {
 			return err
 		}
-		if err := c.table().print(o, each(c.chosen(all.Agents))); err != nil {
-			return err
-		}
-		for _, p := range all.Problems {
-			if _, err := fmt.Fprintf(o.Stderr, "%s: %s\n", printable(p.Source), printable(p.Text)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // chosen returns the agents to list.
@@ -100,7 +95,6 @@ func agentTrouble(r *adminjson.Remote) string {
 	return strings.Join(append(all, r.Problems...), "; ")
 }
 
-// agentsSearchCmd finds agents.
 type agentsSearchCmd struct {
 	hubFlags
 	Query []string `arg:"" help:"The task to find an agent for, in your words."`
@@ -108,16 +102,13 @@ type agentsSearchCmd struct {
 	JSON  bool     `name:"json" help:"Print the results as JSON, one a line."`
 }
 
-// Run searches.
-func (c *agentsSearchCmd) Run(ctx context.Context, o *OS) error {
-	return o.interruptible(ctx, func(in interrupts) error {
-		q := url.Values{"q": {strings.Join(c.Query, " ")}, "limit": {strconv.Itoa(c.Limit)}}
-		var found adminjson.Found
-		if err := c.ask(in.soft, "GET "+adminapi.Root+"/search?"+q.Encode(), nil, &found); err != nil {
-			return err
-		}
-		return (&table[*adminjson.Result]{id: 2, none: "Nothing fits.", json: c.JSON, row: resultRow, person: resultText}).print(o, each(found.Results))
-	})
+func (c *agentsSearchCmd) Run(in interrupts, o *OS) error {
+	q := url.Values{"q": {strings.Join(c.Query, " ")}, "limit": {strconv.Itoa(c.Limit)}}
+	var found adminjson.Found
+	if err := c.ask(in.soft, "GET "+adminapi.Root+"/search?"+q.Encode(), nil, &found); err != nil {
+		return err
+	}
+	return (&table[*adminjson.Result]{id: 2, none: "Nothing fits.", json: c.JSON, row: resultRow, person: resultText}).print(o, each(found.Results))
 }
 
 func resultRow(r *adminjson.Result) []any {
@@ -134,14 +125,12 @@ func resultFits(r *adminjson.Result) string {
 	return strings.Join(append(r.TopSkills, r.TopTools...), ", ")
 }
 
-// agentsShowCmd shows an agent.
 type agentsShowCmd struct {
 	hubFlags
 	Name string `arg:"" help:"The name of the agent."`
 	JSON bool   `name:"json" help:"Print the entry as JSON, with the card."`
 }
 
-// Run shows the agent.
 func (c *agentsShowCmd) Run(ctx context.Context, o *OS) error {
 	return (&asking[adminjson.Agent]{
 		hubFlags: &c.hubFlags, request: "GET " + agentPath(c.Name), json: c.JSON,
@@ -191,7 +180,6 @@ func describeAgent(a *adminjson.Agent) string {
 	return b.String()
 }
 
-// agentsAddCmd registers an agent.
 type agentsAddCmd struct {
 	hubFlags
 	Name          string   `arg:"" help:"The name that the agent gets in the hub."`
@@ -209,7 +197,6 @@ type agentsAddCmd struct {
 	JSON          bool     `name:"json" help:"Print the entry of the agent as JSON."`
 }
 
-// Run registers the agent.
 func (c *agentsAddCmd) Run(ctx context.Context, o *OS) error {
 	n, err := c.request(o)
 	if err != nil {
@@ -279,14 +266,12 @@ func (c *agentsAddCmd) credentials(o *OS) (made adminjson.CredentialsUpdate, err
 	return made, nil
 }
 
-// agentsRemoveCmd removes an agent.
 type agentsRemoveCmd struct {
 	hubFlags
 	JSON bool   `name:"json" help:"Print the former entry as JSON."`
 	Name string `arg:"" help:"The name of the agent."`
 }
 
-// Run removes the agent.
 func (c *agentsRemoveCmd) Run(ctx context.Context, o *OS) error {
 	return (&asking[adminjson.Agent]{
 		hubFlags: &c.hubFlags, request: "DELETE " + agentPath(c.Name), json: c.JSON,
@@ -301,16 +286,12 @@ type agentsAskFlags struct {
 	JSON bool     `name:"json" help:"Print the results as JSON, one a line."`
 }
 
-// agentsProbeCmd checks whether agents answer.
 type agentsProbeCmd struct{ agentsAskFlags }
 
-// Run probes the agents.
 func (c *agentsProbeCmd) Run(ctx context.Context, o *OS) error { return c.each(ctx, o, "probe") }
 
-// agentsRefreshCmd reads the cards of agents again.
 type agentsRefreshCmd struct{ agentsAskFlags }
 
-// Run reads the cards.
 func (c *agentsRefreshCmd) Run(ctx context.Context, o *OS) error { return c.each(ctx, o, "refresh") }
 
 // each calls the agents one after the other.

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +16,6 @@ import (
 	"github.com/parley-a2a/parley/internal/server"
 )
 
-// auditCmd is the family of commands about the audit log.
 type auditCmd struct {
 	Verify auditVerifyCmd `cmd:"" help:"Verify that the audit log is unchanged."`
 	List   auditListCmd   `cmd:"" help:"List the entries of the audit log."`
@@ -92,7 +90,6 @@ func moments(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is not a time like 2026-11-22T12:00:00Z, 2026-11-22 or 24h", text)
 }
 
-// auditListCmd lists entries.
 type auditListCmd struct {
 	auditFlags
 	auditFilter
@@ -104,8 +101,7 @@ type auditListCmd struct {
 	JSON   bool   `name:"json" help:"Print the entries as they stand in the log, one a line."`
 }
 
-// Run lists the entries.
-func (c *auditListCmd) Run(ctx context.Context, o *OS) error {
+func (c *auditListCmd) Run(in interrupts, o *OS) error {
 	q, err := c.query(time.Now())
 	if err != nil {
 		return err
@@ -119,18 +115,16 @@ func (c *auditListCmd) Run(ctx context.Context, o *OS) error {
 		return err
 	}
 	t := &table[*audit.Line]{heads: "ENTRY\tTIME\tACTOR\tACTION\tSUBJECT\tOUTCOME\tFROM", json: c.JSON, encode: writeRaw, row: auditRow}
-	return o.interruptible(ctx, func(in interrupts) error {
-		return t.print(o, last(c.Limit, func(yield func(*audit.Line, error) bool) {
-			for line, err := range audit.Read(in.soft, dir, q, 0) {
-				if err == nil {
-					line.Raw = bytes.Clone(line.Raw) // the next read overwrites it
-				}
-				if !yield(line, err) {
-					return
-				}
+	return t.print(o, last(c.Limit, func(yield func(*audit.Line, error) bool) {
+		for line, err := range audit.Read(in.soft, dir, q, 0) {
+			if err == nil {
+				line.Raw = bytes.Clone(line.Raw) // the next read overwrites it
 			}
-		}))
-	})
+			if !yield(line, err) {
+				return
+			}
+		}
+	}))
 }
 
 func auditRow(e *audit.Line) []any {

@@ -19,7 +19,6 @@ import (
 	"github.com/parley-a2a/parley/internal/file/atomicfile"
 )
 
-// auditExportCmd exports entries.
 type auditExportCmd struct {
 	auditFlags
 	auditFilter
@@ -42,7 +41,6 @@ type manifest struct {
 	Last    audit.Mark `json:"last"`
 }
 
-// Run exports the entries.
 func (c *auditExportCmd) Run(ctx context.Context, o *OS) error {
 	q, err := c.query(time.Now())
 	if err != nil {

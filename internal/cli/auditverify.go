@@ -19,7 +19,6 @@ import (
 	"github.com/parley-a2a/parley/internal/store/pgstore"
 )
 
-// auditVerifyCmd verifies logs.
 type auditVerifyCmd struct {
 	auditFlags
 	Path  []string `arg:"" optional:"" help:"Copies of the folders of logs, their files, or data folders of several hubs, in place of --data."`
@@ -37,7 +36,6 @@ type verifiedLog struct {
 	*audit.Report
 }
 
-// Run verifies the logs and prints the findings.
 func (c *auditVerifyCmd) Run(ctx context.Context, o *OS) error {
 	if len(c.Path) > 1 && (len(c.Head) > 0 || c.Key != "") {
 		return usagef("--head and --key belong to one log: verify it alone")

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 
@@ -11,27 +10,23 @@ import (
 	"github.com/parley-a2a/parley/internal/server"
 )
 
-// backupCmd writes a backup of a data folder.
 type backupCmd struct {
 	File   string `arg:"" help:"The new file."`
 	Data   string `help:"The data folder (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" default:"parley-data" placeholder:"DIR"`
 	Config string `help:"The configuration file, which may name other folders for parts and audit (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
 }
 
-// Run writes the backup.
-func (c *backupCmd) Run(ctx context.Context, o *OS) error {
+func (c *backupCmd) Run(in interrupts, o *OS) error {
 	outside, err := c.outside()
 	if err != nil {
 		return err
 	}
-	return o.interruptible(ctx, func(in interrupts) error {
-		m, err := backup.Write(in.soft, backup.Source{Dir: c.Data, Outside: outside, Parley: parley.Version}, c.File)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(o.Stdout, "%s has %d tasks with %d entries, and %d files\n", printable(c.File), m.Tasks, m.Entries, len(m.Files))
+	m, err := backup.Write(in.soft, backup.Source{Dir: c.Data, Outside: outside, Parley: parley.Version}, c.File)
+	if err != nil {
 		return err
-	})
+	}
+	_, err = fmt.Fprintf(o.Stdout, "%s has %d tasks with %d entries, and %d files\n", printable(c.File), m.Tasks, m.Entries, len(m.Files))
+	return err
 }
 
 // outside returns the configured folders outside of the data folder.
@@ -56,21 +51,17 @@ func (c *backupCmd) outside() (map[string]string, error) {
 	return outside, nil
 }
 
-// restoreCmd restores a data folder.
 type restoreCmd struct {
 	File string `arg:"" help:"The backup."`
 	Data string `help:"The new data folder. It must not exist, or have no data." required:"" placeholder:"DIR"`
 }
 
-// Run restores the folder.
-func (c *restoreCmd) Run(ctx context.Context, o *OS) error {
-	return o.interruptible(ctx, func(in interrupts) error {
-		m, err := backup.Restore(in.soft, c.File, c.Data)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(o.Stdout, "%s has %d tasks with %d entries, and %d files\nStart it with: parley serve --data %s\n",
-			printable(c.Data), m.Tasks, m.Entries, len(m.Files), quote(c.Data))
+func (c *restoreCmd) Run(in interrupts, o *OS) error {
+	m, err := backup.Restore(in.soft, c.File, c.Data)
+	if err != nil {
 		return err
-	})
+	}
+	_, err = fmt.Fprintf(o.Stdout, "%s has %d tasks with %d entries, and %d files\nStart it with: parley serve --data %s\n",
+		printable(c.Data), m.Tasks, m.Entries, len(m.Files), quote(c.Data))
+	return err
 }

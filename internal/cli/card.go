@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,32 +14,28 @@ import (
 	"github.com/parley-a2a/parley/client"
 )
 
-// cardCmd shows a card.
 type cardCmd struct {
 	target
 	JSON bool   `name:"json" help:"Print the card as it was received."`
 	Card string `arg:"" optional:"" name:"url" help:"The URL of the agent; the same as --url."`
 }
 
-// Run fetches the card and prints it.
-func (c *cardCmd) Run(ctx context.Context, o *OS) error {
+func (c *cardCmd) Run(in interrupts, o *OS) error {
 	if c.Card != "" {
 		c.URL = c.Card
 	}
-	return o.interruptible(ctx, func(in interrupts) error {
-		if _, err := c.config(); err != nil {
-			return err
-		}
-		card, raw, err := client.Fetch(in.soft, c.at(), c.options())
-		if err != nil {
-			return c.advise(c.missing(in.soft, err))
-		}
-		if c.JSON {
-			return printRaw(o, raw)
-		}
-		_, err = io.WriteString(o.Stdout, printable(cardText(card)))
+	if _, err := c.config(); err != nil {
 		return err
-	})
+	}
+	card, raw, err := client.Fetch(in.soft, c.at(), c.options())
+	if err != nil {
+		return c.advise(c.missing(in.soft, err))
+	}
+	if c.JSON {
+		return printRaw(o, raw)
+	}
+	_, err = io.WriteString(o.Stdout, printable(cardText(card)))
+	return err
 }
 
 // printRaw writes received JSON: indented on a terminal, on one line otherwise.

@@ -13,7 +13,6 @@ import (
 	"github.com/parley-a2a/parley/client"
 )
 
-// chatCmd is a conversation with an agent.
 type chatCmd struct {
 	target
 	Skill   string `help:"The skill to ask for." placeholder:"ID"`

@@ -16,7 +16,6 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// checkCmd checks a server.
 type checkCmd struct {
 	target
 	Server  string        `arg:"" optional:"" name:"server" help:"The URL of the agent; the same as --url."`
@@ -32,8 +31,7 @@ type checkCmd struct {
 	Webhook string        `help:"The URL under which the agent reaches --listen." placeholder:"URL"`
 }
 
-// Run checks the server and writes the report.
-func (c *checkCmd) Run(ctx context.Context, o *OS) error {
+func (c *checkCmd) Run(in interrupts, o *OS) error {
 	if c.List {
 		return c.list(o.Stdout)
 	}
@@ -48,28 +46,25 @@ func (c *checkCmd) Run(ctx context.Context, o *OS) error {
 	if err != nil {
 		return err
 	}
-	return o.interruptible(ctx, func(in interrupts) error {
-		var r *check.Report
-		var suites []*acts.Report
-		var err error
-		if documents != nil {
-			r, suites, err = check.Suite(in.soft, documents, options, o.LookupEnv)
-		} else {
-			r, err = check.Run(in.soft, options)
-		}
-		switch {
-		case errors.Is(err, check.ErrUnreachable):
-			return c.advise(&exit{exitUnreachable, err})
-		case r == nil:
-			return err
-		case len(r.Results) == 0 && err == nil:
-			return usagef("nothing is called %q; --list shows the requirements", c.Only)
-		}
-		if known != nil {
-			r.Accept(known)
-		}
-		return errors.Join(err, c.write(o.Stdout, r, suites))
-	})
+	var r *check.Report
+	var suites []*acts.Report
+	if documents != nil {
+		r, suites, err = check.Suite(in.soft, documents, options, o.LookupEnv)
+	} else {
+		r, err = check.Run(in.soft, options)
+	}
+	switch {
+	case errors.Is(err, check.ErrUnreachable):
+		return c.advise(&exit{exitUnreachable, err})
+	case r == nil:
+		return err
+	case len(r.Results) == 0 && err == nil:
+		return usagef("nothing is called %q; --list shows the requirements", c.Only)
+	}
+	if known != nil {
+		r.Accept(known)
+	}
+	return errors.Join(err, c.write(o.Stdout, r, suites))
 }
 
 // list prints the requirements.

@@ -19,12 +19,10 @@ import (
 //go:embed completion
 var completions embed.FS
 
-// completionCmd prints the completion of a shell.
 type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"The shell: bash, zsh or fish."`
 }
 
-// Run prints the completion.
 func (c *completionCmd) Run(o *OS) error {
 	script, err := completions.ReadFile("completion/parley." + c.Shell)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
-// deadCmd is the family of commands about dead letters.
 type deadCmd struct {
 	List   deadListCmd   `cmd:"" help:"List dead letters."`
 	Show   deadShowCmd   `cmd:"" help:"Show a dead letter with its envelope."`
@@ -23,7 +22,6 @@ const deadPath = adminapi.Root + "/dead"
 
 func letterPath(id string) string { return deadPath + "/" + url.PathEscape(id) }
 
-// deadListCmd lists letters.
 type deadListCmd struct {
 	hubFlags
 	Queue string `help:"Only messages of this queue." placeholder:"NAME"`
@@ -31,15 +29,14 @@ type deadListCmd struct {
 	JSON  bool   `name:"json" help:"Print the letters as JSON, one a line."`
 }
 
-// Run lists the letters.
-func (c *deadListCmd) Run(ctx context.Context, o *OS) error {
+func (c *deadListCmd) Run(in interrupts, o *OS) error {
 	t := &table[*queue.Letter]{
 		heads: "LETTER\tSINCE\tQUEUE\tTYPE\tTASK\tBYTES\tREASON", none: "No dead letters.", json: c.JSON,
 		row: func(l *queue.Letter) []any {
 			return []any{l.ID, timeName(&l.At), plain(l.Queue), plain(l.Type), dash(plain(l.Task)), l.Size, dash(plain(l.Reason))}
 		},
 	}
-	return o.interruptible(ctx, func(in interrupts) error { return t.print(o, c.all(in.soft)) })
+	return t.print(o, c.all(in.soft))
 }
 
 // all returns the selected letters.
@@ -50,13 +47,11 @@ func (c *deadListCmd) all(ctx context.Context) iter.Seq2[*queue.Letter, error] {
 	})
 }
 
-// deadShowCmd shows a letter.
 type deadShowCmd struct {
 	hubFlags
 	ID string `arg:"" help:"The letter, as dead list shows it."`
 }
 
-// Run shows the letter.
 func (c *deadShowCmd) Run(ctx context.Context, o *OS) error {
 	return (&asking[queue.Letter]{hubFlags: &c.hubFlags, request: "GET " + letterPath(c.ID), json: true}).print(ctx, o)
 }
@@ -117,18 +112,14 @@ func (c *someLetters) one(ctx context.Context, o *OS, request string) error {
 	return err
 }
 
-// deadReplayCmd publishes letters again.
 type deadReplayCmd struct{ someLetters }
 
-// Run publishes the letters again.
 func (c *deadReplayCmd) Run(ctx context.Context, o *OS) error {
 	return c.each(ctx, o, func(id string) string { return "POST " + letterPath(id) + "/replay" })
 }
 
-// deadDropCmd forgets letters.
 type deadDropCmd struct{ someLetters }
 
-// Run forgets the letters.
 func (c *deadDropCmd) Run(ctx context.Context, o *OS) error {
 	return c.each(ctx, o, func(id string) string { return "DELETE " + letterPath(id) })
 }

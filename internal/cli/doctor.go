@@ -31,7 +31,6 @@ import (
 	"github.com/parley-a2a/parley/internal/server"
 )
 
-// doctorCmd reports weaknesses in the configuration of a hub.
 type doctorCmd struct {
 	hubFlags
 	Data    string `help:"The data folder (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`
@@ -43,7 +42,6 @@ type doctorCmd struct {
 	JSON    bool   `name:"json" help:"Print a JSON object for each finding."`
 }
 
-// Run collects the facts and prints the findings.
 func (c *doctorCmd) Run(ctx context.Context, o *OS) error {
 	cfg, err := (&serveCmd{Config: c.Config, Data: c.Data, Store: c.Store}).settings(o)
 	if err != nil {

@@ -15,14 +15,12 @@ type storeFlags struct {
 	Config string `help:"The configuration file (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
 }
 
-// exportCmd writes the content of a store to a file.
 type exportCmd struct {
 	storeFlags
 	File    string `arg:"" help:"The new file."`
 	Running bool   `help:"Export the store of a running hub, as a copy. The hub continues its open tasks, and so does a hub with an import of the file."`
 }
 
-// Run writes the file.
 func (c *exportCmd) Run(ctx context.Context, o *OS) error {
 	cfg, err := (&serveCmd{Config: c.Config, Data: c.Data, Store: c.Store}).settings(o)
 	if err != nil {
@@ -47,13 +45,11 @@ func printMoved(o *OS, subject string, end *dump.End) error {
 	return err
 }
 
-// importCmd reads an export into a store.
 type importCmd struct {
 	storeFlags
 	File string `arg:"" help:"The file of parley export."`
 }
 
-// Run reads the file.
 func (c *importCmd) Run(ctx context.Context, o *OS) error {
 	cfg, err := (&serveCmd{Config: c.Config, Data: c.Data, Store: c.Store}).settings(o)
 	if err != nil {

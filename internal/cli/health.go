@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// healthCmd asks a hub whether it is ready.
 type healthCmd struct {
 	hubFlags
 	Timeout time.Duration `help:"How long to wait for the answer." default:"5s" placeholder:"TIME"`
@@ -25,7 +24,6 @@ type readiness struct {
 	} `json:"checks"`
 }
 
-// Run asks for the readiness of the hub.
 func (c *healthCmd) Run(ctx context.Context, _ *OS) error {
 	ctx, stop := context.WithTimeoutCause(ctx, c.Timeout, &exit{exitUnreachable, fmt.Errorf("%s has not answered within %v", c.URL, c.Timeout)})
 	defer stop()

@@ -10,7 +10,6 @@ import (
 	"github.com/parley-a2a/parley/internal/store/pgstore"
 )
 
-// hubsCmd is the family of commands about several hubs on one database.
 type hubsCmd struct {
 	List  hubsListCmd  `cmd:"" help:"List the hubs that use a database."`
 	Drain hubsDrainCmd `cmd:"" help:"Ask a hub to hand its tasks to the others, and to end."`
@@ -28,7 +27,6 @@ func (f *databaseFlags) check() error {
 	return nil
 }
 
-// hubsListCmd lists hubs.
 type hubsListCmd struct {
 	databaseFlags
 	JSON bool `name:"json" help:"Print the hubs as JSON, one a line."`
@@ -46,7 +44,6 @@ type shownHub struct {
 	Draining bool      `json:"draining"`
 }
 
-// Run lists the hubs.
 func (c *hubsListCmd) Run(ctx context.Context, o *OS) error {
 	if err := c.check(); err != nil {
 		return err
@@ -81,13 +78,11 @@ func showHub(m *cluster.Member) *shownHub {
 	}
 }
 
-// hubsDrainCmd drains a hub.
 type hubsDrainCmd struct {
 	databaseFlags
 	ID string `arg:"" help:"The id of the hub."`
 }
 
-// Run drains the hub.
 func (c *hubsDrainCmd) Run(ctx context.Context, o *OS) error {
 	if err := c.check(); err != nil {
 		return err

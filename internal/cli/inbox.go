@@ -12,7 +12,6 @@ import (
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
-// inboxCmd is the family of commands about the items that wait for a person.
 type inboxCmd struct {
 	List    inboxListCmd    `cmd:"" help:"List the items that wait for you."`
 	Show    inboxShowCmd    `cmd:"" help:"Show an item."`
@@ -23,7 +22,6 @@ type inboxCmd struct {
 
 const inboxPath = adminapi.Root + "/inbox"
 
-// inboxListCmd lists items.
 type inboxListCmd struct {
 	hubFlags
 	State string   `help:"Items in this state: open, answered, approved, refused, expired or all." default:"open" placeholder:"STATE"`
@@ -31,15 +29,12 @@ type inboxListCmd struct {
 	JSON  bool     `name:"json" help:"Print the items as JSON, one a line."`
 }
 
-// Run lists the items.
-func (c *inboxListCmd) Run(ctx context.Context, o *OS) error {
+func (c *inboxListCmd) Run(in interrupts, o *OS) error {
 	t := &table[*inbox.Item]{heads: "ITEM\tKIND\tSTATE\tCALLER\tAGENT\tUNTIL\tTEXT", none: "Nothing waits for you.", json: c.JSON, row: itemRow}
 	q := url.Values{"state": {c.State}, "kind": c.Kind}
-	return o.interruptible(ctx, func(in interrupts) error {
-		return t.print(o, pages(in.soft, &c.hubFlags, inboxPath+"?"+q.Encode(), func(p *adminjson.InboxList) ([]inbox.Item, string) {
-			return p.Items, nextPage("pageToken", p.NextPageToken)
-		}))
-	})
+	return t.print(o, pages(in.soft, &c.hubFlags, inboxPath+"?"+q.Encode(), func(p *adminjson.InboxList) ([]inbox.Item, string) {
+		return p.Items, nextPage("pageToken", p.NextPageToken)
+	}))
 }
 
 // rowText is the maximum length of a text in a list, in runes.
@@ -68,10 +63,8 @@ func (c *oneItem) settle(ctx context.Context, o *OS, verb, text string) error {
 	}).print(ctx, o)
 }
 
-// inboxShowCmd shows an item.
 type inboxShowCmd struct{ oneItem }
 
-// Run shows the item.
 func (c *inboxShowCmd) Run(ctx context.Context, o *OS) error {
 	return (&asking[inbox.Item]{hubFlags: &c.hubFlags, request: "GET " + inboxPath + "/" + url.PathEscape(c.ID), json: c.JSON, text: itemText}).print(ctx, o)
 }
@@ -104,13 +97,11 @@ func itemText(it *inbox.Item) string {
 	return b.String()
 }
 
-// inboxAnswerCmd answers a question.
 type inboxAnswerCmd struct {
 	oneItem
 	Text string `arg:"" help:"The answer."`
 }
 
-// Run answers the question.
 func (c *inboxAnswerCmd) Run(ctx context.Context, o *OS) error {
 	if c.Text == "" {
 		return usagef("an answer has a text")
@@ -118,21 +109,17 @@ func (c *inboxAnswerCmd) Run(ctx context.Context, o *OS) error {
 	return c.settle(ctx, o, "answer", c.Text)
 }
 
-// inboxApproveCmd approves an item.
 type inboxApproveCmd struct{ oneItem }
 
-// Run approves the item.
 func (c *inboxApproveCmd) Run(ctx context.Context, o *OS) error {
 	return c.settle(ctx, o, "approve", "")
 }
 
-// inboxRefuseCmd refuses an item.
 type inboxRefuseCmd struct {
 	oneItem
 	Reason string `help:"The reason; it is sent to the caller." placeholder:"TEXT"`
 }
 
-// Run refuses the item.
 func (c *inboxRefuseCmd) Run(ctx context.Context, o *OS) error {
 	return c.settle(ctx, o, "refuse", c.Reason)
 }

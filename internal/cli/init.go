@@ -21,7 +21,6 @@ var template embed.FS
 //go:embed purpose
 var purposes embed.FS
 
-// initCmd writes the initial files of a hub.
 type initCmd struct {
 	For    string `help:"The purpose of the hub: program, python, remote, model, queue or production. Without it, the files show an agent of each simple kind." enum:"program,python,remote,model,queue,production," default:"" placeholder:"NAME"`
 	Force  bool   `help:"Overwrite files that are there."`

@@ -22,7 +22,6 @@ import (
 	"github.com/parley-a2a/parley/store/sqlitestore"
 )
 
-// keysCmd is the family of commands about API keys.
 type keysCmd struct {
 	Add    keysAddCmd    `cmd:"" help:"Create a key for a caller and print it."`
 	List   keysListCmd   `cmd:"" help:"List the keys, without their secrets."`
@@ -183,7 +182,6 @@ func (k folderKeys) revoke(ctx context.Context, id string, after time.Duration) 
 	return &d, nil
 }
 
-// keysAddCmd creates a key.
 type keysAddCmd struct {
 	keysFlags
 	Bus     string   `name:"bus-agent" help:"Create a key for workers of the agent with this name on the hub's own bus (in its spelling there), in place of one for a caller." placeholder:"NAME"`
@@ -197,8 +195,7 @@ type keysAddCmd struct {
 	JSON    bool     `name:"json" help:"Print the key with all that is known about it as JSON."`
 }
 
-// Run creates the key.
-func (c *keysAddCmd) Run(ctx context.Context, o *OS) error {
+func (c *keysAddCmd) Run(in interrupts, o *OS) error {
 	n := &adminapi.NewKey{BusAgent: c.Bus, AgentID: c.Agent, DisplayName: c.Name, Roles: c.Role, WithoutAdmin: c.LockOut}
 	switch len(c.Owner) {
 	case 0:
@@ -220,21 +217,19 @@ func (c *keysAddCmd) Run(ctx context.Context, o *OS) error {
 	if err := c.readRoles(); err != nil {
 		return err
 	}
-	return o.interruptible(ctx, func(in interrupts) error {
-		return c.at(in.soft, true, func(desk keyStore) error {
-			made, err := desk.add(in.soft, n)
-			if err != nil {
-				return err
-			}
-			if c.JSON {
-				return printJSON(o.Stdout, made)
-			}
-			if _, err := fmt.Fprintln(o.Stdout, made.Text); err != nil {
-				return err
-			}
-			_, err = io.WriteString(o.Stderr, c.advice(made))
+	return c.at(in.soft, true, func(desk keyStore) error {
+		made, err := desk.add(in.soft, n)
+		if err != nil {
 			return err
-		})
+		}
+		if c.JSON {
+			return printJSON(o.Stdout, made)
+		}
+		if _, err := fmt.Fprintln(o.Stdout, made.Text); err != nil {
+			return err
+		}
+		_, err = io.WriteString(o.Stderr, c.advice(made))
+		return err
 	})
 }
 
@@ -300,22 +295,18 @@ func until(k *adminapi.Key) string {
 	return "until " + timeName(k.ExpiresAt)
 }
 
-// keysListCmd lists keys.
 type keysListCmd struct {
 	keysFlags
 	JSON bool `name:"json" help:"Print the keys as JSON, one a line."`
 }
 
-// Run lists the keys.
-func (c *keysListCmd) Run(ctx context.Context, o *OS) error {
-	return o.interruptible(ctx, func(in interrupts) error {
-		return c.at(in.soft, false, func(desk keyStore) error {
-			keys, err := desk.list(in.soft)
-			if err != nil {
-				return err
-			}
-			return keyTable(c.JSON).print(o, each(keys))
-		})
+func (c *keysListCmd) Run(in interrupts, o *OS) error {
+	return c.at(in.soft, false, func(desk keyStore) error {
+		keys, err := desk.list(in.soft)
+		if err != nil {
+			return err
+		}
+		return keyTable(c.JSON).print(o, each(keys))
 	})
 }
 
@@ -332,7 +323,6 @@ func keyTable(asJSON bool) *table[*adminapi.Key] {
 	}
 }
 
-// keysRevokeCmd revokes a key.
 type keysRevokeCmd struct {
 	keysFlags
 	JSON  bool   `name:"json" help:"Print the key as JSON."`
@@ -340,8 +330,7 @@ type keysRevokeCmd struct {
 	After string `help:"Let the key be good for this time still, so that another one can take its place." placeholder:"TIME"`
 }
 
-// Run revokes the key.
-func (c *keysRevokeCmd) Run(ctx context.Context, o *OS) error {
+func (c *keysRevokeCmd) Run(in interrupts, o *OS) error {
 	var after time.Duration
 	if c.After != "" {
 		var err error
@@ -349,24 +338,22 @@ func (c *keysRevokeCmd) Run(ctx context.Context, o *OS) error {
 			return usagef("--after %q is not a duration like 24h or 7d", c.After)
 		}
 	}
-	return o.interruptible(ctx, func(in interrupts) error {
-		return c.at(in.soft, false, func(desk keyStore) error {
-			k, err := desk.revoke(in.soft, c.ID, after)
-			if err != nil {
-				return err
-			}
-			if c.JSON {
-				return printJSON(o.Stdout, k)
-			}
-			if o.Quiet {
-				return nil
-			}
-			what := "is revoked"
-			if k.RevokedAt == nil {
-				what = "is good " + until(k)
-			}
-			_, err = fmt.Fprintf(o.Stdout, "key %s of %s %s\n", printable(k.ID), printable(k.AgentID), what)
+	return c.at(in.soft, false, func(desk keyStore) error {
+		k, err := desk.revoke(in.soft, c.ID, after)
+		if err != nil {
 			return err
-		})
+		}
+		if c.JSON {
+			return printJSON(o.Stdout, k)
+		}
+		if o.Quiet {
+			return nil
+		}
+		what := "is revoked"
+		if k.RevokedAt == nil {
+			what = "is good " + until(k)
+		}
+		_, err = fmt.Fprintf(o.Stdout, "key %s of %s %s\n", printable(k.ID), printable(k.AgentID), what)
+		return err
 	})
 }

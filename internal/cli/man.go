@@ -8,10 +8,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// manCmd prints the manual page.
 type manCmd struct{}
 
-// Run prints the page.
 func (manCmd) Run(o *OS, k *kong.Kong) error {
 	w := o.Stdout
 	fmt.Fprintf(w, ".TH PARLEY 1 \"\" \"parley %s\"\n.SH NAME\nparley \\- the switchboard between agents\n", roff(build().version))

@@ -16,7 +16,6 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// mcpCmd is an MCP server for one host.
 type mcpCmd struct {
 	hubFlags
 	Toolbox  bool     `help:"Offer the tools to find, call and remember." default:"true" negatable:""`

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
-// memoryCmd is the family of commands about notes.
 type memoryCmd struct {
 	List   memoryListCmd   `cmd:"" help:"List notes by the prefix of their keys."`
 	Get    memoryGetCmd    `cmd:"" help:"Print a note."`
@@ -28,7 +26,6 @@ type memoryCmd struct {
 
 const memoryPath = adminapi.Root + "/memory"
 
-// memoryListCmd lists notes.
 type memoryListCmd struct {
 	hubFlags
 	Prefix   string `arg:"" optional:"" help:"How keys begin." placeholder:"PREFIX"`
@@ -36,14 +33,11 @@ type memoryListCmd struct {
 	JSON     bool   `name:"json" help:"Print the notes as JSON, one a line."`
 }
 
-// Run lists the notes.
-func (c *memoryListCmd) Run(ctx context.Context, o *OS) error {
-	return o.interruptible(ctx, func(in interrupts) error {
-		q := url.Values{"prefix": {c.Prefix}, "category": {c.Category}}
-		return noteTable(o, c.JSON).print(o, pages(in.soft, &c.hubFlags, memoryPath+"?"+q.Encode(), func(p *adminjson.NoteList) ([]adminjson.Note, string) {
-			return p.Notes, nextPage("after", p.After)
-		}))
-	})
+func (c *memoryListCmd) Run(in interrupts, o *OS) error {
+	q := url.Values{"prefix": {c.Prefix}, "category": {c.Category}}
+	return noteTable(o, c.JSON).print(o, pages(in.soft, &c.hubFlags, memoryPath+"?"+q.Encode(), func(p *adminjson.NoteList) ([]adminjson.Note, string) {
+		return p.Notes, nextPage("after", p.After)
+	}))
 }
 
 func noteTable(o *OS, asJSON bool) *table[*adminjson.Note] {
@@ -62,25 +56,21 @@ func noteTable(o *OS, asJSON bool) *table[*adminjson.Note] {
 // encode writes v on one line, with HTML characters escaped.
 func encode(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
 
-// memoryGetCmd prints a note.
 type memoryGetCmd struct {
 	hubFlags
 	Key  string `arg:"" help:"The key of the note." placeholder:"KEY"`
 	JSON bool   `name:"json" help:"Print the note with all that is known about it as JSON."`
 }
 
-// Run prints the note.
-func (c *memoryGetCmd) Run(ctx context.Context, o *OS) error {
+func (c *memoryGetCmd) Run(in interrupts, o *OS) error {
 	if err := checkLength(c.Key); err != nil {
 		return err
 	}
-	return o.interruptible(ctx, func(in interrupts) error {
-		var n adminjson.Note
-		if err := c.ask(in.soft, "GET "+noteAt(c.Key), nil, &n); err != nil {
-			return err
-		}
-		return printNote(o.Stdout, &n, c.JSON)
-	})
+	var n adminjson.Note
+	if err := c.ask(in.soft, "GET "+noteAt(c.Key), nil, &n); err != nil {
+		return err
+	}
+	return printNote(o.Stdout, &n, c.JSON)
 }
 
 // checkLength refuses a key that is too long for a request. A hub would refuse it, too.
@@ -107,7 +97,6 @@ func printNote(w io.Writer, n *adminjson.Note, asJSON bool) error {
 	return err
 }
 
-// memorySetCmd sets a note.
 type memorySetCmd struct {
 	hubFlags
 	Key      string   `arg:"" help:"The key of the note: segments between slashes." placeholder:"KEY"`
@@ -118,27 +107,24 @@ type memorySetCmd struct {
 	JSON     bool     `name:"json" help:"Print the note with all that is known about it as JSON."`
 }
 
-// Run sets the note.
-func (c *memorySetCmd) Run(ctx context.Context, o *OS) error {
+func (c *memorySetCmd) Run(in interrupts, o *OS) error {
 	if err := checkLength(c.Key); err != nil {
 		return err
 	}
-	return o.interruptible(ctx, func(in interrupts) error {
-		text, err := c.text(o.Stdin)
-		if err != nil {
-			return err
-		}
-		var n adminjson.Note
-		ask := &adminjson.NewNote{Value: text, Category: c.Category, Tags: c.Tag, TTL: c.TTL}
-		if err := c.ask(in.soft, "PUT "+noteAt(c.Key), ask, &n); err != nil {
-			return err
-		}
-		if c.JSON {
-			return printNote(o.Stdout, &n, true)
-		}
-		_, err = fmt.Fprintf(o.Stdout, "%s until %s\n", n.Key, n.ExpiresAt.Format(time.RFC3339))
+	text, err := c.text(o.Stdin)
+	if err != nil {
 		return err
-	})
+	}
+	var n adminjson.Note
+	ask := &adminjson.NewNote{Value: text, Category: c.Category, Tags: c.Tag, TTL: c.TTL}
+	if err := c.ask(in.soft, "PUT "+noteAt(c.Key), ask, &n); err != nil {
+		return err
+	}
+	if c.JSON {
+		return printNote(o.Stdout, &n, true)
+	}
+	_, err = fmt.Fprintf(o.Stdout, "%s until %s\n", n.Key, n.ExpiresAt.Format(time.RFC3339))
+	return err
 }
 
 // text returns the text of the note. Empty standard input is an error: it is more often a
@@ -157,7 +143,6 @@ func (c *memorySetCmd) text(stdin io.Reader) (string, error) {
 	return string(b), nil
 }
 
-// memoryDeleteCmd deletes notes.
 type memoryDeleteCmd struct {
 	hubFlags
 	Key     string `arg:"" optional:"" help:"The key of the note." placeholder:"KEY"`
@@ -166,8 +151,7 @@ type memoryDeleteCmd struct {
 	JSON    bool   `name:"json" help:"Print how many notes there were as JSON."`
 }
 
-// Run deletes the notes.
-func (c *memoryDeleteCmd) Run(ctx context.Context, o *OS) error {
+func (c *memoryDeleteCmd) Run(in interrupts, o *OS) error {
 	path, chosen := noteAt(c.Key), 0
 	for _, s := range []string{c.Key, c.Prefix, c.Session} {
 		if s != "" {
@@ -185,20 +169,17 @@ func (c *memoryDeleteCmd) Run(ctx context.Context, o *OS) error {
 	case c.Session != "":
 		path = memoryPath + "/session?" + url.Values{"id": {c.Session}}.Encode()
 	}
-	return o.interruptible(ctx, func(in interrupts) error {
-		var d adminapi.Deleted
-		if err := c.ask(in.soft, "DELETE "+path, nil, &d); err != nil {
-			return err
-		}
-		if c.JSON {
-			return json.NewEncoder(o.Stdout).Encode(&d)
-		}
-		_, err := fmt.Fprintf(o.Stdout, "deleted: %d\n", d.Deleted)
+	var d adminapi.Deleted
+	if err := c.ask(in.soft, "DELETE "+path, nil, &d); err != nil {
 		return err
-	})
+	}
+	if c.JSON {
+		return json.NewEncoder(o.Stdout).Encode(&d)
+	}
+	_, err := fmt.Fprintf(o.Stdout, "deleted: %d\n", d.Deleted)
+	return err
 }
 
-// memorySearchCmd finds notes.
 type memorySearchCmd struct {
 	hubFlags
 	Words     []string `arg:"" optional:"" help:"Words that the notes have to do with; without them, the newest come first." placeholder:"WORD"`
@@ -209,17 +190,14 @@ type memorySearchCmd struct {
 	JSON      bool     `name:"json" help:"Print the notes as JSON, one a line."`
 }
 
-// Run finds the notes.
-func (c *memorySearchCmd) Run(ctx context.Context, o *OS) error {
+func (c *memorySearchCmd) Run(in interrupts, o *OS) error {
 	q := url.Values{"q": {strings.Join(c.Words, " ")}, "category": {c.Category}, "tag": c.Tag, "namespace": {c.Namespace}}
 	if c.Limit != 0 {
 		q.Set("limit", strconv.Itoa(c.Limit))
 	}
-	return o.interruptible(ctx, func(in interrupts) error {
-		var found adminjson.NoteList
-		if err := c.ask(in.soft, "GET "+memoryPath+"/search?"+q.Encode(), nil, &found); err != nil {
-			return err
-		}
-		return noteTable(o, c.JSON).print(o, each(found.Notes))
-	})
+	var found adminjson.NoteList
+	if err := c.ask(in.soft, "GET "+memoryPath+"/search?"+q.Encode(), nil, &found); err != nil {
+		return err
+	}
+	return noteTable(o, c.JSON).print(o, each(found.Notes))
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/parley-a2a/parley/internal/sse"
 )
 
-// memoryWatchCmd prints notes when they are set.
 type memoryWatchCmd struct {
 	hubFlags
 	Prefix   string `arg:"" optional:"" help:"How keys begin." placeholder:"PREFIX"`
@@ -23,21 +22,19 @@ type memoryWatchCmd struct {
 }
 
 // Run prints the notes until it is interrupted.
-func (c *memoryWatchCmd) Run(ctx context.Context, o *OS) error {
+func (c *memoryWatchCmd) Run(in interrupts, o *OS) error {
 	if err := checkLength(c.Prefix); err != nil {
 		return err
 	}
 	if c.Limit < 0 {
 		return usagef("--limit is a number from 1")
 	}
-	return o.interruptible(ctx, func(in interrupts) error {
-		w := &noteWatch{cmd: c, out: o.Stdout, notices: o.Stderr, seen: make(map[string]noteSeen)}
-		err := w.follow(in.soft)
-		if in.soft.Err() != nil {
-			return nil // an interruption is the usual end
-		}
-		return err
-	})
+	w := &noteWatch{cmd: c, out: o.Stdout, notices: o.Stderr, seen: make(map[string]noteSeen)}
+	err := w.follow(in.soft)
+	if in.soft.Err() != nil {
+		return nil // an interruption is the usual end
+	}
+	return err
 }
 
 // noteWatch follows the notes of a hub.

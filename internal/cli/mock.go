@@ -18,7 +18,6 @@ import (
 	"github.com/parley-a2a/parley/internal/server"
 )
 
-// mockCmd serves agents that follow a script.
 type mockCmd struct {
 	File           string `arg:"" help:"The script, in YAML; - reads standard input." placeholder:"FILE"`
 	Listen         string `help:"The address to listen on; port 0 takes any." default:"127.0.0.1:4190" placeholder:"ADDR"`

@@ -10,7 +10,6 @@ import (
 	"github.com/parley-a2a/parley/internal/front/console"
 )
 
-// openCmd opens the pages of a hub.
 type openCmd struct {
 	hubFlags
 	Print bool   `help:"Print the address and open nothing."`
@@ -18,28 +17,25 @@ type openCmd struct {
 	Task  string `arg:"" optional:"" help:"The id of a task, or its beginning; without it, the overview."`
 }
 
-// Run prints the address and opens it.
-func (c *openCmd) Run(ctx context.Context, o *OS) error {
-	return o.interruptible(ctx, func(in interrupts) error {
-		at, err := c.address(in.soft)
-		if err != nil {
-			return err
-		}
-		if c.JSON {
-			return printJSON(o.Stdout, map[string]string{"url": at})
-		}
-		if _, err := fmt.Fprintln(o.Stdout, at); err != nil || c.Print || !o.Terminal {
-			return err
-		}
-		words := desktop(runtime.GOOS, o)
-		if words == nil {
-			return nil
-		}
-		if err := exec.CommandContext(in.soft, words[0], append(words[1:], at)...).Run(); err != nil {
-			return fmt.Errorf("open %s: %w", at, err)
-		}
+func (c *openCmd) Run(in interrupts, o *OS) error {
+	at, err := c.address(in.soft)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(o.Stdout, map[string]string{"url": at})
+	}
+	if _, err := fmt.Fprintln(o.Stdout, at); err != nil || c.Print || !o.Terminal {
+		return err
+	}
+	words := desktop(runtime.GOOS, o)
+	if words == nil {
 		return nil
-	})
+	}
+	if err := exec.CommandContext(in.soft, words[0], append(words[1:], at)...).Run(); err != nil {
+		return fmt.Errorf("open %s: %w", at, err)
+	}
+	return nil
 }
 
 // address returns the address of the page.

@@ -35,32 +35,26 @@ func (c *operatedTask) operate(ctx context.Context, o *OS, verb string, op admin
 	}).print(ctx, o)
 }
 
-// tasksRedriveCmd dispatches a task again.
 type tasksRedriveCmd struct{ operatedTask }
 
-// Run dispatches the task again.
 func (c *tasksRedriveCmd) Run(ctx context.Context, o *OS) error {
 	return c.operate(ctx, o, "redrive", adminapi.Operation{})
 }
 
-// tasksFailCmd fails a task.
 type tasksFailCmd struct {
 	operatedTask
 	Reason string `help:"The message for its caller." placeholder:"TEXT"`
 }
 
-// Run fails the task.
 func (c *tasksFailCmd) Run(ctx context.Context, o *OS) error {
 	return c.operate(ctx, o, "fail", adminapi.Operation{Reason: c.Reason})
 }
 
-// tasksReassignCmd assigns a task to another agent.
 type tasksReassignCmd struct {
 	operatedTask
 	Agent string `required:"" help:"The agent that gets it." placeholder:"NAME"`
 }
 
-// Run assigns the task to the other agent.
 func (c *tasksReassignCmd) Run(ctx context.Context, o *OS) error {
 	return c.operate(ctx, o, "reassign", adminapi.Operation{Agent: task.Agent(c.Agent)})
 }
@@ -85,14 +79,10 @@ func (c *pausedAgent) set(ctx context.Context, o *OS, verb string) error {
 	}).print(ctx, o)
 }
 
-// agentsPauseCmd pauses an agent.
 type agentsPauseCmd struct{ pausedAgent }
 
-// Run pauses the agent.
 func (c *agentsPauseCmd) Run(ctx context.Context, o *OS) error { return c.set(ctx, o, "pause") }
 
-// agentsResumeCmd resumes an agent.
 type agentsResumeCmd struct{ pausedAgent }
 
-// Run resumes the agent.
 func (c *agentsResumeCmd) Run(ctx context.Context, o *OS) error { return c.set(ctx, o, "resume") }

@@ -152,6 +152,10 @@ func runner(node *kong.Node) func(context.Context, *OS, *kong.Kong) error {
 		Run(context.Context, *OS) error
 	}:
 		return func(ctx context.Context, o *OS, _ *kong.Kong) error { return c.Run(ctx, o) }
+	case interface{ Run(interrupts, *OS) error }:
+		return func(ctx context.Context, o *OS, _ *kong.Kong) error {
+			return o.interruptible(ctx, func(in interrupts) error { return c.Run(in, o) })
+		}
 	case interface {
 		Run(context.Context, *OS, *kong.Kong) error
 	}:

@@ -10,7 +10,6 @@ import (
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
-// pushCmd is the family of commands about webhooks.
 type pushCmd struct {
 	List      pushListCmd      `cmd:"" help:"List the webhooks of a hub with their state."`
 	Listen    pushListenCmd    `cmd:"" help:"Receive notifications as a webhook and print them."`
@@ -19,7 +18,6 @@ type pushCmd struct {
 
 const pushPath = adminapi.Root + "/push"
 
-// pushListCmd lists webhooks.
 type pushListCmd struct {
 	hubFlags
 	Task string `help:"Only webhooks of this task, with their undelivered versions." placeholder:"ID"`
@@ -27,8 +25,7 @@ type pushListCmd struct {
 	JSON bool   `name:"json" help:"Print the webhooks as JSON, one a line."`
 }
 
-// Run lists the webhooks.
-func (c *pushListCmd) Run(ctx context.Context, o *OS) error {
+func (c *pushListCmd) Run(in interrupts, o *OS) error {
 	q := url.Values{}
 	if c.Task != "" {
 		q.Set("task", c.Task)
@@ -45,11 +42,9 @@ func (c *pushListCmd) Run(ctx context.Context, o *OS) error {
 			}
 		},
 	}
-	return o.interruptible(ctx, func(in interrupts) error {
-		return t.print(o, pages(in.soft, &c.hubFlags, pushPath+"?"+q.Encode(), func(p *adminapi.WebhookList) ([]adminapi.Webhook, string) {
-			return p.Webhooks, nextPage("pageToken", p.NextPageToken)
-		}))
-	})
+	return t.print(o, pages(in.soft, &c.hubFlags, pushPath+"?"+q.Encode(), func(p *adminapi.WebhookList) ([]adminapi.Webhook, string) {
+		return p.Webhooks, nextPage("pageToken", p.NextPageToken)
+	}))
 }
 
 // hookTrouble returns the problem of a webhook, or an empty text.
@@ -75,7 +70,6 @@ func notTold(d *adminapi.DeadLetter) string {
 	return fmt.Sprintf("not delivered %d to %d: %s", d.First, d.Last, d.Reason)
 }
 
-// pushRedeliverCmd repeats notifications.
 type pushRedeliverCmd struct {
 	hubFlags
 	JSON   bool   `name:"json" help:"Print the webhooks as JSON."`
@@ -83,7 +77,6 @@ type pushRedeliverCmd struct {
 	Config string `arg:"" optional:"" help:"The id of the config; without it, all of the task with undelivered versions."`
 }
 
-// Run repeats the notifications.
 func (c *pushRedeliverCmd) Run(ctx context.Context, o *OS) error {
 	return (&asking[adminapi.WebhookList]{
 		hubFlags: &c.hubFlags, request: "POST " + pushPath + "/" + url.PathEscape(c.Task) + "/redeliver",

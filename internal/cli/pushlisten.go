@@ -20,7 +20,6 @@ import (
 	"github.com/parley-a2a/parley/push"
 )
 
-// pushListenCmd is a webhook that prints its notifications.
 type pushListenCmd struct {
 	Listen        string   `help:"The address to listen on; port 0 takes any." default:"127.0.0.1:4180" placeholder:"ADDR"`
 	Token         string   `help:"The token that notifications must carry ($$PARLEY_PUSH_TOKEN)." from:"PARLEY_PUSH_TOKEN" placeholder:"TOKEN"`
@@ -34,7 +33,7 @@ type pushListenCmd struct {
 const shutdownListen = 5 * time.Second
 
 // Run listens until it is interrupted or the requested number of notifications has arrived.
-func (c *pushListenCmd) Run(ctx context.Context, o *OS) error {
+func (c *pushListenCmd) Run(in interrupts, o *OS) error {
 	if c.Count < 0 {
 		return usagef("--count is negative")
 	}
@@ -49,14 +48,12 @@ func (c *pushListenCmd) Run(ctx context.Context, o *OS) error {
 		}
 		rc.Secrets = append(rc.Secrets, key)
 	}
-	return o.interruptible(ctx, func(in interrupts) error {
-		l, err := server.Listen(in.soft, c.Listen, "--listen")
-		if err != nil {
-			return err
-		}
-		fmt.Fprint(o.Stderr, c.welcome(l.Addr().(*net.TCPAddr)))
-		return c.serve(in.soft, l, rc, o)
-	})
+	l, err := server.Listen(in.soft, c.Listen, "--listen")
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(o.Stderr, c.welcome(l.Addr().(*net.TCPAddr)))
+	return c.serve(in.soft, l, rc, o)
 }
 
 // serve accepts notifications until ctx ends, their number is reached, or printing fails.

@@ -17,7 +17,6 @@ import (
 	"github.com/parley-a2a/parley/store/sqlitestore"
 )
 
-// repairCmd salvages a damaged data folder into a new one.
 type repairCmd struct {
 	Data string `help:"The damaged data folder, which is not changed (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" default:"parley-data" placeholder:"DIR"`
 	Out  string `help:"The new data folder. It must not exist, or be empty." required:"" placeholder:"DIR"`
@@ -34,7 +33,6 @@ type repaired struct {
 	from, into string
 }
 
-// Run salvages the folder and prints the report.
 func (c *repairCmd) Run(ctx context.Context, o *OS) (err error) {
 	if err := emptyFolder(c.Out); err != nil {
 		return err

@@ -19,7 +19,6 @@ import (
 	"github.com/parley-a2a/parley/client"
 )
 
-// sendCmd sends one message.
 type sendCmd struct {
 	target
 	output
@@ -33,7 +32,6 @@ type sendCmd struct {
 	Text    []string `arg:"" optional:"" help:"The text of the message; \"-\" reads standard input."`
 }
 
-// Run sends the message and shows the reply.
 func (c *sendCmd) Run(ctx context.Context, o *OS) error {
 	m, err := c.message(o)
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
-// tasksCmd is the family of commands about tasks.
 type tasksCmd struct {
 	List   tasksListCmd   `cmd:"" help:"List your tasks, most recently changed first."`
 	Count  tasksCountCmd  `cmd:"" help:"Count your tasks by state."`
@@ -34,7 +33,6 @@ type tasksCmd struct {
 // maxPage is the largest page of the protocol (specification §3.1.4).
 const maxPage = 100
 
-// tasksListCmd lists tasks.
 type tasksListCmd struct {
 	target
 	JSON    bool   `name:"json" help:"Print the tasks as JSON, one a line."`
@@ -44,8 +42,7 @@ type tasksListCmd struct {
 	All     bool   `help:"The tasks of all owners on a Parley hub, for administrators; --agent selects those of an agent."`
 }
 
-// Run lists the tasks.
-func (c *tasksListCmd) Run(ctx context.Context, o *OS) error {
+func (c *tasksListCmd) Run(in interrupts, o *OS) error {
 	req := &a2a.ListTasksRequest{ContextID: c.Context, PageSize: maxPage}
 	if c.Limit < 0 {
 		return usagef("--limit is negative")
@@ -63,12 +60,10 @@ func (c *tasksListCmd) Run(ctx context.Context, o *OS) error {
 	if c.All && (c.Context != "" || c.Binding != "") {
 		return usagef("--all goes with neither --context nor --binding")
 	}
-	return o.interruptible(ctx, func(in interrupts) error {
-		if c.All {
-			return c.listAll(in.soft, req, o)
-		}
-		return c.call(in.soft, func(cl *client.Client) error { return c.list(in.soft, cl, req, o) })
-	})
+	if c.All {
+		return c.listAll(in.soft, req, o)
+	}
+	return c.call(in.soft, func(cl *client.Client) error { return c.list(in.soft, cl, req, o) })
 }
 
 func (c *tasksListCmd) list(ctx context.Context, cl *client.Client, req *a2a.ListTasksRequest, o *OS) error {
@@ -116,32 +111,28 @@ type oneTask struct {
 	ID string `arg:"" help:"The id of the task, or its beginning."`
 }
 
-// tasksGetCmd shows a task.
 type tasksGetCmd struct {
 	oneTask
 	All   bool   `help:"A task of any owner on a Parley hub, for administrators. The hub records the read in its audit log."`
 	Owner string `help:"With --all: the owner, if tasks of several owners have the id." placeholder:"OWNER"`
 }
 
-// Run shows the task.
-func (c *tasksGetCmd) Run(ctx context.Context, o *OS) error {
+func (c *tasksGetCmd) Run(in interrupts, o *OS) error {
 	if !c.All && c.Owner != "" {
 		return usagef("--owner needs --all")
 	}
-	return o.interruptible(ctx, func(in interrupts) error {
-		if c.All {
-			return c.inspect(in.soft, o)
-		}
-		if err := c.resolve(in.soft, &c.ID); err != nil {
+	if c.All {
+		return c.inspect(in.soft, o)
+	}
+	if err := c.resolve(in.soft, &c.ID); err != nil {
+		return err
+	}
+	return c.call(in.soft, func(cl *client.Client) error {
+		task, err := cl.Get(in.soft, &a2a.GetTaskRequest{ID: a2a.TaskID(c.ID)})
+		if err != nil {
 			return err
 		}
-		return c.call(in.soft, func(cl *client.Client) error {
-			task, err := cl.Get(in.soft, &a2a.GetTaskRequest{ID: a2a.TaskID(c.ID)})
-			if err != nil {
-				return err
-			}
-			return c.print(task, o, opener(in.soft, cl))
-		})
+		return c.print(task, o, opener(in.soft, cl))
 	})
 }
 
@@ -216,32 +207,28 @@ func writeMessage(w io.Writer, words *printer, m *a2a.Message) error {
 	return err
 }
 
-// tasksCancelCmd cancels a task.
 type tasksCancelCmd struct {
 	target
 	JSON bool   `name:"json" help:"Print the task as JSON."`
 	ID   string `arg:"" help:"The id of the task, or its beginning."`
 }
 
-// Run cancels the task.
-func (c *tasksCancelCmd) Run(ctx context.Context, o *OS) error {
-	return o.interruptible(ctx, func(in interrupts) error {
-		if err := c.resolve(in.soft, &c.ID); err != nil {
+func (c *tasksCancelCmd) Run(in interrupts, o *OS) error {
+	if err := c.resolve(in.soft, &c.ID); err != nil {
+		return err
+	}
+	return c.call(in.soft, func(cl *client.Client) error {
+		task, err := cl.Cancel(in.soft, &a2a.CancelTaskRequest{ID: a2a.TaskID(c.ID)})
+		if err != nil {
 			return err
 		}
-		return c.call(in.soft, func(cl *client.Client) error {
-			task, err := cl.Cancel(in.soft, &a2a.CancelTaskRequest{ID: a2a.TaskID(c.ID)})
-			if err != nil {
-				return err
-			}
-			if c.JSON {
-				return printJSON(o.Stdout, task)
-			}
-			if o.Quiet {
-				return nil
-			}
-			_, err = fmt.Fprintln(o.Stdout, stateName(task.Status.State))
-			return err
-		})
+		if c.JSON {
+			return printJSON(o.Stdout, task)
+		}
+		if o.Quiet {
+			return nil
+		}
+		_, err = fmt.Fprintln(o.Stdout, stateName(task.Status.State))
+		return err
 	})
 }

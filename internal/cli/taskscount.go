@@ -10,7 +10,6 @@ import (
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
-// tasksCountCmd counts tasks by state.
 type tasksCountCmd struct {
 	hubFlags
 	All   bool   `help:"The tasks of all owners, for administrators. The hub records it in its audit log."`
@@ -19,7 +18,6 @@ type tasksCountCmd struct {
 	JSON  bool   `name:"json" help:"Print the numbers as JSON."`
 }
 
-// Run prints the numbers.
 func (c *tasksCountCmd) Run(ctx context.Context, o *OS) error {
 	if !c.All && c.Owner != "" {
 		return usagef("--owner needs --all")

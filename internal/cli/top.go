@@ -19,7 +19,6 @@ import (
 	"github.com/parley-a2a/parley/internal/order"
 )
 
-// topCmd shows a hub on one screen.
 type topCmd struct {
 	hubFlags
 	Every string `help:"The time between two frames." default:"2s" placeholder:"TIME"`
@@ -44,8 +43,7 @@ type topFrame struct {
 // maxTop is the maximum number of tasks and of agents of a frame.
 const maxTop = 100
 
-// Run shows frames.
-func (c *topCmd) Run(ctx context.Context, o *OS) error {
+func (c *topCmd) Run(in interrupts, o *OS) error {
 	every, err := config.ParseDuration(c.Every)
 	if err != nil || every < 100*time.Millisecond {
 		return usagef("--every %q is not a duration of at least 100ms", c.Every)
@@ -53,19 +51,17 @@ func (c *topCmd) Run(ctx context.Context, o *OS) error {
 	if c.Tasks < 0 || c.Tasks > maxTop {
 		return usagef("--tasks is not a number from 0 to %d", maxTop)
 	}
-	return o.interruptible(ctx, func(in interrupts) error {
-		f, err := c.frame(in.soft)
-		switch {
-		case err != nil:
-			return err
-		case c.JSON:
-			return printJSON(o.Stdout, f)
-		case c.Once || !o.Terminal:
-			_, err := io.WriteString(o.drawing(), f.text(o, nil))
-			return err
-		}
-		return c.live(in.soft, o, f, every)
-	})
+	f, err := c.frame(in.soft)
+	switch {
+	case err != nil:
+		return err
+	case c.JSON:
+		return printJSON(o.Stdout, f)
+	case c.Once || !o.Terminal:
+		_, err := io.WriteString(o.drawing(), f.text(o, nil))
+		return err
+	}
+	return c.live(in.soft, o, f, every)
 }
 
 // live draws frames over each other until ctx ends. A hub that does not answer is drawn, too.

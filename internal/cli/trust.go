@@ -10,7 +10,6 @@ import (
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
-// trustCmd is the family of commands about trust levels.
 type trustCmd struct {
 	List trustListCmd `cmd:"" help:"List the trust in callers and agents."`
 	Set  trustSetCmd  `cmd:"" help:"Change the trust in a caller or an agent."`
@@ -18,27 +17,23 @@ type trustCmd struct {
 
 const trustPath = adminapi.Root + "/trust"
 
-// trustListCmd lists entries.
 type trustListCmd struct {
 	hubFlags
 	JSON bool `name:"json" help:"Print the entries as JSON, one a line."`
 }
 
-// Run lists the entries.
-func (c *trustListCmd) Run(ctx context.Context, o *OS) error {
+func (c *trustListCmd) Run(in interrupts, o *OS) error {
 	t := &table[*trust.Entry]{
 		heads: "WHO\tLEVEL\tSKILLS\tLAST\tCONTACTS", none: "No caller was seen at a gate, or given a level.", json: c.JSON,
 		row: func(e *trust.Entry) []any {
 			return []any{plain(string(e.Subject)), e.Level, dash(plain(strings.Join(e.Skills, ","))), timeOrNever(e.LastSeen), e.Contacts}
 		},
 	}
-	return o.interruptible(ctx, func(in interrupts) error {
-		var all adminapi.TrustList
-		if err := c.ask(in.soft, "GET "+trustPath, nil, &all); err != nil {
-			return err
-		}
-		return t.print(o, each(all.Entries))
-	})
+	var all adminapi.TrustList
+	if err := c.ask(in.soft, "GET "+trustPath, nil, &all); err != nil {
+		return err
+	}
+	return t.print(o, each(all.Entries))
 }
 
 func timeOrNever(at time.Time) string {
@@ -48,7 +43,6 @@ func timeOrNever(at time.Time) string {
 	return timeName(&at)
 }
 
-// trustSetCmd changes an entry.
 type trustSetCmd struct {
 	hubFlags
 	Who     string   `arg:"" help:"The id of a caller, as its key has it, or the name of an agent."`
@@ -58,7 +52,6 @@ type trustSetCmd struct {
 	JSON    bool     `name:"json" help:"Print the entry as JSON."`
 }
 
-// Run changes the entry.
 func (c *trustSetCmd) Run(ctx context.Context, o *OS) error {
 	ask := &adminapi.SetTrust{AgentID: c.Who, Level: c.Level, Approve: c.Approve}
 	for _, s := range c.Revoke {

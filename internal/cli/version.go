@@ -12,13 +12,11 @@ import (
 	"github.com/parley-a2a/parley"
 )
 
-// versionCmd prints the version of the program.
 type versionCmd struct {
 	JSON    bool `name:"json" help:"Print a JSON object."`
 	Modules bool `help:"Print the modules of the program with their versions, too."`
 }
 
-// Run prints the version.
 func (v *versionCmd) Run(o *OS) error {
 	b := build()
 	protocols := []string{string(a2a.Version)}

@@ -20,38 +20,34 @@ import (
 	"github.com/parley-a2a/parley/internal/sse"
 )
 
-// tasksWatchCmd follows a task.
 type tasksWatchCmd struct {
 	oneTask
 	NoTree bool `help:"Show the reply alone, not the tasks that the task has delegated to others."`
 }
 
-// Run follows the task.
-func (c *tasksWatchCmd) Run(ctx context.Context, o *OS) error {
-	return o.interruptible(ctx, func(in interrupts) error {
-		if err := c.resolve(in.soft, &c.ID); err != nil {
+func (c *tasksWatchCmd) Run(in interrupts, o *OS) error {
+	if err := c.resolve(in.soft, &c.ID); err != nil {
+		return err
+	}
+	return c.call(in.soft, func(cl *client.Client) error {
+		sh := newShow(o, &c.output, true)
+		sh.words.open = opener(in.soft, cl)
+		s := newSession(cl, sh)
+		s.show.questions = true
+		tree := c.startTree(in.soft, s.show, o)
+		err := s.watch(in.soft, client.Position{Task: a2a.TaskID(c.ID)})
+		tree.finish(in.soft, err == nil)
+		if in.soft.Err() != nil {
+			s.show.endLine()
+			return &exit{exitFailed, fmt.Errorf("interrupted; task %s continues", c.ID)}
+		}
+		if err != nil {
 			return err
 		}
-		return c.call(in.soft, func(cl *client.Client) error {
-			sh := newShow(o, &c.output, true)
-			sh.words.open = opener(in.soft, cl)
-			s := newSession(cl, sh)
-			s.show.questions = true
-			tree := c.startTree(in.soft, s.show, o)
-			err := s.watch(in.soft, client.Position{Task: a2a.TaskID(c.ID)})
-			tree.finish(in.soft, err == nil)
-			if in.soft.Err() != nil {
-				s.show.endLine()
-				return &exit{exitFailed, fmt.Errorf("interrupted; task %s continues", c.ID)}
-			}
-			if err != nil {
-				return err
-			}
-			if err := s.show.finish(); err != nil {
-				return err
-			}
-			return s.show.outcome(c.flags())
-		})
+		if err := s.show.finish(); err != nil {
+			return err
+		}
+		return s.show.outcome(c.flags())
 	})
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/parley-a2a/parley/internal/events"
 )
 
-// watchCmd prints the events of a hub.
 type watchCmd struct {
 	hubFlags
 	All      bool     `help:"The events of all owners, for administrators. It is required."`
@@ -31,18 +30,16 @@ type watchCmd struct {
 }
 
 // Run prints the events until it is interrupted.
-func (c *watchCmd) Run(ctx context.Context, o *OS) error {
+func (c *watchCmd) Run(in interrupts, o *OS) error {
 	if !c.All {
 		return usagef("give --all for the events of all owners, or use: parley tasks watch TASK")
 	}
-	return o.interruptible(ctx, func(in interrupts) error {
-		w := &eventWatch{cmd: c, out: o.Stdout, notices: o.Stderr, at: c.After}
-		err := w.follow(in.soft)
-		if in.soft.Err() != nil {
-			return nil // an interruption is the usual end
-		}
-		return err
-	})
+	w := &eventWatch{cmd: c, out: o.Stdout, notices: o.Stderr, at: c.After}
+	err := w.follow(in.soft)
+	if in.soft.Err() != nil {
+		return nil // an interruption is the usual end
+	}
+	return err
 }
 
 // eventWatch follows the events of a hub.
