@@ -34,7 +34,6 @@ func ReadAgents(path string) ([]RemoteAgent, error) {
 	return all, nil
 }
 
-// readAgentFile reads the agents of a file.
 func readAgentFile(path string) ([]RemoteAgent, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -20,7 +20,6 @@ const (
 	oldPushDelete  = wire.LegacyDeletePush
 )
 
-// oldMessage returns the parameters of message/send.
 func oldMessage(b behaviour) map[string]any {
 	params := b.message()
 	in(map[string]any{"kind": "message", "role": "user", "parts": []any{map[string]any{"kind": "text", "text": b.text + " please"}}})(params)
@@ -81,7 +80,6 @@ func oldParts(path string, v any) string {
 	return ""
 }
 
-// oldEvents returns a stream.
 func (p *probe) oldEvents(ctx context.Context) (*wire.Exchange, error) {
 	x := p.once("old stream", func() *wire.Exchange { return p.call(ctx, oldStream, oldMessage(streams)) })
 	if len(x.Events) == 0 {

@@ -116,7 +116,6 @@ func (p *probe) ask(op wire.Op, f func() *wire.Exchange) *wire.Exchange {
 	return x
 }
 
-// send sends a message that requests a behaviour.
 func (p *probe) send(ctx context.Context, b behaviour, edits ...edit) *wire.Exchange {
 	return p.call(ctx, wire.SendMessage, b.params(edits))
 }
@@ -274,7 +273,6 @@ func (p *probe) settled(ctx context.Context, id string) bool {
 	return p.patient
 }
 
-// ended reports whether a task has ended by itself.
 func (p *probe) ended(ctx context.Context, id string) bool {
 	got := p.call(ctx, wire.GetTask, map[string]any{"id": id})
 	return got.Fault == nil && terminal(text(got.Result, "status", "state"))
@@ -290,14 +288,12 @@ func (p *probe) waiting(ctx context.Context) (any, error) {
 	return t, err
 }
 
-// end cancels a task.
 func (p *probe) end(ctx context.Context, id string) error {
 	x := p.call(ctx, wire.CancelTask, map[string]any{"id": id})
 	delete(p.open, id)
 	return require(ok(x))
 }
 
-// tidy cancels the tasks left open.
 func (p *probe) tidy(ctx context.Context) {
 	for id := range p.open {
 		p.caller.Call(ctx, wire.Request{Op: wire.CancelTask, Params: map[string]any{"id": id}})

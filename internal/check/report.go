@@ -131,7 +131,6 @@ func (r *Report) line(b *strings.Builder, result *Result, all bool) {
 
 func indented(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n    ") }
 
-// summary writes the counts by level.
 func (r *Report) summary(b *strings.Builder) {
 	for _, level := range []Level{Must, Should, May} {
 		count := map[string]int{}

@@ -55,7 +55,6 @@ func (r *requirement) judge(ctx context.Context, p *probe) error {
 	return r.check(ctx, p)
 }
 
-// on reports whether the requirement applies to a binding.
 func (r *requirement) on(b wire.Binding) bool {
 	return len(r.bindings) == 0 || slices.Contains(r.bindings, b)
 }
@@ -76,7 +75,6 @@ func failf(x *wire.Exchange, format string, args ...any) error {
 	return f
 }
 
-// with adds an exchange to the evidence of a failure.
 func with(err error, x *wire.Exchange) error {
 	var f *failure
 	if errors.As(err, &f) && x != nil {

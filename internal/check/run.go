@@ -216,7 +216,6 @@ func (r *run) judge(ctx context.Context, b wire.Binding, all []requirement, p *p
 	}
 }
 
-// conclude sets the outcome of a check.
 func (r *run) conclude(result *Result, err error) {
 	var f *failure
 	var n notOffered

@@ -55,7 +55,6 @@ func (c *agentsListCmd) Run(in interrupts, o *OS) error {
 	return nil
 }
 
-// chosen returns the agents to list.
 func (c *agentsListCmd) chosen(all []adminjson.Agent) []adminjson.Agent {
 	return slices.DeleteFunc(all, func(a adminjson.Agent) bool { return c.Skill != "" && !hasSkill(&a, c.Skill) })
 }
@@ -138,7 +137,6 @@ func (c *agentsShowCmd) Run(ctx context.Context, o *OS) error {
 	}).print(ctx, o)
 }
 
-// describeAgent describes an agent for a person.
 func describeAgent(a *adminjson.Agent) string {
 	var b strings.Builder
 	row := func(name, value string) {
@@ -279,7 +277,6 @@ func (c *agentsRemoveCmd) Run(ctx context.Context, o *OS) error {
 	}).print(ctx, o)
 }
 
-// agentsAskFlags are the flags of the commands that call agents.
 type agentsAskFlags struct {
 	hubFlags
 	Name []string `arg:"" optional:"" help:"The names of the agents; without any, all that are elsewhere."`

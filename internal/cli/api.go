@@ -155,7 +155,6 @@ func (f *hubFlags) unreachable(ctx context.Context, err error) error {
 	return fmt.Errorf("%s is %w: %w%s", f.URL, client.ErrUnreachable, err, hint)
 }
 
-// refusal returns the error message of the hub.
 func (f *hubFlags) refusal(resp *http.Response, body []byte) error {
 	var answer struct {
 		Error struct {

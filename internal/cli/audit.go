@@ -63,7 +63,6 @@ type auditFilter struct {
 	Until string `help:"Before this time." placeholder:"TIME"`
 }
 
-// query returns a query for the times of the filter.
 func (f *auditFilter) query(now time.Time) (q audit.Query, err error) {
 	if q.Since, err = moments(f.Since, now); err != nil {
 		return q, usagef("--since %w", err)

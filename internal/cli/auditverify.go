@@ -28,7 +28,6 @@ type auditVerifyCmd struct {
 	JSON  bool     `name:"json" help:"Print the report as JSON, an object for each log."`
 }
 
-// verifiedLog is the report about one log as JSON.
 type verifiedLog struct {
 	Path string `json:"path"`
 	// Hub is the id of the hub that wrote the log.

@@ -78,7 +78,6 @@ func (t *conversation) line(ctx context.Context, line string) (quit bool, err er
 	return false, nil
 }
 
-// send sends one message and shows the reply.
 func (t *conversation) send(ctx context.Context, text string) error {
 	m := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(text))
 	m.ContextID, m.TaskID = t.contextID, t.taskID

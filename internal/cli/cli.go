@@ -42,7 +42,6 @@ func usagef(format string, args ...any) error {
 	return &exit{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// commands is the grammar of the command line.
 type commands struct {
 	Quiet bool `short:"q" help:"Print results alone: ids in lists, nothing after a change, no headings, hints and colors."`
 
@@ -161,7 +160,6 @@ func name(kctx *kong.Context) string {
 	return strings.Join(words, " ")
 }
 
-// report prints an error and returns the exit code.
 func report(w io.Writer, command string, err error) int {
 	if err == nil {
 		return exitOK

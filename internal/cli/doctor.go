@@ -247,7 +247,6 @@ const (
 	peersAtOnce = 8
 )
 
-// peerAt is a peer with the TLS files for its calls.
 type peerAt struct {
 	doctor.Peer
 	tls directory.TLS

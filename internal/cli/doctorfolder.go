@@ -28,7 +28,6 @@ type part struct {
 	more         int
 }
 
-// problem adds a problem.
 func (p *part) problem(text string) {
 	if len(p.found) == maxProblems {
 		p.more++

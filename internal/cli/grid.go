@@ -59,7 +59,6 @@ func (g *grid) write(w io.Writer) error {
 	return err
 }
 
-// line writes a row.
 func (g *grid) line(b *strings.Builder, row []string, widths []int, color func(column int, cell string) string) {
 	for i, cell := range row {
 		pad := ""

@@ -32,7 +32,6 @@ type hubsListCmd struct {
 	JSON bool `name:"json" help:"Print the hubs as JSON, one a line."`
 }
 
-// shownHub is a hub as JSON.
 type shownHub struct {
 	ID       string    `json:"id"`
 	Version  string    `json:"version"`

@@ -54,7 +54,6 @@ type oneItem struct {
 	JSON bool   `name:"json" help:"Print the item as JSON."`
 }
 
-// settle settles the item and prints its new state.
 func (c *oneItem) settle(ctx context.Context, o *OS, verb, text string) error {
 	return (&asking[inbox.Item]{
 		hubFlags: &c.hubFlags, request: "POST " + inboxPath + "/" + url.PathEscape(c.ID) + "/" + verb,

@@ -86,7 +86,6 @@ func (k *keysFlags) inFolder(ctx context.Context, f func(*auth.Keyring) error) (
 	return f(ring)
 }
 
-// openStore opens the store of the keys.
 func (k *keysFlags) openStore(ctx context.Context, dir *datadir.Dir) (auth.KeyStore, func() error, error) {
 	if server.OnDatabase(k.Store) {
 		db, err := pgstore.Open(ctx, k.Store, pgstore.Options{})

@@ -37,7 +37,6 @@ func (c *memoryWatchCmd) Run(in interrupts, o *OS) error {
 	return err
 }
 
-// noteWatch follows the notes of a hub.
 type noteWatch struct {
 	cmd *memoryWatchCmd
 	out io.Writer
@@ -52,7 +51,6 @@ type noteWatch struct {
 	kept int
 }
 
-// noteSeen holds the times of a printed note.
 type noteSeen struct{ updated, expires time.Time }
 
 // leastKept is the minimum number of notes that are kept before expired ones are removed.

@@ -40,7 +40,6 @@ func (c *mockCmd) Run(ctx context.Context, o *OS) error {
 	return o.interruptible(ctx, func(in interrupts) error { return c.serve(in.soft, cfg, o) })
 }
 
-// script reads the script.
 func (c *mockCmd) script(o *OS) (*mock.Config, error) {
 	if c.File != "-" {
 		return mock.Load(c.File)

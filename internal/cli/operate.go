@@ -12,7 +12,6 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// operatedTask are the flags of the commands with which an operator changes a task.
 type operatedTask struct {
 	hubFlags
 	ID    string `arg:"" help:"The id of the task, or its beginning."`
@@ -59,7 +58,6 @@ func (c *tasksReassignCmd) Run(ctx context.Context, o *OS) error {
 	return c.operate(ctx, o, "reassign", adminapi.Operation{Agent: task.Agent(c.Agent)})
 }
 
-// pausedAgent are the flags of the commands that pause and resume agents.
 type pausedAgent struct {
 	hubFlags
 	JSON bool   `name:"json" help:"Print the state as JSON."`

@@ -84,7 +84,6 @@ func (c *pushRedeliverCmd) Run(ctx context.Context, o *OS) error {
 	}).print(ctx, o)
 }
 
-// redelivered names the webhooks that are notified again.
 func redelivered(l *adminapi.WebhookList) string {
 	if len(l.Webhooks) == 0 {
 		return "Nothing to deliver again.\n"

@@ -23,7 +23,6 @@ type repairCmd struct {
 	JSON bool   `name:"json" help:"Print the report as JSON."`
 }
 
-// repaired is the report of a repair.
 type repaired struct {
 	Store      *sqlitestore.Salvaged `json:"store"`
 	Parts      int                   `json:"parts"`

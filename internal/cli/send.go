@@ -172,7 +172,6 @@ func parseData(s string) (*a2a.Part, error) {
 	return a2a.NewDataPart(v), nil
 }
 
-// filePart returns a file as a part.
 func filePart(path string) (*a2a.Part, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -242,7 +242,6 @@ func advise(err error, cfg *config.Config) error {
 	return adviseLoss(err, cfg.Data)
 }
 
-// adviseLoss adds the ways to continue to an error about a data folder that has lost data.
 func adviseLoss(err error, data string) error {
 	if errors.Is(err, sqlitestore.ErrLost) {
 		return fmt.Errorf("%w; restore a backup of the whole folder, salvage it with parley repair, or continue without this data: parley serve --data %s --accept-loss", err, quote(data))

@@ -9,7 +9,6 @@ import (
 	"github.com/parley-a2a/parley/internal/file/tlsfile"
 )
 
-// tlsFlags applies the flags about certificates to the configuration.
 func (c *serveCmd) tlsFlags(t *config.TLS) error {
 	t.Cert, t.Key, t.ClientCA = cmp.Or(c.TLSCert, t.Cert), cmp.Or(c.TLSKey, t.Key), cmp.Or(c.ClientCA, t.ClientCA)
 	switch {

@@ -62,7 +62,6 @@ func (t *table[P]) print(o *OS, all iter.Seq2[P, error]) error {
 	return flush()
 }
 
-// write prints one value.
 func (t *table[P]) write(o *OS, w io.Writer, v P) error {
 	person := o.Terminal && !t.json
 	var err error
@@ -110,7 +109,6 @@ func (t *table[P]) grid(o *OS, all iter.Seq2[P, error]) error {
 // oneCell keeps a text in its column and its row.
 var oneCell = strings.NewReplacer("\t", " ", "\n", " ", "\r", "")
 
-// each returns all values of a list.
 func each[T any](list []T) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		for i := range list {

@@ -18,7 +18,6 @@ import (
 // defaultURL is the default address of "parley serve".
 const defaultURL = "http://127.0.0.1:4100"
 
-// target are the flags that select an agent.
 type target struct {
 	URL    string `help:"The URL of the agent: that of its card, or the path above it ($$PARLEY_URL)." default:"${url}" from:"PARLEY_URL" placeholder:"URL"`
 	Agent  string `help:"The agent's name on a Parley hub; without it, the agent at the URL." placeholder:"NAME"`

@@ -73,7 +73,6 @@ func (c *tasksListCmd) list(ctx context.Context, cl *client.Client, req *a2a.Lis
 	return t.print(o, first(c.Limit, cl.Tasks(ctx, req)))
 }
 
-// listAll lists the tasks of all owners.
 func (c *tasksListCmd) listAll(ctx context.Context, req *a2a.ListTasksRequest, o *OS) error {
 	q := url.Values{"scope": {"all"}, "pageSize": {strconv.Itoa(req.PageSize)}}
 	if c.Agent != "" {

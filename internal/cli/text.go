@@ -27,7 +27,6 @@ var states = []a2a.TaskState{
 	a2a.TaskStateCompleted, a2a.TaskStateFailed, a2a.TaskStateCanceled, a2a.TaskStateRejected,
 }
 
-// parseState parses the short name of a state or its name in the protocol.
 func parseState(s string) (a2a.TaskState, error) {
 	names := make([]string, len(states))
 	for i, state := range states {

@@ -222,7 +222,6 @@ func (f *topFrame) agents(o *OS) *grid {
 	return g
 }
 
-// tasks returns the tasks that have changed last.
 func (f *topFrame) tasks(o *OS) *grid {
 	g := &grid{heads: []string{"TASK", "STATE", "AGENT", "CHANGED", "TOOK", "OWNER"}, colors: o.Colors, now: f.At}
 	for i := range f.Tasks {

@@ -39,7 +39,6 @@ type treeNode struct {
 	seen time.Time
 }
 
-// age returns the age of the task.
 func (n *treeNode) age() time.Duration {
 	age := time.Duration(n.AgeMs) * time.Millisecond
 	if !a2a.TaskState(n.State).Terminal() {
@@ -108,7 +107,6 @@ func (s *show) redraw() {
 	}
 }
 
-// line writes a task on one line.
 func (t *treeShow) line(n *treeNode) error {
 	if t.json {
 		return printJSON(t.out, map[string]any{"node": &n.TreeTask})

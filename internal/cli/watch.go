@@ -74,7 +74,6 @@ type treeWatch struct {
 	wg     sync.WaitGroup
 }
 
-// startTree starts to follow the tree of the task.
 func (c *tasksWatchCmd) startTree(ctx context.Context, s *show, o *OS) *treeWatch {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &treeWatch{hub: c.hub(), id: c.ID, show: s, retry: treeRetry, cancel: cancel, over: make(chan struct{})}
@@ -166,7 +165,6 @@ func (w *treeWatch) stream(ctx context.Context) (over bool) {
 	return w.events(resp.Body)
 }
 
-// events shows the events of a stream.
 func (w *treeWatch) events(r io.Reader) (over bool) {
 	stream := sse.NewReader(r, maxEvent, nil)
 	for {

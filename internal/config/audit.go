@@ -37,7 +37,6 @@ func (a *Audit) Options() audit.Options {
 // minSegment is the smallest allowed SegmentSize.
 const minSegment = 64 << 10
 
-// checkAudit reports the problems of a.
 func checkAudit(d *yamlfile.Decoder, a *Audit) {
 	if a.SegmentSize > 0 && a.SegmentSize < minSegment {
 		d.Problem(nil, "audit.segment_size", "is less than 64KiB")

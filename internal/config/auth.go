@@ -81,7 +81,6 @@ func (a *Auth) Keys() []auth.Key {
 	return keys
 }
 
-// callers returns the callers with keys.
 func (a *Auth) callers() Callers { return slices.Concat(a.APIKeys, a.BearerTokens, a.Gateway) }
 
 // ofGateway adds the callers of RockBot's section, which use its dialect.
@@ -170,7 +169,6 @@ func secretOf(d *yamlfile.Decoder, p yamlfile.Pair, at string) string {
 	return ""
 }
 
-// decode decodes the caller of a key.
 func (c *Caller) decode(d *yamlfile.Decoder, node ast.Node, key string) {
 	if a, ok := node.(*ast.AliasNode); ok {
 		d.Alias(a, func(target ast.Node) { c.decode(d, target, key) })

@@ -73,7 +73,6 @@ func (c *Cards) Verify() bool {
 	return len(c.TrustedKeys)+len(c.TrustedKeySets) > 0
 }
 
-// checkCards reports the problems of c.
 func checkCards(d *yamlfile.Decoder, c *Cards) {
 	for i, address := range c.TrustedKeySets {
 		if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "https" {

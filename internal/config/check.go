@@ -62,7 +62,6 @@ func check(d *yamlfile.Decoder, c *Config) {
 	checkQuestions(d, c)
 }
 
-// checkQuestions checks the policies for agents' questions.
 func checkQuestions(d *yamlfile.Decoder, c *Config) {
 	q := &c.Questions
 	if q.AnsweringAgent == "" {

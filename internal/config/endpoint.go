@@ -227,7 +227,6 @@ func (a *Agent) Over(own *a2a.AgentCard) *a2a.AgentCard {
 	return &c
 }
 
-// checkKind reports contradictory kinds of an agent.
 func checkKind(d *yamlfile.Decoder, key string, a *Agent, own bool) {
 	kinds := 0
 	for _, set := range []bool{a.Programs(), a.URL != "", a.Endpoint != (Endpoint{}), a.Thinks(), a.RockBot != ""} {
@@ -269,7 +268,6 @@ func checkKind(d *yamlfile.Decoder, key string, a *Agent, own bool) {
 	}
 }
 
-// checkQueue reports problems of the queue settings of an agent.
 func checkQueue(d *yamlfile.Decoder, key string, a *Agent) {
 	if a.Queue != "" {
 		s := directory.Spec{Name: "x", Queue: task.Agent(a.Queue)}

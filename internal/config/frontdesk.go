@@ -33,7 +33,6 @@ func (f *FrontDesk) Times() (h assistant.Hours, err error) {
 	return h, err
 }
 
-// checkFrontDesk reports the problems of f.
 func checkFrontDesk(d *yamlfile.Decoder, f *FrontDesk) {
 	if f.Hours != "" {
 		if _, _, err := assistant.ParseHours(f.Hours); err != nil {

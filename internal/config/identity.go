@@ -99,7 +99,6 @@ func (a *Agent) audience() string {
 // Issuer returns the name of the hub in assertions.
 func (c *Config) Issuer() string { return strings.TrimSuffix(c.PublicURL, "/") }
 
-// checkIdentities reports the problems of the agents' identity settings.
 func checkIdentities(d *yamlfile.Decoder, c *Config) {
 	for n := range c.Agents {
 		a := &c.Agents[n]

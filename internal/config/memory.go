@@ -46,7 +46,6 @@ const minOutcome = 8 * time.Hour
 // minValue is the smallest allowed Value: room for an outcome or the beginning of a result.
 const minValue = 1 << 10
 
-// checkMemory reports the problems of m.
 func checkMemory(d *yamlfile.Decoder, m *Memory) {
 	if m.OutcomeTTL > 0 && time.Duration(m.OutcomeTTL) < minOutcome {
 		d.Problem(nil, "memory.outcome_ttl", "is less than 8h")

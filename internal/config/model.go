@@ -133,7 +133,6 @@ func (c *Config) Choices(m *Model) []ModelChoice {
 	return all
 }
 
-// checkModels reports the problems of providers and of agents with models.
 func checkModels(d *yamlfile.Decoder, c *Config) {
 	var names []string
 	for i := range c.ModelProviders {
@@ -205,7 +204,6 @@ func checkModel(d *yamlfile.Decoder, key string, c *Config, a *Agent) {
 	}
 }
 
-// checkModelChoice reports the problems of a model at a provider.
 func checkModelChoice(d *yamlfile.Decoder, key string, c *Config, choice *ModelChoice) {
 	i := slices.IndexFunc(c.ModelProviders, func(p ModelProvider) bool { return p.Name == choice.Provider })
 	switch {

@@ -42,7 +42,6 @@ func overAMQP(at string) bool {
 // maxRockBotName keeps queue names within AMQP's limit.
 const maxRockBotName = 64
 
-// checkRockBot reports the problems of the RockBot settings.
 func checkRockBot(d *yamlfile.Decoder, c *Config) {
 	if u := c.RockBot.URL; u != "" && (!overAMQP(u) || CheckBusURL(u) != "") {
 		d.Problem(nil, "rockbot.url", "is not the address of a broker like amqp://user:password@host/vhost")

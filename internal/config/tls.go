@@ -134,7 +134,6 @@ func (c *CertificateRule) rule() (*certificate.Rule, error) {
 	return r, nil
 }
 
-// checkTLS reports the problems of the listeners' certificate.
 func checkTLS(d *yamlfile.Decoder, t *TLS) {
 	inline := false
 	for key, value := range map[string]string{"cert": t.Cert, "key": t.Key, "client_ca": t.ClientCA, "client_crl": t.ClientCRL} {

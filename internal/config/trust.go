@@ -49,7 +49,6 @@ func (a *Agent) Gated() (skills []string, ok bool) {
 	return skills, len(skills) > 0
 }
 
-// checkTrust reports the problems of the trust settings.
 func checkTrust(d *yamlfile.Decoder, c *Config) {
 	if u, err := url.Parse(c.Trust.NotifyURL); c.Trust.NotifyURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		d.Problem(nil, "trust.notify_url", "is not a URL like https://hooks.example/parley")

@@ -6,7 +6,6 @@ import (
 	"github.com/parley-a2a/parley/auth/policy"
 )
 
-// rules returns the findings about the policy.
 func rules(f *Facts) []Finding {
 	const subject = "rules"
 	if f.NoPolicy != "" {

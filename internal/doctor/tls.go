@@ -56,7 +56,6 @@ func secured(f *Facts) []Finding {
 	return out
 }
 
-// lifetime returns the findings about the validity period of the certificate.
 func lifetime(f *Facts) []Finding {
 	const advice = "replace it: the hub reads the new one without a restart"
 	switch leaf := f.TLS.Leaf; {
@@ -127,7 +126,6 @@ func revoked(f *Facts) []Finding {
 	return out
 }
 
-// clients returns the findings about the certificates of callers.
 func clients(t *TLS) []Finding {
 	switch {
 	case t.Authorities > 0 && t.Rules == 0:

@@ -148,7 +148,6 @@ func (r *Recorder) begin(ctx context.Context) {
 	}
 }
 
-// flush stores all waiting notices.
 func (r *Recorder) flush(ctx context.Context) error {
 	for {
 		batch, lost := r.take()

@@ -62,7 +62,6 @@ func (p *Parts) checks() []engine.Check {
 	return append(all, check)
 }
 
-// services returns the services that run the parts.
 func (h *Hub) services(ready func()) []Service {
 	all := []Service{{Name: "events", Run: h.events.Run, Late: true}, {Name: "ready", Run: func(ctx context.Context) error { return h.awaitReady(ctx, ready) }}}
 	all = append(all, Service{Name: "samples", Run: h.samples.Run})

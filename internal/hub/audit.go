@@ -28,7 +28,6 @@ func unwritten(err error) *apierror.Error {
 	return f
 }
 
-// actorOf converts a principal to an actor of the log.
 func actorOf(p *auth.Principal, from string) audit.Actor {
 	if p == nil {
 		return audit.Actor{From: from}
@@ -89,7 +88,6 @@ func (a taskAuditor) Read(c *op.Caller, d engine.AuditEvent) {
 	}
 }
 
-// eventRecord returns the record of an operation on a task.
 func eventRecord(c *op.Caller, d *engine.AuditEvent) audit.Record {
 	r := audit.Record{
 		Actor: actorOf(c.Principal, c.From), Action: d.Action, Trace: traceOf(c.Params["traceparent"]),
@@ -117,7 +115,6 @@ func traceOf(values []string) string {
 	return values[0][begin:end]
 }
 
-// apiAuditor records the requests to /api/v1.
 type apiAuditor struct{ log *audit.Log }
 
 var _ adminapi.Auditor = apiAuditor{}
@@ -163,7 +160,6 @@ func (a apiAuditor) Refused(r *http.Request, d *adminapi.AuditEvent) {
 	a.log.Refused(requestRecord(r, d))
 }
 
-// requestRecord returns the record of a request.
 func requestRecord(r *http.Request, d *adminapi.AuditEvent) *audit.Record {
 	return &audit.Record{
 		Actor: actorOf(auth.PrincipalFrom(r.Context()), r.RemoteAddr), Action: d.Action, Subject: d.Subject,

@@ -32,7 +32,6 @@ type Listing struct {
 	Dropped func(name task.Agent)
 }
 
-// list creates the directory of the hub.
 func (h *Hub) list(l *Listing) {
 	c := l.Config
 	h.own.elsewhere = l.Elsewhere
@@ -75,7 +74,6 @@ func (h *Hub) Directory() *directory.Directory { return h.directory }
 // Healthy reports whether an agent is not known to be down.
 func (h *Hub) Healthy(name task.Agent) bool { return h.directory == nil || h.directory.Healthy(name) }
 
-// ended reports an agent that has completed a task to the directory.
 func (h *Hub) ended(o *engine.Outcome) {
 	if o.State != task.Completed {
 		return

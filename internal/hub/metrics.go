@@ -186,7 +186,6 @@ func (w *watch) queues(o metric.Observer) {
 	}
 }
 
-// deadLetters counts the dead letters.
 func (w *watch) deadLetters(ctx context.Context, o metric.Observer) error {
 	if w.hub.letters == nil {
 		return nil

@@ -49,7 +49,6 @@ func (h *Hub) notifyWebhooks(c engine.Change) {
 	}
 }
 
-// record passes a change to the recorder.
 func (p *Parts) record(c engine.Change) {
 	if c.Moved || c.Requested {
 		p.Recorder.Moved(c.Head, c.Requested)

@@ -151,7 +151,6 @@ type Limits struct {
 	KeepAlive         time.Duration
 }
 
-// engineConfig returns the configuration of the engine.
 func engineConfig(p *Parts, s *Settings) engine.Config {
 	l := &s.Limits
 	c := engine.Config{
@@ -180,7 +179,6 @@ func engineConfig(p *Parts, s *Settings) engine.Config {
 	return c
 }
 
-// frontLimits returns the limits of the front.
 func frontLimits(l *Limits) httpfront.Limits {
 	return httpfront.Limits{Body: l.Body, Spool: l.Spool, BodyTime: l.BodyTime, WriteTime: l.WriteTime, KeepAlive: l.KeepAlive}
 }

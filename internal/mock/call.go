@@ -53,7 +53,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	route(c)
 }
 
-// route serves a request by its path.
 func route(c *call) {
 	p, card := strings.CutSuffix(c.r.URL.Path, "/.well-known/agent-card.json")
 	if !card {

@@ -99,7 +99,6 @@ func text(o object, name string) string {
 	return s
 }
 
-// addInterfaces adds the agent's URLs and interfaces.
 func (s *Server) addInterfaces(o object, a *agent, base string) {
 	rpc := base + "/a2a/" + a.name
 	list := []any{}

@@ -81,7 +81,6 @@ const (
 	stepFault
 )
 
-// reporter records a problem with a key.
 type reporter func(key, format string, args ...any)
 
 // compile compiles the agents of a configuration. The caller must not use them if it reports a
@@ -227,7 +226,6 @@ func (c *compiler) rule(in *Rule, key string) *rule {
 	return r
 }
 
-// script returns the steps of a rule.
 func (c *compiler) script(in *Rule, key string) []step {
 	var out []step
 	if in.Response != nil {

@@ -85,7 +85,6 @@ func (c *call) refused(r *reply) error {
 	return r.err
 }
 
-// end records the call with its error.
 func (c *call) end(err error) error {
 	if c == nil {
 		return err
@@ -135,7 +134,6 @@ func (h *handler) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*
 	return query[a2a.Task](ctx, h, dialect.CancelTask, req)
 }
 
-// receive creates or continues the task of a message.
 func (h *handler) receive(ctx context.Context, o dialect.Operation, req *a2a.SendMessageRequest) (*call, *answer, *op.Send, error) {
 	c, params, err := h.begin(ctx, o, req)
 	if err == nil && o.Streaming() && !h.agent.streaming {

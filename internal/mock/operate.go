@@ -187,7 +187,6 @@ type numbered struct {
 	number int
 }
 
-// getTask returns a task.
 func (s *Server) getTask(c *call, in *op.Get) (object, error) {
 	t, err := s.state.find(c.agent, in.ID)
 	if err != nil {

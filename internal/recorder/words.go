@@ -45,7 +45,6 @@ func keywords(text string, most int) []string {
 	return order[:min(len(order), most)]
 }
 
-// tag converts a text to a tag.
 func tag(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -82,7 +82,6 @@ type whole struct {
 	asked string
 }
 
-// wholeOf reads a task.
 func wholeOf(ctx context.Context, log Store, key task.Key) (*whole, error) {
 	w := new(whole)
 	for {
@@ -243,7 +242,6 @@ func (r *Recorder) gone(ctx context.Context, e *ending) (bool, error) {
 	return err == nil && task.MillisOf(n.UpdatedAt) >= e.At, err
 }
 
-// closedKey returns the key of the note that marks a session as ended.
 func closedKey(session string) string { return memory.ClosedSessions + "/" + memory.Segment(session) }
 
 // CloseSession deletes the notes of a session of an owner, and returns their number. Later

@@ -24,7 +24,6 @@ type moduleInfo struct {
 	Replace            *moduleInfo
 }
 
-// writeLicences writes the licences of all modules of the program to a file.
 func writeLicences(file string) error {
 	modules, err := modulesOf("./cmd/parley")
 	if err != nil {
@@ -65,7 +64,6 @@ func modulesOf(program string) ([]moduleInfo, error) {
 	return modules, nil
 }
 
-// collect adds the modules of packages to found.
 func collect(packages *json.Decoder, found map[string]moduleInfo) error {
 	for {
 		var p struct{ Module *moduleInfo }
@@ -88,7 +86,6 @@ func collect(packages *json.Decoder, found map[string]moduleInfo) error {
 // licenceFile matches the names of licences and of the notices that belong to them.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([.-].*)?$`)
 
-// licence returns the texts of a module's licence.
 func licence(m moduleInfo) (string, error) {
 	entries, err := os.ReadDir(m.Dir)
 	if err != nil {

@@ -31,7 +31,6 @@ type component struct {
 	Ref     string `json:"bom-ref"`
 }
 
-// writeSBOM writes the modules of a program to a file.
 func writeSBOM(program, file string) error {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {

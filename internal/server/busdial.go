@@ -71,7 +71,6 @@ func RedactedURL(at string) string {
 	return strings.Join(all, ",")
 }
 
-// connect connects the hub to its bus.
 func (h *Hub) connect(ctx context.Context, key bus.HubKey) (err error) {
 	c, p := &h.cfg.Bus, &h.busParts
 	switch {

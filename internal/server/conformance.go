@@ -119,7 +119,6 @@ func (d *checkDialer) transport() *http.Transport {
 	return t
 }
 
-// grpc connects to a gRPC interface.
 func (d *checkDialer) grpc(ctx context.Context, url string) (wire.Conn, error) {
 	scheme, address, ok := strings.Cut(url, "://")
 	if !ok {

@@ -14,7 +14,6 @@ func (e *ConfigError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// configf returns a formatted ConfigError.
 func configf(format string, args ...any) error {
 	return &ConfigError{fmt.Errorf(format, args...)}
 }

@@ -76,7 +76,6 @@ func VerifyAudit(data string, report func(string)) (entries uint64) {
 	return rep.Entries
 }
 
-// verifyAudit verifies the audit log in a folder and reports its problems.
 func verifyAudit(dir string, report func(string)) (*audit.Report, error) {
 	rep, err := audit.Verify(dir, audit.Check{})
 	if err != nil {

@@ -150,7 +150,6 @@ func (h *Hub) lostAudit(ctx context.Context) *sqlitestore.Loss {
 	return nil
 }
 
-// auditLosses records the accepted losses.
 func (h *Hub) auditLosses() {
 	for _, l := range h.losses {
 		r := &audit.Record{

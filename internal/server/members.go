@@ -121,7 +121,6 @@ func (h *Hub) shareHubKey(ctx context.Context, hub string) error {
 	return nil
 }
 
-// hubKeyName is the name of the note with the key of a hub.
 func hubKeyName(hub string) string { return "hub.key." + hub }
 
 // otherHubs are the other hubs on the database, to the dispatcher of work.

@@ -16,7 +16,6 @@ type memories struct {
 	recorder *recorder.Recorder
 }
 
-// openMemory creates the memories.
 func (h *Hub) openMemory() {
 	c, tasks := &h.cfg.Memory, h.stores.tasks
 	h.memory.notes = &memory.Notes{

@@ -58,7 +58,6 @@ func newProvider(c *config.ModelProvider) (llm.Provider, error) {
 	return e, nil
 }
 
-// thinker returns the executor of a model agent.
 func (h *Hub) thinker(m *config.Model) (*model.Agent, error) {
 	a := &model.Agent{
 		SystemPrompt: m.SystemPrompt, Allowed: m.AllowedTools, Excluded: m.ExcludedTools,
@@ -99,7 +98,6 @@ func (h *Hub) about(name task.Agent) string {
 	return ""
 }
 
-// specThinker returns the executor of a model agent of an agent spec.
 func (h *Hub) specThinker(m *directory.Model) (*model.Agent, error) {
 	c := config.Model{
 		Provider: m.Provider, Model: m.ID, SystemPrompt: m.SystemPrompt, MaxRounds: m.MaxRounds,

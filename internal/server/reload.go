@@ -16,7 +16,6 @@ import (
 // runtimeKeys are the keys of parley.yaml whose changes a running hub applies.
 var runtimeKeys = []string{"log.level"}
 
-// reloader applies changes of the configuration file to a running hub.
 type reloader struct {
 	path   string
 	level  *slog.LevelVar

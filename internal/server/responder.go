@@ -9,7 +9,6 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// responder returns the responder to the questions of agents.
 func (h *Hub) responder() *question.PolicyResponder {
 	d := h.cfg.Responder()
 	d.Inbox, d.Trust = h.trust.inbox, h.trust.registry

@@ -75,7 +75,6 @@ func (h *Hub) nameAsConfigured(s *directory.Spec) {
 	}
 }
 
-// rockBotAgent returns the executor of an agent of RockBot.
 func (h *Hub) rockBotAgent(s *directory.Spec) *rockbot.Agent {
 	x := &rockbot.Agent{Exchange: h.rockBot, Name: string(s.RockBot)}
 	for i := range h.cfg.Agents {

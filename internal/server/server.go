@@ -405,7 +405,6 @@ func (h *Hub) front() hub.Front {
 	}
 }
 
-// api returns the handler of /api/v1.
 func (h *Hub) api() *adminapi.Handler {
 	a := h.core.API()
 	a.Reach = h.core.Reach(cmp.Or(h.cfg.PublicURL, h.URL()), h.grpcAddr())

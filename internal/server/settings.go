@@ -10,7 +10,6 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// settings returns the settings of the configuration for the hub.
 func (h *Hub) settings() hub.Settings {
 	c := h.cfg
 	return hub.Settings{
@@ -24,7 +23,6 @@ func (h *Hub) settings() hub.Settings {
 	}
 }
 
-// limits returns the limits of the configuration.
 func limits(c *config.Config) hub.Limits {
 	e, l, d := &c.Engine, &c.Limits, &c.Delegation
 	return hub.Limits{

@@ -78,7 +78,6 @@ func (s *signing) signer() func([]byte) ([]a2a.AgentCardSignature, error) {
 	return func(doc []byte) ([]a2a.AgentCardSignature, error) { return signature.Make(doc, s.signers...) }
 }
 
-// cardVerifier verifies the signatures of fetched cards.
 type cardVerifier struct {
 	signature.Verifier
 	required bool

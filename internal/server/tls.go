@@ -68,7 +68,6 @@ func (h *Hub) serveHTTP() error {
 	return h.server.ServeTLS(h.conns.Listen(h.listener), "", "")
 }
 
-// scheme returns the scheme of the hub's addresses.
 func (h *Hub) scheme() string {
 	if h.tls == nil {
 		return "http"

@@ -144,7 +144,6 @@ func invoke(ctx context.Context, c *client.Client, op wire.Op) (any, error) {
 	return nil, unclear(fmt.Sprintf("the client has no call for %s", op))
 }
 
-// generic converts v into decoded JSON.
 func generic(v any) (any, error) {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -137,7 +137,6 @@ func (r *Runner) test(ctx context.Context, d *Document, t *Test) TestResult {
 	return result
 }
 
-// judge sets the outcome of a test from an error.
 func (t *TestResult) judge(err error, step string, red *wire.Redactor) {
 	if t.Result != Pass || err == nil {
 		return

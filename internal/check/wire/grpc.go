@@ -24,7 +24,6 @@ import (
 // service is the gRPC service of v1.0.
 const service = "/lf.a2a.v1.A2AService/"
 
-// method creates the messages of a call.
 type method struct {
 	request, result func() proto.Message
 }
@@ -50,7 +49,6 @@ var methods = map[Op]method{
 	ExtendedCard:  {message[pb.GetExtendedAgentCardRequest], message[pb.AgentCard]},
 }
 
-// grpcCaller calls a gRPC interface.
 type grpcCaller struct {
 	Options
 	iface Interface
@@ -219,7 +217,6 @@ func detail(d *anypb.Any) any {
 	return map[string]any{"@type": d.GetTypeUrl()}
 }
 
-// frames reads the messages of a stream.
 type frames struct {
 	caller *grpcCaller
 	stream grpc.ClientStream

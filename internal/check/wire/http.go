@@ -99,7 +99,6 @@ func (o *Options) authorize(header http.Header, replaced *string) {
 	}
 }
 
-// read reads the body.
 func (x *Exchange) read(ctx context.Context, res *http.Response) {
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxBody+1))

@@ -166,7 +166,6 @@ type refusal dialect.Report
 
 func (e *refusal) Error() string { return e.Message }
 
-// refuse returns a report as an error.
 func refuse(report dialect.Report) error { return (*refusal)(&report) }
 
 // refuseRow returns an error with the text of another.
@@ -180,7 +179,6 @@ func named(report dialect.Report, name string) error {
 	return refuse(report)
 }
 
-// result returns the answer to a request.
 func (h *Handler) result(r *http.Request, c call) (code int, body []byte) {
 	v, err := c.answer(r)
 	if err == nil {

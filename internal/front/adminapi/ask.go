@@ -25,7 +25,6 @@ const (
 	maxAsker     = 200
 )
 
-// putQuestion adds a question of the caller to the inbox.
 func (h *Handler) putQuestion(r *http.Request, n *adminjson.NewQuestion) (*inbox.Item, error) {
 	it, err := questionOf(n, auth.PrincipalFrom(r.Context()))
 	if err == nil {
@@ -42,7 +41,6 @@ func (h *Handler) putQuestion(r *http.Request, n *adminjson.NewQuestion) (*inbox
 	return &put, nil
 }
 
-// questionOf returns the question as an item of the inbox.
 func questionOf(n *adminjson.NewQuestion, p *auth.Principal) (*inbox.Item, error) {
 	ttl := maxQuestionTTL
 	switch {

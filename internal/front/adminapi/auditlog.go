@@ -91,7 +91,6 @@ func (l *AuditLog) page(ctx context.Context, q *audit.Query, limit int) (*AuditP
 	return p, nil
 }
 
-// auditQuery parses the query of a request.
 func auditQuery(values url.Values) (q *audit.Query, limit int, err error) {
 	q = &audit.Query{Actor: values.Get("actor"), Action: values.Get("action"), Task: values.Get("task"), Agent: values.Get("agent")}
 	for name, at := range map[string]*time.Time{"since": &q.Since, "until": &q.Until} {

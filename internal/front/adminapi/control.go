@@ -69,7 +69,6 @@ func (h *Handler) reassign(r *http.Request, o *Operation) (*Operated, error) {
 	return h.operated(r, o)(h.Control.Reassign(r.Context(), target(r, o), o.Agent))
 }
 
-// target returns the task of an operation.
 func target(r *http.Request, o *Operation) operator.Target {
 	return operator.Target{ID: a2a.TaskID(r.PathValue("id")), Owner: o.Owner}
 }
@@ -88,7 +87,6 @@ func (h *Handler) operated(r *http.Request, o *Operation) func(task.Head, error)
 	}
 }
 
-// operationError converts an error of an operation for its caller.
 func (h *Handler) operationError(r *http.Request, o *Operation, err error) error {
 	switch {
 	case errors.Is(err, task.ErrNotFound):

@@ -50,7 +50,6 @@ func (h *Handler) ofBus(c call) call {
 	return c
 }
 
-// listDead answers with a page of letters.
 func (h *Handler) listDead(r *http.Request) (*DeadList, error) {
 	values := r.URL.Query()
 	q := &queue.LetterQuery{Queue: values.Get("queue"), Task: values.Get("task"), After: queue.LetterID(values.Get("pageToken"))}
@@ -81,7 +80,6 @@ func (h *Handler) showDead(r *http.Request) (*queue.Letter, error) {
 	return l, nil
 }
 
-// replayDead publishes a letter again.
 func (h *Handler) replayDead(r *http.Request, _ *struct{}) (*queue.Letter, error) {
 	l, err := h.Dead.Replay(r.Context(), letterOf(r))
 	if err != nil {
@@ -106,7 +104,6 @@ func (h *Handler) dropDead(r *http.Request) (*queue.Letter, error) {
 	return l, nil
 }
 
-// deadError converts an error of a letter for its caller.
 func deadError(r *http.Request, err error) error {
 	switch {
 	case errors.Is(err, queue.ErrNoLetter):
@@ -119,5 +116,4 @@ func deadError(r *http.Request, err error) error {
 	return err
 }
 
-// letterOf returns the id of the letter that a path names.
 func letterOf(r *http.Request) queue.LetterID { return queue.LetterID(r.PathValue("id")) }

@@ -92,7 +92,6 @@ func (h *Handler) noAgent(r *http.Request, name string) error {
 // errAgentConfigured refuses changes of an agent that a file defines.
 var errAgentConfigured = dialect.Row{HTTP: http.StatusConflict, GRPC: dialect.FailedPrecondition, Reason: "AGENT_CONFIGURED"}
 
-// directoryError converts an error of the directory for its caller.
 func (h *Handler) directoryError(r *http.Request, err error, name string) error {
 	switch {
 	case errors.Is(err, directory.ErrNoAgent):

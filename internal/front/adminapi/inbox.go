@@ -54,7 +54,6 @@ func (v *viewer) maySee(it *inbox.Item) bool {
 		(it.Task == "" || v.policy.Allows(v.Principal, &policy.Request{Op: policy.Get, Agent: it.Agent}))
 }
 
-// settler settles an item.
 type settler func(ctx context.Context, id inbox.ID, by, text string) (inbox.Item, error)
 
 // listInbox answers with a page of items.
@@ -154,7 +153,6 @@ func (h *Handler) settleItem(r *http.Request, d *adminjson.Decision, settle sett
 	return &it, nil
 }
 
-// inboxError converts an error of the inbox for its caller.
 func inboxError(r *http.Request, err error) error {
 	var first *inbox.Settled
 	switch {

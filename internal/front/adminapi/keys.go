@@ -168,7 +168,6 @@ func (n *NewKey) Make(ctx context.Context, keys Keys, now time.Time) (*MadeKey, 
 	return &MadeKey{Key: Describe(k, now), Text: text, First: first}, nil
 }
 
-// listKeys answers with all keys.
 func (h *Handler) listKeys(r *http.Request) (*KeyList, error) {
 	answer, now := KeyList{Keys: []Key{}}, time.Now()
 	for _, k := range h.Keys.List() {

@@ -57,7 +57,6 @@ var errNoNote = dialect.Report{
 
 func ownerOf(r *http.Request) task.Owner { return auth.PrincipalFrom(r.Context()).Owner() }
 
-// badNote converts an error of a note for its caller.
 func badNote(r *http.Request, err error) error {
 	switch {
 	case errors.Is(err, memory.ErrNotFound):
@@ -181,7 +180,6 @@ func (h *Handler) closeSession(r *http.Request) (*Deleted, error) {
 	return &Deleted{n}, nil
 }
 
-// conversation answers with the turns of a context.
 func (h *Handler) conversation(r *http.Request) (*TurnList, error) {
 	id := r.URL.Query().Get("context")
 	turns, err := h.Memory.Turns.Continue(r.Context(), ownerOf(r), id)

@@ -110,7 +110,6 @@ var errNoHook = dialect.Report{
 	Message: "no such webhook",
 }
 
-// listHooks answers with a page of webhooks.
 func (h *Handler) listHooks(r *http.Request) (*WebhookList, error) {
 	q, err := hookQuery(r)
 	if err != nil {
@@ -137,7 +136,6 @@ func (h *Handler) listHooks(r *http.Request) (*WebhookList, error) {
 	return &answer, nil
 }
 
-// hookQuery parses the query of a request.
 func hookQuery(r *http.Request) (*task.HookQuery, error) {
 	values := r.URL.Query()
 	q := &task.HookQuery{Task: a2a.TaskID(values.Get("task"))}

@@ -156,7 +156,6 @@ func (h *Handler) routes() map[string]*route {
 	return all
 }
 
-// serveMux returns the handler of all paths.
 func (h *Handler) serveMux() *http.ServeMux {
 	mux := new(http.ServeMux)
 	for pattern, t := range h.routes() {

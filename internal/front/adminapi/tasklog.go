@@ -39,7 +39,6 @@ func (h *Handler) openLog(r *http.Request, after int64) (*engine.Stream, error) 
 	return s, h.operationError(r, o, err)
 }
 
-// taskLog answers with a page of the log of a task.
 func (h *Handler) taskLog(r *http.Request) (*adminjson.TaskLog, error) {
 	q := r.URL.Query()
 	after, err := version("after", q.Get("after"))

@@ -118,7 +118,6 @@ func (h *Handler) listTasks(r *http.Request) (*adminjson.TaskList, error) {
 	return &answer, nil
 }
 
-// taskQuery parses the query of a request.
 func taskQuery(r *http.Request) (*op.List, error) {
 	values := r.URL.Query()
 	if scope := values.Get("scope"); scope != "" && scope != "all" {

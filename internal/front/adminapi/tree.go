@@ -136,7 +136,6 @@ func callerOf(r *http.Request) *op.Caller {
 	return &op.Caller{Principal: auth.PrincipalFrom(r.Context())}
 }
 
-// tree answers with a task and those below it.
 func (h *Handler) tree(r *http.Request) (*TaskTree, error) {
 	nodes, err := h.Trees.Tree(r.Context(), callerOf(r), a2a.TaskID(r.PathValue("id")))
 	if err != nil {
@@ -190,7 +189,6 @@ func (e *eventStream) end() {
 	_ = e.send("event: end\ndata: {}\n\n") // an error means that the client has disconnected
 }
 
-// openEvents starts a stream of events.
 func openEvents(w http.ResponseWriter, r *http.Request) *eventStream {
 	stream := &eventStream{sse.NewWriter(w, r)}
 	w.Header().Set("Cache-Control", "no-store")
@@ -198,7 +196,6 @@ func openEvents(w http.ResponseWriter, r *http.Request) *eventStream {
 	return stream
 }
 
-// sendJSON sends a value as an event.
 func (e *eventStream) sendJSON(v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {

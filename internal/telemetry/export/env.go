@@ -20,7 +20,6 @@ type settings struct {
 	traces, metrics, noPage bool
 }
 
-// read returns the settings.
 func (e environment) read() settings {
 	if e.lookup == nil {
 		e.lookup = os.Getenv

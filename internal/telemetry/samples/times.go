@@ -18,7 +18,6 @@ type times struct {
 	n      uint64
 }
 
-// add counts a duration.
 func (t *times) add(d time.Duration) {
 	class := 0
 	if d > shortest {

@@ -155,7 +155,6 @@ type family struct {
 	duration           metric.Float64Histogram
 }
 
-// instruments are the instruments of one provider.
 type instruments struct {
 	provider metric.MeterProvider
 	on       bool
