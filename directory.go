@@ -110,7 +110,7 @@ func (h *Hub) listing() *hub.Listing {
 		store = new(dirstore.Memory)
 	}
 	l := &hub.Listing{Reader: hub.NewCardReader(policy), Config: directory.Config{
-		Sources: []directory.Source{fixedAgents(d.Agents)}, Store: store, Policy: policy.CheckURL, Refresh: d.Refresh, Probe: d.Probe,
+		Sources: []directory.Source{d.fixed()}, Store: store, Policy: policy.CheckURL, Refresh: d.Refresh, Probe: d.Probe,
 	}}
 	if h.Bus != nil && !d.NoAnnouncements {
 		self := protocol.Hub{HubKey: bus.HubKey{Hub: h.Bus.ID}, Started: task.MillisOf(time.Now())}
@@ -122,31 +122,19 @@ func (h *Hub) listing() *hub.Listing {
 	return l
 }
 
-// fixedAgents are the agents of Directory.Agents, as a source of the directory.
-type fixedAgents []RemoteAgent
-
-// Name implements directory.Source.
-func (fixedAgents) Name() string { return "Directory.Agents" }
-
-// Load implements directory.Source.
-func (f fixedAgents) Load(context.Context) directory.Update {
-	var u directory.Update
-	for i := range f {
-		a := &f[i]
+// fixed returns the agents of Directory.Agents as a source of the directory.
+func (d *Directory) fixed() directory.Source {
+	f := hub.FixedAgents{Source: "Directory.Agents"}
+	for i := range d.Agents {
+		a := &d.Agents[i]
 		s := directory.Spec{Name: AgentName(a.Name), Title: a.Name, URL: a.URL, Description: a.Description, Call: directory.Call{
 			Target: a.Tenant, Timeout: a.Timeout, Header: a.Header, Credentials: directory.Credentials{APIKey: a.APIKey, Bearer: a.Bearer},
 		}}
 		if err := s.Check(); err != nil {
-			u.Problems = append(u.Problems, err)
+			f.Agents.Problems = append(f.Agents.Problems, err)
 			continue
 		}
-		u.Specs = append(u.Specs, s)
+		f.Agents.Specs = append(f.Agents.Specs, s)
 	}
-	return u
-}
-
-// Follow implements directory.Source. The agents do not change.
-func (fixedAgents) Follow(ctx context.Context, _ func(directory.Update)) error {
-	<-ctx.Done()
-	return nil
+	return f
 }

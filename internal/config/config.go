@@ -172,6 +172,16 @@ type Config struct {
 // Builtin reports whether the built-in agents are served.
 func (c *Config) Builtin() bool { return c.AgentsBuiltin == nil || *c.AgentsBuiltin }
 
+// Agent returns the agent of the configuration with a name, or nil.
+func (c *Config) Agent(name task.Agent) *Agent {
+	for i := range c.Agents {
+		if a := &c.Agents[i]; task.Agent(a.Name) == name {
+			return a
+		}
+	}
+	return nil
+}
+
 // Agent is a served agent: a program, a remote agent, a language model, or a built-in agent
 // whose settings are changed.
 type Agent struct {

@@ -102,9 +102,6 @@ func (a *Agent) Elsewhere() bool { return a.Remotely() || a.Queue != "" || a.Roc
 // Remotely reports whether the agent is called at a URL.
 func (a *Agent) Remotely() bool { return a.URL != "" || a.Endpoint != (Endpoint{}) }
 
-// Backend returns the protocol of a remote agent.
-func (a *Agent) Backend() string { return a.at().Backend }
-
 // Bound reports whether a changes the settings of a built-in agent.
 func (a *Agent) Bound() bool {
 	return !a.Programs() && !a.Elsewhere() && !a.Thinks()

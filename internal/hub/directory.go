@@ -182,6 +182,25 @@ func (o *ownAgents) Follow(ctx context.Context, changed func(directory.Update)) 
 	return nil
 }
 
+// FixedAgents is a source of the directory whose agents do not change.
+type FixedAgents struct {
+	// Source is the name of the source.
+	Source string
+	Agents directory.Update
+}
+
+// Name implements directory.Source.
+func (f FixedAgents) Name() string { return f.Source }
+
+// Load implements directory.Source.
+func (f FixedAgents) Load(context.Context) directory.Update { return f.Agents }
+
+// Follow implements directory.Source.
+func (FixedAgents) Follow(ctx context.Context, _ func(directory.Update)) error {
+	<-ctx.Done()
+	return nil
+}
+
 // registrar registers agents of the directory with the engine.
 type registrar struct {
 	engine *engine.Engine

@@ -1,11 +1,8 @@
 package server
 
 import (
-	"context"
-
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/agent/remote"
 	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/grpcbind/caller"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
@@ -13,13 +10,9 @@ import (
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/hub"
 	"github.com/parley-a2a/parley/task"
 )
-
-// backends create the executors of remote agents, by the backend names of endpoints.
-var backends = map[string]func(*config.Agent) *remote.Agent{
-	config.BackendA2A: (*config.Agent).Remote,
-}
 
 // overGRPC allows calls over gRPC. Only remote agents that the operator has configured are
 // called over it. All others are called over HTTP, through the guard.
@@ -33,7 +26,7 @@ func (h *Hub) configured() ([]engine.Agent, error) {
 		e := engine.Agent{Name: task.Agent(a.Name), Card: a.Card(), More: a.More()}
 		switch {
 		case a.Remotely():
-			e.Executor, e.ListedSkills = h.core.Adopt(e.Name, h.withIdentity(a, backends[a.Backend()](a))), true
+			e.Executor, e.ListedSkills = h.core.Adopt(e.Name, h.withIdentity(a, a.Remote())), true
 			e.AdvisoryModes = !a.StrictModes
 		case a.Queue != "":
 			s := a.Spec()
@@ -74,34 +67,18 @@ func (h *Hub) configured() ([]engine.Agent, error) {
 
 // elsewhere reports whether the configuration has a remote agent under the name.
 func (h *Hub) elsewhere(name task.Agent) bool {
-	for i := range h.cfg.Agents {
-		if a := &h.cfg.Agents[i]; task.Agent(a.Name) == name {
-			return a.Elsewhere()
-		}
-	}
-	return false
+	a := h.cfg.Agent(name)
+	return a != nil && a.Elsewhere()
 }
 
-// configuredAgents are the remote agents of the configuration, as a source of the directory.
+// configuredAgents returns the remote agents of the configuration, as a source of the directory.
 // The directory reads their cards and probes them like other remote agents.
-type configuredAgents struct{ cfg *config.Config }
-
-// Name implements directory.Source.
-func (c configuredAgents) Name() string { return source(c.cfg) }
-
-// Load implements directory.Source.
-func (c configuredAgents) Load(context.Context) directory.Update {
-	var u directory.Update
-	for i := range c.cfg.Agents {
-		if a := &c.cfg.Agents[i]; a.Elsewhere() {
-			u.Specs = append(u.Specs, a.Spec())
+func configuredAgents(c *config.Config) directory.Source {
+	s := hub.FixedAgents{Source: source(c)}
+	for i := range c.Agents {
+		if a := &c.Agents[i]; a.Elsewhere() {
+			s.Agents.Specs = append(s.Agents.Specs, a.Spec())
 		}
 	}
-	return u
-}
-
-// Follow implements directory.Source. The configuration does not change.
-func (configuredAgents) Follow(ctx context.Context, _ func(directory.Update)) error {
-	<-ctx.Done()
-	return nil
+	return s
 }

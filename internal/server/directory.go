@@ -46,7 +46,7 @@ func (h *Hub) listing() (*hub.Listing, error) {
 // sources returns the sources of agents, in order of precedence, after the agents of the hub.
 func (h *Hub) sources() []directory.Source {
 	c := &h.cfg.Directory
-	all := []directory.Source{configuredAgents{h.cfg}}
+	all := []directory.Source{configuredAgents(h.cfg)}
 	for _, path := range c.Specs {
 		all = append(all, agentfile.Specs(h.fileOptions(path)))
 	}

@@ -77,10 +77,8 @@ func (h *Hub) nameAsConfigured(s *directory.Spec) {
 
 func (h *Hub) rockBotAgent(s *directory.Spec) *rockbot.Agent {
 	x := &rockbot.Agent{Exchange: h.rockBot, Name: string(s.RockBot)}
-	for i := range h.cfg.Agents {
-		if a := &h.cfg.Agents[i]; task.Agent(a.Name) == s.Name {
-			x.Timeout, x.Idempotent = time.Duration(a.Timeout), a.Idempotent
-		}
+	if a := h.cfg.Agent(s.Name); a != nil {
+		x.Timeout, x.Idempotent = time.Duration(a.Timeout), a.Idempotent
 	}
 	return x
 }

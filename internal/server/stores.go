@@ -185,22 +185,17 @@ var ErrMasterKey = errors.New("the master key is not that of the database")
 
 // loadMaster returns the master key: that of the configuration, or else that of the data folder.
 func (h *Hub) loadMaster(ctx context.Context) (*seal.Sealer, error) {
-	if h.cfg.MasterKey != "" {
-		box, err := seal.Parse(h.cfg.MasterKey)
-		if err != nil {
-			return nil, configf("master key: %w", err)
-		}
-		return box, nil
+	if box, err := masterOf(h.cfg); box != nil || err != nil {
+		return box, err
 	}
-	path := h.dir.Join(seal.FileName)
-	if _, err := os.Lstat(path); err == nil || h.db != nil {
-		return seal.Load(path)
+	if h.db != nil {
+		return seal.Load(h.dir.Join(seal.FileName))
 	}
 	if note, err := h.stores.agents.Note(ctx, masterName); err != nil || note != nil {
 		return nil, errors.Join(err, fmt.Errorf("%w: it is missing: copy %s from the data folder of the hub that used the database, or set master_key or PARLEY_MASTER_KEY",
 			ErrMasterKey, seal.FileName))
 	}
-	return seal.Load(path)
+	return seal.Load(h.dir.Join(seal.FileName))
 }
 
 // checkMaster refuses a key that does not open the secret of the first hub of the database.

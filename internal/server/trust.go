@@ -84,17 +84,8 @@ func (k noteStore) Keep(ctx context.Context, key, text string, ttl time.Duration
 
 // named reports whether the configuration or the built-in agents contain an agent of this name.
 func (h *Hub) named(name string) bool {
-	for i := range h.cfg.Agents {
-		if h.cfg.Agents[i].Name == name {
-			return true
-		}
-	}
-	for _, a := range builtin.Agents() {
-		if h.cfg.Builtin() && string(a.Name) == name {
-			return true
-		}
-	}
-	return false
+	own := func(a builtin.Agent) bool { return string(a.Name) == name }
+	return h.cfg.Agent(task.Agent(name)) != nil || h.cfg.Builtin() && slices.ContainsFunc(builtin.Agents(), own)
 }
 
 // keepAlive returns the interval at which a run that waits for a person reports that it is
@@ -132,14 +123,13 @@ func (h *Hub) guard(a *config.Agent, e *engine.Agent) {
 // guardRemote returns the executor of a remote agent of the configuration, behind the gate
 // if the configuration says so. The directory replaces the first executor by it.
 func (h *Hub) guardRemote(name task.Agent, x a2asrv.AgentExecutor) a2asrv.AgentExecutor {
-	for i := range h.cfg.Agents {
-		if a := &h.cfg.Agents[i]; task.Agent(a.Name) == name {
-			e := engine.Agent{Name: name, Card: a.Card(), Executor: x}
-			h.guard(a, &e)
-			return e.Executor
-		}
+	a := h.cfg.Agent(name)
+	if a == nil {
+		return x
 	}
-	return x
+	e := engine.Agent{Name: name, Card: a.Card(), Executor: x}
+	h.guard(a, &e)
+	return e.Executor
 }
 
 // gated reports whether the configuration gates an agent by its name, whatever its source.
