@@ -39,8 +39,11 @@ type Principal struct {
 	Via string `json:"-"`
 }
 
-// Owner returns the owner of the tasks that p creates.
+// Owner returns the owner of the tasks that p creates; empty if p is nil.
 func (p *Principal) Owner() task.Owner {
+	if p == nil {
+		return ""
+	}
 	switch p.Org {
 	case "":
 	case Local:

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/internal/peeraddr"
 )
 
@@ -78,15 +79,12 @@ func (t *throttle) peerLocked(addr netip.Prefix) *peer {
 		t.order.MoveToFront(e)
 		return e.Value.(*peer)
 	}
-	if t.peers == nil {
-		t.peers = make(map[netip.Prefix]*list.Element)
-	}
 	if len(t.peers) >= maxPeers {
 		last := t.order.Back()
 		delete(t.peers, t.order.Remove(last).(*peer).addr)
 	}
 	p := &peer{addr: addr}
-	t.peers[addr] = t.order.PushFront(p)
+	lazy.Put(&t.peers, addr, t.order.PushFront(p))
 	return p
 }
 

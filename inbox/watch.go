@@ -6,6 +6,7 @@ import (
 	"iter"
 	"sync"
 
+	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
@@ -59,10 +60,7 @@ func (b *Inbox) watch() *watcher {
 	if b.closed {
 		w.end(ErrClosed)
 	}
-	if b.watchers == nil {
-		b.watchers = make(map[*watcher]struct{})
-	}
-	b.watchers[w] = struct{}{}
+	lazy.Put(&b.watchers, w, struct{}{})
 	return w
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -33,11 +34,8 @@ func (m *MemNotes) Put(ctx context.Context, n *Note, room Quota) (int, error) {
 	defer m.mu.Unlock()
 	notes := m.owners[n.Owner]
 	if notes == nil {
-		if m.owners == nil {
-			m.owners = make(map[task.Owner]map[string]*Note)
-		}
 		notes = make(map[string]*Note)
-		m.owners[n.Owner] = notes
+		lazy.Put(&m.owners, n.Owner, notes)
 	}
 	mine := n.clone()
 	was := notes[n.Key]

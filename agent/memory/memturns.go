@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/lazy"
 )
 
 // MemTurns is an in-memory TurnStore. The zero MemTurns is ready to use. It is safe for
@@ -46,10 +48,7 @@ func (m *MemTurns) Add(ctx context.Context, s Session, turns []Turn, keep int) e
 	if len(have) == 0 {
 		return nil
 	}
-	if m.sessions == nil {
-		m.sessions = make(map[Session][]Turn)
-	}
-	m.sessions[s] = have
+	lazy.Put(&m.sessions, s, have)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/task"
 )
@@ -40,10 +41,7 @@ type watcher struct {
 func (s *subscribers) add(w *watcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.watchers == nil {
-		s.watchers = make(map[*watcher]struct{})
-	}
-	s.watchers[w] = struct{}{}
+	lazy.Put(&s.watchers, w, struct{}{})
 }
 
 func (s *subscribers) remove(w *watcher) {

@@ -61,7 +61,7 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 	}
 	r := &run{
 		ctx: ctx, ec: ec, call: call, yield: yield, name: a.Queue,
-		key: taskKey{ownerOf(ctx), ec.TaskID}, mail: newMailbox(), gone: make(chan struct{}),
+		key: taskKey{auth.PrincipalFrom(ctx).Owner(), ec.TaskID}, mail: newMailbox(), gone: make(chan struct{}),
 	}
 	r.serial = a.Serial
 	if r.name == "" {
@@ -87,13 +87,6 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 	return r, nil
 }
 
-func ownerOf(ctx context.Context) task.Owner {
-	if p := auth.PrincipalFrom(ctx); p != nil {
-		return p.Owner()
-	}
-	return ""
-}
-
 // cancel is a request to a run to cancel its task.
 type cancel struct {
 	metadata json.RawMessage
@@ -105,7 +98,7 @@ type cancel struct {
 // Cancel implements a2asrv.AgentExecutor.
 func (a *Agent) Cancel(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
-		k := taskKey{ownerOf(ctx), ec.TaskID}
+		k := taskKey{auth.PrincipalFrom(ctx).Owner(), ec.TaskID}
 		c := &cancel{unclaimed: make(chan struct{}), refused: make(chan struct{})}
 		if len(ec.Metadata) > 0 {
 			c.metadata, _ = json.Marshal(ec.Metadata) // decoded JSON can be encoded

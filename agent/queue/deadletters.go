@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,12 +52,7 @@ type DeadLetters struct {
 	Logger *slog.Logger
 }
 
-func (c *DeadLetters) logger() *slog.Logger {
-	if c.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return c.Logger
-}
+func (c *DeadLetters) logger() *slog.Logger { return cmp.Or(c.Logger, slog.New(slog.DiscardHandler)) }
 
 // hub returns the id of the hub; empty if it has none.
 func (c *DeadLetters) hub() string {
@@ -179,19 +175,10 @@ func hubOf(e *bus.Envelope) string {
 
 // sweep drops letters beyond the bounds.
 func (c *DeadLetters) sweep(ctx context.Context) error {
-	b := LetterBounds{Letters: c.MaxLetters, Bytes: c.MaxBytes}
-	if b.Letters == 0 {
-		b.Letters = DefaultLetters
-	}
-	if b.Bytes == 0 {
-		b.Bytes = DefaultBytes
-	}
-	age := c.MaxAge
-	if age == 0 {
-		age = DefaultAge
-	}
-	b.Before = time.Now().Add(-age)
-	n, err := c.Store.SweepLetters(ctx, b)
+	n, err := c.Store.SweepLetters(ctx, LetterBounds{
+		Letters: cmp.Or(c.MaxLetters, DefaultLetters), Bytes: cmp.Or(c.MaxBytes, DefaultBytes),
+		Before: time.Now().Add(-cmp.Or(c.MaxAge, DefaultAge)),
+	})
 	if n > 0 {
 		c.logger().Warn("dropped old dead letters", "count", n)
 	}
@@ -233,7 +220,7 @@ func (c *DeadLetters) Replay(ctx context.Context, id LetterID) (*Letter, error) 
 	if err := c.publish(ctx, to, e); err != nil {
 		return nil, fmt.Errorf("replay %s: %w", id, err)
 	}
-	return l, c.drop(ctx, id)
+	return l, c.Drop(ctx, id)
 }
 
 // publish signs the hub's own envelopes again, because the old signature covers the old id.
@@ -247,9 +234,7 @@ func (c *DeadLetters) publish(ctx context.Context, to bus.Address, e *bus.Envelo
 }
 
 // Drop deletes a letter. The error is ErrNoLetter if it does not exist.
-func (c *DeadLetters) Drop(ctx context.Context, id LetterID) error { return c.drop(ctx, id) }
-
-func (c *DeadLetters) drop(ctx context.Context, id LetterID) error {
+func (c *DeadLetters) Drop(ctx context.Context, id LetterID) error {
 	if err := c.Store.DropLetter(ctx, id); err != nil {
 		return fmt.Errorf("drop: %w", err)
 	}

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/internal/batch"
+	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -222,10 +224,7 @@ func (d *Dispatcher) durable() bool {
 func (d *Dispatcher) register(r *run) (roused bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.runs == nil {
-		d.runs = make(map[taskKey]*run)
-	}
-	d.runs[r.key] = r
+	lazy.Put(&d.runs, r.key, r)
 	at, rested := d.resting[r.key]
 	if rested {
 		r.repeats, r.since = at.repeats, at.waiting
@@ -293,10 +292,7 @@ func (d *Dispatcher) keep(k taskKey, item any) bool {
 	if d.count >= d.prefetch()/2 || len(d.parked[k]) >= maxParked {
 		return false // the rest is for tasks that have a run, and for other tasks
 	}
-	if d.parked == nil {
-		d.parked = make(map[taskKey][]any)
-	}
-	d.parked[k] = append(d.parked[k], item)
+	lazy.Put(&d.parked, k, append(d.parked[k], item))
 	d.count++
 	return true
 }
@@ -346,19 +342,9 @@ func (d *Dispatcher) review(ctx context.Context) {
 
 func (d *Dispatcher) source() string { return "hub/" + d.ID }
 
-func (d *Dispatcher) prefetch() int {
-	if d.Prefetch > 0 {
-		return d.Prefetch
-	}
-	return DefaultPrefetch
-}
+func (d *Dispatcher) prefetch() int { return cmp.Or(max(d.Prefetch, 0), DefaultPrefetch) }
 
-func (d *Dispatcher) lease() time.Duration {
-	if d.Lease > 0 {
-		return d.Lease
-	}
-	return protocol.Lease
-}
+func (d *Dispatcher) lease() time.Duration { return cmp.Or(max(d.Lease, 0), protocol.Lease) }
 
 // disconnectedUntil returns the time at which a silent worker is to be checked again, because
 // the hub itself was disconnected from the broker during its lease; zero if it was not.
@@ -376,16 +362,6 @@ func (d *Dispatcher) disconnectedUntil(now time.Time) time.Time {
 	return time.Time{}
 }
 
-func (d *Dispatcher) maxWait() time.Duration {
-	if d.MaxWait == 0 {
-		return protocol.MaxWait
-	}
-	return d.MaxWait
-}
+func (d *Dispatcher) maxWait() time.Duration { return cmp.Or(d.MaxWait, protocol.MaxWait) }
 
-func (d *Dispatcher) log() *slog.Logger {
-	if d.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return d.Logger
-}
+func (d *Dispatcher) log() *slog.Logger { return cmp.Or(d.Logger, slog.New(slog.DiscardHandler)) }

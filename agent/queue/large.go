@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,10 +28,7 @@ type largeData struct {
 // reserved at once, so that no runs wait for each other with a part each.
 func (d *Dispatcher) reserve(l *largeData, of *protocol.Blob) bool {
 	d.release(l)
-	limit := d.Large
-	if limit == 0 {
-		limit = DefaultLarge
-	}
+	limit := cmp.Or(d.Large, DefaultLarge)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.reserved+of.Size > limit {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -35,10 +36,7 @@ type knownWorker struct {
 
 // note adds the number of tasks of an agent whose work is in the queue.
 func (s *slots) note(name task.Agent, n int) {
-	if s.queued == nil {
-		s.queued = make(map[task.Agent]int)
-	}
-	if s.queued[name] += n; s.queued[name] == 0 {
+	if lazy.Put(&s.queued, name, s.queued[name]+n); s.queued[name] == 0 {
 		delete(s.queued, name)
 	}
 }
@@ -65,13 +63,11 @@ func (s *slots) of(name task.Agent, c *claim) *knownWorker {
 	all := s.workers[name]
 	i := slices.IndexFunc(all, func(w *knownWorker) bool { return w.id == c.Worker })
 	if i < 0 {
-		if s.workers == nil {
-			s.workers = make(map[task.Agent][]*knownWorker)
-		}
 		if len(all) >= maxKnown {
 			all = all[1:]
 		}
-		i, s.workers[name] = len(all), append(all, &knownWorker{id: c.Worker})
+		i = len(all)
+		lazy.Put(&s.workers, name, append(all, &knownWorker{id: c.Worker}))
 	}
 	w := s.workers[name][i]
 	w.slots = c.Slots

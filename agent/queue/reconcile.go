@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"time"
@@ -38,10 +39,7 @@ type backlog struct {
 }
 
 func (d *Dispatcher) reconcileInterval() time.Duration {
-	if d.Reconcile > 0 {
-		return d.Reconcile
-	}
-	return DefaultReconcile
+	return cmp.Or(max(d.Reconcile, 0), DefaultReconcile)
 }
 
 // reconcile compares the queues with the tasks that wait in them, until ctx ends. It publishes

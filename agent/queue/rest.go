@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -60,14 +61,11 @@ func (r *run) mayRest(now time.Time) bool {
 
 // restLocked notes that the task of r rests.
 func (d *Dispatcher) restLocked(r *run) {
-	if d.resting == nil {
-		d.resting = make(map[taskKey]rest)
-	}
 	at := rest{name: r.name, agent: r.call.Agent, queued: r.queued.Load(), waiting: r.waiting.Load(), repeats: r.repeats}
 	if !r.schedule.limit.IsZero() {
 		at.limit = r.schedule.limit.UnixMilli()
 	}
-	d.resting[r.key] = at
+	lazy.Put(&d.resting, r.key, at)
 }
 
 // forget removes a task that does not rest any more.

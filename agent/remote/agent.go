@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"log/slog"
@@ -13,8 +14,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/client/transport"
+	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -88,7 +89,6 @@ type Agent struct {
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 
-	once       sync.Once // initializes connection
 	connection connection
 	runs       runs
 	named      named
@@ -110,12 +110,7 @@ func (a *Agent) Kind() string { return "remote" }
 // Close closes the connections to the agent. Runs must have ended.
 func (a *Agent) Close() error { return a.closeConnections() }
 
-func (a *Agent) logger() *slog.Logger {
-	if a.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return a.Logger
-}
+func (a *Agent) logger() *slog.Logger { return cmp.Or(a.Logger, slog.New(slog.DiscardHandler)) }
 
 // Execute implements a2asrv.AgentExecutor.
 func (a *Agent) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
@@ -137,13 +132,6 @@ type runKey struct {
 	id    a2a.TaskID
 }
 
-func ownerOf(ctx context.Context) task.Owner {
-	if p := auth.PrincipalFrom(ctx); p != nil {
-		return p.Owner()
-	}
-	return ""
-}
-
 // runs holds the runs in progress. The zero runs is empty.
 type runs struct {
 	mu  sync.Mutex // guards the field below
@@ -153,10 +141,7 @@ type runs struct {
 func (rs *runs) enter(r *run) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if rs.all == nil {
-		rs.all = make(map[runKey][]*run)
-	}
-	rs.all[r.key] = append(rs.all[r.key], r)
+	lazy.Put(&rs.all, r.key, append(rs.all[r.key], r))
 }
 
 func (rs *runs) leave(r *run) {

@@ -5,10 +5,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"iter"
 	"net/url"
 	"path"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,35 +16,12 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/card"
-	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
-// sender sends messages to a peer.
-type sender interface {
-	Run(ctx context.Context, params []byte) iter.Seq2[peer.Event, error]
-	Send(ctx context.Context, params []byte) (peer.Event, error)
-}
-
-// follower reports the progress of tasks at a peer.
-type follower interface {
-	Follow(ctx context.Context, at transport.Position) iter.Seq2[peer.Event, error]
-	Get(ctx context.Context, id a2a.TaskID, historyLength *int) (peer.Event, error)
-	List(ctx context.Context, params []byte) ([]byte, error)
-}
-
-// remotePeer is the connection to a peer: the methods of *peer.Peer that a run uses.
-type remotePeer interface {
-	sender
-	follower
-	Cancel(ctx context.Context, id a2a.TaskID) (peer.Event, error)
-}
-
-var _ remotePeer = (*peer.Peer)(nil)
-
 // peerConnection is the connection to a peer with a capability of its card.
 type peerConnection struct {
-	remotePeer
+	*peer.Peer
 	// callsBack states that the peer has webhooks and no streams.
 	callsBack bool
 }
@@ -60,6 +37,7 @@ const maxOld = 8
 type connection struct {
 	// changed states that the card is known to differ from the one below.
 	changed atomic.Bool
+	once    sync.Once // makes lookup
 	// lookup is held while a goroutine looks up the peer; its capacity is 1.
 	lookup chan struct{}
 
@@ -76,16 +54,25 @@ type connection struct {
 	treesCard *card.Card
 }
 
-// peer returns the connection to the agent, whose card is read again periodically.
-func (a *Agent) peer(ctx context.Context) (*peerConnection, error) {
-	a.once.Do(func() { a.connection.lookup = make(chan struct{}, 1) })
-	l := &a.connection
+// lock locks the connection, unless ctx ends first.
+func (l *connection) lock(ctx context.Context) (unlock func(), err error) {
+	l.once.Do(func() { l.lookup = make(chan struct{}, 1) })
 	select {
 	case l.lookup <- struct{}{}:
-		defer func() { <-l.lookup }()
+		return func() { <-l.lookup }, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+// peer returns the connection to the agent, whose card is read again periodically.
+func (a *Agent) peer(ctx context.Context) (*peerConnection, error) {
+	l := &a.connection
+	unlock, err := l.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	if l.changed.Swap(false) || l.peer == nil || time.Since(l.read) > l.age {
 		if err := a.connect(ctx); err != nil && l.peer == nil {
 			return nil, err
@@ -170,10 +157,10 @@ func (a *Agent) adapt(c *card.Card) {
 
 // closeConnections closes the connections.
 func (a *Agent) closeConnections() error {
-	a.once.Do(func() { a.connection.lookup = make(chan struct{}, 1) })
 	l := &a.connection
-	l.lookup <- struct{}{}
-	defer func() { <-l.lookup }()
+	if unlock, err := l.lock(context.Background()); err == nil {
+		defer unlock()
+	}
 	var errs []error
 	for _, p := range append(l.old, l.peer, l.trees) {
 		if p != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/json/a2ajson"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 	"github.com/parley-a2a/parley/task"
 )
@@ -71,15 +72,7 @@ func (r *relay) restore(taskJSON []byte, sealed []a2a.ArtifactID) {
 }
 
 func (r *relay) artifact(id string) *artifact {
-	a := r.artifacts[id]
-	if a == nil {
-		if r.artifacts == nil {
-			r.artifacts = make(map[string]*artifact)
-		}
-		a = new(artifact)
-		r.artifacts[id] = a
-	}
-	return a
+	return lazy.Get(&r.artifacts, id, func() *artifact { return new(artifact) })
 }
 
 // note records an artifact in canonical form, or a chunk of one, that is passed on.

@@ -14,6 +14,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
@@ -90,7 +91,7 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 		return nil, err
 	}
 	r := &run{
-		agent: a, owner: ownerOf(ctx), ec: ec, call: call, yield: yield, h: h,
+		agent: a, owner: auth.PrincipalFrom(ctx).Owner(), ec: ec, call: call, yield: yield, h: h,
 		known: make(chan struct{}), gone: make(chan struct{}),
 	}
 	r.key = runKey{r.owner, ec.TaskID}

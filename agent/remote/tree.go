@@ -48,12 +48,11 @@ func (a *Agent) treePeer(ctx context.Context) (*peer.Peer, error) {
 		return nil, err
 	}
 	l := &a.connection
-	select {
-	case l.lookup <- struct{}{}:
-		defer func() { <-l.lookup }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	unlock, err := l.lock(ctx)
+	if err != nil {
+		return nil, err
 	}
+	defer unlock()
 	if l.card == nil || !card.Declares(l.card.A2A, card.TaskTree) {
 		return nil, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/internal/peeraddr"
 )
 
@@ -70,12 +71,9 @@ func (t *tally) countLocked(r *Record, now time.Time) bool {
 		t.kinds[k] = &counted{record: *r, since: now, n: 1}
 		return false
 	}
-	if t.kinds == nil {
-		t.kinds = make(map[kind]*counted)
-	}
 	c := &counted{record: *r, since: now}
 	c.record.Detail = nil
-	t.kinds[k] = c
+	lazy.Put(&t.kinds, k, c)
 	return true
 }
 

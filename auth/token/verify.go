@@ -14,6 +14,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/lazy"
 )
 
 // MaxToken is the maximum length of a token, in bytes.
@@ -134,13 +135,5 @@ func (v *Verifier) claims(ctx context.Context, i *Issuer, t *jwt.JSONWebToken) (
 func (v *Verifier) keysOf(i *Issuer) *keySet {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	s := v.sets[i]
-	if s == nil {
-		if v.sets == nil {
-			v.sets = make(map[*Issuer]*keySet)
-		}
-		s = newKeySet(i, v.Client, v.Logger)
-		v.sets[i] = s
-	}
-	return s
+	return lazy.Get(&v.sets, i, func() *keySet { return newKeySet(i, v.Client, v.Logger) })
 }

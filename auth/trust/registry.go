@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/lazy"
 )
 
 // ErrInFile is returned for a change of an entry from a trust file that the hub does not write.
@@ -62,16 +64,9 @@ func (r *Registry) Load(ctx context.Context) error {
 			e.Contacts += r.fresh[e.Subject]
 			e.LastSeen = now.LastSeen
 		}
-		r.putLocked(&e)
+		lazy.Put(&r.entries, e.Subject, &e)
 	}
 	return nil
-}
-
-func (r *Registry) putLocked(e *Entry) {
-	if r.entries == nil {
-		r.entries = make(map[Subject]*Entry)
-	}
-	r.entries[e.Subject] = e
 }
 
 // Follow sets the entries of a trust file, replacing those of an earlier call. An entry of the
@@ -128,15 +123,10 @@ func (r *Registry) List() []Entry {
 }
 
 func (r *Registry) listLocked() []Entry {
-	names := maps.Clone(r.file)
-	if names == nil {
-		names = make(map[Subject]Entry)
-	}
-	for subject := range r.entries {
-		names[subject] = Entry{}
-	}
+	names := slices.AppendSeq(slices.Collect(maps.Keys(r.entries)), maps.Keys(r.file))
+	slices.Sort(names)
 	all := make([]Entry, 0, len(names))
-	for _, subject := range slices.Sorted(maps.Keys(names)) {
+	for _, subject := range slices.Compact(names) {
 		all = append(all, r.entryLocked(subject))
 	}
 	return all
@@ -168,7 +158,7 @@ func (r *Registry) Set(ctx context.Context, subject Subject, c *Change) (Entry, 
 	if now := r.entries[subject]; now != nil { // contacts may have been counted meanwhile
 		kept.FirstSeen, kept.LastSeen, kept.Contacts = now.FirstSeen, now.LastSeen, max(now.Contacts, kept.Contacts)
 	}
-	r.putLocked(&kept)
+	lazy.Put(&r.entries, subject, &kept)
 	if inFile {
 		r.file[subject] = next.clone()
 	}
@@ -206,7 +196,7 @@ func (r *Registry) RecordContact(subject Subject, at time.Time) {
 		known := r.entryLocked(subject)
 		e = &known
 		e.Level, e.Skills = Observe, []string{} // level and skills of the file stay in the file
-		r.putLocked(e)
+		lazy.Put(&r.entries, subject, e)
 	}
 	if e.FirstSeen.IsZero() {
 		e.FirstSeen = at
@@ -215,10 +205,7 @@ func (r *Registry) RecordContact(subject Subject, at time.Time) {
 		e.LastSeen = at
 	}
 	e.Contacts++
-	if r.fresh == nil {
-		r.fresh = make(map[Subject]int64)
-	}
-	r.fresh[subject]++
+	lazy.Put(&r.fresh, subject, r.fresh[subject]+1)
 }
 
 // Run stores contacts periodically until ctx ends, and once more afterwards.
@@ -273,11 +260,8 @@ func (r *Registry) flush(ctx context.Context) {
 		return
 	}
 	r.mu.Lock()
-	if r.fresh == nil {
-		r.fresh = make(map[Subject]int64)
-	}
 	for subject, n := range fresh {
-		r.fresh[subject] += n // retry at the next flush
+		lazy.Put(&r.fresh, subject, r.fresh[subject]+n) // retry at the next flush
 	}
 	r.mu.Unlock()
 	if r.Logger != nil {

@@ -82,6 +82,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -201,10 +202,7 @@ func keyOf(ctx context.Context, ec *a2asrv.ExecutorContext) runKey {
 func (a *Agent) enter(key runKey, r *run) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.runs == nil {
-		a.runs = make(map[runKey][]*run)
-	}
-	a.runs[key] = append(a.runs[key], r)
+	lazy.Put(&a.runs, key, append(a.runs[key], r))
 }
 
 func (a *Agent) leave(key runKey, r *run) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/llm"
 )
@@ -56,10 +57,7 @@ func (c *call) waits() bool { return c.result == nil && c.asked != nil && c.answ
 func (t *transcript) apply(r *record) error {
 	switch {
 	case r.Said != nil:
-		if t.taken == nil {
-			t.taken = make(map[string]bool)
-		}
-		t.taken[r.Said.Key] = true
+		lazy.Put(&t.taken, r.Said.Key, true)
 		t.since, t.rounds, t.calls = r.Said.At, 0, 0
 		if t.began.IsZero() {
 			t.began = r.Said.At
@@ -75,10 +73,7 @@ func (t *transcript) apply(r *record) error {
 			c.rounds++
 		})
 	case r.Answered != nil:
-		if t.taken == nil {
-			t.taken = make(map[string]bool)
-		}
-		t.taken[r.Answered.By] = true
+		lazy.Put(&t.taken, r.Answered.By, true)
 		return t.with(r.Answered.Key, func(c *call) { c.answered = r.Answered })
 	case r.Result != nil:
 		return t.with(r.Result.Key, func(c *call) { c.result = r.Result })
@@ -92,14 +87,11 @@ func (t *transcript) applyTurn(tn *turn) error {
 	if len(tn.Keys) != len(tn.Message.ToolCalls) {
 		return fmt.Errorf("a turn has %d calls and %d keys", len(tn.Message.ToolCalls), len(tn.Keys))
 	}
-	if t.byKey == nil {
-		t.byKey = make(map[string]*call)
-	}
 	it := item{turn: tn}
 	for i, key := range tn.Keys {
 		c := &call{ChatToolCall: tn.Message.ToolCalls[i], key: key}
 		it.calls = append(it.calls, c)
-		t.byKey[key] = c
+		lazy.Put(&t.byKey, key, c)
 	}
 	t.items = append(t.items, it)
 	t.rounds++

@@ -105,19 +105,12 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 			return nil, fmt.Errorf("decode checkpoint: %w", err)
 		}
 	}
-	owner := ownerOf(ctx)
+	owner := auth.PrincipalFrom(ctx).Owner()
 	r.job = derived("job", owner, call.Key)
 	r.context = derived("context", owner, ec.ContextID)
 	r.thread = derived("thread", owner, string(ec.TaskID))
 	r.source = a.Exchange.source(auth.PrincipalFrom(ctx))
 	return r, nil
-}
-
-func ownerOf(ctx context.Context) task.Owner {
-	if p := auth.PrincipalFrom(ctx); p != nil {
-		return p.Owner()
-	}
-	return ""
 }
 
 // derived returns an id that depends only on its arguments. The arguments cannot be derived
@@ -342,7 +335,7 @@ func (a *Agent) Cancel(ctx context.Context, _ *a2asrv.ExecutorContext) iter.Seq2
 			yield(nil, a2a.ErrTaskNotCancelable)
 			return
 		}
-		job := derived("job", ownerOf(ctx), at.Key)
+		job := derived("job", auth.PrincipalFrom(ctx).Owner(), at.Key)
 		body := append(rawjson.AppendString([]byte(`{"taskId":`), job), '}')
 		err := a.Exchange.publish(ctx, &amqpbus.Message{
 			Topic: cancelTopic + a.Name, ID: job + "-cancel", Type: typeCancel, Correlation: job, Body: body,

@@ -89,12 +89,7 @@ var _ directory.Source = (*Source)(nil)
 // Name implements directory.Source.
 func (*Source) Name() string { return "the bus" }
 
-func (src *Source) log() *slog.Logger {
-	if src.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return src.Logger
-}
+func (src *Source) log() *slog.Logger { return cmp.Or(src.Logger, slog.New(slog.DiscardHandler)) }
 
 // Load implements directory.Source.
 func (src *Source) Load(ctx context.Context) directory.Update {

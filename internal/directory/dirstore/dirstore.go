@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -92,14 +93,11 @@ func (m *Memory) PutRecord(ctx context.Context, r *card.Record) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.records == nil {
-		m.records = make(map[task.Agent]*card.Record)
-	}
 	c := r.Clone()
 	for _, at := range []*time.Time{&c.SeenAt, &c.CreatedAt, &c.UpdatedAt} {
 		*at = task.MillisOf(*at).Time()
 	}
-	m.records[r.Name] = c
+	lazy.Put(&m.records, r.Name, c)
 	return ctx.Err()
 }
 
@@ -125,10 +123,7 @@ func (m *Memory) PutNote(ctx context.Context, name string, note []byte) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.notes == nil {
-		m.notes = make(map[string][]byte)
-	}
-	m.notes[name] = bytes.Clone(note)
+	lazy.Put(&m.notes, name, bytes.Clone(note))
 	if note == nil {
 		delete(m.notes, name)
 	}

@@ -1,6 +1,10 @@
 package hubclient
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/parley-a2a/parley/internal/lazy"
+)
 
 // keyLocks serializes the holders of each key. The zero keys are ready to use.
 type keyLocks struct {
@@ -21,14 +25,7 @@ func (k *keyLocks) lock(key string) (free func()) {
 		return func() {}
 	}
 	k.mu.Lock()
-	if k.held == nil {
-		k.held = make(map[string]*keyLock)
-	}
-	t := k.held[key]
-	if t == nil {
-		t = new(keyLock)
-		k.held[key] = t
-	}
+	t := lazy.Get(&k.held, key, func() *keyLock { return new(keyLock) })
 	t.n++
 	k.mu.Unlock()
 	t.Lock()

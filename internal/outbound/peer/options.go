@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -147,54 +148,19 @@ func (o *Options) rank(b a2a.TransportProtocol) int {
 }
 
 // limit returns d, the default if d is zero, and zero, meaning no limit, if d is negative.
-func limit(d, otherwise time.Duration) time.Duration {
-	switch {
-	case d < 0:
-		return 0
-	case d == 0:
-		return otherwise
-	}
-	return d
-}
+func limit(d, otherwise time.Duration) time.Duration { return max(0, cmp.Or(d, otherwise)) }
 
-func (o *Options) retries() int {
-	switch {
-	case o.Retries < 0:
-		return 0
-	case o.Retries == 0:
-		return DefaultRetries
-	}
-	return o.Retries
-}
+func (o *Options) retries() int { return max(0, cmp.Or(o.Retries, DefaultRetries)) }
 
-func (o *Options) maxBody() int64 {
-	if o.MaxBody <= 0 {
-		return DefaultMaxBody
-	}
-	return o.MaxBody
-}
+func (o *Options) maxBody() int64 { return cmp.Or(max(0, o.MaxBody), DefaultMaxBody) }
 
-func (o *Options) maxEvent() int64 {
-	if o.MaxEvent <= 0 {
-		return DefaultMaxEvent
-	}
-	return o.MaxEvent
-}
+func (o *Options) maxEvent() int64 { return cmp.Or(max(0, o.MaxEvent), DefaultMaxEvent) }
 
 func (o *Options) breaker() *breaker {
-	b := &breaker{after: o.BreakAfter, every: limit(o.ProbeEvery, DefaultProbeEvery)}
-	if b.after == 0 {
-		b.after = DefaultBreakAfter
-	}
-	return b
+	return &breaker{after: cmp.Or(o.BreakAfter, DefaultBreakAfter), every: limit(o.ProbeEvery, DefaultProbeEvery)}
 }
 
-func (o *Options) log() *slog.Logger {
-	if o.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return o.Logger
-}
+func (o *Options) log() *slog.Logger { return cmp.Or(o.Logger, slog.New(slog.DiscardHandler)) }
 
 // bound limits ctx by d; zero means no limit.
 func bound(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 )
 
@@ -122,11 +123,8 @@ func (x *Exchanger) entry(key [32]byte) (e *cacheEntry, mine bool, err error) {
 	if len(x.tokens) >= maxTokens && !x.makeRoomLocked(now) {
 		return nil, false, errBusy
 	}
-	if x.tokens == nil {
-		x.tokens = make(map[[32]byte]*cacheEntry)
-	}
 	e = &cacheEntry{done: make(chan struct{})}
-	x.tokens[key] = e
+	lazy.Put(&x.tokens, key, e)
 	return e, true, nil
 }
 

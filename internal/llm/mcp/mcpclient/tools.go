@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-a2a/parley/internal/clip"
+	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/llm"
@@ -113,10 +114,7 @@ func (c *Client) labelled(g guard.Guard) []llm.Tool {
 		all[i] = c.tools[i].Tool
 		all[i].Description = c.describe(g, c.tools[i].about)
 	}
-	if c.shown == nil {
-		c.shown = make(map[guard.Policy][]llm.Tool)
-	}
-	c.shown[g.Policy] = all
+	lazy.Put(&c.shown, g.Policy, all)
 	return all
 }
 

@@ -14,6 +14,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-a2a/parley/internal/lazy"
 )
 
 // Handler is the streamable HTTP endpoint. Its fields must not change once it serves. It does
@@ -110,10 +112,7 @@ func (h *Handler) acquire(r *http.Request) (c *caller, status int, wrong string)
 			return nil, http.StatusServiceUnavailable, "too many callers; try again later"
 		}
 		c = &caller{ready: make(chan struct{})}
-		if h.callers == nil {
-			h.callers = make(map[string]*caller)
-		}
-		h.callers[name] = c
+		lazy.Put(&h.callers, name, c)
 	}
 	c.requests++
 	h.mu.Unlock()
