@@ -58,7 +58,7 @@ var qIDOf = prepared("SELECT id FROM tasks WHERE key = ?")
 
 // idOf returns the id of a task, or "" if it cannot be read.
 func (db *DB) idOf(key task.Key) (id a2a.TaskID) {
-	c, err := openConn(db.readers.opts)
+	c, err := openConn(db.reading)
 	if err != nil {
 		return ""
 	}

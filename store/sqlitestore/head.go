@@ -5,6 +5,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 	"github.com/parley-a2a/parley/task"
 )
@@ -67,17 +68,6 @@ func bindStatus(s *stmt, h *task.Head) {
 	s.int(int64(h.Visibility))
 	s.int(int64(h.State))
 	s.int(int64(h.StatusAt))
-	s.int(int64(ended(h)))
+	s.int(int64(sqlstore.Ended(h)))
 	s.bool(h.Due())
-}
-
-// ended returns when the task of h ended or was answered, or zero if it is open.
-func ended(h *task.Head) task.Millis {
-	switch {
-	case h.State.Terminal():
-		return max(h.StatusAt, 1)
-	case h.Visibility == task.Replied:
-		return max(h.UpdatedAt, 1)
-	}
-	return 0
 }

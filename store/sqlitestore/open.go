@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 )
 
 // Options tune a DB. The zero value is the hub's setting.
@@ -54,7 +56,8 @@ type Commit struct {
 type DB struct {
 	path    string
 	writer  *writer
-	readers *readers
+	reading connOptions // of readers
+	readers *sqlstore.Pool[*conn]
 	damages damages
 	work    sync.WaitGroup // the writer's goroutine
 	// checks is the work of the checkpointer, which ends after the writer.
@@ -116,8 +119,9 @@ func open(path string, o Options) (*DB, error) {
 	db := &DB{
 		path:    path,
 		writer:  w,
-		readers: newReaders(connOptions{path: path, readOnly: true, cache: o.CacheBytes * 2 / 3 / o.Readers}, o.Readers),
+		reading: connOptions{path: path, readOnly: true, cache: o.CacheBytes * 2 / 3 / o.Readers},
 	}
+	db.readers = newReaders(db.reading, o.Readers)
 	db.damages.report, w.damaged = o.Damaged, db.met
 	db.close = sync.OnceValue(db.shut)
 	w.checkpointer = newCheckpointer(w.opts, f)
@@ -165,7 +169,7 @@ func (db *DB) shut() error {
 	db.checks.Wait()
 	// The writer is closed last: the last connection to close merges the write-ahead log into
 	// the file, which a reader cannot do.
-	err := errors.Join(db.readers.close(), db.writer.close(), db.writer.files.close(), db.writer.mark.close())
+	err := errors.Join(db.readers.Close(), db.writer.close(), db.writer.files.close(), db.writer.mark.close())
 	if err != nil {
 		return fmt.Errorf("close %s: %w", db.path, err)
 	}

@@ -168,7 +168,7 @@ func (db *DB) shut() error {
 	db.work.Wait()
 	db.member.leave()
 	// Connections that a failing database has ended cannot be closed properly; nothing is lost.
-	db.readers.close()
+	_ = db.readers.Close()
 	db.writer.forget()
 	return nil
 }

@@ -86,3 +86,14 @@ func DecodeHead(b []byte, h *task.Head) error {
 	}
 	return nil
 }
+
+// Ended returns when the task of h ended or was answered, or zero if it is open.
+func Ended(h *task.Head) task.Millis {
+	switch {
+	case h.State.Terminal():
+		return max(h.StatusAt, 1)
+	case h.Visibility == task.Replied:
+		return max(h.UpdatedAt, 1)
+	}
+	return 0
+}
