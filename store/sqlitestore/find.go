@@ -3,16 +3,13 @@ package sqlitestore
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/parley-a2a/parley/agent/memory"
-	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 	"github.com/parley-a2a/parley/task"
 )
-
-var _ memory.Finder = Notes{}
 
 var (
 	qIndexNote = prepared("INSERT OR REPLACE INTO note_words (rowid, words) VALUES (?, ?)")
@@ -42,7 +39,7 @@ func indexNotes(c *conn) error {
 			last = s.getInt()
 			n := memory.Note{Owner: task.Owner(s.getText()), Key: s.getText(), Value: string(s.getBlob()), Category: s.getText()}
 			_ = json.Unmarshal([]byte(s.getText()), &n.Tags)
-			words[last] = sqlstore.NoteWords(&n)
+			words[last] = tables.NoteWords(&n)
 		}
 		if s.err != nil {
 			return s.err
@@ -57,34 +54,21 @@ func indexNotes(c *conn) error {
 	return nil
 }
 
-// Find implements memory.Finder.
-func (n Notes) Find(ctx context.Context, r *memory.Range, q memory.Query) (*memory.Found, error) {
-	if r.Limit <= 0 {
-		return nil, fmt.Errorf("find notes: limit %d is not positive", r.Limit)
-	}
-	var found *memory.Found
-	err := n.db.view(ctx, func(c *conn) (err error) {
-		size, err := tables.CountNotes(c, r.Owner)
-		if err == nil {
-			found, err = sqlstore.FindNotes(noteIndex{c}, int(size), r, &q)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("find notes: %w", err)
-	}
-	return found, nil
-}
+// noteConn writes and searches notes.
+type noteConn struct{ *conn }
 
-// noteIndex is the index of the words of notes, as one connection reads it.
-type noteIndex struct{ conn *conn }
+// Notes implements tables.NoteDB.
+func (shared) Notes(c tables.Conn) tables.NoteConn { return noteConn{c.(*conn)} }
 
-// Longer implements sqlstore.NoteIndex.
-func (x noteIndex) Longer(begin string) ([]string, error) {
+// Index implements tables.NoteDB. The index is always complete.
+func (shared) Index(context.Context, task.Owner) error { return nil }
+
+// Longer implements tables.NoteConn.
+func (x noteConn) Longer(begin string) ([]string, error) {
 	s := x.conn.start(qLonger)
 	s.text(begin)
 	s.text(begin + "\U0010ffff")
-	s.int(sqlstore.MaxLonger)
+	s.int(tables.MaxLonger)
 	var all []string
 	for s.next() {
 		all = append(all, s.getText())
@@ -92,8 +76,8 @@ func (x noteIndex) Longer(begin string) ([]string, error) {
 	return all, s.err
 }
 
-// Counts implements sqlstore.NoteIndex.
-func (x noteIndex) Counts(words []string) ([]int, error) {
+// Counts implements tables.NoteConn.
+func (x noteConn) Counts(words []string) ([]int, error) {
 	counts := make([]int, len(words))
 	for i, w := range words {
 		s := x.conn.start(qCountWord)
@@ -107,23 +91,13 @@ func (x noteIndex) Counts(words []string) ([]int, error) {
 	return counts, nil
 }
 
-// Collect implements sqlstore.NoteIndex.
-func (x noteIndex) Collect(f *sqlstore.NoteFinder, word string, others []string) error {
+// Matching implements tables.NoteConn.
+func (x noteConn) Matching(r *memory.Range, word string, others []string) iter.Seq2[tables.Row, error] {
 	match := quoted(word)
 	if len(others) > 0 {
 		match += " AND (" + quoted(others...) + ")"
 	}
-	s := x.conn.bind(qFindNotes, append(tables.RangeValues(f.Where), match)...)
-	for !f.Full() && s.next() {
-		var note memory.Note
-		if err := tables.ScanNote(sharedRow{&s}, f.Where, &note); err != nil {
-			s.close()
-			return err
-		}
-		f.Add(s.getInt(), &note)
-	}
-	s.close()
-	return s.err
+	return x.rows(qFindNotes, append(tables.RangeValues(r), match)...)
 }
 
 // quoted returns an expression of the index that matches notes with one of the words.

@@ -102,10 +102,8 @@ func (s shared) Change(ctx context.Context, f func(*tables.Change) error) error 
 // Names implements tables.Conn.
 func (c *conn) Names() *tables.Names { return &c.names }
 
-// shared begins an execution of a statement of package tables.
-func (c *conn) shared(q tables.Query, values []any) stmt {
-	return c.bind(firstShared+query(q), values...)
-}
+// ours returns the number of a statement of package tables.
+func (*conn) ours(q tables.Query) query { return firstShared + query(q) }
 
 // bind begins an execution of q with values as those of package tables.
 func (c *conn) bind(q query, values ...any) stmt {
@@ -116,20 +114,24 @@ func (c *conn) bind(q query, values ...any) stmt {
 
 // Exec implements tables.Conn.
 func (c *conn) Exec(q tables.Query, values ...any) error {
-	s := c.shared(q, values)
+	s := c.bind(c.ours(q), values...)
 	return s.done()
 }
 
 // Changed implements tables.Conn.
 func (c *conn) Changed(q tables.Query, values ...any) (int, error) {
-	s := c.shared(q, values)
+	s := c.bind(c.ours(q), values...)
 	return s.changed()
 }
 
 // Rows implements tables.Conn.
 func (c *conn) Rows(q tables.Query, values ...any) iter.Seq2[tables.Row, error] {
+	return c.rows(c.ours(q), values...)
+}
+
+func (c *conn) rows(q query, values ...any) iter.Seq2[tables.Row, error] {
 	return func(yield func(tables.Row, error) bool) {
-		s := c.shared(q, values)
+		s := c.bind(q, values...)
 		for s.next() {
 			if !yield(sharedRow{&s}, nil) {
 				s.close()

@@ -3,17 +3,14 @@ package pgstore
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"iter"
 	"strings"
 	"time"
 
 	"github.com/parley-a2a/parley/agent/memory"
-	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 	"github.com/parley-a2a/parley/task"
 )
-
-var _ memory.Finder = Notes{}
 
 var (
 	// OFFSET 0 keeps the planner from another index than that of the words.
@@ -43,37 +40,19 @@ const (
 	longerFrom = 40
 )
 
-// Find implements memory.Finder.
-func (n Notes) Find(ctx context.Context, r *memory.Range, q memory.Query) (found *memory.Found, err error) {
-	if r.Limit <= 0 {
-		return nil, fmt.Errorf("find notes: limit %d is not positive", r.Limit)
-	}
-	if err := n.addWords(ctx, r.Owner); err != nil {
-		return nil, fmt.Errorf("find notes: add their words: %w", err)
-	}
-	err = n.db.view(ctx, func(c *conn) error {
-		size, err := tables.CountNotes(c, r.Owner)
-		if err == nil {
-			found, err = sqlstore.FindNotes(noteIndex{c}, int(size), r, &q)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("find notes: %w", err)
-	}
-	return found, nil
-}
+// noteConn writes and searches notes.
+type noteConn struct{ *conn }
 
-// noteIndex is the index of the words of notes, as one connection reads it.
-type noteIndex struct{ conn *conn }
+// Notes implements tables.NoteDB.
+func (shared) Notes(c tables.Conn) tables.NoteConn { return noteConn{c.(*conn)} }
 
-// Longer implements sqlstore.NoteIndex. Notes that contain the word itself are found without it.
-func (x noteIndex) Longer(begin string) ([]string, error) {
+// Longer implements tables.NoteConn. Notes that contain the word itself are found without it.
+func (x noteConn) Longer(begin string) ([]string, error) {
 	s := x.conn.start(qLonger)
 	s.text(quoted(begin) + ":* & !" + quoted(begin))
 	s.text(begin)
 	s.int(longerFrom)
-	s.int(sqlstore.MaxLonger)
+	s.int(tables.MaxLonger)
 	var all []string
 	for s.next() {
 		all = append(all, s.getText())
@@ -81,8 +60,8 @@ func (x noteIndex) Longer(begin string) ([]string, error) {
 	return all, s.err
 }
 
-// Counts implements sqlstore.NoteIndex.
-func (x noteIndex) Counts(words []string) ([]int, error) {
+// Counts implements tables.NoteConn.
+func (x noteConn) Counts(words []string) ([]int, error) {
 	if len(words) == 0 {
 		return nil, nil
 	}
@@ -99,21 +78,13 @@ func (x noteIndex) Counts(words []string) ([]int, error) {
 	return counts, s.err
 }
 
-// Collect implements sqlstore.NoteIndex.
-func (x noteIndex) Collect(f *sqlstore.NoteFinder, word string, others []string) error {
+// Matching implements tables.NoteConn.
+func (x noteConn) Matching(r *memory.Range, word string, others []string) iter.Seq2[tables.Row, error] {
 	match := quoted(word)
 	if len(others) > 0 {
 		match += " & (" + quoted(others...) + ")"
 	}
-	s := x.conn.bind(qFindNotes, append(tables.RangeValues(f.Where), match)...)
-	for !f.Full() && s.next() {
-		var note memory.Note
-		if err := tables.ScanNote(sharedRow{&s}, f.Where, &note); err != nil {
-			return err
-		}
-		f.Add(s.getInt(), &note)
-	}
-	return s.err
+	return x.rows(qFindNotes, append(tables.RangeValues(r), match)...)
 }
 
 // quoted returns an expression of the index that matches notes with one of the words, which are
@@ -127,18 +98,18 @@ type wordless struct {
 	words   string
 }
 
-// addWords adds the words of notes that a hub without the index has stored.
-func (n Notes) addWords(ctx context.Context, owner task.Owner) error {
+// Index implements tables.NoteDB. It adds the words of notes that a hub without the index has stored.
+func (s shared) Index(ctx context.Context, owner task.Owner) error {
 	for {
 		var missing []wordless
-		err := n.db.read(ctx, func(c *conn) (err error) {
+		err := s.db.read(ctx, func(c *conn) (err error) {
 			missing, err = c.wordless(owner)
 			return err
 		})
 		if err != nil || len(missing) == 0 {
 			return err
 		}
-		if err := n.db.write(ctx, func(w *writer) error { return w.setWords(missing) }); err != nil {
+		if err := s.db.write(ctx, func(w *writer) error { return w.setWords(missing) }); err != nil {
 			return err
 		}
 	}
@@ -155,7 +126,7 @@ func (c *conn) wordless(owner task.Owner) (all []wordless, err error) {
 		note := wordless{id: s.getInt(), updated: s.getTime()}
 		n := memory.Note{Owner: owner, Key: s.getText(), Value: s.getText(), Category: s.getText()}
 		_ = json.Unmarshal([]byte(s.getText()), &n.Tags)
-		note.words = sqlstore.NoteWords(&n)
+		note.words = tables.NoteWords(&n)
 		all = append(all, note)
 	}
 	return all, s.err

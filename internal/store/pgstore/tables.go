@@ -17,6 +17,8 @@ type (
 	Keys = tables.Keys
 	// Letters is the store of dead letters in a database.
 	Letters = tables.Letters
+	// Notes is the store of the working memory in a database.
+	Notes = tables.Notes
 	// Trust is the store of trust entries in a database.
 	Trust = tables.SharedTrust
 	// Turns is the store of the conversation memory in a database.
@@ -90,12 +92,12 @@ func (s shared) Change(ctx context.Context, f func(*tables.Change) error) error 
 // Names implements tables.Conn.
 func (c *conn) Names() *tables.Names { return &c.names }
 
-// shared begins an execution of a statement of package tables.
-func (c *conn) shared(q tables.Query, values []any) stmt {
+// ours returns the number of a statement of package tables.
+func (c *conn) ours(q tables.Query) query {
 	if topic := q.Topic(); topic != "" {
 		c.touched(topic)
 	}
-	return c.bind(firstShared+query(q), values...)
+	return firstShared + query(q)
 }
 
 // bind begins an execution of q with values as those of package tables.
@@ -107,20 +109,24 @@ func (c *conn) bind(q query, values ...any) stmt {
 
 // Exec implements tables.Conn.
 func (c *conn) Exec(q tables.Query, values ...any) error {
-	s := c.shared(q, values)
+	s := c.bind(c.ours(q), values...)
 	return s.done()
 }
 
 // Changed implements tables.Conn.
 func (c *conn) Changed(q tables.Query, values ...any) (int, error) {
-	s := c.shared(q, values)
+	s := c.bind(c.ours(q), values...)
 	return s.changed()
 }
 
 // Rows implements tables.Conn.
 func (c *conn) Rows(q tables.Query, values ...any) iter.Seq2[tables.Row, error] {
+	return c.rows(c.ours(q), values...)
+}
+
+func (c *conn) rows(q query, values ...any) iter.Seq2[tables.Row, error] {
 	return func(yield func(tables.Row, error) bool) {
-		s := c.shared(q, values)
+		s := c.bind(q, values...)
 		for s.next() {
 			if !yield(sharedRow{&s}, nil) {
 				return

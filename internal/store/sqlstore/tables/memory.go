@@ -4,24 +4,52 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/parley-a2a/parley/agent/memory"
-	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/task"
 )
 
-// Notes reads and deletes notes of the working memory. See [NewNotes]. Each store indexes the words
-// of notes in its own way: it writes them with [PutNote] and searches them itself.
-type Notes struct{ db DB }
+// Notes is the store of the working memory. See [NewNotes]. Each database indexes the words of notes in
+// its own way.
+type Notes struct{ db NoteDB }
 
-var _ memory.Sweeper = Notes{}
+var (
+	_ memory.Store   = Notes{}
+	_ memory.Sweeper = Notes{}
+	_ memory.Finder  = Notes{}
+)
 
 // NewNotes returns the notes in db.
-func NewNotes(db DB) Notes { return Notes{db} }
+func NewNotes(db NoteDB) Notes { return Notes{db} }
+
+// NoteDB is a database with an index of the words of notes.
+type NoteDB interface {
+	DB
+	// Notes returns the notes with their index, as a connection sees them.
+	Notes(c Conn) NoteConn
+	// Index completes the index for the notes of an owner.
+	Index(ctx context.Context, owner task.Owner) error
+}
+
+// NoteConn writes and searches notes and their words.
+type NoteConn interface {
+	// AddNote stores a new note and returns its row number.
+	AddNote(n *StoredNote) (id int64, err error)
+	// SetNote replaces the note with the row number.
+	SetNote(n *StoredNote, id int64) error
+	// Longer returns words that begin with the given one and are longer, at most MaxLonger.
+	Longer(begin string) ([]string, error)
+	// Counts returns the number of notes that contain each of the words.
+	Counts(words []string) ([]int, error)
+	// Matching returns the rows of NoteColumns and the row number of the notes in a range that contain
+	// word and, unless others is empty, one of others, the newest first.
+	Matching(r *memory.Range, word string, others []string) iter.Seq2[Row, error]
+}
 
 // Columns and conditions of statements that read notes. [RangeValues] are their values.
 const (
@@ -59,13 +87,13 @@ type StoredNote struct {
 	tags  string
 }
 
-// NewStoredNote returns the form of a note. It does not refer to the note.
-func NewStoredNote(n *memory.Note) (*StoredNote, error) {
+// newStoredNote returns the form of a note. It does not refer to the note.
+func newStoredNote(n *memory.Note) (*StoredNote, error) {
 	tags, err := json.Marshal(n.Tags)
 	if err != nil {
 		return nil, err
 	}
-	return &StoredNote{Note: *n, Namespace: memory.Namespace(n.Key), Words: sqlstore.NoteWords(n), tags: string(tags)}, nil
+	return &StoredNote{Note: *n, Namespace: memory.Namespace(n.Key), Words: NoteWords(n), tags: string(tags)}, nil
 }
 
 // Values returns the values that may change: category, tags, ref, size, the times of creation, change
@@ -74,16 +102,20 @@ func (n *StoredNote) Values() []any {
 	return []any{n.Category, n.tags, n.Ref, n.Size, n.CreatedAt, n.UpdatedAt, n.ExpiresAt, bytesOf{&n.Value}}
 }
 
-// NoteWriter writes notes with their words.
-type NoteWriter interface {
-	// AddNote stores a new note and returns its row number.
-	AddNote(n *StoredNote) (id int64, err error)
-	// SetNote replaces the note with the row number.
-	SetNote(n *StoredNote, id int64) error
+// Put implements memory.Store.
+func (n Notes) Put(ctx context.Context, note *memory.Note, room memory.Quota) (dropped int, err error) {
+	mine, err := newStoredNote(note)
+	if err == nil {
+		dropped, err = write(ctx, n.db, func(c Conn) (int, error) { return putNote(c, n.db.Notes(c), mine, room) })
+	}
+	if err != nil {
+		return 0, fmt.Errorf("put note: %w", err)
+	}
+	return dropped, nil
 }
 
-// PutNote stores a note, and deletes others if there are too many. It returns their number.
-func PutNote(c Conn, to NoteWriter, n *StoredNote, room memory.Quota) (dropped int, err error) {
+// putNote stores a note, and deletes others if there are too many. It returns their number.
+func putNote(c Conn, to NoteConn, n *StoredNote, room memory.Quota) (dropped int, err error) {
 	old, found, err := one(c, fields((*oldNote).fields), qOldMemory, n.Owner, n.Key)
 	if err != nil {
 		return 0, err
@@ -127,10 +159,25 @@ func ease(c Conn, room int, count, drop Query, id int64, where ...any) (int, err
 	return 0, err
 }
 
-// CountNotes returns the number of notes of an owner.
-func CountNotes(c Conn, owner task.Owner) (int64, error) {
-	n, _, err := one(c, scanInt, qCountOwner, owner)
-	return n, err
+// Find implements memory.Finder.
+func (n Notes) Find(ctx context.Context, r *memory.Range, q memory.Query) (found *memory.Found, err error) {
+	if r.Limit <= 0 {
+		return nil, fmt.Errorf("find notes: limit %d is not positive", r.Limit)
+	}
+	if err := n.db.Index(ctx, r.Owner); err != nil {
+		return nil, fmt.Errorf("find notes: add their words: %w", err)
+	}
+	err = n.db.View(ctx, func(c Conn) error {
+		size, err := only(c, qCountOwner, r.Owner)
+		if err == nil {
+			found, err = findNotes(n.db.Notes(c), int(size), r, &q)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find notes: %w", err)
+	}
+	return found, nil
 }
 
 // RangeValues returns the values of InRange, the limit, and the value of NoteColumns.
@@ -148,8 +195,8 @@ func RangeValues(r *memory.Range) []any {
 // ClipBytes returns the number of bytes that hold a number of characters.
 func ClipBytes(clip int) int64 { return int64(min(clip, math.MaxInt32/utf8.UTFMax)) * utf8.UTFMax }
 
-// ScanNote reads NoteColumns.
-func ScanNote(row Row, r *memory.Range, n *memory.Note) error {
+// scanMemory reads NoteColumns.
+func scanMemory(row Row, r *memory.Range, n *memory.Note) error {
 	var tags string
 	n.Owner = r.Owner
 	scan(row, &n.Key, bytesOf{&n.Value}, &n.Ref, &n.Size, &n.Category, &tags, &n.CreatedAt, &n.UpdatedAt, &n.ExpiresAt)
@@ -165,7 +212,7 @@ func (n Notes) Read(ctx context.Context, r *memory.Range) ([]memory.Note, error)
 	if r.Limit <= 0 {
 		return nil, fmt.Errorf("read notes: limit %d is not positive", r.Limit)
 	}
-	scan := func(row Row, note *memory.Note) error { return ScanNote(row, r, note) }
+	scan := func(row Row, note *memory.Note) error { return scanMemory(row, r, note) }
 	found, err := list(ctx, n.db, scan, qReadMemory, RangeValues(r)...)
 	if err != nil {
 		return nil, fmt.Errorf("read notes: %w", err)

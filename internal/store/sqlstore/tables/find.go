@@ -1,4 +1,4 @@
-package sqlstore
+package tables
 
 import (
 	"cmp"
@@ -35,22 +35,11 @@ func NoteWords(n *memory.Note) string {
 // marked returns a word behind a mark. A stem may end within a character.
 func marked(mark, word string) string { return mark + strings.ToValidUTF8(word, "") }
 
-// NoteIndex is the index of the words of notes, as one search reads it.
-type NoteIndex interface {
-	// Longer returns words that begin with the given one and are longer, at most MaxLonger.
-	Longer(begin string) ([]string, error)
-	// Counts returns the number of notes that contain each of the words.
-	Counts(words []string) ([]int, error)
-	// Collect adds the notes in the range of the search that contain word and, unless others is
-	// empty, one of others, the newest first, until the search is full.
-	Collect(f *NoteFinder, word string, others []string) error
-}
-
-// NoteFinder collects the notes that a search may show.
-type NoteFinder struct {
+// noteFinder collects the notes that a search may show.
+type noteFinder struct {
 	memory.Found
-	// Where is the range of the search.
-	Where *memory.Range
+	index NoteConn
+	where *memory.Range
 	seen  map[int64]bool
 }
 
@@ -60,53 +49,67 @@ type word struct {
 	count int
 }
 
-// FindNotes searches an index. size is the number of notes of the owner.
-func FindNotes(in NoteIndex, size int, where *memory.Range, q *memory.Query) (*memory.Found, error) {
-	f := &NoteFinder{Found: memory.Found{Size: size, Counts: make(map[string]int)}, Where: where, seen: make(map[int64]bool)}
-	words, err := f.count(in, q.Words)
+// findNotes searches an index. size is the number of notes of the owner.
+func findNotes(in NoteConn, size int, where *memory.Range, q *memory.Query) (*memory.Found, error) {
+	f := &noteFinder{Found: memory.Found{Size: size, Counts: make(map[string]int)}, index: in, where: where, seen: make(map[int64]bool)}
+	words, err := f.count(q.Words)
 	if err != nil {
 		return nil, err
 	}
-	loose, err := f.count(in, q.Loose)
+	loose, err := f.count(q.Loose)
 	if err != nil {
 		return nil, err
 	}
-	return &f.Found, cmp.Or(f.rarest(in, words), f.rarest(in, loose))
+	return &f.Found, cmp.Or(f.rarest(words), f.rarest(loose))
 }
 
-// Full reports whether the search needs no more notes.
-func (f *NoteFinder) Full() bool { return len(f.Notes) >= f.Where.Limit }
+// full reports whether the search needs no more notes.
+func (f *noteFinder) full() bool { return len(f.Notes) >= f.where.Limit }
 
-// Add adds a note, unless the search has it.
-func (f *NoteFinder) Add(id int64, n *memory.Note) {
-	if !f.seen[id] {
-		f.seen[id] = true
-		f.Notes = append(f.Notes, *n)
+// collect adds the notes that contain word and, unless others is empty, one of others, until the search
+// is full.
+func (f *noteFinder) collect(word string, others []string) error {
+	for row, err := range f.index.Matching(f.where, word, others) {
+		if err != nil {
+			return err
+		}
+		var note memory.Note
+		if err := scanMemory(row, f.where, &note); err != nil {
+			return err
+		}
+		if id := row.Int(); !f.seen[id] {
+			f.seen[id] = true
+			f.Notes = append(f.Notes, note)
+		}
+		if f.full() {
+			break
+		}
 	}
+	return nil
 }
 
 // rarest collects notes with the rarest words first. Of those that share a frequent word, the
 // notes with another one of the words come first.
-func (f *NoteFinder) rarest(in NoteIndex, words []word) (err error) {
+func (f *noteFinder) rarest(words []word) (err error) {
 	terms := make([]string, len(words))
 	for i, w := range words {
 		terms[i] = w.term
 	}
-	for i := 0; err == nil && i < len(words) && !f.Full(); i++ {
+	for i := 0; err == nil && i < len(words) && !f.full(); i++ {
 		others := terms[i+1:]
-		if words[i].count > f.Where.Limit-len(f.Notes) && len(others) > 0 {
-			err = in.Collect(f, terms[i], others)
+		if words[i].count > f.where.Limit-len(f.Notes) && len(others) > 0 {
+			err = f.collect(terms[i], others)
 		}
-		if err == nil && !f.Full() {
-			err = in.Collect(f, terms[i], nil)
+		if err == nil && !f.full() {
+			err = f.collect(terms[i], nil)
 		}
 	}
 	return err
 }
 
 // count returns the words that occur, the rarest first.
-func (f *NoteFinder) count(in NoteIndex, words []string) ([]word, error) {
-	mark := ownerMark(f.Where.Owner)
+func (f *noteFinder) count(words []string) ([]word, error) {
+	mark := ownerMark(f.where.Owner)
 	var terms []string
 	for _, w := range words {
 		begin, ok := strings.CutSuffix(w, "*")
@@ -114,7 +117,7 @@ func (f *NoteFinder) count(in NoteIndex, words []string) ([]word, error) {
 			terms = append(terms, marked(mark, w))
 			continue
 		}
-		longer, err := in.Longer(marked(mark, begin))
+		longer, err := f.index.Longer(marked(mark, begin))
 		if err != nil {
 			return nil, err
 		}
@@ -122,7 +125,7 @@ func (f *NoteFinder) count(in NoteIndex, words []string) ([]word, error) {
 	}
 	slices.Sort(terms)
 	terms = slices.Compact(terms)
-	counts, err := in.Counts(terms)
+	counts, err := f.index.Counts(terms)
 	if err != nil {
 		return nil, err
 	}
