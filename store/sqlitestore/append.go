@@ -9,69 +9,13 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// change is a task.Change in its stored form. It shares no memory with the caller, which may
-// return before it is written.
+// change is a task.Change in its stored form.
 type change struct {
-	prev expected
-	next task.Head
-	// status is set if columns change on which an index depends.
-	status bool
-	// rest encodes the fields of next that have no column.
-	rest []byte
-	rows []row
-	data []byte
+	sqlstore.Change
+	// in are the pieces of each row if one is large, and nil otherwise.
+	in []pieces
 	// staged is the id of the first piece if rows are in pieces already, and zero otherwise.
 	staged int64
-	// hook is stored together with the change; nil for none.
-	hook *task.Hook
-	// request is stored together with the change; nil for none.
-	request *task.Request
-	// alias is stored together with the change; empty for none.
-	alias string
-	// sidecars are stored together with the change; nil for none.
-	sidecars [task.SidecarKinds][]byte
-	// journal is added together with the change; forget empties the journal before.
-	journal []task.Record
-	forget  bool
-}
-
-// expected holds the stored values that the change requires.
-type expected struct {
-	rev, version int64
-	state        task.State
-	shown        task.Visibility
-}
-
-// row is a row of the log: its first version, the end of its bytes, and the pieces that it is in, if
-// it is large.
-type row struct {
-	first int64
-	end   int
-	in    pieces
-}
-
-// set copies c into ch.
-func (ch *change) set(c *task.Change) {
-	ch.prev = expected{c.Prev.Rev, c.Prev.Version, c.Prev.State, c.Prev.Visibility}
-	ch.next = c.Next
-	ch.status = c.Prev.State != c.Next.State || c.Prev.Visibility != c.Next.Visibility ||
-		c.Prev.StatusAt != c.Next.StatusAt || c.Prev.Due() != c.Next.Due()
-	ch.rest = appendHead(ch.rest, c)
-	for es := c.Entries; len(es) > 0; {
-		n := sqlstore.Fit(es)
-		ch.data = task.AppendEntries(ch.data, es[:n])
-		ch.rows = append(ch.rows, row{first: es[0].Version, end: len(ch.data)})
-		es = es[n:]
-	}
-	if c.Hook != nil {
-		ch.hook = sqlstore.OwnHook(c.Hook)
-	}
-	if c.Request != nil {
-		ch.request = sqlstore.OwnRequest(c.Request)
-	}
-	ch.alias = c.Alias
-	ch.sidecars = sqlstore.OwnSidecars(&c.Sidecars)
-	ch.journal, ch.forget = sqlstore.OwnRecords(c.Journal), c.Forget
 }
 
 // Tasks is the task store in a file. It is a small value, meant to be copied.
@@ -95,8 +39,8 @@ func (t Tasks) append(ctx context.Context, c *task.Change) error {
 		return err
 	}
 	r := requests.Get().(*request)
-	r.change.set(c)
-	r.size = len(r.change.data) + len(r.change.rest) + sqlstore.BesideBytes(c)
+	r.change.Set(c, appendHead(r.change.Rest, c))
+	r.size = len(r.change.Data) + len(r.change.Rest) + sqlstore.BesideBytes(c)
 	if r.size > sqlstore.MaxAppend {
 		r.free()
 		return fmt.Errorf("%d bytes are more than %d", r.size, sqlstore.MaxAppend)
@@ -111,7 +55,7 @@ func (t Tasks) append(ctx context.Context, c *task.Change) error {
 		t.db.unstage(&staging{first: staged}, pieceSize)
 	}
 	if err == nil {
-		c.Next.Key = r.change.next.Key
+		c.Next.Key = r.change.Next.Key
 		if c.Hook != nil {
 			c.Hook.Task = c.Next.Key
 		}
@@ -148,16 +92,16 @@ func (w *writer) store(ch *change) (answer, err error) {
 	if ch.staged != 0 && !w.staged[ch.staged] {
 		return errUnstaged, nil
 	}
-	sc, err := w.scopes.Number(w.conn, ch.next.Owner, ch.next.Agent)
+	sc, err := w.scopes.Number(w.conn, ch.Next.Owner, ch.Next.Agent)
 	if err != nil {
 		return nil, err
 	}
-	if ch.request != nil {
-		if used, err := w.keyUsed(ch.request, sc.ID); used || err != nil {
+	if ch.Request != nil {
+		if used, err := w.keyUsed(ch.Request, sc.ID); used || err != nil {
 			return task.ErrKeyUsed, err
 		}
 	}
-	if ch.prev.rev == 0 {
+	if ch.Prev.Rev == 0 {
 		answer, err = w.create(ch, sc)
 	} else {
 		answer, err = w.update(ch)
@@ -165,11 +109,11 @@ func (w *writer) store(ch *change) (answer, err error) {
 	if answer != nil || err != nil {
 		return answer, err
 	}
-	if ch.prev.rev != 0 && ch.prev.shown == task.Visible {
-		w.counters.Add(tables.Group{Scope: sc.ID, State: ch.prev.state}, -1)
+	if ch.Prev.Rev != 0 && ch.Prev.Shown == task.Visible {
+		w.counters.Add(tables.Group{Scope: sc.ID, State: ch.Prev.State}, -1)
 	}
-	if ch.next.Visibility == task.Visible {
-		w.counters.Add(tables.Group{Scope: sc.ID, State: ch.next.State}, 1)
+	if ch.Next.Visibility == task.Visible {
+		w.counters.Add(tables.Group{Scope: sc.ID, State: ch.Next.State}, 1)
 	}
 	if err := w.addEntries(ch); err != nil {
 		return nil, err
@@ -179,19 +123,19 @@ func (w *writer) store(ch *change) (answer, err error) {
 			return nil, err
 		}
 	}
-	w.moments.addChange(ch)
+	ch.Moments(&w.moments.Moments)
 	return nil, w.addOthers(ch, sc)
 }
 
 // addOthers stores the data beside a change.
 func (w *writer) addOthers(ch *change, sc tables.Scope) error {
-	if ch.hook != nil {
-		ch.hook.Task = ch.next.Key
-		if err := tables.SendHook(w.conn, ch.hook); err != nil {
+	if ch.Hook != nil {
+		ch.Hook.Task = ch.Next.Key
+		if err := tables.SendHook(w.conn, ch.Hook); err != nil {
 			return err
 		}
 	}
-	if ch.alias != "" {
+	if ch.Alias != "" {
 		if err := w.putAlias(ch, sc.Owner); err != nil {
 			return err
 		}
@@ -202,14 +146,14 @@ func (w *writer) addOthers(ch *change, sc tables.Scope) error {
 	if err := w.putJournal(ch); err != nil {
 		return err
 	}
-	if ch.request == nil {
+	if ch.Request == nil {
 		return nil
 	}
 	return w.putRequest(ch, sc.ID)
 }
 
 func (w *writer) create(ch *change, sc tables.Scope) (answer, err error) {
-	key := int64(ch.next.Key) // of a change in pieces
+	key := int64(ch.Next.Key) // of a change in pieces
 	if ch.staged == 0 {
 		if key, err = w.peekKey(); err != nil {
 			return nil, err
@@ -219,9 +163,9 @@ func (w *writer) create(ch *change, sc tables.Scope) (answer, err error) {
 	s.int(key)
 	s.int(sc.Owner)
 	s.int(sc.ID)
-	s.id(string(ch.next.ID))
-	s.id(ch.next.ContextID)
-	bindStatus(&s, &ch.next)
+	s.id(string(ch.Next.ID))
+	s.id(ch.Next.ContextID)
+	bindStatus(&s, &ch.Next)
 	bindRun(&s, ch)
 	n, err := s.changed()
 	switch {
@@ -233,29 +177,29 @@ func (w *writer) create(ch *change, sc tables.Scope) (answer, err error) {
 	if ch.staged == 0 {
 		w.nextKey++
 	}
-	ch.next.Key = task.Key(key)
+	ch.Next.Key = task.Key(key)
 	return nil, nil
 }
 
 func (w *writer) update(ch *change) (answer, err error) {
 	q := qChangeRun
-	if ch.status {
+	if ch.Status {
 		q = qChangeStatus
 	}
 	s := w.conn.start(q)
-	if ch.status {
-		bindStatus(&s, &ch.next)
+	if ch.Status {
+		bindStatus(&s, &ch.Next)
 	}
 	bindRun(&s, ch)
-	s.int(int64(ch.next.Key))
-	s.int(ch.prev.rev)
-	s.int(ch.prev.version)
-	s.int(int64(ch.prev.state))
-	s.int(int64(ch.prev.shown))
+	s.int(int64(ch.Next.Key))
+	s.int(ch.Prev.Rev)
+	s.int(ch.Prev.Version)
+	s.int(int64(ch.Prev.State))
+	s.int(int64(ch.Prev.Shown))
 	n, err := s.changed()
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("update task %d: %w", ch.next.Key, err)
+		return nil, fmt.Errorf("update task %d: %w", ch.Next.Key, err)
 	case n == 0:
 		return task.ErrConflict, nil
 	}
@@ -264,18 +208,18 @@ func (w *writer) update(ch *change) (answer, err error) {
 
 func (w *writer) addEntries(ch *change) error {
 	from := 0
-	for _, r := range ch.rows {
+	for i, r := range ch.Rows {
 		s := w.conn.start(qAddEntries)
-		s.int(sqlstore.Place(ch.next.Key, r.first))
-		if r.in.n > 0 {
-			s.blob(r.in.appendReference(nil))
+		s.int(sqlstore.Place(ch.Next.Key, r.First))
+		if ch.in != nil && ch.in[i].n > 0 {
+			s.blob(ch.in[i].appendReference(nil))
 		} else {
-			s.blob(ch.data[from:r.end])
+			s.blob(ch.Data[from:r.End])
 		}
 		if err := s.done(); err != nil {
-			return fmt.Errorf("insert entries of task %d: %w", ch.next.Key, err)
+			return fmt.Errorf("insert entries of task %d: %w", ch.Next.Key, err)
 		}
-		from = r.end
+		from = r.End
 	}
 	return nil
 }

@@ -27,8 +27,8 @@ var (
 func (w *writer) putAlias(ch *change, owner int64) error {
 	s := w.conn.start(qPutAlias)
 	s.int(owner)
-	s.text(ch.alias)
-	s.int(int64(ch.next.Key))
+	s.text(ch.Alias)
+	s.int(int64(ch.Next.Key))
 	if err := s.done(); err != nil {
 		return fmt.Errorf("insert alias: %w", err)
 	}
@@ -36,13 +36,13 @@ func (w *writer) putAlias(ch *change, owner int64) error {
 }
 
 func (w *writer) putSidecars(ch *change) error {
-	for i, data := range ch.sidecars {
+	for i, data := range ch.Sidecars {
 		if data == nil {
 			continue
 		}
 		kind := task.SidecarKind(i)
 		s := w.conn.start(qPutSidecar)
-		s.int(sqlstore.SidecarPlace(kind, ch.next.Key))
+		s.int(sqlstore.SidecarPlace(kind, ch.Next.Key))
 		s.int(int64(kind.Parent(data)))
 		s.blob(data)
 		if err := s.done(); err != nil {
@@ -54,15 +54,15 @@ func (w *writer) putSidecars(ch *change) error {
 
 // putJournal applies a change to the journal of its task.
 func (w *writer) putJournal(ch *change) error {
-	if ch.forget {
-		if err := tables.DropJournal(w.conn, ch.next.Key); err != nil {
+	if ch.Forget {
+		if err := tables.DropJournal(w.conn, ch.Next.Key); err != nil {
 			return err
 		}
 	}
-	for i := range ch.journal {
+	for i := range ch.Journal {
 		s := w.conn.start(qAddRecord)
-		s.int(sqlstore.Place(ch.next.Key, ch.journal[i].Number))
-		s.blob(ch.journal[i].Data)
+		s.int(sqlstore.Place(ch.Next.Key, ch.Journal[i].Number))
+		s.blob(ch.Journal[i].Data)
 		if err := s.done(); err != nil {
 			return fmt.Errorf("insert record: %w", err)
 		}
@@ -87,11 +87,11 @@ func (w *writer) keyUsed(r *task.Request, scope int64) (bool, error) {
 func (w *writer) putRequest(ch *change, scope int64) error {
 	s := w.conn.start(qPutRequest)
 	s.int(scope)
-	s.text(ch.request.Key)
-	s.blob(ch.request.Fingerprint)
-	s.int(int64(ch.next.Key))
-	s.int(ch.next.Version)
-	s.int(int64(ch.request.At))
+	s.text(ch.Request.Key)
+	s.blob(ch.Request.Fingerprint)
+	s.int(int64(ch.Next.Key))
+	s.int(ch.Next.Version)
+	s.int(int64(ch.Request.At))
 	if err := s.done(); err != nil {
 		return fmt.Errorf("insert request: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/internal/store/dump"
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -50,7 +51,7 @@ func dumpFile(ctx context.Context, path string, w rowWriter) error {
 }
 
 func dumpTables(c *conn, w rowWriter) error {
-	steps, err := migrations()
+	steps, err := sqlstore.Migrations(schema)
 	if err != nil {
 		return err
 	}

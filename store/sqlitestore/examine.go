@@ -83,7 +83,7 @@ var ErrNoStore = errors.New("there is no store")
 
 // identity checks the layout of the file, and compares it with its mark.
 func (x *examiner) identity(claim *mark) error {
-	steps, err := migrations()
+	steps, err := sqlstore.Migrations(schema)
 	if err != nil {
 		return err
 	}
@@ -271,14 +271,9 @@ func (l *taskLog) read(c *conn, key int64) error {
 
 // add applies the next entry.
 func (l *taskLog) add(e task.Entry) error {
-	if e.Version != l.again.Version+1 {
-		return fmt.Errorf("entry %d is missing: %w", l.again.Version+1, task.ErrCorrupt)
-	}
-	alone := e
-	alone.Epoch, alone.Seq = 0, 0 // runs are not repeated
-	next, _, err := task.Apply(l.again, alone)
+	next, err := sqlstore.Following(&l.again, e)
 	if err != nil {
-		return fmt.Errorf("entry %d: %w: %w", e.Version, err, task.ErrCorrupt)
+		return err
 	}
 	l.again = next
 	if l.keep {

@@ -57,10 +57,10 @@ func getCursor(s *stmt) task.Cursor {
 
 // bindRun binds the columns that every change sets.
 func bindRun(s *stmt, ch *change) {
-	s.int(ch.next.Rev)
-	s.int(ch.next.Version)
-	s.int(int64(ch.next.UpdatedAt))
-	s.blob(ch.rest)
+	s.int(ch.Next.Rev)
+	s.int(ch.Next.Version)
+	s.int(int64(ch.Next.UpdatedAt))
+	s.blob(ch.Rest)
 }
 
 // bindStatus binds the columns that a new status sets.

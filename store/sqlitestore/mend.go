@@ -165,7 +165,7 @@ func addRow(c *conn, key task.Key, es []task.Entry) error {
 func setTask(c *conn, h *task.Head) error {
 	s := c.start(qSetTask)
 	bindStatus(&s, h)
-	bindRun(&s, &change{next: *h, rest: sqlstore.AppendHead(nil, h)})
+	bindRun(&s, &change{Change: sqlstore.Change{Next: *h, Rest: sqlstore.AppendHead(nil, h)}})
 	s.int(int64(h.Key))
 	return s.done()
 }

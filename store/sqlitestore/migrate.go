@@ -1,13 +1,12 @@
 package sqlitestore
 
 import (
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 )
 
 // applicationID marks a file as Parley's ("Prly").
@@ -16,41 +15,12 @@ const applicationID = 0x50726c79
 //go:embed schema/*.sql
 var schema embed.FS
 
-// migration is one step of the layout. Steps are never changed once released; a file stores the
-// checksums of the steps applied to it.
-type migration struct {
-	name string
-	text string
-}
-
 // fills are the functions that fill tables of a step from earlier ones, by the name of the step.
 var fills = map[string]func(*conn) error{"0014_note_words.sql": indexNotes}
 
-func (m migration) checksum() string {
-	sum := sha256.Sum256([]byte(m.text))
-	return hex.EncodeToString(sum[:])
-}
-
-// migrations returns the steps in order.
-func migrations() ([]migration, error) {
-	names, err := fs.Glob(schema, "schema/*.sql")
-	if err != nil {
-		return nil, err
-	}
-	steps := make([]migration, 0, len(names))
-	for _, name := range names {
-		text, err := schema.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		steps = append(steps, migration{name: name[len("schema/"):], text: string(text)})
-	}
-	return steps, nil
-}
-
 // recognize returns the number of steps that were applied to the file of c. It returns an error
 // if the file is not Parley's, or if it is newer than steps.
-func recognize(c *conn, steps []migration) (have int, err error) {
+func recognize(c *conn, steps []sqlstore.Migration) (have int, err error) {
 	if have, err = layout(c); err != nil {
 		return 0, err
 	}
@@ -66,7 +36,7 @@ func recognize(c *conn, steps []migration) (have int, err error) {
 
 // migrate migrates the file of c to the newest layout, from a file to which the first have
 // steps were applied.
-func migrate(c *conn, steps []migration, have int) error {
+func migrate(c *conn, steps []sqlstore.Migration, have int) error {
 	if have < len(steps) {
 		if err := apply(c, steps, have); err != nil {
 			return err
@@ -106,7 +76,7 @@ func layout(c *conn) (int, error) {
 }
 
 // apply applies the steps after the first have, all in one transaction.
-func apply(c *conn, steps []migration, have int) error {
+func apply(c *conn, steps []sqlstore.Migration, have int) error {
 	if have == 0 {
 		// These take effect only before the first table is created.
 		if err := c.script("PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL"); err != nil {
@@ -122,7 +92,7 @@ func apply(c *conn, steps []migration, have int) error {
 	return c.run(qCommit)
 }
 
-func applyAll(c *conn, steps []migration, have int) error {
+func applyAll(c *conn, steps []sqlstore.Migration, have int) error {
 	const ledger = `CREATE TABLE IF NOT EXISTS migrations (
 	step       INTEGER PRIMARY KEY,
 	name       TEXT    NOT NULL,
@@ -133,16 +103,16 @@ func applyAll(c *conn, steps []migration, have int) error {
 		return err
 	}
 	for i := have; i < len(steps); i++ {
-		if err := c.script(steps[i].text); err != nil {
-			return fmt.Errorf("migration %s: %w", steps[i].name, err)
+		if err := c.script(steps[i].Text); err != nil {
+			return fmt.Errorf("migration %s: %w", steps[i].Name, err)
 		}
-		if fill := fills[steps[i].name]; fill != nil && have > 0 {
+		if fill := fills[steps[i].Name]; fill != nil && have > 0 {
 			if err := fill(c); err != nil {
-				return fmt.Errorf("migration %s: %w", steps[i].name, err)
+				return fmt.Errorf("migration %s: %w", steps[i].Name, err)
 			}
 		}
 		if err := record(c, i+1, steps[i]); err != nil {
-			return fmt.Errorf("migration %s: %w", steps[i].name, err)
+			return fmt.Errorf("migration %s: %w", steps[i].Name, err)
 		}
 	}
 	return c.script(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d",
@@ -154,22 +124,22 @@ var (
 	qLedger = prepared("SELECT step, name, checksum FROM migrations ORDER BY step")
 )
 
-func record(c *conn, step int, m migration) error {
+func record(c *conn, step int, m sqlstore.Migration) error {
 	s := c.start(qRecord)
 	s.int(int64(step))
-	s.text(m.name)
-	s.text(m.checksum())
+	s.text(m.Name)
+	s.text(m.Checksum())
 	s.int(time.Now().UnixMilli())
 	return s.done()
 }
 
 // verify compares the steps recorded in the file with the given ones.
-func verify(c *conn, steps []migration) error {
+func verify(c *conn, steps []sqlstore.Migration) error {
 	s := c.start(qLedger)
 	n := 0
 	for s.next() {
 		step, name, sum := s.getInt(), s.getText(), s.getText()
-		if n >= len(steps) || step != int64(n+1) || sum != steps[n].checksum() {
+		if n >= len(steps) || step != int64(n+1) || sum != steps[n].Checksum() {
 			s.close()
 			return fmt.Errorf("%w: migration %s is not the one that this parley knows: use the parley that made the file",
 				ErrForeign, name)

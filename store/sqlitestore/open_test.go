@@ -13,6 +13,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -28,7 +29,7 @@ func TestEachCommitReachesTheDisk(t *testing.T) {
 		}
 		got[p] = n
 	}
-	steps, err := migrations()
+	steps, err := sqlstore.Migrations(schema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,11 +271,11 @@ func TestMigrationIsAllOrNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps, err := migrations()
+	steps, err := sqlstore.Migrations(schema)
 	if err != nil {
 		t.Fatal(err)
 	}
-	broken := append(steps, migration{name: "9999_broken.sql", text: "CREATE TABLE fine (x); CREATE TABLE tasks (y)"})
+	broken := append(steps, sqlstore.Migration{Name: "9999_broken.sql", Text: "CREATE TABLE fine (x); CREATE TABLE tasks (y)"})
 	err = migrate(c, broken, 0)
 	if err == nil || !strings.Contains(err.Error(), "9999_broken.sql") {
 		t.Errorf("migrate = %v; want an error that names 9999_broken.sql", err)
@@ -298,11 +299,11 @@ func TestMigrationAddsASchemaStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.close()
-	steps, err := migrations()
+	steps, err := sqlstore.Migrations(schema)
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps = append(steps, migration{name: "9999_more.sql", text: "CREATE TABLE more (x INTEGER) STRICT"})
+	steps = append(steps, sqlstore.Migration{Name: "9999_more.sql", Text: "CREATE TABLE more (x INTEGER) STRICT"})
 	for range 2 {
 		have, err := recognize(c, steps)
 		if err == nil {
@@ -328,7 +329,7 @@ func TestMigrationAddsASchemaStep(t *testing.T) {
 // its data, and support all operations of a new file.
 func TestOldLayoutsOpen(t *testing.T) {
 	t.Parallel()
-	steps, err := migrations()
+	steps, err := sqlstore.Migrations(schema)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,8 +90,8 @@ var errUnstaged = fmt.Errorf("%w: the pieces of the change were deleted", task.E
 // pieceBytes returns the size of the rows of a change that are in pieces.
 func pieceBytes(ch *change) int {
 	n := 0
-	for i := range ch.rows {
-		n += ch.rows[i].in.size
+	for _, p := range ch.in {
+		n += p.size
 	}
 	return n
 }
@@ -100,18 +100,20 @@ func pieceBytes(ch *change) int {
 // change again.
 func (db *DB) stage(ctx context.Context, ch *change) error {
 	n := 0
-	for from, i := 0, 0; i < len(ch.rows); i++ {
-		r := &ch.rows[i]
-		if size := r.end - from; size >= largeRow {
-			r.in = pieces{n: (size + pieceSize - 1) / pieceSize, size: size}
-			n += r.in.n
+	for from, i := 0, 0; i < len(ch.Rows); i++ {
+		if size := ch.Rows[i].End - from; size >= largeRow {
+			if n == 0 {
+				ch.in = make([]pieces, len(ch.Rows))
+			}
+			ch.in[i] = pieces{n: (size + pieceSize - 1) / pieceSize, size: size}
+			n += ch.in[i].n
 		}
-		from = r.end
+		from = ch.Rows[i].End
 	}
 	if n == 0 {
 		return nil
 	}
-	key, begun := ch.next.Key, new(staging)
+	key, begun := ch.Next.Key, new(staging)
 	err := db.write(ctx, func(w *writer) (err error) {
 		*begun, err = w.beginStaging(key, n)
 		return err
@@ -120,7 +122,7 @@ func (db *DB) stage(ctx context.Context, ch *change) error {
 		db.unstage(begun, 0)
 		return err
 	}
-	ch.staged, ch.next.Key = begun.first, begun.key
+	ch.staged, ch.Next.Key = begun.first, begun.key
 	if err = db.stageRows(ctx, ch); err != nil {
 		db.unstage(begun, pieceSize)
 	}
@@ -129,19 +131,18 @@ func (db *DB) stage(ctx context.Context, ch *change) error {
 
 func (db *DB) stageRows(ctx context.Context, ch *change) error {
 	id, from := ch.staged, 0
-	for i := range ch.rows {
-		r := &ch.rows[i]
-		place := sqlstore.Place(ch.next.Key, r.first)
-		if r.in.n > 0 {
-			r.in.first = id
-			for part := range slices.Chunk(ch.data[from:r.end], pieceSize) {
+	for i, r := range ch.Rows {
+		place := sqlstore.Place(ch.Next.Key, r.First)
+		if in := &ch.in[i]; in.n > 0 {
+			in.first = id
+			for part := range slices.Chunk(ch.Data[from:r.End], pieceSize) {
 				if err := db.addPiece(ctx, ch.staged, piece{id, place, part}); err != nil {
 					return err
 				}
 				id++
 			}
 		}
-		from = r.end
+		from = r.End
 	}
 	return nil
 }

@@ -210,7 +210,7 @@ func TestPiecesOfADeadProcessAreDeleted(t *testing.T) {
 	}
 	c := largeStep(t, "dead")
 	var ch change
-	ch.set(c)
+	ch.Set(c, appendHead(nil, c))
 	if err := db.stage(t.Context(), &ch); err != nil {
 		t.Fatal(err)
 	}

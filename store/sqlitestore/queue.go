@@ -3,8 +3,6 @@ package sqlitestore
 import (
 	"context"
 	"sync"
-
-	"github.com/parley-a2a/parley/internal/store/sqlstore"
 )
 
 // request is a write. Exactly one of change and job is set.
@@ -28,7 +26,7 @@ func (r *request) Done() chan error { return r.done }
 var requests = sync.Pool{New: func() any { return &request{done: make(chan error, 1)} }}
 
 func (r *request) free() {
-	r.change = change{rows: r.change.rows[:0], rest: sqlstore.Kept(r.change.rest), data: sqlstore.Kept(r.change.data)}
+	r.change = change{Change: r.change.Emptied()}
 	r.job, r.size, r.err = nil, 0, nil
 	requests.Put(r)
 }

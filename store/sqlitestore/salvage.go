@@ -11,6 +11,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -219,7 +220,7 @@ func (r *Salvaged) fill(ctx context.Context, db *DB, private string) error {
 		return nil // nothing can be read, and all tables have zero rows
 	}
 	_ = old.script("PRAGMA writable_schema = ON")
-	if steps, err := migrations(); err == nil {
+	if steps, err := sqlstore.Migrations(schema); err == nil {
 		if have, err := recognize(old, steps); err == nil && have < len(steps) {
 			_ = migrate(old, steps, have) // otherwise the tables that it has are copied
 		}

@@ -31,13 +31,6 @@ type moments struct {
 	last int64
 }
 
-// addChange adds a change, if it has entries.
-func (m *moments) addChange(ch *change) {
-	if len(ch.rows) > 0 {
-		m.AddChange(ch.next.Key, ch.rows[0].first, ch.next.Version)
-	}
-}
-
 // flushMoments inserts the moments of a commit as one row, and deletes old rows from time to
 // time.
 func (w *writer) flushMoments() error {

@@ -67,7 +67,7 @@ func newWriter(opts connOptions, tune func(*conn) error) *writer {
 // first opens the file, migrates it to the newest layout and prepares all statements, which
 // fails if the layout is not as recorded.
 func (w *writer) first() error {
-	steps, err := migrations()
+	steps, err := sqlstore.Migrations(schema)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (w *writer) first() error {
 
 // inspect returns the layout of the file and its mark, before anything is changed. A connection
 // that may write would merge the write-ahead log into the file when it is closed.
-func (w *writer) inspect(steps []migration) (have int, claim *mark, err error) {
+func (w *writer) inspect(steps []sqlstore.Migration) (have int, claim *mark, err error) {
 	opts := w.opts
 	opts.readOnly = true
 	c, err := openConn(opts)

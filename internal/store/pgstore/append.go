@@ -9,71 +9,15 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// change is a task.Change in its stored form. It shares no memory with the caller, which may
-// return before it is written.
+// change is a task.Change in its stored form.
 type change struct {
-	prev expected
-	next task.Head
-	// status is set if columns change on which an index depends.
-	status bool
-	// rest encodes the fields of next that have no column.
-	rest []byte
-	rows []row
-	data []byte
-	// hook is stored together with the change; nil for none.
-	hook *task.Hook
-	// request is stored together with the change; nil for none.
-	request *task.Request
-	// alias is stored together with the change; empty for none.
-	alias string
-	// sidecars are stored together with the change; nil for none.
-	sidecars [task.SidecarKinds][]byte
-	// journal is added together with the change; forget empties the journal before.
-	journal []task.Record
-	forget  bool
+	sqlstore.Change
 
 	// These are the writer's: the numbers of owner and scope, and the results of the statements
 	// on which the answer depends.
 	scope tables.Scope
 	used  *reply // nil without a request
 	done  *reply
-}
-
-// expected holds the stored values that the change requires.
-type expected struct {
-	rev, version int64
-	state        task.State
-	shown        task.Visibility
-}
-
-// row is a row of the log: its first version, and the end of its bytes.
-type row struct {
-	first int64
-	end   int
-}
-
-// set copies c into ch.
-func (ch *change) set(c *task.Change) {
-	ch.prev = expected{c.Prev.Rev, c.Prev.Version, c.Prev.State, c.Prev.Visibility}
-	ch.next = c.Next
-	ch.status = c.Prev.State != c.Next.State || c.Prev.Visibility != c.Next.Visibility ||
-		c.Prev.StatusAt != c.Next.StatusAt || c.Prev.Due() != c.Next.Due()
-	ch.rest = sqlstore.AppendHead(ch.rest, &c.Next)
-	for es := c.Entries; len(es) > 0; {
-		n := sqlstore.Fit(es)
-		ch.data = task.AppendEntries(ch.data, es[:n])
-		ch.rows = append(ch.rows, row{first: es[0].Version, end: len(ch.data)})
-		es = es[n:]
-	}
-	if c.Hook != nil {
-		ch.hook = sqlstore.OwnHook(c.Hook)
-	}
-	if c.Request != nil {
-		ch.request = sqlstore.OwnRequest(c.Request)
-	}
-	ch.alias = c.Alias
-	ch.sidecars = sqlstore.OwnSidecars(&c.Sidecars)
-	ch.journal, ch.forget = sqlstore.OwnRecords(c.Journal), c.Forget
 }
 
 // Tasks is the task store in a database. It is a small value, meant to be copied.
@@ -97,15 +41,15 @@ func (t Tasks) append(ctx context.Context, c *task.Change) error {
 		return err
 	}
 	r := requests.Get().(*request)
-	r.change.set(c)
-	r.size = len(r.change.data) + len(c.Next.StatusMessage) + sqlstore.BesideBytes(c)
+	r.change.Set(c, sqlstore.AppendHead(r.change.Rest, &c.Next))
+	r.size = len(r.change.Data) + len(c.Next.StatusMessage) + sqlstore.BesideBytes(c)
 	if r.size > sqlstore.MaxAppend {
 		r.free()
 		return fmt.Errorf("%d bytes are more than %d", r.size, sqlstore.MaxAppend)
 	}
 	answered, err := t.db.writer.queue.Wait(ctx, r)
 	if err == nil {
-		c.Next.Key = r.change.next.Key
+		c.Next.Key = r.change.Next.Key
 		if c.Hook != nil {
 			c.Hook.Task = c.Next.Key
 		}
@@ -155,8 +99,8 @@ func (w *writer) storeAll(batch []*request) error {
 		left := later
 		round, later = nil, nil
 		for _, r := range left {
-			if q := r.change.request; q != nil {
-				k := key{tables.ScopeName{Owner: r.change.next.Owner, Agent: r.change.next.Agent}, q.Key}
+			if q := r.change.Request; q != nil {
+				k := key{tables.ScopeName{Owner: r.change.Next.Owner, Agent: r.change.Next.Agent}, q.Key}
 				if used[k] {
 					later = append(later, r)
 					continue
@@ -209,18 +153,18 @@ func (w *writer) sendRequestKeys(round []*request) (err error) {
 	for _, r := range round {
 		ch := &r.change
 		ch.used, ch.done = nil, nil
-		if ch.scope, err = w.scopes.Number(w.conn, ch.next.Owner, ch.next.Agent); err != nil {
+		if ch.scope, err = w.scopes.Number(w.conn, ch.Next.Owner, ch.Next.Agent); err != nil {
 			return err
 		}
 	}
 	for _, r := range round {
 		ch := &r.change
-		if ch.request == nil {
+		if ch.Request == nil {
 			continue
 		}
 		s := w.conn.start(qRequestAge)
 		s.int(ch.scope.ID)
-		s.text(ch.request.Key)
+		s.text(ch.Request.Key)
 		if ch.used, err = w.conn.send(qRequestAge); err != nil {
 			return err
 		}
@@ -230,37 +174,37 @@ func (w *writer) sendRequestKeys(round []*request) (err error) {
 
 // sendHead sends the statement that creates or changes the head.
 func (w *writer) sendHead(ch *change) (err error) {
-	if ch.prev.rev == 0 {
+	if ch.Prev.Rev == 0 {
 		var key int64
 		if key, err = w.takeKey(); err != nil {
 			return err
 		}
-		ch.next.Key = task.Key(key)
+		ch.Next.Key = task.Key(key)
 		s := w.conn.start(qCreate)
 		s.int(key)
 		s.int(ch.scope.Owner)
 		s.int(ch.scope.ID)
-		s.id(string(ch.next.ID))
-		s.id(ch.next.ContextID)
-		bindStatus(&s, &ch.next)
+		s.id(string(ch.Next.ID))
+		s.id(ch.Next.ContextID)
+		bindStatus(&s, &ch.Next)
 		bindRun(&s, ch)
 		ch.done, err = w.conn.send(qCreate)
 		return err
 	}
 	q := qChangeRun
-	if ch.status {
+	if ch.Status {
 		q = qChangeStatus
 	}
 	s := w.conn.start(q)
-	if ch.status {
-		bindStatus(&s, &ch.next)
+	if ch.Status {
+		bindStatus(&s, &ch.Next)
 	}
 	bindRun(&s, ch)
-	s.int(int64(ch.next.Key))
-	s.int(ch.prev.rev)
-	s.int(ch.prev.version)
-	s.int(int64(ch.prev.state))
-	s.int(int64(ch.prev.shown))
+	s.int(int64(ch.Next.Key))
+	s.int(ch.Prev.Rev)
+	s.int(ch.Prev.Version)
+	s.int(int64(ch.Prev.State))
+	s.int(int64(ch.Prev.Shown))
 	ch.done, err = w.conn.send(q)
 	return err
 }
@@ -270,7 +214,7 @@ func (ch *change) answer() error {
 	switch {
 	case ch.done.changed > 0:
 		return nil
-	case ch.prev.rev == 0:
+	case ch.Prev.Rev == 0:
 		return task.ErrExists
 	}
 	return task.ErrConflict
@@ -278,24 +222,24 @@ func (ch *change) answer() error {
 
 // addRest stores the entries and the data beside a change whose head is written.
 func (w *writer) addRest(ch *change) error {
-	w.turn.changed(ch.next.Key)
-	if ch.prev.rev != 0 && ch.prev.shown == task.Visible {
-		w.counters.Add(tables.Group{Scope: ch.scope.ID, State: ch.prev.state}, -1)
+	w.turn.changed(ch.Next.Key)
+	if ch.Prev.Rev != 0 && ch.Prev.Shown == task.Visible {
+		w.counters.Add(tables.Group{Scope: ch.scope.ID, State: ch.Prev.State}, -1)
 	}
-	if ch.next.Visibility == task.Visible {
-		w.counters.Add(tables.Group{Scope: ch.scope.ID, State: ch.next.State}, 1)
+	if ch.Next.Visibility == task.Visible {
+		w.counters.Add(tables.Group{Scope: ch.scope.ID, State: ch.Next.State}, 1)
 	}
 	if err := w.addEntries(ch); err != nil {
 		return err
 	}
-	w.moments.addChange(ch)
-	if ch.hook != nil {
-		ch.hook.Task = ch.next.Key
-		if err := tables.SendHook(w.conn, ch.hook); err != nil {
+	ch.Moments(&w.moments.Moments)
+	if ch.Hook != nil {
+		ch.Hook.Task = ch.Next.Key
+		if err := tables.SendHook(w.conn, ch.Hook); err != nil {
 			return err
 		}
 	}
-	if ch.alias != "" {
+	if ch.Alias != "" {
 		if err := w.putAlias(ch, ch.scope.Owner); err != nil {
 			return err
 		}
@@ -306,7 +250,7 @@ func (w *writer) addRest(ch *change) error {
 	if err := w.putJournal(ch); err != nil {
 		return err
 	}
-	if ch.request == nil {
+	if ch.Request == nil {
 		return nil
 	}
 	return w.putRequest(ch, ch.scope.ID)
@@ -314,14 +258,14 @@ func (w *writer) addRest(ch *change) error {
 
 func (w *writer) addEntries(ch *change) error {
 	from := 0
-	for _, r := range ch.rows {
+	for _, r := range ch.Rows {
 		s := w.conn.start(qAddEntries)
-		s.int(sqlstore.Place(ch.next.Key, r.first))
-		s.blob(ch.data[from:r.end])
+		s.int(sqlstore.Place(ch.Next.Key, r.First))
+		s.blob(ch.Data[from:r.End])
 		if err := s.done(); err != nil {
-			return fmt.Errorf("insert entries of task %d: %w", ch.next.Key, err)
+			return fmt.Errorf("insert entries of task %d: %w", ch.Next.Key, err)
 		}
-		from = r.end
+		from = r.End
 	}
 	return nil
 }

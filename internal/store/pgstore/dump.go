@@ -119,7 +119,7 @@ func Load(ctx context.Context, address string, r *dump.Reader) error {
 	if err != nil {
 		return err
 	}
-	steps, err := migrations()
+	steps, err := sqlstore.Migrations(schema)
 	if err == nil {
 		err = migrate(ctx, c, steps)
 	}

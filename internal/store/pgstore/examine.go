@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/parley-a2a/parley/internal/blobstore"
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -139,7 +140,7 @@ func (x *examiner) task(key task.Key) error {
 			break
 		}
 		for i := range page {
-			if again, err = following(again, page[i]); err != nil {
+			if again, err = sqlstore.Following(&again, page[i]); err != nil {
 				return fmt.Errorf("task %s: %w", head.ID, err)
 			}
 		}
@@ -150,19 +151,6 @@ func (x *examiner) task(key task.Key) error {
 			head.ID, head.State, head.Version, again.State, again.Version, task.ErrCorrupt)
 	}
 	return nil
-}
-
-// following returns the head after the next entry of a log.
-func following(h task.Head, e task.Entry) (task.Head, error) {
-	if e.Version != h.Version+1 {
-		return h, fmt.Errorf("entry %d is missing: %w", h.Version+1, task.ErrCorrupt)
-	}
-	e.Epoch, e.Seq = 0, 0 // runs are not repeated
-	next, _, err := task.Apply(h, e)
-	if err != nil {
-		return h, fmt.Errorf("entry %d: %w: %w", e.Version, err, task.ErrCorrupt)
-	}
-	return next, nil
 }
 
 // parts reads the large parts and compares them with their digests.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/internal/testing/pgtest"
 	"github.com/parley-a2a/parley/task"
 )
@@ -217,12 +218,12 @@ func TestRefusedSchemas(t *testing.T) {
 // A schema of any earlier layout is migrated, and its tasks stay.
 func TestOlderSchemas(t *testing.T) {
 	t.Parallel()
-	steps, err := migrations()
+	steps, err := sqlstore.Migrations(schema)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for have := 1; have < len(steps); have++ {
-		t.Run(steps[have-1].name, func(t *testing.T) {
+		t.Run(steps[have-1].Name, func(t *testing.T) {
 			t.Parallel()
 			url := pgtest.Shared(t).Database(t)
 			config, err := Parse(url)

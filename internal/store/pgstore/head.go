@@ -34,13 +34,13 @@ func getHead(s *stmt) task.Head {
 
 // bindRun binds the columns that every change sets.
 func bindRun(s *stmt, ch *change) {
-	s.int(ch.next.Rev)
-	s.int(ch.next.Version)
-	s.int(int64(ch.next.UpdatedAt))
-	s.text(string(ch.next.Run.Holder))
-	s.int(ch.next.Run.Epoch)
-	s.int(int64(ch.next.Run.Dispatch))
-	s.blob(ch.rest)
+	s.int(ch.Next.Rev)
+	s.int(ch.Next.Version)
+	s.int(int64(ch.Next.UpdatedAt))
+	s.text(string(ch.Next.Run.Holder))
+	s.int(ch.Next.Run.Epoch)
+	s.int(int64(ch.Next.Run.Dispatch))
+	s.blob(ch.Rest)
 }
 
 // bindStatus binds the columns that a new status sets.

@@ -2,16 +2,15 @@ package pgstore
 
 import (
 	"context"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io/fs"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 )
 
 // Schema is the name of the schema that holds all tables.
@@ -26,35 +25,6 @@ const (
 
 //go:embed schema/*.sql
 var schema embed.FS
-
-// migration is one step of the layout. Steps are never changed once released; the database
-// stores the checksums of the steps applied to it.
-type migration struct {
-	name string
-	text string
-}
-
-func (m migration) checksum() []byte {
-	sum := sha256.Sum256([]byte(m.text))
-	return []byte(hex.EncodeToString(sum[:]))
-}
-
-// migrations returns the steps in order.
-func migrations() ([]migration, error) {
-	names, err := fs.Glob(schema, "schema/*.sql")
-	if err != nil {
-		return nil, err
-	}
-	steps := make([]migration, 0, len(names))
-	for _, name := range names {
-		text, err := schema.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		steps = append(steps, migration{name: name[len("schema/"):], text: string(text)})
-	}
-	return steps, nil
-}
 
 // lock takes the lock that keeps other hubs out; a member only keeps out hubs that use the database
 // alone, and another hub with its id. The locks last as long as the connection.
@@ -87,7 +57,7 @@ func (c *conn) advisory(ctx context.Context, lock string, wait time.Duration, bu
 
 // migrate migrates the schema to the newest layout. It does not change a schema that is not
 // Parley's, or that is newer than steps. One hub migrates at a time.
-func migrate(ctx context.Context, c *conn, steps []migration) error {
+func migrate(ctx context.Context, c *conn, steps []sqlstore.Migration) error {
 	if err := c.script(ctx, fmt.Sprintf("SELECT pg_advisory_lock(%d)", int64(migrateLock))); err != nil {
 		return err
 	}
@@ -97,7 +67,7 @@ func migrate(ctx context.Context, c *conn, steps []migration) error {
 	return c.script(ctx, fmt.Sprintf("SELECT pg_advisory_unlock(%d)", int64(migrateLock)))
 }
 
-func bringUp(ctx context.Context, c *conn, steps []migration) error {
+func bringUp(ctx context.Context, c *conn, steps []sqlstore.Migration) error {
 	have, err := layout(ctx, c)
 	if err != nil {
 		return err
@@ -119,7 +89,7 @@ func bringUp(ctx context.Context, c *conn, steps []migration) error {
 	}
 	for i := len(have); i < len(steps); i++ {
 		if err := step(ctx, c, i+1, steps[i]); err != nil {
-			return fmt.Errorf("migration %s: %w", steps[i].name, err)
+			return fmt.Errorf("migration %s: %w", steps[i].Name, err)
 		}
 	}
 	return c.script(ctx, "COMMIT; RESET statement_timeout")
@@ -145,7 +115,7 @@ func newer(have, known int) error {
 // inspect begins a transaction after the script of settings, and returns the number of the layout of
 // the database and of the one that this program knows. The first one is not less.
 func inspect(ctx context.Context, c *conn, settings string) (have, known int, err error) {
-	steps, err := migrations()
+	steps, err := sqlstore.Migrations(schema)
 	if err == nil {
 		err = c.script(ctx, settings+queries[qBegin])
 	}
@@ -174,12 +144,12 @@ CREATE TABLE migrations (
 
 const readLayout = `SELECT step, name, checksum FROM migrations ORDER BY step`
 
-func step(ctx context.Context, c *conn, number int, m migration) error {
-	if err := c.script(ctx, m.text); err != nil {
+func step(ctx context.Context, c *conn, number int, m sqlstore.Migration) error {
+	if err := c.script(ctx, m.Text); err != nil {
 		return err
 	}
 	return c.script(ctx, fmt.Sprintf(`INSERT INTO migrations VALUES (%d, '%s', '%s', %d)`,
-		number, m.name, m.checksum(), time.Now().UnixMilli()))
+		number, m.Name, m.Checksum(), time.Now().UnixMilli()))
 }
 
 // applied is a step that was applied to a database.
@@ -219,9 +189,9 @@ func foreign(ctx context.Context, c *conn) error {
 }
 
 // verify compares the applied steps with those that this program knows.
-func verify(have []applied, steps []migration) error {
+func verify(have []applied, steps []sqlstore.Migration) error {
 	for i, a := range have {
-		if a.checksum != string(steps[i].checksum()) {
+		if a.checksum != steps[i].Checksum() {
 			return fmt.Errorf("%w: migration %s is not the one that this parley knows: use the parley that made the schema",
 				ErrForeign, a.name)
 		}

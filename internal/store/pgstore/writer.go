@@ -60,8 +60,8 @@ func (w *writer) first(ctx context.Context) error {
 		err = lock(ctx, c, w.o)
 	}
 	if err == nil {
-		var steps []migration
-		if steps, err = migrations(); err == nil {
+		var steps []sqlstore.Migration
+		if steps, err = sqlstore.Migrations(schema); err == nil {
 			err = migrate(ctx, c, steps)
 		}
 	}

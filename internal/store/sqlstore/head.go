@@ -97,3 +97,17 @@ func Ended(h *task.Head) task.Millis {
 	}
 	return 0
 }
+
+// Following returns the head after the next entry of a log, without its run. The error wraps
+// task.ErrCorrupt.
+func Following(h *task.Head, e task.Entry) (task.Head, error) {
+	if e.Version != h.Version+1 {
+		return task.Head{}, fmt.Errorf("entry %d is missing: %w", h.Version+1, task.ErrCorrupt)
+	}
+	e.Epoch, e.Seq = 0, 0 // runs are not repeated
+	next, _, err := task.Apply(*h, e)
+	if err != nil {
+		return task.Head{}, fmt.Errorf("entry %d: %w: %w", e.Version, err, task.ErrCorrupt)
+	}
+	return next, nil
+}
