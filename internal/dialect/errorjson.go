@@ -12,20 +12,6 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// AppendRPCError appends a JSON-RPC response with the report of Explain for err (specification
-// §9.5). A nil id is written as null.
-func AppendRPCError(dst, id []byte, err error, ref string) []byte {
-	r := Explain(err, ref)
-	return r.AppendRPC(dst, id)
-}
-
-// AppendRESTError appends the body of an HTTP+JSON error with the report of Explain for err
-// (specification §11.6).
-func AppendRESTError(dst []byte, err error, ref string) []byte {
-	r := Explain(err, ref)
-	return r.AppendREST(dst)
-}
-
 // AppendRPC appends the JSON-RPC response with this error.
 func (r *Report) AppendRPC(dst, id []byte) []byte {
 	dst = append(appendEnvelope(dst, id), `"error":{"code":`...)

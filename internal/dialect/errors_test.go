@@ -206,7 +206,7 @@ func TestExplainHides(t *testing.T) {
 			t.Errorf("%s: metadata (-want +got):\n%s", name, diff)
 		}
 		for _, out := range []string{
-			string(dialect.AppendRPCError(nil, nil, err, "r-1")), string(dialect.AppendRESTError(nil, err, "r-1")),
+			string(rpcError(nil, nil, err, "r-1")), string(restError(nil, err, "r-1")),
 		} {
 			if strings.Contains(out, "password") || !strings.Contains(out, "r-1") {
 				t.Errorf("%s: %s", name, out)
@@ -251,19 +251,19 @@ func TestErrorShapes(t *testing.T) {
 		`{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"1.500s"}]`
 	tests := []struct{ name, got, want string }{
 		{
-			"rpc", string(dialect.AppendRPCError(nil, []byte(`1`), notFound, "")),
+			"rpc", string(rpcError(nil, []byte(`1`), notFound, "")),
 			`{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"task not found","data":[` + info + `]}}`,
 		},
 		{
-			"rpc without id", string(dialect.AppendRPCError([]byte("x"), nil, a2a.ErrParseError, "")),
+			"rpc without id", string(rpcError([]byte("x"), nil, a2a.ErrParseError, "")),
 			`x{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error","data":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"PARSE_ERROR","domain":"a2a-protocol.org"}]}}`,
 		},
 		{
-			"rest", string(dialect.AppendRESTError(nil, notFound, "")),
+			"rest", string(restError(nil, notFound, "")),
 			`{"error":{"code":404,"status":"NOT_FOUND","message":"task not found","details":[` + info + `]}}`,
 		},
 		{
-			"all details", string(dialect.AppendRESTError(nil, full, "")),
+			"all details", string(restError(nil, full, "")),
 			`{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"slow \"down\"","details":` + details + `}}`,
 		},
 	}
@@ -274,6 +274,16 @@ func TestErrorShapes(t *testing.T) {
 	}
 }
 
+func rpcError(dst, id []byte, err error, ref string) []byte {
+	r := dialect.Explain(err, ref)
+	return r.AppendRPC(dst, id)
+}
+
+func restError(dst []byte, err error, ref string) []byte {
+	r := dialect.Explain(err, ref)
+	return r.AppendREST(dst)
+}
+
 // google.rpc's types read the details.
 func TestErrorDetailsAreProtoJSON(t *testing.T) {
 	t.Parallel()
@@ -282,7 +292,7 @@ func TestErrorDetailsAreProtoJSON(t *testing.T) {
 		Violations: []apierror.Violation{{Field: "a", Problem: "p"}}, Meta: map[string]string{"k": "v"},
 	}
 	var body struct{ Error json.RawMessage }
-	if err := json.Unmarshal(dialect.AppendRESTError(nil, err, ""), &body); err != nil {
+	if err := json.Unmarshal(restError(nil, err, ""), &body); err != nil {
 		t.Fatal(err)
 	}
 	var status spb.Status

@@ -35,7 +35,7 @@ func FuzzCall(f *testing.F) {
 		out := dialect.NewEnvelope(c.ID).Append(nil, []byte(`{}`))
 		if err != nil {
 			checkTold(t, err)
-			out = dialect.AppendRPCError(nil, c.ID, err, "ref")
+			out = rpcError(nil, c.ID, err, "ref")
 		}
 		if err := rawjson.Check(out, 10); err != nil {
 			t.Errorf("answer %q: %v", out, err)

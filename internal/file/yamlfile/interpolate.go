@@ -10,12 +10,6 @@ import (
 // filePrefix is the prefix of references to files.
 const filePrefix = "file:"
 
-// Interpolate replaces ${NAME}, ${NAME:-text} and $$ in s. Any other dollar sign is literal, so
-// that shell commands need no escapes.
-func Interpolate(s string, lookup func(string) (string, bool)) (string, error) {
-	return interpolate(s, sources{lookup: lookup})
-}
-
 // sources are the sources of replacement texts.
 type sources struct {
 	lookup func(name string) (string, bool)
@@ -23,7 +17,8 @@ type sources struct {
 	read func(path string) (string, error)
 }
 
-// interpolate is Interpolate, with ${file:PATH}.
+// interpolate replaces ${NAME}, ${NAME:-text}, ${file:PATH} and $$ in s. Any other dollar sign is literal,
+// so that shell commands need no escapes.
 func interpolate(s string, from sources) (string, error) {
 	var b strings.Builder
 	for {

@@ -32,7 +32,7 @@ func TestInterpolate(t *testing.T) {
 		{"${A-b}", "", "is not the name of a variable"},
 		{"${A:-${B}}", "", "must not contain another variable"},
 	} {
-		got, err := Interpolate(tt.in, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+		got, err := interpolate(tt.in, sources{lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok }})
 		switch {
 		case tt.err == "" && (err != nil || got != tt.want):
 			t.Errorf("Interpolate(%q) = %q, %v, want %q", tt.in, got, err, tt.want)
@@ -50,11 +50,11 @@ func FuzzInterpolate(f *testing.F) {
 	}
 	lookup := func(name string) (string, bool) { return "<" + name + ">", name != "NONE" }
 	f.Fuzz(func(t *testing.T, s string) {
-		got, err := Interpolate(strings.ReplaceAll(s, "$", "$$"), lookup)
+		got, err := interpolate(strings.ReplaceAll(s, "$", "$$"), sources{lookup: lookup})
 		if err != nil || got != s {
 			t.Errorf("interpolate of %q with its dollar signs doubled = %q, %v", s, got, err)
 		}
-		got, err = Interpolate(s, lookup)
+		got, err = interpolate(s, sources{lookup: lookup})
 		switch {
 		case err == nil && !strings.Contains(s, "$$") && !strings.Contains(s, "${") && got != s:
 			t.Errorf("Interpolate(%q) = %q, want it unchanged", s, got)
