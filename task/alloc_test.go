@@ -15,6 +15,7 @@ import (
 var allocs = map[string]float64{
 	"apply":             0,
 	"frames":            0,
+	"frames to keep":    4,
 	"encode entries":    0,
 	"decode entries":    1,
 	"fold small task":   5,
@@ -40,6 +41,12 @@ func TestAllocations(t *testing.T) {
 		"frames": func() error {
 			for i := range es {
 				buf = task.AppendFrame(buf[:0], &h, &es[i])
+			}
+			return nil
+		},
+		"frames to keep": func() error { // one object each
+			for i := range es {
+				_ = task.AppendFrame(nil, &h, &es[i])
 			}
 			return nil
 		},

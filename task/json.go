@@ -43,6 +43,9 @@ func appendTwo(dst []byte, n int, after byte) []byte {
 // update (specification §3.2.3, §4.2). A further message of the caller has no frame; dst is
 // then returned unchanged. Only the ids of h are used, so h may be newer than e.
 func AppendFrame(dst []byte, h *Head, e *Entry) []byte {
+	if dst == nil {
+		dst = make([]byte, 0, frameSize(h, e))
+	}
 	switch e.Kind {
 	case Created:
 		dst = appendIDs(append(dst, `{"task":{"id":`...), h)
@@ -70,6 +73,23 @@ func AppendFrame(dst []byte, h *Head, e *Entry) []byte {
 		return append(dst, e.Body...)
 	}
 	return dst
+}
+
+// frameSize returns a size that is sufficient for the frame of e unless an id has characters that
+// are escaped.
+func frameSize(h *Head, e *Entry) int {
+	around := len(`{"artifactUpdate":{"taskId":"","contextId":"","artifact":,"append":true}}`)
+	if e.Kind != Artifact {
+		around = len(`{"statusUpdate":{"taskId":"","contextId":"","status":{"state":"TASK_STATE_INPUT_REQUIRED",` +
+			`"message":,"timestamp":"2026-03-12T09:05:00.000Z"}}}`)
+	}
+	if e.LastChunk {
+		around += len(`,"lastChunk":true`)
+	}
+	if len(e.Meta) > 0 {
+		around += len(`,"metadata":`)
+	}
+	return around + len(h.ID) + len(h.ContextID) + len(e.Body) + len(e.Meta) + len(e.Others)
 }
 
 // AppendHead appends the Task object without history, artifacts and metadata.

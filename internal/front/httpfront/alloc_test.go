@@ -24,9 +24,9 @@ import (
 // needs the allocation, with the reason in the commit message.
 var allocs = map[string]float64{
 	"GetTask not found":    15,
-	"SendMessage":          83,
-	"SendMessage REST":     82,
-	"SendStreamingMessage": 97,
+	"SendMessage":          80,
+	"SendMessage REST":     79,
+	"SendStreamingMessage": 85,
 }
 
 // TestAllocations does not run in parallel with other tests, because it counts allocations of

@@ -50,6 +50,9 @@ func AppendArtifact(dst []byte, a *a2a.Artifact) ([]byte, error) {
 	if id == "" {
 		id = a2a.NewArtifactID()
 	}
+	if dst == nil {
+		dst = make([]byte, 0, artifactSize(a))
+	}
 	w := appender{out: append(dst, '{')}
 	w.text(`"artifactId":`, string(id))
 	w.optional(`"name":`, a.Name)
@@ -58,6 +61,21 @@ func AppendArtifact(dst []byte, a *a2a.Artifact) ([]byte, error) {
 	w.metadata(a.Metadata)
 	appendList(&w, `"extensions":`, a.Extensions)
 	return w.end(dst)
+}
+
+// artifactSize returns a size that is sufficient for an artifact that has only an id and texts, without
+// characters that are escaped.
+func artifactSize(a *a2a.Artifact) int {
+	n := len(`{"artifactId":"","parts":[]}`) + len(a.ID)
+	for _, p := range a.Parts {
+		if p == nil {
+			continue
+		}
+		if t, ok := p.Content.(a2a.Text); ok {
+			n += len(`{"text":""},`) + len(t)
+		}
+	}
+	return n
 }
 
 // AppendPart appends p (specification §4.1.6). Its content must be set, and a URL

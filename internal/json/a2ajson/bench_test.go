@@ -45,3 +45,12 @@ func TestMessageAllocations(t *testing.T) {
 		t.Errorf("%v allocations for a canonical message, want at most 4", got)
 	}
 }
+
+// TestArtifactAllocations: a chunk of text is encoded into one object.
+func TestArtifactAllocations(t *testing.T) {
+	chunk := &a2a.Artifact{ID: "answer", Parts: a2a.ContentParts{a2a.NewTextPart("a few words"), a2a.NewTextPart("")}}
+	got := testing.AllocsPerRun(100, func() { _, _ = a2ajson.AppendArtifact(nil, chunk) })
+	if got > 1 {
+		t.Errorf("%v allocations for a chunk of text, want one", got)
+	}
+}
