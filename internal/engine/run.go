@@ -456,7 +456,7 @@ func (r *run) dropDurable(n int) {
 		r.pending = nil
 		r.freeLocked()
 	} else {
-		r.pending = r.pending[n:]
+		r.pending = slices.Delete(r.pending, 0, n) // keeps the memory for the next events
 	}
 	r.spaceLocked()
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/parley-a2a/parley/task"
@@ -26,24 +27,32 @@ type tail struct {
 // add appends entries and drops the oldest ones that no longer fit.
 func (t *tail) add(entries []task.Entry) {
 	before := t.bytes
-	if t.events == nil {
-		// Sufficient for a task that is answered at once.
-		t.events = make([]Event, 0, 4)
+	for i := range entries {
+		t.bytes += size(&entries[i])
+	}
+	old, drop := t.events, 0
+	spare := allTailBytes - t.total.Load()
+	for n := len(old) + len(entries); drop < n && (n-drop > tailEntries || t.bytes > tailBytes || int64(t.bytes-before) > spare); drop++ {
+		if drop < len(old) {
+			t.bytes -= size(&old[drop].Entry) + len(old[drop].Frame)
+		} else {
+			t.bytes -= size(&entries[drop-len(old)])
+		}
+	}
+	t.total.Add(int64(t.bytes - before))
+	if drop > len(old) {
+		entries = entries[drop-len(old):]
+	}
+	old = old[min(drop, len(old)):]
+	if drop > 0 {
+		// A new array is needed because readers hold slices of the old one.
+		t.events = append(make([]Event, 0, len(old)+len(entries)), old...)
+	} else {
+		// Four are sufficient for a task that is answered at once.
+		t.events = slices.Grow(old, max(len(entries), 4-len(old)))
 	}
 	for i := range entries {
 		t.events = append(t.events, Event{Entry: entries[i]})
-		t.bytes += size(&entries[i])
-	}
-	drop := 0
-	spare := allTailBytes - t.total.Load()
-	for drop < len(t.events) && (len(t.events)-drop > tailEntries || t.bytes > tailBytes || int64(t.bytes-before) > spare) {
-		t.bytes -= size(&t.events[drop].Entry) + len(t.events[drop].Frame)
-		drop++
-	}
-	t.total.Add(int64(t.bytes - before))
-	if drop > 0 {
-		// A new array is needed because readers hold slices of the old one.
-		t.events = append(make([]Event, 0, len(t.events)-drop+16), t.events[drop:]...)
 	}
 }
 

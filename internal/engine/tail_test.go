@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/parley-a2a/parley/store/memstore"
+	"github.com/parley-a2a/parley/task"
+)
+
+// TestTailKeepsTheNewest adds batches of many sizes. The tail holds the newest versions without
+// gaps, within its limits, and what its readers hold does not change.
+func TestTailKeepsTheNewest(t *testing.T) {
+	t.Parallel()
+	var total atomic.Int64
+	tl := tail{total: &total}
+	var held []Event
+	version, heldFrom := int64(0), int64(0)
+	h := task.Head{ID: "t", ContextID: "c"}
+	for _, n := range []int{1, 3, 0, 100, 200, 1, 256, 255, 40, 600, 2} {
+		batch := make([]task.Entry, n)
+		for i := range batch {
+			version++
+			batch[i] = task.Entry{Version: version, Kind: task.Artifact, Body: make([]byte, 5000*(i%2))}
+		}
+		tl.add(batch)
+		bytes := 0
+		for i := range tl.events {
+			if want := version - int64(len(tl.events)-1-i); tl.events[i].Version != want {
+				t.Fatalf("after %d versions, event %d has version %d, want %d", version, i, tl.events[i].Version, want)
+			}
+			bytes += size(&tl.events[i].Entry) + len(tl.events[i].Frame)
+		}
+		if len(tl.events) > tailEntries || bytes > tailBytes || bytes != tl.bytes || total.Load() != int64(bytes) {
+			t.Fatalf("the tail has %d events of %d bytes, and counts %d and %d", len(tl.events), bytes, tl.bytes, total.Load())
+		}
+		if n > 0 && len(tl.events) < min(int(version), n, tailEntries/2) {
+			t.Errorf("after a batch of %d, the tail has only %d events", n, len(tl.events))
+		}
+		for i := range held {
+			if held[i].Version != heldFrom+int64(i) {
+				t.Fatalf("a reader's event %d has become version %d", i, held[i].Version)
+			}
+		}
+		if n > 0 {
+			held, _ = tl.after(&h, tl.events[0].Version)
+			heldFrom = tl.events[0].Version + 1
+		}
+	}
+	tl.free()
+	if total.Load() != 0 {
+		t.Errorf("a released tail counts %d bytes", total.Load())
+	}
+}
+
+// TestTailOfAllIsBounded: once the tails of all tasks are full, a tail drops its own events.
+func TestTailOfAllIsBounded(t *testing.T) {
+	t.Parallel()
+	var total atomic.Int64
+	total.Store(allTailBytes - 500)
+	tl := tail{total: &total}
+	tl.add([]task.Entry{{Version: 1, Body: make([]byte, 100)}, {Version: 2, Body: make([]byte, 100)}, {Version: 3, Body: make([]byte, 100)}})
+	if len(tl.events) != 2 || tl.events[0].Version != 2 || total.Load() > allTailBytes {
+		t.Errorf("the tail has %d events, and all tails %d bytes of %d", len(tl.events), total.Load(), allTailBytes)
+	}
+}
+
+// TestQueueUsesItsMemoryAgain: durable events make room for the next ones, and are not kept alive.
+func TestQueueUsesItsMemoryAgain(t *testing.T) {
+	t.Parallel()
+	e := New(Config{Store: new(memstore.Store)})
+	r := &run{engine: e, live: e.newLive(ref{"ann", "t"})}
+	for seq := range int64(10) {
+		r.pending = append(r.pending, task.Entry{Seq: seq + 1, Body: []byte("x")})
+		r.bytes += size(&r.pending[seq])
+	}
+	all, room := r.pending, cap(r.pending)
+	r.dropDurable(7)
+	seqs := func() (all []int64) {
+		for i := range r.pending {
+			all = append(all, r.pending[i].Seq)
+		}
+		return all
+	}
+	if got := seqs(); !slices.Equal(got, []int64{8, 9, 10}) || r.flushed != 7 || r.bytes != 3*size(&all[0]) {
+		t.Errorf("left are %v of %d bytes, durable is %d", got, r.bytes, r.flushed)
+	}
+	if cap(r.pending) != room || all[3].Body != nil {
+		t.Errorf("there is room for %d of %d events, and behind the last one is %q", cap(r.pending), room, all[3].Body)
+	}
+	r.dropDurable(3)
+	if r.pending != nil || r.bytes != 0 || r.flushed != 10 {
+		t.Errorf("left are %v of %d bytes, durable is %d; want an empty queue without memory", seqs(), r.bytes, r.flushed)
+	}
+}
