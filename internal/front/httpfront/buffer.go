@@ -2,8 +2,9 @@ package httpfront
 
 import "sync"
 
-// maxPooled is the largest buffer that is returned to the pool.
-const maxPooled = 64 << 10
+// maxPooled is the largest buffer that is returned to the pool: sufficient for the events of one
+// commit of a fast stream.
+const maxPooled = 256 << 10
 
 // buffer is a byte slice from the pool.
 type buffer struct{ b []byte }

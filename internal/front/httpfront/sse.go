@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -74,6 +75,16 @@ func (s *sse) appendFrame(dst []byte, version int64, frame []byte) []byte {
 	return dst
 }
 
+// size returns the number of bytes of events, if their frames are not rewritten.
+func (s *sse) size(events []engine.Event) int {
+	const around = len("id: 12345678901\ndata: \n\n")
+	n := len(events) * (len(s.prefix) + len(s.suffix) + around)
+	for i := range events {
+		n += len(events[i].Frame)
+	}
+	return n
+}
+
 // open appends the text before the frame of an event, shut the text after it.
 func (s *sse) open(dst []byte, version int64) []byte {
 	if version > 0 {
@@ -134,6 +145,7 @@ func (s *sse) sendEvents(events []engine.Event) error {
 	}
 	buf := takeBuffer()
 	defer buf.put()
+	buf.b = slices.Grow(buf.b, s.size(events))
 	for i := range events {
 		if e := &events[i]; e.Frame != nil {
 			buf.b = s.appendFrame(buf.b, e.Version, e.Frame)
