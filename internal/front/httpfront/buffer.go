@@ -2,9 +2,9 @@ package httpfront
 
 import "sync"
 
-// maxPooled is the largest buffer that is returned to the pool: sufficient for the events of one
-// commit of a fast stream.
-const maxPooled = 256 << 10
+// maxPooled is the largest buffer that is returned to the pool: sufficient for a piece of a fast
+// stream.
+const maxPooled = 128 << 10
 
 // buffer is a byte slice from the pool.
 type buffer struct{ b []byte }

@@ -98,16 +98,23 @@ func (s *sse) shut(dst []byte) []byte {
 	return append(append(dst, s.suffix...), "\n\n"...)
 }
 
-// send writes and flushes b; the reader must accept it within timeout.
-func (s *sse) send(b []byte) error {
+// write writes b, which the reader must accept within timeout.
+func (s *sse) write(b []byte) error {
 	err := s.rc.SetWriteDeadline(time.Now().Add(s.timeout))
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
 	if len(b) > 0 {
-		if _, err := s.w.Write(b); err != nil {
-			return err
-		}
+		_, err = s.w.Write(b)
+		return err
+	}
+	return nil
+}
+
+// send writes and flushes b; the reader must accept it within timeout.
+func (s *sse) send(b []byte) error {
+	if err := s.write(b); err != nil {
+		return err
 	}
 	if err := s.rc.Flush(); err != nil {
 		return err
@@ -138,20 +145,34 @@ func (s *sse) copy(ctx context.Context, src source, keepAlive time.Duration) err
 // errReader is returned when the reader of a stream does not accept writes any more.
 var errReader = errors.New("reader of the stream is gone")
 
-// sendEvents sends events in one write, or a comment if there are none.
+// pieceSize is the number of bytes from which events are written before the rest of them, so that a
+// reader that is slow holds no large buffer.
+const pieceSize = 64 << 10
+
+// sendEvents sends events, or a comment if there are none.
 func (s *sse) sendEvents(events []engine.Event) error {
 	if len(events) == 0 {
 		return s.send(keepAliveTag)
 	}
 	buf := takeBuffer()
 	defer buf.put()
-	buf.b = slices.Grow(buf.b, s.size(events))
+	buf.b = slices.Grow(buf.b, min(s.size(events), pieceSize+4<<10))
+	some := false
 	for i := range events {
-		if e := &events[i]; e.Frame != nil {
-			buf.b = s.appendFrame(buf.b, e.Version, e.Frame)
+		e := &events[i]
+		if e.Frame == nil {
+			continue
 		}
+		if len(buf.b) >= pieceSize {
+			if err := s.write(buf.b); err != nil {
+				return err
+			}
+			buf.b = buf.b[:0]
+		}
+		buf.b = s.appendFrame(buf.b, e.Version, e.Frame)
+		some = some || len(buf.b) > 0
 	}
-	if len(buf.b) == 0 {
+	if !some {
 		return nil
 	}
 	return s.send(buf.b)

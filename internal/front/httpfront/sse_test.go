@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -173,6 +175,33 @@ func TestSSEDeadlinePerWrite(t *testing.T) {
 				t.Errorf("timed %t: deadlines mismatch (-want +got):\n%s", timed, diff)
 			}
 		})
+	}
+}
+
+// TestSSEPieces sends more events than a piece: they arrive in order, in pieces of which each has the
+// whole time, and with one flush at the end. An error ends the writes.
+func TestSSEPieces(t *testing.T) {
+	t.Parallel()
+	w := newWriter()
+	var events []engine.Event
+	want, frame := "", strings.Repeat("x", 1000)
+	for v := range int64(300) {
+		events = append(events, event(v+1, frame), event(0, ""))
+		want += fmt.Sprintf("id: %d\ndata: %s\n\n", v+1, frame)
+	}
+	if err := newSSE(w).sendEvents(events); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.flushed) != 1 || w.flushed[0] != want {
+		t.Errorf("%d flushes, the first of %d bytes; want one with all events (%d bytes)", len(w.flushed), len(w.flushed[0]), len(want))
+	}
+	if pieces := len(want)/pieceSize + 1; w.writes != pieces || len(w.deadlines) != pieces {
+		t.Errorf("%d writes and %d deadlines, want %d", w.writes, len(w.deadlines), pieces)
+	}
+	w = newWriter()
+	w.err = io.ErrClosedPipe
+	if err := newSSE(w).sendEvents(events); !errors.Is(err, io.ErrClosedPipe) || w.writes != 1 {
+		t.Errorf("after an error there are %d writes and %v, want one and the error", w.writes, err)
 	}
 }
 
