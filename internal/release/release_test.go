@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/hex"
@@ -137,9 +138,10 @@ func TestMethodsByName(t *testing.T) {
 	if err != nil || len(reached) < 1<<20 {
 		t.Fatalf("go build: %v, and %d bytes of edges", err, len(reached))
 	}
-	culprits := regexp.MustCompile(`(?m)^\S+ -> (\S+) <ReflectMethod>$`).FindAllSubmatch(reached, -1)
-	for _, c := range culprits[:min(len(culprits), 5)] {
-		t.Errorf("%s finds methods by name", c[1])
+	for line := range bytes.Lines(reached) {
+		if edge, ok := bytes.CutSuffix(line, []byte(" <ReflectMethod>\n")); ok {
+			t.Errorf("%s finds methods by name", edge)
+		}
 	}
 }
 
