@@ -7,19 +7,6 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// The methods of v0.3 that the checks call.
-const (
-	oldSend        = wire.LegacySend
-	oldStream      = wire.LegacyStream
-	oldGet         = wire.LegacyGet
-	oldCancel      = wire.LegacyCancel
-	oldResubscribe = wire.LegacySubscribe
-	oldPushSet     = wire.LegacyCreatePush
-	oldPushGet     = wire.LegacyGetPush
-	oldPushList    = wire.LegacyListPush
-	oldPushDelete  = wire.LegacyDeletePush
-)
-
 func oldMessage(b behaviour) map[string]any {
 	params := b.message()
 	in(map[string]any{"kind": "message", "role": "user", "parts": []any{map[string]any{"kind": "text", "text": b.text + " please"}}})(params)
@@ -28,7 +15,7 @@ func oldMessage(b behaviour) map[string]any {
 }
 
 func (p *probe) sendLegacy(ctx context.Context, b behaviour) *wire.Exchange {
-	return p.once("old "+b.text, func() *wire.Exchange { return p.call(ctx, oldSend, oldMessage(b)) })
+	return p.once("old "+b.text, func() *wire.Exchange { return p.call(ctx, wire.LegacySend, oldMessage(b)) })
 }
 
 // oldFinished returns a task that has ended.
@@ -81,7 +68,7 @@ func oldParts(path string, v any) string {
 }
 
 func (p *probe) oldEvents(ctx context.Context) (*wire.Exchange, error) {
-	x := p.once("old stream", func() *wire.Exchange { return p.call(ctx, oldStream, oldMessage(streams)) })
+	x := p.once("old stream", func() *wire.Exchange { return p.call(ctx, wire.LegacyStream, oldMessage(streams)) })
 	if len(x.Events) == 0 {
 		if err := ok(x); err != nil {
 			return nil, err

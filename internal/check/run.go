@@ -160,7 +160,7 @@ func (r *run) connect(ctx context.Context, i wire.Interface) *target {
 func (t *target) first(ctx context.Context) *wire.Exchange {
 	op, key := wire.GetTask, "first"
 	if t.iface.Version == version0 {
-		op = oldGet
+		op = wire.LegacyGet
 	}
 	return t.probe.once(key, func() *wire.Exchange { return t.probe.call(ctx, op, map[string]any{"id": unknownID()}) })
 }

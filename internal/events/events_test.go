@@ -26,7 +26,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // start runs a recorder over s until the test, or the returned stop, ends it.
-func start(t *testing.T, s events.Store) (r *events.Recorder, stop func()) {
+func start(t *testing.T, s task.Store) (r *events.Recorder, stop func()) {
 	t.Helper()
 	r = &events.Recorder{Store: s, Version: "test"}
 	ctx, cancel := context.WithCancel(t.Context())

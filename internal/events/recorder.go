@@ -24,17 +24,10 @@ const (
 	lastTime = 2 * time.Second
 )
 
-// Store is the part of a store that a Recorder reads.
-type Store interface {
-	task.Timeline
-	// Read is that of task.Log.
-	Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error)
-}
-
 // Recorder stores notices and reads events. Its fields must not change after the first use.
 type Recorder struct {
 	// Store holds the timeline. It is required.
-	Store Store
+	Store task.Store
 	// Version is the version of the hub, for the notice of its start.
 	Version string
 	// Appended is called with the time that the watched store has taken for each change that it

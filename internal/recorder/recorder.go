@@ -18,13 +18,6 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Store is the storage that a Recorder reads. Every store of this module implements it.
-type Store interface {
-	task.Sidecars
-	// Read is the method Read of task.Log.
-	Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error)
-}
-
 // Options select the notes to write. A zero field means its default.
 type Options struct {
 	// Primary is the session of the hub itself. The default is "primary".
@@ -61,7 +54,7 @@ type Config struct {
 	// this package.
 	Notes *memory.Notes
 	// Store holds the tasks. It is required.
-	Store Store
+	Store task.Store
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 }

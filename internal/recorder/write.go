@@ -82,7 +82,7 @@ type whole struct {
 	asked string
 }
 
-func wholeOf(ctx context.Context, log Store, key task.Key) (*whole, error) {
+func wholeOf(ctx context.Context, log task.Store, key task.Key) (*whole, error) {
 	w := new(whole)
 	for {
 		entries, err := log.Read(ctx, key, w.fold.Version)
@@ -282,7 +282,7 @@ func (r *Recorder) outcome(ctx context.Context, e *ending) error {
 
 // Fetch returns a function that reads the whole text of a note from the log of its task. It is
 // for the field Fetch of memory.Notes.
-func Fetch(log Store) func(context.Context, *memory.Note) (string, error) {
+func Fetch(log task.Store) func(context.Context, *memory.Note) (string, error) {
 	return func(ctx context.Context, n *memory.Note) (string, error) {
 		kind, number, _ := strings.Cut(n.Ref, ":")
 		key, err := strconv.ParseInt(number, 10, 64)
