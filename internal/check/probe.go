@@ -189,10 +189,8 @@ func refused(x *wire.Exchange, kinds ...wire.Kind) error {
 	case x.Fault == nil:
 		return failf(x, "%s was accepted, want %s", x.Op, kinds[0])
 	}
-	for _, k := range kinds {
-		if x.Fault.Is(k) {
-			return nil
-		}
+	if slices.ContainsFunc(kinds, x.Fault.Is) {
+		return nil
 	}
 	return failf(x, "%s answered with %v, want %s", x.Op, x.Fault, kinds[0])
 }
@@ -281,8 +279,7 @@ func (p *probe) ended(ctx context.Context, id string) bool {
 // waiting returns a new task that waits for input, from an agent whose tasks end by themselves.
 func (p *probe) waiting(ctx context.Context) (any, error) {
 	t, err := p.asking(ctx)
-	var n notOffered
-	if errors.As(err, &n) {
+	if n, ok := errors.AsType[notOffered](err); ok {
 		err = notOfferedf("the tasks of the agent end by themselves, and %s", string(n))
 	}
 	return t, err

@@ -98,8 +98,7 @@ func (d declared) Error() string { return string(d) }
 // require converts the failure of a prerequisite into notOffered, because another requirement
 // covers it.
 func require(err error) error {
-	var f *failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*failure](err); ok {
 		return notOffered("could not be tried: " + f.detail)
 	}
 	return err

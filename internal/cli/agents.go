@@ -56,16 +56,8 @@ func (c *agentsListCmd) Run(in interrupts, o *OS) error {
 }
 
 func (c *agentsListCmd) chosen(all []adminjson.Agent) []adminjson.Agent {
-	return slices.DeleteFunc(all, func(a adminjson.Agent) bool { return c.Skill != "" && !hasSkill(&a, c.Skill) })
-}
-
-func hasSkill(a *adminjson.Agent, id string) bool {
-	for _, s := range a.Skills {
-		if strings.EqualFold(s.ID, id) {
-			return true
-		}
-	}
-	return false
+	asked := func(s adminjson.Skill) bool { return strings.EqualFold(s.ID, c.Skill) }
+	return slices.DeleteFunc(all, func(a adminjson.Agent) bool { return c.Skill != "" && !slices.ContainsFunc(a.Skills, asked) })
 }
 
 func (c *agentsListCmd) table() *table[*adminjson.Agent] {

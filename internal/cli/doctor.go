@@ -290,8 +290,7 @@ func askPeer(ctx context.Context, client *http.Client, p *doctor.Peer) {
 	asked := time.Now()
 	resp, err := client.Do(req)
 	if err != nil {
-		var where *url.Error
-		if errors.As(err, &where) {
+		if where, ok := errors.AsType[*url.Error](err); ok {
 			err = where.Err
 		}
 		p.Problem = httpcall.Reason(err).Error()

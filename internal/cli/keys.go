@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -271,19 +272,10 @@ func (c *keysAddCmd) advice(k *adminapi.MadeKey) string {
 	if k.Owner != auth.Local {
 		b.WriteString("Tasks that were made without a key stay with the owner local; a key made with --owner local sees them.\n")
 	}
-	if !hasRole(&k.Key, auth.RoleAdmin) {
+	if !slices.Contains(k.Roles, auth.RoleAdmin) {
 		b.WriteString("It is not an administrator's: to make or revoke keys, stop the hub and use --data, or make a key with --role admin that way.\n")
 	}
 	return b.String()
-}
-
-func hasRole(k *adminapi.Key, role string) bool {
-	for _, r := range k.Roles {
-		if r == role {
-			return true
-		}
-	}
-	return false
 }
 
 // until describes the end of a key's validity.

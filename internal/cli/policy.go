@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/parley-a2a/parley/auth"
@@ -74,8 +76,8 @@ func factsOf(cfg *config.Config) policy.Facts {
 	for i := range cfg.Auth.Tokens {
 		t := &cfg.Auth.Tokens[i]
 		w.Families = append(w.Families, t.Name+":")
-		w.Owners = append(append(w.Owners, t.Owner), values(t.Owners)...)
-		w.Roles = append(append(w.Roles, values(t.Roles)...), values(t.Scopes)...)
+		w.Owners = slices.AppendSeq(append(w.Owners, t.Owner), maps.Values(t.Owners))
+		w.Roles = slices.AppendSeq(slices.AppendSeq(w.Roles, maps.Values(t.Roles)), maps.Values(t.Scopes))
 	}
 	for i := range cfg.Auth.Certificates {
 		c := &cfg.Auth.Certificates[i]
@@ -86,14 +88,6 @@ func factsOf(cfg *config.Config) policy.Facts {
 		}
 	}
 	return w
-}
-
-func values(m map[string]string) []string {
-	var out []string
-	for _, v := range m {
-		out = append(out, v)
-	}
-	return out
 }
 
 // explain prints whether the policy allows the operation of --explain, and by which rule.
@@ -126,7 +120,7 @@ func (c *doctorCmd) explain(o *OS, cfg *config.Config) error {
 func questionOf(text string) (*policy.Test, error) {
 	t := new(policy.Test)
 	keys := map[string]*string{"caller": &t.Caller, "owner": &t.Owner, "op": &t.Op, "agent": &t.Agent, "skill": &t.Skill}
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		key, value, ok := strings.Cut(word, "=")
 		field := keys[key]
 		switch {

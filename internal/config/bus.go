@@ -44,7 +44,7 @@ func CheckBusURL(text string) string {
 	if text == "" || text == BusOff {
 		return ""
 	}
-	for _, one := range strings.Split(text, ",") {
+	for one := range strings.SplitSeq(text, ",") {
 		u, err := url.Parse(one)
 		switch {
 		case err != nil || u.Host == "":

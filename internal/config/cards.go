@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -60,12 +61,7 @@ func (c *Config) AllSkills() bool {
 	if c.Cards.AllSkills != nil {
 		return *c.Cards.AllSkills
 	}
-	for _, d := range c.Auth.Dialects() {
-		if d == DialectRockBot {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(slices.Collect(maps.Values(c.Auth.Dialects())), DialectRockBot)
 }
 
 // Verify reports whether the hub verifies signatures of cards.

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"strconv"
+	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -52,12 +53,7 @@ func (e *Extended) empty() bool { return e.Description == "" && len(e.Skills) ==
 
 // visible reports whether text has only letters, digits and punctuation of ASCII.
 func visible(text string) bool {
-	for i := range len(text) {
-		if text[i] <= ' ' || text[i] > '~' {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // More returns the additional content of a's extended card, whose public card may be remote;

@@ -12,13 +12,8 @@ import (
 	"github.com/parley-a2a/parley/internal/llm/guard"
 )
 
-// The kinds of providers of models.
-const (
-	// KindOpenAI is an endpoint with OpenAI's chat completions API.
-	KindOpenAI = "openai"
-	// KindScript is a file with the answers of the model.
-	KindScript = "script"
-)
+// KindScript is a provider that is a file with the answers of the model.
+const KindScript = "script"
 
 // ModelProvider is a provider of language models.
 type ModelProvider struct {

@@ -56,8 +56,7 @@ func (c *Config) readSecret(path string) (string, error) {
 
 // withoutPath removes the path from an error, because the message already names it.
 func withoutPath(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err
 	}
 	return err

@@ -2,8 +2,10 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -111,7 +113,7 @@ func checkTokens(d *yamlfile.Decoder, a *Auth) {
 		if first, ok := urls[t.Issuer]; ok {
 			d.Problem(nil, at+".issuer", "is the same as that of auth.tokens[%d]", first)
 		}
-		if t.Owner == localOwner || hasValue(t.Owners, localOwner) {
+		if t.Owner == localOwner || slices.Contains(slices.Collect(maps.Values(t.Owners)), localOwner) {
 			d.Problem(nil, at, "no caller with a token becomes the owner %q, whose tasks are those of callers without credentials", localOwner)
 		}
 		checkSignIn(d, at+".sign_in", t.SignIn)
@@ -121,12 +123,3 @@ func checkTokens(d *yamlfile.Decoder, a *Auth) {
 
 // localOwner is the owner of the tasks of callers without credentials.
 const localOwner = "local"
-
-func hasValue(m map[string]string, value string) bool {
-	for _, v := range m {
-		if v == value {
-			return true
-		}
-	}
-	return false
-}

@@ -167,13 +167,6 @@ func (f *Filter) Selects(e *Event) bool {
 }
 
 func (f *Filter) selectsType(typ string) bool {
-	if len(f.Types) == 0 {
-		return true
-	}
-	for _, t := range f.Types {
-		if typ == t || strings.HasPrefix(typ, t+".") {
-			return true
-		}
-	}
-	return false
+	within := func(t string) bool { return typ == t || strings.HasPrefix(typ, t+".") }
+	return len(f.Types) == 0 || slices.ContainsFunc(f.Types, within)
 }

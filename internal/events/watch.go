@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -280,12 +281,7 @@ func (f *Filter) skips(h *task.Head) bool {
 		f.Task != "" && f.Task != h.ID || f.Context != "" && f.Context != h.ContextID {
 		return true
 	}
-	for _, typ := range []string{TaskCreated, TaskMessage, TaskStatus, TaskArtifact, TaskOther} {
-		if f.selectsType(typ) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]string{TaskCreated, TaskMessage, TaskStatus, TaskArtifact, TaskOther}, f.selectsType)
 }
 
 func (w *watcher) notice(m *task.Moment) error {

@@ -134,8 +134,7 @@ func (s *Server) paths() []string {
 func (c *call) read() error {
 	var err error
 	if c.body, err = io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxBody)); err != nil {
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			return apierror.New(apierror.ErrTooLarge, "the request is larger than %d bytes", maxBody)
 		}
 		return apierror.New(a2a.ErrInvalidRequest, "the body cannot be read")

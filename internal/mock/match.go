@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -77,12 +78,7 @@ func (m *matcher) matches(a *matchInput) bool {
 	case m.data == nil:
 		return true
 	}
-	for _, d := range a.data {
-		if within(m.data, d) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.data, func(d any) bool { return within(m.data, d) })
 }
 
 // within reports whether got equals want, or is an object that contains want's members.
@@ -117,15 +113,7 @@ func same(a, b any) bool {
 	if !ok || !isList {
 		return reflect.DeepEqual(a, b)
 	}
-	if len(l) != len(r) {
-		return false
-	}
-	for i := range l {
-		if !within(l[i], r[i]) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(l, r, within)
 }
 
 // fill replaces the placeholders of a text with values of the message.

@@ -20,7 +20,7 @@ const (
 var common = map[string]bool{}
 
 func init() {
-	for _, w := range strings.Fields(`about above after again also because been before being below between both
+	for w := range strings.FieldsSeq(`about above after again also because been before being below between both
 		cannot could does doing done down during each from further have having here hers into itself just like
 		make many more most much must need once only other ours over please same shall should some such than
 		that thank thanks their them then there these they this those through under until upon very want well

@@ -51,8 +51,7 @@ type brokerGate struct{ *broker.Broker }
 // Admit implements engine.Gate.
 func (g brokerGate) Admit(_ task.Agent, r *op.Send) (func(), error) {
 	undo, err := g.Broker.Admit(r.Message.Skill, func(key string) string { return metadataText(r, key) })
-	var cooling *broker.Cooldown
-	if errors.As(err, &cooling) {
+	if cooling, ok := errors.AsType[*broker.Cooldown](err); ok {
 		return nil, &apierror.Error{Err: apierror.ErrExhausted, Message: cooling.Error(), RetryAfter: cooling.After}
 	}
 	return undo, err

@@ -100,8 +100,7 @@ func parse(ctx context.Context, op wire.Op, payload any) (any, error) {
 		return nil, err
 	}
 	result, err := invoke(ctx, c, op)
-	var fault *client.Error
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*client.Error](err); ok {
 		result, err = map[string]any{"error": map[string]any{
 			"code": fault.Code, "message": fault.Message, "reason": fault.Reason, "metadata": fault.Meta,
 		}}, nil

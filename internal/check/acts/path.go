@@ -15,7 +15,7 @@ func Lookup(root any, path string) ([]any, error) {
 	if path == "" {
 		return found, nil
 	}
-	for _, word := range strings.Split(path, ".") {
+	for word := range strings.SplitSeq(path, ".") {
 		name, indices, _ := strings.Cut(word, "[")
 		if name != "" {
 			found = each(found, func(v any) []any {
@@ -30,7 +30,7 @@ func Lookup(root any, path string) ([]any, error) {
 		if indices == "" {
 			continue
 		}
-		for _, index := range strings.Split(strings.TrimSuffix(indices, "]"), "][") {
+		for index := range strings.SplitSeq(strings.TrimSuffix(indices, "]"), "][") {
 			step, err := element(index)
 			if err != nil {
 				return nil, fmt.Errorf("path %q: %w", path, err)

@@ -41,9 +41,7 @@ func translate(op wire.Op, params map[string]any) map[string]any {
 	if op == wire.CreatePush {
 		config, _ := params["pushNotificationConfig"].(map[string]any)
 		delete(params, "pushNotificationConfig")
-		for name, v := range config {
-			params[name] = v
-		}
+		maps.Copy(params, config)
 	}
 	rename(params, "cursor", "pageToken")
 	rename(params, "configId", "id")

@@ -204,8 +204,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 // explain returns the report of an error. One whose text is hidden from the caller is logged
 // under the reference that the caller gets.
 func (h *Handler) explain(r *http.Request, err error) dialect.Report {
-	var refused *refusal
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*refusal](err); ok {
 		return dialect.Report(*refused)
 	}
 	report := dialect.Explain(err, "")

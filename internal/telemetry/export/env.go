@@ -3,6 +3,7 @@ package export
 import (
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -47,7 +48,7 @@ func (e environment) sends(signal string, known ...string) bool {
 		case word == "":
 		case word == "otlp":
 			chosen, otlp = true, true
-		case !contains(known, word):
+		case !slices.Contains(known, word):
 			e.unknown(name, word, strings.Join(known, ", "))
 		default:
 			chosen = true
@@ -74,15 +75,6 @@ func (e environment) protocol(signal string) {
 
 func (e environment) unknown(name, value, known string) {
 	e.logger.Warn("telemetry: a variable has a value that is not known here; it is ignored", "variable", name, "value", value, "known", known)
-}
-
-func contains(list []string, word string) bool {
-	for _, s := range list {
-		if s == word {
-			return true
-		}
-	}
-	return false
 }
 
 // complainEvery is the shortest time between two log records of errors.
