@@ -22,12 +22,10 @@ type MCP interface {
 // mcpPart is the MCP of a hub as a part of its core.
 type mcpPart struct{ *Hub }
 
-// Handler implements hub.MCP.
 func (m mcpPart) Handler(inside http.Handler) http.Handler {
 	return m.MCP.Handler(inside, cmp.Or(m.PublicURL, "http://127.0.0.1"), Version)
 }
 
-// Close implements hub.MCP.
 func (m mcpPart) Close() { m.MCP.Close() }
 
 // mcp returns the part of the core, or nil without one.

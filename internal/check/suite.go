@@ -98,10 +98,8 @@ func (r *run) adopt(i wire.Interface, report *acts.Report) {
 // suiteHooks gives each test a webhook of its own.
 type suiteHooks struct{ *hooks }
 
-// URL implements acts.Webhook.
 func (h suiteHooks) URL() string { return h.base + "/" + unknownID() }
 
-// Wait implements acts.Webhook.
 func (h suiteHooks) Wait(ctx context.Context, url string) []any {
 	path := strings.TrimPrefix(url, h.base)
 	if h.wait(ctx, path, suiteTimeout) == nil {

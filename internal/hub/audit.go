@@ -40,7 +40,6 @@ type taskAuditor struct{ log *audit.Log }
 
 var _ engine.Auditor = taskAuditor{}
 
-// Begin implements engine.Auditor.
 func (a taskAuditor) Begin(c *op.Caller, d engine.AuditEvent) (engine.AuditAck, error) {
 	if !a.log.Has(d.Action) {
 		return nil, nil
@@ -56,7 +55,6 @@ func (a taskAuditor) Begin(c *op.Caller, d engine.AuditEvent) (engine.AuditAck, 
 // onItsWay is an entry that is being written. It reports its error in a form for callers.
 type onItsWay struct{ audit.Pending }
 
-// Wait implements engine.Written.
 func (w onItsWay) Wait() error {
 	if err := w.Pending.Wait(); err != nil {
 		return unwritten(err)
@@ -64,7 +62,6 @@ func (w onItsWay) Wait() error {
 	return nil
 }
 
-// Abort implements engine.Auditor.
 func (a taskAuditor) Abort(c *op.Caller, d engine.AuditEvent, err error) {
 	r := eventRecord(c, &d)
 	if d.Action == audit.PolicyRefused {
@@ -80,7 +77,6 @@ func (a taskAuditor) Abort(c *op.Caller, d engine.AuditEvent, err error) {
 	a.log.Note(&r)
 }
 
-// Read implements engine.Auditor.
 func (a taskAuditor) Read(c *op.Caller, d engine.AuditEvent) {
 	if a.log.Has(d.Action) {
 		r := eventRecord(c, &d)
@@ -141,7 +137,6 @@ func (a apiAuditor) Asked(r *http.Request, d *adminapi.AuditEvent) error {
 	return nil
 }
 
-// Ended implements adminapi.Auditor.
 func (a apiAuditor) Ended(r *http.Request, d *adminapi.AuditEvent) error {
 	rec := requestRecord(r, d)
 	if d.Asked > 0 {
@@ -155,7 +150,6 @@ func (a apiAuditor) Ended(r *http.Request, d *adminapi.AuditEvent) error {
 	return nil
 }
 
-// Refused implements adminapi.Auditor.
 func (a apiAuditor) Refused(r *http.Request, d *adminapi.AuditEvent) {
 	a.log.Refused(requestRecord(r, d))
 }

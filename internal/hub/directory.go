@@ -136,10 +136,8 @@ func (o *ownAgents) add(a engine.Agent) {
 	}
 }
 
-// Name implements directory.Source.
 func (*ownAgents) Name() string { return "this hub" }
 
-// Load implements directory.Source.
 func (o *ownAgents) Load(context.Context) directory.Update {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -259,7 +257,6 @@ func (r *registrar) executor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
 	return x, nil
 }
 
-// Drop implements directory.Registrar.
 func (r *registrar) Drop(name task.Agent) {
 	r.mu.Lock()
 	delete(r.made, name)

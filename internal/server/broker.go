@@ -28,7 +28,6 @@ func (h *Hub) openBroker(ctx context.Context) error {
 // health reports which agents answer, by the directory.
 type health struct{ *Hub }
 
-// Healthy implements broker.Health.
 func (x health) Healthy(name task.Agent) bool { return x.core.Healthy(name) }
 
 // same returns the time for which messages for a skill with the same content count as one.
@@ -48,7 +47,6 @@ func (h *Hub) same() func(skill string) time.Duration {
 // brokerGate adapts the broker to the engine's gate.
 type brokerGate struct{ *broker.Broker }
 
-// Admit implements engine.Gate.
 func (g brokerGate) Admit(_ task.Agent, r *op.Send) (func(), error) {
 	undo, err := g.Broker.Admit(r.Message.Skill, func(key string) string { return metadataText(r, key) })
 	if cooling, ok := errors.AsType[*broker.Cooldown](err); ok {

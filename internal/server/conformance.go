@@ -46,7 +46,6 @@ type checker struct {
 
 var _ adminapi.Checker = (*checker)(nil)
 
-// Check implements adminapi.Checker.
 func (c *checker) Check(ctx context.Context, q *adminjson.CheckRequest) (*adminjson.CheckReport, error) {
 	at, err := check.CardURL(strings.TrimSpace(q.URL))
 	if err == nil {

@@ -128,12 +128,10 @@ type otherHubs struct{ *Hub }
 
 var _ queue.Peers = otherHubs{}
 
-// Elsewhere implements queue.Peers.
 func (x otherHubs) Elsewhere(ctx context.Context, h *task.Head) (checkpoint []byte, elsewhere bool) {
 	return x.engine.Elsewhere(ctx, h)
 }
 
-// Signer implements queue.Peers.
 func (x otherHubs) Signer(ctx context.Context, hub string) (queue.Signer, error) {
 	name := hubKeyName(hub)
 	note, err := x.stores.agents.Note(ctx, name)

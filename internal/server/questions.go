@@ -58,12 +58,10 @@ func surfacedOf(ctx context.Context, s *model.Surfaced) *question.Surfaced {
 	}
 }
 
-// Surface implements model.Gate.
 func (g questions) Surface(ctx context.Context, s *model.Surfaced) error {
 	return g.desk.Surface(ctx, surfacedOf(ctx, s))
 }
 
-// Withdraw implements model.Gate.
 func (g questions) Withdraw(ctx context.Context, s *model.Surfaced) error {
 	return g.desk.Withdraw(ctx, surfacedOf(ctx, s))
 }

@@ -51,7 +51,6 @@ type unrevoked struct {
 	tls *tlsfile.Source
 }
 
-// Certificate implements auth.Certificates.
 func (u unrevoked) Certificate(chains [][]*x509.Certificate) (*auth.Principal, error) {
 	if err := u.tls.Good(chains); err != nil {
 		return nil, fmt.Errorf("%w: %w", auth.ErrUnauthenticated, err)

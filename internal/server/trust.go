@@ -71,7 +71,6 @@ type noteStore struct {
 	owner task.Owner
 }
 
-// Keep implements approval.NoteStore.
 func (k noteStore) Keep(ctx context.Context, key, text string, ttl time.Duration) error {
 	if most := k.notes.MaxValue(); len(text) > most {
 		text = text[:most]

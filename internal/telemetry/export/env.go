@@ -90,7 +90,6 @@ type errorHandler struct {
 	skipped int
 }
 
-// Handle implements otel.ErrorHandler.
 func (c *errorHandler) Handle(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
