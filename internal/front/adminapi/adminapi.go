@@ -215,9 +215,7 @@ func (h *Handler) explain(r *http.Request, err error) dialect.Report {
 	if ctx := r.Context(); ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
 		level = slog.LevelDebug // the caller has disconnected or timed out
 	}
-	if h.Logger != nil {
-		h.Logger.Log(r.Context(), level, "request failed", "method", r.Method, "path", r.URL.Path, "reference", reference, "error", err)
-	}
+	h.log().Log(r.Context(), level, "request failed", "method", r.Method, "path", r.URL.Path, "reference", reference, "error", err)
 	return dialect.Explain(err, reference)
 }
 

@@ -53,8 +53,8 @@ func (h *Handler) allEvents(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	d.Outcome, d.Detail = audit.OK, append(d.Detail, audit.Field{Name: "events", Value: strconv.Itoa(sent)})
-	if err := h.Audit.Ended(r, d); err != nil && h.Logger != nil {
-		h.Logger.Error("the end of a stream of events is not in the audit log", "error", err)
+	if err := h.Audit.Ended(r, d); err != nil {
+		h.log().Error("the end of a stream of events is not in the audit log", "error", err)
 	}
 }
 
@@ -67,9 +67,7 @@ func (h *Handler) sendEvents(w http.ResponseWriter, r *http.Request, q *events.Q
 	for e, err := range h.Events.Watch(ctx, *q) {
 		switch {
 		case err != nil && ctx.Err() == nil:
-			if h.Logger != nil {
-				h.Logger.Error("a stream of events has ended", "error", err)
-			}
+			h.log().Error("a stream of events has ended", "error", err)
 			stream.fail()
 			return sent
 		case err != nil:

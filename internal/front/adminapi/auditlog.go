@@ -105,7 +105,7 @@ func auditQuery(values url.Values) (q *audit.Query, limit int, err error) {
 			return nil, 0, apierror.Field(a2a.ErrInvalidParams, "after", "is not the number of an entry")
 		}
 	}
-	limit, err = limitOf(values, auditPage, maxAuditPage)
+	limit, err = numberOf(values, "limit", auditPage, maxAuditPage)
 	return q, limit, err
 }
 

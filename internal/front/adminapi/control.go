@@ -2,6 +2,7 @@ package adminapi
 
 import (
 	"errors"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -124,9 +125,14 @@ func (h *Handler) setPaused(r *http.Request, agent task.Agent, paused bool) (*Pa
 	return &Pause{agent, paused}, nil
 }
 
+func (h *Handler) log() *slog.Logger {
+	if h.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return h.Logger
+}
+
 // record logs a change with its caller.
 func (h *Handler) record(r *http.Request, what string, args ...any) {
-	if h.Logger != nil {
-		h.Logger.Info(what, append(args, "by", auth.PrincipalFrom(r.Context()).ID, "address", r.RemoteAddr)...)
-	}
+	h.log().Info(what, append(args, "by", auth.PrincipalFrom(r.Context()).ID, "address", r.RemoteAddr)...)
 }

@@ -213,7 +213,7 @@ func (h *Handler) probed(r *http.Request, ask func(context.Context, string) (*di
 // search answers with the matches of a query.
 func (h *Handler) search(r *http.Request) (*adminjson.Found, error) {
 	q := r.URL.Query()
-	limit, err := limitOf(q, bm25.DefaultLimit, bm25.MaxLimit)
+	limit, err := numberOf(q, "limit", bm25.DefaultLimit, bm25.MaxLimit)
 	switch {
 	case err != nil:
 		return nil, err

@@ -147,9 +147,7 @@ func (h *Handler) settleItem(r *http.Request, d *adminjson.Decision, settle sett
 		return nil, inboxError(r, err)
 	}
 	about(r, audit.Subject{Kind: "item", ID: string(it.ID), Agent: string(it.Agent), Task: string(it.Task)}, audit.Field{Name: "state", Value: string(it.State)})
-	if h.Logger != nil {
-		h.Logger.Info("item of the inbox is settled", "item", it.ID, "state", it.State, "task", it.Task, "by", it.By, "address", r.RemoteAddr)
-	}
+	h.log().Info("item of the inbox is settled", "item", it.ID, "state", it.State, "task", it.Task, "by", it.By, "address", r.RemoteAddr)
 	return &it, nil
 }
 

@@ -81,7 +81,7 @@ func entryNote(e *memory.Entry) adminjson.Note {
 // listNotes answers with the notes whose keys have the prefix.
 func (h *Handler) listNotes(r *http.Request) (*adminjson.NoteList, error) {
 	q := r.URL.Query()
-	limit, err := limitOf(q, 0, math.MaxInt)
+	limit, err := numberOf(q, "limit", 0, math.MaxInt)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (h *Handler) listNotes(r *http.Request) (*adminjson.NoteList, error) {
 // searchNotes answers with the notes that match, the best first.
 func (h *Handler) searchNotes(r *http.Request) (*adminjson.NoteList, error) {
 	q := r.URL.Query()
-	limit, err := limitOf(q, 0, math.MaxInt)
+	limit, err := numberOf(q, "limit", 0, math.MaxInt)
 	if err != nil {
 		return nil, err
 	}

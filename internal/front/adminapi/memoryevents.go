@@ -28,8 +28,8 @@ func (h *Handler) memoryEvents(w http.ResponseWriter, r *http.Request) {
 	defer stream.beating(cancel)()
 	for e, err := range h.Memory.Notes.Watch(ctx, ownerOf(r), prefix) {
 		if err != nil {
-			if !errors.Is(err, memory.ErrEnded) && h.Logger != nil {
-				h.Logger.Error("a stream of notes has ended", "error", err)
+			if !errors.Is(err, memory.ErrEnded) {
+				h.log().Error("a stream of notes has ended", "error", err)
 			}
 			return
 		}

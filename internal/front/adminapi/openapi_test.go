@@ -107,7 +107,7 @@ func TestDescriptionHasSchemas(t *testing.T) {
 }
 
 // queryNames matches how handlers read a parameter of the query.
-var queryNames = regexp.MustCompile(`(?:\b(?:q|v|values|Query\(\))\.(?:Get|Has)\(|\b(?:q|v|values|Query\(\))\[)"(\w+)"`)
+var queryNames = regexp.MustCompile(`(?:\b(?:q|v|values|Query\(\))\.(?:Get|Has)\(|\b(?:q|v|values|Query\(\))\[|\bnumberOf\(\w+, )"(\w+)"`)
 
 // TestDescriptionHasParameters checks that every parameter of the query which the handlers read is
 // in the description, and no other.

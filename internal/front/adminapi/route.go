@@ -166,22 +166,15 @@ func (h *Handler) serveMux() *http.ServeMux {
 	return mux
 }
 
-// pageSize parses the maximum number of items of a page.
+// pageSize parses the maximum number of items of a page. One above most counts as most.
 func pageSize(q url.Values, normal, most int) (int, error) {
-	s := q.Get("pageSize")
-	if s == "" {
-		return normal, nil
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 {
-		return 0, apierror.Field(a2a.ErrInvalidParams, "pageSize", "is not a number from 1")
-	}
-	return min(n, most), nil
+	n, err := numberOf(q, "pageSize", normal, math.MaxInt)
+	return min(n, most), err
 }
 
-// limitOf parses the maximum number of results, from 1 to most; normal if there is none.
-func limitOf(q url.Values, normal, most int) (int, error) {
-	s := q.Get("limit")
+// numberOf parses a maximum number of results, from 1 to most; normal if there is none.
+func numberOf(q url.Values, name string, normal, most int) (int, error) {
+	s := q.Get(name)
 	if s == "" {
 		return normal, nil
 	}
@@ -190,9 +183,9 @@ func limitOf(q url.Values, normal, most int) (int, error) {
 	case err == nil && n >= 1 && n <= most:
 		return n, nil
 	case most == math.MaxInt:
-		return 0, apierror.Field(a2a.ErrInvalidParams, "limit", "is not a number from 1")
+		return 0, apierror.Field(a2a.ErrInvalidParams, name, "is not a number from 1")
 	}
-	return 0, apierror.Field(a2a.ErrInvalidParams, "limit", "is not a number from 1 to %d", most)
+	return 0, apierror.Field(a2a.ErrInvalidParams, name, "is not a number from 1 to %d", most)
 }
 
 // taskPath matches the ids of tasks in paths, which may contain slashes that clients need not

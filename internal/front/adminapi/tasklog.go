@@ -45,7 +45,7 @@ func (h *Handler) taskLog(r *http.Request) (*adminjson.TaskLog, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit, err := limitOf(q, maxLogPage, maxLogPage)
+	limit, err := numberOf(q, "limit", maxLogPage, maxLogPage)
 	if err != nil {
 		return nil, err
 	}
@@ -162,8 +162,8 @@ func (h *Handler) inspected(r *http.Request) (ended func(), err error) {
 	}
 	return func() {
 		d.Outcome = audit.OK
-		if err := h.Audit.Ended(r, d); err != nil && h.Logger != nil {
-			h.Logger.Error("the end of a stream of a log is not in the audit log", "error", err)
+		if err := h.Audit.Ended(r, d); err != nil {
+			h.log().Error("the end of a stream of a log is not in the audit log", "error", err)
 		}
 	}, nil
 }
@@ -184,8 +184,8 @@ func (h *Handler) sendLog(w http.ResponseWriter, r *http.Request, s *engine.Stre
 			stream.end()
 			return
 		case err != nil:
-			if !errors.Is(err, io.EOF) && ctx.Err() == nil && h.Logger != nil {
-				h.Logger.Error("a stream of a log has ended", "task", s.Task.ID, "error", err)
+			if !errors.Is(err, io.EOF) && ctx.Err() == nil {
+				h.log().Error("a stream of a log has ended", "task", s.Task.ID, "error", err)
 			}
 			return
 		}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -125,7 +124,7 @@ func taskQuery(r *http.Request) (*op.List, error) {
 	}
 	q := &op.List{
 		Target:    op.Target{Agent: task.Agent(values.Get("agent"))},
-		ContextID: values.Get("context"), PageToken: values.Get("pageToken"), PageSize: taskPage,
+		ContextID: values.Get("context"), PageToken: values.Get("pageToken"),
 		IDPrefix: values.Get("idPrefix"), Owner: task.Owner(values.Get("owner")),
 	}
 	if q.Owner != "" && values.Get("scope") != "all" {
@@ -147,14 +146,9 @@ func taskQuery(r *http.Request) (*op.List, error) {
 		}
 		q.State = state
 	}
-	if s := values.Get("pageSize"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 || n > maxTaskPage {
-			return nil, apierror.Field(a2a.ErrInvalidParams, "pageSize", "is not a number from 1 to %d", maxTaskPage)
-		}
-		q.PageSize = n
-	}
-	return q, nil
+	var err error
+	q.PageSize, err = numberOf(values, "pageSize", taskPage, maxTaskPage)
+	return q, err
 }
 
 // timeRange parses the times between which the state of a task has last changed.

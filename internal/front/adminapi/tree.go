@@ -164,8 +164,8 @@ func (h *Handler) treeEvents(w http.ResponseWriter, r *http.Request) {
 			h.fail(w, r, err)
 			return
 		case err != nil:
-			if !errors.Is(err, engine.ErrDraining) && ctx.Err() == nil && h.Logger != nil {
-				h.Logger.Error("a stream of a tree has ended", "task", id, "error", err)
+			if !errors.Is(err, engine.ErrDraining) && ctx.Err() == nil {
+				h.log().Error("a stream of a tree has ended", "task", id, "error", err)
 			}
 			return
 		case stream == nil && r.Method == http.MethodHead:
