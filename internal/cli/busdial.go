@@ -1,17 +1,24 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/natsbus"
+	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/server"
+	"github.com/parley-a2a/parley/task"
 )
 
 // openBusOf connects to the broker of the hub whose data folder is given, and returns the hub's
@@ -46,4 +53,76 @@ func busName(at string) string {
 		return at
 	}
 	return server.RedactedURL(at)
+}
+
+// checkBusListen refuses an address of the hub's broker that other machines can reach without
+// TLS.
+func checkBusListen(c *config.Bus) error {
+	if c.Listen == "" || client.Loopback(c.Listen) || c.TLS.Cert != "" {
+		return nil
+	}
+	return usagef("--bus-listen %s: other machines reach this address, so it needs a certificate: "+
+		"say --bus-cert FILE and --bus-cert-key FILE, or bus.tls in parley.yaml; "+
+		"workers there need a key each, which \"parley keys add --bus-agent NAME\" makes", c.Listen)
+}
+
+// openKeyed connects to the broker of a remote hub with the key of an agent, or to a broker
+// whose certificate is signed by a private authority.
+func (c *agentRunCmd) openKeyed(ctx context.Context, name task.Agent, o natsbus.Options) (bus.Bus, error) {
+	for one := range strings.SplitSeq(c.Bus, ",") {
+		if !strings.HasPrefix(one, "tls://") {
+			return nil, usagef("--bus %s: a key is sent over tls:// only, and --ca is for that alone", busName(c.Bus))
+		}
+	}
+	if wrong := config.CheckBusURL(c.Bus); wrong != "" {
+		return nil, usagef("--bus: it %s", wrong)
+	}
+	o.URL, o.TLS = c.Bus, &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.CA != "" {
+		text, err := os.ReadFile(c.CA)
+		if err != nil {
+			return nil, usagef("--ca: %w", err)
+		}
+		o.TLS.RootCAs = x509.NewCertPool()
+		if !o.TLS.RootCAs.AppendCertsFromPEM(text) {
+			return nil, usagef("--ca: %s has no certificate as PEM", c.CA)
+		}
+	}
+	if c.BusKey != "" {
+		o.Token, o.Agent = c.BusKey, string(name)
+	}
+	b, err := natsbus.Open(ctx, o)
+	if errors.Is(err, natsbus.ErrRefused) {
+		return nil, c.refused(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("bus at %s: %w", server.RedactedURL(c.Bus), err)
+	}
+	return b, nil
+}
+
+// refused returns the error for a refused key. The broker refuses it at once or a moment later.
+func (c *agentRunCmd) refused(name task.Agent) error {
+	return fmt.Errorf("%w by the broker at %s: it must be a key for the agent %q, in that spelling, that is neither revoked nor expired; parley keys add --bus-agent makes one",
+		natsbus.ErrRefused, server.RedactedURL(c.Bus), name)
+}
+
+// busFlags applies the flags about the hub's own broker to the configuration.
+func (c *serveCmd) busFlags(b *config.Bus) error {
+	if wrong := config.CheckBusURL(c.Bus); wrong != "" {
+		return usagef("--bus %s", wrong)
+	}
+	b.URL = cmp.Or(c.Bus, b.URL)
+	given := c.BusListen != "" || c.BusCert != "" || c.BusCertKey != ""
+	switch {
+	case given && b.URL != "":
+		return usagef("--bus-listen is for the broker that the hub brings along, and the bus is %s", busName(b.URL))
+	case (c.BusCert == "") != (c.BusCertKey == ""):
+		return usagef("--bus-cert and --bus-cert-key are given together")
+	}
+	b.Listen = cmp.Or(c.BusListen, b.Listen)
+	if c.BusCert != "" {
+		b.TLS = config.Certificate{Cert: c.BusCert, Key: c.BusCertKey}
+	}
+	return checkBusListen(b)
 }

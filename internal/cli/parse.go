@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/parley-a2a/parley/internal/suggest"
 )
 
 // Kong finds hooks and the method Run of a command by their names, as texts. A program that does so
@@ -166,4 +169,28 @@ func runner(node *kong.Node) func(context.Context, *OS, *kong.Kong) error {
 		return func(_ context.Context, o *OS, _ *kong.Kong) error { return c.Run(o) }
 	}
 	return nil // never, says TestEachCommandRuns
+}
+
+// Errors of the parser that need other words.
+var (
+	ofAList   = regexp.MustCompile(`^(.*) must be one of ("[^ ]*") but got "(.*)"$`)
+	noNumber  = regexp.MustCompile(`expected a valid \d+ bit u?int but got (".*")$`)
+	likeAFlag = regexp.MustCompile(`^(--[\w-]+): expected \S+ value but got "(-.*?)" \(.* flag\); perhaps try .*$`)
+)
+
+// worded returns an error of the parser in the words of the other errors.
+func worded(text string) string {
+	if m := likeAFlag.FindStringSubmatch(text); m != nil {
+		return m[1] + ": " + m[2] + " begins like a flag; write " + m[1] + "=" + m[2]
+	}
+	m := ofAList.FindStringSubmatch(text)
+	if m == nil {
+		return noNumber.ReplaceAllString(text, "$1 is not a whole number")
+	}
+	names := slices.DeleteFunc(strings.Split(strings.ReplaceAll(m[2], `"`, ""), ","), func(s string) bool { return s == "" })
+	text = m[1] + " must be one of " + strings.Join(names, ", ") + `, not "` + m[3] + `"`
+	if near := suggest.Nearest(m[3], names); near != "" {
+		text += "; did you mean " + near + "?"
+	}
+	return text
 }

@@ -1,8 +1,12 @@
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"reflect"
 	"strings"
+
+	"github.com/goccy/go-yaml"
 )
 
 // Changed returns the keys of parley.yaml whose values differ between two configurations, in the
@@ -37,4 +41,18 @@ func keyed(t reflect.Type) bool {
 		}
 	}
 	return false
+}
+
+// Fingerprint returns a short hash of the part of a configuration that hubs on one database should
+// have in common.
+func (c *Config) Fingerprint() string {
+	own := *c
+	own.Listen, own.GRPCListen, own.Data, own.HubID, own.File = "", "", "", "", ""
+	own.Store, own.MasterKey = "", "" // hubs with others do not start
+	text, err := yaml.Marshal(own)
+	if err != nil {
+		panic("fingerprint: " + err.Error()) // it was read from YAML
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:6])
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -11,6 +12,8 @@ import (
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/hub"
+	"github.com/parley-a2a/parley/internal/llm/mcp/endpoint"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpclient"
 )
 
@@ -88,4 +91,16 @@ func (h *Hub) serverStatus() []adminapi.MCPServer {
 		all = append(all, adminapi.MCPServer(s))
 	}
 	return all
+}
+
+// mcp returns the endpoint /mcp, or nil if it is off.
+func (h *Hub) mcp() hub.MCP {
+	c := &h.cfg.MCP
+	if c.Off || h.cfg.Conformance {
+		return nil
+	}
+	return &endpoint.Endpoint{
+		URL: cmp.Or(h.cfg.PublicURL, h.URL()), Version: parley.Version, NoToolbox: c.NoToolbox, Bridge: c.Bridge, Choice: c.Choice(),
+		Guard: h.cfg.Safety.Guard(), WriteTime: duration(h.cfg.Limits.WriteTime), MaxMessage: int(h.cfg.Limits.Body), Logger: h.logger,
+	}
 }

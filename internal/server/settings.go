@@ -7,6 +7,7 @@ import (
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/hub"
+	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -34,5 +35,13 @@ func limits(c *config.Config) hub.Limits {
 		Retention: duration(e.Retention), IdleRetention: duration(e.IdleRetention),
 		MaxRuns: e.MaxRuns, MaxAway: e.MaxAway, MaxQueued: e.MaxQueued, MaxWaiting: e.MaxWaiting,
 		Hops: d.MaxHops, Delegations: d.MaxTasks, DelegationTime: duration(d.MaxTime),
+	}
+}
+
+// pushOptions returns the options for the notification of webhooks.
+func pushOptions(c *config.Push) push.Options {
+	return push.Options{
+		Off: c.Off, Allow: c.Allow, RequireHTTPS: c.RequireHTTPS, SigningSecrets: c.SigningSecrets,
+		Timeout: duration(c.Timeout), MaxAge: duration(c.MaxAge), Concurrency: c.Concurrency, PerEndpoint: c.PerEndpoint,
 	}
 }
