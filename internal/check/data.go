@@ -84,19 +84,25 @@ func dataCamelCase(path string, _ any) string {
 	return ""
 }
 
-func dataStates(path string, v any) string {
-	name, above := field(path)
-	if s, isText := v.(string); name == "state" && above == "status" && (!isText || !slices.Contains(allStates, s)) {
-		return "the state is " + compact(v)
+// dataStates returns a finding of the states that are not known.
+func dataStates(known []string) finding {
+	return func(path string, v any) string {
+		name, above := field(path)
+		if s, _ := v.(string); name == "state" && above == "status" && !slices.Contains(known, s) {
+			return "the state is " + compact(v)
+		}
+		return ""
 	}
-	return ""
 }
 
-func dataRoles(path string, v any) string {
-	if name, _ := field(path); name == "role" && v != "ROLE_USER" && v != "ROLE_AGENT" {
-		return "the role is " + compact(v)
+// dataRoles returns a finding of the roles that are neither user nor agent.
+func dataRoles(user, agent string) finding {
+	return func(path string, v any) string {
+		if name, _ := field(path); name == "role" && v != user && v != agent {
+			return "the role is " + compact(v)
+		}
+		return ""
 	}
-	return ""
 }
 
 func dataTimestamps(path string, v any) string {

@@ -42,21 +42,6 @@ func oldData(f finding) func(context.Context, *probe) error {
 
 var oldStateNames = []string{"submitted", "working", "input-required", "completed", "canceled", "failed", "rejected", "auth-required", "unknown"}
 
-func oldStates(path string, v any) string {
-	name, above := field(path)
-	if s, _ := v.(string); name == "state" && above == "status" && !slices.Contains(oldStateNames, s) {
-		return "the state is " + compact(v)
-	}
-	return ""
-}
-
-func oldRoles(path string, v any) string {
-	if name, _ := field(path); name == "role" && v != "user" && v != "agent" {
-		return "the role is " + compact(v)
-	}
-	return ""
-}
-
 func oldParts(path string, v any) string {
 	if !isPart(path, v) {
 		return ""

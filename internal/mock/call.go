@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -433,7 +434,7 @@ func (c *call) fail(err error) {
 // respond writes a complete answer.
 func (c *call) respond(status int, body []byte) {
 	c.w.Header().Set("Content-Type", "application/json")
-	c.w.Header().Set("Content-Length", itoa(len(body)))
+	c.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	c.w.WriteHeader(status)
 	c.write(c.r.Context(), body)
 }

@@ -2,6 +2,7 @@ package mock
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -60,7 +61,7 @@ func modern(params object) (object, error) {
 			continue // the decoder reports the error
 		}
 		if err := modernPart(part); err != nil {
-			return nil, apierror.Field(a2a.ErrInvalidParams, "message.parts["+itoa(i)+"]", "%s", err.Error())
+			return nil, apierror.Field(a2a.ErrInvalidParams, "message.parts["+strconv.Itoa(i)+"]", "%s", err.Error())
 		}
 	}
 	if c, ok := params["configuration"].(object); ok {

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -122,6 +123,6 @@ func (a *matchInput) fill(text, task string) string {
 		return text
 	}
 	return strings.NewReplacer(
-		"{{text}}", a.text, "{{skill}}", a.skill, "{{context}}", a.context, "{{task}}", task, "{{turn}}", itoa(a.turn),
+		"{{text}}", a.text, "{{skill}}", a.skill, "{{context}}", a.context, "{{task}}", task, "{{turn}}", strconv.Itoa(a.turn),
 	).Replace(text)
 }

@@ -242,7 +242,7 @@ func (s *Server) list(c *call, in *op.List) (object, error) {
 	}
 	next := ""
 	if at+in.PageSize < len(all) {
-		next = itoa(at + in.PageSize)
+		next = strconv.Itoa(at + in.PageSize)
 	}
 	return object{"tasks": tasks, "nextPageToken": next, "pageSize": in.PageSize, "totalSize": len(all)}, nil
 }

@@ -78,7 +78,7 @@ func TestParseProblems(t *testing.T) {
 		{strings.Repeat("a", maxFile+1), "m.yaml: the file is larger than"},
 	} {
 		c, err := Parse("m.yaml", []byte(tt.src))
-		var problems Errors
+		var problems yamlfile.Errors
 		if !errors.As(err, &problems) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("Parse(%.80q) = %v, %v, want %q", tt.src, c, err, tt.want)
 		}
@@ -179,7 +179,7 @@ func FuzzParse(f *testing.F) {
 	breaks := func(src []byte) int { return bytes.Count(src, []byte("\n")) + bytes.Count(src, []byte("\r")) }
 	f.Fuzz(func(t *testing.T, src []byte) {
 		c, err := Parse("m.yaml", src)
-		var problems Errors
+		var problems yamlfile.Errors
 		switch {
 		case err != nil && (!errors.As(err, &problems) || len(problems) == 0):
 			t.Errorf("Parse() = %v, want Errors", err)

@@ -10,7 +10,6 @@ import (
 	"github.com/parley-a2a/parley/internal/apierror"
 	textclip "github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/dialect"
-	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
 // sentinels are the errors that a script can name, without the ending "Error".
@@ -90,13 +89,3 @@ func explain(err error) dialect.Report {
 func clip(s string) string {
 	return textclip.Runes(strings.TrimSpace(s), 60)
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }
-
-// Error is one problem of a file. File is the path; Line is the line number from 1, or 0 if the
-// problem has none; Key is the key, such as "a2a_agents[0].name", or empty at the top; Problem
-// describes the problem. Its text is like "mock.yaml:3: a2a_agents[0].name: is missing".
-type Error = yamlfile.Error
-
-// Errors are all problems of a file, at least one; its text has one line for each.
-type Errors = yamlfile.Errors

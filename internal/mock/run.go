@@ -3,6 +3,7 @@ package mock
 import (
 	"context"
 	"maps"
+	"strconv"
 	"time"
 
 	"github.com/parley-a2a/parley/internal/backoff"
@@ -146,7 +147,7 @@ func (r *run) artifact(ctx context.Context, a *step) bool {
 	t := r.task
 	artifact := maps.Clone(a.artifact)
 	if artifact["artifactId"] == nil {
-		artifact["artifactId"] = "artifact-" + itoa(len(t.artifacts)+1)
+		artifact["artifactId"] = "artifact-" + strconv.Itoa(len(t.artifacts)+1)
 	}
 	id, input := artifact["artifactId"], t.input
 	if len(a.parts) > 0 {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
 // Options configure a server. The zero value is ready to use.
@@ -39,11 +41,11 @@ type Server struct {
 }
 
 // New returns a server for the agents of c, which must not change afterwards. The error is an
-// [Errors] if c is invalid. The caller must call Close.
+// [yamlfile.Errors] if c is invalid. The caller must call Close.
 func New(c *Config, o Options) (*Server, error) {
-	var problems Errors
+	var problems yamlfile.Errors
 	agents := compile(c, func(key, format string, args ...any) {
-		problems = append(problems, &Error{File: "mock", Key: key, Problem: fmt.Sprintf(format, args...)})
+		problems = append(problems, &yamlfile.Error{File: "mock", Key: key, Problem: fmt.Sprintf(format, args...)})
 	})
 	if len(problems) > 0 {
 		return nil, problems

@@ -108,7 +108,7 @@ func (h *Handler) auditEvent(r *http.Request) *AuditEvent {
 	family, rest, _ := strings.Cut(path, "/")
 	_, verb, _ := strings.Cut(rest, "/")
 	id := r.PathValue("id")
-	d := &AuditEvent{Action: audit.AdminOther, Subject: audit.Subject{Kind: kinds[family]}}
+	d := &AuditEvent{Action: audit.AdminOther, Subject: audit.Subject{Kind: families[family].kind}}
 	if a, ok := actions[r.Method+" "+path]; ok {
 		d.Action = a
 	}
@@ -144,10 +144,4 @@ var actions = map[string]audit.Action{
 	"GET audit": audit.AuditExport, "GET tasks": audit.TaskInspect, "GET tasks/{id}": audit.TaskInspect, "GET events": audit.TaskInspect, "GET counts": audit.TaskInspect,
 	"GET tasks/{id}/log": audit.TaskInspect, "GET tasks/{id}/log/events": audit.TaskInspect,
 	"PUT memory/note": audit.MemorySet, "DELETE memory/note": audit.MemoryDelete, "DELETE memory/session": audit.MemoryEnd,
-}
-
-// kinds are the kinds of the subjects of the families of paths.
-var kinds = map[string]string{
-	"keys": "key", "agents": "agent", "conformance": "agent", "tasks": "task", "push": "task", "trust": "principal", "inbox": "item", "dead": "letter",
-	"audit": "audit", "memory": "note", "events": "events", "counts": "counts",
 }

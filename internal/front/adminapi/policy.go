@@ -13,31 +13,34 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// families are the policy operations for the paths below /api/v1, by their first element.
+// families are the policy operations and the audited subjects of the paths below /api/v1, by their first
+// element.
 var families = map[string]struct {
 	read, change policy.Op
 	// open states that reads need no permission here: the handler shows each caller only its
 	// visible part.
 	open bool
+	// kind is the kind of the subjects of audit entries.
+	kind string
 }{
 	"status":      {read: policy.Status, change: policy.AdminOther},
 	"caller":      {open: true, change: policy.AdminOther},
-	"agents":      {open: true, change: policy.AdminAgents},
-	"conformance": {read: policy.AdminAgents, change: policy.AdminAgents},
+	"agents":      {open: true, change: policy.AdminAgents, kind: "agent"},
+	"conformance": {read: policy.AdminAgents, change: policy.AdminAgents, kind: "agent"},
 	"search":      {open: true, change: policy.AdminOther},
-	"tasks":       {open: true, change: policy.AdminTasks}, // the engine checks reads
-	"counts":      {open: true, change: policy.AdminTasks}, // as tasks
-	"dead":        {read: policy.AdminTasks, change: policy.AdminTasks},
+	"tasks":       {open: true, change: policy.AdminTasks, kind: "task"},   // the engine checks reads
+	"counts":      {open: true, change: policy.AdminTasks, kind: "counts"}, // as tasks
+	"dead":        {read: policy.AdminTasks, change: policy.AdminTasks, kind: "letter"},
 	"costs":       {read: policy.AdminRead, change: policy.AdminOther},
 	"confidences": {read: policy.AdminRead, change: policy.AdminOther},
-	"keys":        {read: policy.AdminKeys, change: policy.AdminKeys},
-	"trust":       {read: policy.AdminTrust, change: policy.AdminTrust},
-	"push":        {read: policy.AdminPush, change: policy.AdminPush},
+	"keys":        {read: policy.AdminKeys, change: policy.AdminKeys, kind: "key"},
+	"trust":       {read: policy.AdminTrust, change: policy.AdminTrust, kind: "principal"},
+	"push":        {read: policy.AdminPush, change: policy.AdminPush, kind: "task"},
 	"samples":     {read: policy.AdminRead, change: policy.AdminOther},
-	"events":      {read: policy.AdminRead, change: policy.AdminOther},
-	"audit":       {read: policy.AdminAudit, change: policy.AdminAudit},
-	"memory":      {read: policy.MemoryRead, change: policy.MemoryWrite},
-	"inbox":       {read: policy.InboxRead, change: policy.InboxWrite},
+	"events":      {read: policy.AdminRead, change: policy.AdminOther, kind: "events"},
+	"audit":       {read: policy.AdminAudit, change: policy.AdminAudit, kind: "audit"},
+	"memory":      {read: policy.MemoryRead, change: policy.MemoryWrite, kind: "note"},
+	"inbox":       {read: policy.InboxRead, change: policy.InboxWrite, kind: "item"},
 }
 
 // asks returns the policy request for a request, and whether the policy is asked at all. Paths
