@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -147,14 +148,7 @@ func (o *Options) peer() *peer.Options {
 		MaxCard: maxCard, Retries: o.Retries, Idempotent: o.Idempotent, Logger: o.Logger,
 		Deadline: never, BreakAfter: never, Detach: true,
 	}
-	if p.Credentials.Key == "" {
-		p.Credentials.Key = o.Key
-	}
-	if p.Idle == 0 {
-		p.Idle = never
-	}
-	if p.Retries == 0 {
-		p.Retries = never
-	}
+	p.Credentials.Key = cmp.Or(p.Credentials.Key, o.Key)
+	p.Idle, p.Retries = cmp.Or(p.Idle, never), cmp.Or(p.Retries, never)
 	return p
 }

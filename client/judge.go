@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,10 +70,7 @@ type Verdict struct {
 // Judge returns the verdict of the agent. The error wraps ErrNoVerdict if the agent has
 // answered without a verdict.
 func (j *Judge) Judge(ctx context.Context, c *Case) (*Verdict, error) {
-	timeout := j.Timeout
-	if timeout <= 0 {
-		timeout = DefaultJudgeTimeout
-	}
+	timeout := cmp.Or(max(0, j.Timeout), DefaultJudgeTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no verdict within %v", timeout))
 	defer cancel()
 	v, err := j.ask(ctx, c)
@@ -91,9 +89,7 @@ func (j *Judge) ask(ctx context.Context, c *Case) (*Verdict, error) {
 		return nil, err
 	}
 	o := j.Client
-	if o.Key == "" {
-		o.Key = j.Token
-	}
+	o.Key = cmp.Or(o.Key, j.Token)
 	agent, err := Dial(ctx, j.URL, o)
 	if err != nil {
 		return nil, err

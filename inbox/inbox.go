@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -403,10 +404,7 @@ func (b *Inbox) sweep(ctx context.Context) {
 	if !ok {
 		return
 	}
-	keep := b.Retention
-	if keep <= 0 {
-		keep = retentionDefault
-	}
+	keep := cmp.Or(max(0, b.Retention), retentionDefault)
 	for {
 		n, err := s.SweepItems(ctx, time.Now().Add(-keep), sweepSlice)
 		if err != nil {

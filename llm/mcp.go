@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -135,10 +136,8 @@ func (l *losses) block(at string, i int, p *a2a.Part) MCPBlock {
 	case a2a.Raw:
 		b = rawBlock(i, p, c)
 	case a2a.URL:
-		b = MCPBlock{Type: mcpLink, URI: string(c), Name: p.Filename, MIMEType: p.MediaType}
-		if b.Name == "" {
-			b.Name = string(c) // MCP requires a name
-		}
+		b = MCPBlock{Type: mcpLink, URI: string(c), MIMEType: p.MediaType}
+		b.Name = cmp.Or(p.Filename, string(c)) // MCP requires a name
 	default:
 		l.gone(at, fmt.Sprintf("content of the type %T is unknown", p.Content))
 		return MCPBlock{Type: mcpText}

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -184,10 +185,7 @@ func (l *losses) chatWords(at string, p *a2a.Part) (ChatPart, bool) {
 
 // note returns the text that replaces content which is no text.
 func note(p *a2a.Part, what string) ChatPart {
-	mt := p.MediaType
-	if mt == "" {
-		mt = octets
-	}
+	mt := cmp.Or(p.MediaType, octets)
 	if p.Filename != "" {
 		return ChatPart{Type: chatText, Text: fmt.Sprintf("[%s: %s, %s]", p.Filename, mt, what)}
 	}

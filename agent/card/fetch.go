@@ -1,6 +1,7 @@
 package card
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -267,12 +268,7 @@ func (f *fetcher) request(ctx context.Context, u *url.URL) (*http.Request, error
 	return req, nil
 }
 
-func (o *FetchOptions) maxBytes() int64 {
-	if o.MaxBytes <= 0 {
-		return DefaultMaxBytes
-	}
-	return o.MaxBytes
-}
+func (o *FetchOptions) maxBytes() int64 { return cmp.Or(max(0, o.MaxBytes), DefaultMaxBytes) }
 
 // lists reports whether card has an interface with the path of u. Hosts are not compared,
 // because agents behind proxies and in containers have several names.

@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -126,10 +127,7 @@ func (a *Agent) removeUser(at sessionKey, k *session) {
 	defer a.busy.Done()
 	a.mu.Lock()
 	k.users--
-	idle := a.Idle
-	if idle == 0 {
-		idle = DefaultIdle
-	}
+	idle := cmp.Or(a.Idle, DefaultIdle)
 	over := k.users == 0 && a.closed
 	if over {
 		delete(a.sessions, at)

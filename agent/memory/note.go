@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -149,10 +150,7 @@ type Session struct {
 
 // SessionOf returns the session of a context, or of a task without a context.
 func SessionOf(owner task.Owner, contextID, taskID string) Session {
-	if contextID == "" {
-		contextID = taskID
-	}
-	return Session{owner, "a2a-inbound/" + Segment(contextID)}
+	return Session{owner, "a2a-inbound/" + Segment(cmp.Or(contextID, taskID))}
 }
 
 // millis returns a time with the precision of stores.

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,12 +61,8 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 		return nil, errors.New("a queue agent needs a hub, which keeps its checkpoints")
 	}
 	r := &run{
-		ctx: ctx, ec: ec, call: call, yield: yield, name: a.Queue,
+		ctx: ctx, ec: ec, call: call, yield: yield, name: cmp.Or(a.Queue, call.Agent), serial: a.Serial,
 		key: taskKey{auth.PrincipalFrom(ctx).Owner(), ec.TaskID}, mail: newMailbox(), gone: make(chan struct{}),
-	}
-	r.serial = a.Serial
-	if r.name == "" {
-		r.name = call.Agent
 	}
 	if err := protocol.JobAt(r.name).Check(); err != nil {
 		return nil, err

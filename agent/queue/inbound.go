@@ -113,17 +113,24 @@ func (d *Dispatcher) handleHeartbeat(ctx context.Context, e *bus.Envelope) {
 		return
 	}
 	for _, h := range b.Jobs {
-		k := taskKey{h.Owner, a2a.TaskID(h.Task)}
-		if d.deliver(k, heartbeat{h.Epoch, h.Token, b.Worker}) || d.ignores(k) {
-			continue
-		}
-		switch status, err := d.statusOf(ctx, k); {
-		case err != nil, status == elsewhere:
-		case status != queued:
-			d.stop(ctx, &workerMessage{to: b.Worker, about: k, epoch: h.Epoch}, status.reason())
-		case d.Runs != nil:
-			d.park(ctx, k, heartbeat{h.Epoch, h.Token, b.Worker})
-		}
+		n := &workerMessage{to: b.Worker, about: taskKey{h.Owner, a2a.TaskID(h.Task)}, epoch: h.Epoch}
+		d.deliverOrStop(ctx, n, heartbeat{h.Epoch, h.Token, b.Worker})
+	}
+}
+
+// deliverOrStop passes an item from a worker to the run of its task, or stops the worker with n if
+// there is none and will be none.
+func (d *Dispatcher) deliverOrStop(ctx context.Context, n *workerMessage, item any) {
+	k := n.about
+	if d.deliver(k, item) || d.ignores(k) {
+		return
+	}
+	switch status, err := d.statusOf(ctx, k); {
+	case err != nil, status == elsewhere:
+	case status != queued:
+		d.stop(ctx, n, status.reason())
+	case d.Runs != nil:
+		d.park(ctx, k, item)
 	}
 }
 

@@ -90,17 +90,7 @@ func (d *Dispatcher) handleFetch(ctx context.Context, e *bus.Envelope) {
 		d.log().Warn("fetch ignored", "from", e.Source, "task", e.Task, "error", err)
 		return
 	}
-	k := keyOf(e)
-	if d.deliver(k, f) || d.ignores(k) {
-		return
-	}
-	switch status, err := d.statusOf(ctx, k); {
-	case err != nil, status == elsewhere:
-	case status != queued:
-		d.stop(ctx, &workerMessage{to: f.Worker, about: k, epoch: e.Epoch}, status.reason())
-	case d.Runs != nil:
-		d.park(ctx, k, f)
-	}
+	d.deliverOrStop(ctx, &workerMessage{to: f.Worker, about: keyOf(e), epoch: e.Epoch}, f)
 }
 
 // handleFetch sends the worker a piece of the message. A request that comes too early or with a

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -111,10 +112,7 @@ func (r *run) acceptEvent(event []byte) {
 // is the same each time.
 func taskOfMessage(message []byte) []byte {
 	id, _ := rawjson.String(rawjson.Member(message, "messageId"))
-	if id == "" {
-		id = "answer"
-	}
-	b := rawjson.AppendString([]byte(`{"task":{"status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":`), id)
+	b := rawjson.AppendString([]byte(`{"task":{"status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":`), cmp.Or(id, "answer"))
 	b = rawjson.AppendMembers(b, message, "messageId", "contextId", "taskId", "role", "referenceTaskIds", "artifactId", "name", "description")
 	return append(b, `}]}}`...)
 }

@@ -6,8 +6,6 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -15,8 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/client/transport"
-	"github.com/parley-a2a/parley/internal/lazy"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/agents/taskruns"
 )
 
 // DefaultTimeout is how long a message may take if Agent.Timeout is zero.
@@ -90,7 +87,7 @@ type Agent struct {
 	Logger *slog.Logger
 
 	connection connection
-	runs       runs
+	runs       taskruns.Set[*run]
 	named      named
 }
 
@@ -120,48 +117,8 @@ func (a *Agent) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Se
 			yield(nil, err)
 			return
 		}
-		a.runs.enter(r)
-		defer a.runs.leave(r)
+		defer a.runs.Enter(taskruns.KeyOf(ctx, ec.TaskID), r)()
+		defer close(r.gone)
 		r.perform(ctx)
 	}
-}
-
-// runKey identifies the runs of a task. A task id alone is unique within its owner only.
-type runKey struct {
-	owner task.Owner
-	id    a2a.TaskID
-}
-
-// runs holds the runs in progress. The zero runs is empty.
-type runs struct {
-	mu  sync.Mutex // guards the field below
-	all map[runKey][]*run
-}
-
-func (rs *runs) enter(r *run) {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	lazy.Put(&rs.all, r.key, append(rs.all[r.key], r))
-}
-
-func (rs *runs) leave(r *run) {
-	close(r.gone)
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	rest := slices.DeleteFunc(rs.all[r.key], func(other *run) bool { return other == r })
-	if len(rest) == 0 {
-		delete(rs.all, r.key)
-		return
-	}
-	rs.all[r.key] = rest
-}
-
-// last returns the newest run of a task, or nil.
-func (rs *runs) last(key runKey) *run {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	if all := rs.all[key]; len(all) > 0 {
-		return all[len(all)-1]
-	}
-	return nil
 }

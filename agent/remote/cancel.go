@@ -10,7 +10,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/agents/taskruns"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
@@ -19,7 +19,10 @@ import (
 // the same state.
 func (a *Agent) Cancel(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
-		c := &cancellation{agent: a, ec: ec, call: agent.CallFrom(ctx), run: a.runs.last(runKey{auth.PrincipalFrom(ctx).Owner(), ec.TaskID})}
+		c := &cancellation{agent: a, ec: ec, call: agent.CallFrom(ctx)}
+		if runs := a.runs.Of(taskruns.KeyOf(ctx, ec.TaskID)); len(runs) > 0 {
+			c.run = runs[len(runs)-1]
+		}
 		if c.call == nil {
 			c.call = new(agent.Call)
 		}

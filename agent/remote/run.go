@@ -27,7 +27,6 @@ import (
 // run is one execution for one message.
 type run struct {
 	agent *Agent
-	key   runKey
 	owner task.Owner
 	ec    *a2asrv.ExecutorContext
 	call  *agent.Call
@@ -94,7 +93,6 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 		agent: a, owner: auth.PrincipalFrom(ctx).Owner(), ec: ec, call: call, yield: yield, h: h,
 		known: make(chan struct{}), gone: make(chan struct{}),
 	}
-	r.key = runKey{r.owner, ec.TaskID}
 	r.messageID = derived(idMessage, r.owner, call.Key)
 	r.confirms()
 	r.relay.restore(call.Task, call.Sealed)

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -136,9 +137,7 @@ func (r *run) fill() {
 			r.Idle = DefaultIdle
 		}
 	}
-	if r.DrainTimeout == 0 {
-		r.DrainTimeout = DefaultDrainTimeout
-	}
+	r.DrainTimeout = cmp.Or(r.DrainTimeout, DefaultDrainTimeout)
 	if r.Logger == nil {
 		r.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -99,10 +100,7 @@ func (a Action) level() Level {
 
 // Has reports whether level l logs an action; the zero Level is Tasks.
 func (l Level) Has(a Action) bool {
-	if l == "" {
-		l = Tasks
-	}
-	return ranks[a.level()] <= ranks[l]
+	return ranks[a.level()] <= ranks[cmp.Or(l, Tasks)]
 }
 
 // Outcome is the outcome of an action.
@@ -249,11 +247,7 @@ func appendEntry(dst []byte, p position, at time.Time, r *Record) ([]byte, Hash)
 	dst = appendObject(dst, "actor", []Field{{"id", a.ID}, {"owner", a.Owner}, {"auth", a.Auth}, {"from", a.From}})
 	dst = appendText(dst, "action", string(r.Action))
 	dst = appendObject(dst, "subject", []Field{{"kind", s.Kind}, {"id", s.ID}, {"agent", s.Agent}, {"task", s.Task}})
-	outcome := r.Outcome
-	if outcome == "" {
-		outcome = OK
-	}
-	dst = appendText(dst, "outcome", string(outcome))
+	dst = appendText(dst, "outcome", string(cmp.Or(r.Outcome, OK)))
 	dst = appendText(dst, "reason", r.Reason)
 	dst = appendText(dst, "trace", r.Trace)
 	dst = appendObject(dst, "detail", r.Detail[:min(len(r.Detail), maxFields)])

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -36,10 +37,7 @@ func (t *Test) Subject() (*auth.Principal, *Request, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	caller := &auth.Principal{ID: t.Caller, Org: t.Owner, Roles: t.Roles}
-	if caller.ID == "" {
-		caller.ID = auth.Local
-	}
+	caller := &auth.Principal{ID: cmp.Or(t.Caller, auth.Local), Org: t.Owner, Roles: t.Roles}
 	if caller.Anonymous() && (t.Owner != "" || len(t.Roles) > 0) {
 		return nil, nil, fmt.Errorf("a caller without credentials has no roles and no owner; name the caller")
 	}

@@ -1,6 +1,7 @@
 package token
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -96,13 +97,10 @@ func (a *Asserter) Of(p *auth.Principal, audience string, claims []string) (stri
 	if err != nil {
 		return "", fmt.Errorf("assertion: %w", err)
 	}
-	life, now := a.Life, time.Now()
-	if life == 0 {
-		life = DefaultLife
-	}
+	now := time.Now()
 	b := body{
 		Issuer: a.Issuer, Subject: p.ID, Audience: audience, ID: rand.Text(),
-		Issued: now.Unix(), Expires: now.Add(life).Unix(), Act: &actor{Subject: a.Issuer},
+		Issued: now.Unix(), Expires: now.Add(cmp.Or(a.Life, DefaultLife)).Unix(), Act: &actor{Subject: a.Issuer},
 	}
 	if b.Act.Before, err = before(p); err != nil {
 		return "", fmt.Errorf("assertion: %w", err)

@@ -1,6 +1,7 @@
 package token
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -126,9 +127,4 @@ func (i *Issuer) algorithms() []jose.SignatureAlgorithm {
 	return out
 }
 
-func (i *Issuer) skew() time.Duration {
-	if i.Skew == 0 {
-		return DefaultSkew
-	}
-	return i.Skew
-}
+func (i *Issuer) skew() time.Duration { return cmp.Or(i.Skew, DefaultSkew) }

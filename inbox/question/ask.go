@@ -1,6 +1,7 @@
 package question
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 // replyFromInbox puts a question into the inbox and waits until it is settled there, by a
 // message of the caller, or by the end of the task.
 func (r *PolicyResponder) replyFromInbox(ctx context.Context, q *Question) (Reply, error) {
-	if n := countRepeats(q, lastAnswer(q)); n >= orElse(r.Repetition, DefaultRepetition) {
+	if n := countRepeats(q, lastAnswer(q)); n >= cmp.Or(r.Repetition, DefaultRepetition) {
 		return repeated(q, n), nil
 	}
 	it, err := r.put(ctx, q)
@@ -55,7 +56,7 @@ func (r *PolicyResponder) put(ctx context.Context, q *Question) (inbox.Item, err
 	return r.Inbox.Put(ctx, &inbox.Item{
 		ID: itemID(q), Kind: inbox.Question, Owner: q.Owner, Task: q.Task, Version: q.Version, Agent: q.Agent,
 		Caller: q.Caller.ID, CallerName: q.Caller.DisplayName, Skill: q.Skill, Text: itemText(q), Draft: draft,
-		Expires: time.Now().Add(orElse(r.AskTime, DefaultAskTime)),
+		Expires: time.Now().Add(cmp.Or(r.AskTime, DefaultAskTime)),
 	})
 }
 

@@ -1,6 +1,7 @@
 package question
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -52,7 +53,7 @@ func (r *PolicyResponder) replyBy(ctx context.Context, p Policy, q *Question) (R
 	default:
 		return Reply{}, nil
 	}
-	if most := orElse(r.MaxRounds, DefaultRounds); len(q.Turns) >= most {
+	if most := cmp.Or(r.MaxRounds, DefaultRounds); len(q.Turns) >= most {
 		return breakLoop(q, maxRounds, fmt.Sprintf("has asked more than %d questions in a row, the last one: %s", most, question(q))), nil
 	}
 	if p == Auto {
@@ -90,7 +91,7 @@ func (r *PolicyResponder) replyAuto(ctx context.Context, q *Question) (Reply, er
 	if problem != "" {
 		return breakLoop(q, unanswered, fmt.Sprintf("asks: %s; the answering agent %q %s", question(q), r.Answerer, problem)), nil
 	}
-	if n := countRepeats(q, text) + 1; n >= orElse(r.Repetition, DefaultRepetition) {
+	if n := countRepeats(q, text) + 1; n >= cmp.Or(r.Repetition, DefaultRepetition) {
 		return repeated(q, n), nil
 	}
 	return Reply{Text: text}, nil
@@ -136,14 +137,6 @@ func otherParts(q *Question) string {
 		return " [and 1 part that is not text]"
 	}
 	return fmt.Sprintf(" [and %d parts that are not text]", q.Others)
-}
-
-// orElse returns n, or otherwise if n is zero.
-func orElse[T int | time.Duration](n, otherwise T) T {
-	if n == 0 {
-		return otherwise
-	}
-	return n
 }
 
 // maxQuoted limits quoted text in errors, in characters.

@@ -1,6 +1,7 @@
 package question
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ func (r *PolicyResponder) Surface(ctx context.Context, s *Surfaced) error {
 	_, err := r.Inbox.Put(ctx, &inbox.Item{
 		ID: s.item(), Kind: inbox.Question, Owner: s.Owner, Task: s.Task, Agent: s.Agent, Skill: s.Skill,
 		Text: fmt.Sprintf("%s asks:\n\n%s", s.Agent, s.Text), Draft: s.Draft,
-		Expires: time.Now().Add(orElse(r.AskTime, DefaultAskTime)),
+		Expires: time.Now().Add(cmp.Or(r.AskTime, DefaultAskTime)),
 	})
 	return err
 }

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -256,18 +257,10 @@ func (x *exchange) run(ctx context.Context, req *a2a.SendMessageRequest) error {
 }
 
 func limit(ms, otherwise int) time.Duration {
-	if ms <= 0 {
-		ms = otherwise
-	}
-	return time.Duration(ms) * time.Millisecond
+	return time.Duration(cmp.Or(max(0, ms), otherwise)) * time.Millisecond
 }
 
-func retries(most int) int {
-	if most == 0 {
-		return 3
-	}
-	return max(0, most)
-}
+func retries(most int) int { return max(0, cmp.Or(most, 3)) }
 
 // unaccepted reports whether the error proves that the agent has not accepted the message.
 func unaccepted(err error) bool {

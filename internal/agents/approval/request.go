@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -229,7 +230,7 @@ func reasonSuffix(text string) string {
 func (r *request) approval(level trust.Level) *inbox.Item {
 	it := r.newItem(inbox.Approval)
 	it.Text = fmt.Sprintf("%s (trusted to %s) asks %s:\n\n%s%s", r.name(), level, r.subject(), r.words(), r.conversation())
-	it.Expires = time.Now().Add(orDefault(r.wrapper.ApprovalTime, approvalDefault))
+	it.Expires = time.Now().Add(cmp.Or(max(0, r.wrapper.ApprovalTime), approvalDefault))
 	return it
 }
 
@@ -270,19 +271,12 @@ func (r *request) words() string {
 	return text
 }
 
-func orDefault(d, otherwise time.Duration) time.Duration {
-	if d <= 0 {
-		return otherwise
-	}
-	return d
-}
-
 // await waits until an item is settled, and sends the hub a keep-alive event at intervals. It
 // returns an error when the hub drains; the next process continues to wait.
 func (r *request) await(ctx context.Context, it inbox.Item) (inbox.Item, error) {
 	ctx, cancel := r.call.UntilDrain(ctx)
 	defer cancel()
-	beat := orDefault(r.wrapper.KeepAlive, keepAliveDefault)
+	beat := cmp.Or(max(0, r.wrapper.KeepAlive), keepAliveDefault)
 	for it.State == inbox.Open {
 		wait, cancel := context.WithTimeout(ctx, beat)
 		got, err := r.wrapper.Inbox.Wait(wait, it.ID)

@@ -1,6 +1,7 @@
 package assistant
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -35,12 +36,7 @@ func ParseHours(text string) (from, to time.Duration, err error) {
 	return from, to, nil
 }
 
-func (h *Hours) zone() *time.Location {
-	if h.Zone == nil {
-		return time.UTC
-	}
-	return h.Zone
-}
+func (h *Hours) zone() *time.Location { return cmp.Or(h.Zone, time.UTC) }
 
 // day returns the begin and the end of the hours on the day of at; both are zero on weekends.
 func (h *Hours) day(at time.Time) (from, to time.Time) {

@@ -1,6 +1,7 @@
 package assistant
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -23,10 +24,7 @@ type outcome struct {
 // negotiate answers one message of a negotiation.
 func (a *Assistant) negotiate(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 	v := callerOf(ctx, ec)
-	talk := ec.ContextID
-	if talk == "" {
-		talk = string(ec.TaskID)
-	}
+	talk := cmp.Or(ec.ContextID, string(ec.TaskID))
 	var o outcome
 	text, err := a.earlierTurns(ctx, v)
 	if err == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/agents/taskruns"
 )
 
 // BySkill is an agent with a program for each of its skills. Skill ids are compared without
@@ -55,7 +56,7 @@ func (b *BySkill) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.
 // Cancel implements a2asrv.AgentExecutor.
 func (b *BySkill) Cancel(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	for _, a := range b.Agents {
-		if len(a.running(keyOf(ctx, ec))) > 0 {
+		if len(a.runs.Of(taskruns.KeyOf(ctx, ec.TaskID))) > 0 {
 			return a.Cancel(ctx, ec)
 		}
 	}

@@ -73,17 +73,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/lazy"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/agents/taskruns"
 )
 
 // Defaults of Agent.
@@ -129,8 +125,7 @@ type Agent struct {
 	// means defaultQuiet.
 	quiet time.Duration
 
-	mu   sync.Mutex // guards runs
-	runs map[runKey][]*run
+	runs taskruns.Set[*run]
 }
 
 var (
@@ -160,9 +155,8 @@ func (a *Agent) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Se
 		r := &run{agent: a, ec: ec, gone: make(chan struct{})}
 		ctx, r.stop = context.WithCancelCause(ctx)
 		defer r.stop(nil)
-		key := keyOf(ctx, ec)
-		a.enter(key, r)
-		defer a.leave(key, r)
+		defer a.runs.Enter(taskruns.KeyOf(ctx, ec.TaskID), r)()
+		defer r.leave()
 		r.perform(ctx, yield)
 	}
 }
@@ -172,7 +166,7 @@ func (a *Agent) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Se
 // ended.
 func (a *Agent) Cancel(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
-		for _, r := range a.running(keyOf(ctx, ec)) {
+		for _, r := range a.runs.Of(taskruns.KeyOf(ctx, ec.TaskID)) {
 			r.stop(errCanceled)
 			select {
 			case <-r.gone:
@@ -185,62 +179,14 @@ func (a *Agent) Cancel(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq
 	}
 }
 
-// runKey identifies the runs of a task. A task id alone is unique only within its owner.
-type runKey struct {
-	owner task.Owner
-	id    a2a.TaskID
-}
-
-func keyOf(ctx context.Context, ec *a2asrv.ExecutorContext) runKey {
-	key := runKey{id: ec.TaskID}
-	if p := auth.PrincipalFrom(ctx); p != nil {
-		key.owner = p.Owner()
-	}
-	return key
-}
-
-func (a *Agent) enter(key runKey, r *run) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	lazy.Put(&a.runs, key, append(a.runs[key], r))
-}
-
-func (a *Agent) leave(key runKey, r *run) {
-	r.leave()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	rest := slices.DeleteFunc(a.runs[key], func(other *run) bool { return other == r })
-	if len(rest) == 0 {
-		delete(a.runs, key)
-		return
-	}
-	a.runs[key] = rest
-}
-
-func (a *Agent) running(key runKey) []*run {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return slices.Clone(a.runs[key])
-}
-
-func (a *Agent) grace() time.Duration {
-	if a.Grace == 0 {
-		return DefaultGrace
-	}
-	return max(0, a.Grace)
-}
+func (a *Agent) grace() time.Duration { return max(0, cmp.Or(a.Grace, DefaultGrace)) }
 
 // defaultQuiet is long for a program that ends after its last output, and short for a reader.
 const defaultQuiet = 50 * time.Millisecond
 
 func (a *Agent) lull() time.Duration { return cmp.Or(a.quiet, defaultQuiet) }
 
-func (a *Agent) maxOutput() int64 {
-	if a.MaxOutput == 0 {
-		return DefaultMaxOutput
-	}
-	return a.MaxOutput
-}
+func (a *Agent) maxOutput() int64 { return cmp.Or(a.MaxOutput, DefaultMaxOutput) }
 
 // stopped returns the cause of ctx, as an error that also wraps ctx.Err.
 func stopped(ctx context.Context) error {

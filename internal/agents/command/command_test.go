@@ -733,7 +733,7 @@ func TestRunsSideBySide(t *testing.T) {
 		}
 	})
 	wantEmpty(t, a.Runs)
-	if n := len(a.runs); n != 0 {
+	if n := a.runs.Len(); n != 0 {
 		t.Errorf("%d runs are still known", n)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"sync"
 	"time"
 )
@@ -65,43 +64,19 @@ func (c *Companion) Start() (*Running, error) {
 	return r, nil
 }
 
-// start starts the program with OS pipes for all three streams.
+// start starts the program with an OS pipe as its input.
 func (r *Running) start(a *Agent) error {
-	var pipes [3][2]*os.File
-	for i := range pipes {
-		read, write, err := os.Pipe()
-		if err != nil {
-			closeAll(pipes)
-			return err
-		}
-		pipes[i] = [2]*os.File{read, write}
-	}
-	p := &process{
-		cmd:    exec.Command(a.Command[0], a.Command[1:]...),
-		stdout: &outlet{file: pipes[1][0]}, stderr: &outlet{file: pipes[2][0]},
-		exited: make(chan struct{}),
-	}
-	p.cmd.Dir, p.cmd.Env = a.Dir, r.folder.env
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = pipes[0][0], pipes[1][1], pipes[2][1]
-	if err := p.begin(a, r.folder); err != nil {
-		closeAll(pipes)
+	read, write, err := os.Pipe()
+	if err != nil {
 		return err
 	}
-	for _, theirs := range []*os.File{pipes[0][0], pipes[1][1], pipes[2][1]} {
-		_ = theirs.Close()
+	defer func() { _ = read.Close() }()
+	if r.process, err = startReading(a, r.folder, read); err != nil {
+		_ = write.Close()
+		return err
 	}
-	r.process, r.input = p, pipes[0][1]
+	r.input = write
 	return nil
-}
-
-func closeAll(pipes [3][2]*os.File) {
-	for _, pair := range pipes {
-		for _, f := range pair {
-			if f != nil {
-				_ = f.Close()
-			}
-		}
-	}
 }
 
 // listen stores the end of the program's standard error.

@@ -44,13 +44,17 @@ func start(a *Agent, f *folder) (*process, error) {
 	if len(a.Command) == 0 {
 		return nil, &startError{"", errors.New("the agent has no command")}
 	}
-	// All streams of the program are OS files: nothing is copied, and a program that does not
-	// read its input blocks no goroutine.
 	input, err := os.Open(f.file(inputFile))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = input.Close() }()
+	return startReading(a, f, input)
+}
+
+// startReading starts the program of a, which reads input. All its streams are OS files: nothing is
+// copied, and a program that does not read its input blocks no goroutine.
+func startReading(a *Agent, f *folder, input *os.File) (*process, error) {
 	outRead, outWrite, err := os.Pipe()
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -191,10 +192,7 @@ func (r *run) exited(yield yieldFunc, end *ending) {
 	case 0:
 		yield(status(r.ec, a2a.TaskStateCompleted, r.out.answer()), nil)
 	case ExitInput:
-		question := r.out.answer()
-		if question == "" {
-			question = "The program asks for input."
-		}
+		question := cmp.Or(r.out.answer(), "The program asks for input.")
 		yield(status(r.ec, a2a.TaskStateInputRequired, question), nil)
 	default:
 		r.fail(yield, end, "ended with "+end.String())

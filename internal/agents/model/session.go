@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -224,10 +225,7 @@ func (s *session) suspend(c *call) error {
 
 // complete ends the task with the model's last message.
 func (s *session) complete(t *turn) error {
-	text := t.Message.Content.Text()
-	if text == "" {
-		text = t.Message.Refusal
-	}
+	text := cmp.Or(t.Message.Content.Text(), t.Message.Refusal)
 	if strings.Trim(text, " .\n") == noAnswer && !s.frame.IsEmpty() {
 		s.status(a2a.TaskStateRejected, "the model has no answer to this")
 		return nil

@@ -426,9 +426,7 @@ func (a *agentSpec) spec(d *yamlfile.Decoder, key string) directory.Spec {
 		},
 	}
 	e.Options.fill(&s)
-	if s.Title == "" {
-		s.Title = a.ID
-	}
+	s.Title = cmp.Or(s.Title, a.ID)
 	if e.Backend != "a2a" {
 		d.Problem(nil, key+".backend", "%q is not there; there is a2a", yamlfile.Clip(e.Backend))
 	}

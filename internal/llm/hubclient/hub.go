@@ -2,6 +2,7 @@ package hubclient
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -85,12 +86,7 @@ func (h *Hub) http() *http.Client {
 	}
 }
 
-func (h *Hub) patience() time.Duration {
-	if h.Patience == 0 {
-		return patienceDefault
-	}
-	return max(0, h.Patience)
-}
+func (h *Hub) patience() time.Duration { return max(0, cmp.Or(h.Patience, patienceDefault)) }
 
 // inProcess names the binding of Calls.
 const inProcess a2a.TransportProtocol = "INPROCESS"

@@ -1,6 +1,7 @@
 package skilltools
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -42,13 +43,9 @@ func (b *Bridge) call(ctx context.Context, o *skillTool, fields args.Fields, c *
 	if wrong != "" {
 		return problem(wrong), nil
 	}
-	timeout := b.Timeout
-	if timeout == 0 {
-		timeout = timeoutDefault
-	}
 	session := b.session()
 	sent, question, err := agenttools.Talk(ctx, b.Source, c, &hubclient.Send{
-		Agent: o.agent.Name, Skill: o.skill.ID, Parts: parts, Metadata: meta, Wait: timeout, Abort: true,
+		Agent: o.agent.Name, Skill: o.skill.ID, Parts: parts, Metadata: meta, Wait: cmp.Or(b.Timeout, timeoutDefault), Abort: true,
 		ContextID: v.Text("context_id"), TaskID: a2a.TaskID(v.Text("task_id")), Session: session.SessionID(), Key: session.Key(o.name, c),
 	})
 	if errors.Is(err, hubclient.ErrNotFound) || errors.Is(err, hubclient.ErrRefused) {

@@ -1,6 +1,7 @@
 package skilltools
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -84,12 +85,17 @@ func (b *Bridge) Tools(ctx context.Context) ([]llm.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
+	tools := b.toolsOf(skills)
+	b.remember(tools)
+	return tools, nil
+}
+
+func (b *Bridge) toolsOf(skills []skillTool) []llm.Tool {
 	tools := make([]llm.Tool, 0, len(skills))
 	for i := range skills {
 		tools = append(tools, b.tool(&skills[i]))
 	}
-	b.remember(tools)
-	return tools, nil
+	return tools
 }
 
 // skills returns the skills that get a tool, in the order of their names.
@@ -157,12 +163,11 @@ func (b *Bridge) describe(o *skillTool) string {
 	if guard.IsName(o.agent.Name) {
 		asks = "Asks the agent " + o.agent.Name + "."
 	}
-	about := o.skill.Description
-	if strings.TrimSpace(about) == "" {
-		about = o.skill.Name
-	}
-	if strings.TrimSpace(about) == "" {
-		about = o.skill.ID
+	about := o.skill.ID
+	for _, text := range []string{o.skill.Name, o.skill.Description} {
+		if strings.TrimSpace(text) != "" {
+			about = text
+		}
 	}
 	return asks + " The description of the skill in its card: " + b.Guard.Quote(guard.Card(o.agent.Name), about).Text
 }
@@ -202,11 +207,7 @@ func (b *Bridge) Changed() <-chan struct{} { return b.changed.Next() }
 
 // Run looks for changed skills until ctx ends.
 func (b *Bridge) Run(ctx context.Context) {
-	every := b.Refresh
-	if every <= 0 {
-		every = refreshDefault
-	}
-	tick := time.NewTicker(every)
+	tick := time.NewTicker(cmp.Or(max(b.Refresh, 0), refreshDefault))
 	defer tick.Stop()
 	for {
 		select {
@@ -231,11 +232,7 @@ func (b *Bridge) remember(tools []llm.Tool) {
 
 // compare notifies the watchers if the tools have changed.
 func (b *Bridge) compare(skills []skillTool) {
-	tools := make([]llm.Tool, 0, len(skills))
-	for i := range skills {
-		tools = append(tools, b.tool(&skills[i]))
-	}
-	p := printOf(tools)
+	p := printOf(b.toolsOf(skills))
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.known || p == b.print {

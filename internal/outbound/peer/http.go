@@ -2,6 +2,7 @@ package peer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -169,10 +170,7 @@ func (e *endpoint) mark(req *http.Request, s dialect.Shape, a *ask, r *request) 
 		h.Set(idempotencyKey, id)
 	}
 	for name, key := range map[string]string{"X-Correlation-Id": "correlationId", "X-Parent-Id": "parentId"} {
-		v := text(rawjson.Member(a.params, "metadata"), key)
-		if v == "" {
-			v = text(rawjson.Member(msg, "metadata"), key)
-		}
+		v := cmp.Or(text(rawjson.Member(a.params, "metadata"), key), text(rawjson.Member(msg, "metadata"), key))
 		if v != "" && httpcall.HeaderValue(v) && h.Get(name) == "" {
 			h.Set(name, v)
 		}

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -53,10 +54,7 @@ func (x *observed) over(e *endpoint, s dialect.Shape) {
 		return
 	}
 	l := &x.labels
-	l.Transport, l.Protocol, l.Version = transports[e.iface.ProtocolBinding], s.String(), "1.0"
-	if l.Transport == "" {
-		l.Transport = "other"
-	}
+	l.Transport, l.Protocol, l.Version = cmp.Or(transports[e.iface.ProtocolBinding], "other"), s.String(), "1.0"
 	switch s {
 	case dialect.V03, dialect.V03Proto, dialect.PromptKit:
 		l.Version = "0.3"

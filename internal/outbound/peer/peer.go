@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,9 +39,7 @@ type Peer struct {
 // Options.URL is rawURL if it is not set.
 func Dial(ctx context.Context, rawURL string, o *Options) (*Peer, error) {
 	opts := o.copy()
-	if opts.URL == "" {
-		opts.URL = rawURL
-	}
+	opts.URL = cmp.Or(opts.URL, rawURL)
 	c, err := Fetch(ctx, rawURL, &opts)
 	if err != nil {
 		return nil, err
@@ -64,12 +63,8 @@ func Fetch(ctx context.Context, rawURL string, o *Options) (*card.Card, error) {
 	if err != nil {
 		return nil, err
 	}
-	timeout := limit(o.Timeout, DefaultTimeout)
-	if timeout == 0 {
-		timeout = -1
-	}
 	c, err := card.Fetch(ctx, rawURL, &card.FetchOptions{
-		Client: client, Header: join(o.Header, shown.header), MaxBytes: o.MaxCard, Timeout: timeout, Target: o.Target,
+		Client: client, Header: join(o.Header, shown.header), MaxBytes: o.MaxCard, Timeout: cmp.Or(limit(o.Timeout, DefaultTimeout), -1), Target: o.Target,
 	})
 	var status *card.StatusError
 	if errors.As(err, &status) {
@@ -86,9 +81,7 @@ func New(c *card.Card, o *Options) (*Peer, error) {
 		return nil, err
 	}
 	label := opts.Name
-	if opts.Name == "" {
-		opts.Name = c.A2A.Name
-	}
+	opts.Name = cmp.Or(opts.Name, c.A2A.Name)
 	p := &Peer{card: c, opts: opts, label: label, breaker: opts.breaker(), home: c.From}
 	if opts.URL != "" {
 		home, err := httpcall.ParseURL(opts.URL)
@@ -194,9 +187,7 @@ func (p *Peer) usable(i *a2a.AgentInterface) (*endpoint, bool) {
 		return nil, false
 	}
 	e := &endpoint{peer: p, iface: *i}
-	if e.iface.ProtocolVersion == "" {
-		e.iface.ProtocolVersion = a2a.Version
-	}
+	e.iface.ProtocolVersion = cmp.Or(i.ProtocolVersion, a2a.Version)
 	shape, ok := e.native()
 	if !ok {
 		return nil, false

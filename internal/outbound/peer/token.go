@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -117,10 +118,7 @@ func (t *tokens) fetch(ctx context.Context) (string, time.Duration, error) {
 		Error   string      `json:"error"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil || answer.Token == "" {
-		if answer.Error == "" {
-			answer.Error = "no access_token"
-		}
-		return "", 0, fmt.Errorf("HTTP %d: %s", resp.StatusCode, answer.Error)
+		return "", 0, fmt.Errorf("HTTP %d: %s", resp.StatusCode, cmp.Or(answer.Error, "no access_token"))
 	}
 	life := tokenLife
 	if n, err := answer.Expires.Int64(); err == nil && n > 0 {

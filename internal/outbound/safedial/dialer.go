@@ -1,6 +1,7 @@
 package safedial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,13 +47,10 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 		return nil, err
 	}
 	nd := &net.Dialer{
-		Timeout: d.Timeout, KeepAlive: keepAlive, Resolver: d.Resolver,
+		Timeout: cmp.Or(d.Timeout, dialTimeout), KeepAlive: keepAlive, Resolver: d.Resolver,
 		ControlContext: func(ctx context.Context, network, address string, c syscall.RawConn) error {
 			return d.control(ctx, t, network, address, c)
 		},
-	}
-	if nd.Timeout == 0 {
-		nd.Timeout = dialTimeout
 	}
 	conn, err := nd.DialContext(ctx, network, address)
 	var refusal *Refusal

@@ -97,7 +97,6 @@ var paths = map[string]string{
 	"internal/llm/mcp/mcpserver perform":        "-", // an empty result
 	"internal/llm/mcp/mcpserver failed":         "-", // errors of the server; those of tools are labelled by the endpoint
 	"internal/llm/mcp/mcpserver handle":         "-", // the name of a tool, which the host has sent
-	"internal/llm/mcp/mcpserver listing":        "-", // the resources of the library
 	"internal/llm/mcp/mcpserver read":           "-", // the resources of the library
 	"internal/llm/mcp/mcpserver readError":      "-", // errors of the library, labelled there
 	"internal/llm/mcp/mcpserver subscribe":      "-", // constants

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -106,11 +107,7 @@ func questionText(q *llm.Question) string {
 	if rest > 0 {
 		texts = append(texts, fmt.Sprintf("(and %d files, which are in task %s)", rest, q.TaskID))
 	}
-	agent := q.Agent
-	if agent == "" {
-		agent = "An agent"
-	}
-	return agent + " " + verb + ": " + clip.Bytes(strings.Join(texts, "\n"), maxQuestion)
+	return cmp.Or(q.Agent, "An agent") + " " + verb + ": " + clip.Bytes(strings.Join(texts, "\n"), maxQuestion)
 }
 
 // answer converts a form that the user has filled in, declined or dismissed.

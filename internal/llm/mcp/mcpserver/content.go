@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -126,8 +127,5 @@ func (svc *service) keep(b *llm.MCPBlock) mcp.Content {
 		text += " It begins: " + preview
 	}
 	name, _ := b.Meta["parley/filename"].(string)
-	if name == "" {
-		name = "result"
-	}
-	return &mcp.ResourceLink{URI: uri, Name: name, Description: text, MIMEType: item.MIMEType, Size: &size, Meta: b.Meta}
+	return &mcp.ResourceLink{URI: uri, Name: cmp.Or(name, "result"), Description: text, MIMEType: item.MIMEType, Size: &size, Meta: b.Meta}
 }

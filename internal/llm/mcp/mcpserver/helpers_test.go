@@ -240,7 +240,7 @@ type fakeLibrary struct {
 }
 
 func (*fakeLibrary) Templates() []mcpserver.Template {
-	return []mcpserver.Template{{URI: "parley://tasks/{id}", Name: "Tasks", MediaType: "application/json"}}
+	return []mcpserver.Template{{URITemplate: "parley://tasks/{id}", Name: "Tasks", MIMEType: "application/json"}}
 }
 
 func (*fakeLibrary) List(_ context.Context, cursor string) ([]mcpserver.Resource, string, error) {

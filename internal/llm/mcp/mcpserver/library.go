@@ -34,37 +34,24 @@ type Watcher interface {
 	Watch(ctx context.Context, uri string) iter.Seq2[struct{}, error]
 }
 
-// Template describes resources with addresses of one form.
-type Template struct {
-	// URI is a template (RFC 6570), such as "parley://tasks/{id}".
-	URI string
-	// Name and Description are for people and models.
-	Name, Description string
-	// MediaType is the media type of all of them, or empty.
-	MediaType string
-}
-
-// Resource is an entry in a list of resources.
-type Resource struct {
-	URI, Name, Description string
-	// MediaType and Size are empty and zero if they are unknown.
-	MediaType string
-	Size      int64
-}
+// Template describes resources with addresses of one form, and Resource is an entry in a list of
+// resources.
+type (
+	Template = mcp.ResourceTemplate
+	Resource = mcp.Resource
+)
 
 // serveResources offers the library and the stored results.
 func (svc *service) serveResources() {
-	templates := []Template{{
-		URI: resultPrefix + "{id}", Name: "Large results",
+	templates := []mcp.ResourceTemplate{{
+		URITemplate: resultPrefix + "{id}", Name: "Large results",
 		Description: "Parts of results that were too large for an answer. They are kept for a while.",
 	}}
 	if svc.Library != nil {
 		templates = append(templates, svc.Library.Templates()...)
 	}
-	for _, t := range templates {
-		svc.mcp.AddResourceTemplate(&mcp.ResourceTemplate{
-			URITemplate: t.URI, Name: t.Name, Description: t.Description, MIMEType: t.MediaType,
-		}, svc.read)
+	for i := range templates {
+		svc.mcp.AddResourceTemplate(&templates[i], svc.read)
 	}
 	svc.mcp.AddReceivingMiddleware(svc.listing, svc.consistent, svc.watch.answering)
 	svc.mcp.AddSendingMiddleware(svc.watch.sending)
@@ -93,10 +80,8 @@ func (svc *service) listing(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		res := &mcp.ListResourcesResult{Resources: []*mcp.Resource{}, NextCursor: more}
 		res.CacheScope = private
-		for _, r := range page {
-			res.Resources = append(res.Resources, &mcp.Resource{
-				URI: r.URI, Name: r.Name, Description: r.Description, MIMEType: r.MediaType, Size: r.Size,
-			})
+		for i := range page {
+			res.Resources = append(res.Resources, &page[i])
 		}
 		return res, nil
 	}

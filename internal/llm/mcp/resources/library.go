@@ -47,9 +47,9 @@ const (
 // Templates implements mcpserver.Library.
 func (*Library) Templates() []mcpserver.Template {
 	return []mcpserver.Template{
-		{URI: taskRoot + "{id}", Name: "Tasks", MediaType: mediaJSON, Description: "The request to an agent, and its outcome."},
-		{URI: taskRoot + "{id}" + artifacts + "{artifactId}", Name: "Artifacts", Description: "A result of a task."},
-		{URI: noteRoot + "{+key}", Name: "Working memory", Description: "Notes that were kept, and results of tasks."},
+		{URITemplate: taskRoot + "{id}", Name: "Tasks", MIMEType: mediaJSON, Description: "The request to an agent, and its outcome."},
+		{URITemplate: taskRoot + "{id}" + artifacts + "{artifactId}", Name: "Artifacts", Description: "A result of a task."},
+		{URITemplate: noteRoot + "{+key}", Name: "Working memory", Description: "Notes that were kept, and results of tasks."},
 	}
 }
 
@@ -207,7 +207,7 @@ func (l *Library) tasks(ctx context.Context) ([]mcpserver.Resource, error) {
 	page := make([]mcpserver.Resource, 0, len(found.Tasks))
 	for _, t := range found.Tasks {
 		page = append(page, mcpserver.Resource{
-			URI: TaskURI(t.ID), Name: "task " + string(t.ID), MediaType: mediaJSON,
+			URI: TaskURI(t.ID), Name: "task " + string(t.ID), MIMEType: mediaJSON,
 			Description: client.StateName(t.Status.State),
 		})
 	}
