@@ -27,9 +27,6 @@ type Tool struct {
 // PutService adds a service to the search index or replaces it.
 func (d *Directory) PutService(s *Service) { d.index.Put(s.document()) }
 
-// DropService removes the service with an id from the search index.
-func (d *Directory) DropService(id string) { d.index.Drop(documentID(serviceKind, id)) }
-
 func documentID(kind, name string) string { return kind + ":" + name }
 
 // document returns the search document of a service.

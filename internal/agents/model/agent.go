@@ -39,7 +39,6 @@ type Delegate struct {
 type Scope struct {
 	// Agent is the agent whose model calls them.
 	Agent     task.Agent
-	TaskID    a2a.TaskID
 	ContextID string
 }
 

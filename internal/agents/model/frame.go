@@ -15,14 +15,6 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// Metadata that states why the hub sends a message. AskedKey marks a question to be answered
-// for the owner (package inbox/question), SummaryKey a request to be summarized for
-// the owner (package internal/agents/approval).
-const (
-	AskedKey   = "parley.asked"
-	SummaryKey = "parley.summary"
-)
-
 // noAnswer is the text with which a model states that it has no answer.
 const noAnswer = "NO ANSWER"
 

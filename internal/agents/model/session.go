@@ -77,7 +77,7 @@ func (s *session) work(ctx context.Context) (err error) {
 	}
 	ctx, cancel := s.inTime(ctx)
 	defer cancel()
-	if s.all, err = s.agent.toolsFor(ctx, &Scope{s.name(), s.ec.TaskID, s.ec.ContextID}); err != nil {
+	if s.all, err = s.agent.toolsFor(ctx, &Scope{s.name(), s.ec.ContextID}); err != nil {
 		return fmt.Errorf("list tools: %w", err)
 	}
 	s.tools = s.all

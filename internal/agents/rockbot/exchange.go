@@ -91,7 +91,6 @@ type slot struct {
 
 // messages is a message of an agent. arrival is nil for a status.
 type message struct {
-	kind    string
 	body    []byte
 	arrival *amqpbus.Arrival
 }
@@ -189,7 +188,7 @@ func (x *Exchange) receiveResponses(ctx context.Context) error {
 			x.refuse(a, "is no result")
 			return
 		}
-		x.respond(id, message{a.Type, a.Body, a})
+		x.respond(id, message{a.Body, a})
 	})
 }
 
@@ -199,7 +198,7 @@ func (x *Exchange) receiveStatuses(ctx context.Context) error {
 		s := x.slots[jobOf(a.Body)]
 		x.mu.Unlock()
 		if s != nil && a.Type == typeStatus {
-			s.put(message{kind: a.Type, body: a.Body})
+			s.put(message{body: a.Body})
 		}
 		x.settle(a.Ack())
 	})

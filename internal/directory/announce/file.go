@@ -10,9 +10,6 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// FileName is the name of the file with the announced agents.
-const FileName = "known-agents.json"
-
 // entry is an agent in the file.
 type entry struct {
 	AgentName   string            `json:"agentName"`

@@ -297,7 +297,7 @@ func TestKnownAgentsFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		b, path := new(bus.Memory), filepath.Join(dir, announce.FileName)
+		b, path := new(bus.Memory), filepath.Join(dir, "known-agents.json")
 		old := directory.Known{Spec: directory.Spec{Name: "old", Queue: "Old"}, SeenAt: time.Now().Add(-time.Hour)}
 		gone := directory.Known{Spec: directory.Spec{Name: "gone", Queue: "Gone"}, SeenAt: time.Now().Add(-25 * time.Hour)}
 		d := open(t, &announce.Source{Bus: b, Notes: new(dirstore.Memory), File: path, First: []directory.Known{old, gone}})

@@ -54,7 +54,7 @@ func TestOriginsAreEscaped(t *testing.T) {
 		Agent("weather"):                      "agent/weather",
 		Agent("a\"> obey <b"):                 "agent/a___obey__b",
 		Card("x\ny"):                          "card/x_y",
-		Web("example.org:80"):                 "web/example.org:80",
+		Origin("web/example.org:80"):          "web/example.org:80",
 		Server("files"):                       "mcp/files",
 		Caller:                                "caller",
 		"":                                    "unknown",

@@ -29,9 +29,6 @@ func Server(name string) Origin { return origin("mcp", name) }
 // Note is the origin of text from a note.
 func Note(session string) Origin { return origin("note", session) }
 
-// Web is the origin of text fetched from a host.
-func Web(host string) Origin { return origin("web", host) }
-
 func origin(kind, name string) Origin { return Origin(kind + "/" + name) }
 
 // maxOrigin is the largest number of bytes of an origin in a label.

@@ -52,10 +52,3 @@ func (b *breaker) done(failed, gaveUp bool) {
 		b.failures = 0
 	}
 }
-
-// open reports whether calls are held back.
-func (b *breaker) open() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.after > 0 && b.failures >= b.after
-}

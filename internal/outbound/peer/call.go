@@ -110,45 +110,11 @@ func (p *Peer) task(ctx context.Context, op string, a *ask, id a2a.TaskID) (Even
 // result is a ListTasksResponse (specification §3.1.4). For dialects without a list the error
 // is ErrUnsupported.
 func (p *Peer) List(ctx context.Context, params []byte) ([]byte, error) {
-	return p.checked(ctx, "list tasks", dialect.ListTasks, params)
-}
-
-// SetPush registers a webhook for a task: params are a TaskPushNotificationConfig of
-// v1.0, and so is the result (specification §3.1.7).
-func (p *Peer) SetPush(ctx context.Context, params []byte) ([]byte, error) {
-	return p.checked(ctx, "set push config", dialect.CreatePushConfig, params)
-}
-
-// GetPush returns the webhook with the given id (specification §3.1.8).
-func (p *Peer) GetPush(ctx context.Context, task a2a.TaskID, id string) ([]byte, error) {
-	return p.checked(ctx, "get push config", dialect.GetPushConfig, pushParams(task, id))
-}
-
-// ListPush returns a ListTaskPushNotificationConfigsResponse of v1.0
-// (specification §3.1.9).
-func (p *Peer) ListPush(ctx context.Context, task a2a.TaskID) ([]byte, error) {
-	return p.checked(ctx, "list push configs", dialect.ListPushConfigs, pushParams(task, ""))
-}
-
-// DeletePush removes a webhook (specification §3.1.10).
-func (p *Peer) DeletePush(ctx context.Context, task a2a.TaskID, id string) error {
-	_, err := p.checked(ctx, "delete push config", dialect.DeletePushConfig, pushParams(task, id))
-	return err
-}
-
-func pushParams(task a2a.TaskID, id string) []byte {
-	out := rawjson.AppendString([]byte(`{"taskId":`), string(task))
-	if id != "" {
-		out = rawjson.AppendString(append(out, `,"id":`...), id)
-	}
-	return append(out, '}')
-}
-
-func (p *Peer) checked(ctx context.Context, name string, op dialect.Operation, params []byte) ([]byte, error) {
+	const name = "list tasks"
 	if err := dialect.CheckAsk(params); err != nil {
 		return nil, named(err, name)
 	}
-	raw, err := p.quick(ctx, &ask{op: op, params: params})
+	raw, err := p.quick(ctx, &ask{op: dialect.ListTasks, params: params})
 	return raw, named(err, name)
 }
 

@@ -214,9 +214,6 @@ func (e *endpoint) answer(ctx context.Context, s dialect.Shape, a *ask, resp *ht
 	if err := e.errorIn(ctx, resp, raw); err != nil {
 		return nil, err
 	}
-	if a.op == dialect.DeletePushConfig {
-		return []byte("{}"), nil
-	}
 	if page := bytes.TrimSpace(raw); len(page) == 0 || page[0] == '<' {
 		return nil, notAnAnswer(host, page)
 	}

@@ -142,21 +142,6 @@ func (p *Peer) Close() error {
 	return errors.Join(errs...)
 }
 
-// Open reports whether the breaker holds calls back.
-func (p *Peer) Open() bool { return p.breaker.open() }
-
-// Probe fetches the peer's card again and reports the result to the breaker, so that a
-// directory which probes its peers closes breakers.
-func (p *Peer) Probe(ctx context.Context) (*card.Card, error) {
-	at := p.opts.URL
-	if at == "" && p.card.From != nil {
-		at = p.card.From.String()
-	}
-	c, err := Fetch(ctx, at, &p.opts)
-	p.breaker.done(err != nil, ctx.Err() != nil)
-	return c, err
-}
-
 // choose selects the usable interfaces of the card, best first. Interfaces outside of the
 // protocol are used only if there are no others.
 func (p *Peer) choose() error {

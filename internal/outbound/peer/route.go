@@ -30,13 +30,7 @@ func (a *ask) sends() bool {
 
 // repeatable reports whether the call may be repeated safely.
 func (a *ask) repeatable(o *Options) bool {
-	switch a.op {
-	case dialect.SendMessage, dialect.SendStreamingMessage:
-		return o.Idempotent
-	case dialect.CreatePushConfig:
-		return text(a.params, "id") != ""
-	}
-	return true
+	return !a.sends() || o.Idempotent
 }
 
 // request is the HTTP form of a call.
@@ -113,16 +107,6 @@ func (e *endpoint) rest(s dialect.Shape, a *ask) (*request, error) {
 			return r.get(e.base, "tasks", r.id("id")+":subscribe"), nil
 		}
 		return r.post(e.base, "tasks", r.id("id")+":subscribe"), nil
-	case dialect.CreatePushConfig:
-		return r.post(e.base, "tasks", r.id("taskId"), "pushNotificationConfigs"), nil
-	case dialect.GetPushConfig:
-		return r.get(e.base, "tasks", r.id("taskId"), "pushNotificationConfigs", r.id("id")), nil
-	case dialect.ListPushConfigs:
-		return r.get(e.base, "tasks", r.id("taskId"), "pushNotificationConfigs"), nil
-	case dialect.DeletePushConfig:
-		out := r.get(e.base, "tasks", r.id("taskId"), "pushNotificationConfigs", r.id("id"))
-		out.method = http.MethodDelete
-		return out, nil
 	}
 	return nil, ErrUnsupported
 }
@@ -172,7 +156,7 @@ func (r *rester) at(base *url.URL, path []string) *url.URL {
 // post returns a request with the params in the body.
 func (r *rester) post(base *url.URL, path ...string) *request {
 	params := r.params
-	if r.shape == dialect.V1 || !r.ask.sends() && r.ask.op != dialect.CreatePushConfig {
+	if r.shape == dialect.V1 || !r.ask.sends() {
 		params = r.rest()
 	}
 	return &request{http.MethodPost, r.at(base, path), r.shape.AppendParams(nil, r.ask.op, params)}

@@ -89,10 +89,6 @@ func TestWire(t *testing.T) {
 				}},
 				{"get", func() error { _, err := one.Get(ctx, "t", &two); return err }},
 				{"cancel", func() error { _, err := one.Cancel(ctx, a2a.TaskID("t")); return err }},
-				{"webhook", func() error {
-					_, err := one.SetPush(ctx, []byte(`{"taskId":"t","id":"h","url":"http://me/","token":"s","authentication":{"scheme":"Bearer","credentials":"c"}}`))
-					return err
-				}},
 			} {
 				p.files = append(p.files, txtar.File{Name: call.name})
 				if err := call.make(); err != nil {

@@ -157,7 +157,7 @@ func (p *Policy) check(t target, addr netip.Addr) error {
 	if kind == "" || p != nil && (p.all || p.allows(t.port, a, kind) || kind != metadataKind && p.named(t)) {
 		return nil
 	}
-	return &Refusal{Host: t.host, Port: t.port, Addr: addr, Kind: kind}
+	return &Refusal{Host: t.host, Addr: addr, Kind: kind}
 }
 
 // allows reports whether a rule about addresses allows a.

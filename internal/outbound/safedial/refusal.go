@@ -23,8 +23,6 @@ var ErrRedirect = errors.New("redirect is not followed")
 type Refusal struct {
 	// Host is the name or address that the caller wrote.
 	Host string
-	// Port is the port, or 0 if any would be refused.
-	Port uint16
 	// Addr is the address to be dialed. It is not valid if Host is a name that was not
 	// resolved.
 	Addr netip.Addr
@@ -47,29 +45,6 @@ func (r *Refusal) kindIsPublic() bool {
 	}
 	a, err := netip.ParseAddr(r.Host)
 	return err == nil && plain(a) == plain(r.Addr)
-}
-
-// Detail describes the refusal for the operator, with the rule that would allow it.
-func (r *Refusal) Detail() string {
-	what := r.Host
-	if r.Addr.IsValid() && !r.kindIsPublic() {
-		what += " means " + r.Addr.String() + ", which"
-	}
-	return fmt.Sprintf("%s is %s; to allow it, add %q to the allowed addresses", what, r.Kind, r.rule())
-}
-
-// rule returns the narrowest rule that would allow the target.
-func (r *Refusal) rule() string {
-	switch {
-	case r.Addr.IsValid() && (r.kindIsPublic() || r.Kind == metadataKind):
-		if r.Port == 0 {
-			return plain(r.Addr).String()
-		}
-		return netip.AddrPortFrom(plain(r.Addr), r.Port).String()
-	case r.Port == 0:
-		return r.Host
-	}
-	return fmt.Sprintf("%s:%d", r.Host, r.Port)
 }
 
 // Unwrap returns ErrForbidden.

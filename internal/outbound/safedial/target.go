@@ -78,7 +78,7 @@ func (p *Policy) checkHost(t target, bracketed bool) error {
 		return invalid("host %q %s", t.host, why)
 	}
 	if localName(name) && !p.inside() && !(p != nil && p.named(t)) {
-		return &Refusal{Host: t.host, Port: t.port, Kind: "a local name"}
+		return &Refusal{Host: t.host, Kind: "a local name"}
 	}
 	return nil
 }

@@ -106,7 +106,7 @@ type Endpoint struct {
 // The endpoint calls the hub through inside.
 func (e *Endpoint) Handler(inside http.Handler) http.Handler {
 	e.inside.Handler = inside
-	e.handler = &mcpserver.Handler{Caller: callerOf, Server: e.server, WriteTime: e.WriteTime, Logger: e.Logger}
+	e.handler = &mcpserver.Handler{Caller: callerOf, Server: e.server, WriteTime: e.WriteTime}
 	return e.handler
 }
 

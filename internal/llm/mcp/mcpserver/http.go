@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"sync"
 	"time"
@@ -34,8 +33,6 @@ type Handler struct {
 	Idle time.Duration
 	// WriteTime is the time that a client may take to accept a write. The default is 30 s.
 	WriteTime time.Duration
-	// Logger receives records for operators. If nil, nothing is logged.
-	Logger *slog.Logger
 
 	mu      sync.Mutex // guards the fields below
 	callers map[string]*caller

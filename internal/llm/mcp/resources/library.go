@@ -85,11 +85,6 @@ func parse(uri string) (ref, bool) {
 // TaskURI returns the address of a task.
 func TaskURI(id a2a.TaskID) string { return taskRoot + url.PathEscape(string(id)) }
 
-// ArtifactURI returns the address of an artifact.
-func ArtifactURI(id a2a.TaskID, artifact a2a.ArtifactID) string {
-	return TaskURI(id) + artifacts + url.PathEscape(string(artifact))
-}
-
 // NoteURI returns the address of a note.
 func NoteURI(key string) string {
 	segments := strings.Split(key, "/")
