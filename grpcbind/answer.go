@@ -6,11 +6,12 @@ import (
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
 
 // taskOf returns the task of a.
-func taskOf(a *engine.Answer, artifacts bool) (*pb.Task, error) {
+func taskOf(a *op.Answer, artifacts bool) (*pb.Task, error) {
 	b := a.Fold.AppendTask(nil, &a.Head, task.TaskOptions{History: a.History, Artifacts: artifacts})
 	var r reader
 	t := r.task(b)
@@ -36,7 +37,7 @@ func sent(a *engine.Answer) (*pb.SendMessageResponse, error) {
 		m, err := messageOf(a)
 		return &pb.SendMessageResponse{Payload: &pb.SendMessageResponse_Message{Message: m}}, err
 	}
-	t, err := taskOf(a, true)
+	t, err := taskOf(&a.Answer, true)
 	return &pb.SendMessageResponse{Payload: &pb.SendMessageResponse_Task{Task: t}}, err
 }
 
@@ -46,12 +47,12 @@ func first(a *engine.Answer) (*pb.StreamResponse, error) {
 		m, err := messageOf(a)
 		return &pb.StreamResponse{Payload: &pb.StreamResponse_Message{Message: m}}, err
 	}
-	t, err := taskOf(a, true)
+	t, err := taskOf(&a.Answer, true)
 	return &pb.StreamResponse{Payload: &pb.StreamResponse_Task{Task: t}}, err
 }
 
 // pageOf returns the answer of ListTasks.
-func pageOf(p *engine.Page) (*pb.ListTasksResponse, error) {
+func pageOf(p *op.Page) (*pb.ListTasksResponse, error) {
 	out := &pb.ListTasksResponse{
 		Tasks:         make([]*pb.Task, len(p.Tasks)),
 		NextPageToken: p.NextPageToken,

@@ -77,10 +77,6 @@ func toV03[M proto.Message](m M, o dialect.Operation, v1 []byte) (M, error) {
 	return out, nil
 }
 
-func shown(a *engine.Answer) *dialect.Answer {
-	return &dialect.Answer{Head: &a.Head, Fold: a.Fold, Message: a.Message, History: a.History}
-}
-
 // decodeSend decodes a message, and records its dialect for its task and its webhook.
 func (l *legacy) decodeSend(ctx context.Context, c *op.Caller, r *pb0.SendMessageRequest) (*op.Send, error) {
 	in, err := decode(ctx, &l.base, input{c, r}, reading(ctx, l, dialect.SendMessage, l.decoder.Send))
@@ -111,7 +107,7 @@ func (l *legacy) SendMessage(ctx context.Context, r *pb0.SendMessageRequest) (*p
 		if err != nil {
 			return nil, err
 		}
-		return toV03(new(pb0.SendMessageResponse), o, dialect.AppendSendResponse(nil, shown(a), dialect.RPC))
+		return toV03(new(pb0.SendMessageResponse), o, dialect.AppendSendResponse(nil, &a.Answer, dialect.RPC))
 	})
 }
 
@@ -150,7 +146,7 @@ func (l *legacy) task(ctx context.Context, c *op.Caller, a *engine.Answer, err e
 	if err != nil {
 		return nil, err
 	}
-	return toV03(new(pb0.Task), dialect.GetTask, dialect.AppendTask(nil, shown(a), dialect.RPC))
+	return toV03(new(pb0.Task), dialect.GetTask, dialect.AppendTask(nil, &a.Answer, dialect.RPC))
 }
 
 // SendStreamingMessage implements pb0.A2AServiceServer.
@@ -191,7 +187,7 @@ func newLegacyWriter(out legacyResponses) *legacyWriter {
 }
 
 func (w *legacyWriter) first(a *engine.Answer) error {
-	return w.frame(dialect.AppendSendResponse(nil, shown(a), dialect.RPC))
+	return w.frame(dialect.AppendSendResponse(nil, &a.Answer, dialect.RPC))
 }
 
 func (w *legacyWriter) frame(b []byte) error {

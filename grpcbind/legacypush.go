@@ -7,7 +7,6 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/parley-a2a/parley/internal/dialect"
-	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
 )
 
@@ -54,11 +53,7 @@ func (l *legacy) ListTaskPushNotificationConfig(
 		if err != nil {
 			return nil, err
 		}
-		page := dialect.PushPage{NextPageToken: p.NextPageToken}
-		for _, config := range p.Configs {
-			page.Configs = append(page.Configs, dialect.PushConfig(config))
-		}
-		return toV03(new(pb0.ListTaskPushNotificationConfigResponse), o, dialect.AppendPushPage(nil, &page))
+		return toV03(new(pb0.ListTaskPushNotificationConfigResponse), o, dialect.AppendPushPage(nil, p))
 	})
 }
 
@@ -77,10 +72,9 @@ func (l *legacy) DeleteTaskPushNotificationConfig(
 }
 
 // legacyPush returns a config in the form for callers, or the error of the engine.
-func legacyPush(c *engine.PushConfig, err error) (*pb0.TaskPushNotificationConfig, error) {
+func legacyPush(c *op.ShownPush, err error) (*pb0.TaskPushNotificationConfig, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := dialect.PushConfig(*c)
-	return toV03(new(pb0.TaskPushNotificationConfig), dialect.GetPushConfig, dialect.AppendPushConfig(nil, &shown))
+	return toV03(new(pb0.TaskPushNotificationConfig), dialect.GetPushConfig, dialect.AppendPushConfig(nil, c))
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
-	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
 )
 
@@ -85,14 +84,14 @@ func (s *service) DeleteTaskPushNotificationConfig(
 }
 
 // pushOf returns a config in the form for callers, or the error of the engine.
-func pushOf(c *engine.PushConfig, err error) (*pb.TaskPushNotificationConfig, error) {
+func pushOf(c *op.ShownPush, err error) (*pb.TaskPushNotificationConfig, error) {
 	if err != nil {
 		return nil, err
 	}
 	return shownPush(c), nil
 }
 
-func shownPush(c *engine.PushConfig) *pb.TaskPushNotificationConfig {
+func shownPush(c *op.ShownPush) *pb.TaskPushNotificationConfig {
 	out := &pb.TaskPushNotificationConfig{TaskId: string(c.TaskID), Id: c.ID, Url: c.URL}
 	if c.Scheme != "" {
 		out.Authentication = &pb.AuthenticationInfo{Scheme: c.Scheme}

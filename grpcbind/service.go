@@ -58,7 +58,7 @@ func (s *service) GetTask(ctx context.Context, r *pb.GetTaskRequest) (*pb.Task, 
 		if err != nil {
 			return nil, err
 		}
-		return taskOf(a, true)
+		return taskOf(&a.Answer, true)
 	})
 }
 
@@ -99,7 +99,7 @@ func (s *service) CancelTask(ctx context.Context, r *pb.CancelTaskRequest) (*pb.
 		if err != nil {
 			return nil, err
 		}
-		return taskOf(a, true)
+		return taskOf(&a.Answer, true)
 	})
 }
 

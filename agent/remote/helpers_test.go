@@ -151,10 +151,10 @@ func (h *hub) only() *engine.Answer {
 	if len(all) != 1 {
 		h.t.Fatalf("the peer has %d tasks, want one", len(all))
 	}
-	return &all[0]
+	return &engine.Answer{Answer: all[0]}
 }
 
-func (h *hub) all() []engine.Answer {
+func (h *hub) all() []op.Answer {
 	h.t.Helper()
 	anyone := &op.Caller{Principal: &auth.Principal{ID: auth.Local}}
 	page, err := h.List(h.t.Context(), anyone, &op.List{PageSize: 100, IncludeArtifacts: true})

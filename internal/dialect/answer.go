@@ -4,47 +4,26 @@ import (
 	"strconv"
 
 	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
 
-// Answer is the result of an operation: the view of a task at one version, or a bare message.
-type Answer struct {
-	// Head is the head of the task at the version of Fold.
-	Head *task.Head
-	// Fold is the whole task. If nil, the task is written without history and artifacts.
-	Fold *task.Fold
-	// Message is a bare message as v1.0 JSON; if set, there is no task.
-	Message []byte
-	// History is the largest number of history messages to write; nil means all.
-	History *int
-}
-
-// Page is a page of tasks.
-type Page struct {
-	Tasks         []Answer
-	NextPageToken string
-	PageSize      int
-	TotalSize     int
-	// Artifacts writes the artifacts of each task, even if it has none.
-	Artifacts bool
-}
-
 // AppendTask appends a Task (specification §4.1.1): the result of GetTask and CancelTask. On
 // REST the history is present even if it is empty, unless the caller requested none.
-func AppendTask(dst []byte, a *Answer, s Surface) []byte {
+func AppendTask(dst []byte, a *op.Answer, s Surface) []byte {
 	o := taskOptions(a, s)
 	o.Artifacts = true
-	return a.Fold.AppendTask(dst, a.Head, o)
+	return a.Fold.AppendTask(dst, &a.Head, o)
 }
 
-func taskOptions(a *Answer, s Surface) task.TaskOptions {
+func taskOptions(a *op.Answer, s Surface) task.TaskOptions {
 	none := a.History != nil && *a.History == 0
 	return task.TaskOptions{History: a.History, EmptyHistory: s == REST && !none}
 }
 
 // AppendSendResponse appends a SendMessageResponse (specification §3.2.2), which is also the
 // shape of a stream's first frame: {"task":…} or {"message":…}.
-func AppendSendResponse(dst []byte, a *Answer, s Surface) []byte {
+func AppendSendResponse(dst []byte, a *op.Answer, s Surface) []byte {
 	if a.Message != nil {
 		dst = append(dst, `{"message":`...)
 		return append(append(dst, a.Message...), '}')
@@ -55,7 +34,7 @@ func AppendSendResponse(dst []byte, a *Answer, s Surface) []byte {
 // AppendPage appends a ListTasksResponse (specification §3.1.4). All four fields are always
 // present. The artifacts of a task are absent unless the caller requested them; then they are
 // present even if the task has none.
-func AppendPage(dst []byte, p *Page, s Surface) []byte {
+func AppendPage(dst []byte, p *op.Page, s Surface) []byte {
 	dst = append(dst, `{"tasks":[`...)
 	for i := range p.Tasks {
 		if i > 0 {
@@ -64,7 +43,7 @@ func AppendPage(dst []byte, p *Page, s Surface) []byte {
 		a := &p.Tasks[i]
 		o := taskOptions(a, s)
 		o.Artifacts, o.EmptyArtifacts = p.Artifacts, p.Artifacts
-		dst = a.Fold.AppendTask(dst, a.Head, o)
+		dst = a.Fold.AppendTask(dst, &a.Head, o)
 	}
 	dst = rawjson.AppendString(append(dst, `],"nextPageToken":`...), p.NextPageToken)
 	dst = strconv.AppendInt(append(dst, `,"pageSize":`...), int64(p.PageSize), 10)

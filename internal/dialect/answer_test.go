@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -23,7 +24,7 @@ const (
 
 // answer returns a finished task with a question, an artifact and a reply, or with
 // the question alone.
-func answer(t testing.TB, artifact bool) dialect.Answer {
+func answer(t testing.TB, artifact bool) op.Answer {
 	t.Helper()
 	at := task.Millis(1773306300007)
 	entries := []task.Entry{{Kind: task.Created, State: task.Submitted, At: at, Body: []byte(question)}}
@@ -42,7 +43,7 @@ func answer(t testing.TB, artifact bool) dialect.Answer {
 			t.Fatal(err)
 		}
 	}
-	return dialect.Answer{Head: &h, Fold: f}
+	return op.Answer{Head: h, Fold: f}
 }
 
 func TestAppendTask(t *testing.T) {
@@ -51,7 +52,7 @@ func TestAppendTask(t *testing.T) {
 	bare.Fold = nil
 	tests := []struct {
 		name    string
-		a       dialect.Answer
+		a       op.Answer
 		history *int
 		s       dialect.Surface
 		want    string
@@ -85,7 +86,7 @@ func TestAppendSendResponse(t *testing.T) {
 	mustProto(t, got, &a2apb.SendMessageResponse{})
 	mustProto(t, got, &a2apb.StreamResponse{})
 
-	m := dialect.Answer{Message: []byte(reply)}
+	m := op.Answer{Message: []byte(reply)}
 	got = dialect.AppendSendResponse(nil, &m, dialect.REST)
 	if want := `{"message":` + reply + `}`; string(got) != want {
 		t.Errorf("message: got %s, want %s", got, want)
@@ -108,18 +109,18 @@ func TestAppendPage(t *testing.T) {
 	full.History, bare.History = ptr(0), ptr(0)
 	tests := []struct {
 		name string
-		p    dialect.Page
+		p    op.Page
 		want string
 	}{
-		{"empty", dialect.Page{PageSize: 50}, `{"tasks":[],"nextPageToken":"","pageSize":50,"totalSize":0}`},
+		{"empty", op.Page{PageSize: 50}, `{"tasks":[],"nextPageToken":"","pageSize":50,"totalSize":0}`},
 		{
 			"without artifacts",
-			dialect.Page{Tasks: []dialect.Answer{full, bare}, PageSize: 2, TotalSize: 3, NextPageToken: "n"},
+			op.Page{Tasks: []op.Answer{full, bare}, PageSize: 2, TotalSize: 3, NextPageToken: "n"},
 			`{"tasks":[{` + headJSON + `},{` + headJSON + `}],"nextPageToken":"n","pageSize":2,"totalSize":3}`,
 		},
 		{
 			"with artifacts",
-			dialect.Page{Tasks: []dialect.Answer{full, bare}, PageSize: 2, TotalSize: 2, Artifacts: true},
+			op.Page{Tasks: []op.Answer{full, bare}, PageSize: 2, TotalSize: 2, Artifacts: true},
 			`{"tasks":[{` + headJSON + `,"artifacts":[` + result + `]},{` + headJSON + `,"artifacts":[]}],"nextPageToken":"","pageSize":2,"totalSize":2}`,
 		},
 	}
@@ -144,7 +145,7 @@ func TestAnswersDecodeWithSDK(t *testing.T) {
 		t.Errorf("SDK reads %+v", got)
 	}
 	var page a2a.ListTasksResponse
-	p := dialect.Page{Tasks: []dialect.Answer{a}, PageSize: 5, TotalSize: 9, NextPageToken: "x"}
+	p := op.Page{Tasks: []op.Answer{a}, PageSize: 5, TotalSize: 9, NextPageToken: "x"}
 	if err := json.Unmarshal(dialect.AppendPage(nil, &p, dialect.RPC), &page); err != nil {
 		t.Fatal(err)
 	}

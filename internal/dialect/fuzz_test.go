@@ -137,7 +137,7 @@ func FuzzParams(f *testing.F) {
 // its secrets.
 func checkShown(t *testing.T, in *op.PushConfig) {
 	t.Helper()
-	b := dialect.AppendPushConfig(nil, &dialect.PushConfig{TaskID: in.TaskID, ID: in.ID, URL: in.URL, Scheme: in.Scheme})
+	b := dialect.AppendPushConfig(nil, &op.ShownPush{TaskID: in.TaskID, ID: in.ID, URL: in.URL, Scheme: in.Scheme})
 	var got a2a.PushConfig
 	if err := json.Unmarshal(b, &got); err != nil {
 		t.Fatalf("SDK refuses %s: %v", b, err)

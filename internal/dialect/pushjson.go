@@ -1,31 +1,13 @@
 package dialect
 
 import (
-	"github.com/a2aproject/a2a-go/v2/a2a"
-
 	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/internal/op"
 )
-
-// PushConfig is the public view of a push notification config. It has no fields for tokens and
-// credentials: the caller that registered them has them, and no other caller may read them.
-type PushConfig struct {
-	TaskID a2a.TaskID
-	ID     string
-	URL    string
-	// Scheme is the authentication scheme; it is empty if the config has none.
-	Scheme string
-}
-
-// PushPage is a page of push notification configs.
-type PushPage struct {
-	Configs []PushConfig
-	// NextPageToken is empty on the last page.
-	NextPageToken string
-}
 
 // AppendPushConfig appends a TaskPushNotificationConfig (specification §4.3.1): the
 // result of creating and of getting one.
-func AppendPushConfig(dst []byte, c *PushConfig) []byte {
+func AppendPushConfig(dst []byte, c *op.ShownPush) []byte {
 	dst = rawjson.AppendString(append(dst, `{"taskId":`...), string(c.TaskID))
 	dst = rawjson.AppendString(append(dst, `,"id":`...), c.ID)
 	dst = rawjson.AppendString(append(dst, `,"url":`...), c.URL)
@@ -38,7 +20,7 @@ func AppendPushConfig(dst []byte, c *PushConfig) []byte {
 
 // AppendPushPage appends a ListTaskPushNotificationConfigsResponse (specification §3.1.9). The
 // list is present even if it is empty.
-func AppendPushPage(dst []byte, p *PushPage) []byte {
+func AppendPushPage(dst []byte, p *op.PushPage) []byte {
 	dst = append(dst, `{"configs":[`...)
 	for i := range p.Configs {
 		if i > 0 {

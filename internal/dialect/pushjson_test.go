@@ -11,19 +11,20 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/op"
 )
 
 func TestAppendPushConfig(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		in   dialect.PushConfig
+		in   op.ShownPush
 		want string
 	}{
 		{
-			dialect.PushConfig{TaskID: "t", ID: "p", URL: "https://u/?a=1&b=\"", Scheme: "Bearer"},
+			op.ShownPush{TaskID: "t", ID: "p", URL: "https://u/?a=1&b=\"", Scheme: "Bearer"},
 			`{"taskId":"t","id":"p","url":"https://u/?a=1&b=\"","authentication":{"scheme":"Bearer"}}`,
 		},
-		{dialect.PushConfig{TaskID: "t\n", ID: "ä", URL: "https://u"}, `{"taskId":"t\n","id":"ä","url":"https://u"}`},
+		{op.ShownPush{TaskID: "t\n", ID: "ä", URL: "https://u"}, `{"taskId":"t\n","id":"ä","url":"https://u"}`},
 	} {
 		if got := string(dialect.AppendPushConfig(nil, &tc.in)); got != tc.want {
 			t.Errorf("AppendPushConfig = %s, want %s", got, tc.want)
@@ -34,12 +35,12 @@ func TestAppendPushConfig(t *testing.T) {
 // The SDK's types and ProtoJSON read a page back, and know all of its members.
 func TestAppendPushPage(t *testing.T) {
 	t.Parallel()
-	empty := string(dialect.AppendPushPage(nil, &dialect.PushPage{}))
+	empty := string(dialect.AppendPushPage(nil, &op.PushPage{}))
 	if want := `{"configs":[]}`; empty != want {
 		t.Errorf("an empty page = %s, want %s", empty, want)
 	}
-	page := dialect.AppendPushPage(nil, &dialect.PushPage{
-		Configs:       []dialect.PushConfig{{TaskID: "t", ID: "a", URL: "https://u"}, {TaskID: "t", ID: "b", URL: "https://v", Scheme: "Basic"}},
+	page := dialect.AppendPushPage(nil, &op.PushPage{
+		Configs:       []op.ShownPush{{TaskID: "t", ID: "a", URL: "https://u"}, {TaskID: "t", ID: "b", URL: "https://v", Scheme: "Basic"}},
 		NextPageToken: "b",
 	})
 	var sdk a2a.ListTaskPushConfigResponse

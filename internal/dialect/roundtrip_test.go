@@ -263,7 +263,7 @@ func TestRoundTripOfPushConfigs(t *testing.T) {
 			t.Fatalf("%s: %v", once, err)
 		}
 		in := got.(*op.PushConfig)
-		read := dialect.AppendPushConfig(nil, &dialect.PushConfig{TaskID: in.TaskID, ID: in.ID, URL: in.URL, Scheme: in.Scheme})
+		read := dialect.AppendPushConfig(nil, &op.ShownPush{TaskID: in.TaskID, ID: in.ID, URL: in.URL, Scheme: in.Scheme})
 		stable(t, v1, once, read, c.shape.AppendResult(nil, dialect.CreatePushConfig, read))
 	})
 }
@@ -355,7 +355,7 @@ func shownOn(s dialect.Surface, v any) any {
 
 // logged returns a task built from entries: its history, its artifacts, and then its status,
 // read like those of callers and agents.
-func logged(t *rapid.T, v1 []byte) dialect.Answer {
+func logged(t *rapid.T, v1 []byte) op.Answer {
 	h := task.Head{ID: "t", ContextID: "c", Consumed: 100}
 	f := new(task.Fold)
 	add := func(e task.Entry) {
@@ -385,7 +385,7 @@ func logged(t *rapid.T, v1 []byte) dialect.Answer {
 		}
 	}
 	add(task.Entry{Kind: task.Status, State: h.State, Body: h.StatusMessage, Meta: meta})
-	return dialect.Answer{Head: &h, Fold: f}
+	return op.Answer{Head: h, Fold: f}
 }
 
 func readStatus(t *rapid.T, h *task.Head, status []byte) {

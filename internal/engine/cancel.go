@@ -75,7 +75,7 @@ func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answe
 	if err != nil {
 		return nil, err
 	}
-	return (&Answer{Head: h, Fold: f.Fold}).sized(f), nil
+	return (&Answer{Answer: op.Answer{Head: h, Fold: f.Fold}}).sized(f), nil
 }
 
 // startCancel carries out a cancel request in a goroutine of its own. The request must be

@@ -39,7 +39,7 @@ func asks(other task.Agent, key string, received chan<- *agent.Delegated) *execu
 }
 
 // tasksOf returns the caller's tasks of an agent.
-func (b *bench) tasksOf(name task.Agent) []engine.Answer {
+func (b *bench) tasksOf(name task.Agent) []op.Answer {
 	b.t.Helper()
 	page, err := b.List(b.t.Context(), alice, &op.List{Target: op.Target{Agent: name}, PageSize: 100})
 	if err != nil {

@@ -133,7 +133,7 @@ func TestRefusedForExtensions(t *testing.T) {
 	if _, err := b.Stream(t.Context(), naming(), to("strict", text("a"))); !errors.Is(err, a2a.ErrExtensionSupportRequired) {
 		t.Errorf("Stream = %v, want ErrExtensionSupportRequired", err)
 	}
-	list := func(tenant string, c *op.Caller) (*engine.Page, error) {
+	list := func(tenant string, c *op.Caller) (*op.Page, error) {
 		return b.List(t.Context(), c, &op.List{Target: op.Target{Tenant: tenant}, PageSize: 10})
 	}
 	if _, err := list("strict", naming()); !errors.Is(err, a2a.ErrExtensionSupportRequired) {

@@ -76,7 +76,7 @@ func TestAnsweredQuestionIsNotShownAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			check("List", &page.Tasks[0])
+			check("List", &engine.Answer{Answer: page.Tasks[0]})
 			s, err := b.Subscribe(t.Context(), alice, &op.Subscribe{ID: id})
 			if err != nil {
 				t.Fatal(err)

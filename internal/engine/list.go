@@ -17,7 +17,7 @@ import (
 )
 
 // List returns a page of the caller's tasks, newest status first.
-func (e *Engine) List(ctx context.Context, c *op.Caller, r *op.List) (*Page, error) {
+func (e *Engine) List(ctx context.Context, c *op.Caller, r *op.List) (*op.Page, error) {
 	scope, err := e.scope(c, &r.Target, need{op: policy.List})
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (e *Engine) List(ctx context.Context, c *op.Caller, r *op.List) (*Page, err
 // ListAll returns a page of the tasks of all owners, or of r.Owner, newest status first. The
 // caller of ListAll checks that the request is an administrator's, and records it. A list of all
 // owners with a context is refused: contexts belong to owners.
-func (e *Engine) ListAll(ctx context.Context, r *op.List) (*Page, error) {
+func (e *Engine) ListAll(ctx context.Context, r *op.List) (*op.Page, error) {
 	if r.ContextID != "" && r.Owner == "" {
 		return nil, apierror.Field(a2a.ErrInvalidParams, "context", "cannot be given for the tasks of all owners; name the owner")
 	}
@@ -77,9 +77,9 @@ func listError(q *task.Query, err error) error {
 }
 
 // page returns the page of a list with the results of the store.
-func (e *Engine) page(ctx context.Context, q *task.Query, r *op.List, found task.ListPage) (_ *Page, err error) {
-	p := &Page{PageSize: r.PageSize, TotalSize: found.Total, Artifacts: r.IncludeArtifacts}
-	l := listing{engine: e, tasks: make([]Answer, 0, len(found.Heads))}
+func (e *Engine) page(ctx context.Context, q *task.Query, r *op.List, found task.ListPage) (_ *op.Page, err error) {
+	p := &op.Page{PageSize: r.PageSize, TotalSize: found.Total, Artifacts: r.IncludeArtifacts}
+	l := listing{engine: e, tasks: make([]op.Answer, 0, len(found.Heads))}
 	if err := l.add(ctx, found.Heads, r); err != nil {
 		l.hold.Release()
 		return nil, err

@@ -18,7 +18,7 @@ const listBytes = 8 << 20
 // acquired once, so that pages never wait for each other.
 type listing struct {
 	engine *Engine
-	tasks  []Answer
+	tasks  []op.Answer
 	size   int
 	hold   *membudget.Hold
 }
@@ -43,8 +43,8 @@ func (l *listing) add(ctx context.Context, heads []task.Head, r *op.List) error 
 				return err
 			}
 		}
-		l.tasks = append(l.tasks, Answer{})
-		l.tasks[len(l.tasks)-1].set(&heads[i], f, history)
+		l.tasks = append(l.tasks, op.Answer{})
+		setAnswer(&l.tasks[len(l.tasks)-1], &heads[i], f, history)
 	}
 	return nil
 }

@@ -119,7 +119,7 @@ func TestLargePagesNeedMemory(t *testing.T) {
 		for range n {
 			h.send(text(strings.Repeat("x", 1<<20))).Release()
 		}
-		list := func(r op.List) *engine.Page {
+		list := func(r op.List) *op.Page {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			r.PageSize = 100

@@ -230,7 +230,7 @@ func (a *audience) look(t *testing.T, n int) map[string]int {
 	got, err := a.Get(t.Context(), alice, &op.Get{ID: a.id})
 	if err != nil { // such as for a head ahead of the log
 		t.Errorf("Get: %v", err)
-		got = &engine.Answer{Fold: new(task.Fold)}
+		got = &engine.Answer{Answer: op.Answer{Fold: new(task.Fold)}}
 	}
 	page, err := a.List(t.Context(), alice, &op.List{PageSize: 10, IncludeArtifacts: true})
 	if err != nil || len(page.Tasks) != 1 {

@@ -370,7 +370,7 @@ func listOfOne(t *testing.T, b *bench, all map[a2a.TaskID]task.Owner) {
 		if want == 0 {
 			return nil
 		}
-		return &page.Tasks[0]
+		return &engine.Answer{Answer: page.Tasks[0]}
 	}
 	first := list(ids, op.List{Owner: owner})
 	list(1, op.List{Owner: owner, ContextID: first.Head.ContextID})

@@ -21,22 +21,6 @@ import (
 // refused until one is deleted.
 const MaxPushConfigs = 32
 
-// PushConfig is the view of a push notification config for callers. It never contains the token
-// or the credentials.
-type PushConfig struct {
-	TaskID a2a.TaskID
-	ID     string
-	URL    string
-	// Scheme is the authentication scheme, or empty if there is none.
-	Scheme string
-}
-
-// PushPage is the answer of ListTaskPushNotificationConfigs.
-type PushPage struct {
-	Configs       []PushConfig
-	NextPageToken string
-}
-
 // Pushes reports whether callers can register push notification configs.
 func (e *Engine) Pushes() bool { return e.cfg.Push != nil }
 
@@ -47,7 +31,7 @@ func errNoPush() error {
 // CreatePush registers a webhook for a task of the caller, also for one that has ended. The
 // webhook receives the changes after the current version of the task. It replaces a webhook
 // with the same id.
-func (e *Engine) CreatePush(ctx context.Context, c *op.Caller, r *op.PushConfig) (*PushConfig, error) {
+func (e *Engine) CreatePush(ctx context.Context, c *op.Caller, r *op.PushConfig) (*op.ShownPush, error) {
 	l, err := e.findForPush(ctx, c, &r.Target, lookup{r.TaskID, need{op: policy.PushCreate}})
 	if err != nil {
 		return nil, err
@@ -108,7 +92,7 @@ func (e *Engine) roomForHook(h *task.Head, id string) error {
 }
 
 // GetPush returns a push notification config of a task of the caller.
-func (e *Engine) GetPush(ctx context.Context, c *op.Caller, r *op.PushRef) (*PushConfig, error) {
+func (e *Engine) GetPush(ctx context.Context, c *op.Caller, r *op.PushRef) (*op.ShownPush, error) {
 	l, err := e.findForPush(ctx, c, &r.Target, lookup{r.TaskID, need{op: policy.PushGet}})
 	if err != nil {
 		return nil, err
@@ -128,7 +112,7 @@ func (e *Engine) GetPush(ctx context.Context, c *op.Caller, r *op.PushRef) (*Pus
 
 // ListPush returns a page of the push notification configs of a task of the caller, ordered by
 // id.
-func (e *Engine) ListPush(ctx context.Context, c *op.Caller, r *op.PushList) (*PushPage, error) {
+func (e *Engine) ListPush(ctx context.Context, c *op.Caller, r *op.PushList) (*op.PushPage, error) {
 	l, err := e.findForPush(ctx, c, &r.Target, lookup{r.TaskID, need{op: policy.PushList}})
 	if err != nil {
 		return nil, err
@@ -147,7 +131,7 @@ func (e *Engine) ListPush(ctx context.Context, c *op.Caller, r *op.PushList) (*P
 	if err != nil {
 		return nil, notFound(err)
 	}
-	p := new(PushPage)
+	p := new(op.PushPage)
 	if len(have) > size {
 		have = have[:size]
 		p.NextPageToken = encodePushToken(&h, have[size-1].ID)
@@ -199,8 +183,8 @@ func (e *Engine) hookFailed(l *live, d *uncertainOp, err error) error {
 	return err
 }
 
-func shownPush(id a2a.TaskID, h *task.Hook) *PushConfig {
-	return &PushConfig{TaskID: id, ID: h.ID, URL: h.URL, Scheme: h.Scheme}
+func shownPush(id a2a.TaskID, h *task.Hook) *op.ShownPush {
+	return &op.ShownPush{TaskID: id, ID: h.ID, URL: h.URL, Scheme: h.Scheme}
 }
 
 // inlinePush is the field of a message that holds its push notification config.

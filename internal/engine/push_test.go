@@ -44,7 +44,7 @@ func config(id a2a.TaskID, name string) *op.PushConfig {
 	return &op.PushConfig{TaskID: id, ID: name, URL: hookURL}
 }
 
-func (b *bench) push(c *op.PushConfig) *engine.PushConfig {
+func (b *bench) push(c *op.PushConfig) *op.ShownPush {
 	b.t.Helper()
 	got, err := b.CreatePush(b.t.Context(), alice, c)
 	if err != nil {
@@ -53,7 +53,7 @@ func (b *bench) push(c *op.PushConfig) *engine.PushConfig {
 	return got
 }
 
-func (b *bench) list(id a2a.TaskID) *engine.PushPage {
+func (b *bench) list(id a2a.TaskID) *op.PushPage {
 	b.t.Helper()
 	got, err := b.ListPush(b.t.Context(), alice, &op.PushList{TaskID: id})
 	if err != nil {
@@ -62,7 +62,7 @@ func (b *bench) list(id a2a.TaskID) *engine.PushPage {
 	return got
 }
 
-func ids(p *engine.PushPage) []string {
+func ids(p *op.PushPage) []string {
 	var all []string
 	for _, c := range p.Configs {
 		all = append(all, c.ID)
@@ -79,7 +79,7 @@ func TestPushConfigs(t *testing.T) {
 	}
 	full := config(h.ID, "b")
 	full.Token, full.Scheme, full.Credentials = "token", "Bearer", "credentials"
-	want := &engine.PushConfig{TaskID: h.ID, ID: "b", URL: hookURL, Scheme: "Bearer"}
+	want := &op.ShownPush{TaskID: h.ID, ID: "b", URL: hookURL, Scheme: "Bearer"}
 	if diff := cmp.Diff(want, b.push(full)); diff != "" {
 		t.Errorf("CreatePush mismatch (-want +got):\n%s", diff)
 	}

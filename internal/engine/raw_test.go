@@ -173,7 +173,7 @@ func TestOthersInTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	none := 0
-	for name, a := range map[string]engine.Answer{"get": *b.get(h.ID), "list": page.Tasks[0]} {
+	for name, a := range map[string]op.Answer{"get": b.get(h.ID).Answer, "list": page.Tasks[0]} {
 		if got := string(a.Fold.AppendTask(nil, &a.Head, task.TaskOptions{History: &none})); got != want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
 		}

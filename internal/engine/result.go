@@ -2,23 +2,17 @@ package engine
 
 import (
 	"github.com/parley-a2a/parley/internal/membudget"
+	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
 
 // Answer is the state of a task at one moment, or a bare message.
 type Answer struct {
-	// Head is the task's head. Its Version is that of Fold.
-	Head task.Head
-	// Fold is the whole task; nil when Message is set.
-	Fold *task.Fold
-	// Message is a bare message as v1.0 JSON; nil when the answer is a task.
-	Message []byte
+	op.Answer
 	// Size is the approximate size of Fold in bytes, if it is large; otherwise zero.
 	Size int
 	// hold is the memory of a large answer; nil for others.
 	hold *membudget.Hold
-	// History limits the length of the history to show; nil means no limit.
-	History *int
 	// Confirmed are the extensions that the agent has confirmed for the answered message; nil
 	// if it has confirmed none, and in answers to other calls.
 	Confirmed *Confirmation
@@ -40,12 +34,12 @@ func (a *Answer) Release() { a.hold.Release() }
 // task counts as working: a caller that saw the question again would take it for a new one.
 func answerOf(h *task.Head, f *task.Fold, history *int) *Answer {
 	a := new(Answer)
-	a.set(h, f, history)
+	setAnswer(&a.Answer, h, f, history)
 	return a
 }
 
-// set is like answerOf, in place: a page of tasks needs no allocation for each.
-func (a *Answer) set(h *task.Head, f *task.Fold, history *int) {
+// setAnswer is like answerOf, in place: a page of tasks needs no allocation for each.
+func setAnswer(a *op.Answer, h *task.Head, f *task.Fold, history *int) {
 	a.Head, a.Fold, a.History = *h, f, history
 	if !h.Resumed() {
 		return
@@ -62,15 +56,4 @@ type Event struct {
 	// Frame is the StreamResponse object as v1.0 JSON, shared by all readers; nil if the entry
 	// has no frame (a message of the caller).
 	Frame []byte
-}
-
-// Page is the answer of ListTasks.
-type Page struct {
-	// Tasks have a nil Fold unless the caller asked for artifacts or history.
-	Tasks         []Answer
-	NextPageToken string
-	PageSize      int
-	TotalSize     int
-	// Artifacts is set if artifacts are to be shown, even if empty.
-	Artifacts bool
 }

@@ -79,7 +79,7 @@ func (e *Engine) answer(ctx context.Context, l *live, history *int) (*Answer, er
 	case refusal != nil:
 		return nil, refusal
 	case msg != nil:
-		return &Answer{Head: h, Message: msg}, nil
+		return &Answer{Answer: op.Answer{Head: h, Message: msg}}, nil
 	}
 	if h.Visibility == task.Hidden {
 		if err := e.reveal(l); err != nil {

@@ -91,7 +91,7 @@ func (s *Stream) begin(ctx context.Context, history *int) error {
 	case refusal != nil:
 		return refusal
 	case msg != nil:
-		s.First = &Answer{Head: s.Task, Message: msg}
+		s.First = &Answer{Answer: op.Answer{Head: s.Task, Message: msg}}
 		s.Done, s.ended = true, true
 		return nil
 	}

@@ -140,7 +140,7 @@ func (h *hub) get(id a2a.TaskID) *a2a.Task {
 }
 
 // tasksOf returns the tasks of an agent.
-func (h *hub) tasksOf(name task.Agent) []engine.Answer {
+func (h *hub) tasksOf(name task.Agent) []op.Answer {
 	h.t.Helper()
 	page, err := h.List(h.t.Context(), alice, &op.List{Target: op.Target{Agent: name}, PageSize: 100})
 	if err != nil {

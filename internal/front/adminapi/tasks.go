@@ -21,9 +21,9 @@ import (
 // *engine.Engine implements it. Methods are called concurrently.
 type TaskReader interface {
 	Get(ctx context.Context, c *op.Caller, r *op.Get) (*engine.Answer, error)
-	List(ctx context.Context, c *op.Caller, r *op.List) (*engine.Page, error)
+	List(ctx context.Context, c *op.Caller, r *op.List) (*op.Page, error)
 	// ListAll returns tasks of all owners. It is called for administrators only.
-	ListAll(ctx context.Context, r *op.List) (*engine.Page, error)
+	ListAll(ctx context.Context, r *op.List) (*op.Page, error)
 }
 
 var _ TaskReader = (*engine.Engine)(nil)
@@ -73,7 +73,7 @@ func (h *Handler) inspect(r *http.Request) (*adminjson.TaskInfo, error) {
 	}
 	info := taskInfo(&a.Head)
 	info.Owner = string(a.Head.Owner)
-	info.Task = dialect.AppendTask(nil, &dialect.Answer{Head: &a.Head, Fold: a.Fold, History: a.History}, dialect.REST)
+	info.Task = dialect.AppendTask(nil, &a.Answer, dialect.REST)
 	return &info, nil
 }
 
@@ -95,7 +95,7 @@ func (h *Handler) listTasks(r *http.Request) (*adminjson.TaskList, error) {
 	if err != nil {
 		return nil, err
 	}
-	var page *engine.Page
+	var page *op.Page
 	all := everyOwner(r)
 	if all {
 		page, err = h.Reader.ListAll(r.Context(), q)

@@ -23,19 +23,19 @@ func (s *shelf) Get(_ context.Context, c *op.Caller, r *op.Get) (*engine.Answer,
 	if c.Principal.ID != clerk.ID || r.ID != one.ID {
 		return nil, apierror.New(a2a.ErrTaskNotFound, "no such task")
 	}
-	return &engine.Answer{Head: one}, nil
+	return &engine.Answer{Answer: op.Answer{Head: one}}, nil
 }
 
-func (s *shelf) List(_ context.Context, _ *op.Caller, r *op.List) (*engine.Page, error) {
+func (s *shelf) List(_ context.Context, _ *op.Caller, r *op.List) (*op.Page, error) {
 	s.asked = r
-	return &engine.Page{Tasks: []engine.Answer{{Head: one}}, NextPageToken: "more"}, nil
+	return &op.Page{Tasks: []op.Answer{{Head: one}}, NextPageToken: "more"}, nil
 }
 
-func (s *shelf) ListAll(_ context.Context, r *op.List) (*engine.Page, error) {
+func (s *shelf) ListAll(_ context.Context, r *op.List) (*op.Page, error) {
 	s.all = r
 	foreign := one
 	foreign.Owner = "org:acme"
-	return &engine.Page{Tasks: []engine.Answer{{Head: foreign}}}, nil
+	return &op.Page{Tasks: []op.Answer{{Head: foreign}}}, nil
 }
 
 // TestTasksOfAllOwners checks that administrators list the tasks of all owners, and other callers

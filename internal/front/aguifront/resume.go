@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/task"
@@ -23,7 +22,7 @@ func (r *run) recall() error {
 		return err
 	}
 	slices.Reverse(p.Tasks) // the last changed is first
-	order.SortStable(p.Tasks, func(a, b *engine.Answer) int { return int(a.Head.CreatedAt - b.Head.CreatedAt) })
+	order.SortStable(p.Tasks, func(a, b *op.Answer) int { return int(a.Head.CreatedAt - b.Head.CreatedAt) })
 	messages := []object{}
 	for i := range p.Tasks {
 		messages = append(messages, recalled(&p.Tasks[i])...)
@@ -45,7 +44,7 @@ func (r *run) whole() error {
 }
 
 // recalled returns the messages of a task.
-func recalled(a *engine.Answer) []object {
+func recalled(a *op.Answer) []object {
 	var messages []object
 	add := func(version int64, role, text string) {
 		if text != "" {

@@ -77,29 +77,22 @@ func (x *exchange) list(r *op.List, err error) error {
 	if err != nil {
 		return err
 	}
-	page := dialect.Page{
-		Tasks: make([]dialect.Answer, len(p.Tasks)), NextPageToken: p.NextPageToken,
-		PageSize: p.PageSize, TotalSize: p.TotalSize, Artifacts: p.Artifacts,
-	}
-	for i := range p.Tasks {
-		page.Tasks[i] = *shown(&p.Tasks[i])
-	}
 	if r.Agent != "" || r.Tenant != "" {
 		x.activated(cmp.Or(r.Agent, task.Agent(r.Tenant)), nil)
 	}
-	x.result(func(dst []byte) []byte { return dialect.AppendPage(dst, &page, x.surface()) })
+	x.result(func(dst []byte) []byte { return dialect.AppendPage(dst, p, x.surface()) })
 	return nil
 }
 
 // answer sends an answer of the engine, or returns its error.
-func (x *exchange) answer(a *engine.Answer, err error, write func([]byte, *dialect.Answer, dialect.Surface) []byte) error {
+func (x *exchange) answer(a *engine.Answer, err error, write func([]byte, *op.Answer, dialect.Surface) []byte) error {
 	if err != nil {
 		return err
 	}
 	defer a.Release()
 	x.about(&a.Head)
 	x.activated(a.Head.Agent, a.Confirmed)
-	x.result(func(dst []byte) []byte { return write(slices.Grow(dst, sizeOf(a)), shown(a), x.surface()) })
+	x.result(func(dst []byte) []byte { return write(slices.Grow(dst, sizeOf(a)), &a.Answer, x.surface()) })
 	return nil
 }
 

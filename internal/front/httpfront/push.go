@@ -7,7 +7,6 @@ import (
 
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
-	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
 )
 
@@ -84,12 +83,11 @@ func (x *exchange) getPush(r *op.PushRef, err error) error {
 
 // pushConfig sends a config, or returns the error of the engine. A created config is answered
 // with 200 like any other result, because clients require exactly that.
-func (x *exchange) pushConfig(c *engine.PushConfig, err error) error {
+func (x *exchange) pushConfig(c *op.ShownPush, err error) error {
 	if err != nil {
 		return err
 	}
-	shown := dialect.PushConfig(*c)
-	x.result(func(dst []byte) []byte { return dialect.AppendPushConfig(dst, &shown) })
+	x.result(func(dst []byte) []byte { return dialect.AppendPushConfig(dst, c) })
 	return nil
 }
 
@@ -102,11 +100,7 @@ func (x *exchange) listPush(r *op.PushList, err error) error {
 	if err != nil {
 		return err
 	}
-	page := dialect.PushPage{NextPageToken: p.NextPageToken}
-	for _, c := range p.Configs {
-		page.Configs = append(page.Configs, dialect.PushConfig(c))
-	}
-	x.result(func(dst []byte) []byte { return dialect.AppendPushPage(dst, &page) })
+	x.result(func(dst []byte) []byte { return dialect.AppendPushPage(dst, p) })
 	return nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	"github.com/parley-a2a/parley/internal/dialect"
-	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -126,8 +125,4 @@ func (x *exchange) envelope() dialect.Envelope {
 		return dialect.NewEnvelope(x.id)
 	}
 	return dialect.Envelope{}
-}
-
-func shown(a *engine.Answer) *dialect.Answer {
-	return &dialect.Answer{Head: &a.Head, Fold: a.Fold, Message: a.Message, History: a.History}
 }

@@ -100,9 +100,9 @@ func (x *exchange) firstEvent(s *sse, st *engine.Stream) error {
 		}
 		if s.frames == nil {
 			s.sent++
-			buf.b = s.shut(dialect.AppendSendResponse(s.open(buf.b, version), shown(a), x.surface()))
+			buf.b = s.shut(dialect.AppendSendResponse(s.open(buf.b, version), &a.Answer, x.surface()))
 		} else {
-			buf.b = s.appendFrame(buf.b, version, dialect.AppendSendResponse(nil, shown(a), x.surface()))
+			buf.b = s.appendFrame(buf.b, version, dialect.AppendSendResponse(nil, &a.Answer, x.surface()))
 		}
 	}
 	if err := s.send(buf.b); err != nil {

@@ -131,11 +131,11 @@ func (c *conn) Call(ctx context.Context, method string, params []byte) (out []by
 	}
 	defer a.Release()
 	x.about(&a.Head)
-	return write(nil, answer(a), dialect.REST), nil
+	return write(nil, &a.Answer, dialect.REST), nil
 }
 
 // do performs a call with one answer.
-func (x *call) do(ctx context.Context) (*engine.Answer, func([]byte, *dialect.Answer, dialect.Surface) []byte, error) {
+func (x *call) do(ctx context.Context) (*engine.Answer, func([]byte, *op.Answer, dialect.Surface) []byte, error) {
 	switch x.method {
 	case "SendMessage":
 		r, err := x.decoder.Send(x.params)
@@ -207,7 +207,7 @@ func (x *call) follow(ctx context.Context, yield func(frame []byte) bool) error 
 	x.about(&s.Task)
 	if a := s.First; a != nil {
 		s.First = nil // it may be large, and the stream may be long
-		if !yield(dialect.AppendSendResponse(nil, answer(a), dialect.REST)) {
+		if !yield(dialect.AppendSendResponse(nil, &a.Answer, dialect.REST)) {
 			return nil
 		}
 	}
@@ -226,11 +226,6 @@ func (x *call) follow(ctx context.Context, yield func(frame []byte) bool) error 
 		}
 	}
 	return nil
-}
-
-// answer returns an answer of the engine for its encoder.
-func answer(a *engine.Answer) *dialect.Answer {
-	return &dialect.Answer{Head: &a.Head, Fold: a.Fold, Message: a.Message, History: a.History}
 }
 
 // begin starts a call, which end must end.

@@ -83,8 +83,8 @@ func (s *Server) Send(ctx context.Context, q *rockbot.Request, progress func([]b
 	}
 	defer a.Release()
 	none := 0
-	shown := &dialect.Answer{Head: &a.Head, Fold: a.Fold, Message: a.Message, History: &none}
-	return dialect.AppendTask(nil, shown, dialect.RPC), nil
+	a.History = &none
+	return dialect.AppendTask(nil, &a.Answer, dialect.RPC), nil
 }
 
 // follow passes on the progress of an agent until the task has ended or waits, and returns the
