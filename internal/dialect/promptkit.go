@@ -109,6 +109,16 @@ func promptKitField(_ Operation, v1 string) string {
 	return v1
 }
 
+// These functions append objects of v1.0.
+var (
+	promptKitArtifact = members{"parts": listOf(wrapPart)}.append
+	promptKitMessage  = members{"role": appendPlainRole, "parts": listOf(wrapPart)}.append
+	promptKitStatus   = members{"state": stateName(promptKitState), "message": promptKitMessage}.append
+	promptKitUpdate   = members{"status": promptKitStatus, "artifact": promptKitArtifact}.append
+	promptKitTask     = members{"status": promptKitStatus, "artifacts": listOf(promptKitArtifact), "history": listOf(promptKitMessage)}.append
+	promptKitTasks    = members{"tasks": listOf(promptKitTask)}.append
+)
+
 // promptKitResult appends the result of a call, converted from v1.0.
 func promptKitResult(dst []byte, o Operation, v1 []byte) []byte {
 	switch o {
@@ -117,7 +127,7 @@ func promptKitResult(dst []byte, o Operation, v1 []byte) []byte {
 	case GetTask, CancelTask:
 		return promptKitTask(dst, v1)
 	case ListTasks:
-		return rewritePage(dst, v1, promptKitTask)
+		return promptKitTasks(dst, v1)
 	}
 	return append(dst, v1...)
 }
@@ -129,12 +139,7 @@ func promptKitFrame(dst, v1 []byte) []byte {
 	case "task", "statusUpdate":
 		return promptKitTask(dst, v)
 	case "artifactUpdate":
-		return rewriteObject(dst, v, func(dst []byte, name string, v []byte) []byte {
-			if name == "artifact" {
-				return promptKitArtifact(dst, v)
-			}
-			return append(dst, v...)
-		})
+		return promptKitUpdate(dst, v)
 	}
 	return promptKitAnswer(dst, v1)
 }
@@ -152,57 +157,10 @@ func promptKitAnswer(dst, v1 []byte) []byte {
 	return append(dst, "}}"...)
 }
 
-func promptKitTask(dst, t []byte) []byte {
-	return rewriteObject(dst, t, func(dst []byte, name string, v []byte) []byte {
-		switch name {
-		case "status":
-			return promptKitStatus(dst, v)
-		case "artifacts":
-			return rewriteList(dst, v, promptKitArtifact)
-		case "history":
-			return rewriteList(dst, v, promptKitMessage)
-		}
-		return append(dst, v...)
-	})
-}
-
-func promptKitStatus(dst, status []byte) []byte {
-	return rewriteObject(dst, status, func(dst []byte, name string, v []byte) []byte {
-		switch name {
-		case "state":
-			return rawjson.AppendString(dst, promptKitState(v))
-		case "message":
-			return promptKitMessage(dst, v)
-		}
-		return append(dst, v...)
-	})
-}
-
 // promptKitState returns the name of a v1.0 state, such as "input_required".
 func promptKitState(v []byte) string {
 	s, _ := rawjson.String(v)
 	return strings.ToLower(strings.TrimPrefix(s, "TASK_STATE_"))
-}
-
-func promptKitMessage(dst, msg []byte) []byte {
-	return rewriteObject(dst, msg, func(dst []byte, name string, v []byte) []byte {
-		switch name {
-		case "role":
-			return appendPlainRole(dst, v)
-		case "parts":
-			return rewriteList(dst, v, wrapPart)
-		}
-		return append(dst, v...)
-	})
-}
-
-func promptKitArtifact(dst, artifact []byte) []byte {
-	return rewriteObject(dst, artifact, func(dst []byte, name string, v []byte) []byte {
-		if name == "parts" {
-			return rewriteList(dst, v, wrapPart)
-		}
-		return append(dst, v...)
-	})
 }
 
 // appendPlainRole appends a v1.0 role as "user" or "agent".

@@ -112,12 +112,7 @@ func (s *promptKitStream) status(v []byte) [][]byte {
 		events = append(events, workingEvent(v, member(status, "timestamp")))
 	}
 	s.state = next
-	return append(events, rewriteObject(nil, v, func(dst []byte, name string, v []byte) []byte {
-		if name == "status" {
-			return promptKitStatus(dst, v)
-		}
-		return append(dst, v...)
-	}))
+	return append(events, promptKitUpdate(nil, v))
 }
 
 // resume returns a working event if v is the first event after an interrupted state.

@@ -18,6 +18,43 @@ func rewriteObject(dst, obj []byte, value rewriter) []byte {
 	return append(dst, '}')
 }
 
+// members maps names of members to functions that append their values in another dialect.
+type members map[string]func(dst, v []byte) []byte
+
+func (m members) value(dst []byte, name string, v []byte) []byte {
+	if f := m[name]; f != nil {
+		return f(dst, v)
+	}
+	return append(dst, v...)
+}
+
+// append is rewriteObject; other members stay as they are.
+func (m members) append(dst, obj []byte) []byte { return rewriteObject(dst, obj, m.value) }
+
+// only is append without the other members.
+func (m members) only(dst, obj []byte) []byte {
+	dst = append(dst, '{')
+	for name, v := range rawjson.Fields(obj) {
+		if value := m[name]; value != nil {
+			dst = value(appendName(dst, name), v)
+		}
+	}
+	return append(dst, '}')
+}
+
+// keep appends a value unchanged.
+func keep(dst, v []byte) []byte { return append(dst, v...) }
+
+// listOf returns a function that appends a list with its elements rewritten.
+func listOf(element func(dst, v []byte) []byte) func(dst, v []byte) []byte {
+	return func(dst, v []byte) []byte { return rewriteList(dst, v, element) }
+}
+
+// stateName returns a function that appends the name of a v1.0 state in a dialect.
+func stateName(state func(v []byte) string) func(dst, v []byte) []byte {
+	return func(dst, v []byte) []byte { return rawjson.AppendString(dst, state(v)) }
+}
+
 // rewriteList appends arr with its elements rewritten.
 func rewriteList(dst, arr []byte, element func(dst, v []byte) []byte) []byte {
 	dst = append(dst, '[')
@@ -30,16 +67,6 @@ func rewriteList(dst, arr []byte, element func(dst, v []byte) []byte) []byte {
 		dst = element(dst, v)
 	}
 	return append(dst, ']')
-}
-
-// rewritePage appends a page of tasks with the tasks rewritten.
-func rewritePage(dst, page []byte, task func(dst, v []byte) []byte) []byte {
-	return rewriteObject(dst, page, func(dst []byte, name string, v []byte) []byte {
-		if name == "tasks" {
-			return rewriteList(dst, v, task)
-		}
-		return append(dst, v...)
-	})
 }
 
 // member returns the value of a member of obj, or nil. Of repeated members the first one

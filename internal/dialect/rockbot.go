@@ -68,6 +68,27 @@ func rockBotConfig(dst, c []byte) []byte {
 	return append(dst, "}}"...)
 }
 
+// These functions append objects of v1.0.
+var (
+	rockBotStatus = members{"state": stateName(rockBotState), "message": promptKitMessage}.append
+	rockBotUpdate = members{"status": rockBotStatus, "artifact": promptKitArtifact}.append
+	rockBotTask   = members{"status": rockBotStatus, "artifacts": listOf(promptKitArtifact), "history": listOf(promptKitMessage)}.append
+	rockBotList   = members{"tasks": listOf(rockBotTask), "configs": listOf(rockBotConfig)}.append
+)
+
+// rockBotFrame appends a StreamResponse or a SendMessageResponse.
+func rockBotFrame(dst, v1 []byte) []byte {
+	return rewriteObject(dst, onlyArm(v1), func(dst []byte, name string, v []byte) []byte {
+		switch name {
+		case "task":
+			return rockBotTask(dst, v)
+		case "message":
+			return promptKitMessage(dst, v)
+		}
+		return rockBotUpdate(dst, v)
+	})
+}
+
 // rockBotResult appends the result of a call, converted from v1.0.
 func rockBotResult(dst []byte, o Operation, v1 []byte) []byte {
 	switch o {
@@ -81,15 +102,7 @@ func rockBotResult(dst []byte, o Operation, v1 []byte) []byte {
 	case CreatePushConfig, GetPushConfig:
 		return rockBotConfig(dst, v1)
 	case ListTasks, ListPushConfigs:
-		return rewriteObject(dst, v1, func(dst []byte, name string, v []byte) []byte {
-			switch name {
-			case "tasks":
-				return rewriteList(dst, v, rockBotTask)
-			case "configs":
-				return rewriteList(dst, v, rockBotConfig)
-			}
-			return append(dst, v...)
-		})
+		return rockBotList(dst, v1)
 	}
 	return append(dst, v1...)
 }
@@ -101,27 +114,6 @@ func (s Shape) AppendFrame(dst, v1 []byte) []byte {
 		return rockBotFrame(dst, v1)
 	}
 	return append(dst, v1...)
-}
-
-// rockBotFrame appends a StreamResponse or a SendMessageResponse.
-func rockBotFrame(dst, v1 []byte) []byte {
-	return rewriteObject(dst, onlyArm(v1), func(dst []byte, name string, v []byte) []byte {
-		switch name {
-		case "task":
-			return rockBotTask(dst, v)
-		case "message":
-			return promptKitMessage(dst, v)
-		}
-		return rewriteObject(dst, v, func(dst []byte, name string, v []byte) []byte {
-			switch name {
-			case "status":
-				return rockBotStatus(dst, v)
-			case "artifact":
-				return promptKitArtifact(dst, v)
-			}
-			return append(dst, v...)
-		})
-	})
 }
 
 // rockBotFinal appends the answer of a finished task: the message of its status, or else a
@@ -146,32 +138,6 @@ func rockBotFinal(dst, t []byte) []byte {
 		dst = append(rawjson.AppendString(dst, rockBotState(member(member(t, "status"), "state"))), '}')
 	}
 	return append(dst, "]}"...)
-}
-
-func rockBotTask(dst, t []byte) []byte {
-	return rewriteObject(dst, t, func(dst []byte, name string, v []byte) []byte {
-		switch name {
-		case "status":
-			return rockBotStatus(dst, v)
-		case "artifacts":
-			return rewriteList(dst, v, promptKitArtifact)
-		case "history":
-			return rewriteList(dst, v, promptKitMessage)
-		}
-		return append(dst, v...)
-	})
-}
-
-func rockBotStatus(dst, status []byte) []byte {
-	return rewriteObject(dst, status, func(dst []byte, name string, v []byte) []byte {
-		switch name {
-		case "state":
-			return rawjson.AppendString(dst, rockBotState(v))
-		case "message":
-			return promptKitMessage(dst, v)
-		}
-		return append(dst, v...)
-	})
 }
 
 // rockBotState returns the name of a v1.0 state, such as "inputRequired".

@@ -222,36 +222,18 @@ func readJobState(v []byte) []byte {
 	return v
 }
 
+var (
+	jobArtifact     = members{"parts": listOf(appendJobPart)}
+	appendJobAnswer = members{"role": appendPlainRole, "parts": listOf(appendJobPart), "metadata": appendTextMetadata}.append
+)
+
 // appendJobArtifact appends an artifact. RockBot requires it to have a name.
 func appendJobArtifact(dst, artifact []byte) []byte {
-	named := false
-	dst = rewriteObject(dst, artifact, func(dst []byte, name string, v []byte) []byte {
-		switch name {
-		case "name":
-			named = true
-		case "parts":
-			return rewriteList(dst, v, appendJobPart)
-		}
-		return append(dst, v...)
-	})
-	if id := member(artifact, "artifactId"); !named && id != nil {
+	dst = jobArtifact.append(dst, artifact)
+	if id := member(artifact, "artifactId"); member(artifact, "name") == nil && id != nil {
 		dst = append(append(appendName(dst[:len(dst)-1], "name"), id...), '}')
 	}
 	return dst
-}
-
-func appendJobAnswer(dst, msg []byte) []byte {
-	return rewriteObject(dst, msg, func(dst []byte, name string, v []byte) []byte {
-		switch name {
-		case "role":
-			return appendPlainRole(dst, v)
-		case "parts":
-			return rewriteList(dst, v, appendJobPart)
-		case "metadata":
-			return appendTextMetadata(dst, v)
-		}
-		return append(dst, v...)
-	})
 }
 
 // appendJobPart appends a part with its kind. Data becomes a string of JSON. A file becomes

@@ -20,7 +20,7 @@ func v03Result(dst []byte, o Operation, v1 []byte) []byte {
 	case GetTask, CancelTask:
 		return v03Task(dst, v1)
 	case ListTasks:
-		return rewritePage(dst, v1, v03Task)
+		return rewriteObject(dst, v1, members{"tasks": listOf(v03Task)}.value)
 	case CreatePushConfig, GetPushConfig:
 		return v03PushConfig(dst, v1)
 	case ListPushConfigs:
@@ -88,35 +88,28 @@ func appendName(dst []byte, name string) []byte {
 	return append(rawjson.AppendString(dst, name), ':')
 }
 
+// kinded returns a function that appends an object with a kind.
+func kinded(kind string, m members) func(dst, obj []byte) []byte {
+	return func(dst, obj []byte) []byte { return v03Object(dst, kind, obj, m.value) }
+}
+
+// These functions append objects of v1.0. Artifacts have no kind.
+var (
+	v03Artifact       = members{"parts": listOf(v03Part)}.append
+	v03Message        = kinded("message", members{"role": appendPlainRole, "parts": listOf(v03Part)})
+	v03Status         = members{"state": stateName(v03State), "message": v03Message}.append
+	v03StatusUpdate   = kinded("status-update", members{"status": func(dst, v []byte) []byte { return appendFinal(v03Status(dst, v), v) }})
+	v03ArtifactUpdate = kinded("artifact-update", members{"artifact": v03Artifact})
+	v03TaskMembers    = members{"status": v03Status, "artifacts": listOf(v03Artifact), "history": listOf(v03Message)}
+)
+
 // v03Task appends a task. Its contextId is required.
 func v03Task(dst, t []byte) []byte {
-	dst = v03Object(dst, "task", t, func(dst []byte, name string, v []byte) []byte {
-		switch name {
-		case "status":
-			return v03Status(dst, v)
-		case "artifacts":
-			return rewriteList(dst, v, v03Artifact)
-		case "history":
-			return rewriteList(dst, v, v03Message)
-		}
-		return append(dst, v...)
-	})
+	dst = v03Object(dst, "task", t, v03TaskMembers.value)
 	if member(t, "contextId") == nil {
 		dst = append(dst[:len(dst)-1], `,"contextId":""}`...)
 	}
 	return dst
-}
-
-func v03Status(dst, status []byte) []byte {
-	return rewriteObject(dst, status, func(dst []byte, name string, v []byte) []byte {
-		switch name {
-		case "state":
-			return rawjson.AppendString(dst, v03State(v))
-		case "message":
-			return v03Message(dst, v)
-		}
-		return append(dst, v...)
-	})
 }
 
 // v03State returns the name of a v1.0 state, such as "input-required".
@@ -139,52 +132,12 @@ func v03Final(status []byte) bool {
 	return false
 }
 
-func v03Message(dst, msg []byte) []byte {
-	return v03Object(dst, "message", msg, func(dst []byte, name string, v []byte) []byte {
-		switch name {
-		case "role":
-			return appendPlainRole(dst, v)
-		case "parts":
-			return rewriteList(dst, v, v03Part)
-		}
-		return append(dst, v...)
-	})
-}
-
-// v03Artifact appends an artifact. Artifacts have no kind.
-func v03Artifact(dst, artifact []byte) []byte {
-	return rewriteObject(dst, artifact, func(dst []byte, name string, v []byte) []byte {
-		if name == "parts" {
-			return rewriteList(dst, v, v03Part)
-		}
-		return append(dst, v...)
-	})
-}
-
-func v03StatusUpdate(dst, update []byte) []byte {
-	return v03Object(dst, "status-update", update, func(dst []byte, name string, v []byte) []byte {
-		if name == "status" {
-			return appendFinal(v03Status(dst, v), v)
-		}
-		return append(dst, v...)
-	})
-}
-
 // appendFinal appends the member final after a status.
 func appendFinal(dst, status []byte) []byte {
 	if v03Final(status) {
 		return append(dst, `,"final":true`...)
 	}
 	return append(dst, `,"final":false`...)
-}
-
-func v03ArtifactUpdate(dst, update []byte) []byte {
-	return v03Object(dst, "artifact-update", update, func(dst []byte, name string, v []byte) []byte {
-		if name == "artifact" {
-			return v03Artifact(dst, v)
-		}
-		return append(dst, v...)
-	})
 }
 
 // v03PushConfig appends a TaskPushNotificationConfig.

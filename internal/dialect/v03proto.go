@@ -21,12 +21,7 @@ func protoResult(dst []byte, o Operation, v1 []byte) []byte {
 	case CreatePushConfig, GetPushConfig:
 		return protoPushConfig(dst, v1)
 	case ListPushConfigs:
-		return rewriteObject(dst, v1, func(dst []byte, name string, v []byte) []byte {
-			if name == "configs" {
-				return rewriteList(dst, v, protoPushConfig)
-			}
-			return append(dst, v...)
-		})
+		return rewriteObject(dst, v1, members{"configs": listOf(protoPushConfig)}.value)
 	}
 	return append(dst, v1...)
 }
@@ -42,64 +37,30 @@ func protoFrames(v1 []byte) [][]byte {
 
 // protoFrame appends a SendMessageResponse or a StreamResponse.
 func protoFrame(dst, v1 []byte) []byte {
-	return rewriteObject(dst, onlyArm(v1), func(dst []byte, name string, v []byte) []byte {
-		switch name {
-		case "task":
-			return protoTask(dst, v)
-		case "message":
-			return protoMessage(dst, v)
-		case "statusUpdate":
-			return protoUpdateMembers.append(dst, v)
-		case "artifactUpdate":
-			return protoArtifactMembers.append(dst, v)
-		}
-		return append(dst, v...)
-	})
+	return protoFrameMembers.append(dst, onlyArm(v1))
 }
 
-// protoMembers maps the v1.0 names of an object's members to functions that append them in the
-// shape of the proto.
-type protoMembers map[string]func(dst, v []byte) []byte
-
-// append appends the members of obj that the proto defines.
-func (m protoMembers) append(dst, obj []byte) []byte {
-	dst = append(dst, '{')
-	for name, v := range rawjson.Fields(obj) {
-		if value := m[name]; value != nil {
-			dst = value(appendName(dst, name), v)
-		}
-	}
-	return append(dst, '}')
-}
-
-func keep(dst, v []byte) []byte { return append(dst, v...) }
-
+// These functions append the members of objects that the proto defines.
 var (
-	protoTaskMembers = protoMembers{
+	protoStatus   = members{"state": protoState, "message": protoMessage, "timestamp": keep}.only
+	protoArtifact = members{
+		"artifactId": keep, "name": keep, "description": keep, "metadata": keep, "extensions": keep, "parts": listOf(protoPart),
+	}.only
+	protoTask = members{
 		"id": keep, "contextId": keep, "metadata": keep, "status": protoStatus,
-		"artifacts": func(dst, v []byte) []byte { return rewriteList(dst, v, protoArtifact) },
-		"history":   func(dst, v []byte) []byte { return rewriteList(dst, v, protoMessage) },
-	}
-	protoStatusMembers = protoMembers{
-		"state": protoState, "message": protoMessage, "timestamp": keep,
-	}
-	protoArtifactParts = protoMembers{
-		"artifactId": keep, "name": keep, "description": keep, "metadata": keep, "extensions": keep,
-		"parts": func(dst, v []byte) []byte { return rewriteList(dst, v, protoPart) },
-	}
-	protoUpdateMembers = protoMembers{
+		"artifacts": listOf(protoArtifact), "history": listOf(protoMessage),
+	}.only
+	protoStatusUpdate = members{
 		"taskId": keep, "contextId": keep, "metadata": keep,
 		"status": func(dst, v []byte) []byte { return appendFinal(protoStatus(dst, v), v) },
-	}
-	protoArtifactMembers = protoMembers{
-		"taskId": keep, "contextId": keep, "metadata": keep, "append": keep, "lastChunk": keep,
-		"artifact": protoArtifact,
+	}.only
+	protoArtifactUpdate = members{
+		"taskId": keep, "contextId": keep, "metadata": keep, "append": keep, "lastChunk": keep, "artifact": protoArtifact,
+	}.only
+	protoFrameMembers = members{
+		"task": protoTask, "message": protoMessage, "statusUpdate": protoStatusUpdate, "artifactUpdate": protoArtifactUpdate,
 	}
 )
-
-func protoTask(dst, t []byte) []byte     { return protoTaskMembers.append(dst, t) }
-func protoStatus(dst, s []byte) []byte   { return protoStatusMembers.append(dst, s) }
-func protoArtifact(dst, a []byte) []byte { return protoArtifactParts.append(dst, a) }
 
 // protoState appends a state. Only the canceled state has another spelling.
 func protoState(dst, v []byte) []byte {
