@@ -10,7 +10,6 @@ import (
 
 // scans are the statements that may scan all rows of a table, with the reason.
 var scans = map[query]string{
-	qDoomed:    "one row",
 	qLedger:    "once at start, one row for each migration",
 	qAllHeads:  "of the tests",
 	qIntegrity: "reads the file on purpose",
@@ -21,6 +20,7 @@ var scans = map[query]string{
 	qAllGroups: "a row for each owner, agent and state, when an administrator lists all tasks",
 
 	sharedQuery("sum(n)"):                       "a row for each owner, agent and state, when metrics are read",
+	sharedQuery("task FROM doomed LIMIT"):       "one row",
 	sharedQuery("DISTINCT task, hook"):          "a page of hooks",
 	sharedQuery("FROM keys"):                    "all keys, once at start",
 	sharedQuery("FROM agents ORDER"):            "all agents, once at start",

@@ -11,9 +11,6 @@ import (
 
 // Sweeping deletes slices, each in a commit shared with appends, so that no caller waits long.
 const (
-	// sliceRows is the number of rows of entries that are deleted at once. A task with more is
-	// deleted first and its entries later.
-	sliceRows = 256
 	// slicePieces is the number of pieces of large rows that are deleted at once.
 	slicePieces = 16
 	// slicePages is the number of pages that are returned to the file system at once. qVacuum
@@ -22,11 +19,6 @@ const (
 )
 
 var (
-	qDoomed     = prepared("SELECT task FROM doomed LIMIT 1")
-	qUndoom     = prepared("DELETE FROM doomed WHERE task = ?")
-	qDeleteSome = prepared(`DELETE FROM entries WHERE place IN
-	(SELECT place FROM entries WHERE place >= ?1 AND place <= ?2 ORDER BY place LIMIT ?3)`)
-
 	qFree   = prepared("PRAGMA freelist_count")
 	qVacuum = prepared("PRAGMA incremental_vacuum(256)")
 )
@@ -80,7 +72,7 @@ func bindPlaces(s *stmt, key int64) {
 
 // slowly reports whether the entries of a task are deleted after it.
 func (w *writer) slowly(key task.Key, version int64) (bool, error) {
-	if version > sliceRows {
+	if version > tables.SliceRows {
 		return true, nil
 	}
 	return w.hasPieces(int64(key))
@@ -92,28 +84,15 @@ func (w *writer) forKey(q query, key int64) error {
 	return s.done()
 }
 
-// deleteDoomed deletes some entries of a deleted task.
+// deleteDoomed deletes some pieces or entries of a deleted task.
 func (w *writer) deleteDoomed() (more bool, err error) {
-	s := w.conn.start(qDoomed)
-	if !s.next() {
-		return false, s.err
-	}
-	key := s.getInt()
-	s.close()
-	for _, q := range []query{qDropPlaces, qDeleteSome} {
-		limit := sliceRows
-		if q == qDropPlaces {
-			limit = slicePieces
-		}
-		s = w.conn.start(q)
-		bindPlaces(&s, key)
-		s.int(int64(limit))
+	return tables.DeleteDoomed(w.conn, func(key task.Key) (bool, error) {
+		s := w.conn.start(qDropPlaces)
+		bindPlaces(&s, int64(key))
+		s.int(slicePieces)
 		n, err := s.changed()
-		if err != nil || n == limit {
-			return true, err
-		}
-	}
-	return true, w.forKey(qUndoom, key)
+		return n == slicePieces, err
+	})
 }
 
 // vacuum returns some free pages to the file system. It keeps a few for the next tasks.

@@ -98,7 +98,7 @@ func long(t *testing.T, db *DB, id string, rows int) task.Head {
 func TestSweepOfALongTaskIsSliced(t *testing.T) {
 	t.Parallel()
 	db := newTest(t)
-	h := long(t, db, "t1", 2*sliceRows+50)
+	h := long(t, db, "t1", 2*tables.SliceRows+50)
 	if n, err := tables.DeleteEnded(t.Context(), shared{db}, 100, 10); n != 1 || err != nil {
 		t.Fatalf("DeleteEnded = %d, %v, want 1", n, err)
 	}
@@ -106,8 +106,8 @@ func TestSweepOfALongTaskIsSliced(t *testing.T) {
 		t.Errorf("Read of a doomed task = %v, want ErrNotFound", err)
 	}
 	for i, want := range []map[string]int64{
-		{"doomed": 1, "entries": 2*sliceRows + 50},
-		{"doomed": 1, "entries": sliceRows + 50},
+		{"doomed": 1, "entries": 2*tables.SliceRows + 50},
+		{"doomed": 1, "entries": tables.SliceRows + 50},
 		{"doomed": 1, "entries": 50},
 		{},
 	} {
@@ -128,7 +128,7 @@ func TestSweepFinishesAnInterruptedSweep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	long(t, db, "t1", 2*sliceRows)
+	long(t, db, "t1", 2*tables.SliceRows)
 	if _, err := tables.DeleteEnded(t.Context(), shared{db}, 100, 10); err != nil {
 		t.Fatal(err)
 	}

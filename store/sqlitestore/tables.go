@@ -92,6 +92,11 @@ func (s shared) Write(ctx context.Context, f func(tables.Conn) error) error {
 	return s.db.write(ctx, func(w *writer) error { return f(w.conn) })
 }
 
+// WriteLarge implements tables.TaskDB.
+func (s shared) WriteLarge(ctx context.Context, size int, f func(tables.Conn) error) error {
+	return s.db.writeLarge(ctx, size, func(w *writer) error { return f(w.conn) })
+}
+
 // Change implements tables.TaskDB.
 func (s shared) Change(ctx context.Context, f func(*tables.Change) error) error {
 	return s.db.write(ctx, func(w *writer) error {

@@ -82,6 +82,11 @@ func (s shared) Write(ctx context.Context, f func(tables.Conn) error) error {
 	return s.db.write(ctx, func(w *writer) error { return f(w.conn) })
 }
 
+// WriteLarge implements tables.TaskDB.
+func (s shared) WriteLarge(ctx context.Context, _ int, f func(tables.Conn) error) error {
+	return s.Write(ctx, f)
+}
+
 // Change implements tables.TaskDB.
 func (s shared) Change(ctx context.Context, f func(*tables.Change) error) error {
 	return s.db.write(ctx, func(w *writer) error {
@@ -155,3 +160,6 @@ func (r sharedRow) Blob() []byte { return r.s.getBlob() }
 
 // ID implements tables.TaskRow.
 func (r sharedRow) ID() string { return r.s.getID() }
+
+// slowly reports whether the entries of a task are deleted after it.
+func slowly(_ task.Key, version int64) (bool, error) { return version > tables.SliceRows, nil }

@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -96,6 +97,44 @@ func (t Tasks) Sidecars(ctx context.Context, q *task.SidecarQuery) ([]task.Sidec
 func (t Tasks) DropSidecar(ctx context.Context, key task.Key, kind task.SidecarKind) error {
 	if err := exec(ctx, t.DB, qDropSidecar, sqlstore.SidecarPlace(kind, key)); err != nil {
 		return fmt.Errorf("drop sidecar %d of task %d: %w", kind, key, err)
+	}
+	return nil
+}
+
+var (
+	qSnapshot = prepared("SELECT version, data FROM snapshots WHERE task = $1")
+
+	qSaveSnapshot = prepared(`INSERT INTO snapshots
+	SELECT key, $2, $3 FROM tasks WHERE key = $1 AND version >= $2
+	ON CONFLICT (task) DO UPDATE SET version = excluded.version, data = excluded.data
+	WHERE excluded.version > snapshots.version`)
+)
+
+// Snapshot implements task.Snapshots.
+func (t Tasks) Snapshot(ctx context.Context, key task.Key) (found task.Snapshot, err error) {
+	err = t.DB.ReadOf(ctx, key, func(c Conn) error {
+		return eachRow(c, qSnapshot, []any{key}, func(row Row) error {
+			found = task.Snapshot{Version: row.Int(), Data: row.Blob()}
+			return nil
+		})
+	})
+	if err != nil {
+		return task.Snapshot{}, fmt.Errorf("snapshot of task %d: %w", key, err)
+	}
+	return found, nil
+}
+
+// SaveSnapshot implements task.Snapshots. It keeps s unless a snapshot as new exists, or the
+// task was deleted.
+func (t Tasks) SaveSnapshot(ctx context.Context, key task.Key, s task.Snapshot) error {
+	// The writer may still use the data after the caller has returned.
+	data := bytes.Clone(s.Data)
+	if data == nil {
+		data = []byte{}
+	}
+	err := t.DB.WriteLarge(ctx, len(data), func(c Conn) error { return c.Exec(qSaveSnapshot, key, s.Version, data) })
+	if err != nil {
+		return fmt.Errorf("save snapshot of task %d at version %d: %w", key, s.Version, err)
 	}
 	return nil
 }

@@ -8,9 +8,13 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// sliceTasks is the number of tasks that are deleted at once, in a commit shared with appends, so that no
-// caller waits long.
-const sliceTasks = 64
+// Sweeping deletes slices, each in a commit shared with appends, so that no caller waits long.
+const (
+	sliceTasks = 64
+	// SliceRows is the number of rows of entries that are deleted at once. A task with more is deleted
+	// first and its entries later.
+	SliceRows = 256
+)
 
 var (
 	qEnded = prepared(`SELECT key, scope, state, shown, version FROM tasks
@@ -18,7 +22,12 @@ var (
 
 	qDeleteEntries = prepared("DELETE FROM entries WHERE place >= $1 AND place <= $2")
 	qDropJournal   = prepared("DELETE FROM journal WHERE place >= $1 AND place <= $2")
-	qDoom          = prepared("INSERT INTO doomed VALUES ($1)")
+
+	qDoom       = prepared("INSERT INTO doomed VALUES ($1)")
+	qDoomed     = prepared("SELECT task FROM doomed LIMIT 1")
+	qUndoom     = prepared("DELETE FROM doomed WHERE task = $1")
+	qDeleteSome = prepared(`DELETE FROM entries WHERE place IN
+	(SELECT place FROM entries WHERE place >= $1 AND place <= $2 ORDER BY place LIMIT $3)`)
 
 	// belongings delete a task and the rows that belong to it.
 	belongings = []Query{
@@ -30,6 +39,39 @@ var (
 		prepared("DELETE FROM dead_letters WHERE task = $1"),
 	}
 )
+
+// Sweep implements task.Sweeper. It also removes the remains of an earlier, interrupted sweep. If it
+// returns an error, the number is that of the tasks deleted nevertheless.
+func (t Tasks) Sweep(ctx context.Context, before task.Millis, limit int) (int, error) {
+	total, err := DeleteEnded(ctx, t.DB, before, limit)
+	for more := true; err == nil && more; {
+		more, err = write(ctx, t.DB, func(c Conn) (bool, error) { return DeleteDoomed(c, nil) })
+	}
+	if err != nil {
+		return total, fmt.Errorf("sweep: %w", err)
+	}
+	return total, nil
+}
+
+// DeleteDoomed deletes some entries of a deleted task, after those rows that first deletes, unless it is
+// nil. It reports whether more may be left.
+func DeleteDoomed(c Conn, first func(key task.Key) (more bool, err error)) (more bool, err error) {
+	n, found, err := one(c, scanInt, qDoomed)
+	if err != nil || !found {
+		return false, err
+	}
+	key := task.Key(n)
+	if first != nil {
+		if more, err := first(key); err != nil || more {
+			return true, err
+		}
+	}
+	deleted, err := c.Changed(qDeleteSome, sqlstore.Place(key, 0), sqlstore.Place(key, sqlstore.MaxVersion), SliceRows)
+	if err == nil && deleted < SliceRows {
+		err = c.Exec(qUndoom, key)
+	}
+	return true, err
+}
 
 // DeleteEnded deletes up to limit tasks that ended earlier, and returns their number, also with an
 // error.

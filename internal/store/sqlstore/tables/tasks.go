@@ -25,6 +25,8 @@ type TaskDB interface {
 	Heads(c Conn, keys []int64) ([]task.Head, error)
 	// Interrupted returns the newest interrupted task of the owner with a number, in any context.
 	Interrupted(c Conn, q *task.Query, owner int64) ([]task.Head, error)
+	// WriteLarge is like Write, for a transaction that writes size bytes.
+	WriteLarge(ctx context.Context, size int, f func(Conn) error) error
 	// Change is like Write, with the data of the transaction.
 	Change(ctx context.Context, f func(*Change) error) error
 }
