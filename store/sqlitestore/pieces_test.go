@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -96,10 +97,7 @@ func TestLargeRowsAreWhole(t *testing.T) {
 	end := status(task.Completed, 3)
 	end.Body = largeBody(2, "y")
 	want := put(t, db.Tasks(), c.Next, status(task.Working, 2), end)
-	got, err := db.Tasks().Head(t.Context(), "anna", "t1")
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("Head: %v, mismatch (-want +got):\n%.2000s", err, diff)
-	}
+	wantHead(t, db, want)
 	page, err := db.Tasks().List(t.Context(), &task.Query{Owner: "anna", Limit: 10})
 	if err != nil || len(page.Heads) != 1 || string(page.Heads[0].StatusMessage) != string(end.Body) {
 		t.Errorf("List = %d tasks, %v, want one with its message", len(page.Heads), err)
@@ -125,6 +123,9 @@ func TestLargeRowsAreWhole(t *testing.T) {
 func wantHead(t *testing.T, db *DB, want task.Head) {
 	t.Helper()
 	got, err := db.Tasks().Head(t.Context(), want.Owner, want.ID)
+	if err == nil && reflect.DeepEqual(want, got) {
+		return // cmp visits each byte of a large body
+	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("Head: %v, mismatch (-want +got):\n%.2000s", err, diff)
 	}
