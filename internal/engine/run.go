@@ -20,9 +20,10 @@ import (
 )
 
 // Limits of the queue of a run: the events that are not durable yet. An executor that is
-// further ahead waits.
+// further ahead waits. Each commit takes about half of a full queue, because the executor
+// continues meanwhile.
 const (
-	queueEvents = 256
+	queueEvents = 1024
 	queueBytes  = 1 << 20
 	// linger is how long the first event of a batch waits for more events, so that an agent
 	// that answers at once costs one append.

@@ -49,7 +49,7 @@ func gapless(t testing.TB, after int64, events []engine.Event) {
 
 func TestStreamShowsEveryEntryOnce(t *testing.T) {
 	t.Parallel()
-	const n = 1000 // more than a tail holds
+	const n = 5000 // more than a tail holds
 	b := start(t, engine.Config{}, chunks(n, nil))
 	s, err := b.Stream(t.Context(), alice, text("hi"))
 	if err != nil {

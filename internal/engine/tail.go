@@ -7,7 +7,9 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Limits of the tails in memory. Readers that are further behind read the store.
+// Limits of the tails in memory. Readers that are further behind read the store. The number of
+// entries is that of a task without large commits: a tail has room for two commits as large as the
+// last one, and for half as many entries as before.
 const (
 	tailEntries  = 256
 	tailBytes    = 1 << 20
@@ -20,6 +22,8 @@ type tail struct {
 	// events hold the versions up to the head's, without gaps.
 	events []Event
 	bytes  int
+	// room is the number of events that fit.
+	room int
 	// total is the size of all tails of the engine.
 	total *atomic.Int64
 }
@@ -27,12 +31,13 @@ type tail struct {
 // add appends entries and drops the oldest ones that no longer fit.
 func (t *tail) add(entries []task.Entry) {
 	before := t.bytes
+	t.room = max(tailEntries, 2*len(entries), t.room/2)
 	for i := range entries {
 		t.bytes += size(&entries[i])
 	}
 	old, drop := t.events, 0
 	spare := allTailBytes - t.total.Load()
-	for n := len(old) + len(entries); drop < n && (n-drop > tailEntries || t.bytes > tailBytes || int64(t.bytes-before) > spare); drop++ {
+	for n := len(old) + len(entries); drop < n && (n-drop > t.room || t.bytes > tailBytes || int64(t.bytes-before) > spare); drop++ {
 		if drop < len(old) {
 			t.bytes -= size(&old[drop].Entry) + len(old[drop].Frame)
 		} else {
