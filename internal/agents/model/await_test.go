@@ -273,8 +273,8 @@ func TestNothingIsAwaitedThatCannotBeRead(t *testing.T) {
 func TestFollowedAgain(t *testing.T) {
 	t.Parallel()
 	for want, e := range map[string]*dispatches{
-		completed("north", 0):               {fail: 3},
-		dispatchedTo("north", 0, notInTime): {fail: 1000},
+		completed("north", 0):                                                {fail: 3},
+		dispatchedTo("north", 0, notInTime):                                  {fail: 1000},
 		dispatchedTo("gone", 0, "is not there any more. Answer without it."): {},
 	} {
 		t.Run(want, func(t *testing.T) {
