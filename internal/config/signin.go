@@ -76,6 +76,6 @@ func (t *TokenIssuer) provider() (*openid.Provider, error) {
 	}
 	return &openid.Provider{
 		Name: t.Name, URL: t.Issuer, ClientID: t.SignIn.ClientID, ClientSecret: t.SignIn.ClientSecret, Scopes: scopes,
-		Client: policy.Client(safedial.ClientOptions{}),
+		Client: policy.Client(),
 	}, nil
 }

@@ -41,7 +41,7 @@ func cardTransport() *http.Transport {
 
 // NewCardReader returns a reader that calls guarded agents only as far as policy allows.
 func NewCardReader(policy *safedial.Policy) *CardReader {
-	return &CardReader{Plain: &http.Client{Transport: cardTransport()}, Guarded: policy.Client(safedial.ClientOptions{})}
+	return &CardReader{Plain: &http.Client{Transport: cardTransport()}, Guarded: policy.Client()}
 }
 
 // Fetch implements directory.Fetcher.

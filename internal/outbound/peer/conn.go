@@ -61,7 +61,7 @@ func (e *endpoint) openConn(ctx context.Context, s dialect.Shape, a *ask) (*fram
 		return nil, err
 	}
 	o := &e.peer.opts
-	ctx, dog := watch(ctx, limit(o.Idle, DefaultIdle), limit(o.MaxStream, 0))
+	ctx, dog := watch(ctx, limit(o.Idle, DefaultIdle))
 	next, stop := iter.Pull2(conn.Stream(resuming(reporting(ctx, a), a.after), a.op.String(), e.message(s, a)))
 	return primed(&frames{
 		stop: func() { stop(); dog.stop() },

@@ -323,7 +323,7 @@ func (e *endpoint) open(ctx context.Context, s dialect.Shape, a *ask) (*frames, 
 		return e.openConn(ctx, s, a)
 	}
 	o := &e.peer.opts
-	ctx, dog := watch(ctx, limit(o.Idle, DefaultIdle), limit(o.MaxStream, 0))
+	ctx, dog := watch(ctx, limit(o.Idle, DefaultIdle))
 	resp, err := e.send(ctx, s, a)
 	if err != nil {
 		dog.stop()

@@ -84,8 +84,6 @@ type Options struct {
 	// Idle ends a stream after a silence without even a comment; Run and Follow resume it. Zero
 	// means DefaultIdle, negative means no limit.
 	Idle time.Duration
-	// MaxStream bounds how long one stream stays open. Zero means no limit.
-	MaxStream time.Duration
 	// MaxBody bounds an answer and MaxEvent an event of a stream, in bytes. Zero means
 	// DefaultMaxBody and DefaultMaxEvent.
 	MaxBody, MaxEvent int64

@@ -10,21 +10,17 @@ import (
 // errIdle is the cause of the end of a silent stream.
 var errIdle = errors.New("the stream is silent")
 
-// watchdog ends the context of a stream that is silent or open for too long. Only the reader
-// may call its methods.
+// watchdog ends the context of a stream that is silent for too long. Only the reader may call its
+// methods.
 type watchdog struct {
 	idle   *time.Timer
 	limit  time.Duration
 	cancel context.CancelCauseFunc
-	total  context.CancelFunc
 }
 
-// watch returns the context of a stream. Limits that are not positive are disabled.
-func watch(ctx context.Context, idle, total time.Duration) (context.Context, *watchdog) {
-	w := &watchdog{limit: idle, total: func() {}}
-	if total > 0 {
-		ctx, w.total = context.WithTimeoutCause(ctx, total, fmt.Errorf("the stream lasts longer than %v", total))
-	}
+// watch returns the context of a stream. A limit that is not positive is disabled.
+func watch(ctx context.Context, idle time.Duration) (context.Context, *watchdog) {
+	w := &watchdog{limit: idle}
 	ctx, w.cancel = context.WithCancelCause(ctx)
 	if idle > 0 {
 		w.idle = time.AfterFunc(idle, func() { w.cancel(fmt.Errorf("%w for %v", errIdle, idle)) })
@@ -43,5 +39,4 @@ func (w *watchdog) stop() {
 		w.idle.Stop()
 	}
 	w.cancel(nil)
-	w.total()
 }

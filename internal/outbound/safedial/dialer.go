@@ -1,7 +1,6 @@
 package safedial
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,8 +24,6 @@ type Dialer struct {
 	Policy *Policy
 	// Resolver finds addresses; nil is the system's.
 	Resolver *net.Resolver
-	// Timeout bounds a dial with all its addresses; zero means ten seconds.
-	Timeout time.Duration
 	// Control, if set, is called for each allowed address before it is connected to, like
 	// net.Dialer.ControlContext; an error refuses the address.
 	Control func(ctx context.Context, network, address string, c syscall.RawConn) error
@@ -47,7 +44,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 		return nil, err
 	}
 	nd := &net.Dialer{
-		Timeout: cmp.Or(d.Timeout, dialTimeout), KeepAlive: keepAlive, Resolver: d.Resolver,
+		Timeout: dialTimeout, KeepAlive: keepAlive, Resolver: d.Resolver,
 		ControlContext: func(ctx context.Context, network, address string, c syscall.RawConn) error {
 			return d.control(ctx, t, network, address, c)
 		},

@@ -36,14 +36,11 @@
 //
 // The address of each connection is checked after names were resolved, right before it is
 // opened. An attacker gains nothing from a name that resolves to another address a second
-// later, or to several addresses. Each request of a client is checked like a registration,
-// redirects included. A redirect never leads from https to http, and a redirect to another
-// origin drops all headers but those that describe the content.
+// later, or to several addresses. Each request of a client is checked like a registration. A
+// client that follows redirects with a [Policy.Transport] checks each of them, too.
 //
 // Proxies named by the environment are ignored, because a proxy dials on behalf of this program
-// and could reach internal addresses. Only [Policy.Proxy] is used. That proxy resolves names
-// itself: refusing internal addresses is then its operator's duty, and only literal addresses
-// and local names are refused here.
+// and could reach internal addresses.
 //
 // TLS is 1.2 or later and verified. Response headers, idle connections and the time to connect
 // are bounded. Nothing is decompressed.
@@ -57,8 +54,7 @@
 // # Errors
 //
 // The text of a [Refusal] never contains the address of a name, so that it can be shown to the
-// party that chose the name; [Refusal.Detail] contains it, for the operator's log. [Explain]
-// returns a similarly safe text for any error of a request.
+// party that chose the name. [Explain] returns a similarly safe text for any error of a request.
 //
 // # Concurrency
 //

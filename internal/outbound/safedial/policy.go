@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,9 +15,6 @@ import (
 type Policy struct {
 	// HTTPS refuses http URLs.
 	HTTPS bool
-	// Proxy, if set, is a proxy that dials instead of this program; it is trusted to refuse
-	// internal addresses. The proxy's own address is trusted.
-	Proxy *url.URL
 
 	all   bool
 	addrs []addrRule

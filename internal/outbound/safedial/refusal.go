@@ -16,9 +16,6 @@ var ErrForbidden = errors.New("address is not allowed")
 // ErrInvalid is wrapped by errors about URLs that no policy allows.
 var ErrInvalid = errors.New("invalid URL")
 
-// ErrRedirect is wrapped by errors about redirects that no policy allows.
-var ErrRedirect = errors.New("redirect is not followed")
-
 // Refusal is an address that the policy does not allow. It wraps ErrForbidden.
 type Refusal struct {
 	// Host is the name or address that the caller wrote.
@@ -71,8 +68,6 @@ func Explain(err error) string {
 		return refusal.Error()
 	case errors.Is(err, ErrInvalid):
 		return "the address is not a valid URL"
-	case errors.Is(err, ErrRedirect):
-		return "the redirect is not followed"
 	case errors.Is(err, context.Canceled):
 		return "the request was canceled"
 	case errors.As(err, &dns) && dns.IsNotFound:

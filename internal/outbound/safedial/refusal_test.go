@@ -48,7 +48,6 @@ func TestExplain(t *testing.T) {
 		{nil, ""},
 		{because(&Refusal{Host: "a.example", Addr: netip.MustParseAddr("10.1.2.3"), Kind: "a private address"}), "a.example"},
 		{invalid("odd"), "not a valid URL"},
-		{fmt.Errorf("x: %w", ErrRedirect), "redirect"},
 		{because(context.Canceled), "canceled"},
 		{because(&net.DNSError{Err: "no such host", Name: "a.example", Server: "10.1.2.3:53", IsNotFound: true}), "does not exist"},
 		{because(&net.DNSError{Err: "server misbehaving", Name: "a.example", Server: "10.1.2.3:53"}), "could not be resolved"},
