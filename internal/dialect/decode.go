@@ -50,6 +50,28 @@ func (d *Decoder) Body(b []byte) error {
 	return nil
 }
 
+// Members checks the body of a request of another protocol like Body, and visits its members, except for
+// those that are null. It refuses repeated members.
+func (d *Decoder) Members(body []byte, visit func(name string, v []byte) error) error {
+	if err := d.Body(body); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for name, v := range rawjson.Fields(body) {
+		if seen[name] {
+			return apierror.Field(a2a.ErrInvalidParams, name, "is there twice")
+		}
+		seen[name] = true
+		if rawjson.KindOf(v) == rawjson.Null {
+			continue
+		}
+		if err := visit(name, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (d *Decoder) check(b []byte) error {
 	depth := d.MaxDepth
 	if depth == 0 {

@@ -52,23 +52,9 @@ func invalid(field, format string, args ...any) error {
 
 // read parses the body of a request.
 func read(body []byte) (*input, error) {
-	var d dialect.Decoder
-	if err := d.Body(body); err != nil {
-		return nil, err
-	}
 	in := &input{rest: map[string]json.RawMessage{}}
-	seen := map[string]bool{}
-	for name, v := range rawjson.Fields(body) {
-		if seen[name] {
-			return nil, invalid(name, "is there twice")
-		}
-		seen[name] = true
-		if rawjson.KindOf(v) == rawjson.Null {
-			continue
-		}
-		if err := in.member(name, v); err != nil {
-			return nil, err
-		}
+	if err := new(dialect.Decoder).Members(body, in.member); err != nil {
+		return nil, err
 	}
 	if in.threadID == "" {
 		return nil, invalid("threadId", "is required")

@@ -52,25 +52,11 @@ var harmless = map[string]struct {
 
 // read parses the body of a request.
 func read(body []byte) (*request, error) {
-	var d dialect.Decoder
-	if err := d.Body(body); err != nil {
+	r := &request{tuning: map[string]json.RawMessage{}}
+	if err := new(dialect.Decoder).Members(body, r.param); err != nil {
 		return nil, err
 	}
-	r := &request{tuning: map[string]json.RawMessage{}}
-	seen := map[string]bool{}
-	for name, v := range rawjson.Fields(body) {
-		if seen[name] {
-			return nil, invalid(name, "is there twice")
-		}
-		seen[name] = true
-		if rawjson.KindOf(v) == rawjson.Null {
-			continue
-		}
-		if err := r.param(name, v); err != nil {
-			return nil, err
-		}
-	}
-	if !seen["messages"] || len(r.messages) == 0 {
+	if len(r.messages) == 0 {
 		return nil, invalid("messages", "must have at least one message")
 	}
 	return r, nil
