@@ -78,7 +78,7 @@ func (w *writer) keyUsed(r *task.Request, scope int64) (bool, error) {
 	if !s.next() {
 		return false, s.err
 	}
-	at := task.Millis(s.getInt())
+	at := task.Millis(s.Int())
 	s.close()
 	return at >= r.Since, s.err
 }

@@ -35,7 +35,7 @@ func integrity(c *conn) (string, error) {
 	if !s.next() {
 		return "", s.err
 	}
-	result := s.getText()
+	result := s.Text()
 	s.close()
 	return result, s.err
 }

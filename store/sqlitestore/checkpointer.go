@@ -125,7 +125,7 @@ var qCheckpoint = prepared("PRAGMA wal_checkpoint(PASSIVE)")
 func passive(c *conn) (left int64, err error) {
 	s := c.start(qCheckpoint)
 	for s.next() {
-		busy, log, moved := s.getInt(), s.getInt(), s.getInt()
+		busy, log, moved := s.Int(), s.Int(), s.Int()
 		if busy == 0 {
 			left = log - moved
 		}

@@ -65,7 +65,7 @@ func (db *DB) idOf(key task.Key) (id a2a.TaskID) {
 	s := c.start(qIDOf)
 	s.int(int64(key))
 	if s.next() {
-		id = a2a.TaskID(s.getID())
+		id = a2a.TaskID(s.ID())
 		s.close()
 	}
 	_ = c.close() // it was only read

@@ -88,11 +88,11 @@ func dumpTable(c *conn, w rowWriter, t *dump.Table) error {
 		for i, column := range t.Columns {
 			switch column.Kind {
 			case dump.Int:
-				row[i].Int = s.getInt()
+				row[i].Int = s.Int()
 			case dump.ID:
-				row[i].Bytes = []byte(s.getID())
+				row[i].Bytes = []byte(s.ID())
 			default:
-				row[i].Bytes = s.getBlob()
+				row[i].Bytes = s.Blob()
 			}
 		}
 		if err := wholeRow(c, t, row); err != nil {

@@ -28,7 +28,7 @@ func TestDumpHasEveryColumn(t *testing.T) {
 		defer raw.Finalize() //nolint:errcheck // its last step reports the error
 		s := stmt{conn: c, raw: raw}
 		for s.next() {
-			name := s.getText()
+			name := s.Text()
 			if slices.Contains([]string{"identity", "timeline_id", "migrations", "pieces", "staged"}, name) || strings.HasPrefix(name, "sqlite_") || strings.HasPrefix(name, "note_") {
 				continue
 			}
@@ -53,7 +53,7 @@ func (c *conn) columnNames(table string) (names []string, err error) {
 	defer raw.Finalize() //nolint:errcheck // its last step reports the error
 	s := stmt{conn: c, raw: raw}
 	for s.next() {
-		names = append(names, s.getText())
+		names = append(names, s.Text())
 	}
 	return names, s.err
 }

@@ -117,7 +117,7 @@ var qIntegrityAll = prepared("PRAGMA integrity_check(20)")
 func (x *examiner) pages() {
 	s := x.c.start(qIntegrityAll)
 	for s.next() {
-		if text := s.getText(); text != "ok" {
+		if text := s.Text(); text != "ok" {
 			x.report(Problem{Text: text})
 		}
 	}
@@ -176,7 +176,7 @@ func (x *examiner) tasks(ctx context.Context) {
 		s.int(last)
 		var keys []int64
 		for s.next() {
-			keys = append(keys, s.getInt())
+			keys = append(keys, s.Int())
 		}
 		x.failed("read tasks", s.err)
 		if len(keys) == 0 || s.err != nil {
@@ -240,7 +240,7 @@ func (l *taskLog) read(c *conn, key int64) error {
 	s.int(sqlstore.Place(task.Key(key), sqlstore.MaxVersion))
 	s.int(key)
 	for s.next() {
-		data, err := c.whole(s.getBlob())
+		data, err := c.whole(s.Blob())
 		var es []task.Entry
 		if err == nil {
 			es, err = task.DecodeEntries(data)

@@ -36,9 +36,9 @@ func indexNotes(c *conn) error {
 		s := c.start(qAllNotes)
 		s.int(last)
 		for s.next() {
-			last = s.getInt()
-			n := memory.Note{Owner: task.Owner(s.getText()), Key: s.getText(), Value: string(s.getBlob()), Category: s.getText()}
-			_ = json.Unmarshal([]byte(s.getText()), &n.Tags)
+			last = s.Int()
+			n := memory.Note{Owner: task.Owner(s.Text()), Key: s.Text(), Value: string(s.Blob()), Category: s.Text()}
+			_ = json.Unmarshal([]byte(s.Text()), &n.Tags)
 			words[last] = tables.NoteWords(&n)
 		}
 		if s.err != nil {
@@ -71,7 +71,7 @@ func (x noteConn) Longer(begin string) ([]string, error) {
 	s.int(tables.MaxLonger)
 	var all []string
 	for s.next() {
-		all = append(all, s.getText())
+		all = append(all, s.Text())
 	}
 	return all, s.err
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// columns are the columns of a head in tasks t, in the order in which getHead reads them.
+// columns are the columns of a head in tasks t, in the order in which Head reads them.
 const columns = tables.HeadColumns
 
-// getHead reads a head from a row of columns.
-func getHead(s *stmt) task.Head {
+// Head implements tables.TaskRow: it reads a head from a row of columns.
+func (s *stmt) Head() task.Head {
 	h, message := getHeadAlone(s)
 	if message > 0 {
 		var err error
@@ -25,19 +25,19 @@ func getHead(s *stmt) task.Head {
 	return h
 }
 
-// getHeadAlone is like getHead, and returns the version of the entry with the status message in place
+// getHeadAlone is like Head, and returns the version of the entry with the status message in place
 // of a large message.
 func getHeadAlone(s *stmt) (_ task.Head, message int64) {
-	h := task.Head{StatusAt: task.Millis(s.getInt()), Key: task.Key(s.getInt())}
-	name, err := s.conn.names.Scope(s.conn, s.getInt())
+	h := task.Head{StatusAt: task.Millis(s.Int()), Key: task.Key(s.Int())}
+	name, err := s.conn.names.Scope(s.conn, s.Int())
 	h.Owner, h.Agent = name.Owner, name.Agent
-	h.ID = a2a.TaskID(s.getID())
-	h.ContextID = s.getID()
-	h.Visibility = task.Visibility(s.getInt())
-	h.State = task.State(s.getInt())
-	h.Rev = s.getInt()
-	h.Version = s.getInt()
-	h.UpdatedAt = task.Millis(s.getInt())
+	h.ID = a2a.TaskID(s.ID())
+	h.ContextID = s.ID()
+	h.Visibility = task.Visibility(s.Int())
+	h.State = task.State(s.Int())
+	h.Rev = s.Int()
+	h.Version = s.Int()
+	h.UpdatedAt = task.Millis(s.Int())
 	if err == nil {
 		message, err = decodeHead(s.peekBlob(), &h)
 	}
@@ -50,7 +50,7 @@ func getHeadAlone(s *stmt) (_ task.Head, message int64) {
 // getCursor reads the position in lists from a row of columns, and returns to the beginning of
 // the row.
 func getCursor(s *stmt) task.Cursor {
-	at := task.Cursor{At: task.Millis(s.getInt()), Key: task.Key(s.getInt())}
+	at := task.Cursor{At: task.Millis(s.Int()), Key: task.Key(s.Int())}
 	s.at = -1
 	return at
 }

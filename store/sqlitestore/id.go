@@ -17,10 +17,10 @@ func (s *stmt) id(v string) {
 	s.blob(b[:])
 }
 
-// getID reads an id that id has bound.
-func (s *stmt) getID() string {
+// ID reads an id that id has bound.
+func (s *stmt) ID() string {
 	if s.raw.ColumnType(s.at+1) != sqlite.TypeBlob {
-		return s.getText()
+		return s.Text()
 	}
 	s.at++
 	var b [16]byte

@@ -28,7 +28,7 @@ func identity(c *conn) (mark, error) {
 		}
 		return mark{}, s.err
 	}
-	m := mark{store: string(s.getBlob()), commits: s.getInt()}
+	m := mark{store: string(s.Blob()), commits: s.Int()}
 	s.close()
 	return m, s.err
 }

@@ -72,7 +72,7 @@ func TestInboxOwner(t *testing.T) {
 		}
 		s.int(10)
 		for s.next() {
-			found = append(found, inbox.ID(s.getText()))
+			found = append(found, inbox.ID(s.Text()))
 		}
 		return s.err
 	})

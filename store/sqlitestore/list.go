@@ -185,8 +185,8 @@ func groupsOf(c *conn, q *task.Query, owner int64) ([]countedGroup, error) {
 	var groups []countedGroup
 	for s.next() {
 		groups = append(groups, countedGroup{
-			Group: tables.Group{Scope: s.getInt(), State: task.State(s.getInt())},
-			n:     s.getInt(),
+			Group: tables.Group{Scope: s.Int(), State: task.State(s.Int())},
+			n:     s.Int(),
 		})
 	}
 	return groups, s.err
@@ -285,7 +285,7 @@ func mergeSome(c *conn, q *task.Query, groups []countedGroup) (page task.ListPag
 		if page.More = first != nil && full; first == nil || page.More {
 			break
 		}
-		page.Heads = append(page.Heads, getHead(&first.stmt))
+		page.Heads = append(page.Heads, first.stmt.Head())
 		size += len(page.Heads[len(page.Heads)-1].StatusMessage)
 		first.advance()
 	}

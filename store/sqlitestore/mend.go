@@ -68,7 +68,7 @@ func (r *Salvaged) mendTasks(ctx context.Context, db *DB) error {
 			s := w.conn.start(qKeysAfter)
 			s.int(last)
 			for s.next() {
-				keys = append(keys, s.getInt())
+				keys = append(keys, s.Int())
 			}
 			return keys, s.err
 		})

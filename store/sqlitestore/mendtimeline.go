@@ -30,7 +30,7 @@ func (r *Salvaged) mendTimeline(w *writer) (next int64, err error) {
 	s := w.conn.start(qTimelineRows)
 	s.int(-1)
 	for s.next() {
-		seq, n, row := s.getInt(), s.getInt(), varint.Reader{Left: s.getBlob()}
+		seq, n, row := s.Int(), s.Int(), varint.Reader{Left: s.Blob()}
 		var again sqlstore.Moments
 		for len(row.Left) > 0 && !row.Bad {
 			m := sqlstore.DecodeMoment(&row)
@@ -78,7 +78,7 @@ func (w *writer) kept(versions map[task.Key]int64, m *task.Moment) (first, last 
 		s := w.conn.start(qTaskVersionOf)
 		s.int(int64(m.Key))
 		if s.next() {
-			v = s.getInt()
+			v = s.Int()
 			s.close()
 		}
 		if s.err != nil {

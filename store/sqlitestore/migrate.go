@@ -138,7 +138,7 @@ func verify(c *conn, steps []sqlstore.Migration) error {
 	s := c.start(qLedger)
 	n := 0
 	for s.next() {
-		step, name, sum := s.getInt(), s.getText(), s.getText()
+		step, name, sum := s.Int(), s.Text(), s.Text()
 		if n >= len(steps) || step != int64(n+1) || sum != steps[n].Checksum() {
 			s.close()
 			return fmt.Errorf("%w: migration %s is not the one that this parley knows: use the parley that made the file",

@@ -227,7 +227,7 @@ func (w *writer) dropStaged(first int64) error {
 	s.int(first)
 	n := int64(0)
 	for s.next() {
-		n = s.getInt()
+		n = s.Int()
 	}
 	if s.err != nil || n == 0 {
 		return s.err
@@ -243,7 +243,7 @@ func (w *writer) dropStaged(first int64) error {
 func (w *writer) deleteAbandoned() (more bool, err error) {
 	s := w.conn.start(qAllStaged)
 	for s.next() {
-		first := s.getInt()
+		first := s.Int()
 		if !w.staged[first] {
 			s.close()
 			return true, w.dropStaged(first)
@@ -304,7 +304,7 @@ func (c *conn) body(key task.Key, version int64) ([]byte, error) {
 	s.int(sqlstore.Place(key, version))
 	var row []byte
 	for s.next() {
-		row = s.getBlob()
+		row = s.Blob()
 	}
 	if s.err != nil {
 		return nil, s.err

@@ -67,7 +67,7 @@ func (t Tasks) Find(ctx context.Context, id a2a.TaskID) ([]task.Head, error) {
 func heads(s *stmt) ([]task.Head, error) {
 	var hs []task.Head
 	for s.next() {
-		hs = append(hs, getHead(s))
+		hs = append(hs, s.Head())
 	}
 	return hs, s.err
 }
@@ -133,7 +133,7 @@ func entries(c *conn, key task.Key, after int64) ([]task.Entry, error) {
 	var page []task.Entry
 	size := 0
 	for size < maxPageBytes && len(page) < maxPageEntries && s.next() {
-		data, err := c.whole(s.getBlob())
+		data, err := c.whole(s.Blob())
 		if err != nil {
 			s.close()
 			return nil, err

@@ -126,25 +126,25 @@ func (s *stmt) only() (int64, error) {
 		}
 		return 0, s.err
 	}
-	n := s.getInt()
+	n := s.Int()
 	s.close()
 	return n, s.err
 }
 
 // These methods return the next column of the row.
 
-func (s *stmt) getInt() int64 {
+func (s *stmt) Int() int64 {
 	s.at++
 	return s.raw.ColumnInt64(s.at)
 }
 
-func (s *stmt) getText() string {
+func (s *stmt) Text() string {
 	s.at++
 	return s.raw.ColumnText(s.at)
 }
 
-// getBlob returns a copy, or nil for NULL.
-func (s *stmt) getBlob() []byte {
+// Blob returns a copy, or nil for NULL.
+func (s *stmt) Blob() []byte {
 	s.at++
 	n := s.raw.ColumnLen(s.at)
 	if n == 0 {
@@ -167,7 +167,7 @@ func (s *stmt) appendBlob(b []byte) []byte {
 	return b
 }
 
-// peekBlob is like getBlob, but returns a buffer that is valid until the next call.
+// peekBlob is like Blob, but returns a buffer that is valid until the next call.
 func (s *stmt) peekBlob() []byte {
 	s.at++
 	n := s.raw.ColumnLen(s.at)

@@ -78,12 +78,6 @@ func (w *writer) slowly(key task.Key, version int64) (bool, error) {
 	return w.hasPieces(int64(key))
 }
 
-func (w *writer) forKey(q query, key int64) error {
-	s := w.conn.start(q)
-	s.int(key)
-	return s.done()
-}
-
 // deleteDoomed deletes some pieces or entries of a deleted task.
 func (w *writer) deleteDoomed() (more bool, err error) {
 	return tables.DeleteDoomed(w.conn, func(key task.Key) (bool, error) {

@@ -69,7 +69,7 @@ type shared struct{ db *DB }
 
 var (
 	_ tables.TaskDB  = shared{}
-	_ tables.TaskRow = sharedRow{}
+	_ tables.TaskRow = (*stmt)(nil)
 )
 
 // Read implements tables.DB.
@@ -138,7 +138,7 @@ func (c *conn) rows(q query, values ...any) iter.Seq2[tables.Row, error] {
 	return func(yield func(tables.Row, error) bool) {
 		s := c.bind(q, values...)
 		for s.next() {
-			if !yield(sharedRow{&s}, nil) {
+			if !yield(&s, nil) {
 				s.close()
 				return
 			}
@@ -148,21 +148,3 @@ func (c *conn) rows(q query, values ...any) iter.Seq2[tables.Row, error] {
 		}
 	}
 }
-
-// sharedRow is a row for package tables.
-type sharedRow struct{ s *stmt }
-
-// Head implements tables.TaskRow.
-func (r sharedRow) Head() task.Head { return getHead(r.s) }
-
-// Int implements tables.Row.
-func (r sharedRow) Int() int64 { return r.s.getInt() }
-
-// Text implements tables.Row.
-func (r sharedRow) Text() string { return r.s.getText() }
-
-// Blob implements tables.Row.
-func (r sharedRow) Blob() []byte { return r.s.getBlob() }
-
-// ID implements tables.TaskRow.
-func (r sharedRow) ID() string { return r.s.getID() }

@@ -76,7 +76,7 @@ func (ch *change) keyUsed() error {
 		return nil
 	}
 	s := stmt{row: ch.used.rows[0], at: -1}
-	if task.Millis(s.getInt()) >= ch.Request.Since {
+	if task.Millis(s.Int()) >= ch.Request.Since {
 		return task.ErrKeyUsed
 	}
 	return nil

@@ -91,11 +91,11 @@ func dumpTable(ctx context.Context, c *conn, w *dump.Writer, t *dump.Table) erro
 		for i, column := range t.Columns {
 			switch column.Kind {
 			case dump.Int:
-				row[i].Int = s.getInt()
+				row[i].Int = s.Int()
 			case dump.ID:
-				row[i].Bytes = []byte(s.getID())
+				row[i].Bytes = []byte(s.ID())
 			default:
-				row[i].Bytes = s.getBlob()
+				row[i].Bytes = s.Blob()
 			}
 		}
 		if s.err == nil && t.Includes(row) {

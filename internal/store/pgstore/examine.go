@@ -103,7 +103,7 @@ func (x *examiner) tasks(ctx context.Context) error {
 		s.int(last)
 		var keys []int64
 		for s.next() {
-			keys = append(keys, s.getInt())
+			keys = append(keys, s.Int())
 		}
 		if len(keys) == 0 || s.err != nil {
 			return s.err

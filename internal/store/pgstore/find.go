@@ -55,7 +55,7 @@ func (x noteConn) Longer(begin string) ([]string, error) {
 	s.int(tables.MaxLonger)
 	var all []string
 	for s.next() {
-		all = append(all, s.getText())
+		all = append(all, s.Text())
 	}
 	return all, s.err
 }
@@ -73,7 +73,7 @@ func (x noteConn) Counts(words []string) ([]int, error) {
 	s.text(strings.Join(asked, " "))
 	counts := make([]int, 0, len(words))
 	for s.next() {
-		counts = append(counts, int(s.getInt()))
+		counts = append(counts, int(s.Int()))
 	}
 	return counts, s.err
 }
@@ -123,9 +123,9 @@ func (c *conn) wordless(owner task.Owner) (all []wordless, err error) {
 	s.int(tables.ClipBytes(memory.Indexed))
 	s.int(wordlessBatch)
 	for s.next() {
-		note := wordless{id: s.getInt(), updated: s.getTime()}
-		n := memory.Note{Owner: owner, Key: s.getText(), Value: s.getText(), Category: s.getText()}
-		_ = json.Unmarshal([]byte(s.getText()), &n.Tags)
+		note := wordless{id: s.Int(), updated: s.getTime()}
+		n := memory.Note{Owner: owner, Key: s.Text(), Value: s.Text(), Category: s.Text()}
+		_ = json.Unmarshal([]byte(s.Text()), &n.Tags)
 		note.words = tables.NoteWords(&n)
 		all = append(all, note)
 	}

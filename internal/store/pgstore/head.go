@@ -8,23 +8,23 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// columns are the columns of a head in tasks t, in the order in which getHead reads them.
+// columns are the columns of a head in tasks t, in the order in which Head reads them.
 const columns = tables.HeadColumns
 
-// getHead reads a head from a row of columns.
-func getHead(s *stmt) task.Head {
-	h := task.Head{StatusAt: task.Millis(s.getInt()), Key: task.Key(s.getInt())}
-	name, err := s.conn.names.Scope(s.conn, s.getInt())
+// Head implements tables.TaskRow: it reads a head from a row of columns.
+func (s *stmt) Head() task.Head {
+	h := task.Head{StatusAt: task.Millis(s.Int()), Key: task.Key(s.Int())}
+	name, err := s.conn.names.Scope(s.conn, s.Int())
 	h.Owner, h.Agent = name.Owner, name.Agent
-	h.ID = a2a.TaskID(s.getID())
-	h.ContextID = s.getID()
-	h.Visibility = task.Visibility(s.getInt())
-	h.State = task.State(s.getInt())
-	h.Rev = s.getInt()
-	h.Version = s.getInt()
-	h.UpdatedAt = task.Millis(s.getInt())
+	h.ID = a2a.TaskID(s.ID())
+	h.ContextID = s.ID()
+	h.Visibility = task.Visibility(s.Int())
+	h.State = task.State(s.Int())
+	h.Rev = s.Int()
+	h.Version = s.Int()
+	h.UpdatedAt = task.Millis(s.Int())
 	if err == nil {
-		err = sqlstore.DecodeHead(s.getBlob(), &h)
+		err = sqlstore.DecodeHead(s.Blob(), &h)
 	}
 	if err != nil && s.err == nil {
 		s.err = err

@@ -26,9 +26,9 @@ func packedID(v string) []byte {
 	return append([]byte{idUUID}, b[:]...)
 }
 
-// getID reads an id that id has bound.
-func (s *stmt) getID() string {
-	b := s.getBlob()
+// ID reads an id that id has bound.
+func (s *stmt) ID() string {
+	b := s.Blob()
 	switch {
 	case len(b) == 0:
 		return ""

@@ -210,12 +210,12 @@ func (db *DB) Lose(context.Context) (n int, err error) {
 func (c *conn) members() (all []cluster.Member, err error) {
 	s := c.start(qMembers)
 	for s.next() {
-		m := cluster.Member{Epoch: s.getInt()}
-		m.ID, m.Holder, m.Version = s.getText(), task.Holder(s.getText()), s.getText()
-		m.Config, m.Address = s.getText(), s.getText()
-		m.Joined = task.Millis(s.getInt())
-		m.Lease = time.Duration(s.getInt()) * time.Millisecond
-		m.Tasks, m.Drain = s.getInt(), s.getBool()
+		m := cluster.Member{Epoch: s.Int()}
+		m.ID, m.Holder, m.Version = s.Text(), task.Holder(s.Text()), s.Text()
+		m.Config, m.Address = s.Text(), s.Text()
+		m.Joined = task.Millis(s.Int())
+		m.Lease = time.Duration(s.Int()) * time.Millisecond
+		m.Tasks, m.Drain = s.Int(), s.getBool()
 		all = append(all, m)
 	}
 	return all, s.err

@@ -36,9 +36,9 @@ func (c *conn) nextContent(after int64) (*content, error) {
 	if !s.next() {
 		return nil, s.err
 	}
-	found := &content{id: s.getInt(), name: blobstore.Name{Space: s.getText()}}
-	copy(found.name.Digest[:], s.getBlob())
-	found.size, found.chunk = s.getInt(), s.getInt()
+	found := &content{id: s.Int(), name: blobstore.Name{Space: s.Text()}}
+	copy(found.name.Digest[:], s.Blob())
+	found.size, found.chunk = s.Int(), s.Int()
 	return found, s.err
 }
 
@@ -69,8 +69,8 @@ func (c *conn) dumpRefs(of *content, w *dump.Writer) error {
 		if !found || err != nil {
 			return err
 		}
-		k := blobstore.Key{Owner: task.Owner(s.getText()), Task: a2a.TaskID(s.getID())}
-		copy(p.Digest[:], s.getBlob())
+		k := blobstore.Key{Owner: task.Owner(s.Text()), Task: a2a.TaskID(s.ID())}
+		copy(p.Digest[:], s.Blob())
 		pending := s.getBool()
 		if s.err != nil {
 			return s.err

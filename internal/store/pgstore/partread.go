@@ -26,7 +26,7 @@ func (p *Parts) Open(k blobstore.Key, d blobstore.Digest) (*blobstore.Content, e
 		s := c.start(qPart)
 		bindRef(&s, k, d)
 		if found, err = s.describe(&part); found && err == nil {
-			in.id, in.chunk, in.size = s.getInt(), s.getInt(), part.Size
+			in.id, in.chunk, in.size = s.Int(), s.Int(), part.Size
 			err = s.err
 		}
 		return err
@@ -112,7 +112,7 @@ func (c *conn) chunk(content, n, size int64) ([]byte, error) {
 		}
 		return nil, fmt.Errorf("chunk %d is missing: %w", n, task.ErrCorrupt)
 	}
-	crc, data := s.getInt(), s.getBlob()
+	crc, data := s.Int(), s.Blob()
 	if s.err == nil && (int64(len(data)) != size || crc != int64(crc32.Checksum(data, castagnoli))) {
 		s.err = fmt.Errorf("chunk %d is damaged: %w", n, task.ErrCorrupt)
 	}

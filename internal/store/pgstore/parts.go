@@ -136,9 +136,9 @@ func (s *stmt) describe(part *blobstore.Part) (found bool, err error) {
 	if !s.next() {
 		return false, s.err
 	}
-	part.Size, part.MediaType, part.Filename = s.getInt(), s.getText(), s.getText()
-	part.Keep = time.Duration(s.getInt()) * time.Second
-	part.Stored = time.UnixMilli(s.getInt()).Truncate(time.Second)
+	part.Size, part.MediaType, part.Filename = s.Int(), s.Text(), s.Text()
+	part.Keep = time.Duration(s.Int()) * time.Second
+	part.Stored = time.UnixMilli(s.Int()).Truncate(time.Second)
 	return true, s.err
 }
 

@@ -92,12 +92,12 @@ func (p *Parts) sweepPage(ctx context.Context, after *sweptRef, first bool) (pag
 		}
 		s.int(sweepPage)
 		for s.next() {
-			r := sweptRef{key: blobstore.Key{Owner: task.Owner(s.getText()), Task: a2a.TaskID(s.getID())}}
-			if copy(r.digest[:], s.getBlob()) != len(r.digest) {
+			r := sweptRef{key: blobstore.Key{Owner: task.Owner(s.Text()), Task: a2a.TaskID(s.ID())}}
+			if copy(r.digest[:], s.Blob()) != len(r.digest) {
 				return fmt.Errorf("digest of a part: %w", task.ErrCorrupt)
 			}
-			r.keep = time.Duration(s.getInt()) * time.Second
-			r.pending, r.old, r.ended = s.getBool(), s.getBool(), s.getInt()
+			r.keep = time.Duration(s.Int()) * time.Second
+			r.pending, r.old, r.ended = s.getBool(), s.getBool(), s.Int()
 			page = append(page, r)
 		}
 		return s.err
@@ -137,7 +137,7 @@ func (p *Parts) remove(q query, k blobstore.Key, d blobstore.Digest) error {
 		bindRef(&s, k, d)
 		var content int64
 		if s.next() {
-			content = s.getInt()
+			content = s.Int()
 		}
 		if s.err != nil {
 			return s.err

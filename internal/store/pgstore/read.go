@@ -67,7 +67,7 @@ func (t Tasks) Find(ctx context.Context, id a2a.TaskID) ([]task.Head, error) {
 func heads(s *stmt) ([]task.Head, error) {
 	var hs []task.Head
 	for s.next() {
-		hs = append(hs, getHead(s))
+		hs = append(hs, s.Head())
 	}
 	return hs, s.err
 }
@@ -126,7 +126,7 @@ func entries(c *conn, key task.Key, after int64) ([]task.Entry, error) {
 	var page []task.Entry
 	size := 0
 	for size < maxPageBytes && len(page) < maxPageEntries && s.next() {
-		data := s.getBlob()
+		data := s.Blob()
 		es, err := task.DecodeEntries(data)
 		if err != nil {
 			return nil, fmt.Errorf("entries of task %d: %w", key, err)

@@ -127,13 +127,13 @@ func (s *stmt) only() (int64, error) {
 		}
 		return 0, s.err
 	}
-	return s.getInt(), s.err
+	return s.Int(), s.err
 }
 
 // These methods return the next column of the row.
 
-func (s *stmt) getInt() int64 {
-	b := s.getBlob()
+func (s *stmt) Int() int64 {
+	b := s.Blob()
 	switch len(b) {
 	case 8:
 		return int64(binary.BigEndian.Uint64(b))
@@ -148,19 +148,19 @@ func (s *stmt) getInt() int64 {
 	return 0
 }
 
-func (s *stmt) getBool() bool { return s.getInt() != 0 }
+func (s *stmt) getBool() bool { return s.Int() != 0 }
 
-func (s *stmt) getText() string { return string(s.getBlob()) }
+func (s *stmt) Text() string { return string(s.Blob()) }
 
-// getBlob returns bytes that the caller may keep, or nil for NULL.
-func (s *stmt) getBlob() []byte {
+// Blob returns bytes that the caller may keep, or nil for NULL.
+func (s *stmt) Blob() []byte {
 	s.at++
 	return s.row[s.at]
 }
 
 // getTime returns the zero time for 0.
 func (s *stmt) getTime() time.Time {
-	ms := s.getInt()
+	ms := s.Int()
 	if ms == 0 {
 		return time.Time{}
 	}

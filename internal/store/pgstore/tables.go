@@ -59,7 +59,7 @@ type shared struct{ db *DB }
 
 var (
 	_ tables.TaskDB  = shared{}
-	_ tables.TaskRow = sharedRow{}
+	_ tables.TaskRow = (*stmt)(nil)
 )
 
 // Read implements tables.DB.
@@ -133,7 +133,7 @@ func (c *conn) rows(q query, values ...any) iter.Seq2[tables.Row, error] {
 	return func(yield func(tables.Row, error) bool) {
 		s := c.bind(q, values...)
 		for s.next() {
-			if !yield(sharedRow{&s}, nil) {
+			if !yield(&s, nil) {
 				return
 			}
 		}
@@ -142,24 +142,6 @@ func (c *conn) rows(q query, values ...any) iter.Seq2[tables.Row, error] {
 		}
 	}
 }
-
-// sharedRow is a row for package tables.
-type sharedRow struct{ s *stmt }
-
-// Head implements tables.TaskRow.
-func (r sharedRow) Head() task.Head { return getHead(r.s) }
-
-// Int implements tables.Row.
-func (r sharedRow) Int() int64 { return r.s.getInt() }
-
-// Text implements tables.Row.
-func (r sharedRow) Text() string { return r.s.getText() }
-
-// Blob implements tables.Row.
-func (r sharedRow) Blob() []byte { return r.s.getBlob() }
-
-// ID implements tables.TaskRow.
-func (r sharedRow) ID() string { return r.s.getID() }
 
 // slowly reports whether the entries of a task are deleted after it.
 func slowly(_ task.Key, version int64) (bool, error) { return version > tables.SliceRows, nil }

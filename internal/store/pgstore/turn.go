@@ -83,7 +83,7 @@ func (db *DB) Topics(ctx context.Context) (map[string]int64, error) {
 		clear(all)
 		s := c.start(qTopics)
 		for s.next() {
-			all[s.getText()] = s.getInt()
+			all[s.Text()] = s.Int()
 		}
 		return s.err
 	})
@@ -122,7 +122,7 @@ func (w *writer) checkTurn() error {
 		return fmt.Errorf("%w: the sequence is missing: restore a backup", ErrDamaged)
 	}
 	s := stmt{conn: w.conn, row: t.got.rows[0], at: -1}
-	last, members := s.getInt(), s.getInt()
+	last, members := s.Int(), s.Int()
 	if s.err != nil {
 		return s.err
 	}
@@ -148,10 +148,10 @@ func (w *writer) checkPlace() error {
 	if !s.next() {
 		return s.err
 	}
-	if ended := s.getInt(); ended != 0 {
+	if ended := s.Int(); ended != 0 {
 		return fmt.Errorf("epoch %d: %w", w.epoch, cluster.ErrLost)
 	}
-	w.turn.others = s.getInt() > 1
+	w.turn.others = s.Int() > 1
 	return s.err
 }
 

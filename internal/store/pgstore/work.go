@@ -46,8 +46,8 @@ func (t Tasks) Revs(ctx context.Context, keys []task.Key) (map[task.Key]int64, e
 		s := c.start(qRevs)
 		s.ints(all)
 		for s.next() {
-			key := task.Key(s.getInt())
-			revs[key] = s.getInt()
+			key := task.Key(s.Int())
+			revs[key] = s.Int()
 		}
 		return s.err
 	})

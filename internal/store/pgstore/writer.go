@@ -101,7 +101,7 @@ func (c *conn) epoch(ctx context.Context, text string) (int64, error) {
 		return 0, fmt.Errorf("%w: the sequence is missing: restore a backup", ErrDamaged)
 	}
 	s := stmt{conn: c, row: result.Rows[0], at: -1}
-	return s.getInt(), s.err
+	return s.Int(), s.err
 }
 
 // open connects if there is no connection. It fails if another hub uses the database, or has used
