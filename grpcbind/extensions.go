@@ -38,8 +38,14 @@ type answering struct {
 	confirmed *engine.Confirmation
 }
 
-// answeringOf returns the agent of an answer.
-func answeringOf(a *engine.Answer) answering { return answering{a.Head.Agent, a.Confirmed} }
+// answered records the task of an answer and names its extensions, or returns the error of the engine.
+func (s *base) answered(ctx context.Context, c *op.Caller, a *engine.Answer, err error) error {
+	if err != nil {
+		return err
+	}
+	recordTask(ctx, &a.Head)
+	return s.activated(ctx, c, answering{a.Head.Agent, a.Confirmed})
+}
 
 // activated names the active extensions of an answer in its header, under the keys that the
 // caller has used.

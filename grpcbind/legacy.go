@@ -100,11 +100,7 @@ func (l *legacy) SendMessage(ctx context.Context, r *pb0.SendMessageRequest) (*p
 			return nil, err
 		}
 		a, err := l.engine.Send(ctx, c, in)
-		if err == nil {
-			recordTask(ctx, &a.Head)
-			err = l.activated(ctx, c, answeringOf(a))
-		}
-		if err != nil {
+		if err := l.answered(ctx, c, a, err); err != nil {
 			return nil, err
 		}
 		return toV03(new(pb0.SendMessageResponse), o, dialect.AppendSendResponse(nil, &a.Answer, dialect.RPC))
@@ -139,11 +135,7 @@ func (l *legacy) CancelTask(ctx context.Context, r *pb0.CancelTaskRequest) (*pb0
 
 // task returns the task of an answer, or the error of the engine.
 func (l *legacy) task(ctx context.Context, c *op.Caller, a *engine.Answer, err error) (*pb0.Task, error) {
-	if err == nil {
-		recordTask(ctx, &a.Head)
-		err = l.activated(ctx, c, answeringOf(a))
-	}
-	if err != nil {
+	if err := l.answered(ctx, c, a, err); err != nil {
 		return nil, err
 	}
 	return toV03(new(pb0.Task), dialect.GetTask, dialect.AppendTask(nil, &a.Answer, dialect.RPC))

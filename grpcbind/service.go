@@ -20,23 +20,25 @@ type service struct {
 
 var _ pb.A2AServiceServer = (*service)(nil)
 
+// decodeSend decodes a message with its ids and its idempotency key.
+func (s *service) decodeSend(ctx context.Context, c *op.Caller, r *pb.SendMessageRequest) (*op.Send, error) {
+	in, err := decode(ctx, &s.base, input{c, r}, s.decoder.Send)
+	if err != nil {
+		return nil, err
+	}
+	adoptIDs(ctx, c, in)
+	return in, s.keyed(ctx, in)
+}
+
 // SendMessage implements pb.A2AServiceServer.
 func (s *service) SendMessage(ctx context.Context, r *pb.SendMessageRequest) (*pb.SendMessageResponse, error) {
 	return call(ctx, &s.base, dialect.SendMessage, func(c *op.Caller) (*pb.SendMessageResponse, error) {
-		in, err := decode(ctx, &s.base, input{c, r}, s.decoder.Send)
-		if err == nil {
-			adoptIDs(ctx, c, in)
-			err = s.keyed(ctx, in)
-		}
+		in, err := s.decodeSend(ctx, c, r)
 		if err != nil {
 			return nil, err
 		}
 		a, err := s.engine.Send(ctx, c, in)
-		if err == nil {
-			recordTask(ctx, &a.Head)
-			err = s.activated(ctx, c, answeringOf(a))
-		}
-		if err != nil {
+		if err := s.answered(ctx, c, a, err); err != nil {
 			return nil, err
 		}
 		return sent(a)
@@ -51,11 +53,7 @@ func (s *service) GetTask(ctx context.Context, r *pb.GetTaskRequest) (*pb.Task, 
 			return nil, err
 		}
 		a, err := s.engine.Get(ctx, c, in)
-		if err == nil {
-			recordTask(ctx, &a.Head)
-			err = s.activated(ctx, c, answeringOf(a))
-		}
-		if err != nil {
+		if err := s.answered(ctx, c, a, err); err != nil {
 			return nil, err
 		}
 		return taskOf(&a.Answer, true)
@@ -92,11 +90,7 @@ func (s *service) CancelTask(ctx context.Context, r *pb.CancelTaskRequest) (*pb.
 			return nil, err
 		}
 		a, err := s.engine.Cancel(ctx, c, in)
-		if err == nil {
-			recordTask(ctx, &a.Head)
-			err = s.activated(ctx, c, answeringOf(a))
-		}
-		if err != nil {
+		if err := s.answered(ctx, c, a, err); err != nil {
 			return nil, err
 		}
 		return taskOf(&a.Answer, true)
@@ -106,11 +100,7 @@ func (s *service) CancelTask(ctx context.Context, r *pb.CancelTaskRequest) (*pb.
 // SendStreamingMessage implements pb.A2AServiceServer.
 func (s *service) SendStreamingMessage(r *pb.SendMessageRequest, out responses) error {
 	return s.stream(dialect.SendStreamingMessage, out, v1Writer{out}, func(ctx context.Context, c *op.Caller) (*engine.Stream, error) {
-		in, err := decode(ctx, &s.base, input{c, r}, s.decoder.Send)
-		if err == nil {
-			adoptIDs(ctx, c, in)
-			err = s.keyed(ctx, in)
-		}
+		in, err := s.decodeSend(ctx, c, r)
 		if err != nil {
 			return nil, err
 		}
