@@ -1,6 +1,9 @@
 package dialect
 
 import (
+	"slices"
+	"strconv"
+
 	"github.com/parley-a2a/parley/internal/json/a2ajson"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
@@ -66,13 +69,10 @@ func (s Shape) AppendParams(dst []byte, o Operation, v1 []byte) []byte {
 	return rawjson.AppendCompact(dst, v1)
 }
 
-// skillNames are the accepted names of the skill member, in order of precedence.
-var skillNames = [...]string{"skill", "skillId", "skillHint"}
-
 // askedSkill returns the skill requested in params, as JSON, or nil.
 func askedSkill(params []byte) []byte {
 	for _, metadata := range [...][]byte{member(member(params, "message"), "metadata"), member(params, "metadata")} {
-		for _, name := range skillNames {
+		for _, name := range skillKeys {
 			if v := member(metadata, name); rawjson.KindOf(v) == rawjson.Text && !isText(v, "") {
 				return v
 			}
@@ -220,7 +220,7 @@ func (a *asker) configuration(dst, configuration []byte) []byte {
 		}
 	}
 	if a.operation == SendMessage {
-		dst = append(appendName(dst, "blocking"), jsonBool(blocking)...)
+		dst = strconv.AppendBool(appendName(dst, "blocking"), blocking)
 	}
 	return append(dst, '}')
 }
@@ -237,13 +237,6 @@ func orEmpty(obj []byte) []byte {
 		return []byte("{}")
 	}
 	return obj
-}
-
-func jsonBool(b bool) string {
-	if b {
-		return "true"
-	}
-	return "false"
 }
 
 // oldPushConfig appends a PushNotificationConfig of v0.3, including its secrets, which the peer
@@ -357,7 +350,7 @@ const GeneralSkill = "general"
 func jobMetadataOf(metadata []byte) []byte {
 	out := []byte{'{'}
 	for name, v := range rawjson.Fields(metadata) {
-		if name != "skill" && name != "skillId" && name != "skillHint" {
+		if !slices.Contains(skillKeys[:], name) {
 			out = rawjson.AppendCompact(appendName(out, name), v)
 		}
 	}
