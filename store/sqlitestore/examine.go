@@ -228,7 +228,8 @@ func (l *taskLog) read(c *conn, key int64) error {
 		}
 		return s.err
 	}
-	l.head, _ = getHeadAlone(&s)
+	l.head = task.Head{}
+	readHeadAlone(&s, &l.head)
 	err := s.err
 	s.close()
 	if err != nil {

@@ -14,21 +14,25 @@ import (
 const columns = tables.HeadColumns
 
 // Head implements tables.TaskRow: it reads a head from a row of columns.
-func (s *stmt) Head() task.Head {
-	h, message := getHeadAlone(s)
-	if message > 0 {
+func (s *stmt) Head() (h task.Head) {
+	readHead(s, &h)
+	return h
+}
+
+// readHead is like Head, but reads into h, which is zero: heads are large.
+func readHead(s *stmt, h *task.Head) {
+	if message := readHeadAlone(s, h); message > 0 {
 		var err error
 		if h.StatusMessage, err = s.conn.body(h.Key, message); err != nil && s.err == nil {
 			s.err = fmt.Errorf("status message of task %d (%s): %w", h.Key, h.ID, err)
 		}
 	}
-	return h
 }
 
-// getHeadAlone is like Head, and returns the version of the entry with the status message in place
-// of a large message.
-func getHeadAlone(s *stmt) (_ task.Head, message int64) {
-	h := task.Head{StatusAt: task.Millis(s.Int()), Key: task.Key(s.Int())}
+// readHeadAlone is like readHead, and returns the version of the entry with the status message in
+// place of a large message.
+func readHeadAlone(s *stmt, h *task.Head) (message int64) {
+	h.StatusAt, h.Key = task.Millis(s.Int()), task.Key(s.Int())
 	name, err := s.conn.names.Scope(s.conn, s.Int())
 	h.Owner, h.Agent = name.Owner, name.Agent
 	h.ID = a2a.TaskID(s.ID())
@@ -39,12 +43,12 @@ func getHeadAlone(s *stmt) (_ task.Head, message int64) {
 	h.Version = s.Int()
 	h.UpdatedAt = task.Millis(s.Int())
 	if err == nil {
-		message, err = decodeHead(s.peekBlob(), &h)
+		message, err = decodeHead(s.peekBlob(), h)
 	}
 	if err != nil && s.err == nil {
 		s.err = fmt.Errorf("head of task %d (%s): %w", h.Key, h.ID, err)
 	}
-	return h, message
+	return message
 }
 
 // getCursor reads the position in lists from a row of columns, and returns to the beginning of

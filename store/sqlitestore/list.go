@@ -285,8 +285,10 @@ func mergeSome(c *conn, q *task.Query, groups []countedGroup) (page task.ListPag
 		if page.More = first != nil && full; first == nil || page.More {
 			break
 		}
-		page.Heads = append(page.Heads, first.stmt.Head())
-		size += len(page.Heads[len(page.Heads)-1].StatusMessage)
+		page.Heads = append(page.Heads, task.Head{})
+		h := &page.Heads[len(page.Heads)-1]
+		readHead(&first.stmt, h)
+		size += len(h.StatusMessage)
 		first.advance()
 	}
 	for i := range sources {
