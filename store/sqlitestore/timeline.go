@@ -67,15 +67,18 @@ func (w *writer) flushMoments() error {
 }
 
 // Heads implements tables.TaskDB.
-func (shared) Heads(c tables.Conn, keys []int64) (all []task.Head, err error) {
+func (shared) Heads(c tables.Conn, keys []int64) ([]task.Head, error) {
+	all := make([]task.Head, 0, len(keys))
 	for _, key := range keys {
 		s := c.(*conn).start(qHeadOf)
 		s.int(key)
-		found, err := heads(&s)
-		if err != nil {
-			return nil, err
+		if s.next() {
+			all = append(all, s.Head())
+			s.close()
 		}
-		all = append(all, found...)
+		if s.err != nil {
+			return nil, s.err
+		}
 	}
 	return all, nil
 }
