@@ -42,7 +42,7 @@ type busHub struct {
 func serveOn(t *testing.T, b *bus.Memory, data string, change func(*config.Config)) *busHub {
 	t.Helper()
 	c := serveCmd{Listen: "127.0.0.1:0", Data: data, LogLevel: "error", Agents: "none"}
-	cfg, err := c.settings(&OS{})
+	cfg, err := c.settings()
 	if err != nil {
 		t.Fatal(err)
 	}

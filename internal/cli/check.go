@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -156,10 +155,8 @@ func (c *checkCmd) write(w io.Writer, r *check.Report, suites []*acts.Report) er
 	case suites == nil:
 		err = r.JSON(w)
 	default:
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
 		for _, s := range suites {
-			err = errors.Join(err, enc.Encode(s))
+			err = errors.Join(err, printJSON(w, s))
 		}
 	}
 	if err == nil && !r.OK() {

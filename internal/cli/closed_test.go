@@ -83,7 +83,7 @@ func TestHubsThatDoNotStart(t *testing.T) {
 			case tt.listen != "":
 				c.Listen = tt.listen
 			}
-			cfg, err := c.settings(&OS{})
+			cfg, err := c.settings()
 			if err == nil {
 				var h *server.Hub
 				if h, err = server.Open(t.Context(), server.Options{Config: cfg, Logger: slog.New(slog.DiscardHandler)}); err == nil {

@@ -33,9 +33,7 @@ import (
 
 type doctorCmd struct {
 	hubFlags
-	Data    string `help:"The data folder (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`
-	Store   string `help:"The store: sqlite, for a file in the data folder, or the address of a PostgreSQL database (sqlite; $$PARLEY_STORE)." from:"PARLEY_STORE" placeholder:"sqlite|URL"`
-	Config  string `help:"The configuration file (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
+	storeFlags
 	Offline bool   `help:"Make no network calls."`
 	Strict  bool   `help:"Exit with 1 if anything is weak or wrong."`
 	Explain string `help:"Explain a decision of the policy with its rule, such as \"caller=partner role=guest owner=acme op=send agent=echo skill=echo\"." placeholder:"REQUEST"`
@@ -43,7 +41,7 @@ type doctorCmd struct {
 }
 
 func (c *doctorCmd) Run(ctx context.Context, o *OS) error {
-	cfg, err := (&serveCmd{Config: c.Config, Data: c.Data, Store: c.Store}).settings(o)
+	cfg, err := c.settings()
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/server"
 	"github.com/parley-a2a/parley/internal/store/dump"
 )
@@ -15,6 +16,11 @@ type storeFlags struct {
 	Config string `help:"The configuration file (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
 }
 
+// settings returns the configuration that parley serve would have with the flags.
+func (f *storeFlags) settings() (*config.Config, error) {
+	return (&serveCmd{Config: f.Config, Data: f.Data, Store: f.Store}).settings()
+}
+
 type exportCmd struct {
 	storeFlags
 	File    string `arg:"" help:"The new file."`
@@ -22,7 +28,7 @@ type exportCmd struct {
 }
 
 func (c *exportCmd) Run(ctx context.Context, o *OS) error {
-	cfg, err := (&serveCmd{Config: c.Config, Data: c.Data, Store: c.Store}).settings(o)
+	cfg, err := c.settings()
 	if err != nil {
 		return err
 	}
@@ -51,7 +57,7 @@ type importCmd struct {
 }
 
 func (c *importCmd) Run(ctx context.Context, o *OS) error {
-	cfg, err := (&serveCmd{Config: c.Config, Data: c.Data, Store: c.Store}).settings(o)
+	cfg, err := c.settings()
 	if err != nil {
 		return err
 	}

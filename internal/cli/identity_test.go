@@ -89,7 +89,7 @@ func (s *site) serve(config string) (stop func()) {
 		s.t.Fatal(err)
 	}
 	c := serveCmd{Listen: "127.0.0.1:0", Config: path, Data: filepath.Join(s.dir, "data"), Agents: "none", Bus: "off"}
-	cfg, err := c.settings(&OS{})
+	cfg, err := c.settings()
 	if err != nil {
 		s.t.Fatal(err)
 	}

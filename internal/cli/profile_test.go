@@ -39,7 +39,7 @@ type profiled struct {
 func startProfile(t *testing.T, c serveCmd) *profiled {
 	t.Helper()
 	c.Agents, c.Listen, c.GRPCListen, c.Data = profileName, "127.0.0.1:0", "127.0.0.1:0", t.TempDir()
-	cfg, err := c.settings(&OS{})
+	cfg, err := c.settings()
 	if err != nil {
 		t.Fatal(err)
 	}

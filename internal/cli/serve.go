@@ -61,7 +61,7 @@ type serveCmd struct {
 
 // Run serves until a signal arrives.
 func (c *serveCmd) Run(ctx context.Context, o *OS) error {
-	cfg, err := c.settings(o)
+	cfg, err := c.settings()
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (c *serveCmd) Run(ctx context.Context, o *OS) error {
 
 // settings returns the configuration: the flags, the configuration file and the defaults, in
 // this order of precedence.
-func (c *serveCmd) settings(o *OS) (*config.Config, error) {
+func (c *serveCmd) settings() (*config.Config, error) {
 	cfg, err := c.configuration()
 	if err != nil {
 		return nil, err

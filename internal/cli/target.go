@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/grpcbind/caller"
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/suggest"
 )
 
@@ -149,14 +150,9 @@ func (t *target) missing(ctx context.Context, err error) error {
 func (t *target) agents(ctx context.Context) (names []string, meant string) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	var list struct {
-		Agents []struct {
-			Name  string `json:"name"`
-			Title string `json:"title"`
-		} `json:"agents"`
-	}
+	var list adminjson.AgentList
 	hub := t.hub()
-	if hub.ask(ctx, "GET /api/v1/agents", nil, &list) != nil {
+	if hub.ask(ctx, "GET "+agentsPath, nil, &list) != nil {
 		return nil, ""
 	}
 	for _, a := range list.Agents {

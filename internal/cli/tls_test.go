@@ -91,7 +91,7 @@ func startTLS(t *testing.T, more, rules string) *tlsHub {
 		t.Fatal(err)
 	}
 	c := serveCmd{Config: file, Listen: "127.0.0.1:0", GRPCListen: "127.0.0.1:0", Data: t.TempDir()}
-	cfg, err := c.settings(&OS{})
+	cfg, err := c.settings()
 	if err != nil {
 		t.Fatal(err)
 	}
