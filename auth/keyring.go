@@ -136,7 +136,6 @@ func (r *Keyring) Load(ctx context.Context) error {
 // errNotLoaded is the error of a Keyring with a Store before Load.
 var errNotLoaded = errors.New("the keys of the store have not been loaded")
 
-// keys returns the current keys.
 func (r *Keyring) keys() (*keys, error) {
 	ks := r.known.Load()
 	switch {
@@ -246,7 +245,6 @@ func (r *Keyring) withoutKey(ctx context.Context, req *Request) (*Principal, err
 	return nil, errRequired // no credential was tried, so there is no delay
 }
 
-// token returns the principal of a token.
 func (r *Keyring) token(ctx context.Context, req *Request, text string) (*Principal, error) {
 	p, err := r.Tokens.Token(ctx, text)
 	if errors.Is(err, ErrUnauthenticated) {

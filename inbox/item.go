@@ -104,7 +104,6 @@ type Item struct {
 	Settled time.Time `json:"settled,omitzero"`
 }
 
-// overdue reports whether the item has expired at now.
 func (it *Item) overdue(now time.Time) bool {
 	return !it.Expires.IsZero() && !now.Before(it.Expires)
 }

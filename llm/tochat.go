@@ -192,7 +192,6 @@ func note(p *a2a.Part, what string) ChatPart {
 	return ChatPart{Type: chatText, Text: fmt.Sprintf("[%s, %s]", mt, what)}
 }
 
-// address returns a URL as a text part.
 func address(p *a2a.Part, url string) ChatPart {
 	if p.Filename != "" {
 		url = p.Filename + ": " + url

@@ -219,7 +219,6 @@ func candidates(base *url.URL, target string) []candidate {
 	return all
 }
 
-// get fetches the card at u.
 func (f *fetcher) get(ctx context.Context, u *url.URL) (*Card, error) {
 	req, err := f.request(ctx, u)
 	if err != nil {

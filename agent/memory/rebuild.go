@@ -75,7 +75,6 @@ func TurnID(id a2a.TaskID, version int64) string {
 	return string(id) + "/" + strconv.FormatInt(version, 10)
 }
 
-// turnsOf returns the turns of one task.
 func turnsOf(ctx context.Context, log Log, h *task.Head) ([]Turn, error) {
 	var turns []Turn
 	var fold task.Fold

@@ -77,7 +77,6 @@ func (d *Dispatcher) envelope(kind bus.Type, about taskKey) *bus.Envelope {
 	}
 }
 
-// publish signs e with a body, and publishes it.
 func (d *Dispatcher) publish(ctx context.Context, to bus.Address, e *bus.Envelope, body any) error {
 	var err error
 	if e.Body, err = protocol.Encode(body); err != nil {
@@ -86,7 +85,6 @@ func (d *Dispatcher) publish(ctx context.Context, to bus.Address, e *bus.Envelop
 	return d.sign(ctx, to, e)
 }
 
-// sign signs e, and publishes it.
 func (d *Dispatcher) sign(ctx context.Context, to bus.Address, e *bus.Envelope) error {
 	if e.ID == "" {
 		e.ID = uuid.NewString()

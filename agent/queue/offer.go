@@ -123,7 +123,6 @@ func (r *run) offer(now time.Time) bool {
 	return true
 }
 
-// offerTo returns the offer of the work to a worker.
 func (r *run) offerTo(worker string) (*bus.Envelope, error) {
 	var err error
 	if r.work.Body, err = protocol.Encode(r.body); err != nil {
@@ -139,7 +138,6 @@ func (r *run) offerTo(worker string) (*bus.Envelope, error) {
 	return e, err
 }
 
-// reserve reserves a slot of a worker.
 func (r *run) reserve(now time.Time) *knownWorker {
 	r.d.mu.Lock()
 	defer r.d.mu.Unlock()

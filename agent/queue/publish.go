@@ -245,7 +245,6 @@ func (r *run) republish() {
 	}
 }
 
-// traceOf returns the trace context of ctx.
 func traceOf(ctx context.Context) map[string]string {
 	var flat map[string]string
 	stored := trace.Store(ctx, nil)

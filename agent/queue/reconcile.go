@@ -107,7 +107,6 @@ func (d *Dispatcher) compare(ctx context.Context, o bus.Operator, since time.Tim
 	return short
 }
 
-// backlogs returns the backlog of each queue.
 func (d *Dispatcher) backlogs(since time.Time) map[task.Agent]*backlog {
 	limit := since.UnixMilli()
 	all := make(map[task.Agent]*backlog)

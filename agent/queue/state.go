@@ -90,7 +90,6 @@ func (s *dispatchState) encode() []byte {
 	return b
 }
 
-// claimed reports whether a worker has the job.
 func (s *dispatchState) claimed() bool { return s.Worker != "" }
 
 // claim assigns the job to a worker.

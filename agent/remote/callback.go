@@ -136,7 +136,6 @@ func (r *run) canCallBack(p *peerConnection) bool {
 	return p.callsBack && r.agent.Callbacks != nil && !r.noCallbacks
 }
 
-// registerCallback registers the run for callbacks.
 func (r *run) registerCallback() {
 	if r.notified != nil {
 		return

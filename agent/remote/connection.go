@@ -155,7 +155,6 @@ func (a *Agent) adapt(c *card.Card) {
 	}
 }
 
-// closeConnections closes the connections.
 func (a *Agent) closeConnections() error {
 	l := &a.connection
 	if unlock, err := l.lock(context.Background()); err == nil {

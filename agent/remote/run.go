@@ -459,7 +459,6 @@ func (r *run) fail(what string) bool {
 	return true
 }
 
-// statusWithText returns a status with a text.
 func statusWithText(state a2a.TaskState, text string) []byte {
 	b := rawjson.AppendString([]byte(`{"state":`), string(state))
 	b = append(b, `,"message":{"role":"ROLE_AGENT","parts":[`...)

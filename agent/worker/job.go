@@ -289,7 +289,6 @@ func (j *job) redelivered(d *bus.Delivery) {
 // ack acknowledges the deliveries.
 func (j *job) ack() { j.settle(bus.Settlement{Disposition: bus.Acked}) }
 
-// settle settles the deliveries.
 func (j *job) settle(how bus.Settlement) {
 	j.mu.Lock()
 	all := j.deliveries
@@ -308,7 +307,6 @@ func (j *job) apply(how bus.Settlement, deliveries ...*bus.Delivery) {
 	}
 }
 
-// extend extends the deliveries.
 func (j *job) extend(ctx context.Context) {
 	j.mu.Lock()
 	all := slices.Clone(j.deliveries)

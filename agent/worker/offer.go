@@ -39,7 +39,6 @@ func (r *run) takeOffer(offer *bus.Envelope) {
 	}()
 }
 
-// workOf returns the work in an offer.
 func workOf(offer *bus.Envelope) (*bus.Envelope, error) {
 	var o protocol.Offer
 	if err := protocol.Decode(offer.Body, &o); err != nil {

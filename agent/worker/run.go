@@ -228,7 +228,6 @@ func (r *run) enter(j *job) (other *job) {
 	return other
 }
 
-// perform performs one job.
 func (r *run) perform(accepting context.Context, j *job) {
 	done := j.perform(accepting)
 	r.mu.Lock()

@@ -84,7 +84,6 @@ type rule struct {
 	skills  patterns
 }
 
-// compile compiles a rule.
 func compile(r *Rule) (_ *rule, err error) {
 	c := &rule{at: r.At, deny: r.Deny, caller: r.Who}
 	effect := "allow"

@@ -113,7 +113,6 @@ func (a *Asserter) Of(p *auth.Principal, audience string, claims []string) (stri
 	return key.sign(&b)
 }
 
-// add adds the claim with a name.
 func (b *body) add(p *auth.Principal, name string) error {
 	switch name {
 	case "org":

@@ -61,7 +61,6 @@ func (v *Verifier) Token(ctx context.Context, text string) (*auth.Principal, err
 	return viaOf(ctx, i.principal(c)), nil
 }
 
-// verify returns the issuer and the claims of a token that counts.
 func (v *Verifier) verify(ctx context.Context, text string) (*Issuer, *claims, error) {
 	if len(text) > MaxToken {
 		return nil, nil, fmt.Errorf("%w: it has more than %d bytes", ErrToken, MaxToken)
@@ -105,7 +104,6 @@ func (v *Verifier) issuerOf(t *jwt.JSONWebToken) (*Issuer, error) {
 	return nil, fmt.Errorf("%w: it is of another issuer", ErrToken)
 }
 
-// claims verifies the signature of a token and returns its claims.
 func (v *Verifier) claims(ctx context.Context, i *Issuer, t *jwt.JSONWebToken) (*claims, error) {
 	h := t.Headers[0]
 	if !slices.Contains(i.algorithms(), jose.SignatureAlgorithm(h.Algorithm)) {
@@ -131,7 +129,6 @@ func (v *Verifier) claims(ctx context.Context, i *Issuer, t *jwt.JSONWebToken) (
 	return nil, fmt.Errorf("%w: its signature is not of a key of the issuer", ErrToken)
 }
 
-// keysOf returns the key set of an issuer.
 func (v *Verifier) keysOf(i *Issuer) *keySet {
 	v.mu.Lock()
 	defer v.mu.Unlock()

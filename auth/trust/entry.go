@@ -104,7 +104,6 @@ type Change struct {
 	RevokeAll bool
 }
 
-// apply returns e with the change.
 func (c *Change) apply(e Entry) (Entry, error) {
 	if e.Level == 0 {
 		e.Level = Observe

@@ -74,7 +74,6 @@ func itemText(q *Question) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// callerName returns the display name of the caller.
 func callerName(q *Question) string {
 	if q.Caller.DisplayName == "" || q.Caller.DisplayName == q.Caller.ID {
 		return q.Caller.ID

@@ -129,7 +129,6 @@ func (r *PolicyResponder) defaultPolicy() Policy {
 	return Suspend
 }
 
-// policy returns the policy of an agent.
 func (r *PolicyResponder) policy(name task.Agent) Policy {
 	switch p := r.Policies[name]; {
 	case p != "":

@@ -27,7 +27,6 @@ type Surfaced struct {
 	Text, Draft string
 }
 
-// item returns the id of the item.
 func (s *Surfaced) item() inbox.ID { return surfacedID(s.Owner, s.Task, s.Message) }
 
 // surfacedID returns the id of the item for a question in a message of a task.

@@ -169,7 +169,6 @@ func readParams(e *Context, params map[string][]string) (found bool, err error) 
 	return found, nil
 }
 
-// wrong returns the error for a field with an invalid value.
 func wrong(field, key string) error {
 	what := "is no number from 0 to 2147483647"
 	switch key {

@@ -175,7 +175,6 @@ func (d *Directory) pack(r *card.Record, s *Spec) (err error) {
 	return nil
 }
 
-// unpack returns the Spec of a record.
 func (d *Directory) unpack(r *card.Record) (*Spec, error) {
 	s := new(Spec)
 	if err := json.Unmarshal(r.Spec, s); err != nil {

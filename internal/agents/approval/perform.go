@@ -104,7 +104,6 @@ func (s outputHash) after(before outputHash) bool {
 	return s.Artifacts != before.Artifacts || s.Status != "" && s.Status != before.Status
 }
 
-// asks reports whether an event sets INPUT_REQUIRED.
 func asks(ev a2a.Event) bool {
 	switch ev := ev.(type) {
 	case *a2a.TaskStatusUpdateEvent:

@@ -61,7 +61,6 @@ func (r *request) note(ctx context.Context, summary string) error {
 	return r.wrapper.Notes.Keep(ctx, folder+"summary", summary, noticeTime)
 }
 
-// summary returns a summary of the message.
 func (r *request) summary(ctx context.Context) string {
 	short := clip.FitBytes(strings.Join(strings.Fields(r.words()), " "), shortText)
 	if r.wrapper.Summarizer == "" {

@@ -226,7 +226,6 @@ func reasonSuffix(text string) string {
 	return ": " + strings.TrimRight(text, ".")
 }
 
-// approval returns the item for the inbox.
 func (r *request) approval(level trust.Level) *inbox.Item {
 	it := r.newItem(inbox.Approval)
 	it.Text = fmt.Sprintf("%s (trusted to %s) asks %s:\n\n%s%s", r.name(), level, r.subject(), r.words(), r.conversation())
@@ -299,7 +298,6 @@ func (r *request) await(ctx context.Context, it inbox.Item) (inbox.Item, error) 
 	return it, nil
 }
 
-// sendStatus yields a status with a message and metadata.
 func (r *request) sendStatus(state a2a.TaskState, text string, meta map[string]any) bool {
 	ev := agent.Status(r.ec, state, a2a.NewTextPart(text))
 	ev.Metadata, ev.Status.Message.Metadata = meta, meta

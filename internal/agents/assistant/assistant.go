@@ -125,7 +125,6 @@ func (a *Assistant) putNotice(ctx context.Context, v *caller, text string, keep 
 // messageTime is how long a message to the owner is kept.
 const messageTime = 7 * 24 * time.Hour
 
-// notify puts the text of the message into the inbox.
 func (a *Assistant) notify(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 	v, text := callerOf(ctx, ec), strings.TrimSpace(agent.Text(ec.Message))
 	if text == "" {
@@ -153,7 +152,6 @@ func (c *caller) sendStatus(yield func(a2a.Event, error) bool, state a2a.TaskSta
 	return yield(agent.Status(c.ec, state, a2a.NewTextPart(text)), nil)
 }
 
-// conclude completes the task with a text and data.
 func (c *caller) conclude(yield func(a2a.Event, error) bool, text string, data map[string]any) {
 	part := a2a.NewDataPart(data)
 	part.MediaType = "application/json"

@@ -75,7 +75,6 @@ var (
 	dissent  = regexp.MustCompile(`(?i)^\W*(no|nope|sorry|can't|cannot|not)\b`)
 )
 
-// proposals returns the times in a text.
 func (h *Hours) proposals(text string) []time.Time {
 	var all []time.Time
 	for _, m := range moment.FindAllString(text, maxProposals) {

@@ -121,7 +121,6 @@ func (e *echoer) part(p *a2a.Part, last bool) bool {
 	}
 }
 
-// chunk yields one part of the artifact.
 func (e *echoer) chunk(p *a2a.Part, last bool) bool {
 	// One allocation instead of three: benchmarks of the hub use this agent.
 	c := &struct {

@@ -9,7 +9,6 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// rawStatus returns a status event with a message of parts that are given as JSON.
 func rawStatus(state a2a.TaskState, parts [][]byte) *agent.Raw {
 	b := rawjson.AppendString([]byte(`{"statusUpdate":{"status":{"state":`), string(state))
 	b = append(b, `,"message":{"role":"ROLE_AGENT","parts":[`...)

@@ -72,7 +72,6 @@ const (
 	perLetter = 8
 )
 
-// drawChart returns a PNG image with a bar for each word.
 func drawChart(words []string) ([]byte, error) {
 	width := barGap + max(1, len(words))*(barWidth+barGap)
 	img := image.NewPaletted(image.Rect(0, 0, width, barMost+2*barGap), color.Palette{

@@ -186,7 +186,6 @@ func (r *run) conclude(ctx context.Context, yield yieldFunc, end *ending) {
 	r.exited(yield, end)
 }
 
-// exited yields the status for the exit code of the program.
 func (r *run) exited(yield yieldFunc, end *ending) {
 	switch code := end.code(); code {
 	case 0:

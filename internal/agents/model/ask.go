@@ -48,7 +48,6 @@ func (s *session) ask(ctx context.Context) error {
 	return endedf("no model has answered: %s", strings.Join(problems, "; "))
 }
 
-// tryChoice asks one model, with retries.
 func (s *session) tryChoice(ctx context.Context, c *Choice) (*turn, error) {
 	r := s.request(c)
 	wait := firstWait
@@ -72,7 +71,6 @@ func (s *session) tryChoice(ctx context.Context, c *Choice) (*turn, error) {
 	}
 }
 
-// request returns the request to the model.
 func (s *session) request(c *Choice) *llm.Request {
 	return &llm.Request{
 		Model: c.Model, Tools: s.tools.list, MaxTokens: s.agent.MaxTokens, Temperature: s.agent.Temperature,

@@ -66,7 +66,6 @@ type arrived struct {
 	Open *open `json:"open,omitempty"`
 }
 
-// awaits reports whether the agent awaits dispatched results.
 func (s *session) awaits() bool { return s.agent.Awaiter != nil && s.tools.byName[readNote] != nil }
 
 // dispatch returns the rules for results that tools return directly; nil if tools wait for
@@ -112,7 +111,6 @@ func waitsFor(calls []*call) string {
 	return "waiting for " + strings.Join(names, ", ")
 }
 
-// awaitOne waits for the dispatched work of one call.
 func (s *session) awaitOne(w *work, c *call, anew bool) outcome {
 	ctx, until, p := w.ctx, w.until, c.result.Pending
 	task := &Wait{Task: p.Task, Anew: anew, Progress: w.report}

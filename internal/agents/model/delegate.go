@@ -91,7 +91,6 @@ func (s *session) words(d *Delegate, err error) guard.Text {
 	return g.Text(from, err.Error())
 }
 
-// delegated returns the outcome of a call whose agent has answered.
 func (s *session) delegated(c *call, d *Delegate, got *agent.Delegated) outcome {
 	from, g := guard.Agent(string(d.ID)), s.agent.guard()
 	a := answerOf{AgentID: string(d.ID), Status: stateName(got.State), Steps: c.rounds + 1}

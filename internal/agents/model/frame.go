@@ -103,7 +103,6 @@ func oddNames(c llm.ChatContent) bool {
 	return slices.ContainsFunc(c, func(p llm.ChatPart) bool { return p.File != nil && p.File.Name != "" && !guard.IsName(p.File.Name) })
 }
 
-// labelAll labels all texts of a caller's message.
 func labelAll(g guard.Guard, rules string, user llm.ChatContent) llm.ChatContent {
 	head := guard.Words("[Your caller sends the message below. Do as it asks, as far as your instructions allow.]")
 	if rules != "" {

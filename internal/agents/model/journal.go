@@ -81,7 +81,6 @@ type result struct {
 	Open *open `json:"open,omitempty"`
 }
 
-// load reads the journal.
 func load(ctx context.Context) (*transcript, error) {
 	t := new(transcript)
 	for b, err := range agent.Journal(ctx) {

@@ -228,7 +228,6 @@ func badArguments(arguments string) string {
 	return ""
 }
 
-// use calls a tool.
 func (s *session) use(w *work, c *call, t *llm.Tool) outcome {
 	ctx := w.ctx
 	limited, cancel := context.WithTimeoutCause(ctx, s.budget.ToolTime, errSlow)
@@ -285,7 +284,6 @@ func (s *session) shown(r *llm.Result) guard.Text {
 // labelRoom is the room of a result for its label and notes, in bytes.
 const labelRoom = 1 << 10
 
-// echo returns words of the model itself.
 func (s *session) echo(text string) guard.Text { return s.agent.guard().Own("", text) }
 
 // result returns the outcome of a call. It cuts a text that would fill the context.
@@ -299,7 +297,6 @@ func (s *session) result(c *call, text guard.Text, failed bool) outcome {
 // room returns the size in bytes of the longest result of a tool: a quarter of a request.
 func (b *Budget) room() int { return b.Context * bytesPerToken / 4 }
 
-// begin reports the start of a call to callers.
 func (s *session) begin(c *call) { s.show(c, "started") }
 
 // showOutcome reports the outcome of a call to callers.

@@ -162,7 +162,6 @@ func (t *transcript) opens() []*open {
 	return all
 }
 
-// said reports whether an item is a message of the caller.
 func (it *item) said() bool { return it.turn == nil && it.arrived == nil }
 
 // decision is the state of the caller's decision about the question of a task.
@@ -203,7 +202,6 @@ func (t *transcript) decision(c *call, id a2a.TaskID) decision {
 	return undecided
 }
 
-// answers reports whether a call has answered a task.
 func (c *call) answers(id a2a.TaskID) bool {
 	return c.intent && c.continuedTask() == id && (c.result == nil || !c.result.Error)
 }

@@ -26,7 +26,6 @@ type tools struct {
 	size int
 }
 
-// toolsFor returns the current tools.
 func (a *Agent) toolsFor(ctx context.Context, scope *Scope) (*tools, error) {
 	var list []llm.Tool
 	delegates := make(map[string]*Delegate)
@@ -61,7 +60,6 @@ func (a *Agent) toolsFor(ctx context.Context, scope *Scope) (*tools, error) {
 	return newTools(list, delegates), nil
 }
 
-// newTools returns the tools of a list, with the agents of the delegates' tools.
 func newTools(list []llm.Tool, delegates map[string]*Delegate) *tools {
 	t := &tools{list: list, byName: make(map[string]*llm.Tool), delegates: delegates}
 	for i := range t.list {
@@ -77,7 +75,6 @@ func (a *Agent) offers(name string) bool {
 	return (len(a.Allowed) == 0 || anyMatches(a.Allowed, name)) && !anyMatches(a.Excluded, name)
 }
 
-// anyMatches reports whether a name matches one of the patterns.
 func anyMatches(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		ok, err := path.Match(pattern, name)

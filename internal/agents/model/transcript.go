@@ -142,7 +142,6 @@ func (t *transcript) waiting() *call {
 	return nil
 }
 
-// conversation returns the messages of an item.
 func (it *item) conversation() []llm.ChatMessage {
 	if it.turn == nil {
 		return it.messages

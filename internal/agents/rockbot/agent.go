@@ -253,7 +253,6 @@ func (r *run) late() error {
 	return nil
 }
 
-// failed returns the event that fails the task.
 func (r *run) failed(why string) a2a.Event {
 	text := a2a.NewTextPart(fmt.Sprintf("agent %q %s", r.call.Agent, why))
 	return agent.Status(r.ec, a2a.TaskStateFailed, text)

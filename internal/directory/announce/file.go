@@ -21,7 +21,6 @@ type entry struct {
 	LastSeen    time.Time         `json:"lastSeen"`
 }
 
-// write replaces the file at path.
 func write(path string, all []directory.Known) error {
 	entries := make([]entry, 0, len(all))
 	for i := range all {

@@ -391,7 +391,6 @@ func (src *Source) reportAll() {
 	}
 }
 
-// storeLocked stores the agents and writes File.
 func (src *Source) storeLocked(ctx context.Context) {
 	all := make([]directory.Known, 0, len(src.agents))
 	for _, name := range slices.Sorted(maps.Keys(src.agents)) {

@@ -46,7 +46,6 @@ var (
 	taskField = args.Field{Name: "task_id", Required: true, Max: maxName, Description: "The id of the task."}
 )
 
-// calls returns the tools that call agents.
 func (b *Toolbox) calls() []tool {
 	invoke := args.Fields{
 		agentField,

@@ -12,7 +12,6 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// finding returns the tools that find agents.
 func (b *Toolbox) finding() []tool {
 	list := args.Fields{{Name: "skill", Max: maxName, Description: "Only agents with the skill of this id."}}
 	search := args.Fields{{Name: "query", Required: true, Max: 1000, Description: "What you need, in words, such as \"translate a contract into French\"."}}

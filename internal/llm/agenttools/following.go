@@ -17,7 +17,6 @@ import (
 // maxTasks is the largest number of tasks in a list.
 const maxTasks = 100
 
-// following returns the tools that follow tasks.
 func (b *Toolbox) following() []tool {
 	list := args.Fields{
 		{Name: "agent_name", Max: maxName, Description: "Only tasks of this agent."},
@@ -65,7 +64,6 @@ func (b *Toolbox) cancelTask(ctx context.Context, c *call) (*llm.Result, error) 
 	return b.taskReport(ctx, c, b.Hub.Cancel)
 }
 
-// taskReport returns a report on the task that f returns.
 func (b *Toolbox) taskReport(ctx context.Context, c *call, f func(context.Context, a2a.TaskID) (*hubclient.Sent, error)) (*llm.Result, error) {
 	sent, err := f(ctx, a2a.TaskID(c.args.Text("task_id")))
 	if err != nil {

@@ -34,7 +34,6 @@ var offsetField = args.Field{
 	Description: "The character to read from. Leave it out to read from the beginning; to read on, pass the offset that the last piece names.",
 }
 
-// notes returns the tools of the working memory.
 func (b *Toolbox) notes() []tool {
 	key := args.Field{Name: "key", Required: true, Max: maxKey, Description: "The key of the note. A key without a slash is one of your own notes; one with slashes is a whole key, such as a working_memory_key."}
 	own := key

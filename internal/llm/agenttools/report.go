@@ -37,7 +37,6 @@ type report struct {
 	Next string `json:"next,omitempty"`
 }
 
-// reportOf returns a report on a message, with its text from the offset of the call.
 func (b *Toolbox) reportOf(c *call, s *hubclient.Sent) report {
 	author := guard.Agent(s.Agent)
 	r := report{Agent: plainName(s.Agent), State: client.StateName(a2a.TaskStateCompleted)}

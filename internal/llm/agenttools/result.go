@@ -34,7 +34,6 @@ func Reason(g guard.Guard, err error) string {
 	return sentence(err.Error())
 }
 
-// sentence returns a text as a sentence.
 func sentence(s string) string {
 	if s == "" {
 		return s
@@ -51,7 +50,6 @@ func problem(format string, a ...any) *llm.Result {
 	return &llm.Result{Error: true, Parts: []*a2a.Part{a2a.NewTextPart(fmt.Sprintf(format, a...))}}
 }
 
-// structured returns a result with one data part, the JSON of v.
 func structured(v any) (*llm.Result, error) {
 	b, err := json.Marshal(v)
 	if err != nil {

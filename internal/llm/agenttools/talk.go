@@ -55,7 +55,6 @@ func Talk(ctx context.Context, to Caller, c *llm.Call, s *hubclient.Send) (*hubc
 	return sent, t.question, err
 }
 
-// newTalk returns a talk that begins with s.
 func newTalk(to Caller, c *llm.Call, s *hubclient.Send) *talk {
 	t := &talk{caller: to, call: c, send: *s, key: s.Key, begins: s.TaskID == ""}
 	t.send.Progress = c.Progress

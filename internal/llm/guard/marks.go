@@ -207,7 +207,6 @@ const (
 		opacity: 0;`
 )
 
-// marks finds marks in the folded text.
 func (s *scanner) marks() {
 	text := s.folded.text
 	for i := range len(text) {

@@ -55,7 +55,6 @@ func (o Origin) outside() string {
 	return o.String()
 }
 
-// hashed returns the kind of o and a hash of o.
 func (o Origin) hashed() string {
 	kind, _, _ := strings.Cut(o.plain(), "/")
 	sum := sha256.Sum256([]byte(o))

@@ -105,7 +105,6 @@ func mixed(w string) bool {
 	return latin
 }
 
-// words returns the words of f.
 func (v *vocabulary) words(f *folded) []word {
 	var out []word
 	w := word{first: true, fresh: true}

@@ -20,7 +20,6 @@ func (h *Hub) Agents(ctx context.Context) ([]adminjson.Agent, error) {
 	return list.Agents, nil
 }
 
-// agentPath returns the path of an agent.
 func agentPath(name string) string { return "/agents/" + url.PathEscape(name) }
 
 // Agent returns an agent with its card. name is its name in the hub or its display name.

@@ -51,7 +51,6 @@ func (r *refusal) Error() string { return r.text }
 // Unwrap returns the kind.
 func (r *refusal) Unwrap() error { return r.kind }
 
-// responseError returns the hub's error message as an error.
 func responseError(base string, resp *http.Response, body []byte) error {
 	var answer struct {
 		Error struct {

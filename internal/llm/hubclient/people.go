@@ -92,7 +92,6 @@ func (h *Hub) readInbox(ctx context.Context, it *inbox.Item, received *bool) err
 	})
 }
 
-// readItem reads an item.
 func (h *Hub) readItem(ctx context.Context, it *inbox.Item) error {
 	return h.ask(ctx, &request{method: http.MethodGet, path: "/inbox/" + string(it.ID), out: it, again: true})
 }

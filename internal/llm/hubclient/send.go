@@ -317,7 +317,6 @@ func same(a, b *a2a.TaskStatus) bool {
 	return (a.Message == nil || a.Message.ID == b.Message.ID) && (a.Timestamp == nil || a.Timestamp.Equal(*b.Timestamp))
 }
 
-// progress reports a new status of the task.
 func (d *delivery) progress() {
 	t := d.fold.Task
 	if t == nil || d.send.Progress == nil || same(&d.shown, &t.Status) || same(d.question, &t.Status) {
@@ -347,7 +346,6 @@ func (d *delivery) aborted(ctx context.Context) error {
 	return cause
 }
 
-// sent returns the current task.
 func (d *delivery) sent() *Sent {
 	return &Sent{Agent: d.agent, Task: d.fold.Task, Message: d.fold.Message}
 }

@@ -321,7 +321,6 @@ func imagesOf(raw json.RawMessage) []*a2a.Part {
 	return parts
 }
 
-// statusError returns the error of a response with an error status.
 func statusError(r *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxError))
 	var answer struct {

@@ -134,7 +134,6 @@ func situationOf(r *llm.Request) *situation {
 	return at
 }
 
-// fits reports whether a turn matches, and returns the matched groups.
 func (t *turn) fits(at *situation) (*groups, bool) {
 	w := &t.When
 	switch {
@@ -266,7 +265,6 @@ func (t *turn) part(g *groups) *a2a.Part {
 	return p
 }
 
-// end yields the end of a turn.
 func (t *turn) end(ctx context.Context, r *llm.Request, written int, yield func(*llm.Delta, error) bool) {
 	switch {
 	case t.Stall:

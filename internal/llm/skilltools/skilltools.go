@@ -141,7 +141,6 @@ var output = json.RawMessage(`{"type":"object","properties":{` +
 	`"response":{"type":"string"},"media_url":{"type":"string"},"media_type":{"type":"string"},` +
 	`"state":{"type":"string"},"task_id":{"type":"string"},"context_id":{"type":"string"},"next":{"type":"string"}},"required":["response"]}`)
 
-// tool returns the tool of a skill.
 func (b *Bridge) tool(o *skillTool) llm.Tool {
 	fields := fieldsOf(o)
 	return llm.Tool{

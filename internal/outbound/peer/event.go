@@ -87,7 +87,6 @@ func NewEvent(json []byte) Event {
 	return e
 }
 
-// text returns a member that is a string.
 func text(obj []byte, name string) string {
 	s, _ := rawjson.String(rawjson.Member(obj, name))
 	return s

@@ -368,7 +368,6 @@ func single(v1 []byte) *frames {
 	}
 }
 
-// reader returns the frames of a body.
 func (e *endpoint) reader(ctx context.Context, s dialect.Shape, body io.ReadCloser, dog *watchdog) *frames {
 	events := sse.NewReader(body, e.peer.opts.maxEvent(), dog.alive)
 	var once sync.Once

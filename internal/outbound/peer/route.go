@@ -167,7 +167,6 @@ func (r *rester) rest() []byte {
 	return append(rawjson.AppendMembers([]byte{'{'}, r.params, r.taken...), '}')
 }
 
-// get returns a request with the params in the query.
 func (r *rester) get(base *url.URL, path ...string) *request {
 	u := r.at(base, path)
 	q := u.Query()
@@ -187,7 +186,6 @@ func (r *rester) get(base *url.URL, path ...string) *request {
 	return &request{method: http.MethodGet, url: u}
 }
 
-// getParams returns the params of GetTask.
 func getParams(id a2a.TaskID, historyLength *int) []byte {
 	out := rawjson.AppendString([]byte(`{"id":`), string(id))
 	if historyLength != nil {

@@ -97,7 +97,6 @@ func (r *runner) op() string {
 	return "follow task " + string(r.at.Task)
 }
 
-// abandon cancels the remote task of an aborted call.
 func (r *runner) abandon(ctx context.Context) {
 	if r.peer.opts.Detach || errors.Is(context.Cause(ctx), ErrDetached) || r.at.Task == "" || over(r.state) {
 		return

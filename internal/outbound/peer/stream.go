@@ -225,7 +225,6 @@ func (r *relay) unopened(ctx context.Context, err error) error {
 	return err
 }
 
-// pass yields the event of a frame.
 func (r *relay) pass(f dialect.Frame, id string) error {
 	e, ok, err := r.tell.take(f, id)
 	if err != nil || !ok {

@@ -56,7 +56,6 @@ func newTokens(o *Options, card *a2a.AgentCard, trusted func(*url.URL) bool, cli
 	return &tokens{creds: c, url: at, client: client, turn: make(chan struct{}, 1)}, nil
 }
 
-// tokenURL returns the token URL of the card.
 func tokenURL(card *a2a.AgentCard) string {
 	for _, scheme := range card.SecuritySchemes {
 		if o, ok := scheme.(a2a.OAuth2SecurityScheme); ok {

@@ -32,7 +32,6 @@ func (p *Policy) CheckURL(raw string) error {
 	return p.checkURL(u)
 }
 
-// checkURL is CheckURL for a parsed URL.
 func (p *Policy) checkURL(u *url.URL) error {
 	secure := p != nil && p.HTTPS
 	switch {

@@ -112,7 +112,6 @@ func (r *Rule) principal(leaf *x509.Certificate, chains [][]*x509.Certificate) *
 	return &p
 }
 
-// issued reports whether a chain contains one of the authorities above its certificate.
 func (r *Rule) issued(chain []*x509.Certificate) bool {
 	return slices.ContainsFunc(chain[1:], func(above *x509.Certificate) bool {
 		return slices.ContainsFunc(r.Authorities, above.Equal)

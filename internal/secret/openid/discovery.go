@@ -33,7 +33,6 @@ type document struct {
 	NamesIssuer bool `json:"authorization_response_iss_parameter_supported"`
 }
 
-// discover returns the discovery document of the provider.
 func (p *Provider) discover(ctx context.Context) (*document, error) {
 	p.mu.Lock()
 	doc, read := p.doc, p.read

@@ -195,7 +195,6 @@ func (c *Client) wasReady() bool {
 	return c.status.State == Ready
 }
 
-// set changes the state and its reason.
 func (c *Client) set(state string, reason error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -82,7 +82,6 @@ func (d *schemaTexts) members(object, parent map[string]any, path string, depth 
 	return to
 }
 
-// add adds a text of the schema at path.
 func (d *schemaTexts) add(path, keyword string, v any) {
 	text, ok := v.(string)
 	if !ok {

@@ -202,7 +202,6 @@ func (c *Client) call(ctx context.Context, tool string, call *llm.Call) (*llm.Re
 	return c.refused(err), nil
 }
 
-// refused returns the result of a failed call.
 func (c *Client) refused(err error) *llm.Result {
 	var answer *jsonrpc.Error
 	if errors.As(err, &answer) {

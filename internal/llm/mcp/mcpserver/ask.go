@@ -157,7 +157,6 @@ func (svc *service) takeSuspended(state string) *suspended {
 	return p
 }
 
-// resume continues a suspended call.
 func (svc *service) resume(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	p := svc.takeSuspended(req.Params.RequestState)
 	if p == nil {

@@ -138,7 +138,6 @@ func (svc *service) outcome(r *running) *mcp.CallToolResult {
 	return failed(r.err.Error())
 }
 
-// failed returns an error result with a text.
 func failed(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }

@@ -121,7 +121,6 @@ func (h *Handler) acquire(r *http.Request) (c *caller, status int, wrong string)
 	return c, 0, ""
 }
 
-// start starts a server for a new caller.
 func (h *Handler) start(c *caller, r *http.Request) {
 	defer close(c.ready)
 	c.service = h.Server(r).open(r.Context())

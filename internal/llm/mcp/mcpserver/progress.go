@@ -74,7 +74,6 @@ func (t *progress) send() {
 	_ = t.session.NotifyProgress(t.ctx, &mcp.ProgressNotificationParams{ProgressToken: t.token, Progress: t.n, Message: t.last})
 }
 
-// sentence returns progress in words.
 func sentence(p llm.Progress) string {
 	var words []string
 	if p.Agent != "" {

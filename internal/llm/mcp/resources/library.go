@@ -293,7 +293,6 @@ func (l *Library) open(ctx context.Context, method, path string, query url.Value
 	return resp, nil
 }
 
-// refusal returns the hub's error message as an error.
 func (l *Library) refusal(status string, body []byte) error {
 	var answer struct {
 		Error struct{ Message string }
