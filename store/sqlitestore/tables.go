@@ -113,7 +113,7 @@ func (*conn) ours(q tables.Query) query { return firstShared + query(q) }
 // bind begins an execution of q with values as those of package tables.
 func (c *conn) bind(q query, values ...any) stmt {
 	s := c.start(q)
-	tables.Bind(values, s.int, s.text, s.blob, s.anyID)
+	(&tables.Binder{Number: s.int, Text: s.text, Blob: s.blob, ID: s.anyID}).Bind(values)
 	return s
 }
 

@@ -18,16 +18,21 @@ type DB interface {
 }
 
 // Conn executes prepared statements. Values are one of the types of package tables; a connection
-// calls [Bind] for them.
+// binds them with a [Binder].
 type Conn interface {
-	// Exec executes a statement without rows. Its error may be that of a later call.
-	Exec(q Query, values ...any) error
-	// Changed executes a statement and returns the number of rows that it has changed.
-	Changed(q Query, values ...any) (int, error)
+	Execer
 	// Rows executes a statement and returns its rows. Each is valid until the next one.
 	Rows(q Query, values ...any) iter.Seq2[Row, error]
 	// Names returns the cache of names of the connection.
 	Names() *Names
+}
+
+// Execer executes statements without rows.
+type Execer interface {
+	// Exec executes a statement. Its error may be that of a later call.
+	Exec(q Query, values ...any) error
+	// Changed executes a statement and returns the number of rows that it has changed.
+	Changed(q Query, values ...any) (int, error)
 }
 
 // Row is a row of a result. Each method returns the next column.

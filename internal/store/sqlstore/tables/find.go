@@ -38,7 +38,7 @@ func marked(mark, word string) string { return mark + strings.ToValidUTF8(word, 
 // noteFinder collects the notes that a search may show.
 type noteFinder struct {
 	memory.Found
-	index NoteConn
+	index NoteIndex
 	where *memory.Range
 	seen  map[int64]bool
 }
@@ -50,7 +50,7 @@ type word struct {
 }
 
 // findNotes searches an index. size is the number of notes of the owner.
-func findNotes(in NoteConn, size int, where *memory.Range, q *memory.Query) (*memory.Found, error) {
+func findNotes(in NoteIndex, size int, where *memory.Range, q *memory.Query) (*memory.Found, error) {
 	f := &noteFinder{Found: memory.Found{Size: size, Counts: make(map[string]int)}, index: in, where: where, seen: make(map[int64]bool)}
 	words, err := f.count(q.Words)
 	if err != nil {

@@ -42,6 +42,11 @@ type NoteConn interface {
 	AddNote(n *StoredNote) (id int64, err error)
 	// SetNote replaces the note with the row number.
 	SetNote(n *StoredNote, id int64) error
+	NoteIndex
+}
+
+// NoteIndex searches notes by their words.
+type NoteIndex interface {
 	// Longer returns words that begin with the given one and are longer, at most MaxLonger.
 	Longer(begin string) ([]string, error)
 	// Counts returns the number of notes that contain each of the words.

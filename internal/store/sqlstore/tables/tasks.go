@@ -19,16 +19,21 @@ type Tasks struct {
 // TaskDB is a database with tasks.
 type TaskDB interface {
 	DB
+	HeadReader
 	// ReadOf is like Read, for the data of one task.
 	ReadOf(ctx context.Context, key task.Key, f func(Conn) error) error
-	// Heads returns the heads of tasks; those of deleted ones are missing.
-	Heads(c Conn, keys []int64) ([]task.Head, error)
-	// Interrupted returns the newest interrupted task of the owner with a number, in any context.
-	Interrupted(c Conn, q *task.Query, owner int64) ([]task.Head, error)
 	// WriteLarge is like Write, for a transaction that writes size bytes.
 	WriteLarge(ctx context.Context, size int, f func(Conn) error) error
 	// Change is like Write, with the data of the transaction.
 	Change(ctx context.Context, f func(*Change) error) error
+}
+
+// HeadReader reads heads in the way of a database.
+type HeadReader interface {
+	// Heads returns the heads of tasks; those of deleted ones are missing.
+	Heads(c Conn, keys []int64) ([]task.Head, error)
+	// Interrupted returns the newest interrupted task of the owner with a number, in any context.
+	Interrupted(c Conn, q *task.Query, owner int64) ([]task.Head, error)
 }
 
 // Change is a transaction that changes tasks.

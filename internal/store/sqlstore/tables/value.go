@@ -15,18 +15,26 @@ type ID struct {
 	Text bool
 }
 
+// Binder has a function for each stored form of a value.
+type Binder struct {
+	Number func(int64)
+	Text   func(string)
+	Blob   func([]byte)
+	ID     func(ID)
+}
+
 // Bind calls the function for the stored form of each value.
-func Bind(values []any, number func(int64), text func(string), blob func([]byte), id func(ID)) {
+func (b *Binder) Bind(values []any) {
 	for _, v := range values {
 		switch v := plain(v).(type) {
 		case int64:
-			number(v)
+			b.Number(v)
 		case string:
-			text(v)
+			b.Text(v)
 		case []byte:
-			blob(v)
+			b.Blob(v)
 		case ID:
-			id(v)
+			b.ID(v)
 		}
 	}
 }
