@@ -67,11 +67,8 @@ func (w *watcher) put(key string) {
 	case w.all:
 	case len(w.keys) == MaxList:
 		w.keys, w.all = nil, true
-	case w.keys == nil:
-		w.keys = make(map[string]struct{})
-		fallthrough
 	default:
-		w.keys[key] = struct{}{}
+		lazy.Put(&w.keys, key, struct{}{})
 	}
 	w.wake.Send()
 }
